@@ -1,0 +1,17 @@
+# ARCTRACE_SANITIZE: "", "address" (with undefined) or "thread". The libraries
+# that are loaded into traced programs are left out (cmake/traced.cmake): a
+# program that is not itself sanitized could not load them. Tests run their
+# code from arctrace_core, which is sanitized.
+set(ARCTRACE_SANITIZE "" CACHE STRING "Sanitizer: empty, address or thread")
+add_library(arctrace_sanitizers INTERFACE)
+if(ARCTRACE_SANITIZE STREQUAL "address")
+  target_compile_options(arctrace_sanitizers INTERFACE
+    -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  target_link_options(arctrace_sanitizers INTERFACE -fsanitize=address,undefined)
+elseif(ARCTRACE_SANITIZE STREQUAL "thread")
+  target_compile_options(arctrace_sanitizers INTERFACE
+    -fsanitize=thread -fno-omit-frame-pointer)
+  target_link_options(arctrace_sanitizers INTERFACE -fsanitize=thread)
+elseif(ARCTRACE_SANITIZE)
+  message(FATAL_ERROR "ARCTRACE_SANITIZE must be empty, address or thread")
+endif()

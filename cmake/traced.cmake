@@ -1,0 +1,22 @@
+# arctrace_traced: how code is compiled that is loaded into traced programs.
+# No exceptions, RTTI, guarded statics or stack protector, because each needs
+# a runtime that the program may not have; general registers only, so that the
+# program's vector and x87 state survives a hook unsaved; initial-exec TLS,
+# because the dynamic model calls __tls_get_addr, which may allocate.
+add_library(arctrace_traced INTERFACE)
+target_compile_options(arctrace_traced INTERFACE
+  -fvisibility=hidden -fno-stack-protector -ftls-model=initial-exec
+  -mgeneral-regs-only -fno-tree-loop-distribute-patterns -fno-sanitize=all
+  -fno-instrument-functions -fcf-protection=full
+  $<$<COMPILE_LANGUAGE:CXX>:-fno-exceptions -fno-rtti -fno-threadsafe-statics
+    -fvisibility-inlines-hidden>)
+target_link_options(arctrace_traced INTERFACE
+  -static-libgcc
+  LINKER:-Bsymbolic,-z,now,-z,relro,-z,defs,-z,nodelete,-z,noexecstack,--gc-sections)
+
+# arctrace_traced_library(TARGET): link TARGET as C, so that no C++ runtime
+# becomes one of its dependencies.
+function(arctrace_traced_library target)
+  target_link_libraries(${target} PRIVATE arctrace_warnings arctrace_traced)
+  set_target_properties(${target} PROPERTIES LINKER_LANGUAGE C)
+endfunction()
