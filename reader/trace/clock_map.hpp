@@ -22,9 +22,9 @@ class ClockMap {
   // One line for all: `start` and the rate. A rate of 0 counts as 1e9.
   ClockMap(ClockSync start, uint64_t ticks_per_second);
 
-  // The line through `syncs` (sorted by ticks; at least two, else as above). Those that
-  // do not rise strictly in ticks, or fall in monotonic_ns, are left out; returns how
-  // many.
+  // The lines from the start through `syncs`, sorted by ticks. Those that do not rise
+  // strictly in ticks, or fall in monotonic_ns, are left out; returns how many that are.
+  // Before, the one line of the constructor stays in force.
   uint64_t set_syncs(std::span<const ClockSync> syncs);
 
   // CLOCK_MONOTONIC ns since the session's start; negative before it.
@@ -45,7 +45,6 @@ class ClockMap {
   static Segment make_segment(uint64_t origin_ticks, int64_t origin_ns,
                               uint64_t tick_span, uint64_t ns_span);
   static int64_t apply(const Segment& segment, uint64_t ticks);
-  int64_t since_start(uint64_t monotonic_ns) const;
 
   ClockSync start_;
   std::vector<Segment> segments_;  // sorted by origin_ticks, never empty

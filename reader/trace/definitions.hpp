@@ -2,6 +2,7 @@
 // become modules, writers become threads.
 #pragma once
 
+#include <absl/container/btree_map.h>
 #include <absl/container/flat_hash_map.h>
 
 #include <cstdint>
@@ -66,16 +67,26 @@ class Definitions {
   bool end_module(ProcessIndex process, uint64_t start, int64_t time_ns);
 
  private:
-  struct Ids {
+  // What belongs to a process and is not in Process.
+  struct Scope {
     absl::flat_hash_map<uint32_t, std::string> names;
     absl::flat_hash_map<uint32_t, EventLayout> layouts;
+    // Modules that are loaded at the moment of building: start -> index.
+    absl::btree_map<uint64_t, size_t> loaded;
+    // Indices of modules by (start, loaded_ns), and the largest end so far; brought up to
+    // date by the first question after a change.
+    std::vector<uint32_t> by_start;
+    std::vector<uint64_t> max_end;
   };
 
   // The parent whose definitions hold in `process` too, or kNoIndex.
   ProcessIndex inherited_from(ProcessIndex process) const;
+  const Module* own_module_at(ProcessIndex process, uint64_t address,
+                              int64_t time_ns) const;
+  void index_modules(ProcessIndex process) const;
 
   std::vector<Process> processes_;
-  std::vector<Ids> ids_;  // by ProcessIndex
+  mutable std::vector<Scope> scopes_;  // by ProcessIndex
   std::vector<Thread> threads_;
   absl::flat_hash_map<uint32_t, ProcessIndex> process_by_id_;
   absl::flat_hash_map<uint32_t, ThreadIndex> thread_by_writer_;

@@ -46,12 +46,14 @@ struct Module {
 struct EventField {
   uint32_t type;  // enum arctrace_field_type
   std::string name;
+  bool operator==(const EventField&) const = default;
 };
 
 struct EventLayout {
   uint32_t id, level;
   std::string name;
   std::vector<EventField> fields;
+  bool operator==(const EventLayout&) const = default;
 };
 
 struct Process {

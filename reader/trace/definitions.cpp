@@ -1,0 +1,213 @@
+#include "reader/trace/definitions.hpp"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+namespace arctrace::reader {
+namespace {
+
+// How far a chain of forks is followed up: hostile parent ids may form a ring.
+constexpr int kForkDepthMax = 256;
+
+bool in_force(const Module& module, int64_t time_ns) {
+  return module.loaded_ns <= time_ns && time_ns < module.unloaded_ns;
+}
+
+}  // namespace
+
+const Process* Definitions::process(ProcessIndex index) const {
+  return index < processes_.size() ? &processes_[index] : nullptr;
+}
+
+const Thread* Definitions::thread(ThreadIndex index) const {
+  return index < threads_.size() ? &threads_[index] : nullptr;
+}
+
+const Process* Definitions::process_of(ThreadIndex index) const {
+  const Thread* found = thread(index);
+  return found == nullptr ? nullptr : process(found->process);
+}
+
+ProcessIndex Definitions::find_process(uint32_t process_id) const {
+  const auto found = process_by_id_.find(process_id);
+  return found == process_by_id_.end() ? kNoIndex : found->second;
+}
+
+ThreadIndex Definitions::find_thread(uint32_t writer) const {
+  const auto found = thread_by_writer_.find(writer);
+  return found == thread_by_writer_.end() ? kNoIndex : found->second;
+}
+
+ProcessIndex Definitions::inherited_from(ProcessIndex index) const {
+  const Process* child = process(index);
+  if (child == nullptr || child->origin != ARCTRACE_ORIGIN_FORK) return kNoIndex;
+  return find_process(child->parent_id);
+}
+
+std::optional<std::string_view> Definitions::name(ProcessIndex process,
+                                                  uint32_t id) const {
+  for (int depth = 0; process < scopes_.size() && depth < kForkDepthMax; ++depth) {
+    const auto& names = scopes_[process].names;
+    if (const auto found = names.find(id); found != names.end()) return found->second;
+    process = inherited_from(process);
+  }
+  return std::nullopt;
+}
+
+const EventLayout* Definitions::layout(ProcessIndex process, uint32_t event_id) const {
+  for (int depth = 0; process < scopes_.size() && depth < kForkDepthMax; ++depth) {
+    const auto& layouts = scopes_[process].layouts;
+    if (const auto found = layouts.find(event_id); found != layouts.end()) {
+      return &found->second;
+    }
+    process = inherited_from(process);
+  }
+  return nullptr;
+}
+
+const Module* Definitions::module_at(ProcessIndex process, uint64_t address,
+                                     int64_t time_ns) const {
+  for (int depth = 0; process < processes_.size() && depth < kForkDepthMax; ++depth) {
+    const Module* found = own_module_at(process, address, time_ns);
+    if (found != nullptr) return found;
+    // What the child did not say again is as it was in the parent at the fork.
+    time_ns = std::min(time_ns, processes_[process].start_ns);
+    process = inherited_from(process);
+  }
+  return nullptr;
+}
+
+const Module* Definitions::own_module_at(ProcessIndex process, uint64_t address,
+                                         int64_t time_ns) const {
+  index_modules(process);
+  const std::vector<Module>& modules = processes_[process].modules;
+  const Scope& scope = scopes_[process];
+  const auto& order = scope.by_start;
+  const Module* later = nullptr;
+  // One step for each distinct start at or below the address, highest first, until no
+  // module before it reaches the address.
+  auto end = std::upper_bound(
+      order.begin(), order.end(), address,
+      [&](uint64_t wanted, uint32_t index) { return wanted < modules[index].start; });
+  while (end != order.begin() &&
+         scope.max_end[size_t(end - order.begin()) - 1] > address) {
+    const uint64_t start = modules[*(end - 1)].start;
+    const auto begin = std::lower_bound(
+        order.begin(), end, start,
+        [&](uint32_t index, uint64_t wanted) { return modules[index].start < wanted; });
+    const auto next =
+        std::upper_bound(begin, end, time_ns, [&](int64_t wanted, uint32_t index) {
+          return wanted < modules[index].loaded_ns;
+        });
+    if (next != begin) {
+      const Module& module = modules[*(next - 1)];
+      if (address < module.end && in_force(module, time_ns)) return &module;
+    }
+    if (next != end && address < modules[*next].end &&
+        (later == nullptr || modules[*next].loaded_ns < later->loaded_ns)) {
+      later = &modules[*next];
+    }
+    end = begin;
+  }
+  return later;
+}
+
+void Definitions::index_modules(ProcessIndex process) const {
+  const std::vector<Module>& modules = processes_[process].modules;
+  Scope& scope = scopes_[process];
+  if (scope.by_start.size() == modules.size()) return;
+  scope.by_start.resize(modules.size());
+  for (size_t i = 0; i < modules.size(); ++i) scope.by_start[i] = uint32_t(i);
+  std::sort(scope.by_start.begin(), scope.by_start.end(), [&](uint32_t a, uint32_t b) {
+    return std::tie(modules[a].start, modules[a].loaded_ns, a) <
+           std::tie(modules[b].start, modules[b].loaded_ns, b);
+  });
+  scope.max_end.clear();
+  uint64_t max_end = 0;
+  for (const uint32_t index : scope.by_start) {
+    max_end = std::max(max_end, modules[index].end);
+    scope.max_end.push_back(max_end);
+  }
+}
+
+std::string_view Definitions::thread_name(ThreadIndex index, int64_t time_ns) const {
+  const Thread* found = thread(index);
+  if (found == nullptr || found->names.empty()) return {};
+  const auto next = std::upper_bound(
+      found->names.begin(), found->names.end(), time_ns,
+      [](int64_t wanted, const ThreadName& name) { return wanted < name.since_ns; });
+  return next == found->names.begin() ? next->name : (next - 1)->name;
+}
+
+ProcessIndex Definitions::add_process(Process process) {
+  const auto [place, added] =
+      process_by_id_.try_emplace(process.id, ProcessIndex(processes_.size()));
+  if (added) {
+    processes_.push_back(std::move(process));
+    scopes_.emplace_back();
+  }
+  return place->second;
+}
+
+ThreadIndex Definitions::add_thread(Thread thread) {
+  const auto [place, added] =
+      thread_by_writer_.try_emplace(thread.writer, ThreadIndex(threads_.size()));
+  if (added) threads_.push_back(std::move(thread));
+  return place->second;
+}
+
+Process* Definitions::mutable_process(ProcessIndex index) {
+  return index < processes_.size() ? &processes_[index] : nullptr;
+}
+
+Thread* Definitions::mutable_thread(ThreadIndex index) {
+  return index < threads_.size() ? &threads_[index] : nullptr;
+}
+
+bool Definitions::add_name(ProcessIndex process, uint32_t id, std::string text) {
+  if (process >= scopes_.size()) return false;
+  const auto [place, added] = scopes_[process].names.try_emplace(id, text);
+  return added || place->second == text;
+}
+
+bool Definitions::add_layout(ProcessIndex process, EventLayout layout) {
+  if (process >= scopes_.size()) return false;
+  const auto [place, added] = scopes_[process].layouts.try_emplace(layout.id, layout);
+  return added || place->second == layout;
+}
+
+void Definitions::add_module(ProcessIndex process, Module module) {
+  if (process >= processes_.size()) return;
+  std::vector<Module>& modules = processes_[process].modules;
+  auto& loaded = scopes_[process].loaded;
+  auto place = loaded.lower_bound(module.start);
+  if (place != loaded.end() && place->first == module.start) {
+    const Module& there = modules[place->second];
+    if (there.end == module.end && there.bias == module.bias &&
+        there.path == module.path && there.build_id == module.build_id) {
+      return;  // said again
+    }
+  }
+  if (place != loaded.begin() && modules[std::prev(place)->second].end > module.start) {
+    --place;
+  }
+  while (place != loaded.end() && place->first < module.end) {
+    modules[place->second].unloaded_ns = module.loaded_ns;
+    place = loaded.erase(place);
+  }
+  loaded.emplace(module.start, modules.size());
+  modules.push_back(std::move(module));
+}
+
+bool Definitions::end_module(ProcessIndex process, uint64_t start, int64_t time_ns) {
+  if (process >= processes_.size()) return false;
+  auto& loaded = scopes_[process].loaded;
+  const auto place = loaded.find(start);
+  if (place == loaded.end()) return false;
+  processes_[process].modules[place->second].unloaded_ns = time_ns;
+  loaded.erase(place);
+  return true;
+}
+
+}  // namespace arctrace::reader

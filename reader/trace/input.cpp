@@ -1,0 +1,95 @@
+#include "reader/trace/input.hpp"
+
+#include <absl/status/status.h>
+#include <absl/strings/str_cat.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+namespace arctrace::reader {
+namespace {
+
+class FileInput : public Input {
+ public:
+  FileInput(std::string name, int descriptor, uint64_t size)
+      : name_(std::move(name)), descriptor_(descriptor), size_(size) {}
+  FileInput(const FileInput&) = delete;
+  FileInput& operator=(const FileInput&) = delete;
+  ~FileInput() override { ::close(descriptor_); }
+
+  const std::string& name() const override { return name_; }
+  uint64_t size() const override { return size_; }
+
+  absl::StatusOr<size_t> read(uint64_t offset, std::span<std::byte> into) override {
+    size_t done = 0;
+    while (done < into.size()) {
+      const ssize_t got = ::pread(descriptor_, into.data() + done, into.size() - done,
+                                  static_cast<off_t>(offset + done));
+      if (got == 0) break;
+      if (got < 0) {
+        if (errno == EINTR) continue;
+        return absl::ErrnoToStatus(errno, absl::StrCat("cannot read ", name_));
+      }
+      done += static_cast<size_t>(got);
+    }
+    return done;
+  }
+
+ private:
+  std::string name_;
+  int descriptor_;
+  uint64_t size_;
+};
+
+class MemoryInput : public Input {
+ public:
+  MemoryInput(std::string name, std::vector<std::byte> bytes)
+      : name_(std::move(name)), bytes_(std::move(bytes)) {}
+
+  const std::string& name() const override { return name_; }
+  uint64_t size() const override { return bytes_.size(); }
+
+  absl::StatusOr<size_t> read(uint64_t offset, std::span<std::byte> into) override {
+    if (offset >= bytes_.size()) return size_t{0};
+    const size_t count = std::min<size_t>(into.size(), bytes_.size() - offset);
+    std::memcpy(into.data(), bytes_.data() + offset, count);
+    return count;
+  }
+
+ private:
+  std::string name_;
+  std::vector<std::byte> bytes_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Input>> open_file(const std::string& path) {
+  // Not blocking: a FIFO without a writer would hold us for ever.
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (descriptor < 0) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("cannot open ", path));
+  }
+  struct stat facts {};
+  if (::fstat(descriptor, &facts) != 0) {
+    const int error = errno;
+    ::close(descriptor);
+    return absl::ErrnoToStatus(error, absl::StrCat("cannot open ", path));
+  }
+  if (!S_ISREG(facts.st_mode)) {
+    ::close(descriptor);
+    return absl::InvalidArgumentError(absl::StrCat(path, ": not a regular file"));
+  }
+  return std::make_unique<FileInput>(path, descriptor,
+                                     static_cast<uint64_t>(facts.st_size));
+}
+
+std::unique_ptr<Input> memory_input(std::string name, std::vector<std::byte> bytes) {
+  return std::make_unique<MemoryInput>(std::move(name), std::move(bytes));
+}
+
+}  // namespace arctrace::reader
