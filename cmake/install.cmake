@@ -1,0 +1,32 @@
+# cmake --install: both libraries, the CLI, the headers, arctrace.pc and the CMake package Arctrace.
+# Nothing installed holds an absolute path: the tree may be moved as a whole.
+include(CMakePackageConfigHelpers)
+
+# The shim finds libarctrace.so.0 beside itself, wherever the traced program looks for libraries.
+set_target_properties(arctrace-shim PROPERTIES INSTALL_RPATH "$ORIGIN")
+install(TARGETS arctrace EXPORT ArctraceTargets
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+  INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(TARGETS arctrace-shim LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS arctrace-cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/arctrace
+  DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/Arctrace)
+configure_package_config_file(
+  ${CMAKE_CURRENT_LIST_DIR}/ArctraceConfig.cmake.in ${PROJECT_BINARY_DIR}/ArctraceConfig.cmake
+  INSTALL_DESTINATION ${package_dir})
+# Before 1.0 each minor version may change the interface.
+write_basic_package_version_file(
+  ${PROJECT_BINARY_DIR}/ArctraceConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(EXPORT ArctraceTargets NAMESPACE arctrace:: DESTINATION ${package_dir})
+install(FILES
+  ${PROJECT_BINARY_DIR}/ArctraceConfig.cmake ${PROJECT_BINARY_DIR}/ArctraceConfigVersion.cmake
+  DESTINATION ${package_dir})
+
+set(pkgconfig_dir ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+cmake_path(RELATIVE_PATH CMAKE_INSTALL_PREFIX
+  BASE_DIRECTORY ${CMAKE_INSTALL_PREFIX}/${pkgconfig_dir} OUTPUT_VARIABLE prefix_from_pkgconfig)
+configure_file(
+  ${CMAKE_CURRENT_LIST_DIR}/arctrace.pc.in ${PROJECT_BINARY_DIR}/arctrace.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/arctrace.pc DESTINATION ${pkgconfig_dir})

@@ -1,0 +1,97 @@
+"""What the libraries that are loaded into traced programs must look like, read from the ELF files.
+
+Each gate takes the path of a library and returns its findings, one line each; none: it passes.
+"""
+
+import re
+import subprocess
+
+
+def run(*command):
+    return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
+
+
+def dynamic(library):
+    """The dynamic section as a list of (tag, value)."""
+    rows = re.findall(r"^ 0x\w+ \((\w+)\)\s+(.*)$", run("readelf", "-dW", library), re.M)
+    return [(tag, value.strip()) for tag, value in rows]
+
+
+def exports(library, wanted):
+    """Exactly the names in `wanted` are exported."""
+    found = set()
+    for line in run("readelf", "-W", "--dyn-syms", library).splitlines():
+        fields = line.split()
+        if len(fields) >= 8 and fields[0].rstrip(":").isdigit() and fields[6] != "UND":
+            found.add(fields[7].split("@")[0])
+    return [f"exported, but not in the list: {name}" for name in sorted(found - wanted)] + [
+        f"in the list, but not exported: {name}" for name in sorted(wanted - found)
+    ]
+
+
+def needed(library, allowed):
+    """No dependency but `allowed`: whatever else a program may not have, or have otherwise."""
+    names = [re.search(r"\[(.*)\]", value)[1] for tag, value in dynamic(library) if tag == "NEEDED"]
+    return [f"needs {name}" for name in names if name not in allowed]
+
+
+def soname(library, wanted):
+    names = [re.search(r"\[(.*)\]", value)[1] for tag, value in dynamic(library) if tag == "SONAME"]
+    return [] if names == [wanted] else [f"soname is {names}, not {wanted}"]
+
+
+def text_relocations(library):
+    """None: they make the code pages writable for a moment and private to the process."""
+    found = [tag for tag, value in dynamic(library) if tag == "TEXTREL" or "TEXTREL" in value]
+    return ["has text relocations"] if found else []
+
+
+def not_unloadable(library):
+    """NODELETE: hooks and thread-locals are still used after a dlclose."""
+    if any(tag == "FLAGS_1" and "NODELETE" in value for tag, value in dynamic(library)):
+        return []
+    return ["can be unloaded (no NODELETE)"]
+
+
+def bound_at_load(library):
+    """NOW: a lazy binding would run the dynamic loader, and its lock, inside a hook."""
+    if any(tag == "FLAGS" and "BIND_NOW" in value for tag, value in dynamic(library)):
+        return []
+    return ["binds its symbols lazily (no BIND_NOW)"]
+
+
+def static_tls(library):
+    """Thread-locals, if any, are initial-exec: the other models call into the loader."""
+    if not re.search(r"^\s+TLS\s", run("readelf", "-lW", library), re.M):
+        return []
+    findings = []
+    if not any(tag == "FLAGS" and "STATIC_TLS" in value for tag, value in dynamic(library)):
+        findings.append("has thread-locals, but no STATIC_TLS")
+    relocations = re.findall(r"R_\w*?_(?:DTPMOD\w*|TLSDESC\w*|TLS_DTPMOD\w*)",
+                             run("readelf", "-rW", library))
+    return findings + [f"dynamic thread-local: {name}" for name in sorted(set(relocations))]
+
+
+def executable_stack(library):
+    flags = re.findall(r"^\s+GNU_STACK(?:\s+0x\w+){5} (...) ", run("readelf", "-lW", library), re.M)
+    return [] if flags == ["RW "] else [f"the stack's flags are {flags}, not RW"]
+
+
+# Registers, and x87's operations, which can do without naming one. fs: is a prefix, no operation.
+VECTOR_REGISTER = re.compile(r"%(?:[xyz]?mm\d+|k[0-7]|st)\b")
+VECTOR_OPERATION = re.compile(r"^(?:f(?!s$)\w+|emms|v?(?:ld|st)mxcsr|xsave\w*|xrstor\w*|vzero\w+)$")
+
+
+def vector_instructions(library):
+    """None (x86-64): hooks don't save the program's vector and x87 state, so they mustn't use it."""
+    findings, function = {}, "?"
+    for line in run("objdump", "-d", "--no-show-raw-insn", library).splitlines():
+        label = re.match(r"^[0-9a-f]+ <(.*)>:$", line)
+        if label:
+            function = label[1]
+            continue
+        instruction = line.partition("\t")[2].strip()
+        words = instruction.split()
+        if words and (VECTOR_REGISTER.search(instruction) or VECTOR_OPERATION.match(words[0])):
+            findings.setdefault(function, instruction)
+    return [f"vector or x87 instruction in {name}: {text}" for name, text in findings.items()]

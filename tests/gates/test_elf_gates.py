@@ -1,0 +1,136 @@
+"""Holds the two libraries against the gates, and the gates against libraries with each fault.
+
+usage: test_elf_gates.py LIBARCTRACE LIBARCTRACE_SHIM [unittest options]
+"""
+
+import pathlib
+import platform
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import elf_gates
+
+HERE = pathlib.Path(__file__).resolve().parent
+LOADER = {"x86_64": "ld-linux-x86-64.so.2", "aarch64": "ld-linux-aarch64.so.1"}
+LIBC = {"libc.so.6", LOADER.get(platform.machine())}
+
+
+def listed(name):
+    return set((HERE / name).read_text(encoding="utf-8").split())
+
+
+class Gates:
+    """The gates of one library; subclasses say which."""
+
+    library = None
+    exports = None
+    allowed = LIBC
+    soname = None
+
+    def test_exports(self):
+        self.assertEqual(elf_gates.exports(self.library, listed(self.exports)), [])
+
+    def test_needed(self):
+        self.assertEqual(elf_gates.needed(self.library, self.allowed), [])
+
+    def test_soname(self):
+        self.assertEqual(elf_gates.soname(self.library, self.soname), [])
+
+    def test_text_relocations(self):
+        self.assertEqual(elf_gates.text_relocations(self.library), [])
+
+    def test_not_unloadable(self):
+        self.assertEqual(elf_gates.not_unloadable(self.library), [])
+
+    def test_bound_at_load(self):
+        self.assertEqual(elf_gates.bound_at_load(self.library), [])
+
+    def test_static_tls(self):
+        self.assertEqual(elf_gates.static_tls(self.library), [])
+
+    def test_executable_stack(self):
+        self.assertEqual(elf_gates.executable_stack(self.library), [])
+
+    @unittest.skipUnless(platform.machine() == "x86_64", "knows x86-64's registers only")
+    def test_vector_instructions(self):
+        self.assertEqual(elf_gates.vector_instructions(self.library), [])
+
+
+class Arctrace(Gates, unittest.TestCase):
+    exports = "exports_arctrace.txt"
+    soname = "libarctrace.so.0"
+
+
+class Shim(Gates, unittest.TestCase):
+    exports = "exports_shim.txt"
+    soname = "libarctrace-shim.so"
+    allowed = LIBC | {"libarctrace.so.0"}
+
+
+class GatesFindFaults(unittest.TestCase):
+    """Libraries with one fault each: a gate that lets one through is no gate."""
+
+    def library(self, text, *options):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        path = pathlib.Path(folder.name, "libfault.so")
+        subprocess.run(
+            ["gcc", "-shared", "-fPIC", "-O2", "-x", "c", "-", "-o", path, *options],
+            input=text, text=True, check=True,
+        )
+        return path
+
+    def test_exports(self):
+        path = self.library("int wanted; void extra(void) {}")
+        self.assertEqual(elf_gates.exports(path, {"wanted", "absent"}), [
+            "exported, but not in the list: extra", "in the list, but not exported: absent"])
+
+    def test_needed(self):
+        path = self.library("", "-Wl,--no-as-needed", "-lm")
+        self.assertEqual(elf_gates.needed(path, LIBC), ["needs libm.so.6"])
+
+    def test_soname(self):
+        self.assertTrue(elf_gates.soname(self.library("", "-Wl,-soname,a.so"), "b.so"))
+        self.assertTrue(elf_gates.soname(self.library(""), "b.so"))
+
+    def test_text_relocations(self):
+        path = self.library("int f(void); int g(void) { return f(); }",
+                            "-fno-pic", "-mcmodel=large", "-Wl,-z,notext")
+        self.assertEqual(elf_gates.text_relocations(path), ["has text relocations"])
+
+    def test_not_unloadable(self):
+        self.assertTrue(elf_gates.not_unloadable(self.library("")))
+
+    def test_bound_at_load(self):
+        self.assertTrue(elf_gates.bound_at_load(self.library("", "-Wl,-z,lazy")))
+
+    def test_static_tls(self):
+        path = self.library("__thread int here; int get(void) { return here; }",
+                            "-ftls-model=global-dynamic")
+        findings = elf_gates.static_tls(path)
+        self.assertIn("has thread-locals, but no STATIC_TLS", findings)
+        self.assertTrue(any(f.startswith("dynamic thread-local") for f in findings), findings)
+
+    def test_executable_stack(self):
+        self.assertTrue(elf_gates.executable_stack(self.library("", "-Wl,-z,execstack")))
+
+    @unittest.skipUnless(platform.machine() == "x86_64", "knows x86-64's registers only")
+    def test_vector_instructions(self):
+        path = self.library("""
+            double sse(double a) { return a * 2; }
+            long double x87(long double a) { return a * 2; }
+            void control(unsigned *c) { __asm__ volatile("stmxcsr %0" : "=m"(*c)); }
+            void reset(void) { __asm__ volatile("fninit"); }
+            void mask(void) { __asm__ volatile("kxnorb %k1, %k1, %k1"); }
+            __attribute__((tls_model("initial-exec"))) __thread long in_fs_segment;
+            long general(long a) { return a * 2 + in_fs_segment; }""")
+        found = {text.split(" in ")[1].split(":")[0]
+                 for text in elf_gates.vector_instructions(path)}
+        self.assertEqual(found, {"sse", "x87", "control", "reset", "mask"})
+
+
+if __name__ == "__main__":
+    Arctrace.library, Shim.library = sys.argv[1:3]
+    unittest.main(argv=sys.argv[:1] + sys.argv[3:])

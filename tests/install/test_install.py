@@ -1,0 +1,89 @@
+"""Installs a build folder, moves the tree, and builds and runs outside programs against it.
+
+usage: test_install.py BUILD LIBDIR [unittest options]   LIBDIR: relative to the prefix
+"""
+
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+OUTSIDE = pathlib.Path(__file__).resolve().parent / "outside"
+WITHOUT_SESSION = "enabled 0 lost 0\n"
+UNDER_RECORD = "enabled 1 lost 0\n"
+
+
+def run(*command, **environment):
+    """What command prints; its errors go to the test's output."""
+    return subprocess.run(
+        command, env={**os.environ, **environment}, stdout=subprocess.PIPE, text=True, check=True
+    ).stdout
+
+
+class Install(unittest.TestCase):
+    build = libdir = None
+
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.folder = pathlib.Path(folder.name)
+        run("cmake", "--install", cls.build, "--prefix", str(cls.folder / "first"))
+        # Whatever holds the first path in it fails from here on.
+        cls.prefix = cls.folder / "moved"
+        (cls.folder / "first").rename(cls.prefix)
+        cls.libraries = cls.prefix / cls.libdir
+
+    def pkg_config(self, *options):
+        return run("pkg-config", *options, "arctrace",
+                   PKG_CONFIG_PATH=str(self.libraries / "pkgconfig")).split()
+
+    def check_program(self, program, **environment):
+        """Runs untraced, and recorded by the installed command."""
+        self.assertEqual(run(program, **environment), WITHOUT_SESSION)
+        trace = f"{program}.data"
+        recorded = run(self.prefix / "bin/arctrace", "record", "-o", trace, "--", program,
+                       **environment)
+        self.assertEqual(recorded, UNDER_RECORD)
+        self.assertIn("outside", run(self.prefix / "bin/arctrace", "report", trace))
+
+    def test_pkg_config(self):
+        for source, compiler in (("outside.c", ["cc", "-std=c11"]),
+                                 ("outside.cpp", ["c++", "-std=c++20"])):
+            # The compiler's default, and without PIE: each reaches the library's data in its way.
+            for mode in ("-pie", "-no-pie"):
+                with self.subTest(source=source, mode=mode):
+                    program = self.folder / f"by-pkg-config-{source}{mode}"
+                    flags = ["-fPIE"] if mode == "-pie" else ["-fno-pie"]
+                    run(*compiler, *flags, mode, "-Wall", "-Wextra", "-Wpedantic", "-Werror",
+                        OUTSIDE / source, "-o", program, *self.pkg_config("--cflags", "--libs"))
+                    self.check_program(program, LD_LIBRARY_PATH=str(self.libraries))
+
+    def test_cmake_package(self):
+        build = self.folder / "by-cmake"
+        run("cmake", "-G", "Ninja", "-S", OUTSIDE, "-B", build,
+            f"-DCMAKE_PREFIX_PATH={self.prefix}")
+        run("cmake", "--build", build)
+        for program in ("outside_c", "outside_cpp"):
+            with self.subTest(program=program):
+                self.check_program(build / program)
+
+    def test_versions_agree(self):
+        version = self.pkg_config("--modversion")[0]
+        self.assertIn(version, run(self.prefix / "bin/arctrace", "--version"))
+        package = self.libraries / "cmake/Arctrace/ArctraceConfigVersion.cmake"
+        self.assertIn(f'set(PACKAGE_VERSION "{version}")', package.read_text(encoding="utf-8"))
+
+    def test_no_path_of_the_build_is_left(self):
+        for path in sorted(self.prefix.rglob("*")):
+            if path.suffix in (".cmake", ".pc", ".h", ".hpp"):
+                text = path.read_text(encoding="utf-8")
+                self.assertNotIn(str(self.folder), text, path)
+                self.assertNotIn(self.build, text, path)
+
+
+if __name__ == "__main__":
+    Install.build, Install.libdir = sys.argv[1:3]
+    unittest.main(argv=sys.argv[:1] + sys.argv[3:])
