@@ -9,7 +9,7 @@ int main(void) {
   uint32_t event = arctrace_define_event("round", 0, fields, 1);
   for (uint32_t n = 0; n < 10; ++n) {
     arctrace_enter(arctrace_name_key(name));
-    void *payload = arctrace_reserve(event, sizeof n);
+    void* payload = arctrace_reserve(event, sizeof n);
     if (payload != NULL) {
       memcpy(payload, &n, sizeof n);
       arctrace_commit(payload);
