@@ -10,9 +10,11 @@ target_compile_options(arctrace_traced INTERFACE
   -fno-instrument-functions -fcf-protection=full
   $<$<COMPILE_LANGUAGE:CXX>:-fno-exceptions -fno-rtti -fno-threadsafe-statics
     -fvisibility-inlines-hidden>)
+# -Bsymbolic-functions, not -Bsymbolic: arctrace_gate is data, which a program may hold in
+# a copy relocation.
 target_link_options(arctrace_traced INTERFACE
   -static-libgcc
-  LINKER:-Bsymbolic,-z,now,-z,relro,-z,defs,-z,nodelete,-z,noexecstack,--gc-sections)
+  LINKER:-Bsymbolic-functions,-z,now,-z,relro,-z,defs,-z,nodelete,-z,noexecstack,--gc-sections)
 
 # arctrace_traced_library(TARGET): link TARGET as C, so that no C++ runtime
 # becomes one of its dependencies.

@@ -27,20 +27,20 @@ extern "C" {
  * to write, -EPROTO not a buffer of this version, -EALREADY joined before. */
 ARCTRACE_API int arctrace_attach(const char *session);
 
-/* Leaves the session: the calling thread's block is closed, its slot given back, and
- * nothing more is recorded from this process. The mapping stays. */
+/* Leaves the session: the calling thread's block is closed, and nothing more is recorded
+ * from this process. The mapping stays. */
 ARCTRACE_API void arctrace_detach(void);
 
-/* Closes the calling thread's block and gives its slot back; a later record takes a new
- * one. Not needed: the death of a thread is seen by itself. */
-ARCTRACE_API void arctrace_thread_detach(void);
+/* Closes the calling thread's block, so that the collector can take it now rather than
+ * when it is full or the thread gone. Not needed for completeness. */
+ARCTRACE_API void arctrace_flush(void);
 
 /* The word that says what is recorded at present (enum arctrace_gate_bit). */
 extern ARCTRACE_API const volatile uint32_t *arctrace_gate;
 
 /* Nonzero if records of one of the classes in `gate_bits` are wanted now. */
 static inline int arctrace_enabled(uint32_t gate_bits) {
-  return __builtin_expect((*arctrace_gate & gate_bits) != 0, 0);
+  return __builtin_expect((*arctrace_gate & gate_bits) != 0, 0) != 0;
 }
 
 /* ---- Definitions: once each; ids hold in this process and its fork children -- */

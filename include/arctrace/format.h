@@ -357,7 +357,7 @@ enum arctrace_record_type {
 
   ARCTRACE_TYPE_ENTER = 5,      /* u64 frame key */
   ARCTRACE_TYPE_EXIT = 6,       /* of the innermost open frame */
-  ARCTRACE_TYPE_EXIT_NAMED = 7, /* u64 frame key that the writer saw no entry of */
+  ARCTRACE_TYPE_EXIT_NAMED = 7, /* u64 frame key whose entry the writer does not know */
   ARCTRACE_TYPE_UNWIND = 8, /* u32 count: the innermost frames were left without an exit */
   ARCTRACE_TYPE_VFORK_BEGIN = 9, /* what follows is the vfork child's, on its parent's stack */
   ARCTRACE_TYPE_VFORK_END = 10,  /* u32 child pid: frames as at VFORK_BEGIN */

@@ -1,0 +1,80 @@
+#include "src/attach.hpp"
+
+#include "src/definitions.hpp"
+#include "src/loss.hpp"
+#include "src/protocol/dead_slot.hpp"
+#include "src/raw_syscall.hpp"
+#include "src/robust_lock.hpp"
+
+namespace arctrace {
+namespace {
+
+constexpr uint32_t kNoSlot = UINT32_MAX;
+constexpr uint16_t kSlotRetry = 1000;
+
+// Free, or of an owner who died; but not one that the collector is settling.
+bool lock_slot(arctrace_writer_slot& slot, uint32_t tid) {
+  const uint32_t seen = IpcAtomics::load_acquire(slot.lock);
+  return !is_live(seen) && seen != kBeingReaped &&
+         robust_lock({slot.lock, slot.robust_prev, slot.robust_next}, seen, tid);
+}
+
+uint32_t claim_slot(const BufferView& view, uint32_t tid) {
+  const uint32_t count = view.geometry().slot_count;
+  const uint32_t first =
+      IpcAtomics::fetch_add_relaxed(view.control().slot_next, uint32_t{1});
+  for (uint32_t i = 0; i < count; ++i) {
+    const uint32_t index = (first + i) % count;
+    if (lock_slot(view.slot(index), tid)) return index;
+  }
+  return kNoSlot;
+}
+
+void take_over(const BufferView& view, ThreadState& state, const ProcessState& process,
+               uint64_t ticks) {
+  arctrace_writer_slot& slot = view.slot(state.slot);
+  DeadSlot<IpcAtomics>::settle(view, state.slot, [](uint32_t) {});
+  IpcAtomics::store_relaxed(slot.writer, state.writer);
+  IpcAtomics::store_relaxed(slot.process, process.id);
+  IpcAtomics::store_relaxed(slot.pid, process.pid);
+  IpcAtomics::store_relaxed(slot.tid, state.tid);
+  IpcAtomics::store_relaxed(slot.start_ticks, ticks);
+  for (uint32_t cause = 0; cause < ARCTRACE_LOST_CAUSES; ++cause) {
+    state.lost_at_start[cause] = IpcAtomics::load_relaxed(slot.lost[cause]);
+    if (state.lost_at_start[cause] != IpcAtomics::load_relaxed(slot.reported[cause])) {
+      state.loss_pending = state.loss_inherited = true;
+      state.lost_since_ticks = ticks;
+    }
+  }
+}
+
+}  // namespace
+
+ThreadState* attach_thread(const WriteScope& scope, uint64_t ticks) {
+  ProcessState* process = current_process(ticks);
+  if (process == nullptr) return nullptr;
+  const BufferView& view = session.view;
+  const uint32_t tid = sys::gettid();
+  ThreadState* state = claim_thread_state(scope.local().state, tid);
+  if (state == nullptr) return nullptr;
+  scope.local().state = state;
+  if (state->slot_retry > 0) {
+    --state->slot_retry;
+    return nullptr;
+  }
+  state->slot = claim_slot(view, tid);
+  if (state->slot == kNoSlot) {
+    state->slot_retry = kSlotRetry;
+    return nullptr;
+  }
+  state->tid = tid;
+  state->writer =
+      IpcAtomics::fetch_add_relaxed(view.control().writer_next, uint32_t{1});
+  state->start_ticks = ticks;
+  take_over(view, *state, *process, ticks);
+  state->attached = true;
+  emit_definitions(scope, *state, *process);
+  return state;
+}
+
+}  // namespace arctrace

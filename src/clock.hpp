@@ -1,0 +1,33 @@
+// The session's tick source.
+#pragma once
+
+#include <arctrace/format.h>
+#include <time.h>
+
+#include <cstdint>
+
+namespace arctrace {
+
+inline uint64_t read_monotonic_ns() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1000000000u +
+         static_cast<uint64_t>(now.tv_nsec);
+}
+
+// `clock`: enum arctrace_clock, from a checked geometry. Unfenced: a stamp may be taken
+// some ns before or after its place in the program, as a call takes.
+inline uint64_t read_ticks(uint32_t clock) {
+#if defined(__x86_64__)
+  if (clock == ARCTRACE_CLOCK_TSC) return __builtin_ia32_rdtsc();
+#elif defined(__aarch64__)
+  if (clock == ARCTRACE_CLOCK_CNTVCT) {
+    uint64_t ticks;
+    asm volatile("mrs %0, cntvct_el0" : "=r"(ticks));
+    return ticks;
+  }
+#endif
+  return read_monotonic_ns();
+}
+
+}  // namespace arctrace

@@ -1,0 +1,213 @@
+#include "src/definitions.hpp"
+
+#include <sys/mman.h>
+#include <sys/prctl.h>
+
+#include "src/memory.hpp"
+#include "src/process_facts.hpp"
+#include "src/raw_syscall.hpp"
+
+namespace arctrace {
+
+// A linked list in memory that is only ever added to.
+struct Definition {
+  uint64_t next;  // address, 0 at the end
+  uint64_t ticks;
+  uint32_t size;  // of the body, without padding
+  uint32_t cut_at;
+  uint16_t type;
+  uint16_t reserved;
+  uint32_t retired;
+
+  std::byte* body() { return reinterpret_cast<std::byte*>(this + 1); }
+};
+
+namespace {
+
+constexpr size_t kChunkSize = size_t{256} << 10;
+
+struct Chunk {
+  uint64_t used;
+};
+
+uint64_t newest_chunk;  // address
+uint64_t first_definition;
+uint64_t last_definition;  // a hint: the end is where next is 0
+
+template <class T>
+T* at_address(uint64_t address) {
+  return reinterpret_cast<T*>(static_cast<uintptr_t>(address));
+}
+uint64_t address_of(const void* pointer) { return reinterpret_cast<uintptr_t>(pointer); }
+
+uint32_t padded(uint32_t size) { return (size + 3) & ~3u; }
+
+void* allocate(size_t size) {
+  size = (size + 7) & ~size_t{7};
+  if (size > kChunkSize - sizeof(Chunk)) return nullptr;
+  for (;;) {
+    uint64_t newest = IpcAtomics::load_acquire(newest_chunk);
+    if (newest != 0) {
+      const uint64_t offset = IpcAtomics::fetch_add_relaxed(
+          at_address<Chunk>(newest)->used, static_cast<uint64_t>(size));
+      if (offset + size <= kChunkSize) return at_address<std::byte>(newest) + offset;
+    }
+    void* made = sys::map(kChunkSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+                          -1);
+    if (made == nullptr) return nullptr;
+    static_cast<Chunk*>(made)->used = sizeof(Chunk);
+    if (!IpcAtomics::compare_exchange_acq_rel(newest_chunk, newest, address_of(made))) {
+      raw_syscall(SYS_munmap, sys::pointer_argument(made), long{kChunkSize});
+    }
+  }
+}
+
+void append(Definition& definition) {
+  const uint64_t address = address_of(&definition);
+  uint64_t expected = 0;
+  if (IpcAtomics::compare_exchange_acq_rel(first_definition, expected, address)) {
+    IpcAtomics::store_release(last_definition, address);
+    return;
+  }
+  const uint64_t hint = IpcAtomics::load_acquire(last_definition);
+  auto* at = at_address<Definition>(hint != 0 ? hint : expected);
+  for (;;) {
+    uint64_t next = 0;
+    if (IpcAtomics::compare_exchange_acq_rel(at->next, next, address)) break;
+    at = at_address<Definition>(next);
+  }
+  IpcAtomics::store_release(last_definition, address);
+}
+
+// A body of several parts. False: no room.
+bool write_parts(const WriteScope& scope, ThreadState& state, ProcessState& process,
+                 uint16_t type, const BodyPart* parts, uint32_t part_count,
+                 uint64_t ticks) {
+  uint32_t size = 0;
+  for (uint32_t i = 0; i < part_count; ++i) size += parts[i].size;
+  const Reservation record =
+      reserve_definition(scope, state, process, type, padded(size), ticks);
+  if (record.word0 == nullptr) return false;
+  std::byte* to = record.body;
+  for (uint32_t i = 0; i < part_count; ++i) {
+    copy_bytes(to, parts[i].bytes, parts[i].size);
+    to += parts[i].size;
+  }
+  fill_zero(to, padded(size) - size);
+  commit(scope, record);
+  return true;
+}
+
+uint32_t body_max() {
+  return record_length_max(session.view.geometry()) - ARCTRACE_FULL_HEAD_SIZE;
+}
+
+bool write_process(const WriteScope& scope, ThreadState& state, ProcessState& process) {
+  // Not on the stack: the first record may come from a handler on a small signal stack.
+  // Two threads at once read the same bytes into it.
+  static constexpr uint32_t kTextMax = 4096;
+  static char executable[kTextMax];
+  static char arguments[kTextMax];
+  uint32_t room = body_max() - 40;
+  const uint32_t n = read_executable(executable, room < kTextMax ? room : kTextMax);
+  room -= n;
+  const uint32_t m = read_command_line(arguments, room < kTextMax ? room : kTextMax);
+  const uint32_t head[6] = {process.id,       process.parent_id, process.pid,
+                            sys::getppid(),   sys::geteuid(),    process.origin};
+  const uint32_t sizes[2] = {n, m};
+  const BodyPart parts[] = {{head, sizeof head},
+                            {&process.start_ticks, 8},
+                            {sizes, sizeof sizes},
+                            {executable, n},
+                            {arguments, m}};
+  return write_parts(scope, state, process, ARCTRACE_TYPE_PROCESS, parts, 5,
+                     process.start_ticks);
+}
+
+bool write_thread(const WriteScope& scope, ThreadState& state, ProcessState& process) {
+  char kernel_name[16] = {};
+  const char* name = state.name;
+  if (name[0] == '\0') {
+    raw_syscall(SYS_prctl, PR_GET_NAME, sys::pointer_argument(kernel_name));
+    name = kernel_name;
+  }
+  const auto n = static_cast<uint32_t>(text_length(name, sizeof state.name));
+  const uint32_t head[4] = {state.writer, process.id, state.tid, n};
+  const BodyPart parts[] = {{head, sizeof head}, {&state.start_ticks, 8}, {name, n}};
+  return write_parts(scope, state, process, ARCTRACE_TYPE_THREAD, parts, 3,
+                     session_ticks());
+}
+
+bool write_definition(const WriteScope& scope, ThreadState& state, ProcessState& process,
+                      Definition& definition) {
+  if (IpcAtomics::load_acquire(definition.retired) != 0) return true;
+  std::byte* body = definition.body();
+  uint32_t size = definition.size;
+  uint32_t length = 0;
+  __builtin_memcpy(&length, body + definition.cut_at, 4);
+  if (size > body_max()) {
+    const uint32_t excess = size - body_max();
+    if (excess > length) return true;  // nothing left to cut: this block size can't hold it
+    length -= excess;
+    size -= excess;
+  }
+  const uint64_t ticks =
+      definition.ticks > process.start_ticks ? definition.ticks : process.start_ticks;
+  const uint32_t between = definition.cut_at - 4;
+  const BodyPart parts[] = {{&process.id, 4},
+                            {body + 4, between},
+                            {&length, 4},
+                            {body + definition.cut_at + 4, size - definition.cut_at - 4}};
+  return write_parts(scope, state, process, definition.type, parts, 4, ticks);
+}
+
+}  // namespace
+
+Definition* add_definition(uint16_t type, const BodyPart* parts, uint32_t part_count,
+                           uint32_t cut_at, uint64_t ticks) {
+  uint32_t size = 0;
+  for (uint32_t i = 0; i < part_count; ++i) size += parts[i].size;
+  auto* definition = static_cast<Definition*>(allocate(sizeof(Definition) + size));
+  if (definition == nullptr) return nullptr;
+  definition->ticks = ticks;
+  definition->size = size;
+  definition->cut_at = cut_at;
+  definition->type = type;
+  std::byte* to = definition->body();
+  for (uint32_t i = 0; i < part_count; ++i) {
+    copy_bytes(to, parts[i].bytes, parts[i].size);
+    to += parts[i].size;
+  }
+  append(*definition);
+  return definition;
+}
+
+void retire_definition(Definition& definition) {
+  IpcAtomics::store_release(definition.retired, uint32_t{1});
+}
+
+// Two threads may write the same entry at once: the second copy says the same again.
+void emit_definitions(const WriteScope& scope, ThreadState& state,
+                      ProcessState& process) {
+  if (IpcAtomics::load_acquire(process.defined) == 0) {
+    if (!write_process(scope, state, process)) return;
+    IpcAtomics::store_release(process.defined, uint32_t{1});
+  }
+  if (!state.thread_defined) {
+    if (!write_thread(scope, state, process)) return;
+    state.thread_defined = true;
+  }
+  for (;;) {
+    uint64_t done = IpcAtomics::load_acquire(process.emitted);
+    const uint64_t next =
+        IpcAtomics::load_acquire(done == 0 ? first_definition
+                                           : at_address<Definition>(done)->next);
+    if (next == 0 ||
+        !write_definition(scope, state, process, *at_address<Definition>(next))) {
+      return;
+    }
+    IpcAtomics::compare_exchange_acq_rel(process.emitted, done, next);
+  }
+}
+
+}  // namespace arctrace

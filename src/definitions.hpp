@@ -1,0 +1,36 @@
+// What this process has defined: names, event layouts, modules. Kept in private memory,
+// so that a fork child, or a session joined later, can write all of it again.
+#pragma once
+
+#include <arctrace/format.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "src/writer.hpp"
+
+namespace arctrace {
+
+// One part of a definition's body; the parts are written one after another.
+struct BodyPart {
+  const void* bytes;
+  uint32_t size;
+};
+
+struct Definition;
+
+// Adds a definition whose body is the parts in order, padded to 4 bytes; its first word
+// must be the process (any value: it is set when written). `ticks`: since when it holds,
+// 0: since the process began. If it is too long for the buffer's blocks, the last string
+// is cut, whose u32 length stands at body offset `cut_at`. Null: no memory. Lock-free.
+Definition* add_definition(uint16_t type, const BodyPart* parts, uint32_t part_count,
+                           uint32_t cut_at, uint64_t ticks);
+
+// Fork children need not write it any more (an unloaded module).
+void retire_definition(Definition& definition);
+
+// Writes what this process and thread have not yet written: PROCESS, THREAD and the
+// registry. Stops silently where there is no room; the next block change tries again.
+void emit_definitions(const WriteScope& scope, ThreadState& state, ProcessState& process);
+
+}  // namespace arctrace

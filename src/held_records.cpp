@@ -1,0 +1,64 @@
+#include "src/held_records.hpp"
+
+#include "src/loss.hpp"
+
+namespace arctrace {
+namespace {
+
+constexpr uint32_t kEventIdSize = 4;
+
+HeldRecord* free_place(ThreadState& state) {
+  for (HeldRecord& held : state.held) {
+    if (held.payload == nullptr) return &held;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+void* hold_record(uint32_t event, uint32_t size) {
+  const WriteScope scope;
+  if (scope.refused()) return nullptr;
+  const uint64_t ticks = session_ticks();
+  ThreadState* state = attached_thread(scope, ticks);
+  if (state == nullptr) return nullptr;
+  arctrace_writer_slot& slot = session.view.slot(state->slot);
+  HeldRecord* held = free_place(*state);
+  if (held == nullptr) {
+    count_lost(slot, *state, ARCTRACE_LOST_NESTED, ticks);
+    return nullptr;
+  }
+  const uint32_t padded = (size + 3) & ~3u;
+  const Reservation record =
+      reserve(scope, ARCTRACE_TYPE_EVENT, kEventIdSize + padded, ticks);
+  if (record.word0 == nullptr) return nullptr;
+  store_u32(record.body, event);
+  if (padded != size) store_u32(record.body + padded, 0);  // the padding, in the last word
+  held->payload = record.body + kEventIdSize;
+  held->word0 = record.word0;
+  held->committed = record.committed;
+  // B4 release: the block is named as held before its shared name goes, or before its
+  // owner can close it.
+  IpcAtomics::store_release(slot.held[held - state->held], record.block + 1);
+  if (record.shared) release_shared(scope);
+  return held->payload;
+}
+
+void settle_record(const void* payload, bool keep) {
+  const WriteScope scope;
+  ThreadState* state = scope.local().state;
+  if (payload == nullptr || state == nullptr || !state->attached) return;
+  for (HeldRecord& held : state->held) {
+    if (held.payload != payload) continue;
+    const uint32_t length = held.committed & ARCTRACE_LENGTH_MASK;
+    const uint32_t word0 =
+        keep ? held.committed : ARCTRACE_WORD0(ARCTRACE_TYPE_PAD, length);
+    IpcAtomics::store_release(word_at(held.word0), word0);  // I1
+    IpcAtomics::store_release(session.view.slot(state->slot).held[&held - state->held],
+                              uint32_t{0});  // F1
+    held.payload = nullptr;
+    return;
+  }
+}
+
+}  // namespace arctrace

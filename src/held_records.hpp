@@ -1,0 +1,17 @@
+// Payloads filled in place: reserve, then commit or discard.
+#pragma once
+
+#include <cstdint>
+
+#include "src/writer.hpp"
+
+namespace arctrace {
+
+// Room for `size` payload bytes of event `event`; null if there is none.
+void* hold_record(uint32_t event, uint32_t size);
+
+// Publishes the record as `keep` ? EVENT : PAD. A payload that is not this thread's is
+// ignored (a fork child gets its parent's).
+void settle_record(const void* payload, bool keep);
+
+}  // namespace arctrace

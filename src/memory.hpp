@@ -1,0 +1,39 @@
+// memcpy and the like without libc: the program may have replaced or instrumented them,
+// and libc's use vector registers, which a hook must not touch.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace arctrace {
+
+inline void copy_bytes(void* to, const void* from, size_t size) {
+  auto* out = static_cast<std::byte*>(to);
+  const auto* in = static_cast<const std::byte*>(from);
+#if defined(__x86_64__)
+  if (size >= 256) {  // below, its start-up costs more than the loop
+    asm volatile("rep movsb" : "+D"(out), "+S"(in), "+c"(size) : : "memory");
+    return;
+  }
+#endif
+  for (; size >= 8; size -= 8, out += 8, in += 8) __builtin_memcpy(out, in, 8);
+  for (; size != 0; --size) *out++ = *in++;
+}
+
+inline void fill_zero(void* to, size_t size) {
+#if defined(__x86_64__)
+  asm volatile("rep stosb" : "+D"(to), "+c"(size) : "a"(0) : "memory");
+#else
+  auto* out = static_cast<volatile unsigned char*>(to);
+  for (size_t i = 0; i < size; ++i) out[i] = 0;
+#endif
+}
+
+// At most `limit`.
+inline size_t text_length(const char* text, size_t limit) {
+  size_t n = 0;
+  while (n < limit && text[n] != '\0') ++n;
+  return n;
+}
+
+}  // namespace arctrace

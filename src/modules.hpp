@@ -1,0 +1,13 @@
+// The map of loaded modules: program, libraries, vdso, each with its build-id.
+#pragma once
+
+#include <cstdint>
+
+namespace arctrace {
+
+// Compares what the loader has now with what is defined and defines the difference
+// (MODULE; MODULE_GONE at `ticks`). Takes the loader's lock, so never on the hot path and
+// never in a fork child. `first`: the modules of the process' start hold since then.
+void scan_modules(uint64_t ticks, bool first);
+
+}  // namespace arctrace

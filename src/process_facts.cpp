@@ -1,0 +1,25 @@
+#include "src/process_facts.hpp"
+
+#include "src/raw_syscall.hpp"
+
+namespace arctrace {
+
+uint32_t read_executable(char* to, uint32_t size) {
+  const long n = sys::readlink("/proc/self/exe", to, size);
+  return n < 0 ? 0 : static_cast<uint32_t>(n);
+}
+
+uint32_t read_command_line(char* to, uint32_t size) {
+  const long fd = sys::open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return 0;
+  uint32_t used = 0;
+  while (used < size) {
+    const long n = sys::pread(static_cast<int>(fd), to + used, size - used, used);
+    if (n <= 0) break;
+    used += static_cast<uint32_t>(n);
+  }
+  sys::close(static_cast<int>(fd));
+  return used;
+}
+
+}  // namespace arctrace

@@ -1,0 +1,35 @@
+// A block's state word: generation, owner slot and phase in one (format.h).
+#pragma once
+
+#include <arctrace/format.h>
+
+#include <cstdint>
+
+namespace arctrace {
+
+struct BlockState {
+  uint32_t generation;
+  uint32_t slot;
+  arctrace_phase phase;
+
+  static BlockState unpack(uint64_t word) {
+    return {static_cast<uint32_t>(word >> 32), static_cast<uint32_t>(word >> 16) & 0xFFFFu,
+            static_cast<arctrace_phase>(word & 0xFFu)};
+  }
+  uint64_t pack() const {
+    return uint64_t{generation} << 32 | uint64_t{slot} << 16 | static_cast<uint64_t>(phase);
+  }
+  BlockState with(arctrace_phase next) const { return {generation, slot, next}; }
+};
+
+// How one word names a block of a certain generation (control.shared_current): 0 none.
+struct BlockName {
+  static uint64_t make(uint32_t generation, uint32_t index) {
+    return uint64_t{generation} << 32 | (index + 1);
+  }
+  // The index is untrusted: bound it before use. REQUIRES: name != 0.
+  static uint32_t index(uint64_t name) { return static_cast<uint32_t>(name) - 1; }
+  static uint32_t generation(uint64_t name) { return static_cast<uint32_t>(name >> 32); }
+};
+
+}  // namespace arctrace

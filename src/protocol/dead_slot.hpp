@@ -1,0 +1,57 @@
+// What a dead thread left behind in its slot: blocks that it owned, named by the slot.
+#pragma once
+
+#include <arctrace/format.h>
+
+#include <cstdint>
+
+#include "src/buffer_view.hpp"
+#include "src/protocol/block_state.hpp"
+
+namespace arctrace {
+
+// The slot's lock word (a robust futex).
+inline constexpr uint32_t kOwnerDied = 0x40000000u;  // FUTEX_OWNER_DIED
+inline constexpr uint32_t kTidMask = 0x3FFFFFFFu;    // FUTEX_TID_MASK
+// A dead owner whose slot the collector is settling; a later collector may resume.
+inline constexpr uint32_t kBeingReaped = kOwnerDied;
+
+inline bool is_live(uint32_t lock_word) {
+  return lock_word != 0 && (lock_word & kOwnerDied) == 0;
+}
+
+template <class A>
+class DeadSlot {
+ public:
+  // Closes the blocks that the slot's former owner still owned and clears all names.
+  // Idempotent, so it may be resumed after a death half-way.
+  // REQUIRES: the caller holds the slot: the lock word is its own tid or kBeingReaped.
+  template <class OnClosed>
+  static void settle(const BufferView& view, uint32_t slot_index, OnClosed&& on_closed) {
+    arctrace_writer_slot& slot = view.slot(slot_index);
+    settle_name(view, slot_index, slot.current, on_closed);
+    for (uint32_t& name : slot.active) settle_name(view, slot_index, name, on_closed);
+    for (uint32_t& name : slot.held) A::store_release(name, uint32_t{0});
+  }
+
+ private:
+  template <class OnClosed>
+  static void settle_name(const BufferView& view, uint32_t slot_index, uint32_t& name,
+                          OnClosed&& on_closed) {
+    const uint32_t named = A::load_acquire(name);
+    if (named != 0 && named <= view.geometry().block_count) {
+      arctrace_block_header& header = view.block_header(named - 1);
+      // B3 acquire, matches B1.
+      uint64_t seen = A::load_acquire(header.state);
+      const BlockState state = BlockState::unpack(seen);
+      if (state.phase == ARCTRACE_PHASE_OWNED && state.slot == slot_index &&
+          A::compare_exchange_acq_rel(header.state, seen,
+                                      state.with(ARCTRACE_PHASE_CLOSED).pack())) {
+        on_closed(named - 1);
+      }
+    }
+    A::store_release(name, uint32_t{0});
+  }
+};
+
+}  // namespace arctrace

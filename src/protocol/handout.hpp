@@ -1,0 +1,101 @@
+// Block hand-out: FREE -> OWNED -> CLOSED, and what an opened block's header says.
+#pragma once
+
+#include <arctrace/format.h>
+
+#include <cstdint>
+#include <optional>
+
+#include "src/buffer_view.hpp"
+#include "src/protocol/block_state.hpp"
+
+namespace arctrace {
+
+// What the opener writes into a block's header.
+struct BlockIdentity {
+  arctrace_block_form form;
+  arctrace_block_class block_class;
+  uint32_t writer;
+  uint32_t process;
+  uint32_t pid;
+  uint32_t tid;
+  uint64_t serial;
+  uint64_t base_ticks;
+};
+
+template <class A>
+class Handout {
+ public:
+  struct Taken {
+    uint32_t index;
+    uint64_t handout;
+    uint64_t state;  // as stored: OWNED
+  };
+
+  // Takes a free block for the holder of slot `slot`; nothing if a whole round finds
+  // none. `name` is the word of that slot (current or active[]) which names the block
+  // from before it is taken, so that a death at any point leaves no block unfound.
+  static std::optional<Taken> take(const BufferView& view, uint32_t slot, uint32_t& name) {
+    arctrace_control& control = view.control();
+    const uint32_t count = view.geometry().block_count;
+    for (uint32_t tries = 0; tries < count; ++tries) {
+      const uint64_t handout = A::fetch_add_relaxed(control.next, uint64_t{1});
+      const auto index = static_cast<uint32_t>(handout % count);
+      arctrace_block_header& header = view.block_header(index);
+      // A1 acquire: the refill that preceded FREE is visible before we write over it.
+      uint64_t seen = A::load_acquire(header.state);
+      const BlockState state = BlockState::unpack(seen);
+      if (state.phase != ARCTRACE_PHASE_FREE) continue;
+      // B1 release: whoever sees OWNED by this slot also finds the name.
+      A::store_release(name, index + 1);
+      const uint64_t owned =
+          BlockState{state.generation, slot, ARCTRACE_PHASE_OWNED}.pack();
+      if (A::compare_exchange_acq_rel(header.state, seen, owned)) {
+        A::fetch_add_relaxed(control.taken, uint64_t{1});
+        return Taken{index, handout, owned};
+      }
+    }
+    A::store_release(name, uint32_t{0});
+    return std::nullopt;
+  }
+
+  // Writes the header of a block that we own, its magic last: a block without it holds
+  // no records.
+  static void open(const BufferView& view, const Taken& taken, const BlockIdentity& id) {
+    arctrace_block_header& h = view.block_header(taken.index);
+    h.form = static_cast<uint16_t>(id.form);
+    h.block_class = static_cast<uint16_t>(id.block_class);
+    h.writer = id.writer;
+    h.process = id.process;
+    h.pid = id.pid;
+    h.tid = id.tid;
+    h.serial = id.serial;
+    h.handout = taken.handout;
+    h.base_ticks = id.base_ticks;
+    h.reserved1[0] = h.reserved1[1] = 0;
+    // C1 release: a reader that sees the magic sees the identity.
+    A::store_release(h.magic, uint32_t{ARCTRACE_BLOCK_MAGIC});
+  }
+
+  // OWNED -> CLOSED by the owner. D1 release: every record of the block is visible to
+  // who acquires CLOSED.
+  static void close(const BufferView& view, const Taken& taken) {
+    change(view, taken, ARCTRACE_PHASE_CLOSED);
+  }
+
+  // OWNED -> FREE by the owner: nothing was written, not even the header.
+  static void give_back(const BufferView& view, const Taken& taken) {
+    change(view, taken, ARCTRACE_PHASE_FREE);
+    A::fetch_add_relaxed(view.control().freed, uint64_t{1});
+  }
+
+ private:
+  // Fails only if somebody damaged the state word: then the block is lost, not we.
+  static void change(const BufferView& view, const Taken& taken, arctrace_phase phase) {
+    uint64_t expected = taken.state;
+    A::compare_exchange_acq_rel(view.block_header(taken.index).state, expected,
+                                BlockState::unpack(taken.state).with(phase).pack());
+  }
+};
+
+}  // namespace arctrace

@@ -1,0 +1,74 @@
+// Recycling by the collector: CLOSED -> DRAINING -> FREE, and the question that decides
+// it: who could still write here?
+#pragma once
+
+#include <arctrace/format.h>
+
+#include <cstdint>
+#include <cstring>
+
+#include "src/buffer_view.hpp"
+#include "src/protocol/block_state.hpp"
+#include "src/protocol/dead_slot.hpp"
+#include "src/protocol/shared_chain.hpp"
+
+namespace arctrace {
+
+template <class A>
+class Recycle {
+ public:
+  // Calls mark(index) for each block that a live writer names in active[] or held[].
+  // A block that was CLOSED before this call and is not marked has no writer left:
+  // reservations in it ended before CLOSED was seen (G1), and each reserver's name was
+  // there until its record was committed (B2, F1).
+  template <class Mark>
+  static void mark_named(const BufferView& view, Mark&& mark) {
+    const uint32_t used = slots_used(view);
+    for (uint32_t i = 0; i < used; ++i) {
+      arctrace_writer_slot& slot = view.slot(i);
+      if (!is_live(A::load_acquire(slot.lock))) continue;
+      for (uint32_t& name : slot.active) mark_name(view, A::load_acquire(name), mark);
+      for (uint32_t& name : slot.held) mark_name(view, A::load_acquire(name), mark);
+    }
+  }
+
+  static uint32_t slots_used(const BufferView& view) {
+    const uint32_t next = A::load_acquire(view.control().slot_next);
+    return next < view.geometry().slot_count ? next : view.geometry().slot_count;
+  }
+
+  static BlockState state(const BufferView& view, uint32_t index) {
+    // D2 acquire, matches D1.
+    return BlockState::unpack(A::load_acquire(view.block_header(index).state));
+  }
+
+  // CLOSED -> DRAINING; false if the block is not CLOSED in that generation.
+  static bool begin_drain(const BufferView& view, uint32_t index, BlockState closed) {
+    uint64_t expected = closed.pack();
+    return A::compare_exchange_acq_rel(view.block_header(index).state, expected,
+                                       closed.with(ARCTRACE_PHASE_DRAINING).pack());
+  }
+
+  // Refills the first `used` bytes behind the contended line and hands the block back.
+  // REQUIRES: we made it DRAINING; everything from `used` on is 0xff.
+  static void finish_drain(const BufferView& view, uint32_t index, uint32_t used) {
+    arctrace_block_header& header = view.block_header(index);
+    std::memset(view.block(index) + kIdentityOffset, 0xFF, used - kIdentityOffset);
+    A::store_release(header.next, uint64_t{view.geometry().block_size});
+    const BlockState now = BlockState::unpack(A::load_relaxed(header.state));
+    // A2 release: the refill is visible to who takes the block.
+    A::store_release(header.state,
+                     BlockState{now.generation + 1, 0, ARCTRACE_PHASE_FREE}.pack());
+    A::fetch_add_relaxed(view.control().freed, uint64_t{1});
+  }
+
+  static constexpr uint32_t kIdentityOffset = offsetof(arctrace_block_header, magic);
+
+ private:
+  template <class Mark>
+  static void mark_name(const BufferView& view, uint32_t named, Mark&& mark) {
+    if (named != 0 && named <= view.geometry().block_count) mark(named - 1);
+  }
+};
+
+}  // namespace arctrace

@@ -1,0 +1,116 @@
+// Shared blocks: many writers reserve in one block by fetch-add on its `next`, the
+// disclosure's algorithm. A chain is a word that names its open block: the session's
+// (control.shared_current), or a process' own word for its definitions.
+#pragma once
+
+#include <arctrace/format.h>
+
+#include <cstdint>
+
+#include "src/buffer_view.hpp"
+#include "src/protocol/block_state.hpp"
+#include "src/protocol/handout.hpp"
+
+namespace arctrace {
+
+struct SharedReservation {
+  std::byte* place;   // null: no block to be had
+  uint32_t index;     // the block
+  uint64_t name;      // which block of which generation, as in the chain's word
+};
+
+template <class A>
+class SharedChain {
+ public:
+  // Reserves `length` bytes for the holder of slot `slot`. active[level] of that slot
+  // names the block from before the reservation until release().
+  // REQUIRES: length <= record_length_max(), level < ARCTRACE_ACTIVE_DEPTH.
+  static SharedReservation reserve(const BufferView& view, uint32_t slot, uint32_t level,
+                                   uint64_t& chain, uint32_t length,
+                                   const BlockIdentity& id) {
+    uint32_t& active = view.slot(slot).active[level];
+    for (uint32_t tries = 0; tries < kTries; ++tries) {
+      // E1 acquire: the named block's header is visible.
+      uint64_t current = A::load_acquire(chain);
+      if (const SharedReservation got = reserve_in(view, active, current, length);
+          got.place != nullptr) {
+        return got;
+      }
+      // Somebody may have opened the next one meanwhile.
+      if (A::load_acquire(chain) != current) continue;
+      const auto taken = Handout<A>::take(view, slot, active);
+      if (!taken) break;
+      if (A::load_acquire(chain) != current) {
+        Handout<A>::give_back(view, *taken);
+        continue;
+      }
+      return open_with(view, chain, current, *taken, length, id);
+    }
+    A::store_release(active, uint32_t{0});
+    return {nullptr, 0, 0};
+  }
+
+  // F1 release: whoever sees the name gone sees the committed record.
+  static void release(const BufferView& view, uint32_t slot, uint32_t level) {
+    A::store_release(view.slot(slot).active[level], uint32_t{0});
+  }
+
+  // Makes all later reservations in the block fail, then SHARED -> CLOSED if it still
+  // is of that generation. Any process may do it, any number of times.
+  static void close(const BufferView& view, uint32_t index, uint32_t generation) {
+    arctrace_block_header& header = view.block_header(index);
+    // G1 acq_rel: every reservation made before is ours to see, with its writer's name.
+    A::fetch_add_acq_rel(header.next, uint64_t{view.geometry().block_size});
+    uint64_t seen = A::load_acquire(header.state);
+    const BlockState state = BlockState::unpack(seen);
+    if (state.phase != ARCTRACE_PHASE_SHARED || state.generation != generation) return;
+    A::compare_exchange_acq_rel(header.state, seen,
+                                state.with(ARCTRACE_PHASE_CLOSED).pack());
+  }
+
+ private:
+  // More rounds than this means that others open blocks as fast as we ask: give up and
+  // count a loss, never spin.
+  static constexpr uint32_t kTries = 64;
+
+  static SharedReservation reserve_in(const BufferView& view, uint32_t& active,
+                                      uint64_t current, uint32_t length) {
+    if (current == 0) return {nullptr, 0, 0};
+    const uint32_t index = BlockName::index(current);
+    if (index >= view.geometry().block_count) return {nullptr, 0, 0};
+    arctrace_block_header& header = view.block_header(index);
+    // B2 release, with the fetch-add behind it: whoever makes this block's `next` pass
+    // its end (G1) sees our name if our reservation came first.
+    A::store_release(active, index + 1);
+    const uint64_t offset = A::fetch_add_acq_rel(header.next, uint64_t{length});
+    if (offset >= ARCTRACE_BLOCK_HEADER_SIZE && offset % 4 == 0 &&
+        offset <= view.geometry().block_size - length) {
+      return {view.block(index) + offset, index, current};
+    }
+    close(view, index, BlockName::generation(current));
+    return {nullptr, 0, 0};
+  }
+
+  // Opens a taken block for all, with our own record reserved as its first.
+  static SharedReservation open_with(const BufferView& view, uint64_t& chain,
+                                     uint64_t current,
+                                     const typename Handout<A>::Taken& taken,
+                                     uint32_t length, const BlockIdentity& id) {
+    Handout<A>::open(view, taken, id);
+    arctrace_block_header& header = view.block_header(taken.index);
+    const BlockState owned = BlockState::unpack(taken.state);
+    uint64_t expected = taken.state;
+    A::compare_exchange_acq_rel(header.state, expected,
+                                owned.with(ARCTRACE_PHASE_SHARED).pack());
+    A::store_release(header.next, uint64_t{ARCTRACE_BLOCK_HEADER_SIZE + length});
+    const uint64_t name = BlockName::make(owned.generation, taken.index);
+    // E2 release: the header is visible to who reads the name.
+    if (!A::compare_exchange_acq_rel(chain, current, name)) {
+      // Another one was faster: our block serves for this one record.
+      close(view, taken.index, owned.generation);
+    }
+    return {view.block(taken.index) + ARCTRACE_BLOCK_HEADER_SIZE, taken.index, name};
+  }
+};
+
+}  // namespace arctrace

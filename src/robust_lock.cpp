@@ -1,0 +1,64 @@
+#include "src/robust_lock.hpp"
+
+#include <arctrace/format.h>
+#include <linux/futex.h>
+#include <sys/syscall.h>
+
+#include <atomic>
+#include <cstddef>
+
+#include "src/raw_syscall.hpp"
+#include "src/shared_atomics.hpp"
+
+namespace arctrace {
+namespace {
+
+// The head that this thread's libc registered; null if there is none, or if its mutexes
+// are laid out in another way than ours.
+robust_list_head* registered_head() {
+  robust_list_head* head = nullptr;
+  size_t size = 0;
+  if (raw_syscall(SYS_get_robust_list, 0, sys::pointer_argument(&head),
+                  sys::pointer_argument(&size)) != 0 ||
+      head == nullptr || size != sizeof(robust_list_head) ||
+      head->futex_offset != -ARCTRACE_ROBUST_NODE_OFFSET) {
+    return nullptr;
+  }
+  return head;
+}
+
+}  // namespace
+
+bool has_robust_list() { return registered_head() != nullptr; }
+
+bool robust_lock(RobustWord word, uint32_t expected, uint32_t tid) {
+  robust_list_head* head = registered_head();
+  if (head == nullptr) return false;
+  auto* node = reinterpret_cast<robust_list*>(&word.next);
+  robust_list* const pending_before = head->list_op_pending;
+
+  // The kernel reads the list only when this thread is gone, so the order of our own
+  // stores is all that counts: the fences below stop the compiler.
+  head->list_op_pending = node;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  const bool locked = IpcAtomics::compare_exchange_acq_rel(word.lock, expected, tid);
+  if (locked) {
+    robust_list* const first = head->list.next;
+    word.next = reinterpret_cast<uintptr_t>(first);
+    word.prev = reinterpret_cast<uintptr_t>(&head->list);
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    // libc's own nodes are doubly linked: the former first one must know its new
+    // predecessor, as libc stores it there when it removes that node (bit 0 marks
+    // priority-inheritance mutexes). The list's head has no such word.
+    const uintptr_t first_node = reinterpret_cast<uintptr_t>(first) & ~uintptr_t{1};
+    if (first_node != reinterpret_cast<uintptr_t>(&head->list)) {
+      reinterpret_cast<uint64_t*>(first_node)[-1] = reinterpret_cast<uintptr_t>(node);
+    }
+    head->list.next = node;
+  }
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  head->list_op_pending = pending_before;
+  return locked;
+}
+
+}  // namespace arctrace

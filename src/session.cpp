@@ -1,0 +1,102 @@
+#include "src/session.hpp"
+
+#include <arctrace/arctrace.h>
+#include <errno.h>
+#include <sys/mman.h>
+
+#include <atomic>
+
+#include "src/raw_syscall.hpp"
+#include "src/shared_atomics.hpp"
+
+namespace arctrace {
+
+constinit Session session{};
+
+namespace {
+
+constexpr uint32_t kClosedGate = 0;
+
+ProcessState* process_state;  // in a page that fork wipes
+uint32_t join_claim;
+// Survives fork: a child's parent is whoever this address space was before.
+uint32_t last_process_id;
+
+int map_buffer(int fd, BufferView& out) {
+  struct stat status {};
+  if (const long error = sys::stat_fd(fd, &status); error < 0) {
+    return static_cast<int>(error);
+  }
+  const uint32_t user = sys::geteuid();
+  if (!S_ISREG(status.st_mode) || (status.st_uid != user && user != 0)) return -EACCES;
+  arctrace_session_header header{};
+  if (sys::pread(fd, &header, sizeof header, 0) != static_cast<long>(sizeof header)) {
+    return -EPROTO;
+  }
+  Geometry geometry;
+  if (read_geometry_untrusted(header, ARCTRACE_SESSION_MAGIC,
+                              static_cast<uint64_t>(status.st_size),
+                              geometry) != GeometryError::kNone) {
+    return -EPROTO;
+  }
+  void* base = sys::map(geometry.total_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd);
+  if (base == nullptr) return -ENOMEM;
+  out = BufferView(static_cast<std::byte*>(base), geometry);
+  return 0;
+}
+
+}  // namespace
+
+int join_session(const char* path) {
+  uint32_t unclaimed = 0;
+  if (!IpcAtomics::compare_exchange_acq_rel(join_claim, unclaimed, uint32_t{1})) {
+    return -EALREADY;
+  }
+  const auto give_up = [](long error) {
+    IpcAtomics::store_release(join_claim, uint32_t{0});
+    return static_cast<int>(error);
+  };
+  const long fd = sys::open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+  if (fd < 0) return give_up(fd == -ELOOP ? -EACCES : fd);
+  BufferView view;
+  const int error = map_buffer(static_cast<int>(fd), view);
+  sys::close(static_cast<int>(fd));
+  if (error != 0) return give_up(error);
+
+  void* page = sys::map(4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+  if (page == nullptr || sys::advise(page, 4096, MADV_WIPEONFORK) != 0) {
+    return give_up(-ENOMEM);
+  }
+  process_state = static_cast<ProcessState*>(page);
+  session.view = view;
+  session.may_wake = true;
+  session.joined = true;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  arctrace_gate = &view.control().gate;
+  return 0;
+}
+
+ProcessState* current_process(uint64_t ticks) {
+  ProcessState* state = process_state;
+  if (state == nullptr) return nullptr;
+  if (IpcAtomics::load_acquire(state->phase) == ProcessState::kReady) return state;
+  uint32_t none = ProcessState::kNone;
+  if (!IpcAtomics::compare_exchange_acq_rel(state->phase, none,
+                                            uint32_t{ProcessState::kMaking})) {
+    return none == ProcessState::kReady ? state : nullptr;
+  }
+  state->id =
+      IpcAtomics::fetch_add_relaxed(session.view.control().process_next, uint32_t{1});
+  state->pid = sys::getpid();
+  state->parent_id = last_process_id;
+  state->origin = last_process_id == 0 ? ARCTRACE_ORIGIN_EXEC : ARCTRACE_ORIGIN_FORK;
+  state->start_ticks = ticks;
+  last_process_id = state->id;
+  IpcAtomics::store_release(state->phase, uint32_t{ProcessState::kReady});
+  return state;
+}
+
+}  // namespace arctrace
+
+// A program that never joins reads a word of ours that stays 0.
+const volatile uint32_t* arctrace_gate = &arctrace::kClosedGate;

@@ -1,0 +1,53 @@
+// The session that this process has joined, and the process' identity in it.
+#pragma once
+
+#include <arctrace/format.h>
+
+#include <cstdint>
+
+#include "src/buffer_view.hpp"
+#include "src/clock.hpp"
+
+namespace arctrace {
+
+// Set once by join_session() and constant from then on, in fork children too.
+struct Session {
+  BufferView view;
+  bool joined;
+  bool may_wake;  // wake the collector past the high-water mark: a futex system call
+};
+
+extern Session session;
+
+// Maps the buffer file `path` and opens the gate. 0 or a negative errno, as
+// arctrace_attach() documents. Not thread-safe against itself: the loser of two
+// concurrent calls gets -EALREADY.
+int join_session(const char* path);
+
+// What fork wipes: a child begins with zeros and makes its own identity.
+struct ProcessState {
+  uint32_t phase;  // kNone, kMaking, kReady
+  uint32_t id;
+  uint32_t parent_id;
+  uint32_t pid;
+  uint32_t origin;            // enum arctrace_process_origin
+  uint64_t start_ticks;       // of its first record, or of the attach
+  uint64_t definitions_chain; // this process' SharedChain word
+  uint32_t defined;           // 1: its PROCESS record is written
+  uint32_t emitting;          // 1: a thread emits the registry (a try-lock)
+  uint64_t emitted;           // registry entries written so far
+
+  static constexpr uint32_t kNone = 0;
+  static constexpr uint32_t kMaking = 1;
+  static constexpr uint32_t kReady = 2;
+};
+
+// The calling process' state, with an identity; null while another thread is making it
+// or if there is no session. `ticks`: stands for the process' start if it has none yet.
+ProcessState* current_process(uint64_t ticks);
+
+inline uint64_t session_ticks() {
+  return read_ticks(session.view.geometry().clock);
+}
+
+}  // namespace arctrace

@@ -1,0 +1,85 @@
+// What a writing thread keeps in private memory: its place in its block and its open
+// frames. States live in arenas that fork wipes (MADV_WIPEONFORK): a child finds zeros,
+// so its first record takes the slow path and a new identity, however it was forked.
+#pragma once
+
+#include <arctrace/format.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "src/protocol/handout.hpp"
+#include "src/shared_atomics.hpp"
+
+namespace arctrace {
+
+struct OpenFrame {
+  uint64_t key;        // function address or name key
+  uintptr_t location;  // an address in the frame; 0 not known
+};
+
+// A record reserved in place (arctrace_reserve); payload null: unused.
+struct HeldRecord {
+  std::byte* payload;
+  std::byte* word0;
+  uint32_t committed;
+};
+
+struct ThreadState {
+  static constexpr uint32_t kMaxFrames = 1024;
+
+  // Hot: the exclusive block. pos == end: none, or none yet.
+  std::byte* pos;
+  std::byte* end;
+  uint64_t base_ticks;  // what the next record's delta counts from
+  uint32_t depth;       // open frames; beyond kMaxFrames only counted
+  bool attached;        // has a slot in this process
+  uint16_t slot_retry;  // records to lose before asking for a slot again
+
+  bool has_block;
+  bool thread_defined;    // its THREAD record is written
+  bool stack_range_known;
+  uint32_t slot;
+  uint32_t writer;
+  uint32_t tid;
+  uint64_t serial;  // of the next exclusive block
+  uint64_t start_ticks;
+  Handout<IpcAtomics>::Taken block;
+  uint64_t shared_block;  // name of the shared block that has our STACK (shared scope)
+
+  // Loss: what is not yet said in LOST records, and when it began.
+  uint64_t lost_since_ticks;
+  uint64_t freed_seen;  // control.freed when no block was to be had: ask again only later
+  uint64_t lost_at_start[ARCTRACE_LOST_CAUSES];
+  bool loss_pending;
+  bool loss_inherited;  // an earlier owner of the slot left unsaid losses
+
+  // The stack this thread runs on: [stack_low, stack_high).
+  uintptr_t stack_low;
+  uintptr_t stack_high;
+
+  uint32_t vfork_depth;  // open frames when vfork was called
+  HeldRecord held[ARCTRACE_HELD_COUNT];
+
+  char name[64];  // as arctrace_thread_name gave it; empty: the kernel's
+
+  // Liveness of this state itself, for reuse after the thread's death.
+  uint32_t lock;
+  uint32_t lock_padding[5];
+  uint64_t robust_prev;
+  uint64_t robust_next;
+
+  OpenFrame frames[kMaxFrames];
+
+  bool on_own_stack(uintptr_t location) const {
+    return stack_range_known && location >= stack_low && location < stack_high;
+  }
+};
+static_assert(offsetof(ThreadState, robust_next) - offsetof(ThreadState, lock) ==
+              ARCTRACE_ROBUST_NODE_OFFSET);
+
+// A zeroed state for the calling thread, taken for its life; `current` itself if that is
+// this thread's already. Null if there is no memory or no robust list.
+ThreadState* claim_thread_state(ThreadState* current, uint32_t tid);
+
+}  // namespace arctrace

@@ -1,0 +1,341 @@
+#include "src/writer.hpp"
+
+#include <linux/futex.h>
+
+#include "src/attach.hpp"
+#include "src/definitions.hpp"
+#include "src/loss.hpp"
+#include "src/protocol/shared_chain.hpp"
+#include "src/raw_syscall.hpp"
+
+namespace arctrace {
+
+thread_local constinit ThreadLocal thread_local_state{};
+
+namespace {
+
+constexpr Reservation kNothing{nullptr, nullptr, 0, 0, false};
+constexpr uint32_t kLostBody = 24;
+constexpr uint32_t kStackFixedBody = 8;
+
+const BufferView& view() { return session.view; }
+
+BlockIdentity identity(const ThreadState& state, const ProcessState& process,
+                       arctrace_block_form form, arctrace_block_class block_class,
+                       uint64_t ticks) {
+  return {form,          block_class, state.writer, process.id,
+          process.pid,   state.tid,   state.serial, ticks};
+}
+
+// Frames that a STACK record of at most `room` bytes of body can tell.
+uint32_t tellable_frames(const ThreadState& state, uint32_t room) {
+  if (state.depth > ThreadState::kMaxFrames) return 0;
+  const uint32_t fit = room < kStackFixedBody ? 0 : (room - kStackFixedBody) / 8;
+  return state.depth < fit ? state.depth : fit;
+}
+
+// STACK may take a quarter of a block, so that deep stacks leave room for records.
+uint32_t stack_room() {
+  return (view().geometry().block_size - ARCTRACE_BLOCK_HEADER_SIZE) / 4;
+}
+
+void fill_stack(std::byte* body, const ThreadState& state, uint32_t count) {
+  store_u32(body, state.depth);
+  store_u32(body + 4, count);
+  const OpenFrame* first = state.frames + (state.depth - count);
+  for (uint32_t i = 0; i < count; ++i) {
+    store_u64(body + kStackFixedBody + uint64_t{i} * 8, first[i].key);
+  }
+}
+
+// Appends to the exclusive block if there is room. REQUIRES: ticks - base fits 32 bits.
+Reservation append(ThreadState& state, uint16_t type, uint32_t body_size,
+                   uint64_t ticks) {
+  const uint32_t length = ARCTRACE_COMPACT_HEAD_SIZE + body_size;
+  if (static_cast<size_t>(state.end - state.pos) < length) return kNothing;
+  std::byte* place = state.pos;
+  state.pos = place + length;
+  const uint32_t word0 = ARCTRACE_WORD0(type, length);
+  IpcAtomics::store_relaxed(word_at(place), word0 | ARCTRACE_IN_PROGRESS);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  word_at(place + 4) = static_cast<uint32_t>(ticks - state.base_ticks);
+  return {place, place + ARCTRACE_COMPACT_HEAD_SIZE, word0, state.block.index, false};
+}
+
+// LOST and STACK at the start of a fresh exclusive block, leaving `keep` bytes free.
+void write_opening(ThreadState& state, uint32_t keep, uint64_t ticks) {
+  const auto room = [&] { return static_cast<uint32_t>(state.end - state.pos); };
+  if (state.loss_pending) {
+    const uint32_t stack_min = ARCTRACE_COMPACT_HEAD_SIZE + kStackFixedBody;
+    const bool all = report_losses(view().slot(state.slot), [&](uint32_t cause,
+                                                                uint64_t count) {
+      if (room() < ARCTRACE_COMPACT_HEAD_SIZE + kLostBody + stack_min + keep) return false;
+      const Reservation lost = append(state, ARCTRACE_TYPE_LOST, kLostBody, ticks);
+      store_u32(lost.body, cause);
+      store_u32(lost.body + 4, state.loss_inherited ? ARCTRACE_LOST_INHERITED : 0);
+      store_u64(lost.body + 8, count);
+      store_u64(lost.body + 16, state.lost_since_ticks);
+      IpcAtomics::store_release(word_at(lost.word0), lost.committed);
+      return true;
+    });
+    state.loss_pending = !all;
+    if (all) state.loss_inherited = false;
+  }
+  uint32_t left = room() - ARCTRACE_COMPACT_HEAD_SIZE;
+  left = left > keep ? left - keep : 0;
+  if (left > stack_room()) left = stack_room();
+  if (left < kStackFixedBody) left = kStackFixedBody;
+  const uint32_t count = tellable_frames(state, left);
+  const Reservation stack =
+      append(state, ARCTRACE_TYPE_STACK, kStackFixedBody + count * 8, ticks);
+  if (stack.word0 == nullptr) return;
+  fill_stack(stack.body, state, count);
+  IpcAtomics::store_release(word_at(stack.word0), stack.committed);
+}
+
+// Past the high-water mark: one writer wakes the collector, at most once a round.
+void wake_collector() {
+  arctrace_control& control = view().control();
+  const uint32_t mark = IpcAtomics::load_relaxed(control.high_water_blocks);
+  if (mark == 0 || !session.may_wake) return;
+  const uint64_t used = IpcAtomics::load_relaxed(control.taken) -
+                        IpcAtomics::load_relaxed(control.freed);
+  uint32_t asleep = 0;
+  if (used < mark || IpcAtomics::load_relaxed(control.wake) != 0 ||
+      !IpcAtomics::compare_exchange_acq_rel(control.wake, asleep, uint32_t{1})) {
+    return;
+  }
+  raw_syscall(SYS_futex, sys::pointer_argument(&control.wake), FUTEX_WAKE, 1);
+}
+
+// A fresh exclusive block with room for `keep` bytes behind its opening records.
+bool change_block(const WriteScope& scope, ThreadState& state, ProcessState& process,
+                  uint32_t keep, uint64_t ticks) {
+  close_block(state);
+  const uint64_t freed = IpcAtomics::load_relaxed(view().control().freed);
+  if (state.freed_seen != 0 && state.freed_seen == freed + 1) return false;
+  arctrace_writer_slot& slot = view().slot(state.slot);
+  const auto taken = Handout<IpcAtomics>::take(view(), state.slot, slot.current);
+  wake_collector();
+  if (!taken) {
+    state.freed_seen = freed + 1;  // 0 means: ask
+    return false;
+  }
+  state.freed_seen = 0;
+  state.block = *taken;
+  state.base_ticks = ticks;
+  Handout<IpcAtomics>::open(
+      view(), *taken,
+      identity(state, process, ARCTRACE_FORM_COMPACT, ARCTRACE_CLASS_DATA, ticks));
+  ++state.serial;
+  std::byte* block = view().block(taken->index);
+  state.pos = block + ARCTRACE_BLOCK_HEADER_SIZE;
+  state.end = block + view().geometry().block_size;
+  state.has_block = true;
+  emit_definitions(scope, state, process);
+  write_opening(state, keep, ticks);
+  return true;
+}
+
+// A record of its own that rebases the ticks. False: no room in this block.
+bool rebase(ThreadState& state, uint32_t keep, uint64_t ticks) {
+  constexpr uint32_t kTimeLength = ARCTRACE_COMPACT_HEAD_SIZE + 8;
+  if (static_cast<size_t>(state.end - state.pos) < kTimeLength + keep) return false;
+  const Reservation time = append(state, ARCTRACE_TYPE_TIME, 8, state.base_ticks);
+  store_u64(time.body, ticks);
+  IpcAtomics::store_release(word_at(time.word0), time.committed);
+  state.base_ticks = ticks;
+  return true;
+}
+
+Reservation reserve_exclusive(const WriteScope& scope, ThreadState& state,
+                              ProcessState& process, uint16_t type, uint32_t body_size,
+                              uint64_t ticks) {
+  const uint32_t length = ARCTRACE_COMPACT_HEAD_SIZE + body_size;
+  arctrace_writer_slot& slot = view().slot(state.slot);
+  const uint32_t opening = ARCTRACE_COMPACT_HEAD_SIZE + kStackFixedBody;
+  if (length > record_length_max(view().geometry()) - opening) {
+    count_lost(slot, state, ARCTRACE_LOST_TOO_BIG, ticks);
+    return kNothing;
+  }
+  if (state.has_block) {
+    // A clock that went back (a migration between unsynchronised CPUs) reads as no time.
+    if (static_cast<int64_t>(ticks - state.base_ticks) < 0) ticks = state.base_ticks;
+    if (ticks - state.base_ticks <= UINT32_MAX || rebase(state, length, ticks)) {
+      const Reservation record = append(state, type, body_size, ticks);
+      if (record.word0 != nullptr) return record;
+    }
+  }
+  if (!change_block(scope, state, process, length, ticks)) {
+    count_lost(slot, state, ARCTRACE_LOST_FULL, ticks);
+    return kNothing;
+  }
+  return append(state, type, body_size, ticks);
+}
+
+void fill_full_head(std::byte* place, uint32_t word0, uint32_t writer, uint64_t ticks) {
+  IpcAtomics::store_relaxed(word_at(place), word0 | ARCTRACE_IN_PROGRESS);  // H1
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  word_at(place + 4) = writer;
+  store_u64(place + 8, ticks);
+}
+
+// In the session's shared chain. Outside signal handlers (the shared scope) a thread's
+// first record in a block brings LOST and STACK along, in one reservation.
+Reservation reserve_shared(const WriteScope& scope, ThreadState& state,
+                           ProcessState& process, uint16_t type, uint32_t body_size,
+                           uint64_t ticks) {
+  arctrace_control& control = view().control();
+  arctrace_writer_slot& slot = view().slot(state.slot);
+  const uint32_t length = ARCTRACE_FULL_HEAD_SIZE + body_size;
+  const uint32_t max = record_length_max(view().geometry());
+  if (length > max) {
+    count_lost(slot, state, ARCTRACE_LOST_TOO_BIG, ticks);
+    return kNothing;
+  }
+  uint32_t stack_count = 0;
+  uint32_t stack_length = 0;
+  if (!scope.nested() &&
+      (state.shared_block == 0 ||
+       state.shared_block != IpcAtomics::load_relaxed(control.shared_current))) {
+    stack_count = tellable_frames(state, stack_room());
+    stack_length = ARCTRACE_FULL_HEAD_SIZE + kStackFixedBody + stack_count * 8;
+    if (stack_length + length > max) stack_length = 0;
+  }
+  const SharedReservation got = SharedChain<IpcAtomics>::reserve(
+      view(), state.slot, scope.local().nesting, control.shared_current,
+      stack_length + length,
+      identity(state, process, ARCTRACE_FORM_FULL, ARCTRACE_CLASS_DATA, ticks));
+  if (got.place == nullptr) {
+    wake_collector();
+    count_lost(slot, state, ARCTRACE_LOST_FULL, ticks);
+    return kNothing;
+  }
+  std::byte* place = got.place;
+  if (stack_length != 0) {
+    const uint32_t word0 = ARCTRACE_WORD0(ARCTRACE_TYPE_STACK, stack_length);
+    fill_full_head(place, word0, state.writer, ticks);
+    fill_stack(place + ARCTRACE_FULL_HEAD_SIZE, state, stack_count);
+    IpcAtomics::store_release(word_at(place), word0);
+    place += stack_length;
+    state.shared_block = got.name;
+    wake_collector();
+  }
+  const uint32_t word0 = ARCTRACE_WORD0(type, length);
+  fill_full_head(place, word0, state.writer, ticks);
+  return {place, place + ARCTRACE_FULL_HEAD_SIZE, word0, got.index, true};
+}
+
+// Losses of a thread that writes into the shared chain, as a record of their own.
+void report_losses_shared(const WriteScope& scope, ThreadState& state,
+                          ProcessState& process, uint64_t ticks) {
+  state.loss_pending = false;  // what is lost meanwhile sets it again
+  const bool all =
+      report_losses(view().slot(state.slot), [&](uint32_t cause, uint64_t count) {
+        const SharedReservation got = SharedChain<IpcAtomics>::reserve(
+            view(), state.slot, scope.local().nesting, view().control().shared_current,
+            ARCTRACE_FULL_HEAD_SIZE + kLostBody,
+            identity(state, process, ARCTRACE_FORM_FULL, ARCTRACE_CLASS_DATA, ticks));
+        if (got.place == nullptr) return false;
+        const uint32_t word0 =
+            ARCTRACE_WORD0(ARCTRACE_TYPE_LOST, ARCTRACE_FULL_HEAD_SIZE + kLostBody);
+        fill_full_head(got.place, word0, state.writer, ticks);
+        std::byte* body = got.place + ARCTRACE_FULL_HEAD_SIZE;
+        store_u32(body, cause);
+        store_u32(body + 4, state.loss_inherited ? ARCTRACE_LOST_INHERITED : 0);
+        store_u64(body + 8, count);
+        store_u64(body + 16, state.lost_since_ticks);
+        IpcAtomics::store_release(word_at(got.place), word0);
+        return true;
+      });
+  if (all) {
+    state.loss_inherited = false;
+  } else {
+    state.loss_pending = true;
+  }
+}
+
+}  // namespace
+
+void WriteScope::enter_nested(uintptr_t here) {
+  const ThreadState* state = local_.state;
+  if (state != nullptr && state->attached && state->on_own_stack(local_.guard) &&
+      state->on_own_stack(here) && here > local_.guard) {
+    // The guarded call's frame is gone: a signal handler jumped out of it. What it had
+    // reserved stays in progress, and readers step over it.
+    for (uint32_t& name : session.view.slot(state->slot).active) {
+      IpcAtomics::store_release(name, uint32_t{0});
+    }
+    local_.nesting = 0;
+    local_.guard = here;
+    return;
+  }
+  if (local_.nesting + 1 >= ARCTRACE_ACTIVE_DEPTH) {
+    kind_ = Kind::kRefused;
+    if (session.joined) {
+      count_lost_without_slot(session.view.control(), ARCTRACE_LOST_NESTED);
+    }
+    return;
+  }
+  kind_ = Kind::kNested;
+  ++local_.nesting;
+}
+
+ThreadState* attached_thread(const WriteScope& scope, uint64_t ticks) {
+  ThreadState* state = scope.local().state;
+  if (state != nullptr && state->attached) return state;
+  // Attaching twice at once would take two slots: a handler that interrupts it gives up.
+  if (scope.nested()) {
+    count_lost_without_slot(view().control(), ARCTRACE_LOST_NESTED);
+    return nullptr;
+  }
+  state = attach_thread(scope, ticks);
+  if (state == nullptr) {
+    count_lost_without_slot(view().control(), ARCTRACE_LOST_NO_SLOT);
+  }
+  return state;
+}
+
+Reservation reserve_slow(const WriteScope& scope, uint16_t type, uint32_t body_size,
+                         uint64_t ticks) {
+  if (!session.joined || scope.refused()) return kNothing;
+  ThreadState* state = attached_thread(scope, ticks);
+  if (state == nullptr) return kNothing;
+  ProcessState* process = current_process(ticks);
+  if (process == nullptr) return kNothing;
+  if (scope.nested() || view().geometry().scope == ARCTRACE_SCOPE_SHARED) {
+    if (state->loss_pending && !scope.nested()) {
+      report_losses_shared(scope, *state, *process, ticks);
+    }
+    emit_definitions(scope, *state, *process);
+    return reserve_shared(scope, *state, *process, type, body_size, ticks);
+  }
+  return reserve_exclusive(scope, *state, *process, type, body_size, ticks);
+}
+
+Reservation reserve_definition(const WriteScope& scope, ThreadState& state,
+                               ProcessState& process, uint16_t type, uint32_t body_size,
+                               uint64_t ticks) {
+  const uint32_t length = ARCTRACE_FULL_HEAD_SIZE + body_size;
+  const SharedReservation got = SharedChain<IpcAtomics>::reserve(
+      view(), state.slot, scope.local().nesting, process.definitions_chain, length,
+      identity(state, process, ARCTRACE_FORM_FULL, ARCTRACE_CLASS_DEFINITIONS, ticks));
+  if (got.place == nullptr) return kNothing;
+  const uint32_t word0 = ARCTRACE_WORD0(type, length);
+  fill_full_head(got.place, word0, state.writer, ticks);
+  return {got.place, got.place + ARCTRACE_FULL_HEAD_SIZE, word0, got.index, true};
+}
+
+void release_shared(const WriteScope& scope) {
+  SharedChain<IpcAtomics>::release(view(), scope.local().state->slot,
+                                   scope.local().nesting);
+}
+
+void close_block(ThreadState& state) {
+  if (!state.has_block) return;
+  state.has_block = false;
+  state.pos = state.end = nullptr;
+  Handout<IpcAtomics>::close(view(), state.block);
+}
+
+}  // namespace arctrace

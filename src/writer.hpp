@@ -1,0 +1,141 @@
+// The write path. A WriteScope says that this thread is inside the writer, so that a
+// signal handler that interrupts it takes the shared chain; reserve() finds room for one
+// record in the thread's exclusive block or in a shared one; commit() publishes it.
+#pragma once
+
+#include <arctrace/format.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "src/session.hpp"
+#include "src/shared_atomics.hpp"
+#include "src/thread_state.hpp"
+
+namespace arctrace {
+
+// initial-exec: the dynamic TLS model may allocate on first use, inside a hook.
+struct ThreadLocal {
+  ThreadState* state;  // null before the first record
+  uintptr_t guard;     // stack pointer of the outermost writer call in progress, or 0
+  uint32_t nesting;    // writer calls in progress below the outermost one
+};
+extern thread_local constinit ThreadLocal thread_local_state
+    __attribute__((tls_model("initial-exec")));
+
+inline uintptr_t stack_pointer() {
+  uintptr_t sp;
+#if defined(__x86_64__)
+  asm volatile("mov %%rsp, %0" : "=r"(sp));
+#else
+  asm volatile("mov %0, sp" : "=r"(sp));
+#endif
+  return sp;
+}
+
+class WriteScope {
+ public:
+  WriteScope() : local_(thread_local_state) {
+    const uintptr_t here = stack_pointer();
+    if (__builtin_expect(local_.guard == 0, 1)) {
+      local_.guard = here;
+    } else {
+      enter_nested(here);
+    }
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+  }
+  ~WriteScope() {
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    if (__builtin_expect(kind_ == Kind::kOutermost, 1)) {
+      local_.nesting = 0;
+      local_.guard = 0;
+    } else if (kind_ == Kind::kNested) {
+      --local_.nesting;
+    }
+  }
+  WriteScope(const WriteScope&) = delete;
+  WriteScope& operator=(const WriteScope&) = delete;
+
+  // Nested too deep: nothing may be written; the loss is counted.
+  bool refused() const { return kind_ == Kind::kRefused; }
+  bool nested() const { return kind_ == Kind::kNested; }
+  ThreadLocal& local() const { return local_; }
+
+ private:
+  enum class Kind : uint8_t { kOutermost, kNested, kRefused };
+  void enter_nested(uintptr_t here);
+
+  ThreadLocal& local_;
+  Kind kind_ = Kind::kOutermost;
+};
+
+struct Reservation {
+  std::byte* word0;  // null: nothing reserved, the loss is counted
+  std::byte* body;
+  uint32_t committed;  // word 0 of the complete record
+  uint32_t block;      // index
+  bool shared;         // release the active name after the commit
+};
+
+// The slow path: attaches the thread, changes blocks, rebases time, takes the shared chain.
+Reservation reserve_slow(const WriteScope& scope, uint16_t type, uint32_t body_size,
+                         uint64_t ticks);
+
+// Room for a record with `body_size` bytes (a multiple of 4) behind its head, stamped
+// `ticks`. The head is written, in progress.
+inline Reservation reserve(const WriteScope& scope, uint16_t type, uint32_t body_size,
+                           uint64_t ticks) {
+  ThreadState* state = scope.local().state;
+  const uint32_t length = ARCTRACE_COMPACT_HEAD_SIZE + body_size;
+  if (__builtin_expect(state == nullptr || scope.nested() ||
+                           static_cast<size_t>(state->end - state->pos) < length ||
+                           ticks - state->base_ticks > UINT32_MAX,
+                       0)) {
+    return reserve_slow(scope, type, body_size, ticks);
+  }
+  std::byte* place = state->pos;
+  state->pos = place + length;
+  const uint32_t word0 = ARCTRACE_WORD0(type, length);
+  // H1: the first store. Its length lets anyone step on from here, should we die now;
+  // relaxed, because who walks a live block stops at a word that is in progress.
+  IpcAtomics::store_relaxed(word_at(place), word0 | ARCTRACE_IN_PROGRESS);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  word_at(place + 4) = static_cast<uint32_t>(ticks - state->base_ticks);
+  return {place, place + ARCTRACE_COMPACT_HEAD_SIZE, word0, state->block.index, false};
+}
+
+void release_shared(const WriteScope& scope);
+
+// I1 release, matches I2 (whoever reads word 0): the record's body is visible.
+inline void commit(const WriteScope& scope, const Reservation& record) {
+  IpcAtomics::store_release(word_at(record.word0), record.committed);
+  if (__builtin_expect(record.shared, 0)) release_shared(scope);
+}
+
+inline void store_u32(std::byte* to, uint32_t value) { __builtin_memcpy(to, &value, 4); }
+inline void store_u64(std::byte* to, uint64_t value) { __builtin_memcpy(to, &value, 8); }
+
+// A record whose body is one u64, two u32 ... : `fill(body)` writes it.
+template <class Fill>
+inline bool write_record(const WriteScope& scope, uint16_t type, uint32_t body_size,
+                         uint64_t ticks, Fill&& fill) {
+  const Reservation record = reserve(scope, type, body_size, ticks);
+  if (__builtin_expect(record.word0 == nullptr, 0)) return false;
+  fill(record.body);
+  commit(scope, record);
+  return true;
+}
+
+// The calling thread's state with a slot, attaching it if need be; null if it can't be.
+ThreadState* attached_thread(const WriteScope& scope, uint64_t ticks);
+
+// Reserves a full-form record in a chain for an attached thread. Used for definitions.
+Reservation reserve_definition(const WriteScope& scope, ThreadState& state,
+                               ProcessState& process, uint16_t type, uint32_t body_size,
+                               uint64_t ticks);
+
+// OWNED -> CLOSED for the thread's exclusive block, if it has one.
+void close_block(ThreadState& state);
+
+}  // namespace arctrace
