@@ -1,0 +1,17 @@
+// Debug files from debuginfod servers.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "reader/symbols/elf_file.hpp"
+
+namespace arctrace::reader {
+
+// Fetches the debug file of `build_id` from the servers in DEBUGINFOD_URLS into
+// libdebuginfod's cache, and returns its path there. Nothing if the variable is not set,
+// libdebuginfod.so.1 is not installed, or no server has it. Blocks, within
+// DEBUGINFOD_TIMEOUT.
+std::optional<std::string> download_debug_file(const BuildId& build_id);
+
+}  // namespace arctrace::reader

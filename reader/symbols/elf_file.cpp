@@ -1,0 +1,268 @@
+#include "reader/symbols/elf_file.hpp"
+
+#include <absl/status/status.h>
+#include <elfutils/libdwelf.h>
+#include <fcntl.h>
+#include <gelf.h>
+#include <lzma.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <span>
+#include <utility>
+
+namespace arctrace::reader {
+namespace {
+
+// More than any real symbol or string table needs. A sparse file may claim terabytes,
+// which libelf would allocate and read.
+constexpr uint64_t kSectionBytesMax = uint64_t{1} << 30;
+constexpr size_t kBuildIdBytesMax = 64;
+
+// The section's data in this machine's byte order, or as it stands if `raw`; null if it
+// has none in the file, or too much.
+const Elf_Data* read_section(Elf_Scn* section, bool raw) {
+  GElf_Shdr header;
+  if (gelf_getshdr(section, &header) == nullptr || header.sh_type == SHT_NOBITS ||
+      header.sh_size == 0 || header.sh_size > kSectionBytesMax) {
+    return nullptr;
+  }
+  const Elf_Data* data =
+      raw ? elf_rawdata(section, nullptr) : elf_getdata(section, nullptr);
+  return data != nullptr && data->d_buf != nullptr ? data : nullptr;
+}
+
+std::string to_string(const Elf_Data& data) {
+  return {static_cast<const char*>(data.d_buf), data.d_size};
+}
+
+// A section in memory; empty (end 0) if it is not loaded.
+struct SectionRange {
+  uint64_t start = 0, end = 0;
+};
+
+std::vector<SectionRange> section_ranges(Elf* elf) {
+  size_t count = 0;
+  if (elf_getshdrnum(elf, &count) != 0) return {};
+  std::vector<SectionRange> ranges(count);
+  for (size_t i = 1; i < count; ++i) {
+    GElf_Shdr header;
+    uint64_t end = 0;
+    if (gelf_getshdr(elf_getscn(elf, i), &header) != nullptr &&
+        (header.sh_flags & SHF_ALLOC) != 0 &&
+        !__builtin_add_overflow(header.sh_addr, header.sh_size, &end)) {
+      ranges[i] = {header.sh_addr, end};
+    }
+  }
+  return ranges;
+}
+
+}  // namespace
+
+std::string to_hex(const BuildId& build_id) {
+  constexpr const char* kDigits = "0123456789abcdef";
+  std::string hex;
+  hex.reserve(build_id.size() * 2);
+  for (const std::byte byte : build_id) {
+    hex += kDigits[std::to_integer<unsigned>(byte >> 4)];
+    hex += kDigits[std::to_integer<unsigned>(byte & std::byte{15})];
+  }
+  return hex;
+}
+
+ElfFile::Open::~Open() {
+  elf_end(elf);
+  if (fd >= 0) close(fd);
+}
+
+absl::StatusOr<ElfFile> ElfFile::open_untrusted(const std::string& path) {
+  // Looked at before it is opened, because opening a device can have effects; and with
+  // O_NONBLOCK, should it become a FIFO in between.
+  struct stat status {};
+  if (stat(path.c_str(), &status) != 0) return absl::ErrnoToStatus(errno, path);
+  if (!S_ISREG(status.st_mode)) {
+    return absl::InvalidArgumentError(path + ": not a regular file");
+  }
+  auto file = std::make_unique<Open>();
+  file->fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  if (file->fd < 0 || fstat(file->fd, &status) != 0) {
+    return absl::ErrnoToStatus(errno, path);
+  }
+  if (!S_ISREG(status.st_mode)) {
+    return absl::InvalidArgumentError(path + ": not a regular file");
+  }
+  // Among them those files of /proc that block, or lose what is read from them.
+  if (status.st_size == 0) return absl::InvalidArgumentError(path + ": empty file");
+  elf_version(EV_CURRENT);
+  file->elf = elf_begin(file->fd, ELF_C_READ, nullptr);
+  return checked(std::move(file), path);
+}
+
+absl::StatusOr<ElfFile> ElfFile::from_bytes_untrusted(std::string bytes,
+                                                      const std::string& name) {
+  elf_version(EV_CURRENT);
+  auto file = std::make_unique<Open>();
+  file->bytes = std::move(bytes);
+  file->elf = elf_memory(file->bytes.data(), file->bytes.size());
+  return checked(std::move(file), name);
+}
+
+absl::StatusOr<ElfFile> ElfFile::checked(std::unique_ptr<Open> open,
+                                         const std::string& name) {
+  GElf_Ehdr header;
+  if (open->elf == nullptr || elf_kind(open->elf) != ELF_K_ELF ||
+      gelf_getehdr(open->elf, &header) == nullptr) {
+    return absl::InvalidArgumentError(name + ": not an ELF file");
+  }
+  if (header.e_type != ET_EXEC && header.e_type != ET_DYN) {
+    return absl::InvalidArgumentError(name + ": not an executable or shared object");
+  }
+  return ElfFile(std::move(open));
+}
+
+BuildId ElfFile::build_id() const {
+  const void* bytes = nullptr;
+  const ssize_t size = dwelf_elf_gnu_build_id(handle(), &bytes);
+  if (size <= 0 || static_cast<size_t>(size) > kBuildIdBytesMax) return {};
+  const std::span view(static_cast<const std::byte*>(bytes), static_cast<size_t>(size));
+  return {view.begin(), view.end()};
+}
+
+std::vector<LoadSegment> ElfFile::load_segments() const {
+  std::vector<LoadSegment> segments;
+  size_t count = 0;
+  if (elf_getphdrnum(handle(), &count) != 0) return segments;
+  for (size_t i = 0; i < count; ++i) {
+    GElf_Phdr header;
+    if (gelf_getphdr(handle(), static_cast<int>(i), &header) == nullptr) break;
+    uint64_t end = 0;
+    if (header.p_type != PT_LOAD ||
+        __builtin_add_overflow(header.p_vaddr, header.p_memsz, &end)) {
+      continue;
+    }
+    segments.push_back({header.p_vaddr, end, (header.p_flags & PF_X) != 0});
+  }
+  return segments;
+}
+
+std::optional<DebugLink> ElfFile::debug_link() const {
+  GElf_Word crc = 0;
+  const char* name = dwelf_elf_gnu_debuglink(handle(), &crc);
+  if (name == nullptr) return std::nullopt;
+  return DebugLink{name, crc};
+}
+
+std::vector<ElfSymbolTable> ElfFile::function_symbols() const {
+  Elf_Scn* full = nullptr;
+  Elf_Scn* dynamic = nullptr;
+  for (Elf_Scn* section = elf_nextscn(handle(), nullptr); section != nullptr;
+       section = elf_nextscn(handle(), section)) {
+    GElf_Shdr header;
+    if (gelf_getshdr(section, &header) == nullptr) continue;
+    if (header.sh_type == SHT_SYMTAB && full == nullptr) full = section;
+    if (header.sh_type == SHT_DYNSYM && dynamic == nullptr) dynamic = section;
+  }
+  std::vector<ElfSymbolTable> tables;
+  for (Elf_Scn* section : {full, dynamic}) {
+    if (section == nullptr) continue;
+    if (auto table = symbol_table(section)) tables.push_back(*std::move(table));
+  }
+  return tables;
+}
+
+std::optional<ElfSymbolTable> ElfFile::symbol_table(Elf_Scn* section) const {
+  GElf_Shdr header;
+  if (gelf_getshdr(section, &header) == nullptr) return std::nullopt;
+  Elf_Scn* names_section = elf_getscn(handle(), header.sh_link);
+  GElf_Shdr names_header;
+  if (names_section == nullptr || gelf_getshdr(names_section, &names_header) == nullptr ||
+      names_header.sh_type != SHT_STRTAB) {
+    return std::nullopt;
+  }
+  const Elf_Data* data = read_section(section, false);
+  const Elf_Data* names = read_section(names_section, false);
+  if (data == nullptr || names == nullptr || data->d_type != ELF_T_SYM) {
+    return std::nullopt;
+  }
+
+  const std::vector<SectionRange> sections = section_ranges(handle());
+  ElfSymbolTable table;
+  table.names = to_string(*names);
+  table.names += '\0';
+  const size_t symbol_bytes = gelf_fsize(handle(), ELF_T_SYM, 1, EV_CURRENT);
+  const size_t count = data->d_size / symbol_bytes;
+  for (size_t i = 0; i < count; ++i) {
+    GElf_Sym symbol;
+    // const_cast: libelf's readers take their data as non-const, but do not write it.
+    if (gelf_getsym(const_cast<Elf_Data*>(data), static_cast<int>(i), &symbol) ==
+        nullptr) {
+      break;
+    }
+    const unsigned type = GELF_ST_TYPE(symbol.st_info);
+    // SHN_XINDEX: a section above 65,279, as files with a section per function have.
+    const bool reserved =
+        symbol.st_shndx >= SHN_LORESERVE && symbol.st_shndx != SHN_XINDEX;
+    if ((type != STT_FUNC && type != STT_GNU_IFUNC) || symbol.st_shndx == SHN_UNDEF ||
+        reserved || symbol.st_name >= table.names.size() ||
+        table.names[symbol.st_name] == '\0') {
+      continue;
+    }
+    uint64_t section_end = 0;
+    if (symbol.st_shndx < sections.size()) {
+      const SectionRange& section_range = sections[symbol.st_shndx];
+      if (section_range.start <= symbol.st_value && symbol.st_value < section_range.end) {
+        section_end = section_range.end;
+      }
+    }
+    table.symbols.push_back({symbol.st_value, symbol.st_size, section_end, symbol.st_name,
+                             static_cast<uint8_t>(GELF_ST_BIND(symbol.st_info))});
+  }
+  return table;
+}
+
+Elf_Scn* ElfFile::find_section(const char* name) const {
+  size_t names_index = 0;
+  if (elf_getshdrstrndx(handle(), &names_index) != 0) return nullptr;
+  for (Elf_Scn* section = elf_nextscn(handle(), nullptr); section != nullptr;
+       section = elf_nextscn(handle(), section)) {
+    GElf_Shdr header;
+    if (gelf_getshdr(section, &header) == nullptr) continue;
+    const char* found = elf_strptr(handle(), names_index, header.sh_name);
+    if (found != nullptr && std::strcmp(found, name) == 0) return section;
+  }
+  return nullptr;
+}
+
+bool ElfFile::has_section(const char* name) const {
+  Elf_Scn* section = find_section(name);
+  GElf_Shdr header;
+  return section != nullptr && gelf_getshdr(section, &header) != nullptr &&
+         header.sh_type != SHT_NOBITS;
+}
+
+std::optional<std::string> ElfFile::section_bytes(const char* name) const {
+  Elf_Scn* section = find_section(name);
+  const Elf_Data* data = section != nullptr ? read_section(section, true) : nullptr;
+  if (data == nullptr) return std::nullopt;
+  return to_string(*data);
+}
+
+std::optional<uint32_t> ElfFile::crc32() const {
+  if (open_->fd < 0) return std::nullopt;
+  std::array<uint8_t, 1 << 16> chunk{};
+  uint32_t crc = 0;
+  off_t offset = 0;
+  for (;;) {
+    const ssize_t size = pread(open_->fd, chunk.data(), chunk.size(), offset);
+    if (size < 0) return std::nullopt;
+    if (size == 0) return crc;
+    // The CRC of xz and of .gnu_debuglink is the same polynomial.
+    crc = lzma_crc32(chunk.data(), static_cast<size_t>(size), crc);
+    offset += size;
+  }
+}
+
+}  // namespace arctrace::reader

@@ -1,0 +1,106 @@
+// One ELF file, read through libelf: who it is (build-id), where it is loaded, and its
+// function symbols. Every byte of it is untrusted: whoever owns the program wrote it.
+#pragma once
+
+#include <absl/status/statusor.h>
+#include <libelf.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace arctrace::reader {
+
+using BuildId = std::vector<std::byte>;
+
+// Lower-case hexadecimal digits, two per byte.
+std::string to_hex(const BuildId& build_id);
+
+// A PT_LOAD program header. Addresses are the file's own (run-time address - bias).
+struct LoadSegment {
+  uint64_t start, end;
+  bool executable;
+};
+
+// A defined function symbol (STT_FUNC, STT_GNU_IFUNC).
+struct ElfSymbol {
+  uint64_t address;
+  uint64_t size;         // 0: the symbol table does not say
+  uint64_t section_end;  // of the section it stands in; 0: not known
+  uint32_t name;         // offset in ElfSymbolTable::names
+  uint8_t binding;       // STB_*
+};
+
+struct ElfSymbolTable {
+  std::string names;  // names end with a NUL; the last byte is one
+  std::vector<ElfSymbol> symbols;
+};
+
+// The section .gnu_debuglink: the separate debug file's name and CRC-32.
+struct DebugLink {
+  std::string name;
+  uint32_t crc;
+};
+
+// Not thread-safe. A moved-from object may only be destroyed.
+class ElfFile {
+ public:
+  // Opens an executable or shared object. Only regular files are read (never a FIFO, a
+  // device, or an empty file of /proc), and by pread instead of a mapping, so that a
+  // file which shrinks meanwhile gives errors and not SIGBUS.
+  static absl::StatusOr<ElfFile> open_untrusted(const std::string& path);
+
+  // The same from memory. `name` stands for the path in messages.
+  static absl::StatusOr<ElfFile> from_bytes_untrusted(std::string bytes,
+                                                      const std::string& name);
+
+  // Empty if it has none, or one that is not of 1 to 64 bytes.
+  BuildId build_id() const;
+
+  std::vector<LoadSegment> load_segments() const;
+
+  std::optional<DebugLink> debug_link() const;
+
+  // The first .symtab and the first .dynsym, where they are readable. A second one of
+  // the same type is against the ELF standard, and a way to make small files expensive.
+  std::vector<ElfSymbolTable> function_symbols() const;
+
+  bool has_section(const char* name) const;
+
+  // The bytes of a section as they stand in the file; nothing if there is no such
+  // section, or it cannot be read.
+  std::optional<std::string> section_bytes(const char* name) const;
+
+  // CRC-32 of the whole file as .gnu_debuglink has it; nothing if it cannot be read.
+  std::optional<uint32_t> crc32() const;
+
+  // For libdw. Stays this object's, and where it is when this object is moved.
+  Elf* handle() const { return open_->elf; }
+
+ private:
+  // libelf reads from the descriptor or the bytes for as long as `elf` lives.
+  struct Open {
+    Open() = default;
+    Open(const Open&) = delete;
+    Open& operator=(const Open&) = delete;
+    ~Open();
+
+    int fd = -1;
+    std::string bytes;
+    Elf* elf = nullptr;
+  };
+
+  explicit ElfFile(std::unique_ptr<Open> open) : open_(std::move(open)) {}
+  static absl::StatusOr<ElfFile> checked(std::unique_ptr<Open> open,
+                                         const std::string& name);
+  std::optional<ElfSymbolTable> symbol_table(Elf_Scn* section) const;
+  Elf_Scn* find_section(const char* name) const;
+
+  std::unique_ptr<Open> open_;
+};
+
+}  // namespace arctrace::reader

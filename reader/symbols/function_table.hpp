@@ -1,0 +1,67 @@
+// From address to function: the symbols of one module as ranges that do not overlap, so
+// that a lookup is one binary search whatever the symbol tables look like.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "reader/symbols/elf_file.hpp"
+
+namespace arctrace::reader {
+
+struct FunctionSymbol {
+  std::string_view name;  // as the linker knows it; untrusted bytes, not empty
+  uint64_t start;         // file address
+  uint64_t size;          // bytes; 0: the symbol table does not say
+};
+
+// Rules:
+// - Symbols outside the executable segments are left out; sizes are cut at their ends.
+// - Where sized symbols overlap, the one that starts last has the address.
+// - An unsized symbol has what lies between it and the next symbol or the end of its
+//   section, unless it stands inside a sized one.
+// - Of several names of one range: global before local before weak, then fewer leading
+//   underscores, then the shorter, then the first in order of (leading) bytes.
+class FunctionTable {
+ public:
+  FunctionTable() = default;
+  FunctionTable(std::span<const LoadSegment> segments,
+                std::span<const ElfSymbolTable> tables);
+
+  // The function that has `address`. The name is valid as long as the table.
+  std::optional<FunctionSymbol> find(uint64_t address) const;
+
+  // How many ranges there are.
+  size_t size() const { return ranges_.size(); }
+
+ private:
+  struct Candidate {
+    uint64_t start, end;
+    size_t name;  // offset in names_
+    uint32_t name_size;
+    bool sized;
+    uint8_t binding_rank;  // 0 is best
+  };
+  struct Range {
+    uint64_t start, end;
+    size_t candidate;
+  };
+
+  void add_candidates(std::span<const LoadSegment> executable,
+                      const ElfSymbolTable& table);
+  std::string_view name_of(const Candidate& candidate) const;
+  bool is_better_name(const Candidate& a, const Candidate& b) const;
+  void add_sized_ranges();
+  void add_unsized_ranges();
+
+  std::string names_;
+  std::vector<Candidate> candidates_;
+  std::vector<Range> ranges_;  // sorted, disjoint
+};
+
+}  // namespace arctrace::reader

@@ -1,0 +1,57 @@
+#include "reader/symbols/symbolizer.hpp"
+
+#include <absl/status/status.h>
+
+#include "reader/symbols/demangle.hpp"
+
+namespace arctrace::reader {
+
+Symbolizer::Symbolizer(SymbolOptions options) : debug_files_(std::move(options)) {}
+
+ResolvedAddress Symbolizer::resolve(const std::string& path, const BuildId& build_id,
+                                    uint64_t address, WithSource with_source) {
+  std::unique_ptr<Loaded>& loaded = loaded_[{path, build_id}];
+  if (loaded == nullptr) loaded = std::make_unique<Loaded>(load(path, build_id));
+  ResolvedAddress resolved;
+  if (!loaded->file) return resolved;
+  if (const auto function = loaded->file->functions().find(address)) {
+    auto [name, is_new] = loaded->display_names.try_emplace(function->start);
+    if (is_new) name->second = demangle_untrusted(std::string(function->name));
+    resolved.function = name->second;
+    resolved.start = function->start;
+  }
+  if (with_source == WithSource::kYes) {
+    resolved.source = loaded->file->find_line(address);
+  }
+  return resolved;
+}
+
+Symbolizer::Loaded Symbolizer::load(const std::string& path, const BuildId& build_id) {
+  // Recorded paths that are not absolute name no file of this machine ("[vdso]").
+  absl::StatusOr<SymbolFile> file =
+      path.starts_with('/')
+          ? SymbolFile::open_untrusted(path, build_id, debug_files_)
+          : absl::StatusOr<SymbolFile>(absl::NotFoundError(path + ": not a file"));
+  Loaded loaded;
+  if (file.ok()) {
+    loaded.file.emplace(*std::move(file));
+    return loaded;
+  }
+  std::string finding(file.status().message());
+  if (const auto debug = find_debug_file(build_id)) {
+    auto substitute = SymbolFile::open_untrusted(debug->path, build_id, debug_files_);
+    if (substitute.ok()) {
+      loaded.file.emplace(*std::move(substitute));
+      finding += "; names are from " + debug->path;
+    }
+  }
+  findings_.push_back(std::move(finding));
+  return loaded;
+}
+
+std::optional<DebugFile> Symbolizer::find_debug_file(const BuildId& build_id) const {
+  if (auto file = debug_files_.find_by_build_id_untrusted(build_id)) return file;
+  return debug_files_.download_untrusted(build_id);
+}
+
+}  // namespace arctrace::reader

@@ -1,0 +1,50 @@
+// What the tests of this folder share: paths of the fixtures, what nm says about them,
+// and temporary directories.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+
+#include "reader/symbols/elf_file.hpp"
+
+namespace arctrace::reader {
+
+// The absolute path of a fixture that CMakeLists.txt makes.
+std::string fixture(const std::string& name);
+
+// The number of the first line with `text` in a fixture's source; 0 if there is none.
+uint32_t source_line(const std::string& source, const std::string& text);
+
+// Name to file address of the defined functions, by nm with `options`.
+std::map<std::string, uint64_t> nm_addresses(const std::string& path,
+                                             const std::string& options);
+
+// The build-id of a fixture, or nothing if that cannot be read.
+BuildId build_id_of(const std::string& path);
+
+std::string read_file(const std::string& path);
+void write_file(const std::string& path, const std::string& bytes);
+
+// Makes the directories that are missing, too.
+void copy_file(const std::string& from, const std::string& to);
+
+// ROOT/.build-id/xx/yyyy.debug
+std::string build_id_path(const std::string& root, const BuildId& build_id);
+
+// Gone with its contents at the end of the scope.
+class TemporaryDirectory {
+ public:
+  TemporaryDirectory();
+  TemporaryDirectory(const TemporaryDirectory&) = delete;
+  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
+  ~TemporaryDirectory();
+
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+}  // namespace arctrace::reader

@@ -1,0 +1,123 @@
+#include "reader/symbols/line_table.hpp"
+
+#include <doctest/doctest.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include <string>
+
+#include "reader/symbols/symbol_file.hpp"
+#include "tests/unit/symbols/fixtures.hpp"
+
+namespace arctrace::reader {
+namespace {
+
+// "file name:line" of a fixture's address; "" for none.
+std::string line_at(SymbolFile& file, uint64_t address) {
+  const auto line = file.find_line(address);
+  if (!line) return "";
+  return std::filesystem::path(line->file).filename().string() + ":" +
+         std::to_string(line->line);
+}
+
+absl::StatusOr<SymbolFile> open_file(const std::string& path,
+                                     const std::string& debug_root = "/nonexistent") {
+  SymbolOptions options;
+  options.debug_root = debug_root;
+  return SymbolFile::open_untrusted(path, {}, DebugFiles(options));
+}
+
+std::string c_line(const std::string& text) {
+  return "fixture.c:" + std::to_string(source_line("fixture.c", text));
+}
+
+std::string cpp_line(const std::string& text) {
+  return "fixture.cpp:" + std::to_string(source_line("fixture.cpp", text));
+}
+
+// `names`: the fixture with the symbol table of `file`.
+void check_lines(SymbolFile& file, const std::string& names) {
+  const auto nm = nm_addresses(fixture(names), "");
+  CHECK(line_at(file, nm.at("fixture_add")) == c_line("int fixture_add("));
+  CHECK(line_at(file, nm.at("fixture_local")) == c_line("int fixture_local("));
+  CHECK(line_at(file, nm.at("fixture_calls_local")) == c_line("int fixture_calls_local"));
+  CHECK(line_at(file, nm.at("_Z11fixture_cppi")) == cpp_line("int fixture_cpp("));
+  CHECK(line_at(file, nm.at("_ZNK7fixture5Shape4areaEv")) ==
+        cpp_line("int Shape::area() const {"));
+  // No lines where the compiler put no code.
+  CHECK(line_at(file, nm.at("fixture_unsized")) == "");
+  CHECK(line_at(file, nm.at("_init")) == "");
+  CHECK(line_at(file, 0) == "");
+  CHECK(line_at(file, UINT64_MAX) == "");
+}
+
+TEST_CASE("the entry of a function has the line that opens it") {
+  for (const char* name : {"full.so", "dwarf4.so", "split_dwarf.so", "compressed.so",
+                           "no_aranges.so", "program"}) {
+    CAPTURE(name);
+    auto file = open_file(fixture(name));
+    REQUIRE(file.ok());
+    check_lines(*file, name);
+    CHECK(file->find_line(nm_addresses(fixture(name), "").at("fixture_add"))
+              ->file.starts_with("/"));
+  }
+}
+
+TEST_CASE("lines inside of a function rise from its first to its last") {
+  auto file = open_file(fixture("full.so"));
+  REQUIRE(file.ok());
+  const uint32_t first = source_line("fixture.c", "int fixture_add(");
+  const auto add =
+      file->functions().find(nm_addresses(fixture("full.so"), "").at("fixture_add"));
+  REQUIRE(add);
+  uint32_t last = first;
+  for (uint64_t offset = 0; offset < add->size; ++offset) {
+    const auto line = file->find_line(add->start + offset);
+    REQUIRE(line);
+    CHECK(line->line >= last);
+    last = line->line;
+  }
+  CHECK(last == first + 3);
+}
+
+TEST_CASE("from the separate debug file") {
+  TemporaryDirectory root;
+  auto without = open_file(fixture("stripped.so"), root.path());
+  REQUIRE(without.ok());
+  CHECK(line_at(*without, nm_addresses(fixture("full.so"), "").at("fixture_add")) == "");
+  copy_file(fixture("full.debug"),
+            build_id_path(root.path(), build_id_of(fixture("full.so"))));
+  auto file = open_file(fixture("stripped.so"), root.path());
+  REQUIRE(file.ok());
+  check_lines(*file, "full.so");
+}
+
+TEST_CASE("a file that was replaced since it was opened gives no lines") {
+  TemporaryDirectory directory;
+  const std::string path = directory.path() + "/module.so";
+  copy_file(fixture("full.so"), path);
+  auto file = open_file(path);
+  REQUIRE(file.ok());
+  copy_file(fixture("other.so"), path);
+  CHECK(line_at(*file, nm_addresses(fixture("full.so"), "").at("fixture_add")) == "");
+}
+
+// Names a FIFO as the file with the common DWARF data: opening that would never return.
+TEST_CASE("a .gnu_debugaltlink is not followed to just any file") {
+  TemporaryDirectory directory;
+  const std::string fifo = directory.path() + "/fifo";
+  REQUIRE(mkfifo(fifo.c_str(), 0600) == 0);
+  write_file(directory.path() + "/link",
+             fifo + std::string(1, '\0') + "build-id-of-20-bytes");
+  const std::string path = directory.path() + "/module.so";
+  const std::string command = std::string(SYMBOLS_OBJCOPY) +
+                              " --add-section .gnu_debugaltlink=" + directory.path() +
+                              "/link " + fixture("full.so") + " " + path;
+  REQUIRE(system(command.c_str()) == 0);
+  auto file = open_file(path);
+  REQUIRE(file.ok());
+  CHECK(line_at(*file, nm_addresses(path, "").at("fixture_add")) == "");
+}
+
+}  // namespace
+}  // namespace arctrace::reader

@@ -1,0 +1,121 @@
+// Damaged files, by the thousand: each must give an error or some answer, never a crash
+// or a hang.
+#include <doctest/doctest.h>
+#include <elf.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <random>
+#include <string>
+
+#include "reader/symbols/symbol_file.hpp"
+#include "tests/unit/symbols/fixtures.hpp"
+
+namespace arctrace::reader {
+namespace {
+
+// Seed and rounds can be given, to repeat a failure or to look for more.
+unsigned number_from_environment(const char* name, unsigned otherwise) {
+  const char* text = std::getenv(name);
+  return text != nullptr ? static_cast<unsigned>(std::strtoul(text, nullptr, 0))
+                         : otherwise;
+}
+
+class Mutator {
+ public:
+  explicit Mutator(unsigned seed) : random_(seed) {}
+
+  std::string mutate(std::string bytes) {
+    switch (below(6)) {
+      case 0:
+        bytes.resize(below(bytes.size()));
+        break;
+      case 1:
+        flip_bits(bytes, 0, bytes.size());
+        break;
+      case 2:
+        flip_bits(bytes, 0, sizeof(Elf64_Ehdr) + 12 * sizeof(Elf64_Phdr));
+        break;
+      case 3:
+        flip_bits(bytes, section_headers(bytes), bytes.size());
+        break;
+      default:
+        set_words(bytes);
+    }
+    return bytes;
+  }
+
+  size_t below(size_t limit) { return limit == 0 ? 0 : random_() % limit; }
+
+ private:
+  static size_t section_headers(const std::string& bytes) {
+    Elf64_Ehdr header;
+    std::memcpy(&header, bytes.data(), sizeof header);
+    return header.e_shoff;
+  }
+
+  void flip_bits(std::string& bytes, size_t start, size_t end) {
+    for (size_t count = 1 + below(8); count > 0; --count) {
+      char& byte = bytes[start + below(end - start)];
+      byte = static_cast<char>(byte ^ (1 << below(8)));
+    }
+  }
+
+  // Sizes, offsets and counts at their limits, mostly in the headers.
+  void set_words(std::string& bytes) {
+    const uint64_t values[] = {0,          1,          UINT64_MAX,   INT64_MAX,
+                               UINT32_MAX, 0x80000000, bytes.size(), bytes.size() - 1,
+                               random_()};
+    const size_t headers = section_headers(bytes);
+    for (size_t count = 1 + below(3); count > 0; --count) {
+      const uint64_t value = values[below(std::size(values))];
+      const size_t size = size_t{1} << below(4);
+      const size_t start = below(3) == 0 ? 0 : headers;
+      const size_t at = (start + below(bytes.size() - start - size)) & ~(size - 1);
+      std::memcpy(bytes.data() + at, &value, size);
+    }
+  }
+
+  std::mt19937_64 random_;
+};
+
+TEST_CASE("mutated files") {
+  const unsigned seed = number_from_environment("SYMBOLS_SEED", std::random_device()());
+  const unsigned rounds = number_from_environment("SYMBOLS_ROUNDS", 600);
+  // Also when the process dies.
+  MESSAGE("SYMBOLS_SEED=" << seed << " SYMBOLS_ROUNDS=" << rounds);
+  Mutator mutator(seed);
+  TemporaryDirectory directory;
+  const std::string path = directory.path() + "/module.so";
+  SymbolOptions options;
+  options.debug_root = directory.path();
+  const DebugFiles debug_files(options);
+  copy_file(fixture("full.debug"), directory.path() + "/full.debug");
+  size_t opened = 0;
+  size_t named = 0;
+  size_t with_line = 0;
+  for (const char* name : {"full.so", "stripped.so", "linked.so", "mini.so", "dwarf4.so",
+                           "split_dwarf.so", "compressed.so", "program"}) {
+    const std::string bytes = read_file(fixture(name));
+    const auto nm = nm_addresses(fixture(name), "--dynamic");
+    for (unsigned round = 0; round < rounds; ++round) {
+      write_file(path, mutator.mutate(bytes));
+      auto file = SymbolFile::open_untrusted(path, {}, debug_files);
+      if (!file.ok()) continue;
+      ++opened;
+      for (const auto& [symbol, address] : nm) {
+        named += file->functions().find(address) ? 1U : 0U;
+        with_line += file->find_line(address) ? 1U : 0U;
+      }
+      file->functions().find(mutator.below(SIZE_MAX));
+      file->find_line(mutator.below(SIZE_MAX));
+    }
+  }
+  // The damage is not so heavy that nothing was tried.
+  CHECK(opened > rounds);
+  CHECK(named > rounds);
+  CHECK(with_line > rounds);
+}
+
+}  // namespace
+}  // namespace arctrace::reader
