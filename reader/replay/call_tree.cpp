@@ -1,0 +1,113 @@
+#include "reader/replay/call_tree.hpp"
+
+namespace arctrace::reader {
+
+void NodeMarks::add(const NodeMarks& other) {
+  unwound += other.unwound;
+  exit_lost += other.exit_lost;
+  entry_lost += other.entry_lost;
+  entered_before += other.entered_before;
+  inherited += other.inherited;
+  open += other.open;
+  lost_records += other.lost_records;
+  orphan_exits += other.orphan_exits;
+}
+
+CallTree::CallTree() : marks_(1) {}
+
+NodeIndex CallTree::add_root() {
+  nodes_.emplace_back();
+  return static_cast<NodeIndex>(nodes_.size() - 1);
+}
+
+NodeIndex CallTree::find_or_add(NodeIndex parent, FunctionId function) {
+  const auto next = static_cast<NodeIndex>(nodes_.size());
+  const auto [found, added] = children_.try_emplace(edge(parent, function), next);
+  if (added) {
+    CallNode& node = nodes_.emplace_back();
+    node.parent = parent;
+    node.function = function;
+    node.next_sibling = nodes_[parent].first_child;
+    nodes_[parent].first_child = next;
+  }
+  nodes_[parent].last_used = found->second;
+  return found->second;
+}
+
+NodeIndex CallTree::put_above(NodeIndex root, FunctionId function) {
+  const NodeIndex top = add_root();
+  nodes_[root].parent = top;
+  nodes_[root].function = function;
+  nodes_[top].first_child = root;
+  nodes_[top].last_used = root;
+  children_.emplace(edge(top, function), root);
+  return top;
+}
+
+NodeMarks& CallTree::mark(NodeIndex node) {
+  uint32_t& index = nodes_[node].marks;
+  if (index == 0) {
+    index = static_cast<uint32_t>(marks_.size());
+    marks_.emplace_back();
+  }
+  return marks_[index];
+}
+
+NodeIndex CallTree::next_in_preorder(NodeIndex node, NodeIndex root) const {
+  if (nodes_[node].first_child != kNoNode) return nodes_[node].first_child;
+  while (node != root && nodes_[node].next_sibling == kNoNode) {
+    node = nodes_[node].parent;
+  }
+  return node == root ? kNoNode : nodes_[node].next_sibling;
+}
+
+void CallTree::sum_up(NodeIndex root) {
+  // Without recursion: stacks may be hundreds of thousands of frames deep.
+  std::vector<NodeIndex> order;
+  for (NodeIndex at = root; at != kNoNode; at = next_in_preorder(at, root)) {
+    order.push_back(at);
+  }
+  while (!order.empty()) {
+    CallNode& node = nodes_[order.back()];
+    order.pop_back();
+    node.cum_ns = node.base_ns;
+    NodeIndex* link = &node.first_child;
+    while (*link != kNoNode) {
+      CallNode& child = nodes_[*link];
+      const bool counted = child.calls != 0 || child.cum_ns != 0 || child.marks != 0 ||
+                           child.first_child != kNoNode;
+      node.cum_ns += child.cum_ns;
+      if (counted) {
+        link = &child.next_sibling;
+      } else {
+        *link = child.next_sibling;
+      }
+    }
+  }
+}
+
+void CallTree::merge(NodeIndex into, const CallTree& from, NodeIndex from_root) {
+  // The node that stands for the parent of `at`.
+  std::vector<NodeIndex> path;
+  NodeIndex at = from_root;
+  while (true) {
+    const CallNode& source = from[at];
+    const NodeIndex target = path.empty() ? into : child(path.back(), source.function);
+    nodes_[target].calls += source.calls;
+    nodes_[target].base_ns += source.base_ns;
+    if (source.marks != 0) mark(target).add(from.marks(at));
+    if (source.first_child != kNoNode) {
+      path.push_back(target);
+      at = source.first_child;
+      continue;
+    }
+    while (at != from_root && from[at].next_sibling == kNoNode) {
+      at = from[at].parent;
+      path.pop_back();
+    }
+    if (at == from_root) return;
+    at = from[at].next_sibling;
+  }
+}
+
+}  // namespace arctrace::reader

@@ -1,0 +1,70 @@
+// What the replay tells, in time order, to those who show more than sums.
+#pragma once
+
+#include <cstdint>
+
+#include "reader/replay/functions.hpp"
+#include "reader/trace/record.hpp"
+
+namespace arctrace::reader {
+
+// What is unusual with a frame: bits.
+enum FrameFlag : uint16_t {
+  kFrameUnwound = 1 << 0,        // left by longjmp, an exception, or in a vfork child
+  kFrameExitLost = 1 << 1,       // gone, no exit was recorded
+  kFrameEntryLost = 1 << 2,      // no entry was recorded; its start is when it was seen
+  kFrameEnteredBefore = 1 << 3,  // entered before tracing began
+  kFrameInherited = 1 << 4,      // on the stack that fork copied
+  kFrameOpen = 1 << 5,           // not left when the trace ended
+  kFrameResumed = 1 << 6,        // of a vfork parent, after its child had left it too
+  kFrameCutStart = 1 << 7,       // started before the time range
+  kFrameCutStop = 1 << 8,        // stopped after the time range
+};
+
+// A shown frame. Times are cut at the time range.
+struct FrameInfo {
+  ThreadIndex thread;
+  FunctionId function;
+  uint32_t depth;  // shown frames around it, and itself: 1 is the outermost
+  uint32_t count;  // frames that it stands for; more than 1 of kUnknownFunction only
+  uint16_t flags;  // enum FrameFlag
+  int64_t start_ns;
+  int64_t stop_ns;   // when closed
+  uint64_t base_ns;  // when closed: in the function itself
+};
+
+// Something that happened in a thread, or in none (kNoIndex).
+struct PointInfo {
+  enum class Kind : uint8_t {
+    kRecord,  // EVENT, INSTANT, COUNTER, TEXT, MARK, VFORK_BEGIN, VFORK_END, LOST
+    kOrphan,  // EXIT or EXIT_NAMED that fits no frame
+    kResync,  // STACK that says another stack than was known
+  };
+  Kind kind;
+  ThreadIndex thread;
+  FunctionId function;  // of an orphan EXIT_NAMED; else kUnknownFunction
+  uint32_t depth;       // shown frames around it
+  int64_t time_ns;
+  const Record* record;
+};
+
+// The calls come in time order, and nested right within each thread.
+class ReplayListener {
+ public:
+  virtual ~ReplayListener() = default;
+
+  // Returns what frame_closed is to get as `token`.
+  virtual uint64_t frame_opened(const FrameInfo& frame) = 0;
+
+  // Every opened frame is closed once; those open at the end with kFrameOpen, when the
+  // replay is finished. `shown`: false if the call was shorter than the minimum.
+  virtual void frame_closed(const FrameInfo& frame, uint64_t token, bool shown) = 0;
+
+  // A frame around all that the thread did outside of frames so far: closed, and never
+  // opened (kFrameEnteredBefore). It started with the thread.
+  virtual void frame_adopted(const FrameInfo& frame) = 0;
+
+  virtual void point(const PointInfo& point) = 0;
+};
+
+}  // namespace arctrace::reader

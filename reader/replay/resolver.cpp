@@ -1,0 +1,97 @@
+#include "reader/replay/resolver.hpp"
+
+#include <absl/strings/numbers.h>
+#include <absl/strings/str_cat.h>
+
+#include <algorithm>
+
+namespace arctrace::reader {
+namespace {
+
+std::string base_name(const std::string& path) {
+  return path.substr(path.rfind('/') + 1);
+}
+
+// When the modules of a process next change after `time_ns`.
+int64_t next_change_ns(const Process& process, int64_t time_ns) {
+  int64_t next = INT64_MAX;
+  for (const Module& module : process.modules) {
+    if (module.loaded_ns > time_ns) next = std::min(next, module.loaded_ns);
+    if (module.unloaded_ns > time_ns) next = std::min(next, module.unloaded_ns);
+  }
+  return next;
+}
+
+}  // namespace
+
+FunctionResolver::FunctionResolver(const Definitions& definitions, Symbolizer* symbolizer)
+    : definitions_(definitions), symbolizer_(symbolizer) {
+  caches_.resize(definitions.processes().size() + 1);
+}
+
+FunctionResolver::Cache& FunctionResolver::cache_of(ProcessIndex process) {
+  // kNoIndex + 1 is 0. The index is bounded, because definitions may have grown.
+  const size_t index = process + 1u < caches_.size() ? process + 1u : 0;
+  std::unique_ptr<Cache>& cache = caches_[index];
+  if (cache == nullptr) cache = std::make_unique<Cache>();
+  return *cache;
+}
+
+FunctionId FunctionResolver::resolve_uncached(Cache& cache, ProcessIndex process,
+                                              uint64_t key, int64_t time_ns) {
+  Entry& entry = cache.all[key];
+  if (time_ns >= entry.valid_until_ns) {
+    if ((key & ARCTRACE_FRAME_NAME_BIT) != 0) {
+      entry = {key, INT64_MAX, find_name(process, key)};
+    } else {
+      entry = find_address(process, key, time_ns);
+    }
+  }
+  cache.recent[slot_of(key)] = entry;
+  return entry.function;
+}
+
+FunctionId FunctionResolver::find_name(ProcessIndex process, uint64_t key) {
+  const auto id = static_cast<uint32_t>(key);
+  if (const auto name = definitions_.name(process, id)) {
+    return functions_.intern({}, *name, {});
+  }
+  return functions_.intern({}, absl::StrCat("name#", id), {});
+}
+
+FunctionResolver::Entry FunctionResolver::find_address(ProcessIndex process,
+                                                       uint64_t address,
+                                                       int64_t time_ns) {
+  const Module* module = definitions_.module_at(process, address, time_ns);
+  if (module == nullptr) {
+    const Process* owner = definitions_.process(process);
+    const int64_t until = owner == nullptr ? INT64_MAX : next_change_ns(*owner, time_ns);
+    const std::string name = absl::StrCat("0x", absl::Hex(address));
+    return {address, until, functions_.intern({}, name, {})};
+  }
+  const uint64_t file_address = address - module->bias;
+  std::string_view name;
+  if (symbolizer_ != nullptr) {
+    name = symbolizer_->resolve(module->path, module->build_id, file_address).function;
+  }
+  const CodePlace place{module, address};
+  const std::string path = module->path.empty() ? "[anonymous]" : module->path;
+  if (!name.empty()) {
+    return {address, module->unloaded_ns, functions_.intern(path, name, place)};
+  }
+  const std::string offset =
+      absl::StrCat(base_name(path), "+0x", absl::Hex(file_address));
+  return {address, module->unloaded_ns, functions_.intern(path, offset, place)};
+}
+
+std::string FunctionResolver::source_line(FunctionId function) {
+  const CodePlace& place = functions_[function].place;
+  if (place.module == nullptr || symbolizer_ == nullptr) return {};
+  const ResolvedAddress found =
+      symbolizer_->resolve(place.module->path, place.module->build_id,
+                           place.address - place.module->bias, WithSource::kYes);
+  if (!found.source.has_value()) return {};
+  return absl::StrCat(found.source->file, ":", found.source->line);
+}
+
+}  // namespace arctrace::reader

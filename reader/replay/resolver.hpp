@@ -1,0 +1,67 @@
+// From frame keys, as processes record them, to functions.
+#pragma once
+
+#include <absl/container/flat_hash_map.h>
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "reader/replay/functions.hpp"
+#include "reader/symbols/symbolizer.hpp"
+#include "reader/trace/definitions.hpp"
+
+namespace arctrace::reader {
+
+// Answers are cached for each process, as long as the module map in force says the same.
+class FunctionResolver {
+ public:
+  // Both must outlive this object. Without a symbolizer every address is shown as
+  // module+0xoffset.
+  FunctionResolver(const Definitions& definitions, Symbolizer* symbolizer);
+
+  // The function of a frame key (an address, or with bit 63 a name id) in a process at a
+  // time. Times must not fall. A key without a name is called module+0xoffset,
+  // 0xaddress, or name#id.
+  FunctionId resolve(ProcessIndex process, uint64_t key, int64_t time_ns) {
+    Cache& cache = cache_of(process);
+    const Entry& entry = cache.recent[slot_of(key)];
+    if (entry.key == key && time_ns < entry.valid_until_ns) return entry.function;
+    return resolve_uncached(cache, process, key, time_ns);
+  }
+
+  const Functions& functions() const { return functions_; }
+
+  // "file:line" of a function's beginning, as its debug data has it; empty if not known.
+  std::string source_line(FunctionId function);
+
+ private:
+  struct Entry {
+    uint64_t key = 0;
+    int64_t valid_until_ns = INT64_MIN;
+    FunctionId function = kUnknownFunction;
+  };
+  static constexpr unsigned kRecentBits = 9;
+  struct Cache {
+    // In front of the map: the functions that are called all the time.
+    std::array<Entry, 1u << kRecentBits> recent;
+    absl::flat_hash_map<uint64_t, Entry> all;
+  };
+
+  static size_t slot_of(uint64_t key) {
+    return (key * 0x9E3779B97F4A7C15u) >> (64 - kRecentBits);
+  }
+  Cache& cache_of(ProcessIndex process);
+  FunctionId resolve_uncached(Cache& cache, ProcessIndex process, uint64_t key,
+                              int64_t time_ns);
+  Entry find_address(ProcessIndex process, uint64_t address, int64_t time_ns);
+  FunctionId find_name(ProcessIndex process, uint64_t key);
+
+  const Definitions& definitions_;
+  Symbolizer* symbolizer_;
+  Functions functions_;
+  std::vector<std::unique_ptr<Cache>> caches_;  // by ProcessIndex + 1: [0] of none
+};
+
+}  // namespace arctrace::reader
