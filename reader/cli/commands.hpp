@@ -5,6 +5,8 @@
 
 #include <CLI/CLI.hpp>
 #include <functional>
+#include <string>
+#include <vector>
 
 namespace arctrace::cli {
 
@@ -19,6 +21,10 @@ Runner add_report(CLI::App& root);
 Runner add_dump(CLI::App& root);
 Runner add_info(CLI::App& root);
 Runner add_check(CLI::App& root);
+
+// `record COMMAND -x`: puts "--" before COMMAND, so that -x is COMMAND's. To be called
+// with all arguments (without the program's name) before they are parsed.
+void separate_command(const CLI::App& root, std::vector<std::string>& arguments);
 
 // The trace file that is written and read if none is named.
 inline constexpr const char* kDefaultFile = "arctrace.data";

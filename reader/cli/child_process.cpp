@@ -1,0 +1,111 @@
+#include "reader/cli/child_process.hpp"
+
+#include <absl/strings/str_cat.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace arctrace::cli {
+namespace {
+
+std::string variable_name(const std::string& assignment) {
+  return assignment.substr(0, assignment.find('=') + 1);
+}
+
+// Our environment with `variables` in place of what has their names.
+std::vector<char*> environment_with(const std::vector<std::string>& variables) {
+  std::vector<char*> result;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    bool replaced = false;
+    for (const std::string& variable : variables) {
+      const std::string name = variable_name(variable);
+      replaced = replaced || std::strncmp(*entry, name.c_str(), name.size()) == 0;
+    }
+    if (!replaced) result.push_back(*entry);
+  }
+  for (const std::string& variable : variables) {
+    result.push_back(const_cast<char*>(variable.c_str()));
+  }
+  result.push_back(nullptr);
+  return result;
+}
+
+}  // namespace
+
+SignalScope::SignalScope() {
+  sigemptyset(&handled_);
+  for (const int signal : {SIGCHLD, SIGINT, SIGQUIT, SIGTERM, SIGHUP}) {
+    sigaddset(&handled_, signal);
+  }
+  pthread_sigmask(SIG_BLOCK, &handled_, &mask_before_);
+  struct sigaction ignore {};
+  ignore.sa_handler = SIG_IGN;
+  sigaction(SIGPIPE, &ignore, &pipe_before_);
+  pipe_was_ignored_ = pipe_before_.sa_handler == SIG_IGN;
+}
+
+SignalScope::~SignalScope() {
+  sigaction(SIGPIPE, &pipe_before_, nullptr);
+  pthread_sigmask(SIG_SETMASK, &mask_before_, nullptr);
+}
+
+absl::StatusOr<ChildProcess> ChildProcess::start(const std::vector<std::string>& command,
+                                                 const std::vector<std::string>& variables,
+                                                 bool output_to_error,
+                                                 const SignalScope& signals) {
+  std::vector<char*> arguments;
+  for (const std::string& argument : command) {
+    arguments.push_back(const_cast<char*>(argument.c_str()));
+  }
+  arguments.push_back(nullptr);
+  std::vector<char*> environment = environment_with(variables);
+
+  // The command starts with the signal mask and dispositions that we were given.
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  short flags = POSIX_SPAWN_SETSIGMASK;
+  posix_spawnattr_setsigmask(&attributes, &signals.mask_before());
+  sigset_t defaults;
+  sigemptyset(&defaults);
+  if (!signals.pipe_was_ignored()) sigaddset(&defaults, SIGPIPE);
+  posix_spawnattr_setsigdefault(&attributes, &defaults);
+  flags |= POSIX_SPAWN_SETSIGDEF;
+  posix_spawnattr_setflags(&attributes, flags);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  if (output_to_error) {
+    posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
+  }
+  pid_t pid = 0;
+  const int error = posix_spawnp(&pid, arguments[0], &actions, &attributes,
+                                 arguments.data(), environment.data());
+  posix_spawn_file_actions_destroy(&actions);
+  posix_spawnattr_destroy(&attributes);
+  if (error != 0) {
+    return absl::ErrnoToStatus(error, absl::StrCat("can't run ", command.front()));
+  }
+  return ChildProcess(pid);
+}
+
+int ChildProcess::wait(const SignalScope& signals) {
+  constexpr int kInterruptsToLeave = 3;
+  int interrupts = 0;
+  for (;;) {
+    int status = 0;
+    const pid_t ended = waitpid(pid_, &status, WNOHANG);
+    if (ended == pid_) return status;
+    if (ended < 0 && errno != EINTR) return -1;
+    siginfo_t info{};
+    const int signal = sigwaitinfo(&signals.handled(), &info);
+    if (signal <= 0 || signal == SIGCHLD) continue;
+    const bool from_terminal = info.si_code == SI_KERNEL;
+    if (!from_terminal) kill(pid_, signal);
+    if (signal == SIGINT && ++interrupts == kInterruptsToLeave) return -1;
+  }
+}
+
+}  // namespace arctrace::cli

@@ -1,0 +1,56 @@
+// The recorded command as our child: started with the shim, waited for with signals
+// passed on as a shell's job would get them.
+#pragma once
+
+#include <absl/status/statusor.h>
+#include <sys/types.h>
+
+#include <csignal>
+#include <string>
+#include <vector>
+
+namespace arctrace::cli {
+
+// Blocks the signals that ChildProcess::wait() handles and ignores SIGPIPE, so that a
+// closed output pipe is an error and not our end; undone by the destructor.
+class SignalScope {
+ public:
+  SignalScope();
+  SignalScope(const SignalScope&) = delete;
+  SignalScope& operator=(const SignalScope&) = delete;
+  ~SignalScope();
+
+  const sigset_t& handled() const { return handled_; }
+  const sigset_t& mask_before() const { return mask_before_; }
+  bool pipe_was_ignored() const { return pipe_was_ignored_; }
+
+ private:
+  sigset_t handled_;
+  sigset_t mask_before_;
+  struct sigaction pipe_before_;
+  bool pipe_was_ignored_;
+};
+
+class ChildProcess {
+ public:
+  // Runs `command` (program and arguments, PATH searched) with `variables` ("NAME=value")
+  // set in its environment. `output_to_error`: its standard output becomes our standard
+  // error, because our own standard output is taken.
+  static absl::StatusOr<ChildProcess> start(const std::vector<std::string>& command,
+                                            const std::vector<std::string>& variables,
+                                            bool output_to_error,
+                                            const SignalScope& signals);
+
+  // Waits for its end and returns its wait status. SIGTERM, SIGHUP and a SIGINT or
+  // SIGQUIT that did not come from the terminal are passed on. The third interrupt stops
+  // waiting: then -1.
+  int wait(const SignalScope& signals);
+
+  pid_t pid() const { return pid_; }
+
+ private:
+  explicit ChildProcess(pid_t pid) : pid_(pid) {}
+  pid_t pid_;
+};
+
+}  // namespace arctrace::cli

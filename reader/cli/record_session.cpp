@@ -1,0 +1,153 @@
+#include "reader/cli/record_session.hpp"
+
+#include <absl/strings/match.h>
+#include <absl/strings/numbers.h>
+#include <absl/strings/str_cat.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <numeric>
+#include <thread>
+#include <utility>
+
+#include "reader/cli/child_process.hpp"
+#include "src/collector/collector.hpp"
+#include "src/collector/trace_file.hpp"
+
+namespace arctrace::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+void say(const std::string& line) { std::fprintf(stderr, "arctrace: %s\n", line.c_str()); }
+
+// Beside us in the build tree, or where `cmake --install` puts it.
+absl::StatusOr<std::string> find_shim() {
+  std::error_code error;
+  const fs::path program = fs::read_symlink("/proc/self/exe", error);
+  if (error) return absl::NotFoundError("can't read /proc/self/exe");
+  for (const char* place : {"../lib", "../" ARCTRACE_LIBDIR}) {
+    const fs::path shim =
+        (program.parent_path() / place / "libarctrace-shim.so").lexically_normal();
+    if (!fs::exists(shim, error)) continue;
+    if (shim.native().find_first_of(": ") != std::string::npos) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          shim.native(), ": LD_PRELOAD can't name a path with a colon or a space"));
+    }
+    return shim.native();
+  }
+  return absl::NotFoundError(
+      absl::StrCat("libarctrace-shim.so is not where it should be, in ",
+                   (program.parent_path() / "../lib").lexically_normal().native()));
+}
+
+std::vector<std::string> session_variables(const std::string& shim,
+                                           const std::string& session) {
+  const char* preload = std::getenv("LD_PRELOAD");
+  const bool has_others = preload != nullptr && *preload != '\0';
+  return {absl::StrCat("ARCTRACE_SESSION=", session),
+          absl::StrCat("LD_PRELOAD=", shim, has_others ? ":" : "",
+                       has_others ? preload : "")};
+}
+
+std::vector<std::string> own_command_line(const RecordOptions& options) {
+  std::vector<std::string> line = {"arctrace", "record", "-o", options.output, "--"};
+  line.insert(line.end(), options.command.begin(), options.command.end());
+  return line;
+}
+
+void wait_for_writers(const Collector& collector, const SignalScope& signals) {
+  constexpr timespec kPoll{0, 50'000'000};
+  while (collector.any_live_writer()) {
+    if (sigtimedwait(&signals.handled(), nullptr, &kPoll) == SIGINT) return;
+  }
+}
+
+// The one line that ends a recording.
+std::string summary_line(const CollectorSummary& summary, const std::string& file) {
+  const uint64_t lost =
+      std::accumulate(summary.lost.begin(), summary.lost.end(), uint64_t{0});
+  std::string line =
+      absl::StrCat(summary.totals.records, " records, ", lost, " lost, ",
+                   summary.processes, summary.processes == 1 ? " process, " : " processes, ",
+                   summary.threads, summary.threads == 1 ? " thread, " : " threads, ",
+                   summary.file_bytes, " bytes, ", file);
+  if (summary.totals.torn + summary.totals.unfinished > 0) {
+    absl::StrAppend(&line, " (", summary.totals.torn + summary.totals.unfinished,
+                    " records were in progress)");
+  }
+  if (summary.file_error != 0) {
+    absl::StrAppend(&line, " (cut off: ", std::strerror(summary.file_error), ")");
+  }
+  return line;
+}
+
+// Ends as the command ended, so that whoever waits for us sees the same.
+int exit_like(int status) {
+  if (!WIFSIGNALED(status)) return WEXITSTATUS(status);
+  const int signal = WTERMSIG(status);
+  prctl(PR_SET_DUMPABLE, 0);  // one core file, the command's, is enough
+  std::fflush(nullptr);
+  struct sigaction action {};
+  action.sa_handler = SIG_DFL;
+  sigaction(signal, &action, nullptr);
+  raise(signal);
+  return 128 + signal;  // a signal whose default is to go on
+}
+
+}  // namespace
+
+absl::StatusOr<int> record_command(const RecordOptions& options) {
+  if (options.command.empty()) {
+    return absl::InvalidArgumentError(
+        "record: no command given; try arctrace record --help");
+  }
+  const absl::StatusOr<std::string> shim = find_shim();
+  if (!shim.ok()) return shim.status();
+  absl::StatusOr<Buffer> buffer = Buffer::create(options.buffer);
+  if (!buffer.ok()) return buffer.status();
+  absl::StatusOr<TraceFile> file = TraceFile::create(options.output);
+  if (!file.ok()) return file.status();
+  if (!buffer->warning().empty()) say("warning: " + buffer->warning());
+
+  int status = 0;
+  CollectorSummary summary;
+  {
+    const SignalScope signals;
+    Collector collector(*buffer, *std::move(file), own_command_line(options));
+    buffer->set_gate(ARCTRACE_GATE_ALL);
+    absl::StatusOr<ChildProcess> child =
+        ChildProcess::start(options.command, session_variables(*shim, buffer->path()),
+                            options.output == "-", signals);
+    if (!child.ok()) return child.status();
+    if (absl::Status published = collector.publish(); !published.ok()) {
+      say(std::string(published.message()));
+    }
+    status = child->wait(signals);
+    if (status == -1) {
+      say("interrupted: the command is left running, recording ends");
+      status = SIGINT;
+    } else {
+      collector.child_ended(static_cast<uint32_t>(child->pid()), status);
+      if (options.wait_for_all) wait_for_writers(collector, signals);
+    }
+    summary = collector.finish();
+  }
+  if (summary.processes == 0) {
+    say("warning: no process joined the session; a static or setuid program can't be "
+        "traced");
+  }
+  say(summary_line(summary, options.output));
+  if (summary.file_error != 0) return 2;
+  return exit_like(status);
+}
+
+}  // namespace arctrace::cli

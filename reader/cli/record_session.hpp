@@ -1,0 +1,25 @@
+// Running a command under a recording session of its own.
+#pragma once
+
+#include <absl/status/statusor.h>
+
+#include <string>
+#include <vector>
+
+#include "src/collector/buffer.hpp"
+
+namespace arctrace::cli {
+
+struct RecordOptions {
+  BufferOptions buffer;
+  std::string output;
+  std::vector<std::string> command;  // program and arguments
+  bool wait_for_all = false;         // until no traced process is left
+};
+
+// Records options.command and returns its exit status; if a signal ended it, ends this
+// process by the same signal. An error: the command was not run, or the trace is cut off
+// (disk full); either is to be printed as one line.
+absl::StatusOr<int> record_command(const RecordOptions& options);
+
+}  // namespace arctrace::cli

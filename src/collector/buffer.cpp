@@ -1,0 +1,182 @@
+#include "src/collector/buffer.hpp"
+
+#include <absl/strings/str_cat.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "src/collector/clock_source.hpp"
+#include "src/protocol/block_state.hpp"
+#include "src/shared_atomics.hpp"
+
+namespace arctrace {
+namespace {
+
+absl::Status error_status(int error, const std::string& what) {
+  return absl::ErrnoToStatus(error, what);
+}
+
+void set_random(void* to, size_t size) {
+  if (getrandom(to, size, 0) != static_cast<ssize_t>(size)) std::memset(to, 0, size);
+}
+
+}  // namespace
+
+absl::StatusOr<Buffer> Buffer::create(const BufferOptions& options) {
+  Geometry geometry;
+  geometry.slot_count = options.slot_count;
+  geometry.cpu_count = options.cpu_count;
+  geometry.block_size = options.block_size;
+  geometry.mode = options.mode;
+  geometry.scope = options.scope;
+  geometry.clock = choose_clock();
+  const uint64_t blocks =
+      options.block_size == 0 ? 0 : options.buffer_size / options.block_size;
+  geometry.block_count = blocks <= ARCTRACE_BLOCK_COUNT_MAX
+                             ? static_cast<uint32_t>(blocks)
+                             : ARCTRACE_BLOCK_COUNT_MAX + 1;
+  if (const GeometryError error = layout_geometry(geometry);
+      error != GeometryError::kNone) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(describe(error), " (buffer size ", options.buffer_size,
+                     ", block size ", options.block_size, ")"));
+  }
+
+  Buffer buffer;
+  int fd = -1;
+  if (absl::Status status = buffer.make_file(options, geometry.total_size, fd);
+      !status.ok()) {
+    return status;
+  }
+  void* base =
+      mmap(nullptr, geometry.total_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  const int error = errno;
+  close(fd);
+  if (base == MAP_FAILED) return error_status(error, "mapping the buffer");
+  buffer.view_ = BufferView(static_cast<std::byte*>(base), geometry);
+  if (options.huge_pages && madvise(base, geometry.total_size, MADV_HUGEPAGE) != 0) {
+    buffer.warning_ = "huge pages refused, going on without";
+  }
+  buffer.fill();
+  if (absl::Status status = buffer.pin(options); !status.ok()) return status;
+  buffer.write_header(options);
+  return buffer;
+}
+
+absl::Status Buffer::make_file(const BufferOptions& options, uint64_t size, int& fd) {
+  uint64_t number = 0;
+  set_random(&number, sizeof number);
+  const std::string path = absl::StrCat(options.directory, "/arctrace-", getuid(), "-",
+                                        getpid(), "-", absl::Hex(number));
+  // O_EXCL and a name that can't be guessed: nobody can have put a link or a file there.
+  fd = open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (fd < 0) return error_status(errno, absl::StrCat("creating ", path));
+  path_ = path;
+  // The memory itself, now: a page that can't be had later would kill a writer (SIGBUS).
+  if (const int error = posix_fallocate(fd, 0, static_cast<off_t>(size)); error != 0) {
+    close(fd);
+    return absl::ResourceExhaustedError(
+        absl::StrCat("no room for a buffer of ", size, " bytes in ", options.directory,
+                     ": ", std::strerror(error)));
+  }
+  return absl::OkStatus();
+}
+
+void Buffer::fill() {
+  const Geometry& geometry = view_.geometry();
+  std::memset(view_.base() + geometry.blocks_offset, 0xFF,
+              geometry.total_size - geometry.blocks_offset);
+  const uint64_t free_state = BlockState{0, 0, ARCTRACE_PHASE_FREE}.pack();
+  for (uint32_t i = 0; i < geometry.block_count; ++i) {
+    arctrace_block_header& header = view_.block_header(i);
+    header.state = free_state;
+    header.next = geometry.block_size;
+  }
+}
+
+absl::Status Buffer::pin(const BufferOptions& options) {
+  if (options.pin == PinPolicy::kNo) return absl::OkStatus();
+  const uint64_t size = view_.geometry().total_size;
+  if (mlock(view_.base(), size) == 0) {
+    pinned_ = true;
+    return absl::OkStatus();
+  }
+  rlimit limit{};
+  getrlimit(RLIMIT_MEMLOCK, &limit);
+  const std::string reason =
+      absl::StrCat("the buffer of ", size, " bytes can't be pinned: ",
+                   std::strerror(errno), " (RLIMIT_MEMLOCK is ", limit.rlim_cur, ")");
+  if (options.pin == PinPolicy::kRequire) return absl::ResourceExhaustedError(reason);
+  warning_ = absl::StrCat(reason, "; going on unpinned");
+  return absl::OkStatus();
+}
+
+void Buffer::write_header(const BufferOptions& options) {
+  const Geometry& geometry = view_.geometry();
+  arctrace_control& control = view_.control();
+  control.process_next = 1;
+  control.writer_next = 1;
+  control.high_water_blocks = static_cast<uint32_t>(uint64_t{geometry.block_count} *
+                                                    options.high_water_percent / 100);
+  auto& header = *reinterpret_cast<arctrace_session_header*>(view_.base());
+  header.byte_order = ARCTRACE_BYTE_ORDER;
+  header.version_major = ARCTRACE_VERSION_MAJOR;
+  header.version_minor = ARCTRACE_VERSION_MINOR;
+  header.header_size = ARCTRACE_HEADER_SIZE;
+  header.slot_size = ARCTRACE_SLOT_SIZE;
+  header.slot_count = geometry.slot_count;
+  header.cpu_slot_size = sizeof(arctrace_cpu_slot);
+  header.cpu_count = geometry.cpu_count;
+  header.block_header_size = ARCTRACE_BLOCK_HEADER_SIZE;
+  header.block_size = geometry.block_size;
+  header.block_count = geometry.block_count;
+  header.slots_offset = geometry.slots_offset;
+  header.blocks_offset = geometry.blocks_offset;
+  header.total_size = geometry.total_size;
+  header.mode = geometry.mode;
+  header.scope = geometry.scope;
+  header.clock = geometry.clock;
+  header.creator_pid = static_cast<uint32_t>(getpid());
+  header.creator_uid = static_cast<uint32_t>(getuid());
+  header.pinned = pinned_ ? 1 : 0;
+  header.ticks_per_second = measure_ticks_per_second(geometry.clock);
+  const ClockSync sync = take_clock_sync(geometry.clock);
+  header.start_ticks = sync.ticks;
+  header.start_monotonic_ns = sync.monotonic_ns;
+  header.start_realtime_ns = sync.realtime_ns;
+  set_random(header.session_id, sizeof header.session_id);
+  // K1 release: who finds the magic finds all of the above.
+  IpcAtomics::store_release(header.magic, uint64_t{ARCTRACE_SESSION_MAGIC});
+}
+
+void Buffer::set_gate(uint32_t bits) {
+  IpcAtomics::store_release(view_.control().gate, bits);
+}
+
+Buffer::Buffer(Buffer&& other) noexcept
+    : view_(std::exchange(other.view_, BufferView())),
+      path_(std::exchange(other.path_, std::string())),
+      warning_(std::move(other.warning_)),
+      pinned_(other.pinned_) {}
+
+Buffer& Buffer::operator=(Buffer&& other) noexcept {
+  std::swap(view_, other.view_);
+  std::swap(path_, other.path_);
+  std::swap(warning_, other.warning_);
+  std::swap(pinned_, other.pinned_);
+  return *this;
+}
+
+Buffer::~Buffer() {
+  if (view_.base() != nullptr) munmap(view_.base(), view_.geometry().total_size);
+  if (!path_.empty()) unlink(path_.c_str());
+}
+
+}  // namespace arctrace

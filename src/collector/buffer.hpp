@@ -1,0 +1,65 @@
+// Creating a trace buffer: a file in shared memory, filled, pinned, with its header.
+#pragma once
+
+#include <absl/status/statusor.h>
+
+#include <cstdint>
+#include <string>
+
+#include "src/buffer_view.hpp"
+
+namespace arctrace {
+
+enum class PinPolicy : uint8_t { kNo, kTry, kRequire };
+
+struct BufferOptions {
+  uint64_t buffer_size = uint64_t{64} << 20;  // bytes of blocks
+  uint32_t block_size = 64u << 10;            // bytes
+  uint32_t slot_count = 4096;
+  uint32_t cpu_count = 0;
+  arctrace_mode mode = ARCTRACE_MODE_DROP;
+  arctrace_scope scope = ARCTRACE_SCOPE_THREAD;
+  PinPolicy pin = PinPolicy::kTry;
+  bool huge_pages = false;
+  uint32_t high_water_percent = 50;  // of the blocks; 0: never wake
+  std::string directory = "/dev/shm";
+};
+
+// Owns the mapping and the file's name; the destructor unmaps and removes the file.
+class Buffer {
+ public:
+  // kInvalidArgument: an impossible geometry. kResourceExhausted: no memory for it, or
+  // pinning refused under PinPolicy::kRequire. Others as the file system says.
+  static absl::StatusOr<Buffer> create(const BufferOptions& options);
+
+  Buffer(Buffer&& other) noexcept;
+  Buffer& operator=(Buffer&& other) noexcept;
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+  ~Buffer();
+
+  const BufferView& view() const { return view_; }
+  const std::string& path() const { return path_; }
+  const arctrace_session_header& header() const {
+    return *reinterpret_cast<const arctrace_session_header*>(view_.base());
+  }
+  // What could not be done but need not stop anybody; empty if nothing.
+  const std::string& warning() const { return warning_; }
+
+  // What is recorded: enum arctrace_gate_bit. 0 stops all writers at their next record.
+  void set_gate(uint32_t bits);
+
+ private:
+  Buffer() = default;
+  absl::Status make_file(const BufferOptions& options, uint64_t size, int& fd);
+  absl::Status pin(const BufferOptions& options);
+  void fill();
+  void write_header(const BufferOptions& options);
+
+  BufferView view_;
+  std::string path_;
+  std::string warning_;
+  bool pinned_ = false;
+};
+
+}  // namespace arctrace

@@ -1,0 +1,215 @@
+#include "src/collector/drain.hpp"
+
+#include <algorithm>
+#include <span>
+
+#include "src/clock.hpp"
+#include "src/collector/block_scan.hpp"
+#include "src/loss.hpp"
+#include "src/protocol/dead_slot.hpp"
+#include "src/protocol/shared_chain.hpp"
+
+namespace arctrace {
+namespace {
+
+using A = IpcAtomics;
+
+}  // namespace
+
+Drain::Drain(const BufferView& view, TraceFile& file)
+    : view_(view),
+      file_(file),
+      named_(view.geometry().block_count),
+      owner_died_(view.geometry().block_count) {}
+
+uint64_t Drain::ticks() const { return read_ticks(view_.geometry().clock); }
+
+uint32_t Drain::round() {
+  scan_slots();
+  close_unreachable();
+  // Closed first, named after: mark_named() explains why this order decides.
+  const std::vector<ClosedBlock> closed = closed_blocks();
+  std::fill(named_.begin(), named_.end(), false);
+  Recycle<A>::mark_named(view_, [this](uint32_t index) { named_[index] = true; });
+  flush_said();
+  uint32_t written = 0;
+  for (const ClosedBlock& block : closed) {
+    if (file_.error() != 0) break;
+    if (!named_[block.index] && write_block(block)) ++written;
+  }
+  return written;
+}
+
+// Settles the slots of the dead and notes which processes live.
+void Drain::scan_slots() {
+  live_processes_.clear();
+  const uint32_t used = Recycle<A>::slots_used(view_);
+  for (uint32_t i = 0; i < used; ++i) {
+    arctrace_writer_slot& slot = view_.slot(i);
+    uint32_t word = A::load_acquire(slot.lock);
+    if (is_live(word)) {
+      live_processes_.push_back(A::load_relaxed(slot.process));
+    } else if (word == kBeingReaped ||
+               (word != 0 && A::compare_exchange_acq_rel(slot.lock, word,
+                                                         uint32_t{kBeingReaped}))) {
+      reap(i);
+    }
+  }
+  std::sort(live_processes_.begin(), live_processes_.end());
+}
+
+// REQUIRES: the slot's lock word is kBeingReaped, so nobody takes the slot meanwhile.
+void Drain::reap(uint32_t index) {
+  arctrace_writer_slot& slot = view_.slot(index);
+  DeadSlot<A>::settle(view_, index, [this](uint32_t block) { owner_died_[block] = true; });
+  const uint32_t writer = A::load_relaxed(slot.writer);
+  if (writer != 0) {
+    said_.begin(ARCTRACE_TYPE_WRITER_END, ARCTRACE_WRITER_COLLECTOR, ticks());
+    said_.u32(writer);
+    said_.u32(ARCTRACE_WRITER_DIED);
+  }
+  report_losses(slot, [&](uint32_t cause, uint64_t count) {
+    say_lost(writer, cause, ARCTRACE_LOST_RESIDUAL, count);
+    return true;
+  });
+  A::store_relaxed(slot.writer, uint32_t{0});
+  A::store_relaxed(slot.process, uint32_t{0});
+  A::store_release(slot.lock, uint32_t{0});
+}
+
+void Drain::say_lost(uint32_t writer, uint32_t cause, uint32_t flags, uint64_t count) {
+  const uint64_t now = ticks();
+  said_.begin(ARCTRACE_TYPE_LOST, writer, now);
+  said_.u32(cause);
+  said_.u32(flags);
+  said_.u64(count);
+  said_.u64(now);
+}
+
+// Open shared blocks that no writer will ever find full: definitions of a process that
+// is gone, and a block whose opener died before it could say its name.
+void Drain::close_unreachable() {
+  std::fill(named_.begin(), named_.end(), false);
+  Recycle<A>::mark_named(view_, [this](uint32_t index) { named_[index] = true; });
+  for (uint32_t i = 0; i < view_.geometry().block_count; ++i) {
+    const BlockState state = Recycle<A>::state(view_, i);
+    if (state.phase != ARCTRACE_PHASE_SHARED || named_[i]) continue;
+    const arctrace_block_header& header = view_.block_header(i);
+    const bool reachable =
+        header.block_class == ARCTRACE_CLASS_DEFINITIONS
+            ? std::binary_search(live_processes_.begin(), live_processes_.end(),
+                                 header.process)
+            : A::load_acquire(view_.control().shared_current) ==
+                  BlockName::make(state.generation, i);
+    if (!reachable) SharedChain<A>::close(view_, i, state.generation);
+  }
+}
+
+std::vector<Drain::ClosedBlock> Drain::closed_blocks() {
+  std::vector<ClosedBlock> closed;
+  for (uint32_t i = 0; i < view_.geometry().block_count; ++i) {
+    const BlockState state = Recycle<A>::state(view_, i);
+    if (state.phase != ARCTRACE_PHASE_CLOSED) continue;
+    closed.push_back({i, view_.block_header(i).handout, state});
+  }
+  std::sort(closed.begin(), closed.end(), [](const ClosedBlock& a, const ClosedBlock& b) {
+    return a.handout < b.handout;
+  });
+  return closed;
+}
+
+bool Drain::write_block(const ClosedBlock& block) {
+  if (!Recycle<A>::begin_drain(view_, block.index, block.state)) return false;
+  const std::span<const std::byte> bytes(view_.block(block.index),
+                                         view_.geometry().block_size);
+  const uint32_t used = used_bytes_untrusted(bytes);
+  // A block whose taker died before it opened it holds nothing.
+  if (used > ARCTRACE_BLOCK_HEADER_SIZE) {
+    const uint16_t flags = owner_died_[block.index] ? ARCTRACE_CHUNK_OWNER_DIED : 0;
+    file_.write_chunk(ARCTRACE_CHUNK_BLOCK, flags, block.index, ticks(),
+                      bytes.first(used));
+    if (file_.error() != 0) return false;
+    const RecordCount count = count_records_untrusted(bytes.first(used));
+    totals_.records += count.records;
+    totals_.torn += count.torn;
+  }
+  owner_died_[block.index] = false;
+  Recycle<A>::finish_drain(view_, block.index, used);
+  return true;
+}
+
+void Drain::finish() {
+  // Recording is off, so few rounds find all; bounded, should a writer not heed that.
+  for (int rounds = 0; rounds < 8 && round() > 0; ++rounds) {
+  }
+  copy_open_blocks();
+  const uint32_t used = Recycle<A>::slots_used(view_);
+  for (uint32_t i = 0; i < used; ++i) {
+    arctrace_writer_slot& slot = view_.slot(i);
+    if (!is_live(A::load_acquire(slot.lock))) continue;
+    report_losses(slot, [&](uint32_t cause, uint64_t count) {
+      say_lost(A::load_relaxed(slot.writer), cause, ARCTRACE_LOST_RESIDUAL, count);
+      return true;
+    });
+  }
+  for (uint32_t cause = 0; cause < ARCTRACE_LOST_CAUSES; ++cause) {
+    const uint64_t count = A::load_relaxed(view_.control().lost[cause]);
+    if (count != 0) {
+      say_lost(ARCTRACE_WRITER_COLLECTOR, cause, ARCTRACE_LOST_SESSION, count);
+    }
+  }
+  flush_said();
+}
+
+// Blocks of writers that outlive the recording: copied, never freed.
+void Drain::copy_open_blocks() {
+  std::vector<ClosedBlock> open;
+  for (uint32_t i = 0; i < view_.geometry().block_count; ++i) {
+    const BlockState state = Recycle<A>::state(view_, i);
+    if (state.phase == ARCTRACE_PHASE_FREE || state.phase == ARCTRACE_PHASE_DRAINING) {
+      continue;
+    }
+    // C2 acquire, matches C1.
+    if (A::load_acquire(view_.block_header(i).magic) != ARCTRACE_BLOCK_MAGIC) continue;
+    open.push_back({i, view_.block_header(i).handout, state});
+  }
+  std::sort(open.begin(), open.end(), [](const ClosedBlock& a, const ClosedBlock& b) {
+    return a.handout < b.handout;
+  });
+  for (const ClosedBlock& block : open) {
+    const std::vector<std::byte> copy =
+        copy_live_block(view_.block(block.index), view_.geometry().block_size);
+    const uint32_t used = used_bytes_untrusted(copy);
+    if (used == ARCTRACE_BLOCK_HEADER_SIZE) continue;
+    const std::span<const std::byte> bytes(copy.data(), used);
+    file_.write_chunk(ARCTRACE_CHUNK_BLOCK, ARCTRACE_CHUNK_LIVE_COPY, block.index, ticks(),
+                      bytes);
+    if (file_.error() != 0) return;
+    const RecordCount count = count_records_untrusted(bytes);
+    totals_.records += count.records;
+    totals_.unfinished += count.torn;
+  }
+}
+
+void Drain::flush_said() {
+  const std::vector<std::byte>& bytes = said_.bytes();
+  if (bytes.empty()) return;
+  file_.write_chunk(ARCTRACE_CHUNK_RECORDS, 0, 0, ticks(), bytes);
+  said_.clear();
+}
+
+bool Drain::any_live_writer() const { return !live_processes_.empty(); }
+
+std::vector<uint64_t> Drain::lost() const {
+  std::vector<uint64_t> sum(ARCTRACE_LOST_CAUSES);
+  const uint32_t used = Recycle<A>::slots_used(view_);
+  for (uint32_t cause = 0; cause < ARCTRACE_LOST_CAUSES; ++cause) {
+    sum[cause] = A::load_relaxed(view_.control().lost[cause]);
+    for (uint32_t i = 0; i < used; ++i) {
+      sum[cause] += A::load_relaxed(view_.slot(i).lost[cause]);
+    }
+  }
+  return sum;
+}
+
+}  // namespace arctrace

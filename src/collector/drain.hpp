@@ -1,0 +1,67 @@
+// The collector's work on the buffer, one round at a time, without a thread or clock of
+// its own: settle the dead, close what nobody can close, copy closed blocks, free them.
+#pragma once
+
+#include <arctrace/format.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "src/buffer_view.hpp"
+#include "src/collector/record_builder.hpp"
+#include "src/collector/trace_file.hpp"
+#include "src/protocol/recycle.hpp"
+#include "src/shared_atomics.hpp"
+
+namespace arctrace {
+
+struct DrainTotals {
+  uint64_t records = 0;  // committed, in the file
+  uint64_t torn = 0;     // left in progress by the dead
+  uint64_t unfinished = 0;  // in progress when recording ended
+};
+
+class Drain {
+ public:
+  Drain(const BufferView& view, TraceFile& file);
+
+  // One round. Returns the number of blocks written. After a write error nothing is
+  // freed any more: writers then count their losses.
+  uint32_t round();
+
+  // What is left at the end: closed blocks, then copies of those that live writers still
+  // hold, then the losses that no writer said. Recording must be switched off before.
+  void finish();
+
+  bool any_live_writer() const;
+  const DrainTotals& totals() const { return totals_; }
+  // All losses of the session so far, by cause.
+  std::vector<uint64_t> lost() const;
+
+ private:
+  struct ClosedBlock {
+    uint32_t index;
+    uint64_t handout;
+    BlockState state;
+  };
+
+  void scan_slots();
+  void reap(uint32_t slot);
+  void say_lost(uint32_t writer, uint32_t cause, uint32_t flags, uint64_t count);
+  void close_unreachable();
+  std::vector<ClosedBlock> closed_blocks();
+  bool write_block(const ClosedBlock& block);
+  void copy_open_blocks();
+  void flush_said();
+  uint64_t ticks() const;
+
+  BufferView view_;
+  TraceFile& file_;
+  DrainTotals totals_;
+  RecordBuilder said_;
+  std::vector<uint32_t> live_processes_;  // sorted
+  std::vector<bool> named_;               // blocks that a live writer may be writing
+  std::vector<bool> owner_died_;          // blocks that were closed for a dead owner
+};
+
+}  // namespace arctrace

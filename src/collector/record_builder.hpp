@@ -1,0 +1,56 @@
+// The collector's own records (full form), collected into one RECORDS chunk.
+#pragma once
+
+#include <arctrace/format.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace arctrace {
+
+class RecordBuilder {
+ public:
+  // Begins a record said by the collector about `writer` (ARCTRACE_WRITER_COLLECTOR:
+  // about no one). It ends at the next begin() or at bytes().
+  void begin(uint16_t type, uint32_t writer, uint64_t ticks) {
+    end();
+    start_ = bytes_.size();
+    type_ = type;
+    u32(0);
+    u32(writer);
+    u64(ticks);
+  }
+  void u32(uint32_t value) { append(&value, sizeof value); }
+  void u64(uint64_t value) { append(&value, sizeof value); }
+  void text(std::string_view text) { append(text.data(), text.size()); }
+
+  const std::vector<std::byte>& bytes() {
+    end();
+    return bytes_;
+  }
+  void clear() {
+    bytes_.clear();
+    type_ = 0;
+  }
+
+ private:
+  void append(const void* from, size_t size) {
+    const auto* first = static_cast<const std::byte*>(from);
+    bytes_.insert(bytes_.end(), first, first + size);
+  }
+  void end() {
+    if (type_ == 0) return;
+    while ((bytes_.size() - start_) % 4 != 0) bytes_.push_back(std::byte{0});
+    const uint32_t word0 = ARCTRACE_WORD0(type_, bytes_.size() - start_);
+    __builtin_memcpy(bytes_.data() + start_, &word0, sizeof word0);
+    type_ = 0;
+  }
+
+  std::vector<std::byte> bytes_;
+  size_t start_ = 0;
+  uint16_t type_ = 0;  // 0: no record begun
+};
+
+}  // namespace arctrace

@@ -1,0 +1,113 @@
+#include "src/collector/trace_file.hpp"
+
+#include <absl/strings/str_cat.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <utility>
+
+namespace arctrace {
+
+absl::StatusOr<TraceFile> TraceFile::create(const std::string& path) {
+  if (path == "-") {
+    const int fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+    if (fd < 0) return absl::ErrnoToStatus(errno, "standard output");
+    return TraceFile(fd, path, "");
+  }
+  struct stat status {};
+  const bool exists = stat(path.c_str(), &status) == 0;
+  const bool in_place = exists && !S_ISREG(status.st_mode);  // a FIFO, /dev/null ...
+  const std::string name = in_place ? path : absl::StrCat(path, ".new-", getpid());
+  const int flags = in_place ? O_WRONLY : O_WRONLY | O_CREAT | O_TRUNC;
+  const int fd = open(name.c_str(), flags | O_CLOEXEC, 0600);
+  if (fd < 0) return absl::ErrnoToStatus(errno, absl::StrCat("creating ", path));
+  return TraceFile(fd, path, in_place ? "" : name);
+}
+
+absl::Status TraceFile::publish() {
+  if (temporary_.empty()) return absl::OkStatus();
+  const std::string old = absl::StrCat(path_, ".old");
+  if (rename(path_.c_str(), old.c_str()) != 0 && errno != ENOENT) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("renaming ", path_, " to ", old));
+  }
+  if (rename(temporary_.c_str(), path_.c_str()) != 0) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("creating ", path_));
+  }
+  temporary_.clear();
+  return absl::OkStatus();
+}
+
+TraceFile::TraceFile(TraceFile&& other) noexcept
+    : fd_(std::exchange(other.fd_, -1)),
+      path_(std::move(other.path_)),
+      temporary_(std::exchange(other.temporary_, std::string())),
+      bytes_(other.bytes_),
+      sequence_(other.sequence_),
+      error_(other.error_) {}
+
+TraceFile::~TraceFile() {
+  if (fd_ >= 0) close(fd_);
+  if (!temporary_.empty()) unlink(temporary_.c_str());
+}
+
+bool TraceFile::write_all(const void* first, size_t first_size,
+                          std::span<const std::byte> rest) {
+  iovec parts[2] = {{const_cast<void*>(first), first_size},
+                    {const_cast<std::byte*>(rest.data()), rest.size()}};
+  iovec* at = parts;
+  int left = 2;
+  while (left > 0) {
+    const ssize_t n = writev(fd_, at, left);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) {
+      error_ = n < 0 ? errno : EIO;
+      return false;
+    }
+    auto done = static_cast<size_t>(n);
+    while (left > 0 && done >= at->iov_len) {
+      done -= at->iov_len;
+      ++at;
+      --left;
+    }
+    if (left > 0) {
+      at->iov_base = static_cast<std::byte*>(at->iov_base) + done;
+      at->iov_len -= done;
+    }
+  }
+  return true;
+}
+
+void TraceFile::write_header(const arctrace_session_header& header) {
+  std::byte page[ARCTRACE_HEADER_SIZE] = {};
+  arctrace_session_header copy = header;
+  copy.magic = ARCTRACE_FILE_MAGIC;
+  std::memcpy(page, &copy, sizeof copy);
+  if (write_all(page, sizeof page, {})) bytes_ = sizeof page;
+}
+
+void TraceFile::write_chunk(arctrace_chunk_kind kind, uint16_t flags, uint32_t index,
+                            uint64_t ticks, std::span<const std::byte> payload) {
+  if (error_ != 0) return;
+  arctrace_chunk_header chunk{};
+  chunk.magic = ARCTRACE_CHUNK_MAGIC;
+  chunk.kind = static_cast<uint16_t>(kind);
+  chunk.flags = flags;
+  chunk.size = static_cast<uint32_t>(payload.size());
+  chunk.index = index;
+  chunk.sequence = sequence_;
+  chunk.ticks = ticks;
+  if (write_all(&chunk, sizeof chunk, payload)) {
+    ++sequence_;
+    bytes_ += sizeof chunk + payload.size();
+  } else if (ftruncate(fd_, static_cast<off_t>(bytes_)) != 0) {
+    // A pipe, or a file system that fails altogether: readers cope with a cut-off chunk.
+    return;
+  }
+}
+
+}  // namespace arctrace

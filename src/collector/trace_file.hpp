@@ -1,0 +1,59 @@
+// Writing a trace file: header, then chunks. Only ever appends, so a pipe will do.
+#pragma once
+
+#include <absl/status/statusor.h>
+#include <arctrace/format.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace arctrace {
+
+class TraceFile {
+ public:
+  // `path` "-": standard output. A regular file is written under a temporary name beside
+  // it until publish().
+  static absl::StatusOr<TraceFile> create(const std::string& path);
+
+  TraceFile(TraceFile&& other) noexcept;
+  TraceFile& operator=(TraceFile&&) = delete;
+  TraceFile(const TraceFile&) = delete;
+  TraceFile& operator=(const TraceFile&) = delete;
+  ~TraceFile();
+
+  // Gives the file its name; what had that name before is kept as `path`.old. A file
+  // never published is removed with this object.
+  absl::Status publish();
+
+  // The session header as the buffer has it, under the file's magic.
+  void write_header(const arctrace_session_header& header);
+
+  // Appends one chunk. After a failure (disk full) nothing more is written and the file
+  // ends behind the last whole chunk.
+  void write_chunk(arctrace_chunk_kind kind, uint16_t flags, uint32_t index,
+                   uint64_t ticks, std::span<const std::byte> payload);
+
+  // After a failure: forgets it, so that one more chunk may be tried (there may be room
+  // for a small one, or again).
+  void clear_error() { error_ = 0; }
+
+  int error() const { return error_; }  // errno of the first failure, 0 none
+  uint64_t bytes() const { return bytes_; }
+  const std::string& path() const { return path_; }
+
+ private:
+  TraceFile(int fd, std::string path, std::string temporary)
+      : fd_(fd), path_(std::move(path)), temporary_(std::move(temporary)) {}
+  bool write_all(const void* first, size_t first_size, std::span<const std::byte> rest);
+
+  int fd_;
+  std::string path_;
+  std::string temporary_;  // empty: written under its own name
+  uint64_t bytes_ = 0;
+  uint64_t sequence_ = 0;
+  int error_ = 0;
+};
+
+}  // namespace arctrace
