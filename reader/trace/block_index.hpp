@@ -1,0 +1,73 @@
+// Where the blocks of a trace stand, found without reading what is in them.
+#pragma once
+
+#include <absl/status/statusor.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "reader/trace/finding_log.hpp"
+#include "reader/trace/input.hpp"
+#include "reader/trace/trace.hpp"
+#include "src/geometry.hpp"
+
+namespace arctrace::reader {
+
+// One block, or one RECORDS chunk of a file, whose header has been checked.
+struct BlockRef {
+  enum class Kind : uint8_t {
+    kExclusive,    // compact form: one writer
+    kShared,       // full form: any writer
+    kDefinitions,  // full form
+    kCollector,    // a RECORDS chunk: no block header, full form
+  };
+
+  uint64_t place = 0;   // chunk sequence, or block index in a buffer
+  uint64_t offset = 0;  // of the image in the input
+  uint32_t size = 0;    // bytes of the image that there are
+  Kind kind = Kind::kExclusive;
+  bool cut = false;        // the input ends inside it
+  bool live = false;       // copied, or to be copied, while its writers wrote
+  bool in_buffer = false;  // not in a file: the block may be recycled while it is read
+  uint16_t flags = 0;      // ARCTRACE_CHUNK_*
+  uint32_t writer = 0, process = 0, pid = 0, tid = 0;
+  uint64_t serial = 0, handout = 0, base_ticks = 0;
+
+  // Where the records begin.
+  uint32_t records_offset() const {
+    return kind == Kind::kCollector ? 0 : ARCTRACE_BLOCK_HEADER_SIZE;
+  }
+};
+
+struct BlockIndex {
+  std::vector<BlockRef> blocks;  // as they stand in the input; each hand-out once
+  uint64_t bytes = 0;            // of all chunks or blocks in use
+  bool ends_early = false;       // the file is cut off, or damaged to its end
+};
+
+// Finds the blocks of a trace file by its chunk headers.
+absl::StatusOr<BlockIndex> index_file_untrusted(Input& input, const Geometry& geometry,
+                                                FindingLog& findings);
+
+// Finds the blocks in use of a buffer's image, and what its slots and counters say.
+absl::StatusOr<BlockIndex> index_buffer_untrusted(Input& input, const Geometry& geometry,
+                                                  FindingLog& findings,
+                                                  BufferState& state);
+
+// Fills in what `header` (a copy) says. False, with a finding, if it is no block's.
+// REQUIRES: ref.place is set.
+bool read_block_header_untrusted(const arctrace_block_header& header,
+                                 const Geometry& geometry, uint64_t block_index,
+                                 BlockRef& ref, FindingLog& findings);
+
+// Copies the bytes from `begin` of a block's image to `out`, fewer if the input has
+// shrunk (a finding), none if the block was recycled since it was indexed.
+absl::StatusOr<size_t> copy_block_untrusted(Input& input, const BlockRef& ref,
+                                            uint32_t begin, std::span<std::byte> out,
+                                            FindingLog& findings);
+
+// Leaves each hand-out in the index once, the longer one: a block that its collector
+// copied and did not free before it died is copied again by the next one.
+void drop_doubles(BlockIndex& index, FindingLog& findings);
+
+}  // namespace arctrace::reader

@@ -1,0 +1,71 @@
+#include "reader/trace/emitter.hpp"
+
+#include <absl/strings/str_cat.h>
+
+#include <limits>
+
+#include "reader/trace/bytes.hpp"
+#include "reader/trace/record_types.hpp"
+
+namespace arctrace::reader {
+namespace {
+
+void add_saturated(uint64_t& sum, uint64_t count) {
+  if (__builtin_add_overflow(sum, count, &sum))
+    sum = std::numeric_limits<uint64_t>::max();
+}
+
+}  // namespace
+
+Emitter::Emitter(const ClockMap& clock, const Definitions& definitions,
+                 const WriterFates& fates, FindingLog& findings, const RecordSink& sink)
+    : clock_(clock),
+      definitions_(definitions),
+      fates_(fates),
+      findings_(findings),
+      sink_(sink) {
+  summary_.records_by_thread.resize(definitions.threads().size());
+}
+
+void Emitter::count_lost(const Record& record) {
+  const uint32_t cause = load_u32(record.body.data());
+  const uint64_t count = load_u64(record.body.data() + 8);
+  add_saturated(summary_.lost, count);
+  add_saturated(summary_.lost_by_cause[cause], count);
+}
+
+void Emitter::count_in_progress(const RawRecord& raw, uint32_t writer,
+                                const BlockRef& ref) {
+  const auto found = fates_.find(writer);
+  const WriterFate fate = found == fates_.end() ? WriterFate::kUnknown : found->second;
+  if (ref.kind == BlockRef::Kind::kCollector) {
+    findings_.add(Rule::kRecordCommitted,
+                  absl::StrCat("a record of type ", raw.type, " is in progress"),
+                  ref.place, raw.offset);
+  }
+  if (class_of(raw.type) != RecordClass::kData) return;
+  const bool unfinished =
+      fate == WriterFate::kAlive || (fate == WriterFate::kUnknown && ref.live);
+  ++(unfinished ? summary_.unfinished : summary_.torn);
+}
+
+Summary Emitter::summary() const {
+  Summary summary = summary_;
+  for (size_t type = 0; type < by_type_.size(); ++type) {
+    if (by_type_[type] != 0) {
+      summary.records_by_type[static_cast<uint16_t>(type)] = by_type_[type];
+    }
+  }
+  int64_t duration = 0;
+  if (__builtin_sub_overflow(summary.last_ns, summary.first_ns, &duration)) {
+    duration = std::numeric_limits<int64_t>::max();
+  }
+  summary.duration_ns = duration;
+  summary.processes = definitions_.processes().size();
+  for (const Thread& thread : definitions_.threads()) {
+    if ((thread.writer & ARCTRACE_WRITER_KERNEL) == 0) ++summary.threads;
+  }
+  return summary;
+}
+
+}  // namespace arctrace::reader

@@ -1,0 +1,106 @@
+// The end of the merge: records on their way to the reader, counted.
+#pragma once
+
+#include <absl/container/flat_hash_map.h>
+
+#include <array>
+#include <cstdint>
+
+#include "reader/trace/block_index.hpp"
+#include "reader/trace/clock_map.hpp"
+#include "reader/trace/definitions.hpp"
+#include "reader/trace/record.hpp"
+#include "reader/trace/record_cursor.hpp"
+#include "reader/trace/trace.hpp"
+
+namespace arctrace::reader {
+
+// What is known of a writer that left a record in progress.
+enum class WriterFate : uint8_t { kUnknown, kDead, kAlive };
+using WriterFates = absl::flat_hash_map<uint32_t, WriterFate>;
+
+// Hands records out in order of time and sums them up.
+class Emitter {
+ public:
+  Emitter(const ClockMap& clock, const Definitions& definitions, const WriterFates& fates,
+          FindingLog& findings, const RecordSink& sink);
+
+  // One committed, valid record. False: the sink wants no more.
+  bool emit(const RawRecord& raw, ThreadIndex thread, const BlockRef& ref,
+            bool after_gap) {
+    // Sources are merged by ticks. Only what changed since it was indexed can still come
+    // too early: order matters more than its time.
+    if (raw.ticks > ticks_) ticks_ = raw.ticks;
+    const Record record{ticks_,
+                        clock_.to_ns(ticks_),
+                        thread,
+                        raw.type,
+                        ref.kind == BlockRef::Kind::kExclusive,
+                        after_gap,
+                        raw.body,
+                        ref.place,
+                        raw.offset};
+    count(record);
+    stopped_ = !sink_(record);
+    return !stopped_;
+  }
+  bool stopped() const { return stopped_; }
+
+  // A record in progress of `writer`, which may be any number. It is torn, unless its
+  // writer may still be at work. (Not only death tears: a signal handler may jump out of
+  // the writer.) The collector's own lead to a finding.
+  void count_in_progress(const RawRecord& raw, uint32_t writer, const BlockRef& ref);
+  void count_invalid(uint64_t count) { summary_.invalid += count; }
+  void count_block(const BlockRef& ref) {
+    ++summary_.blocks;
+    summary_.bytes += ref.size;
+  }
+
+  // The sums so far.
+  Summary summary() const;
+
+  // The thread of a full record's writer; the collector has none.
+  ThreadIndex thread_of(uint32_t writer) {
+    if (writer != last_writer_) {
+      last_writer_ = writer;
+      last_thread_ = definitions_.find_thread(writer);
+    }
+    return last_thread_;
+  }
+
+ private:
+  static constexpr size_t kFrequentTypes = 128;
+
+  void count(const Record& record) {
+    if (record.type < kFrequentTypes) {
+      ++by_type_[record.type];
+    } else {
+      ++summary_.records_by_type[record.type];
+    }
+    if (record.type >= ARCTRACE_TYPE_ENTER && record.type < ARCTRACE_TYPE_PROCESS) {
+      if (summary_.records == 0) summary_.first_ns = record.time_ns;
+      summary_.last_ns = record.time_ns;
+      ++summary_.records;
+      if (record.thread < summary_.records_by_thread.size()) {
+        ++summary_.records_by_thread[record.thread];
+      }
+    } else if (record.type == ARCTRACE_TYPE_LOST) {
+      count_lost(record);
+    }
+  }
+  void count_lost(const Record& record);
+
+  const ClockMap& clock_;
+  const Definitions& definitions_;
+  const WriterFates& fates_;
+  FindingLog& findings_;
+  const RecordSink& sink_;
+  uint64_t ticks_ = 0;  // of the last record
+  bool stopped_ = false;
+  uint32_t last_writer_ = ARCTRACE_WRITER_COLLECTOR;
+  ThreadIndex last_thread_ = kNoIndex;
+  std::array<uint64_t, kFrequentTypes> by_type_{};
+  Summary summary_;
+};
+
+}  // namespace arctrace::reader

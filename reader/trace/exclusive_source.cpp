@@ -1,0 +1,143 @@
+#include <absl/strings/str_cat.h>
+
+#include <algorithm>
+
+#include "reader/trace/merge.hpp"
+#include "reader/trace/record_types.hpp"
+#include "reader/trace/shared_block.hpp"
+
+namespace arctrace::reader {
+namespace {
+
+// What is copied of a block at a time, unless one record needs more.
+constexpr uint32_t kWindowSize = 32u << 10;
+
+class ExclusiveSource : public RecordSource {
+ public:
+  ExclusiveSource(Input& input, std::span<const BlockRef> blocks, ThreadIndex thread,
+                  uint64_t order, FindingLog& findings)
+      : RecordSource(blocks.front().base_ticks, order),
+        input_(input),
+        findings_(findings),
+        blocks_(blocks),
+        thread_(thread) {}
+
+  absl::StatusOr<Result> drain(uint64_t limit, bool limit_first,
+                               Emitter& emitter) override {
+    if (!opened_) {
+      opened_ = true;
+      gap_ = blocks_.front().serial != 0;
+      if (absl::Status status = open_block(emitter); !status.ok()) return status;
+      if (absl::Status status = advance(emitter); !status.ok()) return status;
+    }
+    while (!ended_) {
+      if (!comes_before(record_.ticks, limit, limit_first)) {
+        key_ = record_.ticks;
+        return Result::kMore;
+      }
+      if (!emitter.emit(record_, thread_, blocks_[block_], gap_)) return Result::kStopped;
+      gap_ = false;
+      if (absl::Status status = advance(emitter); !status.ok()) return status;
+    }
+    return Result::kEnd;
+  }
+
+ private:
+  // Moves record_ on to the next record to emit, or sets ended_.
+  absl::Status advance(Emitter& emitter) {
+    const uint64_t previous = record_.ticks;
+    for (;;) {
+      switch (cursor_.next_untrusted(record_)) {
+        case RecordCursor::Result::kRecord:
+          if (!accept(emitter)) break;
+          // A record that was stamped before a signal handler's, and written behind them,
+          // keeps its place: what the handler called has returned.
+          record_.ticks = std::max(record_.ticks, previous);
+          return absl::OkStatus();
+        case RecordCursor::Result::kWindow:
+          if (absl::Status status = read_window(); !status.ok()) return status;
+          break;
+        case RecordCursor::Result::kBroken:
+          report_broken(cursor_, blocks_[block_], findings_);
+          gap_ = true;
+          [[fallthrough]];
+        case RecordCursor::Result::kEnd:
+          if (++block_ == blocks_.size()) {
+            ended_ = true;
+            return absl::OkStatus();
+          }
+          gap_ |= blocks_[block_].serial != blocks_[block_ - 1].serial + 1;
+          if (absl::Status status = open_block(emitter); !status.ok()) return status;
+          break;
+      }
+    }
+  }
+
+  // Whether the record that the cursor gave is to be emitted.
+  bool accept(Emitter& emitter) {
+    const BlockRef& block = blocks_[block_];
+    if (record_.in_progress) {
+      emitter.count_in_progress(record_, block.writer, block);
+      return false;
+    }
+    const RecordClass record_class = class_of(record_.type);
+    if (record_class == RecordClass::kFiller) return false;
+    if (!check_body_untrusted(record_, block.place, findings_)) {
+      emitter.count_invalid(1);
+      return false;
+    }
+    if (record_class != RecordClass::kData && record_class != RecordClass::kStream) {
+      findings_.add(Rule::kRecordPlace,
+                    absl::StrCat("type ", record_.type, " in an exclusive block"),
+                    block.place, record_.offset);
+    }
+    return true;
+  }
+
+  absl::Status open_block(Emitter& emitter) {
+    const BlockRef& block = blocks_[block_];
+    emitter.count_block(block);
+    cursor_ = RecordCursor(true, block.base_ticks, block.live);
+    cursor_.set_window({}, block.records_offset(), false);
+    return read_window();
+  }
+
+  // A new window from the cursor's place on.
+  absl::Status read_window() {
+    const BlockRef& block = blocks_[block_];
+    const uint32_t begin = cursor_.offset();
+    const uint32_t size =
+        std::min(std::max(kWindowSize, cursor_.wanted()), block.size - begin);
+    window_.resize(size);
+    const absl::StatusOr<size_t> there =
+        copy_block_untrusted(input_, block, begin, window_, findings_);
+    if (!there.ok()) return there.status();
+    gap_ |= *there < size;
+    const bool last = *there < size || begin + size == block.size;
+    cursor_.set_window(std::span(window_).first(*there), begin, last);
+    return absl::OkStatus();
+  }
+
+  Input& input_;
+  FindingLog& findings_;
+  std::span<const BlockRef> blocks_;
+  ThreadIndex thread_;
+  size_t block_ = 0;  // index into blocks_
+  bool opened_ = false;
+  bool ended_ = false;
+  bool gap_ = false;  // the next record follows a gap
+  RecordCursor cursor_;
+  RawRecord record_;  // the next one, in window_
+  std::vector<std::byte> window_;
+};
+
+}  // namespace
+
+std::unique_ptr<RecordSource> exclusive_source(Input& input,
+                                               std::span<const BlockRef> blocks,
+                                               ThreadIndex thread, uint64_t order,
+                                               FindingLog& findings) {
+  return std::make_unique<ExclusiveSource>(input, blocks, thread, order, findings);
+}
+
+}  // namespace arctrace::reader

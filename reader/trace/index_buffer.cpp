@@ -1,0 +1,116 @@
+#include <absl/strings/str_cat.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "reader/trace/block_index.hpp"
+#include "src/protocol/dead_slot.hpp"
+
+namespace arctrace::reader {
+namespace {
+
+// Copies a T from `offset`; false if the input is too short for it.
+template <class T>
+absl::StatusOr<bool> read_struct(Input& input, uint64_t offset, T& out) {
+  const absl::StatusOr<size_t> read =
+      input.read(offset, std::as_writable_bytes(std::span(&out, 1)));
+  if (!read.ok()) return read.status();
+  return *read == sizeof out;
+}
+
+absl::Status read_slots(Input& input, const Geometry& geometry, FindingLog& findings,
+                        BufferState& state) {
+  for (uint32_t i = 0; i < geometry.slot_count; ++i) {
+    arctrace_writer_slot raw{};
+    const absl::StatusOr<bool> whole =
+        read_struct(input, geometry.slots_offset + uint64_t{i} * sizeof raw, raw);
+    if (!whole.ok()) return whole.status();
+    if (!*whole) return absl::OkStatus();
+    if (raw.writer == 0 && raw.lock == 0) continue;
+    BufferState::Slot slot;
+    slot.index = i;
+    slot.writer = raw.writer;
+    slot.process = raw.process;
+    slot.pid = raw.pid;
+    slot.tid = raw.tid;
+    slot.alive = is_live(raw.lock);
+    std::copy(std::begin(raw.lost), std::end(raw.lost), slot.lost.begin());
+    std::copy(std::begin(raw.reported), std::end(raw.reported), slot.reported.begin());
+    for (size_t cause = 0; cause < slot.lost.size(); ++cause) {
+      if (slot.reported[cause] <= slot.lost[cause]) continue;
+      findings.add(
+          Rule::kSlotCounts,
+          absl::StrCat("slot ", i, " reported ", slot.reported[cause],
+                       " losses of cause ", cause, " and counted ", slot.lost[cause]));
+    }
+    state.slots.push_back(slot);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status read_control(Input& input, BufferState& state) {
+  arctrace_control control{};
+  const absl::StatusOr<bool> whole = read_struct(input, ARCTRACE_CONTROL_OFFSET, control);
+  if (!whole.ok()) return whole.status();
+  state.gate = control.gate;
+  state.collector_pid = control.collector_pid;
+  state.collector_alive = is_live(control.collector_lock);
+  std::copy(std::begin(control.lost), std::end(control.lost), state.session_lost.begin());
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<BlockIndex> index_buffer_untrusted(Input& input, const Geometry& geometry,
+                                                  FindingLog& findings,
+                                                  BufferState& state) {
+  if (absl::Status status = read_control(input, state); !status.ok()) return status;
+  // Slots before blocks: who is seen dead now has finished all that the blocks hold.
+  if (absl::Status status = read_slots(input, geometry, findings, state); !status.ok()) {
+    return status;
+  }
+  const bool any_alive = std::any_of(state.slots.begin(), state.slots.end(),
+                                     [](const auto& slot) { return slot.alive; });
+  BlockIndex index;
+  for (uint32_t i = 0; i < geometry.block_count; ++i) {
+    const uint64_t offset = geometry.blocks_offset + uint64_t{i} * geometry.block_size;
+    arctrace_block_header header{};
+    const absl::StatusOr<bool> whole = read_struct(input, offset, header);
+    if (!whole.ok()) return whole.status();
+    if (!*whole) {
+      findings.add(Rule::kInputShrank, absl::StrCat("the buffer ends before block ", i,
+                                                    " of ", geometry.block_count));
+      index.ends_early = true;
+      break;
+    }
+    const uint64_t phase = header.state & 0xFF;
+    if (phase < ARCTRACE_PHASE_FREE || phase > ARCTRACE_PHASE_RESETTING) {
+      ++state.blocks_by_phase[0];
+      findings.add(Rule::kBlockState, absl::StrCat("phase ", phase), i);
+      continue;
+    }
+    ++state.blocks_by_phase[phase];
+    // Without its magic a block holds nothing: its taker stores it before the first
+    // record, and whoever refills the block wipes it first.
+    if (phase == ARCTRACE_PHASE_FREE || phase == ARCTRACE_PHASE_RESETTING ||
+        header.magic == ARCTRACE_FILL) {
+      continue;
+    }
+    BlockRef ref;
+    ref.place = i;
+    ref.in_buffer = true;
+    ref.offset = offset;
+    ref.size = static_cast<uint32_t>(
+        std::min<uint64_t>(geometry.block_size, input.size() - offset) & ~3ull);
+    ref.cut = ref.size < geometry.block_size;
+    ref.live =
+        any_alive && (phase == ARCTRACE_PHASE_OWNED || phase == ARCTRACE_PHASE_SHARED);
+    if (!read_block_header_untrusted(header, geometry, i, ref, findings)) continue;
+    index.blocks.push_back(ref);
+    index.bytes += ref.size;
+  }
+  drop_doubles(index, findings);
+  return index;
+}
+
+}  // namespace arctrace::reader

@@ -1,0 +1,114 @@
+#include <absl/strings/str_cat.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "reader/trace/block_index.hpp"
+
+namespace arctrace::reader {
+namespace {
+
+constexpr uint32_t kRecordsChunkMax = 16u << 20;
+
+// Both headers of a BLOCK chunk: one read for most chunks.
+struct ChunkStart {
+  arctrace_chunk_header chunk;
+  arctrace_block_header block;
+};
+static_assert(sizeof(ChunkStart) ==
+              sizeof(arctrace_chunk_header) + sizeof(arctrace_block_header));
+
+const char* chunk_problem(const arctrace_chunk_header& h) {
+  if (h.magic != ARCTRACE_CHUNK_MAGIC) return "its magic is wrong";
+  if (h.kind != ARCTRACE_CHUNK_BLOCK && h.kind != ARCTRACE_CHUNK_RECORDS) {
+    return "its kind is not known";
+  }
+  if (h.size % 4 != 0) return "its size is not a multiple of 4";
+  return nullptr;
+}
+
+// Whether the chunk's size is one that its kind can have.
+bool size_fits(const arctrace_chunk_header& h, const Geometry& geometry,
+               FindingLog& findings) {
+  if (h.kind == ARCTRACE_CHUNK_RECORDS) {
+    if (h.size <= kRecordsChunkMax) return true;
+    findings.add(Rule::kRecordsChunkSize, absl::StrCat(h.size, " bytes"), h.sequence);
+    return false;
+  }
+  if (h.size >= ARCTRACE_BLOCK_HEADER_SIZE && h.size <= geometry.block_size) return true;
+  findings.add(Rule::kBlockChunkSize,
+               absl::StrCat(h.size, " bytes; a block has ", geometry.block_size),
+               h.sequence);
+  return false;
+}
+
+}  // namespace
+
+absl::StatusOr<BlockIndex> index_file_untrusted(Input& input, const Geometry& geometry,
+                                                FindingLog& findings) {
+  BlockIndex index;
+  uint64_t offset = ARCTRACE_HEADER_SIZE;
+  uint64_t expected_sequence = 0;
+  while (offset < input.size()) {
+    ChunkStart start{};
+    const absl::StatusOr<size_t> read =
+        input.read(offset, std::as_writable_bytes(std::span(&start, 1)));
+    if (!read.ok()) return read.status();
+    const auto cut_here = [&] {
+      findings.add(
+          Rule::kFileCutInChunk,
+          absl::StrCat("the file ends inside the chunk at byte ", offset, " of the file"),
+          expected_sequence);
+      index.ends_early = true;
+    };
+    if (*read < sizeof start.chunk) {
+      cut_here();
+      break;
+    }
+    if (const char* problem = chunk_problem(start.chunk); problem != nullptr) {
+      findings.add(Rule::kChunkHeader,
+                   absl::StrCat("the chunk at byte ", offset, " of the file: ", problem),
+                   expected_sequence);
+      index.ends_early = true;
+      break;
+    }
+    if (start.chunk.sequence != expected_sequence) {
+      findings.add(Rule::kChunkSequence,
+                   absl::StrCat("chunk ", start.chunk.sequence, " comes where ",
+                                expected_sequence, " should"),
+                   start.chunk.sequence);
+    }
+    expected_sequence = start.chunk.sequence + 1;
+
+    const uint64_t payload = offset + sizeof start.chunk;
+    const uint64_t there = input.size() > payload ? input.size() - payload : 0;
+    BlockRef ref;
+    ref.place = start.chunk.sequence;
+    ref.offset = payload;
+    ref.cut = there < start.chunk.size;
+    ref.size = static_cast<uint32_t>(std::min<uint64_t>(start.chunk.size, there) & ~3ull);
+    ref.flags = start.chunk.flags;
+    ref.live = (ref.flags & ARCTRACE_CHUNK_LIVE_COPY) != 0;
+    if (size_fits(start.chunk, geometry, findings)) {
+      const bool is_block = start.chunk.kind == ARCTRACE_CHUNK_BLOCK;
+      if (!is_block) {
+        ref.kind = BlockRef::Kind::kCollector;
+        index.blocks.push_back(ref);
+      } else if (ref.size >= ARCTRACE_BLOCK_HEADER_SIZE && *read == sizeof start &&
+                 read_block_header_untrusted(start.block, geometry, start.chunk.index,
+                                             ref, findings)) {
+        index.blocks.push_back(ref);
+      }
+    }
+    index.bytes += sizeof start.chunk + ref.size;
+    if (ref.cut) {
+      cut_here();
+      break;
+    }
+    offset = payload + start.chunk.size;
+  }
+  drop_doubles(index, findings);
+  return index;
+}
+
+}  // namespace arctrace::reader

@@ -1,0 +1,133 @@
+// Walks the records of one block by SPEC.md's rules.
+#pragma once
+
+#include <arctrace/format.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "reader/trace/bytes.hpp"
+#include "reader/trace/rules.hpp"
+
+namespace arctrace::reader {
+
+// A record as it stands in a block, its content not looked at.
+struct RawRecord {
+  uint64_t ticks = 0;
+  uint32_t writer = 0;  // full form only
+  uint32_t offset = 0;  // in the block or chunk payload
+  uint16_t type = 0;
+  bool in_progress = false;
+  std::span<const std::byte> body;  // in the window
+};
+
+// The records behind a block's header, or of a RECORDS chunk, in the order in which they
+// stand. The bytes come in windows, so that a large block needs no large copy.
+class RecordCursor {
+ public:
+  enum class Result : uint8_t {
+    kRecord,
+    kEnd,     // of the last window
+    kWindow,  // the record at offset() needs a window of at least wanted() bytes
+    kBroken,  // rule() is broken at offset(); nothing behind it can be found
+  };
+
+  RecordCursor() = default;
+  // `ends_at_hole`: what stands behind a hole is not to be trusted. An exclusive block
+  // has none before its last record; one that was copied while its owner wrote may show
+  // words of records that were begun after the copy had passed their start.
+  RecordCursor(bool compact, uint64_t base_ticks, bool ends_at_hole)
+      : compact_(compact), ends_at_hole_(ends_at_hole), base_ticks_(base_ticks) {}
+
+  // `window` holds the bytes from `offset` on; `last`: nothing comes behind it.
+  // REQUIRES: window.size() is a multiple of 4.
+  void set_window(std::span<const std::byte> window, uint32_t offset, bool last) {
+    window_ = window;
+    window_offset_ = offset;
+    position_ = 0;
+    last_ = last;
+  }
+
+  Result next_untrusted(RawRecord& out) {
+    const uint32_t head = compact_ ? ARCTRACE_COMPACT_HEAD_SIZE : ARCTRACE_FULL_HEAD_SIZE;
+    for (;;) {
+      const size_t left = window_.size() - position_;
+      if (left < 4) return run_out(1);
+      const std::byte* place = window_.data() + position_;
+      const uint32_t word0 = load_u32(place);
+      if (word0 == ARCTRACE_FILL) {
+        if (ends_at_hole_) return Result::kEnd;
+        met_hole_ = true;
+        position_ += 4;
+        continue;
+      }
+      const uint32_t length = word0 & ARCTRACE_LENGTH_MASK;
+      const auto type =
+          static_cast<uint16_t>(word0 >> ARCTRACE_TYPE_SHIFT & ARCTRACE_TYPE_MASK);
+      if (length < head || length % 4 != 0) return broken(Rule::kRecordLength);
+      if (type == 0) return broken(Rule::kRecordType);
+      if (length > left) return run_out(length);
+      out.type = type;
+      out.in_progress = (word0 & ARCTRACE_IN_PROGRESS) != 0;
+      out.offset = window_offset_ + static_cast<uint32_t>(position_);
+      out.body = window_.subspan(position_ + head, length - head);
+      if (compact_) {
+        out.ticks = base_ticks_ + load_u32(place + 4);
+        if (out.ticks < base_ticks_) out.ticks = UINT64_MAX;
+        if (type == ARCTRACE_TYPE_TIME && !out.in_progress && !rebase(out)) {
+          return broken(Rule::kRecordTime);
+        }
+      } else {
+        out.writer = load_u32(place + 4);
+        out.ticks = load_u64(place + 8);
+      }
+      position_ += length;
+      return Result::kRecord;
+    }
+  }
+
+  // Of the next record, or of what is broken.
+  uint32_t offset() const { return window_offset_ + static_cast<uint32_t>(position_); }
+  uint32_t wanted() const { return wanted_; }
+  Rule rule() const { return rule_; }
+  bool met_hole() const { return met_hole_; }
+
+ private:
+  // Deltas behind a TIME count from it; one that is too short or goes back leaves no
+  // time to count from.
+  bool rebase(const RawRecord& record) {
+    if (record.body.size() < 8) return false;
+    const uint64_t ticks = load_u64(record.body.data());
+    if (ticks < base_ticks_) return false;
+    base_ticks_ = ticks;
+    return true;
+  }
+
+  Result broken(Rule rule) {
+    rule_ = rule;
+    return Result::kBroken;
+  }
+
+  // The window has fewer than the `wanted` bytes that are needed here.
+  Result run_out(uint32_t wanted) {
+    if (!last_) {
+      wanted_ = wanted;
+      return Result::kWindow;
+    }
+    return wanted <= 1 ? Result::kEnd : broken(Rule::kRecordLength);
+  }
+
+  bool compact_ = true;
+  bool ends_at_hole_ = false;
+  bool met_hole_ = false;
+  bool last_ = true;
+  Rule rule_ = Rule::kRecordLength;
+  uint32_t wanted_ = 0;
+  uint32_t window_offset_ = 0;
+  uint64_t base_ticks_ = 0;
+  size_t position_ = 0;
+  std::span<const std::byte> window_;
+};
+
+}  // namespace arctrace::reader

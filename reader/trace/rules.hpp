@@ -1,0 +1,88 @@
+// The rules of SPEC.md ("Validity") that findings name.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace arctrace::reader {
+
+enum class Rule : uint8_t {
+  kChunkHeader,
+  kChunkSequence,
+  kBlockChunkSize,
+  kRecordsChunkSize,
+  kFileCutInChunk,
+  kFileFinished,
+  kBehindFinished,
+  kInputShrank,
+  kBlockState,
+  kBlockHeader,
+  kBlockIndex,
+  kBlockHandout,
+  kBlockSerial,
+  kRecordLength,
+  kRecordType,
+  kRecordBody,
+  kRecordTime,
+  kRecordCommitted,
+  kRecordPlace,
+  kRecordWriter,
+  kDefinitionProcess,
+  kDefinitionId,
+  kDefinitionModule,
+  kNameDefined,
+  kEventPayload,
+  kClockSync,
+  kSlotCounts,
+  kStackAgrees,
+  kFramesOpen,
+  kVforkNested,
+  kCount
+};
+
+struct RuleText {
+  std::string_view id;
+  std::string_view text;
+};
+
+inline constexpr std::array<RuleText, static_cast<size_t>(Rule::kCount)> kRules = {{
+    {"F1",
+     "a chunk begins with its magic, a known kind and a size that is a multiple of 4"},
+    {"F2", "chunks are numbered from 0 without gaps"},
+    {"F3", "a BLOCK chunk holds a block's header and at most a block"},
+    {"F4", "a RECORDS chunk holds at most 16 MiB"},
+    {"F5", "the last chunk is complete"},
+    {"F6", "a whole file has a SESSION_FINISHED record"},
+    {"F7", "nothing stands behind SESSION_FINISHED"},
+    {"F8", "the input does not shrink while it is read"},
+    {"B1", "a block's phase is a known one"},
+    {"B2", "a block's header has its magic, a known form and class, and a writer"},
+    {"B3", "a block's index is its hand-out number modulo the block count"},
+    {"B4", "a hand-out number occurs once"},
+    {"B5", "the serials of a writer's blocks have no gaps and no doubles"},
+    {"R1", "a record's length is a multiple of 4, covers its head and ends in the block"},
+    {"R2", "a record's type is not 0"},
+    {"R3", "a record is long enough for what its type and its own counts say"},
+    {"R4", "TIME does not go back"},
+    {"R5", "the collector's own records are complete"},
+    {"R6", "a record's type belongs into the class of its block"},
+    {"R7", "a record's writer has a THREAD definition"},
+    {"D1", "a definition's process has a PROCESS definition"},
+    {"D2", "an id has one meaning in its process"},
+    {"D3", "a module's range is not empty, and what is unloaded was loaded"},
+    {"D4", "a name or event id that is used has a definition"},
+    {"D5", "an event's payload is as long as its layout says"},
+    {"C1", "clock syncs rise"},
+    {"L1", "a slot has not reported more losses than it counted"},
+    {"S1", "STACK agrees with the records before it, unless some were lost"},
+    {"S2", "EXIT and UNWIND leave frames that are open"},
+    {"S3", "VFORK_END follows a VFORK_BEGIN"},
+}};
+
+inline constexpr const RuleText& text_of(Rule rule) {
+  return kRules[static_cast<size_t>(rule)];
+}
+
+}  // namespace arctrace::reader

@@ -1,0 +1,126 @@
+#include "reader/trace/shared_block.hpp"
+
+#include <absl/strings/str_cat.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "reader/trace/record_types.hpp"
+
+namespace arctrace::reader {
+namespace {
+
+bool earlier(const RawRecord& a, const RawRecord& b) { return a.ticks < b.ticks; }
+
+std::string type_text(uint16_t type) {
+  const std::string_view name = type_name(type);
+  return name.empty() ? absl::StrCat("type ", type) : std::string(name);
+}
+
+// Whether a record of `type` may stand in a block of `kind`.
+bool belongs(uint16_t type, BlockRef::Kind kind) {
+  switch (class_of(type)) {
+    case RecordClass::kFiller:
+      return true;
+    case RecordClass::kStream:
+      // LOST is also said by the collector, for writers that could not any more.
+      return kind != BlockRef::Kind::kDefinitions &&
+             (kind != BlockRef::Kind::kCollector || type == ARCTRACE_TYPE_LOST);
+    case RecordClass::kData:
+    case RecordClass::kKernel:
+      return kind == BlockRef::Kind::kShared;
+    case RecordClass::kDefinition:
+      return kind == BlockRef::Kind::kDefinitions;
+    case RecordClass::kCollector:
+      return kind == BlockRef::Kind::kCollector;
+  }
+  return false;
+}
+
+}  // namespace
+
+bool check_body_untrusted(const RawRecord& record, uint64_t place, FindingLog& findings) {
+  const char* problem = body_problem_untrusted(record.type, record.body);
+  if (problem == nullptr) return true;
+  findings.add(Rule::kRecordBody, absl::StrCat(type_text(record.type), ": ", problem),
+               place, record.offset);
+  return false;
+}
+
+void report_broken(const RecordCursor& cursor, const BlockRef& ref,
+                   FindingLog& findings) {
+  if (ref.cut && cursor.rule() == Rule::kRecordLength) return;
+  if (ref.live && cursor.met_hole()) return;
+  findings.add(cursor.rule(), "no record can be found from here to the block's end",
+               ref.place, cursor.offset());
+}
+
+absl::Status SharedBlock::load_untrusted(Input& input, const BlockRef& ref,
+                                         FindingLog& findings) {
+  records_.clear();
+  in_progress_.clear();
+  invalid_ = 0;
+  const uint32_t begin = ref.records_offset();
+  bytes_.resize(ref.size - begin);
+  const absl::StatusOr<size_t> there =
+      copy_block_untrusted(input, ref, begin, bytes_, findings);
+  if (!there.ok()) return there.status();
+  bytes_.resize(*there);
+  walk(ref, findings);
+  sort();
+  return absl::OkStatus();
+}
+
+void SharedBlock::walk(const BlockRef& ref, FindingLog& findings) {
+  RecordCursor cursor(false, 0, false);
+  cursor.set_window(bytes_, ref.records_offset(), true);
+  RawRecord record;
+  for (;;) {
+    const RecordCursor::Result result = cursor.next_untrusted(record);
+    if (result == RecordCursor::Result::kBroken) report_broken(cursor, ref, findings);
+    if (result != RecordCursor::Result::kRecord) return;
+    if (record.in_progress) {
+      in_progress_.push_back(record);
+    } else if (class_of(record.type) == RecordClass::kFiller) {
+      continue;
+    } else if (!check_body_untrusted(record, ref.place, findings)) {
+      ++invalid_;
+    } else {
+      if (!belongs(record.type, ref.kind)) {
+        findings.add(Rule::kRecordPlace,
+                     absl::StrCat(type_text(record.type), " in such a block"), ref.place,
+                     record.offset);
+      }
+      records_.push_back(record);
+    }
+  }
+}
+
+// Nearly sorted, as a rule: insertion then moves few records, and a budget keeps it from
+// being slow on those that are not.
+void SharedBlock::sort() {
+  size_t moves_left = records_.size() * 4;
+  for (size_t i = 1; i < records_.size(); ++i) {
+    if (!earlier(records_[i], records_[i - 1])) continue;
+    const RawRecord moved = records_[i];
+    size_t to = i;
+    while (to > 0 && earlier(moved, records_[to - 1]) && moves_left > 0) {
+      records_[to] = records_[to - 1];
+      --to;
+      --moves_left;
+    }
+    records_[to] = moved;
+    if (moves_left == 0) {
+      // Inserting never moved a record past one of its own time, so that offsets still
+      // tell the order among those.
+      std::sort(records_.begin(), records_.end(),
+                [](const RawRecord& a, const RawRecord& b) {
+                  return std::pair(a.ticks, a.offset) < std::pair(b.ticks, b.offset);
+                });
+      return;
+    }
+  }
+}
+
+}  // namespace arctrace::reader
