@@ -253,8 +253,8 @@ void arctrace_shim_process_end(uint32_t how, int32_t status) {
   ThreadState* state = attached_thread(scope, ticks);
   ProcessState* process = current_process(ticks);
   if (state == nullptr || process == nullptr) return;
-  const Reservation record = reserve_definition(scope, *state, *process,
-                                                ARCTRACE_TYPE_PROCESS_END, 12, ticks);
+  const Reservation record =
+      reserve_definition(scope, *state, *process, ARCTRACE_TYPE_PROCESS_END, 12, ticks);
   if (record.word0 == nullptr) return;
   store_u32(record.body, process->id);
   store_u32(record.body + 4, how);

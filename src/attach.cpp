@@ -68,8 +68,7 @@ ThreadState* attach_thread(const WriteScope& scope, uint64_t ticks) {
     return nullptr;
   }
   state->tid = tid;
-  state->writer =
-      IpcAtomics::fetch_add_relaxed(view.control().writer_next, uint32_t{1});
+  state->writer = IpcAtomics::fetch_add_relaxed(view.control().writer_next, uint32_t{1});
   state->start_ticks = ticks;
   take_over(view, *state, *process, ticks);
   state->attached = true;

@@ -52,8 +52,8 @@ void* allocate(size_t size) {
           at_address<Chunk>(newest)->used, static_cast<uint64_t>(size));
       if (offset + size <= kChunkSize) return at_address<std::byte>(newest) + offset;
     }
-    void* made = sys::map(kChunkSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-                          -1);
+    void* made =
+        sys::map(kChunkSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
     if (made == nullptr) return nullptr;
     static_cast<Chunk*>(made)->used = sizeof(Chunk);
     if (!IpcAtomics::compare_exchange_acq_rel(newest_chunk, newest, address_of(made))) {
@@ -112,8 +112,8 @@ bool write_process(const WriteScope& scope, ThreadState& state, ProcessState& pr
   const uint32_t n = read_executable(executable, room < kTextMax ? room : kTextMax);
   room -= n;
   const uint32_t m = read_command_line(arguments, room < kTextMax ? room : kTextMax);
-  const uint32_t head[6] = {process.id,       process.parent_id, process.pid,
-                            sys::getppid(),   sys::geteuid(),    process.origin};
+  const uint32_t head[6] = {process.id,     process.parent_id, process.pid,
+                            sys::getppid(), sys::geteuid(),    process.origin};
   const uint32_t sizes[2] = {n, m};
   const BodyPart parts[] = {{head, sizeof head},
                             {&process.start_ticks, 8},
@@ -147,7 +147,8 @@ bool write_definition(const WriteScope& scope, ThreadState& state, ProcessState&
   __builtin_memcpy(&length, body + definition.cut_at, 4);
   if (size > body_max()) {
     const uint32_t excess = size - body_max();
-    if (excess > length) return true;  // nothing left to cut: this block size can't hold it
+    if (excess > length)
+      return true;  // nothing left to cut: this block size can't hold it
     length -= excess;
     size -= excess;
   }
@@ -199,9 +200,8 @@ void emit_definitions(const WriteScope& scope, ThreadState& state,
   }
   for (;;) {
     uint64_t done = IpcAtomics::load_acquire(process.emitted);
-    const uint64_t next =
-        IpcAtomics::load_acquire(done == 0 ? first_definition
-                                           : at_address<Definition>(done)->next);
+    const uint64_t next = IpcAtomics::load_acquire(
+        done == 0 ? first_definition : at_address<Definition>(done)->next);
     if (next == 0 ||
         !write_definition(scope, state, process, *at_address<Definition>(next))) {
       return;

@@ -33,7 +33,8 @@ void* hold_record(uint32_t event, uint32_t size) {
       reserve(scope, ARCTRACE_TYPE_EVENT, kEventIdSize + padded, ticks);
   if (record.word0 == nullptr) return nullptr;
   store_u32(record.body, event);
-  if (padded != size) store_u32(record.body + padded, 0);  // the padding, in the last word
+  if (padded != size)
+    store_u32(record.body + padded, 0);  // the padding, in the last word
   held->payload = record.body + kEventIdSize;
   held->word0 = record.word0;
   held->committed = record.committed;

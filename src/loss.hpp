@@ -22,7 +22,8 @@ inline void count_lost(arctrace_writer_slot& slot, ThreadState& state,
   IpcAtomics::fetch_add_relaxed(slot.lost[cause], uint64_t{1});
 }
 
-inline void count_lost_without_slot(arctrace_control& control, arctrace_loss_cause cause) {
+inline void count_lost_without_slot(arctrace_control& control,
+                                    arctrace_loss_cause cause) {
   IpcAtomics::fetch_add_relaxed(control.lost[cause], uint64_t{1});
 }
 

@@ -64,8 +64,8 @@ inline long readlink(const char* path, char* to, size_t size) {
 }
 // The mapped address, or null.
 inline void* map(size_t size, int protection, int flags, int fd) {
-  const long result = raw_syscall(SYS_mmap, 0, static_cast<long>(size), protection, flags,
-                                  fd, 0);
+  const long result =
+      raw_syscall(SYS_mmap, 0, static_cast<long>(size), protection, flags, fd, 0);
   return result < 0 && result > -4096 ? nullptr : reinterpret_cast<void*>(result);
 }
 inline long advise(void* place, size_t size, int advice) {

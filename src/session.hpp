@@ -30,12 +30,12 @@ struct ProcessState {
   uint32_t id;
   uint32_t parent_id;
   uint32_t pid;
-  uint32_t origin;            // enum arctrace_process_origin
-  uint64_t start_ticks;       // of its first record, or of the attach
-  uint64_t definitions_chain; // this process' SharedChain word
-  uint32_t defined;           // 1: its PROCESS record is written
-  uint32_t emitting;          // 1: a thread emits the registry (a try-lock)
-  uint64_t emitted;           // registry entries written so far
+  uint32_t origin;             // enum arctrace_process_origin
+  uint64_t start_ticks;        // of its first record, or of the attach
+  uint64_t definitions_chain;  // this process' SharedChain word
+  uint32_t defined;            // 1: its PROCESS record is written
+  uint32_t emitting;           // 1: a thread emits the registry (a try-lock)
+  uint64_t emitted;            // registry entries written so far
 
   static constexpr uint32_t kNone = 0;
   static constexpr uint32_t kMaking = 1;
@@ -46,8 +46,6 @@ struct ProcessState {
 // or if there is no session. `ticks`: stands for the process' start if it has none yet.
 ProcessState* current_process(uint64_t ticks);
 
-inline uint64_t session_ticks() {
-  return read_ticks(session.view.geometry().clock);
-}
+inline uint64_t session_ticks() { return read_ticks(session.view.geometry().clock); }
 
 }  // namespace arctrace

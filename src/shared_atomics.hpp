@@ -44,9 +44,8 @@ struct IpcAtomics {
   // On failure `expected` holds what was found.
   template <class Word>
   static bool compare_exchange_acq_rel(Word& word, Word& expected, Word desired) {
-    return ref(word).compare_exchange_strong(expected, desired,
-                                             boost::memory_order_acq_rel,
-                                             boost::memory_order_acquire);
+    return ref(word).compare_exchange_strong(
+        expected, desired, boost::memory_order_acq_rel, boost::memory_order_acquire);
   }
 
  private:

@@ -27,9 +27,9 @@ Arena* arena_at(uint32_t index) {
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
   if (made == nullptr) return nullptr;
   if (sys::advise(made, sizeof(Arena), MADV_WIPEONFORK) != 0) return nullptr;
-  if (!IpcAtomics::compare_exchange_acq_rel(arenas[index], address,
-                                            static_cast<uint64_t>(
-                                                reinterpret_cast<uintptr_t>(made)))) {
+  if (!IpcAtomics::compare_exchange_acq_rel(
+          arenas[index], address,
+          static_cast<uint64_t>(reinterpret_cast<uintptr_t>(made)))) {
     raw_syscall(SYS_munmap, sys::pointer_argument(made),
                 static_cast<long>(sizeof(Arena)));
     return reinterpret_cast<Arena*>(address);
@@ -47,7 +47,8 @@ bool claim(ThreadState& state, uint32_t tid) {
 
 ThreadState* claim_thread_state(ThreadState* current, uint32_t tid) {
   // In a fork child `current` was wiped, and its lock with it.
-  if (current != nullptr && IpcAtomics::load_relaxed(current->lock) == tid) return current;
+  if (current != nullptr && IpcAtomics::load_relaxed(current->lock) == tid)
+    return current;
   if (!has_robust_list()) return nullptr;
   for (uint32_t a = 0; a < kArenas; ++a) {
     Arena* arena = arena_at(a);

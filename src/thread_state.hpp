@@ -37,7 +37,7 @@ struct ThreadState {
   uint16_t slot_retry;  // records to lose before asking for a slot again
 
   bool has_block;
-  bool thread_defined;    // its THREAD record is written
+  bool thread_defined;  // its THREAD record is written
   bool stack_range_known;
   uint32_t slot;
   uint32_t writer;

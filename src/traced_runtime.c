@@ -2,18 +2,18 @@
  * into traced programs: hidden (-fvisibility), without vector registers. */
 #include <stddef.h>
 
-void *memcpy(void *to, const void *from, size_t size);
-void *memset(void *to, int value, size_t size);
+void* memcpy(void* to, const void* from, size_t size);
+void* memset(void* to, int value, size_t size);
 
-void *memcpy(void *to, const void *from, size_t size) {
-  unsigned char *out = to;
-  const unsigned char *in = from;
+void* memcpy(void* to, const void* from, size_t size) {
+  unsigned char* out = to;
+  const unsigned char* in = from;
   while (size-- != 0) *out++ = *in++;
   return to;
 }
 
-void *memset(void *to, int value, size_t size) {
-  unsigned char *out = to;
+void* memset(void* to, int value, size_t size) {
+  unsigned char* out = to;
   while (size-- != 0) *out++ = (unsigned char)value;
   return to;
 }

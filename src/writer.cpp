@@ -23,8 +23,8 @@ const BufferView& view() { return session.view; }
 BlockIdentity identity(const ThreadState& state, const ProcessState& process,
                        arctrace_block_form form, arctrace_block_class block_class,
                        uint64_t ticks) {
-  return {form,          block_class, state.writer, process.id,
-          process.pid,   state.tid,   state.serial, ticks};
+  return {form,        block_class, state.writer, process.id,
+          process.pid, state.tid,   state.serial, ticks};
 }
 
 // Frames that a STACK record of at most `room` bytes of body can tell.
@@ -67,17 +67,18 @@ void write_opening(ThreadState& state, uint32_t keep, uint64_t ticks) {
   const auto room = [&] { return static_cast<uint32_t>(state.end - state.pos); };
   if (state.loss_pending) {
     const uint32_t stack_min = ARCTRACE_COMPACT_HEAD_SIZE + kStackFixedBody;
-    const bool all = report_losses(view().slot(state.slot), [&](uint32_t cause,
-                                                                uint64_t count) {
-      if (room() < ARCTRACE_COMPACT_HEAD_SIZE + kLostBody + stack_min + keep) return false;
-      const Reservation lost = append(state, ARCTRACE_TYPE_LOST, kLostBody, ticks);
-      store_u32(lost.body, cause);
-      store_u32(lost.body + 4, state.loss_inherited ? ARCTRACE_LOST_INHERITED : 0);
-      store_u64(lost.body + 8, count);
-      store_u64(lost.body + 16, state.lost_since_ticks);
-      IpcAtomics::store_release(word_at(lost.word0), lost.committed);
-      return true;
-    });
+    const bool all =
+        report_losses(view().slot(state.slot), [&](uint32_t cause, uint64_t count) {
+          if (room() < ARCTRACE_COMPACT_HEAD_SIZE + kLostBody + stack_min + keep)
+            return false;
+          const Reservation lost = append(state, ARCTRACE_TYPE_LOST, kLostBody, ticks);
+          store_u32(lost.body, cause);
+          store_u32(lost.body + 4, state.loss_inherited ? ARCTRACE_LOST_INHERITED : 0);
+          store_u64(lost.body + 8, count);
+          store_u64(lost.body + 16, state.lost_since_ticks);
+          IpcAtomics::store_release(word_at(lost.word0), lost.committed);
+          return true;
+        });
     state.loss_pending = !all;
     if (all) state.loss_inherited = false;
   }
@@ -98,8 +99,8 @@ void wake_collector() {
   arctrace_control& control = view().control();
   const uint32_t mark = IpcAtomics::load_relaxed(control.high_water_blocks);
   if (mark == 0 || !session.may_wake) return;
-  const uint64_t used = IpcAtomics::load_relaxed(control.taken) -
-                        IpcAtomics::load_relaxed(control.freed);
+  const uint64_t used =
+      IpcAtomics::load_relaxed(control.taken) - IpcAtomics::load_relaxed(control.freed);
   uint32_t asleep = 0;
   if (used < mark || IpcAtomics::load_relaxed(control.wake) != 0 ||
       !IpcAtomics::compare_exchange_acq_rel(control.wake, asleep, uint32_t{1})) {

@@ -78,7 +78,8 @@ struct Reservation {
   bool shared;         // release the active name after the commit
 };
 
-// The slow path: attaches the thread, changes blocks, rebases time, takes the shared chain.
+// The slow path: attaches the thread, changes blocks, rebases time, takes the shared
+// chain.
 Reservation reserve_slow(const WriteScope& scope, uint16_t type, uint32_t body_size,
                          uint64_t ticks);
 

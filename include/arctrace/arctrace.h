@@ -25,7 +25,7 @@ extern "C" {
  * environment variable ARCTRACE_SESSION (done at load already, if it is set).
  * 0, or a negative errno: -ENOENT no session named or no such file, -EACCES not ours
  * to write, -EPROTO not a buffer of this version, -EALREADY joined before. */
-ARCTRACE_API int arctrace_attach(const char *session);
+ARCTRACE_API int arctrace_attach(const char* session);
 
 /* Leaves the session: the calling thread's block is closed, and nothing more is recorded
  * from this process. The mapping stays. */
@@ -36,7 +36,7 @@ ARCTRACE_API void arctrace_detach(void);
 ARCTRACE_API void arctrace_flush(void);
 
 /* The word that says what is recorded at present (enum arctrace_gate_bit). */
-extern ARCTRACE_API const volatile uint32_t *arctrace_gate;
+extern ARCTRACE_API const volatile uint32_t* arctrace_gate;
 
 /* Nonzero if records of one of the classes in `gate_bits` are wanted now. */
 static inline int arctrace_enabled(uint32_t gate_bits) {
@@ -47,18 +47,18 @@ static inline int arctrace_enabled(uint32_t gate_bits) {
 
 /* Gives `name` (copied, at most 1024 bytes are kept) an id for this process. 0: no
  * memory. Not deduplicated: keep the id. */
-ARCTRACE_API uint32_t arctrace_define_name(const char *name);
+ARCTRACE_API uint32_t arctrace_define_name(const char* name);
 
 struct arctrace_field {
-  const char *name;
+  const char* name;
   uint32_t type; /* enum arctrace_field_type */
 };
 
 /* Defines an event whose payload is the fields in order, packed. level: 0 most
  * important, 7 finest. Returns its id, 0 if there is no memory, more than 64 fields, or
  * a type that does not exist. */
-ARCTRACE_API uint32_t arctrace_define_event(const char *name, uint32_t level,
-                                            const struct arctrace_field *fields,
+ARCTRACE_API uint32_t arctrace_define_event(const char* name, uint32_t level,
+                                            const struct arctrace_field* fields,
                                             size_t field_count);
 
 /* ---- Call stack ---------------------------------------------------------- */
@@ -79,29 +79,29 @@ ARCTRACE_API void arctrace_enter_at(uint64_t frame_key, uintptr_t location);
 /* ---- Events -------------------------------------------------------------- */
 
 /* One event of `size` payload bytes (at most ARCTRACE_PAYLOAD_MAX). */
-ARCTRACE_API void arctrace_write(uint32_t event, const void *payload, size_t size);
+ARCTRACE_API void arctrace_write(uint32_t event, const void* payload, size_t size);
 #define ARCTRACE_PAYLOAD_MAX (ARCTRACE_RECORD_LENGTH_MAX - ARCTRACE_FULL_HEAD_SIZE - 4u)
 
 /* The payload's place in the buffer itself, 4-byte aligned, or NULL if there is none
  * (counted as lost). The record is in progress until it is committed or discarded, by
  * the same thread; at most ARCTRACE_HELD_COUNT at a time. */
-ARCTRACE_API void *arctrace_reserve(uint32_t event, size_t size);
-ARCTRACE_API void arctrace_commit(void *payload);
-ARCTRACE_API void arctrace_discard(void *payload);
+ARCTRACE_API void* arctrace_reserve(uint32_t event, size_t size);
+ARCTRACE_API void arctrace_commit(void* payload);
+ARCTRACE_API void arctrace_discard(void* payload);
 
 ARCTRACE_API void arctrace_instant(uint32_t name_id);
 ARCTRACE_API void arctrace_counter(uint32_t name_id, int64_t value);
 
 /* A formatted line, cut at 1024 bytes. Uses libc's vsnprintf: in signal handlers keep to
  * formats that it handles without locale and memory (%d %u %x %s %c %p). */
-ARCTRACE_API void arctrace_text(const char *format, ...)
+ARCTRACE_API void arctrace_text(const char* format, ...)
     __attribute__((format(printf, 1, 2)));
 
 /* A mark on the time line of the whole session, cut at 1024 bytes. */
-ARCTRACE_API void arctrace_mark(const char *text);
+ARCTRACE_API void arctrace_mark(const char* text);
 
 /* Names the calling thread in reports, cut at 64 bytes; NULL: as pthread_getname_np. */
-ARCTRACE_API void arctrace_thread_name(const char *name);
+ARCTRACE_API void arctrace_thread_name(const char* name);
 
 /* ---- Loss ---------------------------------------------------------------- */
 

@@ -31,8 +31,8 @@
  *   FREE -> OWNED        a writer takes it; it alone appends (exclusive block)
  *   OWNED -> SHARED      its taker opens it for all: reservation by fetch-add on next
  *   OWNED -> CLOSED      its owner, or whoever holds the dead owner's slot
- *   SHARED -> CLOSED     whoever found it full; for a dead process' definitions the collector
- *   CLOSED -> DRAINING   the collector, when no live writer names the block
+ *   SHARED -> CLOSED     whoever found it full; for a dead process' definitions the
+ * collector CLOSED -> DRAINING   the collector, when no live writer names the block
  *   DRAINING -> FREE     the collector, refilled with 0xff, generation + 1
  *   CLOSED -> RESETTING  overwrite mode: a writer that needs a block takes the oldest
  *   RESETTING -> OWNED   the same writer, refilled with 0xff, generation + 1
@@ -54,7 +54,7 @@
 #endif
 #define ARCTRACE_ASSERT_SIZE(type, size) \
   ARCTRACE_STATIC_ASSERT(sizeof(struct type) == (size), #type " has size " #size)
-#define ARCTRACE_ASSERT_OFFSET(type, field, offset)             \
+#define ARCTRACE_ASSERT_OFFSET(type, field, offset)                \
   ARCTRACE_STATIC_ASSERT(offsetof(struct type, field) == (offset), \
                          #type "." #field " is at " #offset)
 
@@ -122,8 +122,8 @@ enum arctrace_loss_cause {
 /* ---- Session header: bytes 0-4095, constant once the magic is stored ------ */
 
 struct arctrace_session_header {
-  uint64_t magic;            /* stored last, with release */
-  uint32_t byte_order;       /* ARCTRACE_BYTE_ORDER as the writer's CPU stores it */
+  uint64_t magic;      /* stored last, with release */
+  uint32_t byte_order; /* ARCTRACE_BYTE_ORDER as the writer's CPU stores it */
   uint16_t version_major;
   uint16_t version_minor;
   uint64_t features_required; /* a reader that does not know a bit refuses */
@@ -173,7 +173,8 @@ struct arctrace_control {
   uint64_t next; /* hand-out counter: candidate block = next % block_count */
   uint64_t reserved1[7];
   /* line 2 */
-  uint64_t shared_current; /* generation << 32 | block + 1 of the open shared block, or 0 */
+  uint64_t
+      shared_current; /* generation << 32 | block + 1 of the open shared block, or 0 */
   uint64_t reserved2[7];
   /* line 3: both only grow; used blocks = taken - freed */
   uint64_t taken;
@@ -351,16 +352,19 @@ enum arctrace_record_type {
 
   /* The writer's open frames here, outermost first: u32 depth, u32 count, u64 key[count].
    * count < depth: only the innermost `count` are told. First in every compact block
-   * (behind LOST), and before a thread's first data record in a block of the shared scope. */
+   * (behind LOST), and before a thread's first data record in a block of the shared
+   * scope. */
   ARCTRACE_TYPE_STACK = 3,
   ARCTRACE_TYPE_LOST = 4, /* u32 cause, u32 flags, u64 count, u64 since_ticks */
 
   ARCTRACE_TYPE_ENTER = 5,      /* u64 frame key */
   ARCTRACE_TYPE_EXIT = 6,       /* of the innermost open frame */
   ARCTRACE_TYPE_EXIT_NAMED = 7, /* u64 frame key whose entry the writer does not know */
-  ARCTRACE_TYPE_UNWIND = 8, /* u32 count: the innermost frames were left without an exit */
-  ARCTRACE_TYPE_VFORK_BEGIN = 9, /* what follows is the vfork child's, on its parent's stack */
-  ARCTRACE_TYPE_VFORK_END = 10,  /* u32 child pid: frames as at VFORK_BEGIN */
+  ARCTRACE_TYPE_UNWIND =
+      8, /* u32 count: the innermost frames were left without an exit */
+  ARCTRACE_TYPE_VFORK_BEGIN =
+      9, /* what follows is the vfork child's, on its parent's stack */
+  ARCTRACE_TYPE_VFORK_END = 10, /* u32 child pid: frames as at VFORK_BEGIN */
 
   ARCTRACE_TYPE_EVENT = 16,   /* u32 event id, payload laid out as EVENT_LAYOUT says */
   ARCTRACE_TYPE_INSTANT = 17, /* u32 name id */
@@ -372,24 +376,24 @@ enum arctrace_record_type {
   ARCTRACE_TYPE_PROCESS = 32, /* u32 process, parent_process (0 unknown), pid, ppid, uid,
                                  origin, u64 start_ticks, u32 n, m: bytes(n) executable,
                                  bytes(m) command line, its arguments each ended by 0 */
-  ARCTRACE_TYPE_THREAD = 33,  /* u32 writer, process, tid, n, u64 start_ticks: bytes(n) name;
-                                 again when the name changes */
+  ARCTRACE_TYPE_THREAD = 33,  /* u32 writer, process, tid, n, u64 start_ticks: bytes(n)
+                                 name;  again when the name changes */
   ARCTRACE_TYPE_MODULE = 34,  /* u32 process, flags, u64 start, end, bias, dev, inode,
                                  u32 n, m: bytes(n) build-id, bytes(m) path.
                                  file address = address - bias */
-  ARCTRACE_TYPE_MODULE_GONE = 35, /* u32 process, reserved, u64 start */
-  ARCTRACE_TYPE_STRING = 36,      /* u32 process, id, n: bytes(n) */
-  ARCTRACE_TYPE_EVENT_LAYOUT = 37, /* u32 process, id, level, field_count, n: bytes(n) name,
-                                      then each field: u32 type, n: bytes(n) name */
-  ARCTRACE_TYPE_PROCESS_END = 38, /* u32 process, how, s32 status */
+  ARCTRACE_TYPE_MODULE_GONE = 35,  /* u32 process, reserved, u64 start */
+  ARCTRACE_TYPE_STRING = 36,       /* u32 process, id, n: bytes(n) */
+  ARCTRACE_TYPE_EVENT_LAYOUT = 37, /* u32 process, id, level, field_count, n: bytes(n)
+                                      name, then each field: u32 type, n: bytes(n) name */
+  ARCTRACE_TYPE_PROCESS_END = 38,  /* u32 process, how, s32 status */
 
   /* The collector's, full form, in RECORDS chunks. */
-  ARCTRACE_TYPE_SYSTEM = 48, /* u32 byte_order, page_size, cpus_online, n, m, k: bytes(n) host,
-                                bytes(m) kernel release, bytes(k) recorder command line,
-                                its arguments each ended by 0 */
-  ARCTRACE_TYPE_CLOCK_SYNC = 49, /* u64 ticks, monotonic_ns, realtime_ns */
-  ARCTRACE_TYPE_WRITER_END = 50, /* u32 writer, how: head ticks = seen dead */
-  ARCTRACE_TYPE_SESSION = 51,    /* u32 what (enum arctrace_session_event), u32 detail */
+  ARCTRACE_TYPE_SYSTEM = 48, /* u32 byte_order, page_size, cpus_online, n, m, k: bytes(n)
+                                host, bytes(m) kernel release, bytes(k) recorder command
+                                line, its arguments each ended by 0 */
+  ARCTRACE_TYPE_CLOCK_SYNC = 49,  /* u64 ticks, monotonic_ns, realtime_ns */
+  ARCTRACE_TYPE_WRITER_END = 50,  /* u32 writer, how: head ticks = seen dead */
+  ARCTRACE_TYPE_SESSION = 51,     /* u32 what (enum arctrace_session_event), u32 detail */
   ARCTRACE_TYPE_CHILD_STATUS = 52 /* u32 pid, s32 wait status of the recorded command */
 
   /* 64-127: the kernel writer. */
@@ -399,8 +403,10 @@ enum arctrace_record_type {
 
 /* LOST.flags */
 #define ARCTRACE_LOST_INHERITED 1u /* lost by an earlier owner of the slot */
-#define ARCTRACE_LOST_RESIDUAL 2u  /* said by the collector: the writer could not any more */
-#define ARCTRACE_LOST_SESSION 4u   /* said by the collector of losses that no slot counted */
+#define ARCTRACE_LOST_RESIDUAL \
+  2u /* said by the collector: the writer could not any more */
+#define ARCTRACE_LOST_SESSION \
+  4u /* said by the collector of losses that no slot counted */
 
 enum arctrace_process_origin {
   ARCTRACE_ORIGIN_EXEC = 1, /* a program's start, as far as is known */
@@ -408,7 +414,7 @@ enum arctrace_process_origin {
 };
 
 enum arctrace_process_end {
-  ARCTRACE_END_EXIT = 1,       /* exit() or return from main; status unknown (-1) */
+  ARCTRACE_END_EXIT = 1,        /* exit() or return from main; status unknown (-1) */
   ARCTRACE_END_EXIT_DIRECT = 2, /* _exit(status) */
   ARCTRACE_END_EXEC = 3         /* became another program */
 };

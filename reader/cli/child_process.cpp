@@ -53,10 +53,9 @@ SignalScope::~SignalScope() {
   pthread_sigmask(SIG_SETMASK, &mask_before_, nullptr);
 }
 
-absl::StatusOr<ChildProcess> ChildProcess::start(const std::vector<std::string>& command,
-                                                 const std::vector<std::string>& variables,
-                                                 bool output_to_error,
-                                                 const SignalScope& signals) {
+absl::StatusOr<ChildProcess> ChildProcess::start(
+    const std::vector<std::string>& command, const std::vector<std::string>& variables,
+    bool output_to_error, const SignalScope& signals) {
   std::vector<char*> arguments;
   for (const std::string& argument : command) {
     arguments.push_back(const_cast<char*>(argument.c_str()));

@@ -27,7 +27,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-void say(const std::string& line) { std::fprintf(stderr, "arctrace: %s\n", line.c_str()); }
+void say(const std::string& line) {
+  std::fprintf(stderr, "arctrace: %s\n", line.c_str());
+}
 
 // Beside us in the build tree, or where `cmake --install` puts it.
 absl::StatusOr<std::string> find_shim() {
@@ -75,11 +77,11 @@ void wait_for_writers(const Collector& collector, const SignalScope& signals) {
 std::string summary_line(const CollectorSummary& summary, const std::string& file) {
   const uint64_t lost =
       std::accumulate(summary.lost.begin(), summary.lost.end(), uint64_t{0});
-  std::string line =
-      absl::StrCat(summary.totals.records, " records, ", lost, " lost, ",
-                   summary.processes, summary.processes == 1 ? " process, " : " processes, ",
-                   summary.threads, summary.threads == 1 ? " thread, " : " threads, ",
-                   summary.file_bytes, " bytes, ", file);
+  std::string line = absl::StrCat(
+      summary.totals.records, " records, ", lost, " lost, ", summary.processes,
+      summary.processes == 1 ? " process, " : " processes, ", summary.threads,
+      summary.threads == 1 ? " thread, " : " threads, ", summary.file_bytes, " bytes, ",
+      file);
   if (summary.totals.torn + summary.totals.unfinished > 0) {
     absl::StrAppend(&line, " (", summary.totals.torn + summary.totals.unfinished,
                     " records were in progress)");

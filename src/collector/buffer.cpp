@@ -44,9 +44,9 @@ absl::StatusOr<Buffer> Buffer::create(const BufferOptions& options) {
                              : ARCTRACE_BLOCK_COUNT_MAX + 1;
   if (const GeometryError error = layout_geometry(geometry);
       error != GeometryError::kNone) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(describe(error), " (buffer size ", options.buffer_size,
-                     ", block size ", options.block_size, ")"));
+    return absl::InvalidArgumentError(absl::StrCat(describe(error), " (buffer size ",
+                                                   options.buffer_size, ", block size ",
+                                                   options.block_size, ")"));
   }
 
   Buffer buffer;
@@ -82,9 +82,9 @@ absl::Status Buffer::make_file(const BufferOptions& options, uint64_t size, int&
   // The memory itself, now: a page that can't be had later would kill a writer (SIGBUS).
   if (const int error = posix_fallocate(fd, 0, static_cast<off_t>(size)); error != 0) {
     close(fd);
-    return absl::ResourceExhaustedError(
-        absl::StrCat("no room for a buffer of ", size, " bytes in ", options.directory,
-                     ": ", std::strerror(error)));
+    return absl::ResourceExhaustedError(absl::StrCat("no room for a buffer of ", size,
+                                                     " bytes in ", options.directory,
+                                                     ": ", std::strerror(error)));
   }
   return absl::OkStatus();
 }
@@ -110,9 +110,9 @@ absl::Status Buffer::pin(const BufferOptions& options) {
   }
   rlimit limit{};
   getrlimit(RLIMIT_MEMLOCK, &limit);
-  const std::string reason =
-      absl::StrCat("the buffer of ", size, " bytes can't be pinned: ",
-                   std::strerror(errno), " (RLIMIT_MEMLOCK is ", limit.rlim_cur, ")");
+  const std::string reason = absl::StrCat(
+      "the buffer of ", size, " bytes can't be pinned: ", std::strerror(errno),
+      " (RLIMIT_MEMLOCK is ", limit.rlim_cur, ")");
   if (options.pin == PinPolicy::kRequire) return absl::ResourceExhaustedError(reason);
   warning_ = absl::StrCat(reason, "; going on unpinned");
   return absl::OkStatus();

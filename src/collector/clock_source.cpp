@@ -62,8 +62,8 @@ ClockSync take_clock_sync(uint32_t clock) {
     const uint64_t after = read_ticks(clock);
     if (after - before < best_width) {
       best_width = after - before;
-      best.ticks = clock == ARCTRACE_CLOCK_MONOTONIC ? monotonic
-                                                     : before + (after - before) / 2;
+      best.ticks =
+          clock == ARCTRACE_CLOCK_MONOTONIC ? monotonic : before + (after - before) / 2;
       best.monotonic_ns = monotonic;
     }
   }

@@ -50,8 +50,8 @@ void Drain::scan_slots() {
     if (is_live(word)) {
       live_processes_.push_back(A::load_relaxed(slot.process));
     } else if (word == kBeingReaped ||
-               (word != 0 && A::compare_exchange_acq_rel(slot.lock, word,
-                                                         uint32_t{kBeingReaped}))) {
+               (word != 0 &&
+                A::compare_exchange_acq_rel(slot.lock, word, uint32_t{kBeingReaped}))) {
       reap(i);
     }
   }
@@ -61,7 +61,8 @@ void Drain::scan_slots() {
 // REQUIRES: the slot's lock word is kBeingReaped, so nobody takes the slot meanwhile.
 void Drain::reap(uint32_t index) {
   arctrace_writer_slot& slot = view_.slot(index);
-  DeadSlot<A>::settle(view_, index, [this](uint32_t block) { owner_died_[block] = true; });
+  DeadSlot<A>::settle(view_, index,
+                      [this](uint32_t block) { owner_died_[block] = true; });
   const uint32_t writer = A::load_relaxed(slot.writer);
   if (writer != 0) {
     said_.begin(ARCTRACE_TYPE_WRITER_END, ARCTRACE_WRITER_COLLECTOR, ticks());
@@ -95,12 +96,11 @@ void Drain::close_unreachable() {
     const BlockState state = Recycle<A>::state(view_, i);
     if (state.phase != ARCTRACE_PHASE_SHARED || named_[i]) continue;
     const arctrace_block_header& header = view_.block_header(i);
-    const bool reachable =
-        header.block_class == ARCTRACE_CLASS_DEFINITIONS
-            ? std::binary_search(live_processes_.begin(), live_processes_.end(),
-                                 header.process)
-            : A::load_acquire(view_.control().shared_current) ==
-                  BlockName::make(state.generation, i);
+    const bool reachable = header.block_class == ARCTRACE_CLASS_DEFINITIONS
+                               ? std::binary_search(live_processes_.begin(),
+                                                    live_processes_.end(), header.process)
+                               : A::load_acquire(view_.control().shared_current) ==
+                                     BlockName::make(state.generation, i);
     if (!reachable) SharedChain<A>::close(view_, i, state.generation);
   }
 }
@@ -182,8 +182,8 @@ void Drain::copy_open_blocks() {
     const uint32_t used = used_bytes_untrusted(copy);
     if (used == ARCTRACE_BLOCK_HEADER_SIZE) continue;
     const std::span<const std::byte> bytes(copy.data(), used);
-    file_.write_chunk(ARCTRACE_CHUNK_BLOCK, ARCTRACE_CHUNK_LIVE_COPY, block.index, ticks(),
-                      bytes);
+    file_.write_chunk(ARCTRACE_CHUNK_BLOCK, ARCTRACE_CHUNK_LIVE_COPY, block.index,
+                      ticks(), bytes);
     if (file_.error() != 0) return;
     const RecordCount count = count_records_untrusted(bytes);
     totals_.records += count.records;

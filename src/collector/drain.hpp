@@ -16,8 +16,8 @@
 namespace arctrace {
 
 struct DrainTotals {
-  uint64_t records = 0;  // committed, in the file
-  uint64_t torn = 0;     // left in progress by the dead
+  uint64_t records = 0;     // committed, in the file
+  uint64_t torn = 0;        // left in progress by the dead
   uint64_t unfinished = 0;  // in progress when recording ended
 };
 

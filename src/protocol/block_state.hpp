@@ -13,11 +13,13 @@ struct BlockState {
   arctrace_phase phase;
 
   static BlockState unpack(uint64_t word) {
-    return {static_cast<uint32_t>(word >> 32), static_cast<uint32_t>(word >> 16) & 0xFFFFu,
+    return {static_cast<uint32_t>(word >> 32),
+            static_cast<uint32_t>(word >> 16) & 0xFFFFu,
             static_cast<arctrace_phase>(word & 0xFFu)};
   }
   uint64_t pack() const {
-    return uint64_t{generation} << 32 | uint64_t{slot} << 16 | static_cast<uint64_t>(phase);
+    return uint64_t{generation} << 32 | uint64_t{slot} << 16 |
+           static_cast<uint64_t>(phase);
   }
   BlockState with(arctrace_phase next) const { return {generation, slot, next}; }
 };

@@ -35,7 +35,8 @@ class Handout {
   // Takes a free block for the holder of slot `slot`; nothing if a whole round finds
   // none. `name` is the word of that slot (current or active[]) which names the block
   // from before it is taken, so that a death at any point leaves no block unfound.
-  static std::optional<Taken> take(const BufferView& view, uint32_t slot, uint32_t& name) {
+  static std::optional<Taken> take(const BufferView& view, uint32_t slot,
+                                   uint32_t& name) {
     arctrace_control& control = view.control();
     const uint32_t count = view.geometry().block_count;
     for (uint32_t tries = 0; tries < count; ++tries) {

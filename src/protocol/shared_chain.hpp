@@ -14,9 +14,9 @@
 namespace arctrace {
 
 struct SharedReservation {
-  std::byte* place;   // null: no block to be had
-  uint32_t index;     // the block
-  uint64_t name;      // which block of which generation, as in the chain's word
+  std::byte* place;  // null: no block to be had
+  uint32_t index;    // the block
+  uint64_t name;     // which block of which generation, as in the chain's word
 };
 
 template <class A>

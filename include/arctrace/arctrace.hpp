@@ -1,0 +1,229 @@
+// arctrace/arctrace.hpp - C++20 on top of arctrace.h: scopes, typed events, counters.
+//
+//   using RequestDone = arctrace::Event<"request_done",
+//                                       arctrace::Field<"id", uint64_t>,
+//                                       arctrace::Field<"path", std::string_view>>;
+//
+//   void serve(const Request& request) {
+//     ARCTRACE_SCOPE("serve");
+//     ...
+//     ARCTRACE_WRITE(RequestDone, request.id, request.path);
+//   }
+//
+// What is switched off, or has no session, costs one predictable branch; the arguments of
+// the macros are then not evaluated. Nothing throws.
+#ifndef ARCTRACE_ARCTRACE_HPP
+#define ARCTRACE_ARCTRACE_HPP
+
+#include <arctrace/arctrace.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+#include <type_traits>
+
+namespace arctrace {
+
+// A string as a template argument.
+template <size_t N>
+struct Text {
+  // NOLINTNEXTLINE(google-explicit-constructor): "name" must convert by itself.
+  constexpr Text(const char (&text)[N]) { std::copy_n(text, N, value); }
+  char value[N];
+};
+
+// A name's id in this process, defined at its first use. Constant-initialised, so that it
+// may stand in any static; two threads at once may define it twice, which does no harm.
+class Name {
+ public:
+  constexpr explicit Name(const char* text) : text_(text) {}
+
+  uint32_t id() {
+    const uint32_t known = id_.load(std::memory_order_relaxed);
+    if (known != 0) [[likely]] {
+      return known;
+    }
+    const uint32_t made = arctrace_define_name(text_);
+    id_.store(made, std::memory_order_relaxed);
+    return made;
+  }
+
+ private:
+  const char* text_;
+  std::atomic<uint32_t> id_{0};
+};
+
+// Enters a frame named by `name` and leaves it at the end of the scope.
+class Scope {
+ public:
+  explicit Scope(Name& name) {
+    if (arctrace_enabled(ARCTRACE_GATE_FUNCTIONS)) {
+      key_ = arctrace_name_key(name.id());
+      arctrace_enter(key_);
+    }
+  }
+  ~Scope() {
+    if (key_ != 0) arctrace_exit(key_);
+  }
+  Scope(const Scope&) = delete;
+  Scope& operator=(const Scope&) = delete;
+
+ private:
+  uint64_t key_ = 0;  // 0: was switched off at entry
+};
+
+// How a C++ type is described and stored in a payload. Strings are cut at kStringMax.
+inline constexpr size_t kStringMax = 1024;
+
+template <class T>
+constexpr uint32_t field_type() {
+  if constexpr (std::same_as<T, bool>) {
+    return ARCTRACE_FIELD_BOOL;
+  } else if constexpr (std::integral<T> || std::is_enum_v<T>) {
+    constexpr bool is_signed = [] {
+      if constexpr (std::is_enum_v<T>) {
+        return std::is_signed_v<std::underlying_type_t<T>>;
+      } else {
+        return std::is_signed_v<T>;
+      }
+    }();
+    constexpr uint32_t first = is_signed ? ARCTRACE_FIELD_I8 : ARCTRACE_FIELD_U8;
+    constexpr uint32_t log2 = sizeof(T) == 1   ? 0
+                              : sizeof(T) == 2 ? 1
+                              : sizeof(T) == 4 ? 2
+                                               : 3;
+    return first + log2;
+  } else if constexpr (std::same_as<T, float>) {
+    return ARCTRACE_FIELD_F32;
+  } else if constexpr (std::same_as<T, double>) {
+    return ARCTRACE_FIELD_F64;
+  } else if constexpr (std::same_as<T, std::string_view>) {
+    return ARCTRACE_FIELD_STRING;
+  } else {
+    static_assert(std::is_pointer_v<T>,
+                  "a field is a number, an enum, a pointer or a std::string_view");
+    return ARCTRACE_FIELD_X64;
+  }
+}
+
+template <Text kName, class T>
+struct Field {
+  using Type = T;
+  static constexpr const char* name() { return kName.value; }
+};
+
+// An event with typed fields. The arguments of write() must convert to the fields' types
+// without narrowing.
+template <Text kName, class... Fields>
+class Event {
+ public:
+  static void write(typename Fields::Type... values) {
+    static_assert(kFixedSize + kStrings * kStringMax <= ARCTRACE_PAYLOAD_MAX,
+                  "the payload may be longer than a record");
+    std::byte payload[kFixedSize + kStrings * kStringMax + 1];
+    std::byte* end = payload;
+    ((end = store(end, values)), ...);
+    arctrace_write(id(), payload, static_cast<size_t>(end - payload));
+  }
+
+  static uint32_t id() {
+    const uint32_t known = id_.load(std::memory_order_relaxed);
+    if (known != 0) [[likely]] {
+      return known;
+    }
+    const std::array<arctrace_field, sizeof...(Fields)> fields = {
+        arctrace_field{Fields::name(), field_type<typename Fields::Type>()}...};
+    const uint32_t made =
+        arctrace_define_event(kName.value, 0, fields.data(), fields.size());
+    id_.store(made, std::memory_order_relaxed);
+    return made;
+  }
+
+ private:
+  template <class T>
+  static constexpr bool is_string = std::same_as<T, std::string_view>;
+  static constexpr size_t kStrings = (size_t{is_string<typename Fields::Type>} + ... + 0);
+  static constexpr size_t kFixedSize =
+      ((is_string<typename Fields::Type> ? size_t{4} : sizeof(typename Fields::Type)) +
+       ... + 0);
+
+  template <class T>
+  static std::byte* store(std::byte* to, const T& value) {
+    if constexpr (is_string<T>) {
+      const auto n = static_cast<uint32_t>(std::min(value.size(), kStringMax));
+      std::memcpy(to, &n, sizeof n);
+      if (n != 0) std::memcpy(to + sizeof n, value.data(), n);
+      return to + sizeof n + n;
+    } else {
+      std::memcpy(to, &value, sizeof value);
+      return to + sizeof value;
+    }
+  }
+
+  static inline std::atomic<uint32_t> id_{0};
+};
+
+namespace internal {
+// Brace initialisation refuses narrowing where a plain call would convert.
+template <class Event>
+struct Writer;
+template <Text kName, class... Fields>
+struct Writer<Event<kName, Fields...>> {
+  struct Call {
+    explicit Call(typename Fields::Type... values) {
+      Event<kName, Fields...>::write(values...);
+    }
+  };
+};
+}  // namespace internal
+}  // namespace arctrace
+
+#define ARCTRACE_SCOPE_(name, number)                             \
+  static constinit ::arctrace::Name arctrace_name_##number{name}; \
+  const ::arctrace::Scope arctrace_scope_##number { arctrace_name_##number }
+#define ARCTRACE_SCOPE_NUMBERED_(name, number) ARCTRACE_SCOPE_(name, number)
+
+// A frame from here to the end of the enclosing block.
+#define ARCTRACE_SCOPE(name) ARCTRACE_SCOPE_NUMBERED_(name, __COUNTER__)
+#define ARCTRACE_FUNCTION() ARCTRACE_SCOPE(__func__)
+
+// One event: ARCTRACE_WRITE(EventType, value...).
+#define ARCTRACE_WRITE(event, ...)                                           \
+  do {                                                                       \
+    if (arctrace_enabled(ARCTRACE_GATE_EVENTS)) {                            \
+      (void)typename ::arctrace::internal::Writer<event>::Call{__VA_ARGS__}; \
+    }                                                                        \
+  } while (false)
+
+#define ARCTRACE_INSTANT(name)                             \
+  do {                                                     \
+    if (arctrace_enabled(ARCTRACE_GATE_MARKS)) {           \
+      static constinit ::arctrace::Name arctrace_id{name}; \
+      arctrace_instant(arctrace_id.id());                  \
+    }                                                      \
+  } while (false)
+
+#define ARCTRACE_COUNTER(name, value)                      \
+  do {                                                     \
+    if (arctrace_enabled(ARCTRACE_GATE_MARKS)) {           \
+      static constinit ::arctrace::Name arctrace_id{name}; \
+      arctrace_counter(arctrace_id.id(), (value));         \
+    }                                                      \
+  } while (false)
+
+#define ARCTRACE_TEXT(...)                                                 \
+  do {                                                                     \
+    if (arctrace_enabled(ARCTRACE_GATE_MARKS)) arctrace_text(__VA_ARGS__); \
+  } while (false)
+
+#define ARCTRACE_MARK(text)                                         \
+  do {                                                              \
+    if (arctrace_enabled(ARCTRACE_GATE_MARKS)) arctrace_mark(text); \
+  } while (false)
+
+#endif  // ARCTRACE_ARCTRACE_HPP
