@@ -13,11 +13,11 @@ namespace arctrace {
 struct Definition {
   uint64_t next;  // address, 0 at the end
   uint64_t ticks;
-  uint32_t size;  // of the body, without padding
+  uint64_t retired_ticks;  // UINT64_MAX: holds still
+  uint32_t size;           // of the body, without padding
   uint32_t cut_at;
-  uint16_t type;
-  uint16_t reserved;
-  uint32_t retired;
+  uint32_t type;
+  uint32_t reserved;
 
   std::byte* body() { return reinterpret_cast<std::byte*>(this + 1); }
 };
@@ -140,7 +140,12 @@ bool write_thread(const WriteScope& scope, ThreadState& state, ProcessState& pro
 
 bool write_definition(const WriteScope& scope, ThreadState& state, ProcessState& process,
                       Definition& definition) {
-  if (IpcAtomics::load_acquire(definition.retired) != 0) return true;
+  // What was over before this process began concerns its ancestors only.
+  if (IpcAtomics::load_acquire(definition.retired_ticks) <= process.start_ticks ||
+      (definition.type == ARCTRACE_TYPE_MODULE_GONE &&
+       definition.ticks <= process.start_ticks)) {
+    return true;
+  }
   std::byte* body = definition.body();
   uint32_t size = definition.size;
   uint32_t length = 0;
@@ -159,7 +164,8 @@ bool write_definition(const WriteScope& scope, ThreadState& state, ProcessState&
                             {body + 4, between},
                             {&length, 4},
                             {body + definition.cut_at + 4, size - definition.cut_at - 4}};
-  return write_parts(scope, state, process, definition.type, parts, 4, ticks);
+  return write_parts(scope, state, process, static_cast<uint16_t>(definition.type), parts,
+                     4, ticks);
 }
 
 }  // namespace
@@ -171,6 +177,7 @@ Definition* add_definition(uint16_t type, const BodyPart* parts, uint32_t part_c
   auto* definition = static_cast<Definition*>(allocate(sizeof(Definition) + size));
   if (definition == nullptr) return nullptr;
   definition->ticks = ticks;
+  definition->retired_ticks = UINT64_MAX;
   definition->size = size;
   definition->cut_at = cut_at;
   definition->type = type;
@@ -183,8 +190,8 @@ Definition* add_definition(uint16_t type, const BodyPart* parts, uint32_t part_c
   return definition;
 }
 
-void retire_definition(Definition& definition) {
-  IpcAtomics::store_release(definition.retired, uint32_t{1});
+void retire_definition(Definition& definition, uint64_t ticks) {
+  IpcAtomics::store_release(definition.retired_ticks, ticks);
 }
 
 // Two threads may write the same entry at once: the second copy says the same again.

@@ -26,8 +26,9 @@ struct Definition;
 Definition* add_definition(uint16_t type, const BodyPart* parts, uint32_t part_count,
                            uint32_t cut_at, uint64_t ticks);
 
-// Fork children need not write it any more (an unloaded module).
-void retire_definition(Definition& definition);
+// The definition holds no longer than `ticks` (an unloaded module): processes that begin
+// later do not write it.
+void retire_definition(Definition& definition, uint64_t ticks);
 
 // Writes what this process and thread have not yet written: PROCESS, THREAD and the
 // registry. Stops silently where there is no room; the next block change tries again.

@@ -141,7 +141,7 @@ void define_gone(KnownModule& module, uint64_t ticks) {
   // No string to cut: the reserved word behind the process stands for an empty one.
   Definition* gone = add_definition(ARCTRACE_TYPE_MODULE_GONE, parts, 2, 4, ticks);
   if (gone == nullptr) return;
-  retire_definition(*module.definition);
+  retire_definition(*module.definition, ticks);
   module.seen = 0;
 }
 
