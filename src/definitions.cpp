@@ -14,7 +14,7 @@ struct Definition {
   uint64_t next;  // address, 0 at the end
   uint64_t ticks;
   uint64_t retired_ticks;  // UINT64_MAX: holds still
-  uint32_t size;           // of the body, without padding
+  uint32_t size;           // of the body
   uint32_t cut_at;
   uint32_t type;
   uint32_t reserved;
@@ -79,21 +79,29 @@ void append(Definition& definition) {
   IpcAtomics::store_release(last_definition, address);
 }
 
+uint32_t padded_size(const BodyPart* parts, uint32_t part_count) {
+  uint32_t size = 0;
+  for (uint32_t i = 0; i < part_count; ++i) size += padded(parts[i].size);
+  return size;
+}
+
+void copy_parts(std::byte* to, const BodyPart* parts, uint32_t part_count) {
+  for (uint32_t i = 0; i < part_count; ++i) {
+    const uint32_t size = parts[i].size;
+    copy_bytes(to, parts[i].bytes, size);
+    fill_zero(to + size, padded(size) - size);
+    to += padded(size);
+  }
+}
+
 // A body of several parts. False: no room.
 bool write_parts(const WriteScope& scope, ThreadState& state, ProcessState& process,
                  uint16_t type, const BodyPart* parts, uint32_t part_count,
                  uint64_t ticks) {
-  uint32_t size = 0;
-  for (uint32_t i = 0; i < part_count; ++i) size += parts[i].size;
-  const Reservation record =
-      reserve_definition(scope, state, process, type, padded(size), ticks);
+  const Reservation record = reserve_definition(
+      scope, state, process, type, padded_size(parts, part_count), ticks);
   if (record.word0 == nullptr) return false;
-  std::byte* to = record.body;
-  for (uint32_t i = 0; i < part_count; ++i) {
-    copy_bytes(to, parts[i].bytes, parts[i].size);
-    to += parts[i].size;
-  }
-  fill_zero(to, padded(size) - size);
+  copy_parts(record.body, parts, part_count);
   commit(scope, record);
   return true;
 }
@@ -108,7 +116,7 @@ bool write_process(const WriteScope& scope, ThreadState& state, ProcessState& pr
   static constexpr uint32_t kTextMax = 4096;
   static char executable[kTextMax];
   static char arguments[kTextMax];
-  uint32_t room = body_max() - 40;
+  uint32_t room = body_max() - 48;  // the fixed part and two paddings
   const uint32_t n = read_executable(executable, room < kTextMax ? room : kTextMax);
   room -= n;
   const uint32_t m = read_command_line(arguments, room < kTextMax ? room : kTextMax);
@@ -151,11 +159,10 @@ bool write_definition(const WriteScope& scope, ThreadState& state, ProcessState&
   uint32_t length = 0;
   __builtin_memcpy(&length, body + definition.cut_at, 4);
   if (size > body_max()) {
-    const uint32_t excess = size - body_max();
-    if (excess > length)
-      return true;  // nothing left to cut: this block size can't hold it
-    length -= excess;
-    size -= excess;
+    const uint32_t rest = size - padded(length);
+    if (rest > body_max()) return true;  // this block size can't hold it at all
+    length = (body_max() - rest) & ~3u;
+    size = rest + length;
   }
   const uint64_t ticks =
       definition.ticks > process.start_ticks ? definition.ticks : process.start_ticks;
@@ -172,8 +179,7 @@ bool write_definition(const WriteScope& scope, ThreadState& state, ProcessState&
 
 Definition* add_definition(uint16_t type, const BodyPart* parts, uint32_t part_count,
                            uint32_t cut_at, uint64_t ticks) {
-  uint32_t size = 0;
-  for (uint32_t i = 0; i < part_count; ++i) size += parts[i].size;
+  const uint32_t size = padded_size(parts, part_count);
   auto* definition = static_cast<Definition*>(allocate(sizeof(Definition) + size));
   if (definition == nullptr) return nullptr;
   definition->ticks = ticks;
@@ -181,11 +187,7 @@ Definition* add_definition(uint16_t type, const BodyPart* parts, uint32_t part_c
   definition->size = size;
   definition->cut_at = cut_at;
   definition->type = type;
-  std::byte* to = definition->body();
-  for (uint32_t i = 0; i < part_count; ++i) {
-    copy_bytes(to, parts[i].bytes, parts[i].size);
-    to += parts[i].size;
-  }
+  copy_parts(definition->body(), parts, part_count);
   append(*definition);
   return definition;
 }

@@ -11,7 +11,8 @@
 
 namespace arctrace {
 
-// One part of a definition's body; the parts are written one after another.
+// One part of a definition's body. The parts are written one after another, each padded
+// with zeros to a multiple of 4.
 struct BodyPart {
   const void* bytes;
   uint32_t size;
@@ -19,8 +20,7 @@ struct BodyPart {
 
 struct Definition;
 
-// Adds a definition whose body is the parts in order, padded to 4 bytes; its first word
-// must be the process (any value: it is set when written). `ticks`: since when it holds,
+// Adds a definition whose body is the parts in order; its first word must be the process (any value: it is set when written). `ticks`: since when it holds,
 // 0: since the process began. If it is too long for the buffer's blocks, the last string
 // is cut, whose u32 length stands at body offset `cut_at`. Null: no memory. Lock-free.
 Definition* add_definition(uint16_t type, const BodyPart* parts, uint32_t part_count,

@@ -24,7 +24,11 @@ class RecordBuilder {
   }
   void u32(uint32_t value) { append(&value, sizeof value); }
   void u64(uint64_t value) { append(&value, sizeof value); }
-  void text(std::string_view text) { append(text.data(), text.size()); }
+  // The bytes, then zeros up to a multiple of 4.
+  void text(std::string_view text) {
+    append(text.data(), text.size());
+    while (bytes_.size() % 4 != 0) bytes_.push_back(std::byte{0});
+  }
 
   const std::vector<std::byte>& bytes() {
     end();
@@ -42,7 +46,6 @@ class RecordBuilder {
   }
   void end() {
     if (type_ == 0) return;
-    while ((bytes_.size() - start_) % 4 != 0) bytes_.push_back(std::byte{0});
     const uint32_t word0 = ARCTRACE_WORD0(type_, bytes_.size() - start_);
     __builtin_memcpy(bytes_.data() + start_, &word0, sizeof word0);
     type_ = 0;
