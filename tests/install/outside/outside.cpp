@@ -1,15 +1,25 @@
 // Uses the C++ API as an outside program would; prints whether events are wanted.
-#include <arctrace/arctrace.h>
-
+#include <arctrace/arctrace.hpp>
+#include <cstdint>
 #include <cstdio>
+#include <string_view>
+
+namespace {
+
+using Round = arctrace::Event<"round", arctrace::Field<"n", std::uint32_t>,
+                              arctrace::Field<"where", std::string_view>>;
+
+void outside(std::uint32_t n) {
+  ARCTRACE_SCOPE("outside");
+  ARCTRACE_WRITE(Round, n, "outside.cpp");
+  ARCTRACE_COUNTER("rounds", n);
+}
+
+}  // namespace
 
 int main() {
-  const auto name = arctrace_define_name("outside");
-  for (int n = 0; n < 10; ++n) {
-    arctrace_enter(arctrace_name_key(name));
-    arctrace_instant(name);
-    arctrace_exit(arctrace_name_key(name));
-  }
+  for (std::uint32_t n = 0; n < 10; ++n) outside(n);
+  ARCTRACE_TEXT("round %d", 10);
   std::printf("enabled %d lost %llu\n", arctrace_enabled(ARCTRACE_GATE_EVENTS) != 0,
               static_cast<unsigned long long>(arctrace_lost(nullptr)));
 }
