@@ -104,9 +104,11 @@ const Module* Definitions::own_module_at(ProcessIndex process, uint64_t address,
       const Module& module = modules[*(next - 1)];
       if (address < module.end && in_force(module, time_ns)) return &module;
     }
-    if (next != end && address < modules[*next].end &&
-        (later == nullptr || modules[*next].loaded_ns < later->loaded_ns)) {
-      later = &modules[*next];
+    const auto covering = std::find_if(
+        next, end, [&](uint32_t index) { return address < modules[index].end; });
+    if (covering != end &&
+        (later == nullptr || modules[*covering].loaded_ns < later->loaded_ns)) {
+      later = &modules[*covering];
     }
     end = begin;
   }

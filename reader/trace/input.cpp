@@ -55,7 +55,7 @@ class MemoryInput : public Input {
   uint64_t size() const override { return bytes_.size(); }
 
   absl::StatusOr<size_t> read(uint64_t offset, std::span<std::byte> into) override {
-    if (offset >= bytes_.size()) return size_t{0};
+    if (offset >= bytes_.size() || into.empty()) return size_t{0};
     const size_t count = std::min<size_t>(into.size(), bytes_.size() - offset);
     std::memcpy(into.data(), bytes_.data() + offset, count);
     return count;

@@ -1,0 +1,108 @@
+#include "reader/trace/clock_map.hpp"
+
+#include <absl/numeric/int128.h>
+#include <doctest/doctest.h>
+
+#include <cstdint>
+#include <limits>
+#include <random>
+#include <vector>
+
+namespace arctrace::reader {
+namespace {
+
+// floor((ticks - t0) * ns / span), by a 128-bit division.
+int64_t line(uint64_t ticks, uint64_t t0, uint64_t ns, uint64_t span) {
+  const absl::int128 distance = absl::int128(ticks) - absl::int128(t0);
+  const absl::int128 product = distance * absl::int128(ns);
+  absl::int128 quotient = product / absl::int128(span);
+  if (quotient * absl::int128(span) > product) quotient -= 1;
+  return static_cast<int64_t>(quotient);
+}
+
+TEST_CASE("without syncs the header's rate holds, on both sides of the start") {
+  const ClockMap clock({1000, 50, 0}, 2'500'000'000);
+  CHECK(clock.to_ns(1000) == 0);
+  CHECK(clock.to_ns(1005) == 2);
+  CHECK(clock.to_ns(1004) == 1);  // 1.6
+  CHECK(clock.to_ns(999) == -1);  // -0.4
+  CHECK(clock.to_ns(995) == -2);  // -2.0
+  CHECK(clock.to_ns(1000 + 2'500'000'000u) == 1'000'000'000);
+}
+
+TEST_CASE("a rate of 0 counts as ns") {
+  CHECK(ClockMap({7, 7, 7}, 0).to_ns(1007) == 1000);
+}
+
+TEST_CASE("each segment is the line through its syncs; the ends go on") {
+  ClockMap clock({1000, 1'000'000, 0}, 1'000'000'000);
+  const std::vector<ClockSync> syncs = {
+      {2000, 1'000'500, 0},  // 0.5 ns a tick
+      {3000, 1'003'500, 0},  // 3 ns a tick
+      {3007, 1'003'501, 0},  // 1/7
+  };
+  CHECK(clock.set_syncs(syncs) == 0);
+  CHECK(clock.to_ns(0) == -500);
+  CHECK(clock.to_ns(1000) == 0);
+  CHECK(clock.to_ns(1999) == 499);
+  CHECK(clock.to_ns(2000) == 500);
+  CHECK(clock.to_ns(2001) == 503);
+  CHECK(clock.to_ns(3000) == 3500);
+  CHECK(clock.to_ns(3006) == 3500);
+  CHECK(clock.to_ns(3007) == 3501);
+  CHECK(clock.to_ns(3014) == 3502);
+  CHECK(clock.to_ns(1500) == 250);  // back again
+}
+
+TEST_CASE("syncs that do not rise are left out") {
+  ClockMap clock({1000, 1000, 0}, 1'000'000'000);
+  CHECK(clock.set_syncs(std::vector<ClockSync>{{500, 400, 0},
+                                               {1000, 1000, 0},
+                                               {2000, 900, 0},
+                                               {2000, 3000, 0},
+                                               {2000, 4000, 0}}) == 3);
+  CHECK(clock.to_ns(1500) == 1000);
+}
+
+TEST_CASE("exact for any ticks: against a division of 128 bits") {
+  const uint64_t seed = std::random_device()();
+  CAPTURE(seed);
+  std::mt19937_64 random(seed);
+  for (int round = 0; round < 2000; ++round) {
+    const uint64_t t0 = random() >> (random() % 40 + 2);
+    const uint64_t span = (random() >> (random() % 60 + 3)) + 1;
+    const uint64_t ns = random() >> (random() % 60 + 4);
+    ClockMap clock({t0, 0, 0}, 1);
+    REQUIRE(clock.set_syncs(std::vector<ClockSync>{{t0 + span, ns, 0}}) == 0);
+    CHECK(clock.to_ns(t0 + span) == static_cast<int64_t>(ns));
+    for (int i = 0; i < 10; ++i) {
+      const uint64_t ticks = t0 + random() % (span + 1);
+      CHECK(clock.to_ns(ticks) == line(ticks, t0, ns, span));
+    }
+  }
+}
+
+TEST_CASE("times never run backwards as ticks go on, and saturate at the ends") {
+  ClockMap clock({100, 0, 0}, 1);
+  REQUIRE(clock.set_syncs(std::vector<ClockSync>{{200, 1u << 20, 0},
+                                                 {1u << 30, 1u << 21, 0},
+                                                 {1ull << 62, 1ull << 62, 0}}) == 0);
+  int64_t last = clock.to_ns(0);
+  for (uint64_t ticks = 1; ticks != 0; ticks += ticks / 3 + 1) {
+    const int64_t now = clock.to_ns(ticks);
+    CHECK(now >= last);
+    last = now;
+    if (ticks > UINT64_MAX / 2) break;
+  }
+  const ClockMap slow({1ull << 40, 0, 0}, 1);  // a tick is a second
+  CHECK(slow.to_ns(UINT64_MAX) == std::numeric_limits<int64_t>::max());
+  CHECK(slow.to_ns(0) < -std::numeric_limits<int64_t>::max() + 2);
+}
+
+TEST_CASE("realtime is the start's, shifted") {
+  const ClockMap clock({0, 0, 1'700'000'000'000'000'000}, 1'000'000'000);
+  CHECK(clock.to_realtime_ns(-5) == 1'699'999'999'999'999'995);
+}
+
+}  // namespace
+}  // namespace arctrace::reader

@@ -1,0 +1,57 @@
+#include "tests/unit/trace/collected.hpp"
+
+#include <doctest/doctest.h>
+
+#include <utility>
+
+#include "reader/trace/bytes.hpp"
+
+namespace arctrace::testing {
+
+reader::Trace open_bytes(std::vector<std::byte> bytes) {
+  absl::StatusOr<reader::Trace> trace =
+      reader::Trace::open(reader::memory_input("test.data", std::move(bytes)));
+  REQUIRE_MESSAGE(trace.ok(), trace.status().ToString());
+  return *std::move(trace);
+}
+
+std::vector<CollectedRecord> collect(reader::Trace& trace) {
+  std::vector<CollectedRecord> all;
+  const absl::Status status = trace.read([&](const reader::Record& record) {
+    const reader::Thread* thread = trace.definitions().thread(record.thread);
+    all.push_back({record,
+                   {record.body.begin(), record.body.end()},
+                   thread == nullptr ? 0 : thread->writer});
+    return true;
+  });
+  REQUIRE_MESSAGE(status.ok(), status.ToString());
+  for (CollectedRecord& collected : all) collected.record.body = collected.body;
+  return all;
+}
+
+std::vector<CollectedRecord> of_type(const std::vector<CollectedRecord>& all,
+                                     uint16_t type) {
+  std::vector<CollectedRecord> some;
+  for (const CollectedRecord& collected : all) {
+    if (collected.record.type == type) some.push_back(collected);
+  }
+  return some;
+}
+
+std::vector<std::string> rules_of(const reader::Trace& trace) {
+  std::vector<std::string> rules;
+  for (const reader::Finding& finding : trace.findings()) rules.push_back(finding.rule);
+  return rules;
+}
+
+uint32_t first_u32(const CollectedRecord& record) {
+  REQUIRE(record.body.size() >= 4);
+  return reader::load_u32(record.body.data());
+}
+
+uint64_t first_u64(const CollectedRecord& record) {
+  REQUIRE(record.body.size() >= 8);
+  return reader::load_u64(record.body.data());
+}
+
+}  // namespace arctrace::testing

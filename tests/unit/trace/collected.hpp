@@ -1,0 +1,36 @@
+// What a trace gives to its reader, kept.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "reader/trace/trace.hpp"
+#include "tests/support/trace_builder.hpp"
+
+namespace arctrace::testing {
+
+struct CollectedRecord {
+  reader::Record record;  // its body is `body` here
+  std::vector<std::byte> body;
+  uint32_t writer = 0;  // 0: no thread
+};
+
+// A trace opened from bytes. REQUIRES: it can be opened.
+reader::Trace open_bytes(std::vector<std::byte> bytes);
+
+// All records. REQUIRES: they can be read.
+std::vector<CollectedRecord> collect(reader::Trace& trace);
+
+// Those of one type.
+std::vector<CollectedRecord> of_type(const std::vector<CollectedRecord>& all,
+                                     uint16_t type);
+
+// The rules of a trace's findings, in order, such as {"R1", "B4"}.
+std::vector<std::string> rules_of(const reader::Trace& trace);
+
+// The first u32 / u64 of a body: what the tests number their records with.
+uint32_t first_u32(const CollectedRecord& record);
+uint64_t first_u64(const CollectedRecord& record);
+
+}  // namespace arctrace::testing
