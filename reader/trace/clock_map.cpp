@@ -32,21 +32,24 @@ ClockMap::ClockMap(ClockSync start, uint64_t ticks_per_second) : start_(start) {
 }
 
 uint64_t ClockMap::set_syncs(std::span<const ClockSync> syncs) {
+  uint64_t taken = 0;
   uint64_t left_out = 0;
   std::vector<Segment> segments;
   ClockSync last = start_;
   for (const ClockSync& sync : syncs) {
-    if (sync.ticks == last.ticks && sync.monotonic_ns == last.monotonic_ns) continue;
-    if (sync.ticks <= last.ticks || sync.monotonic_ns < last.monotonic_ns) {
+    const bool again = sync.ticks == last.ticks && sync.monotonic_ns == last.monotonic_ns;
+    if (!again && (sync.ticks <= last.ticks || sync.monotonic_ns < last.monotonic_ns)) {
       ++left_out;
       continue;
     }
+    ++taken;
+    if (again) continue;
     segments.push_back(
         make_segment(last.ticks, difference(last.monotonic_ns, start_.monotonic_ns),
                      sync.ticks - last.ticks, sync.monotonic_ns - last.monotonic_ns));
     last = sync;
   }
-  if (!segments.empty()) segments_ = std::move(segments);
+  if (taken >= 2 && !segments.empty()) segments_ = std::move(segments);
   last_ = 0;
   return left_out;
 }

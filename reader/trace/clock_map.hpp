@@ -24,7 +24,8 @@ class ClockMap {
 
   // The lines from the start through `syncs`, sorted by ticks. Those that do not rise
   // strictly in ticks, or fall in monotonic_ns, are left out; returns how many that are.
-  // Before, the one line of the constructor stays in force.
+  // Fewer than two change nothing: one may stand so near to the start that the line
+  // through both says little about the rate.
   uint64_t set_syncs(std::span<const ClockSync> syncs);
 
   // CLOCK_MONOTONIC ns since the session's start; negative before it.

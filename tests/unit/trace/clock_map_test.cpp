@@ -55,13 +55,21 @@ TEST_CASE("each segment is the line through its syncs; the ends go on") {
 }
 
 TEST_CASE("syncs that do not rise are left out") {
-  ClockMap clock({1000, 1000, 0}, 1'000'000'000);
+  ClockMap clock({1000, 1000, 0}, 1);
   CHECK(clock.set_syncs(std::vector<ClockSync>{{500, 400, 0},
                                                {1000, 1000, 0},
                                                {2000, 900, 0},
                                                {2000, 3000, 0},
                                                {2000, 4000, 0}}) == 3);
   CHECK(clock.to_ns(1500) == 1000);
+}
+
+TEST_CASE("one sync is not enough for a rate") {
+  ClockMap clock({1000, 0, 0}, 1'000'000'000);
+  CHECK(clock.set_syncs(std::vector<ClockSync>{{1010, 11, 0}}) == 0);
+  CHECK(clock.to_ns(2000) == 1000);
+  CHECK(clock.set_syncs(std::vector<ClockSync>{{1010, 11, 0}, {900, 5, 0}}) == 1);
+  CHECK(clock.to_ns(2000) == 1000);
 }
 
 TEST_CASE("exact for any ticks: against a division of 128 bits") {
@@ -73,7 +81,8 @@ TEST_CASE("exact for any ticks: against a division of 128 bits") {
     const uint64_t span = (random() >> (random() % 60 + 3)) + 1;
     const uint64_t ns = random() >> (random() % 60 + 4);
     ClockMap clock({t0, 0, 0}, 1);
-    REQUIRE(clock.set_syncs(std::vector<ClockSync>{{t0 + span, ns, 0}}) == 0);
+    const ClockSync start{t0, 0, 0};
+    REQUIRE(clock.set_syncs(std::vector<ClockSync>{start, {t0 + span, ns, 0}}) == 0);
     CHECK(clock.to_ns(t0 + span) == static_cast<int64_t>(ns));
     for (int i = 0; i < 10; ++i) {
       const uint64_t ticks = t0 + random() % (span + 1);
