@@ -1,0 +1,62 @@
+#include "tests/unit/spec/spec_text.hpp"
+
+#include <fstream>
+#include <regex>
+#include <sstream>
+
+namespace arctrace::testing {
+namespace {
+
+constexpr const char* kFence = "```vector ";
+
+std::string trimmed(const std::string& text) {
+  const size_t first = text.find_first_not_of(' ');
+  if (first == std::string::npos) return "";
+  return text.substr(first, text.find_last_not_of(' ') - first + 1);
+}
+
+}  // namespace
+
+std::vector<std::string> spec_lines() {
+  std::ifstream file(ARCTRACE_SPEC);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(file, line);) lines.push_back(line);
+  return lines;
+}
+
+std::vector<Vector> spec_vectors() {
+  std::vector<Vector> vectors;
+  bool inside = false;
+  for (const std::string& line : spec_lines()) {
+    if (line.rfind(kFence, 0) == 0) {
+      inside = true;
+      const std::string name = line.substr(std::string(kFence).size());
+      vectors.push_back({name, name.rfind("compact", 0) == 0, {}, {}});
+    } else if (line == "```") {
+      inside = false;
+    } else if (inside && line.rfind("-> ", 0) == 0) {
+      vectors.back().expected.push_back(line.substr(3));
+    } else if (inside) {
+      std::istringstream bytes(line);
+      for (std::string byte; bytes >> byte;) {
+        vectors.back().content.push_back(std::byte(std::stoul(byte, nullptr, 16)));
+      }
+    }
+  }
+  return vectors;
+}
+
+std::vector<std::vector<std::string>> spec_rows(const std::string& pattern) {
+  const std::regex first_cell(pattern);
+  std::vector<std::vector<std::string>> rows;
+  for (const std::string& line : spec_lines()) {
+    if (line.rfind("| ", 0) != 0) continue;
+    std::vector<std::string> cells;
+    std::istringstream text(line.substr(1));
+    for (std::string cell; std::getline(text, cell, '|');) cells.push_back(trimmed(cell));
+    if (!cells.empty() && std::regex_match(cells[0], first_cell)) rows.push_back(cells);
+  }
+  return rows;
+}
+
+}  // namespace arctrace::testing
