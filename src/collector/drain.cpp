@@ -14,6 +14,8 @@ namespace {
 
 using A = IpcAtomics;
 
+bool by_handout(const SeenBlock& a, const SeenBlock& b) { return a.handout < b.handout; }
+
 }  // namespace
 
 Drain::Drain(const BufferView& view, TraceFile& file)
@@ -26,18 +28,17 @@ uint64_t Drain::ticks() const { return read_ticks(view_.geometry().clock); }
 
 uint32_t Drain::round() {
   scan_slots();
-  close_unreachable();
-  // Closed first, named after: mark_named() explains why this order decides.
-  const std::vector<ClosedBlock> closed = closed_blocks();
+  scan_blocks();
+  // States first, names after: mark_named() explains why this order decides.
   std::fill(named_.begin(), named_.end(), false);
   Recycle<A>::mark_named(view_, [this](uint32_t index) { named_[index] = true; });
   flush_said();
-  uint32_t written = 0;
-  for (const ClosedBlock& block : closed) {
+  uint32_t changed = close_unreachable();
+  for (const SeenBlock& block : closed_) {
     if (file_.error() != 0) break;
-    if (!named_[block.index] && write_block(block)) ++written;
+    if (!named_[block.index] && write_block(block)) ++changed;
   }
-  return written;
+  return changed;
 }
 
 // Settles the slots of the dead and notes which processes live.
@@ -87,38 +88,43 @@ void Drain::say_lost(uint32_t writer, uint32_t cause, uint32_t flags, uint64_t c
   said_.u64(now);
 }
 
-// Open shared blocks that no writer will ever find full: definitions of a process that
-// is gone, and a block whose opener died before it could say its name.
-void Drain::close_unreachable() {
-  std::fill(named_.begin(), named_.end(), false);
-  Recycle<A>::mark_named(view_, [this](uint32_t index) { named_[index] = true; });
+// Lists the blocks that are CLOSED, in the order of their hand-out, and SHARED.
+void Drain::scan_blocks() {
+  closed_.clear();
+  shared_.clear();
   for (uint32_t i = 0; i < view_.geometry().block_count; ++i) {
     const BlockState state = Recycle<A>::state(view_, i);
-    if (state.phase != ARCTRACE_PHASE_SHARED || named_[i]) continue;
-    const arctrace_block_header& header = view_.block_header(i);
-    const bool reachable = header.block_class == ARCTRACE_CLASS_DEFINITIONS
-                               ? std::binary_search(live_processes_.begin(),
-                                                    live_processes_.end(), header.process)
-                               : A::load_acquire(view_.control().shared_current) ==
-                                     BlockName::make(state.generation, i);
-    if (!reachable) SharedChain<A>::close(view_, i, state.generation);
+    if (state.phase != ARCTRACE_PHASE_CLOSED && state.phase != ARCTRACE_PHASE_SHARED) {
+      continue;
+    }
+    const SeenBlock seen{i, view_.block_header(i).handout, state};
+    (state.phase == ARCTRACE_PHASE_CLOSED ? closed_ : shared_).push_back(seen);
   }
+  std::sort(closed_.begin(), closed_.end(), by_handout);
 }
 
-std::vector<Drain::ClosedBlock> Drain::closed_blocks() {
-  std::vector<ClosedBlock> closed;
-  for (uint32_t i = 0; i < view_.geometry().block_count; ++i) {
-    const BlockState state = Recycle<A>::state(view_, i);
-    if (state.phase != ARCTRACE_PHASE_CLOSED) continue;
-    closed.push_back({i, view_.block_header(i).handout, state});
+// Open shared blocks that no writer will ever find full: definitions of a process that
+// is gone, and a block whose opener died before it could say its name. They are drained
+// in the next round.
+uint32_t Drain::close_unreachable() {
+  uint32_t closed = 0;
+  for (const SeenBlock& block : shared_) {
+    if (named_[block.index]) continue;
+    const arctrace_block_header& header = view_.block_header(block.index);
+    const bool reachable =
+        header.block_class == ARCTRACE_CLASS_DEFINITIONS
+            ? std::binary_search(live_processes_.begin(), live_processes_.end(),
+                                 header.process)
+            : A::load_acquire(view_.control().shared_current) ==
+                  BlockName::make(block.state.generation, block.index);
+    if (reachable) continue;
+    SharedChain<A>::close(view_, block.index, block.state.generation);
+    ++closed;
   }
-  std::sort(closed.begin(), closed.end(), [](const ClosedBlock& a, const ClosedBlock& b) {
-    return a.handout < b.handout;
-  });
   return closed;
 }
 
-bool Drain::write_block(const ClosedBlock& block) {
+bool Drain::write_block(const SeenBlock& block) {
   if (!Recycle<A>::begin_drain(view_, block.index, block.state)) return false;
   const std::span<const std::byte> bytes(view_.block(block.index),
                                          view_.geometry().block_size);
@@ -163,7 +169,7 @@ void Drain::finish() {
 
 // Blocks of writers that outlive the recording: copied, never freed.
 void Drain::copy_open_blocks() {
-  std::vector<ClosedBlock> open;
+  std::vector<SeenBlock> open;
   for (uint32_t i = 0; i < view_.geometry().block_count; ++i) {
     const BlockState state = Recycle<A>::state(view_, i);
     if (state.phase == ARCTRACE_PHASE_FREE || state.phase == ARCTRACE_PHASE_DRAINING) {
@@ -173,10 +179,8 @@ void Drain::copy_open_blocks() {
     if (A::load_acquire(view_.block_header(i).magic) != ARCTRACE_BLOCK_MAGIC) continue;
     open.push_back({i, view_.block_header(i).handout, state});
   }
-  std::sort(open.begin(), open.end(), [](const ClosedBlock& a, const ClosedBlock& b) {
-    return a.handout < b.handout;
-  });
-  for (const ClosedBlock& block : open) {
+  std::sort(open.begin(), open.end(), by_handout);
+  for (const SeenBlock& block : open) {
     const std::vector<std::byte> copy =
         copy_live_block(view_.block(block.index), view_.geometry().block_size);
     const uint32_t used = used_bytes_untrusted(copy);

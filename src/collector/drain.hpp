@@ -21,12 +21,20 @@ struct DrainTotals {
   uint64_t unfinished = 0;  // in progress when recording ended
 };
 
+// A block as a round found it.
+struct SeenBlock {
+  uint32_t index;
+  uint64_t handout;
+  BlockState state;
+};
+
 class Drain {
  public:
   Drain(const BufferView& view, TraceFile& file);
 
-  // One round. Returns the number of blocks written. After a write error nothing is
-  // freed any more: writers then count their losses.
+  // One round. Returns the number of blocks that it changed: 0 means that there is no
+  // more to do. After a write error nothing is freed any more: writers then count their
+  // losses.
   uint32_t round();
 
   // What is left at the end: closed blocks, then copies of those that live writers still
@@ -39,18 +47,12 @@ class Drain {
   std::vector<uint64_t> lost() const;
 
  private:
-  struct ClosedBlock {
-    uint32_t index;
-    uint64_t handout;
-    BlockState state;
-  };
-
   void scan_slots();
   void reap(uint32_t slot);
   void say_lost(uint32_t writer, uint32_t cause, uint32_t flags, uint64_t count);
-  void close_unreachable();
-  std::vector<ClosedBlock> closed_blocks();
-  bool write_block(const ClosedBlock& block);
+  void scan_blocks();
+  uint32_t close_unreachable();
+  bool write_block(const SeenBlock& block);
   void copy_open_blocks();
   void flush_said();
   uint64_t ticks() const;
@@ -60,6 +62,8 @@ class Drain {
   DrainTotals totals_;
   RecordBuilder said_;
   std::vector<uint32_t> live_processes_;  // sorted
+  std::vector<SeenBlock> closed_;
+  std::vector<SeenBlock> shared_;
   std::vector<bool> named_;               // blocks that a live writer may be writing
   std::vector<bool> owner_died_;          // blocks that were closed for a dead owner
 };

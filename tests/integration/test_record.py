@@ -1,0 +1,201 @@
+"""arctrace record: exit status, the summary line, files, signals, and every bad input."""
+
+import os
+import re
+import resource
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+import support
+
+SUMMARY = re.compile(
+    r"^arctrace: (\d+) records, (\d+) lost, (\d+) process(?:es)?, (\d+) threads?, (\d+) bytes, (.+)$")
+
+
+def run(*arguments, **options):
+    return subprocess.run([support.ARCTRACE, *map(str, arguments)], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True, check=False, **options)
+
+
+class RecordTest(support.TraceTest):
+    def assert_refused(self, done, *words):
+        """Exit status 2 and one clear line that has these words."""
+        self.assertEqual(done.returncode, 2, done.stderr)
+        lines = done.stderr.splitlines()
+        self.assertEqual(len(lines), 1, done.stderr)
+        self.assertTrue(lines[0].startswith("arctrace: "), lines[0])
+        for word in words:
+            self.assertIn(word, lines[0])
+
+    def buffers(self):
+        return {name for name in os.listdir("/dev/shm") if name.startswith("arctrace-")}
+
+    def test_keeps_output_and_exit_status(self):
+        for status in (0, 1, 77, 255):
+            recorded = self.record("sh", "-c", f"echo out; echo err >&2; exit {status}")
+            self.assertEqual(recorded.status, status)
+            self.assertEqual(recorded.stdout, "out\n")
+            self.assertEqual(recorded.stderr.splitlines()[0], "err")
+
+    def test_ends_by_the_commands_signal(self):
+        for number in (signal.SIGTERM, signal.SIGKILL, signal.SIGSEGV):
+            recorded = self.record("sh", "-c", f"kill -{int(number)} $$")
+            self.assertEqual(recorded.status, -number)
+            self.assertTrue(recorded.trace.exists())
+
+    def test_ends_with_one_summary_line(self):
+        recorded = self.record("true")
+        match = SUMMARY.match(recorded.stderr.rstrip("\n"))
+        self.assertTrue(match, recorded.stderr)
+        self.assertEqual(match.group(1, 2, 3, 4), ("0", "0", "1", "1"))
+        self.assertEqual(int(match.group(5)), recorded.trace.stat().st_size)
+        self.assertEqual(match.group(6), str(recorded.trace))
+
+    def test_default_file_and_old_one(self):
+        for _ in range(2):
+            self.assertEqual(run("record", "true", cwd=self.folder).returncode, 0)
+        names = sorted(os.listdir(self.folder))
+        self.assertEqual(names, ["arctrace.data", "arctrace.data.old"])
+
+    def test_options_behind_the_command_are_the_commands(self):
+        done = run("record", "-o", self.folder / "x", "echo", "-o", "--help")
+        self.assertEqual(done.stdout, "-o --help\n")
+        done = run("record", "-o", self.folder / "x", "--", "echo", "--", "-n")
+        self.assertEqual(done.stdout, "-- -n\n")
+
+    def test_leaves_nothing_in_shared_memory(self):
+        before = self.buffers()
+        self.record("sh", "-c", "exit 3")
+        self.assertEqual(self.buffers() - before, set())
+
+    def test_interrupt_from_terminal_keeps_the_data(self):
+        trace = self.folder / "arctrace.data"
+        recorder = subprocess.Popen(
+            [support.ARCTRACE, "record", "-o", trace, "--", sys.executable, "-c",
+             "import time\nprint('ready', flush=True)\ntime.sleep(60)"],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+        self.assertEqual(recorder.stdout.readline(), "ready\n")
+        os.killpg(recorder.pid, signal.SIGINT)
+        _, errors = recorder.communicate(timeout=30)
+        self.assertEqual(recorder.returncode, -signal.SIGINT)
+        self.assertTrue(SUMMARY.match(errors.splitlines()[-1]), errors)
+        self.assertEqual(run("check", trace).returncode, 0)
+
+    def test_termination_is_passed_on(self):
+        trace = self.folder / "arctrace.data"
+        recorder = subprocess.Popen(
+            [support.ARCTRACE, "record", "-o", trace, "--", "sh", "-c",
+             "trap 'echo got; exit 5' TERM; echo ready; while :; do sleep 0.05; done"],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+        self.assertEqual(recorder.stdout.readline(), "ready\n")
+        recorder.terminate()
+        output, _ = recorder.communicate(timeout=30)
+        self.assertEqual(output, "got\n")
+        self.assertEqual(recorder.returncode, 5)
+
+    def test_waits_for_descendants_only_when_asked(self):
+        script = "sleep 1.5 >/dev/null 2>&1 & exit 4"
+        start = time.monotonic()
+        self.assertEqual(self.record("sh", "-c", script, options=["--wait"]).status, 4)
+        self.assertGreaterEqual(time.monotonic() - start, 1.4)
+
+    def test_signal_dispositions_are_the_commands_own(self):
+        script = ("import signal\n"
+                  "print(signal.getsignal(signal.SIGINT) is signal.default_int_handler,"
+                  " len(signal.pthread_sigmask(signal.SIG_BLOCK, [])))")
+        self.assertEqual(self.record(sys.executable, "-c", script).stdout, "True 0\n")
+
+    def test_no_command(self):
+        self.assert_refused(run("record"), "no command")
+        self.assert_refused(run("record", "--"), "no command")
+
+    def test_command_that_cannot_run(self):
+        kept = self.folder / "arctrace.data"
+        kept.write_text("precious")
+        for command in ("/nonexistent/program", "no-such-command-anywhere", self.folder):
+            self.assert_refused(run("record", "-o", kept, "--", command), "can't run")
+        self.assertEqual(kept.read_text(), "precious")
+        self.assertEqual(os.listdir(self.folder), ["arctrace.data"])
+
+    def test_output_that_cannot_be_written(self):
+        for name in ("/nonexistent/folder/file", self.folder):
+            done = run("record", "-o", name, "--", "touch", self.folder / "was-run")
+            self.assert_refused(done)
+        self.assertFalse((self.folder / "was-run").exists())
+
+    def test_impossible_buffers(self):
+        for options in (["-b", "1"], ["-b", "0"], ["--block-size", "100"], ["--slots", "0"],
+                        ["--block-size", "32M"], ["-b", "100000G", "--block-size", "16M"]):
+            self.assert_refused(run("record", "-o", self.folder / "x", *options, "true"))
+
+    def test_bad_options(self):
+        for options in (["--mode", "sometimes"], ["--no-such-option"], ["-b", "many"],
+                        ["--high-water", "101"], ["--pin", "maybe"], ["--scope", "cpu"]):
+            self.assert_refused(run("record", *options, "true"))
+
+    def test_disk_full(self):
+        """The command goes on, the file is good up to there, the summary says so."""
+        mount = self.folder / "disk"
+        mount.mkdir()
+        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", mount],
+                                 stderr=subprocess.DEVNULL, check=False)
+        if mounted.returncode != 0:
+            self.skipTest("can't mount a small disk here")
+        try:
+            done = run("record", "-b", "4M", "-o", mount / "trace", "--",
+                       support.LUA / "lua-instrumented", "-e",
+                       "local s = 0 for i = 1, 200000 do s = s + #tostring(i) end print(s)")
+            self.assertEqual(done.stdout, "1088895\n")
+            self.assertEqual(done.returncode, 2)
+            summary = done.stderr.splitlines()[-1]
+            self.assertIn("No space left on device", summary)
+            match = re.match(r"arctrace: (\d+) records, (\d+) lost", summary)
+            self.assertGreater(int(match[1]), 1000)
+            self.assertGreater(int(match[2]), 1000)
+            self.assertEqual(self.report(mount / "trace", "flat")["summary"]["records"],
+                             int(match[1]))
+        finally:
+            subprocess.run(["umount", mount], check=True)
+
+    def test_memlock_too_small(self):
+        if os.geteuid() == 0 and subprocess.run(["setpriv", "--version"], check=False,
+                                                stdout=subprocess.DEVNULL).returncode != 0:
+            self.skipTest("no setpriv to drop CAP_IPC_LOCK with")
+
+        def limited(*options):
+            command = [support.ARCTRACE, "record", "-o", self.folder / "x", *options, "--", "true"]
+            if os.geteuid() == 0:
+                command = ["setpriv", "--bounding-set=-ipc_lock", "--inh-caps=-ipc_lock",
+                           *command]
+            return subprocess.run(
+                command, stderr=subprocess.PIPE, text=True, check=False,
+                preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_MEMLOCK, (65536, 65536)))
+
+        unpinned = limited()
+        self.assertEqual(unpinned.returncode, 0, unpinned.stderr)
+        warning, summary = unpinned.stderr.splitlines()
+        self.assertIn("RLIMIT_MEMLOCK", warning)
+        self.assertTrue(SUMMARY.match(summary), summary)
+        self.assert_refused(limited("--pin=require"), "RLIMIT_MEMLOCK")
+        self.assertEqual(len(limited("--pin=no").stderr.splitlines()), 1)
+
+    def test_to_standard_output(self):
+        done = subprocess.run([support.ARCTRACE, "record", "-o", "-", "--", "echo", "hello"],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+        self.assertEqual(done.stdout[:8], b"ARCTFILE")
+        self.assertNotIn(b"hello\n", done.stdout)
+        self.assertIn(b"hello\n", done.stderr)
+
+    def test_closed_pipe_is_no_death(self):
+        done = subprocess.run(f"{support.ARCTRACE} record -o - -- sleep 0.3 | true; "
+                              "echo ${PIPESTATUS[0]}", shell=True, executable="/bin/bash",
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+        self.assertEqual(done.stdout, "2\n")
+        self.assertIn("Broken pipe", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
