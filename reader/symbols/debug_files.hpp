@@ -44,8 +44,7 @@ class DebugFiles {
   std::optional<DebugFile> download_untrusted(const BuildId& build_id) const;
 
  private:
-  std::optional<DebugFile> open_build_id_untrusted(const std::string& path,
-                                                   const BuildId& build_id) const;
+  std::string build_id_path(const BuildId& build_id) const;
 
   SymbolOptions options_;
 };

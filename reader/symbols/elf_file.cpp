@@ -117,10 +117,13 @@ absl::StatusOr<ElfFile> ElfFile::checked(std::unique_ptr<Open> open,
       gelf_getehdr(open->elf, &header) == nullptr) {
     return absl::InvalidArgumentError(name + ": not an ELF file");
   }
-  if (header.e_type != ET_EXEC && header.e_type != ET_DYN) {
-    return absl::InvalidArgumentError(name + ": not an executable or shared object");
-  }
   return ElfFile(std::move(open));
+}
+
+bool ElfFile::is_module() const {
+  GElf_Ehdr header;
+  return gelf_getehdr(handle(), &header) != nullptr &&
+         (header.e_type == ET_EXEC || header.e_type == ET_DYN);
 }
 
 BuildId ElfFile::build_id() const {

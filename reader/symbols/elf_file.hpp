@@ -49,14 +49,18 @@ struct DebugLink {
 // Not thread-safe. A moved-from object may only be destroyed.
 class ElfFile {
  public:
-  // Opens an executable or shared object. Only regular files are read (never a FIFO, a
-  // device, or an empty file of /proc), and by pread instead of a mapping, so that a
-  // file which shrinks meanwhile gives errors and not SIGBUS.
+  // Opens an ELF file of any kind. Only regular files are read (never a FIFO, a device,
+  // or an empty file of /proc), and by pread instead of a mapping, so that a file which
+  // shrinks meanwhile gives errors and not SIGBUS.
   static absl::StatusOr<ElfFile> open_untrusted(const std::string& path);
 
   // The same from memory. `name` stands for the path in messages.
   static absl::StatusOr<ElfFile> from_bytes_untrusted(std::string bytes,
                                                       const std::string& name);
+
+  // It is an executable or shared object (or the debug file of one): its addresses mean
+  // something.
+  bool is_module() const;
 
   // Empty if it has none, or one that is not of 1 to 64 bytes.
   BuildId build_id() const;

@@ -28,6 +28,9 @@ absl::StatusOr<SymbolFile> SymbolFile::open_untrusted(const std::string& path,
                                                       const DebugFiles& debug_files) {
   absl::StatusOr<ElfFile> elf = ElfFile::open_untrusted(path);
   if (!elf.ok()) return elf.status();
+  if (!elf->is_module()) {
+    return absl::InvalidArgumentError(path + ": not an executable or shared object");
+  }
   SymbolFile file(path, debug_files);
   file.build_id_ = elf->build_id();
   if (!build_id.empty() && build_id != file.build_id_) {
@@ -45,7 +48,7 @@ absl::StatusOr<SymbolFile> SymbolFile::open_untrusted(const std::string& path,
     if (auto bytes = unpack_xz_untrusted(*packed, kMiniDebugBytesMax)) {
       const absl::StatusOr<ElfFile> mini =
           ElfFile::from_bytes_untrusted(*std::move(bytes), path + " (.gnu_debugdata)");
-      if (mini.ok()) append(tables, *mini);
+      if (mini.ok() && mini->is_module()) append(tables, *mini);
     }
   }
   file.functions_ = FunctionTable(file.load_segments_, tables);

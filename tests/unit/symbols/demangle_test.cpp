@@ -36,7 +36,10 @@ std::string reference(unsigned n) {
 // A pair of pairs of pairs ...: 2^depth ints in about 5 x depth bytes.
 std::string doubling_type(unsigned depth) {
   std::string type = "S_IiiE";
-  for (unsigned i = 1; i < depth; ++i) type = "S_I" + type + reference(i) + "E";
+  for (unsigned i = 1; i < depth; ++i) {
+    type.insert(0, "S_I");
+    type.append(reference(i)).append("E");
+  }
   return "4pairI" + type + reference(depth) + "E";
 }
 

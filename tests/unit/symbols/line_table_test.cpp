@@ -102,21 +102,69 @@ TEST_CASE("a file that was replaced since it was opened gives no lines") {
   CHECK(line_at(*file, nm_addresses(fixture("full.so"), "").at("fixture_add")) == "");
 }
 
-// Names a FIFO as the file with the common DWARF data: opening that would never return.
+// A copy of full.so at `path` with a .gnu_debugaltlink.
+void make_linked(const std::string& path, const std::string& name,
+                 const BuildId& build_id) {
+  std::string link = name + '\0';
+  for (const std::byte byte : build_id) link += std::to_integer<char>(byte);
+  write_file(path + ".link", link);
+  const std::string command = std::string(SYMBOLS_OBJCOPY) +
+                              " --add-section .gnu_debugaltlink=" + path + ".link " +
+                              fixture("full.so") + " " + path;
+  REQUIRE(system(command.c_str()) == 0);
+}
+
+TEST_CASE("a file that shares DWARF data needs the file that has them") {
+  const BuildId build_id = build_id_of(fixture("common.debug"));
+  REQUIRE(build_id.size() == 20);
+  TemporaryDirectory directory;
+  const std::string path = directory.path() + "/lib/module.so";
+  const std::string beside = directory.path() + "/dwz/common.debug";
+  const std::string by_build_id = build_id_path(directory.path(), build_id);
+  std::filesystem::create_directory(directory.path() + "/lib");
+  make_linked(path, "../dwz/common.debug", build_id);
+  const uint64_t add = nm_addresses(path, "").at("fixture_add");
+  const auto line_now = [&] {
+    auto file = open_file(path, directory.path());
+    REQUIRE(file.ok());
+    return line_at(*file, add);
+  };
+  CHECK(line_now() == "");
+  copy_file(fixture("common.debug"), beside);
+  CHECK(line_now() == c_line("int fixture_add("));
+  copy_file(fixture("other.so"), beside);
+  CHECK(line_now() == "");
+  copy_file(fixture("common.debug"), by_build_id);
+  CHECK(line_now() == c_line("int fixture_add("));
+}
+
+// Opening a FIFO would never return.
 TEST_CASE("a .gnu_debugaltlink is not followed to just any file") {
   TemporaryDirectory directory;
   const std::string fifo = directory.path() + "/fifo";
   REQUIRE(mkfifo(fifo.c_str(), 0600) == 0);
-  write_file(directory.path() + "/link",
-             fifo + std::string(1, '\0') + "build-id-of-20-bytes");
   const std::string path = directory.path() + "/module.so";
-  const std::string command = std::string(SYMBOLS_OBJCOPY) +
-                              " --add-section .gnu_debugaltlink=" + directory.path() +
-                              "/link " + fixture("full.so") + " " + path;
-  REQUIRE(system(command.c_str()) == 0);
+  make_linked(path, fifo, BuildId(20, std::byte{1}));
   auto file = open_file(path);
   REQUIRE(file.ok());
   CHECK(line_at(*file, nm_addresses(path, "").at("fixture_add")) == "");
+}
+
+// libdw would read on behind the section, which AddressSanitizer sees.
+TEST_CASE("strings without an end give no lines") {
+  for (const char* name : {".debug_str", ".debug_line_str"}) {
+    CAPTURE(name);
+    TemporaryDirectory directory;
+    const std::string path = directory.path() + "/module.so";
+    write_file(directory.path() + "/strings", std::string(1000, 'x'));
+    const std::string command = std::string(SYMBOLS_OBJCOPY) + " --update-section " +
+                                name + "=" + directory.path() + "/strings " +
+                                fixture("full.so") + " " + path;
+    REQUIRE(system(command.c_str()) == 0);
+    auto file = open_file(path);
+    REQUIRE(file.ok());
+    CHECK(line_at(*file, nm_addresses(path, "").at("fixture_add")) == "");
+  }
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ class Mutator {
   explicit Mutator(unsigned seed) : random_(seed) {}
 
   std::string mutate(std::string bytes) {
-    switch (below(6)) {
+    switch (below(8)) {
       case 0:
         bytes.resize(below(bytes.size()));
         break;
@@ -39,8 +39,12 @@ class Mutator {
       case 3:
         flip_bits(bytes, section_headers(bytes), bytes.size());
         break;
-      default:
+      case 4:
+      case 5:
         set_words(bytes);
+        break;
+      default:
+        damage_section(bytes);
     }
     return bytes;
   }
@@ -73,6 +77,24 @@ class Mutator {
       const size_t start = below(3) == 0 ? 0 : headers;
       const size_t at = (start + below(bytes.size() - start - size)) & ~(size - 1);
       std::memcpy(bytes.data() + at, &value, size);
+    }
+  }
+
+  // Several bytes of one section, a debug section more often than not.
+  void damage_section(std::string& bytes) {
+    Elf64_Ehdr header;
+    std::memcpy(&header, bytes.data(), sizeof header);
+    Elf64_Shdr section;
+    do {
+      std::memcpy(&section,
+                  bytes.data() + header.e_shoff + below(header.e_shnum) * sizeof section,
+                  sizeof section);
+    } while (section.sh_type == SHT_NOBITS || section.sh_size == 0 ||
+             ((section.sh_flags & SHF_ALLOC) != 0 && below(8) != 0));
+    for (size_t count = 1 + below(6); count > 0; --count) {
+      const uint8_t values[] = {0, 1, 0x7f, 0x80, 0xff, static_cast<uint8_t>(random_())};
+      bytes[section.sh_offset + below(section.sh_size)] =
+          static_cast<char>(values[below(std::size(values))]);
     }
   }
 

@@ -54,8 +54,9 @@ TEST_CASE("every function that nm lists is found where nm says") {
     REQUIRE(file.ok());
     const auto nm = nm_addresses(fixture(name), "");
     CHECK(nm.size() > 15);
-    for (const auto& [symbol, address] : nm) {
-      CAPTURE(symbol);
+    for (const auto& entry : nm) {
+      CAPTURE(entry.first);
+      const uint64_t address = entry.second;
       const auto found = file->functions().find(address);
       REQUIRE(found);
       CHECK(found->start == address);
