@@ -11,6 +11,7 @@
 #include "src/loss.hpp"
 #include "src/memory.hpp"
 #include "src/modules.hpp"
+#include "src/protocol/dead_slot.hpp"
 #include "src/shim_interface.h"
 
 namespace arctrace {
@@ -19,6 +20,9 @@ namespace {
 constexpr uint32_t kTextMax = 1024;
 constexpr uint32_t kNameMax = 1024;
 constexpr uint32_t kFieldsMax = 64;
+
+// Of the joined session. A copy: the program may write over its environment.
+char session_path[4096];
 
 uint32_t last_name_id;
 uint32_t last_event_id;
@@ -57,7 +61,10 @@ using namespace arctrace;  // the C functions below are the namespace's face
 int arctrace_attach(const char* path) {
   if (path == nullptr) path = secure_getenv("ARCTRACE_SESSION");
   if (path == nullptr || path[0] == '\0') return -ENOENT;
+  const size_t length = text_length(path, sizeof session_path);
+  if (length == sizeof session_path) return -ENAMETOOLONG;
   if (const int error = join_session(path); error != 0) return error;
+  copy_bytes(session_path, path, length + 1);
   const uint64_t ticks = session_ticks();
   scan_modules(ticks, true);
   const WriteScope scope;
@@ -100,7 +107,8 @@ uint32_t arctrace_define_event(const char* name, uint32_t level,
   BodyPart parts[2 + 2 * kFieldsMax] = {{head, sizeof head}, {name, n}};
   uint32_t used = 2;
   uint32_t cut_at = 16;  // of the last string's length
-  uint32_t at = static_cast<uint32_t>(sizeof head) + n;
+  const auto padded = [](uint32_t size) { return (size + 3) & ~3u; };
+  uint32_t at = static_cast<uint32_t>(sizeof head) + padded(n);
   for (uint32_t i = 0; i < count; ++i) {
     if (fields[i].type < ARCTRACE_FIELD_U8 || fields[i].type > ARCTRACE_FIELD_STRING) {
       return 0;
@@ -110,7 +118,7 @@ uint32_t arctrace_define_event(const char* name, uint32_t level,
     parts[used++] = {field_heads[i], 8};
     parts[used++] = {fields[i].name, field_heads[i][1]};
     cut_at = at + 4;
-    at += 8 + field_heads[i][1];
+    at += 8 + padded(field_heads[i][1]);
   }
   if (add_definition(ARCTRACE_TYPE_EVENT_LAYOUT, parts, used, cut_at, 0) == nullptr) {
     return 0;
@@ -120,15 +128,15 @@ uint32_t arctrace_define_event(const char* name, uint32_t level,
 }
 
 void arctrace_enter(uint64_t frame_key) {
-  if (is_open(ARCTRACE_GATE_FUNCTIONS)) record_enter(frame_key, 0);
+  if (is_open(ARCTRACE_GATE_FUNCTIONS)) record_enter(frame_key, {});
 }
 
 void arctrace_enter_at(uint64_t frame_key, uintptr_t location) {
-  if (is_open(ARCTRACE_GATE_FUNCTIONS)) record_enter(frame_key, location);
+  if (is_open(ARCTRACE_GATE_FUNCTIONS)) record_enter(frame_key, {location});
 }
 
 void arctrace_exit(uint64_t frame_key) {
-  if (is_open(ARCTRACE_GATE_FUNCTIONS)) record_exit(frame_key);
+  if (is_open(ARCTRACE_GATE_FUNCTIONS)) record_exit(frame_key, 0);
 }
 
 void arctrace_write(uint32_t event, const void* payload, size_t size) {
@@ -228,21 +236,81 @@ uint64_t arctrace_lost(uint64_t lost[ARCTRACE_LOST_CAUSES]) {
   return sum;
 }
 
+const char* arctrace_shim_session(void) {
+  return session.joined ? session_path : nullptr;
+}
+
+int arctrace_shim_claim(void) {
+  static uint32_t claimed;
+  uint32_t nobody = 0;
+  return IpcAtomics::compare_exchange_acq_rel(claimed, nobody, uint32_t{1}) ? 1 : 0;
+}
+
 void arctrace_shim_thread_start(uintptr_t stack_low, uintptr_t stack_high) {
+  thread_local_state.stacks.own = {stack_low, stack_high};
   if (!session.joined) return;
   const WriteScope scope;
   if (scope.nested() || scope.refused()) return;
-  ThreadState* state = attached_thread(scope, session_ticks());
-  if (state == nullptr) return;
-  state->stack_low = stack_low;
-  state->stack_high = stack_high;
-  state->stack_range_known = stack_low < stack_high;
+  attached_thread(scope, session_ticks());
+}
+
+void arctrace_shim_signal_stack(uintptr_t low, uintptr_t high) {
+  thread_local_state.stacks.signal = {low, high};
+}
+
+void arctrace_shim_enter(uint64_t frame_key, uintptr_t location, uintptr_t stack_pointer,
+                         uintptr_t call_site, uintptr_t hook_site, uint32_t flags) {
+  if (!is_open(ARCTRACE_GATE_FUNCTIONS)) return;
+  record_enter(frame_key, {location, static_cast<uint32_t>(stack_pointer),
+                           static_cast<uint32_t>(call_site),
+                           static_cast<uint32_t>(hook_site), flags});
+}
+
+int arctrace_shim_exit(uint64_t frame_key, uintptr_t stack_pointer) {
+  if (!is_open(ARCTRACE_GATE_FUNCTIONS)) return 1;
+  return record_innermost_exit(frame_key, static_cast<uint32_t>(stack_pointer)) ? 1 : 0;
+}
+
+void arctrace_shim_exit_at(uint64_t frame_key, uintptr_t location) {
+  if (is_open(ARCTRACE_GATE_FUNCTIONS)) record_exit(frame_key, location);
 }
 
 void arctrace_shim_modules_changed(void) {
   if (!session.joined) return;
   scan_modules(session_ticks(), false);
   emit_from_this_thread();
+}
+
+void arctrace_shim_other_thread_name(uint32_t tid, const char* name) {
+  if (!session.joined) return;
+  const WriteScope scope;
+  if (scope.nested() || scope.refused()) return;
+  const uint64_t ticks = session_ticks();
+  ThreadState* state = attached_thread(scope, ticks);
+  ProcessState* process = current_process(ticks);
+  if (state == nullptr || process == nullptr) return;
+  for (uint32_t i = 0; i < session.view.geometry().slot_count; ++i) {
+    arctrace_writer_slot& slot = session.view.slot(i);
+    if (IpcAtomics::load_relaxed(slot.tid) != tid ||
+        IpcAtomics::load_relaxed(slot.process) != process->id ||
+        !is_live(IpcAtomics::load_acquire(slot.lock))) {
+      continue;
+    }
+    const auto n = static_cast<uint32_t>(text_length(name, sizeof state->name - 1));
+    const uint32_t padded = (n + 3) & ~3u;
+    const Reservation record = reserve_definition(
+        scope, *state, *process, ARCTRACE_TYPE_THREAD, 24 + padded, ticks);
+    if (record.word0 == nullptr) return;
+    store_u32(record.body, IpcAtomics::load_relaxed(slot.writer));
+    store_u32(record.body + 4, process->id);
+    store_u32(record.body + 8, tid);
+    store_u32(record.body + 12, n);
+    store_u64(record.body + 16, IpcAtomics::load_relaxed(slot.start_ticks));
+    if (padded != 0) store_u32(record.body + 20 + padded, 0);
+    copy_bytes(record.body + 24, name, n);
+    commit(scope, record);
+    return;
+  }
 }
 
 void arctrace_shim_process_end(uint32_t how, int32_t status) {

@@ -1,89 +1,168 @@
 #include "src/call_stack.hpp"
 
+#include <atomic>
+
 namespace arctrace {
 namespace {
 
-void push(ThreadState& state, uint64_t key, uintptr_t location) {
-  if (state.depth < ThreadState::kMaxFrames) state.frames[state.depth] = {key, location};
-  ++state.depth;
+constexpr uint32_t kNone = UINT32_MAX;
+
+// How many of the open frames we keep: the outermost ones.
+uint32_t kept_frames(const ThreadState& state) {
+  return state.depth < ThreadState::kMaxFrames ? state.depth : ThreadState::kMaxFrames;
 }
 
-void record_unwind(const WriteScope& scope, ThreadState& state, uint32_t count,
+// The depth first: the frames of a signal handler that comes between go above this one.
+void push(ThreadState& state, uint64_t key, const FramePlace& place) {
+  const uint32_t at = state.depth;
+  state.depth = at + 1;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  if (at < ThreadState::kMaxFrames) state.frames[at] = {key, place};
+}
+
+void record_unwind(const WriteScope& scope, ThreadState& state, uint32_t depth,
                    uint64_t ticks) {
+  if (depth >= state.depth) return;
+  const uint32_t count = state.depth - depth;
   write_record(scope, ARCTRACE_TYPE_UNWIND, 4, ticks,
                [count](std::byte* body) { store_u32(body, count); });
-  state.depth -= count;
+  state.depth = depth;
 }
 
-// Open frames that lie deeper in the thread's stack than the new one's place are gone:
-// a longjmp or an exception went over them. Equal locations are functions inlined into
-// one another. Other stacks (coroutines, signal stacks) can't be compared.
-uint32_t frames_jumped_over(const ThreadState& state, uintptr_t location) {
-  if (!state.on_own_stack(location)) return 0;
-  uint32_t count = 0;
-  while (count < state.depth) {
-    const OpenFrame& frame = state.frames[state.depth - 1 - count];
-    if (frame.location >= location || !state.on_own_stack(frame.location)) break;
-    ++count;
-  }
-  return count;
+// The depth without the frames that lie below `now` on the stack.
+uint32_t depth_above(const ThreadStacks& stacks, const ThreadState& state,
+                     const FramePlace& now) {
+  uint32_t kept = kept_frames(state);
+  while (kept > 0 && lies_below(stacks, state.frames[kept - 1].place, now)) --kept;
+  return kept < kept_frames(state) ? kept : state.depth;
 }
 
-// An exit that is not the innermost open frame's.
-void record_other_exit(const WriteScope& scope, ThreadState& state, uint64_t key,
-                       uint64_t ticks) {
-  if (state.depth <= ThreadState::kMaxFrames) {
-    for (uint32_t below = 1; below < state.depth; ++below) {
-      if (state.frames[state.depth - 1 - below].key != key) continue;
-      record_unwind(scope, state, below, ticks);
-      write_record(scope, ARCTRACE_TYPE_EXIT, 0, ticks, [](std::byte*) {});
-      --state.depth;
-      return;
+// The depth without those frames either whose machine frame's place `key` takes, entered
+// at `now`: it returns to somewhere else, or its hook is called from the same place once
+// more, or it is a function of its own there, not one inlined into the former.
+uint32_t depth_at_entry(const ThreadStacks& stacks, const ThreadState& state,
+                        uint64_t key, const FramePlace& now) {
+  uint32_t depth = depth_above(stacks, state, now);
+  if (depth > ThreadState::kMaxFrames || now.hook_site == 0) return depth;
+  bool is_own_frame = now.has(ARCTRACE_SHIM_BEGINS_FRAME);
+  uint32_t bottom = depth;
+  uint32_t replaced = kNone;
+  while (bottom > 0 && state.frames[bottom - 1].place.location == now.location) {
+    const OpenFrame& open = state.frames[--bottom];
+    if (open.place.hook_site == 0) continue;
+    if (open.place.call_site != now.call_site || open.place.hook_site == now.hook_site) {
+      replaced = bottom;
     }
-  } else {
-    --state.depth;  // beyond what we keep: the reader knows the frame
+    if (open.key == key && open.place.has(ARCTRACE_SHIM_BEGINS_FRAME)) {
+      is_own_frame = false;
+    }
   }
+  if (is_own_frame) replaced = bottom;
+  return replaced < depth ? replaced : depth;
+}
+
+// Whether the innermost frame may be one that depth_at_entry() takes off.
+bool may_be_gone(const ThreadStacks& stacks, const ThreadState& state,
+                 const FramePlace& now) {
+  const uint32_t kept = kept_frames(state);
+  if (kept == 0) return false;
+  const uintptr_t location = state.frames[kept - 1].place.location;
+  return (location != 0 && location <= now.location) || stacks.signal.contains(location);
+}
+
+// The innermost frame of `key` among the outermost `depth`; kNone: there is none.
+uint32_t find_frame(const ThreadState& state, uint64_t key, uint32_t depth) {
+  while (depth > 0) {
+    if (state.frames[--depth].key == key) return depth;
+  }
+  return kNone;
+}
+
+void write_exit(const WriteScope& scope, ThreadState& state, uint64_t ticks) {
+  write_record(scope, ARCTRACE_TYPE_EXIT, 0, ticks, [](std::byte*) {});
+  --state.depth;
+}
+
+// An exit of a frame that we do not know.
+void write_named_exit(const WriteScope& scope, uint64_t key, uint64_t ticks) {
   write_record(scope, ARCTRACE_TYPE_EXIT_NAMED, 8, ticks,
                [key](std::byte* body) { store_u64(body, key); });
 }
 
+// Whether the frame at `open` is further out than the machine frame at `location`.
+bool is_another_call(const ThreadStacks& stacks, const FramePlace& open,
+                     uintptr_t location) {
+  return stacks.which(location) == ThreadStacks::Which::kOwn &&
+         open.location > location && !open.has(ARCTRACE_SHIM_LOCATION_GUESSED);
+}
+
+bool is_innermost(const ThreadState* state, uint64_t key) {
+  return state != nullptr && state->depth > 0 &&
+         state->depth <= ThreadState::kMaxFrames &&
+         state->frames[state->depth - 1].key == key;
+}
+
 }  // namespace
 
-void record_enter(uint64_t key, uintptr_t location) {
+void record_enter(uint64_t key, const FramePlace& place) {
   const WriteScope scope;
   if (scope.refused()) return;
   const uint64_t ticks = session_ticks();
   ThreadState* state = scope.local().state;
-  if (__builtin_expect(location != 0 && state != nullptr && state->depth > 0 &&
-                           state->depth <= ThreadState::kMaxFrames &&
-                           state->frames[state->depth - 1].location < location,
-                       0)) {
-    if (const uint32_t gone = frames_jumped_over(*state, location); gone > 0) {
-      record_unwind(scope, *state, gone, ticks);
-    }
+  // A handler that interrupts this very code can't rely on the frames.
+  const ThreadStacks& stacks = scope.local().stacks;
+  if (__builtin_expect(
+          state != nullptr && !scope.nested() && may_be_gone(stacks, *state, place), 0)) {
+    record_unwind(scope, *state, depth_at_entry(stacks, *state, key, place), ticks);
   }
   write_record(scope, ARCTRACE_TYPE_ENTER, 8, ticks,
                [key](std::byte* body) { store_u64(body, key); });
   // The frame is open even if its record is lost: the next block's STACK tells it.
   state = scope.local().state;
-  if (state != nullptr) push(*state, key, location);
+  if (state != nullptr) push(*state, key, place);
 }
 
-void record_exit(uint64_t key) {
+bool record_innermost_exit(uint64_t key, uint32_t stack_pointer) {
+  const WriteScope scope;
+  if (scope.refused()) return true;
+  ThreadState* state = scope.local().state;
+  if (__builtin_expect(!is_innermost(state, key), 0) ||
+      state->frames[state->depth - 1].place.stack_pointer != stack_pointer) {
+    return false;
+  }
+  write_exit(scope, *state, session_ticks());
+  return true;
+}
+
+void record_exit(uint64_t key, uintptr_t location) {
   const WriteScope scope;
   if (scope.refused()) return;
   const uint64_t ticks = session_ticks();
   ThreadState* state = scope.local().state;
-  if (__builtin_expect(state != nullptr && state->depth > 0 &&
-                           state->depth <= ThreadState::kMaxFrames &&
-                           state->frames[state->depth - 1].key == key,
-                       1)) {
-    write_record(scope, ARCTRACE_TYPE_EXIT, 0, ticks, [](std::byte*) {});
-    --state->depth;
+  if (is_innermost(state, key) &&
+      (location == 0 || state->frames[state->depth - 1].place.location == location)) {
+    write_exit(scope, *state, ticks);
     return;
   }
   state = attached_thread(scope, ticks);
-  if (state != nullptr) record_other_exit(scope, *state, key, ticks);
+  if (state == nullptr) return;
+  if (!scope.nested()) {
+    const FramePlace now{location};
+    record_unwind(scope, *state, depth_above(scope.local().stacks, *state, now), ticks);
+  }
+  if (state->depth > ThreadState::kMaxFrames) {
+    write_named_exit(scope, key, ticks);  // the reader knows the frame
+    --state->depth;
+    return;
+  }
+  const uint32_t found = find_frame(*state, key, state->depth);
+  if (found == kNone ||
+      is_another_call(scope.local().stacks, state->frames[found].place, location)) {
+    write_named_exit(scope, key, ticks);
+    return;
+  }
+  record_unwind(scope, *state, found + 1, ticks);
+  write_exit(scope, *state, ticks);
 }
 
 void record_vfork_begin() {

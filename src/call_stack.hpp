@@ -4,15 +4,21 @@
 
 #include <cstdint>
 
+#include "src/frame_place.hpp"
 #include "src/writer.hpp"
 
 namespace arctrace {
 
-// Records that the thread entered `key`. `location`: an address in its frame, 0 unknown.
-void record_enter(uint64_t key, uintptr_t location);
+// Records that the thread entered `key`, and first that it left the frames that can't be
+// open any more.
+void record_enter(uint64_t key, const FramePlace& place);
 
-// Records that the thread left `key`.
-void record_exit(uint64_t key);
+// Records that the thread left `key`; `location`: of its machine frame, 0 not known.
+void record_exit(uint64_t key, uintptr_t location);
+
+// Records that the thread left its innermost frame, if that is `key`'s and was entered at
+// `stack_pointer`; else false.
+bool record_innermost_exit(uint64_t key, uint32_t stack_pointer);
 
 // Around a vfork child, which runs on its parent's stack and with its thread state.
 void record_vfork_begin();

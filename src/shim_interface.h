@@ -9,12 +9,46 @@
 extern "C" {
 #endif
 
+/* The file of the session that this process has joined, NULL if none. */
+ARCTRACE_API const char* arctrace_shim_session(void);
+
+/* Nonzero for the first shim in this process that asks: the one to be in charge. */
+ARCTRACE_API int arctrace_shim_claim(void);
+
+/* Like arctrace_enter_at, for a hook that knows the caller's machine frame.
+ * location: its canonical frame address (what its caller's stack pointer was at the
+ * call); stack_pointer: the caller's at the call of the hook; call_site: what the machine
+ * frame returns to; hook_site: what the hook returns to. */
+enum arctrace_shim_place_flags {
+  /* The function that is entered has this machine frame: it is not inlined. */
+  ARCTRACE_SHIM_BEGINS_FRAME = 1,
+  /* location is some address between stack_pointer and the canonical frame address. */
+  ARCTRACE_SHIM_LOCATION_GUESSED = 2
+};
+ARCTRACE_API void arctrace_shim_enter(uint64_t frame_key, uintptr_t location,
+                                      uintptr_t stack_pointer, uintptr_t call_site,
+                                      uintptr_t hook_site, uint32_t flags);
+
+/* The innermost open frame is left, if it is frame_key's and was entered at the same
+ * stack pointer: 1. Else 0, and nothing is recorded. */
+ARCTRACE_API int arctrace_shim_exit(uint64_t frame_key, uintptr_t stack_pointer);
+
+/* frame_key, whose machine frame is at `location` (0: not known), is left. */
+ARCTRACE_API void arctrace_shim_exit_at(uint64_t frame_key, uintptr_t location);
+
 /* The calling thread begins: takes its slot now rather than in a hook. Its stack is
  * [stack_low, stack_high); both 0 if that is not known. */
 ARCTRACE_API void arctrace_shim_thread_start(uintptr_t stack_low, uintptr_t stack_high);
 
+/* The calling thread's signal handlers may run on [low, high); both 0: on its own stack.
+ */
+ARCTRACE_API void arctrace_shim_signal_stack(uintptr_t low, uintptr_t high);
+
 /* The loader's list of modules has changed (called with the loader's lock or without). */
 ARCTRACE_API void arctrace_shim_modules_changed(void);
+
+/* Thread `tid` of this process is now called `name`. */
+ARCTRACE_API void arctrace_shim_other_thread_name(uint32_t tid, const char* name);
 
 /* The process ends by its own will: enum arctrace_process_end, and its status or -1. */
 ARCTRACE_API void arctrace_shim_process_end(uint32_t how, int32_t status);

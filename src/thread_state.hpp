@@ -8,14 +8,15 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "src/frame_place.hpp"
 #include "src/protocol/handout.hpp"
 #include "src/shared_atomics.hpp"
 
 namespace arctrace {
 
 struct OpenFrame {
-  uint64_t key;        // function address or name key
-  uintptr_t location;  // an address in the frame; 0 not known
+  uint64_t key;  // function address or name key
+  FramePlace place;
 };
 
 // A record reserved in place (arctrace_reserve); payload null: unused.
@@ -54,10 +55,6 @@ struct ThreadState {
   bool loss_pending;
   bool loss_inherited;  // an earlier owner of the slot left unsaid losses
 
-  // The stack this thread runs on: [stack_low, stack_high).
-  uintptr_t stack_low;
-  uintptr_t stack_high;
-
   uint32_t vfork_depth;  // open frames when vfork was called
   HeldRecord held[ARCTRACE_HELD_COUNT];
 
@@ -70,10 +67,6 @@ struct ThreadState {
   uint64_t robust_next;
 
   OpenFrame frames[kMaxFrames];
-
-  bool on_own_stack(uintptr_t location) const {
-    return stack_range_known && location >= stack_low && location < stack_high;
-  }
 };
 static_assert(offsetof(ThreadState, robust_next) - offsetof(ThreadState, lock) ==
               ARCTRACE_ROBUST_NODE_OFFSET);

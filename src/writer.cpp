@@ -256,14 +256,23 @@ void report_losses_shared(const WriteScope& scope, ThreadState& state,
   }
 }
 
+// Whether the outermost writer call's frame is gone, because a signal handler jumped out
+// of it: what interrupts a call and comes back lies below it, or on the signal stack.
+bool guard_is_gone(const ThreadLocal& local, uintptr_t here) {
+  using Which = ThreadStacks::Which;
+  const Which stack = local.stacks.which(here);
+  const Which guard_stack = local.stacks.which(local.guard);
+  if (stack == Which::kUnknown) return false;
+  return stack == guard_stack ? here >= local.guard
+                              : stack == Which::kOwn && guard_stack == Which::kSignal;
+}
+
 }  // namespace
 
 void WriteScope::enter_nested(uintptr_t here) {
   const ThreadState* state = local_.state;
-  if (state != nullptr && state->attached && state->on_own_stack(local_.guard) &&
-      state->on_own_stack(here) && here > local_.guard) {
-    // The guarded call's frame is gone: a signal handler jumped out of it. What it had
-    // reserved stays in progress, and readers step over it.
+  if (state != nullptr && state->attached && guard_is_gone(local_, here)) {
+    // What it had reserved stays in progress, and readers step over it.
     for (uint32_t& name : session.view.slot(state->slot).active) {
       IpcAtomics::store_release(name, uint32_t{0});
     }

@@ -17,9 +17,10 @@ namespace arctrace {
 
 // initial-exec: the dynamic TLS model may allocate on first use, inside a hook.
 struct ThreadLocal {
-  ThreadState* state;  // null before the first record
-  uintptr_t guard;     // stack pointer of the outermost writer call in progress, or 0
-  uint32_t nesting;    // writer calls in progress below the outermost one
+  ThreadState* state;   // null before the first record
+  uintptr_t guard;      // stack pointer of the outermost writer call in progress, or 0
+  uint32_t nesting;     // writer calls in progress below the outermost one
+  ThreadStacks stacks;  // here, not in the state: a fork child runs on the same ones
 };
 extern thread_local constinit ThreadLocal thread_local_state
     __attribute__((tls_model("initial-exec")));

@@ -1,0 +1,81 @@
+// Compiled with a frame pointer: it stands between the caller's frame pointer, which it
+// points to, and the return address, on x86-64 as on aarch64.
+#include "writer_shim/function_hooks.hpp"
+
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include "writer_shim/frame_location.hpp"
+#include "writer_shim/hook.hpp"
+#include "writer_shim/start.hpp"
+
+namespace arctrace::shim {
+namespace {
+
+using FunctionHook = void(void* function, void* call_site);
+
+FunctionHook* next_enter;  // null: only libc's, which do nothing
+FunctionHook* next_exit;
+
+bool is_enabled() {
+  if (__builtin_expect((*arctrace_gate & ARCTRACE_GATE_FUNCTIONS) != 0, 1)) return true;
+  join_early();
+  return (*arctrace_gate & ARCTRACE_GATE_FUNCTIONS) != 0;
+}
+
+uintptr_t address_of(const void* pointer) { return reinterpret_cast<uintptr_t>(pointer); }
+
+// Of the hook that this is inlined into.
+__attribute__((always_inline)) inline HookCall this_call() {
+  const auto* frame = static_cast<const uintptr_t*>(__builtin_frame_address(0));
+  return {address_of(__builtin_dwarf_cfa()), frame[0],
+          address_of(__builtin_extract_return_addr(__builtin_return_address(0)))};
+}
+
+FunctionHook* next_hook(const char* name) {
+  void* found = dlsym(RTLD_NEXT, name);
+  Dl_info hook{};
+  Dl_info libc{};
+  if (found == nullptr || dladdr(found, &hook) == 0 ||
+      dladdr(dlsym(RTLD_NEXT, "gnu_get_libc_version"), &libc) == 0 ||
+      hook.dli_fbase == libc.dli_fbase) {
+    return nullptr;
+  }
+  return reinterpret_cast<FunctionHook*>(found);
+}
+
+}  // namespace
+
+void find_next_function_hooks() {
+  next_enter = next_hook("__cyg_profile_func_enter");
+  next_exit = next_hook("__cyg_profile_func_exit");
+}
+
+}  // namespace arctrace::shim
+
+using namespace arctrace::shim;
+
+ARCTRACE_HOOK void __cyg_profile_func_enter(void* function, void* call_site) {
+  if (is_enabled()) {
+    const HookCall call = this_call();
+    const FrameLocation frame = locate_frame(address_of(function), call);
+    arctrace_shim_enter(address_of(function), frame.address, call.stack_pointer,
+                        address_of(call_site), call.return_address, frame.flags);
+  }
+  if (__builtin_expect(next_enter != nullptr, 0)) next_enter(function, call_site);
+}
+
+ARCTRACE_HOOK void __cyg_profile_func_exit(void* function, void* call_site) {
+  if (is_enabled()) {
+    const HookCall call = this_call();
+    if (call.return_address == address_of(call_site)) {
+      // The function's last act was to jump here: what it returned to, we return to.
+      arctrace_shim_exit_at(address_of(function), call.stack_pointer);
+    } else if (arctrace_shim_exit(address_of(function), call.stack_pointer) == 0) {
+      const FrameLocation frame = locate_frame(address_of(function), call);
+      const bool known = (frame.flags & ARCTRACE_SHIM_LOCATION_GUESSED) == 0;
+      arctrace_shim_exit_at(address_of(function), known ? frame.address : 0);
+    }
+  }
+  if (__builtin_expect(next_exit != nullptr, 0)) next_exit(function, call_site);
+}

@@ -1,0 +1,51 @@
+#include "writer_shim/spawn_hooks.hpp"
+
+#include <errno.h>
+#include <spawn.h>
+
+#include "writer_shim/hook.hpp"
+#include "writer_shim/session_environment.hpp"
+
+namespace arctrace::shim {
+namespace {
+
+using Vector = char* const*;
+using Spawn = int(pid_t*, const char*, const posix_spawn_file_actions_t*,
+                  const posix_spawnattr_t*, Vector, Vector);
+
+RealFunction<Spawn> real_spawn("posix_spawn");
+RealFunction<Spawn> real_spawnp("posix_spawnp");
+
+int spawn(Spawn* real, pid_t* pid, const char* path,
+          const posix_spawn_file_actions_t* actions, const posix_spawnattr_t* attributes,
+          Vector arguments, Vector environment) {
+  if (real == nullptr) return ENOSYS;
+  return with_session_environment(environment, [=](Vector changed) {
+    return real(pid, path, actions, attributes, arguments, changed);
+  });
+}
+
+}  // namespace
+
+void find_spawn_functions() {
+  real_spawn.get();
+  real_spawnp.get();
+}
+
+}  // namespace arctrace::shim
+
+using namespace arctrace::shim;
+
+ARCTRACE_HOOK int posix_spawn(pid_t* pid, const char* path,
+                              const posix_spawn_file_actions_t* actions,
+                              const posix_spawnattr_t* attributes,
+                              char* const arguments[], char* const environment[]) {
+  return spawn(real_spawn.get(), pid, path, actions, attributes, arguments, environment);
+}
+
+ARCTRACE_HOOK int posix_spawnp(pid_t* pid, const char* file,
+                               const posix_spawn_file_actions_t* actions,
+                               const posix_spawnattr_t* attributes,
+                               char* const arguments[], char* const environment[]) {
+  return spawn(real_spawnp.get(), pid, file, actions, attributes, arguments, environment);
+}

@@ -1,0 +1,64 @@
+#include "writer_shim/start.hpp"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "src/raw_syscall.hpp"
+#include "writer_shim/end_hooks.hpp"
+#include "writer_shim/exec_hooks.hpp"
+#include "writer_shim/function_hooks.hpp"
+#include "writer_shim/hook.hpp"
+#include "writer_shim/loader_watch.hpp"
+#include "writer_shim/session_environment.hpp"
+#include "writer_shim/spawn_hooks.hpp"
+#include "writer_shim/thread_hooks.hpp"
+
+extern "C" void* __libc_stack_end;  // the loader's: where the main thread's stack begins
+
+namespace arctrace::shim {
+namespace {
+
+// Below the main thread's stack the kernel keeps at least this much free of mappings,
+// whatever its limit is; more than the upper bound is not worth telling from other
+// stacks.
+constexpr uintptr_t kStackGapMin = uintptr_t{128} << 20;
+constexpr uintptr_t kStackMax = uintptr_t{64} << 30;
+
+void start_main_thread() {
+  const auto high = reinterpret_cast<uintptr_t>(__libc_stack_end);
+  rlimit64 limit{};
+  if (raw_syscall(SYS_prlimit64, 0, RLIMIT_STACK, 0, sys::pointer_argument(&limit)) !=
+      0) {
+    limit.rlim_cur = 0;
+  }
+  uintptr_t size = limit.rlim_cur;
+  if (size < kStackGapMin) size = kStackGapMin;
+  if (size > kStackMax) size = kStackMax;
+  arctrace_shim_thread_start(high - size, high);
+}
+
+__attribute__((constructor(102))) void start() {
+  join_early();
+  // A shim of another installation may be loaded too: a recording inside a recording.
+  if (!has_session() || arctrace_shim_claim() == 0) return;
+  find_next_function_hooks();
+  find_exec_functions();
+  find_spawn_functions();
+  prepare_thread_hooks();
+  remember_own_path();
+  start_main_thread();
+  watch_loader();
+  watch_exit();
+}
+
+}  // namespace
+
+void join_early() {
+  static uint32_t tried;
+  // Null until libc has started; malloc, for one, is called by the loader before that.
+  if (IpcAtomics::load_relaxed(tried) != 0 || environ == nullptr) return;
+  IpcAtomics::store_relaxed(tried, uint32_t{1});
+  arctrace_attach(nullptr);
+}
+
+}  // namespace arctrace::shim
