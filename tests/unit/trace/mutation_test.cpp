@@ -158,11 +158,11 @@ void mutate(const std::vector<std::byte>& whole, int rounds, size_t spare_header
   CHECK(readable > rounds / 3);
 }
 
-TEST_CASE("damaged files") { mutate(rich_file().file(), 20'000, 4096); }
+TEST_CASE("damaged files") { mutate(rich_file().file(), 8'000, 4096); }
 
 TEST_CASE("damaged buffers") {
   const BufferBuilder buffer = rich_buffer();
-  mutate(buffer.image(), 5'000, ARCTRACE_CPUS_OFFSET);
+  mutate(buffer.image(), 2'000, ARCTRACE_CPUS_OFFSET);
 }
 
 TEST_CASE("random bytes behind a valid header") {

@@ -1,0 +1,137 @@
+#include "reader/trace/event_payload.hpp"
+
+#include <absl/strings/str_cat.h>
+
+#include <bit>
+#include <charconv>
+#include <optional>
+
+#include "reader/trace/bytes.hpp"
+#include "reader/trace/text_escape.hpp"
+
+namespace arctrace::reader {
+namespace {
+
+// Bytes of a value of fixed size; of STRING: of its size.
+size_t width_of(uint32_t type) {
+  switch (type) {
+    case ARCTRACE_FIELD_U8:
+    case ARCTRACE_FIELD_I8:
+    case ARCTRACE_FIELD_BOOL:
+      return 1;
+    case ARCTRACE_FIELD_U16:
+    case ARCTRACE_FIELD_I16:
+      return 2;
+    case ARCTRACE_FIELD_U32:
+    case ARCTRACE_FIELD_I32:
+    case ARCTRACE_FIELD_F32:
+    case ARCTRACE_FIELD_STRING:
+      return 4;
+    default:
+      return 8;
+  }
+}
+
+uint64_t load_number(std::span<const std::byte> bytes) {
+  uint64_t value = 0;
+  for (size_t i = bytes.size(); i-- > 0;) value = value << 8 | uint64_t(bytes[i]);
+  return value;
+}
+
+// Takes `size` bytes off the front; nullopt if there are fewer.
+std::optional<std::span<const std::byte>> take(std::span<const std::byte>& rest,
+                                               size_t size) {
+  if (size > rest.size()) return std::nullopt;
+  const auto taken = rest.first(size);
+  rest = rest.subspan(size);
+  return taken;
+}
+
+bool append_value(uint32_t type, std::span<const std::byte>& rest, FieldValue& out) {
+  const auto bytes = take(rest, width_of(type));
+  if (!bytes.has_value()) return false;
+  const uint64_t number = load_number(*bytes);
+  switch (type) {
+    case ARCTRACE_FIELD_I8:
+      out.value = int64_t{static_cast<int8_t>(number)};
+      return true;
+    case ARCTRACE_FIELD_I16:
+      out.value = int64_t{static_cast<int16_t>(number)};
+      return true;
+    case ARCTRACE_FIELD_I32:
+      out.value = int64_t{static_cast<int32_t>(number)};
+      return true;
+    case ARCTRACE_FIELD_I64:
+      out.value = static_cast<int64_t>(number);
+      return true;
+    case ARCTRACE_FIELD_F32:
+      out.value = double{std::bit_cast<float>(static_cast<uint32_t>(number))};
+      return true;
+    case ARCTRACE_FIELD_F64:
+      out.value = std::bit_cast<double>(number);
+      return true;
+    case ARCTRACE_FIELD_BOOL:
+      out.value = number != 0;
+      return true;
+    case ARCTRACE_FIELD_STRING: {
+      const auto text = take(rest, static_cast<size_t>(number));
+      if (!text.has_value()) return false;
+      out.value = as_text(*text);
+      return true;
+    }
+    default:
+      out.value = number;
+      return true;
+  }
+}
+
+void append_text(std::string& out, const FieldValue& field) {
+  if (const auto* number = std::get_if<int64_t>(&field.value)) {
+    absl::StrAppend(&out, *number);
+  } else if (const auto* bits = std::get_if<uint64_t>(&field.value)) {
+    if (field.field->type == ARCTRACE_FIELD_X64) {
+      absl::StrAppend(&out, "0x", absl::Hex(*bits));
+    } else {
+      absl::StrAppend(&out, *bits);
+    }
+  } else if (const auto* real = std::get_if<double>(&field.value)) {
+    char digits[32];
+    const auto end = field.field->type == ARCTRACE_FIELD_F32
+                         ? std::to_chars(digits, std::end(digits), float(*real))
+                         : std::to_chars(digits, std::end(digits), *real);
+    out.append(digits, end.ptr);
+  } else if (const auto* truth = std::get_if<bool>(&field.value)) {
+    out += *truth ? "true" : "false";
+  } else {
+    out += '"';
+    append_escaped(out, std::get<std::string_view>(field.value));
+    out += '"';
+  }
+}
+
+}  // namespace
+
+EventValues decode_event_untrusted(const EventLayout& layout,
+                                   std::span<const std::byte> payload) {
+  EventValues values;
+  std::span<const std::byte> rest = payload;
+  for (const EventField& field : layout.fields) {
+    FieldValue value;
+    value.field = &field;
+    if (!append_value(field.type, rest, value)) return values;
+    values.fields.push_back(value);
+  }
+  values.fits = rest.size() < 4;
+  return values;
+}
+
+void append_event_text(std::string& out, const EventValues& values) {
+  for (const FieldValue& value : values.fields) {
+    if (&value != values.fields.data()) out += ' ';
+    append_escaped(out, value.field->name);
+    out += '=';
+    append_text(out, value);
+  }
+}
+
+}  // namespace arctrace::reader

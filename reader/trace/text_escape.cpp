@@ -1,0 +1,111 @@
+#include "reader/trace/text_escape.hpp"
+
+#include <absl/strings/str_format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+
+namespace arctrace::reader {
+namespace {
+
+bool is_plain(char c) { return c >= 0x20 && c < 0x7F && c != '\\'; }
+
+struct Character {
+  uint32_t code = 0;
+  size_t size = 0;  // bytes; 0: no UTF-8
+};
+
+// The character that `text` begins with. REQUIRES: text is not empty.
+Character decode(std::string_view text) {
+  const auto byte = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
+  const uint8_t first = byte(0);
+  if (first < 0x80) return {first, 1};
+  size_t size = 0;
+  uint32_t code = 0;
+  uint32_t least = 0;  // below, a shorter form exists
+  if ((first & 0xE0) == 0xC0) {
+    size = 2, code = first & 0x1F, least = 0x80;
+  } else if ((first & 0xF0) == 0xE0) {
+    size = 3, code = first & 0x0F, least = 0x800;
+  } else if ((first & 0xF8) == 0xF0) {
+    size = 4, code = first & 0x07, least = 0x10000;
+  }
+  if (size == 0 || size > text.size()) return {};
+  for (size_t i = 1; i < size; ++i) {
+    if ((byte(i) & 0xC0) != 0x80) return {};
+    code = code << 6 | (byte(i) & 0x3Fu);
+  }
+  const bool surrogate = code >= 0xD800 && code <= 0xDFFF;
+  if (code < least || code > 0x10FFFF || surrogate) return {};
+  return {code, size};
+}
+
+// What moves the cursor, or makes text read in another order than it stands.
+bool is_harmful(uint32_t code) {
+  return code < 0x20 || (code >= 0x7F && code <= 0x9F) || code == 0x61C ||
+         (code >= 0x200B && code <= 0x200F) || (code >= 0x2028 && code <= 0x202E) ||
+         (code >= 0x2060 && code <= 0x206F) || code == 0xFEFF ||
+         (code >= 0xE0000 && code <= 0xE007F);
+}
+
+void append_harmful(std::string& out, uint32_t code) {
+  if (code == '\n') {
+    out += "\\n";
+  } else if (code == '\t') {
+    out += "\\t";
+  } else if (code == '\r') {
+    out += "\\r";
+  } else if (code < 0x80) {
+    absl::StrAppendFormat(&out, "\\x%02x", code);
+  } else {
+    absl::StrAppendFormat(&out, "\\u{%x}", code);
+  }
+}
+
+}  // namespace
+
+void append_escaped(std::string& out, std::string_view text) {
+  while (!text.empty()) {
+    const auto plain_end = std::find_if_not(text.begin(), text.end(), is_plain);
+    const auto plain = static_cast<size_t>(plain_end - text.begin());
+    out.append(text.substr(0, plain));
+    text.remove_prefix(plain);
+    if (text.empty()) return;
+    const Character next = decode(text);
+    if (next.size == 0) {
+      absl::StrAppendFormat(&out, "\\x%02x", static_cast<uint8_t>(text.front()));
+      text.remove_prefix(1);
+      continue;
+    }
+    if (next.code == '\\') {
+      out += "\\\\";
+    } else if (is_harmful(next.code)) {
+      append_harmful(out, next.code);
+    } else {
+      out.append(text.substr(0, next.size));
+    }
+    text.remove_prefix(next.size);
+  }
+}
+
+std::string escaped(std::string_view text) {
+  std::string out;
+  append_escaped(out, text);
+  return out;
+}
+
+void append_json_string(std::string& out, std::string_view text) {
+  if (std::all_of(text.begin(), text.end(), is_plain) &&
+      text.find('"') == std::string_view::npos) {
+    out += '"';
+    out += text;
+    out += '"';
+    return;
+  }
+  out +=
+      nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+}  // namespace arctrace::reader
