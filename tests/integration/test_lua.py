@@ -1,0 +1,81 @@
+"""The main job: Lua, instrumented, running the workload with its coroutines, errors and children.
+
+The report's counts are held against gcov's, which knows nothing of arctrace; its times against a
+stopwatch around the run.
+"""
+
+import collections
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import time
+import unittest
+
+from support import LUA, WORKLOAD, TraceTest
+
+SIZE = "1"
+# All that size 1 records: nothing may be lost where counts are compared.
+ROOM = ("--buffer-size=256M",)
+
+
+def untraced(kind, size=SIZE, **environment):
+    """What the workload prints without arctrace; run the way the traced one is."""
+    return subprocess.run(
+        ["./lua", WORKLOAD, size], cwd=LUA / kind, env={**os.environ, **environment},
+        stdout=subprocess.PIPE, text=True, check=True,
+    ).stdout
+
+
+def gcov_counts(folder):
+    """{function: calls} of the workload and its children, by gcov. folder: for its files."""
+    untraced("gcov", GCOV_PREFIX=str(folder))
+    data = pathlib.Path(f"{folder}{LUA.resolve()}/gcov")
+    for notes in (LUA / "gcov").glob("*.gcno"):
+        shutil.copy(notes, data)
+    counts = collections.Counter()
+    for file in sorted(data.glob("*.gcda")):
+        output = subprocess.run(
+            ["gcov", "--json-format", "--stdout", file.name], cwd=data, stdout=subprocess.PIPE,
+            text=True, check=True,
+        ).stdout
+        for line in output.splitlines():
+            for source in json.loads(line)["files"]:
+                for function in source["functions"]:
+                    counts[function["name"]] += function["execution_count"]
+    return {name: count for name, count in counts.items() if count > 0}
+
+
+class Lua(TraceTest):
+    def record_workload(self, kind, size=SIZE):
+        done = self.record("./lua", WORKLOAD, size, options=ROOM, cwd=LUA / kind)
+        self.assertEqual(done.status, 0, done.stderr)
+        return done
+
+    def test_program_behaves_as_untraced(self):
+        self.assertEqual(self.record_workload("instrumented").stdout, untraced("plain"))
+
+    def test_exit_status_is_the_programs(self):
+        plain = subprocess.run(["./lua", WORKLOAD, SIZE, "status"], cwd=LUA / "plain", check=False)
+        self.assertNotEqual(plain.returncode, 0)
+        traced = self.record("./lua", WORKLOAD, SIZE, "status", cwd=LUA / "instrumented")
+        self.assertEqual(traced.status, plain.returncode)
+
+    def test_counts_are_gcovs(self):
+        wanted = gcov_counts(self.folder / "gcov")
+        self.assertGreater(sum(wanted.values()), 1000000)
+        for kind in ("instrumented", "clang"):
+            with self.subTest(kind=kind):
+                flat = self.report(self.record_workload(kind).trace, "flat")
+                counts = collections.Counter()
+                for row in flat["rows"]:
+                    counts[row["name"]] += row["calls"]
+                # clang also instruments libc's inline functions; gcov counts Lua's own only.
+                own = {name: count for name, count in counts.items() if name in wanted}
+                self.assertEqual(own, wanted)
+
+
+if __name__ == "__main__":
+    unittest.main()
