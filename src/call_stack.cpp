@@ -144,7 +144,7 @@ void record_exit(uint64_t key, uintptr_t location) {
     write_exit(scope, *state, ticks);
     return;
   }
-  state = attached_thread(scope, ticks);
+  state = recording_thread(scope, ticks);
   if (state == nullptr) return;
   if (!scope.nested()) {
     const FramePlace now{location};

@@ -20,7 +20,7 @@ void* hold_record(uint32_t event, uint32_t size) {
   const WriteScope scope;
   if (scope.refused()) return nullptr;
   const uint64_t ticks = session_ticks();
-  ThreadState* state = attached_thread(scope, ticks);
+  ThreadState* state = recording_thread(scope, ticks);
   if (state == nullptr) return nullptr;
   arctrace_writer_slot& slot = session.view.slot(state->slot);
   HeldRecord* held = free_place(*state);

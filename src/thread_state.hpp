@@ -50,7 +50,8 @@ struct ThreadState {
 
   // Loss: what is not yet said in LOST records, and when it began.
   uint64_t lost_since_ticks;
-  uint64_t freed_seen;  // control.freed when no block was to be had: ask again only later
+  uint64_t freed_seen;  // control.freed + 1 when no block was to be had: ask again later
+  uint64_t full_chain;  // the shared chain's word at that time
   uint64_t lost_at_start[ARCTRACE_LOST_CAUSES];
   bool loss_pending;
   bool loss_inherited;  // an earlier owner of the slot left unsaid losses

@@ -194,11 +194,16 @@ Reservation reserve_shared(const WriteScope& scope, ThreadState& state,
     count_lost(slot, state, ARCTRACE_LOST_TOO_BIG, ticks);
     return kNothing;
   }
+  // Nothing has changed since no block was to be had: do not search them all again.
+  const uint64_t freed = IpcAtomics::load_relaxed(control.freed);
+  const uint64_t chain = IpcAtomics::load_relaxed(control.shared_current);
+  if (state.freed_seen == freed + 1 && state.full_chain == chain) {
+    count_lost(slot, state, ARCTRACE_LOST_FULL, ticks);
+    return kNothing;
+  }
   uint32_t stack_count = 0;
   uint32_t stack_length = 0;
-  if (!scope.nested() &&
-      (state.shared_block == 0 ||
-       state.shared_block != IpcAtomics::load_relaxed(control.shared_current))) {
+  if (!scope.nested() && (state.shared_block == 0 || state.shared_block != chain)) {
     stack_count = tellable_frames(state, stack_room());
     stack_length = ARCTRACE_FULL_HEAD_SIZE + kStackFixedBody + stack_count * 8;
     if (stack_length + length > max) stack_length = 0;
@@ -208,6 +213,8 @@ Reservation reserve_shared(const WriteScope& scope, ThreadState& state,
       stack_length + length,
       identity(state, process, ARCTRACE_FORM_FULL, ARCTRACE_CLASS_DATA, ticks));
   if (got.place == nullptr) {
+    state.freed_seen = freed + 1;
+    state.full_chain = chain;
     wake_collector();
     count_lost(slot, state, ARCTRACE_LOST_FULL, ticks);
     return kNothing;
@@ -295,13 +302,14 @@ ThreadState* attached_thread(const WriteScope& scope, uint64_t ticks) {
   ThreadState* state = scope.local().state;
   if (state != nullptr && state->attached) return state;
   // Attaching twice at once would take two slots: a handler that interrupts it gives up.
-  if (scope.nested()) {
-    count_lost_without_slot(view().control(), ARCTRACE_LOST_NESTED);
-    return nullptr;
-  }
-  state = attach_thread(scope, ticks);
+  return scope.nested() ? nullptr : attach_thread(scope, ticks);
+}
+
+ThreadState* recording_thread(const WriteScope& scope, uint64_t ticks) {
+  ThreadState* state = attached_thread(scope, ticks);
   if (state == nullptr) {
-    count_lost_without_slot(view().control(), ARCTRACE_LOST_NO_SLOT);
+    count_lost_without_slot(
+        view().control(), scope.nested() ? ARCTRACE_LOST_NESTED : ARCTRACE_LOST_NO_SLOT);
   }
   return state;
 }
@@ -309,7 +317,7 @@ ThreadState* attached_thread(const WriteScope& scope, uint64_t ticks) {
 Reservation reserve_slow(const WriteScope& scope, uint16_t type, uint32_t body_size,
                          uint64_t ticks) {
   if (!session.joined || scope.refused()) return kNothing;
-  ThreadState* state = attached_thread(scope, ticks);
+  ThreadState* state = recording_thread(scope, ticks);
   if (state == nullptr) return kNothing;
   ProcessState* process = current_process(ticks);
   if (process == nullptr) return kNothing;

@@ -132,6 +132,9 @@ inline bool write_record(const WriteScope& scope, uint16_t type, uint32_t body_s
 // The calling thread's state with a slot, attaching it if need be; null if it can't be.
 ThreadState* attached_thread(const WriteScope& scope, uint64_t ticks);
 
+// The same for a record that is about to be written: null counts it as lost.
+ThreadState* recording_thread(const WriteScope& scope, uint64_t ticks);
+
 // Reserves a full-form record in a chain for an attached thread. Used for definitions.
 Reservation reserve_definition(const WriteScope& scope, ThreadState& state,
                                ProcessState& process, uint16_t type, uint32_t body_size,
