@@ -1,0 +1,188 @@
+// Two processes that write at the same time against one alone, each on a CPU of its own.
+// Run by bench/run under `arctrace record --mode=stop` with a buffer for the whole run,
+// so that the collector sleeps. The floor says what the machine itself loses with two.
+#include <arctrace/arctrace.h>
+#include <benchmark/benchmark.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <new>
+#include <string>
+#include <string_view>
+
+#include "bench/floors.hpp"
+#include "bench/live_session.hpp"
+
+namespace arctrace::bench {
+namespace {
+
+constexpr uint32_t kWriters = 2;
+constexpr int64_t kRecords = 500'000;  // of each writer in a round
+
+enum class Task : uint32_t { kPopulate, kFloor, kEvents, kEnd };
+
+struct Result {
+  double wall_ns;  // per record
+  double cpu_ns;
+  uint64_t lost;
+};
+
+// In memory that all processes share.
+struct Meeting {
+  alignas(64) std::atomic<uint32_t> arrived;
+  alignas(64) std::array<Result, kWriters> results;
+};
+
+double now_ns(clockid_t clock) {
+  timespec now{};
+  clock_gettime(clock, &now);
+  return static_cast<double>(now.tv_sec) * 1e9 + static_cast<double>(now.tv_nsec);
+}
+
+void check(bool good, const char* what) {
+  if (good) return;
+  std::perror(what);
+  std::_Exit(1);
+}
+
+// A process that waits for tasks and begins each together with the others.
+class Writer {
+ public:
+  Writer(Meeting& meeting, uint32_t index) : meeting_(meeting), index_(index) {
+    check(pipe(tasks_) == 0 && pipe(done_) == 0, "pipe");
+    pid_ = fork();
+    check(pid_ >= 0, "fork");
+    if (pid_ == 0) {
+      pin_to_cpu(index);
+      work();
+    }
+  }
+  ~Writer() {
+    start(Task::kEnd, 1);
+    waitpid(pid_, nullptr, 0);
+  }
+  Writer(const Writer&) = delete;
+  Writer& operator=(const Writer&) = delete;
+
+  void start(Task task, uint32_t together) const {
+    const Command command{task, together};
+    check(write(tasks_[1], &command, sizeof command) == sizeof command, "write");
+  }
+  void wait() const {
+    char done = 0;
+    check(read(done_[0], &done, 1) == 1, "a writer process has ended");
+  }
+
+ private:
+  struct Command {
+    Task task;
+    uint32_t together;  // how many writers begin at once
+  };
+
+  [[noreturn]] void work() {
+    const LiveSession session;
+    FloorRing ring;
+    const arctrace_field field = {"value", ARCTRACE_FIELD_U64};
+    const uint32_t event = arctrace_define_event("number", 0, &field, 1);
+    Command command{};
+    while (read(tasks_[0], &command, sizeof command) == sizeof command) {
+      if (command.task == Task::kEnd) break;
+      if (command.task == Task::kPopulate) session.populate();
+      if (command.task == Task::kFloor) {
+        measure(command.together, [&](uint64_t i) { ring.store<20>(i); });
+      }
+      if (command.task == Task::kEvents) {
+        measure(command.together,
+                [&](uint64_t i) { arctrace_write(event, &i, sizeof i); });
+      }
+      check(write(done_[1], "", 1) == 1, "write");
+    }
+    std::_Exit(0);
+  }
+
+  template <class Body>
+  void measure(uint32_t together, Body body) {
+    const uint64_t lost = arctrace_lost(nullptr);
+    meeting_.arrived.fetch_add(1);
+    while (meeting_.arrived.load() < together) {
+    }
+    const double wall = now_ns(CLOCK_MONOTONIC);
+    const double cpu = now_ns(CLOCK_THREAD_CPUTIME_ID);
+    for (int64_t i = 0; i < kRecords; ++i) {
+      body(static_cast<uint64_t>(i));
+      benchmark::ClobberMemory();
+    }
+    constexpr double kPerRecord = 1.0 / static_cast<double>(kRecords);
+    meeting_.results[index_] = {(now_ns(CLOCK_MONOTONIC) - wall) * kPerRecord,
+                                (now_ns(CLOCK_THREAD_CPUTIME_ID) - cpu) * kPerRecord,
+                                arctrace_lost(nullptr) - lost};
+  }
+
+  Meeting& meeting_;
+  uint32_t index_;
+  int tasks_[2] = {};
+  int done_[2] = {};
+  pid_t pid_ = 0;
+};
+
+// `writers` of them do `task` at the same time; the time of a round is the slowest one's.
+void run_round(benchmark::State& state, Meeting& meeting,
+               const std::array<Writer, kWriters>& all, Task task, uint32_t writers) {
+  for (auto _ : state) {
+    meeting.arrived = 0;
+    for (uint32_t i = 0; i < writers; ++i) all[i].start(task, writers);
+    for (uint32_t i = 0; i < writers; ++i) all[i].wait();
+    double wall_ns = 0;
+    double cpu_ns = 0;
+    uint64_t lost = 0;
+    for (uint32_t i = 0; i < writers; ++i) {
+      wall_ns = std::max(wall_ns, meeting.results[i].wall_ns);
+      cpu_ns += meeting.results[i].cpu_ns / writers;
+      lost += meeting.results[i].lost;
+    }
+    state.SetIterationTime(wall_ns * 1e-9 * static_cast<double>(kRecords));
+    state.counters["wall_ns"] = wall_ns;
+    state.counters["cpu_ns"] = cpu_ns;
+    if (lost != 0) state.SkipWithError("records were lost");
+  }
+}
+
+}  // namespace
+}  // namespace arctrace::bench
+
+int main(int argc, char** argv) {
+  using namespace arctrace::bench;
+  benchmark::Initialize(&argc, argv);
+  const bool cold = argc > 1 && std::string_view(argv[1]) == "--cold";
+  void* shared = mmap(nullptr, sizeof(Meeting), PROT_READ | PROT_WRITE,
+                      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  check(shared != MAP_FAILED, "mmap");
+  auto& meeting = *new (shared) Meeting{};
+  const std::array<Writer, kWriters> writers = {Writer{meeting, 0}, Writer{meeting, 1}};
+  for (const Writer& writer : writers) {
+    if (cold) break;
+    writer.start(Task::kPopulate, 1);
+    writer.wait();
+  }
+  for (uint32_t n = 1; n <= kWriters; ++n) {
+    const auto add = [&, n](const char* name, Task task) {
+      benchmark::RegisterBenchmark((std::string(name) + "/" + std::to_string(n)).c_str(),
+                                   [&, n, task](benchmark::State& state) {
+                                     run_round(state, meeting, writers, task, n);
+                                   })
+          ->Iterations(1)
+          ->UseManualTime();
+    };
+    add("floor", Task::kFloor);
+    add("event", Task::kEvents);
+  }
+  benchmark::RunSpecifiedBenchmarks();
+  return 0;
+}
