@@ -39,7 +39,8 @@
  *   OWNED -> FREE        its taker, when another one was faster to open a shared block
  *
  * While a block is not SHARED its `next` lies past its end, so that a reservation by
- * a writer that comes late fails; if the block is SHARED again, it is valid there.
+ * a writer that comes late fails; if the block is SHARED again, it sees another
+ * generation than it looked for, and leaves what it reserved as padding.
  */
 #ifndef ARCTRACE_FORMAT_H
 #define ARCTRACE_FORMAT_H

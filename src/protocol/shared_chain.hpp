@@ -85,7 +85,15 @@ class SharedChain {
     const uint64_t offset = A::fetch_add_acq_rel(header.next, uint64_t{length});
     if (offset >= ARCTRACE_BLOCK_HEADER_SIZE && offset % 4 == 0 &&
         offset <= view.geometry().block_size - length) {
-      return {view.block(index) + offset, index, current};
+      std::byte* place = view.block(index) + offset;
+      // Since the chain's word was read the block may have been recycled and opened
+      // again, even by another chain. Named by us, it keeps its generation from here on.
+      const BlockState state = BlockState::unpack(A::load_acquire(header.state));
+      if (state.generation == BlockName::generation(current)) {
+        return {place, index, current};
+      }
+      A::store_release(word_at(place), ARCTRACE_WORD0(ARCTRACE_TYPE_PAD, length));
+      return {nullptr, 0, 0};
     }
     close(view, index, BlockName::generation(current));
     return {nullptr, 0, 0};
