@@ -1,0 +1,24 @@
+// Runs test code in a forked child: a process joins one session, once, so each test that
+// joins needs a process of its own.
+#pragma once
+
+#include <functional>
+#include <string>
+
+namespace arctrace::testing {
+
+// Forks, runs `body` in the child and returns how the child ended: "" if it came to its
+// end and no doctest assertion in it failed (a failed one prints as usual), else what
+// happened ("an assertion failed", "signal 9", "exit code 3"). REQUIRES: the calling
+// process has one thread.
+std::string run_in_child(const std::function<void()>& body);
+
+// The same without waiting; the child's pid.
+int start_child(const std::function<void()>& body);
+
+// Waits for a child of start_child().
+std::string wait_for_child(int pid);
+
+}  // namespace arctrace::testing
+
+#define CHECK_CHILD(...) CHECK(::arctrace::testing::run_in_child(__VA_ARGS__) == "")

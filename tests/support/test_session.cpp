@@ -1,0 +1,111 @@
+#include "tests/support/test_session.hpp"
+
+#include <doctest/doctest.h>
+#include <sys/random.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <utility>
+
+#include "src/collector/record_builder.hpp"
+#include "src/protocol/recycle.hpp"
+#include "src/shared_atomics.hpp"
+
+namespace arctrace::testing {
+namespace {
+
+Buffer open_buffer(const BufferOptions& options) {
+  absl::StatusOr<Buffer> buffer = Buffer::create(options);
+  REQUIRE_MESSAGE(buffer.ok(), buffer.status().ToString());
+  buffer->set_gate(ARCTRACE_GATE_ALL);
+  return *std::move(buffer);
+}
+
+TraceFile open_file(const std::string& path) {
+  absl::StatusOr<TraceFile> file = TraceFile::create(path);
+  REQUIRE_MESSAGE(file.ok(), file.status().ToString());
+  return *std::move(file);
+}
+
+}  // namespace
+
+TemporaryFolder::TemporaryFolder() {
+  std::string name =
+      (std::filesystem::temp_directory_path() / "arctrace-test-XXXXXX").string();
+  REQUIRE(mkdtemp(name.data()) != nullptr);
+  path_ = name;
+}
+
+TemporaryFolder::~TemporaryFolder() {
+  std::error_code error;
+  std::filesystem::remove_all(path_, error);
+}
+
+std::vector<std::byte> read_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  const std::string text((std::istreambuf_iterator<char>(file)),
+                         std::istreambuf_iterator<char>());
+  const auto* first = reinterpret_cast<const std::byte*>(text.data());
+  return {first, first + text.size()};
+}
+
+BufferOptions small_buffer(uint32_t block_size, uint32_t block_count,
+                           uint32_t slot_count) {
+  BufferOptions options;
+  options.block_size = block_size;
+  options.buffer_size = uint64_t{block_size} * block_count;
+  options.slot_count = slot_count;
+  options.pin = PinPolicy::kNo;
+  options.high_water_percent = 0;
+  return options;
+}
+
+TestSession::TestSession(const BufferOptions& options)
+    : buffer_(open_buffer(options)),
+      file_(open_file(folder_.path("trace"))),
+      drain_(buffer_.view(), file_) {
+  file_.write_header(buffer_.header());
+}
+
+uint32_t TestSession::blocks_in(uint32_t phase) const {
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < view().geometry().block_count; ++i) {
+    if (Recycle<IpcAtomics>::state(view(), i).phase == phase) ++count;
+  }
+  return count;
+}
+
+DecodedTrace TestSession::finish() {
+  buffer_.set_gate(0);
+  drain_.finish();
+  write_finished(file_);
+  REQUIRE(file_.publish().ok());
+  return decode_trace(read_file(folder_.path("trace")));
+}
+
+void write_finished(TraceFile& file) {
+  RecordBuilder records;
+  records.begin(ARCTRACE_TYPE_SESSION, ARCTRACE_WRITER_COLLECTOR, 0);
+  records.u32(ARCTRACE_SESSION_FINISHED);
+  records.u32(0);
+  file.write_chunk(ARCTRACE_CHUNK_RECORDS, 0, 0, 0, records.bytes());
+}
+
+uint64_t test_seed() {
+  static const uint64_t seed = [] {
+    uint64_t value = 0;
+    if (const char* given = std::getenv("ARCTRACE_TEST_SEED"); given != nullptr) {
+      value = std::strtoull(given, nullptr, 0);
+    } else {
+      REQUIRE(getrandom(&value, sizeof value, 0) == sizeof value);
+    }
+    std::printf("ARCTRACE_TEST_SEED=%llu\n", static_cast<unsigned long long>(value));
+    return value;
+  }();
+  return seed;
+}
+
+}  // namespace arctrace::testing

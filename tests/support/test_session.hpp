@@ -1,0 +1,84 @@
+// A buffer in shared memory, and a trace file drained from it, for tests of src/.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "src/collector/buffer.hpp"
+#include "src/collector/drain.hpp"
+#include "src/collector/trace_file.hpp"
+#include "tests/support/trace_decoder.hpp"
+
+namespace arctrace::testing {
+
+// A folder that is removed, with what is in it, at the end of the test.
+class TemporaryFolder {
+ public:
+  TemporaryFolder();
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  ~TemporaryFolder();
+
+  std::string path(const std::string& name) const { return path_ + "/" + name; }
+
+ private:
+  std::string path_;
+};
+
+// The bytes of a file; none if it can't be read.
+std::vector<std::byte> read_file(const std::string& path);
+
+// Options for `block_count` small blocks, unpinned, that never wake a collector.
+BufferOptions small_buffer(uint32_t block_size, uint32_t block_count,
+                           uint32_t slot_count = 16);
+
+// A buffer with its gate open, a trace file, and a drain between them that the test
+// drives itself. The test's own process never joins.
+class TestSession {
+ public:
+  explicit TestSession(const BufferOptions& options);
+
+  Buffer& buffer() { return buffer_; }
+  const BufferView& view() const { return buffer_.view(); }
+  const std::string& path() const { return buffer_.path(); }
+  Drain& drain() { return drain_; }
+  TraceFile& file() { return file_; }
+
+  // How many blocks are in `phase`.
+  uint32_t blocks_in(uint32_t phase) const;
+
+  // Ends the recording and decodes the file. To be called once.
+  DecodedTrace finish();
+
+ private:
+  TemporaryFolder folder_;
+  Buffer buffer_;
+  TraceFile file_;
+  Drain drain_;
+};
+
+// A SESSION_FINISHED record as the collector ends a file with it.
+void write_finished(TraceFile& file);
+
+// The seed of this run, printed: ARCTRACE_TEST_SEED, else a new one.
+uint64_t test_seed();
+
+// Deterministic numbers (splitmix64).
+class Random {
+ public:
+  explicit Random(uint64_t seed) : state_(seed) {}
+  uint64_t next() {
+    uint64_t z = state_ += 0x9E3779B97F4A7C15u;
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ z >> 27) * 0x94D049BB133111EBu;
+    return z ^ z >> 31;
+  }
+  // 0 to bound - 1.
+  uint32_t below(uint32_t bound) { return static_cast<uint32_t>(next() % bound); }
+
+ private:
+  uint64_t state_;
+};
+
+}  // namespace arctrace::testing
