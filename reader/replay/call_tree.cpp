@@ -1,6 +1,12 @@
 #include "reader/replay/call_tree.hpp"
 
 namespace arctrace::reader {
+namespace {
+
+// Most functions call few others: for them the list is faster than the map.
+constexpr int kSiblingsTried = 4;
+
+}  // namespace
 
 void NodeMarks::add(const NodeMarks& other) {
   unwound += other.unwound;
@@ -21,6 +27,14 @@ NodeIndex CallTree::add_root() {
 }
 
 NodeIndex CallTree::find_or_add(NodeIndex parent, FunctionId function) {
+  NodeIndex sibling = nodes_[parent].first_child;
+  for (int i = 0; i < kSiblingsTried && sibling != kNoNode; ++i) {
+    if (nodes_[sibling].function == function) {
+      nodes_[parent].last_used = sibling;
+      return sibling;
+    }
+    sibling = nodes_[sibling].next_sibling;
+  }
   const auto next = static_cast<NodeIndex>(nodes_.size());
   const auto [found, added] = children_.try_emplace(edge(parent, function), next);
   if (added) {

@@ -17,7 +17,7 @@ using FunctionId = uint32_t;
 
 // The top of a call tree: a thread, a process, or all.
 inline constexpr FunctionId kRootFunction = 0;
-// Frames of which only the number is known.
+// Frames of which only the number is known; those on top of each other are one call.
 inline constexpr FunctionId kUnknownFunction = 1;
 
 // Where a function was first met; module is nullptr if its address is in none, or it is

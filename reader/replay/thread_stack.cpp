@@ -140,7 +140,7 @@ void ThreadStack::change_phase() {
 void ThreadStack::count(Frame& frame) {
   frame.flags |= kFrameCounted;
   if ((frame.flags & (kFrameInherited | kFrameResumed)) == 0) {
-    state_.tree[frame.node].calls += frame.width;
+    ++state_.tree[frame.node].calls;
   }
   if (state_.listener != nullptr) {
     frame.token = state_.listener->frame_opened(info_of(frame, 0));
@@ -154,8 +154,7 @@ FrameInfo ThreadStack::info_of(const Frame& frame, uint16_t flags) const {
   info.depth = frame.depth;
   info.count = static_cast<uint32_t>(
       std::min<uint64_t>(frame.width, std::numeric_limits<uint32_t>::max()));
-  info.flags = static_cast<uint16_t>((frame.flags | flags) &
-                                     ~unsigned{kFrameCounted | kFrameKeep});
+  info.flags = static_cast<uint16_t>((frame.flags | flags) & ~unsigned{kFrameCounted});
   info.start_ns = clip(frame.start_ns);
   info.stop_ns = clip(now_);
   info.base_ns = frame.base_ns;
@@ -178,8 +177,12 @@ void ThreadStack::push(uint64_t key, FunctionId function, uint16_t flags,
 }
 
 void ThreadStack::push_frame(Frame frame) {
-  const Frame& parent = frames_.back();
+  Frame& parent = frames_.back();
   depth_ += frame.width;
+  if (frame.function == kUnknownFunction && parent.function == kUnknownFunction) {
+    parent.width += frame.width;
+    return;
+  }
   if (has_open_keys_) ++open_keys_[frame.key];
   if (decide_shown(parent, frame)) {
     frame.shown = static_cast<uint32_t>(frames_.size());
@@ -214,19 +217,19 @@ void ThreadStack::leave(uint64_t count, uint16_t flags) {
     if (!vforks_.empty() && depth_ - left < vforks_.back().lowest) {
       // The parent has not left it, and will go on in it.
       VforkPoint& vfork = vforks_.back();
-      top.flags |= kFrameKeep;
       Frame kept = top;
       kept.width = vfork.lowest - (depth_ - left);
       vfork.lowest = depth_ - left;
       vfork.removed.push_back(kept);
     }
     count -= left;
-    depth_ -= left;
     if (left < top.width) {
       top.width -= left;
     } else {
       pop(flags);
     }
+    depth_ -= left;
+    keep_depth_ = std::min(keep_depth_, depth_);
   }
 }
 
@@ -237,8 +240,7 @@ void ThreadStack::pop(uint16_t flags) {
     if (--found->second == 0) open_keys_.erase(found);
   }
   if ((frame.flags & kFrameCounted) != 0) {
-    const bool ended = ((frame.flags | flags) & (kFrameKeep | kFrameOpen)) == 0;
-    const bool shown = !ended || frame.width > 1 ||
+    const bool shown = (flags & kFrameOpen) != 0 || depth_ - frame.width < keep_depth_ ||
                        elapsed(frame.start_ns, now_) >= state_.filter.min_duration_ns;
     if (!shown) fold(frame);
     if (shown && (frame.flags | flags) != kFrameCounted) mark_frame(frame, flags);
@@ -252,7 +254,7 @@ void ThreadStack::pop(uint16_t flags) {
 // Takes back the call of the innermost frame: its time goes to the shown frame around it.
 void ThreadStack::fold(const Frame& frame) {
   CallNode& node = state_.tree[frame.node];
-  if ((frame.flags & kFrameInherited) == 0) node.calls -= frame.width;
+  if ((frame.flags & kFrameInherited) == 0) --node.calls;
   node.base_ns -= frame.base_ns;
   const Frame& around = frames_[frames_.size() - 2];
   state_.tree[around.node].base_ns += frame.base_ns;
@@ -291,7 +293,8 @@ void ThreadStack::exit(const Record& record) {
 
 void ThreadStack::exit_named(const Record& record) {
   const uint64_t key = load_u64(record.body.data());
-  if (depth_ == 0) {
+  // A vfork child leaves nothing for good: what its parent is in will be left again.
+  if (depth_ == 0 && vforks_.empty()) {
     adopt(record);
     return;
   }
@@ -368,6 +371,7 @@ void ThreadStack::unwind(const Record& record) {
 }
 
 void ThreadStack::vfork_begin() {
+  keep_depth_ = depth_;
   if (vforks_.size() < kVforkDepthMax) vforks_.push_back({depth_, depth_, {}});
 }
 
@@ -379,18 +383,20 @@ void ThreadStack::vfork_end(const Record& record) {
     broken_ = true;
     return;
   }
+  const uint64_t lowest = vforks_.back().lowest;
+  if (depth_ > lowest) {
+    state_.totals.unwound += depth_ - lowest;
+    leave(depth_ - lowest, kFrameUnwound);
+  }
   VforkPoint vfork = std::move(vforks_.back());
   vforks_.pop_back();
-  if (depth_ > vfork.lowest) {
-    state_.totals.unwound += depth_ - vfork.lowest;
-    leave(depth_ - vfork.lowest, kFrameUnwound);
-  }
   for (auto frame = vfork.removed.rbegin(); frame != vfork.removed.rend(); ++frame) {
-    frame->flags = static_cast<uint16_t>((frame->flags & ~unsigned{kFrameCounted}) |
-                                         kFrameKeep | kFrameResumed);
+    if ((frame->flags & kFrameCounted) != 0) frame->flags |= kFrameResumed;
+    frame->flags &= static_cast<uint16_t>(~unsigned{kFrameCounted});
     frame->base_ns = 0;
     push_frame(*frame);
   }
+  keep_depth_ = depth_;
 }
 
 void ThreadStack::lost(const Record& record) {

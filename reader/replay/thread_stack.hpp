@@ -50,8 +50,6 @@ class ThreadStack {
  private:
   // Not shown to others: this frame's call is counted and the listener knows it.
   static constexpr uint16_t kFrameCounted = 1 << 15;
-  // Not shown to others: never fold it, because its call goes on elsewhere.
-  static constexpr uint16_t kFrameKeep = 1 << 14;
 
   struct Frame {
     uint64_t key;
@@ -122,6 +120,9 @@ class ThreadStack {
   uint64_t depth_ = 0;         // sum of the widths of frames_[1...]
   std::vector<Frame> frames_;  // [0]: the thread itself
   std::vector<VforkPoint> vforks_;
+  // Frames up to here were open at a vfork: they may go on after they were left, and are
+  // shown however short they are.
+  uint64_t keep_depth_ = 0;
   // How often a key is on the stack; kept from the first time that it is of use.
   bool has_open_keys_ = false;
   absl::flat_hash_map<uint64_t, uint64_t> open_keys_;

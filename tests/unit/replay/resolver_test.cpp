@@ -1,0 +1,79 @@
+#include "reader/replay/resolver.hpp"
+
+#include <doctest/doctest.h>
+
+#include "tests/support/record_script.hpp"
+
+using namespace arctrace::reader;
+using namespace arctrace::testing;
+
+namespace {
+
+Module module_at(uint64_t start, const char* path, int64_t loaded_ns = INT64_MIN) {
+  Module module;
+  module.start = start;
+  module.end = start + 0x1000;
+  module.bias = start - 0x400;
+  module.loaded_ns = loaded_ns;
+  module.path = path;
+  return module;
+}
+
+}  // namespace
+
+TEST_CASE("keys without a symbol are named by place") {
+  RecordScript script;
+  const ProcessIndex p = script.process(1, "/bin/a");
+  script.definitions.add_module(p, module_at(0x5000, "/lib/libx.so"));
+  FunctionResolver resolver(script.definitions, nullptr);
+  const auto name = [&](uint64_t key) {
+    return resolver.functions()[resolver.resolve(p, key, 0)];
+  };
+  CHECK(name(0x5010).name == "libx.so+0x410");
+  CHECK(name(0x5010).module == "/lib/libx.so");
+  CHECK(name(0x9000).name == "0x9000");
+  CHECK(name(0x9000).module.empty());
+  CHECK(name(script.key("scope")).name == "scope");
+  CHECK(name(ARCTRACE_FRAME_NAME_BIT | 77).name == "name#77");
+}
+
+TEST_CASE("the same function of two processes is one") {
+  RecordScript script;
+  const ProcessIndex p = script.process(1, "/bin/a");
+  const ProcessIndex q = script.process(2, "/bin/a");
+  script.definitions.add_module(p, module_at(0x5000, "/lib/libx.so"));
+  script.definitions.add_module(q, module_at(0x7000, "/lib/libx.so"));
+  FunctionResolver resolver(script.definitions, nullptr);
+  CHECK(resolver.resolve(p, 0x5010, 0) == resolver.resolve(q, 0x7010, 0));
+  CHECK(resolver.resolve(p, 0x5010, 0) != resolver.resolve(q, 0x7014, 0));
+  CHECK(resolver.resolve(kNoIndex, 0x5010, 0) != resolver.resolve(p, 0x5010, 0));
+}
+
+TEST_CASE("an address means what the map in force says") {
+  RecordScript script;
+  const ProcessIndex p = script.process(1, "/bin/a");
+  Definitions& definitions = script.definitions;
+  definitions.add_module(p, module_at(0x5000, "/lib/one.so", 100));
+  definitions.end_module(p, 0x5000, 200);
+  definitions.add_module(p, module_at(0x5000, "/lib/two.so", 300));
+  FunctionResolver resolver(definitions, nullptr);
+  const auto name = [&](int64_t time_ns) {
+    return resolver.functions()[resolver.resolve(p, 0x5010, time_ns)].name;
+  };
+  CHECK(name(50) == "one.so+0x410");  // used before its load was recorded
+  CHECK(name(150) == "one.so+0x410");
+  CHECK(name(250) == "two.so+0x410");
+  CHECK(name(350) == "two.so+0x410");
+}
+
+TEST_CASE("an address that is in no module may be in one later") {
+  RecordScript script;
+  const ProcessIndex p = script.process(1, "/bin/a");
+  Definitions& definitions = script.definitions;
+  definitions.add_module(p, module_at(0x5000, "/lib/one.so", 100));
+  definitions.end_module(p, 0x5000, 200);
+  FunctionResolver resolver(definitions, nullptr);
+  CHECK(resolver.functions()[resolver.resolve(p, 0x5010, 150)].name == "one.so+0x410");
+  CHECK(resolver.functions()[resolver.resolve(p, 0x5010, 200)].name == "0x5010");
+  CHECK(resolver.functions()[resolver.resolve(p, 0x5010, 999)].name == "0x5010");
+}
