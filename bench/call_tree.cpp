@@ -32,4 +32,4 @@ void function(unsigned levels) {
 
 }  // namespace
 
-void call_tree(unsigned levels) { kTable.front()(levels); }
+void call_tree(unsigned levels) { function<0>(levels); }

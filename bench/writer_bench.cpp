@@ -124,7 +124,10 @@ void add_live_cases(const LiveSession& session) {
 }
 
 void add_cases_without_session() {
-  add_plain("empty_loop", [](uint64_t) {});
+  add_plain("floor/branch", [](uint64_t i) {
+    static volatile uint32_t word = 0;
+    if (word != 0) arctrace_write(1, &i, sizeof i);
+  });
   add_plain("off/event_typed", [](uint64_t i) { ARCTRACE_WRITE(OneNumber, i); });
   add_plain("off/scope", [](uint64_t) { ARCTRACE_SCOPE("scope"); });
   add_plain("off/event", [](uint64_t i) { arctrace_write(1, &i, sizeof i); });
