@@ -10,11 +10,12 @@
 
 namespace arctrace {
 
-// The slot's lock word (a robust futex).
+// The slot's lock word (a robust futex). The kernel's mark replaces the tid.
 inline constexpr uint32_t kOwnerDied = 0x40000000u;  // FUTEX_OWNER_DIED
 inline constexpr uint32_t kTidMask = 0x3FFFFFFFu;    // FUTEX_TID_MASK
-// A dead owner whose slot the collector is settling; a later collector may resume.
-inline constexpr uint32_t kBeingReaped = kOwnerDied;
+// A dead owner whose slot the collector is settling; a later collector may resume. No
+// kernel gives a thread that tid.
+inline constexpr uint32_t kBeingReaped = kOwnerDied | kTidMask;
 
 inline bool is_live(uint32_t lock_word) {
   return lock_word != 0 && (lock_word & kOwnerDied) == 0;
