@@ -21,10 +21,14 @@ bool lock_slot(arctrace_writer_slot& slot, uint32_t tid) {
 
 uint32_t claim_slot(const BufferView& view, uint32_t tid) {
   const uint32_t count = view.geometry().slot_count;
-  const uint32_t first =
-      IpcAtomics::fetch_add_relaxed(view.control().slot_next, uint32_t{1});
+  // The word stops at the slot count, to within those who ask at once: a session may see
+  // more threads than it could count.
+  uint32_t first = tid;
+  if (IpcAtomics::load_relaxed(view.control().slot_next) < count) {
+    first = IpcAtomics::fetch_add_relaxed(view.control().slot_next, uint32_t{1});
+  }
   for (uint32_t i = 0; i < count; ++i) {
-    const uint32_t index = (first + i) % count;
+    const auto index = static_cast<uint32_t>((uint64_t{first} + i) % count);
     if (lock_slot(view.slot(index), tid)) return index;
   }
   return kNoSlot;
