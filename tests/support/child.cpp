@@ -72,4 +72,9 @@ std::string run_in_child(const std::function<void()>& body) {
   return wait_for_child(start_child(body));
 }
 
+void check_child(const char* file, int line, const std::function<void()>& body) {
+  const std::string ended = run_in_child(body);
+  if (!ended.empty()) ADD_FAIL_CHECK_AT(file, line, "the child ended with " << ended);
+}
+
 }  // namespace arctrace::testing

@@ -19,6 +19,10 @@ int start_child(const std::function<void()>& body);
 // Waits for a child of start_child().
 std::string wait_for_child(int pid);
 
+// What CHECK_CHILD does.
+void check_child(const char* file, int line, const std::function<void()>& body);
+
 }  // namespace arctrace::testing
 
-#define CHECK_CHILD(...) CHECK(::arctrace::testing::run_in_child(__VA_ARGS__) == "")
+// Runs the body in a child, and fails if the child does not come to a good end.
+#define CHECK_CHILD(...) ::arctrace::testing::check_child(__FILE__, __LINE__, __VA_ARGS__)

@@ -1,0 +1,92 @@
+#include "src/thread_state.hpp"
+
+#include <doctest/doctest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <set>
+#include <thread>
+#include <vector>
+
+#include "src/protocol/dead_slot.hpp"
+#include "src/raw_syscall.hpp"
+#include "tests/support/child.hpp"
+
+namespace arctrace::testing {
+namespace {
+
+ThreadState* claim(ThreadState* current = nullptr) {
+  return claim_thread_state(current, sys::gettid());
+}
+
+TEST_CASE("thread state: one for each living thread, the same when asked again") {
+  std::set<ThreadState*> states;
+  ThreadState* mine = claim();
+  REQUIRE(mine != nullptr);
+  CHECK(claim(mine) == mine);
+  std::vector<std::thread> threads;
+  std::mutex mutex;
+  std::mutex all_live;
+  all_live.lock();
+  for (int i = 0; i < 100; ++i) {  // more than one arena
+    threads.emplace_back([&] {
+      ThreadState* state = claim();
+      mutex.lock();
+      states.insert(state);
+      mutex.unlock();
+      const std::lock_guard wait(all_live);
+    });
+  }
+  for (size_t n = 0; n < 100; usleep(1000)) {
+    const std::lock_guard lock(mutex);
+    n = states.size();
+  }
+  all_live.unlock();
+  for (std::thread& thread : threads) thread.join();
+  CHECK(states.size() == 100);
+  CHECK_FALSE(states.contains(mine));
+  CHECK_FALSE(states.contains(nullptr));
+}
+
+TEST_CASE("thread state: a dead thread's is given to another one, without its contents") {
+  CHECK_CHILD([] {
+    ThreadState* first = nullptr;
+    std::thread([&] {
+      first = claim();
+      first->depth = 5;
+      first->attached = true;
+      first->pos = first->end = reinterpret_cast<std::byte*>(first);
+      first->held[0].payload = first->pos;
+    }).join();
+    std::thread([&] {
+      ThreadState* second = claim();
+      CHECK(second == first);
+      CHECK(second->depth == 0);
+      CHECK_FALSE(second->attached);
+      CHECK(second->pos == nullptr);
+      CHECK(second->end == nullptr);
+      CHECK(second->held[0].payload == nullptr);
+      CHECK(is_live(second->lock));
+    }).join();
+  });
+}
+
+TEST_CASE("thread state: a fork child finds zeros and claims anew") {
+  CHECK_CHILD([] {
+    ThreadState* parents = claim();
+    parents->attached = true;
+    parents->pos = reinterpret_cast<std::byte*>(parents);
+    const int pid = start_child([parents] {
+      CHECK(parents->pos == nullptr);
+      CHECK_FALSE(parents->attached);
+      CHECK(parents->lock == 0);
+      CHECK(claim(parents) != nullptr);
+    });
+    CHECK(wait_for_child(pid) == "");
+    CHECK(parents->attached);
+    CHECK(claim(parents) == parents);
+  });
+}
+
+}  // namespace
+}  // namespace arctrace::testing
