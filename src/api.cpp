@@ -128,11 +128,11 @@ uint32_t arctrace_define_event(const char* name, uint32_t level,
 }
 
 void arctrace_enter(uint64_t frame_key) {
-  if (is_open(ARCTRACE_GATE_FUNCTIONS)) record_enter(frame_key, {});
+  if (is_open(ARCTRACE_GATE_FUNCTIONS)) record_enter(frame_key, uintptr_t{0});
 }
 
 void arctrace_enter_at(uint64_t frame_key, uintptr_t location) {
-  if (is_open(ARCTRACE_GATE_FUNCTIONS)) record_enter(frame_key, {location});
+  if (is_open(ARCTRACE_GATE_FUNCTIONS)) record_enter(frame_key, location);
 }
 
 void arctrace_exit(uint64_t frame_key) {
@@ -258,17 +258,17 @@ void arctrace_shim_signal_stack(uintptr_t low, uintptr_t high) {
   thread_local_state.stacks.signal = {low, high};
 }
 
-void arctrace_shim_enter(uint64_t frame_key, uintptr_t location, uintptr_t stack_pointer,
-                         uintptr_t call_site, uintptr_t hook_site, uint32_t flags) {
-  if (!is_open(ARCTRACE_GATE_FUNCTIONS)) return;
-  record_enter(frame_key, {location, static_cast<uint32_t>(stack_pointer),
-                           static_cast<uint32_t>(call_site),
-                           static_cast<uint32_t>(hook_site), flags});
+void arctrace_shim_set_unwinder(arctrace_shim_unwinder* unwinder) {
+  set_unwinder(unwinder);
+}
+
+void arctrace_shim_enter(uint64_t frame_key, const struct arctrace_shim_call* call) {
+  if (is_open(ARCTRACE_GATE_FUNCTIONS)) record_enter(frame_key, *call);
 }
 
 int arctrace_shim_exit(uint64_t frame_key, uintptr_t stack_pointer) {
   if (!is_open(ARCTRACE_GATE_FUNCTIONS)) return 1;
-  return record_innermost_exit(frame_key, static_cast<uint32_t>(stack_pointer)) ? 1 : 0;
+  return record_innermost_exit(frame_key, stack_pointer) ? 1 : 0;
 }
 
 void arctrace_shim_exit_at(uint64_t frame_key, uintptr_t location) {

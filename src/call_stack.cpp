@@ -7,6 +7,8 @@ namespace {
 
 constexpr uint32_t kNone = UINT32_MAX;
 
+arctrace_shim_unwinder* unwinder;  // set once, before the first hook needs it
+
 // How many of the open frames we keep: the outermost ones.
 uint32_t kept_frames(const ThreadState& state) {
   return state.depth < ThreadState::kMaxFrames ? state.depth : ThreadState::kMaxFrames;
@@ -29,12 +31,19 @@ void record_unwind(const WriteScope& scope, ThreadState& state, uint32_t depth,
   state.depth = depth;
 }
 
-// The depth without the frames that lie below `now` on the stack.
+// The depth without the frames that lie below `now` on the stack, and what was entered
+// inside them.
 uint32_t depth_above(const ThreadStacks& stacks, const ThreadState& state,
                      const FramePlace& now) {
-  uint32_t kept = kept_frames(state);
-  while (kept > 0 && lies_below(stacks, state.frames[kept - 1].place, now)) --kept;
-  return kept < kept_frames(state) ? kept : state.depth;
+  const uint32_t kept = kept_frames(state);
+  uint32_t depth = state.depth;
+  for (uint32_t i = kept; i > 0; --i) {
+    const FramePlace& open = state.frames[i - 1].place;
+    if (open.location == 0) continue;
+    if (!lies_below(stacks, open, now)) break;
+    depth = i - 1;
+  }
+  return depth;
 }
 
 // The depth without those frames either whose machine frame's place `key` takes, entered
@@ -61,13 +70,68 @@ uint32_t depth_at_entry(const ThreadStacks& stacks, const ThreadState& state,
   return replaced < depth ? replaced : depth;
 }
 
-// Whether the innermost frame may be one that depth_at_entry() takes off.
-bool may_be_gone(const ThreadStacks& stacks, const ThreadState& state,
-                 const FramePlace& now) {
-  const uint32_t kept = kept_frames(state);
-  if (kept == 0) return false;
-  const uintptr_t location = state.frames[kept - 1].place.location;
-  return (location != 0 && location <= now.location) || stacks.signal.contains(location);
+// The depth without those of the outermost `depth` frames that lie between the call and
+// its caller, or that one's caller, and so on: where machine frames follow one another,
+// none can lie between them.
+uint32_t depth_of_callers(const ThreadStacks& stacks, const ThreadState& state,
+                          uint32_t depth, arctrace_shim_call frame) {
+  constexpr uint32_t kStepsMax = 32;
+  using Which = ThreadStacks::Which;
+  if (depth > ThreadState::kMaxFrames || unwinder == nullptr ||
+      (frame.flags & ARCTRACE_SHIM_LOCATION_GUESSED) != 0 ||
+      stacks.which(frame.location) != Which::kOwn) {
+    return depth;
+  }
+  uint32_t i = depth;
+  while (i > 0 && state.frames[i - 1].place.location == 0) --i;
+  if (i == 0 || state.frames[i - 1].place.location == frame.location) return depth;
+  for (uint32_t step = 0; step < kStepsMax; ++step) {
+    const uintptr_t callee = frame.location;
+    if (unwinder(&frame, stacks.own.high) == 0 || frame.location <= callee) return depth;
+    for (; i > 0; --i) {
+      const FramePlace& open = state.frames[i - 1].place;
+      if (open.location == 0) continue;
+      if (open.location == frame.location || stacks.which(open.location) != Which::kOwn ||
+          open.has(ARCTRACE_SHIM_LOCATION_GUESSED)) {
+        return depth;
+      }
+      if (open.location > frame.location) break;
+      depth = i - 1;
+    }
+    if (i == 0) return depth;
+  }
+  return depth;
+}
+
+// Whether the innermost frame is surely open when a function is entered at `now`, because
+// it lies further up and the last call from it, or one like it, came from there too.
+bool is_surely_open(const ThreadState& state, const FramePlace& now) {
+  const uint32_t depth = state.depth;
+  if (depth == 0) return true;
+  if (depth >= ThreadState::kMaxFrames) return false;
+  const FramePlace& last = state.frames[depth].place;
+  return state.frames[depth - 1].place.location > now.location &&
+         last.location == now.location && last.call_site == now.call_site;
+}
+
+void enter(uint64_t key, const FramePlace& place, const arctrace_shim_call* call) {
+  const WriteScope scope;
+  if (scope.refused()) return;
+  const uint64_t ticks = session_ticks();
+  ThreadState* state = scope.local().state;
+  // A handler that interrupts this very code can't rely on the frames.
+  if (__builtin_expect(state != nullptr && !is_surely_open(*state, place), 0) &&
+      place.location != 0 && !scope.nested()) {
+    const ThreadStacks& stacks = scope.local().stacks;
+    uint32_t depth = depth_at_entry(stacks, *state, key, place);
+    if (call != nullptr) depth = depth_of_callers(stacks, *state, depth, *call);
+    record_unwind(scope, *state, depth, ticks);
+  }
+  write_record(scope, ARCTRACE_TYPE_ENTER, 8, ticks,
+               [key](std::byte* body) { store_u64(body, key); });
+  // The frame is open even if its record is lost: the next block's STACK tells it.
+  state = scope.local().state;
+  if (state != nullptr) push(*state, key, place);
 }
 
 // The innermost frame of `key` among the outermost `depth`; kNone: there is none.
@@ -104,30 +168,22 @@ bool is_innermost(const ThreadState* state, uint64_t key) {
 
 }  // namespace
 
-void record_enter(uint64_t key, const FramePlace& place) {
-  const WriteScope scope;
-  if (scope.refused()) return;
-  const uint64_t ticks = session_ticks();
-  ThreadState* state = scope.local().state;
-  // A handler that interrupts this very code can't rely on the frames.
-  const ThreadStacks& stacks = scope.local().stacks;
-  if (__builtin_expect(
-          state != nullptr && !scope.nested() && may_be_gone(stacks, *state, place), 0)) {
-    record_unwind(scope, *state, depth_at_entry(stacks, *state, key, place), ticks);
-  }
-  write_record(scope, ARCTRACE_TYPE_ENTER, 8, ticks,
-               [key](std::byte* body) { store_u64(body, key); });
-  // The frame is open even if its record is lost: the next block's STACK tells it.
-  state = scope.local().state;
-  if (state != nullptr) push(*state, key, place);
+void record_enter(uint64_t key, uintptr_t location) {
+  enter(key, FramePlace(location), nullptr);
 }
 
-bool record_innermost_exit(uint64_t key, uint32_t stack_pointer) {
+void record_enter(uint64_t key, const arctrace_shim_call& call) {
+  enter(key, FramePlace(call), &call);
+}
+
+void set_unwinder(arctrace_shim_unwinder* chosen) { unwinder = chosen; }
+
+bool record_innermost_exit(uint64_t key, uintptr_t stack_pointer) {
   const WriteScope scope;
   if (scope.refused()) return true;
   ThreadState* state = scope.local().state;
   if (__builtin_expect(!is_innermost(state, key), 0) ||
-      state->frames[state->depth - 1].place.stack_pointer != stack_pointer) {
+      state->frames[state->depth - 1].place.stack_pointer != low_half(stack_pointer)) {
     return false;
   }
   write_exit(scope, *state, session_ticks());
@@ -147,7 +203,7 @@ void record_exit(uint64_t key, uintptr_t location) {
   state = recording_thread(scope, ticks);
   if (state == nullptr) return;
   if (!scope.nested()) {
-    const FramePlace now{location};
+    const FramePlace now(location);
     record_unwind(scope, *state, depth_above(scope.local().stacks, *state, now), ticks);
   }
   if (state->depth > ThreadState::kMaxFrames) {

@@ -10,15 +10,20 @@
 namespace arctrace {
 
 // Records that the thread entered `key`, and first that it left the frames that can't be
-// open any more.
-void record_enter(uint64_t key, const FramePlace& place);
+// open any more. `location`: an address in the frame, 0 not known.
+void record_enter(uint64_t key, uintptr_t location);
+void record_enter(uint64_t key, const arctrace_shim_call& call);
+
+// How the frames between a call and the innermost open frame are found; null: they
+// aren't.
+void set_unwinder(arctrace_shim_unwinder* unwinder);
 
 // Records that the thread left `key`; `location`: of its machine frame, 0 not known.
 void record_exit(uint64_t key, uintptr_t location);
 
 // Records that the thread left its innermost frame, if that is `key`'s and was entered at
 // `stack_pointer`; else false.
-bool record_innermost_exit(uint64_t key, uint32_t stack_pointer);
+bool record_innermost_exit(uint64_t key, uintptr_t stack_pointer);
 
 // Around a vfork child, which runs on its parent's stack and with its thread state.
 void record_vfork_begin();

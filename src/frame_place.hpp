@@ -32,15 +32,26 @@ struct ThreadStacks {
   }
 };
 
+inline uint32_t low_half(uintptr_t address) { return static_cast<uint32_t>(address); }
+
 // The halves of addresses serve only to tell equal from different.
 struct FramePlace {
+  FramePlace() = default;
+  explicit FramePlace(uintptr_t address) : location(address) {}
+  explicit FramePlace(const arctrace_shim_call& call)
+      : location(call.location),
+        stack_pointer(low_half(call.stack_pointer)),
+        call_site(low_half(call.call_site)),
+        hook_site(low_half(call.hook_site)),
+        flags(call.flags) {}
+
   uintptr_t location = 0;      // of the machine frame; 0: not known
   uint32_t stack_pointer = 0;  // at the hook's call, low half
   uint32_t call_site = 0;      // what the machine frame returns to, low half
   uint32_t hook_site = 0;      // what the hook returns to, low half; 0: not known
-  uint32_t flags = 0;          // enum arctrace_shim_place_flags
+  uint32_t flags = 0;          // enum arctrace_shim_call_flags
 
-  bool has(arctrace_shim_place_flags flag) const {
+  bool has(arctrace_shim_call_flags flag) const {
     return (flags & static_cast<uint32_t>(flag)) != 0;
   }
 };

@@ -15,19 +15,32 @@ ARCTRACE_API const char* arctrace_shim_session(void);
 /* Nonzero for the first shim in this process that asks: the one to be in charge. */
 ARCTRACE_API int arctrace_shim_claim(void);
 
-/* Like arctrace_enter_at, for a hook that knows the caller's machine frame.
- * location: its canonical frame address (what its caller's stack pointer was at the
- * call); stack_pointer: the caller's at the call of the hook; call_site: what the machine
- * frame returns to; hook_site: what the hook returns to. */
-enum arctrace_shim_place_flags {
+/* The call of a function-entry hook, and what the hook knows of its caller's machine
+ * frame. Functions that are inlined into one another have one machine frame. */
+struct arctrace_shim_call {
+  uintptr_t location; /* canonical frame address: its caller's stack pointer before */
+  uintptr_t stack_pointer; /* at the call of the hook; so too the next two */
+  uintptr_t frame_pointer;
+  uintptr_t hook_site; /* what the hook returns to */
+  uintptr_t call_site; /* what the machine frame returns to */
+  uint32_t flags;      /* enum arctrace_shim_call_flags */
+};
+enum arctrace_shim_call_flags {
   /* The function that is entered has this machine frame: it is not inlined. */
   ARCTRACE_SHIM_BEGINS_FRAME = 1,
-  /* location is some address between stack_pointer and the canonical frame address. */
+  /* location is only somewhere between stack_pointer and the canonical frame address. */
   ARCTRACE_SHIM_LOCATION_GUESSED = 2
 };
-ARCTRACE_API void arctrace_shim_enter(uint64_t frame_key, uintptr_t location,
-                                      uintptr_t stack_pointer, uintptr_t call_site,
-                                      uintptr_t hook_site, uint32_t flags);
+
+/* Like arctrace_enter_at. */
+ARCTRACE_API void arctrace_shim_enter(uint64_t frame_key,
+                                      const struct arctrace_shim_call* call);
+
+/* Turns the description of a machine frame (call_site and flags aside) into its caller's:
+ * 1, or 0 if that is not known. Reads the stack only up to `stack_high`. */
+typedef int arctrace_shim_unwinder(struct arctrace_shim_call* frame,
+                                   uintptr_t stack_high);
+ARCTRACE_API void arctrace_shim_set_unwinder(arctrace_shim_unwinder* unwinder);
 
 /* The innermost open frame is left, if it is frame_key's and was entered at the same
  * stack pointer: 1. Else 0, and nothing is recorded. */

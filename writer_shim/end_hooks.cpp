@@ -9,14 +9,9 @@
 namespace arctrace::shim {
 namespace {
 
-int exit_status = -1;
-
-void note_status(int status, void*) { exit_status = status; }
-
-// Behind all that the program registered with atexit, and behind its own destructors.
-__attribute__((destructor)) void end() {
-  arctrace_shim_process_end(ARCTRACE_END_EXIT, exit_status);
-}
+// The loader registers its run of all destructors when main is about to start, after our
+// constructor: so this comes after them, last of all.
+void end(int status, void*) { arctrace_shim_process_end(ARCTRACE_END_EXIT, status); }
 
 [[noreturn]] void exit_directly(int status) {
   if (!in_vfork_child()) arctrace_shim_process_end(ARCTRACE_END_EXIT_DIRECT, status);
@@ -25,7 +20,7 @@ __attribute__((destructor)) void end() {
 
 }  // namespace
 
-void watch_exit() { on_exit(note_status, nullptr); }
+void watch_exit() { on_exit(end, nullptr); }
 
 }  // namespace arctrace::shim
 

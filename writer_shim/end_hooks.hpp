@@ -3,7 +3,7 @@
 
 namespace arctrace::shim {
 
-// exit() and return from main: has libc tell the status.
+// Has libc call us at exit() and return from main.
 void watch_exit();
 
 }  // namespace arctrace::shim

@@ -5,7 +5,7 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
-#include "writer_shim/frame_location.hpp"
+#include "writer_shim/frame_finder.hpp"
 #include "writer_shim/hook.hpp"
 #include "writer_shim/start.hpp"
 
@@ -26,10 +26,15 @@ bool is_enabled() {
 uintptr_t address_of(const void* pointer) { return reinterpret_cast<uintptr_t>(pointer); }
 
 // Of the hook that this is inlined into.
-__attribute__((always_inline)) inline HookCall this_call() {
+__attribute__((always_inline)) inline arctrace_shim_call this_call(
+    const void* call_site) {
   const auto* frame = static_cast<const uintptr_t*>(__builtin_frame_address(0));
-  return {address_of(__builtin_dwarf_cfa()), frame[0],
-          address_of(__builtin_extract_return_addr(__builtin_return_address(0)))};
+  arctrace_shim_call call;
+  call.stack_pointer = address_of(__builtin_dwarf_cfa());
+  call.frame_pointer = frame[0];
+  call.hook_site = address_of(__builtin_extract_return_addr(__builtin_return_address(0)));
+  call.call_site = address_of(call_site);
+  return call;
 }
 
 FunctionHook* next_hook(const char* name) {
@@ -57,24 +62,23 @@ using namespace arctrace::shim;
 
 ARCTRACE_HOOK void __cyg_profile_func_enter(void* function, void* call_site) {
   if (is_enabled()) {
-    const HookCall call = this_call();
-    const FrameLocation frame = locate_frame(address_of(function), call);
-    arctrace_shim_enter(address_of(function), frame.address, call.stack_pointer,
-                        address_of(call_site), call.return_address, frame.flags);
+    arctrace_shim_call call = this_call(call_site);
+    locate_frame(address_of(function), call);
+    arctrace_shim_enter(address_of(function), &call);
   }
   if (__builtin_expect(next_enter != nullptr, 0)) next_enter(function, call_site);
 }
 
 ARCTRACE_HOOK void __cyg_profile_func_exit(void* function, void* call_site) {
   if (is_enabled()) {
-    const HookCall call = this_call();
-    if (call.return_address == address_of(call_site)) {
+    arctrace_shim_call call = this_call(call_site);
+    if (call.hook_site == call.call_site) {
       // The function's last act was to jump here: what it returned to, we return to.
       arctrace_shim_exit_at(address_of(function), call.stack_pointer);
     } else if (arctrace_shim_exit(address_of(function), call.stack_pointer) == 0) {
-      const FrameLocation frame = locate_frame(address_of(function), call);
-      const bool known = (frame.flags & ARCTRACE_SHIM_LOCATION_GUESSED) == 0;
-      arctrace_shim_exit_at(address_of(function), known ? frame.address : 0);
+      locate_frame(0, call);
+      const bool known = (call.flags & ARCTRACE_SHIM_LOCATION_GUESSED) == 0;
+      arctrace_shim_exit_at(address_of(function), known ? call.location : 0);
     }
   }
   if (__builtin_expect(next_exit != nullptr, 0)) next_exit(function, call_site);

@@ -7,7 +7,7 @@
 
 #include "src/memory.hpp"
 #include "src/raw_syscall.hpp"
-#include "writer_shim/frame_location.hpp"
+#include "writer_shim/frame_finder.hpp"
 #include "writer_shim/hook.hpp"
 
 namespace arctrace::shim {

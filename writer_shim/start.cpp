@@ -6,6 +6,7 @@
 #include "src/raw_syscall.hpp"
 #include "writer_shim/end_hooks.hpp"
 #include "writer_shim/exec_hooks.hpp"
+#include "writer_shim/frame_finder.hpp"
 #include "writer_shim/function_hooks.hpp"
 #include "writer_shim/hook.hpp"
 #include "writer_shim/loader_watch.hpp"
@@ -41,6 +42,7 @@ __attribute__((constructor(102))) void start() {
   join_early();
   // A shim of another installation may be loaded too: a recording inside a recording.
   if (!has_session() || arctrace_shim_claim() == 0) return;
+  arctrace_shim_set_unwinder(find_caller);
   find_next_function_hooks();
   find_exec_functions();
   find_spawn_functions();

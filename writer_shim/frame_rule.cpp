@@ -1,4 +1,4 @@
-#include "writer_shim/cfa_rule.hpp"
+#include "writer_shim/frame_rule.hpp"
 
 #include <dlfcn.h>
 
@@ -13,9 +13,11 @@ namespace {
 #if defined(__x86_64__)
 constexpr uint64_t kStackPointerRegister = 7;
 constexpr uint64_t kFramePointerRegister = 6;
+constexpr uint64_t kReturnAddressRegister = 16;
 #elif defined(__aarch64__)
 constexpr uint64_t kStackPointerRegister = 31;
 constexpr uint64_t kFramePointerRegister = 29;
+constexpr uint64_t kReturnAddressRegister = 30;
 #endif
 
 // Pointer encodings (DW_EH_PE_*).
@@ -190,26 +192,41 @@ Cie take_cie(Bytes& bytes) {
   return cie;
 }
 
+// Where a register of the caller's stands.
+struct Saved {
+  FrameRule::FramePointer where = FrameRule::FramePointer::kSame;
+  int64_t offset = 0;
+};
+
 struct Row {
   uint64_t base_register = 0;
   int64_t offset = 0;
   bool is_saved = false;    // an expression: what stands at base register + offset
   bool is_unknown = false;  // another expression
+  Saved frame_pointer;
+  Saved return_address;
+
+  // Null: a register that we don't follow.
+  Saved* saved(uint64_t number) {
+    if (number == kFramePointerRegister) return &frame_pointer;
+    return number == kReturnAddressRegister ? &return_address : nullptr;
+  }
 };
 
-// DW_OP_bregN offset, DW_OP_deref: what compilers emit for a realigned stack.
-Row row_of_expression(Bytes code) {
+// DW_OP_bregN offset, which is how compilers tell places in a realigned stack.
+struct BaseExpression {
+  uint64_t base_register;
+  int64_t offset;
+  bool good;
+};
+
+BaseExpression take_base(Bytes& code) {
   constexpr uint8_t kBreg0 = 0x70;
   constexpr uint8_t kBreg31 = 0x8f;
-  constexpr uint8_t kDeref = 0x06;
-  Row row;
   const auto operation = code.take<uint8_t>();
-  row.base_register = uint64_t{operation} - kBreg0;
-  row.offset = code.sleb();
-  row.is_saved = true;
-  row.is_unknown = operation < kBreg0 || operation > kBreg31 ||
-                   code.take<uint8_t>() != kDeref || !code.good() || code.more();
-  return row;
+  const int64_t offset = code.sleb();
+  return {uint64_t{operation} - kBreg0, offset,
+          code.good() && operation >= kBreg0 && operation <= kBreg31};
 }
 
 // Runs call frame instructions until the row for `pc`; only the CFA's rule is kept.
@@ -227,10 +244,11 @@ class Program {
         case 0x40:
           advance(low);
           break;
-        case 0x80:  // register saved at an offset
-          code.uleb();
+        case 0x80:
+          save(low, FrameRule::FramePointer::kAtCfa, factored(code.uleb()));
           break;
-        case 0xc0:  // register restored
+        case 0xc0:
+          restore(low);
           break;
         default:
           if (!step(low, code)) return false;
@@ -238,6 +256,9 @@ class Program {
     }
     return code.good();
   }
+
+  // What restored registers go back to: the rules of the common entry.
+  void keep_initial() { initial_ = row_; }
 
   const Row& row() const { return row_; }
 
@@ -250,7 +271,23 @@ class Program {
     past_ = location > pc_;
   }
 
+  int64_t factored(uint64_t offset) const {
+    return static_cast<int64_t>(offset) * cie_.data_alignment;
+  }
+
+  void save(uint64_t number, FrameRule::FramePointer where, int64_t offset) {
+    if (Saved* saved = row_.saved(number); saved != nullptr) *saved = {where, offset};
+  }
+
+  void restore(uint64_t number) {
+    if (Saved* saved = row_.saved(number); saved != nullptr) {
+      *saved = *initial_.saved(number);
+    }
+  }
+
   bool step(uint8_t operation, Bytes& code) {
+    using Where = FrameRule::FramePointer;
+    uint64_t number = 0;
     switch (operation) {
       case 0x00:  // nop
       case 0x2d:  // aarch64: return address signed or not
@@ -267,35 +304,63 @@ class Program {
       case 0x04:
         advance(code.take<uint32_t>());
         return true;
-      case 0x06:  // restore, undefined, same value, GNU arguments' size: one number
-      case 0x07:
-      case 0x08:
-      case 0x2e:
+      case 0x2e:  // size of pushed arguments
         code.uleb();
         return true;
-      case 0x05:  // other registers: two numbers
-      case 0x09:
-      case 0x14:
-      case 0x2f:
-        code.uleb();
-        code.uleb();
+      case 0x05:
+        number = code.uleb();
+        save(number, Where::kAtCfa, factored(code.uleb()));
         return true;
       case 0x11:
-      case 0x15:
+        number = code.uleb();
+        save(number, Where::kAtCfa, code.sleb() * cie_.data_alignment);
+        return true;
+      case 0x06:
+        restore(code.uleb());
+        return true;
+      case 0x08:
+        save(code.uleb(), Where::kSame, 0);
+        return true;
+      case 0x07:  // undefined
+        save(code.uleb(), Where::kUnknown, 0);
+        return true;
+      case 0x09:  // in another register, or computed
+      case 0x14:
+      case 0x2f:
+        save(code.uleb(), Where::kUnknown, 0);
         code.uleb();
+        return true;
+      case 0x15:
+        save(code.uleb(), Where::kUnknown, 0);
         code.sleb();
         return true;
-      case 0x10:  // other registers by expressions
+      case 0x10:
       case 0x16:
-        code.uleb();
-        code.part(code.uleb());
+        number = code.uleb();
+        save_expression(number, code.part(code.uleb()), operation == 0x10);
         return true;
       default:
         return step_cfa(operation, code);
     }
   }
 
+  void save_expression(uint64_t number, Bytes code, bool is_place) {
+    const BaseExpression base = take_base(code);
+    const bool known = is_place && base.good && !code.more() &&
+                       base.base_register == kFramePointerRegister;
+    save(number,
+         known ? FrameRule::FramePointer::kAtItself : FrameRule::FramePointer::kUnknown,
+         base.offset);
+  }
+
+  void set_cfa(uint64_t base_register, int64_t offset) {
+    row_.base_register = base_register;
+    row_.offset = offset;
+    row_.is_saved = row_.is_unknown = false;
+  }
+
   bool step_cfa(uint8_t operation, Bytes& code) {
+    uint64_t number = 0;
     switch (operation) {
       case 0x0a:
         if (remembered_count_ == kRemembered) return false;
@@ -306,9 +371,8 @@ class Program {
         row_ = remembered_[--remembered_count_];
         return true;
       case 0x0c:
-        row_ = Row{};
-        row_.base_register = code.uleb();
-        row_.offset = static_cast<int64_t>(code.uleb());
+        number = code.uleb();
+        set_cfa(number, static_cast<int64_t>(code.uleb()));
         return true;
       case 0x0d:
         row_.base_register = code.uleb();
@@ -317,12 +381,11 @@ class Program {
         row_.offset = static_cast<int64_t>(code.uleb());
         return true;
       case 0x0f:
-        row_ = row_of_expression(code.part(code.uleb()));
+        set_cfa_expression(code.part(code.uleb()));
         return true;
       case 0x12:
-        row_ = Row{};
-        row_.base_register = code.uleb();
-        row_.offset = code.sleb() * cie_.data_alignment;
+        number = code.uleb();
+        set_cfa(number, code.sleb() * cie_.data_alignment);
         return true;
       case 0x13:
         row_.offset = code.sleb() * cie_.data_alignment;
@@ -332,29 +395,49 @@ class Program {
     }
   }
 
+  void set_cfa_expression(Bytes code) {
+    constexpr uint8_t kDeref = 0x06;
+    const BaseExpression base = take_base(code);
+    set_cfa(base.base_register, base.offset);
+    row_.is_saved = true;
+    row_.is_unknown =
+        !base.good || code.take<uint8_t>() != kDeref || !code.good() || code.more();
+  }
+
   const Cie& cie_;
   uintptr_t location_;
   uintptr_t pc_;
   bool past_ = false;
   Row row_;
+  Row initial_;
   Row remembered_[kRemembered];
   size_t remembered_count_ = 0;
 };
 
-CfaRule rule_of_row(const Row& row, uintptr_t function) {
-  CfaRule rule;
+bool fits(int64_t offset) { return offset >= INT32_MIN && offset <= INT32_MAX; }
+
+FrameRule rule_of_row(const Row& row, uintptr_t function) {
+  FrameRule rule;
   rule.function = function;
-  if (row.is_unknown || row.offset < INT32_MIN || row.offset > INT32_MAX) return rule;
+  if (row.is_unknown || !fits(row.offset) || !fits(row.frame_pointer.offset) ||
+      !fits(row.return_address.offset)) {
+    return rule;
+  }
   if (row.base_register == kFramePointerRegister) {
-    rule.base = row.is_saved ? CfaRule::Base::kSaved : CfaRule::Base::kFramePointer;
+    rule.base = row.is_saved ? FrameRule::Base::kSaved : FrameRule::Base::kFramePointer;
   } else if (row.base_register == kStackPointerRegister && !row.is_saved) {
-    rule.base = CfaRule::Base::kStackPointer;
+    rule.base = FrameRule::Base::kStackPointer;
   }
   rule.offset = static_cast<int32_t>(row.offset);
+  rule.frame_pointer = row.frame_pointer.where;
+  rule.frame_pointer_offset = static_cast<int32_t>(row.frame_pointer.offset);
+  if (row.return_address.where == FrameRule::FramePointer::kAtCfa) {
+    rule.return_address_offset = static_cast<int32_t>(row.return_address.offset);
+  }
   return rule;
 }
 
-CfaRule rule_of_fde(uintptr_t at, uintptr_t low, uintptr_t high, uintptr_t pc) {
+FrameRule rule_of_fde(uintptr_t at, uintptr_t low, uintptr_t high, uintptr_t pc) {
   Bytes fde = entry_at(at, low, high);
   const uintptr_t id_place = fde.at();
   const auto id = fde.take<uint32_t>();
@@ -367,14 +450,16 @@ CfaRule rule_of_fde(uintptr_t at, uintptr_t low, uintptr_t high, uintptr_t pc) {
   if (cie.has_augmentation) fde.part(fde.uleb());
   if (!fde.good() || pc - begin >= size) return {};
   Program program(cie, begin, pc);
-  if (!program.run(cie_bytes) || !program.run(fde)) return {};
+  if (!program.run(cie_bytes)) return {};
+  program.keep_initial();
+  if (!program.run(fde)) return {};
   return rule_of_row(program.row(), begin);
 }
 
 }  // namespace
 
-CfaRule find_cfa_rule_in(const std::byte* eh_frame_hdr, uintptr_t low, uintptr_t high,
-                         uintptr_t pc) {
+FrameRule find_frame_rule_in(const std::byte* eh_frame_hdr, uintptr_t low, uintptr_t high,
+                             uintptr_t pc) {
   const auto header = reinterpret_cast<uintptr_t>(eh_frame_hdr);
   if (header < low || header >= high) return {};
   Bytes bytes(header, high);
@@ -414,16 +499,16 @@ CfaRule find_cfa_rule_in(const std::byte* eh_frame_hdr, uintptr_t low, uintptr_t
   return rule_of_fde(header + fde, low, high, pc);
 }
 
-CfaRule find_cfa_rule(uintptr_t pc) {
+FrameRule find_frame_rule(uintptr_t pc) {
   if (_dl_find_object == nullptr) return {};
   dl_find_object object{};
   if (_dl_find_object(reinterpret_cast<void*>(pc), &object) != 0 ||
       object.dlfo_eh_frame == nullptr) {
     return {};
   }
-  return find_cfa_rule_in(static_cast<const std::byte*>(object.dlfo_eh_frame),
-                          reinterpret_cast<uintptr_t>(object.dlfo_map_start),
-                          reinterpret_cast<uintptr_t>(object.dlfo_map_end), pc);
+  return find_frame_rule_in(static_cast<const std::byte*>(object.dlfo_eh_frame),
+                            reinterpret_cast<uintptr_t>(object.dlfo_map_start),
+                            reinterpret_cast<uintptr_t>(object.dlfo_map_end), pc);
 }
 
 }  // namespace arctrace::shim
