@@ -53,7 +53,8 @@ FunctionId FunctionResolver::resolve_uncached(Cache& cache, ProcessIndex process
 
 FunctionId FunctionResolver::find_name(ProcessIndex process, uint64_t key) {
   const auto id = static_cast<uint32_t>(key);
-  if (const auto name = definitions_.name(process, id)) {
+  // The name that is empty is the roots'.
+  if (const auto name = definitions_.name(process, id); name && !name->empty()) {
     return functions_.intern({}, *name, {});
   }
   return functions_.intern({}, absl::StrCat("name#", id), {});

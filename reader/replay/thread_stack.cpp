@@ -155,8 +155,8 @@ FrameInfo ThreadStack::info_of(const Frame& frame, uint16_t flags) const {
   info.count = static_cast<uint32_t>(
       std::min<uint64_t>(frame.width, std::numeric_limits<uint32_t>::max()));
   info.flags = static_cast<uint16_t>((frame.flags | flags) & ~unsigned{kFrameCounted});
+  info.time_ns = info.stop_ns = clip(now_);
   info.start_ns = clip(frame.start_ns);
-  info.stop_ns = clip(now_);
   info.base_ns = frame.base_ns;
   if (frame.start_ns < state_.filter.from_ns) info.flags |= kFrameCutStart;
   if (now_ > state_.filter.until_ns) info.flags |= kFrameCutStop;

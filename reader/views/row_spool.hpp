@@ -1,0 +1,57 @@
+// Rows that are added in one order and completed in another one: more of them than
+// memory should hold.
+#pragma once
+
+#include <absl/functional/function_ref.h>
+#include <absl/status/status.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "reader/replay/functions.hpp"
+#include "reader/trace/record.hpp"
+
+namespace arctrace::reader {
+
+// One call.
+struct InvocationRow {
+  enum class State : uint8_t { kOpen, kShown, kDropped };
+
+  int64_t start_ns = 0, stop_ns = 0;
+  uint64_t base_ns = 0;
+  ThreadIndex thread = kNoIndex;
+  FunctionId function = kUnknownFunction;
+  uint16_t flags = 0;  // enum FrameFlag
+  State state = State::kOpen;
+};
+
+// The newest rows are in memory, older ones in a file that has no name, in $TMPDIR or
+// /tmp. An error (no space, mostly) sticks; rows are lost from then on.
+class RowSpool {
+ public:
+  explicit RowSpool(size_t rows_in_memory);
+  RowSpool(const RowSpool&) = delete;
+  RowSpool& operator=(const RowSpool&) = delete;
+  ~RowSpool();
+
+  // Returns the row's index: they count from 0.
+  uint64_t add(const InvocationRow& row);
+  void replace(uint64_t index, const InvocationRow& row);
+  uint64_t size() const { return on_disk_ + rows_.size(); }
+
+  // Calls `visit` for each row in the order of their indices until it returns false.
+  absl::Status for_each(absl::FunctionRef<bool(const InvocationRow&)> visit);
+
+ private:
+  void spill();
+  bool write_at(uint64_t index, const InvocationRow* rows, size_t count);
+
+  const size_t rows_in_memory_;
+  std::vector<InvocationRow> rows_;  // those behind the ones on disk
+  uint64_t on_disk_ = 0;
+  int file_ = -1;
+  absl::Status status_;
+};
+
+}  // namespace arctrace::reader

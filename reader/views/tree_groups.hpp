@@ -1,0 +1,45 @@
+// What one call tree of a report stands for: a thread, a process, or everything.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "reader/replay/replay.hpp"
+
+namespace arctrace::reader {
+
+enum class Grouping : uint8_t { kThread, kProcess, kAll };
+
+struct TreeGroup {
+  std::string name;  // of the thread or program; raw bytes of the trace
+  uint32_t pid = 0, tid = 0;
+  uint64_t threads = 1;
+  const CallTree* tree = nullptr;
+  NodeIndex root = kNoNode;
+};
+
+// A thread's last name, else its program's, else "thread".
+std::string thread_label(const Definitions& definitions, ThreadIndex thread);
+// The last part of the path of a process' program, or "process".
+std::string process_label(const Definitions& definitions, ProcessIndex process);
+
+// The trees of a finished replay, as they are or merged. Valid as long as the replay.
+class TreeGroups {
+ public:
+  TreeGroups(const Replay& replay, Grouping grouping);
+
+  std::span<const TreeGroup> groups() const { return groups_; }
+  Grouping grouping() const { return grouping_; }
+
+ private:
+  void add_threads(const Replay& replay);
+  void add_merged(const Replay& replay);
+
+  Grouping grouping_;
+  CallTree merged_;
+  std::vector<TreeGroup> groups_;
+};
+
+}  // namespace arctrace::reader
