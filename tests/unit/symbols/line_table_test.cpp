@@ -138,6 +138,25 @@ TEST_CASE("a file that shares DWARF data needs the file that has them") {
   CHECK(line_now() == c_line("int fixture_add("));
 }
 
+TEST_CASE("what dwz moved to a common file is found there") {
+  if (SYMBOLS_HAVE_DWZ == 0) {
+    MESSAGE("skipped: dwz was not installed when this was built");
+    return;
+  }
+  // Not beside the module, where libdw could find it by itself.
+  TemporaryDirectory directory;
+  const std::string path = directory.path() + "/module.so";
+  copy_file(fixture("dwz.so"), path);
+  const BuildId common = build_id_of(fixture("dwz.common"));
+  copy_file(fixture("dwz.common"), build_id_path(directory.path(), common));
+  auto file = open_file(path, directory.path());
+  REQUIRE(file.ok());
+  const auto line = file->find_line(nm_addresses(path, "").at("fixture_add"));
+  REQUIRE(line);
+  CHECK(line->file.starts_with("/"));
+  CHECK(line->file.ends_with("/fixture.c"));
+}
+
 // Opening a FIFO would never return.
 TEST_CASE("a .gnu_debugaltlink is not followed to just any file") {
   TemporaryDirectory directory;

@@ -191,22 +191,25 @@ TEST_CASE("object files and core dumps are refused") {
   }
 }
 
+// The claimed table begins with the real one: names out of it show that it was read.
 TEST_CASE("a sparse file that claims a huge symbol table is not read") {
   TemporaryDirectory directory;
   const std::string path = directory.path() + "/sparse.so";
   std::string bytes = read_file(fixture("full.so"));
   Elf64_Ehdr header;
   std::memcpy(&header, bytes.data(), sizeof header);
-  constexpr uint64_t kHuge = uint64_t{1} << 40;
+  constexpr uint64_t kHuge = uint64_t{2} << 30;
   for (unsigned i = 0; i < header.e_shnum; ++i) {
     char* at = bytes.data() + header.e_shoff + i * sizeof(Elf64_Shdr);
     Elf64_Shdr section;
     std::memcpy(&section, at, sizeof section);
-    if (section.sh_type == SHT_SYMTAB) section.sh_size = kHuge / 24 * 24;
+    if (section.sh_type == SHT_SYMTAB) {
+      section.sh_size = kHuge / sizeof(Elf64_Sym) * sizeof(Elf64_Sym);
+    }
     std::memcpy(at, &section, sizeof section);
   }
   write_file(path, bytes);
-  std::filesystem::resize_file(path, kHuge * 2);
+  std::filesystem::resize_file(path, kHuge + bytes.size());
   const auto file = open_file(path);
   REQUIRE(file.ok());
   check_names(*file, false);

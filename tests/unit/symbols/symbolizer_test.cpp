@@ -105,6 +105,18 @@ TEST_CASE("missing files and names that are no paths give one finding each") {
   CHECK(symbolizer.findings()[1].starts_with("[vdso]: "));
 }
 
+TEST_CASE("a relative path is not looked up in the reader's directory") {
+  TemporaryDirectory directory;
+  copy_file(fixture("full.so"), directory.path() + "/module.so");
+  const std::string path =
+      std::filesystem::relative(directory.path() + "/module.so").string();
+  REQUIRE(std::filesystem::exists(path));
+  Symbolizer symbolizer = rooted_at("/nonexistent");
+  const uint64_t add = nm_addresses(fixture("full.so"), "").at("fixture_add");
+  CHECK(symbolizer.resolve(path, {}, add).function == "");
+  CHECK(symbolizer.findings().size() == 1);
+}
+
 TEST_CASE("one path with two recorded build-ids is two modules") {
   Symbolizer symbolizer = rooted_at("/nonexistent");
   const std::string path = fixture("full.so");
