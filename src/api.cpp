@@ -42,7 +42,7 @@ void emit_from_this_thread() {
 // TEXT and MARK: u32 n, then n bytes.
 void record_text(uint16_t type, const char* text, uint32_t length) {
   const WriteScope scope;
-  if (scope.refused()) return;
+  if (scope.refuses_record()) return;
   const uint32_t padded = (length + 3) & ~3u;
   write_record(scope, type, 4 + padded, session_ticks(), [&](std::byte* body) {
     if (padded != 0) store_u32(body + padded, 0);  // the padding is in the last word
@@ -142,24 +142,24 @@ void arctrace_exit(uint64_t frame_key) {
 void arctrace_write(uint32_t event, const void* payload, size_t size) {
   if (!is_open(ARCTRACE_GATE_EVENTS)) return;
   const WriteScope scope;
-  if (scope.refused()) return;
+  if (scope.refuses_record()) return;
   const uint64_t ticks = session_ticks();
-  // An impossible size takes the same road as one that no block can hold.
-  const auto bounded = static_cast<uint32_t>(
-      size <= ARCTRACE_PAYLOAD_MAX ? size : ARCTRACE_RECORD_LENGTH_MAX);
-  const uint32_t padded = (bounded + 3) & ~3u;
+  if (__builtin_expect(size > ARCTRACE_PAYLOAD_MAX, 0)) {
+    reserve_impossible(scope, ticks);
+    return;
+  }
+  const auto length = static_cast<uint32_t>(size);
+  const uint32_t padded = (length + 3) & ~3u;
   write_record(scope, ARCTRACE_TYPE_EVENT, 4 + padded, ticks, [&](std::byte* body) {
-    if (padded != bounded) store_u32(body + padded, 0);
+    if (padded != length) store_u32(body + padded, 0);
     store_u32(body, event);
-    copy_bytes(body + 4, payload, bounded);
+    copy_bytes(body + 4, payload, length);
   });
 }
 
 void* arctrace_reserve(uint32_t event, size_t size) {
   if (!is_open(ARCTRACE_GATE_EVENTS)) return nullptr;
-  return hold_record(event, static_cast<uint32_t>(size <= ARCTRACE_PAYLOAD_MAX
-                                                      ? size
-                                                      : ARCTRACE_RECORD_LENGTH_MAX));
+  return hold_record(event, size);
 }
 
 void arctrace_commit(void* payload) { settle_record(payload, true); }
@@ -168,7 +168,7 @@ void arctrace_discard(void* payload) { settle_record(payload, false); }
 void arctrace_instant(uint32_t name_id) {
   if (!is_open(ARCTRACE_GATE_MARKS)) return;
   const WriteScope scope;
-  if (scope.refused()) return;
+  if (scope.refuses_record()) return;
   write_record(scope, ARCTRACE_TYPE_INSTANT, 4, session_ticks(),
                [name_id](std::byte* body) { store_u32(body, name_id); });
 }
@@ -176,7 +176,7 @@ void arctrace_instant(uint32_t name_id) {
 void arctrace_counter(uint32_t name_id, int64_t value) {
   if (!is_open(ARCTRACE_GATE_MARKS)) return;
   const WriteScope scope;
-  if (scope.refused()) return;
+  if (scope.refuses_record()) return;
   write_record(scope, ARCTRACE_TYPE_COUNTER, 12, session_ticks(), [=](std::byte* body) {
     store_u32(body, name_id);
     store_u64(body + 4, static_cast<uint64_t>(value));

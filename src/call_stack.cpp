@@ -116,7 +116,7 @@ bool is_surely_open(const ThreadState& state, const FramePlace& now) {
 
 void enter(uint64_t key, const FramePlace& place, const arctrace_shim_call* call) {
   const WriteScope scope;
-  if (scope.refused()) return;
+  if (scope.refuses_record()) return;
   const uint64_t ticks = session_ticks();
   ThreadState* state = scope.local().state;
   // A handler that interrupts this very code can't rely on the frames.
@@ -180,7 +180,7 @@ void set_unwinder(arctrace_shim_unwinder* chosen) { unwinder = chosen; }
 
 bool record_innermost_exit(uint64_t key, uintptr_t stack_pointer) {
   const WriteScope scope;
-  if (scope.refused()) return true;
+  if (scope.refuses_record()) return true;
   ThreadState* state = scope.local().state;
   if (__builtin_expect(!is_innermost(state, key), 0) ||
       state->frames[state->depth - 1].place.stack_pointer != low_half(stack_pointer)) {
@@ -192,7 +192,7 @@ bool record_innermost_exit(uint64_t key, uintptr_t stack_pointer) {
 
 void record_exit(uint64_t key, uintptr_t location) {
   const WriteScope scope;
-  if (scope.refused()) return;
+  if (scope.refuses_record()) return;
   const uint64_t ticks = session_ticks();
   ThreadState* state = scope.local().state;
   if (is_innermost(state, key) &&
@@ -223,7 +223,7 @@ void record_exit(uint64_t key, uintptr_t location) {
 
 void record_vfork_begin() {
   const WriteScope scope;
-  if (scope.refused()) return;
+  if (scope.refuses_record()) return;
   write_record(scope, ARCTRACE_TYPE_VFORK_BEGIN, 0, session_ticks(), [](std::byte*) {});
   if (ThreadState* state = scope.local().state; state != nullptr) {
     state->vfork_depth = state->depth;
@@ -232,7 +232,7 @@ void record_vfork_begin() {
 
 void record_vfork_end(uint32_t child_pid) {
   const WriteScope scope;
-  if (scope.refused()) return;
+  if (scope.refuses_record()) return;
   write_record(scope, ARCTRACE_TYPE_VFORK_END, 4, session_ticks(),
                [child_pid](std::byte* body) { store_u32(body, child_pid); });
   // The child only ever added to the frames that were open, or left some of them.

@@ -16,10 +16,14 @@ HeldRecord* free_place(ThreadState& state) {
 
 }  // namespace
 
-void* hold_record(uint32_t event, uint32_t size) {
+void* hold_record(uint32_t event, size_t size) {
   const WriteScope scope;
-  if (scope.refused()) return nullptr;
+  if (scope.refuses_record()) return nullptr;
   const uint64_t ticks = session_ticks();
+  if (size > ARCTRACE_PAYLOAD_MAX) {
+    reserve_impossible(scope, ticks);
+    return nullptr;
+  }
   ThreadState* state = recording_thread(scope, ticks);
   if (state == nullptr) return nullptr;
   arctrace_writer_slot& slot = session.view.slot(state->slot);
@@ -28,7 +32,7 @@ void* hold_record(uint32_t event, uint32_t size) {
     count_lost(slot, *state, ARCTRACE_LOST_NESTED, ticks);
     return nullptr;
   }
-  const uint32_t padded = (size + 3) & ~3u;
+  const uint32_t padded = (static_cast<uint32_t>(size) + 3) & ~3u;
   const Reservation record =
       reserve(scope, ARCTRACE_TYPE_EVENT, kEventIdSize + padded, ticks);
   if (record.word0 == nullptr) return nullptr;

@@ -67,6 +67,7 @@ void write_opening(ThreadState& state, uint32_t keep, uint64_t ticks) {
   const auto room = [&] { return static_cast<uint32_t>(state.end - state.pos); };
   if (state.loss_pending) {
     const uint32_t stack_min = ARCTRACE_COMPACT_HEAD_SIZE + kStackFixedBody;
+    state.loss_pending = false;  // what is lost meanwhile sets it again
     const bool all =
         report_losses(view().slot(state.slot), [&](uint32_t cause, uint64_t count) {
           if (room() < ARCTRACE_COMPACT_HEAD_SIZE + kLostBody + stack_min + keep)
@@ -79,8 +80,11 @@ void write_opening(ThreadState& state, uint32_t keep, uint64_t ticks) {
           IpcAtomics::store_release(word_at(lost.word0), lost.committed);
           return true;
         });
-    state.loss_pending = !all;
-    if (all) state.loss_inherited = false;
+    if (all) {
+      state.loss_inherited = false;
+    } else {
+      state.loss_pending = true;
+    }
   }
   uint32_t left = room() - ARCTRACE_COMPACT_HEAD_SIZE;
   left = left > keep ? left - keep : 0;
@@ -155,7 +159,9 @@ Reservation reserve_exclusive(const WriteScope& scope, ThreadState& state,
   const uint32_t length = ARCTRACE_COMPACT_HEAD_SIZE + body_size;
   arctrace_writer_slot& slot = view().slot(state.slot);
   const uint32_t opening = ARCTRACE_COMPACT_HEAD_SIZE + kStackFixedBody;
-  if (length > record_length_max(view().geometry()) - opening) {
+  const uint32_t space =
+      view().geometry().block_size - ARCTRACE_BLOCK_HEADER_SIZE - opening;
+  if (length > space || length > ARCTRACE_RECORD_LENGTH_MAX) {
     count_lost(slot, state, ARCTRACE_LOST_TOO_BIG, ticks);
     return kNothing;
   }
@@ -181,6 +187,14 @@ void fill_full_head(std::byte* place, uint32_t word0, uint32_t writer, uint64_t 
   store_u64(place + 8, ticks);
 }
 
+// Whether nothing has changed since the thread found no block for the shared chain: then
+// it need not search them all again.
+bool is_known_full(const ThreadState& state) {
+  arctrace_control& control = view().control();
+  return state.freed_seen == IpcAtomics::load_relaxed(control.freed) + 1 &&
+         state.full_chain == IpcAtomics::load_relaxed(control.shared_current);
+}
+
 // In the session's shared chain. Outside signal handlers (the shared scope) a thread's
 // first record in a block brings LOST and STACK along, in one reservation.
 Reservation reserve_shared(const WriteScope& scope, ThreadState& state,
@@ -194,13 +208,12 @@ Reservation reserve_shared(const WriteScope& scope, ThreadState& state,
     count_lost(slot, state, ARCTRACE_LOST_TOO_BIG, ticks);
     return kNothing;
   }
-  // Nothing has changed since no block was to be had: do not search them all again.
-  const uint64_t freed = IpcAtomics::load_relaxed(control.freed);
-  const uint64_t chain = IpcAtomics::load_relaxed(control.shared_current);
-  if (state.freed_seen == freed + 1 && state.full_chain == chain) {
+  if (is_known_full(state)) {
     count_lost(slot, state, ARCTRACE_LOST_FULL, ticks);
     return kNothing;
   }
+  const uint64_t freed = IpcAtomics::load_relaxed(control.freed);
+  const uint64_t chain = IpcAtomics::load_relaxed(control.shared_current);
   uint32_t stack_count = 0;
   uint32_t stack_length = 0;
   if (!scope.nested() && (state.shared_block == 0 || state.shared_block != chain)) {
@@ -254,6 +267,7 @@ void report_losses_shared(const WriteScope& scope, ThreadState& state,
         store_u64(body + 8, count);
         store_u64(body + 16, state.lost_since_ticks);
         IpcAtomics::store_release(word_at(got.place), word0);
+        release_shared(scope);
         return true;
       });
   if (all) {
@@ -289,13 +303,14 @@ void WriteScope::enter_nested(uintptr_t here) {
   }
   if (local_.nesting + 1 >= ARCTRACE_ACTIVE_DEPTH) {
     kind_ = Kind::kRefused;
-    if (session.joined) {
-      count_lost_without_slot(session.view.control(), ARCTRACE_LOST_NESTED);
-    }
     return;
   }
   kind_ = Kind::kNested;
   ++local_.nesting;
+}
+
+void WriteScope::count_refused() {
+  if (session.joined) count_lost_without_slot(view().control(), ARCTRACE_LOST_NESTED);
 }
 
 ThreadState* attached_thread(const WriteScope& scope, uint64_t ticks) {
@@ -322,10 +337,12 @@ Reservation reserve_slow(const WriteScope& scope, uint16_t type, uint32_t body_s
   ProcessState* process = current_process(ticks);
   if (process == nullptr) return kNothing;
   if (scope.nested() || view().geometry().scope == ARCTRACE_SCOPE_SHARED) {
-    if (state->loss_pending && !scope.nested()) {
-      report_losses_shared(scope, *state, *process, ticks);
+    if (!is_known_full(*state)) {
+      if (state->loss_pending && !scope.nested()) {
+        report_losses_shared(scope, *state, *process, ticks);
+      }
+      emit_definitions(scope, *state, *process);
     }
-    emit_definitions(scope, *state, *process);
     return reserve_shared(scope, *state, *process, type, body_size, ticks);
   }
   return reserve_exclusive(scope, *state, *process, type, body_size, ticks);

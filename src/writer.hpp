@@ -58,14 +58,21 @@ class WriteScope {
   WriteScope(const WriteScope&) = delete;
   WriteScope& operator=(const WriteScope&) = delete;
 
-  // Nested too deep: nothing may be written; the loss is counted.
+  // Nested too deep: nothing may be written.
   bool refused() const { return kind_ == Kind::kRefused; }
+  // The same for a record, which then counts as lost.
+  bool refuses_record() const {
+    if (__builtin_expect(!refused(), 1)) return false;
+    count_refused();
+    return true;
+  }
   bool nested() const { return kind_ == Kind::kNested; }
   ThreadLocal& local() const { return local_; }
 
  private:
   enum class Kind : uint8_t { kOutermost, kNested, kRefused };
   void enter_nested(uintptr_t here);
+  static void count_refused();
 
   ThreadLocal& local_;
   Kind kind_ = Kind::kOutermost;
@@ -84,8 +91,14 @@ struct Reservation {
 Reservation reserve_slow(const WriteScope& scope, uint16_t type, uint32_t body_size,
                          uint64_t ticks);
 
+// For a record longer than any may be, which is just counted as lost.
+inline void reserve_impossible(const WriteScope& scope, uint64_t ticks) {
+  reserve_slow(scope, ARCTRACE_TYPE_EVENT, ARCTRACE_RECORD_LENGTH_MAX, ticks);
+}
+
 // Room for a record with `body_size` bytes (a multiple of 4) behind its head, stamped
-// `ticks`. The head is written, in progress.
+// `ticks`. The head is written, in progress. REQUIRES: with a full head it is no longer
+// than ARCTRACE_RECORD_LENGTH_MAX.
 inline Reservation reserve(const WriteScope& scope, uint16_t type, uint32_t body_size,
                            uint64_t ticks) {
   ThreadState* state = scope.local().state;
