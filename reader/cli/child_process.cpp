@@ -3,6 +3,7 @@
 #include <absl/strings/str_cat.h>
 #include <fcntl.h>
 #include <spawn.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -104,6 +105,17 @@ int ChildProcess::wait(const SignalScope& signals) {
     const bool from_terminal = info.si_code == SI_KERNEL;
     if (!from_terminal) kill(pid_, signal);
     if (signal == SIGINT && ++interrupts == kInterruptsToLeave) return -1;
+  }
+}
+
+void adopt_orphans() { prctl(PR_SET_CHILD_SUBREAPER, 1); }
+
+void wait_for_descendants(const SignalScope& signals) {
+  for (;;) {
+    const pid_t ended = waitpid(-1, nullptr, WNOHANG);
+    if (ended < 0) return;  // ECHILD
+    if (ended > 0) continue;
+    if (sigwaitinfo(&signals.handled(), nullptr) == SIGINT) return;
   }
 }
 

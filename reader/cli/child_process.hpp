@@ -53,4 +53,10 @@ class ChildProcess {
   pid_t pid_;
 };
 
+// From now on orphaned descendants become our children, so that they can be waited for.
+void adopt_orphans();
+
+// Waits until no child is left, or for an interrupt. REQUIRES: adopt_orphans() before.
+void wait_for_descendants(const SignalScope& signals);
+
 }  // namespace arctrace::cli

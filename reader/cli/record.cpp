@@ -78,7 +78,7 @@ Runner add_record(CLI::App& root) {
       ->default_str("try");
   app->add_flag("--huge-pages", buffer.huge_pages, "ask for huge pages for the buffer");
   app->add_flag("--wait", options->wait_for_all,
-                "record until every traced process has ended, not just COMMAND");
+                "record until all that COMMAND started has ended too");
   app->add_option("command", options->command, "the command and its arguments")
       ->type_name("COMMAND [ARGUMENT]...");
   return [options] { return record_command(*options); };

@@ -66,13 +66,6 @@ std::vector<std::string> own_command_line(const RecordOptions& options) {
   return line;
 }
 
-void wait_for_writers(const Collector& collector, const SignalScope& signals) {
-  constexpr timespec kPoll{0, 50'000'000};
-  while (collector.any_live_writer()) {
-    if (sigtimedwait(&signals.handled(), nullptr, &kPoll) == SIGINT) return;
-  }
-}
-
 // The one line that ends a recording.
 std::string summary_line(const CollectorSummary& summary, const std::string& file) {
   const uint64_t lost =
@@ -126,6 +119,7 @@ absl::StatusOr<int> record_command(const RecordOptions& options) {
     const SignalScope signals;
     Collector collector(*buffer, *std::move(file), own_command_line(options));
     buffer->set_gate(ARCTRACE_GATE_ALL);
+    if (options.wait_for_all) adopt_orphans();
     absl::StatusOr<ChildProcess> child =
         ChildProcess::start(options.command, session_variables(*shim, buffer->path()),
                             options.output == "-", signals);
@@ -139,7 +133,7 @@ absl::StatusOr<int> record_command(const RecordOptions& options) {
       status = SIGINT;
     } else {
       collector.child_ended(static_cast<uint32_t>(child->pid()), status);
-      if (options.wait_for_all) wait_for_writers(collector, signals);
+      if (options.wait_for_all) wait_for_descendants(signals);
     }
     summary = collector.finish();
   }

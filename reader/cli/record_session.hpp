@@ -14,7 +14,7 @@ struct RecordOptions {
   BufferOptions buffer;
   std::string output;
   std::vector<std::string> command;  // program and arguments
-  bool wait_for_all = false;         // until no traced process is left
+  bool wait_for_all = false;         // until no descendant is left
 };
 
 // Records options.command and returns its exit status; if a signal ended it, ends this

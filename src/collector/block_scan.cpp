@@ -1,5 +1,6 @@
 #include "src/collector/block_scan.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 #include "src/buffer_view.hpp"
@@ -7,12 +8,6 @@
 
 namespace arctrace {
 namespace {
-
-uint32_t load_u32(std::span<const std::byte> bytes, uint32_t offset) {
-  uint32_t value;
-  std::memcpy(&value, bytes.data() + offset, sizeof value);
-  return value;
-}
 
 bool is_users_record(uint32_t type) {
   return (type >= ARCTRACE_TYPE_ENTER && type <= ARCTRACE_TYPE_VFORK_END) ||
@@ -22,58 +17,88 @@ bool is_users_record(uint32_t type) {
 // The length that word 0 names if a record of that length can stand at `offset`, else 0.
 uint32_t length_at(uint32_t word0, uint32_t offset, size_t size) {
   const uint32_t length = word0 & ARCTRACE_LENGTH_MASK;
-  const bool fits =
-      length >= ARCTRACE_COMPACT_HEAD_SIZE && length % 4 == 0 && length <= size - offset;
+  const bool fits = length >= ARCTRACE_COMPACT_HEAD_SIZE && length % 4 == 0 &&
+                    length <= size - offset;
   return fits ? length : 0;
+}
+
+// I2 acquire, matches I1.
+uint32_t load_word(std::byte* block, uint32_t offset) {
+  return IpcAtomics::load_acquire(word_at(block + offset));
+}
+
+bool is_filled(std::byte* block, uint32_t from, uint32_t to) {
+  for (; from < to; from += 4) {
+    if (load_word(block, from) != ARCTRACE_FILL) return false;
+  }
+  return true;
 }
 
 }  // namespace
 
-uint32_t used_bytes_untrusted(std::span<const std::byte> block) {
-  auto used = static_cast<uint32_t>(block.size());
-  while (used > ARCTRACE_BLOCK_HEADER_SIZE) {
-    uint64_t words;
-    std::memcpy(&words, block.data() + used - sizeof words, sizeof words);
-    if (words != UINT64_MAX) break;
-    used -= 8;
-  }
-  if (used > ARCTRACE_BLOCK_HEADER_SIZE && load_u32(block, used - 4) == ARCTRACE_FILL) {
-    used -= 4;
-  }
-  return used;
-}
-
-RecordCount count_records_untrusted(std::span<const std::byte> block) {
-  RecordCount count;
-  uint32_t offset = ARCTRACE_BLOCK_HEADER_SIZE;
-  while (offset + 4 <= block.size()) {
-    const uint32_t word0 = load_u32(block, offset);
+BlockContents scan_block_untrusted(std::span<std::byte> block) {
+  BlockContents contents;
+  const auto size = static_cast<uint32_t>(block.size());
+  uint32_t end = ARCTRACE_BLOCK_HEADER_SIZE;  // of the last record
+  uint32_t offset = end;
+  while (offset < size) {
+    const uint32_t word0 = load_word(block.data(), offset);
     if (word0 == ARCTRACE_FILL) {
       offset += 4;
       continue;
     }
-    const uint32_t length = length_at(word0, offset, block.size());
+    const uint32_t length = length_at(word0, offset, size);
     if (length == 0) break;
     const uint32_t type = word0 >> ARCTRACE_TYPE_SHIFT & ARCTRACE_TYPE_MASK;
     if (is_users_record(type)) {
-      ++((word0 & ARCTRACE_IN_PROGRESS) != 0 ? count.torn : count.records);
+      ++((word0 & ARCTRACE_IN_PROGRESS) != 0 ? contents.torn : contents.records);
     }
     offset += length;
+    end = offset;
   }
-  return count;
+  if (offset < size) {  // damaged: whatever is there is kept
+    end = size;
+    while (load_word(block.data(), end - 4) == ARCTRACE_FILL) end -= 4;
+  }
+  contents.used = end;
+  return contents;
 }
 
-std::vector<std::byte> copy_live_block(std::byte* block, uint32_t block_size) {
+arctrace_block_header copy_block_header(arctrace_block_header& header) {
+  constexpr size_t kContended = offsetof(arctrace_block_header, magic);
+  arctrace_block_header copy;
+  std::memset(&copy, 0xFF, kContended);
+  copy.state = IpcAtomics::load_relaxed(header.state);
+  copy.next = IpcAtomics::load_relaxed(header.next);
+  std::memcpy(&copy.magic, &header.magic, sizeof copy - kContended);
+  return copy;
+}
+
+std::vector<std::byte> copy_live_block_untrusted(std::byte* block, uint32_t block_size) {
   std::vector<std::byte> copy(block_size, std::byte{0xFF});
-  std::memcpy(copy.data(), block, ARCTRACE_BLOCK_HEADER_SIZE);
+  const arctrace_block_header header =
+      copy_block_header(*reinterpret_cast<arctrace_block_header*>(block));
+  std::memcpy(copy.data(), &header, sizeof header);
+  uint32_t restarts_left = 1000;  // more are nobody's who writes records
+  uint32_t hole = 0;              // where the hole before `offset` begins; 0: none
   uint32_t offset = ARCTRACE_BLOCK_HEADER_SIZE;
-  while (offset + 4 <= block_size) {
-    // I2 acquire, matches I1.
-    const uint32_t word0 = IpcAtomics::load_acquire(word_at(block + offset));
+  while (offset < block_size) {
+    const uint32_t word0 = load_word(block, offset);
     if (word0 == ARCTRACE_FILL) {
+      if (header.form == ARCTRACE_FORM_COMPACT) break;  // it has no holes
+      if (hole == 0) hole = offset;
       offset += 4;
       continue;
     }
+    // Behind a hole, the word may be part of a record that was begun meanwhile: then the
+    // hole is none any more, because a record's first word is stored first.
+    if (hole != 0 && !is_filled(block, hole, offset)) {
+      if (restarts_left-- == 0) break;
+      offset = hole;
+      hole = 0;
+      continue;
+    }
+    hole = 0;
     const uint32_t length = length_at(word0, offset, block_size);
     if (length == 0) break;
     std::memcpy(copy.data() + offset, &word0, sizeof word0);

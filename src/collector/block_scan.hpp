@@ -10,19 +10,22 @@
 
 namespace arctrace {
 
-// Bytes of the block up to the last 4-byte word that is not 0xffffffff.
-uint32_t used_bytes_untrusted(std::span<const std::byte> block);
-
-struct RecordCount {
+// What the walk from record to record through a block finds; it stops where a word 0
+// makes no sense.
+struct BlockContents {
+  uint32_t used = 0;     // bytes up to the end of the last record, and of all but 0xff
   uint64_t records = 0;  // committed ones that programs wrote: ENTER ... MARK
-  uint64_t torn = 0;     // in progress
+  uint64_t torn = 0;     // the same, in progress
 };
 
-// Counts by walking from record to record; stops where a word 0 makes no sense.
-RecordCount count_records_untrusted(std::span<const std::byte> block);
+// A record's last words may be 0xffffffff too: only the walk knows where it ends.
+BlockContents scan_block_untrusted(std::span<std::byte> block);
+
+// A copy of a block's header, whose first line others may be changing.
+arctrace_block_header copy_block_header(arctrace_block_header& header);
 
 // A copy of a block that its writers may still be writing: committed records whole, of
 // one in progress just its word 0 (the rest reads as a hole).
-std::vector<std::byte> copy_live_block(std::byte* block, uint32_t block_size);
+std::vector<std::byte> copy_live_block_untrusted(std::byte* block, uint32_t block_size);
 
 }  // namespace arctrace

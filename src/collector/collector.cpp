@@ -123,11 +123,6 @@ void Collector::wait_for_work() {
   A::exchange_acquire(control.wake, uint32_t{0});
 }
 
-bool Collector::any_live_writer() const {
-  const std::lock_guard lock(mutex_);
-  return drain_.any_live_writer();
-}
-
 CollectorSummary Collector::summary_locked() const {
   const arctrace_control& control = buffer_.view().control();
   CollectorSummary summary;

@@ -39,9 +39,6 @@ class Collector {
   // A child of the recorder ended: said in the file.
   void child_ended(uint32_t pid, int wait_status);
 
-  // Whether any traced thread was alive at the last round.
-  bool any_live_writer() const;
-
   // What the file holds and what was lost up to now: for progress lines.
   CollectorSummary progress() const;
 

@@ -126,22 +126,29 @@ uint32_t Drain::close_unreachable() {
 
 bool Drain::write_block(const SeenBlock& block) {
   if (!Recycle<A>::begin_drain(view_, block.index, block.state)) return false;
-  const std::span<const std::byte> bytes(view_.block(block.index),
-                                         view_.geometry().block_size);
-  const uint32_t used = used_bytes_untrusted(bytes);
+  const std::span<std::byte> bytes(view_.block(block.index), view_.geometry().block_size);
+  const BlockContents contents = scan_block_untrusted(bytes);
   // A block whose taker died before it opened it holds nothing.
-  if (used > ARCTRACE_BLOCK_HEADER_SIZE) {
-    const uint16_t flags = owner_died_[block.index] ? ARCTRACE_CHUNK_OWNER_DIED : 0;
-    file_.write_chunk(ARCTRACE_CHUNK_BLOCK, flags, block.index, ticks(),
-                      bytes.first(used));
+  if (contents.used > ARCTRACE_BLOCK_HEADER_SIZE) {
+    // No live writer names the block: whoever left a record in progress is dead.
+    const bool owner_died = owner_died_[block.index] || contents.torn > 0;
+    const uint16_t flags = owner_died ? ARCTRACE_CHUNK_OWNER_DIED : 0;
+    write_image(block.index, flags, bytes.first(contents.used));
     if (file_.error() != 0) return false;
-    const RecordCount count = count_records_untrusted(bytes.first(used));
-    totals_.records += count.records;
-    totals_.torn += count.torn;
+    totals_.records += contents.records;
+    totals_.torn += contents.torn;
   }
   owner_died_[block.index] = false;
-  Recycle<A>::finish_drain(view_, block.index, used);
+  Recycle<A>::finish_drain(view_, block.index, contents.used);
   return true;
+}
+
+void Drain::write_image(uint32_t index, uint16_t flags, std::span<std::byte> block) {
+  const arctrace_block_header header =
+      copy_block_header(*reinterpret_cast<arctrace_block_header*>(block.data()));
+  file_.write_chunk(ARCTRACE_CHUNK_BLOCK, flags, index, ticks(),
+                    std::as_bytes(std::span(&header, 1)),
+                    block.subspan(sizeof header));
 }
 
 void Drain::finish() {
@@ -181,17 +188,15 @@ void Drain::copy_open_blocks() {
   }
   std::sort(open.begin(), open.end(), by_handout);
   for (const SeenBlock& block : open) {
-    const std::vector<std::byte> copy =
-        copy_live_block(view_.block(block.index), view_.geometry().block_size);
-    const uint32_t used = used_bytes_untrusted(copy);
-    if (used == ARCTRACE_BLOCK_HEADER_SIZE) continue;
-    const std::span<const std::byte> bytes(copy.data(), used);
-    file_.write_chunk(ARCTRACE_CHUNK_BLOCK, ARCTRACE_CHUNK_LIVE_COPY, block.index,
-                      ticks(), bytes);
+    std::vector<std::byte> copy =
+        copy_live_block_untrusted(view_.block(block.index), view_.geometry().block_size);
+    const BlockContents contents = scan_block_untrusted(copy);
+    if (contents.used == ARCTRACE_BLOCK_HEADER_SIZE) continue;
+    write_image(block.index, ARCTRACE_CHUNK_LIVE_COPY,
+                std::span(copy).first(contents.used));
     if (file_.error() != 0) return;
-    const RecordCount count = count_records_untrusted(bytes);
-    totals_.records += count.records;
-    totals_.unfinished += count.torn;
+    totals_.records += contents.records;
+    totals_.unfinished += contents.torn;
   }
 }
 
@@ -201,8 +206,6 @@ void Drain::flush_said() {
   file_.write_chunk(ARCTRACE_CHUNK_RECORDS, 0, 0, ticks(), bytes);
   said_.clear();
 }
-
-bool Drain::any_live_writer() const { return !live_processes_.empty(); }
 
 std::vector<uint64_t> Drain::lost() const {
   std::vector<uint64_t> sum(ARCTRACE_LOST_CAUSES);

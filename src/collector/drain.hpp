@@ -4,7 +4,9 @@
 
 #include <arctrace/format.h>
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "src/buffer_view.hpp"
@@ -41,7 +43,6 @@ class Drain {
   // hold, then the losses that no writer said. Recording must be switched off before.
   void finish();
 
-  bool any_live_writer() const;
   const DrainTotals& totals() const { return totals_; }
   // All losses of the session so far, by cause.
   std::vector<uint64_t> lost() const;
@@ -53,6 +54,7 @@ class Drain {
   void scan_blocks();
   uint32_t close_unreachable();
   bool write_block(const SeenBlock& block);
+  void write_image(uint32_t index, uint16_t flags, std::span<std::byte> block);
   void copy_open_blocks();
   void flush_said();
   uint64_t ticks() const;

@@ -3,7 +3,6 @@
 #include <absl/strings/str_cat.h>
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -42,8 +41,15 @@ absl::Status TraceFile::publish() {
   return absl::OkStatus();
 }
 
+TraceFile::TraceFile(int fd, std::string path, std::string temporary)
+    : fd_(fd),
+      start_(lseek(fd, 0, SEEK_CUR)),
+      path_(std::move(path)),
+      temporary_(std::move(temporary)) {}
+
 TraceFile::TraceFile(TraceFile&& other) noexcept
     : fd_(std::exchange(other.fd_, -1)),
+      start_(other.start_),
       path_(std::move(other.path_)),
       temporary_(std::exchange(other.temporary_, std::string())),
       bytes_(other.bytes_),
@@ -55,31 +61,35 @@ TraceFile::~TraceFile() {
   if (!temporary_.empty()) unlink(temporary_.c_str());
 }
 
-bool TraceFile::write_all(const void* first, size_t first_size,
-                          std::span<const std::byte> rest) {
-  iovec parts[2] = {{const_cast<void*>(first), first_size},
-                    {const_cast<std::byte*>(rest.data()), rest.size()}};
-  iovec* at = parts;
-  int left = 2;
-  while (left > 0) {
-    const ssize_t n = writev(fd_, at, left);
+void TraceFile::append(std::span<iovec> parts) {
+  uint64_t size = 0;
+  for (const iovec& part : parts) size += part.iov_len;
+  while (!parts.empty()) {
+    const ssize_t n = writev(fd_, parts.data(), static_cast<int>(parts.size()));
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) {
       error_ = n < 0 ? errno : EIO;
-      return false;
+      break;
     }
     auto done = static_cast<size_t>(n);
-    while (left > 0 && done >= at->iov_len) {
-      done -= at->iov_len;
-      ++at;
-      --left;
+    while (!parts.empty() && done >= parts.front().iov_len) {
+      done -= parts.front().iov_len;
+      parts = parts.subspan(1);
     }
-    if (left > 0) {
-      at->iov_base = static_cast<std::byte*>(at->iov_base) + done;
-      at->iov_len -= done;
+    if (!parts.empty()) {
+      iovec& part = parts.front();
+      part.iov_base = static_cast<std::byte*>(part.iov_base) + done;
+      part.iov_len -= done;
     }
   }
-  return true;
+  if (parts.empty()) {
+    bytes_ += size;
+    return;
+  }
+  // A pipe, or a file system that fails altogether: readers cope with a cut-off chunk.
+  const int64_t end = start_ + static_cast<int64_t>(bytes_);
+  if (start_ < 0 || ftruncate(fd_, end) != 0) return;
+  lseek(fd_, end, SEEK_SET);
 }
 
 void TraceFile::write_header(const arctrace_session_header& header) {
@@ -87,27 +97,27 @@ void TraceFile::write_header(const arctrace_session_header& header) {
   arctrace_session_header copy = header;
   copy.magic = ARCTRACE_FILE_MAGIC;
   std::memcpy(page, &copy, sizeof copy);
-  if (write_all(page, sizeof page, {})) bytes_ = sizeof page;
+  iovec parts[] = {{page, sizeof page}};
+  append(parts);
 }
 
 void TraceFile::write_chunk(arctrace_chunk_kind kind, uint16_t flags, uint32_t index,
-                            uint64_t ticks, std::span<const std::byte> payload) {
+                            uint64_t ticks, std::span<const std::byte> first,
+                            std::span<const std::byte> rest) {
   if (error_ != 0) return;
   arctrace_chunk_header chunk{};
   chunk.magic = ARCTRACE_CHUNK_MAGIC;
   chunk.kind = static_cast<uint16_t>(kind);
   chunk.flags = flags;
-  chunk.size = static_cast<uint32_t>(payload.size());
+  chunk.size = static_cast<uint32_t>(first.size() + rest.size());
   chunk.index = index;
   chunk.sequence = sequence_;
   chunk.ticks = ticks;
-  if (write_all(&chunk, sizeof chunk, payload)) {
-    ++sequence_;
-    bytes_ += sizeof chunk + payload.size();
-  } else if (ftruncate(fd_, static_cast<off_t>(bytes_)) != 0) {
-    // A pipe, or a file system that fails altogether: readers cope with a cut-off chunk.
-    return;
-  }
+  iovec parts[] = {{&chunk, sizeof chunk},
+                   {const_cast<std::byte*>(first.data()), first.size()},
+                   {const_cast<std::byte*>(rest.data()), rest.size()}};
+  append(parts);
+  if (error_ == 0) ++sequence_;
 }
 
 }  // namespace arctrace

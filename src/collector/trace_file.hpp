@@ -3,6 +3,7 @@
 
 #include <absl/status/statusor.h>
 #include <arctrace/format.h>
+#include <sys/uio.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -30,10 +31,11 @@ class TraceFile {
   // The session header as the buffer has it, under the file's magic.
   void write_header(const arctrace_session_header& header);
 
-  // Appends one chunk. After a failure (disk full) nothing more is written and the file
-  // ends behind the last whole chunk.
+  // Appends one chunk whose payload is `first`, then `rest`. After a failure (disk full)
+  // nothing more is written and the file ends behind the last whole chunk.
   void write_chunk(arctrace_chunk_kind kind, uint16_t flags, uint32_t index,
-                   uint64_t ticks, std::span<const std::byte> payload);
+                   uint64_t ticks, std::span<const std::byte> first,
+                   std::span<const std::byte> rest = {});
 
   // After a failure: forgets it, so that one more chunk may be tried (there may be room
   // for a small one, or again).
@@ -44,11 +46,12 @@ class TraceFile {
   const std::string& path() const { return path_; }
 
  private:
-  TraceFile(int fd, std::string path, std::string temporary)
-      : fd_(fd), path_(std::move(path)), temporary_(std::move(temporary)) {}
-  bool write_all(const void* first, size_t first_size, std::span<const std::byte> rest);
+  TraceFile(int fd, std::string path, std::string temporary);
+  // Appends all parts or, as far as the file can be cut, none. The error is noted.
+  void append(std::span<iovec> parts);
 
   int fd_;
+  int64_t start_ = 0;  // where in the file we began, -1 if it has no places
   std::string path_;
   std::string temporary_;  // empty: written under its own name
   uint64_t bytes_ = 0;
