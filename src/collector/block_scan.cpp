@@ -17,8 +17,8 @@ bool is_users_record(uint32_t type) {
 // The length that word 0 names if a record of that length can stand at `offset`, else 0.
 uint32_t length_at(uint32_t word0, uint32_t offset, size_t size) {
   const uint32_t length = word0 & ARCTRACE_LENGTH_MASK;
-  const bool fits = length >= ARCTRACE_COMPACT_HEAD_SIZE && length % 4 == 0 &&
-                    length <= size - offset;
+  const bool fits =
+      length >= ARCTRACE_COMPACT_HEAD_SIZE && length % 4 == 0 && length <= size - offset;
   return fits ? length : 0;
 }
 

@@ -111,12 +111,11 @@ uint32_t Drain::close_unreachable() {
   for (const SeenBlock& block : shared_) {
     if (named_[block.index]) continue;
     const arctrace_block_header& header = view_.block_header(block.index);
-    const bool reachable =
-        header.block_class == ARCTRACE_CLASS_DEFINITIONS
-            ? std::binary_search(live_processes_.begin(), live_processes_.end(),
-                                 header.process)
-            : A::load_acquire(view_.control().shared_current) ==
-                  BlockName::make(block.state.generation, block.index);
+    const bool reachable = header.block_class == ARCTRACE_CLASS_DEFINITIONS
+                               ? std::binary_search(live_processes_.begin(),
+                                                    live_processes_.end(), header.process)
+                               : A::load_acquire(view_.control().shared_current) ==
+                                     BlockName::make(block.state.generation, block.index);
     if (reachable) continue;
     SharedChain<A>::close(view_, block.index, block.state.generation);
     ++closed;
@@ -147,8 +146,7 @@ void Drain::write_image(uint32_t index, uint16_t flags, std::span<std::byte> blo
   const arctrace_block_header header =
       copy_block_header(*reinterpret_cast<arctrace_block_header*>(block.data()));
   file_.write_chunk(ARCTRACE_CHUNK_BLOCK, flags, index, ticks(),
-                    std::as_bytes(std::span(&header, 1)),
-                    block.subspan(sizeof header));
+                    std::as_bytes(std::span(&header, 1)), block.subspan(sizeof header));
 }
 
 void Drain::finish() {

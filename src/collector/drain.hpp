@@ -66,8 +66,8 @@ class Drain {
   std::vector<uint32_t> live_processes_;  // sorted
   std::vector<SeenBlock> closed_;
   std::vector<SeenBlock> shared_;
-  std::vector<bool> named_;               // blocks that a live writer may be writing
-  std::vector<bool> owner_died_;          // blocks that were closed for a dead owner
+  std::vector<bool> named_;       // blocks that a live writer may be writing
+  std::vector<bool> owner_died_;  // blocks that were closed for a dead owner
 };
 
 }  // namespace arctrace
