@@ -94,12 +94,8 @@ void append_text(std::string& out, const FieldValue& field) {
     } else {
       absl::StrAppend(&out, *bits);
     }
-  } else if (const auto* real = std::get_if<double>(&field.value)) {
-    char digits[32];
-    const auto end = field.field->type == ARCTRACE_FIELD_F32
-                         ? std::to_chars(digits, std::end(digits), float(*real))
-                         : std::to_chars(digits, std::end(digits), *real);
-    out.append(digits, end.ptr);
+  } else if (std::holds_alternative<double>(field.value)) {
+    out += real_text(field);
   } else if (const auto* truth = std::get_if<bool>(&field.value)) {
     out += *truth ? "true" : "false";
   } else {
@@ -123,6 +119,15 @@ EventValues decode_event_untrusted(const EventLayout& layout,
   }
   values.fits = rest.size() < 4;
   return values;
+}
+
+std::string real_text(const FieldValue& value) {
+  const double real = std::get<double>(value.value);
+  char digits[32];
+  const auto end = value.field->type == ARCTRACE_FIELD_F32
+                       ? std::to_chars(digits, std::end(digits), float(real))
+                       : std::to_chars(digits, std::end(digits), real);
+  return {digits, end.ptr};
 }
 
 void append_event_text(std::string& out, const EventValues& values) {

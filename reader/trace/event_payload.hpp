@@ -31,6 +31,10 @@ struct EventValues {
 EventValues decode_event_untrusted(const EventLayout& layout,
                                    std::span<const std::byte> payload);
 
+// The shortest decimal digits that read back as the field's floating value; inf, nan.
+// REQUIRES: its value is a double.
+std::string real_text(const FieldValue& value);
+
 // Appends "name=value name=value", strings quoted and escaped for a terminal.
 void append_event_text(std::string& out, const EventValues& values);
 

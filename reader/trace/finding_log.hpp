@@ -1,8 +1,10 @@
 // Findings: a bounded number is kept, all are counted.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,6 +24,12 @@ class FindingLog {
   void add(Finding finding) {
     ++count_;
     if (kept_.size() < max_kept_) kept_.push_back(std::move(finding));
+  }
+
+  // Those that another log kept, of all that it counted.
+  void add_all(std::span<const Finding> kept, uint64_t count) {
+    for (const Finding& finding : kept) add(finding);
+    count_ += count - std::min<uint64_t>(count, kept.size());
   }
 
   const std::vector<Finding>& kept() const { return kept_; }

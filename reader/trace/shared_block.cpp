@@ -3,20 +3,15 @@
 #include <absl/strings/str_cat.h>
 
 #include <algorithm>
-#include <string>
 #include <utility>
 
+#include "reader/trace/format_names.hpp"
 #include "reader/trace/record_types.hpp"
 
 namespace arctrace::reader {
 namespace {
 
 bool earlier(const RawRecord& a, const RawRecord& b) { return a.ticks < b.ticks; }
-
-std::string type_text(uint16_t type) {
-  const std::string_view name = type_name(type);
-  return name.empty() ? absl::StrCat("type ", type) : std::string(name);
-}
 
 // Whether a record of `type` may stand in a block of `kind`.
 bool belongs(uint16_t type, BlockRef::Kind kind) {
@@ -43,8 +38,9 @@ bool belongs(uint16_t type, BlockRef::Kind kind) {
 bool check_body_untrusted(const RawRecord& record, uint64_t place, FindingLog& findings) {
   const char* problem = body_problem_untrusted(record.type, record.body);
   if (problem == nullptr) return true;
-  findings.add(Rule::kRecordBody, absl::StrCat(type_text(record.type), ": ", problem),
-               place, record.offset);
+  findings.add(Rule::kRecordBody,
+               absl::StrCat(record_type_text(record.type), ": ", problem), place,
+               record.offset);
   return false;
 }
 
@@ -89,8 +85,8 @@ void SharedBlock::walk(const BlockRef& ref, FindingLog& findings) {
     } else {
       if (!belongs(record.type, ref.kind)) {
         findings.add(Rule::kRecordPlace,
-                     absl::StrCat(type_text(record.type), " in such a block"), ref.place,
-                     record.offset);
+                     absl::StrCat(record_type_text(record.type), " in such a block"),
+                     ref.place, record.offset);
       }
       records_.push_back(record);
     }

@@ -292,8 +292,9 @@ absl::Status Trace::read(const RecordSink& sink) { return impl_->read(sink); }
 const Summary& Trace::summary() const { return impl_->summary; }
 std::span<const Finding> Trace::findings() const { return impl_->findings.kept(); }
 uint64_t Trace::finding_count() const { return impl_->findings.count(); }
-void Trace::add_finding(Finding finding) {
-  impl_->findings.add(std::move(finding));
+void Trace::add_finding(Finding finding) { add_findings({&finding, 1}, 1); }
+void Trace::add_findings(std::span<const Finding> kept, uint64_t count) {
+  impl_->findings.add_all(kept, count);
   impl_->summary.findings = impl_->findings.count();
 }
 

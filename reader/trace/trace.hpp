@@ -117,8 +117,9 @@ class Trace {
   // OpenOptions::max_findings, all counted in finding_count().
   std::span<const Finding> findings() const;
   uint64_t finding_count() const;
-  // Adds a finding of a later stage (stack replay).
+  // Adds what a later stage found (content, stack replay): one, or `kept` of `count`.
   void add_finding(Finding finding);
+  void add_findings(std::span<const Finding> kept, uint64_t count);
 
  private:
   struct Impl;

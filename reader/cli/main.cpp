@@ -1,0 +1,114 @@
+// arctrace: the command line. Parses, runs one subcommand, and says in one line what
+// could not be done.
+#include <absl/strings/str_cat.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "reader/cli/commands.hpp"
+#include "reader/cli/near_names.hpp"
+#include "reader/cli/output.hpp"
+#include "reader/trace/text_escape.hpp"
+
+namespace arctrace::cli {
+namespace {
+
+constexpr int kStatusError = 2;
+
+int fail(std::string_view message) {
+  const std::string line = "arctrace: " + reader::escaped(message) + "\n";
+  std::fputs(line.c_str(), stderr);
+  return kStatusError;
+}
+
+class CommandLine {
+ public:
+  CommandLine() : root_("Traces programs: what they called, when, and for how long.") {
+    root_.name("arctrace");
+    root_.set_help_flag("-h,--help", "print this help");
+    root_.set_version_flag("--version", "arctrace " ARCTRACE_VERSION);
+    root_.footer("arctrace COMMAND --help tells more.");
+    for (const auto add : {add_record,
+#ifdef ARCTRACE_HAS_REPORT
+                           add_report,
+#endif
+                           add_dump, add_info, add_check}) {
+      const size_t before = root_.get_subcommands({}).size();
+      Runner runner = add(root_);
+      commands_.emplace_back(root_.get_subcommands({}).at(before), std::move(runner));
+    }
+  }
+
+  int run(std::vector<std::string> arguments) {
+    if (const std::string complaint = check_command(arguments); !complaint.empty()) {
+      return fail(complaint);
+    }
+    separate_command(root_, arguments);
+    std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants them
+    try {
+      root_.parse(std::move(arguments));
+    } catch (const CLI::ParseError& error) {
+      return parse_error(error);
+    }
+    for (const auto& [app, runner] : commands_) {
+      if (!app->parsed()) continue;
+      const absl::StatusOr<int> status = runner();
+      return status.ok() ? *status : fail(std::string(status.status().message()));
+    }
+    return fail("no command given; arctrace --help lists them");
+  }
+
+ private:
+  // The first argument, if it is not an option, must be a subcommand.
+  std::string check_command(const std::vector<std::string>& arguments) const {
+    if (arguments.empty() || arguments.front().starts_with("-")) return {};
+    std::vector<std::string> names;
+    for (const auto& [app, runner] : commands_) names.push_back(app->get_name());
+    if (std::find(names.begin(), names.end(), arguments.front()) != names.end())
+      return {};
+    return absl::StrCat("no command \"", arguments.front(), "\"",
+                        near_names(arguments.front(), names));
+  }
+
+  // --help and --version come this way too.
+  int parse_error(const CLI::ParseError& error) const {
+    if (error.get_exit_code() == 0) {
+      std::ostringstream text;
+      root_.exit(error, text, text);
+      Output output;
+      output.write(text.str());
+      const absl::Status status = output.finish();
+      return status.ok() ? 0 : fail(std::string(status.message()));
+    }
+    std::string command;
+    for (const auto& [app, runner] : commands_) {
+      if (app->parsed()) command = app->get_name() + ": ";
+    }
+    std::string what = error.what();
+    std::replace(what.begin(), what.end(), '\n', ' ');
+    return fail(command + what);
+  }
+
+  CLI::App root_;
+  std::vector<std::pair<CLI::App*, Runner>> commands_;
+};
+
+}  // namespace
+}  // namespace arctrace::cli
+
+int main(int argc, char** argv) {
+  try {
+    return arctrace::cli::CommandLine().run({argv + std::min(argc, 1), argv + argc});
+  } catch (const std::bad_alloc&) {
+    return arctrace::cli::fail("out of memory");
+  } catch (const std::exception& error) {
+    return arctrace::cli::fail(error.what());
+  }
+}

@@ -1,0 +1,35 @@
+// Checks that what records refer to is defined, and that events are as laid out.
+#pragma once
+
+#include <absl/container/flat_hash_set.h>
+
+#include <cstdint>
+#include <utility>
+
+#include "reader/trace/definitions.hpp"
+#include "reader/trace/record.hpp"
+#include "reader/trace/trace.hpp"
+
+namespace arctrace::reader {
+
+// Feed it every record; what breaks rules D4 and D5 becomes a finding of the trace, each
+// undefined id of a process once.
+class ContentChecker {
+ public:
+  explicit ContentChecker(Trace& trace) : trace_(trace) {}
+
+  void check_untrusted(const Record& record);
+
+ private:
+  void check_key(const Record& record, uint64_t key);
+  void check_name(const Record& record, uint32_t id);
+  void check_event(const Record& record);
+  void report_undefined(const Record& record, const char* what, uint32_t id);
+  ProcessIndex process_of(const Record& record) const;
+
+  Trace& trace_;
+  // Process and id, of those that are known to be defined or have been reported.
+  absl::flat_hash_set<std::pair<ProcessIndex, uint32_t>> names_done_, events_done_;
+};
+
+}  // namespace arctrace::reader

@@ -1,0 +1,85 @@
+#include "reader/trace/format_names.hpp"
+
+#include <absl/strings/str_cat.h>
+#include <arctrace/format.h>
+#include <sys/wait.h>
+
+#include <cstring>
+#include <initializer_list>
+
+#include "reader/trace/record_types.hpp"
+
+namespace arctrace::reader {
+namespace {
+
+// The word for `number`: words[0] is that of `first`.
+std::string word(uint32_t number, uint32_t first, const char* kind,
+                 std::initializer_list<const char*> words) {
+  if (number >= first && number - first < words.size()) {
+    return words.begin()[number - first];
+  }
+  return absl::StrCat(kind, " ", number);
+}
+
+}  // namespace
+
+std::string record_type_text(uint16_t type) {
+  const std::string_view name = type_name(type);
+  return name.empty() ? absl::StrCat("TYPE ", type) : std::string(name);
+}
+
+std::string loss_cause_text(uint32_t cause) {
+  return word(cause, ARCTRACE_LOST_FULL, "cause",
+              {"full", "too_big", "nested", "no_slot"});
+}
+
+std::string mode_text(uint32_t mode) {
+  return word(mode, ARCTRACE_MODE_DROP, "mode", {"drop", "overwrite", "stop"});
+}
+
+std::string scope_text(uint32_t scope) {
+  return word(scope, ARCTRACE_SCOPE_THREAD, "scope", {"thread", "shared"});
+}
+
+std::string clock_text(uint32_t clock) {
+  return word(clock, ARCTRACE_CLOCK_TSC, "clock", {"tsc", "cntvct", "monotonic"});
+}
+
+std::string phase_text(uint32_t phase) {
+  return word(phase, ARCTRACE_PHASE_FREE, "phase",
+              {"free", "owned", "shared", "closed", "draining", "resetting"});
+}
+
+std::string origin_text(uint32_t origin) {
+  return word(origin, ARCTRACE_ORIGIN_EXEC, "origin", {"exec", "fork"});
+}
+
+std::string process_end_text(uint32_t how) {
+  return word(how, ARCTRACE_END_EXIT, "end", {"exit", "_exit", "exec"});
+}
+
+std::string writer_end_text(uint32_t how) {
+  return word(how, ARCTRACE_WRITER_DIED, "end", {"died", "detached"});
+}
+
+std::string session_event_text(uint32_t what) {
+  return word(what, ARCTRACE_SESSION_STARTED, "event",
+              {"started", "finished", "disk_full"});
+}
+
+std::string field_type_text(uint32_t type) {
+  return word(type, ARCTRACE_FIELD_U8, "type",
+              {"u8", "u16", "u32", "u64", "i8", "i16", "i32", "i64", "f32", "f64", "bool",
+               "x64", "string"});
+}
+
+std::string wait_status_text(int32_t wait_status) {
+  if (WIFEXITED(wait_status)) return absl::StrCat("exit ", WEXITSTATUS(wait_status));
+  if (WIFSIGNALED(wait_status)) {
+    const int signal = WTERMSIG(wait_status);
+    return absl::StrCat("signal ", signal, " (", ::strsignal(signal), ")");
+  }
+  return absl::StrCat("wait status ", wait_status);
+}
+
+}  // namespace arctrace::reader

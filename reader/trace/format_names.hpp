@@ -1,0 +1,23 @@
+// The words for the numbers of format.h, as reports show them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace arctrace::reader {
+
+// A number that has no word gives "TYPE 77", "cause 5", "phase 9" and so on.
+std::string record_type_text(uint16_t type);    // "ENTER"
+std::string loss_cause_text(uint32_t cause);    // "full", "too_big", "nested", "no_slot"
+std::string mode_text(uint32_t mode);           // "drop", "overwrite", "stop"
+std::string scope_text(uint32_t scope);         // "thread", "shared"
+std::string clock_text(uint32_t clock);         // "tsc", "cntvct", "monotonic"
+std::string phase_text(uint32_t phase);         // "free", "owned", ...
+std::string origin_text(uint32_t origin);       // "exec", "fork"
+std::string process_end_text(uint32_t how);     // "exit", "_exit", "exec"
+std::string writer_end_text(uint32_t how);      // "died", "detached"
+std::string session_event_text(uint32_t what);  // "started", "finished", "disk_full"
+std::string field_type_text(uint32_t type);     // "u8", ..., "string"
+std::string wait_status_text(int32_t wait_status);  // "exit 3", "signal 9 (Killed)"
+
+}  // namespace arctrace::reader
