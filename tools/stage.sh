@@ -12,7 +12,7 @@ stage() {
     return
   fi
   printf 'FAILED %d s, the end of %s/%s.log:\n' $((SECONDS - start)) "$logs" "$name"
-  tail -n 80 "$logs/$name.log"
+  grep -vE '^ +Start +[0-9]+:| Passed +[0-9.]+ sec$' "$logs/$name.log" | tail -n 120
   stage_failed
   exit 1
 }
