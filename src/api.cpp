@@ -136,7 +136,7 @@ void arctrace_enter_at(uint64_t frame_key, uintptr_t location) {
 }
 
 void arctrace_exit(uint64_t frame_key) {
-  if (is_open(ARCTRACE_GATE_FUNCTIONS)) record_exit(frame_key, 0);
+  if (is_open(ARCTRACE_GATE_FUNCTIONS)) record_exit(frame_key, 0, stack_pointer());
 }
 
 void arctrace_write(uint32_t event, const void* payload, size_t size) {
@@ -271,8 +271,9 @@ int arctrace_shim_exit(uint64_t frame_key, uintptr_t stack_pointer) {
   return record_innermost_exit(frame_key, stack_pointer) ? 1 : 0;
 }
 
-void arctrace_shim_exit_at(uint64_t frame_key, uintptr_t location) {
-  if (is_open(ARCTRACE_GATE_FUNCTIONS)) record_exit(frame_key, location);
+void arctrace_shim_exit_at(uint64_t frame_key, uintptr_t location,
+                           uintptr_t stack_pointer) {
+  if (is_open(ARCTRACE_GATE_FUNCTIONS)) record_exit(frame_key, location, stack_pointer);
 }
 
 void arctrace_shim_modules_changed(void) {

@@ -14,21 +14,44 @@ uint32_t kept_frames(const ThreadState& state) {
   return state.depth < ThreadState::kMaxFrames ? state.depth : ThreadState::kMaxFrames;
 }
 
-// The depth first: the frames of a signal handler that comes between go above this one.
-void push(ThreadState& state, uint64_t key, const FramePlace& place) {
-  const uint32_t at = state.depth;
-  state.depth = at + 1;
+void announce(ThreadLocal& local, const StackChange& change) {
+  local.change.word0 = nullptr;
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  if (at < ThreadState::kMaxFrames) state.frames[at] = {key, place};
+  local.change.committed = change.committed;
+  local.change.depth = change.depth;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  local.change.word0 = change.word0;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+}
+
+// Commits `record`, which leaves `depth` frames open: one step also for a signal handler
+// that comes between, and for what follows if it jumps. between() is called when the
+// record is committed, before the depth changes.
+template <class Between>
+void commit_change(const WriteScope& scope, ThreadState& state, const Reservation& record,
+                   uint32_t depth, const Between& between) {
+  if (record.word0 == nullptr) {
+    // Lost; but the frames are as they are: the next block's STACK tells them.
+    state.depth = depth;
+    return;
+  }
+  ThreadLocal& local = scope.local();
+  const StackChange interrupted = local.change;
+  announce(local, {record.word0, record.committed, depth});
+  commit(scope, record);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  between();
+  state.depth = depth;
+  if (__builtin_expect(scope.nested(), 0)) announce(local, interrupted);
 }
 
 void record_unwind(const WriteScope& scope, ThreadState& state, uint32_t depth,
                    uint64_t ticks) {
   if (depth >= state.depth) return;
   const uint32_t count = state.depth - depth;
-  write_record(scope, ARCTRACE_TYPE_UNWIND, 4, ticks,
-               [count](std::byte* body) { store_u32(body, count); });
-  state.depth = depth;
+  const Reservation record = reserve(scope, ARCTRACE_TYPE_UNWIND, 4, ticks);
+  if (record.word0 != nullptr) store_u32(record.body, count);
+  commit_change(scope, state, record, depth, [] {});
 }
 
 // The depth without the frames that lie below `now` on the stack, and what was entered
@@ -105,33 +128,43 @@ uint32_t depth_of_callers(const ThreadStacks& stacks, const ThreadState& state,
 
 // Whether the innermost frame is surely open when a function is entered at `now`, because
 // it lies further up and the last call from it, or one like it, came from there too.
-bool is_surely_open(const ThreadState& state, const FramePlace& now) {
+bool is_surely_open(const ThreadStacks& stacks, const ThreadState& state,
+                    const FramePlace& now) {
   const uint32_t depth = state.depth;
   if (depth == 0) return true;
   if (depth >= ThreadState::kMaxFrames) return false;
+  const uintptr_t innermost = state.frames[depth - 1].place.location;
   const FramePlace& last = state.frames[depth].place;
-  return state.frames[depth - 1].place.location > now.location &&
-         last.location == now.location && last.call_site == now.call_site;
+  return innermost > now.location && last.location == now.location &&
+         last.call_site == now.call_site && !stacks.signal.contains(innermost);
 }
 
-void enter(uint64_t key, const FramePlace& place, const arctrace_shim_call* call) {
-  const WriteScope scope;
+void enter(uint64_t key, const FramePlace& place, const arctrace_shim_call* call,
+           const WriteScope& scope) {
   if (scope.refuses_record()) return;
+  if (__builtin_expect(scope.nested(), 0)) resolve_change(scope.local());
   const uint64_t ticks = session_ticks();
   ThreadState* state = scope.local().state;
-  // A handler that interrupts this very code can't rely on the frames.
-  if (__builtin_expect(state != nullptr && !is_surely_open(*state, place), 0) &&
-      place.location != 0 && !scope.nested()) {
-    const ThreadStacks& stacks = scope.local().stacks;
+  const ThreadStacks& stacks = scope.local().stacks;
+  if (__builtin_expect(state != nullptr && !is_surely_open(stacks, *state, place), 0) &&
+      place.location != 0) {
     uint32_t depth = depth_at_entry(stacks, *state, key, place);
     if (call != nullptr) depth = depth_of_callers(stacks, *state, depth, *call);
     record_unwind(scope, *state, depth, ticks);
   }
-  write_record(scope, ARCTRACE_TYPE_ENTER, 8, ticks,
-               [key](std::byte* body) { store_u64(body, key); });
-  // The frame is open even if its record is lost: the next block's STACK tells it.
+  const Reservation record = reserve(scope, ARCTRACE_TYPE_ENTER, 8, ticks);
   state = scope.local().state;
-  if (state != nullptr) push(*state, key, place);
+  if (state == nullptr) return;
+  if (record.word0 != nullptr) store_u64(record.body, key);
+  const uint32_t at = state->depth;
+  const auto store_frame = [&] {
+    if (at < ThreadState::kMaxFrames) state->frames[at] = {key, place};
+  };
+  scope.local().frame_disturbed = scope.nested();
+  store_frame();
+  commit_change(scope, *state, record, at + 1, [&] {
+    if (__builtin_expect(scope.local().frame_disturbed, 0)) store_frame();
+  });
 }
 
 // The innermost frame of `key` among the outermost `depth`; kNone: there is none.
@@ -143,14 +176,16 @@ uint32_t find_frame(const ThreadState& state, uint64_t key, uint32_t depth) {
 }
 
 void write_exit(const WriteScope& scope, ThreadState& state, uint64_t ticks) {
-  write_record(scope, ARCTRACE_TYPE_EXIT, 0, ticks, [](std::byte*) {});
-  --state.depth;
+  const Reservation record = reserve(scope, ARCTRACE_TYPE_EXIT, 0, ticks);
+  commit_change(scope, state, record, state.depth - 1, [] {});
 }
 
-// An exit of a frame that we do not know.
-void write_named_exit(const WriteScope& scope, uint64_t key, uint64_t ticks) {
-  write_record(scope, ARCTRACE_TYPE_EXIT_NAMED, 8, ticks,
-               [key](std::byte* body) { store_u64(body, key); });
+// An exit of a frame that we do not know, after which `depth` are open.
+void write_named_exit(const WriteScope& scope, ThreadState& state, uint64_t key,
+                      uint32_t depth, uint64_t ticks) {
+  const Reservation record = reserve(scope, ARCTRACE_TYPE_EXIT_NAMED, 8, ticks);
+  if (record.word0 != nullptr) store_u64(record.body, key);
+  commit_change(scope, state, record, depth, [] {});
 }
 
 // Whether the frame at `open` is further out than the machine frame at `location`.
@@ -169,18 +204,19 @@ bool is_innermost(const ThreadState* state, uint64_t key) {
 }  // namespace
 
 void record_enter(uint64_t key, uintptr_t location) {
-  enter(key, FramePlace(location), nullptr);
+  enter(key, FramePlace(location), nullptr, WriteScope());
 }
 
 void record_enter(uint64_t key, const arctrace_shim_call& call) {
-  enter(key, FramePlace(call), &call);
+  enter(key, FramePlace(call), &call, WriteScope(call.stack_pointer));
 }
 
 void set_unwinder(arctrace_shim_unwinder* chosen) { unwinder = chosen; }
 
 bool record_innermost_exit(uint64_t key, uintptr_t stack_pointer) {
-  const WriteScope scope;
+  const WriteScope scope(stack_pointer);
   if (scope.refuses_record()) return true;
+  if (__builtin_expect(scope.nested(), 0)) resolve_change(scope.local());
   ThreadState* state = scope.local().state;
   if (__builtin_expect(!is_innermost(state, key), 0) ||
       state->frames[state->depth - 1].place.stack_pointer != low_half(stack_pointer)) {
@@ -190,9 +226,10 @@ bool record_innermost_exit(uint64_t key, uintptr_t stack_pointer) {
   return true;
 }
 
-void record_exit(uint64_t key, uintptr_t location) {
-  const WriteScope scope;
+void record_exit(uint64_t key, uintptr_t location, uintptr_t stack_pointer) {
+  const WriteScope scope(stack_pointer);
   if (scope.refuses_record()) return;
+  if (__builtin_expect(scope.nested(), 0)) resolve_change(scope.local());
   const uint64_t ticks = session_ticks();
   ThreadState* state = scope.local().state;
   if (is_innermost(state, key) &&
@@ -202,19 +239,15 @@ void record_exit(uint64_t key, uintptr_t location) {
   }
   state = recording_thread(scope, ticks);
   if (state == nullptr) return;
-  if (!scope.nested()) {
-    const FramePlace now(location);
-    record_unwind(scope, *state, depth_above(scope.local().stacks, *state, now), ticks);
-  }
+  const ThreadStacks& stacks = scope.local().stacks;
+  record_unwind(scope, *state, depth_above(stacks, *state, FramePlace(location)), ticks);
   if (state->depth > ThreadState::kMaxFrames) {
-    write_named_exit(scope, key, ticks);  // the reader knows the frame
-    --state->depth;
+    write_named_exit(scope, *state, key, state->depth - 1, ticks);  // the reader knows it
     return;
   }
   const uint32_t found = find_frame(*state, key, state->depth);
-  if (found == kNone ||
-      is_another_call(scope.local().stacks, state->frames[found].place, location)) {
-    write_named_exit(scope, key, ticks);
+  if (found == kNone || is_another_call(stacks, state->frames[found].place, location)) {
+    write_named_exit(scope, *state, key, state->depth, ticks);
     return;
   }
   record_unwind(scope, *state, found + 1, ticks);

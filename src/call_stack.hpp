@@ -18,8 +18,9 @@ void record_enter(uint64_t key, const arctrace_shim_call& call);
 // aren't.
 void set_unwinder(arctrace_shim_unwinder* unwinder);
 
-// Records that the thread left `key`; `location`: of its machine frame, 0 not known.
-void record_exit(uint64_t key, uintptr_t location);
+// Records that the thread left `key`; `location`: of its machine frame, 0 not known;
+// `stack_pointer`: at the call of the hook.
+void record_exit(uint64_t key, uintptr_t location, uintptr_t stack_pointer);
 
 // Records that the thread left its innermost frame, if that is `key`'s and was entered at
 // `stack_pointer`; else false.

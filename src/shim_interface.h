@@ -47,7 +47,8 @@ ARCTRACE_API void arctrace_shim_set_unwinder(arctrace_shim_unwinder* unwinder);
 ARCTRACE_API int arctrace_shim_exit(uint64_t frame_key, uintptr_t stack_pointer);
 
 /* frame_key, whose machine frame is at `location` (0: not known), is left. */
-ARCTRACE_API void arctrace_shim_exit_at(uint64_t frame_key, uintptr_t location);
+ARCTRACE_API void arctrace_shim_exit_at(uint64_t frame_key, uintptr_t location,
+                                        uintptr_t stack_pointer);
 
 /* The calling thread begins: takes its slot now rather than in a hook. Its stack is
  * [stack_low, stack_high); both 0 if that is not known. */

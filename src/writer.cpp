@@ -290,14 +290,28 @@ bool guard_is_gone(const ThreadLocal& local, uintptr_t here) {
 
 }  // namespace
 
+void resolve_change(ThreadLocal& local) {
+  const StackChange& change = local.change;
+  if (change.word0 == nullptr || local.state == nullptr ||
+      IpcAtomics::load_relaxed(word_at(change.word0)) != change.committed) {
+    return;
+  }
+  local.state->depth = change.depth;
+  local.change.word0 = nullptr;
+}
+
 void WriteScope::enter_nested(uintptr_t here) {
-  const ThreadState* state = local_.state;
-  if (state != nullptr && state->attached && guard_is_gone(local_, here)) {
-    // What it had reserved stays in progress, and readers step over it.
-    for (uint32_t& name : session.view.slot(state->slot).active) {
-      IpcAtomics::store_release(name, uint32_t{0});
+  if (guard_is_gone(local_, here)) {
+    const ThreadState* state = local_.state;
+    if (state != nullptr && state->attached) {
+      resolve_change(local_);
+      // What it had reserved stays in progress, and readers step over it.
+      for (uint32_t& name : session.view.slot(state->slot).active) {
+        IpcAtomics::store_release(name, uint32_t{0});
+      }
     }
     local_.nesting = 0;
+    local_.change.word0 = nullptr;
     local_.guard = here;
     return;
   }

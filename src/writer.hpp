@@ -16,11 +16,22 @@
 namespace arctrace {
 
 // initial-exec: the dynamic TLS model may allocate on first use, inside a hook.
+// A change of the open frames' number whose record is being written. Who finds it
+// unfinished, in a signal handler or behind one that jumped, knows by the record whether
+// it counts.
+struct StackChange {
+  std::byte* word0;    // of the record; null: none
+  uint32_t committed;  // what stands there when it is complete
+  uint32_t depth;      // open frames then
+};
+
 struct ThreadLocal {
-  ThreadState* state;   // null before the first record
-  uintptr_t guard;      // stack pointer of the outermost writer call in progress, or 0
-  uint32_t nesting;     // writer calls in progress below the outermost one
-  ThreadStacks stacks;  // here, not in the state: a fork child runs on the same ones
+  ThreadState* state;    // null before the first record
+  uintptr_t guard;       // stack pointer of the outermost writer call in progress, or 0
+  uint32_t nesting;      // writer calls in progress below the outermost one
+  StackChange change;    // of the innermost call in progress
+  bool frame_disturbed;  // a signal handler had frames of its own
+  ThreadStacks stacks;   // here, not in the state: a fork child runs on the same ones
 };
 extern thread_local constinit ThreadLocal thread_local_state
     __attribute__((tls_model("initial-exec")));
@@ -37,9 +48,12 @@ inline uintptr_t stack_pointer() {
 
 class WriteScope {
  public:
-  WriteScope() : local_(thread_local_state) {
-    const uintptr_t here = stack_pointer();
+  // `here`: a place on the stack that each call has which is made by the same frame, but
+  // none that interrupts it.
+  explicit WriteScope(uintptr_t here = stack_pointer()) : local_(thread_local_state) {
     if (__builtin_expect(local_.guard == 0, 1)) {
+      local_.change.word0 = nullptr;
+      std::atomic_signal_fence(std::memory_order_seq_cst);
       local_.guard = here;
     } else {
       enter_nested(here);
@@ -121,6 +135,9 @@ inline Reservation reserve(const WriteScope& scope, uint16_t type, uint32_t body
 }
 
 void release_shared(const WriteScope& scope);
+
+// Finishes the change that a signal handler interrupted, if its record is complete.
+void resolve_change(ThreadLocal& local);
 
 // I1 release, matches I2 (whoever reads word 0): the record's body is visible.
 inline void commit(const WriteScope& scope, const Reservation& record) {

@@ -74,11 +74,12 @@ ARCTRACE_HOOK void __cyg_profile_func_exit(void* function, void* call_site) {
     arctrace_shim_call call = this_call(call_site);
     if (call.hook_site == call.call_site) {
       // The function's last act was to jump here: what it returned to, we return to.
-      arctrace_shim_exit_at(address_of(function), call.stack_pointer);
+      arctrace_shim_exit_at(address_of(function), call.stack_pointer, call.stack_pointer);
     } else if (arctrace_shim_exit(address_of(function), call.stack_pointer) == 0) {
       locate_frame(0, call);
       const bool known = (call.flags & ARCTRACE_SHIM_LOCATION_GUESSED) == 0;
-      arctrace_shim_exit_at(address_of(function), known ? call.location : 0);
+      arctrace_shim_exit_at(address_of(function), known ? call.location : 0,
+                            call.stack_pointer);
     }
   }
   if (__builtin_expect(next_exit != nullptr, 0)) next_exit(function, call_site);
