@@ -57,8 +57,8 @@ std::string check_text(const reader::Trace& trace, const CheckOptions& options) 
   absl::StrAppend(&out, reader::escaped(options.path), ": ",
                   trace.finding_count() == 0
                       ? std::string("no findings")
-                      : absl::StrCat(trace.finding_count(), " findings"),
-                  " in ", summary.records, " records, ", summary.blocks,
+                      : count_text(trace.finding_count(), "finding"),
+                  " in ", count_text(summary.records, "record"), ", ", summary.blocks,
                   " blocks and chunks; ", summary.lost, " lost, ", summary.torn,
                   " torn, ", summary.unfinished, " unfinished\n");
   return out;

@@ -25,9 +25,11 @@ void put_arguments(std::string_view joined, FieldSink& out) {
 }
 
 void put_process(BodyReader body, FieldSink& out) {
-  for (const char* name : {"process", "parent", "pid", "ppid", "uid"}) {
+  for (const char* name : {"process", "parent"}) {
     out.number(name, body.u32());
   }
+  body.u32();  // pid: the record's own
+  for (const char* name : {"ppid", "uid"}) out.number(name, body.u32());
   out.text("origin", reader::origin_text(body.u32()));
   body.u64();  // start
   const uint32_t executable_size = body.u32();
@@ -37,7 +39,8 @@ void put_process(BodyReader body, FieldSink& out) {
 }
 
 void put_thread(BodyReader body, FieldSink& out) {
-  for (const char* name : {"writer", "process", "tid"}) out.number(name, body.u32());
+  for (const char* name : {"writer", "process"}) out.number(name, body.u32());
+  body.u32();  // tid: the record's own
   const uint32_t size = body.u32();
   body.u64();  // start
   out.text("name", body.padded_text(size));

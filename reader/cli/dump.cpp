@@ -161,17 +161,17 @@ Runner add_dump(CLI::App& root) {
                       "columns of the text: time, ticks, pid, tid, name, writer, place, "
                       "type, content")
           ->delimiter(',')
-          ->type_name("FIELD,...");
-  app->add_option("--pid", options->pids, "only of these processes")
+          ->type_name("FIELD");
+  app->add_option("--pid", options->pids, "only of these processes; several with commas")
       ->delimiter(',')
-      ->type_name("PID,...");
-  app->add_option("--tid", options->tids, "only of these threads")
+      ->type_name("PID");
+  app->add_option("--tid", options->tids, "only of these threads; several with commas")
       ->delimiter(',')
-      ->type_name("TID,...");
+      ->type_name("TID");
   app->add_option("--type", options->types,
                   "only records of these types, such as ENTER,EVENT, or by number")
       ->delimiter(',')
-      ->type_name("TYPE,...");
+      ->type_name("TYPE");
   app->add_option("-F,--function", options->filter.functions,
                   "only calls and exits of functions that GLOB matches; may be repeated")
       ->type_name("GLOB")

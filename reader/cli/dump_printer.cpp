@@ -154,10 +154,10 @@ void DumpPrinter::print_json(const Record& record, const StackChange& change, bo
       ",\"tid\":", number_or_null(thread != nullptr, thread == nullptr ? 0 : thread->tid),
       ",\"type\":\"", reader::record_type_text(record.type), "\"");
   if (raw) {
-    absl::StrAppend(&line_, ",\"ticks\":", record.ticks,
+    absl::StrAppend(&line_, ",\"raw\":{\"ticks\":", record.ticks,
                     ",\"writer\":", thread == nullptr ? 0 : thread->writer,
                     trace_.session().raw ? ",\"block\":" : ",\"chunk\":", record.chunk,
-                    ",\"offset\":", record.offset);
+                    ",\"offset\":", record.offset, "}");
   }
   JsonFields fields(line_);
   describer_.describe(record, change, fields);

@@ -42,7 +42,7 @@ class DumpPrinter {
   // Facts of the system and the session, and the names of the columns: lines with '#'.
   void print_header();
   void print_text(const reader::Record& record, const StackChange& change);
-  // `raw`: with ticks, writer and place.
+  // `raw`: with an object `raw` of ticks, writer and place.
   void print_json(const reader::Record& record, const StackChange& change, bool raw);
   // Sums of the whole trace: a line with '#'.
   void print_footer();

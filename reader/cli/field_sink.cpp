@@ -30,9 +30,11 @@ void TextFields::title(std::string_view /*name*/, std::string_view value) {
 
 void TextFields::text(std::string_view name, std::string_view value) {
   key(name);
-  if (!in_list_) out_ += '"';
-  append_escaped(out_, value);
-  if (!in_list_) out_ += '"';
+  if (in_list_) {
+    append_escaped(out_, value);
+  } else {
+    reader::append_quoted(out_, value);
+  }
 }
 
 void TextFields::number(std::string_view name, uint64_t value) {

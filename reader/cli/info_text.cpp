@@ -84,7 +84,9 @@ std::string end_text(const reader::Process& process) {
 }
 
 void append_processes(std::string& out, const reader::Definitions& definitions) {
-  absl::StrAppend(&out, "\n", definitions.processes().size(), " processes\n");
+  absl::StrAppend(&out, "\n",
+                  count_text(definitions.processes().size(), "process", "processes"),
+                  "\n");
   Table table({"pid", "ppid", "start s", "end s", "began by", "ended by", "command"}, 4);
   for (const reader::Process& process : definitions.processes()) {
     table.add({absl::StrCat(process.pid), absl::StrCat(process.ppid),
@@ -98,7 +100,7 @@ void append_processes(std::string& out, const reader::Definitions& definitions) 
 
 void append_threads(std::string& out, const reader::Trace& trace) {
   const reader::Definitions& definitions = trace.definitions();
-  absl::StrAppend(&out, "\n", definitions.threads().size(), " threads\n");
+  absl::StrAppend(&out, "\n", count_text(definitions.threads().size(), "thread"), "\n");
   Table table({"pid", "tid", "records", "start s", "end s", "name"}, 5);
   for (reader::ThreadIndex i = 0; i < definitions.threads().size(); ++i) {
     const reader::Thread& thread = *definitions.thread(i);
@@ -123,7 +125,7 @@ void append_modules(std::string& out, const reader::Definitions& definitions) {
     }
     for (const auto& [module, unused] : own) ++processes_of[module];
   }
-  absl::StrAppend(&out, "\n", processes_of.size(), " modules\n");
+  absl::StrAppend(&out, "\n", count_text(processes_of.size(), "module"), "\n");
   Table table({"processes", "build-id", "path"}, 1);
   for (const auto& [module, count] : processes_of) {
     table.add({absl::StrCat(count), module.second.empty() ? "-" : module.second,
@@ -156,7 +158,7 @@ void append_buffer(std::string& out, const reader::BufferState& buffer) {
                   buffer.collector_alive ? absl::StrCat("pid ", buffer.collector_pid)
                                          : std::string("none"),
                   "; recording is ", buffer.gate == 0 ? "off" : "on", "\n");
-  absl::StrAppend(&out, "\n", buffer.slots.size(), " writer slots\n");
+  absl::StrAppend(&out, "\n", count_text(buffer.slots.size(), "writer slot"), "\n");
   Table table({"slot", "writer", "pid", "tid", "state", "lost"}, 4);
   for (const reader::BufferState::Slot& slot : buffer.slots) {
     table.add({absl::StrCat(slot.index), absl::StrCat(slot.writer),
@@ -168,7 +170,7 @@ void append_buffer(std::string& out, const reader::BufferState& buffer) {
 
 void append_findings(std::string& out, const reader::Trace& trace) {
   if (trace.finding_count() == 0) return;
-  absl::StrAppend(&out, "\n", trace.finding_count(), " findings\n");
+  absl::StrAppend(&out, "\n", count_text(trace.finding_count(), "finding"), "\n");
   const auto findings = trace.findings();
   const size_t shown = std::min(findings.size(), kFindingsShown);
   for (const reader::Finding& finding : findings.first(shown)) {

@@ -1,6 +1,8 @@
 // arctrace: the command line. Parses, runs one subcommand, and says in one line what
 // could not be done.
 #include <absl/strings/str_cat.h>
+#include <fcntl.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -28,12 +30,24 @@ int fail(std::string_view message) {
   return kStatusError;
 }
 
+// Keeps files that are opened from becoming a standard stream that our parent closed.
+// Using such a stream stays an error.
+void reserve_standard_descriptors() {
+  for (int descriptor = 0; descriptor <= 2; ++descriptor) {
+    if (::fcntl(descriptor, F_GETFD) >= 0) continue;
+    const int opened =
+        ::open("/dev/null", (descriptor == 0 ? O_WRONLY : O_RDONLY) | O_CLOEXEC);
+    if (opened >= 0 && opened != descriptor) ::close(opened);
+  }
+}
+
 class CommandLine {
  public:
   CommandLine() : root_("Traces programs: what they called, when, and for how long.") {
     root_.name("arctrace");
     root_.set_help_flag("-h,--help", "print this help");
-    root_.set_version_flag("--version", "arctrace " ARCTRACE_VERSION);
+    root_.set_version_flag("--version", "arctrace " ARCTRACE_VERSION,
+                           "print the version");
     root_.footer("arctrace COMMAND --help tells more.");
     for (const auto add : {add_record,
 #ifdef ARCTRACE_HAS_REPORT
@@ -104,6 +118,7 @@ class CommandLine {
 }  // namespace arctrace::cli
 
 int main(int argc, char** argv) {
+  arctrace::cli::reserve_standard_descriptors();
   try {
     return arctrace::cli::CommandLine().run({argv + std::min(argc, 1), argv + argc});
   } catch (const std::bad_alloc&) {

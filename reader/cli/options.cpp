@@ -21,6 +21,7 @@ CLI::Option* add_format_option(CLI::App& app, Format& format) {
   transformer.description("text|json");
   return app.add_option("--format", format, "how to print it")
       ->transform(transformer)
+      ->type_name("")
       ->default_str("text");
 }
 

@@ -52,6 +52,12 @@ std::vector<std::string> session_facts(const reader::Session& session) {
   return facts;
 }
 
+std::string count_text(uint64_t count, const std::string& what,
+                       const std::string& plural) {
+  if (count == 1) return "1 " + what;
+  return absl::StrCat(count, " ", plural.empty() ? what + "s" : plural);
+}
+
 std::string losses_text(const reader::Summary& summary) {
   std::string text;
   for (uint32_t cause = 0; cause < summary.lost_by_cause.size(); ++cause) {
@@ -63,7 +69,8 @@ std::string losses_text(const reader::Summary& summary) {
 }
 
 std::string summary_line(const reader::Summary& summary) {
-  std::string line = absl::StrCat(summary.records, " records, ", summary.lost, " lost");
+  std::string line =
+      absl::StrCat(count_text(summary.records, "record"), ", ", summary.lost, " lost");
   if (summary.lost != 0) absl::StrAppend(&line, " (", losses_text(summary), ")");
   const auto append = [&](uint64_t count, const char* what) {
     if (count != 0) absl::StrAppend(&line, ", ", count, " ", what);
@@ -71,7 +78,10 @@ std::string summary_line(const reader::Summary& summary) {
   append(summary.torn, "torn");
   append(summary.unfinished, "unfinished");
   append(summary.invalid, "invalid");
-  append(summary.findings, "findings (see arctrace check)");
+  if (summary.findings != 0) {
+    absl::StrAppend(&line, ", ", count_text(summary.findings, "finding"),
+                    " (see arctrace check)");
+  }
   return line;
 }
 

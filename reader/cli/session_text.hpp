@@ -15,6 +15,10 @@ std::vector<std::string> session_facts(const reader::Session& session);
 // but records and lost.
 std::string summary_line(const reader::Summary& summary);
 
+// "1 finding", "2 findings"; `plural` if an s does not do.
+std::string count_text(uint64_t count, const std::string& what,
+                       const std::string& plural = {});
+
 // "full 2, too_big 1"; empty if nothing was lost.
 std::string losses_text(const reader::Summary& summary);
 

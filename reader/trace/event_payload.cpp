@@ -99,9 +99,7 @@ void append_text(std::string& out, const FieldValue& field) {
   } else if (const auto* truth = std::get_if<bool>(&field.value)) {
     out += *truth ? "true" : "false";
   } else {
-    out += '"';
-    append_escaped(out, std::get<std::string_view>(field.value));
-    out += '"';
+    append_quoted(out, std::get<std::string_view>(field.value));
   }
 }
 

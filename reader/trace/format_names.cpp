@@ -18,14 +18,14 @@ std::string word(uint32_t number, uint32_t first, const char* kind,
   if (number >= first && number - first < words.size()) {
     return words.begin()[number - first];
   }
-  return absl::StrCat(kind, " ", number);
+  return absl::StrCat(kind, "_", number);
 }
 
 }  // namespace
 
 std::string record_type_text(uint16_t type) {
   const std::string_view name = type_name(type);
-  return name.empty() ? absl::StrCat("TYPE ", type) : std::string(name);
+  return name.empty() ? absl::StrCat("TYPE_", type) : std::string(name);
 }
 
 std::string loss_cause_text(uint32_t cause) {

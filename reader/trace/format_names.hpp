@@ -6,7 +6,7 @@
 
 namespace arctrace::reader {
 
-// A number that has no word gives "TYPE 77", "cause 5", "phase 9" and so on.
+// A number that has no word gives "TYPE_77", "cause_5", "phase_9" and so on.
 std::string record_type_text(uint16_t type);    // "ENTER"
 std::string loss_cause_text(uint32_t cause);    // "full", "too_big", "nested", "no_slot"
 std::string mode_text(uint32_t mode);           // "drop", "overwrite", "stop"

@@ -96,6 +96,18 @@ std::string escaped(std::string_view text) {
   return out;
 }
 
+void append_quoted(std::string& out, std::string_view text) {
+  out += '"';
+  for (;;) {
+    const size_t quote = std::min(text.find('"'), text.size());
+    append_escaped(out, text.substr(0, quote));
+    if (quote == text.size()) break;
+    out += "\\\"";
+    text.remove_prefix(quote + 1);
+  }
+  out += '"';
+}
+
 void append_json_string(std::string& out, std::string_view text) {
   if (std::all_of(text.begin(), text.end(), is_plain) &&
       text.find('"') == std::string_view::npos) {

@@ -11,6 +11,8 @@ namespace arctrace::reader {
 // become \n, \t, \xNN or \u{NNNN}, and a backslash becomes two.
 void append_escaped(std::string& out, std::string_view text);
 std::string escaped(std::string_view text);
+// The same between double quotes, those in it behind a backslash.
+void append_quoted(std::string& out, std::string_view text);
 
 // Appends `text` as a JSON string in its quotes; bytes that are no UTF-8 become U+FFFD.
 void append_json_string(std::string& out, std::string_view text);
