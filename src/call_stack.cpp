@@ -127,16 +127,17 @@ uint32_t depth_of_callers(const ThreadStacks& stacks, const ThreadState& state,
 }
 
 // Whether the innermost frame is surely open when a function is entered at `now`, because
-// it lies further up and the last call from it, or one like it, came from there too.
+// it lies further up and the last call from it, or from one like it, came from there too.
 bool is_surely_open(const ThreadStacks& stacks, const ThreadState& state,
                     const FramePlace& now) {
   const uint32_t depth = state.depth;
   if (depth == 0) return true;
   if (depth >= ThreadState::kMaxFrames) return false;
-  const uintptr_t innermost = state.frames[depth - 1].place.location;
+  const FramePlace& innermost = state.frames[depth - 1].place;
   const FramePlace& last = state.frames[depth].place;
-  return innermost > now.location && last.location == now.location &&
-         last.call_site == now.call_site && !stacks.signal.contains(innermost);
+  return innermost.location > now.location && last.location == now.location &&
+         last.call_site == now.call_site && last.has_parent(innermost) &&
+         !stacks.signal.contains(innermost.location);
 }
 
 void enter(uint64_t key, const FramePlace& place, const arctrace_shim_call* call,
@@ -158,7 +159,9 @@ void enter(uint64_t key, const FramePlace& place, const arctrace_shim_call* call
   if (record.word0 != nullptr) store_u64(record.body, key);
   const uint32_t at = state->depth;
   const auto store_frame = [&] {
-    if (at < ThreadState::kMaxFrames) state->frames[at] = {key, place};
+    if (at >= ThreadState::kMaxFrames) return;
+    state->frames[at] = {key, place};
+    if (at > 0) state->frames[at].place.set_parent(state->frames[at - 1].place);
   };
   scope.local().frame_disturbed = scope.nested();
   store_frame();

@@ -43,16 +43,29 @@ struct FramePlace {
         stack_pointer(low_half(call.stack_pointer)),
         call_site(low_half(call.call_site)),
         hook_site(low_half(call.hook_site)),
-        flags(call.flags) {}
+        flags(call.flags & kFlags) {}
 
   uintptr_t location = 0;      // of the machine frame; 0: not known
   uint32_t stack_pointer = 0;  // at the hook's call, low half
   uint32_t call_site = 0;      // what the machine frame returns to, low half
   uint32_t hook_site = 0;      // what the hook returns to, low half; 0: not known
-  uint32_t flags = 0;          // enum arctrace_shim_call_flags
+  uint32_t flags = 0;          // enum arctrace_shim_call_flags; above, the parent
 
   bool has(arctrace_shim_call_flags flag) const {
     return (flags & static_cast<uint32_t>(flag)) != 0;
+  }
+  // Keeps the frame around this one in mind, for has_parent().
+  void set_parent(const FramePlace& around) {
+    flags = (flags & kFlags) | around.fingerprint();
+  }
+  bool has_parent(const FramePlace& around) const {
+    return (flags & ~kFlags) == around.fingerprint();
+  }
+
+ private:
+  static constexpr uint32_t kFlags = 3;
+  uint32_t fingerprint() const {
+    return (low_half(location) * 0x9E3779B1u ^ hook_site) & ~kFlags;
   }
 };
 
