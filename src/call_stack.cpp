@@ -249,7 +249,11 @@ void record_exit(uint64_t key, uintptr_t location, uintptr_t stack_pointer) {
     return;
   }
   const uint32_t found = find_frame(*state, key, state->depth);
-  if (found == kNone || is_another_call(stacks, state->frames[found].place, location)) {
+  // The innermost frame is left by whoever says its name: gcc may inline the head of a
+  // function, with its entry, and leave the rest, with its exit, a frame of its own.
+  const bool innermost = found != kNone && found + 1 == state->depth;
+  if (found == kNone ||
+      (!innermost && is_another_call(stacks, state->frames[found].place, location))) {
     write_named_exit(scope, *state, key, state->depth, ticks);
     return;
   }

@@ -27,7 +27,7 @@ struct HeldRecord {
 };
 
 struct ThreadState {
-  static constexpr uint32_t kMaxFrames = 1024;
+  static constexpr uint32_t kMaxFrames = ARCTRACE_OPEN_FRAMES_MAX;
 
   // Hot: the exclusive block. pos == end: none, or none yet.
   std::byte* pos;

@@ -82,6 +82,8 @@
 #define ARCTRACE_CPU_COUNT_MAX 4096u
 #define ARCTRACE_BLOCK_COUNT_MAX (1u << 24)
 #define ARCTRACE_RECORD_LENGTH_MAX 65532u
+/* A writer keeps this many of its open frames, the outermost ones. */
+#define ARCTRACE_OPEN_FRAMES_MAX 1024u
 /* The largest buffer that can be the value of one BPF map. */
 #define ARCTRACE_BPF_SIZE_MAX (512ull << 20)
 

@@ -179,6 +179,7 @@ void ThreadStack::push(uint64_t key, FunctionId function, uint16_t flags,
 void ThreadStack::push_frame(Frame frame) {
   Frame& parent = frames_.back();
   depth_ += frame.width;
+  if (depth_ > ARCTRACE_OPEN_FRAMES_MAX) all_told_ = false;
   if (frame.function == kUnknownFunction && parent.function == kUnknownFunction) {
     parent.width += frame.width;
     return;
@@ -298,8 +299,13 @@ void ThreadStack::exit_named(const Record& record) {
     adopt(record);
     return;
   }
-  // Look before popping: an exit that fits nothing must not destroy the stack.
-  if (is_open(key)) {
+  if (frames_.back().key == key) {
+    leave(1, 0);
+    return;
+  }
+  // Look before popping: an exit that fits nothing must not destroy the stack. A writer
+  // that has told all its frames has looked already.
+  if ((broken_ || !all_told_) && is_open(key)) {
     while (frames_.back().key != key) {
       const uint64_t width = frames_.back().width;
       state_.totals.exit_lost += width;
@@ -466,6 +472,7 @@ void ThreadStack::stack(const Record& record) {
     }
   }
   broken_ = false;
+  all_told_ = told == depth;
 }
 
 void ThreadStack::point(PointInfo::Kind kind, const Record& record, FunctionId function) {

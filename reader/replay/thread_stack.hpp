@@ -15,10 +15,11 @@ namespace arctrace::reader {
 // the innermost frame, then changes the stack. A thread's time runs from its first
 // record to its last one; time that goes back counts as standing still.
 //
-// Missing records: an EXIT_NAMED whose key lies deeper pops to it; one on an empty stack
-// was entered before tracing began and becomes the frame around all so far; one that is
-// found nowhere changes nothing and is counted. STACK says what the stack is after a
-// loss, and must agree with what is known without one.
+// Missing records: an EXIT_NAMED whose key lies deeper pops to it, unless the writer told
+// all its frames and so has looked itself; one on an empty stack was entered before
+// tracing began and becomes the frame around all so far; one that is found nowhere
+// changes nothing and is counted. STACK says what the stack is after a loss, and must
+// agree with what is known without one.
 class ThreadStack {
  public:
   // `state` must outlive this object. `fork_child`: the thread's first STACK is what
@@ -113,6 +114,7 @@ class ThreadStack {
   bool has_residual_loss_ = false;
   bool has_calls_ = false;  // had a record other than STACK and LOST
   bool broken_ = true;      // records are missing: the stack is unknown until STACK
+  bool all_told_ = false;   // the writer keeps all frames that are open, as STACK said
   Phase phase_;
   int64_t next_phase_ns_;
   int64_t first_ns_ = 0;
