@@ -52,7 +52,11 @@ std::string seconds_text(int64_t time_ns) {
 }
 
 void append_right(std::string& out, std::string_view text, size_t width) {
-  if (text.size() < width) out.append(width - text.size(), ' ');
+  if (text.size() < width) {
+    out.append(width - text.size(), ' ');
+  } else if (!out.empty()) {
+    out += ' ';
+  }
   out += text;
 }
 

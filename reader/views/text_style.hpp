@@ -25,7 +25,8 @@ std::string percent_text(uint64_t part, uint64_t whole);
 // "1.234567890", "-0.000000001"
 std::string seconds_text(int64_t time_ns);
 
-// Appends `text`, filled up with blanks to `width` columns on the left or right.
+// Appends `text`, filled up with blanks to `width` columns on the left or right; a column
+// that is too narrow does not run into the one before it.
 void append_right(std::string& out, std::string_view text, size_t width);
 void append_left(std::string& out, std::string_view text, size_t width);
 
