@@ -277,7 +277,7 @@ void arctrace_shim_exit_at(uint64_t frame_key, uintptr_t location,
 }
 
 void arctrace_shim_modules_changed(void) {
-  if (!session.joined) return;
+  if (!session.joined || !session.may_call_kernel) return;
   scan_modules(session_ticks(), false);
   emit_from_this_thread();
 }
@@ -339,7 +339,11 @@ void arctrace_shim_vfork_end(uint32_t child_pid) {
   if (is_open(ARCTRACE_GATE_FUNCTIONS)) record_vfork_end(child_pid);
 }
 
-void arctrace_shim_no_system_calls(void) { session.may_wake = false; }
+void arctrace_shim_no_system_calls(void) { session.may_call_kernel = false; }
+
+void arctrace_shim_no_counter(void) {
+  if (session.joined) use_coarse_clock();
+}
 
 // A program started by `arctrace record` finds its session in the environment.
 __attribute__((constructor(101))) static void attach_at_load(void) {

@@ -55,6 +55,7 @@ void take_over(const BufferView& view, ThreadState& state, const ProcessState& p
 }  // namespace
 
 ThreadState* attach_thread(const WriteScope& scope, uint64_t ticks) {
+  if (!session.may_call_kernel) return nullptr;
   ProcessState* process = current_process(ticks);
   if (process == nullptr) return nullptr;
   const BufferView& view = session.view;

@@ -8,12 +8,14 @@
 
 namespace arctrace {
 
-inline uint64_t read_monotonic_ns() {
+inline uint64_t read_clock_ns(clockid_t clock) {
   timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
+  clock_gettime(clock, &now);
   return static_cast<uint64_t>(now.tv_sec) * 1000000000u +
          static_cast<uint64_t>(now.tv_nsec);
 }
+
+inline uint64_t read_monotonic_ns() { return read_clock_ns(CLOCK_MONOTONIC); }
 
 // `clock`: enum arctrace_clock, from a checked geometry. Unfenced: a stamp may be taken
 // some ns before or after its place in the program, as a call takes.

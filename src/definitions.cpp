@@ -98,8 +98,8 @@ void copy_parts(std::byte* to, const BodyPart* parts, uint32_t part_count) {
 bool write_parts(const WriteScope& scope, ThreadState& state, ProcessState& process,
                  uint16_t type, const BodyPart* parts, uint32_t part_count,
                  uint64_t ticks) {
-  const Reservation record = reserve_definition(
-      scope, state, process, type, padded_size(parts, part_count), ticks);
+  const Reservation record = reserve_definition(scope, state, process, type,
+                                                padded_size(parts, part_count), ticks);
   if (record.word0 == nullptr) return false;
   copy_parts(record.body, parts, part_count);
   commit(scope, record);

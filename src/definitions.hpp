@@ -20,9 +20,10 @@ struct BodyPart {
 
 struct Definition;
 
-// Adds a definition whose body is the parts in order; its first word must be the process (any value: it is set when written). `ticks`: since when it holds,
-// 0: since the process began. If it is too long for the buffer's blocks, the last string
-// is cut, whose u32 length stands at body offset `cut_at`. Null: no memory. Lock-free.
+// Adds a definition whose body is the parts in order; its first word must be the process
+// (any value: it is set when written). `ticks`: since when it holds, 0: since the process
+// began. If it is too long for the buffer's blocks, the last string is cut, whose u32
+// length stands at body offset `cut_at`. Null: no memory. Lock-free.
 Definition* add_definition(uint16_t type, const BodyPart* parts, uint32_t part_count,
                            uint32_t cut_at, uint64_t ticks);
 

@@ -75,12 +75,22 @@ void module_range(const dl_phdr_info& info, uint64_t& start, uint64_t& end) {
   }
 }
 
-// Where the module's file is: the loader leaves the program's own name empty.
+bool has_folder(const char* path) {
+  while (*path != '\0' && *path != '/') ++path;
+  return *path == '/';
+}
+
+// Where the module's file is: the loader leaves the program's own name empty, and keeps
+// a path as dlopen got it.
 uint32_t module_path(const dl_phdr_info& info, bool is_program, char* to) {
   if (is_program) return read_executable(to, kPathMax);
   const auto n = static_cast<uint32_t>(text_length(info.dlpi_name, kPathMax));
-  copy_bytes(to, info.dlpi_name, n);
-  return n;
+  uint32_t used = 0;
+  if (info.dlpi_name[0] != '/' && has_folder(info.dlpi_name)) {
+    used = read_working_folder(to, kPathMax - n);
+  }
+  copy_bytes(to + used, info.dlpi_name, n);
+  return used + n;
 }
 
 Definition* define_module(const dl_phdr_info& info, uint64_t start, uint64_t end,

@@ -9,6 +9,14 @@ uint32_t read_executable(char* to, uint32_t size) {
   return n < 0 ? 0 : static_cast<uint32_t>(n);
 }
 
+uint32_t read_working_folder(char* to, uint32_t size) {
+  const long n = raw_syscall(SYS_getcwd, sys::pointer_argument(to), size);
+  // With a zero byte behind it, which the slash replaces.
+  if (n <= 1 || to[0] != '/') return 0;
+  if (n > 2) to[n - 1] = '/';
+  return n > 2 ? static_cast<uint32_t>(n) : 1;
+}
+
 uint32_t read_command_line(char* to, uint32_t size) {
   const long fd = sys::open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
   if (fd < 0) return 0;

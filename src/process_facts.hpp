@@ -9,6 +9,9 @@ namespace arctrace {
 // it can't be read.
 uint32_t read_executable(char* to, uint32_t size);
 
+// The working folder's path and a slash, in the same way.
+uint32_t read_working_folder(char* to, uint32_t size);
+
 // The arguments, each ended by a zero byte, at most `size` bytes in all.
 uint32_t read_command_line(char* to, uint32_t size);
 

@@ -13,17 +13,34 @@
 namespace arctrace {
 namespace {
 
+// What this thread's libc registered, when we last asked. A child of a clone system call
+// that the program makes itself has it in its copy of the memory, but registered nothing.
+thread_local constinit robust_list_head* known_head = nullptr;
+
+// As libc does in a fork child: what its parent's thread holds is not on its list.
+bool register_again(robust_list_head* head) {
+  head->list.next = &head->list;
+  head->list_op_pending = nullptr;
+  return raw_syscall(SYS_set_robust_list, sys::pointer_argument(head), sizeof *head) == 0;
+}
+
 // The head that this thread's libc registered; null if there is none, or if its mutexes
 // are laid out in another way than ours.
 robust_list_head* registered_head() {
   robust_list_head* head = nullptr;
   size_t size = 0;
   if (raw_syscall(SYS_get_robust_list, 0, sys::pointer_argument(&head),
-                  sys::pointer_argument(&size)) != 0 ||
-      head == nullptr || size != sizeof(robust_list_head) ||
+                  sys::pointer_argument(&size)) != 0) {
+    return nullptr;
+  }
+  if (head == nullptr && known_head != nullptr && register_again(known_head)) {
+    return known_head;
+  }
+  if (head == nullptr || size != sizeof(robust_list_head) ||
       head->futex_offset != -ARCTRACE_ROBUST_NODE_OFFSET) {
     return nullptr;
   }
+  known_head = head;
   return head;
 }
 

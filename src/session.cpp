@@ -69,11 +69,30 @@ int join_session(const char* path) {
   }
   process_state = static_cast<ProcessState*>(page);
   session.view = view;
-  session.may_wake = true;
+  session.may_call_kernel = true;
   session.joined = true;
   std::atomic_signal_fence(std::memory_order_seq_cst);
   arctrace_gate = &view.control().gate;
   return 0;
+}
+
+void use_coarse_clock() {
+  if (session.has_no_counter) return;
+  const auto& header =
+      *reinterpret_cast<const arctrace_session_header*>(session.view.base());
+  session.coarse_ticks_per_second = header.ticks_per_second;
+  session.coarse_base_ns = read_clock_ns(CLOCK_MONOTONIC_COARSE);
+  session.coarse_base_ticks = session_ticks();
+  session.has_no_counter = true;
+}
+
+// The vdso reads the coarse clock without the counter and without a system call.
+uint64_t coarse_ticks() {
+  constexpr uint64_t kSecond = 1'000'000'000;
+  const uint64_t passed = read_clock_ns(CLOCK_MONOTONIC_COARSE) - session.coarse_base_ns;
+  const uint64_t rate = session.coarse_ticks_per_second;
+  return session.coarse_base_ticks + passed / kSecond * rate +
+         passed % kSecond * rate / kSecond;
 }
 
 ProcessState* current_process(uint64_t ticks) {

@@ -10,11 +10,16 @@
 
 namespace arctrace {
 
-// Set once by join_session() and constant from then on, in fork children too.
+// Set by join_session(); in fork children too.
 struct Session {
   BufferView view;
   bool joined;
-  bool may_wake;  // wake the collector past the high-water mark: a futex system call
+  bool may_call_kernel;  // cleared when system calls of ours are no longer allowed
+  bool has_no_counter;   // set when the clock's counter must no longer be read
+  // From when that is so: this many ticks at this coarse time.
+  uint64_t coarse_base_ticks;
+  uint64_t coarse_base_ns;
+  uint64_t coarse_ticks_per_second;
 };
 
 extern Session session;
@@ -23,6 +28,10 @@ extern Session session;
 // arctrace_attach() documents. Not thread-safe against itself: the loser of two
 // concurrent calls gets -EALREADY.
 int join_session(const char* path);
+
+// The clock's counter must not be read any more: from now on times are the kernel's
+// coarse ones, of some milliseconds. REQUIRES: joined.
+void use_coarse_clock();
 
 // What fork wipes: a child begins with zeros and makes its own identity.
 struct ProcessState {
@@ -46,6 +55,11 @@ struct ProcessState {
 // or if there is no session. `ticks`: stands for the process' start if it has none yet.
 ProcessState* current_process(uint64_t ticks);
 
-inline uint64_t session_ticks() { return read_ticks(session.view.geometry().clock); }
+uint64_t coarse_ticks();
+
+inline uint64_t session_ticks() {
+  if (__builtin_expect(session.has_no_counter, 0)) return coarse_ticks();
+  return read_ticks(session.view.geometry().clock);
+}
 
 }  // namespace arctrace

@@ -71,8 +71,13 @@ ARCTRACE_API void arctrace_shim_process_end(uint32_t how, int32_t status);
 ARCTRACE_API void arctrace_shim_vfork_begin(void);
 ARCTRACE_API void arctrace_shim_vfork_end(uint32_t child_pid);
 
-/* This process must make no system call of ours any more (strict seccomp). */
+/* This process must make no system call of ours any more (seccomp): no thread and no
+ * child joins from now on. */
 ARCTRACE_API void arctrace_shim_no_system_calls(void);
+
+/* It must not read the CPU's time-stamp counter any more, which strict seccomp forbids
+ * too. */
+ARCTRACE_API void arctrace_shim_no_counter(void);
 
 #ifdef __cplusplus
 }

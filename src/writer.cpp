@@ -102,7 +102,7 @@ void write_opening(ThreadState& state, uint32_t keep, uint64_t ticks) {
 void wake_collector() {
   arctrace_control& control = view().control();
   const uint32_t mark = IpcAtomics::load_relaxed(control.high_water_blocks);
-  if (mark == 0 || !session.may_wake) return;
+  if (mark == 0 || !session.may_call_kernel) return;
   const uint64_t used =
       IpcAtomics::load_relaxed(control.taken) - IpcAtomics::load_relaxed(control.freed);
   uint32_t asleep = 0;

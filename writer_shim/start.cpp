@@ -10,6 +10,7 @@
 #include "writer_shim/function_hooks.hpp"
 #include "writer_shim/hook.hpp"
 #include "writer_shim/loader_watch.hpp"
+#include "writer_shim/prctl_hooks.hpp"
 #include "writer_shim/session_environment.hpp"
 #include "writer_shim/spawn_hooks.hpp"
 #include "writer_shim/thread_hooks.hpp"
@@ -46,6 +47,7 @@ __attribute__((constructor(102))) void start() {
   find_next_function_hooks();
   find_exec_functions();
   find_spawn_functions();
+  find_prctl_functions();
   prepare_thread_hooks();
   remember_own_path();
   start_main_thread();
