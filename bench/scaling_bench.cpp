@@ -24,8 +24,9 @@ namespace arctrace::bench {
 namespace {
 
 constexpr uint32_t kWriters = 2;
-// Of each writer in a round: a millisecond or so and less than a slice of the scheduler's,
-// so that there are rounds which nobody disturbs on a machine that others use too.
+// Of each writer in a round: a millisecond or so and less than a slice of the
+// scheduler's, so that there are rounds which nobody disturbs on a machine that others
+// use too.
 constexpr int64_t kRecords = 50'000;
 constexpr int kTries = 20;
 

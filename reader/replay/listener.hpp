@@ -25,9 +25,9 @@ enum FrameFlag : uint16_t {
 struct FrameInfo {
   ThreadIndex thread;
   FunctionId function;
-  uint32_t depth;  // shown frames around it, and itself: 1 is the outermost
-  uint32_t count;  // frames that it stands for; more than 1 of kUnknownFunction only
-  uint16_t flags;  // enum FrameFlag
+  uint32_t depth;   // shown frames around it, and itself: 1 is the outermost
+  uint32_t count;   // frames that it stands for; more than 1 of kUnknownFunction only
+  uint16_t flags;   // enum FrameFlag
   int64_t time_ns;  // of the record that tells of it
   int64_t start_ns;
   int64_t stop_ns;   // when closed

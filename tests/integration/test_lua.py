@@ -70,7 +70,7 @@ class Lua(TraceTest):
             with self.subTest(kind=kind):
                 flat = self.report(self.record_workload(kind).trace, "flat")
                 counts = collections.Counter()
-                for row in flat["rows"]:
+                for row in flat["functions"]:
                     counts[row["name"]] += row["calls"]
                 # clang also instruments libc's inline functions; gcov counts Lua's own only.
                 own = {name: count for name, count in counts.items() if name in wanted}
