@@ -41,7 +41,7 @@ class TraceTest(unittest.TestCase):
     def report(self, trace, view, *options):
         """The JSON of a view."""
         done = subprocess.run(
-            [ARCTRACE, "report", f"--view={view}", "--format=json", *options, trace],
+            [ARCTRACE, "report", trace, f"--view={view}", "--format=json", *options],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False,
         )
         self.assertEqual(done.returncode, 0, done.stderr)

@@ -11,7 +11,6 @@ import pathlib
 import shutil
 import subprocess
 import sys
-import time
 import unittest
 
 from support import LUA, WORKLOAD, TraceTest
@@ -19,6 +18,14 @@ from support import LUA, WORKLOAD, TraceTest
 SIZE = "1"
 # All that size 1 records: nothing may be lost where counts are compared.
 ROOM = ("--buffer-size=256M",)
+# Runs a command with a stopwatch around it: prints its process and the nanoseconds it took.
+STOPWATCH = """
+import subprocess, sys, time
+start = time.monotonic_ns()
+process = subprocess.Popen(sys.argv[1:], stdout=subprocess.DEVNULL)
+process.wait()
+print(process.pid, time.monotonic_ns() - start)
+"""
 
 
 def untraced(kind, size=SIZE, **environment):
@@ -72,9 +79,32 @@ class Lua(TraceTest):
                 counts = collections.Counter()
                 for row in flat["functions"]:
                     counts[row["name"]] += row["calls"]
+                self.assertEqual(flat["summary"]["lost"], 0)
                 # clang also instruments libc's inline functions; gcov counts Lua's own only.
                 own = {name: count for name, count in counts.items() if name in wanted}
+                self.maxDiff = None
                 self.assertEqual(own, wanted)
+
+    def test_every_frame_is_accounted_for(self):
+        """Errors and coroutines leave frames by longjmp, one child by exit: no exit is missed."""
+        summary = self.report(self.record_workload("instrumented").trace, "flat")["summary"]
+        for none in ("lost", "torn", "unfinished", "invalid", "orphans", "findings", "resyncs"):
+            self.assertEqual(summary[none], 0, none)
+        for none in ("entered_before", "entry_lost", "exit_lost"):
+            self.assertEqual(summary["frames"][none], 0, none)
+        self.assertGreater(summary["frames"]["unwound"], 1000)
+        self.assertGreater(summary["frames"]["open"], 10)  # of the child that called os.exit
+
+    def test_times_agree_with_a_stopwatch(self):
+        done = self.record(sys.executable, "-c", STOPWATCH, "./lua", WORKLOAD, "5", options=ROOM,
+                           cwd=LUA / "instrumented")
+        pid, elapsed_ns = map(int, done.stdout.split())
+        rows = self.report(done.trace, "flat", f"--pid={pid}")["functions"]
+        main_ns = [row["cum_ns"] for row in rows if row["name"] == "main"]
+        self.assertEqual(len(main_ns), 1)
+        # The rest is exec, the dynamic loader, and the wake-up of who held the watch.
+        self.assertLessEqual(main_ns[0], elapsed_ns)
+        self.assertGreater(main_ns[0], 0.8 * elapsed_ns)
 
 
 if __name__ == "__main__":
