@@ -70,6 +70,16 @@ class Install(unittest.TestCase):
             with self.subTest(program=program):
                 self.check_program(build / program)
 
+    def test_command_uses_the_installed_shim(self):
+        program = self.folder / "instrumented"
+        subprocess.run(["cc", "-finstrument-functions", "-x", "c", "-", "-o", program], text=True,
+                       input="void called(void) {} int main(void) { called(); }", check=True)
+        trace = self.folder / "instrumented.data"
+        preloaded = run(self.prefix / "bin/arctrace", "record", "-o", trace, "--", "sh", "-c",
+                        f"{program} && echo $LD_PRELOAD")
+        self.assertTrue(preloaded.startswith(f"{self.libraries}/libarctrace-shim.so"), preloaded)
+        self.assertIn("called", run(self.prefix / "bin/arctrace", "report", trace))
+
     def test_versions_agree(self):
         version = self.pkg_config("--modversion")[0]
         self.assertIn(version, run(self.prefix / "bin/arctrace", "--version"))
