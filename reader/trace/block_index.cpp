@@ -91,6 +91,10 @@ void drop_doubles(BlockIndex& index, FindingLog& findings) {
       const auto [place, is_new] = kept_at.try_emplace(ref.handout, kept.size());
       if (!is_new) {
         BlockRef& other = kept[place->second];
+        if (other.live && ref.kind == BlockRef::Kind::kDefinitions) {
+          other = ref;  // the collector copies open definitions, each time all of them
+          continue;
+        }
         findings.add(Rule::kBlockHandout,
                      absl::StrCat("hand-out ", ref.handout, " stands at ", other.place,
                                   " too; the longer one counts"),

@@ -60,7 +60,7 @@ inline constexpr std::array<RuleText, static_cast<size_t>(Rule::kCount)> kRules 
     {"B1", "a block's phase is a known one"},
     {"B2", "a block's header has its magic, a known form and class, and a writer"},
     {"B3", "a block's index is its hand-out number modulo the block count"},
-    {"B4", "a hand-out number occurs once"},
+    {"B4", "a hand-out number occurs once, but for copies of open definitions"},
     {"B5", "the serials of a writer's blocks have no gaps and no doubles"},
     {"R1", "a record's length is a multiple of 4, covers its head and ends in the block"},
     {"R2", "a record's type is not 0"},

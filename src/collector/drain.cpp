@@ -21,6 +21,7 @@ bool by_handout(const SeenBlock& a, const SeenBlock& b) { return a.handout < b.h
 Drain::Drain(const BufferView& view, TraceFile& file)
     : view_(view),
       file_(file),
+      open_copies_(view.geometry().block_count),
       named_(view.geometry().block_count),
       owner_died_(view.geometry().block_count) {}
 
@@ -38,6 +39,7 @@ uint32_t Drain::round() {
     if (file_.error() != 0) break;
     if (!named_[block.index] && write_block(block)) ++changed;
   }
+  copy_open_definitions();
   return changed;
 }
 
@@ -138,6 +140,7 @@ bool Drain::write_block(const SeenBlock& block) {
     totals_.torn += contents.torn;
   }
   owner_died_[block.index] = false;
+  open_copies_[block.index] = {};
   Recycle<A>::finish_drain(view_, block.index, contents.used);
   return true;
 }
@@ -147,6 +150,37 @@ void Drain::write_image(uint32_t index, uint16_t flags, std::span<std::byte> blo
       copy_block_header(*reinterpret_cast<arctrace_block_header*>(block.data()));
   file_.write_chunk(ARCTRACE_CHUNK_BLOCK, flags, index, ticks(),
                     std::as_bytes(std::span(&header, 1)), block.subspan(sizeof header));
+}
+
+// Names must not wait for the end of their process: the file may be cut off before.
+void Drain::copy_open_definitions() {
+  constexpr uint64_t kIntervalNs = 1'000'000'000;
+  for (const SeenBlock& block : shared_) {
+    arctrace_block_header& header = view_.block_header(block.index);
+    if (header.block_class != ARCTRACE_CLASS_DEFINITIONS) continue;
+    const uint64_t next = A::load_acquire(header.next);
+    OpenCopy& last = open_copies_[block.index];
+    const uint64_t now = read_monotonic_ns();
+    if (next <= last.next || (last.next != 0 && now - last.monotonic_ns < kIntervalNs)) {
+      continue;
+    }
+    last = {next, now};
+    if (!write_live_copy(block)) return;
+  }
+}
+
+// False: the file takes no more.
+bool Drain::write_live_copy(const SeenBlock& block) {
+  std::vector<std::byte> copy =
+      copy_live_block_untrusted(view_.block(block.index), view_.geometry().block_size);
+  const BlockContents contents = scan_block_untrusted(copy);
+  if (contents.used <= ARCTRACE_BLOCK_HEADER_SIZE) return true;
+  write_image(block.index, ARCTRACE_CHUNK_LIVE_COPY,
+              std::span(copy).first(contents.used));
+  if (file_.error() != 0) return false;
+  totals_.records += contents.records;
+  totals_.unfinished += contents.torn;
+  return true;
 }
 
 void Drain::finish() {
@@ -186,15 +220,7 @@ void Drain::copy_open_blocks() {
   }
   std::sort(open.begin(), open.end(), by_handout);
   for (const SeenBlock& block : open) {
-    std::vector<std::byte> copy =
-        copy_live_block_untrusted(view_.block(block.index), view_.geometry().block_size);
-    const BlockContents contents = scan_block_untrusted(copy);
-    if (contents.used == ARCTRACE_BLOCK_HEADER_SIZE) continue;
-    write_image(block.index, ARCTRACE_CHUNK_LIVE_COPY,
-                std::span(copy).first(contents.used));
-    if (file_.error() != 0) return;
-    totals_.records += contents.records;
-    totals_.unfinished += contents.torn;
+    if (!write_live_copy(block)) return;
   }
 }
 

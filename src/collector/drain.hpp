@@ -54,6 +54,8 @@ class Drain {
   void scan_blocks();
   uint32_t close_unreachable();
   bool write_block(const SeenBlock& block);
+  void copy_open_definitions();
+  bool write_live_copy(const SeenBlock& block);
   void write_image(uint32_t index, uint16_t flags, std::span<std::byte> block);
   void copy_open_blocks();
   void flush_said();
@@ -66,8 +68,13 @@ class Drain {
   std::vector<uint32_t> live_processes_;  // sorted
   std::vector<SeenBlock> closed_;
   std::vector<SeenBlock> shared_;
-  std::vector<bool> named_;       // blocks that a live writer may be writing
-  std::vector<bool> owner_died_;  // blocks that were closed for a dead owner
+  struct OpenCopy {
+    uint64_t next = 0;  // the block's when it was copied; 0: not copied
+    uint64_t monotonic_ns = 0;
+  };
+  std::vector<OpenCopy> open_copies_;  // by block: of open definitions
+  std::vector<bool> named_;            // blocks that a live writer may be writing
+  std::vector<bool> owner_died_;       // blocks that were closed for a dead owner
 };
 
 }  // namespace arctrace

@@ -146,7 +146,7 @@ class RecordTest(support.TraceTest):
             self.skipTest("can't mount a small disk here")
         try:
             done = run("record", "-b", "4M", "-o", mount / "trace", "--",
-                       support.LUA / "lua-instrumented", "-e",
+                       support.LUA / "instrumented/lua", "-e",
                        "local s = 0 for i = 1, 200000 do s = s + #tostring(i) end print(s)")
             self.assertEqual(done.stdout, "1088895\n")
             self.assertEqual(done.returncode, 2)
