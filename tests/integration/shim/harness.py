@@ -1,0 +1,161 @@
+"""What the tests of the shim share: a fixture run untraced and traced, compared, and read."""
+
+import collections
+import json
+import os
+import pathlib
+import re
+import signal
+import struct
+import subprocess
+import tempfile
+import typing
+import unittest
+
+ARCTRACE = os.environ["ARCTRACE"]
+SHIM = os.environ["ARCTRACE_SHIM"]
+FIXTURES = pathlib.Path(os.environ["ARCTRACE_FIXTURES"])
+COMPILERS = {"gcc": os.environ["ARCTRACE_GCC"], "clang": os.environ["ARCTRACE_CLANG"]}
+
+
+def plain_name(name):
+    """A function's name without scope, arguments and what a compiler adds to copies of it."""
+    name = name.replace("(anonymous namespace)::", "").split("(")[0]
+    return re.sub(r"\.(part|isra|constprop|cold)\b.*", "", name).rpartition("::")[2]
+
+
+def counted_calls(folder):
+    """{function: calls} by the fixture's own count (fixtures/calls.h)."""
+    entry = struct.Struct("=QQ48s")
+    table = (folder / "calls.bin").read_bytes()
+    calls = {}
+    for hash_of_name, count, name in entry.iter_unpack(table):
+        if hash_of_name:
+            calls[name.split(b"\0")[0].decode()] = count
+    return calls
+
+
+class Recorded(typing.NamedTuple):
+    """A traced run."""
+
+    folder: pathlib.Path
+    trace: pathlib.Path
+    status: int
+    stdout: str
+    calls: dict
+
+    def read(self, *arguments):
+        done = subprocess.run(
+            [ARCTRACE, *arguments, self.trace],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False,
+        )
+        if done.returncode != 0:
+            raise AssertionError(f"{arguments}: {done.returncode}\n{done.stdout}{done.stderr}")
+        return done.stdout
+
+    def records(self, *options):
+        """The records as dump tells them."""
+        return [json.loads(line) for line in
+                self.read("dump", "--format=json", *options).splitlines()]
+
+    def report(self, view, *options):
+        return json.loads(self.read("report", f"--view={view}", "--format=json", *options))
+
+    def info(self):
+        return json.loads(self.read("info", "--format=json"))
+
+    def paths(self, *options):
+        """{path of functions from the outermost: calls} over all threads, of those functions
+        that count their own calls."""
+        paths = collections.Counter()
+        for thread in self.report("tree", *options)["threads"]:
+            open_nodes = [(thread["root"], ())]
+            while open_nodes:
+                node, path = open_nodes.pop()
+                for child in node["children"]:
+                    name = plain_name(child["name"])
+                    inner = path + (name,) if name in self.calls else path
+                    if inner != path:
+                        paths["/".join(inner)] += child["calls"]
+                    open_nodes.append((child, inner))
+        return dict(paths)
+
+
+class ShimTest(unittest.TestCase):
+    """A test whose methods take a compiler: both are tried."""
+
+    maxDiff = None
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def place(self, name, compiler):
+        """A folder with all fixtures of a compiler in it."""
+        folder = self.folder / f"{name}-{len(list(self.folder.iterdir()))}"
+        folder.mkdir()
+        for fixture in (FIXTURES / compiler).iterdir():
+            (folder / fixture.name).symlink_to(fixture)
+        return folder
+
+    def start(self, command, folder, **options):
+        return subprocess.run(
+            command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            check=False, timeout=120, **options,
+        )
+
+    def record(self, compiler, command, options=(), **run_options):
+        """Runs `command` traced, in a folder with all fixtures."""
+        folder = self.place("traced", compiler)
+        trace = folder / "arctrace.data"
+        done = self.start([ARCTRACE, "record", "-o", trace, *options, "--", *command], folder,
+                          **run_options)
+        own = [line for line in done.stderr.splitlines(True) if line.startswith("arctrace: ")]
+        self.assertEqual(len(own), 1, done.stderr)
+        self.assertRegex(own[0], r" 0 lost, ")
+        rest = "".join(line for line in done.stderr.splitlines(True) if line not in own)
+        calls = counted_calls(folder) if (folder / "calls.bin").exists() else {}
+        return Recorded(folder, trace, done.returncode, done.stdout, calls), rest
+
+    def compare(self, compiler, *command, options=(), **run_options):
+        """Runs `command` untraced, then traced: it must do the same. Returns the traced run,
+        whose trace must be valid."""
+        bare = self.start(command, self.place("untraced", compiler), **run_options)
+        traced, stderr = self.record(compiler, command, options, **run_options)
+        self.assertEqual(traced.status, bare.returncode)
+        self.assertEqual(traced.stdout, bare.stdout)
+        self.assertEqual(stderr, bare.stderr)
+        traced.read("check")
+        return traced
+
+    def assert_counts(self, traced, but_for=()):
+        """Every call that the fixture counted is in the trace, and no other."""
+        recorded = collections.Counter()
+        for function in traced.report("flat")["functions"]:
+            recorded[plain_name(function["name"])] += function["calls"]
+        for name, count in traced.calls.items():
+            if name not in but_for:
+                self.assertEqual(recorded[name], count, name)
+
+
+def both_compilers(test):
+    """Runs a test method (self, compiler) for gcc and for clang."""
+
+    def run(self):
+        for compiler in COMPILERS:
+            with self.subTest(compiler=compiler):
+                test(self, compiler)
+
+    run.__name__ = test.__name__
+    run.__doc__ = test.__doc__
+    return run
+
+
+def signal_status(number):
+    """How subprocess tells of a death by signal."""
+    return -int(number)
+
+
+__all__ = ["ARCTRACE", "COMPILERS", "FIXTURES", "SHIM", "Recorded", "ShimTest", "both_compilers",
+           "plain_name", "signal", "signal_status", "unittest"]
