@@ -8,10 +8,12 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <string>
 
 #include "src/collector/buffer.hpp"
@@ -25,6 +27,7 @@
 namespace arctrace::bench {
 namespace {
 
+constexpr uint64_t kBufferSize = 64 << 20;
 constexpr uint64_t kPage = 4096;
 constexpr uint64_t kFaultAround = 64
                                   << 10;  // what one read fault maps (fault_around_bytes)
@@ -144,6 +147,50 @@ void populate(const BufferView& view, Way way) {
   std::_Exit(arctrace_lost(nullptr) == 0 ? 0 : 1);
 }
 
+double cpu_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+}
+
+// Making a buffer as the recorder does.
+void create_as_is(benchmark::State& state) {
+  for (auto _ : state) {
+    const double start = cpu_seconds();
+    const OwnSession session(kBufferSize);
+    state.SetIterationTime(cpu_seconds() - start);
+  }
+}
+
+// The same memory, but gathered into huge pages while there is only one page in each.
+void create_in_huge_pages(benchmark::State& state) {
+  const std::string path = "/dev/shm/arctrace-bench-" + std::to_string(getpid());
+  for (auto _ : state) {
+    const double start = cpu_seconds();
+    const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    check(fd >= 0 && ftruncate(fd, kBufferSize) == 0, path.c_str());
+    std::byte* base = map_aligned(path, kBufferSize, 0, kHugePage);
+    for (uint64_t at = 0; at < kBufferSize; at += kHugePage) base[at] = std::byte{0xFF};
+    if (madvise(base, kBufferSize, MADV_COLLAPSE) != 0) {
+      state.SkipWithError("no huge pages");
+    }
+    check(posix_fallocate(fd, 0, kBufferSize) == 0, "posix_fallocate");
+    std::memset(base, 0xFF, kBufferSize);
+    check(mlock(base, kBufferSize) == 0, "mlock");
+    state.SetIterationTime(cpu_seconds() - start);
+    munmap(base, kBufferSize);
+    close(fd);
+    unlink(path.c_str());
+  }
+}
+
+void add_creation(const char* name, void (*create)(benchmark::State&)) {
+  benchmark::RegisterBenchmark(name, create)
+      ->Iterations(1)
+      ->UseManualTime()
+      ->Unit(benchmark::kMicrosecond);
+}
+
 void measure(benchmark::State& state, OwnSession& own, const Load& load) {
   for (auto _ : state) {
     const pid_t pid = fork();
@@ -183,11 +230,12 @@ void add(const char* name, OwnSession& own, Way way) {
 int main(int argc, char** argv) {
   using namespace arctrace::bench;
   benchmark::Initialize(&argc, argv);
-  constexpr uint64_t kMiB = 1 << 20;
-  OwnSession ordinary(64 * kMiB);
-  OwnSession small(8 * kMiB);
-  OwnSession huge(64 * kMiB);
+  OwnSession ordinary(kBufferSize);
+  OwnSession small(kBufferSize / 8);
+  OwnSession huge(kBufferSize);
   collapse(huge.buffer());
+  add_creation("create/as_is", create_as_is);
+  add_creation("create/huge_pages", create_in_huge_pages);
   add("nothing", ordinary, Way::kNothing);
   add("as_is", ordinary, Way::kAsIs);
   add("populate_all", ordinary, Way::kPopulateAll);
