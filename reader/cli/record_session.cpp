@@ -143,6 +143,7 @@ absl::StatusOr<int> record_command(const RecordOptions& options) {
   }
   say(summary_line(summary, options.output));
   if (summary.file_error != 0) return 2;
+  { const Buffer removed = *std::move(buffer); }  // a signal would leave its file behind
   return exit_like(status);
 }
 

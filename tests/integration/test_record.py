@@ -64,9 +64,10 @@ class RecordTest(support.TraceTest):
         self.assertEqual(done.stdout, "-- -n\n")
 
     def test_leaves_nothing_in_shared_memory(self):
-        session = self.record("sh", "-c", "echo $ARCTRACE_SESSION; exit 3").stdout.rstrip()
-        self.assertTrue(session.startswith("/dev/shm/arctrace-"), session)
-        self.assertFalse(os.path.exists(session))
+        for end in ("exit 3", "kill -9 $$", "kill -INT $$"):
+            session = self.record("sh", "-c", "echo $ARCTRACE_SESSION; " + end).stdout.rstrip()
+            self.assertTrue(session.startswith("/dev/shm/arctrace-"), session)
+            self.assertFalse(os.path.exists(session))
 
     def test_interrupt_from_terminal_keeps_the_data(self):
         trace = self.folder / "arctrace.data"

@@ -117,6 +117,30 @@ class Decoder {
         problem("R6", where_ + ": type " + std::to_string(record.type));
       }
     }
+    // Open definitions are copied as they grow; the last copy has all of them.
+    std::erase_if(trace_.blocks, [&h](const DecodedBlock& earlier) {
+      return earlier.header.handout == h.handout &&
+             earlier.header.block_class == ARCTRACE_CLASS_DEFINITIONS &&
+             (earlier.flags & ARCTRACE_CHUNK_LIVE_COPY) != 0;
+    });
+    keep(std::move(block));
+  }
+
+  // Open definitions are copied as they grow: a later chunk replaces an earlier one.
+  void keep(DecodedBlock block) {
+    const auto [place, is_new] =
+        place_of_.try_emplace(block.header.handout, trace_.blocks.size());
+    if (!is_new) {
+      DecodedBlock& known = trace_.blocks[place->second];
+      if (known.flags == ARCTRACE_CHUNK_LIVE_COPY &&
+          block.header.block_class == ARCTRACE_CLASS_DEFINITIONS &&
+          known.records.size() <= block.records.size()) {
+        known = std::move(block);
+      } else {
+        problem("B4", "hand-out " + std::to_string(block.header.handout));
+      }
+      return;
+    }
     trace_.blocks.push_back(std::move(block));
   }
 
@@ -183,14 +207,11 @@ class Decoder {
   }
 
   void check_blocks() {
-    std::set<uint64_t> handouts;
     std::map<uint32_t, std::set<uint64_t>> serials;
     for (const DecodedBlock& block : trace_.blocks) {
       const arctrace_block_header& h = block.header;
-      const std::string number = std::to_string(h.handout);
-      if (!handouts.insert(h.handout).second) problem("B4", "hand-out " + number);
       if (block.is_compact() && !serials[h.writer].insert(h.serial).second) {
-        problem("B5", "a serial twice, at hand-out " + number);
+        problem("B5", "a serial twice, at hand-out " + std::to_string(h.handout));
       }
     }
     for (const auto& [writer, numbers] : serials) {
@@ -201,6 +222,7 @@ class Decoder {
   }
 
   DecodedTrace trace_;
+  std::map<uint64_t, size_t> place_of_;  // hand-out -> index of its block
   std::string where_;
 };
 
