@@ -117,12 +117,6 @@ class Decoder {
         problem("R6", where_ + ": type " + std::to_string(record.type));
       }
     }
-    // Open definitions are copied as they grow; the last copy has all of them.
-    std::erase_if(trace_.blocks, [&h](const DecodedBlock& earlier) {
-      return earlier.header.handout == h.handout &&
-             earlier.header.block_class == ARCTRACE_CLASS_DEFINITIONS &&
-             (earlier.flags & ARCTRACE_CHUNK_LIVE_COPY) != 0;
-    });
     keep(std::move(block));
   }
 
