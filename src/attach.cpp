@@ -56,17 +56,20 @@ void take_over(const BufferView& view, ThreadState& state, const ProcessState& p
 
 ThreadState* attach_thread(const WriteScope& scope, uint64_t ticks) {
   if (!session.may_call_kernel) return nullptr;
+  if (ThreadState* known = scope.local().state;
+      known != nullptr && known->slot_retry > 0) {
+    --known->slot_retry;
+    return nullptr;
+  }
   ProcessState* process = current_process(ticks);
   if (process == nullptr) return nullptr;
+  // A handler that jumps out of here would leave locks half-way on the robust list.
+  const sys::SignalsBlocked blocked;
   const BufferView& view = session.view;
   const uint32_t tid = sys::gettid();
   ThreadState* state = claim_thread_state(scope.local().state, tid);
   if (state == nullptr) return nullptr;
   scope.local().state = state;
-  if (state->slot_retry > 0) {
-    --state->slot_retry;
-    return nullptr;
-  }
   state->slot = claim_slot(view, tid);
   if (state->slot == kNoSlot) {
     state->slot_retry = kSlotRetry;

@@ -7,11 +7,21 @@ namespace {
 
 constexpr uint32_t kEventIdSize = 4;
 
-HeldRecord* free_place(ThreadState& state) {
+// In one step, because a signal handler may claim one too.
+HeldRecord* claim_place(ThreadState& state) {
   for (HeldRecord& held : state.held) {
-    if (held.payload == nullptr) return &held;
+    uint64_t seen = HeldRecord::kUnused;
+    if (IpcAtomics::compare_exchange_acq_rel(held.payload, seen, HeldRecord::kClaimed)) {
+      return &held;
+    }
   }
   return nullptr;
+}
+
+// Stores `payload` behind everything else: with it the place changes hands.
+void hand_over(HeldRecord& held, uint64_t payload) {
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  held.payload = payload;
 }
 
 }  // namespace
@@ -27,7 +37,7 @@ void* hold_record(uint32_t event, size_t size) {
   ThreadState* state = recording_thread(scope, ticks);
   if (state == nullptr) return nullptr;
   arctrace_writer_slot& slot = session.view.slot(state->slot);
-  HeldRecord* held = free_place(*state);
+  HeldRecord* held = claim_place(*state);
   if (held == nullptr) {
     count_lost(slot, *state, ARCTRACE_LOST_NESTED, ticks);
     return nullptr;
@@ -35,18 +45,22 @@ void* hold_record(uint32_t event, size_t size) {
   const uint32_t padded = (static_cast<uint32_t>(size) + 3) & ~3u;
   const Reservation record =
       reserve(scope, ARCTRACE_TYPE_EVENT, kEventIdSize + padded, ticks);
-  if (record.word0 == nullptr) return nullptr;
+  if (record.word0 == nullptr) {
+    hand_over(*held, HeldRecord::kUnused);
+    return nullptr;
+  }
   store_u32(record.body, event);
   if (padded != size)
     store_u32(record.body + padded, 0);  // the padding, in the last word
-  held->payload = record.body + kEventIdSize;
   held->word0 = record.word0;
   held->committed = record.committed;
   // B4 release: the block is named as held before its shared name goes, or before its
   // owner can close it.
   IpcAtomics::store_release(slot.held[held - state->held], record.block + 1);
   if (record.shared) release_shared(scope);
-  return held->payload;
+  std::byte* payload = record.body + kEventIdSize;
+  hand_over(*held, reinterpret_cast<uintptr_t>(payload));
+  return payload;
 }
 
 void settle_record(const void* payload, bool keep) {
@@ -54,14 +68,14 @@ void settle_record(const void* payload, bool keep) {
   ThreadState* state = scope.local().state;
   if (payload == nullptr || state == nullptr || !state->attached) return;
   for (HeldRecord& held : state->held) {
-    if (held.payload != payload) continue;
+    if (held.payload != reinterpret_cast<uintptr_t>(payload)) continue;
     const uint32_t length = held.committed & ARCTRACE_LENGTH_MASK;
     const uint32_t word0 =
         keep ? held.committed : ARCTRACE_WORD0(ARCTRACE_TYPE_PAD, length);
     IpcAtomics::store_release(word_at(held.word0), word0);  // I1
     IpcAtomics::store_release(session.view.slot(state->slot).held[&held - state->held],
                               uint32_t{0});  // F1
-    held.payload = nullptr;
+    hand_over(held, HeldRecord::kUnused);
     return;
   }
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
@@ -72,6 +73,29 @@ inline long advise(void* place, size_t size, int advice) {
   return raw_syscall(SYS_madvise, pointer_argument(place), static_cast<long>(size),
                      advice);
 }
+constexpr uint64_t signal_bit(int signal) { return uint64_t{1} << (signal - 1); }
+
+// As long as it lives the thread takes no signals, but for those that say what it does
+// itself.
+class SignalsBlocked {
+ public:
+  SignalsBlocked() { change(kMask, &before_); }
+  ~SignalsBlocked() { change(before_, nullptr); }
+  SignalsBlocked(const SignalsBlocked&) = delete;
+  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+
+ private:
+  static constexpr uint64_t kMask =
+      ~(signal_bit(SIGSEGV) | signal_bit(SIGBUS) | signal_bit(SIGILL) |
+        signal_bit(SIGFPE) | signal_bit(SIGTRAP) | signal_bit(SIGSYS));
+  static void change(uint64_t mask, uint64_t* before) {
+    raw_syscall(SYS_rt_sigprocmask, SIG_SETMASK, pointer_argument(&mask),
+                pointer_argument(before), sizeof mask);
+  }
+
+  uint64_t before_ = 0;
+};
+
 inline uint32_t gettid() { return static_cast<uint32_t>(raw_syscall(SYS_gettid)); }
 inline uint32_t getpid() { return static_cast<uint32_t>(raw_syscall(SYS_getpid)); }
 inline uint32_t getppid() { return static_cast<uint32_t>(raw_syscall(SYS_getppid)); }

@@ -6,6 +6,7 @@
 
 #include <atomic>
 
+#include "src/loss.hpp"
 #include "src/raw_syscall.hpp"
 #include "src/shared_atomics.hpp"
 
@@ -113,6 +114,22 @@ ProcessState* current_process(uint64_t ticks) {
   last_process_id = state->id;
   IpcAtomics::store_release(state->phase, uint32_t{ProcessState::kReady});
   return state;
+}
+
+bool is_new_process() {
+  return process_state != nullptr && last_process_id != 0 &&
+         IpcAtomics::load_relaxed(process_state->phase) == ProcessState::kNone;
+}
+
+void leave_session() {
+  if (!session.joined) return;
+  count_lost_without_slot(session.view.control(), ARCTRACE_LOST_NESTED);
+  arctrace_gate = &kClosedGate;
+  session.joined = false;
+  raw_syscall(SYS_mmap, sys::pointer_argument(session.view.base()),
+              static_cast<long>(session.view.geometry().total_size),
+              PROT_READ | PROT_WRITE,
+              MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1);
 }
 
 }  // namespace arctrace

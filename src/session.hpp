@@ -55,6 +55,13 @@ struct ProcessState {
 // or if there is no session. `ticks`: stands for the process' start if it has none yet.
 ProcessState* current_process(uint64_t ticks);
 
+// Whether this process was forked and has no identity yet.
+bool is_new_process();
+
+// Ends recording in this process for good. Its mapping becomes private memory, so that
+// calls in progress do no harm. REQUIRES: joined, and there is no other thread.
+void leave_session();
+
 uint64_t coarse_ticks();
 
 inline uint64_t session_ticks() {

@@ -19,9 +19,11 @@ struct OpenFrame {
   FramePlace place;
 };
 
-// A record reserved in place (arctrace_reserve); payload null: unused.
+// A record reserved in place (arctrace_reserve).
 struct HeldRecord {
-  std::byte* payload;
+  static constexpr uint64_t kUnused = 0;
+  static constexpr uint64_t kClaimed = 1;  // a call is at work on it
+  uint64_t payload;                        // address, or one of these
   std::byte* word0;
   uint32_t committed;
 };
@@ -37,16 +39,19 @@ struct ThreadState {
   bool attached;        // has a slot in this process
   uint16_t slot_retry;  // records to lose before asking for a slot again
 
-  bool has_block;
+  bool has_block;       // all of the block's state is in order
   bool thread_defined;  // its THREAD record is written
   bool stack_range_known;
   uint32_t slot;
   uint32_t writer;
   uint32_t tid;
-  uint64_t serial;  // of the next exclusive block
+  uint64_t serial;   // of the next exclusive block to be opened
+  uint64_t opening;  // serial + 1: the thread owns that block already
   uint64_t start_ticks;
   Handout<IpcAtomics>::Taken block;
   uint64_t shared_block;  // name of the shared block that has our STACK (shared scope)
+
+  bool is_opening() const { return opening == serial + 1; }
 
   // Loss: what is not yet said in LOST records, and when it began.
   uint64_t lost_since_ticks;

@@ -53,13 +53,14 @@ Reservation append(ThreadState& state, uint16_t type, uint32_t body_size,
                    uint64_t ticks) {
   const uint32_t length = ARCTRACE_COMPACT_HEAD_SIZE + body_size;
   if (static_cast<size_t>(state.end - state.pos) < length) return kNothing;
-  std::byte* place = state.pos;
-  state.pos = place + length;
-  const uint32_t word0 = ARCTRACE_WORD0(type, length);
-  IpcAtomics::store_relaxed(word_at(place), word0 | ARCTRACE_IN_PROGRESS);
+  return begin_compact(state, type, length, ticks);
+}
+
+// In order with the changes of the block that it frames, for a signal handler between.
+void set_has_block(ThreadState& state, bool value) {
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  word_at(place + 4) = static_cast<uint32_t>(ticks - state.base_ticks);
-  return {place, place + ARCTRACE_COMPACT_HEAD_SIZE, word0, state.block.index, false};
+  state.has_block = value;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
 }
 
 // LOST and STACK at the start of a fresh exclusive block, leaving `keep` bytes free.
@@ -113,10 +114,8 @@ void wake_collector() {
   raw_syscall(SYS_futex, sys::pointer_argument(&control.wake), FUTEX_WAKE, 1);
 }
 
-// A fresh exclusive block with room for `keep` bytes behind its opening records.
-bool change_block(const WriteScope& scope, ThreadState& state, ProcessState& process,
-                  uint32_t keep, uint64_t ticks) {
-  close_block(state);
+// Takes a block to be opened. False: there is none.
+bool take_block(ThreadState& state) {
   const uint64_t freed = IpcAtomics::load_relaxed(view().control().freed);
   if (state.freed_seen != 0 && state.freed_seen == freed + 1) return false;
   arctrace_writer_slot& slot = view().slot(state.slot);
@@ -128,17 +127,52 @@ bool change_block(const WriteScope& scope, ThreadState& state, ProcessState& pro
   }
   state.freed_seen = 0;
   state.block = *taken;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  state.opening = state.serial + 1;
+  return true;
+}
+
+struct Opening {
+  std::byte* end;
+  bool has_stack;
+};
+
+// What stands already in a block that we own and are opening: a call that never came back
+// may have begun it.
+Opening opening_of(std::byte* block, uint32_t size) {
+  uint32_t offset = ARCTRACE_BLOCK_HEADER_SIZE;
+  bool has_stack = false;
+  while (offset < size) {
+    const uint32_t word0 = IpcAtomics::load_relaxed(word_at(block + offset));
+    if (word0 == ARCTRACE_FILL) break;
+    const uint32_t length = word0 & ARCTRACE_LENGTH_MASK;
+    if (length == 0 || length % 4 != 0 || length > size - offset)
+      return {block + size, true};
+    has_stack = word0 == ARCTRACE_WORD0(ARCTRACE_TYPE_STACK, length);
+    offset += length;
+  }
+  return {block + offset, has_stack};
+}
+
+// A fresh exclusive block with room for `keep` bytes behind its opening records.
+bool change_block(const WriteScope& scope, ThreadState& state, ProcessState& process,
+                  uint32_t keep, uint64_t ticks) {
+  close_block(state);
+  if (!state.is_opening() && !take_block(state)) return false;
   state.base_ticks = ticks;
   Handout<IpcAtomics>::open(
-      view(), *taken,
+      view(), state.block,
       identity(state, process, ARCTRACE_FORM_COMPACT, ARCTRACE_CLASS_DATA, ticks));
-  ++state.serial;
-  std::byte* block = view().block(taken->index);
-  state.pos = block + ARCTRACE_BLOCK_HEADER_SIZE;
-  state.end = block + view().geometry().block_size;
-  state.has_block = true;
+  std::byte* block = view().block(state.block.index);
+  const uint32_t size = view().geometry().block_size;
+  const Opening begun = opening_of(block, size);
+  state.pos = begun.end;
+  state.end = block + size;
   emit_definitions(scope, state, process);
-  write_opening(state, keep, ticks);
+  if (!begun.has_stack) write_opening(state, keep, ticks);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  ++state.serial;  // open
+  set_has_block(state, true);
   return true;
 }
 
@@ -146,10 +180,12 @@ bool change_block(const WriteScope& scope, ThreadState& state, ProcessState& pro
 bool rebase(ThreadState& state, uint32_t keep, uint64_t ticks) {
   constexpr uint32_t kTimeLength = ARCTRACE_COMPACT_HEAD_SIZE + 8;
   if (static_cast<size_t>(state.end - state.pos) < kTimeLength + keep) return false;
+  set_has_block(state, false);
   const Reservation time = append(state, ARCTRACE_TYPE_TIME, 8, state.base_ticks);
   store_u64(time.body, ticks);
   IpcAtomics::store_release(word_at(time.word0), time.committed);
   state.base_ticks = ticks;
+  set_has_block(state, true);
   return true;
 }
 
@@ -173,11 +209,13 @@ Reservation reserve_exclusive(const WriteScope& scope, ThreadState& state,
       if (record.word0 != nullptr) return record;
     }
   }
-  if (!change_block(scope, state, process, length, ticks)) {
-    count_lost(slot, state, ARCTRACE_LOST_FULL, ticks);
-    return kNothing;
+  while (change_block(scope, state, process, length, ticks)) {
+    // In a block whose opening was taken up again there may be less room.
+    const Reservation record = append(state, type, body_size, ticks);
+    if (record.word0 != nullptr) return record;
   }
-  return append(state, type, body_size, ticks);
+  count_lost(slot, state, ARCTRACE_LOST_FULL, ticks);
+  return kNothing;
 }
 
 void fill_full_head(std::byte* place, uint32_t word0, uint32_t writer, uint64_t ticks) {
@@ -277,55 +315,7 @@ void report_losses_shared(const WriteScope& scope, ThreadState& state,
   }
 }
 
-// Whether the outermost writer call's frame is gone, because a signal handler jumped out
-// of it: what interrupts a call and comes back lies below it, or on the signal stack.
-bool guard_is_gone(const ThreadLocal& local, uintptr_t here) {
-  using Which = ThreadStacks::Which;
-  const Which stack = local.stacks.which(here);
-  const Which guard_stack = local.stacks.which(local.guard);
-  if (stack == Which::kUnknown) return false;
-  return stack == guard_stack ? here >= local.guard
-                              : stack == Which::kOwn && guard_stack == Which::kSignal;
-}
-
 }  // namespace
-
-void resolve_change(ThreadLocal& local) {
-  const StackChange& change = local.change;
-  if (change.word0 == nullptr || local.state == nullptr ||
-      IpcAtomics::load_relaxed(word_at(change.word0)) != change.committed) {
-    return;
-  }
-  local.state->depth = change.depth;
-  local.change.word0 = nullptr;
-}
-
-void WriteScope::enter_nested(uintptr_t here) {
-  if (guard_is_gone(local_, here)) {
-    const ThreadState* state = local_.state;
-    if (state != nullptr && state->attached) {
-      resolve_change(local_);
-      // What it had reserved stays in progress, and readers step over it.
-      for (uint32_t& name : session.view.slot(state->slot).active) {
-        IpcAtomics::store_release(name, uint32_t{0});
-      }
-    }
-    local_.nesting = 0;
-    local_.change.word0 = nullptr;
-    local_.guard = here;
-    return;
-  }
-  if (local_.nesting + 1 >= ARCTRACE_ACTIVE_DEPTH) {
-    kind_ = Kind::kRefused;
-    return;
-  }
-  kind_ = Kind::kNested;
-  ++local_.nesting;
-}
-
-void WriteScope::count_refused() {
-  if (session.joined) count_lost_without_slot(view().control(), ARCTRACE_LOST_NESTED);
-}
 
 ThreadState* attached_thread(const WriteScope& scope, uint64_t ticks) {
   ThreadState* state = scope.local().state;
@@ -382,7 +372,7 @@ void release_shared(const WriteScope& scope) {
 
 void close_block(ThreadState& state) {
   if (!state.has_block) return;
-  state.has_block = false;
+  set_has_block(state, false);
   state.pos = state.end = nullptr;
   Handout<IpcAtomics>::close(view(), state.block);
 }

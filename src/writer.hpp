@@ -63,7 +63,7 @@ class WriteScope {
   ~WriteScope() {
     std::atomic_signal_fence(std::memory_order_seq_cst);
     if (__builtin_expect(kind_ == Kind::kOutermost, 1)) {
-      local_.nesting = 0;
+      if (__builtin_expect(local_.nesting != 0, 0)) abandon_nested();
       local_.guard = 0;
     } else if (kind_ == Kind::kNested) {
       --local_.nesting;
@@ -86,6 +86,7 @@ class WriteScope {
  private:
   enum class Kind : uint8_t { kOutermost, kNested, kRefused };
   void enter_nested(uintptr_t here);
+  void abandon_nested();
   static void count_refused();
 
   ThreadLocal& local_;
@@ -110,6 +111,21 @@ inline void reserve_impossible(const WriteScope& scope, uint64_t ticks) {
   reserve_slow(scope, ARCTRACE_TYPE_EVENT, ARCTRACE_RECORD_LENGTH_MAX, ticks);
 }
 
+// Begins a compact record in the thread's exclusive block. REQUIRES: it has the room.
+inline Reservation begin_compact(ThreadState& state, uint16_t type, uint32_t length,
+                                 uint64_t ticks) {
+  std::byte* place = state.pos;
+  const uint32_t word0 = ARCTRACE_WORD0(type, length);
+  // H1: the first store. Its length lets anyone step on from here, should we die now;
+  // relaxed, because who walks a live block stops at a word that is in progress.
+  IpcAtomics::store_relaxed(word_at(place), word0 | ARCTRACE_IN_PROGRESS);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  // Only now: a signal handler that jumps away here leaves no hole.
+  state.pos = place + length;
+  word_at(place + 4) = static_cast<uint32_t>(ticks - state.base_ticks);
+  return {place, place + ARCTRACE_COMPACT_HEAD_SIZE, word0, state.block.index, false};
+}
+
 // Room for a record with `body_size` bytes (a multiple of 4) behind its head, stamped
 // `ticks`. The head is written, in progress. REQUIRES: with a full head it is no longer
 // than ARCTRACE_RECORD_LENGTH_MAX.
@@ -123,15 +139,7 @@ inline Reservation reserve(const WriteScope& scope, uint16_t type, uint32_t body
                        0)) {
     return reserve_slow(scope, type, body_size, ticks);
   }
-  std::byte* place = state->pos;
-  state->pos = place + length;
-  const uint32_t word0 = ARCTRACE_WORD0(type, length);
-  // H1: the first store. Its length lets anyone step on from here, should we die now;
-  // relaxed, because who walks a live block stops at a word that is in progress.
-  IpcAtomics::store_relaxed(word_at(place), word0 | ARCTRACE_IN_PROGRESS);
-  std::atomic_signal_fence(std::memory_order_seq_cst);
-  word_at(place + 4) = static_cast<uint32_t>(ticks - state->base_ticks);
-  return {place, place + ARCTRACE_COMPACT_HEAD_SIZE, word0, state->block.index, false};
+  return begin_compact(*state, type, length, ticks);
 }
 
 void release_shared(const WriteScope& scope);

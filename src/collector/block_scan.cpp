@@ -27,13 +27,6 @@ uint32_t load_word(std::byte* block, uint32_t offset) {
   return IpcAtomics::load_acquire(word_at(block + offset));
 }
 
-bool is_filled(std::byte* block, uint32_t from, uint32_t to) {
-  for (; from < to; from += 4) {
-    if (load_word(block, from) != ARCTRACE_FILL) return false;
-  }
-  return true;
-}
-
 }  // namespace
 
 BlockContents scan_block_untrusted(std::span<std::byte> block) {
@@ -74,31 +67,20 @@ arctrace_block_header copy_block_header(arctrace_block_header& header) {
   return copy;
 }
 
-std::vector<std::byte> copy_live_block_untrusted(std::byte* block, uint32_t block_size) {
+std::vector<std::byte> copy_live_block_untrusted(std::byte* block, uint32_t block_size,
+                                                 uint32_t settled) {
   std::vector<std::byte> copy(block_size, std::byte{0xFF});
   const arctrace_block_header header =
       copy_block_header(*reinterpret_cast<arctrace_block_header*>(block));
   std::memcpy(copy.data(), &header, sizeof header);
-  uint32_t restarts_left = 1000;  // more are nobody's who writes records
-  uint32_t hole = 0;              // where the hole before `offset` begins; 0: none
   uint32_t offset = ARCTRACE_BLOCK_HEADER_SIZE;
-  while (offset < block_size) {
+  while (offset < settled) {
     const uint32_t word0 = load_word(block, offset);
     if (word0 == ARCTRACE_FILL) {
       if (header.form == ARCTRACE_FORM_COMPACT) break;  // it has no holes
-      if (hole == 0) hole = offset;
       offset += 4;
       continue;
     }
-    // Behind a hole, the word may be part of a record that was begun meanwhile: then the
-    // hole is none any more, because a record's first word is stored first.
-    if (hole != 0 && !is_filled(block, hole, offset)) {
-      if (restarts_left-- == 0) break;
-      offset = hole;
-      hole = 0;
-      continue;
-    }
-    hole = 0;
     const uint32_t length = length_at(word0, offset, block_size);
     if (length == 0) break;
     std::memcpy(copy.data() + offset, &word0, sizeof word0);

@@ -24,8 +24,10 @@ BlockContents scan_block_untrusted(std::span<std::byte> block);
 // A copy of a block's header, whose first line others may be changing.
 arctrace_block_header copy_block_header(arctrace_block_header& header);
 
-// A copy of a block that its writers may still be writing: committed records whole, of
-// one in progress just its word 0 (the rest reads as a hole).
-std::vector<std::byte> copy_live_block_untrusted(std::byte* block, uint32_t block_size);
+// A copy of a block that its writers may still be writing, up to the offset `settled`,
+// below which nobody begins a record any more: committed records whole, of one in
+// progress just its word 0 (the rest reads as a hole). REQUIRES: settled <= block_size.
+std::vector<std::byte> copy_live_block_untrusted(std::byte* block, uint32_t block_size,
+                                                 uint32_t settled);
 
 }  // namespace arctrace

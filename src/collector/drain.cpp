@@ -1,5 +1,7 @@
 #include "src/collector/drain.hpp"
 
+#include <time.h>
+
 #include <algorithm>
 #include <span>
 
@@ -169,10 +171,29 @@ void Drain::copy_open_definitions() {
   }
 }
 
+// The offset in an open block below which no record is begun any more. A writer that had
+// reserved there is done with it once it is seen without the block's name (F1); one that
+// does not move for so long is stopped or gone, and its place is read as it is.
+uint32_t Drain::settled_end(uint32_t index) {
+  constexpr int kTries = 20;
+  constexpr timespec kPause{0, 1'000'000};
+  const uint64_t next = A::load_acquire(view_.block_header(index).next);
+  std::vector<uint32_t*> at_work;
+  Recycle<A>::for_each_active(view_, [&](uint32_t& name) { at_work.push_back(&name); });
+  for (int tries = 0;; ++tries) {
+    std::erase_if(at_work,
+                  [&](uint32_t* name) { return A::load_acquire(*name) != index + 1; });
+    if (at_work.empty() || tries == kTries) break;
+    nanosleep(&kPause, nullptr);
+  }
+  return static_cast<uint32_t>(std::min<uint64_t>(next, view_.geometry().block_size));
+}
+
 // False: the file takes no more.
 bool Drain::write_live_copy(const SeenBlock& block) {
-  std::vector<std::byte> copy =
-      copy_live_block_untrusted(view_.block(block.index), view_.geometry().block_size);
+  const uint32_t settled = settled_end(block.index);
+  std::vector<std::byte> copy = copy_live_block_untrusted(
+      view_.block(block.index), view_.geometry().block_size, settled);
   const BlockContents contents = scan_block_untrusted(copy);
   if (contents.used <= ARCTRACE_BLOCK_HEADER_SIZE) return true;
   write_image(block.index, ARCTRACE_CHUNK_LIVE_COPY,

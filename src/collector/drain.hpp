@@ -55,6 +55,7 @@ class Drain {
   uint32_t close_unreachable();
   bool write_block(const SeenBlock& block);
   void copy_open_definitions();
+  uint32_t settled_end(uint32_t index);
   bool write_live_copy(const SeenBlock& block);
   void write_image(uint32_t index, uint16_t flags, std::span<std::byte> block);
   void copy_open_blocks();

@@ -1,4 +1,5 @@
-// What a dead thread left behind in its slot: blocks that it owned, named by the slot.
+// What a dead thread, or a call that a signal handler jumped out of, left behind: blocks
+// that it owned, named by the slot.
 #pragma once
 
 #include <arctrace/format.h>
@@ -35,7 +36,7 @@ class DeadSlot {
     for (uint32_t& name : slot.held) A::store_release(name, uint32_t{0});
   }
 
- private:
+  // The same for one name. REQUIRES: the caller holds the slot.
   template <class OnClosed>
   static void settle_name(const BufferView& view, uint32_t slot_index, uint32_t& name,
                           OnClosed&& on_closed) {

@@ -23,13 +23,19 @@ class Recycle {
   // there until its record was committed (B2, F1).
   template <class Mark>
   static void mark_named(const BufferView& view, Mark&& mark) {
-    const uint32_t used = slots_used(view);
-    for (uint32_t i = 0; i < used; ++i) {
-      arctrace_writer_slot& slot = view.slot(i);
-      if (!is_live(A::load_acquire(slot.lock))) continue;
+    for_each_live_slot(view, [&](arctrace_writer_slot& slot) {
       for (uint32_t& name : slot.active) mark_name(view, A::load_acquire(name), mark);
       for (uint32_t& name : slot.held) mark_name(view, A::load_acquire(name), mark);
-    }
+    });
+  }
+
+  // Calls visit(word) for each word in which a live writer names the block that it is
+  // reserving in or has not yet committed a record in.
+  template <class Visit>
+  static void for_each_active(const BufferView& view, Visit&& visit) {
+    for_each_live_slot(view, [&](arctrace_writer_slot& slot) {
+      for (uint32_t& name : slot.active) visit(name);
+    });
   }
 
   static uint32_t slots_used(const BufferView& view) {
@@ -65,6 +71,15 @@ class Recycle {
   static constexpr uint32_t kIdentityOffset = offsetof(arctrace_block_header, magic);
 
  private:
+  template <class Visit>
+  static void for_each_live_slot(const BufferView& view, Visit&& visit) {
+    const uint32_t used = slots_used(view);
+    for (uint32_t i = 0; i < used; ++i) {
+      arctrace_writer_slot& slot = view.slot(i);
+      if (is_live(A::load_acquire(slot.lock))) visit(slot);
+    }
+  }
+
   template <class Mark>
   static void mark_name(const BufferView& view, uint32_t named, Mark&& mark) {
     if (named != 0 && named <= view.geometry().block_count) mark(named - 1);

@@ -56,7 +56,7 @@ TEST_CASE("thread state: a dead thread's is given to another one, without its co
       first->depth = 5;
       first->attached = true;
       first->pos = first->end = reinterpret_cast<std::byte*>(first);
-      first->held[0].payload = first->pos;
+      first->held[0].payload = HeldRecord::kClaimed;
     }).join();
     std::thread([&] {
       ThreadState* second = claim();
@@ -65,7 +65,7 @@ TEST_CASE("thread state: a dead thread's is given to another one, without its co
       CHECK_FALSE(second->attached);
       CHECK(second->pos == nullptr);
       CHECK(second->end == nullptr);
-      CHECK(second->held[0].payload == nullptr);
+      CHECK(second->held[0].payload == HeldRecord::kUnused);
       CHECK(is_live(second->lock));
     }).join();
   });

@@ -1,0 +1,94 @@
+#include "src/loss.hpp"
+#include "src/protocol/dead_slot.hpp"
+#include "src/writer.hpp"
+
+namespace arctrace {
+
+namespace {
+
+// Whether the outermost writer call's frame is gone, because a signal handler jumped out
+// of it: what interrupts a call and comes back lies below it, or on the signal stack.
+bool guard_is_gone(const ThreadLocal& local, uintptr_t here) {
+  using Which = ThreadStacks::Which;
+  const Which stack = local.stacks.which(here);
+  const Which guard_stack = local.stacks.which(local.guard);
+  if (stack == Which::kUnknown) return false;
+  return stack == guard_stack ? here >= local.guard
+                              : stack == Which::kOwn && guard_stack == Which::kSignal;
+}
+
+// What calls had begun in shared blocks or in place and will never finish: it stays in
+// progress, and readers step over it.
+void abandon_calls(ThreadState& state) {
+  arctrace_writer_slot& slot = session.view.slot(state.slot);
+  for (uint32_t& name : slot.active) {
+    DeadSlot<IpcAtomics>::settle_name(session.view, state.slot, name, [](uint32_t) {});
+  }
+  for (uint32_t i = 0; i < ARCTRACE_HELD_COUNT; ++i) {
+    if (state.held[i].payload != HeldRecord::kClaimed) continue;
+    IpcAtomics::store_release(slot.held[i], uint32_t{0});
+    state.held[i].payload = HeldRecord::kUnused;
+  }
+}
+
+// The exclusive block, which a call was changing. One that was being opened is opened by
+// the next call that needs one, or the serials would have a gap.
+void abandon_block(ThreadState& state) {
+  state.pos = state.end = nullptr;
+  state.loss_pending = true;  // what the opening would have said
+  if (state.is_opening()) return;
+  DeadSlot<IpcAtomics>::settle_name(
+      session.view, state.slot, session.view.slot(state.slot).current, [](uint32_t) {});
+}
+
+}  // namespace
+
+void resolve_change(ThreadLocal& local) {
+  const StackChange& change = local.change;
+  if (change.word0 == nullptr || local.state == nullptr ||
+      IpcAtomics::load_relaxed(word_at(change.word0)) != change.committed) {
+    return;
+  }
+  local.state->depth = change.depth;
+  local.change.word0 = nullptr;
+}
+
+void WriteScope::enter_nested(uintptr_t here) {
+  if (is_new_process()) {
+    // The call that forked may go on, here too, with the parent's block.
+    leave_session();
+    kind_ = Kind::kRefused;
+    return;
+  }
+  if (guard_is_gone(local_, here)) {
+    ThreadState* state = local_.state;
+    if (state != nullptr && state->attached) {
+      resolve_change(local_);
+      abandon_calls(*state);
+      if (!state->has_block) abandon_block(*state);
+    }
+    local_.nesting = 0;
+    local_.change.word0 = nullptr;
+    local_.guard = here;
+    return;
+  }
+  if (local_.nesting + 1 >= ARCTRACE_ACTIVE_DEPTH) {
+    kind_ = Kind::kRefused;
+    return;
+  }
+  kind_ = Kind::kNested;
+  ++local_.nesting;
+}
+
+// Handlers of this call's handlers have jumped, back into those.
+void WriteScope::abandon_nested() {
+  if (local_.state != nullptr && local_.state->attached) abandon_calls(*local_.state);
+  local_.nesting = 0;
+}
+
+void WriteScope::count_refused() {
+  if (session.joined)
+    count_lost_without_slot(session.view.control(), ARCTRACE_LOST_NESTED);
+}
+
+}  // namespace arctrace

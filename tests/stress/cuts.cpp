@@ -1,0 +1,59 @@
+#include "tests/stress/cuts.hpp"
+
+#include <arctrace/arctrace.h>
+#include <doctest/doctest.h>
+#include <sys/mman.h>
+
+#include <cstdlib>
+#include <cstring>
+
+namespace arctrace::testing {
+
+BufferOptions buffer_with(arctrace_scope scope, uint32_t block_size, uint32_t blocks) {
+  BufferOptions options = small_buffer(block_size, blocks);
+  options.scope = scope;
+  return options;
+}
+
+std::vector<uint64_t> cuts(uint64_t count, uint64_t most) {
+  const bool all = std::getenv("ARCTRACE_TEST_LONG") != nullptr || count <= most;
+  const uint64_t stride = all ? 1 : count / most;
+  Random random(test_seed());
+  std::vector<uint64_t> places;
+  for (uint64_t at = random.next() % stride; at < count; at += stride) {
+    places.push_back(at);
+  }
+  return places;
+}
+
+void write_checked(uint32_t event, uint64_t number) {
+  const Checked payload = checked(number);
+  arctrace_write(event, &payload, sizeof payload);
+}
+
+void reserve_checked(uint32_t event, uint64_t number) {
+  void* place = arctrace_reserve(event, sizeof(Checked));
+  const Checked payload = checked(number);
+  if (place != nullptr) std::memcpy(place, &payload, sizeof payload);
+  arctrace_commit(place);
+}
+
+std::set<uint64_t> numbers_of(const DecodedTrace& trace, uint32_t event) {
+  std::set<uint64_t> numbers;
+  for (const DecodedRecord& record : trace.of_type(ARCTRACE_TYPE_EVENT)) {
+    if (record.u32(0) != event) continue;
+    REQUIRE(record.body.size() == 4 + sizeof(Checked));
+    REQUIRE(record.u64(12) == checked(record.u64(4)).squared);
+    REQUIRE(numbers.insert(record.u64(4)).second);
+  }
+  return numbers;
+}
+
+uint64_t& shared_word() {
+  static void* const place =
+      mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  REQUIRE(place != MAP_FAILED);
+  return *static_cast<uint64_t*>(place);
+}
+
+}  // namespace arctrace::testing

@@ -1,0 +1,39 @@
+// What the tests share that cut a writer's calls at their single instructions.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <set>
+#include <vector>
+
+#include "tests/support/test_session.hpp"
+
+namespace arctrace::testing {
+
+constexpr arctrace_scope kScopes[] = {ARCTRACE_SCOPE_THREAD, ARCTRACE_SCOPE_SHARED};
+
+BufferOptions buffer_with(arctrace_scope scope, uint32_t block_size, uint32_t blocks);
+
+// Where to cut a call of `count` instructions: behind every one, or if that is more than
+// `most`, behind about as many, evenly spread from a random first one on. With the
+// environment variable ARCTRACE_TEST_LONG: behind every one.
+std::vector<uint64_t> cuts(uint64_t count, uint64_t most);
+
+// A payload that can be told from damage.
+struct Checked {
+  uint64_t number;
+  uint64_t squared;
+};
+inline Checked checked(uint64_t number) { return {number, number * number + 1}; }
+
+// One event with a checked payload, written, or reserved in place and committed.
+void write_checked(uint32_t event, uint64_t number);
+void reserve_checked(uint32_t event, uint64_t number);
+
+// The numbers of an event: all undamaged, none twice.
+std::set<uint64_t> numbers_of(const DecodedTrace& trace, uint32_t event);
+
+// A 64-bit word that children share with who called this before them.
+uint64_t& shared_word();
+
+}  // namespace arctrace::testing

@@ -1,0 +1,264 @@
+// A writer is interrupted behind every single instruction of its calls by a signal
+// handler that itself writes, forks, or jumps away.
+#include <arctrace/arctrace.h>
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csetjmp>
+#include <csignal>
+#include <string>
+
+#include "src/shim_interface.h"
+#include "src/writer.hpp"
+#include "tests/stress/cuts.hpp"
+#include "tests/support/child.hpp"
+#include "tests/support/single_step.hpp"
+
+namespace arctrace::testing {
+namespace {
+
+// A call of the API, and how many records it attempts.
+struct Action {
+  std::string name;
+  uint32_t records;
+  void (*run)(uint32_t event, uint64_t number);
+};
+
+void call_function(uint32_t event, uint64_t number) {
+  arctrace_enter(number * 10 + event);
+  arctrace_exit(number * 10 + event);
+}
+
+void write_to_new_block(uint32_t event, uint64_t number) {
+  arctrace_flush();
+  write_checked(event, number);
+}
+
+void define_and_use(uint32_t event, uint64_t number) {
+  arctrace_instant(arctrace_define_name("a name"));
+  write_checked(event, number);
+}
+
+const Action kActions[] = {{"write", 1, write_checked},
+                           {"reserve", 1, reserve_checked},
+                           {"call", 2, call_function},
+                           {"new block", 1, write_to_new_block},
+                           {"define", 2, define_and_use}};
+
+struct Interrupted {
+  uint64_t calls = 0;
+  uint64_t handlers = 0;  // that have run
+};
+
+using Call = std::function<void(uint64_t number)>;
+
+// Runs `call(n)` again and again, with `handler(n)` as a signal handler each time at
+// another of its instructions, and `behind(n)` behind each call that was interrupted.
+Interrupted interrupt_everywhere(
+    uint64_t most, const Call& call, const Call& handler,
+    const Call& behind = [](uint64_t) {}) {
+  Interrupted done;
+  call(done.calls++);  // what only a first call does
+  const uint64_t count =
+      single_step([&] { call(done.calls++); }, [](uint64_t) { return true; });
+  for (const uint64_t at : cuts(count, most)) {
+    const uint64_t number = done.calls++;
+    single_step([&] { call(number); },
+                [&](uint64_t step) {
+                  if (step != at) return true;
+                  ++done.handlers;
+                  handler(number);
+                  return false;
+                });
+    behind(number);
+  }
+  CHECK(done.handlers * 2 > done.calls);
+  return done;
+}
+
+// That the thread is out of the writer and holds nothing.
+void check_at_rest(const TestSession& test, uint64_t held_places = 0) {
+  CHECK(thread_local_state.guard == 0);
+  CHECK(thread_local_state.nesting == 0);
+  const arctrace_writer_slot& slot = test.view().slot(thread_local_state.state->slot);
+  for (const uint32_t name : slot.active) CHECK(name == 0);
+  const auto held = std::count_if(std::begin(slot.held), std::end(slot.held),
+                                  [](uint32_t name) { return name != 0; });
+  CHECK(static_cast<uint64_t>(held) <= held_places);
+}
+
+// Both events are whole, and everything else is there.
+void check_trace(const DecodedTrace& trace, uint64_t attempts) {
+  CHECK(joined(trace.problems) == "");
+  CHECK(trace.torn() == 0);
+  CHECK(trace.lost() == 0);
+  CHECK(trace.written() == attempts);
+  numbers_of(trace, 1);
+  numbers_of(trace, 2);
+}
+
+// In a process of its own that has joined.
+void in_session(const BufferOptions& options,
+                const std::function<void(TestSession&)>& body) {
+  if (!can_single_step()) return;
+  TestSession test(options);
+  CHECK_CHILD([&] {
+    REQUIRE(arctrace_attach(test.path().c_str()) == 0);
+    body(test);
+  });
+}
+
+TEST_CASE("interrupted anywhere: by calls of every kind") {
+  for (const arctrace_scope scope : kScopes) {
+    for (const Action& outer : kActions) {
+      for (const Action& inner : kActions) {
+        CAPTURE(scope);
+        CAPTURE(outer.name);
+        CAPTURE(inner.name);
+        in_session(buffer_with(scope, 1024, 2000), [&](TestSession& test) {
+          const Interrupted done = interrupt_everywhere(
+              60, [&](uint64_t n) { outer.run(1, n); },
+              [&](uint64_t n) { inner.run(2, n); });
+          check_at_rest(test);
+          CHECK(thread_local_state.state->depth == 0);
+          check_trace(test.finish(),
+                      done.calls * outer.records + done.handlers * inner.records);
+        });
+      }
+    }
+  }
+}
+
+TEST_CASE("interrupted anywhere: at all instructions of one call") {
+  for (const arctrace_scope scope : kScopes) {
+    for (const Action& outer : kActions) {
+      CAPTURE(scope);
+      CAPTURE(outer.name);
+      in_session(buffer_with(scope, 4096, 4000), [&](TestSession& test) {
+        uint64_t handlers = 0;
+        single_step([&] { outer.run(1, 1); },
+                    [&](uint64_t) {
+                      if (handlers < 1000) {
+                        ++handlers;
+                        call_function(2, handlers);
+                        write_checked(2, handlers);
+                      }
+                      return true;
+                    });
+        check_at_rest(test);
+        CHECK(thread_local_state.state->depth == 0);
+        check_trace(test.finish(), outer.records + 3 * handlers);
+      });
+    }
+  }
+}
+
+void* reserved;  // by a handler, committed behind it
+
+TEST_CASE("interrupted anywhere: what a handler reserved can be committed behind it") {
+  for (const arctrace_scope scope : kScopes) {
+    for (const Action& outer : kActions) {
+      CAPTURE(scope);
+      CAPTURE(outer.name);
+      in_session(buffer_with(scope, 1024, 2000), [&](TestSession& test) {
+        const Interrupted done = interrupt_everywhere(
+            60, [&](uint64_t n) { outer.run(1, n); },
+            [&](uint64_t) { reserved = arctrace_reserve(2, sizeof(Checked)); },
+            [&](uint64_t n) {
+              if (reserved == nullptr) return;  // this run had fewer instructions
+              *static_cast<Checked*>(reserved) = checked(n);
+              arctrace_commit(reserved);
+              reserved = nullptr;
+            });
+        check_at_rest(test);
+        check_trace(test.finish(), done.calls * outer.records + done.handlers);
+      });
+    }
+  }
+}
+
+TEST_CASE("interrupted anywhere: the frames stay those of the calls") {
+  in_session(buffer_with(ARCTRACE_SCOPE_THREAD, 1024, 2000), [](TestSession& test) {
+    const Interrupted done = interrupt_everywhere(
+        200, [](uint64_t n) { arctrace_enter(100 + n); },
+        [](uint64_t n) { call_function(7, n); });
+    const ThreadState& state = *thread_local_state.state;
+    CHECK(state.depth == done.calls);
+    for (uint64_t i = 0; i < done.calls; ++i) CHECK(state.frames[i].key == 100 + i);
+    check_at_rest(test);
+  });
+}
+
+// The child, too, goes on with what it interrupted. If that was a call of ours, the child
+// is recorded no more.
+TEST_CASE("interrupted anywhere: by a handler that forks") {
+  for (const arctrace_scope scope : kScopes) {
+    CAPTURE(scope);
+    in_session(buffer_with(scope, 2048, 4000), [](TestSession& test) {
+      const int parent = getpid();
+      const Interrupted done = interrupt_everywhere(
+          20, [](uint64_t n) { write_checked(1, n); },
+          [](uint64_t n) {
+            const int pid = fork();
+            if (pid != 0) CHECK(wait_for_child(pid) == "");
+            write_checked(pid != 0 ? 2 : 3, n);
+          },
+          [parent](uint64_t n) {
+            if (getpid() == parent) return;
+            write_checked(4, n);
+            _exit(thread_local_state.guard == 0 ? 0 : 1);
+          });
+      check_at_rest(test);
+      const DecodedTrace trace = test.finish();
+      CHECK(joined(trace.problems) == "");
+      CHECK(numbers_of(trace, 2).size() == done.handlers);
+      CHECK(numbers_of(trace, 3) == numbers_of(trace, 4));
+    });
+  }
+}
+
+sigjmp_buf jump_target;
+
+TEST_CASE("interrupted anywhere: by a handler that jumps out of the writer") {
+  for (const arctrace_scope scope : kScopes) {
+    for (const Action& outer : kActions) {
+      CAPTURE(scope);
+      CAPTURE(outer.name);
+      in_session(buffer_with(scope, 1024, 2000), [&](TestSession& test) {
+        // As the shim says it: without the stack's bounds no jump can be told.
+        const auto here = reinterpret_cast<uintptr_t>(&scope);
+        arctrace_shim_thread_start(here - (4u << 20), here + (64u << 10));
+        volatile uint64_t number = 0;
+        outer.run(1, 1000000);
+        const uint64_t count =
+            single_step([&] { outer.run(1, 0); }, [](uint64_t) { return true; });
+        for (const uint64_t at : cuts(count, 60)) {
+          number = number + 1;
+          if (sigsetjmp(jump_target, 1) == 0) {
+            single_step([&] { outer.run(1, number); },
+                        [at](uint64_t step) {
+                          if (step == at) siglongjmp(jump_target, 1);
+                          return true;
+                        });
+          }
+          write_checked(2, number);
+        }
+        // A place that is never committed stays reserved, and there are few.
+        const uint64_t held_places = outer.name == "reserve" ? ARCTRACE_HELD_COUNT : 0;
+        check_at_rest(test, held_places);
+        // It can go on like that for ever.
+        const uint32_t owned = test.blocks_in(ARCTRACE_PHASE_OWNED);
+        CHECK(owned <= 1);
+        const DecodedTrace trace = test.finish();
+        CHECK(joined(trace.problems) == "");
+        CHECK(numbers_of(trace, 2).size() == number);
+        CHECK(trace.torn() <= number);
+        CHECK(trace.lost() <= (held_places == 0 ? 0 : number));
+      });
+    }
+  }
+}
+
+}  // namespace
+}  // namespace arctrace::testing

@@ -1,0 +1,178 @@
+// A writer is killed behind every single instruction of its calls: it costs at most the
+// record that it was writing, and everything it held is used again.
+#include <arctrace/arctrace.h>
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include <csignal>
+
+#include "src/protocol/recycle.hpp"
+#include "src/robust_lock.hpp"
+#include "src/shared_atomics.hpp"
+#include "tests/stress/cuts.hpp"
+#include "tests/support/child.hpp"
+#include "tests/support/single_step.hpp"
+
+namespace arctrace::testing {
+namespace {
+
+using Action = std::function<void(uint64_t number)>;
+
+// Runs `call` to its end, or until it is killed behind instruction `at`.
+void run_until(uint64_t at, const std::function<void()>& call) {
+  single_step(call, [at](uint64_t step) {
+    if (step == at) kill(getpid(), SIGKILL);
+    return true;
+  });
+}
+
+// All blocks that nobody will free, once the collector has done all it can.
+uint32_t blocks_kept(TestSession& test) {
+  while (test.drain().round() > 0) {
+  }
+  const uint32_t open = test.view().control().shared_current != 0 ? 1 : 0;
+  return test.view().geometry().block_count - test.blocks_in(ARCTRACE_PHASE_FREE) - open;
+}
+
+// Children write number n as event 1 and die in `call(n)`, which writes it as event 2.
+void kill_everywhere(const BufferOptions& options, const std::function<void()>& before,
+                     const Action& call) {
+  if (!can_single_step()) return;
+  shared_word() = 0;
+  TestSession test(options);
+  const auto child = [&](uint64_t number, uint64_t at) {
+    return run_in_child([&] {
+      REQUIRE(arctrace_attach(test.path().c_str()) == 0);
+      before();
+      write_checked(1, number);
+      if (at == UINT64_MAX) {
+        shared_word() = single_step([&] { call(number); }, [](uint64_t) { return true; });
+      } else {
+        run_until(at, [&] { call(number); });
+      }
+    });
+  };
+  REQUIRE(child(1000000, UINT64_MAX) == "");
+  uint64_t children = 0;
+  for (const uint64_t at : cuts(shared_word(), 150)) {
+    CHECK(child(children, at) == "signal 9");
+    ++children;
+    test.drain().round();
+  }
+  CHECK(children > 30);
+  CHECK(blocks_kept(test) == 0);
+  for (uint32_t i = 0; i < Recycle<IpcAtomics>::slots_used(test.view()); ++i) {
+    CHECK(test.view().slot(i).lock == 0);
+  }
+  const DecodedTrace trace = test.finish();
+  CHECK(joined(trace.problems) == "");
+  CHECK(numbers_of(trace, 1).size() == children + 1);
+  CHECK(numbers_of(trace, 2).size() <= children + 1);
+  CHECK(numbers_of(trace, 2).contains(1000000));
+  CHECK(trace.torn() <= children);
+  CHECK(trace.lost() == 0);
+}
+
+TEST_CASE("killed anywhere: in a record for the block at hand") {
+  for (const arctrace_scope scope : kScopes) {
+    CAPTURE(scope);
+    kill_everywhere(
+        buffer_with(scope, 1024, 64), [] {}, [](uint64_t n) { write_checked(2, n); });
+  }
+}
+
+TEST_CASE("killed anywhere: in a record that needs a new block") {
+  for (const arctrace_scope scope : kScopes) {
+    CAPTURE(scope);
+    kill_everywhere(
+        buffer_with(scope, 512, 64),
+        [] {
+          arctrace_enter(5);
+          arctrace_enter(6);
+        },
+        [](uint64_t n) {
+          const std::byte padding[250] = {};
+          arctrace_write(3, padding, sizeof padding);
+          write_checked(2, n);
+        });
+  }
+}
+
+TEST_CASE("killed anywhere: in a record reserved in place") {
+  for (const arctrace_scope scope : kScopes) {
+    CAPTURE(scope);
+    kill_everywhere(
+        buffer_with(scope, 1024, 64), [] {}, [](uint64_t n) { reserve_checked(2, n); });
+  }
+}
+
+TEST_CASE("killed anywhere: in a definition, and as a block is handed over") {
+  kill_everywhere(
+      buffer_with(ARCTRACE_SCOPE_THREAD, 512, 64), [] {},
+      [](uint64_t n) {
+        arctrace_define_name(
+            "a name that soon fills a block of definitions with its like");
+        arctrace_flush();
+        write_checked(2, n);
+      });
+}
+
+TEST_CASE("killed anywhere: in the first record of a fork child") {
+  if (!can_single_step()) return;
+  shared_word() = 0;
+  CHECK_CHILD([] {
+    TestSession test(buffer_with(ARCTRACE_SCOPE_THREAD, 4096, 64));
+    REQUIRE(arctrace_attach(test.path().c_str()) == 0);
+    CHECK_CHILD([] {
+      shared_word() =
+          single_step([] { write_checked(2, 0); }, [](uint64_t) { return true; });
+    });
+    uint64_t children = 0;
+    for (const uint64_t at : cuts(shared_word(), 150)) {
+      ++children;
+      const int pid =
+          start_child([&] { run_until(at, [&] { write_checked(2, children); }); });
+      CHECK(wait_for_child(pid) == "signal 9");
+      test.drain().round();
+    }
+    CHECK(children > 100);
+    while (test.drain().round() > 0) {
+    }
+    CHECK(test.blocks_in(ARCTRACE_PHASE_FREE) == 63);  // all but our open definitions
+    const DecodedTrace trace = test.finish();
+    CHECK(joined(trace.problems) == "");
+    CHECK(numbers_of(trace, 2).contains(0));
+  });
+}
+
+TEST_CASE("killed anywhere: as a robust lock is taken, it is marked or untouched") {
+  if (!can_single_step()) return;
+  struct Words {
+    arctrace_writer_slot first, second;
+  };
+  static auto* words = reinterpret_cast<Words*>(&shared_word() + 8);
+  const auto lock = [](arctrace_writer_slot& slot) {
+    return robust_lock({slot.lock, slot.robust_prev, slot.robust_next}, 0,
+                       static_cast<uint32_t>(getpid()));
+  };
+  for (uint64_t at = 0;; ++at) {
+    CAPTURE(at);
+    *words = {};
+    const std::string ended = run_in_child([&] {
+      REQUIRE(lock(words->first));
+      run_until(at, [&] { lock(words->second); });
+    });
+    constexpr uint32_t kMark = 0x40000000;
+    CHECK(words->first.lock == kMark);
+    CHECK((words->second.lock == 0 || words->second.lock == kMark));
+    if (ended.empty()) {
+      CHECK(words->second.lock == kMark);
+      CHECK(at > 20);
+      break;
+    }
+    REQUIRE(ended == "signal 9");
+  }
+}
+
+}  // namespace
+}  // namespace arctrace::testing
