@@ -92,7 +92,9 @@ void drop_doubles(BlockIndex& index, FindingLog& findings) {
       if (!is_new) {
         BlockRef& other = kept[place->second];
         if (other.live && ref.kind == BlockRef::Kind::kDefinitions) {
-          other = ref;  // the collector copies open definitions, each time all of them
+          // The collector copies open definitions, each time all of them; the file may
+          // be cut off inside the last copy.
+          if (ref.size >= other.size) other = ref;
           continue;
         }
         findings.add(Rule::kBlockHandout,

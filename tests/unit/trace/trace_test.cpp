@@ -364,6 +364,27 @@ TEST_CASE("a block that stands twice counts once, the longer one") {
   }
 }
 
+TEST_CASE(
+    "of the live copies of definitions the longest counts, wherever the file ends") {
+  BlockBuilder defined = BlockBuilder::shared(0, 0, ARCTRACE_CLASS_DEFINITIONS);
+  defined.add_full(ARCTRACE_TYPE_PROCESS, 1, 0, process_body({}));
+  FileBuilder file;
+  file.block(defined, ARCTRACE_CHUNK_LIVE_COPY);
+  defined.add_full(ARCTRACE_TYPE_STRING, 1, 0, string_body(1, 1, "name"));
+  file.block(defined, ARCTRACE_CHUNK_LIVE_COPY);
+  const size_t first_copies = file.file().size();
+  file.block(defined, 0);
+  const std::vector<std::byte> whole = file.file();
+  for (size_t size = first_copies; size <= whole.size(); size += 4) {
+    CAPTURE(size);
+    Trace trace =
+        open_bytes({whole.begin(), whole.begin() + static_cast<ptrdiff_t>(size)});
+    collect(trace);
+    REQUIRE(trace.definitions().processes().size() == 1);
+    CHECK(trace.definitions().name(0, 1) == "name");
+  }
+}
+
 TEST_CASE("records in the wrong place are shown, with a finding") {
   FileBuilder file;
   file.program({}, 1, "main", 0);
