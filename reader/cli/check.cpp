@@ -27,15 +27,15 @@ struct CheckOptions {
   bool strict = false;
 };
 
-// What is no breach, but not whole either: one sentence each.
+// What is no breach of a rule, but not whole either.
 std::vector<std::string> imperfections(const reader::Summary& summary) {
   std::vector<std::string> found;
   const auto note = [&](uint64_t count, const char* what) {
-    if (count != 0) found.push_back(absl::StrCat(count, " records ", what));
+    if (count != 0) found.push_back(count_text(count, what));
   };
-  note(summary.torn, "are torn: their writers did not complete them");
-  note(summary.unfinished, "are unfinished: their writers were at work");
-  note(summary.lost, "were lost");
+  note(summary.lost, "lost record");
+  note(summary.torn, "torn record");
+  note(summary.unfinished, "unfinished record");
   return found;
 }
 
@@ -49,8 +49,8 @@ std::string check_text(const reader::Trace& trace, const CheckOptions& options) 
                     " more (--max-findings)\n");
   }
   if (options.strict) {
-    for (const std::string& sentence : imperfections(trace.summary())) {
-      absl::StrAppend(&out, "strict: ", sentence, "\n");
+    for (const std::string& imperfection : imperfections(trace.summary())) {
+      absl::StrAppend(&out, "strict: ", imperfection, "\n");
     }
   }
   const reader::Summary& summary = trace.summary();
@@ -119,6 +119,7 @@ Runner add_check(CLI::App& root) {
   add_format_option(*app, options->format);
   app->add_option("--max-findings", options->max_findings,
                   "print at most N findings; all are counted")
+      ->check(not_negative())
       ->type_name("N")
       ->capture_default_str();
   app->add_flag("--strict", options->strict,

@@ -161,23 +161,29 @@ Runner add_dump(CLI::App& root) {
                       "columns of the text: time, ticks, pid, tid, name, writer, place, "
                       "type, content")
           ->delimiter(',')
+          ->allow_extra_args(false)
           ->type_name("FIELD");
   app->add_option("--pid", options->pids, "only of these processes; several with commas")
       ->delimiter(',')
+      ->allow_extra_args(false)
       ->type_name("PID");
   app->add_option("--tid", options->tids, "only of these threads; several with commas")
       ->delimiter(',')
+      ->allow_extra_args(false)
       ->type_name("TID");
   app->add_option("--type", options->types,
                   "only records of these types, such as ENTER,EVENT, or by number")
       ->delimiter(',')
+      ->allow_extra_args(false)
       ->type_name("TYPE");
   app->add_option("-F,--function", options->filter.functions,
                   "only calls and exits of functions that GLOB matches; may be repeated")
       ->type_name("GLOB")
       ->allow_extra_args(false);
   add_time_range_option(*app, options->filter.range);
-  app->add_option("-n,--limit", options->limit, "stop after N lines")->type_name("N");
+  app->add_option("-n,--limit", options->limit, "stop after N lines")
+      ->check(not_negative())
+      ->type_name("N");
   app->add_flag("--raw", options->raw,
                 "with ticks, writers, places in the file, and addresses");
   app->add_flag("--no-header", options->no_header, "only the records");

@@ -42,6 +42,15 @@ CLI::Option* add_time_range_option(CLI::App& app, TimeRange& range) {
       ->type_name("START~STOP");
 }
 
+CLI::Validator not_negative() {
+  return {[](std::string& text) {
+            const size_t first = text.find_first_not_of(" \t\n\v\f\r");
+            const bool negative = first != std::string::npos && text[first] == '-';
+            return negative ? "\"" + text + "\" is negative" : std::string();
+          },
+          ""};
+}
+
 absl::StatusOr<int64_t> parse_time_ns(std::string_view text) {
   absl::Duration duration;
   if (!absl::ParseDuration({text.data(), text.size()}, &duration)) {

@@ -19,6 +19,9 @@ CLI::Option* add_file_option(CLI::App& app, std::string& path);
 // --format=text|json
 CLI::Option* add_format_option(CLI::App& app, Format& format);
 
+// For unsigned numbers: CLI11 takes -1 for the largest one.
+CLI::Validator not_negative();
+
 // A span of time relative to the session's start.
 struct TimeRange {
   int64_t from_ns = INT64_MIN;

@@ -42,7 +42,11 @@ void add_filters(CLI::App& app, ReportOptions& options) {
   const std::string group = "Filters";
   const auto add_list = [&](const char* name, auto& list, const char* type,
                             const char* help) {
-    app.add_option(name, list, help)->delimiter(',')->type_name(type)->group(group);
+    app.add_option(name, list, help)
+        ->delimiter(',')
+        ->allow_extra_args(false)
+        ->type_name(type)
+        ->group(group);
   };
   add_list("--pid", options.pids, "PID,...", "only these processes");
   add_list("--tid", options.tids, "TID,...", "only these threads");
@@ -82,6 +86,7 @@ void add_looks(CLI::App& app, ReportOptions& options) {
       "order of rows; entry: as they were first seen. invocations: entry, others: cum")
       ->group(group);
   app.add_option("-n,--limit", options.shown.limit, "at most N rows in each table")
+      ->check(not_negative())
       ->type_name("N")
       ->group(group);
   app.add_option("--min-percent", options.shown.min_percent,
