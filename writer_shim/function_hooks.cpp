@@ -9,6 +9,10 @@
 #include "writer_shim/hook.hpp"
 #include "writer_shim/start.hpp"
 
+// Weak, so that we may ask whether the loader has bound it yet: resolvers of a library's
+// indirect functions run, and call our hooks, before we are relocated.
+extern "C" __attribute__((weak)) const volatile uint32_t* arctrace_gate;
+
 namespace arctrace::shim {
 namespace {
 
@@ -18,6 +22,7 @@ FunctionHook* next_enter;  // null: only libc's, which do nothing
 FunctionHook* next_exit;
 
 bool is_enabled() {
+  if (__builtin_expect(&arctrace_gate == nullptr, 0)) return false;
   if (__builtin_expect((*arctrace_gate & ARCTRACE_GATE_FUNCTIONS) != 0, 1)) return true;
   join_early();
   return (*arctrace_gate & ARCTRACE_GATE_FUNCTIONS) != 0;

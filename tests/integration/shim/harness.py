@@ -19,9 +19,11 @@ COMPILERS = {"gcc": os.environ["ARCTRACE_GCC"], "clang": os.environ["ARCTRACE_CL
 
 
 def plain_name(name):
-    """A function's name without scope, arguments and what a compiler adds to copies of it."""
-    name = name.replace("(anonymous namespace)::", "").split("(")[0]
-    return re.sub(r"\.(part|isra|constprop|cold)\b.*", "", name).rpartition("::")[2]
+    """A function's name without scope, arguments and what a compiler adds to copies of it; what
+    is no plain function (templates, lambdas) as it is."""
+    plain = re.fullmatch(r"(?:[\w~]+::)*(~?\w+)(?:\.\w+)*(?:\([^()]*\))?",
+                         name.replace("(anonymous namespace)::", ""))
+    return plain[1] if plain else name
 
 
 def counted_calls(folder):
@@ -46,7 +48,7 @@ class Recorded(typing.NamedTuple):
 
     def read(self, *arguments):
         done = subprocess.run(
-            [ARCTRACE, *arguments, self.trace],
+            [ARCTRACE, arguments[0], self.trace, *arguments[1:]],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False,
         )
         if done.returncode != 0:

@@ -1,0 +1,107 @@
+"""Programs that bring what a tracer would bring, and shims that have nothing to do."""
+
+import os
+import shutil
+
+from harness import FIXTURES, SHIM, ShimTest, both_compilers, plain_name, unittest
+
+
+class Replaced(ShimTest):
+    @both_compilers
+    def test_own_malloc_and_wrappers(self, compiler):
+        """Instrumented ones, which the loader calls before anything else runs."""
+        traced = self.compare(compiler, "./replaced")
+        self.assertEqual(traced.status, 12)
+        self.assert_counts(traced)
+        self.assertEqual(traced.calls["_exit"], 1)
+        self.assertEqual(traced.calls["main"], 2)
+
+    @both_compilers
+    def test_own_function_hooks(self, compiler):
+        """Hooks of a library of the program's go on being called."""
+        traced = self.compare(compiler, "./own_hooks")
+        self.assertEqual(traced.stdout, "21\n")
+        self.assert_counts(traced)
+
+    @both_compilers
+    def test_api_within_instrumented_functions(self, compiler):
+        traced = self.compare(compiler, "./mixed")
+        self.assertEqual(traced.status, 14)
+        self.assert_counts(traced)
+        # A scope of the API's stands between the function that has it and what that calls.
+        scopes = 0
+        nodes = [thread["root"] for thread in traced.report("tree")["threads"]]
+        while nodes:
+            node = nodes.pop()
+            nodes += node["children"]
+            if node["name"] != "scope":
+                continue
+            scopes += node["calls"]
+            self.assertEqual({plain_name(child["name"]) for child in node["children"]} &
+                             set(traced.calls), {"leaf"})
+        self.assertEqual(scopes, traced.calls["scoped"])
+        events = [record for record in traced.records("--type=EVENT")]
+        self.assertEqual(len(events), traced.calls["leaf"])
+        self.assertEqual(traced.report("flat")["summary"]["orphans"], 0)
+
+
+class NothingToDo(ShimTest):
+    """The shim without a session, or not alone."""
+
+    def run_with(self, folder, command, **variables):
+        return self.start(command, folder, env={**os.environ, **variables})
+
+    @both_compilers
+    def test_without_session(self, compiler):
+        for session in (None, "", "/nonexistent/session"):
+            variables = {} if session is None else {"ARCTRACE_SESSION": session}
+            for command in (["./plugins"], ["./threads", "1"], ["./forks", "8"], ["./vforks"],
+                            ["./programs", "child-vfork", "execve", "end"], ["./jumps"]):
+                with self.subTest(session=session, command=command):
+                    bare = self.start(command, self.place("untraced", compiler))
+                    done = self.run_with(self.place("shim", compiler), command,
+                                         LD_PRELOAD=SHIM, **variables)
+                    self.assertEqual((done.returncode, done.stdout, done.stderr),
+                                     (bare.returncode, bare.stdout, bare.stderr))
+
+    @both_compilers
+    def test_two_shims(self, compiler):
+        """Another installation's, before and behind: calls are recorded once."""
+        copy = self.folder / f"copy-{compiler}"
+        copy.mkdir()
+        library = os.path.dirname(SHIM)
+        for name in (os.path.basename(SHIM), "libarctrace.so.0"):
+            shutil.copy(os.path.join(library, name), copy / name)
+        other = str(copy / os.path.basename(SHIM))
+        for order in ((other, SHIM), (SHIM, other), (SHIM, SHIM)):
+            for program in (["./plugins"], ["./threads", "1"], ["./vforks"]):
+                with self.subTest(order=order, program=program):
+                    traced, _ = self.record(
+                        compiler, ["env", "LD_PRELOAD=" + ":".join(order), *program])
+                    self.assert_counts(traced)
+
+    def test_environment_is_left_alone(self):
+        """A traced program sees the two variables that tracing needs, and no other change."""
+        traced, _ = self.record("gcc", ["env"], env={"PATH": os.environ["PATH"], "A": "b"})
+        lines = dict(line.split("=", 1) for line in traced.stdout.splitlines())
+        self.assertEqual(lines.pop("LD_PRELOAD"), SHIM)
+        self.assertTrue(lines.pop("ARCTRACE_SESSION"))
+        self.assertEqual(lines, {"PATH": os.environ["PATH"], "A": "b"})
+
+    def test_ordinary_programs(self):
+        """Commands that nobody instrumented, with children of every kind."""
+        (FIXTURES / "gcc").resolve(strict=True)
+        script = ("set -e; for i in 1 2 3; do (echo $i; exit $i) || echo status $?; done; "
+                  "seq 100 | sort -rn | head -2; ls /nonexistent || true; "
+                  "printf '%s\\n' \"$(uname -s)\" | tr a-z A-Z; kill -TERM $$")
+        for command in (["bash", "-c", script], ["python3", "-c", (
+                "import subprocess, threading, os; "
+                "t = threading.Thread(target=print, args=('thread',)); t.start(); t.join(); "
+                "print(subprocess.run(['sh', '-c', 'echo child; exit 3'], env={}).returncode); "
+                "os.abort()")]):
+            with self.subTest(command=command[0]):
+                self.compare("gcc", *command)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,146 @@
+"""Processes: made in every way, executing in every way, ending in every way."""
+
+import collections
+import os
+
+from harness import ShimTest, both_compilers, signal, signal_status, unittest
+
+ENDS = {  # way: status as subprocess has it, how the trace says it ended
+    "": (30, ("exit", 30)),
+    "exit": (31, ("exit", 31)),
+    "_exit": (32, ("_exit", 32)),
+    "_Exit": (33, ("_exit", 33)),
+    "quick_exit": (34, None),
+    "syscall": (35, None),
+    "thread": (36, ("exit", 36)),
+    "abort": (signal_status(signal.SIGABRT), None),
+    "term": (signal_status(signal.SIGTERM), None),
+    "kill": (signal_status(signal.SIGKILL), None),
+    "segv": (signal_status(signal.SIGSEGV), None),
+}
+
+CHAINS = {  # ways to execute: status in the end, processes that the trace must have
+    ("execve", "execve-null", "execle", "end"): (21, 4),
+    ("execv", "execvp", "execl", "execlp", "end"): (21, 5),
+    ("execvpe", "fexecve", "execveat", "end"): (21, 4),
+    ("execve-large", "execve-preload", "end"): (21, 3),
+    ("child-fork", "execve", "end"): (21, 4),
+    ("child-vfork", "child-vfork", "end"): (21, 3),
+    ("child-posix_spawn", "execve", "end"): (21, 3),
+    ("child-posix_spawnp", "child-posix_spawn", "end"): (21, 3),
+    ("child-system",): (21, 3),
+    ("child-popen",): (21, 3),
+    ("failures",): (22, 1),
+}
+
+
+def processes(traced):
+    return traced.info()["processes"]
+
+
+class Forks(ShimTest):
+    @both_compilers
+    def test_fork_storm(self, compiler):
+        children = 200
+        traced = self.compare(compiler, "./forks", str(children))
+        self.assertEqual(traced.status, 6)
+        self.assert_counts(traced)
+        found = processes(traced)
+        # Beside the storm: child and grandchild, _Fork, clone, SYS_clone, daemon. What stands
+        # between the daemon and us calls nothing that is traced, so it isn't known.
+        self.assertEqual(len(found), 1 + children + 2 + 1 + 1 + 1 + 1)
+        self.assertEqual(collections.Counter(process["origin"] for process in found),
+                         {"exec": 1, "fork": len(found) - 1})
+        first = next(process for process in found if process["origin"] == "exec")
+        of_first = [process for process in found if process["parent"] == first["process"]]
+        self.assertEqual(len(of_first), len(found) - 2)  # all but first and the grandchild
+        ends = collections.Counter(
+            (process["end_how"], process["end_status"]) for process in of_first)
+        quarter = children // 4
+        self.assertEqual(ends[("exit", 3)], quarter)
+        self.assertEqual(ends[("_exit", 1)], quarter)
+        self.assertEqual(ends[("_exit", 2)], quarter)
+
+    @both_compilers
+    def test_vfork(self, compiler):
+        traced = self.compare(compiler, "./vforks")
+        self.assertEqual(traced.status, 8)
+        self.assert_counts(traced)
+        start = "main/start"
+        paths = traced.paths()
+        self.assertEqual(paths[start], 52)
+        self.assertEqual(paths[f"{start}/in_child"], 50 * 2 + 2)
+        self.assertEqual(paths["main/nested/in_child"], 2)
+        self.assertEqual(paths["main/killed/in_child/leaf"], 1)
+        self.assertEqual(paths["main/leaf"], 1)
+        self.assertEqual(len(processes(traced)), 3)  # the program, true and false
+
+
+class Executions(ShimTest):
+    @both_compilers
+    def test_chains(self, compiler):
+        for chain, (status, count) in CHAINS.items():
+            with self.subTest(chain=" ".join(chain)):
+                traced = self.compare(compiler, "./programs", *chain)
+                self.assertEqual(traced.status, status)
+                self.assert_counts(traced)
+                self.assertEqual(len(processes(traced)), count)
+
+    @both_compilers
+    def test_opt_out(self, compiler):
+        """A program whose ARCTRACE_SESSION is empty is not traced, nor are its children."""
+        traced = self.compare(compiler, "./programs", "execve-opt-out", "execve", "end")
+        self.assertEqual(len(processes(traced)), 1)
+        self.assertEqual(traced.calls["main"], 3)
+        self.assertEqual(traced.paths()["main"], 1)
+
+    @both_compilers
+    def test_own_preload_is_kept(self, compiler):
+        traced = self.compare(compiler, "./programs", "execve-preload", "end")
+        last = processes(traced)[-1]
+        self.assertTrue(any("libm.so" in module["path"] for module in last["modules"]))
+
+
+class Ends(ShimTest):
+    @both_compilers
+    def test_ends(self, compiler):
+        for way, (status, how) in ENDS.items():
+            with self.subTest(way=way):
+                traced = self.compare(compiler, "./ends", way)
+                self.assertEqual(traced.status, status)
+                self.assert_counts(traced)
+                self.assertGreaterEqual(traced.calls["leaf"], 1001)
+                process = processes(traced)[0]
+                if how is None:
+                    self.assertNotIn(process.get("end_how"), ("exit", "_exit"))
+                else:
+                    self.assertEqual((process["end_how"], process["end_status"]), how)
+
+
+class Confined(ShimTest):
+    @both_compilers
+    def test_all_descriptors_closed(self, compiler):
+        traced = self.compare(compiler, "./confined", "closed")
+        self.assertEqual(traced.status, 17)
+        self.assertEqual(traced.stdout, "descriptor 3\n")
+        self.assert_counts(traced)
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root may change its root")
+    @both_compilers
+    def test_chroot(self, compiler):
+        traced = self.compare(compiler, "./confined", "chroot")
+        self.assertEqual(traced.status, 18)
+        self.assert_counts(traced)
+
+    @both_compilers
+    def test_strict_seccomp(self, compiler):
+        """Small blocks: thousands of them are changed without a system call, or a clock read
+        that seccomp forbids."""
+        traced = self.compare(compiler, "./confined", "seccomp", options=("--block-size=4k",))
+        self.assertEqual(traced.status, 19)
+        self.assertEqual(traced.stdout, "still here\n")
+        self.assert_counts(traced)
+
+
+if __name__ == "__main__":
+    unittest.main()
