@@ -19,6 +19,11 @@ extern "C" {
 
 #define ARCTRACE_API __attribute__((visibility("default")))
 
+/* For functions that enter or leave frames on behalf of their callers: as a function of
+ * its own, compiled with -finstrument-functions, it would take with it when it returns
+ * what it entered. */
+#define ARCTRACE_UNTRACED __attribute__((no_instrument_function))
+
 /* ---- Session ------------------------------------------------------------- */
 
 /* Joins the session whose buffer is the file `session`; NULL: the one named by the
@@ -39,7 +44,7 @@ ARCTRACE_API void arctrace_flush(void);
 extern ARCTRACE_API const volatile uint32_t* arctrace_gate;
 
 /* Nonzero if records of one of the classes in `gate_bits` are wanted now. */
-static inline int arctrace_enabled(uint32_t gate_bits) {
+ARCTRACE_UNTRACED static inline int arctrace_enabled(uint32_t gate_bits) {
   return __builtin_expect((*arctrace_gate & gate_bits) != 0, 0) != 0;
 }
 
@@ -64,7 +69,7 @@ ARCTRACE_API uint32_t arctrace_define_event(const char* name, uint32_t level,
 /* ---- Call stack ---------------------------------------------------------- */
 
 /* A frame key is a function's address or arctrace_name_key(id). */
-static inline uint64_t arctrace_name_key(uint32_t name_id) {
+ARCTRACE_UNTRACED static inline uint64_t arctrace_name_key(uint32_t name_id) {
   return ARCTRACE_FRAME_NAME_BIT | name_id;
 }
 

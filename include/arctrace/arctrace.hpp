@@ -11,15 +11,13 @@
 //   }
 //
 // What is switched off, or has no session, costs one predictable branch; the arguments of
-// the macros are then not evaluated. Nothing throws.
+// the macros are then not evaluated. Nothing throws. With -finstrument-functions nothing in
+// here becomes a frame of its own; that is why so little of the library is used.
 #ifndef ARCTRACE_ARCTRACE_HPP
 #define ARCTRACE_ARCTRACE_HPP
 
 #include <arctrace/arctrace.h>
 
-#include <algorithm>
-#include <array>
-#include <atomic>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -33,41 +31,59 @@ namespace arctrace {
 template <size_t N>
 struct Text {
   // NOLINTNEXTLINE(google-explicit-constructor): "name" must convert by itself.
-  constexpr Text(const char (&text)[N]) { std::copy_n(text, N, value); }
+  constexpr Text(const char (&text)[N]) {
+    for (size_t i = 0; i < N; ++i) value[i] = text[i];
+  }
   char value[N];
 };
 
+namespace internal {
+
+// An id in this process, made at its first use; two threads at once may make two, which
+// does no harm.
+class Id {
+ public:
+  template <class Make>
+  ARCTRACE_UNTRACED uint32_t get(const Make& make) {
+    uint32_t id = __atomic_load_n(&id_, __ATOMIC_RELAXED);
+    if (id == 0) [[unlikely]] {
+      id = make();
+      __atomic_store_n(&id_, id, __ATOMIC_RELAXED);
+    }
+    return id;
+  }
+
+ private:
+  uint32_t id_ = 0;
+};
+
+}  // namespace internal
+
 // A name's id in this process, defined at its first use. Constant-initialised, so that it
-// may stand in any static; two threads at once may define it twice, which does no harm.
+// may stand in any static.
 class Name {
  public:
   constexpr explicit Name(const char* text) : text_(text) {}
 
-  uint32_t id() {
-    const uint32_t known = id_.load(std::memory_order_relaxed);
-    if (known != 0) [[likely]] {
-      return known;
-    }
-    const uint32_t made = arctrace_define_name(text_);
-    id_.store(made, std::memory_order_relaxed);
-    return made;
+  ARCTRACE_UNTRACED uint32_t id() {
+    return id_.get([this]() ARCTRACE_UNTRACED { return arctrace_define_name(text_); });
   }
 
  private:
   const char* text_;
-  std::atomic<uint32_t> id_{0};
+  internal::Id id_;
 };
 
 // Enters a frame named by `name` and leaves it at the end of the scope.
 class Scope {
  public:
-  explicit Scope(Name& name) {
+  ARCTRACE_UNTRACED explicit Scope(Name& name) {
     if (arctrace_enabled(ARCTRACE_GATE_FUNCTIONS)) {
       key_ = arctrace_name_key(name.id());
       arctrace_enter(key_);
     }
   }
-  ~Scope() {
+  ARCTRACE_UNTRACED ~Scope() {
     if (key_ != 0) arctrace_exit(key_);
   }
   Scope(const Scope&) = delete;
@@ -81,7 +97,7 @@ class Scope {
 inline constexpr size_t kStringMax = 1024;
 
 template <class T>
-constexpr uint32_t field_type() {
+ARCTRACE_UNTRACED constexpr uint32_t field_type() {
   if constexpr (std::same_as<T, bool>) {
     return ARCTRACE_FIELD_BOOL;
   } else if constexpr (std::integral<T> || std::is_enum_v<T>) {
@@ -114,7 +130,7 @@ constexpr uint32_t field_type() {
 template <Text kName, class T>
 struct Field {
   using Type = T;
-  static constexpr const char* name() { return kName.value; }
+  ARCTRACE_UNTRACED static constexpr const char* name() { return kName.value; }
 };
 
 // An event with typed fields. The arguments of write() must convert to the fields' types
@@ -122,7 +138,7 @@ struct Field {
 template <Text kName, class... Fields>
 class Event {
  public:
-  static void write(typename Fields::Type... values) {
+  ARCTRACE_UNTRACED static void write(typename Fields::Type... values) {
     static_assert(kFixedSize + kStrings * kStringMax <= ARCTRACE_PAYLOAD_MAX,
                   "the payload may be longer than a record");
     std::byte payload[kFixedSize + kStrings * kStringMax + 1];
@@ -131,17 +147,12 @@ class Event {
     arctrace_write(id(), payload, static_cast<size_t>(end - payload));
   }
 
-  static uint32_t id() {
-    const uint32_t known = id_.load(std::memory_order_relaxed);
-    if (known != 0) [[likely]] {
-      return known;
-    }
-    const std::array<arctrace_field, sizeof...(Fields)> fields = {
-        arctrace_field{Fields::name(), field_type<typename Fields::Type>()}...};
-    const uint32_t made =
-        arctrace_define_event(kName.value, 0, fields.data(), fields.size());
-    id_.store(made, std::memory_order_relaxed);
-    return made;
+  ARCTRACE_UNTRACED static uint32_t id() {
+    return id_.get([]() ARCTRACE_UNTRACED {
+      const arctrace_field fields[] = {
+          {Fields::name(), field_type<typename Fields::Type>()}..., {nullptr, 0}};
+      return arctrace_define_event(kName.value, 0, fields, sizeof...(Fields));
+    });
   }
 
  private:
@@ -153,9 +164,10 @@ class Event {
        ... + 0);
 
   template <class T>
-  static std::byte* store(std::byte* to, const T& value) {
+  ARCTRACE_UNTRACED static std::byte* store(std::byte* to, const T& value) {
     if constexpr (is_string<T>) {
-      const auto n = static_cast<uint32_t>(std::min(value.size(), kStringMax));
+      const size_t size = value.size();
+      const auto n = static_cast<uint32_t>(size < kStringMax ? size : kStringMax);
       std::memcpy(to, &n, sizeof n);
       if (n != 0) std::memcpy(to + sizeof n, value.data(), n);
       return to + sizeof n + n;
@@ -165,7 +177,7 @@ class Event {
     }
   }
 
-  static inline std::atomic<uint32_t> id_{0};
+  static inline constinit internal::Id id_;
 };
 
 namespace internal {
@@ -175,7 +187,7 @@ struct Writer;
 template <Text kName, class... Fields>
 struct Writer<Event<kName, Fields...>> {
   struct Call {
-    explicit Call(typename Fields::Type... values) {
+    ARCTRACE_UNTRACED explicit Call(typename Fields::Type... values) {
       Event<kName, Fields...>::write(values...);
     }
   };

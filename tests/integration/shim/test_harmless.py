@@ -3,7 +3,7 @@
 import os
 import shutil
 
-from harness import FIXTURES, SHIM, ShimTest, both_compilers, plain_name, unittest
+from harness import FIXTURES, SHIM, ShimTest, both_compilers, unittest
 
 
 class Replaced(ShimTest):
@@ -22,27 +22,6 @@ class Replaced(ShimTest):
         traced = self.compare(compiler, "./own_hooks")
         self.assertEqual(traced.stdout, "21\n")
         self.assert_counts(traced)
-
-    @both_compilers
-    def test_api_within_instrumented_functions(self, compiler):
-        traced = self.compare(compiler, "./mixed")
-        self.assertEqual(traced.status, 14)
-        self.assert_counts(traced)
-        # A scope of the API's stands between the function that has it and what that calls.
-        scopes = 0
-        nodes = [thread["root"] for thread in traced.report("tree")["threads"]]
-        while nodes:
-            node = nodes.pop()
-            nodes += node["children"]
-            if node["name"] != "scope":
-                continue
-            scopes += node["calls"]
-            self.assertEqual({plain_name(child["name"]) for child in node["children"]} &
-                             set(traced.calls), {"leaf"})
-        self.assertEqual(scopes, traced.calls["scoped"])
-        events = [record for record in traced.records("--type=EVENT")]
-        self.assertEqual(len(events), traced.calls["leaf"])
-        self.assertEqual(traced.report("flat")["summary"]["orphans"], 0)
 
 
 class NothingToDo(ShimTest):
