@@ -1,14 +1,12 @@
 """What the integration tests share: the command, the real program, recording and reading."""
 
-import json
 import os
 import pathlib
 import subprocess
-import tempfile
 import typing
-import unittest
 
-ARCTRACE = os.environ["ARCTRACE"]  # the command
+from trace_checks import ARCTRACE, CheckedTraces, read_report
+
 LUA = pathlib.Path(os.environ["ARCTRACE_LUA"])  # where tools/lua built; fixture lua
 WORKLOAD = pathlib.Path(__file__).resolve().parent / "lua/workload.lua"
 
@@ -20,14 +18,7 @@ class Recorded(typing.NamedTuple):
     stderr: str
 
 
-class TraceTest(unittest.TestCase):
-    """A test with a folder of its own, self.folder, that is gone afterwards."""
-
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-
+class TraceTest(CheckedTraces):
     def record(self, *command, options=(), cwd=None):
         """Runs command under `arctrace record` with these options."""
         trace = self.folder / "arctrace.data"
@@ -40,9 +31,4 @@ class TraceTest(unittest.TestCase):
 
     def report(self, trace, view, *options):
         """The JSON of a view."""
-        done = subprocess.run(
-            [ARCTRACE, "report", trace, f"--view={view}", "--format=json", *options],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False,
-        )
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return json.loads(done.stdout)
+        return read_report(trace, view, *options)

@@ -8,11 +8,11 @@ import re
 import signal
 import struct
 import subprocess
-import tempfile
 import typing
 import unittest
 
-ARCTRACE = os.environ["ARCTRACE"]
+from trace_checks import ARCTRACE, CheckedTraces, read
+
 SHIM = os.environ["ARCTRACE_SHIM"]
 FIXTURES = pathlib.Path(os.environ["ARCTRACE_FIXTURES"])
 COMPILERS = {"gcc": os.environ["ARCTRACE_GCC"], "clang": os.environ["ARCTRACE_CLANG"]}
@@ -47,13 +47,7 @@ class Recorded(typing.NamedTuple):
     calls: dict
 
     def read(self, *arguments):
-        done = subprocess.run(
-            [ARCTRACE, arguments[0], self.trace, *arguments[1:]],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False,
-        )
-        if done.returncode != 0:
-            raise AssertionError(f"{arguments}: {done.returncode}\n{done.stdout}{done.stderr}")
-        return done.stdout
+        return read(arguments[0], self.trace, *arguments[1:])
 
     def records(self, *options):
         """The records as dump tells them."""
@@ -83,15 +77,10 @@ class Recorded(typing.NamedTuple):
         return dict(paths)
 
 
-class ShimTest(unittest.TestCase):
+class ShimTest(CheckedTraces):
     """A test whose methods take a compiler: both are tried."""
 
     maxDiff = None
-
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
 
     def place(self, name, compiler):
         """A folder with all fixtures of a compiler in it."""
@@ -121,14 +110,12 @@ class ShimTest(unittest.TestCase):
         return Recorded(folder, trace, done.returncode, done.stdout, calls), rest
 
     def compare(self, compiler, *command, options=(), **run_options):
-        """Runs `command` untraced, then traced: it must do the same. Returns the traced run,
-        whose trace must be valid."""
+        """Runs `command` untraced, then traced: it must do the same. Returns the traced run."""
         bare = self.start(command, self.place("untraced", compiler), **run_options)
         traced, stderr = self.record(compiler, command, options, **run_options)
         self.assertEqual(traced.status, bare.returncode)
         self.assertEqual(traced.stdout, bare.stdout)
         self.assertEqual(stderr, bare.stderr)
-        traced.read("check")
         return traced
 
     def assert_counts(self, traced, but_for=()):

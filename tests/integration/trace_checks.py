@@ -1,0 +1,192 @@
+"""What must hold of every trace and its reports, whatever was recorded.
+
+A test derived from CheckedTraces has all this checked at its end, for each trace in its folder.
+"""
+
+import collections
+import json
+import os
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+ARCTRACE = os.environ["ARCTRACE"]  # the command
+FILE_MAGIC = b"ARCTFILE"
+# Beyond this JSON is nested too deep for Python; what is called further in is not shown.
+DEPTH_MAX = 200
+# Records that are read one by one; of more than these only their order is looked at.
+RECORDS_MAX = 200_000
+
+
+def read(*arguments):
+    """What arctrace prints; it must succeed."""
+    done = subprocess.run([ARCTRACE, *map(str, arguments)], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True, check=False)
+    if done.returncode != 0:
+        raise AssertionError(f"{arguments}: status {done.returncode}\n"
+                             f"{done.stdout[:4000]}{done.stderr}")
+    return done.stdout
+
+
+def read_report(trace, view, *options):
+    return json.loads(read("report", trace, f"--view={view}", "--format=json", *options))
+
+
+def assert_time_order(trace):
+    """dump has the records of all processes in order of time. Its times are aligned, so that
+    lines compare like numbers."""
+    last = b""
+    with subprocess.Popen([ARCTRACE, "dump", "--no-header", "--fields=time", trace],
+                          stdout=subprocess.PIPE) as dump:
+        for line in dump.stdout:
+            if line < last or len(line) != len(last or line):
+                raise AssertionError(f"{trace}: {line} stands behind {last}")
+            last = line
+    if dump.returncode != 0:
+        raise AssertionError(f"{trace}: dump ended with status {dump.returncode}")
+
+
+class Sums:
+    """Calls and times of a function, from wherever they come."""
+
+    def __init__(self):
+        self.calls = self.base_ns = self.cum_ns = 0
+
+    def add(self, row):
+        self.calls += row["calls"]
+        self.base_ns += row["base_ns"]
+        self.cum_ns += row["cum_ns"]
+
+    def of(self, rows):
+        for row in rows:
+            self.add(row)
+        return self
+
+    def values(self):
+        return self.calls, self.base_ns, self.cum_ns
+
+
+def function_of(row):
+    return row["name"], row.get("module")
+
+
+def walk(root):
+    """Each node with the functions that it stands in."""
+    nodes = [(root, frozenset())]
+    while nodes:
+        node, outer = nodes.pop()
+        yield node, outer
+        inner = outer if node is root else outer | {function_of(node)}
+        nodes += [(child, inner) for child in node["children"]]
+
+
+class ReportChecks:
+    """The views of one trace against each other."""
+
+    def __init__(self, test, trace):
+        self.test = test
+        self.trace = trace
+        # The views must be cut at one depth to tell the same.
+        cut = f"--depth={DEPTH_MAX}"
+        self.tree, self.arcs, self.flat = (
+            read_report(trace, view, cut) for view in ("tree", "arcs", "flat"))
+
+    def equal(self, found, expected, what):
+        self.test.assertEqual(found, expected, f"{self.trace}: {what}")
+
+    def check(self):
+        self.check_trees()
+        self.check_arcs()
+        self.check_sums_agree()
+        if self.flat["summary"]["records"] <= RECORDS_MAX:
+            self.check_spans()
+
+    def check_trees(self):
+        """cum is base and the children's cum; all base times are the thread's time."""
+        for thread in self.tree["threads"]:
+            base_ns = 0
+            for node, _ in walk(thread["root"]):
+                self.equal(node["cum_ns"],
+                           node["base_ns"] + sum(child["cum_ns"] for child in node["children"]),
+                           f"cum of {node['name']}")
+                base_ns += node["base_ns"]
+            self.equal(base_ns, thread["root"]["cum_ns"], f"base of thread {thread['tid']}")
+
+    def check_arcs(self):
+        """A function is the sum of its parents; its children are what it did not do itself."""
+        for own in self.arcs["arcs"]:
+            self.equal(Sums().of(own["parents"]).values(), Sums().of([own]).values(),
+                       f"parents of {own['name']}")
+            self.equal(sum(child["cum_ns"] for child in own["children"]),
+                       own["cum_ns"] - own["base_ns"], f"children of {own['name']}")
+
+    def check_sums_agree(self):
+        """The trees add up to the functions, each with its time in recursion once."""
+        of_trees = collections.defaultdict(Sums)
+        for thread in self.tree["threads"]:
+            for node, outer in walk(thread["root"]):
+                if node is thread["root"]:
+                    continue
+                function = function_of(node)
+                of_trees[function].add(
+                    {**node, "cum_ns": 0 if function in outer else node["cum_ns"]})
+        expected = {function: sums.values() for function, sums in of_trees.items()}
+        for rows in (self.flat["functions"], self.arcs["arcs"]):
+            found = collections.defaultdict(Sums)
+            for row in rows:
+                found[function_of(row)].add(row)
+            self.equal({function: sums.values() for function, sums in found.items()}, expected,
+                       "functions")
+
+    def check_spans(self):
+        """A thread's time lies between that from its first to its last call or exit, and that
+        from its first to its last record."""
+        spans = {}  # by writer: pid and tid, first and last of all, first and last of frames
+        lines = read("dump", "--no-header", "--fields=time,writer,pid,tid,type", self.trace)
+        for line in lines.splitlines():
+            time, writer, pid, tid, kind = line.split()
+            if not pid.isdigit():
+                continue
+            time_ns = int(time.replace(".", ""))
+            whose, everything, frames = spans.setdefault(writer, ((int(pid), int(tid)), [], []))
+            for times in (everything, frames) if kind in ("ENTER", "EXIT") else (everything,):
+                times[1:] = [time_ns] if times else []
+                if not times:
+                    times.append(time_ns)
+        # A thread that executes a program is another one then, of the same number.
+        bounds = collections.defaultdict(lambda: [0, 0])
+        for whose, everything, frames in spans.values():
+            for bound, times in enumerate((frames, everything)):
+                bounds[whose][bound] += times[-1] - times[0] if times else 0
+        found = collections.Counter()
+        for thread in self.tree["threads"]:
+            found[thread["pid"], thread["tid"]] += thread["root"]["cum_ns"]
+        for whose, cum_ns in found.items():
+            least, most = bounds[whose]
+            self.test.assertLessEqual(least, cum_ns, f"{self.trace}: time of thread {whose}")
+            self.test.assertLessEqual(cum_ns, most, f"{self.trace}: time of thread {whose}")
+
+
+class CheckedTraces(unittest.TestCase):
+    """A test with a folder of its own, self.folder, that is gone afterwards. Every trace that
+    it leaves there is checked at its end."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.addCleanup(self.check_traces)
+
+    def traces(self):
+        for path in sorted(self.folder.rglob("*")):
+            if path.is_file() and not path.is_symlink():
+                with path.open("rb") as file:
+                    if file.read(len(FILE_MAGIC)) == FILE_MAGIC:
+                        yield path
+
+    def check_traces(self):
+        for trace in self.traces():
+            read("check", trace)
+            assert_time_order(trace)
+            ReportChecks(self, trace).check()
