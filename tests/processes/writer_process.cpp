@@ -1,0 +1,145 @@
+#include "tests/processes/writer_process.hpp"
+
+#include <arctrace/arctrace.h>
+#include <doctest/doctest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <new>
+
+#include "src/writer.hpp"
+#include "tests/support/test_session.hpp"
+
+namespace arctrace::testing {
+namespace {
+
+constexpr uint32_t kEvent = 1;  // no layout: the payload is ours alone
+constexpr uint32_t kPayloadMax = 512;
+
+struct Head {
+  uint64_t sequence;
+  uint32_t number;
+  uint32_t size;  // of the payload
+  uint64_t check;
+};
+
+using Payload = std::array<std::byte, kPayloadMax>;
+
+uint64_t check_of(const Head& head) {
+  Random random(head.sequence << 20 ^ uint64_t{head.number} << 10 ^ head.size);
+  return random.next();
+}
+
+// The first `size` bytes; what stands behind the head follows from it.
+Payload make_payload(uint32_t number, uint64_t sequence, uint32_t size) {
+  Head head{sequence, number, size, 0};
+  head.check = check_of(head);
+  Payload payload{};
+  Random random(head.check);
+  for (size_t i = sizeof head; i < size; ++i) payload[i] = std::byte(random.next());
+  std::memcpy(payload.data(), &head, sizeof head);
+  return payload;
+}
+
+class Writer {
+ public:
+  Writer(const WriterTask& task, Progress& progress)
+      : task_(task), progress_(progress), random_(task.seed) {}
+
+  void run() {
+    while (progress_.done < task_.attempts) {
+      attempt();
+      progress_.writer = thread_local_state.state->writer;
+      // Or the collector never gets a turn.
+      if (random_.below(16) == 0) usleep(random_.below(200));
+    }
+    std::array<uint64_t, ARCTRACE_LOST_CAUSES> lost{};
+    arctrace_lost(lost.data());
+    lost[ARCTRACE_LOST_NO_SLOT] = 0;  // the whole session's
+    uint64_t sum = 0;
+    for (const uint64_t count : lost) sum += count;
+    progress_.lost = sum;
+  }
+
+ private:
+  void attempt() {
+    const uint32_t kind = random_.below(10);
+    if (kind < 5) {
+      const uint32_t size = payload_size();
+      begin();
+      arctrace_write(kEvent, payload(size).data(), size);
+    } else if (kind < 7) {
+      const uint32_t size = payload_size();
+      begin();
+      void* place = arctrace_reserve(kEvent, size);
+      if (place != nullptr) std::memcpy(place, payload(size).data(), size);
+      arctrace_commit(place);
+    } else if (kind == 7) {
+      begin();
+      void* place = arctrace_reserve(kEvent, payload_size());
+      arctrace_discard(place);
+      if (place != nullptr) {  // a discarded record was none
+        progress_.begun = progress_.done.load();
+        return;
+      }
+    } else {
+      begin();
+      arctrace_enter(task_.number);
+      progress_.done = progress_.begun.load();
+      begin();
+      arctrace_exit(task_.number);
+    }
+    progress_.done = progress_.begun.load();
+  }
+
+  void begin() { progress_.begun = progress_.done + 1; }
+
+  uint32_t payload_size() {
+    const auto least = static_cast<uint32_t>(sizeof(Head));
+    return least + random_.below(task_.payload_max - least + 1);
+  }
+  Payload payload(uint32_t size) const {
+    return make_payload(task_.number, progress_.begun, size);
+  }
+
+  const WriterTask& task_;
+  Progress& progress_;
+  Random random_;
+};
+
+}  // namespace
+
+SharedProgress::SharedProgress(size_t count) : count_(count) {
+  void* const place = mmap(nullptr, count * sizeof(Progress), PROT_READ | PROT_WRITE,
+                           MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  REQUIRE(place != MAP_FAILED);
+  progress_ = new (place) Progress[count]();
+}
+
+SharedProgress::~SharedProgress() { munmap(progress_, count_ * sizeof(Progress)); }
+
+void run_writer(const std::string& session, const WriterTask& task, Progress& progress) {
+  REQUIRE(task.payload_max <= kPayloadMax);
+  REQUIRE(arctrace_attach(session.c_str()) == 0);
+  Writer(task, progress).run();
+}
+
+PayloadFacts payload_facts(const DecodedRecord& event) {
+  constexpr size_t kBegin = 4;  // behind the event's id
+  const std::string text = event.text(kBegin, event.body.size());
+  Head head{};
+  if (event.u32(0) != kEvent || text.size() < sizeof head) return {};
+  std::memcpy(&head, text.data(), sizeof head);
+  // Records are multiples of 4 bytes.
+  const bool sized = head.size >= sizeof head && head.size <= kPayloadMax &&
+                     text.size() == (head.size + 3) / 4 * 4;
+  if (!sized || head.check != check_of(head)) return {};
+  const Payload expected = make_payload(head.number, head.sequence, head.size);
+  const bool whole = std::memcmp(text.data(), expected.data(), head.size) == 0;
+  return {whole, head.number, head.sequence};
+}
+
+}  // namespace arctrace::testing
