@@ -46,7 +46,7 @@ void take_over(const BufferView& view, ThreadState& state, const ProcessState& p
   for (uint32_t cause = 0; cause < ARCTRACE_LOST_CAUSES; ++cause) {
     state.lost_at_start[cause] = IpcAtomics::load_relaxed(slot.lost[cause]);
     if (state.lost_at_start[cause] != IpcAtomics::load_relaxed(slot.reported[cause])) {
-      state.loss_pending = state.loss_inherited = true;
+      state.loss_pending = true;
       state.lost_since_ticks = ticks;
     }
   }

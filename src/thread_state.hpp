@@ -57,9 +57,8 @@ struct ThreadState {
   uint64_t lost_since_ticks;
   uint64_t freed_seen;  // control.freed + 1 when no block was to be had: ask again later
   uint64_t full_chain;  // the shared chain's word at that time
-  uint64_t lost_at_start[ARCTRACE_LOST_CAUSES];
+  uint64_t lost_at_start[ARCTRACE_LOST_CAUSES];  // the slot's: of earlier owners
   bool loss_pending;
-  bool loss_inherited;  // an earlier owner of the slot left unsaid losses
 
   uint32_t vfork_depth;  // open frames when vfork was called
   HeldRecord held[ARCTRACE_HELD_COUNT];

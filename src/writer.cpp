@@ -69,23 +69,20 @@ void write_opening(ThreadState& state, uint32_t keep, uint64_t ticks) {
   if (state.loss_pending) {
     const uint32_t stack_min = ARCTRACE_COMPACT_HEAD_SIZE + kStackFixedBody;
     state.loss_pending = false;  // what is lost meanwhile sets it again
-    const bool all =
-        report_losses(view().slot(state.slot), [&](uint32_t cause, uint64_t count) {
+    const bool all = report_own_losses(
+        view().slot(state.slot), state,
+        [&](uint32_t cause, uint32_t flags, uint64_t count) {
           if (room() < ARCTRACE_COMPACT_HEAD_SIZE + kLostBody + stack_min + keep)
             return false;
           const Reservation lost = append(state, ARCTRACE_TYPE_LOST, kLostBody, ticks);
           store_u32(lost.body, cause);
-          store_u32(lost.body + 4, state.loss_inherited ? ARCTRACE_LOST_INHERITED : 0);
+          store_u32(lost.body + 4, flags);
           store_u64(lost.body + 8, count);
           store_u64(lost.body + 16, state.lost_since_ticks);
           IpcAtomics::store_release(word_at(lost.word0), lost.committed);
           return true;
         });
-    if (all) {
-      state.loss_inherited = false;
-    } else {
-      state.loss_pending = true;
-    }
+    if (!all) state.loss_pending = true;
   }
   uint32_t left = room() - ARCTRACE_COMPACT_HEAD_SIZE;
   left = left > keep ? left - keep : 0;
@@ -289,8 +286,9 @@ Reservation reserve_shared(const WriteScope& scope, ThreadState& state,
 void report_losses_shared(const WriteScope& scope, ThreadState& state,
                           ProcessState& process, uint64_t ticks) {
   state.loss_pending = false;  // what is lost meanwhile sets it again
-  const bool all =
-      report_losses(view().slot(state.slot), [&](uint32_t cause, uint64_t count) {
+  const bool all = report_own_losses(
+      view().slot(state.slot), state,
+      [&](uint32_t cause, uint32_t flags, uint64_t count) {
         const SharedReservation got = SharedChain<IpcAtomics>::reserve(
             view(), state.slot, scope.local().nesting, view().control().shared_current,
             ARCTRACE_FULL_HEAD_SIZE + kLostBody,
@@ -301,18 +299,14 @@ void report_losses_shared(const WriteScope& scope, ThreadState& state,
         fill_full_head(got.place, word0, state.writer, ticks);
         std::byte* body = got.place + ARCTRACE_FULL_HEAD_SIZE;
         store_u32(body, cause);
-        store_u32(body + 4, state.loss_inherited ? ARCTRACE_LOST_INHERITED : 0);
+        store_u32(body + 4, flags);
         store_u64(body + 8, count);
         store_u64(body + 16, state.lost_since_ticks);
         IpcAtomics::store_release(word_at(got.place), word0);
         release_shared(scope);
         return true;
       });
-  if (all) {
-    state.loss_inherited = false;
-  } else {
-    state.loss_pending = true;
-  }
+  if (!all) state.loss_pending = true;
 }
 
 }  // namespace

@@ -129,5 +129,41 @@ TEST_CASE("attach: what an earlier owner of the slot lost is said by the next on
   CHECK(lost[0].u64(8) == 1);
 }
 
+TEST_CASE(
+    "attach: own losses are told apart from those of an earlier owner of the slot") {
+  for (const arctrace_scope scope : {ARCTRACE_SCOPE_THREAD, ARCTRACE_SCOPE_SHARED}) {
+    BufferOptions options = small_buffer(384, 64, 2);
+    options.scope = scope;
+    TestSession test(options);
+    CHECK_CHILD([&] {
+      REQUIRE(arctrace_attach(test.path().c_str()) == 0);
+      const std::vector<std::byte> too_big(1000);
+      const auto lose = [&](int count) {
+        for (int i = 0; i < count; ++i) {
+          arctrace_write(1, too_big.data(), too_big.size());
+        }
+      };
+      std::thread([&] { lose(1); }).join();
+      std::thread([&] {
+        lose(5);
+        arctrace_instant(1);
+        lose(1);
+        arctrace_instant(1);
+        arctrace_flush();
+        arctrace_instant(1);
+      }).join();
+    });
+    const DecodedTrace trace = test.finish();
+    CHECK(joined(trace.problems) == "");
+    uint64_t own = 0;
+    uint64_t inherited = 0;
+    for (const DecodedRecord& lost : trace.of_type(ARCTRACE_TYPE_LOST)) {
+      (lost.u32(4) == ARCTRACE_LOST_INHERITED ? inherited : own) += lost.u64(8);
+    }
+    CHECK(inherited == 1);
+    CHECK(own == 6);
+  }
+}
+
 }  // namespace
 }  // namespace arctrace::testing
