@@ -32,6 +32,31 @@ class Threads(ShimTest):
         self.assertEqual(renamed, [["threads", "main-renamed"],
                                    ["threads", "named-self", "named-other", "named-prctl"]])
 
+    @both_compilers
+    def test_late_destructors(self, compiler):
+        """Destructors of keys and cleanups run behind everything else of a thread; frames and
+        errno are as the program expects."""
+        traced = self.compare(compiler, "./late")
+        self.assertEqual(traced.status, 15)
+        self.assertIn("errno kept\n", traced.stdout)
+        self.assert_counts(traced)
+        self.assertEqual(traced.calls["key_destructor"], 2 * 20)
+        paths = traced.paths()
+        # What pthread_exit leaves, nothing says to have ended: what follows lies below it.
+        self.assertEqual(paths["key_destructor/leaf"], 2 * 10)
+        self.assertEqual(paths["thread_body/key_destructor/leaf"], 2 * 10)
+        self.assertEqual(paths["thread_body/cleanup"], 20)
+        self.assertEqual(paths["at_exit/leaf"], 1)
+        self.assertEqual(traced.report("flat")["summary"]["orphans"], 0)
+
+    @both_compilers
+    def test_coroutines(self, compiler):
+        """Nothing is promised of where their frames are, but that each is counted once."""
+        traced = self.compare(compiler, "./contexts")
+        self.assertEqual(traced.status, 13)
+        self.assertIn("coroutine 0: 60\n", traced.stdout)
+        self.assert_counts(traced)
+
 
 if __name__ == "__main__":
     unittest.main()
