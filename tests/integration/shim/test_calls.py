@@ -87,8 +87,8 @@ class Jumps(ShimTest):
 
     def test_random_programs(self):
         """A program that knows its own call tree, of random calls and jumps."""
-        seed = int(os.environ.get("ARCTRACE_SEED", random.randrange(1 << 20)))
-        print(f"ARCTRACE_SEED={seed}")
+        seed = int(os.environ.get("ARCTRACE_TEST_SEED") or random.randrange(1 << 20))
+        print(f"ARCTRACE_TEST_SEED={seed}")
         source = self.folder / "program.c"
         source.write_text(random_program.generate(seed), encoding="utf-8")
         for compiler, level in (("gcc", "-O0"), ("gcc", "-O2"), ("clang", "-O3")):
