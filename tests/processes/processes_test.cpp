@@ -127,7 +127,9 @@ class Round {
     CHECK(joined(trace.problems) == "");
     uint64_t begun = 0;
     uint64_t done = 0;
-    for (const auto& [number, end] : ends_) {
+    for (const auto& writer_end : ends_) {
+      const uint32_t number = writer_end.first;
+      const std::string& end = writer_end.second;
       CAPTURE(number);
       CHECK((end.empty() || (options_.kills && end == "signal 9")));
       if (!end.empty()) ++killed_;
@@ -155,7 +157,7 @@ class Round {
   }
 
   void check_payloads(const DecodedTrace& trace) {
-    for (const auto& [number, end] : ends_) {
+    for (uint32_t number = 0; number < kWriters; ++number) {
       const uint32_t writer = progress_[number].writer;
       CAPTURE(number);
       uint64_t last = 0;

@@ -135,7 +135,7 @@ PayloadFacts payload_facts(const DecodedRecord& event) {
   std::memcpy(&head, text.data(), sizeof head);
   // Records are multiples of 4 bytes.
   const bool sized = head.size >= sizeof head && head.size <= kPayloadMax &&
-                     text.size() == (head.size + 3) / 4 * 4;
+                     text.size() == (size_t{head.size} + 3) / 4 * 4;
   if (!sized || head.check != check_of(head)) return {};
   const Payload expected = make_payload(head.number, head.sequence, head.size);
   const bool whole = std::memcmp(text.data(), expected.data(), head.size) == 0;

@@ -91,8 +91,8 @@ TEST_CASE("dump: every record of both processes in order of time") {
       "0.000001500     200     200 t\\x1b[31mwo\\xff ENTER        ev\"il\\n\\xff\\x1b[2J",
       "0.000002000     100     100 one             ENTER        work",
       "0.000002500     100     100 one             EVENT        tick n=5 at=0xab",
-      "0.000002600     200     200 t\\x1b[31mwo\\xff TEXT         "
-      "text=\"\\x1b]0;title\\x07\"",
+      std::string("0.000002600     200     200 t\\x1b[31mwo\\xff TEXT         ") +
+          "text=\"\\x1b]0;title\\x07\"",
       "0.000003000     100     100 one             EXIT         work",
       "0.000003500     200     200 t\\x1b[31mwo\\xff EXIT         ev\"il\\n\\xff\\x1b[2J",
       "0.000004000     100     100 one             EXIT         one+0x1136"};
