@@ -10,18 +10,17 @@ namespace arctrace {
 struct BlockState {
   uint32_t generation;
   uint32_t slot;
-  arctrace_phase phase;
+  uint32_t phase;  // of arctrace_phase, but as the word has it
 
   static BlockState unpack(uint64_t word) {
     return {static_cast<uint32_t>(word >> 32),
             static_cast<uint32_t>(word >> 16) & 0xFFFFu,
-            static_cast<arctrace_phase>(word & 0xFFu)};
+            static_cast<uint32_t>(word & 0xFFu)};
   }
   uint64_t pack() const {
-    return uint64_t{generation} << 32 | uint64_t{slot} << 16 |
-           static_cast<uint64_t>(phase);
+    return uint64_t{generation} << 32 | uint64_t{slot} << 16 | phase;
   }
-  BlockState with(arctrace_phase next) const { return {generation, slot, next}; }
+  BlockState with(uint32_t next) const { return {generation, slot, next}; }
 };
 
 // How one word names a block of a certain generation (control.shared_current): 0 none.
