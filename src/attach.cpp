@@ -3,6 +3,7 @@
 #include "src/definitions.hpp"
 #include "src/loss.hpp"
 #include "src/protocol/dead_slot.hpp"
+#include "src/protocol/definitions_life.hpp"
 #include "src/raw_syscall.hpp"
 #include "src/robust_lock.hpp"
 
@@ -15,6 +16,8 @@ constexpr uint16_t kSlotRetry = 1000;
 // Free, or of an owner who died; but not one that the collector is settling.
 bool lock_slot(arctrace_writer_slot& slot, uint32_t tid) {
   const uint32_t seen = IpcAtomics::load_acquire(slot.lock);
+  // A slot whose tid stays the same would not show that it changes hands (M2).
+  if (seen != 0 && IpcAtomics::load_relaxed(slot.tid) == tid) return false;
   return !is_live(seen) && seen != kBeingReaped &&
          robust_lock({slot.lock, slot.robust_prev, slot.robust_next}, seen, tid);
 }
@@ -41,8 +44,13 @@ void take_over(const BufferView& view, ThreadState& state, const ProcessState& p
   IpcAtomics::store_relaxed(slot.writer, state.writer);
   IpcAtomics::store_relaxed(slot.process, process.id);
   IpcAtomics::store_relaxed(slot.pid, process.pid);
-  IpcAtomics::store_relaxed(slot.tid, state.tid);
   IpcAtomics::store_relaxed(slot.start_ticks, ticks);
+  IpcAtomics::store_relaxed(slot.written_before,
+                            IpcAtomics::load_relaxed(slot.written) +
+                                IpcAtomics::load_relaxed(slot.written_shared));
+  // M1 release, matches M2: who finds the tid that the lock holds finds who it is.
+  IpcAtomics::store_release(slot.tid, state.tid);
+  state.written = &slot.written;
   for (uint32_t cause = 0; cause < ARCTRACE_LOST_CAUSES; ++cause) {
     state.lost_at_start[cause] = IpcAtomics::load_relaxed(slot.lost[cause]);
     if (state.lost_at_start[cause] != IpcAtomics::load_relaxed(slot.reported[cause])) {
@@ -76,9 +84,14 @@ ThreadState* attach_thread(const WriteScope& scope, uint64_t ticks) {
     return nullptr;
   }
   state->tid = tid;
-  state->writer = IpcAtomics::fetch_add_relaxed(view.control().writer_next, uint32_t{1});
+  // L2 acq_rel, matches L1 and L3: between lock and identity.
+  state->writer = IpcAtomics::fetch_add_acq_rel(view.control().writer_next, uint32_t{1});
   state->start_ticks = ticks;
   take_over(view, *state, *process, ticks);
+  if (view.geometry().mode == ARCTRACE_MODE_OVERWRITE &&
+      !DefinitionsLife<IpcAtomics>::has_older_thread(view, process->id, state->writer)) {
+    renew_definitions(*process);
+  }
   state->attached = true;
   emit_definitions(scope, *state, *process);
   return state;

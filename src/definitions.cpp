@@ -5,6 +5,7 @@
 
 #include "src/memory.hpp"
 #include "src/process_facts.hpp"
+#include "src/protocol/shared_close.hpp"
 #include "src/raw_syscall.hpp"
 
 namespace arctrace {
@@ -194,6 +195,16 @@ Definition* add_definition(uint16_t type, const BodyPart* parts, uint32_t part_c
 
 void retire_definition(Definition& definition, uint64_t ticks) {
   IpcAtomics::store_release(definition.retired_ticks, ticks);
+}
+
+void renew_definitions(ProcessState& process) {
+  const uint64_t chain = IpcAtomics::load_acquire(process.definitions_chain);
+  if (chain != 0 && BlockName::index(chain) < session.view.geometry().block_count) {
+    close_shared<IpcAtomics>(session.view, BlockName::index(chain),
+                             BlockName::generation(chain));
+  }
+  IpcAtomics::store_release(process.defined, uint32_t{0});
+  IpcAtomics::store_release(process.emitted, uint64_t{0});
 }
 
 // Two threads may write the same entry at once: the second copy says the same again.

@@ -31,6 +31,10 @@ Definition* add_definition(uint16_t type, const BodyPart* parts, uint32_t part_c
 // later do not write it.
 void retire_definition(Definition& definition, uint64_t ticks);
 
+// Everything is to be written once more, into a new block: what the process wrote before
+// may have been overwritten, because it seemed to be gone.
+void renew_definitions(ProcessState& process);
+
 // Writes what this process and thread have not yet written: PROCESS, THREAD and the
 // registry. Stops silently where there is no room; the next block change tries again.
 void emit_definitions(const WriteScope& scope, ThreadState& state, ProcessState& process);

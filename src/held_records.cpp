@@ -73,6 +73,10 @@ void settle_record(const void* payload, bool keep) {
     const uint32_t word0 =
         keep ? held.committed : ARCTRACE_WORD0(ARCTRACE_TYPE_PAD, length);
     IpcAtomics::store_release(word_at(held.word0), word0);  // I1
+    if (!keep) {  // in one of the two counts: their sum is what tells
+      IpcAtomics::fetch_add_relaxed(session.view.slot(state->slot).written_shared,
+                                    ~uint64_t{0});
+    }
     IpcAtomics::store_release(session.view.slot(state->slot).held[&held - state->held],
                               uint32_t{0});  // F1
     hand_over(held, HeldRecord::kUnused);

@@ -29,6 +29,16 @@ inline void fill_zero(void* to, size_t size) {
 #endif
 }
 
+// Sets each byte to 0xff, from the first to the last.
+inline void fill_ones(void* to, size_t size) {
+#if defined(__x86_64__)
+  asm volatile("rep stosb" : "+D"(to), "+c"(size) : "a"(0xFF) : "memory");
+#else
+  auto* out = static_cast<volatile unsigned char*>(to);
+  for (size_t i = 0; i < size; ++i) out[i] = 0xFF;
+#endif
+}
+
 // At most `limit`.
 inline size_t text_length(const char* text, size_t limit) {
   size_t n = 0;

@@ -35,6 +35,7 @@ struct ThreadState {
   std::byte* pos;
   std::byte* end;
   uint64_t base_ticks;  // what the next record's delta counts from
+  uint64_t* written;    // the slot's count of records in exclusive blocks
   uint32_t depth;       // open frames; beyond kMaxFrames only counted
   bool attached;        // has a slot in this process
   uint16_t slot_retry;  // records to lose before asking for a slot again

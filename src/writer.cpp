@@ -203,13 +203,19 @@ Reservation reserve_exclusive(const WriteScope& scope, ThreadState& state,
     if (static_cast<int64_t>(ticks - state.base_ticks) < 0) ticks = state.base_ticks;
     if (ticks - state.base_ticks <= UINT32_MAX || rebase(state, length, ticks)) {
       const Reservation record = append(state, type, body_size, ticks);
-      if (record.word0 != nullptr) return record;
+      if (record.word0 != nullptr) {
+        count_written(state);
+        return record;
+      }
     }
   }
   while (change_block(scope, state, process, length, ticks)) {
     // In a block whose opening was taken up again there may be less room.
     const Reservation record = append(state, type, body_size, ticks);
-    if (record.word0 != nullptr) return record;
+    if (record.word0 != nullptr) {
+      count_written(state);
+      return record;
+    }
   }
   count_lost(slot, state, ARCTRACE_LOST_FULL, ticks);
   return kNothing;
@@ -251,7 +257,8 @@ Reservation reserve_shared(const WriteScope& scope, ThreadState& state,
   const uint64_t chain = IpcAtomics::load_relaxed(control.shared_current);
   uint32_t stack_count = 0;
   uint32_t stack_length = 0;
-  if (!scope.nested() && (state.shared_block == 0 || state.shared_block != chain)) {
+  const bool is_first = state.shared_block == 0 || state.shared_block != chain;
+  if (!scope.nested() && is_first) {
     stack_count = tellable_frames(state, stack_room());
     stack_length = ARCTRACE_FULL_HEAD_SIZE + kStackFixedBody + stack_count * 8;
     if (stack_length + length > max) stack_length = 0;
@@ -268,6 +275,13 @@ Reservation reserve_shared(const WriteScope& scope, ThreadState& state,
     return kNothing;
   }
   std::byte* place = got.place;
+  if (!scope.nested() && !is_first && got.name != chain &&
+      view().geometry().mode == ARCTRACE_MODE_OVERWRITE) {
+    // The chain has moved on, and the new block may be the first of what is kept.
+    IpcAtomics::store_release(word_at(place), ARCTRACE_WORD0(ARCTRACE_TYPE_PAD, length));
+    release_shared(scope);
+    return reserve_shared(scope, state, process, type, body_size, ticks);
+  }
   if (stack_length != 0) {
     const uint32_t word0 = ARCTRACE_WORD0(ARCTRACE_TYPE_STACK, stack_length);
     fill_full_head(place, word0, state.writer, ticks);
@@ -279,6 +293,7 @@ Reservation reserve_shared(const WriteScope& scope, ThreadState& state,
   }
   const uint32_t word0 = ARCTRACE_WORD0(type, length);
   fill_full_head(place, word0, state.writer, ticks);
+  IpcAtomics::fetch_add_relaxed(slot.written_shared, uint64_t{1});
   return {place, place + ARCTRACE_FULL_HEAD_SIZE, word0, got.index, true};
 }
 

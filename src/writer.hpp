@@ -126,6 +126,12 @@ inline Reservation begin_compact(ThreadState& state, uint16_t type, uint32_t len
   return {place, place + ARCTRACE_COMPACT_HEAD_SIZE, word0, state.block.index, false};
 }
 
+// A user record has been begun; not before, or a death between would count one that is
+// nowhere. Relaxed: a sum for who reads it later. Only the outermost call gets here.
+inline void count_written(ThreadState& state) {
+  IpcAtomics::store_relaxed(*state.written, IpcAtomics::load_relaxed(*state.written) + 1);
+}
+
 // Room for a record with `body_size` bytes (a multiple of 4) behind its head, stamped
 // `ticks`. The head is written, in progress. REQUIRES: with a full head it is no longer
 // than ARCTRACE_RECORD_LENGTH_MAX.
@@ -139,7 +145,9 @@ inline Reservation reserve(const WriteScope& scope, uint16_t type, uint32_t body
                        0)) {
     return reserve_slow(scope, type, body_size, ticks);
   }
-  return begin_compact(*state, type, length, ticks);
+  const Reservation record = begin_compact(*state, type, length, ticks);
+  count_written(*state);
+  return record;
 }
 
 void release_shared(const WriteScope& scope);

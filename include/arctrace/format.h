@@ -36,7 +36,9 @@
  *   DRAINING -> FREE     the collector, refilled with 0xff, generation + 1
  *   CLOSED -> RESETTING  overwrite mode: a writer that needs a block takes the oldest
  *   RESETTING -> OWNED   the same writer, refilled with 0xff, generation + 1
- *   OWNED -> FREE        its taker, when another one was faster to open a shared block
+ *   RESETTING -> CLOSED  whoever finds that writer dead, generation + 1
+ *   OWNED -> FREE        its taker, when another one was faster to open a shared block;
+ *                        generation + 1
  *
  * While a block is not SHARED its `next` lies past its end, so that a reservation by
  * a writer that comes late fails; if the block is SHARED again, it sees another
@@ -181,7 +183,7 @@ struct arctrace_control {
   uint64_t reserved2[7];
   /* line 3: both only grow; used blocks = taken - freed */
   uint64_t taken;
-  uint64_t freed;
+  uint64_t freed; /* in overwrite mode, where a closed block may be taken: closed */
   uint64_t reserved3[6];
   /* line 4: the high-water mark */
   uint32_t wake;              /* futex: 0 collector may sleep, 1 woken */
@@ -255,7 +257,12 @@ struct arctrace_writer_slot {
   uint32_t current;                       /* exclusive block taken or being taken */
   uint32_t active[ARCTRACE_ACTIVE_DEPTH]; /* shared write in progress, by nesting */
   uint32_t held[ARCTRACE_HELD_COUNT];     /* reserve() without commit() yet */
-  uint32_t reserved1[7];
+  uint32_t reserved1;
+  /* user records reserved: each only the owner counts, they only grow, as lost[] does;
+   * what is discarded is taken back */
+  uint64_t written;        /* in exclusive blocks */
+  uint64_t written_shared; /* in shared blocks */
+  uint64_t written_before; /* both, by earlier owners */
   /* line 2 */
   uint64_t lost[ARCTRACE_LOST_CAUSES];
   /* line 3 */
@@ -265,6 +272,7 @@ ARCTRACE_ASSERT_OFFSET(arctrace_writer_slot, robust_next, ARCTRACE_ROBUST_NODE_O
 ARCTRACE_ASSERT_OFFSET(arctrace_writer_slot, writer, 40);
 ARCTRACE_ASSERT_OFFSET(arctrace_writer_slot, start_ticks, 56);
 ARCTRACE_ASSERT_OFFSET(arctrace_writer_slot, current, 64);
+ARCTRACE_ASSERT_OFFSET(arctrace_writer_slot, written, 104);
 ARCTRACE_ASSERT_OFFSET(arctrace_writer_slot, lost, 128);
 ARCTRACE_ASSERT_OFFSET(arctrace_writer_slot, reported, 192);
 ARCTRACE_ASSERT_SIZE(arctrace_writer_slot, ARCTRACE_SLOT_SIZE);
@@ -312,13 +320,16 @@ struct arctrace_block_header {
   uint64_t serial;     /* counts the writer's exclusive blocks from 0 */
   uint64_t handout;    /* value of control.next that gave this block: unique, ordered */
   uint64_t base_ticks; /* what the first record's tick delta counts from */
-  uint64_t reserved1[2];
+  uint64_t retired;    /* definitions whose process was seen gone, in overwrite mode:
+                          control.next then; else 0 */
+  uint64_t reserved1;
 };
 ARCTRACE_ASSERT_OFFSET(arctrace_block_header, next, 8);
 ARCTRACE_ASSERT_OFFSET(arctrace_block_header, magic, 64);
 ARCTRACE_ASSERT_OFFSET(arctrace_block_header, writer, 72);
 ARCTRACE_ASSERT_OFFSET(arctrace_block_header, serial, 88);
 ARCTRACE_ASSERT_OFFSET(arctrace_block_header, base_ticks, 104);
+ARCTRACE_ASSERT_OFFSET(arctrace_block_header, retired, 112);
 ARCTRACE_ASSERT_SIZE(arctrace_block_header, ARCTRACE_BLOCK_HEADER_SIZE);
 
 /* ---- Records --------------------------------------------------------------
@@ -394,10 +405,12 @@ enum arctrace_record_type {
   ARCTRACE_TYPE_SYSTEM = 48, /* u32 byte_order, page_size, cpus_online, n, m, k: bytes(n)
                                 host, bytes(m) kernel release, bytes(k) recorder command
                                 line, its arguments each ended by 0 */
-  ARCTRACE_TYPE_CLOCK_SYNC = 49,  /* u64 ticks, monotonic_ns, realtime_ns */
-  ARCTRACE_TYPE_WRITER_END = 50,  /* u32 writer, how: head ticks = seen dead */
-  ARCTRACE_TYPE_SESSION = 51,     /* u32 what (enum arctrace_session_event), u32 detail */
-  ARCTRACE_TYPE_CHILD_STATUS = 52 /* u32 pid, s32 wait status of the recorded command */
+  ARCTRACE_TYPE_CLOCK_SYNC = 49, /* u64 ticks, monotonic_ns, realtime_ns */
+  ARCTRACE_TYPE_WRITER_END = 50, /* u32 writer, how: head ticks = seen dead */
+  ARCTRACE_TYPE_SESSION = 51,    /* u32 what (enum arctrace_session_event), u32 detail */
+  ARCTRACE_TYPE_CHILD_STATUS = 52, /* u32 pid, s32 wait status of the recorded command */
+  ARCTRACE_TYPE_TOTALS = 53        /* u64 written, lost[8]: user records up to now, of the
+                                      head's writer, whose lost[] are 0, or of the session */
 
   /* 64-127: the kernel writer. */
 };

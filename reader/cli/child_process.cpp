@@ -39,7 +39,7 @@ std::vector<char*> environment_with(const std::vector<std::string>& variables) {
 
 SignalScope::SignalScope() {
   sigemptyset(&handled_);
-  for (const int signal : {SIGCHLD, SIGINT, SIGQUIT, SIGTERM, SIGHUP}) {
+  for (const int signal : {SIGCHLD, SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR2}) {
     sigaddset(&handled_, signal);
   }
   pthread_sigmask(SIG_BLOCK, &handled_, &mask_before_);
@@ -91,7 +91,8 @@ absl::StatusOr<ChildProcess> ChildProcess::start(
   return ChildProcess(pid);
 }
 
-int ChildProcess::wait(const SignalScope& signals) {
+int ChildProcess::wait(const SignalScope& signals,
+                       const std::function<void()>& on_snapshot) {
   constexpr int kInterruptsToLeave = 3;
   int interrupts = 0;
   for (;;) {
@@ -102,6 +103,10 @@ int ChildProcess::wait(const SignalScope& signals) {
     siginfo_t info{};
     const int signal = sigwaitinfo(&signals.handled(), &info);
     if (signal <= 0 || signal == SIGCHLD) continue;
+    if (signal == SIGUSR2) {
+      on_snapshot();
+      continue;
+    }
     const bool from_terminal = info.si_code == SI_KERNEL;
     if (!from_terminal) kill(pid_, signal);
     if (signal == SIGINT && ++interrupts == kInterruptsToLeave) return -1;
@@ -110,12 +115,15 @@ int ChildProcess::wait(const SignalScope& signals) {
 
 void adopt_orphans() { prctl(PR_SET_CHILD_SUBREAPER, 1); }
 
-void wait_for_descendants(const SignalScope& signals) {
+void wait_for_descendants(const SignalScope& signals,
+                          const std::function<void()>& on_snapshot) {
   for (;;) {
     const pid_t ended = waitpid(-1, nullptr, WNOHANG);
     if (ended < 0) return;  // ECHILD
     if (ended > 0) continue;
-    if (sigwaitinfo(&signals.handled(), nullptr) == SIGINT) return;
+    const int signal = sigwaitinfo(&signals.handled(), nullptr);
+    if (signal == SIGINT) return;
+    if (signal == SIGUSR2) on_snapshot();
   }
 }
 

@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include <csignal>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -43,8 +44,8 @@ class ChildProcess {
 
   // Waits for its end and returns its wait status. SIGTERM, SIGHUP and a SIGINT or
   // SIGQUIT that did not come from the terminal are passed on. The third interrupt stops
-  // waiting: then -1.
-  int wait(const SignalScope& signals);
+  // waiting: then -1. Each SIGUSR2 calls on_snapshot().
+  int wait(const SignalScope& signals, const std::function<void()>& on_snapshot);
 
   pid_t pid() const { return pid_; }
 
@@ -57,6 +58,7 @@ class ChildProcess {
 void adopt_orphans();
 
 // Waits until no child is left, or for an interrupt. REQUIRES: adopt_orphans() before.
-void wait_for_descendants(const SignalScope& signals);
+void wait_for_descendants(const SignalScope& signals,
+                          const std::function<void()>& on_snapshot);
 
 }  // namespace arctrace::cli

@@ -75,6 +75,14 @@ void put_layout(BodyReader body, FieldSink& out) {
   out.end();
 }
 
+void put_totals(BodyReader body, FieldSink& out) {
+  out.number("written", body.u64());
+  for (uint32_t cause = 0; cause < ARCTRACE_LOST_CAUSES; ++cause) {
+    const uint64_t lost = body.u64();
+    if (lost != 0) out.number(reader::loss_cause_text(cause), lost);
+  }
+}
+
 void put_system(BodyReader body, FieldSink& out) {
   body.u32();  // byte order
   out.number("page_size", body.u32());
@@ -140,6 +148,9 @@ bool describe_definition(const reader::Record& record, FieldSink& out) {
     case ARCTRACE_TYPE_CHILD_STATUS:
       out.number("child_pid", body.u32());
       out.text("status", reader::wait_status_text(static_cast<int32_t>(body.u32())));
+      return true;
+    case ARCTRACE_TYPE_TOTALS:
+      put_totals(body, out);
       return true;
     default:
       return false;

@@ -73,6 +73,7 @@ Json summary_json(const reader::Summary& s) {
   Json json = {{"records", s.records},
                {"lost", s.lost},
                {"lost_by_cause", losses(s.lost_by_cause)},
+               {"overwritten", s.overwritten},
                {"torn", s.torn},
                {"unfinished", s.unfinished},
                {"invalid", s.invalid},
@@ -133,6 +134,8 @@ Json thread_json(const reader::Trace& trace, reader::ThreadIndex index) {
   json["start_ns"] = thread.start_ns;
   json["end_ns"] = time_or_null(thread.end_ns);
   json["records"] = trace.summary().records_by_thread[index];
+  json["lost"] = trace.summary().lost_by_thread[index];
+  json["overwritten"] = trace.summary().overwritten_by_thread[index];
   return json;
 }
 
@@ -151,6 +154,7 @@ Json buffer_json(const reader::BufferState& b) {
                      {"pid", slot.pid},
                      {"tid", slot.tid},
                      {"alive", slot.alive},
+                     {"written", slot.written},
                      {"lost", losses(slot.lost)},
                      {"reported", losses(slot.reported)}});
   }

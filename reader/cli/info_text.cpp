@@ -101,13 +101,16 @@ void append_processes(std::string& out, const reader::Definitions& definitions) 
 void append_threads(std::string& out, const reader::Trace& trace) {
   const reader::Definitions& definitions = trace.definitions();
   absl::StrAppend(&out, "\n", count_text(definitions.threads().size(), "thread"), "\n");
-  Table table({"pid", "tid", "records", "start s", "end s", "name"}, 5);
+  Table table(
+      {"pid", "tid", "records", "lost", "overwritten", "start s", "end s", "name"}, 7);
   for (reader::ThreadIndex i = 0; i < definitions.threads().size(); ++i) {
     const reader::Thread& thread = *definitions.thread(i);
     const reader::Process* process = definitions.process(thread.process);
     table.add({process == nullptr ? "-" : absl::StrCat(process->pid),
                absl::StrCat(thread.tid),
                absl::StrCat(trace.summary().records_by_thread[i]),
+               absl::StrCat(trace.summary().lost_by_thread[i]),
+               absl::StrCat(trace.summary().overwritten_by_thread[i]),
                seconds_text(thread.start_ns), time_or_dash(thread.end_ns),
                escaped(definitions.thread_name(i, INT64_MAX))});
   }

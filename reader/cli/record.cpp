@@ -14,8 +14,10 @@
 namespace arctrace::cli {
 namespace {
 
-const std::map<std::string, arctrace_mode> kModes = {{"drop", ARCTRACE_MODE_DROP},
-                                                     {"stop", ARCTRACE_MODE_STOP}};
+const std::map<std::string, arctrace_mode> kModes = {
+    {"drop", ARCTRACE_MODE_DROP},
+    {"overwrite", ARCTRACE_MODE_OVERWRITE},
+    {"stop", ARCTRACE_MODE_STOP}};
 const std::map<std::string, arctrace_scope> kScopes = {{"thread", ARCTRACE_SCOPE_THREAD},
                                                        {"shared", ARCTRACE_SCOPE_SHARED}};
 const std::map<std::string, PinPolicy> kPins = {
@@ -39,7 +41,9 @@ Runner add_record(CLI::App& root) {
   app->footer(
       "Functions compiled with -finstrument-functions and API events of COMMAND and of\n"
       "all its descendants are recorded. The exit status is COMMAND's, or 2 if it could\n"
-      "not be recorded. Ctrl-C goes to COMMAND; what was recorded is kept.");
+      "not be recorded. Ctrl-C goes to COMMAND; what was recorded is kept.\n"
+      "With --mode=overwrite, SIGUSR2 sent to arctrace writes a snapshot of what the\n"
+      "buffer holds to FILE.1, FILE.2 ..., while recording goes on.");
   BufferOptions& buffer = options->buffer;
   app->add_option("-o,--output", options->output,
                   "trace file; an existing one is kept as FILE.old; - is standard output")
@@ -58,9 +62,11 @@ Runner add_record(CLI::App& root) {
   app->add_option("--slots", buffer.slot_count, "threads that can write at the same time")
       ->type_name("N")
       ->capture_default_str();
-  app->add_option("--mode", buffer.mode,
-                  "what a full buffer does: drop = lose and count new records until the "
-                  "collector made room; stop = keep the oldest, collect at the end")
+  app->add_option(
+         "--mode", buffer.mode,
+         "what a full buffer does: drop = lose and count new records until the "
+         "collector made room; overwrite = keep the newest, and write them at the end; "
+         "stop = keep the oldest, collect at the end")
       ->transform(one_of(kModes))
       ->default_str("drop");
   app->add_option("--scope", buffer.scope,

@@ -14,12 +14,14 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <memory>
 #include <numeric>
 #include <thread>
 #include <utility>
 
 #include "reader/cli/child_process.hpp"
 #include "src/collector/collector.hpp"
+#include "src/collector/flight_recorder.hpp"
 #include "src/collector/trace_file.hpp"
 
 namespace arctrace::cli {
@@ -66,15 +68,28 @@ std::vector<std::string> own_command_line(const RecordOptions& options) {
   return line;
 }
 
+std::unique_ptr<Recorder> make_recorder(Buffer& buffer, TraceFile file,
+                                        const RecordOptions& options) {
+  if (options.buffer.mode == ARCTRACE_MODE_OVERWRITE) {
+    return std::make_unique<FlightRecorder>(
+        buffer, std::move(file),
+        FlightOptions{own_command_line(options), options.output});
+  }
+  return std::make_unique<Collector>(buffer, std::move(file), own_command_line(options));
+}
+
 // The one line that ends a recording.
 std::string summary_line(const CollectorSummary& summary, const std::string& file) {
   const uint64_t lost =
       std::accumulate(summary.lost.begin(), summary.lost.end(), uint64_t{0});
-  std::string line = absl::StrCat(
-      summary.totals.records, " records, ", lost, " lost, ", summary.processes,
-      summary.processes == 1 ? " process, " : " processes, ", summary.threads,
-      summary.threads == 1 ? " thread, " : " threads, ", summary.file_bytes, " bytes, ",
-      file);
+  std::string line = absl::StrCat(summary.totals.records, " records, ", lost, " lost");
+  if (summary.overwritten != 0) {
+    absl::StrAppend(&line, ", ", summary.overwritten, " overwritten");
+  }
+  absl::StrAppend(&line, ", ", summary.processes,
+                  summary.processes == 1 ? " process, " : " processes, ", summary.threads,
+                  summary.threads == 1 ? " thread, " : " threads, ", summary.file_bytes,
+                  " bytes, ", file);
   if (summary.totals.torn + summary.totals.unfinished > 0) {
     absl::StrAppend(&line, " (", summary.totals.torn + summary.totals.unfinished,
                     " records were in progress)");
@@ -117,25 +132,30 @@ absl::StatusOr<int> record_command(const RecordOptions& options) {
   CollectorSummary summary;
   {
     const SignalScope signals;
-    Collector collector(*buffer, *std::move(file), own_command_line(options));
+    const std::unique_ptr<Recorder> recorder =
+        make_recorder(*buffer, *std::move(file), options);
+    const auto take_snapshot = [&recorder] {
+      const absl::StatusOr<std::string> name = recorder->snapshot();
+      say(name.ok() ? "snapshot: " + *name : std::string(name.status().message()));
+    };
     buffer->set_gate(ARCTRACE_GATE_ALL);
     if (options.wait_for_all) adopt_orphans();
     absl::StatusOr<ChildProcess> child =
         ChildProcess::start(options.command, session_variables(*shim, buffer->path()),
                             options.output == "-", signals);
     if (!child.ok()) return child.status();
-    if (absl::Status published = collector.publish(); !published.ok()) {
+    if (absl::Status published = recorder->publish(); !published.ok()) {
       say(std::string(published.message()));
     }
-    status = child->wait(signals);
+    status = child->wait(signals, take_snapshot);
     if (status == -1) {
       say("interrupted: the command is left running, recording ends");
       status = SIGINT;
     } else {
-      collector.child_ended(static_cast<uint32_t>(child->pid()), status);
-      if (options.wait_for_all) wait_for_descendants(signals);
+      recorder->child_ended(static_cast<uint32_t>(child->pid()), status);
+      if (options.wait_for_all) wait_for_descendants(signals, take_snapshot);
     }
-    summary = collector.finish();
+    summary = recorder->finish();
   }
   if (summary.processes == 0) {
     say("warning: no process joined the session; a static or setuid program can't be "

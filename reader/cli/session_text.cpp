@@ -75,6 +75,7 @@ std::string summary_line(const reader::Summary& summary) {
   const auto append = [&](uint64_t count, const char* what) {
     if (count != 0) absl::StrAppend(&line, ", ", count, " ", what);
   };
+  append(summary.overwritten, "overwritten");
   append(summary.torn, "torn");
   append(summary.unfinished, "unfinished");
   append(summary.invalid, "invalid");

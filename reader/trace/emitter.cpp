@@ -24,7 +24,11 @@ Emitter::Emitter(const ClockMap& clock, const Definitions& definitions,
       fates_(fates),
       findings_(findings),
       sink_(sink) {
-  summary_.records_by_thread.resize(definitions.threads().size());
+  const size_t threads = definitions.threads().size();
+  summary_.records_by_thread.resize(threads);
+  summary_.lost_by_thread.resize(threads);
+  summary_.overwritten_by_thread.resize(threads);
+  in_progress_.resize(threads);
 }
 
 void Emitter::count_lost(const Record& record) {
@@ -32,6 +36,9 @@ void Emitter::count_lost(const Record& record) {
   const uint64_t count = load_u64(record.body.data() + 8);
   add_saturated(summary_.lost, count);
   add_saturated(summary_.lost_by_cause[cause], count);
+  if (record.thread < summary_.lost_by_thread.size()) {
+    add_saturated(summary_.lost_by_thread[record.thread], count);
+  }
 }
 
 void Emitter::count_in_progress(const RawRecord& raw, uint32_t writer,
@@ -47,6 +54,8 @@ void Emitter::count_in_progress(const RawRecord& raw, uint32_t writer,
   const bool unfinished =
       fate == WriterFate::kAlive || (fate == WriterFate::kUnknown && ref.live);
   ++(unfinished ? summary_.unfinished : summary_.torn);
+  const ThreadIndex thread = definitions_.find_thread(writer);
+  if (thread < in_progress_.size()) ++in_progress_[thread];
 }
 
 Summary Emitter::summary() const {

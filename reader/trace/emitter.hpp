@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <vector>
 
 #include "reader/trace/block_index.hpp"
 #include "reader/trace/clock_map.hpp"
@@ -56,6 +57,11 @@ class Emitter {
     summary_.bytes += ref.size;
   }
 
+  // Records in progress of a thread.
+  uint64_t in_progress_of(ThreadIndex thread) const {
+    return thread < in_progress_.size() ? in_progress_[thread] : 0;
+  }
+
   // The sums so far.
   Summary summary() const;
 
@@ -101,6 +107,7 @@ class Emitter {
   ThreadIndex last_thread_ = kNoIndex;
   std::array<uint64_t, kFrequentTypes> by_type_{};
   Summary summary_;
+  std::vector<uint64_t> in_progress_;  // by ThreadIndex
 };
 
 }  // namespace arctrace::reader

@@ -26,7 +26,9 @@ absl::Status read_slots(Input& input, const Geometry& geometry, FindingLog& find
         read_struct(input, geometry.slots_offset + uint64_t{i} * sizeof raw, raw);
     if (!whole.ok()) return whole.status();
     if (!*whole) return absl::OkStatus();
-    if (raw.writer == 0 && raw.lock == 0) continue;
+    if (raw.writer == 0 && raw.lock == 0 && raw.written + raw.written_shared == 0) {
+      continue;
+    }
     BufferState::Slot slot;
     slot.index = i;
     slot.writer = raw.writer;
@@ -34,6 +36,8 @@ absl::Status read_slots(Input& input, const Geometry& geometry, FindingLog& find
     slot.pid = raw.pid;
     slot.tid = raw.tid;
     slot.alive = is_live(raw.lock);
+    slot.written_all = raw.written + raw.written_shared;
+    slot.written = slot.written_all - raw.written_before;
     std::copy(std::begin(raw.lost), std::end(raw.lost), slot.lost.begin());
     std::copy(std::begin(raw.reported), std::end(raw.reported), slot.reported.begin());
     for (size_t cause = 0; cause < slot.lost.size(); ++cause) {

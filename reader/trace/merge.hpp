@@ -55,8 +55,10 @@ std::unique_ptr<RecordSource> exclusive_source(Input& input,
                                                FindingLog& findings);
 
 // The source of one block of full form. `first_ticks`: of its earliest record.
+// `may_follow_gap`: other blocks may have been overwritten, so that a STACK need not
+// agree with the records before it.
 std::unique_ptr<RecordSource> shared_source(Input& input, const BlockRef& block,
                                             uint64_t first_ticks, uint64_t order,
-                                            FindingLog& findings);
+                                            bool may_follow_gap, FindingLog& findings);
 
 }  // namespace arctrace::reader

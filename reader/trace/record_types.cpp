@@ -45,6 +45,7 @@ constexpr std::array kTypes = {
     TypeInfo{ARCTRACE_TYPE_WRITER_END, "WRITER_END", 8},
     TypeInfo{ARCTRACE_TYPE_SESSION, "SESSION", 8},
     TypeInfo{ARCTRACE_TYPE_CHILD_STATUS, "CHILD_STATUS", 8},
+    TypeInfo{ARCTRACE_TYPE_TOTALS, "TOTALS", 72},
 };
 
 // Index into kTypes plus 1 by type; 0: unknown. One look-up for every record.

@@ -7,8 +7,12 @@ namespace {
 class SharedSource : public RecordSource {
  public:
   SharedSource(Input& input, const BlockRef& ref, uint64_t first_ticks, uint64_t order,
-               FindingLog& findings)
-      : RecordSource(first_ticks, order), input_(input), ref_(ref), findings_(findings) {}
+               bool may_follow_gap, FindingLog& findings)
+      : RecordSource(first_ticks, order),
+        input_(input),
+        ref_(ref),
+        findings_(findings),
+        may_follow_gap_(may_follow_gap) {}
 
   absl::StatusOr<Result> drain(uint64_t limit, bool limit_first,
                                Emitter& emitter) override {
@@ -23,7 +27,8 @@ class SharedSource : public RecordSource {
         key_ = record.ticks;
         return Result::kMore;
       }
-      if (!emitter.emit(record, emitter.thread_of(record.writer), ref_, false)) {
+      const bool after_gap = may_follow_gap_ && record.type == ARCTRACE_TYPE_STACK;
+      if (!emitter.emit(record, emitter.thread_of(record.writer), ref_, after_gap)) {
         return Result::kStopped;
       }
     }
@@ -47,6 +52,7 @@ class SharedSource : public RecordSource {
   Input& input_;
   const BlockRef& ref_;
   FindingLog& findings_;
+  bool may_follow_gap_;
   bool loaded_ = false;
   size_t next_ = 0;
   SharedBlock block_;
@@ -56,8 +62,9 @@ class SharedSource : public RecordSource {
 
 std::unique_ptr<RecordSource> shared_source(Input& input, const BlockRef& block,
                                             uint64_t first_ticks, uint64_t order,
-                                            FindingLog& findings) {
-  return std::make_unique<SharedSource>(input, block, first_ticks, order, findings);
+                                            bool may_follow_gap, FindingLog& findings) {
+  return std::make_unique<SharedSource>(input, block, first_ticks, order, may_follow_gap,
+                                        findings);
 }
 
 }  // namespace arctrace::reader

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "reader/trace/block_index.hpp"
+#include "reader/trace/bytes.hpp"
 #include "reader/trace/definitions_loader.hpp"
 #include "reader/trace/emitter.hpp"
 #include "reader/trace/finding_log.hpp"
@@ -54,6 +55,8 @@ struct Trace::Impl {
   void add_unknown_process(const BlockRef& block);
   void add_slot_fates();
   absl::Status read(const RecordSink& sink);
+  void add_totals_untrusted(const RawRecord& record);
+  void settle_totals(const Emitter& emitter);
   bool emit_residual(Emitter& emitter, std::span<const uint64_t> lost,
                      std::span<const uint64_t> reported, uint32_t writer, uint32_t flags);
 
@@ -69,6 +72,9 @@ struct Trace::Impl {
   std::vector<std::vector<BlockRef>> exclusive;  // by writer, each sorted by serial
   std::vector<SharedRef> shared;                 // of full form
   absl::flat_hash_set<uint32_t> shared_writers;  // that have records in `shared`
+  // What TOTALS records or a buffer's slots count, by writer; 0: the session.
+  absl::flat_hash_map<uint32_t, uint64_t> written;
+  std::array<uint64_t, ARCTRACE_LOST_CAUSES> lost_total{};
   Summary summary;
 };
 
@@ -106,11 +112,52 @@ absl::Status Trace::Impl::load_shared(const BlockRef& ref, DefinitionsLoader& lo
          record_class == RecordClass::kCollector)) {
       loader.add_untrusted(record, ref.place);
     }
-    if (record.writer != ARCTRACE_WRITER_COLLECTOR) shared_writers.insert(record.writer);
+    if (ref.kind == BlockRef::Kind::kCollector && record.type == ARCTRACE_TYPE_TOTALS) {
+      add_totals_untrusted(record);
+    }
+    // In overwrite mode the collector knows of writers whose definitions gave way.
+    const bool may_be_gone =
+        ref.kind == BlockRef::Kind::kCollector && session.mode == ARCTRACE_MODE_OVERWRITE;
+    if (record.writer != ARCTRACE_WRITER_COLLECTOR && !may_be_gone) {
+      shared_writers.insert(record.writer);
+    }
   }
   const uint64_t first = block.records().empty() ? 0 : block.records().front().ticks;
   shared.push_back({ref, first});
   return absl::OkStatus();
+}
+
+// Of several, as later ones of a file are, the last counts.
+void Trace::Impl::add_totals_untrusted(const RawRecord& record) {
+  BodyReader body(record.body);
+  written[record.writer] = body.u64();
+  if (record.writer != ARCTRACE_WRITER_COLLECTOR) return;
+  for (uint64_t& lost : lost_total) lost = body.u64();
+}
+
+// Where old blocks are overwritten, what was counted and is not there is overwritten; so
+// are LOST records.
+void Trace::Impl::settle_totals(const Emitter& emitter) {
+  if (session.mode != ARCTRACE_MODE_OVERWRITE) return;
+  const auto missing = [](uint64_t counted, uint64_t found) {
+    return counted > found ? counted - found : 0;
+  };
+  for (const auto& [writer, count] : written) {
+    if (writer == ARCTRACE_WRITER_COLLECTOR) {
+      summary.overwritten =
+          missing(count, summary.records + summary.torn + summary.unfinished);
+      continue;
+    }
+    const ThreadIndex thread = definitions.find_thread(writer);
+    if (thread >= summary.overwritten_by_thread.size()) continue;
+    summary.overwritten_by_thread[thread] = missing(
+        count, summary.records_by_thread[thread] + emitter.in_progress_of(thread));
+  }
+  for (size_t cause = 0; cause < lost_total.size(); ++cause) {
+    const uint64_t more = missing(lost_total[cause], summary.lost_by_cause[cause]);
+    summary.lost_by_cause[cause] += more;
+    summary.lost += more;
+  }
 }
 
 void Trace::Impl::group_exclusive(const std::vector<BlockRef>& blocks) {
@@ -201,6 +248,14 @@ void Trace::Impl::add_slot_fates() {
   }
   for (const BufferState::Slot& slot : buffer.slots) {
     if (slot.alive) fates[slot.writer] = WriterFate::kAlive;
+    if (slot.writer != 0) written[slot.writer] = slot.written;
+    written[ARCTRACE_WRITER_COLLECTOR] += slot.written_all;
+    for (size_t cause = 0; cause < lost_total.size(); ++cause) {
+      lost_total[cause] += slot.lost[cause];
+    }
+  }
+  for (size_t cause = 0; cause < lost_total.size(); ++cause) {
+    lost_total[cause] += buffer.session_lost[cause];
   }
 }
 
@@ -220,7 +275,7 @@ absl::Status Trace::Impl::read(const RecordSink& sink) {
         shared_source(*input, ref.block, ref.first_ticks,
                       is_data ? source_order(Rank::kShared, ref.block.handout)
                               : source_order(Rank::kDefinitions, ref.block.place),
-                      findings));
+                      session.mode == ARCTRACE_MODE_OVERWRITE, findings));
   }
   if (absl::Status status = merge(std::move(sources), emitter); !status.ok()) {
     return status;
@@ -235,6 +290,7 @@ absl::Status Trace::Impl::read(const RecordSink& sink) {
                   ARCTRACE_LOST_SESSION);
   }
   summary = emitter.summary();
+  settle_totals(emitter);
   summary.findings = findings.count();
   return absl::OkStatus();
 }

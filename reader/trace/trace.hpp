@@ -53,6 +53,9 @@ struct Summary {
   uint64_t records = 0;
   uint64_t lost = 0;
   std::array<uint64_t, ARCTRACE_LOST_CAUSES> lost_by_cause{};
+  // In overwrite mode: such records that were written and gave way to newer ones, by what
+  // the totals count. Then records + lost + torn + unfinished + overwritten = attempted.
+  uint64_t overwritten = 0;
   uint64_t torn = 0;        // such records that their dead writer did not commit
   uint64_t unfinished = 0;  // such records that a live writer had not committed yet
   uint64_t invalid = 0;     // records left out because their content breaks a rule
@@ -63,6 +66,8 @@ struct Summary {
   int64_t duration_ns = 0;                       // last_ns - first_ns
   std::map<uint16_t, uint64_t> records_by_type;  // every type that was handed out
   std::vector<uint64_t> records_by_thread;       // by ThreadIndex, as `records`
+  std::vector<uint64_t> lost_by_thread;          // as `lost`
+  std::vector<uint64_t> overwritten_by_thread;   // of threads whose totals are known
 };
 
 // State of a raw buffer's parts at the time of opening.
@@ -71,6 +76,8 @@ struct BufferState {
     uint32_t index = 0, writer = 0, process = 0, pid = 0, tid = 0;
     bool alive = false;
     std::array<uint64_t, ARCTRACE_LOST_CAUSES> lost{}, reported{};
+    uint64_t written = 0;      // records of its owner
+    uint64_t written_all = 0;  // of earlier owners too
   };
   std::array<uint64_t, 7> blocks_by_phase{};  // by enum arctrace_phase; [0]: invalid
   std::vector<Slot> slots;                    // those ever used

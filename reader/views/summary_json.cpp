@@ -17,6 +17,7 @@ void write_summary_json(const Summary& summary, const Replay& replay, bool inter
     json.member(loss_cause_text(cause), count);
   }
   json.end();
+  json.member("overwritten", summary.overwritten);
   json.member("torn", summary.torn);
   json.member("unfinished", summary.unfinished);
   json.member("invalid", summary.invalid);

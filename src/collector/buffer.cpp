@@ -123,8 +123,11 @@ void Buffer::write_header(const BufferOptions& options) {
   arctrace_control& control = view_.control();
   control.process_next = 1;
   control.writer_next = 1;
-  control.high_water_blocks = static_cast<uint32_t>(uint64_t{geometry.block_count} *
-                                                    options.high_water_percent / 100);
+  // Overwrite mode needs nobody who makes room.
+  const uint32_t high_water =
+      geometry.mode == ARCTRACE_MODE_OVERWRITE ? 0 : options.high_water_percent;
+  control.high_water_blocks =
+      static_cast<uint32_t>(uint64_t{geometry.block_count} * high_water / 100);
   auto& header = *reinterpret_cast<arctrace_session_header*>(view_.base());
   header.byte_order = ARCTRACE_BYTE_ORDER;
   header.version_major = ARCTRACE_VERSION_MAJOR;

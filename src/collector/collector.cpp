@@ -2,7 +2,6 @@
 
 #include <linux/futex.h>
 #include <sys/syscall.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <ctime>
@@ -11,6 +10,7 @@
 #include "src/clock.hpp"
 #include "src/collector/clock_source.hpp"
 #include "src/collector/record_builder.hpp"
+#include "src/collector/session_records.hpp"
 #include "src/protocol/dead_slot.hpp"
 #include "src/robust_lock.hpp"
 
@@ -34,8 +34,11 @@ Collector::Collector(Buffer& buffer, TraceFile file,
                      const std::vector<std::string>& command_line)
     : buffer_(buffer), file_(std::move(file)), drain_(buffer.view(), file_) {
   file_.write_header(buffer.header());
-  say_start(command_line);
-  say_clock_sync();
+  const uint64_t now = read_ticks(buffer_.view().geometry().clock);
+  RecordBuilder records;
+  say_start(records, now, command_line);
+  write_records(file_, records, now);
+  sync_clocks();
   thread_ = std::thread([this] { run(); });
 }
 
@@ -43,42 +46,11 @@ Collector::~Collector() {
   if (thread_.joinable()) finish();
 }
 
-void Collector::say_start(const std::vector<std::string>& command_line) {
-  utsname system{};
-  uname(&system);
-  std::string arguments;
-  for (const std::string& argument : command_line) arguments += argument + '\0';
-  // A record's length is 16 bits; a longer command line is cut.
-  constexpr size_t kArgumentsMax = 16384;
-  if (arguments.size() > kArgumentsMax) arguments.resize(kArgumentsMax);
-  const std::string host = system.nodename;
-  const std::string release = system.release;
-  const uint64_t now = read_ticks(buffer_.view().geometry().clock);
-  RecordBuilder records;
-  records.begin(ARCTRACE_TYPE_SYSTEM, ARCTRACE_WRITER_COLLECTOR, now);
-  records.u32(ARCTRACE_BYTE_ORDER);
-  records.u32(static_cast<uint32_t>(sysconf(_SC_PAGESIZE)));
-  records.u32(static_cast<uint32_t>(sysconf(_SC_NPROCESSORS_ONLN)));
-  records.u32(static_cast<uint32_t>(host.size()));
-  records.u32(static_cast<uint32_t>(release.size()));
-  records.u32(static_cast<uint32_t>(arguments.size()));
-  records.text(host);
-  records.text(release);
-  records.text(arguments);
-  records.begin(ARCTRACE_TYPE_SESSION, ARCTRACE_WRITER_COLLECTOR, now);
-  records.u32(ARCTRACE_SESSION_STARTED);
-  records.u32(0);
-  write_records(file_, records, now);
-}
-
-void Collector::say_clock_sync() {
+void Collector::sync_clocks() {
   const ClockSync sync = take_clock_sync(buffer_.view().geometry().clock);
   last_sync_ns_ = sync.monotonic_ns;
   RecordBuilder records;
-  records.begin(ARCTRACE_TYPE_CLOCK_SYNC, ARCTRACE_WRITER_COLLECTOR, sync.ticks);
-  records.u64(sync.ticks);
-  records.u64(sync.monotonic_ns);
-  records.u64(sync.realtime_ns);
+  say_clock_sync(records, sync);
   write_records(file_, records, sync.ticks);
 }
 
@@ -87,13 +59,16 @@ absl::Status Collector::publish() {
   return file_.publish();
 }
 
+absl::StatusOr<std::string> Collector::snapshot() {
+  return absl::FailedPreconditionError(
+      "no snapshot: only a recording with --mode=overwrite keeps records to take one of");
+}
+
 void Collector::child_ended(uint32_t pid, int wait_status) {
   const std::lock_guard lock(mutex_);
   const uint64_t now = read_ticks(buffer_.view().geometry().clock);
   RecordBuilder records;
-  records.begin(ARCTRACE_TYPE_CHILD_STATUS, ARCTRACE_WRITER_COLLECTOR, now);
-  records.u32(pid);
-  records.u32(static_cast<uint32_t>(wait_status));
+  say_child_status(records, now, pid, wait_status);
   write_records(file_, records, now);
 }
 
@@ -109,7 +84,7 @@ void Collector::run() {
       const std::lock_guard lock(mutex_);
       if (stopping_) return;
       if (!keeps_all) drain_.round();
-      if (read_monotonic_ns() - last_sync_ns_ >= kSyncIntervalNs) say_clock_sync();
+      if (read_monotonic_ns() - last_sync_ns_ >= kSyncIntervalNs) sync_clocks();
     }
     wait_for_work();
   }
@@ -127,7 +102,7 @@ CollectorSummary Collector::summary_locked() const {
   const arctrace_control& control = buffer_.view().control();
   CollectorSummary summary;
   summary.totals = drain_.totals();
-  summary.lost = drain_.lost();
+  summary.lost = session_losses(buffer_.view());
   summary.processes = control.process_next - 1;
   summary.threads = control.writer_next - 1;
   summary.file_bytes = file_.bytes();
@@ -153,15 +128,15 @@ CollectorSummary Collector::finish() {
 
   const std::lock_guard lock(mutex_);
   drain_.finish();
-  say_clock_sync();
+  sync_clocks();
   CollectorSummary summary = summary_locked();
   const int error = file_.error();
   file_.clear_error();
   const uint64_t now = read_ticks(buffer_.view().geometry().clock);
   RecordBuilder records;
-  records.begin(ARCTRACE_TYPE_SESSION, ARCTRACE_WRITER_COLLECTOR, now);
-  records.u32(error == 0 ? ARCTRACE_SESSION_FINISHED : ARCTRACE_SESSION_DISK_FULL);
-  records.u32(static_cast<uint32_t>(error));
+  say_session_event(records, now,
+                    error == 0 ? ARCTRACE_SESSION_FINISHED : ARCTRACE_SESSION_DISK_FULL,
+                    static_cast<uint32_t>(error));
   write_records(file_, records, now);
   summary.file_bytes = file_.bytes();
   if (summary.file_error == 0) summary.file_error = file_.error();

@@ -11,45 +11,31 @@
 
 #include "src/collector/buffer.hpp"
 #include "src/collector/drain.hpp"
+#include "src/collector/recorder.hpp"
 #include "src/collector/trace_file.hpp"
 
 namespace arctrace {
 
-struct CollectorSummary {
-  DrainTotals totals;
-  std::vector<uint64_t> lost;  // by cause
-  uint32_t processes = 0;
-  uint32_t threads = 0;
-  uint64_t file_bytes = 0;
-  int file_error = 0;  // errno: the file ends early
-};
-
-class Collector {
+class Collector : public Recorder {
  public:
   // Writes the file's header and first records and starts the thread.
   // `command_line`: the recorder's own, for the SYSTEM record.
   Collector(Buffer& buffer, TraceFile file, const std::vector<std::string>& command_line);
-  Collector(const Collector&) = delete;
-  Collector& operator=(const Collector&) = delete;
-  ~Collector();
+  ~Collector() override;
 
-  // The recorded program runs: the trace file gets its name (TraceFile::publish()).
-  absl::Status publish();
-
-  // A child of the recorder ended: said in the file.
-  void child_ended(uint32_t pid, int wait_status);
+  absl::Status publish() override;
+  void child_ended(uint32_t pid, int wait_status) override;
+  absl::StatusOr<std::string> snapshot() override;
 
   // What the file holds and what was lost up to now: for progress lines.
   CollectorSummary progress() const;
 
-  // Switches recording off, drains what is left, ends the file. Called once.
-  CollectorSummary finish();
+  CollectorSummary finish() override;
 
  private:
   void run();
   void wait_for_work();
-  void say_clock_sync();
-  void say_start(const std::vector<std::string>& command_line);
+  void sync_clocks();
   CollectorSummary summary_locked() const;
 
   Buffer& buffer_;

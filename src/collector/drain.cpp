@@ -1,15 +1,15 @@
 #include "src/collector/drain.hpp"
 
-#include <time.h>
-
 #include <algorithm>
 #include <span>
 
 #include "src/clock.hpp"
 #include "src/collector/block_scan.hpp"
+#include "src/collector/live_copy.hpp"
+#include "src/collector/reaper.hpp"
+#include "src/collector/session_records.hpp"
 #include "src/loss.hpp"
-#include "src/protocol/dead_slot.hpp"
-#include "src/protocol/shared_chain.hpp"
+#include "src/protocol/shared_close.hpp"
 
 namespace arctrace {
 namespace {
@@ -30,7 +30,8 @@ Drain::Drain(const BufferView& view, TraceFile& file)
 uint64_t Drain::ticks() const { return read_ticks(view_.geometry().clock); }
 
 uint32_t Drain::round() {
-  scan_slots();
+  live_processes_ =
+      reap_dead(view_, said_, [this](uint32_t block) { owner_died_[block] = true; });
   scan_blocks();
   // States first, names after: mark_named() explains why this order decides.
   std::fill(named_.begin(), named_.end(), false);
@@ -43,53 +44,6 @@ uint32_t Drain::round() {
   }
   copy_open_definitions();
   return changed;
-}
-
-// Settles the slots of the dead and notes which processes live.
-void Drain::scan_slots() {
-  live_processes_.clear();
-  const uint32_t used = Recycle<A>::slots_used(view_);
-  for (uint32_t i = 0; i < used; ++i) {
-    arctrace_writer_slot& slot = view_.slot(i);
-    uint32_t word = A::load_acquire(slot.lock);
-    if (is_live(word)) {
-      live_processes_.push_back(A::load_relaxed(slot.process));
-    } else if (word == kBeingReaped ||
-               (word != 0 &&
-                A::compare_exchange_acq_rel(slot.lock, word, uint32_t{kBeingReaped}))) {
-      reap(i);
-    }
-  }
-  std::sort(live_processes_.begin(), live_processes_.end());
-}
-
-// REQUIRES: the slot's lock word is kBeingReaped, so nobody takes the slot meanwhile.
-void Drain::reap(uint32_t index) {
-  arctrace_writer_slot& slot = view_.slot(index);
-  DeadSlot<A>::settle(view_, index,
-                      [this](uint32_t block) { owner_died_[block] = true; });
-  const uint32_t writer = A::load_relaxed(slot.writer);
-  if (writer != 0) {
-    said_.begin(ARCTRACE_TYPE_WRITER_END, ARCTRACE_WRITER_COLLECTOR, ticks());
-    said_.u32(writer);
-    said_.u32(ARCTRACE_WRITER_DIED);
-  }
-  report_losses(slot, [&](uint32_t cause, uint64_t count) {
-    say_lost(writer, cause, ARCTRACE_LOST_RESIDUAL, count);
-    return true;
-  });
-  A::store_relaxed(slot.writer, uint32_t{0});
-  A::store_relaxed(slot.process, uint32_t{0});
-  A::store_release(slot.lock, uint32_t{0});
-}
-
-void Drain::say_lost(uint32_t writer, uint32_t cause, uint32_t flags, uint64_t count) {
-  const uint64_t now = ticks();
-  said_.begin(ARCTRACE_TYPE_LOST, writer, now);
-  said_.u32(cause);
-  said_.u32(flags);
-  said_.u64(count);
-  said_.u64(now);
 }
 
 // Lists the blocks that are CLOSED, in the order of their hand-out, and SHARED.
@@ -121,7 +75,7 @@ uint32_t Drain::close_unreachable() {
                                : A::load_acquire(view_.control().shared_current) ==
                                      BlockName::make(block.state.generation, block.index);
     if (reachable) continue;
-    SharedChain<A>::close(view_, block.index, block.state.generation);
+    close_shared<A>(view_, block.index, block.state.generation);
     ++closed;
   }
   return closed;
@@ -130,9 +84,11 @@ uint32_t Drain::close_unreachable() {
 bool Drain::write_block(const SeenBlock& block) {
   if (!Recycle<A>::begin_drain(view_, block.index, block.state)) return false;
   const std::span<std::byte> bytes(view_.block(block.index), view_.geometry().block_size);
-  const BlockContents contents = scan_block_untrusted(bytes);
-  // A block whose taker died before it opened it holds nothing.
-  if (contents.used > ARCTRACE_BLOCK_HEADER_SIZE) {
+  BlockContents contents = scan_block_untrusted(bytes);
+  if (A::load_acquire(view_.block_header(block.index).magic) != ARCTRACE_BLOCK_MAGIC) {
+    // Its taker died before it opened it, or had begun to wipe it: it holds nothing.
+    contents = {view_.geometry().block_size, 0, 0};
+  } else if (contents.used > ARCTRACE_BLOCK_HEADER_SIZE) {
     // No live writer names the block: whoever left a record in progress is dead.
     const bool owner_died = owner_died_[block.index] || contents.torn > 0;
     const uint16_t flags = owner_died ? ARCTRACE_CHUNK_OWNER_DIED : 0;
@@ -171,29 +127,9 @@ void Drain::copy_open_definitions() {
   }
 }
 
-// The offset in an open block below which no record is begun any more. A writer that had
-// reserved there is done with it once it is seen without the block's name (F1); one that
-// does not move for so long is stopped or gone, and its place is read as it is.
-uint32_t Drain::settled_end(uint32_t index) {
-  constexpr int kTries = 20;
-  constexpr timespec kPause{0, 1'000'000};
-  const uint64_t next = A::load_acquire(view_.block_header(index).next);
-  std::vector<uint32_t*> at_work;
-  Recycle<A>::for_each_active(view_, [&](uint32_t& name) { at_work.push_back(&name); });
-  for (int tries = 0;; ++tries) {
-    std::erase_if(at_work,
-                  [&](uint32_t* name) { return A::load_acquire(*name) != index + 1; });
-    if (at_work.empty() || tries == kTries) break;
-    nanosleep(&kPause, nullptr);
-  }
-  return static_cast<uint32_t>(std::min<uint64_t>(next, view_.geometry().block_size));
-}
-
 // False: the file takes no more.
 bool Drain::write_live_copy(const SeenBlock& block) {
-  const uint32_t settled = settled_end(block.index);
-  std::vector<std::byte> copy = copy_live_block_untrusted(
-      view_.block(block.index), view_.geometry().block_size, settled);
+  std::vector<std::byte> copy = copy_live_block_untrusted(view_, block.index);
   const BlockContents contents = scan_block_untrusted(copy);
   if (contents.used <= ARCTRACE_BLOCK_HEADER_SIZE) return true;
   write_image(block.index, ARCTRACE_CHUNK_LIVE_COPY,
@@ -214,16 +150,20 @@ void Drain::finish() {
     arctrace_writer_slot& slot = view_.slot(i);
     if (!is_live(A::load_acquire(slot.lock))) continue;
     report_losses(slot, [&](uint32_t cause, uint64_t count) {
-      say_lost(A::load_relaxed(slot.writer), cause, ARCTRACE_LOST_RESIDUAL, count);
+      say_lost(said_, ticks(), A::load_relaxed(slot.writer), cause,
+               ARCTRACE_LOST_RESIDUAL, count);
       return true;
     });
+    say_totals(said_, ticks(), slot);
   }
   for (uint32_t cause = 0; cause < ARCTRACE_LOST_CAUSES; ++cause) {
     const uint64_t count = A::load_relaxed(view_.control().lost[cause]);
     if (count != 0) {
-      say_lost(ARCTRACE_WRITER_COLLECTOR, cause, ARCTRACE_LOST_SESSION, count);
+      say_lost(said_, ticks(), ARCTRACE_WRITER_COLLECTOR, cause, ARCTRACE_LOST_SESSION,
+               count);
     }
   }
+  say_session_totals(said_, ticks(), view_);
   flush_said();
 }
 
@@ -250,18 +190,6 @@ void Drain::flush_said() {
   if (bytes.empty()) return;
   file_.write_chunk(ARCTRACE_CHUNK_RECORDS, 0, 0, ticks(), bytes);
   said_.clear();
-}
-
-std::vector<uint64_t> Drain::lost() const {
-  std::vector<uint64_t> sum(ARCTRACE_LOST_CAUSES);
-  const uint32_t used = Recycle<A>::slots_used(view_);
-  for (uint32_t cause = 0; cause < ARCTRACE_LOST_CAUSES; ++cause) {
-    sum[cause] = A::load_relaxed(view_.control().lost[cause]);
-    for (uint32_t i = 0; i < used; ++i) {
-      sum[cause] += A::load_relaxed(view_.slot(i).lost[cause]);
-    }
-  }
-  return sum;
 }
 
 }  // namespace arctrace

@@ -44,18 +44,12 @@ class Drain {
   void finish();
 
   const DrainTotals& totals() const { return totals_; }
-  // All losses of the session so far, by cause.
-  std::vector<uint64_t> lost() const;
 
  private:
-  void scan_slots();
-  void reap(uint32_t slot);
-  void say_lost(uint32_t writer, uint32_t cause, uint32_t flags, uint64_t count);
   void scan_blocks();
   uint32_t close_unreachable();
   bool write_block(const SeenBlock& block);
   void copy_open_definitions();
-  uint32_t settled_end(uint32_t index);
   bool write_live_copy(const SeenBlock& block);
   void write_image(uint32_t index, uint16_t flags, std::span<std::byte> block);
   void copy_open_blocks();

@@ -41,6 +41,9 @@ class TraceFile {
   // for a small one, or again).
   void clear_error() { error_ = 0; }
 
+  // Ends the file here, as a failure would.
+  void note_error(int error) { error_ = error; }
+
   int error() const { return error_; }  // errno of the first failure, 0 none
   uint64_t bytes() const { return bytes_; }
   const std::string& path() const { return path_; }

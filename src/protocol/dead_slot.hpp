@@ -8,6 +8,7 @@
 
 #include "src/buffer_view.hpp"
 #include "src/protocol/block_state.hpp"
+#include "src/protocol/shared_close.hpp"
 
 namespace arctrace {
 
@@ -36,7 +37,24 @@ class DeadSlot {
     for (uint32_t& name : slot.held) A::store_release(name, uint32_t{0});
   }
 
-  // The same for one name. REQUIRES: the caller holds the slot.
+  // OWNED -> CLOSED, or RESETTING -> CLOSED, of a block whose state `seen` names a slot
+  // with a dead owner. Any process may do it: the dead change nothing any more, and their
+  // slot's next owner can't bring the same word about again.
+  static bool close_left(const BufferView& view, arctrace_block_header& header,
+                         uint64_t seen) {
+    const BlockState state = BlockState::unpack(seen);
+    BlockState closed = state.with(ARCTRACE_PHASE_CLOSED);
+    if (state.phase == ARCTRACE_PHASE_RESETTING) {
+      ++closed.generation;  // it may be RESETTING by the same slot once more
+    } else if (state.phase != ARCTRACE_PHASE_OWNED) {
+      return false;
+    }
+    if (!A::compare_exchange_acq_rel(header.state, seen, closed.pack())) return false;
+    count_closed<A>(view);
+    return true;
+  }
+
+  // The same as settle() for one name. REQUIRES: the caller holds the slot.
   template <class OnClosed>
   static void settle_name(const BufferView& view, uint32_t slot_index, uint32_t& name,
                           OnClosed&& on_closed) {
@@ -46,9 +64,7 @@ class DeadSlot {
       // B3 acquire, matches B1.
       uint64_t seen = A::load_acquire(header.state);
       const BlockState state = BlockState::unpack(seen);
-      if (state.phase == ARCTRACE_PHASE_OWNED && state.slot == slot_index &&
-          A::compare_exchange_acq_rel(header.state, seen,
-                                      state.with(ARCTRACE_PHASE_CLOSED).pack())) {
+      if (state.slot == slot_index && close_left(view, header, seen)) {
         on_closed(named - 1);
       }
     }

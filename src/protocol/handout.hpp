@@ -1,4 +1,5 @@
-// Block hand-out: FREE -> OWNED -> CLOSED, and what an opened block's header says.
+// Block hand-out: FREE -> OWNED -> CLOSED, and what an opened block's header says. In
+// overwrite mode the oldest closed block serves as well as a free one (overwrite.hpp).
 #pragma once
 
 #include <arctrace/format.h>
@@ -8,6 +9,7 @@
 
 #include "src/buffer_view.hpp"
 #include "src/protocol/block_state.hpp"
+#include "src/protocol/overwrite.hpp"
 
 namespace arctrace {
 
@@ -32,13 +34,15 @@ class Handout {
     uint64_t state;  // as stored: OWNED
   };
 
-  // Takes a free block for the holder of slot `slot`; nothing if a whole round finds
-  // none. `name` is the word of that slot (current or active[]) which names the block
-  // from before it is taken, so that a death at any point leaves no block unfound.
+  // Takes a free block for the holder of slot `slot`, in overwrite mode the next one
+  // that may be overwritten; nothing if a whole round finds none. `name` is the word of
+  // that slot (current or active[]) which names the block from before it is taken, so
+  // that a death at any point leaves no block unfound.
   static std::optional<Taken> take(const BufferView& view, uint32_t slot,
                                    uint32_t& name) {
     arctrace_control& control = view.control();
     const uint32_t count = view.geometry().block_count;
+    const bool overwrites = view.geometry().mode == ARCTRACE_MODE_OVERWRITE;
     for (uint32_t tries = 0; tries < count; ++tries) {
       const uint64_t handout = A::fetch_add_relaxed(control.next, uint64_t{1});
       const auto index = static_cast<uint32_t>(handout % count);
@@ -46,7 +50,14 @@ class Handout {
       // A1 acquire: the refill that preceded FREE is visible before we write over it.
       uint64_t seen = A::load_acquire(header.state);
       const BlockState state = BlockState::unpack(seen);
-      if (state.phase != ARCTRACE_PHASE_FREE) continue;
+      if (state.phase != ARCTRACE_PHASE_FREE) {
+        if (!overwrites) continue;
+        if (const uint64_t owned = Overwrite<A>::take(view, slot, name, index)) {
+          A::fetch_add_relaxed(control.taken, uint64_t{1});
+          return Taken{index, handout, owned};
+        }
+        continue;
+      }
       // B1 release: whoever sees OWNED by this slot also finds the name.
       A::store_release(name, index + 1);
       const uint64_t owned =
@@ -73,7 +84,8 @@ class Handout {
     h.serial = id.serial;
     h.handout = taken.handout;
     h.base_ticks = id.base_ticks;
-    h.reserved1[0] = h.reserved1[1] = 0;
+    h.retired = 0;
+    h.reserved1 = 0;
     // C1 release: a reader that sees the magic sees the identity.
     A::store_release(h.magic, uint32_t{ARCTRACE_BLOCK_MAGIC});
   }
@@ -81,21 +93,25 @@ class Handout {
   // OWNED -> CLOSED by the owner. D1 release: every record of the block is visible to
   // who acquires CLOSED.
   static void close(const BufferView& view, const Taken& taken) {
-    change(view, taken, ARCTRACE_PHASE_CLOSED);
+    const BlockState owned = BlockState::unpack(taken.state);
+    change(view, taken, owned.with(ARCTRACE_PHASE_CLOSED));
+    count_closed<A>(view);
   }
 
-  // OWNED -> FREE by the owner: nothing was written, not even the header.
+  // OWNED -> FREE by the owner: nothing was written, not even the header. The generation
+  // tells the state from that of another owner with the same slot.
   static void give_back(const BufferView& view, const Taken& taken) {
-    change(view, taken, ARCTRACE_PHASE_FREE);
+    const BlockState owned = BlockState::unpack(taken.state);
+    change(view, taken, {owned.generation + 1, 0, ARCTRACE_PHASE_FREE});
     A::fetch_add_relaxed(view.control().freed, uint64_t{1});
   }
 
  private:
   // Fails only if somebody damaged the state word: then the block is lost, not we.
-  static void change(const BufferView& view, const Taken& taken, arctrace_phase phase) {
+  static void change(const BufferView& view, const Taken& taken, BlockState to) {
     uint64_t expected = taken.state;
     A::compare_exchange_acq_rel(view.block_header(taken.index).state, expected,
-                                BlockState::unpack(taken.state).with(phase).pack());
+                                to.pack());
   }
 };
 

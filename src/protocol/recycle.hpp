@@ -1,16 +1,16 @@
 // Recycling by the collector: CLOSED -> DRAINING -> FREE, and the question that decides
-// it: who could still write here?
+// it, and overwriting too: who could still write here?
 #pragma once
 
 #include <arctrace/format.h>
 
+#include <atomic>
 #include <cstdint>
-#include <cstring>
 
 #include "src/buffer_view.hpp"
+#include "src/memory.hpp"
 #include "src/protocol/block_state.hpp"
 #include "src/protocol/dead_slot.hpp"
-#include "src/protocol/shared_chain.hpp"
 
 namespace arctrace {
 
@@ -38,6 +38,31 @@ class Recycle {
     });
   }
 
+  // Whether mark_named() would mark this block.
+  static bool is_named(const BufferView& view, uint32_t index) {
+    const uint32_t used = slots_used(view);
+    for (uint32_t i = 0; i < used; ++i) {
+      arctrace_writer_slot& slot = view.slot(i);
+      if (!is_live(A::load_acquire(slot.lock))) continue;
+      for (uint32_t& name : slot.active) {
+        if (A::load_acquire(name) == index + 1) return true;
+      }
+      if (is_held(view, i, index)) return true;
+    }
+    return false;
+  }
+
+  // Whether the living owner of a slot has a record in place in this block. Of an
+  // exclusive block, only its owner can.
+  static bool is_held(const BufferView& view, uint32_t slot_index, uint32_t index) {
+    arctrace_writer_slot& slot = view.slot(slot_index);
+    if (!is_live(A::load_acquire(slot.lock))) return false;
+    for (uint32_t& name : slot.held) {
+      if (A::load_acquire(name) == index + 1) return true;
+    }
+    return false;
+  }
+
   static uint32_t slots_used(const BufferView& view) {
     const uint32_t next = A::load_acquire(view.control().slot_next);
     return next < view.geometry().slot_count ? next : view.geometry().slot_count;
@@ -59,13 +84,22 @@ class Recycle {
   // REQUIRES: we made it DRAINING; everything from `used` on is 0xff.
   static void finish_drain(const BufferView& view, uint32_t index, uint32_t used) {
     arctrace_block_header& header = view.block_header(index);
-    std::memset(view.block(index) + kIdentityOffset, 0xFF, used - kIdentityOffset);
-    A::store_release(header.next, uint64_t{view.geometry().block_size});
+    wipe(view, index, used);
     const BlockState now = BlockState::unpack(A::load_relaxed(header.state));
     // A2 release: the refill is visible to who takes the block.
     A::store_release(header.state,
                      BlockState{now.generation + 1, 0, ARCTRACE_PHASE_FREE}.pack());
     A::fetch_add_relaxed(view.control().freed, uint64_t{1});
+  }
+
+  // Refills a block that nobody else touches, from its magic on: a reader that finds the
+  // same header behind its copy knows that the records in it are whole.
+  static void wipe(const BufferView& view, uint32_t index, uint32_t used) {
+    arctrace_block_header& header = view.block_header(index);
+    A::store_relaxed(header.magic, uint32_t{ARCTRACE_FILL});
+    std::atomic_thread_fence(std::memory_order_release);  // the magic goes first
+    fill_ones(view.block(index) + kIdentityOffset, used - kIdentityOffset);
+    A::store_release(header.next, uint64_t{view.geometry().block_size});
   }
 
   static constexpr uint32_t kIdentityOffset = offsetof(arctrace_block_header, magic);

@@ -10,6 +10,7 @@
 #include "src/buffer_view.hpp"
 #include "src/protocol/block_state.hpp"
 #include "src/protocol/handout.hpp"
+#include "src/protocol/shared_close.hpp"
 
 namespace arctrace {
 
@@ -38,6 +39,10 @@ class SharedChain {
       }
       // Somebody may have opened the next one meanwhile.
       if (A::load_acquire(chain) != current) continue;
+      if (id.block_class == ARCTRACE_CLASS_DEFINITIONS &&
+          !DefinitionsLife<A>::have_room(view)) {
+        break;
+      }
       const auto taken = Handout<A>::take(view, slot, active);
       if (!taken) break;
       if (A::load_acquire(chain) != current) {
@@ -53,19 +58,6 @@ class SharedChain {
   // F1 release: whoever sees the name gone sees the committed record.
   static void release(const BufferView& view, uint32_t slot, uint32_t level) {
     A::store_release(view.slot(slot).active[level], uint32_t{0});
-  }
-
-  // Makes all later reservations in the block fail, then SHARED -> CLOSED if it still
-  // is of that generation. Any process may do it, any number of times.
-  static void close(const BufferView& view, uint32_t index, uint32_t generation) {
-    arctrace_block_header& header = view.block_header(index);
-    // G1 acq_rel: every reservation made before is ours to see, with its writer's name.
-    A::fetch_add_acq_rel(header.next, uint64_t{view.geometry().block_size});
-    uint64_t seen = A::load_acquire(header.state);
-    const BlockState state = BlockState::unpack(seen);
-    if (state.phase != ARCTRACE_PHASE_SHARED || state.generation != generation) return;
-    A::compare_exchange_acq_rel(header.state, seen,
-                                state.with(ARCTRACE_PHASE_CLOSED).pack());
   }
 
  private:
@@ -95,7 +87,7 @@ class SharedChain {
       A::store_release(word_at(place), ARCTRACE_WORD0(ARCTRACE_TYPE_PAD, length));
       return {nullptr, 0, 0};
     }
-    close(view, index, BlockName::generation(current));
+    close_shared<A>(view, index, BlockName::generation(current));
     return {nullptr, 0, 0};
   }
 
@@ -115,7 +107,7 @@ class SharedChain {
     // E2 release: the header is visible to who reads the name.
     if (!A::compare_exchange_acq_rel(chain, current, name)) {
       // Another one was faster: our block serves for this one record.
-      close(view, taken.index, owned.generation);
+      close_shared<A>(view, taken.index, owned.generation);
     }
     return {view.block(taken.index) + ARCTRACE_BLOCK_HEADER_SIZE, taken.index, name};
   }

@@ -11,6 +11,17 @@ LUA = pathlib.Path(os.environ["ARCTRACE_LUA"])  # where tools/lua built; fixture
 WORKLOAD = pathlib.Path(__file__).resolve().parent / "lua/workload.lua"
 
 
+LIBRARY = pathlib.Path(ARCTRACE).resolve().parent.parent / "lib/libarctrace.so.0"
+
+# What a Python program begins with that writes records by the C API.
+API = f"""
+import ctypes, os, sys, threading, time
+api = ctypes.CDLL({str(LIBRARY)!r})
+def name(text): return api.arctrace_define_name(text.encode())
+def key(text): return ctypes.c_uint64(1 << 63 | name(text))
+"""
+
+
 class Recorded(typing.NamedTuple):
     trace: pathlib.Path
     status: int
@@ -28,6 +39,27 @@ class TraceTest(CheckedTraces):
             check=False,
         )
         return Recorded(trace, done.returncode, done.stdout, done.stderr)
+
+    def info(self, path):
+        """What `arctrace info` says, as JSON."""
+        done = subprocess.run([ARCTRACE, "info", path, "--format=json"], stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)
+
+    def check_clean(self, path):
+        """`arctrace check` finds nothing."""
+        done = subprocess.run([ARCTRACE, "check", path], stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout)
+
+    def dump(self, path, *options):
+        """The records as `arctrace dump` has them, one object each."""
+        done = subprocess.run([ARCTRACE, "dump", path, "--format=json", *options],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                              check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return [json.loads(line) for line in done.stdout.splitlines()]
 
     def report(self, trace, view, *options):
         """The JSON of a view."""

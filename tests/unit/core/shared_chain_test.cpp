@@ -120,7 +120,7 @@ TEST_CASE("shared chain: a late reservation in a block of another phase fails") 
     CAPTURE(phase);
     Chain chain(3);
     const SharedReservation first = chain.reserve(32);
-    Plain::close(chain.view(), first.index, 0);
+    close_shared<IpcAtomics>(chain.view(), first.index, 0);
     chain.view().block_header(0).state = BlockState{1, 5, phase}.pack();
     const SharedReservation late = chain.reserve(32);
     REQUIRE(late.place != nullptr);
@@ -135,7 +135,7 @@ TEST_CASE("shared chain: a late reservation does not land in another chain's blo
   Chain chain(2);
   const SharedReservation first = chain.reserve(256);
   Plain::release(chain.view(), 0, 0);
-  Plain::close(chain.view(), first.index, 0);
+  close_shared<IpcAtomics>(chain.view(), first.index, 0);
   REQUIRE(Recycle<IpcAtomics>::begin_drain(chain.view(), 0,
                                            Recycle<IpcAtomics>::state(chain.view(), 0)));
   Recycle<IpcAtomics>::finish_drain(chain.view(), 0, 384);
@@ -220,10 +220,10 @@ TEST_CASE("shared chain: every reservation is named before it is made") {
 TEST_CASE("shared chain: close is for one generation and may be repeated") {
   Chain chain(2);
   chain.reserve(32);
-  Plain::close(chain.view(), 0, 5);
+  close_shared<IpcAtomics>(chain.view(), 0, 5);
   CHECK(chain.phase(0) == ARCTRACE_PHASE_SHARED);
-  Plain::close(chain.view(), 0, 0);
-  Plain::close(chain.view(), 0, 0);
+  close_shared<IpcAtomics>(chain.view(), 0, 0);
+  close_shared<IpcAtomics>(chain.view(), 0, 0);
   CHECK(chain.phase(0) == ARCTRACE_PHASE_CLOSED);
 }
 

@@ -1,0 +1,120 @@
+#include "src/collector/snapshot.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <span>
+
+#include "src/clock.hpp"
+#include "src/collector/block_scan.hpp"
+#include "src/collector/live_copy.hpp"
+#include "src/collector/session_records.hpp"
+#include "src/loss.hpp"
+#include "src/protocol/recycle.hpp"
+
+namespace arctrace {
+namespace {
+
+using A = IpcAtomics;
+
+}  // namespace
+
+void Snapshot::write() {
+  std::vector<Copied> definitions;
+  copy_definitions(definitions);
+  for (const SeenBlock& block : list(ARCTRACE_CLASS_DATA)) copy(block);
+  copy_definitions(definitions);
+  say_balances();
+}
+
+// Blocks that hold records, in the order of their hand-out.
+std::vector<SeenBlock> Snapshot::list(arctrace_block_class wanted) const {
+  std::vector<SeenBlock> blocks;
+  for (uint32_t i = 0; i < view_.geometry().block_count; ++i) {
+    const BlockState state = Recycle<A>::state(view_, i);
+    arctrace_block_header& header = view_.block_header(i);
+    // C2 acquire, matches C1.
+    if (state.phase == ARCTRACE_PHASE_FREE || state.phase == ARCTRACE_PHASE_RESETTING ||
+        A::load_acquire(header.magic) != ARCTRACE_BLOCK_MAGIC ||
+        A::load_relaxed(header.block_class) != wanted) {
+      continue;
+    }
+    blocks.push_back({i, A::load_relaxed(header.handout), state});
+  }
+  std::sort(blocks.begin(), blocks.end(),
+            [](const SeenBlock& a, const SeenBlock& b) { return a.handout < b.handout; });
+  return blocks;
+}
+
+// Those that are not in `done` as they are now.
+void Snapshot::copy_definitions(std::vector<Copied>& done) {
+  for (const SeenBlock& block : list(ARCTRACE_CLASS_DEFINITIONS)) {
+    const uint64_t next = A::load_acquire(view_.block_header(block.index).next);
+    const auto same = std::find_if(done.begin(), done.end(), [&](const Copied& other) {
+      return other.block.handout == block.handout;
+    });
+    if (same != done.end()) {
+      if (same->block.state.phase == ARCTRACE_PHASE_CLOSED || same->next == next)
+        continue;
+      same->block = block;
+      same->next = next;
+    } else {
+      done.push_back({block, next});
+    }
+    copy(block);
+  }
+}
+
+void Snapshot::copy(const SeenBlock& block) {
+  std::vector<std::byte> bytes = copy_live_block_untrusted(view_, block.index);
+  // Who overwrites a block takes its magic first: the same header behind the copy means
+  // that the records are whole.
+  std::atomic_thread_fence(std::memory_order_acquire);
+  arctrace_block_header& header = view_.block_header(block.index);
+  if (A::load_relaxed(header.magic) != ARCTRACE_BLOCK_MAGIC ||
+      A::load_relaxed(header.handout) != block.handout) {
+    return;
+  }
+  const BlockContents contents = scan_block_untrusted(bytes);
+  if (contents.used <= ARCTRACE_BLOCK_HEADER_SIZE) return;
+  const bool complete = block.state.phase == ARCTRACE_PHASE_CLOSED &&
+                        !Recycle<A>::is_named(view_, block.index);
+  uint16_t flags = complete ? 0 : ARCTRACE_CHUNK_LIVE_COPY;
+  if (complete && contents.torn > 0) flags = ARCTRACE_CHUNK_OWNER_DIED;
+  file_.write_chunk(ARCTRACE_CHUNK_BLOCK, flags, block.index,
+                    read_ticks(view_.geometry().clock),
+                    std::span(bytes).first(contents.used));
+  if (file_.error() != 0) return;
+  totals_.records += contents.records;
+  (complete ? totals_.torn : totals_.unfinished) += contents.torn;
+}
+
+// What the slots count and no LOST record says, of the living and the dead; totals.
+void Snapshot::say_balances() {
+  const uint64_t now = read_ticks(view_.geometry().clock);
+  RecordBuilder said;
+  const uint32_t used = Recycle<A>::slots_used(view_);
+  for (uint32_t i = 0; i < used; ++i) {
+    arctrace_writer_slot& slot = view_.slot(i);
+    const uint32_t writer = A::load_relaxed(slot.writer);
+    if (writer == 0) continue;
+    if (!is_live(A::load_acquire(slot.lock))) say_writer_end(said, now, writer);
+    for (uint32_t cause = 0; cause < ARCTRACE_LOST_CAUSES; ++cause) {
+      const uint64_t reported = A::load_acquire(slot.reported[cause]);  // J2
+      const uint64_t lost = A::load_relaxed(slot.lost[cause]);
+      if (lost > reported) {
+        say_lost(said, now, writer, cause, ARCTRACE_LOST_RESIDUAL, lost - reported);
+      }
+    }
+    say_totals(said, now, slot);
+  }
+  for (uint32_t cause = 0; cause < ARCTRACE_LOST_CAUSES; ++cause) {
+    const uint64_t lost = A::load_relaxed(view_.control().lost[cause]);
+    if (lost != 0) {
+      say_lost(said, now, ARCTRACE_WRITER_COLLECTOR, cause, ARCTRACE_LOST_SESSION, lost);
+    }
+  }
+  say_session_totals(said, now, view_);
+  file_.write_chunk(ARCTRACE_CHUNK_RECORDS, 0, 0, now, said.bytes());
+}
+
+}  // namespace arctrace

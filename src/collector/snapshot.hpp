@@ -1,0 +1,42 @@
+// A snapshot: what is in a buffer at a moment, written as a trace file of its own. The
+// buffer stays as it is, and its writers go on.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "src/buffer_view.hpp"
+#include "src/collector/drain.hpp"
+#include "src/collector/record_builder.hpp"
+#include "src/collector/trace_file.hpp"
+
+namespace arctrace {
+
+class Snapshot {
+ public:
+  Snapshot(const BufferView& view, TraceFile& file) : view_(view), file_(file) {}
+
+  // Appends all blocks that hold records, the losses that no LOST record says, and the
+  // totals, to a file that has its header. What is overwritten meanwhile is left out:
+  // blocks are copied in the order of their hand-out, the oldest first. Definitions go
+  // before the records, and again behind them if they have grown, so that all is defined.
+  void write();
+
+  const DrainTotals& totals() const { return totals_; }
+
+ private:
+  struct Copied {
+    SeenBlock block;
+    uint64_t next;  // the block's, when it was copied
+  };
+  std::vector<SeenBlock> list(arctrace_block_class wanted) const;
+  void copy_definitions(std::vector<Copied>& done);
+  void copy(const SeenBlock& block);
+  void say_balances();
+
+  BufferView view_;
+  TraceFile& file_;
+  DrainTotals totals_;
+};
+
+}  // namespace arctrace

@@ -1,0 +1,94 @@
+// Overwrite mode: a writer that needs a block takes the oldest one that is complete, in
+// the order of the hand-out: CLOSED -> RESETTING -> OWNED.
+#pragma once
+
+#include <arctrace/format.h>
+
+#include <cstdint>
+
+#include "src/buffer_view.hpp"
+#include "src/protocol/block_state.hpp"
+#include "src/protocol/dead_slot.hpp"
+#include "src/protocol/definitions_life.hpp"
+#include "src/protocol/recycle.hpp"
+#include "src/protocol/shared_close.hpp"
+
+namespace arctrace {
+
+template <class A>
+class Overwrite {
+ public:
+  // Takes block `index` for the holder of slot `slot`, refilled, if what is in it may go:
+  // the state OWNED as stored, or 0. `name`: as in Handout::take().
+  static uint64_t take(const BufferView& view, uint32_t slot, uint32_t& name,
+                       uint32_t index) {
+    arctrace_block_header& header = view.block_header(index);
+    close_if_left(view, index);
+    // D2 acquire, matches D1.
+    uint64_t seen = A::load_acquire(header.state);
+    const BlockState closed = BlockState::unpack(seen);
+    if (closed.phase != ARCTRACE_PHASE_CLOSED || is_needed(view, index, closed)) return 0;
+    // B1 release, as for a free block: whoever sees RESETTING by this slot finds the
+    // name.
+    A::store_release(name, index + 1);
+    uint64_t resetting =
+        BlockState{closed.generation, slot, ARCTRACE_PHASE_RESETTING}.pack();
+    if (!A::compare_exchange_acq_rel(header.state, seen, resetting)) return 0;
+    Recycle<A>::wipe(view, index, view.geometry().block_size);
+    const uint64_t owned =
+        BlockState{closed.generation + 1, slot, ARCTRACE_PHASE_OWNED}.pack();
+    // Fails only if somebody damaged the state word.
+    return A::compare_exchange_acq_rel(header.state, resetting, owned) ? owned : 0;
+  }
+
+ private:
+  // Closes a block whose owner died, or a shared one whose turn has come.
+  static void close_if_left(const BufferView& view, uint32_t index) {
+    arctrace_block_header& header = view.block_header(index);
+    const uint64_t seen = A::load_acquire(header.state);
+    const BlockState state = BlockState::unpack(seen);
+    switch (state.phase) {
+      case ARCTRACE_PHASE_OWNED:
+      case ARCTRACE_PHASE_RESETTING:
+        if (state.slot < view.geometry().slot_count &&
+            !is_live(A::load_acquire(view.slot(state.slot).lock))) {
+          DeadSlot<A>::close_left(view, header, seen);
+        }
+        break;
+      case ARCTRACE_PHASE_SHARED:
+        if (is_over(view, index)) {
+          close_shared<A>(view, index, state.generation);
+        }
+        break;
+      default:
+        break;
+    }
+  }
+
+  static bool is_over(const BufferView& view, uint32_t index) {
+    arctrace_block_header& header = view.block_header(index);
+    if (DefinitionsLife<A>::is_definitions(header)) {
+      return DefinitionsLife<A>::is_gone(view, A::load_relaxed(header.process));
+    }
+    // Even the one that the chain names: it is the oldest, and the next record opens
+    // another. But not before its opener is done with it, who names it until then.
+    return !Recycle<A>::is_named(view, index);
+  }
+
+  // Whether a CLOSED block must stay: somebody may write there yet, or what it defines is
+  // in use.
+  static bool is_needed(const BufferView& view, uint32_t index, BlockState closed) {
+    arctrace_block_header& header = view.block_header(index);
+    // Taken, and never opened: no records.
+    if (A::load_acquire(header.magic) != ARCTRACE_BLOCK_MAGIC) return false;
+    if (A::load_relaxed(header.form) == ARCTRACE_FORM_COMPACT) {
+      return closed.slot < view.geometry().slot_count &&
+             Recycle<A>::is_held(view, closed.slot, index);
+    }
+    return Recycle<A>::is_named(view, index) ||
+           (DefinitionsLife<A>::is_definitions(header) &&
+            !DefinitionsLife<A>::is_over(view, header));
+  }
+};
+
+}  // namespace arctrace

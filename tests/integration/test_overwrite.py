@@ -1,0 +1,204 @@
+"""record --mode=overwrite: the newest records, whole, named and with their first frames; what
+gave way is counted; snapshots while recording goes on."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+import support
+
+SMALL = ("--mode=overwrite", "-b", "256k", "--block-size", "4k")
+
+# Each call of work() is open[depth] inside one another; the innermost one rings.
+NESTED = support.API + """
+keys = [key(f"level{i}") for i in range(5)]
+ring = name("ring")
+for k in keys: api.arctrace_enter(k)
+for i in range(int(sys.argv[1])): api.arctrace_instant(ring)
+for k in reversed(keys): api.arctrace_exit(k)
+"""
+
+# Argument: records of each of two threads, while a third has written one and idles.
+THREADS = support.API + """
+ring = name("ring")
+done = threading.Event()
+def idle():
+    api.arctrace_thread_name(b"idle")
+    api.arctrace_instant(ring)
+    done.wait()
+def busy(which):
+    api.arctrace_thread_name(b"busy%d" % which)
+    for i in range(int(sys.argv[1])): api.arctrace_instant(ring)
+threads = [threading.Thread(target=busy, args=(i,)) for i in range(2)]
+still = threading.Thread(target=idle)
+still.start()
+time.sleep(0.2)
+for t in threads: t.start()
+for t in threads: t.join()
+done.set()
+still.join()
+"""
+
+
+class OverwriteTest(support.TraceTest):
+    def python(self, program, *arguments, options=SMALL):
+        recorded = self.record(sys.executable, "-c", program, *map(str, arguments), options=options)
+        self.assertEqual(recorded.status, 0, recorded.stderr)
+        return recorded
+
+    def test_the_newest_records_with_their_first_frames(self):
+        for scope in ("thread", "shared"):
+            with self.subTest(scope=scope):
+                trace = self.python(NESTED, 60000, options=(*SMALL, f"--scope={scope}")).trace
+                self.check_clean(trace)
+                records = self.dump(trace, "--type", "STACK,INSTANT,EXIT")
+                self.assertEqual(records[0]["type"], "STACK")
+                self.assertEqual(records[0]["frames"], [f"level{i}" for i in range(5)])
+                self.assertEqual([r["function"] for r in records[-5:]],
+                                 [f"level{i}" for i in reversed(range(5))])
+                ringing = [r for r in records if r["type"] == "INSTANT"]
+                self.assertTrue(all(r["name"] == "ring" for r in ringing))
+                summary = self.info(trace)["summary"]
+                self.assertEqual(summary["lost"], 0)
+                self.assertEqual(summary["records"] + summary["overwritten"], 60010)
+                # Most of the buffer is data still.
+                self.assertGreater(len(ringing), 5000)
+
+    def test_nothing_is_overwritten_while_there_is_room(self):
+        trace = self.python(NESTED, 100, options=("--mode=overwrite",)).trace
+        summary = self.info(trace)["summary"]
+        self.assertEqual((summary["records"], summary["overwritten"], summary["lost"]), (110, 0, 0))
+
+    def test_idle_threads_keep_their_block(self):
+        for scope in ("thread", "shared"):
+            with self.subTest(scope=scope):
+                trace = self.python(THREADS, 30000, options=(*SMALL, f"--scope={scope}")).trace
+                self.check_clean(trace)
+                threads = {t["name"]: t for t in self.info(trace)["threads"]}
+                for which in ("busy0", "busy1"):
+                    self.assertEqual(threads[which]["records"] + threads[which]["overwritten"],
+                                     30000)
+                    self.assertGreater(threads[which]["overwritten"], 0)
+                if scope == "thread":
+                    self.assertEqual((threads["idle"]["records"],
+                                      threads["idle"]["overwritten"]), (1, 0))
+
+    def test_many_processes_come_and_go(self):
+        """Definitions of the dead give way; what is left is named."""
+        child = support.API + """
+r = name("r" + sys.argv[1])
+for i in range(3000): api.arctrace_instant(r)
+"""
+        program = ("import subprocess, sys\n"
+                   "for i in range(40): subprocess.run([sys.executable, '-c', sys.argv[1], str(i)])")
+        recorded = self.record(sys.executable, "-c", program, child,
+                               options=("--mode=overwrite", "-b", "320k", "--block-size", "8k"))
+        self.check_clean(recorded.trace)
+        info = self.info(recorded.trace)
+        self.assertEqual(info["summary"]["lost"], 0)
+        written = info["summary"]["records"] + info["summary"]["overwritten"]
+        self.assertIn(written - 40 * 3000, (0, 2 * 40))  # with vfork, its begin and end
+        names = {r["name"] for r in self.dump(recorded.trace, "--type", "INSTANT")}
+        self.assertIn("r39", names)
+        self.assertNotIn("r0", names)
+        self.assertLess(len(info["processes"]), 40)
+
+    def test_real_program(self):
+        recorded = self.record(
+            support.LUA / "instrumented/lua", "-e",
+            "local s = 0 for i = 1, 20000 do s = s + #tostring(i) end print(s)",
+            options=("--mode=overwrite", "-b", "1M"))
+        self.assertEqual(recorded.stdout, "88894\n")
+        self.assertIn(" overwritten, ", recorded.stderr)
+        self.check_clean(recorded.trace)
+        report = self.report(recorded.trace, "flat")
+        self.assertGreater(report["summary"]["overwritten"], report["summary"]["records"])
+        self.assertEqual(report["summary"]["orphans"], 0)
+        self.assertIn("main", {row["name"] for row in report["functions"]})
+
+    def start(self, program, *arguments, options=SMALL):
+        """A recorder whose program has said that it is ready."""
+        trace = self.folder / "arctrace.data"
+        recorder = subprocess.Popen(
+            [support.ARCTRACE, "record", "-o", trace, *options, "--", sys.executable, "-c",
+             program, *map(str, arguments)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(recorder.stderr.close)
+        self.addCleanup(recorder.stdout.close)
+        self.addCleanup(recorder.kill)
+        self.addCleanup(recorder.stdin.close)
+        self.assertEqual(recorder.stdout.readline(), "ready\n")
+        return recorder, trace
+
+    def test_snapshots_by_signal(self):
+        program = support.API + """
+ring = name("ring")
+end = False
+def busy():
+    while not end: api.arctrace_instant(ring)
+t = threading.Thread(target=busy)
+t.start()
+print("ready", flush=True)
+sys.stdin.read()
+end = True
+t.join()
+"""
+        recorder, trace = self.start(program)
+        for number in (1, 2, 3):
+            recorder.send_signal(signal.SIGUSR2)
+            said = recorder.stderr.readline()
+            snapshot = f"{trace}.{number}"
+            self.assertEqual(said, f"arctrace: snapshot: {snapshot}\n")
+            self.check_clean(snapshot)
+            self.assertGreater(self.info(snapshot)["summary"]["records"], 1000)
+        recorder.stdin.close()
+        self.assertEqual(recorder.wait(timeout=60), 0)
+        self.check_clean(trace)
+        last = self.dump(trace, "--type", "INSTANT")[-1]["time_ns"]
+        self.assertGreater(last, self.dump(snapshot, "--type", "INSTANT")[-1]["time_ns"])
+
+    def test_snapshot_signal_in_another_mode_is_refused_and_harms_nothing(self):
+        recorder, trace = self.start("print('ready', flush=True); input()", options=())
+        recorder.send_signal(signal.SIGUSR2)
+        self.assertIn("--mode=overwrite", recorder.stderr.readline())
+        recorder.stdin.close()
+        recorder.wait(timeout=60)
+        self.assertEqual(sorted(os.listdir(self.folder)), [trace.name])
+
+    def test_without_a_recorder_the_ring_goes_on(self):
+        """The recorder is killed: its program writes on, and the buffer's file can be read."""
+        program = NESTED.replace("for i in range(int(sys.argv[1]))",
+                                 "print(os.environ['ARCTRACE_SESSION'], flush=True)\n"
+                                 "print('ready', flush=True)\nsys.stdin.readline()\n"
+                                 "for i in range(int(sys.argv[1]))") + "\nprint('done', flush=True)\n"
+        program = program.replace("print(os.environ['ARCTRACE_SESSION'], flush=True)\n", "")
+        recorder, _ = self.start(program + "sys.stdin.readline()\n", 60000)
+        child = int(subprocess.run(["pgrep", "-P", str(recorder.pid)], check=True,
+                                   stdout=subprocess.PIPE, text=True).stdout)
+        with open(f"/proc/{child}/environ", "rb") as environ:
+            session = next(v for v in environ.read().split(b"\0")
+                           if v.startswith(b"ARCTRACE_SESSION=")).split(b"=", 1)[1].decode()
+        self.addCleanup(os.unlink, session)
+        recorder.kill()
+        recorder.wait()
+        recorder.stdin.write("go\n")
+        recorder.stdin.flush()
+        self.assertEqual(recorder.stdout.readline(), "done\n")
+        self.check_clean(session)
+        summary = self.info(session)["summary"]
+        self.assertEqual(summary["records"] + summary["overwritten"], 60010)
+        self.assertEqual(self.dump(session, "--type", "STACK")[0]["frames"],
+                         [f"level{i}" for i in range(5)])
+        recorder.stdin.write("end\n")
+        recorder.stdin.flush()
+        for _ in range(100):
+            if not os.path.exists(f"/proc/{child}"):
+                break
+            time.sleep(0.05)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
