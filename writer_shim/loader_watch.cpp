@@ -9,6 +9,7 @@
 #include "src/raw_syscall.hpp"
 #include "writer_shim/frame_finder.hpp"
 #include "writer_shim/hook.hpp"
+#include "writer_shim/library_hooks.hpp"
 
 namespace arctrace::shim {
 namespace {
@@ -19,6 +20,7 @@ unsigned long long count;  // modules loaded and unloaded when last compared
 
 void changed() {
   forget_frame_rules();
+  library_modules_changed();
   arctrace_shim_modules_changed();
 }
 
