@@ -77,6 +77,15 @@ int arctrace_shim_call_begin(uint64_t frame_key, const struct arctrace_shim_call
 
 void arctrace_shim_call_end(uintptr_t* place) {
   const auto address = reinterpret_cast<uintptr_t>(place);
+  ReturnStack* own = thread_local_state.calls;
+  const PendingCall* top = own != nullptr ? own->only_top(address) : nullptr;
+  if (__builtin_expect(top != nullptr, 1)) {
+    record_return(*top);
+    *place = top->return_address;
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    own->drop_top();
+    return;
+  }
   ReturnStack* calls = calls_with(address);
   if (__builtin_expect(calls == nullptr, 0)) __builtin_trap();  // nowhere to go on
   const uintptr_t return_address = calls->find(address)->return_address;
@@ -84,7 +93,7 @@ void arctrace_shim_call_end(uintptr_t* place) {
   calls->for_each_at(address, record_return);
   *place = return_address;
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  if (__builtin_expect(calls == thread_local_state.calls, 1)) {
+  if (calls == own) {
     calls->drop(thread_local_state.stacks, address);
   } else {
     calls->drop_from_afar(address);

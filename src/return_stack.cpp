@@ -1,7 +1,5 @@
 #include "src/return_stack.hpp"
 
-#include <atomic>
-
 namespace arctrace {
 
 uint64_t first_return_stack;
@@ -10,13 +8,10 @@ namespace {
 
 void fence() { std::atomic_signal_fence(std::memory_order_seq_cst); }
 
-bool same(const PendingCall& a, const PendingCall& b) {
-  return a.place == b.place && a.return_address == b.return_address && a.key == b.key;
-}
-
 }  // namespace
 
-bool ReturnStack::push(const ThreadStacks& stacks, const PendingCall& call, bool inside) {
+bool ReturnStack::push_slowly(const ThreadStacks& stacks, const PendingCall& call,
+                              bool inside) {
   const FramePlace now(call.place);
   uint64_t at = depth;
   for (; at > 0; --at) {
@@ -30,13 +25,7 @@ bool ReturnStack::push(const ThreadStacks& stacks, const PendingCall& call, bool
     at = depth;
     if (at == kMaxCalls) return false;
   }
-  do {
-    calls[at] = call;
-    fence();
-    depth = at + 1;
-    fence();
-    // A signal handler that came in between had the same place for a call of its own.
-  } while (!same(calls[at], call) || depth != at + 1);
+  store(at, call);
   return true;
 }
 
@@ -56,7 +45,7 @@ void ReturnStack::drop(const ThreadStacks& stacks, uintptr_t place) {
     }
   }
   drop_from_afar(place);
-  trim();
+  trim(depth);
 }
 
 void ReturnStack::drop_from_afar(uintptr_t place) {
@@ -66,12 +55,6 @@ void ReturnStack::drop_from_afar(uintptr_t place) {
     IpcAtomics::store_relaxed(call->place, uintptr_t{0});
     call = outer;
   }
-}
-
-void ReturnStack::trim() {
-  uint64_t at = depth;
-  while (at > 0 && calls[at - 1].place == 0) --at;
-  depth = at;
 }
 
 // Coroutines that never come back leave calls that nothing above them drops: where two

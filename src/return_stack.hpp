@@ -9,6 +9,7 @@
 // what they may have overwritten is written again.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -22,6 +23,8 @@ struct PendingCall {
   uintptr_t place;  // where its return address stood; 0: returned, or left
   uintptr_t return_address;
   uint64_t key;  // of its frame; 0: nothing was recorded
+
+  bool operator==(const PendingCall&) const = default;
 };
 
 struct ReturnStack {
@@ -37,7 +40,25 @@ struct ReturnStack {
   // Adds a call, and first drops those that can't be open any more. `inside`: the call
   // stands in the place of one that still waits: its callee jumped to another one.
   // False: no room.
-  bool push(const ThreadStacks& stacks, const PendingCall& call, bool inside);
+  bool push(const ThreadStacks& stacks, const PendingCall& call, bool inside) {
+    const uint64_t at = depth;
+    const uintptr_t top = at == 0 ? UINTPTR_MAX : calls[at - 1].place;
+    const bool is_inner = top > call.place && !stacks.signal.contains(top);
+    if (__builtin_expect(!is_inner || at == kMaxCalls, 0)) {
+      return push_slowly(stacks, call, inside);
+    }
+    store(at, call);
+    return true;
+  }
+
+  // The innermost call of all, if it is at `place` and none of those around it is: as
+  // most are that return. Else null.
+  PendingCall* only_top(uintptr_t place) {
+    const uint64_t at = depth;
+    if (at == 0 || calls[at - 1].place != place) return nullptr;
+    return at > 1 && calls[at - 2].place == place ? nullptr : &calls[at - 1];
+  }
+  void drop_top() { trim(depth - 1); }
 
   // The innermost call at `place`; null: there is none.
   PendingCall* find(uintptr_t place);
@@ -59,11 +80,27 @@ struct ReturnStack {
   void drop_from_afar(uintptr_t place);
 
  private:
+  bool push_slowly(const ThreadStacks& stacks, const PendingCall& call, bool inside);
+
+  void store(uint64_t at, const PendingCall& call) {
+    do {
+      calls[at] = call;
+      std::atomic_signal_fence(std::memory_order_seq_cst);
+      depth = at + 1;
+      std::atomic_signal_fence(std::memory_order_seq_cst);
+      // A signal handler that came in between had the same place for a call of its own.
+    } while (__builtin_expect(calls[at] != call || depth != at + 1, 0));
+  }
+
   // Further out at the same place; null: that was the last.
   PendingCall* next_at(PendingCall* call) {
     return call > calls && (call - 1)->place == call->place ? call - 1 : nullptr;
   }
-  void trim();
+  // Makes `calls_left` the depth, without those that are over.
+  void trim(uint64_t calls_left) {
+    while (calls_left > 0 && calls[calls_left - 1].place == 0) --calls_left;
+    depth = calls_left;
+  }
   void compact();
 };
 static_assert(sizeof(PendingCall) == 24 && offsetof(PendingCall, return_address) == 8);

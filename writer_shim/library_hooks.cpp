@@ -9,8 +9,11 @@
 #include "src/raw_syscall.hpp"
 #include "writer_shim/call_kinds.hpp"
 #include "writer_shim/call_stubs.h"
+#include "writer_shim/code_references.hpp"
 #include "writer_shim/hook.hpp"
 #include "writer_shim/module_slots.hpp"
+#include "writer_shim/page_protection.hpp"
+#include "writer_shim/plt_cells.hpp"
 
 const uint64_t* arctrace_pending_calls;
 
@@ -33,6 +36,7 @@ uint32_t likely_free;  // index
 // A module whose slots point to stubs, or that is not to be hooked.
 struct Module {
   AddressRange range;  // empty: a free entry
+  PltCells cells;
   bool seen;
 };
 
@@ -68,37 +72,81 @@ uint32_t take_stub() {
 class WritableData {
  public:
   explicit WritableData(const AddressRange& range) : range_(range) {
-    protect(PROT_READ | PROT_WRITE);
+    worked_ =
+        is_empty() || protect(range.low, range.high - range.low, PROT_READ | PROT_WRITE);
   }
-  ~WritableData() { protect(PROT_READ); }
+  ~WritableData() {
+    if (!is_empty()) protect(range_.low, range_.high - range_.low, PROT_READ);
+  }
   WritableData(const WritableData&) = delete;
   WritableData& operator=(const WritableData&) = delete;
-  bool failed() const { return failed_; }
+  bool failed() const { return !worked_; }
 
  private:
-  void protect(int protection) {
-    if (range_.low >= range_.high) return;
-    failed_ = raw_syscall(SYS_mprotect, static_cast<long>(range_.low),
-                          static_cast<long>(range_.high - range_.low), protection) != 0;
-  }
+  bool is_empty() const { return range_.low >= range_.high; }
   AddressRange range_;
-  bool failed_ = false;
+  bool worked_;
 };
 
-// False: no stub is left.
-bool hook_slot(uint64_t* slot, const char* name) {
-  const uint64_t target = IpcAtomics::load_relaxed(*slot);
+// The stub for calls of `name`, which are of `target`, through what stands at `slot`.
+// UINT32_MAX: they are not to be hooked, or there is none left.
+uint32_t stub_for(const char* name, uint64_t target, uint64_t* slot) {
   const CallKind kind = call_kind(name);
   if (target == 0 || is_stub(target) || kind == CallKind::kUntouched ||
       own_library.contains(target)) {
-    return true;
+    return UINT32_MAX;
   }
   const uint32_t number = take_stub();
-  if (number == UINT32_MAX) return false;
-  calls[number] = {target, 0, slot, name, kind};
+  if (number != UINT32_MAX) calls[number] = {target, 0, slot, name, kind};
+  return number;
+}
+
+void hook_slot(uint64_t* slot, const char* name) {
+  const uint32_t number = stub_for(name, IpcAtomics::load_relaxed(*slot), slot);
   // Whoever calls through the slot finds the stub's call complete.
-  IpcAtomics::store_release(*slot, uint64_t{stub_address(number)});
-  return true;
+  if (number != UINT32_MAX) {
+    IpcAtomics::store_release(*slot, uint64_t{stub_address(number)});
+  }
+}
+
+// Behind the module's other slots, those that it has for functions without a PLT entry
+// of their own, where its code does nothing with them but to call the function.
+void hook_other_slots(const ModuleImage& image, PltCells& cells) {
+  constexpr size_t kUsesMax = 1024;
+  static constinit SlotUse uses[kUsesMax]{};
+  static constinit const char* names[kUsesMax]{};
+  size_t count = 0;
+  for (size_t i = 0; i < image.relocation_count && count < kUsesMax; ++i) {
+    const ElfW(Rela)& relocation = image.relocations[i];
+    if (ELF64_R_TYPE(relocation.r_info) != R_X86_64_GLOB_DAT) continue;
+    const char* name = image.name_of(relocation);
+    if (!image.is_function_of_another(relocation) ||
+        call_kind(name) == CallKind::kUntouched) {
+      continue;
+    }
+    uint64_t* slot = image.slot_of(relocation);
+    size_t at = count++;
+    for (; at > 0 && uses[at - 1].slot > slot; --at) {
+      uses[at] = uses[at - 1];
+      names[at] = names[at - 1];
+    }
+    uses[at] = {slot, nullptr, false, false};
+    names[at] = name;
+  }
+  find_slot_uses(image, uses, count);
+  for (size_t i = 0; i < count; ++i) {
+    const SlotUse& use = uses[i];
+    if (!use.is_read) {
+      if (use.is_called || use.jump != nullptr) hook_slot(use.slot, names[i]);
+    } else if (use.jump != nullptr) {
+      const uint32_t number =
+          stub_for(names[i], IpcAtomics::load_relaxed(*use.slot), use.jump);
+      if (number != UINT32_MAX &&
+          !cells.redirect(image, use.jump, stub_address(number))) {
+        calls[number].slot = nullptr;
+      }
+    }
+  }
 }
 
 // As the module's file has it, though nobody reads it a second time.
@@ -122,15 +170,16 @@ bool is_excluded(const ModuleImage& image) {
          image.range.contains(vdso);
 }
 
-void hook_slots(const ModuleImage& image) {
+void hook_slots(const ModuleImage& image, PltCells& cells) {
   const WritableData writable(image.read_only);
   if (writable.failed()) return;
   restore_initializer(image);
   for (size_t i = 0; i < image.jump_slot_count; ++i) {
     const ElfW(Rela)& relocation = image.jump_slots[i];
     if (ELF64_R_TYPE(relocation.r_info) != R_X86_64_JUMP_SLOT) continue;
-    if (!hook_slot(image.slot_of(relocation), image.name_of(relocation))) return;
+    hook_slot(image.slot_of(relocation), image.name_of(relocation));
   }
+  hook_other_slots(image, cells);
 }
 
 int hook_module(dl_phdr_info* info, size_t, void*) {
@@ -143,8 +192,8 @@ int hook_module(dl_phdr_info* info, size_t, void*) {
   }
   if (free == kModulesMax) return 1;
   if (free == modules_used) ++modules_used;
-  modules[free] = {image.range, true};
-  if (!is_excluded(image)) hook_slots(image);
+  modules[free] = {image.range, {}, true};
+  if (!is_excluded(image)) hook_slots(image, modules[free].cells);
   return chosen == LibraryCalls::kAll ? 0 : 1;  // the program is the first
 }
 
@@ -266,6 +315,7 @@ void library_modules_changed() {
   for (uint32_t i = 0; i < modules_used; ++i) {
     if (modules[i].seen || modules[i].range.high == 0) continue;
     release_stubs(modules[i].range);
+    modules[i].cells.release();
     modules[i].range = {};
   }
 }

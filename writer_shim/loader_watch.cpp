@@ -2,7 +2,6 @@
 
 #include <elf.h>
 #include <link.h>
-#include <sys/auxv.h>
 #include <sys/mman.h>
 
 #include "src/memory.hpp"
@@ -10,6 +9,7 @@
 #include "writer_shim/frame_finder.hpp"
 #include "writer_shim/hook.hpp"
 #include "writer_shim/library_hooks.hpp"
+#include "writer_shim/page_protection.hpp"
 
 namespace arctrace::shim {
 namespace {
@@ -162,14 +162,6 @@ void write_code(uintptr_t to, const Code& code) {
 }
 
 #endif
-
-bool protect(uintptr_t address, size_t size, int protection) {
-  const uintptr_t page = getauxval(AT_PAGESZ);
-  const uintptr_t first = address & ~(page - 1);
-  const uintptr_t end = (address + size + page - 1) & ~(page - 1);
-  return raw_syscall(SYS_mprotect, static_cast<long>(first),
-                     static_cast<long>(end - first), protection) == 0;
-}
 
 // Makes the function at `from` jump to `target`. The page stays executable meanwhile:
 // other functions of the loader stand in it.
