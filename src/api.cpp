@@ -255,6 +255,9 @@ void arctrace_shim_thread_start(uintptr_t stack_low, uintptr_t stack_high) {
   if (!session.joined) return;
   forget_dead_threads_calls();
   attach_this_thread();
+  if (ReturnStack* calls = thread_local_state.calls; calls != nullptr) {
+    calls->own = thread_local_state.stacks.own;
+  }
 }
 
 // In a fork child its state is free for others until this thread claims it again.

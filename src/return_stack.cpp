@@ -57,6 +57,14 @@ void ReturnStack::drop_from_afar(uintptr_t place) {
   }
 }
 
+void ReturnStack::drop_own() {
+  for (uint64_t i = 0; i < depth; ++i) {
+    // The others stay where they are: one may just be looked for.
+    if (own.low == own.high || own.contains(calls[i].place)) calls[i].place = 0;
+  }
+  trim(depth);
+}
+
 // Coroutines that never come back leave calls that nothing above them drops: where two
 // stand at one place and return to different ones, the outer is gone. Handlers that find
 // us at it have no room, so they change nothing here.

@@ -33,8 +33,9 @@ struct ReturnStack {
   uint64_t next;    // address of another thread's, 0: the last
   uint64_t depth;   // calls, with those in between that have place 0
   uint32_t* owner;  // lock of its thread's state; null: never used
+  StackRange own;   // of its thread; empty: not known
   uint64_t is_compacting;
-  uint64_t reserved[4];
+  uint64_t reserved[2];
   PendingCall calls[kMaxCalls];
 
   // Adds a call, and first drops those that can't be open any more. `inside`: the call
@@ -78,6 +79,10 @@ struct ReturnStack {
 
   // The same by another thread than the stack's.
   void drop_from_afar(uintptr_t place);
+
+  // Its thread is dead. Calls on other stacks than its own stay: of coroutines that
+  // another thread may go on with.
+  void drop_own();
 
  private:
   bool push_slowly(const ThreadStacks& stacks, const PendingCall& call, bool inside);

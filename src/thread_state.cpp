@@ -62,7 +62,7 @@ bool claim_again(ThreadState& state, uint32_t tid) {
   });
   if (own == nullptr || !claim(state, 0, *own, tid)) return false;
   for_each_return_stack([&](ReturnStack& stack) {
-    if (&stack != own) stack.depth = 0;
+    if (&stack != own) stack.drop_own();
   });
   return true;
 }
@@ -86,7 +86,8 @@ ThreadState* claim_thread_state(ThreadState* current, uint32_t tid) {
       // them, and has not yet claimed its state again.
       const bool is_forked = seen == 0 && stack.depth != 0;
       if (is_live(seen) || is_forked || !claim(state, seen, stack, tid)) continue;
-      stack.depth = 0;
+      stack.drop_own();
+      stack.own = {};
       if (stack.owner == nullptr) {
         stack.owner = &state.lock;
         link_return_stack(stack);
@@ -100,7 +101,7 @@ ThreadState* claim_thread_state(ThreadState* current, uint32_t tid) {
 void forget_dead_threads_calls() {
   for_each_return_stack([](ReturnStack& stack) {
     const uint32_t lock = IpcAtomics::load_acquire(*stack.owner);
-    if (lock != 0 && !is_live(lock)) stack.depth = 0;
+    if (lock != 0 && !is_live(lock)) stack.drop_own();
   });
 }
 
