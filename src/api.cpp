@@ -51,6 +51,12 @@ void record_text(uint16_t type, const char* text, uint32_t length) {
   });
 }
 
+void attach_this_thread() {
+  const WriteScope scope;
+  if (!session.joined || scope.nested() || scope.refused()) return;
+  attached_thread(scope, session_ticks());
+}
+
 bool is_open(uint32_t bits) { return (*arctrace_gate & bits) != 0; }
 
 }  // namespace
@@ -65,10 +71,8 @@ int arctrace_attach(const char* path) {
   if (length == sizeof session_path) return -ENAMETOOLONG;
   if (const int error = join_session(path); error != 0) return error;
   copy_bytes(session_path, path, length + 1);
-  const uint64_t ticks = session_ticks();
-  scan_modules(ticks, true);
-  const WriteScope scope;
-  if (!scope.nested() && !scope.refused()) attached_thread(scope, ticks);
+  scan_modules(session_ticks(), true);
+  attach_this_thread();
   return 0;
 }
 
@@ -249,10 +253,15 @@ int arctrace_shim_claim(void) {
 void arctrace_shim_thread_start(uintptr_t stack_low, uintptr_t stack_high) {
   thread_local_state.stacks.own = {stack_low, stack_high};
   if (!session.joined) return;
-  const WriteScope scope;
-  if (scope.nested() || scope.refused()) return;
-  attached_thread(scope, session_ticks());
+  forget_dead_threads_calls();
+  attach_this_thread();
+  if (ReturnStack* calls = thread_local_state.calls; calls != nullptr) {
+    calls->own = thread_local_state.stacks.own;
+  }
 }
+
+// In a fork child its state is free for others until this thread claims it again.
+void arctrace_shim_before_thread(void) { attach_this_thread(); }
 
 void arctrace_shim_signal_stack(uintptr_t low, uintptr_t high) {
   thread_local_state.stacks.signal = {low, high};

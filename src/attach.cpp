@@ -78,6 +78,7 @@ ThreadState* attach_thread(const WriteScope& scope, uint64_t ticks) {
   ThreadState* state = claim_thread_state(scope.local().state, tid);
   if (state == nullptr) return nullptr;
   scope.local().state = state;
+  scope.local().calls = state->calls;
   state->slot = claim_slot(view, tid);
   if (state->slot == kNoSlot) {
     state->slot_retry = kSlotRetry;

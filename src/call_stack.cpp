@@ -80,7 +80,13 @@ uint32_t depth_at_entry(const ThreadStacks& stacks, const ThreadState& state,
   uint32_t bottom = depth;
   uint32_t replaced = kNone;
   while (bottom > 0 && state.frames[bottom - 1].place.location == now.location) {
-    const OpenFrame& open = state.frames[--bottom];
+    const OpenFrame& open = state.frames[bottom - 1];
+    // The library call that this is part of.
+    if (open.place.has(ARCTRACE_SHIM_LIBRARY_CALL) &&
+        now.has(ARCTRACE_SHIM_RETURNS_TO_SHIM)) {
+      break;
+    }
+    --bottom;
     if (open.place.hook_site == 0) continue;
     if (open.place.call_site != now.call_site || open.place.hook_site == now.hook_site) {
       replaced = bottom;
@@ -140,9 +146,9 @@ bool is_surely_open(const ThreadStacks& stacks, const ThreadState& state,
          !stacks.signal.contains(innermost.location);
 }
 
-void enter(uint64_t key, const FramePlace& place, const arctrace_shim_call* call,
+bool enter(uint64_t key, const FramePlace& place, const arctrace_shim_call* call,
            const WriteScope& scope) {
-  if (scope.refuses_record()) return;
+  if (scope.refuses_record()) return false;
   if (__builtin_expect(scope.nested(), 0)) resolve_change(scope.local());
   const uint64_t ticks = session_ticks();
   ThreadState* state = scope.local().state;
@@ -155,7 +161,7 @@ void enter(uint64_t key, const FramePlace& place, const arctrace_shim_call* call
   }
   const Reservation record = reserve(scope, ARCTRACE_TYPE_ENTER, 8, ticks);
   state = scope.local().state;
-  if (state == nullptr) return;
+  if (state == nullptr) return false;
   if (record.word0 != nullptr) store_u64(record.body, key);
   const uint32_t at = state->depth;
   const auto store_frame = [&] {
@@ -168,6 +174,7 @@ void enter(uint64_t key, const FramePlace& place, const arctrace_shim_call* call
   commit_change(scope, *state, record, at + 1, [&] {
     if (__builtin_expect(scope.local().frame_disturbed, 0)) store_frame();
   });
+  return true;
 }
 
 // The innermost frame of `key` among the outermost `depth`; kNone: there is none.
@@ -206,12 +213,12 @@ bool is_innermost(const ThreadState* state, uint64_t key) {
 
 }  // namespace
 
-void record_enter(uint64_t key, uintptr_t location) {
-  enter(key, FramePlace(location), nullptr, WriteScope());
+bool record_enter(uint64_t key, uintptr_t location) {
+  return enter(key, FramePlace(location), nullptr, WriteScope());
 }
 
-void record_enter(uint64_t key, const arctrace_shim_call& call) {
-  enter(key, FramePlace(call), &call, WriteScope(call.stack_pointer));
+bool record_enter(uint64_t key, const arctrace_shim_call& call) {
+  return enter(key, FramePlace(call), &call, WriteScope(call.stack_pointer));
 }
 
 void set_unwinder(arctrace_shim_unwinder* chosen) { unwinder = chosen; }

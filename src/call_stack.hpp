@@ -11,8 +11,9 @@ namespace arctrace {
 
 // Records that the thread entered `key`, and first that it left the frames that can't be
 // open any more. `location`: an address in the frame, 0 not known.
-void record_enter(uint64_t key, uintptr_t location);
-void record_enter(uint64_t key, const arctrace_shim_call& call);
+// False: it could not be, too deep in signal handlers.
+bool record_enter(uint64_t key, uintptr_t location);
+bool record_enter(uint64_t key, const arctrace_shim_call& call);
 
 // How the frames between a call and the innermost open frame are found; null: they
 // aren't.

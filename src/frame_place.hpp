@@ -63,7 +63,7 @@ struct FramePlace {
   }
 
  private:
-  static constexpr uint32_t kFlags = 3;
+  static constexpr uint32_t kFlags = 15;
   uint32_t fingerprint() const {
     return (low_half(location) * 0x9E3779B1u ^ hook_site) & ~kFlags;
   }

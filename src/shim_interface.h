@@ -16,7 +16,9 @@ ARCTRACE_API const char* arctrace_shim_session(void);
 ARCTRACE_API int arctrace_shim_claim(void);
 
 /* The call of a function-entry hook, and what the hook knows of its caller's machine
- * frame. Functions that are inlined into one another have one machine frame. */
+ * frame. Functions that are inlined into one another have one machine frame.
+ *
+ * Of a library call: the machine frame that the called function is about to make. */
 struct arctrace_shim_call {
   uintptr_t location; /* canonical frame address: its caller's stack pointer before */
   uintptr_t stack_pointer; /* at the call of the hook; so too the next two */
@@ -29,12 +31,38 @@ enum arctrace_shim_call_flags {
   /* The function that is entered has this machine frame: it is not inlined. */
   ARCTRACE_SHIM_BEGINS_FRAME = 1,
   /* location is only somewhere between stack_pointer and the canonical frame address. */
-  ARCTRACE_SHIM_LOCATION_GUESSED = 2
+  ARCTRACE_SHIM_LOCATION_GUESSED = 2,
+  /* A library call, through one of the shim's stubs. */
+  ARCTRACE_SHIM_LIBRARY_CALL = 4,
+  /* The machine frame returns into the shim: a library call waits for it there. */
+  ARCTRACE_SHIM_RETURNS_TO_SHIM = 8
 };
 
 /* Like arctrace_enter_at. */
 ARCTRACE_API void arctrace_shim_enter(uint64_t frame_key,
                                       const struct arctrace_shim_call* call);
+
+/* A call of a library function by the code that `call` describes: flags say whether it
+ * returns to the shim already, because it is the last act of another one. Its entry is
+ * recorded with `frame_key`. Nonzero: the shim is to call the function itself, and when
+ * it has returned, to ask arctrace_shim_call_end() where to go on; it must not be called
+ * if this was 0. */
+ARCTRACE_API int arctrace_shim_call_begin(uint64_t frame_key,
+                                          const struct arctrace_shim_call* call);
+
+/* What a call returned whose return address stood at `place`: records the exit and puts
+ * the return address back there. */
+ARCTRACE_API void arctrace_shim_call_end(uintptr_t* place);
+
+/* The entry of a library call that is not followed: one that does not return, or if
+ * `returns` is nonzero, not through us. Then its exit is recorded at once. */
+ARCTRACE_API void arctrace_shim_call_passed(uint64_t frame_key,
+                                            const struct arctrace_shim_call* call,
+                                            int returns);
+
+/* Where the address of the first thread's pending calls stands (src/return_stack.hpp):
+ * for the unwind rules of the shim's stubs. */
+ARCTRACE_API const uint64_t* arctrace_shim_pending_calls(void);
 
 /* Turns the description of a machine frame (call_site and flags aside) into its caller's:
  * 1, or 0 if that is not known. Reads the stack only up to `stack_high`. */
@@ -53,6 +81,9 @@ ARCTRACE_API void arctrace_shim_exit_at(uint64_t frame_key, uintptr_t location,
 /* The calling thread begins: takes its slot now rather than in a hook. Its stack is
  * [stack_low, stack_high); both 0 if that is not known. */
 ARCTRACE_API void arctrace_shim_thread_start(uintptr_t stack_low, uintptr_t stack_high);
+
+/* The calling thread is about to create another one. */
+ARCTRACE_API void arctrace_shim_before_thread(void);
 
 /* The calling thread's signal handlers may run on [low, high); both 0: on its own stack.
  */

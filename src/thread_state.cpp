@@ -17,50 +17,92 @@ struct Arena {
   ThreadState states[kArenaStates];
 };
 
-// Never unmapped. The table itself survives fork, so that a child reuses the arenas.
-uint64_t arenas[kArenas];
+// Beside each arena: what fork does not wipe.
+struct ReturnArena {
+  ReturnStack stacks[kArenaStates];
+};
 
-Arena* arena_at(uint32_t index) {
-  uint64_t address = IpcAtomics::load_acquire(arenas[index]);
-  if (address != 0) return reinterpret_cast<Arena*>(address);
-  void* made = sys::map(sizeof(Arena), PROT_READ | PROT_WRITE,
+// Never unmapped. The tables themselves survive fork, so that a child reuses the arenas.
+uint64_t arenas[kArenas];
+uint64_t return_arenas[kArenas];
+
+// The T at `address`, mapped anew if that is 0. Null: no memory.
+template <class T>
+T* mapped(uint64_t& address, bool wiped_on_fork) {
+  uint64_t found = IpcAtomics::load_acquire(address);
+  if (found != 0) return reinterpret_cast<T*>(found);
+  void* made = sys::map(sizeof(T), PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
   if (made == nullptr) return nullptr;
-  if (sys::advise(made, sizeof(Arena), MADV_WIPEONFORK) != 0) return nullptr;
+  if (wiped_on_fork && sys::advise(made, sizeof(T), MADV_WIPEONFORK) != 0) return nullptr;
   if (!IpcAtomics::compare_exchange_acq_rel(
-          arenas[index], address,
-          static_cast<uint64_t>(reinterpret_cast<uintptr_t>(made)))) {
-    raw_syscall(SYS_munmap, sys::pointer_argument(made),
-                static_cast<long>(sizeof(Arena)));
-    return reinterpret_cast<Arena*>(address);
+          address, found, static_cast<uint64_t>(reinterpret_cast<uintptr_t>(made)))) {
+    raw_syscall(SYS_munmap, sys::pointer_argument(made), static_cast<long>(sizeof(T)));
+    return reinterpret_cast<T*>(found);
   }
-  return static_cast<Arena*>(made);
+  return static_cast<T*>(made);
 }
 
-bool claim(ThreadState& state, uint32_t tid) {
-  const uint32_t seen = IpcAtomics::load_acquire(state.lock);
-  return !is_live(seen) &&
-         robust_lock({state.lock, state.robust_prev, state.robust_next}, seen, tid);
+// REQUIRES: the state is not live, `seen` is its lock's word.
+bool claim(ThreadState& state, uint32_t seen, ReturnStack& calls, uint32_t tid) {
+  if (!robust_lock({state.lock, state.robust_prev, state.robust_next}, seen, tid)) {
+    return false;
+  }
+  // A dead thread's leftovers; the frames need no clearing, depth says none is open.
+  fill_zero(&state, offsetof(ThreadState, lock));
+  state.calls = &calls;
+  return true;
+}
+
+// In a fork child, whose states were wiped: only the thread that forked lives on.
+bool claim_again(ThreadState& state, uint32_t tid) {
+  ReturnStack* own = nullptr;
+  for_each_return_stack([&](ReturnStack& stack) {
+    if (stack.owner == &state.lock) own = &stack;
+  });
+  if (own == nullptr || !claim(state, 0, *own, tid)) return false;
+  for_each_return_stack([&](ReturnStack& stack) {
+    if (&stack != own) stack.drop_own();
+  });
+  return true;
 }
 
 }  // namespace
 
 ThreadState* claim_thread_state(ThreadState* current, uint32_t tid) {
-  // In a fork child `current` was wiped, and its lock with it.
   if (current != nullptr && IpcAtomics::load_relaxed(current->lock) == tid)
     return current;
   if (!has_robust_list()) return nullptr;
+  if (current != nullptr && claim_again(*current, tid)) return current;
   for (uint32_t a = 0; a < kArenas; ++a) {
-    Arena* arena = arena_at(a);
-    if (arena == nullptr) return nullptr;
-    for (ThreadState& state : arena->states) {
-      if (!claim(state, tid)) continue;
-      // A dead thread's leftovers; the frames need no clearing, depth says none is open.
-      fill_zero(&state, offsetof(ThreadState, lock));
+    auto* arena = mapped<Arena>(arenas[a], true);
+    auto* calls = mapped<ReturnArena>(return_arenas[a], false);
+    if (arena == nullptr || calls == nullptr) return nullptr;
+    for (uint32_t i = 0; i < kArenaStates; ++i) {
+      ThreadState& state = arena->states[i];
+      ReturnStack& stack = calls->stacks[i];
+      const uint32_t seen = IpcAtomics::load_acquire(state.lock);
+      // Wiped by fork, but with calls: the thread that forked may have to return from
+      // them, and has not yet claimed its state again.
+      const bool is_forked = seen == 0 && stack.depth != 0;
+      if (is_live(seen) || is_forked || !claim(state, seen, stack, tid)) continue;
+      stack.drop_own();
+      stack.own = {};
+      if (stack.owner == nullptr) {
+        stack.owner = &state.lock;
+        link_return_stack(stack);
+      }
       return &state;
     }
   }
   return nullptr;
+}
+
+void forget_dead_threads_calls() {
+  for_each_return_stack([](ReturnStack& stack) {
+    const uint32_t lock = IpcAtomics::load_acquire(*stack.owner);
+    if (lock != 0 && !is_live(lock)) stack.drop_own();
+  });
 }
 
 }  // namespace arctrace

@@ -10,6 +10,7 @@
 
 #include "src/frame_place.hpp"
 #include "src/protocol/handout.hpp"
+#include "src/return_stack.hpp"
 #include "src/shared_atomics.hpp"
 
 namespace arctrace {
@@ -61,6 +62,8 @@ struct ThreadState {
   uint64_t lost_at_start[ARCTRACE_LOST_CAUSES];  // the slot's: of earlier owners
   bool loss_pending;
 
+  ReturnStack* calls;  // in memory that fork keeps
+
   uint32_t vfork_depth;  // open frames when vfork was called
   HeldRecord held[ARCTRACE_HELD_COUNT];
 
@@ -78,7 +81,12 @@ static_assert(offsetof(ThreadState, robust_next) - offsetof(ThreadState, lock) =
               ARCTRACE_ROBUST_NODE_OFFSET);
 
 // A zeroed state for the calling thread, taken for its life; `current` itself if that is
-// this thread's already. Null if there is no memory or no robust list.
+// this thread's already, or was before a fork. Null if there is no memory or no robust
+// list.
 ThreadState* claim_thread_state(ThreadState* current, uint32_t tid);
+
+// Forgets the calls of threads that are dead: another one's stack may be made where
+// theirs was.
+void forget_dead_threads_calls();
 
 }  // namespace arctrace

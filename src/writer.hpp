@@ -32,6 +32,7 @@ struct ThreadLocal {
   StackChange change;    // of the innermost call in progress
   bool frame_disturbed;  // a signal handler had frames of its own
   ThreadStacks stacks;   // here, not in the state: a fork child runs on the same ones
+  ReturnStack* calls;    // the state's; here for the same reason
 };
 extern thread_local constinit ThreadLocal thread_local_state
     __attribute__((tls_model("initial-exec")));

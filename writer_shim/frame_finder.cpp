@@ -180,10 +180,12 @@ void locate_frame(uintptr_t function, arctrace_shim_call& call) {
 }
 
 int find_caller(arctrace_shim_call* frame, uintptr_t stack_high) {
-  const PackedRule rule = rule_for(0, frame->hook_site);
+  // A function that is about to begin has nothing on the stack but its return address.
+  const bool begins = (frame->flags & ARCTRACE_SHIM_LIBRARY_CALL) != 0;
+  const PackedRule rule = begins ? PackedRule(0) : rule_for(0, frame->hook_site);
   const uintptr_t low = frame->stack_pointer;
   uintptr_t frame_pointer = frame->frame_pointer;
-  switch (rule.frame_pointer()) {
+  switch (begins ? FramePointer::kSame : rule.frame_pointer()) {
     case FramePointer::kSame:
       break;
     case FramePointer::kAtCfa:
@@ -207,6 +209,7 @@ int find_caller(arctrace_shim_call* frame, uintptr_t stack_high) {
   frame->frame_pointer = frame_pointer;
   frame->hook_site = return_address;
   frame->location = location;
+  frame->flags = 0;
   return 1;
 }
 

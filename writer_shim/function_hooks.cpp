@@ -7,6 +7,7 @@
 
 #include "writer_shim/frame_finder.hpp"
 #include "writer_shim/hook.hpp"
+#include "writer_shim/library_hooks.hpp"
 #include "writer_shim/start.hpp"
 
 // Weak, so that we may ask whether the loader has bound it yet: resolvers of a library's
@@ -69,6 +70,7 @@ ARCTRACE_HOOK void __cyg_profile_func_enter(void* function, void* call_site) {
   if (is_enabled()) {
     arctrace_shim_call call = this_call(call_site);
     locate_frame(address_of(function), call);
+    if (returns_to_stub(call.call_site)) call.flags |= ARCTRACE_SHIM_RETURNS_TO_SHIM;
     arctrace_shim_enter(address_of(function), &call);
   }
   if (__builtin_expect(next_enter != nullptr, 0)) next_enter(function, call_site);

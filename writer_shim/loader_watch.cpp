@@ -2,13 +2,14 @@
 
 #include <elf.h>
 #include <link.h>
-#include <sys/auxv.h>
 #include <sys/mman.h>
 
 #include "src/memory.hpp"
 #include "src/raw_syscall.hpp"
 #include "writer_shim/frame_finder.hpp"
 #include "writer_shim/hook.hpp"
+#include "writer_shim/library_hooks.hpp"
+#include "writer_shim/page_protection.hpp"
 
 namespace arctrace::shim {
 namespace {
@@ -19,6 +20,7 @@ unsigned long long count;  // modules loaded and unloaded when last compared
 
 void changed() {
   forget_frame_rules();
+  library_modules_changed();
   arctrace_shim_modules_changed();
 }
 
@@ -160,14 +162,6 @@ void write_code(uintptr_t to, const Code& code) {
 }
 
 #endif
-
-bool protect(uintptr_t address, size_t size, int protection) {
-  const uintptr_t page = getauxval(AT_PAGESZ);
-  const uintptr_t first = address & ~(page - 1);
-  const uintptr_t end = (address + size + page - 1) & ~(page - 1);
-  return raw_syscall(SYS_mprotect, static_cast<long>(first),
-                     static_cast<long>(end - first), protection) == 0;
-}
 
 // Makes the function at `from` jump to `target`. The page stays executable meanwhile:
 // other functions of the loader stand in it.

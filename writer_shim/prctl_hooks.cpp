@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 
 #include "writer_shim/hook.hpp"
+#include "writer_shim/library_hooks.hpp"
 
 namespace arctrace::shim {
 namespace {
@@ -17,6 +18,7 @@ RealFunction<long(long, ...)> real_syscall("syscall");
 
 // Only strict seccomp forbids to read the counter. What a filter allows we can't know.
 void before_seccomp(bool is_strict) {
+  name_all_library_calls();
   arctrace_shim_no_system_calls();
   if (is_strict) arctrace_shim_no_counter();
 }

@@ -20,6 +20,15 @@ constexpr char kShimName[] = "libarctrace-shim.so";
 constexpr size_t kSessionLength = sizeof kSession - 1;
 constexpr size_t kPreloadLength = sizeof kPreload - 1;
 
+// What the recorder sets beside the session, where the program had it at its start.
+struct Kept {
+  const char* name;  // with its "="
+  char value[1024];
+  bool is_set;
+};
+constexpr size_t kAddedMax = 4;  // entries: the session, LD_PRELOAD and these
+Kept kept[] = {{"ARCTRACE_OPTIONS=", "", false}, {"LD_BIND_NOW=", "", false}};
+
 char own_path[4096];  // empty: not known, or not absolute
 size_t own_path_length;
 
@@ -82,6 +91,15 @@ Preload plan_preload(const char* list) {
   return has_shim ? Preload::kKeep : Preload::kAdd;
 }
 
+bool is_kept(const char* entry) {
+  for (const Kept& variable : kept) {
+    if (variable.is_set && starts_with(entry, variable.name, length_of(variable.name))) {
+      return true;
+    }
+  }
+  return false;
+}
+
 char* put(char* to, const char* text, size_t length) {
   copy_bytes(to, text, length);
   return to + length;
@@ -106,12 +124,10 @@ char* put_preload(char* to, const EnvironmentChange& change) {
   return to;
 }
 
-}  // namespace
-
 void remember_own_path() {
   Dl_info info{};
   // As the loader was told to find us, unless that was relative to a folder of then.
-  if (dladdr(reinterpret_cast<const void*>(&remember_own_path), &info) == 0 ||
+  if (dladdr(reinterpret_cast<const void*>(&plan_environment), &info) == 0 ||
       info.dli_fname[0] != '/') {
     return;
   }
@@ -121,6 +137,22 @@ void remember_own_path() {
   own_path_length = length;
 }
 
+}  // namespace
+
+void remember_environment() {
+  remember_own_path();
+  for (Kept& variable : kept) {
+    const size_t name_length = length_of(variable.name);
+    for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+      if (!starts_with(*entry, variable.name, name_length)) continue;
+      const size_t length = length_of(*entry + name_length);
+      if (length >= sizeof variable.value) break;
+      copy_bytes(variable.value, *entry + name_length, length + 1);
+      variable.is_set = true;
+      break;
+    }
+  }
+}
 EnvironmentChange plan_environment(char* const* environment) {
   EnvironmentChange change{nullptr, Preload::kKeep, true, 0};
   const char* session = arctrace_shim_session();
@@ -137,8 +169,13 @@ EnvironmentChange plan_environment(char* const* environment) {
   }
   change.preload_change = plan_preload(change.preload);
   if (!change.add_session && change.preload_change == Preload::kKeep) return change;
-  change.bytes = (count + 3) * sizeof(char*);
-  if (change.add_session) change.bytes += kSessionLength + length_of(session) + 1;
+  change.bytes = (count + kAddedMax + 1) * sizeof(char*);
+  if (change.add_session) {
+    change.bytes += kSessionLength + length_of(session) + 1;
+    for (const Kept& variable : kept) {
+      change.bytes += length_of(variable.name) + length_of(variable.value) + 1;
+    }
+  }
   if (change.preload_change != Preload::kKeep) {
     change.bytes += kPreloadLength + own_path_length + 2;
     if (change.preload != nullptr) change.bytes += length_of(change.preload);
@@ -152,13 +189,18 @@ char* const* change_environment(char* const* environment, const EnvironmentChang
   size_t count = 0;
   size_t before = 0;
   while (environment != nullptr && environment[before] != nullptr) ++before;
-  // At most the former entries and two more, then the end.
-  char* text = reinterpret_cast<char*>(entries + before + 3);
+  char* text = reinterpret_cast<char*>(entries + before + kAddedMax + 1);
   if (change.add_session) {
     entries[count++] = text;
     const char* session = arctrace_shim_session();
     text = put(text, kSession, kSessionLength);
     text = put(text, session, length_of(session) + 1);
+    for (const Kept& variable : kept) {
+      if (!variable.is_set) continue;
+      entries[count++] = text;
+      text = put(text, variable.name, length_of(variable.name));
+      text = put(text, variable.value, length_of(variable.value) + 1);
+    }
   }
   const bool new_preload = change.preload_change != Preload::kKeep;
   if (new_preload) {
@@ -169,6 +211,7 @@ char* const* change_environment(char* const* environment, const EnvironmentChang
   }
   for (size_t i = 0; i < before; ++i) {
     if (new_preload && starts_with(environment[i], kPreload, kPreloadLength)) continue;
+    if (change.add_session && is_kept(environment[i])) continue;
     entries[count++] = environment[i];
   }
   entries[count] = nullptr;

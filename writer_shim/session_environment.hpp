@@ -14,7 +14,7 @@
 namespace arctrace::shim {
 
 // To be called once, when the program starts.
-void remember_own_path();
+void remember_environment();
 
 // What is to change in `environment`, which may be null.
 struct EnvironmentChange {

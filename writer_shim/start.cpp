@@ -1,5 +1,6 @@
 #include "writer_shim/start.hpp"
 
+#include <stdlib.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -9,9 +10,11 @@
 #include "writer_shim/frame_finder.hpp"
 #include "writer_shim/function_hooks.hpp"
 #include "writer_shim/hook.hpp"
+#include "writer_shim/library_hooks.hpp"
 #include "writer_shim/loader_watch.hpp"
 #include "writer_shim/prctl_hooks.hpp"
 #include "writer_shim/session_environment.hpp"
+#include "writer_shim/shim_options.hpp"
 #include "writer_shim/spawn_hooks.hpp"
 #include "writer_shim/thread_hooks.hpp"
 
@@ -49,8 +52,9 @@ __attribute__((constructor(102))) void start() {
   find_spawn_functions();
   find_prctl_functions();
   prepare_thread_hooks();
-  remember_own_path();
+  remember_environment();
   start_main_thread();
+  hook_library_calls(parse_options(secure_getenv("ARCTRACE_OPTIONS")).library_calls);
   watch_loader();
   watch_exit();
 }

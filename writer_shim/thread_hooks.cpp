@@ -117,6 +117,7 @@ ARCTRACE_HOOK int pthread_create(pthread_t* thread, const pthread_attr_t* attrib
                                  void* (*routine)(void*), void* argument) {
   auto* real = real_pthread_create.get();
   if (real == nullptr) return ENOSYS;
+  arctrace_shim_before_thread();
   Beginning* beginning = take_beginning();
   if (beginning == nullptr) return real(thread, attributes, routine, argument);
   beginning->routine = routine;
@@ -130,6 +131,7 @@ ARCTRACE_HOOK int pthread_create(pthread_t* thread, const pthread_attr_t* attrib
 ARCTRACE_HOOK int thrd_create(thrd_t* thread, thrd_start_t routine, void* argument) {
   auto* real = real_thrd_create.get();
   if (real == nullptr) return thrd_error;
+  arctrace_shim_before_thread();
   Beginning* beginning = take_beginning();
   if (beginning == nullptr) return real(thread, routine, argument);
   beginning->c11_routine = routine;

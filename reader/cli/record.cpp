@@ -39,10 +39,10 @@ Runner add_record(CLI::App& root) {
   options->output = kDefaultFile;
   CLI::App* app = root.add_subcommand("record", "run a command traced");
   app->footer(
-      "Functions compiled with -finstrument-functions and API events of COMMAND and of\n"
-      "all its descendants are recorded. The exit status is COMMAND's, or 2 if it could\n"
-      "not be recorded. Ctrl-C goes to COMMAND; what was recorded is kept.\n"
-      "With --mode=overwrite, SIGUSR2 sent to arctrace writes a snapshot of what the\n"
+      "Library calls of COMMAND and of all its descendants, functions compiled with\n"
+      "-finstrument-functions, and API events are recorded. The exit status is COMMAND's,\n"
+      "or 2 if it could not be recorded. Ctrl-C goes to COMMAND; what was recorded is\n"
+      "kept. With --mode=overwrite, SIGUSR2 sent to arctrace writes a snapshot of what the\n"
       "buffer holds to FILE.1, FILE.2 ..., while recording goes on.");
   BufferOptions& buffer = options->buffer;
   app->add_option("-o,--output", options->output,
@@ -83,6 +83,15 @@ Runner add_record(CLI::App& root) {
       ->transform(one_of(kPins))
       ->default_str("try");
   app->add_flag("--huge-pages", buffer.huge_pages, "ask for huge pages for the buffer");
+  app->add_flag_callback(
+      "--libcall", [options] { options->library_calls = LibraryCalls::kProgram; },
+      "record the library calls of the program itself (default)");
+  app->add_flag_callback(
+      "--no-libcall", [options] { options->library_calls = LibraryCalls::kNone; },
+      "record no library calls, only functions built for tracing, and events");
+  app->add_flag_callback(
+      "--nest-libcall", [options] { options->library_calls = LibraryCalls::kAll; },
+      "record the calls between libraries too");
   app->add_flag("--wait", options->wait_for_all,
                 "record until all that COMMAND started has ended too");
   app->add_option("command", options->command, "the command and its arguments")

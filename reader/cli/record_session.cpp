@@ -53,13 +53,30 @@ absl::StatusOr<std::string> find_shim() {
                    (program.parent_path() / "../lib").lexically_normal().native()));
 }
 
+std::string shim_options(const RecordOptions& options) {
+  switch (options.library_calls) {
+    case LibraryCalls::kNone:
+      return "libcall=none";
+    case LibraryCalls::kProgram:
+      return "libcall=program";
+    default:
+      return "libcall=all";
+  }
+}
+
 std::vector<std::string> session_variables(const std::string& shim,
-                                           const std::string& session) {
+                                           const std::string& session,
+                                           const RecordOptions& options) {
   const char* preload = std::getenv("LD_PRELOAD");
   const bool has_others = preload != nullptr && *preload != '\0';
-  return {absl::StrCat("ARCTRACE_SESSION=", session),
-          absl::StrCat("LD_PRELOAD=", shim, has_others ? ":" : "",
-                       has_others ? preload : "")};
+  std::vector<std::string> variables = {
+      absl::StrCat("ARCTRACE_SESSION=", session),
+      absl::StrCat("ARCTRACE_OPTIONS=", shim_options(options)),
+      absl::StrCat("LD_PRELOAD=", shim, has_others ? ":" : "",
+                   has_others ? preload : "")};
+  // A slot that is bound at its first call would lose its hook then.
+  if (options.library_calls != LibraryCalls::kNone) variables.push_back("LD_BIND_NOW=1");
+  return variables;
 }
 
 std::vector<std::string> own_command_line(const RecordOptions& options) {
@@ -140,9 +157,9 @@ absl::StatusOr<int> record_command(const RecordOptions& options) {
     };
     buffer->set_gate(ARCTRACE_GATE_ALL);
     if (options.wait_for_all) adopt_orphans();
-    absl::StatusOr<ChildProcess> child =
-        ChildProcess::start(options.command, session_variables(*shim, buffer->path()),
-                            options.output == "-", signals);
+    absl::StatusOr<ChildProcess> child = ChildProcess::start(
+        options.command, session_variables(*shim, buffer->path(), options),
+        options.output == "-", signals);
     if (!child.ok()) return child.status();
     if (absl::Status published = recorder->publish(); !published.ok()) {
       say(std::string(published.message()));

@@ -10,11 +10,14 @@
 
 namespace arctrace::cli {
 
+enum class LibraryCalls { kNone, kProgram, kAll };
+
 struct RecordOptions {
   BufferOptions buffer;
   std::string output;
   std::vector<std::string> command;  // program and arguments
   bool wait_for_all = false;         // until no descendant is left
+  LibraryCalls library_calls = LibraryCalls::kProgram;
 };
 
 // Records options.command and returns its exit status; if a signal ended it, ends this

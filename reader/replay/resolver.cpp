@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "reader/symbols/demangle.hpp"
+
 namespace arctrace::reader {
 namespace {
 
@@ -55,7 +57,7 @@ FunctionId FunctionResolver::find_name(ProcessIndex process, uint64_t key) {
   const auto id = static_cast<uint32_t>(key);
   // The name that is empty is the roots'.
   if (const auto name = definitions_.name(process, id); name && !name->empty()) {
-    return functions_.intern({}, *name, {});
+    return functions_.intern({}, demangle_untrusted(std::string(*name)), {});
   }
   return functions_.intern({}, absl::StrCat("name#", id), {});
 }

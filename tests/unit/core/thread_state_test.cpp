@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <mutex>
 #include <set>
 #include <thread>
 #include <vector>
@@ -85,6 +86,51 @@ TEST_CASE("thread state: a fork child finds zeros and claims anew") {
     CHECK(wait_for_child(pid) == "");
     CHECK(parents->attached);
     CHECK(claim(parents) == parents);
+  });
+}
+
+TEST_CASE("thread state: a fork child keeps its calls, and no other thread's") {
+  CHECK_CHILD([] {
+    ThreadState* parents = claim();
+    const ThreadStacks stacks = {{0x1000, 0x9000}, {}};
+    REQUIRE(parents->calls != nullptr);
+    parents->calls->push(stacks, {0x8000, 1, 2}, false);
+    ReturnStack* calls = parents->calls;
+    ThreadState* others = nullptr;
+    std::mutex end;
+    std::mutex begun;
+    end.lock();
+    begun.lock();
+    std::thread other([&] {
+      others = claim();
+      others->calls->push(stacks, {0x7000, 1, 2}, false);
+      begun.unlock();
+      const std::lock_guard wait(end);
+    });
+    begun.lock();
+    const int pid = start_child([&] {
+      // A thread that the child makes before takes neither.
+      std::thread([&] {
+        ThreadState* made = claim();
+        CHECK(made != parents);
+        CHECK(made != others);
+      }).join();
+      CHECK(claim(parents) == parents);
+      CHECK(parents->calls == calls);
+      CHECK(calls->find(0x8000) != nullptr);
+      uint64_t pending = 0;
+      for_each_return_stack([&](ReturnStack& stack) { pending += stack.depth; });
+      CHECK(pending == 1);
+    });
+    CHECK(wait_for_child(pid) == "");
+    end.unlock();
+    other.join();
+    CHECK(calls->depth == 1);
+    // The other one is dead: where its stack was, another may be made.
+    forget_dead_threads_calls();
+    uint64_t pending = 0;
+    for_each_return_stack([&](ReturnStack& stack) { pending += stack.depth; });
+    CHECK(pending == 1);
   });
 }
 

@@ -1,0 +1,71 @@
+"""What the tests of library calls share: a program run untraced and traced, and compared."""
+
+import json
+import os
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+ARCTRACE = os.environ["ARCTRACE"]
+FIXTURES = pathlib.Path(os.environ["ARCTRACE_FIXTURES"])
+COMPILERS = ("gcc", "clang")
+MODES = ("--libcall", "--nest-libcall")
+
+
+def run(command, folder, **options):
+    return subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, check=False, timeout=120, **options)
+
+
+class PlainTest(unittest.TestCase):
+    maxDiff = None
+
+    def folder(self, compiler=None):
+        """A new folder; with all of a compiler's fixtures in it."""
+        made = tempfile.TemporaryDirectory()
+        self.addCleanup(made.cleanup)
+        folder = pathlib.Path(made.name)
+        if compiler is not None:
+            for fixture in (FIXTURES / compiler).iterdir():
+                (folder / fixture.name).symlink_to(fixture)
+        return folder
+
+    def read(self, trace, *arguments):
+        done = subprocess.run([ARCTRACE, arguments[0], trace, *arguments[1:]], check=False,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        return done.stdout
+
+    def calls(self, trace):
+        """{function: calls} over all threads."""
+        flat = json.loads(self.read(trace, "report", "--view=flat", "--format=json"))
+        calls = {}
+        for function in flat["functions"]:
+            calls[function["name"]] = calls.get(function["name"], 0) + function["calls"]
+        return calls
+
+    def record(self, command, folder, options=(), **run_options):
+        """Runs `command` traced; returns it without the recorder's own line, and the trace,
+        which must be valid."""
+        trace = folder / "arctrace.data"
+        done = run([ARCTRACE, "record", "-o", trace, *options, "--", *command], folder,
+                   **run_options)
+        lines = done.stderr.splitlines(True)
+        own = [line for line in lines if line.startswith(b"arctrace: ")]
+        self.assertEqual(len(own), 1, done.stderr)
+        done.stderr = b"".join(line for line in lines if line not in own)
+        self.read(trace, "check")
+        return done, trace
+
+    def compare(self, command, compiler=None, options=(), **run_options):
+        """It must do the same untraced and traced, in each mode; returns the last trace."""
+        bare = run(command, self.folder(compiler), **run_options)
+        for mode in MODES:
+            with self.subTest(command=command, compiler=compiler, mode=mode):
+                done, trace = self.record(command, self.folder(compiler), (mode, *options),
+                                          **run_options)
+                self.assertEqual(done.returncode, bare.returncode)
+                self.assertEqual(done.stdout, bare.stdout)
+                self.assertEqual(done.stderr, bare.stderr)
+        return bare, trace

@@ -1,0 +1,58 @@
+"""Programs that make it hard for whoever stands between a call and its return."""
+
+import os
+import unittest
+
+import plain
+
+
+class Hazards(plain.PlainTest):
+    def both(self, *command, **options):
+        for compiler in plain.COMPILERS:
+            bare, _ = self.compare(command, compiler, **options)
+            self.assertGreaterEqual(bare.returncode, 0)  # no fixture ends by a signal
+
+    def test_unwinding(self):
+        """Exceptions, backtraces, jumps, cancelled and ended threads, through callbacks."""
+        self.both("./unwinding")
+        self.both("./exceptions")
+
+    def test_jumps(self):
+        self.both("./jumps")
+
+    def test_coroutines(self):
+        """Suspended in library functions, resumed in other threads."""
+        self.both("./coroutines")
+
+    def test_calling_convention(self):
+        """Arguments and results of every kind, errno, rounding, pointers to functions."""
+        self.both("./abi")
+
+    def test_plugins(self):
+        self.both("./loads")
+
+    def test_storm(self):
+        """Threads, signals, recursion deeper than calls are kept."""
+        self.both("./storm")
+        self.both("./deep")
+
+    def test_signals(self):
+        self.both("./signals", "return")
+        self.both("./signals", "altstack")
+
+    def test_processes(self):
+        self.both("./forks", "20")
+        self.both("./vforks")
+
+    def test_own_malloc(self):
+        self.both("./replaced")
+
+    def test_confined(self):
+        self.both("./confined", "closed")
+        self.both("./confined", "seccomp", options=("--block-size=4k",))
+        if os.geteuid() == 0:
+            self.both("./confined", "chroot")
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

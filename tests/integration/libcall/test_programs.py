@@ -1,0 +1,117 @@
+"""Real programs of the distribution, untraced and traced."""
+
+import collections
+import pathlib
+import re
+import shutil
+import subprocess
+import unittest
+
+import plain
+
+HERE = pathlib.Path(__file__).resolve().parent
+SOURCE = str(HERE / "fixtures/counted.c")
+PYTHON = """
+import collections, ctypes, hashlib, json, re, subprocess, threading
+print(hashlib.sha256(b"x").hexdigest(), json.dumps({"a": [1, 2.5]}), re.sub("a+", "b", "caat"))
+print(subprocess.run(["echo", "child"], capture_output=True, text=True).stdout)
+threads = [threading.Thread(target=sorted, args=([3, 1, 2],)) for _ in range(4)]
+[t.start() for t in threads]; [t.join() for t in threads]
+callback = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_int), ctypes.POINTER(ctypes.c_int))
+values = (ctypes.c_int * 3)(3, 1, 2)
+ctypes.CDLL(None).qsort(values, 3, 4, callback(lambda a, b: a[0] - b[0]))
+print(list(values))
+try: 1 / 0
+except ZeroDivisionError as error: print(error)
+raise SystemExit(5)
+"""
+MAKEFILE = "all: a b c d\na b c d:\n\t@gcc -O1 -o $@ %s && echo $@ > $@.done\n" % SOURCE
+COMMANDS = {
+    "python3": ["/usr/bin/python3", "-c", PYTHON],
+    "git": ["git", "-C", str(HERE), "--no-pager", "log", "--oneline", "-5"],
+    "gcc": ["gcc", "-O2", "-S", "-o", "-", SOURCE],
+    "g++": ["g++", "-x", "c++", "-fsyntax-only", "-include", "map", "/dev/null"],
+    "clang": ["clang-14", "-O2", "-S", "-o", "-", SOURCE],
+    "ld": ["ld", "--version"],
+    "bash": ["bash", "-c", "trap 'echo t' USR1; kill -USR1 $$; for i in 1 2; do echo $i | cat; done;"
+             " (exit 3)"],
+    "dash": ["dash", "-c", "echo $((6 * 7)); cd /nonexistent"],
+    "perl": ["perl", "-e", 'print join(",", sort map { $_ * 2 } 1 .. 9); eval { die "x\\n" }; print $@;'
+             ' print `echo sub`'],
+    "tar": ["sh", "-c", f"tar cf - -C {HERE} . | tar tf - | sort"],
+    "find": ["find", str(HERE), "-name", "*.c", "-newer", "/etc/hostname"],
+    "sort": ["sort", "-k2", "/etc/services"],
+    "sqlite3": ["sqlite3", ":memory:", "create table t(a, b); insert into t values (1, 'x'), (2, 'y');"
+                "select sum(a), group_concat(b) from t; select nonsense;"],
+    "gzip": ["sh", "-c", "gzip -nc /etc/services | gzip -dc | cksum"],
+    "xz": ["sh", "-c", "xz -T2 -c /etc/services | xz -dc | cksum"],
+    "openssl": ["openssl", "dgst", "-sha256", "/etc/services"],
+    "make": ["make", "-s", "-j2", "-f", "Makefile"],
+    "ls": ["ls", "-la", "/etc"],
+    "awk": ["awk", 'BEGIN { for (i = 0; i < 999; i++) s += sqrt(i); printf "%.6f\\n", s }'],
+    "sed": ["sed", "-n", "s/tcp/TCP/p", "/etc/services"],
+    "grep": ["grep", "-rE", "^(foo|bar)+", "/etc/services"],
+    "diff": ["diff", "/etc/passwd", "/etc/group"],
+    "gdb": ["gdb", "-q", "-batch", "-ex", "print 6 * 7", "-ex", "info line main", "/bin/true"],
+    "curl": ["curl", "-s", "file:///etc/services"],
+    "ssh": ["ssh", "-V"],
+    "vim": ["vim", "-es", "-u", "NONE", "-c", "put ='x'", "-c", "%print", "-c", "q!"],
+    "bc": ["sh", "-c", "echo '2^200; sqrt(2)' | bc -l"],
+    "file": ["file", "/bin/true"],
+    "readelf": ["readelf", "-d", "/bin/true"],
+    "cmake": ["cmake", "-E", "echo", "text"],
+}
+
+
+class Programs(plain.PlainTest):
+    def test_same_output_and_exit(self):
+        tried = 0
+        for name, command in COMMANDS.items():
+            if shutil.which(command[0]) is None or shutil.which(name) is None:
+                continue
+            tried += 1
+            folder = self.folder()
+            (folder / "Makefile").write_text(MAKEFILE)
+            bare = plain.run(command, folder)
+            for mode in plain.MODES:
+                if mode == "--nest-libcall" and name in ("clang", "gdb", "make"):
+                    continue  # seconds each
+                with self.subTest(name=name, mode=mode):
+                    folder = self.folder()
+                    (folder / "Makefile").write_text(MAKEFILE)
+                    done, _ = self.record(command, folder, [mode, "-b", "256M"])
+                    self.assertEqual(done.returncode, bare.returncode)
+                    self.assertEqual(done.stdout, bare.stdout)
+                    self.assertEqual(done.stderr, bare.stderr)
+        self.assertGreaterEqual(tried, 15)
+
+
+@unittest.skipUnless(shutil.which("ltrace"), "no ltrace")
+class AgainstLtrace(plain.PlainTest):
+    """Another tool's count of the same calls: ltrace stops at PLT entries."""
+
+    FUNCTIONS = ("malloc", "realloc", "strlen", "strchr", "memcpy", "fwrite", "opendir", "readdir",
+                 "strcoll", "setlocale", "memset", "sigaction", "getopt_long", "getenv", "fflush", "fclose", "__errno_location")
+
+    def test_counts(self):
+        for command in (["sort", "/etc/passwd"], ["ls", "/etc"], ["gzip", "-nc", "/etc/passwd"]):
+            with self.subTest(command=command):
+                folder = self.folder()
+                counts = folder / "counts"
+                subprocess.run(["ltrace", "-o", counts, "-c", *command], check=True,
+                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                theirs = collections.Counter()
+                for line in counts.read_text().splitlines():
+                    fields = line.split()
+                    if len(fields) == 5 and re.fullmatch(r"\d+", fields[3]):
+                        theirs[fields[4]] = int(fields[3])
+                _, trace = self.record(command, folder)
+                ours = self.calls(trace)
+                compared = [name for name in self.FUNCTIONS if name in theirs]
+                self.assertGreater(len(compared), 2, theirs)
+                for name in compared:
+                    self.assertEqual(ours.get(name), theirs[name], name)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

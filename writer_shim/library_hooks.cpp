@@ -1,0 +1,360 @@
+#include "writer_shim/library_hooks.hpp"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <link.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+
+#include "src/raw_syscall.hpp"
+#include "writer_shim/call_kinds.hpp"
+#include "writer_shim/call_stubs.h"
+#include "writer_shim/code_references.hpp"
+#include "writer_shim/hook.hpp"
+#include "writer_shim/module_slots.hpp"
+#include "writer_shim/page_protection.hpp"
+#include "writer_shim/plt_cells.hpp"
+
+const uint64_t* arctrace_pending_calls;
+
+namespace arctrace::shim {
+namespace {
+
+// What a stub stands for.
+struct LibraryCall {
+  uint64_t target;
+  uint64_t key;      // of its frames; 0: it was not called yet
+  uint64_t* slot;    // null: the stub is free
+  const char* name;  // in the module that calls
+  CallKind kind;
+};
+
+constinit LibraryCall calls[ARCTRACE_STUB_COUNT]{};
+uint32_t calls_used;   // behind the last one that is not free
+uint32_t likely_free;  // index
+
+// A module whose slots point to stubs, or that is not to be hooked.
+struct Module {
+  AddressRange range;  // empty: a free entry
+  PltCells cells;
+  bool seen;
+};
+
+constexpr uint32_t kModulesMax = 4096;
+constinit Module modules[kModulesMax]{};
+uint32_t modules_used;
+
+LibraryCalls chosen = LibraryCalls::kNone;
+constinit AddressRange own_library;  // libarctrace.so
+
+uintptr_t stub_address(uint32_t number) {
+  return reinterpret_cast<uintptr_t>(arctrace_call_stubs) +
+         (uintptr_t{number} << ARCTRACE_STUB_SHIFT);
+}
+
+bool is_stub(uintptr_t address) {
+  return address >= stub_address(0) && address < stub_address(ARCTRACE_STUB_COUNT);
+}
+
+// UINT32_MAX: there is none.
+uint32_t take_stub() {
+  for (uint32_t i = 0; i < ARCTRACE_STUB_COUNT; ++i) {
+    const uint32_t number = (likely_free + i) % ARCTRACE_STUB_COUNT;
+    if (calls[number].slot != nullptr) continue;
+    likely_free = number + 1;
+    if (number >= calls_used) calls_used = number + 1;
+    return number;
+  }
+  return UINT32_MAX;
+}
+
+// Makes the module's read-only data writable while it lives.
+class WritableData {
+ public:
+  explicit WritableData(const AddressRange& range) : range_(range) {
+    worked_ =
+        is_empty() || protect(range.low, range.high - range.low, PROT_READ | PROT_WRITE);
+  }
+  ~WritableData() {
+    if (!is_empty()) protect(range_.low, range_.high - range_.low, PROT_READ);
+  }
+  WritableData(const WritableData&) = delete;
+  WritableData& operator=(const WritableData&) = delete;
+  bool failed() const { return !worked_; }
+
+ private:
+  bool is_empty() const { return range_.low >= range_.high; }
+  AddressRange range_;
+  bool worked_;
+};
+
+// The stub for calls of `name`, which are of `target`, through what stands at `slot`.
+// UINT32_MAX: they are not to be hooked, or there is none left.
+uint32_t stub_for(const char* name, uint64_t target, uint64_t* slot) {
+  const CallKind kind = call_kind(name);
+  if (target == 0 || is_stub(target) || kind == CallKind::kUntouched ||
+      own_library.contains(target)) {
+    return UINT32_MAX;
+  }
+  const uint32_t number = take_stub();
+  if (number != UINT32_MAX) calls[number] = {target, 0, slot, name, kind};
+  return number;
+}
+
+void hook_slot(uint64_t* slot, const char* name) {
+  const uint32_t number = stub_for(name, IpcAtomics::load_relaxed(*slot), slot);
+  // Whoever calls through the slot finds the stub's call complete.
+  if (number != UINT32_MAX) {
+    IpcAtomics::store_release(*slot, uint64_t{stub_address(number)});
+  }
+}
+
+// Behind the module's other slots, those that it has for functions without a PLT entry
+// of their own, where its code does nothing with them but to call the function.
+void hook_other_slots(const ModuleImage& image, PltCells& cells) {
+  constexpr size_t kUsesMax = 1024;
+  static constinit SlotUse uses[kUsesMax]{};
+  static constinit const char* names[kUsesMax]{};
+  size_t count = 0;
+  for (size_t i = 0; i < image.relocation_count && count < kUsesMax; ++i) {
+    const ElfW(Rela)& relocation = image.relocations[i];
+    if (ELF64_R_TYPE(relocation.r_info) != R_X86_64_GLOB_DAT) continue;
+    const char* name = image.name_of(relocation);
+    if (!image.is_function_of_another(relocation) ||
+        call_kind(name) == CallKind::kUntouched) {
+      continue;
+    }
+    uint64_t* slot = image.slot_of(relocation);
+    size_t at = count++;
+    for (; at > 0 && uses[at - 1].slot > slot; --at) {
+      uses[at] = uses[at - 1];
+      names[at] = names[at - 1];
+    }
+    uses[at] = {slot, nullptr, false, false};
+    names[at] = name;
+  }
+  find_slot_uses(image, uses, count);
+  for (size_t i = 0; i < count; ++i) {
+    const SlotUse& use = uses[i];
+    if (!use.is_read) {
+      if (use.is_called || use.jump != nullptr) hook_slot(use.slot, names[i]);
+    } else if (use.jump != nullptr) {
+      const uint32_t number =
+          stub_for(names[i], IpcAtomics::load_relaxed(*use.slot), use.jump);
+      if (number != UINT32_MAX &&
+          !cells.redirect(image, use.jump, stub_address(number))) {
+        calls[number].slot = nullptr;
+      }
+    }
+  }
+}
+
+// As the module's file has it, though nobody reads it a second time.
+void restore_initializer(const ModuleImage& image) {
+  if (image.initializer == nullptr) return;
+  const uintptr_t stub = image.bias + *image.initializer;
+  if (!is_stub(stub)) return;
+  const uint64_t number = (stub - stub_address(0)) >> ARCTRACE_STUB_SHIFT;
+  *image.initializer = calls[number].target - image.bias;
+}
+
+// Those that the hooks themselves, or the loader, run in.
+bool is_excluded(const ModuleImage& image) {
+  static const auto own = reinterpret_cast<uintptr_t>(&calls);
+  static const auto libc =
+      reinterpret_cast<uintptr_t>(dlsym(RTLD_NEXT, "gnu_get_libc_version"));
+  static const uintptr_t loader = getauxval(AT_BASE);
+  static const uintptr_t vdso = getauxval(AT_SYSINFO_EHDR);
+  return image.range.contains(own) || image.range.contains(own_library.low) ||
+         image.range.contains(libc) || image.range.contains(loader) ||
+         image.range.contains(vdso);
+}
+
+void hook_slots(const ModuleImage& image, PltCells& cells) {
+  const WritableData writable(image.read_only);
+  if (writable.failed()) return;
+  restore_initializer(image);
+  for (size_t i = 0; i < image.jump_slot_count; ++i) {
+    const ElfW(Rela)& relocation = image.jump_slots[i];
+    if (ELF64_R_TYPE(relocation.r_info) != R_X86_64_JUMP_SLOT) continue;
+    hook_slot(image.slot_of(relocation), image.name_of(relocation));
+  }
+  hook_other_slots(image, cells);
+}
+
+int hook_module(dl_phdr_info* info, size_t, void*) {
+  ModuleImage image;
+  if (!read_module(*info, image)) return 0;
+  uint32_t free = modules_used;
+  for (uint32_t i = 0; i < modules_used; ++i) {
+    if (modules[i].range.low == image.range.low) return 0;
+    if (modules[i].range.high == 0) free = i;
+  }
+  if (free == kModulesMax) return 1;
+  if (free == modules_used) ++modules_used;
+  modules[free] = {image.range, {}, true};
+  if (!is_excluded(image)) hook_slots(image, modules[free].cells);
+  return chosen == LibraryCalls::kAll ? 0 : 1;  // the program is the first
+}
+
+int find_own_library(dl_phdr_info* info, size_t, void*) {
+  ModuleImage image;
+  if (!read_module(*info, image) ||
+      !image.range.contains(reinterpret_cast<uintptr_t>(arctrace_pending_calls))) {
+    return 0;
+  }
+  own_library = image.range;
+  return 1;
+}
+
+// A module is relocated when its initialization function is called, not before: has a
+// stub called in its place, until then.
+void await_initialization(const ModuleImage& image) {
+  if (image.initializer == nullptr) return;
+  const uintptr_t target = image.bias + *image.initializer;
+  const uint32_t number = is_stub(target) ? UINT32_MAX : take_stub();
+  if (number == UINT32_MAX) return;
+  calls[number] = {target, 0, image.initializer, "", CallKind::kInitializer};
+  *image.initializer = stub_address(number) - image.bias;
+}
+
+int see_module(dl_phdr_info* info, size_t, void*) {
+  ModuleImage image;
+  if (!read_module(*info, image)) return 0;
+  for (uint32_t i = 0; i < modules_used; ++i) {
+    if (modules[i].range.low != image.range.low) continue;
+    modules[i].seen = true;
+    return 0;
+  }
+  await_initialization(image);
+  return 0;
+}
+
+void release_stubs(const AddressRange& module) {
+  for (uint32_t i = 0; i < calls_used; ++i) {
+    if (module.contains(reinterpret_cast<uintptr_t>(calls[i].slot))) {
+      calls[i].slot = nullptr;
+    }
+  }
+}
+
+// With the loader's lock held: all that is loaded is relocated.
+void initialize_module(LibraryCall& call) {
+  dl_iterate_phdr(hook_module, nullptr);
+  call.slot = nullptr;
+}
+
+// Names that have an id, by a hash that is good enough to stand for them: a module that
+// is loaded again and again defines no new ones.
+struct KnownName {
+  uint64_t hash;  // 0: free
+  uint32_t id;
+};
+
+constexpr uint32_t kNamesMax = 2 * ARCTRACE_STUB_COUNT;
+constexpr uint32_t kNameProbes = 16;
+constinit KnownName names[kNamesMax]{};
+
+// FNV-1a.
+uint64_t hash_of(const char* name) {
+  uint64_t hash = 0xcbf29ce484222325;
+  for (; *name != '\0'; ++name) {
+    hash = (hash ^ static_cast<unsigned char>(*name)) * 0x100000001b3;
+  }
+  return hash | 2;  // 1: being filled in
+}
+
+// 0: no memory. Two threads may do it at once: then there are two ids for one name.
+uint32_t name_id(const char* name) {
+  const uint64_t hash = hash_of(name);
+  KnownName* free = nullptr;
+  for (uint32_t i = 0; i < kNameProbes; ++i) {
+    KnownName& known = names[(hash / 4 + i) % kNamesMax];
+    const uint64_t found = IpcAtomics::load_acquire(known.hash);
+    if (found == hash) return IpcAtomics::load_relaxed(known.id);
+    if (found != 0) continue;
+    free = &known;
+    break;
+  }
+  const uint32_t id = arctrace_define_name(name);
+  uint64_t nobody = 0;
+  if (id != 0 && free != nullptr &&
+      IpcAtomics::compare_exchange_acq_rel(free->hash, nobody, uint64_t{1})) {
+    IpcAtomics::store_relaxed(free->id, id);
+    IpcAtomics::store_release(free->hash, hash);
+  }
+  return id;
+}
+
+__attribute__((noinline)) uint64_t name_call(LibraryCall& call) {
+  const uint32_t id = name_id(call.name);
+  // Without memory for its name: the reader finds one by the address.
+  const uint64_t key = id != 0 ? ARCTRACE_FRAME_NAME_BIT | id : call.target;
+  IpcAtomics::store_relaxed(call.key, key);
+  return key;
+}
+
+}  // namespace
+
+void hook_library_calls(LibraryCalls which) {
+  arctrace_pending_calls = arctrace_shim_pending_calls();
+  dl_iterate_phdr(find_own_library, nullptr);
+  chosen = which;
+  if (which == LibraryCalls::kNone) return;
+  dl_iterate_phdr(hook_module, nullptr);
+}
+
+bool returns_to_stub(uintptr_t address) {
+  return address == reinterpret_cast<uintptr_t>(arctrace_call_returns);
+}
+
+void library_modules_changed() {
+  if (chosen != LibraryCalls::kAll) return;
+  for (uint32_t i = 0; i < modules_used; ++i) modules[i].seen = false;
+  dl_iterate_phdr(see_module, nullptr);
+  for (uint32_t i = 0; i < modules_used; ++i) {
+    if (modules[i].seen || modules[i].range.high == 0) continue;
+    release_stubs(modules[i].range);
+    modules[i].cells.release();
+    modules[i].range = {};
+  }
+}
+
+void name_all_library_calls() {
+  for (uint32_t i = 0; i < calls_used; ++i) {
+    if (calls[i].slot != nullptr && calls[i].key == 0) name_call(calls[i]);
+  }
+}
+
+}  // namespace arctrace::shim
+
+using namespace arctrace;
+using namespace arctrace::shim;
+
+extern "C" arctrace_call_route arctrace_call_begins(uint32_t number, uintptr_t* place,
+                                                    uintptr_t frame_pointer) {
+  LibraryCall& library_call = calls[number];
+  const uintptr_t target = library_call.target;
+  const uintptr_t return_address = *place;
+  uint64_t key = IpcAtomics::load_relaxed(library_call.key);
+  if (__builtin_expect(key == 0, 0)) {
+    if (library_call.kind == CallKind::kInitializer) {
+      initialize_module(library_call);
+      return {target, 0};
+    }
+    key = name_call(library_call);
+  }
+  arctrace_shim_call call;
+  call.location = reinterpret_cast<uintptr_t>(place + 1);
+  call.stack_pointer = reinterpret_cast<uintptr_t>(place);
+  call.frame_pointer = frame_pointer;
+  call.hook_site = return_address;
+  call.call_site = return_address;
+  call.flags = ARCTRACE_SHIM_BEGINS_FRAME | ARCTRACE_SHIM_LIBRARY_CALL;
+  if (returns_to_stub(return_address)) call.flags |= ARCTRACE_SHIM_RETURNS_TO_SHIM;
+  if (__builtin_expect(library_call.kind != CallKind::kFollowed, 0)) {
+    arctrace_shim_call_passed(key, &call, library_call.kind == CallKind::kPassed);
+    return {target, 0};
+  }
+  return {target, static_cast<uintptr_t>(arctrace_shim_call_begin(key, &call))};
+}

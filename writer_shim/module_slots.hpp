@@ -1,0 +1,48 @@
+// The slots of a loaded module through which it calls functions of others: from its
+// dynamic section, as the loader has mapped and relocated it.
+#pragma once
+
+#include <link.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace arctrace::shim {
+
+struct AddressRange {
+  uintptr_t low = 0;
+  uintptr_t high = 0;
+  bool contains(uintptr_t address) const { return address >= low && address < high; }
+};
+
+struct ModuleImage {
+  uintptr_t bias = 0;
+  AddressRange range;
+  AddressRange read_only;  // of its data, since it was relocated (RELRO)
+  AddressRange code;       // the executable segment, empty if there are several
+  const ElfW(Rela) * jump_slots = nullptr;
+  size_t jump_slot_count = 0;
+  const ElfW(Rela) * relocations = nullptr;
+  size_t relocation_count = 0;
+  // Where the loader will find its initialization function, counted from the bias; null:
+  // it has none, or the place can't be written.
+  uint64_t* initializer = nullptr;
+  const ElfW(Sym) * symbols = nullptr;
+  const char* strings = nullptr;
+
+  const char* name_of(const ElfW(Rela) & relocation) const {
+    return strings + symbols[ELF64_R_SYM(relocation.r_info)].st_name;
+  }
+  bool is_function_of_another(const ElfW(Rela) & relocation) const {
+    const ElfW(Sym)& symbol = symbols[ELF64_R_SYM(relocation.r_info)];
+    return symbol.st_shndx == SHN_UNDEF && ELF64_ST_TYPE(symbol.st_info) == STT_FUNC;
+  }
+  uint64_t* slot_of(const ElfW(Rela) & relocation) const {
+    return reinterpret_cast<uint64_t*>(bias + relocation.r_offset);
+  }
+};
+
+// False: it has no dynamic section that tells them.
+bool read_module(const dl_phdr_info& info, ModuleImage& image);
+
+}  // namespace arctrace::shim

@@ -1,0 +1,156 @@
+/* Stubs that stand in the place of library functions: each says its number, records the
+ * call and calls the function through, so that the processor's return stack stays
+ * balanced. The return address is taken off the stack before and put back behind, in its
+ * own place: arguments on the stack don't move.
+ *
+ * While the function runs, unwinders see a frame of ours whose return address is in the
+ * thread's pending calls (src/return_stack.hpp), by the place where it stood. */
+#include <cet.h>
+
+#include "writer_shim/call_stubs.h"
+
+  .text
+  .globl arctrace_call_stubs
+  .hidden arctrace_call_stubs
+  .type arctrace_call_stubs, @function
+  .p2align ARCTRACE_STUB_SHIFT
+arctrace_call_stubs:
+  .cfi_startproc
+  .set number, 0
+  .rept ARCTRACE_STUB_COUNT
+  .p2align ARCTRACE_STUB_SHIFT
+  endbr64
+  movl $number, %r11d
+  jmp call_begins
+  .set number, number + 1
+  .endr
+  .cfi_endproc
+  .size arctrace_call_stubs, . - arctrace_call_stubs
+
+/* In: the call's number in r11, its return address on the stack, arguments in the rest.
+ * rax counts vector arguments, r10 may be a static chain. */
+  .type call_begins, @function
+  .p2align 4
+call_begins:
+  .cfi_startproc
+  pushq %rax
+  .cfi_adjust_cfa_offset 8
+  pushq %rdi
+  .cfi_adjust_cfa_offset 8
+  pushq %rsi
+  .cfi_adjust_cfa_offset 8
+  pushq %rdx
+  .cfi_adjust_cfa_offset 8
+  pushq %rcx
+  .cfi_adjust_cfa_offset 8
+  pushq %r8
+  .cfi_adjust_cfa_offset 8
+  pushq %r9
+  .cfi_adjust_cfa_offset 8
+  pushq %r10
+  .cfi_adjust_cfa_offset 8
+  leaq 64(%rsp), %rsi
+  subq $8, %rsp
+  .cfi_adjust_cfa_offset 8
+  movl %r11d, %edi
+  movq %rbp, %rdx
+  call arctrace_call_begins
+  addq $8, %rsp
+  .cfi_adjust_cfa_offset -8
+  movq %rax, %r11
+  testl %edx, %edx
+  popq %r10
+  .cfi_adjust_cfa_offset -8
+  popq %r9
+  .cfi_adjust_cfa_offset -8
+  popq %r8
+  .cfi_adjust_cfa_offset -8
+  popq %rcx
+  .cfi_adjust_cfa_offset -8
+  popq %rdx
+  .cfi_adjust_cfa_offset -8
+  popq %rsi
+  .cfi_adjust_cfa_offset -8
+  popq %rdi
+  .cfi_adjust_cfa_offset -8
+  popq %rax
+  .cfi_adjust_cfa_offset -8
+  jnz call_through
+  jmp *%r11
+  .cfi_endproc
+  .size call_begins, . - call_begins
+
+/* All of this is one aligned block, so that the unwind rule finds its head from whatever
+ * address in it a function returns to. */
+  .type call_through_block, @object
+  .p2align 7
+call_through_block:
+  .quad arctrace_pending_calls - call_through_block
+  .quad 0 /* a return address that ends an unwinder's walk */
+
+  .type call_through, @function
+call_through:
+  .cfi_startproc
+  /* CFA: 12 above the place of the return address. By it debuggers tell which of two
+   * frames is the inner one: our callee's is 8 above the place, our caller's at least 16. */
+  .cfi_def_cfa %rsp, 12
+  /* DW_CFA_val_expression: our caller's rsp (7) is the CFA - 4: lit4, minus. */
+  .cfi_escape 0x16, 0x07, 0x02, 0x34, 0x1c
+  /* DW_CFA_expression: the return address (16) is where 85 bytes of operations say. They
+   * begin with the CFA on their stack and make it the place, twice, because pick does not
+   * reach the lowest: lit12, minus, dup. */
+  .cfi_escape 0x10, 0x10, 85, 0x3c, 0x1c, 0x12
+  /* The address of the first thread's calls: breg16 0, const1s -128, and, dup, deref,
+   * plus, deref, deref. */
+  .cfi_escape 0x80, 0x00, 0x09, 0x80, 0x1a, 0x12, 0x06, 0x22, 0x06, 0x06
+  /* stack: dup, bra search. */
+  .cfi_escape 0x12, 0x28, 0x1c, 0x00
+  /* Nowhere: then it is back in its place, unless our own address stands there: drop,
+   * dup, deref, const1s -128, and, breg16 0, const1s -128, and, eq, bra lost, skip end. */
+  .cfi_escape 0x13, 0x12, 0x06, 0x09, 0x80, 0x1a, 0x80, 0x00, 0x09, 0x80, 0x1a, 0x29
+  .cfi_escape 0x28, 0x03, 0x00, 0x2f, 0x32, 0x00
+  /* lost: breg16 0, const1s -128, and, plus_uconst 8, skip end. */
+  .cfi_escape 0x80, 0x00, 0x09, 0x80, 0x1a, 0x23, 0x08, 0x2f, 0x28, 0x00
+  /* search, behind the last call: dup, plus_uconst 8, deref, const1u 24, mul, over, plus,
+   * plus_uconst 64. */
+  .cfi_escape 0x12, 0x23, 0x08, 0x06, 0x08, 0x18, 0x1e, 0x14, 0x22, 0x23, 0x40
+  /* call: over, plus_uconst 64, over, eq, bra next, const1u 24, minus, dup, deref, pick 3,
+   * eq, bra found, skip call. */
+  .cfi_escape 0x14, 0x23, 0x40, 0x14, 0x29, 0x28, 0x0e, 0x00, 0x08, 0x18, 0x1c
+  .cfi_escape 0x12, 0x06, 0x15, 0x03, 0x29, 0x28, 0x08, 0x00, 0x2f, 0xea, 0xff
+  /* next: drop, deref, skip stack. */
+  .cfi_escape 0x13, 0x06, 0x2f, 0xba, 0xff
+  /* found: plus_uconst 8. */
+  .cfi_escape 0x23, 0x08
+  leaq 8(%rsp), %rsp
+  .cfi_def_cfa_offset 4
+  call *%r11
+  .globl arctrace_call_returns
+  .hidden arctrace_call_returns
+arctrace_call_returns:
+  subq $8, %rsp
+  .cfi_def_cfa_offset 12
+  pushq %rax
+  .cfi_def_cfa_offset 20
+  pushq %rdx
+  .cfi_def_cfa_offset 28
+  subq $8, %rsp
+  .cfi_def_cfa_offset 36
+  leaq 24(%rsp), %rdi
+  call *arctrace_shim_call_end@GOTPCREL(%rip)
+  /* From here on it is back in its place: lit12, minus. */
+  .cfi_escape 0x10, 0x10, 0x02, 0x3c, 0x1c
+  addq $8, %rsp
+  .cfi_def_cfa_offset 28
+  popq %rdx
+  .cfi_def_cfa_offset 20
+  popq %rax
+  .cfi_def_cfa_offset 12
+  ret
+  .cfi_endproc
+  .size call_through, . - call_through
+  .if . - call_through_block > 128
+  .error "the block is too long"
+  .endif
+
+  .section .note.GNU-stack,"",@progbits
