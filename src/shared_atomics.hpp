@@ -8,7 +8,10 @@
 
 #include <boost/atomic/ipc_atomic_ref.hpp>
 #include <boost/memory_order.hpp>
+#include <cstddef>
 #include <cstdint>
+
+#include "src/memory.hpp"
 
 namespace arctrace {
 
@@ -47,6 +50,8 @@ struct IpcAtomics {
     return ref(word).compare_exchange_strong(
         expected, desired, boost::memory_order_acq_rel, boost::memory_order_acquire);
   }
+  // 0xff into bytes that nobody else touches meanwhile.
+  static void fill_ones(std::byte* to, size_t size) { arctrace::fill_ones(to, size); }
 
  private:
   template <class Word>

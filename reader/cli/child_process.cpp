@@ -58,6 +58,7 @@ absl::StatusOr<ChildProcess> ChildProcess::start(
     const std::vector<std::string>& command, const std::vector<std::string>& variables,
     bool output_to_error, const SignalScope& signals) {
   std::vector<char*> arguments;
+  arguments.reserve(command.size() + 1);
   for (const std::string& argument : command) {
     arguments.push_back(const_cast<char*>(argument.c_str()));
   }

@@ -30,7 +30,6 @@ size_t width_of(DumpField field) {
     case DumpField::kWriter:
       return 6;
     case DumpField::kPlace:
-      return 12;
     case DumpField::kType:
       return 12;
     case DumpField::kContent:
@@ -79,7 +78,7 @@ std::string seconds_text(int64_t time_ns) {
                          magnitude % 1'000'000'000);
 }
 
-void DumpPrinter::append_column(std::string text, size_t width, bool right) {
+void DumpPrinter::append_column(std::string_view text, size_t width, bool right) {
   const size_t padding = width > text.size() ? width - text.size() : 0;
   if (right) line_.append(padding, ' ');
   line_ += text;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -50,7 +51,7 @@ class DumpPrinter {
  private:
   void append_field(DumpField field, const reader::Record& record,
                     const StackChange& change);
-  void append_column(std::string text, size_t width, bool right);
+  void append_column(std::string_view text, size_t width, bool right);
 
   const reader::Trace& trace_;
   RecordDescriber& describer_;

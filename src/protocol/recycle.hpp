@@ -8,7 +8,6 @@
 #include <cstdint>
 
 #include "src/buffer_view.hpp"
-#include "src/memory.hpp"
 #include "src/protocol/block_state.hpp"
 #include "src/protocol/dead_slot.hpp"
 
@@ -98,7 +97,7 @@ class Recycle {
     arctrace_block_header& header = view.block_header(index);
     A::store_relaxed(header.magic, uint32_t{ARCTRACE_FILL});
     std::atomic_thread_fence(std::memory_order_release);  // the magic goes first
-    fill_ones(view.block(index) + kIdentityOffset, used - kIdentityOffset);
+    A::fill_ones(view.block(index) + kIdentityOffset, used - kIdentityOffset);
     A::store_release(header.next, uint64_t{view.geometry().block_size});
   }
 

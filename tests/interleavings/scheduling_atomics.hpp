@@ -1,6 +1,7 @@
 // The shared atomics, with a stop before each operation at which another task may go on.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "src/shared_atomics.hpp"
@@ -32,6 +33,10 @@ struct SchedulingAtomics {
   template <class Word>
   static Word fetch_add_acq_rel(Word& word, Word value) {
     return writing(word), IpcAtomics::fetch_add_acq_rel(word, value);
+  }
+  static void fill_ones(std::byte* to, size_t size) {
+    before_access({reinterpret_cast<uintptr_t>(to), size, true});
+    IpcAtomics::fill_ones(to, size);
   }
   template <class Word>
   static bool compare_exchange_acq_rel(Word& word, Word& expected, Word desired) {

@@ -50,6 +50,7 @@ struct SpyAtomics {
   static bool compare_exchange_acq_rel(Word& word, Word& expected, Word desired) {
     return passed(IpcAtomics::compare_exchange_acq_rel(word, expected, desired));
   }
+  static void fill_ones(std::byte* to, size_t size) { IpcAtomics::fill_ones(to, size); }
 
  private:
   template <class Result>
