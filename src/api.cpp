@@ -1,6 +1,7 @@
 // The public C ABI (arctrace.h) on top of the writer.
 #include <arctrace/arctrace.h>
 #include <errno.h>
+#include <linux/futex.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@
 #include "src/memory.hpp"
 #include "src/modules.hpp"
 #include "src/protocol/dead_slot.hpp"
+#include "src/raw_syscall.hpp"
 #include "src/shim_interface.h"
 
 namespace arctrace {
@@ -220,6 +222,23 @@ void arctrace_thread_name(const char* name) {
   state->name[n] = '\0';
   state->thread_defined = false;
   emit_definitions(scope, *state, *process);
+}
+
+int arctrace_snapshot(uint32_t after_ms) {
+  if (!session.joined) return -ENOENT;
+  arctrace_control& control = session.view.control();
+  if (session.view.geometry().mode != ARCTRACE_MODE_OVERWRITE ||
+      !is_live(IpcAtomics::load_acquire(control.collector_lock))) {
+    return -ESRCH;
+  }
+  IpcAtomics::store_relaxed(control.snapshot_after_ms, after_ms);
+  // N1 acq_rel, matches N2 (the flight recorder): when, too.
+  IpcAtomics::fetch_add_acq_rel(control.snapshots_asked, uint32_t{1});
+  if (session.may_call_kernel) {
+    IpcAtomics::store_release(control.wake, uint32_t{1});
+    raw_syscall(SYS_futex, sys::pointer_argument(&control.wake), FUTEX_WAKE, 1);
+  }
+  return 0;
 }
 
 uint64_t arctrace_lost(uint64_t lost[ARCTRACE_LOST_CAUSES]) {

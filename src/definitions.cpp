@@ -210,6 +210,16 @@ void renew_definitions(ProcessState& process) {
 // Two threads may write the same entry at once: the second copy says the same again.
 void emit_definitions(const WriteScope& scope, ThreadState& state,
                       ProcessState& process) {
+  const uint32_t round =
+      IpcAtomics::load_relaxed(session.view.control().definitions_round);
+  if (uint32_t seen = IpcAtomics::load_relaxed(process.round);
+      seen != round && IpcAtomics::compare_exchange_acq_rel(process.round, seen, round)) {
+    renew_definitions(process);
+  }
+  if (state.thread_round != round) {
+    state.thread_round = round;
+    state.thread_defined = false;
+  }
   if (IpcAtomics::load_acquire(process.defined) == 0) {
     if (!write_process(scope, state, process)) return;
     IpcAtomics::store_release(process.defined, uint32_t{1});

@@ -23,13 +23,30 @@ uint32_t join_claim;
 // Survives fork: a child's parent is whoever this address space was before.
 uint32_t last_process_id;
 
+// Our own user's, or deliberately shared with a group of ours, and nobody else.
+bool is_meant_for_us(const struct stat& file) {
+  const uint32_t user = sys::geteuid();
+  if (file.st_uid == user || user == 0) return true;
+  if ((file.st_mode & S_IRWXO) != 0 || (file.st_mode & (S_IRGRP | S_IWGRP)) == 0) {
+    return false;
+  }
+  if (raw_syscall(SYS_getegid) == file.st_gid) return true;
+  constexpr long kGroupsMax = 256;
+  gid_t groups[kGroupsMax];
+  const long count =
+      raw_syscall(SYS_getgroups, kGroupsMax, sys::pointer_argument(groups));
+  for (long i = 0; i < count; ++i) {
+    if (groups[i] == file.st_gid) return true;
+  }
+  return false;
+}
+
 int map_buffer(int fd, BufferView& out) {
   struct stat status {};
   if (const long error = sys::stat_fd(fd, &status); error < 0) {
     return static_cast<int>(error);
   }
-  const uint32_t user = sys::geteuid();
-  if (!S_ISREG(status.st_mode) || (status.st_uid != user && user != 0)) return -EACCES;
+  if (!S_ISREG(status.st_mode) || !is_meant_for_us(status)) return -EACCES;
   arctrace_session_header header{};
   if (sys::pread(fd, &header, sizeof header, 0) != static_cast<long>(sizeof header)) {
     return -EPROTO;

@@ -45,6 +45,7 @@ struct ProcessState {
   uint32_t defined;            // 1: its PROCESS record is written
   uint32_t emitting;           // 1: a thread emits the registry (a try-lock)
   uint64_t emitted;            // registry entries written so far
+  uint32_t round;              // control.definitions_round that they are written for
 
   static constexpr uint32_t kNone = 0;
   static constexpr uint32_t kMaking = 1;

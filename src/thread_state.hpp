@@ -41,8 +41,9 @@ struct ThreadState {
   bool attached;        // has a slot in this process
   uint16_t slot_retry;  // records to lose before asking for a slot again
 
-  bool has_block;       // all of the block's state is in order
-  bool thread_defined;  // its THREAD record is written
+  bool has_block;         // all of the block's state is in order
+  bool thread_defined;    // its THREAD record is written ...
+  uint32_t thread_round;  // ... for this control.definitions_round
   bool stack_range_known;
   uint32_t slot;
   uint32_t writer;

@@ -108,6 +108,14 @@ ARCTRACE_API void arctrace_mark(const char* text);
 /* Names the calling thread in reports, cut at 64 bytes; NULL: as pthread_getname_np. */
 ARCTRACE_API void arctrace_thread_name(const char* name);
 
+/* ---- Flight recorder ----------------------------------------------------- */
+
+/* Asks the flight recorder (arctrace record --mode=overwrite, or attach) for a snapshot
+ * of what the buffer holds, `after_ms` milliseconds from now; recording goes on. Asks
+ * that come before it is taken are answered by the same one. 0, or a negative errno:
+ * -ENOENT no session, -ESRCH nobody there who takes one. */
+ARCTRACE_API int arctrace_snapshot(uint32_t after_ms);
+
 /* ---- Loss ---------------------------------------------------------------- */
 
 /* What the calling thread lost since it joined, by cause; returns the sum. `lost` may

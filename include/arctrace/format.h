@@ -188,7 +188,11 @@ struct arctrace_control {
   /* line 4: the high-water mark */
   uint32_t wake;              /* futex: 0 collector may sleep, 1 woken */
   uint32_t high_water_blocks; /* wake the collector at this many used blocks; 0 never */
-  uint32_t reserved4[14];
+  uint32_t snapshots_asked;   /* only grows: programs ask the flight recorder for one */
+  uint32_t snapshot_after_ms; /* the last one that was asked for: so much later */
+  uint32_t
+      definitions_round; /* raised by a collector that begins: all definitions anew */
+  uint32_t reserved4[11];
   /* line 5: identities, never given twice in a session; 0 is nobody */
   uint32_t process_next;
   uint32_t writer_next;
@@ -438,10 +442,12 @@ enum arctrace_process_end {
 enum arctrace_writer_end { ARCTRACE_WRITER_DIED = 1, ARCTRACE_WRITER_DETACHED = 2 };
 
 enum arctrace_session_event {
-  ARCTRACE_SESSION_STARTED = 1,
+  ARCTRACE_SESSION_STARTED = 1,  /* detail: 1 if the session had collectors before */
   ARCTRACE_SESSION_FINISHED = 2, /* last record of a whole file */
   ARCTRACE_SESSION_DISK_FULL = 3 /* detail: errno */
 };
+
+#define ARCTRACE_SESSION_RESUMED 1u /* STARTED's detail */
 
 /* MODULE.flags */
 #define ARCTRACE_MODULE_MAIN 1u /* the program itself */

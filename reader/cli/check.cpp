@@ -16,6 +16,7 @@
 #include "reader/trace/content_check.hpp"
 #include "reader/trace/text_escape.hpp"
 #include "reader/trace/trace.hpp"
+#include "src/collector/session_directory.hpp"
 
 namespace arctrace::cli {
 namespace {
@@ -59,8 +60,11 @@ std::string check_text(const reader::Trace& trace, const CheckOptions& options) 
                       ? std::string("no findings")
                       : count_text(trace.finding_count(), "finding"),
                   " in ", count_text(summary.records, "record"), ", ", summary.blocks,
-                  " blocks and chunks; ", summary.lost, " lost, ", summary.torn,
-                  " torn, ", summary.unfinished, " unfinished\n");
+                  " blocks and chunks; ", summary.lost, " lost, ");
+  if (summary.overwritten != 0) {
+    absl::StrAppend(&out, summary.overwritten, " overwritten, ");
+  }
+  absl::StrAppend(&out, summary.torn, " torn, ", summary.unfinished, " unfinished\n");
   return out;
 }
 
@@ -71,6 +75,7 @@ std::string check_json(const reader::Trace& trace, const CheckOptions& options) 
   json["finding_count"] = trace.finding_count();
   json["records"] = summary.records;
   json["lost"] = summary.lost;
+  json["overwritten"] = summary.overwritten;
   json["torn"] = summary.torn;
   json["unfinished"] = summary.unfinished;
   auto& findings = json["findings"] = nlohmann::ordered_json::array();
@@ -86,7 +91,7 @@ std::string check_json(const reader::Trace& trace, const CheckOptions& options) 
 
 absl::StatusOr<int> check(const CheckOptions& options) {
   absl::StatusOr<reader::Trace> trace =
-      reader::Trace::open(options.path, {options.max_findings});
+      reader::Trace::open(file_or_session(options.path), {options.max_findings});
   if (!trace.ok()) return trace.status();
   reader::ContentChecker content(*trace);
   reader::ReplayOptions replay_options;

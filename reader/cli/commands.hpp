@@ -21,6 +21,15 @@ Runner add_report(CLI::App& root);
 Runner add_dump(CLI::App& root);
 Runner add_info(CLI::App& root);
 Runner add_check(CLI::App& root);
+Runner add_create(CLI::App& root);
+Runner add_list(CLI::App& root);
+Runner add_attach(CLI::App& root);
+Runner add_start(CLI::App& root);
+Runner add_stop(CLI::App& root);
+Runner add_ctl(CLI::App& root);
+Runner add_snapshot(CLI::App& root);
+Runner add_recover(CLI::App& root);
+Runner add_destroy(CLI::App& root);
 
 // `record COMMAND -x`: puts "--" before COMMAND, so that -x is COMMAND's. To be called
 // with all arguments (without the program's name) before they are parsed.

@@ -16,6 +16,7 @@
 #include "reader/symbols/symbolizer.hpp"
 #include "reader/trace/record_types.hpp"
 #include "reader/trace/trace.hpp"
+#include "src/collector/session_directory.hpp"
 
 namespace arctrace::cli {
 namespace {
@@ -97,7 +98,8 @@ absl::StatusOr<int> dump(DumpOptions& options) {
   filter.pids.insert(options.pids.begin(), options.pids.end());
   filter.tids.insert(options.tids.begin(), options.tids.end());
   if (absl::Status s = parse_types(options.types, filter); !s.ok()) return s;
-  absl::StatusOr<reader::Trace> trace = reader::Trace::open(options.path);
+  absl::StatusOr<reader::Trace> trace =
+      reader::Trace::open(file_or_session(options.path));
   if (!trace.ok()) return trace.status();
 
   const reader::Definitions& definitions = trace->definitions();

@@ -1,7 +1,11 @@
 // arctrace info: what a trace file or a buffer is and holds.
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
+#include <thread>
 
 #include "reader/cli/commands.hpp"
 #include "reader/cli/info_json.hpp"
@@ -9,6 +13,7 @@
 #include "reader/cli/options.hpp"
 #include "reader/cli/output.hpp"
 #include "reader/trace/trace.hpp"
+#include "src/collector/session_directory.hpp"
 
 namespace arctrace::cli {
 namespace {
@@ -18,14 +23,43 @@ struct InfoOptions {
   Format format = Format::kText;
 };
 
+uint64_t written(const reader::Trace& trace) {
+  uint64_t sum = 0;
+  for (const auto& slot : trace.buffer()->slots) sum += slot.written_all;
+  return sum;
+}
+
+// How fast a live buffer is written to, measured; nothing of one that is not.
+absl::StatusOr<std::optional<double>> records_per_second(const reader::Trace& trace) {
+  const auto is_alive = [](const auto& slot) { return slot.alive; };
+  const reader::BufferState* buffer = trace.buffer();
+  if (buffer == nullptr || buffer->gate == 0 ||
+      std::none_of(buffer->slots.begin(), buffer->slots.end(), is_alive)) {
+    return std::nullopt;
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  const absl::StatusOr<reader::Trace> first = reader::Trace::open(trace.session().path);
+  if (!first.ok()) return first.status();
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  const absl::StatusOr<reader::Trace> second = reader::Trace::open(trace.session().path);
+  if (!second.ok()) return second.status();
+  const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin;
+  if (second->buffer() == nullptr || first->buffer() == nullptr) return std::nullopt;
+  return static_cast<double>(written(*second) - written(*first)) / passed.count();
+}
+
 absl::StatusOr<int> info(const InfoOptions& options) {
-  absl::StatusOr<reader::Trace> trace = reader::Trace::open(options.path);
+  absl::StatusOr<reader::Trace> trace =
+      reader::Trace::open(file_or_session(options.path));
   if (!trace.ok()) return trace.status();
   // Nothing is looked at but what the reading itself counts and checks.
   absl::Status status = trace->read([](const reader::Record&) { return true; });
   if (!status.ok()) return status;
+  const absl::StatusOr<std::optional<double>> rate = records_per_second(*trace);
+  if (!rate.ok()) return rate.status();
   Output output;
-  output.write(options.format == Format::kJson ? info_json(*trace) : info_text(*trace));
+  output.write(options.format == Format::kJson ? info_json(*trace, *rate)
+                                               : info_text(*trace, *rate));
   status = output.finish();
   if (!status.ok()) return status;
   return 0;

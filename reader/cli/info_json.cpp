@@ -167,7 +167,8 @@ Json buffer_json(const reader::BufferState& b) {
 
 }  // namespace
 
-std::string info_json(const reader::Trace& trace) {
+std::string info_json(const reader::Trace& trace,
+                      std::optional<double> records_per_second) {
   const reader::Definitions& definitions = trace.definitions();
   Json json;
   json["session"] = session_json(trace.session());
@@ -180,7 +181,11 @@ std::string info_json(const reader::Trace& trace) {
   for (reader::ThreadIndex i = 0; i < definitions.threads().size(); ++i) {
     threads.push_back(thread_json(trace, i));
   }
-  if (trace.buffer() != nullptr) json["buffer"] = buffer_json(*trace.buffer());
+  if (trace.buffer() != nullptr) {
+    json["buffer"] = buffer_json(*trace.buffer());
+    json["buffer"]["records_per_second"] = nullptr;
+    if (records_per_second) json["buffer"]["records_per_second"] = *records_per_second;
+  }
   Json& findings = json["findings"] = Json::array();
   for (const reader::Finding& finding : trace.findings()) {
     findings.push_back({{"rule", finding.rule},

@@ -162,10 +162,10 @@ void append_buffer(std::string& out, const reader::BufferState& buffer) {
                                          : std::string("none"),
                   "; recording is ", buffer.gate == 0 ? "off" : "on", "\n");
   absl::StrAppend(&out, "\n", count_text(buffer.slots.size(), "writer slot"), "\n");
-  Table table({"slot", "writer", "pid", "tid", "state", "lost"}, 4);
+  Table table({"slot", "writer", "pid", "tid", "written", "state", "lost"}, 5);
   for (const reader::BufferState::Slot& slot : buffer.slots) {
     table.add({absl::StrCat(slot.index), absl::StrCat(slot.writer),
-               absl::StrCat(slot.pid), absl::StrCat(slot.tid),
+               absl::StrCat(slot.pid), absl::StrCat(slot.tid), absl::StrCat(slot.written),
                slot.alive ? "alive" : "dead", slot_losses(slot)});
   }
   table.append_to(out);
@@ -184,7 +184,8 @@ void append_findings(std::string& out, const reader::Trace& trace) {
 
 }  // namespace
 
-std::string info_text(const reader::Trace& trace) {
+std::string info_text(const reader::Trace& trace,
+                      std::optional<double> records_per_second) {
   std::string out;
   for (const std::string& fact : session_facts(trace.session())) {
     absl::StrAppend(&out, fact, "\n");
@@ -194,6 +195,9 @@ std::string info_text(const reader::Trace& trace) {
   append_threads(out, trace);
   append_modules(out, trace.definitions());
   if (trace.buffer() != nullptr) append_buffer(out, *trace.buffer());
+  if (records_per_second) {
+    absl::StrAppendFormat(&out, "  %.0f records a second now\n", *records_per_second);
+  }
   append_findings(out, trace);
   return out;
 }

@@ -49,7 +49,9 @@ class CommandLine {
     root_.set_version_flag("--version", "arctrace " ARCTRACE_VERSION,
                            "print the version");
     root_.footer("arctrace COMMAND --help tells more.");
-    for (const auto add : {add_record, add_report, add_dump, add_info, add_check}) {
+    for (const auto add : {add_record, add_report, add_dump, add_info, add_check,
+                           add_create, add_list, add_attach, add_start, add_stop, add_ctl,
+                           add_snapshot, add_recover, add_destroy}) {
       const size_t before = root_.get_subcommands({}).size();
       Runner runner = add(root_);
       commands_.emplace_back(root_.get_subcommands({}).at(before), std::move(runner));

@@ -2,87 +2,38 @@
 #include <absl/strings/str_cat.h>
 
 #include <CLI/CLI.hpp>
-#include <map>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "reader/cli/buffer_options.hpp"
 #include "reader/cli/commands.hpp"
 #include "reader/cli/record_session.hpp"
 
 namespace arctrace::cli {
-namespace {
-
-const std::map<std::string, arctrace_mode> kModes = {
-    {"drop", ARCTRACE_MODE_DROP},
-    {"overwrite", ARCTRACE_MODE_OVERWRITE},
-    {"stop", ARCTRACE_MODE_STOP}};
-const std::map<std::string, arctrace_scope> kScopes = {{"thread", ARCTRACE_SCOPE_THREAD},
-                                                       {"shared", ARCTRACE_SCOPE_SHARED}};
-const std::map<std::string, PinPolicy> kPins = {
-    {"no", PinPolicy::kNo}, {"try", PinPolicy::kTry}, {"require", PinPolicy::kRequire}};
-
-template <class T>
-CLI::CheckedTransformer one_of(const std::map<std::string, T>& names) {
-  CLI::CheckedTransformer transformer(names, CLI::ignore_case);
-  std::string text;
-  for (const auto& [name, value] : names) text += (text.empty() ? "" : "|") + name;
-  transformer.description(text);
-  return transformer;
-}
-
-}  // namespace
-
 Runner add_record(CLI::App& root) {
   auto options = std::make_shared<RecordOptions>();
   options->output = kDefaultFile;
   CLI::App* app = root.add_subcommand("record", "run a command traced");
   app->footer(
       "Library calls of COMMAND and of all its descendants, functions compiled with\n"
-      "-finstrument-functions, and API events are recorded. The exit status is COMMAND's,\n"
+      "-finstrument-functions, and API events are recorded. The exit status is "
+      "COMMAND's,\n"
       "or 2 if it could not be recorded. Ctrl-C goes to COMMAND; what was recorded is\n"
-      "kept. With --mode=overwrite, SIGUSR2 sent to arctrace writes a snapshot of what the\n"
+      "kept. With --mode=overwrite, SIGUSR2 sent to arctrace writes a snapshot of what "
+      "the\n"
       "buffer holds to FILE.1, FILE.2 ..., while recording goes on.");
-  BufferOptions& buffer = options->buffer;
   app->add_option("-o,--output", options->output,
                   "trace file; an existing one is kept as FILE.old; - is standard output")
       ->type_name("FILE")
       ->capture_default_str();
-  app->add_option("-b,--buffer-size", buffer.buffer_size,
-                  "memory for records, in bytes or with k, M, G")
-      ->transform(CLI::AsSizeValue(false))
-      ->type_name("SIZE")
-      ->default_str("64M");
-  app->add_option("--block-size", buffer.block_size,
-                  "the buffer is cut into blocks of SIZE, a multiple of 64")
-      ->transform(CLI::AsSizeValue(false))
-      ->type_name("SIZE")
-      ->default_str("64k");
-  app->add_option("--slots", buffer.slot_count, "threads that can write at the same time")
-      ->type_name("N")
-      ->capture_default_str();
-  app->add_option(
-         "--mode", buffer.mode,
-         "what a full buffer does: drop = lose and count new records until the "
-         "collector made room; overwrite = keep the newest, and write them at the end; "
-         "stop = keep the oldest, collect at the end")
-      ->transform(one_of(kModes))
-      ->default_str("drop");
-  app->add_option("--scope", buffer.scope,
-                  "thread = each thread writes blocks of its own; shared = all reserve "
-                  "in one chain of blocks")
-      ->transform(one_of(kScopes))
-      ->default_str("thread");
-  app->add_option("--high-water", buffer.high_water_percent,
-                  "wake the collector when PERCENT of the blocks are used; 0 = never")
-      ->check(CLI::Range(0, 100))
-      ->type_name("PERCENT")
-      ->capture_default_str();
-  app->add_option("--pin", buffer.pin, "lock the buffer into memory")
-      ->transform(one_of(kPins))
-      ->default_str("try");
-  app->add_flag("--huge-pages", buffer.huge_pages, "ask for huge pages for the buffer");
+  add_buffer_options(*app, options->buffer);
+  add_snapshot_options(*app, options->flight);
+  app->add_option("--session", options->session,
+                  "record into this session (arctrace create), not into a file: all but "
+                  "--wait is the session's own")
+      ->type_name("NAME");
   app->add_flag_callback(
       "--libcall", [options] { options->library_calls = LibraryCalls::kProgram; },
       "record the library calls of the program itself (default)");

@@ -20,18 +20,16 @@
 #include <utility>
 
 #include "reader/cli/child_process.hpp"
+#include "reader/trace/format_names.hpp"
 #include "src/collector/collector.hpp"
 #include "src/collector/flight_recorder.hpp"
+#include "src/collector/session_directory.hpp"
 #include "src/collector/trace_file.hpp"
 
 namespace arctrace::cli {
 namespace {
 
 namespace fs = std::filesystem;
-
-void say(const std::string& line) {
-  std::fprintf(stderr, "arctrace: %s\n", line.c_str());
-}
 
 // Beside us in the build tree, or where `cmake --install` puts it.
 absl::StatusOr<std::string> find_shim() {
@@ -85,21 +83,77 @@ std::vector<std::string> own_command_line(const RecordOptions& options) {
   return line;
 }
 
-std::unique_ptr<Recorder> make_recorder(Buffer& buffer, TraceFile file,
-                                        const RecordOptions& options) {
-  if (options.buffer.mode == ARCTRACE_MODE_OVERWRITE) {
-    return std::make_unique<FlightRecorder>(
-        buffer, std::move(file),
-        FlightOptions{own_command_line(options), options.output});
-  }
-  return std::make_unique<Collector>(buffer, std::move(file), own_command_line(options));
+// Ends as the command ended, so that whoever waits for us sees the same.
+int exit_like(int status) {
+  if (!WIFSIGNALED(status)) return WEXITSTATUS(status);
+  const int signal = WTERMSIG(status);
+  prctl(PR_SET_DUMPABLE, 0);  // one core file, the command's, is enough
+  std::fflush(nullptr);
+  struct sigaction action {};
+  action.sa_handler = SIG_DFL;
+  sigaction(signal, &action, nullptr);
+  raise(signal);
+  return 128 + signal;  // a signal whose default is to go on
 }
 
-// The one line that ends a recording.
+absl::StatusOr<int> run_in_session(const RecordOptions& options,
+                                   const std::string& shim) {
+  const absl::StatusOr<std::string> path = session_file(options.session);
+  if (!path.ok()) return path.status();
+  if (absl::StatusOr<Buffer> buffer = Buffer::open(*path); !buffer.ok()) {
+    return absl::IsNotFound(buffer.status())
+               ? absl::NotFoundError(absl::StrCat("no session ", options.session))
+               : buffer.status();
+  }
+  int status = 0;
+  {
+    const SignalScope signals;
+    if (options.wait_for_all) adopt_orphans();
+    absl::StatusOr<ChildProcess> child = ChildProcess::start(
+        options.command, session_variables(shim, *path, options), false, signals);
+    if (!child.ok()) return child.status();
+    const auto no_snapshot = [] { say("arctrace snapshot takes one of a session"); };
+    status = child->wait(signals, no_snapshot);
+    if (status == -1) return 128 + SIGINT;
+    if (options.wait_for_all) wait_for_descendants(signals, no_snapshot);
+  }
+  return exit_like(status);
+}
+
+}  // namespace
+
+void say(const std::string& line) {
+  std::fprintf(stderr, "arctrace: %s\n", line.c_str());
+}
+
+std::unique_ptr<Recorder> make_recorder(Buffer& buffer, TraceFile file,
+                                        std::vector<std::string> command_line,
+                                        FlightOptions flight, const std::string& output,
+                                        bool resumed) {
+  if (buffer.view().geometry().mode == ARCTRACE_MODE_OVERWRITE) {
+    flight.command_line = std::move(command_line);
+    flight.output = output;
+    return std::make_unique<FlightRecorder>(buffer, std::move(file), std::move(flight));
+  }
+  return std::make_unique<Collector>(buffer, std::move(file), command_line, resumed);
+}
+
+void take_snapshot(Recorder& recorder) {
+  const absl::StatusOr<std::string> name = recorder.snapshot();
+  say(name.ok() ? "snapshot: " + *name : std::string(name.status().message()));
+}
+
 std::string summary_line(const CollectorSummary& summary, const std::string& file) {
   const uint64_t lost =
       std::accumulate(summary.lost.begin(), summary.lost.end(), uint64_t{0});
   std::string line = absl::StrCat(summary.totals.records, " records, ", lost, " lost");
+  std::string causes;
+  for (uint32_t cause = 0; cause < summary.lost.size(); ++cause) {
+    if (summary.lost[cause] == 0) continue;
+    absl::StrAppend(&causes, causes.empty() ? "" : ", ", reader::loss_cause_text(cause),
+                    " ", summary.lost[cause]);
+  }
+  if (!causes.empty()) absl::StrAppend(&line, " (", causes, ")");
   if (summary.overwritten != 0) {
     absl::StrAppend(&line, ", ", summary.overwritten, " overwritten");
   }
@@ -117,21 +171,6 @@ std::string summary_line(const CollectorSummary& summary, const std::string& fil
   return line;
 }
 
-// Ends as the command ended, so that whoever waits for us sees the same.
-int exit_like(int status) {
-  if (!WIFSIGNALED(status)) return WEXITSTATUS(status);
-  const int signal = WTERMSIG(status);
-  prctl(PR_SET_DUMPABLE, 0);  // one core file, the command's, is enough
-  std::fflush(nullptr);
-  struct sigaction action {};
-  action.sa_handler = SIG_DFL;
-  sigaction(signal, &action, nullptr);
-  raise(signal);
-  return 128 + signal;  // a signal whose default is to go on
-}
-
-}  // namespace
-
 absl::StatusOr<int> record_command(const RecordOptions& options) {
   if (options.command.empty()) {
     return absl::InvalidArgumentError(
@@ -139,6 +178,7 @@ absl::StatusOr<int> record_command(const RecordOptions& options) {
   }
   const absl::StatusOr<std::string> shim = find_shim();
   if (!shim.ok()) return shim.status();
+  if (!options.session.empty()) return run_in_session(options, *shim);
   absl::StatusOr<Buffer> buffer = Buffer::create(options.buffer);
   if (!buffer.ok()) return buffer.status();
   absl::StatusOr<TraceFile> file = TraceFile::create(options.output);
@@ -150,11 +190,9 @@ absl::StatusOr<int> record_command(const RecordOptions& options) {
   {
     const SignalScope signals;
     const std::unique_ptr<Recorder> recorder =
-        make_recorder(*buffer, *std::move(file), options);
-    const auto take_snapshot = [&recorder] {
-      const absl::StatusOr<std::string> name = recorder->snapshot();
-      say(name.ok() ? "snapshot: " + *name : std::string(name.status().message()));
-    };
+        make_recorder(*buffer, *std::move(file), own_command_line(options),
+                      options.flight, options.output);
+    const auto on_snapshot = [&recorder] { take_snapshot(*recorder); };
     buffer->set_gate(ARCTRACE_GATE_ALL);
     if (options.wait_for_all) adopt_orphans();
     absl::StatusOr<ChildProcess> child = ChildProcess::start(
@@ -164,13 +202,13 @@ absl::StatusOr<int> record_command(const RecordOptions& options) {
     if (absl::Status published = recorder->publish(); !published.ok()) {
       say(std::string(published.message()));
     }
-    status = child->wait(signals, take_snapshot);
+    status = child->wait(signals, on_snapshot);
     if (status == -1) {
       say("interrupted: the command is left running, recording ends");
       status = SIGINT;
     } else {
       recorder->child_ended(static_cast<uint32_t>(child->pid()), status);
-      if (options.wait_for_all) wait_for_descendants(signals, take_snapshot);
+      if (options.wait_for_all) wait_for_descendants(signals, on_snapshot);
     }
     summary = recorder->finish();
   }

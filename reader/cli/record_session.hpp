@@ -3,10 +3,13 @@
 
 #include <absl/status/statusor.h>
 
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "src/collector/buffer.hpp"
+#include "src/collector/flight_recorder.hpp"
+#include "src/collector/recorder.hpp"
 
 namespace arctrace::cli {
 
@@ -18,11 +21,28 @@ struct RecordOptions {
   std::vector<std::string> command;  // program and arguments
   bool wait_for_all = false;         // until no descendant is left
   LibraryCalls library_calls = LibraryCalls::kProgram;
+  FlightOptions flight;  // but its command line and output
+  std::string session;   // record into it; empty: one of our own
 };
 
 // Records options.command and returns its exit status; if a signal ended it, ends this
 // process by the same signal. An error: the command was not run, or the trace is cut off
 // (disk full); either is to be printed as one line.
 absl::StatusOr<int> record_command(const RecordOptions& options);
+
+// The recorder that the buffer's mode wants. `resumed`: as for Collector.
+std::unique_ptr<Recorder> make_recorder(Buffer& buffer, TraceFile file,
+                                        std::vector<std::string> command_line,
+                                        FlightOptions flight, const std::string& output,
+                                        bool resumed = false);
+
+// Takes a snapshot and says its name, or why there is none.
+void take_snapshot(Recorder& recorder);
+
+// The one line that ends a recording: "5 records, 0 lost, ... FILE".
+std::string summary_line(const CollectorSummary& summary, const std::string& file);
+
+// A line on standard error.
+void say(const std::string& line);
 
 }  // namespace arctrace::cli

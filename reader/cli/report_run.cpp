@@ -18,6 +18,7 @@
 #include "reader/views/invocations_view.hpp"
 #include "reader/views/summary_json.hpp"
 #include "reader/views/tree_view.hpp"
+#include "src/collector/session_directory.hpp"
 
 namespace arctrace::cli {
 namespace {
@@ -236,7 +237,8 @@ class ReportRun {
 }  // namespace
 
 absl::StatusOr<int> run_report(const ReportOptions& options) {
-  absl::StatusOr<reader::Trace> trace = reader::Trace::open(options.path);
+  absl::StatusOr<reader::Trace> trace =
+      reader::Trace::open(file_or_session(options.path));
   if (!trace.ok()) return trace.status();
   return ReportRun(options, *trace).run();
 }

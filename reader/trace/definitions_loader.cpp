@@ -220,6 +220,9 @@ class Builder {
   void session_event(BodyReader body) {
     const uint32_t what = body.u32();
     if (what == ARCTRACE_SESSION_FINISHED) session_.finished = true;
+    if (what == ARCTRACE_SESSION_STARTED) {
+      session_.resumed = (body.u32() & ARCTRACE_SESSION_RESUMED) != 0;
+    }
     if (what == ARCTRACE_SESSION_DISK_FULL) {
       session_.disk_full_errno = static_cast<int32_t>(body.u32());
     }

@@ -115,10 +115,9 @@ absl::Status Trace::Impl::load_shared(const BlockRef& ref, DefinitionsLoader& lo
     if (ref.kind == BlockRef::Kind::kCollector && record.type == ARCTRACE_TYPE_TOTALS) {
       add_totals_untrusted(record);
     }
-    // In overwrite mode the collector knows of writers whose definitions gave way.
-    const bool may_be_gone =
-        ref.kind == BlockRef::Kind::kCollector && session.mode == ARCTRACE_MODE_OVERWRITE;
-    if (record.writer != ARCTRACE_WRITER_COLLECTOR && !may_be_gone) {
+    // The collector knows of writers, too, whose definitions are in no block here.
+    if (record.writer != ARCTRACE_WRITER_COLLECTOR &&
+        ref.kind != BlockRef::Kind::kCollector) {
       shared_writers.insert(record.writer);
     }
   }
@@ -181,7 +180,7 @@ void Trace::Impl::group_exclusive(const std::vector<BlockRef>& blocks) {
 void Trace::Impl::check_serials(std::span<const BlockRef> blocks) {
   const bool may_have_gaps =
       session.raw || !session.finished || session.mode == ARCTRACE_MODE_OVERWRITE;
-  uint64_t expected = 0;
+  uint64_t expected = session.resumed ? blocks.front().serial : 0;
   for (const BlockRef& block : blocks) {
     if (block.serial < expected || (block.serial > expected && !may_have_gaps)) {
       findings.add(Rule::kBlockSerial,

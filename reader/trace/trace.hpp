@@ -42,6 +42,7 @@ struct Session {
   uint32_t page_size = 0, cpus_online = 0;
   // From SESSION and CHILD_STATUS.
   bool finished = false;  // false: cut off, or a raw buffer
+  bool resumed = false;   // what came before may be in another file
   int32_t disk_full_errno = 0;
   std::optional<int32_t> child_wait_status;
 };

@@ -21,6 +21,9 @@ struct BlockContents {
 // A record's last words may be 0xffffffff too: only the walk knows where it ends.
 BlockContents scan_block_untrusted(std::span<std::byte> block);
 
+// Whether the walk meets a committed record of this type.
+bool holds_record_untrusted(std::span<std::byte> block, uint16_t type);
+
 // A copy of a block's header, whose first line others may be changing.
 arctrace_block_header copy_block_header(arctrace_block_header& header);
 

@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -70,15 +71,95 @@ absl::StatusOr<Buffer> Buffer::create(const BufferOptions& options) {
   return buffer;
 }
 
+absl::StatusOr<Buffer> Buffer::open(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  if (fd < 0) return error_status(errno, absl::StrCat("opening ", path));
+  struct stat status {};
+  arctrace_session_header header{};
+  Geometry geometry;
+  absl::Status problem;
+  if (fstat(fd, &status) != 0) {
+    problem = error_status(errno, path);
+  } else if (!S_ISREG(status.st_mode) || (status.st_mode & S_IWOTH) != 0 ||
+             (status.st_uid != geteuid() && geteuid() != 0 &&
+              (status.st_mode & S_IWGRP) == 0)) {
+    problem = absl::PermissionDeniedError(
+        absl::StrCat(path, ": neither our own nor shared with a group"));
+  } else if (pread(fd, &header, sizeof header, 0) !=
+             static_cast<ssize_t>(sizeof header)) {
+    problem = absl::InvalidArgumentError(absl::StrCat(path, ": not a trace buffer"));
+  } else if (const GeometryError error =
+                 read_geometry_untrusted(header, ARCTRACE_SESSION_MAGIC,
+                                         static_cast<uint64_t>(status.st_size), geometry);
+             error != GeometryError::kNone) {
+    problem = absl::InvalidArgumentError(absl::StrCat(path, ": ", describe(error)));
+  }
+  void* base = MAP_FAILED;
+  if (problem.ok()) {
+    base = mmap(nullptr, geometry.total_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (base == MAP_FAILED) problem = error_status(errno, absl::StrCat("mapping ", path));
+  }
+  close(fd);
+  if (!problem.ok()) return problem;
+  Buffer buffer;
+  buffer.view_ = BufferView(static_cast<std::byte*>(base), geometry);
+  buffer.path_ = path;
+  buffer.is_kept_ = true;
+  return buffer;
+}
+
+absl::StatusOr<Buffer> Buffer::copy_untrusted(int fd, uint64_t offset, uint64_t size,
+                                              const std::string& name) {
+  arctrace_session_header header{};
+  Geometry geometry;
+  if (size < ARCTRACE_CPUS_OFFSET ||
+      pread(fd, &header, sizeof header, static_cast<off_t>(offset)) !=
+          static_cast<ssize_t>(sizeof header)) {
+    return absl::InvalidArgumentError(absl::StrCat(name, ": no trace buffer in it"));
+  }
+  if (const GeometryError error =
+          read_geometry_untrusted(header, ARCTRACE_SESSION_MAGIC, UINT64_MAX, geometry);
+      error != GeometryError::kNone) {
+    return absl::InvalidArgumentError(absl::StrCat(name, ": ", describe(error)));
+  }
+  void* base = mmap(nullptr, geometry.total_size, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (base == MAP_FAILED) return error_status(errno, absl::StrCat("copying ", name));
+  Buffer buffer;
+  buffer.view_ = BufferView(static_cast<std::byte*>(base), geometry);
+  // What is cut off stays zero, which is no block.
+  uint64_t done = 0;
+  const uint64_t wanted = size < geometry.total_size ? size : geometry.total_size;
+  while (done < wanted) {
+    const ssize_t got = pread(fd, buffer.view_.base() + done, wanted - done,
+                              static_cast<off_t>(offset + done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return error_status(errno, absl::StrCat("reading ", name));
+    if (got == 0) break;
+    done += static_cast<uint64_t>(got);
+  }
+  return buffer;
+}
+
 absl::Status Buffer::make_file(const BufferOptions& options, uint64_t size, int& fd) {
   uint64_t number = 0;
   set_random(&number, sizeof number);
-  const std::string path = absl::StrCat(options.directory, "/arctrace-", getuid(), "-",
-                                        getpid(), "-", absl::Hex(number));
+  std::string path = options.file;
+  if (path.empty()) {
+    path = absl::StrCat(options.directory, "/arctrace-", getuid(), "-", getpid(), "-",
+                        absl::Hex(number));
+  }
   // O_EXCL and a name that can't be guessed: nobody can have put a link or a file there.
-  fd = open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+  fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (fd < 0) return error_status(errno, absl::StrCat("creating ", path));
   path_ = path;
+  if (options.group >= 0 &&
+      (fchown(fd, static_cast<uid_t>(-1), static_cast<gid_t>(options.group)) != 0 ||
+       fchmod(fd, 0660) != 0)) {
+    const int error = errno;
+    close(fd);
+    return error_status(error, absl::StrCat("sharing ", path));
+  }
   // The memory itself, now: a page that can't be had later would kill a writer (SIGBUS).
   if (const int error = posix_fallocate(fd, 0, static_cast<off_t>(size)); error != 0) {
     close(fd);
@@ -167,19 +248,21 @@ Buffer::Buffer(Buffer&& other) noexcept
     : view_(std::exchange(other.view_, BufferView())),
       path_(std::exchange(other.path_, std::string())),
       warning_(std::move(other.warning_)),
-      pinned_(other.pinned_) {}
+      pinned_(other.pinned_),
+      is_kept_(other.is_kept_) {}
 
 Buffer& Buffer::operator=(Buffer&& other) noexcept {
   std::swap(view_, other.view_);
   std::swap(path_, other.path_);
   std::swap(warning_, other.warning_);
   std::swap(pinned_, other.pinned_);
+  std::swap(is_kept_, other.is_kept_);
   return *this;
 }
 
 Buffer::~Buffer() {
   if (view_.base() != nullptr) munmap(view_.base(), view_.geometry().total_size);
-  if (!path_.empty()) unlink(path_.c_str());
+  if (!path_.empty() && !is_kept_) unlink(path_.c_str());
 }
 
 }  // namespace arctrace

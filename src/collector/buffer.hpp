@@ -23,14 +23,29 @@ struct BufferOptions {
   bool huge_pages = false;
   uint32_t high_water_percent = 50;  // of the blocks; 0: never wake
   std::string directory = "/dev/shm";
+  std::string file;    // the buffer's own path; empty: a new name in `directory`
+  int64_t group = -1;  // its members may write and read too; -1: nobody else
 };
 
-// Owns the mapping and the file's name; the destructor unmaps and removes the file.
+// Owns the mapping and, unless it is to outlive us, the file's name: the destructor
+// unmaps and removes the file.
 class Buffer {
  public:
   // kInvalidArgument: an impossible geometry. kResourceExhausted: no memory for it, or
   // pinning refused under PinPolicy::kRequire. Others as the file system says.
   static absl::StatusOr<Buffer> create(const BufferOptions& options);
+
+  // Maps a buffer that there is; its file stays. kPermissionDenied: neither our own nor
+  // shared with a group. kInvalidArgument: not a buffer.
+  static absl::StatusOr<Buffer> open(const std::string& path);
+
+  // A private copy of the buffer's image that stands at `offset` of a file, of which
+  // there are `size` bytes: of a buffer's file, or of a core.
+  static absl::StatusOr<Buffer> copy_untrusted(int fd, uint64_t offset, uint64_t size,
+                                               const std::string& name);
+
+  // The file is to stay when this object is gone.
+  void keep_file() { is_kept_ = true; }
 
   Buffer(Buffer&& other) noexcept;
   Buffer& operator=(Buffer&& other) noexcept;
@@ -60,6 +75,7 @@ class Buffer {
   std::string path_;
   std::string warning_;
   bool pinned_ = false;
+  bool is_kept_ = false;
 };
 
 }  // namespace arctrace

@@ -31,12 +31,12 @@ void write_records(TraceFile& file, RecordBuilder& records, uint64_t ticks) {
 }  // namespace
 
 Collector::Collector(Buffer& buffer, TraceFile file,
-                     const std::vector<std::string>& command_line)
+                     const std::vector<std::string>& command_line, bool resumed)
     : buffer_(buffer), file_(std::move(file)), drain_(buffer.view(), file_) {
   file_.write_header(buffer.header());
   const uint64_t now = read_ticks(buffer_.view().geometry().clock);
   RecordBuilder records;
-  say_start(records, now, command_line);
+  say_start(records, now, command_line, resumed);
   write_records(file_, records, now);
   sync_clocks();
   thread_ = std::thread([this] { run(); });

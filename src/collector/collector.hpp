@@ -19,8 +19,10 @@ namespace arctrace {
 class Collector : public Recorder {
  public:
   // Writes the file's header and first records and starts the thread.
-  // `command_line`: the recorder's own, for the SYSTEM record.
-  Collector(Buffer& buffer, TraceFile file, const std::vector<std::string>& command_line);
+  // `command_line`: the recorder's own, for the SYSTEM record. `resumed`: the session may
+  // have had other collectors.
+  Collector(Buffer& buffer, TraceFile file, const std::vector<std::string>& command_line,
+            bool resumed = false);
   ~Collector() override;
 
   absl::Status publish() override;

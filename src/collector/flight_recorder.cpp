@@ -1,24 +1,29 @@
 #include "src/collector/flight_recorder.hpp"
 
 #include <absl/strings/str_cat.h>
+#include <linux/futex.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
-#include <numeric>
+#include <cstdio>
+#include <ctime>
+#include <span>
 #include <utility>
 
 #include "src/clock.hpp"
+#include "src/collector/block_scan.hpp"
 #include "src/collector/reaper.hpp"
 #include "src/collector/session_records.hpp"
 #include "src/collector/snapshot.hpp"
+#include "src/protocol/definitions_life.hpp"
 #include "src/robust_lock.hpp"
 #include "src/shared_atomics.hpp"
 
 namespace arctrace {
 namespace {
 
-constexpr auto kPoll = std::chrono::milliseconds(100);
+constexpr long kPollNs = 50'000'000;
 constexpr uint64_t kSyncIntervalNs = 1'000'000'000;
 constexpr size_t kSyncsMax = 1024;
 constexpr uint64_t kPastMax = uint64_t{4} << 20;  // bytes
@@ -27,8 +32,10 @@ constexpr uint64_t kPastMax = uint64_t{4} << 20;  // bytes
 
 FlightRecorder::FlightRecorder(Buffer& buffer, TraceFile file, FlightOptions options)
     : buffer_(buffer), file_(std::move(file)), options_(std::move(options)) {
-  file_.write_header(buffer_.header());
+  past_.command_line = options_.command_line;
   note_clocks();
+  last_periodic_ns_ = read_monotonic_ns();
+  asked_seen_ = IpcAtomics::load_acquire(buffer_.view().control().snapshots_asked);
   thread_ = std::thread([this] { run(); });
 }
 
@@ -54,83 +61,146 @@ void FlightRecorder::run() {
                control.collector_robust_next},
               0, static_cast<uint32_t>(gettid()));
   IpcAtomics::store_relaxed(control.collector_pid, static_cast<uint32_t>(getpid()));
-  std::unique_lock lock(mutex_);
-  while (!stopping_) {
-    look_after_buffer();
-    stop_.wait_for(lock, kPoll);
+  for (;;) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (stopping_) return;
+      look_after_buffer();
+      take_due_snapshots();
+    }
+    wait_for_work();
   }
+}
+
+// Sleeps until a program asks for a snapshot, finish() is called, or a while.
+void FlightRecorder::wait_for_work() {
+  arctrace_control& control = buffer_.view().control();
+  const timespec timeout{0, kPollNs};
+  syscall(SYS_futex, &control.wake, FUTEX_WAIT, 0, &timeout, nullptr, 0);
+  IpcAtomics::exchange_acquire(control.wake, uint32_t{0});
+}
+
+void FlightRecorder::take_due_snapshots() {
+  arctrace_control& control = buffer_.view().control();
+  const uint64_t now = read_monotonic_ns();
+  // N2 acquire, matches N1.
+  const uint32_t asked = IpcAtomics::load_acquire(control.snapshots_asked);
+  if (asked != asked_seen_) {
+    asked_seen_ = asked;
+    if (asked_for_ns_ == 0) {
+      const uint64_t after_ms = IpcAtomics::load_relaxed(control.snapshot_after_ms);
+      asked_for_ns_ = now + after_ms * 1'000'000;
+    }
+  }
+  if (asked_for_ns_ != 0 && now >= asked_for_ns_) {
+    asked_for_ns_ = 0;
+    take_and_say();
+  }
+  if (options_.every_ns != 0 && now - last_periodic_ns_ >= options_.every_ns) {
+    last_periodic_ns_ = now;
+    take_and_say();
+  }
+  if (crash_seen_) {
+    crash_seen_ = false;
+    take_and_say();
+  }
+}
+
+void FlightRecorder::take_and_say() {
+  const absl::StatusOr<std::string> name = snapshot_locked();
+  std::fprintf(stderr, "arctrace: %s\n",
+               name.ok() ? ("snapshot: " + *name).c_str()
+                         : std::string(name.status().message()).c_str());
+}
+
+// Whether the process has said in its definitions how it ends.
+bool FlightRecorder::has_end(uint32_t process) const {
+  const BufferView& view = buffer_.view();
+  for (uint32_t i = 0; i < view.geometry().block_count; ++i) {
+    arctrace_block_header& header = view.block_header(i);
+    if (IpcAtomics::load_acquire(header.magic) != ARCTRACE_BLOCK_MAGIC ||
+        !DefinitionsLife<IpcAtomics>::is_definitions(header) ||
+        IpcAtomics::load_relaxed(header.process) != process) {
+      continue;
+    }
+    const std::span<std::byte> block(view.block(i), view.geometry().block_size);
+    if (holds_record_untrusted(block, ARCTRACE_TYPE_PROCESS_END)) return true;
+  }
+  return false;
 }
 
 void FlightRecorder::look_after_buffer() {
   RecordBuilder said;
-  reap_dead(buffer_.view(), said, [](uint32_t) {});
+  std::vector<uint32_t> living = reap_dead(buffer_.view(), said, [](uint32_t) {});
   remember(said);
-  if (read_monotonic_ns() - syncs_.back().monotonic_ns >= kSyncIntervalNs) note_clocks();
+  if (options_.on_crash) {
+    for (const uint32_t process : processes_) {
+      crash_seen_ |=
+          !std::binary_search(living.begin(), living.end(), process) && !has_end(process);
+    }
+  }
+  processes_ = std::move(living);
+  if (read_monotonic_ns() - past_.syncs.back().monotonic_ns >= kSyncIntervalNs)
+    note_clocks();
 }
 
 // When there are too many, every other one of the older half goes.
 void FlightRecorder::note_clocks() {
-  syncs_.push_back(take_clock_sync(buffer_.view().geometry().clock));
-  if (syncs_.size() < kSyncsMax) return;
+  past_.syncs.push_back(take_clock_sync(buffer_.view().geometry().clock));
+  if (past_.syncs.size() < kSyncsMax) return;
   std::vector<ClockSync> kept;
-  for (size_t i = 0; i < syncs_.size(); ++i) {
-    if (i >= kSyncsMax / 2 || i % 2 == 0) kept.push_back(syncs_[i]);
+  for (size_t i = 0; i < past_.syncs.size(); ++i) {
+    if (i >= kSyncsMax / 2 || i % 2 == 0) kept.push_back(past_.syncs[i]);
   }
-  syncs_ = std::move(kept);
+  past_.syncs = std::move(kept);
 }
 
 void FlightRecorder::remember(RecordBuilder& said) {
   const std::vector<std::byte>& bytes = said.bytes();
   if (bytes.empty()) return;
-  past_.push_back(bytes);
+  past_.records.push_back(bytes);
   past_bytes_ += bytes.size();
   while (past_bytes_ > kPastMax) {
-    past_bytes_ -= past_.front().size();
-    past_.pop_front();
+    past_bytes_ -= past_.records.front().size();
+    past_.records.pop_front();
   }
-}
-
-// All but the header.
-DrainTotals FlightRecorder::write(TraceFile& file) {
-  const uint32_t clock = buffer_.view().geometry().clock;
-  note_clocks();
-  RecordBuilder said;
-  say_start(said, buffer_.header().start_ticks, options_.command_line);
-  for (const ClockSync& sync : syncs_) say_clock_sync(said, sync);
-  file.write_chunk(ARCTRACE_CHUNK_RECORDS, 0, 0, read_ticks(clock), said.bytes());
-  for (const std::vector<std::byte>& bytes : past_) {
-    file.write_chunk(ARCTRACE_CHUNK_RECORDS, 0, 0, read_ticks(clock), bytes);
-  }
-  Snapshot snapshot(buffer_.view(), file);
-  snapshot.write();
-  const int error = file.error();
-  file.clear_error();
-  said.clear();
-  const uint64_t now = read_ticks(clock);
-  say_session_event(said, now,
-                    error == 0 ? ARCTRACE_SESSION_FINISHED : ARCTRACE_SESSION_DISK_FULL,
-                    static_cast<uint32_t>(error));
-  file.write_chunk(ARCTRACE_CHUNK_RECORDS, 0, 0, now, said.bytes());
-  if (error != 0) file.note_error(error);
-  return snapshot.totals();
 }
 
 absl::StatusOr<std::string> FlightRecorder::snapshot() {
   const std::lock_guard lock(mutex_);
+  return snapshot_locked();
+}
+
+absl::StatusOr<std::string> FlightRecorder::snapshot_locked() {
   if (options_.output == "-") {
     return absl::FailedPreconditionError("a snapshot needs a file name, not -o -");
   }
   const std::string name = absl::StrCat(options_.output, ".", snapshots_ + 1);
   absl::StatusOr<TraceFile> file = TraceFile::create(name);
   if (!file.ok()) return file.status();
-  file->write_header(buffer_.header());
-  write(*file);
+  note_clocks();
+  write_snapshot_file(buffer_, *file, past_);
   if (file->error() != 0) {
     return absl::ErrnoToStatus(file->error(), absl::StrCat("writing ", name));
   }
   if (absl::Status published = file->publish(); !published.ok()) return published;
   ++snapshots_;
+  written_.push_back({name, file->bytes()});
+  remove_old_snapshots();
   return name;
+}
+
+void FlightRecorder::remove_old_snapshots() {
+  const auto too_many = [this] {
+    uint64_t bytes = 0;
+    for (const Written& file : written_) bytes += file.bytes;
+    return (options_.snapshots_kept != 0 && written_.size() > options_.snapshots_kept) ||
+           (options_.snapshots_bytes != 0 && bytes > options_.snapshots_bytes);
+  };
+  while (written_.size() > 1 && too_many()) {
+    unlink(written_.front().name.c_str());
+    written_.pop_front();
+  }
 }
 
 CollectorSummary FlightRecorder::finish() {
@@ -139,14 +209,18 @@ CollectorSummary FlightRecorder::finish() {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
   }
-  stop_.notify_all();
+  arctrace_control& control = buffer_.view().control();
+  IpcAtomics::store_release(control.wake, uint32_t{1});
+  syscall(SYS_futex, &control.wake, FUTEX_WAKE, 1, nullptr, nullptr, 0);
   thread_.join();
 
   const std::lock_guard lock(mutex_);
   look_after_buffer();
+  if (asked_for_ns_ != 0 || crash_seen_) take_and_say();
   const BufferView& view = buffer_.view();
   CollectorSummary summary;
-  summary.totals = write(file_);
+  note_clocks();
+  summary.totals = write_snapshot_file(buffer_, file_, past_);
   summary.lost = session_losses(view);
   const uint64_t kept =
       summary.totals.records + summary.totals.torn + summary.totals.unfinished;

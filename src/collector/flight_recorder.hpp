@@ -3,7 +3,6 @@
 // and notes the clocks.
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <mutex>
@@ -12,8 +11,8 @@
 #include <vector>
 
 #include "src/collector/buffer.hpp"
-#include "src/collector/clock_source.hpp"
 #include "src/collector/recorder.hpp"
+#include "src/collector/snapshot.hpp"
 #include "src/collector/trace_file.hpp"
 
 namespace arctrace {
@@ -21,6 +20,10 @@ namespace arctrace {
 struct FlightOptions {
   std::vector<std::string> command_line;  // the recorder's own
   std::string output;                     // snapshots are output.1, output.2 ...
+  uint32_t snapshots_kept = 8;            // the newest ones; 0: all
+  uint64_t snapshots_bytes = 0;           // in all, the newest excepted; 0: any
+  uint64_t every_ns = 0;  // a snapshot each time so much has passed; 0: none
+  bool on_crash = false;  // one when a process ends without an exit
 };
 
 class FlightRecorder : public Recorder {
@@ -36,22 +39,34 @@ class FlightRecorder : public Recorder {
 
  private:
   void run();
+  void wait_for_work();
   void look_after_buffer();
+  void take_due_snapshots();
+  void take_and_say();
+  absl::StatusOr<std::string> snapshot_locked();
+  void remove_old_snapshots();
+  bool has_end(uint32_t process) const;
   void note_clocks();
   void remember(RecordBuilder& said);
-  DrainTotals write(TraceFile& file);
 
   Buffer& buffer_;
   TraceFile file_;
   const FlightOptions options_;
   std::mutex mutex_;  // of all below, and of file_
-  std::condition_variable stop_;
   bool stopping_ = false;
-  std::vector<ClockSync> syncs_;
-  // What was said of the dead and of the command, the oldest first; bounded.
-  std::deque<std::vector<std::byte>> past_;
+  SnapshotPast past_;  // clocks, and what was said of the dead and the command: bounded
   uint64_t past_bytes_ = 0;
-  uint32_t snapshots_ = 0;  // written
+  std::vector<uint32_t> processes_;  // that lived when we last looked, sorted
+  bool crash_seen_ = false;
+  uint32_t asked_seen_ = 0;    // control.snapshots_asked that was heeded
+  uint64_t asked_for_ns_ = 0;  // when a snapshot that a program asked for is due; 0
+  uint64_t last_periodic_ns_ = 0;
+  struct Written {
+    std::string name;
+    uint64_t bytes;
+  };
+  std::deque<Written> written_;  // snapshots that are there, the oldest first
+  uint32_t snapshots_ = 0;       // ever taken
   std::thread thread_;
 };
 

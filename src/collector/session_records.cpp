@@ -14,7 +14,7 @@ using A = IpcAtomics;
 }  // namespace
 
 void say_start(RecordBuilder& records, uint64_t ticks,
-               const std::vector<std::string>& command_line) {
+               const std::vector<std::string>& command_line, bool resumed) {
   utsname system{};
   uname(&system);
   std::string arguments;
@@ -34,7 +34,8 @@ void say_start(RecordBuilder& records, uint64_t ticks,
   records.text(host);
   records.text(release);
   records.text(arguments);
-  say_session_event(records, ticks, ARCTRACE_SESSION_STARTED, 0);
+  say_session_event(records, ticks, ARCTRACE_SESSION_STARTED,
+                    resumed ? ARCTRACE_SESSION_RESUMED : 0);
 }
 
 void say_clock_sync(RecordBuilder& records, const ClockSync& sync) {

@@ -11,9 +11,10 @@
 
 namespace arctrace {
 
-// SYSTEM and SESSION started. `command_line`: the recorder's own.
+// SYSTEM and SESSION started. `command_line`: the recorder's own. `resumed`: blocks that
+// are missing may be in an earlier collector's file.
 void say_start(RecordBuilder& records, uint64_t ticks,
-               const std::vector<std::string>& command_line);
+               const std::vector<std::string>& command_line, bool resumed = false);
 
 void say_clock_sync(RecordBuilder& records, const ClockSync& sync);
 

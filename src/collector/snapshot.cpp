@@ -117,4 +117,37 @@ void Snapshot::say_balances() {
   file_.write_chunk(ARCTRACE_CHUNK_RECORDS, 0, 0, now, said.bytes());
 }
 
+DrainTotals write_snapshot_file(const Buffer& buffer, TraceFile& file,
+                                const SnapshotPast& past) {
+  const uint32_t clock = buffer.view().geometry().clock;
+  file.write_header(buffer.header());
+  RecordBuilder said;
+  say_start(said, buffer.header().start_ticks, past.command_line);
+  for (const ClockSync& sync : past.syncs) say_clock_sync(said, sync);
+  file.write_chunk(ARCTRACE_CHUNK_RECORDS, 0, 0, read_ticks(clock), said.bytes());
+  for (const std::vector<std::byte>& bytes : past.records) {
+    file.write_chunk(ARCTRACE_CHUNK_RECORDS, 0, 0, read_ticks(clock), bytes);
+  }
+  Snapshot snapshot(buffer.view(), file);
+  snapshot.write();
+  const int error = file.error();
+  file.clear_error();
+  said.clear();
+  const uint64_t now = read_ticks(clock);
+  say_session_event(said, now,
+                    error == 0 ? ARCTRACE_SESSION_FINISHED : ARCTRACE_SESSION_DISK_FULL,
+                    static_cast<uint32_t>(error));
+  file.write_chunk(ARCTRACE_CHUNK_RECORDS, 0, 0, now, said.bytes());
+  if (error != 0) file.note_error(error);
+  return snapshot.totals();
+}
+
+std::vector<ClockSync> buffer_syncs(const Buffer& buffer, bool is_live) {
+  const arctrace_session_header& header = buffer.header();
+  std::vector<ClockSync> syncs = {
+      {header.start_ticks, header.start_monotonic_ns, header.start_realtime_ns}};
+  if (is_live) syncs.push_back(take_clock_sync(buffer.view().geometry().clock));
+  return syncs;
+}
+
 }  // namespace arctrace

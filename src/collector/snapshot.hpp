@@ -2,10 +2,15 @@
 // buffer stays as it is, and its writers go on.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <deque>
+#include <string>
 #include <vector>
 
 #include "src/buffer_view.hpp"
+#include "src/collector/buffer.hpp"
+#include "src/collector/clock_source.hpp"
 #include "src/collector/drain.hpp"
 #include "src/collector/record_builder.hpp"
 #include "src/collector/trace_file.hpp"
@@ -38,5 +43,20 @@ class Snapshot {
   TraceFile& file_;
   DrainTotals totals_;
 };
+
+// What is known of the time before a snapshot.
+struct SnapshotPast {
+  std::vector<std::string> command_line;       // the recorder's own
+  std::vector<ClockSync> syncs;                // in order of time
+  std::deque<std::vector<std::byte>> records;  // of the collector, for RECORDS chunks
+};
+
+// Writes a whole file but for its name: header, past, snapshot, end. An error that the
+// file has when this returns means that it ends early.
+DrainTotals write_snapshot_file(const Buffer& buffer, TraceFile& file,
+                                const SnapshotPast& past);
+
+// The two moments that a buffer alone tells: its start, and now if `is_live`.
+std::vector<ClockSync> buffer_syncs(const Buffer& buffer, bool is_live);
 
 }  // namespace arctrace

@@ -1,5 +1,6 @@
 """What the integration tests share: the command, the real program, recording and reading."""
 
+import json
 import os
 import pathlib
 import subprocess

@@ -10,9 +10,11 @@ import unittest
 
 import support
 
-SMALL = ("--mode=overwrite", "-b", "256k", "--block-size", "4k")
+# Python itself makes library calls; only what the programs here write is counted.
+RING = ("--mode=overwrite", "--no-libcall")
+SMALL = (*RING, "-b", "256k", "--block-size", "4k")
 
-# Each call of work() is open[depth] inside one another; the innermost one rings.
+# Argument: how often the innermost of five frames rings.
 NESTED = support.API + """
 keys = [key(f"level{i}") for i in range(5)]
 ring = name("ring")
@@ -68,7 +70,7 @@ class OverwriteTest(support.TraceTest):
                 self.assertGreater(len(ringing), 5000)
 
     def test_nothing_is_overwritten_while_there_is_room(self):
-        trace = self.python(NESTED, 100, options=("--mode=overwrite",)).trace
+        trace = self.python(NESTED, 100, options=RING).trace
         summary = self.info(trace)["summary"]
         self.assertEqual((summary["records"], summary["overwritten"], summary["lost"]), (110, 0, 0))
 
@@ -95,7 +97,7 @@ for i in range(3000): api.arctrace_instant(r)
         program = ("import subprocess, sys\n"
                    "for i in range(40): subprocess.run([sys.executable, '-c', sys.argv[1], str(i)])")
         recorded = self.record(sys.executable, "-c", program, child,
-                               options=("--mode=overwrite", "-b", "320k", "--block-size", "8k"))
+                               options=(*RING, "-b", "320k", "--block-size", "8k"))
         self.check_clean(recorded.trace)
         info = self.info(recorded.trace)
         self.assertEqual(info["summary"]["lost"], 0)
@@ -110,7 +112,7 @@ for i in range(3000): api.arctrace_instant(r)
         recorded = self.record(
             support.LUA / "instrumented/lua", "-e",
             "local s = 0 for i = 1, 20000 do s = s + #tostring(i) end print(s)",
-            options=("--mode=overwrite", "-b", "1M"))
+            options=(*RING, "-b", "1M"))
         self.assertEqual(recorded.stdout, "88894\n")
         self.assertIn(" overwritten, ", recorded.stderr)
         self.check_clean(recorded.trace)
@@ -159,6 +161,79 @@ t.join()
         self.check_clean(trace)
         last = self.dump(trace, "--type", "INSTANT")[-1]["time_ns"]
         self.assertGreater(last, self.dump(snapshot, "--type", "INSTANT")[-1]["time_ns"])
+
+    def wait_for_files(self, trace, *numbers):
+        """Until these snapshots, and no others, are there."""
+        wanted = [f"{trace.name}.{n}" for n in numbers]
+        for _ in range(600):
+            if [f for f in sorted(os.listdir(self.folder)) if f.startswith(trace.name + ".")
+                    and ".new-" not in f] == wanted:
+                return [self.folder / name for name in wanted]
+            time.sleep(0.05)
+        self.fail(f"{os.listdir(self.folder)} instead of {wanted}")
+
+    def test_snapshot_that_the_program_asks_for_with_what_comes_after(self):
+        program = support.API + """
+api.arctrace_instant(name("before"))
+print("ready", flush=True)
+sys.stdin.readline()
+assert api.arctrace_snapshot(300) == 0
+api.arctrace_instant(name("after"))
+sys.stdin.readline()
+"""
+        recorder, trace = self.start(program)
+        recorder.stdin.write("go\n")
+        recorder.stdin.flush()
+        snapshot, = self.wait_for_files(trace, 1)
+        self.check_clean(snapshot)
+        self.assertEqual([r["name"] for r in self.dump(snapshot, "--type", "INSTANT")],
+                         ["before", "after"])
+        recorder.stdin.close()
+        self.assertEqual(recorder.wait(timeout=60), 0)
+
+    def test_snapshot_asked_of_nobody(self):
+        program = support.API + "print(api.arctrace_snapshot(0))"
+        self.assertEqual(self.python(program, options=()).stdout, "-3\n")  # -ESRCH
+        alone = subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE,
+                               text=True, check=True)
+        self.assertEqual(alone.stdout, "-2\n")  # -ENOENT
+
+    def test_snapshot_on_crash_of_a_child(self):
+        child = support.API + "api.arctrace_instant(name('last words')); os.abort()"
+        program = ("import subprocess, sys\nprint('ready', flush=True)\n"
+                   f"subprocess.run([sys.executable, '-c', {child!r}])\n"
+                   "subprocess.run(['true'])\nsys.stdin.read()")
+        recorder, trace = self.start(program, options=(*SMALL, "--snapshot-on-crash"))
+        snapshot, = self.wait_for_files(trace, 1)
+        self.check_clean(snapshot)
+        self.assertEqual([r["name"] for r in self.dump(snapshot, "--type", "INSTANT")],
+                         ["last words"])
+        recorder.stdin.close()
+        recorder.wait(timeout=60)
+        self.wait_for_files(trace, 1)  # those that ended well left none
+
+    def test_ring_of_snapshots_is_bounded(self):
+        recorder, trace = self.start(
+            "import sys; print('ready', flush=True); sys.stdin.read()",
+            options=(*SMALL, "--snapshots=2"))
+        for _ in range(4):
+            recorder.send_signal(signal.SIGUSR2)
+            recorder.stderr.readline()
+        self.wait_for_files(trace, 3, 4)
+        recorder.stdin.close()
+        recorder.wait(timeout=60)
+
+    def test_periodic_snapshots_within_a_size(self):
+        recorder, trace = self.start(
+            "import sys; print('ready', flush=True); sys.stdin.read()",
+            options=(*SMALL, "--snapshot-every=100ms", "--size-limit=1k"))
+        self.wait_for_files(trace, 3)  # only the newest, which is larger than that
+        recorder.stdin.close()
+        recorder.wait(timeout=60)
+        for options in (("--snapshot-every=soon",), ("--snapshot-every=0s",), ("--snapshots=x",)):
+            done = subprocess.run([support.ARCTRACE, "record", *options, "true"],
+                                  stderr=subprocess.PIPE, text=True, check=False)
+            self.assertEqual(done.returncode, 2, done.stderr)
 
     def test_snapshot_signal_in_another_mode_is_refused_and_harms_nothing(self):
         recorder, trace = self.start("print('ready', flush=True); input()", options=())

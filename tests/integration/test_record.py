@@ -12,7 +12,7 @@ import unittest
 import support
 
 SUMMARY = re.compile(
-    r"^arctrace: (\d+) records, (\d+) lost, (\d+) process(?:es)?, (\d+) threads?, (\d+) bytes, (.+)$")
+    r"^arctrace: (\d+) records, (\d+) lost(?: \([a-z_0-9, ]+\))?, (\d+) process(?:es)?, (\d+) threads?, (\d+) bytes, (.+)$")
 
 
 def run(*arguments, **options):

@@ -305,37 +305,38 @@ TEST_CASE("overwrite: definitions of the dead stay while records need them") {
 TEST_CASE("overwrite: a process whose last thread hands on to another is not gone") {
   TestSession session(ring(4));
   const BufferView& view = session.view();
-  Writer last(view, 0);
-  view.control().slot_next = 2;
+  arctrace_writer_slot& newcomer = view.slot(0);  // looked at first
+  arctrace_writer_slot& last = view.slot(1);
+  const Writer writer(view, 1);  // process 11
   view.control().writer_next = 2;
   using Life = DefinitionsLife<SpyAtomics>;
   bool ended = false;
   for (uint32_t moment = 0; !ended; ++moment) {
     CAPTURE(moment);
-    view.slot(0).lock = 100;
-    view.slot(1) = {};
+    last.lock = 101;
+    newcomer = {};
     // Behind that operation a new thread attaches, then the last one dies.
     SpyAtomics::reset([&](uint32_t operation) {
       if (operation != moment) return;
-      view.slot(1).lock = 101;
+      newcomer.lock = 100;
       ++view.control().writer_next;
-      view.slot(1).process = 10;
-      view.slot(1).writer = 2;
-      view.slot(1).tid = 101;
-      view.slot(0).lock = kOwnerDied;
+      newcomer.process = 11;
+      newcomer.writer = 3;
+      newcomer.tid = 100;
+      last.lock = kOwnerDied;
     });
-    CHECK_FALSE(Life::is_gone(view, 10));
+    CHECK_FALSE(Life::is_gone(view, 11));
     ended = SpyAtomics::operations <= moment;
   }
   // One that has its slot and has not said yet who it is.
-  view.slot(0).lock = kOwnerDied;
-  view.slot(1) = {};
-  view.slot(1).lock = 101;
+  last.lock = kOwnerDied;
+  newcomer = {};
+  newcomer.lock = 100;
   SpyAtomics::reset(nullptr);
-  CHECK_FALSE(Life::is_gone(view, 10));
-  view.slot(1).process = 11;
-  view.slot(1).tid = 101;
-  CHECK(Life::is_gone(view, 10));
+  CHECK_FALSE(Life::is_gone(view, 11));
+  newcomer.process = 12;
+  newcomer.tid = 100;
+  CHECK(Life::is_gone(view, 11));
 }
 
 TEST_CASE("overwrite: definitions get half of the blocks, data the rest") {

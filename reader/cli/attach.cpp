@@ -1,0 +1,108 @@
+// arctrace attach: a collector, or flight recorder, for a session that there is.
+#include <absl/strings/str_cat.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <ctime>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "reader/cli/buffer_options.hpp"
+#include "reader/cli/child_process.hpp"
+#include "reader/cli/commands.hpp"
+#include "reader/cli/record_session.hpp"
+#include "src/collector/collector_seat.hpp"
+#include "src/collector/session_directory.hpp"
+#include "src/shared_atomics.hpp"
+
+namespace arctrace::cli {
+namespace {
+
+struct AttachOptions {
+  std::string name;
+  std::string output = kDefaultFile;
+  FlightOptions flight;
+};
+
+// Until somebody says so, or the session is destroyed.
+void wait_for_end(const SignalScope& signals, const std::string& path,
+                  Recorder& recorder) {
+  const timespec poll{0, 200'000'000};
+  for (;;) {
+    const int signal = sigtimedwait(&signals.handled(), nullptr, &poll);
+    if (signal == SIGUSR2) {
+      take_snapshot(recorder);
+    } else if (signal > 0 && signal != SIGCHLD) {
+      return;
+    } else if (access(path.c_str(), F_OK) != 0) {
+      return;
+    }
+  }
+}
+
+absl::StatusOr<int> attach(const AttachOptions& options) {
+  const absl::StatusOr<std::string> path = session_file(options.name);
+  if (!path.ok()) return path.status();
+  absl::StatusOr<Buffer> buffer = Buffer::open(*path);
+  if (absl::IsNotFound(buffer.status())) {
+    return absl::NotFoundError(absl::StrCat("no session ", options.name));
+  }
+  if (!buffer.ok()) return buffer.status();
+  arctrace_control& control = buffer->view().control();
+  const CollectorSeat seat(buffer->view());
+  if (!seat.taken()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("session ", options.name, " has a collector already, pid ",
+                     IpcAtomics::load_relaxed(control.collector_pid)));
+  }
+  absl::StatusOr<TraceFile> file = TraceFile::create(options.output);
+  if (!file.ok()) return file.status();
+  reclaim_draining(buffer->view());
+  // What was defined before may have gone into another collector's file.
+  IpcAtomics::fetch_add_relaxed(control.definitions_round, uint32_t{1});
+
+  CollectorSummary summary;
+  {
+    const SignalScope signals;
+    const std::unique_ptr<Recorder> recorder =
+        make_recorder(*buffer, *std::move(file),
+                      {"arctrace", "attach", options.name, "-o", options.output},
+                      options.flight, options.output, true);
+    if (absl::Status published = recorder->publish(); !published.ok()) return published;
+    say(absl::StrCat("collecting session ", options.name, " into ", options.output,
+                     "; Ctrl-C ends it"));
+    wait_for_end(signals, *path, *recorder);
+    const uint32_t gate = IpcAtomics::load_relaxed(control.gate);
+    summary = recorder->finish();
+    buffer->set_gate(gate);  // the session goes on
+  }
+  say(summary_line(summary, options.output));
+  return summary.file_error == 0 ? 0 : 2;
+}
+
+}  // namespace
+
+Runner add_attach(CLI::App& root) {
+  auto options = std::make_shared<AttachOptions>();
+  CLI::App* app =
+      root.add_subcommand("attach", "collect a session's records into a file");
+  app->add_option("name", options->name, "the session's name, or its buffer's file")
+      ->required()
+      ->type_name("NAME");
+  app->add_option("-o,--output", options->output,
+                  "trace file; an existing one is kept as FILE.old; - is standard output")
+      ->type_name("FILE")
+      ->capture_default_str();
+  add_snapshot_options(*app, options->flight);
+  app->footer(
+      "Ends with SIGINT, SIGTERM or when the session is destroyed; the session goes on.\n"
+      "A session whose collector died can be taken over. In overwrite mode nothing is\n"
+      "collected but snapshots (SIGUSR2, arctrace_snapshot()), and what the buffer "
+      "holds\n"
+      "at the end.");
+  return [options] { return attach(*options); };
+}
+
+}  // namespace arctrace::cli

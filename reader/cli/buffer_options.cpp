@@ -1,0 +1,95 @@
+#include "reader/cli/buffer_options.hpp"
+
+#include <absl/time/time.h>
+
+#include <map>
+#include <string>
+
+#include "reader/cli/options.hpp"
+
+namespace arctrace::cli {
+namespace {
+
+const std::map<std::string, arctrace_mode> kModes = {
+    {"drop", ARCTRACE_MODE_DROP},
+    {"overwrite", ARCTRACE_MODE_OVERWRITE},
+    {"stop", ARCTRACE_MODE_STOP}};
+const std::map<std::string, arctrace_scope> kScopes = {{"thread", ARCTRACE_SCOPE_THREAD},
+                                                       {"shared", ARCTRACE_SCOPE_SHARED}};
+const std::map<std::string, PinPolicy> kPins = {
+    {"no", PinPolicy::kNo}, {"try", PinPolicy::kTry}, {"require", PinPolicy::kRequire}};
+
+template <class T>
+CLI::CheckedTransformer one_of(const std::map<std::string, T>& names) {
+  CLI::CheckedTransformer transformer(names, CLI::ignore_case);
+  std::string text;
+  for (const auto& [name, value] : names) text += (text.empty() ? "" : "|") + name;
+  transformer.description(text);
+  return transformer;
+}
+
+}  // namespace
+
+void add_buffer_options(CLI::App& app, BufferOptions& buffer) {
+  app.add_option("-b,--buffer-size", buffer.buffer_size,
+                 "memory for records, in bytes or with k, M, G")
+      ->transform(CLI::AsSizeValue(false))
+      ->type_name("SIZE")
+      ->default_str("64M");
+  app.add_option("--block-size", buffer.block_size,
+                 "the buffer is cut into blocks of SIZE, a multiple of 64")
+      ->transform(CLI::AsSizeValue(false))
+      ->type_name("SIZE")
+      ->default_str("64k");
+  app.add_option("--slots", buffer.slot_count, "threads that can write at the same time")
+      ->type_name("N")
+      ->capture_default_str();
+  app.add_option(
+         "--mode", buffer.mode,
+         "what a full buffer does: drop = lose and count new records until the "
+         "collector made room; overwrite = keep the newest, and write them at the end; "
+         "stop = keep the oldest, collect at the end")
+      ->transform(one_of(kModes))
+      ->default_str("drop");
+  app.add_option("--scope", buffer.scope,
+                 "thread = each thread writes blocks of its own; shared = all reserve "
+                 "in one chain of blocks")
+      ->transform(one_of(kScopes))
+      ->default_str("thread");
+  app.add_option("--high-water", buffer.high_water_percent,
+                 "wake the collector when PERCENT of the blocks are used; 0 = never")
+      ->check(CLI::Range(0, 100))
+      ->type_name("PERCENT")
+      ->capture_default_str();
+  app.add_option("--pin", buffer.pin, "lock the buffer into memory")
+      ->transform(one_of(kPins))
+      ->default_str("try");
+  app.add_flag("--huge-pages", buffer.huge_pages, "ask for huge pages for the buffer");
+}
+
+void add_snapshot_options(CLI::App& app, FlightOptions& flight) {
+  app.add_option("--snapshots", flight.snapshots_kept,
+                 "with --mode=overwrite: keep the newest N snapshots; 0 = all")
+      ->type_name("N")
+      ->capture_default_str();
+  app.add_option("--size-limit", flight.snapshots_bytes,
+                 "and of these no more than SIZE in all, but for the newest")
+      ->transform(CLI::AsSizeValue(false))
+      ->type_name("SIZE");
+  app.add_option_function<std::string>(
+         "--snapshot-every",
+         [&flight](const std::string& text) {
+           const absl::StatusOr<int64_t> ns = parse_time_ns(text);
+           if (!ns.ok() || *ns <= 0) {
+             throw CLI::ValidationError("--snapshot-every",
+                                        "\"" + text + "\" is not a time such as 10s");
+           }
+           flight.every_ns = static_cast<uint64_t>(*ns);
+         },
+         "take one each time so much has passed")
+      ->type_name("TIME");
+  app.add_flag("--snapshot-on-crash", flight.on_crash,
+               "take one when a traced process ends without an exit, by a signal mostly");
+}
+
+}  // namespace arctrace::cli

@@ -1,0 +1,97 @@
+// arctrace start, stop and ctl: what a session records, switched while it runs.
+#include <absl/strings/str_cat.h>
+
+#include <CLI/CLI.hpp>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "reader/cli/commands.hpp"
+#include "src/collector/buffer.hpp"
+#include "src/collector/session_directory.hpp"
+#include "src/shared_atomics.hpp"
+
+namespace arctrace::cli {
+namespace {
+
+struct ControlOptions {
+  std::string name;
+  uint32_t on = 0, off = 0;  // enum arctrace_gate_bit
+  std::optional<uint32_t> high_water_percent;
+};
+
+absl::StatusOr<int> control(const ControlOptions& options) {
+  absl::StatusOr<std::string> path = session_file(options.name);
+  if (!path.ok()) return path.status();
+  absl::StatusOr<Buffer> buffer = Buffer::open(*path);
+  if (absl::IsNotFound(buffer.status())) {
+    return absl::NotFoundError(absl::StrCat("no session ", options.name));
+  }
+  if (!buffer.ok()) return buffer.status();
+  const BufferView& view = buffer->view();
+  const uint32_t gate = IpcAtomics::load_relaxed(view.control().gate);
+  buffer->set_gate((gate | options.on) & ~options.off);
+  if (options.high_water_percent) {
+    const uint64_t blocks = view.geometry().block_count;
+    IpcAtomics::store_relaxed(
+        view.control().high_water_blocks,
+        static_cast<uint32_t>(blocks * *options.high_water_percent / 100));
+  }
+  return 0;
+}
+
+std::shared_ptr<ControlOptions> add(CLI::App& root, const char* name, const char* what) {
+  auto options = std::make_shared<ControlOptions>();
+  root.add_subcommand(name, what)
+      ->add_option("name", options->name, "the session's name, or its buffer's file")
+      ->required()
+      ->type_name("NAME");
+  return options;
+}
+
+}  // namespace
+
+Runner add_start(CLI::App& root) {
+  auto options = add(root, "start", "switch a session's recording on");
+  options->on = ARCTRACE_GATE_ALL;
+  return [options] { return control(*options); };
+}
+
+Runner add_stop(CLI::App& root) {
+  auto options = add(root, "stop", "switch a session's recording off");
+  options->off = ARCTRACE_GATE_ALL;
+  return [options] { return control(*options); };
+}
+
+Runner add_ctl(CLI::App& root) {
+  auto options = add(root, "ctl", "change what a session records while it runs");
+  CLI::App* app = root.get_subcommand("ctl");
+  static const std::map<std::string, uint32_t> kClasses = {
+      {"functions", ARCTRACE_GATE_FUNCTIONS},
+      {"events", ARCTRACE_GATE_EVENTS},
+      {"marks", ARCTRACE_GATE_MARKS},
+      {"kernel", ARCTRACE_GATE_KERNEL},
+      {"all", ARCTRACE_GATE_ALL}};
+  const auto add_classes = [app](const char* flag, uint32_t& bits, const char* what) {
+    app->add_option_function<std::vector<std::string>>(
+           flag,
+           [&bits](const std::vector<std::string>& names) {
+             for (const std::string& name : names) bits |= kClasses.at(name);
+           },
+           what)
+        ->delimiter(',')
+        ->check(CLI::IsMember(kClasses))
+        ->type_name("CLASS");
+  };
+  add_classes("--on", options->on, "record these classes: functions, events, marks, all");
+  add_classes("--off", options->off, "record them no more");
+  app->add_option("--high-water", options->high_water_percent,
+                  "wake the collector when PERCENT of the blocks are used; 0 = never")
+      ->check(CLI::Range(0, 100))
+      ->type_name("PERCENT");
+  return [options] { return control(*options); };
+}
+
+}  // namespace arctrace::cli

@@ -1,0 +1,32 @@
+// The right to be a buffer's collector: its robust lock, held by a thread of our own, so
+// that it is free when this process is gone, however that comes.
+#pragma once
+
+#include <future>
+#include <thread>
+
+#include "src/buffer_view.hpp"
+
+namespace arctrace {
+
+class CollectorSeat {
+ public:
+  explicit CollectorSeat(const BufferView& view);
+  CollectorSeat(const CollectorSeat&) = delete;
+  CollectorSeat& operator=(const CollectorSeat&) = delete;
+  ~CollectorSeat();
+
+  // False: another collector is alive.
+  bool taken() const { return taken_; }
+
+ private:
+  std::promise<void> leave_;
+  std::thread holder_;
+  bool taken_ = false;
+};
+
+// What a collector that died was copying is complete in the buffer still: DRAINING ->
+// CLOSED (rule 12). REQUIRES: the caller has the seat.
+void reclaim_draining(const BufferView& view);
+
+}  // namespace arctrace

@@ -1,0 +1,89 @@
+"""written + lost + overwritten = attempted, for each thread and in the session, when the buffer is
+much too small: in every mode and scope, and by cause."""
+
+import re
+import sys
+import unittest
+
+import support
+
+# Argument: records of each of three threads. Each prints its name and what it lost.
+PROGRAM = support.API + """
+lost = (ctypes.c_uint64 * 8)()
+api.arctrace_lost.restype = ctypes.c_uint64
+ring, event = name("ring"), api.arctrace_define_event(b"big", 0, None, 0)
+big = bytes(5000)
+said = threading.Lock()
+def work(which):
+    api.arctrace_thread_name(b"thread%d" % which)
+    for i in range(int(sys.argv[1])):
+        if i % 100 == 7: api.arctrace_write(event, big, len(big))
+        else: api.arctrace_instant(ring)
+    with said: print(f"thread{which}", api.arctrace_lost(None), flush=True)
+threads = [threading.Thread(target=work, args=(i,)) for i in range(3)]
+for t in threads: t.start()
+for t in threads: t.join()
+"""
+
+ATTEMPTED = 20000  # each
+TOO_BIG = ATTEMPTED // 100  # each
+
+
+class LossTest(support.TraceTest):
+    def overload(self, mode, scope):
+        recorded = self.record(
+            sys.executable, "-c", PROGRAM, str(ATTEMPTED),
+            options=("--no-libcall", f"--mode={mode}", f"--scope={scope}", "-b", "128k", "--block-size", "4k",
+                     "--high-water=0"))
+        self.assertEqual(recorded.status, 0, recorded.stderr)
+        return recorded
+
+    def test_nothing_is_unaccounted_for(self):
+        for mode in ("drop", "stop", "overwrite"):
+            for scope in ("thread", "shared"):
+                with self.subTest(mode=mode, scope=scope):
+                    self.check_sums(self.overload(mode, scope), mode)
+
+    def check_sums(self, recorded, mode):
+        info = self.info(recorded.trace)
+        summary = info["summary"]
+        self.assertEqual(summary["findings"], 0)
+        self.assertEqual(summary["records"] + summary["lost"] + summary["overwritten"],
+                         3 * ATTEMPTED)
+        self.assertEqual(summary["lost"], sum(summary["lost_by_cause"].values()))
+        self.assertEqual(summary["lost_by_cause"]["too_big"], 3 * TOO_BIG)
+        if mode == "stop":
+            self.assertGreater(summary["lost_by_cause"]["full"], 0)
+        if mode == "overwrite":
+            self.assertEqual(summary["lost_by_cause"]["full"], 0)
+            self.assertGreater(summary["overwritten"], 0)
+        else:
+            self.assertEqual(summary["overwritten"], 0)
+
+        said = dict(line.split() for line in recorded.stdout.splitlines())
+        threads = {t["name"]: t for t in info["threads"]}
+        for which in ("thread0", "thread1", "thread2"):
+            thread = threads[which]
+            if mode == "overwrite":
+                # Its LOST records may have given way; what it wrote is counted.
+                self.assertEqual(thread["records"] + thread["overwritten"], ATTEMPTED - TOO_BIG)
+                self.assertEqual(int(said[which]), TOO_BIG)
+            else:
+                self.assertEqual(thread["records"] + thread["lost"], ATTEMPTED)
+                self.assertEqual(thread["lost"], int(said[which]))
+
+        # The same in the line that ends the recording, and in the reports.
+        line = recorded.stderr.splitlines()[-1]
+        self.assertIn(f"{summary['records']} records, {summary['lost']} lost (", line)
+        for cause, count in summary["lost_by_cause"].items():
+            found = re.search(rf"{cause} (\d+)", line)
+            self.assertEqual(int(found[1]) if found else 0, count, line)
+        if mode == "overwrite":
+            self.assertIn(f" {summary['overwritten']} overwritten,", line)
+        report = self.report(recorded.trace, "flat")["summary"]
+        for member in ("records", "lost", "lost_by_cause", "overwritten"):
+            self.assertEqual(report[member], summary[member])
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

@@ -1,0 +1,133 @@
+"""arctrace recover: from the buffer of a recorder that was killed, and from a core."""
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+import support
+from test_sessions import run
+
+# Writes argument 1 records inside two frames, says so, waits, or dies (argument 2).
+PROGRAM = support.API + """
+ring = name("ring")
+for text in ("outer", "inner"): api.arctrace_enter(key(text))
+for i in range(int(sys.argv[1])): api.arctrace_instant(ring)
+print(os.environ["ARCTRACE_SESSION"], flush=True)
+if sys.argv[2] == "abort":
+    os.abort()
+sys.stdin.read()
+"""
+
+
+class RecoverTest(support.TraceTest):
+    def left_behind(self, *options):
+        """The buffer of a recorder that was killed with its command."""
+        recorder = subprocess.Popen(
+            [support.ARCTRACE, "record", "--no-libcall", "-o", self.folder / "cut", *options, "--",
+             sys.executable, "-c", PROGRAM, "1000", "wait"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        self.addCleanup(recorder.stdout.close)
+        session = recorder.stdout.readline().rstrip()
+        self.addCleanup(lambda: os.path.exists(session) and os.unlink(session))
+        recorder.kill()
+        recorder.wait()
+        recorder.stdin.close()  # the command ends
+        for _ in range(400):
+            if not any(s["alive"] for s in self.info(session)["buffer"]["slots"]):
+                break
+            time.sleep(0.02)
+        return session
+
+    def test_killed_recorder(self):
+        for mode in ("drop", "overwrite", "stop"):
+            with self.subTest(mode=mode):
+                session = self.left_behind(f"--mode={mode}", "-b", "1M")
+                self.assertIn(f"{session} ", run("list").stdout)
+                self.assertIn("left behind", run("list").stdout)
+                trace = self.folder / f"{mode}.data"
+                done = run("recover", session, "-o", trace)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.check_clean(trace)
+                info = self.info(trace)
+                self.assertEqual(info["summary"]["records"], 1002)
+                self.assertEqual((info["summary"]["lost"], info["summary"]["overwritten"]), (0, 0))
+                self.assertEqual({r["name"] for r in self.dump(trace, "--type", "INSTANT")},
+                                 {"ring"})
+                self.assertEqual([r["function"] for r in self.dump(trace, "--type", "ENTER")],
+                                 ["outer", "inner"])
+                self.assertEqual(run("destroy", session).returncode, 0)
+                self.assertFalse(os.path.exists(session))
+
+    def test_core(self):
+        with open("/proc/sys/kernel/core_pattern", encoding="ascii") as pattern:
+            if pattern.read().strip() != "core":
+                self.skipTest("cores do not go to the working directory here")
+        with open("/proc/sys/kernel/core_uses_pid", encoding="ascii") as uses_pid:
+            if uses_pid.read().strip() != "0":
+                self.skipTest("cores have a pid in their name here")
+
+        def allow_core():
+            resource.setrlimit(resource.RLIMIT_CORE, (resource.RLIM_INFINITY,) * 2)
+            with open("/proc/self/coredump_filter", "w", encoding="ascii") as dumped:
+                dumped.write("0x3b")
+
+        done = subprocess.run(
+            [support.ARCTRACE, "record", "--no-libcall", "-b", "1M", "-o", self.folder / "whole", "--",
+             sys.executable, "-c", PROGRAM, "1000", "abort"],
+            cwd=self.folder, preexec_fn=allow_core, check=False,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.assertEqual(done.returncode, -signal.SIGABRT)
+        core = self.folder / "core"
+        if not core.exists():
+            self.skipTest("no core was written")
+        trace = self.folder / "recovered"
+        recovered = run("recover", core, "-o", trace)
+        self.assertEqual(recovered.returncode, 0, recovered.stderr)
+        self.check_core_trace(trace)
+
+    def check_core_trace(self, trace):
+        check = run("check", trace)
+        self.assertLess(check.returncode, 2, check.stderr)
+        records = self.dump(trace, "--type", "INSTANT")
+        self.assertGreater(len(records), 500)
+        self.assertEqual({r["name"] for r in records}, {"ring"})
+
+    def test_what_cannot_be_recovered(self):
+        trace = self.record("true").trace
+        empty = self.folder / "empty"
+        empty.touch()
+        cut = self.folder / "header"
+        cut.write_bytes(b"ARCTRACE" + bytes(100))
+        for path, word in ((trace, "trace file"), (sys.executable, "core"), (empty, "core"),
+                           (cut, ""), ("/dev/null", "")):
+            done = run("recover", path, "-o", self.folder / "out")
+            self.assertEqual(done.returncode, 2, path)
+            self.assertEqual(len(done.stderr.splitlines()), 1)
+            self.assertIn(word, done.stderr)
+        self.assertFalse((self.folder / "out").exists())
+
+    def test_damaged_buffers_are_recovered_as_far_as_they_go(self):
+        session = self.left_behind("-b", "256k", "--block-size", "4k", "--mode=overwrite")
+        with open(session, "rb") as file:
+            whole = file.read()
+        for size in (len(whole) // 2, 8192, 4096):
+            damaged = self.folder / "damaged"
+            damaged.write_bytes(whole[:size])
+            done = run("recover", damaged, "-o", self.folder / "out")
+            self.assertIn(done.returncode, (0, 2), done.stderr)
+            if done.returncode == 0:
+                self.assertLess(run("check", self.folder / "out").returncode, 2)
+        for place in range(4096, len(whole), len(whole) // 40):
+            damaged = self.folder / "damaged"
+            damaged.write_bytes(whole[:place] + bytes(range(1, 65)) + whole[place + 64:])
+            done = run("recover", damaged, "-o", self.folder / "out")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertLess(run("check", self.folder / "out").returncode, 2)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

@@ -1,0 +1,226 @@
+"""Sessions that outlive commands: create, list, attach, start, stop, ctl, destroy; record into
+them; who may; another collector when the first died."""
+
+import json
+import os
+import pathlib
+import signal
+import stat
+import subprocess
+import sys
+import time
+import unittest
+
+import support
+
+# Writes for ever; says "ready" once, ends when its input does.
+WRITER = support.API + """
+ring = name("ring")
+event = api.arctrace_define_event(b"happened", 0, None, 0)
+end = False
+def busy():
+    while not end:
+        api.arctrace_instant(ring)
+        api.arctrace_write(event, None, 0)
+        time.sleep(0.0002)
+t = threading.Thread(target=busy)
+t.start()
+print("ready", flush=True)
+sys.stdin.read()
+end = True
+t.join()
+"""
+
+
+def run(*arguments, **options):
+    return subprocess.run([support.ARCTRACE, *map(str, arguments)], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True, check=False, **options)
+
+
+class SessionTest(support.TraceTest):
+    def setUp(self):
+        super().setUp()
+        self.name = f"test-{os.getpid()}-{self.id().rsplit('.', 1)[1]}"[:64]
+
+    def create(self, *options):
+        done = run("create", self.name, "-b", "1M", "--block-size", "8k", *options)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.addCleanup(run, "destroy", self.name)
+        return pathlib.Path(done.stdout.strip())
+
+    def refused(self, *arguments):
+        done = run(*arguments)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+        return done.stderr
+
+    def writer(self):
+        process = subprocess.Popen(
+            [support.ARCTRACE, "record", "--no-libcall", f"--session={self.name}", "--", sys.executable, "-c",
+             WRITER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.kill)
+        self.addCleanup(process.stdin.close)
+        self.assertEqual(process.stdout.readline(), "ready\n")
+        return process
+
+    def attach(self, trace):
+        process = subprocess.Popen([support.ARCTRACE, "attach", self.name, "-o", trace],
+                                   stderr=subprocess.PIPE, text=True)
+        self.addCleanup(process.stderr.close)
+        self.addCleanup(process.kill)
+        self.assertIn("collecting", process.stderr.readline())
+        return process
+
+    def listed(self):
+        done = run("list", "--format=json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return {s["name"]: s for s in json.loads(done.stdout)}
+
+    def end(self, process):
+        process.stdin.close()
+        self.assertEqual(process.wait(timeout=60), 0)
+
+    def written(self):
+        return sum(s["written"] for s in self.info(self.name)["buffer"]["slots"])
+
+    def test_whole_life(self):
+        path = self.create()
+        self.assertEqual(stat.S_IMODE(path.stat().st_mode), 0o600)
+        self.assertEqual(self.listed()[self.name]["recording"], False)
+        trace = self.folder / "trace"
+        collector = self.attach(trace)
+        writer = self.writer()
+        self.assertEqual(self.written(), 0)  # off
+        self.assertEqual(run("start", self.name).returncode, 0)
+        while self.written() < 500:
+            time.sleep(0.02)
+        state = self.info(self.name)["buffer"]
+        self.assertGreater(state["records_per_second"], 0)
+        self.assertTrue(state["collector_alive"])
+        self.assertGreaterEqual(self.listed()[self.name]["writers"], 1)
+        self.assertEqual(run("stop", self.name).returncode, 0)
+        time.sleep(0.1)
+        before = self.written()
+        time.sleep(0.2)
+        self.assertEqual(self.written(), before)
+        self.end(writer)
+        collector.send_signal(signal.SIGINT)
+        self.assertEqual(collector.wait(timeout=60), 0)
+        self.check_clean(trace)
+        self.assertEqual(self.info(trace)["summary"]["records"], before)
+        self.assertEqual({r["name"] for r in self.dump(trace, "--type", "INSTANT")}, {"ring"})
+        self.assertEqual(run("destroy", self.name).returncode, 0)
+        self.assertFalse(path.exists())
+        self.assertNotIn(self.name, self.listed())
+
+    def test_classes_are_switched_while_it_runs(self):
+        self.create("--mode=overwrite")
+        writer = self.writer()
+        self.assertEqual(run("ctl", self.name, "--on=events").returncode, 0)
+        while self.written() < 100:
+            time.sleep(0.02)
+        self.assertEqual(run("ctl", self.name, "--off=events", "--on=marks").returncode, 0)
+        events = self.written()
+        while self.written() < events + 100:
+            time.sleep(0.02)
+        self.assertEqual(run("stop", self.name).returncode, 0)
+        self.end(writer)
+        types = [r["type"] for r in self.dump(self.name, "--type", "EVENT,INSTANT")]
+        change = types.index("INSTANT")
+        self.assertGreaterEqual(change, 100)
+        # The thread may have been between two records when the gate changed.
+        self.assertLessEqual(types[change:].count("EVENT"), 1)
+        self.assertIn("nothing", self.refused("ctl", self.name, "--on=nothing"))
+
+    def test_second_collector_takes_over_from_a_dead_one(self):
+        self.create("--start")
+        first, second = self.folder / "first", self.folder / "second"
+        writer = self.writer()
+        collector = self.attach(first)
+        self.assertIn("already", self.refused("attach", self.name, "-o", self.folder / "x"))
+        time.sleep(0.5)
+        collector.kill()
+        collector.wait()
+        collector = self.attach(second)
+        time.sleep(0.5)
+        self.end(writer)
+        collector.send_signal(signal.SIGTERM)
+        self.assertEqual(collector.wait(timeout=60), 0)
+        self.check_clean(second)  # with all names, though the first had them too
+        self.assertGreater(self.info(second)["summary"]["records"], 100)
+        last = max((r["time_ns"] for r in self.dump(first, "--type", "INSTANT")), default=0)
+        times = [r["time_ns"] for r in self.dump(second, "--type", "INSTANT")]
+        self.assertEqual(len(times), len(set(times)))
+        self.assertGreater(times[-1], last)
+
+    def test_ends_when_the_session_is_destroyed(self):
+        self.create("--start")
+        collector = self.attach(self.folder / "trace")
+        self.assertEqual(run("destroy", self.name).returncode, 0)
+        self.assertEqual(collector.wait(timeout=60), 0)
+        self.check_clean(self.folder / "trace")
+
+    def test_snapshot_of_a_session_without_a_collector(self):
+        self.create("--mode=overwrite", "--start")
+        writer = self.writer()
+        while self.written() < 500:
+            time.sleep(0.02)
+        trace = self.folder / "snapshot"
+        done = run("snapshot", self.name, "-o", trace)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.check_clean(trace)
+        self.assertGreaterEqual(self.info(trace)["summary"]["records"], 500)
+        self.end(writer)
+
+    def test_refusals(self):
+        self.create()
+        self.assertIn("already", self.refused("create", self.name))
+        for name in (".hidden", "a b", "x" * 65, ""):
+            self.refused("create", name)
+        for command in ("start", "stop", "ctl", "destroy", "attach", "snapshot", "recover"):
+            self.refused(command, "no-such-session-anywhere")
+        self.refused("record", "--session=no-such-session-anywhere", "--", "true")
+        self.assertIn("no group", self.refused("create", "other", "--group=no-such-group"))
+        notes = self.folder / "notes"
+        notes.write_text("not a buffer" * 1000)
+        for command in ("attach", "snapshot", "recover", "destroy"):
+            self.refused(command, notes)
+        self.assertTrue(notes.exists())
+
+    def test_links_are_not_followed(self):
+        path = self.create()
+        link = path.parent / f"link-{os.getpid()}"
+        os.symlink(path, link)
+        self.addCleanup(os.unlink, link)
+        for command in ("start", "attach", "snapshot"):
+            self.refused(command, link.name)
+
+    @unittest.skipIf(os.geteuid() != 0, "only root can be others")
+    def test_others_have_no_access_but_a_group_that_is_named(self):
+        library = self.folder / "libarctrace.so.0"
+        library.write_bytes(support.LIBRARY.read_bytes())
+        os.chmod(self.folder, 0o755)
+        os.chmod(library, 0o755)
+        program = support.API.replace(str(support.LIBRARY), str(library))
+
+        def joins(path, group):
+            done = subprocess.run(
+                ["setpriv", "--reuid=65534", f"--regid={group}", "--clear-groups",
+                 sys.executable, "-c", program + "print(api.arctrace_attach(sys.argv[1].encode()))",
+                 str(path)], stdout=subprocess.PIPE, text=True, check=True)
+            return int(done.stdout)
+
+        path = self.create()
+        self.assertLess(joins(path, 65534), 0)
+        run("destroy", self.name)
+        path = self.create("--group=games")
+        self.assertEqual(stat.S_IMODE(path.stat().st_mode), 0o660)
+        self.assertLess(joins(path, 65534), 0)
+        self.assertEqual(joins(path, path.stat().st_gid), 0)
+        os.chmod(path, 0o666)  # anybody may have written there
+        self.assertLess(joins(path, path.stat().st_gid), 0)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
