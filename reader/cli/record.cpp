@@ -39,9 +39,9 @@ Runner add_record(CLI::App& root) {
   app->footer(
       "Library calls of COMMAND and of all its descendants, functions that were "
       "compiled\n"
-      "with -finstrument-functions, and API events are recorded. The exit status is "
-      "COMMAND's, or 2 if it could\n"
-      "not be recorded. Ctrl-C goes to COMMAND; what was recorded is kept.");
+      "with -finstrument-functions, and API events are recorded. The exit status is\n"
+      "COMMAND's; 127 if it is not there, 126 if it can't be run, 2 if it could not be\n"
+      "recorded. Ctrl-C goes to COMMAND; what was recorded is kept.");
   BufferOptions& buffer = options->buffer;
   app->add_option("-o,--output", options->output,
                   "trace file; an existing one is kept as FILE.old; - is standard output")
