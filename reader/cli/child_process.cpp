@@ -7,8 +7,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
+#include <fstream>
 
 namespace arctrace::cli {
 namespace {
@@ -35,7 +38,35 @@ std::vector<char*> environment_with(const std::vector<std::string>& variables) {
   return result;
 }
 
+// A script without a first line that names its interpreter, as far as one can see.
+bool is_text(const char* path) {
+  std::ifstream file(path, std::ios::binary);
+  std::array<char, 80> head;
+  file.read(head.data(), head.size());
+  const auto end = head.begin() + file.gcount();
+  return std::find(head.begin(), std::find(head.begin(), end, '\n'), '\0') ==
+         std::find(head.begin(), end, '\n');
+}
+
+absl::Status start_error(int error, const std::string& command) {
+  const bool is_path = command.find('/') != std::string::npos;
+  if (error == ENOENT && is_path && access(command.c_str(), F_OK) == 0) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("can't run ", command, ": its interpreter is not there"));
+  }
+  return absl::ErrnoToStatus(error, absl::StrCat("can't run ", command));
+}
+
 }  // namespace
+
+int exit_status_of(const absl::Status& start_error) {
+  constexpr int kNotExecutable = 126;
+  constexpr int kNotFound = 127;
+  if (absl::IsNotFound(start_error)) return kNotFound;
+  const bool is_ours =
+      absl::IsUnavailable(start_error) || absl::IsResourceExhausted(start_error);
+  return is_ours ? 2 : kNotExecutable;
+}
 
 SignalScope::SignalScope() {
   sigemptyset(&handled_);
@@ -82,12 +113,18 @@ absl::StatusOr<ChildProcess> ChildProcess::start(
     posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
   }
   pid_t pid = 0;
-  const int error = posix_spawnp(&pid, arguments[0], &actions, &attributes,
-                                 arguments.data(), environment.data());
+  int error = posix_spawnp(&pid, arguments[0], &actions, &attributes, arguments.data(),
+                           environment.data());
+  if (error == ENOEXEC && is_text(arguments[0])) {  // as a shell would
+    std::string shell = "/bin/sh";
+    arguments.insert(arguments.begin(), shell.data());
+    error = posix_spawn(&pid, shell.c_str(), &actions, &attributes, arguments.data(),
+                        environment.data());
+  }
   posix_spawn_file_actions_destroy(&actions);
   posix_spawnattr_destroy(&attributes);
   if (error != 0) {
-    return absl::ErrnoToStatus(error, absl::StrCat("can't run ", command.front()));
+    return start_error(error, command.front());
   }
   return ChildProcess(pid);
 }

@@ -32,6 +32,10 @@ class SignalScope {
   bool pipe_was_ignored_;
 };
 
+// What a shell exits with when it can't start a command: 127 if it is not there, 126 if
+// it can't be run; 2 if that is no fault of the command's.
+int exit_status_of(const absl::Status& start_error);
+
 class ChildProcess {
  public:
   // Runs `command` (program and arguments, PATH searched) with `variables` ("NAME=value")

@@ -19,11 +19,13 @@ Runner add_record(CLI::App& root) {
   app->footer(
       "Library calls of COMMAND and of all its descendants, functions compiled with\n"
       "-finstrument-functions, and API events are recorded. The exit status is "
-      "COMMAND's,\n"
-      "or 2 if it could not be recorded. Ctrl-C goes to COMMAND; what was recorded is\n"
-      "kept. With --mode=overwrite, SIGUSR2 sent to arctrace writes a snapshot of what "
-      "the\n"
-      "buffer holds to FILE.1, FILE.2 ..., while recording goes on.");
+      "COMMAND's;\n"
+      "127 if it is not there, 126 if it can't be run, 2 if it could not be recorded.\n"
+      "Ctrl-C goes to COMMAND; what was recorded is kept. With --mode=overwrite, "
+      "SIGUSR2\n"
+      "sent to arctrace writes a snapshot of what the buffer holds to FILE.1, FILE.2 "
+      "...,\n"
+      "while recording goes on.");
   app->add_option("-o,--output", options->output,
                   "trace file; an existing one is kept as FILE.old; - is standard output")
       ->type_name("FILE")

@@ -198,7 +198,10 @@ absl::StatusOr<int> record_command(const RecordOptions& options) {
     absl::StatusOr<ChildProcess> child = ChildProcess::start(
         options.command, session_variables(*shim, buffer->path(), options),
         options.output == "-", signals);
-    if (!child.ok()) return child.status();
+    if (!child.ok()) {
+      say(std::string(child.status().message()));
+      return exit_status_of(child.status());
+    }
     if (absl::Status published = recorder->publish(); !published.ok()) {
       say(std::string(published.message()));
     }

@@ -26,8 +26,9 @@ struct RecordOptions {
 };
 
 // Records options.command and returns its exit status; if a signal ended it, ends this
-// process by the same signal. An error: the command was not run, or the trace is cut off
-// (disk full); either is to be printed as one line.
+// process by the same signal. A command that can't be started is said, and exits as a
+// shell would: 127 if it is not there, 126 if it can't be run. An error: there was no
+// session to run it in; to be printed as one line.
 absl::StatusOr<int> record_command(const RecordOptions& options);
 
 // The recorder that the buffer's mode wants. `resumed`: as for Collector.

@@ -21,9 +21,9 @@ def run(*arguments, **options):
 
 
 class RecordTest(support.TraceTest):
-    def assert_refused(self, done, *words):
-        """Exit status 2 and one clear line that has these words."""
-        self.assertEqual(done.returncode, 2, done.stderr)
+    def assert_refused(self, done, *words, status=2):
+        """This exit status and one clear line that has these words."""
+        self.assertEqual(done.returncode, status, done.stderr)
         lines = done.stderr.splitlines()
         self.assertEqual(len(lines), 1, done.stderr)
         self.assertTrue(lines[0].startswith("arctrace: "), lines[0])
@@ -113,10 +113,27 @@ class RecordTest(support.TraceTest):
     def test_command_that_cannot_run(self):
         kept = self.folder / "arctrace.data"
         kept.write_text("precious")
-        for command in ("/nonexistent/program", "no-such-command-anywhere", self.folder):
-            self.assert_refused(run("record", "-o", kept, "--", command), "can't run")
+        script = self.folder / "script"
+        script.write_text("#!/nonexistent/interpreter\n")
+        script.chmod(0o755)
+        binary = self.folder / "binary"
+        binary.write_bytes(b"\x7fELF\0\0 of no machine\n")
+        binary.chmod(0o755)
+        for command, status in (("/nonexistent/program", 127), ("no-such-command-anywhere", 127),
+                                (self.folder, 126), ("/etc/passwd", 126), (script, 126),
+                                (binary, 126)):
+            done = run("record", "-o", kept, "--", command)
+            self.assert_refused(done, "can't run", status=status)
         self.assertEqual(kept.read_text(), "precious")
-        self.assertEqual(os.listdir(self.folder), ["arctrace.data"])
+        self.assertEqual(sorted(os.listdir(self.folder)), ["arctrace.data", "binary", "script"])
+
+    def test_script_without_interpreter(self):
+        """As a shell runs it."""
+        script = self.folder / "script"
+        script.write_text("echo ran $1\nexit 3\n")
+        script.chmod(0o755)
+        recorded = self.record(script, "so")
+        self.assertEqual((recorded.status, recorded.stdout), (3, "ran so\n"))
 
     def test_output_that_cannot_be_written(self):
         for name in ("/nonexistent/folder/file", self.folder):
