@@ -23,8 +23,8 @@ struct BufferOptions {
   bool huge_pages = false;
   uint32_t high_water_percent = 50;  // of the blocks; 0: never wake
   std::string directory = "/dev/shm";
-  std::string file;    // the buffer's own path; empty: a new name in `directory`
-  int64_t group = -1;  // its members may write and read too; -1: nobody else
+  std::string file = {};  // the buffer's own path; empty: a new name in `directory`
+  int64_t group = -1;     // its members may write and read too; -1: nobody else
 };
 
 // Owns the mapping and, unless it is to outlive us, the file's name: the destructor
