@@ -146,6 +146,18 @@ bool is_surely_open(const ThreadStacks& stacks, const ThreadState& state,
          !stacks.signal.contains(innermost.location);
 }
 
+// Records that frames were left which can't be open when `key` is entered at `place`.
+__attribute__((noinline)) void leave_frames(const WriteScope& scope, uint64_t key,
+                                            const FramePlace& place,
+                                            const arctrace_shim_call* call,
+                                            uint64_t ticks) {
+  const ThreadStacks& stacks = scope.local().stacks;
+  ThreadState& state = *scope.local().state;
+  uint32_t depth = depth_at_entry(stacks, state, key, place);
+  if (call != nullptr) depth = depth_of_callers(stacks, state, depth, *call);
+  record_unwind(scope, state, depth, ticks);
+}
+
 bool enter(uint64_t key, const FramePlace& place, const arctrace_shim_call* call,
            const WriteScope& scope) {
   if (scope.refuses_record()) return false;
@@ -155,9 +167,7 @@ bool enter(uint64_t key, const FramePlace& place, const arctrace_shim_call* call
   const ThreadStacks& stacks = scope.local().stacks;
   if (__builtin_expect(state != nullptr && !is_surely_open(stacks, *state, place), 0) &&
       place.location != 0) {
-    uint32_t depth = depth_at_entry(stacks, *state, key, place);
-    if (call != nullptr) depth = depth_of_callers(stacks, *state, depth, *call);
-    record_unwind(scope, *state, depth, ticks);
+    leave_frames(scope, key, place, call, ticks);
   }
   const Reservation record = reserve(scope, ARCTRACE_TYPE_ENTER, 8, ticks);
   state = scope.local().state;

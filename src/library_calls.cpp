@@ -19,7 +19,7 @@ __attribute__((noinline)) void attach_now() {
 
 // Where the innermost call at `place` is kept; null: nowhere. A coroutine may return in
 // another thread than it called in.
-ReturnStack* calls_with(uintptr_t place) {
+__attribute__((noinline)) ReturnStack* calls_with(uintptr_t place) {
   ReturnStack* own = thread_local_state.calls;
   if (__builtin_expect(own != nullptr && own->find(place) != nullptr, 1)) return own;
   ReturnStack* found = nullptr;
@@ -40,6 +40,18 @@ ReturnStack* own_calls() {
   return thread_local_state.calls;
 }
 
+// The machine frame that the called function is about to make.
+arctrace_shim_call frame_of(const uintptr_t* place, uintptr_t frame_pointer,
+                            uint32_t flags) {
+  const auto address = reinterpret_cast<uintptr_t>(place);
+  return {address + sizeof(uintptr_t),
+          address,
+          frame_pointer,
+          *place,
+          *place,
+          flags | ARCTRACE_SHIM_BEGINS_FRAME | ARCTRACE_SHIM_LIBRARY_CALL};
+}
+
 void record_return(const PendingCall& call) {
   if (call.key == 0 || !functions_are_recorded()) return;
   const uintptr_t location = call.place + sizeof(uintptr_t);
@@ -53,15 +65,18 @@ void record_return(const PendingCall& call) {
 
 using namespace arctrace;  // the C functions below are the namespace's face
 
-int arctrace_shim_call_begin(uint64_t frame_key, const struct arctrace_shim_call* call) {
+__attribute__((flatten)) int arctrace_shim_call_begin(uint64_t frame_key,
+                                                      const uintptr_t* place,
+                                                      uintptr_t frame_pointer,
+                                                      uint32_t flags) {
   if (!functions_are_recorded()) return 0;
   ReturnStack* calls = own_calls();
   if (__builtin_expect(calls == nullptr, 0)) {
     count_lost_without_slot(session.view.control(), ARCTRACE_LOST_NO_SLOT);
     return 0;
   }
-  const bool inside = (call->flags & ARCTRACE_SHIM_RETURNS_TO_SHIM) != 0;
-  PendingCall pending{call->location - sizeof(uintptr_t), call->call_site, frame_key};
+  const bool inside = (flags & ARCTRACE_SHIM_RETURNS_TO_SHIM) != 0;
+  PendingCall pending{reinterpret_cast<uintptr_t>(place), *place, frame_key};
   if (__builtin_expect(inside, 0)) {
     ReturnStack* around = calls_with(pending.place);
     if (around == nullptr) return 0;
@@ -69,7 +84,8 @@ int arctrace_shim_call_begin(uint64_t frame_key, const struct arctrace_shim_call
   }
   const ThreadStacks& stacks = thread_local_state.stacks;
   if (__builtin_expect(!calls->push(stacks, pending, inside), 0)) return 0;
-  if (__builtin_expect(!record_enter(frame_key, *call), 0)) {
+  if (__builtin_expect(!record_enter(frame_key, frame_of(place, frame_pointer, flags)),
+                       0)) {
     if (PendingCall* added = calls->find(pending.place); added != nullptr) added->key = 0;
   }
   return inside ? 0 : 1;
@@ -100,11 +116,13 @@ void arctrace_shim_call_end(uintptr_t* place) {
   }
 }
 
-void arctrace_shim_call_passed(uint64_t frame_key, const struct arctrace_shim_call* call,
-                               int returns) {
-  if (!functions_are_recorded() || !record_enter(frame_key, *call) || returns == 0)
+void arctrace_shim_call_passed(uint64_t frame_key, const uintptr_t* place,
+                               uintptr_t frame_pointer, uint32_t flags, int returns) {
+  if (!functions_are_recorded() ||
+      !record_enter(frame_key, frame_of(place, frame_pointer, flags)) || returns == 0) {
     return;
-  record_return({call->location - sizeof(uintptr_t), call->call_site, frame_key});
+  }
+  record_return({reinterpret_cast<uintptr_t>(place), *place, frame_key});
 }
 
 const uint64_t* arctrace_shim_pending_calls(void) { return &first_return_stack; }

@@ -23,8 +23,6 @@ struct PendingCall {
   uintptr_t place;  // where its return address stood; 0: returned, or left
   uintptr_t return_address;
   uint64_t key;  // of its frame; 0: nothing was recorded
-
-  bool operator==(const PendingCall&) const = default;
 };
 
 struct ReturnStack {
@@ -85,16 +83,22 @@ struct ReturnStack {
   void drop_own();
 
  private:
-  bool push_slowly(const ThreadStacks& stacks, const PendingCall& call, bool inside);
+  __attribute__((noinline)) bool push_slowly(const ThreadStacks& stacks,
+                                             const PendingCall& call, bool inside);
 
   void store(uint64_t at, const PendingCall& call) {
     do {
-      calls[at] = call;
+      // The place first: by it we see below whether the rest is ours too.
+      calls[at].place = call.place;
+      std::atomic_signal_fence(std::memory_order_seq_cst);
+      calls[at].return_address = call.return_address;
+      calls[at].key = call.key;
       std::atomic_signal_fence(std::memory_order_seq_cst);
       depth = at + 1;
       std::atomic_signal_fence(std::memory_order_seq_cst);
-      // A signal handler that came in between had the same place for a call of its own.
-    } while (__builtin_expect(calls[at] != call || depth != at + 1, 0));
+      // A signal handler that came in between had the entry for a call of its own, which
+      // stood elsewhere.
+    } while (__builtin_expect(calls[at].place != call.place || depth != at + 1, 0));
   }
 
   // Further out at the same place; null: that was the last.

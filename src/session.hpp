@@ -63,7 +63,7 @@ bool is_new_process();
 // calls in progress do no harm. REQUIRES: joined, and there is no other thread.
 void leave_session();
 
-uint64_t coarse_ticks();
+__attribute__((noinline)) uint64_t coarse_ticks();
 
 inline uint64_t session_ticks() {
   if (__builtin_expect(session.has_no_counter, 0)) return coarse_ticks();

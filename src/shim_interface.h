@@ -42,13 +42,13 @@ enum arctrace_shim_call_flags {
 ARCTRACE_API void arctrace_shim_enter(uint64_t frame_key,
                                       const struct arctrace_shim_call* call);
 
-/* A call of a library function by the code that `call` describes: flags say whether it
- * returns to the shim already, because it is the last act of another one. Its entry is
- * recorded with `frame_key`. Nonzero: the shim is to call the function itself, and when
- * it has returned, to ask arctrace_shim_call_end() where to go on; it must not be called
- * if this was 0. */
-ARCTRACE_API int arctrace_shim_call_begin(uint64_t frame_key,
-                                          const struct arctrace_shim_call* call);
+/* A call of a library function, whose return address stands at `place`; `flags`: nothing,
+ * or ARCTRACE_SHIM_RETURNS_TO_SHIM, where it is the last act of another such call. Its
+ * entry is recorded with `frame_key`. Nonzero: the shim is to call the function itself,
+ * and when it has returned, to ask arctrace_shim_call_end() where to go on; it must not
+ * be called if this was 0. */
+ARCTRACE_API int arctrace_shim_call_begin(uint64_t frame_key, const uintptr_t* place,
+                                          uintptr_t frame_pointer, uint32_t flags);
 
 /* What a call returned whose return address stood at `place`: records the exit and puts
  * the return address back there. */
@@ -56,8 +56,8 @@ ARCTRACE_API void arctrace_shim_call_end(uintptr_t* place);
 
 /* The entry of a library call that is not followed: one that does not return, or if
  * `returns` is nonzero, not through us. Then its exit is recorded at once. */
-ARCTRACE_API void arctrace_shim_call_passed(uint64_t frame_key,
-                                            const struct arctrace_shim_call* call,
+ARCTRACE_API void arctrace_shim_call_passed(uint64_t frame_key, const uintptr_t* place,
+                                            uintptr_t frame_pointer, uint32_t flags,
                                             int returns);
 
 /* Where the address of the first thread's pending calls stands (src/return_stack.hpp):

@@ -86,9 +86,10 @@ class WriteScope {
 
  private:
   enum class Kind : uint8_t { kOutermost, kNested, kRefused };
-  void enter_nested(uintptr_t here);
-  void abandon_nested();
-  static void count_refused();
+  // Not inlined, like all that is rare: who flattens the path of a record wants it short.
+  __attribute__((noinline)) void enter_nested(uintptr_t here);
+  __attribute__((noinline)) void abandon_nested();
+  __attribute__((noinline)) static void count_refused();
 
   ThreadLocal& local_;
   Kind kind_ = Kind::kOutermost;
@@ -104,8 +105,8 @@ struct Reservation {
 
 // The slow path: attaches the thread, changes blocks, rebases time, takes the shared
 // chain.
-Reservation reserve_slow(const WriteScope& scope, uint16_t type, uint32_t body_size,
-                         uint64_t ticks);
+__attribute__((noinline)) Reservation reserve_slow(const WriteScope& scope, uint16_t type,
+                                                   uint32_t body_size, uint64_t ticks);
 
 // For a record longer than any may be, which is just counted as lost.
 inline void reserve_impossible(const WriteScope& scope, uint64_t ticks) {
@@ -151,10 +152,10 @@ inline Reservation reserve(const WriteScope& scope, uint16_t type, uint32_t body
   return record;
 }
 
-void release_shared(const WriteScope& scope);
+__attribute__((noinline)) void release_shared(const WriteScope& scope);
 
 // Finishes the change that a signal handler interrupted, if its record is complete.
-void resolve_change(ThreadLocal& local);
+__attribute__((noinline)) void resolve_change(ThreadLocal& local);
 
 // I1 release, matches I2 (whoever reads word 0): the record's body is visible.
 inline void commit(const WriteScope& scope, const Reservation& record) {

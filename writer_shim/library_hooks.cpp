@@ -335,7 +335,6 @@ extern "C" arctrace_call_route arctrace_call_begins(uint32_t number, uintptr_t* 
                                                     uintptr_t frame_pointer) {
   LibraryCall& library_call = calls[number];
   const uintptr_t target = library_call.target;
-  const uintptr_t return_address = *place;
   uint64_t key = IpcAtomics::load_relaxed(library_call.key);
   if (__builtin_expect(key == 0, 0)) {
     if (library_call.kind == CallKind::kInitializer) {
@@ -344,17 +343,13 @@ extern "C" arctrace_call_route arctrace_call_begins(uint32_t number, uintptr_t* 
     }
     key = name_call(library_call);
   }
-  arctrace_shim_call call;
-  call.location = reinterpret_cast<uintptr_t>(place + 1);
-  call.stack_pointer = reinterpret_cast<uintptr_t>(place);
-  call.frame_pointer = frame_pointer;
-  call.hook_site = return_address;
-  call.call_site = return_address;
-  call.flags = ARCTRACE_SHIM_BEGINS_FRAME | ARCTRACE_SHIM_LIBRARY_CALL;
-  if (returns_to_stub(return_address)) call.flags |= ARCTRACE_SHIM_RETURNS_TO_SHIM;
+  const uint32_t flags =
+      returns_to_stub(*place) ? uint32_t{ARCTRACE_SHIM_RETURNS_TO_SHIM} : 0;
   if (__builtin_expect(library_call.kind != CallKind::kFollowed, 0)) {
-    arctrace_shim_call_passed(key, &call, library_call.kind == CallKind::kPassed);
+    arctrace_shim_call_passed(key, place, frame_pointer, flags,
+                              library_call.kind == CallKind::kPassed);
     return {target, 0};
   }
-  return {target, static_cast<uintptr_t>(arctrace_shim_call_begin(key, &call))};
+  return {target, static_cast<uintptr_t>(
+                      arctrace_shim_call_begin(key, place, frame_pointer, flags))};
 }

@@ -69,9 +69,13 @@ std::vector<std::string> session_variables(const std::string& shim,
   const bool has_others = preload != nullptr && *preload != '\0';
   std::vector<std::string> variables = {
       absl::StrCat("ARCTRACE_SESSION=", session),
-      absl::StrCat("ARCTRACE_OPTIONS=", shim_options(options)),
       absl::StrCat("LD_PRELOAD=", shim, has_others ? ":" : "",
                    has_others ? preload : "")};
+  // Without it nothing is hooked; but a recording around this one may have set it.
+  if (options.library_calls != LibraryCalls::kNone ||
+      std::getenv("ARCTRACE_OPTIONS") != nullptr) {
+    variables.push_back(absl::StrCat("ARCTRACE_OPTIONS=", shim_options(options)));
+  }
   // A slot that is bound at its first call would lose its hook then.
   if (options.library_calls != LibraryCalls::kNone) variables.push_back("LD_BIND_NOW=1");
   return variables;

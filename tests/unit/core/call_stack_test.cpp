@@ -305,33 +305,35 @@ TEST_CASE("call stack: random calls, returns and jumps replay to the true stack"
   }
 }
 
-arctrace_shim_call library_call(uintptr_t location, uintptr_t return_address,
-                                uint32_t flags = 0) {
-  return {location,
-          location - 8,
-          0,
-          return_address,
-          return_address,
-          flags | ARCTRACE_SHIM_BEGINS_FRAME | ARCTRACE_SHIM_LIBRARY_CALL};
-}
+// A stack with the return address of a library call on it.
+struct LibraryStack {
+  uintptr_t words[100] = {};
+  LibraryStack() {
+    const auto low = reinterpret_cast<uintptr_t>(words);
+    arctrace_shim_thread_start(low, low + sizeof words);
+  }
+  uintptr_t* place(size_t index, uintptr_t return_address) {
+    words[index] = return_address;
+    return &words[index];
+  }
+};
 
 TEST_CASE("library calls: a function that is entered through one is inside it") {
   const DecodedTrace trace = record_calls([] {
-    use_stack_addresses();
-    uintptr_t place = 71;
-    const auto at = reinterpret_cast<uintptr_t>(&place);
-    arctrace_shim_thread_start(at - 1000, at + 1000);
-    arctrace_shim_call outer = library_call(at + 8, 71);
-    REQUIRE(arctrace_shim_call_begin(1, &outer) == 1);
+    LibraryStack stack;
+    uintptr_t* place = stack.place(50, 71);
+    const auto at = reinterpret_cast<uintptr_t>(place);
+    REQUIRE(arctrace_shim_call_begin(1, place, 0, 0) == 1);
     // Instrumented, in the same machine frame.
-    arctrace_shim_call inner = {
+    const arctrace_shim_call inner = {
         at + 8, at - 40, 0,
         5,      6,       ARCTRACE_SHIM_BEGINS_FRAME | ARCTRACE_SHIM_RETURNS_TO_SHIM};
     arctrace_shim_enter(2, &inner);
     CHECK(thread_local_state.state->depth == 2);
     REQUIRE(arctrace_shim_exit(2, at - 40) == 1);
-    arctrace_shim_call_end(&place);
-    CHECK(place == 71);
+    *place = 99;  // as the call through left it
+    arctrace_shim_call_end(place);
+    CHECK(*place == 71);
     CHECK(thread_local_state.state->depth == 0);
     CHECK(thread_local_state.calls->depth == 0);
   });
@@ -340,17 +342,14 @@ TEST_CASE("library calls: a function that is entered through one is inside it") 
 
 TEST_CASE("library calls: one that jumps to another ends with it") {
   const DecodedTrace trace = record_calls([] {
-    uintptr_t place = 71;
-    const auto at = reinterpret_cast<uintptr_t>(&place);
-    arctrace_shim_thread_start(at - 1000, at + 1000);
-    arctrace_shim_call first = library_call(at + 8, 71);
-    REQUIRE(arctrace_shim_call_begin(1, &first) == 1);
-    arctrace_shim_call second = library_call(at + 8, 99, ARCTRACE_SHIM_RETURNS_TO_SHIM);
-    CHECK(arctrace_shim_call_begin(2, &second) == 0);  // it is jumped to
+    LibraryStack stack;
+    uintptr_t* place = stack.place(50, 71);
+    REQUIRE(arctrace_shim_call_begin(1, place, 0, 0) == 1);
+    *place = 99;
+    CHECK(arctrace_shim_call_begin(2, place, 0, ARCTRACE_SHIM_RETURNS_TO_SHIM) == 0);
     CHECK(thread_local_state.state->depth == 2);
-    place = 99;
-    arctrace_shim_call_end(&place);
-    CHECK(place == 71);
+    arctrace_shim_call_end(place);
+    CHECK(*place == 71);
     CHECK(thread_local_state.state->depth == 0);
   });
   CHECK(Replay(trace).unwound() == 0);
@@ -358,10 +357,9 @@ TEST_CASE("library calls: one that jumps to another ends with it") {
 
 TEST_CASE("library calls: a new one in the place of one that threw replaces it") {
   const DecodedTrace trace = record_calls([] {
-    use_stack_addresses();
+    LibraryStack stack;
     for (uintptr_t i = 0; i < 100; ++i) {
-      arctrace_shim_call call = library_call(5000, 71 + i % 2);
-      REQUIRE(arctrace_shim_call_begin(1, &call) == 1);
+      REQUIRE(arctrace_shim_call_begin(1, stack.place(50, 71 + i % 2), 0, 0) == 1);
       CHECK(thread_local_state.state->depth == 1);
       CHECK(thread_local_state.calls->depth == 1);
     }
@@ -371,11 +369,10 @@ TEST_CASE("library calls: a new one in the place of one that threw replaces it")
 
 TEST_CASE("library calls: one that is passed is over at once") {
   const DecodedTrace trace = record_calls([] {
-    use_stack_addresses();
-    arctrace_shim_call call = library_call(5000, 71);
-    arctrace_shim_call_passed(1, &call, 1);
+    LibraryStack stack;
+    arctrace_shim_call_passed(1, stack.place(50, 71), 0, 0, 1);
     CHECK(thread_local_state.state->depth == 0);
-    arctrace_shim_call_passed(2, &call, 0);
+    arctrace_shim_call_passed(2, stack.place(50, 71), 0, 0, 0);
     CHECK(thread_local_state.state->depth == 1);
   });
   CHECK(Replay(trace).open() == std::vector<uint64_t>{2});
