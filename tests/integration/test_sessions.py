@@ -142,6 +142,7 @@ class SessionTest(support.TraceTest):
         time.sleep(0.5)
         collector.kill()
         collector.wait()
+        self.addCleanup(first.unlink)  # cut off
         collector = self.attach(second)
         time.sleep(0.5)
         self.end(writer)
