@@ -221,6 +221,7 @@ class SessionTest(support.TraceTest):
         self.assertEqual(joins(path, path.stat().st_gid), 0)
         os.chmod(path, 0o666)  # anybody may have written there
         self.assertLess(joins(path, path.stat().st_gid), 0)
+        os.chmod(path, 0o660)  # or we refuse it too
 
 
 if __name__ == "__main__":
