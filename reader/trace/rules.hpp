@@ -68,7 +68,7 @@ inline constexpr std::array<RuleText, static_cast<size_t>(Rule::kCount)> kRules 
     {"R4", "TIME does not go back"},
     {"R5", "the collector's own records are complete"},
     {"R6", "a record's type belongs into the class of its block"},
-    {"R7", "a record's writer has a THREAD definition, if it stands in a block"},
+    {"R7", "a record's writer has a THREAD definition, if it stands in a data block"},
     {"D1", "a definition's process has a PROCESS definition"},
     {"D2", "an id has one meaning in its process"},
     {"D3", "a module's range is not empty, and what is unloaded was loaded"},

@@ -115,9 +115,9 @@ absl::Status Trace::Impl::load_shared(const BlockRef& ref, DefinitionsLoader& lo
     if (ref.kind == BlockRef::Kind::kCollector && record.type == ARCTRACE_TYPE_TOTALS) {
       add_totals_untrusted(record);
     }
-    // The collector knows of writers, too, whose definitions are in no block here.
-    if (record.writer != ARCTRACE_WRITER_COLLECTOR &&
-        ref.kind != BlockRef::Kind::kCollector) {
+    // The collector and other definitions may name writers whose own are not here: they
+    // were overwritten, or are in an earlier collector's file.
+    if (ref.kind == BlockRef::Kind::kShared) {
       shared_writers.insert(record.writer);
     }
   }

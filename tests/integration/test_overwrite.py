@@ -250,13 +250,14 @@ sys.stdin.readline()
                                  "print('ready', flush=True)\nsys.stdin.readline()\n"
                                  "for i in range(int(sys.argv[1]))") + "\nprint('done', flush=True)\n"
         program = program.replace("print(os.environ['ARCTRACE_SESSION'], flush=True)\n", "")
-        recorder, _ = self.start(program + "sys.stdin.readline()\n", 60000)
+        recorder, trace = self.start(program + "sys.stdin.readline()\n", 60000)
         child = int(subprocess.run(["pgrep", "-P", str(recorder.pid)], check=True,
                                    stdout=subprocess.PIPE, text=True).stdout)
         with open(f"/proc/{child}/environ", "rb") as environ:
             session = next(v for v in environ.read().split(b"\0")
                            if v.startswith(b"ARCTRACE_SESSION=")).split(b"=", 1)[1].decode()
         self.addCleanup(os.unlink, session)
+        self.addCleanup(trace.unlink)  # cut off
         recorder.kill()
         recorder.wait()
         recorder.stdin.write("go\n")

@@ -31,6 +31,7 @@ class RecoverTest(support.TraceTest):
              sys.executable, "-c", PROGRAM, "1000", "wait"],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         self.addCleanup(recorder.stdout.close)
+        self.addCleanup((self.folder / "cut").unlink, missing_ok=True)  # it is what its name says
         session = recorder.stdout.readline().rstrip()
         self.addCleanup(lambda: os.path.exists(session) and os.unlink(session))
         recorder.kill()
@@ -114,6 +115,8 @@ class RecoverTest(support.TraceTest):
         session = self.left_behind("-b", "256k", "--block-size", "4k", "--mode=overwrite")
         with open(session, "rb") as file:
             whole = file.read()
+        for name in ("out", "out.old"):
+            self.addCleanup((self.folder / name).unlink, missing_ok=True)
         for size in (len(whole) // 2, 8192, 4096):
             damaged = self.folder / "damaged"
             damaged.write_bytes(whole[:size])

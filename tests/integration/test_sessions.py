@@ -142,6 +142,7 @@ class SessionTest(support.TraceTest):
         time.sleep(0.5)
         collector.kill()
         collector.wait()
+        self.addCleanup(first.unlink)  # cut off
         collector = self.attach(second)
         time.sleep(0.5)
         self.end(writer)
@@ -220,6 +221,7 @@ class SessionTest(support.TraceTest):
         self.assertEqual(joins(path, path.stat().st_gid), 0)
         os.chmod(path, 0o666)  # anybody may have written there
         self.assertLess(joins(path, path.stat().st_gid), 0)
+        os.chmod(path, 0o660)  # or we refuse it too
 
 
 if __name__ == "__main__":
