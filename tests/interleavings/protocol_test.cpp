@@ -146,12 +146,9 @@ TEST_CASE("interleavings: an exclusive writer and a shared one") {
 
 TEST_CASE("interleavings: overwrite mode without a collector") {
   World world(ARCTRACE_MODE_OVERWRITE, 2, 2);
-  const auto exclusive = [&] {
-    std::vector<Task> tasks = exclusive_tasks<Real>(world, 2, 2, 0);
-    return tasks;
-  };
   check_clean("overwrite: 2 writers, 2 blocks each",
-              explore_protocol(world, exclusive, 8));
+              explore_protocol(
+                  world, [&] { return exclusive_tasks<Real>(world, 2, 2, 0); }, 8));
   check_clean("overwrite: 2 writers, 2 records each, shared",
               explore_protocol(
                   world, [&] { return shared_tasks<Real>(world, 2, 2, 0); }, 4));
@@ -303,9 +300,9 @@ TEST_CASE("interleavings: mutant: next not held past the end") {
   World world(ARCTRACE_MODE_DROP, 2, 2);
   mutated = &world;
   const auto tasks = [&] {
-    std::vector<Task> tasks = shared_tasks<Real>(world, 2, 2, 0);
-    tasks.push_back([&] { collect<NextNotHeld>(world); });
-    return tasks;
+    std::vector<Task> all = shared_tasks<Real>(world, 2, 2, 0);
+    all.push_back([&] { collect<NextNotHeld>(world); });
+    return all;
   };
   check_caught("next not held past the end", explore_protocol(world, tasks, 4));
 }
