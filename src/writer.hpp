@@ -130,8 +130,12 @@ inline Reservation begin_compact(ThreadState& state, uint16_t type, uint32_t len
 
 // A user record has been begun; not before, or a death between would count one that is
 // nowhere. Relaxed: a sum for who reads it later. Only the outermost call gets here.
-inline void count_written(ThreadState& state) {
-  IpcAtomics::store_relaxed(*state.written, IpcAtomics::load_relaxed(*state.written) + 1);
+inline void count_written(const ThreadState& state) {
+  uint64_t* written = state.written;
+  // None in a fork child that goes on with the call which its parent's handler
+  // interrupted.
+  if (__builtin_expect(written == nullptr, 0)) return;
+  IpcAtomics::store_relaxed(*written, IpcAtomics::load_relaxed(*written) + 1);
 }
 
 // Room for a record with `body_size` bytes (a multiple of 4) behind its head, stamped

@@ -182,6 +182,10 @@ bool Definitions::add_layout(ProcessIndex process, EventLayout layout) {
 void Definitions::add_module(ProcessIndex process, Module module) {
   if (process >= processes_.size()) return;
   std::vector<Module>& modules = processes_[process].modules;
+  // Two threads of a process may write the same definition, one of them late.
+  auto [said, is_new] = scopes_[process].said.try_emplace(module.start);
+  if (!is_new && module.loaded_ns <= said->second.loaded_ns) return;
+  said->second.loaded_ns = module.loaded_ns;
   auto& loaded = scopes_[process].loaded;
   auto place = loaded.lower_bound(module.start);
   if (place != loaded.end() && place->first == module.start) {
@@ -204,6 +208,10 @@ void Definitions::add_module(ProcessIndex process, Module module) {
 
 bool Definitions::end_module(ProcessIndex process, uint64_t start, int64_t time_ns) {
   if (process >= processes_.size()) return false;
+  const auto said = scopes_[process].said.find(start);
+  if (said == scopes_[process].said.end()) return false;
+  if (time_ns <= said->second.gone_ns) return true;  // said again
+  said->second.gone_ns = time_ns;
   auto& loaded = scopes_[process].loaded;
   const auto place = loaded.find(start);
   if (place == loaded.end()) return false;

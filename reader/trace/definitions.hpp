@@ -63,7 +63,7 @@ class Definitions {
   bool add_layout(ProcessIndex process, EventLayout layout);
   // Ends at `module.loaded_ns` whatever of the process' modules it overlaps.
   void add_module(ProcessIndex process, Module module);
-  // False if no module that starts there is loaded.
+  // False if no module that starts there is loaded, nor was unloaded then or later.
   bool end_module(ProcessIndex process, uint64_t start, int64_t time_ns);
 
  private:
@@ -73,6 +73,12 @@ class Definitions {
     absl::flat_hash_map<uint32_t, EventLayout> layouts;
     // Modules that are loaded at the moment of building: start -> index.
     absl::btree_map<uint64_t, size_t> loaded;
+    // By start: the latest loading and unloading there that was said.
+    struct Said {
+      int64_t loaded_ns = INT64_MIN;
+      int64_t gone_ns = INT64_MIN;
+    };
+    absl::flat_hash_map<uint64_t, Said> said;
     // Indices of modules by (start, loaded_ns), and the largest end so far; brought up to
     // date by the first question after a change.
     std::vector<uint32_t> by_start;

@@ -111,6 +111,23 @@ TEST_CASE("a module said again stays the same one") {
   CHECK(path_at(definitions, process, 0x1000, 30) == "b");
 }
 
+TEST_CASE("a module's end said again, and late, ends no later one") {
+  Definitions definitions;
+  const ProcessIndex process = definitions.add_process(make_process(1));
+  CHECK_FALSE(definitions.end_module(process, 0x1000, 5));
+  definitions.add_module(process, make_module(0x1000, 0x2000, 10, "a"));
+  CHECK(definitions.end_module(process, 0x1000, 20));
+  definitions.add_module(process, make_module(0x1000, 0x2000, 10, "a"));
+  CHECK(path_at(definitions, process, 0x1000, 25) == "");
+  CHECK(definitions.end_module(process, 0x1000, 20));
+  CHECK_FALSE(definitions.end_module(process, 0x1000, 25));
+  definitions.add_module(process, make_module(0x1000, 0x2000, 30, "b"));
+  CHECK(definitions.end_module(process, 0x1000, 20));
+  CHECK(path_at(definitions, process, 0x1000, 35) == "b");
+  CHECK(definitions.end_module(process, 0x1000, 40));
+  CHECK(path_at(definitions, process, 0x1000, 45) == "");
+}
+
 TEST_CASE("a module loaded many times over is found among them") {
   Definitions definitions;
   const ProcessIndex process = definitions.add_process(make_process(1));
