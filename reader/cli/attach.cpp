@@ -34,11 +34,10 @@ void wait_for_end(const SignalScope& signals, const std::string& path,
     const int signal = sigtimedwait(&signals.handled(), nullptr, &poll);
     if (signal == SIGUSR2) {
       take_snapshot(recorder);
-    } else if (signal > 0 && signal != SIGCHLD) {
-      return;
-    } else if (access(path.c_str(), F_OK) != 0) {
-      return;
+      continue;
     }
+    const bool is_told = signal > 0 && signal != SIGCHLD;
+    if (is_told || access(path.c_str(), F_OK) != 0) return;
   }
 }
 
