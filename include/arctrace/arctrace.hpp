@@ -11,8 +11,8 @@
 //   }
 //
 // What is switched off, or has no session, costs one predictable branch; the arguments of
-// the macros are then not evaluated. Nothing throws. With -finstrument-functions nothing in
-// here becomes a frame of its own; that is why so little of the library is used.
+// the macros are then not evaluated. Nothing throws. With -finstrument-functions nothing
+// in here becomes a frame of its own; that is why so little of the library is used.
 #ifndef ARCTRACE_ARCTRACE_HPP
 #define ARCTRACE_ARCTRACE_HPP
 

@@ -100,7 +100,8 @@ TEST_CASE("live copy: committed records whole, of one in progress just its first
   block.add_full(ARCTRACE_TYPE_EVENT, 2, 6, event_body(1, Bytes().u64(99)), true);
   block.hole(2).add_full(ARCTRACE_TYPE_INSTANT, 1, 7, Bytes().u32(78));
   std::vector<std::byte> bytes = block_of(block);
-  const std::vector<std::byte> copy = copy_live_block_untrusted(bytes.data(), kBlockSize, kBlockSize);
+  const std::vector<std::byte> copy =
+      copy_live_block_untrusted(bytes.data(), kBlockSize, kBlockSize);
   constexpr size_t kStateAndNext = 16;
   CHECK(std::memcmp(copy.data(), bytes.data(), kStateAndNext) == 0);
   for (size_t i = 64; i < kBlockSize; ++i) {
@@ -113,7 +114,8 @@ TEST_CASE("live copy: of an exclusive block nothing behind the first hole") {
   BlockBuilder block = BlockBuilder::exclusive(1, 0, 0, 100);
   block.enter(101, 1).hole(1).enter(102, 2);
   std::vector<std::byte> bytes = block_of(block);
-  std::vector<std::byte> copy = copy_live_block_untrusted(bytes.data(), kBlockSize, kBlockSize);
+  std::vector<std::byte> copy =
+      copy_live_block_untrusted(bytes.data(), kBlockSize, kBlockSize);
   CHECK(scan_block_untrusted(copy).records == 1);
 }
 
