@@ -228,7 +228,8 @@ void emit_definitions(const WriteScope& scope, ThreadState& state,
     if (!write_thread(scope, state, process)) return;
     state.thread_defined = true;
   }
-  for (;;) {
+  // Another round begun meanwhile is for who began it, or the list might have no end.
+  while (IpcAtomics::load_relaxed(process.round) == round) {
     uint64_t done = IpcAtomics::load_acquire(process.emitted);
     const uint64_t next = IpcAtomics::load_acquire(
         done == 0 ? first_definition : at_address<Definition>(done)->next);

@@ -209,8 +209,11 @@ Reservation reserve_exclusive(const WriteScope& scope, ThreadState& state,
       }
     }
   }
-  while (change_block(scope, state, process, length, ticks)) {
-    // In a block whose opening was taken up again there may be less room.
+  // In a block whose opening was taken up again there may be less room; a second one has
+  // it, unless somebody writes where he must not.
+  constexpr int kTries = 2;
+  for (int tries = 0;
+       tries < kTries && change_block(scope, state, process, length, ticks); ++tries) {
     const Reservation record = append(state, type, body_size, ticks);
     if (record.word0 != nullptr) {
       count_written(state);
@@ -238,9 +241,10 @@ bool is_known_full(const ThreadState& state) {
 
 // In the session's shared chain. Outside signal handlers (the shared scope) a thread's
 // first record in a block brings LOST and STACK along, in one reservation.
+// `in_new_block`: it is known to be the first.
 Reservation reserve_shared(const WriteScope& scope, ThreadState& state,
                            ProcessState& process, uint16_t type, uint32_t body_size,
-                           uint64_t ticks) {
+                           uint64_t ticks, bool in_new_block = false) {
   arctrace_control& control = view().control();
   arctrace_writer_slot& slot = view().slot(state.slot);
   const uint32_t length = ARCTRACE_FULL_HEAD_SIZE + body_size;
@@ -257,7 +261,8 @@ Reservation reserve_shared(const WriteScope& scope, ThreadState& state,
   const uint64_t chain = IpcAtomics::load_relaxed(control.shared_current);
   uint32_t stack_count = 0;
   uint32_t stack_length = 0;
-  const bool is_first = state.shared_block == 0 || state.shared_block != chain;
+  const bool is_first =
+      in_new_block || state.shared_block == 0 || state.shared_block != chain;
   if (!scope.nested() && is_first) {
     stack_count = tellable_frames(state, stack_room());
     stack_length = ARCTRACE_FULL_HEAD_SIZE + kStackFixedBody + stack_count * 8;
@@ -280,7 +285,7 @@ Reservation reserve_shared(const WriteScope& scope, ThreadState& state,
     // The chain has moved on, and the new block may be the first of what is kept.
     IpcAtomics::store_release(word_at(place), ARCTRACE_WORD0(ARCTRACE_TYPE_PAD, length));
     release_shared(scope);
-    return reserve_shared(scope, state, process, type, body_size, ticks);
+    return reserve_shared(scope, state, process, type, body_size, ticks, true);
   }
   if (stack_length != 0) {
     const uint32_t word0 = ARCTRACE_WORD0(ARCTRACE_TYPE_STACK, stack_length);
@@ -289,10 +294,10 @@ Reservation reserve_shared(const WriteScope& scope, ThreadState& state,
     IpcAtomics::store_release(word_at(place), word0);
     place += stack_length;
     state.shared_block = got.name;
-    wake_collector();
   }
   const uint32_t word0 = ARCTRACE_WORD0(type, length);
   fill_full_head(place, word0, state.writer, ticks);
+  if (got.opened) wake_collector();
   IpcAtomics::fetch_add_relaxed(slot.written_shared, uint64_t{1});
   return {place, place + ARCTRACE_FULL_HEAD_SIZE, word0, got.index, true};
 }
@@ -319,6 +324,7 @@ void report_losses_shared(const WriteScope& scope, ThreadState& state,
         store_u64(body + 16, state.lost_since_ticks);
         IpcAtomics::store_release(word_at(got.place), word0);
         release_shared(scope);
+        if (got.opened) wake_collector();
         return true;
       });
   if (!all) state.loss_pending = true;
@@ -368,9 +374,13 @@ Reservation reserve_definition(const WriteScope& scope, ThreadState& state,
   const SharedReservation got = SharedChain<IpcAtomics>::reserve(
       view(), state.slot, scope.local().nesting, process.definitions_chain, length,
       identity(state, process, ARCTRACE_FORM_FULL, ARCTRACE_CLASS_DEFINITIONS, ticks));
-  if (got.place == nullptr) return kNothing;
+  if (got.place == nullptr) {
+    wake_collector();
+    return kNothing;
+  }
   const uint32_t word0 = ARCTRACE_WORD0(type, length);
   fill_full_head(got.place, word0, state.writer, ticks);
+  if (got.opened) wake_collector();
   return {got.place, got.place + ARCTRACE_FULL_HEAD_SIZE, word0, got.index, true};
 }
 

@@ -44,7 +44,8 @@ absl::StatusOr<int> write_out(const Buffer& buffer, const std::string& command,
 }
 
 absl::StatusOr<int> snapshot(const SnapshotOptions& options) {
-  const absl::StatusOr<Buffer> buffer = Buffer::open(file_or_session(options.from));
+  const absl::StatusOr<Buffer> buffer =
+      Buffer::open(file_or_session(options.from), BufferAccess::kRead);
   if (!buffer.ok()) return buffer.status();
   return write_out(*buffer, "snapshot", options, true);
 }

@@ -51,7 +51,10 @@ BlockContents scan_block_untrusted(std::span<std::byte> block) {
   }
   if (offset < size) {  // damaged: whatever is there is kept
     end = size;
-    while (load_word(block.data(), end - 4) == ARCTRACE_FILL) end -= 4;
+    // Bounded by what we saw, not by what is there: it may change meanwhile.
+    while (end > offset + 4 && load_word(block.data(), end - 4) == ARCTRACE_FILL) {
+      end -= 4;
+    }
   }
   contents.used = end;
   return contents;

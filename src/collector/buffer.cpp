@@ -9,6 +9,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -22,6 +23,18 @@ namespace {
 
 absl::Status error_status(int error, const std::string& what) {
   return absl::ErrnoToStatus(error, what);
+}
+
+// Leaves out the blocks of which nothing is in the buffer's first `size` bytes: a header
+// alone may claim any number.
+void keep_blocks_within(uint64_t size, Geometry& geometry) {
+  const uint64_t there =
+      size > geometry.blocks_offset ? size - geometry.blocks_offset : 0;
+  const uint64_t blocks = (there + geometry.block_size - 1) / geometry.block_size;
+  if (blocks >= geometry.block_count) return;
+  geometry.block_count = static_cast<uint32_t>(blocks);
+  geometry.total_size =
+      geometry.blocks_offset + (blocks * geometry.block_size + 4095) / 4096 * 4096;
 }
 
 void set_random(void* to, size_t size) {
@@ -71,8 +84,10 @@ absl::StatusOr<Buffer> Buffer::create(const BufferOptions& options) {
   return buffer;
 }
 
-absl::StatusOr<Buffer> Buffer::open(const std::string& path) {
-  const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+absl::StatusOr<Buffer> Buffer::open(const std::string& path, BufferAccess access) {
+  const bool writes = access == BufferAccess::kReadWrite;
+  const int fd = ::open(
+      path.c_str(), (writes ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
   if (fd < 0) return error_status(errno, absl::StrCat("opening ", path));
   struct stat status {};
   arctrace_session_header header{};
@@ -82,7 +97,7 @@ absl::StatusOr<Buffer> Buffer::open(const std::string& path) {
     problem = error_status(errno, path);
   } else if (!S_ISREG(status.st_mode) || (status.st_mode & S_IWOTH) != 0 ||
              (status.st_uid != geteuid() && geteuid() != 0 &&
-              (status.st_mode & S_IWGRP) == 0)) {
+              (status.st_mode & (writes ? S_IWGRP : S_IRGRP)) == 0)) {
     problem = absl::PermissionDeniedError(
         absl::StrCat(path, ": neither our own nor shared with a group"));
   } else if (pread(fd, &header, sizeof header, 0) !=
@@ -96,13 +111,15 @@ absl::StatusOr<Buffer> Buffer::open(const std::string& path) {
   }
   void* base = MAP_FAILED;
   if (problem.ok()) {
-    base = mmap(nullptr, geometry.total_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    base = mmap(nullptr, geometry.total_size, writes ? PROT_READ | PROT_WRITE : PROT_READ,
+                MAP_SHARED, fd, 0);
     if (base == MAP_FAILED) problem = error_status(errno, absl::StrCat("mapping ", path));
   }
   close(fd);
   if (!problem.ok()) return problem;
   Buffer buffer;
   buffer.view_ = BufferView(static_cast<std::byte*>(base), geometry);
+  buffer.header_ = header;
   buffer.path_ = path;
   buffer.is_kept_ = true;
   return buffer;
@@ -110,6 +127,10 @@ absl::StatusOr<Buffer> Buffer::open(const std::string& path) {
 
 absl::StatusOr<Buffer> Buffer::copy_untrusted(int fd, uint64_t offset, uint64_t size,
                                               const std::string& name) {
+  struct stat status {};
+  if (fstat(fd, &status) != 0) return error_status(errno, name);
+  const auto end = static_cast<uint64_t>(status.st_size);
+  size = std::min(size, end > offset ? end - offset : 0);
   arctrace_session_header header{};
   Geometry geometry;
   if (size < ARCTRACE_CPUS_OFFSET ||
@@ -122,14 +143,16 @@ absl::StatusOr<Buffer> Buffer::copy_untrusted(int fd, uint64_t offset, uint64_t 
       error != GeometryError::kNone) {
     return absl::InvalidArgumentError(absl::StrCat(name, ": ", describe(error)));
   }
+  keep_blocks_within(size, geometry);
   void* base = mmap(nullptr, geometry.total_size, PROT_READ | PROT_WRITE,
                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (base == MAP_FAILED) return error_status(errno, absl::StrCat("copying ", name));
   Buffer buffer;
   buffer.view_ = BufferView(static_cast<std::byte*>(base), geometry);
+  buffer.header_ = header;
   // What is cut off stays zero, which is no block.
   uint64_t done = 0;
-  const uint64_t wanted = size < geometry.total_size ? size : geometry.total_size;
+  const uint64_t wanted = std::min(size, geometry.total_size);
   while (done < wanted) {
     const ssize_t got = pread(fd, buffer.view_.base() + done, wanted - done,
                               static_cast<off_t>(offset + done));
@@ -209,7 +232,7 @@ void Buffer::write_header(const BufferOptions& options) {
       geometry.mode == ARCTRACE_MODE_OVERWRITE ? 0 : options.high_water_percent;
   control.high_water_blocks =
       static_cast<uint32_t>(uint64_t{geometry.block_count} * high_water / 100);
-  auto& header = *reinterpret_cast<arctrace_session_header*>(view_.base());
+  arctrace_session_header& header = header_;
   header.byte_order = ARCTRACE_BYTE_ORDER;
   header.version_major = ARCTRACE_VERSION_MAJOR;
   header.version_minor = ARCTRACE_VERSION_MINOR;
@@ -236,8 +259,11 @@ void Buffer::write_header(const BufferOptions& options) {
   header.start_monotonic_ns = sync.monotonic_ns;
   header.start_realtime_ns = sync.realtime_ns;
   set_random(header.session_id, sizeof header.session_id);
+  auto& shared = *reinterpret_cast<arctrace_session_header*>(view_.base());
+  shared = header;
+  header.magic = ARCTRACE_SESSION_MAGIC;
   // K1 release: who finds the magic finds all of the above.
-  IpcAtomics::store_release(header.magic, uint64_t{ARCTRACE_SESSION_MAGIC});
+  IpcAtomics::store_release(shared.magic, header.magic);
 }
 
 void Buffer::set_gate(uint32_t bits) {
@@ -246,6 +272,7 @@ void Buffer::set_gate(uint32_t bits) {
 
 Buffer::Buffer(Buffer&& other) noexcept
     : view_(std::exchange(other.view_, BufferView())),
+      header_(other.header_),
       path_(std::exchange(other.path_, std::string())),
       warning_(std::move(other.warning_)),
       pinned_(other.pinned_),
@@ -253,6 +280,7 @@ Buffer::Buffer(Buffer&& other) noexcept
 
 Buffer& Buffer::operator=(Buffer&& other) noexcept {
   std::swap(view_, other.view_);
+  std::swap(header_, other.header_);
   std::swap(path_, other.path_);
   std::swap(warning_, other.warning_);
   std::swap(pinned_, other.pinned_);

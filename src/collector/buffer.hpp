@@ -11,6 +11,7 @@
 namespace arctrace {
 
 enum class PinPolicy : uint8_t { kNo, kTry, kRequire };
+enum class BufferAccess : uint8_t { kRead, kReadWrite };
 
 struct BufferOptions {
   uint64_t buffer_size = uint64_t{64} << 20;  // bytes of blocks
@@ -35,12 +36,15 @@ class Buffer {
   // pinning refused under PinPolicy::kRequire. Others as the file system says.
   static absl::StatusOr<Buffer> create(const BufferOptions& options);
 
-  // Maps a buffer that there is; its file stays. kPermissionDenied: neither our own nor
-  // shared with a group. kInvalidArgument: not a buffer.
-  static absl::StatusOr<Buffer> open(const std::string& path);
+  // Maps a buffer that there is; its file stays. With kRead nothing may be stored there:
+  // enough to take a Snapshot. kPermissionDenied: neither our own nor shared with a
+  // group. kInvalidArgument: not a buffer.
+  static absl::StatusOr<Buffer> open(const std::string& path,
+                                     BufferAccess access = BufferAccess::kReadWrite);
 
   // A private copy of the buffer's image that stands at `offset` of a file, of which
-  // there are `size` bytes: of a buffer's file, or of a core.
+  // there are at most `size` bytes: of a buffer's file, or of a core. Its view has the
+  // blocks only of which something is there.
   static absl::StatusOr<Buffer> copy_untrusted(int fd, uint64_t offset, uint64_t size,
                                                const std::string& name);
 
@@ -55,9 +59,10 @@ class Buffer {
 
   const BufferView& view() const { return view_; }
   const std::string& path() const { return path_; }
-  const arctrace_session_header& header() const {
-    return *reinterpret_cast<const arctrace_session_header*>(view_.base());
-  }
+  // Private memory, which nobody else changes.
+  bool is_copy() const { return path_.empty(); }
+  // As it was when the buffer was made or opened: a private copy.
+  const arctrace_session_header& header() const { return header_; }
   // What could not be done but need not stop anybody; empty if nothing.
   const std::string& warning() const { return warning_; }
 
@@ -72,6 +77,7 @@ class Buffer {
   void write_header(const BufferOptions& options);
 
   BufferView view_;
+  arctrace_session_header header_{};
   std::string path_;
   std::string warning_;
   bool pinned_ = false;

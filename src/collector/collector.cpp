@@ -24,10 +24,6 @@ using A = IpcAtomics;
 constexpr long kPollNs = 20'000'000;
 constexpr uint64_t kSyncIntervalNs = 1'000'000'000;
 
-void write_records(TraceFile& file, RecordBuilder& records, uint64_t ticks) {
-  file.write_chunk(ARCTRACE_CHUNK_RECORDS, 0, 0, ticks, records.bytes());
-}
-
 }  // namespace
 
 Collector::Collector(Buffer& buffer, TraceFile file,
@@ -37,7 +33,7 @@ Collector::Collector(Buffer& buffer, TraceFile file,
   const uint64_t now = read_ticks(buffer_.view().geometry().clock);
   RecordBuilder records;
   say_start(records, now, command_line, resumed);
-  write_records(file_, records, now);
+  file_.write_records(now, records.bytes());
   sync_clocks();
   thread_ = std::thread([this] { run(); });
 }
@@ -51,7 +47,7 @@ void Collector::sync_clocks() {
   last_sync_ns_ = sync.monotonic_ns;
   RecordBuilder records;
   say_clock_sync(records, sync);
-  write_records(file_, records, sync.ticks);
+  file_.write_records(sync.ticks, records.bytes());
 }
 
 absl::Status Collector::publish() {
@@ -69,7 +65,7 @@ void Collector::child_ended(uint32_t pid, int wait_status) {
   const uint64_t now = read_ticks(buffer_.view().geometry().clock);
   RecordBuilder records;
   say_child_status(records, now, pid, wait_status);
-  write_records(file_, records, now);
+  file_.write_records(now, records.bytes());
 }
 
 void Collector::run() {
@@ -137,7 +133,7 @@ CollectorSummary Collector::finish() {
   say_session_event(records, now,
                     error == 0 ? ARCTRACE_SESSION_FINISHED : ARCTRACE_SESSION_DISK_FULL,
                     static_cast<uint32_t>(error));
-  write_records(file_, records, now);
+  file_.write_records(now, records.bytes());
   summary.file_bytes = file_.bytes();
   if (summary.file_error == 0) summary.file_error = file_.error();
   return summary;

@@ -5,7 +5,6 @@
 
 #include "src/clock.hpp"
 #include "src/collector/block_scan.hpp"
-#include "src/collector/live_copy.hpp"
 #include "src/collector/reaper.hpp"
 #include "src/collector/session_records.hpp"
 #include "src/loss.hpp"
@@ -113,6 +112,7 @@ void Drain::write_image(uint32_t index, uint16_t flags, std::span<std::byte> blo
 // Names must not wait for the end of their process: the file may be cut off before.
 void Drain::copy_open_definitions() {
   constexpr uint64_t kIntervalNs = 1'000'000'000;
+  Patience patience;
   for (const SeenBlock& block : shared_) {
     arctrace_block_header& header = view_.block_header(block.index);
     if (header.block_class != ARCTRACE_CLASS_DEFINITIONS) continue;
@@ -123,13 +123,13 @@ void Drain::copy_open_definitions() {
       continue;
     }
     last = {next, now};
-    if (!write_live_copy(block)) return;
+    if (!write_live_copy(block, patience)) return;
   }
 }
 
 // False: the file takes no more.
-bool Drain::write_live_copy(const SeenBlock& block) {
-  std::vector<std::byte> copy = copy_live_block_untrusted(view_, block.index);
+bool Drain::write_live_copy(const SeenBlock& block, Patience& patience) {
+  std::vector<std::byte> copy = copy_live_block_untrusted(view_, block.index, patience);
   const BlockContents contents = scan_block_untrusted(copy);
   if (contents.used <= ARCTRACE_BLOCK_HEADER_SIZE) return true;
   write_image(block.index, ARCTRACE_CHUNK_LIVE_COPY,
@@ -180,15 +180,14 @@ void Drain::copy_open_blocks() {
     open.push_back({i, view_.block_header(i).handout, state});
   }
   std::sort(open.begin(), open.end(), by_handout);
+  Patience patience;
   for (const SeenBlock& block : open) {
-    if (!write_live_copy(block)) return;
+    if (!write_live_copy(block, patience)) return;
   }
 }
 
 void Drain::flush_said() {
-  const std::vector<std::byte>& bytes = said_.bytes();
-  if (bytes.empty()) return;
-  file_.write_chunk(ARCTRACE_CHUNK_RECORDS, 0, 0, ticks(), bytes);
+  file_.write_records(ticks(), said_.bytes());
   said_.clear();
 }
 

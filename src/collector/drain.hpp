@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "src/buffer_view.hpp"
+#include "src/collector/live_copy.hpp"
 #include "src/collector/record_builder.hpp"
 #include "src/collector/trace_file.hpp"
 #include "src/protocol/recycle.hpp"
@@ -50,7 +51,7 @@ class Drain {
   uint32_t close_unreachable();
   bool write_block(const SeenBlock& block);
   void copy_open_definitions();
-  bool write_live_copy(const SeenBlock& block);
+  bool write_live_copy(const SeenBlock& block, Patience& patience);
   void write_image(uint32_t index, uint16_t flags, std::span<std::byte> block);
   void copy_open_blocks();
   void flush_said();

@@ -6,7 +6,6 @@
 
 #include "src/clock.hpp"
 #include "src/collector/block_scan.hpp"
-#include "src/collector/live_copy.hpp"
 #include "src/collector/session_records.hpp"
 #include "src/loss.hpp"
 #include "src/protocol/recycle.hpp"
@@ -19,7 +18,7 @@ using A = IpcAtomics;
 }  // namespace
 
 void Snapshot::write() {
-  std::vector<Copied> definitions;
+  CopiedBlocks definitions;
   copy_definitions(definitions);
   for (const SeenBlock& block : list(ARCTRACE_CLASS_DATA)) copy(block);
   copy_definitions(definitions);
@@ -46,26 +45,22 @@ std::vector<SeenBlock> Snapshot::list(arctrace_block_class wanted) const {
 }
 
 // Those that are not in `done` as they are now.
-void Snapshot::copy_definitions(std::vector<Copied>& done) {
+void Snapshot::copy_definitions(CopiedBlocks& done) {
   for (const SeenBlock& block : list(ARCTRACE_CLASS_DEFINITIONS)) {
     const uint64_t next = A::load_acquire(view_.block_header(block.index).next);
-    const auto same = std::find_if(done.begin(), done.end(), [&](const Copied& other) {
-      return other.block.handout == block.handout;
-    });
-    if (same != done.end()) {
-      if (same->block.state.phase == ARCTRACE_PHASE_CLOSED || same->next == next)
-        continue;
-      same->block = block;
-      same->next = next;
-    } else {
-      done.push_back({block, next});
+    const Copied now{block.state.phase, next};
+    const auto [place, is_new] = done.try_emplace(block.handout, now);
+    if (!is_new) {
+      Copied& before = place->second;
+      if (before.phase == ARCTRACE_PHASE_CLOSED || before.next == next) continue;
+      before = now;
     }
     copy(block);
   }
 }
 
 void Snapshot::copy(const SeenBlock& block) {
-  std::vector<std::byte> bytes = copy_live_block_untrusted(view_, block.index);
+  std::vector<std::byte> bytes = copy_live_block_untrusted(view_, block.index, patience_);
   // Who overwrites a block takes its magic first: the same header behind the copy means
   // that the records are whole.
   std::atomic_thread_fence(std::memory_order_acquire);
@@ -114,7 +109,7 @@ void Snapshot::say_balances() {
     }
   }
   say_session_totals(said, now, view_);
-  file_.write_chunk(ARCTRACE_CHUNK_RECORDS, 0, 0, now, said.bytes());
+  file_.write_records(now, said.bytes());
 }
 
 DrainTotals write_snapshot_file(const Buffer& buffer, TraceFile& file,
@@ -124,11 +119,11 @@ DrainTotals write_snapshot_file(const Buffer& buffer, TraceFile& file,
   RecordBuilder said;
   say_start(said, buffer.header().start_ticks, past.command_line);
   for (const ClockSync& sync : past.syncs) say_clock_sync(said, sync);
-  file.write_chunk(ARCTRACE_CHUNK_RECORDS, 0, 0, read_ticks(clock), said.bytes());
+  file.write_records(read_ticks(clock), said.bytes());
   for (const std::vector<std::byte>& bytes : past.records) {
-    file.write_chunk(ARCTRACE_CHUNK_RECORDS, 0, 0, read_ticks(clock), bytes);
+    file.write_records(read_ticks(clock), bytes);
   }
-  Snapshot snapshot(buffer.view(), file);
+  Snapshot snapshot(buffer.view(), file, buffer.is_copy() ? Patience{0} : Patience{});
   snapshot.write();
   const int error = file.error();
   file.clear_error();
@@ -137,7 +132,7 @@ DrainTotals write_snapshot_file(const Buffer& buffer, TraceFile& file,
   say_session_event(said, now,
                     error == 0 ? ARCTRACE_SESSION_FINISHED : ARCTRACE_SESSION_DISK_FULL,
                     static_cast<uint32_t>(error));
-  file.write_chunk(ARCTRACE_CHUNK_RECORDS, 0, 0, now, said.bytes());
+  file.write_records(now, said.bytes());
   if (error != 0) file.note_error(error);
   return snapshot.totals();
 }

@@ -2,6 +2,8 @@
 // buffer stays as it is, and its writers go on.
 #pragma once
 
+#include <absl/container/flat_hash_map.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -12,6 +14,7 @@
 #include "src/collector/buffer.hpp"
 #include "src/collector/clock_source.hpp"
 #include "src/collector/drain.hpp"
+#include "src/collector/live_copy.hpp"
 #include "src/collector/record_builder.hpp"
 #include "src/collector/trace_file.hpp"
 
@@ -19,7 +22,8 @@ namespace arctrace {
 
 class Snapshot {
  public:
-  Snapshot(const BufferView& view, TraceFile& file) : view_(view), file_(file) {}
+  Snapshot(const BufferView& view, TraceFile& file, Patience patience = {})
+      : view_(view), file_(file), patience_(patience) {}
 
   // Appends all blocks that hold records, the losses that no LOST record says, and the
   // totals, to a file that has its header. What is overwritten meanwhile is left out:
@@ -31,17 +35,19 @@ class Snapshot {
 
  private:
   struct Copied {
-    SeenBlock block;
-    uint64_t next;  // the block's, when it was copied
+    uint32_t phase;  // the block's, and its next, when it was copied
+    uint64_t next;
   };
+  using CopiedBlocks = absl::flat_hash_map<uint64_t, Copied>;  // by hand-out
   std::vector<SeenBlock> list(arctrace_block_class wanted) const;
-  void copy_definitions(std::vector<Copied>& done);
+  void copy_definitions(CopiedBlocks& done);
   void copy(const SeenBlock& block);
   void say_balances();
 
   BufferView view_;
   TraceFile& file_;
   DrainTotals totals_;
+  Patience patience_;
 };
 
 // What is known of the time before a snapshot.

@@ -122,4 +122,18 @@ void TraceFile::write_chunk(arctrace_chunk_kind kind, uint16_t flags, uint32_t i
   if (error_ == 0) ++sequence_;
 }
 
+void TraceFile::write_records(uint64_t ticks, std::span<const std::byte> records) {
+  constexpr size_t kChunkMax = size_t{1} << 20;  // of the 16 MiB that rule F4 allows
+  while (!records.empty()) {
+    size_t size = 0;
+    do {
+      uint32_t word0 = 0;
+      std::memcpy(&word0, records.data() + size, sizeof word0);
+      size += word0 & ARCTRACE_LENGTH_MASK;
+    } while (size < records.size() && size < kChunkMax);
+    write_chunk(ARCTRACE_CHUNK_RECORDS, 0, 0, ticks, records.first(size));
+    records = records.subspan(size);
+  }
+}
+
 }  // namespace arctrace

@@ -37,6 +37,9 @@ class TraceFile {
                    uint64_t ticks, std::span<const std::byte> first,
                    std::span<const std::byte> rest = {});
 
+  // Appends whole records of the collector's, in as many RECORDS chunks as they need.
+  void write_records(uint64_t ticks, std::span<const std::byte> records);
+
   // After a failure: forgets it, so that one more chunk may be tried (there may be room
   // for a small one, or again).
   void clear_error() { error_ = 0; }

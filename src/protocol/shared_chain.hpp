@@ -18,6 +18,7 @@ struct SharedReservation {
   std::byte* place;  // null: no block to be had
   uint32_t index;    // the block
   uint64_t name;     // which block of which generation, as in the chain's word
+  bool opened;       // it took a block
 };
 
 template <class A>
@@ -52,7 +53,7 @@ class SharedChain {
       return open_with(view, chain, current, *taken, length, id);
     }
     A::store_release(active, uint32_t{0});
-    return {nullptr, 0, 0};
+    return {};
   }
 
   // F1 release: whoever sees the name gone sees the committed record.
@@ -67,9 +68,9 @@ class SharedChain {
 
   static SharedReservation reserve_in(const BufferView& view, uint32_t& active,
                                       uint64_t current, uint32_t length) {
-    if (current == 0) return {nullptr, 0, 0};
+    if (current == 0) return {};
     const uint32_t index = BlockName::index(current);
-    if (index >= view.geometry().block_count) return {nullptr, 0, 0};
+    if (index >= view.geometry().block_count) return {};
     arctrace_block_header& header = view.block_header(index);
     // B2 release, with the fetch-add behind it: whoever makes this block's `next` pass
     // its end (G1) sees our name if our reservation came first.
@@ -82,13 +83,13 @@ class SharedChain {
       // again, even by another chain. Named by us, it keeps its generation from here on.
       const BlockState state = BlockState::unpack(A::load_acquire(header.state));
       if (state.generation == BlockName::generation(current)) {
-        return {place, index, current};
+        return {place, index, current, false};
       }
       A::store_release(word_at(place), ARCTRACE_WORD0(ARCTRACE_TYPE_PAD, length));
-      return {nullptr, 0, 0};
+      return {};
     }
     close_shared<A>(view, index, BlockName::generation(current));
-    return {nullptr, 0, 0};
+    return {};
   }
 
   // Opens a taken block for all, with our own record reserved as its first.
@@ -109,7 +110,8 @@ class SharedChain {
       // Another one was faster: our block serves for this one record.
       close_shared<A>(view, taken.index, owned.generation);
     }
-    return {view.block(taken.index) + ARCTRACE_BLOCK_HEADER_SIZE, taken.index, name};
+    return {view.block(taken.index) + ARCTRACE_BLOCK_HEADER_SIZE, taken.index, name,
+            true};
   }
 };
 

@@ -223,6 +223,51 @@ class SessionTest(support.TraceTest):
         self.assertLess(joins(path, path.stat().st_gid), 0)
         os.chmod(path, 0o660)  # or we refuse it too
 
+    @unittest.skipIf(os.geteuid() != 0, "only root can be others")
+    def test_readers_need_no_right_to_write(self):
+        command = self.folder / "arctrace"
+        command.write_bytes(pathlib.Path(support.ARCTRACE).read_bytes())
+        os.chmod(self.folder, 0o755)
+        os.chmod(command, 0o755)
+        output = self.folder / "output"
+        output.mkdir()
+        os.chown(output, 65534, 65534)
+
+        def nobody(group, *arguments):
+            return subprocess.run(
+                ["setpriv", "--reuid=65534", f"--regid={group}", "--clear-groups", command,
+                 *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                check=False)
+
+        def read(path, group):
+            for arguments in (("info", path), ("dump", path), ("report", path), ("check", path),
+                              ("snapshot", path, "-o", output / "trace"),
+                              ("recover", path, "-o", output / "trace")):
+                done = nobody(group, *arguments)
+                self.assertEqual(done.returncode, 0, (arguments, done.stderr))
+            self.assertGreater(self.info(output / "trace")["summary"]["records"], 0)
+            for arguments in (("start", path), ("attach", path, "-o", output / "none"),
+                              ("record", f"--session={path}", "--", "true")):
+                done = nobody(group, *arguments)
+                self.assertEqual(done.returncode, 2, arguments)
+                self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+
+        path = self.create("--mode=overwrite", "--start", "--group=games")
+        writer = self.writer()
+        while self.written() < 100:
+            time.sleep(0.02)
+        group = path.stat().st_gid
+        self.assertEqual(nobody(65534, "info", path).returncode, 2)
+        os.chmod(path, 0o640)  # a group that may read, and no more
+        read(path, group)
+        self.end(writer)
+        os.chown(path, 65534, 65534)
+        os.chmod(path, 0o400)  # one's own, left over
+        read(path, 65534)
+        os.chown(path, 0, 0)
+        for leftover in output.iterdir():
+            leftover.unlink()
+
 
 if __name__ == "__main__":
     unittest.main(verbosity=2)

@@ -240,5 +240,22 @@ TEST_CASE("definitions: many at once, by many threads, all arrive") {
   CHECK(names.size() == size_t{kThreads} * kEach);
 }
 
+TEST_CASE("definitions: a burst of them wakes the collector past the high-water mark") {
+  BufferOptions options = small_buffer(4096, 64);
+  options.high_water_percent = 50;
+  const TestSession test(options);
+  arctrace_control& control = test.view().control();
+  CHECK_CHILD([&] {
+    join(test);
+    while (control.taken < 31) arctrace_define_name("a name of many");
+    CHECK(control.wake == 0);
+    while (control.taken < 32) arctrace_define_name("a name of many");
+    CHECK(control.wake == 1);
+    control.wake = 0;  // the collector sleeps again, and there is no block
+    for (int i = 0; i < 10'000; ++i) arctrace_define_name("a name of many");
+    CHECK(control.wake == 1);
+  });
+}
+
 }  // namespace
 }  // namespace arctrace::testing
