@@ -1,8 +1,9 @@
-# ARCTRACE_SANITIZE: "", "address" (with undefined) or "thread". The libraries
+# ARCTRACE_SANITIZE: "", "address" (with undefined), "thread", or "fuzzer" (clang's, with
+# address and undefined). The libraries
 # that are loaded into traced programs are left out (cmake/traced.cmake): a
 # program that is not itself sanitized could not load them. Tests run their
 # code from arctrace_core, which is sanitized.
-set(ARCTRACE_SANITIZE "" CACHE STRING "Sanitizer: empty, address or thread")
+set(ARCTRACE_SANITIZE "" CACHE STRING "Sanitizer: empty, address, thread or fuzzer")
 add_library(arctrace_sanitizers INTERFACE)
 if(ARCTRACE_SANITIZE STREQUAL "address")
   target_compile_options(arctrace_sanitizers INTERFACE
@@ -12,6 +13,11 @@ elseif(ARCTRACE_SANITIZE STREQUAL "thread")
   target_compile_options(arctrace_sanitizers INTERFACE
     -fsanitize=thread -fno-omit-frame-pointer)
   target_link_options(arctrace_sanitizers INTERFACE -fsanitize=thread)
+elseif(ARCTRACE_SANITIZE STREQUAL "fuzzer")
+  target_compile_options(arctrace_sanitizers INTERFACE
+    -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
+    -fno-omit-frame-pointer)
+  target_link_options(arctrace_sanitizers INTERFACE -fsanitize=address,undefined)
 elseif(ARCTRACE_SANITIZE)
-  message(FATAL_ERROR "ARCTRACE_SANITIZE must be empty, address or thread")
+  message(FATAL_ERROR "ARCTRACE_SANITIZE must be empty, address, thread or fuzzer")
 endif()

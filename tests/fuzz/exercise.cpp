@@ -1,0 +1,124 @@
+#include "tests/fuzz/exercise.hpp"
+
+#include <cstdio>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+
+#include "reader/cli/info_json.hpp"
+#include "reader/cli/info_text.hpp"
+#include "reader/cli/record_describer.hpp"
+#include "reader/trace/content_check.hpp"
+#include "reader/views/flow_view.hpp"
+#include "reader/views/function_views.hpp"
+#include "reader/views/invariants.hpp"
+#include "reader/views/tree_view.hpp"
+
+namespace arctrace::fuzz {
+namespace {
+
+using namespace reader;
+
+class Exercise {
+ public:
+  explicit Exercise(Trace& trace)
+      : trace_(trace),
+        write_([this](std::string_view text) {
+          written_ += text.size();
+          return true;
+        }),
+        flow_(
+            shown_, 0,
+            [this](const Record& record, bool json, std::string& out) {
+              describe(record, json, out);
+            },
+            &write_, nullptr),
+        replay_(trace.definitions(), nullptr, options()),
+        describer_(trace, replay_.resolver(), {true, true}),
+        content_(trace) {}
+
+  void run() {
+    flow_.begin(replay_);
+    int64_t last_ns = INT64_MIN;
+    const absl::Status status = trace_.read([&](const Record& record) {
+      require(record.time_ns >= last_ns, "records are in order of time");
+      last_ns = record.time_ns;
+      content_.check_untrusted(record);
+      replay_.add(record);
+      std::string members;
+      describe(record, true, members);
+      return true;
+    });
+    require(status.ok(), "what is in memory can be read");
+    replay_.finish();
+    flow_.finish();
+    require(broken_invariants(replay_).empty(), "the invariants of reports");
+    write_views();
+    write_(cli::info_text(trace_));
+    require(nlohmann::json::accept(cli::info_json(trace_)), "info is JSON");
+  }
+
+ private:
+  ReplayOptions options() {
+    ReplayOptions made;
+    made.listener = &flow_;
+    made.max_findings = 10;
+    return made;
+  }
+
+  void describe(const Record& record, bool json, std::string& out) {
+    cli::TextFields text(out);
+    cli::JsonFields members(out);
+    describer_.describe(record, {}, json ? static_cast<cli::FieldSink&>(members) : text);
+  }
+
+  void write_views() {
+    const TreeGroups threads(replay_, Grouping::kThread);
+    const TreeGroups all(replay_, Grouping::kAll);
+    write_tree_text(threads, replay_, shown_, write_);
+    write_flat_text(all, replay_, shown_, write_);
+    std::string text;
+    JsonWriter json([&](std::string_view piece) {
+      text += piece;
+      return true;
+    });
+    json.begin_object();
+    write_tree_json(threads, replay_, shown_, json);
+    write_arcs_json(all, replay_, shown_, json);
+    json.end();
+    json.finish();
+    require(nlohmann::json::accept(text), "reports are JSON");
+  }
+
+  Trace& trace_;
+  ViewOptions shown_;
+  size_t written_ = 0;
+  const WriteText write_;
+  FlowView flow_;
+  Replay replay_;
+  cli::RecordDescriber describer_;
+  ContentChecker content_;
+};
+
+}  // namespace
+
+void require(bool holds, const char* what) {
+  if (holds) return;
+  std::fprintf(stderr, "does not hold: %s\n", what);
+  std::abort();
+}
+
+bool exercise_trace(std::vector<std::byte> bytes) {
+  absl::StatusOr<Trace> trace =
+      Trace::open(memory_input("input", std::move(bytes)), {10});
+  if (!trace.ok()) {
+    require(trace.status().message().find('\n') == std::string_view::npos,
+            "an error is one line");
+    return false;
+  }
+  Exercise(*trace).run();
+  return true;
+}
+
+}  // namespace arctrace::fuzz

@@ -1,0 +1,103 @@
+#!/usr/bin/python3
+"""Makes the fuzzers' first inputs out of real traces and buffers: seeds.py ARCTRACE CORPUS.
+
+Each target's folder in CORPUS gets files seed-*; they are committed, so that runs of the fuzzers
+with a fixed seed repeat.
+"""
+
+import os
+import pathlib
+import struct
+import subprocess
+import sys
+import tempfile
+
+CHUNK = struct.Struct("<IHHIIQQ")
+BLOCK = 1
+HEADER_SIZE = 4096
+BLOCK_HEADER_SIZE = 128
+DEFINITIONS = 2
+
+PROGRAM = """
+import ctypes, os, sys, threading
+api = ctypes.CDLL(sys.argv[1])
+class Field(ctypes.Structure): _fields_ = [("name", ctypes.c_char_p), ("type", ctypes.c_uint32)]
+fields = (Field * 3)(Field(b"number", 4), Field(b"truth", 11), Field(b"text", 13))
+event = api.arctrace_define_event(b"happened", 1, fields, 3)
+names = [api.arctrace_define_name(b"name%d" % i) for i in range(3)]
+def work(times):
+    api.arctrace_thread_name(b"worker")
+    for i in range(times):
+        for name in names: api.arctrace_enter(ctypes.c_uint64(1 << 63 | name))
+        api.arctrace_write(event, b"12345678" + b"\\1" + b"\\3\\0\\0\\0abc", 16)
+        api.arctrace_instant(names[0])
+        api.arctrace_counter(names[1], ctypes.c_int64(-i))
+        api.arctrace_text(b"text %d", i)
+        api.arctrace_mark(b"mark")
+        api.arctrace_write(event, bytes(3000), 3000)
+        for name in reversed(names): api.arctrace_exit(ctypes.c_uint64(1 << 63 | name))
+work(2)
+thread = threading.Thread(target=work, args=(3,))
+thread.start()
+thread.join()
+if os.fork() == 0:
+    work(1)
+    os._exit(3)
+os.wait()
+"""
+
+
+def chunks(trace):
+    """(kind, payload) of each chunk of a trace file."""
+    offset = HEADER_SIZE
+    while offset < len(trace):
+        _, kind, _, size, _, _, _ = CHUNK.unpack_from(trace, offset)
+        offset += CHUNK.size
+        yield kind, trace[offset : offset + size]
+        offset += size
+
+
+def main():
+    arctrace, corpus = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2])
+    library = arctrace.parent.parent / "lib/libarctrace.so.0"
+    program = [sys.executable, "-I", "-S", "-c", PROGRAM, library]
+
+    def save(target, name, data):
+        folder = corpus / target
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"seed-{name}").write_bytes(data)
+
+    def run(*arguments):
+        return subprocess.run([arctrace, *arguments], check=True, stderr=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, text=True).stdout
+
+    small = ["-b", "24k", "--block-size", "2k", "--slots", "4"]
+    with tempfile.TemporaryDirectory() as folder:
+        for options in (["--mode=drop"], ["--mode=drop", "--scope=shared"],
+                        ["--mode=overwrite"]):
+            name = options[-1].split("=")[1]
+            path = pathlib.Path(folder) / "trace"
+            run("record", "--no-libcall", "-o", path, *small, *options, "--", *program)
+            trace = path.read_bytes()
+            save("trace_file", name, trace)
+            seen = {}
+            for kind, payload in chunks(trace):
+                if kind != BLOCK:
+                    continue
+                form, block_class = struct.unpack_from("<HH", payload, 68)
+                if len(payload) > seen.get((form, block_class), 0):
+                    seen[form, block_class] = len(payload)
+                    save("block", f"{name}-{form}-{block_class}", payload)
+                    if block_class == DEFINITIONS:
+                        save("definitions", name, payload[BLOCK_HEADER_SIZE:])
+            session = f"seeds-{os.getpid()}"
+            path = run("create", session, *small, *options, "--start").strip()
+            try:
+                run("record", "--no-libcall", f"--session={session}", "--", *program)
+                save("buffer_image", name, pathlib.Path(path).read_bytes())
+            finally:
+                run("destroy", session)
+
+
+if __name__ == "__main__":
+    main()

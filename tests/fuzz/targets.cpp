@@ -1,0 +1,108 @@
+#include "tests/fuzz/targets.hpp"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "src/collector/block_scan.hpp"
+#include "src/collector/buffer.hpp"
+#include "src/collector/snapshot.hpp"
+#include "tests/fuzz/exercise.hpp"
+#include "tests/support/trace_builder.hpp"
+
+namespace arctrace::fuzz {
+namespace {
+
+using testing::BlockBuilder;
+using testing::FileBuilder;
+
+constexpr uint32_t kBlockSize = 4096;
+
+std::vector<std::byte> copy_of(Bytes input) { return {input.begin(), input.end()}; }
+
+// As `arctrace recover` does it.
+void recover(Bytes image) {
+  const int fd = memfd_create("fuzz", MFD_CLOEXEC);
+  const auto size = static_cast<ssize_t>(image.size());
+  require(fd >= 0 && write(fd, image.data(), image.size()) == size, "a file in memory");
+  const absl::StatusOr<Buffer> buffer =
+      Buffer::copy_untrusted(fd, 0, UINT64_MAX, "input");
+  close(fd);
+  if (!buffer.ok()) return;
+  const std::string path = "/dev/shm/fuzz-" + std::to_string(getpid());
+  absl::StatusOr<TraceFile> file = TraceFile::create(path);
+  require(file.ok(), "a file in shared memory");
+  SnapshotPast past;
+  past.syncs = buffer_syncs(*buffer, false);
+  write_snapshot_file(*buffer, *file, past);
+  require(file->error() == 0 && file->publish().ok(), "room in shared memory");
+  std::ifstream written(path, std::ios::binary);
+  const std::string bytes((std::istreambuf_iterator<char>(written)),
+                          std::istreambuf_iterator<char>());
+  unlink(path.c_str());
+  require(exercise_trace(copy_of(std::as_bytes(std::span(bytes)))),
+          "what is recovered can be read");
+}
+
+void walk_as_the_collector(Bytes input) {
+  std::vector<std::byte> block(kBlockSize, std::byte{0xFF});
+  std::copy_n(input.begin(), std::min<size_t>(input.size(), kBlockSize), block.begin());
+  const BlockContents contents = scan_block_untrusted(block);
+  require(contents.used >= ARCTRACE_BLOCK_HEADER_SIZE && contents.used <= kBlockSize,
+          "what is used is in the block");
+  for (uint16_t type = 0; type < 64; ++type) holds_record_untrusted(block, type);
+  std::vector<std::byte> copy =
+      copy_live_block_untrusted(block.data(), kBlockSize, kBlockSize);
+  require(scan_block_untrusted(copy).records <= contents.records,
+          "a copy has no record of its own");
+}
+
+}  // namespace
+
+void trace_file(Bytes input) { exercise_trace(copy_of(input)); }
+
+void buffer_image(Bytes input) {
+  exercise_trace(copy_of(input));
+  recover(input);
+}
+
+void block(Bytes input) {
+  walk_as_the_collector(input);
+  testing::Bytes image;
+  image.raw(input.data(), std::min<size_t>(input.size(), kBlockSize) & ~size_t{3});
+  for (const int flags : {0, int{ARCTRACE_CHUNK_LIVE_COPY}}) {
+    FileBuilder file(kBlockSize);
+    file.program({}, 1, "main", 0);
+    file.chunk(ARCTRACE_CHUNK_BLOCK, image, static_cast<uint16_t>(flags), 1);
+    file.finish(1000);
+    require(exercise_trace(file.file()), "a file with a good header can be read");
+  }
+}
+
+void definitions(Bytes input) {
+  FileBuilder file(kBlockSize);
+  BlockBuilder defined = BlockBuilder::shared(0, 0, ARCTRACE_CLASS_DEFINITIONS);
+  constexpr size_t kRoom = kBlockSize - ARCTRACE_BLOCK_HEADER_SIZE;
+  defined.content.raw(input.data(), std::min(input.size(), kRoom) & ~size_t{3});
+  file.block(defined);
+  BlockBuilder data = BlockBuilder::exclusive(1, 0, 1, 10);
+  data.stack(10, {});
+  testing::Bytes payload;
+  for (uint32_t i = 0; i < 20; ++i) payload.u32(i);
+  for (uint32_t id = 1; id < 4; ++id) {
+    data.enter(10 + id, ARCTRACE_FRAME_NAME_BIT | id);
+    data.enter(10 + id, uint64_t{0x1000} * id);
+    data.add(ARCTRACE_TYPE_EVENT, 10 + id, testing::event_body(id, payload));
+    data.add(ARCTRACE_TYPE_INSTANT, 10 + id, testing::Bytes().u32(id));
+  }
+  file.block(data, 0, 1);
+  file.finish(1000);
+  require(exercise_trace(file.file()), "a file with a good header can be read");
+}
+
+}  // namespace arctrace::fuzz

@@ -1,0 +1,31 @@
+// What is fuzzed: each target takes any bytes, and aborts if something does not hold that
+// must hold of any.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string_view>
+
+namespace arctrace::fuzz {
+
+using Bytes = std::span<const std::byte>;
+
+// A trace file, as info, dump, check and report read it.
+void trace_file(Bytes input);
+// The image of a buffer that was left behind: read as it is, and recovered.
+void buffer_image(Bytes input);
+// One block with its header, as the collector and the reader walk it.
+void block(Bytes input);
+// The records of a block of definitions, and data that uses them.
+void definitions(Bytes input);
+
+struct Target {
+  std::string_view name;
+  void (*run)(Bytes input);
+};
+inline constexpr Target kTargets[] = {{"trace_file", trace_file},
+                                      {"buffer_image", buffer_image},
+                                      {"block", block},
+                                      {"definitions", definitions}};
+
+}  // namespace arctrace::fuzz
