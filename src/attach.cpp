@@ -89,8 +89,7 @@ ThreadState* attach_thread(const WriteScope& scope, uint64_t ticks) {
   state->writer = IpcAtomics::fetch_add_acq_rel(view.control().writer_next, uint32_t{1});
   state->start_ticks = ticks;
   take_over(view, *state, *process, ticks);
-  if (view.geometry().mode == ARCTRACE_MODE_OVERWRITE &&
-      !DefinitionsLife<IpcAtomics>::has_older_thread(view, process->id, state->writer)) {
+  if (!DefinitionsLife<IpcAtomics>::has_older_thread(view, process->id, state->writer)) {
     renew_definitions(*process);
   }
   state->attached = true;

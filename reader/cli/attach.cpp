@@ -13,6 +13,7 @@
 #include "reader/cli/child_process.hpp"
 #include "reader/cli/commands.hpp"
 #include "reader/cli/record_session.hpp"
+#include "src/clock.hpp"
 #include "src/collector/collector_seat.hpp"
 #include "src/collector/session_directory.hpp"
 #include "src/shared_atomics.hpp"
@@ -23,14 +24,16 @@ namespace {
 struct AttachOptions {
   std::string name;
   std::string output = kDefaultFile;
+  uint64_t duration_ns = 0;  // 0: without end
   FlightOptions flight;
 };
 
-// Until somebody says so, or the session is destroyed.
+// Until somebody says so, the time is over, or the session is destroyed.
 void wait_for_end(const SignalScope& signals, const std::string& path,
-                  Recorder& recorder) {
+                  uint64_t duration_ns, Recorder& recorder) {
   const timespec poll{0, 200'000'000};
-  for (;;) {
+  const uint64_t begin_ns = read_monotonic_ns();
+  while (duration_ns == 0 || read_monotonic_ns() - begin_ns < duration_ns) {
     const int signal = sigtimedwait(&signals.handled(), nullptr, &poll);
     if (signal == SIGUSR2) {
       take_snapshot(recorder);
@@ -56,8 +59,6 @@ absl::StatusOr<int> attach(const AttachOptions& options) {
         absl::StrCat("session ", options.name, " has a collector already, pid ",
                      IpcAtomics::load_relaxed(control.collector_pid)));
   }
-  absl::StatusOr<TraceFile> file = TraceFile::create(options.output);
-  if (!file.ok()) return file.status();
   reclaim_draining(buffer->view());
   // What was defined before may have gone into another collector's file.
   IpcAtomics::fetch_add_relaxed(control.definitions_round, uint32_t{1});
@@ -65,14 +66,15 @@ absl::StatusOr<int> attach(const AttachOptions& options) {
   CollectorSummary summary;
   {
     const SignalScope signals;
-    const std::unique_ptr<Recorder> recorder =
-        make_recorder(*buffer, *std::move(file),
-                      {"arctrace", "attach", options.name, "-o", options.output},
+    const absl::StatusOr<std::unique_ptr<Recorder>> made =
+        make_recorder(*buffer, {"arctrace", "attach", options.name, "-o", options.output},
                       options.flight, options.output, true);
+    if (!made.ok()) return made.status();
+    Recorder* const recorder = made->get();
     if (absl::Status published = recorder->publish(); !published.ok()) return published;
     say(absl::StrCat("collecting session ", options.name, " into ", options.output,
                      "; Ctrl-C ends it"));
-    wait_for_end(signals, *path, *recorder);
+    wait_for_end(signals, *path, options.duration_ns, *recorder);
     const uint32_t gate = IpcAtomics::load_relaxed(control.gate);
     summary = recorder->finish();
     buffer->set_gate(gate);  // the session goes on
@@ -95,6 +97,7 @@ Runner add_attach(CLI::App& root) {
       ->type_name("FILE")
       ->capture_default_str();
   add_snapshot_options(*app, options->flight);
+  add_duration_option(*app, options->duration_ns, "collecting");
   app->footer(
       "Ends with SIGINT, SIGTERM or when the session is destroyed; the session goes on.\n"
       "A session whose collector died can be taken over. In overwrite mode nothing is\n"

@@ -28,6 +28,23 @@ CLI::CheckedTransformer one_of(const std::map<std::string, T>& names) {
   return transformer;
 }
 
+CLI::Option* add_time_option(CLI::App& app, const std::string& name, uint64_t& ns,
+                             const std::string& what) {
+  return app
+      .add_option_function<std::string>(
+          name,
+          [&ns, name](const std::string& text) {
+            const absl::StatusOr<int64_t> parsed = parse_time_ns(text);
+            if (!parsed.ok() || *parsed <= 0) {
+              throw CLI::ValidationError(name,
+                                         "\"" + text + "\" is not a time such as 10s");
+            }
+            ns = static_cast<uint64_t>(*parsed);
+          },
+          what)
+      ->type_name("TIME");
+}
+
 }  // namespace
 
 void add_buffer_options(CLI::App& app, BufferOptions& buffer) {
@@ -68,28 +85,28 @@ void add_buffer_options(CLI::App& app, BufferOptions& buffer) {
 }
 
 void add_snapshot_options(CLI::App& app, FlightOptions& flight) {
-  app.add_option("--snapshots", flight.snapshots_kept,
-                 "with --mode=overwrite: keep the newest N snapshots; 0 = all")
+  app.add_option("--snapshots", flight.snapshots_kept.files,
+                 "keep the newest N of FILE.1, FILE.2 ...; 0 = all")
       ->type_name("N")
       ->capture_default_str();
-  app.add_option("--size-limit", flight.snapshots_bytes,
-                 "and of these no more than SIZE in all, but for the newest")
+  app.add_option("--size-limit", flight.snapshots_kept.bytes,
+                 "and of these no more than SIZE in all, but for the newest. With "
+                 "--mode=drop the recording is cut: FILE is its end, FILE.1, FILE.2 ... "
+                 "came before, and all have about SIZE")
       ->transform(CLI::AsSizeValue(false))
       ->type_name("SIZE");
-  app.add_option_function<std::string>(
-         "--snapshot-every",
-         [&flight](const std::string& text) {
-           const absl::StatusOr<int64_t> ns = parse_time_ns(text);
-           if (!ns.ok() || *ns <= 0) {
-             throw CLI::ValidationError("--snapshot-every",
-                                        "\"" + text + "\" is not a time such as 10s");
-           }
-           flight.every_ns = static_cast<uint64_t>(*ns);
-         },
-         "take one each time so much has passed")
-      ->type_name("TIME");
+  add_time_option(app, "--snapshot-every", flight.every_ns,
+                  "with --mode=overwrite: a snapshot each time so much has passed");
   app.add_flag("--snapshot-on-crash", flight.on_crash,
                "take one when a traced process ends without an exit, by a signal mostly");
+}
+
+CLI::Option* add_duration_option(CLI::App& app, uint64_t& ns, const std::string& what) {
+  return add_time_option(app, "--duration", ns, what + " ends after so much time");
+}
+
+bool cuts_files(uint32_t mode, const FileLimits& limits) {
+  return limits.bytes != 0 && mode != ARCTRACE_MODE_OVERWRITE;
 }
 
 }  // namespace arctrace::cli

@@ -12,6 +12,9 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <utility>
+
+#include "src/clock.hpp"
 
 namespace arctrace::cli {
 namespace {
@@ -85,6 +88,25 @@ SignalScope::~SignalScope() {
   pthread_sigmask(SIG_SETMASK, &mask_before_, nullptr);
 }
 
+Deadline::Deadline(uint64_t after_ns, std::function<void()> action)
+    : due_ns_(after_ns == 0 ? 0 : read_monotonic_ns() + after_ns),
+      action_(std::move(action)) {}
+
+int Deadline::wait_signal(const sigset_t& signals, siginfo_t* info) {
+  if (due_ns_ == 0) return sigwaitinfo(&signals, info);
+  constexpr uint64_t kSecond = 1'000'000'000;
+  const uint64_t now = read_monotonic_ns();
+  const uint64_t left = due_ns_ > now ? due_ns_ - now : 0;
+  const timespec timeout{static_cast<time_t>(left / kSecond),
+                         static_cast<long>(left % kSecond)};
+  const int signal = sigtimedwait(&signals, info, &timeout);
+  if (signal < 0 && errno == EAGAIN) {
+    due_ns_ = 0;
+    action_();
+  }
+  return signal;
+}
+
 absl::StatusOr<ChildProcess> ChildProcess::start(
     const std::vector<std::string>& command, const std::vector<std::string>& variables,
     bool output_to_error, const SignalScope& signals) {
@@ -130,7 +152,7 @@ absl::StatusOr<ChildProcess> ChildProcess::start(
 }
 
 int ChildProcess::wait(const SignalScope& signals,
-                       const std::function<void()>& on_snapshot) {
+                       const std::function<void()>& on_snapshot, Deadline deadline) {
   constexpr int kInterruptsToLeave = 3;
   int interrupts = 0;
   for (;;) {
@@ -139,7 +161,7 @@ int ChildProcess::wait(const SignalScope& signals,
     if (ended == pid_) return status;
     if (ended < 0 && errno != EINTR) return -1;
     siginfo_t info{};
-    const int signal = sigwaitinfo(&signals.handled(), &info);
+    const int signal = deadline.wait_signal(signals.handled(), &info);
     if (signal <= 0 || signal == SIGCHLD) continue;
     if (signal == SIGUSR2) {
       on_snapshot();

@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include <csignal>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -32,6 +33,21 @@ class SignalScope {
   bool pipe_was_ignored_;
 };
 
+// Something to be done once, when some time has passed while signals are waited for.
+class Deadline {
+ public:
+  Deadline() = default;  // never
+  // `after_ns` 0: never.
+  Deadline(uint64_t after_ns, std::function<void()> action);
+
+  // The next signal of the set, or -1: the action was taken, or look again.
+  int wait_signal(const sigset_t& signals, siginfo_t* info);
+
+ private:
+  uint64_t due_ns_ = 0;  // on CLOCK_MONOTONIC; 0: never, or no more
+  std::function<void()> action_;
+};
+
 // What a shell exits with when it can't start a command: 127 if it is not there, 126 if
 // it can't be run; 2 if that is no fault of the command's.
 int exit_status_of(const absl::Status& start_error);
@@ -49,7 +65,8 @@ class ChildProcess {
   // Waits for its end and returns its wait status. SIGTERM, SIGHUP and a SIGINT or
   // SIGQUIT that did not come from the terminal are passed on. The third interrupt stops
   // waiting: then -1. Each SIGUSR2 calls on_snapshot().
-  int wait(const SignalScope& signals, const std::function<void()>& on_snapshot);
+  int wait(const SignalScope& signals, const std::function<void()>& on_snapshot,
+           Deadline deadline = {});
 
   pid_t pid() const { return pid_; }
 

@@ -32,9 +32,12 @@ Runner add_record(CLI::App& root) {
       ->capture_default_str();
   add_buffer_options(*app, options->buffer);
   add_snapshot_options(*app, options->flight);
+  CLI::Option* duration =
+      add_duration_option(*app, options->duration_ns, "recording, not COMMAND,");
   app->add_option("--session", options->session,
                   "record into this session (arctrace create), not into a file: all but "
                   "--wait is the session's own")
+      ->excludes(duration)
       ->type_name("NAME");
   app->add_flag_callback(
       "--libcall", [options] { options->library_calls = LibraryCalls::kProgram; },

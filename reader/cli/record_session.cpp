@@ -16,10 +16,13 @@
 #include <filesystem>
 #include <memory>
 #include <numeric>
+#include <optional>
 #include <thread>
 #include <utility>
 
+#include "reader/cli/buffer_options.hpp"
 #include "reader/cli/child_process.hpp"
+#include "reader/cli/session_text.hpp"
 #include "reader/trace/format_names.hpp"
 #include "src/collector/collector.hpp"
 #include "src/collector/flight_recorder.hpp"
@@ -124,22 +127,38 @@ absl::StatusOr<int> run_in_session(const RecordOptions& options,
   return exit_like(status);
 }
 
+void say_end(const CollectorSummary& summary, const std::string& output) {
+  if (summary.processes == 0) {
+    say("warning: no process joined the session; a static or setuid program can't be "
+        "traced");
+  }
+  say(summary_line(summary, output));
+}
+
 }  // namespace
 
 void say(const std::string& line) {
   std::fprintf(stderr, "arctrace: %s\n", line.c_str());
 }
 
-std::unique_ptr<Recorder> make_recorder(Buffer& buffer, TraceFile file,
-                                        std::vector<std::string> command_line,
-                                        FlightOptions flight, const std::string& output,
-                                        bool resumed) {
-  if (buffer.view().geometry().mode == ARCTRACE_MODE_OVERWRITE) {
+absl::StatusOr<std::unique_ptr<Recorder>> make_recorder(
+    Buffer& buffer, std::vector<std::string> command_line, FlightOptions flight,
+    const std::string& output, bool resumed) {
+  absl::StatusOr<TraceFile> file = TraceFile::create(output);
+  if (!file.ok()) return file.status();
+  const uint32_t mode = buffer.view().geometry().mode;
+  // A regular file has a temporary name at first.
+  if (cuts_files(mode, flight.snapshots_kept) && file->is_published()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--size-limit needs a regular file, not ", output));
+  }
+  if (mode == ARCTRACE_MODE_OVERWRITE) {
     flight.command_line = std::move(command_line);
     flight.output = output;
-    return std::make_unique<FlightRecorder>(buffer, std::move(file), std::move(flight));
+    return std::make_unique<FlightRecorder>(buffer, *std::move(file), std::move(flight));
   }
-  return std::make_unique<Collector>(buffer, std::move(file), command_line, resumed);
+  return std::make_unique<Collector>(buffer, *std::move(file), command_line, resumed,
+                                     flight.snapshots_kept);
 }
 
 void take_snapshot(Recorder& recorder) {
@@ -165,6 +184,10 @@ std::string summary_line(const CollectorSummary& summary, const std::string& fil
                   summary.processes == 1 ? " process, " : " processes, ", summary.threads,
                   summary.threads == 1 ? " thread, " : " threads, ", summary.file_bytes,
                   " bytes, ", file);
+  if (summary.earlier_files != 0) {
+    absl::StrAppend(&line, " and ", count_text(summary.earlier_files, "file"),
+                    " before it");
+  }
   if (summary.totals.torn + summary.totals.unfinished > 0) {
     absl::StrAppend(&line, " (", summary.totals.torn + summary.totals.unfinished,
                     " records were in progress)");
@@ -185,18 +208,22 @@ absl::StatusOr<int> record_command(const RecordOptions& options) {
   if (!options.session.empty()) return run_in_session(options, *shim);
   absl::StatusOr<Buffer> buffer = Buffer::create(options.buffer);
   if (!buffer.ok()) return buffer.status();
-  absl::StatusOr<TraceFile> file = TraceFile::create(options.output);
-  if (!file.ok()) return file.status();
-  if (!buffer->warning().empty()) say("warning: " + buffer->warning());
-
   int status = 0;
-  CollectorSummary summary;
+  std::optional<CollectorSummary> summary;
   {
     const SignalScope signals;
-    const std::unique_ptr<Recorder> recorder =
-        make_recorder(*buffer, *std::move(file), own_command_line(options),
-                      options.flight, options.output);
-    const auto on_snapshot = [&recorder] { take_snapshot(*recorder); };
+    const absl::StatusOr<std::unique_ptr<Recorder>> made =
+        make_recorder(*buffer, own_command_line(options), options.flight, options.output);
+    if (!made.ok()) return made.status();
+    Recorder* const recorder = made->get();
+    if (!buffer->warning().empty()) say("warning: " + buffer->warning());
+    const auto on_snapshot = [&] {
+      if (!summary) take_snapshot(*recorder);
+    };
+    const auto end_recording = [&] {
+      summary = recorder->finish();
+      say_end(*summary, options.output);
+    };
     buffer->set_gate(ARCTRACE_GATE_ALL);
     if (options.wait_for_all) adopt_orphans();
     absl::StatusOr<ChildProcess> child = ChildProcess::start(
@@ -209,22 +236,18 @@ absl::StatusOr<int> record_command(const RecordOptions& options) {
     if (absl::Status published = recorder->publish(); !published.ok()) {
       say(std::string(published.message()));
     }
-    status = child->wait(signals, on_snapshot);
+    status =
+        child->wait(signals, on_snapshot, Deadline(options.duration_ns, end_recording));
     if (status == -1) {
       say("interrupted: the command is left running, recording ends");
       status = SIGINT;
-    } else {
+    } else if (!summary) {
       recorder->child_ended(static_cast<uint32_t>(child->pid()), status);
       if (options.wait_for_all) wait_for_descendants(signals, on_snapshot);
     }
-    summary = recorder->finish();
+    if (!summary) end_recording();
   }
-  if (summary.processes == 0) {
-    say("warning: no process joined the session; a static or setuid program can't be "
-        "traced");
-  }
-  say(summary_line(summary, options.output));
-  if (summary.file_error != 0) return 2;
+  if (summary->file_error != 0) return 2;
   { const Buffer removed = *std::move(buffer); }  // a signal would leave its file behind
   return exit_like(status);
 }

@@ -20,6 +20,7 @@ struct RecordOptions {
   std::string output;
   std::vector<std::string> command;  // program and arguments
   bool wait_for_all = false;         // until no descendant is left
+  uint64_t duration_ns = 0;          // of the recording; 0: as long as the command
   LibraryCalls library_calls = LibraryCalls::kProgram;
   FlightOptions flight;  // but its command line and output
   std::string session;   // record into it; empty: one of our own
@@ -31,11 +32,11 @@ struct RecordOptions {
 // session to run it in; to be printed as one line.
 absl::StatusOr<int> record_command(const RecordOptions& options);
 
-// The recorder that the buffer's mode wants. `resumed`: as for Collector.
-std::unique_ptr<Recorder> make_recorder(Buffer& buffer, TraceFile file,
-                                        std::vector<std::string> command_line,
-                                        FlightOptions flight, const std::string& output,
-                                        bool resumed = false);
+// The recorder that the buffer's mode wants. `resumed`: as for Collector. An error: the
+// output can't be had, or can't be cut into files as the options say.
+absl::StatusOr<std::unique_ptr<Recorder>> make_recorder(
+    Buffer& buffer, std::vector<std::string> command_line, FlightOptions flight,
+    const std::string& output, bool resumed = false);
 
 // Takes a snapshot and says its name, or why there is none.
 void take_snapshot(Recorder& recorder);

@@ -27,8 +27,14 @@ constexpr uint64_t kSyncIntervalNs = 1'000'000'000;
 }  // namespace
 
 Collector::Collector(Buffer& buffer, TraceFile file,
-                     const std::vector<std::string>& command_line, bool resumed)
-    : buffer_(buffer), file_(std::move(file)), drain_(buffer.view(), file_) {
+                     const std::vector<std::string>& command_line, bool resumed,
+                     FileLimits limits)
+    : buffer_(buffer),
+      file_(std::move(file)),
+      ring_(limits.bytes == 0 ? nullptr
+                              : std::make_unique<FileRing>(file_, buffer.header(),
+                                                           command_line, limits)),
+      drain_(buffer.view(), file_, ring_.get()) {
   file_.write_header(buffer.header());
   const uint64_t now = read_ticks(buffer_.view().geometry().clock);
   RecordBuilder records;
@@ -103,6 +109,7 @@ CollectorSummary Collector::summary_locked() const {
   summary.threads = control.writer_next - 1;
   summary.file_bytes = file_.bytes();
   summary.file_error = file_.error();
+  if (ring_ != nullptr) summary.earlier_files = ring_->kept().count();
   return summary;
 }
 

@@ -4,6 +4,7 @@
 
 #include <condition_variable>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -11,6 +12,7 @@
 
 #include "src/collector/buffer.hpp"
 #include "src/collector/drain.hpp"
+#include "src/collector/file_ring.hpp"
 #include "src/collector/recorder.hpp"
 #include "src/collector/trace_file.hpp"
 
@@ -20,9 +22,10 @@ class Collector : public Recorder {
  public:
   // Writes the file's header and first records and starts the thread.
   // `command_line`: the recorder's own, for the SYSTEM record. `resumed`: the session may
-  // have had other collectors.
+  // have had other collectors. `limits`: with `bytes`, the recording is cut into files
+  // (FileRing). REQUIRES: then `file` is a regular one.
   Collector(Buffer& buffer, TraceFile file, const std::vector<std::string>& command_line,
-            bool resumed = false);
+            bool resumed = false, FileLimits limits = {});
   ~Collector() override;
 
   absl::Status publish() override;
@@ -42,7 +45,8 @@ class Collector : public Recorder {
 
   Buffer& buffer_;
   TraceFile file_;
-  mutable std::mutex mutex_;  // of all below, and of file_
+  mutable std::mutex mutex_;        // of all below, and of file_
+  std::unique_ptr<FileRing> ring_;  // null: one file
   Drain drain_;
   bool stopping_ = false;
   uint64_t last_sync_ns_ = 0;

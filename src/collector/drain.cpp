@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <span>
+#include <utility>
 
 #include "src/clock.hpp"
 #include "src/collector/block_scan.hpp"
@@ -15,13 +16,20 @@ namespace {
 
 using A = IpcAtomics;
 
-bool by_handout(const SeenBlock& a, const SeenBlock& b) { return a.handout < b.handout; }
+constexpr uint64_t kCopyIntervalNs = 1'000'000'000;
+
+// Definitions first: a file that ends behind a block has what the block needs.
+bool is_written_before(const SeenBlock& a, const SeenBlock& b) {
+  return std::pair(!a.is_definitions, a.handout) <
+         std::pair(!b.is_definitions, b.handout);
+}
 
 }  // namespace
 
-Drain::Drain(const BufferView& view, TraceFile& file)
+Drain::Drain(const BufferView& view, TraceFile& file, FileRing* ring)
     : view_(view),
       file_(file),
+      ring_(ring),
       open_copies_(view.geometry().block_count),
       named_(view.geometry().block_count),
       owner_died_(view.geometry().block_count) {}
@@ -36,28 +44,60 @@ uint32_t Drain::round() {
   std::fill(named_.begin(), named_.end(), false);
   Recycle<A>::mark_named(view_, [this](uint32_t index) { named_[index] = true; });
   flush_said();
+  list_open_definitions();
+  if (ring_ != nullptr) {
+    ring_->forget_gone(live_processes_, A::load_acquire(view_.control().next),
+                       oldest_shared_);
+  }
   uint32_t changed = close_unreachable();
   for (const SeenBlock& block : closed_) {
     if (file_.error() != 0) break;
-    if (!named_[block.index] && write_block(block)) ++changed;
+    if (named_[block.index]) continue;
+    make_room();
+    if (write_block(block)) ++changed;
   }
-  copy_open_definitions();
+  copy_open_definitions(kCopyIntervalNs);
   return changed;
 }
 
-// Lists the blocks that are CLOSED, in the order of their hand-out, and SHARED.
+// Lists the blocks that are CLOSED, in the order in which they are written, and SHARED.
 void Drain::scan_blocks() {
   closed_.clear();
   shared_.clear();
+  oldest_shared_ = UINT64_MAX;
   for (uint32_t i = 0; i < view_.geometry().block_count; ++i) {
     const BlockState state = Recycle<A>::state(view_, i);
     if (state.phase != ARCTRACE_PHASE_CLOSED && state.phase != ARCTRACE_PHASE_SHARED) {
       continue;
     }
-    const SeenBlock seen{i, view_.block_header(i).handout, state};
+    const arctrace_block_header& header = view_.block_header(i);
+    const SeenBlock seen{i, header.handout, state,
+                         header.block_class == ARCTRACE_CLASS_DEFINITIONS};
     (state.phase == ARCTRACE_PHASE_CLOSED ? closed_ : shared_).push_back(seen);
+    if (!seen.is_definitions && header.form == ARCTRACE_FORM_FULL) {
+      oldest_shared_ = std::min(oldest_shared_, seen.handout);
+    }
   }
-  std::sort(closed_.begin(), closed_.end(), by_handout);
+  std::sort(closed_.begin(), closed_.end(), is_written_before);
+}
+
+void Drain::list_open_definitions() {
+  open_definitions_.clear();
+  for (const std::vector<SeenBlock>* blocks : {&shared_, &closed_}) {
+    for (const SeenBlock& block : *blocks) {
+      const bool is_open =
+          block.state.phase == ARCTRACE_PHASE_SHARED || named_[block.index];
+      if (block.is_definitions && is_open) open_definitions_.push_back(block);
+    }
+  }
+}
+
+// Before a block is written: in the next file, if this one is full.
+void Drain::make_room() {
+  const uint64_t needed = sizeof(arctrace_chunk_header) + view_.geometry().block_size;
+  if (ring_ == nullptr || ring_->has_room(needed)) return;
+  copy_open_definitions(0);
+  ring_->begin_next();
 }
 
 // Open shared blocks that no writer will ever find full: definitions of a process that
@@ -105,21 +145,22 @@ bool Drain::write_block(const SeenBlock& block) {
 void Drain::write_image(uint32_t index, uint16_t flags, std::span<std::byte> block) {
   const arctrace_block_header header =
       copy_block_header(*reinterpret_cast<arctrace_block_header*>(block.data()));
+  const std::span<const std::byte> rest = block.subspan(sizeof header);
+  if (ring_ != nullptr && header.block_class == ARCTRACE_CLASS_DEFINITIONS) {
+    ring_->remember(header, index, rest);
+  }
   file_.write_chunk(ARCTRACE_CHUNK_BLOCK, flags, index, ticks(),
-                    std::as_bytes(std::span(&header, 1)), block.subspan(sizeof header));
+                    std::as_bytes(std::span(&header, 1)), rest);
 }
 
 // Names must not wait for the end of their process: the file may be cut off before.
-void Drain::copy_open_definitions() {
-  constexpr uint64_t kIntervalNs = 1'000'000'000;
+void Drain::copy_open_definitions(uint64_t interval_ns) {
   Patience patience;
-  for (const SeenBlock& block : shared_) {
-    arctrace_block_header& header = view_.block_header(block.index);
-    if (header.block_class != ARCTRACE_CLASS_DEFINITIONS) continue;
-    const uint64_t next = A::load_acquire(header.next);
+  for (const SeenBlock& block : open_definitions_) {
+    const uint64_t next = A::load_acquire(view_.block_header(block.index).next);
     OpenCopy& last = open_copies_[block.index];
     const uint64_t now = read_monotonic_ns();
-    if (next <= last.next || (last.next != 0 && now - last.monotonic_ns < kIntervalNs)) {
+    if (next <= last.next || (last.next != 0 && now - last.monotonic_ns < interval_ns)) {
       continue;
     }
     last = {next, now};
@@ -177,11 +218,14 @@ void Drain::copy_open_blocks() {
     }
     // C2 acquire, matches C1.
     if (A::load_acquire(view_.block_header(i).magic) != ARCTRACE_BLOCK_MAGIC) continue;
-    open.push_back({i, view_.block_header(i).handout, state});
+    const arctrace_block_header& header = view_.block_header(i);
+    open.push_back(
+        {i, header.handout, state, header.block_class == ARCTRACE_CLASS_DEFINITIONS});
   }
-  std::sort(open.begin(), open.end(), by_handout);
+  std::sort(open.begin(), open.end(), is_written_before);
   Patience patience;
   for (const SeenBlock& block : open) {
+    make_room();
     if (!write_live_copy(block, patience)) return;
   }
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "src/buffer_view.hpp"
+#include "src/collector/file_ring.hpp"
 #include "src/collector/live_copy.hpp"
 #include "src/collector/record_builder.hpp"
 #include "src/collector/trace_file.hpp"
@@ -29,11 +30,13 @@ struct SeenBlock {
   uint32_t index;
   uint64_t handout;
   BlockState state;
+  bool is_definitions = false;
 };
 
 class Drain {
  public:
-  Drain(const BufferView& view, TraceFile& file);
+  // `ring`: cuts that file; null: nobody does.
+  Drain(const BufferView& view, TraceFile& file, FileRing* ring = nullptr);
 
   // One round. Returns the number of blocks that it changed: 0 means that there is no
   // more to do. After a write error nothing is freed any more: writers then count their
@@ -48,9 +51,11 @@ class Drain {
 
  private:
   void scan_blocks();
+  void list_open_definitions();
+  void make_room();
   uint32_t close_unreachable();
   bool write_block(const SeenBlock& block);
-  void copy_open_definitions();
+  void copy_open_definitions(uint64_t interval_ns);
   bool write_live_copy(const SeenBlock& block, Patience& patience);
   void write_image(uint32_t index, uint16_t flags, std::span<std::byte> block);
   void copy_open_blocks();
@@ -59,11 +64,14 @@ class Drain {
 
   BufferView view_;
   TraceFile& file_;
+  FileRing* const ring_;
   DrainTotals totals_;
   RecordBuilder said_;
   std::vector<uint32_t> live_processes_;  // sorted
   std::vector<SeenBlock> closed_;
   std::vector<SeenBlock> shared_;
+  uint64_t oldest_shared_ = UINT64_MAX;      // hand-out, of blocks of data
+  std::vector<SeenBlock> open_definitions_;  // SHARED, or CLOSED and named by a writer
   struct OpenCopy {
     uint64_t next = 0;  // the block's when it was copied; 0: not copied
     uint64_t monotonic_ns = 0;

@@ -31,7 +31,10 @@ constexpr uint64_t kPastMax = uint64_t{4} << 20;  // bytes
 }  // namespace
 
 FlightRecorder::FlightRecorder(Buffer& buffer, TraceFile file, FlightOptions options)
-    : buffer_(buffer), file_(std::move(file)), options_(std::move(options)) {
+    : buffer_(buffer),
+      file_(std::move(file)),
+      options_(std::move(options)),
+      snapshots_(options_.output, options_.snapshots_kept) {
   past_.command_line = options_.command_line;
   note_clocks();
   last_periodic_ns_ = read_monotonic_ns();
@@ -175,7 +178,7 @@ absl::StatusOr<std::string> FlightRecorder::snapshot_locked() {
   if (options_.output == "-") {
     return absl::FailedPreconditionError("a snapshot needs a file name, not -o -");
   }
-  const std::string name = absl::StrCat(options_.output, ".", snapshots_ + 1);
+  const std::string name = snapshots_.next_name();
   absl::StatusOr<TraceFile> file = TraceFile::create(name);
   if (!file.ok()) return file.status();
   note_clocks();
@@ -184,23 +187,8 @@ absl::StatusOr<std::string> FlightRecorder::snapshot_locked() {
     return absl::ErrnoToStatus(file->error(), absl::StrCat("writing ", name));
   }
   if (absl::Status published = file->publish(); !published.ok()) return published;
-  ++snapshots_;
-  written_.push_back({name, file->bytes()});
-  remove_old_snapshots();
+  snapshots_.add(file->bytes());
   return name;
-}
-
-void FlightRecorder::remove_old_snapshots() {
-  const auto too_many = [this] {
-    uint64_t bytes = 0;
-    for (const Written& file : written_) bytes += file.bytes;
-    return (options_.snapshots_kept != 0 && written_.size() > options_.snapshots_kept) ||
-           (options_.snapshots_bytes != 0 && bytes > options_.snapshots_bytes);
-  };
-  while (written_.size() > 1 && too_many()) {
-    unlink(written_.front().name.c_str());
-    written_.pop_front();
-  }
 }
 
 CollectorSummary FlightRecorder::finish() {

@@ -4,13 +4,13 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "src/collector/buffer.hpp"
+#include "src/collector/kept_files.hpp"
 #include "src/collector/recorder.hpp"
 #include "src/collector/snapshot.hpp"
 #include "src/collector/trace_file.hpp"
@@ -20,8 +20,7 @@ namespace arctrace {
 struct FlightOptions {
   std::vector<std::string> command_line;  // the recorder's own
   std::string output;                     // snapshots are output.1, output.2 ...
-  uint32_t snapshots_kept = 8;            // the newest ones; 0: all
-  uint64_t snapshots_bytes = 0;           // in all, the newest excepted; 0: any
+  FileLimits snapshots_kept = {};
   uint64_t every_ns = 0;  // a snapshot each time so much has passed; 0: none
   bool on_crash = false;  // one when a process ends without an exit
 };
@@ -44,7 +43,6 @@ class FlightRecorder : public Recorder {
   void take_due_snapshots();
   void take_and_say();
   absl::StatusOr<std::string> snapshot_locked();
-  void remove_old_snapshots();
   bool has_end(uint32_t process) const;
   void note_clocks();
   void remember(RecordBuilder& said);
@@ -61,12 +59,7 @@ class FlightRecorder : public Recorder {
   uint32_t asked_seen_ = 0;    // control.snapshots_asked that was heeded
   uint64_t asked_for_ns_ = 0;  // when a snapshot that a program asked for is due; 0
   uint64_t last_periodic_ns_ = 0;
-  struct Written {
-    std::string name;
-    uint64_t bytes;
-  };
-  std::deque<Written> written_;  // snapshots that are there, the oldest first
-  uint32_t snapshots_ = 0;       // ever taken
+  KeptFiles snapshots_;
   std::thread thread_;
 };
 

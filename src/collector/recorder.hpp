@@ -19,7 +19,8 @@ struct CollectorSummary {
   uint32_t processes = 0;
   uint32_t threads = 0;
   uint64_t file_bytes = 0;
-  int file_error = 0;  // errno: the file ends early
+  uint64_t earlier_files = 0;  // FILE.1, FILE.2 ... that are there (FileRing)
+  int file_error = 0;          // errno: the file ends early
 };
 
 class Recorder {

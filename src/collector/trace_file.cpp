@@ -31,15 +31,20 @@ absl::StatusOr<TraceFile> TraceFile::create(const std::string& path) {
 }
 
 absl::Status TraceFile::publish() {
-  if (temporary_.empty()) return absl::OkStatus();
-  const std::string old = absl::StrCat(path_, ".old");
-  if (rename(path_.c_str(), old.c_str()) != 0 && errno != ENOENT) {
-    return absl::ErrnoToStatus(errno, absl::StrCat("renaming ", path_, " to ", old));
+  return temporary_.empty() ? absl::OkStatus() : publish_as(path_);
+}
+
+absl::Status TraceFile::publish_as(const std::string& path) {
+  const std::string old = absl::StrCat(path, ".old");
+  if (rename(path.c_str(), old.c_str()) != 0 && errno != ENOENT) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("renaming ", path, " to ", old));
   }
-  if (rename(temporary_.c_str(), path_.c_str()) != 0) {
-    return absl::ErrnoToStatus(errno, absl::StrCat("creating ", path_));
+  const std::string& from = temporary_.empty() ? path_ : temporary_;
+  if (rename(from.c_str(), path.c_str()) != 0) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("creating ", path));
   }
   temporary_.clear();
+  path_ = path;
   return absl::OkStatus();
 }
 
@@ -57,6 +62,17 @@ TraceFile::TraceFile(TraceFile&& other) noexcept
       bytes_(other.bytes_),
       sequence_(other.sequence_),
       error_(other.error_) {}
+
+TraceFile& TraceFile::operator=(TraceFile&& other) noexcept {
+  std::swap(fd_, other.fd_);
+  std::swap(start_, other.start_);
+  std::swap(path_, other.path_);
+  std::swap(temporary_, other.temporary_);
+  std::swap(bytes_, other.bytes_);
+  std::swap(sequence_, other.sequence_);
+  std::swap(error_, other.error_);
+  return *this;
+}
 
 TraceFile::~TraceFile() {
   if (fd_ >= 0) close(fd_);

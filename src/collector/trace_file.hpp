@@ -19,7 +19,7 @@ class TraceFile {
   static absl::StatusOr<TraceFile> create(const std::string& path);
 
   TraceFile(TraceFile&& other) noexcept;
-  TraceFile& operator=(TraceFile&&) = delete;
+  TraceFile& operator=(TraceFile&& other) noexcept;
   TraceFile(const TraceFile&) = delete;
   TraceFile& operator=(const TraceFile&) = delete;
   ~TraceFile();
@@ -27,6 +27,11 @@ class TraceFile {
   // Gives the file its name; what had that name before is kept as `path`.old. A file
   // never published is removed with this object.
   absl::Status publish();
+
+  // The same under another name, also for a file that has its name already.
+  absl::Status publish_as(const std::string& path);
+
+  bool is_published() const { return temporary_.empty(); }
 
   // The session header as the buffer has it, under the file's magic.
   void write_header(const arctrace_session_header& header);

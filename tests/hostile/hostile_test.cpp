@@ -76,7 +76,7 @@ void collect(Buffer& buffer, const std::string& output, Stage& stage) {
   REQUIRE(file->publish().ok());
   FlightOptions flight;
   flight.output = output;
-  flight.snapshots_kept = 2;
+  flight.snapshots_kept.files = 2;
   flight.every_ns = 200'000'000;
   flight.on_crash = true;
   std::unique_ptr<Recorder> recorder;

@@ -1,10 +1,12 @@
 #include "src/collector/buffer.hpp"
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstring>
 #include <utility>
 
@@ -143,6 +145,61 @@ TEST_CASE("buffer: a pinned one is locked, and its header says so") {
   absl::StatusOr<Buffer> buffer = Buffer::create(options);
   REQUIRE(buffer.ok());
   CHECK(buffer->header().pinned == (buffer->warning().empty() ? 1 : 0));
+}
+
+TEST_CASE("buffer: its header is a private copy") {
+  absl::StatusOr<Buffer> buffer = Buffer::create(small_buffer(1024, 8));
+  REQUIRE(buffer.ok());
+  CHECK(std::memcmp(buffer->view().base(), &buffer->header(), sizeof buffer->header()) ==
+        0);
+  absl::StatusOr<Buffer> opened = Buffer::open(buffer->path());
+  REQUIRE(opened.ok());
+  std::memset(buffer->view().base(), 0x55, ARCTRACE_HEADER_SIZE);
+  for (const Buffer* one : {&*buffer, &*opened}) {
+    CHECK(one->header().magic == ARCTRACE_SESSION_MAGIC);
+    CHECK(one->header().block_count == 8);
+  }
+}
+
+TEST_CASE("buffer: opened to be read it can't be written") {
+  const absl::StatusOr<Buffer> buffer = Buffer::create(small_buffer(1024, 8));
+  REQUIRE(buffer.ok());
+  const std::string ended = run_in_child([&] {
+    absl::StatusOr<Buffer> opened = Buffer::open(buffer->path(), BufferAccess::kRead);
+    REQUIRE(opened.ok());
+    REQUIRE(opened->view().control().writer_next == 1);
+    signal(SIGSEGV, SIG_DFL);  // not doctest's handler
+    opened->set_gate(1);
+  });
+  CHECK(ended == "signal 11");
+  CHECK(buffer->view().control().gate == 0);
+}
+
+TEST_CASE("buffer: a copy has no more blocks than there are bytes for") {
+  const absl::StatusOr<Buffer> small = Buffer::create(small_buffer(1024, 8));
+  REQUIRE(small.ok());
+  arctrace_session_header header = small->header();
+  Geometry claimed = small->view().geometry();
+  claimed.block_count = 1u << 20;
+  claimed.block_size = ARCTRACE_BLOCK_SIZE_MAX;
+  REQUIRE(layout_geometry(claimed) == GeometryError::kNone);
+  header.block_count = claimed.block_count;
+  header.block_size = claimed.block_size;
+  header.total_size = claimed.total_size;
+  const TemporaryFolder folder;
+  const int fd = open(folder.path("image").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  REQUIRE(fd >= 0);
+  REQUIRE(pwrite(fd, &header, sizeof header, 0) == sizeof header);
+  for (const uint64_t blocks : {uint64_t{0}, uint64_t{1}, uint64_t{3}}) {
+    const uint64_t size = claimed.blocks_offset + blocks * claimed.block_size;
+    REQUIRE(ftruncate(fd, static_cast<off_t>(size)) == 0);
+    const absl::StatusOr<Buffer> copy = Buffer::copy_untrusted(fd, 0, UINT64_MAX, "x");
+    REQUIRE(copy.ok());
+    CHECK(copy->view().geometry().block_count == blocks);
+    CHECK(copy->view().geometry().total_size == size);
+    CHECK(copy->header().block_count == claimed.block_count);
+  }
+  close(fd);
 }
 
 }  // namespace

@@ -217,5 +217,34 @@ TEST_CASE("record builder: lengths, padding and heads") {
   CHECK(records.bytes().empty());
 }
 
+TEST_CASE("trace file: records are cut into chunks between two of them") {
+  const TemporaryFolder folder;
+  TraceFile file = create(folder.path("trace"));
+  file.write_header(session_header(ARCTRACE_SESSION_MAGIC));
+  RecordBuilder records;
+  constexpr uint32_t kRecords = 700;
+  for (uint32_t i = 0; i < kRecords; ++i) {
+    records.begin(ARCTRACE_TYPE_WRITER_END, 0, i);
+    records.text(std::string(30'000, 'x'));
+  }
+  file.write_records(1, records.bytes());
+  write_finished(file);
+  CHECK(file.publish().ok());
+  const std::vector<std::byte> bytes = read_file(folder.path("trace"));
+  const DecodedTrace trace = decode_trace(bytes);
+  CHECK(joined(trace.problems) == "");
+  CHECK(trace.of_type(ARCTRACE_TYPE_WRITER_END).size() == kRecords);
+  arctrace_chunk_header chunk{};
+  for (size_t at = ARCTRACE_HEADER_SIZE; at < bytes.size();
+       at += sizeof chunk + chunk.size) {
+    std::memcpy(&chunk, bytes.data() + at, sizeof chunk);
+    CHECK(chunk.size <= 16u << 20);  // F4
+  }
+  absl::StatusOr<TraceFile> none = TraceFile::create(folder.path("none"));
+  REQUIRE(none.ok());
+  none->write_records(1, {});
+  CHECK(none->bytes() == 0);
+}
+
 }  // namespace
 }  // namespace arctrace::testing

@@ -1,0 +1,190 @@
+"""record and attach with --size-limit: a ring of files, each whole in itself; with --duration: a
+recording that ends before its command does."""
+
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+import support
+from test_sessions import run
+
+# Threads that ring under names of their own; one begins early and rings seldom. Argument 1: how
+# often each of the busy ones rings.
+PROGRAM = support.API + """
+times = int(sys.argv[1])
+done = False
+def seldom():
+    ring = name("seldom")
+    api.arctrace_thread_name(b"seldom")
+    while not done:
+        api.arctrace_instant(ring)
+        time.sleep(0.002)
+def busy(which):
+    api.arctrace_thread_name(b"busy%d" % which)
+    ring = name("ring%d" % which)
+    frames = [key(f"frame{which}.{i}") for i in range(3)]
+    for frame in frames: api.arctrace_enter(frame)
+    for i in range(times): api.arctrace_instant(ring)
+    for frame in reversed(frames): api.arctrace_exit(frame)
+first = threading.Thread(target=seldom)
+first.start()
+time.sleep(0.05)
+for which in range(3):
+    threads = [threading.Thread(target=busy, args=(which * 2 + i,)) for i in range(2)]
+    for t in threads: t.start()
+    for t in threads: t.join()
+    if os.fork() == 0:
+        busy(100 + which)
+        os._exit(0)
+    os.wait()
+done = True
+first.join()
+"""
+TIMES = 30000
+RINGS = 9 * TIMES  # of the busy threads and processes
+
+
+class RingTest(support.TraceTest):
+    def ring_of(self, trace):
+        """The files of a ring, the oldest first."""
+        numbers = sorted(int(p.suffix[1:]) for p in trace.parent.glob(trace.name + ".[0-9]*"))
+        return [pathlib.Path(f"{trace}.{n}") for n in numbers] + [trace]
+
+    def record_ring(self, *options, times=TIMES):
+        recorded = self.record(sys.executable, "-c", PROGRAM, str(times),
+                               options=("--no-libcall", "-b", "4M", "--block-size", "8k", *options))
+        self.assertEqual(recorded.status, 0, recorded.stderr)
+        return recorded
+
+    def check_each(self, files):
+        """Each is clean by itself, with all its names; all are in order of time. Returns the
+        records of the busy ones, by name."""
+        rings = {}
+        last = 0
+        for file in files:
+            self.check_clean(file)
+            records = self.dump(file, "--type", "INSTANT,STACK")
+            times = [r["time_ns"] for r in records if r["type"] == "INSTANT"]
+            self.assertTrue(times)
+            for record in records:
+                if record["type"] == "INSTANT":
+                    rings[record["name"]] = rings.get(record["name"], 0) + 1
+                else:
+                    for frame in record["frames"]:
+                        self.assertTrue(frame.startswith("frame"), frame)
+            self.assertGreater(max(times), last)
+            last = max(times)
+            names = {t["name"] for t in self.info(file)["threads"]}
+            self.assertTrue(names & {"seldom", *(f"busy{i}" for i in range(6))} or
+                            any(n.startswith("busy10") for n in names), names)
+        self.assertTrue(all(n == "seldom" or n.startswith("ring") for n in rings), rings)
+        rings.pop("seldom", None)
+        return rings
+
+    def test_files_are_whole_and_nothing_is_missing_or_doubled(self):
+        for scope in ("thread", "shared"):
+            with self.subTest(scope=scope):
+                recorded = self.record_ring("--size-limit=64M", "--snapshots=40",
+                                            f"--scope={scope}")
+                files = self.ring_of(recorded.trace)
+                self.assertGreater(len(files), 2)
+                self.assertIn(f"and {len(files) - 1} files before it", recorded.stderr)
+                rings = self.check_each(files)
+                lost = self.info(files[-1])["summary"]["lost"]
+                self.assertEqual(lost, 0, recorded.stderr)
+                self.assertEqual(sum(rings.values()), RINGS)
+                self.assertEqual(set(rings.values()), {TIMES})
+                for file in files:
+                    file.unlink()
+
+    def test_all_together_keep_the_limit(self):
+        limit = 2 << 20
+        recorded = self.record_ring(f"--size-limit={limit}")
+        files = self.ring_of(recorded.trace)
+        self.assertGreater(len(files), 3)
+        self.assertFalse((recorded.trace.parent / f"{recorded.trace.name}.1").exists())
+        # An open block's copy, the collector's records: little.
+        self.assertLess(sum(f.stat().st_size for f in files), limit * 1.1)
+        self.check_each(files)
+        self.assertIn("ring102", {r["name"] for r in self.dump(files[-1], "--type", "INSTANT")})
+
+    def test_attach(self):
+        name = f"test-ring-{os.getpid()}"
+        done = run("create", name, "-b", "4M", "--block-size", "8k", "--start")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.addCleanup(run, "destroy", name)
+        trace = self.folder / "trace"
+        with subprocess.Popen([support.ARCTRACE, "attach", name, "-o", trace, "--size-limit=2M"],
+                              stderr=subprocess.PIPE, text=True) as collector:
+            self.assertIn("collecting", collector.stderr.readline())
+            written = run("record", "--no-libcall", f"--session={name}", "--", sys.executable, "-c",
+                          PROGRAM, str(TIMES))
+            self.assertEqual(written.returncode, 0, written.stderr)
+            collector.send_signal(signal.SIGINT)
+            self.assertEqual(collector.wait(timeout=60), 0)
+        files = self.ring_of(trace)
+        self.assertGreater(len(files), 3)
+        self.check_each(files)
+
+    def test_what_cannot_be_cut(self):
+        for output in ("-", "/dev/null"):
+            done = run("record", "--size-limit=1M", "-o", output, "--", "true")
+            self.assertEqual(done.returncode, 2)
+            self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+        self.assertTrue(os.path.exists("/dev/null"))
+
+
+class DurationTest(support.TraceTest):
+    PROGRAM = support.API + """
+ring = name("ring")
+end = time.monotonic() + 2
+while time.monotonic() < end:
+    api.arctrace_instant(ring)
+    time.sleep(0.001)
+print("done")
+sys.exit(7)
+"""
+
+    def test_recording_ends_and_the_command_goes_on(self):
+        for mode in ("drop", "overwrite", "stop"):
+            with self.subTest(mode=mode):
+                recorded = self.record(sys.executable, "-c", self.PROGRAM, options=(
+                    "--no-libcall", "-b", "1M", f"--mode={mode}", "--duration=700ms"))
+                self.assertEqual((recorded.status, recorded.stdout), (7, "done\n"))
+                self.assertEqual(len(recorded.stderr.splitlines()), 1, recorded.stderr)
+                self.check_clean(recorded.trace)
+                summary = self.info(recorded.trace)["summary"]
+                self.assertGreater(summary["records"], 0)
+                self.assertLess(summary["duration_ns"], 1_500_000_000)  # of 2 s
+
+    def test_a_command_that_ends_before(self):
+        recorded = self.record("true", options=("--duration=1h",))
+        self.assertEqual(recorded.status, 0)
+        self.check_clean(recorded.trace)
+
+    def test_attach(self):
+        name = f"test-duration-{os.getpid()}"
+        self.assertEqual(run("create", name, "-b", "1M", "--start").returncode, 0)
+        self.addCleanup(run, "destroy", name)
+        trace = self.folder / "trace"
+        begin = time.monotonic()
+        done = run("attach", name, "-o", trace, "--duration=500ms")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertGreaterEqual(time.monotonic() - begin, 0.5)
+        self.check_clean(trace)
+        self.assertNotEqual(self.info(name)["buffer"]["gate"], 0)  # the session goes on
+
+    def test_refusals(self):
+        for options in (["--duration=0"], ["--duration=soon"], ["--duration=-1s"],
+                        ["--duration=1s", "--session=any"]):
+            done = run("record", *options, "--", "true")
+            self.assertEqual(done.returncode, 2, options)
+            self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
