@@ -1,12 +1,10 @@
 #include "src/writer.hpp"
 
-#include <linux/futex.h>
-
 #include "src/attach.hpp"
 #include "src/definitions.hpp"
 #include "src/loss.hpp"
 #include "src/protocol/shared_chain.hpp"
-#include "src/raw_syscall.hpp"
+#include "src/wake_word.hpp"
 
 namespace arctrace {
 
@@ -97,18 +95,16 @@ void write_opening(ThreadState& state, uint32_t keep, uint64_t ticks) {
 }
 
 // Past the high-water mark: one writer wakes the collector, at most once a round.
-void wake_collector() {
+void wake_past_mark() {
   arctrace_control& control = view().control();
   const uint32_t mark = IpcAtomics::load_relaxed(control.high_water_blocks);
-  if (mark == 0 || !session.may_call_kernel) return;
-  const uint64_t used =
-      IpcAtomics::load_relaxed(control.taken) - IpcAtomics::load_relaxed(control.freed);
-  uint32_t asleep = 0;
-  if (used < mark || IpcAtomics::load_relaxed(control.wake) != 0 ||
-      !IpcAtomics::compare_exchange_acq_rel(control.wake, asleep, uint32_t{1})) {
+  if (mark == 0 || !session.may_call_kernel ||
+      IpcAtomics::load_relaxed(control.wake) != 0) {
     return;
   }
-  raw_syscall(SYS_futex, sys::pointer_argument(&control.wake), FUTEX_WAKE, 1);
+  const uint64_t used =
+      IpcAtomics::load_relaxed(control.taken) - IpcAtomics::load_relaxed(control.freed);
+  if (used >= mark) wake_collector(control);
 }
 
 // Takes a block to be opened. False: there is none.
@@ -117,7 +113,7 @@ bool take_block(ThreadState& state) {
   if (state.freed_seen != 0 && state.freed_seen == freed + 1) return false;
   arctrace_writer_slot& slot = view().slot(state.slot);
   const auto taken = Handout<IpcAtomics>::take(view(), state.slot, slot.current);
-  wake_collector();
+  wake_past_mark();
   if (!taken) {
     state.freed_seen = freed + 1;  // 0 means: ask
     return false;
@@ -241,10 +237,9 @@ bool is_known_full(const ThreadState& state) {
 
 // In the session's shared chain. Outside signal handlers (the shared scope) a thread's
 // first record in a block brings LOST and STACK along, in one reservation.
-// `in_new_block`: it is known to be the first.
 Reservation reserve_shared(const WriteScope& scope, ThreadState& state,
                            ProcessState& process, uint16_t type, uint32_t body_size,
-                           uint64_t ticks, bool in_new_block = false) {
+                           uint64_t ticks) {
   arctrace_control& control = view().control();
   arctrace_writer_slot& slot = view().slot(state.slot);
   const uint32_t length = ARCTRACE_FULL_HEAD_SIZE + body_size;
@@ -261,8 +256,7 @@ Reservation reserve_shared(const WriteScope& scope, ThreadState& state,
   const uint64_t chain = IpcAtomics::load_relaxed(control.shared_current);
   uint32_t stack_count = 0;
   uint32_t stack_length = 0;
-  const bool is_first =
-      in_new_block || state.shared_block == 0 || state.shared_block != chain;
+  const bool is_first = state.shared_block == 0 || state.shared_block != chain;
   if (!scope.nested() && is_first) {
     stack_count = tellable_frames(state, stack_room());
     stack_length = ARCTRACE_FULL_HEAD_SIZE + kStackFixedBody + stack_count * 8;
@@ -275,7 +269,7 @@ Reservation reserve_shared(const WriteScope& scope, ThreadState& state,
   if (got.place == nullptr) {
     state.freed_seen = freed + 1;
     state.full_chain = chain;
-    wake_collector();
+    wake_past_mark();
     count_lost(slot, state, ARCTRACE_LOST_FULL, ticks);
     return kNothing;
   }
@@ -285,7 +279,8 @@ Reservation reserve_shared(const WriteScope& scope, ThreadState& state,
     // The chain has moved on, and the new block may be the first of what is kept.
     IpcAtomics::store_release(word_at(place), ARCTRACE_WORD0(ARCTRACE_TYPE_PAD, length));
     release_shared(scope);
-    return reserve_shared(scope, state, process, type, body_size, ticks, true);
+    state.shared_block = 0;  // with a STACK now, whatever the chain does: once only
+    return reserve_shared(scope, state, process, type, body_size, ticks);
   }
   if (stack_length != 0) {
     const uint32_t word0 = ARCTRACE_WORD0(ARCTRACE_TYPE_STACK, stack_length);
@@ -297,7 +292,7 @@ Reservation reserve_shared(const WriteScope& scope, ThreadState& state,
   }
   const uint32_t word0 = ARCTRACE_WORD0(type, length);
   fill_full_head(place, word0, state.writer, ticks);
-  if (got.opened) wake_collector();
+  if (got.opened) wake_past_mark();
   IpcAtomics::fetch_add_relaxed(slot.written_shared, uint64_t{1});
   return {place, place + ARCTRACE_FULL_HEAD_SIZE, word0, got.index, true};
 }
@@ -324,7 +319,7 @@ void report_losses_shared(const WriteScope& scope, ThreadState& state,
         store_u64(body + 16, state.lost_since_ticks);
         IpcAtomics::store_release(word_at(got.place), word0);
         release_shared(scope);
-        if (got.opened) wake_collector();
+        if (got.opened) wake_past_mark();
         return true;
       });
   if (!all) state.loss_pending = true;
@@ -337,6 +332,12 @@ ThreadState* attached_thread(const WriteScope& scope, uint64_t ticks) {
   if (state != nullptr && state->attached) return state;
   // Attaching twice at once would take two slots: a handler that interrupts it gives up.
   return scope.nested() ? nullptr : attach_thread(scope, ticks);
+}
+
+void attach_this_thread() {
+  const WriteScope scope;
+  if (!session.joined || scope.nested() || scope.refused()) return;
+  attached_thread(scope, session_ticks());
 }
 
 ThreadState* recording_thread(const WriteScope& scope, uint64_t ticks) {
@@ -375,12 +376,12 @@ Reservation reserve_definition(const WriteScope& scope, ThreadState& state,
       view(), state.slot, scope.local().nesting, process.definitions_chain, length,
       identity(state, process, ARCTRACE_FORM_FULL, ARCTRACE_CLASS_DEFINITIONS, ticks));
   if (got.place == nullptr) {
-    wake_collector();
+    wake_past_mark();
     return kNothing;
   }
   const uint32_t word0 = ARCTRACE_WORD0(type, length);
   fill_full_head(got.place, word0, state.writer, ticks);
-  if (got.opened) wake_collector();
+  if (got.opened) wake_past_mark();
   return {got.place, got.place + ARCTRACE_FULL_HEAD_SIZE, word0, got.index, true};
 }
 

@@ -25,6 +25,7 @@
 #include "reader/cli/session_text.hpp"
 #include "reader/trace/format_names.hpp"
 #include "src/collector/collector.hpp"
+#include "src/collector/collector_seat.hpp"
 #include "src/collector/flight_recorder.hpp"
 #include "src/collector/session_directory.hpp"
 #include "src/collector/trace_file.hpp"
@@ -212,6 +213,7 @@ absl::StatusOr<int> record_command(const RecordOptions& options) {
   std::optional<CollectorSummary> summary;
   {
     const SignalScope signals;
+    const CollectorSeat seat(buffer->view());
     const absl::StatusOr<std::unique_ptr<Recorder>> made =
         make_recorder(*buffer, own_command_line(options), options.flight, options.output);
     if (!made.ok()) return made.status();

@@ -14,6 +14,7 @@
 #include "reader/trace/content_check.hpp"
 #include "reader/trace/trace.hpp"
 #include "src/collector/collector.hpp"
+#include "src/collector/collector_seat.hpp"
 #include "src/collector/flight_recorder.hpp"
 #include "src/collector/snapshot.hpp"
 #include "tests/hostile/honest_process.hpp"
@@ -79,6 +80,7 @@ void collect(Buffer& buffer, const std::string& output, Stage& stage) {
   flight.snapshots_kept.files = 2;
   flight.every_ns = 200'000'000;
   flight.on_crash = true;
+  const CollectorSeat seat(buffer.view());
   std::unique_ptr<Recorder> recorder;
   if (buffer.view().geometry().mode == ARCTRACE_MODE_OVERWRITE) {
     recorder = std::make_unique<FlightRecorder>(buffer, *std::move(file), flight);
