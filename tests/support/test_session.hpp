@@ -48,6 +48,9 @@ class TestSession {
   // How many blocks are in `phase`.
   uint32_t blocks_in(uint32_t phase) const;
 
+  // A snapshot of the buffer as it is now, decoded.
+  DecodedTrace snapshot() const;
+
   // Ends the recording and decodes the file. To be called once.
   DecodedTrace finish();
 
