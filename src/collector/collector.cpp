@@ -56,6 +56,7 @@ void Collector::sync_clocks() {
 
 absl::Status Collector::publish() {
   const std::lock_guard lock(mutex_);
+  has_name_ = true;
   return file_.publish();
 }
 
@@ -83,7 +84,7 @@ void Collector::run() {
     {
       const std::lock_guard lock(mutex_);
       if (stopping_) return;
-      if (!keeps_all) drain_.round();
+      if (!keeps_all && has_name_) drain_.round();
       if (read_monotonic_ns() - last_sync_ns_ >= kSyncIntervalNs) sync_clocks();
     }
     wait_for_work();

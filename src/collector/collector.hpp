@@ -44,6 +44,8 @@ class Collector : public Recorder {
   TraceFile file_;
   mutable std::mutex mutex_;  // of all below, and of file_
   Drain drain_;
+  bool has_name_ =
+      false;  // publish() was called: before, nothing is taken out of the buffer
   bool stopping_ = false;
   uint64_t last_sync_ns_ = 0;
   std::thread thread_;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "src/buffer_view.hpp"
+#include "src/collector/reaper.hpp"
 #include "src/collector/record_builder.hpp"
 #include "src/collector/trace_file.hpp"
 #include "src/protocol/recycle.hpp"
@@ -60,6 +61,7 @@ class Drain {
   TraceFile& file_;
   DrainTotals totals_;
   RecordBuilder said_;
+  Reaper reaper_;
   std::vector<uint32_t> live_processes_;  // sorted
   std::vector<SeenBlock> closed_;
   std::vector<SeenBlock> shared_;

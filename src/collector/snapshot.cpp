@@ -125,8 +125,8 @@ DrainTotals write_snapshot_file(const Buffer& buffer, TraceFile& file,
   say_start(said, buffer.header().start_ticks, past.command_line);
   for (const ClockSync& sync : past.syncs) say_clock_sync(said, sync);
   file.write_chunk(ARCTRACE_CHUNK_RECORDS, 0, 0, read_ticks(clock), said.bytes());
-  for (const std::vector<std::byte>& bytes : past.records) {
-    file.write_chunk(ARCTRACE_CHUNK_RECORDS, 0, 0, read_ticks(clock), bytes);
+  if (!past.records.empty()) {
+    file.write_chunk(ARCTRACE_CHUNK_RECORDS, 0, 0, read_ticks(clock), past.records);
   }
   Snapshot snapshot(buffer.view(), file);
   snapshot.write();

@@ -2,16 +2,15 @@
 // if it were not there, and when it is continued it finishes its record and harms nobody.
 #include <arctrace/arctrace.h>
 #include <doctest/doctest.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
 
-#include "src/collector/session_records.hpp"
 #include "src/protocol/recycle.hpp"
 #include "src/shared_atomics.hpp"
 #include "tests/stress/cuts.hpp"
+#include "tests/stress/neighbour.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/single_step.hpp"
 
@@ -20,65 +19,13 @@ namespace {
 
 using Action = std::function<void(uint64_t number)>;
 
-constexpr uint32_t kNeighbourEvent = 4;
-// Records of a batch: some blocks. In all more than the buffer holds, so that blocks must
-// come round.
-constexpr uint64_t kBatch = 100;
+// Of the neighbour: in all more than the buffer holds, so that blocks must come round.
 constexpr uint32_t kBatches = 9;
 
 BufferOptions buffer_in(arctrace_mode mode, arctrace_scope scope) {
   BufferOptions options = buffer_with(scope, 1024, 24);
   options.mode = mode;
   return options;
-}
-
-// Another process that writes a batch of numbers, counted up, each time it is told.
-class Neighbour {
- public:
-  explicit Neighbour(const TestSession& test) {
-    int ends[2];
-    REQUIRE(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
-    pid_ = start_child([&] {
-      close(ends[0]);
-      REQUIRE(arctrace_attach(test.path().c_str()) == 0);
-      char told = 0;
-      for (uint64_t number = 0; read(ends[1], &told, 1) == 1;) {
-        const uint64_t end = number + kBatch;
-        while (number < end) write_checked(kNeighbourEvent, number++);
-        REQUIRE(write(ends[1], &told, 1) == 1);
-      }
-    });
-    close(ends[1]);
-    socket_ = ends[0];
-  }
-  Neighbour(const Neighbour&) = delete;
-  Neighbour& operator=(const Neighbour&) = delete;
-  ~Neighbour() { end(); }
-
-  void write_batch() {
-    char token = 0;
-    REQUIRE(write(socket_, &token, 1) == 1);
-    REQUIRE(read(socket_, &token, 1) == 1);
-    written_ += kBatch;
-  }
-  void end() {
-    if (socket_ < 0) return;
-    close(socket_);
-    socket_ = -1;
-    CHECK(wait_for_child(pid_) == "");
-  }
-  uint64_t written() const { return written_; }
-
- private:
-  int pid_ = 0;
-  int socket_ = -1;
-  uint64_t written_ = 0;
-};
-
-uint64_t lost_so_far(const TestSession& test) {
-  uint64_t sum = 0;
-  for (const uint64_t count : session_losses(test.view())) sum += count;
-  return sum;
 }
 
 // Stops behind instruction `at`; UINT64_MAX: does not, but counts them in shared_word().
@@ -154,13 +101,6 @@ void drain_all(TestSession& test) {
   }
 }
 
-// Each writer's, or the neighbour's: 0 to count - 1.
-std::set<uint64_t> all_below(uint64_t count) {
-  std::set<uint64_t> numbers;
-  for (uint64_t n = 0; n < count; ++n) numbers.insert(n);
-  return numbers;
-}
-
 TEST_CASE("stopped anywhere: the collector and the others go on, nothing is lost") {
   if (!can_single_step()) return;
   for (const arctrace_scope scope : kScopes) {
@@ -190,7 +130,7 @@ TEST_CASE("stopped anywhere: the collector and the others go on, nothing is lost
       for (const uint32_t event : {1u, 2u, 3u}) {
         CHECK(numbers_of(trace, event) == all_below(writers));
       }
-      CHECK(numbers_of(trace, kNeighbourEvent) == all_below(neighbour.written()));
+      CHECK(numbers_of(trace, Neighbour::kEvent) == all_below(neighbour.written()));
       CHECK(trace.torn() == 0);
       CHECK(trace.lost() == 0);
     }
@@ -203,7 +143,7 @@ DecodedTrace check_window(const TestSession& test, const Neighbour& neighbour) {
   CHECK(lost_so_far(test) == 0);
   DecodedTrace trace = test.snapshot();
   CHECK(joined(trace.problems) == "");
-  const std::set<uint64_t> found = numbers_of(trace, kNeighbourEvent);
+  const std::set<uint64_t> found = numbers_of(trace, Neighbour::kEvent);
   const uint64_t newest = std::min(kNewest, neighbour.written());
   CHECK(std::distance(found.lower_bound(neighbour.written() - newest), found.end()) ==
         static_cast<int64_t>(newest));
@@ -266,7 +206,7 @@ TEST_CASE("stopped anywhere: in the first record of a process") {
   const DecodedTrace trace = test.finish();
   CHECK(joined(trace.problems) == "");
   CHECK(numbers_of(trace, 2) == all_below(writers));
-  CHECK(numbers_of(trace, kNeighbourEvent) == all_below(neighbour.written()));
+  CHECK(numbers_of(trace, Neighbour::kEvent) == all_below(neighbour.written()));
   CHECK(trace.lost() == 0);
 }
 

@@ -40,6 +40,7 @@ class TestSession {
   explicit TestSession(const BufferOptions& options);
 
   Buffer& buffer() { return buffer_; }
+  const Buffer& buffer() const { return buffer_; }
   const BufferView& view() const { return buffer_.view(); }
   const std::string& path() const { return buffer_.path(); }
   Drain& drain() { return drain_; }
