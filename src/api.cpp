@@ -1,7 +1,6 @@
 // The public C ABI (arctrace.h) on top of the writer.
 #include <arctrace/arctrace.h>
 #include <errno.h>
-#include <linux/futex.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,8 +12,8 @@
 #include "src/memory.hpp"
 #include "src/modules.hpp"
 #include "src/protocol/dead_slot.hpp"
-#include "src/raw_syscall.hpp"
 #include "src/shim_interface.h"
+#include "src/wake_word.hpp"
 
 namespace arctrace {
 namespace {
@@ -51,12 +50,6 @@ void record_text(uint16_t type, const char* text, uint32_t length) {
     store_u32(body, length);
     copy_bytes(body + 4, text, length);
   });
-}
-
-void attach_this_thread() {
-  const WriteScope scope;
-  if (!session.joined || scope.nested() || scope.refused()) return;
-  attached_thread(scope, session_ticks());
 }
 
 bool is_open(uint32_t bits) { return (*arctrace_gate & bits) != 0; }
@@ -234,10 +227,7 @@ int arctrace_snapshot(uint32_t after_ms) {
   IpcAtomics::store_relaxed(control.snapshot_after_ms, after_ms);
   // N1 acq_rel, matches N2 (the flight recorder): when, too.
   IpcAtomics::fetch_add_acq_rel(control.snapshots_asked, uint32_t{1});
-  if (session.may_call_kernel) {
-    IpcAtomics::store_release(control.wake, uint32_t{1});
-    raw_syscall(SYS_futex, sys::pointer_argument(&control.wake), FUTEX_WAKE, 1);
-  }
+  if (session.may_call_kernel) wake_collector(control);
   return 0;
 }
 

@@ -11,12 +11,6 @@ namespace {
 bool functions_are_recorded() { return (*arctrace_gate & ARCTRACE_GATE_FUNCTIONS) != 0; }
 
 // Of a thread that has no slot yet, or is a fork child's first.
-__attribute__((noinline)) void attach_now() {
-  const WriteScope scope;
-  if (!session.joined || scope.nested() || scope.refused()) return;
-  attached_thread(scope, session_ticks());
-}
-
 // Where the innermost call at `place` is kept; null: nowhere. A coroutine may return in
 // another thread than it called in.
 __attribute__((noinline)) ReturnStack* calls_with(uintptr_t place) {
@@ -33,7 +27,7 @@ __attribute__((noinline)) ReturnStack* calls_with(uintptr_t place) {
 ReturnStack* own_calls() {
   const ThreadState* state = thread_local_state.state;
   if (__builtin_expect(state == nullptr || !state->attached, 0)) {
-    attach_now();
+    attach_this_thread();
     state = thread_local_state.state;
     if (state == nullptr || state->calls == nullptr) return nullptr;
   }

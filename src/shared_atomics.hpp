@@ -41,8 +41,8 @@ struct IpcAtomics {
     return ref(word).fetch_add(value, boost::memory_order_acq_rel);
   }
   template <class Word>
-  static Word exchange_acquire(Word& word, Word value) {
-    return ref(word).exchange(value, boost::memory_order_acquire);
+  static Word exchange_acq_rel(Word& word, Word value) {
+    return ref(word).exchange(value, boost::memory_order_acq_rel);
   }
   // On failure `expected` holds what was found.
   template <class Word>

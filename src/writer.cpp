@@ -1,12 +1,10 @@
 #include "src/writer.hpp"
 
-#include <linux/futex.h>
-
 #include "src/attach.hpp"
 #include "src/definitions.hpp"
 #include "src/loss.hpp"
 #include "src/protocol/shared_chain.hpp"
-#include "src/raw_syscall.hpp"
+#include "src/wake_word.hpp"
 
 namespace arctrace {
 
@@ -97,18 +95,16 @@ void write_opening(ThreadState& state, uint32_t keep, uint64_t ticks) {
 }
 
 // Past the high-water mark: one writer wakes the collector, at most once a round.
-void wake_collector() {
+void wake_past_mark() {
   arctrace_control& control = view().control();
   const uint32_t mark = IpcAtomics::load_relaxed(control.high_water_blocks);
-  if (mark == 0 || !session.may_call_kernel) return;
-  const uint64_t used =
-      IpcAtomics::load_relaxed(control.taken) - IpcAtomics::load_relaxed(control.freed);
-  uint32_t asleep = 0;
-  if (used < mark || IpcAtomics::load_relaxed(control.wake) != 0 ||
-      !IpcAtomics::compare_exchange_acq_rel(control.wake, asleep, uint32_t{1})) {
+  if (mark == 0 || !session.may_call_kernel ||
+      IpcAtomics::load_relaxed(control.wake) != 0) {
     return;
   }
-  raw_syscall(SYS_futex, sys::pointer_argument(&control.wake), FUTEX_WAKE, 1);
+  const uint64_t used =
+      IpcAtomics::load_relaxed(control.taken) - IpcAtomics::load_relaxed(control.freed);
+  if (used >= mark) wake_collector(control);
 }
 
 // Takes a block to be opened. False: there is none.
@@ -117,7 +113,7 @@ bool take_block(ThreadState& state) {
   if (state.freed_seen != 0 && state.freed_seen == freed + 1) return false;
   arctrace_writer_slot& slot = view().slot(state.slot);
   const auto taken = Handout<IpcAtomics>::take(view(), state.slot, slot.current);
-  wake_collector();
+  wake_past_mark();
   if (!taken) {
     state.freed_seen = freed + 1;  // 0 means: ask
     return false;
@@ -272,7 +268,7 @@ Reservation reserve_shared(const WriteScope& scope, ThreadState& state,
   if (got.place == nullptr) {
     state.freed_seen = freed + 1;
     state.full_chain = chain;
-    wake_collector();
+    wake_past_mark();
     count_lost(slot, state, ARCTRACE_LOST_FULL, ticks);
     return kNothing;
   }
@@ -282,6 +278,7 @@ Reservation reserve_shared(const WriteScope& scope, ThreadState& state,
     // The chain has moved on, and the new block may be the first of what is kept.
     IpcAtomics::store_release(word_at(place), ARCTRACE_WORD0(ARCTRACE_TYPE_PAD, length));
     release_shared(scope);
+    state.shared_block = 0;  // with a STACK now, whatever the chain does: once only
     return reserve_shared(scope, state, process, type, body_size, ticks);
   }
   if (stack_length != 0) {
@@ -291,7 +288,7 @@ Reservation reserve_shared(const WriteScope& scope, ThreadState& state,
     IpcAtomics::store_release(word_at(place), word0);
     place += stack_length;
     state.shared_block = got.name;
-    wake_collector();
+    wake_past_mark();
   }
   const uint32_t word0 = ARCTRACE_WORD0(type, length);
   fill_full_head(place, word0, state.writer, ticks);
@@ -333,6 +330,12 @@ ThreadState* attached_thread(const WriteScope& scope, uint64_t ticks) {
   if (state != nullptr && state->attached) return state;
   // Attaching twice at once would take two slots: a handler that interrupts it gives up.
   return scope.nested() ? nullptr : attach_thread(scope, ticks);
+}
+
+void attach_this_thread() {
+  const WriteScope scope;
+  if (!session.joined || scope.nested() || scope.refused()) return;
+  attached_thread(scope, session_ticks());
 }
 
 ThreadState* recording_thread(const WriteScope& scope, uint64_t ticks) {

@@ -184,6 +184,9 @@ inline bool write_record(const WriteScope& scope, uint16_t type, uint32_t body_s
 // The calling thread's state with a slot, attaching it if need be; null if it can't be.
 ThreadState* attached_thread(const WriteScope& scope, uint64_t ticks);
 
+// Attaches the calling thread if it is not and may be.
+void attach_this_thread();
+
 // The same for a record that is about to be written: null counts it as lost.
 ThreadState* recording_thread(const WriteScope& scope, uint64_t ticks);
 

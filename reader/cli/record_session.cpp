@@ -22,6 +22,7 @@
 #include "reader/cli/child_process.hpp"
 #include "reader/trace/format_names.hpp"
 #include "src/collector/collector.hpp"
+#include "src/collector/collector_seat.hpp"
 #include "src/collector/flight_recorder.hpp"
 #include "src/collector/session_directory.hpp"
 #include "src/collector/trace_file.hpp"
@@ -193,6 +194,7 @@ absl::StatusOr<int> record_command(const RecordOptions& options) {
   CollectorSummary summary;
   {
     const SignalScope signals;
+    const CollectorSeat seat(buffer->view());
     const std::unique_ptr<Recorder> recorder =
         make_recorder(*buffer, *std::move(file), own_command_line(options),
                       options.flight, options.output);

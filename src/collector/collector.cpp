@@ -1,23 +1,15 @@
 #include "src/collector/collector.hpp"
 
-#include <linux/futex.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
-#include <ctime>
 #include <utility>
 
 #include "src/clock.hpp"
 #include "src/collector/clock_source.hpp"
 #include "src/collector/record_builder.hpp"
 #include "src/collector/session_records.hpp"
-#include "src/protocol/dead_slot.hpp"
-#include "src/robust_lock.hpp"
+#include "src/wake_word.hpp"
 
 namespace arctrace {
 namespace {
-
-using A = IpcAtomics;
 
 // Often enough that a buffer of the default size, filled by two writers at full speed,
 // is met before it is full even without a wake-up; rare enough to cost nothing.
@@ -74,11 +66,6 @@ void Collector::child_ended(uint32_t pid, int wait_status) {
 }
 
 void Collector::run() {
-  arctrace_control& control = buffer_.view().control();
-  robust_lock({control.collector_lock, control.collector_robust_prev,
-               control.collector_robust_next},
-              0, static_cast<uint32_t>(gettid()));
-  A::store_relaxed(control.collector_pid, static_cast<uint32_t>(getpid()));
   const bool keeps_all = buffer_.view().geometry().mode == ARCTRACE_MODE_STOP;
   for (;;) {
     {
@@ -87,16 +74,9 @@ void Collector::run() {
       if (!keeps_all && has_name_) drain_.round();
       if (read_monotonic_ns() - last_sync_ns_ >= kSyncIntervalNs) sync_clocks();
     }
-    wait_for_work();
+    // Until a writer passes the high-water mark, finish() is called, or a while.
+    wait_for_wake(buffer_.view().control(), kPollNs);
   }
-}
-
-// Sleeps until a writer passes the high-water mark, finish() is called, or a while.
-void Collector::wait_for_work() {
-  arctrace_control& control = buffer_.view().control();
-  const timespec timeout{0, kPollNs};
-  syscall(SYS_futex, &control.wake, FUTEX_WAIT, 0, &timeout, nullptr, 0);
-  A::exchange_acquire(control.wake, uint32_t{0});
 }
 
 CollectorSummary Collector::summary_locked() const {
@@ -122,9 +102,7 @@ CollectorSummary Collector::finish() {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
   }
-  arctrace_control& control = buffer_.view().control();
-  A::store_release(control.wake, uint32_t{1});
-  syscall(SYS_futex, &control.wake, FUTEX_WAKE, 1, nullptr, nullptr, 0);
+  wake_collector(buffer_.view().control());
   thread_.join();
 
   const std::lock_guard lock(mutex_);

@@ -18,7 +18,8 @@ namespace arctrace {
 
 class Collector : public Recorder {
  public:
-  // Writes the file's header and first records and starts the thread.
+  // Writes the file's header and first records and starts the thread. REQUIRES: the
+  // caller has the CollectorSeat for as long.
   // `command_line`: the recorder's own, for the SYSTEM record. `resumed`: the session may
   // have had other collectors.
   Collector(Buffer& buffer, TraceFile file, const std::vector<std::string>& command_line,
@@ -36,7 +37,6 @@ class Collector : public Recorder {
 
  private:
   void run();
-  void wait_for_work();
   void sync_clocks();
   CollectorSummary summary_locked() const;
 

@@ -4,6 +4,7 @@
 
 #include "src/protocol/dead_slot.hpp"
 #include "src/protocol/recycle.hpp"
+#include "src/raw_syscall.hpp"
 #include "src/robust_lock.hpp"
 #include "src/shared_atomics.hpp"
 
@@ -14,6 +15,7 @@ using A = IpcAtomics;
 CollectorSeat::CollectorSeat(const BufferView& view) {
   std::promise<bool> tried;
   std::future<bool> result = tried.get_future();
+  const sys::SignalsBlocked blocked;  // in the holder: they are for the other threads
   holder_ = std::thread([this, &view, tried = std::move(tried)]() mutable {
     arctrace_control& control = view.control();
     const uint32_t seen = A::load_acquire(control.collector_lock);

@@ -1,13 +1,10 @@
 #include "src/collector/flight_recorder.hpp"
 
 #include <absl/strings/str_cat.h>
-#include <linux/futex.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
-#include <ctime>
 #include <span>
 #include <utility>
 
@@ -17,8 +14,8 @@
 #include "src/collector/session_records.hpp"
 #include "src/collector/snapshot.hpp"
 #include "src/protocol/definitions_life.hpp"
-#include "src/robust_lock.hpp"
 #include "src/shared_atomics.hpp"
+#include "src/wake_word.hpp"
 
 namespace arctrace {
 namespace {
@@ -55,11 +52,6 @@ void FlightRecorder::child_ended(uint32_t pid, int wait_status) {
 }
 
 void FlightRecorder::run() {
-  arctrace_control& control = buffer_.view().control();
-  robust_lock({control.collector_lock, control.collector_robust_prev,
-               control.collector_robust_next},
-              0, static_cast<uint32_t>(gettid()));
-  IpcAtomics::store_relaxed(control.collector_pid, static_cast<uint32_t>(getpid()));
   for (;;) {
     {
       const std::lock_guard lock(mutex_);
@@ -67,16 +59,9 @@ void FlightRecorder::run() {
       look_after_buffer();
       take_due_snapshots();
     }
-    wait_for_work();
+    // Until a program asks for a snapshot, finish() is called, or a while.
+    wait_for_wake(buffer_.view().control(), kPollNs);
   }
-}
-
-// Sleeps until a program asks for a snapshot, finish() is called, or a while.
-void FlightRecorder::wait_for_work() {
-  arctrace_control& control = buffer_.view().control();
-  const timespec timeout{0, kPollNs};
-  syscall(SYS_futex, &control.wake, FUTEX_WAIT, 0, &timeout, nullptr, 0);
-  IpcAtomics::exchange_acquire(control.wake, uint32_t{0});
 }
 
 void FlightRecorder::take_due_snapshots() {
@@ -195,9 +180,7 @@ CollectorSummary FlightRecorder::finish() {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
   }
-  arctrace_control& control = buffer_.view().control();
-  IpcAtomics::store_release(control.wake, uint32_t{1});
-  syscall(SYS_futex, &control.wake, FUTEX_WAKE, 1, nullptr, nullptr, 0);
+  wake_collector(buffer_.view().control());
   thread_.join();
 
   const std::lock_guard lock(mutex_);

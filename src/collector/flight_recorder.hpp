@@ -28,7 +28,8 @@ struct FlightOptions {
 
 class FlightRecorder : public Recorder {
  public:
-  // `file`: for what the buffer holds at the end.
+  // `file`: for what the buffer holds at the end. REQUIRES: the caller has the
+  // CollectorSeat for as long.
   FlightRecorder(Buffer& buffer, TraceFile file, FlightOptions options);
   ~FlightRecorder() override;
 
@@ -39,7 +40,6 @@ class FlightRecorder : public Recorder {
 
  private:
   void run();
-  void wait_for_work();
   void look_after_buffer();
   void take_due_snapshots();
   void take_and_say();

@@ -139,10 +139,14 @@ for i in range(3000): api.arctrace_instant(r)
         program = support.API + """
 ring = name("ring")
 end = False
+begun = threading.Event()
 def busy():
+    for _ in range(2000): api.arctrace_instant(ring)
+    begun.set()
     while not end: api.arctrace_instant(ring)
 t = threading.Thread(target=busy)
 t.start()
+begun.wait()
 print("ready", flush=True)
 sys.stdin.read()
 end = True

@@ -10,6 +10,7 @@
 #include <numeric>
 #include <utility>
 
+#include "src/collector/collector_seat.hpp"
 #include "src/protocol/dead_slot.hpp"
 #include "src/shared_atomics.hpp"
 #include "tests/support/child.hpp"
@@ -23,6 +24,7 @@ namespace {
 struct Recording {
   Recording(const BufferOptions& options, const std::string& path)
       : buffer(*Buffer::create(options)),
+        seat(buffer.view()),
         collector(buffer, *TraceFile::create(path), {"recorder", "-o", "file"}) {
     buffer.set_gate(ARCTRACE_GATE_ALL);
     REQUIRE(collector.publish().ok());
@@ -32,6 +34,7 @@ struct Recording {
   arctrace_control& control() { return buffer.view().control(); }
 
   Buffer buffer;
+  CollectorSeat seat;
   Collector collector;
 };
 
