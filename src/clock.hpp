@@ -17,6 +17,17 @@ inline uint64_t read_clock_ns(clockid_t clock) {
 
 inline uint64_t read_monotonic_ns() { return read_clock_ns(CLOCK_MONOTONIC); }
 
+// Whether this machine has the clock: another one may have made the session.
+inline bool has_clock(uint32_t clock) {
+#if defined(__x86_64__)
+  return clock == ARCTRACE_CLOCK_TSC || clock == ARCTRACE_CLOCK_MONOTONIC;
+#elif defined(__aarch64__)
+  return clock == ARCTRACE_CLOCK_CNTVCT || clock == ARCTRACE_CLOCK_MONOTONIC;
+#else
+  return clock == ARCTRACE_CLOCK_MONOTONIC;
+#endif
+}
+
 // `clock`: enum arctrace_clock, from a checked geometry. Unfenced: a stamp may be taken
 // some ns before or after its place in the program, as a call takes.
 inline uint64_t read_ticks(uint32_t clock) {

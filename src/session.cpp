@@ -54,7 +54,8 @@ int map_buffer(int fd, BufferView& out) {
   Geometry geometry;
   if (read_geometry_untrusted(header, ARCTRACE_SESSION_MAGIC,
                               static_cast<uint64_t>(status.st_size),
-                              geometry) != GeometryError::kNone) {
+                              geometry) != GeometryError::kNone ||
+      !has_clock(geometry.clock)) {
     return -EPROTO;
   }
   void* base = sys::map(geometry.total_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd);

@@ -174,7 +174,9 @@ bool rebase(ThreadState& state, uint32_t keep, uint64_t ticks) {
   constexpr uint32_t kTimeLength = ARCTRACE_COMPACT_HEAD_SIZE + 8;
   if (static_cast<size_t>(state.end - state.pos) < kTimeLength + keep) return false;
   set_has_block(state, false);
-  const Reservation time = append(state, ARCTRACE_TYPE_TIME, 8, state.base_ticks);
+  // As late as its own stamp can say: behind what is before it, not behind what follows.
+  const Reservation time =
+      append(state, ARCTRACE_TYPE_TIME, 8, state.base_ticks + UINT32_MAX);
   store_u64(time.body, ticks);
   IpcAtomics::store_release(word_at(time.word0), time.committed);
   state.base_ticks = ticks;

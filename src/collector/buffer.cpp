@@ -50,7 +50,7 @@ absl::StatusOr<Buffer> Buffer::create(const BufferOptions& options) {
   geometry.block_size = options.block_size;
   geometry.mode = options.mode;
   geometry.scope = options.scope;
-  geometry.clock = choose_clock();
+  geometry.clock = options.clock;
   const uint64_t blocks =
       options.block_size == 0 ? 0 : options.buffer_size / options.block_size;
   geometry.block_count = blocks <= ARCTRACE_BLOCK_COUNT_MAX

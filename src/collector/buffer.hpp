@@ -7,6 +7,7 @@
 #include <string>
 
 #include "src/buffer_view.hpp"
+#include "src/collector/clock_source.hpp"
 
 namespace arctrace {
 
@@ -20,6 +21,7 @@ struct BufferOptions {
   uint32_t cpu_count = 0;
   arctrace_mode mode = ARCTRACE_MODE_DROP;
   arctrace_scope scope = ARCTRACE_SCOPE_THREAD;
+  arctrace_clock clock = choose_clock();
   PinPolicy pin = PinPolicy::kTry;
   bool huge_pages = false;
   uint32_t high_water_percent = 50;  // of the blocks; 0: never wake

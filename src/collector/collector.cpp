@@ -50,6 +50,7 @@ void Collector::sync_clocks() {
 
 absl::Status Collector::publish() {
   const std::lock_guard lock(mutex_);
+  has_name_ = true;
   return file_.publish();
 }
 
@@ -72,7 +73,7 @@ void Collector::run() {
     {
       const std::lock_guard lock(mutex_);
       if (stopping_) return;
-      if (!keeps_all) drain_.round();
+      if (!keeps_all && has_name_) drain_.round();
       if (read_monotonic_ns() - last_sync_ns_ >= kSyncIntervalNs) sync_clocks();
     }
     // Until a writer passes the high-water mark, finish() is called, or a while.

@@ -48,6 +48,8 @@ class Collector : public Recorder {
   mutable std::mutex mutex_;        // of all below, and of file_
   std::unique_ptr<FileRing> ring_;  // null: one file
   Drain drain_;
+  bool has_name_ =
+      false;  // publish() was called: before, nothing is taken out of the buffer
   bool stopping_ = false;
   uint64_t last_sync_ns_ = 0;
   std::thread thread_;

@@ -6,9 +6,7 @@
 
 #include "src/clock.hpp"
 #include "src/collector/block_scan.hpp"
-#include "src/collector/reaper.hpp"
 #include "src/collector/session_records.hpp"
-#include "src/loss.hpp"
 #include "src/protocol/shared_close.hpp"
 
 namespace arctrace {
@@ -30,6 +28,7 @@ Drain::Drain(const BufferView& view, TraceFile& file, FileRing* ring)
     : view_(view),
       file_(file),
       ring_(ring),
+      reaper_(view),
       open_copies_(view.geometry().block_count),
       named_(view.geometry().block_count),
       owner_died_(view.geometry().block_count) {}
@@ -37,8 +36,8 @@ Drain::Drain(const BufferView& view, TraceFile& file, FileRing* ring)
 uint64_t Drain::ticks() const { return read_ticks(view_.geometry().clock); }
 
 uint32_t Drain::round() {
-  live_processes_ =
-      reap_dead(view_, said_, [this](uint32_t block) { owner_died_[block] = true; });
+  reaper_.settle_dead(said_, [this](uint32_t block) { owner_died_[block] = true; });
+  live_processes_ = living_processes(view_);
   scan_blocks();
   // States first, names after: mark_named() explains why this order decides.
   std::fill(named_.begin(), named_.end(), false);
@@ -190,11 +189,7 @@ void Drain::finish() {
   for (uint32_t i = 0; i < used; ++i) {
     arctrace_writer_slot& slot = view_.slot(i);
     if (!is_live(A::load_acquire(slot.lock))) continue;
-    report_losses(slot, [&](uint32_t cause, uint64_t count) {
-      say_lost(said_, ticks(), A::load_relaxed(slot.writer), cause,
-               ARCTRACE_LOST_RESIDUAL, count);
-      return true;
-    });
+    reaper_.say_losses(said_, i);
     say_totals(said_, ticks(), slot);
   }
   for (uint32_t cause = 0; cause < ARCTRACE_LOST_CAUSES; ++cause) {
@@ -233,6 +228,7 @@ void Drain::copy_open_blocks() {
 void Drain::flush_said() {
   file_.write_records(ticks(), said_.bytes());
   said_.clear();
+  file_.error() == 0 ? reaper_.confirm() : reaper_.withdraw();
 }
 
 }  // namespace arctrace

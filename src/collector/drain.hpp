@@ -12,6 +12,7 @@
 #include "src/buffer_view.hpp"
 #include "src/collector/file_ring.hpp"
 #include "src/collector/live_copy.hpp"
+#include "src/collector/reaper.hpp"
 #include "src/collector/record_builder.hpp"
 #include "src/collector/trace_file.hpp"
 #include "src/protocol/recycle.hpp"
@@ -67,6 +68,7 @@ class Drain {
   FileRing* const ring_;
   DrainTotals totals_;
   RecordBuilder said_;
+  Reaper reaper_;
   std::vector<uint32_t> live_processes_;  // sorted
   std::vector<SeenBlock> closed_;
   std::vector<SeenBlock> shared_;

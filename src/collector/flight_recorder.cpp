@@ -23,7 +23,6 @@ namespace {
 constexpr long kPollNs = 50'000'000;
 constexpr uint64_t kSyncIntervalNs = 1'000'000'000;
 constexpr size_t kSyncsMax = 1024;
-constexpr uint64_t kPastMax = uint64_t{4} << 20;  // bytes
 
 }  // namespace
 
@@ -52,7 +51,7 @@ void FlightRecorder::child_ended(uint32_t pid, int wait_status) {
   const std::lock_guard lock(mutex_);
   RecordBuilder said;
   say_child_status(said, read_ticks(buffer_.view().geometry().clock), pid, wait_status);
-  remember(said);
+  past_.records = said.bytes();
 }
 
 void FlightRecorder::run() {
@@ -118,9 +117,7 @@ bool FlightRecorder::has_end(uint32_t process) const {
 }
 
 void FlightRecorder::look_after_buffer() {
-  RecordBuilder said;
-  std::vector<uint32_t> living = reap_dead(buffer_.view(), said, [](uint32_t) {});
-  remember(said);
+  std::vector<uint32_t> living = living_processes(buffer_.view());
   if (options_.on_crash) {
     for (const uint32_t process : processes_) {
       crash_seen_ |=
@@ -141,17 +138,6 @@ void FlightRecorder::note_clocks() {
     if (i >= kSyncsMax / 2 || i % 2 == 0) kept.push_back(past_.syncs[i]);
   }
   past_.syncs = std::move(kept);
-}
-
-void FlightRecorder::remember(RecordBuilder& said) {
-  const std::vector<std::byte>& bytes = said.bytes();
-  if (bytes.empty()) return;
-  past_.records.push_back(bytes);
-  past_bytes_ += bytes.size();
-  while (past_bytes_ > kPastMax) {
-    past_bytes_ -= past_.records.front().size();
-    past_.records.pop_front();
-  }
 }
 
 absl::StatusOr<std::string> FlightRecorder::snapshot() {

@@ -1,6 +1,6 @@
 // The recorder of overwrite mode. Nothing is written while recording but snapshots that
-// somebody asks for; at the end, what the buffer holds then. Its thread settles the dead
-// and notes the clocks.
+// somebody asks for; at the end, what the buffer holds then. Its thread notes the clocks
+// and who died. All else stays in the buffer, so that no recorder's death costs it.
 #pragma once
 
 #include <cstdint>
@@ -45,15 +45,13 @@ class FlightRecorder : public Recorder {
   absl::StatusOr<std::string> snapshot_locked();
   bool has_end(uint32_t process) const;
   void note_clocks();
-  void remember(RecordBuilder& said);
 
   Buffer& buffer_;
   TraceFile file_;
   const FlightOptions options_;
   std::mutex mutex_;  // of all below, and of file_
   bool stopping_ = false;
-  SnapshotPast past_;  // clocks, and what was said of the dead and the command: bounded
-  uint64_t past_bytes_ = 0;
+  SnapshotPast past_;                // clocks, a bounded number, and the command's end
   std::vector<uint32_t> processes_;  // that lived when we last looked, sorted
   bool crash_seen_ = false;
   uint32_t asked_seen_ = 0;    // control.snapshots_asked that was heeded

@@ -13,46 +13,81 @@ namespace {
 
 using A = IpcAtomics;
 
-// REQUIRES: the slot's lock word is kBeingReaped, so nobody takes the slot meanwhile.
-void reap(const BufferView& view, uint32_t index, RecordBuilder& said,
-          const std::function<void(uint32_t)>& closed) {
-  arctrace_writer_slot& slot = view.slot(index);
-  DeadSlot<A>::settle(view, index, closed);
-  const uint32_t writer = A::load_relaxed(slot.writer);
-  const uint64_t now = read_ticks(view.geometry().clock);
-  if (writer != 0) {
+}  // namespace
+
+void Reaper::settle_dead(RecordBuilder& said,
+                         const std::function<void(uint32_t)>& closed) {
+  const uint32_t used = Recycle<A>::slots_used(view_);
+  for (uint32_t i = 0; i < used; ++i) {
+    uint32_t& lock = view_.slot(i).lock;
+    uint32_t word = A::load_acquire(lock);
+    // One that is being reaped is of a collector that died at it.
+    if (word == kBeingReaped ||
+        (word != 0 && !is_live(word) &&
+         A::compare_exchange_acq_rel(lock, word, uint32_t{kBeingReaped}))) {
+      reap(i, said, closed);
+    }
+  }
+}
+
+void Reaper::reap(uint32_t index, RecordBuilder& said,
+                  const std::function<void(uint32_t)>& closed) {
+  arctrace_writer_slot& slot = view_.slot(index);
+  DeadSlot<A>::settle(view_, index, closed);
+  if (const uint32_t writer = A::load_relaxed(slot.writer); writer != 0) {
+    const uint64_t now = read_ticks(view_.geometry().clock);
     say_writer_end(said, now, writer);
     say_totals(said, now, slot);
   }
-  report_losses(slot, [&](uint32_t cause, uint64_t count) {
-    say_lost(said, now, writer, cause, ARCTRACE_LOST_RESIDUAL, count);
-    return true;
-  });
-  A::store_relaxed(slot.writer, uint32_t{0});
-  A::store_relaxed(slot.process, uint32_t{0});
-  A::store_relaxed(slot.tid, uint32_t{0});
-  A::store_release(slot.lock, uint32_t{0});
+  say_losses(said, index);
+  reaped_.push_back(index);
 }
 
-}  // namespace
+void Reaper::say_losses(RecordBuilder& said, uint32_t index) {
+  arctrace_writer_slot& slot = view_.slot(index);
+  const uint64_t now = read_ticks(view_.geometry().clock);
+  report_losses(slot, [&](uint32_t cause, uint64_t count) {
+    say_lost(said, now, A::load_relaxed(slot.writer), cause, ARCTRACE_LOST_RESIDUAL,
+             count);
+    uint64_t& reported = slot.reported[cause];
+    reported_.push_back({&reported, A::load_relaxed(reported) + count});
+    return false;  // not yet
+  });
+}
 
-std::vector<uint32_t> reap_dead(const BufferView& view, RecordBuilder& said,
-                                const std::function<void(uint32_t)>& closed) {
-  std::vector<uint32_t> live;
+void Reaper::confirm() {
+  // J1 release, matches J2.
+  for (const Reported& said : reported_) A::store_release(*said.word, said.until);
+  reported_.clear();
+  for (const uint32_t index : reaped_) {
+    arctrace_writer_slot& slot = view_.slot(index);
+    A::store_relaxed(slot.writer, uint32_t{0});
+    A::store_relaxed(slot.process, uint32_t{0});
+    A::store_relaxed(slot.tid, uint32_t{0});
+    A::store_release(slot.lock, uint32_t{0});
+  }
+  reaped_.clear();
+}
+
+void Reaper::withdraw() {
+  reported_.clear();
+  for (const uint32_t index : reaped_) {
+    A::store_release(view_.slot(index).lock, uint32_t{kOwnerDied});
+  }
+  reaped_.clear();
+}
+
+std::vector<uint32_t> living_processes(const BufferView& view) {
+  std::vector<uint32_t> living;
   const uint32_t used = Recycle<A>::slots_used(view);
   for (uint32_t i = 0; i < used; ++i) {
     arctrace_writer_slot& slot = view.slot(i);
-    uint32_t word = A::load_acquire(slot.lock);
-    if (is_live(word)) {
-      live.push_back(A::load_relaxed(slot.process));
-    } else if (word == kBeingReaped ||
-               (word != 0 &&
-                A::compare_exchange_acq_rel(slot.lock, word, uint32_t{kBeingReaped}))) {
-      reap(view, i, said, closed);
+    if (is_live(A::load_acquire(slot.lock))) {
+      living.push_back(A::load_relaxed(slot.process));
     }
   }
-  std::sort(live.begin(), live.end());
-  return live;
+  std::sort(living.begin(), living.end());
+  return living;
 }
 
 }  // namespace arctrace

@@ -30,7 +30,8 @@ class Recorder {
   Recorder& operator=(const Recorder&) = delete;
   virtual ~Recorder() = default;
 
-  // The recorded program runs: the trace file gets its name (TraceFile::publish()).
+  // The recorded program runs: the trace file gets its name (TraceFile::publish()). Not
+  // before is anything drained into it: if we are killed, it must be found.
   virtual absl::Status publish() = 0;
 
   // A child of the recorder ended: said in the file.

@@ -120,9 +120,7 @@ DrainTotals write_snapshot_file(const Buffer& buffer, TraceFile& file,
   say_start(said, buffer.header().start_ticks, past.command_line);
   for (const ClockSync& sync : past.syncs) say_clock_sync(said, sync);
   file.write_records(read_ticks(clock), said.bytes());
-  for (const std::vector<std::byte>& bytes : past.records) {
-    file.write_records(read_ticks(clock), bytes);
-  }
+  file.write_records(read_ticks(clock), past.records);
   Snapshot snapshot(buffer.view(), file, buffer.is_copy() ? Patience{0} : Patience{});
   snapshot.write();
   const int error = file.error();

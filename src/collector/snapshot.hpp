@@ -6,7 +6,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <string>
 #include <vector>
 
@@ -52,9 +51,9 @@ class Snapshot {
 
 // What is known of the time before a snapshot.
 struct SnapshotPast {
-  std::vector<std::string> command_line;       // the recorder's own
-  std::vector<ClockSync> syncs;                // in order of time
-  std::deque<std::vector<std::byte>> records;  // of the collector, for RECORDS chunks
+  std::vector<std::string> command_line;  // the recorder's own
+  std::vector<ClockSync> syncs;           // in order of time
+  std::vector<std::byte> records;         // of the collector
 };
 
 // Writes a whole file but for its name: header, past, snapshot, end. An error that the

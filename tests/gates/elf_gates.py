@@ -17,12 +17,18 @@ def dynamic(library):
     return [(tag, value.strip()) for tag, value in rows]
 
 
+def machine(library):
+    """The machine of an ELF file: "X86-64", "AArch64"."""
+    return re.search(r"Machine: .*?(\S+)$", run("readelf", "-hW", library), re.M).group(1)
+
+
 def exports(library, wanted):
     """Exactly the names in `wanted` are exported."""
     found = set()
     for line in run("readelf", "-W", "--dyn-syms", library).splitlines():
         fields = line.split()
-        if len(fields) >= 8 and fields[0].rstrip(":").isdigit() and fields[6] != "UND":
+        if (len(fields) >= 8 and fields[0].rstrip(":").isdigit() and fields[4] != "LOCAL"
+                and fields[6] != "UND"):
             found.add(fields[7].split("@")[0])
     return [f"exported, but not in the list: {name}" for name in sorted(found - wanted)] + [
         f"in the list, but not exported: {name}" for name in sorted(wanted - found)
@@ -65,7 +71,9 @@ def static_tls(library):
     if not re.search(r"^\s+TLS\s", run("readelf", "-lW", library), re.M):
         return []
     findings = []
-    if not any(tag == "FLAGS" and "STATIC_TLS" in value for tag, value in dynamic(library)):
+    # AArch64's linker leaves the flag out; its relocations tell.
+    if machine(library) == "X86-64" and not any(
+            tag == "FLAGS" and "STATIC_TLS" in value for tag, value in dynamic(library)):
         findings.append("has thread-locals, but no STATIC_TLS")
     relocations = re.findall(r"R_\w*?_(?:DTPMOD\w*|TLSDESC\w*|TLS_DTPMOD\w*)",
                              run("readelf", "-rW", library))

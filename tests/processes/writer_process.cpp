@@ -8,10 +8,9 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <new>
 
 #include "src/writer.hpp"
-#include "tests/support/test_session.hpp"
+#include "tests/support/random.hpp"
 
 namespace arctrace::testing {
 namespace {
@@ -112,14 +111,21 @@ class Writer {
 
 }  // namespace
 
-SharedProgress::SharedProgress(size_t count) : count_(count) {
-  void* const place = mmap(nullptr, count * sizeof(Progress), PROT_READ | PROT_WRITE,
-                           MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+SharedProgress::SharedProgress(size_t count)
+    : SharedProgress(memfd_create("progress", 0), count) {}
+
+SharedProgress::SharedProgress(int fd, size_t count) : fd_(fd), count_(count) {
+  const size_t size = count * sizeof(Progress);
+  REQUIRE(ftruncate(fd, static_cast<off_t>(size)) == 0);
+  void* const place = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   REQUIRE(place != MAP_FAILED);
-  progress_ = new (place) Progress[count]();
+  progress_ = static_cast<Progress*>(place);  // zeros
 }
 
-SharedProgress::~SharedProgress() { munmap(progress_, count_ * sizeof(Progress)); }
+SharedProgress::~SharedProgress() {
+  munmap(progress_, count_ * sizeof(Progress));
+  close(fd_);
+}
 
 void run_writer(const std::string& session, const WriterTask& task, Progress& progress) {
   REQUIRE(task.payload_max <= kPayloadMax);

@@ -22,15 +22,19 @@ struct Progress {
 class SharedProgress {
  public:
   explicit SharedProgress(size_t count);
+  // The one that stands in the open file `fd`, for a child that is another program.
+  SharedProgress(int fd, size_t count);
   SharedProgress(const SharedProgress&) = delete;
   SharedProgress& operator=(const SharedProgress&) = delete;
   ~SharedProgress();
 
   Progress& operator[](size_t i) { return progress_[i]; }
+  int fd() const { return fd_; }  // of an unnamed file, kept over exec
 
  private:
-  Progress* progress_;
+  int fd_;
   size_t count_;
+  Progress* progress_;
 };
 
 struct WriterTask {

@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "src/collector/session_records.hpp"
+
 namespace arctrace::testing {
 
 BufferOptions buffer_with(arctrace_scope scope, uint32_t block_size, uint32_t blocks) {
@@ -47,6 +49,18 @@ std::set<uint64_t> numbers_of(const DecodedTrace& trace, uint32_t event) {
     REQUIRE(numbers.insert(record.u64(4)).second);
   }
   return numbers;
+}
+
+std::set<uint64_t> all_below(uint64_t count) {
+  std::set<uint64_t> numbers;
+  for (uint64_t n = 0; n < count; ++n) numbers.insert(n);
+  return numbers;
+}
+
+uint64_t lost_so_far(const TestSession& test) {
+  uint64_t sum = 0;
+  for (const uint64_t count : session_losses(test.view())) sum += count;
+  return sum;
 }
 
 uint64_t& shared_word() {

@@ -33,6 +33,12 @@ void reserve_checked(uint32_t event, uint64_t number);
 // The numbers of an event: all undamaged, none twice.
 std::set<uint64_t> numbers_of(const DecodedTrace& trace, uint32_t event);
 
+// 0 to count - 1.
+std::set<uint64_t> all_below(uint64_t count);
+
+// What the session has lost, by its own count.
+uint64_t lost_so_far(const TestSession& test);
+
 // A 64-bit word that children share with who called this before them.
 uint64_t& shared_word();
 

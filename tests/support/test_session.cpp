@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "src/collector/record_builder.hpp"
+#include "src/collector/snapshot.hpp"
 #include "src/protocol/recycle.hpp"
 #include "src/shared_atomics.hpp"
 
@@ -76,6 +77,16 @@ uint32_t TestSession::blocks_in(uint32_t phase) const {
     if (Recycle<IpcAtomics>::state(view(), i).phase == phase) ++count;
   }
   return count;
+}
+
+DecodedTrace TestSession::snapshot() const {
+  const TemporaryFolder folder;
+  TraceFile file = open_file(folder.path("snapshot"));
+  file.write_header(buffer_.header());
+  Snapshot(view(), file).write();
+  write_finished(file);
+  REQUIRE(file.publish().ok());
+  return decode_trace(read_file(folder.path("snapshot")));
 }
 
 DecodedTrace TestSession::finish() {

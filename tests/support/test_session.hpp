@@ -8,6 +8,7 @@
 #include "src/collector/buffer.hpp"
 #include "src/collector/drain.hpp"
 #include "src/collector/trace_file.hpp"
+#include "tests/support/random.hpp"
 #include "tests/support/trace_decoder.hpp"
 
 namespace arctrace::testing {
@@ -40,6 +41,7 @@ class TestSession {
   explicit TestSession(const BufferOptions& options);
 
   Buffer& buffer() { return buffer_; }
+  const Buffer& buffer() const { return buffer_; }
   const BufferView& view() const { return buffer_.view(); }
   const std::string& path() const { return buffer_.path(); }
   Drain& drain() { return drain_; }
@@ -47,6 +49,9 @@ class TestSession {
 
   // How many blocks are in `phase`.
   uint32_t blocks_in(uint32_t phase) const;
+
+  // A snapshot of the buffer as it is now, decoded.
+  DecodedTrace snapshot() const;
 
   // Ends the recording and decodes the file. To be called once.
   DecodedTrace finish();
@@ -63,22 +68,5 @@ void write_finished(TraceFile& file);
 
 // The seed of this run, printed: ARCTRACE_TEST_SEED, else a new one.
 uint64_t test_seed();
-
-// Deterministic numbers (splitmix64).
-class Random {
- public:
-  explicit Random(uint64_t seed) : state_(seed) {}
-  uint64_t next() {
-    uint64_t z = state_ += 0x9E3779B97F4A7C15u;
-    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
-    z = (z ^ z >> 27) * 0x94D049BB133111EBu;
-    return z ^ z >> 31;
-  }
-  // 0 to bound - 1.
-  uint32_t below(uint32_t bound) { return static_cast<uint32_t>(next() % bound); }
-
- private:
-  uint64_t state_;
-};
 
 }  // namespace arctrace::testing

@@ -56,6 +56,27 @@ TEST_CASE("drain: of a dead process everything is written and every block is fre
   }
 }
 
+TEST_CASE("drain: what the file does not have counts as not said") {
+  TestSession test(small_buffer(1024, 32));
+  killed_child(test, [] {
+    const std::byte too_big[2000] = {};
+    arctrace_write(1, too_big, sizeof too_big);
+  });
+  const arctrace_writer_slot& slot = test.view().slot(0);
+  absl::StatusOr<TraceFile> full = TraceFile::create("/dev/full");
+  REQUIRE(full.ok());
+  Drain(test.view(), *full).round();
+  CHECK(full->error() == ENOSPC);
+  CHECK(slot.reported[ARCTRACE_LOST_TOO_BIG] == 0);
+  CHECK(slot.lock == kOwnerDied);
+  test.drain().round();
+  CHECK(slot.reported[ARCTRACE_LOST_TOO_BIG] == 1);
+  CHECK(slot.lock == 0);
+  const DecodedTrace trace = test.finish();
+  CHECK(trace.lost(1) == 1);
+  CHECK(trace.of_type(ARCTRACE_TYPE_WRITER_END).size() == 1);
+}
+
 TEST_CASE("drain: a killed process' definitions are all there") {
   TestSession test(small_buffer(1024, 64));
   killed_child(test, [] {

@@ -179,6 +179,17 @@ TEST_CASE("session: of threads that attach at once none is lost silently") {
   CHECK(trace.written() + trace.lost() == 16);
 }
 
+TEST_CASE("session: one with the clock of another machine is refused") {
+  BufferOptions options = small_buffer(1024, 16);
+#if defined(__aarch64__)
+  options.clock = ARCTRACE_CLOCK_TSC;
+#else
+  options.clock = ARCTRACE_CLOCK_CNTVCT;
+#endif
+  TestSession test(options);
+  check_refused(test.path(), -EPROTO);
+}
+
 TEST_CASE("session: the order of joining is the buffer's, then the gate's") {
   CHECK_CHILD([] {
     CHECK(current_process(0) == nullptr);

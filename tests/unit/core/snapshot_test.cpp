@@ -1,5 +1,3 @@
-#include "src/collector/snapshot.hpp"
-
 #include <arctrace/arctrace.h>
 #include <doctest/doctest.h>
 
@@ -17,17 +15,6 @@ BufferOptions ring(uint32_t blocks, arctrace_scope scope) {
   options.mode = ARCTRACE_MODE_OVERWRITE;
   options.scope = scope;
   return options;
-}
-
-DecodedTrace snapshot(TestSession& test) {
-  const TemporaryFolder folder;
-  absl::StatusOr<TraceFile> file = TraceFile::create(folder.path("snapshot"));
-  REQUIRE(file.ok());
-  file->write_header(test.buffer().header());
-  Snapshot(test.view(), *file).write();
-  write_finished(*file);
-  REQUIRE(file->publish().ok());
-  return decode_trace(read_file(folder.path("snapshot")));
 }
 
 // Written by `writer`, or by all, as the last TOTALS says.
@@ -52,7 +39,7 @@ TEST_CASE("snapshot: a window of the newest, with names and stack, and it harms 
       for (int round = 0; round < 3; ++round) {
         for (int i = 0; i < 2000; ++i) arctrace_instant(ring_name);
         done += 2000;
-        const DecodedTrace trace = snapshot(test);
+        const DecodedTrace trace = test.snapshot();
         CHECK(trace.finished);
         CHECK(joined(undefined_uses(trace)) == "");
         CHECK(written(trace, 1) == done);
@@ -77,7 +64,7 @@ TEST_CASE("snapshot: discarded records are no records") {
     REQUIRE(arctrace_attach(test.path().c_str()) == 0);
     for (int i = 0; i < 5; ++i) arctrace_discard(arctrace_reserve(1, 8));
     arctrace_instant(1);
-    const DecodedTrace trace = snapshot(test);
+    const DecodedTrace trace = test.snapshot();
     CHECK(written(trace, 1) == 1);
     CHECK(trace.written() == 1);
   });
@@ -93,7 +80,7 @@ TEST_CASE("snapshot: a slot's new owner begins at nothing, the session goes on")
       for (int n = 0; n < 10; ++n) arctrace_instant(1);
     });
   }
-  const DecodedTrace trace = snapshot(test);
+  const DecodedTrace trace = test.snapshot();
   CHECK(written(trace, 3) == 10);
   CHECK(written(trace, 0) == 30);
 }

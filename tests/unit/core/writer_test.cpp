@@ -114,6 +114,7 @@ TEST_CASE("writer: ticks that do not fit a delta get a TIME record") {
   CHECK_CHILD([&] {
     join(test);
     arctrace_instant(1);
+    arctrace_instant(1);
     ThreadState& state = *thread_local_state.state;
     // As if the block had been opened 2^33 ticks ago.
     constexpr uint64_t kLongAgo = uint64_t{1} << 33;
@@ -129,9 +130,9 @@ TEST_CASE("writer: ticks that do not fit a delta get a TIME record") {
   CHECK(joined(trace.problems) == "");
   CHECK(trace.of_type(ARCTRACE_TYPE_TIME).size() == 1);
   const std::vector<DecodedRecord> instants = trace.of_type(ARCTRACE_TYPE_INSTANT);
-  REQUIRE(instants.size() == 3);
-  CHECK(instants[1].ticks > instants[0].ticks + (uint64_t{1} << 32));
-  CHECK(instants[2].ticks >= instants[1].ticks);
+  REQUIRE(instants.size() == 4);
+  CHECK(instants[2].ticks > instants[1].ticks + (uint64_t{1} << 32));
+  CHECK(instants[3].ticks >= instants[2].ticks);
 }
 
 TEST_CASE("writer: a TIME record that does not fit changes the block") {

@@ -1,0 +1,49 @@
+// A program built with -finstrument-functions for another machine, with the shim,
+// emulated.
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <map>
+#include <set>
+
+#include "tests/processes/emulator.hpp"
+#include "tests/support/child.hpp"
+#include "tests/support/test_session.hpp"
+
+namespace arctrace::testing {
+namespace {
+
+TEST_CASE("emulated shim: the calls of an instrumented program and its thread") {
+  const char* emulator = std::getenv("ARCTRACE_TEST_EMULATOR");
+  if (emulator == nullptr) return;
+  BufferOptions options = small_buffer(4096, 64);
+  options.clock = ARCTRACE_CLOCK_MONOTONIC;
+  TestSession test(options);
+  const int pid = start_child([&] {
+    exec_command(
+        emulator,
+        {"-E", "LD_PRELOAD=" + std::string(std::getenv("ARCTRACE_TEST_SHIM")), "-E",
+         "ARCTRACE_SESSION=" + test.path(), std::getenv("ARCTRACE_TEST_PROGRAM")});
+  });
+  CHECK(wait_for_child(pid) == "");
+  mark_dead(test.view(), pid);
+  const DecodedTrace trace = test.finish();
+  CHECK(joined(trace.problems) == "");
+  CHECK(joined(undefined_uses(trace)) == "");
+  // main, and 10 times outer, which calls inner twice; in a thread run, and inner once.
+  std::map<uint64_t, uint64_t> calls;
+  for (const DecodedRecord& enter : trace.of_type(ARCTRACE_TYPE_ENTER)) {
+    ++calls[enter.u64(0)];
+  }
+  std::multiset<uint64_t> counts;
+  for (const auto& call : calls) counts.insert(call.second);
+  CHECK(counts == std::multiset<uint64_t>{1, 1, 10, 21});
+  CHECK(trace.of_type(ARCTRACE_TYPE_EXIT).size() +
+            trace.of_type(ARCTRACE_TYPE_EXIT_NAMED).size() ==
+        33);
+  CHECK(trace.of_type(ARCTRACE_TYPE_THREAD).size() == 2);
+  CHECK(trace.lost() == 0);
+}
+
+}  // namespace
+}  // namespace arctrace::testing

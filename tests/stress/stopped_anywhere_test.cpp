@@ -1,0 +1,214 @@
+// A writer is stopped behind every single instruction of its calls: the others go on as
+// if it were not there, and when it is continued it finishes its record and harms nobody.
+#include <arctrace/arctrace.h>
+#include <doctest/doctest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+
+#include "src/protocol/recycle.hpp"
+#include "src/shared_atomics.hpp"
+#include "tests/stress/cuts.hpp"
+#include "tests/stress/neighbour.hpp"
+#include "tests/support/child.hpp"
+#include "tests/support/single_step.hpp"
+
+namespace arctrace::testing {
+namespace {
+
+using Action = std::function<void(uint64_t number)>;
+
+// Of the neighbour: in all more than the buffer holds, so that blocks must come round.
+constexpr uint32_t kBatches = 9;
+
+BufferOptions buffer_in(arctrace_mode mode, arctrace_scope scope) {
+  BufferOptions options = buffer_with(scope, 1024, 24);
+  options.mode = mode;
+  return options;
+}
+
+// Stops behind instruction `at`; UINT64_MAX: does not, but counts them in shared_word().
+void run_stopping(uint64_t at, const std::function<void()>& call) {
+  const uint64_t steps = single_step(call, [at](uint64_t step) {
+    if (step == at) raise(SIGSTOP);
+    return step != at;
+  });
+  if (at == UINT64_MAX) shared_word() = steps;
+}
+
+// Runs `write(n, at)` in a process of its own for n from 0, each time stopping at another
+// instruction; calls stopped(n) meanwhile and ended(n) behind its end. Returns the number
+// of writers.
+uint64_t stop_everywhere(const std::function<void(uint64_t n, uint64_t at)>& write,
+                         const Action& stopped, const Action& ended) {
+  shared_word() = 0;
+  uint64_t writers = 0;
+  CHECK_CHILD([&] { write(writers, UINT64_MAX); });
+  ended(writers++);
+  uint64_t stops = 0;
+  for (const uint64_t at : cuts(shared_word(), 40)) {
+    CAPTURE(at);
+    const int pid = start_child([&] { write(writers, at); });
+    siginfo_t info{};
+    REQUIRE(waitid(P_PID, static_cast<id_t>(pid), &info, WSTOPPED | WEXITED | WNOWAIT) ==
+            0);
+    if (info.si_code == CLD_STOPPED) {
+      ++stops;
+      stopped(writers);
+      kill(pid, SIGCONT);
+    }
+    CHECK(wait_for_child(pid) == "");
+    ended(writers++);
+  }
+  CHECK(stops > 20);
+  return writers;
+}
+
+void define_and_hand_over(uint64_t n) {
+  arctrace_define_name("a name that soon fills a block of definitions with its like");
+  arctrace_flush();
+  write_checked(2, n);
+}
+
+struct Call {
+  const char* name;
+  void (*run)(uint64_t n);
+};
+const Call kCalls[] = {
+    {"for the block at hand", [](uint64_t n) { write_checked(2, n); }},
+    {"that needs a new block",
+     [](uint64_t n) {
+       const std::byte padding[600] = {};
+       arctrace_write(5, padding, sizeof padding);
+       arctrace_write(5, padding, 220);
+       write_checked(2, n);
+     }},
+    {"reserved in place", [](uint64_t n) { reserve_checked(2, n); }},
+    {"behind a definition and a closed block", define_and_hand_over},
+};
+
+// Number n as event 1, in the call as event 2, and as event 3.
+void write_around(const TestSession& test, uint64_t n, uint64_t at, const Call& call) {
+  REQUIRE(arctrace_attach(test.path().c_str()) == 0);
+  write_checked(1, n);
+  run_stopping(at, [&] { call.run(n); });
+  write_checked(3, n);
+}
+
+void drain_all(TestSession& test) {
+  while (test.drain().round() > 0) {
+  }
+}
+
+TEST_CASE("stopped anywhere: the collector and the others go on, nothing is lost") {
+  if (!can_single_step()) return;
+  for (const arctrace_scope scope : kScopes) {
+    for (const Call& call : kCalls) {
+      CAPTURE(scope);
+      CAPTURE(std::string(call.name));
+      TestSession test(buffer_in(ARCTRACE_MODE_DROP, scope));
+      Neighbour neighbour(test);
+      const auto go_on = [&](uint64_t) {
+        for (uint32_t i = 0; i < kBatches; ++i) {
+          neighbour.write_batch();
+          test.drain().round();
+        }
+        CHECK(lost_so_far(test) == 0);
+      };
+      const uint64_t writers = stop_everywhere(
+          [&](uint64_t n, uint64_t at) { write_around(test, n, at, call); }, go_on,
+          [&](uint64_t) { drain_all(test); });
+      neighbour.end();
+      drain_all(test);
+      const uint32_t open = test.blocks_in(ARCTRACE_PHASE_SHARED);
+      CHECK(open <= (scope == ARCTRACE_SCOPE_SHARED ? 1u : 0u));
+      CHECK(test.blocks_in(ARCTRACE_PHASE_FREE) + open ==
+            test.view().geometry().block_count);
+      const DecodedTrace trace = test.finish();
+      CHECK(joined(trace.problems) == "");
+      for (const uint32_t event : {1u, 2u, 3u}) {
+        CHECK(numbers_of(trace, event) == all_below(writers));
+      }
+      CHECK(numbers_of(trace, Neighbour::kEvent) == all_below(neighbour.written()));
+      CHECK(trace.torn() == 0);
+      CHECK(trace.lost() == 0);
+    }
+  }
+}
+
+// What is in the ring: the neighbour's newest records, and nothing damaged.
+DecodedTrace check_window(const TestSession& test, const Neighbour& neighbour) {
+  constexpr uint64_t kNewest = 100;  // the ring is larger, but for what others have there
+  CHECK(lost_so_far(test) == 0);
+  DecodedTrace trace = test.snapshot();
+  CHECK(joined(trace.problems) == "");
+  const std::set<uint64_t> found = numbers_of(trace, Neighbour::kEvent);
+  const uint64_t newest = std::min(kNewest, neighbour.written());
+  CHECK(std::distance(found.lower_bound(neighbour.written() - newest), found.end()) ==
+        static_cast<int64_t>(newest));
+  return trace;
+}
+
+// Whether number n is written and its writer done with it. Others may overwrite it then.
+bool has_written(const TestSession& test, uint64_t n) {
+  bool at_work = false;
+  Recycle<IpcAtomics>::for_each_active(
+      test.view(), [&](const uint32_t& name) { at_work |= name != 0; });
+  return !at_work && numbers_of(test.snapshot(), 2).contains(n);
+}
+
+TEST_CASE("stopped anywhere: the ring is overwritten around the stopped writer") {
+  if (!can_single_step()) return;
+  for (const arctrace_scope scope : kScopes) {
+    for (const Call& call : kCalls) {
+      CAPTURE(scope);
+      CAPTURE(std::string(call.name));
+      TestSession test(buffer_in(ARCTRACE_MODE_OVERWRITE, scope));
+      Neighbour neighbour(test);
+      bool written = false;
+      const auto go_on = [&](uint64_t n) {
+        written = has_written(test, n);
+        for (uint32_t i = 0; i < kBatches; ++i) neighbour.write_batch();
+        // A snapshot waits some time for who is at work in a shared block.
+        if (n % 8 == 0) check_window(test, neighbour);
+      };
+      const auto check = [&](uint64_t n) {
+        const DecodedTrace trace = check_window(test, neighbour);
+        CHECK((written || numbers_of(trace, 2).contains(n)));
+        CHECK(numbers_of(trace, 3).contains(n));
+        CHECK(trace.torn() == 0);
+      };
+      stop_everywhere([&](uint64_t n, uint64_t at) { write_around(test, n, at, call); },
+                      go_on, check);
+    }
+  }
+}
+
+// Joining, definitions and all.
+TEST_CASE("stopped anywhere: in the first record of a process") {
+  if (!can_single_step()) return;
+  TestSession test(buffer_in(ARCTRACE_MODE_DROP, ARCTRACE_SCOPE_THREAD));
+  Neighbour neighbour(test);
+  const uint64_t writers = stop_everywhere(
+      [&](uint64_t n, uint64_t at) {
+        REQUIRE(arctrace_attach(test.path().c_str()) == 0);
+        run_stopping(at, [&] { write_checked(2, n); });
+      },
+      [&](uint64_t) {
+        for (uint32_t i = 0; i < kBatches; ++i) {
+          neighbour.write_batch();
+          test.drain().round();
+        }
+      },
+      [&](uint64_t) { drain_all(test); });
+  neighbour.end();
+  const DecodedTrace trace = test.finish();
+  CHECK(joined(trace.problems) == "");
+  CHECK(numbers_of(trace, 2) == all_below(writers));
+  CHECK(numbers_of(trace, Neighbour::kEvent) == all_below(neighbour.written()));
+  CHECK(trace.lost() == 0);
+}
+
+}  // namespace
+}  // namespace arctrace::testing
