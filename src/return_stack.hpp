@@ -33,7 +33,8 @@ struct ReturnStack {
   uint32_t* owner;  // lock of its thread's state; null: never used
   StackRange own;   // of its thread; empty: not known
   uint64_t is_compacting;
-  uint64_t reserved[2];
+  uint64_t full_top;  // innermost place when compact() last found nothing to drop
+  uint64_t reserved;
   PendingCall calls[kMaxCalls];
 
   // Adds a call, and first drops those that can't be open any more. `inside`: the call

@@ -26,6 +26,7 @@
 #include "src/collector/flight_recorder.hpp"
 #include "src/collector/session_directory.hpp"
 #include "src/collector/trace_file.hpp"
+#include "src/shared_atomics.hpp"
 
 namespace arctrace::cli {
 namespace {
@@ -52,7 +53,7 @@ absl::StatusOr<std::string> find_shim() {
                    (program.parent_path() / "../lib").lexically_normal().native()));
 }
 
-std::string shim_options(const RecordOptions& options) {
+const char* library_calls(const RecordOptions& options) {
   switch (options.library_calls) {
     case LibraryCalls::kNone:
       return "libcall=none";
@@ -63,19 +64,22 @@ std::string shim_options(const RecordOptions& options) {
   }
 }
 
-std::vector<std::string> session_variables(const std::string& shim,
-                                           const std::string& session,
-                                           const RecordOptions& options) {
+absl::StatusOr<std::vector<std::string>> session_variables(const std::string& shim,
+                                                           const std::string& session,
+                                                           const RecordOptions& options) {
   const char* preload = std::getenv("LD_PRELOAD");
   const bool has_others = preload != nullptr && *preload != '\0';
   std::vector<std::string> variables = {
       absl::StrCat("ARCTRACE_SESSION=", session),
       absl::StrCat("LD_PRELOAD=", shim, has_others ? ":" : "",
                    has_others ? preload : "")};
+  const absl::StatusOr<std::string> filter = encode(options.filter);
+  if (!filter.ok()) return filter.status();
   // Without it nothing is hooked; but a recording around this one may have set it.
-  if (options.library_calls != LibraryCalls::kNone ||
+  if (options.library_calls != LibraryCalls::kNone || !filter->empty() ||
       std::getenv("ARCTRACE_OPTIONS") != nullptr) {
-    variables.push_back(absl::StrCat("ARCTRACE_OPTIONS=", shim_options(options)));
+    variables.push_back(
+        absl::StrCat("ARCTRACE_OPTIONS=", library_calls(options), *filter));
   }
   // A slot that is bound at its first call would lose its hook then.
   if (options.library_calls != LibraryCalls::kNone) variables.push_back("LD_BIND_NOW=1");
@@ -101,21 +105,15 @@ int exit_like(int status) {
   return 128 + signal;  // a signal whose default is to go on
 }
 
-absl::StatusOr<int> run_in_session(const RecordOptions& options,
-                                   const std::string& shim) {
-  const absl::StatusOr<std::string> path = session_file(options.session);
-  if (!path.ok()) return path.status();
-  if (absl::StatusOr<Buffer> buffer = Buffer::open(*path); !buffer.ok()) {
-    return absl::IsNotFound(buffer.status())
-               ? absl::NotFoundError(absl::StrCat("no session ", options.session))
-               : buffer.status();
-  }
+absl::StatusOr<int> run_in_session(const RecordOptions& options) {
+  const auto variables = session_environment(options);
+  if (!variables.ok()) return variables.status();
   int status = 0;
   {
     const SignalScope signals;
     if (options.wait_for_all) adopt_orphans();
-    absl::StatusOr<ChildProcess> child = ChildProcess::start(
-        options.command, session_variables(shim, *path, options), false, signals);
+    absl::StatusOr<ChildProcess> child =
+        ChildProcess::start(options.command, *variables, false, signals);
     if (!child.ok()) return child.status();
     const auto no_snapshot = [] { say("arctrace snapshot takes one of a session"); };
     status = child->wait(signals, no_snapshot);
@@ -126,6 +124,20 @@ absl::StatusOr<int> run_in_session(const RecordOptions& options,
 }
 
 }  // namespace
+
+absl::StatusOr<std::vector<std::string>> session_environment(
+    const RecordOptions& options) {
+  const absl::StatusOr<std::string> shim = find_shim();
+  if (!shim.ok()) return shim.status();
+  const absl::StatusOr<std::string> path = session_file(options.session);
+  if (!path.ok()) return path.status();
+  if (absl::StatusOr<Buffer> buffer = Buffer::open(*path); !buffer.ok()) {
+    return absl::IsNotFound(buffer.status())
+               ? absl::NotFoundError(absl::StrCat("no session ", options.session))
+               : buffer.status();
+  }
+  return session_variables(*shim, *path, options);
+}
 
 void say(const std::string& line) {
   std::fprintf(stderr, "arctrace: %s\n", line.c_str());
@@ -181,14 +193,16 @@ absl::StatusOr<int> record_command(const RecordOptions& options) {
     return absl::InvalidArgumentError(
         "record: no command given; try arctrace record --help");
   }
+  if (!options.session.empty()) return run_in_session(options);
   const absl::StatusOr<std::string> shim = find_shim();
   if (!shim.ok()) return shim.status();
-  if (!options.session.empty()) return run_in_session(options, *shim);
   absl::StatusOr<Buffer> buffer = Buffer::create(options.buffer);
   if (!buffer.ok()) return buffer.status();
   absl::StatusOr<TraceFile> file = TraceFile::create(options.output);
   if (!file.ok()) return file.status();
   if (!buffer->warning().empty()) say("warning: " + buffer->warning());
+  const auto variables = session_variables(*shim, buffer->path(), options);
+  if (!variables.ok()) return variables.status();
 
   int status = 0;
   CollectorSummary summary;
@@ -201,9 +215,8 @@ absl::StatusOr<int> record_command(const RecordOptions& options) {
     const auto on_snapshot = [&recorder] { take_snapshot(*recorder); };
     buffer->set_gate(ARCTRACE_GATE_ALL);
     if (options.wait_for_all) adopt_orphans();
-    absl::StatusOr<ChildProcess> child = ChildProcess::start(
-        options.command, session_variables(*shim, buffer->path(), options),
-        options.output == "-", signals);
+    absl::StatusOr<ChildProcess> child =
+        ChildProcess::start(options.command, *variables, options.output == "-", signals);
     if (!child.ok()) {
       say(std::string(child.status().message()));
       return exit_status_of(child.status());
@@ -224,6 +237,13 @@ absl::StatusOr<int> record_command(const RecordOptions& options) {
   if (summary.processes == 0) {
     say("warning: no process joined the session; a static or setuid program can't be "
         "traced");
+  } else {
+    const uint64_t matched =
+        IpcAtomics::load_relaxed(buffer->view().control().patterns_matched);
+    for (const std::string& line :
+         unmatched_patterns(options.filter, matched, options.command.front())) {
+      say("warning: " + line);
+    }
   }
   say(summary_line(summary, options.output));
   if (summary.file_error != 0) return 2;
