@@ -121,7 +121,7 @@ bool is_surely_open(const ThreadStacks& stacks, const ThreadState& state,
   const FramePlace& last = state.frames[depth].place;
   return innermost.location > now.location && last.location == now.location &&
          last.call_site == now.call_site && last.has_parent(innermost) &&
-         !stacks.signal.contains(innermost.location);
+         stacks.which(innermost.location) != ThreadStacks::Which::kSignal;
 }
 
 // Records that frames were left which can't be open when `key` is entered at `place`.

@@ -43,7 +43,8 @@ struct ReturnStack {
   bool push(const ThreadStacks& stacks, const PendingCall& call, bool inside) {
     const uint64_t at = depth;
     const uintptr_t top = at == 0 ? UINTPTR_MAX : calls[at - 1].place;
-    const bool is_inner = top > call.place && !stacks.signal.contains(top);
+    const bool is_inner =
+        top > call.place && stacks.which(top) != ThreadStacks::Which::kSignal;
     if (__builtin_expect(!is_inner || at == kMaxCalls, 0)) {
       return push_slowly(stacks, call, inside);
     }
