@@ -8,7 +8,7 @@
 
 // Weak, so that we may ask whether the loader has bound it yet: resolvers of a library's
 // indirect functions run, and call our hooks, before we are relocated.
-extern "C" __attribute__((weak)) const volatile uint32_t* arctrace_gate;
+#pragma weak arctrace_gate
 
 namespace arctrace::shim {
 
