@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "src/call_filter.hpp"
 #include "src/call_stack.hpp"
 #include "src/definitions.hpp"
 #include "src/held_records.hpp"
@@ -253,6 +254,16 @@ const char* arctrace_shim_session(void) {
   return session.joined ? session_path : nullptr;
 }
 
+void arctrace_shim_set_filter(const struct arctrace_shim_filter* filter) {
+  if (session.joined) set_call_filter(*filter);
+}
+
+void arctrace_shim_patterns_matched(uint64_t patterns) {
+  if (session.joined) {
+    IpcAtomics::fetch_or_relaxed(session.view.control().patterns_matched, patterns);
+  }
+}
+
 int arctrace_shim_claim(void) {
   static uint32_t claimed;
   uint32_t nobody = 0;
@@ -340,6 +351,7 @@ void arctrace_shim_process_end(uint32_t how, int32_t status) {
   ThreadState* state = attached_thread(scope, ticks);
   ProcessState* process = current_process(ticks);
   if (state == nullptr || process == nullptr) return;
+  if (call_filter.is_active) tell_long_calls(scope, *state, ticks);
   const Reservation record =
       reserve_definition(scope, *state, *process, ARCTRACE_TYPE_PROCESS_END, 12, ticks);
   if (record.word0 == nullptr) return;

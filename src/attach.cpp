@@ -79,6 +79,7 @@ ThreadState* attach_thread(const WriteScope& scope, uint64_t ticks) {
   if (state == nullptr) return nullptr;
   scope.local().state = state;
   scope.local().calls = state->calls;
+  scope.local().filter_outermost = scope.local().filter_scope;
   state->slot = claim_slot(view, tid);
   if (state->slot == kNoSlot) {
     state->slot_retry = kSlotRetry;

@@ -2,6 +2,9 @@
 
 #include <atomic>
 
+#include "src/call_filter.hpp"
+#include "src/stack_change.hpp"
+
 namespace arctrace {
 namespace {
 
@@ -14,41 +17,16 @@ uint32_t kept_frames(const ThreadState& state) {
   return state.depth < ThreadState::kMaxFrames ? state.depth : ThreadState::kMaxFrames;
 }
 
-void announce(ThreadLocal& local, const StackChange& change) {
-  local.change.word0 = nullptr;
-  std::atomic_signal_fence(std::memory_order_seq_cst);
-  local.change.committed = change.committed;
-  local.change.depth = change.depth;
-  std::atomic_signal_fence(std::memory_order_seq_cst);
-  local.change.word0 = change.word0;
-  std::atomic_signal_fence(std::memory_order_seq_cst);
-}
-
-// Commits `record`, which leaves `depth` frames open: one step also for a signal handler
-// that comes between, and for what follows if it jumps. between() is called when the
-// record is committed, before the depth changes.
-template <class Between>
-void commit_change(const WriteScope& scope, ThreadState& state, const Reservation& record,
-                   uint32_t depth, const Between& between) {
-  if (record.word0 == nullptr) {
-    // Lost; but the frames are as they are: the next block's STACK tells them.
-    state.depth = depth;
-    return;
-  }
-  ThreadLocal& local = scope.local();
-  const StackChange interrupted = local.change;
-  announce(local, {record.word0, record.committed, depth});
-  commit(scope, record);
-  std::atomic_signal_fence(std::memory_order_seq_cst);
-  between();
-  state.depth = depth;
-  if (__builtin_expect(scope.nested(), 0)) announce(local, interrupted);
-}
-
 void record_unwind(const WriteScope& scope, ThreadState& state, uint32_t depth,
                    uint64_t ticks) {
   if (depth >= state.depth) return;
-  const uint32_t count = state.depth - depth;
+  const uint32_t count = told_frames(state, state.depth) - told_frames(state, depth);
+  // What waits to be told is further in than what was told: it goes untold.
+  if (state.first_waiting > depth) state.first_waiting = 0;
+  if (count == 0) {
+    state.depth = depth;
+    return;
+  }
   const Reservation record = reserve(scope, ARCTRACE_TYPE_UNWIND, 4, ticks);
   if (record.word0 != nullptr) store_u32(record.body, count);
   commit_change(scope, state, record, depth, [] {});
@@ -143,7 +121,7 @@ bool is_surely_open(const ThreadStacks& stacks, const ThreadState& state,
   const FramePlace& last = state.frames[depth].place;
   return innermost.location > now.location && last.location == now.location &&
          last.call_site == now.call_site && last.has_parent(innermost) &&
-         !stacks.signal.contains(innermost.location);
+         stacks.which(innermost.location) != ThreadStacks::Which::kSignal;
 }
 
 // Records that frames were left which can't be open when `key` is entered at `place`.
@@ -158,33 +136,104 @@ __attribute__((noinline)) void leave_frames(const WriteScope& scope, uint64_t ke
   record_unwind(scope, state, depth, ticks);
 }
 
+// The innermost frame is to be at `at`.
+void store_frame(ThreadState& state, uint32_t at, uint64_t key, const FramePlace& place) {
+  if (at >= ThreadState::kMaxFrames) return;
+  state.frames[at] = {key, place};
+  if (at > 0) state.frames[at].place.set_parent(state.frames[at - 1].place);
+}
+
+// False: there is no state to keep the frame in. `store` keeps it, at the index that it
+// is given.
+template <class Store>
+__attribute__((always_inline)) inline bool write_enter(const WriteScope& scope,
+                                                       uint64_t key, uint64_t ticks,
+                                                       const Store& store) {
+  const Reservation record = reserve(scope, ARCTRACE_TYPE_ENTER, 8, ticks);
+  ThreadState* state = scope.local().state;
+  if (state == nullptr) return false;
+  if (record.word0 != nullptr) store_u64(record.body, key);
+  const uint32_t at = state->depth;
+  scope.local().frame_disturbed = scope.nested();
+  store(*state, at);
+  commit_change(scope, *state, record, at + 1, [&] {
+    if (__builtin_expect(scope.local().frame_disturbed, 0)) store(*state, at);
+  });
+  return true;
+}
+
+// Adds a frame that readers are not told of, or not yet.
+template <class Store>
+void push_untold(const WriteScope& scope, ThreadState& state,
+                 FilteredFrame::Telling telling, const Store& store) {
+  const uint32_t at = state.depth;
+  scope.local().frame_disturbed = scope.nested();
+  store(state, at);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  state.depth = at + 1;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  if (__builtin_expect(scope.local().frame_disturbed, 0)) store(state, at);
+  const bool waits = telling == FilteredFrame::Telling::kWaiting;
+  if (waits && (state.first_waiting == 0 || state.first_waiting > at + 1)) {
+    state.first_waiting = at + 1;
+  }
+}
+
+// The filter's view of a call that is about to be entered, behind the frames that can't
+// be open then. REQUIRES: the thread is attached.
+FilteredFrame filter_call(const WriteScope& scope, uint64_t key, const FramePlace& place,
+                          const arctrace_shim_call* call, uint64_t ticks) {
+  ThreadState& state = *scope.local().state;
+  tell_long_calls(scope, state, ticks);
+  if (place.location != 0 && !is_surely_open(scope.local().stacks, state, place)) {
+    leave_frames(scope, key, place, call, ticks);
+  }
+  FilteredFrame filtered =
+      filtered_frame(scope.local(), call != nullptr ? call->flags : 0, ticks);
+  // What interrupts a record stands in another block: it can't wait.
+  if (filtered.telling == FilteredFrame::Telling::kWaiting && scope.nested()) {
+    filtered.telling = FilteredFrame::Telling::kTold;
+  }
+  return filtered;
+}
+
+__attribute__((noinline)) bool enter_filtered(const WriteScope& scope, uint64_t key,
+                                              const FramePlace& place,
+                                              const arctrace_shim_call* call,
+                                              uint64_t ticks) {
+  ThreadState* state = recording_thread(scope, ticks);
+  if (state == nullptr) return false;
+  const FilteredFrame filtered = filter_call(scope, key, place, call, ticks);
+  const auto store = [&](ThreadState& to, uint32_t at) {
+    store_frame(to, at, key, place);
+    if (at < ThreadState::kMaxFrames) to.filtered[at] = filtered;
+  };
+  if (filtered.telling == FilteredFrame::Telling::kTold) {
+    write_enter(scope, key, ticks, store);
+  } else {
+    push_untold(scope, *state, filtered.telling, store);
+  }
+  note_filter_scope(scope.local());
+  return true;
+}
+
 bool enter(uint64_t key, const FramePlace& place, const arctrace_shim_call* call,
            const WriteScope& scope) {
   if (scope.refuses_record()) return false;
   if (__builtin_expect(scope.nested(), 0)) resolve_change(scope.local());
   const uint64_t ticks = session_ticks();
+  if (__builtin_expect(call_filter.is_active, 0)) {
+    return enter_filtered(scope, key, place, call, ticks);
+  }
   ThreadState* state = scope.local().state;
   const ThreadStacks& stacks = scope.local().stacks;
   if (__builtin_expect(state != nullptr && !is_surely_open(stacks, *state, place), 0) &&
       place.location != 0) {
     leave_frames(scope, key, place, call, ticks);
   }
-  const Reservation record = reserve(scope, ARCTRACE_TYPE_ENTER, 8, ticks);
-  state = scope.local().state;
-  if (state == nullptr) return false;
-  if (record.word0 != nullptr) store_u64(record.body, key);
-  const uint32_t at = state->depth;
-  const auto store_frame = [&] {
-    if (at >= ThreadState::kMaxFrames) return;
-    state->frames[at] = {key, place};
-    if (at > 0) state->frames[at].place.set_parent(state->frames[at - 1].place);
-  };
-  scope.local().frame_disturbed = scope.nested();
-  store_frame();
-  commit_change(scope, *state, record, at + 1, [&] {
-    if (__builtin_expect(scope.local().frame_disturbed, 0)) store_frame();
+  return write_enter(scope, key, ticks, [&](ThreadState& to, uint32_t at) {
+    store_frame(to, at, key, place);
   });
-  return true;
 }
 
 // The innermost frame of `key` among the outermost `depth`; kNone: there is none.
@@ -196,6 +245,10 @@ uint32_t find_frame(const ThreadState& state, uint64_t key, uint32_t depth) {
 }
 
 void write_exit(const WriteScope& scope, ThreadState& state, uint64_t ticks) {
+  if (!frame_is_told(state, state.depth - 1)) {
+    state.depth = state.depth - 1;
+    return;
+  }
   const Reservation record = reserve(scope, ARCTRACE_TYPE_EXIT, 0, ticks);
   commit_change(scope, state, record, state.depth - 1, [] {});
 }
@@ -203,6 +256,11 @@ void write_exit(const WriteScope& scope, ThreadState& state, uint64_t ticks) {
 // An exit of a frame that we do not know, after which `depth` are open.
 void write_named_exit(const WriteScope& scope, ThreadState& state, uint64_t key,
                       uint32_t depth, uint64_t ticks) {
+  const bool is_hidden = call_filter.is_active && state.depth > ThreadState::kMaxFrames;
+  if (is_hidden || !unknown_exit_is_told(scope.local())) {
+    state.depth = depth;
+    return;
+  }
   const Reservation record = reserve(scope, ARCTRACE_TYPE_EXIT_NAMED, 8, ticks);
   if (record.word0 != nullptr) store_u64(record.body, key);
   commit_change(scope, state, record, depth, [] {});
@@ -221,37 +279,12 @@ bool is_innermost(const ThreadState* state, uint64_t key) {
          state->frames[state->depth - 1].key == key;
 }
 
-}  // namespace
-
-bool record_enter(uint64_t key, uintptr_t location) {
-  return enter(key, FramePlace(location), nullptr, WriteScope());
-}
-
-bool record_enter(uint64_t key, const arctrace_shim_call& call) {
-  return enter(key, FramePlace(call), &call, WriteScope(call.stack_pointer));
-}
-
-void set_unwinder(arctrace_shim_unwinder* chosen) { unwinder = chosen; }
-
-bool record_innermost_exit(uint64_t key, uintptr_t stack_pointer) {
-  const WriteScope scope(stack_pointer);
-  if (scope.refuses_record()) return true;
-  if (__builtin_expect(scope.nested(), 0)) resolve_change(scope.local());
-  ThreadState* state = scope.local().state;
-  if (__builtin_expect(!is_innermost(state, key), 0) ||
-      state->frames[state->depth - 1].place.stack_pointer != low_half(stack_pointer)) {
-    return false;
-  }
-  write_exit(scope, *state, session_ticks());
-  return true;
-}
-
-void record_exit(uint64_t key, uintptr_t location, uintptr_t stack_pointer) {
-  const WriteScope scope(stack_pointer);
-  if (scope.refuses_record()) return;
-  if (__builtin_expect(scope.nested(), 0)) resolve_change(scope.local());
+void leave(const WriteScope& scope, uint64_t key, uintptr_t location) {
   const uint64_t ticks = session_ticks();
   ThreadState* state = scope.local().state;
+  if (__builtin_expect(call_filter.is_active, 0) && state != nullptr && state->attached) {
+    tell_long_calls(scope, *state, ticks);
+  }
   if (is_innermost(state, key) &&
       (location == 0 || state->frames[state->depth - 1].place.location == location)) {
     write_exit(scope, *state, ticks);
@@ -276,6 +309,62 @@ void record_exit(uint64_t key, uintptr_t location, uintptr_t stack_pointer) {
   }
   record_unwind(scope, *state, found + 1, ticks);
   write_exit(scope, *state, ticks);
+}
+
+}  // namespace
+
+bool record_enter(uint64_t key, uintptr_t location) {
+  return enter(key, FramePlace(location), nullptr, WriteScope());
+}
+
+bool record_enter(uint64_t key, const arctrace_shim_call& call) {
+  return enter(key, FramePlace(call), &call, WriteScope(call.stack_pointer));
+}
+
+void set_unwinder(arctrace_shim_unwinder* chosen) { unwinder = chosen; }
+
+bool record_innermost_exit(uint64_t key, uintptr_t stack_pointer) {
+  const WriteScope scope(stack_pointer);
+  if (scope.refuses_record()) return true;
+  if (__builtin_expect(scope.nested(), 0)) resolve_change(scope.local());
+  ThreadState* state = scope.local().state;
+  if (__builtin_expect(!is_innermost(state, key), 0) ||
+      state->frames[state->depth - 1].place.stack_pointer != low_half(stack_pointer)) {
+    return false;
+  }
+  const uint64_t ticks = session_ticks();
+  if (__builtin_expect(call_filter.is_active, 0)) {
+    tell_long_calls(scope, *state, ticks);
+    write_exit(scope, *state, ticks);
+    note_filter_scope(scope.local());
+    return true;
+  }
+  write_exit(scope, *state, ticks);
+  return true;
+}
+
+void record_exit(uint64_t key, uintptr_t location, uintptr_t stack_pointer) {
+  const WriteScope scope(stack_pointer);
+  if (scope.refuses_record()) return;
+  if (__builtin_expect(scope.nested(), 0)) resolve_change(scope.local());
+  leave(scope, key, location);
+  if (__builtin_expect(call_filter.is_active, 0)) note_filter_scope(scope.local());
+}
+
+bool is_left_out(uint64_t key, const arctrace_shim_call& call) {
+  if (!call_filter.is_active) return false;
+  const WriteScope scope(call.stack_pointer);
+  if (scope.refused()) return false;  // what is lost will be counted
+  if (__builtin_expect(scope.nested(), 0)) resolve_change(scope.local());
+  const uint64_t ticks = session_ticks();
+  ThreadState* state = attached_thread(scope, ticks);
+  if (state == nullptr) return false;
+  const FramePlace place(call);
+  const FilteredFrame filtered = filter_call(scope, key, place, &call, ticks);
+  if (!is_without_effect(scope.local(), filtered)) return false;
+  note_filter_scope(scope.local());
+  store_frame(*state, state->depth, key, place);  // for the next call from there
+  return true;
 }
 
 void record_vfork_begin() {

@@ -27,6 +27,10 @@ void record_exit(uint64_t key, uintptr_t location, uintptr_t stack_pointer);
 // `stack_pointer`; else false.
 bool record_innermost_exit(uint64_t key, uintptr_t stack_pointer);
 
+// Whether nothing is recorded of a call that is about to be made, and the filter need not
+// know of it either: then it should not be entered.
+bool is_left_out(uint64_t key, const arctrace_shim_call& call);
+
 // Around a vfork child, which runs on its parent's stack and with its thread state.
 void record_vfork_begin();
 void record_vfork_end(uint32_t child_pid);

@@ -26,9 +26,11 @@ struct ThreadStacks {
   StackRange signal;  // sigaltstack; may lie inside the own one
 
   enum class Which : uint8_t { kUnknown, kOwn, kSignal };
+  // Of what lies just below `address`: the frame that ends there. A signal stack may be
+  // the innermost object of a frame, and what that calls ends where it begins.
   Which which(uintptr_t address) const {
-    if (signal.contains(address)) return Which::kSignal;
-    return own.contains(address) ? Which::kOwn : Which::kUnknown;
+    if (signal.contains(address - 1)) return Which::kSignal;
+    return own.contains(address - 1) ? Which::kOwn : Which::kUnknown;
   }
 };
 

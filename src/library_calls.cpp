@@ -69,6 +69,7 @@ __attribute__((flatten)) int arctrace_shim_call_begin(uint64_t frame_key,
     count_lost_without_slot(session.view.control(), ARCTRACE_LOST_NO_SLOT);
     return 0;
   }
+  if (is_left_out(frame_key, frame_of(place, frame_pointer, flags))) return 0;
   const bool inside = (flags & ARCTRACE_SHIM_RETURNS_TO_SHIM) != 0;
   PendingCall pending{reinterpret_cast<uintptr_t>(place), *place, frame_key};
   if (__builtin_expect(inside, 0)) {

@@ -21,9 +21,14 @@ bool ReturnStack::push_slowly(const ThreadStacks& stacks, const PendingCall& cal
     if (!is_left) break;
   }
   if (__builtin_expect(at == kMaxCalls, 0)) {
+    // All of it is still open, as far as one can see: most likely it was so before.
+    if (calls[at - 1].place == full_top) return false;
     compact();
     at = depth;
-    if (at == kMaxCalls) return false;
+    if (at == kMaxCalls) {
+      full_top = calls[at - 1].place;
+      return false;
+    }
   }
   store(at, call);
   return true;
@@ -49,6 +54,7 @@ void ReturnStack::drop(const ThreadStacks& stacks, uintptr_t place) {
 }
 
 void ReturnStack::drop_from_afar(uintptr_t place) {
+  full_top = 0;
   PendingCall* call = find(place);
   while (call != nullptr) {
     PendingCall* outer = next_at(call);
@@ -58,6 +64,7 @@ void ReturnStack::drop_from_afar(uintptr_t place) {
 }
 
 void ReturnStack::drop_own() {
+  full_top = 0;
   for (uint64_t i = 0; i < depth; ++i) {
     // The others stay where they are: one may just be looked for.
     if (own.low == own.high || own.contains(calls[i].place)) calls[i].place = 0;

@@ -33,7 +33,8 @@ struct ReturnStack {
   uint32_t* owner;  // lock of its thread's state; null: never used
   StackRange own;   // of its thread; empty: not known
   uint64_t is_compacting;
-  uint64_t reserved[2];
+  uint64_t full_top;  // innermost place when compact() last found nothing to drop
+  uint64_t reserved;
   PendingCall calls[kMaxCalls];
 
   // Adds a call, and first drops those that can't be open any more. `inside`: the call
@@ -42,7 +43,8 @@ struct ReturnStack {
   bool push(const ThreadStacks& stacks, const PendingCall& call, bool inside) {
     const uint64_t at = depth;
     const uintptr_t top = at == 0 ? UINTPTR_MAX : calls[at - 1].place;
-    const bool is_inner = top > call.place && !stacks.signal.contains(top);
+    const bool is_inner =
+        top > call.place && stacks.which(top) != ThreadStacks::Which::kSignal;
     if (__builtin_expect(!is_inner || at == kMaxCalls, 0)) {
       return push_slowly(stacks, call, inside);
     }

@@ -35,15 +35,33 @@ enum arctrace_shim_call_flags {
   /* A library call, through one of the shim's stubs. */
   ARCTRACE_SHIM_LIBRARY_CALL = 4,
   /* The machine frame returns into the shim: a library call waits for it there. */
-  ARCTRACE_SHIM_RETURNS_TO_SHIM = 8
+  ARCTRACE_SHIM_RETURNS_TO_SHIM = 8,
+  /* For the filter: what the user chose is this function, with what it calls; or is to be
+   * left out with what it calls; or just not to be recorded. */
+  ARCTRACE_SHIM_CHOSEN = 16,
+  ARCTRACE_SHIM_LEFT_OUT = 32,
+  ARCTRACE_SHIM_HIDDEN = 64
 };
+
+/* Which calls are recorded; by default all. */
+struct arctrace_shim_filter {
+  uint32_t only_chosen; /* nonzero: none but CHOSEN functions, and what they call */
+  uint32_t depth_max;   /* only so many within one another, from each CHOSEN; 0: any */
+  uint64_t min_ns;      /* only those that last so long; 0: any */
+};
+/* To be called before the program's code runs, in a process that has joined. */
+ARCTRACE_API void arctrace_shim_set_filter(const struct arctrace_shim_filter* filter);
+
+/* Which of the recorder's patterns, one bit each, some function has matched. */
+ARCTRACE_API void arctrace_shim_patterns_matched(uint64_t patterns);
 
 /* Like arctrace_enter_at. */
 ARCTRACE_API void arctrace_shim_enter(uint64_t frame_key,
                                       const struct arctrace_shim_call* call);
 
-/* A call of a library function, whose return address stands at `place`; `flags`: nothing,
- * or ARCTRACE_SHIM_RETURNS_TO_SHIM, where it is the last act of another such call. Its
+/* A call of a library function, whose return address stands at `place`; `flags`: those
+ * for the filter, and ARCTRACE_SHIM_RETURNS_TO_SHIM, where it is the last act of another
+ * such call. Its
  * entry is recorded with `frame_key`. Nonzero: the shim is to call the function itself,
  * and when it has returned, to ask arctrace_shim_call_end() where to go on; it must not
  * be called if this was 0. */

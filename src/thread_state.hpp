@@ -20,6 +20,22 @@ struct OpenFrame {
   FramePlace place;
 };
 
+// What holds for the functions that are called in a frame (call_filter.hpp).
+struct FilterScope {
+  uint16_t level;    // frames that count for the depth limit
+  bool is_chosen;    // in a chosen function
+  bool is_left_out;  // in one that is not to be recorded with what it calls
+  bool operator==(const FilterScope&) const = default;
+};
+
+// Of an open frame, as long as there is a call filter.
+struct FilteredFrame {
+  enum class Telling : uint8_t { kHidden, kWaiting, kTold };
+  uint64_t ticks;  // of its entry
+  FilterScope inside;
+  Telling telling;
+};
+
 // A record reserved in place (arctrace_reserve).
 struct HeldRecord {
   static constexpr uint64_t kUnused = 0;
@@ -40,6 +56,9 @@ struct ThreadState {
   uint32_t depth;       // open frames; beyond kMaxFrames only counted
   bool attached;        // has a slot in this process
   uint16_t slot_retry;  // records to lose before asking for a slot again
+  // Index + 1 of an open frame before which none waits to be told (call_filter.hpp); 0:
+  // none waits.
+  uint32_t first_waiting;
 
   bool has_block;         // all of the block's state is in order
   bool thread_defined;    // its THREAD record is written ...
@@ -77,6 +96,7 @@ struct ThreadState {
   uint64_t robust_next;
 
   OpenFrame frames[kMaxFrames];
+  FilteredFrame filtered[kMaxFrames];  // of the same frames
 };
 static_assert(offsetof(ThreadState, robust_next) - offsetof(ThreadState, lock) ==
               ARCTRACE_ROBUST_NODE_OFFSET);

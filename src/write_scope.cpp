@@ -1,3 +1,4 @@
+#include "src/call_filter.hpp"
 #include "src/loss.hpp"
 #include "src/protocol/dead_slot.hpp"
 #include "src/writer.hpp"
@@ -50,6 +51,10 @@ void resolve_change(ThreadLocal& local) {
     return;
   }
   local.state->depth = change.depth;
+  if (local.telling != 0) {
+    local.state->filtered[local.telling - 1].telling = FilteredFrame::Telling::kTold;
+    local.telling = 0;
+  }
   local.change.word0 = nullptr;
 }
 
@@ -66,9 +71,12 @@ void WriteScope::enter_nested(uintptr_t here) {
       resolve_change(local_);
       abandon_calls(*state);
       if (!state->has_block) abandon_block(*state);
+      // If it was telling what waits: from the first on again.
+      if (call_filter.ticks_min != 0) state->first_waiting = 1;
     }
     local_.nesting = 0;
     local_.change.word0 = nullptr;
+    local_.telling = 0;
     local_.guard = here;
     return;
   }

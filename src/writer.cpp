@@ -1,6 +1,7 @@
 #include "src/writer.hpp"
 
 #include "src/attach.hpp"
+#include "src/call_filter.hpp"
 #include "src/definitions.hpp"
 #include "src/loss.hpp"
 #include "src/protocol/shared_chain.hpp"
@@ -27,9 +28,10 @@ BlockIdentity identity(const ThreadState& state, const ProcessState& process,
 
 // Frames that a STACK record of at most `room` bytes of body can tell.
 uint32_t tellable_frames(const ThreadState& state, uint32_t room) {
-  if (state.depth > ThreadState::kMaxFrames) return 0;
+  const uint32_t told = told_frames(state, state.depth);
+  if (told > ThreadState::kMaxFrames) return 0;
   const uint32_t fit = room < kStackFixedBody ? 0 : (room - kStackFixedBody) / 8;
-  return state.depth < fit ? state.depth : fit;
+  return told < fit ? told : fit;
 }
 
 // STACK may take a quarter of a block, so that deep stacks leave room for records.
@@ -38,11 +40,13 @@ uint32_t stack_room() {
 }
 
 void fill_stack(std::byte* body, const ThreadState& state, uint32_t count) {
-  store_u32(body, state.depth);
+  store_u32(body, told_frames(state, state.depth));
   store_u32(body + 4, count);
-  const OpenFrame* first = state.frames + (state.depth - count);
-  for (uint32_t i = 0; i < count; ++i) {
-    store_u64(body + kStackFixedBody + uint64_t{i} * 8, first[i].key);
+  uint32_t left = count;
+  for (uint32_t i = state.depth; left > 0; --i) {
+    if (!frame_is_told(state, i - 1)) continue;
+    --left;
+    store_u64(body + kStackFixedBody + uint64_t{left} * 8, state.frames[i - 1].key);
   }
 }
 
@@ -358,6 +362,7 @@ Reservation reserve_slow(const WriteScope& scope, uint16_t type, uint32_t body_s
   if (state == nullptr) return kNothing;
   ProcessState* process = current_process(ticks);
   if (process == nullptr) return kNothing;
+  if (state->first_waiting != 0 && !scope.nested()) tell_all_calls(scope, *state);
   if (scope.nested() || view().geometry().scope == ARCTRACE_SCOPE_SHARED) {
     if (!is_known_full(*state)) {
       if (state->loss_pending && !scope.nested()) {

@@ -33,6 +33,11 @@ struct ThreadLocal {
   bool frame_disturbed;  // a signal handler had frames of its own
   ThreadStacks stacks;   // here, not in the state: a fork child runs on the same ones
   ReturnStack* calls;    // the state's; here for the same reason
+  // What holds by the call filter inside the innermost open frame, and outside all of
+  // them: a fork child begins with the former.
+  FilterScope filter_scope;
+  FilterScope filter_outermost;
+  uint32_t telling;  // index + 1 of the frame whose late entry `change` is; 0: none
 };
 extern thread_local constinit ThreadLocal thread_local_state
     __attribute__((tls_model("initial-exec")));
@@ -145,7 +150,7 @@ inline Reservation reserve(const WriteScope& scope, uint16_t type, uint32_t body
                            uint64_t ticks) {
   ThreadState* state = scope.local().state;
   const uint32_t length = ARCTRACE_COMPACT_HEAD_SIZE + body_size;
-  if (__builtin_expect(state == nullptr || scope.nested() ||
+  if (__builtin_expect(state == nullptr || scope.nested() || state->first_waiting != 0 ||
                            static_cast<size_t>(state->end - state->pos) < length ||
                            ticks - state->base_ticks > UINT32_MAX,
                        0)) {
@@ -194,6 +199,9 @@ ThreadState* recording_thread(const WriteScope& scope, uint64_t ticks);
 Reservation reserve_definition(const WriteScope& scope, ThreadState& state,
                                ProcessState& process, uint16_t type, uint32_t body_size,
                                uint64_t ticks);
+
+// Tells all calls that wait for their duration (call_filter.hpp). REQUIRES: one does.
+void tell_all_calls(const WriteScope& scope, ThreadState& state);
 
 // OWNED -> CLOSED for the thread's exclusive block, if it has one.
 void close_block(ThreadState& state);

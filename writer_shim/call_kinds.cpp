@@ -2,6 +2,8 @@
 
 #include <cstddef>
 
+#include "writer_shim/text.hpp"
+
 namespace arctrace::shim {
 namespace {
 
@@ -24,22 +26,12 @@ constexpr const char* kUntouched[] = {
     "__cxa_finalize", "__fentry__", "__gmon_start__", "__libc_start_main",
     "__tls_get_addr", "_mcount",    "mcount"};
 
-bool same(const char* a, const char* b) {
-  while (*a != '\0' && *a == *b) ++a, ++b;
-  return *a == *b;
-}
-
 template <size_t n>
 bool contains(const char* const (&names)[n], const char* name) {
   for (const char* entry : names) {
-    if (same(entry, name)) return true;
+    if (equal(entry, name)) return true;
   }
   return false;
-}
-
-bool starts_with(const char* text, const char* prefix) {
-  while (*prefix != '\0' && *text == *prefix) ++text, ++prefix;
-  return *prefix == '\0';
 }
 
 }  // namespace

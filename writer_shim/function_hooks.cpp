@@ -6,13 +6,10 @@
 #include <unistd.h>
 
 #include "writer_shim/frame_finder.hpp"
+#include "writer_shim/function_choice.hpp"
+#include "writer_shim/functions_gate.hpp"
 #include "writer_shim/hook.hpp"
 #include "writer_shim/library_hooks.hpp"
-#include "writer_shim/start.hpp"
-
-// Weak, so that we may ask whether the loader has bound it yet: resolvers of a library's
-// indirect functions run, and call our hooks, before we are relocated.
-extern "C" __attribute__((weak)) const volatile uint32_t* arctrace_gate;
 
 namespace arctrace::shim {
 namespace {
@@ -21,13 +18,6 @@ using FunctionHook = void(void* function, void* call_site);
 
 FunctionHook* next_enter;  // null: only libc's, which do nothing
 FunctionHook* next_exit;
-
-bool is_enabled() {
-  if (__builtin_expect(&arctrace_gate == nullptr, 0)) return false;
-  if (__builtin_expect((*arctrace_gate & ARCTRACE_GATE_FUNCTIONS) != 0, 1)) return true;
-  join_early();
-  return (*arctrace_gate & ARCTRACE_GATE_FUNCTIONS) != 0;
-}
 
 uintptr_t address_of(const void* pointer) { return reinterpret_cast<uintptr_t>(pointer); }
 
@@ -67,17 +57,18 @@ void find_next_function_hooks() {
 using namespace arctrace::shim;
 
 ARCTRACE_HOOK void __cyg_profile_func_enter(void* function, void* call_site) {
-  if (is_enabled()) {
+  if (functions_are_recorded()) {
     arctrace_shim_call call = this_call(call_site);
     locate_frame(address_of(function), call);
     if (returns_to_stub(call.call_site)) call.flags |= ARCTRACE_SHIM_RETURNS_TO_SHIM;
+    call.flags |= function_flags(address_of(function));
     arctrace_shim_enter(address_of(function), &call);
   }
   if (__builtin_expect(next_enter != nullptr, 0)) next_enter(function, call_site);
 }
 
 ARCTRACE_HOOK void __cyg_profile_func_exit(void* function, void* call_site) {
-  if (is_enabled()) {
+  if (functions_are_recorded()) {
     arctrace_shim_call call = this_call(call_site);
     if (call.hook_site == call.call_site) {
       // The function's last act was to jump here: what it returned to, we return to.

@@ -10,6 +10,7 @@
 #include "writer_shim/call_kinds.hpp"
 #include "writer_shim/call_stubs.h"
 #include "writer_shim/code_references.hpp"
+#include "writer_shim/function_patterns.hpp"
 #include "writer_shim/hook.hpp"
 #include "writer_shim/module_slots.hpp"
 #include "writer_shim/page_protection.hpp"
@@ -27,6 +28,7 @@ struct LibraryCall {
   uint64_t* slot;    // null: the stub is free
   const char* name;  // in the module that calls
   CallKind kind;
+  uint32_t filter;  // flags of arctrace_shim_call
 };
 
 constinit LibraryCall calls[ARCTRACE_STUB_COUNT]{};
@@ -88,6 +90,19 @@ class WritableData {
   bool worked_;
 };
 
+// What the user chose of the function `name` at `target`.
+uint32_t call_filter_flags(const char* name, uint64_t target) {
+  if (!have_function_choice()) return 0;
+  Dl_info info{};
+  const ElfW(Sym)* symbol = nullptr;
+  auto* address = reinterpret_cast<void*>(static_cast<uintptr_t>(target));
+  const bool found =
+      dladdr1(address, &info, const_cast<void**>(reinterpret_cast<const void**>(&symbol)),
+              RTLD_DL_SYMENT) != 0;
+  const bool is_sized = found && symbol != nullptr && info.dli_saddr == address;
+  return filter_flags(name, found ? info.dli_fname : "", is_sized ? symbol->st_size : 0);
+}
+
 // The stub for calls of `name`, which are of `target`, through what stands at `slot`.
 // UINT32_MAX: they are not to be hooked, or there is none left.
 uint32_t stub_for(const char* name, uint64_t target, uint64_t* slot) {
@@ -97,7 +112,9 @@ uint32_t stub_for(const char* name, uint64_t target, uint64_t* slot) {
     return UINT32_MAX;
   }
   const uint32_t number = take_stub();
-  if (number != UINT32_MAX) calls[number] = {target, 0, slot, name, kind};
+  if (number != UINT32_MAX) {
+    calls[number] = {target, 0, slot, name, kind, call_filter_flags(name, target)};
+  }
   return number;
 }
 
@@ -214,7 +231,7 @@ void await_initialization(const ModuleImage& image) {
   const uintptr_t target = image.bias + *image.initializer;
   const uint32_t number = is_stub(target) ? UINT32_MAX : take_stub();
   if (number == UINT32_MAX) return;
-  calls[number] = {target, 0, image.initializer, "", CallKind::kInitializer};
+  calls[number] = {target, 0, image.initializer, "", CallKind::kInitializer, 0};
   *image.initializer = stub_address(number) - image.bias;
 }
 
@@ -304,6 +321,15 @@ void hook_library_calls(LibraryCalls which) {
   dl_iterate_phdr(hook_module, nullptr);
 }
 
+uintptr_t stub_for_function(uintptr_t function, uintptr_t target, uint32_t filter) {
+  const uint32_t number = take_stub();
+  if (number == UINT32_MAX) return 0;
+  calls[number] = {
+      target, function, reinterpret_cast<uint64_t*>(function), "", CallKind::kFollowed,
+      filter};
+  return stub_address(number);
+}
+
 bool returns_to_stub(uintptr_t address) {
   return address == reinterpret_cast<uintptr_t>(arctrace_call_returns);
 }
@@ -343,8 +369,8 @@ extern "C" arctrace_call_route arctrace_call_begins(uint32_t number, uintptr_t* 
     }
     key = name_call(library_call);
   }
-  const uint32_t flags =
-      returns_to_stub(*place) ? uint32_t{ARCTRACE_SHIM_RETURNS_TO_SHIM} : 0;
+  uint32_t flags = library_call.filter;
+  if (returns_to_stub(*place)) flags |= ARCTRACE_SHIM_RETURNS_TO_SHIM;
   if (__builtin_expect(library_call.kind != CallKind::kFollowed, 0)) {
     arctrace_shim_call_passed(key, place, frame_pointer, flags,
                               library_call.kind == CallKind::kPassed);

@@ -6,10 +6,15 @@
 
 #include "src/memory.hpp"
 #include "src/raw_syscall.hpp"
+#include "writer_shim/entry_hooks.hpp"
 #include "writer_shim/frame_finder.hpp"
+#include "writer_shim/function_choice.hpp"
 #include "writer_shim/hook.hpp"
 #include "writer_shim/library_hooks.hpp"
 #include "writer_shim/page_protection.hpp"
+#if defined(__x86_64__)
+#include "writer_shim/x86_64/instructions.hpp"
+#endif
 
 namespace arctrace::shim {
 namespace {
@@ -20,6 +25,8 @@ unsigned long long count;  // modules loaded and unloaded when last compared
 
 void changed() {
   forget_frame_rules();
+  forget_entry_hooks();
+  read_function_choice();
   library_modules_changed();
   arctrace_shim_modules_changed();
 }
@@ -66,41 +73,7 @@ struct Code {
   unsigned char bytes[kPatchBlock];
 };
 
-constexpr unsigned char kEndbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
 constexpr unsigned char kReturn = 0xc3;
-constexpr unsigned char kJump = 0xe9;  // and a signed 32-bit distance from its end
-constexpr size_t kJumpSize = 5;
-
-// The length of the NOP, or other filler, that stands at `at`; 0: something else.
-size_t filler_length(const unsigned char* at, const unsigned char* end) {
-  const unsigned char* from = at;
-  while (at < end && (*at == 0x66 || *at == 0x2e)) ++at;
-  if (at == end) return 0;
-  if (*at == 0x90 || *at == 0xcc) return static_cast<size_t>(at + 1 - from);
-  if (end - at < 3 || at[0] != 0x0f || at[1] != 0x1f) return 0;
-  size_t operands = 0;  // bytes behind 0f 1f
-  switch (at[2]) {
-    case 0x00:
-      operands = 1;
-      break;
-    case 0x40:
-      operands = 2;
-      break;
-    case 0x44:
-      operands = 3;
-      break;
-    case 0x80:
-      operands = 5;
-      break;
-    case 0x84:
-      operands = 6;
-      break;
-    default:
-      return 0;
-  }
-  const auto length = static_cast<size_t>(at + 2 - from) + operands;
-  return length <= static_cast<size_t>(end - from) ? length : 0;
-}
 
 // Turns "return, filler" at `from` into a jump to `target`. False: something else stands
 // there, or the target is too far away.

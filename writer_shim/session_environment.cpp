@@ -23,7 +23,7 @@ constexpr size_t kPreloadLength = sizeof kPreload - 1;
 // What the recorder sets beside the session, where the program had it at its start.
 struct Kept {
   const char* name;  // with its "="
-  char value[1024];
+  char value[4096];
   bool is_set;
 };
 constexpr size_t kAddedMax = 4;  // entries: the session, LD_PRELOAD and these

@@ -1,48 +1,87 @@
 #include "writer_shim/shim_options.hpp"
 
-#include <cstddef>
+#include "writer_shim/text.hpp"
 
 namespace arctrace::shim {
 namespace {
 
-struct Text {
-  const char* begin;
-  size_t size;
-  bool is(const char* other) const {
-    size_t i = 0;
-    while (i < size && other[i] == begin[i]) ++i;
-    return i == size && other[i] == '\0';
-  }
-};
+constexpr size_t kTextMax = 4096;
 
-Text text_until(const char* from, char end) {
-  size_t n = 0;
-  while (from[n] != '\0' && from[n] != ';' && from[n] != end) ++n;
-  return {from, n};
+// Values as they are meant, each ended by a zero.
+char values[kTextMax];
+
+// The hexadecimal digit's value; 16: it is none.
+unsigned digit(char c) {
+  if (c >= '0' && c <= '9') return static_cast<unsigned>(c - '0');
+  if (c >= 'A' && c <= 'F') return static_cast<unsigned>(c - 'A') + 10;
+  return 16;
 }
 
-void set_option(ShimOptions& options, Text name, Text value) {
-  if (name.is("libcall")) {
-    if (value.is("program")) options.library_calls = LibraryCalls::kProgram;
-    if (value.is("all")) options.library_calls = LibraryCalls::kAll;
+// Copies the value at `text` to `to`; returns its end there.
+char* decode(const char* text, char* to) {
+  for (; *text != '\0' && *text != ';'; ++text) {
+    if (*text == '%' && digit(text[1]) < 16 && digit(text[2]) < 16) {
+      *to++ = static_cast<char>(digit(text[1]) << 4 | digit(text[2]));
+      text += 2;
+    } else {
+      *to++ = *text;
+    }
+  }
+  *to++ = '\0';
+  return to;
+}
+
+uint64_t number(const char* text) {
+  uint64_t value = 0;
+  for (; *text >= '0' && *text <= '9'; ++text) {
+    if (__builtin_mul_overflow(value, uint64_t{10}, &value)) return UINT64_MAX;
+    value += static_cast<uint64_t>(*text - '0');
+  }
+  return value;
+}
+
+void add_pattern(ShimOptions& options, Pattern::Kind kind, const char* text) {
+  if (options.pattern_count == ShimOptions::kPatternsMax) return;
+  options.patterns[options.pattern_count++] = {kind, text};
+}
+
+// `name` ends with its "=".
+void set_option(ShimOptions& options, const char* name, const char* value) {
+  if (starts_with(name, "libcall=")) {
+    if (equal(value, "program")) options.library_calls = LibraryCalls::kProgram;
+    if (equal(value, "all")) options.library_calls = LibraryCalls::kAll;
+  } else if (starts_with(name, "filter=")) {
+    add_pattern(options, Pattern::Kind::kChosen, value);
+  } else if (starts_with(name, "notrace=")) {
+    add_pattern(options, Pattern::Kind::kLeftOut, value);
+  } else if (starts_with(name, "module=")) {
+    add_pattern(options, Pattern::Kind::kModule, value);
+  } else if (starts_with(name, "depth=")) {
+    const uint64_t depth = number(value);
+    options.depth_max = depth > UINT32_MAX ? UINT32_MAX : static_cast<uint32_t>(depth);
+  } else if (starts_with(name, "time=")) {
+    options.min_ns = number(value);
+  } else if (starts_with(name, "size=")) {
+    options.size_min = number(value);
   }
 }
 
 }  // namespace
 
-ShimOptions parse_options(const char* text) {
-  ShimOptions options;
-  while (text != nullptr && *text != '\0') {
-    const Text name = text_until(text, '=');
-    text += name.size;
+void parse_options(const char* text, ShimOptions& options) {
+  if (text == nullptr || text_length(text, kTextMax) == kTextMax) return;
+  char* free = values;
+  while (*text != '\0') {
+    const char* name = text;
+    while (*text != '\0' && *text != ';' && *text != '=') ++text;
     if (*text == '=') {
-      const Text value = text_until(++text, ';');
+      const char* value = free;
+      free = decode(++text, free);
       set_option(options, name, value);
-      text += value.size;
     }
+    while (*text != '\0' && *text != ';') ++text;
     if (*text == ';') ++text;
   }
-  return options;
 }
 
 }  // namespace arctrace::shim

@@ -1,6 +1,7 @@
 // What the recorder wants of the shim, in the environment's ARCTRACE_OPTIONS.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace arctrace::shim {
@@ -11,11 +12,33 @@ enum class LibraryCalls : uint8_t {
   kAll       // those between libraries too
 };
 
-struct ShimOptions {
-  LibraryCalls library_calls = LibraryCalls::kNone;
+// What a function must match to be chosen or left out, in the user's words: a glob, or
+// behind "re:" an extended regular expression.
+struct Pattern {
+  enum class Kind : uint8_t { kChosen, kLeftOut, kModule };
+  Kind kind;
+  const char* text;
 };
 
-// "NAME=VALUE;NAME=VALUE": libcall=none|program|all. What it does not know is left out.
-ShimOptions parse_options(const char* text);
+struct ShimOptions {
+  static constexpr size_t kPatternsMax = 64;
+
+  LibraryCalls library_calls = LibraryCalls::kNone;
+  Pattern patterns[kPatternsMax] = {};
+  size_t pattern_count = 0;
+  uint32_t depth_max = 0;  // 0: any
+  uint64_t min_ns = 0;     // 0: any
+  uint64_t size_min = 0;   // of functions, in bytes
+
+  bool have_filter() const {
+    return pattern_count != 0 || depth_max != 0 || min_ns != 0 || size_min != 0;
+  }
+};
+
+// "NAME=VALUE;NAME=VALUE": libcall=none|program|all, filter=, notrace= and module= with a
+// pattern each, in their order; depth=, time= (ns) and size= with a number. In a value
+// "%3B" stands for ";" and "%25" for "%". What it does not know is left out, as is what
+// it has no room for. The patterns stand in memory of its own: to be called once.
+void parse_options(const char* text, ShimOptions& options);
 
 }  // namespace arctrace::shim

@@ -8,7 +8,10 @@
 #include "writer_shim/end_hooks.hpp"
 #include "writer_shim/exec_hooks.hpp"
 #include "writer_shim/frame_finder.hpp"
+#include "writer_shim/function_choice.hpp"
 #include "writer_shim/function_hooks.hpp"
+#include "writer_shim/function_patterns.hpp"
+#include "writer_shim/function_sleds.hpp"
 #include "writer_shim/hook.hpp"
 #include "writer_shim/library_hooks.hpp"
 #include "writer_shim/loader_watch.hpp"
@@ -42,10 +45,26 @@ void start_main_thread() {
   arctrace_shim_thread_start(high - size, high);
 }
 
+void set_filter(const ShimOptions& options) {
+  if (!options.have_filter()) return;
+  choose_functions(options);
+  read_function_choice();
+  bool only_chosen = false;
+  for (size_t i = 0; i < options.pattern_count; ++i) {
+    only_chosen = only_chosen || options.patterns[i].kind == Pattern::Kind::kChosen;
+  }
+  const arctrace_shim_filter filter = {only_chosen ? 1U : 0U, options.depth_max,
+                                       options.min_ns};
+  arctrace_shim_set_filter(&filter);
+}
+
 __attribute__((constructor(102))) void start() {
   join_early();
   // A shim of another installation may be loaded too: a recording inside a recording.
   if (!has_session() || arctrace_shim_claim() == 0) return;
+  static constinit ShimOptions options;
+  parse_options(secure_getenv("ARCTRACE_OPTIONS"), options);
+  set_filter(options);
   arctrace_shim_set_unwinder(find_caller);
   find_next_function_hooks();
   find_exec_functions();
@@ -54,7 +73,8 @@ __attribute__((constructor(102))) void start() {
   prepare_thread_hooks();
   remember_environment();
   start_main_thread();
-  hook_library_calls(parse_options(secure_getenv("ARCTRACE_OPTIONS")).library_calls);
+  hook_library_calls(options.library_calls);
+  patch_functions();
   watch_loader();
   watch_exit();
 }

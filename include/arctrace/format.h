@@ -192,7 +192,9 @@ struct arctrace_control {
   uint32_t snapshot_after_ms; /* the last one that was asked for: so much later */
   uint32_t
       definitions_round; /* raised by a collector that begins: all definitions anew */
-  uint32_t reserved4[11];
+  uint32_t reserved4;
+  uint64_t patterns_matched; /* one bit for each of the recorder's function patterns */
+  uint32_t reserved9[8];
   /* line 5: identities, never given twice in a session; 0 is nobody */
   uint32_t process_next;
   uint32_t writer_next;
@@ -212,6 +214,7 @@ ARCTRACE_ASSERT_OFFSET(arctrace_control, next, 64);
 ARCTRACE_ASSERT_OFFSET(arctrace_control, shared_current, 128);
 ARCTRACE_ASSERT_OFFSET(arctrace_control, taken, 192);
 ARCTRACE_ASSERT_OFFSET(arctrace_control, wake, 256);
+ARCTRACE_ASSERT_OFFSET(arctrace_control, patterns_matched, 280);
 ARCTRACE_ASSERT_OFFSET(arctrace_control, process_next, 320);
 ARCTRACE_ASSERT_OFFSET(arctrace_control, lost, 384);
 ARCTRACE_ASSERT_OFFSET(arctrace_control, collector_lock, 448);

@@ -30,6 +30,7 @@ Runner add_ctl(CLI::App& root);
 Runner add_snapshot(CLI::App& root);
 Runner add_recover(CLI::App& root);
 Runner add_destroy(CLI::App& root);
+Runner add_env(CLI::App& root);
 
 // `record COMMAND -x`: puts "--" before COMMAND, so that -x is COMMAND's. To be called
 // with all arguments (without the program's name) before they are parsed.

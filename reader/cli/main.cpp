@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <sstream>
 #include <string>
@@ -41,6 +42,14 @@ void reserve_standard_descriptors() {
   }
 }
 
+std::string default_config_file() {
+  const char* folder = std::getenv("XDG_CONFIG_HOME");
+  if (folder != nullptr && *folder == '/')
+    return absl::StrCat(folder, "/arctrace/config");
+  const char* home = std::getenv("HOME");
+  return home == nullptr ? "" : absl::StrCat(home, "/.config/arctrace/config");
+}
+
 class CommandLine {
  public:
   CommandLine() : root_("Traces programs: what they called, when, and for how long.") {
@@ -48,10 +57,16 @@ class CommandLine {
     root_.set_help_flag("-h,--help", "print this help");
     root_.set_version_flag("--version", "arctrace " ARCTRACE_VERSION,
                            "print the version");
-    root_.footer("arctrace COMMAND --help tells more.");
+    root_.footer(
+        "Options that are always wanted stand in a file, by command: [record], and below "
+        "it\n"
+        "lines such as buffer-size=16M, no-libcall=true or notrace=[\"str*\",\"mem*\"]. "
+        "What "
+        "the\ncommand line says goes before. arctrace COMMAND --help tells more.");
+    add_config_file();
     for (const auto add : {add_record, add_report, add_dump, add_info, add_check,
                            add_create, add_list, add_attach, add_start, add_stop, add_ctl,
-                           add_snapshot, add_recover, add_destroy}) {
+                           add_snapshot, add_recover, add_destroy, add_env}) {
       const size_t before = root_.get_subcommands({}).size();
       Runner runner = add(root_);
       commands_.emplace_back(root_.get_subcommands({}).at(before), std::move(runner));
@@ -78,6 +93,17 @@ class CommandLine {
   }
 
  private:
+  void add_config_file() {
+    const char* given = std::getenv("ARCTRACE_CONFIG");
+    const bool is_given = given != nullptr && *given != '\0';
+    root_.set_config("--config", is_given ? given : default_config_file(),
+                     "options from this file; by default from $ARCTRACE_CONFIG or "
+                     "~/.config/arctrace/config",
+                     is_given);
+    root_.allow_config_extras(CLI::config_extras_mode::error);
+    root_.fallthrough();
+  }
+
   // The first argument, if it is not an option, must be a subcommand.
   std::string check_command(const std::vector<std::string>& arguments) const {
     if (arguments.empty() || arguments.front().starts_with("-")) return {};

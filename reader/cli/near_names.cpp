@@ -31,6 +31,8 @@ size_t distance(std::string_view a, std::string_view b) {
 
 std::string near_names(std::string_view name, const std::vector<std::string>& names) {
   constexpr size_t kLongest = 64;  // of what may be a slip
+  constexpr size_t kShownMax = 6;
+  size_t shown = 0;
   std::string found;
   for (const std::string& candidate : names) {
     const bool begins = !name.empty() && candidate.starts_with(name);
@@ -38,6 +40,7 @@ std::string near_names(std::string_view name, const std::vector<std::string>& na
                     distance(name, candidate) > 1 + candidate.size() / 4)) {
       continue;
     }
+    if (++shown > kShownMax) break;
     found += (found.empty() ? "; did you mean \"" : " or \"") + candidate + "\"";
   }
   return found.empty() ? found : found + "?";

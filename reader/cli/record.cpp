@@ -10,6 +10,7 @@
 #include "reader/cli/buffer_options.hpp"
 #include "reader/cli/commands.hpp"
 #include "reader/cli/record_session.hpp"
+#include "reader/cli/traced_options.hpp"
 
 namespace arctrace::cli {
 Runner add_record(CLI::App& root) {
@@ -25,7 +26,12 @@ Runner add_record(CLI::App& root) {
       "SIGUSR2\n"
       "sent to arctrace writes a snapshot of what the buffer holds to FILE.1, FILE.2 "
       "...,\n"
-      "while recording goes on.");
+      "while recording goes on.\n"
+      "Options may stand in a file too: arctrace --help.\n"
+      "A PATTERN is a glob, such as \"str*\", or behind re: an extended regular "
+      "expression,\nsuch as \"re:^str(len|dup)$\". C++ functions match by their names as "
+      "people write\nthem, with their parameters or without; so the program must have "
+      "libstdc++.");
   app->add_option("-o,--output", options->output,
                   "trace file; an existing one is kept as FILE.old; - is standard output")
       ->type_name("FILE")
@@ -35,24 +41,19 @@ Runner add_record(CLI::App& root) {
   CLI::Option* duration =
       add_duration_option(*app, options->duration_ns, "recording, not COMMAND,");
   app->add_option("--session", options->session,
-                  "record into this session (arctrace create), not into a file: all but "
-                  "--wait is the session's own")
+                  "record into this session (arctrace create), not into a file: the "
+                  "options of buffer and files are the session's own")
       ->excludes(duration)
       ->type_name("NAME");
-  app->add_flag_callback(
-      "--libcall", [options] { options->library_calls = LibraryCalls::kProgram; },
-      "record the library calls of the program itself (default)");
-  app->add_flag_callback(
-      "--no-libcall", [options] { options->library_calls = LibraryCalls::kNone; },
-      "record no library calls, only functions built for tracing, and events");
-  app->add_flag_callback(
-      "--nest-libcall", [options] { options->library_calls = LibraryCalls::kAll; },
-      "record the calls between libraries too");
+  add_traced_options(*app, *options);
   app->add_flag("--wait", options->wait_for_all,
                 "record until all that COMMAND started has ended too");
   app->add_option("command", options->command, "the command and its arguments")
       ->type_name("COMMAND [ARGUMENT]...");
-  return [options] { return record_command(*options); };
+  return [options]() -> absl::StatusOr<int> {
+    if (say_problem("record", options->filter)) return 2;
+    return record_command(*options);
+  };
 }
 
 void separate_command(const CLI::App& root, std::vector<std::string>& arguments) {
@@ -63,6 +64,7 @@ void separate_command(const CLI::App& root, std::vector<std::string>& arguments)
   while (i < arguments.size() && arguments[i].size() > 1 && arguments[i][0] == '-') {
     if (is(i, "--")) return;
     const CLI::Option* option = app->get_option_no_throw(arguments[i]);
+    if (option == nullptr) option = root.get_option_no_throw(arguments[i]);
     const bool value_follows = option != nullptr && option->get_items_expected_min() > 0;
     i += value_follows ? 2 : 1;
   }

@@ -29,6 +29,7 @@
 #include "src/collector/flight_recorder.hpp"
 #include "src/collector/session_directory.hpp"
 #include "src/collector/trace_file.hpp"
+#include "src/shared_atomics.hpp"
 
 namespace arctrace::cli {
 namespace {
@@ -55,7 +56,7 @@ absl::StatusOr<std::string> find_shim() {
                    (program.parent_path() / "../lib").lexically_normal().native()));
 }
 
-std::string shim_options(const RecordOptions& options) {
+const char* library_calls(const RecordOptions& options) {
   switch (options.library_calls) {
     case LibraryCalls::kNone:
       return "libcall=none";
@@ -66,19 +67,22 @@ std::string shim_options(const RecordOptions& options) {
   }
 }
 
-std::vector<std::string> session_variables(const std::string& shim,
-                                           const std::string& session,
-                                           const RecordOptions& options) {
+absl::StatusOr<std::vector<std::string>> session_variables(const std::string& shim,
+                                                           const std::string& session,
+                                                           const RecordOptions& options) {
   const char* preload = std::getenv("LD_PRELOAD");
   const bool has_others = preload != nullptr && *preload != '\0';
   std::vector<std::string> variables = {
       absl::StrCat("ARCTRACE_SESSION=", session),
       absl::StrCat("LD_PRELOAD=", shim, has_others ? ":" : "",
                    has_others ? preload : "")};
+  const absl::StatusOr<std::string> filter = encode(options.filter);
+  if (!filter.ok()) return filter.status();
   // Without it nothing is hooked; but a recording around this one may have set it.
-  if (options.library_calls != LibraryCalls::kNone ||
+  if (options.library_calls != LibraryCalls::kNone || !filter->empty() ||
       std::getenv("ARCTRACE_OPTIONS") != nullptr) {
-    variables.push_back(absl::StrCat("ARCTRACE_OPTIONS=", shim_options(options)));
+    variables.push_back(
+        absl::StrCat("ARCTRACE_OPTIONS=", library_calls(options), *filter));
   }
   // A slot that is bound at its first call would lose its hook then.
   if (options.library_calls != LibraryCalls::kNone) variables.push_back("LD_BIND_NOW=1");
@@ -104,21 +108,15 @@ int exit_like(int status) {
   return 128 + signal;  // a signal whose default is to go on
 }
 
-absl::StatusOr<int> run_in_session(const RecordOptions& options,
-                                   const std::string& shim) {
-  const absl::StatusOr<std::string> path = session_file(options.session);
-  if (!path.ok()) return path.status();
-  if (absl::StatusOr<Buffer> buffer = Buffer::open(*path); !buffer.ok()) {
-    return absl::IsNotFound(buffer.status())
-               ? absl::NotFoundError(absl::StrCat("no session ", options.session))
-               : buffer.status();
-  }
+absl::StatusOr<int> run_in_session(const RecordOptions& options) {
+  const auto variables = session_environment(options);
+  if (!variables.ok()) return variables.status();
   int status = 0;
   {
     const SignalScope signals;
     if (options.wait_for_all) adopt_orphans();
-    absl::StatusOr<ChildProcess> child = ChildProcess::start(
-        options.command, session_variables(shim, *path, options), false, signals);
+    absl::StatusOr<ChildProcess> child =
+        ChildProcess::start(options.command, *variables, false, signals);
     if (!child.ok()) return child.status();
     const auto no_snapshot = [] { say("arctrace snapshot takes one of a session"); };
     status = child->wait(signals, no_snapshot);
@@ -128,15 +126,36 @@ absl::StatusOr<int> run_in_session(const RecordOptions& options,
   return exit_like(status);
 }
 
-void say_end(const CollectorSummary& summary, const std::string& output) {
+// `matched`: control.patterns_matched.
+void say_end(const CollectorSummary& summary, const RecordOptions& options,
+             uint64_t matched) {
   if (summary.processes == 0) {
     say("warning: no process joined the session; a static or setuid program can't be "
         "traced");
+  } else {
+    for (const std::string& line :
+         unmatched_patterns(options.filter, matched, options.command.front())) {
+      say("warning: " + line);
+    }
   }
-  say(summary_line(summary, output));
+  say(summary_line(summary, options.output));
 }
 
 }  // namespace
+
+absl::StatusOr<std::vector<std::string>> session_environment(
+    const RecordOptions& options) {
+  const absl::StatusOr<std::string> shim = find_shim();
+  if (!shim.ok()) return shim.status();
+  const absl::StatusOr<std::string> path = session_file(options.session);
+  if (!path.ok()) return path.status();
+  if (absl::StatusOr<Buffer> buffer = Buffer::open(*path); !buffer.ok()) {
+    return absl::IsNotFound(buffer.status())
+               ? absl::NotFoundError(absl::StrCat("no session ", options.session))
+               : buffer.status();
+  }
+  return session_variables(*shim, *path, options);
+}
 
 void say(const std::string& line) {
   std::fprintf(stderr, "arctrace: %s\n", line.c_str());
@@ -204,11 +223,14 @@ absl::StatusOr<int> record_command(const RecordOptions& options) {
     return absl::InvalidArgumentError(
         "record: no command given; try arctrace record --help");
   }
+  if (!options.session.empty()) return run_in_session(options);
   const absl::StatusOr<std::string> shim = find_shim();
   if (!shim.ok()) return shim.status();
-  if (!options.session.empty()) return run_in_session(options, *shim);
   absl::StatusOr<Buffer> buffer = Buffer::create(options.buffer);
   if (!buffer.ok()) return buffer.status();
+  const auto variables = session_variables(*shim, buffer->path(), options);
+  if (!variables.ok()) return variables.status();
+
   int status = 0;
   std::optional<CollectorSummary> summary;
   {
@@ -224,13 +246,13 @@ absl::StatusOr<int> record_command(const RecordOptions& options) {
     };
     const auto end_recording = [&] {
       summary = recorder->finish();
-      say_end(*summary, options.output);
+      say_end(*summary, options,
+              IpcAtomics::load_relaxed(buffer->view().control().patterns_matched));
     };
     buffer->set_gate(ARCTRACE_GATE_ALL);
     if (options.wait_for_all) adopt_orphans();
-    absl::StatusOr<ChildProcess> child = ChildProcess::start(
-        options.command, session_variables(*shim, buffer->path(), options),
-        options.output == "-", signals);
+    absl::StatusOr<ChildProcess> child =
+        ChildProcess::start(options.command, *variables, options.output == "-", signals);
     if (!child.ok()) {
       say(std::string(child.status().message()));
       return exit_status_of(child.status());

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "reader/cli/call_filter_options.hpp"
 #include "src/collector/buffer.hpp"
 #include "src/collector/flight_recorder.hpp"
 #include "src/collector/recorder.hpp"
@@ -22,8 +23,9 @@ struct RecordOptions {
   bool wait_for_all = false;         // until no descendant is left
   uint64_t duration_ns = 0;          // of the recording; 0: as long as the command
   LibraryCalls library_calls = LibraryCalls::kProgram;
-  FlightOptions flight;  // but its command line and output
-  std::string session;   // record into it; empty: one of our own
+  CallFilterOptions filter;  // without a problem
+  FlightOptions flight;      // but its command line and output
+  std::string session;       // record into it; empty: one of our own
 };
 
 // Records options.command and returns its exit status; if a signal ended it, ends this
@@ -31,6 +33,10 @@ struct RecordOptions {
 // shell would: 127 if it is not there, 126 if it can't be run. An error: there was no
 // session to run it in; to be printed as one line.
 absl::StatusOr<int> record_command(const RecordOptions& options);
+
+// The variables, as NAME=VALUE, with which a program records into options.session.
+absl::StatusOr<std::vector<std::string>> session_environment(
+    const RecordOptions& options);
 
 // The recorder that the buffer's mode wants. `resumed`: as for Collector. An error: the
 // output can't be had, or can't be cut into files as the options say.

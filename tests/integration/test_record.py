@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 import unittest
+import unittest.mock
 
 import support
 
@@ -150,6 +151,24 @@ class RecordTest(support.TraceTest):
         for options in (["--mode", "sometimes"], ["--no-such-option"], ["-b", "many"],
                         ["--high-water", "101"], ["--pin", "maybe"], ["--scope", "cpu"]):
             self.assert_refused(run("record", *options, "true"))
+
+    def test_config_file(self):
+        config = self.folder / "config"
+        config.write_text("[record]\nblock-size=8k\nnotrace=[\"a;b\",\"c%\"]\n", encoding="utf-8")
+        show = ("sh", "-c", "echo $ARCTRACE_OPTIONS")
+        done = self.record(*show, options=("--config", config))
+        self.assertEqual(done.stdout, "libcall=program;notrace=a%3Bb;notrace=c%25\n")
+        with unittest.mock.patch.dict(os.environ, ARCTRACE_CONFIG=str(config)):
+            done = self.record(*show, options=("-N", "d"))  # goes before
+            self.assertEqual(done.stdout, "libcall=program;notrace=d\n")
+        for text in ("[record]\nnosuch=1\n", "[record]\ndepth=0\n", None):
+            config.unlink()
+            if text is not None:
+                config.write_text(text, encoding="utf-8")
+            done = self.record(*show, options=("--config", config))
+            self.assertEqual((done.status, done.stdout), (2, ""), text)
+            self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+            config.touch()
 
     def test_disk_full(self):
         """The command goes on, the file is good up to there, the summary says so."""

@@ -174,6 +174,19 @@ class SessionTest(support.TraceTest):
         self.assertGreaterEqual(self.info(trace)["summary"]["records"], 500)
         self.end(writer)
 
+    def test_environment_for_programs_that_others_start(self):
+        self.create("--start")
+        done = run("env", self.name, "-F", "re:^[a-z]*len$", "--libcall")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        variables = dict(line.split("=", 1) for line in done.stdout.splitlines())
+        values = {name: value[1:-1] for name, value in variables.items()}
+        self.assertEqual(values["ARCTRACE_OPTIONS"], "libcall=program;filter=re:^[a-z]*len$")
+        subprocess.run(["/bin/true"], env={**os.environ, **values}, check=True)
+        info = json.loads(run("info", self.name, "--format=json").stdout)
+        self.assertEqual([process["executable"] for process in info["processes"]],
+                         [os.path.realpath("/bin/true")])
+        self.assertEqual(run("env", self.name + "x").returncode, 2)
+
     def test_refusals(self):
         self.create()
         self.assertIn("already", self.refused("create", self.name))

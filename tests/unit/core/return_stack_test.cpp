@@ -35,6 +35,15 @@ TEST_CASE("return stack: calls end from the inside out") {
   CHECK(calls.stack->find(0x8000) == nullptr);
 }
 
+TEST_CASE("return stack: a frame that ends where the signal stack begins is not on it") {
+  using Which = ThreadStacks::Which;
+  CHECK(kStacks.which(0x2000) == Which::kOwn);
+  CHECK(kStacks.which(0x2008) == Which::kSignal);
+  CHECK(kStacks.which(0x3000) == Which::kSignal);
+  CHECK(kStacks.which(0x9000) == Which::kOwn);
+  CHECK(kStacks.which(0x9008) == Which::kUnknown);
+}
+
 TEST_CASE("return stack: a call drops those that were jumped out of") {
   Calls calls;
   calls.push(0x8000);

@@ -1,0 +1,130 @@
+#include "src/call_filter.hpp"
+
+#include "src/stack_change.hpp"
+
+namespace arctrace {
+
+CallFilter call_filter{};
+
+namespace {
+
+using Telling = FilteredFrame::Telling;
+
+// What holds where a function is entered now.
+FilterScope scope_here(const ThreadLocal& local) {
+  const ThreadState& state = *local.state;
+  return state.depth == 0 ? local.filter_outermost
+                          : state.filtered[state.depth - 1].inside;
+}
+
+void tell(const WriteScope& scope, ThreadState& state, uint32_t i) {
+  ThreadLocal& local = scope.local();
+  const Reservation record =
+      reserve(scope, ARCTRACE_TYPE_ENTER, 8, state.filtered[i].ticks);
+  if (record.word0 != nullptr) {
+    store_u64(record.body, state.frames[i].key);
+    announce(local, {record.word0, record.committed, state.depth});
+    local.telling = i + 1;
+    commit(scope, record);
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+  }
+  state.filtered[i].telling = Telling::kTold;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  local.telling = 0;
+}
+
+// Those that were entered up to `entered`.
+void tell_waiting(const WriteScope& scope, ThreadState& state, uint64_t entered) {
+  uint32_t i = state.first_waiting - 1;
+  // What is recorded meanwhile must not wait for this.
+  state.first_waiting = 0;
+  for (; i < state.depth && i < ThreadState::kMaxFrames; ++i) {
+    const FilteredFrame& frame = state.filtered[i];
+    if (frame.telling != Telling::kWaiting) continue;
+    if (static_cast<int64_t>(frame.ticks - entered) > 0) {
+      state.first_waiting = i + 1;
+      return;
+    }
+    tell(scope, state, i);
+  }
+}
+
+}  // namespace
+
+void set_call_filter(const arctrace_shim_filter& filter) {
+  const auto& header =
+      *reinterpret_cast<const arctrace_session_header*>(session.view.base());
+  constexpr uint64_t kSecond = 1'000'000'000;
+  const uint64_t rate = header.ticks_per_second;
+  call_filter.only_chosen = filter.only_chosen != 0;
+  call_filter.depth_max = filter.depth_max;
+  call_filter.ticks_min =
+      filter.min_ns / kSecond * rate + filter.min_ns % kSecond * rate / kSecond;
+  call_filter.is_active = true;
+}
+
+FilteredFrame filtered_frame(const ThreadLocal& local, uint32_t flags, uint64_t ticks) {
+  const auto has = [flags](arctrace_shim_call_flags flag) {
+    return (flags & static_cast<uint32_t>(flag)) != 0;
+  };
+  FilteredFrame frame{ticks, {}, Telling::kHidden};
+  if (local.state->depth >= ThreadState::kMaxFrames) {
+    frame.inside.is_left_out = true;  // too deep to be kept
+    return frame;
+  }
+  FilterScope& inside = frame.inside;
+  inside = scope_here(local);
+  if (has(ARCTRACE_SHIM_LEFT_OUT)) inside.is_left_out = true;
+  if (inside.is_left_out) return frame;
+  if (has(ARCTRACE_SHIM_CHOSEN)) {
+    inside.is_chosen = true;
+    inside.level = 0;
+  }
+  if ((call_filter.only_chosen && !inside.is_chosen) || has(ARCTRACE_SHIM_HIDDEN)) {
+    return frame;
+  }
+  if (call_filter.depth_max != 0 && inside.level >= call_filter.depth_max) return frame;
+  if (inside.level < UINT16_MAX) ++inside.level;
+  frame.telling = call_filter.ticks_min != 0 ? Telling::kWaiting : Telling::kTold;
+  return frame;
+}
+
+bool is_without_effect(const ThreadLocal& local, const FilteredFrame& frame) {
+  return frame.telling == Telling::kHidden &&
+         (local.state->depth >= ThreadState::kMaxFrames ||
+          frame.inside == scope_here(local));
+}
+
+uint32_t told_frames(const ThreadState& state, uint32_t depth) {
+  if (!call_filter.is_active) return depth;
+  uint32_t told = 0;
+  for (uint32_t i = 0; i < depth && i < ThreadState::kMaxFrames; ++i) {
+    if (state.filtered[i].telling == Telling::kTold) ++told;
+  }
+  return told;
+}
+
+bool unknown_exit_is_told(const ThreadLocal& local) {
+  if (!call_filter.is_active) return true;
+  const FilterScope& inside = local.filter_outermost;
+  return !inside.is_left_out && (inside.is_chosen || !call_filter.only_chosen) &&
+         call_filter.depth_max == 0 && call_filter.ticks_min == 0;
+}
+
+void note_filter_scope(ThreadLocal& local) {
+  const ThreadState* state = local.state;
+  if (state == nullptr || !state->attached || state->depth > ThreadState::kMaxFrames)
+    return;
+  local.filter_scope = scope_here(local);
+}
+
+void tell_long_calls(const WriteScope& scope, ThreadState& state, uint64_t ticks) {
+  if (state.first_waiting == 0 || scope.nested()) return;
+  tell_waiting(scope, state, ticks - call_filter.ticks_min);
+}
+
+void tell_all_calls(const WriteScope& scope, ThreadState& state) {
+  tell_waiting(scope, state, session_ticks());
+}
+
+}  // namespace arctrace

@@ -1,0 +1,112 @@
+"""Which functions are recorded: the options of `arctrace record` on compiled-in hooks."""
+
+import subprocess
+
+import harness
+from trace_checks import read, read_report
+
+# Of the whole program: leaf is called by each that calls.
+SERVED = 1 + 2 + 3
+CALLS = {"Desk::serve": 3, "middle": SERVED + 2 + 1, "throws": 4, "jumps": 4, "slow": 1,
+         "forks": 1, "leaf": SERVED + 2 + 1 + 5 + 4 * 3 + 2}
+
+
+class Filters(harness.ShimTest):
+    def calls(self, compiler, *options):
+        """{function of the namespace, or main: calls}, and what was warned of."""
+        folder = self.place("filtered", compiler)
+        trace = folder / "arctrace.data"
+        done = self.start([harness.ARCTRACE, "record", "--no-libcall", "-o", trace, *options,
+                           "--", "./choice"], folder)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(" 0 lost, ", done.stderr)
+        self.assertNotIn("findings:", read("check", trace))
+        flat = read_report(trace, "flat")
+        calls = {}
+        for function in flat["functions"]:
+            name = function["name"]
+            if name != "main" and not name.startswith("shop::"):
+                continue
+            name = name.removeprefix("shop::").split("(")[0]
+            calls[name] = calls.get(name, 0) + function["calls"]
+        warnings = [line for line in done.stderr.splitlines() if "warning: " in line]
+        return calls, warnings
+
+    @harness.both_compilers
+    def test_all(self, compiler):
+        calls, warnings = self.calls(compiler)
+        # The child returns from nothing: main is its parent's.
+        self.assertEqual(calls, {"main": 1, **CALLS})
+        self.assertEqual(warnings, [])
+
+    @harness.both_compilers
+    def test_only(self, compiler):
+        for pattern in ("shop::Desk::serve", "shop::Desk::s*(int)", "re:^shop::Desk::serve$"):
+            calls, warnings = self.calls(compiler, "-F", pattern)
+            self.assertEqual(calls, {"Desk::serve": 3, "middle": SERVED, "leaf": SERVED})
+            self.assertEqual(warnings, [])
+        calls, _ = self.calls(compiler, "-F", "shop::throws", "-F", "shop::jumps")
+        # Behind the exception, or the jump, nothing is inside any more.
+        self.assertEqual(calls, {"throws": 4, "jumps": 4, "leaf": 8})
+
+    @harness.both_compilers
+    def test_not(self, compiler):
+        calls, warnings = self.calls(compiler, "-N", "shop::middle", "-N", "shop::throws",
+                                     "-N", "shop::jumps")
+        self.assertEqual(calls, {"main": 1, "Desk::serve": 3, "slow": 1, "forks": 1,
+                                 "leaf": 5 + 4 + 2})
+        self.assertEqual(warnings, [])
+        calls, _ = self.calls(compiler, "-F", "shop::Desk::serve", "-N", "shop::leaf")
+        self.assertEqual(calls, {"Desk::serve": 3, "middle": SERVED})
+
+    @harness.both_compilers
+    def test_depth(self, compiler):
+        calls, _ = self.calls(compiler, "-D", "2", "-F", "shop::*::serve")
+        self.assertEqual(calls, {"Desk::serve": 3, "middle": SERVED})
+
+    @harness.both_compilers
+    def test_duration(self, compiler):
+        calls, _ = self.calls(compiler, "-t", "25ms")
+        self.assertEqual(calls.pop("slow"), 1)
+        self.assertEqual(calls.pop("main"), 1)
+        self.assertLess(sum(calls.values()), 10)  # the machine may be busy
+
+    @harness.both_compilers
+    def test_fork_child_goes_on(self, compiler):
+        calls, _ = self.calls(compiler, "-F", "shop::forks")
+        self.assertEqual(calls, {"forks": 1, "middle": 1, "leaf": 1})
+
+    @harness.both_compilers
+    def test_module_and_size(self, compiler):
+        calls, warnings = self.calls(compiler, "-L", "cho[i]ce")
+        self.assertEqual(calls, {"main": 1, **CALLS})
+        self.assertEqual(warnings, [])
+        calls, warnings = self.calls(compiler, "-L", "other")
+        self.assertEqual(calls, {})
+        self.assertEqual(warnings, ["arctrace: warning: no function of a module like -L other"])
+        symbols = subprocess.run(["nm", "-S", "choice"], stdout=subprocess.PIPE, text=True,
+                                 cwd=self.place("symbols", compiler), check=True).stdout
+        sizes = {fields[3]: int(fields[1], 16) for fields in map(str.split, symbols.splitlines())
+                 if len(fields) == 4}
+        calls, _ = self.calls(compiler, "-Z", str(sizes["main"]))
+        self.assertEqual(calls, {"main": 1})
+
+    @harness.both_compilers
+    def test_unknown(self, compiler):
+        calls, warnings = self.calls(compiler, "-F", "shop::lead", "-N", "nobody_has_this")
+        self.assertEqual(calls, {})
+        self.assertEqual(warnings, [
+            'arctrace: warning: no function matches -F shop::lead; did you mean "shop::leaf"?',
+            "arctrace: warning: no function matches -N nobody_has_this"])
+
+    def test_malformed(self):
+        folder = self.folder
+        done = self.start([harness.ARCTRACE, "record", "-F", "a[", "--", "touch", "made"], folder)
+        self.assertEqual(done.returncode, 2)
+        self.assertEqual(done.stderr, 'arctrace: record: -F "a[": no ] to this [; \\[ is the '
+                         "character\n  a[\n   ^\n")
+        self.assertFalse((folder / "made").exists())
+
+
+if __name__ == "__main__":
+    harness.unittest.main(verbosity=2)

@@ -1,0 +1,80 @@
+"""Each kind of hook that compilers put into functions, on the programs that make it hard for a
+tracer. The fixtures are built without inlining, so that each function that counts its calls has a
+hook."""
+
+import test_calls
+import test_filters
+import test_processes
+from harness import ShimTest, both_compilers, unittest
+
+
+class Frames(ShimTest):
+    def traced(self, compiler, *command, status=0):
+        traced = self.compare(compiler, *command)
+        self.assertEqual(traced.status, status)
+        self.assert_counts(traced)
+        self.assertEqual(traced.report("flat")["summary"]["orphans"], 0)
+        return traced
+
+    @both_compilers
+    def test_longjmp(self, compiler):
+        traced = self.traced(compiler, "./jumps", status=7)
+        self.assertEqual(traced.paths(), test_calls.JUMPS)
+
+    @both_compilers
+    def test_exceptions(self, compiler):
+        traced = self.traced(compiler, "./exceptions", status=5)
+        self.assertEqual(traced.paths(), test_calls.EXCEPTIONS)
+
+    @both_compilers
+    def test_coroutines(self, compiler):
+        self.compare(compiler, "./contexts")
+
+    @both_compilers
+    def test_deep_recursion(self, compiler):
+        traced = self.compare(compiler, "./deep")
+        self.assertEqual(traced.status, 11)
+        # Beyond 4096 calls within one another there is no room for return addresses.
+        self.assertEqual(traced.report("flat")["summary"]["orphans"], 0)
+
+    @both_compilers
+    def test_threads(self, compiler):
+        self.compare(compiler, "./threads", "20")
+
+    @both_compilers
+    def test_own_malloc(self, compiler):
+        self.compare(compiler, "./replaced")
+
+    @both_compilers
+    def test_vfork(self, compiler):
+        self.traced(compiler, "./vforks", status=8)
+
+    @both_compilers
+    def test_fork_storm(self, compiler):
+        traced = self.compare(compiler, "./forks", "40")
+        self.assertEqual(traced.status, 6)
+        self.assert_counts(traced)
+
+
+class Signals(ShimTest):
+    @both_compilers
+    def test_handlers_that_return(self, compiler):
+        traced = self.compare(compiler, "./signals", "return")
+        self.assert_counts(traced)
+        self.assertEqual(traced.report("flat")["summary"]["orphans"], 0)
+
+    @both_compilers
+    def test_siglongjmp_out_of_handlers(self, compiler):
+        for way in ("jump", "altstack"):
+            with self.subTest(way=way):
+                traced = self.compare(compiler, "./signals", way)
+                self.assertEqual(traced.report("flat")["summary"]["orphans"], 0)
+
+
+# The same tests as for hooks at entry and exit.
+Ends = test_processes.Ends
+Filters = test_filters.Filters
+Confined = test_processes.Confined
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

@@ -1,0 +1,193 @@
+#include "writer_shim/function_choice.hpp"
+
+#include <elf.h>
+#include <link.h>
+#include <sys/mman.h>
+
+#include "src/memory.hpp"
+#include "src/raw_syscall.hpp"
+#include "src/shared_atomics.hpp"
+#include "writer_shim/elf_sections.hpp"
+#include "writer_shim/function_patterns.hpp"
+#include "writer_shim/module_slots.hpp"
+#include "writer_shim/text.hpp"
+
+namespace arctrace::shim {
+namespace {
+
+struct Entry {
+  uint64_t function;  // 0: free
+  uint64_t flags;
+};
+
+// Open addressing; never more than half full. A larger one takes its place, and it stays
+// for those who are reading it.
+struct Table {
+  uint64_t capacity;  // a power of 2
+  uint64_t used;
+  Entry entries[1];
+};
+
+uint64_t table_address;  // of the present Table; 0: there is none
+
+constexpr uint64_t kCapacityMin = 1024;
+
+uint64_t first_index(uint64_t function) { return function * 0x9E3779B97F4A7C15 >> 20; }
+
+// The entry of `function`, or the free one where it belongs.
+Entry& find_entry(Table& table, uint64_t function) {
+  for (uint64_t i = first_index(function);; ++i) {
+    Entry& entry = table.entries[i & (table.capacity - 1)];
+    const uint64_t found = IpcAtomics::load_acquire(entry.function);
+    if (found == function || found == 0) return entry;
+  }
+}
+
+Table* present_table() {
+  return reinterpret_cast<Table*>(
+      static_cast<uintptr_t>(IpcAtomics::load_acquire(table_address)));
+}
+
+void put(Table& table, uint64_t function, uint64_t flags) {
+  Entry& entry = find_entry(table, function);
+  if (entry.function == 0) ++table.used;
+  IpcAtomics::store_relaxed(entry.flags, flags);
+  IpcAtomics::store_release(entry.function, function);
+}
+
+// The table with room for one more; null: no memory.
+Table* table_with_room() {
+  Table* table = present_table();
+  if (table != nullptr && table->used < table->capacity / 2) return table;
+  const uint64_t capacity = table == nullptr ? kCapacityMin : table->capacity * 2;
+  auto* larger = static_cast<Table*>(sys::map(sizeof(Table) + capacity * sizeof(Entry),
+                                              PROT_READ | PROT_WRITE,
+                                              MAP_PRIVATE | MAP_ANONYMOUS, -1));
+  if (larger == nullptr) return nullptr;
+  larger->capacity = capacity;
+  for (uint64_t i = 0; table != nullptr && i < table->capacity; ++i) {
+    const Entry& entry = table->entries[i];
+    if (entry.function != 0) put(*larger, entry.function, entry.flags);
+  }
+  IpcAtomics::store_release(table_address,
+                            static_cast<uint64_t>(reinterpret_cast<uintptr_t>(larger)));
+  return larger;
+}
+
+// Also with flags 0 where another module had a function: what stood there is gone.
+void set_flags(uint64_t function, uint32_t flags) {
+  Table* table = present_table();
+  const bool is_known = table != nullptr && find_entry(*table, function).function != 0;
+  if (flags == 0 && !is_known) return;
+  if (!is_known) table = table_with_room();
+  if (table != nullptr) put(*table, function, flags);
+}
+
+// The full symbol table if there is one, else the dynamic one; null: neither.
+const ElfW(Shdr) * find_symbols(const FilePart& sections) {
+  const ElfW(Shdr)* found = nullptr;
+  for (uint64_t i = 0; i < sections.count<ElfW(Shdr)>(); ++i) {
+    const ElfW(Shdr)& section = sections.items<ElfW(Shdr)>()[i];
+    if (section.sh_type == SHT_SYMTAB) return &section;
+    if (section.sh_type == SHT_DYNSYM) found = &section;
+  }
+  return found;
+}
+
+void read_symbols(const ElfSections& elf, const ModuleFile& file, uintptr_t bias) {
+  const int fd = file.descriptor();
+  const FilePart& sections = elf.headers();
+  const uint64_t size = elf.file_size();
+  const ElfW(Shdr)* table = find_symbols(sections);
+  if (table == nullptr || table->sh_link >= sections.count<ElfW(Shdr)>()) return;
+  const ElfW(Shdr)& strings = sections.items<ElfW(Shdr)>()[table->sh_link];
+  const FilePart symbols(fd, table->sh_offset, table->sh_size, size);
+  const FilePart names(fd, strings.sh_offset, strings.sh_size, size);
+  for (uint64_t i = 0; i < symbols.count<ElfW(Sym)>(); ++i) {
+    const ElfW(Sym)& symbol = symbols.items<ElfW(Sym)>()[i];
+    const char* name = names.text(symbol.st_name);
+    if (ELF64_ST_TYPE(symbol.st_info) != STT_FUNC || symbol.st_shndx == SHN_UNDEF ||
+        name == nullptr) {
+      continue;
+    }
+    set_flags(bias + symbol.st_value, filter_flags(name, file.path(), symbol.st_size));
+  }
+}
+
+constexpr const char* kHooks[] = {"__cyg_profile_func_enter", "__fentry__", "mcount",
+                                  "_mcount"};
+
+bool calls_hooks(const ModuleImage& image) {
+  const auto imports = [&image](const ElfW(Rela) * relocations, size_t count) {
+    for (size_t i = 0; i < count; ++i) {
+      const char* name = image.name_of(relocations[i]);
+      for (const char* hook : kHooks) {
+        if (equal(name, hook)) return true;
+      }
+    }
+    return false;
+  };
+  return imports(image.jump_slots, image.jump_slot_count) ||
+         imports(image.relocations, image.relocation_count);
+}
+
+// Modules that were read, or need not be.
+struct Known {
+  uintptr_t low;
+  unsigned long long seen;  // number of the last reading that met it
+};
+constexpr size_t kKnownMax = 4096;
+constinit Known known[kKnownMax]{};
+size_t known_count;
+unsigned long long reading;
+
+// Whether it was there at the last reading already.
+bool is_known(uintptr_t low) {
+  Known* free = nullptr;
+  for (size_t i = 0; i < known_count; ++i) {
+    const bool is_same = known[i].low == low;
+    if (is_same && known[i].seen + 1 >= reading) {
+      known[i].seen = reading;
+      return true;
+    }
+    if (is_same || known[i].seen + 1 < reading) free = &known[i];
+  }
+  if (free == nullptr && known_count < kKnownMax) free = &known[known_count++];
+  if (free != nullptr) *free = {low, reading};
+  return false;
+}
+
+int read_module_functions(dl_phdr_info* info, size_t, void* is_first) {
+  const bool is_program = *static_cast<bool*>(is_first);
+  *static_cast<bool*>(is_first) = false;
+  ModuleImage image;
+  if (!read_module(*info, image) || is_known(image.range.low)) return 0;
+  const bool calls = calls_hooks(image);
+  if (!calls && ModuleFile::is_of_system(*info)) return 0;
+  const ModuleFile file(*info, is_program);
+  if (file.descriptor() < 0) return 0;
+  const ElfSections sections(file.descriptor());
+  if (calls || sections.find(kPatchableSection) != nullptr) {
+    read_symbols(sections, file, image.bias);
+  }
+  return 0;
+}
+
+}  // namespace
+
+void read_function_choice() {
+  if (!have_function_choice()) return;
+  find_demangler();
+  ++reading;
+  bool is_first = true;
+  dl_iterate_phdr(read_module_functions, &is_first);
+}
+
+uint32_t function_flags(uintptr_t function) {
+  Table* table = present_table();
+  if (table == nullptr) return 0;
+  const Entry& entry = find_entry(*table, function);
+  return entry.function == 0 ? 0 : static_cast<uint32_t>(entry.flags);
+}
+
+}  // namespace arctrace::shim

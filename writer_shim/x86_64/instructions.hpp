@@ -1,0 +1,44 @@
+// Instructions that stand where hooks are put.
+#pragma once
+
+#include <cstddef>
+
+namespace arctrace::shim {
+
+inline constexpr unsigned char kBreakpoint = 0xcc;
+inline constexpr unsigned char kEndbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
+inline constexpr unsigned char kJump = 0xe9;  // and a signed 32-bit distance from its end
+inline constexpr size_t kJumpSize = 5;
+
+// The length of the NOP, or other filler, that stands at `at`; 0: something else.
+inline size_t filler_length(const unsigned char* at, const unsigned char* end) {
+  const unsigned char* from = at;
+  while (at < end && (*at == 0x66 || *at == 0x2e)) ++at;
+  if (at == end) return 0;
+  if (*at == 0x90 || *at == kBreakpoint) return static_cast<size_t>(at + 1 - from);
+  if (end - at < 3 || at[0] != 0x0f || at[1] != 0x1f) return 0;
+  size_t operands = 0;  // bytes behind 0f 1f
+  switch (at[2]) {
+    case 0x00:
+      operands = 1;
+      break;
+    case 0x40:
+      operands = 2;
+      break;
+    case 0x44:
+      operands = 3;
+      break;
+    case 0x80:
+      operands = 5;
+      break;
+    case 0x84:
+      operands = 6;
+      break;
+    default:
+      return 0;
+  }
+  const auto length = static_cast<size_t>(at + 2 - from) + operands;
+  return length <= static_cast<size_t>(end - from) ? length : 0;
+}
+
+}  // namespace arctrace::shim
