@@ -58,7 +58,7 @@ absl::StatusOr<int> attach(const AttachOptions& options) {
   }
   absl::StatusOr<TraceFile> file = TraceFile::create(options.output);
   if (!file.ok()) return file.status();
-  reclaim_draining(buffer->view());
+  reclaim_blocks(buffer->view());
   // What was defined before may have gone into another collector's file.
   IpcAtomics::fetch_add_relaxed(control.definitions_round, uint32_t{1});
 

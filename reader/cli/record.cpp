@@ -31,6 +31,7 @@ Runner add_record(CLI::App& root) {
       ->type_name("FILE")
       ->capture_default_str();
   add_buffer_options(*app, options->buffer);
+  add_kernel_options(*app, options->kernel);
   add_snapshot_options(*app, options->flight);
   app->add_option("--session", options->session,
                   "record into this session (arctrace create), not into a file: all but "

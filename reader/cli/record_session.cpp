@@ -184,10 +184,14 @@ absl::StatusOr<int> record_command(const RecordOptions& options) {
   const absl::StatusOr<std::string> shim = find_shim();
   if (!shim.ok()) return shim.status();
   if (!options.session.empty()) return run_in_session(options, *shim);
-  absl::StatusOr<Buffer> buffer = Buffer::create(options.buffer);
+  KernelOptions kernel = options.kernel;
+  absl::StatusOr<Buffer> buffer = create_buffer(options.buffer, kernel);
   if (!buffer.ok()) return buffer.status();
   absl::StatusOr<TraceFile> file = TraceFile::create(options.output);
   if (!file.ok()) return file.status();
+  absl::StatusOr<std::optional<KernelWriter>> kernel_writer =
+      attach_kernel(*buffer, kernel);
+  if (!kernel_writer.ok()) return kernel_writer.status();
   if (!buffer->warning().empty()) say("warning: " + buffer->warning());
 
   int status = 0;
@@ -208,6 +212,11 @@ absl::StatusOr<int> record_command(const RecordOptions& options) {
       say(std::string(child.status().message()));
       return exit_status_of(child.status());
     }
+    if (kernel_writer->has_value()) {
+      (*kernel_writer)
+          ->trace_process(static_cast<uint32_t>(getpid()), false)
+          .IgnoreError();
+    }
     if (absl::Status published = recorder->publish(); !published.ok()) {
       say(std::string(published.message()));
     }
@@ -219,6 +228,8 @@ absl::StatusOr<int> record_command(const RecordOptions& options) {
       recorder->child_ended(static_cast<uint32_t>(child->pid()), status);
       if (options.wait_for_all) wait_for_descendants(signals, on_snapshot);
     }
+    buffer->set_gate(0);
+    kernel_writer->reset();  // no program is to run when its blocks are taken back
     summary = recorder->finish();
   }
   if (summary.processes == 0) {

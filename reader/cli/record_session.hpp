@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "reader/cli/kernel_options.hpp"
 #include "src/collector/buffer.hpp"
 #include "src/collector/flight_recorder.hpp"
 #include "src/collector/recorder.hpp"
@@ -21,6 +22,7 @@ struct RecordOptions {
   std::vector<std::string> command;  // program and arguments
   bool wait_for_all = false;         // until no descendant is left
   LibraryCalls library_calls = LibraryCalls::kProgram;
+  KernelOptions kernel;
   FlightOptions flight;  // but its command line and output
   std::string session;   // record into it; empty: one of our own
 };

@@ -40,7 +40,8 @@ class Drain {
   uint32_t round();
 
   // What is left at the end: closed blocks, then copies of those that live writers still
-  // hold, then the losses that no writer said. Recording must be switched off before.
+  // hold, then the losses that no writer said. Recording must be switched off before, and
+  // the kernel writer detached.
   void finish();
 
   const DrainTotals& totals() const { return totals_; }
@@ -48,6 +49,7 @@ class Drain {
  private:
   void scan_blocks();
   uint32_t close_unreachable();
+  bool is_in_chain(const SeenBlock& block) const;
   bool write_block(const SeenBlock& block);
   void copy_open_definitions();
   bool write_live_copy(const SeenBlock& block);
@@ -58,6 +60,7 @@ class Drain {
 
   BufferView view_;
   TraceFile& file_;
+  bool is_finishing_ = false;
   DrainTotals totals_;
   RecordBuilder said_;
   std::vector<uint32_t> live_processes_;  // sorted
