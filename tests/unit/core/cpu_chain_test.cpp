@@ -78,7 +78,7 @@ TEST_CASE("cpu chain: all records arrive, through more blocks than there are") {
   uint32_t written = 0;
   for (int round = 0; round < 40; ++round) {
     session.drain().round();
-    for (int i = 0; i < 30; ++i) written += append(view, 0) && append(view, 1) ? 2 : 0;
+    for (int i = 0; i < 30; ++i) written += append(view, 0) && append(view, 1) ? 2u : 0u;
   }
   CHECK(written == 40 * 30 * 2);
   const DecodedTrace trace = session.finish();
