@@ -23,6 +23,11 @@ class BufferView {
   arctrace_control& control() const {
     return *reinterpret_cast<arctrace_control*>(base_ + ARCTRACE_CONTROL_OFFSET);
   }
+  // REQUIRES: cpu < geometry().cpu_count.
+  arctrace_cpu_slot& cpu_slot(uint32_t cpu) const {
+    return *reinterpret_cast<arctrace_cpu_slot*>(
+        base_ + ARCTRACE_CPUS_OFFSET + uint64_t{cpu} * sizeof(arctrace_cpu_slot));
+  }
   // REQUIRES: index < geometry().slot_count.
   arctrace_writer_slot& slot(uint32_t index) const {
     return *reinterpret_cast<arctrace_writer_slot*>(base_ + geometry_.slots_offset +

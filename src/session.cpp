@@ -2,6 +2,7 @@
 
 #include <arctrace/arctrace.h>
 #include <errno.h>
+#include <linux/bpf.h>
 #include <sys/mman.h>
 
 #include <atomic>
@@ -41,24 +42,85 @@ bool is_meant_for_us(const struct stat& file) {
   return false;
 }
 
-int map_buffer(int fd, BufferView& out) {
+// A buffer's memory, opened: a file, or a BPF map that is pinned.
+struct Memory {
+  int fd;
+  uint64_t size;
+  bool is_map;
+};
+
+int open_file(int fd, Memory& out) {
   struct stat status {};
   if (const long error = sys::stat_fd(fd, &status); error < 0) {
     return static_cast<int>(error);
   }
   if (!S_ISREG(status.st_mode) || !is_meant_for_us(status)) return -EACCES;
-  arctrace_session_header header{};
-  if (sys::pread(fd, &header, sizeof header, 0) != static_cast<long>(sizeof header)) {
-    return -EPROTO;
+  out = {fd, static_cast<uint64_t>(status.st_size), false};
+  return 0;
+}
+
+// open() says EIO of a pinned map.
+int open_map(const char* path, Memory& out) {
+  struct stat status {};
+  if (const long error =
+          raw_syscall(SYS_newfstatat, AT_FDCWD, sys::pointer_argument(path),
+                      sys::pointer_argument(&status), AT_SYMLINK_NOFOLLOW);
+      error < 0) {
+    return static_cast<int>(error);
   }
+  if (!S_ISREG(status.st_mode) || !is_meant_for_us(status)) return -EACCES;
+  bpf_attr open{};
+  open.pathname = reinterpret_cast<uintptr_t>(path);
+  const long fd =
+      raw_syscall(SYS_bpf, BPF_OBJ_GET, sys::pointer_argument(&open), sizeof open);
+  if (fd < 0) return static_cast<int>(fd);
+  raw_syscall(SYS_fcntl, fd, F_SETFD, FD_CLOEXEC);
+  bpf_map_info info{};
+  bpf_attr ask{};
+  ask.info.bpf_fd = static_cast<uint32_t>(fd);
+  ask.info.info_len = sizeof info;
+  ask.info.info = reinterpret_cast<uintptr_t>(&info);
+  const long error = raw_syscall(SYS_bpf, BPF_OBJ_GET_INFO_BY_FD,
+                                 sys::pointer_argument(&ask), sizeof ask);
+  out = {static_cast<int>(fd), error < 0 ? 0 : info.value_size, true};
+  return 0;
+}
+
+int open_memory(const char* path, Memory& out) {
+  const long fd = sys::open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+  if (fd == -EIO) return open_map(path, out);
+  if (fd < 0) return static_cast<int>(fd == -ELOOP ? -EACCES : fd);
+  const int error = open_file(static_cast<int>(fd), out);
+  if (error != 0) sys::close(static_cast<int>(fd));
+  return error;
+}
+
+// A map can't be read but by mapping it; of a file that is cut off meanwhile, a mapping
+// would kill us.
+int copy_header(const Memory& memory, arctrace_session_header& out) {
+  if (!memory.is_map) {
+    const long got = sys::pread(memory.fd, &out, sizeof out, 0);
+    return got == static_cast<long>(sizeof out) ? 0 : -EPROTO;
+  }
+  if (memory.size < ARCTRACE_HEADER_SIZE) return -EPROTO;
+  void* page = sys::map(ARCTRACE_HEADER_SIZE, PROT_READ, MAP_SHARED, memory.fd);
+  if (page == nullptr) return -EPROTO;
+  copy_bytes(&out, page, sizeof out);
+  raw_syscall(SYS_munmap, sys::pointer_argument(page), ARCTRACE_HEADER_SIZE);
+  return 0;
+}
+
+int map_buffer(const Memory& memory, BufferView& out) {
+  arctrace_session_header header{};
+  if (const int error = copy_header(memory, header); error != 0) return error;
   Geometry geometry;
-  if (read_geometry_untrusted(header, ARCTRACE_SESSION_MAGIC,
-                              static_cast<uint64_t>(status.st_size),
-                              geometry) != GeometryError::kNone ||
+  if (read_geometry_untrusted(header, ARCTRACE_SESSION_MAGIC, memory.size, geometry) !=
+          GeometryError::kNone ||
       !has_clock(geometry.clock)) {
     return -EPROTO;
   }
-  void* base = sys::map(geometry.total_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd);
+  void* base =
+      sys::map(geometry.total_size, PROT_READ | PROT_WRITE, MAP_SHARED, memory.fd);
   if (base == nullptr) return -ENOMEM;
   out = BufferView(static_cast<std::byte*>(base), geometry);
   return 0;
@@ -75,11 +137,11 @@ int join_session(const char* path) {
     IpcAtomics::store_release(join_claim, uint32_t{0});
     return static_cast<int>(error);
   };
-  const long fd = sys::open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-  if (fd < 0) return give_up(fd == -ELOOP ? -EACCES : fd);
+  Memory memory{};
+  if (const int error = open_memory(path, memory); error != 0) return give_up(error);
   BufferView view;
-  const int error = map_buffer(static_cast<int>(fd), view);
-  sys::close(static_cast<int>(fd));
+  const int error = map_buffer(memory, view);
+  sys::close(memory.fd);
   if (error != 0) return give_up(error);
 
   void* page = sys::map(4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);

@@ -121,7 +121,8 @@ enum arctrace_loss_cause {
   ARCTRACE_LOST_TOO_BIG = 1, /* longer than a record may be in this geometry */
   ARCTRACE_LOST_NESTED = 2,  /* signal handlers nested too deep in the writer */
   ARCTRACE_LOST_NO_SLOT = 3, /* the thread found no writer slot */
-  ARCTRACE_LOST_CAUSES = 8   /* array size; 4-7 reserved, 0 */
+  ARCTRACE_LOST_KERNEL = 4,  /* the kernel writer found no block */
+  ARCTRACE_LOST_CAUSES = 8   /* array size; 5-7 reserved, 0 */
 };
 
 /* ---- Session header: bytes 0-4095, constant once the magic is stored ------ */
@@ -223,17 +224,22 @@ ARCTRACE_ASSERT_SIZE(arctrace_control, 512);
 
 /* ---- CPU slots: the kernel writer --------------------------------------- */
 
+#define ARCTRACE_CPU_SPARES 8u
+#define ARCTRACE_ACTIVE_DEPTH 4u
+
+/* Blocks are named by generation << 32 | index + 1, as in control.shared_current. */
 struct arctrace_cpu_slot {
-  uint32_t current; /* block + 1 of this CPU's open shared block, or 0 */
-  uint32_t spare;   /* block + 1 of an open one handed over ahead of need, or 0 */
-  uint32_t active;  /* block + 1 while a BPF program writes a record */
-  uint32_t reserved0;
-  uint64_t lost;     /* records lost, only grows */
-  uint64_t reported; /* of these, said in LOST records */
-  uint64_t reserved1[4];
+  uint64_t current;                       /* this CPU's open shared block, or 0 */
+  uint64_t spares[ARCTRACE_CPU_SPARES];   /* open ones, handed over ahead of need, or 0 */
+  uint32_t active[ARCTRACE_ACTIVE_DEPTH]; /* block + 1 of a record being written, or 0 */
+  uint64_t written;                       /* records written, only grows */
+  uint64_t lost;                          /* records lost, only grows */
+  uint64_t reported;                      /* of these, said in LOST records */
+  uint64_t reserved[2];
 };
-ARCTRACE_ASSERT_OFFSET(arctrace_cpu_slot, lost, 16);
-ARCTRACE_ASSERT_SIZE(arctrace_cpu_slot, 64);
+ARCTRACE_ASSERT_OFFSET(arctrace_cpu_slot, active, 72);
+ARCTRACE_ASSERT_OFFSET(arctrace_cpu_slot, written, 88);
+ARCTRACE_ASSERT_SIZE(arctrace_cpu_slot, 128);
 
 /* ---- Writer slots ---------------------------------------------------------
  *
@@ -244,7 +250,6 @@ ARCTRACE_ASSERT_SIZE(arctrace_cpu_slot, 64);
  * The loss counters only grow, also across owners.
  */
 
-#define ARCTRACE_ACTIVE_DEPTH 4u
 #define ARCTRACE_HELD_COUNT 4u
 #define ARCTRACE_SLOT_SIZE 256u
 #define ARCTRACE_ROBUST_NODE_OFFSET 32
@@ -416,10 +421,25 @@ enum arctrace_record_type {
   ARCTRACE_TYPE_WRITER_END = 50, /* u32 writer, how: head ticks = seen dead */
   ARCTRACE_TYPE_SESSION = 51,    /* u32 what (enum arctrace_session_event), u32 detail */
   ARCTRACE_TYPE_CHILD_STATUS = 52, /* u32 pid, s32 wait status of the recorded command */
-  ARCTRACE_TYPE_TOTALS = 53        /* u64 written, lost[8]: user records up to now, of the
+  ARCTRACE_TYPE_TOTALS = 53,       /* u64 written, lost[8]: user records up to now, of the
                                       head's writer, whose lost[] are 0, or of the session */
 
-  /* 64-127: the kernel writer. */
+  /* 64-127: the kernel writer's. The head's writer is the running thread (of SWITCH: the
+   * previous one), its ticks are CLOCK_MONOTONIC ns. Every body begins with u32 cpu, u32
+   * tgid of that thread; ids are those of the kernel's own namespace. */
+  ARCTRACE_TYPE_SWITCH = 64,  /* u32 cpu, tgid, prev_state (0: it could run on), next_tid,
+                                 next_tgid */
+  ARCTRACE_TYPE_WAKING = 65,  /* u32 cpu, tgid, woken_tid, woken_tgid */
+  ARCTRACE_TYPE_FORKED = 66,  /* u32 cpu, tgid, child_tid, child_tgid */
+  ARCTRACE_TYPE_EXECED = 67,  /* u32 cpu, tgid, char name[16] */
+  ARCTRACE_TYPE_EXITED = 68,  /* u32 cpu, tgid */
+  ARCTRACE_TYPE_SYSCALL = 69, /* u32 cpu, tgid, number, reserved */
+  ARCTRACE_TYPE_SYSCALL_END = 70, /* u32 cpu, tgid, s64 result */
+  ARCTRACE_TYPE_PAGE_FAULT =
+      71,                    /* u32 cpu, tgid, u64 address, u32 error code, reserved */
+  ARCTRACE_TYPE_SIGNAL = 72, /* u32 cpu, tgid, signal, reserved: delivered */
+  ARCTRACE_TYPE_CONTENTION = 73, /* u32 cpu, tgid, u64 lock, u32 flags, reserved: waits */
+  ARCTRACE_TYPE_CONTENTION_END = 74 /* u32 cpu, tgid, u64 lock, s32 result, reserved */
 };
 
 #define ARCTRACE_FRAME_NAME_BIT (1ull << 63)

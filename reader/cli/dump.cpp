@@ -80,7 +80,7 @@ absl::Status parse_types(const std::vector<std::string>& names, DumpFilter& filt
     const std::optional<uint16_t> type = reader::type_of_name(name);
     if (!type.has_value()) {
       std::vector<std::string> known;
-      for (uint16_t t = 0; t < 64; ++t) {
+      for (uint16_t t = 0; t < reader::kKnownTypes; ++t) {
         if (!reader::type_name(t).empty()) known.emplace_back(reader::type_name(t));
       }
       return absl::InvalidArgumentError(

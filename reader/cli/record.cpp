@@ -37,6 +37,7 @@ Runner add_record(CLI::App& root) {
       ->type_name("FILE")
       ->capture_default_str();
   add_buffer_options(*app, options->buffer);
+  add_kernel_options(*app, options->kernel);
   add_snapshot_options(*app, options->flight);
   CLI::Option* duration =
       add_duration_option(*app, options->duration_ns, "recording, not COMMAND,");

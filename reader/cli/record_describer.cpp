@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "reader/cli/describe_kernel.hpp"
 #include "reader/trace/bytes.hpp"
 #include "reader/trace/event_payload.hpp"
 #include "reader/trace/format_names.hpp"
@@ -72,7 +73,8 @@ void RecordDescriber::describe(const Record& record, const StackChange& change,
       return out.text("text", body.padded_text(size));
     }
     default:
-      if (!describe_definition(record, out)) out.text("body", hex_bytes(record.body));
+      if (!describe_definition(record, out) && !describe_kernel(record, out))
+        out.text("body", hex_bytes(record.body));
   }
 }
 

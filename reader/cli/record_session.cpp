@@ -226,10 +226,14 @@ absl::StatusOr<int> record_command(const RecordOptions& options) {
   if (!options.session.empty()) return run_in_session(options);
   const absl::StatusOr<std::string> shim = find_shim();
   if (!shim.ok()) return shim.status();
-  absl::StatusOr<Buffer> buffer = Buffer::create(options.buffer);
+  KernelOptions kernel = options.kernel;
+  absl::StatusOr<Buffer> buffer = create_buffer(options.buffer, kernel);
   if (!buffer.ok()) return buffer.status();
   const auto variables = session_variables(*shim, buffer->path(), options);
   if (!variables.ok()) return variables.status();
+  absl::StatusOr<std::optional<KernelWriter>> kernel_writer =
+      attach_kernel(*buffer, kernel);
+  if (!kernel_writer.ok()) return kernel_writer.status();
 
   int status = 0;
   std::optional<CollectorSummary> summary;
@@ -245,6 +249,8 @@ absl::StatusOr<int> record_command(const RecordOptions& options) {
       if (!summary) take_snapshot(*recorder);
     };
     const auto end_recording = [&] {
+      buffer->set_gate(0);
+      kernel_writer->reset();  // no program is to run when its blocks are taken back
       summary = recorder->finish();
       say_end(*summary, options,
               IpcAtomics::load_relaxed(buffer->view().control().patterns_matched));
@@ -256,6 +262,11 @@ absl::StatusOr<int> record_command(const RecordOptions& options) {
     if (!child.ok()) {
       say(std::string(child.status().message()));
       return exit_status_of(child.status());
+    }
+    if (kernel_writer->has_value()) {
+      (*kernel_writer)
+          ->trace_process(static_cast<uint32_t>(getpid()), false)
+          .IgnoreError();
     }
     if (absl::Status published = recorder->publish(); !published.ok()) {
       say(std::string(published.message()));

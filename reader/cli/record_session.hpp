@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "reader/cli/call_filter_options.hpp"
+#include "reader/cli/kernel_options.hpp"
 #include "src/collector/buffer.hpp"
 #include "src/collector/flight_recorder.hpp"
 #include "src/collector/recorder.hpp"
@@ -24,8 +25,9 @@ struct RecordOptions {
   uint64_t duration_ns = 0;          // of the recording; 0: as long as the command
   LibraryCalls library_calls = LibraryCalls::kProgram;
   CallFilterOptions filter;  // without a problem
-  FlightOptions flight;      // but its command line and output
-  std::string session;       // record into it; empty: one of our own
+  KernelOptions kernel;
+  FlightOptions flight;  // but its command line and output
+  std::string session;   // record into it; empty: one of our own
 };
 
 // Records options.command and returns its exit status; if a signal ended it, ends this

@@ -19,7 +19,7 @@ void NodeMarks::add(const NodeMarks& other) {
   orphan_exits += other.orphan_exits;
 }
 
-CallTree::CallTree() : marks_(1) {}
+CallTree::CallTree() : marks_(1), off_(1) {}
 
 NodeIndex CallTree::add_root() {
   nodes_.emplace_back();
@@ -67,6 +67,15 @@ NodeMarks& CallTree::mark(NodeIndex node) {
   return marks_[index];
 }
 
+CallTree::NodeOff& CallTree::own_off(NodeIndex node) {
+  uint32_t& index = nodes_[node].off;
+  if (index == 0) {
+    index = static_cast<uint32_t>(off_.size());
+    off_.emplace_back();
+  }
+  return off_[index];
+}
+
 NodeIndex CallTree::next_in_preorder(NodeIndex node, NodeIndex root) const {
   if (nodes_[node].first_child != kNoNode) return nodes_[node].first_child;
   while (node != root && nodes_[node].next_sibling == kNoNode) {
@@ -82,21 +91,25 @@ void CallTree::sum_up(NodeIndex root) {
     order.push_back(at);
   }
   while (!order.empty()) {
-    CallNode& node = nodes_[order.back()];
+    const NodeIndex at = order.back();
+    CallNode& node = nodes_[at];
     order.pop_back();
     node.cum_ns = node.base_ns;
+    OffTime off = off_base(at);
     NodeIndex* link = &node.first_child;
     while (*link != kNoNode) {
       CallNode& child = nodes_[*link];
       const bool counted = child.calls != 0 || child.cum_ns != 0 || child.marks != 0 ||
                            child.first_child != kNoNode;
       node.cum_ns += child.cum_ns;
+      off += off_[child.off].cum;
       if (counted) {
         link = &child.next_sibling;
       } else {
         *link = child.next_sibling;
       }
     }
+    if (!off.empty()) own_off(at).cum = off;
   }
 }
 
@@ -109,6 +122,7 @@ void CallTree::merge(NodeIndex into, const CallTree& from, NodeIndex from_root) 
     const NodeIndex target = path.empty() ? into : child(path.back(), source.function);
     nodes_[target].calls += source.calls;
     nodes_[target].base_ns += source.base_ns;
+    if (source.off != 0) off_time(target) += from.off_base(at);
     if (source.marks != 0) mark(target).add(from.marks(at));
     if (source.first_child != kNoNode) {
       path.push_back(target);

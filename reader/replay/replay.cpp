@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "reader/trace/bytes.hpp"
+#include "reader/trace/record_types.hpp"
 
 namespace arctrace::reader {
 
@@ -10,6 +11,8 @@ Replay::Replay(const Definitions& definitions, Symbolizer* symbolizer,
                ReplayOptions options)
     : state_(definitions, symbolizer, options.filter, options.listener,
              options.max_findings),
+      dispatches_(definitions,
+                  [this](ThreadIndex thread) { return places_[thread].stack.get(); }),
       wants_thread_(std::move(options.wants_thread)),
       places_(definitions.threads().size()) {}
 
@@ -23,6 +26,10 @@ void Replay::add(const Record& record) {
   }
   if (record.thread >= places_.size()) {
     if (record.type == ARCTRACE_TYPE_SESSION) session_point(record);
+    return;
+  }
+  if (class_of(record.type) == RecordClass::kKernel) {
+    dispatches_.apply(record);
     return;
   }
   Place& place = places_[record.thread];

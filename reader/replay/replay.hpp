@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "reader/replay/dispatches.hpp"
 #include "reader/replay/thread_stack.hpp"
 
 namespace arctrace::reader {
@@ -49,6 +50,8 @@ class Replay {
   const Functions& functions() const { return state_.resolver.functions(); }
   FunctionResolver& resolver() { return state_.resolver; }
   const Definitions& definitions() const { return state_.definitions; }
+  // Whether the kernel told when threads had a CPU.
+  bool has_dispatches() const { return dispatches_.any(); }
   const ReplayTotals& totals() const { return state_.totals; }
 
   // Records that contradict each other.
@@ -61,6 +64,7 @@ class Replay {
   void session_point(const Record& record);
 
   ReplayState state_;
+  Dispatches dispatches_;
   std::function<bool(ThreadIndex)> wants_thread_;
   struct Place {
     bool known = false;                  // asked wants_thread_

@@ -52,8 +52,6 @@ int64_t ThreadStack::clip(int64_t time_ns) const {
 
 void ThreadStack::apply(const Record& record) {
   if (record.type >= ARCTRACE_TYPE_PROCESS) return;
-  // Records of the kernel writer (type >= 64) will come in here: a dispatch record stops
-  // and starts the charging of time, and pushes kernel frames.
   if (!has_records_) begin(record);
   advance(record.time_ns);
   if (record.after_gap) broken_ = true;
@@ -111,9 +109,44 @@ void ThreadStack::advance(int64_t time_ns) {
     const uint64_t passed = elapsed(clip(now_), clip(time_ns));
     state_.tree[top.node].base_ns += passed;
     frames_[top.shown].base_ns += passed;
+    charge_off_time(top, passed);
     now_ = time_ns;
   }
   if (now_ >= next_phase_ns_) change_phase();
+}
+
+// A thread that writes a record runs: what is left open is another clock's error.
+void ThreadStack::charge_off_time(const Frame& top, uint64_t passed) {
+  off_since_ = ready_since_ = kNever;
+  if (off_.empty()) return;
+  OffTime off = std::exchange(off_, OffTime{});
+  if (phase_ != Phase::kInside) return;
+  off.off_ns = std::min(off.off_ns, passed);
+  off.ready_ns = std::min(off.ready_ns, off.off_ns);
+  state_.tree.off_time(top.node) += off;
+  frames_[top.shown].off += off;
+}
+
+void ThreadStack::left_cpu(int64_t time_ns, bool ready) {
+  if (!has_records_) return;
+  off_since_ = std::max(time_ns, now_);
+  ready_since_ = ready ? off_since_ : kNever;
+  ++off_.switches;
+}
+
+void ThreadStack::woken(int64_t time_ns) {
+  if (off_since_ != kNever && ready_since_ == kNever) {
+    ready_since_ = std::max(time_ns, off_since_);
+  }
+}
+
+void ThreadStack::got_cpu(int64_t time_ns) {
+  if (off_since_ == kNever || time_ns < off_since_) return;
+  off_.off_ns += elapsed(off_since_, time_ns);
+  if (ready_since_ != kNever && ready_since_ <= time_ns) {
+    off_.ready_ns += elapsed(ready_since_, time_ns);
+  }
+  off_since_ = ready_since_ = kNever;
 }
 
 void ThreadStack::change_phase() {
@@ -260,6 +293,10 @@ void ThreadStack::fold(const Frame& frame) {
   const Frame& around = frames_[frames_.size() - 2];
   state_.tree[around.node].base_ns += frame.base_ns;
   frames_[around.shown].base_ns += frame.base_ns;
+  if (frame.off.empty()) return;
+  state_.tree.off_time(frame.node) -= frame.off;
+  state_.tree.off_time(around.node) += frame.off;
+  frames_[around.shown].off += frame.off;
 }
 
 void ThreadStack::mark_frame(const Frame& frame, uint16_t flags) {
@@ -354,6 +391,7 @@ void ThreadStack::adopt(const Record& record) {
   const NodeIndex node = root.node;
   root.node = state_.tree.put_above(node, function);
   root.base_ns = 0;
+  root.off = {};
   state_.tree[root.node].calls = 1;
   ++state_.tree.mark(node).entered_before;
   if (state_.listener != nullptr) state_.listener->frame_adopted(info_of(frame, 0));
@@ -400,6 +438,7 @@ void ThreadStack::vfork_end(const Record& record) {
     if ((frame->flags & kFrameCounted) != 0) frame->flags |= kFrameResumed;
     frame->flags &= static_cast<uint16_t>(~unsigned{kFrameCounted});
     frame->base_ns = 0;
+    frame->off = {};
     push_frame(*frame);
   }
   keep_depth_ = depth_;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "reader/replay/off_time.hpp"
 #include "reader/replay/replay_state.hpp"
 
 namespace arctrace::reader {
@@ -14,6 +15,7 @@ namespace arctrace::reader {
 // The time rule: a record first charges the time since the thread's previous record to
 // the innermost frame, then changes the stack. A thread's time runs from its first
 // record to its last one; time that goes back counts as standing still.
+// Time off the CPU is charged to the same frame, as part of that time.
 //
 // Missing records: an EXIT_NAMED whose key lies deeper pops to it, unless the writer told
 // all its frames and so has looked itself; one on an empty stack was entered before
@@ -30,6 +32,12 @@ class ThreadStack {
   // The thread's next record, in the order it wrote them. Definitions and records of
   // the kernel writer are not part of the stack and are ignored.
   void apply(const Record& record);
+
+  // What the kernel says of the thread, in order of time with its records: it is not on a
+  // CPU any more (`ready`: it could have gone on), it may run again, it does.
+  void left_cpu(int64_t time_ns, bool ready);
+  void woken(int64_t time_ns);
+  void got_cpu(int64_t time_ns);
 
   // A loss that only the collector knew of, at an unknown time.
   void add_residual_loss(uint64_t count);
@@ -56,6 +64,7 @@ class ThreadStack {
     uint64_t key;
     int64_t start_ns;
     uint64_t base_ns;  // its own, and that of frames in it that are not shown
+    OffTime off;       // of base_ns
     uint64_t token;    // the listener's
     uint64_t width;    // frames that it stands for; more than 1 of kUnknownFunction only
     NodeIndex node;    // of the nearest shown frame, which may be itself
@@ -79,6 +88,7 @@ class ThreadStack {
   int64_t clip(int64_t time_ns) const;
   void begin(const Record& record);
   void advance(int64_t time_ns);
+  void charge_off_time(const Frame& top, uint64_t passed);
   void change_phase();
   void count(Frame& frame);
 
@@ -119,8 +129,12 @@ class ThreadStack {
   int64_t next_phase_ns_;
   int64_t first_ns_ = 0;
   int64_t now_ = 0;
-  uint64_t depth_ = 0;         // sum of the widths of frames_[1...]
-  std::vector<Frame> frames_;  // [0]: the thread itself
+  static constexpr int64_t kNever = INT64_MIN;
+  int64_t off_since_ = kNever;    // on a CPU, as far as is known
+  int64_t ready_since_ = kNever;  // and since then could have run
+  OffTime off_;                   // since the last record
+  uint64_t depth_ = 0;            // sum of the widths of frames_[1...]
+  std::vector<Frame> frames_;     // [0]: the thread itself
   std::vector<VforkPoint> vforks_;
   // Frames up to here were open at a vfork: they may go on after they were left, and are
   // shown however short they are.

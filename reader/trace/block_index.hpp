@@ -33,6 +33,10 @@ struct BlockRef {
   uint32_t writer = 0, process = 0, pid = 0, tid = 0;
   uint64_t serial = 0, handout = 0, base_ticks = 0;
 
+  // Whether the kernel wrote it: then its ticks are CLOCK_MONOTONIC ns.
+  bool of_kernel() const {
+    return kind == Kind::kShared && writer == ARCTRACE_WRITER_KERNEL;
+  }
   // Where the records begin.
   uint32_t records_offset() const {
     return kind == Kind::kCollector ? 0 : ARCTRACE_BLOCK_HEADER_SIZE;

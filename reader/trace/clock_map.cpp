@@ -69,6 +69,26 @@ int64_t ClockMap::to_ns(uint64_t ticks) const {
   return apply(segments_[last_], ticks);
 }
 
+uint64_t ClockMap::to_ticks(uint64_t monotonic_ns) const {
+  const int64_t ns = difference(monotonic_ns, start_.monotonic_ns);
+  const auto next = std::upper_bound(
+      segments_.begin(), segments_.end(), ns,
+      [](int64_t wanted, const Segment& segment) { return wanted < segment.origin_ns; });
+  const Segment& segment = next == segments_.begin() ? *next : *(next - 1);
+  if (segment.ns_span == 0) return segment.origin_ticks;
+  const bool before = ns < segment.origin_ns;
+  const absl::uint128 distance = before ? uint64_t(segment.origin_ns) - uint64_t(ns)
+                                        : uint64_t(ns) - uint64_t(segment.origin_ns);
+  // Rounded so that to_ns gives the time again.
+  const absl::uint128 product = distance * segment.tick_span;
+  const absl::uint128 span =
+      (before ? product : product + segment.ns_span - 1) / segment.ns_span;
+  const uint64_t limit =
+      before ? segment.origin_ticks : UINT64_MAX - segment.origin_ticks;
+  const uint64_t ticks = span > absl::uint128(limit) ? limit : absl::Uint128Low64(span);
+  return before ? segment.origin_ticks - ticks : segment.origin_ticks + ticks;
+}
+
 int64_t ClockMap::to_realtime_ns(int64_t time_ns) const {
   return add_saturated(difference(start_.realtime_ns, 0), time_ns);
 }

@@ -31,6 +31,10 @@ class ClockMap {
   // CLOCK_MONOTONIC ns since the session's start; negative before it.
   int64_t to_ns(uint64_t ticks) const;
 
+  // The ticks at a CLOCK_MONOTONIC time (not since the session's start): the kernel's
+  // records have such times.
+  uint64_t to_ticks(uint64_t monotonic_ns) const;
+
   // CLOCK_REALTIME ns of a time that to_ns gave, by the offset at the session's start.
   int64_t to_realtime_ns(int64_t time_ns) const;
 

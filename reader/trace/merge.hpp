@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "reader/trace/block_index.hpp"
+#include "reader/trace/clock_map.hpp"
 #include "reader/trace/emitter.hpp"
 
 namespace arctrace::reader {
@@ -55,10 +56,11 @@ std::unique_ptr<RecordSource> exclusive_source(Input& input,
                                                FindingLog& findings);
 
 // The source of one block of full form. `first_ticks`: of its earliest record.
-// `may_follow_gap`: other blocks may have been overwritten, so that a STACK need not
-// agree with the records before it.
+// `clock` must outlive it. `may_follow_gap`: other blocks may have been overwritten, so
+// that a STACK need not agree with the records before it.
 std::unique_ptr<RecordSource> shared_source(Input& input, const BlockRef& block,
                                             uint64_t first_ticks, uint64_t order,
-                                            bool may_follow_gap, FindingLog& findings);
+                                            const ClockMap& clock, bool may_follow_gap,
+                                            FindingLog& findings);
 
 }  // namespace arctrace::reader

@@ -46,11 +46,24 @@ constexpr std::array kTypes = {
     TypeInfo{ARCTRACE_TYPE_SESSION, "SESSION", 8},
     TypeInfo{ARCTRACE_TYPE_CHILD_STATUS, "CHILD_STATUS", 8},
     TypeInfo{ARCTRACE_TYPE_TOTALS, "TOTALS", 72},
+    TypeInfo{ARCTRACE_TYPE_SWITCH, "SWITCH", 20},
+    TypeInfo{ARCTRACE_TYPE_WAKING, "WAKING", 16},
+    TypeInfo{ARCTRACE_TYPE_FORKED, "FORKED", 16},
+    TypeInfo{ARCTRACE_TYPE_EXECED, "EXECED", 24},
+    TypeInfo{ARCTRACE_TYPE_EXITED, "EXITED", 8},
+    TypeInfo{ARCTRACE_TYPE_SYSCALL, "SYSCALL", 16},
+    TypeInfo{ARCTRACE_TYPE_SYSCALL_END, "SYSCALL_END", 16},
+    TypeInfo{ARCTRACE_TYPE_PAGE_FAULT, "PAGE_FAULT", 24},
+    TypeInfo{ARCTRACE_TYPE_SIGNAL, "SIGNAL", 16},
+    TypeInfo{ARCTRACE_TYPE_CONTENTION, "CONTENTION", 24},
+    TypeInfo{ARCTRACE_TYPE_CONTENTION_END, "CONTENTION_END", 24},
 };
 
+static_assert(kTypes.back().type < kKnownTypes);
+
 // Index into kTypes plus 1 by type; 0: unknown. One look-up for every record.
-constexpr std::array<uint8_t, 64> kPlaces = [] {
-  std::array<uint8_t, 64> places{};
+constexpr std::array<uint8_t, kKnownTypes> kPlaces = [] {
+  std::array<uint8_t, kKnownTypes> places{};
   for (size_t i = 0; i < kTypes.size(); ++i) {
     places[kTypes[i].type] = static_cast<uint8_t>(i + 1);
   }

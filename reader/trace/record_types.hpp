@@ -29,6 +29,9 @@ inline RecordClass class_of(uint16_t type) {
   return RecordClass::kFiller;
 }
 
+// Every type that has a name is below this.
+inline constexpr uint16_t kKnownTypes = 96;
+
 // "ENTER", ...; empty for an unknown type.
 std::string_view type_name(uint16_t type);
 // By name, in any case, or number; nullopt if it is neither.

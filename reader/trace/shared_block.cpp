@@ -68,6 +68,10 @@ absl::Status SharedBlock::load_untrusted(Input& input, const BlockRef& ref,
   return absl::OkStatus();
 }
 
+void SharedBlock::convert_times(const ClockMap& clock) {
+  for (RawRecord& record : records_) record.ticks = clock.to_ticks(record.ticks);
+}
+
 void SharedBlock::walk(const BlockRef& ref, FindingLog& findings) {
   RecordCursor cursor(false, 0, false);
   cursor.set_window(bytes_, ref.records_offset(), true);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "reader/trace/block_index.hpp"
+#include "reader/trace/clock_map.hpp"
 #include "reader/trace/finding_log.hpp"
 #include "reader/trace/input.hpp"
 #include "reader/trace/record_cursor.hpp"
@@ -23,6 +24,8 @@ class SharedBlock {
   // Committed, valid, by ticks; those of one moment in the order they stand. Valid until
   // the next load.
   const std::vector<RawRecord>& records() const { return records_; }
+  // Of a kernel writer's block: its times become ticks.
+  void convert_times(const ClockMap& clock);
   // In progress; ticks and writer may not have been stored yet.
   const std::vector<RawRecord>& in_progress() const { return in_progress_; }
   // Records that were left out because their content breaks a rule.

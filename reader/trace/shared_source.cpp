@@ -7,10 +7,11 @@ namespace {
 class SharedSource : public RecordSource {
  public:
   SharedSource(Input& input, const BlockRef& ref, uint64_t first_ticks, uint64_t order,
-               bool may_follow_gap, FindingLog& findings)
+               const ClockMap& clock, bool may_follow_gap, FindingLog& findings)
       : RecordSource(first_ticks, order),
         input_(input),
         ref_(ref),
+        clock_(clock),
         findings_(findings),
         may_follow_gap_(may_follow_gap) {}
 
@@ -41,6 +42,7 @@ class SharedSource : public RecordSource {
         !status.ok()) {
       return status;
     }
+    if (ref_.of_kernel()) block_.convert_times(clock_);
     emitter.count_block(ref_);
     emitter.count_invalid(block_.invalid());
     for (const RawRecord& record : block_.in_progress()) {
@@ -51,6 +53,7 @@ class SharedSource : public RecordSource {
 
   Input& input_;
   const BlockRef& ref_;
+  const ClockMap& clock_;
   FindingLog& findings_;
   bool may_follow_gap_;
   bool loaded_ = false;
@@ -62,9 +65,10 @@ class SharedSource : public RecordSource {
 
 std::unique_ptr<RecordSource> shared_source(Input& input, const BlockRef& block,
                                             uint64_t first_ticks, uint64_t order,
-                                            bool may_follow_gap, FindingLog& findings) {
-  return std::make_unique<SharedSource>(input, block, first_ticks, order, may_follow_gap,
-                                        findings);
+                                            const ClockMap& clock, bool may_follow_gap,
+                                            FindingLog& findings) {
+  return std::make_unique<SharedSource>(input, block, first_ticks, order, clock,
+                                        may_follow_gap, findings);
 }
 
 }  // namespace arctrace::reader

@@ -270,11 +270,12 @@ absl::Status Trace::Impl::read(const RecordSink& sink) {
   }
   for (const SharedRef& ref : shared) {
     const bool is_data = ref.block.kind == BlockRef::Kind::kShared;
-    sources.push_back(
-        shared_source(*input, ref.block, ref.first_ticks,
-                      is_data ? source_order(Rank::kShared, ref.block.handout)
-                              : source_order(Rank::kDefinitions, ref.block.place),
-                      session.mode == ARCTRACE_MODE_OVERWRITE, findings));
+    sources.push_back(shared_source(
+        *input, ref.block,
+        ref.block.of_kernel() ? clock.to_ticks(ref.first_ticks) : ref.first_ticks,
+        is_data ? source_order(Rank::kShared, ref.block.handout)
+                : source_order(Rank::kDefinitions, ref.block.place),
+        clock, session.mode == ARCTRACE_MODE_OVERWRITE, findings));
   }
   if (absl::Status status = merge(std::move(sources), emitter); !status.ok()) {
     return status;

@@ -62,7 +62,10 @@ std::vector<FunctionTotal> function_totals(const CallTree& tree,
     total.function = node.function;
     total.calls += node.calls;
     total.base_ns += node.base_ns;
-    if (place.recursion == 1) total.cum_ns += node.cum_ns;
+    if (place.recursion == 1) {
+      total.cum_ns += node.cum_ns;
+      total.off += tree.off_cum(place.node);
+    }
     total.recursion = std::max(total.recursion, place.recursion);
     total.marks.add(tree.marks(place.node));
     return Step::kInto;

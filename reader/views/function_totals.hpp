@@ -14,6 +14,7 @@ namespace arctrace::reader {
 struct FunctionTotal {
   FunctionId function = kRootFunction;
   uint64_t calls = 0, base_ns = 0, cum_ns = 0;
+  OffTime off;             // of cum_ns
   uint32_t recursion = 0;  // the largest that was met
   NodeMarks marks;
 };

@@ -70,9 +70,10 @@ std::string group_head(const TreeGroup& group, Grouping grouping,
 }
 
 void write_total_json(const FunctionTotal& total, FunctionNames& names,
-                      JsonWriter& json) {
+                      bool has_off_times, JsonWriter& json) {
   write_function_json(total.function, names, json);
   write_sums_json(total.calls, total.base_ns, total.cum_ns, json);
+  if (has_off_times) write_cpu_json(total.cum_ns, total.off, json);
   if (total.recursion > 1) json.member("recursion", total.recursion);
   write_marks_json(total.marks, json);
 }
@@ -130,12 +131,14 @@ void write_flat_text(const TreeGroups& groups, Replay& replay, const ViewOptions
         flat_rows(group, replay.functions(), options, left_out);
     std::string text = group_head(group, groups.grouping(), options.style);
     append_tinted(text, options.style, Tint::kHead,
-                  absl::StrCat(kSumsHead, "    Ind  Name"));
+                  absl::StrCat(kSumsHead, replay.has_dispatches() ? kCpuHead : "",
+                               "    Ind  Name"));
     text += '\n';
     if (!write(text)) return;
     for (size_t i = 0; i < rows.size(); ++i) {
       std::string row;
       append_sums(row, rows[i].calls, rows[i].base_ns, rows[i].cum_ns, all_ns);
+      if (replay.has_dispatches()) append_cpu(row, rows[i].cum_ns, rows[i].off);
       append_right(row, absl::StrCat(i + 1), 7);
       row += "  ";
       append_name(row, names.text(rows[i].function), notes_of(rows[i], names),
@@ -155,7 +158,7 @@ void write_flat_json(const TreeGroups& groups, Replay& replay, const ViewOptions
     for (const FunctionTotal& total :
          flat_rows(group, replay.functions(), options, left_out)) {
       json.begin_object();
-      write_total_json(total, names, json);
+      write_total_json(total, names, replay.has_dispatches(), json);
       json.end();
     }
     json.end();
@@ -206,7 +209,7 @@ void write_arcs_json(const TreeGroups& groups, Replay& replay, const ViewOptions
     for (const FunctionArcs& arcs :
          arc_rows(group, replay.functions(), options, left_out)) {
       json.begin_object();
-      write_total_json(arcs.own, names, json);
+      write_total_json(arcs.own, names, replay.has_dispatches(), json);
       write_arcs_json("parents", arcs.parents, names, json);
       write_arcs_json("children", arcs.children, names, json);
       json.end();

@@ -64,6 +64,13 @@ void write_sums_json(uint64_t calls, uint64_t base_ns, uint64_t cum_ns,
   json.member("cum_ns", cum_ns);
 }
 
+void write_cpu_json(uint64_t cum_ns, const OffTime& off, JsonWriter& json) {
+  json.member("cpu_ns", cum_ns - off.off_ns);
+  json.member("off_cpu_ns", off.off_ns);
+  json.member("ready_ns", off.ready_ns);
+  json.member("switches", off.switches);
+}
+
 void write_flags_json(uint16_t flags, JsonWriter& json) {
   if (flags == 0) return;
   json.key("flags").begin_array();
@@ -132,6 +139,11 @@ void append_sums(std::string& out, uint64_t calls, uint64_t base_ns, uint64_t cu
   append_right(out, percent_text(cum_ns, all_ns), 8);
   append_right(out, duration_text(base_ns), 13);
   append_right(out, duration_text(cum_ns), 13);
+}
+
+void append_cpu(std::string& out, uint64_t cum_ns, const OffTime& off) {
+  append_right(out, duration_text(cum_ns - off.off_ns), 13);
+  append_right(out, duration_text(off.off_ns), 13);
 }
 
 void append_name(std::string& row, const std::string& name, const std::string& notes,

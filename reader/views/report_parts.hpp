@@ -25,6 +25,10 @@ void write_function_json(FunctionId function, FunctionNames& names, JsonWriter& 
 // Members calls, base_ns, cum_ns.
 void write_sums_json(uint64_t calls, uint64_t base_ns, uint64_t cum_ns, JsonWriter& json);
 
+// Members cpu_ns, off_cpu_ns, ready_ns (off the CPU, and could have run) and switches of
+// a call with all that it called.
+void write_cpu_json(uint64_t cum_ns, const OffTime& off, JsonWriter& json);
+
 // Member marks: those that are not 0, if there are any.
 void write_marks_json(const NodeMarks& marks, JsonWriter& json);
 
@@ -42,6 +46,10 @@ void append_sums(std::string& out, uint64_t calls, uint64_t base_ns, uint64_t cu
                  uint64_t all_ns);
 inline constexpr const char* kSumsHead =
     "       Calls   %Base    %Cum         Base          Cum";
+
+// The same for time on and off the CPU, where the kernel told it.
+void append_cpu(std::string& out, uint64_t cum_ns, const OffTime& off);
+inline constexpr const char* kCpuHead = "       On CPU      Off CPU";
 
 // Ends a row whose columns are in `row` with a name and its notes, cut to fit.
 void append_name(std::string& row, const std::string& name, const std::string& notes,

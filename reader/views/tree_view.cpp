@@ -45,7 +45,8 @@ void write_tree_text(const TreeGroups& groups, Replay& replay, const ViewOptions
   FunctionNames names(replay, options);
   std::string head;
   append_tinted(head, options.style, Tint::kHead,
-                absl::StrCat(" Lv  RL", kSumsHead, "  Name"));
+                absl::StrCat(" Lv  RL", kSumsHead,
+                             replay.has_dispatches() ? kCpuHead : "", "  Name"));
   bool more = true;
   for (const TreeGroup& group : groups.groups()) {
     if (!more) return;
@@ -59,6 +60,9 @@ void write_tree_text(const TreeGroups& groups, Replay& replay, const ViewOptions
           append_right(row, absl::StrCat(place.level), 3);
           append_right(row, absl::StrCat(place.level == 0 ? 0 : place.recursion), 4);
           append_sums(row, node.calls, node.base_ns, node.cum_ns, all_ns);
+          if (replay.has_dispatches()) {
+            append_cpu(row, node.cum_ns, tree.off_cum(place.node));
+          }
           row.append(2 + indent_columns(place.level), ' ');
           append_name(row,
                       place.level == 0 ? group_title(group, groups.grouping())
@@ -95,6 +99,9 @@ void write_tree_json(const TreeGroups& groups, Replay& replay, const ViewOptions
         write_function_json(node.function, names, json);
       }
       write_sums_json(node.calls, node.base_ns, node.cum_ns, json);
+      if (replay.has_dispatches()) {
+        write_cpu_json(node.cum_ns, tree.off_cum(place.node), json);
+      }
       write_marks_json(tree.marks(place.node), json);
       json.key("children").begin_array();
       return json.good();

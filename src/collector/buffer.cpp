@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "src/collector/clock_source.hpp"
+#include "src/collector/map_memory.hpp"
 #include "src/protocol/block_state.hpp"
 #include "src/shared_atomics.hpp"
 
@@ -65,14 +66,14 @@ absl::StatusOr<Buffer> Buffer::create(const BufferOptions& options) {
 
   Buffer buffer;
   int fd = -1;
-  if (absl::Status status = buffer.make_file(options, geometry.total_size, fd);
-      !status.ok()) {
-    return status;
-  }
+  absl::Status made = options.in_kernel
+                          ? buffer.make_map(options, geometry.total_size, fd)
+                          : buffer.make_file(options, geometry.total_size, fd);
+  if (!made.ok()) return made;
   void* base =
       mmap(nullptr, geometry.total_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   const int error = errno;
-  close(fd);
+  if (!options.in_kernel) close(fd);
   if (base == MAP_FAILED) return error_status(error, "mapping the buffer");
   buffer.view_ = BufferView(static_cast<std::byte*>(base), geometry);
   if (options.huge_pages && madvise(base, geometry.total_size, MADV_HUGEPAGE) != 0) {
@@ -193,6 +194,17 @@ absl::Status Buffer::make_file(const BufferOptions& options, uint64_t size, int&
   return absl::OkStatus();
 }
 
+absl::Status Buffer::make_map(const BufferOptions& options, uint64_t size, int& fd) {
+  const absl::StatusOr<int> map = create_map(size);
+  if (!map.ok()) return map.status();
+  map_ = fd = *map;
+  absl::StatusOr<std::string> path = pin_map(fd, options.group);
+  if (!path.ok()) return path.status();
+  path_ = *std::move(path);
+  pinned_ = true;
+  return absl::OkStatus();
+}
+
 void Buffer::fill() {
   const Geometry& geometry = view_.geometry();
   std::memset(view_.base() + geometry.blocks_offset, 0xFF,
@@ -206,7 +218,7 @@ void Buffer::fill() {
 }
 
 absl::Status Buffer::pin(const BufferOptions& options) {
-  if (options.pin == PinPolicy::kNo) return absl::OkStatus();
+  if (options.pin == PinPolicy::kNo || pinned_) return absl::OkStatus();
   const uint64_t size = view_.geometry().total_size;
   if (mlock(view_.base(), size) == 0) {
     pinned_ = true;
@@ -276,7 +288,8 @@ Buffer::Buffer(Buffer&& other) noexcept
       path_(std::exchange(other.path_, std::string())),
       warning_(std::move(other.warning_)),
       pinned_(other.pinned_),
-      is_kept_(other.is_kept_) {}
+      is_kept_(other.is_kept_),
+      map_(std::exchange(other.map_, -1)) {}
 
 Buffer& Buffer::operator=(Buffer&& other) noexcept {
   std::swap(view_, other.view_);
@@ -285,12 +298,14 @@ Buffer& Buffer::operator=(Buffer&& other) noexcept {
   std::swap(warning_, other.warning_);
   std::swap(pinned_, other.pinned_);
   std::swap(is_kept_, other.is_kept_);
+  std::swap(map_, other.map_);
   return *this;
 }
 
 Buffer::~Buffer() {
   if (view_.base() != nullptr) munmap(view_.base(), view_.geometry().total_size);
   if (!path_.empty() && !is_kept_) unlink(path_.c_str());
+  if (map_ >= 0) close(map_);
 }
 
 }  // namespace arctrace

@@ -26,8 +26,9 @@ struct BufferOptions {
   bool huge_pages = false;
   uint32_t high_water_percent = 50;  // of the blocks; 0: never wake
   std::string directory = "/dev/shm";
-  std::string file = {};  // the buffer's own path; empty: a new name in `directory`
-  int64_t group = -1;     // its members may write and read too; -1: nobody else
+  std::string file = {};   // the buffer's own path; empty: a new name in `directory`
+  int64_t group = -1;      // its members may write and read too; -1: nobody else
+  bool in_kernel = false;  // the value of a BPF map; `directory` and `file` say nothing
 };
 
 // Owns the mapping and, unless it is to outlive us, the file's name: the destructor
@@ -63,6 +64,8 @@ class Buffer {
   const std::string& path() const { return path_; }
   // Private memory, which nobody else changes.
   bool is_copy() const { return path_.empty(); }
+  // Of a buffer created in_kernel: the map's descriptor, ours to keep. Else -1.
+  int map() const { return map_; }
   // As it was when the buffer was made or opened: a private copy.
   const arctrace_session_header& header() const { return header_; }
   // What could not be done but need not stop anybody; empty if nothing.
@@ -74,6 +77,7 @@ class Buffer {
  private:
   Buffer() = default;
   absl::Status make_file(const BufferOptions& options, uint64_t size, int& fd);
+  absl::Status make_map(const BufferOptions& options, uint64_t size, int& fd);
   absl::Status pin(const BufferOptions& options);
   void fill();
   void write_header(const BufferOptions& options);
@@ -84,6 +88,7 @@ class Buffer {
   std::string warning_;
   bool pinned_ = false;
   bool is_kept_ = false;
+  int map_ = -1;
 };
 
 }  // namespace arctrace

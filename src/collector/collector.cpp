@@ -4,6 +4,7 @@
 
 #include "src/clock.hpp"
 #include "src/collector/clock_source.hpp"
+#include "src/collector/cpu_blocks.hpp"
 #include "src/collector/record_builder.hpp"
 #include "src/collector/session_records.hpp"
 #include "src/wake_word.hpp"
@@ -33,6 +34,7 @@ Collector::Collector(Buffer& buffer, TraceFile file,
   say_start(records, now, command_line, resumed);
   file_.write_records(now, records.bytes());
   sync_clocks();
+  feed_cpus(buffer_.view());  // the kernel begins with the gate, not with our first round
   thread_ = std::thread([this] { run(); });
 }
 

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include "src/protocol/cpu_chain.hpp"
 #include "src/protocol/dead_slot.hpp"
 #include "src/protocol/recycle.hpp"
 #include "src/raw_syscall.hpp"
@@ -37,10 +38,13 @@ CollectorSeat::~CollectorSeat() {
   holder_.join();
 }
 
-void reclaim_draining(const BufferView& view) {
+void reclaim_blocks(const BufferView& view) {
   for (uint32_t i = 0; i < view.geometry().block_count; ++i) {
     uint64_t seen = A::load_acquire(view.block_header(i).state);
     const BlockState state = BlockState::unpack(seen);
+    if (state.slot == kCollectorSlot) {
+      DeadSlot<A>::close_left(view, view.block_header(i), seen);
+    }
     if (state.phase != ARCTRACE_PHASE_DRAINING) continue;
     A::compare_exchange_acq_rel(view.block_header(i).state, seen,
                                 state.with(ARCTRACE_PHASE_CLOSED).pack());

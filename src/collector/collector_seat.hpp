@@ -26,7 +26,8 @@ class CollectorSeat {
 };
 
 // What a collector that died was copying is complete in the buffer still: DRAINING ->
-// CLOSED (rule 12). REQUIRES: the caller has the seat.
-void reclaim_draining(const BufferView& view);
+// CLOSED (rule 12); a block that it was about to open for a CPU is closed, too.
+// REQUIRES: the caller has the seat.
+void reclaim_blocks(const BufferView& view);
 
 }  // namespace arctrace

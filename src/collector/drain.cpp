@@ -6,7 +6,9 @@
 
 #include "src/clock.hpp"
 #include "src/collector/block_scan.hpp"
+#include "src/collector/cpu_blocks.hpp"
 #include "src/collector/session_records.hpp"
+#include "src/protocol/cpu_chain.hpp"
 #include "src/protocol/shared_close.hpp"
 
 namespace arctrace {
@@ -42,7 +44,9 @@ uint32_t Drain::round() {
   // States first, names after: mark_named() explains why this order decides.
   std::fill(named_.begin(), named_.end(), false);
   Recycle<A>::mark_named(view_, [this](uint32_t index) { named_[index] = true; });
+  const std::vector<uint64_t> cpu_losses = say_cpu_losses(view_, said_, ticks());
   flush_said();
+  if (file_.error() == 0) confirm_cpu_losses(view_, cpu_losses);
   list_open_definitions();
   if (ring_ != nullptr) {
     ring_->forget_gone(live_processes_, A::load_acquire(view_.control().next),
@@ -56,6 +60,7 @@ uint32_t Drain::round() {
     if (write_block(block)) ++changed;
   }
   copy_open_definitions(kCopyIntervalNs);
+  if (!is_finishing_) feed_cpus(view_);
   return changed;
 }
 
@@ -110,13 +115,19 @@ uint32_t Drain::close_unreachable() {
     const bool reachable = header.block_class == ARCTRACE_CLASS_DEFINITIONS
                                ? std::binary_search(live_processes_.begin(),
                                                     live_processes_.end(), header.process)
-                               : A::load_acquire(view_.control().shared_current) ==
-                                     BlockName::make(block.state.generation, block.index);
+                               : is_in_chain(block);
     if (reachable) continue;
     close_shared<A>(view_, block.index, block.state.generation);
     ++closed;
   }
   return closed;
+}
+
+// Whether it is the session's open block, or one of a CPU's.
+bool Drain::is_in_chain(const SeenBlock& block) const {
+  const uint64_t name = BlockName::make(block.state.generation, block.index);
+  return A::load_acquire(view_.control().shared_current) == name ||
+         CpuChain<A>::is_named(view_, name);
 }
 
 bool Drain::write_block(const SeenBlock& block) {
@@ -181,6 +192,8 @@ bool Drain::write_live_copy(const SeenBlock& block, Patience& patience) {
 }
 
 void Drain::finish() {
+  is_finishing_ = true;
+  CpuChain<A>::close_all(view_);
   // Recording is off, so few rounds find all; bounded, should a writer not heed that.
   for (int rounds = 0; rounds < 8 && round() > 0; ++rounds) {
   }

@@ -45,7 +45,8 @@ class Drain {
   uint32_t round();
 
   // What is left at the end: closed blocks, then copies of those that live writers still
-  // hold, then the losses that no writer said. Recording must be switched off before.
+  // hold, then the losses that no writer said. Recording must be switched off before, and
+  // the kernel writer detached.
   void finish();
 
   const DrainTotals& totals() const { return totals_; }
@@ -55,6 +56,7 @@ class Drain {
   void list_open_definitions();
   void make_room();
   uint32_t close_unreachable();
+  bool is_in_chain(const SeenBlock& block) const;
   bool write_block(const SeenBlock& block);
   void copy_open_definitions(uint64_t interval_ns);
   bool write_live_copy(const SeenBlock& block, Patience& patience);
@@ -66,6 +68,7 @@ class Drain {
   BufferView view_;
   TraceFile& file_;
   FileRing* const ring_;
+  bool is_finishing_ = false;
   DrainTotals totals_;
   RecordBuilder said_;
   Reaper reaper_;

@@ -10,9 +10,11 @@
 
 #include "src/clock.hpp"
 #include "src/collector/block_scan.hpp"
+#include "src/collector/cpu_blocks.hpp"
 #include "src/collector/reaper.hpp"
 #include "src/collector/session_records.hpp"
 #include "src/collector/snapshot.hpp"
+#include "src/protocol/cpu_chain.hpp"
 #include "src/protocol/definitions_life.hpp"
 #include "src/shared_atomics.hpp"
 #include "src/wake_word.hpp"
@@ -35,6 +37,7 @@ FlightRecorder::FlightRecorder(Buffer& buffer, TraceFile file, FlightOptions opt
   note_clocks();
   last_periodic_ns_ = read_monotonic_ns();
   asked_seen_ = IpcAtomics::load_acquire(buffer_.view().control().snapshots_asked);
+  feed_cpus(buffer_.view());  // the kernel begins with the gate, not with our first round
   thread_ = std::thread([this] { run(); });
 }
 
@@ -118,6 +121,7 @@ bool FlightRecorder::has_end(uint32_t process) const {
 
 void FlightRecorder::look_after_buffer() {
   std::vector<uint32_t> living = living_processes(buffer_.view());
+  if (!stopping_) feed_cpus(buffer_.view());
   if (options_.on_crash) {
     for (const uint32_t process : processes_) {
       crash_seen_ |=
@@ -172,6 +176,7 @@ CollectorSummary FlightRecorder::finish() {
   thread_.join();
 
   const std::lock_guard lock(mutex_);
+  CpuChain<IpcAtomics>::close_all(buffer_.view());
   look_after_buffer();
   if (asked_for_ns_ != 0 || crash_seen_) take_and_say();
   const BufferView& view = buffer_.view();

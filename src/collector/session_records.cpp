@@ -3,6 +3,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "src/collector/cpu_blocks.hpp"
 #include "src/protocol/recycle.hpp"
 #include "src/shared_atomics.hpp"
 
@@ -108,6 +109,7 @@ std::vector<uint64_t> session_losses(const BufferView& view) {
       sum[cause] += A::load_relaxed(view.slot(i).lost[cause]);
     }
   }
+  sum[ARCTRACE_LOST_KERNEL] += cpu_losses(view);
   return sum;
 }
 

@@ -6,6 +6,7 @@
 
 #include "src/clock.hpp"
 #include "src/collector/block_scan.hpp"
+#include "src/collector/cpu_blocks.hpp"
 #include "src/collector/session_records.hpp"
 #include "src/loss.hpp"
 #include "src/protocol/recycle.hpp"
@@ -108,6 +109,7 @@ void Snapshot::say_balances() {
       say_lost(said, now, ARCTRACE_WRITER_COLLECTOR, cause, ARCTRACE_LOST_SESSION, lost);
     }
   }
+  say_cpu_losses(view_, said, now);
   say_session_totals(said, now, view_);
   file_.write_records(now, said.bytes());
 }

@@ -26,6 +26,8 @@ class Recycle {
       for (uint32_t& name : slot.active) mark_name(view, A::load_acquire(name), mark);
       for (uint32_t& name : slot.held) mark_name(view, A::load_acquire(name), mark);
     });
+    for_each_cpu_name(
+        view, [&](uint32_t& name) { mark_name(view, A::load_acquire(name), mark); });
   }
 
   // Calls visit(word) for each word in which a live writer names the block that it is
@@ -35,6 +37,7 @@ class Recycle {
     for_each_live_slot(view, [&](arctrace_writer_slot& slot) {
       for (uint32_t& name : slot.active) visit(name);
     });
+    for_each_cpu_name(view, visit);
   }
 
   // Whether mark_named() would mark this block.
@@ -48,7 +51,10 @@ class Recycle {
       }
       if (is_held(view, i, index)) return true;
     }
-    return false;
+    bool found = false;
+    for_each_cpu_name(
+        view, [&](uint32_t& name) { found |= A::load_acquire(name) == index + 1; });
+    return found;
   }
 
   // Whether the living owner of a slot has a record in place in this block. Of an
@@ -104,6 +110,14 @@ class Recycle {
   static constexpr uint32_t kIdentityOffset = offsetof(arctrace_block_header, magic);
 
  private:
+  // The kernel writer does not die.
+  template <class Visit>
+  static void for_each_cpu_name(const BufferView& view, Visit&& visit) {
+    for (uint32_t cpu = 0; cpu < view.geometry().cpu_count; ++cpu) {
+      for (uint32_t& name : view.cpu_slot(cpu).active) visit(name);
+    }
+  }
+
   template <class Visit>
   static void for_each_live_slot(const BufferView& view, Visit&& visit) {
     const uint32_t used = slots_used(view);

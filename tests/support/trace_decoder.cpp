@@ -95,7 +95,8 @@ class Decoder {
     block.header = load<arctrace_block_header>(payload, 0);
     block.flags = head.flags;
     const arctrace_block_header& h = block.header;
-    if (h.magic != ARCTRACE_BLOCK_MAGIC || h.writer == 0 || h.process == 0 ||
+    if (h.magic != ARCTRACE_BLOCK_MAGIC || h.writer == 0 ||
+        (h.process == 0 && h.writer != ARCTRACE_WRITER_KERNEL) ||
         (h.form != ARCTRACE_FORM_COMPACT && h.form != ARCTRACE_FORM_FULL) ||
         (h.block_class != ARCTRACE_CLASS_DATA &&
          h.block_class != ARCTRACE_CLASS_DEFINITIONS)) {

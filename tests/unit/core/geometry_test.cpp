@@ -32,7 +32,7 @@ GeometryError read(const arctrace_session_header& header, uint64_t available) {
 TEST_CASE("geometry: the one layout of rule 1") {
   Geometry geometry = counts(1024, 5, 3, 2);
   REQUIRE(layout_geometry(geometry) == GeometryError::kNone);
-  CHECK(geometry.slots_offset == 8192 + 2 * 64);
+  CHECK(geometry.slots_offset == 8192 + 2 * 128);
   CHECK(geometry.blocks_offset == 12288);
   CHECK(geometry.total_size == 12288 + 8192);  // 5 KiB of blocks, rounded up
 

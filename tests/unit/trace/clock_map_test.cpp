@@ -113,5 +113,30 @@ TEST_CASE("realtime is the start's, shifted") {
   CHECK(clock.to_realtime_ns(-5) == 1'699'999'999'999'999'995);
 }
 
+TEST_CASE("to_ticks is to_ns backwards, in order, and saturates") {
+  ClockMap clock({1'000'000, 5'000'000, 0}, 2'600'000'000);
+  std::mt19937_64 random(1);
+  std::vector<ClockSync> syncs;
+  uint64_t ticks = 1'000'000;
+  uint64_t ns = 5'000'000;
+  for (int i = 0; i < 50; ++i) {
+    ns += 1000 + random() % 1'000'000;
+    ticks += (ns - 5'000'000) * 26 / 10 + 1'000'000 > ticks
+                 ? (ns - 5'000'000) * 26 / 10 + 1'000'000 - ticks
+                 : 1;
+    syncs.push_back({ticks, ns, 0});
+  }
+  CHECK(clock.set_syncs(syncs) == 0);
+  uint64_t last = 0;
+  for (uint64_t at = 4'700'000; at < ns + 1'000'000; at += 997) {
+    const uint64_t found = clock.to_ticks(at);
+    CHECK(found >= last);
+    CHECK(clock.to_ns(found) == static_cast<int64_t>(at) - 5'000'000);
+    last = found;
+  }
+  CHECK(clock.to_ticks(0) == 0);
+  CHECK(clock.to_ticks(UINT64_MAX) == UINT64_MAX);
+}
+
 }  // namespace
 }  // namespace arctrace::reader

@@ -1,0 +1,75 @@
+#include "reader/cli/describe_kernel.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "reader/trace/bytes.hpp"
+
+namespace arctrace::cli {
+namespace {
+
+using reader::BodyReader;
+
+std::string task_name(std::span<const std::byte> bytes) {
+  std::string name(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  return name.substr(0, std::min(name.find('\0'), name.size()));
+}
+
+// The kernel's TASK_* bits, as far as they occur when a task leaves its CPU.
+const char* state_text(uint32_t state) {
+  if (state == 0) return "ready";
+  if ((state & 1) != 0) return "sleeps";
+  if ((state & 2) != 0) return "sleeps uninterruptibly";
+  if ((state & 4) != 0) return "stopped";
+  if ((state & 8) != 0) return "traced";
+  return "gone";
+}
+
+void describe_body(uint16_t type, BodyReader body, FieldSink& out) {
+  switch (type) {
+    case ARCTRACE_TYPE_SWITCH:
+      out.text("state", state_text(body.u32()));
+      out.number("next_tid", body.u32());
+      return out.number("next_tgid", body.u32());
+    case ARCTRACE_TYPE_WAKING:
+      out.number("woken_tid", body.u32());
+      return out.number("woken_tgid", body.u32());
+    case ARCTRACE_TYPE_FORKED:
+      out.number("child_tid", body.u32());
+      return out.number("child_tgid", body.u32());
+    case ARCTRACE_TYPE_EXECED:
+      return out.text("program", task_name(body.rest().first(16)));
+    case ARCTRACE_TYPE_SYSCALL:
+      return out.number("number", body.u32());
+    case ARCTRACE_TYPE_SYSCALL_END:
+      return out.signed_number("result", static_cast<int64_t>(body.u64()));
+    case ARCTRACE_TYPE_PAGE_FAULT:
+      out.hex("address", body.u64());
+      return out.number("error", body.u32());
+    case ARCTRACE_TYPE_SIGNAL:
+      return out.number("signal", body.u32());
+    case ARCTRACE_TYPE_CONTENTION:
+      out.hex("lock", body.u64());
+      return out.number("flags", body.u32());
+    case ARCTRACE_TYPE_CONTENTION_END:
+      out.hex("lock", body.u64());
+      return out.signed_number("result", static_cast<int32_t>(body.u32()));
+    default:
+      return;
+  }
+}
+
+}  // namespace
+
+bool describe_kernel(const reader::Record& record, FieldSink& out) {
+  if (record.type < ARCTRACE_TYPE_SWITCH || record.type > ARCTRACE_TYPE_CONTENTION_END) {
+    return false;
+  }
+  BodyReader body(record.body);
+  out.number("cpu", body.u32());
+  out.number("tgid", body.u32());
+  describe_body(record.type, body, out);
+  return true;
+}
+
+}  // namespace arctrace::cli

@@ -1,0 +1,52 @@
+#include "src/collector/cpu_blocks.hpp"
+
+#include <algorithm>
+
+#include "src/clock.hpp"
+#include "src/collector/session_records.hpp"
+#include "src/protocol/cpu_chain.hpp"
+#include "src/shared_atomics.hpp"
+
+namespace arctrace {
+
+using A = IpcAtomics;
+
+void feed_cpus(const BufferView& view) {
+  const Geometry& geometry = view.geometry();
+  if (geometry.cpu_count == 0) return;
+  const uint32_t share = geometry.block_count / 4 / geometry.cpu_count;
+  const uint32_t wanted = std::clamp(share, 1u, ARCTRACE_CPU_SPARES);
+  for (uint32_t cpu = 0; cpu < geometry.cpu_count; ++cpu) {
+    CpuChain<A>::hand_over(view, cpu, wanted, read_ticks(geometry.clock));
+  }
+}
+
+std::vector<uint64_t> say_cpu_losses(const BufferView& view, RecordBuilder& said,
+                                     uint64_t ticks) {
+  std::vector<uint64_t> by_cpu(view.geometry().cpu_count);
+  for (uint32_t cpu = 0; cpu < view.geometry().cpu_count; ++cpu) {
+    arctrace_cpu_slot& slot = view.cpu_slot(cpu);
+    const uint64_t lost = by_cpu[cpu] = A::load_relaxed(slot.lost);
+    const uint64_t reported = A::load_relaxed(slot.reported);
+    if (lost <= reported) continue;
+    say_lost(said, ticks, ARCTRACE_WRITER_COLLECTOR, ARCTRACE_LOST_KERNEL,
+             ARCTRACE_LOST_SESSION, lost - reported);
+  }
+  return by_cpu;
+}
+
+void confirm_cpu_losses(const BufferView& view, const std::vector<uint64_t>& by_cpu) {
+  for (uint32_t cpu = 0; cpu < by_cpu.size(); ++cpu) {
+    A::store_relaxed(view.cpu_slot(cpu).reported, by_cpu[cpu]);
+  }
+}
+
+uint64_t cpu_losses(const BufferView& view) {
+  uint64_t sum = 0;
+  for (uint32_t cpu = 0; cpu < view.geometry().cpu_count; ++cpu) {
+    sum += A::load_relaxed(view.cpu_slot(cpu).lost);
+  }
+  return sum;
+}
+
+}  // namespace arctrace

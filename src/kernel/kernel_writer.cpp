@@ -1,0 +1,185 @@
+#include "src/kernel/kernel_writer.hpp"
+
+#include <absl/strings/str_cat.h>
+#include <absl/strings/strip.h>
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+// bpf/kernel_writer.bpf.c, compiled (embedded.S).
+extern "C" {
+extern const char arctrace_kernel_writer_begin[];
+extern const char arctrace_kernel_writer_end[];
+}
+
+namespace arctrace {
+namespace {
+
+// The programs' `const volatile` variables, in the order of bpf/append.h.
+struct Constants {
+  uint64_t blocks_offset;
+  uint32_t block_size;
+  uint32_t block_count;
+  uint32_t cpu_count;
+  uint8_t overwrites;
+};
+
+// What libbpf said last: the reason of a failure is in no return value.
+std::string last_words;
+
+int keep_words(libbpf_print_level level, const char* format, va_list arguments) {
+  if (level == LIBBPF_DEBUG) return 0;
+  char line[512];
+  const int n = std::vsnprintf(line, sizeof line, format, arguments);
+  if (n > 0) {
+    last_words =
+        std::string(absl::StripSuffix(absl::StripPrefix(line, "libbpf: "), "\n"));
+  }
+  return n;
+}
+
+absl::Status failure(int error, const std::string& step) {
+  return absl::ErrnoToStatus(
+      error, absl::StrCat(step, last_words.empty() ? "" : ", ", last_words));
+}
+
+bool is_first_pid_namespace() {
+  constexpr ino_t kFirst = 0xEFFFFFFC;  // PROC_PID_INIT_INO
+  struct stat status {};
+  return stat("/proc/self/ns/pid", &status) == 0 && status.st_ino == kFirst;
+}
+
+}  // namespace
+
+struct KernelWriter::Loaded {
+  bpf_object* object = nullptr;
+  std::vector<bpf_link*> links;
+  int traced = -1;  // the map of traced processes
+
+  ~Loaded() {
+    for (bpf_link* link : links) bpf_link__destroy(link);
+    bpf_object__close(object);
+  }
+};
+
+std::string kernel_writer_obstacle() {
+  if (access("/sys/kernel/btf/vmlinux", R_OK) != 0) {
+    return "the kernel has no BTF (/sys/kernel/btf/vmlinux)";
+  }
+  if (!is_first_pid_namespace()) {
+    return "this is not the system's first PID namespace";
+  }
+  LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_MMAPABLE);
+  const int map = bpf_map_create(BPF_MAP_TYPE_ARRAY, "probe", 4, 4096, 1, &options);
+  if (map < 0) return absl::StrCat("BPF maps are refused: ", std::strerror(-map));
+  close(map);
+  const bpf_insn nothing[] = {
+      {.code = BPF_ALU64 | BPF_MOV | BPF_K,
+       .dst_reg = 0,
+       .src_reg = 0,
+       .off = 0,
+       .imm = 0},
+      {.code = BPF_JMP | BPF_EXIT, .dst_reg = 0, .src_reg = 0, .off = 0, .imm = 0}};
+  const int program =
+      bpf_prog_load(BPF_PROG_TYPE_RAW_TRACEPOINT, "probe", "GPL", nothing, 2, nullptr);
+  if (program < 0) {
+    return absl::StrCat("BPF programs are refused: ", std::strerror(-program));
+  }
+  const int link = bpf_raw_tracepoint_open("sched_switch", program);
+  close(program);
+  if (link < 0) {
+    return absl::StrCat("the tracepoint sched_switch is refused: ", std::strerror(-link));
+  }
+  close(link);
+  return "";
+}
+
+absl::StatusOr<uint32_t> possible_cpus() {
+  const int count = libbpf_num_possible_cpus();
+  if (count <= 0) return absl::ErrnoToStatus(-count, "counting the CPUs");
+  return static_cast<uint32_t>(count);
+}
+
+absl::StatusOr<KernelWriter> KernelWriter::attach(const Buffer& buffer,
+                                                  const KernelEvents& events) {
+  libbpf_set_print(keep_words);
+  last_words.clear();
+  auto loaded = std::make_unique<Loaded>();
+  LIBBPF_OPTS(bpf_object_open_opts, options, .object_name = "arctrace");
+  loaded->object = bpf_object__open_mem(
+      arctrace_kernel_writer_begin,
+      static_cast<size_t>(arctrace_kernel_writer_end - arctrace_kernel_writer_begin),
+      &options);
+  if (loaded->object == nullptr) return failure(errno, "reading the BPF programs");
+
+  const Geometry& geometry = buffer.view().geometry();
+  const Constants constants{
+      geometry.blocks_offset, geometry.block_size, geometry.block_count,
+      geometry.cpu_count,
+      static_cast<uint8_t>(geometry.mode == ARCTRACE_MODE_OVERWRITE ? 1 : 0)};
+  bpf_map* map = bpf_object__find_map_by_name(loaded->object, "buffer");
+  bpf_map* data = bpf_object__find_map_by_name(loaded->object, ".rodata");
+  size_t data_size = 0;
+  const auto* initial =
+      data == nullptr
+          ? nullptr
+          : static_cast<const std::byte*>(bpf_map__initial_value(data, &data_size));
+  constexpr size_t kUsed = offsetof(Constants, overwrites) + sizeof(uint8_t);
+  if (map == nullptr || initial == nullptr || data_size < kUsed) {
+    return failure(EINVAL, "finding the BPF programs' maps");
+  }
+  std::vector<std::byte> values(initial, initial + data_size);
+  std::memcpy(values.data(), &constants, kUsed);
+  int error = bpf_map__set_initial_value(data, values.data(), values.size());
+  if (error == 0)
+    error = bpf_map__set_value_size(map, static_cast<uint32_t>(geometry.total_size));
+  if (error == 0) error = bpf_map__reuse_fd(map, buffer.map());
+  if (error != 0) return failure(-error, "giving the buffer to the BPF programs");
+
+  const auto is_wanted = [&](const std::string& name) {
+    if (name == "on_syscall" || name == "on_syscall_end") return events.syscalls;
+    if (name == "on_page_fault") return events.page_faults;
+    if (name == "on_signal") return events.signals;
+    if (name == "on_contention" || name == "on_contention_end") return events.contention;
+    return true;
+  };
+  bpf_program* program = nullptr;
+  bpf_object__for_each_program(program, loaded->object) {
+    bpf_program__set_autoload(program, is_wanted(bpf_program__name(program)));
+  }
+  if (error = bpf_object__load(loaded->object); error != 0) {
+    return failure(-error, "loading the BPF programs");
+  }
+  loaded->traced = bpf_object__find_map_fd_by_name(loaded->object, "traced");
+  bpf_object__for_each_program(program, loaded->object) {
+    if (!bpf_program__autoload(program)) continue;
+    bpf_link* link = bpf_program__attach(program);
+    if (link == nullptr) {
+      return failure(errno, absl::StrCat("attaching ", bpf_program__name(program)));
+    }
+    loaded->links.push_back(link);
+  }
+  return KernelWriter(std::move(loaded));
+}
+
+absl::Status KernelWriter::trace_process(uint32_t pid, bool wanted) {
+  const uint8_t yes = 1;
+  const int error = wanted ? bpf_map_update_elem(loaded_->traced, &pid, &yes, BPF_ANY)
+                           : bpf_map_delete_elem(loaded_->traced, &pid);
+  return error == 0 ? absl::OkStatus()
+                    : absl::ErrnoToStatus(-error, "choosing what the kernel records");
+}
+
+KernelWriter::KernelWriter(std::unique_ptr<Loaded> loaded) : loaded_(std::move(loaded)) {}
+KernelWriter::KernelWriter(KernelWriter&&) noexcept = default;
+KernelWriter& KernelWriter::operator=(KernelWriter&&) noexcept = default;
+KernelWriter::~KernelWriter() = default;
+
+}  // namespace arctrace

@@ -1,0 +1,70 @@
+// Sleeps, computes, and passes a token to a child and back, and says what it measured of
+// it itself: lines "NAME VALUE".
+#define _GNU_SOURCE
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static long long now(clockid_t clock) {
+  struct timespec time;
+  clock_gettime(clock, &time);
+  return time.tv_sec * 1000000000LL + time.tv_nsec;
+}
+
+static long switches(void) {
+  struct rusage usage;
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_nvcsw + usage.ru_nivcsw;
+}
+
+void sleeper(void) {
+  for (int i = 0; i < 10; ++i) {
+    const struct timespec pause = {0, 20000000};
+    nanosleep(&pause, NULL);
+  }
+}
+
+void computer(void) {
+  const long long start = now(CLOCK_THREAD_CPUTIME_ID);
+  while (now(CLOCK_THREAD_CPUTIME_ID) - start < 100000000) {
+  }
+}
+
+void pass(int from, int to, int rounds, int begins) {
+  char token = 0;
+  for (int i = 0; i < rounds; ++i) {
+    if (begins && write(to, &token, 1) != 1) exit(1);
+    if (read(from, &token, 1) != 1) exit(1);
+    if (!begins && write(to, &token, 1) != 1) exit(1);
+  }
+}
+
+int main(void) {
+  long long start = now(CLOCK_MONOTONIC);
+  sleeper();
+  printf("slept_ns %lld\n", now(CLOCK_MONOTONIC) - start);
+  start = now(CLOCK_THREAD_CPUTIME_ID);
+  computer();
+  printf("computed_ns %lld\n", now(CLOCK_THREAD_CPUTIME_ID) - start);
+
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(0, &one);
+  sched_setaffinity(0, sizeof one, &one);
+  int there[2], back[2];
+  if (pipe(there) != 0 || pipe(back) != 0) return 1;
+  const pid_t child = fork();
+  if (child == 0) {
+    pass(there[0], back[1], 2000, 0);
+    _exit(0);
+  }
+  pass(back[0], there[1], 2000, 1);
+  int status = 0;
+  waitpid(child, &status, 0);
+  printf("tid %d\nswitches %ld\n", (int)getpid(), switches());
+  return status != 0;
+}
