@@ -112,7 +112,8 @@ class Decoder {
       check_compact(block);
     }
     for (const DecodedRecord& record : block.records) {
-      const bool definition = record.type >= ARCTRACE_TYPE_PROCESS;
+      const bool definition =
+          record.type >= ARCTRACE_TYPE_PROCESS && record.type < ARCTRACE_TYPE_SWITCH;
       if (record.type != ARCTRACE_TYPE_PAD &&
           definition != (h.block_class == ARCTRACE_CLASS_DEFINITIONS)) {
         problem("R6", where_ + ": type " + std::to_string(record.type));
