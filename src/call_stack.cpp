@@ -149,17 +149,20 @@ template <class Store>
 __attribute__((always_inline)) inline bool write_enter(const WriteScope& scope,
                                                        uint64_t key, uint64_t ticks,
                                                        const Store& store) {
-  const Reservation record = reserve(scope, ARCTRACE_TYPE_ENTER, 8, ticks);
-  ThreadState* state = scope.local().state;
-  if (state == nullptr) return false;
-  if (record.word0 != nullptr) store_u64(record.body, key);
-  const uint32_t at = state->depth;
-  scope.local().frame_disturbed = scope.nested();
-  store(*state, at);
-  commit_change(scope, *state, record, at + 1, [&] {
-    if (__builtin_expect(scope.local().frame_disturbed, 0)) store(*state, at);
-  });
-  return true;
+  return with_record(scope, ARCTRACE_TYPE_ENTER, 8, ticks,
+                     [&](const Reservation& record) {
+                       ThreadState* state = scope.local().state;
+                       if (state == nullptr) return false;
+                       if (record.word0 != nullptr) store_u64(record.body, key);
+                       const uint32_t at = state->depth;
+                       scope.local().frame_disturbed = scope.nested();
+                       store(*state, at);
+                       commit_change(scope, *state, record, at + 1, [&] {
+                         if (__builtin_expect(scope.local().frame_disturbed, 0))
+                           store(*state, at);
+                       });
+                       return true;
+                     });
 }
 
 // Adds a frame that readers are not told of, or not yet.
@@ -254,8 +257,9 @@ __attribute__((always_inline)) inline void write_exit(const WriteScope& scope,
     state.depth = state.depth - 1;
     return;
   }
-  const Reservation record = reserve(scope, ARCTRACE_TYPE_EXIT, 0, ticks);
-  commit_change(scope, state, record, state.depth - 1, [] {});
+  with_record(scope, ARCTRACE_TYPE_EXIT, 0, ticks, [&](const Reservation& record) {
+    commit_change(scope, state, record, state.depth - 1, [] {});
+  });
 }
 
 // An exit of a frame that we do not know, after which `depth` are open.

@@ -21,8 +21,11 @@ inline void announce(ThreadLocal& local, const StackChange& change) {
 // Commits `record`, which leaves `depth` frames open. between() is called when the record
 // is committed, before the depth changes.
 template <class Between>
-void commit_change(const WriteScope& scope, ThreadState& state, const Reservation& record,
-                   uint32_t depth, const Between& between) {
+__attribute__((always_inline)) inline void commit_change(const WriteScope& scope,
+                                                         ThreadState& state,
+                                                         const Reservation& record,
+                                                         uint32_t depth,
+                                                         const Between& between) {
   if (record.word0 == nullptr) {
     // Lost; but the frames are as they are: the next block's STACK tells them.
     state.depth = depth;

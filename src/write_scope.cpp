@@ -58,40 +58,38 @@ void resolve_change(ThreadLocal& local) {
   local.change.word0 = nullptr;
 }
 
-void WriteScope::enter_nested(uintptr_t here) {
+WriteScope::Kind WriteScope::enter_nested(uintptr_t here) {
   if (is_new_process()) {
     // The call that forked may go on, here too, with the parent's block.
     leave_session();
-    kind_ = Kind::kRefused;
-    return;
+    return Kind::kRefused;
   }
-  if (guard_is_gone(local_, here)) {
-    ThreadState* state = local_.state;
+  if (guard_is_gone(local(), here)) {
+    ThreadState* state = local().state;
     if (state != nullptr && state->attached) {
-      resolve_change(local_);
+      resolve_change(local());
       abandon_calls(*state);
       if (!state->has_block) abandon_block(*state);
       // If it was telling what waits: from the first on again.
       if (call_filter.ticks_min != 0) state->first_waiting = 1;
     }
-    local_.nesting = 0;
-    local_.change.word0 = nullptr;
-    local_.telling = 0;
-    local_.guard = here;
-    return;
+    local().nesting = 0;
+    local().change.word0 = nullptr;
+    local().telling = 0;
+    local().guard = here;
+    return Kind::kOutermost;
   }
-  if (local_.nesting + 1 >= ARCTRACE_ACTIVE_DEPTH) {
-    kind_ = Kind::kRefused;
-    return;
+  if (local().nesting + 1 >= ARCTRACE_ACTIVE_DEPTH) {
+    return Kind::kRefused;
   }
-  kind_ = Kind::kNested;
-  ++local_.nesting;
+  ++local().nesting;
+  return Kind::kNested;
 }
 
 // Handlers of this call's handlers have jumped, back into those.
 void WriteScope::abandon_nested() {
-  if (local_.state != nullptr && local_.state->attached) abandon_calls(*local_.state);
-  local_.nesting = 0;
+  if (local().state != nullptr && local().state->attached) abandon_calls(*local().state);
+  local().nesting = 0;
 }
 
 void WriteScope::count_refused() {

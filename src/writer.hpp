@@ -56,23 +56,23 @@ class WriteScope {
  public:
   // `here`: a place on the stack that each call has which is made by the same frame, but
   // none that interrupts it.
-  explicit WriteScope(uintptr_t here = stack_pointer()) : local_(thread_local_state) {
-    if (__builtin_expect(local_.guard == 0, 1)) {
-      local_.change.word0 = nullptr;
+  explicit WriteScope(uintptr_t here = stack_pointer()) {
+    if (__builtin_expect(local().guard == 0, 1)) {
+      local().change.word0 = nullptr;
       std::atomic_signal_fence(std::memory_order_seq_cst);
-      local_.guard = here;
+      local().guard = here;
     } else {
-      enter_nested(here);
+      kind_ = enter_nested(here);
     }
     std::atomic_signal_fence(std::memory_order_seq_cst);
   }
   ~WriteScope() {
     std::atomic_signal_fence(std::memory_order_seq_cst);
     if (__builtin_expect(kind_ == Kind::kOutermost, 1)) {
-      if (__builtin_expect(local_.nesting != 0, 0)) abandon_nested();
-      local_.guard = 0;
+      if (__builtin_expect(local().nesting != 0, 0)) abandon_nested();
+      local().guard = 0;
     } else if (kind_ == Kind::kNested) {
-      --local_.nesting;
+      --local().nesting;
     }
   }
   WriteScope(const WriteScope&) = delete;
@@ -87,16 +87,16 @@ class WriteScope {
     return true;
   }
   bool nested() const { return kind_ == Kind::kNested; }
-  ThreadLocal& local() const { return local_; }
+  // Of the thread, found anew each time: a reference kept here would be read from memory.
+  static ThreadLocal& local() { return thread_local_state; }
 
  private:
   enum class Kind : uint8_t { kOutermost, kNested, kRefused };
   // Not inlined, like all that is rare: who flattens the path of a record wants it short.
-  __attribute__((noinline)) void enter_nested(uintptr_t here);
-  __attribute__((noinline)) void abandon_nested();
+  __attribute__((noinline)) static Kind enter_nested(uintptr_t here);
+  __attribute__((noinline)) static void abandon_nested();
   __attribute__((noinline)) static void count_refused();
 
-  ThreadLocal& local_;
   Kind kind_ = Kind::kOutermost;
 };
 
@@ -143,22 +143,32 @@ inline void count_written(const ThreadState& state) {
   IpcAtomics::store_relaxed(*written, IpcAtomics::load_relaxed(*written) + 1);
 }
 
-// Room for a record with `body_size` bytes (a multiple of 4) behind its head, stamped
-// `ticks`. The head is written, in progress. REQUIRES: with a full head it is no longer
-// than ARCTRACE_RECORD_LENGTH_MAX.
-inline Reservation reserve(const WriteScope& scope, uint16_t type, uint32_t body_size,
-                           uint64_t ticks) {
+// Calls use(record) with room for a record that has `body_size` bytes (a multiple of 4)
+// behind its head, stamped `ticks`. The head is written, in progress. The usual case has
+// a copy of `use` to itself, in which the reservation never leaves the registers.
+// REQUIRES: with a full head it is no longer than ARCTRACE_RECORD_LENGTH_MAX.
+template <class Use>
+__attribute__((always_inline)) inline auto with_record(const WriteScope& scope,
+                                                       uint16_t type, uint32_t body_size,
+                                                       uint64_t ticks, const Use& use) {
   ThreadState* state = scope.local().state;
   const uint32_t length = ARCTRACE_COMPACT_HEAD_SIZE + body_size;
   if (__builtin_expect(state == nullptr || scope.nested() || state->first_waiting != 0 ||
                            static_cast<size_t>(state->end - state->pos) < length ||
                            ticks - state->base_ticks > UINT32_MAX,
                        0)) {
-    return reserve_slow(scope, type, body_size, ticks);
+    return use(reserve_slow(scope, type, body_size, ticks));
   }
   const Reservation record = begin_compact(*state, type, length, ticks);
   count_written(*state);
-  return record;
+  return use(record);
+}
+
+// The same, where the record is finished by another call.
+inline Reservation reserve(const WriteScope& scope, uint16_t type, uint32_t body_size,
+                           uint64_t ticks) {
+  return with_record(scope, type, body_size, ticks,
+                     [](const Reservation& record) { return record; });
 }
 
 __attribute__((noinline)) void release_shared(const WriteScope& scope);
@@ -178,12 +188,13 @@ inline void store_u64(std::byte* to, uint64_t value) { __builtin_memcpy(to, &val
 // A record whose body is one u64, two u32 ... : `fill(body)` writes it.
 template <class Fill>
 inline bool write_record(const WriteScope& scope, uint16_t type, uint32_t body_size,
-                         uint64_t ticks, Fill&& fill) {
-  const Reservation record = reserve(scope, type, body_size, ticks);
-  if (__builtin_expect(record.word0 == nullptr, 0)) return false;
-  fill(record.body);
-  commit(scope, record);
-  return true;
+                         uint64_t ticks, const Fill& fill) {
+  return with_record(scope, type, body_size, ticks, [&](const Reservation& record) {
+    if (__builtin_expect(record.word0 == nullptr, 0)) return false;
+    fill(record.body);
+    commit(scope, record);
+    return true;
+  });
 }
 
 // The calling thread's state with a slot, attaching it if need be; null if it can't be.
