@@ -67,8 +67,7 @@ absl::StatusOr<int> attach(const AttachOptions& options) {
   {
     const SignalScope signals;
     const absl::StatusOr<std::unique_ptr<Recorder>> made =
-        make_recorder(*buffer, {"arctrace", "attach", options.name, "-o", options.output},
-                      options.flight, options.output, true);
+        make_recorder(*buffer, options.flight, options.output, true);
     if (!made.ok()) return made.status();
     Recorder* const recorder = made->get();
     if (absl::Status published = recorder->publish(); !published.ok()) return published;

@@ -14,6 +14,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <numeric>
 #include <optional>
@@ -89,9 +90,14 @@ absl::StatusOr<std::vector<std::string>> session_variables(const std::string& sh
   return variables;
 }
 
-std::vector<std::string> own_command_line(const RecordOptions& options) {
-  std::vector<std::string> line = {"arctrace", "record", "-o", options.output, "--"};
-  line.insert(line.end(), options.command.begin(), options.command.end());
+// As it was typed, but for the path of the command itself.
+std::vector<std::string> own_command_line() {
+  std::vector<std::string> line;
+  std::ifstream arguments("/proc/self/cmdline");
+  for (std::string argument; std::getline(arguments, argument, '\0');) {
+    line.push_back(argument);
+  }
+  if (!line.empty()) line.front() = "arctrace";
   return line;
 }
 
@@ -161,9 +167,10 @@ void say(const std::string& line) {
   std::fprintf(stderr, "arctrace: %s\n", line.c_str());
 }
 
-absl::StatusOr<std::unique_ptr<Recorder>> make_recorder(
-    Buffer& buffer, std::vector<std::string> command_line, FlightOptions flight,
-    const std::string& output, bool resumed) {
+absl::StatusOr<std::unique_ptr<Recorder>> make_recorder(Buffer& buffer,
+                                                        FlightOptions flight,
+                                                        const std::string& output,
+                                                        bool resumed) {
   absl::StatusOr<TraceFile> file = TraceFile::create(output);
   if (!file.ok()) return file.status();
   const uint32_t mode = buffer.view().geometry().mode;
@@ -173,12 +180,12 @@ absl::StatusOr<std::unique_ptr<Recorder>> make_recorder(
         absl::StrCat("--size-limit needs a regular file, not ", output));
   }
   if (mode == ARCTRACE_MODE_OVERWRITE) {
-    flight.command_line = std::move(command_line);
+    flight.command_line = own_command_line();
     flight.output = output;
     return std::make_unique<FlightRecorder>(buffer, *std::move(file), std::move(flight));
   }
-  return std::make_unique<Collector>(buffer, *std::move(file), command_line, resumed,
-                                     flight.snapshots_kept);
+  return std::make_unique<Collector>(buffer, *std::move(file), own_command_line(),
+                                     resumed, flight.snapshots_kept);
 }
 
 void take_snapshot(Recorder& recorder) {
@@ -241,7 +248,7 @@ absl::StatusOr<int> record_command(const RecordOptions& options) {
     const SignalScope signals;
     const CollectorSeat seat(buffer->view());
     const absl::StatusOr<std::unique_ptr<Recorder>> made =
-        make_recorder(*buffer, own_command_line(options), options.flight, options.output);
+        make_recorder(*buffer, options.flight, options.output);
     if (!made.ok()) return made.status();
     Recorder* const recorder = made->get();
     if (!buffer->warning().empty()) say("warning: " + buffer->warning());

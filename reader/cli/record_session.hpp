@@ -42,9 +42,10 @@ absl::StatusOr<std::vector<std::string>> session_environment(
 
 // The recorder that the buffer's mode wants. `resumed`: as for Collector. An error: the
 // output can't be had, or can't be cut into files as the options say.
-absl::StatusOr<std::unique_ptr<Recorder>> make_recorder(
-    Buffer& buffer, std::vector<std::string> command_line, FlightOptions flight,
-    const std::string& output, bool resumed = false);
+absl::StatusOr<std::unique_ptr<Recorder>> make_recorder(Buffer& buffer,
+                                                        FlightOptions flight,
+                                                        const std::string& output,
+                                                        bool resumed = false);
 
 // Takes a snapshot and says its name, or why there is none.
 void take_snapshot(Recorder& recorder);

@@ -38,6 +38,13 @@ class RecordTest(support.TraceTest):
             self.assertEqual(recorded.stdout, "out\n")
             self.assertEqual(recorded.stderr.splitlines()[0], "err")
 
+    def test_keeps_its_own_command_line(self):
+        recorded = self.record("sh", "-c", "exit 0", options=("--no-libcall", "-b", "1M"))
+        self.assertEqual(
+            self.info(recorded.trace)["session"]["recorder_command"],
+            ["arctrace", "record", "-o", str(recorded.trace), "--no-libcall", "-b", "1M", "--",
+             "sh", "-c", "exit 0"])
+
     def test_ends_by_the_commands_signal(self):
         for number in (signal.SIGTERM, signal.SIGKILL, signal.SIGSEGV):
             recorded = self.record("sh", "-c", f"kill -{int(number)} $$")
