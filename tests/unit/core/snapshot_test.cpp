@@ -29,7 +29,9 @@ uint64_t written(const DecodedTrace& trace, uint32_t writer) {
 TEST_CASE("snapshot: a window of the newest, with names and stack, and it harms nobody") {
   for (const arctrace_scope scope : {ARCTRACE_SCOPE_THREAD, ARCTRACE_SCOPE_SHARED}) {
     CAPTURE(scope);
-    TestSession test(ring(16, scope));
+    // Half of it is more than the definitions take, of which sanitizers' libraries bring
+    // some.
+    TestSession test(ring(24, scope));
     CHECK_CHILD([&] {
       REQUIRE(arctrace_attach(test.path().c_str()) == 0);
       const uint32_t frame = arctrace_define_name("frame");
@@ -46,7 +48,7 @@ TEST_CASE("snapshot: a window of the newest, with names and stack, and it harms 
         CHECK(written(trace, 0) == done);
         const std::vector<DecodedRecord> found = trace.of_writer(1);
         REQUIRE(found.size() > 100);
-        CHECK(found.size() < 1000);
+        CHECK(found.size() < 2000);
         const std::vector<DecodedRecord> stacks = trace.of_type(ARCTRACE_TYPE_STACK);
         REQUIRE_FALSE(stacks.empty());
         CHECK(stacks.front().u32(0) == 1);
