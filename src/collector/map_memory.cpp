@@ -44,7 +44,9 @@ absl::StatusOr<int> create_map(uint64_t size) {
         absl::StrCat("a buffer of ", size, " bytes is larger than a BPF map may be, ",
                      ARCTRACE_BPF_SIZE_MAX));
   }
-  LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_MMAPABLE);
+  bpf_map_create_opts options{};
+  options.sz = sizeof options;
+  options.map_flags = BPF_F_MMAPABLE;
   const int map = bpf_map_create(BPF_MAP_TYPE_ARRAY, "arctrace", sizeof(uint32_t),
                                  static_cast<uint32_t>(size), 1, &options);
   if (map < 0) {

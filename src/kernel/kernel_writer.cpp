@@ -76,7 +76,9 @@ std::string kernel_writer_obstacle() {
   if (!is_first_pid_namespace()) {
     return "this is not the system's first PID namespace";
   }
-  LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_MMAPABLE);
+  bpf_map_create_opts options{};
+  options.sz = sizeof options;
+  options.map_flags = BPF_F_MMAPABLE;
   const int map = bpf_map_create(BPF_MAP_TYPE_ARRAY, "probe", 4, 4096, 1, &options);
   if (map < 0) return absl::StrCat("BPF maps are refused: ", std::strerror(-map));
   close(map);
@@ -112,7 +114,9 @@ absl::StatusOr<KernelWriter> KernelWriter::attach(const Buffer& buffer,
   libbpf_set_print(keep_words);
   last_words.clear();
   auto loaded = std::make_unique<Loaded>();
-  LIBBPF_OPTS(bpf_object_open_opts, options, .object_name = "arctrace");
+  bpf_object_open_opts options{};
+  options.sz = sizeof options;
+  options.object_name = "arctrace";
   loaded->object = bpf_object__open_mem(
       arctrace_kernel_writer_begin,
       static_cast<size_t>(arctrace_kernel_writer_end - arctrace_kernel_writer_begin),
