@@ -34,7 +34,9 @@ struct Constants {
 // What libbpf said last: the reason of a failure is in no return value.
 std::string last_words;
 
-int keep_words(libbpf_print_level level, const char* format, va_list arguments) {
+__attribute__((format(printf, 2, 0))) int keep_words(libbpf_print_level level,
+                                                     const char* format,
+                                                     va_list arguments) {
   if (level == LIBBPF_DEBUG) return 0;
   char line[512];
   const int n = std::vsnprintf(line, sizeof line, format, arguments);
