@@ -10,8 +10,10 @@ if(ARCTRACE_SANITIZE STREQUAL "address")
     -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_link_options(arctrace_sanitizers INTERFACE -fsanitize=address,undefined)
 elseif(ARCTRACE_SANITIZE STREQUAL "thread")
+  # It knows no fences, and gcc warns of them. There is one pair, in overwrite mode, between
+  # who wipes a block and who copies it (docs/memory_ordering.md); tests/threads drains.
   target_compile_options(arctrace_sanitizers INTERFACE
-    -fsanitize=thread -fno-omit-frame-pointer)
+    -fsanitize=thread -fno-omit-frame-pointer -Wno-tsan)
   target_link_options(arctrace_sanitizers INTERFACE -fsanitize=thread)
 elseif(ARCTRACE_SANITIZE STREQUAL "fuzzer")
   target_compile_options(arctrace_sanitizers INTERFACE

@@ -79,9 +79,9 @@ std::vector<FunctionArcs> function_arcs(const CallTree& tree, const Functions& f
                                         NodeIndex root, SortKey sort) {
   std::vector<FunctionArcs> all;
   std::vector<size_t> place(functions.size());
-  for (FunctionTotal& total : function_totals(tree, functions, root, sort)) {
+  for (const FunctionTotal& total : function_totals(tree, functions, root, sort)) {
     place[total.function] = all.size();
-    all.push_back({std::move(total), {}, {}});
+    all.push_back({total, {}, {}});
   }
   for (const auto& [pair, sums] : arc_sums(tree, functions, root)) {
     const auto& [caller, callee] = pair;
