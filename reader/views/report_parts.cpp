@@ -18,7 +18,7 @@ double percent(uint64_t part, uint64_t whole) {
 }  // namespace
 
 std::string group_title(const TreeGroup& group, Grouping grouping) {
-  const std::string threads =
+  std::string threads =
       absl::StrCat(group.threads, group.threads == 1 ? " thread" : " threads");
   switch (grouping) {
     case Grouping::kThread:
