@@ -29,7 +29,12 @@ class Gates:
     soname = None
 
     def test_exports(self):
-        self.assertEqual(elf_gates.exports(self.library, listed(self.exports)), [])
+        wanted = listed(self.exports)
+        # What only one machine's library has.
+        of_machine = f"{pathlib.Path(self.exports).stem}_{elf_gates.machine(self.library)}.txt"
+        if (HERE / of_machine).exists():
+            wanted |= listed(of_machine)
+        self.assertEqual(elf_gates.exports(self.library, wanted), [])
 
     def test_needed(self):
         self.assertEqual(elf_gates.needed(self.library, self.allowed), [])
