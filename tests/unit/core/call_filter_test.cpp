@@ -47,7 +47,7 @@ std::string record(const arctrace_shim_filter& filter,
   TestSession test(small_buffer(512, 4000));
   CHECK_CHILD([&] {
     REQUIRE(arctrace_attach(test.path().c_str()) == 0);
-    arctrace_shim_thread_start(1, 2 * kBase);
+    arctrace_shim_thread_start(1, uintptr_t{2} * kBase);
     arctrace_shim_set_filter(&filter);
     calls();
   });

@@ -245,8 +245,8 @@ TEST_CASE("drain: any content of the buffer is drained without harm") {
     const uint64_t size = view.geometry().total_size - ARCTRACE_CONTROL_OFFSET;
     for (uint32_t changes = random.below(4000); changes > 0; --changes) {
       const auto word = static_cast<uint32_t>(random.next() >> random.below(32));
-      __builtin_memcpy(bytes + random.below(static_cast<uint32_t>(size / 4)) * 4, &word,
-                       4);
+      __builtin_memcpy(bytes + size_t{random.below(static_cast<uint32_t>(size / 4))} * 4,
+                       &word, 4);
     }
     for (uint32_t i = 0; i < 16; ++i) {  // states that are acted upon
       if (random.below(4) == 0) continue;
