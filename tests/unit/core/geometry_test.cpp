@@ -106,7 +106,7 @@ TEST_CASE("geometry: no damaged header gives offsets outside the mapping") {
     for (uint32_t changes = 1 + random.below(4); changes > 0; --changes) {
       const auto value = static_cast<uint32_t>(random.next() >> random.below(64));
       std::memcpy(reinterpret_cast<std::byte*>(&header) + kFirst +
-                      random.below((kEnd - kFirst) / 4) * 4,
+                      size_t{random.below((kEnd - kFirst) / 4)} * 4,
                   &value, sizeof value);
     }
     Geometry out;
