@@ -27,7 +27,6 @@ struct place {
   __u8* base;                      // of the buffer
   struct arctrace_cpu_slot* slot;  // of this CPU
   __u32 level;                     // of active[]
-  __u8* record;                    // null: lost
 };
 
 static __always_inline struct arctrace_block_header* header_of(__u8* base, __u32 index) {

@@ -10,7 +10,6 @@ namespace {
 
 bool functions_are_recorded() { return (*arctrace_gate & ARCTRACE_GATE_FUNCTIONS) != 0; }
 
-// Of a thread that has no slot yet, or is a fork child's first.
 // Where the innermost call at `place` is kept; null: nowhere. A coroutine may return in
 // another thread than it called in.
 __attribute__((noinline)) ReturnStack* calls_with(uintptr_t place) {

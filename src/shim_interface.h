@@ -61,10 +61,10 @@ ARCTRACE_API void arctrace_shim_enter(uint64_t frame_key,
 
 /* A call of a library function, whose return address stands at `place`; `flags`: those
  * for the filter, and ARCTRACE_SHIM_RETURNS_TO_SHIM, where it is the last act of another
- * such call. Its
- * entry is recorded with `frame_key`. Nonzero: the shim is to call the function itself,
- * and when it has returned, to ask arctrace_shim_call_end() where to go on; it must not
- * be called if this was 0. */
+ * such call.
+ * Its entry is recorded with `frame_key`. Nonzero: the shim is to call the function
+ * itself, and when it has returned, to ask arctrace_shim_call_end() where to go on; it
+ * must not be called if this was 0. */
 ARCTRACE_API int arctrace_shim_call_begin(uint64_t frame_key, const uintptr_t* place,
                                           uintptr_t frame_pointer, uint32_t flags);
 

@@ -432,7 +432,7 @@ enum arctrace_record_type {
   ARCTRACE_TYPE_WAKING = 65,  /* u32 cpu, tgid, woken_tid, woken_tgid */
   ARCTRACE_TYPE_FORKED = 66,  /* u32 cpu, tgid, child_tid, child_tgid */
   ARCTRACE_TYPE_EXECED = 67,  /* u32 cpu, tgid, char name[16] */
-  ARCTRACE_TYPE_EXITED = 68,  /* u32 cpu, tgid */
+  ARCTRACE_TYPE_EXITED = 68,  /* u32 cpu, tgid, reserved, reserved */
   ARCTRACE_TYPE_SYSCALL = 69, /* u32 cpu, tgid, number, reserved */
   ARCTRACE_TYPE_SYSCALL_END = 70, /* u32 cpu, tgid, s64 result */
   ARCTRACE_TYPE_PAGE_FAULT =

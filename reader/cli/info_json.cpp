@@ -179,6 +179,7 @@ std::string info_json(const reader::Trace& trace,
   }
   Json& threads = json["threads"] = Json::array();
   for (reader::ThreadIndex i = 0; i < definitions.threads().size(); ++i) {
+    if (definitions.thread(i)->of_kernel()) continue;
     threads.push_back(thread_json(trace, i));
   }
   if (trace.buffer() != nullptr) {

@@ -100,11 +100,12 @@ void append_processes(std::string& out, const reader::Definitions& definitions) 
 
 void append_threads(std::string& out, const reader::Trace& trace) {
   const reader::Definitions& definitions = trace.definitions();
-  absl::StrAppend(&out, "\n", count_text(definitions.threads().size(), "thread"), "\n");
+  absl::StrAppend(&out, "\n", count_text(trace.summary().threads, "thread"), "\n");
   Table table(
       {"pid", "tid", "records", "lost", "overwritten", "start s", "end s", "name"}, 7);
   for (reader::ThreadIndex i = 0; i < definitions.threads().size(); ++i) {
     const reader::Thread& thread = *definitions.thread(i);
+    if (thread.of_kernel()) continue;
     const reader::Process* process = definitions.process(thread.process);
     table.add({process == nullptr ? "-" : absl::StrCat(process->pid),
                absl::StrCat(thread.tid),

@@ -13,9 +13,7 @@ Dispatches::Dispatches(const Definitions& definitions,
     : definitions_(definitions), stack_of_(std::move(stack_of)) {
   const std::span<const Thread> threads = definitions.threads();
   for (ThreadIndex i = 0; i < threads.size(); ++i) {
-    if ((threads[i].writer & ARCTRACE_WRITER_KERNEL) == 0) {
-      by_tid_[threads[i].tid].push_back(i);
-    }
+    if (!threads[i].of_kernel()) by_tid_[threads[i].tid].push_back(i);
   }
   for (auto& [tid, list] : by_tid_) {
     std::stable_sort(list.begin(), list.end(), [&](ThreadIndex a, ThreadIndex b) {

@@ -72,7 +72,7 @@ Summary Emitter::summary() const {
   summary.duration_ns = duration;
   summary.processes = definitions_.processes().size();
   for (const Thread& thread : definitions_.threads()) {
-    if ((thread.writer & ARCTRACE_WRITER_KERNEL) == 0) ++summary.threads;
+    if (!thread.of_kernel()) ++summary.threads;
   }
   return summary;
 }

@@ -81,6 +81,9 @@ struct Thread {
   int64_t start_ns = 0;
   int64_t end_ns = INT64_MAX;  // when the collector saw it gone
   std::vector<ThreadName> names;
+
+  // One that the kernel's records name, which holds none of its own.
+  bool of_kernel() const { return (writer & ARCTRACE_WRITER_KERNEL) != 0; }
 };
 
 // A SPEC.md rule that the input breaks.

@@ -221,7 +221,7 @@ void Trace::Impl::add_unknown_writers() {
     if (definitions.find_thread(writer) != kNoIndex) continue;
     Thread thread;
     thread.writer = writer;
-    if ((writer & ARCTRACE_WRITER_KERNEL) != 0) {
+    if (thread.of_kernel()) {
       thread.tid = writer & ~ARCTRACE_WRITER_KERNEL;
     } else {
       report(writer, 0);

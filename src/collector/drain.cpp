@@ -44,9 +44,9 @@ uint32_t Drain::round() {
   // States first, names after: mark_named() explains why this order decides.
   std::fill(named_.begin(), named_.end(), false);
   Recycle<A>::mark_named(view_, [this](uint32_t index) { named_[index] = true; });
-  const std::vector<uint64_t> cpu_losses = say_cpu_losses(view_, said_, ticks());
+  const std::vector<uint64_t> lost_by_cpu = say_cpu_losses(view_, said_, ticks());
   flush_said();
-  if (file_.error() == 0) confirm_cpu_losses(view_, cpu_losses);
+  if (file_.error() == 0) confirm_cpu_losses(view_, lost_by_cpu);
   list_open_definitions();
   if (ring_ != nullptr) {
     ring_->forget_gone(live_processes_, A::load_acquire(view_.control().next),

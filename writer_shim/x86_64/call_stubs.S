@@ -8,6 +8,7 @@
 #include <cet.h>
 
 #include "writer_shim/call_stubs.h"
+#include "writer_shim/x86_64/saved_registers.inc"
 
   .text
   .globl arctrace_call_stubs
@@ -27,28 +28,12 @@ arctrace_call_stubs:
   .cfi_endproc
   .size arctrace_call_stubs, . - arctrace_call_stubs
 
-/* In: the call's number in r11, its return address on the stack, arguments in the rest.
- * rax counts vector arguments, r10 may be a static chain. */
+/* In: the call's number in r11, its return address on the stack, arguments in the rest. */
   .type call_begins, @function
   .p2align 4
 call_begins:
   .cfi_startproc
-  pushq %rax
-  .cfi_adjust_cfa_offset 8
-  pushq %rdi
-  .cfi_adjust_cfa_offset 8
-  pushq %rsi
-  .cfi_adjust_cfa_offset 8
-  pushq %rdx
-  .cfi_adjust_cfa_offset 8
-  pushq %rcx
-  .cfi_adjust_cfa_offset 8
-  pushq %r8
-  .cfi_adjust_cfa_offset 8
-  pushq %r9
-  .cfi_adjust_cfa_offset 8
-  pushq %r10
-  .cfi_adjust_cfa_offset 8
+  push_arguments
   leaq 64(%rsp), %rsi
   subq $8, %rsp
   .cfi_adjust_cfa_offset 8
@@ -59,22 +44,7 @@ call_begins:
   .cfi_adjust_cfa_offset -8
   movq %rax, %r11
   testl %edx, %edx
-  popq %r10
-  .cfi_adjust_cfa_offset -8
-  popq %r9
-  .cfi_adjust_cfa_offset -8
-  popq %r8
-  .cfi_adjust_cfa_offset -8
-  popq %rcx
-  .cfi_adjust_cfa_offset -8
-  popq %rdx
-  .cfi_adjust_cfa_offset -8
-  popq %rsi
-  .cfi_adjust_cfa_offset -8
-  popq %rdi
-  .cfi_adjust_cfa_offset -8
-  popq %rax
-  .cfi_adjust_cfa_offset -8
+  pop_arguments
   jnz call_through
   jmp *%r11
   .cfi_endproc

@@ -2,6 +2,8 @@
  * in registers. They change none, and no vector register is touched. */
 #include <cet.h>
 
+#include "writer_shim/x86_64/saved_registers.inc"
+
   .macro entry_hook name, called
   .globl \name
   .type \name, @function
@@ -9,29 +11,12 @@
 \name:
   .cfi_startproc
   endbr64
-  pushq %rax
-  .cfi_adjust_cfa_offset 8
-  pushq %rdi
-  .cfi_adjust_cfa_offset 8
-  pushq %rsi
-  .cfi_adjust_cfa_offset 8
-  pushq %rdx
-  .cfi_adjust_cfa_offset 8
-  pushq %rcx
-  .cfi_adjust_cfa_offset 8
-  pushq %r8
-  .cfi_adjust_cfa_offset 8
-  pushq %r9
-  .cfi_adjust_cfa_offset 8
-  pushq %r10
-  .cfi_adjust_cfa_offset 8
-  pushq %r11
-  .cfi_adjust_cfa_offset 8
+  push_arguments
+  push_register %r11
   movq 72(%rsp), %rdi
   leaq 80(%rsp), %rsi
   movq %rbp, %rdx
-  pushq %rbp
-  .cfi_adjust_cfa_offset 8
+  push_register %rbp
   .cfi_rel_offset %rbp, 0
   movq %rsp, %rbp
   .cfi_def_cfa_register %rbp
@@ -39,27 +24,10 @@
   call \called
   movq %rbp, %rsp
   .cfi_def_cfa_register %rsp
-  popq %rbp
-  .cfi_adjust_cfa_offset -8
+  pop_register %rbp
   .cfi_restore %rbp
-  popq %r11
-  .cfi_adjust_cfa_offset -8
-  popq %r10
-  .cfi_adjust_cfa_offset -8
-  popq %r9
-  .cfi_adjust_cfa_offset -8
-  popq %r8
-  .cfi_adjust_cfa_offset -8
-  popq %rcx
-  .cfi_adjust_cfa_offset -8
-  popq %rdx
-  .cfi_adjust_cfa_offset -8
-  popq %rsi
-  .cfi_adjust_cfa_offset -8
-  popq %rdi
-  .cfi_adjust_cfa_offset -8
-  popq %rax
-  .cfi_adjust_cfa_offset -8
+  pop_register %r11
+  pop_arguments
   ret
   .cfi_endproc
   .size \name, . - \name
