@@ -1,5 +1,5 @@
-// Handles a signal, sleeps, computes, and passes a token to a child and back, and says what it measured of
-// it itself: lines "NAME VALUE".
+// Handles a signal, sleeps, computes, and passes a token to a child and back, and says
+// what it measured of it itself: lines "NAME VALUE".
 #define _GNU_SOURCE
 #include <sched.h>
 #include <signal.h>
