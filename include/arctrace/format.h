@@ -371,7 +371,7 @@ ARCTRACE_ASSERT_SIZE(arctrace_block_header, ARCTRACE_BLOCK_HEADER_SIZE);
 
 /* What stands behind the head. u32/u64 are unaligned but for 4 bytes; bytes(n) is
  * n bytes, then zeros up to the next multiple of 4. A frame key is a function's
- * address, or with bit 63 set a name id (STRING) in the low 32 bits. */
+ * address, or with ARCTRACE_FRAME_NAME_BIT a name id (STRING) in the low 32 bits. */
 enum arctrace_record_type {
   ARCTRACE_TYPE_PAD = 1,  /* anything; a discarded record */
   ARCTRACE_TYPE_TIME = 2, /* u64 ticks; compact blocks: later deltas count from it */
@@ -443,6 +443,8 @@ enum arctrace_record_type {
 };
 
 #define ARCTRACE_FRAME_NAME_BIT (1ull << 63)
+/* With it: the name is a dynamic symbol's, called through the linkage of a module. */
+#define ARCTRACE_FRAME_LIBRARY_BIT (1ull << 62)
 
 /* LOST.flags */
 #define ARCTRACE_LOST_INHERITED 1u /* lost by an earlier owner of the slot */

@@ -56,7 +56,9 @@ class FunctionResolver {
   FunctionId resolve_uncached(Cache& cache, ProcessIndex process, uint64_t key,
                               int64_t time_ns);
   Entry find_address(ProcessIndex process, uint64_t address, int64_t time_ns);
-  FunctionId find_name(ProcessIndex process, uint64_t key);
+  Entry find_name(ProcessIndex process, uint64_t key, int64_t time_ns);
+  const Module* find_exporter(const Process& process, std::string_view name,
+                              int64_t time_ns);
 
   const Definitions& definitions_;
   Symbolizer* symbolizer_;

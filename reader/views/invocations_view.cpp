@@ -76,7 +76,7 @@ absl::Status InvocationsView::in_entry_order(Visit visit) {
   };
   auto next = early_.begin();
   bool more = true;
-  const absl::Status status = spool_.for_each([&](const InvocationRow& row) {
+  absl::Status status = spool_.for_each([&](const InvocationRow& row) {
     while (more && next != early_.end() && next->row.start_ns <= row.start_ns) {
       more = show((next++)->row);
     }
@@ -98,18 +98,17 @@ absl::Status InvocationsView::in_sorted_order(const Functions& functions, Visit 
   };
   // The best ones so far, the worst of them at the front.
   std::vector<Numbered> best;
-  const absl::Status status =
-      in_entry_order([&](uint64_t number, const InvocationRow& row) {
-        const Numbered found = {number, row};
-        if (best.size() >= options_.limit) {
-          if (best.empty() || !before(found, best.front())) return true;
-          std::pop_heap(best.begin(), best.end(), before);
-          best.pop_back();
-        }
-        best.push_back(found);
-        std::push_heap(best.begin(), best.end(), before);
-        return true;
-      });
+  absl::Status status = in_entry_order([&](uint64_t number, const InvocationRow& row) {
+    const Numbered found = {number, row};
+    if (best.size() >= options_.limit) {
+      if (best.empty() || !before(found, best.front())) return true;
+      std::pop_heap(best.begin(), best.end(), before);
+      best.pop_back();
+    }
+    best.push_back(found);
+    std::push_heap(best.begin(), best.end(), before);
+    return true;
+  });
   if (!status.ok()) return status;
   std::sort_heap(best.begin(), best.end(), before);
   for (const Numbered& row : best) {

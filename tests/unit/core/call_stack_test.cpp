@@ -265,7 +265,7 @@ std::vector<Step> random_calls(Random& random, std::vector<uint64_t>& open) {
   const auto above = [&] { return frames.empty() ? kStackTop : frames.back().location; };
   for (int i = 0; i < 400; ++i) {
     const uint32_t choice = random.below(10);
-    Step call{1 + random.below(6), above() - 64 * (1 + random.below(4))};
+    Step call{1 + random.below(6), above() - 64 * (1 + uint64_t{random.below(4)})};
     if (choice >= 5 && frames.empty()) continue;
     if (choice >= 5 && choice < 9) {
       script.push_back({frames.back().key, 0});
