@@ -11,6 +11,7 @@
 #include "writer_shim/library_hooks.hpp"
 #include "writer_shim/module_slots.hpp"
 #include "writer_shim/page_protection.hpp"
+#include "writer_shim/x86_64/fentry_calls.hpp"
 #include "writer_shim/x86_64/instructions.hpp"
 
 namespace arctrace::shim {
@@ -26,20 +27,12 @@ struct GatedJump {
 
 // Instructions whose last four bytes say how far it is from their ends; where these are.
 constexpr size_t kGateLoaded = 7, kGoesOn = 17;
-constexpr unsigned char kGatedJump[sizeof GatedJump::code] = {
-    0x4c,       0x8b,
-    0x1d,       0,
-    0,          0,
-    0,  // mov gate(%rip), %r11
-    0x41,       0xf6,
-    0x03,       ARCTRACE_GATE_FUNCTIONS,  // testb $ARCTRACE_GATE_FUNCTIONS, (%r11)
-    0x0f,       0x84,
-    0,          0,
-    0,          0,  // je function
-    0xff,       0x25,
-    1,          0,
-    0,          0,
-    kBreakpoint};  // jmp *stub(%rip)
+constexpr char kGatedJump[sizeof GatedJump::code + 1] =
+    "\x4c\x8b\x1d\0\0\0\0"     // mov gate(%rip), %r11
+    "\x41\xf6\x03\x01"         // testb $ARCTRACE_GATE_FUNCTIONS, (%r11)
+    "\x0f\x84\0\0\0\0"         // je function
+    "\xff\x25\x01\0\0\0\xcc";  // jmp *stub(%rip)
+static_assert(ARCTRACE_GATE_FUNCTIONS == 1);
 
 // What is mapped for a module.
 struct GatedJumps {
@@ -57,7 +50,7 @@ bool set_distance(unsigned char* end, uintptr_t to) {
   return true;
 }
 
-// A function with room.
+// A function with room, or with a call of __fentry__ in its place.
 struct Sled {
   uintptr_t function;  // 0: it has too little
   unsigned char* begin;
@@ -113,7 +106,7 @@ GatedJumps* map_near(const ModuleImage& image, size_t size) {
 bool patch(const Sled& sled, const GatedJumps& head, GatedJump& jump) {
   const uint32_t flags = function_flags(sled.function);
   if ((flags & ARCTRACE_SHIM_HIDDEN) != 0) return false;
-  __builtin_memcpy(jump.code, kGatedJump, sizeof kGatedJump);
+  __builtin_memcpy(jump.code, kGatedJump, sizeof jump.code);
   if (!set_distance(jump.code + kGateLoaded, reinterpret_cast<uintptr_t>(&head.gate)) ||
       !set_distance(jump.code + kGoesOn, sled.end)) {
     return false;
@@ -127,24 +120,53 @@ bool patch(const Sled& sled, const GatedJumps& head, GatedJump& jump) {
   return true;
 }
 
-void patch_module(const ModuleImage& image, const uintptr_t* places, size_t count) {
+// `for_each(visit)` calls visit(sled) for each function of the module.
+template <class ForEach>
+void patch_module(const ModuleImage& image, const ForEach& for_each) {
+  size_t count = 0;
+  for_each([&](const Sled&) { ++count; });
   const size_t size =
       (sizeof(GatedJumps) + count * sizeof(GatedJump) + 4095) & ~size_t{4095};
   const size_t code_size = image.code.high - image.code.low;
-  GatedJumps* near = map_near(image, size);
+  GatedJumps* near = count == 0 ? nullptr : map_near(image, size);
   if (near == nullptr ||
       !protect(image.code.low, code_size, PROT_READ | PROT_WRITE | PROT_EXEC)) {
     return;
   }
   near->gate = arctrace_gate;
   GatedJump* next = near->jumps;
-  for (size_t i = 0; i < count; ++i) {
-    const Sled sled = find_sled(places[i], image.code);
-    if (sled.function != 0 && patch(sled, *near, *next)) ++next;
-  }
+  for_each([&](const Sled& sled) {
+    if (next < near->jumps + count && patch(sled, *near, *next)) ++next;
+  });
   // Complete, before anything runs in it.
   protect(reinterpret_cast<uintptr_t>(near), size, PROT_READ | PROT_EXEC);
   protect(image.code.low, code_size, PROT_READ | PROT_EXEC);
+}
+
+void patch_rooms(const ModuleImage& image, const ElfW(Shdr) & places) {
+  const uintptr_t low = image.bias + places.sh_addr;
+  const uintptr_t size = places.sh_size;
+  if (!image.range.contains(low) || size > image.range.high - low) return;
+  const auto* place = reinterpret_cast<const uintptr_t*>(low);
+  patch_module(image, [&](const auto& visit) {
+    for (size_t i = 0; i < size / sizeof *place; ++i) {
+      const Sled sled = find_sled(place[i], image.code);
+      if (sled.function != 0) visit(sled);
+    }
+  });
+}
+
+void patch_fentry_calls(const ModuleImage& image) {
+  const uintptr_t slot = find_fentry_slot(image);
+  if (slot == 0) return;
+  patch_module(image, [&](const auto& visit) {
+    FentryCall call = next_fentry_call(image, slot, image.code.low);
+    while (call.function != 0) {
+      const uintptr_t end = call.end;
+      visit({call.function, reinterpret_cast<unsigned char*>(call.begin), end});
+      call = next_fentry_call(image, slot, end);
+    }
+  });
 }
 
 int visit(dl_phdr_info* info, size_t, void* is_first) {
@@ -155,15 +177,12 @@ int visit(dl_phdr_info* info, size_t, void* is_first) {
       image.code.low == image.code.high) {
     return 0;
   }
+  patch_fentry_calls(image);
   const ModuleFile file(*info, is_program);
   if (file.descriptor() < 0) return 0;
   const ElfSections sections(file.descriptor());
   const ElfW(Shdr)* found = sections.find(kPatchableSection);
-  if (found == nullptr || (found->sh_flags & SHF_ALLOC) == 0) return 0;
-  const uintptr_t low = image.bias + found->sh_addr;
-  const uintptr_t size = found->sh_size;
-  if (!image.range.contains(low) || size > image.range.high - low) return 0;
-  patch_module(image, reinterpret_cast<const uintptr_t*>(low), size / sizeof(uintptr_t));
+  if (found != nullptr && (found->sh_flags & SHF_ALLOC) != 0) patch_rooms(image, *found);
   return 0;
 }
 
