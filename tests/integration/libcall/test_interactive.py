@@ -26,7 +26,7 @@ class Interactive(plain.PlainTest):
             with self.subTest(mode=mode):
                 folder = self.folder()
                 trace = folder / "arctrace.data"
-                record = [plain.ARCTRACE, "record", mode, "-b", "128M", "-o", str(trace), "--"]
+                record = [plain.ARCTRACE, "record", mode, "-b", "32M", "-o", str(trace), "--"]
                 self.assertEqual(run(record, folder), bare)
                 self.read(trace, "check")
 
