@@ -2,6 +2,7 @@
 a build of hundreds of processes."""
 
 import os
+import pathlib
 import pty
 import re
 import shutil
@@ -56,6 +57,37 @@ class Interactive(plain.PlainTest):
                 "set key value", "get key", "llen mylist", "type mylist", "eval return{1,2} 0",
                 "nonsense", "bgsave", "shutdown nosave")]
             return load.returncode, said, server.wait(TIMEOUT)
+
+        self.untraced_and_traced(run)
+
+    @unittest.skipUnless(shutil.which("gdb"), "no gdb")
+    def test_debugger_attached(self):
+        """It comes while library functions are called, sees who called them, and goes."""
+        fixture = plain.FIXTURES / "gcc/attached"
+
+        def run(prefix, folder):
+            program = subprocess.Popen([*prefix, fixture], cwd=folder, stdin=subprocess.PIPE,
+                                       stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                                       text=True)
+            self.addCleanup(program.kill)
+            self.addCleanup(program.stdout.close)
+            self.assertEqual(program.stdout.readline(), "ready\n")
+            pid = program.pid
+            if prefix:  # its child
+                pid = int(pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()[0])
+            program.stdin.write("x")
+            program.stdin.flush()
+            time.sleep(0.1)
+            debugger = subprocess.run(
+                ["gdb", "-q", "-nx", "-batch", "-p", str(pid), "-ex", "bt", "-ex", "break compare",
+                 "-ex", "continue", "-ex", "bt", "-ex", "finish", "-ex", "delete", "-ex", "detach"],
+                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                text=True, timeout=TIMEOUT, check=False)
+            frames = re.findall(r"^#\d+ .*\b(compare|sort|main) \(", debugger.stdout, re.M)
+            said = program.stdout.readline()
+            program.stdin.close()
+            self.assertEqual(frames[-3:], ["compare", "sort", "main"], debugger.stdout)
+            return 9 - program.wait(TIMEOUT), said
 
         self.untraced_and_traced(run)
 
