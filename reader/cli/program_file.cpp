@@ -93,7 +93,7 @@ std::string find_program(const std::string& command) {
   const char* path = std::getenv("PATH");
   for (const absl::string_view folder :
        absl::StrSplit(path != nullptr ? path : "/bin:/usr/bin", ':')) {
-    const std::string file = absl::StrCat(folder.empty() ? "." : folder, "/", command);
+    std::string file = absl::StrCat(folder.empty() ? "." : folder, "/", command);
     struct stat status {};
     if (stat(file.c_str(), &status) == 0 && S_ISREG(status.st_mode) &&
         access(file.c_str(), X_OK) == 0) {
