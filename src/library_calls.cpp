@@ -22,27 +22,21 @@ __attribute__((noinline)) ReturnStack* calls_with(uintptr_t place) {
   return found;
 }
 
-// The calling thread's pending calls; null: it can't have any.
+__attribute__((noinline)) ReturnStack* calls_of_new_thread() {
+  attach_this_thread();
+  const ThreadState* state = thread_local_state.state;
+  if (state != nullptr && state->calls != nullptr) return thread_local_state.calls;
+  count_lost_without_slot(session.view.control(), ARCTRACE_LOST_NO_SLOT);
+  return nullptr;
+}
+
+// The calling thread's pending calls; null: it can't have any, a record is lost.
 ReturnStack* own_calls() {
   const ThreadState* state = thread_local_state.state;
   if (__builtin_expect(state == nullptr || !state->attached, 0)) {
-    attach_this_thread();
-    state = thread_local_state.state;
-    if (state == nullptr || state->calls == nullptr) return nullptr;
+    return calls_of_new_thread();
   }
   return thread_local_state.calls;
-}
-
-// The machine frame that the called function is about to make.
-arctrace_shim_call frame_of(const uintptr_t* place, uintptr_t frame_pointer,
-                            uint32_t flags) {
-  const auto address = reinterpret_cast<uintptr_t>(place);
-  return {address + sizeof(uintptr_t),
-          address,
-          frame_pointer,
-          *place,
-          *place,
-          flags | ARCTRACE_SHIM_BEGINS_FRAME | ARCTRACE_SHIM_LIBRARY_CALL};
 }
 
 void record_return(const PendingCall& call) {
@@ -64,11 +58,9 @@ __attribute__((flatten)) int arctrace_shim_call_begin(uint64_t frame_key,
                                                       uint32_t flags) {
   if (!functions_are_recorded()) return 0;
   ReturnStack* calls = own_calls();
-  if (__builtin_expect(calls == nullptr, 0)) {
-    count_lost_without_slot(session.view.control(), ARCTRACE_LOST_NO_SLOT);
-    return 0;
-  }
-  if (is_left_out(frame_key, frame_of(place, frame_pointer, flags))) return 0;
+  if (__builtin_expect(calls == nullptr, 0)) return 0;
+  const StubCall call{place, frame_pointer, flags};
+  if (is_left_out(frame_key, call)) return 0;
   const bool inside = (flags & ARCTRACE_SHIM_RETURNS_TO_SHIM) != 0;
   PendingCall pending{reinterpret_cast<uintptr_t>(place), *place, frame_key};
   if (__builtin_expect(inside, 0)) {
@@ -78,8 +70,7 @@ __attribute__((flatten)) int arctrace_shim_call_begin(uint64_t frame_key,
   }
   const ThreadStacks& stacks = thread_local_state.stacks;
   if (__builtin_expect(!calls->push(stacks, pending, inside), 0)) return 0;
-  if (__builtin_expect(!record_enter(frame_key, frame_of(place, frame_pointer, flags)),
-                       0)) {
+  if (__builtin_expect(!record_enter(frame_key, call), 0)) {
     if (PendingCall* added = calls->find(pending.place); added != nullptr) added->key = 0;
   }
   return inside ? 0 : 1;
@@ -113,7 +104,7 @@ void arctrace_shim_call_end(uintptr_t* place) {
 void arctrace_shim_call_passed(uint64_t frame_key, const uintptr_t* place,
                                uintptr_t frame_pointer, uint32_t flags, int returns) {
   if (!functions_are_recorded() ||
-      !record_enter(frame_key, frame_of(place, frame_pointer, flags)) || returns == 0) {
+      !record_enter(frame_key, StubCall{place, frame_pointer, flags}) || returns == 0) {
     return;
   }
   record_return({reinterpret_cast<uintptr_t>(place), *place, frame_key});
