@@ -161,6 +161,20 @@ class KernelTest(support.TraceTest):
         self.assertLess(by_child.count("interrupt"), 100)
         self.assertGreaterEqual([r["context"] for r in woken].count("interrupt"), 10)
 
+    def test_interrupts_of_user_mode_wake(self):
+        """Timers that end while another process computes on the same CPU are not its doing."""
+        hog = subprocess.Popen([sys.executable, "-c", "while True: pass"],
+                               preexec_fn=lambda: os.sched_setaffinity(0, {0}))
+        self.addCleanup(hog.wait)
+        self.addCleanup(hog.kill)
+        done = self.record("taskset", "-c", "0", self.build("brackets"), "1",
+                           options=("--kernel=require", "--no-libcall"))
+        measured = dict(line.split() for line in done.stdout.splitlines())
+        by_hog = [record["context"] for record in self.dump(done.trace, "--type", "WAKING")
+                  if record["woken_tid"] == int(measured["tid"]) and record["tid"] == hog.pid]
+        self.assertGreater(len(by_hog), 10)
+        self.assertEqual(set(by_hog), {"interrupt"})
+
     def test_block_io(self):
         device = os.stat(self.folder).st_dev
         if os.major(device) == 0:
