@@ -282,9 +282,7 @@ absl::StatusOr<int> record_command(const RecordOptions& options) {
     }
     has_warned = warn_if_untraceable(options.command.front());
     if (kernel_writer->has_value()) {
-      (*kernel_writer)
-          ->trace_process(static_cast<uint32_t>(getpid()), false)
-          .IgnoreError();
+      (*kernel_writer)->trace_process(static_cast<uint32_t>(getpid()), false);
     }
     if (absl::Status published = recorder->publish(); !published.ok()) {
       say(std::string(published.message()));

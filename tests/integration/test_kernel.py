@@ -2,14 +2,38 @@
 import json
 import os
 import pathlib
-import re
 import signal
 import subprocess
+import sys
 import unittest
 
 import support
 
-SOURCE = pathlib.Path(__file__).parent / "kernel" / "waits.c"
+SOURCES = pathlib.Path(__file__).parent / "kernel"
+
+# Writes 1000 records, says where, goes on when it may, and writes 500 more.
+WRITER = support.API + """
+ring = name("ring")
+for i in range(1000): api.arctrace_instant(ring)
+print(os.environ["ARCTRACE_SESSION"], flush=True)
+sys.stdin.readline()
+for i in range(500): api.arctrace_instant(ring)
+print("done", flush=True)
+sys.stdin.readline()
+"""
+
+# Writes argument 1 blocks of 4096 bytes, past the page cache.
+DIRECT_WRITER = """
+import mmap, os, sys
+fd = os.open("direct", os.O_WRONLY | os.O_CREAT | os.O_DIRECT)
+page = mmap.mmap(-1, 4096)
+for _ in range(int(sys.argv[1])): os.write(fd, page)
+"""
+
+
+def arctrace(*arguments):
+    return subprocess.run([support.ARCTRACE, *arguments], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True, check=False)
 
 
 def obstacle():
@@ -56,9 +80,12 @@ class WithoutKernelTest(support.TraceTest):
 class KernelTest(support.TraceTest):
     def setUp(self):
         super().setUp()
-        self.program = self.folder / "waits"
-        subprocess.run(["gcc", "-O1", "-finstrument-functions", SOURCE, "-o", self.program],
-                       check=True)
+        self.program = self.build("waits")
+
+    def build(self, name):
+        subprocess.run(["gcc", "-O1", "-finstrument-functions", SOURCES / f"{name}.c",
+                        "-o", self.folder / name], check=True)
+        return self.folder / name
 
     def record_program(self, *options):
         """(trace, what the program measured, what arctrace said)."""
@@ -123,28 +150,115 @@ class KernelTest(support.TraceTest):
                                   "--syscalls")
         self.assertGreater(len(self.dump(trace, "--type", "SWITCH")), 100)
 
-    def test_killed_recorder_harms_nobody(self):
-        trace = self.folder / "arctrace.data"
-        before = set(os.listdir("/run/arctrace"))
+    def test_who_wakes(self):
+        """A timer's interrupt wakes a sleeper, the other process a reader of the pipe."""
+        trace, measured, _ = self.record_program()
+        child = self.dump(trace, "--type", "FORKED")[-1]["child_tid"]
+        woken = [record for record in self.dump(trace, "--type", "WAKING")
+                 if record["woken_tid"] == measured["tid"]]
+        by_child = [record["context"] for record in woken if record["tid"] == child]
+        self.assertGreater(by_child.count("thread"), 1900)
+        self.assertLess(by_child.count("interrupt"), 100)
+        self.assertGreaterEqual([r["context"] for r in woken].count("interrupt"), 10)
+
+    def test_interrupts_of_user_mode_wake(self):
+        """Timers that end while another process computes on the same CPU are not its doing."""
+        hog = subprocess.Popen([sys.executable, "-c", "while True: pass"],
+                               preexec_fn=lambda: os.sched_setaffinity(0, {0}))
+        self.addCleanup(hog.wait)
+        self.addCleanup(hog.kill)
+        done = self.record("taskset", "-c", "0", self.build("brackets"), "1",
+                           options=("--kernel=require", "--no-libcall"))
+        measured = dict(line.split() for line in done.stdout.splitlines())
+        by_hog = [record["context"] for record in self.dump(done.trace, "--type", "WAKING")
+                  if record["woken_tid"] == int(measured["tid"]) and record["tid"] == hog.pid]
+        self.assertGreater(len(by_hog), 10)
+        self.assertEqual(set(by_hog), {"interrupt"})
+
+    def test_block_io(self):
+        device = os.stat(self.folder).st_dev
+        if os.major(device) == 0:
+            self.skipTest("the folder for temporary files is on no block device")
+        trace = self.record(sys.executable, "-c", DIRECT_WRITER, "20",
+                            options=("--kernel=require", "--no-libcall", "--block-io")).trace
+        records = [r for t in ("BLOCK_IO", "BLOCK_IO_END") for r in self.dump(trace, "--type", t)]
+        written = [r for r in records if r["operation"] == "write" and r["bytes"] == 4096]
+        begun = {r["sector"]: r for r in written if r["type"] == "BLOCK_IO"}
+        ended = {r["sector"]: r for r in written if r["type"] == "BLOCK_IO_END"}
+        self.assertGreaterEqual(len(begun), 20)
+        for sector, end in ended.items():
+            self.assertEqual(end["error"], 0)
+            self.assertEqual((end["tid"], end["device"]),
+                             (begun[sector]["tid"], begun[sector]["device"]))
+            self.assertGreater(end["time_ns"], begun[sector]["time_ns"])
+        self.assertEqual(set(begun), set(ended))
+
+    def test_losses_by_cpu(self):
+        trace, _, said = self.record_program("--mode=stop", "-b", "64k", "--block-size", "4k")
+        lost = [r for r in self.dump(trace, "--type", "LOST") if r["cause"] == "kernel"]
+        self.assertGreater(sum(record["count"] for record in lost), 1000)
+        self.assertIn(f"kernel {sum(record['count'] for record in lost)}", said)
+        for record in lost:
+            self.assertIn(record["cpu"], range(os.cpu_count()))
+            self.assertLess(record["since_ns"], record["time_ns"])
+
+    def test_user_and_kernel_stamps_are_in_order(self):
+        """What the kernel stamps lies between the user's stamps, also seconds later."""
+        seconds = 120 if os.environ.get("ARCTRACE_TEST_LONG") else 3
+        done = self.record(self.build("brackets"), str(seconds),
+                           options=("--kernel=require", "--no-libcall", "--syscalls"))
+        measured = dict(line.split() for line in done.stdout.splitlines())
+        inside = None
+        brackets = 0
+        for record in self.dump(done.trace):
+            if record["type"] == "ENTER" and record["function"] == "bracket":
+                inside = []
+            elif record["type"] == "EXIT" and inside is not None:
+                self.assertEqual(inside, ["SYSCALL", "SYSCALL_END"])
+                inside = None
+                brackets += 1
+            elif record["tid"] == int(measured["tid"]) and record["type"].startswith("SYSCALL"):
+                if inside is not None:
+                    inside.append(record["type"])
+                else:
+                    self.assertNotEqual(record.get("number"), int(measured["syscall"]))
+        self.assertEqual(brackets, int(measured["brackets"]))
+
+    def test_killed_recorder(self):
+        """The program goes on, what it wrote can be had, and somebody says where."""
         recorder = subprocess.Popen(
-            [support.ARCTRACE, "record", "-o", trace, "--kernel=require", "--", self.program],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            [support.ARCTRACE, "record", "-o", self.folder / "cut", "--kernel=require",
+             "--no-libcall", "-b", "8M", "--", sys.executable, "-c", WRITER],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        self.addCleanup(recorder.stdin.close)
         self.addCleanup(recorder.stdout.close)
-        self.addCleanup(recorder.stderr.close)
-        first = recorder.stdout.readline().decode()
+        self.addCleanup((self.folder / "cut").unlink, missing_ok=True)
+        session = recorder.stdout.readline().rstrip()
+        self.addCleanup(lambda: os.path.exists(session) and os.unlink(session))
+        self.assertTrue(session.startswith("/run/arctrace/"), session)
         recorder.kill()
         recorder.wait()
-        output = first + recorder.stdout.read().decode()  # until the program has ended
-        self.assertRegex(output, r"switches \d+\n$")
-        left = set(os.listdir("/run/arctrace")) - before
-        self.assertEqual(len(left), 1)
-        os.unlink(f"/run/arctrace/{left.pop()}")
-        partial = [name for name in os.listdir(self.folder) if re.search(r"\.data", name)]
-        for name in partial:
-            info = subprocess.run([support.ARCTRACE, "info", "--format=json",
-                                   self.folder / name], stdout=subprocess.PIPE, check=True)
-            self.assertFalse(json.loads(info.stdout)["session"]["finished"])
-            os.unlink(self.folder / name)
+        recorder.stdin.write("\n")
+        recorder.stdin.flush()
+        self.assertEqual(recorder.stdout.readline(), "done\n")
+        self.assertRegex(arctrace("list").stdout, f"{session} .* 1 writers  left behind")
+        self.assertEqual([s["alive"] for s in self.info(session)["buffer"]["slots"]], [True])
+        recorder.stdin.write("\n")
+        recorder.stdin.flush()
+        self.assertEqual(recorder.stdout.read(), "")  # until it has ended
+        trace = self.folder / "recovered.data"
+        done = arctrace("recover", session, "-o", trace)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.check_clean(trace)
+        self.assertEqual(len(self.dump(trace, "--type", "INSTANT")), 1500)
+        self.assertGreater(len(self.dump(trace, "--type", "SWITCH")), 0)
+        said = arctrace("record", "-o", self.folder / "next", "--kernel=require", "--", "true")
+        self.assertIn(f"left behind by killed recorders: arctrace recover {session}",
+                      said.stderr)
+        self.assertEqual(arctrace("destroy", session).returncode, 0)
+        self.assertFalse(os.path.exists(session))
+        said = arctrace("record", "-o", self.folder / "next", "--kernel=require", "--", "true")
+        self.assertNotIn(session, said.stderr)
 
 
 if __name__ == "__main__":

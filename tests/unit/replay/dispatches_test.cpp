@@ -29,7 +29,7 @@ struct Scheduled {
   void comes(uint32_t tid, int64_t time_ns) { leaves(0, time_ns, true, tid); }
   void woken(uint32_t tid, int64_t time_ns) {
     script.add(task(7), time_ns, ARCTRACE_TYPE_WAKING,
-               Bytes().u32(0).u32(7).u32(tid).u32(100));
+               Bytes().u32(0).u32(7).u32(tid).u32(100).u32(0));
   }
 };
 
