@@ -32,6 +32,8 @@ class FunctionResolver {
   }
 
   const Functions& functions() const { return functions_; }
+  // For those who name functions otherwise.
+  Functions& mutable_functions() { return functions_; }
 
   // "file:line" of a function's beginning, as its debug data has it; empty if not known.
   std::string source_line(FunctionId function);

@@ -76,28 +76,44 @@ class WithoutKernelTest(support.TraceTest):
         self.assertIn('"maybe" is not auto, require or no', done.stderr)
 
 
-@unittest.skipIf(NO_KERNEL, NO_KERNEL or "")
-class KernelTest(support.TraceTest):
+class ProgramTest(support.TraceTest):
+    """Tests that record a program of SOURCES."""
+
+    PROGRAM = None  # its name there
+
     def setUp(self):
         super().setUp()
-        self.program = self.build("waits")
+        self.program = self.build(self.PROGRAM)
 
     def build(self, name):
-        subprocess.run(["gcc", "-O1", "-finstrument-functions", SOURCES / f"{name}.c",
-                        "-o", self.folder / name], check=True)
+        subprocess.run(["gcc", "-O1", "-finstrument-functions", "-pthread",
+                        SOURCES / f"{name}.c", "-o", self.folder / name], check=True)
         return self.folder / name
 
-    def record_program(self, *options):
+    def record_program(self, *options, arguments=()):
         """(trace, what the program measured, what arctrace said)."""
-        done = self.record(
-            self.program, options=("--kernel=require", "--no-libcall", *options))
+        done = self.record(self.program, *arguments,
+                           options=("--kernel=require", "--no-libcall", *options))
         self.assertEqual(done.status, 0, done.stderr)
         measured = {name: int(value) for name, value in
                     (line.split() for line in done.stdout.splitlines())}
         return done.trace, measured, done.stderr
 
-    def functions(self, trace):
-        return {f["name"]: f for f in self.report(trace, "flat")["functions"]}
+    def record_whole(self, *options, arguments=()):
+        """The same, and nothing is lost: on a busy machine the recorder may come too late."""
+        for _ in range(5):
+            recorded = self.record_program(*options, arguments=arguments)
+            if " 0 lost" in recorded[2]:
+                return recorded
+        self.fail(recorded[2])
+
+    def functions(self, trace, *options):
+        return {f["name"]: f for f in self.report(trace, "flat", *options)["functions"]}
+
+
+@unittest.skipIf(NO_KERNEL, NO_KERNEL or "")
+class KernelTest(ProgramTest):
+    PROGRAM = "waits"
 
     def test_time_on_and_off_the_cpu(self):
         trace, measured, said = self.record_program()
@@ -111,6 +127,14 @@ class KernelTest(support.TraceTest):
         self.assertLessEqual(sleeper["off_cpu_ns"], measured["slept_ns"])
         self.assertGreaterEqual(sleeper["switches"], 10)
         self.assertAlmostEqual(computer["cpu_ns"] / measured["computed_ns"], 1, delta=0.1)
+        on, off = (self.functions(trace, f"--clock={clock}") for clock in ("cpu", "off-cpu"))
+        for name, function in functions.items():
+            self.assertEqual(on[name]["cum_ns"], function["cpu_ns"])
+            self.assertEqual(off[name]["cum_ns"], function["off_cpu_ns"])
+            self.assertEqual(on[name]["base_ns"] + off[name]["base_ns"], function["base_ns"])
+        for view in ("arcs", "invocations", "flow"):
+            text = json.dumps(self.report(trace, view, "--limit=100"))
+            self.assertIn("off_cpu_ns", text, view)
 
     def test_every_switch_is_there(self):
         trace, measured, _ = self.record_program()
@@ -122,6 +146,21 @@ class KernelTest(support.TraceTest):
         self.assertLessEqual(left, measured["switches"] + 50)
         times = [record["time_ns"] for record in records]
         self.assertEqual(times, sorted(times))
+        self.assertEqual({r["pid"] for r in records if r["tid"] == measured["tid"]},
+                         {measured["tid"]})
+
+    def test_who_gets_a_cpu_leaves_it_next(self):
+        trace, _, _ = self.record_whole()
+        # Of other processes not all switches are recorded.
+        traced = {r["pid"] for r in self.dump(trace, "--type", "ENTER")}
+        self.assertEqual(len(traced), 2)
+        running = {}
+        for record in self.dump(trace, "--type", "SWITCH"):
+            if record["cpu"] in running:
+                self.assertEqual(record["tid"], running[record["cpu"]], record)
+            running.pop(record["cpu"], None)
+            if record["next_tgid"] in traced:
+                running[record["cpu"]] = record["next_tid"]
 
     def test_the_threads_are_the_programs_own(self):
         """The kernel's records name many threads that run no traced program."""
@@ -129,6 +168,9 @@ class KernelTest(support.TraceTest):
         info = self.info(trace)
         self.assertEqual(len(info["threads"]), 2)
         self.assertEqual(info["summary"]["threads"], 2)
+        everything = self.report(trace, "tree", "--all-threads")["threads"]
+        self.assertGreater(len(everything), 2)
+        self.assertNotIn(0, [thread["tid"] for thread in everything])
 
     def test_the_child_is_recorded_too(self):
         trace, measured, _ = self.record_program(
@@ -259,6 +301,89 @@ class KernelTest(support.TraceTest):
         self.assertFalse(os.path.exists(session))
         said = arctrace("record", "-o", self.folder / "next", "--kernel=require", "--", "true")
         self.assertNotIn(session, said.stderr)
+
+
+@unittest.skipIf(NO_KERNEL, NO_KERNEL or "")
+class KernelFramesTest(ProgramTest):
+    """What the kernel does is in frames of the thread for which it does it."""
+
+    PROGRAM = "states"
+
+    def children(self, trace, name):
+        """What the function calls, and how often."""
+        arcs = {arc["name"]: arc for arc in self.report(trace, "arcs")["arcs"]}
+        return {child["name"]: child["calls"] for child in arcs[name]["children"]}
+
+    def test_system_calls(self):
+        trace, _, _ = self.record_whole("--syscalls", arguments=["calls"])
+        self.assertEqual(self.children(trace, "caller"), {"K:getppid": 1000})
+        call = self.functions(trace)["K:getppid"]
+        self.assertEqual(call["module"], "[kernel]")
+        self.assertNotIn("marks", call)
+        self.assertGreater(call["cum_ns"], 0)
+
+    def test_page_faults(self):
+        trace, measured, _ = self.record_whole("--page-faults", arguments=["faults"])
+        faults = self.children(trace, "toucher")["K:page fault"]
+        self.assertGreaterEqual(faults, measured["pages"])
+        # A few more of the hooks that come before the entry.
+        self.assertLessEqual(abs(measured["faults"] - faults), 3)
+        self.assertEqual(self.functions(trace)["K:page fault"]["cum_ns"], 0)
+
+    def test_who_releases_a_mutex_wakes_who_waits_for_it(self):
+        trace, measured, _ = self.record_whole("--syscalls", arguments=["mutex"])
+        rows = [row for row in self.report(trace, "wakers")["wakers"]
+                if "release" in row["waker"]["path"] and "take" in row["woken"]["path"]]
+        self.assertEqual([row["waker"]["path"][-1] for row in rows], ["K:futex"])
+        self.assertEqual([row["woken"]["path"][-1] for row in rows], ["K:futex"])
+        # Now and then the waker comes before the other has left its CPU.
+        self.assertGreater(rows[0]["wake_ups"], 0.8 * measured["rounds"])
+        self.assertLessEqual(rows[0]["wake_ups"], measured["rounds"])
+        self.assertEqual(rows[0]["waker"]["tid"], measured["tid"])
+        waiter = rows[0]["woken"]["tid"]
+        blocked = [state for thread in self.report(trace, "threads")["threads"]
+                   if thread["tid"] == waiter for state in thread["states"]
+                   if state["state"] == "blocked" and "take" in state["path"]]
+        woken = [state for state in blocked if state.get("waker_tid") == measured["tid"]]
+        self.assertEqual(len(woken), rows[0]["wake_ups"])
+        self.assertEqual(sum(state["duration_ns"] for state in woken), rows[0]["blocked_ns"])
+
+    def test_two_on_one_cpu_are_preempted(self):
+        trace, measured, _ = self.record_whole(arguments=["hogs"])
+        threads = {t["tid"]: t for t in self.report(trace, "threads")["threads"]}
+        for tid in (measured["tid"], measured["child"]):
+            hog = threads[tid]
+            self.assertGreater(hog["preempted_ns"], 0.3 * hog["running_ns"])
+            self.assertIn("preempted", [s.get("reason") for s in hog["states"]])
+            end = None
+            for state in hog["states"]:  # without gaps
+                self.assertEqual(state["start_ns"], end or state["start_ns"])
+                end = state["start_ns"] + state["duration_ns"]
+        hogs = [row for row in self.report(trace, "invocations")["invocations"]
+                if row["name"] == "hog"]
+        for row in hogs:
+            self.assertGreater(row["ready_ns"], 0.3 * row["cpu_ns"])
+            self.assertEqual(row["cpu_ns"] + row["off_cpu_ns"], row["delta_ns"])
+
+    def test_without_the_kernels_records(self):
+        done = self.record(self.program, "calls", options=("--no-libcall",))
+        for option in ("--clock=cpu", "--clock=off-cpu", "--view=threads", "--view=wakers",
+                       "--all-threads"):
+            asked = subprocess.run([support.ARCTRACE, "report", done.trace, option],
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                   check=False)
+            self.assertEqual(asked.returncode, 2)
+            self.assertEqual(asked.stdout, "")
+            self.assertRegex(asked.stderr, rf"^arctrace: [^\n]+ {option} needs[^\n]+\n$")
+        names = [f["name"] for f in self.report(done.trace, "flat", "--sort=name")["functions"]]
+        self.assertEqual(names, sorted(names))
+        self.assertIn("processes", self.report(done.trace, "flat", "--per=process"))
+        for wrong in (["--clock=cpu", "--view=flow"], ["--view=threads", "--sort=calls"],
+                      ["--view=wakers", "--sort=entry"], ["--view=threads", "--merge"]):
+            asked = subprocess.run([support.ARCTRACE, "report", done.trace, *wrong],
+                                   stderr=subprocess.PIPE, text=True, check=False)
+            self.assertEqual(asked.returncode, 2)
+            self.assertRegex(asked.stderr, r"^arctrace: report: [^\n]+\n$")
 
 
 if __name__ == "__main__":
