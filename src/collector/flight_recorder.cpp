@@ -119,16 +119,40 @@ bool FlightRecorder::has_end(uint32_t process) const {
   return false;
 }
 
-void FlightRecorder::look_after_buffer() {
-  std::vector<uint32_t> living = living_processes(buffer_.view());
-  if (!stopping_) feed_cpus(buffer_.view());
-  if (options_.on_crash) {
-    for (const uint32_t process : processes_) {
-      crash_seen_ |=
-          !std::binary_search(living.begin(), living.end(), process) && !has_end(process);
+// Those that have definitions in the buffer, sorted: among them who attached and died
+// since the last look.
+std::vector<uint32_t> FlightRecorder::defined_processes() const {
+  const BufferView& view = buffer_.view();
+  std::vector<uint32_t> processes;
+  for (uint32_t i = 0; i < view.geometry().block_count; ++i) {
+    arctrace_block_header& header = view.block_header(i);
+    if (IpcAtomics::load_acquire(header.magic) == ARCTRACE_BLOCK_MAGIC &&
+        DefinitionsLife<IpcAtomics>::is_definitions(header)) {
+      processes.push_back(IpcAtomics::load_relaxed(header.process));
     }
   }
-  processes_ = std::move(living);
+  std::sort(processes.begin(), processes.end());
+  processes.erase(std::unique(processes.begin(), processes.end()), processes.end());
+  return processes;
+}
+
+// Whether a process is gone, without a word, that was not at the last look.
+bool FlightRecorder::see_crash() {
+  std::vector<uint32_t> gone;
+  bool crashed = false;
+  for (const uint32_t process : defined_processes()) {
+    if (!DefinitionsLife<IpcAtomics>::is_gone(buffer_.view(), process)) continue;
+    gone.push_back(process);
+    crashed |=
+        !std::binary_search(gone_.begin(), gone_.end(), process) && !has_end(process);
+  }
+  gone_ = std::move(gone);
+  return crashed;
+}
+
+void FlightRecorder::look_after_buffer() {
+  if (!stopping_) feed_cpus(buffer_.view());
+  if (options_.on_crash) crash_seen_ |= see_crash();
   if (read_monotonic_ns() - past_.syncs.back().monotonic_ns >= kSyncIntervalNs)
     note_clocks();
 }

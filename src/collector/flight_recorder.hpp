@@ -44,6 +44,8 @@ class FlightRecorder : public Recorder {
   void take_and_say();
   absl::StatusOr<std::string> snapshot_locked();
   bool has_end(uint32_t process) const;
+  std::vector<uint32_t> defined_processes() const;
+  bool see_crash();
   void note_clocks();
 
   Buffer& buffer_;
@@ -51,8 +53,8 @@ class FlightRecorder : public Recorder {
   const FlightOptions options_;
   std::mutex mutex_;  // of all below, and of file_
   bool stopping_ = false;
-  SnapshotPast past_;                // clocks, a bounded number, and the command's end
-  std::vector<uint32_t> processes_;  // that lived when we last looked, sorted
+  SnapshotPast past_;           // clocks, a bounded number, and the command's end
+  std::vector<uint32_t> gone_;  // processes, when we last looked; sorted
   bool crash_seen_ = false;
   uint32_t asked_seen_ = 0;    // control.snapshots_asked that was heeded
   uint64_t asked_for_ns_ = 0;  // when a snapshot that a program asked for is due; 0

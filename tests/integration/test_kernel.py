@@ -199,7 +199,8 @@ class KernelTest(ProgramTest):
         woken = [record for record in self.dump(trace, "--type", "WAKING")
                  if record["woken_tid"] == measured["tid"]]
         by_child = [record["context"] for record in woken if record["tid"] == child]
-        self.assertGreater(by_child.count("thread"), 1900)
+        # Not each time: what is still ready need not be woken.
+        self.assertGreater(by_child.count("thread"), 500)
         self.assertLess(by_child.count("interrupt"), 100)
         self.assertGreaterEqual([r["context"] for r in woken].count("interrupt"), 10)
 
