@@ -6,9 +6,10 @@
 namespace arctrace::cli {
 namespace {
 
-// An option whose value is one of a few words.
-template <class Value>
-CLI::Option* add_choice(CLI::App& app, const std::string& name, Value& value,
+// An option whose value is one of a few words. `value`: a Value, or an optional one (of
+// which CLI11 itself would make nothing, without a word).
+template <class Value, class Target>
+CLI::Option* add_choice(CLI::App& app, const std::string& name, Target& value,
                         const std::vector<std::pair<std::string, Value>>& choices,
                         const std::string& help) {
   std::string words;
@@ -76,7 +77,7 @@ void add_filters(CLI::App& app, ReportOptions& options) {
 
 void add_looks(CLI::App& app, ReportOptions& options) {
   const std::string group = "Rows and looks";
-  add_choice<std::optional<reader::SortKey>>(
+  add_choice<reader::SortKey>(
       app, "--sort", options.sort,
       {{"cum", reader::SortKey::kCum},
        {"base", reader::SortKey::kBase},
@@ -89,8 +90,9 @@ void add_looks(CLI::App& app, ReportOptions& options) {
       ->check(not_negative())
       ->type_name("N")
       ->group(group);
-  app.add_option("--min-percent", options.shown.min_percent,
-                 "tree, flat, arcs, log-rt: without rows below P percent of the time")
+  app.add_option(
+         "--min-percent", options.shown.min_percent,
+         "tree, flat, arcs, kinds, log-rt: without rows below P percent of the time")
       ->type_name("P")
       ->check(CLI::Range(0.0, 100.0))
       ->group(group);
@@ -115,8 +117,9 @@ void add_looks(CLI::App& app, ReportOptions& options) {
 reader::Grouping ReportOptions::grouping() const {
   if (merge) return reader::Grouping::kAll;
   if (per.has_value()) return *per;
-  return view == View::kFlat || view == View::kArcs ? reader::Grouping::kAll
-                                                    : reader::Grouping::kThread;
+  const bool is_table =
+      view == View::kFlat || view == View::kArcs || view == View::kKinds;
+  return is_table ? reader::Grouping::kAll : reader::Grouping::kThread;
 }
 
 bool ReportOptions::wants_thread(const reader::Definitions& definitions,
@@ -142,25 +145,28 @@ void add_report_options(CLI::App& app, ReportOptions& options) {
                    {{"tree", View::kTree},
                     {"flat", View::kFlat},
                     {"arcs", View::kArcs},
+                    {"kinds", View::kKinds},
                     {"flow", View::kFlow},
                     {"invocations", View::kInvocations},
                     {"log-rt", View::kLogRt}},
                    "what to show")
       ->default_str("tree");
   add_format_option(app, options.format);
-  CLI::Option* per = add_choice<std::optional<reader::Grouping>>(
+  CLI::Option* per = add_choice<reader::Grouping>(
       app, "--per", options.per,
       {{"thread", reader::Grouping::kThread}, {"process", reader::Grouping::kProcess}},
-      "tree, flat, arcs, log-rt: a table for each. Without: flat and arcs have one for "
-      "all, the others one for each thread");
-  app.add_flag("--merge", options.merge, "tree, flat, arcs, log-rt: one table for all")
+      "tree, flat, arcs, kinds, log-rt: a table for each. Without: flat, arcs and kinds "
+      "have one for all, the others one for each thread");
+  app.add_flag("--merge", options.merge,
+               "tree, flat, arcs, kinds, log-rt: one table for all")
       ->excludes(per);
   add_filters(app, options);
   add_looks(app, options);
   app.footer(
       "Views: tree (call trees), flat (a line for each function), arcs (each function\n"
-      "with its callers and callees), flow (each entry, exit and event in order of "
-      "time),\n"
+      "with its callers and callees), kinds (what well-known library functions do: "
+      "locks,\n"
+      "I/O, allocation ...), flow (each entry, exit and event in order of time),\n"
       "invocations (a row for each call), log-rt (the trees for programs to read).\n"
       "Base is time in the function itself, cum with all that it called. RL is how "
       "often\n"

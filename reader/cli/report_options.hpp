@@ -17,7 +17,7 @@
 
 namespace arctrace::cli {
 
-enum class View : uint8_t { kTree, kFlat, kArcs, kFlow, kInvocations, kLogRt };
+enum class View : uint8_t { kTree, kFlat, kArcs, kKinds, kFlow, kInvocations, kLogRt };
 enum class When : uint8_t { kAuto, kAlways, kNever };
 
 struct ReportOptions {

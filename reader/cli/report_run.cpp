@@ -16,6 +16,7 @@
 #include "reader/views/flow_view.hpp"
 #include "reader/views/function_views.hpp"
 #include "reader/views/invocations_view.hpp"
+#include "reader/views/kinds_view.hpp"
 #include "reader/views/summary_json.hpp"
 #include "reader/views/tree_view.hpp"
 #include "src/collector/session_directory.hpp"
@@ -137,6 +138,9 @@ class ReportRun {
         case View::kArcs:
           reader::write_arcs_text(groups, *replay_, shown_, write_);
           break;
+        case View::kKinds:
+          reader::write_kinds_text(groups, *replay_, shown_, write_);
+          break;
         case View::kLogRt:
           reader::write_log_rt_text(groups, *replay_, shown_, write_);
           break;
@@ -162,6 +166,9 @@ class ReportRun {
           break;
         case View::kArcs:
           reader::write_arcs_json(groups, *replay_, shown_, json_);
+          break;
+        case View::kKinds:
+          reader::write_kinds_json(groups, *replay_, shown_, json_);
           break;
         case View::kLogRt:
           reader::write_log_rt_json(groups, *replay_, shown_, json_);
