@@ -64,17 +64,17 @@ class ReportRun {
   bool is_json() const { return options_.format == Format::kJson; }
 
   void make_listener() {
+    const auto describe = [this](const reader::Record& record, bool json,
+                                 std::string& out) {
+      TextFields text(out);
+      JsonFields members(out);
+      describer_->describe(record, {}, json ? static_cast<FieldSink&>(members) : text);
+    };
     if (options_.view == View::kFlow) {
-      const auto describe = [this](const reader::Record& record, bool json,
-                                   std::string& out) {
-        TextFields text(out);
-        JsonFields members(out);
-        describer_->describe(record, {}, json ? static_cast<FieldSink&>(members) : text);
-      };
       flow_.emplace(shown_, options_.filter.min_duration_ns, describe,
                     is_json() ? nullptr : &write_, is_json() ? &json_ : nullptr);
     } else if (options_.view == View::kInvocations) {
-      invocations_.emplace(shown_);
+      invocations_.emplace(shown_, describe, is_json());
     }
   }
 

@@ -82,6 +82,10 @@ void ThreadStack::apply(const Record& record) {
     case ARCTRACE_TYPE_LOST:
       lost(record);
       return;
+    case ARCTRACE_TYPE_ARGUMENTS:
+    case ARCTRACE_TYPE_RESULT:
+      values(record);
+      break;
     case ARCTRACE_TYPE_EVENT:
     case ARCTRACE_TYPE_INSTANT:
     case ARCTRACE_TYPE_COUNTER:
@@ -453,6 +457,12 @@ void ThreadStack::lost(const Record& record) {
   // What an earlier owner of the slot lost is missing in another thread.
   if ((flags & ARCTRACE_LOST_INHERITED) == 0) broken_ = true;
   point(PointInfo::Kind::kRecord, record);
+}
+
+void ThreadStack::values(const Record& record) {
+  const Frame& top = frames_.back();
+  if (state_.listener == nullptr || (top.flags & kFrameCounted) == 0) return;
+  state_.listener->values({thread_, top.function, top.token, clip(now_), &record});
 }
 
 void ThreadStack::add_residual_loss(uint64_t count) {

@@ -100,6 +100,7 @@ class ThreadStack {
   void vfork_end(const Record& record);
   void stack(const Record& record);
   void lost(const Record& record);
+  void values(const Record& record);
   void point(PointInfo::Kind kind, const Record& record,
              FunctionId function = kUnknownFunction);
   void orphan(const Record& record, FunctionId function);

@@ -3,6 +3,7 @@
 #include <arctrace/arctrace.h>
 #include <doctest/doctest.h>
 
+#include <cstring>
 #include <functional>
 #include <vector>
 
@@ -105,6 +106,42 @@ TEST_CASE("call stack: matching calls are ENTER and EXIT and leave nothing open"
   CHECK(trace.of_type(ARCTRACE_TYPE_EXIT).size() == 600);
   CHECK(trace.of_type(ARCTRACE_TYPE_EXIT_NAMED).empty());
   CHECK(trace.of_type(ARCTRACE_TYPE_UNWIND).empty());
+}
+
+// A call at `location` with the frame pointer and return addresses that a stub would see.
+arctrace_shim_call call_at(uintptr_t location) {
+  return {location, location - 8,
+          0,        1,
+          1,        ARCTRACE_SHIM_BEGINS_FRAME | ARCTRACE_SHIM_LIBRARY_CALL};
+}
+
+TEST_CASE("call stack: values stand at their call's entry and exit, with their ticks") {
+  const DecodedTrace trace = record_calls([] {
+    use_stack_addresses();
+    ValuesBody body;
+    body.size = 4;
+    for (uint32_t i = 0; i < 200; ++i) {
+      std::memcpy(body.bytes, &i, 4);
+      CHECK(record_enter_with(1, call_at(9000), body));
+      CHECK(record_enter_with(2, call_at(8000), body));
+      CHECK_FALSE(record_innermost_exit_with(1, 8992, body));
+      CHECK(record_innermost_exit_with(2, 7992, body));
+      CHECK(record_innermost_exit_with(1, 8992, body));
+    }
+  });
+  CHECK(Replay(trace).open().empty());
+  const std::vector<DecodedRecord> records = trace.of_writer(1);
+  REQUIRE(records.size() == 200 * 8);
+  const uint16_t order[] = {ARCTRACE_TYPE_ENTER,  ARCTRACE_TYPE_ARGUMENTS,
+                            ARCTRACE_TYPE_ENTER,  ARCTRACE_TYPE_ARGUMENTS,
+                            ARCTRACE_TYPE_RESULT, ARCTRACE_TYPE_EXIT,
+                            ARCTRACE_TYPE_RESULT, ARCTRACE_TYPE_EXIT};
+  for (size_t i = 0; i < records.size(); ++i) {
+    CHECK(records[i].type == order[i % 8]);
+    if (i % 2 == 1) CHECK(records[i].ticks == records[i - 1].ticks);
+    const bool is_value = records[i].type >= ARCTRACE_TYPE_ARGUMENTS;
+    if (is_value) CHECK(records[i].u32(0) == i / 8);
+  }
 }
 
 TEST_CASE("call stack: an exit from further up unwinds what lies above it") {
