@@ -3,6 +3,7 @@
 #include <absl/strings/str_cat.h>
 #include <arctrace/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <functional>
 #include <string_view>
@@ -30,7 +31,7 @@ struct Value {
   unsigned bytes = 8;
 };
 
-// Without leading zeros or signs; 0: it is none.
+// 0: it is none.
 unsigned number_of(std::string_view text) {
   unsigned number = 0;
   const auto read = std::from_chars(text.data(), text.data() + text.size(), number);

@@ -92,7 +92,8 @@ inline Bytes values_body(const std::vector<ValueBytes>& values) {
   Bytes body;
   body.u32(values.size());
   for (const ValueBytes& value : values) {
-    body.u32(value.kind | uint32_t{value.argument} << 8 | value.bytes.size() << 16);
+    body.u32(uint32_t{value.kind} | uint32_t{value.argument} << 8 |
+             value.bytes.size() << 16);
     body.padded(value.bytes);
   }
   return body;

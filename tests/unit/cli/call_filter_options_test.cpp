@@ -61,7 +61,7 @@ TEST_CASE("a malformed argument or result is shown with its place") {
   CHECK(spec_problem("f@arg1/i13") ==
         "-A \"f@arg1/i13\": not a size: 8 16 32 64\n  f@arg1/i13\n          ^");
   const auto column = [](const std::string& text) {
-    return text.size() - 1 - text.rfind('\n') - 2;
+    return text.size() - text.rfind('\n') - 4;
   };
   CHECK(column(spec_problem("f@")) == 2);
   CHECK(column(spec_problem("f@arg1,")) == 7);

@@ -72,8 +72,9 @@ TEST_CASE("arguments and results") {
                             number_value(ARCTRACE_VALUE_SIGNED, 7, uint64_t(-3), 4),
                             number_value(ARCTRACE_VALUE_UNSIGNED, 8, UINT64_MAX, 8),
                             number_value(ARCTRACE_VALUE_CHAR, 9, 'c', 1)});
-  const auto result = testing::values_body({number_value(ARCTRACE_VALUE_SIGNED, 0, -1, 4),
-                                            number_value(ARCTRACE_VALUE_ERRNO, 0, 2, 4)});
+  const auto result =
+      testing::values_body({number_value(ARCTRACE_VALUE_SIGNED, 0, uint64_t(-1), 4),
+                            number_value(ARCTRACE_VALUE_ERRNO, 0, 2, 4)});
   std::string text = "{\"first\":0";
   JsonFields fields(text);
   fields.arguments(arguments.data());

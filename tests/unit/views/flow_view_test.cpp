@@ -226,7 +226,7 @@ RecordScript opens() {
   s.arguments(b, 2'000, {number_value(ARCTRACE_VALUE_SIGNED, 1, 8, 4)});
   s.result(b, 3'000, {number_value(ARCTRACE_VALUE_SIGNED, 0, 3, 4)});
   s.result(a, 3'000,
-           {number_value(ARCTRACE_VALUE_SIGNED, 0, -1, 4),
+           {number_value(ARCTRACE_VALUE_SIGNED, 0, uint64_t(-1), 4),
             number_value(ARCTRACE_VALUE_ERRNO, 0, 2, 4)});
   s.exit(a, 3'000);
   s.exit(b, 3'000);
