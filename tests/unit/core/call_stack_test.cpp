@@ -369,7 +369,7 @@ TEST_CASE("library calls: a function that is entered through one is inside it") 
     CHECK(thread_local_state.state->depth == 2);
     REQUIRE(arctrace_shim_exit(2, at - 40) == 1);
     *place = 99;  // as the call through left it
-    arctrace_shim_call_end(place);
+    arctrace_shim_call_end(place, 0);
     CHECK(*place == 71);
     CHECK(thread_local_state.state->depth == 0);
     CHECK(thread_local_state.calls->depth == 0);
@@ -385,7 +385,7 @@ TEST_CASE("library calls: one that jumps to another ends with it") {
     *place = 99;
     CHECK(arctrace_shim_call_begin(2, place, 0, ARCTRACE_SHIM_RETURNS_TO_SHIM) == 0);
     CHECK(thread_local_state.state->depth == 2);
-    arctrace_shim_call_end(place);
+    arctrace_shim_call_end(place, 0);
     CHECK(*place == 71);
     CHECK(thread_local_state.state->depth == 0);
   });

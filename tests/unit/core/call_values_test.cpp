@@ -70,7 +70,7 @@ TEST_CASE("call values: strings whole, cut, and where none can be read") {
   const KernelCalls allowed(true);
   CHECK(string_at(address_of("name")) == Value{ARCTRACE_VALUE_STRING, 2, "name"});
   CHECK(string_at(address_of("")) == Value{ARCTRACE_VALUE_STRING, 2, ""});
-  for (const size_t length : {63, 64, 65, 200}) {
+  for (const size_t length : {63u, 64u, 65u, 200u}) {
     const std::string text(length, 'x');
     const uint32_t kind = length > 64 ? ARCTRACE_VALUE_STRING_CUT : ARCTRACE_VALUE_STRING;
     CHECK(string_at(address_of(text.c_str())) == Value{kind, 2, text.substr(0, 64)});
