@@ -13,9 +13,39 @@
 
 #define RELOCATED __attribute__((preserve_access_index))
 
+#if defined(__TARGET_ARCH_arm64)
+struct thread_info {
+  __u64 preempt_count;  // the count itself in its lower half
+} RELOCATED;
+#endif
+
 struct task_struct {
+#if defined(__TARGET_ARCH_arm64)
+  struct thread_info thread_info;
+#endif
+  void* stack;
+  unsigned int flags;
   int pid;   // the thread
   int tgid;  // the process
   unsigned int __state;
   char comm[16];
+} RELOCATED;
+
+struct block_device {
+  __u32 bd_dev;
+} RELOCATED;
+
+struct gendisk {
+  struct block_device* part0;
+} RELOCATED;
+
+struct request_queue {
+  struct gendisk* disk;
+} RELOCATED;
+
+struct request {
+  struct request_queue* q;
+  __u32 cmd_flags;
+  __u32 __data_len;
+  __u64 __sector;
 } RELOCATED;

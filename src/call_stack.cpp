@@ -126,14 +126,14 @@ bool is_surely_open(const ThreadStacks& stacks, const ThreadState& state,
 }
 
 // Records that frames were left which can't be open when `key` is entered at `place`.
+// By values, as all that is rare: who enters keeps them in registers.
 __attribute__((noinline)) void leave_frames(const WriteScope& scope, uint64_t key,
-                                            const FramePlace& place,
-                                            const arctrace_shim_call* call,
+                                            FramePlace place, arctrace_shim_call call,
                                             uint64_t ticks) {
   const ThreadStacks& stacks = scope.local().stacks;
   ThreadState& state = *scope.local().state;
   uint32_t depth = depth_at_entry(stacks, state, key, place);
-  if (call != nullptr) depth = depth_of_callers(stacks, state, depth, *call);
+  if (call.stack_pointer != 0) depth = depth_of_callers(stacks, state, depth, call);
   record_unwind(scope, state, depth, ticks);
 }
 
@@ -186,14 +186,13 @@ void push_untold(const WriteScope& scope, ThreadState& state,
 // The filter's view of a call that is about to be entered, behind the frames that can't
 // be open then. REQUIRES: the thread is attached.
 FilteredFrame filter_call(const WriteScope& scope, uint64_t key, const FramePlace& place,
-                          const arctrace_shim_call* call, uint64_t ticks) {
+                          const arctrace_shim_call& call, uint64_t ticks) {
   ThreadState& state = *scope.local().state;
   tell_long_calls(scope, state, ticks);
   if (place.location != 0 && !is_surely_open(scope.local().stacks, state, place)) {
     leave_frames(scope, key, place, call, ticks);
   }
-  FilteredFrame filtered =
-      filtered_frame(scope.local(), call != nullptr ? call->flags : 0, ticks);
+  FilteredFrame filtered = filtered_frame(scope.local(), call.flags, ticks);
   // What interrupts a record stands in another block: it can't wait.
   if (filtered.telling == FilteredFrame::Telling::kWaiting && scope.nested()) {
     filtered.telling = FilteredFrame::Telling::kTold;
@@ -202,8 +201,7 @@ FilteredFrame filter_call(const WriteScope& scope, uint64_t key, const FramePlac
 }
 
 __attribute__((noinline)) bool enter_filtered(const WriteScope& scope, uint64_t key,
-                                              const FramePlace& place,
-                                              const arctrace_shim_call* call,
+                                              FramePlace place, arctrace_shim_call call,
                                               uint64_t ticks) {
   ThreadState* state = recording_thread(scope, ticks);
   if (state == nullptr) return false;
@@ -239,16 +237,17 @@ constexpr auto kNothingMore = [](const WriteScope&, uint64_t) {};
 
 // The path of a record is inlined by force: the filter's second copy of it would cost it
 // that, and a third of its speed. Then more(scope, ticks) is called.
-template <class More>
+// `describe()` is the call of `place`, for what is rare.
+template <class Describe, class More>
 __attribute__((always_inline)) inline bool enter(uint64_t key, const FramePlace& place,
-                                                 const arctrace_shim_call* call,
+                                                 const Describe& describe,
                                                  const WriteScope& scope,
                                                  const More& more) {
   if (scope.refuses_record()) return false;
   if (__builtin_expect(scope.nested(), 0)) resolve_change(scope.local());
   const uint64_t ticks = session_ticks();
   if (__builtin_expect(call_filter.is_active, 0)) {
-    const bool entered = enter_filtered(scope, key, place, call, ticks);
+    const bool entered = enter_filtered(scope, key, place, describe(), ticks);
     if (entered) more(scope, ticks);
     return entered;
   }
@@ -256,7 +255,7 @@ __attribute__((always_inline)) inline bool enter(uint64_t key, const FramePlace&
   const ThreadStacks& stacks = scope.local().stacks;
   if (__builtin_expect(state != nullptr && !is_surely_open(stacks, *state, place), 0) &&
       place.location != 0) {
-    leave_frames(scope, key, place, call, ticks);
+    leave_frames(scope, key, place, describe(), ticks);
   }
   const bool entered = write_enter(scope, key, ticks, [&](ThreadState& to, uint32_t at) {
     store_frame(to, at, key, place);
@@ -353,20 +352,30 @@ __attribute__((always_inline)) inline void leave(const WriteScope& scope, uint64
 }  // namespace
 
 bool record_enter(uint64_t key, uintptr_t location) {
-  return enter(key, FramePlace(location), nullptr, WriteScope(), kNothingMore);
+  return enter(
+      key, FramePlace(location), [] { return arctrace_shim_call{}; }, WriteScope(),
+      kNothingMore);
 }
 
 bool record_enter(uint64_t key, const arctrace_shim_call& call) {
-  return enter(key, FramePlace(call), &call, WriteScope(call.stack_pointer),
-               kNothingMore);
+  return enter(
+      key, FramePlace(call), [&call] { return call; }, WriteScope(call.stack_pointer),
+      kNothingMore);
 }
 
-bool record_enter_with(uint64_t key, const arctrace_shim_call& call,
-                       const ValuesBody& arguments) {
-  return enter(key, FramePlace(call), &call, WriteScope(call.stack_pointer),
-               [&arguments](const WriteScope& scope, uint64_t ticks) {
-                 write_values(scope, ARCTRACE_TYPE_ARGUMENTS, arguments, ticks);
-               });
+bool record_enter(uint64_t key, const StubCall& call) {
+  return enter(
+      key, FramePlace(call.described()), [&call] { return call.described(); },
+      WriteScope(reinterpret_cast<uintptr_t>(call.place)), kNothingMore);
+}
+
+bool record_enter_with(uint64_t key, const StubCall& call, const ValuesBody& arguments) {
+  return enter(
+      key, FramePlace(call.described()), [&call] { return call.described(); },
+      WriteScope(reinterpret_cast<uintptr_t>(call.place)),
+      [&arguments](const WriteScope& scope, uint64_t ticks) {
+        write_values(scope, ARCTRACE_TYPE_ARGUMENTS, arguments, ticks);
+      });
 }
 
 void set_unwinder(arctrace_shim_unwinder* chosen) { unwinder = chosen; }
@@ -421,8 +430,7 @@ void record_exit(uint64_t key, uintptr_t location, uintptr_t stack_pointer) {
   if (__builtin_expect(call_filter.is_active, 0)) note_filter_scope(scope.local());
 }
 
-bool is_left_out(uint64_t key, const arctrace_shim_call& call) {
-  if (!call_filter.is_active) return false;
+bool is_left_out_by_filter(uint64_t key, arctrace_shim_call call) {
   const WriteScope scope(call.stack_pointer);
   if (scope.refused()) return false;  // what is lost will be counted
   if (__builtin_expect(scope.nested(), 0)) resolve_change(scope.local());
@@ -430,7 +438,7 @@ bool is_left_out(uint64_t key, const arctrace_shim_call& call) {
   ThreadState* state = attached_thread(scope, ticks);
   if (state == nullptr) return false;
   const FramePlace place(call);
-  const FilteredFrame filtered = filter_call(scope, key, place, &call, ticks);
+  const FilteredFrame filtered = filter_call(scope, key, place, call, ticks);
   if (!is_without_effect(scope.local(), filtered)) return false;
   note_filter_scope(scope.local());
   store_frame(*state, state->depth, key, place);  // for the next call from there

@@ -4,22 +4,41 @@
 
 #include <cstdint>
 
+#include "src/call_filter.hpp"
 #include "src/call_values.hpp"
 #include "src/frame_place.hpp"
 #include "src/writer.hpp"
 
 namespace arctrace {
 
+// A call that one of the shim's stubs makes on behalf of the program.
+struct StubCall {
+  const uintptr_t* place;  // of its return address
+  uintptr_t frame_pointer;
+  uint32_t flags;  // enum arctrace_shim_call_flags
+
+  // The machine frame that the called function is about to make.
+  arctrace_shim_call described() const {
+    const auto address = reinterpret_cast<uintptr_t>(place);
+    return {address + sizeof(uintptr_t),
+            address,
+            frame_pointer,
+            *place,
+            *place,
+            flags | ARCTRACE_SHIM_BEGINS_FRAME | ARCTRACE_SHIM_LIBRARY_CALL};
+  }
+};
+
 // Records that the thread entered `key`, and first that it left the frames that can't be
 // open any more. `location`: an address in the frame, 0 not known.
 // False: it could not be, too deep in signal handlers.
 bool record_enter(uint64_t key, uintptr_t location);
 bool record_enter(uint64_t key, const arctrace_shim_call& call);
+bool record_enter(uint64_t key, const StubCall& call);
 
 // The same, with what was called: `arguments` behind the entry, if readers are told of
 // it.
-bool record_enter_with(uint64_t key, const arctrace_shim_call& call,
-                       const ValuesBody& arguments);
+bool record_enter_with(uint64_t key, const StubCall& call, const ValuesBody& arguments);
 
 // How the frames between a call and the innermost open frame are found; null: they
 // aren't.
@@ -39,7 +58,12 @@ bool record_innermost_exit_with(uint64_t key, uintptr_t stack_pointer,
 
 // Whether nothing is recorded of a call that is about to be made, and the filter need not
 // know of it either: then it should not be entered.
-bool is_left_out(uint64_t key, const arctrace_shim_call& call);
+__attribute__((noinline)) bool is_left_out_by_filter(uint64_t key,
+                                                     arctrace_shim_call call);
+inline bool is_left_out(uint64_t key, const StubCall& call) {
+  return __builtin_expect(call_filter.is_active, 0) &&
+         is_left_out_by_filter(key, call.described());
+}
 
 // Around a vfork child, which runs on its parent's stack and with its thread state.
 void record_vfork_begin();

@@ -12,20 +12,20 @@ namespace {
 const arctrace_shim_values* all_values;  // set once, before a call has one
 
 // The number of a pending call's values, in its key: 0, none. Only calls with a name have
-// values, and bits to spare in their keys.
+// values, and these bits of their keys to spare.
 constexpr unsigned kValuesShift = 32;
-constexpr uint64_t kNamed = ARCTRACE_FRAME_NAME_BIT >> kValuesShift;
+constexpr uint64_t kValuesMask = uint64_t{0xFFFF} << kValuesShift;
 
 uint64_t with_values(uint64_t key, uint32_t values) {
   return key | uint64_t{values} << kValuesShift;
 }
-bool has_values(uint64_t key) { return key >> kValuesShift > kNamed; }
+bool has_values(uint64_t key) {
+  return (key & kValuesMask) != 0 && (key & ARCTRACE_FRAME_NAME_BIT) != 0;
+}
 const arctrace_shim_values& values_of(uint64_t key) {
-  return all_values[(key >> kValuesShift) - kNamed];
+  return all_values[(key & kValuesMask) >> kValuesShift];
 }
-uint64_t without_values(uint64_t key) {
-  return ARCTRACE_FRAME_NAME_BIT | static_cast<uint32_t>(key);
-}
+uint64_t without_values(uint64_t key) { return key & ~kValuesMask; }
 
 bool functions_are_recorded() { return (*arctrace_gate & ARCTRACE_GATE_FUNCTIONS) != 0; }
 
@@ -41,27 +41,21 @@ __attribute__((noinline)) ReturnStack* calls_with(uintptr_t place) {
   return found;
 }
 
-// The calling thread's pending calls; null: it can't have any.
+__attribute__((noinline)) ReturnStack* calls_of_new_thread() {
+  attach_this_thread();
+  const ThreadState* state = thread_local_state.state;
+  if (state != nullptr && state->calls != nullptr) return thread_local_state.calls;
+  count_lost_without_slot(session.view.control(), ARCTRACE_LOST_NO_SLOT);
+  return nullptr;
+}
+
+// The calling thread's pending calls; null: it can't have any, a record is lost.
 ReturnStack* own_calls() {
   const ThreadState* state = thread_local_state.state;
   if (__builtin_expect(state == nullptr || !state->attached, 0)) {
-    attach_this_thread();
-    state = thread_local_state.state;
-    if (state == nullptr || state->calls == nullptr) return nullptr;
+    return calls_of_new_thread();
   }
   return thread_local_state.calls;
-}
-
-// The machine frame that the called function is about to make.
-arctrace_shim_call frame_of(const uintptr_t* place, uintptr_t frame_pointer,
-                            uint32_t flags) {
-  const auto address = reinterpret_cast<uintptr_t>(place);
-  return {address + sizeof(uintptr_t),
-          address,
-          frame_pointer,
-          *place,
-          *place,
-          flags | ARCTRACE_SHIM_BEGINS_FRAME | ARCTRACE_SHIM_LIBRARY_CALL};
 }
 
 __attribute__((noinline)) void record_return_with(const PendingCall& call,
@@ -87,22 +81,18 @@ void record_return(const PendingCall& call, uintptr_t result) {
   }
 }
 
-// `pending_key`: of the pending call. enter(frame) records the entry.
+// `pending_key`: of the pending call. enter() records the entry.
 template <class Enter>
 __attribute__((always_inline)) inline int begin_call(uint64_t frame_key,
                                                      uint64_t pending_key,
-                                                     const uintptr_t* place,
-                                                     uintptr_t frame_pointer,
-                                                     uint32_t flags, const Enter& enter) {
+                                                     const StubCall& call,
+                                                     const Enter& enter) {
   if (!functions_are_recorded()) return 0;
   ReturnStack* calls = own_calls();
-  if (__builtin_expect(calls == nullptr, 0)) {
-    count_lost_without_slot(session.view.control(), ARCTRACE_LOST_NO_SLOT);
-    return 0;
-  }
-  if (is_left_out(frame_key, frame_of(place, frame_pointer, flags))) return 0;
-  const bool inside = (flags & ARCTRACE_SHIM_RETURNS_TO_SHIM) != 0;
-  PendingCall pending{reinterpret_cast<uintptr_t>(place), *place, pending_key};
+  if (__builtin_expect(calls == nullptr, 0)) return 0;
+  if (is_left_out(frame_key, call)) return 0;
+  const bool inside = (call.flags & ARCTRACE_SHIM_RETURNS_TO_SHIM) != 0;
+  PendingCall pending{reinterpret_cast<uintptr_t>(call.place), *call.place, pending_key};
   if (__builtin_expect(inside, 0)) {
     ReturnStack* around = calls_with(pending.place);
     if (around == nullptr) return 0;
@@ -110,7 +100,7 @@ __attribute__((always_inline)) inline int begin_call(uint64_t frame_key,
   }
   const ThreadStacks& stacks = thread_local_state.stacks;
   if (__builtin_expect(!calls->push(stacks, pending, inside), 0)) return 0;
-  if (__builtin_expect(!enter(frame_of(place, frame_pointer, flags)), 0)) {
+  if (__builtin_expect(!enter(), 0)) {
     if (PendingCall* added = calls->find(pending.place); added != nullptr) added->key = 0;
   }
   return inside ? 0 : 1;
@@ -125,10 +115,9 @@ __attribute__((flatten)) int arctrace_shim_call_begin(uint64_t frame_key,
                                                       const uintptr_t* place,
                                                       uintptr_t frame_pointer,
                                                       uint32_t flags) {
-  return begin_call(frame_key, frame_key, place, frame_pointer, flags,
-                    [frame_key](const arctrace_shim_call& frame) {
-                      return record_enter(frame_key, frame);
-                    });
+  const StubCall call{place, frame_pointer, flags};
+  return begin_call(frame_key, frame_key, call,
+                    [&] { return record_enter(frame_key, call); });
 }
 
 int arctrace_shim_call_begin_with(uint64_t frame_key, const uintptr_t* place,
@@ -138,11 +127,12 @@ int arctrace_shim_call_begin_with(uint64_t frame_key, const uintptr_t* place,
   ValuesBody body;
   const bool is_named = (frame_key & ARCTRACE_FRAME_NAME_BIT) != 0;
   if (functions_are_recorded()) gather_arguments(all_values[values], arguments, body);
+  const StubCall call{place, frame_pointer, flags};
   return begin_call(frame_key, is_named ? with_values(frame_key, values) : frame_key,
-                    place, frame_pointer, flags, [&](const arctrace_shim_call& frame) {
+                    call, [&] {
                       return all_values[values].argument_count == 0
-                                 ? record_enter(frame_key, frame)
-                                 : record_enter_with(frame_key, frame, body);
+                                 ? record_enter(frame_key, call)
+                                 : record_enter_with(frame_key, call, body);
                     });
 }
 
@@ -175,7 +165,7 @@ void arctrace_shim_call_end(uintptr_t* place, uintptr_t result) {
 void arctrace_shim_call_passed(uint64_t frame_key, const uintptr_t* place,
                                uintptr_t frame_pointer, uint32_t flags, int returns) {
   if (!functions_are_recorded() ||
-      !record_enter(frame_key, frame_of(place, frame_pointer, flags)) || returns == 0) {
+      !record_enter(frame_key, StubCall{place, frame_pointer, flags}) || returns == 0) {
     return;
   }
   record_return({reinterpret_cast<uintptr_t>(place), *place, frame_key}, 0);
@@ -187,7 +177,7 @@ void arctrace_shim_call_passed_with(uint64_t frame_key, const uintptr_t* place,
   if (!functions_are_recorded()) return;
   ValuesBody body;
   gather_arguments(all_values[values], arguments, body);
-  if (!record_enter_with(frame_key, frame_of(place, frame_pointer, flags), body) ||
+  if (!record_enter_with(frame_key, StubCall{place, frame_pointer, flags}, body) ||
       returns == 0) {
     return;
   }

@@ -10,8 +10,7 @@ void fence() { std::atomic_signal_fence(std::memory_order_seq_cst); }
 
 }  // namespace
 
-bool ReturnStack::push_slowly(const ThreadStacks& stacks, const PendingCall& call,
-                              bool inside) {
+bool ReturnStack::push_slowly(const ThreadStacks& stacks, PendingCall call, bool inside) {
   const FramePlace now(call.place);
   uint64_t at = depth;
   for (; at > 0; --at) {

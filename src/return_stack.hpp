@@ -85,8 +85,8 @@ struct ReturnStack {
   void drop_own();
 
  private:
-  __attribute__((noinline)) bool push_slowly(const ThreadStacks& stacks,
-                                             const PendingCall& call, bool inside);
+  __attribute__((noinline)) bool push_slowly(const ThreadStacks& stacks, PendingCall call,
+                                             bool inside);
 
   void store(uint64_t at, const PendingCall& call) {
     do {

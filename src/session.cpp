@@ -2,12 +2,12 @@
 
 #include <arctrace/arctrace.h>
 #include <errno.h>
-#include <linux/bpf.h>
 #include <sys/mman.h>
 
 #include <atomic>
 
 #include "src/loss.hpp"
+#include "src/pinned_map.hpp"
 #include "src/raw_syscall.hpp"
 #include "src/shared_atomics.hpp"
 
@@ -69,20 +69,10 @@ int open_map(const char* path, Memory& out) {
     return static_cast<int>(error);
   }
   if (!S_ISREG(status.st_mode) || !is_meant_for_us(status)) return -EACCES;
-  bpf_attr open{};
-  open.pathname = reinterpret_cast<uintptr_t>(path);
-  const long fd =
-      raw_syscall(SYS_bpf, BPF_OBJ_GET, sys::pointer_argument(&open), sizeof open);
-  if (fd < 0) return static_cast<int>(fd);
-  raw_syscall(SYS_fcntl, fd, F_SETFD, FD_CLOEXEC);
-  bpf_map_info info{};
-  bpf_attr ask{};
-  ask.info.bpf_fd = static_cast<uint32_t>(fd);
-  ask.info.info_len = sizeof info;
-  ask.info.info = reinterpret_cast<uintptr_t>(&info);
-  const long error = raw_syscall(SYS_bpf, BPF_OBJ_GET_INFO_BY_FD,
-                                 sys::pointer_argument(&ask), sizeof ask);
-  out = {static_cast<int>(fd), error < 0 ? 0 : info.value_size, true};
+  const int fd = open_pinned_map(path, out.size);
+  if (fd < 0) return fd;
+  out.fd = fd;
+  out.is_map = true;
   return 0;
 }
 

@@ -45,6 +45,10 @@ struct IpcAtomics {
     return ref(word).fetch_or(value, boost::memory_order_relaxed);
   }
   template <class Word>
+  static Word fetch_and_relaxed(Word& word, Word value) {
+    return ref(word).fetch_and(value, boost::memory_order_relaxed);
+  }
+  template <class Word>
   static Word exchange_acq_rel(Word& word, Word value) {
     return ref(word).exchange(value, boost::memory_order_acq_rel);
   }

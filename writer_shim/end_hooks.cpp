@@ -24,10 +24,10 @@ void watch_exit() { on_exit(end, nullptr); }
 
 }  // namespace arctrace::shim
 
-ARCTRACE_HOOK [[noreturn]] void _exit(int status) {
+ARCTRACE_HOOK __attribute__((noreturn)) void _exit(int status) {
   arctrace::shim::exit_directly(status);
 }
 
-ARCTRACE_HOOK [[noreturn]] void _Exit(int status) noexcept {
+ARCTRACE_HOOK __attribute__((noreturn)) void _Exit(int status) noexcept {
   arctrace::shim::exit_directly(status);
 }

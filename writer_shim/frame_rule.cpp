@@ -7,8 +7,7 @@
 
 // In glibc since 2.35: lock-free, also inside signal handlers. Without it all rules are
 // unknown.
-extern "C" int _dl_find_object(void* address, dl_find_object* result) noexcept
-    __attribute__((weak));
+#pragma weak _dl_find_object
 
 namespace arctrace::shim {
 namespace {

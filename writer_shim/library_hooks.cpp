@@ -312,7 +312,8 @@ uint32_t name_id(const char* name) {
 __attribute__((noinline)) uint64_t name_call(LibraryCall& call) {
   const uint32_t id = name_id(call.name);
   // Without memory for its name: the reader finds one by the address.
-  const uint64_t key = id != 0 ? ARCTRACE_FRAME_NAME_BIT | id : call.target;
+  const uint64_t key =
+      id != 0 ? ARCTRACE_FRAME_NAME_BIT | ARCTRACE_FRAME_LIBRARY_BIT | id : call.target;
   IpcAtomics::store_relaxed(call.key, key);
   return key;
 }

@@ -232,13 +232,13 @@ struct arctrace_cpu_slot {
   uint64_t current;                       /* this CPU's open shared block, or 0 */
   uint64_t spares[ARCTRACE_CPU_SPARES];   /* open ones, handed over ahead of need, or 0 */
   uint32_t active[ARCTRACE_ACTIVE_DEPTH]; /* block + 1 of a record being written, or 0 */
-  uint64_t written;                       /* records written, only grows */
   uint64_t lost;                          /* records lost, only grows */
   uint64_t reported;                      /* of these, said in LOST records */
+  uint64_t lost_since; /* CLOCK_MONOTONIC ns, not after the first that is not reported */
   uint64_t reserved[2];
 };
 ARCTRACE_ASSERT_OFFSET(arctrace_cpu_slot, active, 72);
-ARCTRACE_ASSERT_OFFSET(arctrace_cpu_slot, written, 88);
+ARCTRACE_ASSERT_OFFSET(arctrace_cpu_slot, lost, 88);
 ARCTRACE_ASSERT_SIZE(arctrace_cpu_slot, 128);
 
 /* ---- Writer slots ---------------------------------------------------------
@@ -371,7 +371,7 @@ ARCTRACE_ASSERT_SIZE(arctrace_block_header, ARCTRACE_BLOCK_HEADER_SIZE);
 
 /* What stands behind the head. u32/u64 are unaligned but for 4 bytes; bytes(n) is
  * n bytes, then zeros up to the next multiple of 4. A frame key is a function's
- * address, or with bit 63 set a name id (STRING) in the low 32 bits. */
+ * address, or with ARCTRACE_FRAME_NAME_BIT a name id (STRING) in the low 32 bits. */
 enum arctrace_record_type {
   ARCTRACE_TYPE_PAD = 1,  /* anything; a discarded record */
   ARCTRACE_TYPE_TIME = 2, /* u64 ticks; compact blocks: later deltas count from it */
@@ -435,7 +435,7 @@ enum arctrace_record_type {
    * tgid of that thread; ids are those of the kernel's own namespace. */
   ARCTRACE_TYPE_SWITCH = 64,  /* u32 cpu, tgid, prev_state (0: it could run on), next_tid,
                                  next_tgid */
-  ARCTRACE_TYPE_WAKING = 65,  /* u32 cpu, tgid, woken_tid, woken_tgid */
+  ARCTRACE_TYPE_WAKING = 65,  /* u32 cpu, tgid, woken_tid, woken_tgid, context */
   ARCTRACE_TYPE_FORKED = 66,  /* u32 cpu, tgid, child_tid, child_tgid */
   ARCTRACE_TYPE_EXECED = 67,  /* u32 cpu, tgid, char name[16] */
   ARCTRACE_TYPE_EXITED = 68,  /* u32 cpu, tgid, reserved, reserved */
@@ -445,10 +445,23 @@ enum arctrace_record_type {
       71,                    /* u32 cpu, tgid, u64 address, u32 error code, reserved */
   ARCTRACE_TYPE_SIGNAL = 72, /* u32 cpu, tgid, signal, reserved: delivered */
   ARCTRACE_TYPE_CONTENTION = 73, /* u32 cpu, tgid, u64 lock, u32 flags, reserved: waits */
-  ARCTRACE_TYPE_CONTENTION_END = 74 /* u32 cpu, tgid, u64 lock, s32 result, reserved */
+  ARCTRACE_TYPE_CONTENTION_END = 74, /* u32 cpu, tgid, u64 lock, s32 result, reserved */
+  /* The head's thread is the one that asked, also at the end, wherever that comes. */
+  ARCTRACE_TYPE_BLOCK_IO = 75,    /* u32 cpu, tgid, u64 sector, u32 dev, bytes, operation,
+                                     reserved */
+  ARCTRACE_TYPE_BLOCK_IO_END = 76 /* u32 cpu, tgid, u64 sector, u32 dev, bytes, operation,
+                                     s32 error */
 };
 
+/* WAKING.context: 0 if the running thread itself woke the other one. INTERRUPT: what woke
+ * it interrupted the thread. SOFTIRQ: perhaps on the thread's own behalf. */
+#define ARCTRACE_WAKING_INTERRUPT 1u
+#define ARCTRACE_WAKING_UNKNOWN 2u /* this kernel doesn't tell */
+#define ARCTRACE_WAKING_SOFTIRQ 4u
+
 #define ARCTRACE_FRAME_NAME_BIT (1ull << 63)
+/* With it: the name is a dynamic symbol's, called through the linkage of a module. */
+#define ARCTRACE_FRAME_LIBRARY_BIT (1ull << 62)
 
 /* LOST.flags */
 #define ARCTRACE_LOST_INHERITED 1u /* lost by an earlier owner of the slot */
@@ -456,6 +469,9 @@ enum arctrace_record_type {
   2u /* said by the collector: the writer could not any more */
 #define ARCTRACE_LOST_SESSION \
   4u /* said by the collector of losses that no slot counted */
+#define ARCTRACE_LOST_CPU \
+  8u /* of the CPU whose number is in the bits from ARCTRACE_LOST_CPU_SHIFT on */
+#define ARCTRACE_LOST_CPU_SHIFT 16u
 
 enum arctrace_process_origin {
   ARCTRACE_ORIGIN_EXEC = 1, /* a program's start, as far as is known */

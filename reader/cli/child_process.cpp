@@ -14,6 +14,7 @@
 #include <fstream>
 #include <utility>
 
+#include "reader/cli/program_file.hpp"
 #include "src/clock.hpp"
 
 namespace arctrace::cli {
@@ -42,7 +43,7 @@ std::vector<char*> environment_with(const std::vector<std::string>& variables) {
 }
 
 // A script without a first line that names its interpreter, as far as one can see.
-bool is_text(const char* path) {
+bool is_text(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::array<char, 80> head;
   file.read(head.data(), head.size());
@@ -137,8 +138,10 @@ absl::StatusOr<ChildProcess> ChildProcess::start(
   pid_t pid = 0;
   int error = posix_spawnp(&pid, arguments[0], &actions, &attributes, arguments.data(),
                            environment.data());
-  if (error == ENOEXEC && is_text(arguments[0])) {  // as a shell would
+  std::string file = error == ENOEXEC ? find_program(command.front()) : "";
+  if (!file.empty() && is_text(file)) {  // as a shell would
     std::string shell = "/bin/sh";
+    arguments.front() = file.data();
     arguments.insert(arguments.begin(), shell.data());
     error = posix_spawn(&pid, shell.c_str(), &actions, &attributes, arguments.data(),
                         environment.data());

@@ -1,6 +1,9 @@
 #include "reader/cli/describe_kernel.hpp"
 
+#include <absl/strings/str_cat.h>
+
 #include <algorithm>
+#include <iterator>
 #include <string>
 
 #include "reader/trace/bytes.hpp"
@@ -25,6 +28,26 @@ const char* state_text(uint32_t state) {
   return "gone";
 }
 
+const char* context_text(uint32_t context) {
+  if ((context & ARCTRACE_WAKING_UNKNOWN) != 0) return "unknown";
+  if ((context & ARCTRACE_WAKING_INTERRUPT) != 0) return "interrupt";
+  return (context & ARCTRACE_WAKING_SOFTIRQ) != 0 ? "softirq" : "thread";
+}
+
+// The commonest of the kernel's REQ_OP_*.
+const char* operation_text(uint32_t operation) {
+  constexpr const char* kNames[] = {"read", "write", "flush", "discard"};
+  return operation < std::size(kNames) ? kNames[operation] : "other";
+}
+
+void describe_request(BodyReader& body, FieldSink& out) {
+  out.number("sector", body.u64());
+  const uint32_t device = body.u32();  // as the kernel packs it: 12 and 20 bits
+  out.text("device", absl::StrCat(device >> 20, ":", device & 0xFFFFF));
+  out.number("bytes", body.u32());
+  out.text("operation", operation_text(body.u32()));
+}
+
 void describe_body(uint16_t type, BodyReader body, FieldSink& out) {
   switch (type) {
     case ARCTRACE_TYPE_SWITCH:
@@ -33,7 +56,8 @@ void describe_body(uint16_t type, BodyReader body, FieldSink& out) {
       return out.number("next_tgid", body.u32());
     case ARCTRACE_TYPE_WAKING:
       out.number("woken_tid", body.u32());
-      return out.number("woken_tgid", body.u32());
+      out.number("woken_tgid", body.u32());
+      return out.text("context", context_text(body.u32()));
     case ARCTRACE_TYPE_FORKED:
       out.number("child_tid", body.u32());
       return out.number("child_tgid", body.u32());
@@ -54,6 +78,11 @@ void describe_body(uint16_t type, BodyReader body, FieldSink& out) {
     case ARCTRACE_TYPE_CONTENTION_END:
       out.hex("lock", body.u64());
       return out.signed_number("result", static_cast<int32_t>(body.u32()));
+    case ARCTRACE_TYPE_BLOCK_IO:
+      return describe_request(body, out);
+    case ARCTRACE_TYPE_BLOCK_IO_END:
+      describe_request(body, out);
+      return out.signed_number("error", static_cast<int32_t>(body.u32()));
     default:
       return;
   }
@@ -62,7 +91,7 @@ void describe_body(uint16_t type, BodyReader body, FieldSink& out) {
 }  // namespace
 
 bool describe_kernel(const reader::Record& record, FieldSink& out) {
-  if (record.type < ARCTRACE_TYPE_SWITCH || record.type > ARCTRACE_TYPE_CONTENTION_END) {
+  if (record.type < ARCTRACE_TYPE_SWITCH || record.type > ARCTRACE_TYPE_BLOCK_IO_END) {
     return false;
   }
   BodyReader body(record.body);

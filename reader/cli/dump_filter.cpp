@@ -12,8 +12,7 @@ bool DumpFilter::wants_thread(const reader::Definitions& definitions,
   if (pids.empty() && tids.empty()) return true;
   const reader::Thread* found = definitions.thread(thread);
   if (found == nullptr) return false;
-  const reader::Process* process = definitions.process(found->process);
-  return (pids.empty() || (process != nullptr && pids.contains(process->pid))) &&
+  return (pids.empty() || pids.contains(definitions.pid_of(thread))) &&
          (tids.empty() || tids.contains(found->tid));
 }
 

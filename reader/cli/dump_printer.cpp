@@ -89,7 +89,7 @@ void DumpPrinter::append_field(DumpField field, const Record& record,
                                const StackChange& change) {
   const reader::Definitions& definitions = trace_.definitions();
   const reader::Thread* thread = definitions.thread(record.thread);
-  const reader::Process* process = definitions.process_of(record.thread);
+  const bool has_pid = definitions.has_pid(record.thread);
   std::string text;
   switch (field) {
     case DumpField::kTime:
@@ -99,7 +99,7 @@ void DumpPrinter::append_field(DumpField field, const Record& record,
       text = absl::StrCat(record.ticks);
       break;
     case DumpField::kPid:
-      text = number_or_dash(process != nullptr, process == nullptr ? 0 : process->pid);
+      text = number_or_dash(has_pid, definitions.pid_of(record.thread));
       break;
     case DumpField::kTid:
       text = number_or_dash(thread != nullptr, thread == nullptr ? 0 : thread->tid);
@@ -142,14 +142,14 @@ void DumpPrinter::print_text(const Record& record, const StackChange& change) {
 void DumpPrinter::print_json(const Record& record, const StackChange& change, bool raw) {
   const reader::Definitions& definitions = trace_.definitions();
   const reader::Thread* thread = definitions.thread(record.thread);
-  const reader::Process* process = definitions.process_of(record.thread);
   const auto number_or_null = [](bool known, uint32_t number) {
     return known ? absl::StrCat(number) : "null";
   };
   line_.clear();
   absl::StrAppend(
       &line_, "{\"time_ns\":", record.time_ns, ",\"pid\":",
-      number_or_null(process != nullptr, process == nullptr ? 0 : process->pid),
+      number_or_null(definitions.has_pid(record.thread),
+                     definitions.pid_of(record.thread)),
       ",\"tid\":", number_or_null(thread != nullptr, thread == nullptr ? 0 : thread->tid),
       ",\"type\":\"", reader::record_type_text(record.type), "\"");
   if (raw) {

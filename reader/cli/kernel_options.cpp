@@ -8,6 +8,11 @@
 #include <utility>
 
 #include "reader/cli/record_session.hpp"
+#include "reader/cli/session_text.hpp"
+#include "src/collector/reaper.hpp"
+#include "src/collector/session_directory.hpp"
+#include "src/pinned_map.hpp"
+#include "src/shared_atomics.hpp"
 
 namespace arctrace::cli {
 namespace {
@@ -22,6 +27,29 @@ absl::Status go_without(const KernelOptions& options, const std::string& reason)
   }
   say(absl::StrCat("warning: recording without the kernel: ", reason));
   return absl::OkStatus();
+}
+
+// Kernel memory that nobody writes and no recorder will remove. Nor do we: what is in it
+// may be wanted.
+void warn_of_left_behind() {
+  size_t count = 0;
+  std::string example;
+  for (const FoundSession& session : find_sessions()) {
+    if (!is_pinned_map(session.path.c_str())) continue;
+    const absl::StatusOr<Buffer> buffer = Buffer::open(session.path, BufferAccess::kRead);
+    if (!buffer.ok()) continue;
+    const BufferView& view = buffer->view();
+    if (is_live(IpcAtomics::load_acquire(view.control().collector_lock)) ||
+        !living_processes(view).empty()) {
+      continue;
+    }
+    ++count;
+    example = session.path;
+  }
+  if (count == 0) return;
+  say(absl::StrCat("warning: ", count_text(count, "buffer"),
+                   " in kernel memory left behind by killed recorders: arctrace recover ",
+                   example, ", then arctrace destroy ", example));
 }
 
 }  // namespace
@@ -57,6 +85,8 @@ void add_kernel_options(CLI::App& app, KernelOptions& options) {
   add_event("--page-faults", &KernelEvents::page_faults, "and page faults");
   add_event("--signals", &KernelEvents::signals, "and signals that are delivered");
   add_event("--contention", &KernelEvents::contention, "and waits for kernel locks");
+  add_event("--block-io", &KernelEvents::block_io,
+            "and requests to block devices, with their end");
 }
 
 absl::StatusOr<Buffer> create_buffer(BufferOptions buffer, KernelOptions& options) {
@@ -68,6 +98,7 @@ absl::StatusOr<Buffer> create_buffer(BufferOptions buffer, KernelOptions& option
     BufferOptions in_kernel = buffer;
     in_kernel.in_kernel = true;
     in_kernel.cpu_count = *cpus;
+    warn_of_left_behind();
     absl::StatusOr<Buffer> made = Buffer::create(in_kernel);
     if (made.ok()) return made;
     reason = std::string(made.status().message());
@@ -81,10 +112,11 @@ absl::StatusOr<std::optional<KernelWriter>> attach_kernel(const Buffer& buffer,
                                                           const KernelOptions& options) {
   if (options.use == KernelUse::kNo) return std::nullopt;
   absl::StatusOr<KernelWriter> writer = KernelWriter::attach(buffer, options.events);
-  absl::Status status = writer.status();
-  if (status.ok()) status = writer->trace_process(static_cast<uint32_t>(getpid()), true);
-  if (status.ok()) return std::optional<KernelWriter>(*std::move(writer));
-  status = go_without(options, std::string(status.message()));
+  if (writer.ok()) {
+    writer->trace_process(static_cast<uint32_t>(getpid()), true);
+    return std::optional<KernelWriter>(*std::move(writer));
+  }
+  absl::Status status = go_without(options, std::string(writer.status().message()));
   if (!status.ok()) return status;
   return std::nullopt;
 }

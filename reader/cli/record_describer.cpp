@@ -155,6 +155,8 @@ void RecordDescriber::lost(const Record& record, FieldSink& out) {
   if ((flags & ARCTRACE_LOST_INHERITED) != 0) out.boolean("inherited", true);
   if ((flags & ARCTRACE_LOST_RESIDUAL) != 0) out.boolean("residual", true);
   if ((flags & ARCTRACE_LOST_SESSION) != 0) out.boolean("session", true);
+  if ((flags & ARCTRACE_LOST_CPU) != 0)
+    out.number("cpu", flags >> ARCTRACE_LOST_CPU_SHIFT);
 }
 
 void RecordDescriber::event(const Record& record, FieldSink& out) {

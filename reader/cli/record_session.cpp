@@ -23,6 +23,7 @@
 
 #include "reader/cli/buffer_options.hpp"
 #include "reader/cli/child_process.hpp"
+#include "reader/cli/program_file.hpp"
 #include "reader/cli/session_text.hpp"
 #include "reader/trace/format_names.hpp"
 #include "src/collector/collector.hpp"
@@ -114,6 +115,13 @@ int exit_like(int status) {
   return 128 + signal;  // a signal whose default is to go on
 }
 
+// That the command itself, unlike its children, will not be traced; false: it will.
+bool warn_if_untraceable(const std::string& command) {
+  const std::optional<std::string> why = why_untraceable(find_program(command));
+  if (why) say(absl::StrCat("warning: can't trace ", command, ": it is ", *why));
+  return why.has_value();
+}
+
 absl::StatusOr<int> run_in_session(const RecordOptions& options) {
   const auto variables = session_environment(options);
   if (!variables.ok()) return variables.status();
@@ -124,6 +132,7 @@ absl::StatusOr<int> run_in_session(const RecordOptions& options) {
     absl::StatusOr<ChildProcess> child =
         ChildProcess::start(options.command, *variables, false, signals);
     if (!child.ok()) return child.status();
+    warn_if_untraceable(options.command.front());
     const auto no_snapshot = [] { say("arctrace snapshot takes one of a session"); };
     status = child->wait(signals, no_snapshot);
     if (status == -1) return 128 + SIGINT;
@@ -132,12 +141,11 @@ absl::StatusOr<int> run_in_session(const RecordOptions& options) {
   return exit_like(status);
 }
 
-// `matched`: control.patterns_matched.
+// `matched`: control.patterns_matched. `has_warned`: that the command can't be traced.
 void say_end(const CollectorSummary& summary, const RecordOptions& options,
-             uint64_t matched) {
+             uint64_t matched, bool has_warned) {
   if (summary.processes == 0) {
-    say("warning: no process joined the session; a static or setuid program can't be "
-        "traced");
+    if (!has_warned) say("warning: no process joined the session");
   } else {
     for (const std::string& line :
          unmatched_patterns(options.filter, matched, options.command.front())) {
@@ -255,12 +263,14 @@ absl::StatusOr<int> record_command(const RecordOptions& options) {
     const auto on_snapshot = [&] {
       if (!summary) take_snapshot(*recorder);
     };
+    bool has_warned = false;
     const auto end_recording = [&] {
       buffer->set_gate(0);
       kernel_writer->reset();  // no program is to run when its blocks are taken back
       summary = recorder->finish();
       say_end(*summary, options,
-              IpcAtomics::load_relaxed(buffer->view().control().patterns_matched));
+              IpcAtomics::load_relaxed(buffer->view().control().patterns_matched),
+              has_warned);
     };
     buffer->set_gate(ARCTRACE_GATE_ALL);
     if (options.wait_for_all) adopt_orphans();
@@ -270,10 +280,9 @@ absl::StatusOr<int> record_command(const RecordOptions& options) {
       say(std::string(child.status().message()));
       return exit_status_of(child.status());
     }
+    has_warned = warn_if_untraceable(options.command.front());
     if (kernel_writer->has_value()) {
-      (*kernel_writer)
-          ->trace_process(static_cast<uint32_t>(getpid()), false)
-          .IgnoreError();
+      (*kernel_writer)->trace_process(static_cast<uint32_t>(getpid()), false);
     }
     if (absl::Status published = recorder->publish(); !published.ok()) {
       say(std::string(published.message()));

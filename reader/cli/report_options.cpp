@@ -6,19 +6,19 @@
 namespace arctrace::cli {
 namespace {
 
-// An option whose value is one of a few words. `value`: a Value, or an optional one (of
-// which CLI11 itself would make nothing, without a word).
-template <class Value, class Target>
-CLI::Option* add_choice(CLI::App& app, const std::string& name, Target& value,
-                        const std::vector<std::pair<std::string, Value>>& choices,
+// An option whose value is one of a few words. `value` may be an optional Choice; CLI11
+// would not see through it.
+template <class Choice, class Value>
+CLI::Option* add_choice(CLI::App& app, const std::string& name, Value& value,
+                        const std::vector<std::pair<std::string, Choice>>& choices,
                         const std::string& help) {
   std::string words;
   for (const auto& [word, meaning] : choices) words += (words.empty() ? "" : "|") + word;
   CLI::CheckedTransformer transformer(choices);
   transformer.description(words);
   return app
-      .add_option_function<Value>(
-          name, [&value](const Value& chosen) { value = chosen; }, help)
+      .add_option_function<Choice>(
+          name, [&value](const Choice& chosen) { value = chosen; }, help)
       ->transform(transformer);
 }
 
@@ -51,6 +51,9 @@ void add_filters(CLI::App& app, ReportOptions& options) {
   };
   add_list("--pid", options.pids, "PID,...", "only these processes");
   add_list("--tid", options.tids, "TID,...", "only these threads");
+  app.add_flag("--all-threads", options.all_threads,
+               "threads too that have no records of their own, and stand in the kernel's")
+      ->group(group);
   const auto add_globs = [&](const char* name, std::vector<std::string>& globs,
                              const char* help) {
     app.add_option(name, globs, help)
@@ -84,7 +87,8 @@ void add_looks(CLI::App& app, ReportOptions& options) {
        {"calls", reader::SortKey::kCalls},
        {"name", reader::SortKey::kName},
        {"entry", reader::SortKey::kEntry}},
-      "order of rows; entry: as they were first seen. invocations: entry, others: cum")
+      "order of rows; entry: as they were first seen. invocations, threads: entry, "
+      "others: cum")
       ->group(group);
   app.add_option("-n,--limit", options.shown.limit, "at most N rows in each table")
       ->check(not_negative())
@@ -130,7 +134,7 @@ bool ReportOptions::wants_thread(const reader::Definitions& definitions,
     return list.empty() || std::find(list.begin(), list.end(), value) != list.end();
   };
   if (facts == nullptr || !has(tids, facts->tid)) return false;
-  if (!has(pids, process == nullptr ? 0 : process->pid)) return false;
+  if (!has(pids, definitions.pid_of(thread))) return false;
   if (processes.empty()) return true;
   const std::string program = process == nullptr ? "" : process->executable;
   const std::string name = program.substr(program.rfind('/') + 1);
@@ -148,10 +152,20 @@ void add_report_options(CLI::App& app, ReportOptions& options) {
                     {"kinds", View::kKinds},
                     {"flow", View::kFlow},
                     {"invocations", View::kInvocations},
-                    {"log-rt", View::kLogRt}},
+                    {"log-rt", View::kLogRt},
+                    {"threads", View::kThreads},
+                    {"wakers", View::kWakers}},
                    "what to show")
       ->default_str("tree");
   add_format_option(app, options.format);
+  add_choice<reader::ReportClock>(
+      app, "--clock", options.clock,
+      {{"wall", reader::ReportClock::kWall},
+       {"cpu", reader::ReportClock::kCpu},
+       {"off-cpu", reader::ReportClock::kOffCpu}},
+      "what base, cum and the shares are of: all time, or only that on or off a CPU; "
+      "needs record --kernel")
+      ->default_str("wall");
   CLI::Option* per = add_choice<reader::Grouping>(
       app, "--per", options.per,
       {{"thread", reader::Grouping::kThread}, {"process", reader::Grouping::kProcess}},
@@ -167,7 +181,11 @@ void add_report_options(CLI::App& app, ReportOptions& options) {
       "with its callers and callees), kinds (what well-known library functions do: "
       "locks,\n"
       "I/O, allocation ...), flow (each entry, exit and event in order of time),\n"
-      "invocations (a row for each call), log-rt (the trees for programs to read).\n"
+      "invocations (a row for each call), log-rt (the trees for programs to read); of\n"
+      "what the kernel recorded: threads (when each ran, waited for a CPU, was "
+      "blocked),\n"
+      "wakers (who woke whom, in which frames). What the kernel did is in functions "
+      "K:...\n"
       "Base is time in the function itself, cum with all that it called. RL is how "
       "often\n"
       "the function stands on the path; cum of a function counts recursion once.\n"
@@ -185,14 +203,29 @@ void add_report_options(CLI::App& app, ReportOptions& options) {
       "Ctrl-C ends the reading and shows what was read so far.");
 }
 
+const char* ReportOptions::needs_kernel() const {
+  if (view == View::kThreads) return "--view=threads";
+  if (view == View::kWakers) return "--view=wakers";
+  if (all_threads) return "--all-threads";
+  switch (clock) {
+    case reader::ReportClock::kCpu:
+      return "--clock=cpu";
+    case reader::ReportClock::kOffCpu:
+      return "--clock=off-cpu";
+    case reader::ReportClock::kWall:
+      break;
+  }
+  return nullptr;
+}
+
 absl::Status complete_report_options(ReportOptions& options) {
   if (!options.has_groups() && (options.per.has_value() || options.merge)) {
     return absl::InvalidArgumentError(
-        "report: --per and --merge do not go with flow and invocations");
+        "report: --per and --merge do not go with flow, invocations, threads and wakers");
   }
   if (!options.has_groups() && options.shown.min_percent > 0) {
     return absl::InvalidArgumentError(
-        "report: --min-percent does not go with flow and invocations");
+        "report: --min-percent does not go with flow, invocations, threads and wakers");
   }
   if (options.view == View::kFlow && options.sort.has_value()) {
     return absl::InvalidArgumentError(
@@ -202,11 +235,28 @@ absl::Status complete_report_options(ReportOptions& options) {
     return absl::InvalidArgumentError(
         "report: --sort=calls does not go with invocations: each is one call");
   }
+  if (options.clock != reader::ReportClock::kWall &&
+      (options.view == View::kFlow || options.is_of_schedule())) {
+    return absl::InvalidArgumentError(
+        "report: --clock does not go with flow, threads and wakers: they are of all "
+        "time");
+  }
+  if (options.view == View::kThreads && options.sort.has_value() &&
+      options.sort != reader::SortKey::kEntry && options.sort != reader::SortKey::kCum) {
+    return absl::InvalidArgumentError(
+        "report: threads are sorted by entry (time) or by cum (the longest first)");
+  }
+  if (options.view == View::kWakers && options.sort.has_value() &&
+      options.sort != reader::SortKey::kCalls && options.sort != reader::SortKey::kCum) {
+    return absl::InvalidArgumentError(
+        "report: wakers are sorted by cum (time blocked) or by calls (wake-ups)");
+  }
   options.filter.from_ns = options.range.from_ns;
   options.filter.until_ns = options.range.until_ns;
-  options.shown.sort =
-      options.sort.value_or(options.view == View::kInvocations ? reader::SortKey::kEntry
-                                                               : reader::SortKey::kCum);
+  const bool in_order_of_time =
+      options.view == View::kInvocations || options.view == View::kThreads;
+  options.shown.sort = options.sort.value_or(in_order_of_time ? reader::SortKey::kEntry
+                                                              : reader::SortKey::kCum);
   return absl::OkStatus();
 }
 

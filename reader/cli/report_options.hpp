@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "reader/cli/options.hpp"
+#include "reader/replay/cpu_time.hpp"
 #include "reader/replay/filter.hpp"
 #include "reader/trace/definitions.hpp"
 #include "reader/views/tree_groups.hpp"
@@ -17,7 +18,17 @@
 
 namespace arctrace::cli {
 
-enum class View : uint8_t { kTree, kFlat, kArcs, kKinds, kFlow, kInvocations, kLogRt };
+enum class View : uint8_t {
+  kTree,
+  kFlat,
+  kArcs,
+  kKinds,
+  kFlow,
+  kInvocations,
+  kLogRt,
+  kThreads,
+  kWakers
+};
 enum class When : uint8_t { kAuto, kAlways, kNever };
 
 struct ReportOptions {
@@ -29,6 +40,8 @@ struct ReportOptions {
   std::vector<uint32_t> pids, tids;
   std::vector<std::string> processes;  // globs
   reader::ReplayFilter filter;
+  reader::ReportClock clock = reader::ReportClock::kWall;
+  bool all_threads = false;  // those too that only the kernel's records name
   TimeRange range;
   std::optional<reader::SortKey> sort;
   reader::ViewOptions shown;
@@ -39,7 +52,12 @@ struct ReportOptions {
 
   // The view's own, unless something else is asked for.
   reader::Grouping grouping() const;
-  bool has_groups() const { return view != View::kFlow && view != View::kInvocations; }
+  bool has_groups() const {
+    return view != View::kFlow && view != View::kInvocations && !is_of_schedule();
+  }
+  bool is_of_schedule() const { return view == View::kThreads || view == View::kWakers; }
+  // What is asked for that needs the kernel's records, or nullptr.
+  const char* needs_kernel() const;
   bool wants_thread(const reader::Definitions& definitions,
                     reader::ThreadIndex thread) const;
 };

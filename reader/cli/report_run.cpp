@@ -18,7 +18,9 @@
 #include "reader/views/invocations_view.hpp"
 #include "reader/views/kinds_view.hpp"
 #include "reader/views/summary_json.hpp"
+#include "reader/views/threads_view.hpp"
 #include "reader/views/tree_view.hpp"
+#include "reader/views/wakers_view.hpp"
 #include "src/collector/session_directory.hpp"
 
 namespace arctrace::cli {
@@ -46,6 +48,11 @@ class ReportRun {
   absl::StatusOr<int> run() {
     make_listener();
     make_replay();
+    if (options_.needs_kernel() != nullptr && !replay_->has_dispatches()) {
+      return absl::FailedPreconditionError(
+          absl::StrCat(options_.path, " has no records of the kernel, which ",
+                       options_.needs_kernel(), " needs: record with --kernel"));
+    }
     begin();
     if (absl::Status s = read(); !s.ok()) return s;
     replay_->finish();
@@ -75,6 +82,10 @@ class ReportRun {
                     is_json() ? nullptr : &write_, is_json() ? &json_ : nullptr);
     } else if (options_.view == View::kInvocations) {
       invocations_.emplace(shown_, describe, is_json());
+    } else if (options_.view == View::kThreads) {
+      threads_.emplace(shown_);
+    } else if (options_.view == View::kWakers) {
+      wakers_.emplace(shown_);
     }
   }
 
@@ -82,6 +93,8 @@ class ReportRun {
     const reader::Definitions& definitions = trace_.definitions();
     reader::ReplayOptions replay_options;
     replay_options.filter = options_.filter;
+    replay_options.clock = options_.clock;
+    replay_options.all_threads = options_.all_threads;
     if (!options_.pids.empty() || !options_.tids.empty() || !options_.processes.empty()) {
       replay_options.wants_thread = [&](reader::ThreadIndex thread) {
         return options_.wants_thread(definitions, thread);
@@ -89,6 +102,8 @@ class ReportRun {
     }
     if (flow_.has_value()) replay_options.listener = &*flow_;
     if (invocations_.has_value()) replay_options.listener = &*invocations_;
+    if (threads_.has_value()) replay_options.schedule = &*threads_;
+    if (wakers_.has_value()) replay_options.schedule = &*wakers_;
     replay_.emplace(definitions, &symbolizer_, replay_options);
     describer_.emplace(trace_, replay_->resolver(), DescribeOptions{});
   }
@@ -129,6 +144,10 @@ class ReportRun {
       flow_->finish();
     } else if (invocations_.has_value()) {
       if (absl::Status s = invocations_->write_text(*replay_, write_); !s.ok()) return s;
+    } else if (threads_.has_value()) {
+      threads_->write_text(*replay_, write_);
+    } else if (wakers_.has_value()) {
+      wakers_->write_text(*replay_, write_);
     } else {
       const reader::TreeGroups groups(*replay_, options_.grouping());
       switch (options_.view) {
@@ -158,6 +177,10 @@ class ReportRun {
       flow_->finish();
     } else if (invocations_.has_value()) {
       if (absl::Status s = invocations_->write_json(*replay_, json_); !s.ok()) return s;
+    } else if (threads_.has_value()) {
+      threads_->write_json(*replay_, json_);
+    } else if (wakers_.has_value()) {
+      wakers_->write_json(*replay_, json_);
     } else {
       const reader::TreeGroups groups(*replay_, options_.grouping());
       switch (options_.view) {
@@ -236,6 +259,8 @@ class ReportRun {
   reader::JsonWriter json_;
   std::optional<reader::FlowView> flow_;
   std::optional<reader::InvocationsView> invocations_;
+  std::optional<reader::ThreadsView> threads_;
+  std::optional<reader::WakersView> wakers_;
   std::optional<reader::Replay> replay_;
   std::optional<RecordDescriber> describer_;
   bool interrupted_ = false;

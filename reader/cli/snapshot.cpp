@@ -3,7 +3,6 @@
 
 #include <absl/cleanup/cleanup.h>
 #include <absl/strings/str_cat.h>
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -15,7 +14,9 @@
 #include "reader/cli/commands.hpp"
 #include "reader/cli/session_text.hpp"
 #include "reader/symbols/core_file.hpp"
+#include "reader/trace/readable_file.hpp"
 #include "src/collector/session_directory.hpp"
+#include "src/pinned_map.hpp"
 
 namespace arctrace::cli {
 namespace {
@@ -50,10 +51,11 @@ absl::StatusOr<int> snapshot(const SnapshotOptions& options) {
   return write_out(*buffer, "snapshot", options, true);
 }
 
-// Copies the buffer out of `path`: a buffer's own file, or a core.
+// Copies the buffer out of `path`: a buffer's own file or map, or a core.
 absl::StatusOr<Buffer> find_buffer(const std::string& path) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0) return absl::ErrnoToStatus(errno, absl::StrCat("opening ", path));
+  const absl::StatusOr<int> opened = reader::open_readable(path);
+  if (!opened.ok()) return opened.status();
+  const int fd = *opened;
   const absl::Cleanup closer = [fd] { ::close(fd); };
   uint64_t magic = 0;
   const ssize_t got = ::pread(fd, &magic, sizeof magic, 0);
@@ -75,7 +77,8 @@ absl::StatusOr<int> recover(const SnapshotOptions& options) {
   const std::string path = file_or_session(options.from);
   const absl::StatusOr<Buffer> buffer = find_buffer(path);
   if (!buffer.ok()) return buffer.status();
-  return write_out(*buffer, "recover", options, false);
+  // A map is of this kernel, whose clock goes on; a file may be from anywhere.
+  return write_out(*buffer, "recover", options, is_pinned_map(path.c_str()));
 }
 
 CLI::App* add(CLI::App& root, SnapshotOptions& options, const char* name,
@@ -104,7 +107,9 @@ Runner add_recover(CLI::App& root) {
   add(root, *options, "recover", "write what is left of a session whose recorder died",
       "a session's name, its buffer's file, or a core of a traced process")
       ->footer(
-          "Sessions that were left behind are shown by arctrace list. A core holds the\n"
+          "Sessions that were left behind are shown by arctrace list, also those that "
+          "the\n"
+          "kernel wrote, in /run/arctrace. A core holds the\n"
           "buffer if bit 3 of /proc/PID/coredump_filter was set (0x3b, say).");
   return [options] { return recover(*options); };
 }

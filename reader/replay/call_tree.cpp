@@ -19,7 +19,7 @@ void NodeMarks::add(const NodeMarks& other) {
   orphan_exits += other.orphan_exits;
 }
 
-CallTree::CallTree() : marks_(1), off_(1) {}
+CallTree::CallTree() : marks_(1), cpu_(1) {}
 
 NodeIndex CallTree::add_root() {
   nodes_.emplace_back();
@@ -67,13 +67,13 @@ NodeMarks& CallTree::mark(NodeIndex node) {
   return marks_[index];
 }
 
-CallTree::NodeOff& CallTree::own_off(NodeIndex node) {
-  uint32_t& index = nodes_[node].off;
+CallTree::NodeCpu& CallTree::own_cpu(NodeIndex node) {
+  uint32_t& index = nodes_[node].cpu;
   if (index == 0) {
-    index = static_cast<uint32_t>(off_.size());
-    off_.emplace_back();
+    index = static_cast<uint32_t>(cpu_.size());
+    cpu_.emplace_back();
   }
-  return off_[index];
+  return cpu_[index];
 }
 
 NodeIndex CallTree::next_in_preorder(NodeIndex node, NodeIndex root) const {
@@ -82,6 +82,15 @@ NodeIndex CallTree::next_in_preorder(NodeIndex node, NodeIndex root) const {
     node = nodes_[node].parent;
   }
   return node == root ? kNoNode : nodes_[node].next_sibling;
+}
+
+void CallTree::choose_clock(NodeIndex root, ReportClock clock) {
+  for (NodeIndex at = root; at != kNoNode; at = next_in_preorder(at, root)) {
+    CpuTime& cpu = cpu_time(at);
+    const uint64_t wall_ns = nodes_[at].base_ns;
+    cpu.cpu_ns = wall_ns - cpu.off_ns;
+    nodes_[at].base_ns = on_clock(clock, wall_ns, cpu.off_ns);
+  }
 }
 
 void CallTree::sum_up(NodeIndex root) {
@@ -95,21 +104,21 @@ void CallTree::sum_up(NodeIndex root) {
     CallNode& node = nodes_[at];
     order.pop_back();
     node.cum_ns = node.base_ns;
-    OffTime off = off_base(at);
+    CpuTime cpu = cpu_base(at);
     NodeIndex* link = &node.first_child;
     while (*link != kNoNode) {
       CallNode& child = nodes_[*link];
       const bool counted = child.calls != 0 || child.cum_ns != 0 || child.marks != 0 ||
                            child.first_child != kNoNode;
       node.cum_ns += child.cum_ns;
-      off += off_[child.off].cum;
+      cpu += cpu_[child.cpu].cum;
       if (counted) {
         link = &child.next_sibling;
       } else {
         *link = child.next_sibling;
       }
     }
-    if (!off.empty()) own_off(at).cum = off;
+    if (!cpu.empty()) own_cpu(at).cum = cpu;
   }
 }
 
@@ -122,7 +131,7 @@ void CallTree::merge(NodeIndex into, const CallTree& from, NodeIndex from_root) 
     const NodeIndex target = path.empty() ? into : child(path.back(), source.function);
     nodes_[target].calls += source.calls;
     nodes_[target].base_ns += source.base_ns;
-    if (source.off != 0) off_time(target) += from.off_base(at);
+    if (source.cpu != 0) cpu_time(target) += from.cpu_base(at);
     if (source.marks != 0) mark(target).add(from.marks(at));
     if (source.first_child != kNoNode) {
       path.push_back(target);

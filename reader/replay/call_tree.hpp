@@ -8,8 +8,8 @@
 #include <span>
 #include <vector>
 
+#include "reader/replay/cpu_time.hpp"
 #include "reader/replay/functions.hpp"
-#include "reader/replay/off_time.hpp"
 
 namespace arctrace::reader {
 
@@ -23,7 +23,7 @@ struct CallNode {
   NodeIndex last_used = kNoNode;     // the child that was last asked for
   FunctionId function = kRootFunction;
   uint32_t marks = 0;    // index in the tree's marks; 0: none
-  uint32_t off = 0;      // index in the tree's times off the CPU; 0: none
+  uint32_t cpu = 0;      // index in the tree's times on and off the CPU; 0: none
   uint64_t calls = 0;    // of a root: threads
   uint64_t base_ns = 0;  // in the function itself
   uint64_t cum_ns = 0;   // in it and all it called; set by sum_up
@@ -70,11 +70,15 @@ class CallTree {
   // All zero if it has none.
   const NodeMarks& marks(NodeIndex node) const { return marks_[nodes_[node].marks]; }
 
-  // Time off the CPU in the function itself, to be changed.
-  OffTime& off_time(NodeIndex node) { return own_off(node).base; }
+  // Time on and off the CPU in the function itself, to be changed.
+  CpuTime& cpu_time(NodeIndex node) { return own_cpu(node).base; }
   // The same, and in it and all it called; the latter is set by sum_up.
-  const OffTime& off_base(NodeIndex node) const { return off_[nodes_[node].off].base; }
-  const OffTime& off_cum(NodeIndex node) const { return off_[nodes_[node].off].cum; }
+  const CpuTime& cpu_base(NodeIndex node) const { return cpu_[nodes_[node].cpu].base; }
+  const CpuTime& cpu_cum(NodeIndex node) const { return cpu_[nodes_[node].cpu].cum; }
+
+  // Once before sum_up, in the tree of `root`: base_ns, wall-clock time so far, becomes
+  // the share that counts on `clock`, and the cpu_ns that it means are set.
+  void choose_clock(NodeIndex root, ReportClock clock);
 
   // Sets cum_ns in the tree of `root` and takes out nodes in which nothing was counted:
   // no calls, no time, no marks.
@@ -93,14 +97,14 @@ class CallTree {
     return uint64_t{parent} << 32 | function;
   }
 
-  struct NodeOff {
-    OffTime base, cum;
+  struct NodeCpu {
+    CpuTime base, cum;
   };
-  NodeOff& own_off(NodeIndex node);
+  NodeCpu& own_cpu(NodeIndex node);
 
   std::vector<CallNode> nodes_;
   std::vector<NodeMarks> marks_;
-  std::vector<NodeOff> off_;                           // [0]: none
+  std::vector<NodeCpu> cpu_;                           // [0]: none
   absl::flat_hash_map<uint64_t, NodeIndex> children_;  // by edge()
 };
 

@@ -7,8 +7,14 @@
 #include "reader/trace/bytes.hpp"
 
 namespace arctrace::reader {
+namespace {
 
-Dispatches::Dispatches(const Definitions& definitions,
+// Of every CPU's idle thread.
+constexpr uint32_t kIdleTid = 0;
+
+}  // namespace
+
+Dispatches::Dispatches(const Definitions& definitions, bool all_threads,
                        std::function<ThreadStack*(ThreadIndex)> stack_of)
     : definitions_(definitions), stack_of_(std::move(stack_of)) {
   const std::span<const Thread> threads = definitions.threads();
@@ -20,40 +26,83 @@ Dispatches::Dispatches(const Definitions& definitions,
       return threads[a].start_ns < threads[b].start_ns;
     });
   }
+  for (ThreadIndex i = 0; all_threads && i < threads.size(); ++i) {
+    if (!threads[i].of_kernel() || threads[i].tid == kIdleTid) continue;
+    std::vector<ThreadIndex>& list = by_tid_[threads[i].tid];
+    if (list.empty()) list.push_back(i);
+  }
 }
 
-ThreadStack* Dispatches::find(uint32_t tid, int64_t time_ns) const {
+ThreadIndex Dispatches::find(uint32_t tid, int64_t time_ns) const {
   const auto list = by_tid_.find(tid);
-  if (list == by_tid_.end()) return nullptr;
+  if (list == by_tid_.end()) return kNoIndex;
+  const std::span<const Thread> threads = definitions_.threads();
   // The last one that had begun: of an earlier one with the same number the end is known
   // late, or never.
-  const auto next = std::upper_bound(list->second.begin(), list->second.end(), time_ns,
-                                     [&](int64_t time, ThreadIndex i) {
-                                       return time < definitions_.threads()[i].start_ns;
-                                     });
-  return next == list->second.begin() ? nullptr : stack_of_(*(next - 1));
+  const auto next = std::upper_bound(
+      list->second.begin(), list->second.end(), time_ns,
+      [&](int64_t time, ThreadIndex i) { return time < threads[i].start_ns; });
+  return next == list->second.begin() ? kNoIndex : *(next - 1);
+}
+
+ThreadStack* Dispatches::find_stack(uint32_t tid, int64_t time_ns) const {
+  const ThreadIndex thread = find(tid, time_ns);
+  return thread == kNoIndex ? nullptr : stack_of_(thread);
+}
+
+// The idle thread wakes nobody: an interrupt came while it ran. What an interrupt does is
+// not the doing of the frames that it came upon.
+Waker Dispatches::waker_of(const Record& record, uint32_t tid, uint32_t context) const {
+  Waker waker;
+  waker.interrupt = tid == kIdleTid || (context & ARCTRACE_WAKING_INTERRUPT) != 0;
+  waker.thread = find(tid, record.time_ns);
+  if (waker.thread == kNoIndex) {
+    waker.thread = record.thread;
+  } else if (const ThreadStack* stack = stack_of_(waker.thread);
+             stack != nullptr && !waker.interrupt) {
+    waker.node = stack->innermost();
+  }
+  return waker;
 }
 
 void Dispatches::apply(const Record& record) {
+  const Thread* running = definitions_.thread(record.thread);
+  if (running == nullptr) return;
   BodyReader body(record.body);
   body.u32();  // cpu
   body.u32();  // tgid
-  if (record.type == ARCTRACE_TYPE_WAKING) {
-    if (ThreadStack* woken = find(body.u32(), record.time_ns))
-      woken->woken(record.time_ns);
-    return;
-  }
-  if (record.type != ARCTRACE_TYPE_SWITCH) return;
-  any_ = true;
-  const uint32_t state = body.u32();
-  const uint32_t next_tid = body.u32();
-  const Thread* previous = definitions_.thread(record.thread);
-  if (previous != nullptr) {
-    if (ThreadStack* stack = find(previous->tid, record.time_ns)) {
-      stack->left_cpu(record.time_ns, state == 0);
+  switch (record.type) {
+    case ARCTRACE_TYPE_SWITCH: {
+      const uint32_t task_state = body.u32();
+      if (ThreadStack* previous = find_stack(running->tid, record.time_ns)) {
+        previous->left_cpu(record.time_ns, task_state);
+      }
+      if (ThreadStack* next = find_stack(body.u32(), record.time_ns)) {
+        next->got_cpu(record.time_ns);
+      }
+      break;
     }
+    case ARCTRACE_TYPE_WAKING:
+      if (ThreadStack* woken = find_stack(body.u32(), record.time_ns)) {
+        body.u32();  // its tgid
+        woken->woken(record.time_ns, waker_of(record, running->tid, body.u32()));
+      }
+      break;
+    case ARCTRACE_TYPE_EXECED:
+    case ARCTRACE_TYPE_EXITED:
+    case ARCTRACE_TYPE_SYSCALL:
+    case ARCTRACE_TYPE_SYSCALL_END:
+    case ARCTRACE_TYPE_PAGE_FAULT:
+    case ARCTRACE_TYPE_SIGNAL:
+    case ARCTRACE_TYPE_CONTENTION:
+    case ARCTRACE_TYPE_CONTENTION_END:
+      if (ThreadStack* stack = find_stack(running->tid, record.time_ns)) {
+        stack->apply_kernel(record);
+      }
+      break;
+    default:
+      break;
   }
-  if (ThreadStack* stack = find(next_tid, record.time_ns)) stack->got_cpu(record.time_ns);
 }
 
 }  // namespace arctrace::reader

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "reader/replay/cpu_time.hpp"
 #include "reader/replay/functions.hpp"
 #include "reader/trace/record.hpp"
 
@@ -30,8 +31,10 @@ struct FrameInfo {
   uint16_t flags;   // enum FrameFlag
   int64_t time_ns;  // of the record that tells of it
   int64_t start_ns;
-  int64_t stop_ns;   // when closed
-  uint64_t base_ns;  // when closed: in the function itself
+  int64_t stop_ns;  // when closed
+  // When closed, on the report's clock: in the function itself, and with all it called.
+  uint64_t base_ns, cum_ns;
+  CpuTime cpu;  // of the whole call, whatever the clock, if the kernel told it
 };
 
 // Something that happened in a thread, or in none (kNoIndex).

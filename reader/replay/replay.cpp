@@ -9,10 +9,10 @@ namespace arctrace::reader {
 
 Replay::Replay(const Definitions& definitions, Symbolizer* symbolizer,
                ReplayOptions options)
-    : state_(definitions, symbolizer, options.filter, options.listener,
-             options.max_findings),
-      dispatches_(definitions,
-                  [this](ThreadIndex thread) { return places_[thread].stack.get(); }),
+    : state_(definitions, symbolizer, options.filter, options.clock, options.listener,
+             options.schedule, options.max_findings),
+      dispatches_(definitions, options.all_threads,
+                  [this](ThreadIndex thread) { return stack_of_kernel(thread); }),
       wants_thread_(std::move(options.wants_thread)),
       places_(definitions.threads().size()) {}
 
@@ -46,15 +46,16 @@ ThreadStack* Replay::stack_of(ThreadIndex thread) {
   if (!place.known) {
     place.known = true;
     if (!wants_thread_ || wants_thread_(thread)) {
-      const Thread& facts = state_.definitions.threads()[thread];
-      const Process* process = state_.definitions.process(facts.process);
-      const bool fork_child =
-          process != nullptr && process->origin == ARCTRACE_ORIGIN_FORK;
-      place.stack =
-          std::make_unique<ThreadStack>(state_, thread, facts.process, fork_child);
+      place.stack = std::make_unique<ThreadStack>(state_, thread);
     }
   }
   return place.stack.get();
+}
+
+// A thread that has records of its own begins with one of these.
+ThreadStack* Replay::stack_of_kernel(ThreadIndex thread) {
+  return state_.definitions.threads()[thread].of_kernel() ? stack_of(thread)
+                                                          : places_[thread].stack.get();
 }
 
 // Losses that the threads could not say themselves: their place in time is not known.

@@ -17,7 +17,11 @@ struct ReplayOptions {
   ReplayFilter filter;
   // Which threads are replayed; the others' records are left out. None: all.
   std::function<bool(ThreadIndex)> wants_thread;
+  // Threads too that only the kernel's records name.
+  bool all_threads = false;
+  ReportClock clock = ReportClock::kWall;
   ReplayListener* listener = nullptr;
+  ScheduleListener* schedule = nullptr;
   size_t max_findings = 1000;  // kept; all are counted
 };
 
@@ -25,8 +29,8 @@ struct ReplayOptions {
 struct ThreadTree {
   ThreadIndex thread;
   NodeIndex root;
-  // Of its first and its last record, cut at the filter's time range: the root's cum_ns
-  // is the difference.
+  // Of its first and its last record, its own or the kernel's about it, cut at the
+  // filter's time range: on the wall clock the root's cum_ns is the difference.
   int64_t start_ns, stop_ns;
 };
 
@@ -34,7 +38,7 @@ struct ThreadTree {
 class Replay {
  public:
   // `definitions` must be complete, and outlive this object, as `symbolizer` (which may
-  // be nullptr) and the listener must.
+  // be nullptr) and the listeners must.
   Replay(const Definitions& definitions, Symbolizer* symbolizer,
          ReplayOptions options = {});
 
@@ -51,7 +55,7 @@ class Replay {
   FunctionResolver& resolver() { return state_.resolver; }
   const Definitions& definitions() const { return state_.definitions; }
   // Whether the kernel told when threads had a CPU.
-  bool has_dispatches() const { return dispatches_.any(); }
+  bool has_dispatches() const { return state_.has_dispatches; }
   const ReplayTotals& totals() const { return state_.totals; }
 
   // Records that contradict each other.
@@ -60,6 +64,7 @@ class Replay {
 
  private:
   ThreadStack* stack_of(ThreadIndex thread);
+  ThreadStack* stack_of_kernel(ThreadIndex thread);
   void add_loss_of_collector(const Record& record, uint32_t flags);
   void session_point(const Record& record);
 

@@ -44,7 +44,7 @@ FunctionId FunctionResolver::resolve_uncached(Cache& cache, ProcessIndex process
   Entry& entry = cache.all[key];
   if (time_ns >= entry.valid_until_ns) {
     if ((key & ARCTRACE_FRAME_NAME_BIT) != 0) {
-      entry = {key, INT64_MAX, find_name(process, key)};
+      entry = find_name(process, key, time_ns);
     } else {
       entry = find_address(process, key, time_ns);
     }
@@ -53,13 +53,37 @@ FunctionId FunctionResolver::resolve_uncached(Cache& cache, ProcessIndex process
   return entry.function;
 }
 
-FunctionId FunctionResolver::find_name(ProcessIndex process, uint64_t key) {
+FunctionResolver::Entry FunctionResolver::find_name(ProcessIndex process, uint64_t key,
+                                                    int64_t time_ns) {
   const auto id = static_cast<uint32_t>(key);
+  const auto name = definitions_.name(process, id);
   // The name that is empty is the roots'.
-  if (const auto name = definitions_.name(process, id); name && !name->empty()) {
-    return functions_.intern({}, demangle_untrusted(std::string(*name)), {});
+  if (!name || name->empty()) {
+    return {key, INT64_MAX, functions_.intern({}, absl::StrCat("name#", id), {})};
   }
-  return functions_.intern({}, absl::StrCat("name#", id), {});
+  const std::string shown = demangle_untrusted(std::string(*name));
+  const Process* owner = definitions_.process(process);
+  if (owner == nullptr || (key & ARCTRACE_FRAME_LIBRARY_BIT) == 0) {
+    return {key, INT64_MAX, functions_.intern({}, shown, {})};
+  }
+  const Module* module = find_exporter(*owner, *name, time_ns);
+  if (module == nullptr) {
+    return {key, next_change_ns(*owner, time_ns), functions_.intern({}, shown, {})};
+  }
+  return {key, module->unloaded_ns, functions_.intern(module->path, shown, {})};
+}
+
+// As the loader looks for it: the first module, in the order in which they were loaded.
+// The shim is passed over: what it puts itself before is the program's call all the same.
+const Module* FunctionResolver::find_exporter(const Process& process,
+                                              std::string_view name, int64_t time_ns) {
+  if (symbolizer_ == nullptr) return nullptr;
+  for (const Module& module : process.modules) {
+    if (module.loaded_ns > time_ns || time_ns >= module.unloaded_ns) continue;
+    if (base_name(module.path) == "libarctrace-shim.so") continue;
+    if (symbolizer_->exports(module.path, module.build_id, name)) return &module;
+  }
+  return nullptr;
 }
 
 FunctionResolver::Entry FunctionResolver::find_address(ProcessIndex process,

@@ -32,6 +32,8 @@ class FunctionResolver {
   }
 
   const Functions& functions() const { return functions_; }
+  // For those who name functions otherwise.
+  Functions& mutable_functions() { return functions_; }
 
   // "file:line" of a function's beginning, as its debug data has it; empty if not known.
   std::string source_line(FunctionId function);
@@ -56,7 +58,9 @@ class FunctionResolver {
   FunctionId resolve_uncached(Cache& cache, ProcessIndex process, uint64_t key,
                               int64_t time_ns);
   Entry find_address(ProcessIndex process, uint64_t address, int64_t time_ns);
-  FunctionId find_name(ProcessIndex process, uint64_t key);
+  Entry find_name(ProcessIndex process, uint64_t key, int64_t time_ns);
+  const Module* find_exporter(const Process& process, std::string_view name,
+                              int64_t time_ns);
 
   const Definitions& definitions_;
   Symbolizer* symbolizer_;

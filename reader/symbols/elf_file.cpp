@@ -159,21 +159,25 @@ std::optional<DebugLink> ElfFile::debug_link() const {
 }
 
 std::vector<ElfSymbolTable> ElfFile::function_symbols() const {
-  Elf_Scn* full = nullptr;
-  Elf_Scn* dynamic = nullptr;
-  for (Elf_Scn* section = elf_nextscn(handle(), nullptr); section != nullptr;
-       section = elf_nextscn(handle(), section)) {
-    GElf_Shdr header;
-    if (gelf_getshdr(section, &header) == nullptr) continue;
-    if (header.sh_type == SHT_SYMTAB && full == nullptr) full = section;
-    if (header.sh_type == SHT_DYNSYM && dynamic == nullptr) dynamic = section;
-  }
   std::vector<ElfSymbolTable> tables;
-  for (Elf_Scn* section : {full, dynamic}) {
+  for (const uint32_t type : {uint32_t{SHT_SYMTAB}, uint32_t{SHT_DYNSYM}}) {
+    Elf_Scn* const section = find_section_of_type(type);
     if (section == nullptr) continue;
     if (auto table = symbol_table(section)) tables.push_back(*std::move(table));
   }
   return tables;
+}
+
+std::vector<std::string> ElfFile::exported_functions() const {
+  std::vector<std::string> names;
+  Elf_Scn* const section = find_section_of_type(SHT_DYNSYM);
+  if (section == nullptr) return names;
+  const std::optional<ElfSymbolTable> table = symbol_table(section);
+  if (!table) return names;
+  for (const ElfSymbol& symbol : table->symbols) {
+    if (symbol.binding != STB_LOCAL) names.emplace_back(&table->names[symbol.name]);
+  }
+  return names;
 }
 
 std::optional<ElfSymbolTable> ElfFile::symbol_table(Elf_Scn* section) const {
@@ -235,6 +239,17 @@ Elf_Scn* ElfFile::find_section(const char* name) const {
     if (gelf_getshdr(section, &header) == nullptr) continue;
     const char* found = elf_strptr(handle(), names_index, header.sh_name);
     if (found != nullptr && std::strcmp(found, name) == 0) return section;
+  }
+  return nullptr;
+}
+
+Elf_Scn* ElfFile::find_section_of_type(uint32_t type) const {
+  for (Elf_Scn* section = elf_nextscn(handle(), nullptr); section != nullptr;
+       section = elf_nextscn(handle(), section)) {
+    GElf_Shdr header;
+    if (gelf_getshdr(section, &header) != nullptr && header.sh_type == type) {
+      return section;
+    }
   }
   return nullptr;
 }

@@ -73,6 +73,9 @@ class ElfFile {
   // the same type is against the ELF standard, and a way to make small files expensive.
   std::vector<ElfSymbolTable> function_symbols() const;
 
+  // The names under which .dynsym offers functions to other modules.
+  std::vector<std::string> exported_functions() const;
+
   bool has_section(const char* name) const;
 
   // The bytes of a section as they stand in the file; nothing if there is no such
@@ -103,6 +106,8 @@ class ElfFile {
                                          const std::string& name);
   std::optional<ElfSymbolTable> symbol_table(Elf_Scn* section) const;
   Elf_Scn* find_section(const char* name) const;
+  // The first one with this SHT_*; nullptr: none.
+  Elf_Scn* find_section_of_type(uint32_t type) const;
 
   std::unique_ptr<Open> open_;
 };

@@ -26,6 +26,20 @@ ResolvedAddress Symbolizer::resolve(const std::string& path, const BuildId& buil
   return resolved;
 }
 
+bool Symbolizer::exports(const std::string& path, const BuildId& build_id,
+                         std::string_view name) {
+  const auto [names, is_new] = exports_.try_emplace({path, build_id});
+  if (is_new && path.starts_with('/')) {
+    const absl::StatusOr<ElfFile> elf = ElfFile::open_untrusted(path);
+    if (elf.ok() && (build_id.empty() || build_id == elf->build_id())) {
+      for (std::string& exported : elf->exported_functions()) {
+        names->second.insert(std::move(exported));
+      }
+    }
+  }
+  return names->second.contains(absl::string_view(name.data(), name.size()));
+}
+
 Symbolizer::Loaded Symbolizer::load(const std::string& path, const BuildId& build_id) {
   // Recorded paths that are not absolute name no file of this machine ("[vdso]").
   absl::StatusOr<SymbolFile> file =

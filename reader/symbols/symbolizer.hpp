@@ -3,6 +3,7 @@
 #pragma once
 
 #include <absl/container/flat_hash_map.h>
+#include <absl/container/flat_hash_set.h>
 #include <absl/container/node_hash_map.h>
 
 #include <cstdint>
@@ -41,6 +42,10 @@ class Symbolizer {
   ResolvedAddress resolve(const std::string& path, const BuildId& build_id,
                           uint64_t address, WithSource with_source = WithSource::kNo);
 
+  // Whether the recorded module offers the function `name` (as linkers know it) to
+  // others. False too if its file is not there, or another one.
+  bool exports(const std::string& path, const BuildId& build_id, std::string_view name);
+
   // One line per module that could not be used as recorded, in the order of the first
   // resolve(): "/path: build-id differs from the recorded one".
   const std::vector<std::string>& findings() const { return findings_; }
@@ -55,8 +60,11 @@ class Symbolizer {
   Loaded load(const std::string& path, const BuildId& build_id);
   std::optional<DebugFile> find_debug_file(const BuildId& build_id) const;
 
+  using Key = std::pair<std::string, BuildId>;  // path, build-id
+
   DebugFiles debug_files_;
-  absl::flat_hash_map<std::pair<std::string, BuildId>, std::unique_ptr<Loaded>> loaded_;
+  absl::flat_hash_map<Key, std::unique_ptr<Loaded>> loaded_;
+  absl::flat_hash_map<Key, absl::flat_hash_set<std::string>> exports_;
   std::vector<std::string> findings_;
 };
 

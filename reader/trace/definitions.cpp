@@ -29,6 +29,17 @@ const Process* Definitions::process_of(ThreadIndex index) const {
   return found == nullptr ? nullptr : process(found->process);
 }
 
+uint32_t Definitions::pid_of(ThreadIndex index) const {
+  if (const Process* process = process_of(index)) return process->pid;
+  const Thread* facts = thread(index);
+  return facts == nullptr ? 0 : facts->tgid;
+}
+
+bool Definitions::has_pid(ThreadIndex index) const {
+  const Thread* facts = thread(index);
+  return process_of(index) != nullptr || (facts != nullptr && facts->of_kernel());
+}
+
 ProcessIndex Definitions::find_process(uint32_t process_id) const {
   const auto found = process_by_id_.find(process_id);
   return found == process_by_id_.end() ? kNoIndex : found->second;

@@ -28,6 +28,9 @@ class Definitions {
   const Thread* thread(ThreadIndex index) const;
   // The process of a thread, or nullptr.
   const Process* process_of(ThreadIndex index) const;
+  // The number of a thread's process, and whether it is known; else 0.
+  uint32_t pid_of(ThreadIndex index) const;
+  bool has_pid(ThreadIndex index) const;
 
   // By session identity; kNoIndex if unknown.
   ProcessIndex find_process(uint32_t process_id) const;

@@ -2,7 +2,6 @@
 
 #include <absl/status/status.h>
 #include <absl/strings/str_cat.h>
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -10,6 +9,8 @@
 #include <cerrno>
 #include <cstring>
 #include <utility>
+
+#include "reader/trace/readable_file.hpp"
 
 namespace arctrace::reader {
 namespace {
@@ -69,11 +70,9 @@ class MemoryInput : public Input {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Input>> open_file(const std::string& path) {
-  // Not blocking: a FIFO without a writer would hold us for ever.
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (descriptor < 0) {
-    return absl::ErrnoToStatus(errno, absl::StrCat("cannot open ", path));
-  }
+  const absl::StatusOr<int> opened = open_readable(path);
+  if (!opened.ok()) return opened.status();
+  const int descriptor = *opened;
   struct stat facts {};
   if (::fstat(descriptor, &facts) != 0) {
     const int error = errno;

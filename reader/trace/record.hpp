@@ -78,6 +78,7 @@ struct Thread {
   uint32_t writer = 0;  // session identity
   ProcessIndex process = kNoIndex;
   uint32_t tid = 0;
+  uint32_t tgid = 0;  // of_kernel(): its process' number, which has no index
   int64_t start_ns = 0;
   int64_t end_ns = INT64_MAX;  // when the collector saw it gone
   std::vector<ThreadName> names;

@@ -51,7 +51,7 @@ constexpr std::array kTypes = {
     TypeInfo{ARCTRACE_TYPE_CHILD_STATUS, "CHILD_STATUS", 8},
     TypeInfo{ARCTRACE_TYPE_TOTALS, "TOTALS", 72},
     TypeInfo{ARCTRACE_TYPE_SWITCH, "SWITCH", 20},
-    TypeInfo{ARCTRACE_TYPE_WAKING, "WAKING", 16},
+    TypeInfo{ARCTRACE_TYPE_WAKING, "WAKING", 20},
     TypeInfo{ARCTRACE_TYPE_FORKED, "FORKED", 16},
     TypeInfo{ARCTRACE_TYPE_EXECED, "EXECED", 24},
     TypeInfo{ARCTRACE_TYPE_EXITED, "EXITED", 16},
@@ -61,6 +61,8 @@ constexpr std::array kTypes = {
     TypeInfo{ARCTRACE_TYPE_SIGNAL, "SIGNAL", 16},
     TypeInfo{ARCTRACE_TYPE_CONTENTION, "CONTENTION", 24},
     TypeInfo{ARCTRACE_TYPE_CONTENTION_END, "CONTENTION_END", 24},
+    TypeInfo{ARCTRACE_TYPE_BLOCK_IO, "BLOCK_IO", 32},
+    TypeInfo{ARCTRACE_TYPE_BLOCK_IO_END, "BLOCK_IO_END", 32},
 };
 
 static_assert(kTypes.back().type < kKnownTypes);

@@ -1,7 +1,6 @@
 #include "reader/trace/trace.hpp"
 
 #include <absl/container/flat_hash_map.h>
-#include <absl/container/flat_hash_set.h>
 #include <absl/strings/str_cat.h>
 
 #include <algorithm>
@@ -27,6 +26,14 @@ enum class Rank : uint64_t { kDefinitions, kExclusive, kShared };
 
 uint64_t source_order(Rank rank, uint64_t within) {
   return static_cast<uint64_t>(rank) << 62 | (within & (~0ull >> 2));
+}
+
+// The number of a kernel record's process; 0 of others.
+uint32_t tgid_untrusted(const RawRecord& record) {
+  if (class_of(record.type) != RecordClass::kKernel) return 0;
+  BodyReader body(record.body);
+  body.u32();  // cpu
+  return body.u32();
 }
 
 }  // namespace
@@ -71,7 +78,8 @@ struct Trace::Impl {
   WriterFates fates;
   std::vector<std::vector<BlockRef>> exclusive;  // by writer, each sorted by serial
   std::vector<SharedRef> shared;                 // of full form
-  absl::flat_hash_set<uint32_t> shared_writers;  // that have records in `shared`
+  // Those that have records in `shared`; the kernel's with their process' number.
+  absl::flat_hash_map<uint32_t, uint32_t> shared_writers;
   // What TOTALS records or a buffer's slots count, by writer; 0: the session.
   absl::flat_hash_map<uint32_t, uint64_t> written;
   std::array<uint64_t, ARCTRACE_LOST_CAUSES> lost_total{};
@@ -118,7 +126,7 @@ absl::Status Trace::Impl::load_shared(const BlockRef& ref, DefinitionsLoader& lo
     // The collector and other definitions may name writers whose own are not here: they
     // were overwritten, or are in an earlier collector's file.
     if (ref.kind == BlockRef::Kind::kShared) {
-      shared_writers.insert(record.writer);
+      shared_writers.try_emplace(record.writer, tgid_untrusted(record));
     }
   }
   const uint64_t first = block.records().empty() ? 0 : block.records().front().ticks;
@@ -217,12 +225,13 @@ void Trace::Impl::add_unknown_writers() {
     thread.start_ns = clock.to_ns(block.base_ticks);
     definitions.add_thread(std::move(thread));
   }
-  for (const uint32_t writer : shared_writers) {
+  for (const auto& [writer, tgid] : shared_writers) {
     if (definitions.find_thread(writer) != kNoIndex) continue;
     Thread thread;
     thread.writer = writer;
     if (thread.of_kernel()) {
       thread.tid = writer & ~ARCTRACE_WRITER_KERNEL;
+      thread.tgid = tgid;
     } else {
       report(writer, 0);
     }

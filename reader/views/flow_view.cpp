@@ -39,9 +39,9 @@ FlowView::Line FlowView::line_of(Kind kind, const FrameInfo& frame) {
   line.count = frame.count;
   line.flags = frame.flags;
   line.time_ns = frame.time_ns;
-  line.delta_ns =
-      static_cast<uint64_t>(frame.stop_ns) - static_cast<uint64_t>(frame.start_ns);
+  line.delta_ns = frame.cum_ns;
   line.base_ns = frame.base_ns;
+  line.cpu = frame.cpu;
   return line;
 }
 
@@ -173,8 +173,7 @@ void FlowView::emit(const Line& line) {
 std::string FlowView::who(ThreadIndex thread) const {
   const Thread* facts = replay_->definitions().thread(thread);
   if (facts == nullptr) return "-";
-  const Process* process = replay_->definitions().process(facts->process);
-  return absl::StrCat(process == nullptr ? 0 : process->pid, "/", facts->tid);
+  return absl::StrCat(replay_->definitions().pid_of(thread), "/", facts->tid);
 }
 
 void FlowView::emit_text(const Line& line) {
@@ -194,8 +193,11 @@ void FlowView::emit_text(const Line& line) {
       break;
     case Kind::kExit:
       row += "< ";
-      notes = absl::StrCat("  ", duration_text(line.delta_ns), ", base ",
-                           duration_text(line.base_ns), notes);
+      notes = absl::StrCat(
+          "  ", duration_text(line.delta_ns), ", base ", duration_text(line.base_ns),
+          line.cpu.off_ns == 0 ? std::string()
+                               : ", off CPU " + duration_text(line.cpu.off_ns),
+          notes);
       append_name(row, names_->text(line.function) + line.content, notes, false,
                   options_.style);
       break;
@@ -228,8 +230,7 @@ void FlowView::emit_json(const Line& line) {
   json_->begin_object();
   json_->member("time_ns", line.time_ns);
   if (const Thread* thread = replay_->definitions().thread(line.thread)) {
-    const Process* process = replay_->definitions().process(thread->process);
-    json_->member("pid", process == nullptr ? 0 : process->pid);
+    json_->member("pid", replay_->definitions().pid_of(line.thread));
     json_->member("tid", thread->tid);
   }
   json_->member("depth", line.depth);
@@ -247,6 +248,7 @@ void FlowView::emit_json(const Line& line) {
       json_->members(line.content);
       json_->member("delta_ns", line.delta_ns);
       json_->member("base_ns", line.base_ns);
+      if (replay_->has_dispatches()) write_cpu_json(line.cpu, *json_);
       write_flags_json(line.flags, *json_);
       break;
     case Kind::kRecord:
@@ -296,8 +298,7 @@ void FlowView::finish() {
     json_->begin_object();
     json_->member("start_ns", frame.start_ns);
     const Thread& thread = replay_->definitions().threads()[frame.thread];
-    const Process* process = replay_->definitions().process(thread.process);
-    json_->member("pid", process == nullptr ? 0 : process->pid);
+    json_->member("pid", replay_->definitions().pid_of(frame.thread));
     json_->member("tid", thread.tid);
     json_->member("depth", frame.depth);
     write_function_json(frame.function, *names_, *json_);

@@ -52,6 +52,7 @@ class FlowView : public ReplayListener {
     uint16_t type = 0;  // of kRecord
     int64_t time_ns = 0;
     uint64_t delta_ns = 0, base_ns = 0;  // of kExit
+    CpuTime cpu;                         // of kExit
     std::string content;                 // of kRecord; arguments or result of a call
   };
 

@@ -34,9 +34,10 @@ inline constexpr size_t kFunctionKinds = static_cast<size_t>(FunctionKind::kTime
 // "allocation", "condition", ...
 std::string_view kind_name(FunctionKind kind);
 
-// By the function's name, and by its module: a library call has none, and what the
-// program itself calls "read" is nothing well-known. Names of variants count as their
-// function's: open64, __read_chk, __isoc99_fscanf.
+// By the function's name, and by its module, if that is known: what the program itself
+// calls "read" is nothing well-known. Names of variants count as their function's:
+// open64,
+// __read_chk, __isoc99_fscanf.
 std::optional<FunctionKind> function_kind(const Function& function);
 
 }  // namespace arctrace::reader

@@ -27,10 +27,10 @@ std::string total_notes(const FunctionTotal& total, const FunctionNames& names) 
 }
 
 void write_total_json(const FunctionTotal& total, FunctionNames& names,
-                      bool has_off_times, JsonWriter& json) {
+                      bool has_cpu_times, JsonWriter& json) {
   write_function_json(total.function, names, json);
   write_sums_json(total.calls, total.base_ns, total.cum_ns, json);
-  if (has_off_times) write_cpu_json(total.cum_ns, total.off, json);
+  if (has_cpu_times) write_cpu_json(total.cpu, json);
   if (total.recursion > 1) json.member("recursion", total.recursion);
   write_marks_json(total.marks, json);
 }

@@ -34,7 +34,7 @@ std::string total_notes(const FunctionTotal& total, const FunctionNames& names);
 
 // Members name, module, calls, base_ns, cum_ns, and those on and off the CPU.
 void write_total_json(const FunctionTotal& total, FunctionNames& names,
-                      bool has_off_times, JsonWriter& json);
+                      bool has_cpu_times, JsonWriter& json);
 
 // Calls `write_rows` for each group, in the array that its grouping makes of it.
 template <class WriteRows>

@@ -23,6 +23,7 @@ struct ArcSums {
   uint64_t calls = 0, base_ns = 0;
   uint64_t callee_cum_ns = 0;  // share of the callee's cum_ns
   uint64_t caller_cum_ns = 0;  // share of the caller's cum_ns
+  CpuTime callee_cpu, caller_cpu;
 };
 
 using ArcMap = absl::flat_hash_map<std::pair<FunctionId, FunctionId>, ArcSums>;
@@ -37,12 +38,16 @@ ArcMap arc_sums(const CallTree& tree, const Functions& functions, NodeIndex root
     arc.calls += node.calls;
     arc.base_ns += node.base_ns;
     arc.caller_cum_ns += node.cum_ns;
+    arc.caller_cpu += tree.cpu_cum(place.node);
     if (place.recursion == 1) {
       arc.callee_cum_ns += node.cum_ns;
+      arc.callee_cpu += tree.cpu_cum(place.node);
     } else {
       // The function's own time again, below one of its children.
       const CallNode& child = tree[place.path[place.outer_level + 1]];
-      arcs[{node.function, child.function}].caller_cum_ns -= node.cum_ns;
+      ArcSums& inner = arcs[{node.function, child.function}];
+      inner.caller_cum_ns -= node.cum_ns;
+      inner.caller_cpu -= tree.cpu_cum(place.node);
     }
     return Step::kInto;
   });
@@ -64,7 +69,7 @@ std::vector<FunctionTotal> function_totals(const CallTree& tree,
     total.base_ns += node.base_ns;
     if (place.recursion == 1) {
       total.cum_ns += node.cum_ns;
-      total.off += tree.off_cum(place.node);
+      total.cpu += tree.cpu_cum(place.node);
     }
     total.recursion = std::max(total.recursion, place.recursion);
     total.marks.add(tree.marks(place.node));
@@ -86,10 +91,10 @@ std::vector<FunctionArcs> function_arcs(const CallTree& tree, const Functions& f
   for (const auto& [pair, sums] : arc_sums(tree, functions, root)) {
     const auto& [caller, callee] = pair;
     all[place[callee]].parents.push_back(
-        {caller, sums.calls, sums.base_ns, sums.callee_cum_ns});
+        {caller, sums.calls, sums.base_ns, sums.callee_cum_ns, sums.callee_cpu});
     if (caller == kRootFunction) continue;
     all[place[caller]].children.push_back(
-        {callee, sums.calls, sums.base_ns, sums.caller_cum_ns});
+        {callee, sums.calls, sums.base_ns, sums.caller_cum_ns, sums.caller_cpu});
   }
   for (FunctionArcs& arcs : all) {
     sort_sums(arcs.parents, functions, sort);

@@ -14,7 +14,7 @@ namespace arctrace::reader {
 struct FunctionTotal {
   FunctionId function = kRootFunction;
   uint64_t calls = 0, base_ns = 0, cum_ns = 0;
-  OffTime off;             // of cum_ns
+  CpuTime cpu;             // of all that cum_ns counts
   uint32_t recursion = 0;  // the largest that was met
   NodeMarks marks;
 };
@@ -32,6 +32,7 @@ std::vector<FunctionTotal> function_totals(const CallTree& tree,
 struct Arc {
   FunctionId function = kRootFunction;  // kRootFunction: called by no function
   uint64_t calls = 0, base_ns = 0, cum_ns = 0;
+  CpuTime cpu;  // of all that cum_ns counts
 };
 
 struct FunctionArcs {

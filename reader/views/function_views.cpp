@@ -29,7 +29,7 @@ std::vector<FunctionArcs> arc_rows(const TreeGroup& group, const Functions& func
 }
 
 void write_arcs_json(const char* key, const std::vector<Arc>& arcs, FunctionNames& names,
-                     JsonWriter& json) {
+                     bool has_cpu_times, JsonWriter& json) {
   json.key(key).begin_array();
   for (const Arc& arc : arcs) {
     json.begin_object();
@@ -39,15 +39,17 @@ void write_arcs_json(const char* key, const std::vector<Arc>& arcs, FunctionName
       write_function_json(arc.function, names, json);
     }
     write_sums_json(arc.calls, arc.base_ns, arc.cum_ns, json);
+    if (has_cpu_times) write_cpu_json(arc.cpu, json);
     json.end();
   }
   json.end();
 }
 
 void append_arc(std::string& row, const char* source, const Arc& arc, uint64_t all_ns,
-                FunctionNames& names, const TextStyle& style) {
+                bool has_cpu_times, FunctionNames& names, const TextStyle& style) {
   append_left(row, source, 8);
   append_sums(row, arc.calls, arc.base_ns, arc.cum_ns, all_ns);
+  if (has_cpu_times) append_cpu(row, arc.cpu);
   row += "    ";
   append_name(row, arc.function == kRootFunction ? kNoFunction : names.text(arc.function),
               "", false, style);
@@ -72,7 +74,7 @@ void write_flat_text(const TreeGroups& groups, Replay& replay, const ViewOptions
     for (size_t i = 0; i < rows.size(); ++i) {
       std::string row;
       append_sums(row, rows[i].calls, rows[i].base_ns, rows[i].cum_ns, all_ns);
-      if (replay.has_dispatches()) append_cpu(row, rows[i].cum_ns, rows[i].off);
+      if (replay.has_dispatches()) append_cpu(row, rows[i].cpu);
       append_right(row, absl::StrCat(i + 1), 7);
       row += "  ";
       append_name(row, names.text(rows[i].function), total_notes(rows[i], names),
@@ -107,25 +109,28 @@ void write_arcs_text(const TreeGroups& groups, Replay& replay, const ViewOptions
     uint64_t left_out = 0;
     const std::vector<FunctionArcs> rows =
         arc_rows(group, replay.functions(), options, left_out);
+    const bool has_cpu_times = replay.has_dispatches();
     std::string text = group_head(group, groups.grouping(), options.style);
-    append_tinted(text, options.style, Tint::kHead,
-                  absl::StrCat("Source  ", kSumsHead, "  Function"));
+    append_tinted(
+        text, options.style, Tint::kHead,
+        absl::StrCat("Source  ", kSumsHead, has_cpu_times ? kCpuHead : "", "  Function"));
     text += '\n';
     if (!write(text)) return;
     for (const FunctionArcs& arcs : rows) {
       std::string block;
       for (const Arc& arc : arcs.parents) {
-        append_arc(block, "parent", arc, all_ns, names, options.style);
+        append_arc(block, "parent", arc, all_ns, has_cpu_times, names, options.style);
       }
       std::string row;
       append_left(row, "self", 8);
       append_sums(row, arcs.own.calls, arcs.own.base_ns, arcs.own.cum_ns, all_ns);
+      if (has_cpu_times) append_cpu(row, arcs.own.cpu);
       row += "  ";
       append_name(row, names.text(arcs.own.function), total_notes(arcs.own, names),
                   is_hot(arcs.own.base_ns, all_ns), options.style);
       block += row;
       for (const Arc& arc : arcs.children) {
-        append_arc(block, "child", arc, all_ns, names, options.style);
+        append_arc(block, "child", arc, all_ns, has_cpu_times, names, options.style);
       }
       block += '\n';
       if (!write(block)) return;
@@ -144,8 +149,8 @@ void write_arcs_json(const TreeGroups& groups, Replay& replay, const ViewOptions
          arc_rows(group, replay.functions(), options, left_out)) {
       json.begin_object();
       write_total_json(arcs.own, names, replay.has_dispatches(), json);
-      write_arcs_json("parents", arcs.parents, names, json);
-      write_arcs_json("children", arcs.children, names, json);
+      write_arcs_json("parents", arcs.parents, names, replay.has_dispatches(), json);
+      write_arcs_json("children", arcs.children, names, replay.has_dispatches(), json);
       json.end();
     }
     json.end();

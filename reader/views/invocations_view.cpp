@@ -13,10 +13,6 @@ namespace {
 // Tokens of early_ have it, those of spool_ have not.
 constexpr uint64_t kEarlyToken = uint64_t{1} << 63;
 
-uint64_t delta_of(const InvocationRow& row) {
-  return static_cast<uint64_t>(row.stop_ns) - static_cast<uint64_t>(row.start_ns);
-}
-
 struct Numbered {
   uint64_t number;
   InvocationRow row;
@@ -24,8 +20,7 @@ struct Numbered {
 
 std::string who(const Replay& replay, ThreadIndex thread) {
   const Thread& facts = replay.definitions().threads()[thread];
-  const Process* process = replay.definitions().process(facts.process);
-  return absl::StrCat(process == nullptr ? 0 : process->pid, "/", facts.tid);
+  return absl::StrCat(replay.definitions().pid_of(thread), "/", facts.tid);
 }
 
 }  // namespace
@@ -36,6 +31,8 @@ InvocationRow InvocationsView::row_of(const FrameInfo& frame,
   row.start_ns = frame.start_ns;
   row.stop_ns = frame.stop_ns;
   row.base_ns = frame.base_ns;
+  row.cum_ns = frame.cum_ns;
+  row.cpu = frame.cpu;
   row.thread = frame.thread;
   row.function = frame.function;
   row.flags = frame.flags;
@@ -89,7 +86,7 @@ absl::Status InvocationsView::in_entry_order(Visit visit) {
   };
   auto next = early_.begin();
   bool more = true;
-  const absl::Status status = spool_.for_each([&](const InvocationRow& row) {
+  absl::Status status = spool_.for_each([&](const InvocationRow& row) {
     while (more && next != early_.end() && next->row.start_ns <= row.start_ns) {
       more = show((next++)->row);
     }
@@ -102,7 +99,7 @@ absl::Status InvocationsView::in_entry_order(Visit visit) {
 absl::Status InvocationsView::in_sorted_order(const Functions& functions, Visit visit) {
   const auto before = [&](const Numbered& a, const Numbered& b) {
     const auto values = [&](const InvocationRow& row) {
-      return SortValues{1, row.base_ns, delta_of(row), functions[row.function].name, 0};
+      return SortValues{1, row.base_ns, row.cum_ns, functions[row.function].name, 0};
     };
     const SortValues x = values(a.row);
     const SortValues y = values(b.row);
@@ -111,18 +108,17 @@ absl::Status InvocationsView::in_sorted_order(const Functions& functions, Visit 
   };
   // The best ones so far, the worst of them at the front.
   std::vector<Numbered> best;
-  const absl::Status status =
-      in_entry_order([&](uint64_t number, const InvocationRow& row) {
-        const Numbered found = {number, row};
-        if (best.size() >= options_.limit) {
-          if (best.empty() || !before(found, best.front())) return true;
-          std::pop_heap(best.begin(), best.end(), before);
-          best.pop_back();
-        }
-        best.push_back(found);
-        std::push_heap(best.begin(), best.end(), before);
-        return true;
-      });
+  absl::Status status = in_entry_order([&](uint64_t number, const InvocationRow& row) {
+    const Numbered found = {number, row};
+    if (best.size() >= options_.limit) {
+      if (best.empty() || !before(found, best.front())) return true;
+      std::pop_heap(best.begin(), best.end(), before);
+      best.pop_back();
+    }
+    best.push_back(found);
+    std::push_heap(best.begin(), best.end(), before);
+    return true;
+  });
   if (!status.ok()) return status;
   std::sort_heap(best.begin(), best.end(), before);
   for (const Numbered& row : best) {
@@ -161,8 +157,9 @@ absl::Status InvocationsView::write_text(Replay& replay, const WriteText& write)
   std::string head = "\n";
   append_tinted(
       head, options_.style, Tint::kHead,
-      "     Number            Start             Stop        Delta         Base  "
-      "Process/thread   Name");
+      absl::StrCat(
+          "     Number            Start             Stop        Delta         Base",
+          replay.has_dispatches() ? kCpuHead : "", "  Process/thread   Name"));
   head += '\n';
   if (!write(head)) return absl::OkStatus();
   const absl::StatusOr<uint64_t> left_out =
@@ -171,8 +168,9 @@ absl::Status InvocationsView::write_text(Replay& replay, const WriteText& write)
         append_right(line, absl::StrCat(number), 11);
         append_right(line, seconds_text(row.start_ns), 17);
         append_right(line, seconds_text(row.stop_ns), 17);
-        append_right(line, duration_text(delta_of(row)), 13);
+        append_right(line, duration_text(row.cum_ns), 13);
         append_right(line, duration_text(row.base_ns), 13);
+        if (replay.has_dispatches()) append_cpu(line, row.cpu);
         line += "  ";
         append_left(line, who(replay, row.thread), 16);
         line += ' ';
@@ -195,11 +193,11 @@ absl::Status InvocationsView::write_json(Replay& replay, JsonWriter& json) {
         json.member("seq", number);
         json.member("start_ns", row.start_ns);
         json.member("stop_ns", row.stop_ns);
-        json.member("delta_ns", delta_of(row));
+        json.member("delta_ns", row.cum_ns);
         json.member("base_ns", row.base_ns);
+        if (replay.has_dispatches()) write_cpu_json(row.cpu, json);
         const Thread& thread = replay.definitions().threads()[row.thread];
-        const Process* process = replay.definitions().process(thread.process);
-        json.member("pid", process == nullptr ? 0 : process->pid);
+        json.member("pid", replay.definitions().pid_of(row.thread));
         json.member("tid", thread.tid);
         write_function_json(row.function, names, json);
         json.members(texts_.read(row.text_place, row.text_size));

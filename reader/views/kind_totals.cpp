@@ -24,7 +24,7 @@ void add_cum(const CallTree& tree, const Functions& functions, NodeIndex root,
     if (kind && (here & bit(*kind)) == 0) {
       KindTotal& total = totals[static_cast<size_t>(*kind)];
       total.cum_ns += tree[place.node].cum_ns;
-      total.off += tree.off_cum(place.node);
+      total.cpu += tree.cpu_cum(place.node);
       here |= bit(*kind);
     }
     around.push_back(here);

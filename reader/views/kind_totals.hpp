@@ -12,7 +12,7 @@ namespace arctrace::reader {
 struct KindTotal {
   FunctionKind kind = {};
   uint64_t calls = 0, base_ns = 0, cum_ns = 0;
-  OffTime off;                           // of cum_ns
+  CpuTime cpu;                           // of all that cum_ns counts
   std::vector<FunctionTotal> functions;  // sorted
 };
 

@@ -37,7 +37,7 @@ void write_kinds_text(const TreeGroups& groups, Replay& replay,
                                 const std::string& notes) {
       std::string row;
       append_sums(row, total.calls, total.base_ns, total.cum_ns, all_ns);
-      if (replay.has_dispatches()) append_cpu(row, total.cum_ns, total.off);
+      if (replay.has_dispatches()) append_cpu(row, total.cpu);
       row += "  ";
       append_name(row, name, notes, false, options.style);
       text += row;
@@ -64,7 +64,7 @@ void write_kinds_json(const TreeGroups& groups, Replay& replay,
       json.begin_object();
       json.member("name", kind_name(kind.kind));
       write_sums_json(kind.calls, kind.base_ns, kind.cum_ns, json);
-      if (replay.has_dispatches()) write_cpu_json(kind.cum_ns, kind.off, json);
+      if (replay.has_dispatches()) write_cpu_json(kind.cpu, json);
       json.key("functions").begin_array();
       for (const FunctionTotal& function : kind.functions) {
         json.begin_object();

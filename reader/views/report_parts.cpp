@@ -64,11 +64,11 @@ void write_sums_json(uint64_t calls, uint64_t base_ns, uint64_t cum_ns,
   json.member("cum_ns", cum_ns);
 }
 
-void write_cpu_json(uint64_t cum_ns, const OffTime& off, JsonWriter& json) {
-  json.member("cpu_ns", cum_ns - off.off_ns);
-  json.member("off_cpu_ns", off.off_ns);
-  json.member("ready_ns", off.ready_ns);
-  json.member("switches", off.switches);
+void write_cpu_json(const CpuTime& cpu, JsonWriter& json) {
+  json.member("cpu_ns", cpu.cpu_ns);
+  json.member("off_cpu_ns", cpu.off_ns);
+  json.member("ready_ns", cpu.ready_ns);
+  json.member("switches", cpu.switches);
 }
 
 void write_flags_json(uint16_t flags, JsonWriter& json) {
@@ -141,9 +141,9 @@ void append_sums(std::string& out, uint64_t calls, uint64_t base_ns, uint64_t cu
   append_right(out, duration_text(cum_ns), 13);
 }
 
-void append_cpu(std::string& out, uint64_t cum_ns, const OffTime& off) {
-  append_right(out, duration_text(cum_ns - off.off_ns), 13);
-  append_right(out, duration_text(off.off_ns), 13);
+void append_cpu(std::string& out, const CpuTime& cpu) {
+  append_right(out, duration_text(cpu.cpu_ns), 13);
+  append_right(out, duration_text(cpu.off_ns), 13);
 }
 
 void append_name(std::string& row, const std::string& name, const std::string& notes,

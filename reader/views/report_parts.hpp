@@ -27,7 +27,7 @@ void write_sums_json(uint64_t calls, uint64_t base_ns, uint64_t cum_ns, JsonWrit
 
 // Members cpu_ns, off_cpu_ns, ready_ns (off the CPU, and could have run) and switches of
 // a call with all that it called.
-void write_cpu_json(uint64_t cum_ns, const OffTime& off, JsonWriter& json);
+void write_cpu_json(const CpuTime& cpu, JsonWriter& json);
 
 // Member marks: those that are not 0, if there are any.
 void write_marks_json(const NodeMarks& marks, JsonWriter& json);
@@ -48,7 +48,7 @@ inline constexpr const char* kSumsHead =
     "       Calls   %Base    %Cum         Base          Cum";
 
 // The same for time on and off the CPU, where the kernel told it.
-void append_cpu(std::string& out, uint64_t cum_ns, const OffTime& off);
+void append_cpu(std::string& out, const CpuTime& cpu);
 inline constexpr const char* kCpuHead = "       On CPU      Off CPU";
 
 // Ends a row whose columns are in `row` with a name and its notes, cut to fit.

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "reader/replay/cpu_time.hpp"
 #include "reader/replay/functions.hpp"
 #include "reader/trace/record.hpp"
 #include "reader/views/nameless_file.hpp"
@@ -20,7 +21,8 @@ struct InvocationRow {
   enum class State : uint8_t { kOpen, kShown, kDropped };
 
   int64_t start_ns = 0, stop_ns = 0;
-  uint64_t base_ns = 0;
+  uint64_t base_ns = 0, cum_ns = 0;  // on the report's clock
+  CpuTime cpu;
   ThreadIndex thread = kNoIndex;
   FunctionId function = kUnknownFunction;
   uint16_t flags = 0;      // enum FrameFlag

@@ -32,8 +32,7 @@ void TreeGroups::add_threads(const Replay& replay) {
     TreeGroup group;
     group.name = thread_label(definitions, thread.thread);
     group.tid = definitions.threads()[thread.thread].tid;
-    const Process* process = definitions.process_of(thread.thread);
-    group.pid = process == nullptr ? 0 : process->pid;
+    group.pid = definitions.pid_of(thread.thread);
     group.tree = &replay.tree();
     group.root = thread.root;
     groups_.push_back(std::move(group));

@@ -61,7 +61,7 @@ void write_tree_text(const TreeGroups& groups, Replay& replay, const ViewOptions
           append_right(row, absl::StrCat(place.level == 0 ? 0 : place.recursion), 4);
           append_sums(row, node.calls, node.base_ns, node.cum_ns, all_ns);
           if (replay.has_dispatches()) {
-            append_cpu(row, node.cum_ns, tree.off_cum(place.node));
+            append_cpu(row, tree.cpu_cum(place.node));
           }
           row.append(2 + indent_columns(place.level), ' ');
           append_name(row,
@@ -100,7 +100,7 @@ void write_tree_json(const TreeGroups& groups, Replay& replay, const ViewOptions
       }
       write_sums_json(node.calls, node.base_ns, node.cum_ns, json);
       if (replay.has_dispatches()) {
-        write_cpu_json(node.cum_ns, tree.off_cum(place.node), json);
+        write_cpu_json(tree.cpu_cum(place.node), json);
       }
       write_marks_json(tree.marks(place.node), json);
       json.key("children").begin_array();

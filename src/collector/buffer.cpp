@@ -1,5 +1,6 @@
 #include "src/collector/buffer.hpp"
 
+#include <absl/cleanup/cleanup.h>
 #include <absl/strings/str_cat.h>
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -16,6 +17,7 @@
 
 #include "src/collector/clock_source.hpp"
 #include "src/collector/map_memory.hpp"
+#include "src/pinned_map.hpp"
 #include "src/protocol/block_state.hpp"
 #include "src/shared_atomics.hpp"
 
@@ -36,6 +38,51 @@ void keep_blocks_within(uint64_t size, Geometry& geometry) {
   geometry.block_count = static_cast<uint32_t>(blocks);
   geometry.total_size =
       geometry.blocks_offset + (blocks * geometry.block_size + 4095) / 4096 * 4096;
+}
+
+// What a buffer's path names: a file, or a BPF map.
+struct Memory {
+  int fd;
+  uint64_t size;
+  bool is_map;
+};
+
+absl::StatusOr<Memory> open_memory(const std::string& path, bool writes) {
+  Memory memory{};
+  memory.fd = open(path.c_str(),
+                   (writes ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  memory.is_map = memory.fd < 0 && errno == EIO;
+  if (memory.is_map) memory.fd = open_pinned_map(path.c_str(), memory.size);
+  if (memory.fd < 0) {
+    return error_status(memory.is_map ? -memory.fd : errno,
+                        absl::StrCat("opening ", path));
+  }
+  // Of a map, its descriptor knows neither owner nor mode.
+  struct stat status {};
+  const int error =
+      memory.is_map ? lstat(path.c_str(), &status) : fstat(memory.fd, &status);
+  if (error != 0 || !S_ISREG(status.st_mode) || (status.st_mode & S_IWOTH) != 0 ||
+      (status.st_uid != geteuid() && geteuid() != 0 &&
+       (status.st_mode & (writes ? S_IWGRP : S_IRGRP)) == 0)) {
+    close(memory.fd);
+    return absl::PermissionDeniedError(
+        absl::StrCat(path, ": neither our own nor shared with a group"));
+  }
+  if (!memory.is_map) memory.size = static_cast<uint64_t>(status.st_size);
+  return memory;
+}
+
+// Of a file that is cut off meanwhile, a mapping would kill us; a map has nothing else.
+bool copy_header(const Memory& memory, arctrace_session_header& out) {
+  if (!memory.is_map) {
+    return pread(memory.fd, &out, sizeof out, 0) == static_cast<ssize_t>(sizeof out);
+  }
+  if (memory.size < ARCTRACE_HEADER_SIZE) return false;
+  void* page = mmap(nullptr, ARCTRACE_HEADER_SIZE, PROT_READ, MAP_SHARED, memory.fd, 0);
+  if (page == MAP_FAILED) return false;
+  std::memcpy(&out, page, sizeof out);
+  munmap(page, ARCTRACE_HEADER_SIZE);
+  return true;
 }
 
 void set_random(void* to, size_t size) {
@@ -87,37 +134,22 @@ absl::StatusOr<Buffer> Buffer::create(const BufferOptions& options) {
 
 absl::StatusOr<Buffer> Buffer::open(const std::string& path, BufferAccess access) {
   const bool writes = access == BufferAccess::kReadWrite;
-  const int fd = ::open(
-      path.c_str(), (writes ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-  if (fd < 0) return error_status(errno, absl::StrCat("opening ", path));
-  struct stat status {};
+  const int protection = writes ? PROT_READ | PROT_WRITE : PROT_READ;
+  absl::StatusOr<Memory> memory = open_memory(path, writes);
+  if (!memory.ok()) return memory.status();
+  const absl::Cleanup closer = [&] { close(memory->fd); };
   arctrace_session_header header{};
+  if (!copy_header(*memory, header)) {
+    return absl::InvalidArgumentError(absl::StrCat(path, ": not a trace buffer"));
+  }
   Geometry geometry;
-  absl::Status problem;
-  if (fstat(fd, &status) != 0) {
-    problem = error_status(errno, path);
-  } else if (!S_ISREG(status.st_mode) || (status.st_mode & S_IWOTH) != 0 ||
-             (status.st_uid != geteuid() && geteuid() != 0 &&
-              (status.st_mode & (writes ? S_IWGRP : S_IRGRP)) == 0)) {
-    problem = absl::PermissionDeniedError(
-        absl::StrCat(path, ": neither our own nor shared with a group"));
-  } else if (pread(fd, &header, sizeof header, 0) !=
-             static_cast<ssize_t>(sizeof header)) {
-    problem = absl::InvalidArgumentError(absl::StrCat(path, ": not a trace buffer"));
-  } else if (const GeometryError error =
-                 read_geometry_untrusted(header, ARCTRACE_SESSION_MAGIC,
-                                         static_cast<uint64_t>(status.st_size), geometry);
-             error != GeometryError::kNone) {
-    problem = absl::InvalidArgumentError(absl::StrCat(path, ": ", describe(error)));
+  if (const GeometryError error =
+          read_geometry_untrusted(header, ARCTRACE_SESSION_MAGIC, memory->size, geometry);
+      error != GeometryError::kNone) {
+    return absl::InvalidArgumentError(absl::StrCat(path, ": ", describe(error)));
   }
-  void* base = MAP_FAILED;
-  if (problem.ok()) {
-    base = mmap(nullptr, geometry.total_size, writes ? PROT_READ | PROT_WRITE : PROT_READ,
-                MAP_SHARED, fd, 0);
-    if (base == MAP_FAILED) problem = error_status(errno, absl::StrCat("mapping ", path));
-  }
-  close(fd);
-  if (!problem.ok()) return problem;
+  void* base = mmap(nullptr, geometry.total_size, protection, MAP_SHARED, memory->fd, 0);
+  if (base == MAP_FAILED) return error_status(errno, absl::StrCat("mapping ", path));
   Buffer buffer;
   buffer.view_ = BufferView(static_cast<std::byte*>(base), geometry);
   buffer.header_ = header;

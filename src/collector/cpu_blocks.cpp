@@ -11,6 +11,21 @@ namespace arctrace {
 
 using A = IpcAtomics;
 
+namespace {
+
+// When CLOCK_MONOTONIC said so; `now` if it never did. The header is shared memory, but
+// what is wrong there makes a wrong time and no more.
+uint64_t ticks_at(const BufferView& view, uint64_t monotonic_ns, uint64_t now) {
+  const uint64_t now_ns = read_monotonic_ns();
+  if (monotonic_ns == 0 || monotonic_ns > now_ns) return now;
+  auto& header = *reinterpret_cast<arctrace_session_header*>(view.base());
+  const double past = static_cast<double>(now_ns - monotonic_ns) / 1e9 *
+                      static_cast<double>(A::load_relaxed(header.ticks_per_second));
+  return past < static_cast<double>(now) ? now - static_cast<uint64_t>(past) : 0;
+}
+
+}  // namespace
+
 void feed_cpus(const BufferView& view) {
   const Geometry& geometry = view.geometry();
   if (geometry.cpu_count == 0) return;
@@ -30,7 +45,8 @@ std::vector<uint64_t> say_cpu_losses(const BufferView& view, RecordBuilder& said
     const uint64_t reported = A::load_relaxed(slot.reported);
     if (lost <= reported) continue;
     say_lost(said, ticks, ARCTRACE_WRITER_COLLECTOR, ARCTRACE_LOST_KERNEL,
-             ARCTRACE_LOST_SESSION, lost - reported);
+             ARCTRACE_LOST_SESSION | ARCTRACE_LOST_CPU | cpu << ARCTRACE_LOST_CPU_SHIFT,
+             lost - reported, ticks_at(view, A::load_relaxed(slot.lost_since), ticks));
   }
   return by_cpu;
 }

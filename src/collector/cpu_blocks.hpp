@@ -13,8 +13,8 @@ namespace arctrace {
 // REQUIRES: the caller is the collector.
 void feed_cpus(const BufferView& view);
 
-// LOST for what CPUs have lost and no LOST has said. Returns what each has lost, to be
-// confirmed when the file has it.
+// LOST, for each CPU, for what it has lost and no LOST has said. Returns what each has
+// lost, to be confirmed when the file has it.
 std::vector<uint64_t> say_cpu_losses(const BufferView& view, RecordBuilder& said,
                                      uint64_t ticks);
 void confirm_cpu_losses(const BufferView& view, const std::vector<uint64_t>& by_cpu);

@@ -208,8 +208,9 @@ void Drain::finish() {
   for (uint32_t cause = 0; cause < ARCTRACE_LOST_CAUSES; ++cause) {
     const uint64_t count = A::load_relaxed(view_.control().lost[cause]);
     if (count != 0) {
-      say_lost(said_, ticks(), ARCTRACE_WRITER_COLLECTOR, cause, ARCTRACE_LOST_SESSION,
-               count);
+      const uint64_t now = ticks();
+      say_lost(said_, now, ARCTRACE_WRITER_COLLECTOR, cause, ARCTRACE_LOST_SESSION, count,
+               now);
     }
   }
   say_session_totals(said_, ticks(), view_);

@@ -15,23 +15,21 @@
 namespace arctrace {
 namespace {
 
-// Not /sys/fs/bpf, which is root's alone as a rule: --group needs a way in.
-constexpr char kMount[] = "/run/arctrace";
-
 bool is_bpf_mount() {
   struct statfs status {};
-  return statfs(kMount, &status) == 0 &&
+  return statfs(kMapFolder, &status) == 0 &&
          static_cast<uint64_t>(status.f_type) == BPF_FS_MAGIC;
 }
 
 absl::Status ensure_mount() {
   if (is_bpf_mount()) return absl::OkStatus();
-  if (mkdir(kMount, 0711) != 0 && errno != EEXIST) {
-    return absl::ErrnoToStatus(errno, absl::StrCat("making ", kMount));
+  if (mkdir(kMapFolder, 0711) != 0 && errno != EEXIST) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("making ", kMapFolder));
   }
-  if (mount("bpf", kMount, "bpf", MS_NOSUID | MS_NODEV | MS_NOEXEC, "mode=0711") != 0) {
-    return absl::ErrnoToStatus(errno,
-                               absl::StrCat("mounting a BPF file system on ", kMount));
+  if (mount("bpf", kMapFolder, "bpf", MS_NOSUID | MS_NODEV | MS_NOEXEC, "mode=0711") !=
+      0) {
+    return absl::ErrnoToStatus(
+        errno, absl::StrCat("mounting a BPF file system on ", kMapFolder));
   }
   return absl::OkStatus();
 }
@@ -62,8 +60,8 @@ absl::StatusOr<std::string> pin_map(int map, int64_t group) {
   if (getrandom(&number, sizeof number, 0) != static_cast<ssize_t>(sizeof number)) {
     return absl::ErrnoToStatus(errno, "getrandom");
   }
-  std::string path =
-      absl::StrCat(kMount, "/arctrace-", getuid(), "-", getpid(), "-", absl::Hex(number));
+  std::string path = absl::StrCat(kMapFolder, "/arctrace-", getuid(), "-", getpid(), "-",
+                                  absl::Hex(number));
   if (const int error = bpf_obj_pin(map, path.c_str()); error < 0) {
     return absl::ErrnoToStatus(-error, absl::StrCat("pinning ", path));
   }

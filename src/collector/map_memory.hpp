@@ -10,6 +10,10 @@
 
 namespace arctrace {
 
+// The BPF file system that maps are pinned in. Not /sys/fs/bpf, which is root's alone as
+// a rule: --group needs a way in.
+inline constexpr char kMapFolder[] = "/run/arctrace";
+
 // A map of `size` bytes: its descriptor. kPermissionDenied, kUnimplemented ...: as the
 // kernel says. kInvalidArgument: more than ARCTRACE_BPF_SIZE_MAX.
 absl::StatusOr<int> create_map(uint64_t size);

@@ -48,7 +48,7 @@ void Reaper::say_losses(RecordBuilder& said, uint32_t index) {
   const uint64_t now = read_ticks(view_.geometry().clock);
   report_losses(slot, [&](uint32_t cause, uint64_t count) {
     say_lost(said, now, A::load_relaxed(slot.writer), cause, ARCTRACE_LOST_RESIDUAL,
-             count);
+             count, now);
     uint64_t& reported = slot.reported[cause];
     reported_.push_back({&reported, A::load_relaxed(reported) + count});
     return false;  // not yet

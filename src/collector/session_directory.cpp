@@ -9,6 +9,8 @@
 #include <cerrno>
 #include <filesystem>
 
+#include "src/collector/map_memory.hpp"
+
 namespace arctrace {
 namespace {
 
@@ -79,10 +81,12 @@ std::vector<FoundSession> find_sessions() {
     }
   }
   const std::string own = prefix() + "-";
-  for (fs::directory_iterator at(kSharedMemory, error), end; !error && at != end;
-       at.increment(error)) {
-    if (absl::StartsWith(at->path().filename().native(), own)) {
-      found.push_back({at->path(), at->path()});
+  for (const char* place : {kSharedMemory, kMapFolder}) {
+    for (fs::directory_iterator at(place, error), end; !error && at != end;
+         at.increment(error)) {
+      if (absl::StartsWith(at->path().filename().native(), own)) {
+        found.push_back({at->path(), at->path()});
+      }
     }
   }
   std::sort(found.begin(), found.end(),

@@ -67,12 +67,12 @@ void say_writer_end(RecordBuilder& records, uint64_t ticks, uint32_t writer) {
 }
 
 void say_lost(RecordBuilder& records, uint64_t ticks, uint32_t writer, uint32_t cause,
-              uint32_t flags, uint64_t count) {
+              uint32_t flags, uint64_t count, uint64_t since_ticks) {
   records.begin(ARCTRACE_TYPE_LOST, writer, ticks);
   records.u32(cause);
   records.u32(flags);
   records.u64(count);
-  records.u64(ticks);
+  records.u64(since_ticks);
 }
 
 void say_totals(RecordBuilder& records, uint64_t ticks, arctrace_writer_slot& slot) {

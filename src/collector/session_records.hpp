@@ -26,8 +26,9 @@ void say_child_status(RecordBuilder& records, uint64_t ticks, uint32_t pid,
 
 void say_writer_end(RecordBuilder& records, uint64_t ticks, uint32_t writer);
 
+// Lost between `since_ticks`, if that is known, and `ticks`.
 void say_lost(RecordBuilder& records, uint64_t ticks, uint32_t writer, uint32_t cause,
-              uint32_t flags, uint64_t count);
+              uint32_t flags, uint64_t count, uint64_t since_ticks);
 
 // TOTALS of one slot's owner: what it has written.
 void say_totals(RecordBuilder& records, uint64_t ticks, arctrace_writer_slot& slot);

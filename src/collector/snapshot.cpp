@@ -98,7 +98,7 @@ void Snapshot::say_balances() {
       const uint64_t reported = A::load_acquire(slot.reported[cause]);  // J2
       const uint64_t lost = A::load_relaxed(slot.lost[cause]);
       if (lost > reported) {
-        say_lost(said, now, writer, cause, ARCTRACE_LOST_RESIDUAL, lost - reported);
+        say_lost(said, now, writer, cause, ARCTRACE_LOST_RESIDUAL, lost - reported, now);
       }
     }
     say_totals(said, now, slot);
@@ -106,7 +106,8 @@ void Snapshot::say_balances() {
   for (uint32_t cause = 0; cause < ARCTRACE_LOST_CAUSES; ++cause) {
     const uint64_t lost = A::load_relaxed(view_.control().lost[cause]);
     if (lost != 0) {
-      say_lost(said, now, ARCTRACE_WRITER_COLLECTOR, cause, ARCTRACE_LOST_SESSION, lost);
+      say_lost(said, now, ARCTRACE_WRITER_COLLECTOR, cause, ARCTRACE_LOST_SESSION, lost,
+               now);
     }
   }
   say_cpu_losses(view_, said, now);

@@ -4,14 +4,18 @@
 #include <absl/strings/strip.h>
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <span>
 #include <utility>
 #include <vector>
+
+#include "src/shared_atomics.hpp"
 
 // bpf/kernel_writer.bpf.c, compiled (embedded.S).
 extern "C" {
@@ -29,6 +33,7 @@ struct Constants {
   uint32_t block_count;
   uint32_t cpu_count;
   uint8_t overwrites;
+  uint8_t preemptible;
 };
 
 // What libbpf said last: the reason of a failure is in no return value.
@@ -52,6 +57,11 @@ absl::Status failure(int error, const std::string& step) {
       error, absl::StrCat(step, last_words.empty() ? "" : ", ", last_words));
 }
 
+// One of those that BPF programs can be attached to by type.
+bool has_tracepoint(const char* name) {
+  return libbpf_find_vmlinux_btf_id(name, BPF_TRACE_RAW_TP) > 0;
+}
+
 bool is_first_pid_namespace() {
   constexpr ino_t kFirst = 0xEFFFFFFC;  // PROC_PID_INIT_INO
   struct stat status {};
@@ -63,9 +73,21 @@ bool is_first_pid_namespace() {
 struct KernelWriter::Loaded {
   bpf_object* object = nullptr;
   std::vector<bpf_link*> links;
-  int traced = -1;  // the map of traced processes
+  std::span<uint64_t> traced;  // a bit for each process, as the programs see it
+
+  absl::Status map_traced() {
+    const bpf_map* map = bpf_object__find_map_by_name(object, ".bss");
+    if (map == nullptr) return failure(EINVAL, "finding the BPF programs' variables");
+    const size_t size = bpf_map__value_size(map);
+    void* base =
+        mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
+    if (base == MAP_FAILED) return failure(errno, "mapping the BPF programs' variables");
+    traced = std::span(static_cast<uint64_t*>(base), size / sizeof(uint64_t));
+    return absl::OkStatus();
+  }
 
   ~Loaded() {
+    if (!traced.empty()) munmap(traced.data(), traced.size_bytes());
     for (bpf_link* link : links) bpf_link__destroy(link);
     bpf_object__close(object);
   }
@@ -127,9 +149,12 @@ absl::StatusOr<KernelWriter> KernelWriter::attach(const Buffer& buffer,
 
   const Geometry& geometry = buffer.view().geometry();
   const Constants constants{
-      geometry.blocks_offset, geometry.block_size, geometry.block_count,
+      geometry.blocks_offset,
+      geometry.block_size,
+      geometry.block_count,
       geometry.cpu_count,
-      static_cast<uint8_t>(geometry.mode == ARCTRACE_MODE_OVERWRITE ? 1 : 0)};
+      static_cast<uint8_t>(geometry.mode == ARCTRACE_MODE_OVERWRITE ? 1 : 0),
+      static_cast<uint8_t>(access("/sys/kernel/realtime", F_OK) == 0 ? 1 : 0)};
   bpf_map* map = bpf_object__find_map_by_name(loaded->object, "buffer");
   bpf_map* data = bpf_object__find_map_by_name(loaded->object, ".rodata");
   size_t data_size = 0;
@@ -137,7 +162,7 @@ absl::StatusOr<KernelWriter> KernelWriter::attach(const Buffer& buffer,
       data == nullptr
           ? nullptr
           : static_cast<const std::byte*>(bpf_map__initial_value(data, &data_size));
-  constexpr size_t kUsed = offsetof(Constants, overwrites) + sizeof(uint8_t);
+  constexpr size_t kUsed = offsetof(Constants, preemptible) + sizeof(uint8_t);
   if (map == nullptr || initial == nullptr || data_size < kUsed) {
     return failure(EINVAL, "finding the BPF programs' maps");
   }
@@ -154,6 +179,11 @@ absl::StatusOr<KernelWriter> KernelWriter::attach(const Buffer& buffer,
     if (name == "on_page_fault") return events.page_faults;
     if (name == "on_signal") return events.signals;
     if (name == "on_contention" || name == "on_contention_end") return events.contention;
+    if (name == "on_block_io_end") return events.block_io;
+    if (name == "on_block_io") return events.block_io && has_tracepoint("block_io_start");
+    if (name == "on_block_issue") {
+      return events.block_io && !has_tracepoint("block_io_start");
+    }
     return true;
   };
   bpf_program* program = nullptr;
@@ -163,7 +193,7 @@ absl::StatusOr<KernelWriter> KernelWriter::attach(const Buffer& buffer,
   if (error = bpf_object__load(loaded->object); error != 0) {
     return failure(-error, "loading the BPF programs");
   }
-  loaded->traced = bpf_object__find_map_fd_by_name(loaded->object, "traced");
+  if (absl::Status mapped = loaded->map_traced(); !mapped.ok()) return mapped;
   bpf_object__for_each_program(program, loaded->object) {
     if (!bpf_program__autoload(program)) continue;
     bpf_link* link = bpf_program__attach(program);
@@ -175,12 +205,15 @@ absl::StatusOr<KernelWriter> KernelWriter::attach(const Buffer& buffer,
   return KernelWriter(std::move(loaded));
 }
 
-absl::Status KernelWriter::trace_process(uint32_t pid, bool wanted) {
-  const uint8_t yes = 1;
-  const int error = wanted ? bpf_map_update_elem(loaded_->traced, &pid, &yes, BPF_ANY)
-                           : bpf_map_delete_elem(loaded_->traced, &pid);
-  return error == 0 ? absl::OkStatus()
-                    : absl::ErrnoToStatus(-error, "choosing what the kernel records");
+void KernelWriter::trace_process(uint32_t pid, bool wanted) {
+  const std::span<uint64_t> words = loaded_->traced;
+  if (pid / 64 >= words.size()) return;
+  const uint64_t bit = uint64_t{1} << (pid % 64);
+  if (wanted) {
+    IpcAtomics::fetch_or_relaxed(words[pid / 64], bit);
+  } else {
+    IpcAtomics::fetch_and_relaxed(words[pid / 64], ~bit);
+  }
 }
 
 KernelWriter::KernelWriter(std::unique_ptr<Loaded> loaded) : loaded_(std::move(loaded)) {}

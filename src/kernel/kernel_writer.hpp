@@ -17,6 +17,7 @@ struct KernelEvents {  // beside dispatches, wake-ups, fork, exec and exit
   bool page_faults = false;
   bool signals = false;
   bool contention = false;
+  bool block_io = false;
 };
 
 // Why the kernel can't write for us here: no BTF, no rights, ...; empty if it can.
@@ -36,7 +37,7 @@ class KernelWriter {
 
   // From now on this process (by its number in the first PID namespace) is traced, with
   // all that it forks, or is not.
-  absl::Status trace_process(uint32_t pid, bool wanted);
+  void trace_process(uint32_t pid, bool wanted);
 
   KernelWriter(KernelWriter&&) noexcept;
   KernelWriter& operator=(KernelWriter&&) noexcept;

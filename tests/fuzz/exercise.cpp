@@ -13,12 +13,25 @@
 #include "reader/views/flow_view.hpp"
 #include "reader/views/function_views.hpp"
 #include "reader/views/invariants.hpp"
+#include "reader/views/threads_view.hpp"
 #include "reader/views/tree_view.hpp"
+#include "reader/views/wakers_view.hpp"
 
 namespace arctrace::fuzz {
 namespace {
 
 using namespace reader;
+
+// Both views of what the kernel recorded.
+struct Schedules : ScheduleListener {
+  explicit Schedules(const ViewOptions& options) : threads(options), wakers(options) {}
+  void state_ended(const StateInfo& state) override {
+    threads.state_ended(state);
+    wakers.state_ended(state);
+  }
+  ThreadsView threads;
+  WakersView wakers;
+};
 
 class Exercise {
  public:
@@ -63,6 +76,8 @@ class Exercise {
   ReplayOptions options() {
     ReplayOptions made;
     made.listener = &flow_;
+    made.schedule = &schedule_;
+    made.all_threads = true;
     made.max_findings = 10;
     return made;
   }
@@ -78,6 +93,8 @@ class Exercise {
     const TreeGroups all(replay_, Grouping::kAll);
     write_tree_text(threads, replay_, shown_, write_);
     write_flat_text(all, replay_, shown_, write_);
+    schedule_.threads.write_text(replay_, write_);
+    schedule_.wakers.write_text(replay_, write_);
     std::string text;
     JsonWriter json([&](std::string_view piece) {
       text += piece;
@@ -86,6 +103,10 @@ class Exercise {
     json.begin_object();
     write_tree_json(threads, replay_, shown_, json);
     write_arcs_json(all, replay_, shown_, json);
+    json.key("schedule").begin_object();
+    schedule_.threads.write_json(replay_, json);
+    schedule_.wakers.write_json(replay_, json);
+    json.end();
     json.end();
     json.finish();
     require(nlohmann::json::accept(text), "reports are JSON");
@@ -96,6 +117,7 @@ class Exercise {
   size_t written_ = 0;
   const WriteText write_;
   FlowView flow_;
+  Schedules schedule_{shown_};
   Replay replay_;
   cli::RecordDescriber describer_;
   ContentChecker content_;

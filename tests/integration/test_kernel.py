@@ -2,14 +2,38 @@
 import json
 import os
 import pathlib
-import re
 import signal
 import subprocess
+import sys
 import unittest
 
 import support
 
-SOURCE = pathlib.Path(__file__).parent / "kernel" / "waits.c"
+SOURCES = pathlib.Path(__file__).parent / "kernel"
+
+# Writes 1000 records, says where, goes on when it may, and writes 500 more.
+WRITER = support.API + """
+ring = name("ring")
+for i in range(1000): api.arctrace_instant(ring)
+print(os.environ["ARCTRACE_SESSION"], flush=True)
+sys.stdin.readline()
+for i in range(500): api.arctrace_instant(ring)
+print("done", flush=True)
+sys.stdin.readline()
+"""
+
+# Writes argument 1 blocks of 4096 bytes, past the page cache.
+DIRECT_WRITER = """
+import mmap, os, sys
+fd = os.open("direct", os.O_WRONLY | os.O_CREAT | os.O_DIRECT)
+page = mmap.mmap(-1, 4096)
+for _ in range(int(sys.argv[1])): os.write(fd, page)
+"""
+
+
+def arctrace(*arguments):
+    return subprocess.run([support.ARCTRACE, *arguments], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True, check=False)
 
 
 def obstacle():
@@ -52,25 +76,44 @@ class WithoutKernelTest(support.TraceTest):
         self.assertIn('"maybe" is not auto, require or no', done.stderr)
 
 
-@unittest.skipIf(NO_KERNEL, NO_KERNEL or "")
-class KernelTest(support.TraceTest):
+class ProgramTest(support.TraceTest):
+    """Tests that record a program of SOURCES."""
+
+    PROGRAM = None  # its name there
+
     def setUp(self):
         super().setUp()
-        self.program = self.folder / "waits"
-        subprocess.run(["gcc", "-O1", "-finstrument-functions", SOURCE, "-o", self.program],
-                       check=True)
+        self.program = self.build(self.PROGRAM)
 
-    def record_program(self, *options):
+    def build(self, name):
+        subprocess.run(["gcc", "-O1", "-finstrument-functions", "-pthread",
+                        SOURCES / f"{name}.c", "-o", self.folder / name], check=True)
+        return self.folder / name
+
+    def record_program(self, *options, arguments=()):
         """(trace, what the program measured, what arctrace said)."""
-        done = self.record(
-            self.program, options=("--kernel=require", "--no-libcall", *options))
+        done = self.record(self.program, *arguments,
+                           options=("--kernel=require", "--no-libcall", *options))
         self.assertEqual(done.status, 0, done.stderr)
         measured = {name: int(value) for name, value in
                     (line.split() for line in done.stdout.splitlines())}
         return done.trace, measured, done.stderr
 
-    def functions(self, trace):
-        return {f["name"]: f for f in self.report(trace, "flat")["functions"]}
+    def record_whole(self, *options, arguments=()):
+        """The same, and nothing is lost: on a busy machine the recorder may come too late."""
+        for _ in range(5):
+            recorded = self.record_program(*options, arguments=arguments)
+            if " 0 lost" in recorded[2]:
+                return recorded
+        self.fail(recorded[2])
+
+    def functions(self, trace, *options):
+        return {f["name"]: f for f in self.report(trace, "flat", *options)["functions"]}
+
+
+@unittest.skipIf(NO_KERNEL, NO_KERNEL or "")
+class KernelTest(ProgramTest):
+    PROGRAM = "waits"
 
     def test_time_on_and_off_the_cpu(self):
         trace, measured, said = self.record_program()
@@ -84,6 +127,14 @@ class KernelTest(support.TraceTest):
         self.assertLessEqual(sleeper["off_cpu_ns"], measured["slept_ns"])
         self.assertGreaterEqual(sleeper["switches"], 10)
         self.assertAlmostEqual(computer["cpu_ns"] / measured["computed_ns"], 1, delta=0.1)
+        on, off = (self.functions(trace, f"--clock={clock}") for clock in ("cpu", "off-cpu"))
+        for name, function in functions.items():
+            self.assertEqual(on[name]["cum_ns"], function["cpu_ns"])
+            self.assertEqual(off[name]["cum_ns"], function["off_cpu_ns"])
+            self.assertEqual(on[name]["base_ns"] + off[name]["base_ns"], function["base_ns"])
+        for view in ("arcs", "invocations", "flow"):
+            text = json.dumps(self.report(trace, view, "--limit=100"))
+            self.assertIn("off_cpu_ns", text, view)
 
     def test_every_switch_is_there(self):
         trace, measured, _ = self.record_program()
@@ -95,6 +146,21 @@ class KernelTest(support.TraceTest):
         self.assertLessEqual(left, measured["switches"] + 50)
         times = [record["time_ns"] for record in records]
         self.assertEqual(times, sorted(times))
+        self.assertEqual({r["pid"] for r in records if r["tid"] == measured["tid"]},
+                         {measured["tid"]})
+
+    def test_who_gets_a_cpu_leaves_it_next(self):
+        trace, _, _ = self.record_whole()
+        # Of other processes not all switches are recorded.
+        traced = {r["pid"] for r in self.dump(trace, "--type", "ENTER")}
+        self.assertEqual(len(traced), 2)
+        running = {}
+        for record in self.dump(trace, "--type", "SWITCH"):
+            if record["cpu"] in running:
+                self.assertEqual(record["tid"], running[record["cpu"]], record)
+            running.pop(record["cpu"], None)
+            if record["next_tgid"] in traced:
+                running[record["cpu"]] = record["next_tid"]
 
     def test_the_threads_are_the_programs_own(self):
         """The kernel's records name many threads that run no traced program."""
@@ -102,6 +168,9 @@ class KernelTest(support.TraceTest):
         info = self.info(trace)
         self.assertEqual(len(info["threads"]), 2)
         self.assertEqual(info["summary"]["threads"], 2)
+        everything = self.report(trace, "tree", "--all-threads")["threads"]
+        self.assertGreater(len(everything), 2)
+        self.assertNotIn(0, [thread["tid"] for thread in everything])
 
     def test_the_child_is_recorded_too(self):
         trace, measured, _ = self.record_program(
@@ -123,28 +192,198 @@ class KernelTest(support.TraceTest):
                                   "--syscalls")
         self.assertGreater(len(self.dump(trace, "--type", "SWITCH")), 100)
 
-    def test_killed_recorder_harms_nobody(self):
-        trace = self.folder / "arctrace.data"
-        before = set(os.listdir("/run/arctrace"))
+    def test_who_wakes(self):
+        """A timer's interrupt wakes a sleeper, the other process a reader of the pipe."""
+        trace, measured, _ = self.record_program()
+        child = self.dump(trace, "--type", "FORKED")[-1]["child_tid"]
+        woken = [record for record in self.dump(trace, "--type", "WAKING")
+                 if record["woken_tid"] == measured["tid"]]
+        by_child = [record["context"] for record in woken if record["tid"] == child]
+        self.assertGreater(by_child.count("thread"), 1900)
+        self.assertLess(by_child.count("interrupt"), 100)
+        self.assertGreaterEqual([r["context"] for r in woken].count("interrupt"), 10)
+
+    def test_interrupts_of_user_mode_wake(self):
+        """Timers that end while another process computes on the same CPU are not its doing."""
+        hog = subprocess.Popen([sys.executable, "-c", "while True: pass"],
+                               preexec_fn=lambda: os.sched_setaffinity(0, {0}))
+        self.addCleanup(hog.wait)
+        self.addCleanup(hog.kill)
+        done = self.record("taskset", "-c", "0", self.build("brackets"), "1",
+                           options=("--kernel=require", "--no-libcall"))
+        measured = dict(line.split() for line in done.stdout.splitlines())
+        by_hog = [record["context"] for record in self.dump(done.trace, "--type", "WAKING")
+                  if record["woken_tid"] == int(measured["tid"]) and record["tid"] == hog.pid]
+        self.assertGreater(len(by_hog), 10)
+        self.assertEqual(set(by_hog), {"interrupt"})
+
+    def test_block_io(self):
+        device = os.stat(self.folder).st_dev
+        if os.major(device) == 0:
+            self.skipTest("the folder for temporary files is on no block device")
+        trace = self.record(sys.executable, "-c", DIRECT_WRITER, "20",
+                            options=("--kernel=require", "--no-libcall", "--block-io")).trace
+        records = [r for t in ("BLOCK_IO", "BLOCK_IO_END") for r in self.dump(trace, "--type", t)]
+        written = [r for r in records if r["operation"] == "write" and r["bytes"] == 4096]
+        begun = {r["sector"]: r for r in written if r["type"] == "BLOCK_IO"}
+        ended = {r["sector"]: r for r in written if r["type"] == "BLOCK_IO_END"}
+        self.assertGreaterEqual(len(begun), 20)
+        for sector, end in ended.items():
+            self.assertEqual(end["error"], 0)
+            self.assertEqual((end["tid"], end["device"]),
+                             (begun[sector]["tid"], begun[sector]["device"]))
+            self.assertGreater(end["time_ns"], begun[sector]["time_ns"])
+        self.assertEqual(set(begun), set(ended))
+
+    def test_losses_by_cpu(self):
+        trace, _, said = self.record_program("--mode=stop", "-b", "64k", "--block-size", "4k")
+        lost = [r for r in self.dump(trace, "--type", "LOST") if r["cause"] == "kernel"]
+        self.assertGreater(sum(record["count"] for record in lost), 1000)
+        self.assertIn(f"kernel {sum(record['count'] for record in lost)}", said)
+        for record in lost:
+            self.assertIn(record["cpu"], range(os.cpu_count()))
+            self.assertLess(record["since_ns"], record["time_ns"])
+
+    def test_user_and_kernel_stamps_are_in_order(self):
+        """What the kernel stamps lies between the user's stamps, also seconds later."""
+        seconds = 120 if os.environ.get("ARCTRACE_TEST_LONG") else 3
+        done = self.record(self.build("brackets"), str(seconds),
+                           options=("--kernel=require", "--no-libcall", "--syscalls"))
+        measured = dict(line.split() for line in done.stdout.splitlines())
+        inside = None
+        brackets = 0
+        for record in self.dump(done.trace):
+            if record["type"] == "ENTER" and record["function"] == "bracket":
+                inside = []
+            elif record["type"] == "EXIT" and inside is not None:
+                self.assertEqual(inside, ["SYSCALL", "SYSCALL_END"])
+                inside = None
+                brackets += 1
+            elif record["tid"] == int(measured["tid"]) and record["type"].startswith("SYSCALL"):
+                if inside is not None:
+                    inside.append(record["type"])
+                else:
+                    self.assertNotEqual(record.get("number"), int(measured["syscall"]))
+        self.assertEqual(brackets, int(measured["brackets"]))
+
+    def test_killed_recorder(self):
+        """The program goes on, what it wrote can be had, and somebody says where."""
         recorder = subprocess.Popen(
-            [support.ARCTRACE, "record", "-o", trace, "--kernel=require", "--", self.program],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            [support.ARCTRACE, "record", "-o", self.folder / "cut", "--kernel=require",
+             "--no-libcall", "-b", "8M", "--", sys.executable, "-c", WRITER],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        self.addCleanup(recorder.stdin.close)
         self.addCleanup(recorder.stdout.close)
-        self.addCleanup(recorder.stderr.close)
-        first = recorder.stdout.readline().decode()
+        self.addCleanup((self.folder / "cut").unlink, missing_ok=True)
+        session = recorder.stdout.readline().rstrip()
+        self.addCleanup(lambda: os.path.exists(session) and os.unlink(session))
+        self.assertTrue(session.startswith("/run/arctrace/"), session)
         recorder.kill()
         recorder.wait()
-        output = first + recorder.stdout.read().decode()  # until the program has ended
-        self.assertRegex(output, r"switches \d+\n$")
-        left = set(os.listdir("/run/arctrace")) - before
-        self.assertEqual(len(left), 1)
-        os.unlink(f"/run/arctrace/{left.pop()}")
-        partial = [name for name in os.listdir(self.folder) if re.search(r"\.data", name)]
-        for name in partial:
-            info = subprocess.run([support.ARCTRACE, "info", "--format=json",
-                                   self.folder / name], stdout=subprocess.PIPE, check=True)
-            self.assertFalse(json.loads(info.stdout)["session"]["finished"])
-            os.unlink(self.folder / name)
+        recorder.stdin.write("\n")
+        recorder.stdin.flush()
+        self.assertEqual(recorder.stdout.readline(), "done\n")
+        self.assertRegex(arctrace("list").stdout, f"{session} .* 1 writers  left behind")
+        self.assertEqual([s["alive"] for s in self.info(session)["buffer"]["slots"]], [True])
+        recorder.stdin.write("\n")
+        recorder.stdin.flush()
+        self.assertEqual(recorder.stdout.read(), "")  # until it has ended
+        trace = self.folder / "recovered.data"
+        done = arctrace("recover", session, "-o", trace)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.check_clean(trace)
+        self.assertEqual(len(self.dump(trace, "--type", "INSTANT")), 1500)
+        self.assertGreater(len(self.dump(trace, "--type", "SWITCH")), 0)
+        said = arctrace("record", "-o", self.folder / "next", "--kernel=require", "--", "true")
+        self.assertIn(f"left behind by killed recorders: arctrace recover {session}",
+                      said.stderr)
+        self.assertEqual(arctrace("destroy", session).returncode, 0)
+        self.assertFalse(os.path.exists(session))
+        said = arctrace("record", "-o", self.folder / "next", "--kernel=require", "--", "true")
+        self.assertNotIn(session, said.stderr)
+
+
+@unittest.skipIf(NO_KERNEL, NO_KERNEL or "")
+class KernelFramesTest(ProgramTest):
+    """What the kernel does is in frames of the thread for which it does it."""
+
+    PROGRAM = "states"
+
+    def children(self, trace, name):
+        """What the function calls, and how often."""
+        arcs = {arc["name"]: arc for arc in self.report(trace, "arcs")["arcs"]}
+        return {child["name"]: child["calls"] for child in arcs[name]["children"]}
+
+    def test_system_calls(self):
+        trace, _, _ = self.record_whole("--syscalls", arguments=["calls"])
+        self.assertEqual(self.children(trace, "caller"), {"K:getppid": 1000})
+        call = self.functions(trace)["K:getppid"]
+        self.assertEqual(call["module"], "[kernel]")
+        self.assertNotIn("marks", call)
+        self.assertGreater(call["cum_ns"], 0)
+
+    def test_page_faults(self):
+        trace, measured, _ = self.record_whole("--page-faults", arguments=["faults"])
+        faults = self.children(trace, "toucher")["K:page fault"]
+        self.assertGreaterEqual(faults, measured["pages"])
+        # A few more of the hooks that come before the entry.
+        self.assertLessEqual(abs(measured["faults"] - faults), 3)
+        self.assertEqual(self.functions(trace)["K:page fault"]["cum_ns"], 0)
+
+    def test_who_releases_a_mutex_wakes_who_waits_for_it(self):
+        trace, measured, _ = self.record_whole("--syscalls", arguments=["mutex"])
+        rows = [row for row in self.report(trace, "wakers")["wakers"]
+                if "release" in row["waker"]["path"] and "take" in row["woken"]["path"]]
+        self.assertEqual([row["waker"]["path"][-1] for row in rows], ["K:futex"])
+        self.assertEqual([row["woken"]["path"][-1] for row in rows], ["K:futex"])
+        # Now and then the waker comes before the other has left its CPU.
+        self.assertGreater(rows[0]["wake_ups"], 0.8 * measured["rounds"])
+        self.assertLessEqual(rows[0]["wake_ups"], measured["rounds"])
+        self.assertEqual(rows[0]["waker"]["tid"], measured["tid"])
+        waiter = rows[0]["woken"]["tid"]
+        blocked = [state for thread in self.report(trace, "threads")["threads"]
+                   if thread["tid"] == waiter for state in thread["states"]
+                   if state["state"] == "blocked" and "take" in state["path"]]
+        woken = [state for state in blocked if state.get("waker_tid") == measured["tid"]]
+        self.assertEqual(len(woken), rows[0]["wake_ups"])
+        self.assertEqual(sum(state["duration_ns"] for state in woken), rows[0]["blocked_ns"])
+
+    def test_two_on_one_cpu_are_preempted(self):
+        trace, measured, _ = self.record_whole(arguments=["hogs"])
+        threads = {t["tid"]: t for t in self.report(trace, "threads")["threads"]}
+        for tid in (measured["tid"], measured["child"]):
+            hog = threads[tid]
+            self.assertGreater(hog["preempted_ns"], 0.3 * hog["running_ns"])
+            self.assertIn("preempted", [s.get("reason") for s in hog["states"]])
+            end = None
+            for state in hog["states"]:  # without gaps
+                self.assertEqual(state["start_ns"], end or state["start_ns"])
+                end = state["start_ns"] + state["duration_ns"]
+        hogs = [row for row in self.report(trace, "invocations")["invocations"]
+                if row["name"] == "hog"]
+        for row in hogs:
+            self.assertGreater(row["ready_ns"], 0.3 * row["cpu_ns"])
+            self.assertEqual(row["cpu_ns"] + row["off_cpu_ns"], row["delta_ns"])
+
+    def test_without_the_kernels_records(self):
+        done = self.record(self.program, "calls", options=("--no-libcall",))
+        for option in ("--clock=cpu", "--clock=off-cpu", "--view=threads", "--view=wakers",
+                       "--all-threads"):
+            asked = subprocess.run([support.ARCTRACE, "report", done.trace, option],
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                   check=False)
+            self.assertEqual(asked.returncode, 2)
+            self.assertEqual(asked.stdout, "")
+            self.assertRegex(asked.stderr, rf"^arctrace: [^\n]+ {option} needs[^\n]+\n$")
+        names = [f["name"] for f in self.report(done.trace, "flat", "--sort=name")["functions"]]
+        self.assertEqual(names, sorted(names))
+        self.assertIn("processes", self.report(done.trace, "flat", "--per=process"))
+        for wrong in (["--clock=cpu", "--view=flow"], ["--view=threads", "--sort=calls"],
+                      ["--view=wakers", "--sort=entry"], ["--view=threads", "--merge"]):
+            asked = subprocess.run([support.ARCTRACE, "report", done.trace, *wrong],
+                                   stderr=subprocess.PIPE, text=True, check=False)
+            self.assertEqual(asked.returncode, 2)
+            self.assertRegex(asked.stderr, r"^arctrace: report: [^\n]+\n$")
 
 
 if __name__ == "__main__":

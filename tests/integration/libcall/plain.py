@@ -37,11 +37,13 @@ class PlainTest(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         return done.stdout
 
+    def functions(self, trace):
+        return json.loads(self.read(trace, "report", "--view=flat", "--format=json"))["functions"]
+
     def calls(self, trace):
         """{function: calls} over all threads."""
-        flat = json.loads(self.read(trace, "report", "--view=flat", "--format=json"))
         calls = {}
-        for function in flat["functions"]:
+        for function in self.functions(trace):
             calls[function["name"]] = calls.get(function["name"], 0) + function["calls"]
         return calls
 

@@ -23,6 +23,17 @@ class Calls(plain.PlainTest):
                     for name, count in expected.items():
                         self.assertEqual(calls.get(name), count, name)
 
+    def test_the_module_is_the_one_that_was_called(self):
+        folder = self.folder("gcc")
+        modules = {}
+        for program in ("./loads", "./abi"):
+            _, trace = self.record([program], folder, ["--nest-libcall"])
+            for function in self.functions(trace):
+                modules[function["name"]] = function["module"].rsplit("/", 1)[-1]
+        for name in ("dlopen", "strdup", "pthread_create", "printf"):
+            self.assertEqual(modules.get(name), "libc.so.6", name)
+        self.assertEqual(modules.get("two_longs"), "libabi.so")
+
     def test_modes(self):
         folder = self.folder("gcc")
         _, trace = self.record(["./loads"], folder, ["--no-libcall"])

@@ -23,6 +23,7 @@ class Hazards(plain.PlainTest):
     def test_coroutines(self):
         """Suspended in library functions, resumed in other threads."""
         self.both("./coroutines")
+        self.both("./fibers")
 
     def test_calling_convention(self):
         """Arguments and results of every kind, errno, rounding, pointers to functions."""

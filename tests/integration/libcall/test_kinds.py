@@ -33,7 +33,7 @@ class Kinds(plain.PlainTest):
                 self.assertEqual(kinds["thread"]["calls"], 2)
                 text = self.read(trace, "report", "--view=kinds")
                 self.assertRegex(text, r"(?m)^ +40000 .*  allocation$")
-                self.assertRegex(text, r"(?m)^ +20000 .*    malloc$")
+                self.assertRegex(text, r"(?m)^ +20000 .*    malloc in libc\.so\.6$")
 
     def test_filters(self):
         folder = self.folder("gcc")

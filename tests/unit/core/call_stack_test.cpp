@@ -108,25 +108,24 @@ TEST_CASE("call stack: matching calls are ENTER and EXIT and leave nothing open"
   CHECK(trace.of_type(ARCTRACE_TYPE_UNWIND).empty());
 }
 
-// A call at `location` with the frame pointer and return addresses that a stub would see.
-arctrace_shim_call call_at(uintptr_t location) {
-  return {location, location - 8,
-          0,        1,
-          1,        ARCTRACE_SHIM_BEGINS_FRAME | ARCTRACE_SHIM_LIBRARY_CALL};
-}
-
 TEST_CASE("call stack: values stand at their call's entry and exit, with their ticks") {
   const DecodedTrace trace = record_calls([] {
-    use_stack_addresses();
+    uintptr_t stack[64] = {};
+    const auto address = [&stack](size_t i) {
+      return reinterpret_cast<uintptr_t>(stack + i);
+    };
+    arctrace_shim_thread_start(address(0), address(64));
+    const StubCall outer{stack + 50, 0, 0};
+    const StubCall inner{stack + 40, 0, 0};
     ValuesBody body;
     body.size = 4;
     for (uint32_t i = 0; i < 200; ++i) {
       std::memcpy(body.bytes, &i, 4);
-      CHECK(record_enter_with(1, call_at(9000), body));
-      CHECK(record_enter_with(2, call_at(8000), body));
-      CHECK_FALSE(record_innermost_exit_with(1, 8992, body));
-      CHECK(record_innermost_exit_with(2, 7992, body));
-      CHECK(record_innermost_exit_with(1, 8992, body));
+      CHECK(record_enter_with(1, outer, body));
+      CHECK(record_enter_with(2, inner, body));
+      CHECK_FALSE(record_innermost_exit_with(1, address(50), body));
+      CHECK(record_innermost_exit_with(2, address(40), body));
+      CHECK(record_innermost_exit_with(1, address(50), body));
     }
   });
   CHECK(Replay(trace).open().empty());
@@ -302,7 +301,7 @@ std::vector<Step> random_calls(Random& random, std::vector<uint64_t>& open) {
   const auto above = [&] { return frames.empty() ? kStackTop : frames.back().location; };
   for (int i = 0; i < 400; ++i) {
     const uint32_t choice = random.below(10);
-    Step call{1 + random.below(6), above() - 64 * (1 + random.below(4))};
+    Step call{1 + random.below(6), above() - 64 * (1 + uint64_t{random.below(4)})};
     if (choice >= 5 && frames.empty()) continue;
     if (choice >= 5 && choice < 9) {
       script.push_back({frames.back().key, 0});

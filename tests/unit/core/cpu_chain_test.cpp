@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include "reader/trace/bytes.hpp"
+#include "src/clock.hpp"
 #include "src/collector/collector_seat.hpp"
 #include "src/collector/cpu_blocks.hpp"
 #include "src/protocol/recycle.hpp"
@@ -90,8 +92,8 @@ TEST_CASE("cpu chain: a CPU that names a block keeps it, and its losses are said
   TestSession session(cpu_buffer(16));
   const BufferView& view = session.view();
   session.drain().round();
-  REQUIRE(append(view, 0));
-  arctrace_cpu_slot& slot = view.cpu_slot(0);
+  REQUIRE(append(view, 1));
+  arctrace_cpu_slot& slot = view.cpu_slot(1);
   const uint32_t index = BlockName::index(slot.current);
   slot.active[3] = index + 1;
   CHECK(Recycle<IpcAtomics>::is_named(view, index));
@@ -100,6 +102,8 @@ TEST_CASE("cpu chain: a CPU that names a block keeps it, and its losses are said
   CHECK(view.block_header(index).magic == ARCTRACE_BLOCK_MAGIC);
   slot.active[3] = 0;
   slot.lost = 5;
+  slot.lost_since = read_monotonic_ns() - 1'000'000;
+  const uint64_t before = read_ticks(view.geometry().clock);
   session.drain().round();
   session.drain().round();
   CHECK(view.block_header(index).magic == ARCTRACE_FILL);
@@ -108,6 +112,13 @@ TEST_CASE("cpu chain: a CPU that names a block keeps it, and its losses are said
   const DecodedTrace trace = session.finish();
   CHECK(trace.of_type(ARCTRACE_TYPE_SWITCH).size() == 1);
   CHECK(trace.lost() == 5);
+  const auto losses = trace.of_type(ARCTRACE_TYPE_LOST);
+  REQUIRE(losses.size() == 1);
+  const std::byte* said = losses[0].body.data();
+  CHECK(reader::load_u32(said + 4) ==
+        (ARCTRACE_LOST_SESSION | ARCTRACE_LOST_CPU | 1u << 16));
+  CHECK(reader::load_u64(said + 16) < before);
+  CHECK(reader::load_u64(said + 16) > 0);
 }
 
 TEST_CASE("cpu chain: what a dead collector was opening is closed by the next one") {

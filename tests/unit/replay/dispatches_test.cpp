@@ -3,37 +3,14 @@
 
 #include <doctest/doctest.h>
 
-#include "tests/support/record_script.hpp"
+#include "tests/support/kernel_script.hpp"
 
 using namespace arctrace::reader;
 using namespace arctrace::testing;
 
 namespace {
 
-// Threads of one traced process, and the kernel's own records of its tasks.
-struct Scheduled {
-  RecordScript script;
-  ProcessIndex process = script.process(100, "/bin/program");
-
-  // The thread as the kernel's records have it.
-  ThreadIndex task(uint32_t tid) {
-    Thread facts;
-    facts.writer = ARCTRACE_WRITER_KERNEL | tid;
-    facts.tid = tid;
-    return script.definitions.add_thread(facts);
-  }
-  void leaves(uint32_t tid, int64_t time_ns, bool ready, uint32_t next = 0) {
-    script.add(task(tid), time_ns, ARCTRACE_TYPE_SWITCH,
-               Bytes().u32(0).u32(100).u32(ready ? 0 : 1).u32(next).u32(100));
-  }
-  void comes(uint32_t tid, int64_t time_ns) { leaves(0, time_ns, true, tid); }
-  void woken(uint32_t tid, int64_t time_ns) {
-    script.add(task(7), time_ns, ARCTRACE_TYPE_WAKING,
-               Bytes().u32(0).u32(7).u32(tid).u32(100));
-  }
-};
-
-bool is(const OffTime& off, uint64_t off_ns, uint64_t ready_ns, uint64_t switches) {
+bool is(const CpuTime& off, uint64_t off_ns, uint64_t ready_ns, uint64_t switches) {
   CHECK(off.off_ns == off_ns);
   CHECK(off.ready_ns == ready_ns);
   CHECK(off.switches == switches);
@@ -47,7 +24,7 @@ NodeIndex child_of(const Replay& replay, NodeIndex node) {
 }  // namespace
 
 TEST_CASE("sleeping and waiting for a CPU are told apart, and charged to the frame") {
-  Scheduled s;
+  KernelScript s;
   const ThreadIndex thread = s.script.thread(s.process, 100);
   s.script.enter(thread, 1000, "f");
   s.script.enter(thread, 1100, "g");
@@ -64,14 +41,15 @@ TEST_CASE("sleeping and waiting for a CPU are told apart, and charged to the fra
   REQUIRE(replay.threads().size() == 1);
   const NodeIndex f = child_of(replay, replay.threads()[0].root);
   const NodeIndex g = child_of(replay, f);
-  CHECK(is(replay.tree().off_base(g), 350, 50, 1));
-  CHECK(is(replay.tree().off_base(f), 30, 30, 1));
-  CHECK(is(replay.tree().off_cum(f), 380, 80, 2));
-  CHECK(is(replay.tree().off_cum(replay.threads()[0].root), 380, 80, 2));
+  CHECK(is(replay.tree().cpu_base(g), 350, 50, 1));
+  CHECK(is(replay.tree().cpu_base(f), 30, 30, 1));
+  CHECK(is(replay.tree().cpu_cum(f), 380, 80, 2));
+  CHECK(is(replay.tree().cpu_cum(replay.threads()[0].root), 380, 80, 2));
 }
 
-TEST_CASE("what lies outside of the thread's records is not its time") {
-  Scheduled s;
+TEST_CASE(
+    "a thread's time begins with its first record and ends with the kernel's last") {
+  KernelScript s;
   const ThreadIndex thread = s.script.thread(s.process, 100);
   s.leaves(100, 100, true);
   s.comes(100, 900);
@@ -80,15 +58,62 @@ TEST_CASE("what lies outside of the thread's records is not its time") {
   s.script.exit(thread, 1300);
   s.leaves(100, 1400, false);
   s.comes(100, 1500);
+  s.add(100, 1600, ARCTRACE_TYPE_EXITED, Bytes().u32(0).u32(0));
+  s.leaves(100, 1700, false);  // another one's number
   Replay replay(s.script.definitions, nullptr);
   s.script.replay(replay);
   const NodeIndex root = replay.threads()[0].root;
-  CHECK(is(replay.tree().off_cum(root), 0, 0, 1));
-  CHECK(replay.tree()[root].cum_ns == 300);
+  CHECK(is(replay.tree().cpu_cum(root), 100, 0, 2));
+  CHECK(replay.tree()[root].cum_ns == 600);
+  CHECK(replay.tree().cpu_cum(root).cpu_ns == 500);
+}
+
+TEST_CASE("base and cum are of the clock that is asked for") {
+  KernelScript s;
+  const ThreadIndex thread = s.script.thread(s.process, 100);
+  s.script.enter(thread, 1000, "f");
+  s.script.enter(thread, 1100, "g");
+  s.leaves(100, 1200, false);
+  s.comes(100, 1550);
+  s.script.exit(thread, 1600);
+  s.leaves(100, 1700, true);
+  s.comes(100, 1730);
+  s.script.exit(thread, 2000);
+  const auto text = [&](ReportClock clock) {
+    ReplayOptions options;
+    options.clock = clock;
+    Replay replay(s.script.definitions, nullptr, options);
+    s.script.replay(replay);
+    const NodeIndex root = replay.threads()[0].root;
+    CHECK(replay.tree().cpu_cum(root).cpu_ns == 620);
+    CHECK(replay.tree().cpu_cum(root).off_ns == 380);
+    return tree_text(replay, root) + " of " + std::to_string(replay.tree()[root].cum_ns);
+  };
+  CHECK(text(ReportClock::kWall) == "f 1:500[g 1:500] of 1000");
+  CHECK(text(ReportClock::kCpu) == "f 1:470[g 1:150] of 620");
+  CHECK(text(ReportClock::kOffCpu) == "f 1:30[g 1:350] of 380");
+}
+
+TEST_CASE("a time range cuts time off the CPU as it cuts all time") {
+  KernelScript s;
+  const ThreadIndex thread = s.script.thread(s.process, 100);
+  s.script.enter(thread, 1000, "f");
+  s.leaves(100, 1100, false);
+  s.woken(100, 1300);
+  s.comes(100, 1500);
+  s.script.exit(thread, 1600);
+  ReplayOptions options;
+  options.filter.from_ns = 1200;
+  options.filter.until_ns = 1400;
+  Replay replay(s.script.definitions, nullptr, options);
+  s.script.replay(replay);
+  const NodeIndex root = replay.threads()[0].root;
+  CHECK(replay.tree()[root].cum_ns == 200);
+  CHECK(is(replay.tree().cpu_cum(root), 200, 100, 0));
 }
 
 TEST_CASE("of two threads with one number the later one is meant once it has begun") {
-  Scheduled s;
+  KernelScript s;
   const ThreadIndex first = s.script.thread(s.process, 100);
   const ThreadIndex second = s.script.thread(s.process, 100);
   s.script.definitions.mutable_thread(second)->start_ns = 5000;
@@ -103,12 +128,12 @@ TEST_CASE("of two threads with one number the later one is meant once it has beg
   Replay replay(s.script.definitions, nullptr);
   s.script.replay(replay);
   REQUIRE(replay.threads().size() == 2);
-  CHECK(is(replay.tree().off_cum(replay.threads()[0].root), 100, 0, 1));
-  CHECK(is(replay.tree().off_cum(replay.threads()[1].root), 300, 0, 1));
+  CHECK(is(replay.tree().cpu_cum(replay.threads()[0].root), 100, 0, 1));
+  CHECK(is(replay.tree().cpu_cum(replay.threads()[1].root), 300, 0, 1));
 }
 
 TEST_CASE("a call that is too short to be shown gives its time off the CPU away, too") {
-  Scheduled s;
+  KernelScript s;
   const ThreadIndex thread = s.script.thread(s.process, 100);
   s.script.enter(thread, 1000, "f");
   s.script.enter(thread, 1100, "g");
@@ -121,6 +146,94 @@ TEST_CASE("a call that is too short to be shown gives its time off the CPU away,
   Replay replay(s.script.definitions, nullptr, options);
   s.script.replay(replay);
   const NodeIndex f = child_of(replay, replay.threads()[0].root);
-  CHECK(is(replay.tree().off_base(f), 40, 0, 1));
+  CHECK(is(replay.tree().cpu_base(f), 40, 0, 1));
   CHECK(child_of(replay, f) == kNoNode);
+}
+
+TEST_CASE(
+    "threads that only the kernel names are replayed on request, the idle one never") {
+  KernelScript s;
+  const ThreadIndex thread = s.script.thread(s.process, 100);
+  s.script.enter(thread, 1000, "f");
+  s.comes(200, 1100);
+  s.syscall(200, 1150, 0);
+  s.leaves(200, 1200, false);
+  s.comes(200, 1700);
+  s.script.exit(thread, 2000);
+  Replay own(s.script.definitions, nullptr);
+  s.script.replay(own);
+  CHECK(own.threads().size() == 1);
+  ReplayOptions options;
+  options.all_threads = true;
+  Replay all(s.script.definitions, nullptr, options);
+  s.script.replay(all);
+  REQUIRE(all.threads().size() == 2);
+  CHECK(s.script.definitions.pid_of(all.threads()[1].thread) == 100);
+  CHECK(tree_text(all, all.threads()[1].root) == "K:read 1:550");
+  CHECK(is(all.tree().cpu_cum(all.threads()[1].root), 500, 0, 1));
+}
+
+TEST_CASE("a thread's states follow one another, with who woke it and where") {
+  struct States : ScheduleListener {
+    const Replay* replay = nullptr;
+    std::string text;
+    void state_ended(const StateInfo& info) override {
+      constexpr const char* kNames[] = {"runs", "ready", "blocked"};
+      text += std::to_string(replay->definitions().threads()[info.thread].tid) + ' ' +
+              kNames[static_cast<int>(info.state)] + ' ' + std::to_string(info.start_ns) +
+              '-' + std::to_string(info.stop_ns);
+      if (info.preempted) text += " preempted";
+      if (info.waker.thread != kNoIndex) {
+        text += " by " +
+                std::to_string(replay->definitions().threads()[info.waker.thread].tid);
+      }
+      if (info.waker.node != kNoNode) text += " in " + name(info.waker.node);
+      if (info.waker.interrupt) text += " interrupted";
+      if (info.state != RunState::kRunning) text += " at " + name(info.node);
+      text += '\n';
+    }
+    std::string name(NodeIndex node) const {
+      return replay->functions()[replay->tree()[node].function].name;
+    }
+  };
+  KernelScript s;
+  const ThreadIndex first = s.script.thread(s.process, 100);
+  const ThreadIndex second = s.script.thread(s.process, 101);
+  s.script.enter(first, 1000, "f");
+  s.script.enter(second, 1000, "g");
+  s.leaves(100, 1100, false);
+  s.syscall(101, 1150, 1);
+  s.woken(100, 1200, 101);
+  s.comes(100, 1250);
+  s.syscall_end(101, 1300);
+  s.leaves(101, 1400, true);
+  s.comes(101, 1500);
+  s.leaves(101, 1600, false);
+  s.woken(101, 1700, 0);
+  s.comes(101, 1800);
+  s.leaves(101, 1850, false);
+  s.woken(101, 1860, 100, ARCTRACE_WAKING_INTERRUPT);
+  s.comes(101, 1880);
+  s.script.exit(second, 1900);
+  s.script.exit(first, 2000);
+  States states;
+  ReplayOptions options;
+  options.schedule = &states;
+  Replay replay(s.script.definitions, nullptr, options);
+  states.replay = &replay;
+  s.script.replay(replay);
+  CHECK(states.text ==
+        "100 runs 1000-1100\n"
+        "100 blocked 1100-1200 by 101 in K:write at f\n"
+        "100 ready 1200-1250 at f\n"
+        "101 runs 1000-1400\n"
+        "101 ready 1400-1500 preempted at g\n"
+        "101 runs 1500-1600\n"
+        "101 blocked 1600-1700 by 0 interrupted at g\n"
+        "101 ready 1700-1800 at g\n"
+        "101 runs 1800-1850\n"
+        "101 blocked 1850-1860 by 100 interrupted at g\n"
+        "101 ready 1860-1880 at g\n"
+        "100 runs 1250-2000\n"
+        "101 runs 1880-1900\n");
 }

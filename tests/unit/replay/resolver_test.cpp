@@ -1,6 +1,8 @@
 #include "reader/replay/resolver.hpp"
 
+#include <dlfcn.h>
 #include <doctest/doctest.h>
+#include <unistd.h>
 
 #include "tests/support/record_script.hpp"
 
@@ -35,6 +37,27 @@ TEST_CASE("keys without a symbol are named by place") {
   CHECK(name(0x9000).module.empty());
   CHECK(name(script.key("scope")).name == "scope");
   CHECK(name(ARCTRACE_FRAME_NAME_BIT | 77).name == "name#77");
+}
+
+TEST_CASE("a library call belongs to the first module that offers its name") {
+  RecordScript script;
+  const ProcessIndex p = script.process(1, "/bin/a");
+  Dl_info libc{};
+  REQUIRE(dladdr(reinterpret_cast<void*>(&getppid), &libc) != 0);
+  script.definitions.add_module(p, module_at(0x5000, "/not/there.so"));
+  script.definitions.add_module(p, module_at(0x6000, libc.dli_fname, 100));
+  script.definitions.add_module(p, module_at(0x8000, libc.dli_fname, 100));
+  Symbolizer symbolizer;
+  FunctionResolver resolver(script.definitions, &symbolizer);
+  const auto module = [&](uint64_t key, int64_t time_ns) {
+    return resolver.functions()[resolver.resolve(p, key, time_ns)].module;
+  };
+  const uint64_t scope = script.key("getppid");
+  const uint64_t call = scope | ARCTRACE_FRAME_LIBRARY_BIT;
+  CHECK(module(call, 50).empty());
+  CHECK(module(call, 150) == libc.dli_fname);
+  CHECK(module(scope, 150).empty());
+  CHECK(module(script.key("no_such_function") | ARCTRACE_FRAME_LIBRARY_BIT, 150).empty());
 }
 
 TEST_CASE("the same function of two processes is one") {

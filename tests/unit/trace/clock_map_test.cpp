@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <cstdint>
+#include <cstdlib>
 #include <limits>
 #include <random>
 #include <vector>
@@ -136,6 +137,50 @@ TEST_CASE("to_ticks is to_ns backwards, in order, and saturates") {
   }
   CHECK(clock.to_ticks(0) == 0);
   CHECK(clock.to_ticks(UINT64_MAX) == UINT64_MAX);
+}
+
+// A CLOCK_MONOTONIC that is slewed: its rate against the ticks changes each half second,
+// while the recorder syncs each second. What the kernel stamps must come near the tick at
+// which it was stamped: within a fourth of the interval times the change of rate.
+TEST_CASE("a slewed clock: an error as large as the change of rate in one interval") {
+  constexpr uint64_t kRate = 2'600'000'000;  // ticks per second
+  constexpr int64_t kSteps = 40;
+  const unsigned seed = std::random_device{}();
+  CAPTURE(seed);
+  std::mt19937_64 random(seed);
+  std::uniform_int_distribution<int64_t> ppm(-500, 500);
+  struct Step {
+    uint64_t ticks, ns;
+    int64_t ppm;
+  };
+  std::vector<Step> steps{{1'000'000, 77'000'000'000, ppm(random)}};
+  while (steps.size() <= kSteps) {
+    const Step& last = steps.back();
+    steps.push_back({last.ticks + kRate / 2,
+                     last.ns + static_cast<uint64_t>(500'000'000 + last.ppm * 500),
+                     ppm(random)});
+  }
+  std::vector<ClockSync> syncs;
+  for (size_t i = 0; i < steps.size(); i += 2) {
+    syncs.push_back({steps[i].ticks, steps[i].ns, 0});
+  }
+  ClockMap clock(syncs.front(), kRate);
+  REQUIRE(clock.set_syncs(syncs) == 0);
+  for (size_t i = 0; i + 1 < steps.size(); ++i) {
+    const size_t first = i & ~size_t{1};
+    const uint64_t change =
+        static_cast<uint64_t>(std::abs(steps[first].ppm - steps[first + 1].ppm));
+    const uint64_t bound_ns = change * 1'000 / 4 + 2;
+    for (uint64_t ms = 0; ms < 500; ms += 10) {
+      const uint64_t at = steps[i].ticks + ms * (kRate / 1000);
+      const uint64_t stamp =
+          steps[i].ns + ms * static_cast<uint64_t>(1'000'000 + steps[i].ppm);
+      const uint64_t got = clock.to_ticks(stamp);
+      const uint64_t off = got > at ? got - at : at - got;
+      // Against the mean rate of the interval, which is not the nominal one.
+      REQUIRE(off <= bound_ns * 26 / 10 + bound_ns / 100 + 3);
+    }
+  }
 }
 
 }  // namespace

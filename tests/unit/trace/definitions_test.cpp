@@ -131,7 +131,7 @@ TEST_CASE("a module's end said again, and late, ends no later one") {
 TEST_CASE("a module loaded many times over is found among them") {
   Definitions definitions;
   const ProcessIndex process = definitions.add_process(make_process(1));
-  for (int i = 0; i < 1000; ++i) {
+  for (int64_t i = 0; i < 1000; ++i) {
     definitions.add_module(process,
                            make_module(0x1000, 0x2000, i * 10, std::to_string(i)));
     CHECK(definitions.end_module(process, 0x1000, i * 10 + 5));

@@ -17,7 +17,7 @@ using testing::FileBuilder;
 std::string refusal(std::vector<std::byte> bytes) {
   const auto trace = Trace::open(memory_input("t", std::move(bytes)));
   if (trace.ok()) return "";
-  const std::string message(trace.status().message());
+  std::string message(trace.status().message());
   CHECK(message.find('\n') == std::string::npos);
   return message;
 }

@@ -130,8 +130,9 @@ TEST_CASE("an exclusive block keeps its order where a stamp steps back") {
 TEST_CASE("blocks that stand in any order in the file are read by serial") {
   FileBuilder file;
   for (const uint32_t serial : {2u, 0u, 1u}) {
-    file.block(BlockBuilder::exclusive(1, serial, serial, serial * 10)
-                   .add(ARCTRACE_TYPE_COUNTER, serial * 10, numbered(serial)),
+    const uint64_t ticks = uint64_t{serial} * 10;
+    file.block(BlockBuilder::exclusive(1, serial, serial, ticks)
+                   .add(ARCTRACE_TYPE_COUNTER, ticks, numbered(serial)),
                0, serial);
   }
   Trace trace = open_bytes(file.file());

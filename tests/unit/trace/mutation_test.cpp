@@ -75,7 +75,10 @@ TEST_CASE("random bytes behind a valid header") {
     FileBuilder file(1024);
     Bytes content;
     const size_t words = random() % 200;
-    for (size_t i = 0; i < words; ++i) content.u32(random() & random());
+    for (size_t i = 0; i < words; ++i) {
+      const auto bits = random();
+      content.u32(bits & random());
+    }
     BlockBuilder block = round % 2 == 0 ? BlockBuilder::exclusive(1, 0, 0, random())
                                         : BlockBuilder::shared(0, random());
     block.content.append(content);

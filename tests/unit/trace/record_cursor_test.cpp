@@ -106,7 +106,7 @@ TEST_CASE("windows of every size give the same records") {
   BlockBuilder block = BlockBuilder::exclusive(1, 0, 0, 0);
   for (uint32_t i = 0; i < 20; ++i) {
     block.add(ARCTRACE_TYPE_EVENT, i,
-              testing::event_body(i, Bytes().fill(4 * (i % 7), 0xEE)));
+              testing::event_body(i, Bytes().fill(size_t{4} * (i % 7), 0xEE)));
     if (i % 3 == 0) block.hole(i % 4);
   }
   const auto& bytes = block.content.data();

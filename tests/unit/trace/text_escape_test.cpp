@@ -28,8 +28,8 @@ TEST_CASE("what acts on a terminal is shown instead") {
   CHECK(escaped("C:\\dir") == "C:\\\\dir");
   CHECK(escaped("\xc2\x9b"
                 "31m") == "\\u{9b}31m");  // CSI in one character
-  CHECK(escaped("\xe2\x80\xae"
-                "x") == "\\u{202e}x");                 // right to left
+  const std::string right_to_left = std::string("\xe2\x80") + '\xae';
+  CHECK(escaped(right_to_left + "x") == "\\u{202e}x");
   CHECK(escaped("\xe2\x80\xa8") == "\\u{2028}");       // line separator
   CHECK(escaped("\xf3\xa0\x81\x81") == "\\u{e0041}");  // tag, not seen
 }

@@ -258,7 +258,8 @@ TEST_CASE("a writer without THREAD is known by its block") {
   file.block(BlockBuilder::shared(1, 100).add_full(ARCTRACE_TYPE_INSTANT, 10, 102,
                                                    Bytes().u32(1)),
              0, 1);
-  file.block(BlockBuilder::shared(2, 100).add_full(80, ARCTRACE_WRITER_KERNEL | 77, 103),
+  file.block(BlockBuilder::shared(2, 100).add_full(80, ARCTRACE_WRITER_KERNEL | 77, 103,
+                                                   Bytes().u32(0).u32(66)),
              0, 2);
   file.finish(200);
   Trace trace = open_bytes(file.file());
@@ -270,6 +271,9 @@ TEST_CASE("a writer without THREAD is known by its block") {
   CHECK(trace.definitions().process_of(all[1].record.thread)->pid == 44);
   CHECK(trace.definitions().process_of(all[2].record.thread) == nullptr);
   CHECK(trace.definitions().thread(all[3].record.thread)->tid == 77);
+  CHECK(trace.definitions().pid_of(all[1].record.thread) == 44);
+  CHECK(!trace.definitions().has_pid(all[2].record.thread));
+  CHECK(trace.definitions().pid_of(all[3].record.thread) == 66);
   CHECK(trace.summary().threads == 2);
   CHECK(rules_of(trace) == Rules{"R7", "D1", "R7"});
 }

@@ -138,10 +138,10 @@ TEST_CASE("random traces: rows add up to the tree, however few are held in memor
       sums.first += resumed || flags.find("inherited") != std::string::npos ? 0u : 1u;
       sums.second += uint64_t{row.at("base_ns")};
     }
-    for (const auto& [name, sums] : expected) {
-      CAPTURE(name);
-      CHECK(found[name].first == sums.first);
-      CHECK(found[name].second == sums.second);
+    for (const auto& row : expected) {
+      CAPTURE(row.first);
+      CHECK(found[row.first].first == row.second.first);
+      CHECK(found[row.first].second == row.second.second);
     }
     CHECK(found.size() == expected.size());
   }

@@ -117,7 +117,7 @@ inline RecordScript treetest() {
     script.enter(thread, now, outer);
     for (const auto& [letter, share] : in) {
       script.enter(thread, now, std::string(outer) + static_cast<char>(letter));
-      now += share * 1000;
+      now += int64_t{share} * 1000;
       script.exit(thread, now);
     }
     script.exit(thread, now);

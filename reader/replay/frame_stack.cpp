@@ -1,0 +1,339 @@
+#include "reader/replay/frame_stack.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+namespace arctrace::reader {
+namespace {
+
+// Times beyond are cut, so that a thread's time fits 63 bits; 73 years.
+constexpr int64_t kTimeLimit = int64_t{1} << 61;
+
+// vfork children that vfork in turn; deeper ones are not undone.
+constexpr size_t kVforkDepthMax = 64;
+
+// From this depth on a search for a key asks a map first whether it has a chance.
+constexpr size_t kSearchDepth = 64;
+
+uint64_t elapsed(int64_t from_ns, int64_t to_ns) {
+  return static_cast<uint64_t>(to_ns) - static_cast<uint64_t>(from_ns);
+}
+
+}  // namespace
+
+FrameStack::FrameStack(ReplayState& state, ThreadIndex thread)
+    : state_(state), thread_(thread) {
+  const bool has_range = state.filter.has_range();
+  phase_ = has_range ? Phase::kBefore : Phase::kInside;
+  next_phase_ns_ = has_range ? state.filter.from_ns : INT64_MAX;
+  Frame root{};
+  root.node = state.tree.add_root();
+  state.tree[root.node].calls = 1;
+  root.width = 1;
+  root.function = kRootFunction;
+  frames_.push_back(root);
+}
+
+// ---- Time ------------------------------------------------------------------
+
+int64_t FrameStack::clip(int64_t time_ns) const {
+  return std::clamp(time_ns, std::max(state_.filter.from_ns, -kTimeLimit),
+                    std::max(std::min(state_.filter.until_ns, kTimeLimit),
+                             std::max(state_.filter.from_ns, -kTimeLimit)));
+}
+
+void FrameStack::begin(int64_t time_ns) {
+  has_begun_ = true;
+  first_ns_ = now_ = time_ns;
+  frames_.front().start_ns = first_ns_;
+}
+
+void FrameStack::advance(int64_t time_ns, RunState did) {
+  if (time_ns > now_) {
+    const Frame& top = frames_.back();
+    const uint64_t passed = elapsed(clip(now_), clip(time_ns));
+    state_.tree[top.node].base_ns += passed;
+    frames_[top.shown].base_ns += passed;
+    if (did != RunState::kRunning && passed != 0) {
+      charge({0, passed, did == RunState::kReady ? passed : 0, 0});
+    }
+    now_ = time_ns;
+  }
+  if (now_ >= next_phase_ns_) change_phase();
+}
+
+void FrameStack::count_switch() {
+  if (in_range()) charge({0, 0, 0, 1});
+}
+
+void FrameStack::charge(const CpuTime& cpu) {
+  const Frame& top = frames_.back();
+  state_.tree.cpu_time(top.node) += cpu;
+  frames_[top.shown].cpu += cpu;
+  cpu_ += cpu;
+}
+
+void FrameStack::change_phase() {
+  const ReplayFilter& filter = state_.filter;
+  if (phase_ == Phase::kBefore) {
+    // A thread with its first record behind the range is in none of it.
+    if (first_ns_ >= filter.until_ns) {
+      next_phase_ns_ = INT64_MAX;
+      return;
+    }
+    phase_ = Phase::kInside;
+    next_phase_ns_ = filter.until_ns;
+    for (size_t i = 1; i < frames_.size(); ++i) {
+      if (frames_[i].shown == i) count(frames_[i]);
+    }
+  }
+  if (phase_ == Phase::kInside && now_ >= next_phase_ns_) {
+    phase_ = Phase::kAfter;
+    next_phase_ns_ = INT64_MAX;
+  }
+}
+
+// A shown frame's call begins to count.
+void FrameStack::count(Frame& frame) {
+  frame.flags |= kFrameCounted;
+  if ((frame.flags & (kFrameInherited | kFrameResumed)) == 0) {
+    ++state_.tree[frame.node].calls;
+  }
+  if (state_.listener != nullptr) {
+    frame.token = state_.listener->frame_opened(info_of(frame, 0));
+  }
+}
+
+FrameInfo FrameStack::info_of(const Frame& frame, uint16_t flags) const {
+  FrameInfo info{};
+  info.thread = thread_;
+  info.function = frame.function;
+  info.depth = frame.depth;
+  info.count = static_cast<uint32_t>(
+      std::clamp<uint64_t>(frame.width, 1, std::numeric_limits<uint32_t>::max()));
+  info.flags = static_cast<uint16_t>((frame.flags | flags) & ~unsigned{kFrameCounted});
+  info.time_ns = info.stop_ns = clip(now_);
+  info.start_ns = clip(frame.start_ns);
+  const uint64_t wall_ns = elapsed(info.start_ns, info.stop_ns);
+  info.cpu = cpu_;
+  info.cpu -= frame.before;
+  info.cpu.cpu_ns = wall_ns - info.cpu.off_ns;
+  info.cum_ns = on_clock(state_.clock, wall_ns, info.cpu.off_ns);
+  info.base_ns = on_clock(state_.clock, frame.base_ns, frame.cpu.off_ns);
+  if (frame.start_ns < state_.filter.from_ns) info.flags |= kFrameCutStart;
+  if (now_ > state_.filter.until_ns) info.flags |= kFrameCutStop;
+  return info;
+}
+
+// ---- Frames ----------------------------------------------------------------
+
+void FrameStack::push(uint64_t key, FunctionId function, uint16_t flags, uint64_t width) {
+  Frame frame{};
+  frame.key = key;
+  frame.start_ns = now_;
+  frame.before = cpu_;
+  frame.width = width;
+  frame.function = function;
+  frame.flags = flags;
+  push_frame(frame);
+}
+
+void FrameStack::push_frame(Frame frame) {
+  Frame& parent = frames_.back();
+  depth_ += frame.width;
+  if (frame.function == kUnknownFunction && parent.function == kUnknownFunction) {
+    parent.width += frame.width;
+    return;
+  }
+  if (has_open_keys_) ++open_keys_[frame.key];
+  if (decide_shown(parent, frame)) {
+    frame.shown = static_cast<uint32_t>(frames_.size());
+    frame.node = state_.tree.child(parent.node, frame.function);
+    frame.depth = parent.depth + 1;
+    frames_.push_back(frame);
+    if (phase_ == Phase::kInside) count(frames_.back());
+  } else {
+    frame.shown = parent.shown;
+    frame.node = parent.node;
+    frame.depth = parent.depth;
+    frames_.push_back(frame);
+  }
+}
+
+bool FrameStack::decide_shown(const Frame& parent, Frame& frame) {
+  const ReplayFilter& filter = state_.filter;
+  if (filter.has_functions()) {
+    const FunctionMatcher::Verdict verdict = state_.matcher.match(frame.function);
+    frame.only = parent.only || verdict.only;
+    frame.except = parent.except || verdict.except;
+    if (frame.except || (!filter.only.empty() && !frame.only)) return false;
+  }
+  return parent.depth < filter.max_depth && phase_ != Phase::kAfter;
+}
+
+// The innermost `count` frames are left, or as many as there are.
+void FrameStack::leave(uint64_t count, uint16_t flags) {
+  while (count > 0 && depth_ > 0) {
+    Frame& top = frames_.back();
+    const uint64_t left = std::min(count, top.width);
+    if (!vforks_.empty() && depth_ - left < vforks_.back().lowest) {
+      // The parent has not left it, and will go on in it.
+      VforkPoint& vfork = vforks_.back();
+      Frame kept = top;
+      kept.width = vfork.lowest - (depth_ - left);
+      vfork.lowest = depth_ - left;
+      vfork.removed.push_back(kept);
+    }
+    count -= left;
+    if (left < top.width) {
+      top.width -= left;
+    } else {
+      pop(flags);
+    }
+    depth_ -= left;
+    keep_depth_ = std::min(keep_depth_, depth_);
+  }
+}
+
+void FrameStack::pop(uint16_t flags) {
+  const Frame& frame = frames_.back();
+  if (has_open_keys_) {
+    const auto found = open_keys_.find(frame.key);
+    if (--found->second == 0) open_keys_.erase(found);
+  }
+  if ((frame.flags & kFrameCounted) != 0) {
+    const bool shown = (flags & kFrameOpen) != 0 || depth_ - frame.width < keep_depth_ ||
+                       elapsed(frame.start_ns, now_) >= state_.filter.min_duration_ns;
+    if (!shown) fold(frame);
+    if (shown && (frame.flags | flags) != kFrameCounted) mark_frame(frame, flags);
+    if (state_.listener != nullptr) {
+      state_.listener->frame_closed(info_of(frame, flags), frame.token, shown);
+    }
+  }
+  frames_.pop_back();
+}
+
+// Takes back the call of the innermost frame: its time goes to the shown frame around it.
+void FrameStack::fold(const Frame& frame) {
+  CallNode& node = state_.tree[frame.node];
+  if ((frame.flags & kFrameInherited) == 0) --node.calls;
+  node.base_ns -= frame.base_ns;
+  const Frame& around = frames_[frames_.size() - 2];
+  state_.tree[around.node].base_ns += frame.base_ns;
+  frames_[around.shown].base_ns += frame.base_ns;
+  if (frame.cpu.empty()) return;
+  state_.tree.cpu_time(frame.node) -= frame.cpu;
+  state_.tree.cpu_time(around.node) += frame.cpu;
+  frames_[around.shown].cpu += frame.cpu;
+}
+
+void FrameStack::mark_frame(const Frame& frame, uint16_t flags) {
+  const unsigned all = unsigned{frame.flags} | flags;
+  constexpr unsigned kMarked =
+      kFrameUnwound | kFrameExitLost | kFrameEntryLost | kFrameInherited | kFrameOpen;
+  if ((all & kMarked) == 0) return;
+  NodeMarks& marks = state_.tree.mark(frame.node);
+  if ((all & kFrameUnwound) != 0) ++marks.unwound;
+  if ((all & kFrameExitLost) != 0) ++marks.exit_lost;
+  if ((all & kFrameOpen) != 0) ++marks.open;
+  // What a resumed frame was entered by is counted already.
+  if ((all & kFrameResumed) != 0) return;
+  if ((all & kFrameEntryLost) != 0) ++marks.entry_lost;
+  if ((all & kFrameInherited) != 0) ++marks.inherited;
+}
+
+bool FrameStack::is_open(uint64_t key) {
+  if (frames_.size() > kSearchDepth && !has_open_keys_) {
+    has_open_keys_ = true;
+    for (size_t i = 1; i < frames_.size(); ++i) ++open_keys_[frames_[i].key];
+  }
+  if (has_open_keys_) return open_keys_.contains(key);
+  return std::any_of(frames_.begin() + 1, frames_.end(),
+                     [key](const Frame& frame) { return frame.key == key; });
+}
+
+void FrameStack::adopt(FunctionId function) {
+  if (!was_in_range()) return;
+  Frame& root = frames_.front();
+  Frame frame{};
+  frame.start_ns = first_ns_;
+  frame.base_ns = root.base_ns;
+  frame.cpu = root.cpu;
+  frame.width = 1;
+  frame.function = function;
+  frame.depth = 1;
+  frame.flags = kFrameEnteredBefore;
+  const Phase phase = std::exchange(phase_, Phase::kInside);  // it was open in the range
+  const bool shown = decide_shown(root, frame);
+  phase_ = phase;
+  if (!shown) return;
+  const NodeIndex node = root.node;
+  root.node = state_.tree.put_above(node, function);
+  root.base_ns = 0;
+  root.cpu = {};
+  state_.tree[root.node].calls = 1;
+  ++state_.tree.mark(node).entered_before;
+  if (state_.listener != nullptr) state_.listener->frame_adopted(info_of(frame, 0));
+}
+
+// ---- vfork -------------------------------------------------------------------
+
+void FrameStack::vfork_begin() {
+  keep_depth_ = depth_;
+  if (vforks_.size() < kVforkDepthMax) vforks_.push_back({depth_, depth_, {}});
+}
+
+uint64_t FrameStack::vfork_end() {
+  const uint64_t lowest = vforks_.back().lowest;
+  const uint64_t left_open = depth_ > lowest ? depth_ - lowest : 0;
+  leave(left_open, kFrameUnwound);
+  VforkPoint vfork = std::move(vforks_.back());
+  vforks_.pop_back();
+  for (auto frame = vfork.removed.rbegin(); frame != vfork.removed.rend(); ++frame) {
+    if ((frame->flags & kFrameCounted) != 0) frame->flags |= kFrameResumed;
+    frame->flags &= static_cast<uint16_t>(~unsigned{kFrameCounted});
+    frame->base_ns = 0;
+    frame->cpu = {};
+    push_frame(*frame);
+  }
+  keep_depth_ = depth_;
+  return left_open;
+}
+
+// ---- The kernel's frames -------------------------------------------------------
+
+void FrameStack::push_kernel(uint64_t key, FunctionId function) {
+  push(key, function, 0, 0);
+  ++kernel_frames_;
+}
+
+void FrameStack::leave_kernel(uint32_t count, uint16_t flags) {
+  kernel_frames_ -= count;
+  for (; count > 0; --count) pop(flags);
+}
+
+// ---- The rest ------------------------------------------------------------------
+
+void FrameStack::values(const Record& record) {
+  const Frame& top = frames_.back();
+  if (state_.listener == nullptr || (top.flags & kFrameCounted) == 0) return;
+  state_.listener->values({thread_, top.function, top.token, clip(now_), &record});
+}
+
+void FrameStack::point(PointInfo::Kind kind, const Record& record, FunctionId function) {
+  if (state_.listener == nullptr || !in_range()) return;
+  state_.listener->point(
+      {kind, thread_, function, frames_.back().depth, clip(now_), &record});
+}
+
+void FrameStack::finish() {
+  vforks_.clear();
+  leave_kernel(kernel_frames_, kFrameOpen);
+  leave(depth_, kFrameOpen);
+  if (state_.has_dispatches) state_.tree.choose_clock(root(), state_.clock);
+  state_.tree.sum_up(root());
+  frames_.shrink_to_fit();
+}
+
+}  // namespace arctrace::reader

@@ -1,0 +1,76 @@
+#include "reader/replay/kernel_frames.hpp"
+
+#include "reader/trace/bytes.hpp"
+
+namespace arctrace::reader {
+namespace {
+
+// The kernel waits for few locks at a time; what nests deeper is no kernel's.
+constexpr size_t kDepthMax = 16;
+
+}  // namespace
+
+KernelFrames::KernelFrames(FrameStack& frames, ReplayState& state)
+    : frames_(frames), state_(state) {}
+
+void KernelFrames::apply(const Record& record) {
+  BodyReader body(record.body);
+  body.u32();  // cpu
+  body.u32();  // tgid
+  switch (record.type) {
+    case ARCTRACE_TYPE_SYSCALL:
+      leave_all(true);
+      open_.push_back({true, 0});
+      frames_.push_kernel(0, state_.kernel_functions.syscall(body.u32()));
+      break;
+    case ARCTRACE_TYPE_SYSCALL_END:
+      end(true, 0);
+      break;
+    case ARCTRACE_TYPE_PAGE_FAULT:
+      count(state_.kernel_functions.page_fault());
+      break;
+    case ARCTRACE_TYPE_SIGNAL:
+      leave_all(true);
+      count(state_.kernel_functions.signal(body.u32()));
+      break;
+    case ARCTRACE_TYPE_CONTENTION: {
+      const uint64_t lock = body.u64();
+      // The same wait goes on, another way.
+      if (!open_.empty() && !open_.back().is_syscall && open_.back().lock == lock) break;
+      if (open_.size() == kDepthMax) break;
+      open_.push_back({false, lock});
+      frames_.push_kernel(lock, state_.kernel_functions.contention());
+      break;
+    }
+    case ARCTRACE_TYPE_CONTENTION_END:
+      end(false, body.u64());
+      break;
+    default:
+      break;
+  }
+}
+
+void KernelFrames::leave_all(bool lost) { leave(open_.size(), lost); }
+
+// Look before popping.
+void KernelFrames::end(bool is_syscall, uint64_t lock) {
+  for (size_t i = open_.size(); i-- > 0;) {
+    if (open_[i].is_syscall != is_syscall || open_[i].lock != lock) continue;
+    leave(open_.size() - i - 1, true);
+    leave(1, false);
+    return;
+  }
+}
+
+void KernelFrames::leave(size_t count, bool lost) {
+  if (lost) state_.totals.exit_lost += count;
+  open_.resize(open_.size() - count);
+  frames_.leave_kernel(static_cast<uint32_t>(count), lost ? kFrameExitLost : 0);
+}
+
+void KernelFrames::count(FunctionId function) {
+  frames_.push_kernel(0, function);
+  frames_.leave_kernel(1, 0);
+}
+
+}  // namespace arctrace::reader

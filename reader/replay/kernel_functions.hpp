@@ -1,0 +1,39 @@
+// The names of what the kernel does for a thread.
+#pragma once
+
+#include <absl/container/flat_hash_map.h>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "reader/replay/functions.hpp"
+
+namespace arctrace::reader {
+
+// The module of all of them.
+inline constexpr std::string_view kKernelModule = "[kernel]";
+
+// "read"; "syscall 999" if the number is not known. Numbers are those of the machine for
+// which this reader was built.
+std::string syscall_name(uint32_t number);
+
+// Each is made a function when it is first asked for.
+class KernelFunctions {
+ public:
+  // `functions` must outlive this object.
+  explicit KernelFunctions(Functions& functions) : functions_(functions) {}
+
+  FunctionId syscall(uint32_t number);  // K:read
+  FunctionId signal(uint32_t number);   // K:signal 11
+  FunctionId page_fault();
+  FunctionId contention();
+
+ private:
+  FunctionId intern(std::string_view what);
+
+  Functions& functions_;
+  absl::flat_hash_map<uint32_t, FunctionId> syscalls_;
+};
+
+}  // namespace arctrace::reader

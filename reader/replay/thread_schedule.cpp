@@ -1,0 +1,47 @@
+#include "reader/replay/thread_schedule.hpp"
+
+namespace arctrace::reader {
+
+ThreadSchedule::ThreadSchedule(const FrameStack& frames, ThreadIndex thread,
+                               ScheduleListener* listener)
+    : frames_(frames), listener_(listener) {
+  current_.thread = thread;
+}
+
+void ThreadSchedule::run() {
+  end();
+  begin(RunState::kRunning);
+}
+
+void ThreadSchedule::leave(uint32_t task_state) {
+  end();
+  begin(task_state == 0 ? RunState::kReady : RunState::kBlocked);
+  current_.preempted = task_state == 0;
+  current_.task_state = task_state;
+}
+
+void ThreadSchedule::wake(const Waker& waker) {
+  current_.waker = waker;
+  end();
+  begin(RunState::kReady);
+}
+
+void ThreadSchedule::finish() { end(); }
+
+void ThreadSchedule::end() {
+  if (listener_ == nullptr) return;
+  current_.start_ns = frames_.clip(current_.start_ns);
+  current_.stop_ns = frames_.clip(frames_.now_ns());
+  if (current_.stop_ns > current_.start_ns) listener_->state_ended(current_);
+}
+
+void ThreadSchedule::begin(RunState state) {
+  const ThreadIndex thread = current_.thread;
+  current_ = {};
+  current_.thread = thread;
+  current_.state = state;
+  current_.start_ns = frames_.now_ns();
+  current_.node = frames_.top().node;
+}
+
+}  // namespace arctrace::reader

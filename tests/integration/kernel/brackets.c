@@ -1,0 +1,21 @@
+// Frames around one system call each, over the seconds of the first argument: what the
+// kernel stamps lies between the user's stamps of the frame.
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+void bracket(void) { syscall(SYS_getsid, 0); }
+
+int main(int argc, char** argv) {
+  const long rounds = argc > 1 ? atol(argv[1]) * 500 : 500;
+  for (long i = 0; i < rounds; ++i) {
+    const struct timespec pause = {0, 2000000};
+    nanosleep(&pause, NULL);
+    bracket();
+  }
+  printf("tid %d\nbrackets %ld\nsyscall %d\n", (int)getpid(), rounds, SYS_getsid);
+  return 0;
+}

@@ -1,0 +1,141 @@
+"""Programs that others talk to, untraced and traced: a server under load, an editor in a terminal,
+a build of hundreds of processes."""
+
+import os
+import pathlib
+import pty
+import re
+import shutil
+import subprocess
+import time
+import unittest
+
+import plain
+
+TIMEOUT = 60
+# The multi-call program that redis-server is, in the package that starts no service.
+REDIS = shutil.which("redis-check-rdb")
+EDITOR = shutil.which("vim.tiny") or shutil.which("vim")
+
+
+class Interactive(plain.PlainTest):
+    def untraced_and_traced(self, run):
+        """run(words before the command, folder) must return the same."""
+        bare = run([], self.folder())
+        self.assertEqual(bare[0], 0, bare)
+        for mode in plain.MODES:
+            with self.subTest(mode=mode):
+                folder = self.folder()
+                trace = folder / "arctrace.data"
+                record = [plain.ARCTRACE, "record", mode, "-b", "32M", "-o", str(trace), "--"]
+                self.assertEqual(run(record, folder), bare)
+                self.read(trace, "check")
+
+    @unittest.skipUnless(REDIS, "no redis-tools")
+    def test_server_under_load(self):
+        def run(prefix, folder):
+            (folder / "redis-server").symlink_to(REDIS)
+            socket = folder / "socket"
+            with open(folder / "log", "wb") as log:
+                server = subprocess.Popen(
+                    [*prefix, "./redis-server", "--port", "0", "--unixsocket", socket, "--save", ""],
+                    cwd=folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+            self.addCleanup(server.kill)
+
+            def client(*words):
+                return subprocess.run(["redis-cli", "-s", socket, *words], stdout=subprocess.PIPE,
+                                      stderr=subprocess.STDOUT, text=True, timeout=TIMEOUT,
+                                      check=False).stdout
+
+            end = time.monotonic() + TIMEOUT
+            while client("ping") != "PONG\n" and time.monotonic() < end:
+                time.sleep(0.05)
+            load = subprocess.run(
+                ["redis-benchmark", "-s", socket, "-q", "-n", "3000", "-c", "20", "-t",
+                 "set,get,lpush,sadd,zadd"], stdout=subprocess.PIPE, timeout=TIMEOUT, check=False)
+            said = [client(*words.split()) for words in (
+                "set key value", "get key", "llen mylist", "type mylist", "eval return{1,2} 0",
+                "nonsense", "bgsave", "shutdown nosave")]
+            return load.returncode, said, server.wait(TIMEOUT)
+
+        self.untraced_and_traced(run)
+
+    @unittest.skipUnless(shutil.which("gdb"), "no gdb")
+    def test_debugger_attached(self):
+        """It comes while library functions are called, sees who called them, and goes."""
+        fixture = plain.FIXTURES / "gcc/attached"
+
+        def run(prefix, folder):
+            program = subprocess.Popen([*prefix, fixture], cwd=folder, stdin=subprocess.PIPE,
+                                       stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                                       text=True)
+            self.addCleanup(program.kill)
+            self.addCleanup(program.stdout.close)
+            self.assertEqual(program.stdout.readline(), "ready\n")
+            pid = program.pid
+            if prefix:  # its child
+                pid = int(pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()[0])
+            program.stdin.write("x")
+            program.stdin.flush()
+            time.sleep(0.1)
+            debugger = subprocess.run(
+                ["gdb", "-q", "-nx", "-batch", "-p", str(pid), "-ex", "bt", "-ex", "break compare",
+                 "-ex", "continue", "-ex", "bt", "-ex", "finish", "-ex", "delete", "-ex", "detach"],
+                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                text=True, timeout=TIMEOUT, check=False)
+            frames = re.findall(r"^#\d+ .*\b(compare|sort|main) \(", debugger.stdout, re.M)
+            said = program.stdout.readline()
+            program.stdin.close()
+            self.assertEqual(frames[-3:], ["compare", "sort", "main"], debugger.stdout)
+            return 9 - program.wait(TIMEOUT), said
+
+        self.untraced_and_traced(run)
+
+    @unittest.skipUnless(EDITOR, "no vim")
+    def test_editor_in_a_terminal(self):
+        keys = [b"ione\rtwo\x1b", b"yyp", b":%s/o/0/g\r", b"Gothree\x1bu", b":wq\r"]
+
+        def run(prefix, folder):
+            command = [*prefix, EDITOR, "-u", "NONE", "-i", "NONE", "-n", "text"]
+            child, terminal = pty.fork()
+            if child == 0:
+                os.chdir(folder)
+                os.environ["TERM"] = "vt100"
+                os.execvp(command[0], command)
+            try:
+                self.read_until(terminal, rb"New")
+                for key in keys:
+                    os.write(terminal, key)
+                self.read_until(terminal, None)
+            finally:
+                os.close(terminal)
+            status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+            return status, (folder / "text").read_text()
+
+        self.untraced_and_traced(run)
+
+    @staticmethod
+    def read_until(terminal, pattern):
+        """Until it has shown `pattern`; None: until its program ends."""
+        shown = b""
+        while pattern is None or not re.search(pattern, shown):
+            try:
+                shown += os.read(terminal, 4096)
+            except OSError:  # ended
+                return
+
+    def test_build_of_many_processes(self):
+        targets = " ".join(f"t{i}" for i in range(150))
+        makefile = (f"all: {targets}\n\t@cat $^ | sort | cksum\n{targets}:\n"
+                    "\t@sed 's/tcp/'$@'/' /etc/services | head -3 > $@; test -s $@\n")
+
+        def run(prefix, folder):
+            (folder / "Makefile").write_text(makefile)
+            done = plain.run([*prefix, "make", "-s", "-j4"], folder)
+            return done.returncode, done.stdout
+
+        self.untraced_and_traced(run)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

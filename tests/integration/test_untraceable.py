@@ -1,0 +1,108 @@
+"""Programs that can't be traced run as ever, with one line that says why; their children that can
+be are traced."""
+
+import os
+import pathlib
+import platform
+import shutil
+import subprocess
+import unittest
+
+import support
+
+PARENT = """
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+int main(int count, char** words) {
+  puts("untraced");
+  fflush(stdout);
+  if (CHILD && count > 1 && WEXITSTATUS(system(words[1])) != 0) return 1;
+  return 3;
+}
+"""
+# write(1, "i386\\n", 5); _exit(3)
+I386 = """
+.globl _start
+_start: movl $4, %eax; movl $1, %ebx; movl $text, %ecx; movl $5, %edx; int $0x80
+        movl $1, %eax; movl $3, %ebx; int $0x80
+text:   .ascii "i386\\n"
+"""
+
+
+class Untraceable(support.TraceTest):
+    def build(self, name, *options, child=1):
+        program = self.folder / name
+        subprocess.run(["gcc", f"-DCHILD={child}", "-x", "c", "-", "-o", program, *options], input=PARENT, text=True,
+                       check=True)
+        return program
+
+    def assert_untraced(self, program, why, *arguments, processes):
+        """It does the same as without us, and is said once to be `why`."""
+        command = [str(program), *arguments]
+        bare = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+        recorded = self.record(*command)
+        self.assertEqual((recorded.status, recorded.stdout), (bare.returncode, bare.stdout))
+        self.assertEqual(bare.returncode, 3)
+        warning, summary = recorded.stderr.splitlines()
+        self.assertEqual(warning, f"arctrace: warning: can't trace {program}: it is {why}")
+        self.assertIn(f" {processes} process", summary)
+
+    def test_static_and_its_child(self):
+        for name, option in (("static", "-static"), ("static-pie", "-static-pie")):
+            with self.subTest(option):
+                self.assert_untraced(self.build(name, option), "statically linked", "ls /",
+                                     processes=2)  # the shell executes ls
+                self.assert_untraced(self.folder / name, "statically linked", processes=0)
+
+    def test_interpreter_of_a_script(self):
+        """The program that counts is what runs the script; found by PATH too."""
+        interpreter = self.build("interpreter", "-static", child=0)
+        script = self.folder / "script-of-ours"
+        script.write_text(f"#! {interpreter}\n")
+        script.chmod(0o755)
+        self.assert_untraced(script, "statically linked", processes=0)
+        os.environ["PATH"] += f":{self.folder}"
+        self.assert_untraced("script-of-ours", "statically linked", processes=0)
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs root")
+    def test_setuid(self):
+        program = self.build("setuid")
+        os.chown(program, 65534, 65534)
+        for mode, why in ((0o4755, "setuid"), (0o2755, "setgid")):
+            program.chmod(mode)
+            self.assert_untraced(program, why, processes=0)
+        program.chmod(0o755)
+        self.assertNotIn("warning", self.record(program).stderr)
+
+    @unittest.skipUnless(platform.machine() == "x86_64", "of x86-64")
+    def test_other_architecture(self):
+        program = self.folder / "i386"
+        for command in (["as", "--32", "-o", "i386.o"], ["ld", "-m", "elf_i386", "i386.o", "-o", program]):
+            subprocess.run(command, input=I386, text=True, cwd=self.folder, check=True)
+        try:
+            subprocess.run([program], stdout=subprocess.DEVNULL, check=False)
+        except OSError:
+            self.skipTest("this kernel runs no 32-bit programs")
+        self.assert_untraced(program, "of another architecture", processes=0)
+
+    def test_loader_as_a_program(self):
+        """It is linked to nothing, and traced all the same."""
+        loader = next(pathlib.Path("/lib64").glob("ld-linux-*"), None)
+        if loader is None:
+            self.skipTest("no /lib64/ld-linux")
+        recorded = self.record(str(loader), shutil.which("true"))
+        self.assertNotIn("warning", recorded.stderr)
+        self.assertIn(" 1 process", recorded.stderr)
+
+    def test_script_without_interpreter_by_path(self):
+        script = self.folder / "no-first-line"
+        script.write_text('echo "$0 $1"\nexit 3\n')
+        script.chmod(0o755)
+        os.environ["PATH"] += f":{self.folder}"
+        recorded = self.record("no-first-line", "so")
+        self.assertEqual((recorded.status, recorded.stdout), (3, f"{script} so\n"))
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

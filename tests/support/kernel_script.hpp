@@ -1,0 +1,56 @@
+// The kernel's records of a traced process' threads, written down by name and time.
+#pragma once
+
+#include <cstdint>
+
+#include "tests/support/record_script.hpp"
+
+namespace arctrace::testing {
+
+// Threads of one traced process, 100, and the kernel's own records of its tasks.
+struct KernelScript {
+  RecordScript script;
+  reader::ProcessIndex process = script.process(100, "/bin/program");
+
+  // The thread as the kernel's records have it.
+  reader::ThreadIndex task(uint32_t tid) {
+    reader::Thread facts;
+    facts.writer = ARCTRACE_WRITER_KERNEL | tid;
+    facts.tid = tid;
+    facts.tgid = 100;
+    return script.definitions.add_thread(facts);
+  }
+  void add(uint32_t tid, int64_t time_ns, uint16_t type, const Bytes& rest = {}) {
+    Bytes body = Bytes().u32(0).u32(100);
+    body.append(rest);
+    script.add(task(tid), time_ns, type, body);
+  }
+  void leaves(uint32_t tid, int64_t time_ns, bool ready, uint32_t next = 0) {
+    add(tid, time_ns, ARCTRACE_TYPE_SWITCH,
+        Bytes().u32(ready ? 0 : 1).u32(next).u32(100));
+  }
+  void comes(uint32_t tid, int64_t time_ns) { leaves(0, time_ns, true, tid); }
+  void woken(uint32_t tid, int64_t time_ns, uint32_t waker = 7, uint32_t context = 0) {
+    add(waker, time_ns, ARCTRACE_TYPE_WAKING, Bytes().u32(tid).u32(100).u32(context));
+  }
+  void syscall(uint32_t tid, int64_t time_ns, uint32_t number) {
+    add(tid, time_ns, ARCTRACE_TYPE_SYSCALL, Bytes().u32(number).u32(0));
+  }
+  void syscall_end(uint32_t tid, int64_t time_ns) {
+    add(tid, time_ns, ARCTRACE_TYPE_SYSCALL_END, Bytes().u64(0));
+  }
+  void page_fault(uint32_t tid, int64_t time_ns) {
+    add(tid, time_ns, ARCTRACE_TYPE_PAGE_FAULT, Bytes().u64(0x1000).u32(6).u32(0));
+  }
+  void signal(uint32_t tid, int64_t time_ns, uint32_t number) {
+    add(tid, time_ns, ARCTRACE_TYPE_SIGNAL, Bytes().u32(number).u32(0));
+  }
+  void contention(uint32_t tid, int64_t time_ns, uint64_t lock) {
+    add(tid, time_ns, ARCTRACE_TYPE_CONTENTION, Bytes().u64(lock).u32(0).u32(0));
+  }
+  void contention_end(uint32_t tid, int64_t time_ns, uint64_t lock) {
+    add(tid, time_ns, ARCTRACE_TYPE_CONTENTION_END, Bytes().u64(lock).u32(0).u32(0));
+  }
+};
+
+}  // namespace arctrace::testing

@@ -1,0 +1,200 @@
+// The kernel's frames: K: nodes under the frame that entered them.
+#include "reader/replay/kernel_frames.hpp"
+
+#include <doctest/doctest.h>
+
+#include "tests/support/kernel_script.hpp"
+
+using namespace arctrace::reader;
+using namespace arctrace::testing;
+
+namespace {
+
+constexpr uint32_t kRead = 0, kExitGroup = 231;
+
+// A thread with its own records in a process, and the kernel's about it.
+struct OneThread : KernelScript {
+  ThreadIndex thread = script.thread(process, 100);
+
+  // The tree, what is off the CPU in K: frames, exits lost.
+  std::string result(ReplayFilter filter = {}) {
+    ReplayOptions options;
+    options.filter = std::move(filter);
+    Replay replay(script.definitions, nullptr, options);
+    script.replay(replay);
+    const ThreadTree& tree = replay.threads()[0];
+    CHECK(replay.tree()[tree.root].cum_ns ==
+          static_cast<uint64_t>(tree.stop_ns - tree.start_ns));
+    CHECK(replay.findings().empty());
+    std::string text = tree_text(replay, tree.root);
+    if (replay.totals().exit_lost != 0) {
+      text += " lost=" + std::to_string(replay.totals().exit_lost);
+    }
+    if (replay.totals().open != 0) {
+      text += " open=" + std::to_string(replay.totals().open);
+    }
+    return text;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a system call is a frame of the one that makes it") {
+  OneThread t;
+  t.script.enter(t.thread, 1000, "f");
+  t.syscall(100, 1100, kRead);
+  t.leaves(100, 1200, false);
+  t.comes(100, 1900);
+  t.syscall_end(100, 2000);
+  t.syscall(100, 2100, kRead);
+  t.syscall_end(100, 2150);
+  t.script.exit(t.thread, 2200);
+  CHECK(t.result() == "f 1:250[K:read 2:950]");
+
+  Replay replay(t.script.definitions, nullptr);
+  t.script.replay(replay);
+  const CallTree& tree = replay.tree();
+  const NodeIndex f = tree[replay.threads()[0].root].first_child;
+  const NodeIndex read = tree[f].first_child;
+  CHECK(tree.cpu_cum(read).off_ns == 700);
+  CHECK(tree.cpu_base(f).off_ns == 0);
+  CHECK(replay.functions()[tree[read].function].module == kKernelModule);
+}
+
+TEST_CASE("faults and signals are counted where they come, and take no time") {
+  OneThread t;
+  t.script.enter(t.thread, 1000, "f");
+  t.page_fault(100, 1010);
+  t.page_fault(100, 1020);
+  t.syscall(100, 1100, kRead);
+  t.page_fault(100, 1150);
+  t.syscall_end(100, 1200);
+  t.signal(100, 1200, 10);
+  t.script.enter(t.thread, 1250, "handler");
+  t.script.exit(t.thread, 1300);
+  t.script.exit(t.thread, 1400);
+  CHECK(t.result() ==
+        "f 1:250[K:page fault 2:0 K:read 1:100[K:page fault 1:0] K:signal 10 1:0 "
+        "handler 1:50]");
+}
+
+TEST_CASE("a wait for a lock is one frame however often it says that it waits") {
+  OneThread t;
+  t.script.enter(t.thread, 1000, "f");
+  t.syscall(100, 1100, kRead);
+  t.contention(100, 1200, 0xabc);
+  t.contention(100, 1250, 0xabc);
+  t.contention(100, 1300, 0xdef);
+  t.contention_end(100, 1350, 0xdef);
+  t.contention_end(100, 1400, 0xabc);
+  t.contention_end(100, 1450, 0xabc);
+  t.syscall_end(100, 1500);
+  t.script.exit(t.thread, 1600);
+  CHECK(t.result() == "f 1:200[K:read 1:200[K:contention 1:150[K:contention 1:50]]]");
+}
+
+TEST_CASE("who calls the kernel, gets a signal or writes a record has left the kernel") {
+  SUBCASE("calls") {
+    OneThread t;
+    t.script.enter(t.thread, 1000, "f");
+    t.syscall(100, 1100, kRead);
+    t.contention(100, 1200, 0xabc);
+    t.syscall(100, 1300, 1);
+    t.syscall_end(100, 1400);
+    t.syscall_end(100, 1500);
+    t.script.exit(t.thread, 1600);
+    CHECK(t.result() == "f 1:300[K:read 1:100[K:contention 1:100] K:write 1:100] lost=2");
+  }
+  SUBCASE("signal") {
+    OneThread t;
+    t.script.enter(t.thread, 1000, "f");
+    t.syscall(100, 1100, kRead);
+    t.signal(100, 1300, 11);
+    t.script.exit(t.thread, 1600);
+    CHECK(t.result() == "f 1:400[K:read 1:200 K:signal 11 1:0] lost=1");
+  }
+  SUBCASE("record") {
+    OneThread t;
+    t.script.enter(t.thread, 1000, "f");
+    t.syscall(100, 1100, kRead);
+    t.script.enter(t.thread, 1300, "g");
+    t.syscall_end(100, 1350);
+    t.script.exit(t.thread, 1400);
+    t.script.exit(t.thread, 1600);
+    CHECK(t.result() == "f 1:300[K:read 1:200 g 1:100] lost=1");
+  }
+  SUBCASE("an end below a lost one") {
+    OneThread t;
+    t.script.enter(t.thread, 1000, "f");
+    t.syscall(100, 1100, kRead);
+    t.contention(100, 1200, 0xabc);
+    t.syscall_end(100, 1300);
+    t.script.exit(t.thread, 1600);
+    CHECK(t.result() == "f 1:400[K:read 1:100[K:contention 1:100]] lost=1");
+  }
+}
+
+TEST_CASE(
+    "a vfork child that borrows the stack takes it out of the kernel, losing nothing") {
+  OneThread t;
+  t.script.enter(t.thread, 1000, "f");
+  t.script.vfork_begin(t.thread, 1100);
+  t.syscall(100, 1200, 58);
+  t.leaves(100, 1250, false);
+  t.script.enter(t.thread, 1300, "child");
+  t.comes(100, 1500);
+  t.syscall_end(100, 1550);
+  t.script.vfork_end(t.thread, 1600, 101);
+  t.script.exit(t.thread, 1700);
+  CHECK(t.result().starts_with("f 1:300[K:vfork 1:100 child 1:300]"));
+  CHECK(t.result().find("lost") == std::string::npos);
+}
+
+TEST_CASE("a thread that ends in the kernel stays there until it is gone") {
+  OneThread t;
+  t.script.enter(t.thread, 1000, "f");
+  t.syscall(100, 1100, kExitGroup);
+  t.add(100, 1300, ARCTRACE_TYPE_EXITED, Bytes().u32(0).u32(0));
+  t.syscall(100, 5000, kRead);  // another thread has its number by now
+  CHECK(t.result() == "f 1:100[K:exit_group 1:200] open=2");
+}
+
+TEST_CASE("what fits no frame is nothing, and numbers without a name are shown") {
+  OneThread t;
+  t.syscall(100, 900, kRead);  // before the thread's own first record
+  t.script.enter(t.thread, 1000, "f");
+  t.syscall_end(100, 1100);
+  t.contention_end(100, 1200, 1);
+  t.syscall(100, 1300, 999999);
+  t.syscall_end(100, 1400);
+  t.script.exit(t.thread, 1500);
+  CHECK(t.result() == "f 1:400[K:syscall 999999 1:100]");
+}
+
+TEST_CASE("locks nest to a bound") {
+  OneThread t;
+  t.script.enter(t.thread, 1000, "f");
+  for (uint32_t i = 0; i < 100; ++i) t.contention(100, 1100, 0x1000 + i);
+  t.script.exit(t.thread, 1200);
+  CHECK(t.result().find("lost=16") != std::string::npos);
+}
+
+TEST_CASE("filters are for the kernel's frames too") {
+  OneThread t;
+  t.script.enter(t.thread, 1000, "f");
+  t.syscall(100, 1100, kRead);
+  t.syscall_end(100, 1200);
+  t.syscall(100, 1300, 1);
+  t.syscall_end(100, 1500);
+  t.script.exit(t.thread, 1600);
+  ReplayFilter none;
+  none.except = {"K:*"};
+  CHECK(t.result(none) == "f 1:600");
+  ReplayFilter long_ones;
+  long_ones.min_duration_ns = 150;
+  CHECK(t.result(long_ones) == "f 1:400[K:write 1:200]");
+  ReplayFilter range;
+  range.from_ns = 1150;
+  range.until_ns = 1400;
+  CHECK(t.result(range) == "f 1:100[K:read 1:50 K:write 1:100]");
+}
