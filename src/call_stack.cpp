@@ -3,6 +3,7 @@
 #include <atomic>
 
 #include "src/call_filter.hpp"
+#include "src/memory.hpp"
 #include "src/stack_change.hpp"
 
 namespace arctrace {
@@ -218,18 +219,37 @@ __attribute__((noinline)) bool enter_filtered(const WriteScope& scope, uint64_t 
   return true;
 }
 
+// Of the innermost frame, if readers are told of it.
+void write_values(const WriteScope& scope, uint16_t type, const ValuesBody& values,
+                  uint64_t ticks) {
+  const ThreadState* state = scope.local().state;
+  if (values.size == 0 || state == nullptr || state->depth == 0 ||
+      !frame_is_told(*state, state->depth - 1)) {
+    return;
+  }
+  write_record(scope, type, values.size, ticks, [&values](std::byte* body) {
+    copy_bytes(body, values.bytes, values.size);
+  });
+}
+
+// For who has nothing to record behind an entry or before an exit.
+constexpr auto kNothingMore = [](const WriteScope&, uint64_t) {};
+
 // The path of a record is inlined by force: the filter's second copy of it would cost it
-// that, and a third of its speed.
+// that, and a third of its speed. Then more(scope, ticks) is called.
 // `describe()` is the call of `place`, for what is rare.
-template <class Describe>
+template <class Describe, class More>
 __attribute__((always_inline)) inline bool enter(uint64_t key, const FramePlace& place,
                                                  const Describe& describe,
-                                                 const WriteScope& scope) {
+                                                 const WriteScope& scope,
+                                                 const More& more) {
   if (scope.refuses_record()) return false;
   if (__builtin_expect(scope.nested(), 0)) resolve_change(scope.local());
   const uint64_t ticks = session_ticks();
   if (__builtin_expect(call_filter.is_active, 0)) {
-    return enter_filtered(scope, key, place, describe(), ticks);
+    const bool entered = enter_filtered(scope, key, place, describe(), ticks);
+    if (entered) more(scope, ticks);
+    return entered;
   }
   ThreadState* state = scope.local().state;
   const ThreadStacks& stacks = scope.local().stacks;
@@ -237,9 +257,11 @@ __attribute__((always_inline)) inline bool enter(uint64_t key, const FramePlace&
       place.location != 0) {
     leave_frames(scope, key, place, describe(), ticks);
   }
-  return write_enter(scope, key, ticks, [&](ThreadState& to, uint32_t at) {
+  const bool entered = write_enter(scope, key, ticks, [&](ThreadState& to, uint32_t at) {
     store_frame(to, at, key, place);
   });
+  if (entered) more(scope, ticks);
+  return entered;
 }
 
 // The innermost frame of `key` among the outermost `depth`; kNone: there is none.
@@ -331,23 +353,40 @@ __attribute__((always_inline)) inline void leave(const WriteScope& scope, uint64
 
 bool record_enter(uint64_t key, uintptr_t location) {
   return enter(
-      key, FramePlace(location), [] { return arctrace_shim_call{}; }, WriteScope());
+      key, FramePlace(location), [] { return arctrace_shim_call{}; }, WriteScope(),
+      kNothingMore);
 }
 
 bool record_enter(uint64_t key, const arctrace_shim_call& call) {
   return enter(
-      key, FramePlace(call), [&call] { return call; }, WriteScope(call.stack_pointer));
+      key, FramePlace(call), [&call] { return call; }, WriteScope(call.stack_pointer),
+      kNothingMore);
 }
 
 bool record_enter(uint64_t key, const StubCall& call) {
   return enter(
       key, FramePlace(call.described()), [&call] { return call.described(); },
-      WriteScope(reinterpret_cast<uintptr_t>(call.place)));
+      WriteScope(reinterpret_cast<uintptr_t>(call.place)), kNothingMore);
+}
+
+bool record_enter_with(uint64_t key, const StubCall& call, const ValuesBody& arguments) {
+  return enter(
+      key, FramePlace(call.described()), [&call] { return call.described(); },
+      WriteScope(reinterpret_cast<uintptr_t>(call.place)),
+      [&arguments](const WriteScope& scope, uint64_t ticks) {
+        write_values(scope, ARCTRACE_TYPE_ARGUMENTS, arguments, ticks);
+      });
 }
 
 void set_unwinder(arctrace_shim_unwinder* chosen) { unwinder = chosen; }
 
-bool record_innermost_exit(uint64_t key, uintptr_t stack_pointer) {
+namespace {
+
+// Calls more(scope, ticks) before the exit.
+template <class More>
+__attribute__((always_inline)) inline bool exit_innermost(uint64_t key,
+                                                          uintptr_t stack_pointer,
+                                                          const More& more) {
   const WriteScope scope(stack_pointer);
   if (scope.refuses_record()) return true;
   if (__builtin_expect(scope.nested(), 0)) resolve_change(scope.local());
@@ -359,12 +398,28 @@ bool record_innermost_exit(uint64_t key, uintptr_t stack_pointer) {
   const uint64_t ticks = session_ticks();
   if (__builtin_expect(call_filter.is_active, 0)) {
     tell_long_calls(scope, *state, ticks);
+    more(scope, ticks);
     write_exit(scope, *state, ticks);
     note_filter_scope(scope.local());
     return true;
   }
+  more(scope, ticks);
   write_exit(scope, *state, ticks);
   return true;
+}
+
+}  // namespace
+
+bool record_innermost_exit(uint64_t key, uintptr_t stack_pointer) {
+  return exit_innermost(key, stack_pointer, kNothingMore);
+}
+
+bool record_innermost_exit_with(uint64_t key, uintptr_t stack_pointer,
+                                const ValuesBody& result) {
+  return exit_innermost(key, stack_pointer,
+                        [&result](const WriteScope& scope, uint64_t ticks) {
+                          write_values(scope, ARCTRACE_TYPE_RESULT, result, ticks);
+                        });
 }
 
 void record_exit(uint64_t key, uintptr_t location, uintptr_t stack_pointer) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "src/call_filter.hpp"
+#include "src/call_values.hpp"
 #include "src/frame_place.hpp"
 #include "src/writer.hpp"
 
@@ -35,6 +36,10 @@ bool record_enter(uint64_t key, uintptr_t location);
 bool record_enter(uint64_t key, const arctrace_shim_call& call);
 bool record_enter(uint64_t key, const StubCall& call);
 
+// The same, with what was called: `arguments` behind the entry, if readers are told of
+// it.
+bool record_enter_with(uint64_t key, const StubCall& call, const ValuesBody& arguments);
+
 // How the frames between a call and the innermost open frame are found; null: they
 // aren't.
 void set_unwinder(arctrace_shim_unwinder* unwinder);
@@ -46,6 +51,10 @@ void record_exit(uint64_t key, uintptr_t location, uintptr_t stack_pointer);
 // Records that the thread left its innermost frame, if that is `key`'s and was entered at
 // `stack_pointer`; else false.
 bool record_innermost_exit(uint64_t key, uintptr_t stack_pointer);
+
+// The same, with `result` before the exit, if readers were told of the entry.
+bool record_innermost_exit_with(uint64_t key, uintptr_t stack_pointer,
+                                const ValuesBody& result);
 
 // Whether nothing is recorded of a call that is about to be made, and the filter need not
 // know of it either: then it should not be entered.

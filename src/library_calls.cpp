@@ -1,12 +1,31 @@
 // Library calls that the shim's stubs make on behalf of the program (shim_interface.h).
 #include "src/attach.hpp"
 #include "src/call_stack.hpp"
+#include "src/call_values.hpp"
 #include "src/loss.hpp"
 #include "src/return_stack.hpp"
 #include "src/shim_interface.h"
 
 namespace arctrace {
 namespace {
+
+const arctrace_shim_values* all_values;  // set once, before a call has one
+
+// The number of a pending call's values, in its key: 0, none. Only calls with a name have
+// values, and these bits of their keys to spare.
+constexpr unsigned kValuesShift = 32;
+constexpr uint64_t kValuesMask = uint64_t{0xFFFF} << kValuesShift;
+
+uint64_t with_values(uint64_t key, uint32_t values) {
+  return key | uint64_t{values} << kValuesShift;
+}
+bool has_values(uint64_t key) {
+  return (key & kValuesMask) != 0 && (key & ARCTRACE_FRAME_NAME_BIT) != 0;
+}
+const arctrace_shim_values& values_of(uint64_t key) {
+  return all_values[(key & kValuesMask) >> kValuesShift];
+}
+uint64_t without_values(uint64_t key) { return key & ~kValuesMask; }
 
 bool functions_are_recorded() { return (*arctrace_gate & ARCTRACE_GATE_FUNCTIONS) != 0; }
 
@@ -39,12 +58,52 @@ ReturnStack* own_calls() {
   return thread_local_state.calls;
 }
 
-void record_return(const PendingCall& call) {
+__attribute__((noinline)) void record_return_with(const PendingCall& call,
+                                                  uintptr_t result) {
+  ValuesBody body;
+  const arctrace_shim_values& values = values_of(call.key);
+  const uint64_t key = without_values(call.key);
+  if (values.result.kind != 0) {
+    gather_result(values, result, body);
+    if (record_innermost_exit_with(key, call.place, body)) return;
+  } else if (record_innermost_exit(key, call.place)) {
+    return;
+  }
+  record_exit(key, call.place + sizeof(uintptr_t), call.place);
+}
+
+void record_return(const PendingCall& call, uintptr_t result) {
   if (call.key == 0 || !functions_are_recorded()) return;
+  if (__builtin_expect(has_values(call.key), 0)) return record_return_with(call, result);
   const uintptr_t location = call.place + sizeof(uintptr_t);
   if (!record_innermost_exit(call.key, call.place)) {
     record_exit(call.key, location, call.place);
   }
+}
+
+// `pending_key`: of the pending call. enter() records the entry.
+template <class Enter>
+__attribute__((always_inline)) inline int begin_call(uint64_t frame_key,
+                                                     uint64_t pending_key,
+                                                     const StubCall& call,
+                                                     const Enter& enter) {
+  if (!functions_are_recorded()) return 0;
+  ReturnStack* calls = own_calls();
+  if (__builtin_expect(calls == nullptr, 0)) return 0;
+  if (is_left_out(frame_key, call)) return 0;
+  const bool inside = (call.flags & ARCTRACE_SHIM_RETURNS_TO_SHIM) != 0;
+  PendingCall pending{reinterpret_cast<uintptr_t>(call.place), *call.place, pending_key};
+  if (__builtin_expect(inside, 0)) {
+    ReturnStack* around = calls_with(pending.place);
+    if (around == nullptr) return 0;
+    pending.return_address = around->find(pending.place)->return_address;
+  }
+  const ThreadStacks& stacks = thread_local_state.stacks;
+  if (__builtin_expect(!calls->push(stacks, pending, inside), 0)) return 0;
+  if (__builtin_expect(!enter(), 0)) {
+    if (PendingCall* added = calls->find(pending.place); added != nullptr) added->key = 0;
+  }
+  return inside ? 0 : 1;
 }
 
 }  // namespace
@@ -56,32 +115,33 @@ __attribute__((flatten)) int arctrace_shim_call_begin(uint64_t frame_key,
                                                       const uintptr_t* place,
                                                       uintptr_t frame_pointer,
                                                       uint32_t flags) {
-  if (!functions_are_recorded()) return 0;
-  ReturnStack* calls = own_calls();
-  if (__builtin_expect(calls == nullptr, 0)) return 0;
   const StubCall call{place, frame_pointer, flags};
-  if (is_left_out(frame_key, call)) return 0;
-  const bool inside = (flags & ARCTRACE_SHIM_RETURNS_TO_SHIM) != 0;
-  PendingCall pending{reinterpret_cast<uintptr_t>(place), *place, frame_key};
-  if (__builtin_expect(inside, 0)) {
-    ReturnStack* around = calls_with(pending.place);
-    if (around == nullptr) return 0;
-    pending.return_address = around->find(pending.place)->return_address;
-  }
-  const ThreadStacks& stacks = thread_local_state.stacks;
-  if (__builtin_expect(!calls->push(stacks, pending, inside), 0)) return 0;
-  if (__builtin_expect(!record_enter(frame_key, call), 0)) {
-    if (PendingCall* added = calls->find(pending.place); added != nullptr) added->key = 0;
-  }
-  return inside ? 0 : 1;
+  return begin_call(frame_key, frame_key, call,
+                    [&] { return record_enter(frame_key, call); });
 }
 
-void arctrace_shim_call_end(uintptr_t* place) {
+int arctrace_shim_call_begin_with(uint64_t frame_key, const uintptr_t* place,
+                                  uintptr_t frame_pointer, uint32_t flags,
+                                  uint32_t values, const uintptr_t* arguments) {
+  // Before the entry: what it takes is not the function's time.
+  ValuesBody body;
+  const bool is_named = (frame_key & ARCTRACE_FRAME_NAME_BIT) != 0;
+  if (functions_are_recorded()) gather_arguments(all_values[values], arguments, body);
+  const StubCall call{place, frame_pointer, flags};
+  return begin_call(frame_key, is_named ? with_values(frame_key, values) : frame_key,
+                    call, [&] {
+                      return all_values[values].argument_count == 0
+                                 ? record_enter(frame_key, call)
+                                 : record_enter_with(frame_key, call, body);
+                    });
+}
+
+void arctrace_shim_call_end(uintptr_t* place, uintptr_t result) {
   const auto address = reinterpret_cast<uintptr_t>(place);
   ReturnStack* own = thread_local_state.calls;
   const PendingCall* top = own != nullptr ? own->only_top(address) : nullptr;
   if (__builtin_expect(top != nullptr, 1)) {
-    record_return(*top);
+    record_return(*top, result);
     *place = top->return_address;
     std::atomic_signal_fence(std::memory_order_seq_cst);
     own->drop_top();
@@ -91,7 +151,8 @@ void arctrace_shim_call_end(uintptr_t* place) {
   if (__builtin_expect(calls == nullptr, 0)) __builtin_trap();  // nowhere to go on
   const uintptr_t return_address = calls->find(address)->return_address;
   // Behind the first: those that ended with a jump to it.
-  calls->for_each_at(address, record_return);
+  calls->for_each_at(address,
+                     [result](const PendingCall& call) { record_return(call, result); });
   *place = return_address;
   std::atomic_signal_fence(std::memory_order_seq_cst);
   if (calls == own) {
@@ -107,7 +168,22 @@ void arctrace_shim_call_passed(uint64_t frame_key, const uintptr_t* place,
       !record_enter(frame_key, StubCall{place, frame_pointer, flags}) || returns == 0) {
     return;
   }
-  record_return({reinterpret_cast<uintptr_t>(place), *place, frame_key});
+  record_return({reinterpret_cast<uintptr_t>(place), *place, frame_key}, 0);
 }
+
+void arctrace_shim_call_passed_with(uint64_t frame_key, const uintptr_t* place,
+                                    uintptr_t frame_pointer, uint32_t flags, int returns,
+                                    uint32_t values, const uintptr_t* arguments) {
+  if (!functions_are_recorded()) return;
+  ValuesBody body;
+  gather_arguments(all_values[values], arguments, body);
+  if (!record_enter_with(frame_key, StubCall{place, frame_pointer, flags}, body) ||
+      returns == 0) {
+    return;
+  }
+  record_return({reinterpret_cast<uintptr_t>(place), *place, frame_key}, 0);
+}
+
+void arctrace_shim_set_values(const arctrace_shim_values* all) { all_values = all; }
 
 const uint64_t* arctrace_shim_pending_calls(void) { return &first_return_stack; }

@@ -69,14 +69,51 @@ ARCTRACE_API int arctrace_shim_call_begin(uint64_t frame_key, const uintptr_t* p
                                           uintptr_t frame_pointer, uint32_t flags);
 
 /* What a call returned whose return address stood at `place`: records the exit and puts
- * the return address back there. */
-ARCTRACE_API void arctrace_shim_call_end(uintptr_t* place);
+ * the return address back there. `result`: its integer register. */
+ARCTRACE_API void arctrace_shim_call_end(uintptr_t* place, uintptr_t result);
 
 /* The entry of a library call that is not followed: one that does not return, or if
  * `returns` is nonzero, not through us. Then its exit is recorded at once. */
 ARCTRACE_API void arctrace_shim_call_passed(uint64_t frame_key, const uintptr_t* place,
                                             uintptr_t frame_pointer, uint32_t flags,
                                             int returns);
+
+/* A value of a call that is recorded: an argument that is passed in an integer register,
+ * or the result that is returned in one. */
+struct arctrace_shim_value {
+  uint8_t kind;     /* enum arctrace_value_kind; 0: none */
+  uint8_t argument; /* from 1; 0: the result */
+  uint8_t size;     /* of a number, in bytes */
+  uint8_t failure;  /* of a result: enum arctrace_shim_failure */
+};
+enum arctrace_shim_failure {
+  ARCTRACE_SHIM_FAILS_NEVER = 0,
+  ARCTRACE_SHIM_FAILS_MINUS_1 = 1, /* -1: errno says why */
+  ARCTRACE_SHIM_FAILS_NULL = 2     /* 0: errno says why */
+};
+#define ARCTRACE_SHIM_ARGUMENTS_MAX 6
+struct arctrace_shim_values {
+  uint32_t argument_count;
+  struct arctrace_shim_value arguments[ARCTRACE_SHIM_ARGUMENTS_MAX];
+  struct arctrace_shim_value result;
+};
+/* Where all of them stand, for good; the first is none's. To be called before there is a
+ * call that has one. */
+ARCTRACE_API void arctrace_shim_set_values(const struct arctrace_shim_values* all);
+
+/* Of a call whose values are number `values` of those; `arguments`: all that are passed
+ * in integer registers. Like arctrace_shim_call_begin, and like
+ * arctrace_shim_call_passed.
+ */
+ARCTRACE_API int arctrace_shim_call_begin_with(uint64_t frame_key, const uintptr_t* place,
+                                               uintptr_t frame_pointer, uint32_t flags,
+                                               uint32_t values,
+                                               const uintptr_t* arguments);
+ARCTRACE_API void arctrace_shim_call_passed_with(uint64_t frame_key,
+                                                 const uintptr_t* place,
+                                                 uintptr_t frame_pointer, uint32_t flags,
+                                                 int returns, uint32_t values,
+                                                 const uintptr_t* arguments);
 
 /* Where the address of the first thread's pending calls stands (src/return_stack.hpp):
  * for the unwind rules of the shim's stubs. */

@@ -76,6 +76,12 @@ class Names {
   char* whole_ = nullptr;  // malloc'ed
 };
 
+void note_matched(uint64_t found) {
+  if ((found & ~matched) == 0) return;
+  matched |= found;
+  arctrace_shim_patterns_matched(matched);
+}
+
 const char* file_name(const char* path) {
   const char* name = path;
   for (; *path != '\0'; ++path) {
@@ -97,7 +103,7 @@ void choose_functions(const ShimOptions& options) {
   chosen = &options;
 }
 
-bool have_function_choice() { return chosen != nullptr; }
+bool have_function_choice() { return chosen != nullptr && chosen->have_filter(); }
 
 void find_demangler() {
   if (chosen == nullptr || demangler != nullptr) return;
@@ -105,7 +111,7 @@ void find_demangler() {
 }
 
 uint32_t filter_flags(const char* name, const char* path, uint64_t size) {
-  if (chosen == nullptr) return 0;
+  if (!have_function_choice()) return 0;
   Names names(name);
   uint32_t flags = 0;
   uint64_t found = 0;
@@ -113,6 +119,7 @@ uint32_t filter_flags(const char* name, const char* path, uint64_t size) {
   bool in_module = false;
   for (size_t i = 0; i < chosen->pattern_count; ++i) {
     const Pattern::Kind kind = chosen->patterns[i].kind;
+    if (kind == Pattern::Kind::kValues) continue;
     const bool is_module = kind == Pattern::Kind::kModule;
     has_modules = has_modules || is_module;
     if (is_module ? !matches(i, file_name(path)) : !names.match(i)) continue;
@@ -124,11 +131,20 @@ uint32_t filter_flags(const char* name, const char* path, uint64_t size) {
   if ((has_modules && !in_module) || (size != 0 && size < chosen->size_min)) {
     flags |= ARCTRACE_SHIM_HIDDEN;
   }
-  if ((found & ~matched) != 0) {
-    matched |= found;
-    arctrace_shim_patterns_matched(matched);
-  }
+  note_matched(found);
   return flags;
+}
+
+uint64_t matching_values(const char* name) {
+  if (chosen == nullptr) return 0;
+  Names names(name);
+  uint64_t found = 0;
+  for (size_t i = 0; i < chosen->pattern_count; ++i) {
+    if (chosen->patterns[i].kind != Pattern::Kind::kValues || !names.match(i)) continue;
+    found |= uint64_t{1} << i;
+  }
+  note_matched(found);
+  return found;
 }
 
 }  // namespace arctrace::shim

@@ -10,7 +10,7 @@ namespace arctrace::shim {
 // To be called once. The options stay where they are.
 void choose_functions(const ShimOptions& options);
 
-// Whether the choice depends on the function at all.
+// Whether what is recorded at all depends on the function at all.
 bool have_function_choice();
 
 // Looks for a demangler among the modules that are loaded now: without one, C++ functions
@@ -21,5 +21,9 @@ void find_demangler();
 // name, in the module at `path`; `size` in bytes, 0: not known. It may need memory, and
 // call the program's demangler: not in a hook.
 uint32_t filter_flags(const char* name, const char* path, uint64_t size);
+
+// The patterns for values that match a function of this linker's name, one bit each. As
+// filter_flags.
+uint64_t matching_values(const char* name);
 
 }  // namespace arctrace::shim

@@ -9,6 +9,7 @@
 #include "src/raw_syscall.hpp"
 #include "writer_shim/call_kinds.hpp"
 #include "writer_shim/call_stubs.h"
+#include "writer_shim/call_values.hpp"
 #include "writer_shim/code_references.hpp"
 #include "writer_shim/function_patterns.hpp"
 #include "writer_shim/hook.hpp"
@@ -28,6 +29,8 @@ struct LibraryCall {
   uint64_t* slot;    // null: the stub is free
   const char* name;  // in the module that calls
   CallKind kind;
+  bool is_plain;    // followed, and nothing but its entry and exit is recorded
+  uint16_t values;  // their number (call_values.hpp); 0: none
   uint32_t filter;  // flags of arctrace_shim_call
 };
 
@@ -113,7 +116,10 @@ uint32_t stub_for(const char* name, uint64_t target, uint64_t* slot) {
   }
   const uint32_t number = take_stub();
   if (number != UINT32_MAX) {
-    calls[number] = {target, 0, slot, name, kind, call_filter_flags(name, target)};
+    const auto values = static_cast<uint16_t>(values_of(name));
+    const bool is_plain = kind == CallKind::kFollowed && values == 0;
+    calls[number] = {target, 0,        slot,   name,
+                     kind,   is_plain, values, call_filter_flags(name, target)};
   }
   return number;
 }
@@ -231,7 +237,7 @@ void await_initialization(const ModuleImage& image) {
   const uintptr_t target = image.bias + *image.initializer;
   const uint32_t number = is_stub(target) ? UINT32_MAX : take_stub();
   if (number == UINT32_MAX) return;
-  calls[number] = {target, 0, image.initializer, "", CallKind::kInitializer, 0};
+  calls[number] = {target, 0, image.initializer, "", CallKind::kInitializer, false, 0, 0};
   *image.initializer = stub_address(number) - image.bias;
 }
 
@@ -312,6 +318,29 @@ __attribute__((noinline)) uint64_t name_call(LibraryCall& call) {
   return key;
 }
 
+// Of a call that is not followed, or has values. Nonzero: it is to be called through.
+__attribute__((noinline)) uintptr_t begin_special_call(const LibraryCall& call,
+                                                       uint64_t key, uintptr_t* place,
+                                                       uintptr_t frame_pointer,
+                                                       uint32_t flags) {
+  // rdi, rsi, rdx, rcx, r8, r9: call_stubs.S has pushed them below rax.
+  uintptr_t arguments[ARCTRACE_SHIM_ARGUMENTS_MAX];
+  for (size_t i = 0; i < ARCTRACE_SHIM_ARGUMENTS_MAX; ++i)
+    arguments[i] = *(place - 2 - i);
+  const bool is_followed = call.kind == CallKind::kFollowed;
+  const int returns = call.kind == CallKind::kPassed ? 1 : 0;
+  if (call.values == 0) {
+    arctrace_shim_call_passed(key, place, frame_pointer, flags, returns);
+  } else if (!is_followed) {
+    arctrace_shim_call_passed_with(key, place, frame_pointer, flags, returns, call.values,
+                                   arguments);
+  } else {
+    return static_cast<uintptr_t>(arctrace_shim_call_begin_with(
+        key, place, frame_pointer, flags, call.values, arguments));
+  }
+  return 0;
+}
+
 }  // namespace
 
 void hook_library_calls(LibraryCalls which) {
@@ -325,9 +354,14 @@ void hook_library_calls(LibraryCalls which) {
 uintptr_t stub_for_function(uintptr_t function, uintptr_t target, uint32_t filter) {
   const uint32_t number = take_stub();
   if (number == UINT32_MAX) return 0;
-  calls[number] = {
-      target, function, reinterpret_cast<uint64_t*>(function), "", CallKind::kFollowed,
-      filter};
+  calls[number] = {target,
+                   function,
+                   reinterpret_cast<uint64_t*>(function),
+                   "",
+                   CallKind::kFollowed,
+                   true,
+                   0,
+                   filter};
   return stub_address(number);
 }
 
@@ -372,10 +406,8 @@ extern "C" arctrace_call_route arctrace_call_begins(uint32_t number, uintptr_t* 
   }
   uint32_t flags = library_call.filter;
   if (returns_to_stub(*place)) flags |= ARCTRACE_SHIM_RETURNS_TO_SHIM;
-  if (__builtin_expect(library_call.kind != CallKind::kFollowed, 0)) {
-    arctrace_shim_call_passed(key, place, frame_pointer, flags,
-                              library_call.kind == CallKind::kPassed);
-    return {target, 0};
+  if (__builtin_expect(!library_call.is_plain, 0)) {
+    return {target, begin_special_call(library_call, key, place, frame_pointer, flags)};
   }
   return {target, static_cast<uintptr_t>(
                       arctrace_shim_call_begin(key, place, frame_pointer, flags))};

@@ -8,7 +8,7 @@ namespace {
 constexpr size_t kTextMax = 4096;
 
 // Values as they are meant, each ended by a zero.
-char values[kTextMax];
+char decoded[kTextMax];
 
 // The hexadecimal digit's value; 16: it is none.
 unsigned digit(char c) {
@@ -40,9 +40,19 @@ uint64_t number(const char* text) {
   return value;
 }
 
-void add_pattern(ShimOptions& options, Pattern::Kind kind, const char* text) {
+void add_pattern(ShimOptions& options, Pattern::Kind kind, const char* text,
+                 const char* values = nullptr) {
   if (options.pattern_count == ShimOptions::kPatternsMax) return;
-  options.patterns[options.pattern_count++] = {kind, text};
+  options.patterns[options.pattern_count++] = {kind, text, values};
+}
+
+// "VALUES:PATTERN"
+void add_values(ShimOptions& options, const char* text) {
+  const char* pattern = text;
+  while (*pattern != '\0' && *pattern != ':') ++pattern;
+  if (*pattern == ':') {
+    add_pattern(options, Pattern::Kind::kValues, pattern + 1, text);
+  }
 }
 
 // `name` ends with its "=".
@@ -56,6 +66,10 @@ void set_option(ShimOptions& options, const char* name, const char* value) {
     add_pattern(options, Pattern::Kind::kLeftOut, value);
   } else if (starts_with(name, "module=")) {
     add_pattern(options, Pattern::Kind::kModule, value);
+  } else if (starts_with(name, "values=")) {
+    add_values(options, value);
+  } else if (starts_with(name, "autovalues=")) {
+    options.auto_values = equal(value, "yes");
   } else if (starts_with(name, "depth=")) {
     const uint64_t depth = number(value);
     options.depth_max = depth > UINT32_MAX ? UINT32_MAX : static_cast<uint32_t>(depth);
@@ -70,7 +84,7 @@ void set_option(ShimOptions& options, const char* name, const char* value) {
 
 void parse_options(const char* text, ShimOptions& options) {
   if (text == nullptr || text_length(text, kTextMax) == kTextMax) return;
-  char* free = values;
+  char* free = decoded;
   while (*text != '\0') {
     const char* name = text;
     while (*text != '\0' && *text != ';' && *text != '=') ++text;

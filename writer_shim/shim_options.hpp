@@ -15,9 +15,10 @@ enum class LibraryCalls : uint8_t {
 // What a function must match to be chosen or left out, in the user's words: a glob, or
 // behind "re:" an extended regular expression.
 struct Pattern {
-  enum class Kind : uint8_t { kChosen, kLeftOut, kModule };
+  enum class Kind : uint8_t { kChosen, kLeftOut, kModule, kValues };
   Kind kind;
   const char* text;
+  const char* values = nullptr;  // of kValues: see call_values.hpp
 };
 
 struct ShimOptions {
@@ -30,14 +31,28 @@ struct ShimOptions {
   uint64_t min_ns = 0;     // 0: any
   uint64_t size_min = 0;   // of functions, in bytes
 
+  bool auto_values = false;  // of well-known functions
+
+  bool have_values() const {
+    bool found = auto_values;
+    for (size_t i = 0; i < pattern_count; ++i) {
+      found = found || patterns[i].kind == Pattern::Kind::kValues;
+    }
+    return found;
+  }
   bool have_filter() const {
-    return pattern_count != 0 || depth_max != 0 || min_ns != 0 || size_min != 0;
+    bool found = false;
+    for (size_t i = 0; i < pattern_count; ++i) {
+      found = found || patterns[i].kind != Pattern::Kind::kValues;
+    }
+    return found || depth_max != 0 || min_ns != 0 || size_min != 0;
   }
 };
 
 // "NAME=VALUE;NAME=VALUE": libcall=none|program|all, filter=, notrace= and module= with a
-// pattern each, in their order; depth=, time= (ns) and size= with a number. In a value
-// "%3B" stands for ";" and "%25" for "%". What it does not know is left out, as is what
+// pattern each, in their order; values= with what is recorded of a call, ":" and a
+// pattern; autovalues=yes; depth=, time= (ns) and size= with a number. In a value "%3B"
+// stands for ";" and "%25" for "%". What it does not know is left out, as is what
 // it has no room for. The patterns stand in memory of its own: to be called once.
 void parse_options(const char* text, ShimOptions& options);
 

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "src/raw_syscall.hpp"
+#include "writer_shim/call_values.hpp"
 #include "writer_shim/end_hooks.hpp"
 #include "writer_shim/exec_hooks.hpp"
 #include "writer_shim/frame_finder.hpp"
@@ -45,9 +46,13 @@ void start_main_thread() {
   arctrace_shim_thread_start(high - size, high);
 }
 
-void set_filter(const ShimOptions& options) {
-  if (!options.have_filter()) return;
+void set_choice(const ShimOptions& options) {
   choose_functions(options);
+  if (options.have_values()) {
+    find_demangler();
+    choose_values(options);
+  }
+  if (!options.have_filter()) return;
   read_function_choice();
   bool only_chosen = false;
   for (size_t i = 0; i < options.pattern_count; ++i) {
@@ -64,7 +69,7 @@ __attribute__((constructor(102))) void start() {
   if (!has_session() || arctrace_shim_claim() == 0) return;
   static constinit ShimOptions options;
   parse_options(secure_getenv("ARCTRACE_OPTIONS"), options);
-  set_filter(options);
+  set_choice(options);
   arctrace_shim_set_unwinder(find_caller);
   find_next_function_hooks();
   find_exec_functions();

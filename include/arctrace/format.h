@@ -392,6 +392,12 @@ enum arctrace_record_type {
       9, /* what follows is the vfork child's, on its parent's stack */
   ARCTRACE_TYPE_VFORK_END = 10, /* u32 child pid: frames as at VFORK_BEGIN */
 
+  /* Of the innermost open frame, with the ticks of its ENTER, behind that, and of its
+   * EXIT, before that: u32 count, then each value: u8 kind (enum arctrace_value_kind), u8
+   * argument (from 1, of a result 0), u16 n, bytes(n). */
+  ARCTRACE_TYPE_ARGUMENTS = 11,
+  ARCTRACE_TYPE_RESULT = 12,
+
   ARCTRACE_TYPE_EVENT = 16,   /* u32 event id, payload laid out as EVENT_LAYOUT says */
   ARCTRACE_TYPE_INSTANT = 17, /* u32 name id */
   ARCTRACE_TYPE_COUNTER = 18, /* u32 name id, s64 value */
@@ -508,6 +514,31 @@ enum arctrace_field_type {
   ARCTRACE_FIELD_BOOL = 11, /* one byte, 0 or 1 */
   ARCTRACE_FIELD_X64 = 12,  /* u64, shown in hex: an address */
   ARCTRACE_FIELD_STRING = 13
+};
+
+/* How a value of a call is meant. A number has 1, 2, 4 or 8 bytes. */
+enum arctrace_value_kind {
+  ARCTRACE_VALUE_SIGNED = 1,
+  ARCTRACE_VALUE_UNSIGNED = 2,
+  ARCTRACE_VALUE_HEX = 3,
+  ARCTRACE_VALUE_OCTAL = 4, /* a file's mode */
+  ARCTRACE_VALUE_CHAR = 5,
+  ARCTRACE_VALUE_POINTER = 6,
+  ARCTRACE_VALUE_STRING = 7,      /* its bytes, without the zero */
+  ARCTRACE_VALUE_STRING_CUT = 8,  /* the first of its bytes */
+  ARCTRACE_VALUE_STRING_LOST = 9, /* u64 address where none could be read */
+  ARCTRACE_VALUE_ERRNO = 10,      /* s32: 0, or behind a result why it failed */
+  /* numbers that have names */
+  ARCTRACE_VALUE_FOLDER = 11, /* a descriptor, or AT_FDCWD */
+  ARCTRACE_VALUE_OPEN_FLAGS = 12,
+  ARCTRACE_VALUE_ACCESS = 13,     /* R_OK ... */
+  ARCTRACE_VALUE_PROTECTION = 14, /* PROT_READ ... */
+  ARCTRACE_VALUE_MAP_FLAGS = 15,
+  ARCTRACE_VALUE_WHENCE = 16, /* SEEK_SET ... */
+  ARCTRACE_VALUE_DOMAIN = 17, /* AF_UNIX ... */
+  ARCTRACE_VALUE_SOCKET = 18, /* SOCK_STREAM ... */
+  ARCTRACE_VALUE_SIGNAL = 19,
+  ARCTRACE_VALUE_CLOCK = 20
 };
 
 /* ---- Trace file -------------------------------------------------------------

@@ -13,6 +13,7 @@
 
 #include "reader/cli/near_names.hpp"
 #include "reader/cli/options.hpp"
+#include "reader/cli/value_spec.hpp"
 #include "reader/symbols/demangle.hpp"
 #include "reader/symbols/elf_file.hpp"
 #include "reader/trace/text_escape.hpp"
@@ -31,13 +32,20 @@ struct PatternOption {
 };
 
 // The order in which the shim counts the patterns.
-std::array<PatternOption, 3> pattern_options(const CallFilterOptions& options) {
+std::array<PatternOption, 5> pattern_options(const CallFilterOptions& options) {
   return {{{"-F", "filter=", &options.chosen},
            {"-N", "notrace=", &options.left_out},
-           {"-L", "module=", &options.modules}}};
+           {"-L", "module=", &options.modules},
+           {"-A", "values=", &options.arguments},
+           {"-R", "values=", &options.results}}};
 }
 
-using Problem = std::pair<size_t, std::string>;  // the place, and what is wrong
+bool has_values(const PatternOption& kind) { return kind.name == std::string("values="); }
+
+// What functions must match: of PATTERN@VALUES the former.
+std::string pattern_of(const PatternOption& kind, const std::string& text) {
+  return has_values(kind) ? text.substr(0, text.rfind('@')) : text;
+}
 
 std::string regex_error(const std::string& expression) {
   regex_t compiled;
@@ -153,6 +161,24 @@ std::string plain_part(std::string_view pattern) {
   return plain;
 }
 
+void add_value_options(CLI::App& app, CallFilterOptions& options) {
+  const auto add = [&app](const char* flags, std::vector<std::string>& specs,
+                          const char* type, const char* what) {
+    app.add_option(flags, specs, what)
+        ->type_name(type)
+        ->allow_extra_args(false)
+        ->group("Arguments and results");
+  };
+  add("-A,--argument", options.arguments, "PATTERN@ARG,...",
+      "record arguments of library calls, such as \"open@arg1/s,arg2/x32\"; may be "
+      "repeated, as -R");
+  add("-R,--retval", options.results, "PATTERN@retval",
+      "record what library calls return, such as \"open@retval/i32\"");
+  app.add_flag("-a,--auto-args", options.auto_values,
+               "record both of well-known functions of libc")
+      ->group("Arguments and results");
+}
+
 }  // namespace
 
 void add_call_filter_options(CLI::App& app, CallFilterOptions& options) {
@@ -180,6 +206,7 @@ void add_call_filter_options(CLI::App& app, CallFilterOptions& options) {
          "only calls that last so long, such as 20us; shorter ones leave no records")
       ->type_name("TIME")
       ->group("What to trace");
+  add_value_options(app, options);
   app.add_option("-Z,--size-filter", options.size,
                  "only functions whose code has so many bytes, as far as that is known")
       ->transform(CLI::AsSizeValue(false))
@@ -196,10 +223,12 @@ std::string SpecProblem::text() const {
 
 std::optional<SpecProblem> find_problem(const CallFilterOptions& options) {
   for (const PatternOption& kind : pattern_options(options)) {
-    for (const std::string& pattern : *kind.patterns) {
-      if (const auto problem = pattern_problem(pattern)) {
-        return SpecProblem{kind.option, pattern, problem->first, problem->second};
+    for (const std::string& text : *kind.patterns) {
+      std::optional<Problem> problem = pattern_problem(pattern_of(kind, text));
+      if (!problem && has_values(kind)) {
+        problem = value_spec_problem(text, kind.patterns == &options.results);
       }
+      if (problem) return SpecProblem{kind.option, text, problem->first, problem->second};
     }
   }
   if (options.time.empty()) return std::nullopt;
@@ -213,10 +242,13 @@ absl::StatusOr<std::string> encode(const CallFilterOptions& options) {
   size_t count = 0;
   for (const PatternOption& kind : pattern_options(options)) {
     for (const std::string& pattern : *kind.patterns) {
-      absl::StrAppend(&text, ";", kind.name, percent_encoded(pattern));
+      absl::StrAppend(&text, ";", kind.name);
+      if (has_values(kind)) absl::StrAppend(&text, encoded_values(pattern), ":");
+      absl::StrAppend(&text, percent_encoded(pattern_of(kind, pattern)));
       ++count;
     }
   }
+  if (options.auto_values) text += ";autovalues=yes";
   if (options.depth) absl::StrAppend(&text, ";depth=", *options.depth);
   if (!options.time.empty()) {
     absl::StrAppend(&text, ";time=", *parse_time_ns(options.time));
@@ -237,13 +269,15 @@ std::vector<std::string> unmatched_patterns(const CallFilterOptions& options,
   std::optional<std::vector<std::string>> names;
   for (const PatternOption& kind : pattern_options(options)) {
     const bool is_module = kind.patterns == &options.modules;
-    for (const std::string& pattern : *kind.patterns) {
+    const char* what = has_values(kind) ? "library call" : "function";
+    for (const std::string& text : *kind.patterns) {
+      const std::string pattern = pattern_of(kind, text);
       const bool is_matched = (matched & 1) != 0;
       matched >>= 1;
       if (is_matched) continue;
       if (!names && !is_module) names = function_names(command);
       lines.push_back(absl::StrCat(
-          "no function ", is_module ? "of a module like" : "matches", " ", kind.option,
+          "no ", what, " ", is_module ? "of a module like" : "matches", " ", kind.option,
           " ", reader::escaped(pattern),
           is_module ? std::string() : near_names(plain_part(pattern), *names)));
     }

@@ -14,13 +14,15 @@ namespace arctrace::cli {
 
 struct CallFilterOptions {
   std::vector<std::string> chosen, left_out, modules;  // patterns
+  std::vector<std::string> arguments, results;         // PATTERN@VALUE,VALUE
+  bool auto_values = false;
   std::optional<uint32_t> depth;
   std::string time;  // as given; empty: any
   std::optional<uint64_t> size;
 
   bool is_empty() const {
     return chosen.empty() && left_out.empty() && modules.empty() && !depth &&
-           time.empty() && !size;
+           time.empty() && !size && arguments.empty() && results.empty() && !auto_values;
   }
 };
 

@@ -4,12 +4,64 @@
 
 #include <cctype>
 
+#include "reader/trace/call_values.hpp"
 #include "reader/trace/text_escape.hpp"
 
 namespace arctrace::cli {
 
 using reader::append_escaped;
 using reader::append_json_string;
+
+namespace {
+
+// A number, or a string if it has a name or is an address; a string of the program's as
+// it is; what was cut or could not be read as an object that says so.
+void append_json_value(std::string& out, const reader::CallValue& value) {
+  const auto member = [&out](const char* name, std::string_view text) {
+    absl::StrAppend(&out, "{\"", name, "\":");
+    append_json_string(out, text);
+    out += '}';
+  };
+  if (const std::string word = reader::value_word(value); !word.empty()) {
+    append_json_string(out, word);
+    return;
+  }
+  switch (value.kind) {
+    case ARCTRACE_VALUE_STRING:
+      append_json_string(out, value.bytes);
+      return;
+    case ARCTRACE_VALUE_STRING_CUT:
+      return member("cut", value.bytes);
+    case ARCTRACE_VALUE_STRING_LOST:
+      return member("unreadable", reader::value_text(value));
+    case ARCTRACE_VALUE_CHAR: {
+      const char c = static_cast<char>(value.number);
+      append_json_string(out, {&c, 1});
+      return;
+    }
+    case ARCTRACE_VALUE_POINTER:
+      if (value.number == 0) {
+        out += "null";
+        return;
+      }
+      [[fallthrough]];
+    case ARCTRACE_VALUE_HEX:
+      append_json_string(out, reader::value_text(value));
+      return;
+    case ARCTRACE_VALUE_UNSIGNED:
+    case ARCTRACE_VALUE_OCTAL:
+      absl::StrAppend(&out, value.number);
+      return;
+    default:
+      if (reader::is_number_kind(value.kind)) {
+        absl::StrAppend(&out, value.signed_number);
+      } else {
+        append_json_string(out, reader::value_text(value));
+      }
+  }
+}
+
+}  // namespace
 
 void TextFields::separate() {
   if (!first_) out_ += in_list_ ? ", " : " ";
@@ -60,6 +112,16 @@ void TextFields::real(std::string_view name, std::string_view digits) {
 void TextFields::boolean(std::string_view name, bool value) {
   key(name);
   out_ += value ? "true" : "false";
+}
+
+void TextFields::arguments(std::span<const std::byte> body) {
+  out_ += reader::arguments_text(body);
+  first_ = false;
+}
+
+void TextFields::result(std::span<const std::byte> body) {
+  out_ += reader::result_text(body);
+  first_ = false;
 }
 
 void TextFields::begin_list(std::string_view name) {
@@ -121,6 +183,32 @@ void JsonFields::real(std::string_view name, std::string_view digits) {
 void JsonFields::boolean(std::string_view name, bool value) {
   key(name);
   out_ += value ? "true" : "false";
+}
+
+void JsonFields::arguments(std::span<const std::byte> body) {
+  key("args");
+  out_ += '[';
+  bool is_first = true;
+  for (const reader::CallValue& value : reader::decode_values(body)) {
+    if (!is_first) out_ += ',';
+    is_first = false;
+    append_json_value(out_, value);
+  }
+  out_ += ']';
+}
+
+void JsonFields::result(std::span<const std::byte> body) {
+  const std::vector<reader::CallValue> values = reader::decode_values(body);
+  if (values.empty()) return;
+  reader::CallValue first = values.front();
+  const bool is_error_number = first.kind == ARCTRACE_VALUE_ERRNO;
+  if (is_error_number) first.kind = ARCTRACE_VALUE_SIGNED;
+  key("retval");
+  append_json_value(out_, first);
+  const reader::CallValue& error = values.back();
+  if (error.kind == ARCTRACE_VALUE_ERRNO && error.number != 0) {
+    text("errno", reader::errno_word(error.signed_number));
+  }
 }
 
 void JsonFields::begin_list(std::string_view name) {

@@ -1,7 +1,9 @@
 // Named values on their way into a line of text or of JSON.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -25,6 +27,10 @@ class FieldSink {
   virtual void begin_list(std::string_view name) = 0;
   virtual void begin_object(std::string_view name) = 0;
   virtual void end() = 0;
+  // The bodies of ARGUMENTS and RESULT: "(1, 2)" and " = -1 ENOENT" behind the title, or
+  // args, an array, and retval and errno.
+  virtual void arguments(std::span<const std::byte> body) = 0;
+  virtual void result(std::span<const std::byte> body) = 0;
 };
 
 // "title name=value name=[value, value]", escaped for a terminal.
@@ -43,6 +49,8 @@ class TextFields : public FieldSink {
   void begin_list(std::string_view name) override;
   void begin_object(std::string_view name) override;
   void end() override;
+  void arguments(std::span<const std::byte> body) override;
+  void result(std::span<const std::byte> body) override;
 
  private:
   void key(std::string_view name);
@@ -69,6 +77,8 @@ class JsonFields : public FieldSink {
   void begin_list(std::string_view name) override;
   void begin_object(std::string_view name) override;
   void end() override;
+  void arguments(std::span<const std::byte> body) override;
+  void result(std::span<const std::byte> body) override;
 
  private:
   void key(std::string_view name);

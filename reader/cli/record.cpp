@@ -31,7 +31,12 @@ Runner add_record(CLI::App& root) {
       "A PATTERN is a glob, such as \"str*\", or behind re: an extended regular "
       "expression,\nsuch as \"re:^str(len|dup)$\". C++ functions match by their names as "
       "people write\nthem, with their parameters or without; so the program must have "
-      "libstdc++.");
+      "libstdc++.\n"
+      "ARG is arg1 to arg6, retval what is returned, as integer registers hold them; "
+      "behind a /\nstands the format: i u x o (with 8, 16, 32 or 64 bits), c, p, s for "
+      "strings, of which\n64 bytes are kept. x86-64 only. Not recorded: floating-point "
+      "values, std::string,\narguments on the stack, those of functions compiled for "
+      "tracing; with -t, arguments\n(but results) of calls whose records wait.");
   app->add_option("-o,--output", options->output,
                   "trace file; an existing one is kept as FILE.old; - is standard output")
       ->type_name("FILE")

@@ -60,6 +60,11 @@ void RecordDescriber::describe(const Record& record, const StackChange& change,
     case ARCTRACE_TYPE_VFORK_END:
       out.number("child_pid", body.u32());
       return left(change, out);
+    case ARCTRACE_TYPE_ARGUMENTS:
+    case ARCTRACE_TYPE_RESULT:
+      if (change.values_of.has_value()) title(*change.values_of, out);
+      return record.type == ARCTRACE_TYPE_ARGUMENTS ? out.arguments(record.body)
+                                                    : out.result(record.body);
     case ARCTRACE_TYPE_EVENT:
       return event(record, out);
     case ARCTRACE_TYPE_INSTANT:
@@ -89,9 +94,7 @@ void RecordDescriber::call(const Record& record, const StackChange& change,
     // The frame itself is the last one that such an exit left.
     if (change.left.size() > 1) left(change, out);
   } else if (!change.left.empty()) {
-    const reader::Function& top = resolver_.functions()[change.left.front()];
-    out.title("function", top.name);
-    if (options_.modules && !top.module.empty()) out.text("module", top.module);
+    title(change.left.front(), out);
   }
   if (change.orphan) out.boolean("orphan", true);
 }
@@ -99,10 +102,14 @@ void RecordDescriber::call(const Record& record, const StackChange& change,
 void RecordDescriber::function(const Record& record, uint64_t key, FieldSink& out) {
   const reader::FunctionId id =
       resolver_.resolve(process_of(record), key, record.time_ns);
+  title(id, out);
+  if (options_.addresses) out.hex("key", key);
+}
+
+void RecordDescriber::title(reader::FunctionId id, FieldSink& out) {
   const reader::Function& function = resolver_.functions()[id];
   out.title("function", function.name);
   if (options_.modules && !function.module.empty()) out.text("module", function.module);
-  if (options_.addresses) out.hex("key", key);
 }
 
 void RecordDescriber::left(const StackChange& change, FieldSink& out) {

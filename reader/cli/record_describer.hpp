@@ -1,6 +1,7 @@
 // What a record says, in words.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -15,6 +16,7 @@ struct StackChange {
   std::vector<reader::FunctionId> left;  // innermost first
   bool orphan = false;                   // an exit that fits no frame
   bool resync = false;                   // a STACK that says another stack than was known
+  std::optional<reader::FunctionId> values_of;  // whose arguments or result it has
 };
 
 struct DescribeOptions {
@@ -33,6 +35,7 @@ class RecordDescriber {
  private:
   void call(const reader::Record& record, const StackChange& change, FieldSink& out);
   void function(const reader::Record& record, uint64_t key, FieldSink& out);
+  void title(reader::FunctionId id, FieldSink& out);
   void left(const StackChange& change, FieldSink& out);
   void stack(const reader::Record& record, const StackChange& change, FieldSink& out);
   void lost(const reader::Record& record, FieldSink& out);

@@ -94,8 +94,9 @@ void add_looks(CLI::App& app, ReportOptions& options) {
       ->check(not_negative())
       ->type_name("N")
       ->group(group);
-  app.add_option("--min-percent", options.shown.min_percent,
-                 "tree, flat, arcs, log-rt: without rows below P percent of the time")
+  app.add_option(
+         "--min-percent", options.shown.min_percent,
+         "tree, flat, arcs, kinds, log-rt: without rows below P percent of the time")
       ->type_name("P")
       ->check(CLI::Range(0.0, 100.0))
       ->group(group);
@@ -120,8 +121,9 @@ void add_looks(CLI::App& app, ReportOptions& options) {
 reader::Grouping ReportOptions::grouping() const {
   if (merge) return reader::Grouping::kAll;
   if (per.has_value()) return *per;
-  return view == View::kFlat || view == View::kArcs ? reader::Grouping::kAll
-                                                    : reader::Grouping::kThread;
+  const bool is_table =
+      view == View::kFlat || view == View::kArcs || view == View::kKinds;
+  return is_table ? reader::Grouping::kAll : reader::Grouping::kThread;
 }
 
 bool ReportOptions::wants_thread(const reader::Definitions& definitions,
@@ -147,6 +149,7 @@ void add_report_options(CLI::App& app, ReportOptions& options) {
                    {{"tree", View::kTree},
                     {"flat", View::kFlat},
                     {"arcs", View::kArcs},
+                    {"kinds", View::kKinds},
                     {"flow", View::kFlow},
                     {"invocations", View::kInvocations},
                     {"log-rt", View::kLogRt},
@@ -166,16 +169,18 @@ void add_report_options(CLI::App& app, ReportOptions& options) {
   CLI::Option* per = add_choice<reader::Grouping>(
       app, "--per", options.per,
       {{"thread", reader::Grouping::kThread}, {"process", reader::Grouping::kProcess}},
-      "tree, flat, arcs, log-rt: a table for each. Without: flat and arcs have one for "
-      "all, the others one for each thread");
-  app.add_flag("--merge", options.merge, "tree, flat, arcs, log-rt: one table for all")
+      "tree, flat, arcs, kinds, log-rt: a table for each. Without: flat, arcs and kinds "
+      "have one for all, the others one for each thread");
+  app.add_flag("--merge", options.merge,
+               "tree, flat, arcs, kinds, log-rt: one table for all")
       ->excludes(per);
   add_filters(app, options);
   add_looks(app, options);
   app.footer(
       "Views: tree (call trees), flat (a line for each function), arcs (each function\n"
-      "with its callers and callees), flow (each entry, exit and event in order of "
-      "time),\n"
+      "with its callers and callees), kinds (what well-known library functions do: "
+      "locks,\n"
+      "I/O, allocation ...), flow (each entry, exit and event in order of time),\n"
       "invocations (a row for each call), log-rt (the trees for programs to read); of\n"
       "what the kernel recorded: threads (when each ran, waited for a CPU, was "
       "blocked),\n"

@@ -22,6 +22,7 @@ enum class View : uint8_t {
   kTree,
   kFlat,
   kArcs,
+  kKinds,
   kFlow,
   kInvocations,
   kLogRt,

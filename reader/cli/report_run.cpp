@@ -16,6 +16,7 @@
 #include "reader/views/flow_view.hpp"
 #include "reader/views/function_views.hpp"
 #include "reader/views/invocations_view.hpp"
+#include "reader/views/kinds_view.hpp"
 #include "reader/views/summary_json.hpp"
 #include "reader/views/threads_view.hpp"
 #include "reader/views/tree_view.hpp"
@@ -70,17 +71,17 @@ class ReportRun {
   bool is_json() const { return options_.format == Format::kJson; }
 
   void make_listener() {
+    const auto describe = [this](const reader::Record& record, bool json,
+                                 std::string& out) {
+      TextFields text(out);
+      JsonFields members(out);
+      describer_->describe(record, {}, json ? static_cast<FieldSink&>(members) : text);
+    };
     if (options_.view == View::kFlow) {
-      const auto describe = [this](const reader::Record& record, bool json,
-                                   std::string& out) {
-        TextFields text(out);
-        JsonFields members(out);
-        describer_->describe(record, {}, json ? static_cast<FieldSink&>(members) : text);
-      };
       flow_.emplace(shown_, options_.filter.min_duration_ns, describe,
                     is_json() ? nullptr : &write_, is_json() ? &json_ : nullptr);
     } else if (options_.view == View::kInvocations) {
-      invocations_.emplace(shown_);
+      invocations_.emplace(shown_, describe, is_json());
     } else if (options_.view == View::kThreads) {
       threads_.emplace(shown_);
     } else if (options_.view == View::kWakers) {
@@ -156,6 +157,9 @@ class ReportRun {
         case View::kArcs:
           reader::write_arcs_text(groups, *replay_, shown_, write_);
           break;
+        case View::kKinds:
+          reader::write_kinds_text(groups, *replay_, shown_, write_);
+          break;
         case View::kLogRt:
           reader::write_log_rt_text(groups, *replay_, shown_, write_);
           break;
@@ -185,6 +189,9 @@ class ReportRun {
           break;
         case View::kArcs:
           reader::write_arcs_json(groups, *replay_, shown_, json_);
+          break;
+        case View::kKinds:
+          reader::write_kinds_json(groups, *replay_, shown_, json_);
           break;
         case View::kLogRt:
           reader::write_log_rt_json(groups, *replay_, shown_, json_);

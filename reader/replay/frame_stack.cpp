@@ -315,6 +315,12 @@ void FrameStack::leave_kernel(uint32_t count, uint16_t flags) {
 
 // ---- The rest ------------------------------------------------------------------
 
+void FrameStack::values(const Record& record) {
+  const Frame& top = frames_.back();
+  if (state_.listener == nullptr || (top.flags & kFrameCounted) == 0) return;
+  state_.listener->values({thread_, top.function, top.token, clip(now_), &record});
+}
+
 void FrameStack::point(PointInfo::Kind kind, const Record& record, FunctionId function) {
   if (state_.listener == nullptr || !in_range()) return;
   state_.listener->point(

@@ -93,6 +93,8 @@ class FrameStack {
   NodeMarks& mark_top() { return state_.tree.mark(frames_.back().node); }
   NodeMarks& mark_root() { return state_.tree.mark(root()); }
   void point(PointInfo::Kind kind, const Record& record, FunctionId function);
+  // Arguments or the result of the innermost frame.
+  void values(const Record& record);
 
   // Closes what is open, sums up.
   void finish();

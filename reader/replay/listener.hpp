@@ -52,6 +52,15 @@ struct PointInfo {
   const Record* record;
 };
 
+// The arguments of a shown frame that is open, or before it is closed its result.
+struct ValuesInfo {
+  ThreadIndex thread;
+  FunctionId function;
+  uint64_t token;  // the listener's, of the frame
+  int64_t time_ns;
+  const Record* record;  // ARGUMENTS or RESULT
+};
+
 // The calls come in time order, and nested right within each thread.
 class ReplayListener {
  public:
@@ -69,6 +78,8 @@ class ReplayListener {
   virtual void frame_adopted(const FrameInfo& frame) = 0;
 
   virtual void point(const PointInfo& point) = 0;
+
+  virtual void values(const ValuesInfo& /*values*/) {}
 };
 
 }  // namespace arctrace::reader

@@ -61,6 +61,10 @@ void ThreadStack::apply(const Record& record) {
     case ARCTRACE_TYPE_LOST:
       lost(record);
       return;
+    case ARCTRACE_TYPE_ARGUMENTS:
+    case ARCTRACE_TYPE_RESULT:
+      frames_.values(record);
+      break;
     case ARCTRACE_TYPE_EVENT:
     case ARCTRACE_TYPE_INSTANT:
     case ARCTRACE_TYPE_COUNTER:

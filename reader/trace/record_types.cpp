@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 
 #include "reader/trace/bytes.hpp"
+#include "reader/trace/call_values.hpp"
 
 namespace arctrace::reader {
 namespace {
@@ -28,6 +30,8 @@ constexpr std::array kTypes = {
     TypeInfo{ARCTRACE_TYPE_UNWIND, "UNWIND", 4},
     TypeInfo{ARCTRACE_TYPE_VFORK_BEGIN, "VFORK_BEGIN", 0},
     TypeInfo{ARCTRACE_TYPE_VFORK_END, "VFORK_END", 4},
+    TypeInfo{ARCTRACE_TYPE_ARGUMENTS, "ARGUMENTS", 4},
+    TypeInfo{ARCTRACE_TYPE_RESULT, "RESULT", 4},
     TypeInfo{ARCTRACE_TYPE_EVENT, "EVENT", 4},
     TypeInfo{ARCTRACE_TYPE_INSTANT, "INSTANT", 4},
     TypeInfo{ARCTRACE_TYPE_COUNTER, "COUNTER", 12},
@@ -95,6 +99,20 @@ const char* lost_problem(BodyReader body) {
   return body.u32() >= ARCTRACE_LOST_CAUSES ? "its cause is not one" : nullptr;
 }
 
+const char* values_problem(BodyReader body) {
+  const uint32_t count = body.u32();
+  for (uint32_t i = 0; i < count && body.ok(); ++i) {
+    const uint32_t head = body.u32();
+    const uint32_t size = head >> 16;
+    body.padded(size);
+    if (body.ok() && is_number_kind(head & 0xFF) &&
+        (size > 8 || !std::has_single_bit(size))) {
+      return "a number's size is not one";
+    }
+  }
+  return sizes_problem(body);
+}
+
 const char* layout_problem(BodyReader body) {
   for (int i = 0; i < 3; ++i) body.u32();
   const uint32_t fields = body.u32();
@@ -151,6 +169,9 @@ const char* body_problem_untrusted(uint16_t type, std::span<const std::byte> bod
       return stack_problem(reader);
     case ARCTRACE_TYPE_LOST:
       return lost_problem(reader);
+    case ARCTRACE_TYPE_ARGUMENTS:
+    case ARCTRACE_TYPE_RESULT:
+      return values_problem(reader);
     case ARCTRACE_TYPE_TEXT:
     case ARCTRACE_TYPE_MARK:
       return padded_problem<1>(reader, 0);

@@ -46,31 +46,41 @@ FlowView::Line FlowView::line_of(Kind kind, const FrameInfo& frame) {
 }
 
 uint64_t FlowView::frame_opened(const FrameInfo& frame) {
-  Line line = line_of(Kind::kEnter, frame);
-  if (min_duration_ns_ == 0) {
-    emit(line);
-    return 0;
-  }
   release(frame.time_ns);
-  const uint32_t index = enqueue(std::move(line), false);
+  const uint32_t index = enqueue(line_of(Kind::kEnter, frame), min_duration_ns_ == 0);
   return uint64_t{waiting_[index].generation} << 32 | index;
 }
 
 void FlowView::frame_closed(const FrameInfo& frame, uint64_t token, bool shown) {
-  if (min_duration_ns_ != 0) {
-    release(frame.time_ns);
-    const auto index = static_cast<uint32_t>(token);
-    Waiting& entry = waiting_[index];
-    if (entry.generation == token >> 32) {
-      entry.decided = shown;
-      if (!shown) unlink(index);
-    }
+  release(frame.time_ns);
+  if (Waiting* entry = waiting(token)) {
+    entry->decided = shown;
+    if (!shown) unlink(static_cast<uint32_t>(token));
+  }
+  Line line = line_of(Kind::kExit, frame);
+  if (const auto found = results_.find(frame.thread); found != results_.end()) {
+    if (found->second.token == token) line.content = std::move(found->second.content);
+    results_.erase(found);
   }
   if (!shown) return;
   if ((frame.flags & kFrameOpen) != 0) {
     open_.push_back(frame);
   } else if ((frame.flags & kFrameCutStop) == 0) {
-    put(line_of(Kind::kExit, frame));
+    put(std::move(line));
+  }
+}
+
+void FlowView::values(const ValuesInfo& values) {
+  if (lines_ >= options_.limit) return;
+  release(values.time_ns);
+  if (values.record->type == ARCTRACE_TYPE_RESULT) {
+    Result& result = results_[values.thread];
+    result = {values.token, {}};
+    describe_(*values.record, json_ != nullptr, result.content);
+  } else if (Waiting* entry = waiting(values.token)) {
+    if (entry->line.content.empty()) {
+      describe_(*values.record, json_ != nullptr, entry->line.content);
+    }
   }
 }
 
@@ -96,12 +106,18 @@ void FlowView::point(const PointInfo& point) {
 // ---- Waiting ----------------------------------------------------------------
 
 void FlowView::put(Line line) {
-  if (min_duration_ns_ != 0) release(line.time_ns);
+  release(line.time_ns);
   if (waiting_[0].next == 0) {
     emit(line);
   } else {
     enqueue(std::move(line), true);
   }
+}
+
+// The entry of a frame, if it still waits; else null.
+FlowView::Waiting* FlowView::waiting(uint64_t token) {
+  Waiting& entry = waiting_[static_cast<uint32_t>(token)];
+  return entry.generation == token >> 32 ? &entry : nullptr;
 }
 
 uint32_t FlowView::enqueue(Line line, bool decided) {
@@ -135,6 +151,7 @@ void FlowView::release(int64_t now_ns) {
     const Waiting& entry = waiting_[index];
     const uint64_t age =
         static_cast<uint64_t>(now_ns) - static_cast<uint64_t>(entry.line.time_ns);
+    if (entry.line.kind == Kind::kEnter && now_ns == entry.line.time_ns) return;
     if (!entry.decided && (now_ns < entry.line.time_ns || age < min_duration_ns_)) return;
     emit(entry.line);
     unlink(index);
@@ -171,7 +188,8 @@ void FlowView::emit_text(const Line& line) {
     case Kind::kEnter:
       row += "> ";
       if (line.count > 1) absl::StrAppend(&notes, " [", line.count, " frames]");
-      append_name(row, names_->text(line.function), notes, false, options_.style);
+      append_name(row, names_->text(line.function) + line.content, notes, false,
+                  options_.style);
       break;
     case Kind::kExit:
       row += "< ";
@@ -180,7 +198,8 @@ void FlowView::emit_text(const Line& line) {
           line.cpu.off_ns == 0 ? std::string()
                                : ", off CPU " + duration_text(line.cpu.off_ns),
           notes);
-      append_name(row, names_->text(line.function), notes, false, options_.style);
+      append_name(row, names_->text(line.function) + line.content, notes, false,
+                  options_.style);
       break;
     case Kind::kRecord:
       if (line.type == ARCTRACE_TYPE_LOST) {
@@ -219,12 +238,14 @@ void FlowView::emit_json(const Line& line) {
     case Kind::kEnter:
       json_->member("type", "ENTER");
       write_function_json(line.function, *names_, *json_);
+      json_->members(line.content);
       if (line.count > 1) json_->member("frames", line.count);
       write_flags_json(line.flags, *json_);
       break;
     case Kind::kExit:
       json_->member("type", "EXIT");
       write_function_json(line.function, *names_, *json_);
+      json_->members(line.content);
       json_->member("delta_ns", line.delta_ns);
       json_->member("base_ns", line.base_ns);
       if (replay_->has_dispatches()) write_cpu_json(line.cpu, *json_);

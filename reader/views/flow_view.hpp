@@ -1,28 +1,26 @@
 // Every entry, exit and event in order of time.
 #pragma once
 
+#include <absl/container/flat_hash_map.h>
+
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "reader/views/describe_record.hpp"
 #include "reader/views/json_writer.hpp"
 #include "reader/views/view_options.hpp"
 #include "reader/views/write_text.hpp"
 
 namespace arctrace::reader {
 
-// What a record that is not of the stack says: appended to `out` as text, or as members
-// of a JSON object that is open and has some: ",\"name\":1".
-using DescribeRecord =
-    std::function<void(const Record& record, bool json, std::string& out)>;
-
 // A listener that writes while the trace is replayed. Times are those of the records;
 // what is open at the end is told at the end.
 //
 // Calls that are shorter than `min_duration_ns` are not shown: each entry waits, and what
-// comes behind it, until it is clear whether its call is long enough.
+// comes behind it, until it is clear whether its call is long enough; in any case until
+// its time is over, because its arguments come behind it.
 class FlowView : public ReplayListener {
  public:
   // All must outlive this object. Text goes to `write`, or JSON as the elements of the
@@ -39,6 +37,7 @@ class FlowView : public ReplayListener {
   void frame_closed(const FrameInfo& frame, uint64_t token, bool shown) override;
   void frame_adopted(const FrameInfo& frame) override;
   void point(const PointInfo& point) override;
+  void values(const ValuesInfo& values) override;
 
  private:
   enum class Kind : uint8_t { kEnter, kExit, kRecord, kTrouble };
@@ -54,7 +53,7 @@ class FlowView : public ReplayListener {
     int64_t time_ns = 0;
     uint64_t delta_ns = 0, base_ns = 0;  // of kExit
     CpuTime cpu;                         // of kExit
-    std::string content;                 // of kRecord
+    std::string content;                 // of kRecord; arguments or result of a call
   };
 
   // Lines that wait, oldest first: a list, so that those in its middle can leave.
@@ -67,6 +66,7 @@ class FlowView : public ReplayListener {
 
   static Line line_of(Kind kind, const FrameInfo& frame);
   void put(Line line);
+  Waiting* waiting(uint64_t token);
   uint32_t enqueue(Line line, bool decided);
   void unlink(uint32_t index);
   void release(int64_t now_ns);
@@ -84,7 +84,12 @@ class FlowView : public ReplayListener {
   std::optional<FunctionNames> names_;
   std::vector<Waiting> waiting_;  // [0]: the list's ends
   std::vector<uint32_t> free_;
-  std::vector<FrameInfo> open_;  // at the end
+  struct Result {
+    uint64_t token = 0;  // of the frame
+    std::string content;
+  };
+  absl::flat_hash_map<ThreadIndex, Result> results_;  // whose calls are about to end
+  std::vector<FrameInfo> open_;                       // at the end
   uint64_t lines_ = 0;
   bool good_ = true;
 };

@@ -48,13 +48,26 @@ uint64_t InvocationsView::frame_opened(const FrameInfo& frame) {
 }
 
 void InvocationsView::frame_closed(const FrameInfo& frame, uint64_t token, bool shown) {
-  const InvocationRow row = row_of(
+  InvocationRow row = row_of(
       frame, shown ? InvocationRow::State::kShown : InvocationRow::State::kDropped);
+  if (const auto found = open_texts_.find(token); found != open_texts_.end()) {
+    const std::string text = found->second.arguments + found->second.result;
+    row.text_size = static_cast<uint32_t>(text.size());
+    row.text_place = texts_.add(text);
+    open_texts_.erase(found);
+  }
   if ((token & kEarlyToken) != 0) {
     early_[token & ~kEarlyToken].row = row;
   } else {
     spool_.replace(token, row);
   }
+}
+
+void InvocationsView::values(const ValuesInfo& values) {
+  Texts& texts = open_texts_[values.token];
+  const bool is_result = values.record->type == ARCTRACE_TYPE_RESULT;
+  std::string& text = is_result ? texts.result : texts.arguments;
+  if (text.empty()) describe_(*values.record, json_, text);
 }
 
 // The later it was left, the further out it stood.
@@ -161,8 +174,9 @@ absl::Status InvocationsView::write_text(Replay& replay, const WriteText& write)
         line += "  ";
         append_left(line, who(replay, row.thread), 16);
         line += ' ';
-        append_name(line, names.text(row.function), flags_text(row.flags), false,
-                    options_.style);
+        append_name(line,
+                    names.text(row.function) + texts_.read(row.text_place, row.text_size),
+                    flags_text(row.flags), false, options_.style);
         return write(line);
       });
   if (!left_out.ok()) return left_out.status();
@@ -186,6 +200,7 @@ absl::Status InvocationsView::write_json(Replay& replay, JsonWriter& json) {
         json.member("pid", replay.definitions().pid_of(row.thread));
         json.member("tid", thread.tid);
         write_function_json(row.function, names, json);
+        json.members(texts_.read(row.text_place, row.text_size));
         write_flags_json(row.flags, json);
         json.end();
         return json.good();

@@ -1,12 +1,17 @@
 // One row for each call.
 #pragma once
 
+#include <absl/container/flat_hash_map.h>
+
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "reader/views/describe_record.hpp"
 #include "reader/views/json_writer.hpp"
 #include "reader/views/row_spool.hpp"
+#include "reader/views/text_spool.hpp"
 #include "reader/views/view_options.hpp"
 #include "reader/views/write_text.hpp"
 
@@ -18,9 +23,13 @@ class InvocationsView : public ReplayListener {
  public:
   static constexpr size_t kRowsInMemory = 1 << 18;
 
-  explicit InvocationsView(const ViewOptions& options,
-                           size_t rows_in_memory = kRowsInMemory)
-      : options_(options), spool_(rows_in_memory) {}
+  // `describe` makes text of arguments and results, or members of JSON if `json`.
+  InvocationsView(const ViewOptions& options, DescribeRecord describe, bool json,
+                  size_t rows_in_memory = kRowsInMemory)
+      : options_(options),
+        describe_(std::move(describe)),
+        json_(json),
+        spool_(rows_in_memory) {}
 
   // Columns: number, start, stop, delta, base, process/thread, name. Error: rows could
   // not be kept.
@@ -33,6 +42,7 @@ class InvocationsView : public ReplayListener {
   void frame_closed(const FrameInfo& frame, uint64_t token, bool shown) override;
   void frame_adopted(const FrameInfo& frame) override;
   void point(const PointInfo& /*point*/) override {}
+  void values(const ValuesInfo& values) override;
 
  private:
   // A call that is told of later than it started: it was entered before tracing began,
@@ -50,7 +60,14 @@ class InvocationsView : public ReplayListener {
   absl::StatusOr<uint64_t> for_rows(const Functions& functions, Visit visit);
 
   const ViewOptions& options_;
+  const DescribeRecord describe_;
+  const bool json_;
   RowSpool spool_;
+  struct Texts {
+    std::string arguments, result;
+  };
+  absl::flat_hash_map<uint64_t, Texts> open_texts_;  // by token
+  TextSpool texts_;
   std::vector<Early> early_;
 };
 

@@ -12,6 +12,7 @@
 #include "reader/replay/cpu_time.hpp"
 #include "reader/replay/functions.hpp"
 #include "reader/trace/record.hpp"
+#include "reader/views/nameless_file.hpp"
 
 namespace arctrace::reader {
 
@@ -24,18 +25,19 @@ struct InvocationRow {
   CpuTime cpu;
   ThreadIndex thread = kNoIndex;
   FunctionId function = kUnknownFunction;
-  uint16_t flags = 0;  // enum FrameFlag
+  uint16_t flags = 0;      // enum FrameFlag
+  uint32_t text_size = 0;  // of its arguments and result, in a TextSpool
+  uint64_t text_place = 0;
   State state = State::kOpen;
 };
 
-// The newest rows are in memory, older ones in a file that has no name, in $TMPDIR or
-// /tmp. An error (no space, mostly) sticks; rows are lost from then on.
+// The newest rows are in memory, older ones in a file. Its error sticks; rows are lost
+// from then on.
 class RowSpool {
  public:
   explicit RowSpool(size_t rows_in_memory);
   RowSpool(const RowSpool&) = delete;
   RowSpool& operator=(const RowSpool&) = delete;
-  ~RowSpool();
 
   // Returns the row's index: they count from 0.
   uint64_t add(const InvocationRow& row);
@@ -47,13 +49,12 @@ class RowSpool {
 
  private:
   void spill();
-  bool write_at(uint64_t index, const InvocationRow* rows, size_t count);
+  void write_at(uint64_t index, const InvocationRow* rows, size_t count);
 
   const size_t rows_in_memory_;
   std::vector<InvocationRow> rows_;  // those behind the ones on disk
   uint64_t on_disk_ = 0;
-  int file_ = -1;
-  absl::Status status_;
+  NamelessFile file_;
 };
 
 }  // namespace arctrace::reader

@@ -10,7 +10,7 @@ namespace arctrace {
 namespace {
 
 bool is_users_record(uint32_t type) {
-  return (type >= ARCTRACE_TYPE_ENTER && type <= ARCTRACE_TYPE_VFORK_END) ||
+  return (type >= ARCTRACE_TYPE_ENTER && type <= ARCTRACE_TYPE_RESULT) ||
          (type >= ARCTRACE_TYPE_EVENT && type <= ARCTRACE_TYPE_MARK);
 }
 

@@ -32,6 +32,8 @@ class RandomScript {
     size_t records = 300;
     bool exit_named = true;  // also on an empty stack
     bool vfork = true;
+    // Of its functions; the last one is never entered.
+    std::vector<std::string> names = {"f0", "f1", "f2", "f3", "f4", "f5", "f6"};
   };
 
   RandomScript(uint64_t seed, const Shape& shape) : shape_(shape), rng_(seed) {
@@ -64,7 +66,7 @@ class RandomScript {
     std::vector<std::vector<std::string>> vforks;
   };
 
-  static std::string name(size_t i) { return "f" + std::to_string(i); }
+  const std::string& name(size_t i) const { return shape_.names[i]; }
   uint64_t below(uint64_t bound) { return rng_() % bound; }
 
   void enter(State& state, int64_t now) {
@@ -84,7 +86,7 @@ class RandomScript {
       if (!stack.empty()) stack.pop_back();
     } else if (dice < 79) {
       if (!shape_.exit_named) return;
-      const std::string left = name(below(7));  // "f6" is never entered
+      const std::string left = name(below(7));
       script.exit_named(state.thread, now, left);
       const auto found = std::find(stack.rbegin(), stack.rend(), left);
       if (found != stack.rend()) stack.erase(found.base() - 1, stack.end());

@@ -116,6 +116,15 @@ class RecordScript {
     return add(thread, time_ns, ARCTRACE_TYPE_TEXT, text_body(text));
   }
 
+  reader::Record& arguments(reader::ThreadIndex thread, int64_t time_ns,
+                            const std::vector<ValueBytes>& values) {
+    return add(thread, time_ns, ARCTRACE_TYPE_ARGUMENTS, values_body(values));
+  }
+  reader::Record& result(reader::ThreadIndex thread, int64_t time_ns,
+                         const std::vector<ValueBytes>& values) {
+    return add(thread, time_ns, ARCTRACE_TYPE_RESULT, values_body(values));
+  }
+
   void replay(reader::Replay& replay) const {
     for (const reader::Record& record : records) replay.add(record);
     replay.finish();

@@ -77,6 +77,28 @@ inline Bytes text_body(std::string_view text) {
   return Bytes().u32(text.size()).padded(text);
 }
 
+// One value of ARGUMENTS or RESULT; `argument` 0: a result.
+struct ValueBytes {
+  uint8_t kind, argument;
+  std::string bytes;
+};
+inline ValueBytes number_value(uint8_t kind, uint8_t argument, uint64_t number,
+                               size_t size) {
+  std::string bytes;
+  for (size_t i = 0; i < size; ++i) bytes += static_cast<char>(number >> (8 * i) & 0xFF);
+  return {kind, argument, bytes};
+}
+inline Bytes values_body(const std::vector<ValueBytes>& values) {
+  Bytes body;
+  body.u32(values.size());
+  for (const ValueBytes& value : values) {
+    body.u32(uint32_t{value.kind} | uint32_t{value.argument} << 8 |
+             value.bytes.size() << 16);
+    body.padded(value.bytes);
+  }
+  return body;
+}
+
 inline Bytes counter_body(uint32_t name_id, int64_t value) {
   return Bytes().u32(name_id).u64(static_cast<uint64_t>(value));
 }

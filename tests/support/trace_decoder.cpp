@@ -236,7 +236,7 @@ std::string DecodedRecord::text(size_t at, size_t size) const {
 }
 
 bool DecodedRecord::is_users() const {
-  return (type >= ARCTRACE_TYPE_ENTER && type <= ARCTRACE_TYPE_VFORK_END) ||
+  return (type >= ARCTRACE_TYPE_ENTER && type <= ARCTRACE_TYPE_RESULT) ||
          (type >= ARCTRACE_TYPE_EVENT && type <= ARCTRACE_TYPE_MARK);
 }
 

@@ -27,7 +27,7 @@ struct DecodedRecord {
   // `size` bytes at `at`; less at the body's end.
   std::string text(size_t at, size_t size) const;
 
-  bool is_users() const;  // ENTER to VFORK_END, EVENT to MARK: what counts as attempted
+  bool is_users() const;  // ENTER to RESULT, EVENT to MARK: what counts as attempted
 };
 
 struct DecodedBlock {

@@ -107,6 +107,7 @@ arctrace_call_returns:
   subq $8, %rsp
   .cfi_def_cfa_offset 36
   leaq 24(%rsp), %rdi
+  movq %rax, %rsi
   call *arctrace_shim_call_end@GOTPCREL(%rip)
   /* From here on it is back in its place: lit12, minus. */
   .cfi_escape 0x10, 0x10, 0x02, 0x3c, 0x1c

@@ -40,6 +40,45 @@ TEST_CASE("a malformed time is shown with its place") {
   CHECK(find_problem(options)->text() == "-t \"-1us\": is negative\n  -1us\n  ^");
 }
 
+std::string spec_problem(const std::string& spec, bool of_result = false) {
+  CallFilterOptions options;
+  (of_result ? options.results : options.arguments) = {spec};
+  const auto problem = find_problem(options);
+  return problem ? problem->text() : "";
+}
+
+TEST_CASE("a malformed argument or result is shown with its place") {
+  CHECK(spec_problem("open@arg1/s,arg2/x32") == "");
+  CHECK(spec_problem("re:^a@b$@arg1") == "");
+  CHECK(spec_problem("open@retval/i32", true) == "");
+  CHECK(spec_problem("open") ==
+        "-A \"open\": no @arg1 behind the pattern\n  open\n      ^");
+  CHECK(spec_problem("@arg1") == "-A \"@arg1\": an empty pattern\n  @arg1\n  ^");
+  CHECK(spec_problem("open@arg1/s,arg7") ==
+        "-A \"open@arg1/s,arg7\": not a number from 1 to 6\n"
+        "  open@arg1/s,arg7\n"
+        "                 ^");
+  CHECK(spec_problem("f@arg1/i13") ==
+        "-A \"f@arg1/i13\": not a size: 8 16 32 64\n  f@arg1/i13\n          ^");
+  const auto column = [](const std::string& text) {
+    return text.size() - text.rfind('\n') - 4;
+  };
+  CHECK(column(spec_problem("f@")) == 2);
+  CHECK(column(spec_problem("f@arg1,")) == 7);
+  CHECK(column(spec_problem("f@arg")) == 5);
+  CHECK(column(spec_problem("f@arg1/")) == 7);
+  CHECK(column(spec_problem("f@arg1/q")) == 7);
+  CHECK(column(spec_problem("f@arg1/s8")) == 8);
+  CHECK(spec_problem("f@arg1/f").find("floating-point") != std::string::npos);
+  CHECK(spec_problem("f@fparg1").find("floating-point") != std::string::npos);
+  CHECK(spec_problem("f@arg1/S").find("std::string") != std::string::npos);
+  CHECK(column(spec_problem("f@arg1,arg1,arg1,arg1,arg1,arg1,arg1")) == 32);
+  CHECK(spec_problem("f@retval").find("not an argument") != std::string::npos);
+  CHECK(spec_problem("f@arg1", true).find("not retval") != std::string::npos);
+  CHECK(column(spec_problem("f@retval,retval", true)) == 9);
+  CHECK(column(spec_problem("a[@arg1")) == 1);
+}
+
 TEST_CASE("patterns reach the shim in the order of their bits") {
   CallFilterOptions options;
   CHECK(options.is_empty());
@@ -57,6 +96,14 @@ TEST_CASE("patterns reach the shim in the order of their bits") {
   const std::vector<std::string> lines = unmatched_patterns(options, 0b0101, "/");
   CHECK(lines == std::vector<std::string>{"no function matches -F re:b|c",
                                           "no function of a module like -L lib*"});
+  options.arguments = {"f;@arg1/s,arg2/x32,arg3"};
+  options.results = {"g@retval/i32"};
+  options.auto_values = true;
+  CHECK(
+      encode(options)->find(";values=1h802d403b80:f%3B;values=0b40:g;autovalues=yes;") !=
+      std::string::npos);
+  CHECK(unmatched_patterns(options, 0b101111, "/") ==
+        std::vector<std::string>{"no library call matches -A f;"});
   options.chosen = std::vector<std::string>(65, "a");
   CHECK_FALSE(encode(options).ok());
   options.chosen = {std::string(5000, 'a')};

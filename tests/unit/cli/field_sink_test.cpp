@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "tests/support/trace_builder.hpp"
+
 namespace arctrace::cli {
 namespace {
 
@@ -56,6 +58,47 @@ TEST_CASE("JSON") {
   CHECK(json["list"] == nlohmann::json({"x", "y"}));
   CHECK(json["object"] == nlohmann::json({{"a", 1}, {"b", false}}));
   CHECK(json["empty"].empty());
+}
+
+TEST_CASE("arguments and results") {
+  using testing::number_value;
+  const auto arguments =
+      testing::values_body({{ARCTRACE_VALUE_STRING, 1, "a\"\n"},
+                            {ARCTRACE_VALUE_STRING_CUT, 2, "abc"},
+                            number_value(ARCTRACE_VALUE_STRING_LOST, 3, 8, 8),
+                            number_value(ARCTRACE_VALUE_POINTER, 4, 0, 8),
+                            number_value(ARCTRACE_VALUE_POINTER, 5, 0x10, 8),
+                            number_value(ARCTRACE_VALUE_OPEN_FLAGS, 6, 0, 4),
+                            number_value(ARCTRACE_VALUE_SIGNED, 7, uint64_t(-3), 4),
+                            number_value(ARCTRACE_VALUE_UNSIGNED, 8, UINT64_MAX, 8),
+                            number_value(ARCTRACE_VALUE_CHAR, 9, 'c', 1)});
+  const auto result =
+      testing::values_body({number_value(ARCTRACE_VALUE_SIGNED, 0, uint64_t(-1), 4),
+                            number_value(ARCTRACE_VALUE_ERRNO, 0, 2, 4)});
+  std::string text = "{\"first\":0";
+  JsonFields fields(text);
+  fields.arguments(arguments.data());
+  fields.result(result.data());
+  const auto json = nlohmann::json::parse(text + "}");
+  CHECK(json["args"] == nlohmann::json::parse(R"(["a\"\n", {"cut": "abc"},
+      {"unreadable": "0x8"}, null, "0x10", "O_RDONLY", -3, 18446744073709551615, "c"])"));
+  CHECK(json["retval"] == -1);
+  CHECK(json["errno"] == "ENOENT");
+  for (const auto& [number, word] : {std::pair(0, ""), std::pair(16, "EBUSY")}) {
+    text = "{\"first\":0";
+    JsonFields(text).result(
+        testing::values_body(
+            {number_value(ARCTRACE_VALUE_ERRNO, 0, static_cast<uint64_t>(number), 4)})
+            .data());
+    const auto lone = nlohmann::json::parse(text + "}");
+    CHECK(lone["retval"] == number);
+    CHECK(lone.value("errno", "") == word);
+  }
+  text.clear();
+  TextFields line(text);
+  line.title("function", "open");
+  line.arguments(testing::values_body({{ARCTRACE_VALUE_STRING, 1, "x"}}).data());
+  CHECK(text == "open(\"x\")");
 }
 
 }  // namespace

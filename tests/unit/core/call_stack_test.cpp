@@ -3,6 +3,7 @@
 #include <arctrace/arctrace.h>
 #include <doctest/doctest.h>
 
+#include <cstring>
 #include <functional>
 #include <vector>
 
@@ -105,6 +106,41 @@ TEST_CASE("call stack: matching calls are ENTER and EXIT and leave nothing open"
   CHECK(trace.of_type(ARCTRACE_TYPE_EXIT).size() == 600);
   CHECK(trace.of_type(ARCTRACE_TYPE_EXIT_NAMED).empty());
   CHECK(trace.of_type(ARCTRACE_TYPE_UNWIND).empty());
+}
+
+TEST_CASE("call stack: values stand at their call's entry and exit, with their ticks") {
+  const DecodedTrace trace = record_calls([] {
+    uintptr_t stack[64] = {};
+    const auto address = [&stack](size_t i) {
+      return reinterpret_cast<uintptr_t>(stack + i);
+    };
+    arctrace_shim_thread_start(address(0), address(64));
+    const StubCall outer{stack + 50, 0, 0};
+    const StubCall inner{stack + 40, 0, 0};
+    ValuesBody body;
+    body.size = 4;
+    for (uint32_t i = 0; i < 200; ++i) {
+      std::memcpy(body.bytes, &i, 4);
+      CHECK(record_enter_with(1, outer, body));
+      CHECK(record_enter_with(2, inner, body));
+      CHECK_FALSE(record_innermost_exit_with(1, address(50), body));
+      CHECK(record_innermost_exit_with(2, address(40), body));
+      CHECK(record_innermost_exit_with(1, address(50), body));
+    }
+  });
+  CHECK(Replay(trace).open().empty());
+  const std::vector<DecodedRecord> records = trace.of_writer(1);
+  REQUIRE(records.size() == 200 * 8);
+  const uint16_t order[] = {ARCTRACE_TYPE_ENTER,  ARCTRACE_TYPE_ARGUMENTS,
+                            ARCTRACE_TYPE_ENTER,  ARCTRACE_TYPE_ARGUMENTS,
+                            ARCTRACE_TYPE_RESULT, ARCTRACE_TYPE_EXIT,
+                            ARCTRACE_TYPE_RESULT, ARCTRACE_TYPE_EXIT};
+  for (size_t i = 0; i < records.size(); ++i) {
+    CHECK(records[i].type == order[i % 8]);
+    if (i % 2 == 1) CHECK(records[i].ticks == records[i - 1].ticks);
+    const bool is_value = records[i].type >= ARCTRACE_TYPE_ARGUMENTS;
+    if (is_value) CHECK(records[i].u32(0) == i / 8);
+  }
 }
 
 TEST_CASE("call stack: an exit from further up unwinds what lies above it") {
@@ -332,7 +368,7 @@ TEST_CASE("library calls: a function that is entered through one is inside it") 
     CHECK(thread_local_state.state->depth == 2);
     REQUIRE(arctrace_shim_exit(2, at - 40) == 1);
     *place = 99;  // as the call through left it
-    arctrace_shim_call_end(place);
+    arctrace_shim_call_end(place, 0);
     CHECK(*place == 71);
     CHECK(thread_local_state.state->depth == 0);
     CHECK(thread_local_state.calls->depth == 0);
@@ -348,7 +384,7 @@ TEST_CASE("library calls: one that jumps to another ends with it") {
     *place = 99;
     CHECK(arctrace_shim_call_begin(2, place, 0, ARCTRACE_SHIM_RETURNS_TO_SHIM) == 0);
     CHECK(thread_local_state.state->depth == 2);
-    arctrace_shim_call_end(place);
+    arctrace_shim_call_end(place, 0);
     CHECK(*place == 71);
     CHECK(thread_local_state.state->depth == 0);
   });

@@ -26,6 +26,10 @@ std::vector<Sample> samples() {
       {ARCTRACE_TYPE_EXIT_NAMED, key_body(1)},
       {ARCTRACE_TYPE_UNWIND, Bytes().u32(1)},
       {ARCTRACE_TYPE_VFORK_END, Bytes().u32(1)},
+      {ARCTRACE_TYPE_ARGUMENTS,
+       values_body({{ARCTRACE_VALUE_STRING, 1, "/etc/passwd"},
+                    number_value(ARCTRACE_VALUE_OPEN_FLAGS, 2, 0, 4)})},
+      {ARCTRACE_TYPE_RESULT, values_body({number_value(ARCTRACE_VALUE_SIGNED, 0, 3, 8)})},
       {ARCTRACE_TYPE_EVENT, event_body(1)},
       {ARCTRACE_TYPE_INSTANT, Bytes().u32(1)},
       {ARCTRACE_TYPE_COUNTER, counter_body(1, -1)},
@@ -77,7 +81,7 @@ TEST_CASE("counts and sizes that a body cannot hold") {
 
 TEST_CASE("any body does for PAD, EXIT and unknown types") {
   for (const uint16_t type :
-       std::initializer_list<uint16_t>{1, 6, 11, 31, 40, 63, 95, 127, 0x7FFF}) {
+       std::initializer_list<uint16_t>{1, 6, 13, 31, 40, 63, 95, 127, 0x7FFF}) {
     CHECK(body_problem_untrusted(type, {}) == nullptr);
   }
 }
@@ -85,7 +89,7 @@ TEST_CASE("any body does for PAD, EXIT and unknown types") {
 TEST_CASE("names") {
   CHECK(type_name(ARCTRACE_TYPE_ENTER) == "ENTER");
   CHECK(type_name(ARCTRACE_TYPE_CHILD_STATUS) == "CHILD_STATUS");
-  CHECK(type_name(11).empty());
+  CHECK(type_name(13).empty());
   CHECK(type_name(0x7FFF).empty());
   CHECK(type_of_name("exit_named") == ARCTRACE_TYPE_EXIT_NAMED);
   CHECK(type_of_name("100") == 100);

@@ -14,6 +14,9 @@ using namespace arctrace::testing;
 namespace {
 
 void describe(const Record& record, bool json, std::string& out) {
+  if (record.type == ARCTRACE_TYPE_ARGUMENTS || record.type == ARCTRACE_TYPE_RESULT) {
+    return describe_values(record, json, out);
+  }
   if (record.type != ARCTRACE_TYPE_TEXT) return;
   const uint32_t size = load_u32(record.body.data());
   const std::string text(as_text(record.body.subspan(4, size)));
@@ -207,4 +210,78 @@ TEST_CASE("random traces: with a least duration, flow is what is left of it with
     }
     CHECK(found == expected);
   }
+}
+
+namespace {
+
+// Two threads that open files at once, one inside a function of its own.
+RecordScript opens() {
+  RecordScript s;
+  const ThreadIndex a = s.program(10, "one");
+  const ThreadIndex b = s.program(20, "two");
+  s.enter(a, 1'000, "main");
+  s.enter(a, 2'000, "open");
+  s.enter(b, 2'000, "open");
+  s.arguments(a, 2'000, {number_value(ARCTRACE_VALUE_SIGNED, 1, 7, 4)});
+  s.arguments(b, 2'000, {number_value(ARCTRACE_VALUE_SIGNED, 1, 8, 4)});
+  s.result(b, 3'000, {number_value(ARCTRACE_VALUE_SIGNED, 0, 3, 4)});
+  s.result(a, 3'000,
+           {number_value(ARCTRACE_VALUE_SIGNED, 0, uint64_t(-1), 4),
+            number_value(ARCTRACE_VALUE_ERRNO, 0, 2, 4)});
+  s.exit(a, 3'000);
+  s.exit(b, 3'000);
+  s.enter(a, 4'000, "f");
+  s.enter(a, 4'000, "g");
+  s.exit(a, 4'000);
+  s.exit(a, 5'000);
+  s.exit(a, 6'000);
+  return s;
+}
+
+}  // namespace
+
+TEST_CASE("flow: arguments and results stand behind the name") {
+  const std::string text = Flow().text(opens());
+  CHECK(text == R"(
+           Time  Process/thread    Lv  Flow
+    0.000001000  10/10              1  > main
+    0.000002000  10/10              2    > open(7)
+    0.000002000  20/20              1  > open(8)
+    0.000003000  10/10              2    < open = -1 ENOENT  1.000 us, base 1.000 us
+    0.000003000  20/20              1  < open = 3  1.000 us, base 1.000 us
+    0.000004000  10/10              2    > f
+    0.000004000  10/10              3      > g
+    0.000004000  10/10              3      < g  0 ns, base 0 ns
+    0.000005000  10/10              2    < f  1.000 us, base 1.000 us
+    0.000006000  10/10              1  < main  5.000 us, base 3.000 us
+)");
+  Flow filtered;
+  filtered.filter.min_duration_ns = 1'000;
+  const std::string without_g = filtered.text(opens());
+  CHECK(without_g.find("> open(7)") != std::string::npos);
+  CHECK(without_g.find("< open = 3") != std::string::npos);
+  CHECK(without_g.find("g") == std::string::npos);
+  const Json json = Flow().json(opens());
+  CHECK(json.at("flow").at(1).at("args") == "(7)");
+  CHECK(json.at("flow").at(3).at("retval") == " = -1 ENOENT");
+  CHECK_FALSE(json.at("flow").at(5).contains("args"));
+}
+
+TEST_CASE("flow: values without their call are left out") {
+  RecordScript s;
+  const ThreadIndex a = s.program(10, "one");
+  s.arguments(a, 1'000, {number_value(ARCTRACE_VALUE_SIGNED, 1, 7, 4)});
+  s.result(a, 1'000, {number_value(ARCTRACE_VALUE_SIGNED, 0, 7, 4)});
+  s.enter(a, 2'000, "f");
+  s.arguments(a, 3'000, {number_value(ARCTRACE_VALUE_SIGNED, 1, 7, 4)});  // too late
+  s.enter(a, 4'000, "g");
+  s.arguments(a, 4'000, {number_value(ARCTRACE_VALUE_SIGNED, 1, 1, 4)});
+  s.arguments(a, 4'000, {number_value(ARCTRACE_VALUE_SIGNED, 1, 2, 4)});  // once more
+  s.result(a, 5'000, {number_value(ARCTRACE_VALUE_SIGNED, 0, 7, 4)});
+  s.unwind(a, 5'000, 2);
+  const std::string text = Flow().text(s);
+  CHECK(text.find("> f\n") != std::string::npos);
+  CHECK(text.find("> g(1)\n") != std::string::npos);
+  CHECK(text.find("< g = 7  ") != std::string::npos);
+  CHECK(text.find("< f  ") != std::string::npos);
 }

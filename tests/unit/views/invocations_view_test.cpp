@@ -18,14 +18,14 @@ struct Rows {
   Rows() { options.sort = SortKey::kEntry; }
 
   std::string text(const RecordScript& script) {
-    InvocationsView view(options, in_memory);
+    InvocationsView view(options, describe_values, false, in_memory);
     Viewed viewed(script, filter, &view);
     return arctrace::testing::text_of([&](const WriteText& write) {
       CHECK(view.write_text(viewed.replay, write).ok());
     });
   }
   Json json(const RecordScript& script) {
-    InvocationsView view(options, in_memory);
+    InvocationsView view(options, describe_values, true, in_memory);
     Viewed viewed(script, filter, &view);
     return json_of([&](JsonWriter& writer) {
              CHECK(view.write_json(viewed.replay, writer).ok());
@@ -145,4 +145,33 @@ TEST_CASE("random traces: rows add up to the tree, however few are held in memor
     }
     CHECK(found.size() == expected.size());
   }
+}
+
+TEST_CASE("arguments and results stand behind the name, also of rows on disk") {
+  RecordScript s;
+  const ThreadIndex a = s.program(10, "one");
+  for (int64_t i = 0; i < 20; ++i) {
+    s.enter(a, 100 * i, "outer");
+    s.arguments(a, 100 * i, {number_value(ARCTRACE_VALUE_SIGNED, 1, uint64_t(i), 4)});
+    s.enter(a, 100 * i + 10, "inner");
+    s.exit(a, 100 * i + 20);
+    s.result(a, 100 * i + 50, {number_value(ARCTRACE_VALUE_SIGNED, 0, uint64_t(-i), 4)});
+    s.exit(a, 100 * i + 50);
+  }
+  s.enter(a, 3000, "last");
+  s.arguments(a, 3000, {{ARCTRACE_VALUE_STRING, 1, "x"}});
+  Rows rows;
+  rows.in_memory = 4;
+  const Json json = rows.json(s);
+  REQUIRE(json.size() == 41);
+  for (size_t i = 0; i < 20; ++i) {
+    CHECK(json[2 * i].at("args") == "(" + std::to_string(i) + ")");
+    CHECK(json[2 * i].at("retval") == " = " + std::to_string(-int64_t(i)));
+    CHECK_FALSE(json[2 * i + 1].contains("args"));
+  }
+  CHECK_FALSE(json[40].contains("retval"));
+  const std::string text = rows.text(s);
+  CHECK(text.find(" outer(7) = -7\n") != std::string::npos);
+  CHECK(text.find(" inner\n") != std::string::npos);
+  CHECK(text.find(" last(\"x\") [open at the end]\n") != std::string::npos);
 }

@@ -5,6 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "reader/trace/call_values.hpp"
+#include "reader/trace/text_escape.hpp"
 #include "reader/views/flow_view.hpp"
 #include "reader/views/function_views.hpp"
 #include "reader/views/invocations_view.hpp"
@@ -90,6 +92,19 @@ struct Viewed {
     return made;
   }
 };
+
+// Arguments and results as a view's text and JSON have them.
+inline void describe_values(const reader::Record& record, bool json, std::string& out) {
+  const bool is_result = record.type == ARCTRACE_TYPE_RESULT;
+  const std::string text =
+      is_result ? reader::result_text(record.body) : reader::arguments_text(record.body);
+  if (!json) {
+    out += text;
+    return;
+  }
+  out += is_result ? ",\"retval\":" : ",\"args\":";
+  reader::append_json_string(out, text);
+}
 
 // IBM's acceptance program, once through: main 100, mainA 30, mainB 70, ... in us.
 inline RecordScript treetest() {

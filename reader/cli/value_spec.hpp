@@ -1,0 +1,20 @@
+// Arguments and results in the user's words: PATTERN@arg1/s,arg2/i32 and
+// PATTERN@retval/p.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace arctrace::cli {
+
+using Problem = std::pair<size_t, std::string>;  // the place, and what is wrong
+
+// What is wrong behind the pattern of `spec`; `of_result`: it must be of -R, not of -A.
+std::optional<Problem> value_spec_problem(const std::string& spec, bool of_result);
+
+// The values for the shim (writer_shim/call_values.hpp). REQUIRES: no problem.
+std::string encoded_values(const std::string& spec);
+
+}  // namespace arctrace::cli

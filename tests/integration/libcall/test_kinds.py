@@ -1,0 +1,53 @@
+"""The view of kinds on a real program, against the program's own stopwatch."""
+
+import json
+import unittest
+
+import plain
+
+
+class Kinds(plain.PlainTest):
+    def test_sums_are_those_of_the_programs_stopwatch(self):
+        for compiler in plain.COMPILERS:
+            with self.subTest(compiler=compiler):
+                folder = self.folder(compiler)
+                done, trace = self.record(["./waiting"], folder)
+                measured = json.loads(done.stdout)
+                report = json.loads(self.read(trace, "report", "--view=kinds",
+                                              "--per=thread", "--format=json"))
+                main = report["threads"][0]
+                kinds = {kind["name"]: kind for kind in main["kinds"]}
+                for name in ("lock", "io", "sleep"):
+                    # The stopwatch has the calls and what comes between them, which on a busy
+                    # machine is more than nothing.
+                    ratio = kinds[name]["cum_ns"] / 1e6 / measured[name]
+                    self.assertGreater(ratio, 0.6, name)
+                    self.assertLess(ratio, 1.01, name)
+                # What is between its calls is time of the program's own.
+                self.assertLess(kinds["allocation"]["cum_ns"] / 1e6, measured["allocation"])
+                self.assertEqual(kinds["allocation"]["calls"], 40000)
+                functions = {f["name"]: f["calls"] for f in kinds["allocation"]["functions"]}
+                self.assertEqual(functions, {"malloc": 20000, "free": 20000})
+                self.assertEqual(kinds["lock"]["calls"], 2)
+                self.assertEqual(kinds["sleep"]["calls"], 1)
+                self.assertEqual(kinds["thread"]["calls"], 2)
+                text = self.read(trace, "report", "--view=kinds")
+                self.assertRegex(text, r"(?m)^ +40000 .*  allocation$")
+                self.assertRegex(text, r"(?m)^ +20000 .*    malloc in libc\.so\.6$")
+
+    def test_filters(self):
+        folder = self.folder("gcc")
+        _, trace = self.record(["./waiting"], folder)
+        report = json.loads(self.read(trace, "report", "--view=kinds", "-F", "malloc",
+                                      "--format=json"))
+        self.assertEqual([kind["name"] for kind in report["kinds"]], ["allocation"])
+        self.assertEqual(report["kinds"][0]["calls"], 20000)
+        report = json.loads(self.read(trace, "report", "--view=kinds", "--sort=name",
+                                      "--format=json"))
+        names = [kind["name"] for kind in report["kinds"]]
+        self.assertEqual(names, sorted(names))
+        self.assertIn("lock", names)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

@@ -1,0 +1,124 @@
+"""Arguments and results of library calls."""
+
+import errno
+import json
+import subprocess
+import unittest
+
+import plain
+
+ERRNO = {name: number for number, name in errno.errorcode.items()}
+
+
+class Values(plain.PlainTest):
+    def recorded(self, options, compiler="gcc", command=("./values",)):
+        """[(function, args or None, retval or None, errno or None)] of all calls."""
+        folder = self.folder(compiler)
+        done, trace = self.record(list(command), folder, options)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        calls = json.loads(self.read(trace, "report", "--view=invocations", "--format=json"))
+        return trace, [(call["name"], call.get("args"), call.get("retval"), call.get("errno"))
+                       for call in calls["invocations"]]
+
+    def test_well_known_functions(self):
+        for compiler in plain.COMPILERS:
+            with self.subTest(compiler=compiler):
+                trace, calls = self.recorded(["-a"], compiler)
+                self.check_well_known(trace, calls)
+
+    def check_well_known(self, trace, calls):
+        for call in [
+                ("open", ["/dev/null", "O_RDWR|O_CLOEXEC"], 3, None),
+                ("close", [3], 0, None),
+                ("open", ["/nowhere/at all", "O_RDONLY"], -1, "ENOENT"),
+                ("open", ["/nowhere/new", "O_WRONLY|O_CREAT|O_TRUNC", 0o640], -1, "ENOENT"),
+                ("close", [-7], -1, "EBADF"),
+                ("access", ["/dev/null", "R_OK|W_OK"], 0, None),
+                ("access", [{"unreadable": "0x8"}, "F_OK"], -1, "EFAULT"),
+                ("access", [None, "F_OK"], -1, "EFAULT"),
+                ("access", ["/last", "F_OK"], -1, "ENOENT"),
+                ("access", [{"cut": "/cut"}, "F_OK"], -1, "EFAULT"),
+                ("access", [{"unreadable": "0xfffffffffffffff0"}, "F_OK"], -1, "EFAULT"),
+                ("access", [{"cut": "/" + "0123456789" * 6 + "012"}, "F_OK"], -1, "ENOENT"),
+                ("access", ["/" + "0123456789" * 6 + "012", "F_OK"], -1, "ENOENT"),
+                ("access", ["/odd \"name\"\n\ufffd", "F_OK"], -1, "ENOENT"),
+                ("socket", ["AF_UNIX", "SOCK_STREAM|SOCK_CLOEXEC", 0], 3, None),
+                ("lseek", [-1, -3, "SEEK_END"], -1, "EBADF"),
+                ("fopen", ["/nowhere/f", "r"], None, "ENOENT"),
+        ]:
+            self.assertIn(call, calls)
+        by_name = {}
+        for call in calls:
+            by_name.setdefault(call[0], []).append(call)
+        ((_, (descriptor, address, size), result, error),) = by_name["write"]
+        self.assertEqual((descriptor, size, result, error), (3, 5, 5, None))
+        self.assertRegex(address, "^0x[0-9a-f]+$")
+        self.assertEqual([call[1:][1:] for call in by_name["pthread_mutex_trylock"]],
+                         [(ERRNO["EBUSY"], "EBUSY")])
+        self.assertEqual([call[2] for call in by_name["pthread_mutex_lock"]], [0])
+        ((_, count, block, _),) = by_name["calloc"]
+        self.assertEqual(count, [3, 5])
+        self.assertIn(("free", [block], None, None), calls)
+        ((_, (pid, _), _, _),) = by_name["kill"]
+        self.assertIn(("getpid", None, pid, None), calls)
+
+        flow = self.read(trace, "report", "--view=flow")
+        self.assertIn('> open("/nowhere/at all", O_RDONLY)\n', flow)
+        self.assertIn("< open = -1 ENOENT  ", flow)
+        dump = self.read(trace, "dump")
+        self.assertRegex(dump, r'ARGUMENTS +open\("/nowhere/new", O_WRONLY\|O_CREAT\|O_TRUNC, '
+                               r"0640\)\n")
+        self.assertRegex(dump, r"RESULT +open = -1 ENOENT\n")
+        records = [json.loads(line) for line in
+                   self.read(trace, "dump", "--format=json", "--type=RESULT").splitlines()]
+        self.assertTrue(any(record.get("function") == "lseek" and record["retval"] == -1
+                            and record["errno"] == "EBADF" for record in records))
+
+    def test_chosen_functions(self):
+        _, calls = self.recorded(["-A", "acc*@arg2/x32", "-R", "re:^lseek$@retval/i64",
+                                  "-A", "write@arg3/u,arg1/i32", "-A", "read@arg2/p"])
+        self.assertIn(("access", ["0x6"], None, None), calls)
+        self.assertIn(("lseek", None, -1, None), calls)
+        self.assertIn(("write", [5, 3], None, None), calls)
+        self.assertEqual({name for name, args, result, _ in calls
+                          if args is not None or result is not None},
+                         {"access", "lseek", "write", "read"})
+
+    def test_the_users_choice_goes_before_the_table(self):
+        _, calls = self.recorded(["-a", "-A", "close@arg1/x32"])
+        self.assertIn(("close", ["0x3"], 0, None), calls)
+
+    def test_with_filters(self):
+        _, calls = self.recorded(["-a", "-F", "access"])
+        self.assertEqual({call[0] for call in calls}, {"access"})
+        self.assertIn(("access", ["/dev/null", "R_OK|W_OK"], 0, None), calls)
+        _, calls = self.recorded(["-a", "-t", "1h"])
+        self.assertEqual(calls, [])
+
+    def test_the_program_does_the_same(self):
+        for options in (["-a"], ["-A", "*@arg1/s,arg2/s,arg3/s,arg4/s,arg5/s,arg6/s",
+                                 "-R", "*@retval/s"]):
+            for command in ("values", "abi", "unwinding", "jumps", "coroutines", "vforks",
+                            "forks 5", "signals return", "replaced", "confined closed"):
+                self.compare(["./" + command.split()[0], *command.split()[1:]], "gcc", options)
+            self.compare(["./confined", "seccomp"], "gcc", [*options, "--block-size=4k"])
+
+    def test_bad_specs(self):
+        for option, spec, column in (("-A", "open@arg1/s,arg9", 15), ("-R", "open@arg1", 5),
+                                     ("-A", "open", 4)):
+            done = plain.run([plain.ARCTRACE, "record", option, spec, "--", "true"],
+                             self.folder())
+            self.assertEqual(done.returncode, 2)
+            lines = done.stderr.decode().splitlines()
+            self.assertEqual(lines[1:], ["  " + spec, "  " + " " * column + "^"])
+
+    def test_unknown_function(self):
+        done = subprocess.run([plain.ARCTRACE, "record", "-A", "strlem@arg1/s", "--", "git",
+                               "--version"], cwd=self.folder(), stderr=subprocess.PIPE,
+                              stdout=subprocess.DEVNULL, text=True, check=False)
+        self.assertEqual(done.returncode, 0)
+        self.assertIn('no library call matches -A strlem; did you mean "strlen"?', done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
