@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 
 #include "reader/replay/filter.hpp"
 
@@ -13,7 +14,7 @@ struct Entry {
   FunctionKind kind;
 };
 
-constexpr std::array kEntries = {
+constexpr Entry kEntries[] = {
     Entry{"_Exit", FunctionKind::kProcess},
     Entry{"_exit", FunctionKind::kProcess},
     Entry{"abort", FunctionKind::kProcess},
@@ -468,7 +469,7 @@ constexpr std::array kEntries = {
 };
 
 constexpr bool by_name(const Entry& a, const Entry& b) { return a.name < b.name; }
-static_assert(std::is_sorted(kEntries.begin(), kEntries.end(), by_name));
+static_assert(std::is_sorted(std::begin(kEntries), std::end(kEntries), by_name));
 
 constexpr std::array<std::string_view, kFunctionKinds> kNames = {
     "allocation", "condition", "file",    "futex", "io",      "loader",
@@ -488,9 +489,9 @@ bool is_well_known_module(std::string_view path) {
 }
 
 std::optional<FunctionKind> find(std::string_view name) {
-  const auto found =
-      std::lower_bound(kEntries.begin(), kEntries.end(), Entry{name, {}}, by_name);
-  if (found == kEntries.end() || found->name != name) return std::nullopt;
+  const auto found = std::lower_bound(std::begin(kEntries), std::end(kEntries),
+                                      Entry{name, {}}, by_name);
+  if (found == std::end(kEntries) || found->name != name) return std::nullopt;
   return found->kind;
 }
 
