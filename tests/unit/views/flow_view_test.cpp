@@ -260,7 +260,7 @@ TEST_CASE("flow: arguments and results stand behind the name") {
   const std::string without_g = filtered.text(opens());
   CHECK(without_g.find("> open(7)") != std::string::npos);
   CHECK(without_g.find("< open = 3") != std::string::npos);
-  CHECK(without_g.find("g") == std::string::npos);
+  CHECK(without_g.find('g') == std::string::npos);
   const Json json = Flow().json(opens());
   CHECK(json.at("flow").at(1).at("args") == "(7)");
   CHECK(json.at("flow").at(3).at("retval") == " = -1 ENOENT");

@@ -39,9 +39,7 @@ KernelScript two_threads() {
 template <class View>
 struct Scheduled {
   explicit Scheduled(const KernelScript& s, ViewOptions shown, ReplayFilter filter = {})
-      : options(std::move(shown)),
-        view(options),
-        replay(s.script.definitions, nullptr, [&] {
+      : options(shown), view(options), replay(s.script.definitions, nullptr, [&] {
           ReplayOptions made;
           made.schedule = &view;
           made.filter = std::move(filter);
