@@ -29,7 +29,7 @@ struct LibraryCall {
   uint64_t* slot;    // null: the stub is free
   const char* name;  // in the module that calls
   CallKind kind;
-  bool is_plain;    // followed, and nothing but its entry and exit is recorded
+  bool is_plain;    // followed, and without values: the hot path's one question
   uint16_t values;  // their number (call_values.hpp); 0: none
   uint32_t filter;  // flags of arctrace_shim_call
 };
@@ -325,8 +325,9 @@ __attribute__((noinline)) uintptr_t begin_special_call(const LibraryCall& call,
                                                        uint32_t flags) {
   // rdi, rsi, rdx, rcx, r8, r9: call_stubs.S has pushed them below rax.
   uintptr_t arguments[ARCTRACE_SHIM_ARGUMENTS_MAX];
-  for (size_t i = 0; i < ARCTRACE_SHIM_ARGUMENTS_MAX; ++i)
+  for (size_t i = 0; i < ARCTRACE_SHIM_ARGUMENTS_MAX; ++i) {
     arguments[i] = *(place - 2 - i);
+  }
   const bool is_followed = call.kind == CallKind::kFollowed;
   const int returns = call.kind == CallKind::kPassed ? 1 : 0;
   if (call.values == 0) {

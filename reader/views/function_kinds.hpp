@@ -35,9 +35,8 @@ inline constexpr size_t kFunctionKinds = static_cast<size_t>(FunctionKind::kTime
 std::string_view kind_name(FunctionKind kind);
 
 // By the function's name, and by its module, if that is known: what the program itself
-// calls "read" is nothing well-known. Names of variants count as their function's:
-// open64,
-// __read_chk, __isoc99_fscanf.
+// calls "read" is nothing well-known. Names of variants count as their function's
+// (open64, __read_chk, __isoc99_fscanf).
 std::optional<FunctionKind> function_kind(const Function& function);
 
 }  // namespace arctrace::reader

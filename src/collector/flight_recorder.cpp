@@ -136,15 +136,20 @@ std::vector<uint32_t> FlightRecorder::defined_processes() const {
   return processes;
 }
 
-// Whether a process is gone, without a word, that was not at the last look.
+// Whether a process is gone, without a word, that was not at the last look. Of one that
+// was, is_gone() may say no while others attach: gone it is until it is seen to live.
 bool FlightRecorder::see_crash() {
   std::vector<uint32_t> gone;
   bool crashed = false;
+  const std::vector<uint32_t> living = living_processes(buffer_.view());
   for (const uint32_t process : defined_processes()) {
-    if (!DefinitionsLife<IpcAtomics>::is_gone(buffer_.view(), process)) continue;
+    if (std::binary_search(living.begin(), living.end(), process)) continue;
+    const bool is_known = std::binary_search(gone_.begin(), gone_.end(), process);
+    if (!is_known && !DefinitionsLife<IpcAtomics>::is_gone(buffer_.view(), process)) {
+      continue;
+    }
     gone.push_back(process);
-    crashed |=
-        !std::binary_search(gone_.begin(), gone_.end(), process) && !has_end(process);
+    crashed |= !is_known && !has_end(process);
   }
   gone_ = std::move(gone);
   return crashed;

@@ -205,6 +205,7 @@ absl::StatusOr<KernelWriter> KernelWriter::attach(const Buffer& buffer,
   return KernelWriter(std::move(loaded));
 }
 
+// Relaxed: a bit publishes no other memory (docs/memory_ordering.md).
 void KernelWriter::trace_process(uint32_t pid, bool wanted) {
   const std::span<uint64_t> words = loaded_->traced;
   if (pid / 64 >= words.size()) return;
