@@ -58,7 +58,8 @@ bool has_ended(int pid) {
 
 // `options`: the shim's. The program's output and end must be as without a tracer.
 DecodedTrace record(const std::string& variant, const std::vector<std::string>& command,
-                    const std::string& options) {
+                    const std::string& options,
+                    const std::string& binding = "LD_BIND_NOW=1") {
   CAPTURE(variant);
   CAPTURE(command[0]);
   CAPTURE(options);
@@ -70,7 +71,7 @@ DecodedTrace record(const std::string& variant, const std::vector<std::string>& 
   TestSession test(buffer);
   const int pid = start_program(
       variant, command,
-      {"LD_PRELOAD=" + std::string(std::getenv("ARCTRACE_TEST_SHIM")), "LD_BIND_NOW=1",
+      {"LD_PRELOAD=" + std::string(std::getenv("ARCTRACE_TEST_SHIM")), binding,
        "ARCTRACE_SESSION=" + test.path(), "ARCTRACE_OPTIONS=" + options},
       folder.path("traced"));
   while (!has_ended(pid)) {
@@ -168,6 +169,14 @@ TEST_CASE(
     const DecodedTrace trace = record(variant, {"./abi"}, "libcall=all");
     check_counts(trace, {{"last_act", 2000}, {"strlen", 6000}});
     check_exits(trace, 0);
+  }
+}
+
+TEST_CASE("emulated library calls: stubs are landing pads of indirect branches") {
+  if (emulator() == nullptr) return;
+  for (const char* variant : kVariants) {
+    check_counts(record(variant, {"./landing"}, "libcall=program"),
+                 {{"strlen", 1}, {"strtol", 1}, {"getppid", 1}, {"_setjmp", 1}});
   }
 }
 
