@@ -5,6 +5,7 @@
 
 namespace arctrace::shim {
 
+inline constexpr uint32_t kNop = 0xd503201f;
 inline constexpr uint32_t kBranchTarget = 0xd503245f;  // bti c
 inline constexpr uint32_t kReturn = 0xd65f03c0;        // ret
 inline constexpr uint32_t kBranch = 0x14000000;        // and a signed distance in words
