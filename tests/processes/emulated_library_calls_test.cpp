@@ -2,7 +2,6 @@
 // they do what they do without it, and their library calls are counted.
 #include <doctest/doctest.h>
 #include <fcntl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -48,12 +47,6 @@ int start_program(const std::string& variant, const std::vector<std::string>& co
     words.insert(words.end(), command.begin(), command.end());
     exec_command(emulator(), words);
   });
-}
-
-bool has_ended(int pid) {
-  siginfo_t info{};
-  REQUIRE(waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOHANG | WNOWAIT) == 0);
-  return info.si_pid == pid;
 }
 
 // `options`: the shim's. The program's output and end must be as without a tracer.

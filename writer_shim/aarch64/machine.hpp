@@ -15,6 +15,9 @@ inline constexpr uint32_t kDataSlot = R_AARCH64_GLOB_DAT;
 // Linkers give each use a slot of its own.
 inline constexpr bool kPltReadsDataSlots = false;
 
+// No hook exchanges a function's return address.
+inline constexpr bool kExchangesReturns = false;
+
 // In unwind tables.
 inline constexpr uint64_t kStackPointerRegister = 31;
 inline constexpr uint64_t kFramePointerRegister = 29;

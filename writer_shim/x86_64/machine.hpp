@@ -15,6 +15,9 @@ inline constexpr uint32_t kDataSlot = R_X86_64_GLOB_DAT;
 // A PLT entry may jump through the slot that code reads a function's address from.
 inline constexpr bool kPltReadsDataSlots = true;
 
+// Hooks at the entry of functions have them return to arctrace_exchanged_returns.
+inline constexpr bool kExchangesReturns = true;
+
 // In unwind tables.
 inline constexpr uint64_t kStackPointerRegister = 7;
 inline constexpr uint64_t kFramePointerRegister = 6;

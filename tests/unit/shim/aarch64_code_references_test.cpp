@@ -6,13 +6,11 @@
 #include <initializer_list>
 #include <iterator>
 
+#include "writer_shim/aarch64/instructions.hpp"
 #include "writer_shim/code_references.hpp"
 
 namespace arctrace::shim {
 namespace {
-
-constexpr uint32_t kNop = 0xd503201f;
-constexpr uint32_t kReturn = 0xd65f03c0;
 
 alignas(4096) uint64_t slots[2 * 512];
 alignas(4096) uint32_t words[512];
