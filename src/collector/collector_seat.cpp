@@ -2,7 +2,6 @@
 
 #include <unistd.h>
 
-#include "src/protocol/cpu_chain.hpp"
 #include "src/protocol/dead_slot.hpp"
 #include "src/protocol/recycle.hpp"
 #include "src/raw_syscall.hpp"
@@ -42,7 +41,7 @@ void reclaim_blocks(const BufferView& view) {
   for (uint32_t i = 0; i < view.geometry().block_count; ++i) {
     uint64_t seen = A::load_acquire(view.block_header(i).state);
     const BlockState state = BlockState::unpack(seen);
-    if (state.slot == kCollectorSlot) {
+    if (state.slot == ARCTRACE_KERNEL_SLOT) {
       DeadSlot<A>::close_left(view, view.block_header(i), seen);
     }
     if (state.phase != ARCTRACE_PHASE_DRAINING) continue;
