@@ -28,7 +28,7 @@ BufferOptions cpu_buffer(uint32_t blocks) {
 }
 
 // A program of the CPU that writes one record; false: it is lost.
-bool append(const BufferView& view, uint32_t cpu) {
+bool write_one(const BufferView& view, uint32_t cpu) {
   constexpr uint32_t kLength = 36;
   using namespace cpu_writer;  // NOLINT: what bpf/append.h has
   use(view);
@@ -46,8 +46,8 @@ TEST_CASE("cpu chain: a CPU opens a free block, and the next one when that is fu
   TestSession session(cpu_buffer(32));
   const BufferView& view = session.view();
   const arctrace_cpu_slot& slot = view.cpu_slot(1);
-  REQUIRE(append(view, 1));
-  REQUIRE(append(view, 1));
+  REQUIRE(write_one(view, 1));
+  REQUIRE(write_one(view, 1));
   CHECK(session.blocks_in(ARCTRACE_PHASE_SHARED) == 1);
   const uint64_t first = slot.current;
   CHECK(Chain::is_named(view, first));
@@ -57,7 +57,7 @@ TEST_CASE("cpu chain: a CPU opens a free block, and the next one when that is fu
   CHECK(header.magic == ARCTRACE_BLOCK_MAGIC);
   CHECK(header.form == ARCTRACE_FORM_FULL);
   CHECK(header.handout % 32 == BlockName::index(first));
-  for (int i = 0; i < 23; ++i) REQUIRE(append(view, 1));
+  for (int i = 0; i < 23; ++i) REQUIRE(write_one(view, 1));
   CHECK(slot.current != first);
   CHECK(!Chain::is_named(view, first));
   CHECK(session.blocks_in(ARCTRACE_PHASE_SHARED) == 1);
@@ -73,14 +73,14 @@ TEST_CASE("cpu chain: a CPU takes every block, then asks no more until a round")
   TestSession session(cpu_buffer(kBlocks));
   const BufferView& view = session.view();
   uint32_t written = 0;
-  while (view.cpu_slot(0).lost < 10) written += append(view, 0) ? 1 : 0;
+  while (view.cpu_slot(0).lost < 10) written += write_one(view, 0) ? 1 : 0;
   CHECK(written == kBlocks * ((1024 - ARCTRACE_BLOCK_HEADER_SIZE) / 36));
   CHECK(view.cpu_slot(0).searched == kBlocks);
   const uint64_t next = view.control().next;
-  CHECK(!append(view, 0));
+  CHECK(!write_one(view, 0));
   CHECK(view.control().next == next);
   session.drain().round();
-  CHECK(append(view, 0));
+  CHECK(write_one(view, 0));
   CHECK(session.finish().of_type(ARCTRACE_TYPE_SWITCH).size() == written + 1);
 }
 
@@ -93,7 +93,7 @@ TEST_CASE("cpu chain: one free block among many is found, record by record") {
   Handout<IpcAtomics>::give_back(
       view, {150, 150, BlockState{0, 3, ARCTRACE_PHASE_OWNED}.pack()});
   uint32_t tries = 1;
-  for (; !append(view, 0); ++tries) REQUIRE(tries < 10);
+  for (; !write_one(view, 0); ++tries) REQUIRE(tries < 10);
   CHECK(tries == 3);
   CHECK(BlockName::index(view.cpu_slot(0).current) == 150);
 }
@@ -103,14 +103,14 @@ TEST_CASE("cpu chain: in overwrite mode a CPU takes what the recorder made free"
   options.mode = ARCTRACE_MODE_OVERWRITE;
   TestSession session(options);
   const BufferView& view = session.view();
-  while (append(view, 0)) {
+  while (write_one(view, 0)) {
   }
   CHECK(session.blocks_in(ARCTRACE_PHASE_FREE) == 0);
   serve_cpus(view);
   CHECK(session.blocks_in(ARCTRACE_PHASE_FREE) == 2);  // a fourth
   const uint32_t oldest = static_cast<uint32_t>(view.control().next % 8);
   CHECK(BlockState::unpack(view.block_header(oldest).state).phase == ARCTRACE_PHASE_FREE);
-  CHECK(append(view, 0));
+  CHECK(write_one(view, 0));
   CHECK(BlockName::index(view.cpu_slot(0).current) == oldest);
   view.cpu_slot(1).active[2] = (oldest + 2) % 8 + 1;
   serve_cpus(view);
@@ -124,7 +124,8 @@ TEST_CASE("cpu chain: all records arrive, through more blocks than there are") {
   const BufferView& view = session.view();
   uint32_t written = 0;
   for (int round = 0; round < 40; ++round) {
-    for (int i = 0; i < 30; ++i) written += append(view, 0) && append(view, 1) ? 2u : 0u;
+    for (int i = 0; i < 30; ++i)
+      written += write_one(view, 0) && write_one(view, 1) ? 2u : 0u;
     session.drain().round();
   }
   CHECK(written == 40 * 30 * 2);
@@ -136,7 +137,7 @@ TEST_CASE("cpu chain: all records arrive, through more blocks than there are") {
 TEST_CASE("cpu chain: a CPU that names a block keeps it, and its losses are said once") {
   TestSession session(cpu_buffer(16));
   const BufferView& view = session.view();
-  REQUIRE(append(view, 1));
+  REQUIRE(write_one(view, 1));
   arctrace_cpu_slot& slot = view.cpu_slot(1);
   const uint32_t index = BlockName::index(slot.current);
   slot.active[3] = index + 1;
@@ -181,11 +182,11 @@ TEST_CASE("cpu chain: hostile names are no blocks") {
   const BufferView& view = session.view();
   view.cpu_slot(0).current = UINT64_MAX;
   view.cpu_slot(0).searched = UINT64_MAX;
-  CHECK(!append(view, 0));
+  CHECK(!write_one(view, 0));
   view.cpu_slot(1).current = 0x80000000ull;
   view.cpu_slot(1).active[0] = UINT32_MAX;
   session.drain().round();
-  CHECK(append(view, 0));
+  CHECK(write_one(view, 0));
   Chain::close_all(view);
   CHECK(session.blocks_in(ARCTRACE_PHASE_SHARED) == 0);
 }
