@@ -13,6 +13,7 @@
 #include "writer_shim/code_references.hpp"
 #include "writer_shim/function_patterns.hpp"
 #include "writer_shim/hook.hpp"
+#include "writer_shim/machine.hpp"
 #include "writer_shim/module_slots.hpp"
 #include "writer_shim/page_protection.hpp"
 #include "writer_shim/plt_cells.hpp"
@@ -141,7 +142,7 @@ void hook_other_slots(const ModuleImage& image, PltCells& cells) {
   size_t count = 0;
   for (size_t i = 0; i < image.relocation_count && count < kUsesMax; ++i) {
     const ElfW(Rela)& relocation = image.relocations[i];
-    if (ELF64_R_TYPE(relocation.r_info) != R_X86_64_GLOB_DAT) continue;
+    if (ELF64_R_TYPE(relocation.r_info) != machine::kDataSlot) continue;
     const char* name = image.name_of(relocation);
     if (!image.is_function_of_another(relocation) ||
         call_kind(name) == CallKind::kUntouched) {
@@ -161,7 +162,8 @@ void hook_other_slots(const ModuleImage& image, PltCells& cells) {
     const SlotUse& use = uses[i];
     if (!use.is_read) {
       if (use.is_called || use.jump != nullptr) hook_slot(use.slot, names[i]);
-    } else if (use.jump != nullptr) {
+    } else if constexpr (machine::kPltReadsDataSlots) {
+      if (use.jump == nullptr) continue;
       const uint32_t number =
           stub_for(names[i], IpcAtomics::load_relaxed(*use.slot), use.jump);
       if (number != UINT32_MAX &&
@@ -193,13 +195,23 @@ bool is_excluded(const ModuleImage& image) {
          image.range.contains(vdso);
 }
 
+// Whether the slot leads to its function, and not into the module's own PLT, which would
+// have the loader write there at the first call.
+bool is_bound(const ModuleImage& image, const ElfW(Rela) & relocation) {
+  const uint64_t target = IpcAtomics::load_relaxed(*image.slot_of(relocation));
+  return !image.is_of_another(relocation) || !image.range.contains(target);
+}
+
 void hook_slots(const ModuleImage& image, PltCells& cells) {
   const WritableData writable(image.read_only);
   if (writable.failed()) return;
   restore_initializer(image);
   for (size_t i = 0; i < image.jump_slot_count; ++i) {
     const ElfW(Rela)& relocation = image.jump_slots[i];
-    if (ELF64_R_TYPE(relocation.r_info) != R_X86_64_JUMP_SLOT) continue;
+    if (ELF64_R_TYPE(relocation.r_info) != machine::kJumpSlot ||
+        !is_bound(image, relocation)) {
+      continue;
+    }
     hook_slot(image.slot_of(relocation), image.name_of(relocation));
   }
   hook_other_slots(image, cells);
@@ -323,10 +335,9 @@ __attribute__((noinline)) uintptr_t begin_special_call(const LibraryCall& call,
                                                        uint64_t key, uintptr_t* place,
                                                        uintptr_t frame_pointer,
                                                        uint32_t flags) {
-  // rdi, rsi, rdx, rcx, r8, r9: call_stubs.S has pushed them below rax.
   uintptr_t arguments[ARCTRACE_SHIM_ARGUMENTS_MAX];
   for (size_t i = 0; i < ARCTRACE_SHIM_ARGUMENTS_MAX; ++i) {
-    arguments[i] = *(place - 2 - i);
+    arguments[i] = machine::argument_of(place, i);
   }
   const bool is_followed = call.kind == CallKind::kFollowed;
   const int returns = call.kind == CallKind::kPassed ? 1 : 0;
@@ -367,8 +378,10 @@ uintptr_t stub_for_function(uintptr_t function, uintptr_t target, uint32_t filte
 }
 
 bool returns_to_stub(uintptr_t address) {
-  return address == reinterpret_cast<uintptr_t>(arctrace_call_returns) ||
-         address == reinterpret_cast<uintptr_t>(arctrace_exchanged_returns);
+  if constexpr (machine::kExchangesReturns) {
+    if (address == reinterpret_cast<uintptr_t>(arctrace_exchanged_returns)) return true;
+  }
+  return address == reinterpret_cast<uintptr_t>(arctrace_call_returns);
 }
 
 void library_modules_changed() {
@@ -378,7 +391,7 @@ void library_modules_changed() {
   for (uint32_t i = 0; i < modules_used; ++i) {
     if (modules[i].seen || modules[i].range.high == 0) continue;
     release_stubs(modules[i].range);
-    modules[i].cells.release();
+    if constexpr (machine::kPltReadsDataSlots) modules[i].cells.release();
     modules[i].range = {};
   }
 }

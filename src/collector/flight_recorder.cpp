@@ -155,7 +155,10 @@ bool FlightRecorder::see_crash() {
 }
 
 void FlightRecorder::look_after_buffer() {
-  if (!stopping_) serve_cpus(buffer_.view());
+  // Who writes perf's records takes what it needs itself.
+  if (!stopping_) {
+    options_.polled == nullptr ? serve_cpus(buffer_.view()) : options_.polled->poll();
+  }
   if (options_.on_crash) crash_seen_ |= see_crash();
   if (read_monotonic_ns() - past_.syncs.back().monotonic_ns >=
       sync_interval_ns(buffer_.view().geometry())) {
@@ -183,6 +186,7 @@ absl::StatusOr<std::string> FlightRecorder::snapshot_locked() {
   if (options_.output == "-") {
     return absl::FailedPreconditionError("a snapshot needs a file name, not -o -");
   }
+  if (options_.polled != nullptr) options_.polled->poll();
   const std::string name = snapshots_.next_name();
   absl::StatusOr<TraceFile> file = TraceFile::create(name);
   if (!file.ok()) return file.status();
@@ -197,11 +201,12 @@ absl::StatusOr<std::string> FlightRecorder::snapshot_locked() {
 }
 
 CollectorSummary FlightRecorder::finish() {
-  buffer_.set_gate(0);
   {
     const std::lock_guard lock(mutex_);
+    if (options_.polled != nullptr) options_.polled->finish();
     stopping_ = true;
   }
+  buffer_.set_gate(0);
   wake_collector(buffer_.view().control());
   thread_.join();
 

@@ -1,5 +1,6 @@
 // The kernel writer's shared blocks: each CPU has a chain of its own, which its programs
-// open and fill (bpf/append.h). What others have to do with it.
+// open and fill (bpf/append.h). What others have to do with it; and where no program may
+// be loaded, how the collector writes in their place.
 #pragma once
 
 #include <arctrace/format.h>
@@ -8,7 +9,9 @@
 
 #include "src/buffer_view.hpp"
 #include "src/protocol/block_state.hpp"
+#include "src/protocol/handout.hpp"
 #include "src/protocol/overwrite.hpp"
+#include "src/protocol/shared_chain.hpp"
 #include "src/protocol/shared_close.hpp"
 
 namespace arctrace {
@@ -34,6 +37,33 @@ class CpuChain {
     for (uint32_t cpu = 0; cpu < view.geometry().cpu_count; ++cpu) {
       A::store_relaxed(view.cpu_slot(cpu).searched, uint64_t{0});
     }
+  }
+
+  // Reserves `length` bytes in place of the CPU's programs, in a new block if need be.
+  // active[0] names the block until release(). A null place: no block to be had.
+  // REQUIRES: the caller is the collector, and there are no programs.
+  static SharedReservation reserve(const BufferView& view, uint32_t cpu, uint32_t length,
+                                   uint64_t ticks) {
+    arctrace_cpu_slot& slot = view.cpu_slot(cpu);
+    const uint64_t current = A::load_acquire(slot.current);
+    if (const SharedReservation got =
+            SharedChain<A>::reserve_in(view, slot.active[0], current, length);
+        got.place != nullptr) {
+      return got;
+    }
+    const auto taken = Handout<A>::take(view, ARCTRACE_KERNEL_SLOT, slot.active[0]);
+    if (!taken) {
+      release(view, cpu);
+      return {};
+    }
+    return SharedChain<A>::open_with(view, slot.current, current, *taken, length,
+                                     {ARCTRACE_FORM_FULL, ARCTRACE_CLASS_DATA,
+                                      ARCTRACE_WRITER_KERNEL, 0, 0, 0, 0, ticks});
+  }
+
+  // F1 release, as SharedChain's.
+  static void release(const BufferView& view, uint32_t cpu) {
+    A::store_release(view.cpu_slot(cpu).active[0], uint32_t{0});
   }
 
   // Takes all blocks from their CPUs and closes them. REQUIRES: no program begins any
