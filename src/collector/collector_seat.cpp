@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include "src/protocol/cpu_chain.hpp"
 #include "src/protocol/dead_slot.hpp"
 #include "src/protocol/recycle.hpp"
 #include "src/raw_syscall.hpp"
