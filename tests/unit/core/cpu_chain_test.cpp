@@ -73,7 +73,7 @@ TEST_CASE("cpu chain: a CPU takes every block, then asks no more until a round")
   TestSession session(cpu_buffer(kBlocks));
   const BufferView& view = session.view();
   uint32_t written = 0;
-  while (view.cpu_slot(0).lost < 10) written += write_one(view, 0) ? 1 : 0;
+  while (view.cpu_slot(0).lost < 10) written += write_one(view, 0) ? 1u : 0u;
   CHECK(written == kBlocks * ((1024 - ARCTRACE_BLOCK_HEADER_SIZE) / 36));
   CHECK(view.cpu_slot(0).searched == kBlocks);
   const uint64_t next = view.control().next;
