@@ -26,8 +26,8 @@ struct Kept {
   char value[4096];
   bool is_set;
 };
-constexpr size_t kAddedMax = 4;  // entries: the session, LD_PRELOAD and these
-Kept kept[] = {{"ARCTRACE_OPTIONS=", "", false}, {"LD_BIND_NOW=", "", false}};
+constexpr size_t kAddedMax = 3;  // entries: the session, LD_PRELOAD and these
+Kept kept[] = {{"ARCTRACE_OPTIONS=", "", false}};
 
 char own_path[4096];  // empty: not known, or not absolute
 size_t own_path_length;

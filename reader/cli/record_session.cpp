@@ -86,8 +86,6 @@ absl::StatusOr<std::vector<std::string>> session_variables(const std::string& sh
     variables.push_back(
         absl::StrCat("ARCTRACE_OPTIONS=", library_calls(options), *filter));
   }
-  // A slot that is bound at its first call would lose its hook then.
-  if (options.library_calls != LibraryCalls::kNone) variables.push_back("LD_BIND_NOW=1");
   return variables;
 }
 

@@ -90,6 +90,10 @@ VECTOR_REGISTER = re.compile(r"%(?:[xyz]?mm\d+|k[0-7]|st)\b")
 VECTOR_OPERATION = re.compile(r"^(?:f(?!s$)\w+|emms|v?(?:ld|st)mxcsr|xsave\w*|xrstor\w*|vzero\w+)$")
 
 
+# Saves the vector state around a call of the loader, and puts it back.
+KEEPS_VECTORS = {"arctrace_keep_vectors": {"xsave", "xrstor"}}
+
+
 def vector_instructions(library):
     """None (x86-64): hooks don't save the program's vector and x87 state, so they mustn't use it."""
     findings, function = {}, "?"
@@ -100,6 +104,8 @@ def vector_instructions(library):
             continue
         instruction = line.partition("\t")[2].strip()
         words = instruction.split()
+        if words and words[0] in KEEPS_VECTORS.get(function, ()):
+            continue
         if words and (VECTOR_REGISTER.search(instruction) or VECTOR_OPERATION.match(words[0])):
             findings.setdefault(function, instruction)
     return [f"vector or x87 instruction in {name}: {text}" for name, text in findings.items()]
