@@ -127,15 +127,16 @@ uint32_t arctrace_define_event(const char* name, uint32_t level,
   return id;
 }
 
-void arctrace_enter(uint64_t frame_key) {
+// Flattened, as all that begins the path of an entry or exit (docs/decisions.md).
+__attribute__((flatten)) void arctrace_enter(uint64_t frame_key) {
   if (is_open(ARCTRACE_GATE_FUNCTIONS)) record_enter(frame_key, uintptr_t{0});
 }
 
-void arctrace_enter_at(uint64_t frame_key, uintptr_t location) {
+__attribute__((flatten)) void arctrace_enter_at(uint64_t frame_key, uintptr_t location) {
   if (is_open(ARCTRACE_GATE_FUNCTIONS)) record_enter(frame_key, location);
 }
 
-void arctrace_exit(uint64_t frame_key) {
+__attribute__((flatten)) void arctrace_exit(uint64_t frame_key) {
   if (is_open(ARCTRACE_GATE_FUNCTIONS)) record_exit(frame_key, 0, stack_pointer());
 }
 
@@ -291,11 +292,13 @@ void arctrace_shim_set_unwinder(arctrace_shim_unwinder* unwinder) {
   set_unwinder(unwinder);
 }
 
-void arctrace_shim_enter(uint64_t frame_key, const struct arctrace_shim_call* call) {
+__attribute__((flatten)) void arctrace_shim_enter(uint64_t frame_key,
+                                                  const struct arctrace_shim_call* call) {
   if (is_open(ARCTRACE_GATE_FUNCTIONS)) record_enter(frame_key, *call);
 }
 
-int arctrace_shim_exit(uint64_t frame_key, uintptr_t stack_pointer) {
+__attribute__((flatten)) int arctrace_shim_exit(uint64_t frame_key,
+                                                uintptr_t stack_pointer) {
   if (!is_open(ARCTRACE_GATE_FUNCTIONS)) return 1;
   return record_innermost_exit(frame_key, stack_pointer) ? 1 : 0;
 }

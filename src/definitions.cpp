@@ -114,13 +114,13 @@ uint32_t body_max() {
 bool write_process(const WriteScope& scope, ThreadState& state, ProcessState& process) {
   // Not on the stack: the first record may come from a handler on a small signal stack.
   // Two threads at once read the same bytes into it.
-  static constexpr uint32_t kTextMax = 4096;
-  static char executable[kTextMax];
-  static char arguments[kTextMax];
+  static constexpr uint32_t kCopiedMax = 4096;
+  static char executable[kCopiedMax];
+  static char arguments[kCopiedMax];
   uint32_t room = body_max() - 48;  // the fixed part and two paddings
-  const uint32_t n = read_executable(executable, room < kTextMax ? room : kTextMax);
+  const uint32_t n = read_executable(executable, room < kCopiedMax ? room : kCopiedMax);
   room -= n;
-  const uint32_t m = read_command_line(arguments, room < kTextMax ? room : kTextMax);
+  const uint32_t m = read_command_line(arguments, room < kCopiedMax ? room : kCopiedMax);
   const uint32_t head[6] = {process.id,     process.parent_id, process.pid,
                             sys::getppid(), sys::geteuid(),    process.origin};
   const uint32_t sizes[2] = {n, m};

@@ -136,7 +136,7 @@ int arctrace_shim_call_begin_with(uint64_t frame_key, const uintptr_t* place,
                     });
 }
 
-void arctrace_shim_call_end(uintptr_t* place, uintptr_t result) {
+__attribute__((flatten)) void arctrace_shim_call_end(uintptr_t* place, uintptr_t result) {
   const auto address = reinterpret_cast<uintptr_t>(place);
   ReturnStack* own = thread_local_state.calls;
   const PendingCall* top = own != nullptr ? own->only_top(address) : nullptr;

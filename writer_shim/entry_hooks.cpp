@@ -44,7 +44,7 @@ void function_begins(uintptr_t hook_site, uintptr_t* place, uintptr_t frame_poin
   uint32_t flags = function_flags(function);
   if (returns_to_stub(*place)) flags |= ARCTRACE_SHIM_RETURNS_TO_SHIM;
   if (arctrace_shim_call_begin(function, place, frame_pointer, flags) != 0) {
-    *place = reinterpret_cast<uintptr_t>(arctrace_call_returns);
+    *place = reinterpret_cast<uintptr_t>(arctrace_exchanged_returns);
   }
 }
 
@@ -62,15 +62,16 @@ void forget_entry_hooks() {
 using namespace arctrace::shim;
 
 // `stack_pointer`: behind the hook's return address.
-extern "C" void arctrace_fentry_called(uintptr_t hook_site, uintptr_t* stack_pointer,
-                                       uintptr_t frame_pointer) {
+extern "C" __attribute__((flatten)) void arctrace_fentry_called(uintptr_t hook_site,
+                                                                uintptr_t* stack_pointer,
+                                                                uintptr_t frame_pointer) {
   // The first thing on the stack is the function's own return address.
   if (is_ready()) function_begins(hook_site, stack_pointer, frame_pointer);
 }
 
 // Called when the function has made its frame, of which only unwind tables know the size.
-extern "C" void arctrace_mcount_called(uintptr_t hook_site, uintptr_t* stack_pointer,
-                                       const uintptr_t* frame_pointer) {
+extern "C" __attribute__((flatten)) void arctrace_mcount_called(
+    uintptr_t hook_site, uintptr_t* stack_pointer, const uintptr_t* frame_pointer) {
   if (!is_ready()) return;
   arctrace_shim_call call{};
   call.stack_pointer = reinterpret_cast<uintptr_t>(stack_pointer);

@@ -56,7 +56,8 @@ void find_next_function_hooks() {
 
 using namespace arctrace::shim;
 
-ARCTRACE_HOOK void __cyg_profile_func_enter(void* function, void* call_site) {
+ARCTRACE_HOOK __attribute__((flatten)) void __cyg_profile_func_enter(void* function,
+                                                                     void* call_site) {
   if (functions_are_recorded()) {
     arctrace_shim_call call = this_call(call_site);
     locate_frame(address_of(function), call);
@@ -67,7 +68,8 @@ ARCTRACE_HOOK void __cyg_profile_func_enter(void* function, void* call_site) {
   if (__builtin_expect(next_enter != nullptr, 0)) next_enter(function, call_site);
 }
 
-ARCTRACE_HOOK void __cyg_profile_func_exit(void* function, void* call_site) {
+ARCTRACE_HOOK __attribute__((flatten)) void __cyg_profile_func_exit(void* function,
+                                                                    void* call_site) {
   if (functions_are_recorded()) {
     arctrace_shim_call call = this_call(call_site);
     if (call.hook_site == call.call_site) {

@@ -434,7 +434,8 @@ uintptr_t stub_for_function(uintptr_t function, uintptr_t target, uint32_t filte
 }
 
 bool returns_to_stub(uintptr_t address) {
-  return address == reinterpret_cast<uintptr_t>(arctrace_call_returns);
+  return address == reinterpret_cast<uintptr_t>(arctrace_call_returns) ||
+         address == reinterpret_cast<uintptr_t>(arctrace_exchanged_returns);
 }
 
 void library_modules_changed() {

@@ -3,16 +3,15 @@
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_split.h>
 #include <regex.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <string_view>
 #include <utility>
 
 #include "reader/cli/near_names.hpp"
 #include "reader/cli/options.hpp"
+#include "reader/cli/program_file.hpp"
 #include "reader/cli/value_spec.hpp"
 #include "reader/symbols/demangle.hpp"
 #include "reader/symbols/elf_file.hpp"
@@ -114,18 +113,6 @@ std::string percent_encoded(std::string_view text) {
     }
   }
   return encoded;
-}
-
-// The program's file, as the shell would find it; the command itself if it finds none.
-std::string find_program(const std::string& command) {
-  const char* path = std::getenv("PATH");
-  if (command.find('/') != std::string::npos || path == nullptr) return command;
-  const std::vector<std::string> folders = absl::StrSplit(path, ':');
-  for (const std::string& folder : folders) {
-    std::string file = absl::StrCat(folder, "/", command);
-    if (access(file.c_str(), X_OK) == 0) return file;
-  }
-  return command;
 }
 
 // Of the program itself, and those that it calls in libraries: as people write them,

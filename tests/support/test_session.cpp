@@ -1,5 +1,6 @@
 #include "tests/support/test_session.hpp"
 
+#include <arctrace/arctrace.h>
 #include <doctest/doctest.h>
 #include <sys/random.h>
 
@@ -96,6 +97,8 @@ DecodedTrace TestSession::finish() {
   REQUIRE(file_.publish().ok());
   return decode_trace(read_file(folder_.path("trace")));
 }
+
+void join(const TestSession& test) { REQUIRE(arctrace_attach(test.path().c_str()) == 0); }
 
 void write_finished(TraceFile& file) {
   RecordBuilder records;

@@ -63,6 +63,9 @@ class TestSession {
   Drain drain_;
 };
 
+// The calling process joins.
+void join(const TestSession& test);
+
 // A SESSION_FINISHED record as the collector ends a file with it.
 void write_finished(TraceFile& file);
 

@@ -50,17 +50,8 @@ call_begins:
   .cfi_endproc
   .size call_begins, . - call_begins
 
-/* All of this is one aligned block, so that the unwind rule finds its head from whatever
- * address in it a function returns to. */
-  .type call_through_block, @object
-  .p2align 7
-call_through_block:
-  .quad arctrace_pending_calls - call_through_block
-  .quad 0 /* a return address that ends an unwinder's walk */
-
-  .type call_through, @function
-call_through:
-  .cfi_startproc
+/* The unwind rules of a frame of ours, while rsp is 12 below its CFA. */
+  .macro frame_rules
   /* CFA: 12 above the place of the return address. By it debuggers tell which of two
    * frames is the inner one: our callee's is 8 above the place, our caller's at least 16. */
   .cfi_def_cfa %rsp, 12
@@ -92,12 +83,11 @@ call_through:
   .cfi_escape 0x13, 0x06, 0x2f, 0xba, 0xff
   /* found: plus_uconst 8. */
   .cfi_escape 0x23, 0x08
-  leaq 8(%rsp), %rsp
-  .cfi_def_cfa_offset 4
-  call *%r11
-  .globl arctrace_call_returns
-  .hidden arctrace_call_returns
-arctrace_call_returns:
+  .endm
+
+/* The function has returned, with its results in registers. What returns to the caller
+ * comes behind. */
+  .macro record_end
   subq $8, %rsp
   .cfi_def_cfa_offset 12
   pushq %rax
@@ -117,11 +107,61 @@ arctrace_call_returns:
   .cfi_def_cfa_offset 20
   popq %rax
   .cfi_def_cfa_offset 12
+  .endm
+
+/* Head of an aligned block with all of one way through here, so that the unwind rules
+ * find it from whatever address in the block a function returns to. */
+  .macro block_head name
+  .type \name, @object
+  .p2align 7
+\name:
+  .quad arctrace_pending_calls - \name
+  .quad 0 /* a return address that ends an unwinder's walk */
+  .endm
+
+  .macro block_end name
+  .if . - \name > 128
+  .error "the block is too long"
+  .endif
+  .endm
+
+  block_head call_through_block
+  .type call_through, @function
+call_through:
+  .cfi_startproc
+  frame_rules
+  leaq 8(%rsp), %rsp
+  .cfi_def_cfa_offset 4
+  call *%r11
+  .globl arctrace_call_returns
+  .hidden arctrace_call_returns
+arctrace_call_returns:
+  record_end
   ret
   .cfi_endproc
   .size call_through, . - call_through
-  .if . - call_through_block > 128
-  .error "the block is too long"
-  .endif
+  block_end call_through_block
+
+/* The return address was exchanged, not called through: the function's own return took
+ * the caller's place off the processor's return stack, and a second one would take the
+ * places of all callers further out. */
+  block_head exchanged_block
+  .type exchanged, @function
+exchanged:
+  .cfi_startproc
+  frame_rules
+  .cfi_def_cfa_offset 4
+  ud2 /* so that the address before the next one, too, is in this function */
+  .globl arctrace_exchanged_returns
+  .hidden arctrace_exchanged_returns
+arctrace_exchanged_returns:
+  record_end
+  popq %r11
+  .cfi_def_cfa_offset 4
+  .cfi_register %rip, %r11
+  jmp *%r11
+  .cfi_endproc
+  .size exchanged, . - exchanged
+  block_end exchanged_block
 
   .section .note.GNU-stack,"",@progbits

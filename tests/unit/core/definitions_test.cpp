@@ -18,8 +18,6 @@
 namespace arctrace::testing {
 namespace {
 
-void join(const TestSession& test) { REQUIRE(arctrace_attach(test.path().c_str()) == 0); }
-
 // The names that each process has defined, by id.
 std::map<uint32_t, std::map<uint32_t, std::string>> names_of(const DecodedTrace& trace) {
   std::map<uint32_t, std::map<uint32_t, std::string>> names;

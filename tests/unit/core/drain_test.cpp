@@ -18,8 +18,6 @@
 namespace arctrace::testing {
 namespace {
 
-void join(const TestSession& test) { REQUIRE(arctrace_attach(test.path().c_str()) == 0); }
-
 // A child that joins, runs `body` and is killed.
 template <class Body>
 void killed_child(const TestSession& test, Body&& body) {

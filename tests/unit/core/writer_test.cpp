@@ -19,8 +19,6 @@ BufferOptions with_scope(BufferOptions options, arctrace_scope scope) {
   return options;
 }
 
-void join(const TestSession& test) { REQUIRE(arctrace_attach(test.path().c_str()) == 0); }
-
 std::vector<std::byte> pattern(size_t size) {
   std::vector<std::byte> bytes(size);
   for (size_t i = 0; i < size; ++i) bytes[i] = std::byte(i * 31 + 7);

@@ -13,7 +13,7 @@ namespace {
 constexpr uint32_t kRead = 0, kExitGroup = 231;
 
 // A thread with its own records in a process, and the kernel's about it.
-struct OneThread : KernelScript {
+struct KernelThread : KernelScript {
   ThreadIndex thread = script.thread(process, 100);
 
   // The tree, what is off the CPU in K: frames, exits lost.
@@ -40,7 +40,7 @@ struct OneThread : KernelScript {
 }  // namespace
 
 TEST_CASE("a system call is a frame of the one that makes it") {
-  OneThread t;
+  KernelThread t;
   t.script.enter(t.thread, 1000, "f");
   t.syscall(100, 1100, kRead);
   t.leaves(100, 1200, false);
@@ -62,7 +62,7 @@ TEST_CASE("a system call is a frame of the one that makes it") {
 }
 
 TEST_CASE("faults and signals are counted where they come, and take no time") {
-  OneThread t;
+  KernelThread t;
   t.script.enter(t.thread, 1000, "f");
   t.page_fault(100, 1010);
   t.page_fault(100, 1020);
@@ -79,7 +79,7 @@ TEST_CASE("faults and signals are counted where they come, and take no time") {
 }
 
 TEST_CASE("a wait for a lock is one frame however often it says that it waits") {
-  OneThread t;
+  KernelThread t;
   t.script.enter(t.thread, 1000, "f");
   t.syscall(100, 1100, kRead);
   t.contention(100, 1200, 0xabc);
@@ -95,7 +95,7 @@ TEST_CASE("a wait for a lock is one frame however often it says that it waits") 
 
 TEST_CASE("who calls the kernel, gets a signal or writes a record has left the kernel") {
   SUBCASE("calls") {
-    OneThread t;
+    KernelThread t;
     t.script.enter(t.thread, 1000, "f");
     t.syscall(100, 1100, kRead);
     t.contention(100, 1200, 0xabc);
@@ -106,7 +106,7 @@ TEST_CASE("who calls the kernel, gets a signal or writes a record has left the k
     CHECK(t.result() == "f 1:300[K:read 1:100[K:contention 1:100] K:write 1:100] lost=2");
   }
   SUBCASE("signal") {
-    OneThread t;
+    KernelThread t;
     t.script.enter(t.thread, 1000, "f");
     t.syscall(100, 1100, kRead);
     t.signal(100, 1300, 11);
@@ -114,7 +114,7 @@ TEST_CASE("who calls the kernel, gets a signal or writes a record has left the k
     CHECK(t.result() == "f 1:400[K:read 1:200 K:signal 11 1:0] lost=1");
   }
   SUBCASE("record") {
-    OneThread t;
+    KernelThread t;
     t.script.enter(t.thread, 1000, "f");
     t.syscall(100, 1100, kRead);
     t.script.enter(t.thread, 1300, "g");
@@ -124,7 +124,7 @@ TEST_CASE("who calls the kernel, gets a signal or writes a record has left the k
     CHECK(t.result() == "f 1:300[K:read 1:200 g 1:100] lost=1");
   }
   SUBCASE("an end below a lost one") {
-    OneThread t;
+    KernelThread t;
     t.script.enter(t.thread, 1000, "f");
     t.syscall(100, 1100, kRead);
     t.contention(100, 1200, 0xabc);
@@ -136,7 +136,7 @@ TEST_CASE("who calls the kernel, gets a signal or writes a record has left the k
 
 TEST_CASE(
     "a vfork child that borrows the stack takes it out of the kernel, losing nothing") {
-  OneThread t;
+  KernelThread t;
   t.script.enter(t.thread, 1000, "f");
   t.script.vfork_begin(t.thread, 1100);
   t.syscall(100, 1200, 58);
@@ -151,7 +151,7 @@ TEST_CASE(
 }
 
 TEST_CASE("a thread that ends in the kernel stays there until it is gone") {
-  OneThread t;
+  KernelThread t;
   t.script.enter(t.thread, 1000, "f");
   t.syscall(100, 1100, kExitGroup);
   t.add(100, 1300, ARCTRACE_TYPE_EXITED, Bytes().u32(0).u32(0));
@@ -160,7 +160,7 @@ TEST_CASE("a thread that ends in the kernel stays there until it is gone") {
 }
 
 TEST_CASE("what fits no frame is nothing, and numbers without a name are shown") {
-  OneThread t;
+  KernelThread t;
   t.syscall(100, 900, kRead);  // before the thread's own first record
   t.script.enter(t.thread, 1000, "f");
   t.syscall_end(100, 1100);
@@ -172,7 +172,7 @@ TEST_CASE("what fits no frame is nothing, and numbers without a name are shown")
 }
 
 TEST_CASE("locks nest to a bound") {
-  OneThread t;
+  KernelThread t;
   t.script.enter(t.thread, 1000, "f");
   for (uint32_t i = 0; i < 100; ++i) t.contention(100, 1100, 0x1000 + i);
   t.script.exit(t.thread, 1200);
@@ -180,7 +180,7 @@ TEST_CASE("locks nest to a bound") {
 }
 
 TEST_CASE("filters are for the kernel's frames too") {
-  OneThread t;
+  KernelThread t;
   t.script.enter(t.thread, 1000, "f");
   t.syscall(100, 1100, kRead);
   t.syscall_end(100, 1200);

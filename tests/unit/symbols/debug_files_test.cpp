@@ -12,11 +12,7 @@
 namespace arctrace::reader {
 namespace {
 
-DebugFiles rooted_at(const std::string& debug_root) {
-  SymbolOptions options;
-  options.debug_root = debug_root;
-  return DebugFiles(options);
-}
+DebugFiles below(const std::string& root) { return DebugFiles(rooted_at(root)); }
 
 // Where the debug file of `path` is found; "" if nowhere.
 std::string found_for(const DebugFiles& debug_files, const std::string& path) {
@@ -35,13 +31,13 @@ TEST_CASE("by build-id, and only with that build-id") {
   TemporaryDirectory root;
   const BuildId build_id = build_id_of(fixture("full.so"));
   const std::string path = build_id_path(root.path(), build_id);
-  CHECK(found_for(rooted_at(root.path()), fixture("stripped.so")) == "");
+  CHECK(found_for(below(root.path()), fixture("stripped.so")) == "");
   copy_file(fixture("full.debug"), path);
-  CHECK(found_for(rooted_at(root.path()), fixture("stripped.so")) == path);
+  CHECK(found_for(below(root.path()), fixture("stripped.so")) == path);
   copy_file(fixture("other.so"), path);
-  CHECK(found_for(rooted_at(root.path()), fixture("stripped.so")) == "");
-  CHECK_FALSE(rooted_at(root.path()).find_by_build_id_untrusted({}));
-  CHECK_FALSE(rooted_at(root.path()).find_by_build_id_untrusted({std::byte{1}}));
+  CHECK(found_for(below(root.path()), fixture("stripped.so")) == "");
+  CHECK_FALSE(below(root.path()).find_by_build_id_untrusted({}));
+  CHECK_FALSE(below(root.path()).find_by_build_id_untrusted({std::byte{1}}));
 }
 
 TEST_CASE("by .gnu_debuglink in its three places") {
@@ -51,7 +47,7 @@ TEST_CASE("by .gnu_debuglink in its three places") {
     const std::string debug = has_build_id ? "full.debug" : "no_id.debug";
     TemporaryDirectory root;
     TemporaryDirectory place;
-    const DebugFiles debug_files = rooted_at(root.path());
+    const DebugFiles debug_files = below(root.path());
     const std::string path = place.path() + "/" + module;
     copy_file(fixture(module), path);
     CHECK(found_for(debug_files, path) == "");
@@ -75,7 +71,7 @@ TEST_CASE("by .gnu_debuglink beside the file that a link leads to") {
   copy_file(fixture("full.debug"), directory.path() + "/real/full.debug");
   const std::string link = directory.path() + "/link.so";
   std::filesystem::create_symlink("real/linked.so", link);
-  const std::string found = found_for(rooted_at("/nonexistent"), link);
+  const std::string found = found_for(below("/nonexistent"), link);
   REQUIRE(found != "");
   CHECK(std::filesystem::equivalent(found, directory.path() + "/real/full.debug"));
 }

@@ -52,6 +52,17 @@ BuildId build_id_of(const std::string& path) {
   return file.ok() ? file->build_id() : BuildId();
 }
 
+SymbolOptions rooted_at(const std::string& debug_root) {
+  SymbolOptions options;
+  options.debug_root = debug_root;
+  return options;
+}
+
+absl::StatusOr<SymbolFile> open_file(const std::string& path,
+                                     const std::string& debug_root) {
+  return SymbolFile::open_untrusted(path, {}, DebugFiles(rooted_at(debug_root)));
+}
+
 std::string read_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};

@@ -7,7 +7,9 @@
 #include <map>
 #include <string>
 
+#include "reader/symbols/debug_files.hpp"
 #include "reader/symbols/elf_file.hpp"
+#include "reader/symbols/symbol_file.hpp"
 
 namespace arctrace::reader {
 
@@ -23,6 +25,12 @@ std::map<std::string, uint64_t> nm_addresses(const std::string& path,
 
 // The build-id of a fixture, or nothing if that cannot be read.
 BuildId build_id_of(const std::string& path);
+
+// Options that look for debug files below `debug_root` only.
+SymbolOptions rooted_at(const std::string& debug_root);
+
+absl::StatusOr<SymbolFile> open_file(const std::string& path,
+                                     const std::string& debug_root = "/nonexistent");
 
 std::string read_file(const std::string& path);
 void write_file(const std::string& path, const std::string& bytes);

@@ -20,13 +20,6 @@ std::string line_at(SymbolFile& file, uint64_t address) {
          std::to_string(line->line);
 }
 
-absl::StatusOr<SymbolFile> open_file(const std::string& path,
-                                     const std::string& debug_root = "/nonexistent") {
-  SymbolOptions options;
-  options.debug_root = debug_root;
-  return SymbolFile::open_untrusted(path, {}, DebugFiles(options));
-}
-
 std::string c_line(const std::string& text) {
   return "fixture.c:" + std::to_string(source_line("fixture.c", text));
 }

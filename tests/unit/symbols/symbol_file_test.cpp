@@ -14,17 +14,6 @@
 namespace arctrace::reader {
 namespace {
 
-SymbolOptions rooted_at(const std::string& debug_root) {
-  SymbolOptions options;
-  options.debug_root = debug_root;
-  return options;
-}
-
-// A fixture opened without any debug root.
-absl::StatusOr<SymbolFile> open_file(const std::string& path) {
-  return SymbolFile::open_untrusted(path, {}, DebugFiles(rooted_at("/nonexistent")));
-}
-
 std::string name_at(const SymbolFile& file, uint64_t address) {
   const auto function = file.functions().find(address);
   return function ? std::string(function->name) : std::string();

@@ -9,14 +9,8 @@
 namespace arctrace::reader {
 namespace {
 
-Symbolizer rooted_at(const std::string& debug_root) {
-  SymbolOptions options;
-  options.debug_root = debug_root;
-  return Symbolizer(options);
-}
-
 TEST_CASE("display names, starts and lines") {
-  Symbolizer symbolizer = rooted_at("/nonexistent");
+  Symbolizer symbolizer(rooted_at("/nonexistent"));
   const std::string path = fixture("full.so");
   const BuildId build_id = build_id_of(path);
   const auto nm = nm_addresses(path, "");
@@ -42,7 +36,7 @@ TEST_CASE("display names, starts and lines") {
 }
 
 TEST_CASE("without a recorded build-id the file is taken as it is") {
-  Symbolizer symbolizer = rooted_at("/nonexistent");
+  Symbolizer symbolizer(rooted_at("/nonexistent"));
   const uint64_t add = nm_addresses(fixture("no_id.so"), "").at("fixture_add");
   CHECK(symbolizer.resolve(fixture("no_id.so"), {}, add).function == "fixture_add");
   CHECK(symbolizer.findings().empty());
@@ -54,7 +48,7 @@ TEST_CASE("a file with another build-id is not used, and there is one finding") 
   copy_file(fixture("other.so"), path);
   const BuildId recorded = build_id_of(fixture("full.so"));
   const auto nm = nm_addresses(fixture("full.so"), "");
-  Symbolizer symbolizer = rooted_at(directory.path());
+  Symbolizer symbolizer(rooted_at(directory.path()));
   for (const auto& [name, address] : nm) {
     const auto resolved = symbolizer.resolve(path, recorded, address, WithSource::kYes);
     CHECK(resolved.function == "");
@@ -78,7 +72,7 @@ TEST_CASE("then the debug file of the recorded build-id serves") {
     } else {
       copy_file(fixture("other.so"), path);
     }
-    Symbolizer symbolizer = rooted_at(directory.path());
+    Symbolizer symbolizer(rooted_at(directory.path()));
     const auto add =
         symbolizer.resolve(path, recorded, nm.at("fixture_add"), WithSource::kYes);
     CHECK(add.function == "fixture_add");
@@ -93,7 +87,7 @@ TEST_CASE("then the debug file of the recorded build-id serves") {
 }
 
 TEST_CASE("missing files and names that are no paths give one finding each") {
-  Symbolizer symbolizer = rooted_at("/nonexistent");
+  Symbolizer symbolizer(rooted_at("/nonexistent"));
   const BuildId recorded = build_id_of(fixture("full.so"));
   for (int round = 0; round < 3; ++round) {
     for (const char* path : {"/nonexistent/a.so", "[vdso]", "", "relative.so"}) {
@@ -111,14 +105,14 @@ TEST_CASE("a relative path is not looked up in the reader's directory") {
   const std::string path =
       std::filesystem::relative(directory.path() + "/module.so").string();
   REQUIRE(std::filesystem::exists(path));
-  Symbolizer symbolizer = rooted_at("/nonexistent");
+  Symbolizer symbolizer(rooted_at("/nonexistent"));
   const uint64_t add = nm_addresses(fixture("full.so"), "").at("fixture_add");
   CHECK(symbolizer.resolve(path, {}, add).function == "");
   CHECK(symbolizer.findings().size() == 1);
 }
 
 TEST_CASE("one path with two recorded build-ids is two modules") {
-  Symbolizer symbolizer = rooted_at("/nonexistent");
+  Symbolizer symbolizer(rooted_at("/nonexistent"));
   const std::string path = fixture("full.so");
   const uint64_t add = nm_addresses(path, "").at("fixture_add");
   CHECK(symbolizer.resolve(path, build_id_of(fixture("other.so")), add).function == "");

@@ -28,7 +28,7 @@ struct Flow {
   ReplayFilter filter;
 
   std::string text(const RecordScript& script) {
-    return arctrace::testing::text_of([&](const WriteText& write) {
+    return text_of([&](const WriteText& write) {
       FlowView flow(options, filter.min_duration_ns, describe, &write, nullptr);
       run(script, flow);
     });
@@ -54,7 +54,7 @@ struct Flow {
   }
 };
 
-RecordScript sample() {
+RecordScript two_programs() {
   RecordScript s;
   const ThreadIndex a = s.program(10, "one");
   const ThreadIndex b = s.program(20, "two");
@@ -76,7 +76,7 @@ RecordScript sample() {
 }  // namespace
 
 TEST_CASE("flow: everything in its place") {
-  CHECK(Flow().text(sample()) == R"(
+  CHECK(Flow().text(two_programs()) == R"(
            Time  Process/thread    Lv  Flow
     0.000001000  10/10              1  > main
     0.000001500  20/20              1  > main
@@ -96,7 +96,7 @@ Open at the end:
 }
 
 TEST_CASE("flow as JSON") {
-  const Json json = Flow().json(sample());
+  const Json json = Flow().json(two_programs());
   const Json& rows = json.at("flow");
   REQUIRE(rows.size() == 11);
   CHECK(rows.at(0).at("type") == "ENTER");
@@ -117,7 +117,7 @@ TEST_CASE("flow as JSON") {
 TEST_CASE("flow: a limit of lines") {
   Flow flow;
   flow.options.limit = 2;
-  const std::string text = flow.text(sample());
+  const std::string text = flow.text(two_programs());
   CHECK(text.find("20/20              1  > main\n  (9 rows left out)\n") !=
         std::string::npos);
 }
@@ -139,7 +139,7 @@ TEST_CASE("flow in a time range starts with what is open") {
   Flow flow;
   flow.filter.from_ns = 3'000;
   flow.filter.until_ns = 4'600;
-  CHECK(flow.text(sample()) == R"(
+  CHECK(flow.text(two_programs()) == R"(
            Time  Process/thread    Lv  Flow
     0.000004000  10/10              1  > main [started before the range]
     0.000004000  10/10              2    > f [started before the range]
@@ -151,7 +151,7 @@ TEST_CASE("flow in a time range starts with what is open") {
 TEST_CASE("flow: calls that are too short leave no trace, the others keep their order") {
   Flow flow;
   flow.filter.min_duration_ns = 1'600;
-  CHECK(flow.text(sample()) == R"(
+  CHECK(flow.text(two_programs()) == R"(
            Time  Process/thread    Lv  Flow
     0.000001000  10/10              1  > main
     0.000001500  20/20              1  > main

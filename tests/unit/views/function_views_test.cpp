@@ -63,7 +63,7 @@ Sums sums_of(const Json& row) {
 }
 
 template <class Key>
-std::string text_of(const std::map<Key, Sums>& sums) {
+std::string sums_text(const std::map<Key, Sums>& sums) {
   std::string text;
   for (const auto& [key, s] : sums) {
     if constexpr (std::is_same_v<Key, std::string>) {
@@ -139,7 +139,7 @@ TEST_CASE("arcs: parents, self, children") {
   Viewed viewed(script);
   viewed.options.limit = 2;
   const TreeGroups groups(viewed.replay, Grouping::kAll);
-  CHECK(arctrace::testing::text_of([&](const WriteText& write) {
+  CHECK(text_of([&](const WriteText& write) {
           write_arcs_text(groups, viewed.replay, viewed.options, write);
         }) == R"(
 1 thread: 100.000 us
@@ -195,9 +195,9 @@ TEST_CASE("random traces: flat and arcs are what their definitions say, text as 
     }
     std::erase_if(naive.children,
                   [](const auto& arc) { return arc.first.first == kThread; });
-    CHECK(text_of(flat) == text_of(naive.flat));
-    CHECK(text_of(parents) == text_of(naive.parents));
-    CHECK(text_of(children) == text_of(naive.children));
+    CHECK(sums_text(flat) == sums_text(naive.flat));
+    CHECK(sums_text(parents) == sums_text(naive.parents));
+    CHECK(sums_text(children) == sums_text(naive.children));
 
     // Each row of JSON stands in the text, in the same order.
     const std::string text = viewed.flat_text();

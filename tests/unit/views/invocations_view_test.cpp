@@ -20,7 +20,7 @@ struct Rows {
   std::string text(const RecordScript& script) {
     InvocationsView view(options, describe_values, false, in_memory);
     Viewed viewed(script, filter, &view);
-    return arctrace::testing::text_of([&](const WriteText& write) {
+    return text_of([&](const WriteText& write) {
       CHECK(view.write_text(viewed.replay, write).ok());
     });
   }
