@@ -115,7 +115,8 @@ class Servers(plain.PlainTest):
             path = os.path.relpath(folder / "web.socket")
             wait_until((folder / "web.socket").exists)
 
-            def ask(worker):
+            def ask(worker, requests=10):
+                """So many on each connection."""
                 answers = []
                 connection = Connection(path)
                 for i in range(100):
@@ -124,15 +125,16 @@ class Servers(plain.PlainTest):
                     connection.request("GET" if i % 7 else "HEAD", page, headers=headers)
                     answer = connection.getresponse()
                     answers.append((answer.status, answer.read()))
-                    if i % 10 == 9:
+                    if i % requests == requests - 1:
                         connection.close()
+                connection.close()
                 return answers
 
             with concurrent.futures.ThreadPoolExecutor(8) as clients:
                 answers = list(clients.map(ask, range(8)))
             pid = int((folder / "nginx.pid").read_text())
             os.kill(pid, signal.SIGHUP)  # new workers take the old ones' places
-            answers.append(ask(0))
+            answers.append(ask(0, requests=1))
             os.kill(pid, signal.SIGQUIT)
             status = server.wait(TIMEOUT)
             lines = (folder / "access.log").read_text().splitlines()
