@@ -14,6 +14,7 @@
 #include "writer_shim/function_patterns.hpp"
 #include "writer_shim/hook.hpp"
 #include "writer_shim/lazy_binding.hpp"
+#include "writer_shim/live_choice.hpp"
 #include "writer_shim/module_slots.hpp"
 #include "writer_shim/page_protection.hpp"
 #include "writer_shim/plt_cells.hpp"
@@ -35,7 +36,10 @@ struct alignas(64) LibraryCall {
   // Followed, bound, and without values: the hot path's one question.
   uint8_t is_plain;
   uint16_t values;  // their number (call_values.hpp); 0: none
-  uint32_t filter;  // flags of arctrace_shim_call
+  // Flags of arctrace_shim_call, by the choice number `round`; and before any.
+  uint16_t filter;
+  uint16_t filter_at_start;
+  uint32_t round;
 };
 
 static_assert(sizeof(LibraryCall) == 64);
@@ -149,7 +153,10 @@ uint32_t stub_for(const char* name, uint64_t target, uint64_t* slot,
             .kind = kind,
             .is_plain = 0,
             .values = static_cast<uint16_t>(values_of(name)),
-            .filter = call_filter_flags(name, place)};
+            .filter = 0,
+            .filter_at_start = static_cast<uint16_t>(call_filter_flags(name, place)),
+            .round = 0};
+    call.filter = call.filter_at_start;
     if (is_bound) call.is_plain = is_plain_when_bound(call);
   }
   return number;
@@ -284,7 +291,9 @@ void await_initialization(const ModuleImage& image) {
                    .kind = CallKind::kInitializer,
                    .is_plain = 0,
                    .values = 0,
-                   .filter = 0};
+                   .filter = 0,
+                   .filter_at_start = 0,
+                   .round = 0};
   *image.initializer = stub_address(number) - image.bias;
 }
 
@@ -383,6 +392,15 @@ __attribute__((noinline)) uintptr_t bind(LibraryCall& call) {
   return target;
 }
 
+// The functions that are recorded have been chosen anew.
+__attribute__((noinline)) void choose_again(LibraryCall& call) {
+  uint32_t flags = 0;
+  uint32_t round = 0;
+  if (!choose_live(call.name, call.filter_at_start, flags, round)) return;
+  IpcAtomics::store_relaxed(call.filter, static_cast<uint16_t>(flags));
+  IpcAtomics::store_relaxed(call.round, round);
+}
+
 // Of a call that is not followed, or has values. Nonzero: it is to be called through.
 __attribute__((noinline)) uintptr_t begin_special_call(const LibraryCall& call,
                                                        uint64_t key, uintptr_t* place,
@@ -417,19 +435,21 @@ void hook_library_calls(LibraryCalls which) {
   dl_iterate_phdr(hook_module, nullptr);
 }
 
-uintptr_t stub_for_function(uintptr_t function, uintptr_t target, uint32_t filter) {
+uintptr_t stub_for_function(const KnownFunction& function, uintptr_t target) {
   const uint32_t number = take_stub();
   if (number == UINT32_MAX) return 0;
   calls[number] = {.target = target,
-                   .key = function,
-                   .slot = reinterpret_cast<uint64_t*>(function),
-                   .name = "",
+                   .key = function.address,
+                   .slot = reinterpret_cast<uint64_t*>(function.address),
+                   .name = function.name,
                    .binding = {},
                    .is_bound = 1,
                    .kind = CallKind::kFollowed,
                    .is_plain = 1,
                    .values = 0,
-                   .filter = filter};
+                   .filter = static_cast<uint16_t>(function.flags_at_start),
+                   .filter_at_start = static_cast<uint16_t>(function.flags_at_start),
+                   .round = 0};
   return stub_address(number);
 }
 
@@ -478,7 +498,10 @@ extern "C" arctrace_call_route arctrace_call_begins(uint32_t number, uintptr_t* 
   }
   uint64_t key = IpcAtomics::load_relaxed(library_call.key);
   if (__builtin_expect(key == 0, 0)) key = name_call(library_call);
-  uint32_t flags = library_call.filter;
+  if (__builtin_expect(live_round() != IpcAtomics::load_relaxed(library_call.round), 0)) {
+    choose_again(library_call);
+  }
+  uint32_t flags = IpcAtomics::load_relaxed(library_call.filter);
   if (returns_to_stub(*place)) flags |= ARCTRACE_SHIM_RETURNS_TO_SHIM;
   if (__builtin_expect(!is_plain && is_plain_when_bound(library_call) == 0, 0)) {
     return {target, begin_special_call(library_call, key, place, frame_pointer, flags)};

@@ -104,14 +104,14 @@ GatedJumps* map_near(const ModuleImage& image, size_t size) {
 
 // False: there is no stub left, or it is too far away.
 bool patch(const Sled& sled, const GatedJumps& head, GatedJump& jump) {
-  const uint32_t flags = function_flags(sled.function);
-  if ((flags & ARCTRACE_SHIM_HIDDEN) != 0) return false;
+  const KnownFunction function = known_function(sled.function);
+  if ((function.flags_at_start & ARCTRACE_SHIM_HIDDEN) != 0) return false;
   __builtin_memcpy(jump.code, kGatedJump, sizeof jump.code);
   if (!set_distance(jump.code + kGateLoaded, reinterpret_cast<uintptr_t>(&head.gate)) ||
       !set_distance(jump.code + kGoesOn, sled.end)) {
     return false;
   }
-  jump.stub = stub_for_function(sled.function, sled.end, flags);
+  jump.stub = stub_for_function(function, sled.end);
   if (jump.stub == 0) return false;
   if (!set_distance(sled.begin + kJumpSize, reinterpret_cast<uintptr_t>(&jump))) {
     return false;
