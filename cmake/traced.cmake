@@ -4,15 +4,16 @@
 # program's vector and x87 state survives a hook unsaved; initial-exec TLS,
 # because the dynamic model calls __tls_get_addr, which may allocate.
 if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
-  set(ARCTRACE_BRANCH_PROTECTION -fcf-protection=full)
+  set(ARCTRACE_MACHINE_OPTIONS -fcf-protection=full)
 else()
-  set(ARCTRACE_BRANCH_PROTECTION -mbranch-protection=standard)
+  # x18 may be a shadow stack's pointer, which code that knows nothing of it must leave alone.
+  set(ARCTRACE_MACHINE_OPTIONS -mbranch-protection=standard -ffixed-x18)
 endif()
 add_library(arctrace_traced INTERFACE)
 target_compile_options(arctrace_traced INTERFACE
   -fvisibility=hidden -fno-stack-protector -ftls-model=initial-exec
   -mgeneral-regs-only -fno-tree-loop-distribute-patterns -fno-sanitize=all
-  -fno-instrument-functions ${ARCTRACE_BRANCH_PROTECTION}
+  -fno-instrument-functions ${ARCTRACE_MACHINE_OPTIONS}
   $<$<COMPILE_LANGUAGE:CXX>:-fno-exceptions -fno-rtti -fno-threadsafe-statics
     -fvisibility-inlines-hidden>)
 # -Bsymbolic-functions, not -Bsymbolic: arctrace_gate is data, which a program may hold in

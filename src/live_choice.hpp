@@ -35,14 +35,14 @@ inline ChoiceArea& choice_area(const BufferView& view) {
 
 // Copies the text to `to` (kWords); returns its size. Negative: it is being changed.
 inline int64_t copy_choice_untrusted(ChoiceArea& area, uint64_t* to, uint32_t& round) {
-  round = IpcAtomics::load_acquire(area.round);  // P2
+  round = IpcAtomics::load_acquire(area.round);  // Q2
   if (round % 2 != 0) return -1;
   const uint32_t size = IpcAtomics::load_relaxed(area.size);
   if (size > ChoiceArea::kTextMax) return 0;
   for (uint32_t i = 0; i < ChoiceArea::kWords; ++i) {
     to[i] = IpcAtomics::load_relaxed(area.text[i]);
   }
-  std::atomic_thread_fence(std::memory_order_acquire);  // P3
+  std::atomic_thread_fence(std::memory_order_acquire);  // Q3
   return IpcAtomics::load_relaxed(area.round) == round ? int64_t{size} : -1;
 }
 
@@ -53,14 +53,14 @@ inline bool publish_choice(ChoiceArea& area, const uint64_t* text, uint32_t size
   // Odd already: whoever was at it died, or is about to notice.
   const uint32_t changing = (round + 1) | 1;
   if (!IpcAtomics::compare_exchange_acq_rel(area.round, round, changing)) return false;
-  std::atomic_thread_fence(std::memory_order_release);  // P4
+  std::atomic_thread_fence(std::memory_order_release);  // Q4
   IpcAtomics::store_relaxed(area.size, size);
   for (uint32_t i = 0; i < ChoiceArea::kWords; ++i) {
     IpcAtomics::store_relaxed(area.text[i], text[i]);
   }
   uint32_t expected = changing;
   const uint32_t next = changing + 1 == 0 ? 2 : changing + 1;
-  return IpcAtomics::compare_exchange_acq_rel(area.round, expected, next);  // P1
+  return IpcAtomics::compare_exchange_acq_rel(area.round, expected, next);  // Q1
 }
 
 }  // namespace arctrace

@@ -19,7 +19,7 @@ extern const unsigned char arctrace_call_stubs[];
 /* Where a function that was called through returns to. */
 extern const unsigned char arctrace_call_returns[];
 
-/* The same, where its return address was exchanged for this one. */
+/* The same, where its return address was exchanged for this one (x86-64). */
 extern const unsigned char arctrace_exchanged_returns[];
 
 /* arctrace_shim_pending_calls(), for the unwind rules. */

@@ -16,8 +16,25 @@ struct SlotUse {
   bool is_read;    // in another way: the function's address is taken, or it may be
 };
 
-// Sets how the code of `image` uses each of the slots, `uses` sorted by slot. A byte
-// sequence that only might be a use counts as one.
+// Of the slot at `address`; `uses` sorted by slot. Null: it is not among them.
+inline SlotUse* find_use(SlotUse* uses, size_t count, uintptr_t address) {
+  size_t low = 0;
+  size_t high = count;
+  while (low < high) {
+    const size_t middle = low + (high - low) / 2;
+    const auto slot = reinterpret_cast<uintptr_t>(uses[middle].slot);
+    if (slot == address) return &uses[middle];
+    if (slot < address) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return nullptr;
+}
+
+// Sets how the code of `image` uses each of the slots, `uses` sorted by slot. What only
+// might be a use counts as one.
 void find_slot_uses(const ModuleImage& image, SlotUse* uses, size_t count);
 
 }  // namespace arctrace::shim

@@ -3,12 +3,16 @@
 #include "src/shared_atomics.hpp"
 #include "writer_shim/frame_rule.hpp"
 #include "writer_shim/loader_watch.hpp"
+#include "writer_shim/machine.hpp"
 
 namespace arctrace::shim {
 namespace {
 
 using Base = FrameRule::Base;
 using FramePointer = FrameRule::FramePointer;
+
+// Of the return address from the canonical frame address, where a function begins.
+constexpr auto kReturnAddressAtEntry = static_cast<uintptr_t>(-8);
 
 // What a FrameRule says, in one word; offsets in units of 8 bytes.
 //
@@ -17,8 +21,7 @@ using FramePointer = FrameRule::FramePointer;
 // | generation | fp offset |      offset      |  0  |fp |b|base|
 // +------------+-----------+------------------+-----+---+-+---+
 //
-// b: the function begins its frame. On aarch64 the return address stands 8 bytes behind
-// the saved frame pointer, if it stands there at all; on x86-64 at CFA - 8.
+// b: the function begins its frame. Where its return address stands, the machine says.
 class PackedRule {
  public:
   explicit PackedRule(uint64_t word) : word_(word) {}
@@ -56,11 +59,8 @@ class PackedRule {
     return static_cast<uintptr_t>(static_cast<int64_t>(word_ << 16) >> 48) * 8;
   }
   uintptr_t return_address_offset() const {
-#if defined(__x86_64__)
-    return static_cast<uintptr_t>(-8);
-#else
-    return frame_pointer_offset() + 8;
-#endif
+    return machine::kReturnsBesideFramePointer ? frame_pointer_offset() + 8
+                                               : kReturnAddressAtEntry;
   }
 
  private:
@@ -68,12 +68,9 @@ class PackedRule {
   static constexpr unsigned kPointerShift = 3;
 
   static bool has_return_address(const FrameRule& rule) {
-#if defined(__x86_64__)
-    return rule.return_address_offset == -8;
-#else
+    if (!machine::kReturnsBesideFramePointer) return rule.return_address_offset == -8;
     return rule.frame_pointer == FramePointer::kAtCfa &&
            rule.return_address_offset == rule.frame_pointer_offset + 8;
-#endif
   }
 
   uint64_t word_;
@@ -199,8 +196,9 @@ int find_caller(arctrace_shim_call* frame, uintptr_t stack_high) {
     default:
       return 0;
   }
+  const uintptr_t offset = begins ? kReturnAddressAtEntry : rule.return_address_offset();
   const uintptr_t return_address =
-      stack_word(frame->location + rule.return_address_offset(), low, stack_high);
+      machine::returned_to(stack_word(frame->location + offset, low, stack_high));
   if (return_address == 0) return 0;
   const uintptr_t location = canonical_address(
       rule_for(0, return_address), frame->location, frame_pointer, stack_high);

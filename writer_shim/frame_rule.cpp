@@ -78,9 +78,9 @@ FrameRule rule_of_row(const UnwindRow& row, uintptr_t function) {
       !fits(row.return_address.offset)) {
     return rule;
   }
-  if (row.base_register == kFramePointerRegister) {
+  if (row.base_register == machine::kFramePointerRegister) {
     rule.base = row.is_saved ? FrameRule::Base::kSaved : FrameRule::Base::kFramePointer;
-  } else if (row.base_register == kStackPointerRegister && !row.is_saved) {
+  } else if (row.base_register == machine::kStackPointerRegister && !row.is_saved) {
     rule.base = FrameRule::Base::kStackPointer;
   }
   rule.offset = static_cast<int32_t>(row.offset);

@@ -15,6 +15,7 @@
 #include "writer_shim/hook.hpp"
 #include "writer_shim/lazy_binding.hpp"
 #include "writer_shim/live_choice.hpp"
+#include "writer_shim/machine.hpp"
 #include "writer_shim/module_slots.hpp"
 #include "writer_shim/page_protection.hpp"
 #include "writer_shim/plt_cells.hpp"
@@ -180,7 +181,7 @@ void hook_other_slots(const ModuleImage& image, PltCells& cells) {
   size_t count = 0;
   for (size_t i = 0; i < image.relocation_count && count < kUsesMax; ++i) {
     const ElfW(Rela)& relocation = image.relocations[i];
-    if (ELF64_R_TYPE(relocation.r_info) != R_X86_64_GLOB_DAT) continue;
+    if (ELF64_R_TYPE(relocation.r_info) != machine::kDataSlot) continue;
     const char* name = image.name_of(relocation);
     if (!image.is_function_of_another(relocation) ||
         call_kind(name) == CallKind::kUntouched) {
@@ -202,7 +203,8 @@ void hook_other_slots(const ModuleImage& image, PltCells& cells) {
       if (use.is_called || use.jump != nullptr) {
         hook_slot(use.slot, IpcAtomics::load_relaxed(*use.slot), names[i], {});
       }
-    } else if (use.jump != nullptr) {
+    } else if constexpr (machine::kPltReadsDataSlots) {
+      if (use.jump == nullptr) continue;
       const uint32_t number =
           stub_for(names[i], IpcAtomics::load_relaxed(*use.slot), use.jump, {});
       if (number != UINT32_MAX &&
@@ -240,7 +242,7 @@ void hook_slots(const ModuleImage& image, PltCells& cells) {
   restore_initializer(image);
   for (size_t i = 0; i < image.jump_slot_count; ++i) {
     const ElfW(Rela)& relocation = image.jump_slots[i];
-    if (ELF64_R_TYPE(relocation.r_info) != R_X86_64_JUMP_SLOT) continue;
+    if (ELF64_R_TYPE(relocation.r_info) != machine::kJumpSlot) continue;
     uint64_t* slot = image.slot_of(relocation);
     const uint64_t target = IpcAtomics::load_relaxed(*slot);
     bool is_known = false;
@@ -406,10 +408,9 @@ __attribute__((noinline)) uintptr_t begin_special_call(const LibraryCall& call,
                                                        uint64_t key, uintptr_t* place,
                                                        uintptr_t frame_pointer,
                                                        uint32_t flags) {
-  // rdi, rsi, rdx, rcx, r8, r9: call_stubs.S has pushed them below rax.
   uintptr_t arguments[ARCTRACE_SHIM_ARGUMENTS_MAX];
   for (size_t i = 0; i < ARCTRACE_SHIM_ARGUMENTS_MAX; ++i) {
-    arguments[i] = *(place - 2 - i);
+    arguments[i] = machine::argument_of(place, i);
   }
   const bool is_followed = call.kind == CallKind::kFollowed;
   const int returns = call.kind == CallKind::kPassed ? 1 : 0;
@@ -454,8 +455,10 @@ uintptr_t stub_for_function(const KnownFunction& function, uintptr_t target) {
 }
 
 bool returns_to_stub(uintptr_t address) {
-  return address == reinterpret_cast<uintptr_t>(arctrace_call_returns) ||
-         address == reinterpret_cast<uintptr_t>(arctrace_exchanged_returns);
+  if constexpr (machine::kExchangesReturns) {
+    if (address == reinterpret_cast<uintptr_t>(arctrace_exchanged_returns)) return true;
+  }
+  return address == reinterpret_cast<uintptr_t>(arctrace_call_returns);
 }
 
 void library_modules_changed() {
@@ -465,7 +468,7 @@ void library_modules_changed() {
   for (uint32_t i = 0; i < modules_used; ++i) {
     if (modules[i].seen || modules[i].range.high == 0) continue;
     release_stubs(modules[i].range);
-    modules[i].cells.release();
+    if constexpr (machine::kPltReadsDataSlots) modules[i].cells.release();
     modules[i].range = {};
   }
 }

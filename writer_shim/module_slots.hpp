@@ -33,12 +33,12 @@ struct ModuleImage {
   const char* name_of(const ElfW(Rela) & relocation) const {
     return strings + symbols[ELF64_R_SYM(relocation.r_info)].st_name;
   }
-  bool is_undefined(const ElfW(Rela) & relocation) const {
+  bool is_of_another(const ElfW(Rela) & relocation) const {
     return symbols[ELF64_R_SYM(relocation.r_info)].st_shndx == SHN_UNDEF;
   }
   bool is_function_of_another(const ElfW(Rela) & relocation) const {
     const ElfW(Sym)& symbol = symbols[ELF64_R_SYM(relocation.r_info)];
-    return is_undefined(relocation) && ELF64_ST_TYPE(symbol.st_info) == STT_FUNC;
+    return is_of_another(relocation) && ELF64_ST_TYPE(symbol.st_info) == STT_FUNC;
   }
   uint64_t* slot_of(const ElfW(Rela) & relocation) const {
     return reinterpret_cast<uint64_t*>(bias + relocation.r_offset);

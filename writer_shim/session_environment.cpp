@@ -26,8 +26,13 @@ struct Kept {
   char value[4096];
   bool is_set;
 };
-constexpr size_t kAddedMax = 3;  // entries: the session, LD_PRELOAD and these
-Kept kept[] = {{"ARCTRACE_OPTIONS=", "", false}};
+constexpr size_t kAddedMax = 4;  // entries: the session, LD_PRELOAD and these
+Kept kept[] = {
+    {"ARCTRACE_OPTIONS=", "", false},
+#if !defined(__x86_64__)
+    {"LD_BIND_NOW=", "", false},
+#endif
+};
 
 char own_path[4096];  // empty: not known, or not absolute
 size_t own_path_length;

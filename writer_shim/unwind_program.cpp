@@ -114,7 +114,7 @@ bool UnwindProgram::step(uint8_t operation, UnwindBytes& code) {
 void UnwindProgram::save_expression(uint64_t number, UnwindBytes code, bool is_place) {
   const BaseExpression base = take_base(code);
   const bool known = is_place && base.good && !code.more() &&
-                     base.base_register == kFramePointerRegister;
+                     base.base_register == machine::kFramePointerRegister;
   save(number,
        known ? FrameRule::FramePointer::kAtItself : FrameRule::FramePointer::kUnknown,
        base.offset);

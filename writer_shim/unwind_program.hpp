@@ -6,19 +6,10 @@
 #include <cstdint>
 
 #include "writer_shim/frame_rule.hpp"
+#include "writer_shim/machine.hpp"
 #include "writer_shim/unwind_bytes.hpp"
 
 namespace arctrace::shim {
-
-#if defined(__x86_64__)
-inline constexpr uint64_t kStackPointerRegister = 7;
-inline constexpr uint64_t kFramePointerRegister = 6;
-inline constexpr uint64_t kReturnAddressRegister = 16;
-#elif defined(__aarch64__)
-inline constexpr uint64_t kStackPointerRegister = 31;
-inline constexpr uint64_t kFramePointerRegister = 29;
-inline constexpr uint64_t kReturnAddressRegister = 30;
-#endif
 
 // What a common information entry says of those that refer to it.
 struct UnwindCie {
@@ -45,8 +36,8 @@ struct UnwindRow {
 
   // Null: a register that we don't follow.
   SavedRegister* saved(uint64_t number) {
-    if (number == kFramePointerRegister) return &frame_pointer;
-    return number == kReturnAddressRegister ? &return_address : nullptr;
+    if (number == machine::kFramePointerRegister) return &frame_pointer;
+    return number == machine::kReturnAddressRegister ? &return_address : nullptr;
   }
 };
 

@@ -64,7 +64,7 @@
 /* ---- Constants ---------------------------------------------------------- */
 
 #define ARCTRACE_VERSION_MAJOR 1u /* a reader refuses another major version */
-#define ARCTRACE_VERSION_MINOR 0u /* a newer minor adds record types and fields */
+#define ARCTRACE_VERSION_MINOR 1u /* a newer minor adds record types and fields */
 
 #define ARCTRACE_SESSION_MAGIC 0x4543415254435241ull /* "ARCTRACE" */
 #define ARCTRACE_FILE_MAGIC 0x454C494654435241ull    /* "ARCTFILE" */
@@ -105,6 +105,9 @@ enum arctrace_clock {
   ARCTRACE_CLOCK_CNTVCT = 2,   /* aarch64 virtual counter */
   ARCTRACE_CLOCK_MONOTONIC = 3 /* CLOCK_MONOTONIC, ticks are ns */
 };
+
+/* Bits of the header's features_optional. */
+#define ARCTRACE_FEATURE_PERF 1ull /* the kernel's records were made of perf's events */
 
 /* Bits of the control page's gate: what is recorded at present. 0: nothing. */
 enum arctrace_gate_bit {
@@ -447,11 +450,15 @@ enum arctrace_record_type {
   ARCTRACE_TYPE_CONTENTION = 73, /* u32 cpu, tgid, u64 lock, u32 flags, reserved: waits */
   ARCTRACE_TYPE_CONTENTION_END = 74, /* u32 cpu, tgid, u64 lock, s32 result, reserved */
   /* The head's thread is the one that asked, also at the end, wherever that comes. */
-  ARCTRACE_TYPE_BLOCK_IO = 75,    /* u32 cpu, tgid, u64 sector, u32 dev, bytes, operation,
-                                     reserved */
-  ARCTRACE_TYPE_BLOCK_IO_END = 76 /* u32 cpu, tgid, u64 sector, u32 dev, bytes, operation,
-                                     s32 error */
+  ARCTRACE_TYPE_BLOCK_IO = 75, /* u32 cpu, tgid, u64 sector, u32 dev, bytes, operation,
+                                  reserved */
+  ARCTRACE_TYPE_BLOCK_IO_END = 76, /* u32 cpu, tgid, u64 sector, u32 dev, bytes,
+                                      operation, s32 error */
+  ARCTRACE_TYPE_SWITCH_IN = 77     /* u32 cpu, tgid: who left the CPU is not known */
 };
+
+/* SWITCH.prev_state, next_tid, next_tgid: not known. Such a prev_state is not 0. */
+#define ARCTRACE_SWITCH_UNKNOWN 0xFFFFFFFFu
 
 /* WAKING.context: 0 if the running thread itself woke the other one. INTERRUPT: what woke
  * it interrupted the thread. SOFTIRQ: perhaps on the thread's own behalf. */

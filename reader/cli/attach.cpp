@@ -59,7 +59,7 @@ absl::StatusOr<int> attach(const AttachOptions& options) {
         absl::StrCat("session ", options.name, " has a collector already, pid ",
                      IpcAtomics::load_relaxed(control.collector_pid)));
   }
-  reclaim_blocks(buffer->view());
+  reclaim_blocks(*buffer);
   // What was defined before may have gone into another collector's file.
   IpcAtomics::fetch_add_relaxed(control.definitions_round, uint32_t{1});
 

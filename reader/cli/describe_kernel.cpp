@@ -21,6 +21,7 @@ std::string task_name(std::span<const std::byte> bytes) {
 // The kernel's TASK_* bits, as far as they occur when a task leaves its CPU.
 const char* state_text(uint32_t state) {
   if (state == 0) return "ready";
+  if (state == ARCTRACE_SWITCH_UNKNOWN) return "blocked";
   if ((state & 1) != 0) return "sleeps";
   if ((state & 2) != 0) return "sleeps uninterruptibly";
   if ((state & 4) != 0) return "stopped";
@@ -50,10 +51,13 @@ void describe_request(BodyReader& body, FieldSink& out) {
 
 void describe_body(uint16_t type, BodyReader body, FieldSink& out) {
   switch (type) {
-    case ARCTRACE_TYPE_SWITCH:
+    case ARCTRACE_TYPE_SWITCH: {
       out.text("state", state_text(body.u32()));
-      out.number("next_tid", body.u32());
+      const uint32_t next_tid = body.u32();
+      if (next_tid == ARCTRACE_SWITCH_UNKNOWN) return;
+      out.number("next_tid", next_tid);
       return out.number("next_tgid", body.u32());
+    }
     case ARCTRACE_TYPE_WAKING:
       out.number("woken_tid", body.u32());
       out.number("woken_tgid", body.u32());
@@ -91,7 +95,7 @@ void describe_body(uint16_t type, BodyReader body, FieldSink& out) {
 }  // namespace
 
 bool describe_kernel(const reader::Record& record, FieldSink& out) {
-  if (record.type < ARCTRACE_TYPE_SWITCH || record.type > ARCTRACE_TYPE_BLOCK_IO_END) {
+  if (record.type < ARCTRACE_TYPE_SWITCH || record.type > ARCTRACE_TYPE_SWITCH_IN) {
     return false;
   }
   BodyReader body(record.body);

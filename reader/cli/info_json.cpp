@@ -63,6 +63,8 @@ Json session_json(const reader::Session& s) {
                {"cpus_online", s.cpus_online},
                {"page_size", s.page_size},
                {"recorder_command", s.recorder_command}};
+  json["kernel_records"] = nullptr;
+  if (s.cpu_count != 0) json["kernel_records"] = s.has_perf_records ? "perf" : "bpf";
   json["child_wait_status"] = nullptr;
   if (s.child_wait_status.has_value()) json["child_wait_status"] = *s.child_wait_status;
   json["disk_full_errno"] = s.disk_full_errno;

@@ -24,6 +24,7 @@
 #include "reader/cli/buffer_options.hpp"
 #include "reader/cli/child_process.hpp"
 #include "reader/cli/program_file.hpp"
+#include "reader/cli/recording_buffer.hpp"
 #include "reader/cli/session_text.hpp"
 #include "reader/trace/format_names.hpp"
 #include "src/collector/collector.hpp"
@@ -88,6 +89,10 @@ absl::StatusOr<std::vector<std::string>> session_variables(const std::string& sh
     variables.push_back(absl::StrCat("ARCTRACE_OPTIONS=", library_calls(options),
                                      live ? ";live=yes" : "", *filter));
   }
+#if !defined(__x86_64__)
+  // There the shim can't have slots bound at their first call.
+  if (options.library_calls != LibraryCalls::kNone) variables.push_back("LD_BIND_NOW=1");
+#endif
   return variables;
 }
 
@@ -193,7 +198,7 @@ absl::StatusOr<std::unique_ptr<Recorder>> make_recorder(Buffer& buffer,
     return std::make_unique<FlightRecorder>(buffer, *std::move(file), std::move(flight));
   }
   return std::make_unique<Collector>(buffer, *std::move(file), own_command_line(),
-                                     resumed, flight.snapshots_kept);
+                                     resumed, flight.snapshots_kept, flight.polled);
 }
 
 void take_snapshot(Recorder& recorder) {
@@ -241,38 +246,40 @@ absl::StatusOr<int> record_command(const RecordOptions& options) {
   if (!options.session.empty()) return run_in_session(options);
   const absl::StatusOr<std::string> shim = find_shim();
   if (!shim.ok()) return shim.status();
-  KernelOptions kernel = options.kernel;
-  absl::StatusOr<Buffer> buffer = create_buffer(options.buffer, kernel);
-  if (!buffer.ok()) return buffer.status();
-  const auto variables = session_variables(*shim, buffer->path(), options, false);
+  absl::StatusOr<RecordingBuffer> recording =
+      make_recording_buffer(options.buffer, options.kernel);
+  if (!recording.ok()) return recording.status();
+  Buffer& buffer = recording->buffer;
+  const auto variables = session_variables(*shim, buffer.path(), options, false);
   if (!variables.ok()) return variables.status();
-  absl::StatusOr<std::optional<KernelWriter>> kernel_writer =
-      attach_kernel(*buffer, kernel);
-  if (!kernel_writer.ok()) return kernel_writer.status();
 
   int status = 0;
   std::optional<CollectorSummary> summary;
   {
     const SignalScope signals;
-    const CollectorSeat seat(buffer->view());
+    const CollectorSeat seat(buffer.view());
+    FlightOptions flight = options.flight;
+    flight.polled = recording->perf.get();
     const absl::StatusOr<std::unique_ptr<Recorder>> made =
-        make_recorder(*buffer, options.flight, options.output);
+        make_recorder(buffer, std::move(flight), options.output);
     if (!made.ok()) return made.status();
     Recorder* const recorder = made->get();
-    if (!buffer->warning().empty()) say("warning: " + buffer->warning());
+    if (!buffer.warning().empty()) say("warning: " + buffer.warning());
     const auto on_snapshot = [&] {
       if (!summary) take_snapshot(*recorder);
     };
     bool has_warned = false;
     const auto end_recording = [&] {
-      buffer->set_gate(0);
-      kernel_writer->reset();  // no program is to run when its blocks are taken back
+      if (recording->bpf) {
+        buffer.set_gate(0);
+        recording->bpf.reset();  // no program is to run when its blocks are taken back
+      }
       summary = recorder->finish();
       say_end(*summary, options,
-              IpcAtomics::load_relaxed(buffer->view().control().patterns_matched),
+              IpcAtomics::load_relaxed(buffer.view().control().patterns_matched),
               has_warned);
     };
-    buffer->set_gate(ARCTRACE_GATE_ALL);
+    buffer.set_gate(ARCTRACE_GATE_ALL);
     if (options.wait_for_all) adopt_orphans();
     absl::StatusOr<ChildProcess> child =
         ChildProcess::start(options.command, *variables, options.output == "-", signals);
@@ -281,8 +288,8 @@ absl::StatusOr<int> record_command(const RecordOptions& options) {
       return exit_status_of(child.status());
     }
     has_warned = warn_if_untraceable(options.command.front());
-    if (kernel_writer->has_value()) {
-      (*kernel_writer)->trace_process(static_cast<uint32_t>(getpid()), false);
+    if (recording->bpf) {
+      recording->bpf->trace_process(static_cast<uint32_t>(getpid()), false);
     }
     if (absl::Status published = recorder->publish(); !published.ok()) {
       say(std::string(published.message()));
@@ -299,7 +306,7 @@ absl::StatusOr<int> record_command(const RecordOptions& options) {
     if (!summary) end_recording();
   }
   if (summary->file_error != 0) return 2;
-  { const Buffer removed = *std::move(buffer); }  // a signal would leave its file behind
+  { const Buffer removed = std::move(buffer); }  // a signal would leave its file behind
   return exit_like(status);
 }
 

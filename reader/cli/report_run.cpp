@@ -53,6 +53,11 @@ class ReportRun {
           absl::StrCat(options_.path, " has no records of the kernel, which ",
                        options_.needs_kernel(), " needs: record with --kernel"));
     }
+    if (options_.view == View::kWakers && trace_.session().has_perf_records) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          options_.path, " was recorded by perf events, which don't tell who woke whom, ",
+          "which --view=wakers needs: record with --kernel=bpf"));
+    }
     begin();
     if (absl::Status s = read(); !s.ok()) return s;
     replay_->finish();
@@ -95,6 +100,7 @@ class ReportRun {
     replay_options.filter = options_.filter;
     replay_options.clock = options_.clock;
     replay_options.all_threads = options_.all_threads;
+    replay_options.has_wake_ups = !trace_.session().has_perf_records;
     if (!options_.pids.empty() || !options_.tids.empty() || !options_.processes.empty()) {
       replay_options.wants_thread = [&](reader::ThreadIndex thread) {
         return options_.wants_thread(definitions, thread);

@@ -45,6 +45,13 @@ std::vector<std::string> session_facts(const reader::Session& session) {
       reader::scope_text(session.scope), session.pinned ? ", pinned" : "",
       reader::clock_text(session.clock),
       static_cast<double>(session.ticks_per_second) / 1e6));
+  if (session.has_perf_records) {
+    facts.push_back(
+        "kernel: recorded by perf events: dispatches, fork, exec and exit; who woke whom "
+        "and which thread came next are not known");
+  } else if (session.cpu_count != 0) {
+    facts.push_back("kernel: recorded by BPF");
+  }
   if (session.child_wait_status.has_value()) {
     facts.push_back(absl::StrCat("the command ended with ",
                                  reader::wait_status_text(*session.child_wait_status)));

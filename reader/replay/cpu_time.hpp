@@ -32,6 +32,13 @@ struct CpuTime {
   }
 };
 
+// Which of these times the kernel's records tell.
+enum class KnownTimes : uint8_t {
+  kNone,
+  kOffCpu,  // not ready_ns: perf's events don't say when a blocked thread is woken
+  kReady,   // all
+};
+
 // What a report's base and cum times are of.
 enum class ReportClock : uint8_t { kWall, kCpu, kOffCpu };
 

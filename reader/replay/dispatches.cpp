@@ -82,6 +82,11 @@ void Dispatches::apply(const Record& record) {
       }
       break;
     }
+    case ARCTRACE_TYPE_SWITCH_IN:
+      if (ThreadStack* stack = find_stack(running->tid, record.time_ns)) {
+        stack->got_cpu(record.time_ns);
+      }
+      break;
     case ARCTRACE_TYPE_WAKING:
       if (ThreadStack* woken = find_stack(body.u32(), record.time_ns)) {
         body.u32();  // its tgid

@@ -14,6 +14,7 @@ Replay::Replay(const Definitions& definitions, Symbolizer* symbolizer,
       dispatches_(definitions, options.all_threads,
                   [this](ThreadIndex thread) { return stack_of_kernel(thread); }),
       wants_thread_(std::move(options.wants_thread)),
+      has_wake_ups_(options.has_wake_ups),
       places_(definitions.threads().size()) {}
 
 void Replay::add(const Record& record) {
@@ -38,6 +39,11 @@ void Replay::add(const Record& record) {
     if (stack_of(record.thread) == nullptr) return;
   }
   place.stack->apply(record);
+}
+
+KnownTimes Replay::known_times() const {
+  if (!has_dispatches()) return KnownTimes::kNone;
+  return has_wake_ups_ ? KnownTimes::kReady : KnownTimes::kOffCpu;
 }
 
 ThreadStack* Replay::stack_of(ThreadIndex thread) {

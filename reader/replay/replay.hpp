@@ -19,6 +19,8 @@ struct ReplayOptions {
   std::function<bool(ThreadIndex)> wants_thread;
   // Threads too that only the kernel's records name.
   bool all_threads = false;
+  // Whether the kernel's records, if there are any, tell when a thread is woken.
+  bool has_wake_ups = true;
   ReportClock clock = ReportClock::kWall;
   ReplayListener* listener = nullptr;
   ScheduleListener* schedule = nullptr;
@@ -56,6 +58,7 @@ class Replay {
   const Definitions& definitions() const { return state_.definitions; }
   // Whether the kernel told when threads had a CPU.
   bool has_dispatches() const { return state_.has_dispatches; }
+  KnownTimes known_times() const;
   const ReplayTotals& totals() const { return state_.totals; }
 
   // Records that contradict each other.
@@ -71,6 +74,7 @@ class Replay {
   ReplayState state_;
   Dispatches dispatches_;
   std::function<bool(ThreadIndex)> wants_thread_;
+  bool has_wake_ups_;
   struct Place {
     bool known = false;                  // asked wants_thread_
     std::unique_ptr<ThreadStack> stack;  // nullptr: not wanted

@@ -63,6 +63,7 @@ constexpr std::array kTypes = {
     TypeInfo{ARCTRACE_TYPE_CONTENTION_END, "CONTENTION_END", 24},
     TypeInfo{ARCTRACE_TYPE_BLOCK_IO, "BLOCK_IO", 32},
     TypeInfo{ARCTRACE_TYPE_BLOCK_IO_END, "BLOCK_IO_END", 32},
+    TypeInfo{ARCTRACE_TYPE_SWITCH_IN, "SWITCH_IN", 8},
 };
 
 static_assert(kTypes.back().type < kKnownTypes);

@@ -75,6 +75,7 @@ absl::StatusOr<SessionHeader> read_session_header_untrusted(Input& input) {
   session.creator_pid = h.creator_pid;
   session.creator_uid = h.creator_uid;
   session.pinned = h.pinned != 0;
+  session.has_perf_records = (h.features_optional & ARCTRACE_FEATURE_PERF) != 0;
   session.ticks_per_second = h.ticks_per_second;
   session.start_ticks = h.start_ticks;
   session.start_monotonic_ns = h.start_monotonic_ns;

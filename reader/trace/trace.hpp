@@ -33,6 +33,7 @@ struct Session {
   uint64_t buffer_size = 0;
   uint32_t creator_pid = 0, creator_uid = 0;
   bool pinned = false;
+  bool has_perf_records = false;  // the kernel's are perf's: who wakes whom is not known
   uint64_t ticks_per_second = 0, start_ticks = 0;
   uint64_t start_monotonic_ns = 0, start_realtime_ns = 0;
   std::array<uint8_t, 16> id{};

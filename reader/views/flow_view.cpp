@@ -248,7 +248,7 @@ void FlowView::emit_json(const Line& line) {
       json_->members(line.content);
       json_->member("delta_ns", line.delta_ns);
       json_->member("base_ns", line.base_ns);
-      if (replay_->has_dispatches()) write_cpu_json(line.cpu, *json_);
+      write_cpu_json(line.cpu, replay_->known_times(), *json_);
       write_flags_json(line.flags, *json_);
       break;
     case Kind::kRecord:

@@ -26,11 +26,11 @@ std::string total_notes(const FunctionTotal& total, const FunctionNames& names) 
   return notes += marks_text(total.marks);
 }
 
-void write_total_json(const FunctionTotal& total, FunctionNames& names,
-                      bool has_cpu_times, JsonWriter& json) {
+void write_total_json(const FunctionTotal& total, FunctionNames& names, KnownTimes known,
+                      JsonWriter& json) {
   write_function_json(total.function, names, json);
   write_sums_json(total.calls, total.base_ns, total.cum_ns, json);
-  if (has_cpu_times) write_cpu_json(total.cpu, json);
+  write_cpu_json(total.cpu, known, json);
   if (total.recursion > 1) json.member("recursion", total.recursion);
   write_marks_json(total.marks, json);
 }

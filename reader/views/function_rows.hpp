@@ -33,8 +33,8 @@ std::string group_head(const TreeGroup& group, Grouping grouping, const TextStyl
 std::string total_notes(const FunctionTotal& total, const FunctionNames& names);
 
 // Members name, module, calls, base_ns, cum_ns, and those on and off the CPU.
-void write_total_json(const FunctionTotal& total, FunctionNames& names,
-                      bool has_cpu_times, JsonWriter& json);
+void write_total_json(const FunctionTotal& total, FunctionNames& names, KnownTimes known,
+                      JsonWriter& json);
 
 // Calls `write_rows` for each group, in the array that its grouping makes of it.
 template <class WriteRows>

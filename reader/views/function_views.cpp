@@ -29,7 +29,7 @@ std::vector<FunctionArcs> arc_rows(const TreeGroup& group, const Functions& func
 }
 
 void write_arcs_json(const char* key, const std::vector<Arc>& arcs, FunctionNames& names,
-                     bool has_cpu_times, JsonWriter& json) {
+                     KnownTimes known, JsonWriter& json) {
   json.key(key).begin_array();
   for (const Arc& arc : arcs) {
     json.begin_object();
@@ -39,7 +39,7 @@ void write_arcs_json(const char* key, const std::vector<Arc>& arcs, FunctionName
       write_function_json(arc.function, names, json);
     }
     write_sums_json(arc.calls, arc.base_ns, arc.cum_ns, json);
-    if (has_cpu_times) write_cpu_json(arc.cpu, json);
+    write_cpu_json(arc.cpu, known, json);
     json.end();
   }
   json.end();
@@ -94,7 +94,7 @@ void write_flat_json(const TreeGroups& groups, Replay& replay, const ViewOptions
     for (const FunctionTotal& total :
          flat_rows(group, replay.functions(), options, left_out)) {
       json.begin_object();
-      write_total_json(total, names, replay.has_dispatches(), json);
+      write_total_json(total, names, replay.known_times(), json);
       json.end();
     }
     json.end();
@@ -148,9 +148,9 @@ void write_arcs_json(const TreeGroups& groups, Replay& replay, const ViewOptions
     for (const FunctionArcs& arcs :
          arc_rows(group, replay.functions(), options, left_out)) {
       json.begin_object();
-      write_total_json(arcs.own, names, replay.has_dispatches(), json);
-      write_arcs_json("parents", arcs.parents, names, replay.has_dispatches(), json);
-      write_arcs_json("children", arcs.children, names, replay.has_dispatches(), json);
+      write_total_json(arcs.own, names, replay.known_times(), json);
+      write_arcs_json("parents", arcs.parents, names, replay.known_times(), json);
+      write_arcs_json("children", arcs.children, names, replay.known_times(), json);
       json.end();
     }
     json.end();

@@ -195,7 +195,7 @@ absl::Status InvocationsView::write_json(Replay& replay, JsonWriter& json) {
         json.member("stop_ns", row.stop_ns);
         json.member("delta_ns", row.cum_ns);
         json.member("base_ns", row.base_ns);
-        if (replay.has_dispatches()) write_cpu_json(row.cpu, json);
+        write_cpu_json(row.cpu, replay.known_times(), json);
         const Thread& thread = replay.definitions().threads()[row.thread];
         json.member("pid", replay.definitions().pid_of(row.thread));
         json.member("tid", thread.tid);

@@ -64,11 +64,11 @@ void write_kinds_json(const TreeGroups& groups, Replay& replay,
       json.begin_object();
       json.member("name", kind_name(kind.kind));
       write_sums_json(kind.calls, kind.base_ns, kind.cum_ns, json);
-      if (replay.has_dispatches()) write_cpu_json(kind.cpu, json);
+      write_cpu_json(kind.cpu, replay.known_times(), json);
       json.key("functions").begin_array();
       for (const FunctionTotal& function : kind.functions) {
         json.begin_object();
-        write_total_json(function, names, replay.has_dispatches(), json);
+        write_total_json(function, names, replay.known_times(), json);
         json.end();
       }
       json.end();

@@ -64,10 +64,11 @@ void write_sums_json(uint64_t calls, uint64_t base_ns, uint64_t cum_ns,
   json.member("cum_ns", cum_ns);
 }
 
-void write_cpu_json(const CpuTime& cpu, JsonWriter& json) {
+void write_cpu_json(const CpuTime& cpu, KnownTimes known, JsonWriter& json) {
+  if (known == KnownTimes::kNone) return;
   json.member("cpu_ns", cpu.cpu_ns);
   json.member("off_cpu_ns", cpu.off_ns);
-  json.member("ready_ns", cpu.ready_ns);
+  if (known == KnownTimes::kReady) json.member("ready_ns", cpu.ready_ns);
   json.member("switches", cpu.switches);
 }
 

@@ -26,8 +26,8 @@ void write_function_json(FunctionId function, FunctionNames& names, JsonWriter& 
 void write_sums_json(uint64_t calls, uint64_t base_ns, uint64_t cum_ns, JsonWriter& json);
 
 // Members cpu_ns, off_cpu_ns, ready_ns (off the CPU, and could have run) and switches of
-// a call with all that it called.
-void write_cpu_json(const CpuTime& cpu, JsonWriter& json);
+// a call with all that it called: those that are known.
+void write_cpu_json(const CpuTime& cpu, KnownTimes known, JsonWriter& json);
 
 // Member marks: those that are not 0, if there are any.
 void write_marks_json(const NodeMarks& marks, JsonWriter& json);

@@ -1,6 +1,7 @@
 #include "reader/views/threads_view.hpp"
 
 #include <absl/strings/str_cat.h>
+#include <arctrace/format.h>
 
 #include <algorithm>
 
@@ -53,7 +54,9 @@ void write_state_json(const StateInfo& state, Replay& replay, FunctionNames& nam
   json.member("duration_ns", duration_of(state));
   json.member("state", state_name(state.state));
   if (state.state == RunState::kReady) json.member("reason", ready_reason(state));
-  if (state.state == RunState::kBlocked) json.member("task_state", state.task_state);
+  if (state.state == RunState::kBlocked && state.task_state != ARCTRACE_SWITCH_UNKNOWN) {
+    json.member("task_state", state.task_state);
+  }
   if (state.state != RunState::kRunning) {
     json.key("path");
     write_path_json(replay.tree(), state.node, names, json);
@@ -108,6 +111,7 @@ void ThreadsView::order_rows() {
 void ThreadsView::write_text(Replay& replay, const WriteText& write) {
   order_rows();
   FunctionNames names(replay, options_);
+  const bool has_ready = replay.known_times() == KnownTimes::kReady;
   for (const auto& [index, thread] : threads_) {
     const uint64_t all_ns = thread.running_ns + thread.ready_ns + thread.blocked_ns;
     const auto part = [&](const char* name, uint64_t part_ns) {
@@ -117,10 +121,11 @@ void ThreadsView::write_text(Replay& replay, const WriteText& write) {
     std::string text = "\n";
     append_tinted(text, options_.style, Tint::kHead,
                   thread_title(replay.definitions(), index));
-    absl::StrAppend(&text, ": ", part("running", thread.running_ns), ", ",
-                    part("ready", thread.ready_ns), ", of it ",
-                    part("preempted", thread.preempted_ns), ", ",
-                    part("blocked", thread.blocked_ns), "\n");
+    absl::StrAppend(&text, ": ", part("running", thread.running_ns), ", ");
+    if (has_ready) absl::StrAppend(&text, part("ready", thread.ready_ns), ", of it ");
+    absl::StrAppend(&text, part("preempted", thread.preempted_ns), ", ",
+                    part(has_ready ? "blocked" : "blocked or woken", thread.blocked_ns),
+                    "\n");
     append_tinted(text, options_.style, Tint::kHead,
                   "          Start     Duration  State             Where");
     if (!write(text + "\n")) return;
@@ -152,7 +157,9 @@ void ThreadsView::write_json(Replay& replay, JsonWriter& json) {
     json.member("tid", definitions.threads()[index].tid);
     json.member("name", thread_label(definitions, index));
     json.member("running_ns", thread.running_ns);
-    json.member("ready_ns", thread.ready_ns);
+    if (replay.known_times() == KnownTimes::kReady) {
+      json.member("ready_ns", thread.ready_ns);
+    }
     json.member("preempted_ns", thread.preempted_ns);
     json.member("blocked_ns", thread.blocked_ns);
     json.key("states").begin_array();

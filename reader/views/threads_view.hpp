@@ -22,7 +22,8 @@ class ThreadsView : public ScheduleListener {
 
   void write_text(Replay& replay, const WriteText& write);
   // Member "threads" of the object that is open: an array of pid, tid, name, running_ns,
-  // ready_ns (of it preempted_ns), blocked_ns and states.
+  // ready_ns (of it preempted_ns; if wake-ups are not known, it is part of blocked_ns but
+  // for that), blocked_ns and states.
   void write_json(Replay& replay, JsonWriter& json);
 
   void state_ended(const StateInfo& state) override;

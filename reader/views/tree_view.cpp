@@ -99,9 +99,7 @@ void write_tree_json(const TreeGroups& groups, Replay& replay, const ViewOptions
         write_function_json(node.function, names, json);
       }
       write_sums_json(node.calls, node.base_ns, node.cum_ns, json);
-      if (replay.has_dispatches()) {
-        write_cpu_json(tree.cpu_cum(place.node), json);
-      }
+      write_cpu_json(tree.cpu_cum(place.node), replay.known_times(), json);
       write_marks_json(tree.marks(place.node), json);
       json.key("children").begin_array();
       return json.good();

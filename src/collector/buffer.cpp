@@ -280,6 +280,7 @@ void Buffer::write_header(const BufferOptions& options) {
   header.byte_order = ARCTRACE_BYTE_ORDER;
   header.version_major = ARCTRACE_VERSION_MAJOR;
   header.version_minor = ARCTRACE_VERSION_MINOR;
+  header.features_optional = options.features;
   header.header_size = ARCTRACE_HEADER_SIZE;
   header.slot_size = ARCTRACE_SLOT_SIZE;
   header.slot_count = geometry.slot_count;

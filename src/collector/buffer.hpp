@@ -28,6 +28,7 @@ struct BufferOptions {
   std::string directory = "/dev/shm";
   std::string file = {};   // the buffer's own path; empty: a new name in `directory`
   int64_t group = -1;      // its members may write and read too; -1: nobody else
+  uint64_t features = 0;   // optional ones: ARCTRACE_FEATURE_*
   bool in_kernel = false;  // the value of a BPF map; `directory` and `file` say nothing
 };
 

@@ -21,12 +21,13 @@ constexpr uint64_t kSyncIntervalNs = 1'000'000'000;
 
 Collector::Collector(Buffer& buffer, TraceFile file,
                      const std::vector<std::string>& command_line, bool resumed,
-                     FileLimits limits)
+                     FileLimits limits, PolledWriter* polled)
     : buffer_(buffer),
       file_(std::move(file)),
       ring_(limits.bytes == 0 ? nullptr
                               : std::make_unique<FileRing>(file_, buffer.header(),
                                                            command_line, limits)),
+      polled_(polled),
       drain_(buffer.view(), file_, ring_.get()) {
   file_.write_header(buffer.header());
   const uint64_t now = read_ticks(buffer_.view().geometry().clock);
@@ -75,6 +76,7 @@ void Collector::run() {
     {
       const std::lock_guard lock(mutex_);
       if (stopping_) return;
+      if (polled_ != nullptr) polled_->poll();
       if (!keeps_all && has_name_) drain_.round();
       if (read_monotonic_ns() - last_sync_ns_ >= kSyncIntervalNs) sync_clocks();
     }
@@ -102,11 +104,12 @@ CollectorSummary Collector::progress() const {
 }
 
 CollectorSummary Collector::finish() {
-  buffer_.set_gate(0);
   {
     const std::lock_guard lock(mutex_);
+    if (polled_ != nullptr) polled_->finish();
     stopping_ = true;
   }
+  buffer_.set_gate(0);
   wake_collector(buffer_.view().control());
   thread_.join();
 

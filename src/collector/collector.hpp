@@ -13,6 +13,7 @@
 #include "src/collector/buffer.hpp"
 #include "src/collector/drain.hpp"
 #include "src/collector/file_ring.hpp"
+#include "src/collector/polled_writer.hpp"
 #include "src/collector/recorder.hpp"
 #include "src/collector/trace_file.hpp"
 
@@ -24,9 +25,10 @@ class Collector : public Recorder {
   // caller has the CollectorSeat for as long.
   // `command_line`: the recorder's own, for the SYSTEM record. `resumed`: the session may
   // have had other collectors. `limits`: with `bytes`, the recording is cut into files
-  // (FileRing). REQUIRES: then `file` is a regular one.
+  // (FileRing). REQUIRES: then `file` is a regular one. `polled`: to be called, or null;
+  // it must outlive this.
   Collector(Buffer& buffer, TraceFile file, const std::vector<std::string>& command_line,
-            bool resumed = false, FileLimits limits = {});
+            bool resumed = false, FileLimits limits = {}, PolledWriter* polled = nullptr);
   ~Collector() override;
 
   absl::Status publish() override;
@@ -47,6 +49,7 @@ class Collector : public Recorder {
   TraceFile file_;
   mutable std::mutex mutex_;        // of all below, and of file_
   std::unique_ptr<FileRing> ring_;  // null: one file
+  PolledWriter* const polled_;
   Drain drain_;
   bool has_name_ =
       false;  // publish() was called: before, nothing is taken out of the buffer

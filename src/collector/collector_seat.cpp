@@ -38,7 +38,14 @@ CollectorSeat::~CollectorSeat() {
   holder_.join();
 }
 
-void reclaim_blocks(const BufferView& view) {
+void reclaim_blocks(const Buffer& buffer) {
+  const BufferView& view = buffer.view();
+  // A BPF program may still be writing; it never dies there.
+  const bool cpus_are_collectors =
+      (buffer.header().features_optional & ARCTRACE_FEATURE_PERF) != 0;
+  for (uint32_t cpu = 0; cpus_are_collectors && cpu < view.geometry().cpu_count; ++cpu) {
+    CpuChain<A>::release(view, cpu);
+  }
   for (uint32_t i = 0; i < view.geometry().block_count; ++i) {
     uint64_t seen = A::load_acquire(view.block_header(i).state);
     const BlockState state = BlockState::unpack(seen);

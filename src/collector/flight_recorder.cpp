@@ -157,6 +157,7 @@ bool FlightRecorder::see_crash() {
 
 void FlightRecorder::look_after_buffer() {
   if (!stopping_) feed_cpus(buffer_.view());
+  if (!stopping_ && options_.polled != nullptr) options_.polled->poll();
   if (options_.on_crash) crash_seen_ |= see_crash();
   if (read_monotonic_ns() - past_.syncs.back().monotonic_ns >= kSyncIntervalNs)
     note_clocks();
@@ -182,6 +183,7 @@ absl::StatusOr<std::string> FlightRecorder::snapshot_locked() {
   if (options_.output == "-") {
     return absl::FailedPreconditionError("a snapshot needs a file name, not -o -");
   }
+  if (options_.polled != nullptr) options_.polled->poll();
   const std::string name = snapshots_.next_name();
   absl::StatusOr<TraceFile> file = TraceFile::create(name);
   if (!file.ok()) return file.status();
@@ -196,11 +198,12 @@ absl::StatusOr<std::string> FlightRecorder::snapshot_locked() {
 }
 
 CollectorSummary FlightRecorder::finish() {
-  buffer_.set_gate(0);
   {
     const std::lock_guard lock(mutex_);
+    if (options_.polled != nullptr) options_.polled->finish();
     stopping_ = true;
   }
+  buffer_.set_gate(0);
   wake_collector(buffer_.view().control());
   thread_.join();
 

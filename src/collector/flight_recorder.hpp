@@ -11,6 +11,7 @@
 
 #include "src/collector/buffer.hpp"
 #include "src/collector/kept_files.hpp"
+#include "src/collector/polled_writer.hpp"
 #include "src/collector/recorder.hpp"
 #include "src/collector/snapshot.hpp"
 #include "src/collector/trace_file.hpp"
@@ -21,8 +22,9 @@ struct FlightOptions {
   std::vector<std::string> command_line;  // the recorder's own
   std::string output;                     // snapshots are output.1, output.2 ...
   FileLimits snapshots_kept = {};
-  uint64_t every_ns = 0;  // a snapshot each time so much has passed; 0: none
-  bool on_crash = false;  // one when a process ends without an exit
+  uint64_t every_ns = 0;           // a snapshot each time so much has passed; 0: none
+  bool on_crash = false;           // one when a process ends without an exit
+  PolledWriter* polled = nullptr;  // to be called, or null; must outlive the recorder
 };
 
 class FlightRecorder : public Recorder {

@@ -1,5 +1,6 @@
 // The kernel writer's shared blocks: each CPU has a chain of its own (bpf/append.h), and
 // the collector hands blocks over ahead of need, because a BPF program can't search.
+// Where no program may be loaded, the collector writes into them itself.
 #pragma once
 
 #include <arctrace/format.h>
@@ -9,6 +10,7 @@
 #include "src/buffer_view.hpp"
 #include "src/protocol/block_state.hpp"
 #include "src/protocol/handout.hpp"
+#include "src/protocol/shared_chain.hpp"
 #include "src/protocol/shared_close.hpp"
 
 namespace arctrace {
@@ -38,6 +40,37 @@ class CpuChain {
     }
   }
 
+  // Reserves `length` bytes in place of the CPU's programs, in a new block if need be.
+  // active[0] names the block until release(). A null place: no block to be had.
+  // REQUIRES: the caller is the collector, and there are no programs.
+  static SharedReservation reserve(const BufferView& view, uint32_t cpu, uint32_t length,
+                                   uint64_t ticks) {
+    arctrace_cpu_slot& slot = view.cpu_slot(cpu);
+    // All spares may have been overwritten; then one more is opened.
+    for (uint32_t tries = 0; tries < ARCTRACE_CPU_SPARES + 2; ++tries) {
+      const uint64_t current = A::load_acquire(slot.current);
+      if (const SharedReservation got =
+              SharedChain<A>::reserve_in(view, slot.active[0], current, length);
+          got.place != nullptr) {
+        return got;
+      }
+      uint64_t next = take_spare(slot);
+      if (next == 0) {
+        hand_over(view, cpu, 1, ticks);
+        next = take_spare(slot);
+      }
+      if (next == 0) break;
+      A::store_release(slot.current, next);
+    }
+    release(view, cpu);
+    return {};
+  }
+
+  // F1 release, as SharedChain's.
+  static void release(const BufferView& view, uint32_t cpu) {
+    A::store_release(view.cpu_slot(cpu).active[0], uint32_t{0});
+  }
+
   // Takes all blocks back and closes them. REQUIRES: no program runs any more, but for
   // records that are being written.
   static void close_all(const BufferView& view) {
@@ -57,6 +90,15 @@ class CpuChain {
   }
 
  private:
+  static uint64_t take_spare(arctrace_cpu_slot& slot) {
+    for (uint64_t& spare : slot.spares) {
+      // E1 acquire, matches E2.
+      const uint64_t taken = A::exchange_acq_rel(spare, uint64_t{0});
+      if (taken != 0) return taken;
+    }
+    return 0;
+  }
+
   template <class Visit>
   static void for_each_name(const BufferView& view, Visit&& visit) {
     for (uint32_t cpu = 0; cpu < view.geometry().cpu_count; ++cpu) {

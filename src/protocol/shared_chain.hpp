@@ -61,11 +61,8 @@ class SharedChain {
     A::store_release(view.slot(slot).active[level], uint32_t{0});
   }
 
- private:
-  // More rounds than this means that others open blocks as fast as we ask: give up and
-  // count a loss, never spin.
-  static constexpr uint32_t kTries = 64;
-
+  // Reserves in the block that `current`, a chain's word, names; a null place: there is
+  // no room, and it is closed, or it is another life's. `active` names it meanwhile.
   static SharedReservation reserve_in(const BufferView& view, uint32_t& active,
                                       uint64_t current, uint32_t length) {
     if (current == 0) return {};
@@ -91,6 +88,11 @@ class SharedChain {
     close_shared<A>(view, index, BlockName::generation(current));
     return {};
   }
+
+ private:
+  // More rounds than this means that others open blocks as fast as we ask: give up and
+  // count a loss, never spin.
+  static constexpr uint32_t kTries = 64;
 
   // Opens a taken block for all, with our own record reserved as its first.
   static SharedReservation open_with(const BufferView& view, uint64_t& chain,

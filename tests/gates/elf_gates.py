@@ -88,6 +88,15 @@ def executable_stack(library):
 # Registers, and x87's operations, which can do without naming one. fs: is a prefix, no operation.
 VECTOR_REGISTER = re.compile(r"%(?:[xyz]?mm\d+|k[0-7]|st)\b")
 VECTOR_OPERATION = re.compile(r"^(?:f(?!s$)\w+|emms|v?(?:ld|st)mxcsr|xsave\w*|xrstor\w*|vzero\w+)$")
+# AArch64's, with SVE's, and the words that say how they round; but not the addresses of jumps.
+AARCH64_REGISTER = re.compile(r"\b(?:[bhsdqvz](?:[12]?\d|3[01])|p(?:\d|1[0-5])|fpcr|fpsr)\b")
+AARCH64_ADDRESS = re.compile(r"^(?:adrp?|bl?|b\.\w+|cbn?z|tbn?z|\.\w+)$")
+
+
+def is_vector_instruction(of_machine, operation, operands):
+    if of_machine == "AArch64":
+        return not AARCH64_ADDRESS.match(operation) and bool(AARCH64_REGISTER.search(operands))
+    return bool(VECTOR_REGISTER.search(operands) or VECTOR_OPERATION.match(operation))
 
 
 # Saves the vector state around a call of the loader, and puts it back.
@@ -95,17 +104,19 @@ KEEPS_VECTORS = {"arctrace_keep_vectors": {"xsave", "xrstor"}}
 
 
 def vector_instructions(library):
-    """None (x86-64): hooks don't save the program's vector and x87 state, so they mustn't use it."""
+    """None: hooks don't save the program's vector (and x87) state, so they mustn't use it."""
     findings, function = {}, "?"
-    for line in run("objdump", "-d", "--no-show-raw-insn", library).splitlines():
+    of_machine = machine(library)
+    objdump = {"AArch64": "aarch64-linux-gnu-objdump", "X86-64": "x86_64-linux-gnu-objdump"}
+    for line in run(objdump[of_machine], "-d", "--no-show-raw-insn", library).splitlines():
         label = re.match(r"^[0-9a-f]+ <(.*)>:$", line)
         if label:
             function = label[1]
             continue
-        instruction = line.partition("\t")[2].strip()
-        words = instruction.split()
-        if words and words[0] in KEEPS_VECTORS.get(function, ()):
+        instruction = line.partition("\t")[2].partition("//")[0].strip()
+        operation, _, operands = instruction.partition("\t" if "\t" in instruction else " ")
+        if operation in KEEPS_VECTORS.get(function, ()):
             continue
-        if words and (VECTOR_REGISTER.search(instruction) or VECTOR_OPERATION.match(words[0])):
+        if operation and is_vector_instruction(of_machine, operation, operands):
             findings.setdefault(function, instruction)
     return [f"vector or x87 instruction in {name}: {text}" for name, text in findings.items()]

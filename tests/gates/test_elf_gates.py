@@ -58,8 +58,6 @@ class Gates:
         self.assertEqual(elf_gates.executable_stack(self.library), [])
 
     def test_vector_instructions(self):
-        if elf_gates.machine(self.library) != "X86-64":
-            self.skipTest("knows x86-64's registers only")
         self.assertEqual(elf_gates.vector_instructions(self.library), [])
 
 
@@ -74,18 +72,26 @@ class Shim(Gates, unittest.TestCase):
     allowed = LIBC | {"libarctrace.so.0"}
 
 
-class GatesFindFaults(unittest.TestCase):
-    """Libraries with one fault each: a gate that lets one through is no gate."""
+class FaultyLibraries(unittest.TestCase):
+    compiler = "gcc"
 
     def library(self, text, *options):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         path = pathlib.Path(folder.name, "libfault.so")
         subprocess.run(
-            ["gcc", "-shared", "-fPIC", "-O2", "-x", "c", "-", "-o", path, *options],
+            [self.compiler, "-shared", "-fPIC", "-O2", "-x", "c", "-", "-o", path, *options],
             input=text, text=True, check=True,
         )
         return path
+
+    def vector_functions(self, text):
+        return {finding.split(" in ")[1].split(":")[0]
+                for finding in elf_gates.vector_instructions(self.library(text))}
+
+
+class GatesFindFaults(FaultyLibraries):
+    """Libraries with one fault each: a gate that lets one through is no gate."""
 
     def test_exports(self):
         path = self.library("int wanted; void extra(void) {}")
@@ -123,7 +129,7 @@ class GatesFindFaults(unittest.TestCase):
 
     @unittest.skipUnless(platform.machine() == "x86_64", "knows x86-64's registers only")
     def test_vector_instructions(self):
-        path = self.library("""
+        found = self.vector_functions("""
             double sse(double a) { return a * 2; }
             long double x87(long double a) { return a * 2; }
             void control(unsigned *c) { __asm__ volatile("stmxcsr %0" : "=m"(*c)); }
@@ -131,9 +137,24 @@ class GatesFindFaults(unittest.TestCase):
             void mask(void) { __asm__ volatile("kxnorb %k1, %k1, %k1"); }
             __attribute__((tls_model("initial-exec"))) __thread long in_fs_segment;
             long general(long a) { return a * 2 + in_fs_segment; }""")
-        found = {text.split(" in ")[1].split(":")[0]
-                 for text in elf_gates.vector_instructions(path)}
         self.assertEqual(found, {"sse", "x87", "control", "reset", "mask"})
+
+
+class AArch64FindsFaults(FaultyLibraries):
+    """The same of the gate that knows registers, for the cross-built libraries."""
+
+    compiler = "aarch64-linux-gnu-gcc"
+
+    def test_vector_instructions(self):
+        found = self.vector_functions("""
+            double scalar(double a) { return a * 2; }
+            void moves(long *a, long *b) { __asm__("ldp q0, q1, [%0]; stp q0, q1, [%1]"
+                                                   :: "r"(a), "r"(b)); }
+            long rounding(void) { long r; __asm__("mrs %0, fpcr" : "=r"(r)); return r; }
+            void scalable(void) { __asm__(".arch armv8-a+sve; add z1.s, z2.s, z3.s"); }
+            extern long other(long);
+            long general(long a) { while (other(a) > 0xd0) a += other(a * 2); return a; }""")
+        self.assertEqual(found, {"scalar", "moves", "rounding", "scalable"})
 
 
 if __name__ == "__main__":

@@ -1,10 +1,11 @@
-// A program built with -finstrument-functions for another machine, with the shim,
-// emulated.
+// A program built with each kind of hook for another machine, with the shim, emulated.
 #include <doctest/doctest.h>
 
 #include <cstdlib>
 #include <map>
 #include <set>
+#include <sstream>
+#include <string>
 
 #include "tests/processes/emulator.hpp"
 #include "tests/support/child.hpp"
@@ -13,17 +14,15 @@
 namespace arctrace::testing {
 namespace {
 
-TEST_CASE("emulated shim: the calls of an instrumented program and its thread") {
-  const char* emulator = std::getenv("ARCTRACE_TEST_EMULATOR");
-  if (emulator == nullptr) return;
+void check_calls(const char* emulator, const std::string& program) {
+  CAPTURE(program);
   BufferOptions options = small_buffer(4096, 64);
   options.clock = ARCTRACE_CLOCK_MONOTONIC;
   TestSession test(options);
   const int pid = start_child([&] {
-    exec_command(
-        emulator,
-        {"-E", "LD_PRELOAD=" + std::string(std::getenv("ARCTRACE_TEST_SHIM")), "-E",
-         "ARCTRACE_SESSION=" + test.path(), std::getenv("ARCTRACE_TEST_PROGRAM")});
+    exec_command(emulator,
+                 {"-E", "LD_PRELOAD=" + std::string(std::getenv("ARCTRACE_TEST_SHIM")),
+                  "-E", "ARCTRACE_SESSION=" + test.path(), program});
   });
   CHECK(wait_for_child(pid) == "");
   mark_dead(test.view(), pid);
@@ -43,6 +42,13 @@ TEST_CASE("emulated shim: the calls of an instrumented program and its thread") 
         33);
   CHECK(trace.of_type(ARCTRACE_TYPE_THREAD).size() == 2);
   CHECK(trace.lost() == 0);
+}
+
+TEST_CASE("emulated shim: the calls of an instrumented program and its thread") {
+  const char* emulator = std::getenv("ARCTRACE_TEST_EMULATOR");
+  if (emulator == nullptr) return;
+  std::istringstream programs(std::getenv("ARCTRACE_TEST_PROGRAMS"));
+  for (std::string program; programs >> program;) check_calls(emulator, program);
 }
 
 }  // namespace

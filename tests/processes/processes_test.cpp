@@ -28,12 +28,6 @@ constexpr uint32_t kWriters = 12;  // of a round, one after the other
 // More than there are at once, less than there are in all.
 constexpr uint32_t kFewSlots = 8;
 
-bool has_ended(int pid) {
-  siginfo_t info{};
-  REQUIRE(waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOHANG | WNOWAIT) == 0);
-  return info.si_pid != 0;
-}
-
 struct RoundOptions {
   arctrace_mode mode;
   arctrace_scope scope;

@@ -114,7 +114,7 @@ class Files {
 void collect(const TestSession& test, const std::string& path) {
   absl::StatusOr<TraceFile> file = TraceFile::create(path);
   REQUIRE(file.ok());
-  reclaim_blocks(test.view());
+  reclaim_blocks(test.buffer());
   IpcAtomics::fetch_add_relaxed(test.view().control().definitions_round, uint32_t{1});
   file->write_header(test.buffer().header());
   REQUIRE(file->publish().ok());

@@ -57,6 +57,12 @@ int start_child(const std::function<void()>& body) {
   _exit(assertion_failed ? kAssertionFailed : 0);
 }
 
+bool has_ended(int pid) {
+  siginfo_t info{};
+  REQUIRE(waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOHANG | WNOWAIT) == 0);
+  return info.si_pid != 0;
+}
+
 std::string wait_for_child(int pid) {
   int status = 0;
   REQUIRE(waitpid(pid, &status, 0) == pid);

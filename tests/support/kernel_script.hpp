@@ -30,6 +30,17 @@ struct KernelScript {
         Bytes().u32(ready ? 0 : 1).u32(next).u32(100));
   }
   void comes(uint32_t tid, int64_t time_ns) { leaves(0, time_ns, true, tid); }
+  // As perf's events have it: nobody knows who was there before, or comes next.
+  void leaves_by_perf(uint32_t tid, int64_t time_ns, bool ready) {
+    add(tid, time_ns, ARCTRACE_TYPE_SWITCH,
+        Bytes()
+            .u32(ready ? 0 : ARCTRACE_SWITCH_UNKNOWN)
+            .u32(ARCTRACE_SWITCH_UNKNOWN)
+            .u32(ARCTRACE_SWITCH_UNKNOWN));
+  }
+  void comes_by_perf(uint32_t tid, int64_t time_ns) {
+    add(tid, time_ns, ARCTRACE_TYPE_SWITCH_IN);
+  }
   void woken(uint32_t tid, int64_t time_ns, uint32_t waker = 7, uint32_t context = 0) {
     add(waker, time_ns, ARCTRACE_TYPE_WAKING, Bytes().u32(tid).u32(100).u32(context));
   }

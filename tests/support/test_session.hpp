@@ -9,23 +9,10 @@
 #include "src/collector/drain.hpp"
 #include "src/collector/trace_file.hpp"
 #include "tests/support/random.hpp"
+#include "tests/support/temporary_folder.hpp"
 #include "tests/support/trace_decoder.hpp"
 
 namespace arctrace::testing {
-
-// A folder that is removed, with what is in it, at the end of the test.
-class TemporaryFolder {
- public:
-  TemporaryFolder();
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  ~TemporaryFolder();
-
-  std::string path(const std::string& name) const { return path_ + "/" + name; }
-
- private:
-  std::string path_;
-};
 
 // The bytes of a file; none if it can't be read.
 std::vector<std::byte> read_file(const std::string& path);

@@ -8,22 +8,6 @@ constexpr unsigned char kCall = 0x15;  // the ModRM byte of call *d(%rip)
 constexpr unsigned char kJump = 0x25;  // and of jmp *d(%rip)
 constexpr uintptr_t kDisplacement = 4;
 
-SlotUse* find_use(SlotUse* uses, size_t count, uintptr_t address) {
-  size_t low = 0;
-  size_t high = count;
-  while (low < high) {
-    const size_t middle = low + (high - low) / 2;
-    const auto slot = reinterpret_cast<uintptr_t>(uses[middle].slot);
-    if (slot == address) return &uses[middle];
-    if (slot < address) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
-  }
-  return nullptr;
-}
-
 // "jmp *d(%rip); xchg %ax,%ax" and nothing but: the linker's, 8 bytes from 8 to 8.
 bool is_plt_entry(const unsigned char* displacement) {
   return (reinterpret_cast<uintptr_t>(displacement) - 2) % 8 == 0 &&

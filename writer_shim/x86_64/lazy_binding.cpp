@@ -128,7 +128,7 @@ LazyBinding find_lazy_binding(const ModuleImage& image, size_t index, uint64_t v
     if (is_known) return {table, found};
   } else {
     // A function of its own, unless it has none.
-    is_known = !image.is_undefined(relocation);
+    is_known = !image.is_of_another(relocation);
   }
   return {};
 }

@@ -48,6 +48,7 @@ void handle(int number) { (void)number; }
 
 int main(void) {
   setvbuf(stdout, NULL, _IOLBF, 0);
+  printf("switches_before %ld\n", switches());
   signal(SIGUSR1, handle);
   raise(SIGUSR1);
   long long start = now(CLOCK_MONOTONIC);

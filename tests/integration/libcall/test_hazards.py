@@ -37,6 +37,9 @@ class Hazards(plain.PlainTest):
         self.both("./storm")
         self.both("./deep")
 
+    def test_backtraces_of_signal_handlers(self):
+        self.both("./sampled")
+
     def test_signals(self):
         self.both("./signals", "return")
         self.both("./signals", "altstack")

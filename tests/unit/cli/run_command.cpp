@@ -8,27 +8,12 @@
 #include <fstream>
 #include <sstream>
 
+#include "tests/support/temporary_folder.hpp"
+
 namespace arctrace::testing {
 namespace {
 
 namespace fs = std::filesystem;
-
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string name = (fs::temp_directory_path() / "arctrace_cli_XXXXXX").native();
-    REQUIRE(::mkdtemp(name.data()) != nullptr);
-    path_ = name;
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  ~TemporaryFolder() { fs::remove_all(path_); }
-
-  fs::path operator/(const char* name) const { return path_ / name; }
-
- private:
-  fs::path path_;
-};
 
 std::string contents(const fs::path& path) {
   std::ostringstream text;
@@ -41,21 +26,21 @@ std::string contents(const fs::path& path) {
 CommandResult run_arctrace(const std::string& arguments,
                            const std::vector<std::byte>& file) {
   const TemporaryFolder folder;
-  const fs::path data = folder / "trace.data";
+  const std::string data = folder.path("trace.data");
   std::ofstream(data, std::ios::binary)
       .write(reinterpret_cast<const char*>(file.data()),
              static_cast<std::streamsize>(file.size()));
-  std::string command = "cd " + (folder / ".").native() + " && { " ARCTRACE_CLI " ";
+  std::string command = "cd " + folder.path() + " && { " ARCTRACE_CLI " ";
   command += arguments;
   for (size_t at = 0; (at = command.find("{}", at)) != std::string::npos;) {
-    command.replace(at, 2, data.native());
+    command.replace(at, 2, data);
   }
   command += " ; } >out 2>err";
   const int status = std::system(command.c_str());
   CommandResult result;
   result.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1 - WTERMSIG(status);
-  result.out = contents(folder / "out");
-  result.err = contents(folder / "err");
+  result.out = contents(folder.path("out"));
+  result.err = contents(folder.path("err"));
   return result;
 }
 

@@ -121,13 +121,73 @@ TEST_CASE("cpu chain: a CPU that names a block keeps it, and its losses are said
   CHECK(reader::load_u64(said + 16) > 0);
 }
 
+// What the collector does in place of the programs; false: there is no room.
+bool append_for(const BufferView& view, uint32_t cpu) {
+  constexpr uint32_t kLength = 36;
+  const SharedReservation place = Chain::reserve(view, cpu, kLength, 1000);
+  if (place.place == nullptr) {
+    CHECK(view.cpu_slot(cpu).active[0] == 0);
+    return false;
+  }
+  CHECK(view.cpu_slot(cpu).active[0] == place.index + 1);
+  word_at(place.place + 4) = ARCTRACE_WRITER_KERNEL | 77;
+  for (uint32_t at = 8; at < kLength; at += 4) word_at(place.place + at) = 1;
+  word_at(place.place) = ARCTRACE_WORD0(ARCTRACE_TYPE_SWITCH, kLength);
+  Chain::release(view, cpu);
+  CHECK(view.cpu_slot(cpu).active[0] == 0);
+  return true;
+}
+
+TEST_CASE("cpu chain: the collector writes for CPUs until no block is left") {
+  TestSession session(cpu_buffer(16));
+  const BufferView& view = session.view();
+  uint32_t written = 0;
+  while (append_for(view, 0)) ++written;
+  CHECK(session.blocks_in(ARCTRACE_PHASE_FREE) == 0);
+  CHECK(written == 16 * ((1024 - ARCTRACE_BLOCK_HEADER_SIZE) / 36));
+  CHECK_FALSE(append_for(view, 1));
+  session.drain().round();
+  CHECK(append_for(view, 1));
+  const DecodedTrace trace = session.finish();
+  CHECK(joined(trace.problems) == "");
+  CHECK(trace.of_type(ARCTRACE_TYPE_SWITCH).size() == written + 1);
+}
+
+TEST_CASE("cpu chain: the collector's blocks are overwritten as all are") {
+  BufferOptions options = cpu_buffer(16);
+  options.mode = ARCTRACE_MODE_OVERWRITE;
+  TestSession session(options);
+  const BufferView& view = session.view();
+  for (uint32_t i = 0; i < 4000; ++i) {
+    // CPU 1 comes so seldom that all its blocks are others' by then.
+    CHECK(append_for(view, i % 1000 == 999 ? 1 : 0));
+    if (i % 100 == 50) Chain::hand_over(view, 1, 2, 1000);
+  }
+  const DecodedTrace trace = session.snapshot();
+  CHECK(joined(trace.problems) == "");
+  CHECK(trace.of_type(ARCTRACE_TYPE_SWITCH).size() >
+        10 * ((1024 - ARCTRACE_BLOCK_HEADER_SIZE) / 36));
+}
+
+TEST_CASE("cpu chain: a dead collector's names of blocks are gone, a program's stay") {
+  for (const bool is_perf : {false, true}) {
+    BufferOptions options = cpu_buffer(4);
+    if (is_perf) options.features = ARCTRACE_FEATURE_PERF;
+    TestSession session(options);
+    const SharedReservation place = Chain::reserve(session.view(), 1, 36, 1000);
+    REQUIRE(place.place != nullptr);
+    reclaim_blocks(session.buffer());
+    CHECK(Recycle<IpcAtomics>::is_named(session.view(), place.index) == !is_perf);
+  }
+}
+
 TEST_CASE("cpu chain: what a dead collector was opening is closed by the next one") {
   TestSession session(cpu_buffer(4));
   const BufferView& view = session.view();
   uint32_t name = 0;
   REQUIRE(Handout<IpcAtomics>::take(view, kCollectorSlot, name));
   CHECK(session.blocks_in(ARCTRACE_PHASE_OWNED) == 1);
-  reclaim_blocks(view);
+  reclaim_blocks(session.buffer());
   CHECK(session.blocks_in(ARCTRACE_PHASE_OWNED) == 0);
   CHECK(session.blocks_in(ARCTRACE_PHASE_CLOSED) == 1);
 }

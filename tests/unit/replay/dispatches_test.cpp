@@ -47,6 +47,34 @@ TEST_CASE("sleeping and waiting for a CPU are told apart, and charged to the fra
   CHECK(is(replay.tree().cpu_cum(replay.threads()[0].root), 380, 80, 2));
 }
 
+TEST_CASE("perf's events tell time off the CPU, and preemption, but no wake-ups") {
+  KernelScript s;
+  const ThreadIndex thread = s.script.thread(s.process, 100);
+  const ThreadIndex other = s.script.thread(s.process, 101);
+  s.script.enter(thread, 1000, "f");
+  s.script.enter(other, 1000, "h");
+  s.script.enter(thread, 1100, "g");
+  s.leaves_by_perf(100, 1200, false);
+  s.comes_by_perf(100, 1550);
+  s.script.exit(thread, 1600);  // g
+  s.leaves_by_perf(100, 1700, true);
+  s.comes_by_perf(100, 1730);
+  s.script.exit(thread, 2000);
+  ReplayOptions options;
+  options.has_wake_ups = false;
+  Replay replay(s.script.definitions, nullptr, options);
+  s.script.replay(replay);
+  CHECK(replay.known_times() == KnownTimes::kOffCpu);
+  REQUIRE(replay.threads().size() == 2);
+  const NodeIndex f = child_of(replay, replay.threads()[0].root);
+  const NodeIndex g = child_of(replay, f);
+  CHECK(is(replay.tree().cpu_base(g), 350, 0, 1));
+  CHECK(is(replay.tree().cpu_base(f), 30, 30, 1));
+  CHECK(replay.tree().cpu_cum(f).cpu_ns == 620);
+  // The unknown one that left or got the CPU is nobody.
+  CHECK(is(replay.tree().cpu_cum(replay.threads()[1].root), 0, 0, 0));
+}
+
 TEST_CASE(
     "a thread's time begins with its first record and ends with the kernel's last") {
   KernelScript s;

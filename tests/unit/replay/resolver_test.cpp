@@ -4,7 +4,11 @@
 #include <doctest/doctest.h>
 #include <unistd.h>
 
+#include <filesystem>
+#include <string>
+
 #include "tests/support/record_script.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 using namespace arctrace::reader;
 using namespace arctrace::testing;
@@ -58,6 +62,32 @@ TEST_CASE("a library call belongs to the first module that offers its name") {
   CHECK(module(call, 150) == libc.dli_fname);
   CHECK(module(scope, 150).empty());
   CHECK(module(script.key("no_such_function") | ARCTRACE_FRAME_LIBRARY_BIT, 150).empty());
+}
+
+TEST_CASE("a library call is never of the shim, nor of a module that is gone") {
+  RecordScript script;
+  const ProcessIndex p = script.process(1, "/bin/a");
+  Dl_info libc{};
+  REQUIRE(dladdr(reinterpret_cast<void*>(&getppid), &libc) != 0);
+  const TemporaryFolder folder;
+  const std::string shim = folder.path("libarctrace-shim.so");
+  const std::string first = folder.path("libfirst.so");
+  const std::string second = folder.path("libsecond.so");
+  for (const std::string& name : {shim, first, second}) {
+    std::filesystem::create_symlink(libc.dli_fname, name);
+  }
+  script.definitions.add_module(p, module_at(0x5000, shim.c_str()));
+  script.definitions.add_module(p, module_at(0x6000, first.c_str()));
+  script.definitions.add_module(p, module_at(0x8000, second.c_str()));
+  script.definitions.end_module(p, 0x6000, 200);
+  Symbolizer symbolizer;
+  FunctionResolver resolver(script.definitions, &symbolizer);
+  const uint64_t call = script.key("getppid") | ARCTRACE_FRAME_LIBRARY_BIT;
+  const auto module = [&](int64_t time_ns) {
+    return resolver.functions()[resolver.resolve(p, call, time_ns)].module;
+  };
+  CHECK(module(150) == first);
+  CHECK(module(250) == second);
 }
 
 TEST_CASE("the same function of two processes is one") {

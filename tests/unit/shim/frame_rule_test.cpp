@@ -91,7 +91,8 @@ class Oracle {
     Dwarf_Op memory[3];
     Dwarf_Op* ops = nullptr;
     size_t count = 0;
-    if (dwarf_frame_register(frame, kReturnAddressRegister, memory, &ops, &count) == 0) {
+    if (dwarf_frame_register(frame, machine::kReturnAddressRegister, memory, &ops,
+                             &count) == 0) {
       rule.return_address_offset = cfa_offset(ops, count).value_or(0);
     }
     std::free(frame);
@@ -124,9 +125,9 @@ class Oracle {
     const std::optional<Place> base = place(ops[0]);
     const bool is_saved = count == 2 && ops[1].atom == DW_OP_deref;
     if (!base || (count != 1 && !is_saved)) return;
-    if (base->base_register == kFramePointerRegister) {
+    if (base->base_register == machine::kFramePointerRegister) {
       rule.base = is_saved ? FrameRule::Base::kSaved : FrameRule::Base::kFramePointer;
-    } else if (base->base_register == kStackPointerRegister && !is_saved) {
+    } else if (base->base_register == machine::kStackPointerRegister && !is_saved) {
       rule.base = FrameRule::Base::kStackPointer;
     }
     rule.offset = base->offset;
@@ -137,7 +138,8 @@ class Oracle {
     Dwarf_Op* ops = nullptr;
     size_t count = 0;
     rule.frame_pointer = FrameRule::FramePointer::kUnknown;
-    if (dwarf_frame_register(frame, kFramePointerRegister, memory, &ops, &count) != 0) {
+    if (dwarf_frame_register(frame, machine::kFramePointerRegister, memory, &ops,
+                             &count) != 0) {
       return;
     }
     if (count == 0) {
@@ -146,7 +148,7 @@ class Oracle {
       rule.frame_pointer = FrameRule::FramePointer::kAtCfa;
       rule.frame_pointer_offset = *offset;
     } else if (const auto at = place(ops[0]);
-               count == 1 && at && at->base_register == kFramePointerRegister) {
+               count == 1 && at && at->base_register == machine::kFramePointerRegister) {
       rule.frame_pointer = FrameRule::FramePointer::kAtItself;
       rule.frame_pointer_offset = at->offset;
     }

@@ -82,14 +82,4 @@ std::string build_id_path(const std::string& root, const BuildId& build_id) {
   return root + "/.build-id/" + hex.substr(0, 2) + "/" + hex.substr(2) + ".debug";
 }
 
-TemporaryDirectory::TemporaryDirectory() {
-  path_ = (std::filesystem::temp_directory_path() / "arctrace-XXXXXX").string();
-  if (mkdtemp(path_.data()) == nullptr) throw std::runtime_error("mkdtemp: " + path_);
-}
-
-TemporaryDirectory::~TemporaryDirectory() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
-}
-
 }  // namespace arctrace::reader

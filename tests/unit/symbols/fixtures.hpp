@@ -41,18 +41,4 @@ void copy_file(const std::string& from, const std::string& to);
 // ROOT/.build-id/xx/yyyy.debug
 std::string build_id_path(const std::string& root, const BuildId& build_id);
 
-// Gone with its contents at the end of the scope.
-class TemporaryDirectory {
- public:
-  TemporaryDirectory();
-  TemporaryDirectory(const TemporaryDirectory&) = delete;
-  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
-  ~TemporaryDirectory();
-
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
-
 }  // namespace arctrace::reader

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "reader/views/kind_totals.hpp"
+#include "tests/support/kernel_script.hpp"
 #include "tests/support/naive_replay.hpp"
 #include "tests/support/random_script.hpp"
 #include "tests/unit/views/viewed.hpp"
@@ -114,6 +115,24 @@ TEST_CASE("kinds: exact sums, a call inside one of its kind counted once in cum"
   CHECK(io.at("functions").at(0).at("name") == "puts");
   CHECK(io.at("functions").at(0).at("cum_ns") == 30);
   CHECK_FALSE(io.contains("cpu_ns"));
+}
+
+TEST_CASE("kinds: time on and off the CPU, a call inside one of its kind counted once") {
+  KernelScript kernel;
+  const ThreadIndex t = kernel.script.thread(kernel.process, 100);
+  kernel.task(100);
+  kernel.script.enter(t, 1000, "puts");
+  kernel.script.enter(t, 1010, "write");
+  kernel.leaves(100, 1020, false);
+  kernel.woken(100, 1060);
+  kernel.comes(100, 1070);
+  kernel.script.exit(t, 1080);
+  kernel.script.exit(t, 1100);
+  Viewed viewed(kernel.script);
+  const Json io = kinds_json(viewed).at("kinds").at(0);
+  CHECK(io.at("cum_ns") == 100);
+  CHECK(io.at("cpu_ns") == 50);
+  CHECK(io.at("off_cpu_ns") == 50);
 }
 
 TEST_CASE("kinds: sorted, limited, by thread, filtered") {

@@ -100,6 +100,42 @@ TEST_CASE("threads: each stretch with where it was and who ended it") {
   CHECK(text.find("woken by an interrupt of ") != std::string::npos);
 }
 
+TEST_CASE("threads: of perf's events it is not said when a thread was woken") {
+  KernelScript s;
+  const ThreadIndex thread = s.script.thread(s.process, 100, "first");
+  s.script.enter(thread, 1000, "f");
+  s.leaves_by_perf(100, 1100, false);
+  s.comes_by_perf(100, 1400);
+  s.leaves_by_perf(100, 1500, true);
+  s.comes_by_perf(100, 1600);
+  s.script.exit(thread, 2000);
+  ViewOptions shown = sorted(SortKey::kEntry);
+  ThreadsView view(shown);
+  ReplayOptions options;
+  options.schedule = &view;
+  options.has_wake_ups = false;
+  Replay replay(s.script.definitions, nullptr, options);
+  s.script.replay(replay);
+  const Json json = json_of([&](JsonWriter& out) { view.write_json(replay, out); });
+  const Json& first = json["threads"][0];
+  CHECK_FALSE(first.contains("ready_ns"));
+  CHECK(first["running_ns"] == 600);
+  CHECK(first["preempted_ns"] == 100);
+  CHECK(first["blocked_ns"] == 300);
+  CHECK(first["states"][1] == Json::parse(R"({"start_ns": 1100, "duration_ns": 300,
+      "state": "blocked", "path": ["f"]})"));
+  CHECK(first["states"][3]["reason"] == "preempted");
+  const std::string text =
+      text_of([&](const WriteText& write) { view.write_text(replay, write); });
+  CHECK(text.find("first 100/100: running 600 ns (60.00 %), preempted 100 ns (10.00 %), "
+                  "blocked or woken 300 ns (30.00 %)\n") != std::string::npos);
+  const TreeGroups groups(replay, Grouping::kAll);
+  const Json flat =
+      json_of([&](JsonWriter& out) { write_flat_json(groups, replay, shown, out); });
+  CHECK(flat["functions"][0]["off_cpu_ns"] == 400);
+  CHECK_FALSE(flat["functions"][0].contains("ready_ns"));
+}
+
 TEST_CASE("threads: a limit leaves rows out, the last ones or the shortest") {
   const KernelScript s = two_threads();
   Scheduled<ThreadsView> by_time(s, sorted(SortKey::kEntry, 2));

@@ -6,33 +6,14 @@
 #include "src/raw_syscall.hpp"
 #include "src/shim_interface.h"
 #include "writer_shim/elf_sections.hpp"
-#include "writer_shim/frame_rule.hpp"
 #include "writer_shim/function_choice.hpp"
 #include "writer_shim/library_hooks.hpp"
 #include "writer_shim/module_slots.hpp"
 #include "writer_shim/page_protection.hpp"
-#include "writer_shim/x86_64/fentry_calls.hpp"
-#include "writer_shim/x86_64/instructions.hpp"
+#include "writer_shim/sleds.hpp"
 
 namespace arctrace::shim {
 namespace {
-
-// Where the room of a function jumps to, near the module's code: a jump in five bytes
-// reaches no further than 2 GiB. It asks the gate itself, so that a function costs next
-// to nothing more while functions are switched off.
-struct GatedJump {
-  unsigned char code[24];
-  uint64_t stub;
-};
-
-// Instructions whose last four bytes say how far it is from their ends; where these are.
-constexpr size_t kGateLoaded = 7, kGoesOn = 17;
-constexpr char kGatedJump[sizeof GatedJump::code + 1] =
-    "\x4c\x8b\x1d\0\0\0\0"     // mov gate(%rip), %r11
-    "\x41\xf6\x03\x01"         // testb $ARCTRACE_GATE_FUNCTIONS, (%r11)
-    "\x0f\x84\0\0\0\0"         // je function
-    "\xff\x25\x01\0\0\0\xcc";  // jmp *stub(%rip)
-static_assert(ARCTRACE_GATE_FUNCTIONS == 1);
 
 // What is mapped for a module.
 struct GatedJumps {
@@ -41,55 +22,10 @@ struct GatedJumps {
   GatedJump jumps[1];
 };
 
-// Has the instruction that ends at `end` reach `to`. False: it is too far away.
-bool set_distance(unsigned char* end, uintptr_t to) {
-  const auto wanted = static_cast<int64_t>(to - reinterpret_cast<uintptr_t>(end));
-  const auto distance = static_cast<int32_t>(wanted);
-  if (distance != wanted) return false;
-  __builtin_memcpy(end - sizeof distance, &distance, sizeof distance);
-  return true;
-}
-
-// A function with room, or with a call of __fentry__ in its place.
-struct Sled {
-  uintptr_t function;  // 0: it has too little
-  unsigned char* begin;
-  uintptr_t end;  // where the function goes on
-};
-
-// `at`: the first NOP, as the compiler noted it. Some may stand before the function.
-Sled find_sled(uintptr_t at, const AddressRange& code) {
-  if (!code.contains(at)) return {};
-  const auto* bytes = reinterpret_cast<const unsigned char*>(at);
-  const auto* limit = reinterpret_cast<const unsigned char*>(code.high);
-  uintptr_t function = 0;
-  const unsigned char* begin = nullptr;
-  const unsigned char* end = bytes;
-  while (end < limit) {
-    const auto place = reinterpret_cast<uintptr_t>(end);
-    if (begin == nullptr) {
-      function = find_frame_rule(place).function;
-      const bool is_here = function == place || function + sizeof kEndbr64 == place;
-      if (is_here) begin = end;
-    }
-    if (begin == end && limit - end > 4 &&
-        __builtin_memcmp(end, kEndbr64, sizeof kEndbr64) == 0) {
-      end += sizeof kEndbr64;
-      begin = end;
-      continue;
-    }
-    const size_t length = filler_length(end, limit);
-    if (length == 0 || *end == kBreakpoint) break;
-    end += length;
-  }
-  if (begin == nullptr || end - begin < static_cast<long>(kJumpSize)) return {};
-  return {function, const_cast<unsigned char*>(begin), reinterpret_cast<uintptr_t>(end)};
-}
-
 // Memory below the module.
 GatedJumps* map_near(const ModuleImage& image, size_t size) {
   constexpr uintptr_t kStep = uintptr_t{1} << 16;
-  constexpr uintptr_t kTries = 4096;
+  constexpr uintptr_t kTries = kJumpReach / kStep / 2;
   const uintptr_t base = (image.range.low & ~(kStep - 1)) - (size & ~(kStep - 1));
   for (uintptr_t i = 1; i <= kTries && base > (i + 1) * kStep; ++i) {
     const uintptr_t wanted = base - i * kStep;
@@ -105,19 +41,12 @@ GatedJumps* map_near(const ModuleImage& image, size_t size) {
 // False: there is no stub left, or it is too far away.
 bool patch(const Sled& sled, const GatedJumps& head, GatedJump& jump) {
   const KnownFunction function = known_function(sled.function);
-  if ((function.flags_at_start & ARCTRACE_SHIM_HIDDEN) != 0) return false;
-  __builtin_memcpy(jump.code, kGatedJump, sizeof jump.code);
-  if (!set_distance(jump.code + kGateLoaded, reinterpret_cast<uintptr_t>(&head.gate)) ||
-      !set_distance(jump.code + kGoesOn, sled.end)) {
+  if ((function.flags_at_start & ARCTRACE_SHIM_HIDDEN) != 0 ||
+      !make_jump(jump, reinterpret_cast<uintptr_t>(&head.gate), sled)) {
     return false;
   }
-  jump.stub = stub_for_function(function, sled.end);
-  if (jump.stub == 0) return false;
-  if (!set_distance(sled.begin + kJumpSize, reinterpret_cast<uintptr_t>(&jump))) {
-    return false;
-  }
-  sled.begin[0] = kJump;
-  return true;
+  jump.stub = stub_for_function(function, goes_on_at(jump, sled));
+  return jump.stub != 0 && lead_to_jump(sled, jump);
 }
 
 // `for_each(visit)` calls visit(sled) for each function of the module.
@@ -139,6 +68,8 @@ void patch_module(const ModuleImage& image, const ForEach& for_each) {
     if (next < near->jumps + count && patch(sled, *near, *next)) ++next;
   });
   // Complete, before anything runs in it.
+  finish_code(reinterpret_cast<uintptr_t>(near), size);
+  finish_code(image.code.low, code_size);
   protect(reinterpret_cast<uintptr_t>(near), size, PROT_READ | PROT_EXEC);
   protect(image.code.low, code_size, PROT_READ | PROT_EXEC);
 }
@@ -156,19 +87,6 @@ void patch_rooms(const ModuleImage& image, const ElfW(Shdr) & places) {
   });
 }
 
-void patch_fentry_calls(const ModuleImage& image) {
-  const uintptr_t slot = find_fentry_slot(image);
-  if (slot == 0) return;
-  patch_module(image, [&](const auto& visit) {
-    FentryCall call = next_fentry_call(image, slot, image.code.low);
-    while (call.function != 0) {
-      const uintptr_t end = call.end;
-      visit({call.function, reinterpret_cast<unsigned char*>(call.begin), end});
-      call = next_fentry_call(image, slot, end);
-    }
-  });
-}
-
 int visit(dl_phdr_info* info, size_t, void* is_first) {
   const bool is_program = *static_cast<bool*>(is_first);
   *static_cast<bool*>(is_first) = false;
@@ -177,7 +95,7 @@ int visit(dl_phdr_info* info, size_t, void* is_first) {
       image.code.low == image.code.high) {
     return 0;
   }
-  patch_fentry_calls(image);
+  patch_module(image, [&](const auto& visit) { for_each_entry_call(image, visit); });
   const ModuleFile file(*info, is_program);
   if (file.descriptor() < 0) return 0;
   const ElfSections sections(file.descriptor());
