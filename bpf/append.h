@@ -1,78 +1,63 @@
-// Appending a record to the CPU's shared block, within the value of one map. Every offset
-// is bounded anew: other processes may write anything into the buffer.
+// Appending a record to the CPU's shared block (SPEC.md, 5.2): C and C++, over the
+// operations of bpf/buffer.h or those that a test puts in their place. Every offset is
+// bounded anew: other processes may write anything into the buffer.
 #pragma once
 
-#include "bpf/kernel_types.h"
-
-// Set before the programs are loaded, so constants to the verifier.
-const volatile __u64 blocks_offset;
-const volatile __u32 block_size;
-const volatile __u32 block_count;
-const volatile __u32 cpu_count;
-const volatile bool overwrites;   // closed blocks count as freed
-const volatile bool preemptible;  // programs, by others of their CPU: PREEMPT_RT
-
-struct {
-  __uint(type, BPF_MAP_TYPE_ARRAY);
-  __uint(map_flags, BPF_F_MMAPABLE);
-  __uint(max_entries, 1);
-  __uint(key_size, 4);
-  __uint(value_size, 4096);  // the buffer's size, before it is loaded
-} buffer SEC(".maps");
-
-// A value that the compiler must not know anything of, so that what is checked is what is
-// used.
-#define OPAQUE(value) asm volatile("" : "+r"(value))
-
-// A release store. x86 keeps stores in order, and the JIT translates one by one;
-// elsewhere the exchange is BPF's only barrier.
-static __always_inline void store_release(__u32* word, __u32 value) {
-#if defined(__TARGET_ARCH_x86)
-  asm volatile("" ::: "memory");
-  *(volatile __u32*)word = value;
-#else
-  __sync_lock_test_and_set(word, value);
-#endif
-}
+#include <arctrace/format.h>
 
 struct place {
-  __u8* base;                      // of the buffer
+  uint8_t* base;                   // of the buffer
   struct arctrace_cpu_slot* slot;  // of this CPU
-  __u32* active;                   // its word that we claimed
-  __u32 cpu;
+  uint32_t cpu;
+  uint32_t level;    // of `active`
+  uint32_t* active;  // the word of the slot that we claimed; null: none yet
 };
+
+// In an active[] word that is claimed by who has no block yet.
+#define CLAIMED UINT32_MAX
+
+// Of blocks that one record may look at for a free one.
+#define SEARCH_MAX 64
+
+static __always_inline struct arctrace_control* control_of(uint8_t* base) {
+  return (struct arctrace_control*)(base + ARCTRACE_CONTROL_OFFSET);
+}
+static __always_inline struct arctrace_cpu_slot* cpu_slot_of(uint8_t* base,
+                                                             uint32_t cpu) {
+  return (struct arctrace_cpu_slot*)(base + ARCTRACE_CPUS_OFFSET) + cpu;
+}
+static __always_inline struct arctrace_block_header* header_of(uint8_t* base,
+                                                               uint32_t index) {
+  return (struct arctrace_block_header*)(base + layout.blocks_offset +
+                                         (uint64_t)index * layout.block_size);
+}
 
 // Where this CPU writes; false: nothing is to be recorded now.
 static __always_inline bool find_place(struct place* at) {
-  const __u32 zero = 0;
-  at->base = bpf_map_lookup_elem(&buffer, &zero);
+  at->base = buffer_base();
   if (at->base == 0) return false;
-  const struct arctrace_control* control = (void*)(at->base + ARCTRACE_CONTROL_OFFSET);
-  if ((*(volatile __u32*)&control->gate & ARCTRACE_GATE_KERNEL) == 0) return false;
-  at->cpu = bpf_get_smp_processor_id();
-  if (at->cpu >= cpu_count) return false;
-  at->slot = (struct arctrace_cpu_slot*)(at->base + ARCTRACE_CPUS_OFFSET) + at->cpu;
+  if ((load_u32(&control_of(at->base)->gate) & ARCTRACE_GATE_KERNEL) == 0) return false;
+  at->cpu = this_cpu();
+  if (at->cpu >= layout.cpu_count) return false;
+  at->slot = cpu_slot_of(at->base, at->cpu);
+  at->level = 0;
   at->active = 0;
   return true;
 }
 
-static __always_inline struct arctrace_block_header* header_of(__u8* base, __u32 index) {
-  return (struct arctrace_block_header*)(base + blocks_offset +
-                                         (__u64)index * block_size);
-}
-
 // Takes an active[] word: programs of one CPU interrupt each other. Whoever interrupts us
 // is done before we go on, so between our look and our store the word is as it was.
-static __always_inline bool claim_level(struct place* at, __u32 name) {
-#pragma unroll
-  for (__u32 level = 0; level < ARCTRACE_ACTIVE_DEPTH; ++level) {
-    __u32* word = &at->slot->active[level];
-    if (preemptible) {
-      if (__sync_val_compare_and_swap(word, 0, name) != 0) continue;
+static __always_inline bool claim_level(struct place* at, uint32_t name) {
+  UNROLLED
+  for (uint32_t level = 0; level < ARCTRACE_ACTIVE_DEPTH; ++level) {
+    uint32_t* word = &at->slot->active[level];
+    if (layout.preemptible) {
+      if (!compare_exchange_u32(word, 0, name)) continue;
     } else {
-      if (*(volatile __u32*)word != 0) continue;
-      *(volatile __u32*)word = name;
+      if (load_u32(word) != 0) continue;
+      store_u32(word, name);
     }
+    at->level = level;
     at->active = word;
     return true;
   }
@@ -80,94 +65,196 @@ static __always_inline bool claim_level(struct place* at, __u32 name) {
 }
 
 // G1: all later reservations fail; then SHARED -> CLOSED.
-static __always_inline void close_block(struct place* at,
+static __always_inline void close_block(uint8_t* base,
                                         struct arctrace_block_header* header,
-                                        __u64 name) {
-  __sync_fetch_and_add(&header->next, block_size);
-  const __u64 state = header->state;
-  if ((state & 0xff) != ARCTRACE_PHASE_SHARED || state >> 32 != name >> 32) return;
-  const __u64 closed = (state & ~0xffull) | ARCTRACE_PHASE_CLOSED;
-  if (__sync_val_compare_and_swap(&header->state, state, closed) == state && overwrites) {
-    struct arctrace_control* control = (void*)(at->base + ARCTRACE_CONTROL_OFFSET);
-    __sync_fetch_and_add(&control->freed, 1);
+                                        uint32_t generation) {
+  fetch_add_u64(&header->next, layout.block_size);
+  const uint64_t state = load_u64(&header->state);
+  if ((state & 0xff) != ARCTRACE_PHASE_SHARED || state >> 32 != generation) return;
+  const uint64_t closed = (state & ~0xffull) | ARCTRACE_PHASE_CLOSED;
+  if (compare_exchange_u64(&header->state, state, closed) && layout.overwrites) {
+    fetch_add_u64(&control_of(base)->freed, 1);
   }
 }
 
-// The next of the blocks that were handed over. False: there is none.
-static __always_inline bool next_block(struct place* at) {
-#pragma unroll
-  for (__u32 i = 0; i < ARCTRACE_CPU_SPARES; ++i) {
-    if (at->slot->spares[i] == 0) continue;
-    // E1.
-    const __u64 spare = __sync_lock_test_and_set(&at->slot->spares[i], 0);
-    if (spare != 0) {
-      at->slot->current = spare;
-      return true;
+// The block that the hand-out gives to number `handout`; null: none is there (the
+// verifier can't know).
+static __always_inline struct arctrace_block_header* handed_out(uint8_t* base,
+                                                                uint64_t handout,
+                                                                uint32_t* index) {
+  uint32_t n = (uint32_t)(handout % layout.block_count);
+  OPAQUE(n);
+  if (n >= layout.block_count) return 0;
+  *index = n;
+  return header_of(base, n);
+}
+
+static __always_inline bool is_free(uint64_t state) {
+  return (state & 0xff) == ARCTRACE_PHASE_FREE;
+}
+
+// FREE -> OWNED -> SHARED, with `length` bytes reserved as the block's first record.
+// False: somebody else has it. REQUIRES: we have an active[] word, `name`.
+static __always_inline bool open_block(uint8_t* base,
+                                       struct arctrace_block_header* header,
+                                       uint32_t index, uint64_t handout, uint64_t free,
+                                       uint32_t* name, uint32_t length) {
+  // B1, by the full barrier of the exchange; A1.
+  store_u32(name, index + 1);
+  const uint64_t owned =
+      (free & ~0xffffffffull) | ARCTRACE_KERNEL_SLOT << 16 | ARCTRACE_PHASE_OWNED;
+  if (!compare_exchange_u64(&header->state, free, owned)) return false;
+  fetch_add_u64(&control_of(base)->taken, 1);
+  header->form = ARCTRACE_FORM_FULL;
+  header->block_class = ARCTRACE_CLASS_DATA;
+  header->writer = ARCTRACE_WRITER_KERNEL;
+  header->process = 0;
+  header->pid = 0;
+  header->tid = 0;
+  header->serial = 0;
+  header->handout = handout;
+  header->base_ticks = 0;  // of form full: nobody counts from it
+  header->retired = 0;
+  header->reserved1 = 0;
+  store_release_u32(&header->magic, ARCTRACE_BLOCK_MAGIC);  // C1
+  const uint64_t shared = (owned & ~0xffull) | ARCTRACE_PHASE_SHARED;
+  if (!compare_exchange_u64(&header->state, owned, shared)) return false;
+  store_release_u64(&header->next, ARCTRACE_BLOCK_HEADER_SIZE + (uint64_t)length);
+  return true;
+}
+
+// How many blocks on from the next in turn a free one stands; all that were looked at are
+// counted in `searched`. UINT64_MAX: none was found. Looked at, not handed out: in
+// overwrite mode the next in turn is the oldest, and must remain so when we find nothing.
+static __always_inline uint64_t find_free(uint8_t* base, struct arctrace_cpu_slot* slot) {
+  const uint64_t next = load_u64(&control_of(base)->next);
+  const uint64_t before = load_u64(&slot->searched);
+  uint32_t looked = 0;
+  NOT_UNROLLED
+  for (; looked < SEARCH_MAX && before + looked < layout.block_count; ++looked) {
+    uint32_t index = 0;
+    const struct arctrace_block_header* header =
+        handed_out(base, next + before + looked, &index);
+    if (header == 0) return UINT64_MAX;
+    if (is_free(load_u64(&header->state))) {
+      store_u64(&slot->searched, 0);
+      return before + looked;
     }
   }
-  return false;
+  if (looked != 0) store_u64(&slot->searched, before + looked);
+  return UINT64_MAX;
+}
+
+// What open_next_block() returns but for index + 1.
+#define NO_BLOCK 0u
+#define TAKEN_MEANWHILE UINT32_MAX
+
+// Finds a free block, opens it with `length` bytes reserved, and makes it the CPU's
+// `current` in the place of `before`. REQUIRES: the program has claimed active[level] of
+// the CPU.
+VERIFIED_ALONE uint32_t open_next_block(uint32_t cpu, uint32_t level, uint64_t before,
+                                        uint32_t length) {
+  uint8_t* base = buffer_base();
+  if (base == 0 || cpu >= layout.cpu_count) return NO_BLOCK;
+  struct arctrace_cpu_slot* slot = cpu_slot_of(base, cpu);
+  const uint64_t distance = find_free(base, slot);
+  if (distance == UINT64_MAX) return NO_BLOCK;
+  const uint64_t handout =
+      fetch_add_u64(&control_of(base)->next, distance + 1) + distance;
+  uint32_t index = 0;
+  struct arctrace_block_header* header = handed_out(base, handout, &index);
+  if (header == 0) return NO_BLOCK;
+  OPAQUE(level);
+  uint32_t* name = &slot->active[level & (ARCTRACE_ACTIVE_DEPTH - 1)];
+  const uint64_t state = load_u64(&header->state);
+  if (!is_free(state) || !open_block(base, header, index, handout, state, name, length)) {
+    return TAKEN_MEANWHILE;
+  }
+  const uint32_t generation = (uint32_t)(state >> 32);
+  // E2. Whoever interrupted us may have opened another: ours serves for one record.
+  if (!compare_exchange_u64(&slot->current, before,
+                            (uint64_t)generation << 32 | (index + 1))) {
+    close_block(base, header, generation);
+  }
+  return index + 1;
 }
 
 static __always_inline void count_loss(struct arctrace_cpu_slot* slot) {
-  if (*(volatile __u64*)&slot->lost == *(volatile __u64*)&slot->reported) {
-    *(volatile __u64*)&slot->lost_since = bpf_ktime_get_ns();
+  if (load_u64(&slot->lost) == load_u64(&slot->reported)) {
+    store_u64(&slot->lost_since, monotonic_ns());
   }
-  __sync_fetch_and_add(&slot->lost, 1);
+  fetch_add_u64(&slot->lost, 1);
 }
 
-// Reserves `length` bytes and stores the record's head, in progress. Null: it is lost,
-// and counted. REQUIRES: find_place().
-static __always_inline __u8* begin_record(struct place* at, __u16 type, __u32 length,
-                                          __u32 tid) {
-#pragma clang loop unroll(disable)
+// Stores the record's head, in progress.
+static __always_inline uint8_t* begin_at(const struct place* at, uint8_t* record,
+                                         uint16_t type, uint32_t length, uint32_t tid) {
+  store_u32((uint32_t*)record, ARCTRACE_WORD0(type, length) | ARCTRACE_IN_PROGRESS);
+  *(volatile uint32_t*)(record + 4) = ARCTRACE_WRITER_KERNEL | tid;
+  *(volatile uint64_t*)(record + 8) = monotonic_ns();
+  *(volatile uint32_t*)(record + 16) = at->cpu;
+  return record;
+}
+
+// Reserves `length` bytes and begins the record. Null: it is lost, and counted.
+// REQUIRES: find_place().
+static __always_inline uint8_t* begin_record(struct place* at, uint16_t type,
+                                             uint32_t length, uint32_t tid) {
+  NOT_UNROLLED
   for (int tries = 0; tries < 3; ++tries) {
-    const __u64 name = *(volatile __u64*)&at->slot->current;
-    __u32 index = (__u32)name - 1;  // of no name too large
+    const uint64_t name = load_u64(&at->slot->current);  // E1
+    uint32_t index = (uint32_t)name - 1;                 // of no name too large
     OPAQUE(index);
-    if (index < block_count) {
+    if (index < layout.block_count) {
       struct arctrace_block_header* header = header_of(at->base, index);
       if (at->active != 0) {
-        *(volatile __u32*)at->active = index + 1;
+        store_u32(at->active, index + 1);
       } else if (!claim_level(at, index + 1)) {
         break;
       }
       // B2 before it, by the full barrier of the addition.
-      __u64 offset = __sync_fetch_and_add(&header->next, length);
+      uint64_t offset = fetch_add_u64(&header->next, length);
       OPAQUE(offset);
-      if (offset >= ARCTRACE_BLOCK_HEADER_SIZE && offset <= block_size - length) {
+      if (offset >= ARCTRACE_BLOCK_HEADER_SIZE && offset <= layout.block_size - length) {
         offset &= ~3ull;
-        __u8* record = (__u8*)header + offset;
-        if (header->state >> 32 == name >> 32) {
-          *(volatile __u32*)record = ARCTRACE_WORD0(type, length) | ARCTRACE_IN_PROGRESS;
-          *(volatile __u32*)(record + 4) = ARCTRACE_WRITER_KERNEL | tid;
-          *(volatile __u64*)(record + 8) = bpf_ktime_get_ns();
-          *(volatile __u32*)(record + 16) = at->cpu;
-          return record;
+        uint8_t* record = (uint8_t*)header + offset;
+        if (load_u64(&header->state) >> 32 == name >> 32) {
+          return begin_at(at, record, type, length, tid);
         }
         // The block is in another life.
-        store_release((__u32*)record, ARCTRACE_WORD0(ARCTRACE_TYPE_PAD, length));
+        store_release_u32((uint32_t*)record, ARCTRACE_WORD0(ARCTRACE_TYPE_PAD, length));
       } else {
-        close_block(at, header, name);
+        close_block(at->base, header, (uint32_t)(name >> 32));
       }
+    } else if (at->active == 0 && !claim_level(at, CLAIMED)) {
+      break;
     }
     // Whoever interrupted us may have changed it.
-    if (*(volatile __u64*)&at->slot->current == name && !next_block(at)) break;
+    if (load_u64(&at->slot->current) != name) continue;
+    uint32_t opened = open_next_block(at->cpu, at->level, name, length);
+    if (opened == NO_BLOCK) break;
+    --opened;
+    OPAQUE(opened);
+    if (opened >= layout.block_count) continue;
+    return begin_at(at,
+                    (uint8_t*)header_of(at->base, opened) + ARCTRACE_BLOCK_HEADER_SIZE,
+                    type, length, tid);
   }
-  if (at->active != 0) store_release(at->active, 0);
+  if (at->active != 0) store_release_u32(at->active, 0);
   count_loss(at->slot);
   return 0;
 }
 
 // I1, F1: the record is complete, and this CPU done with its block.
-static __always_inline void end_record(struct place* at, __u8* record, __u16 type,
-                                       __u32 length) {
-  store_release((__u32*)record, ARCTRACE_WORD0(type, length));
-  store_release(at->active, 0);
+static __always_inline void end_record(struct place* at, uint8_t* record, uint16_t type,
+                                       uint32_t length) {
+  store_release_u32((uint32_t*)record, ARCTRACE_WORD0(type, length));
+  store_release_u32(at->active, 0);
 }
 
-static __always_inline void put_u32(__u8* record, __u32 offset, __u32 value) {
-  *(volatile __u32*)(record + offset) = value;
+static __always_inline void put_u32(uint8_t* record, uint32_t offset, uint32_t value) {
+  *(volatile uint32_t*)(record + offset) = value;
 }
-static __always_inline void put_u64(__u8* record, __u32 offset, __u64 value) {
-  *(volatile __u64*)(record + offset) = value;
+static __always_inline void put_u64(uint8_t* record, uint32_t offset, uint64_t value) {
+  *(volatile uint64_t*)(record + offset) = value;
 }

@@ -19,6 +19,24 @@ struct thread_info {
 } RELOCATED;
 #endif
 
+struct ns_common {
+  unsigned int inum;
+} RELOCATED;
+
+struct pid_namespace {
+  struct ns_common ns;
+} RELOCATED;
+
+struct upid {
+  int nr;
+  struct pid_namespace* ns;
+} RELOCATED;
+
+struct pid {
+  unsigned int level;      // of the namespace that it was made in; 0: the first
+  struct upid numbers[1];  // in each, down to that one
+} RELOCATED;
+
 struct task_struct {
 #if defined(__TARGET_ARCH_arm64)
   struct thread_info thread_info;
@@ -28,6 +46,7 @@ struct task_struct {
   int pid;   // the thread
   int tgid;  // the process
   unsigned int __state;
+  struct pid* thread_pid;
   char comm[16];
 } RELOCATED;
 

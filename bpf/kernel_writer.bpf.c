@@ -1,6 +1,9 @@
 // The kernel's records: what happens to the threads of the traced processes.
+// clang-format off
+#include "bpf/buffer.h"
 #include "bpf/append.h"
 #include "bpf/context.h"
+// clang-format on
 
 const char LICENSE[] SEC("license") = "GPL";
 
@@ -9,31 +12,31 @@ const char LICENSE[] SEC("license") = "GPL";
 // Traced processes, one bit for each tgid that there can be: what the recorder put in,
 // and all that they fork.
 #define TRACED_WORDS (TGIDS / 64)
-__u64 traced[TRACED_WORDS];
+uint64_t traced[TRACED_WORDS];
 
-static __always_inline __u64* traced_word(__u32 tgid) {
+static __always_inline uint64_t* traced_word(uint32_t tgid) {
   return &traced[(tgid / 64) & (TRACED_WORDS - 1)];
 }
-static __always_inline __u64 traced_bit(__u32 tgid) { return 1ull << (tgid % 64); }
-static __always_inline bool is_traced(__u32 tgid) {
-  return (*(volatile __u64*)traced_word(tgid) & traced_bit(tgid)) != 0;
+static __always_inline uint64_t traced_bit(uint32_t tgid) { return 1ull << (tgid % 64); }
+static __always_inline bool is_traced(uint32_t tgid) {
+  return (*(volatile uint64_t*)traced_word(tgid) & traced_bit(tgid)) != 0;
 }
 
 struct running {
-  __u32 tid;
-  __u32 tgid;
+  uint32_t tid;
+  uint32_t tgid;
 };
 
 // The thread that runs: a call, and calls are what a record costs.
 static __always_inline struct running current(void) {
-  const __u64 both = bpf_get_current_pid_tgid();
-  return (struct running){(__u32)both, (__u32)(both >> 32)};
+  const uint64_t both = bpf_get_current_pid_tgid();
+  return (struct running){(uint32_t)both, (uint32_t)(both >> 32)};
 }
 
 // A record with two words behind its cpu and tgid.
-static __always_inline int record_two(struct place* at, __u16 type, struct running by,
-                                      __u32 first, __u32 second) {
-  __u8* record = begin_record(at, type, 32, by.tid);
+static __always_inline int record_two(struct place* at, uint16_t type, struct running by,
+                                      uint32_t first, uint32_t second) {
+  uint8_t* record = begin_record(at, type, 32, by.tid);
   if (record == 0) return 0;
   put_u32(record, 20, by.tgid);
   put_u32(record, 24, first);
@@ -43,7 +46,8 @@ static __always_inline int record_two(struct place* at, __u16 type, struct runni
 }
 
 // Of the running thread, if it is traced.
-static __always_inline int record_own_two(__u16 type, __u32 first, __u32 second) {
+static __always_inline int record_own_two(uint16_t type, uint32_t first,
+                                          uint32_t second) {
   const struct running by = current();
   struct place at;
   if (!is_traced(by.tgid) || !find_place(&at)) return 0;
@@ -51,11 +55,11 @@ static __always_inline int record_own_two(__u16 type, __u32 first, __u32 second)
 }
 
 // The same with a 64-bit word and one of 32.
-static __always_inline int record_own_wide(__u16 type, __u64 wide, __u32 first) {
+static __always_inline int record_own_wide(uint16_t type, uint64_t wide, uint32_t first) {
   const struct running by = current();
   struct place at;
   if (!is_traced(by.tgid) || !find_place(&at)) return 0;
-  __u8* record = begin_record(&at, type, 40, by.tid);
+  uint8_t* record = begin_record(&at, type, 40, by.tid);
   if (record == 0) return 0;
   put_u32(record, 20, by.tgid);
   put_u64(record, 24, wide);
@@ -68,12 +72,12 @@ static __always_inline int record_own_wide(__u16 type, __u64 wide, __u32 first) 
 SEC("tp_btf/sched_switch")
 int BPF_PROG(on_switch, bool preempt, struct task_struct* prev,
              struct task_struct* next) {
-  const __u32 prev_tgid = prev->tgid;
-  const __u32 next_tgid = next->tgid;
+  const uint32_t prev_tgid = prev->tgid;
+  const uint32_t next_tgid = next->tgid;
   struct place at;
   if (!is_traced(prev_tgid) && !is_traced(next_tgid)) return 0;
   if (!find_place(&at)) return 0;
-  __u8* record = begin_record(&at, ARCTRACE_TYPE_SWITCH, 36, prev->pid);
+  uint8_t* record = begin_record(&at, ARCTRACE_TYPE_SWITCH, 36, prev->pid);
   if (record == 0) return 0;
   put_u32(record, 20, prev_tgid);
   put_u32(record, 24, preempt ? 0 : prev->__state);
@@ -85,11 +89,11 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct* prev,
 
 SEC("tp_btf/sched_waking")
 int BPF_PROG(on_waking, struct task_struct* woken) {
-  const __u32 tgid = woken->tgid;
+  const uint32_t tgid = woken->tgid;
   struct place at;
   if (!is_traced(tgid) || !find_place(&at)) return 0;
   const struct task_struct* running = bpf_get_current_task_btf();
-  __u8* record = begin_record(&at, ARCTRACE_TYPE_WAKING, 36, running->pid);
+  uint8_t* record = begin_record(&at, ARCTRACE_TYPE_WAKING, 36, running->pid);
   if (record == 0) return 0;
   put_u32(record, 20, running->tgid);
   put_u32(record, 24, woken->pid);
@@ -99,31 +103,59 @@ int BPF_PROG(on_waking, struct task_struct* woken) {
   return 0;
 }
 
+// What the child calls itself, if it is not in the first PID namespace.
+static __always_inline void record_number(struct place* at, struct running by,
+                                          const struct task_struct* child) {
+  const struct pid* pid = child->thread_pid;
+  if (pid == 0 || pid->level == 0) return;
+  const void* number = (const char*)pid + bpf_core_field_offset(struct pid, numbers) +
+                       (uint64_t)pid->level * bpf_core_type_size(struct upid);
+  uint32_t tid = 0;
+  uint32_t inode = 0;
+  struct pid_namespace* space = 0;
+  bpf_probe_read_kernel(&tid, sizeof tid,
+                        number + bpf_core_field_offset(struct upid, nr));
+  bpf_probe_read_kernel(&space, sizeof space,
+                        number + bpf_core_field_offset(struct upid, ns));
+  bpf_probe_read_kernel(&inode, sizeof inode, &space->ns.inum);
+  uint8_t* record = begin_record(at, ARCTRACE_TYPE_NUMBERED, 40, by.tid);
+  if (record == 0) return;
+  put_u32(record, 20, by.tgid);
+  put_u32(record, 24, child->pid);
+  put_u32(record, 28, tid);
+  put_u32(record, 32, inode);
+  put_u32(record, 36, 0);
+  end_record(at, record, ARCTRACE_TYPE_NUMBERED, 40);
+}
+
 SEC("tp_btf/sched_process_fork")
 int BPF_PROG(on_fork, struct task_struct* parent, struct task_struct* child) {
   const struct running by = {parent->pid, parent->tgid};
   if (!is_traced(by.tgid)) return 0;
-  const __u32 child_tgid = child->tgid;
+  const uint32_t child_tgid = child->tgid;
   if (child_tgid != by.tgid) {
     __sync_fetch_and_or(traced_word(child_tgid), traced_bit(child_tgid));
   }
   struct place at;
   if (!find_place(&at)) return 0;
-  return record_two(&at, ARCTRACE_TYPE_FORKED, by, child->pid, child_tgid);
+  record_two(&at, ARCTRACE_TYPE_FORKED, by, child->pid, child_tgid);
+  at.active = 0;
+  record_number(&at, by, child);
+  return 0;
 }
 
 SEC("tp_btf/sched_process_exec")
 int BPF_PROG(on_exec, struct task_struct* task) {
-  const __u32 tgid = task->tgid;
+  const uint32_t tgid = task->tgid;
   struct place at;
   if (!is_traced(tgid) || !find_place(&at)) return 0;
-  __u8* record = begin_record(&at, ARCTRACE_TYPE_EXECED, 40, task->pid);
+  uint8_t* record = begin_record(&at, ARCTRACE_TYPE_EXECED, 40, task->pid);
   if (record == 0) return 0;
   put_u32(record, 20, tgid);
   char name[16] = {};
   bpf_probe_read_kernel_str(name, sizeof name, task->comm);
 #pragma unroll
-  for (int i = 0; i < 4; ++i) put_u32(record, 24 + 4 * i, ((__u32*)name)[i]);
+  for (int i = 0; i < 4; ++i) put_u32(record, 24 + 4 * i, ((uint32_t*)name)[i]);
   end_record(&at, record, ARCTRACE_TYPE_EXECED, 40);
   return 0;
 }
@@ -139,8 +171,8 @@ int BPF_PROG(on_exit, struct task_struct* task) {
 // A process' first thread is freed last.
 SEC("tp_btf/sched_process_free")
 int BPF_PROG(on_free, struct task_struct* task) {
-  const __u32 tgid = task->tgid;
-  if ((__u32)task->pid == tgid && is_traced(tgid)) {
+  const uint32_t tgid = task->tgid;
+  if ((uint32_t)task->pid == tgid && is_traced(tgid)) {
     __sync_fetch_and_and(traced_word(tgid), ~traced_bit(tgid));
   }
   return 0;
@@ -148,49 +180,49 @@ int BPF_PROG(on_free, struct task_struct* task) {
 
 SEC("tp_btf/sys_enter")
 int BPF_PROG(on_syscall, void* registers, long number) {
-  return record_own_two(ARCTRACE_TYPE_SYSCALL, (__u32)number, 0);
+  return record_own_two(ARCTRACE_TYPE_SYSCALL, (uint32_t)number, 0);
 }
 
 SEC("tp_btf/sys_exit")
 int BPF_PROG(on_syscall_end, void* registers, long result) {
-  return record_own_two(ARCTRACE_TYPE_SYSCALL_END, (__u32)result,
-                        (__u32)((__u64)result >> 32));
+  return record_own_two(ARCTRACE_TYPE_SYSCALL_END, (uint32_t)result,
+                        (uint32_t)((uint64_t)result >> 32));
 }
 
 SEC("tp_btf/page_fault_user")
 int BPF_PROG(on_page_fault, unsigned long address, void* registers, unsigned long error) {
-  return record_own_wide(ARCTRACE_TYPE_PAGE_FAULT, address, (__u32)error);
+  return record_own_wide(ARCTRACE_TYPE_PAGE_FAULT, address, (uint32_t)error);
 }
 
 SEC("tp_btf/signal_deliver")
 int BPF_PROG(on_signal, int signal) {
-  return record_own_two(ARCTRACE_TYPE_SIGNAL, (__u32)signal, 0);
+  return record_own_two(ARCTRACE_TYPE_SIGNAL, (uint32_t)signal, 0);
 }
 
 SEC("tp_btf/contention_begin")
 int BPF_PROG(on_contention, void* lock, unsigned int flags) {
-  return record_own_wide(ARCTRACE_TYPE_CONTENTION, (__u64)lock, flags);
+  return record_own_wide(ARCTRACE_TYPE_CONTENTION, (uint64_t)lock, flags);
 }
 
 SEC("tp_btf/contention_end")
 int BPF_PROG(on_contention_end, void* lock, int result) {
-  return record_own_wide(ARCTRACE_TYPE_CONTENTION_END, (__u64)lock, (__u32)result);
+  return record_own_wide(ARCTRACE_TYPE_CONTENTION_END, (uint64_t)lock, (uint32_t)result);
 }
 
 // Requests that traced threads made of block devices, by their address.
 struct {
   __uint(type, BPF_MAP_TYPE_LRU_HASH);
   __uint(max_entries, 8192);
-  __type(key, __u64);
+  __type(key, uint64_t);
   __type(value, struct running);
 } requests SEC(".maps");
 
-static __always_inline void record_request(__u16 type, struct running by,
-                                           struct request* request, __u32 bytes,
-                                           __u32 error) {
+static __always_inline void record_request(uint16_t type, struct running by,
+                                           struct request* request, uint32_t bytes,
+                                           uint32_t error) {
   struct place at;
   if (!find_place(&at)) return;
-  __u8* record = begin_record(&at, type, 48, by.tid);
+  uint8_t* record = begin_record(&at, type, 48, by.tid);
   if (record == 0) return;
   struct gendisk* disk = request->q->disk;
   put_u32(record, 20, by.tgid);
@@ -205,7 +237,7 @@ static __always_inline void record_request(__u16 type, struct running by,
 static __always_inline int begin_request(struct request* request) {
   const struct running by = current();
   if (!is_traced(by.tgid)) return 0;
-  const __u64 key = (__u64)request;
+  const uint64_t key = (uint64_t)request;
   bpf_map_update_elem(&requests, &key, &by, BPF_ANY);
   record_request(ARCTRACE_TYPE_BLOCK_IO, by, request, request->__data_len, 0);
   return 0;
@@ -220,12 +252,12 @@ int BPF_PROG(on_block_issue, struct request* request) { return begin_request(req
 
 SEC("tp_btf/block_rq_complete")
 int BPF_PROG(on_block_io_end, struct request* request, int error, unsigned int bytes) {
-  const __u64 key = (__u64)request;
+  const uint64_t key = (uint64_t)request;
   const struct running* by = bpf_map_lookup_elem(&requests, &key);
   if (by == 0) return 0;
   const struct running asked = *by;
   // It may come in parts.
   if (bytes >= request->__data_len) bpf_map_delete_elem(&requests, &key);
-  record_request(ARCTRACE_TYPE_BLOCK_IO_END, asked, request, bytes, (__u32)error);
+  record_request(ARCTRACE_TYPE_BLOCK_IO_END, asked, request, bytes, (uint32_t)error);
   return 0;
 }

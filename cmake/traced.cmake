@@ -7,7 +7,8 @@ if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
   set(ARCTRACE_MACHINE_OPTIONS -fcf-protection=full)
 else()
   # x18 may be a shadow stack's pointer, which code that knows nothing of it must leave alone.
-  set(ARCTRACE_MACHINE_OPTIONS -mbranch-protection=standard -ffixed-x18)
+  # Linkers make no unwind tables for PLT entries, in which a signal may come.
+  set(ARCTRACE_MACHINE_OPTIONS -mbranch-protection=standard -ffixed-x18 -fno-plt)
 endif()
 add_library(arctrace_traced INTERFACE)
 target_compile_options(arctrace_traced INTERFACE

@@ -133,6 +133,24 @@ bool write_process(const WriteScope& scope, ThreadState& state, ProcessState& pr
                      process.start_ticks);
 }
 
+// By whose numbers the kernel's records must be told, if it writes any.
+bool write_pid_namespace(const WriteScope& scope, ThreadState& state,
+                         ProcessState& process) {
+  const auto& header =
+      *reinterpret_cast<const arctrace_session_header*>(session.view.base());
+  // perf's events have the numbers of the recorder's namespace, ours as a rule.
+  if (session.view.geometry().cpu_count == 0 ||
+      (header.features_optional & ARCTRACE_FEATURE_PERF) != 0) {
+    return true;
+  }
+  const uint32_t inode = read_pid_namespace();
+  if (inode == 0 || inode == kFirstPidNamespace) return true;
+  const uint32_t body[2] = {process.id, inode};
+  const BodyPart parts[] = {{body, sizeof body}};
+  return write_parts(scope, state, process, ARCTRACE_TYPE_PID_NAMESPACE, parts, 1,
+                     process.start_ticks);
+}
+
 bool write_thread(const WriteScope& scope, ThreadState& state, ProcessState& process) {
   char kernel_name[16] = {};
   const char* name = state.name;
@@ -221,7 +239,10 @@ void emit_definitions(const WriteScope& scope, ThreadState& state,
     state.thread_defined = false;
   }
   if (IpcAtomics::load_acquire(process.defined) == 0) {
-    if (!write_process(scope, state, process)) return;
+    if (!write_process(scope, state, process) ||
+        !write_pid_namespace(scope, state, process)) {
+      return;
+    }
     IpcAtomics::store_release(process.defined, uint32_t{1});
   }
   if (!state.thread_defined) {

@@ -17,6 +17,18 @@ uint32_t read_working_folder(char* to, uint32_t size) {
   return n > 2 ? static_cast<uint32_t>(n) : 1;
 }
 
+uint32_t read_pid_namespace() {
+  char name[32];  // pid:[4026531836]
+  const long n = sys::readlink("/proc/self/ns/pid", name, sizeof name);
+  uint32_t inode = 0;
+  for (long i = 0; i < n; ++i) {
+    if (name[i] >= '0' && name[i] <= '9') {
+      inode = inode * 10 + static_cast<uint32_t>(name[i] - '0');
+    }
+  }
+  return inode;
+}
+
 uint32_t read_command_line(char* to, uint32_t size) {
   const long fd = sys::open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
   if (fd < 0) return 0;

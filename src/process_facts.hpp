@@ -12,6 +12,12 @@ uint32_t read_executable(char* to, uint32_t size);
 // The working folder's path and a slash, in the same way.
 uint32_t read_working_folder(char* to, uint32_t size);
 
+// The inode that the first PID namespace of a system has (PROC_PID_INIT_INO).
+inline constexpr uint32_t kFirstPidNamespace = 0xEFFFFFFC;
+
+// The inode of the process' PID namespace, 0 if /proc doesn't tell.
+uint32_t read_pid_namespace();
+
 // The arguments, each ended by a zero byte, at most `size` bytes in all.
 uint32_t read_command_line(char* to, uint32_t size);
 

@@ -227,18 +227,21 @@ ARCTRACE_ASSERT_SIZE(arctrace_control, 512);
 
 /* ---- CPU slots: the kernel writer --------------------------------------- */
 
-#define ARCTRACE_CPU_SPARES 8u
 #define ARCTRACE_ACTIVE_DEPTH 4u
+
+/* Owns blocks that a CPU is opening, or the recorder making free: no writer's slot. */
+#define ARCTRACE_KERNEL_SLOT 0xFFFFu
 
 /* Blocks are named by generation << 32 | index + 1, as in control.shared_current. */
 struct arctrace_cpu_slot {
-  uint64_t current;                       /* this CPU's open shared block, or 0 */
-  uint64_t spares[ARCTRACE_CPU_SPARES];   /* open ones, handed over ahead of need, or 0 */
+  uint64_t current;  /* this CPU's open shared block, or 0 */
+  uint64_t searched; /* blocks looked at in vain since the collector set it to 0 */
+  uint64_t reserved0[7];
   uint32_t active[ARCTRACE_ACTIVE_DEPTH]; /* block + 1 of a record being written, or 0 */
   uint64_t lost;                          /* records lost, only grows */
   uint64_t reported;                      /* of these, said in LOST records */
   uint64_t lost_since; /* CLOCK_MONOTONIC ns, not after the first that is not reported */
-  uint64_t reserved[2];
+  uint64_t reserved1[2];
 };
 ARCTRACE_ASSERT_OFFSET(arctrace_cpu_slot, active, 72);
 ARCTRACE_ASSERT_OFFSET(arctrace_cpu_slot, lost, 88);
@@ -416,11 +419,13 @@ enum arctrace_record_type {
   ARCTRACE_TYPE_MODULE = 34,  /* u32 process, flags, u64 start, end, bias, dev, inode,
                                  u32 n, m: bytes(n) build-id, bytes(m) path.
                                  file address = address - bias */
-  ARCTRACE_TYPE_MODULE_GONE = 35,  /* u32 process, reserved, u64 start */
-  ARCTRACE_TYPE_STRING = 36,       /* u32 process, id, n: bytes(n) */
-  ARCTRACE_TYPE_EVENT_LAYOUT = 37, /* u32 process, id, level, field_count, n: bytes(n)
-                                      name, then each field: u32 type, n: bytes(n) name */
-  ARCTRACE_TYPE_PROCESS_END = 38,  /* u32 process, how, s32 status */
+  ARCTRACE_TYPE_MODULE_GONE = 35,   /* u32 process, reserved, u64 start */
+  ARCTRACE_TYPE_STRING = 36,        /* u32 process, id, n: bytes(n) */
+  ARCTRACE_TYPE_EVENT_LAYOUT = 37,  /* u32 process, id, level, field_count, n: bytes(n)
+                                       name, then each field: u32 type, n: bytes(n) name */
+  ARCTRACE_TYPE_PROCESS_END = 38,   /* u32 process, how, s32 status */
+  ARCTRACE_TYPE_PID_NAMESPACE = 39, /* u32 process, inode: its ids are of this PID
+                                       namespace; not said: of the first */
 
   /* The collector's, full form, in RECORDS chunks. */
   ARCTRACE_TYPE_SYSTEM = 48, /* u32 byte_order, page_size, cpus_online, n, m, k: bytes(n)
@@ -454,7 +459,10 @@ enum arctrace_record_type {
                                   reserved */
   ARCTRACE_TYPE_BLOCK_IO_END = 76, /* u32 cpu, tgid, u64 sector, u32 dev, bytes,
                                       operation, s32 error */
-  ARCTRACE_TYPE_SWITCH_IN = 77     /* u32 cpu, tgid: who left the CPU is not known */
+  ARCTRACE_TYPE_SWITCH_IN = 77,    /* u32 cpu, tgid: who left the CPU is not known */
+  /* Behind FORKED, if the child is not in the first PID namespace. */
+  ARCTRACE_TYPE_NUMBERED = 78 /* u32 cpu, tgid, child_tid, its own tid, inode of its PID
+                                 namespace, reserved */
 };
 
 /* SWITCH.prev_state, next_tid, next_tgid: not known. Such a prev_state is not 0. */

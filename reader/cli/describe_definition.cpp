@@ -129,6 +129,10 @@ bool describe_definition(const reader::Record& record, FieldSink& out) {
       out.text("how", reader::process_end_text(body.u32()));
       out.signed_number("status", static_cast<int32_t>(body.u32()));
       return true;
+    case ARCTRACE_TYPE_PID_NAMESPACE:
+      out.number("process", body.u32());
+      out.number("inode", body.u32());
+      return true;
     case ARCTRACE_TYPE_SYSTEM:
       put_system(body, out);
       return true;

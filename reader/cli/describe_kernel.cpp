@@ -87,6 +87,10 @@ void describe_body(uint16_t type, BodyReader body, FieldSink& out) {
     case ARCTRACE_TYPE_BLOCK_IO_END:
       describe_request(body, out);
       return out.signed_number("error", static_cast<int32_t>(body.u32()));
+    case ARCTRACE_TYPE_NUMBERED:
+      out.number("child_tid", body.u32());
+      out.number("own_tid", body.u32());
+      return out.number("pid_namespace", body.u32());
     default:
       return;
   }
@@ -95,7 +99,7 @@ void describe_body(uint16_t type, BodyReader body, FieldSink& out) {
 }  // namespace
 
 bool describe_kernel(const reader::Record& record, FieldSink& out) {
-  if (record.type < ARCTRACE_TYPE_SWITCH || record.type > ARCTRACE_TYPE_SWITCH_IN) {
+  if (record.type < ARCTRACE_TYPE_SWITCH || record.type > ARCTRACE_TYPE_NUMBERED) {
     return false;
   }
   BodyReader body(record.body);

@@ -19,24 +19,36 @@ Dispatches::Dispatches(const Definitions& definitions, bool all_threads,
     : definitions_(definitions), stack_of_(std::move(stack_of)) {
   const std::span<const Thread> threads = definitions.threads();
   for (ThreadIndex i = 0; i < threads.size(); ++i) {
-    if (!threads[i].of_kernel()) by_tid_[threads[i].tid].push_back(i);
+    if (threads[i].of_kernel()) continue;
+    const Process* process = definitions.process(threads[i].process);
+    const uint32_t space = process == nullptr ? 0 : process->pid_namespace;
+    by_number_[{space, threads[i].tid}].push_back(i);
   }
-  for (auto& [tid, list] : by_tid_) {
+  for (auto& [number, list] : by_number_) {
     std::stable_sort(list.begin(), list.end(), [&](ThreadIndex a, ThreadIndex b) {
       return threads[a].start_ns < threads[b].start_ns;
     });
   }
   for (ThreadIndex i = 0; all_threads && i < threads.size(); ++i) {
     if (!threads[i].of_kernel() || threads[i].tid == kIdleTid) continue;
-    std::vector<ThreadIndex>& list = by_tid_[threads[i].tid];
+    std::vector<ThreadIndex>& list = by_number_[{0, threads[i].tid}];
     if (list.empty()) list.push_back(i);
   }
 }
 
 ThreadIndex Dispatches::find(uint32_t tid, int64_t time_ns) const {
-  const auto list = by_tid_.find(tid);
-  if (list == by_tid_.end()) return kNoIndex;
   const std::span<const Thread> threads = definitions_.threads();
+  const auto own = own_numbers_.find(tid);
+  const bool is_renumbered = own != own_numbers_.end();
+  auto list = by_number_.find(is_renumbered ? own->second : Number{0, tid});
+  if (list == by_number_.end() && is_renumbered) {
+    // Without records of its own: not one that had this number before.
+    list = by_number_.find({0, tid});
+    if (list != by_number_.end() && !threads[list->second.front()].of_kernel()) {
+      return kNoIndex;
+    }
+  }
+  if (list == by_number_.end()) return kNoIndex;
   // The last one that had begun: of an earlier one with the same number the end is known
   // late, or never.
   const auto next = std::upper_bound(
@@ -93,6 +105,15 @@ void Dispatches::apply(const Record& record) {
         woken->woken(record.time_ns, waker_of(record, running->tid, body.u32()));
       }
       break;
+    case ARCTRACE_TYPE_FORKED:
+      own_numbers_.erase(body.u32());
+      break;
+    case ARCTRACE_TYPE_NUMBERED: {
+      const uint32_t child = body.u32();
+      const uint32_t own = body.u32();
+      own_numbers_[child] = {body.u32(), own};
+      break;
+    }
     case ARCTRACE_TYPE_EXECED:
     case ARCTRACE_TYPE_EXITED:
     case ARCTRACE_TYPE_SYSCALL:

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <utility>
 #include <vector>
 
 #include "reader/replay/schedule_listener.hpp"
@@ -26,14 +27,27 @@ class Dispatches {
   void apply(const Record& record);
 
  private:
-  // The thread that has this number at that time, or kNoIndex.
+  // A thread's number, as its process sees it.
+  struct Number {
+    uint32_t pid_namespace = 0;  // 0: the first
+    uint32_t tid = 0;
+    bool operator==(const Number&) const = default;
+    template <class H>
+    friend H AbslHashValue(H hash, const Number& number) {
+      return H::combine(std::move(hash), number.pid_namespace, number.tid);
+    }
+  };
+
+  // The thread that has this number in the first PID namespace at that time, or kNoIndex.
   ThreadIndex find(uint32_t tid, int64_t time_ns) const;
   ThreadStack* find_stack(uint32_t tid, int64_t time_ns) const;
   Waker waker_of(const Record& record, uint32_t tid, uint32_t context) const;
 
   const Definitions& definitions_;
   std::function<ThreadStack*(ThreadIndex)> stack_of_;
-  absl::flat_hash_map<uint32_t, std::vector<ThreadIndex>> by_tid_;  // in order of start
+  absl::flat_hash_map<Number, std::vector<ThreadIndex>> by_number_;  // in order of start
+  // What threads in other PID namespaces call themselves, by number in the first one.
+  absl::flat_hash_map<uint32_t, Number> own_numbers_;
 };
 
 }  // namespace arctrace::reader

@@ -3,7 +3,9 @@
 #include <absl/numeric/int128.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
+#include <optional>
 
 namespace arctrace::reader {
 namespace {
@@ -11,6 +13,39 @@ namespace {
 constexpr uint64_t kNsPerSecond = 1'000'000'000;
 constexpr int64_t kMin = std::numeric_limits<int64_t>::min();
 constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
+
+// Where a rate changed for good is worth telling from noise: an interval's error is at
+// most a fourth of this, and a sync is right to some 20 ns.
+constexpr double kChangeMinNs = 400;
+constexpr double kSteadyMaxNs = 150;
+
+double rate_of(const ClockSync& from, const ClockSync& to) {
+  return static_cast<double>(to.monotonic_ns - from.monotonic_ns) /
+         static_cast<double>(to.ticks - from.ticks);
+}
+
+// Where the rate of `syncs` changed between number i and the next one, if it changed once
+// there: the lines before and behind, both steady for two intervals, meet within.
+std::optional<ClockSync> bend(std::span<const ClockSync> syncs, size_t i) {
+  if (i < 2 || i + 3 >= syncs.size()) return std::nullopt;
+  const ClockSync& from = syncs[i];
+  const ClockSync& to = syncs[i + 1];
+  const double ticks = static_cast<double>(to.ticks - from.ticks);
+  const double before = rate_of(syncs[i - 1], from);
+  const double behind = rate_of(to, syncs[i + 2]);
+  const double unsteady =
+      std::max(std::abs(before - rate_of(syncs[i - 2], syncs[i - 1])),
+               std::abs(behind - rate_of(syncs[i + 2], syncs[i + 3])));
+  const double change = before - behind;
+  if (std::abs(change) * ticks < kChangeMinNs || unsteady * ticks > kSteadyMaxNs) {
+    return std::nullopt;
+  }
+  const double ns = static_cast<double>(to.monotonic_ns - from.monotonic_ns);
+  const double at = (ns - behind * ticks) / change;
+  if (at < 1 || at > ticks - 1) return std::nullopt;
+  return ClockSync{from.ticks + static_cast<uint64_t>(at),
+                   from.monotonic_ns + static_cast<uint64_t>(before * at), 0};
+}
 
 // a - b as a signed number, saturated.
 int64_t difference(uint64_t a, uint64_t b) {
@@ -34,24 +69,34 @@ ClockMap::ClockMap(ClockSync start, uint64_t ticks_per_second) : start_(start) {
 uint64_t ClockMap::set_syncs(std::span<const ClockSync> syncs) {
   uint64_t taken = 0;
   uint64_t left_out = 0;
-  std::vector<Segment> segments;
-  ClockSync last = start_;
+  std::vector<ClockSync> rising{start_};
   for (const ClockSync& sync : syncs) {
+    const ClockSync& last = rising.back();
     const bool again = sync.ticks == last.ticks && sync.monotonic_ns == last.monotonic_ns;
     if (!again && (sync.ticks <= last.ticks || sync.monotonic_ns < last.monotonic_ns)) {
       ++left_out;
       continue;
     }
     ++taken;
-    if (again) continue;
-    segments.push_back(
-        make_segment(last.ticks, difference(last.monotonic_ns, start_.monotonic_ns),
-                     sync.ticks - last.ticks, sync.monotonic_ns - last.monotonic_ns));
-    last = sync;
+    if (!again) rising.push_back(sync);
   }
-  if (taken >= 2 && !segments.empty()) segments_ = std::move(segments);
+  if (taken >= 2 && rising.size() >= 2) draw(rising);
   last_ = 0;
   return left_out;
+}
+
+void ClockMap::draw(std::span<const ClockSync> rising) {
+  segments_.clear();
+  const auto line = [&](const ClockSync& from, const ClockSync& to) {
+    segments_.push_back(
+        make_segment(from.ticks, difference(from.monotonic_ns, start_.monotonic_ns),
+                     to.ticks - from.ticks, to.monotonic_ns - from.monotonic_ns));
+  };
+  for (size_t i = 0; i + 1 < rising.size(); ++i) {
+    const std::optional<ClockSync> at = bend(rising, i);
+    if (at) line(rising[i], *at);
+    line(at.value_or(rising[i]), rising[i + 1]);
+  }
 }
 
 int64_t ClockMap::to_ns(uint64_t ticks) const {

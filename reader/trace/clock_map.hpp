@@ -15,7 +15,9 @@ struct ClockSync {
 };
 
 // A piecewise-linear, exact map: ns = floor of the line through two syncs, in integers,
-// so that no error adds up. Before the first and after the last sync the line of that
+// so that no error adds up. Where the kernel's clock was given another rate between two
+// syncs (by adjtimex), and was steady before and behind, the lines of before and behind
+// are drawn to where they meet. Before the first and after the last sync the line of that
 // end goes on; results that do not fit saturate.
 class ClockMap {
  public:
@@ -47,6 +49,7 @@ class ClockMap {
     uint64_t rate_whole, rate_fraction;  // ns_span / tick_span as 64.64 fixed point
   };
 
+  void draw(std::span<const ClockSync> rising);
   static Segment make_segment(uint64_t origin_ticks, int64_t origin_ns,
                               uint64_t tick_span, uint64_t ns_span);
   static int64_t apply(const Segment& segment, uint64_t ticks);

@@ -58,6 +58,8 @@ class Builder {
         return layout(body);
       case ARCTRACE_TYPE_PROCESS_END:
         return process_end(body);
+      case ARCTRACE_TYPE_PID_NAMESPACE:
+        return pid_namespace(body);
       case ARCTRACE_TYPE_SYSTEM:
         return system(body);
       case ARCTRACE_TYPE_WRITER_END:
@@ -196,6 +198,11 @@ class Builder {
     process.end_ns = time_ns_;
     process.end_how = body.u32();
     process.end_status = static_cast<int32_t>(body.u32());
+  }
+
+  void pid_namespace(BodyReader body) {
+    Process& process = *definitions_.mutable_process(owner(body.u32()));
+    process.pid_namespace = body.u32();
   }
 
   void system(BodyReader body) {

@@ -59,7 +59,8 @@ struct EventLayout {
 struct Process {
   uint32_t id = 0, parent_id = 0;  // session identities
   uint32_t pid = 0, ppid = 0, uid = 0;
-  uint32_t origin = 0;  // enum arctrace_process_origin
+  uint32_t origin = 0;         // enum arctrace_process_origin
+  uint32_t pid_namespace = 0;  // inode of that whose numbers these are; 0: the first
   int64_t start_ns = 0;
   int64_t end_ns = INT64_MAX;
   uint32_t end_how = 0;  // enum arctrace_process_end; 0: none recorded

@@ -44,6 +44,7 @@ constexpr std::array kTypes = {
     TypeInfo{ARCTRACE_TYPE_STRING, "STRING", 12},
     TypeInfo{ARCTRACE_TYPE_EVENT_LAYOUT, "EVENT_LAYOUT", 20},
     TypeInfo{ARCTRACE_TYPE_PROCESS_END, "PROCESS_END", 12},
+    TypeInfo{ARCTRACE_TYPE_PID_NAMESPACE, "PID_NAMESPACE", 8},
     TypeInfo{ARCTRACE_TYPE_SYSTEM, "SYSTEM", 24},
     TypeInfo{ARCTRACE_TYPE_CLOCK_SYNC, "CLOCK_SYNC", 24},
     TypeInfo{ARCTRACE_TYPE_WRITER_END, "WRITER_END", 8},
@@ -64,6 +65,7 @@ constexpr std::array kTypes = {
     TypeInfo{ARCTRACE_TYPE_BLOCK_IO, "BLOCK_IO", 32},
     TypeInfo{ARCTRACE_TYPE_BLOCK_IO_END, "BLOCK_IO_END", 32},
     TypeInfo{ARCTRACE_TYPE_SWITCH_IN, "SWITCH_IN", 8},
+    TypeInfo{ARCTRACE_TYPE_NUMBERED, "NUMBERED", 24},
 };
 
 static_assert(kTypes.back().type < kKnownTypes);

@@ -15,7 +15,6 @@ namespace {
 // Often enough that a buffer of the default size, filled by two writers at full speed,
 // is met before it is full even without a wake-up; rare enough to cost nothing.
 constexpr long kPollNs = 20'000'000;
-constexpr uint64_t kSyncIntervalNs = 1'000'000'000;
 
 }  // namespace
 
@@ -35,7 +34,6 @@ Collector::Collector(Buffer& buffer, TraceFile file,
   say_start(records, now, command_line, resumed);
   file_.write_records(now, records.bytes());
   sync_clocks();
-  feed_cpus(buffer_.view());  // the kernel begins with the gate, not with our first round
   thread_ = std::thread([this] { run(); });
 }
 
@@ -71,17 +69,20 @@ void Collector::child_ended(uint32_t pid, int wait_status) {
 }
 
 void Collector::run() {
-  const bool keeps_all = buffer_.view().geometry().mode == ARCTRACE_MODE_STOP;
+  const Geometry& geometry = buffer_.view().geometry();
+  const bool keeps_all = geometry.mode == ARCTRACE_MODE_STOP;
+  const long interval_ns = poll_interval_ns(geometry, kPollNs);
+  const uint64_t sync_ns = sync_interval_ns(geometry);
   for (;;) {
     {
       const std::lock_guard lock(mutex_);
       if (stopping_) return;
       if (polled_ != nullptr) polled_->poll();
       if (!keeps_all && has_name_) drain_.round();
-      if (read_monotonic_ns() - last_sync_ns_ >= kSyncIntervalNs) sync_clocks();
+      if (read_monotonic_ns() - last_sync_ns_ >= sync_ns) sync_clocks();
     }
     // Until a writer passes the high-water mark, finish() is called, or a while.
-    wait_for_wake(buffer_.view().control(), kPollNs);
+    wait_for_wake(buffer_.view().control(), interval_ns);
   }
 }
 

@@ -49,7 +49,7 @@ void reclaim_blocks(const Buffer& buffer) {
   for (uint32_t i = 0; i < view.geometry().block_count; ++i) {
     uint64_t seen = A::load_acquire(view.block_header(i).state);
     const BlockState state = BlockState::unpack(seen);
-    if (state.slot == kCollectorSlot) {
+    if (state.slot == ARCTRACE_KERNEL_SLOT) {
       DeadSlot<A>::close_left(view, view.block_header(i), seen);
     }
     if (state.phase != ARCTRACE_PHASE_DRAINING) continue;

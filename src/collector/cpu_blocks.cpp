@@ -13,6 +13,18 @@ using A = IpcAtomics;
 
 namespace {
 
+// What a CPU writes that does nothing but switch between two processes, one waking the
+// other.
+constexpr uint64_t kCpuBytesPerSecond = 40'000'000;
+constexpr uint64_t kAheadBytesMax = 4u << 20;
+constexpr uint64_t kShortestPollNs = 500'000;
+
+// What may be written between two rounds, and in overwrite mode is kept free for it.
+uint64_t ahead_bytes(const Geometry& geometry) {
+  const uint64_t fourth = uint64_t{geometry.block_count} * geometry.block_size / 4;
+  return std::min(fourth, kAheadBytesMax);
+}
+
 // When CLOCK_MONOTONIC said so; `now` if it never did. The header is shared memory, but
 // what is wrong there makes a wrong time and no more.
 uint64_t ticks_at(const BufferView& view, uint64_t monotonic_ns, uint64_t now) {
@@ -26,14 +38,25 @@ uint64_t ticks_at(const BufferView& view, uint64_t monotonic_ns, uint64_t now) {
 
 }  // namespace
 
-void feed_cpus(const BufferView& view) {
+long poll_interval_ns(const Geometry& geometry, long at_most) {
+  if (geometry.cpu_count == 0) return at_most;
+  const uint64_t wanted = ahead_bytes(geometry) * 1'000'000'000 / kCpuBytesPerSecond;
+  return static_cast<long>(
+      std::clamp(wanted, kShortestPollNs, static_cast<uint64_t>(at_most)));
+}
+
+uint64_t sync_interval_ns(const Geometry& geometry) {
+  return geometry.cpu_count == 0 ? 1'000'000'000 : 250'000'000;
+}
+
+void serve_cpus(const BufferView& view) {
   const Geometry& geometry = view.geometry();
   if (geometry.cpu_count == 0) return;
-  const uint32_t share = geometry.block_count / 4 / geometry.cpu_count;
-  const uint32_t wanted = std::clamp(share, 1u, ARCTRACE_CPU_SPARES);
-  for (uint32_t cpu = 0; cpu < geometry.cpu_count; ++cpu) {
-    CpuChain<A>::hand_over(view, cpu, wanted, read_ticks(geometry.clock));
+  if (geometry.mode == ARCTRACE_MODE_OVERWRITE) {
+    const uint64_t wanted = ahead_bytes(geometry) / geometry.block_size;
+    CpuChain<A>::free_ahead(view, static_cast<uint32_t>(wanted));
   }
+  CpuChain<A>::search_again(view);
 }
 
 std::vector<uint64_t> say_cpu_losses(const BufferView& view, RecordBuilder& said,

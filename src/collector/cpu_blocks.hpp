@@ -1,4 +1,5 @@
-// The collector's side of the kernel writer: blocks for its CPUs, and what they lost.
+// The collector's side of the kernel writer: that its CPUs find blocks, and what they
+// lost.
 #pragma once
 
 #include <cstdint>
@@ -6,12 +7,20 @@
 
 #include "src/buffer_view.hpp"
 #include "src/collector/record_builder.hpp"
+#include "src/geometry.hpp"
 
 namespace arctrace {
 
-// Sees to it that each CPU has blocks to spare, as many as a fourth of the buffer's give.
-// REQUIRES: the caller is the collector.
-void feed_cpus(const BufferView& view);
+// How long a collector may sleep, at most `at_most`: a BPF program can't wake it, and
+// fills a small buffer soon.
+long poll_interval_ns(const Geometry& geometry, long at_most);
+
+// How often the clocks are compared: the kernel's records have another one's times.
+uint64_t sync_interval_ns(const Geometry& geometry);
+
+// In overwrite mode frees a part of the buffer for the CPUs, and in every mode lets those
+// look again that found no block. REQUIRES: the caller is the collector.
+void serve_cpus(const BufferView& view);
 
 // LOST, for each CPU, for what it has lost and no LOST has said. Returns what each has
 // lost, to be confirmed when the file has it.

@@ -60,7 +60,7 @@ uint32_t Drain::round() {
     if (write_block(block)) ++changed;
   }
   copy_open_definitions(kCopyIntervalNs);
-  if (!is_finishing_) feed_cpus(view_);
+  serve_cpus(view_);
   return changed;
 }
 
@@ -192,7 +192,6 @@ bool Drain::write_live_copy(const SeenBlock& block, Patience& patience) {
 }
 
 void Drain::finish() {
-  is_finishing_ = true;
   CpuChain<A>::close_all(view_);
   // Recording is off, so few rounds find all; bounded, should a writer not heed that.
   for (int rounds = 0; rounds < 8 && round() > 0; ++rounds) {

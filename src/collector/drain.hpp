@@ -68,7 +68,6 @@ class Drain {
   BufferView view_;
   TraceFile& file_;
   FileRing* const ring_;
-  bool is_finishing_ = false;
   DrainTotals totals_;
   RecordBuilder said_;
   Reaper reaper_;

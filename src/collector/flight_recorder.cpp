@@ -23,7 +23,6 @@ namespace arctrace {
 namespace {
 
 constexpr long kPollNs = 50'000'000;
-constexpr uint64_t kSyncIntervalNs = 1'000'000'000;
 constexpr size_t kSyncsMax = 1024;
 
 }  // namespace
@@ -37,7 +36,6 @@ FlightRecorder::FlightRecorder(Buffer& buffer, TraceFile file, FlightOptions opt
   note_clocks();
   last_periodic_ns_ = read_monotonic_ns();
   asked_seen_ = IpcAtomics::load_acquire(buffer_.view().control().snapshots_asked);
-  feed_cpus(buffer_.view());  // the kernel begins with the gate, not with our first round
   thread_ = std::thread([this] { run(); });
 }
 
@@ -58,6 +56,7 @@ void FlightRecorder::child_ended(uint32_t pid, int wait_status) {
 }
 
 void FlightRecorder::run() {
+  const long interval_ns = poll_interval_ns(buffer_.view().geometry(), kPollNs);
   for (;;) {
     {
       const std::lock_guard lock(mutex_);
@@ -66,7 +65,7 @@ void FlightRecorder::run() {
       take_due_snapshots();
     }
     // Until a program asks for a snapshot, finish() is called, or a while.
-    wait_for_wake(buffer_.view().control(), kPollNs);
+    wait_for_wake(buffer_.view().control(), interval_ns);
   }
 }
 
@@ -156,11 +155,15 @@ bool FlightRecorder::see_crash() {
 }
 
 void FlightRecorder::look_after_buffer() {
-  if (!stopping_) feed_cpus(buffer_.view());
-  if (!stopping_ && options_.polled != nullptr) options_.polled->poll();
+  // Who writes perf's records takes what it needs itself.
+  if (!stopping_) {
+    options_.polled == nullptr ? serve_cpus(buffer_.view()) : options_.polled->poll();
+  }
   if (options_.on_crash) crash_seen_ |= see_crash();
-  if (read_monotonic_ns() - past_.syncs.back().monotonic_ns >= kSyncIntervalNs)
+  if (read_monotonic_ns() - past_.syncs.back().monotonic_ns >=
+      sync_interval_ns(buffer_.view().geometry())) {
     note_clocks();
+  }
 }
 
 // When there are too many, every other one of the older half goes.

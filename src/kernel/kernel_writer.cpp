@@ -5,7 +5,6 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -15,6 +14,8 @@
 #include <utility>
 #include <vector>
 
+#include "bpf/layout.h"
+#include "src/process_facts.hpp"
 #include "src/shared_atomics.hpp"
 
 // bpf/kernel_writer.bpf.c, compiled (embedded.S).
@@ -25,16 +26,6 @@ extern const char arctrace_kernel_writer_end[];
 
 namespace arctrace {
 namespace {
-
-// The programs' `const volatile` variables, in the order of bpf/append.h.
-struct Constants {
-  uint64_t blocks_offset;
-  uint32_t block_size;
-  uint32_t block_count;
-  uint32_t cpu_count;
-  uint8_t overwrites;
-  uint8_t preemptible;
-};
 
 // What libbpf said last: the reason of a failure is in no return value.
 std::string last_words;
@@ -60,12 +51,6 @@ absl::Status failure(int error, const std::string& step) {
 // One of those that BPF programs can be attached to by type.
 bool has_tracepoint(const char* name) {
   return libbpf_find_vmlinux_btf_id(name, BPF_TRACE_RAW_TP) > 0;
-}
-
-bool is_first_pid_namespace() {
-  constexpr ino_t kFirst = 0xEFFFFFFC;  // PROC_PID_INIT_INO
-  struct stat status {};
-  return stat("/proc/self/ns/pid", &status) == 0 && status.st_ino == kFirst;
 }
 
 }  // namespace
@@ -97,7 +82,7 @@ std::string kernel_writer_obstacle() {
   if (access("/sys/kernel/btf/vmlinux", R_OK) != 0) {
     return "the kernel has no BTF (/sys/kernel/btf/vmlinux)";
   }
-  if (!is_first_pid_namespace()) {
+  if (read_pid_namespace() != kFirstPidNamespace) {
     return "this is not the system's first PID namespace";
   }
   bpf_map_create_opts options{};
@@ -148,33 +133,27 @@ absl::StatusOr<KernelWriter> KernelWriter::attach(const Buffer& buffer,
   if (loaded->object == nullptr) return failure(errno, "reading the BPF programs");
 
   const Geometry& geometry = buffer.view().geometry();
-  const Constants constants{
-      geometry.blocks_offset,
-      geometry.block_size,
-      geometry.block_count,
-      geometry.cpu_count,
-      static_cast<uint8_t>(geometry.mode == ARCTRACE_MODE_OVERWRITE ? 1 : 0),
-      static_cast<uint8_t>(access("/sys/kernel/realtime", F_OK) == 0 ? 1 : 0)};
+  const buffer_layout layout{geometry.blocks_offset,
+                             geometry.block_size,
+                             geometry.block_count,
+                             geometry.cpu_count,
+                             geometry.mode == ARCTRACE_MODE_OVERWRITE,
+                             access("/sys/kernel/realtime", F_OK) == 0};
   bpf_map* map = bpf_object__find_map_by_name(loaded->object, "buffer");
   bpf_map* data = bpf_object__find_map_by_name(loaded->object, ".rodata");
   size_t data_size = 0;
-  const auto* initial =
-      data == nullptr
-          ? nullptr
-          : static_cast<const std::byte*>(bpf_map__initial_value(data, &data_size));
-  constexpr size_t kUsed = offsetof(Constants, preemptible) + sizeof(uint8_t);
-  if (map == nullptr || initial == nullptr || data_size < kUsed) {
+  if (data != nullptr) bpf_map__initial_value(data, &data_size);
+  if (map == nullptr || data_size != sizeof layout) {
     return failure(EINVAL, "finding the BPF programs' maps");
   }
-  std::vector<std::byte> values(initial, initial + data_size);
-  std::memcpy(values.data(), &constants, kUsed);
-  int error = bpf_map__set_initial_value(data, values.data(), values.size());
+  int error = bpf_map__set_initial_value(data, &layout, sizeof layout);
   if (error == 0)
     error = bpf_map__set_value_size(map, static_cast<uint32_t>(geometry.total_size));
   if (error == 0) error = bpf_map__reuse_fd(map, buffer.map());
   if (error != 0) return failure(-error, "giving the buffer to the BPF programs");
 
   const auto is_wanted = [&](const std::string& name) {
+    if (name == "on_waking") return events.wake_ups;
     if (name == "on_syscall" || name == "on_syscall_end") return events.syscalls;
     if (name == "on_page_fault") return events.page_faults;
     if (name == "on_signal") return events.signals;

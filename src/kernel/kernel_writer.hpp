@@ -12,7 +12,8 @@
 
 namespace arctrace {
 
-struct KernelEvents {  // beside dispatches, wake-ups, fork, exec and exit
+struct KernelEvents {  // beside dispatches, fork, exec and exit
+  bool wake_ups = true;
   bool syscalls = false;
   bool page_faults = false;
   bool signals = false;

@@ -22,6 +22,30 @@ class Overwrite {
   // the state OWNED as stored, or 0. `name`: as in Handout::take().
   static uint64_t take(const BufferView& view, uint32_t slot, uint32_t& name,
                        uint32_t index) {
+    const uint64_t resetting = reset(view, slot, name, index);
+    if (resetting == 0) return 0;
+    const BlockState state = BlockState::unpack(resetting);
+    const BlockState owned{state.generation + 1, slot, ARCTRACE_PHASE_OWNED};
+    return change(view, index, resetting, owned) ? owned.pack() : 0;
+  }
+
+  // Whether block `index` is free, or what is in it could go and now is. For the
+  // recorder: the kernel writer takes free blocks only.
+  static bool make_free(const BufferView& view, uint32_t index) {
+    uint32_t name = 0;  // of nobody's: a death here is mended by the next collector
+    if (Recycle<A>::state(view, index).phase == ARCTRACE_PHASE_FREE) return true;
+    const uint64_t resetting = reset(view, ARCTRACE_KERNEL_SLOT, name, index);
+    if (resetting == 0) return false;
+    // A2, by the exchange.
+    const BlockState state = BlockState::unpack(resetting);
+    return change(view, index, resetting, {state.generation + 1, 0, ARCTRACE_PHASE_FREE});
+  }
+
+ private:
+  // CLOSED -> RESETTING, and refilled: the state as stored; 0 if what is in the block
+  // must stay.
+  static uint64_t reset(const BufferView& view, uint32_t slot, uint32_t& name,
+                        uint32_t index) {
     arctrace_block_header& header = view.block_header(index);
     close_if_left(view, index);
     // D2 acquire, matches D1.
@@ -31,17 +55,19 @@ class Overwrite {
     // B1 release, as for a free block: whoever sees RESETTING by this slot finds the
     // name.
     A::store_release(name, index + 1);
-    uint64_t resetting =
+    const uint64_t resetting =
         BlockState{closed.generation, slot, ARCTRACE_PHASE_RESETTING}.pack();
     if (!A::compare_exchange_acq_rel(header.state, seen, resetting)) return 0;
     Recycle<A>::wipe(view, index, view.geometry().block_size);
-    const uint64_t owned =
-        BlockState{closed.generation + 1, slot, ARCTRACE_PHASE_OWNED}.pack();
-    // Fails only if somebody damaged the state word.
-    return A::compare_exchange_acq_rel(header.state, resetting, owned) ? owned : 0;
+    return resetting;
   }
 
- private:
+  // Fails only if somebody damaged the state word.
+  static bool change(const BufferView& view, uint32_t index, uint64_t from,
+                     BlockState to) {
+    return A::compare_exchange_acq_rel(view.block_header(index).state, from, to.pack());
+  }
+
   // Closes a block whose owner died, or a shared one whose turn has come.
   static void close_if_left(const BufferView& view, uint32_t index) {
     arctrace_block_header& header = view.block_header(index);

@@ -89,12 +89,8 @@ class SharedChain {
     return {};
   }
 
- private:
-  // More rounds than this means that others open blocks as fast as we ask: give up and
-  // count a loss, never spin.
-  static constexpr uint32_t kTries = 64;
-
-  // Opens a taken block for all, with our own record reserved as its first.
+  // Opens a taken block for all, with our own record reserved as its first, and names it
+  // in the chain if that still is at `current`.
   static SharedReservation open_with(const BufferView& view, uint64_t& chain,
                                      uint64_t current,
                                      const typename Handout<A>::Taken& taken,
@@ -115,6 +111,11 @@ class SharedChain {
     return {view.block(taken.index) + ARCTRACE_BLOCK_HEADER_SIZE, taken.index, name,
             true};
   }
+
+ private:
+  // More rounds than this means that others open blocks as fast as we ask: give up and
+  // count a loss, never spin.
+  static constexpr uint32_t kTries = 64;
 };
 
 }  // namespace arctrace

@@ -227,10 +227,63 @@ class KernelTest(ProgramTest):
             self.assertIn(record["cpu"], range(os.cpu_count()))
             self.assertLess(record["since_ns"], record["time_ns"])
 
+    def test_small_sessions(self):
+        """A CPU that switches all the time finds blocks as long as there are free ones."""
+        _, measured, _ = self.record_whole("-b", "512k", "--block-size", "4k")
+        self.assertGreater(measured["switches"], 2000)
+        trace, _, _ = self.record_whole("-b", "512k", "--block-size", "4k", "--mode=overwrite")
+        self.assertGreater(len(self.dump(trace, "--type", "SWITCH")), 1000)
+
+    def test_processes_of_other_pid_namespaces(self):
+        """Two programs that call themselves the same, as nobody else does."""
+        contained = ["unshare", "--pid", "--fork", "--mount-proc"]
+        tried = subprocess.run([*contained, "true"], stderr=subprocess.PIPE, text=True,
+                               check=False)
+        if tried.returncode != 0:
+            self.skipTest(f"no PID namespaces: {tried.stderr.strip()}")
+        both = f"{' '.join(contained)} $0 & {' '.join(contained)} $0; wait"
+        done = self.record("sh", "-c", both, self.program,
+                           options=("--kernel=bpf", "--no-libcall"))
+        self.assertEqual(done.status, 0, done.stderr)
+        measured = [line.split() for line in done.stdout.splitlines()]
+        self.assertEqual([value for name, value in measured if name == "tid"], ["1", "1"])
+        numbered = self.dump(done.trace, "--type", "NUMBERED")
+        self.assertEqual([r["own_tid"] for r in numbered], [1, 1, 2, 2])
+        self.assertEqual(len({r["pid_namespace"] for r in numbered}), 2)
+        slept = [int(value) for name, value in measured if name == "slept_ns"]
+        computed = [int(value) for name, value in measured if name == "computed_ns"]
+        functions = self.functions(done.trace)
+        self.assertEqual(functions["sleeper"]["calls"], 2)
+        self.assertGreater(functions["sleeper"]["off_cpu_ns"], 0.9 * sum(slept))
+        self.assertLessEqual(functions["sleeper"]["off_cpu_ns"], sum(slept))
+        self.assertAlmostEqual(functions["computer"]["cpu_ns"] / sum(computed), 1, delta=0.1)
+
     def test_user_and_kernel_stamps_are_in_order(self):
         """What the kernel stamps lies between the user's stamps, also seconds later."""
-        seconds = 120 if os.environ.get("ARCTRACE_TEST_LONG") else 3
-        done = self.record(self.build("brackets"), str(seconds),
+        self.check_brackets(self.build("brackets"),
+                            120 if os.environ.get("ARCTRACE_TEST_LONG") else 3)
+
+    def test_stamps_are_in_order_while_the_clock_is_slewed(self):
+        """The kernel's clock changes its rate by 1000 ppm every now and then."""
+        changes = 20 if os.environ.get("ARCTRACE_TEST_LONG") else 2
+        program = self.build("brackets")
+        helper = self.folder / "slew"
+        subprocess.run(["gcc", "-O1", SOURCES / "slew.c", "-o", helper], check=True)
+        # The rate is to be steady for a while behind the start and before the end.
+        slew = subprocess.Popen([helper, "3000", *["2000"] * (changes - 1)], text=True,
+                                stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        try:
+            said = slew.stdout.readline().strip()
+            if said != "slewing":
+                self.skipTest(f"the clock's rate can't be changed: {said}")
+            self.check_brackets(program, 2 * changes + 3)
+        finally:
+            slew.stdin.close()  # however we end, it makes the rate what it was
+            slew.stdout.close()
+            slew.wait()
+
+    def check_brackets(self, program, seconds):
+        done = self.record(program, str(seconds),
                            options=("--kernel=bpf", "--no-libcall", "--syscalls"))
         measured = dict(line.split() for line in done.stdout.splitlines())
         inside = None

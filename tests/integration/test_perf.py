@@ -19,11 +19,15 @@ NOBODY = {"user": 65534, "group": 65534, "extra_groups": []}
 SYSCALLS = {"x86_64": {"perf_event_open": 298, "bpf": 321},
             "aarch64": {"perf_event_open": 241, "bpf": 280}}.get(platform.machine(), {})
 
-# A mark, a sleep, and so on; says when it has begun, and goes on until it is told.
+# One that nobody may run too.
+PYTHON = next((p for p in ("/usr/bin/python3",) if os.access(p, os.X_OK)), sys.executable)
+
+# A mark, a sleep, and so on, on one CPU; says where it records, and goes on until it is told.
 SLEEPER = support.API + """
 import select
 tick = name("tick")
-print("begun", flush=True)
+os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+print(os.environ["ARCTRACE_SESSION"], flush=True)
 while not select.select([0], [], [], 0)[0]:
     api.arctrace_instant(tick)
     time.sleep(0.001)
@@ -116,7 +120,7 @@ class PerfCase(support.TraceTest):
         """A Python program under `record`, with pipes; ended behind the block."""
         recorder = subprocess.Popen(
             [support.ARCTRACE, "record", "-o", self.folder / "live.data", "--no-libcall",
-             "--kernel=perf", *options, "--", sys.executable, "-c", code],
+             "--kernel=perf", *options, "--", PYTHON, "-c", code],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             **self.WHO)
         with recorder:
@@ -201,7 +205,7 @@ class Tests:  # of whoever records
     def test_a_snapshot_has_both_up_to_the_same_moment(self):
         with self.recording(SLEEPER, "--mode=overwrite", "-b", "256k",
                             "--block-size=4k") as recorder:
-            self.assertEqual(recorder.stdout.readline(), "begun\n")
+            recorder.stdout.readline()
             for _ in range(2):
                 # By then more has happened than the buffer holds of it, at the second time.
                 subprocess.run(["sleep", "2"], check=True)
@@ -214,14 +218,19 @@ class Tests:  # of whoever records
             trace = self.folder / name
             ticks = [r["time_ns"] for r in self.dump(trace, "--type", "INSTANT")]
             pid = self.info(trace)["processes"][0]["pid"]
-            gone = [r["time_ns"] for r in self.dump(trace, "--type", "SWITCH")
-                    if r["tid"] == pid]
-            begin = max(ticks[0], gone[0])
-            pairs = [(a, b) for a, b in zip(ticks, ticks[1:]) if a >= begin]
+            left = [r for r in self.dump(trace, "--type", "SWITCH") if r["tid"] == pid]
+            gone = [r["time_ns"] for r in left if r["cpu"] == left[-1]["cpu"]]
+            begin, end = max(ticks[0], gone[0]), gone[-1]
+            pairs = [(a, b) for a, b in zip(ticks, ticks[1:]) if begin <= a and b <= end]
+            # All but what it did while the buffer was being copied.
             self.assertGreater(len(pairs), 200)
-            for a, b in pairs:  # it slept between any two
-                self.assertTrue(any(a < time < b for time in gone), (name, a, b))
+            self.assertLess(sum(tick > end for tick in ticks), 0.1 * len(ticks))
+            # It slept between any two, but for a sleep that was over before it began.
+            alone = [pair for pair in pairs
+                     if not any(pair[0] < time < pair[1] for time in gone)]
+            self.assertLess(len(alone), 0.02 * len(pairs), (name, alone[:5]))
             self.check_clean(trace)
+        self.assertGreater(end, ticks[-1])  # of the file at the end: what came last, too
 
     def test_losses_by_cpu(self):
         trace, _, said = self.record_program(
@@ -234,7 +243,7 @@ class Tests:  # of whoever records
             self.assertLess(record["since_ns"], record["time_ns"])
 
     def test_the_command_inherits_nothing(self):
-        command = (sys.executable, "-c", DESCRIPTORS)
+        command = (PYTHON, "-c", DESCRIPTORS)
         plain = run(*command, **self.WHO)
         with_perf = self.record_as(*command, options=("--kernel=perf", "--no-libcall"))
         self.assertEqual(sorted(with_perf.stdout.splitlines()),
@@ -242,13 +251,11 @@ class Tests:  # of whoever records
 
     def test_switched_off_and_on(self):
         with self.recording(SLEEPER) as recorder:
-            self.assertEqual(recorder.stdout.readline(), "begun\n")
-            session = next(line.split()[0] for line in
-                           run(support.ARCTRACE, "list").stdout.splitlines()
-                           if f"-{recorder.pid}-" in line)
+            session = recorder.stdout.readline().rstrip()
             for switch in ("--off=kernel", "--on=kernel"):
                 subprocess.run(["sleep", "0.5"], check=True)
-                self.assertEqual(run(support.ARCTRACE, "ctl", session, switch).returncode, 0)
+                told = run(support.ARCTRACE, "ctl", session, switch, **self.WHO)
+                self.assertEqual(told.returncode, 0, told.stderr)
             subprocess.run(["sleep", "0.5"], check=True)
             recorder.stdin.write("x")
         trace = self.folder / "live.data"
@@ -257,8 +264,8 @@ class Tests:  # of whoever records
         alone = [not any(a < time < b for time in gone) for a, b in zip(ticks, ticks[1:])]
         self.assertGreater(sum(alone), 50)
         self.assertGreater(len(alone) - sum(alone), 50)
-        self.assertFalse(alone[0])
-        self.assertFalse(alone[-1])
+        self.assertLess(sum(alone[:50]), 5)
+        self.assertLess(sum(alone[-50:]), 5)
 
     def test_killed_recorder(self):
         """The program goes on, and what it wrote and perf told can be had."""
@@ -275,7 +282,7 @@ class Tests:  # of whoever records
             recorder.stdin.flush()
             self.assertEqual(recorder.stdout.read(), "")  # until it has ended
         trace = self.folder / "recovered.data"
-        done = run(support.ARCTRACE, "recover", session, "-o", trace)
+        done = run(support.ARCTRACE, "recover", session, "-o", trace, **self.WHO)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.check_clean(trace)
         self.assertEqual(len(self.dump(trace, "--type", "INSTANT")), 1500)
@@ -287,7 +294,7 @@ class Tests:  # of whoever records
         self.assertEqual(done.status, 0)
         self.assertIn("recording without --syscalls, --signals, which need BPF\n", done.stderr)
         done = self.record_as("true", options=("--kernel=perf",))
-        self.assertNotIn("warning", done.stderr)
+        self.assertNotIn("kernel", done.stderr)
 
 
 @unittest.skipIf(NO_PERF, NO_PERF or "")

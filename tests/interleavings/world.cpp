@@ -9,16 +9,19 @@
 
 namespace arctrace::testing {
 
-World::World(arctrace_mode mode, uint32_t block_count, uint32_t slot_count) {
+World::World(arctrace_mode mode, uint32_t block_count, uint32_t slot_count,
+             uint32_t cpu_count) {
   Geometry geometry;
   geometry.mode = mode;
   geometry.block_size = kBlockSize;
   geometry.block_count = block_count;
   geometry.slot_count = slot_count;
+  geometry.cpu_count = cpu_count;
   REQUIRE(layout_geometry(geometry) == GeometryError::kNone);
   memory_.assign(geometry.total_size / 8, 0);
   view_ = BufferView(reinterpret_cast<std::byte*>(memory_.data()), geometry);
   arctrace_control& control = view_.control();
+  control.gate = ARCTRACE_GATE_KERNEL;
   control.slot_next = slot_count;
   control.writer_next = slot_count + 1;
   for (uint32_t i = 0; i < slot_count; ++i) {
@@ -78,12 +81,14 @@ std::string World::fault(bool is_whole) const {
       control.taken - control.freed != used) {
     return "taken and freed do not tell the blocks in use";
   }
+  bool is_named = false;
   for (uint32_t i = 0; i < view_.geometry().slot_count; ++i) {
-    for (const uint32_t name : slot(i).active) {
-      if (name != 0) return "a name is left in active[]";
-    }
+    for (const uint32_t name : slot(i).active) is_named |= name != 0;
   }
-  return "";
+  for (uint32_t i = 0; i < view_.geometry().cpu_count; ++i) {
+    for (const uint32_t name : view_.cpu_slot(i).active) is_named |= name != 0;
+  }
+  return is_named ? "a name is left in active[]" : "";
 }
 
 BlockIdentity identity_of(uint32_t slot, arctrace_block_form form) {

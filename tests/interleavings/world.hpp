@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "src/buffer_view.hpp"
+#include "src/protocol/cpu_chain.hpp"
 #include "src/protocol/dead_slot.hpp"
 #include "src/protocol/handout.hpp"
 #include "src/protocol/recycle.hpp"
@@ -19,10 +20,12 @@ namespace arctrace::testing {
 constexpr uint32_t kBlockSize = 384;
 constexpr uint32_t kRecordLength = 128;  // two of them fill a block
 
-// Memory with `block_count` free blocks and `slot_count` slots that live threads hold.
+// Memory with `block_count` free blocks, `slot_count` slots that live threads hold, and
+// `cpu_count` CPUs that write.
 class World {
  public:
-  World(arctrace_mode mode, uint32_t block_count, uint32_t slot_count);
+  World(arctrace_mode mode, uint32_t block_count, uint32_t slot_count,
+        uint32_t cpu_count = 0);
 
   // As it was made.
   void restore();
@@ -168,7 +171,8 @@ uint32_t collect(World& world, bool heeds_names = true) {
     if (named[i] && heeds_names) continue;
     const uint64_t name = BlockName::make(states[i].generation, i);
     if (states[i].phase == ARCTRACE_PHASE_SHARED &&
-        A::load_acquire(view.control().shared_current) != name) {
+        A::load_acquire(view.control().shared_current) != name &&
+        !CpuChain<A>::is_named(view, name)) {
       close_shared<A>(view, i, states[i].generation);
       ++changed;
     }

@@ -105,9 +105,9 @@ Counts calls(const DecodedTrace& trace) {
 void check_counts(const DecodedTrace& trace, const Counts& expected) {
   CHECK(trace.lost() == 0);
   Counts found = calls(trace);
-  for (const auto& [name, count] : expected) {
-    CAPTURE(name);
-    CHECK(found[name] == count);
+  for (const auto& wanted : expected) {
+    CAPTURE(wanted.first);
+    CHECK(found[wanted.first] == wanted.second);
   }
 }
 
@@ -137,9 +137,9 @@ TEST_CASE("emulated library calls: counts, through slots of each kind") {
     const DecodedTrace trace = record(variant, {"./counted_no_plt"}, "libcall=program");
     Counts found = calls(trace);
     CHECK(found["getenv"] == 1);
-    for (const auto& [name, count] : found) {
-      CAPTURE(name);
-      CHECK(expected.at(name) == count);
+    for (const auto& call : found) {
+      CAPTURE(call.first);
+      CHECK(expected.at(call.first) == call.second);
     }
   }
 }

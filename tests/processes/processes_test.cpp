@@ -4,7 +4,6 @@
 // each writer.
 #include <arctrace/arctrace.h>
 #include <doctest/doctest.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>

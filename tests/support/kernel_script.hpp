@@ -25,6 +25,12 @@ struct KernelScript {
     body.append(rest);
     script.add(task(tid), time_ns, type, body);
   }
+  // A fork of a child that calls itself `own` in that PID namespace.
+  void numbered(uint32_t child, int64_t time_ns, uint32_t own, uint32_t space) {
+    add(7, time_ns, ARCTRACE_TYPE_FORKED, Bytes().u32(child).u32(child));
+    add(7, time_ns, ARCTRACE_TYPE_NUMBERED,
+        Bytes().u32(child).u32(own).u32(space).u32(0));
+  }
   void leaves(uint32_t tid, int64_t time_ns, bool ready, uint32_t next = 0) {
     add(tid, time_ns, ARCTRACE_TYPE_SWITCH,
         Bytes().u32(ready ? 0 : 1).u32(next).u32(100));

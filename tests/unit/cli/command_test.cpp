@@ -315,7 +315,7 @@ TEST_CASE("what cannot be read: one line, exit 2") {
                   "cut off inside its header");
     FileBuilder version;
     version.header.version_major = 0;
-    check_refused(run_arctrace(run, version.file()), "format version 0.0");
+    check_refused(run_arctrace(run, version.file()), "is of format version 0.");
     check_refused(run_arctrace(std::string(command) + " nofile"),
                   "cannot open nofile: No such file or directory");
     check_refused(run_arctrace(std::string(command)), "cannot open arctrace.data");

@@ -265,3 +265,32 @@ TEST_CASE("a thread's states follow one another, with who woke it and where") {
         "100 runs 1250-2000\n"
         "101 runs 1880-1900\n");
 }
+
+TEST_CASE("threads of other PID namespaces are found by their own numbers") {
+  KernelScript s;
+  constexpr uint32_t kSpaces[] = {77, 78};
+  ThreadIndex threads[2];
+  // Both call themselves 3; the kernel calls them 203 and 204, and 3 is another thread.
+  for (uint32_t i = 0; i < 2; ++i) {
+    const ProcessIndex process = s.script.process(2, "/bin/contained");
+    s.script.definitions.mutable_process(process)->pid_namespace = kSpaces[i];
+    s.numbered(203 + i, 900 + i, 3, kSpaces[i]);
+    threads[i] = s.script.thread(process, 3);
+    s.script.enter(threads[i], 1000 + i, "f");
+  }
+  s.leaves(3, 1100, false);
+  s.comes(3, 1150);
+  s.leaves(203, 1200, false);
+  s.comes(203, 1300);
+  s.leaves(204, 1400, true);
+  s.comes(204, 1430);
+  // Another child gets the number, and is not contained.
+  s.add(7, 1440, ARCTRACE_TYPE_FORKED, Bytes().u32(204).u32(204));
+  s.leaves(204, 1450, false);
+  for (const ThreadIndex thread : threads) s.script.exit(thread, 2000);
+  Replay replay(s.script.definitions, nullptr);
+  s.script.replay(replay);
+  REQUIRE(replay.threads().size() == 2);
+  CHECK(is(replay.tree().cpu_cum(replay.threads()[0].root), 100, 0, 1));
+  CHECK(is(replay.tree().cpu_cum(replay.threads()[1].root), 30, 30, 1));
+}

@@ -183,5 +183,52 @@ TEST_CASE("a slewed clock: an error as large as the change of rate in one interv
   }
 }
 
+// The syncs of a clock whose rate is `first` ppm off until `change_ns`, then `second`;
+// they are up to `noise` ns wrong.
+std::vector<ClockSync> bent_syncs(int64_t first, int64_t second, uint64_t change_ns,
+                                  uint64_t interval_ns, std::mt19937_64& random,
+                                  uint64_t noise) {
+  std::vector<ClockSync> syncs;
+  for (uint64_t at = 0; at <= 10 * interval_ns; at += interval_ns) {
+    const auto in_first = static_cast<int64_t>(std::min(at, change_ns));
+    const auto in_second = static_cast<int64_t>(at) - in_first;
+    const int64_t more = (in_first * first + in_second * second) / 1'000'000;
+    syncs.push_back(
+        {1'000'000 + at * 26 / 10,
+         at + static_cast<uint64_t>(more) + 77'000'000 + random() % (noise + 1), 0});
+  }
+  return syncs;
+}
+
+TEST_CASE("a clock whose rate changes once between two syncs is told to the ns") {
+  std::mt19937_64 random(std::random_device{}());
+  for (const uint64_t interval : {250'000'000u, 1'000'000'000u}) {
+    for (const int64_t ppm : {-1000, -500, -20, 5, 500, 1000}) {
+      const uint64_t change =
+          4 * interval + 1'000'000 + random() % (interval - 2'000'000);
+      const auto syncs = bent_syncs(-200, -200 + ppm, change, interval, random, 20);
+      ClockMap clock(syncs.front(), 2'600'000'000);
+      REQUIRE(clock.set_syncs(syncs) == 0);
+      CAPTURE(interval);
+      CAPTURE(ppm);
+      CAPTURE(change);
+      for (uint64_t at = 0; at < 10 * interval; at += interval / 97) {
+        const auto in_first = static_cast<int64_t>(std::min(at, change));
+        const auto in_second = static_cast<int64_t>(at) - in_first;
+        const int64_t wanted = static_cast<int64_t>(at) +
+                               (in_first * -200 + in_second * (ppm - 200)) / 1'000'000;
+        const int64_t got = clock.to_ns(1'000'000 + at * 26 / 10) +
+                            static_cast<int64_t>(syncs.front().monotonic_ns - 77'000'000);
+        // The noise, twice where a line is drawn on.
+        REQUIRE(std::abs(got - wanted) <= 100);
+        const uint64_t stamp = static_cast<uint64_t>(wanted) + 77'000'000;
+        REQUIRE(
+            std::abs(static_cast<int64_t>(clock.to_ticks(stamp) - 1'000'000) * 10 / 26 -
+                     static_cast<int64_t>(at)) <= 101);
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace arctrace::reader

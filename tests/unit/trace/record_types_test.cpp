@@ -43,6 +43,7 @@ std::vector<Sample> samples() {
       {ARCTRACE_TYPE_EVENT_LAYOUT,
        layout_body(1, 2, "event", {{ARCTRACE_FIELD_U8, "a"}, {ARCTRACE_FIELD_F64, "b"}})},
       {ARCTRACE_TYPE_PROCESS_END, process_end_body(1, 2, 3)},
+      {ARCTRACE_TYPE_PID_NAMESPACE, pair_body(1, 2)},
       {ARCTRACE_TYPE_SYSTEM, system_body("host", "6.1", "arctrace record")},
       {ARCTRACE_TYPE_CLOCK_SYNC, clock_sync_body(1, 2, 3)},
       {ARCTRACE_TYPE_WRITER_END, pair_body(1, 2)},

@@ -1,0 +1,80 @@
+// The buffer as a map's value, and the operations on words in it that other CPUs and
+// processes change: what bpf/append.h is written on (tests put their own in the place).
+#pragma once
+
+#include "bpf/kernel_types.h"
+#include "bpf/layout.h"
+
+const volatile struct buffer_layout layout;  // the only constant: all of .rodata
+
+struct {
+  __uint(type, BPF_MAP_TYPE_ARRAY);
+  __uint(map_flags, BPF_F_MMAPABLE);
+  __uint(max_entries, 1);
+  __uint(key_size, 4);
+  __uint(value_size, 4096);  // the buffer's size, before it is loaded
+} buffer SEC(".maps");
+
+// Inlined: an array map's only value.
+static __always_inline uint8_t* buffer_base(void) {
+  const uint32_t zero = 0;
+  return bpf_map_lookup_elem(&buffer, &zero);
+}
+
+static __always_inline uint32_t this_cpu(void) { return bpf_get_smp_processor_id(); }
+static __always_inline uint64_t monotonic_ns(void) { return bpf_ktime_get_ns(); }
+
+#define UNROLLED _Pragma("unroll")
+#define NOT_UNROLLED _Pragma("clang loop unroll(disable)")
+
+// Verified once, by itself, whatever its callers know.
+#define VERIFIED_ALONE __attribute__((noinline))
+
+// A value that the compiler must not know anything of, so that what is checked is what is
+// used.
+#define OPAQUE(value) asm volatile("" : "+r"(value))
+
+static __always_inline uint32_t load_u32(const uint32_t* word) {
+  return *(const volatile uint32_t*)word;
+}
+static __always_inline uint64_t load_u64(const uint64_t* word) {
+  return *(const volatile uint64_t*)word;
+}
+static __always_inline void store_u32(uint32_t* word, uint32_t value) {
+  *(volatile uint32_t*)word = value;
+}
+static __always_inline void store_u64(uint64_t* word, uint64_t value) {
+  *(volatile uint64_t*)word = value;
+}
+
+// Release stores. x86 keeps stores in order, and the JIT translates one by one; elsewhere
+// the exchange is BPF's only barrier.
+static __always_inline void store_release_u32(uint32_t* word, uint32_t value) {
+#if defined(__TARGET_ARCH_x86)
+  asm volatile("" ::: "memory");
+  store_u32(word, value);
+#else
+  __sync_lock_test_and_set(word, value);
+#endif
+}
+static __always_inline void store_release_u64(uint64_t* word, uint64_t value) {
+#if defined(__TARGET_ARCH_x86)
+  asm volatile("" ::: "memory");
+  store_u64(word, value);
+#else
+  __sync_lock_test_and_set(word, value);
+#endif
+}
+
+// Full barriers, as all of BPF's that return what was there.
+static __always_inline uint64_t fetch_add_u64(uint64_t* word, uint64_t value) {
+  return __sync_fetch_and_add(word, value);
+}
+static __always_inline bool compare_exchange_u32(uint32_t* word, uint32_t expected,
+                                                 uint32_t desired) {
+  return __sync_val_compare_and_swap(word, expected, desired) == expected;
+}
+static __always_inline bool compare_exchange_u64(uint64_t* word, uint64_t expected,
+                                                 uint64_t desired) {
+  return __sync_val_compare_and_swap(word, expected, desired) == expected;
+}
