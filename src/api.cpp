@@ -9,6 +9,7 @@
 #include "src/call_stack.hpp"
 #include "src/definitions.hpp"
 #include "src/held_records.hpp"
+#include "src/live_choice.hpp"
 #include "src/loss.hpp"
 #include "src/memory.hpp"
 #include "src/modules.hpp"
@@ -259,6 +260,19 @@ void arctrace_shim_set_filter(const struct arctrace_shim_filter* filter) {
   if (session.joined) set_call_filter(*filter);
 }
 
+const volatile uint32_t* arctrace_shim_choice_round(void) {
+  return session.joined ? &choice_area(session.view).round : nullptr;
+}
+
+int64_t arctrace_shim_copy_choice(uint64_t* text, uint32_t* round) {
+  if (!session.joined) return -1;
+  return copy_choice_untrusted(choice_area(session.view), text, *round);
+}
+
+void arctrace_shim_choose(uint32_t round, int only_chosen) {
+  if (session.joined) choose_live(round, only_chosen != 0);
+}
+
 void arctrace_shim_patterns_matched(uint64_t patterns) {
   if (session.joined) {
     IpcAtomics::fetch_or_relaxed(session.view.control().patterns_matched, patterns);
@@ -354,7 +368,7 @@ void arctrace_shim_process_end(uint32_t how, int32_t status) {
   ThreadState* state = attached_thread(scope, ticks);
   ProcessState* process = current_process(ticks);
   if (state == nullptr || process == nullptr) return;
-  if (call_filter.is_active) tell_long_calls(scope, *state, ticks);
+  if (filter_is_active()) tell_long_calls(scope, *state, ticks);
   const Reservation record =
       reserve_definition(scope, *state, *process, ARCTRACE_TYPE_PROCESS_END, 12, ticks);
   if (record.word0 == nullptr) return;

@@ -13,8 +13,13 @@ using Telling = FilteredFrame::Telling;
 // What holds where a function is entered now.
 FilterScope scope_here(const ThreadLocal& local) {
   const ThreadState& state = *local.state;
-  return state.depth == 0 ? local.filter_outermost
-                          : state.filtered[state.depth - 1].inside;
+  const FilterScope& around =
+      state.depth == 0 ? local.filter_outermost : state.filtered[state.depth - 1].inside;
+  const auto round = static_cast<uint16_t>(IpcAtomics::load_relaxed(call_filter.round));
+  if (around.round == round) return around;
+  FilterScope scope{};
+  scope.round = round;
+  return scope;
 }
 
 void tell(const WriteScope& scope, ThreadState& state, uint32_t i) {
@@ -56,11 +61,18 @@ void set_call_filter(const arctrace_shim_filter& filter) {
       *reinterpret_cast<const arctrace_session_header*>(session.view.base());
   constexpr uint64_t kSecond = 1'000'000'000;
   const uint64_t rate = header.ticks_per_second;
-  call_filter.only_chosen = filter.only_chosen != 0;
+  call_filter.only_chosen = filter.only_chosen;
   call_filter.depth_max = filter.depth_max;
   call_filter.ticks_min =
       filter.min_ns / kSecond * rate + filter.min_ns % kSecond * rate / kSecond;
-  call_filter.is_active = true;
+  call_filter.is_active = 1;
+}
+
+void choose_live(uint32_t round, bool only_chosen) {
+  IpcAtomics::store_relaxed(call_filter.only_chosen, only_chosen ? 1U : 0U);
+  IpcAtomics::store_relaxed(call_filter.round, round);
+  // Without any other filter, nothing depends on the others being seen first.
+  IpcAtomics::store_relaxed(call_filter.is_active, uint32_t{1});
 }
 
 FilteredFrame filtered_frame(const ThreadLocal& local, uint32_t flags, uint64_t ticks) {
@@ -68,8 +80,10 @@ FilteredFrame filtered_frame(const ThreadLocal& local, uint32_t flags, uint64_t 
     return (flags & static_cast<uint32_t>(flag)) != 0;
   };
   FilteredFrame frame{ticks, {}, Telling::kHidden};
-  if (local.state->depth >= ThreadState::kMaxFrames) {
+  ThreadState& state = *local.state;
+  if (state.depth >= ThreadState::kMaxFrames) {
     frame.inside.is_left_out = true;  // too deep to be kept
+    if (state.told_depth > state.depth) state.told_depth = state.depth;
     return frame;
   }
   FilterScope& inside = frame.inside;
@@ -80,7 +94,8 @@ FilteredFrame filtered_frame(const ThreadLocal& local, uint32_t flags, uint64_t 
     inside.is_chosen = true;
     inside.level = 0;
   }
-  if ((call_filter.only_chosen && !inside.is_chosen) || has(ARCTRACE_SHIM_HIDDEN)) {
+  const bool only_chosen = IpcAtomics::load_relaxed(call_filter.only_chosen) != 0;
+  if ((only_chosen && !inside.is_chosen) || has(ARCTRACE_SHIM_HIDDEN)) {
     return frame;
   }
   if (call_filter.depth_max != 0 && inside.level >= call_filter.depth_max) return frame;
@@ -96,18 +111,20 @@ bool is_without_effect(const ThreadLocal& local, const FilteredFrame& frame) {
 }
 
 uint32_t told_frames(const ThreadState& state, uint32_t depth) {
-  if (!call_filter.is_active) return depth;
+  if (!filter_is_active() || !state.filter_seen) return depth;
   uint32_t told = 0;
   for (uint32_t i = 0; i < depth && i < ThreadState::kMaxFrames; ++i) {
     if (state.filtered[i].telling == Telling::kTold) ++told;
   }
-  return told;
+  const uint32_t deep = depth < state.told_depth ? depth : state.told_depth;
+  return deep > ThreadState::kMaxFrames ? told + deep - ThreadState::kMaxFrames : told;
 }
 
 bool unknown_exit_is_told(const ThreadLocal& local) {
-  if (!call_filter.is_active) return true;
+  if (!filter_is_active()) return true;
   const FilterScope& inside = local.filter_outermost;
-  return !inside.is_left_out && (inside.is_chosen || !call_filter.only_chosen) &&
+  const bool only_chosen = IpcAtomics::load_relaxed(call_filter.only_chosen) != 0;
+  return !inside.is_left_out && (inside.is_chosen || !only_chosen) &&
          call_filter.depth_max == 0 && call_filter.ticks_min == 0;
 }
 
@@ -119,6 +136,10 @@ void note_filter_scope(ThreadLocal& local) {
 }
 
 void tell_long_calls(const WriteScope& scope, ThreadState& state, uint64_t ticks) {
+  if (!state.filter_seen) {
+    state.told_depth = state.depth;
+    state.filter_seen = true;
+  }
   if (state.first_waiting == 0 || scope.nested()) return;
   tell_waiting(scope, state, ticks - call_filter.ticks_min);
 }

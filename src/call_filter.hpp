@@ -18,16 +18,25 @@
 namespace arctrace {
 
 struct CallFilter {
-  bool is_active;
-  bool only_chosen;    // nothing but functions marked CHOSEN, and what they call
-  uint32_t depth_max;  // 0: any
-  uint64_t ticks_min;  // 0: any
+  uint32_t is_active;    // once set, for good
+  uint32_t only_chosen;  // nothing but functions marked CHOSEN, and what they call
+  uint32_t round;        // of the choice that is in force
+  uint32_t depth_max;    // 0: any
+  uint64_t ticks_min;    // 0: any
 };
 
-// Set once, before the program's own threads record.
 extern CallFilter call_filter;
 
+inline bool filter_is_active() {
+  return IpcAtomics::load_relaxed(call_filter.is_active) != 0;
+}
+
+// To be called once, before the program's own threads record.
 void set_call_filter(const arctrace_shim_filter& filter);
+
+// Another choice of functions, while threads record: any of them may be the first to
+// notice it.
+void choose_live(uint32_t round, bool only_chosen);
 
 // The filter's view of a function with these flags (enum arctrace_shim_call_flags) that
 // is entered now. REQUIRES: the thread is attached.
@@ -40,7 +49,7 @@ bool is_without_effect(const ThreadLocal& local, const FilteredFrame& frame);
 uint32_t told_frames(const ThreadState& state, uint32_t depth);
 
 inline bool frame_is_told(const ThreadState& state, uint32_t i) {
-  return !call_filter.is_active ||
+  return !filter_is_active() ||
          (i < ThreadState::kMaxFrames &&
           state.filtered[i].telling == FilteredFrame::Telling::kTold);
 }

@@ -246,7 +246,7 @@ __attribute__((always_inline)) inline bool enter(uint64_t key, const FramePlace&
   if (scope.refuses_record()) return false;
   if (__builtin_expect(scope.nested(), 0)) resolve_change(scope.local());
   const uint64_t ticks = session_ticks();
-  if (__builtin_expect(call_filter.is_active, 0)) {
+  if (__builtin_expect(filter_is_active(), 0)) {
     const bool entered = enter_filtered(scope, key, place, describe(), ticks);
     if (entered) more(scope, ticks);
     return entered;
@@ -287,8 +287,8 @@ __attribute__((always_inline)) inline void write_exit(const WriteScope& scope,
 // An exit of a frame that we do not know, after which `depth` are open.
 void write_named_exit(const WriteScope& scope, ThreadState& state, uint64_t key,
                       uint32_t depth, uint64_t ticks) {
-  const bool is_hidden = call_filter.is_active && state.depth > ThreadState::kMaxFrames;
-  if (is_hidden || !unknown_exit_is_told(scope.local())) {
+  const bool is_deep = filter_is_active() && state.depth > ThreadState::kMaxFrames;
+  if (is_deep ? state.depth > state.told_depth : !unknown_exit_is_told(scope.local())) {
     state.depth = depth;
     return;
   }
@@ -338,7 +338,7 @@ __attribute__((always_inline)) inline void leave(const WriteScope& scope, uint64
                                                  uintptr_t location) {
   const uint64_t ticks = session_ticks();
   ThreadState* state = scope.local().state;
-  if (__builtin_expect(call_filter.is_active, 0) && state != nullptr && state->attached) {
+  if (__builtin_expect(filter_is_active(), 0) && state != nullptr && state->attached) {
     tell_long_calls(scope, *state, ticks);
   }
   if (is_innermost(state, key) &&
@@ -396,7 +396,7 @@ __attribute__((always_inline)) inline bool exit_innermost(uint64_t key,
     return false;
   }
   const uint64_t ticks = session_ticks();
-  if (__builtin_expect(call_filter.is_active, 0)) {
+  if (__builtin_expect(filter_is_active(), 0)) {
     tell_long_calls(scope, *state, ticks);
     more(scope, ticks);
     write_exit(scope, *state, ticks);
@@ -427,7 +427,7 @@ void record_exit(uint64_t key, uintptr_t location, uintptr_t stack_pointer) {
   if (scope.refuses_record()) return;
   if (__builtin_expect(scope.nested(), 0)) resolve_change(scope.local());
   leave(scope, key, location);
-  if (__builtin_expect(call_filter.is_active, 0)) note_filter_scope(scope.local());
+  if (__builtin_expect(filter_is_active(), 0)) note_filter_scope(scope.local());
 }
 
 bool is_left_out_by_filter(uint64_t key, arctrace_shim_call call) {

@@ -61,7 +61,7 @@ bool record_innermost_exit_with(uint64_t key, uintptr_t stack_pointer,
 __attribute__((noinline)) bool is_left_out_by_filter(uint64_t key,
                                                      arctrace_shim_call call);
 inline bool is_left_out(uint64_t key, const StubCall& call) {
-  return __builtin_expect(call_filter.is_active, 0) &&
+  return __builtin_expect(filter_is_active(), 0) &&
          is_left_out_by_filter(key, call.described());
 }
 

@@ -52,6 +52,19 @@ struct arctrace_shim_filter {
 /* To be called before the program's code runs, in a process that has joined. */
 ARCTRACE_API void arctrace_shim_set_filter(const struct arctrace_shim_filter* filter);
 
+/* The number of what was chosen while the session runs (src/live_choice.hpp), in the
+ * buffer, which stays mapped: 0 if there was nothing. NULL without a session. */
+ARCTRACE_API const volatile uint32_t* arctrace_shim_choice_round(void);
+
+/* Copies that choice to `text`, of ARCTRACE_SHIM_CHOICE_MAX bytes: its size, or -1 if it
+ * is being changed. `round`: its number. */
+#define ARCTRACE_SHIM_CHOICE_MAX 1024
+ARCTRACE_API int64_t arctrace_shim_copy_choice(uint64_t* text, uint32_t* round);
+
+/* From now on the filter follows that choice: what was chosen or left out by another one
+ * holds no longer in what is called. `only_chosen`: as in arctrace_shim_filter. */
+ARCTRACE_API void arctrace_shim_choose(uint32_t round, int only_chosen);
+
 /* Which of the recorder's patterns, one bit each, some function has matched. */
 ARCTRACE_API void arctrace_shim_patterns_matched(uint64_t patterns);
 

@@ -25,12 +25,14 @@ struct FilterScope {
   uint16_t level;    // frames that count for the depth limit
   bool is_chosen;    // in a chosen function
   bool is_left_out;  // in one that is not to be recorded with what it calls
+  uint16_t round;    // of the choice by which that was said, its lower half
   bool operator==(const FilterScope&) const = default;
 };
 
-// Of an open frame, as long as there is a call filter.
+// Of an open frame, from when there is a call filter: zeros for those that were there
+// before, of which readers were told.
 struct FilteredFrame {
-  enum class Telling : uint8_t { kHidden, kWaiting, kTold };
+  enum class Telling : uint8_t { kTold, kHidden, kWaiting };
   uint64_t ticks;  // of its entry
   FilterScope inside;
   Telling telling;
@@ -59,6 +61,11 @@ struct ThreadState {
   // Index + 1 of an open frame before which none waits to be told (call_filter.hpp); 0:
   // none waits.
   uint32_t first_waiting;
+
+  // Frames that were open when the filter was first seen, also beyond kMaxFrames: readers
+  // were told of them.
+  uint32_t told_depth;
+  bool filter_seen;
 
   bool has_block;         // all of the block's state is in order
   bool thread_defined;    // its THREAD record is written ...

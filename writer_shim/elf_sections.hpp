@@ -37,6 +37,9 @@ class FilePart {
   FilePart(const FilePart&) = delete;
   FilePart& operator=(const FilePart&) = delete;
 
+  // Its memory stays when this object is gone.
+  void keep() { bytes_ = nullptr; }
+
   template <class T>
   const T* items() const {
     return reinterpret_cast<const T*>(bytes_);

@@ -9,6 +9,7 @@
 #include "src/shared_atomics.hpp"
 #include "writer_shim/elf_sections.hpp"
 #include "writer_shim/function_patterns.hpp"
+#include "writer_shim/live_choice.hpp"
 #include "writer_shim/module_slots.hpp"
 #include "writer_shim/text.hpp"
 
@@ -17,7 +18,10 @@ namespace {
 
 struct Entry {
   uint64_t function;  // 0: free
-  uint64_t flags;
+  const char* name;
+  uint32_t flags_at_start;
+  uint32_t flags;  // by the choice number `round`
+  uint32_t round;
 };
 
 // Open addressing; never more than half full. A larger one takes its place, and it stays
@@ -48,10 +52,13 @@ Table* present_table() {
       static_cast<uintptr_t>(IpcAtomics::load_acquire(table_address)));
 }
 
-void put(Table& table, uint64_t function, uint64_t flags) {
+void put(Table& table, uint64_t function, const char* name, uint32_t flags) {
   Entry& entry = find_entry(table, function);
   if (entry.function == 0) ++table.used;
+  entry.name = name;
+  entry.flags_at_start = flags;
   IpcAtomics::store_relaxed(entry.flags, flags);
+  IpcAtomics::store_relaxed(entry.round, uint32_t{0});
   IpcAtomics::store_release(entry.function, function);
 }
 
@@ -67,20 +74,32 @@ Table* table_with_room() {
   larger->capacity = capacity;
   for (uint64_t i = 0; table != nullptr && i < table->capacity; ++i) {
     const Entry& entry = table->entries[i];
-    if (entry.function != 0) put(*larger, entry.function, entry.flags);
+    if (entry.function == 0) continue;
+    put(*larger, entry.function, entry.name, entry.flags_at_start);
   }
   IpcAtomics::store_release(table_address,
                             static_cast<uint64_t>(reinterpret_cast<uintptr_t>(larger)));
   return larger;
 }
 
+bool live;  // all functions are kept
+
 // Also with flags 0 where another module had a function: what stood there is gone.
-void set_flags(uint64_t function, uint32_t flags) {
+void keep_function(uint64_t function, const char* name, uint32_t flags) {
   Table* table = present_table();
   const bool is_known = table != nullptr && find_entry(*table, function).function != 0;
-  if (flags == 0 && !is_known) return;
+  if (flags == 0 && !is_known && !live) return;
   if (!is_known) table = table_with_room();
-  if (table != nullptr) put(*table, function, flags);
+  if (table != nullptr) put(*table, function, live ? name : "", flags);
+}
+
+// Functions have been chosen anew.
+__attribute__((noinline)) void choose_again(Entry& entry) {
+  uint32_t flags = 0;
+  uint32_t round = 0;
+  if (!choose_live(entry.name, entry.flags_at_start, flags, round)) return;
+  IpcAtomics::store_relaxed(entry.flags, flags);
+  IpcAtomics::store_relaxed(entry.round, round);
 }
 
 // The full symbol table if there is one, else the dynamic one; null: neither.
@@ -102,7 +121,7 @@ void read_symbols(const ElfSections& elf, const ModuleFile& file, uintptr_t bias
   if (table == nullptr || table->sh_link >= sections.count<ElfW(Shdr)>()) return;
   const ElfW(Shdr)& strings = sections.items<ElfW(Shdr)>()[table->sh_link];
   const FilePart symbols(fd, table->sh_offset, table->sh_size, size);
-  const FilePart names(fd, strings.sh_offset, strings.sh_size, size);
+  FilePart names(fd, strings.sh_offset, strings.sh_size, size);
   for (uint64_t i = 0; i < symbols.count<ElfW(Sym)>(); ++i) {
     const ElfW(Sym)& symbol = symbols.items<ElfW(Sym)>()[i];
     const char* name = names.text(symbol.st_name);
@@ -110,8 +129,10 @@ void read_symbols(const ElfSections& elf, const ModuleFile& file, uintptr_t bias
         name == nullptr) {
       continue;
     }
-    set_flags(bias + symbol.st_value, filter_flags(name, file.path(), symbol.st_size));
+    keep_function(bias + symbol.st_value, name,
+                  filter_flags(name, file.path(), symbol.st_size));
   }
+  if (live) names.keep();
 }
 
 constexpr const char* kHooks[] = {"__cyg_profile_func_enter", "__fentry__", "mcount",
@@ -175,8 +196,10 @@ int read_module_functions(dl_phdr_info* info, size_t, void* is_first) {
 
 }  // namespace
 
+void keep_functions_for_live_choice() { live = true; }
+
 void read_function_choice() {
-  if (!have_function_choice()) return;
+  if (!have_function_choice() && !live) return;
   find_demangler();
   ++reading;
   bool is_first = true;
@@ -186,8 +209,18 @@ void read_function_choice() {
 uint32_t function_flags(uintptr_t function) {
   Table* table = present_table();
   if (table == nullptr) return 0;
+  Entry& entry = find_entry(*table, function);
+  if (entry.function == 0) return 0;
+  if (live && live_round() != IpcAtomics::load_relaxed(entry.round)) choose_again(entry);
+  return IpcAtomics::load_relaxed(entry.flags);
+}
+
+KnownFunction known_function(uintptr_t function) {
+  Table* table = present_table();
+  if (table == nullptr) return {function, "", 0};
   const Entry& entry = find_entry(*table, function);
-  return entry.function == 0 ? 0 : static_cast<uint32_t>(entry.flags);
+  if (entry.function == 0) return {function, "", 0};
+  return {function, entry.name, entry.flags_at_start};
 }
 
 }  // namespace arctrace::shim

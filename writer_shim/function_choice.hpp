@@ -1,17 +1,28 @@
 // What the user chose of the functions with compiled-in hooks, by their addresses: from
-// the symbol tables of their modules' files.
+// the symbol tables of their modules' files. They are read if something was chosen at the
+// start, or may be while the program runs.
 #pragma once
 
 #include <cstdint>
 
 namespace arctrace::shim {
 
+// To be called once, before any of the others.
+void keep_functions_for_live_choice();
+
 // Reads the files of modules that were not read yet. To be called when the loader's list
 // of modules has changed.
 void read_function_choice();
 
-// Flags for the filter (enum arctrace_shim_call_flags); 0 for a function without a
-// symbol.
+// Flags for the filter (enum arctrace_shim_call_flags) as they are now; 0 for a function
+// without a symbol.
 uint32_t function_flags(uintptr_t function);
+
+struct KnownFunction {
+  uintptr_t address;
+  const char* name;  // the linker's; empty: not known
+  uint32_t flags_at_start;
+};
+KnownFunction known_function(uintptr_t function);
 
 }  // namespace arctrace::shim

@@ -105,6 +105,15 @@ void choose_functions(const ShimOptions& options) {
 
 bool have_function_choice() { return chosen != nullptr && chosen->have_filter(); }
 
+bool choice_needs_place() {
+  if (chosen == nullptr) return false;
+  bool found = chosen->size_min != 0;
+  for (size_t i = 0; i < chosen->pattern_count; ++i) {
+    found = found || chosen->patterns[i].kind == Pattern::Kind::kModule;
+  }
+  return found;
+}
+
 void find_demangler() {
   if (chosen == nullptr || demangler != nullptr) return;
   demangler = reinterpret_cast<Demangler*>(dlsym(RTLD_DEFAULT, "__cxa_demangle"));

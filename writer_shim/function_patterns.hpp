@@ -13,6 +13,9 @@ void choose_functions(const ShimOptions& options);
 // Whether what is recorded at all depends on the function at all.
 bool have_function_choice();
 
+// Whether it depends on a function's module or size.
+bool choice_needs_place();
+
 // Looks for a demangler among the modules that are loaded now: without one, C++ functions
 // are matched by their linker's names only.
 void find_demangler();

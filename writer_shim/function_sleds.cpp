@@ -40,12 +40,12 @@ GatedJumps* map_near(const ModuleImage& image, size_t size) {
 
 // False: there is no stub left, or it is too far away.
 bool patch(const Sled& sled, const GatedJumps& head, GatedJump& jump) {
-  const uint32_t flags = function_flags(sled.function);
-  if ((flags & ARCTRACE_SHIM_HIDDEN) != 0 ||
+  const KnownFunction function = known_function(sled.function);
+  if ((function.flags_at_start & ARCTRACE_SHIM_HIDDEN) != 0 ||
       !make_jump(jump, reinterpret_cast<uintptr_t>(&head.gate), sled)) {
     return false;
   }
-  jump.stub = stub_for_function(sled.function, goes_on_at(jump, sled), flags);
+  jump.stub = stub_for_function(function, goes_on_at(jump, sled));
   return jump.stub != 0 && lead_to_jump(sled, jump);
 }
 

@@ -13,6 +13,8 @@
 #include "writer_shim/code_references.hpp"
 #include "writer_shim/function_patterns.hpp"
 #include "writer_shim/hook.hpp"
+#include "writer_shim/lazy_binding.hpp"
+#include "writer_shim/live_choice.hpp"
 #include "writer_shim/machine.hpp"
 #include "writer_shim/module_slots.hpp"
 #include "writer_shim/page_protection.hpp"
@@ -23,17 +25,25 @@ const uint64_t* arctrace_pending_calls;
 namespace arctrace::shim {
 namespace {
 
-// What a stub stands for.
-struct LibraryCall {
-  uint64_t target;
+// What a stub stands for; a cache line.
+struct alignas(64) LibraryCall {
+  uint64_t target;   // of a call that is not bound yet: what the slot held
   uint64_t key;      // of its frames; 0: it was not called yet
   uint64_t* slot;    // null: the stub is free
   const char* name;  // in the module that calls
+  LazyBinding binding;
+  uint32_t is_bound;
   CallKind kind;
-  bool is_plain;    // followed, and without values: the hot path's one question
+  // Followed, bound, and without values: the hot path's one question.
+  uint8_t is_plain;
   uint16_t values;  // their number (call_values.hpp); 0: none
-  uint32_t filter;  // flags of arctrace_shim_call
+  // Flags of arctrace_shim_call, by the choice number `round`; and before any.
+  uint16_t filter;
+  uint16_t filter_at_start;
+  uint32_t round;
 };
+
+static_assert(sizeof(LibraryCall) == 64);
 
 constinit LibraryCall calls[ARCTRACE_STUB_COUNT]{};
 uint32_t calls_used;   // behind the last one that is not free
@@ -52,6 +62,10 @@ uint32_t modules_used;
 
 LibraryCalls chosen = LibraryCalls::kNone;
 constinit AddressRange own_library;  // libarctrace.so
+
+uint8_t is_plain_when_bound(const LibraryCall& call) {
+  return call.kind == CallKind::kFollowed && call.values == 0 ? 1 : 0;
+}
 
 uintptr_t stub_address(uint32_t number) {
   return reinterpret_cast<uintptr_t>(arctrace_call_stubs) +
@@ -94,9 +108,17 @@ class WritableData {
   bool worked_;
 };
 
+// The function that a call of `name` will probably find when it is bound; 0: not known.
+uint64_t likely_target(const char* name) {
+  void* found = dlsym(RTLD_NEXT, name);
+  if (found == nullptr) found = dlsym(RTLD_DEFAULT, name);
+  if (found == nullptr) dlerror();  // nobody is to find ours
+  return reinterpret_cast<uintptr_t>(found);
+}
+
 // What the user chose of the function `name` at `target`.
 uint32_t call_filter_flags(const char* name, uint64_t target) {
-  if (!have_function_choice()) return 0;
+  if (!choice_needs_place()) return filter_flags(name, "", 0);
   Dl_info info{};
   const ElfW(Sym)* symbol = nullptr;
   auto* address = reinterpret_cast<void*>(static_cast<uintptr_t>(target));
@@ -107,9 +129,11 @@ uint32_t call_filter_flags(const char* name, uint64_t target) {
   return filter_flags(name, found ? info.dli_fname : "", is_sized ? symbol->st_size : 0);
 }
 
-// The stub for calls of `name`, which are of `target`, through what stands at `slot`.
-// UINT32_MAX: they are not to be hooked, or there is none left.
-uint32_t stub_for(const char* name, uint64_t target, uint64_t* slot) {
+// The stub for calls of `name`, which are of `target` unless a `binding` is needed,
+// through what stands at `slot`. UINT32_MAX: they are not to be hooked, or there is none
+// left.
+uint32_t stub_for(const char* name, uint64_t target, uint64_t* slot,
+                  const LazyBinding& binding) {
   const CallKind kind = call_kind(name);
   if (target == 0 || is_stub(target) || kind == CallKind::kUntouched ||
       own_library.contains(target)) {
@@ -117,16 +141,31 @@ uint32_t stub_for(const char* name, uint64_t target, uint64_t* slot) {
   }
   const uint32_t number = take_stub();
   if (number != UINT32_MAX) {
-    const auto values = static_cast<uint16_t>(values_of(name));
-    const bool is_plain = kind == CallKind::kFollowed && values == 0;
-    calls[number] = {target, 0,        slot,   name,
-                     kind,   is_plain, values, call_filter_flags(name, target)};
+    const bool is_bound = !binding.is_needed();
+    const uint64_t place =
+        is_bound || !choice_needs_place() ? target : likely_target(name);
+    LibraryCall& call = calls[number];
+    call = {.target = target,
+            .key = 0,
+            .slot = slot,
+            .name = name,
+            .binding = binding,
+            .is_bound = is_bound,
+            .kind = kind,
+            .is_plain = 0,
+            .values = static_cast<uint16_t>(values_of(name)),
+            .filter = 0,
+            .filter_at_start = static_cast<uint16_t>(call_filter_flags(name, place)),
+            .round = 0};
+    call.filter = call.filter_at_start;
+    if (is_bound) call.is_plain = is_plain_when_bound(call);
   }
   return number;
 }
 
-void hook_slot(uint64_t* slot, const char* name) {
-  const uint32_t number = stub_for(name, IpcAtomics::load_relaxed(*slot), slot);
+void hook_slot(uint64_t* slot, uint64_t target, const char* name,
+               const LazyBinding& binding) {
+  const uint32_t number = stub_for(name, target, slot, binding);
   // Whoever calls through the slot finds the stub's call complete.
   if (number != UINT32_MAX) {
     IpcAtomics::store_release(*slot, uint64_t{stub_address(number)});
@@ -161,11 +200,13 @@ void hook_other_slots(const ModuleImage& image, PltCells& cells) {
   for (size_t i = 0; i < count; ++i) {
     const SlotUse& use = uses[i];
     if (!use.is_read) {
-      if (use.is_called || use.jump != nullptr) hook_slot(use.slot, names[i]);
+      if (use.is_called || use.jump != nullptr) {
+        hook_slot(use.slot, IpcAtomics::load_relaxed(*use.slot), names[i], {});
+      }
     } else if constexpr (machine::kPltReadsDataSlots) {
       if (use.jump == nullptr) continue;
       const uint32_t number =
-          stub_for(names[i], IpcAtomics::load_relaxed(*use.slot), use.jump);
+          stub_for(names[i], IpcAtomics::load_relaxed(*use.slot), use.jump, {});
       if (number != UINT32_MAX &&
           !cells.redirect(image, use.jump, stub_address(number))) {
         calls[number].slot = nullptr;
@@ -195,24 +236,18 @@ bool is_excluded(const ModuleImage& image) {
          image.range.contains(vdso);
 }
 
-// Whether the slot leads to its function, and not into the module's own PLT, which would
-// have the loader write there at the first call.
-bool is_bound(const ModuleImage& image, const ElfW(Rela) & relocation) {
-  const uint64_t target = IpcAtomics::load_relaxed(*image.slot_of(relocation));
-  return !image.is_of_another(relocation) || !image.range.contains(target);
-}
-
 void hook_slots(const ModuleImage& image, PltCells& cells) {
   const WritableData writable(image.read_only);
   if (writable.failed()) return;
   restore_initializer(image);
   for (size_t i = 0; i < image.jump_slot_count; ++i) {
     const ElfW(Rela)& relocation = image.jump_slots[i];
-    if (ELF64_R_TYPE(relocation.r_info) != machine::kJumpSlot ||
-        !is_bound(image, relocation)) {
-      continue;
-    }
-    hook_slot(image.slot_of(relocation), image.name_of(relocation));
+    if (ELF64_R_TYPE(relocation.r_info) != machine::kJumpSlot) continue;
+    uint64_t* slot = image.slot_of(relocation);
+    const uint64_t target = IpcAtomics::load_relaxed(*slot);
+    bool is_known = false;
+    const LazyBinding binding = find_lazy_binding(image, i, target, is_known);
+    if (is_known) hook_slot(slot, target, image.name_of(relocation), binding);
   }
   hook_other_slots(image, cells);
 }
@@ -249,7 +284,18 @@ void await_initialization(const ModuleImage& image) {
   const uintptr_t target = image.bias + *image.initializer;
   const uint32_t number = is_stub(target) ? UINT32_MAX : take_stub();
   if (number == UINT32_MAX) return;
-  calls[number] = {target, 0, image.initializer, "", CallKind::kInitializer, false, 0, 0};
+  calls[number] = {.target = target,
+                   .key = 0,
+                   .slot = image.initializer,
+                   .name = "",
+                   .binding = {},
+                   .is_bound = 1,
+                   .kind = CallKind::kInitializer,
+                   .is_plain = 0,
+                   .values = 0,
+                   .filter = 0,
+                   .filter_at_start = 0,
+                   .round = 0};
   *image.initializer = stub_address(number) - image.bias;
 }
 
@@ -330,6 +376,33 @@ __attribute__((noinline)) uint64_t name_call(LibraryCall& call) {
   return key;
 }
 
+// The loader binds the slot, and we hook it again. A call that another thread makes
+// through it in between is not recorded. Returns the function's address.
+__attribute__((noinline)) uintptr_t bind(LibraryCall& call) {
+  const uintptr_t target = bind_lazily(call.binding);
+  const bool is_own = own_library.contains(target);
+  if (is_own) {
+    call.kind = CallKind::kUntouched;
+  } else {
+    IpcAtomics::store_release(
+        *call.slot, uint64_t{stub_address(static_cast<uint32_t>(&call - calls))});
+  }
+  IpcAtomics::store_relaxed(call.target, uint64_t{target});
+  IpcAtomics::store_release(call.is_bound, uint32_t{1});
+  // Last: whoever sees it finds the target.
+  IpcAtomics::store_release(call.is_plain, is_plain_when_bound(call));
+  return target;
+}
+
+// The functions that are recorded have been chosen anew.
+__attribute__((noinline)) void choose_again(LibraryCall& call) {
+  uint32_t flags = 0;
+  uint32_t round = 0;
+  if (!choose_live(call.name, call.filter_at_start, flags, round)) return;
+  IpcAtomics::store_relaxed(call.filter, static_cast<uint16_t>(flags));
+  IpcAtomics::store_relaxed(call.round, round);
+}
+
 // Of a call that is not followed, or has values. Nonzero: it is to be called through.
 __attribute__((noinline)) uintptr_t begin_special_call(const LibraryCall& call,
                                                        uint64_t key, uintptr_t* place,
@@ -363,17 +436,21 @@ void hook_library_calls(LibraryCalls which) {
   dl_iterate_phdr(hook_module, nullptr);
 }
 
-uintptr_t stub_for_function(uintptr_t function, uintptr_t target, uint32_t filter) {
+uintptr_t stub_for_function(const KnownFunction& function, uintptr_t target) {
   const uint32_t number = take_stub();
   if (number == UINT32_MAX) return 0;
-  calls[number] = {target,
-                   function,
-                   reinterpret_cast<uint64_t*>(function),
-                   "",
-                   CallKind::kFollowed,
-                   true,
-                   0,
-                   filter};
+  calls[number] = {.target = target,
+                   .key = function.address,
+                   .slot = reinterpret_cast<uint64_t*>(function.address),
+                   .name = function.name,
+                   .binding = {},
+                   .is_bound = 1,
+                   .kind = CallKind::kFollowed,
+                   .is_plain = 1,
+                   .values = 0,
+                   .filter = static_cast<uint16_t>(function.flags_at_start),
+                   .filter_at_start = static_cast<uint16_t>(function.flags_at_start),
+                   .round = 0};
   return stub_address(number);
 }
 
@@ -410,18 +487,26 @@ using namespace arctrace::shim;
 extern "C" arctrace_call_route arctrace_call_begins(uint32_t number, uintptr_t* place,
                                                     uintptr_t frame_pointer) {
   LibraryCall& library_call = calls[number];
-  const uintptr_t target = library_call.target;
-  uint64_t key = IpcAtomics::load_relaxed(library_call.key);
-  if (__builtin_expect(key == 0, 0)) {
+  const bool is_plain = IpcAtomics::load_acquire(library_call.is_plain) != 0;
+  uintptr_t target = IpcAtomics::load_relaxed(library_call.target);
+  if (__builtin_expect(!is_plain, 0)) {
     if (library_call.kind == CallKind::kInitializer) {
       initialize_module(library_call);
       return {target, 0};
     }
-    key = name_call(library_call);
+    target = IpcAtomics::load_acquire(library_call.is_bound) == 0
+                 ? bind(library_call)
+                 : IpcAtomics::load_relaxed(library_call.target);
+    if (library_call.kind == CallKind::kUntouched) return {target, 0};
   }
-  uint32_t flags = library_call.filter;
+  uint64_t key = IpcAtomics::load_relaxed(library_call.key);
+  if (__builtin_expect(key == 0, 0)) key = name_call(library_call);
+  if (__builtin_expect(live_round() != IpcAtomics::load_relaxed(library_call.round), 0)) {
+    choose_again(library_call);
+  }
+  uint32_t flags = IpcAtomics::load_relaxed(library_call.filter);
   if (returns_to_stub(*place)) flags |= ARCTRACE_SHIM_RETURNS_TO_SHIM;
-  if (__builtin_expect(!library_call.is_plain, 0)) {
+  if (__builtin_expect(!is_plain && is_plain_when_bound(library_call) == 0, 0)) {
     return {target, begin_special_call(library_call, key, place, frame_pointer, flags)};
   }
   return {target, static_cast<uintptr_t>(

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "writer_shim/function_choice.hpp"
 #include "writer_shim/shim_options.hpp"
 
 namespace arctrace::shim {
@@ -11,10 +12,9 @@ namespace arctrace::shim {
 // Hooks the modules that are there. Not where the machine has no stubs.
 void hook_library_calls(LibraryCalls which);
 
-// The address of a stub that calls `target` as the function `function` with these flags
-// for the filter, where `target` is behind the jump that leads to the stub. 0: there is
-// none left.
-uintptr_t stub_for_function(uintptr_t function, uintptr_t target, uint32_t filter);
+// The address of a stub that calls `target` as the function `function`, where `target` is
+// behind the jump that leads to the stub. 0: there is none left.
+uintptr_t stub_for_function(const KnownFunction& function, uintptr_t target);
 
 // Whether a function that returns to `address` was called through a stub.
 bool returns_to_stub(uintptr_t address);

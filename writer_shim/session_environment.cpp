@@ -27,7 +27,12 @@ struct Kept {
   bool is_set;
 };
 constexpr size_t kAddedMax = 4;  // entries: the session, LD_PRELOAD and these
-Kept kept[] = {{"ARCTRACE_OPTIONS=", "", false}, {"LD_BIND_NOW=", "", false}};
+Kept kept[] = {
+    {"ARCTRACE_OPTIONS=", "", false},
+#if !defined(__x86_64__)
+    {"LD_BIND_NOW=", "", false},
+#endif
+};
 
 char own_path[4096];  // empty: not known, or not absolute
 size_t own_path_length;

@@ -70,6 +70,8 @@ void set_option(ShimOptions& options, const char* name, const char* value) {
     add_values(options, value);
   } else if (starts_with(name, "autovalues=")) {
     options.auto_values = equal(value, "yes");
+  } else if (starts_with(name, "live=")) {
+    options.live = equal(value, "yes");
   } else if (starts_with(name, "depth=")) {
     const uint64_t depth = number(value);
     options.depth_max = depth > UINT32_MAX ? UINT32_MAX : static_cast<uint32_t>(depth);

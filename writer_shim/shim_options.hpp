@@ -32,6 +32,7 @@ struct ShimOptions {
   uint64_t size_min = 0;   // of functions, in bytes
 
   bool auto_values = false;  // of well-known functions
+  bool live = false;         // functions may be chosen anew at any time
 
   bool have_values() const {
     bool found = auto_values;
@@ -51,9 +52,9 @@ struct ShimOptions {
 
 // "NAME=VALUE;NAME=VALUE": libcall=none|program|all, filter=, notrace= and module= with a
 // pattern each, in their order; values= with what is recorded of a call, ":" and a
-// pattern; autovalues=yes; depth=, time= (ns) and size= with a number. In a value "%3B"
-// stands for ";" and "%25" for "%". What it does not know is left out, as is what
-// it has no room for. The patterns stand in memory of its own: to be called once.
+// pattern; autovalues=yes; live=yes; depth=, time= (ns) and size= with a number. In a
+// value "%3B" stands for ";" and "%25" for "%". What it does not know is left out, as is
+// what it has no room for. The patterns stand in memory of its own: to be called once.
 void parse_options(const char* text, ShimOptions& options);
 
 }  // namespace arctrace::shim

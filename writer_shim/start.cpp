@@ -15,6 +15,7 @@
 #include "writer_shim/function_sleds.hpp"
 #include "writer_shim/hook.hpp"
 #include "writer_shim/library_hooks.hpp"
+#include "writer_shim/live_choice.hpp"
 #include "writer_shim/loader_watch.hpp"
 #include "writer_shim/prctl_hooks.hpp"
 #include "writer_shim/session_environment.hpp"
@@ -52,12 +53,14 @@ void set_choice(const ShimOptions& options) {
     find_demangler();
     choose_values(options);
   }
-  if (!options.have_filter()) return;
-  read_function_choice();
   bool only_chosen = false;
   for (size_t i = 0; i < options.pattern_count; ++i) {
     only_chosen = only_chosen || options.patterns[i].kind == Pattern::Kind::kChosen;
   }
+  start_live_choice(only_chosen);
+  if (options.live) keep_functions_for_live_choice();
+  read_function_choice();
+  if (!options.have_filter()) return;
   const arctrace_shim_filter filter = {only_chosen ? 1U : 0U, options.depth_max,
                                        options.min_ns};
   arctrace_shim_set_filter(&filter);

@@ -130,22 +130,11 @@ std::vector<std::string> function_names(const std::string& command) {
     }
   }
   for (std::string& name : names) {
-    name = reader::demangle_untrusted(name);
-    name.resize(std::min(name.size(), name.find('(')));
+    name = without_parameters(reader::demangle_untrusted(name));
   }
   std::sort(names.begin(), names.end());
   names.erase(std::unique(names.begin(), names.end()), names.end());
   return names;
-}
-
-// The pattern without what stands for other characters.
-std::string plain_part(std::string_view pattern) {
-  if (pattern.starts_with(kRegexMark)) pattern.remove_prefix(kRegexMark.size());
-  std::string plain;
-  for (const char c : pattern) {
-    if (std::string_view("*?[]^$.\\+").find(c) == std::string_view::npos) plain += c;
-  }
-  return plain;
 }
 
 void add_value_options(CLI::App& app, CallFilterOptions& options) {

@@ -8,7 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "reader/cli/call_filter_options.hpp"
 #include "reader/cli/commands.hpp"
+#include "reader/cli/live_choice.hpp"
+#include "reader/cli/record_session.hpp"
 #include "src/collector/buffer.hpp"
 #include "src/collector/session_directory.hpp"
 #include "src/shared_atomics.hpp"
@@ -20,6 +23,12 @@ struct ControlOptions {
   std::string name;
   uint32_t on = 0, off = 0;  // enum arctrace_gate_bit
   std::optional<uint32_t> high_water_percent;
+  CallFilterOptions functions;  // patterns of names only
+  bool all_functions = false;
+
+  bool chooses() const {
+    return all_functions || !functions.chosen.empty() || !functions.left_out.empty();
+  }
 };
 
 absl::StatusOr<int> control(const ControlOptions& options) {
@@ -31,6 +40,16 @@ absl::StatusOr<int> control(const ControlOptions& options) {
   }
   if (!buffer.ok()) return buffer.status();
   const BufferView& view = buffer->view();
+  // Before the gate: what is switched on is recorded as it was chosen.
+  if (options.chooses()) {
+    if (const auto problem = find_problem(options.functions)) {
+      return absl::InvalidArgumentError("ctl: " + problem->text());
+    }
+    const absl::StatusOr<LiveChoice> choice = make_live_choice(options.functions, *path);
+    if (!choice.ok()) return choice.status();
+    for (const std::string& line : choice->warnings) say("warning: " + line);
+    if (absl::Status status = publish(*choice, *buffer); !status.ok()) return status;
+  }
   const uint32_t gate = IpcAtomics::load_relaxed(view.control().gate);
   buffer->set_gate((gate | options.on) & ~options.off);
   if (options.high_water_percent) {
@@ -91,6 +110,26 @@ Runner add_ctl(CLI::App& root) {
                   "wake the collector when PERCENT of the blocks are used; 0 = never")
       ->check(CLI::Range(0, 100))
       ->type_name("PERCENT");
+  const auto add_patterns = [app](const char* flags, std::vector<std::string>& patterns,
+                                  const char* what) {
+    return app->add_option(flags, patterns, what)
+        ->type_name("PATTERN")
+        ->allow_extra_args(false)
+        ->group("What to trace, from each function's next call on");
+  };
+  add_patterns("-F,--trace", options->functions.chosen,
+               "only functions that match, and what they call; may be repeated, as -N");
+  add_patterns("-N,--no-trace", options->functions.left_out,
+               "not functions that match, nor what they call: stronger than -F");
+  app->add_flag("--trace-all", options->all_functions,
+                "what the programs were started with: all, or by record's -F and -N")
+      ->excludes("--trace")
+      ->excludes("--no-trace")
+      ->group("What to trace, from each function's next call on");
+  app->footer(
+      "-F and -N take the place of what was chosen before. Patterns are those of record. "
+      "A\nregular expression, or a C++ name as people write it, stands for the functions "
+      "that the\nsession's programs have now.");
   return [options] { return control(*options); };
 }
 

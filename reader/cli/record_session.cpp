@@ -70,9 +70,11 @@ const char* library_calls(const RecordOptions& options) {
   }
 }
 
+// `live`: functions may be chosen anew while programs run.
 absl::StatusOr<std::vector<std::string>> session_variables(const std::string& shim,
                                                            const std::string& session,
-                                                           const RecordOptions& options) {
+                                                           const RecordOptions& options,
+                                                           bool live) {
   const char* preload = std::getenv("LD_PRELOAD");
   const bool has_others = preload != nullptr && *preload != '\0';
   std::vector<std::string> variables = {
@@ -82,13 +84,15 @@ absl::StatusOr<std::vector<std::string>> session_variables(const std::string& sh
   const absl::StatusOr<std::string> filter = encode(options.filter);
   if (!filter.ok()) return filter.status();
   // Without it nothing is hooked; but a recording around this one may have set it.
-  if (options.library_calls != LibraryCalls::kNone || !filter->empty() ||
+  if (options.library_calls != LibraryCalls::kNone || !filter->empty() || live ||
       std::getenv("ARCTRACE_OPTIONS") != nullptr) {
-    variables.push_back(
-        absl::StrCat("ARCTRACE_OPTIONS=", library_calls(options), *filter));
+    variables.push_back(absl::StrCat("ARCTRACE_OPTIONS=", library_calls(options),
+                                     live ? ";live=yes" : "", *filter));
   }
-  // A slot that is bound at its first call would lose its hook then.
+#if !defined(__x86_64__)
+  // There the shim can't have slots bound at their first call.
   if (options.library_calls != LibraryCalls::kNone) variables.push_back("LD_BIND_NOW=1");
+#endif
   return variables;
 }
 
@@ -169,7 +173,7 @@ absl::StatusOr<std::vector<std::string>> session_environment(
                ? absl::NotFoundError(absl::StrCat("no session ", options.session))
                : buffer.status();
   }
-  return session_variables(*shim, *path, options);
+  return session_variables(*shim, *path, options, true);
 }
 
 void say(const std::string& line) {
@@ -246,7 +250,7 @@ absl::StatusOr<int> record_command(const RecordOptions& options) {
       make_recording_buffer(options.buffer, options.kernel);
   if (!recording.ok()) return recording.status();
   Buffer& buffer = recording->buffer;
-  const auto variables = session_variables(*shim, buffer.path(), options);
+  const auto variables = session_variables(*shim, buffer.path(), options, false);
   if (!variables.ok()) return variables.status();
 
   int status = 0;

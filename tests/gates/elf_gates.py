@@ -99,6 +99,10 @@ def is_vector_instruction(of_machine, operation, operands):
     return bool(VECTOR_REGISTER.search(operands) or VECTOR_OPERATION.match(operation))
 
 
+# Saves the vector state around a call of the loader, and puts it back.
+KEEPS_VECTORS = {"arctrace_keep_vectors": {"xsave", "xrstor"}}
+
+
 def vector_instructions(library):
     """None: hooks don't save the program's vector (and x87) state, so they mustn't use it."""
     findings, function = {}, "?"
@@ -111,6 +115,8 @@ def vector_instructions(library):
             continue
         instruction = line.partition("\t")[2].partition("//")[0].strip()
         operation, _, operands = instruction.partition("\t" if "\t" in instruction else " ")
+        if operation in KEEPS_VECTORS.get(function, ()):
+            continue
         if operation and is_vector_instruction(of_machine, operation, operands):
             findings.setdefault(function, instruction)
     return [f"vector or x87 instruction in {name}: {text}" for name, text in findings.items()]

@@ -1,14 +1,17 @@
-"""Functions with hooks, switched off and on in a live program."""
+"""Functions with hooks, switched off and on, and chosen by name, in a live program."""
 
 import collections
 import json
 import os
+import re
 import subprocess
+import sys
 
 from harness import ARCTRACE, ShimTest, both_compilers, plain_name, unittest
 from trace_checks import read
 
 CALLS = 100  # fixtures/switched.c
+sys.setrecursionlimit(20000)  # json's, of a deep tree
 
 
 class Switching(ShimTest):
@@ -16,6 +19,7 @@ class Switching(ShimTest):
         done = subprocess.run([ARCTRACE, *arguments], check=False, stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, text=True)
         self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stderr
 
     def session(self, compiler):
         name = f"switching-{os.getpid()}-{compiler}"
@@ -34,8 +38,7 @@ class Switching(ShimTest):
         """{function: calls} of the first thread."""
         tree = json.loads(read("report", trace, "--view=tree", "--format=json"))
         calls = collections.Counter()
-        thread = next(t for t in tree["threads"] if t["pid"] == t["tid"])
-        nodes = [thread["root"]]
+        nodes = [thread["root"] for thread in tree["threads"] if thread["pid"] == thread["tid"]]
         while nodes:
             node = nodes.pop()
             nodes += node["children"]
@@ -43,16 +46,31 @@ class Switching(ShimTest):
                 calls[plain_name(child["name"])] += child["calls"]
         return calls
 
-    @both_compilers
-    def test_on_and_off(self, compiler):
-        name = self.session(compiler)
-        folder = self.place("switched", compiler)
+    def program(self, folder, session, *command, options=("--no-libcall",)):
+        """Runs and waits for words."""
         program = subprocess.Popen(
-            [ARCTRACE, "record", "--no-libcall", f"--session={name}", "--", "./switched"],
+            [ARCTRACE, "record", *options, f"--session={session}", "--", *command],
             cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.addCleanup(program.kill)
         self.addCleanup(program.stdout.close)
         self.assertEqual(program.stdout.readline(), "ready\n")
+        return program
+
+    def end(self, program, session, folder, status):
+        """Its calls."""
+        program.stdin.close()
+        self.assertEqual(program.wait(60), status)
+        trace = folder / "arctrace.data"
+        self.arctrace("snapshot", session, "-o", str(trace))
+        flat = json.loads(read("report", trace, "--view=flat", "--format=json"))
+        self.assertEqual(flat["summary"]["orphans"], 0)
+        return self.functions(trace)
+
+    @both_compilers
+    def test_on_and_off(self, compiler):
+        name = self.session(compiler)
+        folder = self.place("switched", compiler)
+        program = self.program(folder, name, "./switched")
         self.say(program, "go", "done")
         self.arctrace("ctl", name, "--off=functions")
         self.say(program, "go", "done")
@@ -68,16 +86,101 @@ class Switching(ShimTest):
         for _ in range(20):  # the other thread never rests
             self.arctrace("ctl", name, "--on=functions")
             self.arctrace("ctl", name, "--off=functions")
-        program.stdin.close()
-        self.assertEqual(program.wait(60), 3)
-        trace = folder / "arctrace.data"
-        self.arctrace("snapshot", name, "-o", str(trace))
-        calls = self.functions(trace)
+        calls = self.end(program, name, folder, 3)
         self.assertEqual(calls["outer"], 2 * CALLS)
         self.assertEqual(calls["inner"], 2 * CALLS)
         self.assertEqual(calls["held"], 1)
-        flat = json.loads(read("report", trace, "--view=flat", "--format=json"))
-        self.assertEqual(flat["summary"]["orphans"], 0)
+
+    @both_compilers
+    def test_chosen_anew(self, compiler):
+        """By name, again and again, while another thread calls the same functions."""
+        name = self.session(compiler)
+        folder = self.place("chosen", compiler)
+        program = self.program(folder, name, "./switched")
+        self.say(program, "go", "done")
+        calls = collections.Counter(outer=CALLS, inner=CALLS)
+        for options, outer, inner in ((["-F", "inner"], 0, 1), (["-N", "inner"], 1, 0),
+                                      (["-F", "re:^out"], 1, 1),
+                                      (["--trace", "*er", "--no-trace", "i*"], 1, 0),
+                                      (["-F", "nobody"], 0, 0), (["-F", "re:^no"], 0, 0),
+                                      (["--trace-all"], 1, 1)):
+            self.arctrace("ctl", name, *options)
+            self.say(program, "go", "done")
+            calls.update(outer=outer * CALLS, inner=inner * CALLS)
+        recorded = self.end(program, name, folder, 3)
+        self.assertEqual({function: recorded[function] for function in calls}, dict(calls))
+
+    @both_compilers
+    def test_chosen_in_deep_recursion(self, compiler):
+        """What was told of before, also beyond the frames that a writer keeps, is told to its end."""
+        name = self.session(compiler)
+        folder = self.place("deep", compiler)
+        program = self.program(folder, name, "./switched")
+        self.say(program, "deep", "held")
+        self.arctrace("ctl", name, "-F", "inner")
+        self.say(program, "deep", "done")  # out of it
+        self.say(program, "deep", "held")
+        self.say(program, "go", "done")
+        calls = self.end(program, name, folder, 3)
+        self.assertEqual(calls["deep"], 1500)
+        self.assertEqual(calls["inner"], 2 * CALLS)
+        tree = json.loads(read("report", folder / "arctrace.data", "--view=invocations",
+                               "--format=json"))
+        self.assertEqual([row for row in tree["invocations"] if plain_name(row["name"]) == "deep"
+                          and (row.get("stop_ns") is None or row.get("flags"))], [])
+
+    @both_compilers
+    def test_chosen_by_cpp_names(self, compiler):
+        name = self.session(compiler)
+        folder = self.place("named", compiler)
+        program = self.program(folder, name, "./named")
+        expected = collections.Counter()
+        for pattern, chosen in (("shapes::Circle::draw", ("Circle", "Circle")),
+                                ("shapes::*::draw(int)", ("Circle", "Square")),
+                                ("re:Square::draw\\(", ("Square",)), ("*6Circle4draw*d", ("Circle",))):
+            self.arctrace("ctl", name, "-F", pattern)
+            self.say(program, "go", "done")
+            expected.update(chosen)
+        self.end(program, name, folder, 0)
+        flat = json.loads(read("report", folder / "arctrace.data", "--view=flat",
+                               "--format=json"))
+        recorded = collections.Counter()
+        for function in flat["functions"]:
+            found = re.match(r"shapes::(\w+)::draw", function["name"])
+            if found:
+                recorded[found[1]] += function["calls"]
+        self.assertEqual(recorded, expected)
+
+    @both_compilers
+    def test_library_calls_chosen_anew(self, compiler):
+        name = self.session(compiler)
+        folder = self.place("library", compiler)
+        program = self.program(folder, name, "./switched", options=("--libcall",))
+        self.arctrace("ctl", name, "-F", "put?")
+        self.say(program, "go", "done")
+        self.arctrace("ctl", name, "-F", "fflush", "-F", "fgets", "-N", "fgets")
+        self.say(program, "go", "done")
+        self.arctrace("ctl", name, "-F", "nobody")
+        calls = self.end(program, name, folder, 3)
+        self.assertEqual([calls[called] for called in ("puts", "fflush", "fgets")], [2, 2, 1])
+
+    def test_names_that_nothing_has(self):
+        name = self.session("gcc")
+        folder = self.place("names", "gcc")
+        self.assertIn("no process has joined", self.arctrace("ctl", name, "-F", "inne"))
+        program = self.program(folder, name, "./switched")
+        self.assertRegex(self.arctrace("ctl", name, "-F", "inne", "-F", "outer"),
+                         '^arctrace: warning: no function matches -F inne; did you mean .*"inner".*\\n$')
+        self.assertEqual(self.arctrace("ctl", name, "-F", "oute?"), "")
+        done = subprocess.run([ARCTRACE, "ctl", name, "-N", "re:("], check=False,
+                              stderr=subprocess.PIPE, text=True)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn('-N "re:("', done.stderr)
+        done = subprocess.run([ARCTRACE, "ctl", name, "-F", "re:."], check=False,
+                              stderr=subprocess.PIPE, text=True)
+        self.assertEqual(done.returncode, 2)
+        self.assertRegex(done.stderr, r"-F re:\. matches \d+ functions, whose names take more")
+        self.end(program, name, folder, 3)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,177 @@
+"""What tracing costs programs of the distribution: their start, a server's requests, a compiler's run.
+
+Untraced and traced runs take turns, and of each the median is shown. Starts and compilations are told
+in CPU time of the program with its children (ours is in it, the recorder's is not): what else the
+machine does disturbs little. A server's requests are told by the rate, of pairs of runs.
+"""
+
+import contextlib
+import os
+import pathlib
+import resource
+import shutil
+import signal
+import statistics
+import subprocess
+import tempfile
+import time
+
+MODES = {"untraced": None, "--no-libcall": "--no-libcall", "--libcall": "--libcall",
+         "--nest-libcall": "--nest-libcall"}
+STARTS = {"python3": ["/usr/bin/python3", "-c", "pass"],
+          "python3, modules": ["/usr/bin/python3", "-c", "import json, re, ssl, subprocess"],
+          "git": ["git", "--version"],
+          "gdb": ["gdb", "-q", "-nx", "-batch"]}
+REDIS = "redis-check-rdb"  # the multi-call program that redis-server is
+REQUESTS = 20000
+
+
+class Session:
+    """With a collector, as `arctrace record` has one; programs of all modes may join."""
+
+    def __init__(self, arctrace, folder):
+        self.arctrace = str(arctrace)
+        self.folder = folder
+        self.name = f"bench-{os.getpid()}"
+        self.collector = None
+
+    def __enter__(self):
+        self.control("create", self.name, "--start")
+        self.collector = subprocess.Popen(
+            ["taskset", "-c", "0", self.arctrace, "attach", self.name, "--size-limit=64M", "-o",
+             str(self.folder / "arctrace.data")], stderr=subprocess.DEVNULL)
+        return self
+
+    def __exit__(self, *_):
+        self.collector.send_signal(signal.SIGINT)
+        self.collector.wait()
+        self.control("destroy", self.name)
+
+    def control(self, *arguments):
+        return subprocess.run([self.arctrace, *arguments], check=True, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True).stdout
+
+    def environment(self, mode):
+        """Of a program that records as `mode` says; None: it is untraced."""
+        variables = dict(os.environ)
+        if mode is None:
+            return variables
+        for line in self.control("env", self.name, mode).splitlines():
+            name, _, value = line.partition("=")
+            variables[name] = value.strip("'")
+        return variables
+
+
+def cpu_ms(command, environment, folder):
+    """Of one run, with its children's."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(command, env=environment, cwd=folder, check=True, stdin=subprocess.DEVNULL,
+                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return 1e3 * (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+
+
+def in_turns(command, environments, repetitions, folder):
+    """{mode: median of ms}"""
+    figures = {mode: [] for mode in environments}
+    for mode in environments:
+        cpu_ms(command, environments[mode], folder)  # what is read from disk once
+    for _ in range(repetitions):
+        for mode in environments:
+            figures[mode].append(cpu_ms(command, environments[mode], folder))
+    return {mode: statistics.median(figures[mode]) for mode in figures}
+
+
+def starts(session, report, repetitions, folder):
+    report.section("Starting programs (all of a run)", f"{'ms':>8}{'more':>8}")
+    environments = {mode: session.environment(option) for mode, option in MODES.items()}
+    for name, command in STARTS.items():
+        if shutil.which(command[0]) is None:
+            report.cannot(name, f"no {command[0]}")
+            continue
+        figures = in_turns(command, environments, repetitions, folder)
+        for mode, ms in figures.items():
+            more = ms - figures["untraced"]
+            goal = name == "python3" and mode == "--nest-libcall"
+            report.row(f"{name} {mode}", f"{ms:8.2f}{more:8.2f}", "< 5 ms" if goal else "",
+                       more < 5 if goal else None)
+
+
+def compilation(session, report, repetitions, folder):
+    report.section("A compiler (C++, -O2, one file)", f"{'ms':>8}{'more':>8}")
+    source = folder / "source.cpp"
+    source.write_text("#include <map>\n#include <regex>\n#include <string>\n"
+                      "bool found(const std::string& text, std::map<std::string, int>& seen) {\n"
+                      "  ++seen[text];\n"
+                      "  return std::regex_search(text, std::regex(\"a+b\"));\n}\n")
+    command = ["g++", "-O2", "-c", "-o", "source.o", str(source)]
+    environments = {mode: session.environment(MODES[mode]) for mode in ("untraced", "--libcall")}
+    figures = in_turns(command, environments, max(3, repetitions // 4), folder)
+    for mode, ms in figures.items():
+        more = ms / figures["untraced"] - 1
+        goal = mode == "--libcall"
+        report.row(f"g++ {mode}", f"{ms:8.0f}{more:8.1%}", "<= 10 %" if goal else "",
+                   more <= 0.10 if goal else None)
+
+
+@contextlib.contextmanager
+def redis_server(socket, environment, folder):
+    server = subprocess.Popen(["./redis-server", "--port", "0", "--unixsocket", socket, "--save", ""],
+                              cwd=folder, env=environment, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        while not pathlib.Path(socket).exists() and server.poll() is None:
+            time.sleep(0.02)
+        yield server
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def cpu_seconds(pid):
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def requests_per_second(socket):
+    done = subprocess.run(["redis-benchmark", "-s", socket, "--csv", "-n", str(REQUESTS), "-c", "20",
+                           "-t", "set"], check=True, stdout=subprocess.PIPE, text=True)
+    return float(done.stdout.splitlines()[-1].split(",")[1].strip('"'))
+
+
+def server(session, report, repetitions, folder):
+    report.section("redis-server (SET, 20 clients)", f"{'1000/s':>8}{'lost':>8}{'CPU us':>8}")
+    if shutil.which(REDIS) is None:
+        report.cannot("redis-server", "no redis-tools")
+        return
+    (folder / "redis-server").symlink_to(shutil.which(REDIS))
+    rates, lost, cpu = {}, {}, {}
+    modes = ("untraced", "--libcall")
+    with contextlib.ExitStack() as stack:
+        sockets = {mode: str(folder / f"socket{i}") for i, mode in enumerate(modes)}
+        servers = {mode: stack.enter_context(
+            redis_server(sockets[mode], session.environment(MODES[mode]), folder)) for mode in modes}
+        for mode in modes:
+            requests_per_second(sockets[mode])
+            rates[mode], lost[mode], cpu[mode] = [], [], cpu_seconds(servers[mode].pid)
+        for _ in range(repetitions):
+            for mode in modes:
+                rates[mode].append(requests_per_second(sockets[mode]))
+                lost[mode].append(1 - rates[mode][-1] / rates["untraced"][-1])
+        for mode in modes:
+            cpu[mode] = 1e6 * (cpu_seconds(servers[mode].pid) - cpu[mode]) / REQUESTS / repetitions
+    for mode in modes:
+        share = statistics.median(lost[mode])
+        goal = mode == "--libcall"
+        report.row(f"redis-server {mode}",
+                   f"{statistics.median(rates[mode]) / 1e3:8.1f}{share:8.1%}{cpu[mode]:8.2f}",
+                   "<= 5 %" if goal else "", share <= 0.05 if goal else None)
+
+
+def programs(bench, report):
+    arctrace = bench.program("arctrace")
+    with contextlib.ExitStack() as stack:
+        folder = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        session = stack.enter_context(Session(arctrace, folder))
+        for part in (starts, compilation, server):
+            part(session, report, bench.repetitions, folder)

@@ -1,0 +1,60 @@
+"""Slots that are bound at their first call: what untraced programs get by with, and all calls."""
+
+import os
+import unittest
+
+import plain
+
+
+class Lazy(plain.PlainTest):
+    def test_nowhere(self):
+        """A function that no library has does no harm until it is called, and then the same."""
+        for compiler in plain.COMPILERS:
+            bare, _ = self.compare(["./lazy"], compiler)
+            self.assertEqual(bare.returncode, 0, bare)
+            for called in ("program", "plugin"):
+                bare, _ = self.compare(["./lazy", called], compiler)
+                self.assertEqual(bare.returncode, 127, bare)
+                self.assertIn(b"undefined symbol: nowhere", bare.stderr)
+
+    def test_counts(self):
+        """From the first call on, also what is called back while the first one runs."""
+        for compiler in plain.COMPILERS:
+            _, trace = self.record(["./lazy"], self.folder(compiler), ["--nest-libcall"])
+            calls = self.calls(trace)
+            expected = {"weighted": 4, "chosen_late": 5, "widen": 6, "qsort": 1, "dlopen": 2,
+                        "strlen": 2}
+            self.assertEqual({name: calls.get(name) for name in expected}, expected)
+            self.assertGreaterEqual(calls["strcmp"], 4)
+            self.assertIn(calls.get("add_four", 3), (3,))
+
+    def test_filters(self):
+        """Patterns of names, modules and sizes hold for calls that are not bound yet."""
+        folder = self.folder("gcc")
+        for options, expected in ((["-F", "wi*"], {"widen": 6}),
+                                  (["-N", "*", "-F", "widen"], {}),
+                                  (["-L", "liblazy.so"],
+                                   {"weighted", "chosen_late", "widen", "add_four"}),
+                                  (["-L", "libc.so.6", "-F", "qsort"], {"qsort", "strcmp"})):
+            _, trace = self.record(["./lazy"], folder, options)
+            calls = self.calls(trace)
+            if isinstance(expected, set):
+                self.assertEqual(set(calls) | {"add_four"}, expected | {"add_four"}, options)
+            else:
+                self.assertEqual(calls, expected, options)
+
+    def test_environment(self):
+        """A program sees the environment that it has untraced, and what traces its children."""
+        own = {"LD_PRELOAD", "ARCTRACE_SESSION", "ARCTRACE_OPTIONS"}
+
+        def variables(text):
+            return {line for line in text.decode().splitlines() if line.split("=")[0] not in own}
+
+        for extra in ({}, {"LD_BIND_NOW": "1"}):
+            bare = plain.run(["env"], self.folder(), env={**os.environ, **extra})
+            done, _ = self.record(["env"], self.folder(), env={**os.environ, **extra})
+            self.assertEqual(variables(done.stdout), variables(bare.stdout))
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

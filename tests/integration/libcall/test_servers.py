@@ -1,0 +1,188 @@
+"""Servers of the distribution under load on this machine, untraced and traced: the same answers, and a
+clean end."""
+
+import concurrent.futures
+import glob
+import http.client
+import os
+import pathlib
+import pwd
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import time
+import unittest
+
+import plain
+
+TIMEOUT = 120
+NGINX = shutil.which("nginx", path=os.environ["PATH"] + ":/usr/sbin")
+POSTGRES = next(iter(sorted(glob.glob("/usr/lib/postgresql/*/bin/postgres"))), None)
+# A server that refuses to be root's.
+SERVER_USER = pwd.getpwnam("nobody") if os.geteuid() == 0 else pwd.getpwuid(os.geteuid())
+AS_USER = {"user": SERVER_USER.pw_uid, "group": SERVER_USER.pw_gid,
+           "extra_groups": []} if os.geteuid() == 0 else {}
+
+CONFIGURATION = """
+daemon off; worker_processes 2; pid nginx.pid; error_log error.log;
+events { worker_connections 64; }
+http {
+  access_log access.log; gzip on; gzip_min_length 100; gzip_types text/plain;
+  client_body_temp_path body; proxy_temp_path proxy; fastcgi_temp_path fastcgi;
+  uwsgi_temp_path uwsgi; scgi_temp_path scgi;
+  server {
+    listen unix:web.socket;
+    root pages;
+    location /moved { return 301 /page.txt; }
+    location /through { proxy_pass http://unix:web.socket:/page.txt; }
+  }
+}
+"""
+STATEMENTS = """
+create table shape(id serial primary key, name text unique, area float8);
+insert into shape(name, area) select 'shape ' || i, sqrt(i) from generate_series(1, 2000) i;
+select count(*), round(sum(area)::numeric, 6) from shape where name like '%7%';
+explain (costs off) select * from shape where name = 'shape 9';
+begin; delete from shape; rollback;
+insert into shape(name) values ('shape 1');
+select md5(string_agg(name, ',' order by area desc)) from shape;
+create function twice(n int) returns int language plpgsql as 'begin return 2 * n; end';
+select sum(twice(id)) from shape;
+select 1 / 0;
+vacuum analyze shape;
+select pg_size_pretty(1048576::bigint), to_tsvector('english', 'The traced programs') @@ 'program';
+"""
+
+
+def wait_until(condition):
+    end = time.monotonic() + TIMEOUT
+    while not condition():
+        if time.monotonic() > end:
+            raise TimeoutError(condition)
+        time.sleep(0.05)
+
+
+class Connection(http.client.HTTPConnection):
+    """To a server's socket file."""
+
+    def __init__(self, path):
+        super().__init__("localhost", timeout=TIMEOUT)
+        self.path = path
+
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(TIMEOUT)
+        self.sock.connect(self.path)
+
+
+class Servers(plain.PlainTest):
+    def untraced_and_traced(self, run):
+        """run(words before the command, folder) must return the same."""
+        bare = run([], self.own_folder())
+        for mode in plain.MODES:
+            with self.subTest(mode=mode):
+                folder = self.own_folder()
+                trace = folder / "arctrace.data"
+                record = [plain.ARCTRACE, "record", mode, "-b", "64M", "-o", str(trace), "--"]
+                self.assertEqual(run(record, folder), bare)
+                self.read(trace, "check")
+                functions = self.calls(trace)
+                self.assertGreater(len(functions), 50)
+
+    def own_folder(self):
+        folder = self.folder()
+        os.chown(folder, SERVER_USER.pw_uid, SERVER_USER.pw_gid)
+        return folder
+
+    def start(self, command, folder):
+        with open(folder / "said", "wb") as said:
+            server = subprocess.Popen(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=said,
+                                      stderr=said, **AS_USER)
+        self.addCleanup(server.wait)
+        self.addCleanup(server.kill)
+        return server
+
+    @unittest.skipUnless(NGINX, "no nginx")
+    def test_nginx(self):
+        def run(prefix, folder):
+            (folder / "nginx.conf").write_text(CONFIGURATION)
+            (folder / "pages").mkdir()
+            (folder / "pages/page.txt").write_text("a line of text\n" * 500)
+            (folder / "pages/index.html").write_text("<p>index</p>")
+            server = self.start([*prefix, NGINX, "-p", f"{folder}/", "-c", "nginx.conf"], folder)
+            path = os.path.relpath(folder / "web.socket")
+            wait_until((folder / "web.socket").exists)
+
+            def ask(worker, requests=10):
+                """So many on each connection."""
+                answers = []
+                connection = Connection(path)
+                for i in range(100):
+                    page = ("/", "/page.txt", "/nothing", "/moved", "/through")[(worker + i) % 5]
+                    headers = {"Accept-Encoding": "gzip"} if i % 2 else {}
+                    connection.request("GET" if i % 7 else "HEAD", page, headers=headers)
+                    answer = connection.getresponse()
+                    answers.append((answer.status, answer.read()))
+                    if i % requests == requests - 1:
+                        connection.close()
+                connection.close()
+                return answers
+
+            with concurrent.futures.ThreadPoolExecutor(8) as clients:
+                answers = list(clients.map(ask, range(8)))
+            pid = int((folder / "nginx.pid").read_text())
+            os.kill(pid, signal.SIGHUP)  # new workers take the old ones' places
+            answers.append(ask(0, requests=1))
+            os.kill(pid, signal.SIGQUIT)
+            status = server.wait(TIMEOUT)
+            lines = (folder / "access.log").read_text().splitlines()
+            errors = [line for line in (folder / "error.log").read_text().splitlines()
+                      if "No such file" not in line]
+            return status, answers, len(lines), errors
+
+        self.untraced_and_traced(run)
+
+    @unittest.skipUnless(POSTGRES, "no PostgreSQL")
+    def test_postgresql(self):
+        programs = pathlib.Path(POSTGRES).parent
+        cluster = self.own_folder() / "cluster"
+        subprocess.run([programs / "initdb", "-D", cluster, "-U", "tester", "-A", "trust", "-N",
+                        "--locale=C", "-E", "UTF8"], check=True, stdout=subprocess.DEVNULL,
+                       cwd=cluster.parent, **AS_USER)
+
+        def run(prefix, folder):
+            shutil.copytree(cluster, folder / "cluster")
+            subprocess.run(["chown", "-R", f"{SERVER_USER.pw_uid}:{SERVER_USER.pw_gid}",
+                            folder / "cluster"], check=True)
+            server = self.start([*prefix, POSTGRES, "-D", folder / "cluster", "-k", folder, "-h", "",
+                                 "-c", "fsync=off", "-c", "max_connections=20"], folder)
+            client = ["-h", str(folder), "-U", "tester"]
+
+            def say(*command):
+                done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                      stderr=subprocess.STDOUT, text=True, timeout=TIMEOUT,
+                                      check=False, cwd=folder)
+                return done.returncode, done.stdout
+
+            wait_until(lambda: say("pg_isready", *client)[0] == 0)
+            said = [say("psql", *client, "-X", "-d", "postgres", "-c", statement)
+                    for statement in STATEMENTS.strip().splitlines()]
+            said.append(say("pgbench", *client, "-i", "-q", "-s", "1", "postgres")[0])
+            load = say("pgbench", *client, "-c", "4", "-t", "50", "postgres")
+            said.append((load[0], re.findall(r"actually processed: (\S+)", load[1])))
+            said.append(say("psql", *client, "-X", "-d", "postgres", "-c",
+                            "select count(*) from pgbench_history"))
+            pid = int((folder / "cluster/postmaster.pid").read_text().splitlines()[0])
+            os.kill(pid, signal.SIGINT)  # "fast": ends all sessions, then writes everything
+            status = server.wait(TIMEOUT)
+            log = (folder / "said").read_text()
+            ended = re.findall(r"database system is shut down|PANIC|terminated by signal", log)
+            return status, said, ended
+
+        self.untraced_and_traced(run)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

@@ -1,0 +1,141 @@
+#include "writer_shim/lazy_binding.hpp"
+
+#include <cpuid.h>
+#include <sys/auxv.h>
+
+#include "writer_shim/x86_64/instructions.hpp"
+#include "writer_shim/x86_64/vector_state.h"
+
+uint32_t arctrace_vector_parts;
+uint64_t arctrace_vector_bytes;
+
+namespace arctrace::shim {
+namespace {
+
+constexpr unsigned char kPush = 0x68;         // and 4 bytes
+constexpr unsigned char kBoundPrefix = 0xf2;  // before jumps of some linkers
+constexpr size_t kTableModule = 1;            // words of the table
+constexpr size_t kTableResolver = 2;
+
+// What the loader's resolver does when it has saved the registers that hold arguments:
+// mov 16(%rbx),%rsi; mov 8(%rbx),%rdi; call; mov %rax,%r11.
+constexpr unsigned char kBeforeCall[] = {0x48, 0x8b, 0x73, 0x10, 0x48,
+                                         0x8b, 0x7b, 0x08, 0xe8};
+constexpr unsigned char kBehindCall[] = {0x49, 0x89, 0xc3};
+constexpr size_t kResolverMax = 160;  // bytes that are looked through
+
+using Fixup = uintptr_t(uintptr_t module, uint32_t index);
+
+template <size_t n>
+bool stands_at(const unsigned char* at, const unsigned char (&bytes)[n]) {
+  return __builtin_memcmp(at, bytes, n) == 0;
+}
+
+// What the distance at `at` reaches, counted from behind it.
+uintptr_t reached_from(const unsigned char* at) {
+  int32_t distance;
+  __builtin_memcpy(&distance, at, sizeof distance);
+  return reinterpret_cast<uintptr_t>(at) + sizeof distance +
+         static_cast<uintptr_t>(int64_t{distance});
+}
+
+// The entry's index and the address of the table's head; false: it is none.
+bool read_entry(const AddressRange& code, uintptr_t address, uint32_t& index,
+                uintptr_t& head) {
+  constexpr uintptr_t kEntrySize = 16;
+  if (!code.contains(address) || code.high - address < kEntrySize) return false;
+  const auto* at = reinterpret_cast<const unsigned char*>(address);
+  if (stands_at(at, kEndbr64)) at += sizeof kEndbr64;
+  if (*at != kPush) return false;
+  __builtin_memcpy(&index, at + 1, sizeof index);
+  at += 1 + sizeof index;
+  if (*at == kBoundPrefix) ++at;
+  if (*at != kJump) return false;
+  head = reached_from(at + 1);
+  return true;
+}
+
+// The module's table, whose words the head pushes and jumps through; null: it does not.
+const uint64_t* read_head(const AddressRange& code, uintptr_t address) {
+  constexpr unsigned char kPushWord[] = {0xff, 0x35};  // push distance(%rip)
+  constexpr unsigned char kJumpWord[] = {0xff, 0x25};  // jmp *distance(%rip)
+  constexpr uintptr_t kHeadSize = 16;
+  if (!code.contains(address) || code.high - address < kHeadSize) return nullptr;
+  const auto* at = reinterpret_cast<const unsigned char*>(address);
+  if (stands_at(at, kEndbr64)) at += sizeof kEndbr64;
+  if (!stands_at(at, kPushWord)) return nullptr;
+  const uintptr_t module = reached_from(at + sizeof kPushWord);
+  at += sizeof kPushWord + sizeof(int32_t);
+  if (*at == kBoundPrefix) ++at;
+  if (!stands_at(at, kJumpWord)) return nullptr;
+  const uintptr_t resolver = reached_from(at + sizeof kJumpWord);
+  if (resolver != module + sizeof(uint64_t)) return nullptr;
+  return reinterpret_cast<const uint64_t*>(module) - kTableModule;
+}
+
+// The loader's function that its resolver calls; null: this one has another form.
+Fixup* find_fixup(uintptr_t resolver) {
+  const auto* at = reinterpret_cast<const unsigned char*>(resolver);
+  for (size_t i = 0; i < kResolverMax; ++i, ++at) {
+    if (!stands_at(at, kBeforeCall)) continue;
+    const unsigned char* distance = at + sizeof kBeforeCall;
+    if (!stands_at(distance + sizeof(int32_t), kBehindCall)) return nullptr;
+    return reinterpret_cast<Fixup*>(reached_from(distance));
+  }
+  return nullptr;
+}
+
+// The parts of the vector state that may hold arguments, and room for them. False: this
+// processor can't save them.
+bool know_vector_state() {
+  if (arctrace_vector_bytes != 0) return true;
+  constexpr uint32_t kParts = 1U << 1 | 1U << 2 | 1U << 5 | 1U << 6 | 1U << 7;
+  constexpr uint32_t kLeaf = 0xd;
+  constexpr uint32_t kPartsCount = 8;
+  uint32_t eax = 0;
+  uint32_t ebx = 0;
+  uint32_t ecx = 0;
+  uint32_t edx = 0;
+  if (__get_cpuid(1, &eax, &ebx, &ecx, &edx) == 0 || (ecx & bit_OSXSAVE) == 0) {
+    return false;
+  }
+  uint32_t enabled = 0;
+  asm("xgetbv" : "=a"(enabled), "=d"(edx) : "c"(0));
+  arctrace_vector_parts = enabled & kParts;
+  uint64_t bytes = ARCTRACE_VECTOR_HEADER_END;
+  for (uint32_t part = 2; part < kPartsCount; ++part) {
+    if ((arctrace_vector_parts & 1U << part) == 0) continue;
+    if (__get_cpuid_count(kLeaf, part, &eax, &ebx, &ecx, &edx) == 0) return false;
+    if (bytes < uint64_t{ebx} + eax) bytes = uint64_t{ebx} + eax;
+  }
+  arctrace_vector_bytes = bytes;
+  return true;
+}
+
+}  // namespace
+
+LazyBinding find_lazy_binding(const ModuleImage& image, size_t index, uint64_t value,
+                              bool& is_known) {
+  const ElfW(Rela)& relocation = image.jump_slots[index];
+  is_known = true;
+  if (!image.range.contains(value)) return {};
+  uint32_t found = 0;
+  uintptr_t head = 0;
+  if (read_entry(image.code, value, found, head) && found == index) {
+    const uint64_t* table = read_head(image.code, head);
+    is_known = table != nullptr && know_vector_state() &&
+               find_fixup(table[kTableResolver]) != nullptr;
+    if (is_known) return {table, found};
+  } else {
+    // A function of its own, unless it has none.
+    is_known = !image.is_of_another(relocation);
+  }
+  return {};
+}
+
+uintptr_t bind_lazily(const LazyBinding& binding) {
+  Fixup* fixup = find_fixup(binding.table[kTableResolver]);
+  return arctrace_keep_vectors(fixup, binding.table[kTableModule], binding.index);
+}
+
+}  // namespace arctrace::shim
