@@ -191,7 +191,7 @@ static __always_inline uint8_t* begin_at(const struct place* at, uint8_t* record
                                          uint16_t type, uint32_t length, uint32_t tid) {
   store_u32((uint32_t*)record, ARCTRACE_WORD0(type, length) | ARCTRACE_IN_PROGRESS);
   *(volatile uint32_t*)(record + 4) = ARCTRACE_WRITER_KERNEL | tid;
-  *(volatile uint64_t*)(record + 8) = monotonic_ns();
+  *(volatile field_u64*)(record + 8) = monotonic_ns();
   *(volatile uint32_t*)(record + 16) = at->cpu;
   return record;
 }
@@ -256,5 +256,5 @@ static __always_inline void put_u32(uint8_t* record, uint32_t offset, uint32_t v
   *(volatile uint32_t*)(record + offset) = value;
 }
 static __always_inline void put_u64(uint8_t* record, uint32_t offset, uint64_t value) {
-  *(volatile uint64_t*)(record + offset) = value;
+  *(volatile field_u64*)(record + offset) = value;
 }

@@ -34,6 +34,9 @@ static __always_inline uint64_t monotonic_ns(void) { return bpf_ktime_get_ns(); 
 // used.
 #define OPAQUE(value) asm volatile("" : "+r"(value))
 
+// Of a record, at a multiple of 4: BPF may store it there as a whole.
+typedef uint64_t field_u64;
+
 static __always_inline uint32_t load_u32(const uint32_t* word) {
   return *(const volatile uint32_t*)word;
 }

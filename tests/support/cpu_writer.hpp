@@ -52,6 +52,9 @@ auto access(Operation&& operation) {
   return operation();
 }
 
+// Of a record, at a multiple of 4.
+using field_u64 [[gnu::aligned(4)]] = uint64_t;
+
 inline uint32_t load_u32(const uint32_t* word) {
   return access([&] { return CpuAtomics::load_relaxed(const_cast<uint32_t&>(*word)); });
 }
