@@ -20,10 +20,6 @@
 #include "src/collector/drain.hpp"
 #include "src/session.hpp"
 
-#if !defined(MADV_COLLAPSE)
-#define MADV_COLLAPSE 25  // Linux 6.1
-#endif
-
 namespace arctrace::bench {
 namespace {
 
@@ -31,7 +27,6 @@ constexpr uint64_t kBufferSize = 64 << 20;
 constexpr uint64_t kPage = 4096;
 constexpr uint64_t kFaultAround = 64
                                   << 10;  // what one read fault maps (fault_around_bytes)
-constexpr uint64_t kHugePage = 2 << 20;
 constexpr uint32_t kRecordSize = ARCTRACE_COMPACT_HEAD_SIZE + 4;
 
 void check(bool good, const char* what) {
@@ -50,8 +45,9 @@ Value must(absl::StatusOr<Value> value) {
 // A buffer whose blocks go back to the writers after each child.
 class OwnSession {
  public:
-  explicit OwnSession(uint64_t buffer_size)
-      : buffer_(must(Buffer::create({.buffer_size = buffer_size}))),
+  OwnSession(uint64_t buffer_size, bool huge_pages)
+      : buffer_(
+            must(Buffer::create({.buffer_size = buffer_size, .huge_pages = huge_pages}))),
         file_(must(TraceFile::create("/dev/null"))),
         drain_(buffer_.view(), file_) {
     buffer_.set_gate(ARCTRACE_GATE_ALL);
@@ -82,16 +78,6 @@ std::byte* map_aligned(const std::string& path, uint64_t size, uint64_t offset,
   check(base != MAP_FAILED, "mmap");
   close(fd);
   return static_cast<std::byte*>(base);
-}
-
-// Gathers the buffer's memory into huge pages.
-void collapse(const Buffer& buffer) {
-  const uint64_t size = buffer.view().geometry().total_size;
-  std::byte* base = map_aligned(buffer.path(), size, 0, kHugePage);
-  if (madvise(base, size / kHugePage * kHugePage, MADV_COLLAPSE) != 0) {
-    std::perror("first_pass: no huge pages");
-  }
-  munmap(base, size);
 }
 
 enum class Way {
@@ -154,33 +140,12 @@ double cpu_seconds() {
 }
 
 // Making a buffer as the recorder does.
-void create_as_is(benchmark::State& state) {
+template <bool huge_pages>
+void create(benchmark::State& state) {
   for (auto _ : state) {
     const double start = cpu_seconds();
-    const OwnSession session(kBufferSize);
+    const OwnSession session(kBufferSize, huge_pages);
     state.SetIterationTime(cpu_seconds() - start);
-  }
-}
-
-// The same memory, but gathered into huge pages while there is only one page in each.
-void create_in_huge_pages(benchmark::State& state) {
-  const std::string path = "/dev/shm/arctrace-bench-" + std::to_string(getpid());
-  for (auto _ : state) {
-    const double start = cpu_seconds();
-    const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    check(fd >= 0 && ftruncate(fd, kBufferSize) == 0, path.c_str());
-    std::byte* base = map_aligned(path, kBufferSize, 0, kHugePage);
-    for (uint64_t at = 0; at < kBufferSize; at += kHugePage) base[at] = std::byte{0xFF};
-    if (madvise(base, kBufferSize, MADV_COLLAPSE) != 0) {
-      state.SkipWithError("no huge pages");
-    }
-    check(posix_fallocate(fd, 0, kBufferSize) == 0, "posix_fallocate");
-    std::memset(base, 0xFF, kBufferSize);
-    check(mlock(base, kBufferSize) == 0, "mlock");
-    state.SetIterationTime(cpu_seconds() - start);
-    munmap(base, kBufferSize);
-    close(fd);
-    unlink(path.c_str());
   }
 }
 
@@ -230,21 +195,20 @@ void add(const char* name, OwnSession& own, Way way) {
 int main(int argc, char** argv) {
   using namespace arctrace::bench;
   benchmark::Initialize(&argc, argv);
-  OwnSession ordinary(kBufferSize);
-  OwnSession small(kBufferSize / 8);
-  OwnSession huge(kBufferSize);
-  collapse(huge.buffer());
-  add_creation("create/as_is", create_as_is);
-  add_creation("create/huge_pages", create_in_huge_pages);
+  OwnSession ordinary(kBufferSize, false);
+  OwnSession small(kBufferSize / 8, false);
+  OwnSession huge(kBufferSize, true);
+  add_creation("create/small_pages", create<false>);
+  add_creation("create/as_is", create<true>);
   add("nothing", ordinary, Way::kNothing);
-  add("as_is", ordinary, Way::kAsIs);
+  add("small_pages", ordinary, Way::kAsIs);
   add("populate_all", ordinary, Way::kPopulateAll);
   add("populate_all_write", ordinary, Way::kPopulateAllWrite);
   add("populate_block", ordinary, Way::kPopulateBlock);
   add("best_mapping", ordinary, Way::kBestMapping);
   add("worst_mapping", ordinary, Way::kWorstMapping);
   add("small_buffer", small, Way::kAsIs);
-  add("huge_pages", huge, Way::kAsIs);
+  add("as_is", huge, Way::kAsIs);
   benchmark::RunSpecifiedBenchmarks();
   return 0;
 }

@@ -81,7 +81,13 @@ void add_buffer_options(CLI::App& app, BufferOptions& buffer) {
   app.add_option("--pin", buffer.pin, "lock the buffer into memory")
       ->transform(one_of(kPins))
       ->default_str("try");
-  app.add_flag("--huge-pages", buffer.huge_pages, "ask for huge pages for the buffer");
+  app.add_flag_callback(
+      "--huge-pages", [&buffer] { buffer.huge_pages = true; },
+      "warn if the buffer can't have huge pages");
+  app.add_flag_callback(
+         "--no-huge-pages", [&buffer] { buffer.huge_pages = false; },
+         "make the buffer of small pages")
+      ->excludes("--huge-pages");
 }
 
 void add_snapshot_options(CLI::App& app, FlightOptions& flight) {

@@ -7,7 +7,6 @@
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,6 +15,7 @@
 #include <utility>
 
 #include "src/collector/clock_source.hpp"
+#include "src/collector/huge_pages.hpp"
 #include "src/collector/map_memory.hpp"
 #include "src/pinned_map.hpp"
 #include "src/protocol/block_state.hpp"
@@ -26,6 +26,11 @@ namespace {
 
 absl::Status error_status(int error, const std::string& what) {
   return absl::ErrnoToStatus(error, what);
+}
+
+absl::Status no_room(int error, uint64_t size, const std::string& where) {
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "no room for a buffer of ", size, " bytes in ", where, ": ", std::strerror(error)));
 }
 
 // Leaves out the blocks of which nothing is in the buffer's first `size` bytes: a header
@@ -113,19 +118,22 @@ absl::StatusOr<Buffer> Buffer::create(const BufferOptions& options) {
 
   Buffer buffer;
   int fd = -1;
-  absl::Status made = options.in_kernel
-                          ? buffer.make_map(options, geometry.total_size, fd)
-                          : buffer.make_file(options, geometry.total_size, fd);
+  const uint64_t size = geometry.total_size;
+  absl::Status made = options.in_kernel ? buffer.make_map(options, size, fd)
+                                        : buffer.make_file(options, fd);
   if (!made.ok()) return made;
-  void* base =
-      mmap(nullptr, geometry.total_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-  const int error = errno;
-  if (!options.in_kernel) close(fd);
-  if (base == MAP_FAILED) return error_status(error, "mapping the buffer");
-  buffer.view_ = BufferView(static_cast<std::byte*>(base), geometry);
-  if (options.huge_pages && madvise(base, geometry.total_size, MADV_HUGEPAGE) != 0) {
-    buffer.warning_ = "huge pages refused, going on without";
+  // A map's descriptor stays ours.
+  const absl::Cleanup closer = [&] {
+    if (!options.in_kernel) close(fd);
+  };
+  if (!options.in_kernel && ftruncate(fd, static_cast<off_t>(size)) != 0) {
+    return no_room(errno, size, options.directory);
   }
+  std::byte* base = map_for_huge_pages(fd, size);
+  if (base == nullptr) return no_room(errno, size, "the address space");
+  buffer.view_ = BufferView(base, geometry);
+  made = buffer.allocate(options, fd, base, size);
+  if (!made.ok()) return made;
   buffer.fill();
   if (absl::Status status = buffer.pin(options); !status.ok()) return status;
   buffer.write_header(options);
@@ -197,7 +205,7 @@ absl::StatusOr<Buffer> Buffer::copy_untrusted(int fd, uint64_t offset, uint64_t 
   return buffer;
 }
 
-absl::Status Buffer::make_file(const BufferOptions& options, uint64_t size, int& fd) {
+absl::Status Buffer::make_file(const BufferOptions& options, int& fd) {
   uint64_t number = 0;
   set_random(&number, sizeof number);
   std::string path = options.file;
@@ -216,13 +224,6 @@ absl::Status Buffer::make_file(const BufferOptions& options, uint64_t size, int&
     close(fd);
     return error_status(error, absl::StrCat("sharing ", path));
   }
-  // The memory itself, now: a page that can't be had later would kill a writer (SIGBUS).
-  if (const int error = posix_fallocate(fd, 0, static_cast<off_t>(size)); error != 0) {
-    close(fd);
-    return absl::ResourceExhaustedError(absl::StrCat("no room for a buffer of ", size,
-                                                     " bytes in ", options.directory,
-                                                     ": ", std::strerror(error)));
-  }
   return absl::OkStatus();
 }
 
@@ -235,6 +236,32 @@ absl::Status Buffer::make_map(const BufferOptions& options, uint64_t size, int& 
   path_ = *std::move(path);
   pinned_ = true;
   return absl::OkStatus();
+}
+
+// The memory itself, now: a page that can't be had later would kill a writer (SIGBUS).
+absl::Status Buffer::allocate(const BufferOptions& options, int fd, std::byte* base,
+                              uint64_t size) {
+  if (options.in_kernel) {
+    if (options.huge_pages.value_or(false)) {
+      warn("no huge pages for a buffer that the kernel writes into");
+    }
+    return absl::OkStatus();
+  }
+  if (options.huge_pages.value_or(true)) {
+    const int error = allocate_huge_pages(fd, base, size);
+    if (error != 0 && options.huge_pages) {
+      warn(absl::StrCat("huge pages refused (", std::strerror(error),
+                        "), going on without"));
+    }
+  }
+  if (const int error = posix_fallocate(fd, 0, static_cast<off_t>(size)); error != 0) {
+    return no_room(error, size, options.directory);
+  }
+  return absl::OkStatus();
+}
+
+void Buffer::warn(const std::string& what) {
+  absl::StrAppend(&warning_, warning_.empty() ? "" : "; ", what);
 }
 
 void Buffer::fill() {
@@ -262,7 +289,7 @@ absl::Status Buffer::pin(const BufferOptions& options) {
       "the buffer of ", size, " bytes can't be pinned: ", std::strerror(errno),
       " (RLIMIT_MEMLOCK is ", limit.rlim_cur, ")");
   if (options.pin == PinPolicy::kRequire) return absl::ResourceExhaustedError(reason);
-  warning_ = absl::StrCat(reason, "; going on unpinned");
+  warn(absl::StrCat(reason, "; going on unpinned"));
   return absl::OkStatus();
 }
 

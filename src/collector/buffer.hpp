@@ -4,6 +4,7 @@
 #include <absl/status/statusor.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "src/buffer_view.hpp"
@@ -23,7 +24,7 @@ struct BufferOptions {
   arctrace_scope scope = ARCTRACE_SCOPE_THREAD;
   arctrace_clock clock = choose_clock();
   PinPolicy pin = PinPolicy::kTry;
-  bool huge_pages = false;
+  std::optional<bool> huge_pages;    // nothing: if it can be, else never mind
   uint32_t high_water_percent = 50;  // of the blocks; 0: never wake
   std::string directory = "/dev/shm";
   std::string file = {};   // the buffer's own path; empty: a new name in `directory`
@@ -77,10 +78,13 @@ class Buffer {
 
  private:
   Buffer() = default;
-  absl::Status make_file(const BufferOptions& options, uint64_t size, int& fd);
+  absl::Status make_file(const BufferOptions& options, int& fd);
+  absl::Status allocate(const BufferOptions& options, int fd, std::byte* base,
+                        uint64_t size);
   absl::Status make_map(const BufferOptions& options, uint64_t size, int& fd);
   absl::Status pin(const BufferOptions& options);
   void fill();
+  void warn(const std::string& what);
   void write_header(const BufferOptions& options);
 
   BufferView view_;

@@ -8,6 +8,8 @@
 
 #include <csignal>
 #include <cstring>
+#include <fstream>
+#include <string>
 #include <utility>
 
 #include "src/geometry.hpp"
@@ -59,6 +61,41 @@ TEST_CASE("buffer: a fresh one is as rule 3 says") {
   REQUIRE(stat(buffer->path().c_str(), &status) == 0);
   CHECK((status.st_mode & 0777) == 0600);
   CHECK(static_cast<uint64_t>(status.st_size) == header.total_size);
+}
+
+// Of the mapping of the buffer's file: kB that are mapped in huge pages.
+uint64_t huge_kb(const std::string& path) {
+  std::ifstream maps("/proc/self/smaps");
+  bool is_ours = false;
+  for (std::string line; std::getline(maps, line);) {
+    if (line.find('-') < line.find(' ')) is_ours = line.ends_with(path);
+    if (is_ours && line.starts_with("ShmemPmdMapped:")) {
+      return std::stoull(line.substr(line.find(':') + 1));
+    }
+  }
+  return 0;
+}
+
+TEST_CASE("buffer: of huge pages if it can be, and of small ones if wanted") {
+  BufferOptions options;
+  options.buffer_size = 8 << 20;
+  options.pin = PinPolicy::kNo;
+  options.huge_pages = true;
+  absl::StatusOr<Buffer> asked = Buffer::create(options);
+  REQUIRE(asked.ok());
+  if (!asked->warning().empty()) {
+    MESSAGE("skipped: " << asked->warning());
+    return;
+  }
+  CHECK(huge_kb(asked->path()) == 8 << 10);
+  options.huge_pages.reset();
+  absl::StatusOr<Buffer> usual = Buffer::create(options);
+  REQUIRE(usual.ok());
+  CHECK(huge_kb(usual->path()) == 8 << 10);
+  options.huge_pages = false;
+  absl::StatusOr<Buffer> small = Buffer::create(options);
+  REQUIRE(small.ok());
+  CHECK(huge_kb(small->path()) == 0);
 }
 
 TEST_CASE("buffer: two are never alike") {
