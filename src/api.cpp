@@ -70,8 +70,8 @@ void say_jit_dump(const WriteScope& scope, ThreadState& state, ProcessState& pro
   const uint32_t n = find_jit_dump(process.pid, path, sizeof path);
   const uint32_t padded = (n + 3) & ~3u;
   if (n == 0) return;
-  const Reservation record = reserve_definition(
-      scope, state, process, ARCTRACE_TYPE_JITDUMP, 8 + padded, ticks);
+  const Reservation record =
+      reserve_definition(scope, state, process, ARCTRACE_TYPE_JITDUMP, 8 + padded, ticks);
   if (record.word0 == nullptr) return;
   store_u32(record.body, process.id);
   store_u32(record.body + 4, n);

@@ -151,7 +151,8 @@ void append_code_files(std::string& out, const reader::Definitions& definitions)
     }
   }
   if (files == 0) return;
-  absl::StrAppend(&out, "\n", count_text(files, "file"), " with names of generated code\n");
+  absl::StrAppend(&out, "\n", count_text(files, "file"),
+                  " with names of generated code\n");
   table.append_to(out);
 }
 

@@ -27,7 +27,8 @@ GeneratedCode::GeneratedCode(const Definitions& definitions, ProcessIndex proces
   for (auto own = generations.rbegin(); own != generations.rend(); ++own) {
     ordered_.insert(ordered_.end(), own->begin(), own->end());
   }
-  for (auto code = ordered_.rbegin(); code != ordered_.rend(); ++code) put(first_, **code);
+  for (auto code = ordered_.rbegin(); code != ordered_.rend(); ++code)
+    put(first_, **code);
 }
 
 GeneratedCode::Found GeneratedCode::find(uint64_t address, int64_t time_ns) {

@@ -113,9 +113,9 @@ FunctionResolver::Entry FunctionResolver::find_generated(Cache& cache,
   const Process* owner = definitions_.process(process);
   if (!cache.code) cache.code.emplace(definitions_, process);
   const GeneratedCode::Found found = cache.code->find(address, time_ns);
-  const int64_t until =
-      owner == nullptr ? INT64_MAX
-                       : std::min(next_change_ns(*owner, time_ns), found.until_ns);
+  const int64_t until = owner == nullptr
+                            ? INT64_MAX
+                            : std::min(next_change_ns(*owner, time_ns), found.until_ns);
   if (found.code == nullptr || found.code->name.empty()) {
     const std::string name = absl::StrCat("0x", absl::Hex(address));
     return {address, until, functions_.intern({}, name, {})};

@@ -217,13 +217,12 @@ class Builder {
     const uint64_t size = body.u64();
     const uint64_t since = body.u64();
     if (size == 0 || code.start > UINT64_MAX - size) {
-      find(Rule::kCodeRange, absl::StrCat("0x", absl::Hex(size), " bytes at 0x",
-                                          absl::Hex(code.start)));
+      find(Rule::kCodeRange,
+           absl::StrCat("0x", absl::Hex(size), " bytes at 0x", absl::Hex(code.start)));
       return;
     }
     code.end = code.start + size;
-    code.since_ns =
-        since == 0 ? process.start_ns : clock_.to_ns(clock_.to_ticks(since));
+    code.since_ns = since == 0 ? process.start_ns : clock_.to_ns(clock_.to_ticks(since));
     code.name = body.padded_text(name_size);
     process.code.push_back(std::move(code));
   }

@@ -80,7 +80,8 @@ std::vector<std::string> executable_dumps(uint32_t system_pid, uint32_t own_pid)
   for (int i = 0; i < kMapsLinesMax && std::getline(maps, line); ++i) {
     const size_t path = line.find('/');
     const size_t modes = line.find(' ');
-    if (path == std::string::npos || modes + 3 >= path || line[modes + 3] != 'x') continue;
+    if (path == std::string::npos || modes + 3 >= path || line[modes + 3] != 'x')
+      continue;
     if (is_dump_path(std::string_view(line).substr(path), own_pid)) {
       dumps.push_back(line.substr(path));
     }
@@ -114,10 +115,10 @@ CodeFiles::~CodeFiles() {
 }
 
 void CodeFiles::note_untrusted(std::span<const std::byte> block) {
-  for_each_full_record(block, [this](uint16_t type, uint64_t ticks,
-                                     std::span<const std::byte> body) {
-    note_record(type, ticks, body);
-  });
+  for_each_full_record(
+      block, [this](uint16_t type, uint64_t ticks, std::span<const std::byte> body) {
+        note_record(type, ticks, body);
+      });
 }
 
 void CodeFiles::note_record(uint16_t type, uint64_t ticks,

@@ -1,5 +1,6 @@
-// The files in which the session's processes name the code that they generate: found while
-// the processes live or when they end, held open, and copied into a trace file at its end.
+// The files in which the session's processes name the code that they generate: found
+// while the processes live or when they end, held open, and copied into a trace file at
+// its end.
 #pragma once
 
 #include <arctrace/format.h>
@@ -46,9 +47,9 @@ class CodeFiles {
     int fd;
   };
   struct Process {
-    uint32_t pid = 0, uid = 0;    // as it sees itself
-    uint32_t pid_namespace = 0;   // inode; 0: the first
-    uint32_t system_pid = 0;      // by which we know it; 0: not found yet
+    uint32_t pid = 0, uid = 0;   // as it sees itself
+    uint32_t pid_namespace = 0;  // inode; 0: the first
+    uint32_t system_pid = 0;     // by which we know it; 0: not found yet
     uint64_t start_ticks = 0;
     uint64_t end_ticks = 0;  // as it said, or when it was seen gone; 0: it lives
     uint64_t next_look_ns = 0, look_interval_ns = 0;

@@ -37,7 +37,8 @@ class FileRing {
            file_.bytes() + bytes <= file_size_ + definitions_size_;
   }
 
-  // How much of each file the names of generated code may take, beyond what it holds else.
+  // How much of each file the names of generated code may take, beyond what it holds
+  // else.
   uint64_t code_names_max() const { return file_size_ / 8; }
 
   // Forgets what no record can need any more. Once a round, before it writes blocks:

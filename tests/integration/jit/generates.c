@@ -124,7 +124,8 @@ static void with_map(void) {
 
 int main(int argc, char** argv) {
   const char* way = argc > 1 ? argv[1] : "";
-  pages = mmap(NULL, 2 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  pages =
+      mmap(NULL, 2 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   printf("%d\n", (int)getpid());
   const int is_map = !strcmp(way, "map") || !strcmp(way, "wait") || !strcmp(way, "fork");
   is_map ? with_map() : replace_and_move();

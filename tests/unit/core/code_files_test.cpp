@@ -51,7 +51,9 @@ struct Fixture {
     return BlockBuilder::shared(0, 0, ARCTRACE_CLASS_DEFINITIONS)
         .add_full(ARCTRACE_TYPE_PROCESS, 1, facts.start_ticks, process_body(facts));
   }
-  void note(const BlockBuilder& block) { code_files.note_untrusted(block.image().data()); }
+  void note(const BlockBuilder& block) {
+    code_files.note_untrusted(block.image().data());
+  }
 
   void write_map(const std::string& text) const { std::ofstream(map) << text; }
   // The map's times, so long before now.
@@ -115,7 +117,8 @@ TEST_CASE("a perf map's names are records of its process, and its path is told")
   CHECK(files[0].text(32, files[0].u32(28)) == f.map);
 }
 
-TEST_CASE("a map that is there when its process is gone is held, whatever becomes of it") {
+TEST_CASE(
+    "a map that is there when its process is gone is held, whatever becomes of it") {
   Fixture f;
   f.write_map("5000 20 one\n");
   f.note(f.definitions());

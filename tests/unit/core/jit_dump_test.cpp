@@ -66,7 +66,8 @@ TEST_CASE("a dump of another byte order, version, process or time is not read") 
     return read.taken.empty() && read.summary.left_out == 1;
   };
   CHECK_FALSE(is_refused(JitDumpBuilder(kPid, 50)));
-  CHECK(is_refused(JitDumpBuilder(kPid, 50, 0, __builtin_bswap32(JitDumpBuilder::kMagic))));
+  CHECK(
+      is_refused(JitDumpBuilder(kPid, 50, 0, __builtin_bswap32(JitDumpBuilder::kMagic))));
   CHECK(is_refused(JitDumpBuilder(kPid, 50, 0, 0)));
   CHECK(is_refused(JitDumpBuilder(kPid + 1, 50)));
   CHECK(is_refused(JitDumpBuilder(kPid, 49)));

@@ -24,10 +24,10 @@ TEST_CASE("each line of a perf map names a range") {
       "7f00a000 40 first\n"
       "0x7f00b000 0x10 second one, with  blanks\n"
       "  7f00c000\t8\tthird\n");
-  CHECK(read.taken == std::vector<TakenCode>{
-                          {0x7f00a000, 0x40, 0, "first"},
-                          {0x7f00b000, 0x10, 0, "second one, with  blanks"},
-                          {0x7f00c000, 8, 0, "third"}});
+  CHECK(read.taken ==
+        std::vector<TakenCode>{{0x7f00a000, 0x40, 0, "first"},
+                               {0x7f00b000, 0x10, 0, "second one, with  blanks"},
+                               {0x7f00c000, 8, 0, "third"}});
   CHECK(read.summary.names == 3);
   CHECK(read.summary.left_out == 0);
   CHECK_FALSE(read.summary.is_cut);
@@ -61,7 +61,8 @@ TEST_CASE("what is no line of a perf map is left out and counted") {
 
 TEST_CASE("an endless line costs nothing but itself") {
   const std::string endless(300'000, 'x');
-  const ReadCode read = read_map("1000 20 " + endless + "\n2000 20 after\n3000 20 " + endless);
+  const ReadCode read =
+      read_map("1000 20 " + endless + "\n2000 20 after\n3000 20 " + endless);
   REQUIRE(read.taken.size() == 3);
   CHECK(read.taken[0].name == endless.substr(0, kCodeNameMax));
   CHECK(read.taken[1] == TakenCode{0x2000, 0x20, 0, "after"});

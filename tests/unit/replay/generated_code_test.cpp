@@ -120,7 +120,8 @@ TEST_CASE("any code, at any time, is as the rule says") {
         const Code* first = nullptr;
         for (const Code& each : all) {
           if (address < each.start || address >= each.end) continue;
-          if (each.since_ns <= time && (last == nullptr || each.since_ns >= last->since_ns)) {
+          if (each.since_ns <= time &&
+              (last == nullptr || each.since_ns >= last->since_ns)) {
             last = &each;
           }
           if (first == nullptr || each.since_ns < first->since_ns) first = &each;
