@@ -44,7 +44,6 @@ class Pattern {
   }
 
  private:
-  static constexpr std::string_view kRegexMark = "re:";
   std::string text_;
   std::optional<regex_t> expression_;
 };
@@ -117,10 +116,10 @@ class Maker {
       ++found;
       if (!is_linked || pattern.is_regex()) put(mark, exactly(function.linked));
     }
-    if (choice_.text.size() > ChoiceArea::kTextMax) {
+    if (choice_.text.size() > ARCTRACE_CHOICE_TEXT_MAX) {
       return absl::ResourceExhaustedError(absl::StrCat(
           "ctl: ", option, " ", reader::escaped(pattern.text()), " matches ", found,
-          " functions, whose names take more than the ", ChoiceArea::kTextMax,
+          " functions, whose names take more than the ", ARCTRACE_CHOICE_TEXT_MAX,
           " bytes that a live session has for them; a glob of linker's names takes few"));
     }
     if (found == 0) {
@@ -164,18 +163,18 @@ absl::StatusOr<LiveChoice> make_live_choice(const CallFilterOptions& options,
   if (!functions.ok()) return functions.status();
   Maker maker(*std::move(functions));
   for (const std::string& text : options.chosen) {
-    absl::Status added = maker.add(ChoiceArea::kTrace, "-F", Pattern(text));
+    absl::Status added = maker.add(kTraceMark, "-F", Pattern(text));
     if (!added.ok()) return added;
   }
   for (const std::string& text : options.left_out) {
-    absl::Status added = maker.add(ChoiceArea::kLeaveOut, "-N", Pattern(text));
+    absl::Status added = maker.add(kLeaveOutMark, "-N", Pattern(text));
     if (!added.ok()) return added;
   }
   return maker.take();
 }
 
 absl::Status publish(const LiveChoice& choice, const Buffer& buffer) {
-  std::array<uint64_t, ChoiceArea::kWords> words{};
+  std::array<uint64_t, kChoiceWords> words{};
   std::memcpy(words.data(), choice.text.data(), choice.text.size());
   const bool is_done = publish_choice(choice_area(buffer.view()), words.data(),
                                       static_cast<uint32_t>(choice.text.size()));
