@@ -14,7 +14,7 @@ namespace {
 constexpr uint32_t kMagic = 0x4A695444;  // of a machine with our byte order
 constexpr uint32_t kVersion = 1;
 constexpr uint64_t kOtherClock = 1;  // header flag: times are the CPU's counter
-constexpr uint64_t kBytesMax = uint64_t{4} << 30;  // code is skipped, not read
+constexpr uint64_t kDumpBytesMax = uint64_t{4} << 30;  // code is skipped, not read
 constexpr uint64_t kRecordsMax = uint64_t{4} << 20;
 constexpr size_t kMovableMax = size_t{1} << 20;
 
@@ -61,7 +61,7 @@ std::string_view up_to_zero(std::string_view bytes) {
 class JitDump {
  public:
   JitDump(int fd, const JitDumpOwner& owner, const CodeSink& sink)
-      : fd_(fd), owner_(owner), sink_(sink), stream_(fd, kBytesMax) {}
+      : fd_(fd), owner_(owner), sink_(sink), stream_(fd, kDumpBytesMax) {}
 
   CodeFileSummary read() {
     if (!read_header()) {

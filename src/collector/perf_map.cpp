@@ -6,7 +6,7 @@
 namespace arctrace {
 namespace {
 
-constexpr uint64_t kBytesMax = uint64_t{64} << 20;
+constexpr uint64_t kMapBytesMax = uint64_t{64} << 20;
 // Both numbers and the longest name that is kept; what is behind it is passed over.
 constexpr size_t kLineMax = kCodeNameMax + 64;
 
@@ -53,7 +53,7 @@ bool skip_rest_of_line(CodeStream& stream) {
 
 CodeFileSummary read_perf_map_untrusted(int fd, const CodeSink& sink) {
   CodeFileSummary summary;
-  CodeStream stream(fd, kBytesMax);
+  CodeStream stream(fd, kMapBytesMax);
   for (;;) {
     const std::string_view bytes = stream.peek(kLineMax);
     if (bytes.empty()) break;

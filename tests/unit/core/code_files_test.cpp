@@ -200,6 +200,9 @@ TEST_CASE("a dump that is mapped executable is found while its process lives") {
   std::ofstream(path, std::ios::binary) << dump.text();
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   CHECK(f.names(kLiving).empty());
+  void* read_only = mmap(nullptr, 4096, PROT_READ, MAP_PRIVATE, fd, 0);
+  CHECK(f.names(kLiving).empty());
+  munmap(read_only, 4096);
   void* mapped = mmap(nullptr, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
   close(fd);
   if (mapped == MAP_FAILED) return;  // a file system that is mounted noexec

@@ -104,7 +104,7 @@ TEST_CASE("a dump ends wherever it is cut") {
 
 TEST_CASE("a record that is shorter than its head ends the dump") {
   JitDumpBuilder dump(kPid);
-  dump.bytes.u32(0).u32(8).u64(1);
+  dump.bytes.u32(kDebugInfo).u32(8).u64(1);
   dump.load(2, 0x5000, 0x20, "one", 1);
   const ReadCode read = read_dump(dump);
   CHECK(read.taken.empty());
