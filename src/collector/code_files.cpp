@@ -294,7 +294,7 @@ void CodeFiles::write(std::span<const uint32_t> living, TraceFile& file,
   for (auto& [id, process] : processes_) {
     if (std::binary_search(living.begin(), living.end(), id)) look_at_living(process);
     for (const Held& held : process.files) {
-      const auto say = [&, process_id = id](const GeneratedCode& code) {
+      const auto say = [&, process_id = id](const NamedCode& code) {
         if (bytes + records.bytes().size() + code.name.size() > bytes_max) return false;
         records.begin(ARCTRACE_TYPE_CODE, ARCTRACE_WRITER_COLLECTOR, now_.ticks);
         records.u32(process_id);

@@ -11,14 +11,14 @@
 namespace arctrace {
 
 // Code that a process generated, as one of its files says.
-struct GeneratedCode {
+struct NamedCode {
   uint64_t start = 0, size = 0;  // run-time addresses; not empty, without overflow
   uint64_t since_ns = 0;         // CLOCK_MONOTONIC; 0: no time is told
   std::string_view name;         // at most kCodeNameMax bytes; valid during the call
 };
 
 // Takes one; false: there is no room for it.
-using CodeSink = std::function<bool(const GeneratedCode&)>;
+using CodeSink = std::function<bool(const NamedCode&)>;
 
 // What has been read of such a file.
 struct CodeFileSummary {

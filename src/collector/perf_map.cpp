@@ -29,13 +29,13 @@ std::optional<uint64_t> take_number(std::string_view& text) {
   return number;
 }
 
-std::optional<GeneratedCode> parse(std::string_view line) {
+std::optional<NamedCode> parse(std::string_view line) {
   skip_blanks(line);
   const std::optional<uint64_t> start = take_number(line);
   if (!start) return std::nullopt;
   const std::optional<uint64_t> size = take_number(line);
   if (!size || line.empty() || !is_code_range(*start, *size)) return std::nullopt;
-  return GeneratedCode{*start, *size, 0, line.substr(0, kCodeNameMax)};
+  return NamedCode{*start, *size, 0, line.substr(0, kCodeNameMax)};
 }
 
 // Up to the next line; false: the file ends before.
@@ -63,7 +63,7 @@ CodeFileSummary read_perf_map_untrusted(int fd, const CodeSink& sink) {
       stream.skip(bytes.size());
       continue;
     }
-    const std::optional<GeneratedCode> code = parse(bytes.substr(0, end));
+    const std::optional<NamedCode> code = parse(bytes.substr(0, end));
     summary.count(code.has_value() && sink(*code));
     if (end != std::string_view::npos) {
       stream.skip(end + 1);

@@ -117,7 +117,7 @@ void definitions(Bytes input) {
 void code_file(Bytes input) {
   const int fd = open_bytes(input);
   uint64_t taken = 0;
-  const CodeSink sink = [&](const GeneratedCode& code) {
+  const CodeSink sink = [&](const NamedCode& code) {
     require(is_code_range(code.start, code.size), "code has bytes");
     require(!code.name.empty() && code.name.size() <= kCodeNameMax, "code has a name");
     return ++taken % 7 != 0;

@@ -43,7 +43,7 @@ struct ReadCode {
   CodeFileSummary summary;
 
   CodeSink sink() {
-    return [this](const GeneratedCode& code) {
+    return [this](const NamedCode& code) {
       taken.push_back({code.start, code.size, code.since_ns, std::string(code.name)});
       return true;
     };

@@ -72,8 +72,8 @@ TEST_CASE("an endless line costs nothing but itself") {
 TEST_CASE("what the sink has no room for is left out") {
   const NamelessFile file("1000 1 a\n2000 1 b\n3000 1 c\n");
   int calls = 0;
-  const CodeFileSummary summary = read_perf_map_untrusted(
-      file.fd(), [&](const GeneratedCode&) { return ++calls <= 2; });
+  const CodeFileSummary summary =
+      read_perf_map_untrusted(file.fd(), [&](const NamedCode&) { return ++calls <= 2; });
   CHECK(summary.names == 2);
   CHECK(summary.left_out == 1);
 }
