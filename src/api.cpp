@@ -13,6 +13,7 @@
 #include "src/loss.hpp"
 #include "src/memory.hpp"
 #include "src/modules.hpp"
+#include "src/process_facts.hpp"
 #include "src/protocol/dead_slot.hpp"
 #include "src/shim_interface.h"
 #include "src/wake_word.hpp"
@@ -52,6 +53,31 @@ void record_text(uint16_t type, const char* text, uint32_t length) {
     store_u32(body, length);
     copy_bytes(body + 4, text, length);
   });
+}
+
+// For the recorder, which finds the file of who lives long by itself.
+void say_jit_dump(const WriteScope& scope, ThreadState& state, ProcessState& process,
+                  uint64_t ticks) {
+  // Not on the stack, which may be a signal handler's small one; for the first who ends
+  // the process only.
+  static char path[8192];
+  static uint32_t claim;
+  uint32_t unclaimed = 0;
+  if (!session.may_call_kernel ||
+      !IpcAtomics::compare_exchange_acq_rel(claim, unclaimed, uint32_t{1})) {
+    return;
+  }
+  const uint32_t n = find_jit_dump(process.pid, path, sizeof path);
+  const uint32_t padded = (n + 3) & ~3u;
+  if (n == 0) return;
+  const Reservation record =
+      reserve_definition(scope, state, process, ARCTRACE_TYPE_JITDUMP, 8 + padded, ticks);
+  if (record.word0 == nullptr) return;
+  store_u32(record.body, process.id);
+  store_u32(record.body + 4, n);
+  store_u32(record.body + 4 + padded, 0);  // the padding is in the last word
+  copy_bytes(record.body + 8, path, n);
+  commit(scope, record);
 }
 
 bool is_open(uint32_t bits) { return (*arctrace_gate & bits) != 0; }
@@ -369,6 +395,7 @@ void arctrace_shim_process_end(uint32_t how, int32_t status) {
   ProcessState* process = current_process(ticks);
   if (state == nullptr || process == nullptr) return;
   if (filter_is_active()) tell_long_calls(scope, *state, ticks);
+  say_jit_dump(scope, *state, *process, ticks);
   const Reservation record =
       reserve_definition(scope, *state, *process, ARCTRACE_TYPE_PROCESS_END, 12, ticks);
   if (record.word0 == nullptr) return;

@@ -139,10 +139,7 @@ bool write_pid_namespace(const WriteScope& scope, ThreadState& state,
   const auto& header =
       *reinterpret_cast<const arctrace_session_header*>(session.view.base());
   // perf's events have the numbers of the recorder's namespace, ours as a rule.
-  if (session.view.geometry().cpu_count == 0 ||
-      (header.features_optional & ARCTRACE_FEATURE_PERF) != 0) {
-    return true;
-  }
+  if ((header.features_optional & ARCTRACE_FEATURE_PERF) != 0) return true;
   const uint32_t inode = read_pid_namespace();
   if (inode == 0 || inode == kFirstPidNamespace) return true;
   const uint32_t body[2] = {process.id, inode};

@@ -1,8 +1,42 @@
 #include "src/process_facts.hpp"
 
+#include "src/memory.hpp"
 #include "src/raw_syscall.hpp"
 
 namespace arctrace {
+namespace {
+
+bool is_equal(const char* a, const char* b, uint32_t size) {
+  for (uint32_t i = 0; i < size; ++i) {
+    if (a[i] != b[i]) return false;
+  }
+  return true;
+}
+
+// Whether a path of `size` bytes ends in "/jit-PID.dump".
+bool is_jit_dump(const char* path, uint32_t size, uint32_t pid) {
+  constexpr char kBegin[] = "/jit-";
+  constexpr char kEnd[] = ".dump";
+  constexpr uint32_t kPartSize = 5;
+  if (size < kPartSize) return false;
+  uint32_t at = size - kPartSize;
+  if (!is_equal(path + at, kEnd, kPartSize)) return false;
+  for (; pid != 0; pid /= 10) {
+    if (at == 0 || path[--at] != static_cast<char>('0' + pid % 10)) return false;
+  }
+  return at >= kPartSize && is_equal(path + at - kPartSize, kBegin, kPartSize);
+}
+
+// Of a line "START-END rwxp OFFSET DEVICE INODE   PATH" the path, if it is mapped
+// executable; else its end.
+const char* executable_path(const char* line, const char* end) {
+  while (line < end && *line != ' ') ++line;
+  if (end - line < 4 || line[3] != 'x') return end;
+  while (line < end && *line != '/') ++line;
+  return line;
+}
+
+}  // namespace
 
 uint32_t read_executable(char* to, uint32_t size) {
   const long n = sys::readlink("/proc/self/exe", to, size);
@@ -40,6 +74,42 @@ uint32_t read_command_line(char* to, uint32_t size) {
   }
   sys::close(static_cast<int>(fd));
   return used;
+}
+
+uint32_t find_jit_dump(uint32_t pid, char* buffer, uint32_t size) {
+  const long fd = sys::open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return 0;
+  uint32_t found = 0;
+  uint32_t used = 0;
+  bool is_whole = true;  // not the rest of a line that was too long
+  while (found == 0) {
+    const long n =
+        raw_syscall(SYS_read, fd, sys::pointer_argument(buffer + used), size - used);
+    if (n <= 0) break;
+    used += static_cast<uint32_t>(n);
+    uint32_t begin = 0;
+    for (uint32_t i = 0; i < used && found == 0; ++i) {
+      if (buffer[i] != '\n') continue;
+      const char* path = executable_path(buffer + begin, buffer + i);
+      const auto length = static_cast<uint32_t>(buffer + i - path);
+      if (is_whole && is_jit_dump(path, length, pid)) {
+        found = length;
+        begin = static_cast<uint32_t>(path - buffer);
+        break;
+      }
+      begin = i + 1;
+      is_whole = true;
+    }
+    if (begin == 0 && used == size && found == 0) {
+      used = 0;
+      is_whole = false;
+      continue;
+    }
+    used -= begin;
+    copy_bytes(buffer, buffer + begin, used);
+  }
+  sys::close(static_cast<int>(fd));
+  return found;
 }
 
 }  // namespace arctrace

@@ -21,4 +21,10 @@ uint32_t read_pid_namespace();
 // The arguments, each ended by a zero byte, at most `size` bytes in all.
 uint32_t read_command_line(char* to, uint32_t size);
 
+// The path of the first jitdump file, `jit-PID.dump`, that the process has mapped
+// executable, as those do that generate code and tell its names: at the beginning of
+// `buffer`, unterminated. Returns its length, 0 if there is none. A path that with its
+// line of /proc/self/maps is longer than `size` is passed over.
+uint32_t find_jit_dump(uint32_t pid, char* buffer, uint32_t size);
+
 }  // namespace arctrace

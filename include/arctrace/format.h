@@ -64,7 +64,7 @@
 /* ---- Constants ---------------------------------------------------------- */
 
 #define ARCTRACE_VERSION_MAJOR 1u /* a reader refuses another major version */
-#define ARCTRACE_VERSION_MINOR 1u /* a newer minor adds record types and fields */
+#define ARCTRACE_VERSION_MINOR 2u /* a newer minor adds record types and fields */
 
 #define ARCTRACE_SESSION_MAGIC 0x4543415254435241ull /* "ARCTRACE" */
 #define ARCTRACE_FILE_MAGIC 0x454C494654435241ull    /* "ARCTFILE" */
@@ -441,6 +441,8 @@ enum arctrace_record_type {
   ARCTRACE_TYPE_PROCESS_END = 38,   /* u32 process, how, s32 status */
   ARCTRACE_TYPE_PID_NAMESPACE = 39, /* u32 process, inode: its ids are of this PID
                                        namespace; not said: of the first */
+  ARCTRACE_TYPE_JITDUMP = 40, /* u32 process, n: bytes(n) path of a jitdump file that
+                                 it had mapped at its end */
 
   /* The collector's, full form, in RECORDS chunks. */
   ARCTRACE_TYPE_SYSTEM = 48, /* u32 byte_order, page_size, cpus_online, n, m, k: bytes(n)
@@ -452,6 +454,11 @@ enum arctrace_record_type {
   ARCTRACE_TYPE_CHILD_STATUS = 52, /* u32 pid, s32 wait status of the recorded command */
   ARCTRACE_TYPE_TOTALS = 53,       /* u64 written, lost[8]: user records up to now, of the
                                       head's writer, whose lost[] are 0, or of the session */
+  ARCTRACE_TYPE_CODE = 54,      /* u32 process, n, u64 start, size, since: bytes(n) name
+                                   of code that it generated; since: CLOCK_MONOTONIC ns
+                                   from which on, 0: the process' start */
+  ARCTRACE_TYPE_CODE_FILE = 55, /* u32 process, kind, u64 names, left_out, u32 flags, n:
+                                   bytes(n) path of the file that told those names */
 
   /* 64-127: the kernel writer's. The head's writer is the running thread (of SWITCH: the
    * previous one), its ticks are CLOCK_MONOTONIC ns. Every body begins with u32 cpu, u32
@@ -527,6 +534,13 @@ enum arctrace_session_event {
 /* MODULE.flags */
 #define ARCTRACE_MODULE_MAIN 1u /* the program itself */
 #define ARCTRACE_MODULE_VDSO 2u
+
+/* CODE_FILE */
+enum arctrace_code_file_kind {
+  ARCTRACE_CODE_PERF_MAP = 1, /* /tmp/perf-PID.map: lines of address, size and name */
+  ARCTRACE_CODE_JITDUMP = 2   /* jit-PID.dump, with times */
+};
+#define ARCTRACE_CODE_FILE_CUT 1u /* not read to its end: too large */
 
 /* EVENT_LAYOUT field types; the payload is the fields in order, packed, each field
  * as wide as its type. STRING: u32 n, bytes(n). */

@@ -75,6 +75,24 @@ void put_layout(BodyReader body, FieldSink& out) {
   out.end();
 }
 
+void put_code(BodyReader body, FieldSink& out) {
+  out.number("process", body.u32());
+  const uint32_t name_size = body.u32();
+  for (const char* name : {"start", "size"}) out.hex(name, body.u64());
+  out.number("since_monotonic_ns", body.u64());
+  out.text("name", body.padded_text(name_size));
+}
+
+void put_code_file(BodyReader body, FieldSink& out) {
+  out.number("process", body.u32());
+  out.text("kind", reader::code_file_kind_text(body.u32()));
+  for (const char* name : {"names", "left_out"}) out.number(name, body.u64());
+  const uint32_t flags = body.u32();
+  const uint32_t path_size = body.u32();
+  out.text("path", body.padded_text(path_size));
+  if ((flags & ARCTRACE_CODE_FILE_CUT) != 0) out.boolean("cut", true);
+}
+
 void put_totals(BodyReader body, FieldSink& out) {
   out.number("written", body.u64());
   for (uint32_t cause = 0; cause < ARCTRACE_LOST_CAUSES; ++cause) {
@@ -132,6 +150,18 @@ bool describe_definition(const reader::Record& record, FieldSink& out) {
     case ARCTRACE_TYPE_PID_NAMESPACE:
       out.number("process", body.u32());
       out.number("inode", body.u32());
+      return true;
+    case ARCTRACE_TYPE_JITDUMP: {
+      out.number("process", body.u32());
+      const uint32_t size = body.u32();
+      out.text("path", body.padded_text(size));
+      return true;
+    }
+    case ARCTRACE_TYPE_CODE:
+      put_code(body, out);
+      return true;
+    case ARCTRACE_TYPE_CODE_FILE:
+      put_code_file(body, out);
       return true;
     case ARCTRACE_TYPE_SYSTEM:
       put_system(body, out);

@@ -122,6 +122,14 @@ Json process_json(const reader::Process& p) {
   json["end_status"] = p.end_status;
   Json& modules = json["modules"] = Json::array();
   for (const reader::Module& module : p.modules) modules.push_back(module_json(module));
+  Json& code_files = json["code_files"] = Json::array();
+  for (const reader::CodeFile& file : p.code_files) {
+    code_files.push_back({{"path", file.path},
+                          {"kind", reader::code_file_kind_text(file.kind)},
+                          {"names", file.names},
+                          {"left_out", file.left_out},
+                          {"cut", file.is_cut}});
+  }
   return json;
 }
 

@@ -138,6 +138,24 @@ void append_modules(std::string& out, const reader::Definitions& definitions) {
   table.append_to(out);
 }
 
+// Where names of generated code came from; nothing if there were none.
+void append_code_files(std::string& out, const reader::Definitions& definitions) {
+  Table table({"pid", "names", "left out", "file"}, 3);
+  size_t files = 0;
+  for (const reader::Process& process : definitions.processes()) {
+    for (const reader::CodeFile& file : process.code_files) {
+      ++files;
+      table.add({absl::StrCat(process.pid), absl::StrCat(file.names),
+                 absl::StrCat(file.left_out),
+                 absl::StrCat(escaped(file.path), file.is_cut ? " (cut)" : "")});
+    }
+  }
+  if (files == 0) return;
+  absl::StrAppend(&out, "\n", count_text(files, "file"),
+                  " with names of generated code\n");
+  table.append_to(out);
+}
+
 std::string slot_losses(const reader::BufferState::Slot& slot) {
   std::string text;
   for (uint32_t cause = 0; cause < slot.lost.size(); ++cause) {
@@ -195,6 +213,7 @@ std::string info_text(const reader::Trace& trace,
   append_processes(out, trace.definitions());
   append_threads(out, trace);
   append_modules(out, trace.definitions());
+  append_code_files(out, trace.definitions());
   if (trace.buffer() != nullptr) append_buffer(out, *trace.buffer());
   if (records_per_second) {
     absl::StrAppendFormat(&out, "  %.0f records a second now\n", *records_per_second);

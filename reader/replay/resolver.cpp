@@ -46,7 +46,7 @@ FunctionId FunctionResolver::resolve_uncached(Cache& cache, ProcessIndex process
     if ((key & ARCTRACE_FRAME_NAME_BIT) != 0) {
       entry = find_name(process, key, time_ns);
     } else {
-      entry = find_address(process, key, time_ns);
+      entry = find_address(cache, process, key, time_ns);
     }
   }
   cache.recent[slot_of(key)] = entry;
@@ -86,16 +86,11 @@ const Module* FunctionResolver::find_exporter(const Process& process,
   return nullptr;
 }
 
-FunctionResolver::Entry FunctionResolver::find_address(ProcessIndex process,
+FunctionResolver::Entry FunctionResolver::find_address(Cache& cache, ProcessIndex process,
                                                        uint64_t address,
                                                        int64_t time_ns) {
   const Module* module = definitions_.module_at(process, address, time_ns);
-  if (module == nullptr) {
-    const Process* owner = definitions_.process(process);
-    const int64_t until = owner == nullptr ? INT64_MAX : next_change_ns(*owner, time_ns);
-    const std::string name = absl::StrCat("0x", absl::Hex(address));
-    return {address, until, functions_.intern({}, name, {})};
-  }
+  if (module == nullptr) return find_generated(cache, process, address, time_ns);
   const uint64_t file_address = address - module->bias;
   std::string_view name;
   if (symbolizer_ != nullptr) {
@@ -109,6 +104,24 @@ FunctionResolver::Entry FunctionResolver::find_address(ProcessIndex process,
   const std::string offset =
       absl::StrCat(base_name(path), "+0x", absl::Hex(file_address));
   return {address, module->unloaded_ns, functions_.intern(path, offset, place)};
+}
+
+FunctionResolver::Entry FunctionResolver::find_generated(Cache& cache,
+                                                         ProcessIndex process,
+                                                         uint64_t address,
+                                                         int64_t time_ns) {
+  const Process* owner = definitions_.process(process);
+  if (!cache.code) cache.code.emplace(definitions_, process);
+  const GeneratedCode::Found found = cache.code->find(address, time_ns);
+  const int64_t until = owner == nullptr
+                            ? INT64_MAX
+                            : std::min(next_change_ns(*owner, time_ns), found.until_ns);
+  if (found.code == nullptr || found.code->name.empty()) {
+    const std::string name = absl::StrCat("0x", absl::Hex(address));
+    return {address, until, functions_.intern({}, name, {})};
+  }
+  return {address, until,
+          functions_.intern("[jit]", demangle_untrusted(found.code->name), {})};
 }
 
 std::string FunctionResolver::source_line(FunctionId function) {

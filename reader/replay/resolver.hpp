@@ -6,9 +6,11 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "reader/replay/functions.hpp"
+#include "reader/replay/generated_code.hpp"
 #include "reader/symbols/symbolizer.hpp"
 #include "reader/trace/definitions.hpp"
 
@@ -22,8 +24,8 @@ class FunctionResolver {
   FunctionResolver(const Definitions& definitions, Symbolizer* symbolizer);
 
   // The function of a frame key (an address, or with bit 63 a name id) in a process at a
-  // time. Times must not fall. A key without a name is called module+0xoffset,
-  // 0xaddress, or name#id.
+  // time. Times must not fall. Generated code is in module [jit]. A key without a name is
+  // called module+0xoffset, 0xaddress, or name#id.
   FunctionId resolve(ProcessIndex process, uint64_t key, int64_t time_ns) {
     Cache& cache = cache_of(process);
     const Entry& entry = cache.recent[slot_of(key)];
@@ -49,6 +51,7 @@ class FunctionResolver {
     // In front of the map: the functions that are called all the time.
     std::array<Entry, 1u << kRecentBits> recent;
     absl::flat_hash_map<uint64_t, Entry> all;
+    std::optional<GeneratedCode> code;  // once it is asked for
   };
 
   static size_t slot_of(uint64_t key) {
@@ -57,7 +60,10 @@ class FunctionResolver {
   Cache& cache_of(ProcessIndex process);
   FunctionId resolve_uncached(Cache& cache, ProcessIndex process, uint64_t key,
                               int64_t time_ns);
-  Entry find_address(ProcessIndex process, uint64_t address, int64_t time_ns);
+  Entry find_address(Cache& cache, ProcessIndex process, uint64_t address,
+                     int64_t time_ns);
+  Entry find_generated(Cache& cache, ProcessIndex process, uint64_t address,
+                       int64_t time_ns);
   Entry find_name(ProcessIndex process, uint64_t key, int64_t time_ns);
   const Module* find_exporter(const Process& process, std::string_view name,
                               int64_t time_ns);

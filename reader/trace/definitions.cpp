@@ -7,9 +7,6 @@
 namespace arctrace::reader {
 namespace {
 
-// How far a chain of forks is followed up: hostile parent ids may form a ring.
-constexpr int kForkDepthMax = 256;
-
 bool in_force(const Module& module, int64_t time_ns) {
   return module.loaded_ns <= time_ns && time_ns < module.unloaded_ns;
 }

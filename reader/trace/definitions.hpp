@@ -20,6 +20,9 @@ namespace arctrace::reader {
 // a fork child falls back on what its parent had defined.
 class Definitions {
  public:
+  // How far a chain of forks is followed up: hostile parent ids may form a ring.
+  static constexpr int kForkDepthMax = 256;
+
   std::span<const Process> processes() const { return processes_; }
   std::span<const Thread> threads() const { return threads_; }
 
@@ -49,6 +52,9 @@ class Definitions {
   // this object is not changed; the answer holds for every time in
   // [loaded_ns, unloaded_ns) of the module.
   const Module* module_at(ProcessIndex process, uint64_t address, int64_t time_ns) const;
+
+  // The parent whose definitions hold in `process` too, or kNoIndex.
+  ProcessIndex inherited_from(ProcessIndex process) const;
 
   // A thread's name in force at `time_ns` (or its first, if that is earlier); empty if
   // it never had one. Raw bytes, as above.
@@ -88,8 +94,6 @@ class Definitions {
     std::vector<uint64_t> max_end;
   };
 
-  // The parent whose definitions hold in `process` too, or kNoIndex.
-  ProcessIndex inherited_from(ProcessIndex process) const;
   const Module* own_module_at(ProcessIndex process, uint64_t address,
                               int64_t time_ns) const;
   void index_modules(ProcessIndex process) const;

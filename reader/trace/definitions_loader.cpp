@@ -60,6 +60,10 @@ class Builder {
         return process_end(body);
       case ARCTRACE_TYPE_PID_NAMESPACE:
         return pid_namespace(body);
+      case ARCTRACE_TYPE_CODE:
+        return code(body);
+      case ARCTRACE_TYPE_CODE_FILE:
+        return code_file(body);
       case ARCTRACE_TYPE_SYSTEM:
         return system(body);
       case ARCTRACE_TYPE_WRITER_END:
@@ -203,6 +207,36 @@ class Builder {
   void pid_namespace(BodyReader body) {
     Process& process = *definitions_.mutable_process(owner(body.u32()));
     process.pid_namespace = body.u32();
+  }
+
+  void code(BodyReader body) {
+    Process& process = *definitions_.mutable_process(owner(body.u32()));
+    const uint32_t name_size = body.u32();
+    Code code;
+    code.start = body.u64();
+    const uint64_t size = body.u64();
+    const uint64_t since = body.u64();
+    if (size == 0 || code.start > UINT64_MAX - size) {
+      find(Rule::kCodeRange,
+           absl::StrCat("0x", absl::Hex(size), " bytes at 0x", absl::Hex(code.start)));
+      return;
+    }
+    code.end = code.start + size;
+    code.since_ns = since == 0 ? process.start_ns : clock_.to_ns(clock_.to_ticks(since));
+    code.name = body.padded_text(name_size);
+    process.code.push_back(std::move(code));
+  }
+
+  void code_file(BodyReader body) {
+    Process& process = *definitions_.mutable_process(owner(body.u32()));
+    CodeFile file;
+    file.kind = body.u32();
+    file.names = body.u64();
+    file.left_out = body.u64();
+    file.is_cut = (body.u32() & ARCTRACE_CODE_FILE_CUT) != 0;
+    const uint32_t path_size = body.u32();
+    file.path = body.padded_text(path_size);
+    process.code_files.push_back(std::move(file));
   }
 
   void system(BodyReader body) {

@@ -67,6 +67,10 @@ std::string session_event_text(uint32_t what) {
               {"started", "finished", "disk_full"});
 }
 
+std::string code_file_kind_text(uint32_t kind) {
+  return word(kind, ARCTRACE_CODE_PERF_MAP, "kind", {"perf_map", "jitdump"});
+}
+
 std::string field_type_text(uint32_t type) {
   return word(type, ARCTRACE_FIELD_U8, "type",
               {"u8", "u16", "u32", "u64", "i8", "i16", "i32", "i64", "f32", "f64", "bool",

@@ -43,6 +43,21 @@ struct Module {
   std::vector<std::byte> build_id;
 };
 
+// Code that a process generated and named.
+struct Code {
+  uint64_t start = 0, end = 0;  // addresses
+  int64_t since_ns = 0;         // from when on it stood there
+  std::string name;
+};
+
+// A file that named a process' generated code.
+struct CodeFile {
+  uint32_t kind = 0;  // enum arctrace_code_file_kind
+  uint64_t names = 0, left_out = 0;
+  bool is_cut = false;  // there was more than was read
+  std::string path;     // as the process saw it
+};
+
 struct EventField {
   uint32_t type;  // enum arctrace_field_type
   std::string name;
@@ -68,6 +83,8 @@ struct Process {
   std::string executable;
   std::vector<std::string> arguments;
   std::vector<Module> modules;
+  std::vector<Code> code;  // in the order in which it was told
+  std::vector<CodeFile> code_files;
 };
 
 struct ThreadName {

@@ -45,12 +45,15 @@ constexpr std::array kTypes = {
     TypeInfo{ARCTRACE_TYPE_EVENT_LAYOUT, "EVENT_LAYOUT", 20},
     TypeInfo{ARCTRACE_TYPE_PROCESS_END, "PROCESS_END", 12},
     TypeInfo{ARCTRACE_TYPE_PID_NAMESPACE, "PID_NAMESPACE", 8},
+    TypeInfo{ARCTRACE_TYPE_JITDUMP, "JITDUMP", 8},
     TypeInfo{ARCTRACE_TYPE_SYSTEM, "SYSTEM", 24},
     TypeInfo{ARCTRACE_TYPE_CLOCK_SYNC, "CLOCK_SYNC", 24},
     TypeInfo{ARCTRACE_TYPE_WRITER_END, "WRITER_END", 8},
     TypeInfo{ARCTRACE_TYPE_SESSION, "SESSION", 8},
     TypeInfo{ARCTRACE_TYPE_CHILD_STATUS, "CHILD_STATUS", 8},
     TypeInfo{ARCTRACE_TYPE_TOTALS, "TOTALS", 72},
+    TypeInfo{ARCTRACE_TYPE_CODE, "CODE", 32},
+    TypeInfo{ARCTRACE_TYPE_CODE_FILE, "CODE_FILE", 32},
     TypeInfo{ARCTRACE_TYPE_SWITCH, "SWITCH", 20},
     TypeInfo{ARCTRACE_TYPE_WAKING, "WAKING", 20},
     TypeInfo{ARCTRACE_TYPE_FORKED, "FORKED", 16},
@@ -140,6 +143,13 @@ const char* padded_problem(BodyReader body, int words) {
   return sizes_problem(body);
 }
 
+// One text, behind a fixed part that has its size at `size_offset`.
+const char* tail_problem(std::span<const std::byte> body, size_t size_offset,
+                         size_t fixed) {
+  const uint32_t size = load_u32(body.data() + size_offset);
+  return (uint64_t{size} + 3) / 4 * 4 > body.size() - fixed ? kSizesTooLarge : nullptr;
+}
+
 }  // namespace
 
 std::string_view type_name(uint16_t type) {
@@ -180,18 +190,22 @@ const char* body_problem_untrusted(uint16_t type, std::span<const std::byte> bod
       return padded_problem<1>(reader, 0);
     case ARCTRACE_TYPE_PROCESS:
       return padded_problem<2>(reader, 8);
-    case ARCTRACE_TYPE_THREAD: {
-      const uint32_t size = load_u32(body.data() + 12);
-      return (uint64_t{size} + 3) / 4 * 4 > body.size() - 24 ? kSizesTooLarge : nullptr;
-    }
+    case ARCTRACE_TYPE_THREAD:
+      return tail_problem(body, 12, 24);
     case ARCTRACE_TYPE_MODULE:
       return padded_problem<2>(reader, 12);
     case ARCTRACE_TYPE_STRING:
       return padded_problem<1>(reader, 2);
     case ARCTRACE_TYPE_EVENT_LAYOUT:
       return layout_problem(reader);
+    case ARCTRACE_TYPE_JITDUMP:
+      return padded_problem<1>(reader, 1);
     case ARCTRACE_TYPE_SYSTEM:
       return padded_problem<3>(reader, 3);
+    case ARCTRACE_TYPE_CODE:
+      return tail_problem(body, 4, 32);
+    case ARCTRACE_TYPE_CODE_FILE:
+      return padded_problem<1>(reader, 7);
     default:
       return nullptr;
   }

@@ -77,6 +77,31 @@ bool holds_record_untrusted(std::span<std::byte> block, uint16_t wanted) {
   return false;
 }
 
+void for_each_full_record(
+    std::span<const std::byte> block,
+    const std::function<void(uint16_t type, uint64_t ticks,
+                             std::span<const std::byte> body)>& visit) {
+  const auto size = static_cast<uint32_t>(block.size());
+  uint32_t offset = ARCTRACE_BLOCK_HEADER_SIZE;
+  while (offset + 4 <= size) {
+    uint32_t word0 = 0;
+    std::memcpy(&word0, block.data() + offset, sizeof word0);
+    uint32_t length = 4;
+    if (word0 != ARCTRACE_FILL) {
+      length = length_at(word0, offset, size);
+      if (length < ARCTRACE_FULL_HEAD_SIZE) return;
+      if ((word0 & ARCTRACE_IN_PROGRESS) == 0) {
+        uint64_t ticks = 0;
+        std::memcpy(&ticks, block.data() + offset + 8, sizeof ticks);
+        visit(static_cast<uint16_t>(word0 >> ARCTRACE_TYPE_SHIFT), ticks,
+              block.subspan(offset + ARCTRACE_FULL_HEAD_SIZE,
+                            length - ARCTRACE_FULL_HEAD_SIZE));
+      }
+    }
+    offset += length;
+  }
+}
+
 arctrace_block_header copy_block_header(arctrace_block_header& header) {
   constexpr size_t kContended = offsetof(arctrace_block_header, magic);
   arctrace_block_header copy;

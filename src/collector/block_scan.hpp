@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -23,6 +24,13 @@ BlockContents scan_block_untrusted(std::span<std::byte> block);
 
 // Whether the walk meets a committed record of this type.
 bool holds_record_untrusted(std::span<std::byte> block, uint16_t type);
+
+// Hands out each committed record of a block of full form. REQUIRES: `block` is our own
+// copy.
+void for_each_full_record(
+    std::span<const std::byte> block,
+    const std::function<void(uint16_t type, uint64_t ticks,
+                             std::span<const std::byte> body)>& visit);
 
 // A copy of a block's header, whose first line others may be changing.
 arctrace_block_header copy_block_header(arctrace_block_header& header);

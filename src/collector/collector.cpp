@@ -27,7 +27,8 @@ Collector::Collector(Buffer& buffer, TraceFile file,
                               : std::make_unique<FileRing>(file_, buffer.header(),
                                                            command_line, limits)),
       polled_(polled),
-      drain_(buffer.view(), file_, ring_.get()) {
+      code_files_(buffer.header()),
+      drain_(buffer.view(), file_, ring_.get(), &code_files_) {
   file_.write_header(buffer.header());
   const uint64_t now = read_ticks(buffer_.view().geometry().clock);
   RecordBuilder records;
@@ -78,7 +79,10 @@ void Collector::run() {
       const std::lock_guard lock(mutex_);
       if (stopping_) return;
       if (polled_ != nullptr) polled_->poll();
-      if (!keeps_all && has_name_) drain_.round();
+      if (!keeps_all && has_name_) {
+        drain_.round();
+        code_files_.look(drain_.living_processes());
+      }
       if (read_monotonic_ns() - last_sync_ns_ >= sync_ns) sync_clocks();
     }
     // Until a writer passes the high-water mark, finish() is called, or a while.
@@ -116,6 +120,8 @@ CollectorSummary Collector::finish() {
 
   const std::lock_guard lock(mutex_);
   drain_.finish();
+  code_files_.write(drain_.living_processes(), file_,
+                    ring_ == nullptr ? kCodeNamesBytesMax : ring_->code_names_max());
   sync_clocks();
   CollectorSummary summary = summary_locked();
   const int error = file_.error();

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "src/collector/buffer.hpp"
+#include "src/collector/code_files.hpp"
 #include "src/collector/drain.hpp"
 #include "src/collector/file_ring.hpp"
 #include "src/collector/polled_writer.hpp"
@@ -50,6 +51,7 @@ class Collector : public Recorder {
   mutable std::mutex mutex_;        // of all below, and of file_
   std::unique_ptr<FileRing> ring_;  // null: one file
   PolledWriter* const polled_;
+  CodeFiles code_files_;
   Drain drain_;
   bool has_name_ =
       false;  // publish() was called: before, nothing is taken out of the buffer

@@ -26,10 +26,12 @@ bool is_written_before(const SeenBlock& a, const SeenBlock& b) {
 
 }  // namespace
 
-Drain::Drain(const BufferView& view, TraceFile& file, FileRing* ring)
+Drain::Drain(const BufferView& view, TraceFile& file, FileRing* ring,
+             CodeFiles* code_files)
     : view_(view),
       file_(file),
       ring_(ring),
+      code_files_(code_files),
       reaper_(view),
       open_copies_(view.geometry().block_count),
       named_(view.geometry().block_count),
@@ -39,7 +41,7 @@ uint64_t Drain::ticks() const { return read_ticks(view_.geometry().clock); }
 
 uint32_t Drain::round() {
   reaper_.settle_dead(said_, [this](uint32_t block) { owner_died_[block] = true; });
-  live_processes_ = living_processes(view_);
+  live_processes_ = arctrace::living_processes(view_);
   scan_blocks();
   // States first, names after: mark_named() explains why this order decides.
   std::fill(named_.begin(), named_.end(), false);
@@ -101,6 +103,9 @@ void Drain::make_room() {
   const uint64_t needed = sizeof(arctrace_chunk_header) + view_.geometry().block_size;
   if (ring_ == nullptr || ring_->has_room(needed)) return;
   copy_open_definitions(0);
+  if (code_files_ != nullptr) {
+    code_files_->write(live_processes_, file_, ring_->code_names_max());
+  }
   ring_->begin_next();
 }
 
@@ -156,8 +161,11 @@ void Drain::write_image(uint32_t index, uint16_t flags, std::span<std::byte> blo
   const arctrace_block_header header =
       copy_block_header(*reinterpret_cast<arctrace_block_header*>(block.data()));
   const std::span<const std::byte> rest = block.subspan(sizeof header);
-  if (ring_ != nullptr && header.block_class == ARCTRACE_CLASS_DEFINITIONS) {
-    ring_->remember(header, index, rest);
+  if (header.block_class == ARCTRACE_CLASS_DEFINITIONS) {
+    if (ring_ != nullptr) ring_->remember(header, index, rest);
+    if (code_files_ != nullptr) {
+      code_files_->note_untrusted(std::vector(block.begin(), block.end()));
+    }
   }
   file_.write_chunk(ARCTRACE_CHUNK_BLOCK, flags, index, ticks(),
                     std::as_bytes(std::span(&header, 1)), rest);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "src/buffer_view.hpp"
+#include "src/collector/code_files.hpp"
 #include "src/collector/file_ring.hpp"
 #include "src/collector/live_copy.hpp"
 #include "src/collector/reaper.hpp"
@@ -36,8 +37,10 @@ struct SeenBlock {
 
 class Drain {
  public:
-  // `ring`: cuts that file; null: nobody does.
-  Drain(const BufferView& view, TraceFile& file, FileRing* ring = nullptr);
+  // `ring`: cuts that file; null: nobody does. `code_files`: gets to know the processes,
+  // and writes at the end of each file that is cut; null: of no use.
+  Drain(const BufferView& view, TraceFile& file, FileRing* ring = nullptr,
+        CodeFiles* code_files = nullptr);
 
   // One round. Returns the number of blocks that it changed: 0 means that there is no
   // more to do. After a write error nothing is freed any more: writers then count their
@@ -50,6 +53,9 @@ class Drain {
   void finish();
 
   const DrainTotals& totals() const { return totals_; }
+
+  // The processes that had a living thread in the last round, sorted.
+  std::span<const uint32_t> living_processes() const { return live_processes_; }
 
  private:
   void scan_blocks();
@@ -68,6 +74,7 @@ class Drain {
   BufferView view_;
   TraceFile& file_;
   FileRing* const ring_;
+  CodeFiles* const code_files_;
   DrainTotals totals_;
   RecordBuilder said_;
   Reaper reaper_;

@@ -62,7 +62,7 @@ absl::Status FileRing::open_next() {
   if (absl::Status status = file_.publish_as(kept_.next_name()); !status.ok()) {
     return status;
   }
-  kept_.add(file_.bytes(), file_size_ + remembered_);
+  kept_.add(file_.bytes(), file_size_ + code_names_max() + remembered_);
   absl::StatusOr<TraceFile> next = TraceFile::create(path_);
   if (!next.ok()) return next.status();
   file_ = *std::move(next);

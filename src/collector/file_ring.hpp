@@ -37,6 +37,10 @@ class FileRing {
            file_.bytes() + bytes <= file_size_ + definitions_size_;
   }
 
+  // How much of each file the names of generated code may take, beyond what it holds
+  // else.
+  uint64_t code_names_max() const { return file_size_ / 8; }
+
   // Forgets what no record can need any more. Once a round, before it writes blocks:
   // `living`, the processes that have a thread (sorted); `next`, control.next thereafter;
   // `oldest_shared`, the smallest hand-out of a block of several writers that there is.

@@ -7,6 +7,7 @@
 #include "src/clock.hpp"
 #include "src/collector/block_scan.hpp"
 #include "src/collector/cpu_blocks.hpp"
+#include "src/collector/reaper.hpp"
 #include "src/collector/session_records.hpp"
 #include "src/loss.hpp"
 #include "src/protocol/recycle.hpp"
@@ -38,7 +39,8 @@ std::vector<SeenBlock> Snapshot::list(arctrace_block_class wanted) const {
         A::load_relaxed(header.block_class) != wanted) {
       continue;
     }
-    blocks.push_back({i, A::load_relaxed(header.handout), state});
+    blocks.push_back({i, A::load_relaxed(header.handout), state,
+                      wanted == ARCTRACE_CLASS_DEFINITIONS});
   }
   std::sort(blocks.begin(), blocks.end(),
             [](const SeenBlock& a, const SeenBlock& b) { return a.handout < b.handout; });
@@ -72,6 +74,7 @@ void Snapshot::copy(const SeenBlock& block) {
   }
   const BlockContents contents = scan_block_untrusted(bytes);
   if (contents.used <= ARCTRACE_BLOCK_HEADER_SIZE) return;
+  if (block.is_definitions) code_files_.note_untrusted(bytes);
   const bool complete = block.state.phase == ARCTRACE_PHASE_CLOSED &&
                         !Recycle<A>::is_named(view_, block.index);
   uint16_t flags = complete ? 0 : ARCTRACE_CHUNK_LIVE_COPY;
@@ -124,8 +127,12 @@ DrainTotals write_snapshot_file(const Buffer& buffer, TraceFile& file,
   for (const ClockSync& sync : past.syncs) say_clock_sync(said, sync);
   file.write_records(read_ticks(clock), said.bytes());
   file.write_records(read_ticks(clock), past.records);
-  Snapshot snapshot(buffer.view(), file, buffer.is_copy() ? Patience{0} : Patience{});
+  CodeFiles code_files(buffer.header());
+  Snapshot snapshot(buffer.view(), file, code_files,
+                    buffer.is_copy() ? Patience{0} : Patience{});
   snapshot.write();
+  // Of a copy nobody knows who lives, nor whether it is of this machine.
+  if (!buffer.is_copy()) code_files.write(living_processes(buffer.view()), file);
   const int error = file.error();
   file.clear_error();
   said.clear();

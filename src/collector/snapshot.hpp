@@ -12,6 +12,7 @@
 #include "src/buffer_view.hpp"
 #include "src/collector/buffer.hpp"
 #include "src/collector/clock_source.hpp"
+#include "src/collector/code_files.hpp"
 #include "src/collector/drain.hpp"
 #include "src/collector/live_copy.hpp"
 #include "src/collector/record_builder.hpp"
@@ -21,8 +22,10 @@ namespace arctrace {
 
 class Snapshot {
  public:
-  Snapshot(const BufferView& view, TraceFile& file, Patience patience = {})
-      : view_(view), file_(file), patience_(patience) {}
+  // `code_files`: gets to know the processes.
+  Snapshot(const BufferView& view, TraceFile& file, CodeFiles& code_files,
+           Patience patience = {})
+      : view_(view), file_(file), code_files_(code_files), patience_(patience) {}
 
   // Appends all blocks that hold records, the losses that no LOST record says, and the
   // totals, to a file that has its header. What is overwritten meanwhile is left out:
@@ -45,6 +48,7 @@ class Snapshot {
 
   BufferView view_;
   TraceFile& file_;
+  CodeFiles& code_files_;
   DrainTotals totals_;
   Patience patience_;
 };

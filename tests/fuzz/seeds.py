@@ -57,6 +57,23 @@ def chunks(trace):
         offset += size
 
 
+def jitdump():
+    """Code that is loaded, moved, and replaced."""
+    pid, address, code = 1, 0x7f0000001000, b"\x90\xc3"
+
+    def record(kind, time_ns, body):
+        return struct.pack("<IIQ", kind, 16 + len(body), time_ns) + body
+
+    def load(time_ns, name, index):
+        return record(0, time_ns, struct.pack("<IIQQQQ", pid, pid, address, address, len(code),
+                                              index) + name + b"\0" + code)
+
+    move = struct.pack("<IIQQQQQ", pid, pid, address, address, address + 64, len(code), 1)
+    return (struct.pack("<IIIIIIQQ", 0x4A695444, 1, 40, 62, 0, pid, 5, 0) + load(10, b"first", 1) +
+            record(2, 11, bytes(24)) + record(1, 20, move) + load(30, b"second", 2) +
+            record(3, 40, b""))
+
+
 def main():
     arctrace, corpus = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2])
     library = arctrace.parent.parent / "lib/libarctrace.so.0"
@@ -71,6 +88,8 @@ def main():
         return subprocess.run([arctrace, *arguments], check=True, stderr=subprocess.DEVNULL,
                               stdout=subprocess.PIPE, text=True).stdout
 
+    save("code_file", "map", b"7f0000001000 20 first\n0x7f0000001020 0x10 second one\nnone\n")
+    save("code_file", "dump", jitdump())
     small = ["-b", "24k", "--block-size", "2k", "--slots", "4"]
     with tempfile.TemporaryDirectory() as folder:
         for options in (["--mode=drop"], ["--mode=drop", "--scope=shared"],

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
 #include <fstream>
 #include <iterator>
 #include <string>
@@ -11,6 +12,8 @@
 
 #include "src/collector/block_scan.hpp"
 #include "src/collector/buffer.hpp"
+#include "src/collector/jit_dump.hpp"
+#include "src/collector/perf_map.hpp"
 #include "src/collector/snapshot.hpp"
 #include "tests/fuzz/exercise.hpp"
 #include "tests/support/trace_builder.hpp"
@@ -25,11 +28,17 @@ constexpr uint32_t kBlockSize = 4096;
 
 std::vector<std::byte> copy_of(Bytes input) { return {input.begin(), input.end()}; }
 
+// Of a file in memory.
+int open_bytes(Bytes bytes) {
+  const int fd = memfd_create("fuzz", MFD_CLOEXEC);
+  const auto size = static_cast<ssize_t>(bytes.size());
+  require(fd >= 0 && write(fd, bytes.data(), bytes.size()) == size, "a file in memory");
+  return fd;
+}
+
 // As `arctrace recover` does it.
 void recover(Bytes image) {
-  const int fd = memfd_create("fuzz", MFD_CLOEXEC);
-  const auto size = static_cast<ssize_t>(image.size());
-  require(fd >= 0 && write(fd, image.data(), image.size()) == size, "a file in memory");
+  const int fd = open_bytes(image);
   const absl::StatusOr<Buffer> buffer =
       Buffer::copy_untrusted(fd, 0, UINT64_MAX, "input");
   close(fd);
@@ -103,6 +112,27 @@ void definitions(Bytes input) {
   file.block(data, 0, 1);
   file.finish(1000);
   require(exercise_trace(file.file()), "a file with a good header can be read");
+}
+
+void code_file(Bytes input) {
+  const int fd = open_bytes(input);
+  uint64_t taken = 0;
+  const CodeSink sink = [&](const NamedCode& code) {
+    require(is_code_range(code.start, code.size), "code has bytes");
+    require(!code.name.empty() && code.name.size() <= kCodeNameMax, "code has a name");
+    return ++taken % 7 != 0;
+  };
+  const CodeFileSummary map = read_perf_map_untrusted(fd, sink);
+  require(map.names + map.left_out >= taken, "all are counted");
+  taken = 0;
+  JitDumpOwner owner;  // so that any dump is its own
+  constexpr size_t kPidOffset = 20;
+  if (input.size() >= kPidOffset + sizeof owner.pid) {
+    std::memcpy(&owner.pid, &input[kPidOffset], sizeof owner.pid);
+  }
+  const CodeFileSummary dump = read_jit_dump_untrusted(fd, owner, sink);
+  require(dump.names + dump.left_out >= taken, "all are counted");
+  close(fd);
 }
 
 }  // namespace arctrace::fuzz

@@ -18,6 +18,8 @@ void buffer_image(Bytes input);
 void block(Bytes input);
 // The records of a block of definitions, and data that uses them.
 void definitions(Bytes input);
+// A file that names generated code: as a perf map, and as a jitdump.
+void code_file(Bytes input);
 
 struct Target {
   std::string_view name;
@@ -26,6 +28,7 @@ struct Target {
 inline constexpr Target kTargets[] = {{"trace_file", trace_file},
                                       {"buffer_image", buffer_image},
                                       {"block", block},
-                                      {"definitions", definitions}};
+                                      {"definitions", definitions},
+                                      {"code_file", code_file}};
 
 }  // namespace arctrace::fuzz

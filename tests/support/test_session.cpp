@@ -72,7 +72,8 @@ DecodedTrace TestSession::snapshot() const {
   const TemporaryFolder folder;
   TraceFile file = open_file(folder.path("snapshot"));
   file.write_header(buffer_.header());
-  Snapshot(view(), file).write();
+  CodeFiles code_files(buffer_.header());
+  Snapshot(view(), file, code_files).write();
   write_finished(file);
   REQUIRE(file.publish().ok());
   return decode_trace(read_file(folder.path("snapshot")));

@@ -163,6 +163,24 @@ inline Bytes process_end_body(uint32_t process, uint32_t how, int32_t status) {
   return Bytes().u32(process).u32(how).u32(static_cast<uint32_t>(status));
 }
 
+inline Bytes jitdump_body(uint32_t process, std::string_view path) {
+  return Bytes().u32(process).u32(path.size()).padded(path);
+}
+
+inline Bytes code_body(uint32_t process, uint64_t start, uint64_t size, uint64_t since,
+                       std::string_view name) {
+  Bytes body;
+  body.u32(process).u32(name.size()).u64(start).u64(size).u64(since);
+  return body.padded(name);
+}
+
+inline Bytes code_file_body(uint32_t process, uint32_t kind, uint64_t names,
+                            uint64_t left_out, uint32_t flags, std::string_view path) {
+  Bytes body;
+  body.u32(process).u32(kind).u64(names).u64(left_out).u32(flags).u32(path.size());
+  return body.padded(path);
+}
+
 inline Bytes system_body(std::string_view host, std::string_view kernel,
                          std::string_view command_line) {
   Bytes body;

@@ -25,7 +25,7 @@ BufferOptions ring(uint32_t blocks, uint32_t slots = 4) {
   return options;
 }
 
-BlockState state_of(const TestSession& session, uint32_t index) {
+BlockState state_in(const TestSession& session, uint32_t index) {
   return Recycle<IpcAtomics>::state(session.view(), index);
 }
 
@@ -79,8 +79,8 @@ TEST_CASE("overwrite: round and round, the oldest closed block first, as new") {
     REQUIRE(got);
     CHECK(got->index == i % 4);
     CHECK(got->handout == i);
-    CHECK(state_of(session, got->index).generation == i / 4);
-    CHECK(state_of(session, got->index).phase == ARCTRACE_PHASE_OWNED);
+    CHECK(state_in(session, got->index).generation == i / 4);
+    CHECK(state_in(session, got->index).phase == ARCTRACE_PHASE_OWNED);
     const std::byte* block = session.view().block(got->index);
     CHECK(std::all_of(block + 128, block + 384,
                       [](std::byte b) { return b == std::byte{0xFF}; }));
@@ -161,10 +161,10 @@ TEST_CASE("overwrite: a shared block with a writer in it waits, also a full one"
       stopped.identity(ARCTRACE_FORM_FULL, ARCTRACE_CLASS_DATA));
   REQUIRE(got.place != nullptr);
   for (int i = 0; i < 6; ++i) CHECK(busy.write_block() != got.index);
-  CHECK(state_of(session, got.index).phase == ARCTRACE_PHASE_SHARED);
+  CHECK(state_in(session, got.index).phase == ARCTRACE_PHASE_SHARED);
   close_shared<IpcAtomics>(session.view(), got.index, 0);
   for (int i = 0; i < 6; ++i) CHECK(busy.write_block() != got.index);
-  CHECK(state_of(session, got.index).phase == ARCTRACE_PHASE_CLOSED);
+  CHECK(state_in(session, got.index).phase == ARCTRACE_PHASE_CLOSED);
   SharedChain<IpcAtomics>::release(session.view(), 0, 1);
   std::set<uint32_t> taken;
   for (int i = 0; i < 3; ++i) taken.insert(busy.write_block());
@@ -177,7 +177,7 @@ TEST_CASE("overwrite: a shared block that nobody writes in goes when it is the o
   uint64_t& chain = session.view().control().shared_current;
   const SharedReservation got = writer.share(ARCTRACE_CLASS_DATA, chain);
   for (int i = 0; i < 3; ++i) writer.write_block();
-  CHECK(state_of(session, got.index).generation == 1);
+  CHECK(state_in(session, got.index).generation == 1);
   // A writer that still has the old name finds no room there, and opens another.
   const SharedReservation next = writer.share(ARCTRACE_CLASS_DATA, chain);
   REQUIRE(next.place != nullptr);
@@ -198,7 +198,7 @@ TEST_CASE("overwrite: blocks of the dead are recovered, whatever they were doing
     std::set<uint32_t> taken;
     for (int i = 0; i < 3; ++i) taken.insert(busy.write_block());
     CHECK(taken.size() == 3);
-    CHECK(state_of(session, left->index).generation ==
+    CHECK(state_in(session, left->index).generation ==
           (phase == ARCTRACE_PHASE_OWNED ? 1 : 2));
   }
 }
@@ -262,7 +262,7 @@ TEST_CASE("overwrite: who is beaten at any point takes another block, never the 
     REQUIRE(got);
     CHECK(fast_owns.count(got->index) == 0);
     for (const uint32_t index : fast_owns) {
-      CHECK(state_of(session, index).slot == 1);
+      CHECK(state_in(session, index).slot == 1);
       CHECK(view.block_header(index).magic == ARCTRACE_BLOCK_MAGIC);
     }
   }
@@ -274,7 +274,7 @@ TEST_CASE("overwrite: definitions stay while their process lives") {
   uint64_t chain = 0;
   const SharedReservation open = writer.share(ARCTRACE_CLASS_DEFINITIONS, chain);
   for (int i = 0; i < 20; ++i) CHECK(writer.write_block() != open.index);
-  CHECK(state_of(session, open.index).phase == ARCTRACE_PHASE_SHARED);
+  CHECK(state_in(session, open.index).phase == ARCTRACE_PHASE_SHARED);
   close_shared<IpcAtomics>(session.view(), open.index, 0);
   for (int i = 0; i < 20; ++i) CHECK(writer.write_block() != open.index);
   CHECK(session.view().block_header(open.index).retired == 0);

@@ -130,3 +130,24 @@ TEST_CASE("an address that is in no module may be in one later") {
   CHECK(resolver.functions()[resolver.resolve(p, 0x5010, 200)].name == "0x5010");
   CHECK(resolver.functions()[resolver.resolve(p, 0x5010, 999)].name == "0x5010");
 }
+
+TEST_CASE("generated code has the name that held at the time, in no module only") {
+  RecordScript script;
+  const ProcessIndex p = script.process(1, "/bin/a");
+  script.definitions.add_module(p, module_at(0x5000, "/lib/libx.so"));
+  Process& process = *script.definitions.mutable_process(p);
+  process.code.push_back({0x9000, 0x9100, 100, "compiled"});
+  process.code.push_back({0x9000, 0x9100, 200, "_Z5againv"});
+  process.code.push_back({0x5000, 0x5100, 0, "not_this"});
+  FunctionResolver resolver(script.definitions, nullptr);
+  const auto function = [&](uint64_t key, int64_t time_ns) {
+    return resolver.functions()[resolver.resolve(p, key, time_ns)];
+  };
+  CHECK(function(0x9010, 150).name == "compiled");
+  CHECK(function(0x9010, 150).module == "[jit]");
+  CHECK(function(0x9100, 150).name == "0x9100");
+  CHECK(function(0x9010, 200).name == "again()");
+  CHECK(function(0x9010, 201).name == "again()");
+  CHECK(function(0x5010, 201).name == "libx.so+0x410");
+  CHECK(resolver.source_line(resolver.resolve(p, 0x9010, 201)).empty());
+}
