@@ -11,21 +11,28 @@ namespace {
 
 const arctrace_shim_values* all_values;  // set once, before a call has one
 
-// The number of a pending call's values, in its key: 0, none. Only calls with a name have
-// values, and these bits of their keys to spare.
-constexpr unsigned kValuesShift = 32;
-constexpr uint64_t kValuesMask = uint64_t{0xFFFF} << kValuesShift;
+// The number of a pending call's values stands in its key, in bits that neither an
+// address nor a name needs, behind one that says so.
+constexpr uint64_t kValuesBit = uint64_t{1} << 61;
+constexpr unsigned kValuesShift = 48;
+constexpr uint64_t kValuesMask = (uint64_t{1} << (61 - kValuesShift)) - 1;
+static_assert(ARCTRACE_SHIM_VALUES_MAX <= kValuesMask + 1);
+static_assert((ARCTRACE_FRAME_NAME_BIT | ARCTRACE_FRAME_LIBRARY_BIT) >> 62 != 0);
 
+// Addresses beyond those bits are given only to who asks for them (five-level paging).
+bool may_have_values(uint64_t key) {
+  return (key & (kValuesBit | kValuesMask << kValuesShift)) == 0;
+}
 uint64_t with_values(uint64_t key, uint32_t values) {
-  return key | uint64_t{values} << kValuesShift;
+  return key | kValuesBit | uint64_t{values} << kValuesShift;
 }
-bool has_values(uint64_t key) {
-  return (key & kValuesMask) != 0 && (key & ARCTRACE_FRAME_NAME_BIT) != 0;
-}
+bool has_values(uint64_t key) { return (key & kValuesBit) != 0; }
 const arctrace_shim_values& values_of(uint64_t key) {
-  return all_values[(key & kValuesMask) >> kValuesShift];
+  return all_values[key >> kValuesShift & kValuesMask];
 }
-uint64_t without_values(uint64_t key) { return key & ~kValuesMask; }
+uint64_t without_values(uint64_t key) {
+  return key & ~(kValuesBit | kValuesMask << kValuesShift);
+}
 
 bool functions_are_recorded() { return (*arctrace_gate & ARCTRACE_GATE_FUNCTIONS) != 0; }
 
@@ -63,13 +70,14 @@ __attribute__((noinline)) void record_return_with(const PendingCall& call,
   ValuesBody body;
   const arctrace_shim_values& values = values_of(call.key);
   const uint64_t key = without_values(call.key);
+  const uintptr_t location = call.place + sizeof(uintptr_t);
   if (values.result.kind != 0) {
     gather_result(values, result, body);
     if (record_innermost_exit_with(key, call.place, body)) return;
-  } else if (record_innermost_exit(key, call.place)) {
-    return;
+    record_exit(key, location, call.place, &body);
+  } else if (!record_innermost_exit(key, call.place)) {
+    record_exit(key, location, call.place);
   }
-  record_exit(key, call.place + sizeof(uintptr_t), call.place);
 }
 
 void record_return(const PendingCall& call, uintptr_t result) {
@@ -125,15 +133,15 @@ int arctrace_shim_call_begin_with(uint64_t frame_key, const uintptr_t* place,
                                   uint32_t values, const uintptr_t* arguments) {
   // Before the entry: what it takes is not the function's time.
   ValuesBody body;
-  const bool is_named = (frame_key & ARCTRACE_FRAME_NAME_BIT) != 0;
   if (functions_are_recorded()) gather_arguments(all_values[values], arguments, body);
   const StubCall call{place, frame_pointer, flags};
-  return begin_call(frame_key, is_named ? with_values(frame_key, values) : frame_key,
-                    call, [&] {
-                      return all_values[values].argument_count == 0
-                                 ? record_enter(frame_key, call)
-                                 : record_enter_with(frame_key, call, body);
-                    });
+  const uint64_t pending_key =
+      may_have_values(frame_key) ? with_values(frame_key, values) : frame_key;
+  return begin_call(frame_key, pending_key, call, [&] {
+    return all_values[values].argument_count == 0
+               ? record_enter(frame_key, call)
+               : record_enter_with(frame_key, call, body);
+  });
 }
 
 __attribute__((flatten)) void arctrace_shim_call_end(uintptr_t* place, uintptr_t result) {

@@ -105,6 +105,7 @@ enum arctrace_shim_failure {
   ARCTRACE_SHIM_FAILS_NULL = 2     /* 0: errno says why */
 };
 #define ARCTRACE_SHIM_ARGUMENTS_MAX 6
+#define ARCTRACE_SHIM_VALUES_MAX 512 /* of arctrace_shim_set_values */
 struct arctrace_shim_values {
   uint32_t argument_count;
   struct arctrace_shim_value arguments[ARCTRACE_SHIM_ARGUMENTS_MAX];

@@ -221,8 +221,7 @@ constexpr WellKnown kWellKnown[] = {
 };
 
 const ShimOptions* chosen;  // null: no values
-constexpr uint32_t kValuesMax = 512;
-constinit arctrace_shim_values all[kValuesMax]{};
+constinit arctrace_shim_values all[ARCTRACE_SHIM_VALUES_MAX]{};
 uint32_t values_used = 1;  // the first is none's
 
 bool is_same(const arctrace_shim_value& a, const arctrace_shim_value& b) {
@@ -268,9 +267,20 @@ uint32_t number_of(const arctrace_shim_values& values) {
   for (uint32_t i = 1; i < values_used; ++i) {
     if (is_same(all[i], values)) return i;
   }
-  if (values_used == kValuesMax) return 0;
+  if (values_used == ARCTRACE_SHIM_VALUES_MAX) return 0;
   all[values_used] = values;
   return values_used++;
+}
+
+// A copy that gcc has made of a function, and changed its parameters.
+bool has_other_parameters(const char* name) {
+  constexpr const char* kMarks[] = {".isra.", ".constprop.", ".part."};
+  for (; *name != '\0'; ++name) {
+    for (const char* mark : kMarks) {
+      if (starts_with(name, mark)) return true;
+    }
+  }
+  return false;
 }
 
 }  // namespace
@@ -280,10 +290,12 @@ void choose_values(const ShimOptions& options) {
   arctrace_shim_set_values(all);
 }
 
-uint32_t values_of(const char* name) {
-  if (chosen == nullptr) return 0;
+bool have_values() { return chosen != nullptr; }
+
+uint32_t values_of(const char* name, Callee callee) {
+  if (chosen == nullptr || has_other_parameters(name)) return 0;
   arctrace_shim_values values{};
-  if (chosen->auto_values) {
+  if (chosen->auto_values && callee == Callee::kOfLibrary) {
     for (const WellKnown& known : kWellKnown) {
       if (equal(known.name, name)) read_values(known.values, values);
     }

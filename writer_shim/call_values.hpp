@@ -15,8 +15,14 @@ namespace arctrace::shim {
 // To be called once. The options stay where they are.
 void choose_values(const ShimOptions& options);
 
+// Whether any function may have values.
+bool have_values();
+
+enum class Callee : uint8_t { kOfLibrary, kWithHook };
+
 // The number (of arctrace_shim_set_values) of the values of calls of the function with
-// this linker's name; 0: it has none. Not in a hook.
-uint32_t values_of(const char* name);
+// this linker's name; 0: it has none. What is well-known is so of libraries. Not in a
+// hook.
+uint32_t values_of(const char* name, Callee callee);
 
 }  // namespace arctrace::shim

@@ -146,10 +146,10 @@ void add_value_options(CLI::App& app, CallFilterOptions& options) {
         ->group("Arguments and results");
   };
   add("-A,--argument", options.arguments, "PATTERN@ARG,...",
-      "record arguments of library calls, such as \"open@arg1/s,arg2/x32\"; may be "
+      "record arguments of functions, such as \"open@arg1/s,arg2/x32\"; may be "
       "repeated, as -R");
   add("-R,--retval", options.results, "PATTERN@retval",
-      "record what library calls return, such as \"open@retval/i32\"");
+      "record what functions return, such as \"open@retval/i32\"");
   app.add_flag("-a,--auto-args", options.auto_values,
                "record both of well-known functions of libc")
       ->group("Arguments and results");
@@ -245,7 +245,6 @@ std::vector<std::string> unmatched_patterns(const CallFilterOptions& options,
   std::optional<std::vector<std::string>> names;
   for (const PatternOption& kind : pattern_options(options)) {
     const bool is_module = kind.patterns == &options.modules;
-    const char* what = has_values(kind) ? "library call" : "function";
     for (const std::string& text : *kind.patterns) {
       const std::string pattern = pattern_of(kind, text);
       const bool is_matched = (matched & 1) != 0;
@@ -253,7 +252,7 @@ std::vector<std::string> unmatched_patterns(const CallFilterOptions& options,
       if (is_matched) continue;
       if (!names && !is_module) names = function_names(command);
       lines.push_back(absl::StrCat(
-          "no ", what, " ", is_module ? "of a module like" : "matches", " ", kind.option,
+          "no function ", is_module ? "of a module like" : "matches", " ", kind.option,
           " ", reader::escaped(pattern),
           is_module ? std::string() : near_names(plain_part(pattern), *names)));
     }

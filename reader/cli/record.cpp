@@ -34,9 +34,10 @@ Runner add_record(CLI::App& root) {
       "libstdc++.\n"
       "ARG is arg1 to arg6, retval what is returned, as integer registers hold them; "
       "behind a /\nstands the format: i u x o (with 8, 16, 32 or 64 bits), c, p, s for "
-      "strings, of which\n64 bytes are kept. x86-64 only. Not recorded: floating-point "
-      "values, std::string,\narguments on the stack, those of functions compiled for "
-      "tracing; with -t, arguments\n(but results) of calls whose records wait.");
+      "strings, of which\n64 bytes are kept. Not recorded: floating-point "
+      "values, std::string, arguments on the\nstack, those of functions compiled with "
+      "-finstrument-functions; with -t, arguments (but\nresults) of calls whose records "
+      "wait.");
   app->add_option("-o,--output", options->output,
                   "trace file; an existing one is kept as FILE.old; - is standard output")
       ->type_name("FILE")

@@ -117,7 +117,7 @@ class Values(plain.PlainTest):
                                "--version"], cwd=self.folder(), stderr=subprocess.PIPE,
                               stdout=subprocess.DEVNULL, text=True, check=False)
         self.assertEqual(done.returncode, 0)
-        self.assertIn('no library call matches -A strlem; did you mean "strlen"?', done.stderr)
+        self.assertIn('no function matches -A strlem; did you mean "strlen"?', done.stderr)
 
 
 if __name__ == "__main__":

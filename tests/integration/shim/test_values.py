@@ -1,0 +1,102 @@
+"""Arguments and results of functions with compiled-in hooks that see them: against the account that
+the fixture keeps of its own calls."""
+
+import json
+import subprocess
+
+from harness import ARCTRACE, ShimTest, both_compilers, unittest
+
+SPECS = [
+    "-A", "integers@arg1/i8,arg2/i16,arg3/i32,arg4/i64,arg5/u8,arg6/u64", "-R", "integers@retval",
+    "-A", "text@arg1/s", "-R", "text@retval/s", "-A", "letter@arg1/c", "-R", "letter@retval/c",
+    "-A", "pointer@arg1/p,arg2/u32", "-R", "pointer@retval/p",
+    "-A", "many@arg1/i32,arg2/i32,arg3/i32,arg4/i32,arg5/i32,arg6/i32", "-R", "many@retval/i32",
+    "-A", "sum@arg1/i32,arg2/i32,arg3/i32,arg4/i32", "-R", "sum@retval/i32",
+    "-A", "re:^(jumped|thrown|caught|tail|tail_end|depth|failed)$@arg1/i32",
+    "-R", "re:^(jumped|thrown|caught|tail|tail_end|depth|failed)$@retval/i32",
+]
+ALL = ["-A", "*@arg1/s,arg2/s,arg3/s,arg4/s,arg5/s,arg6/s", "-R", "*@retval/s"]
+
+
+def sorted_calls(calls):
+    return sorted(calls, key=json.dumps)
+
+
+class Values(ShimTest):
+    def account(self, traced):
+        """[[name, arguments, result]] by the fixture's account, and by the trace."""
+        told = [json.loads(line) for line in traced.stdout.splitlines()]
+        names = {call[0] for call in told}
+        found = [[call["name"], call.get("args"), call.get("retval", "none")]
+                 for call in traced.report("invocations")["invocations"]
+                 if call["name"] in names]
+        return sorted_calls(told), sorted_calls(found)
+
+    @both_compilers
+    def test_each_kind(self, compiler):
+        traced = self.compare(compiler, "./values", options=SPECS)
+        self.assertEqual(traced.status, 0)
+        told, found = self.account(traced)
+        self.assertEqual(found, told)
+
+    @both_compilers
+    def test_a_large_result_has_a_pointer_before_the_arguments(self, compiler):
+        traced = self.compare(compiler, "./values",
+                              options=["-A", "large@arg1/p,arg2/i32", "-R", "large@retval/p"])
+        (call,) = [call for call in traced.report("invocations")["invocations"]
+                   if call["name"].startswith("large")]
+        self.assertEqual(call["args"][1], 7)
+        self.assertEqual(call["args"][0], call["retval"])
+
+    @both_compilers
+    def test_only_arguments_or_only_results(self, compiler):
+        traced = self.compare(compiler, "./values", options=["-A", "tail@arg1/i32",
+                                                             "-R", "tail_end@retval/i32"])
+        calls = [(call["name"], call.get("args"), call.get("retval"))
+                 for call in traced.report("invocations")["invocations"]
+                 if call["name"].startswith("tail")]
+        self.assertEqual(calls, [("tail", [4], None), ("tail_end", None, 15),
+                                 ("tail", [1], None), ("tail_end", None, 6)])
+
+    @both_compilers
+    def test_with_filters(self, compiler):
+        traced = self.compare(compiler, "./values", options=[*SPECS, "-F", "tail"])
+        self.assertEqual([(call["name"], call["args"], call["retval"])
+                          for call in traced.report("invocations")["invocations"]],
+                         [("tail", [4], 15), ("tail_end", [5], 15), ("tail", [1], 6),
+                          ("tail_end", [2], 6)])
+
+    @both_compilers
+    def test_what_is_well_known_is_so_of_libraries(self, compiler):
+        traced = self.compare(compiler, "./replaced", options=["-a"])
+        for call in traced.report("invocations")["invocations"]:
+            self.assertNotIn("args", call)
+            self.assertNotIn("retval", call)
+
+    @both_compilers
+    def test_programs_do_the_same(self, compiler):
+        for command in ("./jumps", "./exceptions", "./contexts", "./deep", "./threads 5",
+                        "./replaced", "./vforks", "./forks 10", "./signals return",
+                        "./signals jump", "./signals altstack", "./ends exit",
+                        "./confined closed", "./confined seccomp"):
+            with self.subTest(command=command):
+                self.compare(compiler, *command.split(),
+                             options=[*ALL, "--mode=overwrite", "-b", "16M", "--block-size=4k"])
+
+    @both_compilers
+    def test_frames_are_the_same(self, compiler):
+        for command in ("./jumps", "./exceptions", "./vforks"):
+            traced = self.compare(compiler, command, options=ALL)
+            self.assert_counts(traced)
+            self.assertEqual(traced.report("flat")["summary"]["orphans"], 0)
+
+    def test_a_function_that_is_not_there(self):
+        done = subprocess.run([ARCTRACE, "record", "--no-libcall", "-A", "integer@arg1",
+                               "./values"], cwd=self.place("missing", "gcc"), text=True,
+                              capture_output=True, check=False)
+        self.assertEqual(done.returncode, 0)
+        self.assertIn('no function matches -A integer; did you mean "integers"?', done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
