@@ -5,6 +5,7 @@
 #include "src/loss.hpp"
 #include "src/return_stack.hpp"
 #include "src/shim_interface.h"
+#include "src/vector_registers.hpp"
 
 namespace arctrace {
 namespace {
@@ -67,12 +68,14 @@ ReturnStack* own_calls() {
 
 __attribute__((noinline)) void record_return_with(const PendingCall& call,
                                                   uintptr_t result) {
-  ValuesBody body;
   const arctrace_shim_values& values = values_of(call.key);
+  uint64_t vectors[ARCTRACE_SHIM_VECTORS_MAX];
+  if (has_vectors(values.result)) store_vectors(vectors);
+  ValuesBody body;
   const uint64_t key = without_values(call.key);
   const uintptr_t location = call.place + sizeof(uintptr_t);
   if (values.result.kind != 0) {
-    gather_result(values, result, body);
+    gather_result(values, {&result, vectors}, body);
     if (record_innermost_exit_with(key, call.place, body)) return;
     record_exit(key, location, call.place, &body);
   } else if (!record_innermost_exit(key, call.place)) {
@@ -87,6 +90,13 @@ void record_return(const PendingCall& call, uintptr_t result) {
   if (!record_innermost_exit(call.key, call.place)) {
     record_exit(call.key, location, call.place);
   }
+}
+
+// `arguments`: of the integer registers.
+void gather_call(uint32_t values, const uintptr_t* arguments, ValuesBody& body) {
+  uint64_t vectors[ARCTRACE_SHIM_VECTORS_MAX];
+  if (has_vectors(all_values[values])) store_vectors(vectors);
+  gather_arguments(all_values[values], {arguments, vectors}, body);
 }
 
 // `pending_key`: of the pending call. enter() records the entry.
@@ -133,7 +143,7 @@ int arctrace_shim_call_begin_with(uint64_t frame_key, const uintptr_t* place,
                                   uint32_t values, const uintptr_t* arguments) {
   // Before the entry: what it takes is not the function's time.
   ValuesBody body;
-  if (functions_are_recorded()) gather_arguments(all_values[values], arguments, body);
+  if (functions_are_recorded()) gather_call(values, arguments, body);
   const StubCall call{place, frame_pointer, flags};
   const uint64_t pending_key =
       may_have_values(frame_key) ? with_values(frame_key, values) : frame_key;
@@ -184,7 +194,7 @@ void arctrace_shim_call_passed_with(uint64_t frame_key, const uintptr_t* place,
                                     uint32_t values, const uintptr_t* arguments) {
   if (!functions_are_recorded()) return;
   ValuesBody body;
-  gather_arguments(all_values[values], arguments, body);
+  gather_call(values, arguments, body);
   if (!record_enter_with(frame_key, StubCall{place, frame_pointer, flags}, body) ||
       returns == 0) {
     return;

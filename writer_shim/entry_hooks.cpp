@@ -8,6 +8,7 @@
 #include "writer_shim/frame_rule.hpp"
 #include "writer_shim/function_choice.hpp"
 #include "writer_shim/functions_gate.hpp"
+#include "writer_shim/kept_vectors.hpp"
 #include "writer_shim/library_hooks.hpp"
 #include "writer_shim/machine.hpp"
 
@@ -21,7 +22,8 @@ constexpr unsigned kDistanceBits = 16;
 uint64_t sites[kSites];
 
 __attribute__((noinline)) uintptr_t learn_function(uintptr_t hook_site, uint64_t& site) {
-  const uintptr_t begin = find_frame_rule(hook_site - 1).function;
+  uintptr_t begin = 0;
+  keep_vectors_around([&] { begin = find_frame_rule(hook_site - 1).function; });
   const uintptr_t distance = hook_site - begin;
   if (begin == 0 || distance >> kDistanceBits != 0) return hook_site;
   IpcAtomics::store_relaxed(site, uint64_t{hook_site} << kDistanceBits | distance);

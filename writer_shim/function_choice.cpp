@@ -136,6 +136,8 @@ void read_symbols(const ElfSections& elf, const ModuleFile& file, uintptr_t bias
   const ElfW(Shdr)& strings = sections.items<ElfW(Shdr)>()[table->sh_link];
   const FilePart symbols(fd, table->sh_offset, table->sh_size, size);
   FilePart names(fd, strings.sh_offset, strings.sh_size, size);
+  struct stat status {};
+  if (sys::stat_fd(fd, &status) != 0) status = {};
   for (uint64_t i = 0; i < symbols.count<ElfW(Sym)>(); ++i) {
     const ElfW(Sym)& symbol = symbols.items<ElfW(Sym)>()[i];
     const char* name = names.text(symbol.st_name);
@@ -143,12 +145,13 @@ void read_symbols(const ElfSections& elf, const ModuleFile& file, uintptr_t bias
         name == nullptr) {
       continue;
     }
+    const FunctionPlace place = {status.st_dev, status.st_ino, symbol.st_value};
     keep_function({.function = bias + symbol.st_value,
                    .name = name,
                    .flags_at_start = filter_flags(name, file.path(), symbol.st_size),
                    .flags = 0,
                    .round = 0,
-                   .values = values_of(name, Callee::kWithHook),
+                   .values = values_of(name, &place),
                    .reading = reading});
   }
   if (live) names.keep();

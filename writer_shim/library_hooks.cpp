@@ -153,7 +153,7 @@ uint32_t stub_for(const char* name, uint64_t target, uint64_t* slot,
             .is_bound = is_bound,
             .kind = kind,
             .is_plain = 0,
-            .values = static_cast<uint16_t>(values_of(name, Callee::kOfLibrary)),
+            .values = static_cast<uint16_t>(values_of(name, nullptr)),
             .filter = 0,
             .filter_at_start = static_cast<uint16_t>(call_filter_flags(name, place)),
             .round = 0};

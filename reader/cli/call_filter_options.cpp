@@ -145,10 +145,10 @@ void add_value_options(CLI::App& app, CallFilterOptions& options) {
         ->allow_extra_args(false)
         ->group("Arguments and results");
   };
-  add("-A,--argument", options.arguments, "PATTERN@ARG,...",
+  add("-A,--argument", options.arguments, "PATTERN[@ARG,...]",
       "record arguments of functions, such as \"open@arg1/s,arg2/x32\"; may be "
       "repeated, as -R");
-  add("-R,--retval", options.results, "PATTERN@retval",
+  add("-R,--retval", options.results, "PATTERN[@retval]",
       "record what functions return, such as \"open@retval/i32\"");
   app.add_flag("-a,--auto-args", options.auto_values,
                "record both of well-known functions of libc")
@@ -219,7 +219,10 @@ absl::StatusOr<std::string> encode(const CallFilterOptions& options) {
   for (const PatternOption& kind : pattern_options(options)) {
     for (const std::string& pattern : *kind.patterns) {
       absl::StrAppend(&text, ";", kind.name);
-      if (has_values(kind)) absl::StrAppend(&text, encoded_values(pattern), ":");
+      if (has_values(kind)) {
+        const bool of_result = kind.patterns == &options.results;
+        absl::StrAppend(&text, encoded_values(pattern, of_result), ":");
+      }
       absl::StrAppend(&text, percent_encoded(pattern_of(kind, pattern)));
       ++count;
     }

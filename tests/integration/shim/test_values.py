@@ -11,6 +11,9 @@ SPECS = [
     "-A", "text@arg1/s", "-R", "text@retval/s", "-A", "letter@arg1/c", "-R", "letter@retval/c",
     "-A", "pointer@arg1/p,arg2/u32", "-R", "pointer@retval/p",
     "-A", "many@arg1/i32,arg2/i32,arg3/i32,arg4/i32,arg5/i32,arg6/i32", "-R", "many@retval/i32",
+    "-A", "mixed@arg1/i32,fparg1/f32,fparg2/64,arg2/b,arg3/S", "-R", "mixed@retval/f64",
+    "-A", "halved@fparg1/32", "-R", "halved@retval/f32", "-R", "eight@retval/f",
+    "-A", "eight@" + ",".join(f"fparg{i}" for i in range(1, 9)),
     "-A", "sum@arg1/i32,arg2/i32,arg3/i32,arg4/i32", "-R", "sum@retval/i32",
     "-A", "re:^(jumped|thrown|caught|tail|tail_end|depth|failed)$@arg1/i32",
     "-R", "re:^(jumped|thrown|caught|tail|tail_end|depth|failed)$@retval/i32",
@@ -47,6 +50,32 @@ class Values(ShimTest):
                    if call["name"].startswith("large")]
         self.assertEqual(call["args"][1], 7)
         self.assertEqual(call["args"][0], call["retval"])
+
+    @both_compilers
+    def test_values_as_dwarf_has_them(self, compiler):
+        traced = self.compare(compiler, "./values", options=[
+            word for pattern in ("mixed", "halved", "shapes::*", "integers", "text", "many", "sum")
+            for option in ("-A", "-R") for word in (option, pattern)])
+        told, found = self.account(traced)
+        own = {"mixed", "halved", "integers", "text", "many"}
+        self.assertEqual([call for call in found if call[0] in own],
+                         [call for call in told if call[0] in own])
+        calls = {call["name"].split("(")[0]: call
+                 for call in traced.report("invocations")["invocations"]}
+        def facts(name):
+            return (calls[name].get("arg_names"), calls[name].get("args"),
+                    calls[name].get("retval"))
+        self.assertEqual(facts("mixed")[0], ["number", "half", "whole", "truth", "text"])
+        names, (this, *args), result = facts("shapes::Shape::grown")
+        self.assertRegex(this, "^0x[0-9a-f]+$")
+        self.assertEqual((names, args, result), (["this", "by", "color", "sign"], [5, 200, -1], 205))
+        self.assertEqual(facts("shapes::after"), (["number", "half"], [-4, 5.5], 7))
+        self.assertEqual(facts("shapes::joined"),
+                         (["left", "right"], ["left", "right"], "leftright"))
+        self.assertEqual(facts("shapes::made"), (["first", "second"], [1, 3], None))
+        self.assertEqual(facts("sum")[1:], ([3], 60))  # what follows has no types
+        flow = traced.read("report", "--view=flow")
+        self.assertIn('> mixed(number=-3, half=1.5, whole=-2.25, truth=true, text="four")\n', flow)
 
     @both_compilers
     def test_only_arguments_or_only_results(self, compiler):
@@ -89,6 +118,16 @@ class Values(ShimTest):
             traced = self.compare(compiler, command, options=ALL)
             self.assert_counts(traced)
             self.assertEqual(traced.report("flat")["summary"]["orphans"], 0)
+
+    def test_no_types(self):
+        folder = self.place("stripped", "gcc")
+        subprocess.run(["objcopy", "--strip-debug", "values", "bare"], cwd=folder, check=True)
+        done = subprocess.run([ARCTRACE, "record", "--no-libcall", "-A", "ta*", "-R", "depth@retval",
+                               "./bare"], cwd=folder, text=True, capture_output=True, check=False)
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("-A ta*: no types are known of tail, tail_end: build with -g, or say "
+                      "-A ta*@arg1/i32\n", done.stderr)
+        self.assertEqual(done.stderr.count("warning"), 1)
 
     def test_a_function_that_is_not_there(self):
         done = subprocess.run([ARCTRACE, "record", "--no-libcall", "-A", "integer@arg1",
