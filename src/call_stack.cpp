@@ -310,6 +310,14 @@ bool is_innermost(const ThreadState* state, uint64_t key) {
          state->frames[state->depth - 1].key == key;
 }
 
+// Whether functions were off at times, so that some may be open of which readers were not
+// told.
+bool was_off_meanwhile() {
+  arctrace_control& control = session.view.control();
+  IpcAtomics::load_acquire(control.gate);  // R2, matches R1 (Buffer::set_gate)
+  return IpcAtomics::load_relaxed(control.functions_on) > 1;
+}
+
 // Of a frame that is not the innermost one as we know it. `result`: null, none.
 __attribute__((noinline)) void leave_another(const WriteScope& scope, uint64_t key,
                                              uintptr_t location, uint64_t ticks,
@@ -328,7 +336,9 @@ __attribute__((noinline)) void leave_another(const WriteScope& scope, uint64_t k
   const bool innermost = found != kNone && found + 1 == state->depth;
   if (found == kNone ||
       (!innermost && is_another_call(stacks, state->frames[found].place, location))) {
-    write_named_exit(scope, *state, key, state->depth, ticks);
+    if (state->depth == 0 || !was_off_meanwhile()) {
+      write_named_exit(scope, *state, key, state->depth, ticks);
+    }
     return;
   }
   record_unwind(scope, *state, found + 1, ticks);

@@ -12,7 +12,7 @@ namespace {
 
 constexpr uint32_t kNoRound = 0;
 
-static_assert(ARCTRACE_SHIM_CHOICE_MAX == ChoiceArea::kTextMax);
+static_assert(ARCTRACE_SHIM_CHOICE_MAX == ARCTRACE_CHOICE_TEXT_MAX);
 
 constexpr size_t kNameMax = 1024;
 
@@ -38,7 +38,7 @@ void start_live_choice(bool only_chosen) {
 }
 
 bool choose_live(const char* name, uint32_t at_start, uint32_t& flags, uint32_t& round) {
-  uint64_t words[ChoiceArea::kWords];
+  uint64_t words[kChoiceWords];
   const int64_t size = arctrace_shim_copy_choice(words, &round);
   if (size < 0) return false;
   const char* line = reinterpret_cast<const char*>(words);
@@ -49,7 +49,7 @@ bool choose_live(const char* name, uint32_t at_start, uint32_t& flags, uint32_t&
   while (line < end) {
     const size_t length = text_length(line, static_cast<size_t>(end - line));
     if (length != 0) {
-      const bool is_chosen = *line == ChoiceArea::kTrace;
+      const bool is_chosen = *line == kTraceMark;
       only_chosen = only_chosen || is_chosen;
       if (glob_matches({line + 1, length - 1}, plain)) {
         found |= is_chosen ? ARCTRACE_SHIM_CHOSEN : ARCTRACE_SHIM_LEFT_OUT;

@@ -140,7 +140,7 @@ struct arctrace_session_header {
   uint32_t header_size;       /* 4096 */
   uint32_t slot_size;         /* 256 */
   uint32_t slot_count;
-  uint32_t cpu_slot_size;     /* 64 */
+  uint32_t cpu_slot_size;     /* 128 */
   uint32_t cpu_count;         /* CPU slots: one per possible CPU, or 0 */
   uint32_t block_header_size; /* 128 */
   uint32_t block_size;        /* bytes, header included, a multiple of 64 */
@@ -176,8 +176,9 @@ ARCTRACE_ASSERT_SIZE(arctrace_session_header, 160);
 
 struct arctrace_control {
   /* line 0: read by every writer for every record */
-  uint32_t gate; /* enum arctrace_gate_bit */
-  uint32_t reserved0[15];
+  uint32_t gate;         /* enum arctrace_gate_bit */
+  uint32_t functions_on; /* how often functions were switched on */
+  uint32_t reserved0[14];
   /* line 1 */
   uint64_t next; /* hand-out counter: candidate block = next % block_count */
   uint64_t reserved1[7];
@@ -224,6 +225,20 @@ ARCTRACE_ASSERT_OFFSET(arctrace_control, lost, 384);
 ARCTRACE_ASSERT_OFFSET(arctrace_control, collector_lock, 448);
 ARCTRACE_ASSERT_OFFSET(arctrace_control, collector_robust_next, 480);
 ARCTRACE_ASSERT_SIZE(arctrace_control, 512);
+
+/* The choice of functions, behind the control area: by `arctrace ctl`, for the programs
+ * of the session. */
+#define ARCTRACE_CHOICE_OFFSET 4608u /* = ARCTRACE_CONTROL_OFFSET + 512 */
+#define ARCTRACE_CHOICE_TEXT_MAX 1024u
+
+struct arctrace_choice {
+  uint32_t round; /* rises with each choice, odd while it is being changed; 0: none yet */
+  uint32_t size;  /* bytes of text that count; 0: as programs were started */
+  uint32_t reserved[14];
+  /* '+' or '-' and a glob of linker's names, ended by a zero byte, and so on */
+  uint64_t text[ARCTRACE_CHOICE_TEXT_MAX / sizeof(uint64_t)];
+};
+ARCTRACE_ASSERT_OFFSET(arctrace_choice, text, 64);
 
 /* ---- CPU slots: the kernel writer --------------------------------------- */
 

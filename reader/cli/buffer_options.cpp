@@ -107,8 +107,8 @@ void add_snapshot_options(CLI::App& app, FlightOptions& flight) {
                "take one when a traced process ends without an exit, by a signal mostly");
 }
 
-CLI::Option* add_duration_option(CLI::App& app, uint64_t& ns, const std::string& what) {
-  return add_time_option(app, "--duration", ns, what + " ends after so much time");
+void add_duration_option(CLI::App& app, uint64_t& ns, const std::string& what) {
+  add_time_option(app, "--duration", ns, what + " ends after so much time");
 }
 
 bool cuts_files(uint32_t mode, const FileLimits& limits) {

@@ -12,7 +12,7 @@ void add_buffer_options(CLI::App& app, BufferOptions& buffer);
 void add_snapshot_options(CLI::App& app, FlightOptions& flight);
 
 // --duration=TIME: 0 means without end. `what`: ends then.
-CLI::Option* add_duration_option(CLI::App& app, uint64_t& ns, const std::string& what);
+void add_duration_option(CLI::App& app, uint64_t& ns, const std::string& what);
 
 // Whether these options cut a recording into files (FileRing).
 bool cuts_files(uint32_t mode, const FileLimits& limits);

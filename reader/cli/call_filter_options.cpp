@@ -20,7 +20,6 @@
 namespace arctrace::cli {
 namespace {
 
-constexpr std::string_view kRegexMark = "re:";
 constexpr size_t kPatternsMax = 64;   // bits of the control page's word
 constexpr size_t kEncodedMax = 4000;  // the shim takes 4095 bytes in all
 

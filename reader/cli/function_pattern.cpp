@@ -2,18 +2,10 @@
 
 #include <fnmatch.h>
 
-#include <algorithm>
-#include <string_view>
-
 #include "reader/cli/near_names.hpp"
 #include "reader/symbols/demangle.hpp"
 
 namespace arctrace::cli {
-namespace {
-
-constexpr std::string_view kRegexMark = "re:";
-
-}  // namespace
 
 FunctionNames::FunctionNames(const std::string& linker_name)
     : linked(linker_name.substr(0, linker_name.find('.'))),

@@ -43,11 +43,11 @@ void add_kernel_options(CLI::App& app, KernelOptions& options) {
            }
            options.use = use->second;
          },
-         "record dispatches, wake-ups, fork, exec and exit of the traced processes: bpf "
-         "= "
-         "by BPF, which needs rights; perf = by perf events, without wake-ups; require = "
-         "by "
-         "either, or fail; auto = if it can be (default: no; --kernel alone: auto)")
+         "record dispatches, wake-ups, fork, exec and exit of the traced processes: "
+         "bpf = by BPF, which needs rights; perf = by perf events, without wake-ups; "
+         "require = by either, or fail; auto = if it can be (default: no; --kernel "
+         "alone: "
+         "auto)")
       ->expected(0, 1)
       ->type_name("auto|bpf|perf|require|no");
   for (const EventOption& event : kEvents) {

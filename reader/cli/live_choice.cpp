@@ -76,10 +76,10 @@ class Maker {
       ++found;
       if (!is_linked || pattern.is_regex()) put(mark, exactly(function.linked));
     }
-    if (choice_.text.size() > ChoiceArea::kTextMax) {
+    if (choice_.text.size() > ARCTRACE_CHOICE_TEXT_MAX) {
       return absl::ResourceExhaustedError(absl::StrCat(
           "ctl: ", option, " ", reader::escaped(pattern.text()), " matches ", found,
-          " functions, whose names take more than the ", ChoiceArea::kTextMax,
+          " functions, whose names take more than the ", ARCTRACE_CHOICE_TEXT_MAX,
           " bytes that a live session has for them; a glob of linker's names takes few"));
     }
     if (found == 0) {
@@ -123,18 +123,18 @@ absl::StatusOr<LiveChoice> make_live_choice(const CallFilterOptions& options,
   if (!functions.ok()) return functions.status();
   Maker maker(*std::move(functions));
   for (const std::string& text : options.chosen) {
-    absl::Status added = maker.add(ChoiceArea::kTrace, "-F", FunctionPattern(text));
+    absl::Status added = maker.add(kTraceMark, "-F", FunctionPattern(text));
     if (!added.ok()) return added;
   }
   for (const std::string& text : options.left_out) {
-    absl::Status added = maker.add(ChoiceArea::kLeaveOut, "-N", FunctionPattern(text));
+    absl::Status added = maker.add(kLeaveOutMark, "-N", FunctionPattern(text));
     if (!added.ok()) return added;
   }
   return maker.take();
 }
 
 absl::Status publish(const LiveChoice& choice, const Buffer& buffer) {
-  std::array<uint64_t, ChoiceArea::kWords> words{};
+  std::array<uint64_t, kChoiceWords> words{};
   std::memcpy(words.data(), choice.text.data(), choice.text.size());
   const bool is_done = publish_choice(choice_area(buffer.view()), words.data(),
                                       static_cast<uint32_t>(choice.text.size()));

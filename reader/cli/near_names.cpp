@@ -47,7 +47,6 @@ std::string near_names(std::string_view name, const std::vector<std::string>& na
 }
 
 std::string plain_part(std::string_view pattern) {
-  constexpr std::string_view kRegexMark = "re:";
   if (pattern.starts_with(kRegexMark)) pattern.remove_prefix(kRegexMark.size());
   std::string plain;
   for (const char c : pattern) {

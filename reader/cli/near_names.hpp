@@ -7,6 +7,8 @@
 
 namespace arctrace::cli {
 
+inline constexpr std::string_view kRegexMark = "re:";  // before a pattern; else a glob
+
 // "; did you mean \"a\" or \"b\"?" of the first few names that are a slip of the finger
 // away from `name`, or begin with it; empty if there are none.
 std::string near_names(std::string_view name, const std::vector<std::string>& names);

@@ -50,19 +50,23 @@ Runner add_record(CLI::App& root) {
   add_buffer_options(*app, options->buffer);
   add_kernel_options(*app, options->kernel);
   add_snapshot_options(*app, options->flight);
-  CLI::Option* duration =
-      add_duration_option(*app, options->duration_ns, "recording, not COMMAND,");
+  add_duration_option(*app, options->duration_ns, "recording, not COMMAND,");
+  const std::vector<CLI::Option*> of_own_buffer = app->get_options();
   app->add_option("--session", options->session,
-                  "record into this session (arctrace create), not into a file: the "
-                  "options of buffer and files are the session's own")
-      ->excludes(duration)
+                  "record into this session (arctrace create), not into a buffer and a "
+                  "file of its own: without the options above")
       ->type_name("NAME");
   add_traced_options(*app, *options);
   app->add_flag("--wait", options->wait_for_all,
                 "record until all that COMMAND started has ended too");
   app->add_option("command", options->command, "the command and its arguments")
       ->type_name("COMMAND [ARGUMENT]...");
-  return [options]() -> absl::StatusOr<int> {
+  return [options, of_own_buffer]() -> absl::StatusOr<int> {
+    for (const CLI::Option* option : of_own_buffer) {
+      if (options->session.empty() || option->count() == 0) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat("record: ", option->get_name(), " has no meaning with --session"));
+    }
     if (say_problem("record", options->filter)) return 2;
     return record_command(*options);
   };

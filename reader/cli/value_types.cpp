@@ -27,8 +27,8 @@ using reader::FunctionTypes;
 using reader::TypedValue;
 
 // What the shim has room for (writer_shim/shim_options.hpp).
-constexpr size_t kFunctionsMax = 500;
-constexpr size_t kEncodedMax = 24 * 1024;
+constexpr size_t kTypesMax = 500;
+constexpr size_t kTypesTextMax = 24 * 1024;
 constexpr size_t kToldMax = 8;  // arguments of a function
 
 constexpr const char* kEntryHooks[] = {"__fentry__", "mcount", "_mcount"};
@@ -208,7 +208,7 @@ class TypeFinder {
     std::string text =
         absl::StrCat(";types=", absl::Hex(status.st_dev), ":", absl::Hex(status.st_ino));
     const auto add = [&](const std::string& part) {
-      if (count == kFunctionsMax || text.size() + part.size() > kEncodedMax) return;
+      if (count == kTypesMax || text.size() + part.size() > kTypesTextMax) return;
       text += part;
       ++count;
     };

@@ -339,7 +339,14 @@ void Buffer::write_header(const BufferOptions& options) {
 }
 
 void Buffer::set_gate(uint32_t bits) {
-  IpcAtomics::store_release(view_.control().gate, bits);
+  arctrace_control& control = view_.control();
+  const uint32_t added = bits & ~IpcAtomics::load_relaxed(control.gate);
+  if ((added & ARCTRACE_GATE_FUNCTIONS) != 0) {
+    IpcAtomics::fetch_add_relaxed(control.functions_on, uint32_t{1});
+  }
+  // R1 release, matches R2 (was_off_meanwhile): functions_on, and the choice of
+  // functions.
+  IpcAtomics::store_release(control.gate, bits);
 }
 
 Buffer::Buffer(Buffer&& other) noexcept

@@ -157,7 +157,11 @@ bool FlightRecorder::see_crash() {
 void FlightRecorder::look_after_buffer() {
   // Who writes perf's records takes what it needs itself.
   if (!stopping_) {
-    options_.polled == nullptr ? serve_cpus(buffer_.view()) : options_.polled->poll();
+    if (options_.polled == nullptr) {
+      serve_cpus(buffer_.view());
+    } else {
+      options_.polled->poll();
+    }
   }
   if (options_.on_crash) crash_seen_ |= see_crash();
   if (read_monotonic_ns() - past_.syncs.back().monotonic_ns >=

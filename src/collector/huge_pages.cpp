@@ -46,7 +46,8 @@ int allocate_huge_pages(int fd, std::byte* base, uint64_t size) {
   // Before it is filled up in vain.
   struct statvfs room {};
   if (fstatvfs(fd, &room) != 0) return errno;
-  if (size / room.f_frsize >= room.f_bavail) return ENOSPC;
+  const bool has_limit = room.f_blocks != 0;  // a tmpfs without one has no blocks
+  if (has_limit && size / room.f_frsize >= room.f_bavail) return ENOSPC;
   // Only what is there is gathered, and the less of it the sooner: one small page of
   // each. Allocated, not touched: where there is no room, that would be a SIGBUS.
   for (uint64_t at = 0; at < whole; at += kHugePage) {

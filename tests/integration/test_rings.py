@@ -180,7 +180,9 @@ sys.exit(7)
 
     def test_refusals(self):
         for options in (["--duration=0"], ["--duration=soon"], ["--duration=-1s"],
-                        ["--duration=1s", "--session=any"]):
+                        *(["--session=any", own] for own in (
+                            "--duration=1s", "-b1M", "--mode=stop", "--kernel=bpf",
+                            "--syscalls", f"-o{self.folder}/trace"))):
             done = run("record", *options, "--", "true")
             self.assertEqual(done.returncode, 2, options)
             self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)

@@ -92,6 +92,19 @@ class Switching(ShimTest):
         self.assertEqual(calls["held"], 1)
 
     @both_compilers
+    def test_on_again_inside_a_function(self, compiler):
+        """The end of what was entered while functions were off is not told of."""
+        name = self.session(compiler)
+        folder = self.place("switched", compiler)
+        program = self.program(folder, name, "./switched")
+        self.arctrace("ctl", name, "--off=functions")
+        self.say(program, "hold", "held")
+        self.arctrace("ctl", name, "--on=functions")
+        self.say(program, "go", "done")
+        calls = self.end(program, name, folder, 3)
+        self.assertEqual((calls["main"], calls["held"], calls["outer"]), (1, 0, CALLS))
+
+    @both_compilers
     def test_chosen_anew(self, compiler):
         """By name, again and again, while another thread calls the same functions."""
         name = self.session(compiler)
