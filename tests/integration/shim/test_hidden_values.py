@@ -18,9 +18,9 @@ class HiddenValues(ShimTest):
                              ("-R", "through*@retval")):
             pattern = spec.split("@", 1)[0]
             self.assertEqual(self.warnings(option, spec), [
-                f"arctrace: warning: {option} {pattern}: -finstrument-functions hides what functions "
-                "are given and return: through_pointer, through_pointer_too; -pg -mfentry and "
-                "-fpatchable-function-entry=5 do not"])
+                f"arctrace: warning: {option} {pattern}: -finstrument-functions hides what "
+                "functions are given and return: through_pointer, through_pointer_too; "
+                "-pg -mfentry and -fpatchable-function-entry=5 do not"])
 
     def test_others(self):
         self.assertEqual(self.warnings("-A", "puts@arg1/s", "-a", "-R", "puts"), [])
