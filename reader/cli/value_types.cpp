@@ -28,7 +28,7 @@ using reader::TypedValue;
 
 // What the shim has room for (writer_shim/shim_options.hpp).
 constexpr size_t kTypesMax = 500;
-constexpr size_t kTypesTextMax = 24 * 1024;
+constexpr size_t kTypesTextMax = size_t{24} << 10;
 constexpr size_t kToldMax = 8;  // arguments of a function
 
 constexpr const char* kEntryHooks[] = {"__fentry__", "mcount", "_mcount"};
