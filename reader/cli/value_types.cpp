@@ -230,6 +230,7 @@ class TypeFinder {
   }
 
   void add_warning(const Spec& spec, std::vector<std::string>& warnings) {
+    if (spec.has_values && !is_only_instrumented_) return;
     std::set<std::string> unseen, unknown;
     for_matches(
         spec,
