@@ -318,9 +318,10 @@ bool was_off_meanwhile() {
   return IpcAtomics::load_relaxed(control.functions_on) > 1;
 }
 
-// Of a frame that is not the innermost one as we know it.
+// Of a frame that is not the innermost one as we know it. `result`: null, none.
 __attribute__((noinline)) void leave_another(const WriteScope& scope, uint64_t key,
-                                             uintptr_t location, uint64_t ticks) {
+                                             uintptr_t location, uint64_t ticks,
+                                             const ValuesBody* result) {
   ThreadState* state = recording_thread(scope, ticks);
   if (state == nullptr) return;
   const ThreadStacks& stacks = scope.local().stacks;
@@ -341,11 +342,13 @@ __attribute__((noinline)) void leave_another(const WriteScope& scope, uint64_t k
     return;
   }
   record_unwind(scope, *state, found + 1, ticks);
+  if (result != nullptr) write_values(scope, ARCTRACE_TYPE_RESULT, *result, ticks);
   write_exit(scope, *state, ticks);
 }
 
 __attribute__((always_inline)) inline void leave(const WriteScope& scope, uint64_t key,
-                                                 uintptr_t location) {
+                                                 uintptr_t location,
+                                                 const ValuesBody* result) {
   const uint64_t ticks = session_ticks();
   ThreadState* state = scope.local().state;
   if (__builtin_expect(filter_is_active(), 0) && state != nullptr && state->attached) {
@@ -353,10 +356,11 @@ __attribute__((always_inline)) inline void leave(const WriteScope& scope, uint64
   }
   if (is_innermost(state, key) &&
       (location == 0 || state->frames[state->depth - 1].place.location == location)) {
+    if (result != nullptr) write_values(scope, ARCTRACE_TYPE_RESULT, *result, ticks);
     write_exit(scope, *state, ticks);
     return;
   }
-  leave_another(scope, key, location, ticks);
+  leave_another(scope, key, location, ticks, result);
 }
 
 }  // namespace
@@ -432,11 +436,12 @@ bool record_innermost_exit_with(uint64_t key, uintptr_t stack_pointer,
                         });
 }
 
-void record_exit(uint64_t key, uintptr_t location, uintptr_t stack_pointer) {
+void record_exit(uint64_t key, uintptr_t location, uintptr_t stack_pointer,
+                 const ValuesBody* result) {
   const WriteScope scope(stack_pointer);
   if (scope.refuses_record()) return;
   if (__builtin_expect(scope.nested(), 0)) resolve_change(scope.local());
-  leave(scope, key, location);
+  leave(scope, key, location, result);
   if (__builtin_expect(filter_is_active(), 0)) note_filter_scope(scope.local());
 }
 

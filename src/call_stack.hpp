@@ -45,8 +45,10 @@ bool record_enter_with(uint64_t key, const StubCall& call, const ValuesBody& arg
 void set_unwinder(arctrace_shim_unwinder* unwinder);
 
 // Records that the thread left `key`; `location`: of its machine frame, 0 not known;
-// `stack_pointer`: at the call of the hook.
-void record_exit(uint64_t key, uintptr_t location, uintptr_t stack_pointer);
+// `stack_pointer`: at the call of the hook; `result`: before the exit, if readers were
+// told of the entry; null: none.
+void record_exit(uint64_t key, uintptr_t location, uintptr_t stack_pointer,
+                 const ValuesBody* result = nullptr);
 
 // Records that the thread left its innermost frame, if that is `key`'s and was entered at
 // `stack_pointer`; else false.

@@ -45,16 +45,9 @@ size_t read_memory(uintptr_t address, char* to, size_t size) {
   return got < 0 ? 0 : static_cast<size_t>(got);
 }
 
-void add_string(ValuesBody& body, uint32_t argument, uintptr_t address) {
-  if (address == 0) return add_number(body, ARCTRACE_VALUE_POINTER, argument, 8, 0);
-  char text[ValuesBody::kStringMax + 1];
-  const size_t got = read_memory(address, text, sizeof text);
-  if (got == 0) {
-    return add_number(body, ARCTRACE_VALUE_STRING_LOST, argument, 8, address);
-  }
-  size_t length = text_length(text, got);
-  const bool is_whole = length < got;
-  if (length > ValuesBody::kStringMax) length = ValuesBody::kStringMax;
+// At most kStringMax bytes of it.
+void add_text(ValuesBody& body, uint32_t argument, const char* text, size_t length,
+              bool is_whole) {
   add_head(body, is_whole ? ARCTRACE_VALUE_STRING : ARCTRACE_VALUE_STRING_CUT, argument,
            static_cast<uint32_t>(length));
   const uint32_t padded = (static_cast<uint32_t>(length) + 3) & ~3u;
@@ -63,11 +56,48 @@ void add_string(ValuesBody& body, uint32_t argument, uintptr_t address) {
   body.size += padded;
 }
 
-void add_value(ValuesBody& body, const arctrace_shim_value& value, uintptr_t number) {
+void add_lost(ValuesBody& body, uint32_t argument, uintptr_t address) {
+  const uint32_t kind =
+      address == 0 ? ARCTRACE_VALUE_POINTER : ARCTRACE_VALUE_STRING_LOST;
+  add_number(body, kind, argument, 8, address);
+}
+
+void add_string(ValuesBody& body, uint32_t argument, uintptr_t address) {
+  char text[ValuesBody::kStringMax + 1];
+  const size_t got = address == 0 ? 0 : read_memory(address, text, sizeof text);
+  if (got == 0) return add_lost(body, argument, address);
+  const size_t length = text_length(text, got);
+  const bool is_whole = length < got;
+  add_text(body, argument, text,
+           length < ValuesBody::kStringMax ? length : ValuesBody::kStringMax, is_whole);
+}
+
+// How libstdc++'s std::string begins.
+struct StdString {
+  uintptr_t text;
+  uint64_t size;
+};
+
+void add_std_string(ValuesBody& body, uint32_t argument, uintptr_t address) {
+  StdString string;
+  if (address == 0 || read_memory(address, reinterpret_cast<char*>(&string),
+                                  sizeof string) != sizeof string) {
+    return add_lost(body, argument, address);
+  }
+  char text[ValuesBody::kStringMax];
+  const size_t wanted = string.size < sizeof text ? string.size : sizeof text;
+  const size_t got = wanted == 0 ? 0 : read_memory(string.text, text, wanted);
+  if (wanted != 0 && got == 0) return add_lost(body, argument, address);
+  add_text(body, argument, text, got, got == string.size);
+}
+
+void add_value(ValuesBody& body, const arctrace_shim_value& value, uint64_t bits) {
   if (value.kind == ARCTRACE_VALUE_STRING) {
-    add_string(body, value.argument, number);
+    add_string(body, value.argument, bits);
+  } else if (value.kind == ARCTRACE_SHIM_STD_STRING) {
+    add_std_string(body, value.argument, bits);
   } else {
-    add_number(body, value.kind, value.argument, value.size, number);
+    add_number(body, value.kind, value.argument, value.size, bits);
   }
 }
 
@@ -85,26 +115,45 @@ bool has_failed(const arctrace_shim_value& value, uintptr_t result) {
 
 }  // namespace
 
-void gather_arguments(const arctrace_shim_values& values, const uintptr_t* arguments,
+bool has_vectors(const arctrace_shim_value& value) {
+  return value.kind == ARCTRACE_VALUE_FLOAT;
+}
+
+bool has_vectors(const arctrace_shim_values& values) {
+  bool found = false;
+  for (uint32_t i = 0; i < values.argument_count; ++i) {
+    found = found || has_vectors(values.arguments[i]);
+  }
+  return found;
+}
+
+void gather_arguments(const arctrace_shim_values& values, const CallRegisters& registers,
                       ValuesBody& body) {
   body.size = 4;
   uint32_t count = 0;
   bool has_mode = true;
   for (uint32_t i = 0; i < values.argument_count; ++i) {
     const arctrace_shim_value& value = values.arguments[i];
-    const uintptr_t number = arguments[value.argument - 1];
+    const uint64_t number = has_vectors(value) ? registers.vectors[value.argument - 1]
+                                               : registers.integers[value.argument - 1];
     // open() is given a mode only if it may make a file.
     if (value.kind == ARCTRACE_VALUE_OPEN_FLAGS) has_mode = makes_file(number);
     if (value.kind == ARCTRACE_VALUE_OCTAL && !has_mode) continue;
     add_value(body, value, number);
     ++count;
   }
+  if (values.names != 0) {
+    add_number(body, ARCTRACE_VALUE_NAMES, 0, 4, values.names);
+    ++count;
+  }
   __builtin_memcpy(body.bytes, &count, 4);
 }
 
-void gather_result(const arctrace_shim_values& values, uintptr_t result,
+void gather_result(const arctrace_shim_values& values, const CallRegisters& registers,
                    ValuesBody& body) {
   const int error = errno;
+  const uint64_t result =
+      has_vectors(values.result) ? *registers.vectors : *registers.integers;
   const bool failed = has_failed(values.result, result);
   body.size = 0;
   add_word(body, failed ? 2 : 1);

@@ -13,22 +13,29 @@ namespace arctrace {
 // The body of a record of values.
 struct ValuesBody {
   static constexpr uint32_t kStringMax = 64;  // bytes of a string that are kept
+  static constexpr uint32_t kNamesSize = 4 + 4;
   static constexpr uint32_t kBytesMax =
-      4 + ARCTRACE_SHIM_ARGUMENTS_MAX * (4 + kStringMax);
+      4 + ARCTRACE_SHIM_TOLD_MAX * (4 + kStringMax) + kNamesSize;
 
   uint32_t size = 0;
   std::byte bytes[kBytesMax];
 };
 
-// `arguments`: those that are passed in integer registers. Strings are read with a system
-// call, so that a bad address does no harm; where none may be made only their address is
-// kept.
-void gather_arguments(const arctrace_shim_values& values, const uintptr_t* arguments,
+// All that arguments are passed in, or the first of each that a result is returned in.
+struct CallRegisters {
+  const uintptr_t* integers;
+  const uint64_t* vectors;  // their low halves; null where has_vectors() is false
+};
+bool has_vectors(const arctrace_shim_value& value);
+bool has_vectors(const arctrace_shim_values& values);  // among the arguments
+
+// Strings are read with a system call, so that a bad address does no harm; where none may
+// be made only their address is kept.
+void gather_arguments(const arctrace_shim_values& values, const CallRegisters& registers,
                       ValuesBody& body);
 
-// `result`: of the integer register. If it says that the call failed, with errno as it is
-// now.
-void gather_result(const arctrace_shim_values& values, uintptr_t result,
+// If the result says that the call failed, with errno as it is now.
+void gather_result(const arctrace_shim_values& values, const CallRegisters& registers,
                    ValuesBody& body);
 
 }  // namespace arctrace

@@ -5,27 +5,35 @@
 #include "src/loss.hpp"
 #include "src/return_stack.hpp"
 #include "src/shim_interface.h"
+#include "src/vector_registers.hpp"
 
 namespace arctrace {
 namespace {
 
 const arctrace_shim_values* all_values;  // set once, before a call has one
 
-// The number of a pending call's values, in its key: 0, none. Only calls with a name have
-// values, and these bits of their keys to spare.
-constexpr unsigned kValuesShift = 32;
-constexpr uint64_t kValuesMask = uint64_t{0xFFFF} << kValuesShift;
+// The number of a pending call's values stands in its key, in bits that neither an
+// address nor a name needs, behind one that says so.
+constexpr uint64_t kValuesBit = uint64_t{1} << 61;
+constexpr unsigned kValuesShift = 48;
+constexpr uint64_t kValuesMask = (uint64_t{1} << (61 - kValuesShift)) - 1;
+static_assert(ARCTRACE_SHIM_VALUES_MAX <= kValuesMask + 1);
+static_assert((ARCTRACE_FRAME_NAME_BIT | ARCTRACE_FRAME_LIBRARY_BIT) >> 62 != 0);
 
+// Addresses beyond those bits are given only to who asks for them (five-level paging).
+bool may_have_values(uint64_t key) {
+  return (key & (kValuesBit | kValuesMask << kValuesShift)) == 0;
+}
 uint64_t with_values(uint64_t key, uint32_t values) {
-  return key | uint64_t{values} << kValuesShift;
+  return key | kValuesBit | uint64_t{values} << kValuesShift;
 }
-bool has_values(uint64_t key) {
-  return (key & kValuesMask) != 0 && (key & ARCTRACE_FRAME_NAME_BIT) != 0;
-}
+bool has_values(uint64_t key) { return (key & kValuesBit) != 0; }
 const arctrace_shim_values& values_of(uint64_t key) {
-  return all_values[(key & kValuesMask) >> kValuesShift];
+  return all_values[key >> kValuesShift & kValuesMask];
 }
-uint64_t without_values(uint64_t key) { return key & ~kValuesMask; }
+uint64_t without_values(uint64_t key) {
+  return key & ~(kValuesBit | kValuesMask << kValuesShift);
+}
 
 bool functions_are_recorded() { return (*arctrace_gate & ARCTRACE_GATE_FUNCTIONS) != 0; }
 
@@ -60,16 +68,19 @@ ReturnStack* own_calls() {
 
 __attribute__((noinline)) void record_return_with(const PendingCall& call,
                                                   uintptr_t result) {
-  ValuesBody body;
   const arctrace_shim_values& values = values_of(call.key);
+  uint64_t vectors[ARCTRACE_SHIM_VECTORS_MAX];
+  if (has_vectors(values.result)) store_vectors(vectors);
+  ValuesBody body;
   const uint64_t key = without_values(call.key);
+  const uintptr_t location = call.place + sizeof(uintptr_t);
   if (values.result.kind != 0) {
-    gather_result(values, result, body);
+    gather_result(values, {&result, vectors}, body);
     if (record_innermost_exit_with(key, call.place, body)) return;
-  } else if (record_innermost_exit(key, call.place)) {
-    return;
+    record_exit(key, location, call.place, &body);
+  } else if (!record_innermost_exit(key, call.place)) {
+    record_exit(key, location, call.place);
   }
-  record_exit(key, call.place + sizeof(uintptr_t), call.place);
 }
 
 void record_return(const PendingCall& call, uintptr_t result) {
@@ -79,6 +90,13 @@ void record_return(const PendingCall& call, uintptr_t result) {
   if (!record_innermost_exit(call.key, call.place)) {
     record_exit(call.key, location, call.place);
   }
+}
+
+// `arguments`: of the integer registers.
+void gather_call(uint32_t values, const uintptr_t* arguments, ValuesBody& body) {
+  uint64_t vectors[ARCTRACE_SHIM_VECTORS_MAX];
+  if (has_vectors(all_values[values])) store_vectors(vectors);
+  gather_arguments(all_values[values], {arguments, vectors}, body);
 }
 
 // `pending_key`: of the pending call. enter() records the entry.
@@ -125,15 +143,15 @@ int arctrace_shim_call_begin_with(uint64_t frame_key, const uintptr_t* place,
                                   uint32_t values, const uintptr_t* arguments) {
   // Before the entry: what it takes is not the function's time.
   ValuesBody body;
-  const bool is_named = (frame_key & ARCTRACE_FRAME_NAME_BIT) != 0;
-  if (functions_are_recorded()) gather_arguments(all_values[values], arguments, body);
+  if (functions_are_recorded()) gather_call(values, arguments, body);
   const StubCall call{place, frame_pointer, flags};
-  return begin_call(frame_key, is_named ? with_values(frame_key, values) : frame_key,
-                    call, [&] {
-                      return all_values[values].argument_count == 0
-                                 ? record_enter(frame_key, call)
-                                 : record_enter_with(frame_key, call, body);
-                    });
+  const uint64_t pending_key =
+      may_have_values(frame_key) ? with_values(frame_key, values) : frame_key;
+  return begin_call(frame_key, pending_key, call, [&] {
+    return all_values[values].argument_count == 0
+               ? record_enter(frame_key, call)
+               : record_enter_with(frame_key, call, body);
+  });
 }
 
 __attribute__((flatten)) void arctrace_shim_call_end(uintptr_t* place, uintptr_t result) {
@@ -176,7 +194,7 @@ void arctrace_shim_call_passed_with(uint64_t frame_key, const uintptr_t* place,
                                     uint32_t values, const uintptr_t* arguments) {
   if (!functions_are_recorded()) return;
   ValuesBody body;
-  gather_arguments(all_values[values], arguments, body);
+  gather_call(values, arguments, body);
   if (!record_enter_with(frame_key, StubCall{place, frame_pointer, flags}, body) ||
       returns == 0) {
     return;

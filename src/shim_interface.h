@@ -92,9 +92,10 @@ ARCTRACE_API void arctrace_shim_call_passed(uint64_t frame_key, const uintptr_t*
                                             int returns);
 
 /* A value of a call that is recorded: an argument that is passed in an integer register,
- * or the result that is returned in one. */
+ * or the result that is returned in one; of kind FLOAT: in a vector register, by whose
+ * number arguments are counted. */
 struct arctrace_shim_value {
-  uint8_t kind;     /* enum arctrace_value_kind; 0: none */
+  uint8_t kind;     /* enum arctrace_value_kind, or the next; 0: none */
   uint8_t argument; /* from 1; 0: the result */
   uint8_t size;     /* of a number, in bytes */
   uint8_t failure;  /* of a result: enum arctrace_shim_failure */
@@ -104,11 +105,18 @@ enum arctrace_shim_failure {
   ARCTRACE_SHIM_FAILS_MINUS_1 = 1, /* -1: errno says why */
   ARCTRACE_SHIM_FAILS_NULL = 2     /* 0: errno says why */
 };
-#define ARCTRACE_SHIM_ARGUMENTS_MAX 6
+/* The address of a std::string of libstdc++, to be recorded as a string. */
+#define ARCTRACE_SHIM_STD_STRING 255
+
+#define ARCTRACE_SHIM_ARGUMENTS_MAX 6 /* in integer registers */
+#define ARCTRACE_SHIM_VECTORS_MAX 8   /* in vector registers */
+#define ARCTRACE_SHIM_TOLD_MAX 8      /* arguments of a call that are recorded */
+#define ARCTRACE_SHIM_VALUES_MAX 512  /* of arctrace_shim_set_values */
 struct arctrace_shim_values {
   uint32_t argument_count;
-  struct arctrace_shim_value arguments[ARCTRACE_SHIM_ARGUMENTS_MAX];
+  struct arctrace_shim_value arguments[ARCTRACE_SHIM_TOLD_MAX];
   struct arctrace_shim_value result;
+  uint32_t names; /* name id of the arguments' names; 0: none */
 };
 /* Where all of them stand, for good; the first is none's. To be called before there is a
  * call that has one. */

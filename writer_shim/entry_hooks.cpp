@@ -8,7 +8,9 @@
 #include "writer_shim/frame_rule.hpp"
 #include "writer_shim/function_choice.hpp"
 #include "writer_shim/functions_gate.hpp"
+#include "writer_shim/kept_vectors.hpp"
 #include "writer_shim/library_hooks.hpp"
+#include "writer_shim/machine.hpp"
 
 namespace arctrace::shim {
 namespace {
@@ -20,7 +22,8 @@ constexpr unsigned kDistanceBits = 16;
 uint64_t sites[kSites];
 
 __attribute__((noinline)) uintptr_t learn_function(uintptr_t hook_site, uint64_t& site) {
-  const uintptr_t begin = find_frame_rule(hook_site - 1).function;
+  uintptr_t begin = 0;
+  keep_vectors_around([&] { begin = find_frame_rule(hook_site - 1).function; });
   const uintptr_t distance = hook_site - begin;
   if (begin == 0 || distance >> kDistanceBits != 0) return hook_site;
   IpcAtomics::store_relaxed(site, uint64_t{hook_site} << kDistanceBits | distance);
@@ -38,13 +41,34 @@ uintptr_t function_of(uintptr_t hook_site) {
   return learn_function(hook_site, site);
 }
 
-// `place`: of the function's return address; `frame_pointer`: its caller's.
-void function_begins(uintptr_t hook_site, uintptr_t* place, uintptr_t frame_pointer) {
-  const uintptr_t function = function_of(hook_site);
-  uint32_t flags = function_flags(function);
-  if (returns_to_stub(*place)) flags |= ARCTRACE_SHIM_RETURNS_TO_SHIM;
-  if (arctrace_shim_call_begin(function, place, frame_pointer, flags) != 0) {
-    *place = reinterpret_cast<uintptr_t>(arctrace_exchanged_returns);
+struct EnteredFunction {
+  uintptr_t address;
+  const uintptr_t* stack_pointer;  // behind the return address of our own hook
+  uintptr_t* place;                // of the function's
+  uintptr_t frame_pointer;         // of its caller
+};
+
+// By value, so that who enters keeps it in registers.
+__attribute__((noinline)) int begin_with_values(EnteredFunction function, uint32_t flags,
+                                                uint32_t values) {
+  uintptr_t arguments[ARCTRACE_SHIM_ARGUMENTS_MAX];
+  for (size_t i = 0; i < ARCTRACE_SHIM_ARGUMENTS_MAX; ++i) {
+    arguments[i] = machine::argument_of(function.stack_pointer - 1, i);
+  }
+  return arctrace_shim_call_begin_with(function.address, function.place,
+                                       function.frame_pointer, flags, values, arguments);
+}
+
+void function_begins(const EnteredFunction& function) {
+  const FunctionChoice choice = function_choice(function.address);
+  uint32_t flags = choice.flags;
+  if (returns_to_stub(*function.place)) flags |= ARCTRACE_SHIM_RETURNS_TO_SHIM;
+  const int through = __builtin_expect(choice.values != 0, 0)
+                          ? begin_with_values(function, flags, choice.values)
+                          : arctrace_shim_call_begin(function.address, function.place,
+                                                     function.frame_pointer, flags);
+  if (through != 0) {
+    *function.place = reinterpret_cast<uintptr_t>(arctrace_exchanged_returns);
   }
 }
 
@@ -66,7 +90,8 @@ extern "C" __attribute__((flatten)) void arctrace_fentry_called(uintptr_t hook_s
                                                                 uintptr_t* stack_pointer,
                                                                 uintptr_t frame_pointer) {
   // The first thing on the stack is the function's own return address.
-  if (is_ready()) function_begins(hook_site, stack_pointer, frame_pointer);
+  if (!is_ready()) return;
+  function_begins({function_of(hook_site), stack_pointer, stack_pointer, frame_pointer});
 }
 
 // Called when the function has made its frame, of which only unwind tables know the size.
@@ -80,5 +105,5 @@ extern "C" __attribute__((flatten)) void arctrace_mcount_called(
   locate_frame(0, call);
   if ((call.flags & ARCTRACE_SHIM_LOCATION_GUESSED) != 0) return;
   auto* place = reinterpret_cast<uintptr_t*>(call.location) - 1;
-  function_begins(hook_site, place, *frame_pointer);
+  function_begins({function_of(hook_site), stack_pointer, place, *frame_pointer});
 }

@@ -2,6 +2,7 @@
 
 #include "src/shared_atomics.hpp"
 #include "writer_shim/frame_rule.hpp"
+#include "writer_shim/kept_vectors.hpp"
 #include "writer_shim/loader_watch.hpp"
 #include "writer_shim/machine.hpp"
 
@@ -99,11 +100,15 @@ uint64_t first_place(uintptr_t address) {
 // Not in the table, or of another generation. `function`: see rule_for().
 __attribute__((noinline)) PackedRule learn_rule(uintptr_t function,
                                                 uintptr_t return_address) {
-  check_modules();
-  const uint64_t wanted = current_generation();
-  // The call stands before the return address: behind a last call of a function that
-  // does not return, another one begins.
-  const FrameRule rule = find_frame_rule(return_address - 1);
+  uint64_t wanted = 0;
+  FrameRule rule;
+  keep_vectors_around([&] {
+    check_modules();
+    wanted = current_generation();
+    // The call stands before the return address: behind a last call of a function that
+    // does not return, another one begins.
+    rule = find_frame_rule(return_address - 1);
+  });
   const PackedRule packed(rule, function != 0 && rule.function == function, wanted);
   const uint64_t first = first_place(return_address);
   for (uint64_t i = 0; i < kProbes; ++i) {

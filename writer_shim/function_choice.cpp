@@ -7,6 +7,7 @@
 #include "src/memory.hpp"
 #include "src/raw_syscall.hpp"
 #include "src/shared_atomics.hpp"
+#include "writer_shim/call_values.hpp"
 #include "writer_shim/elf_sections.hpp"
 #include "writer_shim/function_patterns.hpp"
 #include "writer_shim/live_choice.hpp"
@@ -22,6 +23,8 @@ struct Entry {
   uint32_t flags_at_start;
   uint32_t flags;  // by the choice number `round`
   uint32_t round;
+  uint32_t values;   // their number; 0: none
+  uint32_t reading;  // which has found it
 };
 
 // Open addressing; never more than half full. A larger one takes its place, and it stays
@@ -52,14 +55,16 @@ Table* present_table() {
       static_cast<uintptr_t>(IpcAtomics::load_acquire(table_address)));
 }
 
-void put(Table& table, uint64_t function, const char* name, uint32_t flags) {
-  Entry& entry = find_entry(table, function);
+void put(Table& table, const Entry& wanted) {
+  Entry& entry = find_entry(table, wanted.function);
   if (entry.function == 0) ++table.used;
-  entry.name = name;
-  entry.flags_at_start = flags;
-  IpcAtomics::store_relaxed(entry.flags, flags);
+  entry.name = wanted.name;
+  entry.flags_at_start = wanted.flags_at_start;
+  entry.reading = wanted.reading;
+  IpcAtomics::store_relaxed(entry.values, wanted.values);
+  IpcAtomics::store_relaxed(entry.flags, wanted.flags_at_start);
   IpcAtomics::store_relaxed(entry.round, uint32_t{0});
-  IpcAtomics::store_release(entry.function, function);
+  IpcAtomics::store_release(entry.function, wanted.function);
 }
 
 // The table with room for one more; null: no memory.
@@ -75,22 +80,31 @@ Table* table_with_room() {
   for (uint64_t i = 0; table != nullptr && i < table->capacity; ++i) {
     const Entry& entry = table->entries[i];
     if (entry.function == 0) continue;
-    put(*larger, entry.function, entry.name, entry.flags_at_start);
+    put(*larger, entry);
   }
   IpcAtomics::store_release(table_address,
                             static_cast<uint64_t>(reinterpret_cast<uintptr_t>(larger)));
   return larger;
 }
 
-bool live;  // all functions are kept
+bool live;         // all functions are kept
+uint32_t reading;  // the number of the present one, or the last
 
-// Also with flags 0 where another module had a function: what stood there is gone.
-void keep_function(uint64_t function, const char* name, uint32_t flags) {
+// Also where nothing is chosen, if another module had a function there: what stood there
+// is gone. What was chosen of one of a function's names holds for all of them.
+void keep_function(Entry wanted) {
   Table* table = present_table();
-  const bool is_known = table != nullptr && find_entry(*table, function).function != 0;
-  if (flags == 0 && !is_known && !live) return;
+  Entry* known = table == nullptr ? nullptr : &find_entry(*table, wanted.function);
+  const bool is_known = known != nullptr && known->function != 0;
+  if (is_known && known->reading == wanted.reading) {
+    wanted.flags_at_start |= known->flags_at_start;
+    if (wanted.values == 0) wanted.values = known->values;
+  }
+  const bool is_chosen = wanted.flags_at_start != 0 || wanted.values != 0;
+  if (!is_chosen && !is_known && !live) return;
   if (!is_known) table = table_with_room();
-  if (table != nullptr) put(*table, function, live ? name : "", flags);
+  if (!live) wanted.name = "";
+  if (table != nullptr) put(*table, wanted);
 }
 
 // Functions have been chosen anew.
@@ -122,6 +136,8 @@ void read_symbols(const ElfSections& elf, const ModuleFile& file, uintptr_t bias
   const ElfW(Shdr)& strings = sections.items<ElfW(Shdr)>()[table->sh_link];
   const FilePart symbols(fd, table->sh_offset, table->sh_size, size);
   FilePart names(fd, strings.sh_offset, strings.sh_size, size);
+  struct stat status {};
+  if (sys::stat_fd(fd, &status) != 0) status = {};
   for (uint64_t i = 0; i < symbols.count<ElfW(Sym)>(); ++i) {
     const ElfW(Sym)& symbol = symbols.items<ElfW(Sym)>()[i];
     const char* name = names.text(symbol.st_name);
@@ -129,8 +145,14 @@ void read_symbols(const ElfSections& elf, const ModuleFile& file, uintptr_t bias
         name == nullptr) {
       continue;
     }
-    keep_function(bias + symbol.st_value, name,
-                  filter_flags(name, file.path(), symbol.st_size));
+    const FunctionPlace place = {status.st_dev, status.st_ino, symbol.st_value};
+    keep_function({.function = bias + symbol.st_value,
+                   .name = name,
+                   .flags_at_start = filter_flags(name, file.path(), symbol.st_size),
+                   .flags = 0,
+                   .round = 0,
+                   .values = values_of(name, &place),
+                   .reading = reading});
   }
   if (live) names.keep();
 }
@@ -155,12 +177,11 @@ bool calls_hooks(const ModuleImage& image) {
 // Modules that were read, or need not be.
 struct Known {
   uintptr_t low;
-  unsigned long long seen;  // number of the last reading that met it
+  uint32_t seen;  // number of the last reading that met it
 };
 constexpr size_t kKnownMax = 4096;
 constinit Known known[kKnownMax]{};
 size_t known_count;
-unsigned long long reading;
 
 // Whether it was there at the last reading already.
 bool is_known(uintptr_t low) {
@@ -199,28 +220,28 @@ int read_module_functions(dl_phdr_info* info, size_t, void* is_first) {
 void keep_functions_for_live_choice() { live = true; }
 
 void read_function_choice() {
-  if (!have_function_choice() && !live) return;
+  if (!have_function_choice() && !have_values() && !live) return;
   find_demangler();
   ++reading;
   bool is_first = true;
   dl_iterate_phdr(read_module_functions, &is_first);
 }
 
-uint32_t function_flags(uintptr_t function) {
+FunctionChoice function_choice(uintptr_t function) {
   Table* table = present_table();
-  if (table == nullptr) return 0;
+  if (table == nullptr) return {};
   Entry& entry = find_entry(*table, function);
-  if (entry.function == 0) return 0;
+  if (entry.function == 0) return {};
   if (live && live_round() != IpcAtomics::load_relaxed(entry.round)) choose_again(entry);
-  return IpcAtomics::load_relaxed(entry.flags);
+  return {IpcAtomics::load_relaxed(entry.flags), IpcAtomics::load_relaxed(entry.values)};
 }
 
 KnownFunction known_function(uintptr_t function) {
   Table* table = present_table();
-  if (table == nullptr) return {function, "", 0};
+  if (table == nullptr) return {function, "", 0, 0};
   const Entry& entry = find_entry(*table, function);
-  if (entry.function == 0) return {function, "", 0};
-  return {function, entry.name, entry.flags_at_start};
+  if (entry.function == 0) return {function, "", 0, 0};
+  return {function, entry.name, entry.flags_at_start, entry.values};
 }
 
 }  // namespace arctrace::shim

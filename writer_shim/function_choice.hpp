@@ -1,6 +1,6 @@
-// What the user chose of the functions with compiled-in hooks, by their addresses: from
-// the symbol tables of their modules' files. They are read if something was chosen at the
-// start, or may be while the program runs.
+// What the user chose of the functions with compiled-in hooks, and of their values, by
+// their addresses: from the symbol tables of their modules' files. They are read if
+// something was chosen at the start, or may be while the program runs.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +14,19 @@ void keep_functions_for_live_choice();
 // of modules has changed.
 void read_function_choice();
 
-// Flags for the filter (enum arctrace_shim_call_flags) as they are now; 0 for a function
-// without a symbol.
-uint32_t function_flags(uintptr_t function);
+// Flags for the filter (enum arctrace_shim_call_flags) as they are now, and the number of
+// its values (call_values.hpp); 0 for a function without a symbol.
+struct FunctionChoice {
+  uint32_t flags;
+  uint32_t values;
+};
+FunctionChoice function_choice(uintptr_t function);
 
 struct KnownFunction {
   uintptr_t address;
   const char* name;  // the linker's; empty: not known
   uint32_t flags_at_start;
+  uint32_t values;
 };
 KnownFunction known_function(uintptr_t function);
 

@@ -62,7 +62,7 @@ ARCTRACE_HOOK __attribute__((flatten)) void __cyg_profile_func_enter(void* funct
     arctrace_shim_call call = this_call(call_site);
     locate_frame(address_of(function), call);
     if (returns_to_stub(call.call_site)) call.flags |= ARCTRACE_SHIM_RETURNS_TO_SHIM;
-    call.flags |= function_flags(address_of(function));
+    call.flags |= function_choice(address_of(function)).flags;
     arctrace_shim_enter(address_of(function), &call);
   }
   if (__builtin_expect(next_enter != nullptr, 0)) next_enter(function, call_site);

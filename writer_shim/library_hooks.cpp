@@ -153,7 +153,7 @@ uint32_t stub_for(const char* name, uint64_t target, uint64_t* slot,
             .is_bound = is_bound,
             .kind = kind,
             .is_plain = 0,
-            .values = static_cast<uint16_t>(values_of(name)),
+            .values = static_cast<uint16_t>(values_of(name, nullptr)),
             .filter = 0,
             .filter_at_start = static_cast<uint16_t>(call_filter_flags(name, place)),
             .round = 0};
@@ -446,11 +446,12 @@ uintptr_t stub_for_function(const KnownFunction& function, uintptr_t target) {
                    .binding = {},
                    .is_bound = 1,
                    .kind = CallKind::kFollowed,
-                   .is_plain = 1,
-                   .values = 0,
+                   .is_plain = 0,
+                   .values = static_cast<uint16_t>(function.values),
                    .filter = static_cast<uint16_t>(function.flags_at_start),
                    .filter_at_start = static_cast<uint16_t>(function.flags_at_start),
                    .round = 0};
+  calls[number].is_plain = is_plain_when_bound(calls[number]);
   return stub_address(number);
 }
 

@@ -5,7 +5,7 @@
 namespace arctrace::shim {
 namespace {
 
-constexpr size_t kTextMax = 4096;
+constexpr size_t kTextMax = size_t{1} << 15;
 
 // Values as they are meant, each ended by a zero.
 char decoded[kTextMax];
@@ -13,6 +13,7 @@ char decoded[kTextMax];
 // The hexadecimal digit's value; 16: it is none.
 unsigned digit(char c) {
   if (c >= '0' && c <= '9') return static_cast<unsigned>(c - '0');
+  if (c >= 'a' && c <= 'f') return static_cast<unsigned>(c - 'a') + 10;
   if (c >= 'A' && c <= 'F') return static_cast<unsigned>(c - 'A') + 10;
   return 16;
 }
@@ -55,8 +56,33 @@ void add_values(ShimOptions& options, const char* text) {
   }
 }
 
-// `name` ends with its "=".
-void set_option(ShimOptions& options, const char* name, const char* value) {
+uint64_t hex_number(const char* text) {
+  uint64_t value = 0;
+  for (; digit(*text) < 16; ++text) value = value << 4 | digit(*text);
+  return value;
+}
+
+// Ends `text` at the next ":"; returns what stands behind, empty if there is none.
+char* cut_off(char* text) {
+  while (*text != '\0' && *text != ':') ++text;
+  if (*text == ':') *text++ = '\0';
+  return text;
+}
+
+// "ADDRESS:VALUES:NAMES" in the file of `place`, or "NAME:VALUES:NAMES".
+void add_types(ShimOptions& options, const FunctionPlace& file, char* text,
+               bool is_named) {
+  if (options.type_count == ShimOptions::kTypesMax) return;
+  char* values = cut_off(text);
+  const char* names = cut_off(values);
+  FunctionTypes& types = options.types[options.type_count++];
+  types = {file, is_named ? text : nullptr, values, names};
+  types.place.address = is_named ? 0 : hex_number(text);
+}
+
+// `name` ends with its "=". `file`: of the types that come.
+void set_option(ShimOptions& options, FunctionPlace& file, const char* name,
+                char* value) {
   if (starts_with(name, "libcall=")) {
     if (equal(value, "program")) options.library_calls = LibraryCalls::kProgram;
     if (equal(value, "all")) options.library_calls = LibraryCalls::kAll;
@@ -68,6 +94,13 @@ void set_option(ShimOptions& options, const char* name, const char* value) {
     add_pattern(options, Pattern::Kind::kModule, value);
   } else if (starts_with(name, "values=")) {
     add_values(options, value);
+  } else if (starts_with(name, "types=")) {
+    const char* inode = cut_off(value);
+    file = {hex_number(value), hex_number(inode), 0};
+  } else if (starts_with(name, "function=")) {
+    add_types(options, file, value, false);
+  } else if (starts_with(name, "callee=")) {
+    add_types(options, file, value, true);
   } else if (starts_with(name, "autovalues=")) {
     options.auto_values = equal(value, "yes");
   } else if (starts_with(name, "live=")) {
@@ -87,13 +120,14 @@ void set_option(ShimOptions& options, const char* name, const char* value) {
 void parse_options(const char* text, ShimOptions& options) {
   if (text == nullptr || text_length(text, kTextMax) == kTextMax) return;
   char* free = decoded;
+  FunctionPlace file{};
   while (*text != '\0') {
     const char* name = text;
     while (*text != '\0' && *text != ';' && *text != '=') ++text;
     if (*text == '=') {
-      const char* value = free;
+      char* value = free;
       free = decode(++text, free);
-      set_option(options, name, value);
+      set_option(options, file, name, value);
     }
     while (*text != '\0' && *text != ';') ++text;
     if (*text == ';') ++text;

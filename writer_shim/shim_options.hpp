@@ -21,12 +21,34 @@ struct Pattern {
   const char* values = nullptr;  // of kValues: see call_values.hpp
 };
 
+// A function of a module with compiled-in hooks.
+struct FunctionPlace {
+  uint64_t device, inode;  // of the module's file
+  uint64_t address;        // there
+  bool operator==(const FunctionPlace&) const = default;
+};
+
+// What the recorder has read of a function's types.
+struct FunctionTypes {
+  FunctionPlace place;
+  const char* name;    // the linker's, of a library's function; else null
+  const char* values;  // see call_values.hpp
+  const char* names;   // of the arguments among them: "a,b"; empty: not known
+};
+
+// In the place of a pattern's values: as the types have them.
+inline constexpr char kTypedArguments = 'A';
+inline constexpr char kTypedResult = 'R';
+
 struct ShimOptions {
   static constexpr size_t kPatternsMax = 64;
+  static constexpr size_t kTypesMax = 500;
 
   LibraryCalls library_calls = LibraryCalls::kNone;
   Pattern patterns[kPatternsMax] = {};
   size_t pattern_count = 0;
+  FunctionTypes types[kTypesMax] = {};
+  size_t type_count = 0;
   uint32_t depth_max = 0;  // 0: any
   uint64_t min_ns = 0;     // 0: any
   uint64_t size_min = 0;   // of functions, in bytes
@@ -52,7 +74,9 @@ struct ShimOptions {
 
 // "NAME=VALUE;NAME=VALUE": libcall=none|program|all, filter=, notrace= and module= with a
 // pattern each, in their order; values= with what is recorded of a call, ":" and a
-// pattern; autovalues=yes; live=yes; depth=, time= (ns) and size= with a number. In a
+// pattern; types=DEVICE:INODE, in hex, of the file of the functions that follow, each
+// function=ADDRESS:VALUES:NAMES or, of libraries, callee=NAME:VALUES:NAMES;
+// autovalues=yes; live=yes; depth=, time= (ns) and size= with a number. In a
 // value "%3B" stands for ";" and "%25" for "%". What it does not know is left out, as is
 // what it has no room for. The patterns stand in memory of its own: to be called once.
 void parse_options(const char* text, ShimOptions& options);

@@ -582,7 +582,11 @@ enum arctrace_value_kind {
   ARCTRACE_VALUE_DOMAIN = 17, /* AF_UNIX ... */
   ARCTRACE_VALUE_SOCKET = 18, /* SOCK_STREAM ... */
   ARCTRACE_VALUE_SIGNAL = 19,
-  ARCTRACE_VALUE_CLOCK = 20
+  ARCTRACE_VALUE_CLOCK = 20,
+  /* since version 1.2 */
+  ARCTRACE_VALUE_FLOAT = 21, /* IEEE 754, 4 or 8 bytes; arguments counted by themselves */
+  ARCTRACE_VALUE_BOOL = 22,
+  ARCTRACE_VALUE_NAMES = 23 /* u32 name id: the arguments' names, "a,b"; itself none */
 };
 
 /* ---- Trace file -------------------------------------------------------------

@@ -144,11 +144,11 @@ void add_value_options(CLI::App& app, CallFilterOptions& options) {
         ->allow_extra_args(false)
         ->group("Arguments and results");
   };
-  add("-A,--argument", options.arguments, "PATTERN@ARG,...",
-      "record arguments of library calls, such as \"open@arg1/s,arg2/x32\"; may be "
+  add("-A,--argument", options.arguments, "PATTERN[@ARG,...]",
+      "record arguments of functions, such as \"open@arg1/s,arg2/x32\"; may be "
       "repeated, as -R");
-  add("-R,--retval", options.results, "PATTERN@retval",
-      "record what library calls return, such as \"open@retval/i32\"");
+  add("-R,--retval", options.results, "PATTERN[@retval]",
+      "record what functions return, such as \"open@retval/i32\"");
   app.add_flag("-a,--auto-args", options.auto_values,
                "record both of well-known functions of libc")
       ->group("Arguments and results");
@@ -218,7 +218,10 @@ absl::StatusOr<std::string> encode(const CallFilterOptions& options) {
   for (const PatternOption& kind : pattern_options(options)) {
     for (const std::string& pattern : *kind.patterns) {
       absl::StrAppend(&text, ";", kind.name);
-      if (has_values(kind)) absl::StrAppend(&text, encoded_values(pattern), ":");
+      if (has_values(kind)) {
+        const bool of_result = kind.patterns == &options.results;
+        absl::StrAppend(&text, encoded_values(pattern, of_result), ":");
+      }
       absl::StrAppend(&text, percent_encoded(pattern_of(kind, pattern)));
       ++count;
     }
@@ -244,7 +247,6 @@ std::vector<std::string> unmatched_patterns(const CallFilterOptions& options,
   std::optional<std::vector<std::string>> names;
   for (const PatternOption& kind : pattern_options(options)) {
     const bool is_module = kind.patterns == &options.modules;
-    const char* what = has_values(kind) ? "library call" : "function";
     for (const std::string& text : *kind.patterns) {
       const std::string pattern = pattern_of(kind, text);
       const bool is_matched = (matched & 1) != 0;
@@ -252,7 +254,7 @@ std::vector<std::string> unmatched_patterns(const CallFilterOptions& options,
       if (is_matched) continue;
       if (!names && !is_module) names = function_names(command);
       lines.push_back(absl::StrCat(
-          "no ", what, " ", is_module ? "of a module like" : "matches", " ", kind.option,
+          "no function ", is_module ? "of a module like" : "matches", " ", kind.option,
           " ", reader::escaped(pattern),
           is_module ? std::string() : near_names(plain_part(pattern), *names)));
     }

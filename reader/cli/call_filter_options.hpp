@@ -14,7 +14,7 @@ namespace arctrace::cli {
 
 struct CallFilterOptions {
   std::vector<std::string> chosen, left_out, modules;  // patterns
-  std::vector<std::string> arguments, results;         // PATTERN@VALUE,VALUE
+  std::vector<std::string> arguments, results;         // PATTERN@VALUE,VALUE or PATTERN
   bool auto_values = false;
   std::optional<uint32_t> depth;
   std::string time;  // as given; empty: any

@@ -14,6 +14,14 @@ using reader::append_json_string;
 
 namespace {
 
+// JSON has no infinity: a string then.
+void append_json_real(std::string& out, std::string_view digits) {
+  const bool finite = std::isdigit(static_cast<unsigned char>(digits.back())) != 0;
+  if (!finite) out += '"';
+  out += digits;
+  if (!finite) out += '"';
+}
+
 // A number, or a string if it has a name or is an address; a string of the program's as
 // it is; what was cut or could not be read as an object that says so.
 void append_json_value(std::string& out, const reader::CallValue& value) {
@@ -47,6 +55,11 @@ void append_json_value(std::string& out, const reader::CallValue& value) {
       [[fallthrough]];
     case ARCTRACE_VALUE_HEX:
       append_json_string(out, reader::value_text(value));
+      return;
+    case ARCTRACE_VALUE_FLOAT:
+      return append_json_real(out, reader::float_digits(value));
+    case ARCTRACE_VALUE_BOOL:
+      out += reader::value_text(value);
       return;
     case ARCTRACE_VALUE_UNSIGNED:
     case ARCTRACE_VALUE_OCTAL:
@@ -114,8 +127,8 @@ void TextFields::boolean(std::string_view name, bool value) {
   out_ += value ? "true" : "false";
 }
 
-void TextFields::arguments(std::span<const std::byte> body) {
-  out_ += reader::arguments_text(body);
+void TextFields::arguments(std::span<const std::byte> body, std::string_view names) {
+  out_ += reader::arguments_text(body, names);
   first_ = false;
 }
 
@@ -171,13 +184,9 @@ void JsonFields::hex(std::string_view name, uint64_t value) {
   absl::StrAppend(&out_, "\"0x", absl::Hex(value), "\"");
 }
 
-// JSON has no infinity: a string then.
 void JsonFields::real(std::string_view name, std::string_view digits) {
   key(name);
-  const bool finite = std::isdigit(static_cast<unsigned char>(digits.back())) != 0;
-  if (!finite) out_ += '"';
-  out_ += digits;
-  if (!finite) out_ += '"';
+  append_json_real(out_, digits);
 }
 
 void JsonFields::boolean(std::string_view name, bool value) {
@@ -185,16 +194,19 @@ void JsonFields::boolean(std::string_view name, bool value) {
   out_ += value ? "true" : "false";
 }
 
-void JsonFields::arguments(std::span<const std::byte> body) {
-  key("args");
-  out_ += '[';
-  bool is_first = true;
-  for (const reader::CallValue& value : reader::decode_values(body)) {
-    if (!is_first) out_ += ',';
-    is_first = false;
+void JsonFields::arguments(std::span<const std::byte> body, std::string_view names) {
+  const std::vector<reader::CallValue> values = reader::decode_values(body);
+  const std::vector<std::string_view> name_of = reader::split_names(names, values.size());
+  begin_list("args");
+  for (const reader::CallValue& value : values) {
+    key("");
     append_json_value(out_, value);
   }
-  out_ += ']';
+  end();
+  if (values.empty() || name_of.front().empty()) return;
+  begin_list("arg_names");
+  for (const std::string_view name : name_of) text("", name);
+  end();
 }
 
 void JsonFields::result(std::span<const std::byte> body) {

@@ -28,8 +28,9 @@ class FieldSink {
   virtual void begin_object(std::string_view name) = 0;
   virtual void end() = 0;
   // The bodies of ARGUMENTS and RESULT: "(1, 2)" and " = -1 ENOENT" behind the title, or
-  // args, an array, and retval and errno.
-  virtual void arguments(std::span<const std::byte> body) = 0;
+  // args, an array, and retval and errno. With `names` "a,b" it is "(a=1, b=2)", and
+  // arg_names, another array.
+  virtual void arguments(std::span<const std::byte> body, std::string_view names) = 0;
   virtual void result(std::span<const std::byte> body) = 0;
 };
 
@@ -49,7 +50,7 @@ class TextFields : public FieldSink {
   void begin_list(std::string_view name) override;
   void begin_object(std::string_view name) override;
   void end() override;
-  void arguments(std::span<const std::byte> body) override;
+  void arguments(std::span<const std::byte> body, std::string_view names) override;
   void result(std::span<const std::byte> body) override;
 
  private:
@@ -77,7 +78,7 @@ class JsonFields : public FieldSink {
   void begin_list(std::string_view name) override;
   void begin_object(std::string_view name) override;
   void end() override;
-  void arguments(std::span<const std::byte> body) override;
+  void arguments(std::span<const std::byte> body, std::string_view names) override;
   void result(std::span<const std::byte> body) override;
 
  private:

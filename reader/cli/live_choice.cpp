@@ -2,8 +2,6 @@
 
 #include <absl/container/btree_set.h>
 #include <absl/strings/str_cat.h>
-#include <fnmatch.h>
-#include <regex.h>
 
 #include <array>
 #include <cstring>
@@ -11,8 +9,8 @@
 #include <string_view>
 #include <utility>
 
+#include "reader/cli/function_pattern.hpp"
 #include "reader/cli/near_names.hpp"
-#include "reader/symbols/demangle.hpp"
 #include "reader/symbols/elf_file.hpp"
 #include "reader/trace/text_escape.hpp"
 #include "reader/trace/trace.hpp"
@@ -21,38 +19,8 @@
 namespace arctrace::cli {
 namespace {
 
-// One of the user's patterns.
-class Pattern {
- public:
-  explicit Pattern(const std::string& text) : text_(text) {
-    if (is_regex()) {
-      expression_.emplace();
-      regcomp(&*expression_, text.c_str() + kRegexMark.size(), REG_EXTENDED | REG_NOSUB);
-    }
-  }
-  ~Pattern() {
-    if (expression_) regfree(&*expression_);
-  }
-  Pattern(const Pattern&) = delete;
-  Pattern& operator=(const Pattern&) = delete;
-
-  const std::string& text() const { return text_; }
-  bool is_regex() const { return text_.starts_with(kRegexMark); }
-  bool matches(const std::string& name) const {
-    return is_regex() ? regexec(&*expression_, name.c_str(), 0, nullptr, 0) == 0
-                      : fnmatch(text_.c_str(), name.c_str(), 0) == 0;
-  }
-
- private:
-  std::string text_;
-  std::optional<regex_t> expression_;
-};
-
 // A function of the session's programs.
-struct Function {
-  std::string linked;  // its linker's name, without what compilers add to those of copies
-  std::string whole;   // as people write it, with parameters
-  std::string plain;   // and without
+struct Function : FunctionNames {
   bool operator<(const Function& other) const { return linked < other.linked; }
 };
 
@@ -63,13 +31,8 @@ void add_functions(const std::string& path, Functions& functions) {
   if (!file.ok()) return;
   for (const reader::ElfSymbolTable& table : file->function_symbols()) {
     for (const reader::ElfSymbol& symbol : table.symbols) {
-      Function function;
-      function.linked = table.names.c_str() + symbol.name;
-      function.linked.resize(std::min(function.linked.size(), function.linked.find('.')));
-      if (function.linked.empty() || functions.contains(function)) continue;
-      function.whole = reader::demangle_untrusted(function.linked);
-      function.plain = without_parameters(function.whole);
-      functions.insert(std::move(function));
+      Function function{FunctionNames(table.names.c_str() + symbol.name)};
+      if (!function.linked.empty()) functions.insert(std::move(function));
     }
   }
 }
@@ -101,7 +64,7 @@ class Maker {
   explicit Maker(Functions functions) : functions_(std::move(functions)) {}
 
   // Error: it does not fit any more.
-  absl::Status add(char mark, const std::string& option, const Pattern& pattern) {
+  absl::Status add(char mark, const std::string& option, const FunctionPattern& pattern) {
     size_t found = 0;
     // A glob of linker's names holds in programs and libraries that come later, too. What
     // stands for nothing yet is nobody's name.
@@ -109,10 +72,7 @@ class Maker {
     std::string names;
     for (const Function& function : functions_) {
       const bool is_linked = pattern.matches(function.linked);
-      if (!is_linked && !pattern.matches(function.whole) &&
-          !pattern.matches(function.plain)) {
-        continue;
-      }
+      if (!pattern.matches_any(function)) continue;
       ++found;
       if (!is_linked || pattern.is_regex()) put(mark, exactly(function.linked));
     }
@@ -138,7 +98,7 @@ class Maker {
     choice_.text += '\0';
   }
 
-  void warn(const std::string& option, const Pattern& pattern) {
+  void warn(const std::string& option, const FunctionPattern& pattern) {
     std::vector<std::string> names;
     for (const Function& function : functions_) names.push_back(function.plain);
     choice_.warnings.push_back(
@@ -163,11 +123,11 @@ absl::StatusOr<LiveChoice> make_live_choice(const CallFilterOptions& options,
   if (!functions.ok()) return functions.status();
   Maker maker(*std::move(functions));
   for (const std::string& text : options.chosen) {
-    absl::Status added = maker.add(kTraceMark, "-F", Pattern(text));
+    absl::Status added = maker.add(kTraceMark, "-F", FunctionPattern(text));
     if (!added.ok()) return added;
   }
   for (const std::string& text : options.left_out) {
-    absl::Status added = maker.add(kLeaveOutMark, "-N", Pattern(text));
+    absl::Status added = maker.add(kLeaveOutMark, "-N", FunctionPattern(text));
     if (!added.ok()) return added;
   }
   return maker.take();

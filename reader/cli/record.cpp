@@ -32,11 +32,17 @@ Runner add_record(CLI::App& root) {
       "expression,\nsuch as \"re:^str(len|dup)$\". C++ functions match by their names as "
       "people write\nthem, with their parameters or without; so the program must have "
       "libstdc++.\n"
-      "ARG is arg1 to arg6, retval what is returned, as integer registers hold them; "
-      "behind a /\nstands the format: i u x o (with 8, 16, 32 or 64 bits), c, p, s for "
-      "strings, of which\n64 bytes are kept. x86-64 only. Not recorded: floating-point "
-      "values, std::string,\narguments on the stack, those of functions compiled for "
-      "tracing; with -t, arguments\n(but results) of calls whose records wait.");
+      "-A and -R without @ take what the types of COMMAND's functions say (built with "
+      "-g), "
+      "or what\nis well known of libc. Else ARG is arg1 to arg6, as integer registers "
+      "hold "
+      "them, or fparg1\nto fparg8, and retval what is returned; behind a / stands the "
+      "format: i u x o (with 8, 16,\n32 or 64 bits), f (32 or 64), c, b for bool, p, s "
+      "for "
+      "strings, S for std::string, of which\n64 bytes are kept. Not recorded: arguments "
+      "on "
+      "the stack, those of functions compiled with\n-finstrument-functions; with -t, "
+      "arguments (but results) of calls whose records wait.");
   app->add_option("-o,--output", options->output,
                   "trace file; an existing one is kept as FILE.old; - is standard output")
       ->type_name("FILE")

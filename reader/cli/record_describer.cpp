@@ -7,6 +7,7 @@
 
 #include "reader/cli/describe_kernel.hpp"
 #include "reader/trace/bytes.hpp"
+#include "reader/trace/call_values.hpp"
 #include "reader/trace/event_payload.hpp"
 #include "reader/trace/format_names.hpp"
 
@@ -63,8 +64,9 @@ void RecordDescriber::describe(const Record& record, const StackChange& change,
     case ARCTRACE_TYPE_ARGUMENTS:
     case ARCTRACE_TYPE_RESULT:
       if (change.values_of.has_value()) title(*change.values_of, out);
-      return record.type == ARCTRACE_TYPE_ARGUMENTS ? out.arguments(record.body)
-                                                    : out.result(record.body);
+      return record.type == ARCTRACE_TYPE_ARGUMENTS
+                 ? out.arguments(record.body, value_names(record))
+                 : out.result(record.body);
     case ARCTRACE_TYPE_EVENT:
       return event(record, out);
     case ARCTRACE_TYPE_INSTANT:
@@ -173,6 +175,12 @@ void RecordDescriber::event(const Record& record, FieldSink& out) {
   for (const reader::FieldValue& value : values.fields) put_value(value, out);
   out.end();
   if (!values.fits) out.text("payload", hex_bytes(payload));
+}
+
+std::string_view RecordDescriber::value_names(const Record& record) const {
+  const std::optional<uint32_t> id = reader::names_of_values(record.body);
+  if (!id) return {};
+  return trace_.definitions().name(process_of(record), *id).value_or("");
 }
 
 std::string RecordDescriber::name(const Record& record, uint32_t id) const {

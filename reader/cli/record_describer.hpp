@@ -41,6 +41,7 @@ class RecordDescriber {
   void lost(const reader::Record& record, FieldSink& out);
   void event(const reader::Record& record, FieldSink& out);
   std::string name(const reader::Record& record, uint32_t id) const;
+  std::string_view value_names(const reader::Record& record) const;
   reader::ProcessIndex process_of(const reader::Record& record) const;
 
   const reader::Trace& trace_;

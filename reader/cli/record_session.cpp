@@ -26,6 +26,7 @@
 #include "reader/cli/program_file.hpp"
 #include "reader/cli/recording_buffer.hpp"
 #include "reader/cli/session_text.hpp"
+#include "reader/cli/value_types.hpp"
 #include "reader/trace/format_names.hpp"
 #include "src/collector/collector.hpp"
 #include "src/collector/collector_seat.hpp"
@@ -83,11 +84,14 @@ absl::StatusOr<std::vector<std::string>> session_variables(const std::string& sh
                    has_others ? preload : "")};
   const absl::StatusOr<std::string> filter = encode(options.filter);
   if (!filter.ok()) return filter.status();
+  const ValueTypes types = find_value_types(
+      options.filter, options.command.empty() ? "" : options.command.front());
+  for (const std::string& warning : types.warnings) say("warning: " + warning);
   // Without it nothing is hooked; but a recording around this one may have set it.
   if (options.library_calls != LibraryCalls::kNone || !filter->empty() || live ||
       std::getenv("ARCTRACE_OPTIONS") != nullptr) {
     variables.push_back(absl::StrCat("ARCTRACE_OPTIONS=", library_calls(options),
-                                     live ? ";live=yes" : "", *filter));
+                                     live ? ";live=yes" : "", *filter, types.encoded));
   }
 #if !defined(__x86_64__)
   // There the shim can't have slots bound at their first call.

@@ -1,5 +1,5 @@
-// Arguments and results in the user's words: PATTERN@arg1/s,arg2/i32 and
-// PATTERN@retval/p.
+// Arguments and results in the user's words: PATTERN@arg1/s,arg2/i32,fparg1/f64 and
+// PATTERN@retval/p; PATTERN alone: as its functions' types have them.
 #pragma once
 
 #include <cstddef>
@@ -15,6 +15,6 @@ using Problem = std::pair<size_t, std::string>;  // the place, and what is wrong
 std::optional<Problem> value_spec_problem(const std::string& spec, bool of_result);
 
 // The values for the shim (writer_shim/call_values.hpp). REQUIRES: no problem.
-std::string encoded_values(const std::string& spec);
+std::string encoded_values(const std::string& spec, bool of_result);
 
 }  // namespace arctrace::cli

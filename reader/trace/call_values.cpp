@@ -7,6 +7,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <charconv>
 #include <cstring>
 
 #include "reader/trace/bytes.hpp"
@@ -106,6 +110,18 @@ std::string signal_word(int64_t number) {
   return name == nullptr ? std::string() : absl::StrCat("SIG", name);
 }
 
+// Calls visit(head, bytes) for each value, names too.
+template <class Visit>
+void for_each_value(std::span<const std::byte> body, const Visit& visit) {
+  BodyReader reader(body);
+  const uint32_t count = reader.u32();
+  for (uint32_t i = 0; i < count && reader.ok(); ++i) {
+    const uint32_t head = reader.u32();
+    const std::span<const std::byte> bytes = reader.padded(head >> 16);
+    if (reader.ok()) visit(head, bytes);
+  }
+}
+
 CallValue decode(uint32_t head, std::span<const std::byte> bytes) {
   CallValue value;
   value.kind = head & 0xFF;
@@ -117,6 +133,7 @@ CallValue decode(uint32_t head, std::span<const std::byte> bytes) {
   for (size_t i = bytes.size(); i-- > 0;) {
     value.number = value.number << 8 | uint64_t(bytes[i]);
   }
+  value.size = static_cast<uint32_t>(bytes.size());
   const size_t unused = 64 - 8 * bytes.size();
   value.signed_number = static_cast<int64_t>(value.number << unused) >> unused;
   return value;
@@ -138,15 +155,45 @@ std::string character(uint64_t code) {
 }  // namespace
 
 std::vector<CallValue> decode_values(std::span<const std::byte> body) {
-  BodyReader reader(body);
-  const uint32_t count = reader.u32();
   std::vector<CallValue> values;
-  for (uint32_t i = 0; i < count && reader.ok(); ++i) {
-    const uint32_t head = reader.u32();
-    const std::span<const std::byte> bytes = reader.padded(head >> 16);
-    if (reader.ok()) values.push_back(decode(head, bytes));
-  }
+  for_each_value(body, [&values](uint32_t head, std::span<const std::byte> bytes) {
+    CallValue value = decode(head, bytes);
+    if (value.kind != ARCTRACE_VALUE_NAMES) values.push_back(value);
+  });
   return values;
+}
+
+std::optional<uint32_t> names_of_values(std::span<const std::byte> body) {
+  std::optional<uint32_t> id;
+  for_each_value(body, [&id](uint32_t head, std::span<const std::byte> bytes) {
+    const CallValue value = decode(head, bytes);
+    if (value.kind == ARCTRACE_VALUE_NAMES) id = static_cast<uint32_t>(value.number);
+  });
+  return id;
+}
+
+std::vector<std::string_view> split_names(std::string_view names, size_t count) {
+  std::vector<std::string_view> found;
+  while (!names.empty() && found.size() <= count) {
+    const size_t end = std::min(names.find(','), names.size());
+    found.push_back(names.substr(0, end));
+    names.remove_prefix(std::min(end + 1, names.size()));
+  }
+  if (found.size() != count) found.assign(count, {});
+  return found;
+}
+
+std::string float_digits(const CallValue& value) {
+  std::array<char, 32> digits{};
+  std::to_chars_result end{};
+  if (value.size == 4) {
+    const auto real = std::bit_cast<float>(static_cast<uint32_t>(value.number));
+    end = std::to_chars(digits.begin(), digits.end(), real);
+  } else {
+    end =
+        std::to_chars(digits.begin(), digits.end(), std::bit_cast<double>(value.number));
+  }
+  return {digits.begin(), end.ptr};
 }
 
 std::string value_word(const CallValue& value) {
@@ -200,6 +247,10 @@ std::string value_text(const CallValue& value) {
       return absl::StrFormat("%#o", value.number);
     case ARCTRACE_VALUE_CHAR:
       return character(value.number);
+    case ARCTRACE_VALUE_FLOAT:
+      return float_digits(value);
+    case ARCTRACE_VALUE_BOOL:
+      return value.number == 0 ? "false" : "true";
     case ARCTRACE_VALUE_STRING:
       append_quoted(text, value.bytes);
       return text;
@@ -212,12 +263,17 @@ std::string value_text(const CallValue& value) {
   }
 }
 
-std::string arguments_text(std::span<const std::byte> body) {
-  std::string text;
-  for (const CallValue& value : decode_values(body)) {
-    absl::StrAppend(&text, text.empty() ? "(" : ", ", value_text(value));
+std::string arguments_text(std::span<const std::byte> body, std::string_view names) {
+  const std::vector<CallValue> values = decode_values(body);
+  const std::vector<std::string_view> name_of = split_names(names, values.size());
+  std::string text = "(";
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (i != 0) text += ", ";
+    append_escaped(text, name_of[i]);
+    if (!name_of[i].empty()) text += '=';
+    text += value_text(values[i]);
   }
-  return text.empty() ? "()" : text + ")";
+  return text + ")";
 }
 
 std::string result_text(std::span<const std::byte> body) {

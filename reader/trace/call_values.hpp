@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -14,7 +15,7 @@ namespace arctrace::reader {
 
 // Whether a value of this kind is a number of 1, 2, 4 or 8 bytes. An unknown one is not.
 inline bool is_number_kind(uint32_t kind) {
-  return kind >= ARCTRACE_VALUE_SIGNED && kind <= ARCTRACE_VALUE_CLOCK &&
+  return kind >= ARCTRACE_VALUE_SIGNED && kind <= ARCTRACE_VALUE_NAMES &&
          kind != ARCTRACE_VALUE_STRING && kind != ARCTRACE_VALUE_STRING_CUT;
 }
 
@@ -23,12 +24,22 @@ struct CallValue {
   uint32_t argument = 0;      // from 1; 0: the result
   uint64_t number = 0;        // of a number, as far as its bytes go
   int64_t signed_number = 0;  // the same with its sign
+  uint32_t size = 0;          // of a number
   std::string_view bytes;     // of all others; raw bytes of the trace
 };
 
-// Of an ARGUMENTS or RESULT record whose body has no problem (record_types.hpp). Views
-// point into `body`.
+// Of an ARGUMENTS or RESULT record whose body has no problem (record_types.hpp), but for
+// the names. Views point into `body`.
 std::vector<CallValue> decode_values(std::span<const std::byte> body);
+
+// The name id of the values' names; nothing if they have none.
+std::optional<uint32_t> names_of_values(std::span<const std::byte> body);
+
+// "a,b": those of the values in turn; all empty unless there is one for each of `count`.
+std::vector<std::string_view> split_names(std::string_view names, size_t count);
+
+// Shortest decimal form that reads back the same, or inf, nan.
+std::string float_digits(const CallValue& value);
 
 // The word for a number that has names, or flags joined by |; empty if it has none.
 std::string value_word(const CallValue& value);
@@ -40,8 +51,8 @@ std::string errno_word(int64_t number);
 // Escaped for a terminal.
 std::string value_text(const CallValue& value);
 
-// "(value, value)" of ARGUMENTS.
-std::string arguments_text(std::span<const std::byte> body);
+// "(value, value)" of ARGUMENTS, or "(a=value, b=value)" with `names` "a,b".
+std::string arguments_text(std::span<const std::byte> body, std::string_view names);
 // " = value", " = -1 ENOENT" of RESULT.
 std::string result_text(std::span<const std::byte> body);
 

@@ -3,6 +3,7 @@
 #include <absl/strings/str_cat.h>
 
 #include "reader/trace/bytes.hpp"
+#include "reader/trace/call_values.hpp"
 #include "reader/trace/event_payload.hpp"
 #include "reader/trace/rules.hpp"
 
@@ -24,6 +25,10 @@ void ContentChecker::check_untrusted(const Record& record) {
     case ARCTRACE_TYPE_INSTANT:
     case ARCTRACE_TYPE_COUNTER:
       check_name(record, load_u32(record.body.data()));
+      break;
+    case ARCTRACE_TYPE_ARGUMENTS:
+    case ARCTRACE_TYPE_RESULT:
+      if (const auto id = names_of_values(record.body)) check_name(record, *id);
       break;
     case ARCTRACE_TYPE_EVENT:
       check_event(record);

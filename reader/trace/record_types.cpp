@@ -111,8 +111,9 @@ const char* values_problem(BodyReader body) {
     const uint32_t head = body.u32();
     const uint32_t size = head >> 16;
     body.padded(size);
+    const bool is_short_float = (head & 0xFF) == ARCTRACE_VALUE_FLOAT && size < 4;
     if (body.ok() && is_number_kind(head & 0xFF) &&
-        (size > 8 || !std::has_single_bit(size))) {
+        (size > 8 || !std::has_single_bit(size) || is_short_float)) {
       return "a number's size is not one";
     }
   }

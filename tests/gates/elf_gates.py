@@ -101,6 +101,9 @@ def is_vector_instruction(of_machine, operation, operands):
 
 # Saves the vector state around a call of the loader, and puts it back.
 KEEPS_VECTORS = {"arctrace_keep_vectors": {"xsave", "xrstor"}}
+# Only stores registers, which leaves them as they are.
+STORES_VECTORS = re.compile(r"arctrace\d+store_vectors")
+STORE = re.compile(r"^(?:movq\s+%xmm\d,(?:0x\w+)?\(%r\w+\)|stp\s+d\d, d\d, \[x\d+(?:, #\d+)?\])$")
 
 
 def vector_instructions(library):
@@ -116,6 +119,8 @@ def vector_instructions(library):
         instruction = line.partition("\t")[2].partition("//")[0].strip()
         operation, _, operands = instruction.partition("\t" if "\t" in instruction else " ")
         if operation in KEEPS_VECTORS.get(function, ()):
+            continue
+        if STORES_VECTORS.search(function) and STORE.match(instruction):
             continue
         if operation and is_vector_instruction(of_machine, operation, operands):
             findings.setdefault(function, instruction)

@@ -1,13 +1,9 @@
 #include "writer_shim/lazy_binding.hpp"
 
-#include <cpuid.h>
 #include <sys/auxv.h>
 
 #include "writer_shim/x86_64/instructions.hpp"
-#include "writer_shim/x86_64/vector_state.h"
-
-uint32_t arctrace_vector_parts;
-uint64_t arctrace_vector_bytes;
+#include "writer_shim/x86_64/kept_vectors.hpp"
 
 namespace arctrace::shim {
 namespace {
@@ -85,33 +81,6 @@ Fixup* find_fixup(uintptr_t resolver) {
   return nullptr;
 }
 
-// The parts of the vector state that may hold arguments, and room for them. False: this
-// processor can't save them.
-bool know_vector_state() {
-  if (arctrace_vector_bytes != 0) return true;
-  constexpr uint32_t kParts = 1U << 1 | 1U << 2 | 1U << 5 | 1U << 6 | 1U << 7;
-  constexpr uint32_t kLeaf = 0xd;
-  constexpr uint32_t kPartsCount = 8;
-  uint32_t eax = 0;
-  uint32_t ebx = 0;
-  uint32_t ecx = 0;
-  uint32_t edx = 0;
-  if (__get_cpuid(1, &eax, &ebx, &ecx, &edx) == 0 || (ecx & bit_OSXSAVE) == 0) {
-    return false;
-  }
-  uint32_t enabled = 0;
-  asm("xgetbv" : "=a"(enabled), "=d"(edx) : "c"(0));
-  arctrace_vector_parts = enabled & kParts;
-  uint64_t bytes = ARCTRACE_VECTOR_HEADER_END;
-  for (uint32_t part = 2; part < kPartsCount; ++part) {
-    if ((arctrace_vector_parts & 1U << part) == 0) continue;
-    if (__get_cpuid_count(kLeaf, part, &eax, &ebx, &ecx, &edx) == 0) return false;
-    if (bytes < uint64_t{ebx} + eax) bytes = uint64_t{ebx} + eax;
-  }
-  arctrace_vector_bytes = bytes;
-  return true;
-}
-
 }  // namespace
 
 LazyBinding find_lazy_binding(const ModuleImage& image, size_t index, uint64_t value,
@@ -123,7 +92,7 @@ LazyBinding find_lazy_binding(const ModuleImage& image, size_t index, uint64_t v
   uintptr_t head = 0;
   if (read_entry(image.code, value, found, head) && found == index) {
     const uint64_t* table = read_head(image.code, head);
-    is_known = table != nullptr && know_vector_state() &&
+    is_known = table != nullptr && can_keep_vectors() &&
                find_fixup(table[kTableResolver]) != nullptr;
     if (is_known) return {table, found};
   } else {
@@ -135,7 +104,7 @@ LazyBinding find_lazy_binding(const ModuleImage& image, size_t index, uint64_t v
 
 uintptr_t bind_lazily(const LazyBinding& binding) {
   Fixup* fixup = find_fixup(binding.table[kTableResolver]);
-  return arctrace_keep_vectors(fixup, binding.table[kTableModule], binding.index);
+  return call_keeping_vectors(fixup, binding.table[kTableModule], binding.index);
 }
 
 }  // namespace arctrace::shim

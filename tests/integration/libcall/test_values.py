@@ -88,6 +88,13 @@ class Values(plain.PlainTest):
         _, calls = self.recorded(["-a", "-A", "close@arg1/x32"])
         self.assertIn(("close", ["0x3"], 0, None), calls)
 
+    def test_well_known_without_values(self):
+        _, calls = self.recorded(["-A", "access", "-R", "lseek"])
+        self.assertIn(("access", ["/dev/null", "R_OK|W_OK"], None, None), calls)
+        self.assertIn(("lseek", None, -1, "EBADF"), calls)
+        self.assertEqual({name for name, args, result, _ in calls
+                          if args is not None or result is not None}, {"access", "lseek"})
+
     def test_with_filters(self):
         _, calls = self.recorded(["-a", "-F", "access"])
         self.assertEqual({call[0] for call in calls}, {"access"})
@@ -105,7 +112,10 @@ class Values(plain.PlainTest):
 
     def test_bad_specs(self):
         for option, spec, column in (("-A", "open@arg1/s,arg9", 15), ("-R", "open@arg1", 5),
-                                     ("-A", "open", 4)):
+                                     ("-A", "open@", 5), ("-A", "f@fparg9", 7),
+                                     ("-A", "f@arg1/f32", 7), ("-A", "f@fparg1/80", 9),
+                                     ("-A", "f@fparg1/s", 9), ("-A", "f@arg1/S8", 8),
+                                     ("-R", "f@retval/f16", 10)):
             done = plain.run([plain.ARCTRACE, "record", option, spec, "--", "true"],
                              self.folder())
             self.assertEqual(done.returncode, 2)
@@ -117,7 +127,7 @@ class Values(plain.PlainTest):
                                "--version"], cwd=self.folder(), stderr=subprocess.PIPE,
                               stdout=subprocess.DEVNULL, text=True, check=False)
         self.assertEqual(done.returncode, 0)
-        self.assertIn('no library call matches -A strlem; did you mean "strlen"?', done.stderr)
+        self.assertIn('no function matches -A strlem; did you mean "strlen"?', done.stderr)
 
 
 if __name__ == "__main__":

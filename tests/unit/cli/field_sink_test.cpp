@@ -71,17 +71,22 @@ TEST_CASE("arguments and results") {
                             number_value(ARCTRACE_VALUE_OPEN_FLAGS, 6, 0, 4),
                             number_value(ARCTRACE_VALUE_SIGNED, 7, uint64_t(-3), 4),
                             number_value(ARCTRACE_VALUE_UNSIGNED, 8, UINT64_MAX, 8),
-                            number_value(ARCTRACE_VALUE_CHAR, 9, 'c', 1)});
+                            number_value(ARCTRACE_VALUE_CHAR, 9, 'c', 1),
+                            number_value(ARCTRACE_VALUE_FLOAT, 1, 0x3FC00000, 4),
+                            number_value(ARCTRACE_VALUE_FLOAT, 2, 0x7FC00000, 4),
+                            number_value(ARCTRACE_VALUE_BOOL, 9, 1, 1)});
   const auto result =
       testing::values_body({number_value(ARCTRACE_VALUE_SIGNED, 0, uint64_t(-1), 4),
                             number_value(ARCTRACE_VALUE_ERRNO, 0, 2, 4)});
   std::string text = "{\"first\":0";
   JsonFields fields(text);
-  fields.arguments(arguments.data());
+  fields.arguments(arguments.data(), "");
   fields.result(result.data());
   const auto json = nlohmann::json::parse(text + "}");
   CHECK(json["args"] == nlohmann::json::parse(R"(["a\"\n", {"cut": "abc"},
-      {"unreadable": "0x8"}, null, "0x10", "O_RDONLY", -3, 18446744073709551615, "c"])"));
+      {"unreadable": "0x8"}, null, "0x10", "O_RDONLY", -3, 18446744073709551615, "c", 1.5,
+      "nan", true])"));
+  CHECK_FALSE(json.contains("arg_names"));
   CHECK(json["retval"] == -1);
   CHECK(json["errno"] == "ENOENT");
   for (const auto& [number, word] : {std::pair(0, ""), std::pair(16, "EBUSY")}) {
@@ -94,10 +99,14 @@ TEST_CASE("arguments and results") {
     CHECK(lone["retval"] == number);
     CHECK(lone.value("errno", "") == word);
   }
+  text = "{\"first\":0";
+  JsonFields(text).arguments(
+      testing::values_body({number_value(ARCTRACE_VALUE_SIGNED, 1, 3, 4)}).data(), "n\"");
+  CHECK(nlohmann::json::parse(text + "}")["arg_names"] == nlohmann::json({"n\""}));
   text.clear();
   TextFields line(text);
   line.title("function", "open");
-  line.arguments(testing::values_body({{ARCTRACE_VALUE_STRING, 1, "x"}}).data());
+  line.arguments(testing::values_body({{ARCTRACE_VALUE_STRING, 1, "x"}}).data(), "");
   CHECK(text == "open(\"x\")");
 }
 

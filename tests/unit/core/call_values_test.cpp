@@ -46,14 +46,14 @@ std::vector<Value> values_in(const ValuesBody& body) {
 uintptr_t address_of(const void* place) { return reinterpret_cast<uintptr_t>(place); }
 
 // What is recorded of a string argument.
-Value string_at(uintptr_t address) {
+Value string_at(uintptr_t address, uint8_t kind = ARCTRACE_VALUE_STRING) {
   arctrace_shim_values values{};
   values.argument_count = 1;
-  values.arguments[0] = {ARCTRACE_VALUE_STRING, 2, 8, 0};
+  values.arguments[0] = {kind, 2, 8, 0};
   const uintptr_t arguments[ARCTRACE_SHIM_ARGUMENTS_MAX] = {1, address};
   ValuesBody body;
   std::memset(body.bytes, 0xEE, sizeof body.bytes);
-  gather_arguments(values, arguments, body);
+  gather_arguments(values, {arguments, nullptr}, body);
   const std::vector<Value> found = values_in(body);
   REQUIRE(found.size() == 1);
   return found[0];
@@ -107,6 +107,57 @@ TEST_CASE("call values: a string at the end of the last page that is there") {
   munmap(pages, 8192);
 }
 
+TEST_CASE("call values: std::string") {
+  const KernelCalls allowed(true);
+  const auto string = [](const std::string& text) {
+    return string_at(address_of(&text), ARCTRACE_SHIM_STD_STRING);
+  };
+  using namespace std::string_literals;
+  CHECK(string("") == Value{ARCTRACE_VALUE_STRING, 2, ""});
+  CHECK(string("short") == Value{ARCTRACE_VALUE_STRING, 2, "short"});
+  CHECK(string("a\0b"s) == Value{ARCTRACE_VALUE_STRING, 2, "a\0b"s});
+  for (const size_t length : {15u, 16u, 64u, 65u, 5000u}) {
+    const uint32_t kind = length > 64 ? ARCTRACE_VALUE_STRING_CUT : ARCTRACE_VALUE_STRING;
+    const std::string text(length, 'x');
+    CHECK(string(text) == Value{kind, 2, text.substr(0, 64)});
+  }
+  // Not a string: bad addresses, of it or in it, and an absurd size.
+  CHECK(string_at(0, ARCTRACE_SHIM_STD_STRING).kind == ARCTRACE_VALUE_POINTER);
+  CHECK(string_at(8, ARCTRACE_SHIM_STD_STRING).kind == ARCTRACE_VALUE_STRING_LOST);
+  const uint64_t nowhere[2] = {8, 5};
+  CHECK(string_at(address_of(nowhere), ARCTRACE_SHIM_STD_STRING).kind ==
+        ARCTRACE_VALUE_STRING_LOST);
+  const std::string long_text(100, 'y');
+  const uint64_t endless[2] = {address_of(long_text.data()), UINT64_MAX};
+  CHECK(string_at(address_of(endless), ARCTRACE_SHIM_STD_STRING) ==
+        Value{ARCTRACE_VALUE_STRING_CUT, 2, std::string(64, 'y')});
+}
+
+TEST_CASE("call values: floats come from vector registers, names behind all") {
+  arctrace_shim_values values{};
+  values.argument_count = 3;
+  values.arguments[0] = {ARCTRACE_VALUE_FLOAT, 8, 8, 0};
+  values.arguments[1] = {ARCTRACE_VALUE_SIGNED, 1, 4, 0};
+  values.arguments[2] = {ARCTRACE_VALUE_FLOAT, 1, 4, 0};
+  values.names = 77;
+  CHECK(has_vectors(values));
+  const uintptr_t integers[ARCTRACE_SHIM_ARGUMENTS_MAX] = {5};
+  const uint64_t vectors[ARCTRACE_SHIM_VECTORS_MAX] = {
+      0xEEEEEEEE3F800000, 0, 0, 0, 0, 0, 0, 0x4000000000000000};
+  ValuesBody body;
+  gather_arguments(values, {integers, vectors}, body);
+  CHECK(
+      values_in(body) ==
+      std::vector<Value>{{ARCTRACE_VALUE_FLOAT, 8, std::string("\0\0\0\0\0\0\0\x40", 8)},
+                         {ARCTRACE_VALUE_SIGNED, 1, std::string("\5\0\0\0", 4)},
+                         {ARCTRACE_VALUE_FLOAT, 1, std::string("\0\0\x80\x3f", 4)},
+                         {ARCTRACE_VALUE_NAMES, 0, std::string("M\0\0\0", 4)}});
+  values.result = {ARCTRACE_VALUE_FLOAT, 0, 8, 0};
+  gather_result(values, {integers, vectors + 7}, body);
+  CHECK(values_in(body) == std::vector<Value>{{ARCTRACE_VALUE_FLOAT, 0,
+                                               std::string("\0\0\0\0\0\0\0\x40", 8)}});
+}
+
 TEST_CASE("call values: no system call where none may be made") {
   const KernelCalls forbidden(false);
   CHECK(string_at(address_of("name")).kind == ARCTRACE_VALUE_STRING_LOST);
@@ -122,7 +173,7 @@ TEST_CASE("call values: numbers have the size that they are said to have") {
   const uintptr_t arguments[ARCTRACE_SHIM_ARGUMENTS_MAX] = {
       0x1122334455667788, 0xAABBCCDD, 0x4142, 0, 0, 0xFFFFFFFFFFFFFFFF};
   ValuesBody body;
-  gather_arguments(values, arguments, body);
+  gather_arguments(values, {arguments, nullptr}, body);
   CHECK(values_in(body) ==
         std::vector<Value>{{ARCTRACE_VALUE_SIGNED, 6, "\xff\xff\xff\xff"},
                            {ARCTRACE_VALUE_HEX, 1, "\x88\x77\x66\x55\x44\x33\x22\x11"},
@@ -139,7 +190,7 @@ TEST_CASE("call values: open has a mode only if it may make a file") {
   for (const int flags : {O_CREAT | O_RDWR, O_TMPFILE | O_RDWR, O_RDONLY, O_DIRECTORY}) {
     const uintptr_t arguments[ARCTRACE_SHIM_ARGUMENTS_MAX] = {
         static_cast<uintptr_t>(flags), 0644};
-    gather_arguments(values, arguments, body);
+    gather_arguments(values, {arguments, nullptr}, body);
     const bool makes = (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE;
     CHECK(values_in(body).size() == (makes ? 2 : 1));
   }
@@ -151,7 +202,7 @@ TEST_CASE("call values: a failed call's result comes with errno") {
     values.result = value;
     ValuesBody body;
     errno = ENOENT;
-    gather_result(values, result, body);
+    gather_result(values, {&result, nullptr}, body);
     CHECK(errno == ENOENT);
     return values_in(body);
   };

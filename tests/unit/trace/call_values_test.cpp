@@ -20,7 +20,7 @@ using testing::ValueBytes;
 using testing::values_body;
 
 std::string arguments_of(const std::vector<ValueBytes>& values) {
-  return arguments_text(values_body(values).data());
+  return arguments_text(values_body(values).data(), "");
 }
 std::string one(uint8_t kind, uint64_t number, size_t size = 4) {
   const std::string text = arguments_of({number_value(kind, 1, number, size)});
@@ -67,7 +67,26 @@ TEST_CASE("values are written as strace writes them") {
   CHECK(one(ARCTRACE_VALUE_SIGNAL, 9) == "SIGKILL");
   CHECK(one(ARCTRACE_VALUE_SIGNAL, 999) == "999");
   CHECK(one(ARCTRACE_VALUE_CLOCK, 1) == "CLOCK_MONOTONIC");
+  CHECK(one(ARCTRACE_VALUE_FLOAT, 0x3FC00000, 4) == "1.5");
+  CHECK(one(ARCTRACE_VALUE_FLOAT, 0x3DCCCCCD, 4) == "0.1");
+  CHECK(one(ARCTRACE_VALUE_FLOAT, 0xBFB999999999999A, 8) == "-0.1");
+  CHECK(one(ARCTRACE_VALUE_FLOAT, 0x7FF0000000000000, 8) == "inf");
+  CHECK(one(ARCTRACE_VALUE_BOOL, 0, 1) == "false");
+  CHECK(one(ARCTRACE_VALUE_BOOL, 1, 1) == "true");
   CHECK(arguments_of({{77, 1, "\x01\x02\x03"}}) == "(0x010203)");  // of a newer version
+}
+
+TEST_CASE("values have names if there is one for each") {
+  const auto body = values_body({number_value(ARCTRACE_VALUE_SIGNED, 1, 7, 4),
+                                 number_value(ARCTRACE_VALUE_BOOL, 2, 1, 1),
+                                 number_value(ARCTRACE_VALUE_NAMES, 0, 9, 4)});
+  CHECK(names_of_values(body.data()) == 9);
+  CHECK(decode_values(body.data()).size() == 2);
+  CHECK(arguments_text(body.data(), "a,\x1b") == "(a=7, \\x1b=true)");
+  for (const char* names : {"", "a", "a,b,c", ","}) {
+    CHECK(arguments_text(body.data(), names) == "(7, true)");
+  }
+  CHECK_FALSE(names_of_values(values_body({}).data()));
 }
 
 TEST_CASE("results tell why a call failed") {
@@ -96,6 +115,8 @@ TEST_CASE("a body that says more than it holds is refused") {
   CHECK(problem(Bytes().u32(1).u32(ARCTRACE_VALUE_SIGNED | 3u << 16).u32(0)));
   CHECK(problem(Bytes().u32(1).u32(ARCTRACE_VALUE_SIGNED)));  // a number of no bytes
   CHECK(problem(Bytes().u32(1).u32(ARCTRACE_VALUE_CLOCK | 16u << 16).u64(0).u64(0)));
+  CHECK(problem(Bytes().u32(1).u32(ARCTRACE_VALUE_FLOAT | 2u << 16).u32(0)));
+  CHECK_FALSE(problem(Bytes().u32(1).u32(ARCTRACE_VALUE_FLOAT | 4u << 16).u32(0)));
   CHECK_FALSE(problem(Bytes().u32(1).u32(99 | 3u << 16).u32(0)));
 }
 
@@ -106,13 +127,13 @@ TEST_CASE("any bytes are refused, or written down") {
     Bytes body;
     body.u32(random() % 4);
     for (uint64_t left = random() % 5; left > 0; --left) {
-      body.u32(random() % 24 | random() % 8 << 8 | random() % 12 << 16);
+      body.u32(random() % 28 | random() % 8 << 8 | random() % 12 << 16);
       for (uint64_t words = random() % 4; words > 0; --words) body.u32(random());
     }
     for (const uint16_t type : {ARCTRACE_TYPE_ARGUMENTS, ARCTRACE_TYPE_RESULT}) {
       if (body_problem_untrusted(type, body.data()) != nullptr) continue;
       ++taken;
-      CHECK(arguments_text(body.data()).back() == ')');
+      CHECK(arguments_text(body.data(), "a,b").back() == ')');
       CHECK(result_text(body.data()).starts_with(" ="));
     }
   }

@@ -1,0 +1,277 @@
+#include "reader/cli/value_types.hpp"
+
+#include <absl/strings/str_cat.h>
+#include <absl/strings/str_join.h>
+#include <arctrace/format.h>
+#include <gelf.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cctype>
+#include <iterator>
+#include <map>
+#include <memory>
+#include <set>
+
+#include "reader/cli/function_pattern.hpp"
+#include "reader/cli/program_file.hpp"
+#include "reader/symbols/elf_file.hpp"
+#include "reader/symbols/function_types.hpp"
+#include "reader/trace/text_escape.hpp"
+#include "writer_shim/well_known_calls.hpp"
+
+namespace arctrace::cli {
+namespace {
+
+using reader::FunctionTypes;
+using reader::TypedValue;
+
+// What the shim has room for (writer_shim/shim_options.hpp).
+constexpr size_t kTypesMax = 500;
+constexpr size_t kTypesTextMax = size_t{24} << 10;
+constexpr size_t kToldMax = 8;  // arguments of a function
+
+constexpr const char* kEntryHooks[] = {"__fentry__", "mcount", "_mcount"};
+
+struct Spec {
+  const char* option;
+  std::string text;  // the pattern
+  bool has_values;
+  std::unique_ptr<FunctionPattern> pattern;
+};
+
+std::vector<Spec> specs_of(const CallFilterOptions& options) {
+  std::vector<Spec> specs;
+  const auto add = [&specs](const char* option, const std::vector<std::string>& texts) {
+    for (const std::string& text : texts) {
+      const size_t at = text.rfind('@');
+      std::string pattern = text.substr(0, at);
+      auto compiled = std::make_unique<FunctionPattern>(pattern);
+      specs.push_back(
+          {option, std::move(pattern), at != std::string::npos, std::move(compiled)});
+    }
+  };
+  add("-A", options.arguments);
+  add("-R", options.results);
+  return specs;
+}
+
+bool is_well_known(const std::string& name) {
+  return std::any_of(std::begin(shim::kWellKnownCalls), std::end(shim::kWellKnownCalls),
+                     [&](const auto& known) { return name == known.name; });
+}
+
+// Linker's names of what the program calls in others.
+std::set<std::string> imported_functions(Elf* elf) {
+  std::set<std::string> names;
+  for (Elf_Scn* section = elf_nextscn(elf, nullptr); section != nullptr;
+       section = elf_nextscn(elf, section)) {
+    GElf_Shdr header;
+    if (gelf_getshdr(section, &header) == nullptr || header.sh_type != SHT_DYNSYM) {
+      continue;
+    }
+    Elf_Data* data = elf_getdata(section, nullptr);
+    GElf_Sym symbol;
+    for (int i = 0; data != nullptr && gelf_getsym(data, i, &symbol) != nullptr; ++i) {
+      const char* name = elf_strptr(elf, header.sh_link, symbol.st_name);
+      const bool is_function = GELF_ST_TYPE(symbol.st_info) == STT_FUNC ||
+                               GELF_ST_TYPE(symbol.st_info) == STT_NOTYPE;
+      if (symbol.st_shndx == SHN_UNDEF && is_function && name != nullptr) {
+        names.insert(name);
+      }
+    }
+  }
+  return names;
+}
+
+// Whether its functions have hooks that don't see what they are called with.
+bool is_only_instrumented(const reader::ElfFile& file,
+                          const std::set<std::string>& imports) {
+  return imports.contains("__cyg_profile_func_enter") &&
+         !file.has_section("__patchable_function_entries") &&
+         std::none_of(std::begin(kEntryHooks), std::end(kEntryHooks),
+                      [&](const char* hook) { return imports.contains(hook); });
+}
+
+char kind_letter(TypedValue::Kind kind) {
+  const auto letter = [](int value_kind) { return static_cast<char>('a' + value_kind); };
+  switch (kind) {
+    case TypedValue::Kind::kSigned:
+      return letter(ARCTRACE_VALUE_SIGNED);
+    case TypedValue::Kind::kUnsigned:
+      return letter(ARCTRACE_VALUE_UNSIGNED);
+    case TypedValue::Kind::kBool:
+      return letter(ARCTRACE_VALUE_BOOL);
+    case TypedValue::Kind::kChar:
+      return letter(ARCTRACE_VALUE_CHAR);
+    case TypedValue::Kind::kPointer:
+      return letter(ARCTRACE_VALUE_POINTER);
+    case TypedValue::Kind::kString:
+      return letter(ARCTRACE_VALUE_STRING);
+    case TypedValue::Kind::kStdString:
+      return 'S';
+    default:
+      return letter(ARCTRACE_VALUE_FLOAT);
+  }
+}
+
+bool is_identifier(const std::string& name) {
+  return !name.empty() && std::all_of(name.begin(), name.end(), [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '_';
+  });
+}
+
+// "VALUES:NAMES"
+std::string encoded_types(const FunctionTypes& types) {
+  std::string values;
+  std::vector<std::string> names;
+  const auto add = [&values](const TypedValue& value) {
+    absl::StrAppend(&values, value.place, std::string(1, kind_letter(value.kind)),
+                    value.size, "0");
+  };
+  for (const TypedValue& value : types.arguments) {
+    if (names.size() == kToldMax) break;
+    add(value);
+    names.push_back(value.name);
+  }
+  if (types.result) add(*types.result);
+  const bool have_names = std::all_of(names.begin(), names.end(), is_identifier);
+  return absl::StrCat(values, ":", have_names ? absl::StrJoin(names, ",") : "");
+}
+
+std::string listed(const std::set<std::string>& names) {
+  constexpr size_t kShownMax = 3;
+  std::vector<std::string> shown;
+  for (const std::string& name : names) {
+    if (shown.size() < kShownMax) shown.push_back(reader::escaped(name));
+  }
+  const size_t more = names.size() - shown.size();
+  return absl::StrJoin(shown, ", ") +
+         (more == 0 ? "" : absl::StrCat(" and ", more, " more"));
+}
+
+// Of one program.
+class TypeFinder {
+ public:
+  TypeFinder(std::string path, const reader::ElfFile& file)
+      : path_(std::move(path)), imports_(imported_functions(file.handle())) {
+    is_only_instrumented_ = is_only_instrumented(file, imports_);
+    for (const reader::ElfSymbolTable& table : file.function_symbols()) {
+      for (const reader::ElfSymbol& symbol : table.symbols) {
+        const std::string name = table.names.c_str() + symbol.name;
+        // Parts and copies of functions have other parameters, or none.
+        if (name.find('.') == std::string::npos) defined_.emplace(name, symbol.address);
+      }
+    }
+  }
+
+  ValueTypes find(const std::vector<Spec>& specs) {
+    std::set<uint64_t> wanted;
+    std::set<std::string> declared;
+    for (const Spec& spec : specs) {
+      if (spec.has_values) continue;
+      for_matches(
+          spec, [&](const std::string&, uint64_t address) { wanted.insert(address); },
+          [&](const std::string& name) { declared.insert(name); });
+    }
+    const reader::DebugFiles debug_files{reader::SymbolOptions{}};
+    if (!wanted.empty() || !declared.empty()) {
+      types_ =
+          reader::read_function_types_untrusted(path_, debug_files, wanted, declared);
+    }
+    ValueTypes result;
+    result.encoded = encode(result.warnings);
+    for (const Spec& spec : specs) add_warning(spec, result.warnings);
+    return result;
+  }
+
+ private:
+  // Calls defined(name, address) and imported(name) for what matches; well-known
+  // functions need no types.
+  template <class Defined, class Imported>
+  void for_matches(const Spec& spec, const Defined& defined, const Imported& imported) {
+    for (const auto& [name, address] : defined_) {
+      if (spec.pattern->matches_any(FunctionNames(name))) defined(name, address);
+    }
+    for (const std::string& name : imports_) {
+      if (!is_well_known(name) && spec.pattern->matches_any(FunctionNames(name))) {
+        imported(name);
+      }
+    }
+  }
+
+  std::string encode(std::vector<std::string>& warnings) const {
+    struct stat status {};
+    if (stat(path_.c_str(), &status) != 0) return {};
+    const size_t all = types_.defined.size() + types_.declared.size();
+    size_t count = 0;
+    std::string text =
+        absl::StrCat(";types=", absl::Hex(status.st_dev), ":", absl::Hex(status.st_ino));
+    const auto add = [&](const std::string& part) {
+      if (count == kTypesMax || text.size() + part.size() > kTypesTextMax) return;
+      text += part;
+      ++count;
+    };
+    for (const auto& [address, types] : types_.defined) {
+      add(absl::StrCat(";function=", absl::Hex(address), ":", encoded_types(types)));
+    }
+    for (const auto& [name, types] : types_.declared) {
+      if (is_identifier(name)) {
+        add(absl::StrCat(";callee=", name, ":", encoded_types(types)));
+      } else {
+        ++count;
+      }
+    }
+    if (count < all) {
+      warnings.push_back(absl::StrCat("-A and -R match ", all,
+                                      " functions; values are recorded of ", count));
+    }
+    return count == 0 ? std::string() : text;
+  }
+
+  void add_warning(const Spec& spec, std::vector<std::string>& warnings) {
+    if (spec.has_values && !is_only_instrumented_) return;
+    std::set<std::string> unseen, unknown;
+    for_matches(
+        spec,
+        [&](const std::string& name, uint64_t address) {
+          if (is_only_instrumented_) unseen.insert(name);
+          if (!types_.defined.contains(address)) unknown.insert(name);
+        },
+        [&](const std::string& name) {
+          if (!types_.declared.contains(name)) unknown.insert(name);
+        });
+    const std::string option =
+        absl::StrCat(spec.option, " ", reader::escaped(spec.text), ": ");
+    if (!unseen.empty()) {
+      warnings.push_back(absl::StrCat(
+          option, "-finstrument-functions hides what functions are given and return: ",
+          listed(unseen), "; -pg -mfentry and -fpatchable-function-entry=5 do not"));
+    } else if (!spec.has_values && !unknown.empty()) {
+      warnings.push_back(absl::StrCat(
+          option, "no types are known of ", listed(unknown), ": build with -g, or say ",
+          spec.option, " ", reader::escaped(spec.text),
+          spec.option == std::string("-A") ? "@arg1/i32" : "@retval/i32"));
+    }
+  }
+
+  std::string path_;
+  std::set<std::string> imports_;
+  bool is_only_instrumented_ = false;
+  std::multimap<std::string, uint64_t> defined_;
+  reader::ModuleTypes types_;
+};
+
+}  // namespace
+
+ValueTypes find_value_types(const CallFilterOptions& options,
+                            const std::string& command) {
+  const std::vector<Spec> specs = specs_of(options);
+  if (specs.empty() || command.empty()) return {};
+  const std::string path = find_program(command);
+  const absl::StatusOr<reader::ElfFile> file = reader::ElfFile::open_untrusted(path);
+  if (!file.ok()) return {};
+  return TypeFinder(path, *file).find(specs);
+}
+
+}  // namespace arctrace::cli

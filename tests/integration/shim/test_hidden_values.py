@@ -1,0 +1,30 @@
+"""Functions whose hooks don't see their arguments and results: the recorder says so."""
+
+import subprocess
+
+from harness import ARCTRACE, ShimTest, unittest
+
+
+class HiddenValues(ShimTest):
+    def warnings(self, *options):
+        done = subprocess.run([ARCTRACE, "record", *options, "./jumps"],
+                              cwd=self.place("hidden", "gcc"), text=True, capture_output=True,
+                              check=False)
+        self.assertEqual(done.returncode, 7)
+        return [line for line in done.stderr.splitlines() if "warning" in line]
+
+    def test_chosen_functions(self):
+        for option, spec in (("-A", "through*"), ("-A", "through*@arg1/i32"),
+                             ("-R", "through*@retval")):
+            pattern = spec.split("@", 1)[0]
+            self.assertEqual(self.warnings(option, spec), [
+                f"arctrace: warning: {option} {pattern}: -finstrument-functions hides what "
+                "functions are given and return: through_pointer, through_pointer_too; "
+                "-pg -mfentry and -fpatchable-function-entry=5 do not"])
+
+    def test_others(self):
+        self.assertEqual(self.warnings("-A", "puts@arg1/s", "-a", "-R", "puts"), [])
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

@@ -1,0 +1,145 @@
+"""Arguments and results of functions with compiled-in hooks that see them: against the account that
+the fixture keeps of its own calls."""
+
+import json
+import subprocess
+
+from harness import ARCTRACE, ShimTest, both_compilers, unittest
+
+SPECS = [
+    "-A", "integers@arg1/i8,arg2/i16,arg3/i32,arg4/i64,arg5/u8,arg6/u64", "-R", "integers@retval",
+    "-A", "text@arg1/s", "-R", "text@retval/s", "-A", "letter@arg1/c", "-R", "letter@retval/c",
+    "-A", "pointer@arg1/p,arg2/u32", "-R", "pointer@retval/p",
+    "-A", "many@arg1/i32,arg2/i32,arg3/i32,arg4/i32,arg5/i32,arg6/i32", "-R", "many@retval/i32",
+    "-A", "mixed@arg1/i32,fparg1/f32,fparg2/64,arg2/b,arg3/S", "-R", "mixed@retval/f64",
+    "-A", "halved@fparg1/32", "-R", "halved@retval/f32", "-R", "eight@retval/f",
+    "-A", "eight@" + ",".join(f"fparg{i}" for i in range(1, 9)),
+    "-A", "sum@arg1/i32,arg2/i32,arg3/i32,arg4/i32", "-R", "sum@retval/i32",
+    "-A", "re:^(jumped|thrown|caught|tail|tail_end|depth|failed)$@arg1/i32",
+    "-R", "re:^(jumped|thrown|caught|tail|tail_end|depth|failed)$@retval/i32",
+]
+ALL = ["-A", "*@arg1/s,arg2/s,arg3/s,arg4/s,arg5/s,arg6/s", "-R", "*@retval/s"]
+
+
+def sorted_calls(calls):
+    return sorted(calls, key=json.dumps)
+
+
+class Values(ShimTest):
+    def account(self, traced):
+        """[[name, arguments, result]] by the fixture's account, and by the trace."""
+        told = [json.loads(line) for line in traced.stdout.splitlines()]
+        names = {call[0] for call in told}
+        found = [[call["name"], call.get("args"), call.get("retval", "none")]
+                 for call in traced.report("invocations")["invocations"]
+                 if call["name"] in names]
+        return sorted_calls(told), sorted_calls(found)
+
+    @both_compilers
+    def test_each_kind(self, compiler):
+        traced = self.compare(compiler, "./values", options=SPECS)
+        self.assertEqual(traced.status, 0)
+        told, found = self.account(traced)
+        self.assertEqual(found, told)
+
+    @both_compilers
+    def test_a_large_result_has_a_pointer_before_the_arguments(self, compiler):
+        traced = self.compare(compiler, "./values",
+                              options=["-A", "large@arg1/p,arg2/i32", "-R", "large@retval/p"])
+        call = next(call for call in traced.report("invocations")["invocations"]
+                    if call["name"] == "large")
+        self.assertEqual(call["args"][1], 7)
+        self.assertEqual(call["args"][0], call["retval"])
+
+    @both_compilers
+    def test_values_as_dwarf_has_them(self, compiler):
+        traced = self.compare(compiler, "./values", options=[
+            word for pattern in ("mixed", "halved", "shapes::*", "integers", "text", "many", "sum")
+            for option in ("-A", "-R") for word in (option, pattern)])
+        told, found = self.account(traced)
+        own = {"mixed", "halved", "integers", "text", "many"}
+        self.assertEqual([call for call in found if call[0] in own],
+                         [call for call in told if call[0] in own])
+        calls = {call["name"].split("(")[0]: call
+                 for call in traced.report("invocations")["invocations"]}
+
+        def facts(name):
+            return (calls[name].get("arg_names"), calls[name].get("args"),
+                    calls[name].get("retval"))
+
+        self.assertEqual(facts("mixed")[0], ["number", "half", "whole", "truth", "text"])
+        names, (this, *args), result = facts("shapes::Shape::grown")
+        self.assertRegex(this, "^0x[0-9a-f]+$")
+        self.assertEqual(names, ["this", "by", "color", "sign"])
+        self.assertEqual((args, result), ([5, 200, -1], 205))
+        self.assertEqual(facts("shapes::after"), (["number", "half"], [-4, 5.5], 7))
+        self.assertEqual(facts("shapes::joined"),
+                         (["left", "right"], ["left", "right"], "leftright"))
+        self.assertEqual(facts("shapes::made"), (["first", "second"], [1, 3], None))
+        self.assertEqual(facts("sum")[1:], ([3], 60))  # what follows has no types
+        flow = traced.read("report", "--view=flow")
+        self.assertIn('> mixed(number=-3, half=1.5, whole=-2.25, truth=true, text="four")\n', flow)
+
+    @both_compilers
+    def test_only_arguments_or_only_results(self, compiler):
+        traced = self.compare(compiler, "./values", options=["-A", "tail@arg1/i32",
+                                                             "-R", "tail_end@retval/i32"])
+        calls = [(call["name"], call.get("args"), call.get("retval"))
+                 for call in traced.report("invocations")["invocations"]
+                 if call["name"].startswith("tail")]
+        self.assertEqual(calls, [("tail", [4], None), ("tail_end", None, 15),
+                                 ("tail", [1], None), ("tail_end", None, 6)])
+
+    @both_compilers
+    def test_with_filters(self, compiler):
+        traced = self.compare(compiler, "./values", options=[*SPECS, "-F", "tail"])
+        self.assertEqual([(call["name"], call["args"], call["retval"])
+                          for call in traced.report("invocations")["invocations"]],
+                         [("tail", [4], 15), ("tail_end", [5], 15), ("tail", [1], 6),
+                          ("tail_end", [2], 6)])
+
+    @both_compilers
+    def test_what_is_well_known_is_so_of_libraries(self, compiler):
+        traced = self.compare(compiler, "./replaced", options=["-a"])
+        for call in traced.report("invocations")["invocations"]:
+            self.assertNotIn("args", call)
+            self.assertNotIn("retval", call)
+
+    @both_compilers
+    def test_programs_do_the_same(self, compiler):
+        for command in ("./jumps", "./exceptions", "./contexts", "./deep", "./threads 5",
+                        "./replaced", "./vforks", "./forks 10", "./signals return",
+                        "./signals jump", "./signals altstack", "./ends exit",
+                        "./confined closed", "./confined seccomp"):
+            with self.subTest(command=command):
+                self.compare(compiler, *command.split(),
+                             options=[*ALL, "--mode=overwrite", "-b", "16M", "--block-size=4k"])
+
+    @both_compilers
+    def test_frames_are_the_same(self, compiler):
+        for command in ("./jumps", "./exceptions", "./vforks"):
+            traced = self.compare(compiler, command, options=ALL)
+            self.assert_counts(traced)
+            self.assertEqual(traced.report("flat")["summary"]["orphans"], 0)
+
+    def test_no_types(self):
+        folder = self.place("stripped", "gcc")
+        subprocess.run(["objcopy", "--strip-debug", "values", "bare"], cwd=folder, check=True)
+        done = subprocess.run([ARCTRACE, "record", "--no-libcall", "-A", "ta*",
+                               "-R", "depth@retval", "./bare"], cwd=folder, text=True,
+                              capture_output=True, check=False)
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("-A ta*: no types are known of tail, tail_end: build with -g, or say "
+                      "-A ta*@arg1/i32\n", done.stderr)
+        self.assertEqual(done.stderr.count("warning"), 1)
+
+    def test_a_function_that_is_not_there(self):
+        done = subprocess.run([ARCTRACE, "record", "--no-libcall", "-A", "integer@arg1",
+                               "./values"], cwd=self.place("missing", "gcc"), text=True,
+                              capture_output=True, check=False)
+        self.assertEqual(done.returncode, 0)
+        self.assertIn('no function matches -A integer; did you mean "integers"?', done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
