@@ -11,6 +11,9 @@ static __attribute__((noinline)) void outer(int n) {
   inner(-n);
 }
 
+// What a hook meets for the first time has its arguments in vector registers.
+static __attribute__((noinline)) double half(volatile double n) { return n / 2; }
+
 static void* run(void* unused) {
   inner(1);
   return unused;
@@ -21,5 +24,5 @@ int main(void) {
   pthread_t thread;
   if (pthread_create(&thread, NULL, run, NULL) != 0) return 1;
   pthread_join(thread, NULL);
-  return sum == 1 ? 0 : 1;
+  return sum == 1 && half(5) == 2.5 ? 0 : 1;
 }

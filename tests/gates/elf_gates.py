@@ -100,7 +100,7 @@ def is_vector_instruction(of_machine, operation, operands):
 
 
 # Saves the vector state around a call of the loader, and puts it back.
-KEEPS_VECTORS = {"arctrace_keep_vectors": {"xsave", "xrstor"}}
+KEEPS_VECTORS = {"arctrace_keep_vectors": {"xsave", "xrstor", "stp", "ldp"}}
 # Only stores registers, which leaves them as they are.
 STORES_VECTORS = re.compile(r"arctrace\d+store_vectors")
 STORE = re.compile(r"^(?:movq\s+%xmm\d,(?:0x\w+)?\(%r\w+\)|stp\s+d\d, d\d, \[x\d+(?:, #\d+)?\])$")

@@ -10,14 +10,8 @@
  *
  * x16 and x17 are free between a call and its function, and BTI lets an indirect jump
  * through them begin a function. */
+#include "writer_shim/aarch64/branch_targets.inc"
 #include "writer_shim/call_stubs.h"
-
-/* NT_GNU_PROPERTY_TYPE_0: this code has branch targets, and return addresses may be signed. */
-  .section .note.gnu.property,"a",%note
-  .p2align 3
-  .word 4, 16, 5
-  .asciz "GNU"
-  .word 0xc0000000, 4, 3, 0
 
   .text
   .globl arctrace_call_stubs
