@@ -9,6 +9,7 @@ import platform
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 import unittest
 
@@ -175,11 +176,22 @@ class GeneratedCodeTest(support.TraceTest):
     @unittest.skipUnless(is_root_with_namespaces(), "no namespaces may be made")
     def test_container(self):
         recorded = self.run_until_held(
-            "perf-1.map", "unshare", "-p", "-m", "-f", "sh", "-c",
-            f"mount -t tmpfs none /tmp && cd '{self.folder}' 2>/dev/null; exec '{self.outside()}' wait",
-            options=("--no-libcall",))
+            "perf-1.map", "unshare", "-p", "-m", "-f", "sh", "-ec",
+            f"{self.another_tmp()}; exec '{self.outside()}' wait", options=("--no-libcall",))
+        self.assertEqual(recorded.status, 0, recorded.stderr)
         self.assertEqual(recorded.stdout.split()[0], "1")
         self.assertEqual(self.generated(recorded.trace), {FIRST: 3, "second": 4})
+
+    def another_tmp(self):
+        """Commands that mount it, with the libraries if they are built below /tmp."""
+        mount = "mount -t tmpfs none /tmp"
+        libraries = pathlib.Path(ARCTRACE).resolve().parent.parent / "lib"
+        if not libraries.is_relative_to("/tmp"):
+            return mount
+        old = pathlib.Path(tempfile.mkdtemp(dir="/dev/shm"))
+        self.addCleanup(old.rmdir)
+        return (f"mount --bind /tmp {old}; {mount}; mkdir -p {libraries}; "
+                f"mount --bind {old}/{libraries.relative_to('/tmp')} {libraries}")
 
     def outside(self):
         """The program, where it is still seen when /tmp is another."""
