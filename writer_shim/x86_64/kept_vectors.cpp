@@ -2,6 +2,7 @@
 
 #include <cpuid.h>
 
+#include "src/shared_atomics.hpp"
 #include "writer_shim/x86_64/vector_state.h"
 
 uint32_t arctrace_vector_parts;
@@ -11,7 +12,8 @@ namespace arctrace::shim {
 
 // Finds the parts of the vector state that may hold arguments, and the room for them.
 bool can_keep_vectors() {
-  if (arctrace_vector_bytes != 0) return true;
+  // Two threads may be here: whoever sees the bytes sees the parts.
+  if (IpcAtomics::load_acquire(arctrace_vector_bytes) != 0) return true;
   constexpr uint32_t kParts = 1U << 1 | 1U << 2 | 1U << 5 | 1U << 6 | 1U << 7;
   constexpr uint32_t kLeaf = 0xd;
   constexpr uint32_t kPartsCount = 8;
@@ -31,7 +33,7 @@ bool can_keep_vectors() {
     if (__get_cpuid_count(kLeaf, part, &eax, &ebx, &ecx, &edx) == 0) return false;
     if (bytes < uint64_t{ebx} + eax) bytes = uint64_t{ebx} + eax;
   }
-  arctrace_vector_bytes = bytes;
+  IpcAtomics::store_release(arctrace_vector_bytes, bytes);
   return true;
 }
 
