@@ -80,7 +80,8 @@ struct Fixture {
   }
   std::vector<std::string> names(const std::vector<uint32_t>& living) {
     std::vector<std::string> found;
-    for (const DecodedRecord& code : written(living).of_type(ARCTRACE_TYPE_CODE)) {
+    const DecodedTrace trace = written(living);
+    for (const DecodedRecord& code : trace.of_type(ARCTRACE_TYPE_CODE)) {
       found.push_back(code.text(32, code.u32(4)));
     }
     return found;
