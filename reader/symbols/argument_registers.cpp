@@ -9,8 +9,6 @@
 namespace arctrace::reader {
 namespace {
 
-using Kind = TypedValue::Kind;
-
 // What stands in each eight bytes of an aggregate.
 enum class Content { kNothing, kVector, kInteger };
 using Contents = std::array<Content, 2>;
@@ -57,7 +55,7 @@ bool add_contents(Dwarf_Die* type, uint64_t offset, int nesting, Contents& conte
   const std::optional<ScalarType> scalar = scalar_type(type);
   if (!scalar) return false;
   Content& content = contents[offset / 8];
-  content = scalar->kind == Kind::kFloat && content != Content::kInteger
+  content = scalar->kind == TypedValue::Kind::kFloat && content != Content::kInteger
                 ? Content::kVector
                 : Content::kInteger;
   return true;
@@ -82,7 +80,7 @@ uint32_t argument_register(uint64_t dwarf_register, bool is_vector) {
 
 std::optional<Registers> registers_of(Dwarf_Die* type) {
   if (const auto scalar = scalar_type(type)) {
-    return scalar->kind == Kind::kFloat ? Registers{0, 1} : Registers{1, 0};
+    return scalar->kind == TypedValue::Kind::kFloat ? Registers{0, 1} : Registers{1, 0};
   }
   const int tag = dwarf_tag(type);
   if (is_passed_by_reference(type)) return Registers{1, 0};
