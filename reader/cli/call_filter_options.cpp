@@ -253,10 +253,14 @@ std::vector<std::string> unmatched_patterns(const CallFilterOptions& options,
       matched >>= 1;
       if (is_matched) continue;
       if (!names && !is_module) names = function_names(command);
-      lines.push_back(absl::StrCat(
-          "no function ", is_module ? "of a module like" : "matches", " ", kind.option,
-          " ", reader::escaped(pattern),
-          is_module ? std::string() : near_names(plain_part(pattern), *names)));
+      const bool is_there =
+          !is_module && std::find(names->begin(), names->end(), pattern) != names->end();
+      lines.push_back(
+          absl::StrCat("no function ", is_module ? "of a module like" : "matches", " ",
+                       kind.option, " ", reader::escaped(pattern),
+                       is_there ? "; it is in the program, but was not built with hooks"
+                       : is_module ? ""
+                                   : near_names(plain_part(pattern), *names)));
     }
   }
   return lines;

@@ -18,6 +18,8 @@
 #include "reader/symbols/elf_file.hpp"
 #include "reader/symbols/function_types.hpp"
 #include "reader/trace/text_escape.hpp"
+#include "src/shim_interface.h"
+#include "writer_shim/shim_options.hpp"
 #include "writer_shim/well_known_calls.hpp"
 
 namespace arctrace::cli {
@@ -26,10 +28,7 @@ namespace {
 using reader::FunctionTypes;
 using reader::TypedValue;
 
-// What the shim has room for (writer_shim/shim_options.hpp).
-constexpr size_t kTypesMax = 500;
-constexpr size_t kTypesTextMax = size_t{24} << 10;
-constexpr size_t kToldMax = 8;  // arguments of a function
+constexpr size_t kTypesTextMax = size_t{24} << 10;  // the shim takes 32 KiB in all
 
 constexpr const char* kEntryHooks[] = {"__fentry__", "mcount", "_mcount"};
 
@@ -130,7 +129,7 @@ std::string encoded_types(const FunctionTypes& types) {
                     value.size, "0");
   };
   for (const TypedValue& value : types.arguments) {
-    if (names.size() == kToldMax) break;
+    if (names.size() == ARCTRACE_SHIM_TOLD_MAX) break;
     add(value);
     names.push_back(value.name);
   }
@@ -208,7 +207,9 @@ class TypeFinder {
     std::string text =
         absl::StrCat(";types=", absl::Hex(status.st_dev), ":", absl::Hex(status.st_ino));
     const auto add = [&](const std::string& part) {
-      if (count == kTypesMax || text.size() + part.size() > kTypesTextMax) return;
+      if (count == shim::ShimOptions::kTypesMax ||
+          text.size() + part.size() > kTypesTextMax)
+        return;
       text += part;
       ++count;
     };

@@ -22,7 +22,7 @@
 namespace arctrace {
 namespace {
 
-constexpr long kPollNs = 50'000'000;
+constexpr long kFlightPollNs = 50'000'000;
 constexpr size_t kSyncsMax = 1024;
 
 }  // namespace
@@ -56,7 +56,7 @@ void FlightRecorder::child_ended(uint32_t pid, int wait_status) {
 }
 
 void FlightRecorder::run() {
-  const long interval_ns = poll_interval_ns(buffer_.view().geometry(), kPollNs);
+  const long interval_ns = poll_interval_ns(buffer_.view().geometry(), kFlightPollNs);
   for (;;) {
     {
       const std::lock_guard lock(mutex_);

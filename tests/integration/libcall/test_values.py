@@ -129,6 +129,12 @@ class Values(plain.PlainTest):
         self.assertEqual(done.returncode, 0)
         self.assertIn('no function matches -A strlem; did you mean "strlen"?', done.stderr)
 
+    def test_function_without_a_hook(self):
+        done = plain.run([plain.ARCTRACE, "record", "-A", "count@arg1/i32", "--", "./values"],
+                         self.folder("gcc"))
+        self.assertIn("no function matches -A count; it is in the program, but was not built "
+                      "with hooks", done.stderr.decode())
+
 
 if __name__ == "__main__":
     unittest.main(verbosity=2)

@@ -1,12 +1,12 @@
 // What cannot be opened, and how it is said.
 #include <doctest/doctest.h>
-#include <unistd.h>
 
-#include <cstdio>
+#include <fstream>
 #include <string>
 #include <vector>
 
 #include "reader/trace/trace.hpp"
+#include "tests/support/temporary_folder.hpp"
 #include "tests/support/trace_builder.hpp"
 
 namespace arctrace::reader {
@@ -83,13 +83,11 @@ TEST_CASE("paths") {
 }
 
 TEST_CASE("a file on disk reads as one in memory") {
-  char path[] = "/tmp/arctrace_header_test_XXXXXX";
-  const int descriptor = mkstemp(path);
-  REQUIRE(descriptor >= 0);
+  const testing::TemporaryFolder folder;
+  const std::string path = folder.path("trace");
   const std::vector<std::byte> bytes = FileBuilder().finish(5).file();
-  CHECK(write(descriptor, bytes.data(), bytes.size()) ==
-        static_cast<ssize_t>(bytes.size()));
-  close(descriptor);
+  std::ofstream(path).write(reinterpret_cast<const char*>(bytes.data()),
+                            static_cast<std::streamsize>(bytes.size()));
   auto trace = Trace::open(path);
   REQUIRE(trace.ok());
   CHECK(trace->session().path == path);
@@ -97,7 +95,6 @@ TEST_CASE("a file on disk reads as one in memory") {
   CHECK(trace->session().size_bytes == bytes.size());
   CHECK(trace->read([](const Record&) { return true; }).ok());
   CHECK(trace->finding_count() == 0);
-  std::remove(path);
 }
 
 }  // namespace
