@@ -9,6 +9,7 @@
 #include "src/call_stack.hpp"
 #include "src/definitions.hpp"
 #include "src/held_records.hpp"
+#include "src/left_frames.hpp"
 #include "src/live_choice.hpp"
 #include "src/loss.hpp"
 #include "src/memory.hpp"
@@ -56,7 +57,7 @@ void record_text(uint16_t type, const char* text, uint32_t length) {
 }
 
 // For the recorder, which finds the file of who lives long by itself.
-void say_jit_dump(const WriteScope& scope, ThreadState& state, ProcessState& process,
+void say_jit_dump(ScopeKind scope, ThreadState& state, ProcessState& process,
                   uint64_t ticks) {
   // Not on the stack, which may be a signal handler's small one; for the first who ends
   // the process only.

@@ -9,6 +9,6 @@ namespace arctrace {
 
 // Attaches the calling thread and writes its definitions. Null: no session, no slot, no
 // memory. REQUIRES: not attached, scope not nested.
-ThreadState* attach_thread(const WriteScope& scope, uint64_t ticks);
+ThreadState* attach_thread(ScopeKind scope, uint64_t ticks);
 
 }  // namespace arctrace

@@ -22,7 +22,7 @@ FilterScope scope_here(const ThreadLocal& local) {
   return scope;
 }
 
-void tell(const WriteScope& scope, ThreadState& state, uint32_t i) {
+void tell(ScopeKind scope, ThreadState& state, uint32_t i) {
   ThreadLocal& local = scope.local();
   const Reservation record =
       reserve(scope, ARCTRACE_TYPE_ENTER, 8, state.filtered[i].ticks);
@@ -39,7 +39,7 @@ void tell(const WriteScope& scope, ThreadState& state, uint32_t i) {
 }
 
 // Those that were entered up to `entered`.
-void tell_waiting(const WriteScope& scope, ThreadState& state, uint64_t entered) {
+void tell_waiting(ScopeKind scope, ThreadState& state, uint64_t entered) {
   uint32_t i = state.first_waiting - 1;
   // What is recorded meanwhile must not wait for this.
   state.first_waiting = 0;
@@ -135,7 +135,7 @@ void note_filter_scope(ThreadLocal& local) {
   local.filter_scope = scope_here(local);
 }
 
-void tell_long_calls(const WriteScope& scope, ThreadState& state, uint64_t ticks) {
+void tell_long_calls(ScopeKind scope, ThreadState& state, uint64_t ticks) {
   if (!state.filter_seen) {
     state.told_depth = state.depth;
     state.filter_seen = true;
@@ -144,7 +144,7 @@ void tell_long_calls(const WriteScope& scope, ThreadState& state, uint64_t ticks
   tell_waiting(scope, state, ticks - call_filter.ticks_min);
 }
 
-void tell_all_calls(const WriteScope& scope, ThreadState& state) {
+void tell_all_calls(ScopeKind scope, ThreadState& state) {
   tell_waiting(scope, state, session_ticks());
 }
 

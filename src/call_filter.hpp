@@ -62,6 +62,6 @@ bool unknown_exit_is_told(const ThreadLocal& local);
 void note_filter_scope(ThreadLocal& local);
 
 // Tells the waiting calls that have lasted long enough at `ticks`. REQUIRES: is_active.
-void tell_long_calls(const WriteScope& scope, ThreadState& state, uint64_t ticks);
+void tell_long_calls(ScopeKind scope, ThreadState& state, uint64_t ticks);
 
 }  // namespace arctrace

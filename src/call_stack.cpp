@@ -3,23 +3,17 @@
 #include <atomic>
 
 #include "src/call_filter.hpp"
+#include "src/left_frames.hpp"
 #include "src/memory.hpp"
 #include "src/stack_change.hpp"
+#include "src/straight_path.hpp"
 
 namespace arctrace {
 namespace {
 
 constexpr uint32_t kNone = UINT32_MAX;
 
-arctrace_shim_unwinder* unwinder;  // set once, before the first hook needs it
-
-// How many of the open frames we keep: the outermost ones.
-uint32_t kept_frames(const ThreadState& state) {
-  return state.depth < ThreadState::kMaxFrames ? state.depth : ThreadState::kMaxFrames;
-}
-
-void record_unwind(const WriteScope& scope, ThreadState& state, uint32_t depth,
-                   uint64_t ticks) {
+void record_unwind(ScopeKind scope, ThreadState& state, uint32_t depth, uint64_t ticks) {
   if (depth >= state.depth) return;
   const uint32_t count = told_frames(state, state.depth) - told_frames(state, depth);
   // What waits to be told is further in than what was told: it goes untold.
@@ -33,143 +27,35 @@ void record_unwind(const WriteScope& scope, ThreadState& state, uint32_t depth,
   commit_change(scope, state, record, depth, [] {});
 }
 
-// The depth without the frames that lie below `now` on the stack, and what was entered
-// inside them.
-uint32_t depth_above(const ThreadStacks& stacks, const ThreadState& state,
-                     const FramePlace& now) {
-  const uint32_t kept = kept_frames(state);
-  uint32_t depth = state.depth;
-  for (uint32_t i = kept; i > 0; --i) {
-    const FramePlace& open = state.frames[i - 1].place;
-    if (open.location == 0) continue;
-    if (!lies_below(stacks, open, now)) break;
-    depth = i - 1;
-  }
-  return depth;
-}
-
-// The depth without those frames either whose machine frame's place `key` takes, entered
-// at `now`: it returns to somewhere else, or its hook is called from the same place once
-// more, or it is a function of its own there, not one inlined into the former.
-uint32_t depth_at_entry(const ThreadStacks& stacks, const ThreadState& state,
-                        uint64_t key, const FramePlace& now) {
-  uint32_t depth = depth_above(stacks, state, now);
-  if (depth > ThreadState::kMaxFrames || now.hook_site == 0) return depth;
-  bool is_own_frame = now.has(ARCTRACE_SHIM_BEGINS_FRAME);
-  uint32_t bottom = depth;
-  uint32_t replaced = kNone;
-  while (bottom > 0 && state.frames[bottom - 1].place.location == now.location) {
-    const OpenFrame& open = state.frames[bottom - 1];
-    // The library call that this is part of.
-    if (open.place.has(ARCTRACE_SHIM_LIBRARY_CALL) &&
-        now.has(ARCTRACE_SHIM_RETURNS_TO_SHIM)) {
-      break;
-    }
-    --bottom;
-    if (open.place.hook_site == 0) continue;
-    if (open.place.call_site != now.call_site || open.place.hook_site == now.hook_site) {
-      replaced = bottom;
-    }
-    if (open.key == key && open.place.has(ARCTRACE_SHIM_BEGINS_FRAME)) {
-      is_own_frame = false;
-    }
-  }
-  if (is_own_frame) replaced = bottom;
-  return replaced < depth ? replaced : depth;
-}
-
-// The depth without those of the outermost `depth` frames that lie between the call and
-// its caller, or that one's caller, and so on: where machine frames follow one another,
-// none can lie between them.
-uint32_t depth_of_callers(const ThreadStacks& stacks, const ThreadState& state,
-                          uint32_t depth, arctrace_shim_call frame) {
-  constexpr uint32_t kStepsMax = 32;
-  using Which = ThreadStacks::Which;
-  if (depth > ThreadState::kMaxFrames || unwinder == nullptr ||
-      (frame.flags & ARCTRACE_SHIM_LOCATION_GUESSED) != 0 ||
-      stacks.which(frame.location) != Which::kOwn) {
-    return depth;
-  }
-  uint32_t i = depth;
-  while (i > 0 && state.frames[i - 1].place.location == 0) --i;
-  if (i == 0 || state.frames[i - 1].place.location == frame.location) return depth;
-  for (uint32_t step = 0; step < kStepsMax; ++step) {
-    const uintptr_t callee = frame.location;
-    if (unwinder(&frame, stacks.own.high) == 0 || frame.location <= callee) return depth;
-    for (; i > 0; --i) {
-      const FramePlace& open = state.frames[i - 1].place;
-      if (open.location == 0) continue;
-      if (open.location == frame.location || stacks.which(open.location) != Which::kOwn ||
-          open.has(ARCTRACE_SHIM_LOCATION_GUESSED)) {
-        return depth;
-      }
-      if (open.location > frame.location) break;
-      depth = i - 1;
-    }
-    if (i == 0) return depth;
-  }
-  return depth;
-}
-
-// Whether the innermost frame is surely open when a function is entered at `now`, because
-// it lies further up and the last call from it, or from one like it, came from there too.
-bool is_surely_open(const ThreadStacks& stacks, const ThreadState& state,
-                    const FramePlace& now) {
-  const uint32_t depth = state.depth;
-  if (depth == 0) return true;
-  if (depth >= ThreadState::kMaxFrames) return false;
-  const FramePlace& innermost = state.frames[depth - 1].place;
-  const FramePlace& last = state.frames[depth].place;
-  return innermost.location > now.location && last.location == now.location &&
-         last.call_site == now.call_site && last.has_parent(innermost) &&
-         stacks.which(innermost.location) != ThreadStacks::Which::kSignal;
-}
-
 // Records that frames were left which can't be open when `key` is entered at `place`.
 // By values, as all that is rare: who enters keeps them in registers.
-__attribute__((noinline)) void leave_frames(const WriteScope& scope, uint64_t key,
+__attribute__((noinline)) void leave_frames(ScopeKind scope, uint64_t key,
                                             FramePlace place, arctrace_shim_call call,
                                             uint64_t ticks) {
-  const ThreadStacks& stacks = scope.local().stacks;
   ThreadState& state = *scope.local().state;
-  uint32_t depth = depth_at_entry(stacks, state, key, place);
-  if (call.stack_pointer != 0) depth = depth_of_callers(stacks, state, depth, call);
+  const uint32_t depth = depth_at_entry(scope.local().stacks, state, key, place, call);
   record_unwind(scope, state, depth, ticks);
-}
-
-// The innermost frame is to be at `at`.
-void store_frame(ThreadState& state, uint32_t at, uint64_t key, const FramePlace& place) {
-  if (at >= ThreadState::kMaxFrames) return;
-  state.frames[at] = {key, place};
-  if (at > 0) state.frames[at].place.set_parent(state.frames[at - 1].place);
 }
 
 // False: there is no state to keep the frame in. `store` keeps it, at the index that it
 // is given.
 template <class Store>
-__attribute__((always_inline)) inline bool write_enter(const WriteScope& scope,
-                                                       uint64_t key, uint64_t ticks,
+__attribute__((always_inline)) inline bool write_enter(ScopeKind scope, uint64_t key,
+                                                       uint64_t ticks,
                                                        const Store& store) {
   return with_record(scope, ARCTRACE_TYPE_ENTER, 8, ticks,
                      [&](const Reservation& record) {
                        ThreadState* state = scope.local().state;
                        if (state == nullptr) return false;
-                       if (record.word0 != nullptr) store_u64(record.body, key);
-                       const uint32_t at = state->depth;
-                       scope.local().frame_disturbed = scope.nested();
-                       store(*state, at);
-                       commit_change(scope, *state, record, at + 1, [&] {
-                         if (__builtin_expect(scope.local().frame_disturbed, 0))
-                           store(*state, at);
-                       });
+                       complete_enter(scope, *state, record, key, store);
                        return true;
                      });
 }
 
 // Adds a frame that readers are not told of, or not yet.
 template <class Store>
-void push_untold(const WriteScope& scope, ThreadState& state,
-                 FilteredFrame::Telling telling, const Store& store) {
+void push_untold(ScopeKind scope, ThreadState& state, FilteredFrame::Telling telling,
+                 const Store& store) {
   const uint32_t at = state.depth;
   scope.local().frame_disturbed = scope.nested();
   store(state, at);
@@ -185,7 +71,7 @@ void push_untold(const WriteScope& scope, ThreadState& state,
 
 // The filter's view of a call that is about to be entered, behind the frames that can't
 // be open then. REQUIRES: the thread is attached.
-FilteredFrame filter_call(const WriteScope& scope, uint64_t key, const FramePlace& place,
+FilteredFrame filter_call(ScopeKind scope, uint64_t key, const FramePlace& place,
                           const arctrace_shim_call& call, uint64_t ticks) {
   ThreadState& state = *scope.local().state;
   tell_long_calls(scope, state, ticks);
@@ -200,7 +86,7 @@ FilteredFrame filter_call(const WriteScope& scope, uint64_t key, const FramePlac
   return filtered;
 }
 
-__attribute__((noinline)) bool enter_filtered(const WriteScope& scope, uint64_t key,
+__attribute__((noinline)) bool enter_filtered(ScopeKind scope, uint64_t key,
                                               FramePlace place, arctrace_shim_call call,
                                               uint64_t ticks) {
   ThreadState* state = recording_thread(scope, ticks);
@@ -220,7 +106,7 @@ __attribute__((noinline)) bool enter_filtered(const WriteScope& scope, uint64_t 
 }
 
 // Of the innermost frame, if readers are told of it.
-void write_values(const WriteScope& scope, uint16_t type, const ValuesBody& values,
+void write_values(ScopeKind scope, uint16_t type, const ValuesBody& values,
                   uint64_t ticks) {
   const ThreadState* state = scope.local().state;
   if (values.size == 0 || state == nullptr || state->depth == 0 ||
@@ -232,36 +118,36 @@ void write_values(const WriteScope& scope, uint16_t type, const ValuesBody& valu
   });
 }
 
-// For who has nothing to record behind an entry or before an exit.
-constexpr auto kNothingMore = [](const WriteScope&, uint64_t) {};
-
-// The path of a record is inlined by force: the filter's second copy of it would cost it
-// that, and a third of its speed. Then more(scope, ticks) is called.
-// `describe()` is the call of `place`, for what is rare.
-template <class Describe, class More>
-__attribute__((always_inline)) inline bool enter(uint64_t key, const FramePlace& place,
-                                                 const Describe& describe,
-                                                 const WriteScope& scope,
-                                                 const More& more) {
+// Then more(scope, ticks) is called.
+template <class More>
+bool enter(uint64_t key, const arctrace_shim_call& call, uintptr_t here,
+           const More& more) {
+  const WriteScope scope(here);
   if (scope.refuses_record()) return false;
-  if (__builtin_expect(scope.nested(), 0)) resolve_change(scope.local());
+  if (scope.nested()) resolve_change(scope.local());
   const uint64_t ticks = session_ticks();
-  if (__builtin_expect(filter_is_active(), 0)) {
-    const bool entered = enter_filtered(scope, key, place, describe(), ticks);
+  const FramePlace place(call);
+  if (filter_is_active()) {
+    const bool entered = enter_filtered(scope, key, place, call, ticks);
     if (entered) more(scope, ticks);
     return entered;
   }
-  ThreadState* state = scope.local().state;
-  const ThreadStacks& stacks = scope.local().stacks;
-  if (__builtin_expect(state != nullptr && !is_surely_open(stacks, *state, place), 0) &&
-      place.location != 0) {
-    leave_frames(scope, key, place, describe(), ticks);
+  const ThreadState* state = scope.local().state;
+  if (state != nullptr && place.location != 0 &&
+      !is_surely_open(scope.local().stacks, *state, place)) {
+    leave_frames(scope, key, place, call, ticks);
   }
   const bool entered = write_enter(scope, key, ticks, [&](ThreadState& to, uint32_t at) {
     store_frame(to, at, key, place);
   });
   if (entered) more(scope, ticks);
   return entered;
+}
+
+// By value: who takes the straight path makes no call of it.
+__attribute__((noinline)) bool enter_the_long_way(uint64_t key, arctrace_shim_call call,
+                                                  uintptr_t here) {
+  return enter(key, call, here, [](ScopeKind, uint64_t) {});
 }
 
 // The innermost frame of `key` among the outermost `depth`; kNone: there is none.
@@ -272,8 +158,7 @@ uint32_t find_frame(const ThreadState& state, uint64_t key, uint32_t depth) {
   return kNone;
 }
 
-__attribute__((always_inline)) inline void write_exit(const WriteScope& scope,
-                                                      ThreadState& state,
+__attribute__((always_inline)) inline void write_exit(ScopeKind scope, ThreadState& state,
                                                       uint64_t ticks) {
   if (!frame_is_told(state, state.depth - 1)) {
     state.depth = state.depth - 1;
@@ -285,8 +170,8 @@ __attribute__((always_inline)) inline void write_exit(const WriteScope& scope,
 }
 
 // An exit of a frame that we do not know, after which `depth` are open.
-void write_named_exit(const WriteScope& scope, ThreadState& state, uint64_t key,
-                      uint32_t depth, uint64_t ticks) {
+void write_named_exit(ScopeKind scope, ThreadState& state, uint64_t key, uint32_t depth,
+                      uint64_t ticks) {
   const bool is_deep = filter_is_active() && state.depth > ThreadState::kMaxFrames;
   if (is_deep ? state.depth > state.told_depth : !unknown_exit_is_told(scope.local())) {
     state.depth = depth;
@@ -304,12 +189,6 @@ bool is_another_call(const ThreadStacks& stacks, const FramePlace& open,
          open.location > location && !open.has(ARCTRACE_SHIM_LOCATION_GUESSED);
 }
 
-bool is_innermost(const ThreadState* state, uint64_t key) {
-  return state != nullptr && state->depth > 0 &&
-         state->depth <= ThreadState::kMaxFrames &&
-         state->frames[state->depth - 1].key == key;
-}
-
 // Whether functions were off at times, so that some may be open of which readers were not
 // told.
 bool was_off_meanwhile() {
@@ -319,7 +198,7 @@ bool was_off_meanwhile() {
 }
 
 // Of a frame that is not the innermost one as we know it. `result`: null, none.
-__attribute__((noinline)) void leave_another(const WriteScope& scope, uint64_t key,
+__attribute__((noinline)) void leave_another(ScopeKind scope, uint64_t key,
                                              uintptr_t location, uint64_t ticks,
                                              const ValuesBody* result) {
   ThreadState* state = recording_thread(scope, ticks);
@@ -346,103 +225,107 @@ __attribute__((noinline)) void leave_another(const WriteScope& scope, uint64_t k
   write_exit(scope, *state, ticks);
 }
 
-__attribute__((always_inline)) inline void leave(const WriteScope& scope, uint64_t key,
-                                                 uintptr_t location,
+__attribute__((noinline)) bool enter_stub_the_long_way(uint64_t key, StubCall call) {
+  return enter_the_long_way(key, call.described(), call.here());
+}
+
+__attribute__((noinline)) void exit_the_long_way(uint64_t key, uintptr_t location,
+                                                 uintptr_t here,
                                                  const ValuesBody* result) {
+  const WriteScope scope(here);
+  if (scope.refuses_record()) return;
+  if (scope.nested()) resolve_change(scope.local());
   const uint64_t ticks = session_ticks();
   ThreadState* state = scope.local().state;
-  if (__builtin_expect(filter_is_active(), 0) && state != nullptr && state->attached) {
+  if (filter_is_active() && state != nullptr && state->attached) {
     tell_long_calls(scope, *state, ticks);
   }
-  if (is_innermost(state, key) &&
-      (location == 0 || state->frames[state->depth - 1].place.location == location)) {
+  const OpenFrame* innermost = state != nullptr ? innermost_frame(*state, key) : nullptr;
+  if (innermost != nullptr && (location == 0 || innermost->place.location == location)) {
     if (result != nullptr) write_values(scope, ARCTRACE_TYPE_RESULT, *result, ticks);
     write_exit(scope, *state, ticks);
-    return;
+  } else {
+    leave_another(scope, key, location, ticks, result);
   }
-  leave_another(scope, key, location, ticks, result);
+  if (filter_is_active()) note_filter_scope(scope.local());
 }
 
-}  // namespace
-
-bool record_enter(uint64_t key, uintptr_t location) {
-  return enter(
-      key, FramePlace(location), [] { return arctrace_shim_call{}; }, WriteScope(),
-      kNothingMore);
-}
-
-bool record_enter(uint64_t key, const arctrace_shim_call& call) {
-  return enter(
-      key, FramePlace(call), [&call] { return call; }, WriteScope(call.stack_pointer),
-      kNothingMore);
-}
-
-bool record_enter(uint64_t key, const StubCall& call) {
-  return enter(
-      key, FramePlace(call.described()), [&call] { return call.described(); },
-      WriteScope(reinterpret_cast<uintptr_t>(call.place)), kNothingMore);
-}
-
-bool record_enter_with(uint64_t key, const StubCall& call, const ValuesBody& arguments) {
-  return enter(
-      key, FramePlace(call.described()), [&call] { return call.described(); },
-      WriteScope(reinterpret_cast<uintptr_t>(call.place)),
-      [&arguments](const WriteScope& scope, uint64_t ticks) {
-        write_values(scope, ARCTRACE_TYPE_ARGUMENTS, arguments, ticks);
-      });
-}
-
-void set_unwinder(arctrace_shim_unwinder* chosen) { unwinder = chosen; }
-
-namespace {
-
-// Calls more(scope, ticks) before the exit.
-template <class More>
-__attribute__((always_inline)) inline bool exit_innermost(uint64_t key,
-                                                          uintptr_t stack_pointer,
-                                                          const More& more) {
+// `result`: null, none.
+__attribute__((noinline)) bool exit_innermost_the_long_way(uint64_t key,
+                                                           uintptr_t stack_pointer,
+                                                           const ValuesBody* result) {
   const WriteScope scope(stack_pointer);
   if (scope.refuses_record()) return true;
-  if (__builtin_expect(scope.nested(), 0)) resolve_change(scope.local());
+  if (scope.nested()) resolve_change(scope.local());
   ThreadState* state = scope.local().state;
-  if (__builtin_expect(!is_innermost(state, key), 0) ||
-      state->frames[state->depth - 1].place.stack_pointer != low_half(stack_pointer)) {
+  const OpenFrame* innermost = state != nullptr ? innermost_frame(*state, key) : nullptr;
+  if (innermost == nullptr || innermost->place.stack_pointer != low_half(stack_pointer)) {
     return false;
   }
   const uint64_t ticks = session_ticks();
-  if (__builtin_expect(filter_is_active(), 0)) {
-    tell_long_calls(scope, *state, ticks);
-    more(scope, ticks);
-    write_exit(scope, *state, ticks);
-    note_filter_scope(scope.local());
-    return true;
-  }
-  more(scope, ticks);
+  if (filter_is_active()) tell_long_calls(scope, *state, ticks);
+  if (result != nullptr) write_values(scope, ARCTRACE_TYPE_RESULT, *result, ticks);
   write_exit(scope, *state, ticks);
+  if (filter_is_active()) note_filter_scope(scope.local());
   return true;
 }
 
 }  // namespace
 
+bool record_enter(uint64_t key, uintptr_t location) {
+  const uintptr_t here = stack_pointer();
+  if (__builtin_expect(enter_straight(key, FramePlace(location), here), 1)) return true;
+  arctrace_shim_call call{};
+  call.location = location;
+  return enter_the_long_way(key, call, here);
+}
+
+bool record_enter(uint64_t key, const arctrace_shim_call& call) {
+  if (__builtin_expect(enter_straight(key, FramePlace(call), call.stack_pointer), 1)) {
+    return true;
+  }
+  return enter_the_long_way(key, call, call.stack_pointer);
+}
+
+bool record_enter(uint64_t key, const StubCall& call) {
+  if (__builtin_expect(enter_straight(key, FramePlace(call.described()), call.here()),
+                       1)) {
+    return true;
+  }
+  return enter_stub_the_long_way(key, call);
+}
+
+bool record_enter_with(uint64_t key, const StubCall& call, const ValuesBody& arguments) {
+  return enter(key, call.described(), call.here(),
+               [&arguments](ScopeKind scope, uint64_t ticks) {
+                 write_values(scope, ARCTRACE_TYPE_ARGUMENTS, arguments, ticks);
+               });
+}
+
 bool record_innermost_exit(uint64_t key, uintptr_t stack_pointer) {
-  return exit_innermost(key, stack_pointer, kNothingMore);
+  const auto is_left = [stack_pointer](const FramePlace& place) {
+    return place.stack_pointer == low_half(stack_pointer);
+  };
+  return __builtin_expect(leave_straight(key, stack_pointer, is_left), 1) ||
+         exit_innermost_the_long_way(key, stack_pointer, nullptr);
 }
 
 bool record_innermost_exit_with(uint64_t key, uintptr_t stack_pointer,
                                 const ValuesBody& result) {
-  return exit_innermost(key, stack_pointer,
-                        [&result](const WriteScope& scope, uint64_t ticks) {
-                          write_values(scope, ARCTRACE_TYPE_RESULT, result, ticks);
-                        });
+  return exit_innermost_the_long_way(key, stack_pointer, &result);
 }
 
-void record_exit(uint64_t key, uintptr_t location, uintptr_t stack_pointer,
-                 const ValuesBody* result) {
-  const WriteScope scope(stack_pointer);
-  if (scope.refuses_record()) return;
-  if (__builtin_expect(scope.nested(), 0)) resolve_change(scope.local());
-  leave(scope, key, location, result);
-  if (__builtin_expect(filter_is_active(), 0)) note_filter_scope(scope.local());
+void record_exit(uint64_t key, uintptr_t location, uintptr_t stack_pointer) {
+  const auto is_left = [location](const FramePlace& place) {
+    return location == 0 || place.location == location;
+  };
+  if (__builtin_expect(leave_straight(key, stack_pointer, is_left), 1)) return;
+  exit_the_long_way(key, location, stack_pointer, nullptr);
+}
+
+void record_exit_with(uint64_t key, uintptr_t location, uintptr_t stack_pointer,
+                      const ValuesBody& result) {
+  exit_the_long_way(key, location, stack_pointer, &result);
 }
 
 bool is_left_out_by_filter(uint64_t key, arctrace_shim_call call) {

@@ -19,14 +19,14 @@ struct StubCall {
 
   // The machine frame that the called function is about to make.
   arctrace_shim_call described() const {
-    const auto address = reinterpret_cast<uintptr_t>(place);
-    return {address + sizeof(uintptr_t),
-            address,
+    return {here() + sizeof(uintptr_t),
+            here(),
             frame_pointer,
             *place,
             *place,
             flags | ARCTRACE_SHIM_BEGINS_FRAME | ARCTRACE_SHIM_LIBRARY_CALL};
   }
+  uintptr_t here() const { return reinterpret_cast<uintptr_t>(place); }
 };
 
 // Records that the thread entered `key`, and first that it left the frames that can't be
@@ -40,15 +40,13 @@ bool record_enter(uint64_t key, const StubCall& call);
 // it.
 bool record_enter_with(uint64_t key, const StubCall& call, const ValuesBody& arguments);
 
-// How the frames between a call and the innermost open frame are found; null: they
-// aren't.
-void set_unwinder(arctrace_shim_unwinder* unwinder);
-
 // Records that the thread left `key`; `location`: of its machine frame, 0 not known;
-// `stack_pointer`: at the call of the hook; `result`: before the exit, if readers were
-// told of the entry; null: none.
-void record_exit(uint64_t key, uintptr_t location, uintptr_t stack_pointer,
-                 const ValuesBody* result = nullptr);
+// `stack_pointer`: at the call of the hook.
+void record_exit(uint64_t key, uintptr_t location, uintptr_t stack_pointer);
+
+// The same, with `result` before the exit, if readers were told of the entry.
+void record_exit_with(uint64_t key, uintptr_t location, uintptr_t stack_pointer,
+                      const ValuesBody& result);
 
 // Records that the thread left its innermost frame, if that is `key`'s and was entered at
 // `stack_pointer`; else false.

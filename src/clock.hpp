@@ -17,30 +17,32 @@ inline uint64_t read_clock_ns(clockid_t clock) {
 
 inline uint64_t read_monotonic_ns() { return read_clock_ns(CLOCK_MONOTONIC); }
 
+#if defined(__x86_64__)
+inline constexpr uint32_t kCounterClock = ARCTRACE_CLOCK_TSC;
+#elif defined(__aarch64__)
+inline constexpr uint32_t kCounterClock = ARCTRACE_CLOCK_CNTVCT;
+#endif
+
 // Whether this machine has the clock: another one may have made the session.
 inline bool has_clock(uint32_t clock) {
+  return clock == kCounterClock || clock == ARCTRACE_CLOCK_MONOTONIC;
+}
+
+// The CPU's counter. Unfenced: a stamp may be taken some ns before or after its place in
+// the program, as a call takes.
+inline uint64_t read_counter() {
 #if defined(__x86_64__)
-  return clock == ARCTRACE_CLOCK_TSC || clock == ARCTRACE_CLOCK_MONOTONIC;
+  return __builtin_ia32_rdtsc();
 #elif defined(__aarch64__)
-  return clock == ARCTRACE_CLOCK_CNTVCT || clock == ARCTRACE_CLOCK_MONOTONIC;
-#else
-  return clock == ARCTRACE_CLOCK_MONOTONIC;
+  uint64_t ticks;
+  asm volatile("mrs %0, cntvct_el0" : "=r"(ticks));
+  return ticks;
 #endif
 }
 
-// `clock`: enum arctrace_clock, from a checked geometry. Unfenced: a stamp may be taken
-// some ns before or after its place in the program, as a call takes.
+// `clock`: enum arctrace_clock, from a checked geometry.
 inline uint64_t read_ticks(uint32_t clock) {
-#if defined(__x86_64__)
-  if (clock == ARCTRACE_CLOCK_TSC) return __builtin_ia32_rdtsc();
-#elif defined(__aarch64__)
-  if (clock == ARCTRACE_CLOCK_CNTVCT) {
-    uint64_t ticks;
-    asm volatile("mrs %0, cntvct_el0" : "=r"(ticks));
-    return ticks;
-  }
-#endif
-  return read_monotonic_ns();
+  return clock == kCounterClock ? read_counter() : read_monotonic_ns();
 }
 
 }  // namespace arctrace

@@ -96,7 +96,7 @@ void copy_parts(std::byte* to, const BodyPart* parts, uint32_t part_count) {
 }
 
 // A body of several parts. False: no room.
-bool write_parts(const WriteScope& scope, ThreadState& state, ProcessState& process,
+bool write_parts(ScopeKind scope, ThreadState& state, ProcessState& process,
                  uint16_t type, const BodyPart* parts, uint32_t part_count,
                  uint64_t ticks) {
   const Reservation record = reserve_definition(scope, state, process, type,
@@ -111,7 +111,7 @@ uint32_t body_max() {
   return record_length_max(session.view.geometry()) - ARCTRACE_FULL_HEAD_SIZE;
 }
 
-bool write_process(const WriteScope& scope, ThreadState& state, ProcessState& process) {
+bool write_process(ScopeKind scope, ThreadState& state, ProcessState& process) {
   // Not on the stack: the first record may come from a handler on a small signal stack.
   // Two threads at once read the same bytes into it.
   static constexpr uint32_t kCopiedMax = 4096;
@@ -134,8 +134,7 @@ bool write_process(const WriteScope& scope, ThreadState& state, ProcessState& pr
 }
 
 // By whose numbers the kernel's records must be told, if it writes any.
-bool write_pid_namespace(const WriteScope& scope, ThreadState& state,
-                         ProcessState& process) {
+bool write_pid_namespace(ScopeKind scope, ThreadState& state, ProcessState& process) {
   const auto& header =
       *reinterpret_cast<const arctrace_session_header*>(session.view.base());
   // perf's events have the numbers of the recorder's namespace, ours as a rule.
@@ -148,7 +147,7 @@ bool write_pid_namespace(const WriteScope& scope, ThreadState& state,
                      process.start_ticks);
 }
 
-bool write_thread(const WriteScope& scope, ThreadState& state, ProcessState& process) {
+bool write_thread(ScopeKind scope, ThreadState& state, ProcessState& process) {
   char kernel_name[16] = {};
   const char* name = state.name;
   if (name[0] == '\0') {
@@ -162,7 +161,7 @@ bool write_thread(const WriteScope& scope, ThreadState& state, ProcessState& pro
                      session_ticks());
 }
 
-bool write_definition(const WriteScope& scope, ThreadState& state, ProcessState& process,
+bool write_definition(ScopeKind scope, ThreadState& state, ProcessState& process,
                       Definition& definition) {
   // What was over before this process began concerns its ancestors only.
   if (IpcAtomics::load_acquire(definition.retired_ticks) <= process.start_ticks ||
@@ -223,8 +222,7 @@ void renew_definitions(ProcessState& process) {
 }
 
 // Two threads may write the same entry at once: the second copy says the same again.
-void emit_definitions(const WriteScope& scope, ThreadState& state,
-                      ProcessState& process) {
+void emit_definitions(ScopeKind scope, ThreadState& state, ProcessState& process) {
   const uint32_t round =
       IpcAtomics::load_relaxed(session.view.control().definitions_round);
   if (uint32_t seen = IpcAtomics::load_relaxed(process.round);

@@ -37,6 +37,6 @@ void renew_definitions(ProcessState& process);
 
 // Writes what this process and thread have not yet written: PROCESS, THREAD and the
 // registry. Stops silently where there is no room; the next block change tries again.
-void emit_definitions(const WriteScope& scope, ThreadState& state, ProcessState& process);
+void emit_definitions(ScopeKind scope, ThreadState& state, ProcessState& process);
 
 }  // namespace arctrace

@@ -49,21 +49,12 @@ __attribute__((noinline)) ReturnStack* calls_with(uintptr_t place) {
   return found;
 }
 
+// Null: the calling thread can't have pending calls, a record is lost.
 __attribute__((noinline)) ReturnStack* calls_of_new_thread() {
   attach_this_thread();
-  const ThreadState* state = thread_local_state.state;
-  if (state != nullptr && state->calls != nullptr) return thread_local_state.calls;
+  if (thread_local_state.calls != nullptr) return thread_local_state.calls;
   count_lost_without_slot(session.view.control(), ARCTRACE_LOST_NO_SLOT);
   return nullptr;
-}
-
-// The calling thread's pending calls; null: it can't have any, a record is lost.
-ReturnStack* own_calls() {
-  const ThreadState* state = thread_local_state.state;
-  if (__builtin_expect(state == nullptr || !state->attached, 0)) {
-    return calls_of_new_thread();
-  }
-  return thread_local_state.calls;
 }
 
 __attribute__((noinline)) void record_return_with(const PendingCall& call,
@@ -77,7 +68,7 @@ __attribute__((noinline)) void record_return_with(const PendingCall& call,
   if (values.result.kind != 0) {
     gather_result(values, {&result, vectors}, body);
     if (record_innermost_exit_with(key, call.place, body)) return;
-    record_exit(key, location, call.place, &body);
+    record_exit_with(key, location, call.place, body);
   } else if (!record_innermost_exit(key, call.place)) {
     record_exit(key, location, call.place);
   }
@@ -89,6 +80,24 @@ void record_return(const PendingCall& call, uintptr_t result) {
   const uintptr_t location = call.place + sizeof(uintptr_t);
   if (!record_innermost_exit(call.key, call.place)) {
     record_exit(call.key, location, call.place);
+  }
+}
+
+// What returned is not just the innermost of this thread's calls.
+__attribute__((noinline)) void end_another_call(uintptr_t* place, uintptr_t result) {
+  const auto address = reinterpret_cast<uintptr_t>(place);
+  ReturnStack* calls = calls_with(address);
+  if (__builtin_expect(calls == nullptr, 0)) __builtin_trap();  // nowhere to go on
+  const uintptr_t return_address = calls->find(address)->return_address;
+  // Behind the first: those that ended with a jump to it.
+  calls->for_each_at(address,
+                     [result](const PendingCall& call) { record_return(call, result); });
+  *place = return_address;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  if (calls == thread_local_state.calls) {
+    calls->drop(thread_local_state.stacks, address);
+  } else {
+    calls->drop_from_afar(address);
   }
 }
 
@@ -106,8 +115,11 @@ __attribute__((always_inline)) inline int begin_call(uint64_t frame_key,
                                                      const StubCall& call,
                                                      const Enter& enter) {
   if (!functions_are_recorded()) return 0;
-  ReturnStack* calls = own_calls();
-  if (__builtin_expect(calls == nullptr, 0)) return 0;
+  ReturnStack* calls = thread_local_state.calls;
+  if (__builtin_expect(calls == nullptr, 0)) {
+    calls = calls_of_new_thread();
+    if (calls == nullptr) return 0;
+  }
   if (is_left_out(frame_key, call)) return 0;
   const bool inside = (call.flags & ARCTRACE_SHIM_RETURNS_TO_SHIM) != 0;
   PendingCall pending{reinterpret_cast<uintptr_t>(call.place), *call.place, pending_key};
@@ -158,26 +170,11 @@ __attribute__((flatten)) void arctrace_shim_call_end(uintptr_t* place, uintptr_t
   const auto address = reinterpret_cast<uintptr_t>(place);
   ReturnStack* own = thread_local_state.calls;
   const PendingCall* top = own != nullptr ? own->only_top(address) : nullptr;
-  if (__builtin_expect(top != nullptr, 1)) {
-    record_return(*top, result);
-    *place = top->return_address;
-    std::atomic_signal_fence(std::memory_order_seq_cst);
-    own->drop_top();
-    return;
-  }
-  ReturnStack* calls = calls_with(address);
-  if (__builtin_expect(calls == nullptr, 0)) __builtin_trap();  // nowhere to go on
-  const uintptr_t return_address = calls->find(address)->return_address;
-  // Behind the first: those that ended with a jump to it.
-  calls->for_each_at(address,
-                     [result](const PendingCall& call) { record_return(call, result); });
-  *place = return_address;
+  if (__builtin_expect(top == nullptr, 0)) return end_another_call(place, result);
+  record_return(*top, result);
+  *place = top->return_address;
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  if (calls == own) {
-    calls->drop(thread_local_state.stacks, address);
-  } else {
-    calls->drop_from_afar(address);
-  }
+  own->drop_top();
 }
 
 void arctrace_shim_call_passed(uint64_t frame_key, const uintptr_t* place,

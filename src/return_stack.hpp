@@ -42,10 +42,7 @@ struct ReturnStack {
   // False: no room.
   bool push(const ThreadStacks& stacks, const PendingCall& call, bool inside) {
     const uint64_t at = depth;
-    const uintptr_t top = at == 0 ? UINTPTR_MAX : calls[at - 1].place;
-    const bool is_inner =
-        top > call.place && stacks.which(top) != ThreadStacks::Which::kSignal;
-    if (__builtin_expect(!is_inner || at == kMaxCalls, 0)) {
+    if (__builtin_expect(at == kMaxCalls || !is_inside_top(stacks, call.place), 0)) {
       return push_slowly(stacks, call, inside);
     }
     store(at, call);
@@ -85,6 +82,13 @@ struct ReturnStack {
   void drop_own();
 
  private:
+  // Whether a call at `place` is made by what the innermost one called, by all that one
+  // can see of it.
+  bool is_inside_top(const ThreadStacks& stacks, uintptr_t place) const {
+    if (depth == 0) return true;
+    const uintptr_t top = calls[depth - 1].place;
+    return top > place && stacks.which(top) != ThreadStacks::Which::kSignal;
+  }
   __attribute__((noinline)) bool push_slowly(const ThreadStacks& stacks, PendingCall call,
                                              bool inside);
 

@@ -140,6 +140,7 @@ int join_session(const char* path) {
   }
   process_state = static_cast<ProcessState*>(page);
   session.view = view;
+  session.clock = view.geometry().clock;
   session.may_call_kernel = true;
   session.joined = true;
   std::atomic_signal_fence(std::memory_order_seq_cst);
@@ -148,13 +149,13 @@ int join_session(const char* path) {
 }
 
 void use_coarse_clock() {
-  if (session.has_no_counter) return;
+  if (session.clock == Session::kCoarseClock) return;
   const auto& header =
       *reinterpret_cast<const arctrace_session_header*>(session.view.base());
   session.coarse_ticks_per_second = header.ticks_per_second;
   session.coarse_base_ns = read_clock_ns(CLOCK_MONOTONIC_COARSE);
   session.coarse_base_ticks = session_ticks();
-  session.has_no_counter = true;
+  session.clock = Session::kCoarseClock;
 }
 
 // The vdso reads the coarse clock without the counter and without a system call.

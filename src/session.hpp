@@ -12,11 +12,13 @@ namespace arctrace {
 
 // Set by join_session(); in fork children too.
 struct Session {
+  static constexpr uint32_t kCoarseClock = UINT32_MAX;
+
   BufferView view;
   bool joined;
   bool may_call_kernel;  // cleared when system calls of ours are no longer allowed
-  bool has_no_counter;   // set when the clock's counter must no longer be read
-  // From when that is so: this many ticks at this coarse time.
+  uint32_t clock;        // that is read: enum arctrace_clock, or kCoarseClock
+  // From when the coarse clock is read: this many ticks at this time of it.
   uint64_t coarse_base_ticks;
   uint64_t coarse_base_ns;
   uint64_t coarse_ticks_per_second;
@@ -66,8 +68,9 @@ void leave_session();
 __attribute__((noinline)) uint64_t coarse_ticks();
 
 inline uint64_t session_ticks() {
-  if (__builtin_expect(session.has_no_counter, 0)) return coarse_ticks();
-  return read_ticks(session.view.geometry().clock);
+  const uint32_t clock = session.clock;
+  if (__builtin_expect(clock == kCounterClock, 1)) return read_counter();
+  return clock == Session::kCoarseClock ? coarse_ticks() : read_monotonic_ns();
 }
 
 }  // namespace arctrace

@@ -21,7 +21,7 @@ inline void announce(ThreadLocal& local, const StackChange& change) {
 // Commits `record`, which leaves `depth` frames open. between() is called when the record
 // is committed, before the depth changes.
 template <class Between>
-__attribute__((always_inline)) inline void commit_change(const WriteScope& scope,
+__attribute__((always_inline)) inline void commit_change(ScopeKind scope,
                                                          ThreadState& state,
                                                          const Reservation& record,
                                                          uint32_t depth,

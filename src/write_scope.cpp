@@ -1,5 +1,6 @@
 #include "src/call_filter.hpp"
 #include "src/loss.hpp"
+#include "src/memory.hpp"
 #include "src/protocol/dead_slot.hpp"
 #include "src/writer.hpp"
 
@@ -44,6 +45,23 @@ void abandon_block(ThreadState& state) {
 
 }  // namespace
 
+namespace {
+
+// An earlier handler had the place of the frame that the change enters: all that is known
+// of it until the interrupted call stores it again is its key, from the record's end.
+void forget_disturbed_frame(ThreadState& state, const StackChange& change) {
+  const uint32_t length = change.committed & ARCTRACE_LENGTH_MASK;
+  if (change.committed != ARCTRACE_WORD0(ARCTRACE_TYPE_ENTER, length) ||
+      change.depth == 0 || change.depth > ThreadState::kMaxFrames) {
+    return;
+  }
+  OpenFrame frame{};
+  copy_bytes(&frame.key, change.word0 + length - sizeof frame.key, sizeof frame.key);
+  state.frames[change.depth - 1] = frame;
+}
+
+}  // namespace
+
 void resolve_change(ThreadLocal& local) {
   const StackChange& change = local.change;
   if (change.word0 == nullptr || local.state == nullptr ||
@@ -54,15 +72,17 @@ void resolve_change(ThreadLocal& local) {
   if (local.telling != 0) {
     local.state->filtered[local.telling - 1].telling = FilteredFrame::Telling::kTold;
     local.telling = 0;
+  } else if (local.frame_disturbed) {
+    forget_disturbed_frame(*local.state, change);
   }
   local.change.word0 = nullptr;
 }
 
-WriteScope::Kind WriteScope::enter_nested(uintptr_t here) {
+ScopeKind WriteScope::enter_nested(uintptr_t here) {
   if (is_new_process()) {
     // The call that forked may go on, here too, with the parent's block.
     leave_session();
-    return Kind::kRefused;
+    return ScopeKind::kRefused;
   }
   if (guard_is_gone(local(), here)) {
     ThreadState* state = local().state;
@@ -77,22 +97,23 @@ WriteScope::Kind WriteScope::enter_nested(uintptr_t here) {
     local().change.word0 = nullptr;
     local().telling = 0;
     local().guard = here;
-    return Kind::kOutermost;
+    return ScopeKind::kOutermost;
   }
   if (local().nesting + 1 >= ARCTRACE_ACTIVE_DEPTH) {
-    return Kind::kRefused;
+    return ScopeKind::kRefused;
   }
   ++local().nesting;
-  return Kind::kNested;
+  return ScopeKind::kNested;
 }
 
 // Handlers of this call's handlers have jumped, back into those.
-void WriteScope::abandon_nested() {
-  if (local().state != nullptr && local().state->attached) abandon_calls(*local().state);
-  local().nesting = 0;
+void OutermostScope::abandon_nested() {
+  ThreadLocal& local = thread_local_state;
+  if (local.state != nullptr && local.state->attached) abandon_calls(*local.state);
+  local.nesting = 0;
 }
 
-void WriteScope::count_refused() {
+void ScopeKind::count_refused() {
   if (session.joined)
     count_lost_without_slot(session.view.control(), ARCTRACE_LOST_NESTED);
 }

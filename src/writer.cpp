@@ -54,8 +54,9 @@ void fill_stack(std::byte* body, const ThreadState& state, uint32_t count) {
 Reservation append(ThreadState& state, uint16_t type, uint32_t body_size,
                    uint64_t ticks) {
   const uint32_t length = ARCTRACE_COMPACT_HEAD_SIZE + body_size;
-  if (static_cast<size_t>(state.end - state.pos) < length) return kNothing;
-  return begin_compact(state, type, length, ticks);
+  std::byte* const place = place_for(state, length);
+  if (place == nullptr) return kNothing;
+  return begin_compact(state, place, type, length, ticks_from_base(state, ticks));
 }
 
 // In order with the changes of the block that it frames, for a signal handler between.
@@ -152,7 +153,7 @@ Opening opening_of(std::byte* block, uint32_t size) {
 }
 
 // A fresh exclusive block with room for `keep` bytes behind its opening records.
-bool change_block(const WriteScope& scope, ThreadState& state, ProcessState& process,
+bool change_block(ScopeKind scope, ThreadState& state, ProcessState& process,
                   uint32_t keep, uint64_t ticks) {
   close_block(state);
   if (!state.is_opening() && !take_block(state)) return false;
@@ -176,7 +177,7 @@ bool change_block(const WriteScope& scope, ThreadState& state, ProcessState& pro
 // A record of its own that rebases the ticks. False: no room in this block.
 bool rebase(ThreadState& state, uint32_t keep, uint64_t ticks) {
   constexpr uint32_t kTimeLength = ARCTRACE_COMPACT_HEAD_SIZE + 8;
-  if (static_cast<size_t>(state.end - state.pos) < kTimeLength + keep) return false;
+  if (place_for(state, kTimeLength + keep) == nullptr) return false;
   set_has_block(state, false);
   // As late as its own stamp can say: behind what is before it, not behind what follows.
   const Reservation time =
@@ -188,9 +189,8 @@ bool rebase(ThreadState& state, uint32_t keep, uint64_t ticks) {
   return true;
 }
 
-Reservation reserve_exclusive(const WriteScope& scope, ThreadState& state,
-                              ProcessState& process, uint16_t type, uint32_t body_size,
-                              uint64_t ticks) {
+Reservation reserve_exclusive(ScopeKind scope, ThreadState& state, ProcessState& process,
+                              uint16_t type, uint32_t body_size, uint64_t ticks) {
   const uint32_t length = ARCTRACE_COMPACT_HEAD_SIZE + body_size;
   arctrace_writer_slot& slot = view().slot(state.slot);
   const uint32_t opening = ARCTRACE_COMPACT_HEAD_SIZE + kStackFixedBody;
@@ -203,7 +203,7 @@ Reservation reserve_exclusive(const WriteScope& scope, ThreadState& state,
   if (state.has_block) {
     // A clock that went back (a migration between unsynchronised CPUs) reads as no time.
     if (static_cast<int64_t>(ticks - state.base_ticks) < 0) ticks = state.base_ticks;
-    if (ticks - state.base_ticks <= UINT32_MAX || rebase(state, length, ticks)) {
+    if (ticks_from_base(state, ticks) <= UINT32_MAX || rebase(state, length, ticks)) {
       const Reservation record = append(state, type, body_size, ticks);
       if (record.word0 != nullptr) {
         count_written(state);
@@ -243,9 +243,8 @@ bool is_known_full(const ThreadState& state) {
 
 // In the session's shared chain. Outside signal handlers (the shared scope) a thread's
 // first record in a block brings LOST and STACK along, in one reservation.
-Reservation reserve_shared(const WriteScope& scope, ThreadState& state,
-                           ProcessState& process, uint16_t type, uint32_t body_size,
-                           uint64_t ticks) {
+Reservation reserve_shared(ScopeKind scope, ThreadState& state, ProcessState& process,
+                           uint16_t type, uint32_t body_size, uint64_t ticks) {
   arctrace_control& control = view().control();
   arctrace_writer_slot& slot = view().slot(state.slot);
   const uint32_t length = ARCTRACE_FULL_HEAD_SIZE + body_size;
@@ -304,8 +303,8 @@ Reservation reserve_shared(const WriteScope& scope, ThreadState& state,
 }
 
 // Losses of a thread that writes into the shared chain, as a record of their own.
-void report_losses_shared(const WriteScope& scope, ThreadState& state,
-                          ProcessState& process, uint64_t ticks) {
+void report_losses_shared(ScopeKind scope, ThreadState& state, ProcessState& process,
+                          uint64_t ticks) {
   state.loss_pending = false;  // what is lost meanwhile sets it again
   const bool all = report_own_losses(
       view().slot(state.slot), state,
@@ -333,7 +332,7 @@ void report_losses_shared(const WriteScope& scope, ThreadState& state,
 
 }  // namespace
 
-ThreadState* attached_thread(const WriteScope& scope, uint64_t ticks) {
+ThreadState* attached_thread(ScopeKind scope, uint64_t ticks) {
   ThreadState* state = scope.local().state;
   if (state != nullptr && state->attached) return state;
   // Attaching twice at once would take two slots: a handler that interrupts it gives up.
@@ -346,7 +345,7 @@ void attach_this_thread() {
   attached_thread(scope, session_ticks());
 }
 
-ThreadState* recording_thread(const WriteScope& scope, uint64_t ticks) {
+ThreadState* recording_thread(ScopeKind scope, uint64_t ticks) {
   ThreadState* state = attached_thread(scope, ticks);
   if (state == nullptr) {
     count_lost_without_slot(
@@ -355,7 +354,7 @@ ThreadState* recording_thread(const WriteScope& scope, uint64_t ticks) {
   return state;
 }
 
-Reservation reserve_slow(const WriteScope& scope, uint16_t type, uint32_t body_size,
+Reservation reserve_slow(ScopeKind scope, uint16_t type, uint32_t body_size,
                          uint64_t ticks) {
   if (!session.joined || scope.refused()) return kNothing;
   ThreadState* state = recording_thread(scope, ticks);
@@ -375,9 +374,8 @@ Reservation reserve_slow(const WriteScope& scope, uint16_t type, uint32_t body_s
   return reserve_exclusive(scope, *state, *process, type, body_size, ticks);
 }
 
-Reservation reserve_definition(const WriteScope& scope, ThreadState& state,
-                               ProcessState& process, uint16_t type, uint32_t body_size,
-                               uint64_t ticks) {
+Reservation reserve_definition(ScopeKind scope, ThreadState& state, ProcessState& process,
+                               uint16_t type, uint32_t body_size, uint64_t ticks) {
   const uint32_t length = ARCTRACE_FULL_HEAD_SIZE + body_size;
   const SharedReservation got = SharedChain<IpcAtomics>::reserve(
       view(), state.slot, scope.local().nesting, process.definitions_chain, length,
@@ -392,7 +390,7 @@ Reservation reserve_definition(const WriteScope& scope, ThreadState& state,
   return {got.place, got.place + ARCTRACE_FULL_HEAD_SIZE, word0, got.index, true};
 }
 
-void release_shared(const WriteScope& scope) {
+void release_shared(ScopeKind scope) {
   SharedChain<IpcAtomics>::release(view(), scope.local().state->slot,
                                    scope.local().nesting);
 }

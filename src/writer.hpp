@@ -52,52 +52,100 @@ inline uintptr_t stack_pointer() {
   return sp;
 }
 
-class WriteScope {
+// How a writer call stands to the others of its thread. By value: the path of a record
+// asks for it several times, and what is passed by reference is read from memory.
+class ScopeKind {
  public:
-  // `here`: a place on the stack that each call has which is made by the same frame, but
-  // none that interrupts it.
-  explicit WriteScope(uintptr_t here = stack_pointer()) {
-    if (__builtin_expect(local().guard == 0, 1)) {
-      local().change.word0 = nullptr;
-      std::atomic_signal_fence(std::memory_order_seq_cst);
-      local().guard = here;
-    } else {
-      kind_ = enter_nested(here);
-    }
-    std::atomic_signal_fence(std::memory_order_seq_cst);
-  }
-  ~WriteScope() {
-    std::atomic_signal_fence(std::memory_order_seq_cst);
-    if (__builtin_expect(kind_ == Kind::kOutermost, 1)) {
-      if (__builtin_expect(local().nesting != 0, 0)) abandon_nested();
-      local().guard = 0;
-    } else if (kind_ == Kind::kNested) {
-      --local().nesting;
-    }
-  }
-  WriteScope(const WriteScope&) = delete;
-  WriteScope& operator=(const WriteScope&) = delete;
+  enum Kind : uint8_t { kOutermost, kNested, kRefused };
+  constexpr ScopeKind(Kind kind) : kind_(kind) {}  // NOLINT(google-explicit-constructor)
 
+  bool outermost() const { return kind_ == kOutermost; }
+  // It interrupts another one.
+  bool nested() const { return kind_ == kNested; }
   // Nested too deep: nothing may be written.
-  bool refused() const { return kind_ == Kind::kRefused; }
+  bool refused() const { return kind_ == kRefused; }
   // The same for a record, which then counts as lost.
   bool refuses_record() const {
     if (__builtin_expect(!refused(), 1)) return false;
     count_refused();
     return true;
   }
-  bool nested() const { return kind_ == Kind::kNested; }
   // Of the thread, found anew each time: a reference kept here would be read from memory.
   static ThreadLocal& local() { return thread_local_state; }
 
  private:
-  enum class Kind : uint8_t { kOutermost, kNested, kRefused };
-  // Not inlined, like all that is rare: who flattens the path of a record wants it short.
-  __attribute__((noinline)) static Kind enter_nested(uintptr_t here);
-  __attribute__((noinline)) static void abandon_nested();
   __attribute__((noinline)) static void count_refused();
 
-  Kind kind_ = Kind::kOutermost;
+  Kind kind_;
+};
+
+// Whether a writer call would interrupt another one, or follow one whose handler jumped.
+inline bool is_inside_writer() { return thread_local_state.guard != 0; }
+
+// A writer call that is known to interrupt none. REQUIRES: !is_inside_writer().
+// `here`: a place on the stack that each call has which is made by the same frame, but
+// none that interrupts it.
+class OutermostScope {
+ public:
+  explicit OutermostScope(uintptr_t here) { begin(here); }
+  ~OutermostScope() { end(); }
+  OutermostScope(const OutermostScope&) = delete;
+  OutermostScope& operator=(const OutermostScope&) = delete;
+
+  // NOLINTNEXTLINE(google-explicit-constructor)
+  constexpr operator ScopeKind() const { return ScopeKind::kOutermost; }
+
+ private:
+  friend class WriteScope;
+  static void begin(uintptr_t here) {
+    thread_local_state.change.word0 = nullptr;
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    thread_local_state.guard = here;
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+  }
+  static void end() {
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    if (__builtin_expect(thread_local_state.nesting != 0, 0)) abandon_nested();
+    thread_local_state.guard = 0;
+  }
+  // Not inlined, like all that is rare: who flattens the path of a record wants it short.
+  __attribute__((noinline)) static void abandon_nested();
+};
+
+// Any writer call; `here` as above.
+class WriteScope {
+ public:
+  explicit WriteScope(uintptr_t here = stack_pointer()) : kind_(begin(here)) {}
+  ~WriteScope() {
+    if (__builtin_expect(kind_.outermost(), 1)) {
+      OutermostScope::end();
+    } else if (kind_.nested()) {
+      std::atomic_signal_fence(std::memory_order_seq_cst);
+      --local().nesting;
+    }
+  }
+  WriteScope(const WriteScope&) = delete;
+  WriteScope& operator=(const WriteScope&) = delete;
+
+  operator ScopeKind() const { return kind_; }  // NOLINT(google-explicit-constructor)
+  bool refused() const { return kind_.refused(); }
+  bool refuses_record() const { return kind_.refuses_record(); }
+  bool nested() const { return kind_.nested(); }
+  static ThreadLocal& local() { return thread_local_state; }
+
+ private:
+  static ScopeKind begin(uintptr_t here) {
+    if (__builtin_expect(is_inside_writer(), 0)) {
+      const ScopeKind kind = enter_nested(here);
+      std::atomic_signal_fence(std::memory_order_seq_cst);
+      return kind;
+    }
+    OutermostScope::begin(here);
+    return ScopeKind::kOutermost;
+  }
+  __attribute__((noinline)) static ScopeKind enter_nested(uintptr_t here);
+
+  const ScopeKind kind_;
 };
 
 struct Reservation {
@@ -110,18 +158,32 @@ struct Reservation {
 
 // The slow path: attaches the thread, changes blocks, rebases time, takes the shared
 // chain.
-__attribute__((noinline)) Reservation reserve_slow(const WriteScope& scope, uint16_t type,
+__attribute__((noinline)) Reservation reserve_slow(ScopeKind scope, uint16_t type,
                                                    uint32_t body_size, uint64_t ticks);
 
 // For a record longer than any may be, which is just counted as lost.
-inline void reserve_impossible(const WriteScope& scope, uint64_t ticks) {
+inline void reserve_impossible(ScopeKind scope, uint64_t ticks) {
   reserve_slow(scope, ARCTRACE_TYPE_EVENT, ARCTRACE_RECORD_LENGTH_MAX, ticks);
 }
 
-// Begins a compact record in the thread's exclusive block. REQUIRES: it has the room.
-inline Reservation begin_compact(ThreadState& state, uint16_t type, uint32_t length,
-                                 uint64_t ticks) {
-  std::byte* place = state.pos;
+// Where a compact record of `length` bytes begins in the thread's exclusive block; null:
+// it has no room. Read once, and before anything else of the state: a handler may fork,
+// and its child, whose state is wiped, go on here with the parent's record.
+inline std::byte* place_for(const ThreadState& state, uint32_t length) {
+  std::byte* const place = __atomic_load_n(&state.pos, __ATOMIC_RELAXED);
+  const bool has_room = state.end - place >= static_cast<ptrdiff_t>(length);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  return has_room ? place : nullptr;
+}
+
+// Of a stamp to the block's base; beyond UINT32_MAX a record can't tell it.
+inline uint64_t ticks_from_base(const ThreadState& state, uint64_t ticks) {
+  return ticks - state.base_ticks;
+}
+
+// Begins a compact record at `place`, where it has room.
+inline Reservation begin_compact(ThreadState& state, std::byte* place, uint16_t type,
+                                 uint32_t length, uint64_t from_base) {
   const uint32_t word0 = ARCTRACE_WORD0(type, length);
   // H1: the first store. Its length lets anyone step on from here, should we die now;
   // relaxed, because who walks a live block stops at a word that is in progress.
@@ -129,7 +191,7 @@ inline Reservation begin_compact(ThreadState& state, uint16_t type, uint32_t len
   std::atomic_signal_fence(std::memory_order_seq_cst);
   // Only now: a signal handler that jumps away here leaves no hole.
   state.pos = place + length;
-  word_at(place + 4) = static_cast<uint32_t>(ticks - state.base_ticks);
+  word_at(place + 4) = static_cast<uint32_t>(from_base);
   return {place, place + ARCTRACE_COMPACT_HEAD_SIZE, word0, state.block.index, false};
 }
 
@@ -148,36 +210,38 @@ inline void count_written(const ThreadState& state) {
 // a copy of `use` to itself, in which the reservation never leaves the registers.
 // REQUIRES: with a full head it is no longer than ARCTRACE_RECORD_LENGTH_MAX.
 template <class Use>
-__attribute__((always_inline)) inline auto with_record(const WriteScope& scope,
-                                                       uint16_t type, uint32_t body_size,
-                                                       uint64_t ticks, const Use& use) {
+__attribute__((always_inline)) inline auto with_record(ScopeKind scope, uint16_t type,
+                                                       uint32_t body_size, uint64_t ticks,
+                                                       const Use& use) {
   ThreadState* state = scope.local().state;
-  const uint32_t length = ARCTRACE_COMPACT_HEAD_SIZE + body_size;
-  if (__builtin_expect(state == nullptr || scope.nested() || state->first_waiting != 0 ||
-                           static_cast<size_t>(state->end - state->pos) < length ||
-                           ticks - state->base_ticks > UINT32_MAX,
-                       0)) {
-    return use(reserve_slow(scope, type, body_size, ticks));
+  if (__builtin_expect(state != nullptr && !scope.nested() && state->first_waiting == 0,
+                       1)) {
+    const uint32_t length = ARCTRACE_COMPACT_HEAD_SIZE + body_size;
+    std::byte* const place = place_for(*state, length);
+    const uint64_t from_base = ticks_from_base(*state, ticks);
+    if (__builtin_expect(place != nullptr && from_base <= UINT32_MAX, 1)) {
+      const Reservation record = begin_compact(*state, place, type, length, from_base);
+      count_written(*state);
+      return use(record);
+    }
   }
-  const Reservation record = begin_compact(*state, type, length, ticks);
-  count_written(*state);
-  return use(record);
+  return use(reserve_slow(scope, type, body_size, ticks));
 }
 
 // The same, where the record is finished by another call.
-inline Reservation reserve(const WriteScope& scope, uint16_t type, uint32_t body_size,
+inline Reservation reserve(ScopeKind scope, uint16_t type, uint32_t body_size,
                            uint64_t ticks) {
   return with_record(scope, type, body_size, ticks,
                      [](const Reservation& record) { return record; });
 }
 
-__attribute__((noinline)) void release_shared(const WriteScope& scope);
+__attribute__((noinline)) void release_shared(ScopeKind scope);
 
 // Finishes the change that a signal handler interrupted, if its record is complete.
 __attribute__((noinline)) void resolve_change(ThreadLocal& local);
 
 // I1 release, matches I2 (whoever reads word 0): the record's body is visible.
-inline void commit(const WriteScope& scope, const Reservation& record) {
+inline void commit(ScopeKind scope, const Reservation& record) {
   IpcAtomics::store_release(word_at(record.word0), record.committed);
   if (__builtin_expect(record.shared, 0)) release_shared(scope);
 }
@@ -187,7 +251,7 @@ inline void store_u64(std::byte* to, uint64_t value) { __builtin_memcpy(to, &val
 
 // A record whose body is one u64, two u32 ... : `fill(body)` writes it.
 template <class Fill>
-inline bool write_record(const WriteScope& scope, uint16_t type, uint32_t body_size,
+inline bool write_record(ScopeKind scope, uint16_t type, uint32_t body_size,
                          uint64_t ticks, const Fill& fill) {
   return with_record(scope, type, body_size, ticks, [&](const Reservation& record) {
     if (__builtin_expect(record.word0 == nullptr, 0)) return false;
@@ -198,21 +262,20 @@ inline bool write_record(const WriteScope& scope, uint16_t type, uint32_t body_s
 }
 
 // The calling thread's state with a slot, attaching it if need be; null if it can't be.
-ThreadState* attached_thread(const WriteScope& scope, uint64_t ticks);
+ThreadState* attached_thread(ScopeKind scope, uint64_t ticks);
 
 // Attaches the calling thread if it is not and may be.
 void attach_this_thread();
 
 // The same for a record that is about to be written: null counts it as lost.
-ThreadState* recording_thread(const WriteScope& scope, uint64_t ticks);
+ThreadState* recording_thread(ScopeKind scope, uint64_t ticks);
 
 // Reserves a full-form record in a chain for an attached thread. Used for definitions.
-Reservation reserve_definition(const WriteScope& scope, ThreadState& state,
-                               ProcessState& process, uint16_t type, uint32_t body_size,
-                               uint64_t ticks);
+Reservation reserve_definition(ScopeKind scope, ThreadState& state, ProcessState& process,
+                               uint16_t type, uint32_t body_size, uint64_t ticks);
 
 // Tells all calls that wait for their duration (call_filter.hpp). REQUIRES: one does.
-void tell_all_calls(const WriteScope& scope, ThreadState& state);
+void tell_all_calls(ScopeKind scope, ThreadState& state);
 
 // OWNED -> CLOSED for the thread's exclusive block, if it has one.
 void close_block(ThreadState& state);

@@ -20,12 +20,14 @@ namespace {
 constexpr uint64_t kSites = uint64_t{1} << 15;
 constexpr unsigned kDistanceBits = 16;
 uint64_t sites[kSites];
+uint32_t have_sites;  // nonzero: some of them are used
 
 __attribute__((noinline)) uintptr_t learn_function(uintptr_t hook_site, uint64_t& site) {
   uintptr_t begin = 0;
   keep_vectors_around([&] { begin = find_frame_rule(hook_site - 1).function; });
   const uintptr_t distance = hook_site - begin;
   if (begin == 0 || distance >> kDistanceBits != 0) return hook_site;
+  IpcAtomics::store_relaxed(have_sites, uint32_t{1});
   IpcAtomics::store_relaxed(site, uint64_t{hook_site} << kDistanceBits | distance);
   return begin;
 }
@@ -78,6 +80,7 @@ bool is_ready() { return functions_are_recorded() && arctrace_pending_calls != n
 }  // namespace
 
 void forget_entry_hooks() {
+  if (IpcAtomics::load_relaxed(have_sites) == 0) return;
   for (uint64_t& site : sites) IpcAtomics::store_relaxed(site, uint64_t{0});
 }
 

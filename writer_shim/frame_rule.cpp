@@ -1,13 +1,8 @@
 #include "writer_shim/frame_rule.hpp"
 
-#include <dlfcn.h>
-
+#include "writer_shim/find_object.hpp"
 #include "writer_shim/unwind_bytes.hpp"
 #include "writer_shim/unwind_program.hpp"
-
-// In glibc since 2.35: lock-free, also inside signal handlers. Without it all rules are
-// unknown.
-#pragma weak _dl_find_object
 
 namespace arctrace::shim {
 namespace {
@@ -155,7 +150,7 @@ FrameRule find_frame_rule_in(const std::byte* eh_frame_hdr, uintptr_t low, uintp
 }
 
 FrameRule find_frame_rule(uintptr_t pc) {
-  if (_dl_find_object == nullptr) return {};
+  if (_dl_find_object == nullptr) return {};  // then all rules are unknown
   dl_find_object object{};
   if (_dl_find_object(reinterpret_cast<void*>(pc), &object) != 0 ||
       object.dlfo_eh_frame == nullptr) {

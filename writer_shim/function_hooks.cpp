@@ -3,8 +3,10 @@
 #include "writer_shim/function_hooks.hpp"
 
 #include <dlfcn.h>
+#include <gnu/libc-version.h>
 #include <unistd.h>
 
+#include "writer_shim/find_object.hpp"
 #include "writer_shim/frame_finder.hpp"
 #include "writer_shim/function_choice.hpp"
 #include "writer_shim/functions_gate.hpp"
@@ -33,16 +35,20 @@ __attribute__((always_inline)) inline arctrace_shim_call this_call(
   return call;
 }
 
+// Not by dladdr(), which searches all of libc's names for one.
+bool is_libcs(void* function) {
+  dl_find_object object{};
+  if (_dl_find_object == nullptr ||
+      _dl_find_object(reinterpret_cast<void*>(&gnu_get_libc_version), &object) != 0) {
+    return false;
+  }
+  return function >= object.dlfo_map_start && function < object.dlfo_map_end;
+}
+
 FunctionHook* next_hook(const char* name) {
   void* found = dlsym(RTLD_NEXT, name);
-  Dl_info hook{};
-  Dl_info libc{};
-  if (found == nullptr || dladdr(found, &hook) == 0 ||
-      dladdr(dlsym(RTLD_NEXT, "gnu_get_libc_version"), &libc) == 0 ||
-      hook.dli_fbase == libc.dli_fbase) {
-    return nullptr;
-  }
-  return reinterpret_cast<FunctionHook*>(found);
+  return found == nullptr || is_libcs(found) ? nullptr
+                                             : reinterpret_cast<FunctionHook*>(found);
 }
 
 }  // namespace

@@ -34,8 +34,8 @@ struct alignas(64) LibraryCall {
   LazyBinding binding;
   uint32_t is_bound;
   CallKind kind;
-  // Followed, bound, and without values: the hot path's one question.
-  uint8_t is_plain;
+  // Followed, bound, named, and without values: the hot path's one question.
+  uint8_t is_ready;
   uint16_t values;  // their number (call_values.hpp); 0: none
   // Flags of arctrace_shim_call, by the choice number `round`; and before any.
   uint16_t filter;
@@ -63,8 +63,9 @@ uint32_t modules_used;
 LibraryCalls chosen = LibraryCalls::kNone;
 constinit AddressRange own_library;  // libarctrace.so
 
-uint8_t is_plain_when_bound(const LibraryCall& call) {
-  return call.kind == CallKind::kFollowed && call.values == 0 ? 1 : 0;
+// Whether it needs nothing but to be recorded, once it is ready.
+bool is_plain(const LibraryCall& call) {
+  return call.kind == CallKind::kFollowed && call.values == 0;
 }
 
 uintptr_t stub_address(uint32_t number) {
@@ -152,13 +153,12 @@ uint32_t stub_for(const char* name, uint64_t target, uint64_t* slot,
             .binding = binding,
             .is_bound = is_bound,
             .kind = kind,
-            .is_plain = 0,
+            .is_ready = 0,
             .values = static_cast<uint16_t>(values_of(name, nullptr)),
             .filter = 0,
             .filter_at_start = static_cast<uint16_t>(call_filter_flags(name, place)),
             .round = 0};
     call.filter = call.filter_at_start;
-    if (is_bound) call.is_plain = is_plain_when_bound(call);
   }
   return number;
 }
@@ -291,7 +291,7 @@ void await_initialization(const ModuleImage& image) {
                    .binding = {},
                    .is_bound = 1,
                    .kind = CallKind::kInitializer,
-                   .is_plain = 0,
+                   .is_ready = 0,
                    .values = 0,
                    .filter = 0,
                    .filter_at_start = 0,
@@ -388,9 +388,8 @@ __attribute__((noinline)) uintptr_t bind(LibraryCall& call) {
         *call.slot, uint64_t{stub_address(static_cast<uint32_t>(&call - calls))});
   }
   IpcAtomics::store_relaxed(call.target, uint64_t{target});
-  IpcAtomics::store_release(call.is_bound, uint32_t{1});
   // Last: whoever sees it finds the target.
-  IpcAtomics::store_release(call.is_plain, is_plain_when_bound(call));
+  IpcAtomics::store_release(call.is_bound, uint32_t{1});
   return target;
 }
 
@@ -426,6 +425,36 @@ __attribute__((noinline)) uintptr_t begin_special_call(const LibraryCall& call,
   return 0;
 }
 
+uint32_t flags_of(LibraryCall& call, uintptr_t return_address) {
+  const uint32_t flags = IpcAtomics::load_relaxed(call.filter);
+  return returns_to_stub(return_address) ? flags | ARCTRACE_SHIM_RETURNS_TO_SHIM : flags;
+}
+
+// The first call, and each of one that is not plain or was chosen anew.
+__attribute__((noinline)) arctrace_call_route begin_unready_call(
+    LibraryCall& call, uintptr_t* place, uintptr_t frame_pointer) {
+  uintptr_t target = IpcAtomics::load_relaxed(call.target);
+  if (call.kind == CallKind::kInitializer) {
+    initialize_module(call);
+    return {target, 0};
+  }
+  target = IpcAtomics::load_acquire(call.is_bound) == 0
+               ? bind(call)
+               : IpcAtomics::load_relaxed(call.target);
+  if (call.kind == CallKind::kUntouched) return {target, 0};
+  uint64_t key = IpcAtomics::load_relaxed(call.key);
+  if (key == 0) key = name_call(call);
+  if (live_round() != IpcAtomics::load_relaxed(call.round)) choose_again(call);
+  const uint32_t flags = flags_of(call, *place);
+  if (!is_plain(call)) {
+    return {target, begin_special_call(call, key, place, frame_pointer, flags)};
+  }
+  // Whoever sees it finds the target and the key.
+  IpcAtomics::store_release(call.is_ready, uint8_t{1});
+  return {target, static_cast<uintptr_t>(
+                      arctrace_shim_call_begin(key, place, frame_pointer, flags))};
+}
+
 }  // namespace
 
 void hook_library_calls(LibraryCalls which) {
@@ -446,12 +475,11 @@ uintptr_t stub_for_function(const KnownFunction& function, uintptr_t target) {
                    .binding = {},
                    .is_bound = 1,
                    .kind = CallKind::kFollowed,
-                   .is_plain = 0,
+                   .is_ready = 0,
                    .values = static_cast<uint16_t>(function.values),
                    .filter = static_cast<uint16_t>(function.flags_at_start),
                    .filter_at_start = static_cast<uint16_t>(function.flags_at_start),
                    .round = 0};
-  calls[number].is_plain = is_plain_when_bound(calls[number]);
   return stub_address(number);
 }
 
@@ -487,29 +515,14 @@ using namespace arctrace::shim;
 
 extern "C" arctrace_call_route arctrace_call_begins(uint32_t number, uintptr_t* place,
                                                     uintptr_t frame_pointer) {
-  LibraryCall& library_call = calls[number];
-  const bool is_plain = IpcAtomics::load_acquire(library_call.is_plain) != 0;
-  uintptr_t target = IpcAtomics::load_relaxed(library_call.target);
-  if (__builtin_expect(!is_plain, 0)) {
-    if (library_call.kind == CallKind::kInitializer) {
-      initialize_module(library_call);
-      return {target, 0};
-    }
-    target = IpcAtomics::load_acquire(library_call.is_bound) == 0
-                 ? bind(library_call)
-                 : IpcAtomics::load_relaxed(library_call.target);
-    if (library_call.kind == CallKind::kUntouched) return {target, 0};
+  LibraryCall& call = calls[number];
+  if (__builtin_expect(IpcAtomics::load_acquire(call.is_ready) == 0 ||
+                           live_round() != IpcAtomics::load_relaxed(call.round),
+                       0)) {
+    return begin_unready_call(call, place, frame_pointer);
   }
-  uint64_t key = IpcAtomics::load_relaxed(library_call.key);
-  if (__builtin_expect(key == 0, 0)) key = name_call(library_call);
-  if (__builtin_expect(live_round() != IpcAtomics::load_relaxed(library_call.round), 0)) {
-    choose_again(library_call);
-  }
-  uint32_t flags = IpcAtomics::load_relaxed(library_call.filter);
-  if (returns_to_stub(*place)) flags |= ARCTRACE_SHIM_RETURNS_TO_SHIM;
-  if (__builtin_expect(!is_plain && is_plain_when_bound(library_call) == 0, 0)) {
-    return {target, begin_special_call(library_call, key, place, frame_pointer, flags)};
-  }
+  const uintptr_t target = IpcAtomics::load_relaxed(call.target);
   return {target, static_cast<uintptr_t>(
-                      arctrace_shim_call_begin(key, place, frame_pointer, flags))};
+                      arctrace_shim_call_begin(IpcAtomics::load_relaxed(call.key), place,
+                                               frame_pointer, flags_of(call, *place)))};
 }

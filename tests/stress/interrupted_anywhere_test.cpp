@@ -218,6 +218,77 @@ TEST_CASE("interrupted anywhere: by a handler that forks") {
   }
 }
 
+// The child may also just go on: with the parent's record, which then is finished twice
+// as one and the same, or with one of its own. Blocks are so large that none is full.
+TEST_CASE("interrupted anywhere: by a handler that forks, and its child just goes on") {
+  for (const Action& outer : kActions) {
+    if (outer.name != "write" && outer.name != "call") continue;
+    CAPTURE(outer.name);
+    in_session(buffer_with(ARCTRACE_SCOPE_THREAD, 65536, 400), [&](TestSession& test) {
+      const int parent = getpid();
+      const Interrupted done = interrupt_everywhere(
+          300, [&](uint64_t n) { outer.run(1, n); },
+          [](uint64_t) {
+            if (const int pid = fork(); pid != 0) CHECK(wait_for_child(pid) == "");
+          },
+          [parent](uint64_t) {
+            if (getpid() != parent) _exit(0);
+          });
+      check_at_rest(test);
+      const DecodedTrace trace = test.finish();
+      CHECK(joined(trace.problems) == "");
+      CHECK(trace.torn() == 0);
+      CHECK(trace.written() >= done.calls * outer.records);
+    });
+  }
+}
+
+// A function with a compiled-in hook, in a machine frame of its own: enters and leaves.
+__attribute__((noinline)) void call_hooked(uint64_t key) {
+  arctrace_shim_call call{};
+  call.stack_pointer = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
+  call.location = call.stack_pointer + 16;
+  call.hook_site = key;
+  call.call_site = reinterpret_cast<uintptr_t>(__builtin_return_address(0));
+  call.flags = ARCTRACE_SHIM_BEGINS_FRAME;
+  arctrace_shim_enter(key, &call);
+  if (arctrace_shim_exit(key, call.stack_pointer) == 0) {
+    arctrace_shim_exit_at(key, call.location, call.stack_pointer);
+  }
+}
+
+// Both handlers' calls have one place on the stack, and what the first leaves of its
+// frame must not be taken for the interrupted call's by the second.
+TEST_CASE("interrupted anywhere: twice within a few instructions") {
+  for (const arctrace_scope scope : kScopes) {
+    CAPTURE(scope);
+    in_session(buffer_with(scope, 65536, 400), [](TestSession& test) {
+      uint64_t calls = 0;
+      const auto run = [&](const std::function<bool(uint64_t)>& at_step) {
+        ++calls;
+        return single_step([] { call_hooked(1); }, at_step);
+      };
+      call_hooked(1);
+      ++calls;
+      const uint64_t count = run([](uint64_t) { return true; });
+      for (uint64_t first = 1; first < count; ++first) {
+        for (const uint64_t second : {first + 2, first + 5, first + 12}) {
+          run([&](uint64_t step) {
+            if (step == first || step == second) {
+              ++calls;
+              call_hooked(2);
+            }
+            return step < second;
+          });
+        }
+      }
+      check_at_rest(test);
+      CHECK(thread_local_state.state->depth == 0);
+      check_trace(test.finish(), calls * 2);
+    });
+  }
+}
+
 sigjmp_buf jump_target;
 
 TEST_CASE("interrupted anywhere: by a handler that jumps out of the writer") {

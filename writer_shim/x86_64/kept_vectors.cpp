@@ -21,16 +21,17 @@ bool can_keep_vectors() {
   uint32_t ebx = 0;
   uint32_t ecx = 0;
   uint32_t edx = 0;
-  if (__get_cpuid(1, &eax, &ebx, &ecx, &edx) == 0 || (ecx & bit_OSXSAVE) == 0) {
-    return false;
-  }
+  // As few questions as can be: a hypervisor answers each in microseconds.
+  if (__get_cpuid_max(0, nullptr) < kLeaf) return false;
+  __cpuid(1, eax, ebx, ecx, edx);
+  if ((ecx & bit_OSXSAVE) == 0) return false;
   uint32_t enabled = 0;
   asm("xgetbv" : "=a"(enabled), "=d"(edx) : "c"(0));
   arctrace_vector_parts = enabled & kParts;
   uint64_t bytes = ARCTRACE_VECTOR_HEADER_END;
   for (uint32_t part = 2; part < kPartsCount; ++part) {
     if ((arctrace_vector_parts & 1U << part) == 0) continue;
-    if (__get_cpuid_count(kLeaf, part, &eax, &ebx, &ecx, &edx) == 0) return false;
+    __cpuid_count(kLeaf, part, eax, ebx, ecx, edx);
     if (bytes < uint64_t{ebx} + eax) bytes = uint64_t{ebx} + eax;
   }
   IpcAtomics::store_release(arctrace_vector_bytes, bytes);
