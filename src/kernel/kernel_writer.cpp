@@ -53,6 +53,11 @@ bool has_tracepoint(const char* name) {
   return libbpf_find_vmlinux_btf_id(name, BPF_TRACE_RAW_TP) > 0;
 }
 
+// One that BPF programs can call by type.
+bool has_function(const char* name) {
+  return libbpf_find_vmlinux_btf_id(name, BPF_TRACE_FENTRY) > 0;
+}
+
 }  // namespace
 
 struct KernelWriter::Loaded {
@@ -138,7 +143,8 @@ absl::StatusOr<KernelWriter> KernelWriter::attach(const Buffer& buffer,
                              geometry.block_count,
                              geometry.cpu_count,
                              geometry.mode == ARCTRACE_MODE_OVERWRITE,
-                             access("/sys/kernel/realtime", F_OK) == 0};
+                             access("/sys/kernel/realtime", F_OK) == 0,
+                             has_function("bpf_rdonly_cast")};
   bpf_map* map = bpf_object__find_map_by_name(loaded->object, "buffer");
   bpf_map* data = bpf_object__find_map_by_name(loaded->object, ".rodata");
   size_t data_size = 0;

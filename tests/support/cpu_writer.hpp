@@ -98,7 +98,8 @@ inline void use(const BufferView& view) {
             geometry.block_count,
             geometry.cpu_count,
             geometry.mode == ARCTRACE_MODE_OVERWRITE,
-            layout.preemptible};
+            layout.preemptible,
+            false};
 }
 
 }  // namespace arctrace::testing::cpu_writer
