@@ -23,13 +23,13 @@ static __always_inline struct arctrace_control* control_of(uint8_t* base) {
   return (struct arctrace_control*)(base + ARCTRACE_CONTROL_OFFSET);
 }
 static __always_inline struct arctrace_cpu_slot* cpu_slot_of(uint8_t* base,
-                                                             uint32_t cpu) {
+                                                             uint64_t cpu) {
   return (struct arctrace_cpu_slot*)(base + ARCTRACE_CPUS_OFFSET) + cpu;
 }
 static __always_inline struct arctrace_block_header* header_of(uint8_t* base,
                                                                uint32_t index) {
   return (struct arctrace_block_header*)(base + layout.blocks_offset +
-                                         (uint64_t)index * layout.block_size);
+                                         times(index, layout.block_size));
 }
 
 // Where this CPU writes; false: nothing is to be recorded now.
@@ -39,7 +39,7 @@ static __always_inline bool find_place(struct place* at) {
   if ((load_u32(&control_of(at->base)->gate) & ARCTRACE_GATE_KERNEL) == 0) return false;
   at->cpu = this_cpu();
   if (at->cpu >= layout.cpu_count) return false;
-  at->slot = cpu_slot_of(at->base, at->cpu);
+  at->slot = cpu_slot_of(at->base, clamped(at->cpu, layout.cpu_count));
   at->level = 0;
   at->active = 0;
   return true;

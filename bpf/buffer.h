@@ -34,6 +34,20 @@ static __always_inline uint64_t monotonic_ns(void) { return bpf_ktime_get_ns(); 
 // used.
 #define OPAQUE(value) asm volatile("" : "+r"(value))
 
+// `value`, or 0 if it is not below `limit`: checks the very register that goes on, while
+// the compiler may keep a copy of `value` that was made before any other check.
+static __always_inline uint64_t clamped(uint64_t value, uint64_t limit) {
+  asm volatile("if %0 < %1 goto +1; %0 = 0" : "+r"(value) : "r"(limit));
+  return value;
+}
+
+// Before Linux 6.10 the verifier knows the bounds of a product only if the constant is
+// what is multiplied by, and the compiler takes either order.
+static __always_inline uint64_t times(uint64_t value, uint64_t constant) {
+  asm volatile("%0 *= %1" : "+r"(value) : "r"(constant));
+  return value;
+}
+
 // Of a record, at a multiple of 4: BPF may store it there as a whole.
 typedef uint64_t field_u64;
 

@@ -11,6 +11,13 @@ struct pt_regs___kernel {
   unsigned long orig_ax;  // the system call's number, -1 of what else left user mode
 } RELOCATED;
 
+// Linux 6.2 (layout.casts): reads at any address, without a call.
+extern void* bpf_rdonly_cast(const void* address, __u32 type) __ksym __weak;
+
+// Where a thread's stack has its registers of user mode, once a call has told it: in all
+// stacks the same, but it depends on how the kernel was configured.
+uint32_t registers_at SEC(".data.context");
+
 // Addresses may be compared but not subtracted.
 static __always_inline bool is_below(const void* address, uint64_t limit) {
   uint64_t below;
@@ -18,6 +25,29 @@ static __always_inline bool is_below(const void* address, uint64_t limit) {
                : "=&r"(below)
                : "r"(address), "r"(limit));
   return below != 0;
+}
+
+// Of a thread that has been in user mode.
+static __always_inline long user_number(const struct task_struct* running) {
+  const uint64_t stack = (uint64_t)running->stack;
+  const uint64_t at = *(volatile uint32_t*)&registers_at;
+  const struct pt_regs___kernel* user;
+  if (layout.casts && at != 0) {
+    user = bpf_rdonly_cast((const void*)(stack + at),
+                           bpf_core_type_id_kernel(struct pt_regs___kernel));
+    return (long)user->orig_ax;
+  }
+  user = (const void*)bpf_task_pt_regs((void*)running);
+  // <asm/thread_info.h>, TOP_OF_KERNEL_STACK_PADDING: 16 with CONFIG_X86_FRED.
+  const uint32_t end = THREAD_STACK_SIZE - bpf_core_type_size(struct pt_regs___kernel);
+  UNROLLED
+  for (uint32_t padding = 0; padding <= 16; padding += 16) {
+    const uint64_t place = stack + end - padding;
+    if (!is_below(user, place) && is_below(user, place + 1)) {
+      *(volatile uint32_t*)&registers_at = end - padding;
+    }
+  }
+  return (long)user->orig_ax;
 }
 #endif
 
@@ -34,8 +64,7 @@ static __always_inline uint32_t waking_context(const struct task_struct* running
     return interrupt;
   }
   if ((running->flags & IS_KERNEL_THREAD) != 0) return 0;
-  const struct pt_regs___kernel* user = (const void*)bpf_task_pt_regs((void*)running);
-  return (long)user->orig_ax == -1 ? interrupt : 0;
+  return user_number(running) == -1 ? interrupt : 0;
 #elif defined(__TARGET_ARCH_arm64)
   // <linux/preempt.h>: soft interrupts being served; hard ones and NMIs.
   const uint32_t count = (uint32_t)running->thread_info.preempt_count;

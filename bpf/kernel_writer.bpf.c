@@ -106,10 +106,12 @@ int BPF_PROG(on_waking, struct task_struct* woken) {
 // What the child calls itself, if it is not in the first PID namespace.
 static __always_inline void record_number(struct place* at, struct running by,
                                           const struct task_struct* child) {
-  const struct pid* pid = child->thread_pid;
-  if (pid == 0 || pid->level == 0) return;
+  // Read by a call, it is a number to the verifier, which would not add to a pointer.
+  const struct pid* pid = BPF_CORE_READ(child, thread_pid);
+  const uint64_t level = pid == 0 ? 0 : BPF_CORE_READ(pid, level);
+  if (level == 0) return;
   const void* number = (const char*)pid + bpf_core_field_offset(struct pid, numbers) +
-                       (uint64_t)pid->level * bpf_core_type_size(struct upid);
+                       level * bpf_core_type_size(struct upid);
   uint32_t tid = 0;
   uint32_t inode = 0;
   struct pid_namespace* space = 0;

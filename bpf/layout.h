@@ -12,4 +12,5 @@ struct buffer_layout {
   uint32_t cpu_count;
   bool overwrites;   // closed blocks count as freed
   bool preemptible;  // programs, by others of their CPU: PREEMPT_RT
+  bool casts;        // the kernel has bpf_rdonly_cast(): Linux 6.2
 };

@@ -1,6 +1,7 @@
 #include "src/kernel/kernel_writer.hpp"
 
 #include <absl/strings/str_cat.h>
+#include <absl/strings/string_view.h>
 #include <absl/strings/strip.h>
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -9,8 +10,10 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -27,30 +30,56 @@ extern const char arctrace_kernel_writer_end[];
 namespace arctrace {
 namespace {
 
-// What libbpf said last: the reason of a failure is in no return value.
-std::string last_words;
+// What libbpf said last, or why the verifier refused a program: the reason of a failure
+// is in no return value.
+struct Words {
+  std::string text;
+  bool are_the_verifiers = false;
+
+  void hear(absl::string_view said) {
+    if (are_the_verifiers) return;  // what follows is that loading failed
+    // "prog 'NAME': -- BEGIN PROG LOAD LOG --", the log, whose end is the reason and a
+    // line of statistics.
+    const size_t program_end = said.find(": -- BEGIN");
+    const size_t reason_end = said.rfind("\nprocessed ");
+    are_the_verifiers =
+        program_end != absl::string_view::npos && reason_end != absl::string_view::npos;
+    if (!are_the_verifiers) {
+      text = std::string(absl::StripSuffix(absl::StripPrefix(said, "libbpf: "), "\n"));
+      return;
+    }
+    const absl::string_view log = said.substr(0, reason_end);
+    text = absl::StrCat(absl::StripPrefix(said.substr(0, program_end), "libbpf: "), ": ",
+                        log.substr(log.rfind('\n') + 1));
+  }
+};
+Words last_words;
 
 __attribute__((format(printf, 2, 0))) int keep_words(libbpf_print_level level,
                                                      const char* format,
                                                      va_list arguments) {
   if (level == LIBBPF_DEBUG) return 0;
-  char line[512];
-  const int n = std::vsnprintf(line, sizeof line, format, arguments);
-  if (n > 0) {
-    last_words =
-        std::string(absl::StripSuffix(absl::StripPrefix(line, "libbpf: "), "\n"));
-  }
+  char* said = nullptr;
+  const int n = vasprintf(&said, format, arguments);
+  if (n < 0) return n;
+  last_words.hear(said);
+  std::free(said);
   return n;
 }
 
 absl::Status failure(int error, const std::string& step) {
   return absl::ErrnoToStatus(
-      error, absl::StrCat(step, last_words.empty() ? "" : ", ", last_words));
+      error, absl::StrCat(step, last_words.text.empty() ? "" : ", ", last_words.text));
 }
 
 // One of those that BPF programs can be attached to by type.
 bool has_tracepoint(const char* name) {
   return libbpf_find_vmlinux_btf_id(name, BPF_TRACE_RAW_TP) > 0;
+}
+
+// One that BPF programs can call by type.
+bool has_function(const char* name) {
+  return libbpf_find_vmlinux_btf_id(name, BPF_TRACE_FENTRY) > 0;
 }
 
 }  // namespace
@@ -121,7 +150,7 @@ absl::StatusOr<uint32_t> possible_cpus() {
 absl::StatusOr<KernelWriter> KernelWriter::attach(const Buffer& buffer,
                                                   const KernelEvents& events) {
   libbpf_set_print(keep_words);
-  last_words.clear();
+  last_words = {};
   auto loaded = std::make_unique<Loaded>();
   bpf_object_open_opts options{};
   options.sz = sizeof options;
@@ -138,7 +167,8 @@ absl::StatusOr<KernelWriter> KernelWriter::attach(const Buffer& buffer,
                              geometry.block_count,
                              geometry.cpu_count,
                              geometry.mode == ARCTRACE_MODE_OVERWRITE,
-                             access("/sys/kernel/realtime", F_OK) == 0};
+                             access("/sys/kernel/realtime", F_OK) == 0,
+                             has_function("bpf_rdonly_cast")};
   bpf_map* map = bpf_object__find_map_by_name(loaded->object, "buffer");
   bpf_map* data = bpf_object__find_map_by_name(loaded->object, ".rodata");
   size_t data_size = 0;

@@ -28,6 +28,8 @@ inline uint64_t monotonic_ns() { return read_monotonic_ns(); }
 #define NOT_UNROLLED
 #define VERIFIED_ALONE inline
 #define OPAQUE(value) asm volatile("" : "+r"(value))
+inline uint64_t clamped(uint64_t value, uint64_t) { return value; }
+inline uint64_t times(uint64_t value, uint64_t constant) { return value * constant; }
 
 // A program that comes before access number `after` of the one that runs on the CPU, and
 // is done before that goes on.
@@ -96,7 +98,8 @@ inline void use(const BufferView& view) {
             geometry.block_count,
             geometry.cpu_count,
             geometry.mode == ARCTRACE_MODE_OVERWRITE,
-            layout.preemptible};
+            layout.preemptible,
+            false};
 }
 
 }  // namespace arctrace::testing::cpu_writer
