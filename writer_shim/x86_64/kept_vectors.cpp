@@ -22,7 +22,7 @@ bool can_keep_vectors() {
   uint32_t ecx = 0;
   uint32_t edx = 0;
   // As few questions as can be: a hypervisor answers each in microseconds.
-  if (__get_cpuid_max(0, nullptr) < kLeaf) return false;
+  if (static_cast<uint32_t>(__get_cpuid_max(0, nullptr)) < kLeaf) return false;
   __cpuid(1, eax, ebx, ecx, edx);
   if ((ecx & bit_OSXSAVE) == 0) return false;
   uint32_t enabled = 0;
