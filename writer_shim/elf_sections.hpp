@@ -61,6 +61,8 @@ class FilePart {
 
 // Where the compilers' -fpatchable-function-entry notes the addresses of its rooms.
 inline constexpr char kPatchableSection[] = "__patchable_function_entries";
+// Where clang's -fxray-instrument notes its sleds.
+inline constexpr char kXraySection[] = "xray_instr_map";
 
 // The file of a loaded module.
 class ModuleFile {

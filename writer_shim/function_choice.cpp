@@ -209,7 +209,8 @@ int read_module_functions(dl_phdr_info* info, size_t, void* is_first) {
   const ModuleFile file(*info, is_program);
   if (file.descriptor() < 0) return 0;
   const ElfSections sections(file.descriptor());
-  if (calls || sections.find(kPatchableSection) != nullptr) {
+  if (calls || sections.find(kPatchableSection) != nullptr ||
+      sections.find(kXraySection) != nullptr) {
     read_symbols(sections, file, image.bias);
   }
   return 0;

@@ -3,6 +3,8 @@
 #include <link.h>
 #include <sys/mman.h>
 
+#include <cstddef>
+
 #include "src/raw_syscall.hpp"
 #include "src/shim_interface.h"
 #include "writer_shim/elf_sections.hpp"
@@ -74,14 +76,55 @@ void patch_module(const ModuleImage& image, const ForEach& for_each) {
   protect(image.code.low, code_size, PROT_READ | PROT_EXEC);
 }
 
-void patch_rooms(const ModuleImage& image, const ElfW(Shdr) & places) {
-  const uintptr_t low = image.bias + places.sh_addr;
-  const uintptr_t size = places.sh_size;
-  if (!image.range.contains(low) || size > image.range.high - low) return;
-  const auto* place = reinterpret_cast<const uintptr_t*>(low);
+// Where a section that is mapped with the module stands; empty: there is none.
+AddressRange find_mapped(const ModuleImage& image, const ElfSections& sections,
+                         const char* name) {
+  const ElfW(Shdr)* found = sections.find(name);
+  if (found == nullptr || (found->sh_flags & SHF_ALLOC) == 0) return {};
+  const uintptr_t low = image.bias + found->sh_addr;
+  const uintptr_t size = found->sh_size;
+  if (!image.range.contains(low) || size > image.range.high - low) return {};
+  return {low, low + size};
+}
+
+void patch_rooms(const ModuleImage& image, const AddressRange& places) {
+  const auto* place = reinterpret_cast<const uintptr_t*>(places.low);
+  const size_t count = (places.high - places.low) / sizeof *place;
   patch_module(image, [&](const auto& visit) {
-    for (size_t i = 0; i < size / sizeof *place; ++i) {
+    for (size_t i = 0; i < count; ++i) {
       const Sled sled = find_sled(place[i], image.code);
+      if (sled.function != 0) visit(sled);
+    }
+  });
+}
+
+// An entry of clang's map of sleds.
+struct XrayEntry {
+  uintptr_t sled;      // from here
+  uintptr_t function;  // from here
+  uint8_t kind;
+  uint8_t always;
+  uint8_t version;
+  uint8_t filler[13];
+};
+static_assert(sizeof(XrayEntry) == 32);
+constexpr uint8_t kXrayEntry = 0;
+constexpr uint8_t kXrayEntryWithArguments = 3;
+constexpr uint8_t kXrayVersion = 2;  // since LLVM 12; before, addresses were absolute
+
+// Sleds at the entries of functions. Those at exits stay: the call-through sees the exit.
+void patch_xray_sleds(const ModuleImage& image, const AddressRange& map) {
+  patch_module(image, [&](const auto& visit) {
+    for (uintptr_t at = map.low; map.high - at >= sizeof(XrayEntry);
+         at += sizeof(XrayEntry)) {
+      XrayEntry entry;
+      __builtin_memcpy(&entry, reinterpret_cast<const void*>(at), sizeof entry);
+      if (entry.version != kXrayVersion ||
+          (entry.kind != kXrayEntry && entry.kind != kXrayEntryWithArguments)) {
+        continue;
+      }
+      const uintptr_t function = at + offsetof(XrayEntry, function) + entry.function;
+      const Sled sled = find_xray_sled(at + entry.sled, function, image.code);
       if (sled.function != 0) visit(sled);
     }
   });
@@ -99,8 +142,8 @@ int visit(dl_phdr_info* info, size_t, void* is_first) {
   const ModuleFile file(*info, is_program);
   if (file.descriptor() < 0) return 0;
   const ElfSections sections(file.descriptor());
-  const ElfW(Shdr)* found = sections.find(kPatchableSection);
-  if (found != nullptr && (found->sh_flags & SHF_ALLOC) != 0) patch_rooms(image, *found);
+  patch_rooms(image, find_mapped(image, sections, kPatchableSection));
+  patch_xray_sleds(image, find_mapped(image, sections, kXraySection));
   return 0;
 }
 

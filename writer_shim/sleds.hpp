@@ -21,6 +21,8 @@ struct Sled {
 //     on to `stub`.
 //   find_sled(at, code): of the function whose first NOP the compiler noted at `at`. Some
 //     may stand before it.
+//   find_xray_sled(at, function, code): the sled that clang noted at `at`, for the
+//     entry of `function`, if its bytes are still as clang made them.
 //   for_each_entry_call(image, visit): calls visit(sled) for each call of a hook that a
 //     jump may take the place of.
 //   make_jump(jump, gate, sled): for a function, and the place of the gate's address.

@@ -88,6 +88,7 @@ bool is_only_instrumented(const reader::ElfFile& file,
                           const std::set<std::string>& imports) {
   return imports.contains("__cyg_profile_func_enter") &&
          !file.has_section("__patchable_function_entries") &&
+         !file.has_section("xray_instr_map") &&
          std::none_of(std::begin(kEntryHooks), std::end(kEntryHooks),
                       [&](const char* hook) { return imports.contains(hook); });
 }

@@ -4,8 +4,6 @@
 
 #include <array>
 
-#include "reader/symbols/dwarf_types.hpp"
-
 namespace arctrace::reader {
 namespace {
 
@@ -15,8 +13,9 @@ using Contents = std::array<Content, 2>;
 constexpr uint64_t kContentsSize = 16;  // bytes
 
 // Adds what is at `offset`. False: such an aggregate is passed in memory.
-bool add_contents(Dwarf_Die* type, uint64_t offset, int nesting, Contents& contents) {
-  if (nesting > kDwarfNestingMax || !peel(type)) return false;
+bool add_contents(Dwarf_Die* type, uint64_t offset, int nesting, DwarfBudget& budget,
+                  Contents& contents) {
+  if (nesting > kDwarfNestingMax || !budget.spend() || !peel(type)) return false;
   Dwarf_Word size = 0;
   if (dwarf_aggregate_size(type, &size) != 0 || size > kContentsSize ||
       offset > kContentsSize - size) {
@@ -31,13 +30,14 @@ bool add_contents(Dwarf_Die* type, uint64_t offset, int nesting, Contents& conte
       return false;
     }
     for (uint64_t at = 0; at < size; at += element_size) {
-      if (!add_contents(&element, offset + at, nesting + 1, contents)) return false;
+      if (!add_contents(&element, offset + at, nesting + 1, budget, contents))
+        return false;
     }
     return true;
   }
   if (is_aggregate(tag)) {
     Dwarf_Die member;
-    for (int more = dwarf_child(type, &member); more == 0;
+    for (int more = dwarf_child(type, &member); more == 0 && budget.spend();
          more = dwarf_siblingof(&member, &member)) {
       const int member_tag = dwarf_tag(&member);
       if (member_tag != DW_TAG_member && member_tag != DW_TAG_inheritance) continue;
@@ -46,13 +46,14 @@ bool add_contents(Dwarf_Die* type, uint64_t offset, int nesting, Contents& conte
       if (!type_of(&member, &inner)) return false;
       const uint64_t bits = unsigned_attribute(&member, DW_AT_data_bit_offset);
       const uint64_t at = unsigned_attribute(&member, DW_AT_data_member_location);
-      if (!add_contents(&inner, offset + at + bits / 64 * 8, nesting + 1, contents)) {
+      if (!add_contents(&inner, offset + at + bits / 64 * 8, nesting + 1, budget,
+                        contents)) {
         return false;
       }
     }
     return true;
   }
-  const std::optional<ScalarType> scalar = scalar_type(type);
+  const std::optional<ScalarType> scalar = scalar_type(type, budget);
   if (!scalar) return false;
   Content& content = contents[offset / 8];
   content = scalar->kind == TypedValue::Kind::kFloat && content != Content::kInteger
@@ -78,17 +79,17 @@ uint32_t argument_register(uint64_t dwarf_register, bool is_vector) {
 
 }  // namespace
 
-std::optional<Registers> registers_of(Dwarf_Die* type) {
-  if (const auto scalar = scalar_type(type)) {
+std::optional<Registers> registers_of(Dwarf_Die* type, DwarfBudget& budget) {
+  if (const auto scalar = scalar_type(type, budget)) {
     return scalar->kind == TypedValue::Kind::kFloat ? Registers{0, 1} : Registers{1, 0};
   }
   const int tag = dwarf_tag(type);
-  if (is_passed_by_reference(type)) return Registers{1, 0};
+  if (is_passed_by_reference(type, budget)) return Registers{1, 0};
   Dwarf_Word size = 0;
   if (dwarf_aggregate_size(type, &size) != 0) return std::nullopt;
   if (is_aggregate(tag)) {
     Contents contents{};
-    if (!add_contents(type, 0, 0, contents)) return Registers{};
+    if (!add_contents(type, 0, 0, budget, contents)) return Registers{};
     Registers registers;
     for (const Content content : contents) {
       registers.integers += content == Content::kInteger ? 1 : 0;
@@ -109,11 +110,11 @@ std::optional<Registers> registers_of(Dwarf_Die* type) {
   return Registers{};  // long double
 }
 
-bool returns_in_memory(Dwarf_Die* type) {
-  if (is_passed_by_reference(type)) return true;
+bool returns_in_memory(Dwarf_Die* type, DwarfBudget& budget) {
+  if (is_passed_by_reference(type, budget)) return true;
   if (!is_aggregate(dwarf_tag(type))) return false;
   Contents contents{};
-  return !add_contents(type, 0, 0, contents);
+  return !add_contents(type, 0, 0, budget, contents);
 }
 
 uint32_t place_at_entry(Dwarf_Die* parameter, uint64_t entry, uint32_t usual,

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <optional>
 
+#include "reader/symbols/dwarf_types.hpp"
+
 namespace arctrace::reader {
 
 // Registers that arguments are passed in.
@@ -19,10 +21,10 @@ struct Registers {
 
 // Of a peeled type. Nothing: not known, so that nothing is known of what comes behind
 // either.
-std::optional<Registers> registers_of(Dwarf_Die* type);
+std::optional<Registers> registers_of(Dwarf_Die* type, DwarfBudget& budget);
 
 // Whether a function gets the address of its result, as a first argument.
-bool returns_in_memory(Dwarf_Die* type);
+bool returns_in_memory(Dwarf_Die* type, DwarfBudget& budget);
 
 // Where the parameter of a function that begins at `entry` really is then, from 1 among
 // the registers of its class, which an optimizer may have chosen; `usual`: by the

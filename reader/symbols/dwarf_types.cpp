@@ -77,9 +77,9 @@ bool is_std_string(Dwarf_Die* type) {
   return found;
 }
 
-bool has_own_copies(Dwarf_Die* type, int nesting);
+bool has_own_copies(Dwarf_Die* type, int nesting, DwarfBudget& budget);
 
-bool is_by_reference(Dwarf_Die* type, int nesting) {
+bool is_by_reference(Dwarf_Die* type, int nesting, DwarfBudget& budget) {
   if (!is_aggregate(dwarf_tag(type))) return false;
   switch (unsigned_attribute(type, DW_AT_calling_convention)) {
     case DW_CC_pass_by_reference:
@@ -87,13 +87,14 @@ bool is_by_reference(Dwarf_Die* type, int nesting) {
     case DW_CC_pass_by_value:
       return false;
     default:  // gcc does not always say it
-      return is_std_string(type) || has_own_copies(type, nesting);
+      return is_std_string(type) || has_own_copies(type, nesting, budget);
   }
 }
 
 // Whether `function`, of the class `type`, is a destructor or takes another object of it,
 // and not as the compiler would have made it.
-bool makes_own_copies(Dwarf_Die* function, Dwarf_Die* type, std::string_view name) {
+bool makes_own_copies(Dwarf_Die* function, Dwarf_Die* type, std::string_view name,
+                      DwarfBudget& budget) {
   const char* found = dwarf_diename(function);
   if (found == nullptr || dwarf_hasattr(function, DW_AT_artificial) != 0 ||
       unsigned_attribute(function, DW_AT_defaulted) == DW_DEFAULTED_in_class) {
@@ -102,7 +103,7 @@ bool makes_own_copies(Dwarf_Die* function, Dwarf_Die* type, std::string_view nam
   if (*found == '~') return true;
   if (name != found) return false;
   Dwarf_Die parameter;
-  for (int more = dwarf_child(function, &parameter); more == 0;
+  for (int more = dwarf_child(function, &parameter); more == 0 && budget.spend();
        more = dwarf_siblingof(&parameter, &parameter)) {
     Dwarf_Die reference;
     Dwarf_Die other;
@@ -119,23 +120,23 @@ bool makes_own_copies(Dwarf_Die* function, Dwarf_Die* type, std::string_view nam
 
 // Whether an object can't just be copied byte by byte, because of itself, its bases or
 // its members.
-bool has_own_copies(Dwarf_Die* type, int nesting) {
+bool has_own_copies(Dwarf_Die* type, int nesting, DwarfBudget& budget) {
   if (nesting > kDwarfNestingMax) return false;
   const char* whole = dwarf_diename(type);
   std::string_view name = whole == nullptr ? "" : whole;
   name = name.substr(0, name.find('<'));
   Dwarf_Die child;
-  for (int more = dwarf_child(type, &child); more == 0;
+  for (int more = dwarf_child(type, &child); more == 0 && budget.spend();
        more = dwarf_siblingof(&child, &child)) {
     const int tag = dwarf_tag(&child);
-    if (tag == DW_TAG_subprogram && (makes_own_copies(&child, type, name) ||
+    if (tag == DW_TAG_subprogram && (makes_own_copies(&child, type, name, budget) ||
                                      dwarf_hasattr(&child, DW_AT_virtuality) != 0)) {
       return true;
     }
     Dwarf_Die part;
     if ((tag == DW_TAG_member || tag == DW_TAG_inheritance) &&
         dwarf_hasattr(&child, DW_AT_external) == 0 && peeled_type_of(&child, &part) &&
-        is_by_reference(&part, nesting + 1)) {
+        is_by_reference(&part, nesting + 1, budget)) {
       return true;
     }
   }
@@ -177,9 +178,11 @@ Kind pointer_kind(Dwarf_Die* pointer) {
 
 }  // namespace
 
-bool is_passed_by_reference(Dwarf_Die* type) { return is_by_reference(type, 0); }
+bool is_passed_by_reference(Dwarf_Die* type, DwarfBudget& budget) {
+  return is_by_reference(type, 0, budget);
+}
 
-std::optional<ScalarType> scalar_type(Dwarf_Die* type) {
+std::optional<ScalarType> scalar_type(Dwarf_Die* type, DwarfBudget& budget) {
   const int tag = dwarf_tag(type);
   std::optional<ScalarType> found;
   if (is_pointer(tag)) {
@@ -193,7 +196,7 @@ std::optional<ScalarType> scalar_type(Dwarf_Die* type) {
       const auto size = static_cast<uint32_t>(unsigned_attribute(type, DW_AT_byte_size));
       found = {Kind::kUnsigned, size};
     }
-  } else if (is_passed_by_reference(type) && is_std_string(type)) {
+  } else if (is_passed_by_reference(type, budget) && is_std_string(type)) {
     found = {Kind::kStdString, 8};
   }
   if (!found) return found;

@@ -15,22 +15,23 @@ namespace arctrace::reader {
 namespace {
 
 // `entry`: of one that is defined.
-FunctionTypes types_of(Dwarf_Die* function, std::optional<uint64_t> entry) {
+FunctionTypes types_of(Dwarf_Die* function, std::optional<uint64_t> entry,
+                       DwarfBudget& budget) {
   FunctionTypes types;
   Registers used;
   Dwarf_Die type;
   if (peeled_type_of(function, &type)) {
-    if (const auto scalar = scalar_type(&type)) {
+    if (const auto scalar = scalar_type(&type, budget)) {
       types.result = {"", scalar->kind, scalar->size, 0};
     }
-    if (returns_in_memory(&type)) used.integers = 1;
+    if (returns_in_memory(&type, budget)) used.integers = 1;
   }
   Dwarf_Die child;
-  for (int more = dwarf_child(function, &child); more == 0;
+  for (int more = dwarf_child(function, &child); more == 0 && budget.spend();
        more = dwarf_siblingof(&child, &child)) {
     if (dwarf_tag(&child) != DW_TAG_formal_parameter) continue;
     if (!peeled_type_of(&child, &type)) break;
-    const std::optional<Registers> needed = registers_of(&type);
+    const std::optional<Registers> needed = registers_of(&type, budget);
     if (!needed) break;
     if (used.integers + needed->integers > kIntegerRegisters ||
         used.vectors + needed->vectors > kVectorRegisters) {
@@ -38,7 +39,7 @@ FunctionTypes types_of(Dwarf_Die* function, std::optional<uint64_t> entry) {
     }
     used.integers += needed->integers;
     used.vectors += needed->vectors;
-    const std::optional<ScalarType> scalar = scalar_type(&type);
+    const std::optional<ScalarType> scalar = scalar_type(&type, budget);
     if (!scalar) continue;
     const bool is_vector = scalar->kind == TypedValue::Kind::kFloat;
     uint32_t place = is_vector ? used.vectors : used.integers;
@@ -71,6 +72,7 @@ class Finder {
     Dwarf_Die die;
     uint8_t type = 0;
     while (dwarf_get_units(dwarf, unit, &unit, nullptr, &type, &die, nullptr) == 0) {
+      last_ = 0;
       if (type == DW_UT_compile) search_scope(&die, 0);
     }
   }
@@ -81,6 +83,9 @@ class Finder {
     Dwarf_Die child;
     if (nesting > kDwarfNestingMax || dwarf_child(scope, &child) != 0) return;
     do {
+      // A sibling may be said to be what was a child already: so each is seen once.
+      if (dwarf_dieoffset(&child) <= last_) return;
+      last_ = dwarf_dieoffset(&child);
       const int tag = dwarf_tag(&child);
       if (tag == DW_TAG_subprogram) consider(&child);
       if (tag == DW_TAG_namespace || is_aggregate(tag)) search_scope(&child, nesting + 1);
@@ -88,32 +93,43 @@ class Finder {
   }
 
   // Where a wanted function is entered: where one of its parts begins.
-  std::optional<uint64_t> wanted_entry(Dwarf_Die* function) const {
+  std::optional<uint64_t> wanted_entry(Dwarf_Die* function) {
     Dwarf_Addr base = 0;
     Dwarf_Addr start = 0;
     Dwarf_Addr end = 0;
     ptrdiff_t next = 0;
-    while ((next = dwarf_ranges(function, next, &base, &start, &end)) > 0) {
+    while (budget_.spend() &&
+           (next = dwarf_ranges(function, next, &base, &start, &end)) > 0) {
       if (defined_.contains(start)) return start;
     }
     return std::nullopt;
   }
 
   void consider(Dwarf_Die* function) {
+    budget_.begin_function();
     if (dwarf_hasattr(function, DW_AT_declaration) != 0) {
       if (declared_.empty()) return;
       const std::string name = linker_name(function);
-      if (declared_.contains(name)) {
-        found_.declared.try_emplace(name, types_of(function, std::nullopt));
-      }
+      if (declared_.contains(name)) keep(found_.declared, name, function, std::nullopt);
     } else if (const auto entry = wanted_entry(function)) {
-      found_.defined.try_emplace(*entry, types_of(function, entry));
+      keep(found_.defined, *entry, function, entry);
     }
+  }
+
+  // The first of several holds.
+  template <class Map>
+  void keep(Map& map, const typename Map::key_type& key, Dwarf_Die* function,
+            std::optional<uint64_t> entry) {
+    if (map.contains(key)) return;
+    FunctionTypes types = types_of(function, entry, budget_);
+    if (!budget_.is_spent()) map.emplace(key, std::move(types));
   }
 
   const std::set<uint64_t>& defined_;
   const std::set<std::string>& declared_;
   ModuleTypes found_;
+  DwarfBudget budget_;
+  Dwarf_Off last_ = 0;  // where the entry that was seen last is
 };
 
 struct DwarfEnd {

@@ -46,6 +46,27 @@ if os.fork() == 0:
 os.wait()
 """
 
+TYPES = """
+struct Pair { int first; double second; };
+union Either { float real[2]; struct { char letter; const char* text; } named; };
+struct Base { Base(const Base&); virtual ~Base(); int number; };
+struct Derived : Base { Pair pairs[2]; };
+enum class Colour : unsigned char { kRed };
+using Text = const char* const;
+extern "C" int declared(Text, volatile long&, double);
+int scalars(bool a, short b, Colour c, float d, unsigned long e, Text f) {
+  return a + b + (int)c + (int)d + (int)e + *f;
+}
+long aggregates(Pair a, Either b, Derived c, __int128 d) {
+  return a.first + b.named.letter + c.number + (long)d;
+}
+Derived* result(Derived&& a, int (*b)(int)) {
+  long one = b(1);
+  declared("x", one, 2);
+  return &a;
+}
+"""
+
 
 def chunks(trace):
     """(kind, payload) of each chunk of a trace file."""
@@ -90,6 +111,14 @@ def main():
 
     save("code_file", "map", b"7f0000001000 20 first\n0x7f0000001020 0x10 second one\nnone\n")
     save("code_file", "dump", jitdump())
+    for version in (4, 5):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "types.so"
+            subprocess.run(["g++", "-x", "c++", "-", "-std=c++20", "-O1", f"-gdwarf-{version}",
+                            "-shared", "-fPIC", "-nostdlib", "-Wl,--build-id=none",
+                            "-Wl,-z,noseparate-code", "-o", path],
+                           input=TYPES, text=True, check=True, cwd=folder)
+            save("function_types", f"dwarf{version}", path.read_bytes())
     small = ["-b", "24k", "--block-size", "2k", "--slots", "4"]
     with tempfile.TemporaryDirectory() as folder:
         for options in (["--mode=drop"], ["--mode=drop", "--scope=shared"],

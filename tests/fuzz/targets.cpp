@@ -7,9 +7,12 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "reader/symbols/argument_registers.hpp"
+#include "reader/symbols/function_types.hpp"
 #include "src/collector/block_scan.hpp"
 #include "src/collector/buffer.hpp"
 #include "src/collector/jit_dump.hpp"
@@ -133,6 +136,38 @@ void code_file(Bytes input) {
   const CodeFileSummary dump = read_jit_dump_untrusted(fd, owner, sink);
   require(dump.names + dump.left_out >= taken, "all are counted");
   close(fd);
+}
+
+void function_types(Bytes input) {
+  const int fd = open_bytes(input);
+  const std::string path = "/proc/self/fd/" + std::to_string(fd);
+  std::set<uint64_t> defined;
+  if (const auto file = reader::ElfFile::open_untrusted(path); file.ok()) {
+    for (const reader::ElfSymbolTable& table : file->function_symbols()) {
+      for (const reader::ElfSymbol& symbol : table.symbols) {
+        defined.insert(symbol.address);
+      }
+    }
+  }
+  reader::SymbolOptions options;
+  options.debug_root = "/nonexistent";
+  const reader::ModuleTypes types = reader::read_function_types_untrusted(
+      path, reader::DebugFiles(options), defined, {"declared"});
+  close(fd);
+  const auto check = [](const reader::FunctionTypes& of) {
+    for (const reader::TypedValue& argument : of.arguments) {
+      const bool is_vector = argument.kind == reader::TypedValue::Kind::kFloat;
+      const uint32_t limit =
+          is_vector ? reader::kVectorRegisters : reader::kIntegerRegisters;
+      require(argument.place >= 1 && argument.place <= limit, "registers that there are");
+      require(argument.size >= 1 && argument.size <= 8, "what fits into a register");
+    }
+  };
+  for (const auto& [address, of] : types.defined) {
+    require(defined.contains(address), "what was asked for");
+    check(of);
+  }
+  for (const auto& [name, of] : types.declared) check(of);
 }
 
 }  // namespace arctrace::fuzz

@@ -20,15 +20,16 @@ void block(Bytes input);
 void definitions(Bytes input);
 // A file that names generated code: as a perf map, and as a jitdump.
 void code_file(Bytes input);
+// An ELF file with DWARF data, for the types of its functions.
+void function_types(Bytes input);
 
 struct Target {
   std::string_view name;
   void (*run)(Bytes input);
 };
-inline constexpr Target kTargets[] = {{"trace_file", trace_file},
-                                      {"buffer_image", buffer_image},
-                                      {"block", block},
-                                      {"definitions", definitions},
-                                      {"code_file", code_file}};
+inline constexpr Target kTargets[] = {
+    {"trace_file", trace_file}, {"buffer_image", buffer_image},
+    {"block", block},           {"definitions", definitions},
+    {"code_file", code_file},   {"function_types", function_types}};
 
 }  // namespace arctrace::fuzz

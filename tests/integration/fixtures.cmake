@@ -7,13 +7,14 @@ find_program(FIXTURE_CLANGXX NAMES clang++-14 clang++ REQUIRED)
 
 set(built ${CMAKE_CURRENT_BINARY_DIR})
 set(fixture_outputs)
+set(fixture_compilers gcc clang)
 
-# compile(FILE SOURCE [DEPENDS file...] [OPTIONS option...]): FILE in both folders, added to
-# fixture_outputs. FOLDER in options and depends is the compiler's folder; All take
-# `fixture_flags` and depend on `fixture_headers`.
+# compile(FILE SOURCE [DEPENDS file...] [OPTIONS option...]): FILE in the folder of each of
+# `fixture_compilers`, added to fixture_outputs. FOLDER in options and depends is the compiler's
+# folder; All take `fixture_flags` and depend on `fixture_headers`.
 function(compile file source)
   cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "OPTIONS;DEPENDS")
-  foreach(compiler gcc clang)
+  foreach(compiler ${fixture_compilers})
     string(TOUPPER ${compiler} tool)
     cmake_path(GET source EXTENSION extension)
     if(extension STREQUAL .cpp)

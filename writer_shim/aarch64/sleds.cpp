@@ -56,6 +56,25 @@ Sled find_sled(uintptr_t at, const AddressRange& code) {
   return sled(holds(at - kWord, kBranchTarget) ? at - kWord : at, at);
 }
 
+Sled find_xray_sled(uintptr_t at, uintptr_t function, const AddressRange& code) {
+  constexpr size_t kWords = 8;  // a branch over seven NOPs
+  constexpr size_t kSize = kWords * sizeof(uint32_t);
+  if (at % sizeof(uint32_t) != 0 || !code.contains(at) || code.high - at < kSize) {
+    return {};
+  }
+  const auto* words = reinterpret_cast<const uint32_t*>(at);
+  // Elsewhere another kind of hook stands first.
+  if (at != function && (at - function != sizeof(uint32_t) || !code.contains(function) ||
+                         words[-1] != kBranchTarget)) {
+    return {};
+  }
+  if (words[0] != (kBranch | kWords)) return {};
+  for (size_t i = 1; i < kWords; ++i) {
+    if (words[i] != kNop) return {};
+  }
+  return {function, reinterpret_cast<unsigned char*>(at), at + kSize};
+}
+
 bool make_jump(GatedJump& jump, uintptr_t gate, const Sled& sled) {
   __builtin_memcpy(jump.code, kGatedJump, sizeof jump.code);
   // It reaches 1 MiB.

@@ -16,6 +16,7 @@ struct GatedJump {
 };
 
 Sled find_sled(uintptr_t at, const AddressRange& code);
+Sled find_xray_sled(uintptr_t at, uintptr_t function, const AddressRange& code);
 
 // Here mcount is called in the middle of functions only.
 template <class Visit>

@@ -9,6 +9,7 @@ inline constexpr unsigned char kBreakpoint = 0xcc;
 inline constexpr unsigned char kEndbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
 inline constexpr unsigned char kJump = 0xe9;  // and a signed 32-bit distance from its end
 inline constexpr size_t kJumpSize = 5;
+inline constexpr unsigned char kShortJump = 0xeb;  // and a signed 8-bit one
 
 // The length of the NOP, or other filler, that stands at `at`; 0: something else.
 inline size_t filler_length(const unsigned char* at, const unsigned char* end) {

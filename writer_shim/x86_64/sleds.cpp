@@ -55,6 +55,30 @@ Sled find_sled(uintptr_t at, const AddressRange& code) {
   return {function, const_cast<unsigned char*>(begin), reinterpret_cast<uintptr_t>(end)};
 }
 
+Sled find_xray_sled(uintptr_t at, uintptr_t function, const AddressRange& code) {
+  constexpr size_t kShortJumpSize = 2;
+  constexpr size_t kFiller = 9;  // NOPs that the jump skips; which, depends on -march
+  constexpr size_t kSize = kShortJumpSize + kFiller;
+  if (!code.contains(at) || code.high - at < kSize) return {};
+  // Elsewhere another kind of hook stands first.
+  if (at != function && (at - function != sizeof kEndbr64 || !code.contains(function) ||
+                         __builtin_memcmp(reinterpret_cast<const void*>(function),
+                                          kEndbr64, sizeof kEndbr64) != 0)) {
+    return {};
+  }
+  auto* const begin = reinterpret_cast<unsigned char*>(at);
+  if (begin[0] != kShortJump || begin[1] != kFiller) return {};
+  // XRay's own patching may have been undone: that leaves the rest of a call behind the
+  // short jump.
+  const unsigned char* const end = begin + kSize;
+  for (const unsigned char* filler = begin + kShortJumpSize; filler < end;) {
+    const size_t length = filler_length(filler, end);
+    if (length == 0 || *filler == kBreakpoint) return {};
+    filler += length;
+  }
+  return {function, begin, at + kSize};
+}
+
 bool make_jump(GatedJump& jump, uintptr_t gate, const Sled& sled) {
   __builtin_memcpy(jump.code, kGatedJump, sizeof jump.code);
   return set_distance(jump.code + kGateLoaded, gate) &&

@@ -17,6 +17,7 @@ struct GatedJump {
 };
 
 Sled find_sled(uintptr_t at, const AddressRange& code);
+Sled find_xray_sled(uintptr_t at, uintptr_t function, const AddressRange& code);
 
 template <class Visit>
 void for_each_entry_call(const ModuleImage& image, const Visit& visit) {

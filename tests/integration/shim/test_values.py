@@ -4,7 +4,7 @@ the fixture keeps of its own calls."""
 import json
 import subprocess
 
-from harness import ARCTRACE, ShimTest, both_compilers, unittest
+from harness import ANY_COMPILER, ARCTRACE, ShimTest, both_compilers, unittest
 
 SPECS = [
     "-A", "integers@arg1/i8,arg2/i16,arg3/i32,arg4/i64,arg5/u8,arg6/u64", "-R", "integers@retval",
@@ -123,7 +123,7 @@ class Values(ShimTest):
             self.assertEqual(traced.report("flat")["summary"]["orphans"], 0)
 
     def test_no_types(self):
-        folder = self.place("stripped", "gcc")
+        folder = self.place("stripped", ANY_COMPILER)
         subprocess.run(["objcopy", "--strip-debug", "values", "bare"], cwd=folder, check=True)
         done = subprocess.run([ARCTRACE, "record", "--no-libcall", "-A", "ta*",
                                "-R", "depth@retval", "./bare"], cwd=folder, text=True,
@@ -135,7 +135,7 @@ class Values(ShimTest):
 
     def test_a_function_that_is_not_there(self):
         done = subprocess.run([ARCTRACE, "record", "--no-libcall", "-A", "integer@arg1",
-                               "./values"], cwd=self.place("missing", "gcc"), text=True,
+                               "./values"], cwd=self.place("missing", ANY_COMPILER), text=True,
                               capture_output=True, check=False)
         self.assertEqual(done.returncode, 0)
         self.assertIn('no function matches -A integer; did you mean "integers"?', done.stderr)

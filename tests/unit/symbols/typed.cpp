@@ -1,0 +1,49 @@
+// What functions may take and return, as a compiler's DWARF data has it.
+#include <cstdint>
+#include <string>
+
+enum class Colour : uint8_t { kRed };
+struct Pair {
+  int first;
+  double second;
+};
+struct Large {
+  long words[4];
+};
+struct Copied {
+  Copied(const Copied& other);
+  int number;
+};
+struct Holder {  // can't be copied byte by byte because of a member
+  Copied inner;
+};
+using Text = const char* const;
+
+#define TYPED extern "C" __attribute__((noinline, visibility("default")))
+
+TYPED double typed_scalars(int8_t a, unsigned long b, bool c, float d, double e,
+                           Colour f) {
+  return a + static_cast<double>(b) + c + d + e + static_cast<int>(f);
+}
+
+TYPED const char* typed_pointers(Text text, void* any, const std::string& string) {
+  return any == nullptr ? text : string.c_str();
+}
+
+// In a register of each class.
+TYPED int typed_pair(Pair pair, int number, double real) {
+  return pair.first + number + static_cast<int>(pair.second + real);
+}
+
+// The first is on the stack; the result in memory that the caller has.
+TYPED Large typed_large(Large large, int number) {
+  large.words[0] += number;
+  return large;
+}
+
+// By reference.
+TYPED int typed_holder(Holder holder, int number) { return holder.inner.number + number; }
+
+TYPED long typed_many(long a, long b, long c, long d, long e, long f, long g, double h) {
+  return a + b + c + d + e + f + g + static_cast<long>(h);
+}
