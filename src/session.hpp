@@ -14,8 +14,9 @@ namespace arctrace {
 struct Session {
   BufferView view;
   bool joined;
-  bool may_call_kernel;  // cleared when system calls of ours are no longer allowed
-  bool has_no_counter;   // set when the clock's counter must no longer be read
+  bool has_no_counter;  // set when the clock's counter must no longer be read
+  // How often system calls of ours were forbidden, less the times that it was taken back.
+  uint32_t confinements;
   // From when that is so: this many ticks at this coarse time.
   uint64_t coarse_base_ticks;
   uint64_t coarse_base_ns;
@@ -23,6 +24,9 @@ struct Session {
 };
 
 extern Session session;
+
+// Whether system calls of ours are allowed.
+bool may_call_kernel();
 
 // Maps the buffer file `path` and opens the gate. 0 or a negative errno, as
 // arctrace_attach() documents. Not thread-safe against itself: the loser of two

@@ -54,6 +54,8 @@ class Hazards(plain.PlainTest):
     def test_confined(self):
         self.both("./confined", "closed")
         self.both("./confined", "seccomp", options=("--block-size=4k",))
+        self.both("./confined", "probed")
+        self.both("./confined", "child")
         if os.geteuid() == 0:
             self.both("./confined", "chroot")
 
