@@ -64,7 +64,7 @@ void say_jit_dump(ScopeKind scope, ThreadState& state, ProcessState& process,
   static char path[8192];
   static uint32_t claim;
   uint32_t unclaimed = 0;
-  if (!session.may_call_kernel ||
+  if (!may_call_kernel() ||
       !IpcAtomics::compare_exchange_acq_rel(claim, unclaimed, uint32_t{1})) {
     return;
   }
@@ -257,7 +257,7 @@ int arctrace_snapshot(uint32_t after_ms) {
   IpcAtomics::store_relaxed(control.snapshot_after_ms, after_ms);
   // N1 acq_rel, matches N2 (the flight recorder): when, too.
   IpcAtomics::fetch_add_acq_rel(control.snapshots_asked, uint32_t{1});
-  if (session.may_call_kernel) wake_collector(control);
+  if (may_call_kernel()) wake_collector(control);
   return 0;
 }
 
@@ -350,7 +350,7 @@ void arctrace_shim_exit_at(uint64_t frame_key, uintptr_t location,
 }
 
 void arctrace_shim_modules_changed(void) {
-  if (!session.joined || !session.may_call_kernel) return;
+  if (!session.joined || !may_call_kernel()) return;
   scan_modules(session_ticks(), false);
   emit_from_this_thread();
 }
@@ -414,7 +414,18 @@ void arctrace_shim_vfork_end(uint32_t child_pid) {
   if (is_open(ARCTRACE_GATE_FUNCTIONS)) record_vfork_end(child_pid);
 }
 
-void arctrace_shim_no_system_calls(void) { session.may_call_kernel = false; }
+void arctrace_shim_no_system_calls(void) {
+  if (session.joined && *arctrace_gate != 0) {
+    // What was forked to confine itself may have no record so far.
+    const WriteScope scope;
+    if (!scope.nested() && !scope.refused()) attached_thread(scope, session_ticks());
+  }
+  IpcAtomics::fetch_add_relaxed(session.confinements, uint32_t{1});
+}
+
+void arctrace_shim_system_calls_again(void) {
+  IpcAtomics::fetch_add_relaxed(session.confinements, ~uint32_t{0});  // 1 less
+}
 
 void arctrace_shim_no_counter(void) {
   if (session.joined) use_coarse_clock();

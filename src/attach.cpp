@@ -63,7 +63,7 @@ void take_over(const BufferView& view, ThreadState& state, const ProcessState& p
 }  // namespace
 
 ThreadState* attach_thread(ScopeKind scope, uint64_t ticks) {
-  if (!session.may_call_kernel) return nullptr;
+  if (!may_call_kernel()) return nullptr;
   if (ThreadState* known = scope.local().state;
       known != nullptr && known->slot_retry > 0) {
     --known->slot_retry;

@@ -32,7 +32,7 @@ void add_number(ValuesBody& body, uint32_t kind, uint32_t argument, uint32_t siz
 
 // Up to `size` bytes at `address`, as far as they are there; returns how many.
 size_t read_memory(uintptr_t address, char* to, size_t size) {
-  if (!session.may_call_kernel) return 0;
+  if (!may_call_kernel()) return 0;
   // The kernel reads a part or not at all: each page is one.
   const size_t left = kPageMin - address % kPageMin;
   const size_t first = left < size ? left : size;

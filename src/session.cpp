@@ -118,6 +118,8 @@ int map_buffer(const Memory& memory, BufferView& out) {
 
 }  // namespace
 
+bool may_call_kernel() { return IpcAtomics::load_relaxed(session.confinements) == 0; }
+
 int join_session(const char* path) {
   uint32_t unclaimed = 0;
   if (!IpcAtomics::compare_exchange_acq_rel(join_claim, unclaimed, uint32_t{1})) {
@@ -141,7 +143,6 @@ int join_session(const char* path) {
   process_state = static_cast<ProcessState*>(page);
   session.view = view;
   session.clock = view.geometry().clock;
-  session.may_call_kernel = true;
   session.joined = true;
   std::atomic_signal_fence(std::memory_order_seq_cst);
   arctrace_gate = &view.control().gate;

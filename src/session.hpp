@@ -16,8 +16,9 @@ struct Session {
 
   BufferView view;
   bool joined;
-  bool may_call_kernel;  // cleared when system calls of ours are no longer allowed
-  uint32_t clock;        // that is read: enum arctrace_clock, or kCoarseClock
+  uint32_t clock;  // that is read: enum arctrace_clock, or kCoarseClock
+  // How often system calls of ours were forbidden, less the times that it was taken back.
+  uint32_t confinements;
   // From when the coarse clock is read: this many ticks at this time of it.
   uint64_t coarse_base_ticks;
   uint64_t coarse_base_ns;
@@ -25,6 +26,9 @@ struct Session {
 };
 
 extern Session session;
+
+// Whether system calls of ours are allowed.
+bool may_call_kernel();
 
 // Maps the buffer file `path` and opens the gate. 0 or a negative errno, as
 // arctrace_attach() documents. Not thread-safe against itself: the loser of two

@@ -179,8 +179,11 @@ ARCTRACE_API void arctrace_shim_vfork_begin(void);
 ARCTRACE_API void arctrace_shim_vfork_end(uint32_t child_pid);
 
 /* This process must make no system call of ours any more (seccomp): no thread and no
- * child joins from now on. */
+ * child joins from now on; the calling thread does before. */
 ARCTRACE_API void arctrace_shim_no_system_calls(void);
+
+/* Takes back one arctrace_shim_no_system_calls(): the kernel refused to confine it. */
+ARCTRACE_API void arctrace_shim_system_calls_again(void);
 
 /* It must not read the CPU's time-stamp counter any more, which strict seccomp forbids
  * too. */

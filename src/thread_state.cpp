@@ -99,9 +99,16 @@ ThreadState* claim_thread_state(ThreadState* current, uint32_t tid) {
 }
 
 void forget_dead_threads_calls() {
-  for_each_return_stack([](ReturnStack& stack) {
-    const uint32_t lock = IpcAtomics::load_acquire(*stack.owner);
-    if (lock != 0 && !is_live(lock)) stack.drop_own();
+  const uint32_t tid = sys::gettid();
+  for_each_return_stack([tid](ReturnStack& stack) {
+    uint32_t lock = IpcAtomics::load_acquire(*stack.owner);
+    if (lock == 0 || is_live(lock) || IpcAtomics::load_relaxed(stack.depth) == 0) return;
+    // Held meanwhile: a thread that took it over would lose calls that it must return
+    // from.
+    const uint32_t dead = lock;
+    if (!IpcAtomics::compare_exchange_acq_rel(*stack.owner, lock, tid)) return;
+    stack.drop_own();
+    IpcAtomics::store_release(*stack.owner, dead);
   });
 }
 

@@ -103,8 +103,7 @@ void write_opening(ThreadState& state, uint32_t keep, uint64_t ticks) {
 void wake_past_mark() {
   arctrace_control& control = view().control();
   const uint32_t mark = IpcAtomics::load_relaxed(control.high_water_blocks);
-  if (mark == 0 || !session.may_call_kernel ||
-      IpcAtomics::load_relaxed(control.wake) != 0) {
+  if (mark == 0 || !may_call_kernel() || IpcAtomics::load_relaxed(control.wake) != 0) {
     return;
   }
   const uint64_t used =

@@ -16,11 +16,23 @@ namespace {
 RealFunction<int(int, ...)> real_prctl("prctl");
 RealFunction<long(long, ...)> real_syscall("syscall");
 
-// Only strict seccomp forbids to read the counter. What a filter allows we can't know.
-void before_seccomp(bool is_strict) {
+// Calls the kernel with what may confine this process by seccomp. What a filter allows we
+// can't know; strict seccomp forbids to read the counter, too.
+template <typename Call>
+auto confine(bool is_strict, Call call) {
   name_all_library_calls();
   arctrace_shim_no_system_calls();
   if (is_strict) arctrace_shim_no_counter();
+  const auto result = call();
+  // A coarse clock can't be taken back: it may be ahead.
+  if (result < 0 && !is_strict) arctrace_shim_system_calls_again();
+  return result;
+}
+
+// libseccomp asks what the kernel can do by calls of which it knows that they fail.
+bool confines(unsigned long operation, unsigned long flags, unsigned long filter) {
+  if (operation == SECCOMP_SET_MODE_STRICT) return flags == 0 && filter == 0;
+  return operation == SECCOMP_SET_MODE_FILTER && filter != 0;
 }
 
 }  // namespace
@@ -40,10 +52,16 @@ ARCTRACE_HOOK int prctl(int option, ...) noexcept {
   va_start(list, option);
   for (unsigned long& argument : arguments) argument = va_arg(list, unsigned long);
   va_end(list);
-  if (option == PR_SET_SECCOMP) before_seccomp(arguments[0] == SECCOMP_MODE_STRICT);
   if (option == PR_SET_TSC && arguments[0] == PR_TSC_SIGSEGV) arctrace_shim_no_counter();
-  const int result =
-      real_prctl.get()(option, arguments[0], arguments[1], arguments[2], arguments[3]);
+  const auto call = [&] {
+    return real_prctl.get()(option, arguments[0], arguments[1], arguments[2],
+                            arguments[3]);
+  };
+  const bool is_strict = arguments[0] == SECCOMP_MODE_STRICT;
+  const bool is_filter = arguments[0] == SECCOMP_MODE_FILTER && arguments[1] != 0;
+  const int result = option == PR_SET_SECCOMP && (is_strict || is_filter)
+                         ? confine(is_strict, call)
+                         : call();
   if (option == PR_SET_NAME && result == 0) arctrace_thread_name(nullptr);
   return result;
 }
@@ -54,10 +72,14 @@ ARCTRACE_HOOK long syscall(long number, ...) noexcept {
   va_start(list, number);
   for (long& argument : arguments) argument = va_arg(list, long);
   va_end(list);
-  if (number == SYS_seccomp && (arguments[0] == SECCOMP_SET_MODE_STRICT ||
-                                arguments[0] == SECCOMP_SET_MODE_FILTER)) {
-    before_seccomp(arguments[0] == SECCOMP_SET_MODE_STRICT);
+  const auto call = [&] {
+    return real_syscall.get()(number, arguments[0], arguments[1], arguments[2],
+                              arguments[3], arguments[4], arguments[5]);
+  };
+  if (number == SYS_seccomp && confines(static_cast<unsigned long>(arguments[0]),
+                                        static_cast<unsigned long>(arguments[1]),
+                                        static_cast<unsigned long>(arguments[2]))) {
+    return confine(arguments[0] == SECCOMP_SET_MODE_STRICT, call);
   }
-  return real_syscall.get()(number, arguments[0], arguments[1], arguments[2],
-                            arguments[3], arguments[4], arguments[5]);
+  return call();
 }

@@ -77,16 +77,22 @@ void separate_command(const CLI::App& root, std::vector<std::string>& arguments)
   if (arguments.empty() || !is(0, "record")) return;
   const CLI::App* app = root.get_subcommand("record");
   size_t i = 1;
-  while (i < arguments.size() && arguments[i].size() > 1 && arguments[i][0] == '-') {
-    if (is(i, "--")) return;
+  bool may_have_value = false;
+  while (i < arguments.size() && arguments[i].size() > 1 && arguments[i][0] == '-' &&
+         !is(i, "--")) {
     const CLI::Option* option = app->get_option_no_throw(arguments[i]);
     if (option == nullptr) option = root.get_option_no_throw(arguments[i]);
     const bool value_follows = option != nullptr && option->get_items_expected_min() > 0;
+    may_have_value =
+        !value_follows && option != nullptr && option->get_items_expected_max() > 0;
     i += value_follows ? 2 : 1;
   }
-  if (i < arguments.size()) {
-    arguments.insert(arguments.begin() + static_cast<std::ptrdiff_t>(i), "--");
-  }
+  if (i >= arguments.size()) return;
+  // CLI11 takes a "--" for the end of a value that may be left out, and drops it.
+  const size_t wanted = may_have_value ? 2 : 1;
+  const size_t there = is(i, "--") ? 1 : 0;
+  arguments.insert(arguments.begin() + static_cast<std::ptrdiff_t>(i), wanted - there,
+                   "--");
 }
 
 }  // namespace arctrace::cli

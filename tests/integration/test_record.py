@@ -70,6 +70,9 @@ class RecordTest(support.TraceTest):
         self.assertEqual(done.stdout, "-o --help\n")
         done = run("record", "-o", self.folder / "x", "--", "echo", "--", "-n")
         self.assertEqual(done.stdout, "-- -n\n")
+        for separator in ([], ["--"]):  # behind an option whose value may be left out
+            done = run("record", "-o", self.folder / "x", "--kernel", *separator, "echo", "-o")
+            self.assertEqual(done.stdout, "-o\n")
 
     def test_leaves_nothing_in_shared_memory(self):
         for end in ("exit 3", "kill -9 $$", "kill -INT $$"):

@@ -51,9 +51,16 @@ class Hazards(plain.PlainTest):
     def test_own_malloc(self):
         self.both("./replaced")
 
+    def test_address_sanitizer(self):
+        """It refuses to run behind another library, unless it is told to."""
+        self.both("./counted_asan")
+        self.both("./exceptions_asan")
+
     def test_confined(self):
         self.both("./confined", "closed")
         self.both("./confined", "seccomp", options=("--block-size=4k",))
+        self.both("./confined", "probed")
+        self.both("./confined", "child")
         if os.geteuid() == 0:
             self.both("./confined", "chroot")
 

@@ -34,6 +34,24 @@ console.log(sum, crypto.createHash('sha256').update('x').digest('hex'));
 Promise.resolve(1).then(() => { throw new Error('late'); }).catch((e) => console.log(e.message));
 require('child_process').exec('echo child', (e, out) => { console.log(out); process.exitCode = 4; });
 """
+RUBY = """
+puts 4.times.map { |i| Thread.new { (1..99).sum { |n| n * i } } }.map(&:value).inspect
+fiber = Fiber.new { 3.times { |i| Fiber.yield i }; :end }
+5.times { puts fiber.resume.inspect rescue puts $!.message }
+puts catch(:done) { 9.times { |i| throw :done, i if i == 3 } }
+puts `echo child`; Process.wait(fork { exit! 3 }); puts $?.exitstatus; exit 5
+"""
+LUAJIT = """
+local sum, ffi = 0, require "ffi"
+ffi.cdef "int abs(int);"
+for i = 1, 1e6 do sum = sum + ffi.C.abs(-i) end
+local yields = coroutine.wrap(function() coroutine.yield(1) error "late" end)
+print(sum, yields(), pcall(yields)) os.exit(3)
+"""
+ZSH = ("a=(3 1 2); print ${(o)a}; coproc cat; print -p text; read -p line; print $line; (exit 3);"
+       " print $?; TRAPUSR1() { print signal }; kill -USR1 $$; zmodload zsh/datetime; [[ x =~ y ]]")
+# Its filters confine themselves by seccomp.
+MANUAL = "printf '.TH X 1\n.SH NAME\nx \\- y\n' > x.1; man -P cat -l x.1; man nonsense"
 SOUND = ("sox -D -n -b 16 -r 8000 a.wav synth 0.2 sine 440 && sox -D a.wav b.au speed 1.5 &&"
          " cat a.wav b.au | cksum; sox nothing.wav -n stat")
 CIPHER = ("openssl enc -aes-256-cbc -pbkdf2 -S 0011223344556677 -k key -in /etc/services | tee secret |"
@@ -62,6 +80,10 @@ COMMANDS = {
     "cipher": ["sh", "-c", CIPHER],
     "sox": ["sh", "-c", SOUND],
     "node": ["node", "-e", NODE],
+    "ruby": ["ruby", "--disable-gems", "-e", RUBY],
+    "luajit": ["luajit", "-e", LUAJIT],
+    "zsh": ["zsh", "-fc", ZSH],
+    "man": ["sh", "-c", MANUAL],
     "tclsh": ["sh", "-c", "echo 'puts [expr {2 ** 70}]; puts [lsort {b a}]; exit 3' | tclsh"],
     "m4": ["sh", "-c", "echo 'define(x, `y$1')x(1) x(2)' | m4"],
     "objdump": ["objdump", "-d", "--stop-address=0x3000", "/bin/true"],

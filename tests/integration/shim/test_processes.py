@@ -141,6 +141,19 @@ class Confined(ShimTest):
         self.assertEqual(traced.stdout, "still here\n")
         self.assert_counts(traced)
 
+    @both_compilers
+    def test_refused_seccomp(self, compiler):
+        """What the kernel refuses confines nobody: children join as ever."""
+        traced = self.compare(compiler, "./confined", "probed")
+        self.assertEqual(traced.status, 20)
+        self.assert_counts(traced)
+
+    @both_compilers
+    def test_seccomp_before_the_first_call(self, compiler):
+        traced = self.compare(compiler, "./confined", "child")
+        self.assertEqual(traced.status, 20)
+        self.assert_counts(traced)
+
 
 if __name__ == "__main__":
     unittest.main()

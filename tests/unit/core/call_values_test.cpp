@@ -61,9 +61,9 @@ Value string_at(uintptr_t address, uint8_t kind = ARCTRACE_VALUE_STRING) {
 
 // As long as it lives our own system calls are allowed, or not.
 struct KernelCalls {
-  explicit KernelCalls(bool allowed) { session.may_call_kernel = allowed; }
-  ~KernelCalls() { session.may_call_kernel = before; }
-  bool before = session.may_call_kernel;
+  explicit KernelCalls(bool allowed) { session.confinements = allowed ? 0 : 1; }
+  ~KernelCalls() { session.confinements = before; }
+  uint32_t before = session.confinements;
 };
 
 TEST_CASE("call values: strings whole, cut, and where none can be read") {

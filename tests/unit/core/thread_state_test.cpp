@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <mutex>
 #include <set>
 #include <thread>
@@ -131,6 +132,31 @@ TEST_CASE("thread state: a fork child keeps its calls, and no other thread's") {
     uint64_t pending = 0;
     for_each_return_stack([&](ReturnStack& stack) { pending += stack.depth; });
     CHECK(pending == 1);
+  });
+}
+
+TEST_CASE(
+    "thread state: while dead threads' calls are forgotten, a new one keeps its own") {
+  CHECK_CHILD([] {
+    std::atomic<bool> over = false;
+    std::vector<std::thread> forgetting;
+    for (int i = 0; i < 6; ++i) {  // more than CPUs: some stop half-way
+      forgetting.emplace_back([&] {
+        while (!over) forget_dead_threads_calls();
+      });
+    }
+    int lost = 0;
+    for (int i = 0; i < 150; ++i) {
+      std::thread([&] {
+        ReturnStack& calls = *claim()->calls;
+        calls.push({{0x1000, 0x9000}, {}}, {0x8000, 1, 2}, false);
+        usleep(2000);
+        if (calls.find(0x8000) == nullptr) ++lost;
+      }).join();
+    }
+    over = true;
+    for (std::thread& thread : forgetting) thread.join();
+    CHECK(lost == 0);
   });
 }
 
