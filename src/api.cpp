@@ -362,7 +362,10 @@ void arctrace_shim_other_thread_name(uint32_t tid, const char* name) {
   const uint64_t ticks = session_ticks();
   ThreadState* state = attached_thread(scope, ticks);
   ProcessState* process = current_process(ticks);
-  if (state == nullptr || process == nullptr) return;
+  if (state == nullptr || process == nullptr ||
+      IpcAtomics::load_acquire(process->defined) == 0) {
+    return;
+  }
   for (uint32_t i = 0; i < session.view.geometry().slot_count; ++i) {
     arctrace_writer_slot& slot = session.view.slot(i);
     if (IpcAtomics::load_relaxed(slot.tid) != tid ||
@@ -396,6 +399,8 @@ void arctrace_shim_process_end(uint32_t how, int32_t status) {
   ProcessState* process = current_process(ticks);
   if (state == nullptr || process == nullptr) return;
   if (filter_is_active()) tell_long_calls(scope, *state, ticks);
+  emit_definitions(scope, *state, *process);
+  if (IpcAtomics::load_acquire(process->defined) == 0) return;  // nobody's end
   say_jit_dump(scope, *state, *process, ticks);
   const Reservation record =
       reserve_definition(scope, *state, *process, ARCTRACE_TYPE_PROCESS_END, 12, ticks);

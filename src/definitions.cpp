@@ -222,7 +222,7 @@ void renew_definitions(ProcessState& process) {
 }
 
 // Two threads may write the same entry at once: the second copy says the same again.
-void emit_definitions(ScopeKind scope, ThreadState& state, ProcessState& process) {
+bool emit_definitions(ScopeKind scope, ThreadState& state, ProcessState& process) {
   const uint32_t round =
       IpcAtomics::load_relaxed(session.view.control().definitions_round);
   if (uint32_t seen = IpcAtomics::load_relaxed(process.round);
@@ -233,15 +233,18 @@ void emit_definitions(ScopeKind scope, ThreadState& state, ProcessState& process
     state.thread_round = round;
     state.thread_defined = false;
   }
+  // In overwrite mode they may never fit into the half of the blocks that they get.
+  const bool is_enough =
+      state.known || session.view.geometry().mode == ARCTRACE_MODE_OVERWRITE;
   if (IpcAtomics::load_acquire(process.defined) == 0) {
     if (!write_process(scope, state, process) ||
         !write_pid_namespace(scope, state, process)) {
-      return;
+      return is_enough;
     }
     IpcAtomics::store_release(process.defined, uint32_t{1});
   }
   if (!state.thread_defined) {
-    if (!write_thread(scope, state, process)) return;
+    if (!write_thread(scope, state, process)) return is_enough;
     state.thread_defined = true;
   }
   // Another round begun meanwhile is for who began it, or the list might have no end.
@@ -249,12 +252,14 @@ void emit_definitions(ScopeKind scope, ThreadState& state, ProcessState& process
     uint64_t done = IpcAtomics::load_acquire(process.emitted);
     const uint64_t next = IpcAtomics::load_acquire(
         done == 0 ? first_definition : at_address<Definition>(done)->next);
-    if (next == 0 ||
-        !write_definition(scope, state, process, *at_address<Definition>(next))) {
-      return;
+    if (next == 0) break;
+    if (!write_definition(scope, state, process, *at_address<Definition>(next))) {
+      return is_enough;
     }
     IpcAtomics::compare_exchange_acq_rel(process.emitted, done, next);
   }
+  state.known = true;
+  return true;
 }
 
 }  // namespace arctrace

@@ -37,6 +37,7 @@ void renew_definitions(ProcessState& process);
 
 // Writes what this process and thread have not yet written: PROCESS, THREAD and the
 // registry. Stops silently where there is no room; the next block change tries again.
-void emit_definitions(ScopeKind scope, ThreadState& state, ProcessState& process);
+// False: there was never any for what the thread's records need, and they are to be lost.
+bool emit_definitions(ScopeKind scope, ThreadState& state, ProcessState& process);
 
 }  // namespace arctrace

@@ -68,6 +68,7 @@ struct ThreadState {
   bool filter_seen;
 
   bool has_block;         // all of the block's state is in order
+  bool known;             // what its records need has been defined once
   bool thread_defined;    // its THREAD record is written ...
   uint32_t thread_round;  // ... for this control.definitions_round
   bool stack_range_known;

@@ -111,10 +111,14 @@ void wake_past_mark() {
   if (used >= mark) wake_collector(control);
 }
 
+// Whether no block has become free since the thread found none: then it need not ask.
+bool is_known_empty(const ThreadState& state) {
+  return state.freed_seen == IpcAtomics::load_relaxed(view().control().freed) + 1;
+}
+
 // Takes a block to be opened. False: there is none.
 bool take_block(ThreadState& state) {
   const uint64_t freed = IpcAtomics::load_relaxed(view().control().freed);
-  if (state.freed_seen != 0 && state.freed_seen == freed + 1) return false;
   arctrace_writer_slot& slot = view().slot(state.slot);
   const auto taken = Handout<IpcAtomics>::take(view(), state.slot, slot.current);
   wake_past_mark();
@@ -155,6 +159,12 @@ Opening opening_of(std::byte* block, uint32_t size) {
 bool change_block(ScopeKind scope, ThreadState& state, ProcessState& process,
                   uint32_t keep, uint64_t ticks) {
   close_block(state);
+  if (!state.is_opening() && is_known_empty(state)) return false;
+  const uint64_t freed = IpcAtomics::load_relaxed(view().control().freed);
+  if (!emit_definitions(scope, state, process)) {
+    state.freed_seen = freed + 1;
+    return false;
+  }
   if (!state.is_opening() && !take_block(state)) return false;
   state.base_ticks = ticks;
   Handout<IpcAtomics>::open(
@@ -165,7 +175,6 @@ bool change_block(ScopeKind scope, ThreadState& state, ProcessState& process,
   const Opening begun = opening_of(block, size);
   state.pos = begun.end;
   state.end = block + size;
-  emit_definitions(scope, state, process);
   if (!begun.has_stack) write_opening(state, keep, ticks);
   std::atomic_signal_fence(std::memory_order_seq_cst);
   ++state.serial;  // open
@@ -235,9 +244,8 @@ void fill_full_head(std::byte* place, uint32_t word0, uint32_t writer, uint64_t 
 // Whether nothing has changed since the thread found no block for the shared chain: then
 // it need not search them all again.
 bool is_known_full(const ThreadState& state) {
-  arctrace_control& control = view().control();
-  return state.freed_seen == IpcAtomics::load_relaxed(control.freed) + 1 &&
-         state.full_chain == IpcAtomics::load_relaxed(control.shared_current);
+  return is_known_empty(state) &&
+         state.full_chain == IpcAtomics::load_relaxed(view().control().shared_current);
 }
 
 // In the session's shared chain. Outside signal handlers (the shared scope) a thread's
@@ -366,7 +374,10 @@ Reservation reserve_slow(ScopeKind scope, uint16_t type, uint32_t body_size,
       if (state->loss_pending && !scope.nested()) {
         report_losses_shared(scope, *state, *process, ticks);
       }
-      emit_definitions(scope, *state, *process);
+      if (!emit_definitions(scope, *state, *process)) {
+        count_lost(view().slot(state->slot), *state, ARCTRACE_LOST_FULL, ticks);
+        return kNothing;
+      }
     }
     return reserve_shared(scope, *state, *process, type, body_size, ticks);
   }

@@ -25,6 +25,19 @@ for t in threads: t.start()
 for t in threads: t.join()
 """
 
+# Processes that each need definitions of their own.
+FORKS = support.API + """
+ring = name("ring")
+for _ in range(20):
+    children = []
+    for _ in range(20):
+        children.append(os.fork())
+        if children[-1] == 0:
+            for _ in range(300): api.arctrace_instant(ring)
+            os._exit(0)
+    for child in children: os.waitpid(child, 0)
+"""
+
 ATTEMPTED = 20000  # each
 TOO_BIG = ATTEMPTED // 100  # each
 
@@ -83,6 +96,16 @@ class LossTest(support.TraceTest):
         report = self.report(recorded.trace, "flat")["summary"]
         for member in ("records", "lost", "lost_by_cause", "overwritten"):
             self.assertEqual(report[member], summary[member])
+
+    def test_definitions_without_room(self):
+        """What nobody could tell the meaning of is lost, not written."""
+        recorded = self.record(
+            sys.executable, "-c", FORKS,
+            options=("--no-libcall", "-b", "256k", "--block-size", "8k", "--high-water=0"))
+        self.assertEqual(recorded.status, 0, recorded.stderr)
+        summary = self.info(recorded.trace)["summary"]
+        self.assertEqual(summary["findings"], 0)
+        self.assertGreater(summary["lost_by_cause"]["full"], 0)
 
 
 if __name__ == "__main__":
