@@ -219,20 +219,22 @@ TEST_CASE("interrupted anywhere: by a handler that forks") {
 }
 
 // The child may also just go on: with the parent's record, which then is finished twice
-// as one and the same, or with one of its own. Blocks are so large that none is full.
+// as one and the same, or with one of its own. The blocks have room, and are young enough
+// to tell its time.
 TEST_CASE("interrupted anywhere: by a handler that forks, and its child just goes on") {
   for (const Action& outer : kActions) {
     if (outer.name != "write" && outer.name != "call") continue;
     CAPTURE(outer.name);
-    in_session(buffer_with(ARCTRACE_SCOPE_THREAD, 65536, 400), [&](TestSession& test) {
+    in_session(buffer_with(ARCTRACE_SCOPE_THREAD, 4096, 2000), [&](TestSession& test) {
       const int parent = getpid();
       const Interrupted done = interrupt_everywhere(
-          300, [&](uint64_t n) { outer.run(1, n); },
+          200, [&](uint64_t n) { outer.run(1, n); },
           [](uint64_t) {
             if (const int pid = fork(); pid != 0) CHECK(wait_for_child(pid) == "");
           },
-          [parent](uint64_t) {
+          [parent](uint64_t n) {
             if (getpid() != parent) _exit(0);
+            write_to_new_block(2, n);
           });
       check_at_rest(test);
       const DecodedTrace trace = test.finish();
@@ -260,33 +262,29 @@ __attribute__((noinline)) void call_hooked(uint64_t key) {
 // Both handlers' calls have one place on the stack, and what the first leaves of its
 // frame must not be taken for the interrupted call's by the second.
 TEST_CASE("interrupted anywhere: twice within a few instructions") {
-  for (const arctrace_scope scope : kScopes) {
-    CAPTURE(scope);
-    in_session(buffer_with(scope, 65536, 400), [](TestSession& test) {
-      uint64_t calls = 0;
-      const auto run = [&](const std::function<bool(uint64_t)>& at_step) {
-        ++calls;
-        return single_step([] { call_hooked(1); }, at_step);
-      };
-      call_hooked(1);
+  constexpr uint64_t kBetween = 5;
+  in_session(buffer_with(ARCTRACE_SCOPE_THREAD, 65536, 400), [](TestSession& test) {
+    uint64_t calls = 0;
+    const auto run = [&](const std::function<bool(uint64_t)>& at_step) {
       ++calls;
-      const uint64_t count = run([](uint64_t) { return true; });
-      for (uint64_t first = 1; first < count; ++first) {
-        for (const uint64_t second : {first + 2, first + 5, first + 12}) {
-          run([&](uint64_t step) {
-            if (step == first || step == second) {
-              ++calls;
-              call_hooked(2);
-            }
-            return step < second;
-          });
+      return single_step([] { call_hooked(1); }, at_step);
+    };
+    call_hooked(1);
+    ++calls;
+    const uint64_t count = run([](uint64_t) { return true; });
+    for (uint64_t first = 1; first < count; ++first) {
+      run([&](uint64_t step) {
+        if (step == first || step == first + kBetween) {
+          ++calls;
+          call_hooked(2);
         }
-      }
-      check_at_rest(test);
-      CHECK(thread_local_state.state->depth == 0);
-      check_trace(test.finish(), calls * 2);
-    });
-  }
+        return step < first + kBetween;
+      });
+    }
+    check_at_rest(test);
+    CHECK(thread_local_state.state->depth == 0);
+    check_trace(test.finish(), calls * 2);
+  });
 }
 
 sigjmp_buf jump_target;
