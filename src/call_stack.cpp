@@ -40,9 +40,7 @@ __attribute__((noinline)) void leave_frames(ScopeKind scope, uint64_t key,
 // False: there is no state to keep the frame in. `store` keeps it, at the index that it
 // is given.
 template <class Store>
-__attribute__((always_inline)) inline bool write_enter(ScopeKind scope, uint64_t key,
-                                                       uint64_t ticks,
-                                                       const Store& store) {
+bool write_enter(ScopeKind scope, uint64_t key, uint64_t ticks, const Store& store) {
   return with_record(scope, ARCTRACE_TYPE_ENTER, 8, ticks,
                      [&](const Reservation& record) {
                        ThreadState* state = scope.local().state;
@@ -158,8 +156,10 @@ uint32_t find_frame(const ThreadState& state, uint64_t key, uint32_t depth) {
   return kNone;
 }
 
-__attribute__((always_inline)) inline void write_exit(ScopeKind scope, ThreadState& state,
-                                                      uint64_t ticks) {
+// Of the innermost frame. `result`: before its exit; null: none.
+void write_exit(ScopeKind scope, ThreadState& state, const ValuesBody* result,
+                uint64_t ticks) {
+  if (result != nullptr) write_values(scope, ARCTRACE_TYPE_RESULT, *result, ticks);
   if (!frame_is_told(state, state.depth - 1)) {
     state.depth = state.depth - 1;
     return;
@@ -221,8 +221,7 @@ __attribute__((noinline)) void leave_another(ScopeKind scope, uint64_t key,
     return;
   }
   record_unwind(scope, *state, found + 1, ticks);
-  if (result != nullptr) write_values(scope, ARCTRACE_TYPE_RESULT, *result, ticks);
-  write_exit(scope, *state, ticks);
+  write_exit(scope, *state, result, ticks);
 }
 
 __attribute__((noinline)) bool enter_stub_the_long_way(uint64_t key, StubCall call) {
@@ -242,8 +241,7 @@ __attribute__((noinline)) void exit_the_long_way(uint64_t key, uintptr_t locatio
   }
   const OpenFrame* innermost = state != nullptr ? innermost_frame(*state, key) : nullptr;
   if (innermost != nullptr && (location == 0 || innermost->place.location == location)) {
-    if (result != nullptr) write_values(scope, ARCTRACE_TYPE_RESULT, *result, ticks);
-    write_exit(scope, *state, ticks);
+    write_exit(scope, *state, result, ticks);
   } else {
     leave_another(scope, key, location, ticks, result);
   }
@@ -264,8 +262,7 @@ __attribute__((noinline)) bool exit_innermost_the_long_way(uint64_t key,
   }
   const uint64_t ticks = session_ticks();
   if (filter_is_active()) tell_long_calls(scope, *state, ticks);
-  if (result != nullptr) write_values(scope, ARCTRACE_TYPE_RESULT, *result, ticks);
-  write_exit(scope, *state, ticks);
+  write_exit(scope, *state, result, ticks);
   if (filter_is_active()) note_filter_scope(scope.local());
   return true;
 }

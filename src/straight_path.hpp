@@ -59,30 +59,42 @@ __attribute__((always_inline)) inline void complete_enter(ScopeKind scope,
   });
 }
 
-// Records that the thread entered `key` at `place`; `here`: of its WriteScope. False:
+// Calls use(scope, state, record) with a record begun that has `body_size` bytes behind
+// its head, if fits(state) and the way is straight; `here`: of its WriteScope. False:
 // nothing was done.
-__attribute__((always_inline)) inline bool enter_straight(uint64_t key,
-                                                          const FramePlace& place,
-                                                          uintptr_t here) {
-  constexpr uint32_t kLength = ARCTRACE_COMPACT_HEAD_SIZE + 8;
+template <class Fits, class Use>
+__attribute__((always_inline)) inline bool go_straight(uintptr_t here, uint16_t type,
+                                                       uint32_t body_size,
+                                                       const Fits& fits, const Use& use) {
   if (__builtin_expect(is_inside_writer() || filter_is_active(), 0)) return false;
   const OutermostScope scope(here);
   ThreadState* state = thread_local_state.state;
   if (__builtin_expect(state == nullptr, 0)) return false;
-  std::byte* const room = place_for(*state, kLength);
-  if (__builtin_expect(room == nullptr, 0)) return false;
-  if (place.location != 0 && !is_surely_open(thread_local_state.stacks, *state, place)) {
-    return false;
-  }
-  const uint64_t ticks = session_ticks();
-  const uint64_t from_base = ticks_from_base(*state, ticks);
+  const uint32_t length = ARCTRACE_COMPACT_HEAD_SIZE + body_size;
+  std::byte* const room = place_for(*state, length);
+  if (__builtin_expect(room == nullptr || !fits(*state), 0)) return false;
+  const uint64_t from_base = ticks_from_base(*state, session_ticks());
   if (__builtin_expect(from_base > UINT32_MAX, 0)) return false;
-  const Reservation record =
-      begin_compact(*state, room, ARCTRACE_TYPE_ENTER, kLength, from_base);
+  const Reservation record = begin_compact(*state, room, type, length, from_base);
   count_written(*state);
-  complete_enter(scope, *state, record, key,
-                 [&](ThreadState& to, uint32_t at) { store_frame(to, at, key, place); });
+  use(scope, *state, record);
   return true;
+}
+
+// Records that the thread entered `key` at `place`. False: nothing was done.
+__attribute__((always_inline)) inline bool enter_straight(uint64_t key,
+                                                          const FramePlace& place,
+                                                          uintptr_t here) {
+  const auto fits = [&place](const ThreadState& state) {
+    return place.location == 0 || is_surely_open(thread_local_state.stacks, state, place);
+  };
+  return go_straight(here, ARCTRACE_TYPE_ENTER, sizeof key, fits,
+                     [&](ScopeKind scope, ThreadState& state, const Reservation& record) {
+                       complete_enter(scope, state, record, key,
+                                      [&](ThreadState& to, uint32_t at) {
+                                        store_frame(to, at, key, place);
+                                      });
+                     });
 }
 
 // Records that the thread left its innermost frame, if that is `key`'s and
@@ -90,25 +102,14 @@ __attribute__((always_inline)) inline bool enter_straight(uint64_t key,
 template <class IsLeft>
 __attribute__((always_inline)) inline bool leave_straight(uint64_t key, uintptr_t here,
                                                           const IsLeft& is_left) {
-  constexpr uint32_t kLength = ARCTRACE_COMPACT_HEAD_SIZE;
-  if (__builtin_expect(is_inside_writer() || filter_is_active(), 0)) return false;
-  const OutermostScope scope(here);
-  ThreadState* state = thread_local_state.state;
-  if (__builtin_expect(state == nullptr, 0)) return false;
-  std::byte* const room = place_for(*state, kLength);
-  if (__builtin_expect(room == nullptr, 0)) return false;
-  const OpenFrame* innermost = innermost_frame(*state, key);
-  if (__builtin_expect(innermost == nullptr || !is_left(innermost->place), 0)) {
-    return false;
-  }
-  const uint64_t ticks = session_ticks();
-  const uint64_t from_base = ticks_from_base(*state, ticks);
-  if (__builtin_expect(from_base > UINT32_MAX, 0)) return false;
-  const Reservation record =
-      begin_compact(*state, room, ARCTRACE_TYPE_EXIT, kLength, from_base);
-  count_written(*state);
-  commit_change(scope, *state, record, state->depth - 1, [] {});
-  return true;
+  const auto fits = [key, &is_left](const ThreadState& state) {
+    const OpenFrame* innermost = innermost_frame(state, key);
+    return innermost != nullptr && is_left(innermost->place);
+  };
+  return go_straight(here, ARCTRACE_TYPE_EXIT, 0, fits,
+                     [](ScopeKind scope, ThreadState& state, const Reservation& record) {
+                       commit_change(scope, state, record, state.depth - 1, [] {});
+                     });
 }
 
 }  // namespace arctrace

@@ -161,6 +161,7 @@ bool change_block(ScopeKind scope, ThreadState& state, ProcessState& process,
   close_block(state);
   if (!state.is_opening() && is_known_empty(state)) return false;
   const uint64_t freed = IpcAtomics::load_relaxed(view().control().freed);
+  // First: what stood in a block without them, nobody could tell the meaning of.
   if (!emit_definitions(scope, state, process)) {
     state.freed_seen = freed + 1;
     return false;

@@ -15,7 +15,6 @@
 
 namespace arctrace {
 
-// initial-exec: the dynamic TLS model may allocate on first use, inside a hook.
 // A change of the open frames' number whose record is being written. Who finds it
 // unfinished, in a signal handler or behind one that jumped, knows by the record whether
 // it counts.
@@ -39,6 +38,7 @@ struct ThreadLocal {
   FilterScope filter_outermost;
   uint32_t telling;  // index + 1 of the frame whose late entry `change` is; 0: none
 };
+// initial-exec: the dynamic TLS model may allocate on first use, inside a hook.
 extern thread_local constinit ThreadLocal thread_local_state
     __attribute__((tls_model("initial-exec")));
 
