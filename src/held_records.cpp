@@ -68,11 +68,14 @@ void settle_record(const void* payload, bool keep) {
   ThreadState* state = scope.local().state;
   if (payload == nullptr || state == nullptr || !state->attached) return;
   for (HeldRecord& held : state->held) {
+    // Before the question whose it is: a handler may fork, whose child has it no more.
+    std::byte* const head = held.word0;
+    const uint32_t committed = held.committed;
+    std::atomic_signal_fence(std::memory_order_seq_cst);
     if (held.payload != reinterpret_cast<uintptr_t>(payload)) continue;
-    const uint32_t length = held.committed & ARCTRACE_LENGTH_MASK;
-    const uint32_t word0 =
-        keep ? held.committed : ARCTRACE_WORD0(ARCTRACE_TYPE_PAD, length);
-    IpcAtomics::store_release(word_at(held.word0), word0);  // I1
+    const uint32_t length = committed & ARCTRACE_LENGTH_MASK;
+    const uint32_t word0 = keep ? committed : ARCTRACE_WORD0(ARCTRACE_TYPE_PAD, length);
+    IpcAtomics::store_release(word_at(head), word0);  // I1
     if (!keep) {  // in one of the two counts: their sum is what tells
       IpcAtomics::fetch_add_relaxed(session.view.slot(state->slot).written_shared,
                                     ~uint64_t{0});
