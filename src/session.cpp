@@ -6,6 +6,7 @@
 
 #include <atomic>
 
+#include "src/huge_page_mapping.hpp"
 #include "src/loss.hpp"
 #include "src/pinned_map.hpp"
 #include "src/raw_syscall.hpp"
@@ -109,10 +110,10 @@ int map_buffer(const Memory& memory, BufferView& out) {
       !has_clock(geometry.clock)) {
     return -EPROTO;
   }
-  void* base =
-      sys::map(geometry.total_size, PROT_READ | PROT_WRITE, MAP_SHARED, memory.fd);
-  if (base == nullptr) return -ENOMEM;
-  out = BufferView(static_cast<std::byte*>(base), geometry);
+  long error = 0;
+  std::byte* base = map_for_huge_pages(memory.fd, geometry.total_size, error);
+  if (base == nullptr) return static_cast<int>(error);
+  out = BufferView(base, geometry);
   return 0;
 }
 

@@ -81,7 +81,8 @@ bool is_stub(uintptr_t address) {
 uint32_t take_stub() {
   for (uint32_t i = 0; i < ARCTRACE_STUB_COUNT; ++i) {
     const uint32_t number = (likely_free + i) % ARCTRACE_STUB_COUNT;
-    if (calls[number].slot != nullptr) continue;
+    // What was never used is not read: its page would be faulted in twice.
+    if (number < calls_used && calls[number].slot != nullptr) continue;
     likely_free = number + 1;
     if (number >= calls_used) calls_used = number + 1;
     return number;
@@ -332,9 +333,19 @@ struct KnownName {
   uint32_t id;
 };
 
-constexpr uint32_t kNamesMax = 2 * ARCTRACE_STUB_COUNT;
-constexpr uint32_t kNameProbes = 16;
-constinit KnownName names[kNamesMax]{};
+// The first ones stand close together: a short program calls few functions, and touches
+// few pages for them.
+constexpr uint32_t kFirstNamesMax = 1024;
+constexpr uint32_t kOtherNamesMax = 2 * ARCTRACE_STUB_COUNT;
+constexpr uint32_t kNameProbes = 16;  // among the first ones, then among the others
+constinit KnownName names[kFirstNamesMax + kOtherNamesMax]{};
+
+// Where the name of `hash` is looked for as the i-th.
+KnownName& place_of_name(uint64_t hash, uint32_t i) {
+  const uint64_t start = hash / 4 + i % kNameProbes;
+  return names[i < kNameProbes ? start % kFirstNamesMax
+                               : kFirstNamesMax + start % kOtherNamesMax];
+}
 
 // FNV-1a.
 uint64_t hash_of(const char* name) {
@@ -349,8 +360,8 @@ uint64_t hash_of(const char* name) {
 uint32_t name_id(const char* name) {
   const uint64_t hash = hash_of(name);
   KnownName* free = nullptr;
-  for (uint32_t i = 0; i < kNameProbes; ++i) {
-    KnownName& known = names[(hash / 4 + i) % kNamesMax];
+  for (uint32_t i = 0; i < 2 * kNameProbes; ++i) {
+    KnownName& known = place_of_name(hash, i);
     const uint64_t found = IpcAtomics::load_acquire(known.hash);
     if (found == hash) return IpcAtomics::load_relaxed(known.id);
     if (found != 0) continue;

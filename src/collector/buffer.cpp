@@ -17,6 +17,7 @@
 #include "src/collector/clock_source.hpp"
 #include "src/collector/huge_pages.hpp"
 #include "src/collector/map_memory.hpp"
+#include "src/huge_page_mapping.hpp"
 #include "src/pinned_map.hpp"
 #include "src/protocol/block_state.hpp"
 #include "src/shared_atomics.hpp"
@@ -129,8 +130,10 @@ absl::StatusOr<Buffer> Buffer::create(const BufferOptions& options) {
   if (!options.in_kernel && ftruncate(fd, static_cast<off_t>(size)) != 0) {
     return no_room(errno, size, options.directory);
   }
-  std::byte* base = map_for_huge_pages(fd, size);
-  if (base == nullptr) return no_room(errno, size, "the address space");
+  long error = 0;
+  std::byte* base = map_for_huge_pages(fd, size, error);
+  if (base == nullptr)
+    return no_room(static_cast<int>(-error), size, "the address space");
   buffer.view_ = BufferView(base, geometry);
   made = buffer.allocate(options, fd, base, size);
   if (!made.ok()) return made;
