@@ -55,8 +55,8 @@ void fill_stack(std::byte* body, const ThreadState& state, uint32_t count) {
 Reservation append(ThreadState& state, uint16_t type, uint32_t body_size,
                    uint64_t ticks) {
   const uint32_t length = ARCTRACE_COMPACT_HEAD_SIZE + body_size;
-  std::byte* const place = place_for(state, length);
-  if (place == nullptr) return kNothing;
+  std::byte* place;
+  if (!find_place(state, length, place)) return kNothing;
   return begin_compact(state, place, type, length, ticks_from_base(state, ticks));
 }
 
@@ -191,7 +191,8 @@ bool change_block(ScopeKind scope, ThreadState& state, ProcessState& process,
 // A record of its own that rebases the ticks. False: no room in this block.
 bool rebase(ThreadState& state, uint32_t keep, uint64_t ticks) {
   constexpr uint32_t kTimeLength = ARCTRACE_COMPACT_HEAD_SIZE + 8;
-  if (place_for(state, kTimeLength + keep) == nullptr) return false;
+  std::byte* place;
+  if (!find_place(state, kTimeLength + keep, place)) return false;
   set_has_block(state, false);
   // As late as its own stamp can say: behind what is before it, not behind what follows.
   const Reservation time =
