@@ -3,13 +3,12 @@
 #include "writer_shim/function_hooks.hpp"
 
 #include <dlfcn.h>
-#include <gnu/libc-version.h>
 #include <unistd.h>
 
-#include "writer_shim/find_object.hpp"
 #include "writer_shim/frame_finder.hpp"
 #include "writer_shim/function_choice.hpp"
 #include "writer_shim/functions_gate.hpp"
+#include "writer_shim/glibc.hpp"
 #include "writer_shim/hook.hpp"
 #include "writer_shim/library_hooks.hpp"
 

@@ -12,6 +12,7 @@
 #include "writer_shim/call_values.hpp"
 #include "writer_shim/code_references.hpp"
 #include "writer_shim/function_patterns.hpp"
+#include "writer_shim/glibc.hpp"
 #include "writer_shim/hook.hpp"
 #include "writer_shim/lazy_binding.hpp"
 #include "writer_shim/live_choice.hpp"
