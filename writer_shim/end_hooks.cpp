@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "src/raw_syscall.hpp"
+#include "writer_shim/glibc.hpp"
 #include "writer_shim/hook.hpp"
 #include "writer_shim/vfork_hooks.hpp"
 

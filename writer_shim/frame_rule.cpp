@@ -1,6 +1,6 @@
 #include "writer_shim/frame_rule.hpp"
 
-#include "writer_shim/find_object.hpp"
+#include "writer_shim/glibc.hpp"
 #include "writer_shim/unwind_bytes.hpp"
 #include "writer_shim/unwind_program.hpp"
 

@@ -3,13 +3,12 @@
 #include "writer_shim/function_hooks.hpp"
 
 #include <dlfcn.h>
-#include <gnu/libc-version.h>
 #include <unistd.h>
 
-#include "writer_shim/find_object.hpp"
 #include "writer_shim/frame_finder.hpp"
 #include "writer_shim/function_choice.hpp"
 #include "writer_shim/functions_gate.hpp"
+#include "writer_shim/glibc.hpp"
 #include "writer_shim/hook.hpp"
 #include "writer_shim/library_hooks.hpp"
 
@@ -33,6 +32,19 @@ __attribute__((always_inline)) inline arctrace_shim_call this_call(
   call.hook_site = address_of(__builtin_extract_return_addr(__builtin_return_address(0)));
   call.call_site = address_of(call_site);
   return call;
+}
+
+// By value: who calls it then keeps no registers for it.
+__attribute__((noinline)) void exit_the_long_way(uintptr_t function,
+                                                 arctrace_shim_call call) {
+  if (call.hook_site == call.call_site) {
+    // The function's last act was to jump here: what it returned to, we return to.
+    arctrace_shim_exit_at(function, call.stack_pointer, call.stack_pointer);
+    return;
+  }
+  locate_frame(0, call);
+  const bool known = (call.flags & ARCTRACE_SHIM_LOCATION_GUESSED) == 0;
+  arctrace_shim_exit_at(function, known ? call.location : 0, call.stack_pointer);
 }
 
 // Not by dladdr(), which searches all of libc's names for one.
@@ -77,15 +89,10 @@ ARCTRACE_HOOK __attribute__((flatten)) void __cyg_profile_func_enter(void* funct
 ARCTRACE_HOOK __attribute__((flatten)) void __cyg_profile_func_exit(void* function,
                                                                     void* call_site) {
   if (functions_are_recorded()) {
-    arctrace_shim_call call = this_call(call_site);
-    if (call.hook_site == call.call_site) {
-      // The function's last act was to jump here: what it returned to, we return to.
-      arctrace_shim_exit_at(address_of(function), call.stack_pointer, call.stack_pointer);
-    } else if (arctrace_shim_exit(address_of(function), call.stack_pointer) == 0) {
-      locate_frame(0, call);
-      const bool known = (call.flags & ARCTRACE_SHIM_LOCATION_GUESSED) == 0;
-      arctrace_shim_exit_at(address_of(function), known ? call.location : 0,
-                            call.stack_pointer);
+    const uintptr_t own_place = address_of(__builtin_dwarf_cfa());
+    if (__builtin_extract_return_addr(__builtin_return_address(0)) == call_site ||
+        arctrace_shim_exit(address_of(function), own_place) == 0) {
+      exit_the_long_way(address_of(function), this_call(call_site));
     }
   }
   if (__builtin_expect(next_exit != nullptr, 0)) next_exit(function, call_site);

@@ -8,10 +8,12 @@
 
 #include "src/raw_syscall.hpp"
 #include "writer_shim/call_kinds.hpp"
+#include "writer_shim/call_names.hpp"
 #include "writer_shim/call_stubs.h"
 #include "writer_shim/call_values.hpp"
 #include "writer_shim/code_references.hpp"
 #include "writer_shim/function_patterns.hpp"
+#include "writer_shim/glibc.hpp"
 #include "writer_shim/hook.hpp"
 #include "writer_shim/lazy_binding.hpp"
 #include "writer_shim/live_choice.hpp"
@@ -326,60 +328,8 @@ void initialize_module(LibraryCall& call) {
   call.slot = nullptr;
 }
 
-// Names that have an id, by a hash that is good enough to stand for them: a module that
-// is loaded again and again defines no new ones.
-struct KnownName {
-  uint64_t hash;  // 0: free
-  uint32_t id;
-};
-
-// The first ones stand close together: a short program calls few functions, and touches
-// few pages for them.
-constexpr uint32_t kFirstNamesMax = 1024;
-constexpr uint32_t kOtherNamesMax = 2 * ARCTRACE_STUB_COUNT;
-constexpr uint32_t kNameProbes = 16;  // among the first ones, then among the others
-constinit KnownName names[kFirstNamesMax + kOtherNamesMax]{};
-
-// Where the name of `hash` is looked for as the i-th.
-KnownName& place_of_name(uint64_t hash, uint32_t i) {
-  const uint64_t start = hash / 4 + i % kNameProbes;
-  return names[i < kNameProbes ? start % kFirstNamesMax
-                               : kFirstNamesMax + start % kOtherNamesMax];
-}
-
-// FNV-1a.
-uint64_t hash_of(const char* name) {
-  uint64_t hash = 0xcbf29ce484222325;
-  for (; *name != '\0'; ++name) {
-    hash = (hash ^ static_cast<unsigned char>(*name)) * 0x100000001b3;
-  }
-  return hash | 2;  // 1: being filled in
-}
-
-// 0: no memory. Two threads may do it at once: then there are two ids for one name.
-uint32_t name_id(const char* name) {
-  const uint64_t hash = hash_of(name);
-  KnownName* free = nullptr;
-  for (uint32_t i = 0; i < 2 * kNameProbes; ++i) {
-    KnownName& known = place_of_name(hash, i);
-    const uint64_t found = IpcAtomics::load_acquire(known.hash);
-    if (found == hash) return IpcAtomics::load_relaxed(known.id);
-    if (found != 0) continue;
-    free = &known;
-    break;
-  }
-  const uint32_t id = arctrace_define_name(name);
-  uint64_t nobody = 0;
-  if (id != 0 && free != nullptr &&
-      IpcAtomics::compare_exchange_acq_rel(free->hash, nobody, uint64_t{1})) {
-    IpcAtomics::store_relaxed(free->id, id);
-    IpcAtomics::store_release(free->hash, hash);
-  }
-  return id;
-}
-
 __attribute__((noinline)) uint64_t name_call(LibraryCall& call) {
-  const uint32_t id = name_id(call.name);
+  const uint32_t id = call_name_id(call.name);
   // Without memory for its name: the reader finds one by the address.
   const uint64_t key =
       id != 0 ? ARCTRACE_FRAME_NAME_BIT | ARCTRACE_FRAME_LIBRARY_BIT | id : call.target;

@@ -13,6 +13,7 @@
 #include "writer_shim/function_hooks.hpp"
 #include "writer_shim/function_patterns.hpp"
 #include "writer_shim/function_sleds.hpp"
+#include "writer_shim/glibc.hpp"
 #include "writer_shim/hook.hpp"
 #include "writer_shim/library_hooks.hpp"
 #include "writer_shim/live_choice.hpp"
@@ -22,8 +23,6 @@
 #include "writer_shim/shim_options.hpp"
 #include "writer_shim/spawn_hooks.hpp"
 #include "writer_shim/thread_hooks.hpp"
-
-extern "C" void* __libc_stack_end;  // the loader's: where the main thread's stack begins
 
 namespace arctrace::shim {
 namespace {
@@ -67,6 +66,7 @@ void set_choice(const ShimOptions& options) {
 }
 
 __attribute__((constructor(102))) void start() {
+  if (!is_glibc()) return;
   join_early();
   // A shim of another installation may be loaded too: a recording inside a recording.
   if (!has_session() || arctrace_shim_claim() == 0) return;

@@ -1,6 +1,7 @@
 #include "reader/cli/program_file.hpp"
 
 #include <absl/strings/ascii.h>
+#include <absl/strings/match.h>
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_split.h>
 #include <absl/strings/string_view.h>
@@ -71,19 +72,33 @@ bool is_program(Elf* elf, const GElf_Phdr& dynamic) {
   return false;
 }
 
-bool is_static(Elf* elf, const GElf_Ehdr& header) {
+// Whether the loader that the segment names is musl's.
+bool is_of_musl(Elf* elf, const GElf_Phdr& interpreter) {
+  const Elf_Data* data = elf_getdata_rawchunk(
+      elf, static_cast<int64_t>(interpreter.p_offset), interpreter.p_filesz, ELF_T_BYTE);
+  if (data == nullptr) return false;
+  const absl::string_view path(static_cast<const char*>(data->d_buf), data->d_size);
+  return absl::StartsWith(path.substr(path.rfind('/') + 1), "ld-musl-");
+}
+
+// How it is linked, if so that our library is not loaded or does nothing.
+std::optional<std::string> foreign_linkage(Elf* elf, const GElf_Ehdr& header) {
   size_t count = 0;
-  if (elf_getphdrnum(elf, &count) != 0) return false;
-  bool result = header.e_type == ET_EXEC;
+  if (elf_getphdrnum(elf, &count) != 0) return std::nullopt;
+  bool is_static = header.e_type == ET_EXEC;
   for (int i = 0; i < static_cast<int>(count); ++i) {
     GElf_Phdr segment;
-    if (gelf_getphdr(elf, i, &segment) == nullptr) return false;
-    if (segment.p_type == PT_INTERP) return false;
+    if (gelf_getphdr(elf, i, &segment) == nullptr) return std::nullopt;
+    if (segment.p_type == PT_INTERP) {
+      if (is_of_musl(elf, segment)) return "linked with musl";
+      return std::nullopt;
+    }
     if (segment.p_type == PT_DYNAMIC && header.e_type == ET_DYN) {
-      result = is_program(elf, segment);
+      is_static = is_program(elf, segment);
     }
   }
-  return result;
+  if (is_static) return "statically linked";
+  return std::nullopt;
 }
 
 }  // namespace
@@ -117,7 +132,7 @@ std::optional<std::string> why_untraceable(const std::string& path) {
   if (header.e_machine != kOwnMachine || gelf_getclass(file->handle()) != ELFCLASS64) {
     return "of another architecture";
   }
-  if (is_static(file->handle(), header)) return "statically linked";
+  if (auto how = foreign_linkage(file->handle(), header)) return how;
   return raised_rights(program);
 }
 

@@ -35,6 +35,14 @@ def exports(library, wanted):
     ]
 
 
+def imports(library, allowed):
+    """No symbol that a libc may lack, unless it is weak: musl starts no program with such a library."""
+    rows = [line.split() for line in run("readelf", "-W", "--dyn-syms", library).splitlines()]
+    names = {row[7].split("@")[0] for row in rows
+             if len(row) >= 8 and row[4] == "GLOBAL" and row[6] == "UND"}
+    return [f"imports {name}" for name in sorted(names - allowed) if not name.startswith("arctrace_")]
+
+
 def needed(library, allowed):
     """No dependency but `allowed`: whatever else a program may not have, or have otherwise."""
     names = [re.search(r"\[(.*)\]", value)[1] for tag, value in dynamic(library) if tag == "NEEDED"]

@@ -55,6 +55,15 @@ class Untraceable(support.TraceTest):
                                      processes=2)  # the shell executes ls
                 self.assert_untraced(self.folder / name, "statically linked", processes=0)
 
+    @unittest.skipUnless(shutil.which("musl-gcc"), "no musl-gcc")
+    def test_musl_and_its_child(self):
+        """Our library is loaded there, and does nothing."""
+        program = self.folder / "of-musl"
+        subprocess.run(["musl-gcc", "-DCHILD=1", "-x", "c", "-", "-o", program], input=PARENT, text=True, check=True)
+        # The process itself joins, but its calls are not recorded.
+        self.assert_untraced(program, "linked with musl", processes=1)
+        self.assert_untraced(program, "linked with musl", "ls /", processes=3)
+
     def test_interpreter_of_a_script(self):
         """The program that counts is what runs the script; found by PATH too."""
         interpreter = self.build("interpreter", "-static", child=0)

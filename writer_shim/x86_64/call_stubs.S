@@ -86,27 +86,22 @@ call_begins:
   .endm
 
 /* The function has returned, with its results in registers. What returns to the caller
- * comes behind. */
+ * comes behind. Beside results the registers may hold what the function has kept: by other
+ * conventions than C's (ms_abi, preserve_most) the caller counts on that. */
   .macro record_end
   subq $8, %rsp
   .cfi_def_cfa_offset 12
-  pushq %rax
-  .cfi_def_cfa_offset 20
-  pushq %rdx
-  .cfi_def_cfa_offset 28
+  push_arguments
   subq $8, %rsp
-  .cfi_def_cfa_offset 36
-  leaq 24(%rsp), %rdi
+  .cfi_adjust_cfa_offset 8
+  leaq 72(%rsp), %rdi
   movq %rax, %rsi
   call *arctrace_shim_call_end@GOTPCREL(%rip)
   /* From here on it is back in its place: lit12, minus. */
   .cfi_escape 0x10, 0x10, 0x02, 0x3c, 0x1c
   addq $8, %rsp
-  .cfi_def_cfa_offset 28
-  popq %rdx
-  .cfi_def_cfa_offset 20
-  popq %rax
-  .cfi_def_cfa_offset 12
+  .cfi_adjust_cfa_offset -8
+  pop_arguments
   .endm
 
 /* Head of an aligned block with all of one way through here, so that the unwind rules

@@ -51,14 +51,23 @@ bool read_entry(const AddressRange& code, uintptr_t address, uint32_t& index,
   return true;
 }
 
+constexpr unsigned char kPushIndex[] = {0x41, 0x53};  // push %r11
+
 // The module's table, whose words the head pushes and jumps through; null: it does not.
-const uint64_t* read_head(const AddressRange& code, uintptr_t address) {
+// Where `takes_index`, the head also pushes the index, which the entries put into %r11.
+const uint64_t* read_head(const AddressRange& code, uintptr_t address, bool takes_index) {
   constexpr unsigned char kPushWord[] = {0xff, 0x35};  // push distance(%rip)
   constexpr unsigned char kJumpWord[] = {0xff, 0x25};  // jmp *distance(%rip)
-  constexpr uintptr_t kHeadSize = 16;
-  if (!code.contains(address) || code.high - address < kHeadSize) return nullptr;
+  constexpr uintptr_t kHeadMax = sizeof kEndbr64 + sizeof kPushIndex + sizeof kPushWord +
+                                 sizeof kBoundPrefix + sizeof kJumpWord +
+                                 2 * sizeof(int32_t);
+  if (!code.contains(address) || code.high - address < kHeadMax) return nullptr;
   const auto* at = reinterpret_cast<const unsigned char*>(address);
   if (stands_at(at, kEndbr64)) at += sizeof kEndbr64;
+  if (takes_index) {
+    if (!stands_at(at, kPushIndex)) return nullptr;
+    at += sizeof kPushIndex;
+  }
   if (!stands_at(at, kPushWord)) return nullptr;
   const uintptr_t module = reached_from(at + sizeof kPushWord);
   at += sizeof kPushWord + sizeof(int32_t);
@@ -90,16 +99,19 @@ LazyBinding find_lazy_binding(const ModuleImage& image, size_t index, uint64_t v
   if (!image.range.contains(value)) return {};
   uint32_t found = 0;
   uintptr_t head = 0;
+  const uint64_t* table = nullptr;
   if (read_entry(image.code, value, found, head) && found == index) {
-    const uint64_t* table = read_head(image.code, head);
-    is_known = table != nullptr && can_keep_vectors() &&
-               find_fixup(table[kTableResolver]) != nullptr;
-    if (is_known) return {table, found};
+    table = read_head(image.code, head, false);
+    is_known = table != nullptr;
   } else {
-    // A function of its own, unless it has none.
-    is_known = !image.is_of_another(relocation);
+    // mold's slots all lead to the head. Else it is a function of the module's own,
+    // unless that has none.
+    table = read_head(image.code, value, true);
+    is_known = table != nullptr || !image.is_of_another(relocation);
   }
-  return {};
+  if (table == nullptr) return {};
+  is_known = can_keep_vectors() && find_fixup(table[kTableResolver]) != nullptr;
+  return is_known ? LazyBinding{table, static_cast<uint32_t>(index)} : LazyBinding{};
 }
 
 uintptr_t bind_lazily(const LazyBinding& binding) {

@@ -29,6 +29,10 @@ class Hazards(plain.PlainTest):
         """Arguments and results of every kind, errno, rounding, pointers to functions."""
         self.both("./abi")
 
+    def test_other_conventions(self):
+        """What ms_abi and preserve_most keep is kept."""
+        self.both("./conventions")
+
     def test_plugins(self):
         self.both("./loads")
 

@@ -3,6 +3,7 @@
 import os
 import unittest
 
+import mold_plt
 import plain
 
 
@@ -17,16 +18,28 @@ class Lazy(plain.PlainTest):
                 self.assertEqual(bare.returncode, 127, bare)
                 self.assertIn(b"undefined symbol: nowhere", bare.stderr)
 
+    def assert_counts(self, folder):
+        _, trace = self.record(["./lazy"], folder, ["--nest-libcall"])
+        calls = self.calls(trace)
+        expected = {"weighted": 4, "chosen_late": 5, "widen": 6, "qsort": 1, "dlopen": 2, "strlen": 2}
+        self.assertEqual({name: calls.get(name) for name in expected}, expected)
+        self.assertGreaterEqual(calls["strcmp"], 4)
+        self.assertIn(calls.get("add_four", 3), (3,))
+
     def test_counts(self):
         """From the first call on, also what is called back while the first one runs."""
         for compiler in plain.COMPILERS:
-            _, trace = self.record(["./lazy"], self.folder(compiler), ["--nest-libcall"])
-            calls = self.calls(trace)
-            expected = {"weighted": 4, "chosen_late": 5, "widen": 6, "qsort": 1, "dlopen": 2,
-                        "strlen": 2}
-            self.assertEqual({name: calls.get(name) for name in expected}, expected)
-            self.assertGreaterEqual(calls["strcmp"], 4)
-            self.assertIn(calls.get("add_four", 3), (3,))
+            self.assert_counts(self.folder(compiler))
+
+    def test_molds_table(self):
+        """The same with slots that all hold the address of the table's head."""
+        for compiler in plain.COMPILERS:
+            bare = plain.run(["./lazy"], self.folder(compiler))
+            folder = self.folder(compiler)
+            self.assertGreater(mold_plt.rewrite(folder / "lazy", folder / "lazy"), 5)
+            changed = plain.run(["./lazy"], folder)
+            self.assertEqual((changed.returncode, changed.stdout), (bare.returncode, bare.stdout))
+            self.assert_counts(folder)
 
     def test_filters(self):
         """Patterns of names, modules and sizes hold for calls that are not bound yet."""
