@@ -39,9 +39,15 @@ size_t read_memory(uintptr_t address, char* to, size_t size) {
   const iovec local = {to, size};
   const iovec remote[2] = {{reinterpret_cast<void*>(address), first},
                            {reinterpret_cast<void*>(address + first), size - first}};
-  const long got =
-      raw_syscall(SYS_process_vm_readv, static_cast<long>(sys::getpid()),
-                  sys::pointer_argument(&local), 1, sys::pointer_argument(remote), 2);
+  const auto read_of = [&](uint32_t pid) {
+    return raw_syscall(SYS_process_vm_readv, pid, sys::pointer_argument(&local), 1,
+                       sys::pointer_argument(remote), 2);
+  };
+  const uint32_t known = known_pid();
+  long got = known != 0 ? read_of(known) : -EPERM;
+  // A vfork child may be forbidden to read its parent's memory; that it is its own is not
+  // seen.
+  if (got == -EPERM) got = read_of(sys::getpid());
   return got < 0 ? 0 : static_cast<size_t>(got);
 }
 

@@ -174,6 +174,10 @@ ARCTRACE_API void arctrace_shim_other_thread_name(uint32_t tid, const char* name
 /* The process ends by its own will: enum arctrace_process_end, and its status or -1. */
 ARCTRACE_API void arctrace_shim_process_end(uint32_t how, int32_t status);
 
+/* The process, or its vfork child, is about to execute `path`: says so in the session if
+ * that can't be traced. */
+ARCTRACE_API void arctrace_shim_executes(const char* path);
+
 /* Around vfork in the parent: before the call, and when it has returned there. */
 ARCTRACE_API void arctrace_shim_vfork_begin(void);
 ARCTRACE_API void arctrace_shim_vfork_end(uint32_t child_pid);

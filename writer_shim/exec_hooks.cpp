@@ -1,12 +1,14 @@
 #include "writer_shim/exec_hooks.hpp"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <unistd.h>
 
 #include "src/raw_syscall.hpp"
 #include "writer_shim/hook.hpp"
 #include "writer_shim/session_environment.hpp"
+#include "writer_shim/text.hpp"
 
 namespace arctrace::shim {
 namespace {
@@ -26,6 +28,7 @@ int finish(long result) {
 int not_supported() { return finish(-ENOSYS); }
 
 int execute(const char* path, Vector arguments, Vector environment) {
+  arctrace_shim_executes(path);
   return with_session_environment(environment, [=](Vector changed) {
     return finish(raw_syscall(SYS_execve, sys::pointer_argument(path),
                               sys::pointer_argument(arguments),
@@ -37,6 +40,7 @@ int execute(const char* path, Vector arguments, Vector environment) {
 int execute_found(const char* file, Vector arguments, Vector environment) {
   auto* real = real_execvpe.get();
   if (real == nullptr) return not_supported();
+  say_found(file);
   return with_session_environment(
       environment, [=](Vector changed) { return real(file, arguments, changed); });
 }
@@ -60,6 +64,33 @@ int with_listed(const char* first, va_list list, bool with_environment, const Ru
 }
 
 }  // namespace
+
+__attribute__((noinline)) void say_found(const char* file) {
+  if (file == nullptr) return;
+  bool has_slash = false;
+  for (const char* c = file; *c != '\0'; ++c) has_slash = has_slash || *c == '/';
+  if (has_slash) return arctrace_shim_executes(file);
+  const char* list = "/bin:/usr/bin";
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    if (starts_with(*entry, "PATH=")) list = *entry + 5;
+  }
+  char path[1024];
+  const size_t file_length = text_length(file, sizeof path);
+  while (true) {
+    size_t n = 0;
+    while (list[n] != '\0' && list[n] != ':') ++n;
+    if (n + file_length + 2 <= sizeof path) {
+      copy_bytes(path, list, n);
+      path[n] = '/';
+      copy_bytes(path + n + (n != 0 ? 1 : 0), file, file_length + 1);
+      if (raw_syscall(SYS_faccessat, AT_FDCWD, sys::pointer_argument(path), X_OK) == 0) {
+        return arctrace_shim_executes(path);
+      }
+    }
+    if (list[n] == '\0') return;
+    list += n + 1;
+  }
+}
 
 void find_exec_functions() {
   real_execvpe.get();
@@ -127,6 +158,7 @@ ARCTRACE_HOOK int fexecve(int fd, char* const arguments[],
 
 ARCTRACE_HOOK int execveat(int fd, const char* path, char* const arguments[],
                            char* const environment[], int flags) noexcept {
+  if (path != nullptr && (path[0] == '/' || fd == AT_FDCWD)) arctrace_shim_executes(path);
   return with_session_environment(environment, [=](Vector changed) {
     return finish(raw_syscall(SYS_execveat, fd, sys::pointer_argument(path),
                               sys::pointer_argument(arguments),

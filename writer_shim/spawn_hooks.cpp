@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <spawn.h>
 
+#include "writer_shim/exec_hooks.hpp"
 #include "writer_shim/hook.hpp"
 #include "writer_shim/session_environment.hpp"
 
@@ -40,6 +41,7 @@ ARCTRACE_HOOK int posix_spawn(pid_t* pid, const char* path,
                               const posix_spawn_file_actions_t* actions,
                               const posix_spawnattr_t* attributes,
                               char* const arguments[], char* const environment[]) {
+  arctrace_shim_executes(path);
   return spawn(real_spawn.get(), pid, path, actions, attributes, arguments, environment);
 }
 
@@ -47,5 +49,6 @@ ARCTRACE_HOOK int posix_spawnp(pid_t* pid, const char* file,
                                const posix_spawn_file_actions_t* actions,
                                const posix_spawnattr_t* attributes,
                                char* const arguments[], char* const environment[]) {
+  say_found(file);
   return spawn(real_spawnp.get(), pid, file, actions, attributes, arguments, environment);
 }

@@ -39,8 +39,13 @@ FunctionTypes types_of(Dwarf_Die* function, std::optional<uint64_t> entry,
     }
     used.integers += needed->integers;
     used.vectors += needed->vectors;
-    const std::optional<ScalarType> scalar = scalar_type(&type, budget);
+    std::optional<ScalarType> scalar = scalar_type(&type, budget);
     if (!scalar) continue;
+    // A constructor's `this` is no string yet.
+    if (scalar->kind == TypedValue::Kind::kStdString &&
+        dwarf_hasattr_integrate(&child, DW_AT_artificial) != 0) {
+      scalar->kind = TypedValue::Kind::kPointer;
+    }
     const bool is_vector = scalar->kind == TypedValue::Kind::kFloat;
     uint32_t place = is_vector ? used.vectors : used.integers;
     if (entry) place = place_at_entry(&child, *entry, place, is_vector);
