@@ -5,6 +5,7 @@
 #include "src/loss.hpp"
 #include "src/return_stack.hpp"
 #include "src/shim_interface.h"
+#include "src/straight_path.hpp"
 #include "src/vector_registers.hpp"
 
 namespace arctrace {
@@ -84,7 +85,7 @@ void record_return(const PendingCall& call, uintptr_t result) {
 }
 
 // What returned is not just the innermost of this thread's calls.
-__attribute__((noinline)) void end_another_call(uintptr_t* place, uintptr_t result) {
+void end_another_call(uintptr_t* place, uintptr_t result) {
   const auto address = reinterpret_cast<uintptr_t>(place);
   ReturnStack* calls = calls_with(address);
   if (__builtin_expect(calls == nullptr, 0)) __builtin_trap();  // nowhere to go on
@@ -101,6 +102,39 @@ __attribute__((noinline)) void end_another_call(uintptr_t* place, uintptr_t resu
   }
 }
 
+// The innermost of the thread's calls returned to `place`.
+void end_innermost_call(ReturnStack& calls, const PendingCall& call, uintptr_t* place) {
+  *place = call.return_address;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  calls.drop_top();
+}
+
+__attribute__((noinline)) void end_the_long_way(uintptr_t* place, uintptr_t result) {
+  ReturnStack* own = thread_local_state.calls;
+  const PendingCall* top =
+      own != nullptr ? own->only_top(reinterpret_cast<uintptr_t>(place)) : nullptr;
+  if (top == nullptr) return end_another_call(place, result);
+  record_return(*top, result);
+  end_innermost_call(*own, *top, place);
+}
+
+// As most calls end. False: nothing was done.
+__attribute__((always_inline)) inline bool end_straight(uintptr_t* place) {
+  const auto address = reinterpret_cast<uintptr_t>(place);
+  ReturnStack* own = thread_local_state.calls;
+  const PendingCall* top = own != nullptr ? own->only_top(address) : nullptr;
+  if (__builtin_expect(top == nullptr || top->key == 0 || !functions_are_recorded(), 0)) {
+    return false;
+  }
+  // A key with values is no frame's: then it is not straight.
+  return leave_straight(
+      top->key, address,
+      [address](const FramePlace& left) {
+        return left.stack_pointer == low_half(address);
+      },
+      [&] { end_innermost_call(*own, *top, place); });
+}
+
 // `arguments`: of the integer registers.
 void gather_call(uint32_t values, const uintptr_t* arguments, ValuesBody& body) {
   uint64_t vectors[ARCTRACE_SHIM_VECTORS_MAX];
@@ -110,10 +144,8 @@ void gather_call(uint32_t values, const uintptr_t* arguments, ValuesBody& body) 
 
 // `pending_key`: of the pending call. enter() records the entry.
 template <class Enter>
-__attribute__((always_inline)) inline int begin_call(uint64_t frame_key,
-                                                     uint64_t pending_key,
-                                                     const StubCall& call,
-                                                     const Enter& enter) {
+int begin_call(uint64_t frame_key, uint64_t pending_key, const StubCall& call,
+               const Enter& enter) {
   if (!functions_are_recorded()) return 0;
   ReturnStack* calls = thread_local_state.calls;
   if (__builtin_expect(calls == nullptr, 0)) {
@@ -122,8 +154,8 @@ __attribute__((always_inline)) inline int begin_call(uint64_t frame_key,
   }
   if (is_left_out(frame_key, call)) return 0;
   const bool inside = (call.flags & ARCTRACE_SHIM_RETURNS_TO_SHIM) != 0;
-  PendingCall pending{reinterpret_cast<uintptr_t>(call.place), *call.place, pending_key};
-  if (__builtin_expect(inside, 0)) {
+  PendingCall pending{call.here(), *call.place, pending_key};
+  if (inside) {
     ReturnStack* around = calls_with(pending.place);
     if (around == nullptr) return 0;
     pending.return_address = around->find(pending.place)->return_address;
@@ -136,18 +168,41 @@ __attribute__((always_inline)) inline int begin_call(uint64_t frame_key,
   return inside ? 0 : 1;
 }
 
+__attribute__((noinline)) int begin_the_long_way(uint64_t key, const uintptr_t* place,
+                                                 uintptr_t frame_pointer,
+                                                 uint32_t flags) {
+  const StubCall call{place, frame_pointer, flags};
+  return begin_call(key, key, call, [&] { return record_enter(key, call); });
+}
+
+// As most calls begin: with their frame, and inside the innermost pending call. False:
+// nothing was done.
+__attribute__((always_inline)) inline bool begin_straight(uint64_t key,
+                                                          const StubCall& call) {
+  ReturnStack* calls = thread_local_state.calls;
+  if (__builtin_expect(
+          calls == nullptr || (call.flags & ARCTRACE_SHIM_RETURNS_TO_SHIM) != 0, 0)) {
+    return false;
+  }
+  const PendingCall pending{call.here(), *call.place, key};
+  return enter_straight(
+      key, FramePlace(call.described()), call.here(),
+      [&] { return calls->has_room_inside(thread_local_state.stacks, pending.place); },
+      [&] { calls->add(pending); });
+}
+
 }  // namespace
 }  // namespace arctrace
 
 using namespace arctrace;  // the C functions below are the namespace's face
 
-__attribute__((flatten)) int arctrace_shim_call_begin(uint64_t frame_key,
-                                                      const uintptr_t* place,
-                                                      uintptr_t frame_pointer,
-                                                      uint32_t flags) {
-  const StubCall call{place, frame_pointer, flags};
-  return begin_call(frame_key, frame_key, call,
-                    [&] { return record_enter(frame_key, call); });
+int arctrace_shim_call_begin(uint64_t frame_key, const uintptr_t* place,
+                             uintptr_t frame_pointer, uint32_t flags) {
+  if (!functions_are_recorded()) return 0;
+  if (__builtin_expect(begin_straight(frame_key, {place, frame_pointer, flags}), 1)) {
+    return 1;
+  }
+  return begin_the_long_way(frame_key, place, frame_pointer, flags);
 }
 
 int arctrace_shim_call_begin_with(uint64_t frame_key, const uintptr_t* place,
@@ -166,15 +221,9 @@ int arctrace_shim_call_begin_with(uint64_t frame_key, const uintptr_t* place,
   });
 }
 
-__attribute__((flatten)) void arctrace_shim_call_end(uintptr_t* place, uintptr_t result) {
-  const auto address = reinterpret_cast<uintptr_t>(place);
-  ReturnStack* own = thread_local_state.calls;
-  const PendingCall* top = own != nullptr ? own->only_top(address) : nullptr;
-  if (__builtin_expect(top == nullptr, 0)) return end_another_call(place, result);
-  record_return(*top, result);
-  *place = top->return_address;
-  std::atomic_signal_fence(std::memory_order_seq_cst);
-  own->drop_top();
+void arctrace_shim_call_end(uintptr_t* place, uintptr_t result) {
+  if (__builtin_expect(end_straight(place), 1)) return;
+  end_the_long_way(place, result);
 }
 
 void arctrace_shim_call_passed(uint64_t frame_key, const uintptr_t* place,

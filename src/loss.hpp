@@ -1,6 +1,6 @@
 // Loss accounting. A thread's losses are counted in its slot, by cause; the counters
-// only grow. LOST records say them in-band and `reported` follows; the difference is
-// what the collector, or the slot's next owner, still has to say.
+// only grow. LOST records tell them in-band and `reported` follows (told_losses.hpp); the
+// difference is what the collector, or the slot's next owner, still has to tell.
 #pragma once
 
 #include <arctrace/format.h>
@@ -27,47 +27,43 @@ inline void count_lost_without_slot(arctrace_control& control,
   IpcAtomics::fetch_add_relaxed(control.lost[cause], uint64_t{1});
 }
 
-// Says what no LOST record has said yet of one cause, up to `until` of its losses. True
-// from say(count) means that the record is committed, and they count as said.
-template <class Say>
-bool report_until(arctrace_writer_slot& slot, uint32_t cause, uint64_t until, Say&& say) {
-  const uint64_t reported = IpcAtomics::load_relaxed(slot.reported[cause]);
-  if (until == reported) return true;
-  if (!say(until - reported)) return false;
-  // J1 release: who sees the count as said finds the record (J2: the collector).
-  IpcAtomics::store_release(slot.reported[cause], until);
-  return true;
-}
-
-// For a dead owner's slot: calls say(cause, count) for each cause with unsaid losses.
-template <class Say>
-bool report_losses(arctrace_writer_slot& slot, Say&& say) {
-  bool all = true;
+// Calls visit(cause, count) for each cause with losses that no LOST record tells.
+template <class Visit>
+void for_each_untold_loss(arctrace_writer_slot& slot, const Visit& visit) {
   for (uint32_t cause = 0; cause < ARCTRACE_LOST_CAUSES; ++cause) {
-    const auto say_cause = [&](uint64_t count) { return say(cause, count); };
-    all = report_until(slot, cause, IpcAtomics::load_relaxed(slot.lost[cause]),
-                       say_cause) &&
-          all;
+    const uint64_t lost = IpcAtomics::load_relaxed(slot.lost[cause]);
+    const uint64_t reported = IpcAtomics::load_relaxed(slot.reported[cause]);
+    if (lost != reported) visit(cause, lost - reported);
   }
-  return all;
 }
 
-// For a slot's owner: calls say(cause, flags, count) for each cause with unsaid losses,
-// those of an earlier owner (ARCTRACE_LOST_INHERITED) before its own.
-template <class Say>
-bool report_own_losses(arctrace_writer_slot& slot, const ThreadState& state, Say&& say) {
+// What one LOST record is to tell of a slot.
+struct Losses {
+  uint32_t cause;
+  uint32_t flags;
+  uint64_t count;
+  uint64_t until;  // reported[cause], once it is told
+};
+
+// For a slot's owner: calls tell(losses) for each cause with losses that are not told,
+// those of an earlier owner (ARCTRACE_LOST_INHERITED) before its own. False from it means
+// that there is no room, true that they are told (ToldLosses::commit()).
+template <class Tell>
+bool tell_own_losses(arctrace_writer_slot& slot, const ThreadState& state,
+                     const Tell& tell) {
   bool all = true;
   for (uint32_t cause = 0; cause < ARCTRACE_LOST_CAUSES; ++cause) {
+    uint64_t told = IpcAtomics::load_relaxed(slot.reported[cause]);
     const uint64_t inherited = state.lost_at_start[cause];
-    bool said = true;
-    if (IpcAtomics::load_relaxed(slot.reported[cause]) < inherited) {
-      said = report_until(slot, cause, inherited, [&](uint64_t count) {
-        return say(cause, ARCTRACE_LOST_INHERITED, count);
-      });
+    bool has_room = true;
+    if (told < inherited) {
+      has_room =
+          tell(Losses{cause, ARCTRACE_LOST_INHERITED, inherited - told, inherited});
+      told = inherited;
     }
-    said = said && report_until(slot, cause, IpcAtomics::load_relaxed(slot.lost[cause]),
-                                [&](uint64_t count) { return say(cause, 0u, count); });
-    all = said && all;
+    const uint64_t lost = IpcAtomics::load_relaxed(slot.lost[cause]);
+    if (has_room && lost != told) has_room = tell(Losses{cause, 0, lost - told, lost});
+    all = has_room && all;
   }
   return all;
 }

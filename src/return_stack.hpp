@@ -41,13 +41,24 @@ struct ReturnStack {
   // stands in the place of one that still waits: its callee jumped to another one.
   // False: no room.
   bool push(const ThreadStacks& stacks, const PendingCall& call, bool inside) {
-    const uint64_t at = depth;
-    if (__builtin_expect(at == kMaxCalls || !is_inside_top(stacks, call.place), 0)) {
+    if (__builtin_expect(!has_room_inside(stacks, call.place), 0)) {
       return push_slowly(stacks, call, inside);
     }
-    store(at, call);
+    add(call);
     return true;
   }
+
+  // Whether a call at `place` is made by what the innermost one called, by all that one
+  // can see of it, and there is room for it.
+  bool has_room_inside(const ThreadStacks& stacks, uintptr_t place) const {
+    const uint64_t at = depth;
+    if (at == 0) return true;
+    if (at >= kMaxCalls) return false;
+    const uintptr_t top = calls[at - 1].place;
+    return top > place && stacks.which(top) != ThreadStacks::Which::kSignal;
+  }
+  // REQUIRES: has_room_inside().
+  void add(const PendingCall& call) { store(depth, call); }
 
   // The innermost call of all, if it is at `place` and none of those around it is: as
   // most are that return. Else null.
@@ -82,13 +93,6 @@ struct ReturnStack {
   void drop_own();
 
  private:
-  // Whether a call at `place` is made by what the innermost one called, by all that one
-  // can see of it.
-  bool is_inside_top(const ThreadStacks& stacks, uintptr_t place) const {
-    if (depth == 0) return true;
-    const uintptr_t top = calls[depth - 1].place;
-    return top > place && stacks.which(top) != ThreadStacks::Which::kSignal;
-  }
   __attribute__((noinline)) bool push_slowly(const ThreadStacks& stacks, PendingCall call,
                                              bool inside);
 

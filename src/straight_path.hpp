@@ -61,55 +61,87 @@ __attribute__((always_inline)) inline void complete_enter(ScopeKind scope,
 
 // Calls use(scope, state, record) with a record begun that has `body_size` bytes behind
 // its head, if fits(state) and the way is straight; `here`: of its WriteScope. False:
-// nothing was done.
+// nothing was done. Nothing is called on the way, and what is needed later is kept in
+// few variables: the compiler then saves no registers.
 template <class Fits, class Use>
 __attribute__((always_inline)) inline bool go_straight(uintptr_t here, uint16_t type,
                                                        uint32_t body_size,
                                                        const Fits& fits, const Use& use) {
-  if (__builtin_expect(is_inside_writer() || filter_is_active(), 0)) return false;
-  const OutermostScope scope(here);
+  if (__builtin_expect(
+          is_inside_writer() || filter_is_active() || session.clock != kCounterClock,
+          0)) {
+    return false;
+  }
+  OutermostScope scope(here);
   ThreadState* state = thread_local_state.state;
-  if (__builtin_expect(state == nullptr, 0)) return false;
+  if (__builtin_expect(state == nullptr, 0)) return scope.refuse();
   const uint32_t length = ARCTRACE_COMPACT_HEAD_SIZE + body_size;
-  std::byte* const room = place_for(*state, length);
-  if (__builtin_expect(room == nullptr || !fits(*state), 0)) return false;
-  const uint64_t from_base = ticks_from_base(*state, session_ticks());
-  if (__builtin_expect(from_base > UINT32_MAX, 0)) return false;
-  const Reservation record = begin_compact(*state, room, type, length, from_base);
+  std::byte* place;
+  if (__builtin_expect(!find_place(*state, length, place) || !fits(*state), 0)) {
+    return scope.refuse();
+  }
+  const uint64_t from_base = ticks_from_base(*state, read_counter());
+  if (__builtin_expect(from_base > UINT32_MAX, 0)) return scope.refuse();
+  if (place == nullptr) __builtin_unreachable();  // it has room
+  const Reservation record = begin_compact(*state, place, type, length, from_base);
   count_written(*state);
   use(scope, *state, record);
   return true;
 }
 
-// Records that the thread entered `key` at `place`. False: nothing was done.
+// Records that the thread entered `key` at `place`, if fits(); with_frame() is called as
+// the frame is added. False: nothing was done.
+template <class Fits, class WithFrame>
+__attribute__((always_inline)) inline bool enter_straight(uint64_t key,
+                                                          const FramePlace& place,
+                                                          uintptr_t here,
+                                                          const Fits& fits,
+                                                          const WithFrame& with_frame) {
+  return go_straight(
+      here, ARCTRACE_TYPE_ENTER, sizeof key,
+      [&](const ThreadState& state) {
+        return (place.location == 0 ||
+                is_surely_open(thread_local_state.stacks, state, place)) &&
+               fits();
+      },
+      [&](ScopeKind scope, ThreadState& state, const Reservation& record) {
+        with_frame();
+        complete_enter(scope, state, record, key, [&](ThreadState& to, uint32_t at) {
+          store_frame(to, at, key, place);
+        });
+      });
+}
+
 __attribute__((always_inline)) inline bool enter_straight(uint64_t key,
                                                           const FramePlace& place,
                                                           uintptr_t here) {
-  const auto fits = [&place](const ThreadState& state) {
-    return place.location == 0 || is_surely_open(thread_local_state.stacks, state, place);
-  };
-  return go_straight(here, ARCTRACE_TYPE_ENTER, sizeof key, fits,
-                     [&](ScopeKind scope, ThreadState& state, const Reservation& record) {
-                       complete_enter(scope, state, record, key,
-                                      [&](ThreadState& to, uint32_t at) {
-                                        store_frame(to, at, key, place);
-                                      });
-                     });
+  return enter_straight(
+      key, place, here, [] { return true; }, [] {});
 }
 
 // Records that the thread left its innermost frame, if that is `key`'s and
-// is_left(place) says that it is the one. False: nothing was done.
+// is_left(place) says that it is the one; behind(): when it is left. False: nothing was
+// done.
+template <class IsLeft, class Behind>
+__attribute__((always_inline)) inline bool leave_straight(uint64_t key, uintptr_t here,
+                                                          const IsLeft& is_left,
+                                                          const Behind& behind) {
+  return go_straight(
+      here, ARCTRACE_TYPE_EXIT, 0,
+      [&](const ThreadState& state) {
+        const OpenFrame* innermost = innermost_frame(state, key);
+        return innermost != nullptr && is_left(innermost->place);
+      },
+      [&](ScopeKind scope, ThreadState& state, const Reservation& record) {
+        commit_change(scope, state, record, state.depth - 1, [] {});
+        behind();
+      });
+}
+
 template <class IsLeft>
 __attribute__((always_inline)) inline bool leave_straight(uint64_t key, uintptr_t here,
                                                           const IsLeft& is_left) {
-  const auto fits = [key, &is_left](const ThreadState& state) {
-    const OpenFrame* innermost = innermost_frame(state, key);
-    return innermost != nullptr && is_left(innermost->place);
-  };
-  return go_straight(here, ARCTRACE_TYPE_EXIT, 0, fits,
-                     [](ScopeKind scope, ThreadState& state, const Reservation& record) {
-                       commit_change(scope, state, record, state.depth - 1, [] {});
-                     });
+  return leave_straight(key, here, is_left, [] {});
 }
 
 }  // namespace arctrace

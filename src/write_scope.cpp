@@ -2,6 +2,7 @@
 #include "src/loss.hpp"
 #include "src/memory.hpp"
 #include "src/protocol/dead_slot.hpp"
+#include "src/protocol/told_losses.hpp"
 #include "src/writer.hpp"
 
 namespace arctrace {
@@ -37,7 +38,6 @@ void abandon_calls(ThreadState& state) {
 // the next call that needs one, or the serials would have a gap.
 void abandon_block(ThreadState& state) {
   state.pos = state.end = nullptr;
-  state.loss_pending = true;  // what the opening would have said
   if (state.is_opening()) return;
   DeadSlot<IpcAtomics>::settle_name(
       session.view, state.slot, session.view.slot(state.slot).current, [](uint32_t) {});
@@ -88,6 +88,9 @@ ScopeKind WriteScope::enter_nested(uintptr_t here) {
     ThreadState* state = local().state;
     if (state != nullptr && state->attached) {
       resolve_change(local());
+      // Before what it is told in can go.
+      ToldLosses<IpcAtomics>::settle(session.view, session.view.slot(state->slot));
+      state->loss_pending = true;  // it may have been about to tell them
       abandon_calls(*state);
       if (!state->has_block) abandon_block(*state);
       // If it was telling what waits: from the first on again.

@@ -5,6 +5,7 @@
 #include "src/definitions.hpp"
 #include "src/loss.hpp"
 #include "src/protocol/shared_chain.hpp"
+#include "src/protocol/told_losses.hpp"
 #include "src/wake_word.hpp"
 
 namespace arctrace {
@@ -54,8 +55,8 @@ void fill_stack(std::byte* body, const ThreadState& state, uint32_t count) {
 Reservation append(ThreadState& state, uint16_t type, uint32_t body_size,
                    uint64_t ticks) {
   const uint32_t length = ARCTRACE_COMPACT_HEAD_SIZE + body_size;
-  std::byte* const place = place_for(state, length);
-  if (place == nullptr) return kNothing;
+  std::byte* place;
+  if (!find_place(state, length, place)) return kNothing;
   return begin_compact(state, place, type, length, ticks_from_base(state, ticks));
 }
 
@@ -66,25 +67,29 @@ void set_has_block(ThreadState& state, bool value) {
   std::atomic_signal_fence(std::memory_order_seq_cst);
 }
 
+void fill_lost(std::byte* body, const Losses& losses, const ThreadState& state) {
+  store_u32(body, losses.cause);
+  store_u32(body + 4, losses.flags);
+  store_u64(body + 8, losses.count);
+  store_u64(body + 16, state.lost_since_ticks);
+}
+
 // LOST and STACK at the start of a fresh exclusive block, leaving `keep` bytes free.
 void write_opening(ThreadState& state, uint32_t keep, uint64_t ticks) {
   const auto room = [&] { return static_cast<uint32_t>(state.end - state.pos); };
   if (state.loss_pending) {
     const uint32_t stack_min = ARCTRACE_COMPACT_HEAD_SIZE + kStackFixedBody;
     state.loss_pending = false;  // what is lost meanwhile sets it again
-    const bool all = report_own_losses(
-        view().slot(state.slot), state,
-        [&](uint32_t cause, uint32_t flags, uint64_t count) {
-          if (room() < ARCTRACE_COMPACT_HEAD_SIZE + kLostBody + stack_min + keep)
-            return false;
-          const Reservation lost = append(state, ARCTRACE_TYPE_LOST, kLostBody, ticks);
-          store_u32(lost.body, cause);
-          store_u32(lost.body + 4, flags);
-          store_u64(lost.body + 8, count);
-          store_u64(lost.body + 16, state.lost_since_ticks);
-          IpcAtomics::store_release(word_at(lost.word0), lost.committed);
-          return true;
-        });
+    arctrace_writer_slot& slot = view().slot(state.slot);
+    const bool all = tell_own_losses(slot, state, [&](const Losses& losses) {
+      if (room() < ARCTRACE_COMPACT_HEAD_SIZE + kLostBody + stack_min + keep)
+        return false;
+      const Reservation lost = append(state, ARCTRACE_TYPE_LOST, kLostBody, ticks);
+      fill_lost(lost.body, losses, state);
+      ToldLosses<IpcAtomics>::commit(view(), slot, losses.cause, losses.until, lost.word0,
+                                     lost.committed);
+      return true;
+    });
     if (!all) state.loss_pending = true;
   }
   uint32_t left = room() - ARCTRACE_COMPACT_HEAD_SIZE;
@@ -186,7 +191,8 @@ bool change_block(ScopeKind scope, ThreadState& state, ProcessState& process,
 // A record of its own that rebases the ticks. False: no room in this block.
 bool rebase(ThreadState& state, uint32_t keep, uint64_t ticks) {
   constexpr uint32_t kTimeLength = ARCTRACE_COMPACT_HEAD_SIZE + 8;
-  if (place_for(state, kTimeLength + keep) == nullptr) return false;
+  std::byte* place;
+  if (!find_place(state, kTimeLength + keep, place)) return false;
   set_has_block(state, false);
   // As late as its own stamp can say: behind what is before it, not behind what follows.
   const Reservation time =
@@ -311,30 +317,26 @@ Reservation reserve_shared(ScopeKind scope, ThreadState& state, ProcessState& pr
 }
 
 // Losses of a thread that writes into the shared chain, as a record of their own.
-void report_losses_shared(ScopeKind scope, ThreadState& state, ProcessState& process,
-                          uint64_t ticks) {
+void tell_losses_shared(ScopeKind scope, ThreadState& state, ProcessState& process,
+                        uint64_t ticks) {
+  constexpr uint32_t kLength = ARCTRACE_FULL_HEAD_SIZE + kLostBody;
+  arctrace_writer_slot& slot = view().slot(state.slot);
   state.loss_pending = false;  // what is lost meanwhile sets it again
-  const bool all = report_own_losses(
-      view().slot(state.slot), state,
-      [&](uint32_t cause, uint32_t flags, uint64_t count) {
-        const SharedReservation got = SharedChain<IpcAtomics>::reserve(
-            view(), state.slot, scope.local().nesting, view().control().shared_current,
-            ARCTRACE_FULL_HEAD_SIZE + kLostBody,
-            identity(state, process, ARCTRACE_FORM_FULL, ARCTRACE_CLASS_DATA, ticks));
-        if (got.place == nullptr) return false;
-        const uint32_t word0 =
-            ARCTRACE_WORD0(ARCTRACE_TYPE_LOST, ARCTRACE_FULL_HEAD_SIZE + kLostBody);
-        fill_full_head(got.place, word0, state.writer, ticks);
-        std::byte* body = got.place + ARCTRACE_FULL_HEAD_SIZE;
-        store_u32(body, cause);
-        store_u32(body + 4, flags);
-        store_u64(body + 8, count);
-        store_u64(body + 16, state.lost_since_ticks);
-        IpcAtomics::store_release(word_at(got.place), word0);
-        release_shared(scope);
-        if (got.opened) wake_past_mark();
-        return true;
-      });
+  const bool all = tell_own_losses(slot, state, [&](const Losses& losses) {
+    const SharedReservation got = SharedChain<IpcAtomics>::reserve(
+        view(), state.slot, scope.local().nesting, view().control().shared_current,
+        kLength,
+        identity(state, process, ARCTRACE_FORM_FULL, ARCTRACE_CLASS_DATA, ticks));
+    if (got.place == nullptr) return false;
+    const uint32_t word0 = ARCTRACE_WORD0(ARCTRACE_TYPE_LOST, kLength);
+    fill_full_head(got.place, word0, state.writer, ticks);
+    fill_lost(got.place + ARCTRACE_FULL_HEAD_SIZE, losses, state);
+    ToldLosses<IpcAtomics>::commit(view(), slot, losses.cause, losses.until, got.place,
+                                   word0);
+    release_shared(scope);
+    if (got.opened) wake_past_mark();
+    return true;
+  });
   if (!all) state.loss_pending = true;
 }
 
@@ -373,7 +375,7 @@ Reservation reserve_slow(ScopeKind scope, uint16_t type, uint32_t body_size,
   if (scope.nested() || view().geometry().scope == ARCTRACE_SCOPE_SHARED) {
     if (!is_known_full(*state)) {
       if (state->loss_pending && !scope.nested()) {
-        report_losses_shared(scope, *state, *process, ticks);
+        tell_losses_shared(scope, *state, *process, ticks);
       }
       if (!emit_definitions(scope, *state, *process)) {
         count_lost(view().slot(state->slot), *state, ARCTRACE_LOST_FULL, ticks);

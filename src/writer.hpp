@@ -88,7 +88,19 @@ inline bool is_inside_writer() { return thread_local_state.guard != 0; }
 class OutermostScope {
  public:
   explicit OutermostScope(uintptr_t here) { begin(here); }
-  ~OutermostScope() { end(); }
+  ~OutermostScope() {
+    if (__builtin_expect(is_followed_, 0)) {
+      release();
+    } else {
+      end();
+    }
+  }
+  // Nothing was done: the same call begins anew right behind this one, the long way, and
+  // looks at the end what handlers left.
+  bool refuse() {
+    is_followed_ = true;
+    return false;
+  }
   OutermostScope(const OutermostScope&) = delete;
   OutermostScope& operator=(const OutermostScope&) = delete;
 
@@ -108,8 +120,14 @@ class OutermostScope {
     if (__builtin_expect(thread_local_state.nesting != 0, 0)) abandon_nested();
     thread_local_state.guard = 0;
   }
+  static void release() {
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    thread_local_state.guard = 0;
+  }
   // Not inlined, like all that is rare: who flattens the path of a record wants it short.
   __attribute__((noinline)) static void abandon_nested();
+
+  bool is_followed_ = false;
 };
 
 // Any writer call; `here` as above.
@@ -166,14 +184,14 @@ inline void reserve_impossible(ScopeKind scope, uint64_t ticks) {
   reserve_slow(scope, ARCTRACE_TYPE_EVENT, ARCTRACE_RECORD_LENGTH_MAX, ticks);
 }
 
-// Where a compact record of `length` bytes begins in the thread's exclusive block; null:
+// Where a compact record of `length` bytes begins in the thread's exclusive block. False:
 // it has no room. Read once, and before anything else of the state: a handler may fork,
 // and its child, whose state is wiped, go on here with the parent's record.
-inline std::byte* place_for(const ThreadState& state, uint32_t length) {
-  std::byte* const place = __atomic_load_n(&state.pos, __ATOMIC_RELAXED);
+inline bool find_place(const ThreadState& state, uint32_t length, std::byte*& place) {
+  place = __atomic_load_n(&state.pos, __ATOMIC_RELAXED);
   const bool has_room = state.end - place >= static_cast<ptrdiff_t>(length);
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  return has_room ? place : nullptr;
+  return has_room;
 }
 
 // Of a stamp to the block's base; beyond UINT32_MAX a record can't tell it.
@@ -217,9 +235,10 @@ __attribute__((always_inline)) inline auto with_record(ScopeKind scope, uint16_t
   if (__builtin_expect(state != nullptr && !scope.nested() && state->first_waiting == 0,
                        1)) {
     const uint32_t length = ARCTRACE_COMPACT_HEAD_SIZE + body_size;
-    std::byte* const place = place_for(*state, length);
+    std::byte* place;
+    const bool has_room = find_place(*state, length, place);
     const uint64_t from_base = ticks_from_base(*state, ticks);
-    if (__builtin_expect(place != nullptr && from_base <= UINT32_MAX, 1)) {
+    if (__builtin_expect(has_room && from_base <= UINT32_MAX, 1)) {
       const Reservation record = begin_compact(*state, place, type, length, from_base);
       count_written(*state);
       return use(record);

@@ -278,8 +278,10 @@ ARCTRACE_ASSERT_SIZE(arctrace_cpu_slot, 128);
 struct arctrace_writer_slot {
   /* line 0: liveness and identity */
   uint32_t lock;
-  uint32_t reserved0[5];
-  uint64_t robust_prev; /* the owner's and its libc's; meaningless to all others */
+  uint32_t telling_cause; /* of the LOST record that is being told */
+  uint64_t telling;       /* its place, in bytes from the buffer's start; 0: none */
+  uint64_t telling_until; /* reported[telling_cause], once it is committed */
+  uint64_t robust_prev;   /* the owner's and its libc's; meaningless to all others */
   uint64_t robust_next;
   uint32_t writer;  /* identity, unique in the session */
   uint32_t process; /* identity, unique in the session */
@@ -301,6 +303,7 @@ struct arctrace_writer_slot {
   /* line 3 */
   uint64_t reported[ARCTRACE_LOST_CAUSES]; /* of these, said in LOST records */
 };
+ARCTRACE_ASSERT_OFFSET(arctrace_writer_slot, telling, 8);
 ARCTRACE_ASSERT_OFFSET(arctrace_writer_slot, robust_next, ARCTRACE_ROBUST_NODE_OFFSET);
 ARCTRACE_ASSERT_OFFSET(arctrace_writer_slot, writer, 40);
 ARCTRACE_ASSERT_OFFSET(arctrace_writer_slot, start_ticks, 56);

@@ -46,12 +46,11 @@ void Reaper::reap(uint32_t index, RecordBuilder& said,
 void Reaper::say_losses(RecordBuilder& said, uint32_t index) {
   arctrace_writer_slot& slot = view_.slot(index);
   const uint64_t now = read_ticks(view_.geometry().clock);
-  report_losses(slot, [&](uint32_t cause, uint64_t count) {
+  for_each_untold_loss(slot, [&](uint32_t cause, uint64_t count) {
     say_lost(said, now, A::load_relaxed(slot.writer), cause, ARCTRACE_LOST_RESIDUAL,
              count, now);
     uint64_t& reported = slot.reported[cause];
     reported_.push_back({&reported, A::load_relaxed(reported) + count});
-    return false;  // not yet
   });
 }
 

@@ -11,6 +11,7 @@
 #include "src/collector/session_records.hpp"
 #include "src/loss.hpp"
 #include "src/protocol/recycle.hpp"
+#include "src/protocol/told_losses.hpp"
 
 namespace arctrace {
 namespace {
@@ -101,7 +102,7 @@ void Snapshot::say_balances() {
     if (writer == 0) continue;
     if (!is_live(A::load_acquire(slot.lock))) say_writer_end(said, now, writer);
     for (uint32_t cause = 0; cause < ARCTRACE_LOST_CAUSES; ++cause) {
-      const uint64_t reported = A::load_acquire(slot.reported[cause]);  // J2
+      const uint64_t reported = ToldLosses<A>::reported(view_, slot, cause);
       const uint64_t lost = A::load_relaxed(slot.lost[cause]);
       if (lost > reported) {
         say_lost(said, now, writer, cause, ARCTRACE_LOST_RESIDUAL, lost - reported, now);

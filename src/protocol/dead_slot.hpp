@@ -9,6 +9,7 @@
 #include "src/buffer_view.hpp"
 #include "src/protocol/block_state.hpp"
 #include "src/protocol/shared_close.hpp"
+#include "src/protocol/told_losses.hpp"
 
 namespace arctrace {
 
@@ -26,12 +27,14 @@ inline bool is_live(uint32_t lock_word) {
 template <class A>
 class DeadSlot {
  public:
-  // Closes the blocks that the slot's former owner still owned and clears all names.
+  // Brings up to date which losses are told, closes the blocks that the slot's former
+  // owner still owned and clears all names.
   // Idempotent, so it may be resumed after a death half-way.
   // REQUIRES: the caller holds the slot: the lock word is its own tid or kBeingReaped.
   template <class OnClosed>
   static void settle(const BufferView& view, uint32_t slot_index, OnClosed&& on_closed) {
     arctrace_writer_slot& slot = view.slot(slot_index);
+    ToldLosses<A>::settle(view, slot);
     settle_name(view, slot_index, slot.current, on_closed);
     for (uint32_t& name : slot.active) settle_name(view, slot_index, name, on_closed);
     for (uint32_t& name : slot.held) A::store_release(name, uint32_t{0});

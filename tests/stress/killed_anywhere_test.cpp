@@ -34,17 +34,22 @@ uint32_t blocks_kept(TestSession& test) {
   return test.view().geometry().block_count - test.blocks_in(ARCTRACE_PHASE_FREE) - open;
 }
 
+struct Bounds {
+  uint64_t deaths = 150;  // about that many
+  uint64_t losses = 0;    // of each child, before `call`
+};
+
 // Children write number n as event 1 and die in `call(n)`, which writes it as event 2.
 void kill_everywhere(const BufferOptions& options, const std::function<void()>& before,
-                     const Action& call) {
+                     const Action& call, const Bounds& bounds = {}) {
   if (!can_single_step()) return;
   shared_word() = 0;
   TestSession test(options);
   const auto child = [&](uint64_t number, uint64_t at) {
     return run_in_child([&] {
       REQUIRE(arctrace_attach(test.path().c_str()) == 0);
-      before();
       write_checked(1, number);
+      before();
       if (at == UINT64_MAX) {
         shared_word() = single_step([&] { call(number); }, [](uint64_t) { return true; });
       } else {
@@ -54,7 +59,7 @@ void kill_everywhere(const BufferOptions& options, const std::function<void()>& 
   };
   REQUIRE(child(1000000, UINT64_MAX) == "");
   uint64_t children = 0;
-  for (const uint64_t at : cuts(shared_word(), 150)) {
+  for (const uint64_t at : cuts(shared_word(), bounds.deaths)) {
     CHECK(child(children, at) == "signal 9");
     ++children;
     test.drain().round();
@@ -70,7 +75,7 @@ void kill_everywhere(const BufferOptions& options, const std::function<void()>& 
   CHECK(numbers_of(trace, 2).size() <= children + 1);
   CHECK(numbers_of(trace, 2).contains(1000000));
   CHECK(trace.torn() <= children);
-  CHECK(trace.lost() == 0);
+  CHECK(trace.lost() == bounds.losses * (children + 1));
 }
 
 TEST_CASE("killed anywhere: in a record for the block at hand") {
@@ -103,6 +108,24 @@ TEST_CASE("killed anywhere: in a record reserved in place") {
     CAPTURE(scope);
     kill_everywhere(
         buffer_with(scope, 1024, 64), [] {}, [](uint64_t n) { reserve_checked(2, n); });
+  }
+}
+
+TEST_CASE("killed anywhere: as losses are told, they are told once") {
+  for (const arctrace_scope scope : kScopes) {
+    CAPTURE(scope);
+    kill_everywhere(
+        buffer_with(scope, 1024, 64),
+        [] {
+          for (int i = 0; i < 3; ++i) {
+            arctrace_write(3, nullptr, ARCTRACE_PAYLOAD_MAX + 1);  // too big
+          }
+        },
+        [](uint64_t n) {
+          arctrace_flush();
+          write_checked(2, n);
+        },
+        {.deaths = 300, .losses = 3});
   }
 }
 

@@ -3,6 +3,10 @@
 #include <arctrace/arctrace.h>
 #include <doctest/doctest.h>
 
+#include <utility>
+#include <vector>
+
+#include "src/protocol/told_losses.hpp"
 #include "src/writer.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/test_session.hpp"
@@ -10,7 +14,12 @@
 namespace arctrace::testing {
 namespace {
 
-TEST_CASE("loss: what a LOST record could not say stays unsaid") {
+// As ToldLosses::commit() would have it.
+void mark_told(arctrace_writer_slot& slot, const Losses& losses) {
+  slot.reported[losses.cause] = losses.until;
+}
+
+TEST_CASE("loss: what a LOST record could not tell stays untold") {
   arctrace_writer_slot slot{};
   ThreadState state{};
   count_lost(slot, state, ARCTRACE_LOST_FULL, 50);
@@ -18,33 +27,91 @@ TEST_CASE("loss: what a LOST record could not say stays unsaid") {
   count_lost(slot, state, ARCTRACE_LOST_TOO_BIG, 70);
   CHECK(state.loss_pending);
   CHECK(state.lost_since_ticks == 50);
-  CHECK_FALSE(report_losses(slot, [](uint32_t cause, uint64_t count) {
-    CHECK(count == (cause == ARCTRACE_LOST_FULL ? 2 : 1));
-    return cause == ARCTRACE_LOST_FULL;
-  }));
-  CHECK(slot.reported[ARCTRACE_LOST_FULL] == 2);
-  CHECK(slot.reported[ARCTRACE_LOST_TOO_BIG] == 0);
-  CHECK(report_losses(slot, [](uint32_t cause, uint64_t count) {
-    CHECK(cause == ARCTRACE_LOST_TOO_BIG);
-    CHECK(count == 1);
+  CHECK_FALSE(tell_own_losses(slot, state, [&](const Losses& losses) {
+    CHECK(losses.count == (losses.cause == ARCTRACE_LOST_FULL ? 2 : 1));
+    if (losses.cause != ARCTRACE_LOST_FULL) return false;
+    mark_told(slot, losses);
     return true;
   }));
-  CHECK(report_losses(slot, [](uint32_t, uint64_t) {
-    FAIL("nothing is left to say");
+  CHECK(tell_own_losses(slot, state, [&](const Losses& losses) {
+    CHECK(losses.cause == ARCTRACE_LOST_TOO_BIG);
+    CHECK(losses.count == 1);
+    mark_told(slot, losses);
     return true;
   }));
+  CHECK(tell_own_losses(slot, state, [](const Losses&) {
+    FAIL("nothing is left to tell");
+    return true;
+  }));
+  for_each_untold_loss(slot, [](uint32_t, uint64_t) { FAIL("nothing is left to tell"); });
 }
 
-TEST_CASE("loss: one that comes while it is being said is said the next time") {
+TEST_CASE("loss: one that comes while it is being told is told the next time") {
   arctrace_writer_slot slot{};
   ThreadState state{};
   count_lost(slot, state, ARCTRACE_LOST_FULL, 1);
-  report_losses(slot, [&](uint32_t, uint64_t count) {
-    CHECK(count == 1);
+  tell_own_losses(slot, state, [&](const Losses& losses) {
+    CHECK(losses.count == 1);
     count_lost(slot, state, ARCTRACE_LOST_FULL, 2);  // a signal handler's
+    mark_told(slot, losses);
     return true;
   });
-  CHECK(slot.lost[ARCTRACE_LOST_FULL] - slot.reported[ARCTRACE_LOST_FULL] == 1);
+  uint64_t untold = 0;
+  for_each_untold_loss(slot, [&](uint32_t, uint64_t count) { untold += count; });
+  CHECK(untold == 1);
+}
+
+TEST_CASE("loss: those of an earlier owner are told first, and as its") {
+  arctrace_writer_slot slot{};
+  ThreadState state{};
+  slot.lost[ARCTRACE_LOST_FULL] = 7;
+  slot.reported[ARCTRACE_LOST_FULL] = 2;
+  state.lost_at_start[ARCTRACE_LOST_FULL] = 7;
+  count_lost(slot, state, ARCTRACE_LOST_FULL, 1);
+  std::vector<std::pair<uint32_t, uint64_t>> told;
+  tell_own_losses(slot, state, [&](const Losses& losses) {
+    told.emplace_back(losses.flags, losses.count);
+    mark_told(slot, losses);
+    return true;
+  });
+  CHECK(told ==
+        std::vector<std::pair<uint32_t, uint64_t>>{{ARCTRACE_LOST_INHERITED, 5}, {0, 1}});
+}
+
+// A LOST record of whose losses the slot's owner was about to note that they are told.
+TEST_CASE("loss: told by a record that is whole, but not by one in progress") {
+  TestSession test(small_buffer(512, 4));
+  arctrace_writer_slot& slot = test.view().slot(0);
+  using Told = ToldLosses<IpcAtomics>;
+  const auto place = static_cast<uint64_t>(test.view().block(1) - test.view().base());
+  constexpr uint32_t kWhole = ARCTRACE_WORD0(ARCTRACE_TYPE_LOST, 32);
+  slot.lost[ARCTRACE_LOST_FULL] = 9;
+  const auto reported_if = [&](uint32_t word0, uint64_t telling, uint64_t until) {
+    word_at(test.view().block(1)) = word0;
+    slot.telling = telling;
+    slot.telling_until = until;
+    slot.telling_cause = ARCTRACE_LOST_FULL;
+    return Told::reported(test.view(), slot, ARCTRACE_LOST_FULL);
+  };
+  slot.reported[ARCTRACE_LOST_FULL] = 2;
+  CHECK(reported_if(kWhole, place, 6) == 6);
+  CHECK(reported_if(kWhole, place, 1) == 2);  // it was noted
+  CHECK(reported_if(kWhole | ARCTRACE_IN_PROGRESS, place, 6) == 2);
+  CHECK(reported_if(ARCTRACE_WORD0(ARCTRACE_TYPE_PAD, 32), place, 6) == 2);
+  CHECK(reported_if(kWhole, 0, 6) == 2);
+  CHECK(reported_if(kWhole, place, 10) == 2);  // more than were lost
+  for (const uint64_t nowhere :
+       {uint64_t{4}, place + 1, test.view().geometry().total_size,
+        test.view().geometry().total_size - 2, ~uint64_t{3}}) {
+    CHECK(reported_if(kWhole, nowhere, 6) == 2);
+  }
+  CHECK(Told::reported(test.view(), slot, ARCTRACE_LOST_TOO_BIG) == 0);
+  reported_if(kWhole, place, 6);
+  Told::settle(test.view(), slot);
+  CHECK(slot.reported[ARCTRACE_LOST_FULL] == 6);
+  CHECK(slot.telling == 0);
+  slot.telling_cause = ~0u;
+  Told::settle(test.view(), slot);
 }
 
 // Fills the buffer with instants 1, loses some, lets the collector make room, goes on
