@@ -162,10 +162,13 @@ void gather_result(const arctrace_shim_values& values, const CallRegisters& regi
       has_vectors(values.result) ? *registers.vectors : *registers.integers;
   const bool failed = has_failed(values.result, result);
   body.size = 0;
-  add_word(body, failed ? 2 : 1);
+  add_word(body, 1u + (failed ? 1 : 0) + (values.result_names != 0 ? 1 : 0));
   add_value(body, values.result, result);
   if (failed) {
     add_number(body, ARCTRACE_VALUE_ERRNO, 0, 4, static_cast<uint32_t>(error));
+  }
+  if (values.result_names != 0) {
+    add_number(body, ARCTRACE_VALUE_NAMES, 0, 4, values.result_names);
   }
 }
 

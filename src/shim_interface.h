@@ -116,7 +116,8 @@ struct arctrace_shim_values {
   uint32_t argument_count;
   struct arctrace_shim_value arguments[ARCTRACE_SHIM_TOLD_MAX];
   struct arctrace_shim_value result;
-  uint32_t names; /* name id of the arguments' names; 0: none */
+  uint32_t names;        /* name id of the arguments' names; 0: none */
+  uint32_t result_names; /* of the result's enumerators */
 };
 /* Where all of them stand, for good; the first is none's. To be called before there is a
  * call that has one. */

@@ -601,7 +601,9 @@ enum arctrace_value_kind {
   /* since version 1.2 */
   ARCTRACE_VALUE_FLOAT = 21, /* IEEE 754, 4 or 8 bytes; arguments counted by themselves */
   ARCTRACE_VALUE_BOOL = 22,
-  ARCTRACE_VALUE_NAMES = 23 /* u32 name id: the arguments' names, "a,b"; itself none */
+  ARCTRACE_VALUE_NAMES =
+      23 /* u32 name id: the arguments' names, "a,b"; itself none. Since version
+            1.3 behind a name what numbers mean: "a/0=red/5=green" */
 };
 
 /* ---- Trace file -------------------------------------------------------------

@@ -129,10 +129,23 @@ bool is_identifier(const std::string& name) {
   });
 }
 
-// "VALUES:NAMES"
+// "/1=one/2=two"; nothing if it is too long for one of eight in a name.
+std::string encoded_enumerators(const TypedValue& value) {
+  constexpr size_t kTextMax = 400;
+  std::string text;
+  for (const reader::Enumerator& enumerator : value.enumerators) {
+    if (!is_identifier(enumerator.name)) return {};
+    absl::StrAppend(&text, "/", enumerator.value, "=", enumerator.name);
+  }
+  return text.size() <= kTextMax ? text : std::string();
+}
+
+// "VALUES:NAMES:RESULT"
 std::string encoded_types(const FunctionTypes& types) {
+  constexpr size_t kNamesMax = 1000;  // of one name's bytes, that a process defines
   std::string values;
   std::vector<std::string> names;
+  std::vector<std::string> words;  // names with enumerators
   const auto add = [&values](const TypedValue& value) {
     absl::StrAppend(&values, value.place, std::string(1, kind_letter(value.kind)),
                     value.size, "0");
@@ -141,10 +154,14 @@ std::string encoded_types(const FunctionTypes& types) {
     if (names.size() == ARCTRACE_SHIM_TOLD_MAX) break;
     add(value);
     names.push_back(value.name);
+    words.push_back(value.name + encoded_enumerators(value));
   }
   if (types.result) add(*types.result);
   const bool have_names = std::all_of(names.begin(), names.end(), is_identifier);
-  return absl::StrCat(values, ":", have_names ? absl::StrJoin(names, ",") : "");
+  std::string named = absl::StrJoin(words, ",");
+  if (named.size() > kNamesMax) named = absl::StrJoin(names, ",");
+  return absl::StrCat(values, ":", have_names ? named : "", ":",
+                      types.result ? encoded_enumerators(*types.result) : "");
 }
 
 std::string listed(const std::set<std::string>& names) {

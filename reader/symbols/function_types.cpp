@@ -22,7 +22,7 @@ FunctionTypes types_of(Dwarf_Die* function, std::optional<uint64_t> entry,
   Dwarf_Die type;
   if (peeled_type_of(function, &type)) {
     if (const auto scalar = scalar_type(&type, budget)) {
-      types.result = {"", scalar->kind, scalar->size, 0};
+      types.result = {"", scalar->kind, scalar->size, 0, scalar->enumerators};
     }
     if (returns_in_memory(&type, budget)) used.integers = 1;
   }
@@ -51,8 +51,8 @@ FunctionTypes types_of(Dwarf_Die* function, std::optional<uint64_t> entry,
     if (entry) place = place_at_entry(&child, *entry, place, is_vector);
     if (place == 0) continue;
     const char* name = dwarf_diename(&child);
-    types.arguments.push_back(
-        {name == nullptr ? "" : name, scalar->kind, scalar->size, place});
+    types.arguments.push_back({name == nullptr ? "" : name, scalar->kind, scalar->size,
+                               place, scalar->enumerators});
   }
   return types;
 }

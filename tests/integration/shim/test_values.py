@@ -2,6 +2,7 @@
 the fixture keeps of its own calls."""
 
 import json
+import re
 import subprocess
 
 from harness import ANY_COMPILER, ARCTRACE, ShimTest, both_compilers, unittest
@@ -71,7 +72,7 @@ class Values(ShimTest):
         names, (this, *args), result = facts("shapes::Shape::grown")
         self.assertRegex(this, "^0x[0-9a-f]+$")
         self.assertEqual(names, ["this", "by", "color", "sign"])
-        self.assertEqual((args, result), ([5, 200, -1], 205))
+        self.assertEqual((args, result), ([5, "kGreen", "kMinus"], 205))
         self.assertEqual(facts("shapes::after"), (["number", "half"], [-4, 5.5], 7))
         self.assertEqual(facts("shapes::joined"),
                          (["left", "right"], ["left", "right"], "leftright"))
@@ -132,6 +133,31 @@ class Values(ShimTest):
         self.assertIn("-A ta*: no types are known of tail, tail_end: build with -g, or say "
                       "-A ta*@arg1/i32\n", done.stderr)
         self.assertEqual(done.stderr.count("warning"), 1)
+
+    def test_enumerations(self):
+        """Their words, also joined where they are flags, for arguments and results."""
+        folder = self.place("values", ANY_COMPILER)
+        (folder / "paint.c").write_text("""
+            typedef enum { RED, GREEN = 5, LAST = -1 } color;
+            typedef enum { WET = 1, NEW = 2, OLD = 4 } state;
+            __attribute__((noinline)) color mixed(color a, state b, int c) {
+              __asm__ volatile("" ::"r"(a), "r"(b), "r"(c));
+              return c;
+            }
+            int main(void) { mixed(GREEN, WET | OLD, 5); mixed(LAST, 9, 7); return mixed(0, 2, 0); }""")
+        subprocess.run(["gcc", "-g", "-O1", "-pg", "-mfentry", "paint.c", "-o", "paint"], cwd=folder, check=True)
+        subprocess.run([ARCTRACE, "record", "-A", "mixed", "-R", "mixed", "./paint"], cwd=folder, check=True,
+                       capture_output=True)
+        flow = subprocess.run([ARCTRACE, "report", "--view=flow"], cwd=folder, text=True,
+                              capture_output=True, check=True).stdout
+        told = re.findall(r"> mixed(\(.*\))|< mixed = (\w+)", flow)
+        self.assertEqual([entry or result for entry, result in told],
+                         ["(a=GREEN, b=WET|OLD, c=5)", "GREEN", "(a=LAST, b=9, c=7)", "7",
+                          "(a=RED, b=NEW, c=0)", "RED"])
+        calls = json.loads(subprocess.run([ARCTRACE, "report", "--view=invocations", "--format=json"], cwd=folder,
+                                          capture_output=True, check=True).stdout)["invocations"]
+        self.assertEqual([(call["args"], call["retval"]) for call in calls if call["name"] == "mixed"],
+                         [(["GREEN", "WET|OLD", 5], "GREEN"), (["LAST", 9, 7], 7), (["RED", "NEW", 0], "RED")])
 
     def test_types_of_libraries(self):
         """What the program's own data does not tell, that of its libraries does, or of their debug files;
