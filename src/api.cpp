@@ -1,9 +1,11 @@
 // The public C ABI (arctrace.h) on top of the writer.
 #include <arctrace/arctrace.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "src/call_filter.hpp"
 #include "src/call_stack.hpp"
@@ -17,6 +19,7 @@
 #include "src/process_facts.hpp"
 #include "src/protocol/dead_slot.hpp"
 #include "src/shim_interface.h"
+#include "src/untraceable.hpp"
 #include "src/wake_word.hpp"
 
 namespace arctrace {
@@ -78,6 +81,33 @@ void say_jit_dump(ScopeKind scope, ThreadState& state, ProcessState& process,
   store_u32(record.body + 4, n);
   store_u32(record.body + 4 + padded, 0);  // the padding is in the last word
   copy_bytes(record.body + 8, path, n);
+  commit(scope, record);
+}
+
+// Whether a program that this process becomes may: by its real user, and without rights
+// that exec takes away.
+bool may_access(int folder, const char* path, int mode) {
+  return raw_syscall(SYS_faccessat, folder, sys::pointer_argument(path), mode) == 0;
+}
+
+void say_untraced(const char* path, uint32_t why) {
+  const WriteScope scope;
+  if (scope.refused()) return;
+  const uint64_t ticks = session_ticks();
+  ThreadState* state = attached_thread(scope, ticks);
+  ProcessState* process = current_process(ticks);
+  if (state == nullptr || process == nullptr) return;
+  emit_definitions(scope, *state, *process);
+  const auto n = static_cast<uint32_t>(text_length(path, kTextMax));
+  const uint32_t padded = (n + 3) & ~3u;
+  const Reservation record = reserve_definition(
+      scope, *state, *process, ARCTRACE_TYPE_UNTRACED, 12 + padded, ticks);
+  if (record.word0 == nullptr) return;
+  store_u32(record.body, process->id);
+  store_u32(record.body + 4, why);
+  store_u32(record.body + 8 + padded, 0);  // the padding is in the last word
+  store_u32(record.body + 8, n);
+  copy_bytes(record.body + 12, path, n);
   commit(scope, record);
 }
 
@@ -409,6 +439,20 @@ void arctrace_shim_process_end(uint32_t how, int32_t status) {
   store_u32(record.body + 4, how);
   store_u32(record.body + 8, static_cast<uint32_t>(status));
   commit(scope, record);
+}
+
+uint32_t arctrace_shim_executes(const struct arctrace_shim_program* named) {
+  if (!may_call_kernel()) return 0;
+  const FoundProgram program(*named);
+  uint32_t why = program.why_untraceable();
+  if (!session.joined || *arctrace_gate == 0 || program.path() == nullptr) return why;
+  if (why == 0 && !may_access(AT_FDCWD, session_path, R_OK | W_OK)) {
+    why = ARCTRACE_UNTRACED_REACH;
+  }
+  if (why != 0 && may_access(program.folder(), program.path(), X_OK)) {
+    say_untraced(program.path(), why);
+  }
+  return why;
 }
 
 void arctrace_shim_vfork_begin(void) {

@@ -39,9 +39,15 @@ size_t read_memory(uintptr_t address, char* to, size_t size) {
   const iovec local = {to, size};
   const iovec remote[2] = {{reinterpret_cast<void*>(address), first},
                            {reinterpret_cast<void*>(address + first), size - first}};
-  const long got =
-      raw_syscall(SYS_process_vm_readv, static_cast<long>(sys::getpid()),
-                  sys::pointer_argument(&local), 1, sys::pointer_argument(remote), 2);
+  const auto read_of = [&](uint32_t pid) {
+    return raw_syscall(SYS_process_vm_readv, pid, sys::pointer_argument(&local), 1,
+                       sys::pointer_argument(remote), 2);
+  };
+  const uint32_t known = known_pid();
+  long got = known != 0 ? read_of(known) : -EPERM;
+  // A vfork child may be forbidden to read its parent's memory; that it is its own is not
+  // seen.
+  if (got == -EPERM) got = read_of(sys::getpid());
   return got < 0 ? 0 : static_cast<size_t>(got);
 }
 
@@ -156,10 +162,13 @@ void gather_result(const arctrace_shim_values& values, const CallRegisters& regi
       has_vectors(values.result) ? *registers.vectors : *registers.integers;
   const bool failed = has_failed(values.result, result);
   body.size = 0;
-  add_word(body, failed ? 2 : 1);
+  add_word(body, 1u + (failed ? 1 : 0) + (values.result_names != 0 ? 1 : 0));
   add_value(body, values.result, result);
   if (failed) {
     add_number(body, ARCTRACE_VALUE_ERRNO, 0, 4, static_cast<uint32_t>(error));
+  }
+  if (values.result_names != 0) {
+    add_number(body, ARCTRACE_VALUE_NAMES, 0, 4, values.result_names);
   }
 }
 

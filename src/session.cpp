@@ -189,6 +189,15 @@ ProcessState* current_process(uint64_t ticks) {
   return state;
 }
 
+uint32_t known_pid() {
+  ProcessState* state = process_state;
+  if (state == nullptr ||
+      IpcAtomics::load_acquire(state->phase) != ProcessState::kReady) {
+    return 0;
+  }
+  return state->pid;
+}
+
 bool is_new_process() {
   return process_state != nullptr && last_process_id != 0 &&
          IpcAtomics::load_relaxed(process_state->phase) == ProcessState::kNone;

@@ -62,6 +62,10 @@ struct ProcessState {
 // or if there is no session. `ticks`: stands for the process' start if it has none yet.
 ProcessState* current_process(uint64_t ticks);
 
+// The calling process' number, if it has an identity; else 0. A vfork child's is its
+// parent's, whose memory it has.
+uint32_t known_pid();
+
 // Whether this process was forked and has no identity yet.
 bool is_new_process();
 

@@ -116,7 +116,8 @@ struct arctrace_shim_values {
   uint32_t argument_count;
   struct arctrace_shim_value arguments[ARCTRACE_SHIM_TOLD_MAX];
   struct arctrace_shim_value result;
-  uint32_t names; /* name id of the arguments' names; 0: none */
+  uint32_t names;        /* name id of the arguments' names; 0: none */
+  uint32_t result_names; /* of the result's enumerators */
 };
 /* Where all of them stand, for good; the first is none's. To be called before there is a
  * call that has one. */
@@ -173,6 +174,17 @@ ARCTRACE_API void arctrace_shim_other_thread_name(uint32_t tid, const char* name
 
 /* The process ends by its own will: enum arctrace_process_end, and its status or -1. */
 ARCTRACE_API void arctrace_shim_process_end(uint32_t how, int32_t status);
+
+/* A program's file as one of the exec functions names it. */
+struct arctrace_shim_program {
+  int folder;       /* that `path` is relative to; the file itself, if path is "" */
+  const char* path; /* null: nothing is to be found */
+  int is_looked_up; /* in PATH, unless it has a slash */
+};
+
+/* The process, or its vfork child, is about to execute the file: if that can't be traced,
+ * says so in the session and returns why (enum arctrace_untraced), else 0. */
+ARCTRACE_API uint32_t arctrace_shim_executes(const struct arctrace_shim_program* program);
 
 /* Around vfork in the parent: before the call, and when it has returned there. */
 ARCTRACE_API void arctrace_shim_vfork_begin(void);

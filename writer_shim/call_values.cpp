@@ -24,7 +24,7 @@ bool is_same(const arctrace_shim_values& a, const arctrace_shim_values& b) {
   for (uint32_t i = 0; same && i < a.argument_count; ++i) {
     same = is_same(a.arguments[i], b.arguments[i]);
   }
-  return same && a.names == b.names;
+  return same && a.names == b.names && a.result_names == b.result_names;
 }
 
 uint8_t kind_of(char letter) {
@@ -55,7 +55,10 @@ void read_values(const char* text, Part part, arctrace_shim_values& values) {
     text += 4;
     if (!is_right(value)) return;
     if (value.argument == 0) {
-      if (part != Part::kArguments) values.result = value;
+      if (part != Part::kArguments) {
+        values.result = value;
+        values.result_names = 0;
+      }
       continue;
     }
     if (part == Part::kResult) continue;
@@ -89,6 +92,9 @@ void read_typed(const FunctionTypes& types, Part part, arctrace_shim_values& val
   read_values(types.values, part, values);
   if (part == Part::kArguments && *types.names != '\0') {
     values.names = arctrace_define_name(types.names);
+  }
+  if (part == Part::kResult && *types.result_names != '\0') {
+    values.result_names = arctrace_define_name(types.result_names);
   }
 }
 

@@ -27,7 +27,7 @@ int finish(long result) {
 int not_supported() { return finish(-ENOSYS); }
 
 int execute(const char* path, Vector arguments, Vector environment) {
-  const ProgramFile program{AT_FDCWD, path, false};
+  const arctrace_shim_program program{AT_FDCWD, path, 0};
   return with_session_environment(program, environment, [=](Vector changed) {
     return finish(raw_syscall(SYS_execve, sys::pointer_argument(path),
                               sys::pointer_argument(arguments),
@@ -39,7 +39,7 @@ int execute(const char* path, Vector arguments, Vector environment) {
 int execute_found(const char* file, Vector arguments, Vector environment) {
   auto* real = real_execvpe.get();
   if (real == nullptr) return not_supported();
-  const ProgramFile program{AT_FDCWD, file, true};
+  const arctrace_shim_program program{AT_FDCWD, file, 1};
   return with_session_environment(program, environment, [=](Vector changed) {
     return real(file, arguments, changed);
   });
@@ -125,14 +125,14 @@ ARCTRACE_HOOK int fexecve(int fd, char* const arguments[],
                           char* const environment[]) noexcept {
   auto* real = real_fexecve.get();
   if (real == nullptr) return not_supported();
-  const ProgramFile program{fd, "", false};
+  const arctrace_shim_program program{fd, "", 0};
   return with_session_environment(
       program, environment, [=](Vector changed) { return real(fd, arguments, changed); });
 }
 
 ARCTRACE_HOOK int execveat(int fd, const char* path, char* const arguments[],
                            char* const environment[], int flags) noexcept {
-  const ProgramFile program{fd, path, false};
+  const arctrace_shim_program program{fd, path, 0};
   return with_session_environment(program, environment, [=](Vector changed) {
     return finish(raw_syscall(SYS_execveat, fd, sys::pointer_argument(path),
                               sys::pointer_argument(arguments),

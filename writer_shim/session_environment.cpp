@@ -83,7 +83,7 @@ bool can_reach_shim() {
   return raw_syscall(SYS_faccessat, AT_FDCWD, sys::pointer_argument(own_path), F_OK) == 0;
 }
 
-Preload plan_preload(const ProgramFile& program, const char* list) {
+Preload plan_preload(const arctrace_shim_program& program, const char* list) {
   bool has_shim = false;
   bool has_own = false;
   if (list != nullptr) {
@@ -92,7 +92,8 @@ Preload plan_preload(const ProgramFile& program, const char* list) {
       has_own = has_own || is_own(entry, length);
     });
   }
-  if (!can_reach_shim() || has_foreign_loader(program)) {
+  const uint32_t why = arctrace_shim_executes(&program);
+  if (!can_reach_shim() || why == ARCTRACE_UNTRACED_ARCHITECTURE) {
     return has_own ? Preload::kRemove : Preload::kKeep;
   }
   return has_shim ? Preload::kKeep : Preload::kAdd;
@@ -160,7 +161,8 @@ void remember_environment() {
     }
   }
 }
-EnvironmentChange plan_environment(const ProgramFile& program, char* const* environment) {
+EnvironmentChange plan_environment(const arctrace_shim_program& program,
+                                   char* const* environment) {
   EnvironmentChange change{nullptr, Preload::kKeep, true, 0};
   const char* session = arctrace_shim_session();
   if (session == nullptr || own_path_length == 0) return change;

@@ -12,7 +12,7 @@
 
 #include <cstddef>
 
-#include "writer_shim/program_file.hpp"
+#include "src/shim_interface.h"
 
 namespace arctrace::shim {
 
@@ -27,7 +27,8 @@ struct EnvironmentChange {
   bool add_session;
   size_t bytes;  // that change_environment() needs; 0: nothing is to change
 };
-EnvironmentChange plan_environment(const ProgramFile& program, char* const* environment);
+EnvironmentChange plan_environment(const arctrace_shim_program& program,
+                                   char* const* environment);
 
 // The changed environment, built in `memory` (change.bytes, aligned for pointers); it
 // shares the strings of `environment`.
@@ -40,9 +41,8 @@ void unmap_environment(void* memory, size_t bytes);
 // call(environment), with what the session needs in it. Without malloc: on the stack,
 // as the caller may be a vfork child, whose memory is its parent's.
 template <class Call>
-__attribute__((noinline)) auto with_session_environment(const ProgramFile& program,
-                                                        char* const* environment,
-                                                        const Call& call) {
+__attribute__((noinline)) auto with_session_environment(
+    const arctrace_shim_program& program, char* const* environment, const Call& call) {
   constexpr size_t kOnStackMax = 8192;  // a thread's stack may have 16 KiB
   const EnvironmentChange change = plan_environment(program, environment);
   if (change.bytes == 0) return call(environment);

@@ -69,14 +69,15 @@ char* cut_off(char* text) {
   return text;
 }
 
-// "ADDRESS:VALUES:NAMES" in the file of `place`, or "NAME:VALUES:NAMES".
+// "ADDRESS:VALUES:NAMES:RESULT" in the file of `place`, or "NAME:VALUES:NAMES:RESULT".
 void add_types(ShimOptions& options, const FunctionPlace& file, char* text,
                bool is_named) {
   if (options.type_count == ShimOptions::kTypesMax) return;
   char* values = cut_off(text);
-  const char* names = cut_off(values);
+  char* names = cut_off(values);
+  const char* result_names = cut_off(names);
   FunctionTypes& types = options.types[options.type_count++];
-  types = {file, is_named ? text : nullptr, values, names};
+  types = {file, is_named ? text : nullptr, values, names, result_names};
   types.place.address = is_named ? 0 : hex_number(text);
 }
 

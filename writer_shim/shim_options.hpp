@@ -33,7 +33,10 @@ struct FunctionTypes {
   FunctionPlace place;
   const char* name;    // the linker's, of a library's function; else null
   const char* values;  // see call_values.hpp
-  const char* names;   // of the arguments among them: "a,b"; empty: not known
+  // Of the arguments among them: "a,b", a name of an enumeration's value as SPEC.md has
+  // it: "a/1=one"; of the result: "/1=one". Empty: not known.
+  const char* names;
+  const char* result_names;
 };
 
 // In the place of a pattern's values: as the types have them.
@@ -75,7 +78,7 @@ struct ShimOptions {
 // "NAME=VALUE;NAME=VALUE": libcall=none|program|all, filter=, notrace= and module= with a
 // pattern each, in their order; values= with what is recorded of a call, ":" and a
 // pattern; types=DEVICE:INODE, in hex, of the file of the functions that follow, each
-// function=ADDRESS:VALUES:NAMES or, of libraries, callee=NAME:VALUES:NAMES;
+// function=ADDRESS:VALUES:NAMES:RESULT or, of libraries, callee=NAME:VALUES:NAMES:RESULT;
 // autovalues=yes; live=yes; depth=, time= (ns) and size= with a number. In a
 // value "%3B" stands for ";" and "%25" for "%". What it does not know is left out, as is
 // what it has no room for. The patterns stand in memory of its own: to be called once.

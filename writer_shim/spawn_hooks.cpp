@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <spawn.h>
 
+#include "writer_shim/exec_hooks.hpp"
 #include "writer_shim/hook.hpp"
 #include "writer_shim/session_environment.hpp"
 
@@ -21,7 +22,7 @@ int spawn(Spawn* real, bool is_looked_up, pid_t* pid, const char* path,
           const posix_spawn_file_actions_t* actions, const posix_spawnattr_t* attributes,
           Vector arguments, Vector environment) {
   if (real == nullptr) return ENOSYS;
-  const ProgramFile program{AT_FDCWD, path, is_looked_up};
+  const arctrace_shim_program program{AT_FDCWD, path, is_looked_up};
   return with_session_environment(program, environment, [=](Vector changed) {
     return real(pid, path, actions, attributes, arguments, changed);
   });

@@ -64,7 +64,7 @@
 /* ---- Constants ---------------------------------------------------------- */
 
 #define ARCTRACE_VERSION_MAJOR 1u /* a reader refuses another major version */
-#define ARCTRACE_VERSION_MINOR 2u /* a newer minor adds record types and fields */
+#define ARCTRACE_VERSION_MINOR 3u /* a newer minor adds record types and fields */
 
 #define ARCTRACE_SESSION_MAGIC 0x4543415254435241ull /* "ARCTRACE" */
 #define ARCTRACE_FILE_MAGIC 0x454C494654435241ull    /* "ARCTFILE" */
@@ -444,8 +444,11 @@ enum arctrace_record_type {
   ARCTRACE_TYPE_PROCESS_END = 38,   /* u32 process, how, s32 status */
   ARCTRACE_TYPE_PID_NAMESPACE = 39, /* u32 process, inode: its ids are of this PID
                                        namespace; not said: of the first */
-  ARCTRACE_TYPE_JITDUMP = 40, /* u32 process, n: bytes(n) path of a jitdump file that
-                                 it had mapped at its end */
+  ARCTRACE_TYPE_JITDUMP = 40,  /* u32 process, n: bytes(n) path of a jitdump file that
+                                  it had mapped at its end */
+  ARCTRACE_TYPE_UNTRACED = 41, /* u32 process, why (enum arctrace_untraced), n: bytes(n)
+                                  path of a program that it is about to execute, and that
+                                  can't be traced */
 
   /* The collector's, full form, in RECORDS chunks. */
   ARCTRACE_TYPE_SYSTEM = 48, /* u32 byte_order, page_size, cpus_online, n, m, k: bytes(n)
@@ -524,6 +527,16 @@ enum arctrace_process_end {
   ARCTRACE_END_EXEC = 3         /* became another program */
 };
 
+enum arctrace_untraced {
+  ARCTRACE_UNTRACED_STATIC = 1, /* has no loader, which would load us */
+  ARCTRACE_UNTRACED_SETUID = 2, /* these get other rights: the loader loads nothing */
+  ARCTRACE_UNTRACED_SETGID = 3,
+  ARCTRACE_UNTRACED_CAPABILITIES = 4,
+  ARCTRACE_UNTRACED_ARCHITECTURE = 5, /* has a loader for another machine */
+  ARCTRACE_UNTRACED_REACH = 6,        /* may not open the buffer: user, root directory */
+  ARCTRACE_UNTRACED_MUSL = 7          /* has a libc in which we do nothing */
+};
+
 enum arctrace_writer_end { ARCTRACE_WRITER_DIED = 1, ARCTRACE_WRITER_DETACHED = 2 };
 
 enum arctrace_session_event {
@@ -589,7 +602,9 @@ enum arctrace_value_kind {
   /* since version 1.2 */
   ARCTRACE_VALUE_FLOAT = 21, /* IEEE 754, 4 or 8 bytes; arguments counted by themselves */
   ARCTRACE_VALUE_BOOL = 22,
-  ARCTRACE_VALUE_NAMES = 23 /* u32 name id: the arguments' names, "a,b"; itself none */
+  ARCTRACE_VALUE_NAMES =
+      23 /* u32 name id: the arguments' names, "a,b"; itself none. Since version
+            1.3 behind a name what numbers mean: "a/0=red/5=green" */
 };
 
 /* ---- Trace file -------------------------------------------------------------

@@ -78,6 +78,7 @@ absl::StatusOr<int> attach(const AttachOptions& options) {
     summary = recorder->finish();
     buffer->set_gate(gate);  // the session goes on
   }
+  warn_of_untraced(summary);
   say(summary_line(summary, options.output));
   return summary.file_error == 0 ? 0 : 2;
 }

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "reader/cli/function_pattern.hpp"
 #include "reader/cli/near_names.hpp"
 #include "reader/cli/options.hpp"
 #include "reader/cli/program_file.hpp"
@@ -238,6 +239,26 @@ absl::StatusOr<std::string> encode(const CallFilterOptions& options) {
                      kEncodedMax, " bytes can be given; use * or re:A|B"));
   }
   return text;
+}
+
+uint64_t matched_patterns(const CallFilterOptions& options,
+                          const SessionFunctions& session) {
+  uint64_t matched = 0;
+  unsigned i = 0;
+  for (const PatternOption& kind : pattern_options(options)) {
+    for (const std::string& text : *kind.patterns) {
+      const FunctionPattern pattern(pattern_of(kind, text));
+      const bool found =
+          kind.patterns == &options.modules
+              ? std::any_of(session.modules.begin(), session.modules.end(),
+                            [&](const auto& name) { return pattern.matches(name); })
+              : std::any_of(
+                    session.functions.begin(), session.functions.end(),
+                    [&](const auto& names) { return pattern.matches_any(names); });
+      matched |= uint64_t{found} << i++;
+    }
+  }
+  return matched;
 }
 
 std::vector<std::string> unmatched_patterns(const CallFilterOptions& options,

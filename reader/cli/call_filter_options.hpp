@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "reader/cli/session_functions.hpp"
+
 namespace arctrace::cli {
 
 struct CallFilterOptions {
@@ -43,6 +45,11 @@ std::optional<SpecProblem> find_problem(const CallFilterOptions& options);
 // For the shim (writer_shim/shim_options.hpp), with a ";" before each part. REQUIRES: no
 // problem. ResourceExhausted: more than the environment's variable holds.
 absl::StatusOr<std::string> encode(const CallFilterOptions& options);
+
+// The patterns, one bit each in the order of the control page's word, that some function
+// of these matches.
+uint64_t matched_patterns(const CallFilterOptions& options,
+                          const SessionFunctions& session);
 
 // A line for each pattern that no function matched; `matched`: the control page's word.
 // Names that are near are looked for in the program `command`.

@@ -129,7 +129,9 @@ Runner add_ctl(CLI::App& root) {
   app->footer(
       "-F and -N take the place of what was chosen before. Patterns are those of record. "
       "A\nregular expression, or a C++ name as people write it, stands for the functions "
-      "that the\nsession's programs have now.");
+      "that the\nsession's programs have now; many of them, for what their linker's "
+      "names "
+      "begin with\nand no other function's does.");
   return [options] { return control(*options); };
 }
 

@@ -157,6 +157,13 @@ bool describe_definition(const reader::Record& record, FieldSink& out) {
       out.text("path", body.padded_text(size));
       return true;
     }
+    case ARCTRACE_TYPE_UNTRACED: {
+      out.number("process", body.u32());
+      out.text("why", reader::untraced_text(body.u32()));
+      const uint32_t size = body.u32();
+      out.text("path", body.padded_text(size));
+      return true;
+    }
     case ARCTRACE_TYPE_CODE:
       put_code(body, out);
       return true;

@@ -132,8 +132,8 @@ void TextFields::arguments(std::span<const std::byte> body, std::string_view nam
   first_ = false;
 }
 
-void TextFields::result(std::span<const std::byte> body) {
-  out_ += reader::result_text(body);
+void TextFields::result(std::span<const std::byte> body, std::string_view names) {
+  out_ += reader::result_text(body, names);
   first_ = false;
 }
 
@@ -195,22 +195,21 @@ void JsonFields::boolean(std::string_view name, bool value) {
 }
 
 void JsonFields::arguments(std::span<const std::byte> body, std::string_view names) {
-  const std::vector<reader::CallValue> values = reader::decode_values(body);
-  const std::vector<std::string_view> name_of = reader::split_names(names, values.size());
+  const std::vector<reader::CallValue> values = reader::decode_values(body, names);
   begin_list("args");
   for (const reader::CallValue& value : values) {
     key("");
     append_json_value(out_, value);
   }
   end();
-  if (values.empty() || name_of.front().empty()) return;
+  if (values.empty() || values.front().name.empty()) return;
   begin_list("arg_names");
-  for (const std::string_view name : name_of) text("", name);
+  for (const reader::CallValue& value : values) text("", value.name);
   end();
 }
 
-void JsonFields::result(std::span<const std::byte> body) {
-  const std::vector<reader::CallValue> values = reader::decode_values(body);
+void JsonFields::result(std::span<const std::byte> body, std::string_view names) {
+  const std::vector<reader::CallValue> values = reader::decode_values(body, names);
   if (values.empty()) return;
   reader::CallValue first = values.front();
   const bool is_error_number = first.kind == ARCTRACE_VALUE_ERRNO;

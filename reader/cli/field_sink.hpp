@@ -31,7 +31,7 @@ class FieldSink {
   // args, an array, and retval and errno. With `names` "a,b" it is "(a=1, b=2)", and
   // arg_names, another array.
   virtual void arguments(std::span<const std::byte> body, std::string_view names) = 0;
-  virtual void result(std::span<const std::byte> body) = 0;
+  virtual void result(std::span<const std::byte> body, std::string_view names) = 0;
 };
 
 // "title name=value name=[value, value]", escaped for a terminal.
@@ -51,7 +51,7 @@ class TextFields : public FieldSink {
   void begin_object(std::string_view name) override;
   void end() override;
   void arguments(std::span<const std::byte> body, std::string_view names) override;
-  void result(std::span<const std::byte> body) override;
+  void result(std::span<const std::byte> body, std::string_view names) override;
 
  private:
   void key(std::string_view name);
@@ -79,7 +79,7 @@ class JsonFields : public FieldSink {
   void begin_object(std::string_view name) override;
   void end() override;
   void arguments(std::span<const std::byte> body, std::string_view names) override;
-  void result(std::span<const std::byte> body) override;
+  void result(std::span<const std::byte> body, std::string_view names) override;
 
  private:
   void key(std::string_view name);

@@ -1,81 +1,47 @@
 #include "reader/cli/live_choice.hpp"
 
-#include <absl/container/btree_set.h>
 #include <absl/strings/str_cat.h>
 
 #include <array>
 #include <cstring>
-#include <optional>
-#include <string_view>
 #include <utility>
 
 #include "reader/cli/function_pattern.hpp"
 #include "reader/cli/near_names.hpp"
-#include "reader/symbols/elf_file.hpp"
+#include "reader/cli/prefix_cover.hpp"
+#include "reader/cli/session_functions.hpp"
 #include "reader/trace/text_escape.hpp"
-#include "reader/trace/trace.hpp"
 #include "src/live_choice.hpp"
 
 namespace arctrace::cli {
 namespace {
 
-// A function of the session's programs.
-struct Function : FunctionNames {
-  bool operator<(const Function& other) const { return linked < other.linked; }
-};
-
-using Functions = absl::btree_set<Function>;
-
-void add_functions(const std::string& path, Functions& functions) {
-  const auto file = reader::ElfFile::open_untrusted(path);
-  if (!file.ok()) return;
-  for (const reader::ElfSymbolTable& table : file->function_symbols()) {
-    for (const reader::ElfSymbol& symbol : table.symbols) {
-      Function function{FunctionNames(table.names.c_str() + symbol.name)};
-      if (!function.linked.empty()) functions.insert(std::move(function));
-    }
-  }
-}
-
-absl::StatusOr<Functions> functions_of_session(const std::string& path) {
-  const absl::StatusOr<reader::Trace> trace = reader::Trace::open(path);
-  if (!trace.ok()) return trace.status();
-  absl::btree_set<std::string> files;
-  for (const reader::Process& process : trace->definitions().processes()) {
-    for (const reader::Module& module : process.modules) files.insert(module.path);
-  }
-  Functions functions;
-  for (const std::string& file : files) add_functions(file, functions);
-  return functions;
-}
-
-// The glob that stands for this name only.
-std::string exactly(const std::string& name) {
-  std::string glob;
-  for (const char c : name) {
-    if (std::string_view("*?[\\").find(c) != std::string_view::npos) glob += '\\';
-    glob += c;
-  }
-  return glob;
-}
-
 class Maker {
  public:
-  explicit Maker(Functions functions) : functions_(std::move(functions)) {}
+  explicit Maker(SessionFunctions session) : functions_(std::move(session.functions)) {}
 
   // Error: it does not fit any more.
   absl::Status add(char mark, const std::string& option, const FunctionPattern& pattern) {
-    size_t found = 0;
     // A glob of linker's names holds in programs and libraries that come later, too. What
     // stands for nothing yet is nobody's name.
     if (!pattern.is_regex()) put(mark, pattern.text());
-    std::string names;
-    for (const Function& function : functions_) {
-      const bool is_linked = pattern.matches(function.linked);
-      if (!pattern.matches_any(function)) continue;
-      ++found;
-      if (!is_linked || pattern.is_regex()) put(mark, exactly(function.linked));
+    size_t found = 0;
+    std::vector<CoveredName> names;
+    std::vector<std::string> globs;
+    size_t size = choice_.text.size();
+    for (const SessionFunction& function : functions_) {
+      const bool is_put = !pattern.is_regex() && pattern.matches(function.linked);
+      const bool is_wanted = !is_put && pattern.matches_any(function);
+      names.push_back({function.linked, is_wanted ? Coverage::kWanted
+                                        : is_put  ? Coverage::kAllowed
+                                                  : Coverage::kForbidden});
+      if (is_wanted || is_put) ++found;
+      if (!is_wanted) continue;
+      globs.push_back(exactly(function.linked));
+      size += globs.back().size() + 2;
     }
+    if (size > ARCTRACE_CHOICE_TEXT_MAX) globs = prefix_cover(names);
+    for (const std::string& glob : globs) put(mark, glob);
     if (choice_.text.size() > ARCTRACE_CHOICE_TEXT_MAX) {
       return absl::ResourceExhaustedError(absl::StrCat(
           "ctl: ", option, " ", reader::escaped(pattern.text()), " matches ", found,
@@ -100,7 +66,7 @@ class Maker {
 
   void warn(const std::string& option, const FunctionPattern& pattern) {
     std::vector<std::string> names;
-    for (const Function& function : functions_) names.push_back(function.plain);
+    for (const SessionFunction& function : functions_) names.push_back(function.plain);
     choice_.warnings.push_back(
         functions_.empty()
             ? absl::StrCat("no process has joined: what ", option, " ",
@@ -110,7 +76,7 @@ class Maker {
                            near_names(plain_part(pattern.text()), names)));
   }
 
-  Functions functions_;
+  absl::btree_set<SessionFunction> functions_;
   LiveChoice choice_;
 };
 
@@ -119,7 +85,7 @@ class Maker {
 absl::StatusOr<LiveChoice> make_live_choice(const CallFilterOptions& options,
                                             const std::string& path) {
   if (options.chosen.empty() && options.left_out.empty()) return LiveChoice{};
-  absl::StatusOr<Functions> functions = functions_of_session(path);
+  absl::StatusOr<SessionFunctions> functions = functions_of_session(path);
   if (!functions.ok()) return functions.status();
   Maker maker(*std::move(functions));
   for (const std::string& text : options.chosen) {

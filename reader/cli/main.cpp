@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <memory>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -16,6 +17,7 @@
 #include <vector>
 
 #include "reader/cli/commands.hpp"
+#include "reader/cli/config_file.hpp"
 #include "reader/cli/near_names.hpp"
 #include "reader/cli/output.hpp"
 #include "reader/trace/text_escape.hpp"
@@ -100,6 +102,7 @@ class CommandLine {
                      "options from this file; by default from $ARCTRACE_CONFIG or "
                      "~/.config/arctrace/config",
                      is_given);
+    root_.config_formatter(std::make_shared<ConfigFile>(root_));
     root_.allow_config_extras(CLI::config_extras_mode::error);
     root_.fallthrough();
   }

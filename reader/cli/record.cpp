@@ -9,6 +9,7 @@
 
 #include "reader/cli/buffer_options.hpp"
 #include "reader/cli/commands.hpp"
+#include "reader/cli/config_file.hpp"
 #include "reader/cli/record_session.hpp"
 #include "reader/cli/traced_options.hpp"
 
@@ -51,19 +52,24 @@ Runner add_record(CLI::App& root) {
   add_kernel_options(*app, options->kernel);
   add_snapshot_options(*app, options->flight);
   add_duration_option(*app, options->duration_ns, "recording, not COMMAND,");
-  const std::vector<CLI::Option*> of_own_buffer = app->get_options();
+  for (CLI::Option* option : app->get_options()) {
+    if (option != app->get_help_ptr()) option->group(kOwnBufferGroup);
+  }
   app->add_option("--session", options->session,
-                  "record into this session (arctrace create), not into a buffer and a "
-                  "file of its own: without the options above")
+                  "record into this session (arctrace create), without an own buffer and "
+                  "file, and their options below")
       ->type_name("NAME");
   add_traced_options(*app, *options);
   app->add_flag("--wait", options->wait_for_all,
                 "record until all that COMMAND started has ended too");
   app->add_option("command", options->command, "the command and its arguments")
       ->type_name("COMMAND [ARGUMENT]...");
-  return [options, of_own_buffer]() -> absl::StatusOr<int> {
-    for (const CLI::Option* option : of_own_buffer) {
-      if (options->session.empty() || option->count() == 0) continue;
+  return [options, app]() -> absl::StatusOr<int> {
+    for (const CLI::Option* option : app->get_options()) {
+      if (options->session.empty() || option->count() == 0 ||
+          option->get_group() != kOwnBufferGroup) {
+        continue;
+      }
       return absl::InvalidArgumentError(
           absl::StrCat("record: ", option->get_name(), " has no meaning with --session"));
     }

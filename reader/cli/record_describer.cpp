@@ -66,7 +66,7 @@ void RecordDescriber::describe(const Record& record, const StackChange& change,
       if (change.values_of.has_value()) title(*change.values_of, out);
       return record.type == ARCTRACE_TYPE_ARGUMENTS
                  ? out.arguments(record.body, value_names(record))
-                 : out.result(record.body);
+                 : out.result(record.body, value_names(record));
     case ARCTRACE_TYPE_EVENT:
       return event(record, out);
     case ARCTRACE_TYPE_INSTANT:

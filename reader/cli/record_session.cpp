@@ -18,6 +18,7 @@
 #include <memory>
 #include <numeric>
 #include <optional>
+#include <set>
 #include <thread>
 #include <utility>
 
@@ -25,15 +26,18 @@
 #include "reader/cli/child_process.hpp"
 #include "reader/cli/program_file.hpp"
 #include "reader/cli/recording_buffer.hpp"
+#include "reader/cli/session_functions.hpp"
 #include "reader/cli/session_text.hpp"
 #include "reader/cli/value_types.hpp"
 #include "reader/trace/format_names.hpp"
+#include "reader/trace/text_escape.hpp"
 #include "src/collector/collector.hpp"
 #include "src/collector/collector_seat.hpp"
 #include "src/collector/flight_recorder.hpp"
 #include "src/collector/session_directory.hpp"
 #include "src/collector/trace_file.hpp"
 #include "src/shared_atomics.hpp"
+#include "src/untraceable.hpp"
 
 namespace arctrace::cli {
 namespace {
@@ -71,6 +75,12 @@ const char* library_calls(const RecordOptions& options) {
   }
 }
 
+// Enum arctrace_untraced, or 0.
+uint32_t why_untraceable(const std::string& command) {
+  const std::string file = find_program(command);
+  return FoundProgram({AT_FDCWD, file.c_str(), 0}).why_untraceable();
+}
+
 // `live`: functions may be chosen anew while programs run.
 absl::StatusOr<std::vector<std::string>> session_variables(const std::string& shim,
                                                            const std::string& session,
@@ -80,7 +90,7 @@ absl::StatusOr<std::vector<std::string>> session_variables(const std::string& sh
   const bool has_others = preload != nullptr && *preload != '\0';
   std::vector<std::string> variables = {absl::StrCat("ARCTRACE_SESSION=", session)};
   if (options.command.empty() ||
-      !has_foreign_loader(find_program(options.command.front()))) {
+      why_untraceable(options.command.front()) != ARCTRACE_UNTRACED_ARCHITECTURE) {
     variables.push_back(absl::StrCat("LD_PRELOAD=", shim, has_others ? ":" : "",
                                      has_others ? preload : ""));
   }
@@ -126,11 +136,33 @@ int exit_like(int status) {
   return 128 + signal;  // a signal whose default is to go on
 }
 
+void say_untraced(const std::string& program, uint32_t why) {
+  say(absl::StrCat("warning: can't trace ", program, ": it is ",
+                   reader::untraced_text(why)));
+}
+
 // That the command itself, unlike its children, will not be traced; false: it will.
 bool warn_if_untraceable(const std::string& command) {
-  const std::optional<std::string> why = why_untraceable(find_program(command));
-  if (why) say(absl::StrCat("warning: can't trace ", command, ": it is ", *why));
-  return why.has_value();
+  const uint32_t why = why_untraceable(command);
+  if (why != 0) say_untraced(command, why);
+  return why != 0;
+}
+
+void warn_of_unmatched(const RecordOptions& options, uint64_t matched) {
+  for (const std::string& line :
+       unmatched_patterns(options.filter, matched, options.command.front())) {
+    say("warning: " + line);
+  }
+}
+
+// Other commands record there too: the control page's word is not of our patterns alone.
+void warn_of_unmatched_in_session(const RecordOptions& options) {
+  const absl::StatusOr<std::string> path = session_file(options.session);
+  if (!path.ok() || options.filter.is_empty()) return;
+  const absl::StatusOr<SessionFunctions> session = functions_of_session(*path);
+  // Empty: a collector has taken the definitions.
+  if (!session.ok() || session->functions.empty()) return;
+  warn_of_unmatched(options, matched_patterns(options.filter, *session));
 }
 
 absl::StatusOr<int> run_in_session(const RecordOptions& options) {
@@ -147,6 +179,7 @@ absl::StatusOr<int> run_in_session(const RecordOptions& options) {
     const auto no_snapshot = [] { say("arctrace snapshot takes one of a session"); };
     status = child->wait(signals, no_snapshot);
     if (status == -1) return 128 + SIGINT;
+    warn_of_unmatched_in_session(options);
     if (options.wait_for_all) wait_for_descendants(signals, no_snapshot);
   }
   return exit_like(status);
@@ -158,11 +191,9 @@ void say_end(const CollectorSummary& summary, const RecordOptions& options,
   if (summary.processes == 0) {
     if (!has_warned) say("warning: no process joined the session");
   } else {
-    for (const std::string& line :
-         unmatched_patterns(options.filter, matched, options.command.front())) {
-      say("warning: " + line);
-    }
+    warn_of_unmatched(options, matched);
   }
+  warn_of_untraced(summary);
   say(summary_line(summary, options.output));
 }
 
@@ -205,6 +236,20 @@ absl::StatusOr<std::unique_ptr<Recorder>> make_recorder(Buffer& buffer,
   }
   return std::make_unique<Collector>(buffer, *std::move(file), own_command_line(),
                                      resumed, flight.snapshots_kept, flight.polled);
+}
+
+void warn_of_untraced(const CollectorSummary& summary) {
+  constexpr size_t kShownMax = 5;
+  const std::set<UntracedProgram>& programs = summary.totals.untraced.programs();
+  size_t shown = 0;
+  for (const UntracedProgram& program : programs) {
+    if (shown++ == kShownMax) break;
+    say_untraced(reader::escaped(program.path), program.why);
+  }
+  if (programs.size() > kShownMax) {
+    say(absl::StrCat("warning: nor ", count_text(programs.size() - kShownMax, "program"),
+                     " more: arctrace dump shows them, as UNTRACED"));
+  }
 }
 
 void take_snapshot(Recorder& recorder) {

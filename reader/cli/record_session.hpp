@@ -47,6 +47,9 @@ absl::StatusOr<std::unique_ptr<Recorder>> make_recorder(Buffer& buffer,
                                                         const std::string& output,
                                                         bool resumed = false);
 
+// A line for each program that traced processes executed and that could not be traced.
+void warn_of_untraced(const CollectorSummary& summary);
+
 // Takes a snapshot and says its name, or why there is none.
 void take_snapshot(Recorder& recorder);
 

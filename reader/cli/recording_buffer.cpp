@@ -111,7 +111,7 @@ absl::StatusOr<RecordingBuffer> make_recording_buffer(const BufferOptions& buffe
   }
   absl::StatusOr<std::vector<PerfRing>> rings = open_perf_rings();
   if (rings.ok()) {
-    if (kernel.use == KernelUse::kAuto) {
+    if (kernel.use != KernelUse::kPerf) {
       say(absl::StrCat("warning: recording the kernel by perf events, without wake-ups",
                        events.empty() ? "" : ", ", events, ": ", why_not_bpf));
     } else if (!events.empty()) {

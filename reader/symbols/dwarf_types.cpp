@@ -164,6 +164,22 @@ std::optional<ScalarType> base_type(Dwarf_Die* type) {
   }
 }
 
+std::vector<Enumerator> enumerators_of(Dwarf_Die* type, DwarfBudget& budget) {
+  constexpr size_t kEnumeratorsMax = 64;
+  std::vector<Enumerator> found;
+  Dwarf_Die child;
+  for (int more = dwarf_child(type, &child);
+       more == 0 && found.size() < kEnumeratorsMax && budget.spend();
+       more = dwarf_siblingof(&child, &child)) {
+    const char* name = dwarf_diename(&child);
+    if (dwarf_tag(&child) != DW_TAG_enumerator || name == nullptr) continue;
+    // Negative ones come with their sign.
+    found.push_back(
+        {name, static_cast<int64_t>(unsigned_attribute(&child, DW_AT_const_value))});
+  }
+  return found;
+}
+
 Kind pointer_kind(Dwarf_Die* pointer) {
   Dwarf_Die pointee;
   if (!peeled_type_of(pointer, &pointee)) return Kind::kPointer;
@@ -196,6 +212,7 @@ std::optional<ScalarType> scalar_type(Dwarf_Die* type, DwarfBudget& budget) {
       const auto size = static_cast<uint32_t>(unsigned_attribute(type, DW_AT_byte_size));
       found = {Kind::kUnsigned, size};
     }
+    found->enumerators = enumerators_of(type, budget);
   } else if (is_passed_by_reference(type, budget) && is_std_string(type)) {
     found = {Kind::kStdString, 8};
   }

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "reader/symbols/function_types.hpp"
 
@@ -53,7 +54,8 @@ bool is_passed_by_reference(Dwarf_Die* type, DwarfBudget& budget);
 
 struct ScalarType {
   TypedValue::Kind kind;
-  uint32_t size;  // bytes
+  uint32_t size;                             // bytes
+  std::vector<Enumerator> enumerators = {};  // in their order, some at most
 };
 
 // Of a peeled type. Nothing: it is none that we record.

@@ -22,7 +22,7 @@ FunctionTypes types_of(Dwarf_Die* function, std::optional<uint64_t> entry,
   Dwarf_Die type;
   if (peeled_type_of(function, &type)) {
     if (const auto scalar = scalar_type(&type, budget)) {
-      types.result = {"", scalar->kind, scalar->size, 0};
+      types.result = {"", scalar->kind, scalar->size, 0, scalar->enumerators};
     }
     if (returns_in_memory(&type, budget)) used.integers = 1;
   }
@@ -39,15 +39,20 @@ FunctionTypes types_of(Dwarf_Die* function, std::optional<uint64_t> entry,
     }
     used.integers += needed->integers;
     used.vectors += needed->vectors;
-    const std::optional<ScalarType> scalar = scalar_type(&type, budget);
+    std::optional<ScalarType> scalar = scalar_type(&type, budget);
     if (!scalar) continue;
+    // A constructor's `this` is no string yet.
+    if (scalar->kind == TypedValue::Kind::kStdString &&
+        dwarf_hasattr_integrate(&child, DW_AT_artificial) != 0) {
+      scalar->kind = TypedValue::Kind::kPointer;
+    }
     const bool is_vector = scalar->kind == TypedValue::Kind::kFloat;
     uint32_t place = is_vector ? used.vectors : used.integers;
     if (entry) place = place_at_entry(&child, *entry, place, is_vector);
     if (place == 0) continue;
     const char* name = dwarf_diename(&child);
-    types.arguments.push_back(
-        {name == nullptr ? "" : name, scalar->kind, scalar->size, place});
+    types.arguments.push_back({name == nullptr ? "" : name, scalar->kind, scalar->size,
+                               place, scalar->enumerators});
   }
   return types;
 }

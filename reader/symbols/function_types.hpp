@@ -13,6 +13,11 @@
 
 namespace arctrace::reader {
 
+struct Enumerator {
+  std::string name;  // untrusted bytes
+  int64_t value;
+};
+
 struct TypedValue {
   enum class Kind {
     kSigned,
@@ -28,6 +33,7 @@ struct TypedValue {
   Kind kind = Kind::kSigned;
   uint32_t size = 0;   // bytes
   uint32_t place = 0;  // from 1, among the integer or the vector ones; result: 0
+  std::vector<Enumerator> enumerators = {};  // of an enumeration
 };
 
 // Without what is not known, passed in memory, or of a type that is none of the above.

@@ -139,6 +139,39 @@ CallValue decode(uint32_t head, std::span<const std::byte> bytes) {
   return value;
 }
 
+// What stands before the first `separator` in `text`, which goes on behind it.
+std::string_view cut_off(std::string_view& text, char separator) {
+  const size_t end = std::min(text.find(separator), text.size());
+  const std::string_view part = text.substr(0, end);
+  text.remove_prefix(std::min(end + 1, text.size()));
+  return part;
+}
+
+// The enumerator, or several that are one bit each; empty: there are none for all bits.
+std::string enumerator_of(const CallValue& value) {
+  const int64_t number = value.kind == ARCTRACE_VALUE_SIGNED
+                             ? value.signed_number
+                             : static_cast<int64_t>(value.number);
+  std::string flags;
+  uint64_t bits = value.number;
+  for (std::string_view words = value.words; !words.empty();) {
+    const std::string_view word = cut_off(words, '/');
+    const size_t sign = word.find('=');
+    int64_t found = 0;
+    if (sign == std::string_view::npos ||
+        std::from_chars(word.data(), word.data() + sign, found).ec != std::errc()) {
+      continue;
+    }
+    const std::string name = escaped(word.substr(sign + 1));
+    if (found == number) return name;
+    const auto bit = static_cast<uint64_t>(found);
+    if (!std::has_single_bit(bit) || (bits & bit) == 0) continue;
+    bits &= ~bit;
+    absl::StrAppend(&flags, flags.empty() ? "" : "|", name);
+  }
+  return bits == 0 ? flags : "";
+}
+
 std::string hex_bytes(std::string_view bytes) {
   std::string text = "0x";
   for (const char byte : bytes) {
@@ -154,12 +187,20 @@ std::string character(uint64_t code) {
 
 }  // namespace
 
-std::vector<CallValue> decode_values(std::span<const std::byte> body) {
+std::vector<CallValue> decode_values(std::span<const std::byte> body,
+                                     std::string_view names) {
   std::vector<CallValue> values;
   for_each_value(body, [&values](uint32_t head, std::span<const std::byte> bytes) {
     CallValue value = decode(head, bytes);
     if (value.kind != ARCTRACE_VALUE_NAMES) values.push_back(value);
   });
+  const auto commas = static_cast<size_t>(std::count(names.begin(), names.end(), ','));
+  if (names.empty() || commas + 1 != values.size()) return values;
+  for (CallValue& value : values) {
+    const std::string_view own = cut_off(names, ',');
+    value.words = own;
+    value.name = cut_off(value.words, '/');
+  }
   return values;
 }
 
@@ -170,17 +211,6 @@ std::optional<uint32_t> names_of_values(std::span<const std::byte> body) {
     if (value.kind == ARCTRACE_VALUE_NAMES) id = static_cast<uint32_t>(value.number);
   });
   return id;
-}
-
-std::vector<std::string_view> split_names(std::string_view names, size_t count) {
-  std::vector<std::string_view> found;
-  while (!names.empty() && found.size() <= count) {
-    const size_t end = std::min(names.find(','), names.size());
-    found.push_back(names.substr(0, end));
-    names.remove_prefix(std::min(end + 1, names.size()));
-  }
-  if (found.size() != count) found.assign(count, {});
-  return found;
 }
 
 std::string float_digits(const CallValue& value) {
@@ -221,7 +251,7 @@ std::string value_word(const CallValue& value) {
     case ARCTRACE_VALUE_ERRNO:
       return value.signed_number == 0 ? "" : errno_word(value.signed_number);
     default:
-      return {};
+      return enumerator_of(value);
   }
 }
 
@@ -264,21 +294,19 @@ std::string value_text(const CallValue& value) {
 }
 
 std::string arguments_text(std::span<const std::byte> body, std::string_view names) {
-  const std::vector<CallValue> values = decode_values(body);
-  const std::vector<std::string_view> name_of = split_names(names, values.size());
   std::string text = "(";
-  for (size_t i = 0; i < values.size(); ++i) {
-    if (i != 0) text += ", ";
-    append_escaped(text, name_of[i]);
-    if (!name_of[i].empty()) text += '=';
-    text += value_text(values[i]);
+  for (const CallValue& value : decode_values(body, names)) {
+    if (text.size() != 1) text += ", ";
+    append_escaped(text, value.name);
+    if (!value.name.empty()) text += '=';
+    text += value_text(value);
   }
   return text + ")";
 }
 
-std::string result_text(std::span<const std::byte> body) {
+std::string result_text(std::span<const std::byte> body, std::string_view names) {
   std::string text = " =";
-  for (const CallValue& value : decode_values(body)) {
+  for (const CallValue& value : decode_values(body, names)) {
     absl::StrAppend(&text, " ", value_text(value));
   }
   return text;

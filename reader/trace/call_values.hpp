@@ -26,17 +26,18 @@ struct CallValue {
   int64_t signed_number = 0;  // the same with its sign
   uint32_t size = 0;          // of a number
   std::string_view bytes;     // of all others; raw bytes of the trace
+  std::string_view name;      // of an argument; empty: not known
+  std::string_view words;     // "5=red/-1=none": of an enumeration, else empty
 };
 
 // Of an ARGUMENTS or RESULT record whose body has no problem (record_types.hpp), but for
-// the names. Views point into `body`.
-std::vector<CallValue> decode_values(std::span<const std::byte> body);
+// the names, which are those of the values in turn, "a,b/5=red", unless there is not one
+// for each. Views point into `body` and `names`.
+std::vector<CallValue> decode_values(std::span<const std::byte> body,
+                                     std::string_view names);
 
 // The name id of the values' names; nothing if they have none.
 std::optional<uint32_t> names_of_values(std::span<const std::byte> body);
-
-// "a,b": those of the values in turn; all empty unless there is one for each of `count`.
-std::vector<std::string_view> split_names(std::string_view names, size_t count);
 
 // Shortest decimal form that reads back the same, or inf, nan.
 std::string float_digits(const CallValue& value);
@@ -54,6 +55,6 @@ std::string value_text(const CallValue& value);
 // "(value, value)" of ARGUMENTS, or "(a=value, b=value)" with `names` "a,b".
 std::string arguments_text(std::span<const std::byte> body, std::string_view names);
 // " = value", " = -1 ENOENT" of RESULT.
-std::string result_text(std::span<const std::byte> body);
+std::string result_text(std::span<const std::byte> body, std::string_view names);
 
 }  // namespace arctrace::reader

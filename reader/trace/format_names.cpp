@@ -58,6 +58,14 @@ std::string process_end_text(uint32_t how) {
   return word(how, ARCTRACE_END_EXIT, "end", {"exit", "_exit", "exec"});
 }
 
+std::string untraced_text(uint32_t why) {
+  return word(why, ARCTRACE_UNTRACED_STATIC, "reason",
+              {"statically linked", "setuid", "setgid", "given capabilities",
+               "of another architecture",
+               "out of the session's reach: another user's, or in another root directory",
+               "linked with musl"});
+}
+
 std::string writer_end_text(uint32_t how) {
   return word(how, ARCTRACE_WRITER_DIED, "end", {"died", "detached"});
 }

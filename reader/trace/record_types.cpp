@@ -46,6 +46,7 @@ constexpr std::array kTypes = {
     TypeInfo{ARCTRACE_TYPE_PROCESS_END, "PROCESS_END", 12},
     TypeInfo{ARCTRACE_TYPE_PID_NAMESPACE, "PID_NAMESPACE", 8},
     TypeInfo{ARCTRACE_TYPE_JITDUMP, "JITDUMP", 8},
+    TypeInfo{ARCTRACE_TYPE_UNTRACED, "UNTRACED", 12},
     TypeInfo{ARCTRACE_TYPE_SYSTEM, "SYSTEM", 24},
     TypeInfo{ARCTRACE_TYPE_CLOCK_SYNC, "CLOCK_SYNC", 24},
     TypeInfo{ARCTRACE_TYPE_WRITER_END, "WRITER_END", 8},
@@ -201,6 +202,8 @@ const char* body_problem_untrusted(uint16_t type, std::span<const std::byte> bod
       return layout_problem(reader);
     case ARCTRACE_TYPE_JITDUMP:
       return padded_problem<1>(reader, 1);
+    case ARCTRACE_TYPE_UNTRACED:
+      return padded_problem<1>(reader, 2);
     case ARCTRACE_TYPE_SYSTEM:
       return padded_problem<3>(reader, 3);
     case ARCTRACE_TYPE_CODE:

@@ -15,7 +15,7 @@ enum class RecordClass : uint8_t {
   kFiller,      // PAD, TIME: of the block, not of the trace
   kStream,      // STACK, LOST: keep a thread's stream whole
   kData,        // what a program recorded: ENTER ... MARK, and unknown ones below 32
-  kDefinition,  // PROCESS ... JITDUMP, and unknown ones below 48
+  kDefinition,  // PROCESS ... UNTRACED, and unknown ones below 48
   kCollector,   // SYSTEM ..., and unknown ones below 64
   kKernel,      // 64 and above
 };

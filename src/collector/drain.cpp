@@ -163,9 +163,9 @@ void Drain::write_image(uint32_t index, uint16_t flags, std::span<std::byte> blo
   const std::span<const std::byte> rest = block.subspan(sizeof header);
   if (header.block_class == ARCTRACE_CLASS_DEFINITIONS) {
     if (ring_ != nullptr) ring_->remember(header, index, rest);
-    if (code_files_ != nullptr) {
-      code_files_->note_untrusted(std::vector(block.begin(), block.end()));
-    }
+    const std::vector<std::byte> copy(block.begin(), block.end());
+    totals_.untraced.note_untrusted(copy);
+    if (code_files_ != nullptr) code_files_->note_untrusted(copy);
   }
   file_.write_chunk(ARCTRACE_CHUNK_BLOCK, flags, index, ticks(),
                     std::as_bytes(std::span(&header, 1)), rest);

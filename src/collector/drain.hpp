@@ -16,6 +16,7 @@
 #include "src/collector/reaper.hpp"
 #include "src/collector/record_builder.hpp"
 #include "src/collector/trace_file.hpp"
+#include "src/collector/untraced_programs.hpp"
 #include "src/protocol/recycle.hpp"
 #include "src/shared_atomics.hpp"
 
@@ -25,6 +26,7 @@ struct DrainTotals {
   uint64_t records = 0;     // committed, in the file
   uint64_t torn = 0;        // left in progress by the dead
   uint64_t unfinished = 0;  // in progress when recording ended
+  UntracedPrograms untraced;
 };
 
 // A block as a round found it.

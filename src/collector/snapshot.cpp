@@ -75,7 +75,10 @@ void Snapshot::copy(const SeenBlock& block) {
   }
   const BlockContents contents = scan_block_untrusted(bytes);
   if (contents.used <= ARCTRACE_BLOCK_HEADER_SIZE) return;
-  if (block.is_definitions) code_files_.note_untrusted(bytes);
+  if (block.is_definitions) {
+    totals_.untraced.note_untrusted(bytes);
+    code_files_.note_untrusted(bytes);
+  }
   const bool complete = block.state.phase == ARCTRACE_PHASE_CLOSED &&
                         !Recycle<A>::is_named(view_, block.index);
   uint16_t flags = complete ? 0 : ARCTRACE_CHUNK_LIVE_COPY;

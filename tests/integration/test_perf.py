@@ -322,7 +322,9 @@ class PerfAsNobodyTest(Tests, PerfCase):
         self.assertEqual(self.info(done.trace)["session"]["kernel_records"], "perf")
         done = self.record_as("true", options=("--kernel", "--page-faults"))
         self.assertIn("without wake-ups, --page-faults: ", done.stderr)
-        self.assertEqual(self.record_as("true", options=("--kernel=require",)).status, 0)
+        done = self.record_as("true", options=("--kernel=require",))
+        self.assertEqual(done.status, 0)
+        self.assertIn("perf events, without wake-ups: ", done.stderr)
         for options in (["--kernel=bpf"], ["--kernel=require", "--syscalls"]):
             done = self.record_as("true", options=options)
             self.assertEqual(done.status, 2)

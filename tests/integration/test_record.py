@@ -180,6 +180,20 @@ class RecordTest(support.TraceTest):
             self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
             config.touch()
 
+    def test_command_line_outranks_the_config_file(self):
+        """Also by an option that excludes the file's."""
+        config = self.folder / "config"
+        config.write_text("[record]\nno-libcall=true\nno-huge-pages=true\n", encoding="utf-8")
+        show = ("sh", "-c", "echo $ARCTRACE_OPTIONS")
+        for option, calls in (("--libcall", "program"), ("--nest-libcall", "all")):
+            done = self.record(*show, options=("--config", config, option, "--huge-pages", "-D", "9"))
+            self.assertEqual((done.status, done.stdout), (0, f"libcall={calls};depth=9\n"), done.stderr)
+        done = self.record(*show, options=("--config", config, "-D", "9"))
+        self.assertEqual(done.stdout, "libcall=none;depth=9\n")
+        self.assert_refused(run("record", "--libcall", "--no-libcall", "true"))
+        config.write_text("[record]\nlibcall=true\nno-libcall=true\n", encoding="utf-8")
+        self.assert_refused(run("record", "--config", config, "true"))
+
     def test_disk_full(self):
         """The command goes on, the file is good up to there, the summary says so."""
         mount = self.folder / "disk"

@@ -187,6 +187,24 @@ class SessionTest(support.TraceTest):
                          [os.path.realpath("/bin/true")])
         self.assertEqual(run("env", self.name + "x").returncode, 2)
 
+    def test_patterns_that_nothing_matches(self):
+        self.create("--start")
+        done = run("record", f"--session={self.name}", "-F", "strlne", "-N", "free", "-L", "libnone*",
+                   "-A", "re:^mall", "sh", "-c", "exit 3")
+        self.assertEqual(done.returncode, 3)
+        self.assertEqual(done.stderr.splitlines(), [
+            'arctrace: warning: no function matches -F strlne; did you mean "strlen"?',
+            "arctrace: warning: no function of a module like -L libnone*"])
+
+    def test_options_of_another_buffer(self):
+        """On the command line they are refused; in the file they are for other recordings."""
+        self.create("--start")
+        config = self.folder / "config"
+        config.write_text("[record]\nbuffer-size=1M\noutput=x\nkernel=require\n", encoding="utf-8")
+        done = run("record", "--config", config, f"--session={self.name}", "true")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.refused("record", f"--session={self.name}", "-b", "1M", "true")
+
     def test_refusals(self):
         self.create()
         self.assertIn("already", self.refused("create", self.name))

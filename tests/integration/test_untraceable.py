@@ -96,6 +96,60 @@ class Untraceable(support.TraceTest):
         os.environ["PATH"] += f":{self.folder}"
         self.assert_untraced("script-of-ours", "statically linked", processes=0)
 
+    # Starts programs in each way; the last is not there, the one before can't be executed.
+    STARTS = """
+import os, subprocess
+for word in "./static", "./setuid", "./plain", "./text", "./nowhere":
+    try: print(word, subprocess.run([word], check=False).returncode, flush=True)
+    except OSError as error: print(word, error.strerror)
+os.environ["PATH"] = os.getcwd()
+os.waitpid(os.posix_spawnp("found", ["found"], os.environ), 0)
+if os.fork() == 0: os.execvp("replaced", ["replaced"])
+os.wait()
+"""
+
+    def warnings(self, recorded):
+        return [line.removeprefix("arctrace: warning: can't trace ")
+                for line in recorded.stderr.splitlines() if "warning" in line]
+
+    def test_children(self):
+        """What traced programs execute is said at the end, each program once."""
+        for name in ("static", "found", "replaced"):
+            self.build(name, "-static", child=0)
+        self.build("plain", child=0)
+        program = self.build("setuid", child=0)
+        is_root = os.geteuid() == 0
+        if is_root:
+            os.chown(program, 65534, 65534)
+            program.chmod(0o4755)
+        (self.folder / "text").write_bytes((self.folder / "static").read_bytes())
+        (self.folder / "text").chmod(0o644)
+        command = [shutil.which("python3"), "-c", self.STARTS]
+        bare = subprocess.run(command, cwd=self.folder, stdout=subprocess.PIPE, text=True, check=False)
+        static = "statically linked"
+        expected = {f"./static: it is {static}", f"{self.folder}/found: it is {static}",
+                    f"{self.folder}/replaced: it is {static}"}
+        if is_root:
+            expected.add("./setuid: it is setuid")
+        for mode in ("drop", "overwrite"):
+            recorded = self.record(*command, options=(f"--mode={mode}",))
+            self.assertEqual((recorded.status, recorded.stdout), (bare.returncode, bare.stdout))
+            self.assertEqual(sorted(self.warnings(recorded)), sorted(expected))
+        found = [record for record in self.dump(recorded.trace) if record["type"] == "UNTRACED"]
+        self.assertEqual({(record["path"], record["why"]) for record in found},
+                         {tuple(line.split(": it is ")) for line in expected})
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs root")
+    def test_child_of_another_user(self):
+        """It may not open the buffer."""
+        recorded = self.record("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups",
+                               shutil.which("true"))
+        self.assertEqual(self.warnings(recorded), [
+            f"{shutil.which('true')}: it is out of the session's reach: another user's, or in "
+            "another root directory"])
+        recorded = self.record("setpriv", "--clear-groups", shutil.which("true"))
+        self.assertEqual(self.warnings(recorded), [])
+
     @unittest.skipUnless(os.geteuid() == 0, "needs root")
     def test_setuid(self):
         program = self.build("setuid")

@@ -163,6 +163,14 @@ inline Bytes process_end_body(uint32_t process, uint32_t how, int32_t status) {
   return Bytes().u32(process).u32(how).u32(static_cast<uint32_t>(status));
 }
 
+inline Bytes untraced_body(uint32_t process, uint32_t why, std::string_view path) {
+  return Bytes()
+      .u32(process)
+      .u32(why)
+      .u32(static_cast<uint32_t>(path.size()))
+      .padded(path);
+}
+
 inline Bytes jitdump_body(uint32_t process, std::string_view path) {
   return Bytes().u32(process).u32(path.size()).padded(path);
 }

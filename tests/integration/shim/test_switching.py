@@ -66,6 +66,33 @@ class Switching(ShimTest):
         self.assertEqual(flat["summary"]["orphans"], 0)
         return self.functions(trace)
 
+    def test_many_names_as_people_write_them(self):
+        """More than the control page has room for, which holds linker's names."""
+        name = self.session(ANY_COMPILER)
+        folder = self.place("many", ANY_COMPILER)
+        count = 200
+        classes = {"Some": "method_of_a_long_name", "Other": "work_of_another_name"}
+        code = "".join(f"struct {owner} {{" + "".join(
+            f"__attribute__((noinline)) void {method}_{i}() {{ asm(\"\"); }}\n" for i in range(count)) + "};\n"
+                       for owner, method in classes.items())
+        calls = "".join(f"{owner}().{method}_{i}();\n" for owner, method in classes.items() for i in range(count))
+        (folder / "many.cpp").write_text(
+            f"#include <cstdio>\n{code} int main() {{ char word[16]; setvbuf(stdout, nullptr, _IOLBF, 0);"
+            f"std::puts(\"ready\"); while (std::fgets(word, sizeof word, stdin)) {{ {calls} std::puts(\"done\"); }} }}")
+        subprocess.run(["g++", "-O1", "-pg", "-mfentry", "many.cpp", "-o", "many"], cwd=folder, check=True)
+        program = self.program(folder, name, "./many")
+        self.assertEqual(self.arctrace("ctl", name, "-F", "Some::*"), "")
+        self.say(program, "go", "done")
+        self.arctrace("ctl", name, "-F", "Some::*", "-N", "re:_1[0-9]{2}$")
+        self.say(program, "go", "done")
+        self.assertEqual(self.arctrace("ctl", name, "-F", "re:^Other::.*name_.$"), "")
+        self.say(program, "go", "done")
+        found = self.end(program, name, folder, 0)
+        found.pop("main", None)
+        expected = {f"{classes['Some']}_{i}": 1 + (i < 100) for i in range(count)}
+        expected |= {f"{classes['Other']}_{i}": 1 for i in range(10)}
+        self.assertEqual(dict(found), expected)
+
     @both_compilers
     def test_on_and_off(self, compiler):
         name = self.session(compiler)
@@ -189,10 +216,10 @@ class Switching(ShimTest):
                               stderr=subprocess.PIPE, text=True)
         self.assertEqual(done.returncode, 2)
         self.assertIn('-N "re:("', done.stderr)
-        done = subprocess.run([ARCTRACE, "ctl", name, "-F", "re:."], check=False,
+        done = subprocess.run([ARCTRACE, "ctl", name, "-F", "re:e"], check=False,
                               stderr=subprocess.PIPE, text=True)
         self.assertEqual(done.returncode, 2)
-        self.assertRegex(done.stderr, r"-F re:\. matches \d+ functions, whose names take more")
+        self.assertRegex(done.stderr, r"-F re:e matches \d+ functions, whose names take more")
         self.end(program, name, folder, 3)
 
 

@@ -2,6 +2,7 @@
 the fixture keeps of its own calls."""
 
 import json
+import re
 import subprocess
 
 from harness import ANY_COMPILER, ARCTRACE, ShimTest, both_compilers, unittest
@@ -71,7 +72,7 @@ class Values(ShimTest):
         names, (this, *args), result = facts("shapes::Shape::grown")
         self.assertRegex(this, "^0x[0-9a-f]+$")
         self.assertEqual(names, ["this", "by", "color", "sign"])
-        self.assertEqual((args, result), ([5, 200, -1], 205))
+        self.assertEqual((args, result), ([5, "kGreen", "kMinus"], 205))
         self.assertEqual(facts("shapes::after"), (["number", "half"], [-4, 5.5], 7))
         self.assertEqual(facts("shapes::joined"),
                          (["left", "right"], ["left", "right"], "leftright"))
@@ -132,6 +133,95 @@ class Values(ShimTest):
         self.assertIn("-A ta*: no types are known of tail, tail_end: build with -g, or say "
                       "-A ta*@arg1/i32\n", done.stderr)
         self.assertEqual(done.stderr.count("warning"), 1)
+
+    def test_enumerations(self):
+        """Their words, also joined where they are flags, for arguments and results."""
+        folder = self.place("values", ANY_COMPILER)
+        (folder / "paint.c").write_text("""
+            typedef enum { RED, GREEN = 5, LAST = -1 } color;
+            typedef enum { WET = 1, NEW = 2, OLD = 4 } state;
+            __attribute__((noinline)) color mixed(color a, state b, int c) {
+              __asm__ volatile("" ::"r"(a), "r"(b), "r"(c));
+              return c;
+            }
+            int main(void) { mixed(GREEN, WET | OLD, 5); mixed(LAST, 9, 7); return mixed(0, 2, 0); }""")
+        subprocess.run(["gcc", "-g", "-O1", "-pg", "-mfentry", "paint.c", "-o", "paint"], cwd=folder, check=True)
+        subprocess.run([ARCTRACE, "record", "-A", "mixed", "-R", "mixed", "./paint"], cwd=folder, check=True,
+                       capture_output=True)
+        flow = subprocess.run([ARCTRACE, "report", "--view=flow"], cwd=folder, text=True,
+                              capture_output=True, check=True).stdout
+        told = re.findall(r"> mixed(\(.*\))|< mixed = (\w+)", flow)
+        self.assertEqual([entry or result for entry, result in told],
+                         ["(a=GREEN, b=WET|OLD, c=5)", "GREEN", "(a=LAST, b=9, c=7)", "7",
+                          "(a=RED, b=NEW, c=0)", "RED"])
+        calls = json.loads(subprocess.run([ARCTRACE, "report", "--view=invocations", "--format=json"], cwd=folder,
+                                          capture_output=True, check=True).stdout)["invocations"]
+        self.assertEqual([(call["args"], call["retval"]) for call in calls if call["name"] == "mixed"],
+                         [(["GREEN", "WET|OLD", 5], "GREEN"), (["LAST", 9, 7], 7), (["RED", "NEW", 0], "RED")])
+
+    def test_types_of_libraries(self):
+        """What the program's own data does not tell, that of its libraries does, or of their debug files;
+        of their functions with hooks, too."""
+        folder = self.place("values", ANY_COMPILER)
+        (folder / "scale.c").write_text("""
+            __attribute__((noinline)) static double inner(double one, short count) { return one * count; }
+            double weigh(const char* what, int count, double each) {
+              return inner(each, (short)count) + (what[0] == 'x');
+            }""")
+        (folder / "weighs.c").write_text("""
+            double weigh(const char*, int, double);
+            int main(void) { return (int)weigh("feathers", 6, 0.5); }""")
+
+        def run(*command):
+            return subprocess.run(command, cwd=folder, text=True, capture_output=True, check=False)
+
+        def calls():
+            done = run(ARCTRACE, "record", "-A", "weigh", "-R", "weigh", "-A", "inner", "-R", "inner", "./weighs")
+            self.assertEqual(done.returncode, 3)
+            found = json.loads(run(ARCTRACE, "report", "--view=invocations", "--format=json").stdout)
+            return [(call["name"], call.get("arg_names"), call.get("args"), call.get("retval"))
+                    for call in found["invocations"]], done.stderr
+
+        for command in (["gcc", "-g", "-O2", "-fPIC", "-shared", "-pg", "-mfentry", "scale.c", "-o", "libscale.so"],
+                        ["gcc", "-O1", "weighs.c", "-o", "weighs", "-L.", "-lscale", "-Wl,-rpath,$ORIGIN"]):
+            self.assertEqual(run(*command).returncode, 0)
+        weigh = ("weigh", ["what", "count", "each"], ["feathers", 6, 0.5], 3)
+        expected = [weigh, weigh, ("inner", ["one", "count"], [0.5, 6], 3)]  # called, and entered
+        found, said = calls()
+        self.assertEqual(found, expected)
+        self.assertNotIn("warning", said)
+        for command in (["objcopy", "--only-keep-debug", "libscale.so", "scale.debug"],
+                        ["objcopy", "-g", "--add-gnu-debuglink=scale.debug", "libscale.so"]):
+            self.assertEqual(run(*command).returncode, 0)
+        self.assertEqual(calls()[0], expected)
+        (folder / "scale.debug").unlink()
+        found, said = calls()
+        self.assertEqual({call[2] for call in found}, {None})
+        self.assertEqual(said.count("no types are known of"), 4)
+
+    def test_what_has_no_values_yet(self):
+        """A constructor's `this` is no string; what is no function has no types to miss."""
+        folder = self.place("values", ANY_COMPILER)
+        (folder / "made.cpp").write_text("""
+            #include <string>
+            int length(const std::string& text) { return static_cast<int>(text.size()); }
+            int main(int count, char** words) {
+              return length(std::string(words[0])) - length(std::string(words[count - 1]));
+            }""")
+        subprocess.run(["g++", "-g", "-O0", "-D_GLIBCXX_USE_CXX11_ABI=1", "-pg", "-mfentry", "made.cpp", "-o", "made"],
+                       cwd=folder, check=True)
+        done = subprocess.run([ARCTRACE, "record", "-A", "*", "./made"], cwd=folder, text=True,
+                              capture_output=True, check=False)
+        self.assertEqual(done.returncode, 0)
+        self.assertNotRegex(done.stderr, r"known of ,|_ITM_|__fentry__")
+        flow = subprocess.run([ARCTRACE, "report", "--view=flow"], cwd=folder, text=True,
+                              capture_output=True, check=True).stdout
+        self.assertIn('> length(std::__cxx11::basic_string', flow)
+        self.assertIn('(text="./made")', flow)
+        made = [line for line in flow.splitlines() if "this=" in line]
+        self.assertTrue(any("__s=" in line for line in made), flow)
+        for line in made:
+            self.assertRegex(line, r"this=0x[0-9a-f]+\b")
 
     def test_a_function_that_is_not_there(self):
         done = subprocess.run([ARCTRACE, "record", "--no-libcall", "-A", "integer@arg1",

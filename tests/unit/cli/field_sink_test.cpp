@@ -81,7 +81,7 @@ TEST_CASE("arguments and results") {
   std::string text = "{\"first\":0";
   JsonFields fields(text);
   fields.arguments(arguments.data(), "");
-  fields.result(result.data());
+  fields.result(result.data(), "");
   const auto json = nlohmann::json::parse(text + "}");
   CHECK(json["args"] == nlohmann::json::parse(R"(["a\"\n", {"cut": "abc"},
       {"unreadable": "0x8"}, null, "0x10", "O_RDONLY", -3, 18446744073709551615, "c", 1.5,
@@ -94,7 +94,8 @@ TEST_CASE("arguments and results") {
     JsonFields(text).result(
         testing::values_body(
             {number_value(ARCTRACE_VALUE_ERRNO, 0, static_cast<uint64_t>(number), 4)})
-            .data());
+            .data(),
+        "");
     const auto lone = nlohmann::json::parse(text + "}");
     CHECK(lone["retval"] == number);
     CHECK(lone.value("errno", "") == word);

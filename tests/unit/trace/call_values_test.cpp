@@ -81,7 +81,7 @@ TEST_CASE("values have names if there is one for each") {
                                  number_value(ARCTRACE_VALUE_BOOL, 2, 1, 1),
                                  number_value(ARCTRACE_VALUE_NAMES, 0, 9, 4)});
   CHECK(names_of_values(body.data()) == 9);
-  CHECK(decode_values(body.data()).size() == 2);
+  CHECK(decode_values(body.data(), "").size() == 2);
   CHECK(arguments_text(body.data(), "a,\x1b") == "(a=7, \\x1b=true)");
   for (const char* names : {"", "a", "a,b,c", ","}) {
     CHECK(arguments_text(body.data(), names) == "(7, true)");
@@ -89,9 +89,37 @@ TEST_CASE("values have names if there is one for each") {
   CHECK_FALSE(names_of_values(values_body({}).data()));
 }
 
+TEST_CASE("numbers have the words of their enumeration") {
+  const auto written = [](uint8_t kind, uint64_t number, uint8_t size,
+                          std::string_view words) {
+    const auto body = values_body({number_value(kind, 1, number, size)});
+    return arguments_text(body.data(), words);
+  };
+  constexpr uint8_t kUnsigned = ARCTRACE_VALUE_UNSIGNED;
+  constexpr uint8_t kSigned = ARCTRACE_VALUE_SIGNED;
+  CHECK(written(kUnsigned, 5, 4, "a/0=red/5=green") == "(a=green)");
+  CHECK(written(kUnsigned, 0, 1, "a/0=red/5=green") == "(a=red)");
+  CHECK(written(kUnsigned, 4, 4, "a/0=red/5=green") == "(a=4)");
+  CHECK(written(kUnsigned, 5, 4, "/5=green") == "(green)");
+  CHECK(written(kSigned, uint64_t(-1), 4, "a/-1=none/1=one") == "(a=none)");
+  CHECK(written(kUnsigned, UINT32_MAX, 4, "a/4294967295=most") == "(a=most)");
+  CHECK(written(kUnsigned, 6, 8, "a/1=A/2=B/4=C") == "(a=B|C)");
+  CHECK(written(kUnsigned, 14, 8, "a/1=A/2=B/4=C") == "(a=14)");
+  CHECK(written(kUnsigned, 3, 4, "a/3=both/1=A/2=B") == "(a=both)");
+  CHECK(written(kUnsigned, 0, 4, "a/1=A/2=B") == "(a=0)");
+  for (const char* wrong :
+       {"a/", "a//", "a/=x", "a/x=7", "a/7", "a/99999999999999999999=x"}) {
+    CAPTURE(wrong);
+    CHECK(written(kUnsigned, 7, 4, wrong) == "(a=7)");
+  }
+  CHECK(written(kUnsigned, 7, 4, "a/7=\x1b").find('\x1b') == std::string::npos);
+  const auto result = values_body({number_value(kUnsigned, 0, 5, 4)});
+  CHECK(result_text(result.data(), "/5=green") == " = green");
+}
+
 TEST_CASE("results tell why a call failed") {
   const auto result_of = [](const std::vector<ValueBytes>& values) {
-    return result_text(values_body(values).data());
+    return result_text(values_body(values).data(), "");
   };
   CHECK(result_of({number_value(ARCTRACE_VALUE_SIGNED, 0, 3, 4)}) == " = 3");
   CHECK(result_of({number_value(ARCTRACE_VALUE_SIGNED, 0, uint64_t(-1), 4),
@@ -134,7 +162,7 @@ TEST_CASE("any bytes are refused, or written down") {
       if (body_problem_untrusted(type, body.data()) != nullptr) continue;
       ++taken;
       CHECK(arguments_text(body.data(), "a,b").back() == ')');
-      CHECK(result_text(body.data()).starts_with(" ="));
+      CHECK(result_text(body.data(), "/1=a").starts_with(" ="));
     }
   }
   CHECK(taken > 1000);

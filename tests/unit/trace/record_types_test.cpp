@@ -45,6 +45,7 @@ std::vector<Sample> samples() {
       {ARCTRACE_TYPE_PROCESS_END, process_end_body(1, 2, 3)},
       {ARCTRACE_TYPE_PID_NAMESPACE, pair_body(1, 2)},
       {ARCTRACE_TYPE_JITDUMP, jitdump_body(1, "/tmp/jit-1.dump")},
+      {ARCTRACE_TYPE_UNTRACED, untraced_body(1, ARCTRACE_UNTRACED_SETUID, "/bin/su")},
       {ARCTRACE_TYPE_CODE, code_body(1, 2, 3, 4, "name")},
       {ARCTRACE_TYPE_CODE_FILE, code_file_body(1, 2, 3, 4, 5, "/tmp/jit-1.dump")},
       {ARCTRACE_TYPE_SYSTEM, system_body("host", "6.1", "arctrace record")},
@@ -85,7 +86,7 @@ TEST_CASE("counts and sizes that a body cannot hold") {
 
 TEST_CASE("any body does for PAD, EXIT and unknown types") {
   for (const uint16_t type :
-       std::initializer_list<uint16_t>{1, 6, 13, 31, 41, 63, 95, 127, 0x7FFF}) {
+       std::initializer_list<uint16_t>{1, 6, 13, 31, 42, 63, 95, 127, 0x7FFF}) {
     CHECK(body_problem_untrusted(type, {}) == nullptr);
   }
 }
