@@ -1,6 +1,7 @@
 #include "writer_shim/exec_hooks.hpp"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <unistd.h>
 
@@ -26,7 +27,8 @@ int finish(long result) {
 int not_supported() { return finish(-ENOSYS); }
 
 int execute(const char* path, Vector arguments, Vector environment) {
-  return with_session_environment(environment, [=](Vector changed) {
+  const ProgramFile program{AT_FDCWD, path, false};
+  return with_session_environment(program, environment, [=](Vector changed) {
     return finish(raw_syscall(SYS_execve, sys::pointer_argument(path),
                               sys::pointer_argument(arguments),
                               sys::pointer_argument(changed)));
@@ -37,8 +39,10 @@ int execute(const char* path, Vector arguments, Vector environment) {
 int execute_found(const char* file, Vector arguments, Vector environment) {
   auto* real = real_execvpe.get();
   if (real == nullptr) return not_supported();
-  return with_session_environment(
-      environment, [=](Vector changed) { return real(file, arguments, changed); });
+  const ProgramFile program{AT_FDCWD, file, true};
+  return with_session_environment(program, environment, [=](Vector changed) {
+    return real(file, arguments, changed);
+  });
 }
 
 // Calls run(arguments, environment) for execl's list: `first`, then strings up to a null;
@@ -121,13 +125,15 @@ ARCTRACE_HOOK int fexecve(int fd, char* const arguments[],
                           char* const environment[]) noexcept {
   auto* real = real_fexecve.get();
   if (real == nullptr) return not_supported();
+  const ProgramFile program{fd, "", false};
   return with_session_environment(
-      environment, [=](Vector changed) { return real(fd, arguments, changed); });
+      program, environment, [=](Vector changed) { return real(fd, arguments, changed); });
 }
 
 ARCTRACE_HOOK int execveat(int fd, const char* path, char* const arguments[],
                            char* const environment[], int flags) noexcept {
-  return with_session_environment(environment, [=](Vector changed) {
+  const ProgramFile program{fd, path, false};
+  return with_session_environment(program, environment, [=](Vector changed) {
     return finish(raw_syscall(SYS_execveat, fd, sys::pointer_argument(path),
                               sys::pointer_argument(arguments),
                               sys::pointer_argument(changed), flags));

@@ -83,7 +83,7 @@ bool can_reach_shim() {
   return raw_syscall(SYS_faccessat, AT_FDCWD, sys::pointer_argument(own_path), F_OK) == 0;
 }
 
-Preload plan_preload(const char* list) {
+Preload plan_preload(const ProgramFile& program, const char* list) {
   bool has_shim = false;
   bool has_own = false;
   if (list != nullptr) {
@@ -92,7 +92,9 @@ Preload plan_preload(const char* list) {
       has_own = has_own || is_own(entry, length);
     });
   }
-  if (!can_reach_shim()) return has_own ? Preload::kRemove : Preload::kKeep;
+  if (!can_reach_shim() || has_foreign_loader(program)) {
+    return has_own ? Preload::kRemove : Preload::kKeep;
+  }
   return has_shim ? Preload::kKeep : Preload::kAdd;
 }
 
@@ -158,7 +160,7 @@ void remember_environment() {
     }
   }
 }
-EnvironmentChange plan_environment(char* const* environment) {
+EnvironmentChange plan_environment(const ProgramFile& program, char* const* environment) {
   EnvironmentChange change{nullptr, Preload::kKeep, true, 0};
   const char* session = arctrace_shim_session();
   if (session == nullptr || own_path_length == 0) return change;
@@ -172,7 +174,7 @@ EnvironmentChange plan_environment(char* const* environment) {
       }
     }
   }
-  change.preload_change = plan_preload(change.preload);
+  change.preload_change = plan_preload(program, change.preload);
   if (!change.add_session && change.preload_change == Preload::kKeep) return change;
   change.bytes = (count + kAddedMax + 1) * sizeof(char*);
   if (change.add_session) {

@@ -1,6 +1,7 @@
 #include "writer_shim/spawn_hooks.hpp"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <spawn.h>
 
 #include "writer_shim/hook.hpp"
@@ -16,11 +17,12 @@ using Spawn = int(pid_t*, const char*, const posix_spawn_file_actions_t*,
 RealFunction<Spawn> real_spawn("posix_spawn");
 RealFunction<Spawn> real_spawnp("posix_spawnp");
 
-int spawn(Spawn* real, pid_t* pid, const char* path,
+int spawn(Spawn* real, bool is_looked_up, pid_t* pid, const char* path,
           const posix_spawn_file_actions_t* actions, const posix_spawnattr_t* attributes,
           Vector arguments, Vector environment) {
   if (real == nullptr) return ENOSYS;
-  return with_session_environment(environment, [=](Vector changed) {
+  const ProgramFile program{AT_FDCWD, path, is_looked_up};
+  return with_session_environment(program, environment, [=](Vector changed) {
     return real(pid, path, actions, attributes, arguments, changed);
   });
 }
@@ -40,12 +42,14 @@ ARCTRACE_HOOK int posix_spawn(pid_t* pid, const char* path,
                               const posix_spawn_file_actions_t* actions,
                               const posix_spawnattr_t* attributes,
                               char* const arguments[], char* const environment[]) {
-  return spawn(real_spawn.get(), pid, path, actions, attributes, arguments, environment);
+  return spawn(real_spawn.get(), false, pid, path, actions, attributes, arguments,
+               environment);
 }
 
 ARCTRACE_HOOK int posix_spawnp(pid_t* pid, const char* file,
                                const posix_spawn_file_actions_t* actions,
                                const posix_spawnattr_t* attributes,
                                char* const arguments[], char* const environment[]) {
-  return spawn(real_spawnp.get(), pid, file, actions, attributes, arguments, environment);
+  return spawn(real_spawnp.get(), true, pid, file, actions, attributes, arguments,
+               environment);
 }

@@ -43,6 +43,22 @@ std::string interpreter_of(const std::string& path) {
   return std::string(line.substr(0, line.find_first_of(" \t")));
 }
 
+// The file itself, or the interpreter of a script.
+std::string program_that_runs(const std::string& path) {
+  constexpr int kScriptsMax = 5;  // within one another, as the kernel has it
+  std::string program = path;
+  for (int i = 0; i < kScriptsMax; ++i) {
+    const std::string interpreter = interpreter_of(program);
+    if (interpreter.empty()) break;
+    program = interpreter;
+  }
+  return program;
+}
+
+bool is_foreign(Elf* elf, const GElf_Ehdr& header) {
+  return header.e_machine != kOwnMachine || gelf_getclass(elf) != ELFCLASS64;
+}
+
 // Whether it runs with rights that who starts it has not: then the loader ignores
 // LD_PRELOAD.
 std::optional<std::string> raised_rights(const std::string& path) {
@@ -119,21 +135,30 @@ std::string find_program(const std::string& command) {
 }
 
 std::optional<std::string> why_untraceable(const std::string& path) {
-  constexpr int kScriptsMax = 5;  // within one another, as the kernel has it
-  std::string program = path;
-  for (int i = 0; i < kScriptsMax; ++i) {
-    const std::string interpreter = interpreter_of(program);
-    if (interpreter.empty()) break;
-    program = interpreter;
-  }
+  const std::string program = program_that_runs(path);
   const auto file = reader::ElfFile::open_untrusted(program);
   GElf_Ehdr header;
   if (!file.ok() || gelf_getehdr(file->handle(), &header) == nullptr) return std::nullopt;
-  if (header.e_machine != kOwnMachine || gelf_getclass(file->handle()) != ELFCLASS64) {
-    return "of another architecture";
-  }
+  if (is_foreign(file->handle(), header)) return "of another architecture";
   if (auto how = foreign_linkage(file->handle(), header)) return how;
   return raised_rights(program);
+}
+
+bool has_foreign_loader(const std::string& path) {
+  const auto file = reader::ElfFile::open_untrusted(program_that_runs(path));
+  GElf_Ehdr header;
+  size_t count = 0;
+  if (!file.ok() || gelf_getehdr(file->handle(), &header) == nullptr ||
+      !is_foreign(file->handle(), header) ||
+      elf_getphdrnum(file->handle(), &count) != 0) {
+    return false;
+  }
+  for (int i = 0; i < static_cast<int>(count); ++i) {
+    GElf_Phdr segment;
+    if (gelf_getphdr(file->handle(), i, &segment) == nullptr) return false;
+    if (segment.p_type == PT_INTERP) return true;
+  }
+  return false;
 }
 
 }  // namespace arctrace::cli

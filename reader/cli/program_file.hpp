@@ -15,4 +15,8 @@ std::string find_program(const std::string& command);
 // a session, to stand behind "it is"; nothing if it will, as far as its file tells.
 std::optional<std::string> why_untraceable(const std::string& path);
 
+// Whether the program in the file `path` has a loader that can't load our library, and
+// would say so on standard error: of another machine or word size.
+bool has_foreign_loader(const std::string& path);
+
 }  // namespace arctrace::cli

@@ -78,10 +78,12 @@ absl::StatusOr<std::vector<std::string>> session_variables(const std::string& sh
                                                            bool live) {
   const char* preload = std::getenv("LD_PRELOAD");
   const bool has_others = preload != nullptr && *preload != '\0';
-  std::vector<std::string> variables = {
-      absl::StrCat("ARCTRACE_SESSION=", session),
-      absl::StrCat("LD_PRELOAD=", shim, has_others ? ":" : "",
-                   has_others ? preload : "")};
+  std::vector<std::string> variables = {absl::StrCat("ARCTRACE_SESSION=", session)};
+  if (options.command.empty() ||
+      !has_foreign_loader(find_program(options.command.front()))) {
+    variables.push_back(absl::StrCat("LD_PRELOAD=", shim, has_others ? ":" : "",
+                                     has_others ? preload : ""));
+  }
   const absl::StatusOr<std::string> filter = encode(options.filter);
   if (!filter.ok()) return filter.status();
   const ValueTypes types = find_value_types(

@@ -21,6 +21,28 @@ int main(int count, char** words) {
   return 3;
 }
 """
+# Says whether LD_PRELOAD is in the environment, and ends with 3.
+LOADER = """
+.globl _start
+_start: movl (%esp), %ecx
+        leal 8(%esp,%ecx,4), %esi
+        movl $without, %ecx
+        movl $8, %edx
+1:      movl (%esi), %eax
+        addl $4, %esi
+        testl %eax, %eax
+        je 2f
+        cmpl $0x505f444c, (%eax)
+        jne 1b
+        cmpl $0x4f4c4552, 4(%eax)
+        jne 1b
+        movl $with, %ecx
+        movl $5, %edx
+2:      movl $4, %eax; movl $1, %ebx; int $0x80
+        movl $1, %eax; movl $3, %ebx; int $0x80
+without: .ascii "without\\n"
+with:    .ascii "with\\n"
+"""
 # write(1, "i386\\n", 5); _exit(3)
 I386 = """
 .globl _start
@@ -94,6 +116,37 @@ class Untraceable(support.TraceTest):
         except OSError:
             self.skipTest("this kernel runs no 32-bit programs")
         self.assert_untraced(program, "of another architecture", processes=0)
+
+    @unittest.skipUnless(platform.machine() == "x86_64", "of x86-64")
+    def test_loader_of_another_word_size(self):
+        """Ours would be an error for it, of which it would tell."""
+        loader = self.folder / "loader"
+        program = self.folder / "dynamic-i386"
+        (self.folder / "with-loader.ld").write_text(
+            "PHDRS { interp PT_INTERP; text PT_LOAD FILEHDR PHDRS; }\n"
+            "SECTIONS { . = 0x8048000 + SIZEOF_HEADERS; .interp : { *(.interp) } :text :interp\n"
+            " .text : { *(.text) } :text }\n")
+        source = I386 + f'.section .interp,"a"\n.asciz "{loader}"\n'
+        for text, command in ((LOADER, ["as", "--32", "-o", "loader.o"]), (source, ["as", "--32", "-o", "i386.o"]),
+                              ("", ["ld", "-m", "elf_i386", "-Ttext-segment=0x9000000", "loader.o", "-o", loader]),
+                              ("", ["ld", "-m", "elf_i386", "-T", "with-loader.ld", "i386.o", "-o", program])):
+            subprocess.run(command, input=text, text=True, cwd=self.folder, check=True)
+        try:
+            bare = subprocess.run([program], stdout=subprocess.PIPE, text=True, check=False)
+        except OSError:
+            self.skipTest("this kernel runs no 32-bit programs")
+        self.assertEqual((bare.returncode, bare.stdout), (3, "without\n"))
+        self.assert_untraced(program, "of another architecture", processes=0)
+        script = self.folder / "foreign-script"
+        script.write_text(f"#! {program}\n")
+        script.chmod(0o755)
+        os.environ["PATH"] += f":{self.folder}"
+        for how in (f"{program}", "dynamic-i386", "foreign-script", "env dynamic-i386"):
+            recorded = self.record("sh", "-c", f"{how}; env ls / > /dev/null; {how}")
+            self.assertEqual((recorded.status, recorded.stdout), (3, "without\n" * 2))
+            self.assertIn(" 0 lost", recorded.stderr)
+        spawns = "import os; os.waitpid(os.posix_spawnp('dynamic-i386', ['x'], os.environ), 0)"
+        self.assertEqual(self.record("/usr/bin/python3", "-c", spawns).stdout, "without\n")
 
     def test_loader_as_a_program(self):
         """It is linked to nothing, and traced all the same."""

@@ -8,6 +8,8 @@
 
 namespace arctrace::shim::machine {
 
+inline constexpr uint16_t kElfMachine = EM_X86_64;
+
 // Relocations of slots: of a PLT entry's, and of one that code reads itself.
 inline constexpr uint32_t kJumpSlot = R_X86_64_JUMP_SLOT;
 inline constexpr uint32_t kDataSlot = R_X86_64_GLOB_DAT;
