@@ -169,7 +169,7 @@ os.wait()
             subprocess.run([program], stdout=subprocess.DEVNULL, check=False)
         except OSError:
             self.skipTest("this kernel runs no 32-bit programs")
-        self.assert_untraced(program, "of another architecture", processes=0)
+        self.assert_untraced(program, "statically linked", processes=0)
 
     @unittest.skipUnless(platform.machine() == "x86_64", "of x86-64")
     def test_loader_of_another_word_size(self):
