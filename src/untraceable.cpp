@@ -2,6 +2,7 @@
 
 #include <arctrace/format.h>
 #include <elf.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
@@ -29,11 +30,15 @@ constexpr int kDynamicsMax = 4096;  // entries
 
 class File {
  public:
-  // Does not wait where the path is a pipe's. `path` "": `folder` itself.
-  File(int folder, const char* path) : is_ours_(path[0] != '\0'), fd_(folder) {
-    if (!is_ours_) return;
-    fd_ = static_cast<int>(raw_syscall(SYS_openat, folder, sys::pointer_argument(path),
-                                       O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  // Does not wait where the path is a pipe's. `path` "": `folder` itself. Only the kernel
+  // touches a path that may be wild.
+  File(int folder, const char* path)
+      : is_ours_(true),
+        fd_(static_cast<int>(raw_syscall(SYS_openat, folder, sys::pointer_argument(path),
+                                         O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY))) {
+    if (fd_ != -ENOENT || path[0] != '\0') return;
+    is_ours_ = false;
+    fd_ = folder;
   }
   File(const File&) = delete;
   File& operator=(const File&) = delete;
