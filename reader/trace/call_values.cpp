@@ -162,7 +162,7 @@ std::string enumerator_of(const CallValue& value) {
         std::from_chars(word.data(), word.data() + sign, found).ec != std::errc()) {
       continue;
     }
-    const std::string name = escaped(word.substr(sign + 1));
+    std::string name = escaped(word.substr(sign + 1));
     if (found == number) return name;
     const auto bit = static_cast<uint64_t>(found);
     if (!std::has_single_bit(bit) || (bits & bit) == 0) continue;
