@@ -41,9 +41,7 @@ Runner add_record(CLI::App& root) {
       "format: i u x o (with 8, 16,\n32 or 64 bits), f (32 or 64), c, b for bool, p, s "
       "for "
       "strings, S for std::string, of which\n64 bytes are kept. Not recorded: arguments "
-      "on "
-      "the stack, those of functions compiled with\n-finstrument-functions; with -t, "
-      "arguments (but results) of calls whose records wait.");
+      "on the stack, those of functions compiled with\n-finstrument-functions.");
   app->add_option("-o,--output", options->output,
                   "trace file; an existing one is kept as FILE.old; - is standard output")
       ->type_name("FILE")

@@ -199,6 +199,36 @@ class Values(ShimTest):
         self.assertEqual({call[2] for call in found}, {None})
         self.assertEqual(said.count("no types are known of"), 4)
 
+    def test_calls_that_wait(self):
+        """With -t: told with their entries, as many as have room; not those of calls that were short."""
+        folder = self.place("values", ANY_COMPILER)
+        (folder / "waits.c").write_text("""
+            #include <time.h>
+            __attribute__((noinline)) int quick(int n) { __asm__ volatile("" ::"r"(n)); return n; }
+            __attribute__((noinline)) int deep(int n, const char* text) {
+              if (n > 0) return quick(n) - n + deep(n - 1, text);
+              const struct timespec pause = {0, 60000000};
+              return nanosleep(&pause, 0);
+            }
+            int main(void) {
+              deep(1, "first");
+              return deep(599, "12345678901234567890123456789012345678901234567890123456789012");
+            }""")
+        subprocess.run(["gcc", "-g", "-O0", "-pg", "-mfentry", "waits.c", "-o", "waits"], cwd=folder, check=True)
+        done = subprocess.run([ARCTRACE, "record", "-t", "30ms", "-a", "-A", "deep", "-A", "quick", "-R", "deep",
+                               "./waits"], cwd=folder, text=True, capture_output=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        subprocess.run([ARCTRACE, "check"], cwd=folder, check=True, capture_output=True)
+        calls = json.loads(subprocess.run([ARCTRACE, "report", "--view=invocations", "--format=json"], cwd=folder,
+                                          capture_output=True, check=True).stdout)["invocations"]
+        found = [(call.get("args"), call["retval"]) for call in calls if call["name"] == "deep"]
+        self.assertEqual(found[:2], [([1, "first"], 0), ([0, "first"], 0)])
+        text = "1234567890" * 6 + "12"
+        told = [args for args, _ in found[2:] if args is not None]
+        self.assertEqual(told, [[599 - i, text] for i in range(len(told))])
+        self.assertEqual(found[2 + len(told):], [(None, 0)] * (600 - len(told)))
+        self.assertTrue(300 < len(told) < 500, len(told))  # 32 KiB of them, some 90 bytes each
+
     def test_what_has_no_values_yet(self):
         """A constructor's `this` is no string; what is no function has no types to miss."""
         folder = self.place("values", ANY_COMPILER)
