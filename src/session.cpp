@@ -8,6 +8,7 @@
 
 #include "src/huge_page_mapping.hpp"
 #include "src/loss.hpp"
+#include "src/memory.hpp"
 #include "src/pinned_map.hpp"
 #include "src/raw_syscall.hpp"
 #include "src/shared_atomics.hpp"
@@ -122,6 +123,8 @@ int map_buffer(const Memory& memory, BufferView& out) {
 bool may_call_kernel() { return IpcAtomics::load_relaxed(session.confinements) == 0; }
 
 int join_session(const char* path) {
+  const size_t length = text_length(path, sizeof session.path);
+  if (length == sizeof session.path) return -ENAMETOOLONG;
   uint32_t unclaimed = 0;
   if (!IpcAtomics::compare_exchange_acq_rel(join_claim, unclaimed, uint32_t{1})) {
     return -EALREADY;
@@ -142,6 +145,7 @@ int join_session(const char* path) {
     return give_up(-ENOMEM);
   }
   process_state = static_cast<ProcessState*>(page);
+  copy_bytes(session.path, path, length + 1);
   session.view = view;
   session.clock = view.geometry().clock;
   session.joined = true;

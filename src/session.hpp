@@ -23,6 +23,7 @@ struct Session {
   uint64_t coarse_base_ticks;
   uint64_t coarse_base_ns;
   uint64_t coarse_ticks_per_second;
+  char path[4096];  // a copy: the program may write over its environment
 };
 
 extern Session session;

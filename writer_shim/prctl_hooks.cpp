@@ -7,8 +7,8 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
+#include "writer_shim/call_table.hpp"
 #include "writer_shim/hook.hpp"
-#include "writer_shim/library_hooks.hpp"
 
 namespace arctrace::shim {
 namespace {
