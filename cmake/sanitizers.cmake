@@ -6,9 +6,12 @@
 set(ARCTRACE_SANITIZE "" CACHE STRING "Sanitizer: empty, address, thread or fuzzer")
 add_library(arctrace_sanitizers INTERFACE)
 if(ARCTRACE_SANITIZE STREQUAL "address")
+  # Not null: a check before each access, of what faults anyway, and is told by
+  # AddressSanitizer then.
   # Behind its checks gcc sees paths that there are not; the release build has its warnings.
   target_compile_options(arctrace_sanitizers INTERFACE
-    -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+    -fsanitize=address,undefined -fno-sanitize=null -fno-sanitize-recover=all
+    -fno-omit-frame-pointer
     -Wno-stringop-overflow -Wno-stringop-overread -Wno-array-bounds -Wno-restrict
     -Wno-maybe-uninitialized)
   target_link_options(arctrace_sanitizers INTERFACE -fsanitize=address,undefined)
@@ -20,8 +23,8 @@ elseif(ARCTRACE_SANITIZE STREQUAL "thread")
   target_link_options(arctrace_sanitizers INTERFACE -fsanitize=thread)
 elseif(ARCTRACE_SANITIZE STREQUAL "fuzzer")
   target_compile_options(arctrace_sanitizers INTERFACE
-    -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
-    -fno-omit-frame-pointer)
+    -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize=null
+    -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_link_options(arctrace_sanitizers INTERFACE -fsanitize=address,undefined)
 elseif(ARCTRACE_SANITIZE)
   message(FATAL_ERROR "ARCTRACE_SANITIZE must be empty, address, thread or fuzzer")

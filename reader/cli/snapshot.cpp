@@ -25,13 +25,19 @@ namespace {
 struct SnapshotOptions {
   std::string from;
   std::string output;
+  std::string definitions;  // of recover: an earlier file of the session
 };
 
 absl::StatusOr<int> write_out(const Buffer& buffer, const std::string& command,
                               const SnapshotOptions& options, bool is_live) {
+  SnapshotPast past;
+  if (!options.definitions.empty()) {
+    auto definitions = read_definitions_untrusted(options.definitions, buffer.header());
+    if (!definitions.ok()) return definitions.status();
+    past.definitions = *std::move(definitions);
+  }
   absl::StatusOr<TraceFile> file = TraceFile::create(options.output);
   if (!file.ok()) return file.status();
-  SnapshotPast past;
   past.command_line = {"arctrace", command, options.from, "-o", options.output};
   past.syncs = buffer_syncs(buffer, is_live);
   const DrainTotals totals = write_snapshot_file(buffer, *file, past);
@@ -102,13 +108,19 @@ Runner add_snapshot(CLI::App& root) {
 
 Runner add_recover(CLI::App& root) {
   auto options = std::make_shared<SnapshotOptions>();
-  add(root, *options, "recover", "write what is left of a session whose recorder died",
-      "a session's name, its buffer's file, or a core of a traced process")
-      ->footer(
-          "Sessions that were left behind are shown by arctrace list, also those that "
-          "the\n"
-          "kernel wrote, in /run/arctrace. A core holds the\n"
-          "buffer if bit 3 of /proc/PID/coredump_filter was set (0x3b, say).");
+  CLI::App* app = add(
+      root, *options, "recover", "write what is left of a session whose recorder died",
+      "a session's name, its buffer's file, or a core of a traced process");
+  app->add_option(
+         "-d,--definitions", options->definitions,
+         "with the names that are in FILE, which the recorder wrote until it died")
+      ->check(not_empty())
+      ->type_name("FILE");
+  app->footer(
+      "Sessions that were left behind are shown by arctrace list, also those that "
+      "the\n"
+      "kernel wrote, in /run/arctrace. A core holds the\n"
+      "buffer if bit 3 of /proc/PID/coredump_filter was set (0x3b, say).");
   return [options] { return recover(*options); };
 }
 

@@ -131,6 +131,10 @@ DrainTotals write_snapshot_file(const Buffer& buffer, TraceFile& file,
   for (const ClockSync& sync : past.syncs) say_clock_sync(said, sync);
   file.write_records(read_ticks(clock), said.bytes());
   file.write_records(read_ticks(clock), past.records);
+  for (const EarlierBlock& block : past.definitions) {
+    file.write_chunk(ARCTRACE_CHUNK_BLOCK, ARCTRACE_CHUNK_LIVE_COPY, block.index,
+                     block.ticks, block.bytes);
+  }
   CodeFiles code_files(buffer.header());
   Snapshot snapshot(buffer.view(), file, code_files,
                     buffer.is_copy() ? Patience{0} : Patience{});

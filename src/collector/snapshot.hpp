@@ -14,6 +14,7 @@
 #include "src/collector/clock_source.hpp"
 #include "src/collector/code_files.hpp"
 #include "src/collector/drain.hpp"
+#include "src/collector/earlier_definitions.hpp"
 #include "src/collector/live_copy.hpp"
 #include "src/collector/record_builder.hpp"
 #include "src/collector/trace_file.hpp"
@@ -58,6 +59,7 @@ struct SnapshotPast {
   std::vector<std::string> command_line;  // the recorder's own
   std::vector<ClockSync> syncs;           // in order of time
   std::vector<std::byte> records;         // of the collector
+  std::vector<EarlierBlock> definitions = {};
 };
 
 // Writes a whole file but for its name: header, past, snapshot, end. An error that the

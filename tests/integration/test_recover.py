@@ -63,6 +63,28 @@ class RecoverTest(support.TraceTest):
                 self.assertEqual(run("destroy", session).returncode, 0)
                 self.assertFalse(os.path.exists(session))
 
+    def test_names_that_the_recorder_took_with_it(self):
+        """Blocks of definitions that are full are in its file, not in the buffer any more."""
+        session = self.left_behind("-b", "256k", "--block-size", "384")
+        trace = self.folder / "trace"
+        other = self.record("true").trace
+        for definitions, word in ((other, "another session"), (sys.executable, "not an arctrace"),
+                                  (self.folder, "not an arctrace"), ("/nowhere", "No such file")):
+            done = run("recover", session, "-o", trace, "--definitions", definitions)
+            self.assertEqual((done.returncode, len(done.stderr.splitlines())), (2, 1), done.stderr)
+            self.assertIn(word, done.stderr)
+        self.assertEqual(run("recover", session, "-o", trace).returncode, 0)
+        self.assertFalse(any(p["pid"] for p in self.info(trace)["processes"]))  # as it would be
+        trace.unlink()
+        done = run("recover", session, "-o", trace, "--definitions", self.folder / "cut")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        info = self.info(trace)
+        self.assertEqual([len(info["processes"]), len(info["threads"])], [1, 1])
+        self.assertTrue(info["processes"][0]["modules"])
+        self.assertEqual({r["name"] for r in self.dump(trace, "--type", "INSTANT")}, {"ring"})
+        self.assertIn("outer", {row["name"] for row in self.report(trace, "flat")["functions"]})
+        trace.unlink()  # what is in the recorder's file only is missing: serials have a gap
+
     def test_core(self):
         with open("/proc/sys/kernel/core_pattern", encoding="ascii") as pattern:
             if pattern.read().strip() != "core":

@@ -11,6 +11,7 @@ import unittest
 
 import support
 from test_sessions import run
+from trace_checks import SANITIZED
 
 # Threads that ring under names of their own; one begins early and rings seldom. Argument 1: how
 # often each of the busy ones rings.
@@ -44,8 +45,9 @@ for which in range(3):
 done = True
 first.join()
 """
-TIMES = 30000
+TIMES = 10_000 if SANITIZED else 30_000
 RINGS = 9 * TIMES  # of the busy threads and processes
+LIMIT = (2 << 20) * TIMES // 30_000  # of bytes, less than they write
 
 
 class RingTest(support.TraceTest):
@@ -88,7 +90,7 @@ class RingTest(support.TraceTest):
     def test_files_are_whole_and_nothing_is_missing_or_doubled(self):
         for scope in ("thread", "shared"):
             with self.subTest(scope=scope):
-                recorded = self.record_ring("--size-limit=64M", "--snapshots=40",
+                recorded = self.record_ring(f"--size-limit={32 * LIMIT}", "--snapshots=40",
                                             f"--scope={scope}")
                 files = self.ring_of(recorded.trace)
                 self.assertGreater(len(files), 2)
@@ -102,13 +104,12 @@ class RingTest(support.TraceTest):
                     file.unlink()
 
     def test_all_together_keep_the_limit(self):
-        limit = 2 << 20
-        recorded = self.record_ring(f"--size-limit={limit}")
+        recorded = self.record_ring(f"--size-limit={LIMIT}")
         files = self.ring_of(recorded.trace)
         self.assertGreater(len(files), 3)
         self.assertFalse((recorded.trace.parent / f"{recorded.trace.name}.1").exists())
         # An open block's copy, the collector's records: little.
-        self.assertLess(sum(f.stat().st_size for f in files), limit * 1.1)
+        self.assertLess(sum(f.stat().st_size for f in files), LIMIT * 1.1)
         self.check_each(files)
         self.assertIn("ring102", {r["name"] for r in self.dump(files[-1], "--type", "INSTANT")})
 
@@ -118,8 +119,8 @@ class RingTest(support.TraceTest):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.addCleanup(run, "destroy", name)
         trace = self.folder / "trace"
-        with subprocess.Popen([support.ARCTRACE, "attach", name, "-o", trace, "--size-limit=2M"],
-                              stderr=subprocess.PIPE, text=True) as collector:
+        attach = [support.ARCTRACE, "attach", name, "-o", trace, f"--size-limit={LIMIT}"]
+        with subprocess.Popen(attach, stderr=subprocess.PIPE, text=True) as collector:
             self.assertIn("collecting", collector.stderr.readline())
             written = run("record", "--no-libcall", f"--session={name}", "--", sys.executable, "-c",
                           PROGRAM, str(TIMES))
