@@ -148,6 +148,7 @@ int join_session(const char* path) {
   copy_bytes(session.path, path, length + 1);
   session.view = view;
   session.clock = view.geometry().clock;
+  session.goes_straight = session.clock == kCounterClock ? 1 : 0;
   session.joined = true;
   std::atomic_signal_fence(std::memory_order_seq_cst);
   arctrace_gate = &view.control().gate;
@@ -161,6 +162,7 @@ void use_coarse_clock() {
   session.coarse_ticks_per_second = header.ticks_per_second;
   session.coarse_base_ns = read_clock_ns(CLOCK_MONOTONIC_COARSE);
   session.coarse_base_ticks = session_ticks();
+  IpcAtomics::store_relaxed(session.goes_straight, uint32_t{0});
   session.clock = Session::kCoarseClock;
 }
 

@@ -17,6 +17,9 @@ struct Session {
   BufferView view;
   bool joined;
   uint32_t clock;  // that is read: enum arctrace_clock, or kCoarseClock
+  // Nonzero: all calls are recorded, and the clock is the CPU's counter: entries and
+  // exits may take the straight path (straight_path.hpp). Once 0, for good.
+  uint32_t goes_straight;
   // How often system calls of ours were forbidden, less the times that it was taken back.
   uint32_t confinements;
   // From when the coarse clock is read: this many ticks at this time of it.

@@ -96,7 +96,9 @@ using namespace arctrace::shim;
 
 extern "C" arctrace_call_route arctrace_call_begins(uint32_t number, uintptr_t* place,
                                                     uintptr_t frame_pointer) {
-  LibraryCall& call = library_calls[number];
+  LibraryCall* entry = &library_calls[number];
+  asm("" : "+r"(entry));  // or each member's address is made anew
+  LibraryCall& call = *entry;
   if (__builtin_expect(IpcAtomics::load_acquire(call.is_ready) == 0 ||
                            live_round() != IpcAtomics::load_relaxed(call.round),
                        0)) {
