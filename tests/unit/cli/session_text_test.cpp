@@ -2,7 +2,6 @@
 
 #include <doctest/doctest.h>
 
-
 namespace arctrace::cli {
 namespace {
 
