@@ -6,6 +6,7 @@
 
 #include <atomic>
 
+#include "src/confinement.hpp"
 #include "src/huge_page_mapping.hpp"
 #include "src/loss.hpp"
 #include "src/pinned_map.hpp"
@@ -119,8 +120,6 @@ int map_buffer(const Memory& memory, BufferView& out) {
 
 }  // namespace
 
-bool may_call_kernel() { return IpcAtomics::load_relaxed(session.confinements) == 0; }
-
 int join_session(const char* path) {
   uint32_t unclaimed = 0;
   if (!IpcAtomics::compare_exchange_acq_rel(join_claim, unclaimed, uint32_t{1})) {
@@ -173,6 +172,7 @@ ProcessState* current_process(uint64_t ticks) {
   ProcessState* state = process_state;
   if (state == nullptr) return nullptr;
   if (IpcAtomics::load_acquire(state->phase) == ProcessState::kReady) return state;
+  if (!may_call_kernel()) return nullptr;
   uint32_t none = ProcessState::kNone;
   if (!IpcAtomics::compare_exchange_acq_rel(state->phase, none,
                                             uint32_t{ProcessState::kMaking})) {

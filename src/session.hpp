@@ -17,8 +17,6 @@ struct Session {
   BufferView view;
   bool joined;
   uint32_t clock;  // that is read: enum arctrace_clock, or kCoarseClock
-  // How often system calls of ours were forbidden, less the times that it was taken back.
-  uint32_t confinements;
   // From when the coarse clock is read: this many ticks at this time of it.
   uint64_t coarse_base_ticks;
   uint64_t coarse_base_ns;
@@ -26,9 +24,6 @@ struct Session {
 };
 
 extern Session session;
-
-// Whether system calls of ours are allowed.
-bool may_call_kernel();
 
 // Maps the buffer file `path` and opens the gate. 0 or a negative errno, as
 // arctrace_attach() documents. Not thread-safe against itself: the loser of two
@@ -58,8 +53,9 @@ struct ProcessState {
   static constexpr uint32_t kReady = 2;
 };
 
-// The calling process' state, with an identity; null while another thread is making it
-// or if there is no session. `ticks`: stands for the process' start if it has none yet.
+// The calling process' state, with an identity; null while another thread is making it,
+// if that would take a system call that is forbidden, or if there is no session. `ticks`:
+// stands for the process' start if it has none yet.
 ProcessState* current_process(uint64_t ticks);
 
 // The calling process' number, if it has an identity; else 0. A vfork child's is its

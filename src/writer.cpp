@@ -2,6 +2,7 @@
 
 #include "src/attach.hpp"
 #include "src/call_filter.hpp"
+#include "src/confinement.hpp"
 #include "src/definitions.hpp"
 #include "src/loss.hpp"
 #include "src/protocol/shared_chain.hpp"

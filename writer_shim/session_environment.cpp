@@ -93,7 +93,8 @@ Preload plan_preload(const arctrace_shim_program& program, const char* list) {
     });
   }
   const uint32_t why = arctrace_shim_executes(&program);
-  if (!can_reach_shim() || why == ARCTRACE_UNTRACED_ARCHITECTURE) {
+  if (why == ARCTRACE_UNTRACED_CONFINED || why == ARCTRACE_UNTRACED_ARCHITECTURE ||
+      !can_reach_shim()) {
     return has_own ? Preload::kRemove : Preload::kKeep;
   }
   return has_shim ? Preload::kKeep : Preload::kAdd;
@@ -166,6 +167,8 @@ EnvironmentChange plan_environment(const arctrace_shim_program& program,
   EnvironmentChange change{nullptr, Preload::kKeep, true, 0};
   const char* session = arctrace_shim_session();
   if (session == nullptr || own_path_length == 0) return change;
+  // What is wild is the kernel's to refuse.
+  if (arctrace_shim_can_read(environment) == 0) return change;
   size_t count = 0;
   if (environment != nullptr) {
     for (; environment[count] != nullptr; ++count) {
