@@ -1,5 +1,6 @@
 #include "src/call_filter.hpp"
 
+#include "src/memory.hpp"
 #include "src/stack_change.hpp"
 
 namespace arctrace {
@@ -22,6 +23,21 @@ FilterScope scope_here(const ThreadLocal& local) {
   return scope;
 }
 
+// Where a frame's arguments would begin, that has so many around it.
+uint32_t arguments_begin(const ThreadState& state, uint32_t depth) {
+  return depth == 0 ? 0 : state.filtered[depth - 1].arguments_end;
+}
+
+void tell_arguments(ScopeKind scope, const ThreadState& state, uint32_t i) {
+  const uint32_t begin = arguments_begin(state, i);
+  const uint32_t end = state.filtered[i].arguments_end;
+  if (end <= begin) return;
+  const uint32_t size = (end - begin) * 4;
+  write_record(
+      scope, ARCTRACE_TYPE_ARGUMENTS, size, state.filtered[i].ticks,
+      [&](std::byte* body) { copy_bytes(body, state.waiting_arguments + begin, size); });
+}
+
 void tell(ScopeKind scope, ThreadState& state, uint32_t i) {
   ThreadLocal& local = scope.local();
   const Reservation record =
@@ -36,6 +52,7 @@ void tell(ScopeKind scope, ThreadState& state, uint32_t i) {
   state.filtered[i].telling = Telling::kTold;
   std::atomic_signal_fence(std::memory_order_seq_cst);
   local.telling = 0;
+  if (record.word0 != nullptr) tell_arguments(scope, state, i);
 }
 
 // Those that were entered up to `entered`.
@@ -79,13 +96,14 @@ FilteredFrame filtered_frame(const ThreadLocal& local, uint32_t flags, uint64_t 
   const auto has = [flags](arctrace_shim_call_flags flag) {
     return (flags & static_cast<uint32_t>(flag)) != 0;
   };
-  FilteredFrame frame{ticks, {}, Telling::kHidden};
+  FilteredFrame frame{ticks, {}, Telling::kHidden, 0};
   ThreadState& state = *local.state;
   if (state.depth >= ThreadState::kMaxFrames) {
     frame.inside.is_left_out = true;  // too deep to be kept
     if (state.told_depth > state.depth) state.told_depth = state.depth;
     return frame;
   }
+  frame.arguments_end = static_cast<uint16_t>(arguments_begin(state, state.depth));
   FilterScope& inside = frame.inside;
   inside = scope_here(local);
   if (has(ARCTRACE_SHIM_LEFT_OUT)) inside.is_left_out = true;
@@ -102,6 +120,14 @@ FilteredFrame filtered_frame(const ThreadLocal& local, uint32_t flags, uint64_t 
   if (inside.level < UINT16_MAX) ++inside.level;
   frame.telling = call_filter.ticks_min != 0 ? Telling::kWaiting : Telling::kTold;
   return frame;
+}
+
+void keep_arguments(ThreadState& state, FilteredFrame& frame, const ValuesBody& body) {
+  const uint32_t words = body.size / 4;
+  const uint32_t begin = frame.arguments_end;
+  if (words > ThreadState::kWaitingArgumentsMax - begin) return;
+  copy_bytes(state.waiting_arguments + begin, body.bytes, body.size);
+  frame.arguments_end = static_cast<uint16_t>(begin + words);
 }
 
 bool is_without_effect(const ThreadLocal& local, const FilteredFrame& frame) {

@@ -11,6 +11,7 @@
 
 #include <cstdint>
 
+#include "src/call_values.hpp"
 #include "src/shim_interface.h"
 #include "src/thread_state.hpp"
 #include "src/writer.hpp"
@@ -41,6 +42,10 @@ void choose_live(uint32_t round, bool only_chosen);
 // The filter's view of a function with these flags (enum arctrace_shim_call_flags) that
 // is entered now. REQUIRES: the thread is attached.
 FilteredFrame filtered_frame(const ThreadLocal& local, uint32_t flags, uint64_t ticks);
+
+// Keeps the arguments of a frame that is about to be added and to wait, as long as there
+// is room.
+void keep_arguments(ThreadState& state, FilteredFrame& frame, const ValuesBody& body);
 
 // Whether such a frame need not be kept: it is not told, and nothing changes inside it.
 bool is_without_effect(const ThreadLocal& local, const FilteredFrame& frame);

@@ -86,10 +86,14 @@ FilteredFrame filter_call(ScopeKind scope, uint64_t key, const FramePlace& place
 
 __attribute__((noinline)) bool enter_filtered(ScopeKind scope, uint64_t key,
                                               FramePlace place, arctrace_shim_call call,
-                                              uint64_t ticks) {
+                                              uint64_t ticks,
+                                              const ValuesBody* arguments) {
   ThreadState* state = recording_thread(scope, ticks);
   if (state == nullptr) return false;
-  const FilteredFrame filtered = filter_call(scope, key, place, call, ticks);
+  FilteredFrame filtered = filter_call(scope, key, place, call, ticks);
+  if (arguments != nullptr && filtered.telling == FilteredFrame::Telling::kWaiting) {
+    keep_arguments(*state, filtered, *arguments);
+  }
   const auto store = [&](ThreadState& to, uint32_t at) {
     store_frame(to, at, key, place);
     if (at < ThreadState::kMaxFrames) to.filtered[at] = filtered;
@@ -116,36 +120,37 @@ void write_values(ScopeKind scope, uint16_t type, const ValuesBody& values,
   });
 }
 
-// Then more(scope, ticks) is called.
-template <class More>
+// `arguments`: null, none.
 bool enter(uint64_t key, const arctrace_shim_call& call, uintptr_t here,
-           const More& more) {
+           const ValuesBody* arguments) {
   const WriteScope scope(here);
   if (scope.refuses_record()) return false;
   if (scope.nested()) resolve_change(scope.local());
   const uint64_t ticks = session_ticks();
   const FramePlace place(call);
+  bool entered;
   if (filter_is_active()) {
-    const bool entered = enter_filtered(scope, key, place, call, ticks);
-    if (entered) more(scope, ticks);
-    return entered;
+    entered = enter_filtered(scope, key, place, call, ticks, arguments);
+  } else {
+    const ThreadState* state = scope.local().state;
+    if (state != nullptr && place.location != 0 &&
+        !is_surely_open(scope.local().stacks, *state, place)) {
+      leave_frames(scope, key, place, call, ticks);
+    }
+    entered = write_enter(scope, key, ticks, [&](ThreadState& to, uint32_t at) {
+      store_frame(to, at, key, place);
+    });
   }
-  const ThreadState* state = scope.local().state;
-  if (state != nullptr && place.location != 0 &&
-      !is_surely_open(scope.local().stacks, *state, place)) {
-    leave_frames(scope, key, place, call, ticks);
+  if (entered && arguments != nullptr) {
+    write_values(scope, ARCTRACE_TYPE_ARGUMENTS, *arguments, ticks);
   }
-  const bool entered = write_enter(scope, key, ticks, [&](ThreadState& to, uint32_t at) {
-    store_frame(to, at, key, place);
-  });
-  if (entered) more(scope, ticks);
   return entered;
 }
 
 // By value: who takes the straight path makes no call of it.
 __attribute__((noinline)) bool enter_the_long_way(uint64_t key, arctrace_shim_call call,
                                                   uintptr_t here) {
-  return enter(key, call, here, [](ScopeKind, uint64_t) {});
+  return enter(key, call, here, nullptr);
 }
 
 // The innermost frame of `key` among the outermost `depth`; kNone: there is none.
@@ -293,10 +298,7 @@ bool record_enter(uint64_t key, const StubCall& call) {
 }
 
 bool record_enter_with(uint64_t key, const StubCall& call, const ValuesBody& arguments) {
-  return enter(key, call.described(), call.here(),
-               [&arguments](ScopeKind scope, uint64_t ticks) {
-                 write_values(scope, ARCTRACE_TYPE_ARGUMENTS, arguments, ticks);
-               });
+  return enter(key, call.described(), call.here(), &arguments);
 }
 
 bool record_innermost_exit(uint64_t key, uintptr_t stack_pointer) {

@@ -98,6 +98,26 @@ void add_std_string(ValuesBody& body, uint32_t argument, uintptr_t address) {
   add_text(body, argument, text, got, got == string.size);
 }
 
+// Its bits. False: they can't be read; their address.
+bool read_argument(const arctrace_shim_value& value, const ValuePlaces& places,
+                   uint64_t& bits) {
+  const bool is_vector = has_vectors(value);
+  const uint32_t i = value.argument - 1U;
+  const uint32_t registers =
+      is_vector ? ARCTRACE_SHIM_VECTORS_MAX : ARCTRACE_SHIM_ARGUMENTS_MAX;
+  if (i < registers) {
+    bits = is_vector ? places.vectors[i] : places.integers[i];
+    return true;
+  }
+  const uintptr_t address = places.stack + (i - registers) * sizeof(uintptr_t);
+  // It may be said of a function that has no such argument, at the end of its stack.
+  if (read_memory(address, reinterpret_cast<char*>(&bits), sizeof bits) == sizeof bits) {
+    return true;
+  }
+  bits = address;
+  return false;
+}
+
 void add_value(ValuesBody& body, const arctrace_shim_value& value, uint64_t bits) {
   if (value.kind == ARCTRACE_VALUE_STRING) {
     add_string(body, value.argument, bits);
@@ -134,15 +154,19 @@ bool has_vectors(const arctrace_shim_values& values) {
   return found;
 }
 
-void gather_arguments(const arctrace_shim_values& values, const CallRegisters& registers,
+void gather_arguments(const arctrace_shim_values& values, const ValuePlaces& places,
                       ValuesBody& body) {
   body.size = 4;
   uint32_t count = 0;
   bool has_mode = true;
   for (uint32_t i = 0; i < values.argument_count; ++i) {
     const arctrace_shim_value& value = values.arguments[i];
-    const uint64_t number = has_vectors(value) ? registers.vectors[value.argument - 1]
-                                               : registers.integers[value.argument - 1];
+    uint64_t number;
+    if (!read_argument(value, places, number)) {
+      add_lost(body, value.argument, number);
+      ++count;
+      continue;
+    }
     // open() is given a mode only if it may make a file.
     if (value.kind == ARCTRACE_VALUE_OPEN_FLAGS) has_mode = makes_file(number);
     if (value.kind == ARCTRACE_VALUE_OCTAL && !has_mode) continue;
@@ -156,11 +180,10 @@ void gather_arguments(const arctrace_shim_values& values, const CallRegisters& r
   __builtin_memcpy(body.bytes, &count, 4);
 }
 
-void gather_result(const arctrace_shim_values& values, const CallRegisters& registers,
+void gather_result(const arctrace_shim_values& values, const ValuePlaces& places,
                    ValuesBody& body) {
   const int error = errno;
-  const uint64_t result =
-      has_vectors(values.result) ? *registers.vectors : *registers.integers;
+  const uint64_t result = has_vectors(values.result) ? *places.vectors : *places.integers;
   const bool failed = has_failed(values.result, result);
   body.size = 0;
   add_word(body, 1u + (failed ? 1 : 0) + (values.result_names != 0 ? 1 : 0));

@@ -22,20 +22,21 @@ struct ValuesBody {
 };
 
 // All that arguments are passed in, or the first of each that a result is returned in.
-struct CallRegisters {
+struct ValuePlaces {
   const uintptr_t* integers;
   const uint64_t* vectors;  // their low halves; null where has_vectors() is false
+  uintptr_t stack;          // address of the first argument there
 };
 bool has_vectors(const arctrace_shim_value& value);
 bool has_vectors(const arctrace_shim_values& values);  // among the arguments
 
 // Strings are read with a system call, so that a bad address does no harm; where none may
 // be made only their address is kept.
-void gather_arguments(const arctrace_shim_values& values, const CallRegisters& registers,
+void gather_arguments(const arctrace_shim_values& values, const ValuePlaces& places,
                       ValuesBody& body);
 
 // If the result says that the call failed, with errno as it is now.
-void gather_result(const arctrace_shim_values& values, const CallRegisters& registers,
+void gather_result(const arctrace_shim_values& values, const ValuePlaces& places,
                    ValuesBody& body);
 
 }  // namespace arctrace

@@ -67,7 +67,7 @@ __attribute__((noinline)) void record_return_with(const PendingCall& call,
   const uint64_t key = without_values(call.key);
   const uintptr_t location = call.place + sizeof(uintptr_t);
   if (values.result.kind != 0) {
-    gather_result(values, {&result, vectors}, body);
+    gather_result(values, {&result, vectors, 0}, body);
     if (record_innermost_exit_with(key, call.place, body)) return;
     record_exit_with(key, location, call.place, body);
   } else if (!record_innermost_exit(key, call.place)) {
@@ -135,11 +135,13 @@ __attribute__((always_inline)) inline bool end_straight(uintptr_t* place) {
       [&] { end_innermost_call(*own, *top, place); });
 }
 
-// `arguments`: of the integer registers.
-void gather_call(uint32_t values, const uintptr_t* arguments, ValuesBody& body) {
+// `arguments`: of the integer registers; `place`: of the return address.
+void gather_call(uint32_t values, const uintptr_t* arguments, const uintptr_t* place,
+                 ValuesBody& body) {
   uint64_t vectors[ARCTRACE_SHIM_VECTORS_MAX];
   if (has_vectors(all_values[values])) store_vectors(vectors);
-  gather_arguments(all_values[values], {arguments, vectors}, body);
+  const auto stack = reinterpret_cast<uintptr_t>(place + 1);
+  gather_arguments(all_values[values], {arguments, vectors, stack}, body);
 }
 
 // `pending_key`: of the pending call. enter() records the entry.
@@ -210,7 +212,7 @@ int arctrace_shim_call_begin_with(uint64_t frame_key, const uintptr_t* place,
                                   uint32_t values, const uintptr_t* arguments) {
   // Before the entry: what it takes is not the function's time.
   ValuesBody body;
-  if (functions_are_recorded()) gather_call(values, arguments, body);
+  if (functions_are_recorded()) gather_call(values, arguments, place, body);
   const StubCall call{place, frame_pointer, flags};
   const uint64_t pending_key =
       may_have_values(frame_key) ? with_values(frame_key, values) : frame_key;
@@ -240,7 +242,7 @@ void arctrace_shim_call_passed_with(uint64_t frame_key, const uintptr_t* place,
                                     uint32_t values, const uintptr_t* arguments) {
   if (!functions_are_recorded()) return;
   ValuesBody body;
-  gather_call(values, arguments, body);
+  gather_call(values, arguments, place, body);
   if (!record_enter_with(frame_key, StubCall{place, frame_pointer, flags}, body) ||
       returns == 0) {
     return;

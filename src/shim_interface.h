@@ -96,7 +96,7 @@ ARCTRACE_API void arctrace_shim_call_passed(uint64_t frame_key, const uintptr_t*
  * number arguments are counted. */
 struct arctrace_shim_value {
   uint8_t kind;     /* enum arctrace_value_kind, or the next; 0: none */
-  uint8_t argument; /* from 1; 0: the result */
+  uint8_t argument; /* from 1; 0: the result; beyond the registers: words of the stack */
   uint8_t size;     /* of a number, in bytes */
   uint8_t failure;  /* of a result: enum arctrace_shim_failure */
 };
@@ -110,6 +110,11 @@ enum arctrace_shim_failure {
 
 #define ARCTRACE_SHIM_ARGUMENTS_MAX 6 /* in integer registers */
 #define ARCTRACE_SHIM_VECTORS_MAX 8   /* in vector registers */
+#if defined(__x86_64__)
+#define ARCTRACE_SHIM_STACK_WORDS_MAX 8 /* on the stack, behind the return address */
+#else
+#define ARCTRACE_SHIM_STACK_WORDS_MAX 0
+#endif
 #define ARCTRACE_SHIM_TOLD_MAX 8      /* arguments of a call that are recorded */
 #define ARCTRACE_SHIM_VALUES_MAX 512  /* of arctrace_shim_set_values */
 struct arctrace_shim_values {

@@ -36,6 +36,9 @@ struct FilteredFrame {
   uint64_t ticks;  // of its entry
   FilterScope inside;
   Telling telling;
+  // Of its arguments, while it waits, in ThreadState::waiting_arguments, in words; they
+  // begin where those of the frame around it end.
+  uint16_t arguments_end;
 };
 
 // A record reserved in place (arctrace_reserve).
@@ -105,6 +108,8 @@ struct ThreadState {
 
   OpenFrame frames[kMaxFrames];
   FilteredFrame filtered[kMaxFrames];  // of the same frames
+  static constexpr uint32_t kWaitingArgumentsMax = 8192;
+  uint32_t waiting_arguments[kWaitingArgumentsMax];  // bodies of ARGUMENTS records
 };
 static_assert(offsetof(ThreadState, robust_next) - offsetof(ThreadState, lock) ==
               ARCTRACE_ROBUST_NODE_OFFSET);

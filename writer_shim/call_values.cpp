@@ -37,10 +37,15 @@ bool is_right(const arctrace_shim_value& value) {
   const bool is_kind =
       (value.kind >= ARCTRACE_VALUE_SIGNED && value.kind <= ARCTRACE_VALUE_BOOL) ||
       value.kind == ARCTRACE_SHIM_STD_STRING;
-  const uint8_t arguments_max = value.kind == ARCTRACE_VALUE_FLOAT
-                                    ? ARCTRACE_SHIM_VECTORS_MAX
-                                    : ARCTRACE_SHIM_ARGUMENTS_MAX;
-  return is_size && is_kind && value.argument <= arguments_max;
+  const uint8_t registers = value.kind == ARCTRACE_VALUE_FLOAT
+                                ? ARCTRACE_SHIM_VECTORS_MAX
+                                : ARCTRACE_SHIM_ARGUMENTS_MAX;
+  return is_size && is_kind &&
+         value.argument <= registers + ARCTRACE_SHIM_STACK_WORDS_MAX;
+}
+
+uint8_t argument_of(char digit) {
+  return static_cast<uint8_t>(digit >= 'a' ? digit - 'a' + 10 : digit - '0');
 }
 
 enum class Part { kArguments, kResult, kBoth };
@@ -49,9 +54,9 @@ enum class Part { kArguments, kResult, kBoth };
 void read_values(const char* text, Part part, arctrace_shim_values& values) {
   bool is_first = true;
   while (text[0] != '\0' && text[1] != '\0' && text[2] != '\0' && text[3] != '\0') {
-    const arctrace_shim_value value = {
-        kind_of(text[1]), static_cast<uint8_t>(text[0] - '0'),
-        static_cast<uint8_t>(text[2] - '0'), static_cast<uint8_t>(text[3] - '0')};
+    const arctrace_shim_value value = {kind_of(text[1]), argument_of(text[0]),
+                                       static_cast<uint8_t>(text[2] - '0'),
+                                       static_cast<uint8_t>(text[3] - '0')};
     text += 4;
     if (!is_right(value)) return;
     if (value.argument == 0) {

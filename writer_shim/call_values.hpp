@@ -1,7 +1,7 @@
 // Whose arguments and results are recorded, and how they are meant.
 //
 // In the options and in the table of well-known functions a value is four characters: the
-// argument's number (0: the result), a letter for its kind ('a' + enum
+// argument's number (0: the result; a: 10), a letter for its kind ('a' + enum
 // arctrace_value_kind; S: a std::string), its size in bytes, and how a result says that
 // the call failed (enum arctrace_shim_failure).
 // A pattern's may be one character instead, kTypedArguments or kTypedResult: as its

@@ -34,16 +34,17 @@ Runner add_record(CLI::App& root) {
       "people write\nthem, with their parameters or without; so the program must have "
       "libstdc++.\n"
       "-A and -R without @ take what the types of COMMAND's functions say (built with "
-      "-g), "
-      "or what\nis well known of libc. Else ARG is arg1 to arg6, as integer registers "
-      "hold "
-      "them, or fparg1\nto fparg8, and retval what is returned; behind a / stands the "
-      "format: i u x o (with 8, 16,\n32 or 64 bits), f (32 or 64), c, b for bool, p, s "
-      "for "
-      "strings, S for std::string, of which\n64 bytes are kept. Not recorded: arguments "
-      "on "
-      "the stack, those of functions compiled with\n-finstrument-functions; with -t, "
-      "arguments (but results) of calls whose records wait.");
+      "-g), or what\n"
+      "is well known of libc. Else ARG is arg1 to arg6, as integer registers hold them, "
+      "or fparg1\n"
+      "to fparg8, or beyond those arg7 and fparg9, arg8 and fparg10 ...: the stack, word "
+      "by word;\n"
+      "and retval what is returned; behind a / stands the format: i u x o (with 8, 16, "
+      "32 or 64\n"
+      "bits), f (32 or 64), c, b for bool, p, s for strings, S for std::string, of which "
+      "64 bytes\n"
+      "are kept; of a call at most 8 arguments. Functions compiled with "
+      "-finstrument-functions\nhave neither.");
   app->add_option("-o,--output", options->output,
                   "trace file; an existing one is kept as FILE.old; - is standard output")
       ->type_name("FILE")

@@ -12,6 +12,8 @@
 #include <string_view>
 #include <vector>
 
+#include "src/shim_interface.h"
+
 namespace arctrace::cli {
 namespace {
 
@@ -32,9 +34,10 @@ constexpr Format kFormats[] = {{'d', ARCTRACE_VALUE_SIGNED},
                                {'f', ARCTRACE_VALUE_FLOAT},
                                {'b', ARCTRACE_VALUE_BOOL},
                                {'S', kStdString}};
-constexpr unsigned kArgumentsMax = 6;
-constexpr unsigned kFloatsMax = 8;
-constexpr unsigned kValuesMax = 8;  // of a call
+constexpr unsigned kArgumentsMax =
+    ARCTRACE_SHIM_ARGUMENTS_MAX + ARCTRACE_SHIM_STACK_WORDS_MAX;
+constexpr unsigned kFloatsMax = ARCTRACE_SHIM_VECTORS_MAX + ARCTRACE_SHIM_STACK_WORDS_MAX;
+constexpr unsigned kValuesMax = ARCTRACE_SHIM_TOLD_MAX;
 constexpr std::string_view kResult = "retval";
 constexpr std::string_view kArgument = "arg";
 constexpr std::string_view kFloat = "fparg";
@@ -156,13 +159,19 @@ std::optional<Problem> value_spec_problem(const std::string& spec, bool of_resul
   return parse(spec, of_result, [](const Value&) {});
 }
 
+std::string encoded_value(unsigned argument, char kind, unsigned bytes) {
+  const char digit =
+      static_cast<char>(argument < 10 ? '0' + argument : 'a' + (argument - 10));
+  return absl::StrCat(std::string{digit, kind}, bytes, "0");
+}
+
 std::string encoded_values(const std::string& spec, bool of_result) {
   std::string text;
   if (spec.rfind('@') == std::string::npos) return of_result ? "R" : "A";
   parse(spec, of_result, [&text](const Value& value) {
-    absl::StrAppend(&text, value.argument,
-                    std::string(1, static_cast<char>('a' + value.kind)), value.bytes,
-                    "0");
+    absl::StrAppend(
+        &text,
+        encoded_value(value.argument, static_cast<char>('a' + value.kind), value.bytes));
   });
   return text;
 }

@@ -14,7 +14,10 @@ using Problem = std::pair<size_t, std::string>;  // the place, and what is wrong
 // What is wrong behind the pattern of `spec`; `of_result`: it must be of -R, not of -A.
 std::optional<Problem> value_spec_problem(const std::string& spec, bool of_result);
 
-// The values for the shim (writer_shim/call_values.hpp). REQUIRES: no problem.
+// A value for the shim (writer_shim/call_values.hpp) that never says that the call failed.
+std::string encoded_value(unsigned argument, char kind, unsigned bytes);
+
+// All values for it. REQUIRES: no problem.
 std::string encoded_values(const std::string& spec, bool of_result);
 
 }  // namespace arctrace::cli

@@ -16,6 +16,7 @@
 #include "reader/cli/function_pattern.hpp"
 #include "reader/cli/program_file.hpp"
 #include "reader/cli/program_libraries.hpp"
+#include "reader/cli/value_spec.hpp"
 #include "reader/symbols/elf_file.hpp"
 #include "reader/symbols/function_types.hpp"
 #include "reader/trace/text_escape.hpp"
@@ -147,8 +148,8 @@ std::string encoded_types(const FunctionTypes& types) {
   std::vector<std::string> names;
   std::vector<std::string> words;  // names with enumerators
   const auto add = [&values](const TypedValue& value) {
-    absl::StrAppend(&values, value.place, std::string(1, kind_letter(value.kind)),
-                    value.size, "0");
+    absl::StrAppend(&values,
+                    encoded_value(value.place, kind_letter(value.kind), value.size));
   };
   for (const TypedValue& value : types.arguments) {
     if (names.size() == ARCTRACE_SHIM_TOLD_MAX) break;

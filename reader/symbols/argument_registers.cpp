@@ -62,23 +62,7 @@ bool add_contents(Dwarf_Die* type, uint64_t offset, int nesting, DwarfBudget& bu
   return true;
 }
 
-// The number among those of its class of the register `dwarf_register`; 0: it is neither.
-uint32_t argument_register(uint64_t dwarf_register, bool is_vector) {
-  constexpr std::array<uint64_t, kIntegerRegisters> kOrder = {5, 4, 1, 2, 8, 9};
-  constexpr uint64_t kXmm0 = 17;
-  if (is_vector) {
-    const bool is_one =
-        dwarf_register >= kXmm0 && dwarf_register < kXmm0 + kVectorRegisters;
-    return is_one ? static_cast<uint32_t>(dwarf_register - kXmm0) + 1 : 0;
-  }
-  for (uint32_t i = 0; i < kIntegerRegisters; ++i) {
-    if (kOrder[i] == dwarf_register) return i + 1;
-  }
-  return 0;
-}
-
-}  // namespace
-
+// Of a peeled type; none: it is in memory. Nothing: not known.
 std::optional<Registers> registers_of(Dwarf_Die* type, DwarfBudget& budget) {
   if (const auto scalar = scalar_type(type, budget)) {
     return scalar->kind == TypedValue::Kind::kFloat ? Registers{0, 1} : Registers{1, 0};
@@ -108,6 +92,41 @@ std::optional<Registers> registers_of(Dwarf_Die* type, DwarfBudget& budget) {
   const bool is_integer = encoding == DW_ATE_signed || encoding == DW_ATE_unsigned;
   if (is_integer && size == 16) return Registers{2, 0};
   return Registers{};  // long double
+}
+
+// The number among those of its class of the register `dwarf_register`; 0: it is neither.
+uint32_t argument_register(uint64_t dwarf_register, bool is_vector) {
+  constexpr std::array<uint64_t, kIntegerRegisters> kOrder = {5, 4, 1, 2, 8, 9};
+  constexpr uint64_t kXmm0 = 17;
+  if (is_vector) {
+    const bool is_one =
+        dwarf_register >= kXmm0 && dwarf_register < kXmm0 + kVectorRegisters;
+    return is_one ? static_cast<uint32_t>(dwarf_register - kXmm0) + 1 : 0;
+  }
+  for (uint32_t i = 0; i < kIntegerRegisters; ++i) {
+    if (kOrder[i] == dwarf_register) return i + 1;
+  }
+  return 0;
+}
+
+}  // namespace
+
+std::optional<uint32_t> ArgumentPlaces::add(Dwarf_Die* type, bool is_scalar,
+                                            DwarfBudget& budget) {
+  const std::optional<Registers> needed = registers_of(type, budget);
+  if (!needed) return std::nullopt;
+  const bool is_vector = needed->vectors != 0;
+  if (needed->integers + needed->vectors != 0 &&
+      used_.integers + needed->integers <= kIntegerRegisters &&
+      used_.vectors + needed->vectors <= kVectorRegisters) {
+    used_.integers += needed->integers;
+    used_.vectors += needed->vectors;
+    return is_scalar ? is_vector ? used_.vectors : used_.integers : 0;
+  }
+  // How what is larger is aligned is not looked into.
+  if (!is_scalar) stack_is_known_ = false;
+  if (!stack_is_known_ || stack_words_ == kStackWords) return 0;
+  return (is_vector ? kVectorRegisters : kIntegerRegisters) + ++stack_words_;
 }
 
 bool returns_in_memory(Dwarf_Die* type, DwarfBudget& budget) {

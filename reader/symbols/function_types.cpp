@@ -18,37 +18,31 @@ namespace {
 FunctionTypes types_of(Dwarf_Die* function, std::optional<uint64_t> entry,
                        DwarfBudget& budget) {
   FunctionTypes types;
-  Registers used;
+  ArgumentPlaces places;
   Dwarf_Die type;
   if (peeled_type_of(function, &type)) {
     if (const auto scalar = scalar_type(&type, budget)) {
       types.result = {"", scalar->kind, scalar->size, 0, scalar->enumerators};
     }
-    if (returns_in_memory(&type, budget)) used.integers = 1;
+    if (returns_in_memory(&type, budget)) places.add_address_of_result();
   }
   Dwarf_Die child;
   for (int more = dwarf_child(function, &child); more == 0 && budget.spend();
        more = dwarf_siblingof(&child, &child)) {
     if (dwarf_tag(&child) != DW_TAG_formal_parameter) continue;
     if (!peeled_type_of(&child, &type)) break;
-    const std::optional<Registers> needed = registers_of(&type, budget);
-    if (!needed) break;
-    if (used.integers + needed->integers > kIntegerRegisters ||
-        used.vectors + needed->vectors > kVectorRegisters) {
-      continue;  // on the stack
-    }
-    used.integers += needed->integers;
-    used.vectors += needed->vectors;
     std::optional<ScalarType> scalar = scalar_type(&type, budget);
-    if (!scalar) continue;
+    const bool is_vector = scalar && scalar->kind == TypedValue::Kind::kFloat;
+    const std::optional<uint32_t> usual = places.add(&type, scalar.has_value(), budget);
+    if (!usual) break;
+    if (!scalar || *usual == 0) continue;
     // A constructor's `this` is no string yet.
     if (scalar->kind == TypedValue::Kind::kStdString &&
         dwarf_hasattr_integrate(&child, DW_AT_artificial) != 0) {
       scalar->kind = TypedValue::Kind::kPointer;
     }
-    const bool is_vector = scalar->kind == TypedValue::Kind::kFloat;
-    uint32_t place = is_vector ? used.vectors : used.integers;
-    if (entry) place = place_at_entry(&child, *entry, place, is_vector);
+    const uint32_t place =
+        entry ? place_at_entry(&child, *entry, *usual, is_vector) : *usual;
     if (place == 0) continue;
     const char* name = dwarf_diename(&child);
     types.arguments.push_back({name == nullptr ? "" : name, scalar->kind, scalar->size,

@@ -158,8 +158,9 @@ void function_types(Bytes input) {
     for (const reader::TypedValue& argument : of.arguments) {
       const bool is_vector = argument.kind == reader::TypedValue::Kind::kFloat;
       const uint32_t limit =
-          is_vector ? reader::kVectorRegisters : reader::kIntegerRegisters;
-      require(argument.place >= 1 && argument.place <= limit, "registers that there are");
+          (is_vector ? reader::kVectorRegisters : reader::kIntegerRegisters) +
+          reader::kStackWords;
+      require(argument.place >= 1 && argument.place <= limit, "places that there are");
       require(argument.size >= 1 && argument.size <= 8, "what fits into a register");
     }
   };

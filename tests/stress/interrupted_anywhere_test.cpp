@@ -7,8 +7,11 @@
 #include <algorithm>
 #include <csetjmp>
 #include <csignal>
+#include <map>
 #include <string>
 
+#include "src/call_stack.hpp"
+#include "src/memory.hpp"
 #include "src/shim_interface.h"
 #include "src/writer.hpp"
 #include "tests/stress/cuts.hpp"
@@ -284,6 +287,44 @@ TEST_CASE("interrupted anywhere: twice within a few instructions") {
     check_at_rest(test);
     CHECK(thread_local_state.state->depth == 0);
     check_trace(test.finish(), calls * 2);
+  });
+}
+
+// A library call with its number as its argument, and an event in it.
+__attribute__((noinline)) void call_with_argument(uint32_t event, uint64_t number) {
+  const uintptr_t place = event;  // where its return address stood
+  const StubCall call{&place, 0, 0};
+  const uint64_t key = number * 10 + event;
+  ValuesBody body;
+  body.size = 16;
+  const uint32_t head[] = {1, ARCTRACE_VALUE_UNSIGNED | 1 << 8 | 8 << 16};
+  copy_bytes(body.bytes, head, sizeof head);
+  store_u64(body.bytes + sizeof head, key);
+  record_enter_with(key, call, body);
+  write_checked(event, number);
+  record_exit(key, call.here() + sizeof place, call.here());
+}
+
+TEST_CASE("interrupted anywhere: calls that wait keep their arguments") {
+  in_session(buffer_with(ARCTRACE_SCOPE_THREAD, 1024, 4000), [](TestSession& test) {
+    const arctrace_shim_filter filter = {0, 0, 1'000'000'000'000};
+    arctrace_shim_set_filter(&filter);
+    const Interrupted done = interrupt_everywhere(
+        400, [](uint64_t n) { call_with_argument(1, n); },
+        [](uint64_t n) { call_with_argument(2, n); });
+    check_at_rest(test);
+    CHECK(thread_local_state.state->depth == 0);
+    const DecodedTrace trace = test.finish();
+    check_trace(trace, (done.calls + done.handlers) * 4);
+    std::map<uint64_t, uint64_t> keys_by_ticks;
+    for (const DecodedRecord& record : trace.of_type(ARCTRACE_TYPE_ENTER)) {
+      keys_by_ticks[record.ticks] = record.u64(0);
+    }
+    const auto arguments = trace.of_type(ARCTRACE_TYPE_ARGUMENTS);
+    CHECK(arguments.size() == done.calls + done.handlers);
+    for (const DecodedRecord& record : arguments) {
+      CHECK(record.u64(8) == keys_by_ticks[record.ticks]);
+    }
   });
 }
 

@@ -111,8 +111,8 @@ class Values(plain.PlainTest):
             self.compare(["./confined", "seccomp"], "gcc", [*options, "--block-size=4k"])
 
     def test_bad_specs(self):
-        for option, spec, column in (("-A", "open@arg1/s,arg9", 15), ("-R", "open@arg1", 5),
-                                     ("-A", "open@", 5), ("-A", "f@fparg9", 7),
+        for option, spec, column in (("-A", "open@arg1/s,arg15", 15), ("-R", "open@arg1", 5),
+                                     ("-A", "open@", 5), ("-A", "f@fparg17", 7),
                                      ("-A", "f@arg1/f32", 7), ("-A", "f@fparg1/80", 9),
                                      ("-A", "f@fparg1/s", 9), ("-A", "f@arg1/S8", 8),
                                      ("-R", "f@retval/f16", 10)):

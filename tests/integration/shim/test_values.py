@@ -11,7 +11,8 @@ SPECS = [
     "-A", "integers@arg1/i8,arg2/i16,arg3/i32,arg4/i64,arg5/u8,arg6/u64", "-R", "integers@retval",
     "-A", "text@arg1/s", "-R", "text@retval/s", "-A", "letter@arg1/c", "-R", "letter@retval/c",
     "-A", "pointer@arg1/p,arg2/u32", "-R", "pointer@retval/p",
-    "-A", "many@arg1/i32,arg2/i32,arg3/i32,arg4/i32,arg5/i32,arg6/i32", "-R", "many@retval/i32",
+    "-A", "many@" + ",".join(f"arg{i}/i32" for i in range(1, 9)), "-R", "many@retval/i32",
+    "-A", "stacked@arg7/s,fparg10/32,arg9/i16", "-R", "stacked@retval/f64",
     "-A", "mixed@arg1/i32,fparg1/f32,fparg2/64,arg2/b,arg3/S", "-R", "mixed@retval/f64",
     "-A", "halved@fparg1/32", "-R", "halved@retval/f32", "-R", "eight@retval/f",
     "-A", "eight@" + ",".join(f"fparg{i}" for i in range(1, 9)),
@@ -198,6 +199,36 @@ class Values(ShimTest):
         found, said = calls()
         self.assertEqual({call[2] for call in found}, {None})
         self.assertEqual(said.count("no types are known of"), 4)
+
+    def test_calls_that_wait(self):
+        """With -t: told with their entries, as many as have room; not those of calls that were short."""
+        folder = self.place("values", ANY_COMPILER)
+        (folder / "waits.c").write_text("""
+            #include <time.h>
+            __attribute__((noinline)) int quick(int n) { __asm__ volatile("" ::"r"(n)); return n; }
+            __attribute__((noinline)) int deep(int n, const char* text) {
+              if (n > 0) return quick(n) - n + deep(n - 1, text);
+              const struct timespec pause = {0, 60000000};
+              return nanosleep(&pause, 0);
+            }
+            int main(void) {
+              deep(1, "first");
+              return deep(599, "12345678901234567890123456789012345678901234567890123456789012");
+            }""")
+        subprocess.run(["gcc", "-g", "-O0", "-pg", "-mfentry", "waits.c", "-o", "waits"], cwd=folder, check=True)
+        done = subprocess.run([ARCTRACE, "record", "-t", "30ms", "-a", "-A", "deep", "-A", "quick", "-R", "deep",
+                               "./waits"], cwd=folder, text=True, capture_output=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        subprocess.run([ARCTRACE, "check"], cwd=folder, check=True, capture_output=True)
+        calls = json.loads(subprocess.run([ARCTRACE, "report", "--view=invocations", "--format=json"], cwd=folder,
+                                          capture_output=True, check=True).stdout)["invocations"]
+        found = [(call.get("args"), call["retval"]) for call in calls if call["name"] == "deep"]
+        self.assertEqual(found[:2], [([1, "first"], 0), ([0, "first"], 0)])
+        text = "1234567890" * 6 + "12"
+        told = [args for args, _ in found[2:] if args is not None]
+        self.assertEqual(told, [[599 - i, text] for i in range(len(told))])
+        self.assertEqual(found[2 + len(told):], [(None, 0)] * (600 - len(told)))
+        self.assertTrue(300 < len(told) < 500, len(told))  # 32 KiB of them, some 90 bytes each
 
     def test_what_has_no_values_yet(self):
         """A constructor's `this` is no string; what is no function has no types to miss."""

@@ -54,9 +54,9 @@ TEST_CASE("a malformed argument or result is shown with its place") {
   CHECK(spec_problem("open") == "");
   CHECK(spec_problem("open", true) == "");
   CHECK(spec_problem("@arg1") == "-A \"@arg1\": an empty pattern\n  @arg1\n  ^");
-  CHECK(spec_problem("open@arg1/s,arg7") ==
-        "-A \"open@arg1/s,arg7\": not a number from 1 to 6\n"
-        "  open@arg1/s,arg7\n"
+  CHECK(spec_problem("open@arg1/s,arg15") ==
+        "-A \"open@arg1/s,arg15\": not a number from 1 to 14\n"
+        "  open@arg1/s,arg15\n"
         "                 ^");
   CHECK(spec_problem("f@arg1/i13") ==
         "-A \"f@arg1/i13\": not a size: 8 16 32 64\n  f@arg1/i13\n          ^");
@@ -74,7 +74,7 @@ TEST_CASE("a malformed argument or result is shown with its place") {
     CHECK(spec_problem(spec) == "");
   }
   CHECK(spec_problem("f@retval/f64", true) == "");
-  CHECK(column(spec_problem("f@fparg9")) == 7);
+  CHECK(column(spec_problem("f@fparg17")) == 7);
   CHECK(column(spec_problem("f@fparg1/s")) == 9);
   CHECK(column(spec_problem("f@fparg1/80")) == 9);
   CHECK(column(spec_problem("f@fparg1/f16")) == 10);

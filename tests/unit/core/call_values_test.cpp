@@ -53,7 +53,7 @@ Value string_at(uintptr_t address, uint8_t kind = ARCTRACE_VALUE_STRING) {
   const uintptr_t arguments[ARCTRACE_SHIM_ARGUMENTS_MAX] = {1, address};
   ValuesBody body;
   std::memset(body.bytes, 0xEE, sizeof body.bytes);
-  gather_arguments(values, {arguments, nullptr}, body);
+  gather_arguments(values, {arguments, nullptr, 0}, body);
   const std::vector<Value> found = values_in(body);
   REQUIRE(found.size() == 1);
   return found[0];
@@ -141,7 +141,7 @@ TEST_CASE("call values: floats come from vector registers, names behind all") {
   const uint64_t vectors[ARCTRACE_SHIM_VECTORS_MAX] = {
       0xEEEEEEEE3F800000, 0, 0, 0, 0, 0, 0, 0x4000000000000000};
   ValuesBody body;
-  gather_arguments(values, {integers, vectors}, body);
+  gather_arguments(values, {integers, vectors, 0}, body);
   CHECK(
       values_in(body) ==
       std::vector<Value>{{ARCTRACE_VALUE_FLOAT, 8, std::string("\0\0\0\0\0\0\0\x40", 8)},
@@ -149,10 +149,32 @@ TEST_CASE("call values: floats come from vector registers, names behind all") {
                          {ARCTRACE_VALUE_FLOAT, 1, std::string("\0\0\x80\x3f", 4)},
                          {ARCTRACE_VALUE_NAMES, 0, std::string("M\0\0\0", 4)}});
   values.result = {ARCTRACE_VALUE_FLOAT, 0, 8, 0};
-  gather_result(values, {integers, vectors + 7}, body);
+  gather_result(values, {integers, vectors + 7, 0}, body);
   CHECK(values_in(body) == std::vector<Value>{{ARCTRACE_VALUE_FLOAT, 0,
                                                std::string("\0\0\0\0\0\0\0\x40", 8)}});
 }
+
+#if defined(__x86_64__)
+TEST_CASE("call values: beyond the registers come the words of the stack") {
+  arctrace_shim_values values{};
+  values.argument_count = 3;
+  values.arguments[0] = {ARCTRACE_VALUE_STRING, ARCTRACE_SHIM_ARGUMENTS_MAX + 3, 8, 0};
+  values.arguments[1] = {ARCTRACE_VALUE_SIGNED, ARCTRACE_SHIM_ARGUMENTS_MAX + 1, 2, 0};
+  values.arguments[2] = {ARCTRACE_VALUE_FLOAT, ARCTRACE_SHIM_VECTORS_MAX + 2, 4, 0};
+  const uintptr_t integers[ARCTRACE_SHIM_ARGUMENTS_MAX] = {};
+  const uint64_t vectors[ARCTRACE_SHIM_VECTORS_MAX] = {};
+  const uint64_t stack[] = {0xEEEE4142, 0xEEEEEEEE3F800000, address_of("third")};
+  ValuesBody body;
+  gather_arguments(values, {integers, vectors, address_of(stack)}, body);
+  CHECK(values_in(body) ==
+        std::vector<Value>{{ARCTRACE_VALUE_STRING, 9, "third"},
+                           {ARCTRACE_VALUE_SIGNED, 7, "BA"},
+                           {ARCTRACE_VALUE_FLOAT, 10, std::string("\0\0\x80\x3f", 4)}});
+  gather_arguments(values, {integers, vectors, 8}, body);  // nothing is there
+  CHECK(values_in(body)[1] ==
+        Value{ARCTRACE_VALUE_STRING_LOST, 7, std::string("\10\0\0\0\0\0\0\0", 8)});
+}
+#endif
 
 TEST_CASE("call values: no system call where none may be made") {
   const Forbidden forbidden;
@@ -169,7 +191,7 @@ TEST_CASE("call values: numbers have the size that they are said to have") {
   const uintptr_t arguments[ARCTRACE_SHIM_ARGUMENTS_MAX] = {
       0x1122334455667788, 0xAABBCCDD, 0x4142, 0, 0, 0xFFFFFFFFFFFFFFFF};
   ValuesBody body;
-  gather_arguments(values, {arguments, nullptr}, body);
+  gather_arguments(values, {arguments, nullptr, 0}, body);
   CHECK(values_in(body) ==
         std::vector<Value>{{ARCTRACE_VALUE_SIGNED, 6, "\xff\xff\xff\xff"},
                            {ARCTRACE_VALUE_HEX, 1, "\x88\x77\x66\x55\x44\x33\x22\x11"},
@@ -186,7 +208,7 @@ TEST_CASE("call values: open has a mode only if it may make a file") {
   for (const int flags : {O_CREAT | O_RDWR, O_TMPFILE | O_RDWR, O_RDONLY, O_DIRECTORY}) {
     const uintptr_t arguments[ARCTRACE_SHIM_ARGUMENTS_MAX] = {
         static_cast<uintptr_t>(flags), 0644};
-    gather_arguments(values, {arguments, nullptr}, body);
+    gather_arguments(values, {arguments, nullptr, 0}, body);
     const bool makes = (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE;
     CHECK(values_in(body).size() == (makes ? 2 : 1));
   }
@@ -198,7 +220,7 @@ TEST_CASE("call values: a failed call's result comes with errno") {
     values.result = value;
     ValuesBody body;
     errno = ENOENT;
-    gather_result(values, {&result, nullptr}, body);
+    gather_result(values, {&result, nullptr, 0}, body);
     CHECK(errno == ENOENT);
     return values_in(body);
   };

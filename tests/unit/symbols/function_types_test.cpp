@@ -49,7 +49,8 @@ TEST_CASE("arguments and results as the compiler has them") {
   CHECK(text_of(types.at("typed_large")) == "number:i4@2 ");
   CHECK(text_of(types.at("typed_holder")) == "number:i4@2 :i4@0 ");
   CHECK(text_of(types.at("typed_many")) ==
-        "a:i8@1 b:i8@2 c:i8@3 d:i8@4 e:i8@5 f:i8@6 h:f8@1 :i8@0 ");
+        "a:i8@1 b:i8@2 c:i8@3 d:i8@4 e:i8@5 f:i8@6 g:i8@7 h:f8@1 :i8@0 ");
+  CHECK(text_of(types.at("typed_stacked")) == "g:c1@7 h:f8@7 i:i2@8 :i4@0 ");
 }
 
 // Without a bound this takes years.

@@ -44,6 +44,13 @@ TYPED Large typed_large(Large large, int number) {
 // By reference.
 TYPED int typed_holder(Holder holder, int number) { return holder.inner.number + number; }
 
+// Behind the registers the stack, up to what may have to be aligned there.
+TYPED int typed_stacked(Pair a, Pair b, Pair c, Pair d, Pair e, Pair f, char g, double h,
+                        short i, Pair j, short k) {
+  return a.first + b.first + c.first + d.first + e.first + f.first + g +
+         static_cast<int>(h) + i + j.first + k;
+}
+
 TYPED long typed_many(long a, long b, long c, long d, long e, long f, long g, double h) {
   return a + b + c + d + e + f + g + static_cast<long>(h);
 }
