@@ -9,6 +9,7 @@
 #include "src/raw_syscall.hpp"
 #include "src/readable_memory.hpp"
 #include "src/seccomp_filter.hpp"
+#include "src/session.hpp"
 #include "src/shared_atomics.hpp"
 
 namespace arctrace {
@@ -17,6 +18,7 @@ namespace {
 uint32_t ordinary_forbidden;  // how often
 uint32_t threads_forbidden;
 uint32_t file_looks_forbidden;
+uint32_t memory_probes_forbidden;
 
 // A call that we make, and for which uses it must succeed; for ordinary use each must at
 // least do no harm.
@@ -30,8 +32,8 @@ constexpr uint64_t kReadWrite = PROT_READ | PROT_WRITE;
 constexpr uint64_t kJoinFlags = O_RDWR | O_CLOEXEC | O_NOFOLLOW;
 
 constexpr OwnCall kOwnCalls[] = {
-    // The probe by which a filter is read comes first.
-    {{SYS_rt_sigprocmask, 0, {}}, kOrdinaryUse | kThreadUse},
+    {{SYS_rt_sigprocmask, 1, {SIG_SETMASK}}, kOrdinaryUse | kThreadUse},
+    {{SYS_rt_sigprocmask, 0, {}}, kMemoryProbeUse},
     {{SYS_set_robust_list, 2, {0, sizeof(robust_list_head)}}, kOrdinaryUse | kThreadUse},
     {{SYS_get_robust_list, 1, {0}}, kOrdinaryUse},
     {{SYS_gettid, 0, {}}, kOrdinaryUse},
@@ -82,6 +84,7 @@ Judging judging;
 uint32_t uses_forbidden(const sock_filter* program, uint32_t length) {
   uint32_t forbidden = 0;
   for (const OwnCall& own : kOwnCalls) {
+    if (own.call.number == SYS_bpf && !session.is_map) continue;
     const FilterVerdict verdict = judge_call(program, length, own.call, judging.states);
     if (verdict != FilterVerdict::kAllowed) forbidden |= own.needed_for;
     if (verdict == FilterVerdict::kHarms) forbidden |= kOrdinaryUse;
@@ -90,13 +93,20 @@ uint32_t uses_forbidden(const sock_filter* program, uint32_t length) {
 }
 
 uint32_t& count_of(KernelUse use) {
-  return use == kOrdinaryUse ? ordinary_forbidden
-         : use == kThreadUse ? threads_forbidden
-                             : file_looks_forbidden;
+  switch (use) {
+    case kOrdinaryUse:
+      return ordinary_forbidden;
+    case kThreadUse:
+      return threads_forbidden;
+    case kFileLookUse:
+      return file_looks_forbidden;
+    default:
+      return memory_probes_forbidden;
+  }
 }
 
 void add_to(uint32_t uses, uint32_t number) {
-  for (const KernelUse use : {kOrdinaryUse, kThreadUse, kFileLookUse}) {
+  for (const KernelUse use : {kOrdinaryUse, kThreadUse, kFileLookUse, kMemoryProbeUse}) {
     if ((uses & use) != 0) IpcAtomics::fetch_add_relaxed(count_of(use), number);
   }
 }
@@ -105,7 +115,7 @@ void add_to(uint32_t uses, uint32_t number) {
 
 uint32_t uses_forbidden_by(const sock_fprog* filter) {
   if (filter == nullptr) return kAllUses;
-  if (!may_use_kernel(kThreadUse)) return kAllUses;  // nor may we read it
+  if (!may_use_kernel(kMemoryProbeUse)) return kAllUses;
   ReadableMemory readable;
   if (!readable.has(filter, sizeof *filter)) return 0;
   const sock_fprog program = *filter;

@@ -18,8 +18,10 @@ enum KernelUse : uint32_t {
   kThreadUse = 2,
   // Whether a program that is to be executed is there.
   kFileLookUse = 4,
+  // Whether memory can be read (src/readable_memory.hpp), a filter's program among others.
+  kMemoryProbeUse = 8,
 };
-constexpr uint32_t kAllUses = 7;
+constexpr uint32_t kAllUses = 15;
 
 // The uses that `filter` forbids; null: strict seccomp. 0 too if the kernel will refuse
 // it, or if it can't be read.

@@ -27,7 +27,7 @@ bool ReadableMemory::has_page(uintptr_t page) {
 
 bool ReadableMemory::has(const void* place, size_t size) {
   const auto first = reinterpret_cast<uintptr_t>(place);
-  if (size == 0 || !may_use_kernel(kThreadUse)) return true;
+  if (size == 0 || !may_use_kernel(kMemoryProbeUse)) return true;
   if (first + size < first) return false;
   for (uintptr_t page = first & -kPageSize;; page += kPageSize) {
     if (!has_page(page)) return false;

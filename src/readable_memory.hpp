@@ -8,7 +8,7 @@ namespace arctrace {
 
 // Asks the kernel for each page that it has not just asked for. Another thread may unmap
 // it at any time. One system call, rt_sigprocmask, which hardly any seccomp filter forbids
-// (src/confinement.hpp, kThreadUse); where one does, all is taken to be readable.
+// (src/confinement.hpp, kMemoryProbeUse); where one does, all is taken to be readable.
 class ReadableMemory {
  public:
   bool has(const void* place, size_t size);

@@ -143,6 +143,7 @@ int join_session(const char* path) {
   process_state = static_cast<ProcessState*>(page);
   session.view = view;
   session.clock = view.geometry().clock;
+  session.is_map = memory.is_map;
   session.joined = true;
   std::atomic_signal_fence(std::memory_order_seq_cst);
   arctrace_gate = &view.control().gate;

@@ -16,6 +16,7 @@ struct Session {
 
   BufferView view;
   bool joined;
+  bool is_map;     // the buffer is a BPF map
   uint32_t clock;  // that is read: enum arctrace_clock, or kCoarseClock
   // From when the coarse clock is read: this many ticks at this time of it.
   uint64_t coarse_base_ticks;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <random>
 #include <vector>
 
@@ -194,7 +195,13 @@ TEST_CASE("confinement: what a filter forbids us") {
   CHECK(forbidden(but(SYS_process_vm_readv, kFail)) == 0);
   CHECK(forbidden(but(SYS_process_vm_readv, SECCOMP_RET_TRAP)) == kOrdinaryUse);
   CHECK(forbidden(but(SYS_set_robust_list, kFail)) == (kOrdinaryUse | kThreadUse));
-  CHECK(forbidden(but(SYS_rt_sigprocmask, kFail)) == (kOrdinaryUse | kThreadUse));
+  CHECK(forbidden(but(SYS_rt_sigprocmask, kFail)) ==
+        (kOrdinaryUse | kThreadUse | kMemoryProbeUse));
+  Program masks = but(SYS_rt_sigprocmask, SECCOMP_RET_TRAP);
+  masks.insert(masks.begin() + 2, {load(kArguments), jump(BPF_JEQ, SIG_SETMASK, 1, 0)});
+  masks[1].jf = 3;
+  CHECK(forbidden(masks) == (kOrdinaryUse | kMemoryProbeUse));
+  CHECK(forbidden(but(SYS_bpf, SECCOMP_RET_TRAP)) == 0);
   CHECK(forbidden(but(SYS_faccessat, kFail)) == kFileLookUse);
   CHECK(uses_forbidden_by(nullptr) == kAllUses);
 }
