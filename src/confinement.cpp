@@ -20,6 +20,8 @@ uint32_t threads_forbidden;
 uint32_t file_looks_forbidden;
 uint32_t memory_probes_forbidden;
 
+constexpr KernelUse kUses[] = {kOrdinaryUse, kThreadUse, kFileLookUse, kMemoryProbeUse};
+
 // A call that we make, and for which uses it must succeed; for ordinary use each must at
 // least do no harm.
 struct OwnCall {
@@ -106,7 +108,7 @@ uint32_t& count_of(KernelUse use) {
 }
 
 void add_to(uint32_t uses, uint32_t number) {
-  for (const KernelUse use : {kOrdinaryUse, kThreadUse, kFileLookUse, kMemoryProbeUse}) {
+  for (const KernelUse use : kUses) {
     if ((uses & use) != 0) IpcAtomics::fetch_add_relaxed(count_of(use), number);
   }
 }
