@@ -83,6 +83,7 @@ void set_call_filter(const arctrace_shim_filter& filter) {
   call_filter.ticks_min =
       filter.min_ns / kSecond * rate + filter.min_ns % kSecond * rate / kSecond;
   call_filter.is_active = 1;
+  IpcAtomics::store_relaxed(session.goes_straight, uint32_t{0});
 }
 
 void choose_live(uint32_t round, bool only_chosen) {
@@ -90,6 +91,7 @@ void choose_live(uint32_t round, bool only_chosen) {
   IpcAtomics::store_relaxed(call_filter.round, round);
   // Without any other filter, nothing depends on the others being seen first.
   IpcAtomics::store_relaxed(call_filter.is_active, uint32_t{1});
+  IpcAtomics::store_relaxed(session.goes_straight, uint32_t{0});
 }
 
 FilteredFrame filtered_frame(const ThreadLocal& local, uint32_t flags, uint64_t ticks) {

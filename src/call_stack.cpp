@@ -37,15 +37,17 @@ __attribute__((noinline)) void leave_frames(ScopeKind scope, uint64_t key,
   record_unwind(scope, state, depth, ticks);
 }
 
-// False: there is no state to keep the frame in. `store` keeps it, at the index that it
-// is given.
+// False: there is no state to keep the frame in. store(state, at) keeps it, at that
+// index.
 template <class Store>
 bool write_enter(ScopeKind scope, uint64_t key, uint64_t ticks, const Store& store) {
   return with_record(scope, ARCTRACE_TYPE_ENTER, 8, ticks,
                      [&](const Reservation& record) {
                        ThreadState* state = scope.local().state;
                        if (state == nullptr) return false;
-                       complete_enter(scope, *state, record, key, store);
+                       const uint32_t at = state->depth;
+                       complete_enter(scope, *state, record, key, at,
+                                      [&](ThreadState& to) { store(to, at); });
                        return true;
                      });
 }

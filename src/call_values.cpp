@@ -57,7 +57,7 @@ void add_text(ValuesBody& body, uint32_t argument, const char* text, size_t leng
               bool is_whole) {
   add_head(body, is_whole ? ARCTRACE_VALUE_STRING : ARCTRACE_VALUE_STRING_CUT, argument,
            static_cast<uint32_t>(length));
-  const uint32_t padded = (static_cast<uint32_t>(length) + 3) & ~3u;
+  const uint32_t padded = padded_size(static_cast<uint32_t>(length));
   fill_zero(body.bytes + body.size + length, padded - length);
   copy_bytes(body.bytes + body.size, text, length);
   body.size += padded;

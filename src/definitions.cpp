@@ -42,8 +42,6 @@ T* at_address(uint64_t address) {
 }
 uint64_t address_of(const void* pointer) { return reinterpret_cast<uintptr_t>(pointer); }
 
-uint32_t padded(uint32_t size) { return (size + 3) & ~3u; }
-
 void* allocate(size_t size) {
   size = (size + 7) & ~size_t{7};
   if (size > kChunkSize - sizeof(Chunk)) return nullptr;
@@ -81,9 +79,9 @@ void append(Definition& definition) {
   IpcAtomics::store_release(last_definition, address);
 }
 
-uint32_t padded_size(const BodyPart* parts, uint32_t part_count) {
+uint32_t parts_size(const BodyPart* parts, uint32_t part_count) {
   uint32_t size = 0;
-  for (uint32_t i = 0; i < part_count; ++i) size += padded(parts[i].size);
+  for (uint32_t i = 0; i < part_count; ++i) size += padded_size(parts[i].size);
   return size;
 }
 
@@ -91,21 +89,9 @@ void copy_parts(std::byte* to, const BodyPart* parts, uint32_t part_count) {
   for (uint32_t i = 0; i < part_count; ++i) {
     const uint32_t size = parts[i].size;
     copy_bytes(to, parts[i].bytes, size);
-    fill_zero(to + size, padded(size) - size);
-    to += padded(size);
+    fill_zero(to + size, padded_size(size) - size);
+    to += padded_size(size);
   }
-}
-
-// A body of several parts. False: no room.
-bool write_parts(ScopeKind scope, ThreadState& state, ProcessState& process,
-                 uint16_t type, const BodyPart* parts, uint32_t part_count,
-                 uint64_t ticks) {
-  const Reservation record = reserve_definition(scope, state, process, type,
-                                                padded_size(parts, part_count), ticks);
-  if (record.word0 == nullptr) return false;
-  copy_parts(record.body, parts, part_count);
-  commit(scope, record);
-  return true;
 }
 
 uint32_t body_max() {
@@ -144,7 +130,7 @@ bool write_pid_namespace(ScopeKind scope, ThreadState& state, ProcessState& proc
                      process.start_ticks);
 }
 
-bool write_thread(ScopeKind scope, ThreadState& state, ProcessState& process) {
+bool write_own_thread(ScopeKind scope, ThreadState& state, ProcessState& process) {
   char kernel_name[16] = {};
   const char* name = state.name;
   if (name[0] == '\0' && !may_call_kernel()) {
@@ -153,11 +139,9 @@ bool write_thread(ScopeKind scope, ThreadState& state, ProcessState& process) {
     raw_syscall(SYS_prctl, PR_GET_NAME, sys::pointer_argument(kernel_name));
     name = kernel_name;
   }
-  const auto n = static_cast<uint32_t>(text_length(name, sizeof state.name));
-  const uint32_t head[4] = {state.writer, process.id, state.tid, n};
-  const BodyPart parts[] = {{head, sizeof head}, {&state.start_ticks, 8}, {name, n}};
-  return write_parts(scope, state, process, ARCTRACE_TYPE_THREAD, parts, 3,
-                     session_ticks());
+  return write_thread(scope, state, process,
+                      {state.writer, state.tid, state.start_ticks, name},
+                      session_ticks());
 }
 
 bool write_definition(ScopeKind scope, ThreadState& state, ProcessState& process,
@@ -173,7 +157,7 @@ bool write_definition(ScopeKind scope, ThreadState& state, ProcessState& process
   uint32_t length = 0;
   __builtin_memcpy(&length, body + definition.cut_at, 4);
   if (size > body_max()) {
-    const uint32_t rest = size - padded(length);
+    const uint32_t rest = size - padded_size(length);
     if (rest > body_max()) return true;  // this block size can't hold it at all
     length = (body_max() - rest) & ~3u;
     size = rest + length;
@@ -193,7 +177,7 @@ bool write_definition(ScopeKind scope, ThreadState& state, ProcessState& process
 
 Definition* add_definition(uint16_t type, const BodyPart* parts, uint32_t part_count,
                            uint32_t cut_at, uint64_t ticks) {
-  const uint32_t size = padded_size(parts, part_count);
+  const uint32_t size = parts_size(parts, part_count);
   auto* definition = static_cast<Definition*>(allocate(sizeof(Definition) + size));
   if (definition == nullptr) return nullptr;
   definition->ticks = ticks;
@@ -204,6 +188,27 @@ Definition* add_definition(uint16_t type, const BodyPart* parts, uint32_t part_c
   copy_parts(definition->body(), parts, part_count);
   append(*definition);
   return definition;
+}
+
+bool write_parts(ScopeKind scope, ThreadState& state, ProcessState& process,
+                 uint16_t type, const BodyPart* parts, uint32_t part_count,
+                 uint64_t ticks) {
+  const Reservation record = reserve_definition(scope, state, process, type,
+                                                parts_size(parts, part_count), ticks);
+  if (record.word0 == nullptr) return false;
+  copy_parts(record.body, parts, part_count);
+  commit(scope, record);
+  return true;
+}
+
+bool write_thread(ScopeKind scope, ThreadState& state, ProcessState& process,
+                  const ThreadFacts& thread, uint64_t ticks) {
+  const auto n =
+      static_cast<uint32_t>(text_length(thread.name, sizeof ThreadState::name - 1));
+  const uint32_t head[4] = {thread.writer, process.id, thread.tid, n};
+  const BodyPart parts[] = {
+      {head, sizeof head}, {&thread.start_ticks, 8}, {thread.name, n}};
+  return write_parts(scope, state, process, ARCTRACE_TYPE_THREAD, parts, 3, ticks);
 }
 
 void retire_definition(Definition& definition, uint64_t ticks) {
@@ -244,7 +249,7 @@ bool emit_definitions(ScopeKind scope, ThreadState& state, ProcessState& process
     IpcAtomics::store_release(process.defined, uint32_t{1});
   }
   if (!state.thread_defined) {
-    if (!write_thread(scope, state, process)) return is_enough;
+    if (!write_own_thread(scope, state, process)) return is_enough;
     state.thread_defined = true;
   }
   // Another round begun meanwhile is for who began it, or the list might have no end.
@@ -260,6 +265,16 @@ bool emit_definitions(ScopeKind scope, ThreadState& state, ProcessState& process
   }
   state.known = true;
   return true;
+}
+
+void emit_from_this_thread() {
+  if (!session.joined) return;
+  const WriteScope scope;
+  ThreadState* state = scope.local().state;
+  if (scope.refused() || state == nullptr || !state->attached) return;
+  if (ProcessState* process = current_process(session_ticks()); process != nullptr) {
+    emit_definitions(scope, *state, *process);
+  }
 }
 
 }  // namespace arctrace

@@ -40,4 +40,23 @@ void renew_definitions(ProcessState& process);
 // False: there was never any for what the thread's records need, and they are to be lost.
 bool emit_definitions(ScopeKind scope, ThreadState& state, ProcessState& process);
 
+// Definitions reach the buffer at once if the calling thread writes there already; else
+// with its first record.
+void emit_from_this_thread();
+
+// Writes a record of class definitions now, and never again. False: no room.
+bool write_parts(ScopeKind scope, ThreadState& state, ProcessState& process,
+                 uint16_t type, const BodyPart* parts, uint32_t part_count,
+                 uint64_t ticks);
+
+struct ThreadFacts {
+  uint32_t writer;
+  uint32_t tid;
+  uint64_t start_ticks;
+  const char* name;
+};
+// The same of a thread of this process.
+bool write_thread(ScopeKind scope, ThreadState& state, ProcessState& process,
+                  const ThreadFacts& thread, uint64_t ticks);
+
 }  // namespace arctrace

@@ -56,19 +56,19 @@ struct FramePlace {
   bool has(arctrace_shim_call_flags flag) const {
     return (flags & static_cast<uint32_t>(flag)) != 0;
   }
-  // Keeps the frame around this one in mind, for has_parent().
-  void set_parent(const FramePlace& around) {
-    flags = (flags & kFlags) | around.fingerprint();
+  // By which the frames inside this one remember it.
+  uint32_t fingerprint() const {
+    return (low_half(location) * 0x9E3779B1u ^ hook_site) & ~kFlags;
   }
-  bool has_parent(const FramePlace& around) const {
-    return (flags & ~kFlags) == around.fingerprint();
+  void set_parent(uint32_t its_fingerprint) {
+    flags = (flags & kFlags) | its_fingerprint;
+  }
+  bool has_parent(uint32_t its_fingerprint) const {
+    return (flags & ~kFlags) == its_fingerprint;
   }
 
  private:
   static constexpr uint32_t kFlags = 15;
-  uint32_t fingerprint() const {
-    return (low_half(location) * 0x9E3779B1u ^ hook_site) & ~kFlags;
-  }
 };
 
 // Whether a frame at `open` lies on a part of a stack that is free when a function is

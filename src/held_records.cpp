@@ -42,7 +42,7 @@ void* hold_record(uint32_t event, size_t size) {
     count_lost(slot, *state, ARCTRACE_LOST_NESTED, ticks);
     return nullptr;
   }
-  const uint32_t padded = (static_cast<uint32_t>(size) + 3) & ~3u;
+  const uint32_t padded = padded_size(static_cast<uint32_t>(size));
   const Reservation record =
       reserve(scope, ARCTRACE_TYPE_EVENT, kEventIdSize + padded, ticks);
   if (record.word0 == nullptr) {

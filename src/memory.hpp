@@ -46,4 +46,7 @@ inline size_t text_length(const char* text, size_t limit) {
   return n;
 }
 
+// What `size` bytes take in a record, with the zeros behind them.
+constexpr uint32_t padded_size(uint32_t size) { return (size + 3) & ~3u; }
+
 }  // namespace arctrace

@@ -60,14 +60,17 @@ struct ReturnStack {
   // REQUIRES: has_room_inside().
   void add(const PendingCall& call) { store(depth, call); }
 
-  // The innermost call of all, if it is at `place` and none of those around it is: as
-  // most are that return. Else null.
+  // The innermost call of all, if it is at `place`, and the one around it is elsewhere
+  // and not over: as most are that return. Else null.
   PendingCall* only_top(uintptr_t place) {
     const uint64_t at = depth;
     if (at == 0 || calls[at - 1].place != place) return nullptr;
-    return at > 1 && calls[at - 2].place == place ? nullptr : &calls[at - 1];
+    if (at == 1) return &calls[0];
+    const uintptr_t around = calls[at - 2].place;
+    return around == place || around == 0 ? nullptr : &calls[at - 1];
   }
-  void drop_top() { trim(depth - 1); }
+  // REQUIRES: it is only_top().
+  void drop_top() { depth = depth - 1; }
 
   // The innermost call at `place`; null: there is none.
   PendingCall* find(uintptr_t place);

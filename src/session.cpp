@@ -9,6 +9,7 @@
 #include "src/confinement.hpp"
 #include "src/huge_page_mapping.hpp"
 #include "src/loss.hpp"
+#include "src/memory.hpp"
 #include "src/pinned_map.hpp"
 #include "src/raw_syscall.hpp"
 #include "src/shared_atomics.hpp"
@@ -121,6 +122,8 @@ int map_buffer(const Memory& memory, BufferView& out) {
 }  // namespace
 
 int join_session(const char* path) {
+  const size_t length = text_length(path, sizeof session.path);
+  if (length == sizeof session.path) return -ENAMETOOLONG;
   uint32_t unclaimed = 0;
   if (!IpcAtomics::compare_exchange_acq_rel(join_claim, unclaimed, uint32_t{1})) {
     return -EALREADY;
@@ -141,9 +144,11 @@ int join_session(const char* path) {
     return give_up(-ENOMEM);
   }
   process_state = static_cast<ProcessState*>(page);
+  copy_bytes(session.path, path, length + 1);
   session.view = view;
   session.clock = view.geometry().clock;
   session.is_map = memory.is_map;
+  session.goes_straight = session.clock == kCounterClock ? 1 : 0;
   session.joined = true;
   std::atomic_signal_fence(std::memory_order_seq_cst);
   arctrace_gate = &view.control().gate;
@@ -157,6 +162,7 @@ void use_coarse_clock() {
   session.coarse_ticks_per_second = header.ticks_per_second;
   session.coarse_base_ns = read_clock_ns(CLOCK_MONOTONIC_COARSE);
   session.coarse_base_ticks = session_ticks();
+  IpcAtomics::store_relaxed(session.goes_straight, uint32_t{0});
   session.clock = Session::kCoarseClock;
 }
 

@@ -18,10 +18,14 @@ struct Session {
   bool joined;
   bool is_map;     // the buffer is a BPF map
   uint32_t clock;  // that is read: enum arctrace_clock, or kCoarseClock
+  // Nonzero: all calls are recorded, and the clock is the CPU's counter: entries and
+  // exits may take the straight path (straight_path.hpp). Once 0, for good.
+  uint32_t goes_straight;
   // From when the coarse clock is read: this many ticks at this time of it.
   uint64_t coarse_base_ticks;
   uint64_t coarse_base_ns;
   uint64_t coarse_ticks_per_second;
+  char path[4096];  // a copy: the program may write over its environment
 };
 
 extern Session session;

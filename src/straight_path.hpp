@@ -23,16 +23,26 @@ inline bool is_surely_open(const ThreadStacks& stacks, const ThreadState& state,
   const FramePlace& innermost = state.frames[depth - 1].place;
   const FramePlace& last = state.frames[depth].place;
   return innermost.location > now.location && last.location == now.location &&
-         last.call_site == now.call_site && last.has_parent(innermost) &&
+         last.call_site == now.call_site && last.has_parent(innermost.fingerprint()) &&
          stacks.which(innermost.location) != ThreadStacks::Which::kSignal;
+}
+
+// What a frame at `at` has around it.
+inline uint32_t parent_fingerprint(const ThreadState& state, uint32_t at) {
+  return at == 0 ? 0 : state.frames[at - 1].place.fingerprint();
+}
+
+inline void store_frame(ThreadState& state, uint32_t at, uint64_t key, FramePlace place,
+                        uint32_t parent) {
+  place.set_parent(parent);
+  state.frames[at] = {key, place};
 }
 
 // The innermost frame is to be at `at`.
 inline void store_frame(ThreadState& state, uint32_t at, uint64_t key,
                         const FramePlace& place) {
   if (at >= ThreadState::kMaxFrames) return;
-  state.frames[at] = {key, place};
-  if (at > 0) state.frames[at].place.set_parent(state.frames[at - 1].place);
+  store_frame(state, at, key, place, parent_fingerprint(state, at));
 }
 
 // The innermost frame, if it is `key`'s and kept; else null.
@@ -42,19 +52,19 @@ inline const OpenFrame* innermost_frame(const ThreadState& state, uint64_t key) 
                                                                      : nullptr;
 }
 
-// Writes the entry of `key` and adds its frame, which store(state, index) keeps.
+// Writes the entry of `key` and adds its frame, which is the one at `at` and kept by
+// store(state).
 template <class Store>
 __attribute__((always_inline)) inline void complete_enter(ScopeKind scope,
                                                           ThreadState& state,
                                                           const Reservation& record,
-                                                          uint64_t key,
+                                                          uint64_t key, uint32_t at,
                                                           const Store& store) {
   if (record.word0 != nullptr) store_u64(record.body, key);
-  const uint32_t at = state.depth;
   scope.local().frame_disturbed = scope.nested();
-  store(state, at);
+  store(state);
   commit_change(scope, state, record, at + 1, [&] {
-    if (__builtin_expect(scope.local().frame_disturbed, 0)) store(state, at);
+    if (__builtin_expect(scope.local().frame_disturbed, 0)) store(state);
     if (!scope.nested()) scope.local().frame_disturbed = false;
   });
 }
@@ -68,7 +78,7 @@ __attribute__((always_inline)) inline bool go_straight(uintptr_t here, uint16_t 
                                                        uint32_t body_size,
                                                        const Fits& fits, const Use& use) {
   if (__builtin_expect(
-          is_inside_writer() || filter_is_active() || session.clock != kCounterClock,
+          is_inside_writer() || IpcAtomics::load_relaxed(session.goes_straight) == 0,
           0)) {
     return false;
   }
@@ -97,18 +107,22 @@ __attribute__((always_inline)) inline bool enter_straight(uint64_t key,
                                                           uintptr_t here,
                                                           const Fits& fits,
                                                           const WithFrame& with_frame) {
+  uint32_t at = 0;
+  uint32_t parent = 0;
   return go_straight(
       here, ARCTRACE_TYPE_ENTER, sizeof key,
       [&](const ThreadState& state) {
+        at = state.depth;
+        if (at >= ThreadState::kMaxFrames) return false;
+        parent = parent_fingerprint(state, at);
         return (place.location == 0 ||
                 is_surely_open(thread_local_state.stacks, state, place)) &&
                fits();
       },
       [&](ScopeKind scope, ThreadState& state, const Reservation& record) {
         with_frame();
-        complete_enter(scope, state, record, key, [&](ThreadState& to, uint32_t at) {
-          store_frame(to, at, key, place);
-        });
+        complete_enter(scope, state, record, key, at,
+                       [&](ThreadState& to) { store_frame(to, at, key, place, parent); });
       });
 }
 
@@ -126,14 +140,16 @@ template <class IsLeft, class Behind>
 __attribute__((always_inline)) inline bool leave_straight(uint64_t key, uintptr_t here,
                                                           const IsLeft& is_left,
                                                           const Behind& behind) {
+  uint32_t left = 0;  // index of the frame
   return go_straight(
       here, ARCTRACE_TYPE_EXIT, 0,
       [&](const ThreadState& state) {
+        left = state.depth - 1;
         const OpenFrame* innermost = innermost_frame(state, key);
         return innermost != nullptr && is_left(innermost->place);
       },
       [&](ScopeKind scope, ThreadState& state, const Reservation& record) {
-        commit_change(scope, state, record, state.depth - 1, [] {});
+        commit_change(scope, state, record, left, [] {});
         behind();
       });
 }

@@ -4,12 +4,12 @@
 
 #include "src/shared_atomics.hpp"
 #include "writer_shim/call_stubs.h"
+#include "writer_shim/call_table.hpp"
 #include "writer_shim/frame_finder.hpp"
 #include "writer_shim/frame_rule.hpp"
 #include "writer_shim/function_choice.hpp"
 #include "writer_shim/functions_gate.hpp"
 #include "writer_shim/kept_vectors.hpp"
-#include "writer_shim/library_hooks.hpp"
 #include "writer_shim/machine.hpp"
 
 namespace arctrace::shim {

@@ -5,12 +5,12 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
+#include "writer_shim/call_table.hpp"
 #include "writer_shim/frame_finder.hpp"
 #include "writer_shim/function_choice.hpp"
 #include "writer_shim/functions_gate.hpp"
 #include "writer_shim/glibc.hpp"
 #include "writer_shim/hook.hpp"
-#include "writer_shim/library_hooks.hpp"
 
 namespace arctrace::shim {
 namespace {

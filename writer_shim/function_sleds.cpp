@@ -7,9 +7,9 @@
 
 #include "src/raw_syscall.hpp"
 #include "src/shim_interface.h"
+#include "writer_shim/call_table.hpp"
 #include "writer_shim/elf_sections.hpp"
 #include "writer_shim/function_choice.hpp"
-#include "writer_shim/library_hooks.hpp"
 #include "writer_shim/module_slots.hpp"
 #include "writer_shim/page_protection.hpp"
 #include "writer_shim/sleds.hpp"

@@ -4,7 +4,6 @@
 
 #include <cstdint>
 
-#include "writer_shim/function_choice.hpp"
 #include "writer_shim/shim_options.hpp"
 
 namespace arctrace::shim {
@@ -12,17 +11,13 @@ namespace arctrace::shim {
 // Hooks the modules that are there. Not where the machine has no stubs.
 void hook_library_calls(LibraryCalls which);
 
-// The address of a stub that calls `target` as the function `function`, where `target` is
-// behind the jump that leads to the stub. 0: there is none left.
-uintptr_t stub_for_function(const KnownFunction& function, uintptr_t target);
-
-// Whether a function that returns to `address` was called through a stub.
-bool returns_to_stub(uintptr_t address);
+// Hooks those that came later, and are relocated.
+void hook_new_modules();
 
 // The loader's list of modules has changed; new ones are not yet relocated.
 void library_modules_changed();
 
-// No system call and no memory may be needed from now on.
-void name_all_library_calls();
+// Whether it is libarctrace.so's, which is not called through.
+bool is_own_function(uintptr_t address);
 
 }  // namespace arctrace::shim

@@ -9,8 +9,8 @@
 #include <sys/syscall.h>
 
 #include "src/memory.hpp"
+#include "writer_shim/call_table.hpp"
 #include "writer_shim/hook.hpp"
-#include "writer_shim/library_hooks.hpp"
 
 namespace arctrace::shim {
 namespace {

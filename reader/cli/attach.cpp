@@ -12,6 +12,7 @@
 #include "reader/cli/buffer_options.hpp"
 #include "reader/cli/child_process.hpp"
 #include "reader/cli/commands.hpp"
+#include "reader/cli/options.hpp"
 #include "reader/cli/record_session.hpp"
 #include "src/clock.hpp"
 #include "src/collector/collector_seat.hpp"
@@ -23,7 +24,7 @@ namespace {
 
 struct AttachOptions {
   std::string name;
-  std::string output = kDefaultFile;
+  std::string output;
   uint64_t duration_ns = 0;  // 0: without end
   FlightOptions flight;
 };
@@ -45,12 +46,7 @@ void wait_for_end(const SignalScope& signals, const std::string& path,
 }
 
 absl::StatusOr<int> attach(const AttachOptions& options) {
-  const absl::StatusOr<std::string> path = session_file(options.name);
-  if (!path.ok()) return path.status();
-  absl::StatusOr<Buffer> buffer = Buffer::open(*path);
-  if (absl::IsNotFound(buffer.status())) {
-    return absl::NotFoundError(absl::StrCat("no session ", options.name));
-  }
+  absl::StatusOr<Buffer> buffer = open_session(options.name);
   if (!buffer.ok()) return buffer.status();
   arctrace_control& control = buffer->view().control();
   const CollectorSeat seat(buffer->view());
@@ -73,7 +69,7 @@ absl::StatusOr<int> attach(const AttachOptions& options) {
     if (absl::Status published = recorder->publish(); !published.ok()) return published;
     say(absl::StrCat("collecting session ", options.name, " into ", options.output,
                      "; Ctrl-C ends it"));
-    wait_for_end(signals, *path, options.duration_ns, *recorder);
+    wait_for_end(signals, buffer->path(), options.duration_ns, *recorder);
     const uint32_t gate = IpcAtomics::load_relaxed(control.gate);
     summary = recorder->finish();
     buffer->set_gate(gate);  // the session goes on
@@ -92,10 +88,7 @@ Runner add_attach(CLI::App& root) {
   app->add_option("name", options->name, "the session's name, or its buffer's file")
       ->required()
       ->type_name("NAME");
-  app->add_option("-o,--output", options->output,
-                  "trace file; an existing one is kept as FILE.old; - is standard output")
-      ->type_name("FILE")
-      ->capture_default_str();
+  add_output_option(*app, options->output);
   add_snapshot_options(*app, options->flight);
   add_duration_option(*app, options->duration_ns, "collecting");
   app->footer(

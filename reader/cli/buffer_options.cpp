@@ -2,31 +2,12 @@
 
 #include <absl/time/time.h>
 
-#include <map>
 #include <string>
 
 #include "reader/cli/options.hpp"
 
 namespace arctrace::cli {
 namespace {
-
-const std::map<std::string, arctrace_mode> kModes = {
-    {"drop", ARCTRACE_MODE_DROP},
-    {"overwrite", ARCTRACE_MODE_OVERWRITE},
-    {"stop", ARCTRACE_MODE_STOP}};
-const std::map<std::string, arctrace_scope> kScopes = {{"thread", ARCTRACE_SCOPE_THREAD},
-                                                       {"shared", ARCTRACE_SCOPE_SHARED}};
-const std::map<std::string, PinPolicy> kPins = {
-    {"no", PinPolicy::kNo}, {"try", PinPolicy::kTry}, {"require", PinPolicy::kRequire}};
-
-template <class T>
-CLI::CheckedTransformer one_of(const std::map<std::string, T>& names) {
-  CLI::CheckedTransformer transformer(names, CLI::ignore_case);
-  std::string text;
-  for (const auto& [name, value] : names) text += (text.empty() ? "" : "|") + name;
-  transformer.description(text);
-  return transformer;
-}
 
 CLI::Option* add_time_option(CLI::App& app, const std::string& name, uint64_t& ns,
                              const std::string& what) {
@@ -48,38 +29,41 @@ CLI::Option* add_time_option(CLI::App& app, const std::string& name, uint64_t& n
 }  // namespace
 
 void add_buffer_options(CLI::App& app, BufferOptions& buffer) {
-  app.add_option("-b,--buffer-size", buffer.buffer_size,
-                 "memory for records, in bytes or with k, M, G")
-      ->transform(CLI::AsSizeValue(false))
-      ->type_name("SIZE")
+  add_size_option(app, "-b,--buffer-size", buffer.buffer_size,
+                  "memory for records, in bytes or with k, M, G")
       ->default_str("64M");
-  app.add_option("--block-size", buffer.block_size,
-                 "the buffer is cut into blocks of SIZE, a multiple of 64")
-      ->transform(CLI::AsSizeValue(false))
-      ->type_name("SIZE")
+  add_size_option(app, "--block-size", buffer.block_size,
+                  "the buffer is cut into blocks of SIZE, a multiple of 64")
       ->default_str("64k");
   app.add_option("--slots", buffer.slot_count, "threads that can write at the same time")
+      ->check(from_to(1, ARCTRACE_SLOT_COUNT_MAX))
       ->type_name("N")
       ->capture_default_str();
-  app.add_option(
-         "--mode", buffer.mode,
-         "what a full buffer does: drop = lose and count new records until the "
-         "collector made room; overwrite = keep the newest, and write them at the end; "
-         "stop = keep the oldest, collect at the end")
-      ->transform(one_of(kModes))
+  add_choice<arctrace_mode>(
+      app, "--mode", buffer.mode,
+      {{"drop", ARCTRACE_MODE_DROP},
+       {"overwrite", ARCTRACE_MODE_OVERWRITE},
+       {"stop", ARCTRACE_MODE_STOP}},
+      "what a full buffer does: drop = lose and count new records until the collector "
+      "made room; overwrite = keep the newest, and write them at the end; stop = keep "
+      "the oldest, collect at the end")
       ->default_str("drop");
-  app.add_option("--scope", buffer.scope,
-                 "thread = each thread writes blocks of its own; shared = all reserve "
-                 "in one chain of blocks")
-      ->transform(one_of(kScopes))
+  add_choice<arctrace_scope>(
+      app, "--scope", buffer.scope,
+      {{"thread", ARCTRACE_SCOPE_THREAD}, {"shared", ARCTRACE_SCOPE_SHARED}},
+      "thread = each thread writes blocks of its own; shared = all reserve in one chain "
+      "of blocks")
       ->default_str("thread");
   app.add_option("--high-water", buffer.high_water_percent,
                  "wake the collector when PERCENT of the blocks are used; 0 = never")
-      ->check(CLI::Range(0, 100))
+      ->check(from_to(0, 100))
       ->type_name("PERCENT")
       ->capture_default_str();
-  app.add_option("--pin", buffer.pin, "lock the buffer into memory")
-      ->transform(one_of(kPins))
+  add_choice<PinPolicy>(app, "--pin", buffer.pin,
+                        {{"no", PinPolicy::kNo},
+                         {"try", PinPolicy::kTry},
+                         {"require", PinPolicy::kRequire}},
+                        "lock the buffer into memory")
       ->default_str("try");
   app.add_flag_callback(
       "--huge-pages", [&buffer] { buffer.huge_pages = true; },
@@ -93,14 +77,13 @@ void add_buffer_options(CLI::App& app, BufferOptions& buffer) {
 void add_snapshot_options(CLI::App& app, FlightOptions& flight) {
   app.add_option("--snapshots", flight.snapshots_kept.files,
                  "keep the newest N of FILE.1, FILE.2 ...; 0 = all")
+      ->check(not_negative())
       ->type_name("N")
       ->capture_default_str();
-  app.add_option("--size-limit", flight.snapshots_kept.bytes,
-                 "and of these no more than SIZE in all, but for the newest. With "
-                 "--mode=drop the recording is cut: FILE is its end, FILE.1, FILE.2 ... "
-                 "came before, and all have about SIZE")
-      ->transform(CLI::AsSizeValue(false))
-      ->type_name("SIZE");
+  add_size_option(app, "--size-limit", flight.snapshots_kept.bytes,
+                  "and of these no more than SIZE in all, but for the newest. With "
+                  "--mode=drop the recording is cut: FILE is its end, FILE.1, FILE.2 ... "
+                  "came before, and all have about SIZE");
   add_time_option(app, "--snapshot-every", flight.every_ns,
                   "with --mode=overwrite: a snapshot each time so much has passed");
   app.add_flag("--snapshot-on-crash", flight.on_crash,

@@ -174,7 +174,7 @@ void add_call_filter_options(CLI::App& app, CallFilterOptions& options) {
   app.add_option(
          "-D,--depth", options.depth,
          "only N functions within one another, counted anew from each that -F chose")
-      ->check(CLI::Range(1U, 1024U))
+      ->check(from_to(1, 1024))
       ->type_name("N")
       ->group("What to trace");
   app.add_option(
@@ -183,18 +183,18 @@ void add_call_filter_options(CLI::App& app, CallFilterOptions& options) {
       ->type_name("TIME")
       ->group("What to trace");
   add_value_options(app, options);
-  app.add_option("-Z,--size-filter", options.size,
-                 "only functions whose code has so many bytes, as far as that is known")
-      ->transform(CLI::AsSizeValue(false))
-      ->type_name("SIZE")
+  add_size_option(
+      app, "-Z,--size-filter", [&options](uint64_t size) { options.size = size; },
+      UINT64_MAX, "only functions whose code has so many bytes, as far as that is known")
       ->group("What to trace");
 }
 
 std::string SpecProblem::text() const {
   const std::string shown = reader::escaped(value);
   const size_t column = reader::escaped(value.substr(0, place)).size();
-  return absl::StrCat(option, " \"", shown, "\": ", what, "\n  ", shown, "\n  ",
-                      std::string(column, ' '), "^");
+  const std::string line = absl::StrCat(option, " \"", shown, "\": ", what);
+  if (shown.empty()) return line;
+  return absl::StrCat(line, "\n  ", shown, "\n  ", std::string(column, ' '), "^");
 }
 
 std::optional<SpecProblem> find_problem(const CallFilterOptions& options) {

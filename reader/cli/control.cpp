@@ -32,12 +32,7 @@ struct ControlOptions {
 };
 
 absl::StatusOr<int> control(const ControlOptions& options) {
-  absl::StatusOr<std::string> path = session_file(options.name);
-  if (!path.ok()) return path.status();
-  absl::StatusOr<Buffer> buffer = Buffer::open(*path);
-  if (absl::IsNotFound(buffer.status())) {
-    return absl::NotFoundError(absl::StrCat("no session ", options.name));
-  }
+  absl::StatusOr<Buffer> buffer = open_session(options.name);
   if (!buffer.ok()) return buffer.status();
   const BufferView& view = buffer->view();
   // Before the gate: what is switched on is recorded as it was chosen.
@@ -45,7 +40,8 @@ absl::StatusOr<int> control(const ControlOptions& options) {
     if (const auto problem = find_problem(options.functions)) {
       return absl::InvalidArgumentError("ctl: " + problem->text());
     }
-    const absl::StatusOr<LiveChoice> choice = make_live_choice(options.functions, *path);
+    const absl::StatusOr<LiveChoice> choice =
+        make_live_choice(options.functions, buffer->path());
     if (!choice.ok()) return choice.status();
     for (const std::string& line : choice->warnings) say("warning: " + line);
     if (absl::Status status = publish(*choice, *buffer); !status.ok()) return status;
@@ -108,7 +104,7 @@ Runner add_ctl(CLI::App& root) {
   add_classes("--off", options->off, "record them no more");
   app->add_option("--high-water", options->high_water_percent,
                   "wake the collector when PERCENT of the blocks are used; 0 = never")
-      ->check(CLI::Range(0, 100))
+      ->check(from_to(0, 100))
       ->type_name("PERCENT");
   const auto add_patterns = [app](const char* flags, std::vector<std::string>& patterns,
                                   const char* what) {

@@ -42,22 +42,20 @@ absl::StatusOr<int> create(CreateOptions& options) {
   }
   if (!buffer.ok()) return buffer.status();
   if (!buffer->warning().empty()) say("warning: " + buffer->warning());
-  buffer->set_gate(options.start ? ARCTRACE_GATE_ALL : 0);
-  buffer->keep_file();
   Output output;
   output.write(absl::StrCat(*path, "\n"));
   if (absl::Status status = output.finish(); !status.ok()) return status;
+  buffer->set_gate(options.start ? ARCTRACE_GATE_ALL : 0);
+  buffer->keep_file();
   return 0;
 }
 
 absl::StatusOr<int> destroy(const std::string& name) {
-  const absl::StatusOr<std::string> path = session_file(name);
-  if (!path.ok()) return path.status();
-  absl::StatusOr<Buffer> buffer = Buffer::open(*path);
+  absl::StatusOr<Buffer> buffer = open_session(name);
   if (!buffer.ok()) return buffer.status();
   buffer->set_gate(0);
-  if (unlink(path->c_str()) != 0) {
-    return absl::ErrnoToStatus(errno, absl::StrCat("removing ", *path));
+  if (unlink(buffer->path().c_str()) != 0) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("removing ", buffer->path()));
   }
   return 0;
 }

@@ -172,10 +172,12 @@ Runner add_dump(CLI::App& root) {
           ->type_name("FIELD");
   app->add_option("--pid", options->pids, "only of these processes; several with commas")
       ->delimiter(',')
+      ->check(not_empty())
       ->allow_extra_args(false)
       ->type_name("PID");
   app->add_option("--tid", options->tids, "only of these threads; several with commas")
       ->delimiter(',')
+      ->check(not_empty())
       ->allow_extra_args(false)
       ->type_name("TID");
   app->add_option("--type", options->types,

@@ -52,6 +52,36 @@ std::string default_config_file() {
   return home == nullptr ? "" : absl::StrCat(home, "/.config/arctrace/config");
 }
 
+// The option's name with which CLI11 begins a complaint.
+std::string name_in(const std::string& complaint) {
+  return complaint.substr(0, complaint.find_first_of(": "));
+}
+
+// What CLI11 complains of, as people say it; `app`: the command, or the root.
+std::string parse_error_text(const CLI::App& app, const CLI::ParseError& error) {
+  std::string what = error.what();
+  std::replace(what.begin(), what.end(), '\n', ' ');
+  constexpr std::string_view kConversion = "Could not convert: ";
+  constexpr std::string_view kValue = " = ";
+  if (const size_t equals = what.find(kValue);
+      what.starts_with(kConversion) && equals != std::string::npos) {
+    const std::string name = what.substr(kConversion.size(), equals - kConversion.size());
+    const CLI::Option* option = app.get_option_no_throw(name);
+    const bool is_flag = option != nullptr && option->get_items_expected_max() == 0;
+    return absl::StrCat(
+        name, ": \"", what.substr(equals + kValue.size()), "\" is ",
+        is_flag ? "neither true nor false" : "not a number that it can be");
+  }
+  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {
+    if (what.find("At Most 1 ") != std::string::npos) {
+      return name_in(what) + " is given twice";
+    }
+    if (what.find("missing") != std::string::npos)
+      return name_in(what) + " needs a value";
+  }
+  return what;
+}
+
 class CommandLine {
  public:
   CommandLine() : root_("Traces programs: what they called, when, and for how long.") {
@@ -102,7 +132,7 @@ class CommandLine {
                      "options from this file; by default from $ARCTRACE_CONFIG or "
                      "~/.config/arctrace/config",
                      is_given);
-    root_.config_formatter(std::make_shared<ConfigFile>(root_));
+    root_.config_formatter(config_);
     root_.allow_config_extras(CLI::config_extras_mode::error);
     root_.fallthrough();
   }
@@ -128,16 +158,21 @@ class CommandLine {
       const absl::Status status = output.finish();
       return status.ok() ? 0 : fail(std::string(status.message()));
     }
-    std::string command;
+    const CLI::App* command = &root_;
     for (const auto& [app, runner] : commands_) {
-      if (app->parsed()) command = app->get_name() + ": ";
+      if (app->parsed()) command = app;
     }
-    std::string what = error.what();
-    std::replace(what.begin(), what.end(), '\n', ' ');
-    return fail(command + what);
+    const std::string what = parse_error_text(*command, error);
+    const std::string place = config_->place_of(command->get_name(), name_in(what));
+    if (!place.empty()) return fail(place + what);
+    const bool is_of_file = dynamic_cast<const CLI::ConfigError*>(&error) != nullptr;
+    return fail(is_of_file || command == &root_
+                    ? what
+                    : absl::StrCat(command->get_name(), ": ", what));
   }
 
   CLI::App root_;
+  std::shared_ptr<ConfigFile> config_ = std::make_shared<ConfigFile>(root_);
   std::vector<std::pair<CLI::App*, Runner>> commands_;
 };
 

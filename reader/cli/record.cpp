@@ -10,13 +10,13 @@
 #include "reader/cli/buffer_options.hpp"
 #include "reader/cli/commands.hpp"
 #include "reader/cli/config_file.hpp"
+#include "reader/cli/options.hpp"
 #include "reader/cli/record_session.hpp"
 #include "reader/cli/traced_options.hpp"
 
 namespace arctrace::cli {
 Runner add_record(CLI::App& root) {
   auto options = std::make_shared<RecordOptions>();
-  options->output = kDefaultFile;
   CLI::App* app = root.add_subcommand("record", "run a command traced");
   app->footer(
       "Library calls of COMMAND and of all its descendants, functions compiled with\n"
@@ -45,10 +45,7 @@ Runner add_record(CLI::App& root) {
       "64 bytes\n"
       "are kept; of a call at most 8 arguments. Functions compiled with "
       "-finstrument-functions\nhave neither.");
-  app->add_option("-o,--output", options->output,
-                  "trace file; an existing one is kept as FILE.old; - is standard output")
-      ->type_name("FILE")
-      ->capture_default_str();
+  add_output_option(*app, options->output);
   add_buffer_options(*app, options->buffer);
   add_kernel_options(*app, options->kernel);
   add_snapshot_options(*app, options->flight);
@@ -59,6 +56,7 @@ Runner add_record(CLI::App& root) {
   app->add_option("--session", options->session,
                   "record into this session (arctrace create), without an own buffer and "
                   "file, and their options below")
+      ->check(not_empty())
       ->type_name("NAME");
   add_traced_options(*app, *options);
   app->add_flag("--wait", options->wait_for_all,

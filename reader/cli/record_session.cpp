@@ -203,14 +203,9 @@ absl::StatusOr<std::vector<std::string>> session_environment(
     const RecordOptions& options) {
   const absl::StatusOr<std::string> shim = find_shim();
   if (!shim.ok()) return shim.status();
-  const absl::StatusOr<std::string> path = session_file(options.session);
-  if (!path.ok()) return path.status();
-  if (absl::StatusOr<Buffer> buffer = Buffer::open(*path); !buffer.ok()) {
-    return absl::IsNotFound(buffer.status())
-               ? absl::NotFoundError(absl::StrCat("no session ", options.session))
-               : buffer.status();
-  }
-  return session_variables(*shim, *path, options, true);
+  const absl::StatusOr<Buffer> buffer = open_session(options.session);
+  if (!buffer.ok()) return buffer.status();
+  return session_variables(*shim, buffer->path(), options, true);
 }
 
 void say(const std::string& line) {
@@ -305,6 +300,7 @@ absl::StatusOr<int> record_command(const RecordOptions& options) {
   if (!variables.ok()) return variables.status();
 
   int status = 0;
+  bool is_named = true;  // the file
   std::optional<CollectorSummary> summary;
   {
     const SignalScope signals;
@@ -344,6 +340,7 @@ absl::StatusOr<int> record_command(const RecordOptions& options) {
     }
     if (absl::Status published = recorder->publish(); !published.ok()) {
       say(std::string(published.message()));
+      is_named = false;
     }
     status =
         child->wait(signals, on_snapshot, Deadline(options.duration_ns, end_recording));
@@ -356,7 +353,7 @@ absl::StatusOr<int> record_command(const RecordOptions& options) {
     }
     if (!summary) end_recording();
   }
-  if (summary->file_error != 0) return 2;
+  if (summary->file_error != 0 || !is_named) return 2;
   { const Buffer removed = std::move(buffer); }  // a signal would leave its file behind
   return exit_like(status);
 }

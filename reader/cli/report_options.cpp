@@ -6,22 +6,6 @@
 namespace arctrace::cli {
 namespace {
 
-// An option whose value is one of a few words. `value` may be an optional Choice; CLI11
-// would not see through it.
-template <class Choice, class Value>
-CLI::Option* add_choice(CLI::App& app, const std::string& name, Value& value,
-                        const std::vector<std::pair<std::string, Choice>>& choices,
-                        const std::string& help) {
-  std::string words;
-  for (const auto& [word, meaning] : choices) words += (words.empty() ? "" : "|") + word;
-  CLI::CheckedTransformer transformer(choices);
-  transformer.description(words);
-  return app
-      .add_option_function<Choice>(
-          name, [&value](const Choice& chosen) { value = chosen; }, help)
-      ->transform(transformer);
-}
-
 void add_min_duration(CLI::App& app, uint64_t& min_duration_ns) {
   app.add_option_function<std::string>(
          "-t,--min-duration",
@@ -45,6 +29,7 @@ void add_filters(CLI::App& app, ReportOptions& options) {
                             const char* help) {
     app.add_option(name, list, help)
         ->delimiter(',')
+        ->check(not_empty())
         ->allow_extra_args(false)
         ->type_name(type)
         ->group(group);
@@ -98,7 +83,7 @@ void add_looks(CLI::App& app, ReportOptions& options) {
          "--min-percent", options.shown.min_percent,
          "tree, flat, arcs, kinds, log-rt: without rows below P percent of the time")
       ->type_name("P")
-      ->check(CLI::Range(0.0, 100.0))
+      ->check(from_to(0, 100))
       ->group(group);
   app.add_flag("--lines", options.shown.lines, "file:line of functions")->group(group);
   app.add_flag("--full-names", options.full_names,

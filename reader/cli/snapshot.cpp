@@ -12,6 +12,7 @@
 #include <string>
 
 #include "reader/cli/commands.hpp"
+#include "reader/cli/options.hpp"
 #include "reader/cli/session_text.hpp"
 #include "reader/symbols/core_file.hpp"
 #include "reader/trace/readable_file.hpp"
@@ -23,7 +24,7 @@ namespace {
 
 struct SnapshotOptions {
   std::string from;
-  std::string output = kDefaultFile;
+  std::string output;
 };
 
 absl::StatusOr<int> write_out(const Buffer& buffer, const std::string& command,
@@ -85,10 +86,7 @@ CLI::App* add(CLI::App& root, SnapshotOptions& options, const char* name,
               const char* what, const char* from) {
   CLI::App* app = root.add_subcommand(name, what);
   app->add_option("from", options.from, from)->required()->type_name("SESSION");
-  app->add_option("-o,--output", options.output,
-                  "trace file; an existing one is kept as FILE.old; - is standard output")
-      ->type_name("FILE")
-      ->capture_default_str();
+  add_output_option(*app, options.output);
   return app;
 }
 

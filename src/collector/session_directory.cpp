@@ -43,6 +43,10 @@ absl::Status check_folder(const std::string& path) {
   return absl::OkStatus();
 }
 
+absl::Status no_session(const std::string& name) {
+  return absl::NotFoundError(absl::StrCat("no session ", name));
+}
+
 }  // namespace
 
 absl::StatusOr<std::string> session_file(const std::string& name, bool create) {
@@ -57,11 +61,18 @@ absl::StatusOr<std::string> session_file(const std::string& name, bool create) {
   }
   if (absl::Status status = check_folder(path); !status.ok()) {
     if (absl::IsNotFound(status)) {
-      return absl::NotFoundError(absl::StrCat("no session ", name));
+      return no_session(name);
     }
     return status;
   }
   return absl::StrCat(path, "/", name);
+}
+
+absl::StatusOr<Buffer> open_session(const std::string& name) {
+  const absl::StatusOr<std::string> path = session_file(name);
+  if (!path.ok()) return path.status();
+  absl::StatusOr<Buffer> buffer = Buffer::open(*path);
+  return absl::IsNotFound(buffer.status()) ? no_session(name) : std::move(buffer);
 }
 
 std::string file_or_session(const std::string& path) {

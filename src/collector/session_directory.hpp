@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "src/collector/buffer.hpp"
+
 namespace arctrace {
 
 // The buffer file of the session `name`: letters, digits, '.', '_' and '-', at most 64. A
@@ -13,6 +15,10 @@ namespace arctrace {
 // kInvalidArgument: no such name can be. kPermissionDenied: the folder is not our own (in
 // /dev/shm, anybody may have made it) or others may write to it.
 absl::StatusOr<std::string> session_file(const std::string& name, bool create = false);
+
+// The buffer of the session `name`, or at that path, to write into. kNotFound: there is
+// no such session.
+absl::StatusOr<Buffer> open_session(const std::string& name);
 
 // `path` itself if there is such a file, else the file of the session of that name if
 // there is one, else `path`.

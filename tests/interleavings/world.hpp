@@ -1,6 +1,6 @@
 // A tiny buffer, writers and a collector for the explorer: the production protocol over
 // scheduling atomics, with just so much around it as a writer's or the collector's round
-// has in src/writer.cpp and src/collector/drain.cpp.
+// has in src/shared_records.cpp and src/collector/drain.cpp.
 #pragma once
 
 #include <cstdint>

@@ -17,7 +17,7 @@ TEST_CASE("a malformed pattern is shown with its place") {
   CHECK(problem_with("[a-c]x\\[") == "");
   CHECK(problem_with("[]]") == "");
   CHECK(problem_with("re:^a(b|c)$") == "");
-  CHECK(problem_with("") == "-F \"\": an empty pattern\n  \n  ^");
+  CHECK(problem_with("") == "-F \"\": an empty pattern");
   CHECK(problem_with("operator[]") ==
         "-F \"operator[]\": no ] to this [; \\[ is the character\n"
         "  operator[]\n"

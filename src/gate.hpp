@@ -1,0 +1,13 @@
+// What is recorded now.
+#pragma once
+
+#include <arctrace/arctrace.h>
+
+#include <cstdint>
+
+namespace arctrace {
+
+// Whether any of the gate's `bits` (enum arctrace_gate_bit) is set.
+inline bool is_recorded(uint32_t bits) { return (*arctrace_gate & bits) != 0; }
+
+}  // namespace arctrace

@@ -1,0 +1,128 @@
+// What options and the file of options are refused with: one line that names the option,
+// the value and what it may be, and exit status 2.
+#include <doctest/doctest.h>
+
+#include <fstream>
+#include <string>
+
+#include "tests/support/temporary_folder.hpp"
+#include "tests/unit/cli/run_command.hpp"
+
+namespace arctrace::testing {
+namespace {
+
+struct Refusal {
+  const char* arguments;
+  const char* says;  // all of the line behind "arctrace: "
+};
+
+constexpr Refusal kRefusals[] = {
+    {"record -b abc true",
+     "record: --buffer-size: \"abc\" is not a size such as 64k or 1.5G"},
+    {"record -b -1 true",
+     "record: --buffer-size: \"-1\" is not a size such as 64k or 1.5G"},
+    {"record -b 99999999999G true",
+     "record: --buffer-size: \"99999999999G\" is too large"},
+    {"record --block-size 5G true", "record: --block-size: \"5G\" is too large"},
+    {"record -Z -1 true",
+     "record: --size-filter: \"-1\" is not a size such as 64k or 1.5G"},
+    {"record --size-limit x true",
+     "record: --size-limit: \"x\" is not a size such as 64k or 1.5G"},
+    {"record --mode foo true", "record: --mode: \"foo\" is not drop, overwrite or stop"},
+    {"record --mode 1 true", "record: --mode: \"1\" is not drop, overwrite or stop"},
+    {"create --mode '' name", "create: --mode: \"\" is not drop, overwrite or stop"},
+    {"record --scope 7 true", "record: --scope: \"7\" is not thread or shared"},
+    {"record --pin maybe true", "record: --pin: \"maybe\" is not no, try or require"},
+    {"record --kernel=foo true",
+     "record: --kernel: \"foo\" is not auto, bpf, perf, require or no"},
+    {"record --slots 0 true", "record: --slots: \"0\" is not a number from 1 to 65535"},
+    {"record --slots x true", "record: --slots: \"x\" is not a number from 1 to 65535"},
+    {"record --high-water 101 true",
+     "record: --high-water: \"101\" is not a number from 0 to 100"},
+    {"record --high-water nan true",
+     "record: --high-water: \"nan\" is not a number from 0 to 100"},
+    {"record --high-water 1.5 true",
+     "record: --high-water: \"1.5\" is not a number that it can be"},
+    {"ctl --high-water x name", "ctl: --high-water: \"x\" is not a number from 0 to 100"},
+    {"record -N '' true", "record: -N \"\": an empty pattern"},
+    {"record -D 1025 true", "record: --depth: \"1025\" is not a number from 1 to 1024"},
+    {"record --snapshots -1 true", "record: --snapshots: \"-1\" is negative"},
+    {"record --duration 0 true", "record: --duration: \"0\" is not a time such as 10s"},
+    {"record -o '' true", "record: --output: is empty"},
+    {"snapshot name -o ''", "snapshot: --output: is empty"},
+    {"attach name -o ''", "attach: --output: is empty"},
+    {"record --session '' true", "record: --session: is empty"},
+    {"record -o x -o y true", "record: --output is given twice"},
+    {"report --view foo",
+     "report: --view: \"foo\" is not tree, flat, arcs, kinds, flow, invocations, "
+     "log-rt, threads or wakers"},
+    {"report --sort 1", "report: --sort: \"1\" is not cum, base, calls, name or entry"},
+    {"report --clock x", "report: --clock: \"x\" is not wall, cpu or off-cpu"},
+    {"report --per x", "report: --per: \"x\" is not thread or process"},
+    {"report --color x", "report: --color: \"x\" is not auto, always or never"},
+    {"report --pid x", "report: --pid: \"x\" is not a number that it can be"},
+    {"report --pid ''", "report: --pid: is empty"},
+    {"report --tid 99999999999",
+     "report: --tid: \"99999999999\" is not a number that it can be"},
+    {"report --min-percent x",
+     "report: --min-percent: \"x\" is not a number from 0 to 100"},
+    {"report --limit", "report: --limit needs a value"},
+    {"dump --format xml", "dump: --format: \"xml\" is not text or json"},
+    {"dump --pid ''", "dump: --pid: is empty"},
+    {"list --format x", "list: --format: \"x\" is not text or json"},
+    {"--config", "--config needs a value"},
+    {"ctl no.such-session", "no session no.such-session"},
+    {"attach no.such-session", "no session no.such-session"},
+    {"env no.such-session", "no session no.such-session"},
+    {"destroy no.such-session", "no session no.such-session"},
+};
+
+TEST_CASE("bad values are refused in one clear line") {
+  for (const Refusal& refusal : kRefusals) {
+    CAPTURE(refusal.arguments);
+    const CommandResult result = run_arctrace(refusal.arguments);
+    CHECK(result.status == 2);
+    CHECK(result.out == "");
+    CHECK(result.err == "arctrace: " + std::string(refusal.says) + "\n");
+  }
+}
+
+TEST_CASE("the file of options is refused with the line") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path("config");
+  const auto refused_with = [&](const std::string& text, const std::string& says,
+                                const char* arguments = "record true") {
+    CAPTURE(text);
+    std::ofstream(path) << text;
+    const CommandResult result =
+        run_arctrace("--config " + path + " " + std::string(arguments));
+    CHECK(result.status == 2);
+    CHECK(result.out == "");
+    CHECK(result.err == "arctrace: " + path + says + "\n");
+  };
+  refused_with("[record]\n\n# \nblock-size=x\n",
+               ":4: --block-size: \"x\" is not a size such as 64k or 1.5G");
+  refused_with("record.slots = 0\n",
+               ":1: --slots: \"0\" is not a number from 1 to 65535");
+  refused_with("[record]\nwait=true\n no-such = 1\n",
+               ":3: record has no option \"no-such\"");
+  refused_with("[record]\nwiat=true\n",
+               ":2: record has no option \"wiat\"; did you mean \"wait\"?");
+  refused_with("[recrod]\nwait=true\n",
+               ":1: no command \"recrod\"; did you mean \"record\"?");
+  refused_with("[record]\nsome words\n", ":2: record has no option \"some words\"");
+  refused_with("[record\nwait=true\n", ":1: arctrace has no option \"[record\"");
+  refused_with("[record]\nwait=maybe\n",
+               ":2: --wait: \"maybe\" is neither true nor false");
+  refused_with("slots=2\n", ":1: arctrace has no option \"slots\"");
+  refused_with("[record]\nmode=x\nslots=9\n",
+               ":2: --mode: \"x\" is not drop, overwrite or stop");
+  refused_with("[record]\nno-such=1\n", ":2: record has no option \"no-such\"", "list");
+  // What the command line says is not the file's.
+  std::ofstream(path) << "[record]\nslots=9\n";
+  CHECK(run_arctrace("--config " + path + " record --slots 0 true").err ==
+        "arctrace: record: --slots: \"0\" is not a number from 1 to 65535\n");
+}
+
+}  // namespace
+}  // namespace arctrace::testing
