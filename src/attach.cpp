@@ -61,11 +61,9 @@ void take_over(const BufferView& view, ThreadState& state, const ProcessState& p
   }
 }
 
-// Where system calls are forbidden: those that libc begins in this process, as long as
-// the one that a thread needs is allowed.
-bool may_attach() {
-  return may_call_kernel() || (may_use_kernel(kThreadUse) && known_pid() != 0);
-}
+// Where system calls are forbidden: those that libc begins, in this process or one that
+// it forks, as long as what a thread needs is allowed.
+bool may_attach() { return may_call_kernel() || may_use_kernel(kThreadUse); }
 
 }  // namespace
 

@@ -14,7 +14,7 @@ namespace arctrace {
 enum KernelUse : uint32_t {
   // All that a process does that joins or has joined; whoever else it executes, too.
   kOrdinaryUse = 1,
-  // What a thread needs that libc begins in a process that has joined.
+  // What a thread needs that libc begins, in a process that has joined or was forked by it.
   kThreadUse = 2,
   // Whether a program that is to be executed is there.
   kFileLookUse = 4,

@@ -39,7 +39,13 @@ const char* executable_path(const char* line, const char* end) {
   return line;
 }
 
+// Not on the stack: the first record may come from a handler on a small signal stack. Two
+// threads at once read the same into it, but for the name of one of both.
+ProcessFacts facts;
+
 }  // namespace
+
+void set_parent(uint32_t pid) { facts.parent_pid = pid; }
 
 uint32_t read_executable(char* to, uint32_t size) {
   const long n = sys::readlink("/proc/self/exe", to, size);
@@ -80,9 +86,6 @@ uint32_t read_command_line(char* to, uint32_t size) {
 }
 
 const ProcessFacts& process_facts() {
-  // Not on the stack: the first record may come from a handler on a small signal stack.
-  // Two threads at once read the same into it, but for the name of one of both.
-  static ProcessFacts facts;
   if (!may_call_kernel()) return facts;
   facts.parent_pid = sys::getppid();
   facts.user = sys::geteuid();

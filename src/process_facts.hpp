@@ -37,6 +37,9 @@ struct ProcessFacts {
 };
 const ProcessFacts& process_facts();
 
+// In a fork child where they are forbidden: who its parent is.
+void set_parent(uint32_t pid);
+
 // The path of the first jitdump file, `jit-PID.dump`, that the process has mapped
 // executable, as those do that generate code and tell its names: at the beginning of
 // `buffer`, unterminated. Returns its length, 0 if there is none. A path that with its

@@ -28,7 +28,7 @@ bool has_robust_list();
 void begin_libc_thread(uint32_t tid);
 
 // The calling thread's id; 0 if that is not known without a system call that is
-// forbidden. REQUIRES: not in a child of a process where they are.
+// forbidden. REQUIRES: the process has its identity (src/session.hpp).
 uint32_t thread_id();
 
 // Compare-exchanges lock from `expected` (0, or a dead owner's word) to `tid` and links

@@ -11,6 +11,7 @@
 #include "src/loss.hpp"
 #include "src/memory.hpp"
 #include "src/pinned_map.hpp"
+#include "src/process_facts.hpp"
 #include "src/raw_syscall.hpp"
 #include "src/shared_atomics.hpp"
 
@@ -26,6 +27,7 @@ ProcessState* process_state;  // in a page that fork wipes
 uint32_t join_claim;
 // Survives fork: a child's parent is whoever this address space was before.
 uint32_t last_process_id;
+uint32_t last_pid;  // its number
 
 // Our own user's, or deliberately shared with a group of ours, and nobody else.
 bool is_meant_for_us(const struct stat& file) {
@@ -179,7 +181,7 @@ ProcessState* current_process(uint64_t ticks) {
   ProcessState* state = process_state;
   if (state == nullptr) return nullptr;
   if (IpcAtomics::load_acquire(state->phase) == ProcessState::kReady) return state;
-  if (!may_call_kernel()) return nullptr;
+  if (state->pid == 0 && !may_call_kernel()) return nullptr;
   uint32_t none = ProcessState::kNone;
   if (!IpcAtomics::compare_exchange_acq_rel(state->phase, none,
                                             uint32_t{ProcessState::kMaking})) {
@@ -187,13 +189,20 @@ ProcessState* current_process(uint64_t ticks) {
   }
   state->id =
       IpcAtomics::fetch_add_relaxed(session.view.control().process_next, uint32_t{1});
-  state->pid = sys::getpid();
+  if (may_call_kernel()) state->pid = sys::getpid();
+  last_pid = state->pid;
   state->parent_id = last_process_id;
   state->origin = last_process_id == 0 ? ARCTRACE_ORIGIN_EXEC : ARCTRACE_ORIGIN_FORK;
   state->start_ticks = ticks;
   last_process_id = state->id;
   IpcAtomics::store_release(state->phase, uint32_t{ProcessState::kReady});
   return state;
+}
+
+void begin_forked_process(uint32_t pid) {
+  if (process_state == nullptr) return;
+  if (!may_call_kernel()) set_parent(last_pid);
+  process_state->pid = pid;
 }
 
 uint32_t known_pid() {

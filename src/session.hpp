@@ -44,7 +44,7 @@ struct ProcessState {
   uint32_t phase;  // kNone, kMaking, kReady
   uint32_t id;
   uint32_t parent_id;
-  uint32_t pid;
+  uint32_t pid;                // 0: not known yet
   uint32_t origin;             // enum arctrace_process_origin
   uint64_t start_ticks;        // of its first record, or of the attach
   uint64_t definitions_chain;  // this process' SharedChain word
@@ -62,6 +62,10 @@ struct ProcessState {
 // if that would take a system call that is forbidden, or if there is no session. `ticks`:
 // stands for the process' start if it has none yet.
 ProcessState* current_process(uint64_t ticks);
+
+// The calling process was forked, and its number is `pid`: so its identity takes no
+// system call.
+void begin_forked_process(uint32_t pid);
 
 // The calling process' number, if it has an identity; else 0. A vfork child's is its
 // parent's, whose memory it has.

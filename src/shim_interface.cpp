@@ -90,6 +90,12 @@ int arctrace_shim_claim(void) {
 
 void arctrace_shim_libc_thread(uint32_t tid) { begin_libc_thread(tid); }
 
+void arctrace_shim_forked(uint32_t pid) {
+  if (!session.joined) return;
+  begin_libc_thread(pid);
+  begin_forked_process(pid);
+}
+
 void arctrace_shim_thread_start(uintptr_t stack_low, uintptr_t stack_high) {
   thread_local_state.stacks.own = {stack_low, stack_high};
   if (!session.joined) return;

@@ -163,6 +163,9 @@ ARCTRACE_API void arctrace_shim_exit_at(uint64_t frame_key, uintptr_t location,
 /* The calling thread, just begun by libc, has this id. Before the next. */
 ARCTRACE_API void arctrace_shim_libc_thread(uint32_t tid);
 
+/* The calling process was forked by libc: its number, and that of its thread. */
+ARCTRACE_API void arctrace_shim_forked(uint32_t pid);
+
 /* The calling thread begins: takes its slot now rather than in a hook. Its stack is
  * [stack_low, stack_high); both 0 if that is not known. */
 ARCTRACE_API void arctrace_shim_thread_start(uintptr_t stack_low, uintptr_t stack_high);
@@ -206,8 +209,8 @@ ARCTRACE_API void arctrace_shim_vfork_end(uint32_t child_pid);
 struct sock_fprog;
 ARCTRACE_API uint32_t arctrace_shim_forbidden_by(const struct sock_fprog* filter);
 
-/* From now on that is not done: no child joins, and no thread but, if that is allowed,
- * those that libc begins. The calling thread joins before. */
+/* From now on that is not done: nobody joins but, if that is allowed, threads that libc
+ * begins and processes that it forks. The calling thread joins before. */
 ARCTRACE_API void arctrace_shim_forbid(uint32_t uses);
 
 /* Takes back one arctrace_shim_forbid(): the kernel refused the filter. */

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "src/raw_syscall.hpp"
+#include "writer_shim/glibc.hpp"
 #include "writer_shim/hook.hpp"
 
 namespace arctrace::shim {
@@ -105,9 +106,13 @@ uintptr_t stack_size(const pthread_attr_t* attributes) {
   return size;
 }
 
+// In a child that libc has forked, and just told its id.
+void in_fork_child() { arctrace_shim_forked(thread_id(pthread_self())); }
+
 }  // namespace
 
 void prepare_thread_hooks() {
+  __register_atfork(nullptr, nullptr, in_fork_child, nullptr);
   real_pthread_create.get();
   real_thrd_create.get();
   real_setname.get();

@@ -63,10 +63,23 @@ class Confined(PlainTest):
             self.assertRegex(said[-1], r" 0 lost, 3 processes, 9 threads, ")
             self.assertEqual(self.calls(trace)["strtol"], (THREADS + 1) * CALLS)
 
-    def test_child(self):
-        """It can't join; its losses are counted."""
-        for _, said in self.both("child"):
+    def test_children(self):
+        """Those that libc forks join, with their threads."""
+        for trace, said in self.both("child"):
+            self.assertRegex(said[-1], r" 0 lost, 3 processes, 9 threads, ")
+            self.assertEqual(self.calls(trace)["strtol"], (2 + THREADS) * CALLS)
+            processes = [record for record in map(json.loads, self.read(
+                trace, "dump", "--format=json").splitlines()) if record["type"] == "PROCESS"]
+            self.assertEqual([record["ppid"] for record in processes[1:]],
+                             [record["pid"] for record in processes[:-1]])
+            for record in processes:
+                self.assertEqual(record["arguments"], ["./filtered", "child"])
+
+    def test_child_of_a_raw_clone(self):
+        """Its death could not be seen; its losses are counted."""
+        for trace, said in self.both("cloned"):
             self.assertRegex(said[-1], r" (\d+) lost \(no_slot \1\), ")
+            self.assertEqual(self.calls(trace)["strtol"], CALLS)
 
     def test_programs_that_can_not_join(self):
         """They are executed without us, and said to be."""

@@ -9,6 +9,7 @@
 
 #include <cerrno>
 #include <csignal>
+#include <cstddef>
 #include <random>
 #include <vector>
 
