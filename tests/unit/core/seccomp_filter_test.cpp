@@ -121,16 +121,19 @@ Program any_program(std::mt19937& random) {
         break;
       default: {
         constexpr int kJumps[] = {BPF_JEQ, BPF_JGT, BPF_JGE, BPF_JSET};
+        // A third of them to the other end.
         const auto to = [&] {
-          return static_cast<int>(below(static_cast<uint32_t>(room)));
+          return below(3) == 0 ? room
+                               : static_cast<int>(below(static_cast<uint32_t>(room)));
         };
         program.push_back(jump(kJumps[below(4)] | (below(2) == 0 ? BPF_X : BPF_K),
                                below(8), to(), to()));
       }
     }
   }
-  program.push_back(give(below(2) == 0 ? kAllow : kFail));
-  program.push_back(give(below(2) == 0 ? kAllow : kFail));
+  const uint32_t first = below(2);
+  program.push_back(give(first == 0 ? kAllow : kFail));
+  program.push_back(give(first == 0 ? kFail : kAllow));
   return program;
 }
 
@@ -172,7 +175,11 @@ TEST_CASE("seccomp filter: any program, as the kernel runs it") {
     failing += fails;
     const auto expected = fails != 0 ? FilterVerdict::kFails : FilterVerdict::kAllowed;
     CHECK(judge(program, call) == expected);
+    // Those that are not known are others.
     call.known = static_cast<uint32_t>(random() % 64);
+    for (uint32_t argument = 0; argument < 6; ++argument) {
+      if ((call.known >> argument & 1) == 0) call.arguments[argument] = random() % 4;
+    }
     CHECK(judge(program, call) >= expected);
   }
   CHECK(accepted > 200);
