@@ -11,6 +11,7 @@
 #include <csignal>
 #include <cstddef>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "src/confinement.hpp"
@@ -82,6 +83,9 @@ TEST_CASE("seccomp filter: where paths meet with different values, none is known
                            give(SECCOMP_RET_KILL_PROCESS)};
   CHECK(judge(program, kAny) == FilterVerdict::kHarms);
   CHECK(judge(program, {SYS_getppid, 1, {1}}) == FilterVerdict::kAllowed);
+  Program reversed = program;
+  std::swap(reversed[6], reversed[7]);
+  CHECK(judge(reversed, kAny) == FilterVerdict::kHarms);
 }
 
 TEST_CASE("seccomp filter: what is no program harms") {
