@@ -6,6 +6,7 @@
 #include "src/memory.hpp"
 #include "src/process_facts.hpp"
 #include "src/protocol/dead_slot.hpp"
+#include "src/raw_syscall.hpp"
 
 namespace arctrace {
 namespace {
@@ -93,12 +94,15 @@ void record_untraced(const char* path, uint32_t why) {
 }
 
 void record_process_end(uint32_t how, int32_t status) {
+  const bool is_exec = how == ARCTRACE_END_EXEC || how == ARCTRACE_END_NONE;
+  // Nor does what has said nothing so far, as a child that was forked to do so, say this.
+  if (is_exec && (!may_call_kernel() || sys::getpid() != known_pid())) return;
   as_attached_thread(
       [=](ScopeKind scope, ThreadState& state, ProcessState& process, uint64_t ticks) {
         if (filter_is_active()) tell_long_calls(scope, state, ticks);
         emit_definitions(scope, state, process);
         if (!is_defined(process)) return;  // nobody's end
-        record_jit_dump(scope, state, process, ticks);
+        if (!is_exec) record_jit_dump(scope, state, process, ticks);
         const uint32_t body[3] = {process.id, how, static_cast<uint32_t>(status)};
         const BodyPart parts[] = {{body, sizeof body}};
         write_parts(scope, state, process, ARCTRACE_TYPE_PROCESS_END, parts, 1, ticks);

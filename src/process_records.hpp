@@ -16,7 +16,8 @@ void record_name_of(uint32_t tid, const char* name);
 // The process is about to execute `path`, which can't be traced: enum arctrace_untraced.
 void record_untraced(const char* path, uint32_t why);
 
-// enum arctrace_process_end, and its status or -1.
+// enum arctrace_process_end, and its status or -1. Around an exec, in a child that
+// borrows this process' memory it does nothing.
 void record_process_end(uint32_t how, int32_t status);
 
 }  // namespace arctrace

@@ -183,7 +183,8 @@ ARCTRACE_API void arctrace_shim_modules_changed(void);
 /* Thread `tid` of this process is now called `name`. */
 ARCTRACE_API void arctrace_shim_other_thread_name(uint32_t tid, const char* name);
 
-/* The process ends by its own will: enum arctrace_process_end, and its status or -1. */
+/* The process ends by its own will: enum arctrace_process_end, and its status or -1.
+ * Before an exec, and behind it if it failed. */
 ARCTRACE_API void arctrace_shim_process_end(uint32_t how, int32_t status);
 
 /* Whether the strings of a list that a null ends can be read, or it is null itself. */

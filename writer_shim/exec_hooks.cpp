@@ -26,9 +26,20 @@ int finish(long result) {
 
 int not_supported() { return finish(-ENOSYS); }
 
+// call(environment), which executes the program.
+template <class Call>
+int become(const arctrace_shim_program& program, Vector environment, const Call& call) {
+  return with_session_environment(program, environment, [&call](Vector changed) {
+    arctrace_shim_process_end(ARCTRACE_END_EXEC, 0);  // there is nobody to say it behind
+    const int result = call(changed);
+    arctrace_shim_process_end(ARCTRACE_END_NONE, 0);
+    return result;
+  });
+}
+
 int execute(const char* path, Vector arguments, Vector environment) {
   const arctrace_shim_program program{AT_FDCWD, path, 0};
-  return with_session_environment(program, environment, [=](Vector changed) {
+  return become(program, environment, [=](Vector changed) {
     return finish(raw_syscall(SYS_execve, sys::pointer_argument(path),
                               sys::pointer_argument(arguments),
                               sys::pointer_argument(changed)));
@@ -40,9 +51,8 @@ int execute_found(const char* file, Vector arguments, Vector environment) {
   auto* real = real_execvpe.get();
   if (real == nullptr) return not_supported();
   const arctrace_shim_program program{AT_FDCWD, file, 1};
-  return with_session_environment(program, environment, [=](Vector changed) {
-    return real(file, arguments, changed);
-  });
+  return become(program, environment,
+                [=](Vector changed) { return real(file, arguments, changed); });
 }
 
 // Calls run(arguments, environment) for execl's list: `first`, then strings up to a null;
@@ -126,14 +136,14 @@ ARCTRACE_HOOK int fexecve(int fd, char* const arguments[],
   auto* real = real_fexecve.get();
   if (real == nullptr) return not_supported();
   const arctrace_shim_program program{fd, "", 0};
-  return with_session_environment(
-      program, environment, [=](Vector changed) { return real(fd, arguments, changed); });
+  return become(program, environment,
+                [=](Vector changed) { return real(fd, arguments, changed); });
 }
 
 ARCTRACE_HOOK int execveat(int fd, const char* path, char* const arguments[],
                            char* const environment[], int flags) noexcept {
   const arctrace_shim_program program{fd, path, 0};
-  return with_session_environment(program, environment, [=](Vector changed) {
+  return become(program, environment, [=](Vector changed) {
     return finish(raw_syscall(SYS_execveat, fd, sys::pointer_argument(path),
                               sys::pointer_argument(arguments),
                               sys::pointer_argument(changed), flags));

@@ -522,9 +522,10 @@ enum arctrace_process_origin {
 };
 
 enum arctrace_process_end {
+  ARCTRACE_END_NONE = 0,        /* the exec that was said before failed: it goes on */
   ARCTRACE_END_EXIT = 1,        /* exit() or return from main; status unknown (-1) */
   ARCTRACE_END_EXIT_DIRECT = 2, /* _exit(status) */
-  ARCTRACE_END_EXEC = 3         /* became another program */
+  ARCTRACE_END_EXEC = 3         /* is about to become another program */
 };
 
 enum arctrace_untraced {

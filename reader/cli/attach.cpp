@@ -85,9 +85,7 @@ Runner add_attach(CLI::App& root) {
   auto options = std::make_shared<AttachOptions>();
   CLI::App* app =
       root.add_subcommand("attach", "collect a session's records into a file");
-  app->add_option("name", options->name, "the session's name, or its buffer's file")
-      ->required()
-      ->type_name("NAME");
+  add_session_option(*app, options->name);
   add_output_option(*app, options->output);
   add_snapshot_options(*app, options->flight);
   add_duration_option(*app, options->duration_ns, "collecting");

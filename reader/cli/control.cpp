@@ -11,6 +11,7 @@
 #include "reader/cli/call_filter_options.hpp"
 #include "reader/cli/commands.hpp"
 #include "reader/cli/live_choice.hpp"
+#include "reader/cli/options.hpp"
 #include "reader/cli/record_session.hpp"
 #include "src/collector/buffer.hpp"
 #include "src/collector/session_directory.hpp"
@@ -59,10 +60,7 @@ absl::StatusOr<int> control(const ControlOptions& options) {
 
 std::shared_ptr<ControlOptions> add(CLI::App& root, const char* name, const char* what) {
   auto options = std::make_shared<ControlOptions>();
-  root.add_subcommand(name, what)
-      ->add_option("name", options->name, "the session's name, or its buffer's file")
-      ->required()
-      ->type_name("NAME");
+  add_session_option(*root.add_subcommand(name, what), options->name);
   return options;
 }
 

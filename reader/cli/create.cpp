@@ -10,6 +10,7 @@
 
 #include "reader/cli/buffer_options.hpp"
 #include "reader/cli/commands.hpp"
+#include "reader/cli/options.hpp"
 #include "reader/cli/output.hpp"
 #include "reader/cli/record_session.hpp"
 #include "src/collector/session_directory.hpp"
@@ -86,9 +87,7 @@ Runner add_destroy(CLI::App& root) {
   auto name = std::make_shared<std::string>();
   CLI::App* app =
       root.add_subcommand("destroy", "end a session: nothing of it is left but files");
-  app->add_option("name", *name, "the session's name, or its buffer's file")
-      ->required()
-      ->type_name("NAME");
+  add_session_option(*app, *name);
   return [name] { return destroy(*name); };
 }
 

@@ -1,7 +1,6 @@
 #include "reader/cli/dump_printer.hpp"
 
 #include <absl/strings/str_cat.h>
-#include <absl/strings/str_format.h>
 #include <absl/strings/str_join.h>
 
 #include <algorithm>
@@ -9,6 +8,7 @@
 #include "reader/cli/session_text.hpp"
 #include "reader/trace/format_names.hpp"
 #include "reader/trace/text_escape.hpp"
+#include "reader/views/text_style.hpp"
 
 namespace arctrace::cli {
 namespace {
@@ -70,14 +70,6 @@ std::vector<DumpField> default_dump_fields(bool raw) {
           DumpField::kName, DumpField::kType, DumpField::kContent};
 }
 
-std::string seconds_text(int64_t time_ns) {
-  const bool negative = time_ns < 0;
-  const uint64_t magnitude =
-      negative ? 0 - static_cast<uint64_t>(time_ns) : static_cast<uint64_t>(time_ns);
-  return absl::StrFormat("%s%d.%09d", negative ? "-" : "", magnitude / 1'000'000'000,
-                         magnitude % 1'000'000'000);
-}
-
 void DumpPrinter::append_column(std::string_view text, size_t width, bool right) {
   const size_t padding = width > text.size() ? width - text.size() : 0;
   if (right) line_.append(padding, ' ');
@@ -93,7 +85,7 @@ void DumpPrinter::append_field(DumpField field, const Record& record,
   std::string text;
   switch (field) {
     case DumpField::kTime:
-      text = seconds_text(record.time_ns);
+      text = reader::seconds_text(record.time_ns);
       break;
     case DumpField::kTicks:
       text = absl::StrCat(record.ticks);
@@ -168,7 +160,7 @@ void DumpPrinter::print_header() {
   for (const std::string& fact : session_facts(trace_.session())) {
     output_.write(absl::StrCat("# ", fact, "\n"));
   }
-  line_ = "#";
+  line_.assign(1, '#');
   for (const DumpField field : fields_) {
     const auto& names = dump_field_names();
     const auto name = std::find_if(names.begin(), names.end(),

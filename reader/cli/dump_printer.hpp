@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "reader/cli/options.hpp"
 #include "reader/cli/output.hpp"
 #include "reader/cli/record_describer.hpp"
 #include "reader/trace/trace.hpp"
@@ -59,8 +58,5 @@ class DumpPrinter {
   std::vector<DumpField> fields_;
   std::string line_;
 };
-
-// "12.345678901", "-0.000000001"
-std::string seconds_text(int64_t time_ns);
 
 }  // namespace arctrace::cli

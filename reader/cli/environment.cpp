@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "reader/cli/commands.hpp"
+#include "reader/cli/options.hpp"
 #include "reader/cli/output.hpp"
 #include "reader/cli/record_session.hpp"
 #include "reader/cli/traced_options.hpp"
@@ -37,9 +38,7 @@ Runner add_env(CLI::App& root) {
   auto options = std::make_shared<RecordOptions>();
   CLI::App* app =
       root.add_subcommand("env", "the environment to record into a session with");
-  app->add_option("name", options->session, "the session's name, or its buffer's file")
-      ->required()
-      ->type_name("NAME");
+  add_session_option(*app, options->session);
   add_traced_options(*app, *options);
   app->footer(
       "Prints NAME='VALUE' lines, for a shell (set -a; eval \"$(arctrace env NAME)\") "

@@ -76,6 +76,27 @@ void append_json_value(std::string& out, const reader::CallValue& value) {
 
 }  // namespace
 
+void LineFields::number(std::string_view name, uint64_t value) {
+  key(name);
+  absl::StrAppend(&out_, value);
+}
+
+void LineFields::signed_number(std::string_view name, int64_t value) {
+  key(name);
+  absl::StrAppend(&out_, value);
+}
+
+void LineFields::boolean(std::string_view name, bool value) {
+  key(name);
+  out_ += value ? "true" : "false";
+}
+
+void LineFields::begin_list(std::string_view name) {
+  key(name);
+  out_ += '[';
+  first_ = in_list_ = true;
+}
+
 void TextFields::separate() {
   if (!first_) out_ += in_list_ ? ", " : " ";
   first_ = false;
@@ -102,16 +123,6 @@ void TextFields::text(std::string_view name, std::string_view value) {
   }
 }
 
-void TextFields::number(std::string_view name, uint64_t value) {
-  key(name);
-  absl::StrAppend(&out_, value);
-}
-
-void TextFields::signed_number(std::string_view name, int64_t value) {
-  key(name);
-  absl::StrAppend(&out_, value);
-}
-
 void TextFields::hex(std::string_view name, uint64_t value) {
   key(name);
   absl::StrAppend(&out_, "0x", absl::Hex(value));
@@ -122,11 +133,6 @@ void TextFields::real(std::string_view name, std::string_view digits) {
   out_ += digits;
 }
 
-void TextFields::boolean(std::string_view name, bool value) {
-  key(name);
-  out_ += value ? "true" : "false";
-}
-
 void TextFields::arguments(std::span<const std::byte> body, std::string_view names) {
   out_ += reader::arguments_text(body, names);
   first_ = false;
@@ -135,12 +141,6 @@ void TextFields::arguments(std::span<const std::byte> body, std::string_view nam
 void TextFields::result(std::span<const std::byte> body, std::string_view names) {
   out_ += reader::result_text(body, names);
   first_ = false;
-}
-
-void TextFields::begin_list(std::string_view name) {
-  key(name);
-  out_ += '[';
-  first_ = in_list_ = true;
 }
 
 // Its members stand in the line as the record's own.
@@ -169,16 +169,6 @@ void JsonFields::text(std::string_view name, std::string_view value) {
   append_json_string(out_, value);
 }
 
-void JsonFields::number(std::string_view name, uint64_t value) {
-  key(name);
-  absl::StrAppend(&out_, value);
-}
-
-void JsonFields::signed_number(std::string_view name, int64_t value) {
-  key(name);
-  absl::StrAppend(&out_, value);
-}
-
 void JsonFields::hex(std::string_view name, uint64_t value) {
   key(name);
   absl::StrAppend(&out_, "\"0x", absl::Hex(value), "\"");
@@ -187,11 +177,6 @@ void JsonFields::hex(std::string_view name, uint64_t value) {
 void JsonFields::real(std::string_view name, std::string_view digits) {
   key(name);
   append_json_real(out_, digits);
-}
-
-void JsonFields::boolean(std::string_view name, bool value) {
-  key(name);
-  out_ += value ? "true" : "false";
 }
 
 void JsonFields::arguments(std::span<const std::byte> body, std::string_view names) {
@@ -220,12 +205,6 @@ void JsonFields::result(std::span<const std::byte> body, std::string_view names)
   if (error.kind == ARCTRACE_VALUE_ERRNO && error.number != 0) {
     text("errno", reader::errno_word(error.signed_number));
   }
-}
-
-void JsonFields::begin_list(std::string_view name) {
-  key(name);
-  out_ += '[';
-  first_ = in_list_ = true;
 }
 
 void JsonFields::begin_object(std::string_view name) {

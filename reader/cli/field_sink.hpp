@@ -34,59 +34,60 @@ class FieldSink {
   virtual void result(std::span<const std::byte> body, std::string_view names) = 0;
 };
 
-// "title name=value name=[value, value]", escaped for a terminal.
-class TextFields : public FieldSink {
+// What text and JSON have in common. Appends to `out`, which must outlive it.
+class LineFields : public FieldSink {
  public:
-  // Appends to `out`, which must outlive it.
-  explicit TextFields(std::string& out) : out_(out) {}
+  explicit LineFields(std::string& out) : out_(out) {}
 
-  void title(std::string_view name, std::string_view value) override;
-  void text(std::string_view name, std::string_view value) override;
   void number(std::string_view name, uint64_t value) override;
   void signed_number(std::string_view name, int64_t value) override;
-  void hex(std::string_view name, uint64_t value) override;
-  void real(std::string_view name, std::string_view digits) override;
   void boolean(std::string_view name, bool value) override;
   void begin_list(std::string_view name) override;
-  void begin_object(std::string_view name) override;
-  void end() override;
-  void arguments(std::span<const std::byte> body, std::string_view names) override;
-  void result(std::span<const std::byte> body, std::string_view names) override;
 
- private:
-  void key(std::string_view name);
-  void separate();
+ protected:
+  // What stands before a value.
+  virtual void key(std::string_view name) = 0;
 
   std::string& out_;
-  bool first_ = true;
+  bool first_ = false;  // of the line, list or object that is open
   bool in_list_ = false;
 };
 
-// Members of a JSON object that has been opened and has members already.
-class JsonFields : public FieldSink {
+// "title name=value name=[value, value]", escaped for a terminal.
+class TextFields : public LineFields {
  public:
-  // Appends to `out`, which must outlive it.
-  explicit JsonFields(std::string& out) : out_(out) {}
+  explicit TextFields(std::string& out) : LineFields(out) { first_ = true; }
 
   void title(std::string_view name, std::string_view value) override;
   void text(std::string_view name, std::string_view value) override;
-  void number(std::string_view name, uint64_t value) override;
-  void signed_number(std::string_view name, int64_t value) override;
   void hex(std::string_view name, uint64_t value) override;
   void real(std::string_view name, std::string_view digits) override;
-  void boolean(std::string_view name, bool value) override;
-  void begin_list(std::string_view name) override;
   void begin_object(std::string_view name) override;
   void end() override;
   void arguments(std::span<const std::byte> body, std::string_view names) override;
   void result(std::span<const std::byte> body, std::string_view names) override;
 
  private:
-  void key(std::string_view name);
+  void key(std::string_view name) override;
+  void separate();
+};
 
-  std::string& out_;
-  bool first_ = false;  // of the list or object that is open
-  bool in_list_ = false;
+// Members of a JSON object that has been opened and has members already.
+class JsonFields : public LineFields {
+ public:
+  using LineFields::LineFields;
+
+  void title(std::string_view name, std::string_view value) override;
+  void text(std::string_view name, std::string_view value) override;
+  void hex(std::string_view name, uint64_t value) override;
+  void real(std::string_view name, std::string_view digits) override;
+  void begin_object(std::string_view name) override;
+  void end() override;
+  void arguments(std::span<const std::byte> body, std::string_view names) override;
+  void result(std::span<const std::byte> body, std::string_view names) override;
+
+ private:
+  void key(std::string_view name) override;
 };
 
 }  // namespace arctrace::cli

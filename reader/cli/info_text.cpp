@@ -9,12 +9,12 @@
 #include <utility>
 #include <vector>
 
-#include "reader/cli/dump_printer.hpp"
 #include "reader/cli/finding_text.hpp"
 #include "reader/cli/session_text.hpp"
 #include "reader/trace/bytes.hpp"
 #include "reader/trace/format_names.hpp"
 #include "reader/trace/text_escape.hpp"
+#include "reader/views/text_style.hpp"
 
 namespace arctrace::cli {
 namespace {
@@ -25,7 +25,8 @@ constexpr size_t kFindingsShown = 5;
 
 // Seconds, or "-" for what never came.
 std::string time_or_dash(int64_t time_ns) {
-  return time_ns == INT64_MAX || time_ns == INT64_MIN ? "-" : seconds_text(time_ns);
+  return time_ns == INT64_MAX || time_ns == INT64_MIN ? "-"
+                                                      : reader::seconds_text(time_ns);
 }
 
 // Rows of cells, each column as wide as its widest cell; the last is not padded.
@@ -63,8 +64,8 @@ class Table {
 
 void append_counts(std::string& out, const reader::Summary& summary) {
   absl::StrAppend(&out, summary_line(summary), "\n");
-  absl::StrAppend(&out, "from ", seconds_text(summary.first_ns), " s to ",
-                  seconds_text(summary.last_ns), " s, in ", summary.blocks,
+  absl::StrAppend(&out, "from ", reader::seconds_text(summary.first_ns), " s to ",
+                  reader::seconds_text(summary.last_ns), " s, in ", summary.blocks,
                   " blocks and chunks of ", bytes_text(summary.bytes), " in all\n");
   std::string types;
   for (const auto& [type, count] : summary.records_by_type) {
@@ -90,7 +91,7 @@ void append_processes(std::string& out, const reader::Definitions& definitions) 
   Table table({"pid", "ppid", "start s", "end s", "began by", "ended by", "command"}, 4);
   for (const reader::Process& process : definitions.processes()) {
     table.add({absl::StrCat(process.pid), absl::StrCat(process.ppid),
-               seconds_text(process.start_ns), time_or_dash(process.end_ns),
+               reader::seconds_text(process.start_ns), time_or_dash(process.end_ns),
                reader::origin_text(process.origin), end_text(process),
                process.arguments.empty() ? escaped(process.executable)
                                          : arguments_text(process.arguments)});
@@ -112,7 +113,7 @@ void append_threads(std::string& out, const reader::Trace& trace) {
                absl::StrCat(trace.summary().records_by_thread[i]),
                absl::StrCat(trace.summary().lost_by_thread[i]),
                absl::StrCat(trace.summary().overwritten_by_thread[i]),
-               seconds_text(thread.start_ns), time_or_dash(thread.end_ns),
+               reader::seconds_text(thread.start_ns), time_or_dash(thread.end_ns),
                escaped(definitions.thread_name(i, INT64_MAX))});
   }
   table.append_to(out);

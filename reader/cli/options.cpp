@@ -18,6 +18,12 @@ CLI::Option* add_file_option(CLI::App& app, std::string& path) {
       ->capture_default_str();
 }
 
+CLI::Option* add_session_option(CLI::App& app, std::string& name) {
+  return app.add_option("name", name, "the session's name, or its buffer's file")
+      ->required()
+      ->type_name("NAME");
+}
+
 CLI::Option* add_format_option(CLI::App& app, Format& format) {
   return add_choice<Format>(app, "--format", format,
                             {{"text", Format::kText}, {"json", Format::kJson}},

@@ -18,6 +18,8 @@ enum class Format : uint8_t { kText, kJson };
 
 // The positional FILE, the default file if it is not given.
 CLI::Option* add_file_option(CLI::App& app, std::string& path);
+// The positional NAME of a session that there is.
+CLI::Option* add_session_option(CLI::App& app, std::string& name);
 // --format=text|json
 CLI::Option* add_format_option(CLI::App& app, Format& format);
 

@@ -199,8 +199,8 @@ class Builder {
 
   void process_end(BodyReader body) {
     Process& process = *definitions_.mutable_process(owner(body.u32()));
-    process.end_ns = time_ns_;
     process.end_how = body.u32();
+    process.end_ns = process.end_how == ARCTRACE_END_NONE ? INT64_MAX : time_ns_;
     process.end_status = static_cast<int32_t>(body.u32());
   }
 

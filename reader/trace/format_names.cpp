@@ -55,7 +55,7 @@ std::string origin_text(uint32_t origin) {
 }
 
 std::string process_end_text(uint32_t how) {
-  return word(how, ARCTRACE_END_EXIT, "end", {"exit", "_exit", "exec"});
+  return word(how, ARCTRACE_END_NONE, "end", {"exec failed", "exit", "_exit", "exec"});
 }
 
 std::string untraced_text(uint32_t why) {

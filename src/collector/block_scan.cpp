@@ -60,23 +60,6 @@ BlockContents scan_block_untrusted(std::span<std::byte> block) {
   return contents;
 }
 
-bool holds_record_untrusted(std::span<std::byte> block, uint16_t wanted) {
-  const auto size = static_cast<uint32_t>(block.size());
-  uint32_t offset = ARCTRACE_BLOCK_HEADER_SIZE;
-  while (offset < size) {
-    const uint32_t word0 = load_word(block.data(), offset);
-    uint32_t length = 4;
-    if (word0 != ARCTRACE_FILL) {
-      length = length_at(word0, offset, size);
-      if (length == 0) return false;
-      const bool committed = (word0 & ARCTRACE_IN_PROGRESS) == 0;
-      if (committed && word0 >> ARCTRACE_TYPE_SHIFT == wanted) return true;
-    }
-    offset += length;
-  }
-  return false;
-}
-
 void for_each_full_record(
     std::span<const std::byte> block,
     const std::function<void(uint16_t type, uint64_t ticks,

@@ -22,9 +22,6 @@ struct BlockContents {
 // A record's last words may be 0xffffffff too: only the walk knows where it ends.
 BlockContents scan_block_untrusted(std::span<std::byte> block);
 
-// Whether the walk meets a committed record of this type.
-bool holds_record_untrusted(std::span<std::byte> block, uint16_t type);
-
 // Hands out each committed record of a block of full form. REQUIRES: `block` is our own
 // copy.
 void for_each_full_record(

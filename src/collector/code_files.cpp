@@ -136,7 +136,9 @@ void CodeFiles::note_record(uint16_t type, uint64_t ticks,
   if (found == processes_.end()) return;
   Process& process = found->second;
   if (type == ARCTRACE_TYPE_PID_NAMESPACE) process.pid_namespace = u32_at(body, 4);
-  if (type == ARCTRACE_TYPE_PROCESS_END) process.end_ticks = ticks;
+  if (type == ARCTRACE_TYPE_PROCESS_END) {
+    process.end_ticks = u32_at(body, 4) == ARCTRACE_END_NONE ? 0 : ticks;
+  }
   if (type == ARCTRACE_TYPE_JITDUMP && body.size() > 8) {
     const auto* path = reinterpret_cast<const char*>(body.data() + 8);
     const size_t size = std::min<size_t>(u32_at(body, 4), body.size() - 8);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstring>
 #include <span>
 #include <utility>
 
@@ -102,9 +103,11 @@ void FlightRecorder::take_and_say() {
                          : std::string(name.status().message()).c_str());
 }
 
-// Whether the process has said in its definitions how it ends.
+// Whether the process has said in its definitions how it ends, and nothing else behind.
 bool FlightRecorder::has_end(uint32_t process) const {
   const BufferView& view = buffer_.view();
+  uint64_t last_ticks = 0;
+  uint32_t how = ARCTRACE_END_NONE;
   for (uint32_t i = 0; i < view.geometry().block_count; ++i) {
     arctrace_block_header& header = view.block_header(i);
     if (IpcAtomics::load_acquire(header.magic) != ARCTRACE_BLOCK_MAGIC ||
@@ -112,10 +115,19 @@ bool FlightRecorder::has_end(uint32_t process) const {
         IpcAtomics::load_relaxed(header.process) != process) {
       continue;
     }
-    const std::span<std::byte> block(view.block(i), view.geometry().block_size);
-    if (holds_record_untrusted(block, ARCTRACE_TYPE_PROCESS_END)) return true;
+    const uint32_t size = view.geometry().block_size;
+    for_each_full_record(
+        copy_live_block_untrusted(view.block(i), size, size),
+        [&](uint16_t type, uint64_t ticks, std::span<const std::byte> body) {
+          if (type != ARCTRACE_TYPE_PROCESS_END || body.size() < 8 ||
+              ticks < last_ticks) {
+            return;
+          }
+          last_ticks = ticks;
+          std::memcpy(&how, body.data() + 4, sizeof how);
+        });
   }
-  return false;
+  return how != ARCTRACE_END_NONE;
 }
 
 // Those that have definitions in the buffer, sorted: among them who attached and died

@@ -2,7 +2,6 @@
 
 #include <doctest/doctest.h>
 
-#include "reader/cli/dump_printer.hpp"
 
 namespace arctrace::cli {
 namespace {
@@ -14,13 +13,6 @@ TEST_CASE("bytes") {
   CHECK(bytes_text(1536) == "1.5 KiB");
   CHECK(bytes_text(64u << 20) == "64 MiB");
   CHECK(bytes_text(UINT64_MAX) == "16777215.9 TiB");
-}
-
-TEST_CASE("seconds") {
-  CHECK(seconds_text(0) == "0.000000000");
-  CHECK(seconds_text(-1) == "-0.000000001");
-  CHECK(seconds_text(12'345'678'901) == "12.345678901");
-  CHECK(seconds_text(INT64_MIN) == "-9223372036.854775808");
 }
 
 TEST_CASE("arguments") {

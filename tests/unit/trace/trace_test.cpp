@@ -158,6 +158,31 @@ TEST_CASE("what definitions say") {
   CHECK(trace.session().child_wait_status == 768);
 }
 
+TEST_CASE("what a process said last of its end counts") {
+  const auto end_of = [](const std::vector<std::pair<uint64_t, uint32_t>>& said) {
+    FileBuilder file;
+    BlockBuilder block = BlockBuilder::shared(0, 50, ARCTRACE_CLASS_DEFINITIONS);
+    block.add_full(ARCTRACE_TYPE_PROCESS, 1, 50, process_body({}));
+    for (const auto& [ticks, how] : said) {
+      block.add_full(ARCTRACE_TYPE_PROCESS_END, 1, ticks, process_end_body(1, how, 0));
+    }
+    file.block(block).finish(1000);
+    Trace trace = open_bytes(file.file());
+    collect(trace);
+    const reader::Process& process = trace.definitions().processes()[0];
+    return std::pair(process.end_how, process.end_ns);
+  };
+  using End = std::pair<uint32_t, int64_t>;
+  CHECK(end_of({{700, ARCTRACE_END_EXEC}}) == End(ARCTRACE_END_EXEC, 700));
+  CHECK(end_of({{700, ARCTRACE_END_EXEC}, {710, ARCTRACE_END_NONE}}) ==
+        End(ARCTRACE_END_NONE, INT64_MAX));
+  CHECK(end_of({{710, ARCTRACE_END_NONE}, {700, ARCTRACE_END_EXEC}}) ==
+        End(ARCTRACE_END_NONE, INT64_MAX));
+  CHECK(end_of({{700, ARCTRACE_END_EXEC},
+                {710, ARCTRACE_END_NONE},
+                {900, ARCTRACE_END_EXIT}}) == End(ARCTRACE_END_EXIT, 900));
+}
+
 TEST_CASE("the clock follows the syncs of the file") {
   FileBuilder file;
   file.header.clock = ARCTRACE_CLOCK_TSC;
