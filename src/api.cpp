@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "src/call_stack.hpp"
+#include "src/confinement.hpp"
 #include "src/definitions.hpp"
 #include "src/gate.hpp"
 #include "src/held_records.hpp"

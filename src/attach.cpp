@@ -1,5 +1,6 @@
 #include "src/attach.hpp"
 
+#include "src/confinement.hpp"
 #include "src/definitions.hpp"
 #include "src/loss.hpp"
 #include "src/protocol/dead_slot.hpp"
@@ -60,10 +61,14 @@ void take_over(const BufferView& view, ThreadState& state, const ProcessState& p
   }
 }
 
+// Where system calls are forbidden: those that libc begins, in this process or one that
+// it forks, as long as what a thread needs is allowed.
+bool may_attach() { return may_call_kernel() || may_use_kernel(kThreadUse); }
+
 }  // namespace
 
 ThreadState* attach_thread(ScopeKind scope, uint64_t ticks) {
-  if (!may_call_kernel()) return nullptr;
+  if (!may_attach()) return nullptr;
   if (ThreadState* known = scope.local().state;
       known != nullptr && known->slot_retry > 0) {
     --known->slot_retry;
@@ -74,7 +79,8 @@ ThreadState* attach_thread(ScopeKind scope, uint64_t ticks) {
   // A handler that jumps out of here would leave locks half-way on the robust list.
   const sys::SignalsBlocked blocked;
   const BufferView& view = session.view;
-  const uint32_t tid = sys::gettid();
+  const uint32_t tid = thread_id();
+  if (tid == 0) return nullptr;
   ThreadState* state = claim_thread_state(scope.local().state, tid);
   if (state == nullptr) return nullptr;
   scope.local().state = state;

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sys/uio.h>
 
+#include "src/confinement.hpp"
 #include "src/memory.hpp"
 #include "src/raw_syscall.hpp"
 #include "src/session.hpp"

@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 
+#include "src/confinement.hpp"
 #include "src/memory.hpp"
 #include "src/process_facts.hpp"
 #include "src/protocol/shared_close.hpp"
@@ -97,35 +98,31 @@ uint32_t body_max() {
   return record_length_max(session.view.geometry()) - ARCTRACE_FULL_HEAD_SIZE;
 }
 
-bool write_process(ScopeKind scope, ThreadState& state, ProcessState& process) {
-  // Not on the stack: the first record may come from a handler on a small signal stack.
-  // Two threads at once read the same bytes into it.
-  static constexpr uint32_t kCopiedMax = 4096;
-  static char executable[kCopiedMax];
-  static char arguments[kCopiedMax];
+bool write_process(ScopeKind scope, ThreadState& state, ProcessState& process,
+                   const ProcessFacts& facts) {
   uint32_t room = body_max() - 48;  // the fixed part and two paddings
-  const uint32_t n = read_executable(executable, room < kCopiedMax ? room : kCopiedMax);
+  const uint32_t n = facts.executable_size < room ? facts.executable_size : room;
   room -= n;
-  const uint32_t m = read_command_line(arguments, room < kCopiedMax ? room : kCopiedMax);
-  const uint32_t head[6] = {process.id,     process.parent_id, process.pid,
-                            sys::getppid(), sys::geteuid(),    process.origin};
+  const uint32_t m = facts.arguments_size < room ? facts.arguments_size : room;
+  const uint32_t head[6] = {process.id,       process.parent_id, process.pid,
+                            facts.parent_pid, facts.user,        process.origin};
   const uint32_t sizes[2] = {n, m};
   const BodyPart parts[] = {{head, sizeof head},
                             {&process.start_ticks, 8},
                             {sizes, sizeof sizes},
-                            {executable, n},
-                            {arguments, m}};
+                            {facts.executable, n},
+                            {facts.arguments, m}};
   return write_parts(scope, state, process, ARCTRACE_TYPE_PROCESS, parts, 5,
                      process.start_ticks);
 }
 
 // By whose numbers the kernel's records must be told, if it writes any.
-bool write_pid_namespace(ScopeKind scope, ThreadState& state, ProcessState& process) {
+bool write_pid_namespace(ScopeKind scope, ThreadState& state, ProcessState& process,
+                         uint32_t inode) {
   const auto& header =
       *reinterpret_cast<const arctrace_session_header*>(session.view.base());
   // perf's events have the numbers of the recorder's namespace, ours as a rule.
   if ((header.features_optional & ARCTRACE_FEATURE_PERF) != 0) return true;
-  const uint32_t inode = read_pid_namespace();
   if (inode == 0 || inode == kFirstPidNamespace) return true;
   const uint32_t body[2] = {process.id, inode};
   const BodyPart parts[] = {{body, sizeof body}};
@@ -136,7 +133,9 @@ bool write_pid_namespace(ScopeKind scope, ThreadState& state, ProcessState& proc
 bool write_own_thread(ScopeKind scope, ThreadState& state, ProcessState& process) {
   char kernel_name[16] = {};
   const char* name = state.name;
-  if (name[0] == '\0') {
+  if (name[0] == '\0' && !may_call_kernel()) {
+    name = process_facts().thread_name;
+  } else if (name[0] == '\0') {
     raw_syscall(SYS_prctl, PR_GET_NAME, sys::pointer_argument(kernel_name));
     name = kernel_name;
   }
@@ -242,8 +241,9 @@ bool emit_definitions(ScopeKind scope, ThreadState& state, ProcessState& process
   const bool is_enough =
       state.known || session.view.geometry().mode == ARCTRACE_MODE_OVERWRITE;
   if (IpcAtomics::load_acquire(process.defined) == 0) {
-    if (!write_process(scope, state, process) ||
-        !write_pid_namespace(scope, state, process)) {
+    const ProcessFacts& facts = process_facts();
+    if (!write_process(scope, state, process, facts) ||
+        !write_pid_namespace(scope, state, process, facts.pid_namespace)) {
       return is_enough;
     }
     IpcAtomics::store_release(process.defined, uint32_t{1});

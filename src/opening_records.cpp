@@ -1,6 +1,7 @@
 #include "src/opening_records.hpp"
 
 #include "src/call_filter.hpp"
+#include "src/confinement.hpp"
 #include "src/wake_word.hpp"
 
 namespace arctrace {

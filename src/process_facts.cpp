@@ -1,5 +1,8 @@
 #include "src/process_facts.hpp"
 
+#include <sys/prctl.h>
+
+#include "src/confinement.hpp"
 #include "src/memory.hpp"
 #include "src/raw_syscall.hpp"
 
@@ -36,7 +39,13 @@ const char* executable_path(const char* line, const char* end) {
   return line;
 }
 
+// Not on the stack: the first record may come from a handler on a small signal stack. Two
+// threads at once read the same into it, but for the name of one of both.
+ProcessFacts facts;
+
 }  // namespace
+
+void set_parent(uint32_t pid) { facts.parent_pid = pid; }
 
 uint32_t read_executable(char* to, uint32_t size) {
   const long n = sys::readlink("/proc/self/exe", to, size);
@@ -74,6 +83,17 @@ uint32_t read_command_line(char* to, uint32_t size) {
   }
   sys::close(static_cast<int>(fd));
   return used;
+}
+
+const ProcessFacts& process_facts() {
+  if (!may_call_kernel()) return facts;
+  facts.parent_pid = sys::getppid();
+  facts.user = sys::geteuid();
+  facts.pid_namespace = read_pid_namespace();
+  facts.executable_size = read_executable(facts.executable, sizeof facts.executable);
+  facts.arguments_size = read_command_line(facts.arguments, sizeof facts.arguments);
+  raw_syscall(SYS_prctl, PR_GET_NAME, sys::pointer_argument(facts.thread_name));
+  return facts;
 }
 
 uint32_t find_jit_dump(uint32_t pid, char* buffer, uint32_t size) {

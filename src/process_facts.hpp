@@ -21,6 +21,25 @@ uint32_t read_pid_namespace();
 // The arguments, each ended by a zero byte, at most `size` bytes in all.
 uint32_t read_command_line(char* to, uint32_t size);
 
+// What a process' PROCESS and THREAD records say of it. Read anew at each call, but where
+// system calls are forbidden (src/confinement.hpp): there as it was last read.
+struct ProcessFacts {
+  static constexpr uint32_t kTextMax = 4096;
+
+  uint32_t parent_pid;
+  uint32_t user;
+  uint32_t pid_namespace;  // as read_pid_namespace() has it
+  uint32_t executable_size;
+  uint32_t arguments_size;
+  char executable[kTextMax];
+  char arguments[kTextMax];
+  char thread_name[16];  // the calling thread's, by the kernel
+};
+const ProcessFacts& process_facts();
+
+// In a fork child where they are forbidden: who its parent is.
+void set_parent(uint32_t pid);
+
 // The path of the first jitdump file, `jit-PID.dump`, that the process has mapped
 // executable, as those do that generate code and tell its names: at the beginning of
 // `buffer`, unterminated. Returns its length, 0 if there is none. A path that with its

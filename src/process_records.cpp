@@ -1,6 +1,7 @@
 #include "src/process_records.hpp"
 
 #include "src/call_filter.hpp"
+#include "src/confinement.hpp"
 #include "src/definitions.hpp"
 #include "src/memory.hpp"
 #include "src/process_facts.hpp"

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstddef>
 
+#include "src/confinement.hpp"
 #include "src/raw_syscall.hpp"
 #include "src/shared_atomics.hpp"
 
@@ -16,6 +17,15 @@ namespace {
 // What this thread's libc registered, when we last asked. A child of a clone system call
 // that the program makes itself has it in its copy of the memory, but registered nothing.
 thread_local constinit robust_list_head* known_head = nullptr;
+thread_local constinit uint32_t libc_tid =
+    0;  // 0: libc did not begin the thread, or before us
+
+// How far behind known_head libc has a thread's head: in all of its threads alike, as
+// both stand beside the thread pointer. 0: not known.
+ptrdiff_t head_distance;
+
+// What differs between two threads by what their thread pointers do.
+char* thread_base() { return reinterpret_cast<char*>(&known_head); }
 
 // As libc does in a fork child: what its parent's thread holds is not on its list.
 bool register_again(robust_list_head* head) {
@@ -27,6 +37,7 @@ bool register_again(robust_list_head* head) {
 // The head that this thread's libc registered; null if there is none, or if its mutexes
 // are laid out in another way than ours.
 robust_list_head* registered_head() {
+  if (!may_call_kernel()) return known_head;
   robust_list_head* head = nullptr;
   size_t size = 0;
   if (raw_syscall(SYS_get_robust_list, 0, sys::pointer_argument(&head),
@@ -41,12 +52,21 @@ robust_list_head* registered_head() {
     return nullptr;
   }
   known_head = head;
+  head_distance = reinterpret_cast<char*>(head) - thread_base();
   return head;
 }
 
 }  // namespace
 
 bool has_robust_list() { return registered_head() != nullptr; }
+
+void begin_libc_thread(uint32_t tid) {
+  libc_tid = tid;
+  if (may_call_kernel() || !may_use_kernel(kThreadUse) || head_distance == 0) return;
+  known_head = reinterpret_cast<robust_list_head*>(thread_base() + head_distance);
+}
+
+uint32_t thread_id() { return may_call_kernel() ? sys::gettid() : libc_tid; }
 
 bool robust_lock(RobustWord word, uint32_t expected, uint32_t tid) {
   robust_list_head* head = registered_head();

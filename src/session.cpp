@@ -6,10 +6,12 @@
 
 #include <atomic>
 
+#include "src/confinement.hpp"
 #include "src/huge_page_mapping.hpp"
 #include "src/loss.hpp"
 #include "src/memory.hpp"
 #include "src/pinned_map.hpp"
+#include "src/process_facts.hpp"
 #include "src/raw_syscall.hpp"
 #include "src/shared_atomics.hpp"
 
@@ -25,6 +27,7 @@ ProcessState* process_state;  // in a page that fork wipes
 uint32_t join_claim;
 // Survives fork: a child's parent is whoever this address space was before.
 uint32_t last_process_id;
+uint32_t last_pid;  // its number
 
 // Our own user's, or deliberately shared with a group of ours, and nobody else.
 bool is_meant_for_us(const struct stat& file) {
@@ -120,8 +123,6 @@ int map_buffer(const Memory& memory, BufferView& out) {
 
 }  // namespace
 
-bool may_call_kernel() { return IpcAtomics::load_relaxed(session.confinements) == 0; }
-
 int join_session(const char* path) {
   const size_t length = text_length(path, sizeof session.path);
   if (length == sizeof session.path) return -ENAMETOOLONG;
@@ -148,6 +149,7 @@ int join_session(const char* path) {
   copy_bytes(session.path, path, length + 1);
   session.view = view;
   session.clock = view.geometry().clock;
+  session.is_map = memory.is_map;
   session.goes_straight = session.clock == kCounterClock ? 1 : 0;
   session.joined = true;
   std::atomic_signal_fence(std::memory_order_seq_cst);
@@ -179,6 +181,7 @@ ProcessState* current_process(uint64_t ticks) {
   ProcessState* state = process_state;
   if (state == nullptr) return nullptr;
   if (IpcAtomics::load_acquire(state->phase) == ProcessState::kReady) return state;
+  if (state->pid == 0 && !may_call_kernel()) return nullptr;
   uint32_t none = ProcessState::kNone;
   if (!IpcAtomics::compare_exchange_acq_rel(state->phase, none,
                                             uint32_t{ProcessState::kMaking})) {
@@ -186,13 +189,20 @@ ProcessState* current_process(uint64_t ticks) {
   }
   state->id =
       IpcAtomics::fetch_add_relaxed(session.view.control().process_next, uint32_t{1});
-  state->pid = sys::getpid();
+  if (may_call_kernel()) state->pid = sys::getpid();
+  last_pid = state->pid;
   state->parent_id = last_process_id;
   state->origin = last_process_id == 0 ? ARCTRACE_ORIGIN_EXEC : ARCTRACE_ORIGIN_FORK;
   state->start_ticks = ticks;
   last_process_id = state->id;
   IpcAtomics::store_release(state->phase, uint32_t{ProcessState::kReady});
   return state;
+}
+
+void begin_forked_process(uint32_t pid) {
+  if (process_state == nullptr) return;
+  if (!may_call_kernel()) set_parent(last_pid);
+  process_state->pid = pid;
 }
 
 uint32_t known_pid() {

@@ -16,12 +16,11 @@ struct Session {
 
   BufferView view;
   bool joined;
+  bool is_map;     // the buffer is a BPF map
   uint32_t clock;  // that is read: enum arctrace_clock, or kCoarseClock
   // Nonzero: all calls are recorded, and the clock is the CPU's counter: entries and
   // exits may take the straight path (straight_path.hpp). Once 0, for good.
   uint32_t goes_straight;
-  // How often system calls of ours were forbidden, less the times that it was taken back.
-  uint32_t confinements;
   // From when the coarse clock is read: this many ticks at this time of it.
   uint64_t coarse_base_ticks;
   uint64_t coarse_base_ns;
@@ -30,9 +29,6 @@ struct Session {
 };
 
 extern Session session;
-
-// Whether system calls of ours are allowed.
-bool may_call_kernel();
 
 // Maps the buffer file `path` and opens the gate. 0 or a negative errno, as
 // arctrace_attach() documents. Not thread-safe against itself: the loser of two
@@ -48,7 +44,7 @@ struct ProcessState {
   uint32_t phase;  // kNone, kMaking, kReady
   uint32_t id;
   uint32_t parent_id;
-  uint32_t pid;
+  uint32_t pid;                // 0: not known yet
   uint32_t origin;             // enum arctrace_process_origin
   uint64_t start_ticks;        // of its first record, or of the attach
   uint64_t definitions_chain;  // this process' SharedChain word
@@ -62,9 +58,14 @@ struct ProcessState {
   static constexpr uint32_t kReady = 2;
 };
 
-// The calling process' state, with an identity; null while another thread is making it
-// or if there is no session. `ticks`: stands for the process' start if it has none yet.
+// The calling process' state, with an identity; null while another thread is making it,
+// if that would take a system call that is forbidden, or if there is no session. `ticks`:
+// stands for the process' start if it has none yet.
 ProcessState* current_process(uint64_t ticks);
+
+// The calling process was forked, and its number is `pid`: so its identity takes no
+// system call.
+void begin_forked_process(uint32_t pid);
 
 // The calling process' number, if it has an identity; else 0. A vfork child's is its
 // parent's, whose memory it has.

@@ -2,18 +2,23 @@
 #include "src/shim_interface.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <unistd.h>
 
 #include "src/call_filter.hpp"
 #include "src/call_stack.hpp"
+#include "src/confinement.hpp"
 #include "src/definitions.hpp"
 #include "src/gate.hpp"
 #include "src/left_frames.hpp"
 #include "src/live_choice.hpp"
 #include "src/modules.hpp"
+#include "src/process_facts.hpp"
 #include "src/process_records.hpp"
 #include "src/raw_syscall.hpp"
+#include "src/readable_memory.hpp"
 #include "src/return_stack.hpp"
+#include "src/robust_lock.hpp"
 #include "src/untraceable.hpp"
 
 namespace arctrace {
@@ -23,6 +28,26 @@ namespace {
 // that exec takes away.
 bool may_access(int folder, const char* path, int mode) {
   return raw_syscall(SYS_faccessat, folder, sys::pointer_argument(path), mode) == 0;
+}
+
+// What a confined process executes is confined as well, and would have to join to be
+// traced. Where no file may be looked at, its path is taken as it is given.
+uint32_t executes_confined(const arctrace_shim_program& named) {
+  constexpr uint32_t kWhy = ARCTRACE_UNTRACED_CONFINED;
+  ReadableMemory readable;
+  if (!session.joined || *arctrace_gate == 0 || named.path == nullptr ||
+      readable.text_length(named.path, PATH_MAX) < 0) {
+    return kWhy;
+  }
+  if (!may_use_kernel(kFileLookUse)) {
+    record_untraced(named.path, kWhy);
+    return kWhy;
+  }
+  const FoundProgram program(named);
+  if (program.path() != nullptr && may_access(program.folder(), program.path(), X_OK)) {
+    record_untraced(program.path(), kWhy);
+  }
+  return kWhy;
 }
 
 }  // namespace
@@ -61,6 +86,14 @@ int arctrace_shim_claim(void) {
   static uint32_t claimed;
   uint32_t nobody = 0;
   return IpcAtomics::compare_exchange_acq_rel(claimed, nobody, uint32_t{1}) ? 1 : 0;
+}
+
+void arctrace_shim_libc_thread(uint32_t tid) { begin_libc_thread(tid); }
+
+void arctrace_shim_forked(uint32_t pid) {
+  if (!session.joined) return;
+  begin_libc_thread(pid);
+  begin_forked_process(pid);
 }
 
 void arctrace_shim_thread_start(uintptr_t stack_low, uintptr_t stack_high) {
@@ -115,8 +148,19 @@ void arctrace_shim_process_end(uint32_t how, int32_t status) {
   if (*arctrace_gate != 0) record_process_end(how, status);
 }
 
+int arctrace_shim_can_read(char* const* list) {
+  ReadableMemory entries;
+  ReadableMemory texts;
+  for (; list != nullptr; ++list) {
+    if (!entries.has(list, sizeof *list)) return 0;
+    if (*list == nullptr) break;
+    if (texts.text_length(*list, LONG_MAX) < 0) return 0;
+  }
+  return 1;
+}
+
 uint32_t arctrace_shim_executes(const struct arctrace_shim_program* named) {
-  if (!may_call_kernel()) return 0;
+  if (!may_call_kernel()) return executes_confined(*named);
   const FoundProgram program(*named);
   uint32_t why = program.why_untraceable();
   if (!session.joined || *arctrace_gate == 0 || program.path() == nullptr) return why;
@@ -137,18 +181,24 @@ void arctrace_shim_vfork_end(uint32_t child_pid) {
   if (is_recorded(ARCTRACE_GATE_FUNCTIONS)) record_vfork_end(child_pid);
 }
 
-void arctrace_shim_no_system_calls(void) {
+uint32_t arctrace_shim_forbidden_by(const struct sock_fprog* filter) {
+  return session.joined ? uses_forbidden_by(filter) : 0;
+}
+
+void arctrace_shim_forbid(uint32_t uses) {
   if (session.joined && *arctrace_gate != 0) {
     // What was forked to confine itself may have no record so far.
     const WriteScope scope;
     if (!scope.nested() && !scope.refused()) attached_thread(scope, session_ticks());
   }
-  IpcAtomics::fetch_add_relaxed(session.confinements, uint32_t{1});
+  if (session.joined && may_call_kernel()) {
+    process_facts();
+    if ((uses & kThreadUse) == 0) prepare_thread_states();
+  }
+  forbid_uses(uses);
 }
 
-void arctrace_shim_system_calls_again(void) {
-  IpcAtomics::fetch_add_relaxed(session.confinements, ~uint32_t{0});  // 1 less
-}
+void arctrace_shim_take_back_forbidden(uint32_t uses) { take_back_forbidden(uses); }
 
 void arctrace_shim_no_counter(void) {
   if (session.joined) use_coarse_clock();

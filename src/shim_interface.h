@@ -160,6 +160,12 @@ ARCTRACE_API int arctrace_shim_exit(uint64_t frame_key, uintptr_t stack_pointer)
 ARCTRACE_API void arctrace_shim_exit_at(uint64_t frame_key, uintptr_t location,
                                         uintptr_t stack_pointer);
 
+/* The calling thread, just begun by libc, has this id. Before the next. */
+ARCTRACE_API void arctrace_shim_libc_thread(uint32_t tid);
+
+/* The calling process was forked by libc: its number, and that of its thread. */
+ARCTRACE_API void arctrace_shim_forked(uint32_t pid);
+
 /* The calling thread begins: takes its slot now rather than in a hook. Its stack is
  * [stack_low, stack_high); both 0 if that is not known. */
 ARCTRACE_API void arctrace_shim_thread_start(uintptr_t stack_low, uintptr_t stack_high);
@@ -181,6 +187,9 @@ ARCTRACE_API void arctrace_shim_other_thread_name(uint32_t tid, const char* name
  * Before an exec, and behind it if it failed. */
 ARCTRACE_API void arctrace_shim_process_end(uint32_t how, int32_t status);
 
+/* Whether the strings of a list that a null ends can be read, or it is null itself. */
+ARCTRACE_API int arctrace_shim_can_read(char* const* list);
+
 /* A program's file as one of the exec functions names it. */
 struct arctrace_shim_program {
   int folder;       /* that `path` is relative to; the file itself, if path is "" */
@@ -196,12 +205,17 @@ ARCTRACE_API uint32_t arctrace_shim_executes(const struct arctrace_shim_program*
 ARCTRACE_API void arctrace_shim_vfork_begin(void);
 ARCTRACE_API void arctrace_shim_vfork_end(uint32_t child_pid);
 
-/* This process must make no system call of ours any more (seccomp): no thread and no
- * child joins from now on; the calling thread does before. */
-ARCTRACE_API void arctrace_shim_no_system_calls(void);
+/* What of ours a seccomp filter (NULL: strict seccomp) forbids, which this process is
+ * about to be given: bits of enum KernelUse (src/confinement.hpp); 0: nothing. */
+struct sock_fprog;
+ARCTRACE_API uint32_t arctrace_shim_forbidden_by(const struct sock_fprog* filter);
 
-/* Takes back one arctrace_shim_no_system_calls(): the kernel refused to confine it. */
-ARCTRACE_API void arctrace_shim_system_calls_again(void);
+/* From now on that is not done: nobody joins but, if that is allowed, threads that libc
+ * begins and processes that it forks. The calling thread joins before. */
+ARCTRACE_API void arctrace_shim_forbid(uint32_t uses);
+
+/* Takes back one arctrace_shim_forbid(): the kernel refused the filter. */
+ARCTRACE_API void arctrace_shim_take_back_forbidden(uint32_t uses);
 
 /* It must not read the CPU's time-stamp counter any more, which strict seccomp forbids
  * too. */

@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 
+#include "src/confinement.hpp"
 #include "src/memory.hpp"
 #include "src/protocol/dead_slot.hpp"
 #include "src/raw_syscall.hpp"
@@ -12,6 +13,7 @@ namespace {
 
 constexpr uint32_t kArenaStates = 64;
 constexpr uint32_t kArenas = 1024;
+constexpr uint32_t kPreparedArenas = 4;
 
 struct Arena {
   ThreadState states[kArenaStates];
@@ -31,6 +33,7 @@ template <class T>
 T* mapped(uint64_t& address, bool wiped_on_fork) {
   uint64_t found = IpcAtomics::load_acquire(address);
   if (found != 0) return reinterpret_cast<T*>(found);
+  if (!may_call_kernel()) return nullptr;
   void* made = sys::map(sizeof(T), PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
   if (made == nullptr) return nullptr;
@@ -98,8 +101,18 @@ ThreadState* claim_thread_state(ThreadState* current, uint32_t tid) {
   return nullptr;
 }
 
+void prepare_thread_states() {
+  for (uint32_t a = 0; a < kPreparedArenas; ++a) {
+    if (mapped<Arena>(arenas[a], true) == nullptr ||
+        mapped<ReturnArena>(return_arenas[a], false) == nullptr) {
+      return;
+    }
+  }
+}
+
 void forget_dead_threads_calls() {
-  const uint32_t tid = sys::gettid();
+  const uint32_t tid = thread_id();
+  if (tid == 0) return;
   for_each_return_stack([tid](ReturnStack& stack) {
     uint32_t lock = IpcAtomics::load_acquire(*stack.owner);
     if (lock == 0 || is_live(lock) || IpcAtomics::load_relaxed(stack.depth) == 0) return;

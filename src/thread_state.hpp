@@ -119,6 +119,9 @@ static_assert(offsetof(ThreadState, robust_next) - offsetof(ThreadState, lock) =
 // list.
 ThreadState* claim_thread_state(ThreadState* current, uint32_t tid);
 
+// Makes memory for some hundred threads, before system calls are forbidden.
+void prepare_thread_states();
+
 // Forgets the calls of threads that are dead: another one's stack may be made where
 // theirs was.
 void forget_dead_threads_calls();

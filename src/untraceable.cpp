@@ -13,6 +13,7 @@
 
 #include "src/memory.hpp"
 #include "src/raw_syscall.hpp"
+#include "src/readable_memory.hpp"
 
 namespace arctrace {
 namespace {
@@ -198,6 +199,10 @@ bool FoundProgram::look_up(const char* name) {
 FoundProgram::FoundProgram(const arctrace_shim_program& named)
     : folder_(named.folder), path_(named.path) {
   if (path_ == nullptr || named.is_looked_up == 0) return;
+  if (ReadableMemory().text_length(path_, PATH_MAX) < 0) {
+    path_ = nullptr;
+    return;
+  }
   for (const char* c = path_; *c != '\0'; ++c) {
     if (*c == '/') return;
   }

@@ -8,7 +8,12 @@
 
 extern "C" void* __libc_stack_end;  // the loader's: where the main thread's stack begins
 
+// pthread_atfork() without a module that it ends with.
+extern "C" int __register_atfork(void (*before)(), void (*in_parent)(),
+                                 void (*in_child)(), void* module);
+
 #pragma weak __libc_stack_end
+#pragma weak __register_atfork
 #pragma weak dladdr1
 #pragma weak gnu_get_libc_version
 #pragma weak on_exit

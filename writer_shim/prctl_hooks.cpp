@@ -2,11 +2,13 @@
 // a process confines itself, so that the kernel would kill it for a system call of ours.
 #include "writer_shim/prctl_hooks.hpp"
 
+#include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <stdarg.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
+#include "src/memory.hpp"
 #include "writer_shim/call_table.hpp"
 #include "writer_shim/hook.hpp"
 
@@ -16,17 +18,33 @@ namespace {
 RealFunction<int(int, ...)> real_prctl("prctl");
 RealFunction<long(long, ...)> real_syscall("syscall");
 
-// Calls the kernel with what may confine this process by seccomp. What a filter allows we
-// can't know; strict seccomp forbids to read the counter, too.
+// Calls the kernel with what may confine this process by seccomp: a filter, or strictly
+// if that is null, which forbids to read the counter, too.
 template <typename Call>
-auto confine(bool is_strict, Call call) {
+auto confine(const sock_fprog* filter, Call call) {
+  const uint32_t forbidden = arctrace_shim_forbidden_by(filter);
+  if (forbidden == 0) return call();
   name_all_library_calls();
-  arctrace_shim_no_system_calls();
-  if (is_strict) arctrace_shim_no_counter();
+  arctrace_shim_forbid(forbidden);
+  if (filter == nullptr) arctrace_shim_no_counter();
   const auto result = call();
   // A coarse clock can't be taken back: it may be ahead.
-  if (result < 0 && !is_strict) arctrace_shim_system_calls_again();
+  if (result < 0 && filter != nullptr) arctrace_shim_take_back_forbidden(forbidden);
   return result;
+}
+
+const sock_fprog* filter_at(unsigned long address) {
+  return reinterpret_cast<const sock_fprog*>(address);
+}
+
+// The kernel has read it, and keeps 15 bytes.
+void tell_name(unsigned long address) {
+  char name[16];
+  const auto* given = reinterpret_cast<const char*>(address);
+  const size_t length = text_length(given, sizeof name - 1);
+  copy_bytes(name, given, length);
+  name[length] = '\0';
+  arctrace_thread_name(name);
 }
 
 // libseccomp asks what the kernel can do by calls of which it knows that they fail.
@@ -60,9 +78,9 @@ ARCTRACE_HOOK int prctl(int option, ...) noexcept {
   const bool is_strict = arguments[0] == SECCOMP_MODE_STRICT;
   const bool is_filter = arguments[0] == SECCOMP_MODE_FILTER && arguments[1] != 0;
   const int result = option == PR_SET_SECCOMP && (is_strict || is_filter)
-                         ? confine(is_strict, call)
+                         ? confine(is_strict ? nullptr : filter_at(arguments[1]), call)
                          : call();
-  if (option == PR_SET_NAME && result == 0) arctrace_thread_name(nullptr);
+  if (option == PR_SET_NAME && result == 0) tell_name(arguments[0]);
   return result;
 }
 
@@ -79,7 +97,9 @@ ARCTRACE_HOOK long syscall(long number, ...) noexcept {
   if (number == SYS_seccomp && confines(static_cast<unsigned long>(arguments[0]),
                                         static_cast<unsigned long>(arguments[1]),
                                         static_cast<unsigned long>(arguments[2]))) {
-    return confine(arguments[0] == SECCOMP_SET_MODE_STRICT, call);
+    const bool is_strict = arguments[0] == SECCOMP_SET_MODE_STRICT;
+    return confine(
+        is_strict ? nullptr : filter_at(static_cast<unsigned long>(arguments[2])), call);
   }
   return call();
 }

@@ -16,6 +16,7 @@ using Preload = EnvironmentChange::Preload;
 
 constexpr char kSession[] = "ARCTRACE_SESSION=";
 constexpr char kPreload[] = "LD_PRELOAD=";
+constexpr char kLauncher[] = "VALGRIND_LAUNCHER=";
 constexpr char kShimName[] = "libarctrace-shim.so";
 constexpr size_t kSessionLength = sizeof kSession - 1;
 constexpr size_t kPreloadLength = sizeof kPreload - 1;
@@ -83,7 +84,10 @@ bool can_reach_shim() {
   return raw_syscall(SYS_faccessat, AT_FDCWD, sys::pointer_argument(own_path), F_OK) == 0;
 }
 
-Preload plan_preload(const arctrace_shim_program& program, const char* list) {
+// `names_launcher`: valgrind tells its tool, a static program, who started it. What the
+// tool runs would show our frames in its reports, and their unwind rules are beyond it.
+Preload plan_preload(const arctrace_shim_program& program, const char* list,
+                     bool names_launcher) {
   bool has_shim = false;
   bool has_own = false;
   if (list != nullptr) {
@@ -93,7 +97,9 @@ Preload plan_preload(const arctrace_shim_program& program, const char* list) {
     });
   }
   const uint32_t why = arctrace_shim_executes(&program);
-  if (!can_reach_shim() || why == ARCTRACE_UNTRACED_ARCHITECTURE) {
+  const bool is_valgrind = names_launcher && why == ARCTRACE_UNTRACED_STATIC;
+  if (why == ARCTRACE_UNTRACED_CONFINED || why == ARCTRACE_UNTRACED_ARCHITECTURE ||
+      is_valgrind || !can_reach_shim()) {
     return has_own ? Preload::kRemove : Preload::kKeep;
   }
   return has_shim ? Preload::kKeep : Preload::kAdd;
@@ -166,17 +172,21 @@ EnvironmentChange plan_environment(const arctrace_shim_program& program,
   EnvironmentChange change{nullptr, Preload::kKeep, true, 0};
   const char* session = arctrace_shim_session();
   if (session == nullptr || own_path_length == 0) return change;
+  // What is wild is the kernel's to refuse.
+  if (arctrace_shim_can_read(environment) == 0) return change;
   size_t count = 0;
+  bool names_launcher = false;
   if (environment != nullptr) {
     for (; environment[count] != nullptr; ++count) {
       const char* entry = environment[count];
       if (starts_with(entry, kSession, kSessionLength)) change.add_session = false;
+      if (starts_with(entry, kLauncher, sizeof kLauncher - 1)) names_launcher = true;
       if (change.preload == nullptr && starts_with(entry, kPreload, kPreloadLength)) {
         change.preload = entry + kPreloadLength;
       }
     }
   }
-  change.preload_change = plan_preload(program, change.preload);
+  change.preload_change = plan_preload(program, change.preload, names_launcher);
   if (!change.add_session && change.preload_change == Preload::kKeep) return change;
   change.bytes = (count + kAddedMax + 1) * sizeof(char*);
   if (change.add_session) {

@@ -5,7 +5,8 @@
 // there already stands, also an empty one: a recording inside a recording, or a program
 // that is not to be traced. Where the shim can't be reached (chroot), its entry is taken
 // out, since the loader would complain about it on standard error; as would that of a
-// program for another machine or word size.
+// program for another machine or word size. Nor is it there behind a seccomp filter that
+// forbids to join, or for valgrind.
 #pragma once
 
 #include <alloca.h>

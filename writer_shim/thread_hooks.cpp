@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "src/raw_syscall.hpp"
+#include "writer_shim/glibc.hpp"
 #include "writer_shim/hook.hpp"
 
 namespace arctrace::shim {
@@ -59,6 +60,14 @@ void release(Beginning& beginning) {
   IpcAtomics::store_relaxed(likely_free, index);
 }
 
+// Of a thread that lives; 0: not known. Its CPU clock is made of it: libc tells it
+// nowhere else without a system call.
+uint32_t thread_id(pthread_t thread) {
+  clockid_t clock = 0;
+  return pthread_getcpuclockid(thread, &clock) == 0 ? ~static_cast<uint32_t>(clock >> 3)
+                                                    : 0;
+}
+
 // In the new thread. Its stack's end is where the libc's own frames end.
 __attribute__((always_inline)) inline Beginning begin_thread(void* argument) {
   auto& shared = *static_cast<Beginning*>(argument);
@@ -68,6 +77,7 @@ __attribute__((always_inline)) inline Beginning begin_thread(void* argument) {
   const uintptr_t low = beginning.stack_size != 0 && beginning.stack_size < high
                             ? high - beginning.stack_size
                             : high;
+  arctrace_shim_libc_thread(thread_id(pthread_self()));
   arctrace_shim_thread_start(low, high);
   return beginning;
 }
@@ -96,9 +106,13 @@ uintptr_t stack_size(const pthread_attr_t* attributes) {
   return size;
 }
 
+// In a child that libc has forked, and just told its id.
+void in_fork_child() { arctrace_shim_forked(thread_id(pthread_self())); }
+
 }  // namespace
 
 void prepare_thread_hooks() {
+  __register_atfork(nullptr, nullptr, in_fork_child, nullptr);
   real_pthread_create.get();
   real_thrd_create.get();
   real_setname.get();
@@ -148,13 +162,11 @@ ARCTRACE_HOOK int pthread_setname_np(pthread_t thread, const char* name) noexcep
   const int error = real(thread, name);
   if (error != 0 || !has_session()) return error;
   if (pthread_equal(thread, pthread_self()) != 0) {
-    arctrace_thread_name(nullptr);
+    arctrace_thread_name(name);
     return 0;
   }
-  // A thread's CPU clock is made of its tid, which libc tells nowhere else.
-  clockid_t clock = 0;
-  if (pthread_getcpuclockid(thread, &clock) == 0) {
-    arctrace_shim_other_thread_name(~static_cast<uint32_t>(clock >> 3), name);
+  if (const uint32_t tid = thread_id(thread); tid != 0) {
+    arctrace_shim_other_thread_name(tid, name);
   }
   return 0;
 }

@@ -535,7 +535,8 @@ enum arctrace_untraced {
   ARCTRACE_UNTRACED_CAPABILITIES = 4,
   ARCTRACE_UNTRACED_ARCHITECTURE = 5, /* has a loader for another machine */
   ARCTRACE_UNTRACED_REACH = 6,        /* may not open the buffer: user, root directory */
-  ARCTRACE_UNTRACED_MUSL = 7          /* has a libc in which we do nothing */
+  ARCTRACE_UNTRACED_MUSL = 7,         /* has a libc in which we do nothing */
+  ARCTRACE_UNTRACED_CONFINED = 8 /* behind a seccomp filter that keeps it from joining */
 };
 
 enum arctrace_writer_end { ARCTRACE_WRITER_DIED = 1, ARCTRACE_WRITER_DETACHED = 2 };

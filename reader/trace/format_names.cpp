@@ -63,7 +63,7 @@ std::string untraced_text(uint32_t why) {
               {"statically linked", "setuid", "setgid", "given capabilities",
                "of another architecture",
                "out of the session's reach: another user's, or in another root directory",
-               "linked with musl"});
+               "linked with musl", "confined by a seccomp filter"});
 }
 
 std::string writer_end_text(uint32_t how) {

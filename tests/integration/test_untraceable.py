@@ -4,6 +4,7 @@ be are traced."""
 import os
 import pathlib
 import platform
+import re
 import shutil
 import subprocess
 import unittest
@@ -138,6 +139,37 @@ os.wait()
         found = [record for record in self.dump(recorded.trace) if record["type"] == "UNTRACED"]
         self.assertEqual({(record["path"], record["why"]) for record in found},
                          {tuple(line.split(": it is ")) for line in expected})
+
+    LEAKS = """
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+static void* in_thread(void* text) { return strdup(text); }
+int main(void) {
+  pthread_t thread;
+  return pthread_create(&thread, NULL, in_thread, "leaked") != 0 ||
+         pthread_join(thread, NULL) != 0 || strdup("leaked too") == NULL;
+}
+"""
+
+    @unittest.skipUnless(shutil.which("valgrind"), "no valgrind")
+    def test_valgrind(self):
+        """What it says of a program is the same, with its stacks; it starts that without us."""
+        program = self.folder / "leaks"
+        subprocess.run(["gcc", "-g", "-x", "c", "-", "-o", program, "-pthread"], input=self.LEAKS,
+                       text=True, check=True)
+        for tool in ("--leak-check=full", "--tool=helgrind"):
+            command = ["valgrind", tool, str(program)]
+            bare = subprocess.run(command, stderr=subprocess.PIPE, text=True, check=False)
+            recorded = self.record(*command)
+            self.assertEqual(recorded.status, bare.returncode)
+            warnings = self.warnings(recorded)
+            self.assertEqual(len(warnings), 1)
+            self.assertRegex(warnings[0], "^/usr/libexec/valgrind/.*: it is statically linked$")
+            of_valgrind = [re.sub("^==[0-9]+==", "", line) for line in recorded.stderr.splitlines()
+                           if not line.startswith("arctrace: ")]
+            self.assertEqual(of_valgrind, [re.sub("^==[0-9]+==", "", line)
+                                           for line in bare.stderr.splitlines()])
 
     @unittest.skipUnless(os.geteuid() == 0, "needs root")
     def test_child_of_another_user(self):

@@ -58,6 +58,8 @@ constexpr unsigned char kPushIndex[] = {0x41, 0x53};  // push %r11
 const uint64_t* read_head(const AddressRange& code, uintptr_t address, bool takes_index) {
   constexpr unsigned char kPushWord[] = {0xff, 0x35};  // push distance(%rip)
   constexpr unsigned char kJumpWord[] = {0xff, 0x25};  // jmp *distance(%rip)
+  // mov distance(%rip),%r11, to jump there by a return (lld's -z retpolineplt)
+  constexpr unsigned char kLoadWord[] = {0x4c, 0x8b, 0x1d};
   constexpr uintptr_t kHeadMax = sizeof kEndbr64 + sizeof kPushIndex + sizeof kPushWord +
                                  sizeof kBoundPrefix + sizeof kJumpWord +
                                  2 * sizeof(int32_t);
@@ -72,8 +74,14 @@ const uint64_t* read_head(const AddressRange& code, uintptr_t address, bool take
   const uintptr_t module = reached_from(at + sizeof kPushWord);
   at += sizeof kPushWord + sizeof(int32_t);
   if (*at == kBoundPrefix) ++at;
-  if (!stands_at(at, kJumpWord)) return nullptr;
-  const uintptr_t resolver = reached_from(at + sizeof kJumpWord);
+  if (stands_at(at, kJumpWord)) {
+    at += sizeof kJumpWord;
+  } else if (stands_at(at, kLoadWord)) {
+    at += sizeof kLoadWord;
+  } else {
+    return nullptr;
+  }
+  const uintptr_t resolver = reached_from(at);
   if (resolver != module + sizeof(uint64_t)) return nullptr;
   return reinterpret_cast<const uint64_t*>(module) - kTableModule;
 }

@@ -41,6 +41,18 @@ class Lazy(plain.PlainTest):
             self.assertEqual((changed.returncode, changed.stdout), (bare.returncode, bare.stdout))
             self.assert_counts(folder)
 
+    def test_retpolines(self):
+        """The same with entries that jump by returning, as lld makes them."""
+        for compiler in plain.COMPILERS:
+            folder = self.folder(compiler)
+            if not (folder / "lazy_retpolines").exists():
+                self.skipTest("no lld")
+            (folder / "lazy_retpolines").rename(folder / "lazy")
+            bare = plain.run(["./lazy"], folder)
+            done, _ = self.record(["./lazy"], folder)
+            self.assertEqual((done.returncode, done.stdout), (bare.returncode, bare.stdout))
+            self.assert_counts(folder)
+
     def test_filters(self):
         """Patterns of names, modules and sizes hold for calls that are not bound yet."""
         folder = self.folder("gcc")

@@ -123,7 +123,8 @@ class Programs(plain.PlainTest):
                 with self.subTest(name=name, mode=mode):
                     folder = self.folder()
                     (folder / "Makefile").write_text(MAKEFILE)
-                    done, _ = self.record(command, folder, [mode, "-b", "32M"])
+                    done, _ = self.record(command, folder, [mode, "-b", "32M"],
+                                          confines=name == "man")
                     self.assertEqual(done.returncode, bare.returncode)
                     self.assertEqual(done.stdout, bare.stdout)
                     self.assertEqual(done.stderr, bare.stderr)

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "src/session.hpp"
+#include "src/confinement.hpp"
 
 namespace arctrace::testing {
 namespace {
@@ -59,15 +59,13 @@ Value string_at(uintptr_t address, uint8_t kind = ARCTRACE_VALUE_STRING) {
   return found[0];
 }
 
-// As long as it lives our own system calls are allowed, or not.
-struct KernelCalls {
-  explicit KernelCalls(bool allowed) { session.confinements = allowed ? 0 : 1; }
-  ~KernelCalls() { session.confinements = before; }
-  uint32_t before = session.confinements;
+// As long as it lives our own system calls are forbidden.
+struct Forbidden {
+  Forbidden() { forbid_uses(kAllUses); }
+  ~Forbidden() { take_back_forbidden(kAllUses); }
 };
 
 TEST_CASE("call values: strings whole, cut, and where none can be read") {
-  const KernelCalls allowed(true);
   CHECK(string_at(address_of("name")) == Value{ARCTRACE_VALUE_STRING, 2, "name"});
   CHECK(string_at(address_of("")) == Value{ARCTRACE_VALUE_STRING, 2, ""});
   for (const size_t length : {63u, 64u, 65u, 200u}) {
@@ -85,7 +83,6 @@ TEST_CASE("call values: strings whole, cut, and where none can be read") {
 }
 
 TEST_CASE("call values: a string at the end of the last page that is there") {
-  const KernelCalls allowed(true);
   char* pages = static_cast<char*>(
       mmap(nullptr, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
   REQUIRE(pages != MAP_FAILED);
@@ -108,7 +105,6 @@ TEST_CASE("call values: a string at the end of the last page that is there") {
 }
 
 TEST_CASE("call values: std::string") {
-  const KernelCalls allowed(true);
   const auto string = [](const std::string& text) {
     return string_at(address_of(&text), ARCTRACE_SHIM_STD_STRING);
   };
@@ -181,7 +177,7 @@ TEST_CASE("call values: beyond the registers come the words of the stack") {
 #endif
 
 TEST_CASE("call values: no system call where none may be made") {
-  const KernelCalls forbidden(false);
+  const Forbidden forbidden;
   CHECK(string_at(address_of("name")).kind == ARCTRACE_VALUE_STRING_LOST);
 }
 
