@@ -14,11 +14,13 @@ namespace arctrace {
 enum KernelUse : uint32_t {
   // All that a process does that joins or has joined; whoever else it executes, too.
   kOrdinaryUse = 1,
-  // What a thread needs that libc begins, in a process that has joined or was forked by it.
+  // What a thread needs that libc begins, in a process that has joined or was forked by
+  // it.
   kThreadUse = 2,
   // Whether a program that is to be executed is there.
   kFileLookUse = 4,
-  // Whether memory can be read (src/readable_memory.hpp), a filter's program among others.
+  // Whether memory can be read (src/readable_memory.hpp), a filter's program among
+  // others.
   kMemoryProbeUse = 8,
 };
 constexpr uint32_t kAllUses = 15;
