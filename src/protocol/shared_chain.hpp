@@ -31,12 +31,13 @@ class SharedChain {
                                    uint64_t& chain, uint32_t length,
                                    const BlockIdentity& id) {
     uint32_t& active = view.slot(slot).active[level];
+    bool opened = false;
     for (uint32_t tries = 0; tries < kTries; ++tries) {
       // E1 acquire: the named block's header is visible.
       uint64_t current = A::load_acquire(chain);
       if (const SharedReservation got = reserve_in(view, active, current, length);
           got.place != nullptr) {
-        return got;
+        return {got.place, got.index, got.name, opened};
       }
       // Somebody may have opened the next one meanwhile.
       if (A::load_acquire(chain) != current) continue;
@@ -50,7 +51,12 @@ class SharedChain {
         Handout<A>::give_back(view, *taken);
         continue;
       }
-      return open_with(view, chain, current, *taken, length, id);
+      opened = true;
+      if (const SharedReservation got =
+              open_with(view, chain, current, *taken, length, id);
+          got.place != nullptr) {
+        return got;
+      }
     }
     A::store_release(active, uint32_t{0});
     return {};
@@ -90,7 +96,7 @@ class SharedChain {
   }
 
   // Opens a taken block for all, with our own record reserved as its first, and names it
-  // in the chain if that still is at `current`.
+  // in the chain if that still is at `current`; a null place: it is not.
   static SharedReservation open_with(const BufferView& view, uint64_t& chain,
                                      uint64_t current,
                                      const typename Handout<A>::Taken& taken,
@@ -104,12 +110,15 @@ class SharedChain {
     A::store_release(header.next, uint64_t{ARCTRACE_BLOCK_HEADER_SIZE + length});
     const uint64_t name = BlockName::make(owned.generation, taken.index);
     // E2 release: the header is visible to who reads the name.
-    if (!A::compare_exchange_acq_rel(chain, current, name)) {
-      // Another one was faster: our block serves for this one record.
-      close_shared<A>(view, taken.index, owned.generation);
+    std::byte* place = view.block(taken.index) + ARCTRACE_BLOCK_HEADER_SIZE;
+    if (A::compare_exchange_acq_rel(chain, current, name)) {
+      return {place, taken.index, name, true};
     }
-    return {view.block(taken.index) + ARCTRACE_BLOCK_HEADER_SIZE, taken.index, name,
-            true};
+    // Another one was faster. A record here might be taken for a later one than those
+    // that the same writer adds to the chain's block, which was handed out before ours.
+    A::store_release(word_at(place), ARCTRACE_WORD0(ARCTRACE_TYPE_PAD, length));
+    close_shared<A>(view, taken.index, owned.generation);
+    return {};
   }
 
  private:

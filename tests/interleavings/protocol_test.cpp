@@ -201,6 +201,10 @@ TEST_CASE("interleavings: mutant: commit before the payload") {
                                    world.view(), 0, 0,
                                    world.view().control().shared_current, kRecordLength,
                                    identity_of(0, ARCTRACE_FORM_FULL));
+                               if (got.place == nullptr) {
+                                 ++world.lost;
+                                 return;
+                               }
                                begin_record<Real>(got.place);
                                commit_record<Real>(world, got.place, 1);
                                SharedChain<Real>::release(world.view(), 0, 0);

@@ -39,6 +39,7 @@ void World::restore() {
   std::memcpy(memory_.data(), image_.data(), image_.size() * 8);
   committed.clear();
   collected.clear();
+  handouts.assign(view_.geometry().slot_count, {});
   lost = torn = 0;
   damage.clear();
 }
@@ -56,6 +57,11 @@ std::string World::fault(bool is_whole) const {
   }
   if (view_.geometry().mode != ARCTRACE_MODE_OVERWRITE && wrote != found) {
     return "a committed record is missing";
+  }
+  for (const std::vector<uint64_t>& of_slot : handouts) {
+    if (!std::is_sorted(of_slot.begin(), of_slot.end())) {
+      return "a writer's later record in an earlier block";
+    }
   }
   uint64_t used = 0;
   for (uint32_t i = 0; i < view_.geometry().block_count; ++i) {

@@ -35,6 +35,8 @@ class World {
 
   // What writers committed, what they lost, and what the collector found.
   std::vector<uint64_t> committed, collected;
+  // Of the blocks that each slot's records in the chain were written to, in their order.
+  std::vector<std::vector<uint64_t>> handouts;
   uint64_t lost = 0;
   uint64_t torn = 0;
   std::string damage;  // the first thing that no writer wrote; "": none
@@ -86,6 +88,7 @@ void write_shared(World& world, uint32_t slot, uint64_t number) {
   begin_record<A>(got.place);
   fill_record<A>(got.place, number);
   commit_record<A>(world, got.place, number);
+  world.handouts[slot].push_back(world.view().block_header(got.index).handout);
   SharedChain<A>::release(world.view(), slot, 0);
 }
 
