@@ -49,7 +49,7 @@ class Confined(PlainTest):
                 self.assertEqual(sorted(self.thread_names(trace).values()), ["worker"] * THREADS)
 
     def test_values(self):
-        for trace, said in self.both("threads", ("-a", "--block-size=4k")):
+        for trace, said in self.both("threads", ("-a", "--scope=shared", "--block-size=4k")):
             self.assertRegex(said[-1], r" 0 lost, 1 process, 7 threads, ")
             self.assert_all_calls(trace)
 
