@@ -21,8 +21,9 @@ thread_local constinit uint32_t libc_tid =
     0;  // 0: libc did not begin the thread, or before us
 
 // How far behind known_head libc has a thread's head: in all of its threads alike, as
-// both stand beside the thread pointer. 0: not known.
-ptrdiff_t head_distance;
+// both stand beside the thread pointer. 0: not known. Of the first thread that asks, the
+// main one as a rule: others may have registered lists of their own.
+uint64_t head_distance;
 
 // What differs between two threads by what their thread pointers do.
 char* thread_base() { return reinterpret_cast<char*>(&known_head); }
@@ -52,7 +53,10 @@ robust_list_head* registered_head() {
     return nullptr;
   }
   known_head = head;
-  head_distance = reinterpret_cast<char*>(head) - thread_base();
+  if (IpcAtomics::load_relaxed(head_distance) == 0) {
+    const ptrdiff_t distance = reinterpret_cast<char*>(head) - thread_base();
+    IpcAtomics::store_relaxed(head_distance, static_cast<uint64_t>(distance));
+  }
   return head;
 }
 
@@ -62,8 +66,10 @@ bool has_robust_list() { return registered_head() != nullptr; }
 
 void begin_libc_thread(uint32_t tid) {
   libc_tid = tid;
-  if (may_call_kernel() || !may_use_kernel(kThreadUse) || head_distance == 0) return;
-  known_head = reinterpret_cast<robust_list_head*>(thread_base() + head_distance);
+  const uint64_t distance = IpcAtomics::load_relaxed(head_distance);
+  if (may_call_kernel() || !may_use_kernel(kThreadUse) || distance == 0) return;
+  known_head = reinterpret_cast<robust_list_head*>(thread_base() +
+                                                   static_cast<ptrdiff_t>(distance));
 }
 
 uint32_t thread_id() { return may_call_kernel() ? sys::gettid() : libc_tid; }
