@@ -192,7 +192,7 @@ void add_call_filter_options(CLI::App& app, CallFilterOptions& options) {
 std::string SpecProblem::text() const {
   const std::string shown = reader::escaped(value);
   const size_t column = reader::escaped(value.substr(0, place)).size();
-  const std::string line = absl::StrCat(option, " \"", shown, "\": ", what);
+  std::string line = absl::StrCat(option, " \"", shown, "\": ", what);
   if (shown.empty()) return line;
   return absl::StrCat(line, "\n  ", shown, "\n  ", std::string(column, ' '), "^");
 }
