@@ -7,6 +7,7 @@
 #include "src/protocol/definitions_life.hpp"
 #include "src/raw_syscall.hpp"
 #include "src/robust_lock.hpp"
+#include "src/thread_id.hpp"
 
 namespace arctrace {
 namespace {

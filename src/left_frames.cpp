@@ -3,7 +3,7 @@
 namespace arctrace {
 namespace {
 
-constexpr uint32_t kNone = UINT32_MAX;
+constexpr uint32_t kNoFrame = UINT32_MAX;
 
 arctrace_shim_unwinder* unwinder;  // set once, before the first hook needs it
 
@@ -21,7 +21,7 @@ uint32_t depth_without_replaced(const ThreadStacks& stacks, const ThreadState& s
   if (depth > ThreadState::kMaxFrames || now.hook_site == 0) return depth;
   bool is_own_frame = now.has(ARCTRACE_SHIM_BEGINS_FRAME);
   uint32_t bottom = depth;
-  uint32_t replaced = kNone;
+  uint32_t replaced = kNoFrame;
   while (bottom > 0 && state.frames[bottom - 1].place.location == now.location) {
     const OpenFrame& open = state.frames[bottom - 1];
     // The library call that this is part of.

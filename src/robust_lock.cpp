@@ -17,8 +17,6 @@ namespace {
 // What this thread's libc registered, when we last asked. A child of a clone system call
 // that the program makes itself has it in its copy of the memory, but registered nothing.
 thread_local constinit robust_list_head* known_head = nullptr;
-thread_local constinit uint32_t libc_tid =
-    0;  // 0: libc did not begin the thread, or before us
 
 // How far behind known_head libc has a thread's head: in all of its threads alike, as
 // both stand beside the thread pointer. 0: not known. Of the first thread that asks, the
@@ -64,15 +62,12 @@ robust_list_head* registered_head() {
 
 bool has_robust_list() { return registered_head() != nullptr; }
 
-void begin_libc_thread(uint32_t tid) {
-  libc_tid = tid;
+void find_list_of_libc_thread() {
   const uint64_t distance = IpcAtomics::load_relaxed(head_distance);
   if (may_call_kernel() || !may_use_kernel(kThreadUse) || distance == 0) return;
   known_head = reinterpret_cast<robust_list_head*>(thread_base() +
                                                    static_cast<ptrdiff_t>(distance));
 }
-
-uint32_t thread_id() { return may_call_kernel() ? sys::gettid() : libc_tid; }
 
 bool robust_lock(RobustWord word, uint32_t expected, uint32_t tid) {
   robust_list_head* head = registered_head();

@@ -24,12 +24,8 @@ struct RobustWord {
 bool has_robust_list();
 
 // libc has just begun the calling thread, and registered its list: where system calls are
-// forbidden (src/confinement.hpp), that is known without one. `tid`: the thread's.
-void begin_libc_thread(uint32_t tid);
-
-// The calling thread's id; 0 if that is not known without a system call that is
-// forbidden. REQUIRES: the process has its identity (src/session.hpp).
-uint32_t thread_id();
+// forbidden (src/confinement.hpp), that is known without one.
+void find_list_of_libc_thread();
 
 // Compare-exchanges lock from `expected` (0, or a dead owner's word) to `tid` and links
 // it, so that a death at any instruction leaves it marked or untouched. False: it was

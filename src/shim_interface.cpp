@@ -19,6 +19,7 @@
 #include "src/readable_memory.hpp"
 #include "src/return_stack.hpp"
 #include "src/robust_lock.hpp"
+#include "src/thread_id.hpp"
 #include "src/untraceable.hpp"
 
 namespace arctrace {
@@ -88,11 +89,14 @@ int arctrace_shim_claim(void) {
   return IpcAtomics::compare_exchange_acq_rel(claimed, nobody, uint32_t{1}) ? 1 : 0;
 }
 
-void arctrace_shim_libc_thread(uint32_t tid) { begin_libc_thread(tid); }
+void arctrace_shim_libc_thread(uint32_t tid) {
+  set_libc_thread_id(tid);
+  find_list_of_libc_thread();
+}
 
 void arctrace_shim_forked(uint32_t pid) {
   if (!session.joined) return;
-  begin_libc_thread(pid);
+  arctrace_shim_libc_thread(pid);
   begin_forked_process(pid);
 }
 

@@ -7,6 +7,7 @@
 #include "src/protocol/dead_slot.hpp"
 #include "src/raw_syscall.hpp"
 #include "src/robust_lock.hpp"
+#include "src/thread_id.hpp"
 
 namespace arctrace {
 namespace {

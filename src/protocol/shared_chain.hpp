@@ -88,6 +88,7 @@ class SharedChain {
       if (state.generation == BlockName::generation(current)) {
         return {place, index, current, false};
       }
+      // I1 release.
       A::store_release(word_at(place), ARCTRACE_WORD0(ARCTRACE_TYPE_PAD, length));
       return {};
     }
