@@ -16,9 +16,9 @@
 #include <cstring>
 #include <string>
 
-#include "src/collector/buffer.hpp"
-#include "src/collector/drain.hpp"
-#include "src/session.hpp"
+#include "src/process/session.hpp"
+#include "src/recorder/buffer/buffer.hpp"
+#include "src/recorder/drain/drain.hpp"
 
 namespace arctrace::bench {
 namespace {

@@ -11,7 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "src/clock.hpp"
+#include "src/buffer/clock.hpp"
 
 namespace arctrace::bench {
 

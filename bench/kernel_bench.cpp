@@ -22,9 +22,9 @@
 #include <utility>
 #include <vector>
 
-#include "src/collector/buffer.hpp"
-#include "src/collector/cpu_blocks.hpp"
-#include "src/kernel/kernel_writer.hpp"
+#include "src/recorder/buffer/buffer.hpp"
+#include "src/recorder/drain/cpu_blocks.hpp"
+#include "src/recorder/kernel/kernel_writer.hpp"
 
 namespace {
 

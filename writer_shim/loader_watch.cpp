@@ -3,13 +3,13 @@
 #include <elf.h>
 #include <link.h>
 
-#include "src/raw_syscall.hpp"
-#include "writer_shim/entry_hooks.hpp"
-#include "writer_shim/frame_finder.hpp"
-#include "writer_shim/function_choice.hpp"
-#include "writer_shim/function_jump.hpp"
-#include "writer_shim/hook.hpp"
-#include "writer_shim/library_hooks.hpp"
+#include "src/base/raw_syscall.hpp"
+#include "writer_shim/arch/function_jump.hpp"
+#include "writer_shim/base/hook.hpp"
+#include "writer_shim/filter/function_filter.hpp"
+#include "writer_shim/functions/entry_hooks.hpp"
+#include "writer_shim/plt/library_hooks.hpp"
+#include "writer_shim/unwind/frame_finder.hpp"
 
 namespace arctrace::shim {
 namespace {

@@ -17,9 +17,9 @@
 #include <vector>
 
 #include "reader/cli/commands.hpp"
-#include "reader/cli/config_file.hpp"
-#include "reader/cli/near_names.hpp"
-#include "reader/cli/output.hpp"
+#include "reader/cli/options/config_file.hpp"
+#include "reader/cli/options/near_names.hpp"
+#include "reader/render/output.hpp"
 #include "reader/trace/text_escape.hpp"
 
 namespace arctrace::cli {

@@ -9,7 +9,7 @@
 #include "reader/trace/finding_log.hpp"
 #include "reader/trace/input.hpp"
 #include "reader/trace/trace.hpp"
-#include "src/geometry.hpp"
+#include "src/buffer/geometry.hpp"
 
 namespace arctrace::reader {
 

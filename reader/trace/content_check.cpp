@@ -3,7 +3,7 @@
 #include <absl/strings/str_cat.h>
 
 #include "reader/trace/bytes.hpp"
-#include "reader/trace/call_values.hpp"
+#include "reader/trace/call_args.hpp"
 #include "reader/trace/event_payload.hpp"
 #include "reader/trace/rules.hpp"
 

@@ -11,7 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "src/pinned_map.hpp"
+#include "src/buffer/pinned_map.hpp"
 
 namespace arctrace::reader {
 namespace {

@@ -8,7 +8,7 @@
 #include <bit>
 
 #include "reader/trace/bytes.hpp"
-#include "reader/trace/call_values.hpp"
+#include "reader/trace/call_args.hpp"
 
 namespace arctrace::reader {
 namespace {

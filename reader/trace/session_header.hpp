@@ -5,7 +5,7 @@
 
 #include "reader/trace/input.hpp"
 #include "reader/trace/trace.hpp"
-#include "src/geometry.hpp"
+#include "src/buffer/geometry.hpp"
 
 namespace arctrace::reader {
 

@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-#include "src/buffer_view.hpp"
+#include "src/buffer/buffer_view.hpp"
 #include "src/protocol/block_state.hpp"
 #include "src/protocol/handout.hpp"
 #include "src/protocol/overwrite.hpp"

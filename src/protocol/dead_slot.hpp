@@ -6,10 +6,10 @@
 
 #include <cstdint>
 
-#include "src/buffer_view.hpp"
+#include "src/buffer/buffer_view.hpp"
 #include "src/protocol/block_state.hpp"
+#include "src/protocol/reported_losses.hpp"
 #include "src/protocol/shared_close.hpp"
-#include "src/protocol/told_losses.hpp"
 
 namespace arctrace {
 

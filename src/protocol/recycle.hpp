@@ -7,7 +7,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "src/buffer_view.hpp"
+#include "src/buffer/buffer_view.hpp"
 #include "src/protocol/block_state.hpp"
 #include "src/protocol/dead_slot.hpp"
 

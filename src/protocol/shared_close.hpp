@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "src/buffer_view.hpp"
+#include "src/buffer/buffer_view.hpp"
 #include "src/protocol/block_state.hpp"
 
 namespace arctrace {

@@ -1,9 +1,9 @@
-// Instead of src/robust_lock.cpp where an emulator has no robust lists (qemu-user: get_
-// and set_robust_list are not implemented): who started us marks the lock when we are
-// gone.
-#include "src/robust_lock.hpp"
+// Instead of src/os/robust_lock.cpp where an emulator has no robust lists (qemu-user:
+// get_ and set_robust_list are not implemented): who started us marks the lock when we
+// are gone.
+#include "src/os/robust_lock.hpp"
 
-#include "src/shared_atomics.hpp"
+#include "src/base/shared_atomics.hpp"
 
 namespace arctrace {
 

@@ -6,16 +6,16 @@
 #include <string>
 #include <utility>
 
-#include "reader/cli/info_json.hpp"
-#include "reader/cli/info_text.hpp"
-#include "reader/cli/record_describer.hpp"
+#include "reader/analysis/invariants.hpp"
+#include "reader/cli/commands/info_json.hpp"
+#include "reader/cli/commands/info_text.hpp"
+#include "reader/render/record_describer.hpp"
+#include "reader/report/flow_view.hpp"
+#include "reader/report/function_views.hpp"
+#include "reader/report/threads_view.hpp"
+#include "reader/report/tree_view.hpp"
+#include "reader/report/wakers_view.hpp"
 #include "reader/trace/content_check.hpp"
-#include "reader/views/flow_view.hpp"
-#include "reader/views/function_views.hpp"
-#include "reader/views/invariants.hpp"
-#include "reader/views/threads_view.hpp"
-#include "reader/views/tree_view.hpp"
-#include "reader/views/wakers_view.hpp"
 
 namespace arctrace::fuzz {
 namespace {

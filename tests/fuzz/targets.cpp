@@ -13,11 +13,11 @@
 
 #include "reader/symbols/argument_registers.hpp"
 #include "reader/symbols/function_types.hpp"
-#include "src/collector/block_scan.hpp"
-#include "src/collector/buffer.hpp"
-#include "src/collector/jit_dump.hpp"
-#include "src/collector/perf_map.hpp"
-#include "src/collector/snapshot.hpp"
+#include "src/recorder/buffer/buffer.hpp"
+#include "src/recorder/file/block_scan.hpp"
+#include "src/recorder/jit/jit_dump.hpp"
+#include "src/recorder/jit/perf_map.hpp"
+#include "src/recorder/snapshot/snapshot.hpp"
 #include "tests/fuzz/exercise.hpp"
 #include "tests/support/trace_builder.hpp"
 

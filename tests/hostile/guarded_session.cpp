@@ -4,7 +4,7 @@
 #include <doctest/doctest.h>
 #include <sys/mman.h>
 
-#include "src/session.hpp"
+#include "src/process/session.hpp"
 
 namespace arctrace::testing {
 

@@ -8,7 +8,7 @@
 
 #include <cstring>
 
-#include "src/geometry.hpp"
+#include "src/buffer/geometry.hpp"
 #include "src/protocol/block_state.hpp"
 #include "tests/support/test_session.hpp"
 

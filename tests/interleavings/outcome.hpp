@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "src/shared_atomics.hpp"
+#include "src/base/shared_atomics.hpp"
 #include "tests/interleavings/world.hpp"
 
 namespace arctrace::testing {

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "src/shared_atomics.hpp"
+#include "src/base/shared_atomics.hpp"
 #include "tests/interleavings/explorer.hpp"
 
 namespace arctrace::testing {

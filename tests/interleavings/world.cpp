@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "src/geometry.hpp"
+#include "src/buffer/geometry.hpp"
 
 namespace arctrace::testing {
 

@@ -1,13 +1,13 @@
 // A tiny buffer, writers and a collector for the explorer: the production protocol over
 // scheduling atomics, with just so much around it as a writer's or the collector's round
-// has in src/shared_records.cpp and src/collector/drain.cpp.
+// has in src/writer/shared_records.cpp and src/recorder/drain/drain.cpp.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "src/buffer_view.hpp"
+#include "src/buffer/buffer_view.hpp"
 #include "src/protocol/cpu_chain.hpp"
 #include "src/protocol/dead_slot.hpp"
 #include "src/protocol/handout.hpp"

@@ -6,9 +6,9 @@
 #include <iterator>
 #include <sstream>
 
+#include "src/base/shared_atomics.hpp"
 #include "src/protocol/dead_slot.hpp"
 #include "src/protocol/recycle.hpp"
-#include "src/shared_atomics.hpp"
 
 namespace arctrace::testing {
 

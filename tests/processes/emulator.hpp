@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "src/buffer_view.hpp"
+#include "src/buffer/buffer_view.hpp"
 #include "tests/processes/writer_process.hpp"
 
 namespace arctrace::testing {

@@ -12,8 +12,8 @@
 #include <set>
 #include <vector>
 
+#include "src/base/shared_atomics.hpp"
 #include "src/protocol/recycle.hpp"
-#include "src/shared_atomics.hpp"
 #include "tests/processes/emulator.hpp"
 #include "tests/processes/writer_process.hpp"
 #include "tests/support/child.hpp"

@@ -9,7 +9,7 @@
 #include <array>
 #include <cstring>
 
-#include "src/writer.hpp"
+#include "src/writer/writer.hpp"
 #include "tests/support/random.hpp"
 
 namespace arctrace::testing {

@@ -10,9 +10,9 @@
 #include <filesystem>
 #include <map>
 
-#include "src/collector/collector_seat.hpp"
-#include "src/collector/snapshot.hpp"
-#include "src/shared_atomics.hpp"
+#include "src/base/shared_atomics.hpp"
+#include "src/recorder/drain/collector_lock.hpp"
+#include "src/recorder/snapshot/snapshot.hpp"
 #include "tests/stress/cuts.hpp"
 #include "tests/stress/neighbour.hpp"
 #include "tests/support/child.hpp"

@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "src/collector/session_records.hpp"
+#include "src/recorder/drain/session_records.hpp"
 
 namespace arctrace::testing {
 

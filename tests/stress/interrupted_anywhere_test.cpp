@@ -10,10 +10,10 @@
 #include <map>
 #include <string>
 
-#include "src/call_stack.hpp"
-#include "src/memory.hpp"
-#include "src/shim_interface.h"
-#include "src/writer.hpp"
+#include "src/api/shim_interface.h"
+#include "src/base/memory.hpp"
+#include "src/calls/call_stack.hpp"
+#include "src/writer/writer.hpp"
 #include "tests/stress/cuts.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/single_step.hpp"

@@ -6,9 +6,9 @@
 
 #include <csignal>
 
+#include "src/base/shared_atomics.hpp"
+#include "src/os/robust_lock.hpp"
 #include "src/protocol/recycle.hpp"
-#include "src/robust_lock.hpp"
-#include "src/shared_atomics.hpp"
 #include "tests/stress/cuts.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/single_step.hpp"

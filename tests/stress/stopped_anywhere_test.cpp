@@ -7,8 +7,8 @@
 
 #include <csignal>
 
+#include "src/base/shared_atomics.hpp"
 #include "src/protocol/recycle.hpp"
-#include "src/shared_atomics.hpp"
 #include "tests/stress/cuts.hpp"
 #include "tests/stress/neighbour.hpp"
 #include "tests/support/child.hpp"

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "src/collector/code_stream.hpp"
+#include "src/recorder/jit/code_stream.hpp"
 #include "tests/support/trace_builder.hpp"
 
 namespace arctrace::testing {

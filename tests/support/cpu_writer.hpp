@@ -10,8 +10,8 @@
 #include <functional>
 
 #include "bpf/layout.h"
-#include "src/buffer_view.hpp"
-#include "src/clock.hpp"
+#include "src/buffer/buffer_view.hpp"
+#include "src/buffer/clock.hpp"
 
 namespace arctrace::testing::cpu_writer {
 

@@ -11,10 +11,10 @@
 #include <iterator>
 #include <utility>
 
-#include "src/collector/record_builder.hpp"
-#include "src/collector/snapshot.hpp"
+#include "src/base/shared_atomics.hpp"
 #include "src/protocol/recycle.hpp"
-#include "src/shared_atomics.hpp"
+#include "src/recorder/file/record_builder.hpp"
+#include "src/recorder/snapshot/snapshot.hpp"
 
 namespace arctrace::testing {
 namespace {

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "src/collector/buffer.hpp"
-#include "src/collector/drain.hpp"
-#include "src/collector/trace_file.hpp"
+#include "src/recorder/buffer/buffer.hpp"
+#include "src/recorder/drain/drain.hpp"
+#include "src/recorder/file/trace_file.hpp"
 #include "tests/support/random.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/support/trace_decoder.hpp"

@@ -17,10 +17,10 @@
 #include <thread>
 #include <vector>
 
-#include "src/collector/buffer.hpp"
-#include "src/collector/drain.hpp"
-#include "src/collector/trace_file.hpp"
-#include "src/session.hpp"
+#include "src/process/session.hpp"
+#include "src/recorder/buffer/buffer.hpp"
+#include "src/recorder/drain/drain.hpp"
+#include "src/recorder/file/trace_file.hpp"
 #include "tests/support/test_session.hpp"
 #include "tests/support/trace_decoder.hpp"
 

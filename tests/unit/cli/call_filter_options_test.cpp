@@ -1,4 +1,4 @@
-#include "reader/cli/call_filter_options.hpp"
+#include "reader/cli/options/call_filter_options.hpp"
 
 #include <doctest/doctest.h>
 

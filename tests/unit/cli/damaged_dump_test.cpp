@@ -7,9 +7,9 @@
 #include <random>
 #include <string>
 
-#include "reader/cli/info_json.hpp"
-#include "reader/cli/info_text.hpp"
-#include "reader/cli/record_describer.hpp"
+#include "reader/cli/commands/info_json.hpp"
+#include "reader/cli/commands/info_text.hpp"
+#include "reader/render/record_describer.hpp"
 #include "reader/trace/content_check.hpp"
 #include "tests/support/damaged_trace.hpp"
 

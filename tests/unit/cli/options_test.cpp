@@ -1,8 +1,8 @@
-#include "reader/cli/options.hpp"
+#include "reader/cli/options/options.hpp"
 
 #include <doctest/doctest.h>
 
-#include "reader/cli/near_names.hpp"
+#include "reader/cli/options/near_names.hpp"
 
 namespace arctrace::cli {
 namespace {

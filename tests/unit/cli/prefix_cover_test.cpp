@@ -1,4 +1,4 @@
-#include "reader/cli/prefix_cover.hpp"
+#include "reader/cli/record/prefix_cover.hpp"
 
 #include <doctest/doctest.h>
 #include <fnmatch.h>

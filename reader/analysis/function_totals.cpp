@@ -1,0 +1,106 @@
+#include "reader/analysis/function_totals.hpp"
+
+#include <absl/container/flat_hash_map.h>
+
+#include <algorithm>
+
+namespace arctrace::reader {
+namespace {
+
+template <class Sums>
+void sort_sums(std::vector<Sums>& sums, const Functions& functions, SortKey sort) {
+  const auto values = [&](const Sums& s) {
+    return SortValues{s.calls, s.base_ns, s.cum_ns, functions[s.function].name,
+                      s.function};
+  };
+  std::sort(sums.begin(), sums.end(), [&](const Sums& a, const Sums& b) {
+    return sorts_before(sort, values(a), values(b));
+  });
+}
+
+// One caller and one callee. The two cum_ns differ where there is recursion.
+struct ArcSums {
+  uint64_t calls = 0, base_ns = 0;
+  uint64_t callee_cum_ns = 0;  // share of the callee's cum_ns
+  uint64_t caller_cum_ns = 0;  // share of the caller's cum_ns
+  CpuTime callee_cpu, caller_cpu;
+};
+
+using ArcMap = absl::flat_hash_map<std::pair<FunctionId, FunctionId>, ArcSums>;
+
+ArcMap arc_sums(const CallTree& tree, const Functions& functions, NodeIndex root) {
+  ArcMap arcs;
+  walk_tree(tree, functions, root, SortKey::kEntry, [&](const TreePlace& place) {
+    if (place.level == 0) return Step::kInto;
+    const CallNode& node = tree[place.node];
+    const FunctionId caller = tree[place.path[place.level - 1]].function;
+    ArcSums& arc = arcs[{caller, node.function}];
+    arc.calls += node.calls;
+    arc.base_ns += node.base_ns;
+    arc.caller_cum_ns += node.cum_ns;
+    arc.caller_cpu += tree.cpu_cum(place.node);
+    if (place.recursion == 1) {
+      arc.callee_cum_ns += node.cum_ns;
+      arc.callee_cpu += tree.cpu_cum(place.node);
+    } else {
+      // The function's own time again, below one of its children.
+      const CallNode& child = tree[place.path[place.outer_level + 1]];
+      ArcSums& inner = arcs[{node.function, child.function}];
+      inner.caller_cum_ns -= node.cum_ns;
+      inner.caller_cpu -= tree.cpu_cum(place.node);
+    }
+    return Step::kInto;
+  });
+  return arcs;
+}
+
+}  // namespace
+
+std::vector<FunctionTotal> function_totals(const CallTree& tree,
+                                           const Functions& functions, NodeIndex root,
+                                           SortKey sort) {
+  std::vector<FunctionTotal> by_id(functions.size());
+  walk_tree(tree, functions, root, SortKey::kEntry, [&](const TreePlace& place) {
+    if (place.level == 0) return Step::kInto;
+    const CallNode& node = tree[place.node];
+    FunctionTotal& total = by_id[node.function];
+    total.function = node.function;
+    total.calls += node.calls;
+    total.base_ns += node.base_ns;
+    if (place.recursion == 1) {
+      total.cum_ns += node.cum_ns;
+      total.cpu += tree.cpu_cum(place.node);
+    }
+    total.recursion = std::max(total.recursion, place.recursion);
+    total.marks.add(tree.marks(place.node));
+    return Step::kInto;
+  });
+  std::erase_if(by_id, [](const FunctionTotal& t) { return t.recursion == 0; });
+  sort_sums(by_id, functions, sort);
+  return by_id;
+}
+
+std::vector<FunctionArcs> function_arcs(const CallTree& tree, const Functions& functions,
+                                        NodeIndex root, SortKey sort) {
+  std::vector<FunctionArcs> all;
+  std::vector<size_t> place(functions.size());
+  for (const FunctionTotal& total : function_totals(tree, functions, root, sort)) {
+    place[total.function] = all.size();
+    all.push_back({total, {}, {}});
+  }
+  for (const auto& [pair, sums] : arc_sums(tree, functions, root)) {
+    const auto& [caller, callee] = pair;
+    all[place[callee]].parents.push_back(
+        {caller, sums.calls, sums.base_ns, sums.callee_cum_ns, sums.callee_cpu});
+    if (caller == kRootFunction) continue;
+    all[place[caller]].children.push_back(
+        {callee, sums.calls, sums.base_ns, sums.caller_cum_ns, sums.caller_cpu});
+  }
+  for (FunctionArcs& arcs : all) {
+    sort_sums(arcs.parents, functions, sort);
+    sort_sums(arcs.children, functions, sort);
+  }
+  return all;
+}
+
+}  // namespace arctrace::reader

@@ -1,0 +1,47 @@
+// Sums of a call tree by function, and by caller and callee.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "reader/analysis/tree_walk.hpp"
+#include "reader/replay/call_tree.hpp"
+
+namespace arctrace::reader {
+
+// Of all nodes of a function. cum_ns counts recursion once: of the nodes that stand on
+// no path below another one of the same function.
+struct FunctionTotal {
+  FunctionId function = kRootFunction;
+  uint64_t calls = 0, base_ns = 0, cum_ns = 0;
+  CpuTime cpu;             // of all that cum_ns counts
+  uint32_t recursion = 0;  // the largest that was met
+  NodeMarks marks;
+};
+
+// Every function that has a node, sorted; the root is not one of them.
+std::vector<FunctionTotal> function_totals(const CallTree& tree,
+                                           const Functions& functions, NodeIndex root,
+                                           SortKey sort);
+
+// A caller or a callee of a function, with the share that it has in it.
+//
+// Parents' calls, base_ns and cum_ns add up to the function's own. Children's cum_ns
+// add up to its cum_ns - base_ns: time in the function itself, called again from below a
+// child, is not the child's.
+struct Arc {
+  FunctionId function = kRootFunction;  // kRootFunction: called by no function
+  uint64_t calls = 0, base_ns = 0, cum_ns = 0;
+  CpuTime cpu;  // of all that cum_ns counts
+};
+
+struct FunctionArcs {
+  FunctionTotal own;
+  std::vector<Arc> parents, children;
+};
+
+// As function_totals, each with its arcs, in the same order.
+std::vector<FunctionArcs> function_arcs(const CallTree& tree, const Functions& functions,
+                                        NodeIndex root, SortKey sort);
+
+}  // namespace arctrace::reader

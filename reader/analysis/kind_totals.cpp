@@ -1,0 +1,69 @@
+#include "reader/analysis/kind_totals.hpp"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+namespace arctrace::reader {
+namespace {
+
+using KindSet = uint32_t;  // a bit for each
+static_assert(kFunctionKinds <= 32);
+
+KindSet bit(FunctionKind kind) { return KindSet{1} << static_cast<unsigned>(kind); }
+
+// The times of the outermost calls of each kind.
+void add_cum(const CallTree& tree, const Functions& functions, NodeIndex root,
+             const std::vector<std::optional<FunctionKind>>& kinds,
+             std::array<KindTotal, kFunctionKinds>& totals) {
+  std::vector<KindSet> around;  // by level: the kinds on the path, that level's included
+  walk_tree(tree, functions, root, SortKey::kEntry, [&](const TreePlace& place) {
+    around.resize(place.level);
+    KindSet here = place.level == 0 ? 0 : around.back();
+    const auto& kind = kinds[tree[place.node].function];
+    if (kind && (here & bit(*kind)) == 0) {
+      KindTotal& total = totals[static_cast<size_t>(*kind)];
+      total.cum_ns += tree[place.node].cum_ns;
+      total.cpu += tree.cpu_cum(place.node);
+      here |= bit(*kind);
+    }
+    around.push_back(here);
+    return Step::kInto;
+  });
+}
+
+}  // namespace
+
+std::vector<KindTotal> kind_totals(const CallTree& tree, const Functions& functions,
+                                   NodeIndex root, SortKey sort) {
+  std::array<KindTotal, kFunctionKinds> totals;
+  std::vector<std::optional<FunctionKind>> kinds(functions.size());
+  for (const FunctionTotal& function : function_totals(tree, functions, root, sort)) {
+    const auto kind = kinds[function.function] =
+        function_kind(functions[function.function]);
+    if (!kind) continue;
+    KindTotal& total = totals[static_cast<size_t>(*kind)];
+    total.kind = *kind;
+    total.calls += function.calls;
+    total.base_ns += function.base_ns;
+    total.functions.push_back(function);
+  }
+  add_cum(tree, functions, root, kinds, totals);
+  std::vector<KindTotal> found;
+  for (KindTotal& total : totals) {
+    if (!total.functions.empty()) found.push_back(std::move(total));
+  }
+  const auto values = [](const KindTotal& total) {
+    const auto first = std::min_element(
+        total.functions.begin(), total.functions.end(),
+        [](const auto& a, const auto& b) { return a.function < b.function; });
+    return SortValues{total.calls, total.base_ns, total.cum_ns, kind_name(total.kind),
+                      first->function};
+  };
+  std::sort(found.begin(), found.end(), [&](const KindTotal& a, const KindTotal& b) {
+    return sorts_before(sort, values(a), values(b));
+  });
+  return found;
+}
+
+}  // namespace arctrace::reader

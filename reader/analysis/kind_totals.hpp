@@ -1,0 +1,23 @@
+// Sums of a call tree by what well-known functions do.
+#pragma once
+
+#include <vector>
+
+#include "reader/analysis/function_kinds.hpp"
+#include "reader/analysis/function_totals.hpp"
+
+namespace arctrace::reader {
+
+// Of all calls of a kind. cum_ns counts a call inside another one of the same kind once.
+struct KindTotal {
+  FunctionKind kind = {};
+  uint64_t calls = 0, base_ns = 0, cum_ns = 0;
+  CpuTime cpu;                           // of all that cum_ns counts
+  std::vector<FunctionTotal> functions;  // sorted
+};
+
+// Every kind that has a function with a node, sorted.
+std::vector<KindTotal> kind_totals(const CallTree& tree, const Functions& functions,
+                                   NodeIndex root, SortKey sort);
+
+}  // namespace arctrace::reader

@@ -1,0 +1,75 @@
+#include "reader/analysis/tree_groups.hpp"
+
+#include <absl/container/flat_hash_map.h>
+
+namespace arctrace::reader {
+
+std::string process_label(const Definitions& definitions, ProcessIndex process) {
+  const Process* facts = definitions.process(process);
+  if (facts == nullptr || facts->executable.empty()) return "process";
+  return facts->executable.substr(facts->executable.rfind('/') + 1);
+}
+
+std::string thread_label(const Definitions& definitions, ThreadIndex thread) {
+  const std::string_view name = definitions.thread_name(thread, INT64_MAX);
+  if (!name.empty()) return std::string(name);
+  const Thread* facts = definitions.thread(thread);
+  if (facts == nullptr || definitions.process(facts->process) == nullptr) return "thread";
+  return process_label(definitions, facts->process);
+}
+
+TreeGroups::TreeGroups(const Replay& replay, Grouping grouping) : grouping_(grouping) {
+  if (grouping == Grouping::kThread) {
+    add_threads(replay);
+  } else {
+    add_merged(replay);
+  }
+}
+
+void TreeGroups::add_threads(const Replay& replay) {
+  const Definitions& definitions = replay.definitions();
+  for (const ThreadTree& thread : replay.threads()) {
+    TreeGroup group;
+    group.name = thread_label(definitions, thread.thread);
+    group.tid = definitions.threads()[thread.thread].tid;
+    group.pid = definitions.pid_of(thread.thread);
+    group.tree = &replay.tree();
+    group.root = thread.root;
+    groups_.push_back(std::move(group));
+  }
+}
+
+void TreeGroups::add_merged(const Replay& replay) {
+  const Definitions& definitions = replay.definitions();
+  absl::flat_hash_map<ProcessIndex, size_t> group_of;
+  if (grouping_ == Grouping::kAll) {
+    TreeGroup& all = groups_.emplace_back();
+    all.name = "all";
+    all.threads = 0;
+    all.root = merged_.add_root();
+  }
+  for (const ThreadTree& thread : replay.threads()) {
+    size_t index = 0;
+    if (grouping_ == Grouping::kProcess) {
+      const ProcessIndex process = definitions.threads()[thread.thread].process;
+      const auto [found, added] = group_of.try_emplace(process, groups_.size());
+      index = found->second;
+      if (added) {
+        TreeGroup& group = groups_.emplace_back();
+        const Process* facts = definitions.process(process);
+        group.name = process_label(definitions, process);
+        group.pid = facts == nullptr ? 0 : facts->pid;
+        group.threads = 0;
+        group.root = merged_.add_root();
+      }
+    }
+    merged_.merge(groups_[index].root, replay.tree(), thread.root);
+    ++groups_[index].threads;
+  }
+  for (TreeGroup& group : groups_) {
+    merged_.sum_up(group.root);
+    group.tree = &merged_;
+  }
+}
+
+}  // namespace arctrace::reader

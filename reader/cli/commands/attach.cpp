@@ -1,0 +1,101 @@
+// arctrace attach: a collector, or flight recorder, for a session that there is.
+#include <absl/strings/str_cat.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <ctime>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "reader/cli/commands.hpp"
+#include "reader/cli/options/buffer_options.hpp"
+#include "reader/cli/options/options.hpp"
+#include "reader/cli/record/child_process.hpp"
+#include "reader/cli/record/record_session.hpp"
+#include "src/base/shared_atomics.hpp"
+#include "src/buffer/clock.hpp"
+#include "src/recorder/buffer/session_directory.hpp"
+#include "src/recorder/drain/collector_lock.hpp"
+
+namespace arctrace::cli {
+namespace {
+
+struct AttachOptions {
+  std::string name;
+  std::string output;
+  uint64_t duration_ns = 0;  // 0: without end
+  FlightOptions flight;
+};
+
+// Until somebody says so, the time is over, or the session is destroyed.
+void wait_for_end(const SignalScope& signals, const std::string& path,
+                  uint64_t duration_ns, Recorder& recorder) {
+  const timespec poll{0, 200'000'000};
+  const uint64_t begin_ns = read_monotonic_ns();
+  while (duration_ns == 0 || read_monotonic_ns() - begin_ns < duration_ns) {
+    const int signal = sigtimedwait(&signals.handled(), nullptr, &poll);
+    if (signal == SIGUSR2) {
+      take_snapshot(recorder);
+      continue;
+    }
+    const bool is_told = signal > 0 && signal != SIGCHLD;
+    if (is_told || access(path.c_str(), F_OK) != 0) return;
+  }
+}
+
+absl::StatusOr<int> attach(const AttachOptions& options) {
+  absl::StatusOr<Buffer> buffer = open_session(options.name);
+  if (!buffer.ok()) return buffer.status();
+  arctrace_control& control = buffer->view().control();
+  const CollectorSeat seat(buffer->view());
+  if (!seat.taken()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("session ", options.name, " has a collector already, pid ",
+                     IpcAtomics::load_relaxed(control.collector_pid)));
+  }
+  reclaim_blocks(*buffer);
+  // What was defined before may have gone into another collector's file.
+  IpcAtomics::fetch_add_relaxed(control.definitions_round, uint32_t{1});
+
+  CollectorSummary summary;
+  {
+    const SignalScope signals;
+    const absl::StatusOr<std::unique_ptr<Recorder>> made =
+        make_recorder(*buffer, options.flight, options.output, true);
+    if (!made.ok()) return made.status();
+    Recorder* const recorder = made->get();
+    if (absl::Status published = recorder->publish(); !published.ok()) return published;
+    say(absl::StrCat("collecting session ", options.name, " into ", options.output,
+                     "; Ctrl-C ends it"));
+    wait_for_end(signals, buffer->path(), options.duration_ns, *recorder);
+    const uint32_t gate = IpcAtomics::load_relaxed(control.gate);
+    summary = recorder->finish();
+    buffer->set_gate(gate);  // the session goes on
+  }
+  warn_of_untraced(summary);
+  say(summary_line(summary, options.output));
+  return summary.file_error == 0 ? 0 : 2;
+}
+
+}  // namespace
+
+Runner add_attach(CLI::App& root) {
+  auto options = std::make_shared<AttachOptions>();
+  CLI::App* app =
+      root.add_subcommand("attach", "collect a session's records into a file");
+  add_session_option(*app, options->name);
+  add_output_option(*app, options->output);
+  add_snapshot_options(*app, options->flight);
+  add_duration_option(*app, options->duration_ns, "collecting");
+  app->footer(
+      "Ends with SIGINT, SIGTERM or when the session is destroyed; the session goes on.\n"
+      "A session whose collector died can be taken over. In overwrite mode nothing is\n"
+      "collected but snapshots (SIGUSR2, arctrace_snapshot()), and what the buffer "
+      "holds\n"
+      "at the end.");
+  return [options] { return attach(*options); };
+}
+
+}  // namespace arctrace::cli

@@ -1,0 +1,211 @@
+// arctrace dump: every record, in order of time.
+#include <absl/strings/str_cat.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "reader/cli/commands.hpp"
+#include "reader/cli/commands/dump_printer.hpp"
+#include "reader/cli/options/dump_filter.hpp"
+#include "reader/cli/options/near_names.hpp"
+#include "reader/cli/options/options.hpp"
+#include "reader/render/output.hpp"
+#include "reader/replay/replay.hpp"
+#include "reader/symbols/symbolizer.hpp"
+#include "reader/trace/record_types.hpp"
+#include "reader/trace/trace.hpp"
+#include "src/recorder/buffer/session_directory.hpp"
+
+namespace arctrace::cli {
+namespace {
+
+struct DumpOptions {
+  std::string path;
+  Format format = Format::kText;
+  std::vector<std::string> fields, types;
+  std::vector<uint32_t> pids, tids;
+  DumpFilter filter;
+  uint64_t limit = UINT64_MAX;
+  bool raw = false;
+  bool no_header = false;
+};
+
+// Notes what one record does to its thread's stack.
+class ChangeListener : public reader::ReplayListener {
+ public:
+  uint64_t frame_opened(const reader::FrameInfo& /*frame*/) override { return 0; }
+  void frame_closed(const reader::FrameInfo& frame, uint64_t /*token*/,
+                    bool /*shown*/) override {
+    change_.left.push_back(frame.function);
+  }
+  void frame_adopted(const reader::FrameInfo& frame) override {
+    change_.left.push_back(frame.function);
+  }
+  void point(const reader::PointInfo& point) override {
+    change_.orphan |= point.kind == reader::PointInfo::Kind::kOrphan;
+    change_.resync |= point.kind == reader::PointInfo::Kind::kResync;
+  }
+
+  void values(const reader::ValuesInfo& values) override {
+    change_.values_of = values.function;
+  }
+
+  void clear() {
+    change_.left.clear();
+    change_.values_of.reset();
+    change_.orphan = change_.resync = false;
+  }
+  const StackChange& change() const { return change_; }
+
+ private:
+  StackChange change_;
+};
+
+absl::StatusOr<std::vector<DumpField>> parse_fields(const DumpOptions& options) {
+  if (options.fields.empty()) return default_dump_fields(options.raw);
+  std::vector<DumpField> fields;
+  std::vector<std::string> names;
+  for (const auto& [name, field] : dump_field_names()) names.push_back(name);
+  for (const std::string& wanted : options.fields) {
+    const auto place = std::find(names.begin(), names.end(), wanted);
+    if (place == names.end()) {
+      return absl::InvalidArgumentError(absl::StrCat("dump: no field \"", wanted, "\"",
+                                                     near_names(wanted, names),
+                                                     " (dump --help lists them)"));
+    }
+    fields.push_back(dump_field_names()[size_t(place - names.begin())].second);
+  }
+  return fields;
+}
+
+absl::Status parse_types(const std::vector<std::string>& names, DumpFilter& filter) {
+  for (const std::string& name : names) {
+    const std::optional<uint16_t> type = reader::type_of_name(name);
+    if (!type.has_value()) {
+      std::vector<std::string> known;
+      for (uint16_t t = 0; t < reader::kKnownTypes; ++t) {
+        if (!reader::type_name(t).empty()) known.emplace_back(reader::type_name(t));
+      }
+      return absl::InvalidArgumentError(
+          absl::StrCat("dump: no record type \"", name, "\"", near_names(name, known)));
+    }
+    filter.types.insert(*type);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<int> dump(DumpOptions& options) {
+  const absl::StatusOr<std::vector<DumpField>> fields = parse_fields(options);
+  if (!fields.ok()) return fields.status();
+  DumpFilter& filter = options.filter;
+  filter.pids.insert(options.pids.begin(), options.pids.end());
+  filter.tids.insert(options.tids.begin(), options.tids.end());
+  if (absl::Status s = parse_types(options.types, filter); !s.ok()) return s;
+  absl::StatusOr<reader::Trace> trace =
+      reader::Trace::open(file_or_session(options.path));
+  if (!trace.ok()) return trace.status();
+
+  const reader::Definitions& definitions = trace->definitions();
+  reader::Symbolizer symbolizer;
+  ChangeListener listener;
+  reader::ReplayOptions replay_options;
+  replay_options.listener = &listener;
+  replay_options.wants_thread = [&](reader::ThreadIndex thread) {
+    return filter.wants_thread(definitions, thread);
+  };
+  reader::Replay replay(definitions, &symbolizer, replay_options);
+  const bool json = options.format == Format::kJson;
+  RecordDescriber describer(*trace, replay.resolver(),
+                            {options.raw, options.raw || json});
+  Output output;
+  DumpPrinter printer(*trace, describer, output, *fields);
+
+  const bool header = !json && !options.no_header;
+  if (header) printer.print_header();
+  uint64_t printed = 0;
+  bool whole = true;
+  const absl::Status status = trace->read([&](const reader::Record& record) {
+    if (printed >= options.limit || record.time_ns >= filter.range.until_ns ||
+        !output.good()) {
+      whole = false;
+      return false;
+    }
+    if (!filter.wants_thread(definitions, record.thread)) return true;
+    listener.clear();
+    replay.add(record);
+    const reader::Thread* thread = definitions.thread(record.thread);
+    const reader::ProcessIndex process =
+        thread == nullptr ? reader::kNoIndex : thread->process;
+    if (!filter.wants_time(record.time_ns) || !filter.wants_type(record.type) ||
+        !filter.wants_function(record, listener.change(), process, replay.resolver())) {
+      return true;
+    }
+    if (json) {
+      printer.print_json(record, listener.change(), options.raw);
+    } else {
+      printer.print_text(record, listener.change());
+    }
+    ++printed;
+    return true;
+  });
+  if (!status.ok()) return status;
+  if (header && whole) printer.print_footer();
+  if (absl::Status s = output.finish(); !s.ok()) return s;
+  return 0;
+}
+
+}  // namespace
+
+Runner add_dump(CLI::App& root) {
+  auto options = std::make_shared<DumpOptions>();
+  CLI::App* app = root.add_subcommand("dump", "print every record in order of time");
+  add_file_option(*app, options->path);
+  add_format_option(*app, options->format);
+  CLI::Option* fields =
+      app->add_option("--fields", options->fields,
+                      "columns of the text: time, ticks, pid, tid, name, writer, place, "
+                      "type, content")
+          ->delimiter(',')
+          ->allow_extra_args(false)
+          ->type_name("FIELD");
+  app->add_option("--pid", options->pids, "only of these processes; several with commas")
+      ->delimiter(',')
+      ->check(not_empty())
+      ->allow_extra_args(false)
+      ->type_name("PID");
+  app->add_option("--tid", options->tids, "only of these threads; several with commas")
+      ->delimiter(',')
+      ->check(not_empty())
+      ->allow_extra_args(false)
+      ->type_name("TID");
+  app->add_option("--type", options->types,
+                  "only records of these types, such as ENTER,EVENT, or by number")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("TYPE");
+  app->add_option("-F,--function", options->filter.functions,
+                  "only calls and exits of functions that GLOB matches; may be repeated")
+      ->type_name("GLOB")
+      ->allow_extra_args(false);
+  add_time_range_option(*app, options->filter.range);
+  app->add_option("-n,--limit", options->limit, "stop after N lines")
+      ->check(not_negative())
+      ->type_name("N");
+  app->add_flag("--raw", options->raw,
+                "with ticks, writers, places in the file, and addresses");
+  app->add_flag("--no-header", options->no_header, "only the records");
+  app->footer(
+      "Times are seconds since the session's start. JSON is one object a line: time_ns,\n"
+      "pid, tid, type, then what the type has. EXIT shows the function that is left, as\n"
+      "the records before it tell. Lines with # in front are no records.");
+  return [options, fields]() -> absl::StatusOr<int> {
+    if (fields->count() != 0 && options->format == Format::kJson) {
+      return absl::InvalidArgumentError("dump: --fields goes with --format=text only");
+    }
+    return dump(*options);
+  };
+}
+
+}  // namespace arctrace::cli

@@ -1,0 +1,81 @@
+// arctrace info: what a trace file or a buffer is and holds.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "reader/cli/commands.hpp"
+#include "reader/cli/commands/info_json.hpp"
+#include "reader/cli/commands/info_text.hpp"
+#include "reader/cli/options/options.hpp"
+#include "reader/render/output.hpp"
+#include "reader/trace/trace.hpp"
+#include "src/recorder/buffer/session_directory.hpp"
+
+namespace arctrace::cli {
+namespace {
+
+struct InfoOptions {
+  std::string path;
+  Format format = Format::kText;
+};
+
+uint64_t written(const reader::Trace& trace) {
+  uint64_t sum = 0;
+  for (const auto& slot : trace.buffer()->slots) sum += slot.written_all;
+  return sum;
+}
+
+// How fast a live buffer is written to, measured; nothing of one that is not.
+absl::StatusOr<std::optional<double>> records_per_second(const reader::Trace& trace) {
+  const auto is_alive = [](const auto& slot) { return slot.alive; };
+  const reader::BufferState* buffer = trace.buffer();
+  if (buffer == nullptr || buffer->gate == 0 ||
+      std::none_of(buffer->slots.begin(), buffer->slots.end(), is_alive)) {
+    return std::nullopt;
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  const absl::StatusOr<reader::Trace> first = reader::Trace::open(trace.session().path);
+  if (!first.ok()) return first.status();
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  const absl::StatusOr<reader::Trace> second = reader::Trace::open(trace.session().path);
+  if (!second.ok()) return second.status();
+  const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin;
+  if (second->buffer() == nullptr || first->buffer() == nullptr) return std::nullopt;
+  return static_cast<double>(written(*second) - written(*first)) / passed.count();
+}
+
+absl::StatusOr<int> info(const InfoOptions& options) {
+  absl::StatusOr<reader::Trace> trace =
+      reader::Trace::open(file_or_session(options.path));
+  if (!trace.ok()) return trace.status();
+  // Nothing is looked at but what the reading itself counts and checks.
+  absl::Status status = trace->read([](const reader::Record&) { return true; });
+  if (!status.ok()) return status;
+  const absl::StatusOr<std::optional<double>> rate = records_per_second(*trace);
+  if (!rate.ok()) return rate.status();
+  Output output;
+  output.write(options.format == Format::kJson ? info_json(*trace, *rate)
+                                               : info_text(*trace, *rate));
+  status = output.finish();
+  if (!status.ok()) return status;
+  return 0;
+}
+
+}  // namespace
+
+Runner add_info(CLI::App& root) {
+  auto options = std::make_shared<InfoOptions>();
+  CLI::App* app = root.add_subcommand("info", "show what a trace or a buffer holds");
+  add_file_option(*app, options->path);
+  add_format_option(*app, options->format);
+  app->footer(
+      "Shows session, clock, processes, threads, modules, counts, losses and findings;\n"
+      "of a buffer, live or left over in /dev/shm, also its blocks and writer slots.");
+  return [options] { return info(*options); };
+}
+
+}  // namespace arctrace::cli

@@ -1,0 +1,179 @@
+#include "reader/cli/options/arg_spec.hpp"
+
+#include <absl/strings/str_cat.h>
+#include <absl/strings/str_join.h>
+#include <arctrace/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <functional>
+#include <iterator>
+#include <string_view>
+#include <vector>
+
+#include "src/api/shim_interface.h"
+
+namespace arctrace::cli {
+namespace {
+
+struct Format {
+  char letter;
+  char kind;  // enum arctrace_value_kind, or
+};
+constexpr char kStdString = 'S' - 'a';  // as the shim knows it
+// The letters of uftrace.
+constexpr Format kFormats[] = {{'d', ARCTRACE_VALUE_SIGNED},
+                               {'i', ARCTRACE_VALUE_SIGNED},
+                               {'u', ARCTRACE_VALUE_UNSIGNED},
+                               {'x', ARCTRACE_VALUE_HEX},
+                               {'o', ARCTRACE_VALUE_OCTAL},
+                               {'c', ARCTRACE_VALUE_CHAR},
+                               {'p', ARCTRACE_VALUE_POINTER},
+                               {'s', ARCTRACE_VALUE_STRING},
+                               {'f', ARCTRACE_VALUE_FLOAT},
+                               {'b', ARCTRACE_VALUE_BOOL},
+                               {'S', kStdString}};
+constexpr unsigned kArgumentsMax =
+    ARCTRACE_SHIM_ARGUMENTS_MAX + ARCTRACE_SHIM_STACK_WORDS_MAX;
+constexpr unsigned kFloatsMax = ARCTRACE_SHIM_VECTORS_MAX + ARCTRACE_SHIM_STACK_WORDS_MAX;
+constexpr unsigned kValuesMax = ARCTRACE_SHIM_TOLD_MAX;
+constexpr std::string_view kResult = "retval";
+constexpr std::string_view kArgument = "arg";
+constexpr std::string_view kFloat = "fparg";
+
+struct Value {
+  unsigned argument = 0;
+  char kind = ARCTRACE_VALUE_SIGNED;
+  unsigned bytes = 8;
+};
+
+// What may stand behind a format's letter.
+std::vector<std::string> sizes_of(char kind) {
+  switch (kind) {
+    case ARCTRACE_VALUE_FLOAT:
+      return {"32", "64"};
+    case ARCTRACE_VALUE_SIGNED:
+    case ARCTRACE_VALUE_UNSIGNED:
+    case ARCTRACE_VALUE_HEX:
+    case ARCTRACE_VALUE_OCTAL:
+      return {"8", "16", "32", "64"};
+    default:
+      return {};
+  }
+}
+
+unsigned usual_bytes(char kind) {
+  return kind == ARCTRACE_VALUE_CHAR || kind == ARCTRACE_VALUE_BOOL ? 1 : 8;
+}
+
+// 0: it is none.
+unsigned number_of(std::string_view text) {
+  unsigned number = 0;
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
+  return read.ec == std::errc() && read.ptr == text.data() + text.size() ? number : 0;
+}
+
+// Places are those in `text`.
+std::optional<Problem> parse_name(std::string_view name, bool of_result, Value& value) {
+  if (of_result) {
+    if (name == kResult) return std::nullopt;
+    return Problem{0, "not retval"};
+  }
+  const bool is_float = name.starts_with(kFloat);
+  if (!is_float && !name.starts_with(kArgument)) {
+    return Problem{0, "not an argument such as arg1 or fparg1"};
+  }
+  const size_t digits = is_float ? kFloat.size() : kArgument.size();
+  const unsigned most = is_float ? kFloatsMax : kArgumentsMax;
+  if (is_float) value.kind = ARCTRACE_VALUE_FLOAT;
+  value.argument = number_of(name.substr(digits));
+  if (value.argument >= 1 && value.argument <= most) return std::nullopt;
+  return Problem{digits, absl::StrCat("not a number from 1 to ", most)};
+}
+
+// `size`: in bits, behind the letter at `place`.
+std::optional<Problem> parse_size(std::string_view size, size_t place, Value& value) {
+  if (size.empty()) return std::nullopt;
+  const std::vector<std::string> sizes = sizes_of(value.kind);
+  if (sizes.empty()) return Problem{place, "this format has no size"};
+  if (std::find(sizes.begin(), sizes.end(), size) == sizes.end()) {
+    return Problem{place, absl::StrCat("not a size: ", absl::StrJoin(sizes, " "))};
+  }
+  value.bytes = number_of(size) / 8;
+  return std::nullopt;
+}
+
+std::optional<Problem> parse_format(std::string_view format, Value& value) {
+  if (format.empty()) return Problem{0, "no format behind the /"};
+  const bool is_float = value.kind == ARCTRACE_VALUE_FLOAT;  // by its name
+  // uftrace's floats need no letter.
+  if (is_float && std::isdigit(static_cast<unsigned char>(format[0])) != 0) {
+    return parse_size(format, 0, value);
+  }
+  const auto* found =
+      std::find_if(std::begin(kFormats), std::end(kFormats),
+                   [&](const Format& known) { return known.letter == format[0]; });
+  if (found == std::end(kFormats)) {
+    return Problem{0, "not a format: d i u x o c p s S b f"};
+  }
+  if (is_float != (found->kind == ARCTRACE_VALUE_FLOAT) && value.argument != 0) {
+    return Problem{0, is_float ? "fparg1 is of format f"
+                               : "floating-point arguments are fparg1, fparg2 ..."};
+  }
+  value.kind = found->kind;
+  value.bytes = usual_bytes(value.kind);
+  return parse_size(format.substr(1), 1, value);
+}
+
+// Calls `put` for each value until one is wrong.
+std::optional<Problem> parse(const std::string& spec, bool of_result,
+                             const std::function<void(const Value&)>& put) {
+  size_t at = spec.rfind('@');
+  if (at == std::string::npos) return std::nullopt;  // as the types have them
+  unsigned count = 0;
+  do {
+    ++at;
+    const size_t end = std::min(spec.find(',', at), spec.size());
+    const std::string_view item = std::string_view(spec).substr(at, end - at);
+    const size_t slash = std::min(item.find('/'), item.size());
+    Value value;
+    std::optional<Problem> problem = parse_name(item.substr(0, slash), of_result, value);
+    if (!problem && slash < item.size()) {
+      problem = parse_format(item.substr(slash + 1), value);
+      if (problem) problem->first += slash + 1;
+    }
+    if (!problem && ++count > (of_result ? 1 : kValuesMax)) {
+      problem = Problem{0, "more values than there are"};
+    }
+    if (problem) return Problem{at + problem->first, problem->second};
+    put(value);
+    at = end;
+  } while (at < spec.size());
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Problem> value_spec_problem(const std::string& spec, bool of_result) {
+  return parse(spec, of_result, [](const Value&) {});
+}
+
+std::string encoded_value(unsigned argument, char kind, unsigned bytes) {
+  const char digit =
+      static_cast<char>(argument < 10 ? '0' + argument : 'a' + (argument - 10));
+  return absl::StrCat(std::string{digit, kind}, bytes, "0");
+}
+
+std::string encoded_values(const std::string& spec, bool of_result) {
+  std::string text;
+  if (spec.rfind('@') == std::string::npos) return of_result ? "R" : "A";
+  parse(spec, of_result, [&text](const Value& value) {
+    absl::StrAppend(
+        &text,
+        encoded_value(value.argument, static_cast<char>('a' + value.kind), value.bytes));
+  });
+  return text;
+}
+
+}  // namespace arctrace::cli

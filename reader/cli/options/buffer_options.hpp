@@ -1,0 +1,20 @@
+// Options of the subcommands that make a buffer or take snapshots of one.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include "src/recorder/buffer/buffer.hpp"
+#include "src/recorder/snapshot/flight_recorder.hpp"
+
+namespace arctrace::cli {
+
+void add_buffer_options(CLI::App& app, BufferOptions& buffer);
+void add_snapshot_options(CLI::App& app, FlightOptions& flight);
+
+// --duration=TIME: 0 means without end. `what`: ends then.
+void add_duration_option(CLI::App& app, uint64_t& ns, const std::string& what);
+
+// Whether these options cut a recording into files (FileRing).
+bool cuts_files(uint32_t mode, const FileLimits& limits);
+
+}  // namespace arctrace::cli

@@ -1,0 +1,290 @@
+#include "reader/cli/options/call_filter_options.hpp"
+
+#include <absl/strings/str_cat.h>
+#include <absl/strings/str_split.h>
+#include <regex.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include "reader/cli/options/arg_spec.hpp"
+#include "reader/cli/options/function_pattern.hpp"
+#include "reader/cli/options/near_names.hpp"
+#include "reader/cli/options/options.hpp"
+#include "reader/cli/record/command_path.hpp"
+#include "reader/symbols/demangle.hpp"
+#include "reader/symbols/elf_file.hpp"
+#include "reader/trace/text_escape.hpp"
+
+namespace arctrace::cli {
+namespace {
+
+constexpr size_t kPatternsMax = 64;   // bits of the control page's word
+constexpr size_t kEncodedMax = 4000;  // the shim takes 4095 bytes in all
+
+struct PatternOption {
+  const char* option;
+  const char* name;  // as the shim knows it
+  const std::vector<std::string>* patterns;
+};
+
+// The order in which the shim counts the patterns.
+std::array<PatternOption, 5> pattern_options(const CallFilterOptions& options) {
+  return {{{"-F", "filter=", &options.chosen},
+           {"-N", "notrace=", &options.left_out},
+           {"-L", "module=", &options.modules},
+           {"-A", "values=", &options.arguments},
+           {"-R", "values=", &options.results}}};
+}
+
+bool has_values(const PatternOption& kind) { return kind.name == std::string("values="); }
+
+// What functions must match: of PATTERN@VALUES the former.
+std::string pattern_of(const PatternOption& kind, const std::string& text) {
+  return has_values(kind) ? text.substr(0, text.rfind('@')) : text;
+}
+
+std::string regex_error(const std::string& expression) {
+  regex_t compiled;
+  const int error = regcomp(&compiled, expression.c_str(), REG_EXTENDED | REG_NOSUB);
+  if (error == 0) {
+    regfree(&compiled);
+    return {};
+  }
+  std::array<char, 128> text{};
+  regerror(error, &compiled, text.data(), text.size());
+  return text.data();
+}
+
+std::optional<Problem> regex_problem(const std::string& pattern) {
+  const std::string expression = pattern.substr(kRegexMark.size());
+  if (expression.empty()) return Problem{pattern.size(), "nothing behind re:"};
+  const std::string error = regex_error(expression);
+  if (error.empty()) return std::nullopt;
+  // regcomp does not say where: behind the longest beginning that is right in itself.
+  size_t place = expression.size() - 1;
+  while (place > 0 && !regex_error(expression.substr(0, place)).empty()) --place;
+  return Problem{kRegexMark.size() + place, error};
+}
+
+std::optional<Problem> glob_problem(const std::string& pattern) {
+  for (size_t i = 0; i < pattern.size(); ++i) {
+    if (pattern[i] == '\\') {
+      if (++i == pattern.size()) return Problem{i - 1, "nothing behind the backslash"};
+      continue;
+    }
+    if (pattern[i] != '[') continue;
+    size_t end = i + 1;
+    if (end < pattern.size() && (pattern[end] == '!' || pattern[end] == '^')) ++end;
+    end = pattern.find(']', end + 1);  // as the first character it stands for itself
+    if (end == std::string::npos) {
+      return Problem{i, "no ] to this [; \\[ is the character"};
+    }
+    i = end;
+  }
+  return std::nullopt;
+}
+
+std::optional<Problem> pattern_problem(const std::string& pattern) {
+  if (pattern.empty()) return Problem{0, "an empty pattern"};
+  return pattern.starts_with(kRegexMark) ? regex_problem(pattern) : glob_problem(pattern);
+}
+
+std::optional<Problem> time_problem(const std::string& time) {
+  const absl::StatusOr<int64_t> parsed = parse_time_ns(time);
+  if (parsed.ok() && *parsed >= 0) return std::nullopt;
+  if (parsed.ok()) return Problem{0, "is negative"};
+  const size_t unit = time.find_first_not_of("0123456789.");
+  return Problem{unit == std::string::npos ? time.size() : unit,
+                 "not a time such as 1.5ms, 20us, 300ns or 2s"};
+}
+
+std::string percent_encoded(std::string_view text) {
+  std::string encoded;
+  for (const char c : text) {
+    if (c == ';') {
+      encoded += "%3B";
+    } else if (c == '%') {
+      encoded += "%25";
+    } else {
+      encoded += c;
+    }
+  }
+  return encoded;
+}
+
+// Of the program itself, and those that it calls in libraries: as people write them,
+// without parameters.
+std::vector<std::string> function_names(const std::string& command) {
+  const absl::StatusOr<reader::ElfFile> file =
+      reader::ElfFile::open_untrusted(find_program(command));
+  if (!file.ok()) return {};
+  // All names of dynamic symbols, and a few of libraries.
+  std::vector<std::string> names = absl::StrSplit(
+      file->section_bytes(".dynstr").value_or(""), '\0', absl::SkipEmpty());
+  for (const reader::ElfSymbolTable& table : file->function_symbols()) {
+    for (const reader::ElfSymbol& symbol : table.symbols) {
+      names.emplace_back(table.names.c_str() + symbol.name);
+    }
+  }
+  for (std::string& name : names) {
+    name = without_parameters(reader::demangle_untrusted(name));
+  }
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return names;
+}
+
+void add_value_options(CLI::App& app, CallFilterOptions& options) {
+  const auto add = [&app](const char* flags, std::vector<std::string>& specs,
+                          const char* type, const char* what) {
+    app.add_option(flags, specs, what)
+        ->type_name(type)
+        ->allow_extra_args(false)
+        ->group("Arguments and results");
+  };
+  add("-A,--argument", options.arguments, "PATTERN[@ARG,...]",
+      "record arguments of functions, such as \"open@arg1/s,arg2/x32\"; may be "
+      "repeated, as -R");
+  add("-R,--retval", options.results, "PATTERN[@retval]",
+      "record what functions return, such as \"open@retval/i32\"");
+  app.add_flag("-a,--auto-args", options.auto_values,
+               "record both of well-known functions of libc")
+      ->group("Arguments and results");
+}
+
+}  // namespace
+
+void add_call_filter_options(CLI::App& app, CallFilterOptions& options) {
+  const auto add = [&app](const char* flags, std::vector<std::string>& patterns,
+                          const char* what) {
+    app.add_option(flags, patterns, what)
+        ->type_name("PATTERN")
+        ->allow_extra_args(false)
+        ->group("What to trace");
+  };
+  add("-F,--filter", options.chosen,
+      "only functions that match, and what they call; may be repeated, as -N and -L");
+  add("-N,--notrace", options.left_out,
+      "not functions that match, nor what they call: stronger than -F");
+  add("-L,--module", options.modules,
+      "only functions of program files and libraries whose name matches");
+  app.add_option(
+         "-D,--depth", options.depth,
+         "only N functions within one another, counted anew from each that -F chose")
+      ->check(from_to(1, 1024))
+      ->type_name("N")
+      ->group("What to trace");
+  app.add_option(
+         "-t,--time-filter", options.time,
+         "only calls that last so long, such as 20us; shorter ones leave no records")
+      ->type_name("TIME")
+      ->group("What to trace");
+  add_value_options(app, options);
+  add_size_option(
+      app, "-Z,--size-filter", [&options](uint64_t size) { options.size = size; },
+      UINT64_MAX, "only functions whose code has so many bytes, as far as that is known")
+      ->group("What to trace");
+}
+
+std::string SpecProblem::text() const {
+  const std::string shown = reader::escaped(value);
+  const size_t column = reader::escaped(value.substr(0, place)).size();
+  std::string line = absl::StrCat(option, " \"", shown, "\": ", what);
+  if (shown.empty()) return line;
+  return absl::StrCat(line, "\n  ", shown, "\n  ", std::string(column, ' '), "^");
+}
+
+std::optional<SpecProblem> find_problem(const CallFilterOptions& options) {
+  for (const PatternOption& kind : pattern_options(options)) {
+    for (const std::string& text : *kind.patterns) {
+      std::optional<Problem> problem = pattern_problem(pattern_of(kind, text));
+      if (!problem && has_values(kind)) {
+        problem = value_spec_problem(text, kind.patterns == &options.results);
+      }
+      if (problem) return SpecProblem{kind.option, text, problem->first, problem->second};
+    }
+  }
+  if (options.time.empty()) return std::nullopt;
+  const auto problem = time_problem(options.time);
+  if (!problem) return std::nullopt;
+  return SpecProblem{"-t", options.time, problem->first, problem->second};
+}
+
+absl::StatusOr<std::string> encode(const CallFilterOptions& options) {
+  std::string text;
+  size_t count = 0;
+  for (const PatternOption& kind : pattern_options(options)) {
+    for (const std::string& pattern : *kind.patterns) {
+      absl::StrAppend(&text, ";", kind.name);
+      if (has_values(kind)) {
+        const bool of_result = kind.patterns == &options.results;
+        absl::StrAppend(&text, encoded_values(pattern, of_result), ":");
+      }
+      absl::StrAppend(&text, percent_encoded(pattern_of(kind, pattern)));
+      ++count;
+    }
+  }
+  if (options.auto_values) text += ";autovalues=yes";
+  if (options.depth) absl::StrAppend(&text, ";depth=", *options.depth);
+  if (!options.time.empty()) {
+    absl::StrAppend(&text, ";time=", *parse_time_ns(options.time));
+  }
+  if (options.size) absl::StrAppend(&text, ";size=", *options.size);
+  if (count > kPatternsMax || text.size() > kEncodedMax) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("record: too many patterns: ", kPatternsMax, " of together ",
+                     kEncodedMax, " bytes can be given; use * or re:A|B"));
+  }
+  return text;
+}
+
+uint64_t matched_patterns(const CallFilterOptions& options,
+                          const SessionFunctions& session) {
+  uint64_t matched = 0;
+  unsigned i = 0;
+  for (const PatternOption& kind : pattern_options(options)) {
+    for (const std::string& text : *kind.patterns) {
+      const FunctionPattern pattern(pattern_of(kind, text));
+      const bool found =
+          kind.patterns == &options.modules
+              ? std::any_of(session.modules.begin(), session.modules.end(),
+                            [&](const auto& name) { return pattern.matches(name); })
+              : std::any_of(
+                    session.functions.begin(), session.functions.end(),
+                    [&](const auto& names) { return pattern.matches_any(names); });
+      matched |= uint64_t{found} << i++;
+    }
+  }
+  return matched;
+}
+
+std::vector<std::string> unmatched_patterns(const CallFilterOptions& options,
+                                            uint64_t matched,
+                                            const std::string& command) {
+  std::vector<std::string> lines;
+  std::optional<std::vector<std::string>> names;
+  for (const PatternOption& kind : pattern_options(options)) {
+    const bool is_module = kind.patterns == &options.modules;
+    for (const std::string& text : *kind.patterns) {
+      const std::string pattern = pattern_of(kind, text);
+      const bool is_matched = (matched & 1) != 0;
+      matched >>= 1;
+      if (is_matched) continue;
+      if (!names && !is_module) names = function_names(command);
+      const bool is_there =
+          !is_module && std::find(names->begin(), names->end(), pattern) != names->end();
+      lines.push_back(
+          absl::StrCat("no function ", is_module ? "of a module like" : "matches", " ",
+                       kind.option, " ", reader::escaped(pattern),
+                       is_there ? "; it is in the program, but was not built with hooks"
+                       : is_module ? ""
+                                   : near_names(plain_part(pattern), *names)));
+    }
+  }
+  return lines;
+}
+
+}  // namespace arctrace::cli

@@ -1,0 +1,121 @@
+#include "reader/cli/options/config_file.hpp"
+
+#include <absl/strings/str_cat.h>
+#include <absl/strings/str_join.h>
+
+#include <iterator>
+#include <sstream>
+
+#include "reader/cli/options/near_names.hpp"
+
+namespace arctrace::cli {
+namespace {
+
+// The first line of each key, "section.key", and of each section, "section".
+std::map<std::string, size_t> find_lines(const std::string& text) {
+  std::map<std::string, size_t> lines;
+  std::string section;
+  size_t number = 0;
+  std::istringstream input(text);
+  for (std::string line; std::getline(input, line);) {
+    ++number;
+    const std::string stripped = CLI::detail::trim_copy(line);
+    if (stripped.empty() || stripped.front() == '#') continue;
+    if (stripped.front() == '[' && stripped.back() == ']') {
+      section = stripped.substr(1, stripped.size() - 2);
+      lines.emplace(section, number);
+      continue;
+    }
+    const std::string key =
+        CLI::detail::trim_copy(stripped.substr(0, stripped.find('=')));
+    lines.emplace(section.empty() ? key : absl::StrCat(section, ".", key), number);
+  }
+  return lines;
+}
+
+std::string key_of(const CLI::ConfigItem& item) {
+  return absl::StrCat(absl::StrJoin(item.parents, "."), item.parents.empty() ? "" : ".",
+                      item.name);
+}
+
+// CLI11's own, where a section begins and ends.
+bool is_mark(const CLI::ConfigItem& item) {
+  return item.name == "++" || item.name == "--";
+}
+
+const CLI::App* app_of(const CLI::App& root, const CLI::ConfigItem& item) {
+  const CLI::App* app = &root;
+  for (const std::string& parent : item.parents) {
+    const auto children = app->get_subcommands(
+        [&](const CLI::App* child) { return child->get_name() == parent; });
+    if (children.empty()) return nullptr;
+    app = children.front();
+  }
+  return app;
+}
+
+}  // namespace
+
+std::vector<CLI::ConfigItem> ConfigFile::from_config(std::istream& input) const {
+  const std::string text(std::istreambuf_iterator<char>(input), {});
+  lines_ = find_lines(text);
+  std::istringstream again(text);
+  std::vector<CLI::ConfigItem> found = CLI::ConfigTOML::from_config(again);
+  for (const CLI::ConfigItem& item : found) check_known(item);
+  std::erase_if(found,
+                [this](const CLI::ConfigItem& item) { return is_outranked(item); });
+  return found;
+}
+
+std::string ConfigFile::place_of(const std::string& command,
+                                 const std::string& name) const {
+  if (!name.starts_with("--")) return {};
+  return place(absl::StrCat(command, ".", name.substr(2)));
+}
+
+std::string ConfigFile::place(const std::string& key) const {
+  const auto line = lines_.find(key);
+  if (line == lines_.end()) return {};
+  return absl::StrCat(root_.get_config_ptr()->as<std::string>(), ":", line->second, ": ");
+}
+
+void ConfigFile::check_known(const CLI::ConfigItem& item) const {
+  const CLI::App* app = app_of(root_, item);
+  if (app == nullptr) {
+    const std::string command = absl::StrJoin(item.parents, ".");
+    std::vector<std::string> names;
+    for (const CLI::App* known : root_.get_subcommands({})) {
+      names.push_back(known->get_name());
+    }
+    throw CLI::ConfigError(absl::StrCat(place(command), "no command \"", command, "\"",
+                                        near_names(command, names)));
+  }
+  if (is_mark(item)) return;
+  if (app->get_option_no_throw("--" + item.name) != nullptr) return;
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app->get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back(name);
+  }
+  throw CLI::ConfigError(absl::StrCat(place(key_of(item)), app->get_name(),
+                                      " has no option \"", item.name, "\"",
+                                      near_names(item.name, names)));
+}
+
+bool ConfigFile::is_outranked(const CLI::ConfigItem& item) const {
+  const CLI::App* app = app_of(root_, item);
+  const CLI::Option* option =
+      app == nullptr ? nullptr : app->get_option_no_throw("--" + item.name);
+  if (option == nullptr) return false;
+  if (option->count() > 0) {
+    lines_.erase(key_of(item));
+    return true;
+  }
+  for (const CLI::Option* other : option->get_excludes()) {
+    if (other->count() > 0) return true;
+  }
+  const CLI::Option* session = app->get_option_no_throw("--session");
+  return session != nullptr && session->count() > 0 &&
+         option->get_group() == kOwnBufferGroup;
+}
+
+}  // namespace arctrace::cli

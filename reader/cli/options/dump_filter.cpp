@@ -1,0 +1,37 @@
+#include "reader/cli/options/dump_filter.hpp"
+
+#include <algorithm>
+
+#include "reader/replay/filter.hpp"
+#include "reader/trace/bytes.hpp"
+
+namespace arctrace::cli {
+
+bool DumpFilter::wants_thread(const reader::Definitions& definitions,
+                              reader::ThreadIndex thread) const {
+  if (pids.empty() && tids.empty()) return true;
+  const reader::Thread* found = definitions.thread(thread);
+  if (found == nullptr) return false;
+  return (pids.empty() || pids.contains(definitions.pid_of(thread))) &&
+         (tids.empty() || tids.contains(found->tid));
+}
+
+bool DumpFilter::wants_function(const reader::Record& record, const StackChange& change,
+                                reader::ProcessIndex process,
+                                reader::FunctionResolver& resolver) const {
+  if (functions.empty()) return true;
+  const auto matches = [&](reader::FunctionId id) {
+    const std::string& name = resolver.functions()[id].name;
+    return std::any_of(functions.begin(), functions.end(), [&](const std::string& glob) {
+      return reader::glob_match(glob, name) ||
+             reader::glob_match(glob, reader::without_parameters(name));
+    });
+  };
+  if (record.type == ARCTRACE_TYPE_ENTER || record.type == ARCTRACE_TYPE_EXIT_NAMED) {
+    const uint64_t key = reader::load_u64(record.body.data());
+    if (matches(resolver.resolve(process, key, record.time_ns))) return true;
+  }
+  return std::any_of(change.left.begin(), change.left.end(), matches);
+}
+
+}  // namespace arctrace::cli

@@ -1,0 +1,36 @@
+// Which records a dump shows.
+#pragma once
+
+#include <absl/container/flat_hash_set.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "reader/cli/options/options.hpp"
+#include "reader/render/record_describer.hpp"
+#include "reader/replay/replay.hpp"
+#include "reader/trace/trace.hpp"
+
+namespace arctrace::cli {
+
+// Empty sets let everything through.
+struct DumpFilter {
+  absl::flat_hash_set<uint32_t> pids, tids;
+  absl::flat_hash_set<uint16_t> types;
+  std::vector<std::string> functions;  // globs
+  TimeRange range;
+
+  bool wants_thread(const reader::Definitions& definitions,
+                    reader::ThreadIndex thread) const;
+  bool wants_type(uint16_t type) const { return types.empty() || types.contains(type); }
+  bool wants_time(int64_t time_ns) const {
+    return time_ns >= range.from_ns && time_ns < range.until_ns;
+  }
+  // Whether the call, or the exit, is of a function that is wanted.
+  bool wants_function(const reader::Record& record, const StackChange& change,
+                      reader::ProcessIndex process,
+                      reader::FunctionResolver& resolver) const;
+};
+
+}  // namespace arctrace::cli

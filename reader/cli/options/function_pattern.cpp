@@ -1,0 +1,34 @@
+#include "reader/cli/options/function_pattern.hpp"
+
+#include <fnmatch.h>
+
+#include "reader/cli/options/near_names.hpp"
+#include "reader/symbols/demangle.hpp"
+
+namespace arctrace::cli {
+
+FunctionNames::FunctionNames(const std::string& linker_name)
+    : linked(linker_name.substr(0, linker_name.find('.'))),
+      whole(reader::demangle_untrusted(linked)),
+      plain(without_parameters(whole)) {}
+
+FunctionPattern::FunctionPattern(const std::string& text) : text_(text) {
+  if (!text.starts_with(kRegexMark)) return;
+  expression_.emplace();
+  regcomp(&*expression_, text.c_str() + kRegexMark.size(), REG_EXTENDED | REG_NOSUB);
+}
+
+FunctionPattern::~FunctionPattern() {
+  if (expression_) regfree(&*expression_);
+}
+
+bool FunctionPattern::matches(const std::string& name) const {
+  return is_regex() ? regexec(&*expression_, name.c_str(), 0, nullptr, 0) == 0
+                    : fnmatch(text_.c_str(), name.c_str(), 0) == 0;
+}
+
+bool FunctionPattern::matches_any(const FunctionNames& names) const {
+  return matches(names.linked) || matches(names.whole) || matches(names.plain);
+}
+
+}  // namespace arctrace::cli

@@ -1,0 +1,74 @@
+#include "reader/cli/options/kernel_options.hpp"
+
+#include <absl/strings/str_cat.h>
+
+#include <array>
+#include <map>
+#include <string>
+
+namespace arctrace::cli {
+namespace {
+
+const std::map<std::string, KernelUse> kUses = {{"auto", KernelUse::kAuto},
+                                                {"bpf", KernelUse::kBpf},
+                                                {"no", KernelUse::kNo},
+                                                {"perf", KernelUse::kPerf},
+                                                {"require", KernelUse::kRequire}};
+
+struct EventOption {
+  const char* name;
+  bool KernelEvents::*wanted;
+  const char* what;
+};
+
+constexpr std::array kEvents = {
+    EventOption{"--syscalls", &KernelEvents::syscalls,
+                "and system calls (slows those of all processes a little)"},
+    EventOption{"--page-faults", &KernelEvents::page_faults, "and page faults"},
+    EventOption{"--signals", &KernelEvents::signals, "and signals that are delivered"},
+    EventOption{"--contention", &KernelEvents::contention, "and waits for kernel locks"},
+    EventOption{"--block-io", &KernelEvents::block_io,
+                "and requests to block devices, with their end"}};
+
+}  // namespace
+
+void add_kernel_options(CLI::App& app, KernelOptions& options) {
+  app.add_option_function<std::string>(
+         "--kernel",
+         [&options](const std::string& text) {
+           const auto use = kUses.find(text.empty() ? "auto" : text);
+           if (use == kUses.end()) {
+             throw CLI::ValidationError(
+                 "--kernel", "\"" + text + "\" is not auto, bpf, perf, require or no");
+           }
+           options.use = use->second;
+         },
+         "record dispatches, wake-ups, fork, exec and exit of the traced processes: "
+         "bpf = by BPF, which needs rights; perf = by perf events, without wake-ups; "
+         "require = by either, or fail; auto = if it can be (default: no; --kernel "
+         "alone: "
+         "auto)")
+      ->expected(0, 1)
+      ->type_name("auto|bpf|perf|require|no");
+  for (const EventOption& event : kEvents) {
+    app.add_flag_callback(
+        event.name,
+        [&options, &event] {
+          options.events.*event.wanted = true;
+          if (options.use == KernelUse::kNo) options.use = KernelUse::kAuto;
+        },
+        std::string(event.what) + "; by BPF only");
+  }
+}
+
+std::string event_options(const KernelEvents& events) {
+  std::string names;
+  for (const EventOption& event : kEvents) {
+    if (events.*event.wanted) {
+      absl::StrAppend(&names, names.empty() ? "" : ", ", event.name);
+    }
+  }
+  return names;
+}
+
+}  // namespace arctrace::cli

@@ -1,0 +1,69 @@
+#include "reader/cli/options/near_names.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <numeric>
+
+namespace arctrace::cli {
+namespace {
+
+char lower(char c) {
+  return static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+}
+
+// How many letters must be changed, added or left out to get from one to the other.
+size_t distance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), size_t{0});
+  for (size_t i = 0; i < a.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i + 1;
+    for (size_t j = 0; j < b.size(); ++j) {
+      const size_t change = diagonal + (lower(a[i]) == lower(b[j]) ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({change, row[j] + 1, diagonal + 1});
+    }
+  }
+  return row.back();
+}
+
+}  // namespace
+
+std::string near_names(std::string_view name, const std::vector<std::string>& names) {
+  constexpr size_t kLongest = 64;  // of what may be a slip
+  constexpr size_t kShownMax = 6;
+  size_t shown = 0;
+  std::string found;
+  for (const std::string& candidate : names) {
+    const bool begins = !name.empty() && candidate.starts_with(name);
+    if (!begins && (name.size() > kLongest ||
+                    distance(name, candidate) > 1 + candidate.size() / 4)) {
+      continue;
+    }
+    if (++shown > kShownMax) break;
+    found += (found.empty() ? "; did you mean \"" : " or \"") + candidate + "\"";
+  }
+  return found.empty() ? found : found + "?";
+}
+
+std::string plain_part(std::string_view pattern) {
+  if (pattern.starts_with(kRegexMark)) pattern.remove_prefix(kRegexMark.size());
+  std::string plain;
+  for (const char c : pattern) {
+    if (std::string_view("*?[]^$.\\+").find(c) == std::string_view::npos) plain += c;
+  }
+  return plain;
+}
+
+std::string without_parameters(std::string name) {
+  size_t opens = std::string::npos;
+  int depth = 0;
+  for (size_t i = 0; i < name.size(); ++i) {
+    if (name[i] == '(' && depth++ == 0) opens = i;
+    if (name[i] == ')') --depth;
+  }
+  name.resize(std::min(name.size(), opens));
+  return name;
+}
+
+}  // namespace arctrace::cli

@@ -1,0 +1,182 @@
+#include "reader/cli/options/options.hpp"
+
+#include <absl/strings/numbers.h>
+#include <absl/strings/str_cat.h>
+#include <absl/time/time.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "reader/cli/commands.hpp"
+
+namespace arctrace::cli {
+
+CLI::Option* add_file_option(CLI::App& app, std::string& path) {
+  path = kDefaultFile;
+  return app.add_option("file", path, "trace file, or a buffer's file")
+      ->type_name("FILE")
+      ->capture_default_str();
+}
+
+CLI::Option* add_session_option(CLI::App& app, std::string& name) {
+  return app.add_option("name", name, "the session's name, or its buffer's file")
+      ->required()
+      ->type_name("NAME");
+}
+
+CLI::Option* add_format_option(CLI::App& app, Format& format) {
+  return add_choice<Format>(app, "--format", format,
+                            {{"text", Format::kText}, {"json", Format::kJson}},
+                            "how to print it")
+      ->default_str("text");
+}
+
+CLI::Option* add_time_range_option(CLI::App& app, TimeRange& range) {
+  return app
+      .add_option_function<std::string>(
+          "-r,--time-range",
+          [&range](const std::string& text) {
+            const absl::StatusOr<TimeRange> parsed = parse_time_range(text);
+            if (!parsed.ok()) {
+              throw CLI::ValidationError("--time-range",
+                                         std::string(parsed.status().message()));
+            }
+            range = *parsed;
+          },
+          "only from START up to STOP, counted from the session's start, such as "
+          "1.5ms~2s; either may be left out")
+      ->type_name("START~STOP");
+}
+
+CLI::Option* add_output_option(CLI::App& app, std::string& path) {
+  path = kDefaultFile;
+  return app
+      .add_option("-o,--output", path,
+                  "trace file; an existing one is kept as FILE.old; - is standard output")
+      ->check(not_empty())
+      ->type_name("FILE")
+      ->capture_default_str();
+}
+
+CLI::Option* add_size_option(CLI::App& app, const std::string& name,
+                             const std::function<void(uint64_t)>& take, uint64_t max,
+                             const std::string& help) {
+  return app
+      .add_option_function<std::string>(
+          name,
+          [=](const std::string& text) {
+            const absl::StatusOr<uint64_t> parsed = parse_size(text);
+            if (!parsed.ok()) {
+              throw CLI::ValidationError(long_name(name),
+                                         std::string(parsed.status().message()));
+            }
+            if (*parsed > max) {
+              throw CLI::ValidationError(long_name(name),
+                                         "\"" + text + "\" is too large");
+            }
+            take(*parsed);
+          },
+          help)
+      ->type_name("SIZE");
+}
+
+std::string long_name(const std::string& names) {
+  return names.substr(names.rfind(',') + 1);
+}
+
+std::string either_of(const std::vector<std::string>& words) {
+  std::string text;
+  for (size_t i = 0; i < words.size(); ++i) {
+    if (i > 0) text += i + 1 == words.size() ? " or " : ", ";
+    text += words[i];
+  }
+  return text;
+}
+
+CLI::Validator from_to(double min, double max) {
+  return {[=](std::string& text) {
+            double value = 0;
+            const bool is_number = absl::SimpleAtod(text, &value);
+            // Not the other way round: NaN is neither.
+            if (is_number && value >= min && value <= max) return std::string();
+            return absl::StrCat("\"", text, "\" is not a number from ", min, " to ", max);
+          },
+          ""};
+}
+
+CLI::Validator not_empty() {
+  return {[](std::string& text) { return text.empty() ? "is empty" : std::string(); },
+          ""};
+}
+
+CLI::Validator not_negative() {
+  return {[](std::string& text) {
+            const size_t first = text.find_first_not_of(" \t\n\v\f\r");
+            const bool negative = first != std::string::npos && text[first] == '-';
+            return negative ? "\"" + text + "\" is negative" : std::string();
+          },
+          ""};
+}
+
+absl::StatusOr<uint64_t> parse_size(std::string_view text) {
+  const auto error = [&] {
+    return absl::InvalidArgumentError(
+        absl::StrCat("\"", std::string(text), "\" is not a size such as 64k or 1.5G"));
+  };
+  const size_t digits = text.find_first_not_of("0123456789.");
+  const std::string_view number = text.substr(0, digits);
+  double value = 0;
+  if (!absl::SimpleAtod(std::string(number), &value)) return error();
+  std::string unit =
+      CLI::detail::to_lower(std::string(text.substr(std::min(digits, text.size()))));
+  if (unit.ends_with("ib") && unit.size() == 3) {
+    unit.resize(1);
+  } else if (unit.ends_with('b')) {
+    unit.pop_back();
+  }
+  constexpr std::string_view kUnits = "kmgtpe";
+  if (unit.size() > 1 || (!unit.empty() && kUnits.find(unit[0]) == kUnits.npos)) {
+    return error();
+  }
+  const size_t power = unit.empty() ? 0 : kUnits.find(unit[0]) + 1;
+  value = std::ldexp(value, static_cast<int>(10 * power));
+  if (value >= 0x1p63) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("\"", std::string(text), "\" is too large"));
+  }
+  return static_cast<uint64_t>(value);
+}
+
+absl::StatusOr<int64_t> parse_time_ns(std::string_view text) {
+  absl::Duration duration;
+  if (!absl::ParseDuration({text.data(), text.size()}, &duration)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "\"", std::string(text), "\" is not a time such as 1.5ms, 20us, 300ns or 2s"));
+  }
+  return absl::ToInt64Nanoseconds(duration);
+}
+
+absl::StatusOr<TimeRange> parse_time_range(std::string_view text) {
+  const size_t tilde = text.find('~');
+  if (tilde == std::string_view::npos) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "\"", std::string(text), "\" is not a range START~STOP such as 1.5ms~2s"));
+  }
+  TimeRange range;
+  const auto parse_end = [](std::string_view end, int64_t& out) {
+    if (end.empty()) return absl::OkStatus();
+    const absl::StatusOr<int64_t> parsed = parse_time_ns(end);
+    if (parsed.ok()) out = *parsed;
+    return parsed.status();
+  };
+  if (absl::Status s = parse_end(text.substr(0, tilde), range.from_ns); !s.ok()) return s;
+  if (absl::Status s = parse_end(text.substr(tilde + 1), range.until_ns); !s.ok())
+    return s;
+  if (range.from_ns > range.until_ns) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("\"", std::string(text), "\" ends before it starts"));
+  }
+  return range;
+}
+
+}  // namespace arctrace::cli

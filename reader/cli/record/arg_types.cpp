@@ -1,0 +1,383 @@
+#include "reader/cli/record/arg_types.hpp"
+
+#include <absl/strings/str_cat.h>
+#include <absl/strings/str_join.h>
+#include <arctrace/format.h>
+#include <gelf.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cctype>
+#include <iterator>
+#include <map>
+#include <memory>
+#include <set>
+
+#include "reader/cli/options/arg_spec.hpp"
+#include "reader/cli/options/function_pattern.hpp"
+#include "reader/cli/record/command_path.hpp"
+#include "reader/cli/record/program_libraries.hpp"
+#include "reader/symbols/elf_file.hpp"
+#include "reader/symbols/function_types.hpp"
+#include "reader/trace/text_escape.hpp"
+#include "src/api/shim_interface.h"
+#include "src/shim_protocol/auto_args.hpp"
+#include "src/shim_protocol/call_kinds.hpp"
+#include "src/shim_protocol/options.hpp"
+
+namespace arctrace::cli {
+namespace {
+
+using reader::FunctionTypes;
+using reader::TypedValue;
+
+constexpr size_t kTypesTextMax = size_t{24} << 10;  // the shim takes 32 KiB in all
+
+constexpr const char* kEntryHooks[] = {"__fentry__", "mcount", "_mcount"};
+
+struct Spec {
+  const char* option;
+  std::string text;  // the pattern
+  bool has_values;
+  std::unique_ptr<FunctionPattern> pattern;
+};
+
+std::vector<Spec> specs_of(const CallFilterOptions& options) {
+  std::vector<Spec> specs;
+  const auto add = [&specs](const char* option, const std::vector<std::string>& texts) {
+    for (const std::string& text : texts) {
+      const size_t at = text.rfind('@');
+      std::string pattern = text.substr(0, at);
+      auto compiled = std::make_unique<FunctionPattern>(pattern);
+      specs.push_back(
+          {option, std::move(pattern), at != std::string::npos, std::move(compiled)});
+    }
+  };
+  add("-A", options.arguments);
+  add("-R", options.results);
+  return specs;
+}
+
+bool is_well_known(const std::string& name) {
+  return std::any_of(std::begin(shim::kWellKnownCalls), std::end(shim::kWellKnownCalls),
+                     [&](const auto& known) { return name == known.name; });
+}
+
+// Not what has rules of its own, and no values.
+bool is_recorded(const std::string& name) {
+  return shim::call_kind(name.c_str()) != shim::CallKind::kUntouched;
+}
+
+// Linker's names of what the program calls in others.
+std::set<std::string> imported_functions(Elf* elf) {
+  std::set<std::string> names;
+  for (Elf_Scn* section = elf_nextscn(elf, nullptr); section != nullptr;
+       section = elf_nextscn(elf, section)) {
+    GElf_Shdr header;
+    if (gelf_getshdr(section, &header) == nullptr || header.sh_type != SHT_DYNSYM) {
+      continue;
+    }
+    Elf_Data* data = elf_getdata(section, nullptr);
+    GElf_Sym symbol;
+    for (int i = 0; data != nullptr && gelf_getsym(data, i, &symbol) != nullptr; ++i) {
+      const char* name = elf_strptr(elf, header.sh_link, symbol.st_name);
+      const bool is_function = GELF_ST_TYPE(symbol.st_info) == STT_FUNC ||
+                               GELF_ST_TYPE(symbol.st_info) == STT_NOTYPE;
+      if (symbol.st_shndx == SHN_UNDEF && is_function && name != nullptr &&
+          *name != '\0') {
+        names.insert(name);
+      }
+    }
+  }
+  return names;
+}
+
+// Whether its functions have hooks that don't see what they are called with.
+bool is_only_instrumented(const reader::ElfFile& file,
+                          const std::set<std::string>& imports) {
+  return imports.contains("__cyg_profile_func_enter") &&
+         !file.has_section("__patchable_function_entries") &&
+         !file.has_section("xray_instr_map") &&
+         std::none_of(std::begin(kEntryHooks), std::end(kEntryHooks),
+                      [&](const char* hook) { return imports.contains(hook); });
+}
+
+char kind_letter(TypedValue::Kind kind) {
+  const auto letter = [](int value_kind) { return static_cast<char>('a' + value_kind); };
+  switch (kind) {
+    case TypedValue::Kind::kSigned:
+      return letter(ARCTRACE_VALUE_SIGNED);
+    case TypedValue::Kind::kUnsigned:
+      return letter(ARCTRACE_VALUE_UNSIGNED);
+    case TypedValue::Kind::kBool:
+      return letter(ARCTRACE_VALUE_BOOL);
+    case TypedValue::Kind::kChar:
+      return letter(ARCTRACE_VALUE_CHAR);
+    case TypedValue::Kind::kPointer:
+      return letter(ARCTRACE_VALUE_POINTER);
+    case TypedValue::Kind::kString:
+      return letter(ARCTRACE_VALUE_STRING);
+    case TypedValue::Kind::kStdString:
+      return 'S';
+    default:
+      return letter(ARCTRACE_VALUE_FLOAT);
+  }
+}
+
+bool is_identifier(const std::string& name) {
+  return !name.empty() && std::all_of(name.begin(), name.end(), [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '_';
+  });
+}
+
+// "/1=one/2=two"; nothing if it is too long for one of eight in a name.
+std::string encoded_enumerators(const TypedValue& value) {
+  constexpr size_t kTextMax = 400;
+  std::string text;
+  for (const reader::Enumerator& enumerator : value.enumerators) {
+    if (!is_identifier(enumerator.name)) return {};
+    absl::StrAppend(&text, "/", enumerator.value, "=", enumerator.name);
+  }
+  return text.size() <= kTextMax ? text : std::string();
+}
+
+// "VALUES:NAMES:RESULT"
+std::string encoded_types(const FunctionTypes& types) {
+  constexpr size_t kNamesMax = 1000;  // of one name's bytes, that a process defines
+  std::string values;
+  std::vector<std::string> names;
+  std::vector<std::string> words;  // names with enumerators
+  const auto add = [&values](const TypedValue& value) {
+    absl::StrAppend(&values,
+                    encoded_value(value.place, kind_letter(value.kind), value.size));
+  };
+  for (const TypedValue& value : types.arguments) {
+    if (names.size() == ARCTRACE_SHIM_TOLD_MAX) break;
+    add(value);
+    names.push_back(value.name);
+    words.push_back(value.name + encoded_enumerators(value));
+  }
+  if (types.result) add(*types.result);
+  const bool have_names = std::all_of(names.begin(), names.end(), is_identifier);
+  std::string named = absl::StrJoin(words, ",");
+  if (named.size() > kNamesMax) named = absl::StrJoin(names, ",");
+  return absl::StrCat(values, ":", have_names ? named : "", ":",
+                      types.result ? encoded_enumerators(*types.result) : "");
+}
+
+std::string listed(const std::set<std::string>& names) {
+  constexpr size_t kShownMax = 3;
+  std::vector<std::string> shown;
+  for (const std::string& name : names) {
+    if (shown.size() < kShownMax) shown.push_back(reader::escaped(name));
+  }
+  const size_t more = names.size() - shown.size();
+  return absl::StrJoin(shown, ", ") +
+         (more == 0 ? "" : absl::StrCat(" and ", more, " more"));
+}
+
+// A file whose functions have hooks: the program, or a library that it is linked with.
+struct HookedFile {
+  HookedFile(std::string file_path, const reader::ElfFile& file)
+      : path(std::move(file_path)), imports(imported_functions(file.handle())) {
+    hides_values = is_only_instrumented(file, imports);
+    has_hooks = file.has_section("__patchable_function_entries") ||
+                file.has_section("xray_instr_map") ||
+                imports.contains("__cyg_profile_func_enter") ||
+                std::any_of(std::begin(kEntryHooks), std::end(kEntryHooks),
+                            [&](const char* hook) { return imports.contains(hook); });
+    for (const reader::ElfSymbolTable& table : file.function_symbols()) {
+      for (const reader::ElfSymbol& symbol : table.symbols) {
+        const std::string name = table.names.c_str() + symbol.name;
+        // Parts and copies of functions have other parameters, or none.
+        if (name.find('.') == std::string::npos) defined.emplace(name, symbol.address);
+      }
+    }
+  }
+
+  std::string path;
+  std::set<std::string> imports;
+  bool hides_values = false;
+  bool has_hooks = false;
+  std::multimap<std::string, uint64_t> defined;
+  std::map<uint64_t, FunctionTypes> types;  // of the wanted ones that are known
+};
+
+// Of one program and its libraries.
+class TypeFinder {
+ public:
+  TypeFinder(std::string path, const reader::ElfFile& file)
+      : imports_(imported_functions(file.handle())) {
+    files_.emplace_back(std::move(path), file);
+  }
+
+  ValueTypes find(const std::vector<Spec>& specs) {
+    std::set<std::string> declared;
+    for (const Spec& spec : specs) {
+      if (spec.has_values) continue;
+      for_imports(spec, [&](const std::string& name) { declared.insert(name); });
+    }
+    find_in(files_.front(), specs, declared);
+    for (const auto& [name, types] : declared_) declared.erase(name);
+    const bool wants_types = std::any_of(
+        specs.begin(), specs.end(), [](const Spec& spec) { return !spec.has_values; });
+    if (wants_types) add_libraries(specs, declared);
+    ValueTypes result;
+    result.encoded = encode(result.warnings);
+    for (const Spec& spec : specs) add_warning(spec, result.warnings);
+    return result;
+  }
+
+ private:
+  // Well-known functions need no types.
+  template <class Visit>
+  void for_imports(const Spec& spec, const Visit& visit) {
+    for (const std::string& name : imports_) {
+      if (!is_well_known(name) && is_recorded(name) &&
+          spec.pattern->matches_any(FunctionNames(name))) {
+        visit(name);
+      }
+    }
+  }
+
+  template <class Visit>
+  static void for_defined(const HookedFile& file, const Spec& spec, const Visit& visit) {
+    for (const auto& [name, address] : file.defined) {
+      if (spec.pattern->matches_any(FunctionNames(name))) visit(name, address);
+    }
+  }
+
+  // `declared`: of the program's imports those whose types it may tell itself.
+  void find_in(HookedFile& file, const std::vector<Spec>& specs,
+               const std::set<std::string>& declared) {
+    std::set<uint64_t> wanted;
+    for (const Spec& spec : specs) {
+      if (spec.has_values) continue;
+      for_defined(file, spec,
+                  [&](const std::string&, uint64_t address) { wanted.insert(address); });
+    }
+    if (wanted.empty() && declared.empty()) return;
+    reader::ModuleTypes types =
+        reader::read_function_types_untrusted(file.path, debug_files_, wanted, declared);
+    file.types = std::move(types.defined);
+    declared_.merge(types.declared);
+  }
+
+  // What the program does not tell of its `missing` imports, the first library tells that
+  // offers them; libraries may have functions with hooks, too.
+  void add_libraries(const std::vector<Spec>& specs, std::set<std::string> missing) {
+    for (const std::string& path : libraries_of(files_.front().path)) {
+      const absl::StatusOr<reader::ElfFile> elf = reader::ElfFile::open_untrusted(path);
+      if (!elf.ok()) continue;
+      HookedFile file(path, *elf);
+      std::map<std::string, uint64_t> offered;
+      std::set<uint64_t> addresses;
+      for (const std::string& name : missing) {
+        const auto found = file.defined.find(name);
+        if (found == file.defined.end()) continue;
+        offered.emplace(name, found->second);
+        addresses.insert(found->second);
+      }
+      for (const auto& [name, address] : offered) missing.erase(name);
+      if (!addresses.empty()) {
+        const reader::ModuleTypes types =
+            reader::read_function_types_untrusted(path, debug_files_, addresses, {});
+        for (const auto& [name, address] : offered) {
+          const auto found = types.defined.find(address);
+          if (found != types.defined.end()) declared_.emplace(name, found->second);
+        }
+      }
+      if (!file.has_hooks) continue;
+      find_in(file, specs, {});
+      files_.push_back(std::move(file));
+    }
+  }
+
+  std::string encode(std::vector<std::string>& warnings) const {
+    size_t all = declared_.size();
+    size_t count = 0;
+    std::string text;
+    const auto add = [&](const std::string& part) {
+      if (count == shim::ShimOptions::kTypesMax ||
+          text.size() + part.size() > kTypesTextMax)
+        return;
+      text += part;
+      ++count;
+    };
+    for (const HookedFile& file : files_) {
+      struct stat status {};
+      if (file.types.empty() || stat(file.path.c_str(), &status) != 0) continue;
+      all += file.types.size();
+      absl::StrAppend(&text, ";types=", absl::Hex(status.st_dev), ":",
+                      absl::Hex(status.st_ino));
+      for (const auto& [address, types] : file.types) {
+        add(absl::StrCat(";function=", absl::Hex(address), ":", encoded_types(types)));
+      }
+    }
+    for (const auto& [name, types] : declared_) {
+      if (is_identifier(name)) {
+        add(absl::StrCat(";callee=", name, ":", encoded_types(types)));
+      } else {
+        ++count;
+      }
+    }
+    if (count < all) {
+      warnings.push_back(absl::StrCat("-A and -R match ", all,
+                                      " functions; values are recorded of ", count));
+    }
+    return count == 0 ? std::string() : text;
+  }
+
+  void add_warning(const Spec& spec, std::vector<std::string>& warnings) {
+    std::set<std::string> unseen, unknown;
+    for (const HookedFile& file : files_) {
+      if (spec.has_values && !file.hides_values) continue;
+      for_defined(file, spec, [&](const std::string& name, uint64_t address) {
+        if (file.hides_values) unseen.insert(name);
+        if (!file.types.contains(address)) unknown.insert(name);
+      });
+    }
+    for_imports(spec, [&](const std::string& name) {
+      if (!declared_.contains(name) && !has_types(name)) unknown.insert(name);
+    });
+    const std::string option =
+        absl::StrCat(spec.option, " ", reader::escaped(spec.text), ": ");
+    if (!unseen.empty()) {
+      warnings.push_back(absl::StrCat(
+          option, "-finstrument-functions hides what functions are given and return: ",
+          listed(unseen), "; -pg -mfentry and -fpatchable-function-entry=5 do not"));
+    } else if (!spec.has_values && !unknown.empty()) {
+      warnings.push_back(absl::StrCat(
+          option, "no types are known of ", listed(unknown), ": build with -g, or say ",
+          spec.option, " ", reader::escaped(spec.text),
+          spec.option == std::string("-A") ? "@arg1/i32" : "@retval/i32"));
+    }
+  }
+
+  // Of a library's function with a hook.
+  bool has_types(const std::string& name) const {
+    return std::any_of(files_.begin(), files_.end(), [&](const HookedFile& file) {
+      const auto found = file.defined.find(name);
+      return found != file.defined.end() && file.types.contains(found->second);
+    });
+  }
+
+  const reader::DebugFiles debug_files_{reader::SymbolOptions{}};
+  std::set<std::string> imports_;                  // of the program
+  std::vector<HookedFile> files_;                  // it comes first
+  std::map<std::string, FunctionTypes> declared_;  // of what it calls in others
+};
+
+}  // namespace
+
+ValueTypes find_value_types(const CallFilterOptions& options,
+                            const std::string& command) {
+  const std::vector<Spec> specs = specs_of(options);
+  if (specs.empty() || command.empty()) return {};
+  const std::string path = find_program(command);
+  const absl::StatusOr<reader::ElfFile> file = reader::ElfFile::open_untrusted(path);
+  if (!file.ok()) return {};
+  return TypeFinder(path, *file).find(specs);
+}
+
+}  // namespace arctrace::cli

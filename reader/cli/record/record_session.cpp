@@ -1,0 +1,361 @@
+#include "reader/cli/record/record_session.hpp"
+
+#include <absl/strings/match.h>
+#include <absl/strings/numbers.h>
+#include <absl/strings/str_cat.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <numeric>
+#include <optional>
+#include <set>
+#include <thread>
+#include <utility>
+
+#include "reader/cli/options/buffer_options.hpp"
+#include "reader/cli/options/session_functions.hpp"
+#include "reader/cli/record/arg_types.hpp"
+#include "reader/cli/record/child_process.hpp"
+#include "reader/cli/record/command_path.hpp"
+#include "reader/cli/record/recording_buffer.hpp"
+#include "reader/render/session_text.hpp"
+#include "reader/trace/format_names.hpp"
+#include "reader/trace/text_escape.hpp"
+#include "src/base/shared_atomics.hpp"
+#include "src/os/program_file.hpp"
+#include "src/recorder/buffer/session_directory.hpp"
+#include "src/recorder/drain/collector.hpp"
+#include "src/recorder/drain/collector_lock.hpp"
+#include "src/recorder/file/trace_file.hpp"
+#include "src/recorder/snapshot/flight_recorder.hpp"
+
+namespace arctrace::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Beside us in the build tree, or where `cmake --install` puts it.
+absl::StatusOr<std::string> find_shim() {
+  std::error_code error;
+  const fs::path program = fs::read_symlink("/proc/self/exe", error);
+  if (error) return absl::NotFoundError("can't read /proc/self/exe");
+  for (const char* place : {"../lib", "../" ARCTRACE_LIBDIR}) {
+    const fs::path shim =
+        (program.parent_path() / place / "libarctrace-shim.so").lexically_normal();
+    if (!fs::exists(shim, error)) continue;
+    if (shim.native().find_first_of(": ") != std::string::npos) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          shim.native(), ": LD_PRELOAD can't name a path with a colon or a space"));
+    }
+    return shim.native();
+  }
+  return absl::NotFoundError(
+      absl::StrCat("libarctrace-shim.so is not where it should be, in ",
+                   (program.parent_path() / "../lib").lexically_normal().native()));
+}
+
+const char* library_calls(const RecordOptions& options) {
+  switch (options.library_calls) {
+    case LibraryCalls::kNone:
+      return "libcall=none";
+    case LibraryCalls::kProgram:
+      return "libcall=program";
+    default:
+      return "libcall=all";
+  }
+}
+
+// Enum arctrace_untraced, or 0.
+uint32_t why_untraceable(const std::string& command) {
+  const std::string file = find_program(command);
+  return FoundProgram({AT_FDCWD, file.c_str(), 0}).why_untraceable();
+}
+
+// `live`: functions may be chosen anew while programs run.
+absl::StatusOr<std::vector<std::string>> session_variables(const std::string& shim,
+                                                           const std::string& session,
+                                                           const RecordOptions& options,
+                                                           bool live) {
+  const char* preload = std::getenv("LD_PRELOAD");
+  const bool has_others = preload != nullptr && *preload != '\0';
+  std::vector<std::string> variables = {absl::StrCat("ARCTRACE_SESSION=", session)};
+  if (options.command.empty() ||
+      why_untraceable(options.command.front()) != ARCTRACE_UNTRACED_ARCHITECTURE) {
+    variables.push_back(absl::StrCat("LD_PRELOAD=", shim, has_others ? ":" : "",
+                                     has_others ? preload : ""));
+  }
+  const absl::StatusOr<std::string> filter = encode(options.filter);
+  if (!filter.ok()) return filter.status();
+  const ValueTypes types = find_value_types(
+      options.filter, options.command.empty() ? "" : options.command.front());
+  for (const std::string& warning : types.warnings) say("warning: " + warning);
+  // Without it nothing is hooked; but a recording around this one may have set it.
+  if (options.library_calls != LibraryCalls::kNone || !filter->empty() || live ||
+      std::getenv("ARCTRACE_OPTIONS") != nullptr) {
+    variables.push_back(absl::StrCat("ARCTRACE_OPTIONS=", library_calls(options),
+                                     live ? ";live=yes" : "", *filter, types.encoded));
+  }
+#if !defined(__x86_64__)
+  // There the shim can't have slots bound at their first call.
+  if (options.library_calls != LibraryCalls::kNone) variables.push_back("LD_BIND_NOW=1");
+#endif
+  return variables;
+}
+
+// As it was typed, but for the path of the command itself.
+std::vector<std::string> own_command_line() {
+  std::vector<std::string> line;
+  std::ifstream arguments("/proc/self/cmdline");
+  for (std::string argument; std::getline(arguments, argument, '\0');) {
+    line.push_back(argument);
+  }
+  if (!line.empty()) line.front() = "arctrace";
+  return line;
+}
+
+// Ends as the command ended, so that whoever waits for us sees the same.
+int exit_like(int status) {
+  if (!WIFSIGNALED(status)) return WEXITSTATUS(status);
+  const int signal = WTERMSIG(status);
+  prctl(PR_SET_DUMPABLE, 0);  // one core file, the command's, is enough
+  std::fflush(nullptr);
+  struct sigaction action {};
+  action.sa_handler = SIG_DFL;
+  sigaction(signal, &action, nullptr);
+  raise(signal);
+  return 128 + signal;  // a signal whose default is to go on
+}
+
+void say_untraced(const std::string& program, uint32_t why) {
+  say(absl::StrCat("warning: can't trace ", program, ": it is ",
+                   reader::untraced_text(why)));
+}
+
+// That the command itself, unlike its children, will not be traced; false: it will.
+bool warn_if_untraceable(const std::string& command) {
+  const uint32_t why = why_untraceable(command);
+  if (why != 0) say_untraced(command, why);
+  return why != 0;
+}
+
+void warn_of_unmatched(const RecordOptions& options, uint64_t matched) {
+  for (const std::string& line :
+       unmatched_patterns(options.filter, matched, options.command.front())) {
+    say("warning: " + line);
+  }
+}
+
+// Other commands record there too: the control page's word is not of our patterns alone.
+void warn_of_unmatched_in_session(const RecordOptions& options) {
+  const absl::StatusOr<std::string> path = session_file(options.session);
+  if (!path.ok() || options.filter.is_empty()) return;
+  const absl::StatusOr<SessionFunctions> session = functions_of_session(*path);
+  // Empty: a collector has taken the definitions.
+  if (!session.ok() || session->functions.empty()) return;
+  warn_of_unmatched(options, matched_patterns(options.filter, *session));
+}
+
+absl::StatusOr<int> run_in_session(const RecordOptions& options) {
+  const auto variables = session_environment(options);
+  if (!variables.ok()) return variables.status();
+  int status = 0;
+  {
+    const SignalScope signals;
+    if (options.wait_for_all) adopt_orphans();
+    absl::StatusOr<ChildProcess> child =
+        ChildProcess::start(options.command, *variables, false, signals);
+    if (!child.ok()) return child.status();
+    warn_if_untraceable(options.command.front());
+    const auto no_snapshot = [] { say("arctrace snapshot takes one of a session"); };
+    status = child->wait(signals, no_snapshot);
+    if (status == -1) return 128 + SIGINT;
+    warn_of_unmatched_in_session(options);
+    if (options.wait_for_all) wait_for_descendants(signals, no_snapshot);
+  }
+  return exit_like(status);
+}
+
+// `matched`: control.patterns_matched. `has_warned`: that the command can't be traced.
+void say_end(const CollectorSummary& summary, const RecordOptions& options,
+             uint64_t matched, bool has_warned) {
+  if (summary.processes == 0) {
+    if (!has_warned) say("warning: no process joined the session");
+  } else {
+    warn_of_unmatched(options, matched);
+  }
+  warn_of_untraced(summary);
+  say(summary_line(summary, options.output));
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<std::string>> session_environment(
+    const RecordOptions& options) {
+  const absl::StatusOr<std::string> shim = find_shim();
+  if (!shim.ok()) return shim.status();
+  const absl::StatusOr<Buffer> buffer = open_session(options.session);
+  if (!buffer.ok()) return buffer.status();
+  return session_variables(*shim, buffer->path(), options, true);
+}
+
+void say(const std::string& line) {
+  std::fprintf(stderr, "arctrace: %s\n", line.c_str());
+}
+
+absl::StatusOr<std::unique_ptr<Recorder>> make_recorder(Buffer& buffer,
+                                                        FlightOptions flight,
+                                                        const std::string& output,
+                                                        bool resumed) {
+  absl::StatusOr<TraceFile> file = TraceFile::create(output);
+  if (!file.ok()) return file.status();
+  const uint32_t mode = buffer.view().geometry().mode;
+  // A regular file has a temporary name at first.
+  if (cuts_files(mode, flight.snapshots_kept) && file->is_published()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--size-limit needs a regular file, not ", output));
+  }
+  if (mode == ARCTRACE_MODE_OVERWRITE) {
+    flight.command_line = own_command_line();
+    flight.output = output;
+    return std::make_unique<FlightRecorder>(buffer, *std::move(file), std::move(flight));
+  }
+  return std::make_unique<Collector>(buffer, *std::move(file), own_command_line(),
+                                     resumed, flight.snapshots_kept, flight.polled);
+}
+
+void warn_of_untraced(const CollectorSummary& summary) {
+  constexpr size_t kShownMax = 5;
+  const std::set<UntracedProgram>& programs = summary.totals.untraced.programs();
+  size_t shown = 0;
+  for (const UntracedProgram& program : programs) {
+    if (shown++ == kShownMax) break;
+    say_untraced(reader::escaped(program.path), program.why);
+  }
+  if (programs.size() > kShownMax) {
+    say(absl::StrCat("warning: nor ", count_text(programs.size() - kShownMax, "program"),
+                     " more: arctrace dump shows them, as UNTRACED"));
+  }
+}
+
+void take_snapshot(Recorder& recorder) {
+  const absl::StatusOr<std::string> name = recorder.snapshot();
+  say(name.ok() ? "snapshot: " + *name : std::string(name.status().message()));
+}
+
+std::string summary_line(const CollectorSummary& summary, const std::string& file) {
+  const uint64_t lost =
+      std::accumulate(summary.lost.begin(), summary.lost.end(), uint64_t{0});
+  std::string line = absl::StrCat(summary.totals.records, " records, ", lost, " lost");
+  std::string causes;
+  for (uint32_t cause = 0; cause < summary.lost.size(); ++cause) {
+    if (summary.lost[cause] == 0) continue;
+    absl::StrAppend(&causes, causes.empty() ? "" : ", ", reader::loss_cause_text(cause),
+                    " ", summary.lost[cause]);
+  }
+  if (!causes.empty()) absl::StrAppend(&line, " (", causes, ")");
+  if (summary.overwritten != 0) {
+    absl::StrAppend(&line, ", ", summary.overwritten, " overwritten");
+  }
+  absl::StrAppend(&line, ", ", summary.processes,
+                  summary.processes == 1 ? " process, " : " processes, ", summary.threads,
+                  summary.threads == 1 ? " thread, " : " threads, ", summary.file_bytes,
+                  " bytes, ", file);
+  if (summary.earlier_files != 0) {
+    absl::StrAppend(&line, " and ", count_text(summary.earlier_files, "file"),
+                    " before it");
+  }
+  if (summary.totals.torn + summary.totals.unfinished > 0) {
+    absl::StrAppend(&line, " (", summary.totals.torn + summary.totals.unfinished,
+                    " records were in progress)");
+  }
+  if (summary.file_error != 0) {
+    absl::StrAppend(&line, " (cut off: ", std::strerror(summary.file_error), ")");
+  }
+  return line;
+}
+
+absl::StatusOr<int> record_command(const RecordOptions& options) {
+  if (options.command.empty()) {
+    return absl::InvalidArgumentError(
+        "record: no command given; try arctrace record --help");
+  }
+  if (!options.session.empty()) return run_in_session(options);
+  const absl::StatusOr<std::string> shim = find_shim();
+  if (!shim.ok()) return shim.status();
+  absl::StatusOr<RecordingBuffer> recording =
+      make_recording_buffer(options.buffer, options.kernel);
+  if (!recording.ok()) return recording.status();
+  Buffer& buffer = recording->buffer;
+  const auto variables = session_variables(*shim, buffer.path(), options, false);
+  if (!variables.ok()) return variables.status();
+
+  int status = 0;
+  bool is_named = true;  // the file
+  std::optional<CollectorSummary> summary;
+  {
+    const SignalScope signals;
+    const CollectorSeat seat(buffer.view());
+    FlightOptions flight = options.flight;
+    flight.polled = recording->perf.get();
+    const absl::StatusOr<std::unique_ptr<Recorder>> made =
+        make_recorder(buffer, std::move(flight), options.output);
+    if (!made.ok()) return made.status();
+    Recorder* const recorder = made->get();
+    if (!buffer.warning().empty()) say("warning: " + buffer.warning());
+    const auto on_snapshot = [&] {
+      if (!summary) take_snapshot(*recorder);
+    };
+    bool has_warned = false;
+    const auto end_recording = [&] {
+      if (recording->bpf) {
+        buffer.set_gate(0);
+        recording->bpf.reset();  // no program is to run when its blocks are taken back
+      }
+      summary = recorder->finish();
+      say_end(*summary, options,
+              IpcAtomics::load_relaxed(buffer.view().control().patterns_matched),
+              has_warned);
+    };
+    buffer.set_gate(ARCTRACE_GATE_ALL);
+    if (options.wait_for_all) adopt_orphans();
+    absl::StatusOr<ChildProcess> child =
+        ChildProcess::start(options.command, *variables, options.output == "-", signals);
+    if (!child.ok()) {
+      say(std::string(child.status().message()));
+      return exit_status_of(child.status());
+    }
+    has_warned = warn_if_untraceable(options.command.front());
+    if (recording->bpf) {
+      recording->bpf->trace_process(static_cast<uint32_t>(getpid()), false);
+    }
+    if (absl::Status published = recorder->publish(); !published.ok()) {
+      say(std::string(published.message()));
+      is_named = false;
+    }
+    status =
+        child->wait(signals, on_snapshot, Deadline(options.duration_ns, end_recording));
+    if (status == -1) {
+      say("interrupted: the command is left running, recording ends");
+      status = SIGINT;
+    } else if (!summary) {
+      recorder->child_ended(static_cast<uint32_t>(child->pid()), status);
+      if (options.wait_for_all) wait_for_descendants(signals, on_snapshot);
+    }
+    if (!summary) end_recording();
+  }
+  if (summary->file_error != 0 || !is_named) return 2;
+  { const Buffer removed = std::move(buffer); }  // a signal would leave its file behind
+  return exit_like(status);
+}
+
+}  // namespace arctrace::cli

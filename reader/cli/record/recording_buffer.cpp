@@ -1,0 +1,130 @@
+#include "reader/cli/record/recording_buffer.hpp"
+
+#include <absl/strings/str_cat.h>
+#include <unistd.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "reader/cli/record/record_session.hpp"
+#include "reader/render/session_text.hpp"
+#include "src/base/shared_atomics.hpp"
+#include "src/buffer/pinned_map.hpp"
+#include "src/recorder/buffer/session_directory.hpp"
+#include "src/recorder/drain/reaper.hpp"
+
+namespace arctrace::cli {
+namespace {
+
+// Kernel memory that nobody writes and no recorder will remove. Nor do we: what is in it
+// may be wanted.
+void warn_of_left_behind() {
+  size_t count = 0;
+  std::string example;
+  for (const FoundSession& session : find_sessions()) {
+    if (!is_pinned_map(session.path.c_str())) continue;
+    const absl::StatusOr<Buffer> buffer = Buffer::open(session.path, BufferAccess::kRead);
+    if (!buffer.ok()) continue;
+    const BufferView& view = buffer->view();
+    if (is_live(IpcAtomics::load_acquire(view.control().collector_lock)) ||
+        !living_processes(view).empty()) {
+      continue;
+    }
+    ++count;
+    example = session.path;
+  }
+  if (count == 0) return;
+  say(absl::StrCat("warning: ", count_text(count, "buffer"),
+                   " in kernel memory left behind by killed recorders: arctrace recover ",
+                   example, ", then arctrace destroy ", example));
+}
+
+// An error's message is what is missing, and why.
+absl::StatusOr<RecordingBuffer> make_for_bpf(BufferOptions buffer,
+                                             const KernelEvents& events) {
+  if (const std::string obstacle = kernel_writer_obstacle(); !obstacle.empty()) {
+    return absl::FailedPreconditionError(obstacle);
+  }
+  const absl::StatusOr<uint32_t> cpus = possible_cpus();
+  if (!cpus.ok()) return cpus.status();
+  buffer.in_kernel = true;
+  buffer.cpu_count = *cpus;
+  warn_of_left_behind();
+  absl::StatusOr<Buffer> made = Buffer::create(buffer);
+  if (!made.ok()) return made.status();
+  absl::StatusOr<KernelWriter> writer = KernelWriter::attach(*made, events);
+  if (!writer.ok()) return writer.status();
+  writer->trace_process(static_cast<uint32_t>(getpid()), true);
+  return RecordingBuffer{*std::move(made), *std::move(writer)};
+}
+
+absl::StatusOr<RecordingBuffer> make_for_perf(BufferOptions buffer,
+                                              std::vector<PerfRing> rings) {
+  const absl::StatusOr<uint32_t> cpus = possible_cpus();
+  if (!cpus.ok()) return cpus.status();
+  buffer.cpu_count = *cpus;
+  buffer.features |= ARCTRACE_FEATURE_PERF;
+  absl::StatusOr<Buffer> made = Buffer::create(buffer);
+  if (!made.ok()) return made.status();
+  RecordingBuffer recording{*std::move(made)};
+  recording.perf =
+      std::make_unique<PerfWriter>(recording.buffer.view(), std::move(rings));
+  return recording;
+}
+
+absl::StatusOr<RecordingBuffer> make_without(const BufferOptions& buffer) {
+  absl::StatusOr<Buffer> made = Buffer::create(buffer);
+  if (!made.ok()) return made.status();
+  return RecordingBuffer{*std::move(made)};
+}
+
+const char* option_of(KernelUse use) {
+  switch (use) {
+    case KernelUse::kBpf:
+      return "--kernel=bpf: ";
+    case KernelUse::kPerf:
+      return "--kernel=perf: ";
+    default:
+      return "--kernel=require: ";
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<RecordingBuffer> make_recording_buffer(const BufferOptions& buffer,
+                                                      const KernelOptions& kernel) {
+  const auto refuse = [&](const std::string& why) {
+    return absl::FailedPreconditionError(absl::StrCat(option_of(kernel.use), why));
+  };
+  if (kernel.use == KernelUse::kNo) return make_without(buffer);
+  const std::string events = event_options(kernel.events);
+  std::string why_not_bpf;
+  if (kernel.use != KernelUse::kPerf) {
+    absl::StatusOr<RecordingBuffer> made = make_for_bpf(buffer, kernel.events);
+    if (made.ok()) return made;
+    why_not_bpf = std::string(made.status().message());
+    if (kernel.use == KernelUse::kBpf) return refuse(why_not_bpf);
+    if (kernel.use == KernelUse::kRequire && !events.empty()) {
+      return refuse(absl::StrCat(events, ": only by BPF, and ", why_not_bpf));
+    }
+  }
+  absl::StatusOr<std::vector<PerfRing>> rings = open_perf_rings();
+  if (rings.ok()) {
+    if (kernel.use != KernelUse::kPerf) {
+      say(absl::StrCat("warning: recording the kernel by perf events, without wake-ups",
+                       events.empty() ? "" : ", ", events, ": ", why_not_bpf));
+    } else if (!events.empty()) {
+      say(absl::StrCat("warning: --kernel=perf: recording without ", events,
+                       ", which need BPF"));
+    }
+    return make_for_perf(buffer, *std::move(rings));
+  }
+  const std::string why = absl::StrCat(why_not_bpf, why_not_bpf.empty() ? "" : "; ",
+                                       std::string(rings.status().message()));
+  if (kernel.use != KernelUse::kAuto) return refuse(why);
+  say(absl::StrCat("warning: recording without the kernel: ", why));
+  return make_without(buffer);
+}
+
+}  // namespace arctrace::cli

@@ -1,0 +1,46 @@
+#include "reader/render/output.hpp"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+
+namespace arctrace::cli {
+namespace {
+
+constexpr size_t kFlushAt = size_t{64} << 10;
+
+}  // namespace
+
+Output::Output(int descriptor) : descriptor_(descriptor) {
+  // Into `head` and the like: end quietly, even if our parent ignores this signal.
+  std::signal(SIGPIPE, SIG_DFL);
+}
+
+void Output::write(std::string_view text) {
+  if (!good()) return;
+  buffer_ += text;
+  if (buffer_.size() >= kFlushAt) flush();
+}
+
+absl::Status Output::finish() {
+  flush();
+  if (good()) return absl::OkStatus();
+  return absl::ErrnoToStatus(error_, "cannot write standard output");
+}
+
+void Output::flush() {
+  size_t done = 0;
+  while (good() && done < buffer_.size()) {
+    const ssize_t got =
+        ::write(descriptor_, buffer_.data() + done, buffer_.size() - done);
+    if (got >= 0) {
+      done += static_cast<size_t>(got);
+    } else if (errno != EINTR) {
+      error_ = errno;
+    }
+  }
+  buffer_.clear();
+}
+
+}  // namespace arctrace::cli

@@ -1,0 +1,196 @@
+#include "reader/render/record_describer.hpp"
+
+#include <absl/strings/escaping.h>
+#include <absl/strings/str_cat.h>
+
+#include <string>
+
+#include "reader/render/describe_kernel.hpp"
+#include "reader/trace/bytes.hpp"
+#include "reader/trace/call_args.hpp"
+#include "reader/trace/event_payload.hpp"
+#include "reader/trace/format_names.hpp"
+
+namespace arctrace::cli {
+namespace {
+
+using reader::BodyReader;
+using reader::Record;
+
+std::string hex_bytes(std::span<const std::byte> bytes) {
+  const std::string_view text = reader::as_text(bytes);
+  return absl::BytesToHexString({text.data(), text.size()});
+}
+
+void put_value(const reader::FieldValue& field, FieldSink& out) {
+  const std::string& name = field.field->name;
+  if (const auto* number = std::get_if<int64_t>(&field.value)) {
+    out.signed_number(name, *number);
+  } else if (const auto* bits = std::get_if<uint64_t>(&field.value)) {
+    if (field.field->type == ARCTRACE_FIELD_X64) {
+      out.hex(name, *bits);
+    } else {
+      out.number(name, *bits);
+    }
+  } else if (std::holds_alternative<double>(field.value)) {
+    out.real(name, reader::real_text(field));
+  } else if (const auto* truth = std::get_if<bool>(&field.value)) {
+    out.boolean(name, *truth);
+  } else {
+    out.text(name, std::get<std::string_view>(field.value));
+  }
+}
+
+}  // namespace
+
+void RecordDescriber::describe(const Record& record, const StackChange& change,
+                               FieldSink& out) {
+  BodyReader body(record.body);
+  switch (record.type) {
+    case ARCTRACE_TYPE_ENTER:
+    case ARCTRACE_TYPE_EXIT:
+    case ARCTRACE_TYPE_EXIT_NAMED:
+    case ARCTRACE_TYPE_UNWIND:
+      return call(record, change, out);
+    case ARCTRACE_TYPE_STACK:
+      return stack(record, change, out);
+    case ARCTRACE_TYPE_LOST:
+      return lost(record, out);
+    case ARCTRACE_TYPE_VFORK_BEGIN:
+      return;
+    case ARCTRACE_TYPE_VFORK_END:
+      out.number("child_pid", body.u32());
+      return left(change, out);
+    case ARCTRACE_TYPE_ARGUMENTS:
+    case ARCTRACE_TYPE_RESULT:
+      if (change.values_of.has_value()) title(*change.values_of, out);
+      return record.type == ARCTRACE_TYPE_ARGUMENTS
+                 ? out.arguments(record.body, value_names(record))
+                 : out.result(record.body, value_names(record));
+    case ARCTRACE_TYPE_EVENT:
+      return event(record, out);
+    case ARCTRACE_TYPE_INSTANT:
+      return out.title("name", name(record, body.u32()));
+    case ARCTRACE_TYPE_COUNTER:
+      out.title("name", name(record, body.u32()));
+      return out.signed_number("value", static_cast<int64_t>(body.u64()));
+    case ARCTRACE_TYPE_TEXT:
+    case ARCTRACE_TYPE_MARK: {
+      const uint32_t size = body.u32();
+      return out.text("text", body.padded_text(size));
+    }
+    default:
+      if (!describe_definition(record, out) && !describe_kernel(record, out))
+        out.text("body", hex_bytes(record.body));
+  }
+}
+
+void RecordDescriber::call(const Record& record, const StackChange& change,
+                           FieldSink& out) {
+  BodyReader body(record.body);
+  if (record.type == ARCTRACE_TYPE_UNWIND) {
+    out.number("count", body.u32());
+    left(change, out);
+  } else if (record.type != ARCTRACE_TYPE_EXIT) {
+    function(record, body.u64(), out);
+    // The frame itself is the last one that such an exit left.
+    if (change.left.size() > 1) left(change, out);
+  } else if (!change.left.empty()) {
+    title(change.left.front(), out);
+  }
+  if (change.orphan) out.boolean("orphan", true);
+}
+
+void RecordDescriber::function(const Record& record, uint64_t key, FieldSink& out) {
+  const reader::FunctionId id =
+      resolver_.resolve(process_of(record), key, record.time_ns);
+  title(id, out);
+  if (options_.addresses) out.hex("key", key);
+}
+
+void RecordDescriber::title(reader::FunctionId id, FieldSink& out) {
+  const reader::Function& function = resolver_.functions()[id];
+  out.title("function", function.name);
+  if (options_.modules && !function.module.empty()) out.text("module", function.module);
+}
+
+void RecordDescriber::left(const StackChange& change, FieldSink& out) {
+  out.begin_list("left");
+  for (const reader::FunctionId id : change.left) {
+    out.text("", resolver_.functions()[id].name);
+  }
+  out.end();
+}
+
+void RecordDescriber::stack(const Record& record, const StackChange& change,
+                            FieldSink& out) {
+  BodyReader body(record.body);
+  const uint32_t depth = body.u32();
+  const uint32_t count = body.u32();
+  const BodyReader keys = body;
+  out.number("depth", depth);
+  out.begin_list("frames");
+  for (uint32_t i = 0; i < count; ++i) {
+    const reader::FunctionId id =
+        resolver_.resolve(process_of(record), body.u64(), record.time_ns);
+    out.text("", resolver_.functions()[id].name);
+  }
+  out.end();
+  if (options_.addresses) {
+    body = keys;
+    out.begin_list("keys");
+    for (uint32_t i = 0; i < count; ++i) out.hex("", body.u64());
+    out.end();
+  }
+  if (change.resync) out.boolean("resync", true);
+}
+
+void RecordDescriber::lost(const Record& record, FieldSink& out) {
+  BodyReader body(record.body);
+  const uint32_t cause = body.u32();
+  const uint32_t flags = body.u32();
+  out.number("count", body.u64());
+  out.text("cause", reader::loss_cause_text(cause));
+  if (const uint64_t since = body.u64(); since != 0) {
+    out.signed_number("since_ns", trace_.clock().to_ns(since));
+  }
+  if ((flags & ARCTRACE_LOST_INHERITED) != 0) out.boolean("inherited", true);
+  if ((flags & ARCTRACE_LOST_RESIDUAL) != 0) out.boolean("residual", true);
+  if ((flags & ARCTRACE_LOST_SESSION) != 0) out.boolean("session", true);
+  if ((flags & ARCTRACE_LOST_CPU) != 0)
+    out.number("cpu", flags >> ARCTRACE_LOST_CPU_SHIFT);
+}
+
+void RecordDescriber::event(const Record& record, FieldSink& out) {
+  const uint32_t id = reader::load_u32(record.body.data());
+  const std::span<const std::byte> payload = record.body.subspan(4);
+  const reader::EventLayout* layout = trace_.definitions().layout(process_of(record), id);
+  if (layout == nullptr) {
+    out.title("event", absl::StrCat("event#", id));
+    return out.text("payload", hex_bytes(payload));
+  }
+  out.title("event", layout->name);
+  const reader::EventValues values = reader::decode_event_untrusted(*layout, payload);
+  out.begin_object("fields");
+  for (const reader::FieldValue& value : values.fields) put_value(value, out);
+  out.end();
+  if (!values.fits) out.text("payload", hex_bytes(payload));
+}
+
+std::string_view RecordDescriber::value_names(const Record& record) const {
+  const std::optional<uint32_t> id = reader::names_of_values(record.body);
+  if (!id) return {};
+  return trace_.definitions().name(process_of(record), *id).value_or("");
+}
+
+std::string RecordDescriber::name(const Record& record, uint32_t id) const {
+  const auto name = trace_.definitions().name(process_of(record), id);
+  return name.has_value() ? std::string(*name) : absl::StrCat("name#", id);
+}
+
+reader::ProcessIndex RecordDescriber::process_of(const Record& record) const {
+  const reader::Thread* thread = trace_.definitions().thread(record.thread);
+  return thread == nullptr ? reader::kNoIndex : thread->process;
+}
+
+}  // namespace arctrace::cli

@@ -1,0 +1,55 @@
+// What a record says, in words.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "reader/render/field_sink.hpp"
+#include "reader/replay/replay.hpp"
+#include "reader/trace/trace.hpp"
+
+namespace arctrace::cli {
+
+// What a record did to its thread's stack, as the replay understood it.
+struct StackChange {
+  std::vector<reader::FunctionId> left;  // innermost first
+  bool orphan = false;                   // an exit that fits no frame
+  bool resync = false;                   // a STACK that says another stack than was known
+  std::optional<reader::FunctionId> values_of;  // whose arguments or result it has
+};
+
+struct DescribeOptions {
+  bool addresses = false;  // frame keys as they stand in the record too
+  bool modules = false;    // the path of a function's module too
+};
+
+class RecordDescriber {
+ public:
+  RecordDescriber(const reader::Trace& trace, reader::FunctionResolver& resolver,
+                  DescribeOptions options)
+      : trace_(trace), resolver_(resolver), options_(options) {}
+
+  void describe(const reader::Record& record, const StackChange& change, FieldSink& out);
+
+ private:
+  void call(const reader::Record& record, const StackChange& change, FieldSink& out);
+  void function(const reader::Record& record, uint64_t key, FieldSink& out);
+  void title(reader::FunctionId id, FieldSink& out);
+  void left(const StackChange& change, FieldSink& out);
+  void stack(const reader::Record& record, const StackChange& change, FieldSink& out);
+  void lost(const reader::Record& record, FieldSink& out);
+  void event(const reader::Record& record, FieldSink& out);
+  std::string name(const reader::Record& record, uint32_t id) const;
+  std::string_view value_names(const reader::Record& record) const;
+  reader::ProcessIndex process_of(const reader::Record& record) const;
+
+  const reader::Trace& trace_;
+  reader::FunctionResolver& resolver_;
+  DescribeOptions options_;
+};
+
+// A definition or a record of the collector; false if it is of another kind.
+bool describe_definition(const reader::Record& record, FieldSink& out);
+
+}  // namespace arctrace::cli

@@ -1,0 +1,173 @@
+#include "reader/render/report_parts.hpp"
+
+#include <absl/strings/str_cat.h>
+
+#include <algorithm>
+
+#include "reader/trace/text_escape.hpp"
+
+namespace arctrace::reader {
+namespace {
+
+constexpr double kHotPercent = 10;
+
+double percent(uint64_t part, uint64_t whole) {
+  return whole == 0 ? 0 : 100 * static_cast<double>(part) / static_cast<double>(whole);
+}
+
+}  // namespace
+
+std::string group_title(const TreeGroup& group, Grouping grouping) {
+  std::string threads =
+      absl::StrCat(group.threads, group.threads == 1 ? " thread" : " threads");
+  switch (grouping) {
+    case Grouping::kThread:
+      return absl::StrCat(escaped(group.name), " ", group.pid, "/", group.tid);
+    case Grouping::kProcess:
+      return absl::StrCat(escaped(group.name), " ", group.pid, ", ", threads);
+    case Grouping::kAll:
+      break;
+  }
+  return threads;
+}
+
+void begin_group_json(const TreeGroup& group, Grouping grouping, JsonWriter& json) {
+  json.begin_object();
+  if (grouping != Grouping::kAll) json.member("pid", group.pid);
+  if (grouping == Grouping::kThread) json.member("tid", group.tid);
+  json.member("name", group.name);
+  if (grouping != Grouping::kThread) json.member("threads", group.threads);
+}
+
+const char* grouping_key(Grouping grouping) {
+  switch (grouping) {
+    case Grouping::kThread:
+      return "threads";
+    case Grouping::kProcess:
+      return "processes";
+    case Grouping::kAll:
+      break;
+  }
+  return "all";
+}
+
+void write_function_json(FunctionId function, FunctionNames& names, JsonWriter& json) {
+  json.member("name", names[function].name);
+  json.member("module", names[function].module);
+  if (!names.line(function).empty()) json.member("line", names.line(function));
+}
+
+void write_sums_json(uint64_t calls, uint64_t base_ns, uint64_t cum_ns,
+                     JsonWriter& json) {
+  json.member("calls", calls);
+  json.member("base_ns", base_ns);
+  json.member("cum_ns", cum_ns);
+}
+
+void write_cpu_json(const CpuTime& cpu, KnownTimes known, JsonWriter& json) {
+  if (known == KnownTimes::kNone) return;
+  json.member("cpu_ns", cpu.cpu_ns);
+  json.member("off_cpu_ns", cpu.off_ns);
+  if (known == KnownTimes::kReady) json.member("ready_ns", cpu.ready_ns);
+  json.member("switches", cpu.switches);
+}
+
+void write_flags_json(uint16_t flags, JsonWriter& json) {
+  if (flags == 0) return;
+  json.key("flags").begin_array();
+  const auto write = [&](FrameFlag flag, const char* name) {
+    if ((flags & flag) != 0) json.text(name);
+  };
+  write(kFrameUnwound, "unwound");
+  write(kFrameExitLost, "exit_lost");
+  write(kFrameEntryLost, "entry_lost");
+  write(kFrameEnteredBefore, "entered_before");
+  write(kFrameInherited, "inherited");
+  write(kFrameOpen, "open");
+  write(kFrameResumed, "resumed");
+  write(kFrameCutStart, "cut_start");
+  write(kFrameCutStop, "cut_stop");
+  json.end();
+}
+
+std::string flags_text(uint16_t flags) {
+  std::string text;
+  const auto append = [&](FrameFlag flag, const char* what) {
+    if ((flags & flag) == 0) return;
+    text += text.empty() ? " [" : ", ";
+    text += what;
+  };
+  append(kFrameUnwound, "unwound");
+  append(kFrameExitLost, "exit lost");
+  append(kFrameEntryLost, "entry lost");
+  append(kFrameEnteredBefore, "entered before tracing");
+  append(kFrameInherited, "inherited by fork");
+  append(kFrameOpen, "open at the end");
+  append(kFrameResumed, "resumed after vfork");
+  append(kFrameCutStart, "started before the range");
+  append(kFrameCutStop, "stopped after the range");
+  if (!text.empty()) text += ']';
+  return text;
+}
+
+void write_marks_json(const NodeMarks& marks, JsonWriter& json) {
+  bool open = false;
+  const auto write = [&](const char* name, uint64_t count) {
+    if (count == 0) return;
+    if (!open) json.key("marks").begin_object();
+    open = true;
+    json.member(name, count);
+  };
+  write("open", marks.open);
+  write("unwound", marks.unwound);
+  write("entered_before", marks.entered_before);
+  write("inherited", marks.inherited);
+  write("entry_lost", marks.entry_lost);
+  write("exit_lost", marks.exit_lost);
+  write("lost_records", marks.lost_records);
+  write("orphan_exits", marks.orphan_exits);
+  if (open) json.end();
+}
+
+bool is_large_enough(uint64_t cum_ns, uint64_t all_ns, const ViewOptions& options) {
+  return options.min_percent <= 0 || percent(cum_ns, all_ns) >= options.min_percent;
+}
+
+void append_sums(std::string& out, uint64_t calls, uint64_t base_ns, uint64_t cum_ns,
+                 uint64_t all_ns) {
+  append_right(out, absl::StrCat(calls), 12);
+  append_right(out, percent_text(base_ns, all_ns), 8);
+  append_right(out, percent_text(cum_ns, all_ns), 8);
+  append_right(out, duration_text(base_ns), 13);
+  append_right(out, duration_text(cum_ns), 13);
+}
+
+void append_cpu(std::string& out, const CpuTime& cpu) {
+  append_right(out, duration_text(cpu.cpu_ns), 13);
+  append_right(out, duration_text(cpu.off_ns), 13);
+}
+
+void append_name(std::string& row, const std::string& name, const std::string& notes,
+                 bool hot, const TextStyle& style) {
+  const size_t used = columns_of(row) + notes.size();
+  const size_t left = style.width > used ? style.width - used : 1;
+  const std::string shown = style.width == 0 ? name : cut_middle(name, left);
+  if (hot) {
+    append_tinted(row, style, Tint::kHot, shown);
+  } else {
+    row += shown;
+  }
+  append_tinted(row, style, Tint::kTrouble, notes);
+  row += '\n';
+}
+
+bool is_hot(uint64_t base_ns, uint64_t all_ns) {
+  return percent(base_ns, all_ns) >= kHotPercent;
+}
+
+std::string left_out_text(uint64_t rows) {
+  if (rows == 0) return {};
+  return absl::StrCat("  (", rows, rows == 1 ? " row" : " rows", " left out)\n");
+}
+
+}  // namespace arctrace::reader

@@ -1,0 +1,64 @@
+// What several views write alike.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "reader/analysis/tree_groups.hpp"
+#include "reader/render/json_writer.hpp"
+#include "reader/render/view_options.hpp"
+
+namespace arctrace::reader {
+
+// "lua 100/101" of a thread, "lua 100, 3 threads" of a process, "3 threads" of all.
+std::string group_title(const TreeGroup& group, Grouping grouping);
+
+// Opens an object for one group with what it stands for: pid, tid, name or threads.
+void begin_group_json(const TreeGroup& group, Grouping grouping, JsonWriter& json);
+
+// "threads", "processes" or "all".
+const char* grouping_key(Grouping grouping);
+
+// Members name, module (a path, or empty) and line (if it is asked for and known).
+void write_function_json(FunctionId function, FunctionNames& names, JsonWriter& json);
+
+// Members calls, base_ns, cum_ns.
+void write_sums_json(uint64_t calls, uint64_t base_ns, uint64_t cum_ns, JsonWriter& json);
+
+// Members cpu_ns, off_cpu_ns, ready_ns (off the CPU, and could have run) and switches of
+// a call with all that it called: those that are known.
+void write_cpu_json(const CpuTime& cpu, KnownTimes known, JsonWriter& json);
+
+// Member marks: those that are not 0, if there are any.
+void write_marks_json(const NodeMarks& marks, JsonWriter& json);
+
+// Member flags: the names of those (enum FrameFlag) that are set, if there are any.
+void write_flags_json(uint16_t flags, JsonWriter& json);
+// "", or " [unwound, open at the end]".
+std::string flags_text(uint16_t flags);
+
+// Whether a row is as large as options.min_percent wants it.
+bool is_large_enough(uint64_t cum_ns, uint64_t all_ns, const ViewOptions& options);
+
+// Appends columns that all tables of sums have: calls, shares of base and cum in
+// `all_ns`, base, cum. Their head is kSumsHead.
+void append_sums(std::string& out, uint64_t calls, uint64_t base_ns, uint64_t cum_ns,
+                 uint64_t all_ns);
+inline constexpr const char* kSumsHead =
+    "       Calls   %Base    %Cum         Base          Cum";
+
+// The same for time on and off the CPU, where the kernel told it.
+void append_cpu(std::string& out, const CpuTime& cpu);
+inline constexpr const char* kCpuHead = "       On CPU      Off CPU";
+
+// Ends a row whose columns are in `row` with a name and its notes, cut to fit.
+void append_name(std::string& row, const std::string& name, const std::string& notes,
+                 bool hot, const TextStyle& style);
+
+// Whether base_ns is a share of all_ns that is worth a colour.
+bool is_hot(uint64_t base_ns, uint64_t all_ns);
+
+// "  (3 rows left out)\n", or nothing.
+std::string left_out_text(uint64_t rows);
+
+}  // namespace arctrace::reader

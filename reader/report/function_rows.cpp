@@ -1,0 +1,38 @@
+#include "reader/report/function_rows.hpp"
+
+#include <absl/strings/str_cat.h>
+
+namespace arctrace::reader {
+
+std::string group_head(const TreeGroup& group, Grouping grouping,
+                       const TextStyle& style) {
+  const CallNode& root = (*group.tree)[group.root];
+  std::string head = "\n";
+  append_tinted(head, style, Tint::kHead, group_title(group, grouping));
+  absl::StrAppend(&head, ": ", duration_text(root.cum_ns));
+  if (root.base_ns != 0) {
+    absl::StrAppend(&head, ", of it ", duration_text(root.base_ns), " in no function");
+  }
+  return head + marks_text(group.tree->marks(group.root)) + "\n";
+}
+
+std::string total_notes(const FunctionTotal& total, const FunctionNames& names) {
+  std::string notes;
+  const std::string module = names.module_text(total.function);
+  if (!module.empty()) notes = " in " + module;
+  if (total.recursion > 1) {
+    absl::StrAppend(&notes, " [recursion to level ", total.recursion, "]");
+  }
+  return notes += marks_text(total.marks);
+}
+
+void write_total_json(const FunctionTotal& total, FunctionNames& names, KnownTimes known,
+                      JsonWriter& json) {
+  write_function_json(total.function, names, json);
+  write_sums_json(total.calls, total.base_ns, total.cum_ns, json);
+  write_cpu_json(total.cpu, known, json);
+  if (total.recursion > 1) json.member("recursion", total.recursion);
+  write_marks_json(total.marks, json);
+}
+
+}  // namespace arctrace::reader

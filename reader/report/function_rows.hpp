@@ -1,0 +1,55 @@
+// What tables of sums by function write alike: their groups, and a function's line.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "reader/analysis/function_totals.hpp"
+#include "reader/render/report_parts.hpp"
+
+namespace arctrace::reader {
+
+// Takes out the rows that `options` does not show; returns how many. `cum_ns_of` a row
+// is what options.min_percent looks at.
+template <class Row, class CumOf>
+uint64_t keep_shown(std::vector<Row>& rows, uint64_t all_ns, const ViewOptions& options,
+                    CumOf cum_ns_of) {
+  const size_t before = rows.size();
+  std::erase_if(rows, [&](const Row& row) {
+    return !is_large_enough(cum_ns_of(row), all_ns, options);
+  });
+  if (rows.size() > options.limit) {
+    rows.erase(rows.begin() + static_cast<std::ptrdiff_t>(options.limit), rows.end());
+  }
+  return before - rows.size();
+}
+
+// The line above a group's table, and the time that is in no function.
+std::string group_head(const TreeGroup& group, Grouping grouping, const TextStyle& style);
+
+// " in lua", and what was not as usual.
+std::string total_notes(const FunctionTotal& total, const FunctionNames& names);
+
+// Members name, module, calls, base_ns, cum_ns, and those on and off the CPU.
+void write_total_json(const FunctionTotal& total, FunctionNames& names, KnownTimes known,
+                      JsonWriter& json);
+
+// Calls `write_rows` for each group, in the array that its grouping makes of it.
+template <class WriteRows>
+void for_groups_json(const TreeGroups& groups, JsonWriter& json, WriteRows write_rows) {
+  if (groups.grouping() == Grouping::kAll) {
+    write_rows(groups.groups().front());
+    return;
+  }
+  json.key(grouping_key(groups.grouping())).begin_array();
+  for (const TreeGroup& group : groups.groups()) {
+    begin_group_json(group, groups.grouping(), json);
+    write_rows(group);
+    json.end();
+  }
+  json.end();
+}
+
+}  // namespace arctrace::reader

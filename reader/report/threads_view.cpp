@@ -1,0 +1,176 @@
+#include "reader/report/threads_view.hpp"
+
+#include <absl/strings/str_cat.h>
+#include <arctrace/format.h>
+
+#include <algorithm>
+
+#include "reader/analysis/tree_groups.hpp"
+#include "reader/render/report_parts.hpp"
+#include "reader/render/thread_paths.hpp"
+#include "reader/trace/text_escape.hpp"
+
+namespace arctrace::reader {
+namespace {
+
+uint64_t duration_of(const StateInfo& state) {
+  return static_cast<uint64_t>(state.stop_ns) - static_cast<uint64_t>(state.start_ns);
+}
+
+const char* state_name(RunState state) {
+  switch (state) {
+    case RunState::kRunning:
+      return "running";
+    case RunState::kReady:
+      return "ready";
+    case RunState::kBlocked:
+      break;
+  }
+  return "blocked";
+}
+
+// Of a ready thread: why it does not run, or did not before.
+const char* ready_reason(const StateInfo& state) {
+  return state.preempted ? "preempted" : "woken";
+}
+
+// Where it was, and who let it go on.
+std::string story_of(const StateInfo& state, Replay& replay, FunctionNames& names) {
+  if (state.state == RunState::kRunning) return {};
+  std::string story = path_text(replay.tree(), state.node, names);
+  if (state.waker.thread == kNoIndex) return story;
+  absl::StrAppend(&story, story.empty() ? "" : "; ", "woken by ",
+                  state.waker.interrupt ? "an interrupt of " : "",
+                  thread_title(replay.definitions(), state.waker.thread));
+  const std::string where = path_text(replay.tree(), state.waker.node, names);
+  if (!where.empty()) absl::StrAppend(&story, " in ", where);
+  return story;
+}
+
+void write_state_json(const StateInfo& state, Replay& replay, FunctionNames& names,
+                      JsonWriter& json) {
+  json.begin_object();
+  json.member("start_ns", state.start_ns);
+  json.member("duration_ns", duration_of(state));
+  json.member("state", state_name(state.state));
+  if (state.state == RunState::kReady) json.member("reason", ready_reason(state));
+  if (state.state == RunState::kBlocked && state.task_state != ARCTRACE_SWITCH_UNKNOWN) {
+    json.member("task_state", state.task_state);
+  }
+  if (state.state != RunState::kRunning) {
+    json.key("path");
+    write_path_json(replay.tree(), state.node, names, json);
+  }
+  if (const Thread* waker = replay.definitions().thread(state.waker.thread)) {
+    json.member("waker_pid", replay.definitions().pid_of(state.waker.thread));
+    json.member("waker_tid", waker->tid);
+    json.key("waker_path");
+    write_path_json(replay.tree(), state.waker.node, names, json);
+    if (state.waker.interrupt) json.member("from_interrupt", true);
+  }
+  json.end();
+}
+
+}  // namespace
+
+void ThreadsView::state_ended(const StateInfo& state) {
+  States& thread = threads_[state.thread];
+  const uint64_t duration = duration_of(state);
+  switch (state.state) {
+    case RunState::kRunning:
+      thread.running_ns += duration;
+      break;
+    case RunState::kReady:
+      thread.ready_ns += duration;
+      if (state.preempted) thread.preempted_ns += duration;
+      break;
+    case RunState::kBlocked:
+      thread.blocked_ns += duration;
+      break;
+  }
+  if (options_.sort == SortKey::kEntry && thread.rows.size() >= options_.limit) {
+    ++thread.left_out;
+  } else {
+    thread.rows.push_back(state);
+  }
+}
+
+void ThreadsView::order_rows() {
+  if (options_.sort == SortKey::kEntry) return;
+  for (auto& [index, thread] : threads_) {
+    std::stable_sort(thread.rows.begin(), thread.rows.end(),
+                     [](const StateInfo& a, const StateInfo& b) {
+                       return duration_of(a) > duration_of(b);
+                     });
+    if (thread.rows.size() <= options_.limit) continue;
+    thread.left_out = thread.rows.size() - options_.limit;
+    thread.rows.resize(static_cast<size_t>(options_.limit));
+  }
+}
+
+void ThreadsView::write_text(Replay& replay, const WriteText& write) {
+  order_rows();
+  FunctionNames names(replay, options_);
+  const bool has_ready = replay.known_times() == KnownTimes::kReady;
+  for (const auto& [index, thread] : threads_) {
+    const uint64_t all_ns = thread.running_ns + thread.ready_ns + thread.blocked_ns;
+    const auto part = [&](const char* name, uint64_t part_ns) {
+      return absl::StrCat(name, " ", duration_text(part_ns), " (",
+                          percent_text(part_ns, all_ns), " %)");
+    };
+    std::string text = "\n";
+    append_tinted(text, options_.style, Tint::kHead,
+                  thread_title(replay.definitions(), index));
+    absl::StrAppend(&text, ": ", part("running", thread.running_ns), ", ");
+    if (has_ready) absl::StrAppend(&text, part("ready", thread.ready_ns), ", of it ");
+    absl::StrAppend(&text, part("preempted", thread.preempted_ns), ", ",
+                    part(has_ready ? "blocked" : "blocked or woken", thread.blocked_ns),
+                    "\n");
+    append_tinted(text, options_.style, Tint::kHead,
+                  "          Start     Duration  State             Where");
+    if (!write(text + "\n")) return;
+    for (const StateInfo& state : thread.rows) {
+      std::string row;
+      append_right(row, seconds_text(state.start_ns), 15);
+      append_right(row, duration_text(duration_of(state)), 13);
+      row += "  ";
+      append_left(row,
+                  state.state == RunState::kReady
+                      ? absl::StrCat("ready, ", ready_reason(state))
+                      : state_name(state.state),
+                  18);
+      append_name(row, story_of(state, replay, names), "", false, options_.style);
+      if (!write(row)) return;
+    }
+    if (!write(left_out_text(thread.left_out))) return;
+  }
+}
+
+void ThreadsView::write_json(Replay& replay, JsonWriter& json) {
+  order_rows();
+  FunctionNames names(replay, options_);
+  const Definitions& definitions = replay.definitions();
+  json.key("threads").begin_array();
+  for (const auto& [index, thread] : threads_) {
+    json.begin_object();
+    json.member("pid", definitions.pid_of(index));
+    json.member("tid", definitions.threads()[index].tid);
+    json.member("name", thread_label(definitions, index));
+    json.member("running_ns", thread.running_ns);
+    if (replay.known_times() == KnownTimes::kReady) {
+      json.member("ready_ns", thread.ready_ns);
+    }
+    json.member("preempted_ns", thread.preempted_ns);
+    json.member("blocked_ns", thread.blocked_ns);
+    json.key("states").begin_array();
+    for (const StateInfo& state : thread.rows) {
+      write_state_json(state, replay, names, json);
+      if (!json.good()) break;
+    }
+    json.end();
+    json.end();
+  }
+  json.end();
+}
+
+}  // namespace arctrace::reader

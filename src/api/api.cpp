@@ -1,0 +1,223 @@
+// The public C ABI (arctrace.h) on top of the writer.
+#include <arctrace/arctrace.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "src/base/memory.hpp"
+#include "src/buffer/wake_word.hpp"
+#include "src/calls/call_stack.hpp"
+#include "src/process/confinement.hpp"
+#include "src/process/gate.hpp"
+#include "src/protocol/dead_slot.hpp"
+#include "src/writer/definitions.hpp"
+#include "src/writer/held_records.hpp"
+#include "src/writer/modules.hpp"
+#include "src/writer/process_records.hpp"
+
+namespace arctrace {
+namespace {
+
+constexpr uint32_t kTextMax = 1024;
+constexpr uint32_t kNameMax = 1024;
+constexpr uint32_t kFieldsMax = 64;
+
+uint32_t last_name_id;
+uint32_t last_event_id;
+
+// TEXT and MARK: u32 n, then n bytes.
+void record_text(uint16_t type, const char* text, uint32_t length) {
+  const WriteScope scope;
+  if (scope.refuses_record()) return;
+  const uint32_t padded = padded_size(length);
+  write_record(scope, type, 4 + padded, session_ticks(), [&](std::byte* body) {
+    if (padded != 0) store_u32(body + padded, 0);  // the padding is in the last word
+    store_u32(body, length);
+    copy_bytes(body + 4, text, length);
+  });
+}
+
+}  // namespace
+}  // namespace arctrace
+
+using namespace arctrace;  // the C functions below are the namespace's face
+
+int arctrace_attach(const char* path) {
+  if (path == nullptr) path = secure_getenv("ARCTRACE_SESSION");
+  if (path == nullptr || path[0] == '\0') return -ENOENT;
+  if (const int error = join_session(path); error != 0) return error;
+  scan_modules(session_ticks(), true);
+  attach_this_thread();
+  return 0;
+}
+
+void arctrace_detach(void) {
+  static const uint32_t kClosed = 0;
+  arctrace_flush();
+  arctrace_gate = &kClosed;
+}
+
+void arctrace_flush(void) {
+  const WriteScope scope;
+  ThreadState* state = scope.local().state;
+  if (state != nullptr && state->attached && !scope.nested() && !scope.refused()) {
+    close_block(*state);
+  }
+}
+
+uint32_t arctrace_define_name(const char* name) {
+  const uint32_t id = IpcAtomics::fetch_add_relaxed(last_name_id, uint32_t{1}) + 1;
+  const auto n = static_cast<uint32_t>(text_length(name, kNameMax));
+  const uint32_t head[3] = {0, id, n};
+  const BodyPart parts[] = {{head, sizeof head}, {name, n}};
+  if (add_definition(ARCTRACE_TYPE_STRING, parts, 2, 8, 0) == nullptr) return 0;
+  emit_from_this_thread();
+  return id;
+}
+
+uint32_t arctrace_define_event(const char* name, uint32_t level,
+                               const struct arctrace_field* fields, size_t field_count) {
+  if (field_count > kFieldsMax || level > 7) return 0;
+  const uint32_t id = IpcAtomics::fetch_add_relaxed(last_event_id, uint32_t{1}) + 1;
+  const auto count = static_cast<uint32_t>(field_count);
+  const auto n = static_cast<uint32_t>(text_length(name, kNameMax));
+  const uint32_t head[5] = {0, id, level, count, n};
+  uint32_t field_heads[kFieldsMax][2];
+  BodyPart parts[2 + 2 * kFieldsMax] = {{head, sizeof head}, {name, n}};
+  uint32_t used = 2;
+  uint32_t cut_at = 16;  // of the last string's length
+  uint32_t at = static_cast<uint32_t>(sizeof head) + padded_size(n);
+  for (uint32_t i = 0; i < count; ++i) {
+    if (fields[i].type < ARCTRACE_FIELD_U8 || fields[i].type > ARCTRACE_FIELD_STRING) {
+      return 0;
+    }
+    field_heads[i][0] = fields[i].type;
+    field_heads[i][1] = static_cast<uint32_t>(text_length(fields[i].name, kNameMax));
+    parts[used++] = {field_heads[i], 8};
+    parts[used++] = {fields[i].name, field_heads[i][1]};
+    cut_at = at + 4;
+    at += 8 + padded_size(field_heads[i][1]);
+  }
+  if (add_definition(ARCTRACE_TYPE_EVENT_LAYOUT, parts, used, cut_at, 0) == nullptr) {
+    return 0;
+  }
+  emit_from_this_thread();
+  return id;
+}
+
+// Flattened, as all that begins the path of an entry or exit (docs/decisions.md).
+__attribute__((flatten)) void arctrace_enter(uint64_t frame_key) {
+  if (is_recorded(ARCTRACE_GATE_FUNCTIONS)) record_enter(frame_key, uintptr_t{0});
+}
+
+__attribute__((flatten)) void arctrace_enter_at(uint64_t frame_key, uintptr_t location) {
+  if (is_recorded(ARCTRACE_GATE_FUNCTIONS)) record_enter(frame_key, location);
+}
+
+__attribute__((flatten)) void arctrace_exit(uint64_t frame_key) {
+  if (is_recorded(ARCTRACE_GATE_FUNCTIONS)) record_exit(frame_key, 0, stack_pointer());
+}
+
+void arctrace_write(uint32_t event, const void* payload, size_t size) {
+  if (!is_recorded(ARCTRACE_GATE_EVENTS)) return;
+  const WriteScope scope;
+  if (scope.refuses_record()) return;
+  const uint64_t ticks = session_ticks();
+  if (__builtin_expect(size > ARCTRACE_PAYLOAD_MAX, 0)) {
+    reserve_impossible(scope, ticks);
+    return;
+  }
+  const auto length = static_cast<uint32_t>(size);
+  const uint32_t padded = padded_size(length);
+  write_record(scope, ARCTRACE_TYPE_EVENT, 4 + padded, ticks, [&](std::byte* body) {
+    if (padded != length) store_u32(body + padded, 0);
+    store_u32(body, event);
+    copy_bytes(body + 4, payload, length);
+  });
+}
+
+void* arctrace_reserve(uint32_t event, size_t size) {
+  if (!is_recorded(ARCTRACE_GATE_EVENTS)) return nullptr;
+  return hold_record(event, size);
+}
+
+void arctrace_commit(void* payload) { settle_record(payload, true); }
+void arctrace_discard(void* payload) { settle_record(payload, false); }
+
+void arctrace_instant(uint32_t name_id) {
+  if (!is_recorded(ARCTRACE_GATE_MARKS)) return;
+  const WriteScope scope;
+  if (scope.refuses_record()) return;
+  write_record(scope, ARCTRACE_TYPE_INSTANT, 4, session_ticks(),
+               [name_id](std::byte* body) { store_u32(body, name_id); });
+}
+
+void arctrace_counter(uint32_t name_id, int64_t value) {
+  if (!is_recorded(ARCTRACE_GATE_MARKS)) return;
+  const WriteScope scope;
+  if (scope.refuses_record()) return;
+  write_record(scope, ARCTRACE_TYPE_COUNTER, 12, session_ticks(), [=](std::byte* body) {
+    store_u32(body, name_id);
+    store_u64(body + 4, static_cast<uint64_t>(value));
+  });
+}
+
+void arctrace_text(const char* format, ...) {
+  if (!is_recorded(ARCTRACE_GATE_MARKS)) return;
+  const int error = errno;
+  char text[kTextMax];
+  va_list arguments;
+  va_start(arguments, format);
+  const int n = vsnprintf(text, sizeof text, format, arguments);
+  va_end(arguments);
+  errno = error;
+  if (n < 0) return;
+  const auto length = static_cast<uint32_t>(n);
+  record_text(ARCTRACE_TYPE_TEXT, text, length < kTextMax ? length : kTextMax - 1);
+}
+
+void arctrace_mark(const char* text) {
+  if (!is_recorded(ARCTRACE_GATE_MARKS)) return;
+  record_text(ARCTRACE_TYPE_MARK, text,
+              static_cast<uint32_t>(text_length(text, kTextMax)));
+}
+
+void arctrace_thread_name(const char* name) { record_own_name(name); }
+
+int arctrace_snapshot(uint32_t after_ms) {
+  if (!session.joined) return -ENOENT;
+  arctrace_control& control = session.view.control();
+  if (session.view.geometry().mode != ARCTRACE_MODE_OVERWRITE ||
+      !is_live(IpcAtomics::load_acquire(control.collector_lock))) {
+    return -ESRCH;
+  }
+  IpcAtomics::store_relaxed(control.snapshot_after_ms, after_ms);
+  // N1 acq_rel, matches N2 (the flight recorder): when, too.
+  IpcAtomics::fetch_add_acq_rel(control.snapshots_asked, uint32_t{1});
+  if (may_call_kernel()) wake_collector(control);
+  return 0;
+}
+
+uint64_t arctrace_lost(uint64_t lost[ARCTRACE_LOST_CAUSES]) {
+  uint64_t sum = 0;
+  const ThreadState* state = thread_local_state.state;
+  for (uint32_t cause = 0; cause < ARCTRACE_LOST_CAUSES; ++cause) {
+    uint64_t count = 0;
+    if (session.joined) {
+      count = IpcAtomics::load_relaxed(session.view.control().lost[cause]);
+      if (state != nullptr && state->attached && cause != ARCTRACE_LOST_NO_SLOT) {
+        count = IpcAtomics::load_relaxed(session.view.slot(state->slot).lost[cause]) -
+                state->lost_at_start[cause];
+      }
+    }
+    if (lost != nullptr) lost[cause] = count;
+    sum += count;
+  }
+  return sum;
+}
+
+// A program started by `arctrace record` finds its session in the environment.
+__attribute__((constructor(101))) static void attach_at_load(void) {
+  arctrace_attach(nullptr);
+}

@@ -1,0 +1,209 @@
+// What the shim needs of the writer (shim_interface.h), but for library calls.
+#include "src/api/shim_interface.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <unistd.h>
+
+#include "src/base/raw_syscall.hpp"
+#include "src/calls/call_filter.hpp"
+#include "src/calls/call_stack.hpp"
+#include "src/os/process_facts.hpp"
+#include "src/os/program_file.hpp"
+#include "src/os/readable_memory.hpp"
+#include "src/os/robust_lock.hpp"
+#include "src/os/thread_id.hpp"
+#include "src/process/confinement.hpp"
+#include "src/process/gate.hpp"
+#include "src/protocol/live_filter.hpp"
+#include "src/stack/left_frames.hpp"
+#include "src/stack/pending_calls.hpp"
+#include "src/writer/definitions.hpp"
+#include "src/writer/modules.hpp"
+#include "src/writer/process_records.hpp"
+
+namespace arctrace {
+namespace {
+
+// Whether a program that this process becomes may: by its real user, and without rights
+// that exec takes away.
+bool may_access(int folder, const char* path, int mode) {
+  return raw_syscall(SYS_faccessat, folder, sys::pointer_argument(path), mode) == 0;
+}
+
+// What a confined process executes is confined as well, and would have to join to be
+// traced. Where no file may be looked at, its path is taken as it is given.
+uint32_t executes_confined(const arctrace_shim_program& named) {
+  constexpr uint32_t kWhy = ARCTRACE_UNTRACED_CONFINED;
+  ReadableMemory readable;
+  if (!session.joined || *arctrace_gate == 0 || named.path == nullptr ||
+      readable.text_length(named.path, PATH_MAX) < 0) {
+    return kWhy;
+  }
+  if (!may_use_kernel(kFileLookUse)) {
+    record_untraced(named.path, kWhy);
+    return kWhy;
+  }
+  const FoundProgram program(named);
+  if (program.path() != nullptr && may_access(program.folder(), program.path(), X_OK)) {
+    record_untraced(program.path(), kWhy);
+  }
+  return kWhy;
+}
+
+}  // namespace
+}  // namespace arctrace
+
+using namespace arctrace;  // the C functions below are the namespace's face
+
+const char* arctrace_shim_session(void) {
+  return session.joined ? session.path : nullptr;
+}
+
+void arctrace_shim_set_filter(const struct arctrace_shim_filter* filter) {
+  if (session.joined) set_call_filter(*filter);
+}
+
+const volatile uint32_t* arctrace_shim_choice_round(void) {
+  return session.joined ? &choice_area(session.view).round : nullptr;
+}
+
+int64_t arctrace_shim_copy_choice(uint64_t* text, uint32_t* round) {
+  if (!session.joined) return -1;
+  return copy_choice_untrusted(choice_area(session.view), text, *round);
+}
+
+void arctrace_shim_choose(uint32_t round, int only_chosen) {
+  if (session.joined) choose_live(round, only_chosen != 0);
+}
+
+void arctrace_shim_patterns_matched(uint64_t patterns) {
+  if (session.joined) {
+    IpcAtomics::fetch_or_relaxed(session.view.control().patterns_matched, patterns);
+  }
+}
+
+int arctrace_shim_claim(void) {
+  static uint32_t claimed;
+  uint32_t nobody = 0;
+  return IpcAtomics::compare_exchange_acq_rel(claimed, nobody, uint32_t{1}) ? 1 : 0;
+}
+
+void arctrace_shim_libc_thread(uint32_t tid) {
+  set_libc_thread_id(tid);
+  find_list_of_libc_thread();
+}
+
+void arctrace_shim_forked(uint32_t pid) {
+  if (!session.joined) return;
+  arctrace_shim_libc_thread(pid);
+  begin_forked_process(pid);
+}
+
+void arctrace_shim_thread_start(uintptr_t stack_low, uintptr_t stack_high) {
+  thread_local_state.stacks.own = {stack_low, stack_high};
+  if (!session.joined) return;
+  forget_dead_threads_calls();
+  attach_this_thread();
+  if (ReturnStack* calls = thread_local_state.calls; calls != nullptr) {
+    calls->own = thread_local_state.stacks.own;
+  }
+}
+
+// In a fork child its state is free for others until this thread claims it again.
+void arctrace_shim_before_thread(void) { attach_this_thread(); }
+
+void arctrace_shim_signal_stack(uintptr_t low, uintptr_t high) {
+  thread_local_state.stacks.signal = {low, high};
+}
+
+void arctrace_shim_set_unwinder(arctrace_shim_unwinder* unwinder) {
+  set_unwinder(unwinder);
+}
+
+__attribute__((flatten)) void arctrace_shim_enter(uint64_t frame_key,
+                                                  const struct arctrace_shim_call* call) {
+  if (is_recorded(ARCTRACE_GATE_FUNCTIONS)) record_enter(frame_key, *call);
+}
+
+__attribute__((flatten)) int arctrace_shim_exit(uint64_t frame_key,
+                                                uintptr_t stack_pointer) {
+  if (!is_recorded(ARCTRACE_GATE_FUNCTIONS)) return 1;
+  return record_innermost_exit(frame_key, stack_pointer) ? 1 : 0;
+}
+
+void arctrace_shim_exit_at(uint64_t frame_key, uintptr_t location,
+                           uintptr_t stack_pointer) {
+  if (is_recorded(ARCTRACE_GATE_FUNCTIONS))
+    record_exit(frame_key, location, stack_pointer);
+}
+
+void arctrace_shim_modules_changed(void) {
+  if (!session.joined || !may_call_kernel()) return;
+  scan_modules(session_ticks(), false);
+  emit_from_this_thread();
+}
+
+void arctrace_shim_other_thread_name(uint32_t tid, const char* name) {
+  record_name_of(tid, name);
+}
+
+void arctrace_shim_process_end(uint32_t how, int32_t status) {
+  if (*arctrace_gate != 0) record_process_end(how, status);
+}
+
+int arctrace_shim_can_read(char* const* list) {
+  ReadableMemory entries;
+  ReadableMemory texts;
+  for (; list != nullptr; ++list) {
+    if (!entries.has(list, sizeof *list)) return 0;
+    if (*list == nullptr) break;
+    if (texts.text_length(*list, LONG_MAX) < 0) return 0;
+  }
+  return 1;
+}
+
+uint32_t arctrace_shim_executes(const struct arctrace_shim_program* named) {
+  if (!may_call_kernel()) return executes_confined(*named);
+  const FoundProgram program(*named);
+  uint32_t why = program.why_untraceable();
+  if (!session.joined || *arctrace_gate == 0 || program.path() == nullptr) return why;
+  if (why == 0 && !may_access(AT_FDCWD, session.path, R_OK | W_OK)) {
+    why = ARCTRACE_UNTRACED_REACH;
+  }
+  if (why != 0 && may_access(program.folder(), program.path(), X_OK)) {
+    record_untraced(program.path(), why);
+  }
+  return why;
+}
+
+void arctrace_shim_vfork_begin(void) {
+  if (is_recorded(ARCTRACE_GATE_FUNCTIONS)) record_vfork_begin();
+}
+
+void arctrace_shim_vfork_end(uint32_t child_pid) {
+  if (is_recorded(ARCTRACE_GATE_FUNCTIONS)) record_vfork_end(child_pid);
+}
+
+uint32_t arctrace_shim_forbidden_by(const struct sock_fprog* filter) {
+  return session.joined ? uses_forbidden_by(filter) : 0;
+}
+
+void arctrace_shim_forbid(uint32_t uses) {
+  if (session.joined && *arctrace_gate != 0) {
+    // What was forked to confine itself may have no record so far.
+    const WriteScope scope;
+    if (!scope.nested() && !scope.refused()) attached_thread(scope, session_ticks());
+  }
+  if (session.joined && may_call_kernel()) {
+    process_facts();
+    if ((uses & kThreadUse) == 0) prepare_thread_states();
+  }
+  forbid_uses(uses);
+}
+
+void arctrace_shim_take_back_forbidden(uint32_t uses) { take_back_forbidden(uses); }
+
+void arctrace_shim_no_counter(void) {
+  if (session.joined) use_coarse_clock();
+}

@@ -1,0 +1,72 @@
+// The one place that touches words which other processes may read or write.
+//
+// Every operation is named after its memory order. The protocol (src/protocol) is a
+// template over this policy, so that tests can run the same code under a scheduler.
+// The lettered pairs (A1, A2 ...) at the call sites are listed, each with what it
+// publishes, in docs/memory_ordering.md.
+#pragma once
+
+#include <boost/atomic/ipc_atomic_ref.hpp>
+#include <boost/memory_order.hpp>
+#include <cstddef>
+#include <cstdint>
+
+#include "src/base/memory.hpp"
+
+namespace arctrace {
+
+struct IpcAtomics {
+  template <class Word>
+  static Word load_relaxed(Word& word) {
+    return ref(word).load(boost::memory_order_relaxed);
+  }
+  template <class Word>
+  static Word load_acquire(Word& word) {
+    return ref(word).load(boost::memory_order_acquire);
+  }
+  template <class Word>
+  static void store_relaxed(Word& word, Word value) {
+    ref(word).store(value, boost::memory_order_relaxed);
+  }
+  template <class Word>
+  static void store_release(Word& word, Word value) {
+    ref(word).store(value, boost::memory_order_release);
+  }
+  template <class Word>
+  static Word fetch_add_relaxed(Word& word, Word value) {
+    return ref(word).fetch_add(value, boost::memory_order_relaxed);
+  }
+  template <class Word>
+  static Word fetch_add_acq_rel(Word& word, Word value) {
+    return ref(word).fetch_add(value, boost::memory_order_acq_rel);
+  }
+  template <class Word>
+  static Word fetch_or_relaxed(Word& word, Word value) {
+    return ref(word).fetch_or(value, boost::memory_order_relaxed);
+  }
+  template <class Word>
+  static Word fetch_and_relaxed(Word& word, Word value) {
+    return ref(word).fetch_and(value, boost::memory_order_relaxed);
+  }
+  template <class Word>
+  static Word exchange_acq_rel(Word& word, Word value) {
+    return ref(word).exchange(value, boost::memory_order_acq_rel);
+  }
+  // On failure `expected` holds what was found.
+  template <class Word>
+  static bool compare_exchange_acq_rel(Word& word, Word& expected, Word desired) {
+    return ref(word).compare_exchange_strong(
+        expected, desired, boost::memory_order_acq_rel, boost::memory_order_acquire);
+  }
+  // 0xff into bytes that nobody else touches meanwhile.
+  static void fill_ones(std::byte* to, size_t size) { arctrace::fill_ones(to, size); }
+
+ private:
+  template <class Word>
+  static boost::ipc_atomic_ref<Word> ref(Word& word) {
+    static_assert(boost::ipc_atomic_ref<Word>::is_always_lock_free);
+    return boost::ipc_atomic_ref<Word>(word);
+  }
+};
+
+}  // namespace arctrace

@@ -1,0 +1,199 @@
+#include "src/calls/call_args.hpp"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/uio.h>
+
+#include "src/base/memory.hpp"
+#include "src/base/raw_syscall.hpp"
+#include "src/process/confinement.hpp"
+#include "src/process/session.hpp"
+
+namespace arctrace {
+namespace {
+
+constexpr uintptr_t kPageMin = 4096;  // pages are this large, or a multiple of it
+
+void add_word(ValuesBody& body, uint32_t word) {
+  __builtin_memcpy(body.bytes + body.size, &word, 4);
+  body.size += 4;
+}
+
+void add_head(ValuesBody& body, uint32_t kind, uint32_t argument, uint32_t size) {
+  add_word(body, kind | argument << 8 | size << 16);
+}
+
+void add_number(ValuesBody& body, uint32_t kind, uint32_t argument, uint32_t size,
+                uint64_t number) {
+  add_head(body, kind, argument, size);
+  if (size < 8) number &= (uint64_t{1} << 8 * size) - 1;
+  add_word(body, static_cast<uint32_t>(number));
+  if (size == 8) add_word(body, static_cast<uint32_t>(number >> 32));
+}
+
+// Up to `size` bytes at `address`, as far as they are there; returns how many.
+size_t read_memory(uintptr_t address, char* to, size_t size) {
+  if (!may_call_kernel()) return 0;
+  // The kernel reads a part or not at all: each page is one.
+  const size_t left = kPageMin - address % kPageMin;
+  const size_t first = left < size ? left : size;
+  const iovec local = {to, size};
+  const iovec remote[2] = {{reinterpret_cast<void*>(address), first},
+                           {reinterpret_cast<void*>(address + first), size - first}};
+  const auto read_of = [&](uint32_t pid) {
+    return raw_syscall(SYS_process_vm_readv, pid, sys::pointer_argument(&local), 1,
+                       sys::pointer_argument(remote), 2);
+  };
+  const uint32_t known = known_pid();
+  long got = known != 0 ? read_of(known) : -EPERM;
+  // A vfork child may be forbidden to read its parent's memory; that it is its own is not
+  // seen.
+  if (got == -EPERM) got = read_of(sys::getpid());
+  return got < 0 ? 0 : static_cast<size_t>(got);
+}
+
+// At most kStringMax bytes of it.
+void add_text(ValuesBody& body, uint32_t argument, const char* text, size_t length,
+              bool is_whole) {
+  add_head(body, is_whole ? ARCTRACE_VALUE_STRING : ARCTRACE_VALUE_STRING_CUT, argument,
+           static_cast<uint32_t>(length));
+  const uint32_t padded = padded_size(static_cast<uint32_t>(length));
+  fill_zero(body.bytes + body.size + length, padded - length);
+  copy_bytes(body.bytes + body.size, text, length);
+  body.size += padded;
+}
+
+void add_lost(ValuesBody& body, uint32_t argument, uintptr_t address) {
+  const uint32_t kind =
+      address == 0 ? ARCTRACE_VALUE_POINTER : ARCTRACE_VALUE_STRING_LOST;
+  add_number(body, kind, argument, 8, address);
+}
+
+void add_string(ValuesBody& body, uint32_t argument, uintptr_t address) {
+  char text[ValuesBody::kStringMax + 1];
+  const size_t got = address == 0 ? 0 : read_memory(address, text, sizeof text);
+  if (got == 0) return add_lost(body, argument, address);
+  const size_t length = text_length(text, got);
+  const bool is_whole = length < got;
+  add_text(body, argument, text,
+           length < ValuesBody::kStringMax ? length : ValuesBody::kStringMax, is_whole);
+}
+
+// How libstdc++'s std::string begins.
+struct StdString {
+  uintptr_t text;
+  uint64_t size;
+};
+
+void add_std_string(ValuesBody& body, uint32_t argument, uintptr_t address) {
+  StdString string;
+  if (address == 0 || read_memory(address, reinterpret_cast<char*>(&string),
+                                  sizeof string) != sizeof string) {
+    return add_lost(body, argument, address);
+  }
+  char text[ValuesBody::kStringMax];
+  const size_t wanted = string.size < sizeof text ? string.size : sizeof text;
+  const size_t got = wanted == 0 ? 0 : read_memory(string.text, text, wanted);
+  if (wanted != 0 && got == 0) return add_lost(body, argument, address);
+  add_text(body, argument, text, got, got == string.size);
+}
+
+// Its bits. False: they can't be read; their address.
+bool read_argument(const arctrace_shim_value& value, const ValuePlaces& places,
+                   uint64_t& bits) {
+  const bool is_vector = has_vectors(value);
+  const uint32_t i = value.argument - 1U;
+  const uint32_t registers =
+      is_vector ? ARCTRACE_SHIM_VECTORS_MAX : ARCTRACE_SHIM_ARGUMENTS_MAX;
+  if (i < registers) {
+    bits = is_vector ? places.vectors[i] : places.integers[i];
+    return true;
+  }
+  const uintptr_t address = places.stack + (i - registers) * sizeof(uintptr_t);
+  // It may be said of a function that has no such argument, at the end of its stack.
+  if (read_memory(address, reinterpret_cast<char*>(&bits), sizeof bits) == sizeof bits) {
+    return true;
+  }
+  bits = address;
+  return false;
+}
+
+void add_value(ValuesBody& body, const arctrace_shim_value& value, uint64_t bits) {
+  if (value.kind == ARCTRACE_VALUE_STRING) {
+    add_string(body, value.argument, bits);
+  } else if (value.kind == ARCTRACE_SHIM_STD_STRING) {
+    add_std_string(body, value.argument, bits);
+  } else {
+    add_number(body, value.kind, value.argument, value.size, bits);
+  }
+}
+
+bool makes_file(uintptr_t open_flags) {
+  constexpr uintptr_t kNameless = 020000000;  // of O_TMPFILE
+  return (open_flags & (O_CREAT | kNameless)) != 0;
+}
+
+bool has_failed(const arctrace_shim_value& value, uintptr_t result) {
+  if (value.failure == ARCTRACE_SHIM_FAILS_NULL) return result == 0;
+  if (value.failure != ARCTRACE_SHIM_FAILS_MINUS_1) return false;
+  return value.size == 4 ? static_cast<uint32_t>(result) == UINT32_MAX
+                         : result == UINTPTR_MAX;
+}
+
+}  // namespace
+
+bool has_vectors(const arctrace_shim_value& value) {
+  return value.kind == ARCTRACE_VALUE_FLOAT;
+}
+
+bool has_vectors(const arctrace_shim_values& values) {
+  bool found = false;
+  for (uint32_t i = 0; i < values.argument_count; ++i) {
+    found = found || has_vectors(values.arguments[i]);
+  }
+  return found;
+}
+
+void gather_arguments(const arctrace_shim_values& values, const ValuePlaces& places,
+                      ValuesBody& body) {
+  body.size = 4;
+  uint32_t count = 0;
+  bool has_mode = true;
+  for (uint32_t i = 0; i < values.argument_count; ++i) {
+    const arctrace_shim_value& value = values.arguments[i];
+    uint64_t number;
+    if (!read_argument(value, places, number)) {
+      add_lost(body, value.argument, number);
+      ++count;
+      continue;
+    }
+    // open() is given a mode only if it may make a file.
+    if (value.kind == ARCTRACE_VALUE_OPEN_FLAGS) has_mode = makes_file(number);
+    if (value.kind == ARCTRACE_VALUE_OCTAL && !has_mode) continue;
+    add_value(body, value, number);
+    ++count;
+  }
+  if (values.names != 0) {
+    add_number(body, ARCTRACE_VALUE_NAMES, 0, 4, values.names);
+    ++count;
+  }
+  __builtin_memcpy(body.bytes, &count, 4);
+}
+
+void gather_result(const arctrace_shim_values& values, const ValuePlaces& places,
+                   ValuesBody& body) {
+  const int error = errno;
+  const uint64_t result = has_vectors(values.result) ? *places.vectors : *places.integers;
+  const bool failed = has_failed(values.result, result);
+  body.size = 0;
+  add_word(body, 1u + (failed ? 1 : 0) + (values.result_names != 0 ? 1 : 0));
+  add_value(body, values.result, result);
+  if (failed) {
+    add_number(body, ARCTRACE_VALUE_ERRNO, 0, 4, static_cast<uint32_t>(error));
+  }
+  if (values.result_names != 0) {
+    add_number(body, ARCTRACE_VALUE_NAMES, 0, 4, values.result_names);
+  }
+}
+
+}  // namespace arctrace

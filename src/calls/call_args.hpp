@@ -1,0 +1,42 @@
+// Arguments and results of chosen calls, on their way into ARGUMENTS and RESULT records.
+#pragma once
+
+#include <arctrace/format.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "src/api/shim_interface.h"
+
+namespace arctrace {
+
+// The body of a record of values.
+struct ValuesBody {
+  static constexpr uint32_t kStringMax = 64;  // bytes of a string that are kept
+  static constexpr uint32_t kNamesSize = 4 + 4;
+  static constexpr uint32_t kBytesMax =
+      4 + ARCTRACE_SHIM_TOLD_MAX * (4 + kStringMax) + kNamesSize;
+
+  uint32_t size = 0;
+  std::byte bytes[kBytesMax];
+};
+
+// All that arguments are passed in, or the first of each that a result is returned in.
+struct ValuePlaces {
+  const uintptr_t* integers;
+  const uint64_t* vectors;  // their low halves; null where has_vectors() is false
+  uintptr_t stack;          // address of the first argument there
+};
+bool has_vectors(const arctrace_shim_value& value);
+bool has_vectors(const arctrace_shim_values& values);  // among the arguments
+
+// Strings are read with a system call, so that a bad address does no harm; where none may
+// be made only their address is kept.
+void gather_arguments(const arctrace_shim_values& values, const ValuePlaces& places,
+                      ValuesBody& body);
+
+// If the result says that the call failed, with errno as it is now.
+void gather_result(const arctrace_shim_values& values, const ValuePlaces& places,
+                   ValuesBody& body);
+
+}  // namespace arctrace

@@ -1,0 +1,16 @@
+// The vector registers as the program has left them: what we run in between uses general
+// registers only.
+#pragma once
+
+#include <cstdint>
+
+#include "src/api/shim_interface.h"
+
+namespace arctrace {
+
+// Stores the low halves of those that arguments are passed in, of which the first also
+// has a result. It changes none. Not inlined, so that tests see that nobody else does it.
+__attribute__((noinline)) void store_vectors(
+    uint64_t (&vectors)[ARCTRACE_SHIM_VECTORS_MAX]);
+
+}  // namespace arctrace

@@ -1,0 +1,102 @@
+#include "src/os/robust_lock.hpp"
+
+#include <arctrace/format.h>
+#include <linux/futex.h>
+#include <sys/syscall.h>
+
+#include <atomic>
+#include <cstddef>
+
+#include "src/base/raw_syscall.hpp"
+#include "src/base/shared_atomics.hpp"
+#include "src/process/confinement.hpp"
+
+namespace arctrace {
+namespace {
+
+// What this thread's libc registered, when we last asked. A child of a clone system call
+// that the program makes itself has it in its copy of the memory, but registered nothing.
+thread_local constinit robust_list_head* known_head = nullptr;
+
+// How far behind known_head libc has a thread's head: in all of its threads alike, as
+// both stand beside the thread pointer. 0: not known. Of the first thread that asks, the
+// main one as a rule: others may have registered lists of their own.
+uint64_t head_distance;
+
+// What differs between two threads by what their thread pointers do.
+char* thread_base() { return reinterpret_cast<char*>(&known_head); }
+
+// As libc does in a fork child: what its parent's thread holds is not on its list.
+bool register_again(robust_list_head* head) {
+  head->list.next = &head->list;
+  head->list_op_pending = nullptr;
+  return raw_syscall(SYS_set_robust_list, sys::pointer_argument(head), sizeof *head) == 0;
+}
+
+// The head that this thread's libc registered; null if there is none, or if its mutexes
+// are laid out in another way than ours.
+robust_list_head* registered_head() {
+  if (!may_call_kernel()) return known_head;
+  robust_list_head* head = nullptr;
+  size_t size = 0;
+  if (raw_syscall(SYS_get_robust_list, 0, sys::pointer_argument(&head),
+                  sys::pointer_argument(&size)) != 0) {
+    return nullptr;
+  }
+  if (head == nullptr && known_head != nullptr && register_again(known_head)) {
+    return known_head;
+  }
+  if (head == nullptr || size != sizeof(robust_list_head) ||
+      head->futex_offset != -ARCTRACE_ROBUST_NODE_OFFSET) {
+    return nullptr;
+  }
+  known_head = head;
+  if (IpcAtomics::load_relaxed(head_distance) == 0) {
+    const ptrdiff_t distance = reinterpret_cast<char*>(head) - thread_base();
+    IpcAtomics::store_relaxed(head_distance, static_cast<uint64_t>(distance));
+  }
+  return head;
+}
+
+}  // namespace
+
+bool has_robust_list() { return registered_head() != nullptr; }
+
+void find_list_of_libc_thread() {
+  const uint64_t distance = IpcAtomics::load_relaxed(head_distance);
+  if (may_call_kernel() || !may_use_kernel(kThreadUse) || distance == 0) return;
+  known_head = reinterpret_cast<robust_list_head*>(thread_base() +
+                                                   static_cast<ptrdiff_t>(distance));
+}
+
+bool robust_lock(RobustWord word, uint32_t expected, uint32_t tid) {
+  robust_list_head* head = registered_head();
+  if (head == nullptr) return false;
+  auto* node = reinterpret_cast<robust_list*>(&word.next);
+  robust_list* const pending_before = head->list_op_pending;
+
+  // The kernel reads the list only when this thread is gone, so the order of our own
+  // stores is all that counts: the fences below stop the compiler.
+  head->list_op_pending = node;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  const bool locked = IpcAtomics::compare_exchange_acq_rel(word.lock, expected, tid);
+  if (locked) {
+    robust_list* const first = head->list.next;
+    word.next = reinterpret_cast<uintptr_t>(first);
+    word.prev = reinterpret_cast<uintptr_t>(&head->list);
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    // libc's own nodes are doubly linked: the former first one must know its new
+    // predecessor, as libc stores it there when it removes that node (bit 0 marks
+    // priority-inheritance mutexes). The list's head has no such word.
+    const uintptr_t first_node = reinterpret_cast<uintptr_t>(first) & ~uintptr_t{1};
+    if (first_node != reinterpret_cast<uintptr_t>(&head->list)) {
+      reinterpret_cast<uint64_t*>(first_node)[-1] = reinterpret_cast<uintptr_t>(node);
+    }
+    head->list.next = node;
+  }
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  head->list_op_pending = pending_before;
+  return locked;
+}
+
+}  // namespace arctrace

@@ -1,0 +1,381 @@
+#include "src/recorder/buffer/buffer.hpp"
+
+#include <absl/cleanup/cleanup.h>
+#include <absl/strings/str_cat.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "src/base/shared_atomics.hpp"
+#include "src/buffer/huge_page_mapping.hpp"
+#include "src/buffer/pinned_map.hpp"
+#include "src/protocol/block_state.hpp"
+#include "src/recorder/buffer/clock_source.hpp"
+#include "src/recorder/buffer/huge_pages.hpp"
+#include "src/recorder/buffer/map_memory.hpp"
+
+namespace arctrace {
+namespace {
+
+absl::Status error_status(int error, const std::string& what) {
+  return absl::ErrnoToStatus(error, what);
+}
+
+absl::Status no_room(int error, uint64_t size, const std::string& where) {
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "no room for a buffer of ", size, " bytes in ", where, ": ", std::strerror(error)));
+}
+
+// Leaves out the blocks of which nothing is in the buffer's first `size` bytes: a header
+// alone may claim any number.
+void keep_blocks_within(uint64_t size, Geometry& geometry) {
+  const uint64_t there =
+      size > geometry.blocks_offset ? size - geometry.blocks_offset : 0;
+  const uint64_t blocks = (there + geometry.block_size - 1) / geometry.block_size;
+  if (blocks >= geometry.block_count) return;
+  geometry.block_count = static_cast<uint32_t>(blocks);
+  geometry.total_size =
+      geometry.blocks_offset + (blocks * geometry.block_size + 4095) / 4096 * 4096;
+}
+
+// What a buffer's path names: a file, or a BPF map.
+struct Memory {
+  int fd;
+  uint64_t size;
+  bool is_map;
+};
+
+absl::StatusOr<Memory> open_memory(const std::string& path, bool writes) {
+  Memory memory{};
+  memory.fd = open(path.c_str(),
+                   (writes ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  memory.is_map = memory.fd < 0 && errno == EIO;
+  if (memory.is_map) memory.fd = open_pinned_map(path.c_str(), memory.size);
+  if (memory.fd < 0) {
+    return error_status(memory.is_map ? -memory.fd : errno,
+                        absl::StrCat("opening ", path));
+  }
+  // Of a map, its descriptor knows neither owner nor mode.
+  struct stat status {};
+  const int error =
+      memory.is_map ? lstat(path.c_str(), &status) : fstat(memory.fd, &status);
+  if (error != 0 || !S_ISREG(status.st_mode) || (status.st_mode & S_IWOTH) != 0 ||
+      (status.st_uid != geteuid() && geteuid() != 0 &&
+       (status.st_mode & (writes ? S_IWGRP : S_IRGRP)) == 0)) {
+    close(memory.fd);
+    return absl::PermissionDeniedError(
+        absl::StrCat(path, ": neither our own nor shared with a group"));
+  }
+  if (!memory.is_map) memory.size = static_cast<uint64_t>(status.st_size);
+  return memory;
+}
+
+// Of a file that is cut off meanwhile, a mapping would kill us; a map has nothing else.
+bool copy_header(const Memory& memory, arctrace_session_header& out) {
+  if (!memory.is_map) {
+    return pread(memory.fd, &out, sizeof out, 0) == static_cast<ssize_t>(sizeof out);
+  }
+  if (memory.size < ARCTRACE_HEADER_SIZE) return false;
+  void* page = mmap(nullptr, ARCTRACE_HEADER_SIZE, PROT_READ, MAP_SHARED, memory.fd, 0);
+  if (page == MAP_FAILED) return false;
+  std::memcpy(&out, page, sizeof out);
+  munmap(page, ARCTRACE_HEADER_SIZE);
+  return true;
+}
+
+void set_random(void* to, size_t size) {
+  if (getrandom(to, size, 0) != static_cast<ssize_t>(size)) std::memset(to, 0, size);
+}
+
+}  // namespace
+
+absl::StatusOr<Buffer> Buffer::create(const BufferOptions& options) {
+  Geometry geometry;
+  geometry.slot_count = options.slot_count;
+  geometry.cpu_count = options.cpu_count;
+  geometry.block_size = options.block_size;
+  geometry.mode = options.mode;
+  geometry.scope = options.scope;
+  geometry.clock = options.clock;
+  const uint64_t blocks =
+      options.block_size == 0 ? 0 : options.buffer_size / options.block_size;
+  geometry.block_count = blocks <= ARCTRACE_BLOCK_COUNT_MAX
+                             ? static_cast<uint32_t>(blocks)
+                             : ARCTRACE_BLOCK_COUNT_MAX + 1;
+  if (const GeometryError error = layout_geometry(geometry);
+      error != GeometryError::kNone) {
+    return absl::InvalidArgumentError(absl::StrCat(describe(error), " (buffer size ",
+                                                   options.buffer_size, ", block size ",
+                                                   options.block_size, ")"));
+  }
+
+  Buffer buffer;
+  int fd = -1;
+  const uint64_t size = geometry.total_size;
+  absl::Status made = options.in_kernel ? buffer.make_map(options, size, fd)
+                                        : buffer.make_file(options, fd);
+  if (!made.ok()) return made;
+  // A map's descriptor stays ours.
+  const absl::Cleanup closer = [&] {
+    if (!options.in_kernel) close(fd);
+  };
+  if (!options.in_kernel && ftruncate(fd, static_cast<off_t>(size)) != 0) {
+    return no_room(errno, size, options.directory);
+  }
+  long error = 0;
+  std::byte* base = map_for_huge_pages(fd, size, error);
+  if (base == nullptr)
+    return no_room(static_cast<int>(-error), size, "the address space");
+  buffer.view_ = BufferView(base, geometry);
+  made = buffer.allocate(options, fd, base, size);
+  if (!made.ok()) return made;
+  buffer.fill();
+  if (absl::Status status = buffer.pin(options); !status.ok()) return status;
+  buffer.write_header(options);
+  return buffer;
+}
+
+absl::StatusOr<Buffer> Buffer::open(const std::string& path, BufferAccess access) {
+  const bool writes = access == BufferAccess::kReadWrite;
+  const int protection = writes ? PROT_READ | PROT_WRITE : PROT_READ;
+  absl::StatusOr<Memory> memory = open_memory(path, writes);
+  if (!memory.ok()) return memory.status();
+  const absl::Cleanup closer = [&] { close(memory->fd); };
+  arctrace_session_header header{};
+  if (!copy_header(*memory, header)) {
+    return absl::InvalidArgumentError(absl::StrCat(path, ": not a trace buffer"));
+  }
+  Geometry geometry;
+  if (const GeometryError error =
+          read_geometry_untrusted(header, ARCTRACE_SESSION_MAGIC, memory->size, geometry);
+      error != GeometryError::kNone) {
+    return absl::InvalidArgumentError(absl::StrCat(path, ": ", describe(error)));
+  }
+  void* base = mmap(nullptr, geometry.total_size, protection, MAP_SHARED, memory->fd, 0);
+  if (base == MAP_FAILED) return error_status(errno, absl::StrCat("mapping ", path));
+  Buffer buffer;
+  buffer.view_ = BufferView(static_cast<std::byte*>(base), geometry);
+  buffer.header_ = header;
+  buffer.path_ = path;
+  buffer.is_kept_ = true;
+  return buffer;
+}
+
+absl::StatusOr<Buffer> Buffer::copy_untrusted(int fd, uint64_t offset, uint64_t size,
+                                              const std::string& name) {
+  struct stat status {};
+  if (fstat(fd, &status) != 0) return error_status(errno, name);
+  const auto end = static_cast<uint64_t>(status.st_size);
+  size = std::min(size, end > offset ? end - offset : 0);
+  arctrace_session_header header{};
+  Geometry geometry;
+  if (size < ARCTRACE_CPUS_OFFSET ||
+      pread(fd, &header, sizeof header, static_cast<off_t>(offset)) !=
+          static_cast<ssize_t>(sizeof header)) {
+    return absl::InvalidArgumentError(absl::StrCat(name, ": no trace buffer in it"));
+  }
+  if (const GeometryError error =
+          read_geometry_untrusted(header, ARCTRACE_SESSION_MAGIC, UINT64_MAX, geometry);
+      error != GeometryError::kNone) {
+    return absl::InvalidArgumentError(absl::StrCat(name, ": ", describe(error)));
+  }
+  keep_blocks_within(size, geometry);
+  void* base = mmap(nullptr, geometry.total_size, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (base == MAP_FAILED) return error_status(errno, absl::StrCat("copying ", name));
+  Buffer buffer;
+  buffer.view_ = BufferView(static_cast<std::byte*>(base), geometry);
+  buffer.header_ = header;
+  // What is cut off stays zero, which is no block.
+  uint64_t done = 0;
+  const uint64_t wanted = std::min(size, geometry.total_size);
+  while (done < wanted) {
+    const ssize_t got = pread(fd, buffer.view_.base() + done, wanted - done,
+                              static_cast<off_t>(offset + done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return error_status(errno, absl::StrCat("reading ", name));
+    if (got == 0) break;
+    done += static_cast<uint64_t>(got);
+  }
+  return buffer;
+}
+
+absl::Status Buffer::make_file(const BufferOptions& options, int& fd) {
+  uint64_t number = 0;
+  set_random(&number, sizeof number);
+  std::string path = options.file;
+  if (path.empty()) {
+    path = absl::StrCat(options.directory, "/arctrace-", getuid(), "-", getpid(), "-",
+                        absl::Hex(number));
+  }
+  // O_EXCL and a name that can't be guessed: nobody can have put a link or a file there.
+  fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (fd < 0) return error_status(errno, absl::StrCat("creating ", path));
+  path_ = path;
+  if (options.group >= 0 &&
+      (fchown(fd, static_cast<uid_t>(-1), static_cast<gid_t>(options.group)) != 0 ||
+       fchmod(fd, 0660) != 0)) {
+    const int error = errno;
+    close(fd);
+    return error_status(error, absl::StrCat("sharing ", path));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Buffer::make_map(const BufferOptions& options, uint64_t size, int& fd) {
+  const absl::StatusOr<int> map = create_map(size);
+  if (!map.ok()) return map.status();
+  map_ = fd = *map;
+  absl::StatusOr<std::string> path = pin_map(fd, options.group);
+  if (!path.ok()) return path.status();
+  path_ = *std::move(path);
+  pinned_ = true;
+  return absl::OkStatus();
+}
+
+// The memory itself, now: a page that can't be had later would kill a writer (SIGBUS).
+absl::Status Buffer::allocate(const BufferOptions& options, int fd, std::byte* base,
+                              uint64_t size) {
+  if (options.in_kernel) {
+    if (options.huge_pages.value_or(false)) {
+      warn("no huge pages for a buffer that the kernel writes into");
+    }
+    return absl::OkStatus();
+  }
+  if (options.huge_pages.value_or(true)) {
+    const int error = allocate_huge_pages(fd, base, size);
+    if (error != 0 && options.huge_pages) {
+      warn(absl::StrCat("huge pages refused (", std::strerror(error),
+                        "), going on without"));
+    }
+  }
+  if (const int error = posix_fallocate(fd, 0, static_cast<off_t>(size)); error != 0) {
+    return no_room(error, size, options.directory);
+  }
+  return absl::OkStatus();
+}
+
+void Buffer::warn(const std::string& what) {
+  absl::StrAppend(&warning_, warning_.empty() ? "" : "; ", what);
+}
+
+void Buffer::fill() {
+  const Geometry& geometry = view_.geometry();
+  std::memset(view_.base() + geometry.blocks_offset, 0xFF,
+              geometry.total_size - geometry.blocks_offset);
+  const uint64_t free_state = BlockState{0, 0, ARCTRACE_PHASE_FREE}.pack();
+  for (uint32_t i = 0; i < geometry.block_count; ++i) {
+    arctrace_block_header& header = view_.block_header(i);
+    header.state = free_state;
+    header.next = geometry.block_size;
+  }
+}
+
+absl::Status Buffer::pin(const BufferOptions& options) {
+  if (options.pin == PinPolicy::kNo || pinned_) return absl::OkStatus();
+  const uint64_t size = view_.geometry().total_size;
+  if (mlock(view_.base(), size) == 0) {
+    pinned_ = true;
+    return absl::OkStatus();
+  }
+  rlimit limit{};
+  getrlimit(RLIMIT_MEMLOCK, &limit);
+  const std::string reason = absl::StrCat(
+      "the buffer of ", size, " bytes can't be pinned: ", std::strerror(errno),
+      " (RLIMIT_MEMLOCK is ", limit.rlim_cur, ")");
+  if (options.pin == PinPolicy::kRequire) return absl::ResourceExhaustedError(reason);
+  warn(absl::StrCat(reason, "; going on unpinned"));
+  return absl::OkStatus();
+}
+
+void Buffer::write_header(const BufferOptions& options) {
+  const Geometry& geometry = view_.geometry();
+  arctrace_control& control = view_.control();
+  control.process_next = 1;
+  control.writer_next = 1;
+  // Overwrite mode needs nobody who makes room.
+  const uint32_t high_water =
+      geometry.mode == ARCTRACE_MODE_OVERWRITE ? 0 : options.high_water_percent;
+  control.high_water_blocks =
+      static_cast<uint32_t>(uint64_t{geometry.block_count} * high_water / 100);
+  arctrace_session_header& header = header_;
+  header.byte_order = ARCTRACE_BYTE_ORDER;
+  header.version_major = ARCTRACE_VERSION_MAJOR;
+  header.version_minor = ARCTRACE_VERSION_MINOR;
+  header.features_optional = options.features;
+  header.header_size = ARCTRACE_HEADER_SIZE;
+  header.slot_size = ARCTRACE_SLOT_SIZE;
+  header.slot_count = geometry.slot_count;
+  header.cpu_slot_size = sizeof(arctrace_cpu_slot);
+  header.cpu_count = geometry.cpu_count;
+  header.block_header_size = ARCTRACE_BLOCK_HEADER_SIZE;
+  header.block_size = geometry.block_size;
+  header.block_count = geometry.block_count;
+  header.slots_offset = geometry.slots_offset;
+  header.blocks_offset = geometry.blocks_offset;
+  header.total_size = geometry.total_size;
+  header.mode = geometry.mode;
+  header.scope = geometry.scope;
+  header.clock = geometry.clock;
+  header.creator_pid = static_cast<uint32_t>(getpid());
+  header.creator_uid = static_cast<uint32_t>(getuid());
+  header.pinned = pinned_ ? 1 : 0;
+  header.ticks_per_second = measure_ticks_per_second(geometry.clock);
+  const ClockSync sync = take_clock_sync(geometry.clock);
+  header.start_ticks = sync.ticks;
+  header.start_monotonic_ns = sync.monotonic_ns;
+  header.start_realtime_ns = sync.realtime_ns;
+  set_random(header.session_id, sizeof header.session_id);
+  auto& shared = *reinterpret_cast<arctrace_session_header*>(view_.base());
+  shared = header;
+  header.magic = ARCTRACE_SESSION_MAGIC;
+  // K1 release: who finds the magic finds all of the above.
+  IpcAtomics::store_release(shared.magic, header.magic);
+}
+
+void Buffer::set_gate(uint32_t bits) {
+  arctrace_control& control = view_.control();
+  const uint32_t added = bits & ~IpcAtomics::load_relaxed(control.gate);
+  if ((added & ARCTRACE_GATE_FUNCTIONS) != 0) {
+    IpcAtomics::fetch_add_relaxed(control.functions_on, uint32_t{1});
+  }
+  // R1 release, matches R2 (was_off_meanwhile): functions_on, and the choice of
+  // functions.
+  IpcAtomics::store_release(control.gate, bits);
+}
+
+Buffer::Buffer(Buffer&& other) noexcept
+    : view_(std::exchange(other.view_, BufferView())),
+      header_(other.header_),
+      path_(std::exchange(other.path_, std::string())),
+      warning_(std::move(other.warning_)),
+      pinned_(other.pinned_),
+      is_kept_(other.is_kept_),
+      map_(std::exchange(other.map_, -1)) {}
+
+Buffer& Buffer::operator=(Buffer&& other) noexcept {
+  std::swap(view_, other.view_);
+  std::swap(header_, other.header_);
+  std::swap(path_, other.path_);
+  std::swap(warning_, other.warning_);
+  std::swap(pinned_, other.pinned_);
+  std::swap(is_kept_, other.is_kept_);
+  std::swap(map_, other.map_);
+  return *this;
+}
+
+Buffer::~Buffer() {
+  if (view_.base() != nullptr) munmap(view_.base(), view_.geometry().total_size);
+  if (!path_.empty() && !is_kept_) unlink(path_.c_str());
+  if (map_ >= 0) close(map_);
+}
+
+}  // namespace arctrace

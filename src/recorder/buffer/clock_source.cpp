@@ -1,0 +1,87 @@
+#include "src/recorder/buffer/clock_source.hpp"
+
+#include <time.h>
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+#include <fstream>
+#include <string>
+
+#include "src/buffer/clock.hpp"
+
+namespace arctrace {
+namespace {
+
+[[maybe_unused]] bool kernel_trusts_tsc() {
+  std::ifstream file(
+      "/sys/devices/system/clocksource/clocksource0/available_clocksource");
+  if (!file) return true;  // no sysfs here: the CPU's word is all there is
+  for (std::string name; file >> name;) {
+    if (name == "tsc") return true;
+  }
+  return false;
+}
+
+uint64_t realtime_ns() {
+  timespec now{};
+  clock_gettime(CLOCK_REALTIME, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1000000000u +
+         static_cast<uint64_t>(now.tv_nsec);
+}
+
+}  // namespace
+
+arctrace_clock choose_clock() {
+#if defined(__x86_64__)
+  unsigned a = 0;
+  unsigned b = 0;
+  unsigned c = 0;
+  unsigned d = 0;
+  constexpr unsigned kInvariantTsc = 1u << 8;
+  if (__get_cpuid(0x80000007u, &a, &b, &c, &d) != 0 && (d & kInvariantTsc) != 0 &&
+      kernel_trusts_tsc()) {
+    return ARCTRACE_CLOCK_TSC;
+  }
+  return ARCTRACE_CLOCK_MONOTONIC;
+#elif defined(__aarch64__)
+  return ARCTRACE_CLOCK_CNTVCT;
+#else
+  return ARCTRACE_CLOCK_MONOTONIC;
+#endif
+}
+
+ClockSync take_clock_sync(uint32_t clock) {
+  constexpr int kTries = 20;
+  ClockSync best{};
+  uint64_t best_width = UINT64_MAX;
+  for (int i = 0; i < kTries; ++i) {
+    const uint64_t before = read_ticks(clock);
+    const uint64_t monotonic = read_monotonic_ns();
+    const uint64_t after = read_ticks(clock);
+    if (after - before < best_width) {
+      best_width = after - before;
+      best.ticks =
+          clock == ARCTRACE_CLOCK_MONOTONIC ? monotonic : before + (after - before) / 2;
+      best.monotonic_ns = monotonic;
+    }
+  }
+  const uint64_t now = read_monotonic_ns();
+  best.realtime_ns = realtime_ns() - (now - best.monotonic_ns);
+  return best;
+}
+
+uint64_t measure_ticks_per_second(uint32_t clock) {
+  if (clock == ARCTRACE_CLOCK_MONOTONIC) return 1000000000u;
+  constexpr uint64_t kIntervalNs = 5000000;
+  const ClockSync first = take_clock_sync(clock);
+  timespec pause{0, kIntervalNs};
+  nanosleep(&pause, nullptr);
+  const ClockSync second = take_clock_sync(clock);
+  const auto ticks = static_cast<double>(second.ticks - first.ticks);
+  const auto ns = static_cast<double>(second.monotonic_ns - first.monotonic_ns);
+  return static_cast<uint64_t>(ticks * 1e9 / ns);
+}
+
+}  // namespace arctrace

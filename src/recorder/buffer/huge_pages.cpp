@@ -1,0 +1,35 @@
+#include "src/recorder/buffer/huge_pages.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/statvfs.h>
+
+#include <cerrno>
+
+#include "src/buffer/huge_page_mapping.hpp"
+
+#if !defined(MADV_COLLAPSE)
+#define MADV_COLLAPSE 25  // Linux 6.1
+#endif
+
+namespace arctrace {
+
+int allocate_huge_pages(int fd, std::byte* base, uint64_t size) {
+  constexpr off_t kSmallPage = 4096;
+  const uint64_t whole = size / kHugePageSize * kHugePageSize;
+  if (whole == 0) return 0;
+  // Before it is filled up in vain.
+  struct statvfs room {};
+  if (fstatvfs(fd, &room) != 0) return errno;
+  const bool has_limit = room.f_blocks != 0;  // a tmpfs without one has no blocks
+  if (has_limit && size / room.f_frsize >= room.f_bavail) return ENOSPC;
+  // Only what is there is gathered, and the less of it the sooner: one small page of
+  // each. Allocated, not touched: where there is no room, that would be a SIGBUS.
+  for (uint64_t at = 0; at < whole; at += kHugePageSize) {
+    const int error = posix_fallocate(fd, static_cast<off_t>(at), kSmallPage);
+    if (error != 0) return error;
+  }
+  return madvise(base, whole, MADV_COLLAPSE) == 0 ? 0 : errno;
+}
+
+}  // namespace arctrace

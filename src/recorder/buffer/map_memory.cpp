@@ -1,0 +1,78 @@
+#include "src/recorder/buffer/map_memory.hpp"
+
+#include <absl/strings/str_cat.h>
+#include <arctrace/format.h>
+#include <bpf/bpf.h>
+#include <linux/magic.h>
+#include <sys/mount.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+namespace arctrace {
+namespace {
+
+bool is_bpf_mount() {
+  struct statfs status {};
+  return statfs(kMapFolder, &status) == 0 &&
+         static_cast<uint64_t>(status.f_type) == BPF_FS_MAGIC;
+}
+
+absl::Status ensure_mount() {
+  if (is_bpf_mount()) return absl::OkStatus();
+  if (mkdir(kMapFolder, 0711) != 0 && errno != EEXIST) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("making ", kMapFolder));
+  }
+  if (mount("bpf", kMapFolder, "bpf", MS_NOSUID | MS_NODEV | MS_NOEXEC, "mode=0711") !=
+      0) {
+    return absl::ErrnoToStatus(
+        errno, absl::StrCat("mounting a BPF file system on ", kMapFolder));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<int> create_map(uint64_t size) {
+  if (size > ARCTRACE_BPF_SIZE_MAX) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a buffer of ", size, " bytes is larger than a BPF map may be, ",
+                     ARCTRACE_BPF_SIZE_MAX));
+  }
+  bpf_map_create_opts options{};
+  options.sz = sizeof options;
+  options.map_flags = BPF_F_MMAPABLE;
+  const int map = bpf_map_create(BPF_MAP_TYPE_ARRAY, "arctrace", sizeof(uint32_t),
+                                 static_cast<uint32_t>(size), 1, &options);
+  if (map < 0) {
+    return absl::ErrnoToStatus(-map,
+                               absl::StrCat("making a BPF map of ", size, " bytes"));
+  }
+  return map;
+}
+
+absl::StatusOr<std::string> pin_map(int map, int64_t group) {
+  if (absl::Status status = ensure_mount(); !status.ok()) return status;
+  uint64_t number = 0;
+  if (getrandom(&number, sizeof number, 0) != static_cast<ssize_t>(sizeof number)) {
+    return absl::ErrnoToStatus(errno, "getrandom");
+  }
+  std::string path = absl::StrCat(kMapFolder, "/arctrace-", getuid(), "-", getpid(), "-",
+                                  absl::Hex(number));
+  if (const int error = bpf_obj_pin(map, path.c_str()); error < 0) {
+    return absl::ErrnoToStatus(-error, absl::StrCat("pinning ", path));
+  }
+  if (group >= 0 &&
+      (chown(path.c_str(), static_cast<uid_t>(-1), static_cast<gid_t>(group)) != 0 ||
+       chmod(path.c_str(), 0660) != 0)) {
+    const int error = errno;
+    unlink(path.c_str());
+    return absl::ErrnoToStatus(error, absl::StrCat("sharing ", path));
+  }
+  return path;
+}
+
+}  // namespace arctrace

@@ -1,0 +1,108 @@
+#include "src/recorder/buffer/session_directory.hpp"
+
+#include <absl/strings/match.h>
+#include <absl/strings/str_cat.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+
+#include "src/recorder/buffer/map_memory.hpp"
+
+namespace arctrace {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr char kSharedMemory[] = "/dev/shm";
+constexpr size_t kNameMax = 64;
+
+std::string prefix() { return absl::StrCat("arctrace-", geteuid()); }
+std::string folder() { return absl::StrCat(kSharedMemory, "/", prefix()); }
+
+bool is_name(const std::string& text) {
+  const auto allowed = [](unsigned char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           c == '.' || c == '_' || c == '-';
+  };
+  return !text.empty() && text.size() <= kNameMax && text.front() != '.' &&
+         std::all_of(text.begin(), text.end(), allowed);
+}
+
+// Others may pass through, to a session that is shared with them, and no more.
+absl::Status check_folder(const std::string& path) {
+  struct stat status {};
+  if (lstat(path.c_str(), &status) != 0) return absl::ErrnoToStatus(errno, path);
+  if (!S_ISDIR(status.st_mode) || status.st_uid != geteuid() ||
+      (status.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+    return absl::PermissionDeniedError(
+        absl::StrCat(path, " is not a folder that only we can write to"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status no_session(const std::string& name) {
+  return absl::NotFoundError(absl::StrCat("no session ", name));
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> session_file(const std::string& name, bool create) {
+  if (name.find('/') != std::string::npos) return name;
+  if (!is_name(name)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "\"", name, "\" is not a session's name: letters, digits, . _ -, at most 64"));
+  }
+  const std::string path = folder();
+  if (create && mkdir(path.c_str(), 0711) != 0 && errno != EEXIST) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("creating ", path));
+  }
+  if (absl::Status status = check_folder(path); !status.ok()) {
+    if (absl::IsNotFound(status)) {
+      return no_session(name);
+    }
+    return status;
+  }
+  return absl::StrCat(path, "/", name);
+}
+
+absl::StatusOr<Buffer> open_session(const std::string& name) {
+  const absl::StatusOr<std::string> path = session_file(name);
+  if (!path.ok()) return path.status();
+  absl::StatusOr<Buffer> buffer = Buffer::open(*path);
+  return absl::IsNotFound(buffer.status()) ? no_session(name) : std::move(buffer);
+}
+
+std::string file_or_session(const std::string& path) {
+  std::error_code error;
+  if (fs::exists(path, error) || path.find('/') != std::string::npos) return path;
+  const absl::StatusOr<std::string> session = session_file(path);
+  return session.ok() && fs::exists(*session, error) ? *session : path;
+}
+
+std::vector<FoundSession> find_sessions() {
+  std::vector<FoundSession> found;
+  std::error_code error;
+  if (check_folder(folder()).ok()) {
+    for (fs::directory_iterator at(folder(), error), end; !error && at != end;
+         at.increment(error)) {
+      found.push_back({at->path().filename(), at->path()});
+    }
+  }
+  const std::string own = prefix() + "-";
+  for (const char* place : {kSharedMemory, kMapFolder}) {
+    for (fs::directory_iterator at(place, error), end; !error && at != end;
+         at.increment(error)) {
+      if (absl::StartsWith(at->path().filename().native(), own)) {
+        found.push_back({at->path(), at->path()});
+      }
+    }
+  }
+  std::sort(found.begin(), found.end(),
+            [](const FoundSession& a, const FoundSession& b) { return a.name < b.name; });
+  return found;
+}
+
+}  // namespace arctrace

@@ -1,0 +1,140 @@
+#include "src/recorder/drain/collector.hpp"
+
+#include <utility>
+
+#include "src/buffer/clock.hpp"
+#include "src/buffer/wake_word.hpp"
+#include "src/recorder/buffer/clock_source.hpp"
+#include "src/recorder/drain/cpu_blocks.hpp"
+#include "src/recorder/drain/session_records.hpp"
+#include "src/recorder/file/record_builder.hpp"
+
+namespace arctrace {
+namespace {
+
+// Often enough that a buffer of the default size, filled by two writers at full speed,
+// is met before it is full even without a wake-up; rare enough to cost nothing.
+constexpr long kPollNs = 20'000'000;
+
+}  // namespace
+
+Collector::Collector(Buffer& buffer, TraceFile file,
+                     const std::vector<std::string>& command_line, bool resumed,
+                     FileLimits limits, PolledWriter* polled)
+    : buffer_(buffer),
+      file_(std::move(file)),
+      ring_(limits.bytes == 0 ? nullptr
+                              : std::make_unique<FileRing>(file_, buffer.header(),
+                                                           command_line, limits)),
+      polled_(polled),
+      code_files_(buffer.header()),
+      drain_(buffer.view(), file_, ring_.get(), &code_files_) {
+  file_.write_header(buffer.header());
+  const uint64_t now = read_ticks(buffer_.view().geometry().clock);
+  RecordBuilder records;
+  say_start(records, now, command_line, resumed);
+  file_.write_records(now, records.bytes());
+  sync_clocks();
+  thread_ = std::thread([this] { run(); });
+}
+
+Collector::~Collector() {
+  if (thread_.joinable()) finish();
+}
+
+void Collector::sync_clocks() {
+  const ClockSync sync = take_clock_sync(buffer_.view().geometry().clock);
+  last_sync_ns_ = sync.monotonic_ns;
+  RecordBuilder records;
+  say_clock_sync(records, sync);
+  file_.write_records(sync.ticks, records.bytes());
+}
+
+absl::Status Collector::publish() {
+  const std::lock_guard lock(mutex_);
+  has_name_ = true;
+  return file_.publish();
+}
+
+absl::StatusOr<std::string> Collector::snapshot() {
+  return absl::FailedPreconditionError(
+      "no snapshot: only a recording with --mode=overwrite keeps records to take one of");
+}
+
+void Collector::child_ended(uint32_t pid, int wait_status) {
+  const std::lock_guard lock(mutex_);
+  const uint64_t now = read_ticks(buffer_.view().geometry().clock);
+  RecordBuilder records;
+  say_child_status(records, now, pid, wait_status);
+  file_.write_records(now, records.bytes());
+}
+
+void Collector::run() {
+  const Geometry& geometry = buffer_.view().geometry();
+  const bool keeps_all = geometry.mode == ARCTRACE_MODE_STOP;
+  const long interval_ns = poll_interval_ns(geometry, kPollNs);
+  const uint64_t sync_ns = sync_interval_ns(geometry);
+  for (;;) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (stopping_) return;
+      if (polled_ != nullptr) polled_->poll();
+      if (!keeps_all && has_name_) {
+        drain_.round();
+        code_files_.look(drain_.living_processes());
+      }
+      if (read_monotonic_ns() - last_sync_ns_ >= sync_ns) sync_clocks();
+    }
+    // Until a writer passes the high-water mark, finish() is called, or a while.
+    wait_for_wake(buffer_.view().control(), interval_ns);
+  }
+}
+
+CollectorSummary Collector::summary_locked() const {
+  const arctrace_control& control = buffer_.view().control();
+  CollectorSummary summary;
+  summary.totals = drain_.totals();
+  summary.lost = session_losses(buffer_.view());
+  summary.processes = control.process_next - 1;
+  summary.threads = control.writer_next - 1;
+  summary.file_bytes = file_.bytes();
+  summary.file_error = file_.error();
+  if (ring_ != nullptr) summary.earlier_files = ring_->kept().count();
+  return summary;
+}
+
+CollectorSummary Collector::progress() const {
+  const std::lock_guard lock(mutex_);
+  return summary_locked();
+}
+
+CollectorSummary Collector::finish() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (polled_ != nullptr) polled_->finish();
+    stopping_ = true;
+  }
+  buffer_.set_gate(0);
+  wake_collector(buffer_.view().control());
+  thread_.join();
+
+  const std::lock_guard lock(mutex_);
+  drain_.finish();
+  code_files_.write(drain_.living_processes(), file_,
+                    ring_ == nullptr ? kCodeNamesBytesMax : ring_->code_names_max());
+  sync_clocks();
+  CollectorSummary summary = summary_locked();
+  const int error = file_.error();
+  file_.clear_error();
+  const uint64_t now = read_ticks(buffer_.view().geometry().clock);
+  RecordBuilder records;
+  say_session_event(records, now,
+                    error == 0 ? ARCTRACE_SESSION_FINISHED : ARCTRACE_SESSION_DISK_FULL,
+                    static_cast<uint32_t>(error));
+  file_.write_records(now, records.bytes());
+  summary.file_bytes = file_.bytes();
+  if (summary.file_error == 0) summary.file_error = file_.error();
+  return summary;
+}
+
+}  // namespace arctrace

@@ -1,0 +1,61 @@
+#include "src/recorder/drain/collector_lock.hpp"
+
+#include <unistd.h>
+
+#include "src/base/raw_syscall.hpp"
+#include "src/base/shared_atomics.hpp"
+#include "src/os/robust_lock.hpp"
+#include "src/protocol/cpu_chain.hpp"
+#include "src/protocol/dead_slot.hpp"
+#include "src/protocol/recycle.hpp"
+
+namespace arctrace {
+
+using A = IpcAtomics;
+
+CollectorSeat::CollectorSeat(const BufferView& view) {
+  std::promise<bool> tried;
+  std::future<bool> result = tried.get_future();
+  const sys::SignalsBlocked blocked;  // in the holder: they are for the other threads
+  holder_ = std::thread([this, &view, tried = std::move(tried)]() mutable {
+    arctrace_control& control = view.control();
+    const uint32_t seen = A::load_acquire(control.collector_lock);
+    const bool locked =
+        !is_live(seen) &&
+        robust_lock({control.collector_lock, control.collector_robust_prev,
+                     control.collector_robust_next},
+                    seen, static_cast<uint32_t>(gettid()));
+    if (locked) A::store_relaxed(control.collector_pid, static_cast<uint32_t>(getpid()));
+    std::future<void> leave = leave_.get_future();
+    tried.set_value(locked);
+    leave.wait();
+  });
+  taken_ = result.get();
+}
+
+CollectorSeat::~CollectorSeat() {
+  leave_.set_value();
+  holder_.join();
+}
+
+void reclaim_blocks(const Buffer& buffer) {
+  const BufferView& view = buffer.view();
+  // A BPF program may still be writing; it never dies there.
+  const bool cpus_are_collectors =
+      (buffer.header().features_optional & ARCTRACE_FEATURE_PERF) != 0;
+  for (uint32_t cpu = 0; cpus_are_collectors && cpu < view.geometry().cpu_count; ++cpu) {
+    CpuChain<A>::release(view, cpu);
+  }
+  for (uint32_t i = 0; i < view.geometry().block_count; ++i) {
+    uint64_t seen = A::load_acquire(view.block_header(i).state);
+    const BlockState state = BlockState::unpack(seen);
+    if (state.slot == ARCTRACE_KERNEL_SLOT) {
+      DeadSlot<A>::close_left(view, view.block_header(i), seen);
+    }
+    if (state.phase != ARCTRACE_PHASE_DRAINING) continue;
+    A::compare_exchange_acq_rel(view.block_header(i).state, seen,
+                                state.with(ARCTRACE_PHASE_CLOSED).pack());
+  }
+}
+
+}  // namespace arctrace

@@ -1,0 +1,91 @@
+#include "src/recorder/drain/cpu_blocks.hpp"
+
+#include <algorithm>
+
+#include "src/base/shared_atomics.hpp"
+#include "src/buffer/clock.hpp"
+#include "src/protocol/cpu_chain.hpp"
+#include "src/recorder/drain/session_records.hpp"
+
+namespace arctrace {
+
+using A = IpcAtomics;
+
+namespace {
+
+// What a CPU writes that does nothing but switch between two processes, one waking the
+// other.
+constexpr uint64_t kCpuBytesPerSecond = 40'000'000;
+constexpr uint64_t kAheadBytesMax = 4u << 20;
+constexpr uint64_t kShortestPollNs = 500'000;
+
+// What may be written between two rounds, and in overwrite mode is kept free for it.
+uint64_t ahead_bytes(const Geometry& geometry) {
+  const uint64_t fourth = uint64_t{geometry.block_count} * geometry.block_size / 4;
+  return std::min(fourth, kAheadBytesMax);
+}
+
+// When CLOCK_MONOTONIC said so; `now` if it never did. The header is shared memory, but
+// what is wrong there makes a wrong time and no more.
+uint64_t ticks_at(const BufferView& view, uint64_t monotonic_ns, uint64_t now) {
+  const uint64_t now_ns = read_monotonic_ns();
+  if (monotonic_ns == 0 || monotonic_ns > now_ns) return now;
+  auto& header = *reinterpret_cast<arctrace_session_header*>(view.base());
+  const double past = static_cast<double>(now_ns - monotonic_ns) / 1e9 *
+                      static_cast<double>(A::load_relaxed(header.ticks_per_second));
+  return past < static_cast<double>(now) ? now - static_cast<uint64_t>(past) : 0;
+}
+
+}  // namespace
+
+long poll_interval_ns(const Geometry& geometry, long at_most) {
+  if (geometry.cpu_count == 0) return at_most;
+  const uint64_t wanted = ahead_bytes(geometry) * 1'000'000'000 / kCpuBytesPerSecond;
+  return static_cast<long>(
+      std::clamp(wanted, kShortestPollNs, static_cast<uint64_t>(at_most)));
+}
+
+uint64_t sync_interval_ns(const Geometry& geometry) {
+  return geometry.cpu_count == 0 ? 1'000'000'000 : 250'000'000;
+}
+
+void serve_cpus(const BufferView& view) {
+  const Geometry& geometry = view.geometry();
+  if (geometry.cpu_count == 0) return;
+  if (geometry.mode == ARCTRACE_MODE_OVERWRITE) {
+    const uint64_t wanted = ahead_bytes(geometry) / geometry.block_size;
+    CpuChain<A>::free_ahead(view, static_cast<uint32_t>(wanted));
+  }
+  CpuChain<A>::search_again(view);
+}
+
+std::vector<uint64_t> say_cpu_losses(const BufferView& view, RecordBuilder& said,
+                                     uint64_t ticks) {
+  std::vector<uint64_t> by_cpu(view.geometry().cpu_count);
+  for (uint32_t cpu = 0; cpu < view.geometry().cpu_count; ++cpu) {
+    arctrace_cpu_slot& slot = view.cpu_slot(cpu);
+    const uint64_t lost = by_cpu[cpu] = A::load_relaxed(slot.lost);
+    const uint64_t reported = A::load_relaxed(slot.reported);
+    if (lost <= reported) continue;
+    say_lost(said, ticks, ARCTRACE_WRITER_COLLECTOR, ARCTRACE_LOST_KERNEL,
+             ARCTRACE_LOST_SESSION | ARCTRACE_LOST_CPU | cpu << ARCTRACE_LOST_CPU_SHIFT,
+             lost - reported, ticks_at(view, A::load_relaxed(slot.lost_since), ticks));
+  }
+  return by_cpu;
+}
+
+void confirm_cpu_losses(const BufferView& view, const std::vector<uint64_t>& by_cpu) {
+  for (uint32_t cpu = 0; cpu < by_cpu.size(); ++cpu) {
+    A::store_relaxed(view.cpu_slot(cpu).reported, by_cpu[cpu]);
+  }
+}
+
+uint64_t cpu_losses(const BufferView& view) {
+  uint64_t sum = 0;
+  for (uint32_t cpu = 0; cpu < view.geometry().cpu_count; ++cpu) {
+    sum += A::load_relaxed(view.cpu_slot(cpu).lost);
+  }
+  return sum;
+}
+
+}  // namespace arctrace

@@ -1,0 +1,255 @@
+#include "src/recorder/drain/drain.hpp"
+
+#include <algorithm>
+#include <span>
+#include <utility>
+
+#include "src/buffer/clock.hpp"
+#include "src/protocol/cpu_chain.hpp"
+#include "src/protocol/shared_close.hpp"
+#include "src/recorder/drain/cpu_blocks.hpp"
+#include "src/recorder/drain/session_records.hpp"
+#include "src/recorder/file/block_scan.hpp"
+
+namespace arctrace {
+namespace {
+
+using A = IpcAtomics;
+
+constexpr uint64_t kCopyIntervalNs = 1'000'000'000;
+
+// Definitions first: a file that ends behind a block has what the block needs.
+bool is_written_before(const SeenBlock& a, const SeenBlock& b) {
+  return std::pair(!a.is_definitions, a.handout) <
+         std::pair(!b.is_definitions, b.handout);
+}
+
+}  // namespace
+
+Drain::Drain(const BufferView& view, TraceFile& file, FileRing* ring,
+             CodeFiles* code_files)
+    : view_(view),
+      file_(file),
+      ring_(ring),
+      code_files_(code_files),
+      reaper_(view),
+      open_copies_(view.geometry().block_count),
+      named_(view.geometry().block_count),
+      owner_died_(view.geometry().block_count) {}
+
+uint64_t Drain::ticks() const { return read_ticks(view_.geometry().clock); }
+
+uint32_t Drain::round() {
+  reaper_.settle_dead(said_, [this](uint32_t block) { owner_died_[block] = true; });
+  live_processes_ = arctrace::living_processes(view_);
+  scan_blocks();
+  // States first, names after: mark_named() explains why this order decides.
+  std::fill(named_.begin(), named_.end(), false);
+  Recycle<A>::mark_named(view_, [this](uint32_t index) { named_[index] = true; });
+  const std::vector<uint64_t> lost_by_cpu = say_cpu_losses(view_, said_, ticks());
+  flush_said();
+  if (file_.error() == 0) confirm_cpu_losses(view_, lost_by_cpu);
+  list_open_definitions();
+  if (ring_ != nullptr) {
+    ring_->forget_gone(live_processes_, A::load_acquire(view_.control().next),
+                       oldest_shared_);
+  }
+  uint32_t changed = close_unreachable();
+  for (const SeenBlock& block : closed_) {
+    if (file_.error() != 0) break;
+    if (named_[block.index]) continue;
+    make_room();
+    if (write_block(block)) ++changed;
+  }
+  copy_open_definitions(kCopyIntervalNs);
+  serve_cpus(view_);
+  return changed;
+}
+
+// Lists the blocks that are CLOSED, in the order in which they are written, and SHARED.
+void Drain::scan_blocks() {
+  closed_.clear();
+  shared_.clear();
+  oldest_shared_ = UINT64_MAX;
+  for (uint32_t i = 0; i < view_.geometry().block_count; ++i) {
+    const BlockState state = Recycle<A>::state(view_, i);
+    if (state.phase != ARCTRACE_PHASE_CLOSED && state.phase != ARCTRACE_PHASE_SHARED) {
+      continue;
+    }
+    const arctrace_block_header& header = view_.block_header(i);
+    const SeenBlock seen{i, header.handout, state,
+                         header.block_class == ARCTRACE_CLASS_DEFINITIONS};
+    (state.phase == ARCTRACE_PHASE_CLOSED ? closed_ : shared_).push_back(seen);
+    if (!seen.is_definitions && header.form == ARCTRACE_FORM_FULL) {
+      oldest_shared_ = std::min(oldest_shared_, seen.handout);
+    }
+  }
+  std::sort(closed_.begin(), closed_.end(), is_written_before);
+}
+
+void Drain::list_open_definitions() {
+  open_definitions_.clear();
+  for (const std::vector<SeenBlock>* blocks : {&shared_, &closed_}) {
+    for (const SeenBlock& block : *blocks) {
+      const bool is_open =
+          block.state.phase == ARCTRACE_PHASE_SHARED || named_[block.index];
+      if (block.is_definitions && is_open) open_definitions_.push_back(block);
+    }
+  }
+}
+
+// Before a block is written: in the next file, if this one is full.
+void Drain::make_room() {
+  const uint64_t needed = sizeof(arctrace_chunk_header) + view_.geometry().block_size;
+  if (ring_ == nullptr || ring_->has_room(needed)) return;
+  copy_open_definitions(0);
+  if (code_files_ != nullptr) {
+    code_files_->write(live_processes_, file_, ring_->code_names_max());
+  }
+  ring_->begin_next();
+}
+
+// Open shared blocks that no writer will ever find full: definitions of a process that
+// is gone, and a block whose opener died before it could say its name. They are drained
+// in the next round.
+uint32_t Drain::close_unreachable() {
+  uint32_t closed = 0;
+  for (const SeenBlock& block : shared_) {
+    if (named_[block.index]) continue;
+    const arctrace_block_header& header = view_.block_header(block.index);
+    const bool reachable = header.block_class == ARCTRACE_CLASS_DEFINITIONS
+                               ? std::binary_search(live_processes_.begin(),
+                                                    live_processes_.end(), header.process)
+                               : is_in_chain(block);
+    if (reachable) continue;
+    close_shared<A>(view_, block.index, block.state.generation);
+    ++closed;
+  }
+  return closed;
+}
+
+// Whether it is the session's open block, or one of a CPU's.
+bool Drain::is_in_chain(const SeenBlock& block) const {
+  const uint64_t name = BlockName::make(block.state.generation, block.index);
+  return A::load_acquire(view_.control().shared_current) == name ||
+         CpuChain<A>::is_named(view_, name);
+}
+
+bool Drain::write_block(const SeenBlock& block) {
+  if (!Recycle<A>::begin_drain(view_, block.index, block.state)) return false;
+  const std::span<std::byte> bytes(view_.block(block.index), view_.geometry().block_size);
+  BlockContents contents = scan_block_untrusted(bytes);
+  if (A::load_acquire(view_.block_header(block.index).magic) != ARCTRACE_BLOCK_MAGIC) {
+    // Its taker died before it opened it, or had begun to wipe it: it holds nothing.
+    contents = {view_.geometry().block_size, 0, 0};
+  } else if (contents.used > ARCTRACE_BLOCK_HEADER_SIZE) {
+    // No live writer names the block: whoever left a record in progress is dead.
+    const bool owner_died = owner_died_[block.index] || contents.torn > 0;
+    const uint16_t flags = owner_died ? ARCTRACE_CHUNK_OWNER_DIED : 0;
+    write_image(block.index, flags, bytes.first(contents.used));
+    if (file_.error() != 0) return false;
+    totals_.records += contents.records;
+    totals_.torn += contents.torn;
+  }
+  owner_died_[block.index] = false;
+  open_copies_[block.index] = {};
+  Recycle<A>::finish_drain(view_, block.index, contents.used);
+  return true;
+}
+
+void Drain::write_image(uint32_t index, uint16_t flags, std::span<std::byte> block) {
+  const arctrace_block_header header =
+      copy_block_header(*reinterpret_cast<arctrace_block_header*>(block.data()));
+  const std::span<const std::byte> rest = block.subspan(sizeof header);
+  if (header.block_class == ARCTRACE_CLASS_DEFINITIONS) {
+    if (ring_ != nullptr) ring_->remember(header, index, rest);
+    const std::vector<std::byte> copy(block.begin(), block.end());
+    totals_.untraced.note_untrusted(copy);
+    if (code_files_ != nullptr) code_files_->note_untrusted(copy);
+  }
+  file_.write_chunk(ARCTRACE_CHUNK_BLOCK, flags, index, ticks(),
+                    std::as_bytes(std::span(&header, 1)), rest);
+}
+
+// Names must not wait for the end of their process: the file may be cut off before.
+void Drain::copy_open_definitions(uint64_t interval_ns) {
+  Patience patience;
+  for (const SeenBlock& block : open_definitions_) {
+    const uint64_t next = A::load_acquire(view_.block_header(block.index).next);
+    OpenCopy& last = open_copies_[block.index];
+    const uint64_t now = read_monotonic_ns();
+    if (next <= last.next || (last.next != 0 && now - last.monotonic_ns < interval_ns)) {
+      continue;
+    }
+    last = {next, now};
+    if (!write_live_copy(block, patience)) return;
+  }
+}
+
+// False: the file takes no more.
+bool Drain::write_live_copy(const SeenBlock& block, Patience& patience) {
+  std::vector<std::byte> copy = copy_live_block_untrusted(view_, block.index, patience);
+  const BlockContents contents = scan_block_untrusted(copy);
+  if (contents.used <= ARCTRACE_BLOCK_HEADER_SIZE) return true;
+  write_image(block.index, ARCTRACE_CHUNK_LIVE_COPY,
+              std::span(copy).first(contents.used));
+  if (file_.error() != 0) return false;
+  totals_.records += contents.records;
+  totals_.unfinished += contents.torn;
+  return true;
+}
+
+void Drain::finish() {
+  CpuChain<A>::close_all(view_);
+  // Recording is off, so few rounds find all; bounded, should a writer not heed that.
+  for (int rounds = 0; rounds < 8 && round() > 0; ++rounds) {
+  }
+  copy_open_blocks();
+  const uint32_t used = Recycle<A>::slots_used(view_);
+  for (uint32_t i = 0; i < used; ++i) {
+    arctrace_writer_slot& slot = view_.slot(i);
+    if (!is_live(A::load_acquire(slot.lock))) continue;
+    reaper_.say_losses(said_, i);
+    say_totals(said_, ticks(), slot);
+  }
+  for (uint32_t cause = 0; cause < ARCTRACE_LOST_CAUSES; ++cause) {
+    const uint64_t count = A::load_relaxed(view_.control().lost[cause]);
+    if (count != 0) {
+      const uint64_t now = ticks();
+      say_lost(said_, now, ARCTRACE_WRITER_COLLECTOR, cause, ARCTRACE_LOST_SESSION, count,
+               now);
+    }
+  }
+  say_session_totals(said_, ticks(), view_);
+  flush_said();
+}
+
+// Blocks of writers that outlive the recording: copied, never freed.
+void Drain::copy_open_blocks() {
+  std::vector<SeenBlock> open;
+  for (uint32_t i = 0; i < view_.geometry().block_count; ++i) {
+    const BlockState state = Recycle<A>::state(view_, i);
+    if (state.phase == ARCTRACE_PHASE_FREE || state.phase == ARCTRACE_PHASE_DRAINING) {
+      continue;
+    }
+    // C2 acquire, matches C1.
+    if (A::load_acquire(view_.block_header(i).magic) != ARCTRACE_BLOCK_MAGIC) continue;
+    const arctrace_block_header& header = view_.block_header(i);
+    open.push_back(
+        {i, header.handout, state, header.block_class == ARCTRACE_CLASS_DEFINITIONS});
+  }
+  std::sort(open.begin(), open.end(), is_written_before);
+  Patience patience;
+  for (const SeenBlock& block : open) {
+    make_room();
+    if (!write_live_copy(block, patience)) return;
+  }
+}
+
+void Drain::flush_said() {
+  file_.write_records(ticks(), said_.bytes());
+  said_.clear();
+  file_.error() == 0 ? reaper_.confirm() : reaper_.withdraw();
+}
+
+}  // namespace arctrace

@@ -1,0 +1,97 @@
+// The collector's work on the buffer, one round at a time, without a thread or clock of
+// its own: settle the dead, close what nobody can close, copy closed blocks, free them.
+#pragma once
+
+#include <arctrace/format.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "src/base/shared_atomics.hpp"
+#include "src/buffer/buffer_view.hpp"
+#include "src/protocol/recycle.hpp"
+#include "src/recorder/drain/live_copy.hpp"
+#include "src/recorder/drain/reaper.hpp"
+#include "src/recorder/drain/untraced_programs.hpp"
+#include "src/recorder/file/file_ring.hpp"
+#include "src/recorder/file/record_builder.hpp"
+#include "src/recorder/file/trace_file.hpp"
+#include "src/recorder/jit/code_files.hpp"
+
+namespace arctrace {
+
+struct DrainTotals {
+  uint64_t records = 0;     // committed, in the file
+  uint64_t torn = 0;        // left in progress by the dead
+  uint64_t unfinished = 0;  // in progress when recording ended
+  UntracedPrograms untraced;
+};
+
+// A block as a round found it.
+struct SeenBlock {
+  uint32_t index;
+  uint64_t handout;
+  BlockState state;
+  bool is_definitions = false;
+};
+
+class Drain {
+ public:
+  // `ring`: cuts that file; null: nobody does. `code_files`: gets to know the processes,
+  // and writes at the end of each file that is cut; null: of no use.
+  Drain(const BufferView& view, TraceFile& file, FileRing* ring = nullptr,
+        CodeFiles* code_files = nullptr);
+
+  // One round. Returns the number of blocks that it changed: 0 means that there is no
+  // more to do. After a write error nothing is freed any more: writers then count their
+  // losses.
+  uint32_t round();
+
+  // What is left at the end: closed blocks, then copies of those that live writers still
+  // hold, then the losses that no writer said. Recording must be switched off before, and
+  // the kernel writer detached.
+  void finish();
+
+  const DrainTotals& totals() const { return totals_; }
+
+  // The processes that had a living thread in the last round, sorted.
+  std::span<const uint32_t> living_processes() const { return live_processes_; }
+
+ private:
+  void scan_blocks();
+  void list_open_definitions();
+  void make_room();
+  uint32_t close_unreachable();
+  bool is_in_chain(const SeenBlock& block) const;
+  bool write_block(const SeenBlock& block);
+  void copy_open_definitions(uint64_t interval_ns);
+  bool write_live_copy(const SeenBlock& block, Patience& patience);
+  void write_image(uint32_t index, uint16_t flags, std::span<std::byte> block);
+  void copy_open_blocks();
+  void flush_said();
+  uint64_t ticks() const;
+
+  BufferView view_;
+  TraceFile& file_;
+  FileRing* const ring_;
+  CodeFiles* const code_files_;
+  DrainTotals totals_;
+  RecordBuilder said_;
+  Reaper reaper_;
+  std::vector<uint32_t> live_processes_;  // sorted
+  std::vector<SeenBlock> closed_;
+  std::vector<SeenBlock> shared_;
+  uint64_t oldest_shared_ = UINT64_MAX;      // hand-out, of blocks of data
+  std::vector<SeenBlock> open_definitions_;  // SHARED, or CLOSED and named by a writer
+  struct OpenCopy {
+    uint64_t next = 0;  // the block's when it was copied; 0: not copied
+    uint64_t monotonic_ns = 0;
+  };
+  std::vector<OpenCopy> open_copies_;  // by block: of open definitions
+  std::vector<bool> named_;            // blocks that a live writer may be writing
+  std::vector<bool> owner_died_;       // blocks that were closed for a dead owner
+};
+
+}  // namespace arctrace

@@ -1,0 +1,92 @@
+#include "src/recorder/drain/reaper.hpp"
+
+#include <algorithm>
+
+#include "src/buffer/clock.hpp"
+#include "src/protocol/dead_slot.hpp"
+#include "src/protocol/recycle.hpp"
+#include "src/recorder/drain/session_records.hpp"
+#include "src/writer/loss.hpp"
+
+namespace arctrace {
+namespace {
+
+using A = IpcAtomics;
+
+}  // namespace
+
+void Reaper::settle_dead(RecordBuilder& said,
+                         const std::function<void(uint32_t)>& closed) {
+  const uint32_t used = Recycle<A>::slots_used(view_);
+  for (uint32_t i = 0; i < used; ++i) {
+    uint32_t& lock = view_.slot(i).lock;
+    uint32_t word = A::load_acquire(lock);
+    // One that is being reaped is of a collector that died at it.
+    if (word == kBeingReaped ||
+        (word != 0 && !is_live(word) &&
+         A::compare_exchange_acq_rel(lock, word, uint32_t{kBeingReaped}))) {
+      reap(i, said, closed);
+    }
+  }
+}
+
+void Reaper::reap(uint32_t index, RecordBuilder& said,
+                  const std::function<void(uint32_t)>& closed) {
+  arctrace_writer_slot& slot = view_.slot(index);
+  DeadSlot<A>::settle(view_, index, closed);
+  if (const uint32_t writer = A::load_relaxed(slot.writer); writer != 0) {
+    const uint64_t now = read_ticks(view_.geometry().clock);
+    say_writer_end(said, now, writer);
+    say_totals(said, now, slot);
+  }
+  say_losses(said, index);
+  reaped_.push_back(index);
+}
+
+void Reaper::say_losses(RecordBuilder& said, uint32_t index) {
+  arctrace_writer_slot& slot = view_.slot(index);
+  const uint64_t now = read_ticks(view_.geometry().clock);
+  for_each_untold_loss(slot, [&](uint32_t cause, uint64_t count) {
+    say_lost(said, now, A::load_relaxed(slot.writer), cause, ARCTRACE_LOST_RESIDUAL,
+             count, now);
+    uint64_t& reported = slot.reported[cause];
+    reported_.push_back({&reported, A::load_relaxed(reported) + count});
+  });
+}
+
+void Reaper::confirm() {
+  // J1 release, matches J2.
+  for (const Reported& said : reported_) A::store_release(*said.word, said.until);
+  reported_.clear();
+  for (const uint32_t index : reaped_) {
+    arctrace_writer_slot& slot = view_.slot(index);
+    A::store_relaxed(slot.writer, uint32_t{0});
+    A::store_relaxed(slot.process, uint32_t{0});
+    A::store_relaxed(slot.tid, uint32_t{0});
+    A::store_release(slot.lock, uint32_t{0});
+  }
+  reaped_.clear();
+}
+
+void Reaper::withdraw() {
+  reported_.clear();
+  for (const uint32_t index : reaped_) {
+    A::store_release(view_.slot(index).lock, uint32_t{kOwnerDied});
+  }
+  reaped_.clear();
+}
+
+std::vector<uint32_t> living_processes(const BufferView& view) {
+  std::vector<uint32_t> living;
+  const uint32_t used = Recycle<A>::slots_used(view);
+  for (uint32_t i = 0; i < used; ++i) {
+    arctrace_writer_slot& slot = view.slot(i);
+    if (is_live(A::load_acquire(slot.lock))) {
+      living.push_back(A::load_relaxed(slot.process));
+    }
+  }
+  std::sort(living.begin(), living.end());
+  return living;
+}
+
+}  // namespace arctrace

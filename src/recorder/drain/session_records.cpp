@@ -1,0 +1,116 @@
+#include "src/recorder/drain/session_records.hpp"
+
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "src/base/shared_atomics.hpp"
+#include "src/protocol/recycle.hpp"
+#include "src/recorder/drain/cpu_blocks.hpp"
+
+namespace arctrace {
+namespace {
+
+using A = IpcAtomics;
+
+}  // namespace
+
+void say_start(RecordBuilder& records, uint64_t ticks,
+               const std::vector<std::string>& command_line, bool resumed) {
+  utsname system{};
+  uname(&system);
+  std::string arguments;
+  for (const std::string& argument : command_line) arguments += argument + '\0';
+  // A record's length is 16 bits; a longer command line is cut.
+  constexpr size_t kArgumentsMax = 16384;
+  if (arguments.size() > kArgumentsMax) arguments.resize(kArgumentsMax);
+  const std::string host = system.nodename;
+  const std::string release = system.release;
+  records.begin(ARCTRACE_TYPE_SYSTEM, ARCTRACE_WRITER_COLLECTOR, ticks);
+  records.u32(ARCTRACE_BYTE_ORDER);
+  records.u32(static_cast<uint32_t>(sysconf(_SC_PAGESIZE)));
+  records.u32(static_cast<uint32_t>(sysconf(_SC_NPROCESSORS_ONLN)));
+  records.u32(static_cast<uint32_t>(host.size()));
+  records.u32(static_cast<uint32_t>(release.size()));
+  records.u32(static_cast<uint32_t>(arguments.size()));
+  records.text(host);
+  records.text(release);
+  records.text(arguments);
+  say_session_event(records, ticks, ARCTRACE_SESSION_STARTED,
+                    resumed ? ARCTRACE_SESSION_RESUMED : 0);
+}
+
+void say_clock_sync(RecordBuilder& records, const ClockSync& sync) {
+  records.begin(ARCTRACE_TYPE_CLOCK_SYNC, ARCTRACE_WRITER_COLLECTOR, sync.ticks);
+  records.u64(sync.ticks);
+  records.u64(sync.monotonic_ns);
+  records.u64(sync.realtime_ns);
+}
+
+void say_session_event(RecordBuilder& records, uint64_t ticks,
+                       arctrace_session_event what, uint32_t detail) {
+  records.begin(ARCTRACE_TYPE_SESSION, ARCTRACE_WRITER_COLLECTOR, ticks);
+  records.u32(what);
+  records.u32(detail);
+}
+
+void say_child_status(RecordBuilder& records, uint64_t ticks, uint32_t pid,
+                      int wait_status) {
+  records.begin(ARCTRACE_TYPE_CHILD_STATUS, ARCTRACE_WRITER_COLLECTOR, ticks);
+  records.u32(pid);
+  records.u32(static_cast<uint32_t>(wait_status));
+}
+
+void say_writer_end(RecordBuilder& records, uint64_t ticks, uint32_t writer) {
+  records.begin(ARCTRACE_TYPE_WRITER_END, ARCTRACE_WRITER_COLLECTOR, ticks);
+  records.u32(writer);
+  records.u32(ARCTRACE_WRITER_DIED);
+}
+
+void say_lost(RecordBuilder& records, uint64_t ticks, uint32_t writer, uint32_t cause,
+              uint32_t flags, uint64_t count, uint64_t since_ticks) {
+  records.begin(ARCTRACE_TYPE_LOST, writer, ticks);
+  records.u32(cause);
+  records.u32(flags);
+  records.u64(count);
+  records.u64(since_ticks);
+}
+
+void say_totals(RecordBuilder& records, uint64_t ticks, arctrace_writer_slot& slot) {
+  const uint32_t writer = A::load_relaxed(slot.writer);
+  if (writer == 0) return;
+  records.begin(ARCTRACE_TYPE_TOTALS, writer, ticks);
+  records.u64(A::load_relaxed(slot.written) + A::load_relaxed(slot.written_shared) -
+              A::load_relaxed(slot.written_before));
+  for (uint32_t cause = 0; cause < ARCTRACE_LOST_CAUSES; ++cause) records.u64(0);
+}
+
+void say_session_totals(RecordBuilder& records, uint64_t ticks, const BufferView& view) {
+  records.begin(ARCTRACE_TYPE_TOTALS, ARCTRACE_WRITER_COLLECTOR, ticks);
+  records.u64(session_written(view));
+  for (const uint64_t lost : session_losses(view)) records.u64(lost);
+}
+
+uint64_t session_written(const BufferView& view) {
+  uint64_t written = 0;
+  const uint32_t used = Recycle<A>::slots_used(view);
+  for (uint32_t i = 0; i < used; ++i) {
+    written += A::load_relaxed(view.slot(i).written) +
+               A::load_relaxed(view.slot(i).written_shared);
+  }
+  return written;
+}
+
+std::vector<uint64_t> session_losses(const BufferView& view) {
+  std::vector<uint64_t> sum(ARCTRACE_LOST_CAUSES);
+  const uint32_t used = Recycle<A>::slots_used(view);
+  for (uint32_t cause = 0; cause < ARCTRACE_LOST_CAUSES; ++cause) {
+    sum[cause] = A::load_relaxed(view.control().lost[cause]);
+    for (uint32_t i = 0; i < used; ++i) {
+      sum[cause] += A::load_relaxed(view.slot(i).lost[cause]);
+    }
+  }
+  sum[ARCTRACE_LOST_KERNEL] += cpu_losses(view);
+  return sum;
+}
+
+}  // namespace arctrace

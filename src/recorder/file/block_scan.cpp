@@ -1,0 +1,123 @@
+#include "src/recorder/file/block_scan.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "src/base/shared_atomics.hpp"
+#include "src/buffer/buffer_view.hpp"
+
+namespace arctrace {
+namespace {
+
+bool is_users_record(uint32_t type) {
+  return (type >= ARCTRACE_TYPE_ENTER && type <= ARCTRACE_TYPE_RESULT) ||
+         (type >= ARCTRACE_TYPE_EVENT && type <= ARCTRACE_TYPE_MARK);
+}
+
+// The length that word 0 names if a record of that length can stand at `offset`, else 0.
+uint32_t length_at(uint32_t word0, uint32_t offset, size_t size) {
+  const uint32_t length = word0 & ARCTRACE_LENGTH_MASK;
+  const bool fits =
+      length >= ARCTRACE_COMPACT_HEAD_SIZE && length % 4 == 0 && length <= size - offset;
+  return fits ? length : 0;
+}
+
+// I2 acquire, matches I1.
+uint32_t load_word(std::byte* block, uint32_t offset) {
+  return IpcAtomics::load_acquire(word_at(block + offset));
+}
+
+}  // namespace
+
+BlockContents scan_block_untrusted(std::span<std::byte> block) {
+  BlockContents contents;
+  const auto size = static_cast<uint32_t>(block.size());
+  uint32_t end = ARCTRACE_BLOCK_HEADER_SIZE;  // of the last record
+  uint32_t offset = end;
+  while (offset < size) {
+    const uint32_t word0 = load_word(block.data(), offset);
+    if (word0 == ARCTRACE_FILL) {
+      offset += 4;
+      continue;
+    }
+    const uint32_t length = length_at(word0, offset, size);
+    if (length == 0) break;
+    const uint32_t type = word0 >> ARCTRACE_TYPE_SHIFT & ARCTRACE_TYPE_MASK;
+    if (is_users_record(type)) {
+      ++((word0 & ARCTRACE_IN_PROGRESS) != 0 ? contents.torn : contents.records);
+    }
+    offset += length;
+    end = offset;
+  }
+  if (offset < size) {  // damaged: whatever is there is kept
+    end = size;
+    // Bounded by what we saw, not by what is there: it may change meanwhile.
+    while (end > offset + 4 && load_word(block.data(), end - 4) == ARCTRACE_FILL) {
+      end -= 4;
+    }
+  }
+  contents.used = end;
+  return contents;
+}
+
+void for_each_full_record(
+    std::span<const std::byte> block,
+    const std::function<void(uint16_t type, uint64_t ticks,
+                             std::span<const std::byte> body)>& visit) {
+  const auto size = static_cast<uint32_t>(block.size());
+  uint32_t offset = ARCTRACE_BLOCK_HEADER_SIZE;
+  while (offset + 4 <= size) {
+    uint32_t word0 = 0;
+    std::memcpy(&word0, block.data() + offset, sizeof word0);
+    uint32_t length = 4;
+    if (word0 != ARCTRACE_FILL) {
+      length = length_at(word0, offset, size);
+      if (length < ARCTRACE_FULL_HEAD_SIZE) return;
+      if ((word0 & ARCTRACE_IN_PROGRESS) == 0) {
+        uint64_t ticks = 0;
+        std::memcpy(&ticks, block.data() + offset + 8, sizeof ticks);
+        visit(static_cast<uint16_t>(word0 >> ARCTRACE_TYPE_SHIFT), ticks,
+              block.subspan(offset + ARCTRACE_FULL_HEAD_SIZE,
+                            length - ARCTRACE_FULL_HEAD_SIZE));
+      }
+    }
+    offset += length;
+  }
+}
+
+arctrace_block_header copy_block_header(arctrace_block_header& header) {
+  constexpr size_t kContended = offsetof(arctrace_block_header, magic);
+  arctrace_block_header copy;
+  std::memset(&copy, 0xFF, kContended);
+  copy.state = IpcAtomics::load_relaxed(header.state);
+  copy.next = IpcAtomics::load_relaxed(header.next);
+  std::memcpy(&copy.magic, &header.magic, sizeof copy - kContended);
+  return copy;
+}
+
+std::vector<std::byte> copy_live_block_untrusted(std::byte* block, uint32_t block_size,
+                                                 uint32_t settled) {
+  std::vector<std::byte> copy(block_size, std::byte{0xFF});
+  const arctrace_block_header header =
+      copy_block_header(*reinterpret_cast<arctrace_block_header*>(block));
+  std::memcpy(copy.data(), &header, sizeof header);
+  uint32_t offset = ARCTRACE_BLOCK_HEADER_SIZE;
+  while (offset < settled) {
+    const uint32_t word0 = load_word(block, offset);
+    if (word0 == ARCTRACE_FILL) {
+      if (header.form == ARCTRACE_FORM_COMPACT) break;  // it has no holes
+      offset += 4;
+      continue;
+    }
+    const uint32_t length = length_at(word0, offset, block_size);
+    if (length == 0) break;
+    std::memcpy(copy.data() + offset, &word0, sizeof word0);
+    if ((word0 & ARCTRACE_IN_PROGRESS) == 0) {
+      std::memcpy(copy.data() + offset + 4, block + offset + 4, length - 4);
+    }
+    offset += length;
+  }
+  return copy;
+}
+
+}  // namespace arctrace

@@ -1,0 +1,108 @@
+#include "src/recorder/file/file_ring.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "src/buffer/clock.hpp"
+#include "src/recorder/drain/session_records.hpp"
+
+namespace arctrace {
+namespace {
+
+// Of the limit for all: the files that are kept, and the one that is being written.
+uint64_t size_of_each(const FileLimits& limits) {
+  constexpr uint32_t kFilesIfAny = 8;
+  return limits.bytes / ((limits.files == 0 ? kFilesIfAny : limits.files) + 1);
+}
+
+}  // namespace
+
+FileRing::FileRing(TraceFile& file, const arctrace_session_header& header,
+                   std::vector<std::string> command_line, FileLimits limits)
+    : file_(file),
+      header_(header),
+      command_line_(std::move(command_line)),
+      path_(file.path()),
+      limits_(limits),
+      file_size_(size_of_each(limits)),
+      kept_(path_, limits) {}
+
+void FileRing::remember(const arctrace_block_header& header, uint32_t index,
+                        std::span<const std::byte> rest) {
+  if (const auto before = definitions_.find(header.handout);
+      before != definitions_.end()) {
+    forget(before);
+  }
+  remembered_ += rest.size();
+  definitions_[header.handout] = {header, index, {rest.begin(), rest.end()}};
+  while (remembered_ > limits_.bytes) forget(definitions_.begin());
+}
+
+void FileRing::begin_next() {
+  const ClockSync now = take_clock_sync(header_.clock);
+  end_file(now);
+  if (file_.error() != 0) return;
+  if (!open_next().ok()) {
+    file_.note_error(errno);
+    return;
+  }
+  begin_file(now);
+}
+
+void FileRing::end_file(const ClockSync& now) {
+  RecordBuilder records;
+  say_clock_sync(records, now);
+  say_session_event(records, now.ticks, ARCTRACE_SESSION_FINISHED, 0);
+  file_.write_records(now.ticks, records.bytes());
+}
+
+absl::Status FileRing::open_next() {
+  const bool was_published = file_.is_published();
+  if (absl::Status status = file_.publish_as(kept_.next_name()); !status.ok()) {
+    return status;
+  }
+  kept_.add(file_.bytes(), file_size_ + code_names_max() + remembered_);
+  absl::StatusOr<TraceFile> next = TraceFile::create(path_);
+  if (!next.ok()) return next.status();
+  file_ = *std::move(next);
+  return was_published ? file_.publish() : absl::OkStatus();
+}
+
+void FileRing::begin_file(const ClockSync& now) {
+  file_.write_header(header_);
+  RecordBuilder records;
+  say_start(records, now.ticks, command_line_, true);
+  say_clock_sync(records, now);
+  file_.write_records(now.ticks, records.bytes());
+  for (const auto& [handout, block] : definitions_) {
+    file_.write_chunk(ARCTRACE_CHUNK_BLOCK, ARCTRACE_CHUNK_LIVE_COPY, block.index,
+                      now.ticks, std::as_bytes(std::span(&block.header, 1)), block.rest);
+  }
+  definitions_size_ = file_.bytes();
+}
+
+// A process' own blocks are closed when it is seen gone, and written in that round. Its
+// records may also be in shared blocks that were handed out by then.
+void FileRing::forget_gone(const std::vector<uint32_t>& living, uint64_t next,
+                           uint64_t oldest_shared) {
+  for (auto at = definitions_.begin(); at != definitions_.end();) {
+    Definitions& block = at->second;
+    if (std::binary_search(living.begin(), living.end(), block.header.process)) {
+      block.gone_at = 0;
+    } else if (block.gone_at == 0) {
+      block.gone_at = next;
+    } else if (oldest_shared >= block.gone_at) {
+      at = forget(at);
+      continue;
+    }
+    ++at;
+  }
+}
+
+FileRing::Remembered::iterator FileRing::forget(Remembered::iterator block) {
+  remembered_ -= block->second.rest.size();
+  return definitions_.erase(block);
+}
+
+}  // namespace arctrace

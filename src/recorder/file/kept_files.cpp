@@ -1,0 +1,25 @@
+#include "src/recorder/file/kept_files.hpp"
+
+#include <absl/strings/str_cat.h>
+#include <unistd.h>
+
+namespace arctrace {
+
+std::string KeptFiles::next_name() const { return absl::StrCat(output_, ".", ever_ + 1); }
+
+void KeptFiles::add(uint64_t bytes, uint64_t more) {
+  files_.push_back({next_name(), bytes});
+  bytes_ += bytes;
+  ++ever_;
+  const auto too_many = [&] {
+    return (limits_.files != 0 && files_.size() > limits_.files) ||
+           (limits_.bytes != 0 && bytes_ + more > limits_.bytes);
+  };
+  while (files_.size() > 1 && too_many()) {
+    unlink(files_.front().name.c_str());
+    bytes_ -= files_.front().bytes;
+    files_.pop_front();
+  }
+}
+
+}  // namespace arctrace

@@ -1,0 +1,155 @@
+#include "src/recorder/file/trace_file.hpp"
+
+#include <absl/strings/str_cat.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <utility>
+
+namespace arctrace {
+
+absl::StatusOr<TraceFile> TraceFile::create(const std::string& path) {
+  if (path == "-") {
+    const int fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+    if (fd < 0) return absl::ErrnoToStatus(errno, "standard output");
+    return TraceFile(fd, path, "");
+  }
+  struct stat status {};
+  const bool exists = stat(path.c_str(), &status) == 0;
+  const bool in_place = exists && !S_ISREG(status.st_mode);  // a FIFO, /dev/null ...
+  const std::string name = in_place ? path : absl::StrCat(path, ".new-", getpid());
+  // Anew and by nobody else: in a folder that others write to, the name may be planted.
+  if (!in_place) unlink(name.c_str());
+  const int flags = in_place ? O_WRONLY : O_WRONLY | O_CREAT | O_EXCL;
+  const int fd = open(name.c_str(), flags | O_CLOEXEC, 0600);
+  if (fd < 0) return absl::ErrnoToStatus(errno, absl::StrCat("creating ", path));
+  return TraceFile(fd, path, in_place ? "" : name);
+}
+
+absl::Status TraceFile::publish() {
+  return temporary_.empty() ? absl::OkStatus() : publish_as(path_);
+}
+
+absl::Status TraceFile::publish_as(const std::string& path) {
+  const std::string old = absl::StrCat(path, ".old");
+  if (rename(path.c_str(), old.c_str()) != 0 && errno != ENOENT) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("renaming ", path, " to ", old));
+  }
+  const std::string& from = temporary_.empty() ? path_ : temporary_;
+  if (rename(from.c_str(), path.c_str()) != 0) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("creating ", path));
+  }
+  temporary_.clear();
+  path_ = path;
+  return absl::OkStatus();
+}
+
+TraceFile::TraceFile(int fd, std::string path, std::string temporary)
+    : fd_(fd),
+      start_(lseek(fd, 0, SEEK_CUR)),
+      path_(std::move(path)),
+      temporary_(std::move(temporary)) {}
+
+TraceFile::TraceFile(TraceFile&& other) noexcept
+    : fd_(std::exchange(other.fd_, -1)),
+      start_(other.start_),
+      path_(std::move(other.path_)),
+      temporary_(std::exchange(other.temporary_, std::string())),
+      bytes_(other.bytes_),
+      sequence_(other.sequence_),
+      error_(other.error_) {}
+
+TraceFile& TraceFile::operator=(TraceFile&& other) noexcept {
+  std::swap(fd_, other.fd_);
+  std::swap(start_, other.start_);
+  std::swap(path_, other.path_);
+  std::swap(temporary_, other.temporary_);
+  std::swap(bytes_, other.bytes_);
+  std::swap(sequence_, other.sequence_);
+  std::swap(error_, other.error_);
+  return *this;
+}
+
+TraceFile::~TraceFile() {
+  if (fd_ >= 0) close(fd_);
+  if (!temporary_.empty()) unlink(temporary_.c_str());
+}
+
+void TraceFile::append(std::span<iovec> parts) {
+  uint64_t size = 0;
+  for (const iovec& part : parts) size += part.iov_len;
+  while (!parts.empty()) {
+    const ssize_t n = writev(fd_, parts.data(), static_cast<int>(parts.size()));
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) {
+      error_ = n < 0 ? errno : EIO;
+      break;
+    }
+    auto done = static_cast<size_t>(n);
+    while (!parts.empty() && done >= parts.front().iov_len) {
+      done -= parts.front().iov_len;
+      parts = parts.subspan(1);
+    }
+    if (!parts.empty()) {
+      iovec& part = parts.front();
+      part.iov_base = static_cast<std::byte*>(part.iov_base) + done;
+      part.iov_len -= done;
+    }
+  }
+  if (parts.empty()) {
+    bytes_ += size;
+    return;
+  }
+  // A pipe, or a file system that fails altogether: readers cope with a cut-off chunk.
+  const int64_t end = start_ + static_cast<int64_t>(bytes_);
+  if (start_ < 0 || ftruncate(fd_, end) != 0) return;
+  lseek(fd_, end, SEEK_SET);
+}
+
+void TraceFile::write_header(const arctrace_session_header& header) {
+  std::byte page[ARCTRACE_HEADER_SIZE] = {};
+  arctrace_session_header copy = header;
+  copy.magic = ARCTRACE_FILE_MAGIC;
+  std::memcpy(page, &copy, sizeof copy);
+  iovec parts[] = {{page, sizeof page}};
+  append(parts);
+}
+
+void TraceFile::write_chunk(arctrace_chunk_kind kind, uint16_t flags, uint32_t index,
+                            uint64_t ticks, std::span<const std::byte> first,
+                            std::span<const std::byte> rest) {
+  if (error_ != 0) return;
+  arctrace_chunk_header chunk{};
+  chunk.magic = ARCTRACE_CHUNK_MAGIC;
+  chunk.kind = static_cast<uint16_t>(kind);
+  chunk.flags = flags;
+  chunk.size = static_cast<uint32_t>(first.size() + rest.size());
+  chunk.index = index;
+  chunk.sequence = sequence_;
+  chunk.ticks = ticks;
+  iovec parts[] = {{&chunk, sizeof chunk},
+                   {const_cast<std::byte*>(first.data()), first.size()},
+                   {const_cast<std::byte*>(rest.data()), rest.size()}};
+  append(parts);
+  if (error_ == 0) ++sequence_;
+}
+
+void TraceFile::write_records(uint64_t ticks, std::span<const std::byte> records) {
+  constexpr size_t kChunkMax = size_t{1} << 20;  // of the 16 MiB that rule F4 allows
+  while (!records.empty()) {
+    size_t size = 0;
+    do {
+      uint32_t word0 = 0;
+      std::memcpy(&word0, records.data() + size, sizeof word0);
+      size += word0 & ARCTRACE_LENGTH_MASK;
+    } while (size < records.size() && size < kChunkMax);
+    write_chunk(ARCTRACE_CHUNK_RECORDS, 0, 0, ticks, records.first(size));
+    records = records.subspan(size);
+  }
+}
+
+}  // namespace arctrace

@@ -1,0 +1,331 @@
+#include "src/recorder/jit/code_files.hpp"
+
+#include <absl/cleanup/cleanup.h>
+#include <absl/strings/numbers.h>
+#include <absl/strings/str_cat.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <string_view>
+#include <utility>
+
+#include "src/os/process_facts.hpp"
+#include "src/recorder/file/block_scan.hpp"
+#include "src/recorder/file/record_builder.hpp"
+#include "src/recorder/jit/jit_dump.hpp"
+#include "src/recorder/jit/perf_map.hpp"
+
+namespace arctrace {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr uint64_t kMs = 1'000'000;
+constexpr uint64_t kFirstLookNs = 50 * kMs;
+constexpr uint64_t kLookIntervalMaxNs = 60'000 * kMs;
+// File systems stamp files with a clock that stands still between two timer interrupts.
+constexpr uint64_t kStampSlackNs = 20 * kMs;
+constexpr int kLooksMax = 8;  // at living processes, in one round
+constexpr size_t kProcessesMax = 65536;
+constexpr size_t kDumpsMax = 4;  // of a process
+constexpr size_t kHeldMax = 256;
+constexpr int kMapsLinesMax = 1 << 16;
+constexpr size_t kFlushBytes = size_t{1} << 20;
+
+uint32_t u32_at(std::span<const std::byte> body, size_t at) {
+  uint32_t value = 0;
+  if (at + sizeof value <= body.size()) std::memcpy(&value, &body[at], sizeof value);
+  return value;
+}
+
+uint64_t u64_at(std::span<const std::byte> body, size_t at) {
+  return u32_at(body, at) | uint64_t{u32_at(body, at + 4)} << 32;
+}
+
+uint64_t ns_of(const timespec& time) {
+  return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 +
+         static_cast<uint64_t>(time.tv_nsec);
+}
+
+std::string dump_name(uint32_t pid) { return absl::StrCat("jit-", pid, ".dump"); }
+
+bool is_dump_path(std::string_view path, uint32_t pid) {
+  return path.starts_with('/') && path.substr(path.rfind('/') + 1) == dump_name(pid);
+}
+
+int open_folder(const std::string& path) {
+  return open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
+
+// As who has that root sees the path; links in it lead nowhere else.
+int open_below(int root, const std::string& path) {
+  open_how how{};
+  how.flags = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
+  how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
+  return static_cast<int>(syscall(SYS_openat2, root, path.c_str(), &how, sizeof how));
+}
+
+// Of /proc/PID/maps: "START-END rwxp OFFSET DEVICE INODE   PATH".
+std::vector<std::string> executable_dumps(uint32_t system_pid, uint32_t own_pid) {
+  std::vector<std::string> dumps;
+  std::ifstream maps(absl::StrCat("/proc/", system_pid, "/maps"));
+  std::string line;
+  for (int i = 0; i < kMapsLinesMax && std::getline(maps, line); ++i) {
+    const size_t path = line.find('/');
+    const size_t modes = line.find(' ');
+    if (path == std::string::npos || modes + 3 >= path || line[modes + 3] != 'x')
+      continue;
+    if (is_dump_path(std::string_view(line).substr(path), own_pid)) {
+      dumps.push_back(line.substr(path));
+    }
+  }
+  return dumps;
+}
+
+// Of /proc/PID/status, "NSpid:  1234  1": as the process sees itself; 0: it is gone.
+uint32_t innermost_pid(const fs::path& status) {
+  std::ifstream lines(status);
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with("NSpid:")) continue;
+    uint32_t pid = 0;
+    return absl::SimpleAtoi(line.substr(line.find_last_of(": \t") + 1), &pid) ? pid : 0;
+  }
+  return 0;
+}
+
+}  // namespace
+
+CodeFiles::CodeFiles(const arctrace_session_header& header)
+    : start_{header.start_ticks, header.start_monotonic_ns, header.start_realtime_ns},
+      clock_(header.clock),
+      pid_namespace_(read_pid_namespace()),
+      now_(start_) {}
+
+CodeFiles::~CodeFiles() {
+  for (const auto& [id, process] : processes_) {
+    for (const Held& file : process.files) close(file.fd);
+  }
+}
+
+void CodeFiles::note_untrusted(std::span<const std::byte> block) {
+  for_each_full_record(
+      block, [this](uint16_t type, uint64_t ticks, std::span<const std::byte> body) {
+        note_record(type, ticks, body);
+      });
+}
+
+void CodeFiles::note_record(uint16_t type, uint64_t ticks,
+                            std::span<const std::byte> body) {
+  const uint32_t id = u32_at(body, 0);
+  if (type == ARCTRACE_TYPE_PROCESS && processes_.size() < kProcessesMax) {
+    const auto [place, is_new] = processes_.try_emplace(id);
+    Process& process = place->second;
+    process.is_noted = true;
+    process.pid = u32_at(body, 8);
+    process.uid = u32_at(body, 16);
+    process.start_ticks = u64_at(body, 24);
+  }
+  const auto found = processes_.find(id);
+  if (found == processes_.end()) return;
+  Process& process = found->second;
+  if (type == ARCTRACE_TYPE_PID_NAMESPACE) process.pid_namespace = u32_at(body, 4);
+  if (type == ARCTRACE_TYPE_PROCESS_END) {
+    process.end_ticks = u32_at(body, 4) == ARCTRACE_END_NONE ? 0 : ticks;
+  }
+  if (type == ARCTRACE_TYPE_JITDUMP && body.size() > 8) {
+    const auto* path = reinterpret_cast<const char*>(body.data() + 8);
+    const size_t size = std::min<size_t>(u32_at(body, 4), body.size() - 8);
+    process.is_noted = true;
+    if (is_dump_path({path, size}, process.pid) && process.dumps.size() < kDumpsMax) {
+      process.dumps.emplace_back(path, size);
+    }
+  }
+}
+
+// On the line from the session's start to now.
+uint64_t CodeFiles::monotonic_ns(uint64_t ticks) const {
+  if (now_.ticks <= start_.ticks) return start_.monotonic_ns;
+  const double ns_per_tick =
+      static_cast<double>(now_.monotonic_ns - start_.monotonic_ns) /
+      static_cast<double>(now_.ticks - start_.ticks);
+  const auto passed = static_cast<double>(static_cast<int64_t>(ticks - start_.ticks));
+  return start_.monotonic_ns +
+         static_cast<uint64_t>(static_cast<int64_t>(passed * ns_per_tick));
+}
+
+bool CodeFiles::has_our_numbers(const Process& process) const {
+  return process.pid_namespace == 0 || process.pid_namespace == pid_namespace_;
+}
+
+// The number by which we know a process that lives; 0: there is none.
+uint32_t CodeFiles::find_system_pid(const Process& process) const {
+  if (has_our_numbers(process)) return process.pid;
+  const std::string wanted = absl::StrCat("pid:[", process.pid_namespace, "]");
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator("/proc", error)) {
+    uint32_t pid = 0;
+    if (absl::SimpleAtoi(entry.path().filename().native(), &pid) &&
+        fs::read_symlink(entry.path() / "ns/pid", error).native() == wanted &&
+        innermost_pid(entry.path() / "status") == process.pid) {
+      return pid;
+    }
+  }
+  return 0;
+}
+
+void CodeFiles::look(std::span<const uint32_t> living) {
+  now_ = take_clock_sync(clock_);
+  int looks = 0;
+  for (auto at = processes_.begin(); at != processes_.end();) {
+    Process& process = at->second;
+    if (std::binary_search(living.begin(), living.end(), at->first)) {
+      const bool is_due = now_.monotonic_ns >= process.next_look_ns;
+      if (process.next_look_ns == 0) {
+        process.look_interval_ns = kFirstLookNs;
+        process.next_look_ns = now_.monotonic_ns + kFirstLookNs;
+      } else if (is_due && looks++ < kLooksMax) {
+        process.next_look_ns = now_.monotonic_ns + process.look_interval_ns;
+        process.look_interval_ns =
+            std::min(2 * process.look_interval_ns, kLookIntervalMaxNs);
+        look_at_living(process);
+      }
+    } else if (process.is_noted || process.end_ticks == 0) {
+      look_at_gone(process);
+      if (process.files.empty()) {
+        at = processes_.erase(at);
+        continue;
+      }
+    }
+    ++at;
+  }
+}
+
+void CodeFiles::look_at_living(Process& process) {
+  if (process.system_pid == 0) process.system_pid = find_system_pid(process);
+  if (process.system_pid == 0) return;
+  const std::string proc = absl::StrCat("/proc/", process.system_pid);
+  struct stat status {};
+  if (stat(proc.c_str(), &status) != 0) return;
+  const int root = open_folder(proc + "/root");
+  if (root < 0) return;
+  const absl::Cleanup closer = [root] { close(root); };
+  for (std::string& path : executable_dumps(process.system_pid, process.pid)) {
+    if (process.dumps.size() == kDumpsMax) break;
+    process.dumps.push_back(std::move(path));
+  }
+  open_files(process, root, status.st_uid);
+}
+
+void CodeFiles::look_at_gone(Process& process) {
+  process.is_noted = false;
+  if (process.end_ticks == 0) process.end_ticks = now_.ticks;
+  // What our own root has by its number may be another's.
+  if (!has_our_numbers(process)) return;
+  const int root = open_folder("/");
+  if (root < 0) return;
+  open_files(process, root, process.uid);
+  close(root);
+}
+
+void CodeFiles::open_files(Process& process, int root, uint32_t uid) {
+  std::sort(process.dumps.begin(), process.dumps.end());
+  process.dumps.erase(std::unique(process.dumps.begin(), process.dumps.end()),
+                      process.dumps.end());
+  std::vector<Held> candidates = {
+      {absl::StrCat("/tmp/perf-", process.pid, ".map"), ARCTRACE_CODE_PERF_MAP, -1}};
+  for (const std::string& path : process.dumps) {
+    candidates.push_back({path, ARCTRACE_CODE_JITDUMP, -1});
+  }
+  for (Held& file : candidates) {
+    file.fd = open_below(root, file.path);
+    if (file.fd < 0) continue;
+    if (is_its_own(process, uid, file.fd)) {
+      hold(process, std::move(file));
+    } else {
+      close(file.fd);
+    }
+  }
+}
+
+// A file of that user or root, last written while the process lived.
+bool CodeFiles::is_its_own(const Process& process, uint32_t uid, int fd) const {
+  struct stat status {};
+  if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) return false;
+  if (status.st_uid != 0 && status.st_uid != uid) return false;
+  const auto realtime_ns = [this](uint64_t ticks) {
+    return now_.realtime_ns - (now_.monotonic_ns - monotonic_ns(ticks));
+  };
+  const uint64_t written_ns = ns_of(status.st_mtim);
+  if (written_ns + kStampSlackNs < realtime_ns(process.start_ticks)) return false;
+  return process.end_ticks == 0 ||
+         written_ns <= realtime_ns(process.end_ticks) + kStampSlackNs;
+}
+
+// What is at that path now counts, not what was there at an earlier look.
+void CodeFiles::hold(Process& process, Held file) {
+  for (Held& known : process.files) {
+    if (known.path != file.path) continue;
+    close(std::exchange(known.fd, file.fd));
+    return;
+  }
+  if (held_ == kHeldMax) {
+    close(file.fd);
+    return;
+  }
+  ++held_;
+  process.files.push_back(std::move(file));
+}
+
+void CodeFiles::write(std::span<const uint32_t> living, TraceFile& file,
+                      uint64_t bytes_max) {
+  look(living);
+  RecordBuilder records;
+  uint64_t bytes = 0;
+  const auto flush = [&] {
+    bytes += records.bytes().size();
+    file.write_records(now_.ticks, records.bytes());
+    records.clear();
+  };
+  for (auto& [id, process] : processes_) {
+    if (std::binary_search(living.begin(), living.end(), id)) look_at_living(process);
+    for (const Held& held : process.files) {
+      const auto say = [&, process_id = id](const NamedCode& code) {
+        if (bytes + records.bytes().size() + code.name.size() > bytes_max) return false;
+        records.begin(ARCTRACE_TYPE_CODE, ARCTRACE_WRITER_COLLECTOR, now_.ticks);
+        records.u32(process_id);
+        records.u32(static_cast<uint32_t>(code.name.size()));
+        records.u64(code.start);
+        records.u64(code.size);
+        records.u64(code.since_ns);
+        records.text(code.name);
+        if (records.bytes().size() >= kFlushBytes) flush();
+        return true;
+      };
+      const CodeFileSummary summary =
+          held.kind == ARCTRACE_CODE_PERF_MAP
+              ? read_perf_map_untrusted(held.fd, say)
+              : read_jit_dump_untrusted(
+                    held.fd, {process.pid, monotonic_ns(process.start_ticks)}, say);
+      if (summary.names + summary.left_out == 0) continue;
+      records.begin(ARCTRACE_TYPE_CODE_FILE, ARCTRACE_WRITER_COLLECTOR, now_.ticks);
+      records.u32(id);
+      records.u32(held.kind);
+      records.u64(summary.names);
+      records.u64(summary.left_out);
+      records.u32(summary.is_cut ? ARCTRACE_CODE_FILE_CUT : 0);
+      const std::string_view path = std::string_view(held.path).substr(0, 4096);
+      records.u32(static_cast<uint32_t>(path.size()));
+      records.text(path);
+    }
+  }
+  flush();
+}
+
+}  // namespace arctrace

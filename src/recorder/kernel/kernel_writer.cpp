@@ -1,0 +1,234 @@
+#include "src/recorder/kernel/kernel_writer.hpp"
+
+#include <absl/strings/str_cat.h>
+#include <absl/strings/string_view.h>
+#include <absl/strings/strip.h>
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bpf/layout.h"
+#include "src/base/shared_atomics.hpp"
+#include "src/os/process_facts.hpp"
+
+// bpf/kernel_writer.bpf.c, compiled (embedded.S).
+extern "C" {
+extern const char arctrace_kernel_writer_begin[];
+extern const char arctrace_kernel_writer_end[];
+}
+
+namespace arctrace {
+namespace {
+
+// What libbpf said last, or why the verifier refused a program: the reason of a failure
+// is in no return value.
+struct Words {
+  std::string text;
+  bool are_the_verifiers = false;
+
+  void hear(absl::string_view said) {
+    if (are_the_verifiers) return;  // what follows is that loading failed
+    // "prog 'NAME': -- BEGIN PROG LOAD LOG --", the log, whose end is the reason and a
+    // line of statistics.
+    const size_t program_end = said.find(": -- BEGIN");
+    const size_t reason_end = said.rfind("\nprocessed ");
+    are_the_verifiers =
+        program_end != absl::string_view::npos && reason_end != absl::string_view::npos;
+    if (!are_the_verifiers) {
+      text = std::string(absl::StripSuffix(absl::StripPrefix(said, "libbpf: "), "\n"));
+      return;
+    }
+    const absl::string_view log = said.substr(0, reason_end);
+    text = absl::StrCat(absl::StripPrefix(said.substr(0, program_end), "libbpf: "), ": ",
+                        log.substr(log.rfind('\n') + 1));
+  }
+};
+Words last_words;
+
+__attribute__((format(printf, 2, 0))) int keep_words(libbpf_print_level level,
+                                                     const char* format,
+                                                     va_list arguments) {
+  if (level == LIBBPF_DEBUG) return 0;
+  char* said = nullptr;
+  const int n = vasprintf(&said, format, arguments);
+  if (n < 0) return n;
+  last_words.hear(said);
+  std::free(said);
+  return n;
+}
+
+absl::Status failure(int error, const std::string& step) {
+  return absl::ErrnoToStatus(
+      error, absl::StrCat(step, last_words.text.empty() ? "" : ", ", last_words.text));
+}
+
+// One of those that BPF programs can be attached to by type.
+bool has_tracepoint(const char* name) {
+  return libbpf_find_vmlinux_btf_id(name, BPF_TRACE_RAW_TP) > 0;
+}
+
+// One that BPF programs can call by type.
+bool has_function(const char* name) {
+  return libbpf_find_vmlinux_btf_id(name, BPF_TRACE_FENTRY) > 0;
+}
+
+}  // namespace
+
+struct KernelWriter::Loaded {
+  bpf_object* object = nullptr;
+  std::vector<bpf_link*> links;
+  std::span<uint64_t> traced;  // a bit for each process, as the programs see it
+
+  absl::Status map_traced() {
+    const bpf_map* map = bpf_object__find_map_by_name(object, ".bss");
+    if (map == nullptr) return failure(EINVAL, "finding the BPF programs' variables");
+    const size_t size = bpf_map__value_size(map);
+    void* base =
+        mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
+    if (base == MAP_FAILED) return failure(errno, "mapping the BPF programs' variables");
+    traced = std::span(static_cast<uint64_t*>(base), size / sizeof(uint64_t));
+    return absl::OkStatus();
+  }
+
+  ~Loaded() {
+    if (!traced.empty()) munmap(traced.data(), traced.size_bytes());
+    for (bpf_link* link : links) bpf_link__destroy(link);
+    bpf_object__close(object);
+  }
+};
+
+std::string kernel_writer_obstacle() {
+  if (access("/sys/kernel/btf/vmlinux", R_OK) != 0) {
+    return "the kernel has no BTF (/sys/kernel/btf/vmlinux)";
+  }
+  if (read_pid_namespace() != kFirstPidNamespace) {
+    return "this is not the system's first PID namespace";
+  }
+  bpf_map_create_opts options{};
+  options.sz = sizeof options;
+  options.map_flags = BPF_F_MMAPABLE;
+  const int map = bpf_map_create(BPF_MAP_TYPE_ARRAY, "probe", 4, 4096, 1, &options);
+  if (map < 0) return absl::StrCat("BPF maps are refused: ", std::strerror(-map));
+  close(map);
+  const bpf_insn nothing[] = {
+      {.code = BPF_ALU64 | BPF_MOV | BPF_K,
+       .dst_reg = 0,
+       .src_reg = 0,
+       .off = 0,
+       .imm = 0},
+      {.code = BPF_JMP | BPF_EXIT, .dst_reg = 0, .src_reg = 0, .off = 0, .imm = 0}};
+  const int program =
+      bpf_prog_load(BPF_PROG_TYPE_RAW_TRACEPOINT, "probe", "GPL", nothing, 2, nullptr);
+  if (program < 0) {
+    return absl::StrCat("BPF programs are refused: ", std::strerror(-program));
+  }
+  const int link = bpf_raw_tracepoint_open("sched_switch", program);
+  close(program);
+  if (link < 0) {
+    return absl::StrCat("the tracepoint sched_switch is refused: ", std::strerror(-link));
+  }
+  close(link);
+  return "";
+}
+
+absl::StatusOr<uint32_t> possible_cpus() {
+  const int count = libbpf_num_possible_cpus();
+  if (count <= 0) return absl::ErrnoToStatus(-count, "counting the CPUs");
+  return static_cast<uint32_t>(count);
+}
+
+absl::StatusOr<KernelWriter> KernelWriter::attach(const Buffer& buffer,
+                                                  const KernelEvents& events) {
+  libbpf_set_print(keep_words);
+  last_words = {};
+  auto loaded = std::make_unique<Loaded>();
+  bpf_object_open_opts options{};
+  options.sz = sizeof options;
+  options.object_name = "arctrace";
+  loaded->object = bpf_object__open_mem(
+      arctrace_kernel_writer_begin,
+      static_cast<size_t>(arctrace_kernel_writer_end - arctrace_kernel_writer_begin),
+      &options);
+  if (loaded->object == nullptr) return failure(errno, "reading the BPF programs");
+
+  const Geometry& geometry = buffer.view().geometry();
+  const buffer_layout layout{geometry.blocks_offset,
+                             geometry.block_size,
+                             geometry.block_count,
+                             geometry.cpu_count,
+                             geometry.mode == ARCTRACE_MODE_OVERWRITE,
+                             access("/sys/kernel/realtime", F_OK) == 0,
+                             has_function("bpf_rdonly_cast")};
+  bpf_map* map = bpf_object__find_map_by_name(loaded->object, "buffer");
+  bpf_map* data = bpf_object__find_map_by_name(loaded->object, ".rodata");
+  size_t data_size = 0;
+  if (data != nullptr) bpf_map__initial_value(data, &data_size);
+  if (map == nullptr || data_size != sizeof layout) {
+    return failure(EINVAL, "finding the BPF programs' maps");
+  }
+  int error = bpf_map__set_initial_value(data, &layout, sizeof layout);
+  if (error == 0)
+    error = bpf_map__set_value_size(map, static_cast<uint32_t>(geometry.total_size));
+  if (error == 0) error = bpf_map__reuse_fd(map, buffer.map());
+  if (error != 0) return failure(-error, "giving the buffer to the BPF programs");
+
+  const auto is_wanted = [&](const std::string& name) {
+    if (name == "on_waking") return events.wake_ups;
+    if (name == "on_syscall" || name == "on_syscall_end") return events.syscalls;
+    if (name == "on_page_fault") return events.page_faults;
+    if (name == "on_signal") return events.signals;
+    if (name == "on_contention" || name == "on_contention_end") return events.contention;
+    if (name == "on_block_io_end") return events.block_io;
+    if (name == "on_block_io") return events.block_io && has_tracepoint("block_io_start");
+    if (name == "on_block_issue") {
+      return events.block_io && !has_tracepoint("block_io_start");
+    }
+    return true;
+  };
+  bpf_program* program = nullptr;
+  bpf_object__for_each_program(program, loaded->object) {
+    bpf_program__set_autoload(program, is_wanted(bpf_program__name(program)));
+  }
+  if (error = bpf_object__load(loaded->object); error != 0) {
+    return failure(-error, "loading the BPF programs");
+  }
+  if (absl::Status mapped = loaded->map_traced(); !mapped.ok()) return mapped;
+  bpf_object__for_each_program(program, loaded->object) {
+    if (!bpf_program__autoload(program)) continue;
+    bpf_link* link = bpf_program__attach(program);
+    if (link == nullptr) {
+      return failure(errno, absl::StrCat("attaching ", bpf_program__name(program)));
+    }
+    loaded->links.push_back(link);
+  }
+  return KernelWriter(std::move(loaded));
+}
+
+// Relaxed: a bit publishes no other memory (docs/memory_ordering.md).
+void KernelWriter::trace_process(uint32_t pid, bool wanted) {
+  const std::span<uint64_t> words = loaded_->traced;
+  if (pid / 64 >= words.size()) return;
+  const uint64_t bit = uint64_t{1} << (pid % 64);
+  if (wanted) {
+    IpcAtomics::fetch_or_relaxed(words[pid / 64], bit);
+  } else {
+    IpcAtomics::fetch_and_relaxed(words[pid / 64], ~bit);
+  }
+}
+
+KernelWriter::KernelWriter(std::unique_ptr<Loaded> loaded) : loaded_(std::move(loaded)) {}
+KernelWriter::KernelWriter(KernelWriter&&) noexcept = default;
+KernelWriter& KernelWriter::operator=(KernelWriter&&) noexcept = default;
+KernelWriter::~KernelWriter() = default;
+
+}  // namespace arctrace

@@ -1,0 +1,48 @@
+// The kernel's records where no BPF program may be loaded: perf's events of the command
+// and its descendants, which the recorder copies into the CPUs' blocks as they would
+// have.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "src/buffer/buffer_view.hpp"
+#include "src/protocol/shared_chain.hpp"
+#include "src/recorder/drain/polled_writer.hpp"
+#include "src/recorder/kernel/perf_record.hpp"
+#include "src/recorder/kernel/perf_ring.hpp"
+
+namespace arctrace {
+
+class PerfWriter : public PolledWriter {
+ public:
+  // `view`: of a buffer with a slot for each CPU, and ARCTRACE_FEATURE_PERF.
+  PerfWriter(const BufferView& view, std::vector<PerfRing> rings);
+
+  void poll() override;
+  void finish() override;
+
+ private:
+  struct Source {
+    PerfRing ring;
+    uint64_t lost_counted = 0;  // of the ring's losses, in the buffer's count
+    std::optional<uint64_t> full_at =
+        std::nullopt;  // control.freed when no block was to be had
+  };
+
+  void copy(Source& source, bool is_on);
+  void write(Source& source, const PerfRecord& record);
+  void append(Source& source, uint16_t type, const PerfRecord& record,
+              std::span<const uint32_t> rest);
+  SharedReservation reserve(Source& source, uint32_t length);
+  void count_losses(uint32_t cpu, uint64_t count, uint64_t since_ns);
+
+  BufferView view_;
+  std::vector<Source> sources_;
+  uint64_t last_poll_ns_;
+  bool is_finished_ = false;
+};
+
+}  // namespace arctrace

@@ -1,0 +1,249 @@
+#include "src/recorder/snapshot/flight_recorder.hpp"
+
+#include <absl/strings/str_cat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <span>
+#include <utility>
+
+#include "src/base/shared_atomics.hpp"
+#include "src/buffer/clock.hpp"
+#include "src/buffer/wake_word.hpp"
+#include "src/protocol/cpu_chain.hpp"
+#include "src/protocol/definitions_life.hpp"
+#include "src/recorder/drain/cpu_blocks.hpp"
+#include "src/recorder/drain/reaper.hpp"
+#include "src/recorder/drain/session_records.hpp"
+#include "src/recorder/file/block_scan.hpp"
+#include "src/recorder/snapshot/snapshot.hpp"
+
+namespace arctrace {
+namespace {
+
+constexpr long kFlightPollNs = 50'000'000;
+constexpr size_t kSyncsMax = 1024;
+
+}  // namespace
+
+FlightRecorder::FlightRecorder(Buffer& buffer, TraceFile file, FlightOptions options)
+    : buffer_(buffer),
+      file_(std::move(file)),
+      options_(std::move(options)),
+      snapshots_(options_.output, options_.snapshots_kept) {
+  past_.command_line = options_.command_line;
+  note_clocks();
+  last_periodic_ns_ = read_monotonic_ns();
+  asked_seen_ = IpcAtomics::load_acquire(buffer_.view().control().snapshots_asked);
+  thread_ = std::thread([this] { run(); });
+}
+
+FlightRecorder::~FlightRecorder() {
+  if (thread_.joinable()) finish();
+}
+
+absl::Status FlightRecorder::publish() {
+  const std::lock_guard lock(mutex_);
+  return file_.publish();
+}
+
+void FlightRecorder::child_ended(uint32_t pid, int wait_status) {
+  const std::lock_guard lock(mutex_);
+  RecordBuilder said;
+  say_child_status(said, read_ticks(buffer_.view().geometry().clock), pid, wait_status);
+  past_.records = said.bytes();
+}
+
+void FlightRecorder::run() {
+  const long interval_ns = poll_interval_ns(buffer_.view().geometry(), kFlightPollNs);
+  for (;;) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (stopping_) return;
+      look_after_buffer();
+      take_due_snapshots();
+    }
+    // Until a program asks for a snapshot, finish() is called, or a while.
+    wait_for_wake(buffer_.view().control(), interval_ns);
+  }
+}
+
+void FlightRecorder::take_due_snapshots() {
+  arctrace_control& control = buffer_.view().control();
+  const uint64_t now = read_monotonic_ns();
+  // N2 acquire, matches N1.
+  const uint32_t asked = IpcAtomics::load_acquire(control.snapshots_asked);
+  if (asked != asked_seen_) {
+    asked_seen_ = asked;
+    if (asked_for_ns_ == 0) {
+      const uint64_t after_ms = IpcAtomics::load_relaxed(control.snapshot_after_ms);
+      asked_for_ns_ = now + after_ms * 1'000'000;
+    }
+  }
+  if (asked_for_ns_ != 0 && now >= asked_for_ns_) {
+    asked_for_ns_ = 0;
+    take_and_say();
+  }
+  if (options_.every_ns != 0 && now - last_periodic_ns_ >= options_.every_ns) {
+    last_periodic_ns_ = now;
+    take_and_say();
+  }
+  if (crash_seen_) {
+    crash_seen_ = false;
+    take_and_say();
+  }
+}
+
+void FlightRecorder::take_and_say() {
+  const absl::StatusOr<std::string> name = snapshot_locked();
+  std::fprintf(stderr, "arctrace: %s\n",
+               name.ok() ? ("snapshot: " + *name).c_str()
+                         : std::string(name.status().message()).c_str());
+}
+
+// Whether the process has said in its definitions how it ends, and nothing else behind.
+bool FlightRecorder::has_end(uint32_t process) const {
+  const BufferView& view = buffer_.view();
+  uint64_t last_ticks = 0;
+  uint32_t how = ARCTRACE_END_NONE;
+  for (uint32_t i = 0; i < view.geometry().block_count; ++i) {
+    arctrace_block_header& header = view.block_header(i);
+    if (IpcAtomics::load_acquire(header.magic) != ARCTRACE_BLOCK_MAGIC ||
+        !DefinitionsLife<IpcAtomics>::is_definitions(header) ||
+        IpcAtomics::load_relaxed(header.process) != process) {
+      continue;
+    }
+    const uint32_t size = view.geometry().block_size;
+    for_each_full_record(
+        copy_live_block_untrusted(view.block(i), size, size),
+        [&](uint16_t type, uint64_t ticks, std::span<const std::byte> body) {
+          if (type != ARCTRACE_TYPE_PROCESS_END || body.size() < 8 ||
+              ticks < last_ticks) {
+            return;
+          }
+          last_ticks = ticks;
+          std::memcpy(&how, body.data() + 4, sizeof how);
+        });
+  }
+  return how != ARCTRACE_END_NONE;
+}
+
+// Those that have definitions in the buffer, sorted: among them who attached and died
+// since the last look.
+std::vector<uint32_t> FlightRecorder::defined_processes() const {
+  const BufferView& view = buffer_.view();
+  std::vector<uint32_t> processes;
+  for (uint32_t i = 0; i < view.geometry().block_count; ++i) {
+    arctrace_block_header& header = view.block_header(i);
+    if (IpcAtomics::load_acquire(header.magic) == ARCTRACE_BLOCK_MAGIC &&
+        DefinitionsLife<IpcAtomics>::is_definitions(header)) {
+      processes.push_back(IpcAtomics::load_relaxed(header.process));
+    }
+  }
+  std::sort(processes.begin(), processes.end());
+  processes.erase(std::unique(processes.begin(), processes.end()), processes.end());
+  return processes;
+}
+
+// Whether a process is gone, without a word, that was not at the last look. Of one that
+// was, is_gone() may say no while others attach: gone it is until it is seen to live.
+bool FlightRecorder::see_crash() {
+  std::vector<uint32_t> gone;
+  bool crashed = false;
+  const std::vector<uint32_t> living = living_processes(buffer_.view());
+  for (const uint32_t process : defined_processes()) {
+    if (std::binary_search(living.begin(), living.end(), process)) continue;
+    const bool is_known = std::binary_search(gone_.begin(), gone_.end(), process);
+    if (!is_known && !DefinitionsLife<IpcAtomics>::is_gone(buffer_.view(), process)) {
+      continue;
+    }
+    gone.push_back(process);
+    crashed |= !is_known && !has_end(process);
+  }
+  gone_ = std::move(gone);
+  return crashed;
+}
+
+void FlightRecorder::look_after_buffer() {
+  // Who writes perf's records takes what it needs itself.
+  if (!stopping_) {
+    if (options_.polled == nullptr) {
+      serve_cpus(buffer_.view());
+    } else {
+      options_.polled->poll();
+    }
+  }
+  if (options_.on_crash) crash_seen_ |= see_crash();
+  if (read_monotonic_ns() - past_.syncs.back().monotonic_ns >=
+      sync_interval_ns(buffer_.view().geometry())) {
+    note_clocks();
+  }
+}
+
+// When there are too many, every other one of the older half goes.
+void FlightRecorder::note_clocks() {
+  past_.syncs.push_back(take_clock_sync(buffer_.view().geometry().clock));
+  if (past_.syncs.size() < kSyncsMax) return;
+  std::vector<ClockSync> kept;
+  for (size_t i = 0; i < past_.syncs.size(); ++i) {
+    if (i >= kSyncsMax / 2 || i % 2 == 0) kept.push_back(past_.syncs[i]);
+  }
+  past_.syncs = std::move(kept);
+}
+
+absl::StatusOr<std::string> FlightRecorder::snapshot() {
+  const std::lock_guard lock(mutex_);
+  return snapshot_locked();
+}
+
+absl::StatusOr<std::string> FlightRecorder::snapshot_locked() {
+  if (options_.output == "-") {
+    return absl::FailedPreconditionError("a snapshot needs a file name, not -o -");
+  }
+  if (options_.polled != nullptr) options_.polled->poll();
+  const std::string name = snapshots_.next_name();
+  absl::StatusOr<TraceFile> file = TraceFile::create(name);
+  if (!file.ok()) return file.status();
+  note_clocks();
+  write_snapshot_file(buffer_, *file, past_);
+  if (file->error() != 0) {
+    return absl::ErrnoToStatus(file->error(), absl::StrCat("writing ", name));
+  }
+  if (absl::Status published = file->publish(); !published.ok()) return published;
+  snapshots_.add(file->bytes());
+  return name;
+}
+
+CollectorSummary FlightRecorder::finish() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (options_.polled != nullptr) options_.polled->finish();
+    stopping_ = true;
+  }
+  buffer_.set_gate(0);
+  wake_collector(buffer_.view().control());
+  thread_.join();
+
+  const std::lock_guard lock(mutex_);
+  CpuChain<IpcAtomics>::close_all(buffer_.view());
+  look_after_buffer();
+  if (asked_for_ns_ != 0 || crash_seen_) take_and_say();
+  const BufferView& view = buffer_.view();
+  CollectorSummary summary;
+  note_clocks();
+  summary.totals = write_snapshot_file(buffer_, file_, past_);
+  summary.lost = session_losses(view);
+  const uint64_t kept =
+      summary.totals.records + summary.totals.torn + summary.totals.unfinished;
+  const uint64_t written = session_written(view);
+  summary.overwritten = written > kept ? written - kept : 0;
+  summary.processes = view.control().process_next - 1;
+  summary.threads = view.control().writer_next - 1;
+  summary.file_bytes = file_.bytes();
+  summary.file_error = file_.error();
+  return summary;
+}
+
+}  // namespace arctrace

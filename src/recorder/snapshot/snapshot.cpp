@@ -1,0 +1,164 @@
+#include "src/recorder/snapshot/snapshot.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <span>
+
+#include "src/buffer/clock.hpp"
+#include "src/protocol/recycle.hpp"
+#include "src/protocol/reported_losses.hpp"
+#include "src/recorder/drain/cpu_blocks.hpp"
+#include "src/recorder/drain/reaper.hpp"
+#include "src/recorder/drain/session_records.hpp"
+#include "src/recorder/file/block_scan.hpp"
+#include "src/writer/loss.hpp"
+
+namespace arctrace {
+namespace {
+
+using A = IpcAtomics;
+
+}  // namespace
+
+void Snapshot::write() {
+  CopiedBlocks definitions;
+  copy_definitions(definitions);
+  for (const SeenBlock& block : list(ARCTRACE_CLASS_DATA)) copy(block);
+  copy_definitions(definitions);
+  say_balances();
+}
+
+// Blocks that hold records, in the order of their hand-out.
+std::vector<SeenBlock> Snapshot::list(arctrace_block_class wanted) const {
+  std::vector<SeenBlock> blocks;
+  for (uint32_t i = 0; i < view_.geometry().block_count; ++i) {
+    const BlockState state = Recycle<A>::state(view_, i);
+    arctrace_block_header& header = view_.block_header(i);
+    // C2 acquire, matches C1.
+    if (state.phase == ARCTRACE_PHASE_FREE || state.phase == ARCTRACE_PHASE_RESETTING ||
+        A::load_acquire(header.magic) != ARCTRACE_BLOCK_MAGIC ||
+        A::load_relaxed(header.block_class) != wanted) {
+      continue;
+    }
+    blocks.push_back({i, A::load_relaxed(header.handout), state,
+                      wanted == ARCTRACE_CLASS_DEFINITIONS});
+  }
+  std::sort(blocks.begin(), blocks.end(),
+            [](const SeenBlock& a, const SeenBlock& b) { return a.handout < b.handout; });
+  return blocks;
+}
+
+// Those that are not in `done` as they are now.
+void Snapshot::copy_definitions(CopiedBlocks& done) {
+  for (const SeenBlock& block : list(ARCTRACE_CLASS_DEFINITIONS)) {
+    const uint64_t next = A::load_acquire(view_.block_header(block.index).next);
+    const Copied now{block.state.phase, next};
+    const auto [place, is_new] = done.try_emplace(block.handout, now);
+    if (!is_new) {
+      Copied& before = place->second;
+      if (before.phase == ARCTRACE_PHASE_CLOSED || before.next == next) continue;
+      before = now;
+    }
+    copy(block);
+  }
+}
+
+void Snapshot::copy(const SeenBlock& block) {
+  std::vector<std::byte> bytes = copy_live_block_untrusted(view_, block.index, patience_);
+  // Who overwrites a block takes its magic first: the same header behind the copy means
+  // that the records are whole.
+  std::atomic_thread_fence(std::memory_order_acquire);
+  arctrace_block_header& header = view_.block_header(block.index);
+  if (A::load_relaxed(header.magic) != ARCTRACE_BLOCK_MAGIC ||
+      A::load_relaxed(header.handout) != block.handout) {
+    return;
+  }
+  const BlockContents contents = scan_block_untrusted(bytes);
+  if (contents.used <= ARCTRACE_BLOCK_HEADER_SIZE) return;
+  if (block.is_definitions) {
+    totals_.untraced.note_untrusted(bytes);
+    code_files_.note_untrusted(bytes);
+  }
+  const bool complete = block.state.phase == ARCTRACE_PHASE_CLOSED &&
+                        !Recycle<A>::is_named(view_, block.index);
+  uint16_t flags = complete ? 0 : ARCTRACE_CHUNK_LIVE_COPY;
+  if (complete && contents.torn > 0) flags = ARCTRACE_CHUNK_OWNER_DIED;
+  file_.write_chunk(ARCTRACE_CHUNK_BLOCK, flags, block.index,
+                    read_ticks(view_.geometry().clock),
+                    std::span(bytes).first(contents.used));
+  if (file_.error() != 0) return;
+  totals_.records += contents.records;
+  (complete ? totals_.torn : totals_.unfinished) += contents.torn;
+}
+
+// What the slots count and no LOST record says, of the living and the dead; totals.
+void Snapshot::say_balances() {
+  const uint64_t now = read_ticks(view_.geometry().clock);
+  RecordBuilder said;
+  const uint32_t used = Recycle<A>::slots_used(view_);
+  for (uint32_t i = 0; i < used; ++i) {
+    arctrace_writer_slot& slot = view_.slot(i);
+    const uint32_t writer = A::load_relaxed(slot.writer);
+    if (writer == 0) continue;
+    if (!is_live(A::load_acquire(slot.lock))) say_writer_end(said, now, writer);
+    for (uint32_t cause = 0; cause < ARCTRACE_LOST_CAUSES; ++cause) {
+      const uint64_t reported = ToldLosses<A>::reported(view_, slot, cause);
+      const uint64_t lost = A::load_relaxed(slot.lost[cause]);
+      if (lost > reported) {
+        say_lost(said, now, writer, cause, ARCTRACE_LOST_RESIDUAL, lost - reported, now);
+      }
+    }
+    say_totals(said, now, slot);
+  }
+  for (uint32_t cause = 0; cause < ARCTRACE_LOST_CAUSES; ++cause) {
+    const uint64_t lost = A::load_relaxed(view_.control().lost[cause]);
+    if (lost != 0) {
+      say_lost(said, now, ARCTRACE_WRITER_COLLECTOR, cause, ARCTRACE_LOST_SESSION, lost,
+               now);
+    }
+  }
+  say_cpu_losses(view_, said, now);
+  say_session_totals(said, now, view_);
+  file_.write_records(now, said.bytes());
+}
+
+DrainTotals write_snapshot_file(const Buffer& buffer, TraceFile& file,
+                                const SnapshotPast& past) {
+  const uint32_t clock = buffer.view().geometry().clock;
+  file.write_header(buffer.header());
+  RecordBuilder said;
+  say_start(said, buffer.header().start_ticks, past.command_line);
+  for (const ClockSync& sync : past.syncs) say_clock_sync(said, sync);
+  file.write_records(read_ticks(clock), said.bytes());
+  file.write_records(read_ticks(clock), past.records);
+  for (const EarlierBlock& block : past.definitions) {
+    file.write_chunk(ARCTRACE_CHUNK_BLOCK, ARCTRACE_CHUNK_LIVE_COPY, block.index,
+                     block.ticks, block.bytes);
+  }
+  CodeFiles code_files(buffer.header());
+  Snapshot snapshot(buffer.view(), file, code_files,
+                    buffer.is_copy() ? Patience{0} : Patience{});
+  snapshot.write();
+  // Of a copy nobody knows who lives, nor whether it is of this machine.
+  if (!buffer.is_copy()) code_files.write(living_processes(buffer.view()), file);
+  const int error = file.error();
+  file.clear_error();
+  said.clear();
+  const uint64_t now = read_ticks(clock);
+  say_session_event(said, now,
+                    error == 0 ? ARCTRACE_SESSION_FINISHED : ARCTRACE_SESSION_DISK_FULL,
+                    static_cast<uint32_t>(error));
+  file.write_records(now, said.bytes());
+  if (error != 0) file.note_error(error);
+  return snapshot.totals();
+}
+
+std::vector<ClockSync> buffer_syncs(const Buffer& buffer, bool is_live) {
+  const arctrace_session_header& header = buffer.header();
+  std::vector<ClockSync> syncs = {
+      {header.start_ticks, header.start_monotonic_ns, header.start_realtime_ns}};
+  if (is_live) syncs.push_back(take_clock_sync(buffer.view().geometry().clock));
+  return syncs;
+}
+
+}  // namespace arctrace

@@ -1,0 +1,49 @@
+#include "src/shim_protocol/call_kinds.hpp"
+
+#include <cstddef>
+
+#include "writer_shim/base/text.hpp"
+
+namespace arctrace::shim {
+namespace {
+
+// These look up their caller by its return address, or return to it more than once, or
+// from another stack.
+constexpr const char* kPassed[] = {
+    "__clone",        "backtrace",         "__sigsetjmp", "__vfork",   "_setjmp",
+    "clone",          "dl_iterate_phdr",   "dlmopen",     "dlopen",    "dlsym",
+    "dlvsym",         "getcontext",        "setjmp",      "sigsetjmp", "swapcontext",
+    "unw_getcontext", "_Unwind_Backtrace", "vfork"};
+
+constexpr const char* kLast[] = {
+    "_Exit",       "_Unwind_Resume", "__assert_fail",    "__chk_fail",   "__cxa_rethrow",
+    "__cxa_throw", "__longjmp_chk",  "__stack_chk_fail", "_exit",        "_longjmp",
+    "abort",       "exit",           "longjmp",          "pthread_exit", "quick_exit",
+    "setcontext",  "siglongjmp",     "thrd_exit"};
+
+// Called in the middle of others with rules of their own, or hooks of another tracer.
+constexpr const char* kUntouched[] = {
+    "__cxa_finalize", "__fentry__", "__gmon_start__", "__libc_start_main",
+    "__tls_get_addr", "_mcount",    "mcount"};
+
+template <size_t n>
+bool contains(const char* const (&names)[n], const char* name) {
+  for (const char* entry : names) {
+    if (equal(entry, name)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+CallKind call_kind(const char* name) {
+  if (contains(kPassed, name)) return CallKind::kPassed;
+  if (contains(kLast, name)) return CallKind::kLast;
+  if (contains(kUntouched, name) || starts_with(name, "__cyg_profile_") ||
+      starts_with(name, "_ITM_")) {
+    return CallKind::kUntouched;
+  }
+  return CallKind::kFollowed;
+}
+
+}  // namespace arctrace::shim

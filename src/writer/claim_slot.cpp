@@ -1,0 +1,108 @@
+#include "src/writer/claim_slot.hpp"
+
+#include "src/base/raw_syscall.hpp"
+#include "src/os/robust_lock.hpp"
+#include "src/os/thread_id.hpp"
+#include "src/process/confinement.hpp"
+#include "src/protocol/dead_slot.hpp"
+#include "src/protocol/definitions_life.hpp"
+#include "src/writer/definitions.hpp"
+#include "src/writer/loss.hpp"
+
+namespace arctrace {
+namespace {
+
+constexpr uint32_t kNoSlot = UINT32_MAX;
+constexpr uint16_t kSlotRetry = 1000;
+
+// Free, or of an owner who died; but not one that the collector is settling.
+bool lock_slot(arctrace_writer_slot& slot, uint32_t tid) {
+  const uint32_t seen = IpcAtomics::load_acquire(slot.lock);
+  // A slot whose tid stays the same would not show that it changes hands (M2).
+  if (seen != 0 && IpcAtomics::load_relaxed(slot.tid) == tid) return false;
+  return !is_live(seen) && seen != kBeingReaped &&
+         robust_lock({slot.lock, slot.robust_prev, slot.robust_next}, seen, tid);
+}
+
+uint32_t claim_slot(const BufferView& view, uint32_t tid) {
+  const uint32_t count = view.geometry().slot_count;
+  // The word stops at the slot count, to within those who ask at once: a session may see
+  // more threads than it could count.
+  uint32_t first = tid;
+  if (IpcAtomics::load_relaxed(view.control().slot_next) < count) {
+    first = IpcAtomics::fetch_add_relaxed(view.control().slot_next, uint32_t{1});
+  }
+  for (uint32_t i = 0; i < count; ++i) {
+    const auto index = static_cast<uint32_t>((uint64_t{first} + i) % count);
+    if (lock_slot(view.slot(index), tid)) return index;
+  }
+  return kNoSlot;
+}
+
+void take_over(const BufferView& view, ThreadState& state, const ProcessState& process,
+               uint64_t ticks) {
+  arctrace_writer_slot& slot = view.slot(state.slot);
+  DeadSlot<IpcAtomics>::settle(view, state.slot, [](uint32_t) {});
+  IpcAtomics::store_relaxed(slot.writer, state.writer);
+  IpcAtomics::store_relaxed(slot.process, process.id);
+  IpcAtomics::store_relaxed(slot.pid, process.pid);
+  IpcAtomics::store_relaxed(slot.start_ticks, ticks);
+  IpcAtomics::store_relaxed(slot.written_before,
+                            IpcAtomics::load_relaxed(slot.written) +
+                                IpcAtomics::load_relaxed(slot.written_shared));
+  // M1 release, matches M2: who finds the tid that the lock holds finds who it is.
+  IpcAtomics::store_release(slot.tid, state.tid);
+  state.written = &slot.written;
+  for (uint32_t cause = 0; cause < ARCTRACE_LOST_CAUSES; ++cause) {
+    state.lost_at_start[cause] = IpcAtomics::load_relaxed(slot.lost[cause]);
+    if (state.lost_at_start[cause] != IpcAtomics::load_relaxed(slot.reported[cause])) {
+      state.loss_pending = true;
+      state.lost_since_ticks = ticks;
+    }
+  }
+}
+
+// Where system calls are forbidden: those that libc begins, in this process or one that
+// it forks, as long as what a thread needs is allowed.
+bool may_attach() { return may_call_kernel() || may_use_kernel(kThreadUse); }
+
+}  // namespace
+
+ThreadState* attach_thread(ScopeKind scope, uint64_t ticks) {
+  if (!may_attach()) return nullptr;
+  if (ThreadState* known = scope.local().state;
+      known != nullptr && known->slot_retry > 0) {
+    --known->slot_retry;
+    return nullptr;
+  }
+  ProcessState* process = current_process(ticks);
+  if (process == nullptr) return nullptr;
+  // A handler that jumps out of here would leave locks half-way on the robust list.
+  const sys::SignalsBlocked blocked;
+  const BufferView& view = session.view;
+  const uint32_t tid = thread_id();
+  if (tid == 0) return nullptr;
+  ThreadState* state = claim_thread_state(scope.local().state, tid);
+  if (state == nullptr) return nullptr;
+  scope.local().state = state;
+  scope.local().calls = state->calls;
+  scope.local().filter_outermost = scope.local().filter_scope;
+  state->slot = claim_slot(view, tid);
+  if (state->slot == kNoSlot) {
+    state->slot_retry = kSlotRetry;
+    return nullptr;
+  }
+  state->tid = tid;
+  // L2 acq_rel, matches L1 and L3: between lock and identity.
+  state->writer = IpcAtomics::fetch_add_acq_rel(view.control().writer_next, uint32_t{1});
+  state->start_ticks = ticks;
+  take_over(view, *state, *process, ticks);
+  if (!DefinitionsLife<IpcAtomics>::has_older_thread(view, process->id, state->writer)) {
+    renew_definitions(*process);
+  }
+  state->attached = true;
+  emit_definitions(scope, *state, *process);
+  return state;
+}
+
+}  // namespace arctrace

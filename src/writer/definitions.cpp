@@ -1,0 +1,280 @@
+#include "src/writer/definitions.hpp"
+
+#include <sys/mman.h>
+#include <sys/prctl.h>
+
+#include "src/base/memory.hpp"
+#include "src/base/raw_syscall.hpp"
+#include "src/os/process_facts.hpp"
+#include "src/process/confinement.hpp"
+#include "src/protocol/shared_close.hpp"
+
+namespace arctrace {
+
+// A linked list in memory that is only ever added to.
+struct Definition {
+  uint64_t next;  // address, 0 at the end
+  uint64_t ticks;
+  uint64_t retired_ticks;  // UINT64_MAX: holds still
+  uint32_t size;           // of the body
+  uint32_t cut_at;
+  uint32_t type;
+  uint32_t reserved;
+
+  std::byte* body() { return reinterpret_cast<std::byte*>(this + 1); }
+};
+
+namespace {
+
+constexpr size_t kChunkSize = size_t{256} << 10;
+
+struct Chunk {
+  uint64_t used;
+};
+
+uint64_t newest_chunk;  // address
+uint64_t first_definition;
+uint64_t last_definition;  // a hint: the end is where next is 0
+
+template <class T>
+T* at_address(uint64_t address) {
+  return reinterpret_cast<T*>(static_cast<uintptr_t>(address));
+}
+uint64_t address_of(const void* pointer) { return reinterpret_cast<uintptr_t>(pointer); }
+
+void* allocate(size_t size) {
+  size = (size + 7) & ~size_t{7};
+  if (size > kChunkSize - sizeof(Chunk)) return nullptr;
+  for (;;) {
+    uint64_t newest = IpcAtomics::load_acquire(newest_chunk);
+    if (newest != 0) {
+      const uint64_t offset = IpcAtomics::fetch_add_relaxed(
+          at_address<Chunk>(newest)->used, static_cast<uint64_t>(size));
+      if (offset + size <= kChunkSize) return at_address<std::byte>(newest) + offset;
+    }
+    void* made =
+        sys::map(kChunkSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+    if (made == nullptr) return nullptr;
+    static_cast<Chunk*>(made)->used = sizeof(Chunk);
+    if (!IpcAtomics::compare_exchange_acq_rel(newest_chunk, newest, address_of(made))) {
+      raw_syscall(SYS_munmap, sys::pointer_argument(made), long{kChunkSize});
+    }
+  }
+}
+
+void append(Definition& definition) {
+  const uint64_t address = address_of(&definition);
+  uint64_t expected = 0;
+  if (IpcAtomics::compare_exchange_acq_rel(first_definition, expected, address)) {
+    IpcAtomics::store_release(last_definition, address);
+    return;
+  }
+  const uint64_t hint = IpcAtomics::load_acquire(last_definition);
+  auto* at = at_address<Definition>(hint != 0 ? hint : expected);
+  for (;;) {
+    uint64_t next = 0;
+    if (IpcAtomics::compare_exchange_acq_rel(at->next, next, address)) break;
+    at = at_address<Definition>(next);
+  }
+  IpcAtomics::store_release(last_definition, address);
+}
+
+uint32_t parts_size(const BodyPart* parts, uint32_t part_count) {
+  uint32_t size = 0;
+  for (uint32_t i = 0; i < part_count; ++i) size += padded_size(parts[i].size);
+  return size;
+}
+
+void copy_parts(std::byte* to, const BodyPart* parts, uint32_t part_count) {
+  for (uint32_t i = 0; i < part_count; ++i) {
+    const uint32_t size = parts[i].size;
+    copy_bytes(to, parts[i].bytes, size);
+    fill_zero(to + size, padded_size(size) - size);
+    to += padded_size(size);
+  }
+}
+
+uint32_t body_max() {
+  return record_length_max(session.view.geometry()) - ARCTRACE_FULL_HEAD_SIZE;
+}
+
+bool write_process(ScopeKind scope, ThreadState& state, ProcessState& process,
+                   const ProcessFacts& facts) {
+  uint32_t room = body_max() - 48;  // the fixed part and two paddings
+  const uint32_t n = facts.executable_size < room ? facts.executable_size : room;
+  room -= n;
+  const uint32_t m = facts.arguments_size < room ? facts.arguments_size : room;
+  const uint32_t head[6] = {process.id,       process.parent_id, process.pid,
+                            facts.parent_pid, facts.user,        process.origin};
+  const uint32_t sizes[2] = {n, m};
+  const BodyPart parts[] = {{head, sizeof head},
+                            {&process.start_ticks, 8},
+                            {sizes, sizeof sizes},
+                            {facts.executable, n},
+                            {facts.arguments, m}};
+  return write_parts(scope, state, process, ARCTRACE_TYPE_PROCESS, parts, 5,
+                     process.start_ticks);
+}
+
+// By whose numbers the kernel's records must be told, if it writes any.
+bool write_pid_namespace(ScopeKind scope, ThreadState& state, ProcessState& process,
+                         uint32_t inode) {
+  const auto& header =
+      *reinterpret_cast<const arctrace_session_header*>(session.view.base());
+  // perf's events have the numbers of the recorder's namespace, ours as a rule.
+  if ((header.features_optional & ARCTRACE_FEATURE_PERF) != 0) return true;
+  if (inode == 0 || inode == kFirstPidNamespace) return true;
+  const uint32_t body[2] = {process.id, inode};
+  const BodyPart parts[] = {{body, sizeof body}};
+  return write_parts(scope, state, process, ARCTRACE_TYPE_PID_NAMESPACE, parts, 1,
+                     process.start_ticks);
+}
+
+bool write_own_thread(ScopeKind scope, ThreadState& state, ProcessState& process) {
+  char kernel_name[16] = {};
+  const char* name = state.name;
+  if (name[0] == '\0' && !may_call_kernel()) {
+    name = process_facts().thread_name;
+  } else if (name[0] == '\0') {
+    raw_syscall(SYS_prctl, PR_GET_NAME, sys::pointer_argument(kernel_name));
+    name = kernel_name;
+  }
+  return write_thread(scope, state, process,
+                      {state.writer, state.tid, state.start_ticks, name},
+                      session_ticks());
+}
+
+bool write_definition(ScopeKind scope, ThreadState& state, ProcessState& process,
+                      Definition& definition) {
+  // What was over before this process began concerns its ancestors only.
+  if (IpcAtomics::load_acquire(definition.retired_ticks) <= process.start_ticks ||
+      (definition.type == ARCTRACE_TYPE_MODULE_GONE &&
+       definition.ticks <= process.start_ticks)) {
+    return true;
+  }
+  std::byte* body = definition.body();
+  uint32_t size = definition.size;
+  uint32_t length = 0;
+  __builtin_memcpy(&length, body + definition.cut_at, 4);
+  if (size > body_max()) {
+    const uint32_t rest = size - padded_size(length);
+    if (rest > body_max()) return true;  // this block size can't hold it at all
+    length = (body_max() - rest) & ~3u;
+    size = rest + length;
+  }
+  const uint64_t ticks =
+      definition.ticks > process.start_ticks ? definition.ticks : process.start_ticks;
+  const uint32_t between = definition.cut_at - 4;
+  const BodyPart parts[] = {{&process.id, 4},
+                            {body + 4, between},
+                            {&length, 4},
+                            {body + definition.cut_at + 4, size - definition.cut_at - 4}};
+  return write_parts(scope, state, process, static_cast<uint16_t>(definition.type), parts,
+                     4, ticks);
+}
+
+}  // namespace
+
+Definition* add_definition(uint16_t type, const BodyPart* parts, uint32_t part_count,
+                           uint32_t cut_at, uint64_t ticks) {
+  const uint32_t size = parts_size(parts, part_count);
+  auto* definition = static_cast<Definition*>(allocate(sizeof(Definition) + size));
+  if (definition == nullptr) return nullptr;
+  definition->ticks = ticks;
+  definition->retired_ticks = UINT64_MAX;
+  definition->size = size;
+  definition->cut_at = cut_at;
+  definition->type = type;
+  copy_parts(definition->body(), parts, part_count);
+  append(*definition);
+  return definition;
+}
+
+bool write_parts(ScopeKind scope, ThreadState& state, ProcessState& process,
+                 uint16_t type, const BodyPart* parts, uint32_t part_count,
+                 uint64_t ticks) {
+  const Reservation record = reserve_definition(scope, state, process, type,
+                                                parts_size(parts, part_count), ticks);
+  if (record.word0 == nullptr) return false;
+  copy_parts(record.body, parts, part_count);
+  commit(scope, record);
+  return true;
+}
+
+bool write_thread(ScopeKind scope, ThreadState& state, ProcessState& process,
+                  const ThreadFacts& thread, uint64_t ticks) {
+  const auto n =
+      static_cast<uint32_t>(text_length(thread.name, sizeof ThreadState::name - 1));
+  const uint32_t head[4] = {thread.writer, process.id, thread.tid, n};
+  const BodyPart parts[] = {
+      {head, sizeof head}, {&thread.start_ticks, 8}, {thread.name, n}};
+  return write_parts(scope, state, process, ARCTRACE_TYPE_THREAD, parts, 3, ticks);
+}
+
+void retire_definition(Definition& definition, uint64_t ticks) {
+  IpcAtomics::store_release(definition.retired_ticks, ticks);
+}
+
+void renew_definitions(ProcessState& process) {
+  const uint64_t chain = IpcAtomics::load_acquire(process.definitions_chain);
+  if (chain != 0 && BlockName::index(chain) < session.view.geometry().block_count) {
+    close_shared<IpcAtomics>(session.view, BlockName::index(chain),
+                             BlockName::generation(chain));
+  }
+  IpcAtomics::store_release(process.defined, uint32_t{0});
+  IpcAtomics::store_release(process.emitted, uint64_t{0});
+}
+
+// Two threads may write the same entry at once: the second copy says the same again.
+bool emit_definitions(ScopeKind scope, ThreadState& state, ProcessState& process) {
+  const uint32_t round =
+      IpcAtomics::load_relaxed(session.view.control().definitions_round);
+  if (uint32_t seen = IpcAtomics::load_relaxed(process.round);
+      seen != round && IpcAtomics::compare_exchange_acq_rel(process.round, seen, round)) {
+    renew_definitions(process);
+  }
+  if (state.thread_round != round) {
+    state.thread_round = round;
+    state.thread_defined = false;
+  }
+  // In overwrite mode they may never fit into the half of the blocks that they get.
+  const bool is_enough =
+      state.known || session.view.geometry().mode == ARCTRACE_MODE_OVERWRITE;
+  if (IpcAtomics::load_acquire(process.defined) == 0) {
+    const ProcessFacts& facts = process_facts();
+    if (!write_process(scope, state, process, facts) ||
+        !write_pid_namespace(scope, state, process, facts.pid_namespace)) {
+      return is_enough;
+    }
+    IpcAtomics::store_release(process.defined, uint32_t{1});
+  }
+  if (!state.thread_defined) {
+    if (!write_own_thread(scope, state, process)) return is_enough;
+    state.thread_defined = true;
+  }
+  // Another round begun meanwhile is for who began it, or the list might have no end.
+  while (IpcAtomics::load_relaxed(process.round) == round) {
+    uint64_t done = IpcAtomics::load_acquire(process.emitted);
+    const uint64_t next = IpcAtomics::load_acquire(
+        done == 0 ? first_definition : at_address<Definition>(done)->next);
+    if (next == 0) break;
+    if (!write_definition(scope, state, process, *at_address<Definition>(next))) {
+      return is_enough;
+    }
+    IpcAtomics::compare_exchange_acq_rel(process.emitted, done, next);
+  }
+  state.known = true;
+  return true;
+}
+
+void emit_from_this_thread() {
+  if (!session.joined) return;
+  const WriteScope scope;
+  ThreadState* state = scope.local().state;
+  if (scope.refused() || state == nullptr || !state->attached) return;
+  if (ProcessState* process = current_process(session_ticks()); process != nullptr) {
+    emit_definitions(scope, *state, *process);
+  }
+}
+
+}  // namespace arctrace

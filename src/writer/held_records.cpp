@@ -1,0 +1,90 @@
+#include "src/writer/held_records.hpp"
+
+#include "src/writer/loss.hpp"
+
+namespace arctrace {
+namespace {
+
+constexpr uint32_t kEventIdSize = 4;
+
+// In one step, because a signal handler may claim one too.
+HeldRecord* claim_place(ThreadState& state) {
+  for (HeldRecord& held : state.held) {
+    uint64_t seen = HeldRecord::kUnused;
+    if (IpcAtomics::compare_exchange_acq_rel(held.payload, seen, HeldRecord::kClaimed)) {
+      return &held;
+    }
+  }
+  return nullptr;
+}
+
+// Stores `payload` behind everything else: with it the place changes hands.
+void hand_over(HeldRecord& held, uint64_t payload) {
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  held.payload = payload;
+}
+
+}  // namespace
+
+void* hold_record(uint32_t event, size_t size) {
+  const WriteScope scope;
+  if (scope.refuses_record()) return nullptr;
+  const uint64_t ticks = session_ticks();
+  if (size > ARCTRACE_PAYLOAD_MAX) {
+    reserve_impossible(scope, ticks);
+    return nullptr;
+  }
+  ThreadState* state = recording_thread(scope, ticks);
+  if (state == nullptr) return nullptr;
+  arctrace_writer_slot& slot = session.view.slot(state->slot);
+  HeldRecord* held = claim_place(*state);
+  if (held == nullptr) {
+    count_lost(slot, *state, ARCTRACE_LOST_NESTED, ticks);
+    return nullptr;
+  }
+  const uint32_t padded = padded_size(static_cast<uint32_t>(size));
+  const Reservation record =
+      reserve(scope, ARCTRACE_TYPE_EVENT, kEventIdSize + padded, ticks);
+  if (record.word0 == nullptr) {
+    hand_over(*held, HeldRecord::kUnused);
+    return nullptr;
+  }
+  store_u32(record.body, event);
+  if (padded != size)
+    store_u32(record.body + padded, 0);  // the padding, in the last word
+  held->word0 = record.word0;
+  held->committed = record.committed;
+  // B4 release: the block is named as held before its shared name goes, or before its
+  // owner can close it.
+  IpcAtomics::store_release(slot.held[held - state->held], record.block + 1);
+  if (record.shared) release_shared(scope);
+  std::byte* payload = record.body + kEventIdSize;
+  hand_over(*held, reinterpret_cast<uintptr_t>(payload));
+  return payload;
+}
+
+void settle_record(const void* payload, bool keep) {
+  const WriteScope scope;
+  ThreadState* state = scope.local().state;
+  if (payload == nullptr || state == nullptr || !state->attached) return;
+  for (HeldRecord& held : state->held) {
+    // Before the question whose it is: a handler may fork, whose child has it no more.
+    std::byte* const head = held.word0;
+    const uint32_t committed = held.committed;
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    if (held.payload != reinterpret_cast<uintptr_t>(payload)) continue;
+    const uint32_t length = committed & ARCTRACE_LENGTH_MASK;
+    const uint32_t word0 = keep ? committed : ARCTRACE_WORD0(ARCTRACE_TYPE_PAD, length);
+    IpcAtomics::store_release(word_at(head), word0);  // I1
+    if (!keep) {  // in one of the two counts: their sum is what tells
+      IpcAtomics::fetch_add_relaxed(session.view.slot(state->slot).written_shared,
+                                    ~uint64_t{0});
+    }
+    IpcAtomics::store_release(session.view.slot(state->slot).held[&held - state->held],
+                              uint32_t{0});  // F1
+    hand_over(held, HeldRecord::kUnused);
+    return;
+  }
+}
+
+}  // namespace arctrace

@@ -1,0 +1,18 @@
+// Payloads filled in place: reserve, then commit or discard.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "src/writer/writer.hpp"
+
+namespace arctrace {
+
+// Room for `size` payload bytes of event `event`; null if there is none.
+void* hold_record(uint32_t event, size_t size);
+
+// Publishes the record as `keep` ? EVENT : PAD. A payload that is not this thread's is
+// ignored (a fork child gets its parent's).
+void settle_record(const void* payload, bool keep);
+
+}  // namespace arctrace

@@ -1,0 +1,169 @@
+#include "src/writer/modules.hpp"
+
+#include <elf.h>
+#include <link.h>
+#include <sys/auxv.h>
+
+#include "src/base/memory.hpp"
+#include "src/base/raw_syscall.hpp"
+#include "src/os/process_facts.hpp"
+#include "src/writer/definitions.hpp"
+
+namespace arctrace {
+namespace {
+
+struct KnownModule {
+  uint64_t start;
+  uint64_t end;
+  Definition* definition;
+  uint32_t seen;  // number of the scan that last met it; 0: free entry
+};
+
+constexpr uint32_t kMaxModules = 4096;
+constexpr uint32_t kPathMax = 1024;
+constexpr uint32_t kBuildIdMax = 64;
+constexpr uint32_t kCutAt = 4 + 4 + 5 * 8 + 4;  // offset of the path's length in the body
+
+// Private, inherited by fork children, changed only under the loader's lock.
+KnownModule known[kMaxModules];
+uint32_t known_count;
+uint32_t scan_number;
+
+struct Scan {
+  uint64_t ticks;
+  bool is_first_object;
+};
+
+struct BuildId {
+  const std::byte* bytes;
+  uint32_t size;
+};
+
+// In this process' own mapped notes: as trustworthy as the loader that mapped them.
+BuildId find_build_id(const dl_phdr_info& info) {
+  for (int i = 0; i < info.dlpi_phnum; ++i) {
+    const ElfW(Phdr)& segment = info.dlpi_phdr[i];
+    if (segment.p_type != PT_NOTE) continue;
+    const auto* at = reinterpret_cast<const std::byte*>(info.dlpi_addr + segment.p_vaddr);
+    uint64_t left = segment.p_memsz;
+    while (left >= sizeof(ElfW(Nhdr))) {
+      ElfW(Nhdr) note;
+      __builtin_memcpy(&note, at, sizeof note);
+      const uint64_t name_size = (uint64_t{note.n_namesz} + 3) & ~uint64_t{3};
+      const uint64_t body_size = (uint64_t{note.n_descsz} + 3) & ~uint64_t{3};
+      const uint64_t size = sizeof note + name_size + body_size;
+      if (size > left) break;
+      if (note.n_type == NT_GNU_BUILD_ID && note.n_descsz <= kBuildIdMax) {
+        return {at + sizeof note + name_size, note.n_descsz};
+      }
+      at += size;
+      left -= size;
+    }
+  }
+  return {nullptr, 0};
+}
+
+void module_range(const dl_phdr_info& info, uint64_t& start, uint64_t& end) {
+  start = UINT64_MAX;
+  end = 0;
+  for (int i = 0; i < info.dlpi_phnum; ++i) {
+    const ElfW(Phdr)& segment = info.dlpi_phdr[i];
+    if (segment.p_type != PT_LOAD) continue;
+    const uint64_t from = info.dlpi_addr + segment.p_vaddr;
+    if (from < start) start = from;
+    if (from + segment.p_memsz > end) end = from + segment.p_memsz;
+  }
+}
+
+bool has_folder(const char* path) {
+  while (*path != '\0' && *path != '/') ++path;
+  return *path == '/';
+}
+
+// Where the module's file is: the loader leaves the program's own name empty, and keeps
+// a path as dlopen got it.
+uint32_t module_path(const dl_phdr_info& info, bool is_program, char* to) {
+  if (is_program) return read_executable(to, kPathMax);
+  const auto n = static_cast<uint32_t>(text_length(info.dlpi_name, kPathMax));
+  uint32_t used = 0;
+  if (info.dlpi_name[0] != '/' && has_folder(info.dlpi_name)) {
+    used = read_working_folder(to, kPathMax - n);
+  }
+  copy_bytes(to + used, info.dlpi_name, n);
+  return used + n;
+}
+
+Definition* define_module(const dl_phdr_info& info, uint64_t start, uint64_t end,
+                          uint32_t flags, uint64_t ticks) {
+  char path[kPathMax + 1];
+  const uint32_t length = module_path(info, (flags & ARCTRACE_MODULE_MAIN) != 0, path);
+  path[length] = '\0';
+  uint64_t device = 0;
+  uint64_t inode = 0;
+  struct stat status {};
+  if (raw_syscall(SYS_newfstatat, AT_FDCWD, sys::pointer_argument(path),
+                  sys::pointer_argument(&status), 0) == 0) {
+    device = status.st_dev;
+    inode = status.st_ino;
+  }
+  const BuildId id = find_build_id(info);
+  const uint32_t head[2] = {0, flags};
+  const uint64_t numbers[5] = {start, end, info.dlpi_addr, device, inode};
+  const uint32_t sizes[2] = {id.size, length};
+  const BodyPart parts[] = {{head, sizeof head},
+                            {numbers, sizeof numbers},
+                            {sizes, sizeof sizes},
+                            {id.bytes, id.size},
+                            {path, length}};
+  return add_definition(ARCTRACE_TYPE_MODULE, parts, 5, kCutAt, ticks);
+}
+
+int visit(dl_phdr_info* info, size_t, void* argument) {
+  auto& scan = *static_cast<Scan*>(argument);
+  const bool is_program = scan.is_first_object;
+  scan.is_first_object = false;
+  uint64_t start;
+  uint64_t end;
+  module_range(*info, start, end);
+  if (start >= end) return 0;
+  for (uint32_t i = 0; i < known_count; ++i) {
+    if (known[i].seen != 0 && known[i].start == start && known[i].end == end) {
+      known[i].seen = scan_number;
+      return 0;
+    }
+  }
+  uint32_t place = 0;
+  while (place < known_count && known[place].seen != 0) ++place;
+  if (place == kMaxModules) return 0;
+  uint32_t flags = is_program ? ARCTRACE_MODULE_MAIN : 0;
+  const unsigned long vdso = getauxval(AT_SYSINFO_EHDR);
+  if (vdso != 0 && vdso >= start && vdso < end) flags |= ARCTRACE_MODULE_VDSO;
+  Definition* definition = define_module(*info, start, end, flags, scan.ticks);
+  if (definition == nullptr) return 0;
+  if (place == known_count) ++known_count;
+  known[place] = {start, end, definition, scan_number};
+  return 0;
+}
+
+void define_gone(KnownModule& module, uint64_t ticks) {
+  const uint32_t head[2] = {0, 0};
+  const BodyPart parts[] = {{head, sizeof head}, {&module.start, 8}};
+  // No string to cut: the reserved word behind the process stands for an empty one.
+  Definition* gone = add_definition(ARCTRACE_TYPE_MODULE_GONE, parts, 2, 4, ticks);
+  if (gone == nullptr) return;
+  retire_definition(*module.definition, ticks);
+  module.seen = 0;
+}
+
+}  // namespace
+
+void scan_modules(uint64_t ticks, bool first) {
+  ++scan_number;
+  Scan scan{first ? 0 : ticks, true};
+  dl_iterate_phdr(visit, &scan);
+  for (uint32_t i = 0; i < known_count; ++i) {
+    if (known[i].seen != 0 && known[i].seen != scan_number) define_gone(known[i], ticks);
+  }
+}
+
+}  // namespace arctrace

@@ -1,0 +1,43 @@
+// What a thread's first record in a block brings along: LOST and STACK. And when blocks
+// run short.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "src/protocol/handout.hpp"
+#include "src/writer/loss.hpp"
+#include "src/writer/writer.hpp"
+
+namespace arctrace {
+
+inline constexpr uint32_t kLostBody = 24;
+inline constexpr uint32_t kStackFixedBody = 8;
+inline constexpr Reservation kNoReservation{nullptr, nullptr, 0, 0, false};
+
+// What a block of this thread that begins at `ticks` says of it.
+inline BlockIdentity block_identity(const ThreadState& state, const ProcessState& process,
+                                    arctrace_block_form form,
+                                    arctrace_block_class block_class, uint64_t ticks) {
+  return {form,        block_class, state.writer, process.id,
+          process.pid, state.tid,   state.serial, ticks};
+}
+
+// STACK may take a quarter of a block, so that deep stacks leave room for records.
+uint32_t stack_room();
+
+// Frames that a STACK record of at most `room` bytes of body can tell.
+uint32_t tellable_frames(const ThreadState& state, uint32_t room);
+
+// A STACK record's body, with the innermost `count` frames.
+void fill_stack(std::byte* body, const ThreadState& state, uint32_t count);
+
+void fill_lost(std::byte* body, const Losses& losses, const ThreadState& state);
+
+// Past the high-water mark: one writer wakes the collector, at most once a round.
+void wake_past_mark();
+
+// Whether no block has become free since the thread found none: then it need not ask.
+bool is_known_empty(const ThreadState& state);
+
+}  // namespace arctrace

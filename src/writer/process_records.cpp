@@ -1,0 +1,112 @@
+#include "src/writer/process_records.hpp"
+
+#include "src/base/memory.hpp"
+#include "src/base/raw_syscall.hpp"
+#include "src/calls/call_filter.hpp"
+#include "src/os/process_facts.hpp"
+#include "src/process/confinement.hpp"
+#include "src/protocol/dead_slot.hpp"
+#include "src/writer/definitions.hpp"
+
+namespace arctrace {
+namespace {
+
+constexpr uint32_t kUntracedPathMax = 1024;
+
+// Calls use(scope, state, process, ticks) if the thread has a slot or gets one.
+template <class Use>
+void as_attached_thread(const Use& use) {
+  if (!session.joined) return;
+  const WriteScope scope;
+  if (scope.refused()) return;
+  const uint64_t ticks = session_ticks();
+  ThreadState* state = attached_thread(scope, ticks);
+  ProcessState* process = current_process(ticks);
+  if (state == nullptr || process == nullptr) return;
+  use(scope, *state, *process, ticks);
+}
+
+bool is_defined(ProcessState& process) {
+  return IpcAtomics::load_acquire(process.defined) != 0;
+}
+
+// For the recorder, which finds the file of who lives long by itself.
+void record_jit_dump(ScopeKind scope, ThreadState& state, ProcessState& process,
+                     uint64_t ticks) {
+  // Not on the stack, which may be a signal handler's small one; for the first who ends
+  // the process only.
+  static char path[8192];
+  static uint32_t claim;
+  uint32_t unclaimed = 0;
+  if (!may_call_kernel() ||
+      !IpcAtomics::compare_exchange_acq_rel(claim, unclaimed, uint32_t{1})) {
+    return;
+  }
+  const uint32_t n = find_jit_dump(process.pid, path, sizeof path);
+  if (n == 0) return;
+  const uint32_t head[2] = {process.id, n};
+  const BodyPart parts[] = {{head, sizeof head}, {path, n}};
+  write_parts(scope, state, process, ARCTRACE_TYPE_JITDUMP, parts, 2, ticks);
+}
+
+}  // namespace
+
+void record_own_name(const char* name) {
+  as_attached_thread(
+      [=](ScopeKind scope, ThreadState& state, ProcessState& process, uint64_t) {
+        if (scope.nested()) return;
+        const size_t n = name == nullptr ? 0 : text_length(name, sizeof state.name - 1);
+        copy_bytes(state.name, name, n);
+        state.name[n] = '\0';
+        state.thread_defined = false;
+        emit_definitions(scope, state, process);
+      });
+}
+
+void record_name_of(uint32_t tid, const char* name) {
+  as_attached_thread(
+      [=](ScopeKind scope, ThreadState& state, ProcessState& process, uint64_t ticks) {
+        if (scope.nested() || !is_defined(process)) return;
+        for (uint32_t i = 0; i < session.view.geometry().slot_count; ++i) {
+          arctrace_writer_slot& slot = session.view.slot(i);
+          if (IpcAtomics::load_relaxed(slot.tid) != tid ||
+              IpcAtomics::load_relaxed(slot.process) != process.id ||
+              !is_live(IpcAtomics::load_acquire(slot.lock))) {
+            continue;
+          }
+          const ThreadFacts thread{IpcAtomics::load_relaxed(slot.writer), tid,
+                                   IpcAtomics::load_relaxed(slot.start_ticks), name};
+          write_thread(scope, state, process, thread, ticks);
+          return;
+        }
+      });
+}
+
+void record_untraced(const char* path, uint32_t why) {
+  as_attached_thread(
+      [=](ScopeKind scope, ThreadState& state, ProcessState& process, uint64_t ticks) {
+        emit_definitions(scope, state, process);
+        const auto n = static_cast<uint32_t>(text_length(path, kUntracedPathMax));
+        const uint32_t head[3] = {process.id, why, n};
+        const BodyPart parts[] = {{head, sizeof head}, {path, n}};
+        write_parts(scope, state, process, ARCTRACE_TYPE_UNTRACED, parts, 2, ticks);
+      });
+}
+
+void record_process_end(uint32_t how, int32_t status) {
+  const bool is_exec = how == ARCTRACE_END_EXEC || how == ARCTRACE_END_NONE;
+  // Nor does what has said nothing so far, as a child that was forked to do so, say this.
+  if (is_exec && (!may_call_kernel() || sys::getpid() != known_pid())) return;
+  as_attached_thread(
+      [=](ScopeKind scope, ThreadState& state, ProcessState& process, uint64_t ticks) {
+        if (filter_is_active()) tell_long_calls(scope, state, ticks);
+        emit_definitions(scope, state, process);
+        if (!is_defined(process)) return;  // nobody's end
+        if (!is_exec) record_jit_dump(scope, state, process, ticks);
+        const uint32_t body[3] = {process.id, how, static_cast<uint32_t>(status)};
+        const BodyPart parts[] = {{body, sizeof body}};
+        write_parts(scope, state, process, ARCTRACE_TYPE_PROCESS_END, parts, 1, ticks);
+      });
+}
+
+}  // namespace arctrace

@@ -1,0 +1,129 @@
+#include "src/writer/thread_state.hpp"
+
+#include <sys/mman.h>
+
+#include "src/base/memory.hpp"
+#include "src/base/raw_syscall.hpp"
+#include "src/os/robust_lock.hpp"
+#include "src/os/thread_id.hpp"
+#include "src/process/confinement.hpp"
+#include "src/protocol/dead_slot.hpp"
+
+namespace arctrace {
+namespace {
+
+constexpr uint32_t kArenaStates = 64;
+constexpr uint32_t kArenas = 1024;
+constexpr uint32_t kPreparedArenas = 4;
+
+struct Arena {
+  ThreadState states[kArenaStates];
+};
+
+// Beside each arena: what fork does not wipe.
+struct ReturnArena {
+  ReturnStack stacks[kArenaStates];
+};
+
+// Never unmapped. The tables themselves survive fork, so that a child reuses the arenas.
+uint64_t arenas[kArenas];
+uint64_t return_arenas[kArenas];
+
+// The T at `address`, mapped anew if that is 0. Null: no memory.
+template <class T>
+T* mapped(uint64_t& address, bool wiped_on_fork) {
+  uint64_t found = IpcAtomics::load_acquire(address);
+  if (found != 0) return reinterpret_cast<T*>(found);
+  if (!may_call_kernel()) return nullptr;
+  void* made = sys::map(sizeof(T), PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
+  if (made == nullptr) return nullptr;
+  if (wiped_on_fork && sys::advise(made, sizeof(T), MADV_WIPEONFORK) != 0) return nullptr;
+  if (!IpcAtomics::compare_exchange_acq_rel(
+          address, found, static_cast<uint64_t>(reinterpret_cast<uintptr_t>(made)))) {
+    raw_syscall(SYS_munmap, sys::pointer_argument(made), static_cast<long>(sizeof(T)));
+    return reinterpret_cast<T*>(found);
+  }
+  return static_cast<T*>(made);
+}
+
+// REQUIRES: the state is not live, `seen` is its lock's word.
+bool claim(ThreadState& state, uint32_t seen, ReturnStack& calls, uint32_t tid) {
+  if (!robust_lock({state.lock, state.robust_prev, state.robust_next}, seen, tid)) {
+    return false;
+  }
+  // A dead thread's leftovers; the frames need no clearing, depth says none is open.
+  fill_zero(&state, offsetof(ThreadState, lock));
+  state.calls = &calls;
+  return true;
+}
+
+// In a fork child, whose states were wiped: only the thread that forked lives on.
+bool claim_again(ThreadState& state, uint32_t tid) {
+  ReturnStack* own = nullptr;
+  for_each_return_stack([&](ReturnStack& stack) {
+    if (stack.owner == &state.lock) own = &stack;
+  });
+  if (own == nullptr || !claim(state, 0, *own, tid)) return false;
+  for_each_return_stack([&](ReturnStack& stack) {
+    if (&stack != own) stack.drop_own();
+  });
+  return true;
+}
+
+}  // namespace
+
+ThreadState* claim_thread_state(ThreadState* current, uint32_t tid) {
+  if (current != nullptr && IpcAtomics::load_relaxed(current->lock) == tid)
+    return current;
+  if (!has_robust_list()) return nullptr;
+  if (current != nullptr && claim_again(*current, tid)) return current;
+  for (uint32_t a = 0; a < kArenas; ++a) {
+    auto* arena = mapped<Arena>(arenas[a], true);
+    auto* calls = mapped<ReturnArena>(return_arenas[a], false);
+    if (arena == nullptr || calls == nullptr) return nullptr;
+    for (uint32_t i = 0; i < kArenaStates; ++i) {
+      ThreadState& state = arena->states[i];
+      ReturnStack& stack = calls->stacks[i];
+      const uint32_t seen = IpcAtomics::load_acquire(state.lock);
+      // Wiped by fork, but with calls: the thread that forked may have to return from
+      // them, and has not yet claimed its state again.
+      const bool is_forked = seen == 0 && stack.depth != 0;
+      if (is_live(seen) || is_forked || !claim(state, seen, stack, tid)) continue;
+      stack.drop_own();
+      stack.own = {};
+      if (stack.owner == nullptr) {
+        stack.owner = &state.lock;
+        link_return_stack(stack);
+      }
+      return &state;
+    }
+  }
+  return nullptr;
+}
+
+void prepare_thread_states() {
+  for (uint32_t a = 0; a < kPreparedArenas; ++a) {
+    if (mapped<Arena>(arenas[a], true) == nullptr ||
+        mapped<ReturnArena>(return_arenas[a], false) == nullptr) {
+      return;
+    }
+  }
+}
+
+void forget_dead_threads_calls() {
+  const uint32_t tid = thread_id();
+  if (tid == 0) return;
+  for_each_return_stack([tid](ReturnStack& stack) {
+    uint32_t lock = IpcAtomics::load_acquire(*stack.owner);
+    if (lock == 0 || is_live(lock) || IpcAtomics::load_relaxed(stack.depth) == 0) return;
+    // Held meanwhile: a thread that took it over would lose calls that it must return
+    // from.
+    const uint32_t dead = lock;
+    if (!IpcAtomics::compare_exchange_acq_rel(*stack.owner, lock, tid)) return;
+    stack.drop_own();
+    IpcAtomics::store_release(*stack.owner, dead);
+  });
+}
+
+}  // namespace arctrace

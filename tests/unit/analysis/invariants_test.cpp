@@ -1,0 +1,57 @@
+#include "reader/analysis/invariants.hpp"
+
+#include <doctest/doctest.h>
+
+#include <random>
+
+#include "tests/support/random_script.hpp"
+#include "tests/unit/report/viewed.hpp"
+
+using namespace arctrace::reader;
+using namespace arctrace::testing;
+
+TEST_CASE("random traces keep the invariants, with filters too") {
+  for (uint64_t seed = first_seed(); seed < first_seed() + 300; ++seed) {
+    CAPTURE(seed);
+    const RandomScript random(seed, {});
+    std::mt19937_64 rng(seed);
+    ReplayFilter filter;
+    for (int i = 0; i < 4; ++i) {
+      CHECK(broken_invariants(Viewed(random.script, filter).replay).empty());
+      filter.max_depth = static_cast<uint32_t>(1 + rng() % 6);
+      filter.min_duration_ns = rng() % 60;
+      if (rng() % 2 == 0) filter.only = {"f1", "f3"};
+      if (rng() % 2 == 0) filter.except = {"f2"};
+      filter.from_ns = static_cast<int64_t>(rng() % 500);
+      filter.until_ns = filter.from_ns + static_cast<int64_t>(rng() % 3000);
+    }
+  }
+}
+
+TEST_CASE("nothing recorded keeps them") {
+  const RecordScript script;
+  CHECK(broken_invariants(Viewed(script).replay).empty());
+}
+
+TEST_CASE("a sum that is wrong is found") {
+  const RecordScript script = treetest();
+  Viewed viewed(script);
+  CHECK(broken_invariants(viewed.replay).empty());
+  // Behind the replay's back.
+  auto& tree = const_cast<CallTree&>(viewed.replay.tree());
+  const NodeIndex root = viewed.replay.threads()[0].root;
+  CallNode& main = tree[tree[root].first_child];
+
+  main.base_ns += 5;
+  CHECK_FALSE(broken_invariants(viewed.replay).empty());
+  main.base_ns -= 5;
+  main.cum_ns += 1;
+  CHECK_FALSE(broken_invariants(viewed.replay).empty());
+  main.cum_ns -= 1;
+  CHECK(broken_invariants(viewed.replay).empty());
+  tree[root].cum_ns += 1;
+  tree[root].base_ns += 1;
+  CHECK(broken_invariants(viewed.replay).front() ==
+        "thread 7: time is 100001, not 100000");
+  CHECK(broken_invariants(viewed.replay, 1).size() == 1);
+}

@@ -1,0 +1,244 @@
+#include "src/calls/call_filter.hpp"
+
+#include <arctrace/arctrace.h>
+#include <doctest/doctest.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "src/api/shim_interface.h"
+#include "tests/support/child.hpp"
+#include "tests/support/test_session.hpp"
+
+namespace arctrace::testing {
+namespace {
+
+constexpr uint32_t kBase = 1000000;
+
+// Enters function `key` in a machine frame of its own, `level` frames in.
+void enter(uint64_t key, uint32_t level, uint32_t flags = 0) {
+  const uintptr_t location = kBase - level * 100;
+  const arctrace_shim_call call = {
+      location, location - 50, 0, key, level, flags | ARCTRACE_SHIM_BEGINS_FRAME};
+  arctrace_shim_enter(key, &call);
+}
+
+void leave(uint64_t key, uint32_t level) {
+  const uintptr_t location = kBase - level * 100;
+  if (arctrace_shim_exit(key, location - 50) == 0) {
+    arctrace_shim_exit_at(key, location, location - 50);
+  }
+}
+
+void spend(uint64_t ns) {
+  const timespec time = {0, static_cast<long>(ns)};
+  nanosleep(&time, nullptr);
+}
+
+// What `calls` records under `filter`, in small blocks: "+1 +2 -2 -1"; u: unwound, *: an
+// event, ?: an exit with a name.
+std::string record(const arctrace_shim_filter& filter,
+                   const std::function<void()>& calls) {
+  TestSession test(small_buffer(512, 4000));
+  CHECK_CHILD([&] {
+    REQUIRE(arctrace_attach(test.path().c_str()) == 0);
+    arctrace_shim_thread_start(1, uintptr_t{2} * kBase);
+    arctrace_shim_set_filter(&filter);
+    calls();
+  });
+  const DecodedTrace trace = test.finish();
+  CHECK(joined(trace.problems) == "");
+  CHECK(trace.lost() == 0);
+  std::string text;
+  std::vector<uint64_t> open;
+  std::map<uint32_t, uint64_t> last_ticks;  // by writer
+  for (const DecodedBlock& block : trace.blocks) {
+    for (const DecodedRecord& record : block.records) {
+      const auto add = [&](const std::string& what) {
+        text += (text.empty() ? "" : " ") + what;
+      };
+      if (record.type < ARCTRACE_TYPE_PROCESS) {
+        CHECK(record.ticks >= last_ticks[record.writer]);
+        last_ticks[record.writer] = record.ticks;
+      }
+      switch (record.type) {
+        case ARCTRACE_TYPE_STACK:
+          CHECK(record.u32(0) == open.size());
+          for (uint32_t i = 0; i < record.u32(4); ++i) {
+            CHECK(record.u64(8 + 8 * size_t{i}) == open[open.size() - record.u32(4) + i]);
+          }
+          break;
+        case ARCTRACE_TYPE_ENTER:
+          open.push_back(record.u64(0));
+          add("+" + std::to_string(open.back()));
+          break;
+        case ARCTRACE_TYPE_EXIT:
+          REQUIRE_FALSE(open.empty());
+          add("-" + std::to_string(open.back()));
+          open.pop_back();
+          break;
+        case ARCTRACE_TYPE_UNWIND:
+          REQUIRE(record.u32(0) <= open.size());
+          open.resize(open.size() - record.u32(0));
+          add("u" + std::to_string(record.u32(0)));
+          break;
+        case ARCTRACE_TYPE_EXIT_NAMED:
+          add("?" + std::to_string(record.u64(0)));
+          break;
+        case ARCTRACE_TYPE_MARK:
+          add("*");
+          break;
+        default:
+          break;
+      }
+    }
+  }
+  return text;
+}
+
+TEST_CASE("call filter: only what is chosen, and what it calls") {
+  CHECK(record({1, 0, 0}, [] {
+          enter(1, 1);
+          enter(2, 2, ARCTRACE_SHIM_CHOSEN);
+          enter(3, 3);
+          leave(3, 3);
+          leave(2, 2);
+          enter(3, 2);
+          leave(3, 2);
+          leave(1, 1);
+        }) == "+2 +3 -3 -2");
+}
+
+TEST_CASE("call filter: what is left out is so with all that it calls, chosen or not") {
+  CHECK(record({0, 0, 0}, [] {
+          enter(1, 1);
+          enter(2, 2, ARCTRACE_SHIM_LEFT_OUT);
+          enter(3, 3, ARCTRACE_SHIM_CHOSEN);
+          leave(3, 3);
+          leave(2, 2);
+          enter(3, 2);
+          leave(3, 2);
+          leave(1, 1);
+        }) == "+1 +3 -3 -1");
+}
+
+TEST_CASE("call filter: a hidden function hides itself only") {
+  CHECK(record({0, 0, 0}, [] {
+          enter(1, 1);
+          enter(2, 2, ARCTRACE_SHIM_HIDDEN);
+          enter(3, 3);
+          leave(3, 3);
+          leave(2, 2);
+          leave(1, 1);
+        }) == "+1 +3 -3 -1");
+}
+
+TEST_CASE("call filter: depth counts what is recorded, anew from what is chosen") {
+  CHECK(record({0, 2, 0}, [] {
+          enter(1, 1);
+          enter(2, 2, ARCTRACE_SHIM_HIDDEN);
+          enter(3, 3);
+          enter(4, 4);
+          enter(5, 5, ARCTRACE_SHIM_CHOSEN);
+          enter(6, 6);
+          enter(7, 7);
+          for (uint32_t level = 7; level > 0; --level) leave(level, level);
+        }) == "+1 +3 +5 +6 -6 -5 -3 -1");
+}
+
+TEST_CASE("call filter: a jump out of what is left out ends that") {
+  CHECK(record({0, 0, 0}, [] {
+          enter(1, 1);
+          enter(2, 2, ARCTRACE_SHIM_LEFT_OUT);
+          enter(3, 3);
+          enter(4, 2);  // where 2 was
+          enter(5, 3);
+          leave(1, 1);
+        }) == "+1 +4 +5 u2 -1");
+}
+
+TEST_CASE("call filter: too deep to be kept, nothing is told") {
+  CHECK(record({0, 0, 0}, [] {
+          enter(1, 1, ARCTRACE_SHIM_HIDDEN);
+          for (uint32_t level = 2; level <= 1500; ++level) {
+            enter(2, level, level % 2 == 0 ? ARCTRACE_SHIM_HIDDEN : 0);
+          }
+          for (uint32_t level = 1500; level >= 3; --level) leave(2, level);
+          leave(2, 2);
+          leave(1, 1);
+          CHECK(thread_local_state.state->depth == 0);
+        }).size() == 511 * 6 - 1);  // "+2 " and "-2 "
+}
+
+TEST_CASE("call filter: short calls leave nothing, long ones their true times") {
+  constexpr uint64_t kLong = 20'000'000;
+  CHECK(record({0, 0, kLong}, [] {
+          for (int i = 0; i < 100; ++i) {
+            enter(1, 1);
+            enter(2, 2);
+            leave(2, 2);
+            leave(1, 1);
+          }
+          enter(3, 1);
+          enter(4, 2);
+          leave(4, 2);
+          enter(5, 2);
+          spend(kLong * 3 / 2);
+          leave(5, 2);
+          enter(6, 2);
+          leave(6, 2);
+          leave(3, 1);
+          enter(7, 1);
+          leave(7, 1);
+        }) == "+3 +5 -5 -3");
+}
+
+TEST_CASE("call filter: what is recorded inside a short call tells it") {
+  CHECK(record({0, 0, 1'000'000'000}, [] {
+          enter(1, 1);
+          enter(2, 2);
+          leave(2, 2);
+          enter(3, 2);
+          arctrace_mark("here");
+          leave(3, 2);
+          enter(4, 2);
+          leave(4, 2);
+          leave(1, 1);
+        }) == "+1 +3 * -3 -1");
+}
+
+TEST_CASE("call filter: short calls that were jumped out of leave nothing either") {
+  CHECK(record({0, 0, 1'000'000'000}, [] {
+          enter(1, 1);
+          enter(2, 2);
+          enter(3, 3);
+          leave(1, 1);  // out of 2 and 3
+          enter(4, 1);
+          arctrace_mark("here");
+          enter(5, 2);
+          enter(6, 1);  // out of 4 and 5
+          leave(6, 1);
+        }) == "+4 * u1");
+}
+
+TEST_CASE("call filter: a fork child begins with what held where it forked") {
+  CHECK(record({1, 0, 0}, [] {
+          enter(1, 1, ARCTRACE_SHIM_CHOSEN);
+          const pid_t child = fork();
+          if (child == 0) {
+            enter(2, 2);
+            leave(2, 2);
+            _exit(0);
+          }
+          waitpid(child, nullptr, 0);
+          leave(1, 1);
+        }).find("+2 -2") != std::string::npos);
+}
+
+}  // namespace
+}  // namespace arctrace::testing

@@ -1,0 +1,206 @@
+#include "src/process/session.hpp"
+
+#include <arctrace/arctrace.h>
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <thread>
+
+#include "src/writer/writer.hpp"
+#include "tests/support/child.hpp"
+#include "tests/support/test_session.hpp"
+
+namespace arctrace::testing {
+namespace {
+
+constexpr uid_t kOtherUser = 12345;
+
+// A copy of the session's file, changed, under another name.
+template <class Change>
+void write_changed_copy(const TestSession& session, const std::string& path,
+                        Change&& change) {
+  std::vector<std::byte> bytes = read_file(session.path());
+  change(bytes);
+  std::ofstream file(path, std::ios::binary);
+  file.write(reinterpret_cast<const char*>(bytes.data()),
+             static_cast<std::streamsize>(bytes.size()));
+}
+
+// What arctrace_attach() says, in a process of its own that has no session afterwards.
+void check_refused(const std::string& path, int error) {
+  CAPTURE(path);
+  CHECK_CHILD([&] {
+    CHECK(arctrace_attach(path.c_str()) == error);
+    CHECK_FALSE(session.joined);
+    CHECK(arctrace_enabled(ARCTRACE_GATE_ALL) == 0);
+    arctrace_instant(1);  // still a no-op
+  });
+}
+
+TEST_CASE("session: joined once, the gate is the buffer's") {
+  TestSession test(small_buffer(1024, 8));
+  CHECK_CHILD([&] {
+    CHECK(arctrace_enabled(ARCTRACE_GATE_ALL) == 0);
+    REQUIRE(arctrace_attach(test.path().c_str()) == 0);
+    CHECK(arctrace_enabled(ARCTRACE_GATE_EVENTS) == 1);
+    CHECK(arctrace_attach(test.path().c_str()) == -EALREADY);
+    test.buffer().set_gate(ARCTRACE_GATE_FUNCTIONS);
+    CHECK(arctrace_enabled(ARCTRACE_GATE_EVENTS) == 0);
+    CHECK(arctrace_enabled(ARCTRACE_GATE_FUNCTIONS) == 1);
+  });
+}
+
+TEST_CASE("session: the environment names it") {
+  TestSession test(small_buffer(1024, 8));
+  CHECK_CHILD([&] {
+    unsetenv("ARCTRACE_SESSION");
+    CHECK(arctrace_attach(nullptr) == -ENOENT);
+    setenv("ARCTRACE_SESSION", "", 1);
+    CHECK(arctrace_attach(nullptr) == -ENOENT);
+    setenv("ARCTRACE_SESSION", test.path().c_str(), 1);
+    CHECK(arctrace_attach(nullptr) == 0);
+  });
+}
+
+TEST_CASE("session: what is no buffer is refused, whatever it is") {
+  TestSession test(small_buffer(1024, 8));
+  const TemporaryFolder folder;
+  check_refused(folder.path("missing"), -ENOENT);
+  check_refused(folder.path(""), -EISDIR);
+  check_refused("/dev/null", -EACCES);
+
+  const std::string link = folder.path("link");
+  REQUIRE(symlink(test.path().c_str(), link.c_str()) == 0);
+  check_refused(link, -EACCES);
+  const std::string fifo = folder.path("fifo");
+  REQUIRE(mkfifo(fifo.c_str(), 0600) == 0);
+  check_refused(fifo, -EACCES);
+
+  const std::string copy = folder.path("copy");
+  write_changed_copy(test, copy, [](auto& bytes) { bytes.clear(); });
+  check_refused(copy, -EPROTO);
+  write_changed_copy(test, copy, [](auto& bytes) { bytes.resize(100); });
+  check_refused(copy, -EPROTO);
+  write_changed_copy(test, copy, [](auto& bytes) { bytes.resize(bytes.size() - 1); });
+  check_refused(copy, -EPROTO);
+  write_changed_copy(test, copy, [](auto& bytes) { bytes[0] ^= std::byte{1}; });
+  check_refused(copy, -EPROTO);
+  write_changed_copy(test, copy, [](auto& bytes) {
+    const uint32_t blocks = 1u << 24;
+    std::memcpy(bytes.data() + offsetof(arctrace_session_header, block_count), &blocks,
+                4);
+  });
+  check_refused(copy, -EPROTO);
+  write_changed_copy(test, copy, [](auto& bytes) {
+    const uint16_t version = ARCTRACE_VERSION_MAJOR + 1;
+    std::memcpy(bytes.data() + offsetof(arctrace_session_header, version_major), &version,
+                2);
+  });
+  check_refused(copy, -EPROTO);
+  check_refused(std::string(5000, 'x'), -ENAMETOOLONG);
+}
+
+TEST_CASE("session: a failed attempt leaves the way free for a right one") {
+  TestSession test(small_buffer(1024, 8));
+  CHECK_CHILD([&] {
+    CHECK(arctrace_attach("/nowhere/at/all") == -ENOENT);
+    CHECK(arctrace_attach("/dev/zero") == -EACCES);
+    CHECK(arctrace_attach(test.path().c_str()) == 0);
+  });
+}
+
+TEST_CASE("session: another user's buffer is refused even if its mode lets us write") {
+  if (geteuid() != 0) return;  // needs root to become two users
+  TestSession test(small_buffer(1024, 8));
+  CHECK_CHILD([&] {
+    REQUIRE(setuid(kOtherUser) == 0);
+    CHECK(arctrace_attach(test.path().c_str()) == -EACCES);  // mode 0600
+  });
+  REQUIRE(chmod(test.path().c_str(), 0666) == 0);
+  CHECK_CHILD([&] {
+    REQUIRE(setuid(kOtherUser) == 0);
+    CHECK(arctrace_attach(test.path().c_str()) == -EACCES);
+  });
+  REQUIRE(chown(test.path().c_str(), kOtherUser, 0) == 0);
+  CHECK_CHILD([&] {
+    REQUIRE(setuid(kOtherUser) == 0);
+    CHECK(arctrace_attach(test.path().c_str()) == 0);
+  });
+  CHECK_CHILD([&] { CHECK(arctrace_attach(test.path().c_str()) == 0); });  // root: any
+}
+
+TEST_CASE("session: a process has one identity, a fork child another with its parent") {
+  TestSession test(small_buffer(4096, 32));
+  CHECK_CHILD([&] {
+    REQUIRE(arctrace_attach(test.path().c_str()) == 0);
+    arctrace_instant(1);
+    const ProcessState* process = current_process(0);
+    REQUIRE(process != nullptr);
+    CHECK(process->id == 1);
+    CHECK(process->pid == static_cast<uint32_t>(getpid()));
+    CHECK(process->origin == ARCTRACE_ORIGIN_EXEC);
+    CHECK_CHILD([&] {
+      arctrace_instant(2);
+      const ProcessState* child = current_process(0);
+      REQUIRE(child != nullptr);
+      CHECK(child->id == 2);
+      CHECK(child->parent_id == 1);
+      CHECK(child->pid == static_cast<uint32_t>(getpid()));
+      CHECK(child->origin == ARCTRACE_ORIGIN_FORK);
+      CHECK_CHILD([&] {
+        arctrace_instant(3);
+        CHECK(current_process(0)->parent_id == 2);
+      });
+    });
+    CHECK(current_process(0)->id == 1);
+  });
+  const DecodedTrace trace = test.finish();
+  CHECK(joined(trace.problems) == "");
+  CHECK(trace.of_type(ARCTRACE_TYPE_PROCESS).size() == 3);
+  CHECK(trace.of_type(ARCTRACE_TYPE_INSTANT).size() == 3);
+}
+
+TEST_CASE("session: of threads that attach at once none is lost silently") {
+  TestSession test(small_buffer(1024, 64, 64));
+  CHECK_CHILD([&] {
+    REQUIRE(join_session(test.path().c_str()) == 0);
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 16; ++i) threads.emplace_back([] { arctrace_instant(7); });
+    for (std::thread& thread : threads) thread.join();
+  });
+  const DecodedTrace trace = test.finish();
+  CHECK(joined(trace.problems) == "");
+  CHECK(trace.written() + trace.lost() == 16);
+}
+
+TEST_CASE("session: one with the clock of another machine is refused") {
+  BufferOptions options = small_buffer(1024, 16);
+#if defined(__aarch64__)
+  options.clock = ARCTRACE_CLOCK_TSC;
+#else
+  options.clock = ARCTRACE_CLOCK_CNTVCT;
+#endif
+  TestSession test(options);
+  check_refused(test.path(), -EPROTO);
+}
+
+TEST_CASE("session: the order of joining is the buffer's, then the gate's") {
+  CHECK_CHILD([] {
+    CHECK(current_process(0) == nullptr);
+    CHECK(arctrace_lost(nullptr) == 0);
+    arctrace_flush();
+    arctrace_detach();
+    arctrace_thread_name("nobody");
+    arctrace_commit(nullptr);
+    CHECK(arctrace_reserve(1, 8) == nullptr);
+  });
+}
+
+}  // namespace
+}  // namespace arctrace::testing

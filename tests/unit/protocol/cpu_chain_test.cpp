@@ -1,0 +1,254 @@
+#include "src/protocol/cpu_chain.hpp"
+
+#include <doctest/doctest.h>
+
+#include "reader/trace/bytes.hpp"
+#include "src/buffer/clock.hpp"
+#include "src/protocol/handout.hpp"
+#include "src/protocol/recycle.hpp"
+#include "src/recorder/drain/collector_lock.hpp"
+#include "src/recorder/drain/cpu_blocks.hpp"
+#include "tests/support/test_session.hpp"
+
+namespace arctrace::testing {
+using CpuAtomics = IpcAtomics;
+}  // namespace arctrace::testing
+
+#include "tests/support/cpu_writer.hpp"
+
+namespace arctrace::testing {
+namespace {
+
+using Chain = CpuChain<IpcAtomics>;
+
+BufferOptions cpu_buffer(uint32_t blocks) {
+  BufferOptions options = small_buffer(1024, blocks);
+  options.cpu_count = 2;
+  return options;
+}
+
+// A program of the CPU that writes one record; false: it is lost.
+bool write_one(const BufferView& view, uint32_t cpu) {
+  constexpr uint32_t kLength = 36;
+  using namespace cpu_writer;  // NOLINT: what bpf/append.h has
+  use(view);
+  running = cpu;
+  place at{};
+  REQUIRE(find_place(&at));
+  uint8_t* record = begin_record(&at, ARCTRACE_TYPE_SWITCH, kLength, 77);
+  if (record == nullptr) return false;
+  for (uint32_t i = 20; i < kLength; i += 4) put_u32(record, i, 1);
+  end_record(&at, record, ARCTRACE_TYPE_SWITCH, kLength);
+  return true;
+}
+
+TEST_CASE("cpu chain: a CPU opens a free block, and the next one when that is full") {
+  TestSession session(cpu_buffer(32));
+  const BufferView& view = session.view();
+  const arctrace_cpu_slot& slot = view.cpu_slot(1);
+  REQUIRE(write_one(view, 1));
+  REQUIRE(write_one(view, 1));
+  CHECK(session.blocks_in(ARCTRACE_PHASE_SHARED) == 1);
+  const uint64_t first = slot.current;
+  CHECK(Chain::is_named(view, first));
+  const arctrace_block_header& header = view.block_header(BlockName::index(first));
+  CHECK(header.next == ARCTRACE_BLOCK_HEADER_SIZE + 72);
+  CHECK(header.writer == ARCTRACE_WRITER_KERNEL);
+  CHECK(header.magic == ARCTRACE_BLOCK_MAGIC);
+  CHECK(header.form == ARCTRACE_FORM_FULL);
+  CHECK(header.handout % 32 == BlockName::index(first));
+  for (int i = 0; i < 23; ++i) REQUIRE(write_one(view, 1));
+  CHECK(slot.current != first);
+  CHECK(!Chain::is_named(view, first));
+  CHECK(session.blocks_in(ARCTRACE_PHASE_SHARED) == 1);
+  CHECK(session.blocks_in(ARCTRACE_PHASE_CLOSED) == 1);
+  CHECK(view.control().taken == 2);
+  Chain::close_all(view);
+  CHECK(session.blocks_in(ARCTRACE_PHASE_SHARED) == 0);
+  CHECK(slot.current == 0);
+}
+
+TEST_CASE("cpu chain: a CPU takes every block, then asks no more until a round") {
+  constexpr uint32_t kBlocks = 200;  // more than one record looks at
+  TestSession session(cpu_buffer(kBlocks));
+  const BufferView& view = session.view();
+  uint32_t written = 0;
+  while (view.cpu_slot(0).lost < 10) written += write_one(view, 0) ? 1u : 0u;
+  CHECK(written == kBlocks * ((1024 - ARCTRACE_BLOCK_HEADER_SIZE) / 36));
+  CHECK(view.cpu_slot(0).searched == kBlocks);
+  const uint64_t next = view.control().next;
+  CHECK(!write_one(view, 0));
+  CHECK(view.control().next == next);
+  session.drain().round();
+  CHECK(write_one(view, 0));
+  CHECK(session.finish().of_type(ARCTRACE_TYPE_SWITCH).size() == written + 1);
+}
+
+TEST_CASE("cpu chain: one free block among many is found, record by record") {
+  constexpr uint32_t kBlocks = 200;
+  TestSession session(cpu_buffer(kBlocks));
+  const BufferView& view = session.view();
+  uint32_t name = 0;
+  for (uint32_t i = 0; i < kBlocks; ++i) Handout<IpcAtomics>::take(view, 3, name);
+  Handout<IpcAtomics>::give_back(
+      view, {150, 150, BlockState{0, 3, ARCTRACE_PHASE_OWNED}.pack()});
+  uint32_t tries = 1;
+  for (; !write_one(view, 0); ++tries) REQUIRE(tries < 10);
+  CHECK(tries == 3);
+  CHECK(BlockName::index(view.cpu_slot(0).current) == 150);
+}
+
+TEST_CASE("cpu chain: in overwrite mode a CPU takes what the recorder made free") {
+  BufferOptions options = cpu_buffer(8);
+  options.mode = ARCTRACE_MODE_OVERWRITE;
+  TestSession session(options);
+  const BufferView& view = session.view();
+  while (write_one(view, 0)) {
+  }
+  CHECK(session.blocks_in(ARCTRACE_PHASE_FREE) == 0);
+  serve_cpus(view);
+  CHECK(session.blocks_in(ARCTRACE_PHASE_FREE) == 2);  // a fourth
+  const uint32_t oldest = static_cast<uint32_t>(view.control().next % 8);
+  CHECK(BlockState::unpack(view.block_header(oldest).state).phase == ARCTRACE_PHASE_FREE);
+  CHECK(write_one(view, 0));
+  CHECK(BlockName::index(view.cpu_slot(0).current) == oldest);
+  view.cpu_slot(1).active[2] = (oldest + 2) % 8 + 1;
+  serve_cpus(view);
+  CHECK(session.blocks_in(ARCTRACE_PHASE_FREE) == 2);
+  CHECK(Recycle<IpcAtomics>::state(view, (oldest + 2) % 8).phase ==
+        ARCTRACE_PHASE_CLOSED);
+}
+
+TEST_CASE("cpu chain: all records arrive, through more blocks than there are") {
+  TestSession session(cpu_buffer(16));
+  const BufferView& view = session.view();
+  uint32_t written = 0;
+  for (int round = 0; round < 40; ++round) {
+    for (int i = 0; i < 30; ++i)
+      written += write_one(view, 0) && write_one(view, 1) ? 2u : 0u;
+    session.drain().round();
+  }
+  CHECK(written == 40 * 30 * 2);
+  const DecodedTrace trace = session.finish();
+  CHECK(joined(trace.problems) == "");
+  CHECK(trace.of_type(ARCTRACE_TYPE_SWITCH).size() == written);
+}
+
+TEST_CASE("cpu chain: a CPU that names a block keeps it, and its losses are said once") {
+  TestSession session(cpu_buffer(16));
+  const BufferView& view = session.view();
+  REQUIRE(write_one(view, 1));
+  arctrace_cpu_slot& slot = view.cpu_slot(1);
+  const uint32_t index = BlockName::index(slot.current);
+  slot.active[3] = index + 1;
+  CHECK(Recycle<IpcAtomics>::is_named(view, index));
+  close_shared<IpcAtomics>(view, index, BlockName::generation(slot.current));
+  session.drain().round();
+  CHECK(view.block_header(index).magic == ARCTRACE_BLOCK_MAGIC);
+  slot.active[3] = 0;
+  slot.lost = 5;
+  slot.lost_since = read_monotonic_ns() - 1'000'000;
+  const uint64_t before = read_ticks(view.geometry().clock);
+  session.drain().round();
+  session.drain().round();
+  CHECK(view.block_header(index).magic == ARCTRACE_FILL);
+  CHECK(slot.reported == 5);
+  CHECK(cpu_losses(view) == 5);
+  const DecodedTrace trace = session.finish();
+  CHECK(trace.of_type(ARCTRACE_TYPE_SWITCH).size() == 1);
+  CHECK(trace.lost() == 5);
+  const auto losses = trace.of_type(ARCTRACE_TYPE_LOST);
+  REQUIRE(losses.size() == 1);
+  const std::byte* said = losses[0].body.data();
+  CHECK(reader::load_u32(said + 4) ==
+        (ARCTRACE_LOST_SESSION | ARCTRACE_LOST_CPU | 1u << 16));
+  CHECK(reader::load_u64(said + 16) < before);
+  CHECK(reader::load_u64(said + 16) > 0);
+}
+
+// What the collector does in place of the programs; false: there is no room.
+bool append_for(const BufferView& view, uint32_t cpu) {
+  constexpr uint32_t kLength = 36;
+  const SharedReservation place = Chain::reserve(view, cpu, kLength, 1000);
+  if (place.place == nullptr) {
+    CHECK(view.cpu_slot(cpu).active[0] == 0);
+    return false;
+  }
+  CHECK(view.cpu_slot(cpu).active[0] == place.index + 1);
+  word_at(place.place + 4) = ARCTRACE_WRITER_KERNEL | 77;
+  for (uint32_t at = 8; at < kLength; at += 4) word_at(place.place + at) = 1;
+  word_at(place.place) = ARCTRACE_WORD0(ARCTRACE_TYPE_SWITCH, kLength);
+  Chain::release(view, cpu);
+  CHECK(view.cpu_slot(cpu).active[0] == 0);
+  return true;
+}
+
+TEST_CASE("cpu chain: the collector writes for CPUs until no block is left") {
+  TestSession session(cpu_buffer(16));
+  const BufferView& view = session.view();
+  uint32_t written = 0;
+  while (append_for(view, 0)) ++written;
+  CHECK(session.blocks_in(ARCTRACE_PHASE_FREE) == 0);
+  CHECK(written == 16 * ((1024 - ARCTRACE_BLOCK_HEADER_SIZE) / 36));
+  CHECK_FALSE(append_for(view, 1));
+  session.drain().round();
+  CHECK(append_for(view, 1));
+  const DecodedTrace trace = session.finish();
+  CHECK(joined(trace.problems) == "");
+  CHECK(trace.of_type(ARCTRACE_TYPE_SWITCH).size() == written + 1);
+}
+
+TEST_CASE("cpu chain: the collector's blocks are overwritten as all are") {
+  BufferOptions options = cpu_buffer(16);
+  options.mode = ARCTRACE_MODE_OVERWRITE;
+  TestSession session(options);
+  const BufferView& view = session.view();
+  for (uint32_t i = 0; i < 4000; ++i) {
+    // CPU 1 comes so seldom that all its blocks are others' by then.
+    CHECK(append_for(view, i % 1000 == 999 ? 1 : 0));
+  }
+  const DecodedTrace trace = session.snapshot();
+  CHECK(joined(trace.problems) == "");
+  CHECK(trace.of_type(ARCTRACE_TYPE_SWITCH).size() >
+        10 * ((1024 - ARCTRACE_BLOCK_HEADER_SIZE) / 36));
+}
+
+TEST_CASE("cpu chain: a dead collector's names of blocks are gone, a program's stay") {
+  for (const bool is_perf : {false, true}) {
+    BufferOptions options = cpu_buffer(4);
+    if (is_perf) options.features = ARCTRACE_FEATURE_PERF;
+    TestSession session(options);
+    const SharedReservation place = Chain::reserve(session.view(), 1, 36, 1000);
+    REQUIRE(place.place != nullptr);
+    reclaim_blocks(session.buffer());
+    CHECK(Recycle<IpcAtomics>::is_named(session.view(), place.index) == !is_perf);
+  }
+}
+
+TEST_CASE("cpu chain: what is left half made is closed by the next collector") {
+  TestSession session(cpu_buffer(4));
+  const BufferView& view = session.view();
+  uint32_t name = 0;
+  REQUIRE(Handout<IpcAtomics>::take(view, ARCTRACE_KERNEL_SLOT, name));
+  CHECK(session.blocks_in(ARCTRACE_PHASE_OWNED) == 1);
+  reclaim_blocks(session.buffer());
+  CHECK(session.blocks_in(ARCTRACE_PHASE_OWNED) == 0);
+  CHECK(session.blocks_in(ARCTRACE_PHASE_CLOSED) == 1);
+}
+
+TEST_CASE("cpu chain: hostile names are no blocks") {
+  TestSession session(cpu_buffer(4));
+  const BufferView& view = session.view();
+  view.cpu_slot(0).current = UINT64_MAX;
+  view.cpu_slot(0).searched = UINT64_MAX;
+  CHECK(!write_one(view, 0));
+  view.cpu_slot(1).current = 0x80000000ull;
+  view.cpu_slot(1).active[0] = UINT32_MAX;
+  session.drain().round();
+  CHECK(write_one(view, 0));
+  Chain::close_all(view);
+  CHECK(session.blocks_in(ARCTRACE_PHASE_SHARED) == 0);
+}
+
+}  // namespace
+}  // namespace arctrace::testing

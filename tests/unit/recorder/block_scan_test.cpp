@@ -1,0 +1,136 @@
+#include "src/recorder/file/block_scan.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cstring>
+
+#include "tests/support/test_session.hpp"
+#include "tests/support/trace_builder.hpp"
+
+namespace arctrace::testing {
+namespace {
+
+constexpr uint32_t kBlockSize = 4096;
+
+std::vector<std::byte> block_of(const BlockBuilder& builder) {
+  std::vector<std::byte> bytes = builder.image().data();
+  bytes.resize(kBlockSize, std::byte{0xFF});
+  return bytes;
+}
+
+BlockContents scan(const BlockBuilder& builder) {
+  std::vector<std::byte> bytes = block_of(builder);
+  return scan_block_untrusted(bytes);
+}
+
+TEST_CASE("block scan: an empty block is its header") {
+  const BlockContents contents = scan(BlockBuilder::exclusive(1, 0, 0, 100));
+  CHECK(contents.used == ARCTRACE_BLOCK_HEADER_SIZE);
+  CHECK(contents.records == 0);
+  CHECK(contents.torn == 0);
+}
+
+TEST_CASE("block scan: what programs wrote is counted, what describes it is not") {
+  BlockBuilder block = BlockBuilder::exclusive(1, 0, 0, 100);
+  block.add(ARCTRACE_TYPE_LOST, 100, lost_body(0, 5, 100)).stack(100, {1, 2});
+  block.time(200).enter(200, 5).exit(201).add(ARCTRACE_TYPE_PAD, 202, Bytes().u32(1));
+  block.add(ARCTRACE_TYPE_MARK, 203, text_body("mark"));
+  block.add(ARCTRACE_TYPE_EVENT, 204, event_body(1), true);
+  const BlockContents contents = scan(block);
+  CHECK(contents.records == 3);
+  CHECK(contents.torn == 1);
+  CHECK(contents.used == block.size());
+}
+
+TEST_CASE("block scan: holes are stepped over word by word") {
+  BlockBuilder block = BlockBuilder::shared(0, 100);
+  block.hole(1).add_full(ARCTRACE_TYPE_INSTANT, 1, 5, Bytes().u32(1));
+  block.hole(7).add_full(ARCTRACE_TYPE_INSTANT, 2, 4, Bytes().u32(1)).hole(3);
+  const BlockContents contents = scan(block);
+  CHECK(contents.records == 2);
+  CHECK(contents.used == block.size() - 12);  // the last hole is the free rest
+}
+
+TEST_CASE("block scan: the last record's last words may be 0xffffffff") {
+  for (const uint64_t value : {UINT64_MAX, uint64_t{UINT32_MAX} << 32}) {
+    BlockBuilder block = BlockBuilder::exclusive(1, 0, 0, 100);
+    block.add(ARCTRACE_TYPE_COUNTER, 100, Bytes().u32(3).u64(value));
+    CHECK(scan(block).used == block.size());
+    CHECK(scan(block).records == 1);
+  }
+}
+
+TEST_CASE("block scan: a senseless word ends the walk, and what lies behind is kept") {
+  for (const uint32_t word : {0u, 0x00100004u, 0x00100006u, 0x0010FFFCu, 0x80100000u}) {
+    CAPTURE(word);
+    BlockBuilder block = BlockBuilder::exclusive(1, 0, 0, 100);
+    block.enter(100, 1);
+    block.content.u32(word);
+    block.enter(101, 1);
+    const BlockContents contents = scan(block);
+    CHECK(contents.records == 1);
+    CHECK(contents.used == block.size());
+  }
+}
+
+TEST_CASE("block scan: no bytes lead it out of the block") {
+  Random random(test_seed());
+  std::vector<std::byte> bytes(512);
+  for (int i = 0; i < 20000; ++i) {
+    bytes.assign(512, std::byte{0xFF});
+    const uint32_t likely = random.below(3);
+    for (size_t at = 128; at < 512; at += 4) {
+      auto word = static_cast<uint32_t>(random.next() >> random.below(32));
+      if (likely == 1) word &= 0x003F00FC;  // small lengths
+      if (likely == 2 && random.below(2) == 0) word = ARCTRACE_FILL;
+      std::memcpy(bytes.data() + at, &word, 4);
+    }
+    const BlockContents contents = scan_block_untrusted(bytes);
+    REQUIRE(contents.used >= 128);
+    REQUIRE(contents.used <= 512);
+    REQUIRE(contents.records <= (512 - 128) / 8);
+    const std::vector<std::byte> copy = copy_live_block_untrusted(bytes.data(), 512, 512);
+    REQUIRE(copy.size() == 512);
+  }
+}
+
+TEST_CASE("live copy: committed records whole, of one in progress just its first word") {
+  BlockBuilder block = BlockBuilder::shared(3, 100);
+  block.add_full(ARCTRACE_TYPE_INSTANT, 1, 5, Bytes().u32(77));
+  block.add_full(ARCTRACE_TYPE_EVENT, 2, 6, event_body(1, Bytes().u64(99)), true);
+  block.hole(2).add_full(ARCTRACE_TYPE_INSTANT, 1, 7, Bytes().u32(78));
+  std::vector<std::byte> bytes = block_of(block);
+  const std::vector<std::byte> copy =
+      copy_live_block_untrusted(bytes.data(), kBlockSize, kBlockSize);
+  constexpr size_t kStateAndNext = 16;
+  CHECK(std::memcmp(copy.data(), bytes.data(), kStateAndNext) == 0);
+  for (size_t i = 64; i < kBlockSize; ++i) {
+    const bool is_torn_body = i >= 128 + 20 + 4 && i < 128 + 20 + 28;
+    REQUIRE(copy[i] == (is_torn_body ? std::byte{0xFF} : bytes[i]));
+  }
+}
+
+TEST_CASE("live copy: of an exclusive block nothing behind the first hole") {
+  BlockBuilder block = BlockBuilder::exclusive(1, 0, 0, 100);
+  block.enter(101, 1).hole(1).enter(102, 2);
+  std::vector<std::byte> bytes = block_of(block);
+  std::vector<std::byte> copy =
+      copy_live_block_untrusted(bytes.data(), kBlockSize, kBlockSize);
+  CHECK(scan_block_untrusted(copy).records == 1);
+}
+
+TEST_CASE("live copy: nothing from where records may still be begun") {
+  BlockBuilder block = BlockBuilder::shared(3, 100);
+  for (uint32_t i = 0; i < 4; ++i) {
+    block.add_full(ARCTRACE_TYPE_INSTANT, 1, 5, Bytes().u32(i));
+  }
+  std::vector<std::byte> bytes = block_of(block);
+  for (uint32_t records = 0; records <= 4; ++records) {
+    std::vector<std::byte> copy =
+        copy_live_block_untrusted(bytes.data(), kBlockSize, 128 + records * 20);
+    CHECK(scan_block_untrusted(copy).records == records);
+  }
+}
+
+}  // namespace
+}  // namespace arctrace::testing

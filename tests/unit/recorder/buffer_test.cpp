@@ -1,0 +1,243 @@
+#include "src/recorder/buffer/buffer.hpp"
+
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstring>
+#include <fstream>
+#include <string>
+#include <utility>
+
+#include "src/base/shared_atomics.hpp"
+#include "src/buffer/geometry.hpp"
+#include "src/protocol/recycle.hpp"
+#include "tests/support/child.hpp"
+#include "tests/support/test_session.hpp"
+
+namespace arctrace::testing {
+namespace {
+
+bool exists(const std::string& path) { return access(path.c_str(), F_OK) == 0; }
+
+TEST_CASE("buffer: a fresh one is as rule 3 says") {
+  BufferOptions options = small_buffer(1024, 8, 20);
+  options.cpu_count = 3;
+  options.scope = ARCTRACE_SCOPE_SHARED;
+  options.mode = ARCTRACE_MODE_STOP;
+  options.high_water_percent = 50;
+  absl::StatusOr<Buffer> buffer = Buffer::create(options);
+  REQUIRE(buffer.ok());
+  const arctrace_session_header& header = buffer->header();
+  Geometry geometry;
+  REQUIRE(read_geometry_untrusted(header, ARCTRACE_SESSION_MAGIC, header.total_size,
+                                  geometry) == GeometryError::kNone);
+  CHECK(geometry.block_count == 8);
+  CHECK(geometry.slot_count == 20);
+  CHECK(geometry.cpu_count == 3);
+  CHECK(geometry.scope == ARCTRACE_SCOPE_SHARED);
+  CHECK(geometry.mode == ARCTRACE_MODE_STOP);
+  CHECK(header.creator_pid == static_cast<uint32_t>(getpid()));
+  CHECK(header.pinned == 0);
+  CHECK(header.ticks_per_second > 1000000);
+  CHECK(header.start_realtime_ns > header.start_monotonic_ns);
+
+  const BufferView& view = buffer->view();
+  const arctrace_control& control = view.control();
+  CHECK(control.gate == 0);
+  CHECK(control.process_next == 1);
+  CHECK(control.writer_next == 1);
+  CHECK(control.high_water_blocks == 4);
+  for (uint32_t i = 0; i < 20; ++i) CHECK(view.slot(i).lock == 0);
+  for (uint32_t i = 0; i < 8; ++i) {
+    CHECK(Recycle<IpcAtomics>::state(view, i).pack() == ARCTRACE_PHASE_FREE);
+    CHECK(view.block_header(i).next == 1024);
+    for (uint32_t at = 16; at < 1024; ++at) REQUIRE(view.block(i)[at] == std::byte{0xFF});
+  }
+  struct stat status {};
+  REQUIRE(stat(buffer->path().c_str(), &status) == 0);
+  CHECK((status.st_mode & 0777) == 0600);
+  CHECK(static_cast<uint64_t>(status.st_size) == header.total_size);
+}
+
+// Of the mapping of the buffer's file: kB that are mapped in huge pages.
+uint64_t huge_kb(const std::string& path) {
+  std::ifstream maps("/proc/self/smaps");
+  bool is_ours = false;
+  for (std::string line; std::getline(maps, line);) {
+    if (line.find('-') < line.find(' ')) is_ours = line.ends_with(path);
+    if (is_ours && line.starts_with("ShmemPmdMapped:")) {
+      return std::stoull(line.substr(line.find(':') + 1));
+    }
+  }
+  return 0;
+}
+
+TEST_CASE("buffer: of huge pages if it can be, and of small ones if wanted") {
+  BufferOptions options;
+  options.buffer_size = 8 << 20;
+  options.pin = PinPolicy::kNo;
+  options.huge_pages = true;
+  absl::StatusOr<Buffer> asked = Buffer::create(options);
+  REQUIRE(asked.ok());
+  if (!asked->warning().empty()) {
+    MESSAGE("skipped: " << asked->warning());
+    return;
+  }
+  CHECK(huge_kb(asked->path()) == 8 << 10);
+  options.huge_pages.reset();
+  absl::StatusOr<Buffer> usual = Buffer::create(options);
+  REQUIRE(usual.ok());
+  CHECK(huge_kb(usual->path()) == 8 << 10);
+  options.huge_pages = false;
+  absl::StatusOr<Buffer> small = Buffer::create(options);
+  REQUIRE(small.ok());
+  CHECK(huge_kb(small->path()) == 0);
+}
+
+TEST_CASE("buffer: two are never alike") {
+  absl::StatusOr<Buffer> a = Buffer::create(small_buffer(384, 2));
+  absl::StatusOr<Buffer> b = Buffer::create(small_buffer(384, 2));
+  REQUIRE(a.ok());
+  REQUIRE(b.ok());
+  CHECK(a->path() != b->path());
+  CHECK(std::memcmp(a->header().session_id, b->header().session_id, 16) != 0);
+}
+
+TEST_CASE("buffer: its file goes with it, and moves with it") {
+  std::string path;
+  {
+    absl::StatusOr<Buffer> buffer = Buffer::create(small_buffer(384, 2));
+    REQUIRE(buffer.ok());
+    path = buffer->path();
+    Buffer moved = *std::move(buffer);
+    CHECK(moved.path() == path);
+    CHECK(exists(path));
+    absl::StatusOr<Buffer> other = Buffer::create(small_buffer(384, 2));
+    REQUIRE(other.ok());
+    moved = *std::move(other);
+    CHECK(moved.path() != path);
+  }
+  CHECK_FALSE(exists(path));
+}
+
+TEST_CASE("buffer: what is impossible is said in one line and leaves no file") {
+  const TemporaryFolder folder;
+  const auto error = [&](auto&& change) {
+    BufferOptions options = small_buffer(1024, 8);
+    options.directory = folder.path("");
+    change(options);
+    const absl::StatusOr<Buffer> buffer = Buffer::create(options);
+    REQUIRE_FALSE(buffer.ok());
+    CHECK(buffer.status().message().find('\n') == std::string::npos);
+    CHECK_FALSE(buffer.status().message().empty());
+    CHECK(std::system(("test -z \"$(ls " + folder.path("") + ")\"").c_str()) == 0);
+    return buffer.status().code();
+  };
+  using Code = absl::StatusCode;
+  CHECK(error([](auto& o) { o.block_size = 0; }) == Code::kInvalidArgument);
+  CHECK(error([](auto& o) { o.block_size = 1000; }) == Code::kInvalidArgument);
+  CHECK(error([](auto& o) { o.buffer_size = 0; }) == Code::kInvalidArgument);
+  CHECK(error([](auto& o) { o.buffer_size = UINT64_MAX; }) == Code::kInvalidArgument);
+  CHECK(error([](auto& o) { o.slot_count = 0; }) == Code::kInvalidArgument);
+  CHECK(error([](auto& o) { o.cpu_count = 5000; }) == Code::kInvalidArgument);
+  CHECK(error([](auto& o) {
+          o.block_size = 16u << 20;
+          o.buffer_size = uint64_t{16} << 40;
+        }) == Code::kResourceExhausted);
+  CHECK(error([](auto& o) { o.directory = "/no/such/folder"; }) == Code::kNotFound);
+}
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kMlockDoesNothing = true;  // the sanitizers see to that
+#else
+constexpr bool kMlockDoesNothing = false;
+#endif
+
+TEST_CASE("buffer: what can't be pinned is a warning, or an error if it must be" *
+          doctest::skip(kMlockDoesNothing)) {
+  CHECK_CHILD([] {
+    if (geteuid() == 0) REQUIRE(setuid(12345) == 0);  // root may pin beyond the limit
+    const rlimit limit{4096, 4096};
+    REQUIRE(setrlimit(RLIMIT_MEMLOCK, &limit) == 0);
+    BufferOptions options = small_buffer(1024, 64);
+    options.pin = PinPolicy::kTry;
+    absl::StatusOr<Buffer> tried = Buffer::create(options);
+    REQUIRE(tried.ok());
+    CHECK(tried->warning().find("RLIMIT_MEMLOCK is 4096") != std::string::npos);
+    CHECK(tried->warning().find('\n') == std::string::npos);
+    CHECK(tried->header().pinned == 0);
+    options.pin = PinPolicy::kRequire;
+    CHECK(Buffer::create(options).status().code() ==
+          absl::StatusCode::kResourceExhausted);
+  });
+}
+
+TEST_CASE("buffer: a pinned one is locked, and its header says so") {
+  BufferOptions options = small_buffer(1024, 64);
+  options.pin = PinPolicy::kTry;
+  absl::StatusOr<Buffer> buffer = Buffer::create(options);
+  REQUIRE(buffer.ok());
+  CHECK(buffer->header().pinned == (buffer->warning().empty() ? 1 : 0));
+}
+
+TEST_CASE("buffer: its header is a private copy") {
+  absl::StatusOr<Buffer> buffer = Buffer::create(small_buffer(1024, 8));
+  REQUIRE(buffer.ok());
+  CHECK(std::memcmp(buffer->view().base(), &buffer->header(), sizeof buffer->header()) ==
+        0);
+  absl::StatusOr<Buffer> opened = Buffer::open(buffer->path());
+  REQUIRE(opened.ok());
+  std::memset(buffer->view().base(), 0x55, ARCTRACE_HEADER_SIZE);
+  for (const Buffer* one : {&*buffer, &*opened}) {
+    CHECK(one->header().magic == ARCTRACE_SESSION_MAGIC);
+    CHECK(one->header().block_count == 8);
+  }
+}
+
+TEST_CASE("buffer: opened to be read it can't be written") {
+  const absl::StatusOr<Buffer> buffer = Buffer::create(small_buffer(1024, 8));
+  REQUIRE(buffer.ok());
+  const std::string ended = run_in_child([&] {
+    absl::StatusOr<Buffer> opened = Buffer::open(buffer->path(), BufferAccess::kRead);
+    REQUIRE(opened.ok());
+    REQUIRE(opened->view().control().writer_next == 1);
+    signal(SIGSEGV, SIG_DFL);  // not doctest's handler
+    opened->set_gate(1);
+  });
+  CHECK(ended == "signal 11");
+  CHECK(buffer->view().control().gate == 0);
+}
+
+TEST_CASE("buffer: a copy has no more blocks than there are bytes for") {
+  const absl::StatusOr<Buffer> small = Buffer::create(small_buffer(1024, 8));
+  REQUIRE(small.ok());
+  arctrace_session_header header = small->header();
+  Geometry claimed = small->view().geometry();
+  claimed.block_count = 1u << 20;
+  claimed.block_size = ARCTRACE_BLOCK_SIZE_MAX;
+  REQUIRE(layout_geometry(claimed) == GeometryError::kNone);
+  header.block_count = claimed.block_count;
+  header.block_size = claimed.block_size;
+  header.total_size = claimed.total_size;
+  const TemporaryFolder folder;
+  const int fd = open(folder.path("image").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  REQUIRE(fd >= 0);
+  REQUIRE(pwrite(fd, &header, sizeof header, 0) == sizeof header);
+  for (const uint64_t blocks : {uint64_t{0}, uint64_t{1}, uint64_t{3}}) {
+    const uint64_t size = claimed.blocks_offset + blocks * claimed.block_size;
+    REQUIRE(ftruncate(fd, static_cast<off_t>(size)) == 0);
+    const absl::StatusOr<Buffer> copy = Buffer::copy_untrusted(fd, 0, UINT64_MAX, "x");
+    REQUIRE(copy.ok());
+    CHECK(copy->view().geometry().block_count == blocks);
+    CHECK(copy->view().geometry().total_size == size);
+    CHECK(copy->header().block_count == claimed.block_count);
+  }
+  close(fd);
+}
+
+}  // namespace
+}  // namespace arctrace::testing

@@ -1,0 +1,176 @@
+#include "src/recorder/drain/collector.hpp"
+
+#include <arctrace/arctrace.h>
+#include <doctest/doctest.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <numeric>
+#include <utility>
+
+#include "src/base/shared_atomics.hpp"
+#include "src/protocol/dead_slot.hpp"
+#include "src/recorder/drain/collector_lock.hpp"
+#include "tests/support/child.hpp"
+#include "tests/support/test_session.hpp"
+
+namespace arctrace::testing {
+namespace {
+
+// A buffer and its collector, with a thread of its own: so in a child always, which also
+// is the traced program.
+struct Recording {
+  Recording(const BufferOptions& options, const std::string& path)
+      : buffer(*Buffer::create(options)),
+        seat(buffer.view()),
+        collector(buffer, *TraceFile::create(path), {"recorder", "-o", "file"}) {
+    buffer.set_gate(ARCTRACE_GATE_ALL);
+    REQUIRE(collector.publish().ok());
+    REQUIRE(arctrace_attach(buffer.path().c_str()) == 0);
+  }
+
+  arctrace_control& control() { return buffer.view().control(); }
+
+  Buffer buffer;
+  CollectorSeat seat;
+  Collector collector;
+};
+
+TEST_CASE("collector: a whole file, from SYSTEM to SESSION_FINISHED") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path("trace");
+  CHECK_CHILD([&] {
+    Recording recording(small_buffer(4096, 1000), path);
+    for (uint32_t i = 0; i < 5000; ++i) arctrace_instant(i);
+    recording.collector.child_ended(77, 256);
+    const CollectorSummary summary = recording.collector.finish();
+    CHECK(arctrace_enabled(ARCTRACE_GATE_ALL) == 0);
+    CHECK(summary.file_error == 0);
+    CHECK(summary.file_bytes == read_file(path).size());
+    CHECK(summary.totals.records == 5000);
+    CHECK(summary.processes == 1);
+    CHECK(summary.threads == 1);
+    CHECK(std::accumulate(summary.lost.begin(), summary.lost.end(), uint64_t{0}) == 0);
+  });
+  const DecodedTrace trace = decode_trace(read_file(path));
+  CHECK(joined(trace.problems) == "");
+  CHECK(trace.written() == 5000);
+  REQUIRE(trace.collector.size() >= 5);
+  const DecodedRecord& system = trace.collector[0];
+  CHECK(system.type == ARCTRACE_TYPE_SYSTEM);
+  CHECK(system.u32(0) == ARCTRACE_BYTE_ORDER);
+  CHECK(system.u32(4) == static_cast<uint32_t>(sysconf(_SC_PAGESIZE)));
+  const auto padded = [](uint32_t n) { return (n + 3) / 4 * 4; };
+  CHECK(system.text(24 + padded(system.u32(12)) + padded(system.u32(16)),
+                    system.u32(20)) == std::string("recorder\0-o\0file\0", 17));
+  CHECK(trace.collector[1].type == ARCTRACE_TYPE_SESSION);
+  CHECK(trace.collector[1].u32(0) == ARCTRACE_SESSION_STARTED);
+  const std::vector<DecodedRecord> syncs = trace.of_type(ARCTRACE_TYPE_CLOCK_SYNC);
+  REQUIRE(syncs.size() >= 2);
+  for (size_t i = 1; i < syncs.size(); ++i) {  // C1
+    CHECK(syncs[i].u64(0) > syncs[i - 1].u64(0));
+    CHECK(syncs[i].u64(8) > syncs[i - 1].u64(8));
+  }
+  const std::vector<DecodedRecord> ended = trace.of_type(ARCTRACE_TYPE_CHILD_STATUS);
+  REQUIRE(ended.size() == 1);
+  CHECK(ended[0].u32(0) == 77);
+  CHECK(ended[0].u32(4) == 256);
+}
+
+TEST_CASE("collector: it makes room while the program runs, and shows its progress") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path("trace");
+  uint64_t attempts = 0;
+  CHECK_CHILD([&] {
+    BufferOptions options = small_buffer(1024, 64);
+    options.high_water_percent = 25;
+    Recording recording(options, path);
+    CHECK(is_live(IpcAtomics::load_acquire(recording.control().collector_lock)) ==
+          (IpcAtomics::load_relaxed(recording.control().collector_pid) != 0));
+    while (IpcAtomics::load_relaxed(recording.control().freed) < 200) {
+      arctrace_instant(1);
+      ++attempts;
+    }
+    CHECK(IpcAtomics::load_relaxed(recording.control().collector_pid) ==
+          static_cast<uint32_t>(getpid()));
+    CHECK(recording.collector.progress().totals.records > 0);
+    recording.collector.finish();
+    const DecodedTrace trace = decode_trace(read_file(path));
+    CHECK(joined(trace.problems) == "");
+    CHECK(trace.written() + trace.lost() == attempts);
+  });
+}
+
+TEST_CASE("collector: in stop mode nothing is freed, and the oldest is kept") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path("trace");
+  CHECK_CHILD([&] {
+    BufferOptions options = small_buffer(1024, 64);
+    options.mode = ARCTRACE_MODE_STOP;
+    options.high_water_percent = 25;
+    Recording recording(options, path);
+    uint32_t attempts = 0;
+    while (arctrace_lost(nullptr) < 100000) arctrace_instant(attempts++);
+    usleep(50000);  // more than two of the collector's rounds
+    CHECK(recording.control().freed == 0);
+    recording.collector.finish();
+    const DecodedTrace trace = decode_trace(read_file(path));
+    CHECK(joined(trace.problems) == "");
+    CHECK(trace.written() + trace.lost() == attempts);
+    const std::vector<DecodedRecord> instants = trace.of_type(ARCTRACE_TYPE_INSTANT);
+    REQUIRE(instants.size() > 1000);
+    for (uint32_t i = 0; i < instants.size(); ++i) REQUIRE(instants[i].u32(0) == i);
+  });
+}
+
+TEST_CASE("collector: destroyed without finish() it finishes") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path("trace");
+  CHECK_CHILD([&] {
+    Recording recording(small_buffer(4096, 100), path);
+    arctrace_instant(1);
+  });
+  const DecodedTrace trace = decode_trace(read_file(path));
+  CHECK(joined(trace.problems) == "");
+  CHECK(trace.written() == 1);
+}
+
+TEST_CASE("collector: a device that is full from the start") {
+  CHECK_CHILD([] {
+    Recording recording(small_buffer(1024, 64), "/dev/full");
+    while (arctrace_lost(nullptr) < 1000) arctrace_instant(1);
+    const CollectorSummary summary = recording.collector.finish();
+    CHECK(summary.file_error == ENOSPC);
+    CHECK(summary.file_bytes == 0);
+    CHECK(summary.totals.records == 0);
+  });
+}
+
+TEST_CASE("collector: a disk that fills: the program goes on, the file says it was cut") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path("trace");
+  CHECK_CHILD([&] {
+    signal(SIGXFSZ, SIG_IGN);
+    const rlimit size{100001, RLIM_INFINITY};
+    BufferOptions options = small_buffer(1024, 64);
+    Recording recording(options, path);
+    REQUIRE(setrlimit(RLIMIT_FSIZE, &size) == 0);
+    while (recording.collector.progress().file_error == 0) arctrace_instant(1);
+    while (arctrace_lost(nullptr) < 1000) arctrace_instant(1);
+    const CollectorSummary summary = recording.collector.finish();
+    CHECK(summary.file_error == EFBIG);
+    CHECK(summary.file_bytes == read_file(path).size());
+    CHECK(summary.totals.records > 1000);
+  });
+  const DecodedTrace trace = decode_trace(read_file(path));
+  CHECK(joined(trace.problems) == "F6: not finished\n");
+  REQUIRE_FALSE(trace.collector.empty());
+  CHECK(trace.collector.back().type == ARCTRACE_TYPE_SESSION);
+  CHECK(trace.collector.back().u32(0) == ARCTRACE_SESSION_DISK_FULL);
+  CHECK(trace.collector.back().u32(4) == EFBIG);
+}
+
+}  // namespace
+}  // namespace arctrace::testing

@@ -1,0 +1,91 @@
+#include <arctrace/arctrace.h>
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "src/recorder/drain/session_records.hpp"
+#include "tests/support/child.hpp"
+#include "tests/support/test_session.hpp"
+
+namespace arctrace::testing {
+namespace {
+
+BufferOptions ring(uint32_t blocks, arctrace_scope scope) {
+  BufferOptions options = small_buffer(1024, blocks);
+  options.mode = ARCTRACE_MODE_OVERWRITE;
+  options.scope = scope;
+  return options;
+}
+
+// Written by `writer`, or by all, as the last TOTALS says.
+uint64_t written(const DecodedTrace& trace, uint32_t writer) {
+  uint64_t count = 0;
+  for (const DecodedRecord& totals : trace.of_type(ARCTRACE_TYPE_TOTALS)) {
+    if (totals.writer == writer) count = totals.u64(0);
+  }
+  return count;
+}
+
+TEST_CASE("snapshot: a window of the newest, with names and stack, and it harms nobody") {
+  for (const arctrace_scope scope : {ARCTRACE_SCOPE_THREAD, ARCTRACE_SCOPE_SHARED}) {
+    CAPTURE(scope);
+    // Half of it is more than the definitions take, of which sanitizers' libraries bring
+    // some.
+    TestSession test(ring(24, scope));
+    CHECK_CHILD([&] {
+      REQUIRE(arctrace_attach(test.path().c_str()) == 0);
+      const uint32_t frame = arctrace_define_name("frame");
+      const uint32_t ring_name = arctrace_define_name("ring");
+      arctrace_enter(arctrace_name_key(frame));
+      uint64_t done = 1;
+      for (int round = 0; round < 3; ++round) {
+        for (int i = 0; i < 2000; ++i) arctrace_instant(ring_name);
+        done += 2000;
+        const DecodedTrace trace = test.snapshot();
+        CHECK(trace.finished);
+        CHECK(joined(undefined_uses(trace)) == "");
+        CHECK(written(trace, 1) == done);
+        CHECK(written(trace, 0) == done);
+        const std::vector<DecodedRecord> found = trace.of_writer(1);
+        REQUIRE(found.size() > 100);
+        CHECK(found.size() < 2000);
+        const std::vector<DecodedRecord> stacks = trace.of_type(ARCTRACE_TYPE_STACK);
+        REQUIRE_FALSE(stacks.empty());
+        CHECK(stacks.front().u32(0) == 1);
+        CHECK(stacks.front().u64(8) == arctrace_name_key(frame));
+        CHECK(stacks.front().ticks <= found.front().ticks);
+      }
+      CHECK(arctrace_lost(nullptr) == 0);
+    });
+  }
+}
+
+TEST_CASE("snapshot: discarded records are no records") {
+  TestSession test(ring(16, ARCTRACE_SCOPE_THREAD));
+  CHECK_CHILD([&] {
+    REQUIRE(arctrace_attach(test.path().c_str()) == 0);
+    for (int i = 0; i < 5; ++i) arctrace_discard(arctrace_reserve(1, 8));
+    arctrace_instant(1);
+    const DecodedTrace trace = test.snapshot();
+    CHECK(written(trace, 1) == 1);
+    CHECK(trace.written() == 1);
+  });
+}
+
+TEST_CASE("snapshot: a slot's new owner begins at nothing, the session goes on") {
+  BufferOptions options = ring(16, ARCTRACE_SCOPE_THREAD);
+  options.slot_count = 1;
+  TestSession test(options);
+  for (int i = 0; i < 3; ++i) {
+    CHECK_CHILD([&] {
+      REQUIRE(arctrace_attach(test.path().c_str()) == 0);
+      for (int n = 0; n < 10; ++n) arctrace_instant(1);
+    });
+  }
+  const DecodedTrace trace = test.snapshot();
+  CHECK(written(trace, 3) == 10);
+  CHECK(written(trace, 0) == 30);
+}
+
+}  // namespace
+}  // namespace arctrace::testing

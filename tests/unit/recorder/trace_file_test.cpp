@@ -1,0 +1,250 @@
+#include "src/recorder/file/trace_file.hpp"
+
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <fstream>
+#include <thread>
+#include <utility>
+
+#include "src/recorder/file/record_builder.hpp"
+#include "tests/support/child.hpp"
+#include "tests/support/test_session.hpp"
+#include "tests/support/trace_builder.hpp"
+
+namespace arctrace::testing {
+namespace {
+
+TraceFile create(const std::string& path) {
+  absl::StatusOr<TraceFile> file = TraceFile::create(path);
+  REQUIRE_MESSAGE(file.ok(), file.status().ToString());
+  return *std::move(file);
+}
+
+bool exists(const std::string& path) {
+  struct stat status {};
+  return lstat(path.c_str(), &status) == 0;
+}
+
+void write_text(const std::string& path, const std::string& text) {
+  std::ofstream(path) << text;
+}
+
+std::string text_of(const std::string& path) {
+  const std::vector<std::byte> bytes = read_file(path);
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+// A RECORDS chunk with one record of about `size` bytes.
+void write_some(TraceFile& file, size_t size) {
+  RecordBuilder records;
+  records.begin(ARCTRACE_TYPE_SYSTEM, ARCTRACE_WRITER_COLLECTOR, 1);
+  records.text(std::string(size, 's'));
+  file.write_chunk(ARCTRACE_CHUNK_RECORDS, 0, 0, 1, records.bytes());
+}
+
+TEST_CASE("trace file: it gets its name when published, and is removed if never") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path("trace");
+  {
+    TraceFile file = create(path);
+    file.write_header(session_header(ARCTRACE_SESSION_MAGIC));
+    CHECK_FALSE(exists(path));
+    CHECK(file.publish().ok());
+    CHECK(exists(path));
+    CHECK(file.publish().ok());
+    write_finished(file);
+    CHECK(file.error() == 0);
+    CHECK(file.bytes() == read_file(path).size());
+  }
+  CHECK(joined(decode_trace(read_file(path)).problems) == "");
+  { create(folder.path("never")); }
+  CHECK(std::system(("test \"$(ls " + folder.path("") + ")\" = trace").c_str()) == 0);
+}
+
+TEST_CASE("trace file: the former one is kept as .old, a symlink as itself") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path("trace");
+  write_text(path, "first");
+  CHECK(create(path).publish().ok());
+  CHECK(text_of(path + ".old") == "first");
+  CHECK(text_of(path).empty());
+  write_text(path, "second");
+  CHECK(create(path).publish().ok());
+  CHECK(text_of(path + ".old") == "second");
+}
+
+TEST_CASE("trace file: only its user may read it, and it follows no planted link") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path("trace");
+  const std::string victim = folder.path("victim");
+  write_text(victim, "precious");
+  REQUIRE(symlink(victim.c_str(), (path + ".new-" + std::to_string(getpid())).c_str()) ==
+          0);
+  TraceFile file = create(path);
+  file.write_header(session_header(ARCTRACE_SESSION_MAGIC));
+  CHECK(file.publish().ok());
+  CHECK(text_of(victim) == "precious");
+  struct stat status {};
+  REQUIRE(lstat(path.c_str(), &status) == 0);
+  CHECK(S_ISREG(status.st_mode));
+  CHECK((status.st_mode & 0777) == 0600);
+}
+
+TEST_CASE("trace file: where none can be made, that is said") {
+  const TemporaryFolder folder;
+  CHECK_FALSE(TraceFile::create(folder.path("no/such/folder")).ok());
+  CHECK_FALSE(TraceFile::create(folder.path("")).ok());
+}
+
+TEST_CASE("trace file: a FIFO gets the same bytes") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path("fifo");
+  REQUIRE(mkfifo(path.c_str(), 0600) == 0);
+  std::vector<std::byte> received;
+  std::thread reader([&] { received = read_file(path); });
+  {
+    TraceFile file = create(path);
+    file.write_header(session_header(ARCTRACE_SESSION_MAGIC));
+    for (int i = 0; i < 100; ++i) write_some(file, 10000);
+    write_finished(file);
+    CHECK(file.publish().ok());
+    CHECK(file.error() == 0);
+  }
+  reader.join();
+  CHECK(exists(path));
+  const DecodedTrace trace = decode_trace(std::move(received));
+  CHECK(joined(trace.problems) == "");
+  CHECK(trace.collector.size() == 101);
+}
+
+TEST_CASE("trace file: a full device is an error, noted once, and no crash") {
+  TraceFile file = create("/dev/full");
+  file.write_header(session_header(ARCTRACE_SESSION_MAGIC));
+  CHECK(file.error() == ENOSPC);
+  CHECK(file.bytes() == 0);
+  write_some(file, 100);
+  CHECK(file.bytes() == 0);
+  file.clear_error();
+  write_some(file, 100);
+  CHECK(file.error() == ENOSPC);
+}
+
+// With a limit in the midst of a chunk, a write is cut off there as on a full disk.
+TEST_CASE("trace file: a disk that fills leaves whole chunks, and the last word fits") {
+  const TemporaryFolder folder;
+  for (const rlim_t limit : {rlim_t{4096 + 10}, rlim_t{4096 + 32 + 500}, rlim_t{50000},
+                             rlim_t{50001}, rlim_t{49999}}) {
+    CAPTURE(limit);
+    const std::string path = folder.path("trace");
+    CHECK_CHILD([&] {
+      signal(SIGXFSZ, SIG_IGN);
+      TraceFile file = create(path);
+      REQUIRE(file.publish().ok());
+      const rlimit size{limit, limit};
+      REQUIRE(setrlimit(RLIMIT_FSIZE, &size) == 0);
+      file.write_header(session_header(ARCTRACE_SESSION_MAGIC));
+      while (file.error() == 0) write_some(file, 1000);
+      CHECK(file.error() == EFBIG);
+      const uint64_t before = file.bytes();
+      CHECK(before <= limit);
+      write_some(file, 1);  // nothing more until the error is cleared
+      CHECK(file.bytes() == before);
+      file.clear_error();
+      if (before + 200 > limit) return;
+      write_finished(file);
+      CHECK(file.error() == 0);
+    });
+    const DecodedTrace trace = decode_trace(read_file(path));
+    if (!trace.finished) {
+      CHECK(joined(trace.problems) == "F6: not finished\n");
+    } else {
+      CHECK(joined(trace.problems) == "");
+    }
+  }
+}
+
+TEST_CASE("trace file: on standard output, behind what stands there already") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path("out");
+  CHECK_CHILD([&] {
+    const int fd = open(path.c_str(), O_WRONLY | O_CREAT, 0600);
+    REQUIRE(write(fd, "before", 6) == 6);
+    const int saved = dup(STDOUT_FILENO);
+    dup2(fd, STDOUT_FILENO);
+    TraceFile file = create("-");
+    dup2(saved, STDOUT_FILENO);
+    signal(SIGXFSZ, SIG_IGN);
+    file.write_header(session_header(ARCTRACE_SESSION_MAGIC));
+    const rlimit size{6 + 4096 + 700, RLIM_INFINITY};
+    REQUIRE(setrlimit(RLIMIT_FSIZE, &size) == 0);
+    write_some(file, 1000);
+    CHECK(file.error() == EFBIG);
+    file.clear_error();
+    write_finished(file);
+    CHECK(file.error() == 0);
+  });
+  std::vector<std::byte> bytes = read_file(path);
+  REQUIRE(bytes.size() > 6);
+  CHECK(std::memcmp(bytes.data(), "before", 6) == 0);
+  bytes.erase(bytes.begin(), bytes.begin() + 6);
+  CHECK(joined(decode_trace(std::move(bytes)).problems) == "");
+}
+
+TEST_CASE("record builder: lengths, padding and heads") {
+  RecordBuilder records;
+  CHECK(records.bytes().empty());
+  records.begin(ARCTRACE_TYPE_SESSION, 7, 99);
+  records.text("abcde");
+  records.begin(ARCTRACE_TYPE_WRITER_END, 0, 100);
+  const std::vector<std::byte>& bytes = records.bytes();
+  REQUIRE(bytes.size() == 24 + 16);
+  CHECK(std::memcmp(bytes.data(),
+                    full_record(ARCTRACE_TYPE_SESSION, 7, 99, Bytes().padded("abcde"))
+                        .data()
+                        .data(),
+                    24) == 0);
+  CHECK(std::memcmp(bytes.data() + 24,
+                    full_record(ARCTRACE_TYPE_WRITER_END, 0, 100, {}).data().data(),
+                    16) == 0);
+  records.clear();
+  CHECK(records.bytes().empty());
+}
+
+TEST_CASE("trace file: records are cut into chunks between two of them") {
+  const TemporaryFolder folder;
+  TraceFile file = create(folder.path("trace"));
+  file.write_header(session_header(ARCTRACE_SESSION_MAGIC));
+  RecordBuilder records;
+  constexpr uint32_t kRecords = 700;
+  for (uint32_t i = 0; i < kRecords; ++i) {
+    records.begin(ARCTRACE_TYPE_WRITER_END, 0, i);
+    records.text(std::string(30'000, 'x'));
+  }
+  file.write_records(1, records.bytes());
+  write_finished(file);
+  CHECK(file.publish().ok());
+  const std::vector<std::byte> bytes = read_file(folder.path("trace"));
+  const DecodedTrace trace = decode_trace(bytes);
+  CHECK(joined(trace.problems) == "");
+  CHECK(trace.of_type(ARCTRACE_TYPE_WRITER_END).size() == kRecords);
+  arctrace_chunk_header chunk{};
+  for (size_t at = ARCTRACE_HEADER_SIZE; at < bytes.size();
+       at += sizeof chunk + chunk.size) {
+    std::memcpy(&chunk, bytes.data() + at, sizeof chunk);
+    CHECK(chunk.size <= 16u << 20);  // F4
+  }
+  absl::StatusOr<TraceFile> none = TraceFile::create(folder.path("none"));
+  REQUIRE(none.ok());
+  none->write_records(1, {});
+  CHECK(none->bytes() == 0);
+}
+
+}  // namespace
+}  // namespace arctrace::testing

@@ -1,0 +1,35 @@
+#include "reader/render/session_text.hpp"
+
+#include <doctest/doctest.h>
+
+namespace arctrace::cli {
+namespace {
+
+TEST_CASE("bytes") {
+  CHECK(bytes_text(0) == "0 bytes");
+  CHECK(bytes_text(1023) == "1023 bytes");
+  CHECK(bytes_text(1024) == "1 KiB");
+  CHECK(bytes_text(1536) == "1.5 KiB");
+  CHECK(bytes_text(64u << 20) == "64 MiB");
+  CHECK(bytes_text(UINT64_MAX) == "16777215.9 TiB");
+}
+
+TEST_CASE("arguments") {
+  CHECK(arguments_text({"a", "b c", "", "\x1b"}) == "a 'b c' '' \\x1b");
+}
+
+TEST_CASE("one line of sums") {
+  reader::Summary summary;
+  summary.records = 1;
+  CHECK(summary_line(summary) == "1 record, 0 lost");
+  summary.lost = 3;
+  summary.lost_by_cause[ARCTRACE_LOST_FULL] = 2;
+  summary.lost_by_cause[ARCTRACE_LOST_NO_SLOT] = 1;
+  summary.torn = 4;
+  summary.findings = 1;
+  CHECK(summary_line(summary) ==
+        "1 record, 3 lost (full 2, no_slot 1), 4 torn, 1 finding (see arctrace check)");
+}
+
+}  // namespace
+}  // namespace arctrace::cli

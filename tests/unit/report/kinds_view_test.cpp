@@ -1,0 +1,214 @@
+#include "reader/report/kinds_view.hpp"
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <map>
+#include <set>
+
+#include "reader/analysis/kind_totals.hpp"
+#include "tests/support/kernel_script.hpp"
+#include "tests/support/naive_replay.hpp"
+#include "tests/support/random_script.hpp"
+#include "tests/unit/report/viewed.hpp"
+
+using namespace arctrace::reader;
+using namespace arctrace::testing;
+
+namespace {
+
+std::string kind_of(const std::string& name, std::string_view module = {}) {
+  const auto kind = function_kind({module, name, {}});
+  return kind ? std::string(kind_name(*kind)) : "none";
+}
+
+Json kinds_json(Viewed& viewed, Grouping grouping = Grouping::kAll) {
+  const TreeGroups groups(viewed.replay, grouping);
+  return json_of([&](JsonWriter& json) {
+    write_kinds_json(groups, viewed.replay, viewed.options, json);
+  });
+}
+
+std::string kinds_text(Viewed& viewed) {
+  const TreeGroups groups(viewed.replay, Grouping::kAll);
+  return text_of([&](const WriteText& write) {
+    write_kinds_text(groups, viewed.replay, viewed.options, write);
+  });
+}
+
+// main 100 ns: puts 30 with write 20 inside, malloc 5, malloc 7 with mmap 4 inside,
+// pthread_mutex_lock 10, own work the rest.
+RecordScript waits() {
+  RecordScript script;
+  const ThreadIndex t = script.program(7, "waits");
+  script.enter(t, 0, "main");
+  script.enter(t, 5, "puts");
+  script.enter(t, 10, "write");
+  script.exit(t, 30);
+  script.exit(t, 35);
+  script.enter(t, 40, "malloc");
+  script.exit(t, 45);
+  script.enter(t, 50, "malloc");
+  script.enter(t, 51, "mmap");
+  script.exit(t, 55);
+  script.exit(t, 57);
+  script.enter(t, 60, "pthread_mutex_lock");
+  script.exit(t, 70);
+  script.enter(t, 75, "work");
+  script.exit(t, 80);
+  script.exit(t, 100);
+  return script;
+}
+
+}  // namespace
+
+TEST_CASE("functions have the kind of what they do, variants that of their function") {
+  CHECK(kind_of("pthread_mutex_lock") == "lock");
+  CHECK(kind_of("pthread_cond_timedwait") == "condition");
+  CHECK(kind_of("clock_nanosleep") == "sleep");
+  CHECK(kind_of("open64") == "io");
+  CHECK(kind_of("__open64_2") == "io");
+  CHECK(kind_of("__read_chk") == "io");
+  CHECK(kind_of("__isoc99_fscanf") == "io");
+  CHECK(kind_of("__xstat64") == "file");
+  CHECK(kind_of("operator new(unsigned long)") == "allocation");
+  CHECK(kind_of("operator delete[](void*, unsigned long)") == "allocation");
+  CHECK(kind_of("std::condition_variable::wait(std::unique_lock<std::mutex>&)") ==
+        "condition");
+  CHECK(kind_of("execve") == "process");
+  CHECK(kind_of("strlen") == "none");
+  CHECK(kind_of("reader") == "none");
+  CHECK(kind_of("64") == "none");
+  CHECK(kind_of("__") == "none");
+  CHECK(kind_of("") == "none");
+}
+
+TEST_CASE("a program's own function of a well-known name is nothing well-known") {
+  CHECK(kind_of("read", "/lib/x86_64-linux-gnu/libc.so.6") == "io");
+  CHECK(kind_of("__lll_lock_wait", "/lib/x86_64-linux-gnu/libc.so.6") == "futex");
+  CHECK(kind_of("malloc", "/usr/lib/libjemalloc.so.2") == "allocation");
+  CHECK(kind_of("read", "/usr/bin/git") == "none");
+  CHECK(kind_of("read", "/opt/libcurl.so") == "none");
+}
+
+TEST_CASE("kinds: exact sums, a call inside one of its kind counted once in cum") {
+  const RecordScript script = waits();
+  Viewed viewed(script);
+  CHECK(kinds_text(viewed) == R"(
+1 thread: 100 ns
+       Calls   %Base    %Cum         Base          Cum  Kind
+           2   30.00   30.00        30 ns        30 ns  io
+           1   10.00   30.00        10 ns        30 ns    puts
+           1   20.00   20.00        20 ns        20 ns    write
+           2    8.00   12.00         8 ns        12 ns  allocation
+           2    8.00   12.00         8 ns        12 ns    malloc
+           1   10.00   10.00        10 ns        10 ns  lock
+           1   10.00   10.00        10 ns        10 ns    pthread_mutex_lock
+           1    4.00    4.00         4 ns         4 ns  memory
+           1    4.00    4.00         4 ns         4 ns    mmap
+)");
+  const Json io = kinds_json(viewed).at("kinds").at(0);
+  CHECK(io.at("name") == "io");
+  CHECK(io.at("calls") == 2);
+  CHECK(io.at("base_ns") == 30);
+  CHECK(io.at("cum_ns") == 30);
+  CHECK(io.at("functions").at(0).at("name") == "puts");
+  CHECK(io.at("functions").at(0).at("cum_ns") == 30);
+  CHECK_FALSE(io.contains("cpu_ns"));
+}
+
+TEST_CASE("kinds: time on and off the CPU, a call inside one of its kind counted once") {
+  KernelScript kernel;
+  const ThreadIndex t = kernel.script.thread(kernel.process, 100);
+  kernel.task(100);
+  kernel.script.enter(t, 1000, "puts");
+  kernel.script.enter(t, 1010, "write");
+  kernel.leaves(100, 1020, false);
+  kernel.woken(100, 1060);
+  kernel.comes(100, 1070);
+  kernel.script.exit(t, 1080);
+  kernel.script.exit(t, 1100);
+  Viewed viewed(kernel.script);
+  const Json io = kinds_json(viewed).at("kinds").at(0);
+  CHECK(io.at("cum_ns") == 100);
+  CHECK(io.at("cpu_ns") == 50);
+  CHECK(io.at("off_cpu_ns") == 50);
+}
+
+TEST_CASE("kinds: sorted, limited, by thread, filtered") {
+  const RecordScript script = waits();
+  {
+    Viewed viewed(script);
+    viewed.options.sort = SortKey::kName;
+    viewed.options.limit = 3;
+    const Json kinds = kinds_json(viewed).at("kinds");
+    REQUIRE(kinds.size() == 3);
+    CHECK(kinds.at(2).at("name") == "lock");
+    CHECK(kinds_text(viewed).find("(1 row left out)") != std::string::npos);
+    CHECK(kinds_json(viewed, Grouping::kThread).at("threads").at(0).at("kinds") == kinds);
+    viewed.options.sort = SortKey::kEntry;
+    CHECK(kinds_json(viewed).at("kinds").at(1).at("name") == "allocation");
+  }
+  ReplayFilter filter;
+  filter.from_ns = 20;
+  filter.until_ns = 52;
+  Viewed ranged(script, filter);
+  const Json kinds = kinds_json(ranged).at("kinds");
+  CHECK(kinds.at(0).at("cum_ns") == 15);  // puts from 20 to 35
+  CHECK(kinds.at(1).at("cum_ns") == 7);   // malloc 5 and 2
+  CHECK(kinds.at(2).at("name") == "memory");
+  CHECK(kinds.size() == 3);
+  ReplayFilter without;
+  without.except = {"puts"};
+  Viewed excepted(script, without);
+  CHECK(kinds_json(excepted).at("kinds").at(0).at("name") == "allocation");
+}
+
+TEST_CASE("kinds: nothing well-known is said") {
+  const RecordScript script = treetest();
+  Viewed viewed(script);
+  CHECK(kinds_json(viewed).at("kinds").empty());
+  CHECK(kinds_text(viewed).find("(no call of a well-known function)") !=
+        std::string::npos);
+}
+
+TEST_CASE("random traces: a kind's sums are what their definitions say") {
+  RandomScript::Shape shape;
+  shape.names = {"read", "write", "work", "flock", "more_work", "puts", "dlopen"};
+  for (uint64_t seed = first_seed(); seed < first_seed() + 100; ++seed) {
+    CAPTURE(seed);
+    const RandomScript random(seed, shape);
+    const RecordScript& script = random.script;
+    std::map<ThreadIndex, NaiveThread> threads;
+    for (const Record& record : script.records) {
+      const auto name_of = [&](uint64_t key) {
+        return std::string(*script.definitions.name(0, static_cast<uint32_t>(key)));
+      };
+      threads.try_emplace(record.thread, name_of).first->second.apply(record);
+    }
+    std::map<std::string, std::array<uint64_t, 3>> expected;
+    for (auto& [index, thread] : threads) {
+      thread.finish();
+      for (const auto& [path, sums] : thread.sums({})) {
+        if (path.empty()) continue;
+        const std::string self = kind_of(path.back());
+        expected[self][0] += sums.calls;
+        expected[self][1] += sums.base_ns;
+        std::set<std::string> seen;
+        for (const std::string& name : path) seen.insert(kind_of(name));
+        for (const std::string& kind : seen) expected[kind][2] += sums.base_ns;
+      }
+    }
+    expected.erase("none");
+    Viewed viewed(script);
+    std::map<std::string, std::array<uint64_t, 3>> found;
+    const Json json = kinds_json(viewed);
+    for (const Json& kind : json.at("kinds")) {
+      found[kind.at("name")] = {kind.at("calls"), kind.at("base_ns"), kind.at("cum_ns")};
+      uint64_t base_ns = 0;
+      for (const Json& f : kind.at("functions")) base_ns += uint64_t{f.at("base_ns")};
+      CHECK(kind.at("base_ns") == base_ns);
+    }
+    CHECK(found == expected);
+  }
+}

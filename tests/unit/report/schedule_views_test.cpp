@@ -1,0 +1,215 @@
+// The views of what the kernel recorded: threads and wakers, and CPU time in the others.
+#include <doctest/doctest.h>
+
+#include "reader/report/threads_view.hpp"
+#include "reader/report/wakers_view.hpp"
+#include "tests/support/kernel_script.hpp"
+#include "tests/unit/report/viewed.hpp"
+
+using namespace arctrace::reader;
+using namespace arctrace::testing;
+
+namespace {
+
+// 100 waits twice in f, and 101 wakes it out of g > K:write, then an interrupt does.
+KernelScript two_threads() {
+  KernelScript s;
+  const ThreadIndex first = s.script.thread(s.process, 100, "first");
+  const ThreadIndex second = s.script.thread(s.process, 101, "second");
+  s.task(0);
+  s.task(100);
+  s.task(101);
+  s.script.enter(first, 1000, "f");
+  s.script.enter(second, 1000, "g");
+  s.leaves(100, 1100, false);
+  s.syscall(101, 1150, 1);
+  s.woken(100, 1300, 101);
+  s.syscall_end(101, 1310);
+  s.comes(100, 1350);
+  s.leaves(100, 1400, true);
+  s.comes(100, 1460);
+  s.leaves(100, 1500, false);
+  s.woken(100, 1600, 0);
+  s.comes(100, 1610);
+  s.script.exit(first, 2000);
+  s.script.exit(second, 2000);
+  return s;
+}
+
+template <class View>
+struct Scheduled {
+  explicit Scheduled(const KernelScript& s, ViewOptions shown, ReplayFilter filter = {})
+      : options(shown), view(options), replay(s.script.definitions, nullptr, [&] {
+          ReplayOptions made;
+          made.schedule = &view;
+          made.filter = std::move(filter);
+          return made;
+        }()) {
+    s.script.replay(replay);
+  }
+  std::string text() {
+    return text_of([&](const WriteText& write) { view.write_text(replay, write); });
+  }
+  Json json() {
+    return json_of([&](JsonWriter& json) { view.write_json(replay, json); });
+  }
+
+  ViewOptions options;
+  View view;
+  Replay replay;
+};
+
+ViewOptions sorted(SortKey sort, uint64_t limit = UINT64_MAX) {
+  ViewOptions options;
+  options.sort = sort;
+  options.limit = limit;
+  return options;
+}
+
+}  // namespace
+
+TEST_CASE("threads: each stretch with where it was and who ended it") {
+  const KernelScript s = two_threads();
+  Scheduled<ThreadsView> viewed(s, sorted(SortKey::kEntry));
+  const Json json = viewed.json();
+  REQUIRE(json["threads"].size() == 2);
+  const Json& first = json["threads"][0];
+  CHECK(first["tid"] == 100);
+  CHECK(first["name"] == "first");
+  CHECK(first["running_ns"] == 580);
+  CHECK(first["ready_ns"] == 120);
+  CHECK(first["preempted_ns"] == 60);
+  CHECK(first["blocked_ns"] == 300);
+  REQUIRE(first["states"].size() == 9);
+  CHECK(first["states"][1] == Json::parse(R"({"start_ns": 1100, "duration_ns": 200,
+      "state": "blocked", "task_state": 1, "path": ["f"], "waker_pid": 100,
+      "waker_tid": 101, "waker_path": ["g", "K:write"]})"));
+  CHECK(first["states"][2] == Json::parse(R"({"start_ns": 1300, "duration_ns": 50,
+      "state": "ready", "reason": "woken", "path": ["f"]})"));
+  CHECK(first["states"][4]["reason"] == "preempted");
+  CHECK(first["states"][6]["from_interrupt"] == true);
+  CHECK(json["threads"][1]["states"].size() == 1);
+
+  const std::string text = viewed.text();
+  CHECK(text.find(
+            "first 100/100: running 580 ns (58.00 %), ready 120 ns (12.00 %), of it "
+            "preempted 60 ns (6.00 %), blocked 300 ns (30.00 %)\n") != std::string::npos);
+  CHECK(text.find("blocked           f; woken by second 100/101 in g > K:write\n") !=
+        std::string::npos);
+  CHECK(text.find("ready, preempted  f\n") != std::string::npos);
+  CHECK(text.find("woken by an interrupt of ") != std::string::npos);
+}
+
+TEST_CASE("threads: of perf's events it is not said when a thread was woken") {
+  KernelScript s;
+  const ThreadIndex thread = s.script.thread(s.process, 100, "first");
+  s.script.enter(thread, 1000, "f");
+  s.leaves_by_perf(100, 1100, false);
+  s.comes_by_perf(100, 1400);
+  s.leaves_by_perf(100, 1500, true);
+  s.comes_by_perf(100, 1600);
+  s.script.exit(thread, 2000);
+  ViewOptions shown = sorted(SortKey::kEntry);
+  ThreadsView view(shown);
+  ReplayOptions options;
+  options.schedule = &view;
+  options.has_wake_ups = false;
+  Replay replay(s.script.definitions, nullptr, options);
+  s.script.replay(replay);
+  const Json json = json_of([&](JsonWriter& out) { view.write_json(replay, out); });
+  const Json& first = json["threads"][0];
+  CHECK_FALSE(first.contains("ready_ns"));
+  CHECK(first["running_ns"] == 600);
+  CHECK(first["preempted_ns"] == 100);
+  CHECK(first["blocked_ns"] == 300);
+  CHECK(first["states"][1] == Json::parse(R"({"start_ns": 1100, "duration_ns": 300,
+      "state": "blocked", "path": ["f"]})"));
+  CHECK(first["states"][3]["reason"] == "preempted");
+  const std::string text =
+      text_of([&](const WriteText& write) { view.write_text(replay, write); });
+  CHECK(text.find("first 100/100: running 600 ns (60.00 %), preempted 100 ns (10.00 %), "
+                  "blocked or woken 300 ns (30.00 %)\n") != std::string::npos);
+  const TreeGroups groups(replay, Grouping::kAll);
+  const Json flat =
+      json_of([&](JsonWriter& out) { write_flat_json(groups, replay, shown, out); });
+  CHECK(flat["functions"][0]["off_cpu_ns"] == 400);
+  CHECK_FALSE(flat["functions"][0].contains("ready_ns"));
+}
+
+TEST_CASE("threads: a limit leaves rows out, the last ones or the shortest") {
+  const KernelScript s = two_threads();
+  Scheduled<ThreadsView> by_time(s, sorted(SortKey::kEntry, 2));
+  CHECK(by_time.json()["threads"][0]["states"][1]["start_ns"] == 1100);
+  CHECK(by_time.json()["threads"][0]["states"].size() == 2);
+  CHECK(by_time.text().find("(7 rows left out)") != std::string::npos);
+  Scheduled<ThreadsView> longest(s, sorted(SortKey::kCum, 2));
+  const Json json = longest.json();
+  CHECK(json["threads"][0]["states"][0]["duration_ns"] == 390);
+  CHECK(json["threads"][0]["states"][1]["duration_ns"] == 200);
+  CHECK(json["threads"][0]["running_ns"] == 580);
+  CHECK(longest.text().find("(7 rows left out)") != std::string::npos);
+}
+
+TEST_CASE("threads: a time range cuts the stretches") {
+  const KernelScript s = two_threads();
+  ReplayFilter filter;
+  filter.from_ns = 1200;
+  filter.until_ns = 1320;
+  Scheduled<ThreadsView> viewed(s, sorted(SortKey::kEntry), filter);
+  const Json json = viewed.json();
+  const Json& first = json["threads"][0];
+  CHECK(first["blocked_ns"] == 100);
+  CHECK(first["ready_ns"] == 20);
+  CHECK(first["running_ns"] == 0);
+}
+
+TEST_CASE("wakers: wake-ups by the frames of both, the longest wait first") {
+  const KernelScript s = two_threads();
+  Scheduled<WakersView> viewed(s, sorted(SortKey::kCum));
+  const Json json = viewed.json();
+  REQUIRE(json["wakers"].size() == 2);
+  CHECK(json["wakers"][0] == Json::parse(R"({"wake_ups": 1, "blocked_ns": 200,
+      "from_interrupt": false,
+      "waker": {"pid": 100, "tid": 101, "name": "second", "path": ["g", "K:write"]},
+      "woken": {"pid": 100, "tid": 100, "name": "first", "path": ["f"]}})"));
+  CHECK(json["wakers"][1]["from_interrupt"] == true);
+  CHECK(json["wakers"][1]["blocked_ns"] == 100);
+  CHECK(viewed.text().find("           1       200 ns  second 100/101: g > K:write\n"
+                           "                           -> first 100/100: f\n") !=
+        std::string::npos);
+  Scheduled<WakersView> one(s, sorted(SortKey::kCum, 1));
+  CHECK(one.json()["wakers"].size() == 1);
+  CHECK(one.text().find("(1 row left out)") != std::string::npos);
+}
+
+TEST_CASE("time on and off the CPU stands in arcs, invocations and flow, too") {
+  const KernelScript s = two_threads();
+  Viewed viewed(s.script);
+  const TreeGroups groups(viewed.replay, Grouping::kAll);
+  const Json arcs = json_of([&](JsonWriter& json) {
+    write_arcs_json(groups, viewed.replay, viewed.options, json);
+  });
+  for (const Json& arc : arcs["arcs"]) {
+    if (arc["name"] != "f") continue;
+    CHECK(arc["off_cpu_ns"] == 420);
+    CHECK(arc["parents"][0]["off_cpu_ns"] == 420);
+    CHECK(arc["parents"][0]["cpu_ns"] == 580);
+  }
+  const std::string text = text_of([&](const WriteText& write) {
+    write_arcs_text(groups, viewed.replay, viewed.options, write);
+  });
+  CHECK(text.find("Off CPU") != std::string::npos);
+
+  ViewOptions options = sorted(SortKey::kEntry);
+  InvocationsView invocations(options, describe_values, true);
+  Viewed again(s.script, {}, &invocations);
+  const Json calls = json_of(
+      [&](JsonWriter& json) { CHECK(invocations.write_json(again.replay, json).ok()); });
+  CHECK(calls["invocations"][0]["name"] == "f");
+  CHECK(calls["invocations"][0]["delta_ns"] == 1000);
+  CHECK(calls["invocations"][0]["cpu_ns"] == 580);
+  CHECK(calls["invocations"][0]["ready_ns"] == 120);
+  CHECK(calls["invocations"][0]["switches"] == 3);
+  CHECK(calls["invocations"][2]["name"] == "K:write");
+  CHECK(calls["invocations"][2]["off_cpu_ns"] == 0);
+}

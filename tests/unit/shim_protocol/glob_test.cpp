@@ -1,0 +1,85 @@
+#include "src/shim_protocol/glob.hpp"
+
+#include <doctest/doctest.h>
+#include <fnmatch.h>
+
+#include <cstdlib>
+#include <random>
+#include <string>
+
+using arctrace::shim::glob_matches;
+
+namespace {
+
+// Few letters, so that they match now and then.
+char letter(std::mt19937& random) { return "abcd-!]"[random() % 7]; }
+
+std::string random_set(std::mt19937& random) {
+  std::string set = random() % 3 == 0 ? "[!" : "[";
+  if (random() % 8 == 0) set += ']';
+  for (auto n = 1 + random() % 3; n > 0; --n) {
+    set += "abcd"[random() % 4];
+    if (random() % 3 == 0) set += std::string("-") + "abcd"[random() % 4];
+  }
+  return set + "]";
+}
+
+std::string random_glob(std::mt19937& random) {
+  std::string glob;
+  for (auto n = random() % 8; n > 0; --n) {
+    switch (random() % 6) {
+      case 0:
+        glob += '*';
+        break;
+      case 1:
+        glob += '?';
+        break;
+      case 2:
+        glob += random_set(random);
+        break;
+      case 3:
+        glob += std::string("\\") + "*?[ab\\"[random() % 6];
+        break;
+      default:
+        glob += letter(random);
+    }
+  }
+  return glob;
+}
+
+}  // namespace
+
+TEST_CASE("globs match as fnmatch's do") {
+  const char* given = std::getenv("ARCTRACE_TEST_SEED");
+  const uint32_t seed =
+      given != nullptr ? static_cast<uint32_t>(std::atoi(given)) : std::random_device{}();
+  INFO("ARCTRACE_TEST_SEED=" << seed);
+  std::mt19937 random(seed);
+  unsigned matched = 0;
+  for (int i = 0; i < 50'000; ++i) {
+    const std::string glob = random_glob(random);
+    std::string text;
+    for (auto n = random() % 7; n > 0; --n) text += letter(random);
+    const bool expected = fnmatch(glob.c_str(), text.c_str(), 0) == 0;
+    matched += expected ? 1 : 0;
+    INFO("glob " << glob << " text " << text);
+    REQUIRE(glob_matches(glob, text) == expected);
+  }
+  CHECK(matched > 1000);
+}
+
+TEST_CASE("incomplete globs match nothing") {
+  for (const char* glob : {"[", "[a", "[!", "[]", "[a-", "\\", "a\\"}) {
+    CHECK_FALSE(glob_matches(glob, "a"));
+    CHECK_FALSE(glob_matches(glob, "["));
+  }
+  CHECK(glob_matches("", ""));
+  CHECK(glob_matches("***", ""));
+  CHECK_FALSE(glob_matches("", "a"));
+}
+
+TEST_CASE("a hostile glob costs no more than its length by the name's") {
+  std::string glob;
+  for (int i = 0; i < 500; ++i) glob += "*a";
+  CHECK_FALSE(glob_matches(glob + "b", std::string(1024, 'a')));
+}

@@ -1,0 +1,136 @@
+#include "src/stack/pending_calls.hpp"
+
+#include <doctest/doctest.h>
+
+#include <memory>
+
+namespace arctrace::testing {
+namespace {
+
+constexpr ThreadStacks kStacks = {{0x1000, 0x9000}, {0x2000, 0x3000}};
+constexpr uintptr_t kElsewhere = 0x100000;  // on a coroutine's stack
+
+struct Calls {
+  std::unique_ptr<ReturnStack> stack = std::make_unique<ReturnStack>();
+
+  bool push(uintptr_t place, bool inside = false) {
+    return stack->push(kStacks, {place, place + 1, place + 2}, inside);
+  }
+  void end(uintptr_t place) {
+    REQUIRE(stack->find(place) != nullptr);
+    CHECK(stack->find(place)->return_address == place + 1);
+    stack->drop(kStacks, place);
+  }
+};
+
+TEST_CASE("return stack: calls end from the inside out") {
+  Calls calls;
+  for (uintptr_t place = 0x8000; place > 0x7000; place -= 0x100) calls.push(place);
+  CHECK(calls.stack->depth == 16);
+  for (uintptr_t place = 0x7100; place <= 0x8000; place += 0x100) {
+    CHECK(calls.stack->only_top(place) == calls.stack->find(place));
+    calls.end(place);
+  }
+  CHECK(calls.stack->depth == 0);
+  CHECK(calls.stack->find(0x8000) == nullptr);
+}
+
+TEST_CASE("return stack: a frame that ends where the signal stack begins is not on it") {
+  using Which = ThreadStacks::Which;
+  CHECK(kStacks.which(0x2000) == Which::kOwn);
+  CHECK(kStacks.which(0x2008) == Which::kSignal);
+  CHECK(kStacks.which(0x3000) == Which::kSignal);
+  CHECK(kStacks.which(0x9000) == Which::kOwn);
+  CHECK(kStacks.which(0x9008) == Which::kUnknown);
+}
+
+TEST_CASE("return stack: a call drops those that were jumped out of") {
+  Calls calls;
+  calls.push(0x8000);
+  calls.push(0x7000);
+  calls.push(0x6000);
+  calls.push(0x7500);  // above two of them
+  CHECK(calls.stack->depth == 2);
+  calls.push(0x7500);  // in the same place: the former is gone
+  CHECK(calls.stack->depth == 2);
+  calls.push(0x6000);
+  calls.end(0x8000);  // an exit, too
+  CHECK(calls.stack->depth == 0);
+}
+
+TEST_CASE("return stack: who is back on the thread's own stack has left the signal's") {
+  Calls calls;
+  calls.push(0x8000);
+  calls.push(0x2800);  // on the signal stack
+  calls.push(0x1800);  // own, though further down
+  CHECK(calls.stack->depth == 2);
+  CHECK(calls.stack->find(0x2800) == nullptr);
+}
+
+TEST_CASE("return stack: a call in place of one that waits has both end at once") {
+  Calls calls;
+  calls.push(0x8000);
+  calls.push(0x7000);
+  calls.push(0x7000, true);
+  CHECK(calls.stack->depth == 3);
+  CHECK(calls.stack->only_top(0x7000) == nullptr);
+  int seen = 0;
+  calls.stack->for_each_at(0x7000, [&](const PendingCall&) { ++seen; });
+  CHECK(seen == 2);
+  calls.end(0x7000);
+  CHECK(calls.stack->depth == 1);
+}
+
+TEST_CASE("return stack: a coroutine's calls stay while others come and go") {
+  Calls calls;
+  calls.push(0x8000);
+  calls.push(kElsewhere);
+  calls.push(0x7000);
+  calls.end(0x7000);
+  calls.end(0x8000);  // the coroutine is suspended inside its call
+  REQUIRE(calls.stack->find(kElsewhere) != nullptr);
+  calls.push(0x8800);
+  CHECK(calls.stack->find(kElsewhere) != nullptr);
+  calls.end(kElsewhere);
+  calls.end(0x8800);
+  CHECK(calls.stack->depth == 0);
+}
+
+TEST_CASE("return stack: a dead thread's calls go, those of coroutines stay") {
+  Calls calls;
+  calls.push(0x8000);
+  calls.push(kElsewhere);
+  calls.push(0x7000);
+  SUBCASE("its stack is known") {
+    calls.stack->own = kStacks.own;
+    calls.stack->drop_own();
+    CHECK(calls.stack->find(0x8000) == nullptr);
+    CHECK(calls.stack->find(0x7000) == nullptr);
+    calls.end(kElsewhere);
+  }
+  SUBCASE("it is not") { calls.stack->drop_own(); }
+  CHECK(calls.stack->depth == 0);
+}
+
+TEST_CASE("return stack: full, it refuses calls; abandoned coroutines' make room") {
+  Calls calls;
+  for (uintptr_t i = 0; i < ReturnStack::kMaxCalls; ++i) {
+    CHECK(calls.push(kElsewhere - 16 * i));
+  }
+  CHECK_FALSE(calls.push(0x8000));
+  calls.end(kElsewhere);
+  CHECK(calls.push(0x8000));
+  CHECK(calls.stack->depth == ReturnStack::kMaxCalls);
+  // The same places once more, returning elsewhere.
+  Calls others;
+  for (uintptr_t i = 0; i < ReturnStack::kMaxCalls; ++i) {
+    const uintptr_t place = kElsewhere + 16 * (i % 8);
+    CHECK(others.stack->push(kStacks, {place, i, 0}, true));
+  }
+  CHECK(others.stack->push(kStacks, {0x8000, 1, 0}, false));
+  CHECK(others.stack->depth == 9);
+  CHECK(others.stack->find(kElsewhere)->return_address == ReturnStack::kMaxCalls - 8);
+}
+
+}  // namespace
+}  // namespace arctrace::testing

@@ -1,0 +1,173 @@
+#include "src/writer/held_records.hpp"
+
+#include <arctrace/arctrace.h>
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstring>
+
+#include "tests/support/child.hpp"
+#include "tests/support/test_session.hpp"
+
+namespace arctrace::testing {
+namespace {
+
+BufferOptions held_buffer(arctrace_scope scope, uint32_t block_size = 512,
+                          uint32_t blocks = 64) {
+  BufferOptions options = small_buffer(block_size, blocks);
+  options.scope = scope;
+  return options;
+}
+
+constexpr arctrace_scope kScopes[] = {ARCTRACE_SCOPE_THREAD, ARCTRACE_SCOPE_SHARED};
+
+void* reserve_text(uint32_t event, const char* text) {
+  void* payload = arctrace_reserve(event, 8);
+  if (payload != nullptr) std::memcpy(payload, text, 8);
+  return payload;
+}
+
+TEST_CASE("held: committed records are there, discarded ones are padding") {
+  for (const arctrace_scope scope : kScopes) {
+    TestSession test(held_buffer(scope));
+    CHECK_CHILD([&] {
+      REQUIRE(arctrace_attach(test.path().c_str()) == 0);
+      void* first = reserve_text(1, "first___");
+      void* second = reserve_text(2, "second__");
+      void* third = reserve_text(3, "third___");
+      arctrace_commit(third);
+      arctrace_discard(first);
+      arctrace_commit(second);
+      arctrace_commit(second);  // once is enough
+      arctrace_commit(&first);  // not ours
+      arctrace_discard(nullptr);
+      for (const uint32_t name : test.view().slot(0).held) CHECK(name == 0);
+    });
+    const DecodedTrace trace = test.finish();
+    CHECK(joined(trace.problems) == "");
+    const std::vector<DecodedRecord> events = trace.of_type(ARCTRACE_TYPE_EVENT);
+    REQUIRE(events.size() == 2);
+    CHECK(events[0].u32(0) == 2);
+    CHECK(events[0].text(4, 8) == "second__");
+    CHECK(events[1].text(4, 8) == "third___");
+    CHECK(trace.of_type(ARCTRACE_TYPE_PAD).size() == 1);
+    CHECK(trace.lost() == 0);
+  }
+}
+
+TEST_CASE("held: at most four at a time, the next one counts as lost") {
+  TestSession test(held_buffer(ARCTRACE_SCOPE_THREAD));
+  CHECK_CHILD([&] {
+    REQUIRE(arctrace_attach(test.path().c_str()) == 0);
+    void* held[ARCTRACE_HELD_COUNT];
+    for (void*& payload : held) payload = reserve_text(1, "held____");
+    CHECK(arctrace_reserve(2, 8) == nullptr);
+    uint64_t lost[ARCTRACE_LOST_CAUSES] = {};
+    CHECK(arctrace_lost(lost) == 1);
+    CHECK(lost[ARCTRACE_LOST_NESTED] == 1);
+    arctrace_discard(held[2]);
+    CHECK(reserve_text(3, "again___") != nullptr);
+    CHECK(arctrace_lost(nullptr) == 1);
+  });
+}
+
+TEST_CASE("held: the block is not recycled before the record is settled") {
+  for (const arctrace_scope scope : kScopes) {
+    CAPTURE(scope);
+    TestSession test(held_buffer(scope));
+    CHECK_CHILD([&] {
+      REQUIRE(arctrace_attach(test.path().c_str()) == 0);
+      void* payload = reserve_text(77, "patient_");
+      REQUIRE(payload != nullptr);
+      const uint32_t block = test.view().slot(0).held[0] - 1;
+      for (uint32_t round = 0; round < 20; ++round) {
+        for (uint32_t i = 0; i < 30; ++i) arctrace_instant(i);
+        test.drain().round();
+      }
+      const BlockState state = Recycle<IpcAtomics>::state(test.view(), block);
+      CHECK(state.phase == ARCTRACE_PHASE_CLOSED);
+      CHECK(state.generation == 0);
+      arctrace_commit(payload);
+      test.drain().round();
+      CHECK(Recycle<IpcAtomics>::state(test.view(), block).generation == 1);
+      const DecodedTrace trace = test.finish();
+      CHECK(joined(trace.problems) == "");
+      const std::vector<DecodedRecord> events = trace.of_type(ARCTRACE_TYPE_EVENT);
+      REQUIRE(events.size() == 1);
+      CHECK(events[0].text(4, 8) == "patient_");
+      CHECK(trace.written() + trace.lost() == 601);
+    });
+  }
+}
+
+TEST_CASE("held: a dead holder's record is torn, its block recycled, and that is said") {
+  for (const arctrace_scope scope : kScopes) {
+    CAPTURE(scope);
+    TestSession test(held_buffer(scope));
+    const int pid = start_child([&] {
+      REQUIRE(arctrace_attach(test.path().c_str()) == 0);
+      reserve_text(77, "never___");
+      for (uint32_t i = 0; i < 60; ++i) arctrace_instant(i);  // the block is closed
+      kill(getpid(), SIGKILL);
+    });
+    CHECK(wait_for_child(pid) == "signal 9");
+    const DecodedTrace trace = test.finish();
+    CHECK(joined(trace.problems) == "");
+    CHECK(trace.torn() == 1);
+    CHECK(trace.written() == 60);
+    CHECK(test.drain().totals().torn == 1);
+    CHECK(test.drain().totals().records == 60);
+    CHECK(test.blocks_in(ARCTRACE_PHASE_CLOSED) == 0);
+    for (const DecodedBlock& block : trace.blocks) {
+      for (const DecodedRecord& record : block.records) {
+        if (record.in_progress) CHECK(block.flags == ARCTRACE_CHUNK_OWNER_DIED);
+      }
+    }
+  }
+}
+
+TEST_CASE("held: a fork child has none, and its parent's are the parent's") {
+  TestSession test(held_buffer(ARCTRACE_SCOPE_THREAD));
+  CHECK_CHILD([&] {
+    REQUIRE(arctrace_attach(test.path().c_str()) == 0);
+    void* payload = reserve_text(5, "parents_");
+    CHECK_CHILD([payload] {
+      arctrace_commit(payload);
+      arctrace_instant(1);
+      arctrace_discard(payload);
+    });
+    CHECK(test.view().slot(0).held[0] != 0);
+    arctrace_commit(payload);
+  });
+  const DecodedTrace trace = test.finish();
+  CHECK(joined(trace.problems) == "");
+  CHECK(trace.of_type(ARCTRACE_TYPE_EVENT).size() == 1);
+  CHECK(trace.written() == 2);
+}
+
+void* reserved_in_handler;
+
+TEST_CASE("held: reserved in a signal handler, committed after it") {
+  for (const arctrace_scope scope : kScopes) {
+    TestSession test(held_buffer(scope));
+    CHECK_CHILD([&] {
+      REQUIRE(arctrace_attach(test.path().c_str()) == 0);
+      signal(SIGUSR1, [](int) { reserved_in_handler = reserve_text(9, "handler_"); });
+      {
+        const WriteScope interrupted;
+        raise(SIGUSR1);
+      }
+      void* own = reserve_text(1, "own_____");
+      CHECK(own != reserved_in_handler);
+      arctrace_commit(reserved_in_handler);
+      arctrace_commit(own);
+    });
+    const DecodedTrace trace = test.finish();
+    CHECK(joined(trace.problems) == "");
+    CHECK(trace.of_type(ARCTRACE_TYPE_EVENT).size() == 2);
+  }
+}
+
+}  // namespace
+}  // namespace arctrace::testing

@@ -1,0 +1,221 @@
+#include "src/writer/loss.hpp"
+
+#include <arctrace/arctrace.h>
+#include <doctest/doctest.h>
+
+#include <utility>
+#include <vector>
+
+#include "src/protocol/reported_losses.hpp"
+#include "src/writer/writer.hpp"
+#include "tests/support/child.hpp"
+#include "tests/support/test_session.hpp"
+
+namespace arctrace::testing {
+namespace {
+
+// As ToldLosses::commit() would have it.
+void mark_told(arctrace_writer_slot& slot, const Losses& losses) {
+  slot.reported[losses.cause] = losses.until;
+}
+
+TEST_CASE("loss: what a LOST record could not tell stays untold") {
+  arctrace_writer_slot slot{};
+  ThreadState state{};
+  count_lost(slot, state, ARCTRACE_LOST_FULL, 50);
+  count_lost(slot, state, ARCTRACE_LOST_FULL, 60);
+  count_lost(slot, state, ARCTRACE_LOST_TOO_BIG, 70);
+  CHECK(state.loss_pending);
+  CHECK(state.lost_since_ticks == 50);
+  CHECK_FALSE(tell_own_losses(slot, state, [&](const Losses& losses) {
+    CHECK(losses.count == (losses.cause == ARCTRACE_LOST_FULL ? 2 : 1));
+    if (losses.cause != ARCTRACE_LOST_FULL) return false;
+    mark_told(slot, losses);
+    return true;
+  }));
+  CHECK(tell_own_losses(slot, state, [&](const Losses& losses) {
+    CHECK(losses.cause == ARCTRACE_LOST_TOO_BIG);
+    CHECK(losses.count == 1);
+    mark_told(slot, losses);
+    return true;
+  }));
+  CHECK(tell_own_losses(slot, state, [](const Losses&) {
+    FAIL("nothing is left to tell");
+    return true;
+  }));
+  for_each_untold_loss(slot, [](uint32_t, uint64_t) { FAIL("nothing is left to tell"); });
+}
+
+TEST_CASE("loss: one that comes while it is being told is told the next time") {
+  arctrace_writer_slot slot{};
+  ThreadState state{};
+  count_lost(slot, state, ARCTRACE_LOST_FULL, 1);
+  tell_own_losses(slot, state, [&](const Losses& losses) {
+    CHECK(losses.count == 1);
+    count_lost(slot, state, ARCTRACE_LOST_FULL, 2);  // a signal handler's
+    mark_told(slot, losses);
+    return true;
+  });
+  uint64_t untold = 0;
+  for_each_untold_loss(slot, [&](uint32_t, uint64_t count) { untold += count; });
+  CHECK(untold == 1);
+}
+
+TEST_CASE("loss: those of an earlier owner are told first, and as its") {
+  arctrace_writer_slot slot{};
+  ThreadState state{};
+  slot.lost[ARCTRACE_LOST_FULL] = 7;
+  slot.reported[ARCTRACE_LOST_FULL] = 2;
+  state.lost_at_start[ARCTRACE_LOST_FULL] = 7;
+  count_lost(slot, state, ARCTRACE_LOST_FULL, 1);
+  std::vector<std::pair<uint32_t, uint64_t>> told;
+  tell_own_losses(slot, state, [&](const Losses& losses) {
+    told.emplace_back(losses.flags, losses.count);
+    mark_told(slot, losses);
+    return true;
+  });
+  CHECK(told ==
+        std::vector<std::pair<uint32_t, uint64_t>>{{ARCTRACE_LOST_INHERITED, 5}, {0, 1}});
+}
+
+// A LOST record of whose losses the slot's owner was about to note that they are told.
+TEST_CASE("loss: told by a record that is whole, but not by one in progress") {
+  TestSession test(small_buffer(512, 4));
+  arctrace_writer_slot& slot = test.view().slot(0);
+  using Told = ToldLosses<IpcAtomics>;
+  const auto place = static_cast<uint64_t>(test.view().block(1) - test.view().base());
+  constexpr uint32_t kWhole = ARCTRACE_WORD0(ARCTRACE_TYPE_LOST, 32);
+  slot.lost[ARCTRACE_LOST_FULL] = 9;
+  const auto reported_if = [&](uint32_t word0, uint64_t telling, uint64_t until) {
+    word_at(test.view().block(1)) = word0;
+    slot.telling = telling;
+    slot.telling_until = until;
+    slot.telling_cause = ARCTRACE_LOST_FULL;
+    return Told::reported(test.view(), slot, ARCTRACE_LOST_FULL);
+  };
+  slot.reported[ARCTRACE_LOST_FULL] = 2;
+  CHECK(reported_if(kWhole, place, 6) == 6);
+  CHECK(reported_if(kWhole, place, 1) == 2);  // it was noted
+  CHECK(reported_if(kWhole | ARCTRACE_IN_PROGRESS, place, 6) == 2);
+  CHECK(reported_if(ARCTRACE_WORD0(ARCTRACE_TYPE_PAD, 32), place, 6) == 2);
+  CHECK(reported_if(kWhole, 0, 6) == 2);
+  CHECK(reported_if(kWhole, place, 10) == 2);  // more than were lost
+  for (const uint64_t nowhere :
+       {uint64_t{4}, place + 1, test.view().geometry().total_size,
+        test.view().geometry().total_size - 2, ~uint64_t{3}}) {
+    CHECK(reported_if(kWhole, nowhere, 6) == 2);
+  }
+  CHECK(Told::reported(test.view(), slot, ARCTRACE_LOST_TOO_BIG) == 0);
+  reported_if(kWhole, place, 6);
+  Told::settle(test.view(), slot);
+  CHECK(slot.reported[ARCTRACE_LOST_FULL] == 6);
+  CHECK(slot.telling == 0);
+  slot.telling_cause = ~0u;
+  Told::settle(test.view(), slot);
+}
+
+// Fills the buffer with instants 1, loses some, lets the collector make room, goes on
+// with instants 2.
+void lose_and_go_on(arctrace_scope scope, uint64_t lost) {
+  BufferOptions options = small_buffer(512, 24);
+  options.scope = scope;
+  TestSession test(options);
+  CHECK_CHILD([&] {
+    REQUIRE(arctrace_attach(test.path().c_str()) == 0);
+    for (int round = 0; round < 3; ++round) {
+      const uint64_t before = arctrace_lost(nullptr);
+      while (arctrace_lost(nullptr) < before + lost) arctrace_instant(1);
+      test.drain().round();
+      arctrace_instant(2);
+      CHECK(arctrace_lost(nullptr) == before + lost);
+    }
+    // The rest of the trace: from this process, which has the file.
+    const DecodedTrace trace = test.finish();
+    CHECK(joined(trace.problems) == "");
+    const std::vector<DecodedRecord> said = trace.of_type(ARCTRACE_TYPE_LOST);
+    REQUIRE(said.size() == 3);
+    for (const DecodedRecord& record : said) {
+      CHECK(record.u32(0) == ARCTRACE_LOST_FULL);
+      CHECK(record.u32(4) == 0);
+      CHECK(record.u64(8) == lost);
+      CHECK(record.u64(16) <= record.ticks);
+      CHECK(record.writer == 1);
+    }
+    // At their place in time: behind what was written before, before what came after.
+    uint32_t lost_seen = 0;
+    uint32_t twos_seen = 0;
+    for (const DecodedBlock& block : trace.blocks) {
+      for (const DecodedRecord& record : block.records) {
+        if (record.type == ARCTRACE_TYPE_LOST) ++lost_seen;
+        if (record.type != ARCTRACE_TYPE_INSTANT) continue;
+        if (record.u32(0) == 2) ++twos_seen;
+        CHECK(lost_seen == (record.u32(0) == 2 ? twos_seen : lost_seen));
+      }
+    }
+    CHECK(twos_seen == 3);
+  });
+}
+
+TEST_CASE("loss: it is said in the next block that is to be had, in its place in time") {
+  lose_and_go_on(ARCTRACE_SCOPE_THREAD, 1);
+  lose_and_go_on(ARCTRACE_SCOPE_THREAD, 1000);
+  lose_and_go_on(ARCTRACE_SCOPE_SHARED, 1);
+  lose_and_go_on(ARCTRACE_SCOPE_SHARED, 1000);
+}
+
+TEST_CASE("loss: a full buffer is searched once, not for every record") {
+  for (const arctrace_scope scope : {ARCTRACE_SCOPE_THREAD, ARCTRACE_SCOPE_SHARED}) {
+    CAPTURE(scope);
+    BufferOptions options = small_buffer(384, 64);
+    options.scope = scope;
+    TestSession test(options);
+    CHECK_CHILD([&] {
+      REQUIRE(arctrace_attach(test.path().c_str()) == 0);
+      while (arctrace_lost(nullptr) < 3) arctrace_instant(1);
+      arctrace_define_name("defined when there is no room for it");
+      arctrace_instant(1);
+      const uint64_t handouts = test.view().control().next;
+      for (int i = 0; i < 1000; ++i) arctrace_instant(1);
+      const WriteScope interrupted;
+      for (int i = 0; i < 1000; ++i) arctrace_instant(1);
+      CHECK(test.view().control().next - handouts < 4 * 64);
+      CHECK(arctrace_lost(nullptr) >= 2000);
+    });
+  }
+}
+
+TEST_CASE("loss: saying it in the shared scope keeps no hold on the block") {
+  BufferOptions options = small_buffer(1024, 32);
+  options.scope = ARCTRACE_SCOPE_SHARED;
+  TestSession test(options);
+  CHECK_CHILD([&] {
+    REQUIRE(arctrace_attach(test.path().c_str()) == 0);
+    const std::vector<std::byte> too_big(2000);
+    arctrace_write(1, too_big.data(), too_big.size());
+    arctrace_write(1, too_big.data(),
+                   too_big.size());  // says the first, loses the second
+    const arctrace_writer_slot& slot = test.view().slot(thread_local_state.state->slot);
+    CHECK(slot.reported[ARCTRACE_LOST_TOO_BIG] == 1);
+    for (const uint32_t name : slot.active) CHECK(name == 0);
+  });
+}
+
+TEST_CASE("loss: no room at all") {
+  for (const arctrace_scope scope : {ARCTRACE_SCOPE_THREAD, ARCTRACE_SCOPE_SHARED}) {
+    CAPTURE(scope);
+    BufferOptions options = small_buffer(384, 2);
+    options.scope = scope;
+    TestSession test(options);
+    constexpr uint64_t kAttempts = 500;
+    CHECK_CHILD([&] {
+      REQUIRE(arctrace_attach(test.path().c_str()) == 0);
+      for (uint64_t i = 0; i < kAttempts; ++i) arctrace_instant(1);
+    });
+    const DecodedTrace trace = test.finish();
+    CHECK(joined(trace.problems) == "");
+    CHECK(trace.written() + trace.lost() == kAttempts);
+  }
+}
+
+}  // namespace
+}  // namespace arctrace::testing

@@ -1,0 +1,164 @@
+#include "src/writer/thread_state.hpp"
+
+#include <doctest/doctest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <mutex>
+#include <set>
+#include <thread>
+#include <vector>
+
+#include "src/base/raw_syscall.hpp"
+#include "src/protocol/dead_slot.hpp"
+#include "tests/support/child.hpp"
+
+namespace arctrace::testing {
+namespace {
+
+ThreadState* claim(ThreadState* current = nullptr) {
+  return claim_thread_state(current, sys::gettid());
+}
+
+TEST_CASE("thread state: one for each living thread, the same when asked again") {
+  std::set<ThreadState*> states;
+  ThreadState* mine = claim();
+  REQUIRE(mine != nullptr);
+  CHECK(claim(mine) == mine);
+  std::vector<std::thread> threads;
+  std::mutex mutex;
+  std::mutex all_live;
+  all_live.lock();
+  for (int i = 0; i < 100; ++i) {  // more than one arena
+    threads.emplace_back([&] {
+      ThreadState* state = claim();
+      mutex.lock();
+      states.insert(state);
+      mutex.unlock();
+      const std::lock_guard wait(all_live);
+    });
+  }
+  for (size_t n = 0; n < 100; usleep(1000)) {
+    const std::lock_guard lock(mutex);
+    n = states.size();
+  }
+  all_live.unlock();
+  for (std::thread& thread : threads) thread.join();
+  CHECK(states.size() == 100);
+  CHECK_FALSE(states.contains(mine));
+  CHECK_FALSE(states.contains(nullptr));
+}
+
+TEST_CASE("thread state: a dead thread's is given to another one, without its contents") {
+  CHECK_CHILD([] {
+    ThreadState* first = nullptr;
+    std::thread([&] {
+      first = claim();
+      first->depth = 5;
+      first->attached = true;
+      first->pos = first->end = reinterpret_cast<std::byte*>(first);
+      first->held[0].payload = HeldRecord::kClaimed;
+    }).join();
+    std::thread([&] {
+      ThreadState* second = claim();
+      CHECK(second == first);
+      CHECK(second->depth == 0);
+      CHECK_FALSE(second->attached);
+      CHECK(second->pos == nullptr);
+      CHECK(second->end == nullptr);
+      CHECK(second->held[0].payload == HeldRecord::kUnused);
+      CHECK(is_live(second->lock));
+    }).join();
+  });
+}
+
+TEST_CASE("thread state: a fork child finds zeros and claims anew") {
+  CHECK_CHILD([] {
+    ThreadState* parents = claim();
+    parents->attached = true;
+    parents->pos = reinterpret_cast<std::byte*>(parents);
+    const int pid = start_child([parents] {
+      CHECK(parents->pos == nullptr);
+      CHECK_FALSE(parents->attached);
+      CHECK(parents->lock == 0);
+      CHECK(claim(parents) != nullptr);
+    });
+    CHECK(wait_for_child(pid) == "");
+    CHECK(parents->attached);
+    CHECK(claim(parents) == parents);
+  });
+}
+
+TEST_CASE("thread state: a fork child keeps its calls, and no other thread's") {
+  CHECK_CHILD([] {
+    ThreadState* parents = claim();
+    const ThreadStacks stacks = {{0x1000, 0x9000}, {}};
+    REQUIRE(parents->calls != nullptr);
+    parents->calls->push(stacks, {0x8000, 1, 2}, false);
+    ReturnStack* calls = parents->calls;
+    ThreadState* others = nullptr;
+    std::mutex end;
+    std::mutex begun;
+    end.lock();
+    begun.lock();
+    std::thread other([&] {
+      others = claim();
+      others->calls->push(stacks, {0x7000, 1, 2}, false);
+      begun.unlock();
+      const std::lock_guard wait(end);
+    });
+    begun.lock();
+    const int pid = start_child([&] {
+      // A thread that the child makes before takes neither.
+      std::thread([&] {
+        ThreadState* made = claim();
+        CHECK(made != parents);
+        CHECK(made != others);
+      }).join();
+      CHECK(claim(parents) == parents);
+      CHECK(parents->calls == calls);
+      CHECK(calls->find(0x8000) != nullptr);
+      uint64_t pending = 0;
+      for_each_return_stack([&](ReturnStack& stack) { pending += stack.depth; });
+      CHECK(pending == 1);
+    });
+    CHECK(wait_for_child(pid) == "");
+    end.unlock();
+    other.join();
+    CHECK(calls->depth == 1);
+    // The other one is dead: where its stack was, another may be made.
+    forget_dead_threads_calls();
+    uint64_t pending = 0;
+    for_each_return_stack([&](ReturnStack& stack) { pending += stack.depth; });
+    CHECK(pending == 1);
+  });
+}
+
+TEST_CASE(
+    "thread state: while dead threads' calls are forgotten, a new one keeps its own") {
+  CHECK_CHILD([] {
+    std::atomic<bool> over = false;
+    std::vector<std::thread> forgetting;
+    for (int i = 0; i < 6; ++i) {  // more than CPUs: some stop half-way
+      forgetting.emplace_back([&] {
+        while (!over) forget_dead_threads_calls();
+      });
+    }
+    int lost = 0;
+    for (int i = 0; i < 150; ++i) {
+      std::thread([&] {
+        ReturnStack& calls = *claim()->calls;
+        calls.push({{0x1000, 0x9000}, {}}, {0x8000, 1, 2}, false);
+        usleep(2000);
+        if (calls.find(0x8000) == nullptr) ++lost;
+      }).join();
+    }
+    over = true;
+    for (std::thread& thread : forgetting) thread.join();
+    CHECK(lost == 0);
+  });
+}
+
+}  // namespace
+}  // namespace arctrace::testing

@@ -1,8 +1,0 @@
-// Functions that call mcount at their entry (-pg) are not recorded here.
-#include "writer_shim/entry_hooks.hpp"
-
-namespace arctrace::shim {
-
-void forget_entry_hooks() {}
-
-}  // namespace arctrace::shim

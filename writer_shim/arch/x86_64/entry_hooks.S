@@ -1,0 +1,43 @@
+/* mcount and __fentry__: called by functions at their entry, with all of their arguments
+ * in registers. They change none, and no vector register is touched. */
+#include <cet.h>
+
+#include "writer_shim/arch/x86_64/saved_registers.inc"
+
+  .macro entry_hook name, called
+  .globl \name
+  .type \name, @function
+  .p2align 4
+\name:
+  .cfi_startproc
+  endbr64
+  push_arguments
+  push_register %r11
+  movq 72(%rsp), %rdi
+  leaq 80(%rsp), %rsi
+  movq %rbp, %rdx
+  push_register %rbp
+  .cfi_rel_offset %rbp, 0
+  movq %rsp, %rbp
+  .cfi_def_cfa_register %rbp
+  andq $-16, %rsp
+  call \called
+  movq %rbp, %rsp
+  .cfi_def_cfa_register %rsp
+  pop_register %rbp
+  .cfi_restore %rbp
+  pop_register %r11
+  pop_arguments
+  ret
+  .cfi_endproc
+  .size \name, . - \name
+  .endm
+
+  .text
+  entry_hook __fentry__, arctrace_fentry_called
+  entry_hook mcount, arctrace_mcount_called
+  .globl _mcount
+  .type _mcount, @function
+  .set _mcount, mcount
+
+  .section .note.GNU-stack,"",@progbits

@@ -1,0 +1,10 @@
+#pragma once
+
+#include "writer_shim/arch/kept_vectors.hpp"
+
+namespace arctrace::shim {
+
+// Whether this processor can save the vector registers.
+bool can_keep_vectors();
+
+}  // namespace arctrace::shim

@@ -1,0 +1,96 @@
+#include "writer_shim/arch/sleds.hpp"
+
+#include "src/api/shim_interface.h"
+#include "writer_shim/arch/x86_64/instructions.hpp"
+#include "writer_shim/unwind/frame_rule.hpp"
+
+namespace arctrace::shim {
+namespace {
+
+// Instructions whose last four bytes say how far it is from their ends; where these are.
+constexpr size_t kGateLoaded = 7, kGoesOn = 17;
+constexpr char kGatedJump[sizeof GatedJump::code + 1] =
+    "\x4c\x8b\x1d\0\0\0\0"     // mov gate(%rip), %r11
+    "\x41\xf6\x03\x01"         // testb $ARCTRACE_GATE_FUNCTIONS, (%r11)
+    "\x0f\x84\0\0\0\0"         // je function
+    "\xff\x25\x01\0\0\0\xcc";  // jmp *stub(%rip)
+static_assert(ARCTRACE_GATE_FUNCTIONS == 1);
+
+// Has the instruction that ends at `end` reach `to`. False: it is too far away.
+bool set_distance(unsigned char* end, uintptr_t to) {
+  const auto wanted = static_cast<int64_t>(to - reinterpret_cast<uintptr_t>(end));
+  const auto distance = static_cast<int32_t>(wanted);
+  if (distance != wanted) return false;
+  __builtin_memcpy(end - sizeof distance, &distance, sizeof distance);
+  return true;
+}
+
+}  // namespace
+
+Sled find_sled(uintptr_t at, const AddressRange& code) {
+  if (!code.contains(at)) return {};
+  const auto* bytes = reinterpret_cast<const unsigned char*>(at);
+  const auto* limit = reinterpret_cast<const unsigned char*>(code.high);
+  uintptr_t function = 0;
+  const unsigned char* begin = nullptr;
+  const unsigned char* end = bytes;
+  while (end < limit) {
+    const auto place = reinterpret_cast<uintptr_t>(end);
+    if (begin == nullptr) {
+      function = find_frame_rule(place).function;
+      const bool is_here = function == place || function + sizeof kEndbr64 == place;
+      if (is_here) begin = end;
+    }
+    if (begin == end && limit - end > 4 &&
+        __builtin_memcmp(end, kEndbr64, sizeof kEndbr64) == 0) {
+      end += sizeof kEndbr64;
+      begin = end;
+      continue;
+    }
+    const size_t length = filler_length(end, limit);
+    if (length == 0 || *end == kBreakpoint) break;
+    end += length;
+  }
+  if (begin == nullptr || end - begin < static_cast<long>(kJumpSize)) return {};
+  return {function, const_cast<unsigned char*>(begin), reinterpret_cast<uintptr_t>(end)};
+}
+
+Sled find_xray_sled(uintptr_t at, uintptr_t function, const AddressRange& code) {
+  constexpr size_t kShortJumpSize = 2;
+  constexpr size_t kFiller = 9;  // NOPs that the jump skips; which, depends on -march
+  constexpr size_t kSize = kShortJumpSize + kFiller;
+  if (!code.contains(at) || code.high - at < kSize) return {};
+  // Elsewhere another kind of hook stands first.
+  if (at != function && (at - function != sizeof kEndbr64 || !code.contains(function) ||
+                         __builtin_memcmp(reinterpret_cast<const void*>(function),
+                                          kEndbr64, sizeof kEndbr64) != 0)) {
+    return {};
+  }
+  auto* const begin = reinterpret_cast<unsigned char*>(at);
+  if (begin[0] != kShortJump || begin[1] != kFiller) return {};
+  // XRay's own patching may have been undone: that leaves the rest of a call behind the
+  // short jump.
+  const unsigned char* const end = begin + kSize;
+  for (const unsigned char* filler = begin + kShortJumpSize; filler < end;) {
+    const size_t length = filler_length(filler, end);
+    if (length == 0 || *filler == kBreakpoint) return {};
+    filler += length;
+  }
+  return {function, begin, at + kSize};
+}
+
+bool make_jump(GatedJump& jump, uintptr_t gate, const Sled& sled) {
+  __builtin_memcpy(jump.code, kGatedJump, sizeof jump.code);
+  return set_distance(jump.code + kGateLoaded, gate) &&
+         set_distance(jump.code + kGoesOn, sled.end);
+}
+
+bool lead_to_jump(const Sled& sled, const GatedJump& jump) {
+  if (!set_distance(sled.begin + kJumpSize, reinterpret_cast<uintptr_t>(&jump))) {
+    return false;
+  }
+  sled.begin[0] = kJump;
+  return true;
+}
+
+}  // namespace arctrace::shim

@@ -1,0 +1,18 @@
+// Comparing zero-terminated texts, without libc.
+#pragma once
+
+#include "src/base/memory.hpp"
+
+namespace arctrace::shim {
+
+inline bool equal(const char* a, const char* b) {
+  while (*a != '\0' && *a == *b) ++a, ++b;
+  return *a == *b;
+}
+
+inline bool starts_with(const char* text, const char* prefix) {
+  while (*prefix != '\0' && *text == *prefix) ++text, ++prefix;
+  return *prefix == '\0';
+}
+
+}  // namespace arctrace::shim

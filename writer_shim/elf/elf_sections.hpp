@@ -1,0 +1,156 @@
+// What a module's file has beyond what the loader maps of it: its sections.
+#pragma once
+
+#include <elf.h>
+#include <link.h>
+#include <sys/mman.h>
+
+#include <cstdint>
+
+#include "src/base/raw_syscall.hpp"
+#include "writer_shim/base/text.hpp"
+
+namespace arctrace::shim {
+
+// A part of a file, in memory of our own: a file that shrinks meanwhile gives zeros.
+class FilePart {
+ public:
+  FilePart() = default;
+  FilePart(int fd, uint64_t offset, uint64_t size, uint64_t file_size) {
+    if (size == 0 || offset > file_size || size > file_size - offset) return;
+    void* memory =
+        sys::map(size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+    if (memory == nullptr) return;
+    bytes_ = static_cast<char*>(memory);
+    size_ = size;
+    for (uint64_t done = 0; done < size;) {
+      const long n = sys::pread(fd, bytes_ + done, size - done, offset + done);
+      if (n <= 0) return;
+      done += static_cast<uint64_t>(n);
+    }
+  }
+  ~FilePart() {
+    if (bytes_ != nullptr) {
+      raw_syscall(SYS_munmap, sys::pointer_argument(bytes_), static_cast<long>(size_));
+    }
+  }
+  FilePart(const FilePart&) = delete;
+  FilePart& operator=(const FilePart&) = delete;
+
+  // Its memory stays when this object is gone.
+  void keep() { bytes_ = nullptr; }
+
+  template <class T>
+  const T* items() const {
+    return reinterpret_cast<const T*>(bytes_);
+  }
+  template <class T>
+  uint64_t count() const {
+    return size_ / sizeof(T);
+  }
+  // The text at `offset`; null if it does not end here.
+  const char* text(uint64_t offset) const {
+    if (offset >= size_ || bytes_[size_ - 1] != '\0') return nullptr;
+    return bytes_ + offset;
+  }
+
+ private:
+  char* bytes_ = nullptr;
+  uint64_t size_ = 0;
+};
+
+// Where the compilers' -fpatchable-function-entry notes the addresses of its rooms.
+inline constexpr char kPatchableSection[] = "__patchable_function_entries";
+// Where clang's -fxray-instrument notes its sleds.
+inline constexpr char kXraySection[] = "xray_instr_map";
+
+// The file of a loaded module.
+class ModuleFile {
+ public:
+  // What the system comes with has no patchable functions: its files are many.
+  static bool is_of_system(const dl_phdr_info& info) {
+    return starts_with(info.dlpi_name, "/lib/") ||
+           starts_with(info.dlpi_name, "/usr/lib/") ||
+           starts_with(info.dlpi_name, "/lib64/");
+  }
+
+  ModuleFile(const dl_phdr_info& info, bool is_program) : path_(info.dlpi_name) {
+    if (is_program) {
+      const long n = sys::readlink(kProgram, program_, sizeof program_ - 1);
+      path_ = program_;
+      if (n <= 0) return;
+      program_[n] = '\0';
+    } else if (!has_folder(path_)) {
+      return;  // the vdso
+    }
+    descriptor_ =
+        static_cast<int>(sys::open(is_program ? kProgram : path_, O_RDONLY | O_CLOEXEC));
+  }
+  ~ModuleFile() {
+    if (descriptor_ >= 0) sys::close(descriptor_);
+  }
+  ModuleFile(const ModuleFile&) = delete;
+  ModuleFile& operator=(const ModuleFile&) = delete;
+
+  int descriptor() const { return descriptor_; }  // negative: it can't be opened
+  const char* path() const { return path_; }
+
+ private:
+  static constexpr const char* kProgram = "/proc/self/exe";
+  static bool has_folder(const char* path) {
+    while (*path != '\0' && *path != '/') ++path;
+    return *path == '/';
+  }
+  char program_[1024] = {};
+  const char* path_;
+  int descriptor_ = -1;
+};
+
+class ElfSections {
+ public:
+  explicit ElfSections(int fd)
+      : size_(size_of(fd)),
+        head_(fd, 0, sizeof(ElfW(Ehdr)), size_),
+        headers_(fd, table_offset(), table_size(), size_),
+        names_(fd, names_header().sh_offset, names_header().sh_size, size_) {}
+
+  uint64_t file_size() const { return size_; }
+  const FilePart& headers() const { return headers_; }  // ElfW(Shdr) each
+
+  // Null: there is none of that name.
+  const ElfW(Shdr) * find(const char* name) const {
+    for (uint64_t i = 0; i < headers_.count<ElfW(Shdr)>(); ++i) {
+      const ElfW(Shdr)& header = headers_.items<ElfW(Shdr)>()[i];
+      const char* found = names_.text(header.sh_name);
+      if (found != nullptr && equal(found, name)) return &header;
+    }
+    return nullptr;
+  }
+
+ private:
+  static uint64_t size_of(int fd) {
+    struct stat status {};
+    const bool is_file = sys::stat_fd(fd, &status) == 0 && S_ISREG(status.st_mode);
+    return is_file ? static_cast<uint64_t>(status.st_size) : 0;
+  }
+  const ElfW(Ehdr) * head() const {
+    return head_.count<ElfW(Ehdr)>() == 0 ? nullptr : head_.items<ElfW(Ehdr)>();
+  }
+  uint64_t table_offset() const { return head() == nullptr ? 0 : head()->e_shoff; }
+  uint64_t table_size() const {
+    if (head() == nullptr || head()->e_shentsize != sizeof(ElfW(Shdr))) return 0;
+    return uint64_t{head()->e_shnum} * sizeof(ElfW(Shdr));
+  }
+  ElfW(Shdr) names_header() const {
+    if (head() == nullptr || head()->e_shstrndx >= headers_.count<ElfW(Shdr)>())
+      return {};
+    return headers_.items<ElfW(Shdr)>()[head()->e_shstrndx];
+  }
+
+  uint64_t size_;
+  FilePart head_;
+  FilePart headers_;
+  FilePart names_;
+};
+
+}  // namespace arctrace::shim

@@ -1,0 +1,248 @@
+#include "writer_shim/filter/function_filter.hpp"
+
+#include <elf.h>
+#include <link.h>
+#include <sys/mman.h>
+
+#include "src/base/memory.hpp"
+#include "src/base/raw_syscall.hpp"
+#include "src/base/shared_atomics.hpp"
+#include "writer_shim/base/text.hpp"
+#include "writer_shim/elf/elf_sections.hpp"
+#include "writer_shim/elf/module_slots.hpp"
+#include "writer_shim/filter/arg_specs.hpp"
+#include "writer_shim/filter/function_patterns.hpp"
+#include "writer_shim/filter/live_filter.hpp"
+
+namespace arctrace::shim {
+namespace {
+
+struct Entry {
+  uint64_t function;  // 0: free
+  const char* name;
+  uint32_t flags_at_start;
+  uint32_t flags;  // by the choice number `round`
+  uint32_t round;
+  uint32_t values;   // their number; 0: none
+  uint32_t reading;  // which has found it
+};
+
+// Open addressing; never more than half full. A larger one takes its place, and it stays
+// for those who are reading it.
+struct Table {
+  uint64_t capacity;  // a power of 2
+  uint64_t used;
+  Entry entries[1];
+};
+
+uint64_t table_address;  // of the present Table; 0: there is none
+
+constexpr uint64_t kCapacityMin = 1024;
+
+uint64_t first_index(uint64_t function) { return function * 0x9E3779B97F4A7C15 >> 20; }
+
+// The entry of `function`, or the free one where it belongs.
+Entry& find_entry(Table& table, uint64_t function) {
+  for (uint64_t i = first_index(function);; ++i) {
+    Entry& entry = table.entries[i & (table.capacity - 1)];
+    const uint64_t found = IpcAtomics::load_acquire(entry.function);
+    if (found == function || found == 0) return entry;
+  }
+}
+
+Table* present_table() {
+  return reinterpret_cast<Table*>(
+      static_cast<uintptr_t>(IpcAtomics::load_acquire(table_address)));
+}
+
+void put(Table& table, const Entry& wanted) {
+  Entry& entry = find_entry(table, wanted.function);
+  if (entry.function == 0) ++table.used;
+  entry.name = wanted.name;
+  entry.flags_at_start = wanted.flags_at_start;
+  entry.reading = wanted.reading;
+  IpcAtomics::store_relaxed(entry.values, wanted.values);
+  IpcAtomics::store_relaxed(entry.flags, wanted.flags_at_start);
+  IpcAtomics::store_relaxed(entry.round, uint32_t{0});
+  IpcAtomics::store_release(entry.function, wanted.function);
+}
+
+// The table with room for one more; null: no memory.
+Table* table_with_room() {
+  Table* table = present_table();
+  if (table != nullptr && table->used < table->capacity / 2) return table;
+  const uint64_t capacity = table == nullptr ? kCapacityMin : table->capacity * 2;
+  auto* larger = static_cast<Table*>(sys::map(sizeof(Table) + capacity * sizeof(Entry),
+                                              PROT_READ | PROT_WRITE,
+                                              MAP_PRIVATE | MAP_ANONYMOUS, -1));
+  if (larger == nullptr) return nullptr;
+  larger->capacity = capacity;
+  for (uint64_t i = 0; table != nullptr && i < table->capacity; ++i) {
+    const Entry& entry = table->entries[i];
+    if (entry.function == 0) continue;
+    put(*larger, entry);
+  }
+  IpcAtomics::store_release(table_address,
+                            static_cast<uint64_t>(reinterpret_cast<uintptr_t>(larger)));
+  return larger;
+}
+
+bool live;         // all functions are kept
+uint32_t reading;  // the number of the present one, or the last
+
+// Also where nothing is chosen, if another module had a function there: what stood there
+// is gone. What was chosen of one of a function's names holds for all of them.
+void keep_function(Entry wanted) {
+  Table* table = present_table();
+  Entry* known = table == nullptr ? nullptr : &find_entry(*table, wanted.function);
+  const bool is_known = known != nullptr && known->function != 0;
+  if (is_known && known->reading == wanted.reading) {
+    wanted.flags_at_start |= known->flags_at_start;
+    if (wanted.values == 0) wanted.values = known->values;
+  }
+  const bool is_chosen = wanted.flags_at_start != 0 || wanted.values != 0;
+  if (!is_chosen && !is_known && !live) return;
+  if (!is_known) table = table_with_room();
+  if (!live) wanted.name = "";
+  if (table != nullptr) put(*table, wanted);
+}
+
+// Functions have been chosen anew.
+__attribute__((noinline)) void choose_again(Entry& entry) {
+  uint32_t flags = 0;
+  uint32_t round = 0;
+  if (!choose_live(entry.name, entry.flags_at_start, flags, round)) return;
+  IpcAtomics::store_relaxed(entry.flags, flags);
+  IpcAtomics::store_relaxed(entry.round, round);
+}
+
+// The full symbol table if there is one, else the dynamic one; null: neither.
+const ElfW(Shdr) * find_symbols(const FilePart& sections) {
+  const ElfW(Shdr)* found = nullptr;
+  for (uint64_t i = 0; i < sections.count<ElfW(Shdr)>(); ++i) {
+    const ElfW(Shdr)& section = sections.items<ElfW(Shdr)>()[i];
+    if (section.sh_type == SHT_SYMTAB) return &section;
+    if (section.sh_type == SHT_DYNSYM) found = &section;
+  }
+  return found;
+}
+
+void read_symbols(const ElfSections& elf, const ModuleFile& file, uintptr_t bias) {
+  const int fd = file.descriptor();
+  const FilePart& sections = elf.headers();
+  const uint64_t size = elf.file_size();
+  const ElfW(Shdr)* table = find_symbols(sections);
+  if (table == nullptr || table->sh_link >= sections.count<ElfW(Shdr)>()) return;
+  const ElfW(Shdr)& strings = sections.items<ElfW(Shdr)>()[table->sh_link];
+  const FilePart symbols(fd, table->sh_offset, table->sh_size, size);
+  FilePart names(fd, strings.sh_offset, strings.sh_size, size);
+  struct stat status {};
+  if (sys::stat_fd(fd, &status) != 0) status = {};
+  for (uint64_t i = 0; i < symbols.count<ElfW(Sym)>(); ++i) {
+    const ElfW(Sym)& symbol = symbols.items<ElfW(Sym)>()[i];
+    const char* name = names.text(symbol.st_name);
+    if (ELF64_ST_TYPE(symbol.st_info) != STT_FUNC || symbol.st_shndx == SHN_UNDEF ||
+        name == nullptr) {
+      continue;
+    }
+    const FunctionPlace place = {status.st_dev, status.st_ino, symbol.st_value};
+    keep_function({.function = bias + symbol.st_value,
+                   .name = name,
+                   .flags_at_start = filter_flags(name, file.path(), symbol.st_size),
+                   .flags = 0,
+                   .round = 0,
+                   .values = values_of(name, &place),
+                   .reading = reading});
+  }
+  if (live) names.keep();
+}
+
+constexpr const char* kHooks[] = {"__cyg_profile_func_enter", "__fentry__", "mcount",
+                                  "_mcount"};
+
+bool calls_hooks(const ModuleImage& image) {
+  const auto imports = [&image](const ElfW(Rela) * relocations, size_t count) {
+    for (size_t i = 0; i < count; ++i) {
+      const char* name = image.name_of(relocations[i]);
+      for (const char* hook : kHooks) {
+        if (equal(name, hook)) return true;
+      }
+    }
+    return false;
+  };
+  return imports(image.jump_slots, image.jump_slot_count) ||
+         imports(image.relocations, image.relocation_count);
+}
+
+// Modules that were read, or need not be.
+struct Known {
+  uintptr_t low;
+  uint32_t seen;  // number of the last reading that met it
+};
+constexpr size_t kKnownMax = 4096;
+constinit Known known[kKnownMax]{};
+size_t known_count;
+
+// Whether it was there at the last reading already.
+bool is_known(uintptr_t low) {
+  Known* free = nullptr;
+  for (size_t i = 0; i < known_count; ++i) {
+    const bool is_same = known[i].low == low;
+    if (is_same && known[i].seen + 1 >= reading) {
+      known[i].seen = reading;
+      return true;
+    }
+    if (is_same || known[i].seen + 1 < reading) free = &known[i];
+  }
+  if (free == nullptr && known_count < kKnownMax) free = &known[known_count++];
+  if (free != nullptr) *free = {low, reading};
+  return false;
+}
+
+int read_module_functions(dl_phdr_info* info, size_t, void* is_first) {
+  const bool is_program = *static_cast<bool*>(is_first);
+  *static_cast<bool*>(is_first) = false;
+  ModuleImage image;
+  if (!read_module(*info, image) || is_known(image.range.low)) return 0;
+  const bool calls = calls_hooks(image);
+  if (!calls && ModuleFile::is_of_system(*info)) return 0;
+  const ModuleFile file(*info, is_program);
+  if (file.descriptor() < 0) return 0;
+  const ElfSections sections(file.descriptor());
+  if (calls || sections.find(kPatchableSection) != nullptr ||
+      sections.find(kXraySection) != nullptr) {
+    read_symbols(sections, file, image.bias);
+  }
+  return 0;
+}
+
+}  // namespace
+
+void keep_functions_for_live_choice() { live = true; }
+
+void read_function_choice() {
+  if (!have_function_choice() && !have_values() && !live) return;
+  find_demangler();
+  ++reading;
+  bool is_first = true;
+  dl_iterate_phdr(read_module_functions, &is_first);
+}
+
+FunctionChoice function_choice(uintptr_t function) {
+  Table* table = present_table();
+  if (table == nullptr) return {};
+  Entry& entry = find_entry(*table, function);
+  if (entry.function == 0) return {};
+  if (live && live_round() != IpcAtomics::load_relaxed(entry.round)) choose_again(entry);
+  return {IpcAtomics::load_relaxed(entry.flags), IpcAtomics::load_relaxed(entry.values)};
+}
+
+KnownFunction known_function(uintptr_t function) {
+  Table* table = present_table();
+  if (table == nullptr) return {function, "", 0, 0};
+  const Entry& entry = find_entry(*table, function);
+  if (entry.function == 0) return {function, "", 0, 0};
+  return {function, entry.name, entry.flags_at_start, entry.values};
+}
+
+}  // namespace arctrace::shim

@@ -1,0 +1,157 @@
+#include "writer_shim/functions/function_sleds.hpp"
+
+#include <link.h>
+#include <sys/mman.h>
+
+#include <cstddef>
+
+#include "src/api/shim_interface.h"
+#include "src/base/raw_syscall.hpp"
+#include "writer_shim/arch/sleds.hpp"
+#include "writer_shim/base/page_protection.hpp"
+#include "writer_shim/elf/elf_sections.hpp"
+#include "writer_shim/elf/module_slots.hpp"
+#include "writer_shim/filter/function_filter.hpp"
+#include "writer_shim/plt/call_table.hpp"
+
+namespace arctrace::shim {
+namespace {
+
+// What is mapped for a module.
+struct GatedJumps {
+  const volatile uint32_t* gate;  // stays mapped, and closed, when the session is left
+  uint64_t filler[3];
+  GatedJump jumps[1];
+};
+
+// Memory below the module.
+GatedJumps* map_near(const ModuleImage& image, size_t size) {
+  constexpr uintptr_t kStep = uintptr_t{1} << 16;
+  constexpr uintptr_t kTries = kJumpReach / kStep / 2;
+  const uintptr_t base = (image.range.low & ~(kStep - 1)) - (size & ~(kStep - 1));
+  for (uintptr_t i = 1; i <= kTries && base > (i + 1) * kStep; ++i) {
+    const uintptr_t wanted = base - i * kStep;
+    const long result = raw_syscall(
+        SYS_mmap, static_cast<long>(wanted), static_cast<long>(size),
+        PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    if (result == static_cast<long>(wanted)) return reinterpret_cast<GatedJumps*>(wanted);
+    if (result > 0) raw_syscall(SYS_munmap, result, static_cast<long>(size));
+  }
+  return nullptr;
+}
+
+// False: there is no stub left, or it is too far away.
+bool patch(const Sled& sled, const GatedJumps& head, GatedJump& jump) {
+  const KnownFunction function = known_function(sled.function);
+  if ((function.flags_at_start & ARCTRACE_SHIM_HIDDEN) != 0 ||
+      !make_jump(jump, reinterpret_cast<uintptr_t>(&head.gate), sled)) {
+    return false;
+  }
+  jump.stub = stub_for_function(function, goes_on_at(jump, sled));
+  return jump.stub != 0 && lead_to_jump(sled, jump);
+}
+
+// `for_each(visit)` calls visit(sled) for each function of the module.
+template <class ForEach>
+void patch_module(const ModuleImage& image, const ForEach& for_each) {
+  size_t count = 0;
+  for_each([&](const Sled&) { ++count; });
+  const size_t size =
+      (sizeof(GatedJumps) + count * sizeof(GatedJump) + 4095) & ~size_t{4095};
+  const size_t code_size = image.code.high - image.code.low;
+  GatedJumps* near = count == 0 ? nullptr : map_near(image, size);
+  if (near == nullptr ||
+      !protect(image.code.low, code_size, PROT_READ | PROT_WRITE | PROT_EXEC)) {
+    return;
+  }
+  near->gate = arctrace_gate;
+  GatedJump* next = near->jumps;
+  for_each([&](const Sled& sled) {
+    if (next < near->jumps + count && patch(sled, *near, *next)) ++next;
+  });
+  // Complete, before anything runs in it.
+  finish_code(reinterpret_cast<uintptr_t>(near), size);
+  finish_code(image.code.low, code_size);
+  protect(reinterpret_cast<uintptr_t>(near), size, PROT_READ | PROT_EXEC);
+  protect(image.code.low, code_size, PROT_READ | PROT_EXEC);
+}
+
+// Where a section that is mapped with the module stands; empty: there is none.
+AddressRange find_mapped(const ModuleImage& image, const ElfSections& sections,
+                         const char* name) {
+  const ElfW(Shdr)* found = sections.find(name);
+  if (found == nullptr || (found->sh_flags & SHF_ALLOC) == 0) return {};
+  const uintptr_t low = image.bias + found->sh_addr;
+  const uintptr_t size = found->sh_size;
+  if (!image.range.contains(low) || size > image.range.high - low) return {};
+  return {low, low + size};
+}
+
+void patch_rooms(const ModuleImage& image, const AddressRange& places) {
+  const auto* place = reinterpret_cast<const uintptr_t*>(places.low);
+  const size_t count = (places.high - places.low) / sizeof *place;
+  patch_module(image, [&](const auto& visit) {
+    for (size_t i = 0; i < count; ++i) {
+      const Sled sled = find_sled(place[i], image.code);
+      if (sled.function != 0) visit(sled);
+    }
+  });
+}
+
+// An entry of clang's map of sleds.
+struct XrayEntry {
+  uintptr_t sled;      // from here
+  uintptr_t function;  // from here
+  uint8_t kind;
+  uint8_t always;
+  uint8_t version;
+  uint8_t filler[13];
+};
+static_assert(sizeof(XrayEntry) == 32);
+constexpr uint8_t kXrayEntry = 0;
+constexpr uint8_t kXrayEntryWithArguments = 3;
+constexpr uint8_t kXrayVersion = 2;  // since LLVM 12; before, addresses were absolute
+
+// Sleds at the entries of functions. Those at exits stay: the call-through sees the exit.
+void patch_xray_sleds(const ModuleImage& image, const AddressRange& map) {
+  patch_module(image, [&](const auto& visit) {
+    for (uintptr_t at = map.low; map.high - at >= sizeof(XrayEntry);
+         at += sizeof(XrayEntry)) {
+      XrayEntry entry;
+      __builtin_memcpy(&entry, reinterpret_cast<const void*>(at), sizeof entry);
+      if (entry.version != kXrayVersion ||
+          (entry.kind != kXrayEntry && entry.kind != kXrayEntryWithArguments)) {
+        continue;
+      }
+      const uintptr_t function = at + offsetof(XrayEntry, function) + entry.function;
+      const Sled sled = find_xray_sled(at + entry.sled, function, image.code);
+      if (sled.function != 0) visit(sled);
+    }
+  });
+}
+
+int visit(dl_phdr_info* info, size_t, void* is_first) {
+  const bool is_program = *static_cast<bool*>(is_first);
+  *static_cast<bool*>(is_first) = false;
+  ModuleImage image;
+  if (ModuleFile::is_of_system(*info) || !read_module(*info, image) ||
+      image.code.low == image.code.high) {
+    return 0;
+  }
+  patch_module(image, [&](const auto& visit) { for_each_entry_call(image, visit); });
+  const ModuleFile file(*info, is_program);
+  if (file.descriptor() < 0) return 0;
+  const ElfSections sections(file.descriptor());
+  patch_rooms(image, find_mapped(image, sections, kPatchableSection));
+  patch_xray_sleds(image, find_mapped(image, sections, kXraySection));
+  return 0;
+}
+
+}  // namespace
+
+void patch_functions() {
+  bool is_first = true;
+  dl_iterate_phdr(visit, &is_first);
+}
+
+}  // namespace arctrace::shim

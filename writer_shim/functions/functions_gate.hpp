@@ -1,0 +1,22 @@
+// Whether hooks that are compiled into functions have anything to record.
+#pragma once
+
+#include <cstdint>
+
+#include "src/api/shim_interface.h"
+#include "writer_shim/start.hpp"
+
+// Weak, so that we may ask whether the loader has bound it yet: resolvers of a library's
+// indirect functions run, and call our hooks, before we are relocated.
+#pragma weak arctrace_gate
+
+namespace arctrace::shim {
+
+inline bool functions_are_recorded() {
+  if (__builtin_expect(&arctrace_gate == nullptr, 0)) return false;
+  if (__builtin_expect((*arctrace_gate & ARCTRACE_GATE_FUNCTIONS) != 0, 1)) return true;
+  join_early();
+  return (*arctrace_gate & ARCTRACE_GATE_FUNCTIONS) != 0;
+}
+
+}  // namespace arctrace::shim

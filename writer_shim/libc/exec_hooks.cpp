@@ -1,0 +1,151 @@
+#include "writer_shim/libc/exec_hooks.hpp"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <unistd.h>
+
+#include "src/base/raw_syscall.hpp"
+#include "writer_shim/base/hook.hpp"
+#include "writer_shim/libc/session_environment.hpp"
+
+namespace arctrace::shim {
+namespace {
+
+using Vector = char* const*;
+
+RealFunction<int(const char*, Vector, Vector)> real_execvpe("execvpe");
+RealFunction<int(int, Vector, Vector)> real_fexecve("fexecve");
+
+// As libc's wrappers of system calls return.
+int finish(long result) {
+  if (result >= 0) return static_cast<int>(result);
+  errno = static_cast<int>(-result);
+  return -1;
+}
+
+int not_supported() { return finish(-ENOSYS); }
+
+// call(environment), which executes the program.
+template <class Call>
+int become(const arctrace_shim_program& program, Vector environment, const Call& call) {
+  return with_session_environment(program, environment, [&call](Vector changed) {
+    arctrace_shim_process_end(ARCTRACE_END_EXEC, 0);  // there is nobody to say it behind
+    const int result = call(changed);
+    arctrace_shim_process_end(ARCTRACE_END_NONE, 0);
+    return result;
+  });
+}
+
+int execute(const char* path, Vector arguments, Vector environment) {
+  const arctrace_shim_program program{AT_FDCWD, path, 0};
+  return become(program, environment, [=](Vector changed) {
+    return finish(raw_syscall(SYS_execve, sys::pointer_argument(path),
+                              sys::pointer_argument(arguments),
+                              sys::pointer_argument(changed)));
+  });
+}
+
+// PATH is searched, and what has no format is a script for sh: libc's business.
+int execute_found(const char* file, Vector arguments, Vector environment) {
+  auto* real = real_execvpe.get();
+  if (real == nullptr) return not_supported();
+  const arctrace_shim_program program{AT_FDCWD, file, 1};
+  return become(program, environment,
+                [=](Vector changed) { return real(file, arguments, changed); });
+}
+
+// Calls run(arguments, environment) for execl's list: `first`, then strings up to a null;
+// behind that, if `with_environment`, the environment.
+template <class Run>
+int with_listed(const char* first, va_list list, bool with_environment, const Run& run) {
+  va_list counting;
+  va_copy(counting, list);
+  size_t count = 0;
+  if (first != nullptr) {
+    ++count;
+    while (va_arg(counting, const char*) != nullptr) ++count;
+  }
+  va_end(counting);
+  auto** arguments = static_cast<char**>(alloca((count + 1) * sizeof(char*)));
+  arguments[0] = const_cast<char*>(first);
+  for (size_t i = 1; i <= count; ++i) arguments[i] = va_arg(list, char*);
+  return run(arguments, with_environment ? va_arg(list, Vector) : environ);
+}
+
+}  // namespace
+
+void find_exec_functions() {
+  real_execvpe.get();
+  real_fexecve.get();
+}
+
+}  // namespace arctrace::shim
+
+using namespace arctrace;  // the C functions below are the namespace's face
+using namespace arctrace::shim;
+
+ARCTRACE_HOOK int execve(const char* path, char* const arguments[],
+                         char* const environment[]) noexcept {
+  return execute(path, arguments, environment);
+}
+
+ARCTRACE_HOOK int execv(const char* path, char* const arguments[]) noexcept {
+  return execute(path, arguments, environ);
+}
+
+ARCTRACE_HOOK int execvp(const char* file, char* const arguments[]) noexcept {
+  return execute_found(file, arguments, environ);
+}
+
+ARCTRACE_HOOK int execvpe(const char* file, char* const arguments[],
+                          char* const environment[]) noexcept {
+  return execute_found(file, arguments, environment);
+}
+
+ARCTRACE_HOOK int execl(const char* path, const char* first, ...) noexcept {
+  va_list list;
+  va_start(list, first);
+  const int result = with_listed(
+      first, list, false, [path](Vector a, Vector e) { return execute(path, a, e); });
+  va_end(list);
+  return result;
+}
+
+ARCTRACE_HOOK int execle(const char* path, const char* first, ...) noexcept {
+  va_list list;
+  va_start(list, first);
+  const int result = with_listed(
+      first, list, true, [path](Vector a, Vector e) { return execute(path, a, e); });
+  va_end(list);
+  return result;
+}
+
+ARCTRACE_HOOK int execlp(const char* file, const char* first, ...) noexcept {
+  va_list list;
+  va_start(list, first);
+  const int result = with_listed(first, list, false, [file](Vector a, Vector e) {
+    return execute_found(file, a, e);
+  });
+  va_end(list);
+  return result;
+}
+
+ARCTRACE_HOOK int fexecve(int fd, char* const arguments[],
+                          char* const environment[]) noexcept {
+  auto* real = real_fexecve.get();
+  if (real == nullptr) return not_supported();
+  const arctrace_shim_program program{fd, "", 0};
+  return become(program, environment,
+                [=](Vector changed) { return real(fd, arguments, changed); });
+}
+
+ARCTRACE_HOOK int execveat(int fd, const char* path, char* const arguments[],
+                           char* const environment[], int flags) noexcept {
+  const arctrace_shim_program program{fd, path, 0};
+  return become(program, environment, [=](Vector changed) {
+    return finish(raw_syscall(SYS_execveat, fd, sys::pointer_argument(path),
+                              sys::pointer_argument(arguments),
+                              sys::pointer_argument(changed), flags));
+  });
+}

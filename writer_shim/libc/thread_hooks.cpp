@@ -1,0 +1,187 @@
+#include "writer_shim/libc/thread_hooks.hpp"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <threads.h>
+#include <time.h>
+
+#include "src/base/raw_syscall.hpp"
+#include "writer_shim/base/glibc.hpp"
+#include "writer_shim/base/hook.hpp"
+
+namespace arctrace::shim {
+namespace {
+
+using Routine = void*(void*);
+
+RealFunction<int(pthread_t*, const pthread_attr_t*, Routine*, void*)> real_pthread_create(
+    "pthread_create");
+RealFunction<int(thrd_t*, thrd_start_t, void*)> real_thrd_create("thrd_create");
+RealFunction<int(pthread_t, const char*)> real_setname("pthread_setname_np");
+RealFunction<int(const stack_t*, stack_t*)> real_sigaltstack("sigaltstack");
+
+// What a thread is to do when it has begun. Threads that are being created at one
+// moment, in a table that fork wipes: the child has none of them.
+struct Beginning {
+  uint32_t taken;
+  Routine* routine;  // one of these two
+  thrd_start_t c11_routine;
+  void* argument;
+  uintptr_t stack_size;  // 0: not known
+};
+
+constexpr uint32_t kBeginnings = 4096;
+
+Beginning* beginnings;  // null: no session, or no memory
+uint32_t likely_free;   // index
+
+// Null: all are taken; the thread then begins without us.
+Beginning* take_beginning() {
+  if (beginnings == nullptr) return nullptr;
+  const uint32_t first = IpcAtomics::load_relaxed(likely_free);
+  for (uint32_t i = 0; i < kBeginnings; ++i) {
+    const uint32_t index = (first + i) % kBeginnings;
+    uint32_t free = 0;
+    if (IpcAtomics::load_relaxed(beginnings[index].taken) == 0 &&
+        IpcAtomics::compare_exchange_acq_rel(beginnings[index].taken, free,
+                                             uint32_t{1})) {
+      IpcAtomics::store_relaxed(likely_free, (index + 1) % kBeginnings);
+      return &beginnings[index];
+    }
+  }
+  return nullptr;
+}
+
+void release(Beginning& beginning) {
+  const auto index = static_cast<uint32_t>(&beginning - beginnings);
+  IpcAtomics::store_release(beginning.taken, uint32_t{0});
+  IpcAtomics::store_relaxed(likely_free, index);
+}
+
+// Of a thread that lives; 0: not known. Its CPU clock is made of it: libc tells it
+// nowhere else without a system call.
+uint32_t thread_id(pthread_t thread) {
+  clockid_t clock = 0;
+  return pthread_getcpuclockid(thread, &clock) == 0 ? ~static_cast<uint32_t>(clock >> 3)
+                                                    : 0;
+}
+
+// In the new thread. Its stack's end is where the libc's own frames end.
+__attribute__((always_inline)) inline Beginning begin_thread(void* argument) {
+  auto& shared = *static_cast<Beginning*>(argument);
+  const Beginning beginning = shared;
+  release(shared);
+  const auto high = reinterpret_cast<uintptr_t>(__builtin_dwarf_cfa()) + 1;
+  const uintptr_t low = beginning.stack_size != 0 && beginning.stack_size < high
+                            ? high - beginning.stack_size
+                            : high;
+  arctrace_shim_libc_thread(thread_id(pthread_self()));
+  arctrace_shim_thread_start(low, high);
+  return beginning;
+}
+
+// Jumps to the program's routine at the end, so that no frame of ours stays.
+void* start_thread(void* argument) {
+  const Beginning beginning = begin_thread(argument);
+  return beginning.routine(beginning.argument);
+}
+
+int start_c11_thread(void* argument) {
+  const Beginning beginning = begin_thread(argument);
+  return beginning.c11_routine(beginning.argument);
+}
+
+// Of a thread with these attributes; libc may give it more.
+uintptr_t stack_size(const pthread_attr_t* attributes) {
+  size_t size = 0;
+  if (attributes != nullptr) {
+    return pthread_attr_getstacksize(attributes, &size) == 0 ? size : 0;
+  }
+  pthread_attr_t defaults;
+  if (pthread_getattr_default_np(&defaults) != 0) return 0;
+  if (pthread_attr_getstacksize(&defaults, &size) != 0) size = 0;
+  pthread_attr_destroy(&defaults);
+  return size;
+}
+
+// In a child that libc has forked, and just told its id.
+void in_fork_child() { arctrace_shim_forked(thread_id(pthread_self())); }
+
+}  // namespace
+
+void prepare_thread_hooks() {
+  __register_atfork(nullptr, nullptr, in_fork_child, nullptr);
+  real_pthread_create.get();
+  real_thrd_create.get();
+  real_setname.get();
+  real_sigaltstack.get();
+  constexpr size_t kSize = kBeginnings * sizeof(Beginning);
+  void* memory = sys::map(kSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+  if (memory == nullptr || sys::advise(memory, kSize, MADV_WIPEONFORK) != 0) return;
+  beginnings = static_cast<Beginning*>(memory);
+}
+
+}  // namespace arctrace::shim
+
+using namespace arctrace::shim;
+
+ARCTRACE_HOOK int pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
+                                 void* (*routine)(void*), void* argument) {
+  auto* real = real_pthread_create.get();
+  if (real == nullptr) return ENOSYS;
+  arctrace_shim_before_thread();
+  Beginning* beginning = take_beginning();
+  if (beginning == nullptr) return real(thread, attributes, routine, argument);
+  beginning->routine = routine;
+  beginning->argument = argument;
+  beginning->stack_size = stack_size(attributes);
+  const int error = real(thread, attributes, start_thread, beginning);
+  if (error != 0) release(*beginning);
+  return error;
+}
+
+ARCTRACE_HOOK int thrd_create(thrd_t* thread, thrd_start_t routine, void* argument) {
+  auto* real = real_thrd_create.get();
+  if (real == nullptr) return thrd_error;
+  arctrace_shim_before_thread();
+  Beginning* beginning = take_beginning();
+  if (beginning == nullptr) return real(thread, routine, argument);
+  beginning->c11_routine = routine;
+  beginning->argument = argument;
+  beginning->stack_size = stack_size(nullptr);
+  const int result = real(thread, start_c11_thread, beginning);
+  if (result != thrd_success) release(*beginning);
+  return result;
+}
+
+ARCTRACE_HOOK int pthread_setname_np(pthread_t thread, const char* name) noexcept {
+  auto* real = real_setname.get();
+  if (real == nullptr) return ENOSYS;
+  const int error = real(thread, name);
+  if (error != 0 || !has_session()) return error;
+  if (pthread_equal(thread, pthread_self()) != 0) {
+    arctrace_thread_name(name);
+    return 0;
+  }
+  if (const uint32_t tid = thread_id(thread); tid != 0) {
+    arctrace_shim_other_thread_name(tid, name);
+  }
+  return 0;
+}
+
+ARCTRACE_HOOK int sigaltstack(const stack_t* stack, stack_t* former) noexcept {
+  auto* real = real_sigaltstack.get();
+  if (real == nullptr) {
+    errno = ENOSYS;
+    return -1;
+  }
+  const int result = real(stack, former);
+  if (result == 0 && stack != nullptr) {
+    const auto low = reinterpret_cast<uintptr_t>(stack->ss_sp);
+    const bool is_off = (stack->ss_flags & SS_DISABLE) != 0;
+    arctrace_shim_signal_stack(is_off ? 0 : low, is_off ? 0 : low + stack->ss_size);
+  }
+  return result;
+}

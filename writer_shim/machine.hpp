@@ -1,8 +1,0 @@
-// What hangs on the machine that needs no code of its own: numbers and layouts.
-#pragma once
-
-#if defined(__x86_64__)
-#include "writer_shim/x86_64/machine.hpp"
-#elif defined(__aarch64__)
-#include "writer_shim/aarch64/machine.hpp"
-#endif

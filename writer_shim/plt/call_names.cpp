@@ -1,0 +1,63 @@
+#include "writer_shim/plt/call_names.hpp"
+
+#include "src/api/shim_interface.h"
+#include "src/base/shared_atomics.hpp"
+#include "writer_shim/arch/call_stubs.h"
+
+namespace arctrace::shim {
+namespace {
+
+// Names that have an id, by a hash that is good enough to stand for them: a module that
+// is loaded again and again defines no new ones.
+struct KnownName {
+  uint64_t hash;  // 0: free
+  uint32_t id;
+};
+
+// The first ones stand close together: a short program calls few functions, and touches
+// few pages for them.
+constexpr uint32_t kFirstNamesMax = 1024;
+constexpr uint32_t kOtherNamesMax = 2 * ARCTRACE_STUB_COUNT;
+constexpr uint32_t kNameProbes = 16;  // among the first ones, then among the others
+constinit KnownName names[kFirstNamesMax + kOtherNamesMax]{};
+
+// Where the name of `hash` is looked for as the i-th.
+KnownName& place_of_name(uint64_t hash, uint32_t i) {
+  const uint64_t start = hash / 4 + i % kNameProbes;
+  return names[i < kNameProbes ? start % kFirstNamesMax
+                               : kFirstNamesMax + start % kOtherNamesMax];
+}
+
+// FNV-1a.
+uint64_t hash_of(const char* name) {
+  uint64_t hash = 0xcbf29ce484222325;
+  for (; *name != '\0'; ++name) {
+    hash = (hash ^ static_cast<unsigned char>(*name)) * 0x100000001b3;
+  }
+  return hash | 2;  // 1: being filled in
+}
+
+}  // namespace
+
+uint32_t call_name_id(const char* name) {
+  const uint64_t hash = hash_of(name);
+  KnownName* free = nullptr;
+  for (uint32_t i = 0; i < 2 * kNameProbes; ++i) {
+    KnownName& known = place_of_name(hash, i);
+    const uint64_t found = IpcAtomics::load_acquire(known.hash);
+    if (found == hash) return IpcAtomics::load_relaxed(known.id);
+    if (found != 0) continue;
+    free = &known;
+    break;
+  }
+  const uint32_t id = arctrace_define_name(name);
+  uint64_t nobody = 0;
+  if (id != 0 && free != nullptr &&
+      IpcAtomics::compare_exchange_acq_rel(free->hash, nobody, uint64_t{1})) {
+    IpcAtomics::store_relaxed(free->id, id);
+    IpcAtomics::store_release(free->hash, hash);
+  }
+  return id;
+}
+
+}  // namespace arctrace::shim

@@ -1,0 +1,111 @@
+// How a call through a stub goes on (call_stubs.h).
+#include "src/api/shim_interface.h"
+#include "src/base/shared_atomics.hpp"
+#include "writer_shim/arch/machine.hpp"
+#include "writer_shim/filter/live_filter.hpp"
+#include "writer_shim/plt/call_table.hpp"
+#include "writer_shim/plt/library_hooks.hpp"
+
+namespace arctrace::shim {
+namespace {
+
+// The loader binds the slot, and we hook it again. A call that another thread makes
+// through it in between is not recorded. Returns the function's address.
+__attribute__((noinline)) uintptr_t bind(LibraryCall& call) {
+  const uintptr_t target = bind_lazily(call.binding);
+  if (is_own_function(target)) {
+    call.kind = CallKind::kUntouched;
+  } else {
+    IpcAtomics::store_release(
+        *call.slot, uint64_t{stub_address(static_cast<uint32_t>(&call - library_calls))});
+  }
+  IpcAtomics::store_relaxed(call.target, uint64_t{target});
+  // Last: whoever sees it finds the target.
+  IpcAtomics::store_release(call.is_bound, uint32_t{1});
+  return target;
+}
+
+// The functions that are recorded have been chosen anew.
+__attribute__((noinline)) void choose_again(LibraryCall& call) {
+  uint32_t flags = 0;
+  uint32_t round = 0;
+  if (!choose_live(call.name, call.filter_at_start, flags, round)) return;
+  IpcAtomics::store_relaxed(call.filter, static_cast<uint16_t>(flags));
+  IpcAtomics::store_relaxed(call.round, round);
+}
+
+// Of a call that is not followed, or has values. Nonzero: it is to be called through.
+__attribute__((noinline)) uintptr_t begin_special_call(const LibraryCall& call,
+                                                       uint64_t key, uintptr_t* place,
+                                                       uintptr_t frame_pointer,
+                                                       uint32_t flags) {
+  uintptr_t arguments[ARCTRACE_SHIM_ARGUMENTS_MAX];
+  for (size_t i = 0; i < ARCTRACE_SHIM_ARGUMENTS_MAX; ++i) {
+    arguments[i] = machine::argument_of(place, i);
+  }
+  const bool is_followed = call.kind == CallKind::kFollowed;
+  const int returns = call.kind == CallKind::kPassed ? 1 : 0;
+  if (call.values == 0) {
+    arctrace_shim_call_passed(key, place, frame_pointer, flags, returns);
+  } else if (!is_followed) {
+    arctrace_shim_call_passed_with(key, place, frame_pointer, flags, returns, call.values,
+                                   arguments);
+  } else {
+    return static_cast<uintptr_t>(arctrace_shim_call_begin_with(
+        key, place, frame_pointer, flags, call.values, arguments));
+  }
+  return 0;
+}
+
+uint32_t flags_of(LibraryCall& call, uintptr_t return_address) {
+  const uint32_t flags = IpcAtomics::load_relaxed(call.filter);
+  return returns_to_stub(return_address) ? flags | ARCTRACE_SHIM_RETURNS_TO_SHIM : flags;
+}
+
+// The first call, and each of one that is not plain or was chosen anew.
+__attribute__((noinline)) arctrace_call_route begin_unready_call(
+    LibraryCall& call, uintptr_t* place, uintptr_t frame_pointer) {
+  uintptr_t target = IpcAtomics::load_relaxed(call.target);
+  if (call.kind == CallKind::kInitializer) {
+    hook_new_modules();  // with the loader's lock held: all that is loaded is relocated
+    call.slot = nullptr;
+    return {target, 0};
+  }
+  target = IpcAtomics::load_acquire(call.is_bound) == 0
+               ? bind(call)
+               : IpcAtomics::load_relaxed(call.target);
+  if (call.kind == CallKind::kUntouched) return {target, 0};
+  uint64_t key = IpcAtomics::load_relaxed(call.key);
+  if (key == 0) key = name_call(call);
+  if (live_round() != IpcAtomics::load_relaxed(call.round)) choose_again(call);
+  const uint32_t flags = flags_of(call, *place);
+  if (!call.is_plain()) {
+    return {target, begin_special_call(call, key, place, frame_pointer, flags)};
+  }
+  // Whoever sees it finds the target and the key.
+  IpcAtomics::store_release(call.is_ready, uint8_t{1});
+  return {target, static_cast<uintptr_t>(
+                      arctrace_shim_call_begin(key, place, frame_pointer, flags))};
+}
+
+}  // namespace
+}  // namespace arctrace::shim
+
+using namespace arctrace;
+using namespace arctrace::shim;
+
+extern "C" arctrace_call_route arctrace_call_begins(uint32_t number, uintptr_t* place,
+                                                    uintptr_t frame_pointer) {
+  LibraryCall* entry = &library_calls[number];
+  asm("" : "+r"(entry));  // or each member's address is made anew
+  LibraryCall& call = *entry;
+  if (__builtin_expect(IpcAtomics::load_acquire(call.is_ready) == 0 ||
+                           live_round() != IpcAtomics::load_relaxed(call.round),
+                       0)) {
+    return begin_unready_call(call, place, frame_pointer);
+  }
+  const uintptr_t target = IpcAtomics::load_relaxed(call.target);
+  return {target, static_cast<uintptr_t>(
+                      arctrace_shim_call_begin(IpcAtomics::load_relaxed(call.key), place,
+                                               frame_pointer, flags_of(call, *place)))};
+}

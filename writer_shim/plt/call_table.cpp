@@ -1,0 +1,78 @@
+#include "writer_shim/plt/call_table.hpp"
+
+#include <arctrace/format.h>
+
+#include "src/base/shared_atomics.hpp"
+#include "writer_shim/arch/machine.hpp"
+#include "writer_shim/plt/call_names.hpp"
+
+namespace arctrace::shim {
+
+constinit LibraryCall library_calls[ARCTRACE_STUB_COUNT]{};
+
+namespace {
+
+uint32_t stubs_used;   // behind the last one that is not free
+uint32_t likely_free;  // number
+
+}  // namespace
+
+uint32_t take_stub() {
+  for (uint32_t i = 0; i < ARCTRACE_STUB_COUNT; ++i) {
+    const uint32_t number = (likely_free + i) % ARCTRACE_STUB_COUNT;
+    // What was never used is not read: its page would be faulted in twice.
+    if (number < stubs_used && library_calls[number].slot != nullptr) continue;
+    likely_free = number + 1;
+    if (number >= stubs_used) stubs_used = number + 1;
+    return number;
+  }
+  return kNoStub;
+}
+
+void free_stubs(const AddressRange& module) {
+  for (uint32_t i = 0; i < stubs_used; ++i) {
+    if (module.contains(reinterpret_cast<uintptr_t>(library_calls[i].slot))) {
+      library_calls[i].slot = nullptr;
+    }
+  }
+}
+
+uintptr_t stub_for_function(const KnownFunction& function, uintptr_t target) {
+  const uint32_t number = take_stub();
+  if (number == kNoStub) return 0;
+  library_calls[number] = {
+      .target = target,
+      .key = function.address,
+      .slot = reinterpret_cast<uint64_t*>(function.address),
+      .name = function.name,
+      .is_bound = 1,
+      .values = static_cast<uint16_t>(function.values),
+      .filter = static_cast<uint16_t>(function.flags_at_start),
+      .filter_at_start = static_cast<uint16_t>(function.flags_at_start)};
+  return stub_address(number);
+}
+
+bool returns_to_stub(uintptr_t address) {
+  if constexpr (machine::kExchangesReturns) {
+    if (address == reinterpret_cast<uintptr_t>(arctrace_exchanged_returns)) return true;
+  }
+  return address == reinterpret_cast<uintptr_t>(arctrace_call_returns);
+}
+
+uint64_t name_call(LibraryCall& call) {
+  const uint32_t id = call_name_id(call.name);
+  // Without memory for its name: the reader finds one by the address.
+  const uint64_t key =
+      id != 0 ? ARCTRACE_FRAME_NAME_BIT | ARCTRACE_FRAME_LIBRARY_BIT | id : call.target;
+  IpcAtomics::store_relaxed(call.key, key);
+  return key;
+}
+
+void name_all_library_calls() {
+  for (uint32_t i = 0; i < stubs_used; ++i) {
+    if (library_calls[i].slot != nullptr && library_calls[i].key == 0)
+      name_call(library_calls[i]);
+  }
+}
+
+}  // namespace arctrace::shim

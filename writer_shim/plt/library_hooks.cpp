@@ -1,0 +1,279 @@
+#include "writer_shim/plt/library_hooks.hpp"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <link.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+
+#include "src/api/shim_interface.h"
+#include "src/base/shared_atomics.hpp"
+#include "src/shim_protocol/call_kinds.hpp"
+#include "writer_shim/arch/call_stubs.h"
+#include "writer_shim/arch/code_references.hpp"
+#include "writer_shim/arch/lazy_binding.hpp"
+#include "writer_shim/arch/machine.hpp"
+#include "writer_shim/arch/plt_cells.hpp"
+#include "writer_shim/base/glibc.hpp"
+#include "writer_shim/base/page_protection.hpp"
+#include "writer_shim/elf/module_slots.hpp"
+#include "writer_shim/filter/arg_specs.hpp"
+#include "writer_shim/filter/function_patterns.hpp"
+#include "writer_shim/filter/live_filter.hpp"
+#include "writer_shim/plt/call_table.hpp"
+
+const uint64_t* arctrace_pending_calls;
+
+namespace arctrace::shim {
+namespace {
+
+// A module whose slots point to stubs, or that is not to be hooked.
+struct Module {
+  AddressRange range;  // empty: a free entry
+  PltCells cells;
+  bool seen;
+};
+
+constexpr uint32_t kModulesMax = 4096;
+constinit Module modules[kModulesMax]{};
+uint32_t modules_used;
+
+LibraryCalls chosen = LibraryCalls::kNone;
+constinit AddressRange own_library;  // libarctrace.so
+
+// Makes the module's read-only data writable while it lives.
+class WritableData {
+ public:
+  explicit WritableData(const AddressRange& range) : range_(range) {
+    worked_ =
+        is_empty() || protect(range.low, range.high - range.low, PROT_READ | PROT_WRITE);
+  }
+  ~WritableData() {
+    if (!is_empty()) protect(range_.low, range_.high - range_.low, PROT_READ);
+  }
+  WritableData(const WritableData&) = delete;
+  WritableData& operator=(const WritableData&) = delete;
+  bool failed() const { return !worked_; }
+
+ private:
+  bool is_empty() const { return range_.low >= range_.high; }
+  AddressRange range_;
+  bool worked_;
+};
+
+// The function that a call of `name` will probably find when it is bound; 0: not known.
+uint64_t likely_target(const char* name) {
+  void* found = dlsym(RTLD_NEXT, name);
+  if (found == nullptr) found = dlsym(RTLD_DEFAULT, name);
+  if (found == nullptr) dlerror();  // nobody is to find ours
+  return reinterpret_cast<uintptr_t>(found);
+}
+
+// What the user chose of the function `name` at `target`.
+uint32_t call_filter_flags(const char* name, uint64_t target) {
+  if (!choice_needs_place()) return filter_flags(name, "", 0);
+  Dl_info info{};
+  const ElfW(Sym)* symbol = nullptr;
+  auto* address = reinterpret_cast<void*>(static_cast<uintptr_t>(target));
+  const bool found =
+      dladdr1(address, &info, const_cast<void**>(reinterpret_cast<const void**>(&symbol)),
+              RTLD_DL_SYMENT) != 0;
+  const bool is_sized = found && symbol != nullptr && info.dli_saddr == address;
+  return filter_flags(name, found ? info.dli_fname : "", is_sized ? symbol->st_size : 0);
+}
+
+// The stub for calls of `name`, which are of `target` unless a `binding` is needed,
+// through what stands at `slot`. kNoStub: they are not to be hooked, or there is none
+// left.
+uint32_t stub_for(const char* name, uint64_t target, uint64_t* slot,
+                  const LazyBinding& binding) {
+  const CallKind kind = call_kind(name);
+  if (target == 0 || is_stub(target) || kind == CallKind::kUntouched ||
+      own_library.contains(target)) {
+    return kNoStub;
+  }
+  const uint32_t number = take_stub();
+  if (number != kNoStub) {
+    const bool is_bound = !binding.is_needed();
+    const uint64_t place =
+        is_bound || !choice_needs_place() ? target : likely_target(name);
+    const auto filter = static_cast<uint16_t>(call_filter_flags(name, place));
+    library_calls[number] = {.target = target,
+                             .slot = slot,
+                             .name = name,
+                             .binding = binding,
+                             .is_bound = is_bound,
+                             .kind = kind,
+                             .values = static_cast<uint16_t>(values_of(name, nullptr)),
+                             .filter = filter,
+                             .filter_at_start = filter};
+  }
+  return number;
+}
+
+void hook_slot(uint64_t* slot, uint64_t target, const char* name,
+               const LazyBinding& binding) {
+  const uint32_t number = stub_for(name, target, slot, binding);
+  // Whoever calls through the slot finds the stub's call complete.
+  if (number != kNoStub) {
+    IpcAtomics::store_release(*slot, uint64_t{stub_address(number)});
+  }
+}
+
+// Behind the module's other slots, those that it has for functions without a PLT entry
+// of their own, where its code does nothing with them but to call the function.
+void hook_other_slots(const ModuleImage& image, PltCells& cells) {
+  constexpr size_t kUsesMax = 1024;
+  static constinit SlotUse uses[kUsesMax]{};
+  static constinit const char* names[kUsesMax]{};
+  size_t count = 0;
+  for (size_t i = 0; i < image.relocation_count && count < kUsesMax; ++i) {
+    const ElfW(Rela)& relocation = image.relocations[i];
+    if (ELF64_R_TYPE(relocation.r_info) != machine::kDataSlot) continue;
+    const char* name = image.name_of(relocation);
+    if (!image.is_function_of_another(relocation) ||
+        call_kind(name) == CallKind::kUntouched) {
+      continue;
+    }
+    uint64_t* slot = image.slot_of(relocation);
+    size_t at = count++;
+    for (; at > 0 && uses[at - 1].slot > slot; --at) {
+      uses[at] = uses[at - 1];
+      names[at] = names[at - 1];
+    }
+    uses[at] = {slot, nullptr, false, false};
+    names[at] = name;
+  }
+  find_slot_uses(image, uses, count);
+  for (size_t i = 0; i < count; ++i) {
+    const SlotUse& use = uses[i];
+    if (!use.is_read) {
+      if (use.is_called || use.jump != nullptr) {
+        hook_slot(use.slot, IpcAtomics::load_relaxed(*use.slot), names[i], {});
+      }
+    } else if constexpr (machine::kPltReadsDataSlots) {
+      if (use.jump == nullptr) continue;
+      const uint32_t number =
+          stub_for(names[i], IpcAtomics::load_relaxed(*use.slot), use.jump, {});
+      if (number != kNoStub && !cells.redirect(image, use.jump, stub_address(number))) {
+        library_calls[number].slot = nullptr;
+      }
+    }
+  }
+}
+
+// As the module's file has it, though nobody reads it a second time.
+void restore_initializer(const ModuleImage& image) {
+  if (image.initializer == nullptr) return;
+  const uintptr_t stub = image.bias + *image.initializer;
+  if (!is_stub(stub)) return;
+  *image.initializer = call_of_stub(stub).target - image.bias;
+}
+
+// Those that the hooks themselves, or the loader, run in.
+bool is_excluded(const ModuleImage& image) {
+  static const auto own = reinterpret_cast<uintptr_t>(&library_calls);
+  static const auto libc =
+      reinterpret_cast<uintptr_t>(dlsym(RTLD_NEXT, "gnu_get_libc_version"));
+  static const uintptr_t loader = getauxval(AT_BASE);
+  static const uintptr_t vdso = getauxval(AT_SYSINFO_EHDR);
+  return image.range.contains(own) || image.range.contains(own_library.low) ||
+         image.range.contains(libc) || image.range.contains(loader) ||
+         image.range.contains(vdso);
+}
+
+void hook_slots(const ModuleImage& image, PltCells& cells) {
+  const WritableData writable(image.read_only);
+  if (writable.failed()) return;
+  restore_initializer(image);
+  for (size_t i = 0; i < image.jump_slot_count; ++i) {
+    const ElfW(Rela)& relocation = image.jump_slots[i];
+    if (ELF64_R_TYPE(relocation.r_info) != machine::kJumpSlot) continue;
+    uint64_t* slot = image.slot_of(relocation);
+    const uint64_t target = IpcAtomics::load_relaxed(*slot);
+    bool is_known = false;
+    const LazyBinding binding = find_lazy_binding(image, i, target, is_known);
+    if (is_known) hook_slot(slot, target, image.name_of(relocation), binding);
+  }
+  hook_other_slots(image, cells);
+}
+
+int hook_module(dl_phdr_info* info, size_t, void*) {
+  ModuleImage image;
+  if (!read_module(*info, image)) return 0;
+  uint32_t free = modules_used;
+  for (uint32_t i = 0; i < modules_used; ++i) {
+    if (modules[i].range.low == image.range.low) return 0;
+    if (modules[i].range.high == 0) free = i;
+  }
+  if (free == kModulesMax) return 1;
+  if (free == modules_used) ++modules_used;
+  modules[free] = {image.range, {}, true};
+  if (!is_excluded(image)) hook_slots(image, modules[free].cells);
+  return chosen == LibraryCalls::kAll ? 0 : 1;  // the program is the first
+}
+
+int find_own_library(dl_phdr_info* info, size_t, void*) {
+  ModuleImage image;
+  if (!read_module(*info, image) ||
+      !image.range.contains(reinterpret_cast<uintptr_t>(arctrace_pending_calls))) {
+    return 0;
+  }
+  own_library = image.range;
+  return 1;
+}
+
+// A module is relocated when its initialization function is called, not before: has a
+// stub called in its place, until then.
+void await_initialization(const ModuleImage& image) {
+  if (image.initializer == nullptr) return;
+  const uintptr_t target = image.bias + *image.initializer;
+  const uint32_t number = is_stub(target) ? kNoStub : take_stub();
+  if (number == kNoStub) return;
+  library_calls[number] = {.target = target,
+                           .slot = image.initializer,
+                           .name = "",
+                           .is_bound = 1,
+                           .kind = CallKind::kInitializer};
+  *image.initializer = stub_address(number) - image.bias;
+}
+
+int see_module(dl_phdr_info* info, size_t, void*) {
+  ModuleImage image;
+  if (!read_module(*info, image)) return 0;
+  for (uint32_t i = 0; i < modules_used; ++i) {
+    if (modules[i].range.low != image.range.low) continue;
+    modules[i].seen = true;
+    return 0;
+  }
+  await_initialization(image);
+  return 0;
+}
+
+}  // namespace
+
+void hook_library_calls(LibraryCalls which) {
+  arctrace_pending_calls = arctrace_shim_pending_calls();
+  dl_iterate_phdr(find_own_library, nullptr);
+  chosen = which;
+  if (which == LibraryCalls::kNone) return;
+  hook_new_modules();
+}
+
+void hook_new_modules() { dl_iterate_phdr(hook_module, nullptr); }
+
+bool is_own_function(uintptr_t address) { return own_library.contains(address); }
+
+void library_modules_changed() {
+  if (chosen != LibraryCalls::kAll) return;
+  for (uint32_t i = 0; i < modules_used; ++i) modules[i].seen = false;
+  dl_iterate_phdr(see_module, nullptr);
+  for (uint32_t i = 0; i < modules_used; ++i) {
+    if (modules[i].seen || modules[i].range.high == 0) continue;
+    free_stubs(modules[i].range);
+    if constexpr (machine::kPltReadsDataSlots) modules[i].cells.release();
+    modules[i].range = {};
+  }
+}
+
+}  // namespace arctrace::shim

@@ -1,0 +1,225 @@
+#include "writer_shim/unwind/frame_finder.hpp"
+
+#include "src/base/shared_atomics.hpp"
+#include "writer_shim/arch/kept_vectors.hpp"
+#include "writer_shim/arch/machine.hpp"
+#include "writer_shim/loader_watch.hpp"
+#include "writer_shim/unwind/frame_rule.hpp"
+
+namespace arctrace::shim {
+namespace {
+
+using Base = FrameRule::Base;
+using FramePointer = FrameRule::FramePointer;
+
+// Of the return address from the canonical frame address, where a function begins.
+constexpr auto kReturnAddressAtEntry = static_cast<uintptr_t>(-8);
+
+// What a FrameRule says, in one word; offsets in units of 8 bytes.
+//
+//  63        48 47       32 31               8 7 6 5 4 3 2 1 0
+// +------------+-----------+------------------+-----+---+-+---+
+// | generation | fp offset |      offset      |  0  |fp |b|base|
+// +------------+-----------+------------------+-----+---+-+---+
+//
+// b: the function begins its frame. Where its return address stands, the machine says.
+class PackedRule {
+ public:
+  explicit PackedRule(uint64_t word) : word_(word) {}
+  PackedRule(const FrameRule& rule, bool begins_frame, uint64_t generation)
+      : word_(generation << 48) {
+    constexpr int32_t kUnit = 8;
+    constexpr int32_t kOffsetMax = ((1 << 23) - 1) * kUnit;
+    constexpr int32_t kPointerOffsetMax = INT16_MAX * kUnit;
+    if (begins_frame) word_ |= kBeginsFrame;
+    const int32_t offset = rule.offset;
+    if (offset % kUnit != 0 || offset > kOffsetMax || offset < -kOffsetMax) return;
+    word_ |= static_cast<uint64_t>(rule.base);
+    word_ |= (static_cast<uint64_t>(offset / kUnit) & 0xffffff) << 8;
+    FramePointer pointer = rule.frame_pointer;
+    const int32_t pointer_offset = rule.frame_pointer_offset;
+    if (pointer_offset % kUnit != 0 || pointer_offset > kPointerOffsetMax ||
+        pointer_offset < -kPointerOffsetMax || !has_return_address(rule)) {
+      pointer = FramePointer::kUnknown;
+    }
+    word_ |= static_cast<uint64_t>(pointer) << kPointerShift;
+    word_ |= (static_cast<uint64_t>(pointer_offset / kUnit) & 0xffff) << 32;
+  }
+
+  uint64_t word() const { return word_; }
+  uint64_t generation() const { return word_ >> 48; }
+  bool begins_frame() const { return (word_ & kBeginsFrame) != 0; }
+  Base base() const { return static_cast<Base>(word_ & 3); }
+  FramePointer frame_pointer() const {
+    return static_cast<FramePointer>(word_ >> kPointerShift & 3);
+  }
+  uintptr_t offset() const {
+    return static_cast<uintptr_t>(static_cast<int64_t>(word_ << 32) >> 40) * 8;
+  }
+  uintptr_t frame_pointer_offset() const {
+    return static_cast<uintptr_t>(static_cast<int64_t>(word_ << 16) >> 48) * 8;
+  }
+  uintptr_t return_address_offset() const {
+    return machine::kReturnsBesideFramePointer ? frame_pointer_offset() + 8
+                                               : kReturnAddressAtEntry;
+  }
+
+ private:
+  static constexpr uint64_t kBeginsFrame = 4;
+  static constexpr unsigned kPointerShift = 3;
+
+  static bool has_return_address(const FrameRule& rule) {
+    if (!machine::kReturnsBesideFramePointer) return rule.return_address_offset == -8;
+    return rule.frame_pointer == FramePointer::kAtCfa &&
+           rule.return_address_offset == rule.frame_pointer_offset + 8;
+  }
+
+  uint64_t word_;
+};
+
+// Rules by the return address of a call, in a table that only grows. A rule of another
+// generation than the present one is to be found anew; two threads may do so at once.
+struct Place {
+  uint64_t return_address;  // 0: free; set once
+  uint64_t rule;
+};
+
+constexpr uint64_t kPlaces = uint64_t{1} << 18;
+constexpr uint64_t kProbes = 16;
+
+Place places[kPlaces];
+uint64_t generation = 1;  // of 16 bits, 0 left out
+
+uint64_t current_generation() { return IpcAtomics::load_relaxed(generation); }
+
+// Neighbours in the code are neighbours in the table; modules are far apart.
+uint64_t first_place(uintptr_t address) {
+  return (address >> 4) + (address >> 24) * 0x9e37;
+}
+
+// Not in the table, or of another generation. `function`: see rule_for().
+__attribute__((noinline)) PackedRule learn_rule(uintptr_t function,
+                                                uintptr_t return_address) {
+  uint64_t wanted = 0;
+  FrameRule rule;
+  keep_vectors_around([&] {
+    check_modules();
+    wanted = current_generation();
+    // The call stands before the return address: behind a last call of a function that
+    // does not return, another one begins.
+    rule = find_frame_rule(return_address - 1);
+  });
+  const PackedRule packed(rule, function != 0 && rule.function == function, wanted);
+  const uint64_t first = first_place(return_address);
+  for (uint64_t i = 0; i < kProbes; ++i) {
+    Place& place = places[(first + i) % kPlaces];
+    uint64_t address = IpcAtomics::load_relaxed(place.return_address);
+    if (address == 0 && IpcAtomics::compare_exchange_acq_rel(
+                            place.return_address, address, uint64_t{return_address})) {
+      address = return_address;
+    }
+    if (address == return_address) {
+      IpcAtomics::store_relaxed(place.rule, packed.word());
+      break;
+    }
+  }
+  return packed;
+}
+
+// `function`: the one that the hook which returns there is called for; 0: no hook.
+PackedRule rule_for(uintptr_t function, uintptr_t return_address) {
+  const uint64_t wanted = current_generation();
+  const uint64_t first = first_place(return_address);
+  for (uint64_t i = 0; i < kProbes; ++i) {
+    Place& place = places[(first + i) % kPlaces];
+    const uint64_t address = IpcAtomics::load_relaxed(place.return_address);
+    if (address == return_address) {
+      const PackedRule rule(IpcAtomics::load_relaxed(place.rule));
+      if (rule.generation() == wanted) return rule;
+      break;
+    }
+    if (address == 0) break;
+  }
+  return learn_rule(function, return_address);
+}
+
+// A word of the stack between `low` and `high`; 0: it would lie outside.
+uintptr_t stack_word(uintptr_t address, uintptr_t low, uintptr_t high) {
+  if (address < low || address >= high || high - address < sizeof(uintptr_t) ||
+      address % sizeof(uintptr_t) != 0) {
+    return 0;
+  }
+  return *reinterpret_cast<const uintptr_t*>(address);
+}
+
+// 0: not known.
+uintptr_t canonical_address(PackedRule rule, uintptr_t stack_pointer,
+                            uintptr_t frame_pointer, uintptr_t stack_high) {
+  switch (rule.base()) {
+    case Base::kStackPointer:
+      return stack_pointer + rule.offset();
+    case Base::kFramePointer:
+      return frame_pointer + rule.offset();
+    case Base::kSaved:
+      return stack_word(frame_pointer + rule.offset(), stack_pointer, stack_high);
+    default:
+      return 0;
+  }
+}
+
+}  // namespace
+
+void locate_frame(uintptr_t function, arctrace_shim_call& call) {
+  const PackedRule rule = rule_for(function, call.hook_site);
+  call.flags = rule.begins_frame() ? ARCTRACE_SHIM_BEGINS_FRAME : 0;
+  // Code that has this table keeps its frame pointer: its stack reaches further.
+  call.location =
+      canonical_address(rule, call.stack_pointer, call.frame_pointer, UINTPTR_MAX);
+  if (__builtin_expect(call.location == 0, 0)) {
+    call.location = call.stack_pointer;
+    call.flags |= ARCTRACE_SHIM_LOCATION_GUESSED;
+  }
+}
+
+int find_caller(arctrace_shim_call* frame, uintptr_t stack_high) {
+  // A function that is about to begin has nothing on the stack but its return address.
+  const bool begins = (frame->flags & ARCTRACE_SHIM_LIBRARY_CALL) != 0;
+  const PackedRule rule = begins ? PackedRule(0) : rule_for(0, frame->hook_site);
+  const uintptr_t low = frame->stack_pointer;
+  uintptr_t frame_pointer = frame->frame_pointer;
+  switch (begins ? FramePointer::kSame : rule.frame_pointer()) {
+    case FramePointer::kSame:
+      break;
+    case FramePointer::kAtCfa:
+      frame_pointer =
+          stack_word(frame->location + rule.frame_pointer_offset(), low, stack_high);
+      break;
+    case FramePointer::kAtItself:
+      frame_pointer =
+          stack_word(frame_pointer + rule.frame_pointer_offset(), low, stack_high);
+      break;
+    default:
+      return 0;
+  }
+  const uintptr_t offset = begins ? kReturnAddressAtEntry : rule.return_address_offset();
+  const uintptr_t return_address =
+      machine::returned_to(stack_word(frame->location + offset, low, stack_high));
+  if (return_address == 0) return 0;
+  const uintptr_t location = canonical_address(
+      rule_for(0, return_address), frame->location, frame_pointer, stack_high);
+  if (location == 0) return 0;
+  frame->stack_pointer = frame->location;
+  frame->frame_pointer = frame_pointer;
+  frame->hook_site = return_address;
+  frame->location = location;
+  frame->flags = 0;
+  return 1;
+}
+
+void forget_frame_rules() {
+  // Changes of modules come one at a time, under the loader's lock.
+  const uint64_t next = (current_generation() + 1) & 0xffff;
+  IpcAtomics::store_relaxed(generation, next == 0 ? 1 : next);
+}
+
+}  // namespace arctrace::shim

@@ -1,0 +1,88 @@
+// The call frame instructions of an unwind table (DWARF's CFA program), as far as they
+// say where the caller's frame is.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "writer_shim/arch/machine.hpp"
+#include "writer_shim/unwind/frame_rule.hpp"
+#include "writer_shim/unwind/unwind_bytes.hpp"
+
+namespace arctrace::shim {
+
+// What a common information entry says of those that refer to it.
+struct UnwindCie {
+  uint64_t code_alignment = 0;
+  int64_t data_alignment = 0;
+  uint8_t encoding = kAbsolute;
+  bool has_augmentation = false;
+};
+
+// Where a register of the caller's stands.
+struct SavedRegister {
+  FrameRule::FramePointer where = FrameRule::FramePointer::kSame;
+  int64_t offset = 0;
+};
+
+// The rules that hold at one address.
+struct UnwindRow {
+  uint64_t base_register = 0;
+  int64_t offset = 0;
+  bool is_saved = false;    // an expression: what stands at base register + offset
+  bool is_unknown = false;  // another expression
+  SavedRegister frame_pointer;
+  SavedRegister return_address;
+
+  // Null: a register that we don't follow.
+  SavedRegister* saved(uint64_t number) {
+    if (number == machine::kFramePointerRegister) return &frame_pointer;
+    return number == machine::kReturnAddressRegister ? &return_address : nullptr;
+  }
+};
+
+// Runs call frame instructions until the row for an address.
+class UnwindProgram {
+ public:
+  // For the function that begins at `begin`; `cie` must outlive this.
+  UnwindProgram(const UnwindCie& cie, uintptr_t begin, uintptr_t pc)
+      : cie_(cie), location_(begin), pc_(pc) {}
+
+  // False: an instruction that it does not know, or broken ones.
+  bool run(UnwindBytes& code);
+
+  // What restored registers go back to: the rules of the common entry.
+  void keep_initial() { initial_ = row_; }
+
+  const UnwindRow& row() const { return row_; }
+
+ private:
+  static constexpr size_t kRemembered = 8;
+
+  void advance(uint64_t by) { move_to(location_ + by * cie_.code_alignment); }
+  void move_to(uintptr_t location) {
+    location_ = location;
+    past_ = location > pc_;
+  }
+  int64_t factored(uint64_t offset) const {
+    return static_cast<int64_t>(offset) * cie_.data_alignment;
+  }
+  void save(uint64_t number, FrameRule::FramePointer where, int64_t offset);
+  void save_expression(uint64_t number, UnwindBytes code, bool is_place);
+  void restore(uint64_t number);
+  bool step(uint8_t operation, UnwindBytes& code);
+  bool step_cfa(uint8_t operation, UnwindBytes& code);
+  void set_cfa(uint64_t base_register, int64_t offset);
+  void set_cfa_expression(UnwindBytes code);
+
+  const UnwindCie& cie_;
+  uintptr_t location_;
+  uintptr_t pc_;
+  bool past_ = false;
+  UnwindRow row_;
+  UnwindRow initial_;
+  UnwindRow remembered_[kRemembered];
+  size_t remembered_count_ = 0;
+};
+
+}  // namespace arctrace::shim
