@@ -8,7 +8,7 @@
 #include "src/base/memory.hpp"
 #include "src/buffer/wake_word.hpp"
 #include "src/calls/call_stack.hpp"
-#include "src/process/confinement.hpp"
+#include "src/os/kernel_use.hpp"
 #include "src/process/gate.hpp"
 #include "src/protocol/dead_slot.hpp"
 #include "src/writer/definitions.hpp"

@@ -8,6 +8,7 @@
 #include "src/base/raw_syscall.hpp"
 #include "src/calls/call_filter.hpp"
 #include "src/calls/call_stack.hpp"
+#include "src/os/kernel_use.hpp"
 #include "src/os/process_facts.hpp"
 #include "src/os/program_file.hpp"
 #include "src/os/readable_memory.hpp"

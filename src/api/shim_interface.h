@@ -5,6 +5,8 @@
 
 #include <arctrace/arctrace.h>
 
+#include "src/hook_abi/shim_types.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -15,40 +17,6 @@ ARCTRACE_API const char* arctrace_shim_session(void);
 /* Nonzero for the first shim in this process that asks: the one to be in charge. */
 ARCTRACE_API int arctrace_shim_claim(void);
 
-/* The call of a function-entry hook, and what the hook knows of its caller's machine
- * frame. Functions that are inlined into one another have one machine frame.
- *
- * Of a library call: the machine frame that the called function is about to make. */
-struct arctrace_shim_call {
-  uintptr_t location; /* canonical frame address: its caller's stack pointer before */
-  uintptr_t stack_pointer; /* at the call of the hook; so too the next two */
-  uintptr_t frame_pointer;
-  uintptr_t hook_site; /* what the hook returns to */
-  uintptr_t call_site; /* what the machine frame returns to */
-  uint32_t flags;      /* enum arctrace_shim_call_flags */
-};
-enum arctrace_shim_call_flags {
-  /* The function that is entered has this machine frame: it is not inlined. */
-  ARCTRACE_SHIM_BEGINS_FRAME = 1,
-  /* location is only somewhere between stack_pointer and the canonical frame address. */
-  ARCTRACE_SHIM_LOCATION_GUESSED = 2,
-  /* A library call, through one of the shim's stubs. */
-  ARCTRACE_SHIM_LIBRARY_CALL = 4,
-  /* The machine frame returns into the shim: a library call waits for it there. */
-  ARCTRACE_SHIM_RETURNS_TO_SHIM = 8,
-  /* For the filter: what the user chose is this function, with what it calls; or is to be
-   * left out with what it calls; or just not to be recorded. */
-  ARCTRACE_SHIM_CHOSEN = 16,
-  ARCTRACE_SHIM_LEFT_OUT = 32,
-  ARCTRACE_SHIM_HIDDEN = 64
-};
-
-/* Which calls are recorded; by default all. */
-struct arctrace_shim_filter {
-  uint32_t only_chosen; /* nonzero: none but CHOSEN functions, and what they call */
-  uint32_t depth_max;   /* only so many within one another, from each CHOSEN; 0: any */
-  uint64_t min_ns;      /* only those that last so long; 0: any */
-};
 /* To be called before the program's code runs, in a process that has joined. */
 ARCTRACE_API void arctrace_shim_set_filter(const struct arctrace_shim_filter* filter);
 
@@ -58,7 +26,6 @@ ARCTRACE_API const volatile uint32_t* arctrace_shim_choice_round(void);
 
 /* Copies that choice to `text`, of ARCTRACE_SHIM_CHOICE_MAX bytes: its size, or -1 if it
  * is being changed. `round`: its number. */
-#define ARCTRACE_SHIM_CHOICE_MAX 1024
 ARCTRACE_API int64_t arctrace_shim_copy_choice(uint64_t* text, uint32_t* round);
 
 /* From now on the filter follows that choice: what was chosen or left out by another one
@@ -91,39 +58,6 @@ ARCTRACE_API void arctrace_shim_call_passed(uint64_t frame_key, const uintptr_t*
                                             uintptr_t frame_pointer, uint32_t flags,
                                             int returns);
 
-/* A value of a call that is recorded: an argument that is passed in an integer register,
- * or the result that is returned in one; of kind FLOAT: in a vector register, by whose
- * number arguments are counted. */
-struct arctrace_shim_value {
-  uint8_t kind;     /* enum arctrace_value_kind, or the next; 0: none */
-  uint8_t argument; /* from 1; 0: the result; beyond the registers: words of the stack */
-  uint8_t size;     /* of a number, in bytes */
-  uint8_t failure;  /* of a result: enum arctrace_shim_failure */
-};
-enum arctrace_shim_failure {
-  ARCTRACE_SHIM_FAILS_NEVER = 0,
-  ARCTRACE_SHIM_FAILS_MINUS_1 = 1, /* -1: errno says why */
-  ARCTRACE_SHIM_FAILS_NULL = 2     /* 0: errno says why */
-};
-/* The address of a std::string of libstdc++, to be recorded as a string. */
-#define ARCTRACE_SHIM_STD_STRING 255
-
-#define ARCTRACE_SHIM_ARGUMENTS_MAX 6 /* in integer registers */
-#define ARCTRACE_SHIM_VECTORS_MAX 8   /* in vector registers */
-#if defined(__x86_64__)
-#define ARCTRACE_SHIM_STACK_WORDS_MAX 8 /* on the stack, behind the return address */
-#else
-#define ARCTRACE_SHIM_STACK_WORDS_MAX 0
-#endif
-#define ARCTRACE_SHIM_TOLD_MAX 8     /* arguments of a call that are recorded */
-#define ARCTRACE_SHIM_VALUES_MAX 512 /* of arctrace_shim_set_values */
-struct arctrace_shim_values {
-  uint32_t argument_count;
-  struct arctrace_shim_value arguments[ARCTRACE_SHIM_TOLD_MAX];
-  struct arctrace_shim_value result;
-  uint32_t names;        /* name id of the arguments' names; 0: none */
-  uint32_t result_names; /* of the result's enumerators */
-};
 /* Where all of them stand, for good; the first is none's. To be called before there is a
  * call that has one. */
 ARCTRACE_API void arctrace_shim_set_values(const struct arctrace_shim_values* all);
@@ -146,10 +80,6 @@ ARCTRACE_API void arctrace_shim_call_passed_with(uint64_t frame_key,
  * (src/stack/pending_calls.hpp): for the unwind rules of the shim's stubs. */
 ARCTRACE_API const uint64_t* arctrace_shim_pending_calls(void);
 
-/* Turns the description of a machine frame (call_site and flags aside) into its caller's:
- * 1, or 0 if that is not known. Reads the stack only up to `stack_high`. */
-typedef int arctrace_shim_unwinder(struct arctrace_shim_call* frame,
-                                   uintptr_t stack_high);
 ARCTRACE_API void arctrace_shim_set_unwinder(arctrace_shim_unwinder* unwinder);
 
 /* The innermost open frame is left, if it is frame_key's and was entered at the same
@@ -190,13 +120,6 @@ ARCTRACE_API void arctrace_shim_process_end(uint32_t how, int32_t status);
 /* Whether the strings of a list that a null ends can be read, or it is null itself. */
 ARCTRACE_API int arctrace_shim_can_read(char* const* list);
 
-/* A program's file as one of the exec functions names it. */
-struct arctrace_shim_program {
-  int folder;       /* that `path` is relative to; the file itself, if path is "" */
-  const char* path; /* null: nothing is to be found */
-  int is_looked_up; /* in PATH, unless it has a slash */
-};
-
 /* The process, or its vfork child, is about to execute the file: if that can't be traced,
  * says so in the session and returns why (enum arctrace_untraced), else 0. */
 ARCTRACE_API uint32_t arctrace_shim_executes(const struct arctrace_shim_program* program);
@@ -206,7 +129,7 @@ ARCTRACE_API void arctrace_shim_vfork_begin(void);
 ARCTRACE_API void arctrace_shim_vfork_end(uint32_t child_pid);
 
 /* What of ours a seccomp filter (NULL: strict seccomp) forbids, which this process is
- * about to be given: bits of enum KernelUse (src/process/confinement.hpp); 0: nothing. */
+ * about to be given: bits of enum KernelUse (src/os/kernel_use.hpp); 0: nothing. */
 struct sock_fprog;
 ARCTRACE_API uint32_t arctrace_shim_forbidden_by(const struct sock_fprog* filter);
 

@@ -11,8 +11,8 @@
 
 #include <cstdint>
 
-#include "src/api/shim_interface.h"
 #include "src/calls/call_args.hpp"
+#include "src/hook_abi/shim_types.h"
 #include "src/writer/thread_state.hpp"
 #include "src/writer/writer.hpp"
 

@@ -4,7 +4,7 @@
 
 #include "src/base/memory.hpp"
 #include "src/base/raw_syscall.hpp"
-#include "src/process/confinement.hpp"
+#include "src/os/kernel_use.hpp"
 
 namespace arctrace {
 namespace {

@@ -22,7 +22,7 @@ uint32_t read_pid_namespace();
 uint32_t read_command_line(char* to, uint32_t size);
 
 // What a process' PROCESS and THREAD records say of it. Read anew at each call, but where
-// system calls are forbidden (src/process/confinement.hpp): there as it was last read.
+// system calls are forbidden (src/os/kernel_use.hpp): there as it was last read.
 struct ProcessFacts {
   static constexpr uint32_t kTextMax = 4096;
 

@@ -3,7 +3,7 @@
 #include <errno.h>
 
 #include "src/base/raw_syscall.hpp"
-#include "src/process/confinement.hpp"
+#include "src/os/kernel_use.hpp"
 
 namespace arctrace {
 namespace {

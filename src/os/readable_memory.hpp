@@ -8,7 +8,7 @@ namespace arctrace {
 
 // Asks the kernel for each page that it has not just asked for. Another thread may unmap
 // it at any time. One system call, rt_sigprocmask, which hardly any seccomp filter
-// forbids (src/process/confinement.hpp, kMemoryProbeUse); where one does, all is taken to
+// forbids (src/os/kernel_use.hpp, kMemoryProbeUse); where one does, all is taken to
 // be readable.
 class ReadableMemory {
  public:

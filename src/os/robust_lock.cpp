@@ -9,7 +9,7 @@
 
 #include "src/base/raw_syscall.hpp"
 #include "src/base/shared_atomics.hpp"
-#include "src/process/confinement.hpp"
+#include "src/os/kernel_use.hpp"
 
 namespace arctrace {
 namespace {

@@ -24,7 +24,7 @@ struct RobustWord {
 bool has_robust_list();
 
 // libc has just begun the calling thread, and registered its list: where system calls are
-// forbidden (src/process/confinement.hpp), that is known without one.
+// forbidden (src/os/kernel_use.hpp), that is known without one.
 void find_list_of_libc_thread();
 
 // Compare-exchanges lock from `expected` (0, or a dead owner's word) to `tid` and links

@@ -1,7 +1,7 @@
 #include "src/os/thread_id.hpp"
 
 #include "src/base/raw_syscall.hpp"
-#include "src/process/confinement.hpp"
+#include "src/os/kernel_use.hpp"
 
 namespace arctrace {
 namespace {

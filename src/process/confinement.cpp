@@ -8,19 +8,13 @@
 #include "src/base/memory.hpp"
 #include "src/base/raw_syscall.hpp"
 #include "src/base/shared_atomics.hpp"
+#include "src/os/kernel_use.hpp"
 #include "src/os/readable_memory.hpp"
 #include "src/process/seccomp_filter.hpp"
 #include "src/process/session.hpp"
 
 namespace arctrace {
 namespace {
-
-uint32_t ordinary_forbidden;  // how often
-uint32_t threads_forbidden;
-uint32_t file_looks_forbidden;
-uint32_t memory_probes_forbidden;
-
-constexpr KernelUse kUses[] = {kOrdinaryUse, kThreadUse, kFileLookUse, kMemoryProbeUse};
 
 // A call that we make, and for which uses it must succeed; for ordinary use each must at
 // least do no harm.
@@ -94,25 +88,6 @@ uint32_t uses_forbidden(const sock_filter* program, uint32_t length) {
   return forbidden;
 }
 
-uint32_t& count_of(KernelUse use) {
-  switch (use) {
-    case kOrdinaryUse:
-      return ordinary_forbidden;
-    case kThreadUse:
-      return threads_forbidden;
-    case kFileLookUse:
-      return file_looks_forbidden;
-    default:
-      return memory_probes_forbidden;
-  }
-}
-
-void add_to(uint32_t uses, uint32_t number) {
-  for (const KernelUse use : kUses) {
-    if ((uses & use) != 0) IpcAtomics::fetch_add_relaxed(count_of(use), number);
-  }
-}
-
 }  // namespace
 
 uint32_t uses_forbidden_by(const sock_fprog* filter) {
@@ -134,15 +109,5 @@ uint32_t uses_forbidden_by(const sock_fprog* filter) {
   IpcAtomics::store_release(judging.claim, uint32_t{0});
   return forbidden;
 }
-
-void forbid_uses(uint32_t uses) { add_to(uses, 1); }
-
-void take_back_forbidden(uint32_t uses) { add_to(uses, ~uint32_t{0}); }  // 1 less
-
-bool may_use_kernel(KernelUse use) {
-  return may_call_kernel() || IpcAtomics::load_relaxed(count_of(use)) == 0;
-}
-
-bool may_call_kernel() { return IpcAtomics::load_relaxed(ordinary_forbidden) == 0; }
 
 }  // namespace arctrace

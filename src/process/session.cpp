@@ -11,9 +11,9 @@
 #include "src/base/shared_atomics.hpp"
 #include "src/buffer/huge_page_mapping.hpp"
 #include "src/buffer/pinned_map.hpp"
+#include "src/os/kernel_use.hpp"
 #include "src/os/process_facts.hpp"
-#include "src/process/confinement.hpp"
-#include "src/writer/loss.hpp"
+#include "src/protocol/losses.hpp"
 
 namespace arctrace {
 

@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-#include "writer_shim/base/text.hpp"
+#include "src/base/text.hpp"
 
 namespace arctrace::shim {
 namespace {

@@ -1,6 +1,7 @@
 #include "src/shim_protocol/options.hpp"
 
-#include "writer_shim/base/text.hpp"
+#include "src/base/memory.hpp"
+#include "src/base/text.hpp"
 
 namespace arctrace::shim {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "src/api/shim_interface.h"
+#include "src/hook_abi/shim_types.h"
 #include "src/stack/frame_place.hpp"
 #include "src/writer/thread_state.hpp"
 

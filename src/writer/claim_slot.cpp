@@ -1,9 +1,9 @@
 #include "src/writer/claim_slot.hpp"
 
 #include "src/base/raw_syscall.hpp"
+#include "src/os/kernel_use.hpp"
 #include "src/os/robust_lock.hpp"
 #include "src/os/thread_id.hpp"
-#include "src/process/confinement.hpp"
 #include "src/protocol/dead_slot.hpp"
 #include "src/protocol/definitions_life.hpp"
 #include "src/writer/definitions.hpp"

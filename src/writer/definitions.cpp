@@ -5,8 +5,8 @@
 
 #include "src/base/memory.hpp"
 #include "src/base/raw_syscall.hpp"
+#include "src/os/kernel_use.hpp"
 #include "src/os/process_facts.hpp"
-#include "src/process/confinement.hpp"
 #include "src/protocol/shared_close.hpp"
 
 namespace arctrace {

@@ -1,5 +1,7 @@
 #include "src/writer/held_records.hpp"
 
+#include <arctrace/arctrace.h>
+
 #include "src/writer/loss.hpp"
 
 namespace arctrace {

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "src/base/shared_atomics.hpp"
+#include "src/protocol/losses.hpp"
 #include "src/writer/thread_state.hpp"
 
 namespace arctrace {
@@ -20,21 +21,6 @@ inline void count_lost(arctrace_writer_slot& slot, ThreadState& state,
     state.loss_pending = true;
   }
   IpcAtomics::fetch_add_relaxed(slot.lost[cause], uint64_t{1});
-}
-
-inline void count_lost_without_slot(arctrace_control& control,
-                                    arctrace_loss_cause cause) {
-  IpcAtomics::fetch_add_relaxed(control.lost[cause], uint64_t{1});
-}
-
-// Calls visit(cause, count) for each cause with losses that no LOST record tells.
-template <class Visit>
-void for_each_untold_loss(arctrace_writer_slot& slot, const Visit& visit) {
-  for (uint32_t cause = 0; cause < ARCTRACE_LOST_CAUSES; ++cause) {
-    const uint64_t lost = IpcAtomics::load_relaxed(slot.lost[cause]);
-    const uint64_t reported = IpcAtomics::load_relaxed(slot.reported[cause]);
-    if (lost != reported) visit(cause, lost - reported);
-  }
 }
 
 // What one LOST record is to tell of a slot.

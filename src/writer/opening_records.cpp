@@ -2,7 +2,7 @@
 
 #include "src/buffer/wake_word.hpp"
 #include "src/calls/call_filter.hpp"
-#include "src/process/confinement.hpp"
+#include "src/os/kernel_use.hpp"
 
 namespace arctrace {
 

@@ -3,8 +3,8 @@
 #include "src/base/memory.hpp"
 #include "src/base/raw_syscall.hpp"
 #include "src/calls/call_filter.hpp"
+#include "src/os/kernel_use.hpp"
 #include "src/os/process_facts.hpp"
-#include "src/process/confinement.hpp"
 #include "src/protocol/dead_slot.hpp"
 #include "src/writer/definitions.hpp"
 

@@ -4,9 +4,9 @@
 
 #include "src/base/memory.hpp"
 #include "src/base/raw_syscall.hpp"
+#include "src/os/kernel_use.hpp"
 #include "src/os/robust_lock.hpp"
 #include "src/os/thread_id.hpp"
-#include "src/process/confinement.hpp"
 #include "src/protocol/dead_slot.hpp"
 
 namespace arctrace {

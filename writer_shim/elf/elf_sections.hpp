@@ -8,7 +8,7 @@
 #include <cstdint>
 
 #include "src/base/raw_syscall.hpp"
-#include "writer_shim/base/text.hpp"
+#include "src/base/text.hpp"
 
 namespace arctrace::shim {
 

@@ -3,8 +3,8 @@
 #include <arctrace/format.h>
 
 #include "src/api/shim_interface.h"
+#include "src/base/text.hpp"
 #include "src/shim_protocol/auto_args.hpp"
-#include "writer_shim/base/text.hpp"
 #include "writer_shim/filter/function_patterns.hpp"
 
 namespace arctrace::shim {

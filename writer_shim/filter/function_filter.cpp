@@ -7,7 +7,7 @@
 #include "src/base/memory.hpp"
 #include "src/base/raw_syscall.hpp"
 #include "src/base/shared_atomics.hpp"
-#include "writer_shim/base/text.hpp"
+#include "src/base/text.hpp"
 #include "writer_shim/elf/elf_sections.hpp"
 #include "writer_shim/elf/module_slots.hpp"
 #include "writer_shim/filter/arg_specs.hpp"

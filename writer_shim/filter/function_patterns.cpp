@@ -6,7 +6,8 @@
 #include <stdlib.h>
 
 #include "src/api/shim_interface.h"
-#include "writer_shim/base/text.hpp"
+#include "src/base/memory.hpp"
+#include "src/base/text.hpp"
 
 namespace arctrace::shim {
 namespace {

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "src/api/shim_interface.h"
+#include "src/hook_abi/shim_types.h"
 
 namespace arctrace::cli {
 namespace {

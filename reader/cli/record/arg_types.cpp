@@ -20,7 +20,7 @@
 #include "reader/symbols/elf_file.hpp"
 #include "reader/symbols/function_types.hpp"
 #include "reader/trace/text_escape.hpp"
-#include "src/api/shim_interface.h"
+#include "src/hook_abi/shim_types.h"
 #include "src/shim_protocol/auto_args.hpp"
 #include "src/shim_protocol/call_kinds.hpp"
 #include "src/shim_protocol/options.hpp"

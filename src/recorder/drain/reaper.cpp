@@ -4,9 +4,9 @@
 
 #include "src/buffer/clock.hpp"
 #include "src/protocol/dead_slot.hpp"
+#include "src/protocol/losses.hpp"
 #include "src/protocol/recycle.hpp"
 #include "src/recorder/drain/session_records.hpp"
-#include "src/writer/loss.hpp"
 
 namespace arctrace {
 namespace {

@@ -5,13 +5,13 @@
 #include <span>
 
 #include "src/buffer/clock.hpp"
+#include "src/protocol/losses.hpp"
 #include "src/protocol/recycle.hpp"
 #include "src/protocol/reported_losses.hpp"
 #include "src/recorder/drain/cpu_blocks.hpp"
 #include "src/recorder/drain/reaper.hpp"
 #include "src/recorder/drain/session_records.hpp"
 #include "src/recorder/file/block_scan.hpp"
-#include "src/writer/loss.hpp"
 
 namespace arctrace {
 namespace {

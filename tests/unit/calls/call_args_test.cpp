@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "src/process/confinement.hpp"
+#include "src/os/kernel_use.hpp"
 
 namespace arctrace::testing {
 namespace {

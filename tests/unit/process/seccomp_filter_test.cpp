@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/os/kernel_use.hpp"
 #include "src/process/confinement.hpp"
 
 namespace arctrace::testing {

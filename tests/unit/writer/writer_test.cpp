@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "src/api/shim_interface.h"
-#include "src/process/confinement.hpp"
+#include "src/os/kernel_use.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/test_session.hpp"
 

@@ -1,7 +1,7 @@
 #include "writer_shim/arch/x86_64/fentry_calls.hpp"
 
+#include "src/base/text.hpp"
 #include "writer_shim/arch/x86_64/instructions.hpp"
-#include "writer_shim/base/text.hpp"
 #include "writer_shim/unwind/frame_rule.hpp"
 
 namespace arctrace::shim {

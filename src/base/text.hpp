@@ -1,9 +1,7 @@
 // Comparing zero-terminated texts, without libc.
 #pragma once
 
-#include "src/base/memory.hpp"
-
-namespace arctrace::shim {
+namespace arctrace {
 
 inline bool equal(const char* a, const char* b) {
   while (*a != '\0' && *a == *b) ++a, ++b;
@@ -15,4 +13,4 @@ inline bool starts_with(const char* text, const char* prefix) {
   return *prefix == '\0';
 }
 
-}  // namespace arctrace::shim
+}  // namespace arctrace

@@ -1,0 +1,242 @@
+#!/usr/bin/env python3
+"""The architecture as the #include lines have it: docs/architecture.md, "Rooms".
+
+1. Direction: a file includes only files of its own directory, or of one that stands above it in
+   ROOMS (which is ordered bottom to top).
+2. Products: a file includes only files of its own product, and of the products that PRODUCTS
+   permits it.
+3. Circles: no two modules (a header with the source files of its name) of one product include
+   each other, directly or through others.
+"""
+
+import pathlib
+import re
+import subprocess
+import sys
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+# (directory, product), bottom to top. A directory that is not listed belongs to the nearest one
+# above it that is.
+ROOMS = [
+    ("include/arctrace", "shared"),
+    ("bpf", "kernel programs"),
+    ("src/base", "shared"),
+    ("src/buffer", "shared"),
+    ("src/protocol", "shared"),
+    ("src/hook_abi", "system"),
+    ("src/os", "system"),
+    ("src/shim_protocol", "system"),
+    ("src/process", "writer"),
+    ("src/stack", "writer"),
+    ("src/writer", "writer"),
+    ("src/calls", "writer"),
+    ("src/api", "writer"),
+    ("writer_shim/base", "shim"),
+    ("writer_shim/elf", "shim"),
+    ("writer_shim/arch", "shim"),
+    ("writer_shim/unwind", "shim"),
+    ("writer_shim/filter", "shim"),
+    ("writer_shim/plt", "shim"),
+    ("writer_shim/functions", "shim"),
+    ("writer_shim/libc", "shim"),
+    ("writer_shim/arch/x86_64", "shim"),
+    ("writer_shim/arch/aarch64", "shim"),
+    ("writer_shim", "shim"),
+    ("src/recorder/buffer", "recorder"),
+    ("src/recorder/file", "recorder"),
+    ("src/recorder/jit", "recorder"),
+    ("src/recorder/drain", "recorder"),
+    ("src/recorder/snapshot", "recorder"),
+    ("src/recorder/kernel", "recorder"),
+    ("reader/trace", "reader library"),
+    ("reader/symbols", "reader library"),
+    ("reader/replay", "reader library"),
+    ("reader/analysis", "reader library"),
+    ("reader/render", "rendering"),
+    ("reader/report", "rendering"),
+    ("reader/cli/options", "command"),
+    ("reader/cli/record", "command"),
+    ("reader/cli/commands", "command"),
+    ("reader/cli", "command"),
+]
+
+# What a product may include beside itself.
+PRODUCTS = {
+    "shared": set(),
+    "kernel programs": {"shared"},
+    "system": {"shared"},
+    "writer": {"shared", "system"},
+    "shim": {"shared", "system", "writer"},
+    "recorder": {"shared", "system", "kernel programs"},
+    "reader library": {"shared"},
+    "rendering": {"shared", "reader library"},
+    "command": {"shared", "system", "recorder", "reader library", "rendering"},
+}
+# The shim sees of the writer only what is made for it.
+WRITER_INTERFACE = {"src/api/shim_interface.h"}
+# Headers that choose the machine's own by its macros.
+MACHINE_SWITCHES = {"writer_shim/arch/machine.hpp", "writer_shim/arch/sleds.hpp"}
+
+RANK = {directory: rank for rank, (directory, _) in enumerate(ROOMS)}
+PRODUCT = dict(ROOMS)
+SUFFIX = re.compile(r"(\.bpf)?\.(h|hpp|cpp|c|S)$")
+
+
+def room(path):
+    """The listed directory that a file belongs to, None if there is none."""
+    for parent in pathlib.PurePosixPath(path).parents:
+        if str(parent) in RANK:
+            return str(parent)
+    return None
+
+
+def read_tree(root):
+    """{file: the project's files that it includes}."""
+    listed = subprocess.run(
+        ["git", "-c", f"safe.directory={root}", "ls-files", "--cached", "--others",
+         "--exclude-standard", *sorted({directory.split("/")[0] for directory, _ in ROOMS})],
+        cwd=root, stdout=subprocess.PIPE, text=True, check=True).stdout.split()
+    files = {name for name in listed if SUFFIX.search(name) and (root / name).exists()}
+    return {name: included_by(root, name, files) for name in files}
+
+
+def included_by(root, name, files):
+    """The files among `files` that the file `name` includes."""
+    text = (root / name).read_text(encoding="utf-8")
+    beside = str(pathlib.PurePosixPath(name).parent)
+    found = set()
+    for target in re.findall(r'^[ \t]*#[ \t]*include[ \t]+["<]([^">]+)[">]', text, re.MULTILINE):
+        for candidate in (target, f"include/{target}", f"{beside}/{target}"):
+            if candidate in files:
+                found.add(candidate)
+                break
+    return found
+
+
+def wrong_directions(tree):
+    """["FILE includes TARGET: why"] for each include that points up, or out of its product."""
+    wrong = []
+    for name, targets in sorted(tree.items()):
+        own = room(name)
+        if own is None:
+            wrong.append(f"{name} stands in no room that docs/architecture.md lists")
+            continue
+        for target in sorted(targets):
+            other = room(target)
+            if other is None or name in MACHINE_SWITCHES:
+                continue
+            if PRODUCT[other] != PRODUCT[own]:
+                if PRODUCT[other] not in PRODUCTS[PRODUCT[own]]:
+                    wrong.append(f"{name} includes {target}: the {PRODUCT[own]} may not use the "
+                                 f"{PRODUCT[other]}")
+                    continue
+                if (PRODUCT[own], PRODUCT[other]) == ("shim", "writer") and (
+                        target not in WRITER_INTERFACE):
+                    wrong.append(f"{name} includes {target}: not part of the shim's interface")
+            if RANK[other] > RANK[own]:
+                wrong.append(f"{name} includes {target}: {other} stands above {own}")
+    return wrong
+
+
+def module(name):
+    """A file's module: its path without what follows the first dot."""
+    return SUFFIX.sub("", name)
+
+
+def circles(tree):
+    """[modules that include one another], each sorted."""
+    edges = {}
+    for name, targets in tree.items():
+        own = edges.setdefault(module(name), set())
+        own |= {module(target) for target in targets if module(target) != module(name)}
+    # Tarjan's algorithm, with a stack of its own.
+    index, low, on_stack, stack, found = {}, {}, set(), [], []
+
+    def visit(start):
+        work = [(start, iter(sorted(edges.get(start, ()))))]
+        index[start] = low[start] = len(index)
+        stack.append(start)
+        on_stack.add(start)
+        while work:
+            node, targets = work[-1]
+            for target in targets:
+                if target not in index:
+                    index[target] = low[target] = len(index)
+                    stack.append(target)
+                    on_stack.add(target)
+                    work.append((target, iter(sorted(edges.get(target, ())))))
+                    break
+                if target in on_stack:
+                    low[node] = min(low[node], index[target])
+            else:
+                work.pop()
+                if work:
+                    low[work[-1][0]] = min(low[work[-1][0]], low[node])
+                if low[node] == index[node]:
+                    group = []
+                    while not group or group[-1] != node:
+                        group.append(stack.pop())
+                        on_stack.discard(group[-1])
+                    if len(group) > 1:
+                        found.append(sorted(group))
+
+    for node in sorted(edges):
+        if node not in index:
+            visit(node)
+    return found
+
+
+class Includes(unittest.TestCase):
+    """The tree as it is."""
+
+    tree = read_tree(ROOT)
+
+    def test_point_down_and_stay_within_products(self):
+        wrong = wrong_directions(self.tree)
+        if wrong:
+            self.fail("\n" + "\n".join(wrong))
+
+    def test_no_circles(self):
+        found = ["  ".join(group) for group in circles(self.tree)]
+        if found:
+            self.fail("modules that include one another:\n" + "\n".join(found))
+
+    def test_architecture_lists_the_rooms(self):
+        text = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+        missing = [name for name, _ in ROOMS if f"`{name}/`" not in text]
+        if missing:
+            self.fail("docs/architecture.md does not name " + ", ".join(missing))
+
+    def test_rooms_are_there(self):
+        used = {room(name) for name in self.tree}
+        self.assertEqual([name for name, _ in ROOMS if name not in used], [])
+
+
+class PlantedFaults(unittest.TestCase):
+    """What must not pass."""
+
+    def test_upward_include_is_found(self):
+        tree = {"src/base/a.hpp": {"src/buffer/b.hpp"}, "src/buffer/b.hpp": set()}
+        self.assertEqual(len(wrong_directions(tree)), 1)
+
+    def test_foreign_product_is_found(self):
+        tree = {"reader/trace/a.cpp": {"src/writer/b.hpp"}, "src/writer/b.hpp": set()}
+        self.assertIn("may not use", wrong_directions(tree)[0])
+
+    def test_writer_behind_the_interface_is_found(self):
+        tree = {"writer_shim/plt/a.cpp": {"src/writer/b.hpp"}, "src/writer/b.hpp": set()}
+        self.assertIn("interface", wrong_directions(tree)[0])
+
+    def test_file_outside_all_rooms_is_found(self):
+        self.assertEqual(len(wrong_directions({"src/a.cpp": set()})), 1)
+
+    def test_circle_is_found(self):
+        tree = {"src/base/a.hpp": {"src/base/b.hpp"}, "src/base/b.cpp": {"src/base/c.hpp"},
+                "src/base/b.hpp": set(), "src/base/c.hpp": {"src/base/a.hpp"}}
+        self.assertEqual(circles(tree), [["src/base/a", "src/base/b", "src/base/c"]])
+
+
+if __name__ == "__main__":
+    sys.exit(unittest.main())
