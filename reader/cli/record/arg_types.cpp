@@ -29,7 +29,7 @@ namespace arctrace::cli {
 namespace {
 
 using reader::FunctionTypes;
-using reader::TypedValue;
+using reader::TypedArg;
 
 constexpr size_t kTypesTextMax = size_t{24} << 10;  // the shim takes 32 KiB in all
 
@@ -102,22 +102,22 @@ bool is_only_instrumented(const reader::ElfFile& file,
                       [&](const char* hook) { return imports.contains(hook); });
 }
 
-char kind_letter(TypedValue::Kind kind) {
+char kind_letter(TypedArg::Kind kind) {
   const auto letter = [](int value_kind) { return static_cast<char>('a' + value_kind); };
   switch (kind) {
-    case TypedValue::Kind::kSigned:
+    case TypedArg::Kind::kSigned:
       return letter(ARCTRACE_VALUE_SIGNED);
-    case TypedValue::Kind::kUnsigned:
+    case TypedArg::Kind::kUnsigned:
       return letter(ARCTRACE_VALUE_UNSIGNED);
-    case TypedValue::Kind::kBool:
+    case TypedArg::Kind::kBool:
       return letter(ARCTRACE_VALUE_BOOL);
-    case TypedValue::Kind::kChar:
+    case TypedArg::Kind::kChar:
       return letter(ARCTRACE_VALUE_CHAR);
-    case TypedValue::Kind::kPointer:
+    case TypedArg::Kind::kPointer:
       return letter(ARCTRACE_VALUE_POINTER);
-    case TypedValue::Kind::kString:
+    case TypedArg::Kind::kString:
       return letter(ARCTRACE_VALUE_STRING);
-    case TypedValue::Kind::kStdString:
+    case TypedArg::Kind::kStdString:
       return 'S';
     default:
       return letter(ARCTRACE_VALUE_FLOAT);
@@ -131,7 +131,7 @@ bool is_identifier(const std::string& name) {
 }
 
 // "/1=one/2=two"; nothing if it is too long for one of eight in a name.
-std::string encoded_enumerators(const TypedValue& value) {
+std::string encoded_enumerators(const TypedArg& value) {
   constexpr size_t kTextMax = 400;
   std::string text;
   for (const reader::Enumerator& enumerator : value.enumerators) {
@@ -147,22 +147,22 @@ std::string encoded_types(const FunctionTypes& types) {
   std::string values;
   std::vector<std::string> names;
   std::vector<std::string> words;  // names with enumerators
-  const auto add = [&values](const TypedValue& value) {
+  const auto add = [&values](const TypedArg& value) {
     absl::StrAppend(&values,
-                    encoded_value(value.place, kind_letter(value.kind), value.size));
+                    encoded_value(value.position, kind_letter(value.kind), value.size));
   };
-  for (const TypedValue& value : types.arguments) {
+  for (const TypedArg& value : types.args) {
     if (names.size() == ARCTRACE_SHIM_TOLD_MAX) break;
     add(value);
     names.push_back(value.name);
     words.push_back(value.name + encoded_enumerators(value));
   }
-  if (types.result) add(*types.result);
+  if (types.retval) add(*types.retval);
   const bool have_names = std::all_of(names.begin(), names.end(), is_identifier);
   std::string named = absl::StrJoin(words, ",");
   if (named.size() > kNamesMax) named = absl::StrJoin(names, ",");
   return absl::StrCat(values, ":", have_names ? named : "", ":",
-                      types.result ? encoded_enumerators(*types.result) : "");
+                      types.retval ? encoded_enumerators(*types.retval) : "");
 }
 
 std::string listed(const std::set<std::string>& names) {
