@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "reader/trace/bytes.hpp"
+#include "src/base/untrusted_bytes.hpp"
 #include "src/buffer/clock.hpp"
 #include "src/protocol/handout.hpp"
 #include "src/protocol/recycle.hpp"
@@ -159,11 +159,11 @@ TEST_CASE("cpu chain: a CPU that names a block keeps it, and its losses are said
   CHECK(trace.lost() == 5);
   const auto losses = trace.of_type(ARCTRACE_TYPE_LOST);
   REQUIRE(losses.size() == 1);
-  const std::byte* said = losses[0].body.data();
-  CHECK(reader::load_u32(said + 4) ==
-        (ARCTRACE_LOST_SESSION | ARCTRACE_LOST_CPU | 1u << 16));
-  CHECK(reader::load_u64(said + 16) < before);
-  CHECK(reader::load_u64(said + 16) > 0);
+  const auto lost = load_part_untrusted<arctrace_lost_body>(losses[0].body);
+  const uint64_t since_ticks = lost.since_ticks;
+  CHECK(uint32_t{lost.flags} == (ARCTRACE_LOST_SESSION | ARCTRACE_LOST_CPU | 1u << 16));
+  CHECK(since_ticks < before);
+  CHECK(since_ticks > 0);
 }
 
 // What the collector does in place of the programs; false: there is no room.

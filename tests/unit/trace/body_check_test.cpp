@@ -1,9 +1,10 @@
-#include "reader/trace/record_types.hpp"
+#include "reader/trace/body_check.hpp"
 
 #include <doctest/doctest.h>
 
 #include <vector>
 
+#include "reader/trace/record_types.hpp"
 #include "tests/support/trace_builder.hpp"
 
 namespace arctrace::reader {
@@ -27,9 +28,9 @@ std::vector<Sample> samples() {
       {ARCTRACE_TYPE_UNWIND, Bytes().u32(1)},
       {ARCTRACE_TYPE_VFORK_END, Bytes().u32(1)},
       {ARCTRACE_TYPE_ARGUMENTS,
-       values_body({{ARCTRACE_VALUE_STRING, 1, "/etc/passwd"},
-                    number_value(ARCTRACE_VALUE_OPEN_FLAGS, 2, 0, 4)})},
-      {ARCTRACE_TYPE_RESULT, values_body({number_value(ARCTRACE_VALUE_SIGNED, 0, 3, 8)})},
+       args_body({{ARCTRACE_VALUE_STRING, 1, "/etc/passwd"},
+                  number_arg(ARCTRACE_VALUE_OPEN_FLAGS, 2, 0, 4)})},
+      {ARCTRACE_TYPE_RESULT, args_body({number_arg(ARCTRACE_VALUE_SIGNED, 0, 3, 8)})},
       {ARCTRACE_TYPE_EVENT, event_body(1)},
       {ARCTRACE_TYPE_INSTANT, Bytes().u32(1)},
       {ARCTRACE_TYPE_COUNTER, counter_body(1, -1)},
@@ -91,15 +92,17 @@ TEST_CASE("any body does for PAD, EXIT and unknown types") {
   }
 }
 
-TEST_CASE("names") {
-  CHECK(type_name(ARCTRACE_TYPE_ENTER) == "ENTER");
-  CHECK(type_name(ARCTRACE_TYPE_CHILD_STATUS) == "CHILD_STATUS");
-  CHECK(type_name(13).empty());
-  CHECK(type_name(0x7FFF).empty());
-  CHECK(type_of_name("exit_named") == ARCTRACE_TYPE_EXIT_NAMED);
-  CHECK(type_of_name("100") == 100);
-  CHECK(type_of_name("32768") == std::nullopt);
-  CHECK(type_of_name("enters") == std::nullopt);
+TEST_CASE("every type that has a name demands its fixed part") {
+  for (uint16_t type = 1; type < kKnownTypes; ++type) {
+    const BodyLayout* layout = body_layout(type);
+    CHECK((layout == nullptr) == type_name(type).empty());
+    if (layout == nullptr || layout->size() == 0) continue;
+    CAPTURE(type);
+    const std::vector<std::byte> zeros(layout->size());
+    CHECK(body_problem_untrusted(type, zeros) == nullptr);
+    CHECK(body_problem_untrusted(type, std::span(zeros).first(zeros.size() - 4)) !=
+          nullptr);
+  }
 }
 
 }  // namespace
