@@ -48,9 +48,7 @@ class ChangeListener : public reader::ReplayListener {
     change_.resync |= point.kind == reader::PointInfo::Kind::kResync;
   }
 
-  void args(const reader::ArgsInfo& args) override {
-    change_.args_of = args.function;
-  }
+  void args(const reader::ArgsInfo& args) override { change_.args_of = args.function; }
 
   void clear() {
     change_.left.clear();

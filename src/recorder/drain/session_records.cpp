@@ -26,12 +26,13 @@ void say_start(RecordBuilder& records, uint64_t ticks,
   const std::string host = system.nodename;
   const std::string release = system.release;
   records.begin(ARCTRACE_TYPE_SYSTEM, ARCTRACE_WRITER_COLLECTOR, ticks);
-  records.u32(ARCTRACE_BYTE_ORDER);
-  records.u32(static_cast<uint32_t>(sysconf(_SC_PAGESIZE)));
-  records.u32(static_cast<uint32_t>(sysconf(_SC_NPROCESSORS_ONLN)));
-  records.u32(static_cast<uint32_t>(host.size()));
-  records.u32(static_cast<uint32_t>(release.size()));
-  records.u32(static_cast<uint32_t>(arguments.size()));
+  records.body(
+      arctrace_system_body{.byte_order = ARCTRACE_BYTE_ORDER,
+                           .page_size = static_cast<uint32_t>(sysconf(_SC_PAGESIZE)),
+                           .cpus = static_cast<uint32_t>(sysconf(_SC_NPROCESSORS_ONLN)),
+                           .host_size = static_cast<uint32_t>(host.size()),
+                           .kernel_size = static_cast<uint32_t>(release.size()),
+                           .arguments_size = static_cast<uint32_t>(arguments.size())});
   records.text(host);
   records.text(release);
   records.text(arguments);
@@ -41,53 +42,52 @@ void say_start(RecordBuilder& records, uint64_t ticks,
 
 void say_clock_sync(RecordBuilder& records, const ClockSync& sync) {
   records.begin(ARCTRACE_TYPE_CLOCK_SYNC, ARCTRACE_WRITER_COLLECTOR, sync.ticks);
-  records.u64(sync.ticks);
-  records.u64(sync.monotonic_ns);
-  records.u64(sync.realtime_ns);
+  records.body(arctrace_clock_sync_body{.ticks = sync.ticks,
+                                        .monotonic_ns = sync.monotonic_ns,
+                                        .realtime_ns = sync.realtime_ns});
 }
 
 void say_session_event(RecordBuilder& records, uint64_t ticks,
                        arctrace_session_event what, uint32_t detail) {
   records.begin(ARCTRACE_TYPE_SESSION, ARCTRACE_WRITER_COLLECTOR, ticks);
-  records.u32(what);
-  records.u32(detail);
+  records.body(arctrace_session_body{.what = what, .detail = detail});
 }
 
 void say_child_status(RecordBuilder& records, uint64_t ticks, uint32_t pid,
                       int wait_status) {
   records.begin(ARCTRACE_TYPE_CHILD_STATUS, ARCTRACE_WRITER_COLLECTOR, ticks);
-  records.u32(pid);
-  records.u32(static_cast<uint32_t>(wait_status));
+  records.body(arctrace_child_status_body{.child_pid = pid, .status = wait_status});
 }
 
 void say_writer_end(RecordBuilder& records, uint64_t ticks, uint32_t writer) {
   records.begin(ARCTRACE_TYPE_WRITER_END, ARCTRACE_WRITER_COLLECTOR, ticks);
-  records.u32(writer);
-  records.u32(ARCTRACE_WRITER_DIED);
+  records.body(arctrace_writer_end_body{.writer = writer, .how = ARCTRACE_WRITER_DIED});
 }
 
 void say_lost(RecordBuilder& records, uint64_t ticks, uint32_t writer, uint32_t cause,
               uint32_t flags, uint64_t count, uint64_t since_ticks) {
   records.begin(ARCTRACE_TYPE_LOST, writer, ticks);
-  records.u32(cause);
-  records.u32(flags);
-  records.u64(count);
-  records.u64(since_ticks);
+  records.body(arctrace_lost_body{
+      .cause = cause, .flags = flags, .count = count, .since_ticks = since_ticks});
 }
 
 void say_totals(RecordBuilder& records, uint64_t ticks, arctrace_writer_slot& slot) {
   const uint32_t writer = A::load_relaxed(slot.writer);
   if (writer == 0) return;
   records.begin(ARCTRACE_TYPE_TOTALS, writer, ticks);
-  records.u64(A::load_relaxed(slot.written) + A::load_relaxed(slot.written_shared) -
-              A::load_relaxed(slot.written_before));
-  for (uint32_t cause = 0; cause < ARCTRACE_LOST_CAUSES; ++cause) records.u64(0);
+  const uint64_t written = A::load_relaxed(slot.written) +
+                           A::load_relaxed(slot.written_shared) -
+                           A::load_relaxed(slot.written_before);
+  records.body(arctrace_totals_body{.written = written, .lost = {}});
 }
 
 void say_session_totals(RecordBuilder& records, uint64_t ticks, const BufferView& view) {
   records.begin(ARCTRACE_TYPE_TOTALS, ARCTRACE_WRITER_COLLECTOR, ticks);
-  records.u64(session_written(view));
-  for (const uint64_t lost : session_losses(view)) records.u64(lost);
+  arctrace_totals_body totals{.written = session_written(view), .lost = {}};
+  const std::vector<uint64_t> losses = session_losses(view);
+  for (size_t cause = 0; cause < losses.size(); ++cause)
+    totals.lost[cause] = losses[cause];
+  records.body(totals);
 }
 
 uint64_t session_written(const BufferView& view) {

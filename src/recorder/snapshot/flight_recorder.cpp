@@ -5,11 +5,11 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstring>
 #include <span>
 #include <utility>
 
 #include "src/base/shared_atomics.hpp"
+#include "src/base/untrusted_bytes.hpp"
 #include "src/buffer/clock.hpp"
 #include "src/buffer/wake_word.hpp"
 #include "src/protocol/cpu_chain.hpp"
@@ -119,12 +119,12 @@ bool FlightRecorder::has_end(uint32_t process) const {
     for_each_full_record(
         copy_live_block_untrusted(view.block(i), size, size),
         [&](uint16_t type, uint64_t ticks, std::span<const std::byte> body) {
-          if (type != ARCTRACE_TYPE_PROCESS_END || body.size() < 8 ||
-              ticks < last_ticks) {
+          if (type != ARCTRACE_TYPE_PROCESS_END || ticks < last_ticks ||
+              body.size() < sizeof(arctrace_process_end_body)) {
             return;
           }
           last_ticks = ticks;
-          std::memcpy(&how, body.data() + 4, sizeof how);
+          how = load_part_untrusted<arctrace_process_end_body>(body).how;
         });
   }
   return how != ARCTRACE_END_NONE;

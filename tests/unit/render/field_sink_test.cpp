@@ -64,20 +64,20 @@ TEST_CASE("arguments and results") {
   using testing::number_arg;
   const auto arguments =
       testing::args_body({{ARCTRACE_VALUE_STRING, 1, "a\"\n"},
-                            {ARCTRACE_VALUE_STRING_CUT, 2, "abc"},
-                            number_arg(ARCTRACE_VALUE_STRING_LOST, 3, 8, 8),
-                            number_arg(ARCTRACE_VALUE_POINTER, 4, 0, 8),
-                            number_arg(ARCTRACE_VALUE_POINTER, 5, 0x10, 8),
-                            number_arg(ARCTRACE_VALUE_OPEN_FLAGS, 6, 0, 4),
-                            number_arg(ARCTRACE_VALUE_SIGNED, 7, uint64_t(-3), 4),
-                            number_arg(ARCTRACE_VALUE_UNSIGNED, 8, UINT64_MAX, 8),
-                            number_arg(ARCTRACE_VALUE_CHAR, 9, 'c', 1),
-                            number_arg(ARCTRACE_VALUE_FLOAT, 1, 0x3FC00000, 4),
-                            number_arg(ARCTRACE_VALUE_FLOAT, 2, 0x7FC00000, 4),
-                            number_arg(ARCTRACE_VALUE_BOOL, 9, 1, 1)});
+                          {ARCTRACE_VALUE_STRING_CUT, 2, "abc"},
+                          number_arg(ARCTRACE_VALUE_STRING_LOST, 3, 8, 8),
+                          number_arg(ARCTRACE_VALUE_POINTER, 4, 0, 8),
+                          number_arg(ARCTRACE_VALUE_POINTER, 5, 0x10, 8),
+                          number_arg(ARCTRACE_VALUE_OPEN_FLAGS, 6, 0, 4),
+                          number_arg(ARCTRACE_VALUE_SIGNED, 7, uint64_t(-3), 4),
+                          number_arg(ARCTRACE_VALUE_UNSIGNED, 8, UINT64_MAX, 8),
+                          number_arg(ARCTRACE_VALUE_CHAR, 9, 'c', 1),
+                          number_arg(ARCTRACE_VALUE_FLOAT, 1, 0x3FC00000, 4),
+                          number_arg(ARCTRACE_VALUE_FLOAT, 2, 0x7FC00000, 4),
+                          number_arg(ARCTRACE_VALUE_BOOL, 9, 1, 1)});
   const auto result =
       testing::args_body({number_arg(ARCTRACE_VALUE_SIGNED, 0, uint64_t(-1), 4),
-                            number_arg(ARCTRACE_VALUE_ERRNO, 0, 2, 4)});
+                          number_arg(ARCTRACE_VALUE_ERRNO, 0, 2, 4)});
   std::string text = "{\"first\":0";
   JsonFields fields(text);
   fields.arguments(arguments.data(), "");
