@@ -29,16 +29,16 @@ BufferOptions cpu_buffer(uint32_t blocks) {
 
 // A program of the CPU that writes one record; false: it is lost.
 bool write_one(const BufferView& view, uint32_t cpu) {
-  constexpr uint32_t kLength = 36;
   using namespace cpu_writer;  // NOLINT: what bpf/append.h has
   use(view);
   running = cpu;
-  place at{};
-  REQUIRE(find_place(&at));
-  uint8_t* record = begin_record(&at, ARCTRACE_TYPE_SWITCH, kLength, 77);
-  if (record == nullptr) return false;
-  for (uint32_t i = 20; i < kLength; i += 4) put_u32(record, i, 1);
-  end_record(&at, record, ARCTRACE_TYPE_SWITCH, kLength);
+  kernel_writer writer{};
+  REQUIRE(begin_writer(&writer));
+  auto* body = static_cast<arctrace_switch_body*>(
+      begin_record(&writer, ARCTRACE_TYPE_SWITCH, sizeof(arctrace_switch_body), {77, 1}));
+  if (body == nullptr) return false;
+  body->prev_state = body->next_tid = body->next_tgid = 1;
+  end_record(&writer);
   return true;
 }
 
