@@ -7,14 +7,16 @@
 
 #include "src/base/memory.hpp"
 #include "src/buffer/wake_word.hpp"
-#include "src/calls/call_stack.hpp"
 #include "src/os/kernel_use.hpp"
 #include "src/process/gate.hpp"
+#include "src/process/session.hpp"
 #include "src/protocol/dead_slot.hpp"
 #include "src/writer/definitions.hpp"
+#include "src/writer/exclusive_records.hpp"
 #include "src/writer/held_records.hpp"
 #include "src/writer/modules.hpp"
 #include "src/writer/process_records.hpp"
+#include "src/writer/record.hpp"
 
 namespace arctrace {
 namespace {
@@ -28,10 +30,10 @@ uint32_t last_event_id;
 
 // TEXT and MARK: u32 n, then n bytes.
 void record_text(uint16_t type, const char* text, uint32_t length) {
-  const WriteScope scope;
-  if (scope.refuses_record()) return;
+  const WriterCall writer_call;
+  if (writer_call.refuses_record()) return;
   const uint32_t padded = padded_size(length);
-  write_record(scope, type, 4 + padded, session_ticks(), [&](std::byte* body) {
+  write_record(writer_call, type, 4 + padded, session_ticks(), [&](std::byte* body) {
     if (padded != 0) store_u32(body + padded, 0);  // the padding is in the last word
     store_u32(body, length);
     copy_bytes(body + 4, text, length);
@@ -59,9 +61,10 @@ void arctrace_detach(void) {
 }
 
 void arctrace_flush(void) {
-  const WriteScope scope;
-  ThreadState* state = scope.local().state;
-  if (state != nullptr && state->attached && !scope.nested() && !scope.refused()) {
+  const WriterCall writer_call;
+  ThreadState* state = thread_local_state.state;
+  if (state != nullptr && state->attached && !writer_call.nested() &&
+      !writer_call.refused()) {
     close_block(*state);
   }
 }
@@ -106,37 +109,6 @@ uint32_t arctrace_define_event(const char* name, uint32_t level,
   return id;
 }
 
-// Flattened, as all that begins the path of an entry or exit (docs/decisions.md).
-__attribute__((flatten)) void arctrace_enter(uint64_t frame_key) {
-  if (is_recorded(ARCTRACE_GATE_FUNCTIONS)) record_enter(frame_key, uintptr_t{0});
-}
-
-__attribute__((flatten)) void arctrace_enter_at(uint64_t frame_key, uintptr_t location) {
-  if (is_recorded(ARCTRACE_GATE_FUNCTIONS)) record_enter(frame_key, location);
-}
-
-__attribute__((flatten)) void arctrace_exit(uint64_t frame_key) {
-  if (is_recorded(ARCTRACE_GATE_FUNCTIONS)) record_exit(frame_key, 0, stack_pointer());
-}
-
-void arctrace_write(uint32_t event, const void* payload, size_t size) {
-  if (!is_recorded(ARCTRACE_GATE_EVENTS)) return;
-  const WriteScope scope;
-  if (scope.refuses_record()) return;
-  const uint64_t ticks = session_ticks();
-  if (__builtin_expect(size > ARCTRACE_PAYLOAD_MAX, 0)) {
-    reserve_impossible(scope, ticks);
-    return;
-  }
-  const auto length = static_cast<uint32_t>(size);
-  const uint32_t padded = padded_size(length);
-  write_record(scope, ARCTRACE_TYPE_EVENT, 4 + padded, ticks, [&](std::byte* body) {
-    if (padded != length) store_u32(body + padded, 0);
-    store_u32(body, event);
-    copy_bytes(body + 4, payload, length);
-  });
-}
-
 void* arctrace_reserve(uint32_t event, size_t size) {
   if (!is_recorded(ARCTRACE_GATE_EVENTS)) return nullptr;
   return hold_record(event, size);
@@ -147,20 +119,21 @@ void arctrace_discard(void* payload) { settle_record(payload, false); }
 
 void arctrace_instant(uint32_t name_id) {
   if (!is_recorded(ARCTRACE_GATE_MARKS)) return;
-  const WriteScope scope;
-  if (scope.refuses_record()) return;
-  write_record(scope, ARCTRACE_TYPE_INSTANT, 4, session_ticks(),
+  const WriterCall writer_call;
+  if (writer_call.refuses_record()) return;
+  write_record(writer_call, ARCTRACE_TYPE_INSTANT, 4, session_ticks(),
                [name_id](std::byte* body) { store_u32(body, name_id); });
 }
 
 void arctrace_counter(uint32_t name_id, int64_t value) {
   if (!is_recorded(ARCTRACE_GATE_MARKS)) return;
-  const WriteScope scope;
-  if (scope.refuses_record()) return;
-  write_record(scope, ARCTRACE_TYPE_COUNTER, 12, session_ticks(), [=](std::byte* body) {
-    store_u32(body, name_id);
-    store_u64(body + 4, static_cast<uint64_t>(value));
-  });
+  const WriterCall writer_call;
+  if (writer_call.refuses_record()) return;
+  write_record(writer_call, ARCTRACE_TYPE_COUNTER, 12, session_ticks(),
+               [=](std::byte* body) {
+                 store_u32(body, name_id);
+                 store_u64(body + 4, static_cast<uint64_t>(value));
+               });
 }
 
 void arctrace_text(const char* format, ...) {
@@ -207,8 +180,9 @@ uint64_t arctrace_lost(uint64_t lost[ARCTRACE_LOST_CAUSES]) {
     if (session.joined) {
       count = IpcAtomics::load_relaxed(session.view.control().lost[cause]);
       if (state != nullptr && state->attached && cause != ARCTRACE_LOST_NO_SLOT) {
-        count = IpcAtomics::load_relaxed(session.view.slot(state->slot).lost[cause]) -
-                state->lost_at_start[cause];
+        count =
+            IpcAtomics::load_relaxed(session.view.slot(state->slot.index).lost[cause]) -
+            state->loss.at_start[cause];
       }
     }
     if (lost != nullptr) lost[cause] = count;

@@ -39,22 +39,23 @@ ARCTRACE_API void arctrace_shim_patterns_matched(uint64_t patterns);
 ARCTRACE_API void arctrace_shim_enter(uint64_t frame_key,
                                       const struct arctrace_shim_call* call);
 
-/* A call of a library function, whose return address stands at `place`; `flags`: those
- * for the filter, and ARCTRACE_SHIM_RETURNS_TO_SHIM, where it is the last act of another
- * such call.
- * Its entry is recorded with `frame_key`. Nonzero: the shim is to call the function
- * itself, and when it has returned, to ask arctrace_shim_call_end() where to go on; it
- * must not be called if this was 0. */
-ARCTRACE_API int arctrace_shim_call_begin(uint64_t frame_key, const uintptr_t* place,
+/* A call of a library function, whose return address stands in `return_slot`; `flags`:
+ * those for the filter, and ARCTRACE_SHIM_RETURNS_TO_SHIM, where it is the last act of
+ * another such call. Its entry is recorded with `frame_key`. Nonzero: the shim is to call
+ * the function itself, and when it has returned, to ask arctrace_shim_call_end() where to
+ * go on; it must not be called if this was 0. */
+ARCTRACE_API int arctrace_shim_call_begin(uint64_t frame_key,
+                                          const uintptr_t* return_slot,
                                           uintptr_t frame_pointer, uint32_t flags);
 
-/* What a call returned whose return address stood at `place`: records the exit and puts
- * the return address back there. `result`: its integer register. */
-ARCTRACE_API void arctrace_shim_call_end(uintptr_t* place, uintptr_t result);
+/* What a call returned whose return address stood in `return_slot`: records the exit and
+ * puts the return address back there. `result`: its integer register. */
+ARCTRACE_API void arctrace_shim_call_end(uintptr_t* return_slot, uintptr_t result);
 
 /* The entry of a library call that is not followed: one that does not return, or if
  * `returns` is nonzero, not through us. Then its exit is recorded at once. */
-ARCTRACE_API void arctrace_shim_call_passed(uint64_t frame_key, const uintptr_t* place,
+ARCTRACE_API void arctrace_shim_call_passed(uint64_t frame_key,
+                                            const uintptr_t* return_slot,
                                             uintptr_t frame_pointer, uint32_t flags,
                                             int returns);
 
@@ -66,12 +67,13 @@ ARCTRACE_API void arctrace_shim_set_values(const struct arctrace_shim_values* al
  * in integer registers. Like arctrace_shim_call_begin, and like
  * arctrace_shim_call_passed.
  */
-ARCTRACE_API int arctrace_shim_call_begin_with(uint64_t frame_key, const uintptr_t* place,
+ARCTRACE_API int arctrace_shim_call_begin_with(uint64_t frame_key,
+                                               const uintptr_t* return_slot,
                                                uintptr_t frame_pointer, uint32_t flags,
                                                uint32_t values,
                                                const uintptr_t* arguments);
 ARCTRACE_API void arctrace_shim_call_passed_with(uint64_t frame_key,
-                                                 const uintptr_t* place,
+                                                 const uintptr_t* return_slot,
                                                  uintptr_t frame_pointer, uint32_t flags,
                                                  int returns, uint32_t values,
                                                  const uintptr_t* arguments);

@@ -14,16 +14,16 @@ namespace {
 
 constexpr uintptr_t kPageMin = 4096;  // pages are this large, or a multiple of it
 
-void add_word(ValuesBody& body, uint32_t word) {
+void add_word(ArgsBody& body, uint32_t word) {
   __builtin_memcpy(body.bytes + body.size, &word, 4);
   body.size += 4;
 }
 
-void add_head(ValuesBody& body, uint32_t kind, uint32_t argument, uint32_t size) {
+void add_head(ArgsBody& body, uint32_t kind, uint32_t argument, uint32_t size) {
   add_word(body, kind | argument << 8 | size << 16);
 }
 
-void add_number(ValuesBody& body, uint32_t kind, uint32_t argument, uint32_t size,
+void add_number(ArgsBody& body, uint32_t kind, uint32_t argument, uint32_t size,
                 uint64_t number) {
   add_head(body, kind, argument, size);
   if (size < 8) number &= (uint64_t{1} << 8 * size) - 1;
@@ -53,7 +53,7 @@ size_t read_memory(uintptr_t address, char* to, size_t size) {
 }
 
 // At most kStringMax bytes of it.
-void add_text(ValuesBody& body, uint32_t argument, const char* text, size_t length,
+void add_text(ArgsBody& body, uint32_t argument, const char* text, size_t length,
               bool is_whole) {
   add_head(body, is_whole ? ARCTRACE_VALUE_STRING : ARCTRACE_VALUE_STRING_CUT, argument,
            static_cast<uint32_t>(length));
@@ -63,20 +63,20 @@ void add_text(ValuesBody& body, uint32_t argument, const char* text, size_t leng
   body.size += padded;
 }
 
-void add_lost(ValuesBody& body, uint32_t argument, uintptr_t address) {
+void add_lost(ArgsBody& body, uint32_t argument, uintptr_t address) {
   const uint32_t kind =
       address == 0 ? ARCTRACE_VALUE_POINTER : ARCTRACE_VALUE_STRING_LOST;
   add_number(body, kind, argument, 8, address);
 }
 
-void add_string(ValuesBody& body, uint32_t argument, uintptr_t address) {
-  char text[ValuesBody::kStringMax + 1];
+void add_string(ArgsBody& body, uint32_t argument, uintptr_t address) {
+  char text[ArgsBody::kStringMax + 1];
   const size_t got = address == 0 ? 0 : read_memory(address, text, sizeof text);
   if (got == 0) return add_lost(body, argument, address);
   const size_t length = text_length(text, got);
   const bool is_whole = length < got;
   add_text(body, argument, text,
-           length < ValuesBody::kStringMax ? length : ValuesBody::kStringMax, is_whole);
+           length < ArgsBody::kStringMax ? length : ArgsBody::kStringMax, is_whole);
 }
 
 // How libstdc++'s std::string begins.
@@ -85,13 +85,13 @@ struct StdString {
   uint64_t size;
 };
 
-void add_std_string(ValuesBody& body, uint32_t argument, uintptr_t address) {
+void add_std_string(ArgsBody& body, uint32_t argument, uintptr_t address) {
   StdString string;
   if (address == 0 || read_memory(address, reinterpret_cast<char*>(&string),
                                   sizeof string) != sizeof string) {
     return add_lost(body, argument, address);
   }
-  char text[ValuesBody::kStringMax];
+  char text[ArgsBody::kStringMax];
   const size_t wanted = string.size < sizeof text ? string.size : sizeof text;
   const size_t got = wanted == 0 ? 0 : read_memory(string.text, text, wanted);
   if (wanted != 0 && got == 0) return add_lost(body, argument, address);
@@ -99,7 +99,7 @@ void add_std_string(ValuesBody& body, uint32_t argument, uintptr_t address) {
 }
 
 // Its bits. False: they can't be read; their address.
-bool read_argument(const arctrace_shim_value& value, const ValuePlaces& places,
+bool read_argument(const arctrace_shim_value& value, const ArgSources& places,
                    uint64_t& bits) {
   const bool is_vector = has_vectors(value);
   const uint32_t i = value.argument - 1U;
@@ -118,7 +118,7 @@ bool read_argument(const arctrace_shim_value& value, const ValuePlaces& places,
   return false;
 }
 
-void add_value(ValuesBody& body, const arctrace_shim_value& value, uint64_t bits) {
+void add_value(ArgsBody& body, const arctrace_shim_value& value, uint64_t bits) {
   if (value.kind == ARCTRACE_VALUE_STRING) {
     add_string(body, value.argument, bits);
   } else if (value.kind == ARCTRACE_SHIM_STD_STRING) {
@@ -154,8 +154,8 @@ bool has_vectors(const arctrace_shim_values& values) {
   return found;
 }
 
-void gather_arguments(const arctrace_shim_values& values, const ValuePlaces& places,
-                      ValuesBody& body) {
+void gather_args(const arctrace_shim_values& values, const ArgSources& places,
+                 ArgsBody& body) {
   body.size = 4;
   uint32_t count = 0;
   bool has_mode = true;
@@ -180,8 +180,8 @@ void gather_arguments(const arctrace_shim_values& values, const ValuePlaces& pla
   __builtin_memcpy(body.bytes, &count, 4);
 }
 
-void gather_result(const arctrace_shim_values& values, const ValuePlaces& places,
-                   ValuesBody& body) {
+void gather_retval(const arctrace_shim_values& values, const ArgSources& places,
+                   ArgsBody& body) {
   const int error = errno;
   const uint64_t result = has_vectors(values.result) ? *places.vectors : *places.integers;
   const bool failed = has_failed(values.result, result);

@@ -11,7 +11,7 @@
 namespace arctrace {
 
 // The body of a record of values.
-struct ValuesBody {
+struct ArgsBody {
   static constexpr uint32_t kStringMax = 64;  // bytes of a string that are kept
   static constexpr uint32_t kNamesSize = 4 + 4;
   static constexpr uint32_t kBytesMax =
@@ -22,7 +22,7 @@ struct ValuesBody {
 };
 
 // All that arguments are passed in, or the first of each that a result is returned in.
-struct ValuePlaces {
+struct ArgSources {
   const uintptr_t* integers;
   const uint64_t* vectors;  // their low halves; null where has_vectors() is false
   uintptr_t stack;          // address of the first argument there
@@ -32,11 +32,11 @@ bool has_vectors(const arctrace_shim_values& values);  // among the arguments
 
 // Strings are read with a system call, so that a bad address does no harm; where none may
 // be made only their address is kept.
-void gather_arguments(const arctrace_shim_values& values, const ValuePlaces& places,
-                      ValuesBody& body);
+void gather_args(const arctrace_shim_values& values, const ArgSources& places,
+                 ArgsBody& body);
 
 // If the result says that the call failed, with errno as it is now.
-void gather_result(const arctrace_shim_values& values, const ValuePlaces& places,
-                   ValuesBody& body);
+void gather_retval(const arctrace_shim_values& values, const ArgSources& places,
+                   ArgsBody& body);
 
 }  // namespace arctrace

@@ -1,14 +1,13 @@
 #include "src/writer/opening_records.hpp"
 
 #include "src/buffer/wake_word.hpp"
-#include "src/calls/call_filter.hpp"
 #include "src/os/kernel_use.hpp"
 
 namespace arctrace {
 
-uint32_t tellable_frames(const ThreadState& state, uint32_t room) {
-  const uint32_t told = told_frames(state, state.depth);
-  if (told > ThreadState::kMaxFrames) return 0;
+uint32_t reportable_frames(const ThreadState& state, uint32_t room) {
+  const uint32_t told = state.filtered.reported_frames(state.open.depth);
+  if (told > OpenFrames::kMax) return 0;
   const uint32_t fit = room < kStackFixedBody ? 0 : (room - kStackFixedBody) / 8;
   return told < fit ? told : fit;
 }
@@ -18,13 +17,13 @@ uint32_t stack_room() {
 }
 
 void fill_stack(std::byte* body, const ThreadState& state, uint32_t count) {
-  store_u32(body, told_frames(state, state.depth));
+  store_u32(body, state.filtered.reported_frames(state.open.depth));
   store_u32(body + 4, count);
   uint32_t left = count;
-  for (uint32_t i = state.depth; left > 0; --i) {
-    if (!frame_is_told(state, i - 1)) continue;
+  for (uint32_t i = state.open.depth; left > 0; --i) {
+    if (!state.filtered.is_reported(i - 1)) continue;
     --left;
-    store_u64(body + kStackFixedBody + uint64_t{left} * 8, state.frames[i - 1].key);
+    store_u64(body + kStackFixedBody + uint64_t{left} * 8, state.open.frames[i - 1].key);
   }
 }
 
@@ -32,7 +31,7 @@ void fill_lost(std::byte* body, const Losses& losses, const ThreadState& state) 
   store_u32(body, losses.cause);
   store_u32(body + 4, losses.flags);
   store_u64(body + 8, losses.count);
-  store_u64(body + 16, state.lost_since_ticks);
+  store_u64(body + 16, state.loss.since_ticks);
 }
 
 void wake_past_mark() {
@@ -47,7 +46,8 @@ void wake_past_mark() {
 }
 
 bool is_known_empty(const ThreadState& state) {
-  return state.freed_seen == IpcAtomics::load_relaxed(session.view.control().freed) + 1;
+  return state.loss.freed_seen ==
+         IpcAtomics::load_relaxed(session.view.control().freed) + 1;
 }
 
 }  // namespace arctrace

@@ -14,10 +14,11 @@
 #include "src/buffer/wake_word.hpp"
 #include "src/protocol/cpu_chain.hpp"
 #include "src/protocol/definitions_life.hpp"
+#include "src/recorder/buffer/session_totals.hpp"
 #include "src/recorder/drain/cpu_blocks.hpp"
 #include "src/recorder/drain/reaper.hpp"
-#include "src/recorder/drain/session_records.hpp"
 #include "src/recorder/file/block_scan.hpp"
+#include "src/recorder/file/session_records.hpp"
 #include "src/recorder/snapshot/snapshot.hpp"
 
 namespace arctrace {
@@ -52,7 +53,7 @@ absl::Status FlightRecorder::publish() {
 void FlightRecorder::child_ended(uint32_t pid, int wait_status) {
   const std::lock_guard lock(mutex_);
   RecordBuilder said;
-  say_child_status(said, read_ticks(buffer_.view().geometry().clock), pid, wait_status);
+  add_child_status(said, read_ticks(buffer_.view().geometry().clock), pid, wait_status);
   past_.records = said.bytes();
 }
 

@@ -171,7 +171,7 @@ TEST_CASE("call filter: too deep to be kept, nothing is told") {
           for (uint32_t level = 1500; level >= 3; --level) leave(2, level);
           leave(2, 2);
           leave(1, 1);
-          CHECK(thread_local_state.state->depth == 0);
+          CHECK(thread_local_state.state->open.depth == 0);
         }).size() == 511 * 6 - 1);  // "+2 " and "-2 "
 }
 

@@ -6,6 +6,7 @@
 #include "src/buffer/clock.hpp"
 #include "src/protocol/handout.hpp"
 #include "src/protocol/recycle.hpp"
+#include "src/recorder/buffer/session_totals.hpp"
 #include "src/recorder/drain/collector_lock.hpp"
 #include "src/recorder/drain/cpu_blocks.hpp"
 #include "tests/support/test_session.hpp"

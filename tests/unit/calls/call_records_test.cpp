@@ -1,4 +1,4 @@
-#include "src/calls/call_stack.hpp"
+#include "src/calls/call_records.hpp"
 
 #include <arctrace/arctrace.h>
 #include <doctest/doctest.h>
@@ -99,7 +99,7 @@ TEST_CASE("call stack: matching calls are ENTER and EXIT and leave nothing open"
       arctrace_exit(i + 2);
       arctrace_exit(1);
     }
-    CHECK(thread_local_state.state->depth == 0);
+    CHECK(thread_local_state.state->open.depth == 0);
   });
   CHECK(Replay(trace).open().empty());
   CHECK(trace.of_type(ARCTRACE_TYPE_ENTER).size() == 600);
@@ -117,15 +117,15 @@ TEST_CASE("call stack: values stand at their call's entry and exit, with their t
     arctrace_shim_thread_start(address(0), address(64));
     const StubCall outer{stack + 50, 0, 0};
     const StubCall inner{stack + 40, 0, 0};
-    ValuesBody body;
+    ArgsBody body;
     body.size = 4;
     for (uint32_t i = 0; i < 200; ++i) {
       std::memcpy(body.bytes, &i, 4);
-      CHECK(record_enter_with(1, outer, body));
-      CHECK(record_enter_with(2, inner, body));
-      CHECK_FALSE(record_innermost_exit_with(1, address(50), body));
-      CHECK(record_innermost_exit_with(2, address(40), body));
-      CHECK(record_innermost_exit_with(1, address(50), body));
+      CHECK(enter_slow(1, outer.described(), outer.here(), &body));
+      CHECK(enter_slow(2, inner.described(), inner.here(), &body));
+      CHECK_FALSE(exit_innermost_slow(1, address(50), &body));
+      CHECK(exit_innermost_slow(2, address(40), &body));
+      CHECK(exit_innermost_slow(1, address(50), &body));
     }
   });
   CHECK(Replay(trace).open().empty());
@@ -147,7 +147,7 @@ TEST_CASE("call stack: an exit from further up unwinds what lies above it") {
   const DecodedTrace trace = record_calls([] {
     for (uint64_t key = 1; key <= 5; ++key) arctrace_enter(key);
     arctrace_exit(2);
-    CHECK(thread_local_state.state->depth == 1);
+    CHECK(thread_local_state.state->open.depth == 1);
   });
   const Replay replay(trace);
   CHECK(replay.open() == std::vector<uint64_t>{1});
@@ -183,7 +183,7 @@ TEST_CASE("call stack: frames that lie below a new one were jumped out of") {
     arctrace_enter_at(3, 7000);
     arctrace_enter(4);  // no address: gone with the frame that it was called from
     arctrace_enter_at(5, 8500);  // longjmp to the first, which calls this
-    CHECK(thread_local_state.state->depth == 2);
+    CHECK(thread_local_state.state->open.depth == 2);
   });
   const Replay replay(trace);
   CHECK(replay.open() == std::vector<uint64_t>{1, 5});
@@ -198,7 +198,7 @@ TEST_CASE("call stack: addresses of other stacks are not compared") {
     arctrace_enter_at(3, 60000);
     arctrace_enter_at(4, 40000);
     arctrace_enter_at(5, 8000);  // back on the thread's own, deeper than the first
-    CHECK(thread_local_state.state->depth == 5);
+    CHECK(thread_local_state.state->open.depth == 5);
   });
   CHECK(Replay(trace).unwound() == 0);
 }
@@ -215,13 +215,13 @@ TEST_CASE("call stack: equal addresses are functions inlined into one another") 
 }
 
 TEST_CASE("call stack: deeper than what is kept, and back") {
-  static constexpr uint64_t kDepth = ThreadState::kMaxFrames + 300;
+  static constexpr uint64_t kDepth = OpenFrames::kMax + 300;
   const DecodedTrace trace = record_calls(
       [] {
         for (uint64_t i = 0; i < kDepth; ++i) arctrace_enter(100 + i);
-        CHECK(thread_local_state.state->depth == kDepth);
+        CHECK(thread_local_state.state->open.depth == kDepth);
         for (uint64_t i = kDepth; i > 0; --i) arctrace_exit(100 + i - 1);
-        CHECK(thread_local_state.state->depth == 0);
+        CHECK(thread_local_state.state->open.depth == 0);
         arctrace_enter(1);
       },
       4096, 64);
@@ -235,11 +235,11 @@ TEST_CASE("call stack: a jump out of frames too deep to be kept") {
   const DecodedTrace trace = record_calls(
       [] {
         arctrace_shim_thread_start(1, 1000000);
-        for (uint64_t i = 0; i < ThreadState::kMaxFrames + 50; ++i) {
+        for (uint64_t i = 0; i < OpenFrames::kMax + 50; ++i) {
           arctrace_enter_at(100 + i, 900000 - 100 * i);
         }
         arctrace_enter_at(5, 900000 - 100 * 10 - 50);
-        CHECK(thread_local_state.state->depth == 12);
+        CHECK(thread_local_state.state->open.depth == 12);
       },
       4096, 64);
   CHECK(Replay(trace).open().size() == 12);
@@ -275,9 +275,9 @@ TEST_CASE("call stack: a vfork child's frames end with it") {
     arctrace_enter(2);  // the child's, which then calls exec
     arctrace_enter(3);
     arctrace_shim_vfork_end(77);
-    CHECK(thread_local_state.state->depth == 1);
+    CHECK(thread_local_state.state->open.depth == 1);
     arctrace_exit(1);
-    CHECK(thread_local_state.state->depth == 0);
+    CHECK(thread_local_state.state->open.depth == 0);
   });
   CHECK(trace.of_type(ARCTRACE_TYPE_VFORK_BEGIN).size() == 1);
   const std::vector<DecodedRecord> ends = trace.of_type(ARCTRACE_TYPE_VFORK_END);
@@ -365,12 +365,12 @@ TEST_CASE("library calls: a function that is entered through one is inside it") 
         at + 8, at - 40, 0,
         5,      6,       ARCTRACE_SHIM_BEGINS_FRAME | ARCTRACE_SHIM_RETURNS_TO_SHIM};
     arctrace_shim_enter(2, &inner);
-    CHECK(thread_local_state.state->depth == 2);
+    CHECK(thread_local_state.state->open.depth == 2);
     REQUIRE(arctrace_shim_exit(2, at - 40) == 1);
     *place = 99;  // as the call through left it
     arctrace_shim_call_end(place, 0);
     CHECK(*place == 71);
-    CHECK(thread_local_state.state->depth == 0);
+    CHECK(thread_local_state.state->open.depth == 0);
     CHECK(thread_local_state.calls->depth == 0);
   });
   CHECK(Replay(trace).unwound() == 0);
@@ -383,10 +383,10 @@ TEST_CASE("library calls: one that jumps to another ends with it") {
     REQUIRE(arctrace_shim_call_begin(1, place, 0, 0) == 1);
     *place = 99;
     CHECK(arctrace_shim_call_begin(2, place, 0, ARCTRACE_SHIM_RETURNS_TO_SHIM) == 0);
-    CHECK(thread_local_state.state->depth == 2);
+    CHECK(thread_local_state.state->open.depth == 2);
     arctrace_shim_call_end(place, 0);
     CHECK(*place == 71);
-    CHECK(thread_local_state.state->depth == 0);
+    CHECK(thread_local_state.state->open.depth == 0);
   });
   CHECK(Replay(trace).unwound() == 0);
 }
@@ -396,7 +396,7 @@ TEST_CASE("library calls: a new one in the place of one that threw replaces it")
     LibraryStack stack;
     for (uintptr_t i = 0; i < 100; ++i) {
       REQUIRE(arctrace_shim_call_begin(1, stack.place(50, 71 + i % 2), 0, 0) == 1);
-      CHECK(thread_local_state.state->depth == 1);
+      CHECK(thread_local_state.state->open.depth == 1);
       CHECK(thread_local_state.calls->depth == 1);
     }
   });
@@ -407,9 +407,9 @@ TEST_CASE("library calls: one that is passed is over at once") {
   const DecodedTrace trace = record_calls([] {
     LibraryStack stack;
     arctrace_shim_call_passed(1, stack.place(50, 71), 0, 0, 1);
-    CHECK(thread_local_state.state->depth == 0);
+    CHECK(thread_local_state.state->open.depth == 0);
     arctrace_shim_call_passed(2, stack.place(50, 71), 0, 0, 0);
-    CHECK(thread_local_state.state->depth == 1);
+    CHECK(thread_local_state.state->open.depth == 1);
   });
   CHECK(Replay(trace).open() == std::vector<uint64_t>{2});
 }

@@ -1,11 +1,10 @@
-#include "src/recorder/drain/session_records.hpp"
+#include "src/recorder/file/session_records.hpp"
 
 #include <sys/utsname.h>
 #include <unistd.h>
 
 #include "src/base/shared_atomics.hpp"
-#include "src/protocol/recycle.hpp"
-#include "src/recorder/drain/cpu_blocks.hpp"
+#include "src/recorder/buffer/session_totals.hpp"
 
 namespace arctrace {
 namespace {
@@ -14,7 +13,7 @@ using A = IpcAtomics;
 
 }  // namespace
 
-void say_start(RecordBuilder& records, uint64_t ticks,
+void add_start(RecordBuilder& records, uint64_t ticks,
                const std::vector<std::string>& command_line, bool resumed) {
   utsname system{};
   uname(&system);
@@ -36,42 +35,42 @@ void say_start(RecordBuilder& records, uint64_t ticks,
   records.text(host);
   records.text(release);
   records.text(arguments);
-  say_session_event(records, ticks, ARCTRACE_SESSION_STARTED,
+  add_session_event(records, ticks, ARCTRACE_SESSION_STARTED,
                     resumed ? ARCTRACE_SESSION_RESUMED : 0);
 }
 
-void say_clock_sync(RecordBuilder& records, const ClockSync& sync) {
+void add_clock_sync(RecordBuilder& records, const ClockSync& sync) {
   records.begin(ARCTRACE_TYPE_CLOCK_SYNC, ARCTRACE_WRITER_COLLECTOR, sync.ticks);
   records.body(arctrace_clock_sync_body{.ticks = sync.ticks,
                                         .monotonic_ns = sync.monotonic_ns,
                                         .realtime_ns = sync.realtime_ns});
 }
 
-void say_session_event(RecordBuilder& records, uint64_t ticks,
+void add_session_event(RecordBuilder& records, uint64_t ticks,
                        arctrace_session_event what, uint32_t detail) {
   records.begin(ARCTRACE_TYPE_SESSION, ARCTRACE_WRITER_COLLECTOR, ticks);
   records.body(arctrace_session_body{.what = what, .detail = detail});
 }
 
-void say_child_status(RecordBuilder& records, uint64_t ticks, uint32_t pid,
+void add_child_status(RecordBuilder& records, uint64_t ticks, uint32_t pid,
                       int wait_status) {
   records.begin(ARCTRACE_TYPE_CHILD_STATUS, ARCTRACE_WRITER_COLLECTOR, ticks);
   records.body(arctrace_child_status_body{.child_pid = pid, .status = wait_status});
 }
 
-void say_writer_end(RecordBuilder& records, uint64_t ticks, uint32_t writer) {
+void add_writer_end(RecordBuilder& records, uint64_t ticks, uint32_t writer) {
   records.begin(ARCTRACE_TYPE_WRITER_END, ARCTRACE_WRITER_COLLECTOR, ticks);
   records.body(arctrace_writer_end_body{.writer = writer, .how = ARCTRACE_WRITER_DIED});
 }
 
-void say_lost(RecordBuilder& records, uint64_t ticks, uint32_t writer, uint32_t cause,
+void add_lost(RecordBuilder& records, uint64_t ticks, uint32_t writer, uint32_t cause,
               uint32_t flags, uint64_t count, uint64_t since_ticks) {
   records.begin(ARCTRACE_TYPE_LOST, writer, ticks);
   records.body(arctrace_lost_body{
       .cause = cause, .flags = flags, .count = count, .since_ticks = since_ticks});
 }
 
-void say_totals(RecordBuilder& records, uint64_t ticks, arctrace_writer_slot& slot) {
+void add_totals(RecordBuilder& records, uint64_t ticks, arctrace_writer_slot& slot) {
   const uint32_t writer = A::load_relaxed(slot.writer);
   if (writer == 0) return;
   records.begin(ARCTRACE_TYPE_TOTALS, writer, ticks);
@@ -81,36 +80,13 @@ void say_totals(RecordBuilder& records, uint64_t ticks, arctrace_writer_slot& sl
   records.body(arctrace_totals_body{.written = written, .lost = {}});
 }
 
-void say_session_totals(RecordBuilder& records, uint64_t ticks, const BufferView& view) {
+void add_session_totals(RecordBuilder& records, uint64_t ticks, const BufferView& view) {
   records.begin(ARCTRACE_TYPE_TOTALS, ARCTRACE_WRITER_COLLECTOR, ticks);
   arctrace_totals_body totals{.written = session_written(view), .lost = {}};
   const std::vector<uint64_t> losses = session_losses(view);
   for (size_t cause = 0; cause < losses.size(); ++cause)
     totals.lost[cause] = losses[cause];
   records.body(totals);
-}
-
-uint64_t session_written(const BufferView& view) {
-  uint64_t written = 0;
-  const uint32_t used = Recycle<A>::slots_used(view);
-  for (uint32_t i = 0; i < used; ++i) {
-    written += A::load_relaxed(view.slot(i).written) +
-               A::load_relaxed(view.slot(i).written_shared);
-  }
-  return written;
-}
-
-std::vector<uint64_t> session_losses(const BufferView& view) {
-  std::vector<uint64_t> sum(ARCTRACE_LOST_CAUSES);
-  const uint32_t used = Recycle<A>::slots_used(view);
-  for (uint32_t cause = 0; cause < ARCTRACE_LOST_CAUSES; ++cause) {
-    sum[cause] = A::load_relaxed(view.control().lost[cause]);
-    for (uint32_t i = 0; i < used; ++i) {
-      sum[cause] += A::load_relaxed(view.slot(i).lost[cause]);
-    }
-  }
-  sum[ARCTRACE_LOST_KERNEL] += cpu_losses(view);
-  return sum;
 }
 
 }  // namespace arctrace
