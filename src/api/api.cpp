@@ -28,16 +28,20 @@ constexpr uint32_t kFieldsMax = 64;
 uint32_t last_name_id;
 uint32_t last_event_id;
 
-// TEXT and MARK: u32 n, then n bytes.
+// TEXT and MARK.
 void record_text(uint16_t type, const char* text, uint32_t length) {
   const WriterCall writer_call;
   if (writer_call.refuses_record()) return;
   const uint32_t padded = padded_size(length);
-  write_record(writer_call, type, 4 + padded, session_ticks(), [&](std::byte* body) {
-    if (padded != 0) store_u32(body + padded, 0);  // the padding is in the last word
-    store_u32(body, length);
-    copy_bytes(body + 4, text, length);
-  });
+  constexpr uint32_t kTextSize = sizeof(arctrace_text_body);
+  write_record(writer_call, type, kTextSize + padded, session_ticks(),
+               [&](std::byte* body) {
+                 std::byte* to = body + kTextSize;
+                 // The padding is in the last word.
+                 if (padded != 0) word_at(to + padded - sizeof(uint32_t)) = 0;
+                 part_at<arctrace_text_body>(body).text_size = length;
+                 copy_bytes(to, text, length);
+               });
 }
 
 }  // namespace
@@ -72,9 +76,10 @@ void arctrace_flush(void) {
 uint32_t arctrace_define_name(const char* name) {
   const uint32_t id = IpcAtomics::fetch_add_relaxed(last_name_id, uint32_t{1}) + 1;
   const auto n = static_cast<uint32_t>(text_length(name, kNameMax));
-  const uint32_t head[3] = {0, id, n};
-  const BodyPart parts[] = {{head, sizeof head}, {name, n}};
-  if (add_definition(ARCTRACE_TYPE_STRING, parts, 2, 8, 0) == nullptr) return 0;
+  const arctrace_string_body body{.process = 0, .id = id, .text_size = n};
+  const BodyPart parts[] = {{&body, sizeof body}, {name, n}};
+  constexpr uint32_t kCutAt = offsetof(arctrace_string_body, text_size);
+  if (add_definition(ARCTRACE_TYPE_STRING, parts, 2, kCutAt, 0) == nullptr) return 0;
   emit_from_this_thread();
   return id;
 }
@@ -85,22 +90,24 @@ uint32_t arctrace_define_event(const char* name, uint32_t level,
   const uint32_t id = IpcAtomics::fetch_add_relaxed(last_event_id, uint32_t{1}) + 1;
   const auto count = static_cast<uint32_t>(field_count);
   const auto n = static_cast<uint32_t>(text_length(name, kNameMax));
-  const uint32_t head[5] = {0, id, level, count, n};
-  uint32_t field_heads[kFieldsMax][2];
-  BodyPart parts[2 + 2 * kFieldsMax] = {{head, sizeof head}, {name, n}};
+  const arctrace_event_layout_body body{
+      .process = 0, .id = id, .level = level, .field_count = count, .name_size = n};
+  arctrace_layout_field heads[kFieldsMax];
+  BodyPart parts[2 + 2 * kFieldsMax] = {{&body, sizeof body}, {name, n}};
   uint32_t used = 2;
-  uint32_t cut_at = 16;  // of the last string's length
-  uint32_t at = static_cast<uint32_t>(sizeof head) + padded_size(n);
+  // The offset of the last string's size.
+  uint32_t cut_at = offsetof(arctrace_event_layout_body, name_size);
+  uint32_t at = static_cast<uint32_t>(sizeof body) + padded_size(n);
   for (uint32_t i = 0; i < count; ++i) {
     if (fields[i].type < ARCTRACE_FIELD_U8 || fields[i].type > ARCTRACE_FIELD_STRING) {
       return 0;
     }
-    field_heads[i][0] = fields[i].type;
-    field_heads[i][1] = static_cast<uint32_t>(text_length(fields[i].name, kNameMax));
-    parts[used++] = {field_heads[i], 8};
-    parts[used++] = {fields[i].name, field_heads[i][1]};
-    cut_at = at + 4;
-    at += 8 + padded_size(field_heads[i][1]);
+    const auto size = static_cast<uint32_t>(text_length(fields[i].name, kNameMax));
+    heads[i] = {.type = fields[i].type, .name_size = size};
+    parts[used++] = {&heads[i], sizeof heads[i]};
+    parts[used++] = {fields[i].name, size};
+    cut_at = at + static_cast<uint32_t>(offsetof(arctrace_layout_field, name_size));
+    at += static_cast<uint32_t>(sizeof heads[i]) + padded_size(size);
   }
   if (add_definition(ARCTRACE_TYPE_EVENT_LAYOUT, parts, used, cut_at, 0) == nullptr) {
     return 0;
@@ -121,18 +128,21 @@ void arctrace_instant(uint32_t name_id) {
   if (!is_recorded(ARCTRACE_GATE_MARKS)) return;
   const WriterCall writer_call;
   if (writer_call.refuses_record()) return;
-  write_record(writer_call, ARCTRACE_TYPE_INSTANT, 4, session_ticks(),
-               [name_id](std::byte* body) { store_u32(body, name_id); });
+  write_record(writer_call, ARCTRACE_TYPE_INSTANT, sizeof(arctrace_instant_body),
+               session_ticks(), [name_id](std::byte* body) {
+                 part_at<arctrace_instant_body>(body).name = name_id;
+               });
 }
 
 void arctrace_counter(uint32_t name_id, int64_t value) {
   if (!is_recorded(ARCTRACE_GATE_MARKS)) return;
   const WriterCall writer_call;
   if (writer_call.refuses_record()) return;
-  write_record(writer_call, ARCTRACE_TYPE_COUNTER, 12, session_ticks(),
-               [=](std::byte* body) {
-                 store_u32(body, name_id);
-                 store_u64(body + 4, static_cast<uint64_t>(value));
+  write_record(writer_call, ARCTRACE_TYPE_COUNTER, sizeof(arctrace_counter_body),
+               session_ticks(), [=](std::byte* body) {
+                 auto& counter = part_at<arctrace_counter_body>(body);
+                 counter.name = name_id;
+                 counter.value = value;
                });
 }
 

@@ -37,11 +37,14 @@ void arctrace_write(uint32_t event, const void* payload, size_t size) {
   }
   const auto length = static_cast<uint32_t>(size);
   const uint32_t padded = padded_size(length);
-  write_record(writer_call, ARCTRACE_TYPE_EVENT, 4 + padded, ticks, [&](std::byte* body) {
-    if (padded != length) store_u32(body + padded, 0);
-    store_u32(body, event);
-    copy_bytes(body + 4, payload, length);
-  });
+  constexpr uint32_t kEventSize = sizeof(arctrace_event_body);
+  write_record(writer_call, ARCTRACE_TYPE_EVENT, kEventSize + padded, ticks,
+               [&](std::byte* body) {
+                 std::byte* to = body + kEventSize;
+                 if (padded != length) word_at(to + padded - sizeof(uint32_t)) = 0;
+                 part_at<arctrace_event_body>(body).event = event;
+                 copy_bytes(to, payload, length);
+               });
 }
 
 __attribute__((flatten)) void arctrace_shim_enter(uint64_t frame_key,

@@ -14,21 +14,24 @@ namespace {
 
 constexpr uintptr_t kPageMin = 4096;  // pages are this large, or a multiple of it
 
-void add_word(ArgsBody& body, uint32_t word) {
-  __builtin_memcpy(body.bytes + body.size, &word, 4);
-  body.size += 4;
+template <class Part>
+void add(ArgsBody& body, const Part& part) {
+  __builtin_memcpy(body.bytes + body.size, &part, sizeof part);
+  body.size += static_cast<uint32_t>(sizeof part);
 }
 
 void add_head(ArgsBody& body, uint32_t kind, uint32_t argument, uint32_t size) {
-  add_word(body, kind | argument << 8 | size << 16);
+  add(body, arctrace_arg_head{.kind = static_cast<uint8_t>(kind),
+                              .argument = static_cast<uint8_t>(argument),
+                              .size = static_cast<uint16_t>(size)});
 }
 
 void add_number(ArgsBody& body, uint32_t kind, uint32_t argument, uint32_t size,
                 uint64_t number) {
   add_head(body, kind, argument, size);
   if (size < 8) number &= (uint64_t{1} << 8 * size) - 1;
-  add_word(body, static_cast<uint32_t>(number));
-  if (size == 8) add_word(body, static_cast<uint32_t>(number >> 32));
+  if (size == 8) return add(body, number);
+  add(body, static_cast<uint32_t>(number));
 }
 
 // Up to `size` bytes at `address`, as far as they are there; returns how many.
@@ -156,7 +159,7 @@ bool has_vectors(const arctrace_shim_values& values) {
 
 void gather_args(const arctrace_shim_values& values, const ArgSources& places,
                  ArgsBody& body) {
-  body.size = 4;
+  body.size = sizeof(arctrace_args_body);
   uint32_t count = 0;
   bool has_mode = true;
   for (uint32_t i = 0; i < values.argument_count; ++i) {
@@ -177,7 +180,8 @@ void gather_args(const arctrace_shim_values& values, const ArgSources& places,
     add_number(body, ARCTRACE_VALUE_NAMES, 0, 4, values.names);
     ++count;
   }
-  __builtin_memcpy(body.bytes, &count, 4);
+  const arctrace_args_body fixed{.count = count};
+  __builtin_memcpy(body.bytes, &fixed, sizeof fixed);
 }
 
 void gather_retval(const arctrace_shim_values& values, const ArgSources& places,
@@ -186,7 +190,8 @@ void gather_retval(const arctrace_shim_values& values, const ArgSources& places,
   const uint64_t result = has_vectors(values.result) ? *places.vectors : *places.integers;
   const bool failed = has_failed(values.result, result);
   body.size = 0;
-  add_word(body, 1u + (failed ? 1 : 0) + (values.result_names != 0 ? 1 : 0));
+  add(body, arctrace_args_body{.count = 1u + (failed ? 1 : 0) +
+                                        (values.result_names != 0 ? 1 : 0)});
   add_value(body, values.result, result);
   if (failed) {
     add_number(body, ARCTRACE_VALUE_ERRNO, 0, 4, static_cast<uint32_t>(error));

@@ -10,12 +10,13 @@
 
 namespace arctrace {
 
-// The body of a record of values.
+// The body of an ARGUMENTS or RESULT record.
 struct ArgsBody {
   static constexpr uint32_t kStringMax = 64;  // bytes of a string that are kept
-  static constexpr uint32_t kNamesSize = 4 + 4;
+  static constexpr uint32_t kNamesSize = sizeof(arctrace_arg_head) + sizeof(uint32_t);
   static constexpr uint32_t kBytesMax =
-      4 + ARCTRACE_SHIM_TOLD_MAX * (4 + kStringMax) + kNamesSize;
+      sizeof(arctrace_args_body) +
+      ARCTRACE_SHIM_TOLD_MAX * (sizeof(arctrace_arg_head) + kStringMax) + kNamesSize;
 
   uint32_t size = 0;
   std::byte bytes[kBytesMax];

@@ -40,9 +40,10 @@ void write_waiting_args(Nesting nesting, const ThreadState& state, uint32_t i) {
 void report_waiting_call(Nesting nesting, ThreadState& state, uint32_t i) {
   ThreadLocal& local = thread_local_state;
   const Reservation record =
-      reserve(nesting, ARCTRACE_TYPE_ENTER, 8, state.filtered.frames[i].ticks);
+      reserve(nesting, ARCTRACE_TYPE_ENTER, sizeof(arctrace_frame_body),
+              state.filtered.frames[i].ticks);
   if (record.word0 != nullptr) {
-    store_u64(record.body, state.open.frames[i].key);
+    part_at<arctrace_frame_body>(record.body).key = state.open.frames[i].key;
     announce(local, {record.word0, record.committed, state.open.depth});
     local.reporting = i + 1;
     commit(record);

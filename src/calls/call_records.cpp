@@ -25,8 +25,9 @@ void record_unwind(Nesting nesting, ThreadState& state, uint32_t depth, uint64_t
     state.open.depth = depth;
     return;
   }
-  const Reservation record = reserve(nesting, ARCTRACE_TYPE_UNWIND, 4, ticks);
-  if (record.word0 != nullptr) store_u32(record.body, count);
+  const Reservation record =
+      reserve(nesting, ARCTRACE_TYPE_UNWIND, sizeof(arctrace_unwind_body), ticks);
+  if (record.word0 != nullptr) part_at<arctrace_unwind_body>(record.body).count = count;
   commit_change(nesting, state, record, depth, [] {});
 }
 
@@ -45,7 +46,7 @@ __attribute__((noinline)) void leave_frames(Nesting nesting, uint64_t key,
 // there is no state to keep it in.
 template <class Store>
 bool write_enter(Nesting nesting, uint64_t key, uint64_t ticks, const Store& store) {
-  return with_record(nesting, ARCTRACE_TYPE_ENTER, 8, ticks,
+  return with_record(nesting, ARCTRACE_TYPE_ENTER, sizeof(arctrace_frame_body), ticks,
                      [&](const Reservation& record) {
                        ThreadState* state = thread_local_state.state;
                        if (state == nullptr) return false;
@@ -155,8 +156,9 @@ void write_named_exit(Nesting nesting, ThreadState& state, uint64_t key, uint32_
     state.open.depth = depth;
     return;
   }
-  const Reservation record = reserve(nesting, ARCTRACE_TYPE_EXIT_NAMED, 8, ticks);
-  if (record.word0 != nullptr) store_u64(record.body, key);
+  const Reservation record =
+      reserve(nesting, ARCTRACE_TYPE_EXIT_NAMED, sizeof(arctrace_frame_body), ticks);
+  if (record.word0 != nullptr) part_at<arctrace_frame_body>(record.body).key = key;
   commit_change(nesting, state, record, depth, [] {});
 }
 
@@ -298,8 +300,10 @@ void record_vfork_begin() {
 void record_vfork_end(uint32_t child_pid) {
   const WriterCall writer_call;
   if (writer_call.refuses_record()) return;
-  write_record(writer_call, ARCTRACE_TYPE_VFORK_END, 4, session_ticks(),
-               [child_pid](std::byte* body) { store_u32(body, child_pid); });
+  write_record(writer_call, ARCTRACE_TYPE_VFORK_END, sizeof(arctrace_vfork_end_body),
+               session_ticks(), [child_pid](std::byte* body) {
+                 part_at<arctrace_vfork_end_body>(body).child_pid = child_pid;
+               });
   // The child only ever added to the frames that were open, or left some of them.
   if (ThreadState* state = thread_local_state.state; state != nullptr) {
     state->open.depth = state->vfork_depth;

@@ -22,7 +22,7 @@ __attribute__((always_inline)) inline void complete_enter(Nesting nesting,
                                                           const Reservation& record,
                                                           uint64_t key, uint32_t at,
                                                           const Store& store) {
-  if (record.word0 != nullptr) store_u64(record.body, key);
+  if (record.word0 != nullptr) part_at<arctrace_frame_body>(record.body).key = key;
   thread_local_state.frame_disturbed = nesting.nested();
   store(state);
   commit_change(nesting, state, record, at + 1, [&] {
@@ -71,7 +71,7 @@ __attribute__((always_inline)) inline bool enter_fast(uint64_t key,
   uint32_t at = 0;
   uint32_t parent = 0;
   return record_fast(
-      here, ARCTRACE_TYPE_ENTER, sizeof key,
+      here, ARCTRACE_TYPE_ENTER, sizeof(arctrace_frame_body),
       [&](const ThreadState& state) {
         at = state.open.depth;
         if (at >= OpenFrames::kMax) return false;

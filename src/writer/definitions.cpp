@@ -30,6 +30,8 @@ struct Definition {
 namespace {
 
 constexpr size_t kChunkSize = size_t{256} << 10;
+// The first field of every definition's body.
+constexpr uint32_t kProcessSize = sizeof(arctrace_string_body::process);
 
 struct Chunk {
   uint64_t used;
@@ -102,19 +104,23 @@ uint32_t body_max() {
 }
 
 bool write_process(ThreadState& state, ProcessState& process, const ProcessFacts& facts) {
-  uint32_t room = body_max() - 48;  // the fixed part and two paddings
+  constexpr uint32_t kFixedAndPaddings = sizeof(arctrace_process_body) + 2 * 4;
+  uint32_t room = body_max() - kFixedAndPaddings;
   const uint32_t n = facts.executable_size < room ? facts.executable_size : room;
   room -= n;
   const uint32_t m = facts.arguments_size < room ? facts.arguments_size : room;
-  const uint32_t head[6] = {process.id,       process.parent_id, process.pid,
-                            facts.parent_pid, facts.user,        process.origin};
-  const uint32_t sizes[2] = {n, m};
-  const BodyPart parts[] = {{head, sizeof head},
-                            {&process.start_ticks, 8},
-                            {sizes, sizeof sizes},
-                            {facts.executable, n},
-                            {facts.arguments, m}};
-  return write_parts(state, process, ARCTRACE_TYPE_PROCESS, parts, 5,
+  const arctrace_process_body body{.process = process.id,
+                                   .parent = process.parent_id,
+                                   .pid = process.pid,
+                                   .ppid = facts.parent_pid,
+                                   .uid = facts.user,
+                                   .origin = process.origin,
+                                   .start_ticks = process.start_ticks,
+                                   .executable_size = n,
+                                   .arguments_size = m};
+  const BodyPart parts[] = {
+      {&body, sizeof body}, {facts.executable, n}, {facts.arguments, m}};
+  return write_parts(state, process, ARCTRACE_TYPE_PROCESS, parts, 3,
                      process.start_ticks);
 }
 
@@ -125,8 +131,8 @@ bool write_pid_namespace(ThreadState& state, ProcessState& process, uint32_t ino
   // perf's events have the numbers of the recorder's namespace, ours as a rule.
   if ((header.features_optional & ARCTRACE_FEATURE_PERF) != 0) return true;
   if (inode == 0 || inode == kFirstPidNamespace) return true;
-  const uint32_t body[2] = {process.id, inode};
-  const BodyPart parts[] = {{body, sizeof body}};
+  const arctrace_pid_namespace_body body{.process = process.id, .inode = inode};
+  const BodyPart parts[] = {{&body, sizeof body}};
   return write_parts(state, process, ARCTRACE_TYPE_PID_NAMESPACE, parts, 1,
                      process.start_ticks);
 }
@@ -155,7 +161,7 @@ bool write_definition(ThreadState& state, ProcessState& process, Definition& def
   std::byte* body = definition.body();
   uint32_t size = definition.size;
   uint32_t length = 0;
-  __builtin_memcpy(&length, body + definition.cut_at, 4);
+  __builtin_memcpy(&length, body + definition.cut_at, sizeof length);
   if (size > body_max()) {
     const uint32_t rest = size - padded_size(length);
     if (rest > body_max()) return true;  // this block size can't hold it at all
@@ -164,11 +170,11 @@ bool write_definition(ThreadState& state, ProcessState& process, Definition& def
   }
   const uint64_t ticks =
       definition.ticks > process.start_ticks ? definition.ticks : process.start_ticks;
-  const uint32_t between = definition.cut_at - 4;
-  const BodyPart parts[] = {{&process.id, 4},
-                            {body + 4, between},
-                            {&length, 4},
-                            {body + definition.cut_at + 4, size - definition.cut_at - 4}};
+  const uint32_t rest_at = definition.cut_at + static_cast<uint32_t>(sizeof length);
+  const BodyPart parts[] = {{&process.id, kProcessSize},
+                            {body + kProcessSize, definition.cut_at - kProcessSize},
+                            {&length, sizeof length},
+                            {body + rest_at, size - rest_at}};
   return write_parts(state, process, static_cast<uint16_t>(definition.type), parts, 4,
                      ticks);
 }
@@ -204,10 +210,13 @@ bool write_thread(ThreadState& state, ProcessState& process, const ThreadFacts& 
                   uint64_t ticks) {
   const auto n =
       static_cast<uint32_t>(text_length(thread.name, sizeof ThreadState::name - 1));
-  const uint32_t head[4] = {thread.writer, process.id, thread.tid, n};
-  const BodyPart parts[] = {
-      {head, sizeof head}, {&thread.start_ticks, 8}, {thread.name, n}};
-  return write_parts(state, process, ARCTRACE_TYPE_THREAD, parts, 3, ticks);
+  const arctrace_thread_body body{.writer = thread.writer,
+                                  .process = process.id,
+                                  .tid = thread.tid,
+                                  .name_size = n,
+                                  .start_ticks = thread.start_ticks};
+  const BodyPart parts[] = {{&body, sizeof body}, {thread.name, n}};
+  return write_parts(state, process, ARCTRACE_TYPE_THREAD, parts, 2, ticks);
 }
 
 void retire_definition(Definition& definition, uint64_t ticks) {

@@ -29,7 +29,8 @@ void write_opening(ThreadState& state, uint32_t keep, uint64_t ticks) {
     return static_cast<uint32_t>(state.block.end - state.block.pos);
   };
   if (state.loss.pending) {
-    const uint32_t stack_min = ARCTRACE_COMPACT_HEAD_SIZE + kStackFixedBody;
+    constexpr uint32_t kLostBody = sizeof(arctrace_lost_body);
+    const uint32_t stack_min = ARCTRACE_COMPACT_HEAD_SIZE + stack_body_size(0);
     state.loss.pending = false;  // what is lost meanwhile sets it again
     arctrace_writer_slot& slot = session.view.slot(state.slot.index);
     const bool all = report_own_losses(slot, state, [&](const Losses& losses) {
@@ -46,10 +47,10 @@ void write_opening(ThreadState& state, uint32_t keep, uint64_t ticks) {
   uint32_t left = room() - ARCTRACE_COMPACT_HEAD_SIZE;
   left = left > keep ? left - keep : 0;
   if (left > stack_room()) left = stack_room();
-  if (left < kStackFixedBody) left = kStackFixedBody;
+  if (left < stack_body_size(0)) left = stack_body_size(0);
   const uint32_t count = reportable_frames(state, left);
   const Reservation stack =
-      append(state, ARCTRACE_TYPE_STACK, kStackFixedBody + count * 8, ticks);
+      append(state, ARCTRACE_TYPE_STACK, stack_body_size(count), ticks);
   if (stack.word0 == nullptr) return;
   fill_stack(stack.body, state, count);
   IpcAtomics::store_release(word_at(stack.word0), stack.committed);
@@ -125,14 +126,15 @@ bool change_block(ThreadState& state, ProcessState& process, uint32_t keep,
 
 // A record of its own that rebases the ticks. False: no room in this block.
 bool rebase(ThreadState& state, uint32_t keep, uint64_t ticks) {
-  constexpr uint32_t kTimeLength = ARCTRACE_COMPACT_HEAD_SIZE + 8;
+  constexpr uint32_t kTimeLength =
+      ARCTRACE_COMPACT_HEAD_SIZE + sizeof(arctrace_time_body);
   std::byte* place;
   if (!find_room(state, kTimeLength + keep, place)) return false;
   set_has_block(state, false);
   // As late as its own stamp can say: behind what is before it, not behind what follows.
-  const Reservation time =
-      append(state, ARCTRACE_TYPE_TIME, 8, state.block.base_ticks + UINT32_MAX);
-  store_u64(time.body, ticks);
+  const Reservation time = append(state, ARCTRACE_TYPE_TIME, sizeof(arctrace_time_body),
+                                  state.block.base_ticks + UINT32_MAX);
+  part_at<arctrace_time_body>(time.body).ticks = ticks;
   IpcAtomics::store_release(word_at(time.word0), time.committed);
   state.block.base_ticks = ticks;
   set_has_block(state, true);
@@ -145,7 +147,7 @@ Reservation reserve_exclusive(ThreadState& state, ProcessState& process, uint16_
                               uint32_t body_size, uint64_t ticks) {
   const uint32_t length = ARCTRACE_COMPACT_HEAD_SIZE + body_size;
   arctrace_writer_slot& slot = session.view.slot(state.slot.index);
-  const uint32_t opening = ARCTRACE_COMPACT_HEAD_SIZE + kStackFixedBody;
+  const uint32_t opening = ARCTRACE_COMPACT_HEAD_SIZE + stack_body_size(0);
   const uint32_t space =
       session.view.geometry().block_size - ARCTRACE_BLOCK_HEADER_SIZE - opening;
   if (length > space || length > ARCTRACE_RECORD_LENGTH_MAX) {

@@ -9,7 +9,7 @@
 namespace arctrace {
 namespace {
 
-constexpr uint32_t kEventIdSize = 4;
+constexpr uint32_t kEventSize = sizeof(arctrace_event_body);
 
 // In one step, because a signal handler may claim one too.
 HeldRecord* claim_place(ThreadState& state) {
@@ -48,21 +48,21 @@ void* hold_record(uint32_t event, size_t size) {
   }
   const uint32_t padded = padded_size(static_cast<uint32_t>(size));
   const Reservation record =
-      reserve(writer_call, ARCTRACE_TYPE_EVENT, kEventIdSize + padded, ticks);
+      reserve(writer_call, ARCTRACE_TYPE_EVENT, kEventSize + padded, ticks);
   if (record.word0 == nullptr) {
     hand_over(*held, HeldRecord::kUnused);
     return nullptr;
   }
-  store_u32(record.body, event);
-  if (padded != size)
-    store_u32(record.body + padded, 0);  // the padding, in the last word
+  part_at<arctrace_event_body>(record.body).event = event;
+  // The padding is in the last word.
+  if (padded != size) word_at(record.body + kEventSize + padded - sizeof(uint32_t)) = 0;
   held->word0 = record.word0;
   held->committed = record.committed;
   // B4 release: the block is named as held before its shared name goes, or before its
   // owner can close it.
   IpcAtomics::store_release(slot.held[held - state->held], record.block + 1);
   if (record.shared) release_shared();
-  std::byte* payload = record.body + kEventIdSize;
+  std::byte* payload = record.body + kEventSize;
   hand_over(*held, reinterpret_cast<uintptr_t>(payload));
   return payload;
 }

@@ -13,8 +13,10 @@
 
 namespace arctrace {
 
-inline constexpr uint32_t kLostBody = 24;
-inline constexpr uint32_t kStackFixedBody = 8;
+// The body of a STACK record with `count` frames, in bytes.
+constexpr uint32_t stack_body_size(uint32_t count) {
+  return static_cast<uint32_t>(sizeof(arctrace_stack_body) + count * sizeof(uint64_t));
+}
 
 // What a block of this thread that begins at `ticks` says of it.
 inline BlockIdentity block_identity(const ThreadState& state, const ProcessState& process,
@@ -27,7 +29,7 @@ inline BlockIdentity block_identity(const ThreadState& state, const ProcessState
 // STACK may take a quarter of a block, so that deep stacks leave room for records.
 uint32_t stack_room();
 
-// Frames that a STACK record of at most `room` bytes of body can tell.
+// How many frames a STACK record with a body of at most `room` bytes can report.
 uint32_t reportable_frames(const ThreadState& state, uint32_t room);
 
 // A STACK record's body, with the innermost `count` frames.

@@ -44,8 +44,8 @@ void record_jit_dump(ThreadState& state, ProcessState& process, uint64_t ticks) 
   }
   const uint32_t n = find_jit_dump(process.pid, path, sizeof path);
   if (n == 0) return;
-  const uint32_t head[2] = {process.id, n};
-  const BodyPart parts[] = {{head, sizeof head}, {path, n}};
+  const arctrace_jitdump_body body{.process = process.id, .path_size = n};
+  const BodyPart parts[] = {{&body, sizeof body}, {path, n}};
   write_parts(state, process, ARCTRACE_TYPE_JITDUMP, parts, 2, ticks);
 }
 
@@ -83,14 +83,14 @@ void record_name_of(uint32_t tid, const char* name) {
 }
 
 void record_untraced(const char* path, uint32_t why) {
-  as_attached_thread(
-      [=](Nesting, ThreadState& state, ProcessState& process, uint64_t ticks) {
-        emit_definitions(state, process);
-        const auto n = static_cast<uint32_t>(text_length(path, kUntracedPathMax));
-        const uint32_t head[3] = {process.id, why, n};
-        const BodyPart parts[] = {{head, sizeof head}, {path, n}};
-        write_parts(state, process, ARCTRACE_TYPE_UNTRACED, parts, 2, ticks);
-      });
+  as_attached_thread([=](Nesting, ThreadState& state, ProcessState& process,
+                         uint64_t ticks) {
+    emit_definitions(state, process);
+    const auto n = static_cast<uint32_t>(text_length(path, kUntracedPathMax));
+    const arctrace_untraced_body body{.process = process.id, .why = why, .path_size = n};
+    const BodyPart parts[] = {{&body, sizeof body}, {path, n}};
+    write_parts(state, process, ARCTRACE_TYPE_UNTRACED, parts, 2, ticks);
+  });
 }
 
 void record_process_end(uint32_t how, int32_t status) {
@@ -102,8 +102,9 @@ void record_process_end(uint32_t how, int32_t status) {
         emit_definitions(state, process);
         if (!is_defined(process)) return;  // nobody's end
         if (!is_exec) record_jit_dump(state, process, ticks);
-        const uint32_t body[3] = {process.id, how, static_cast<uint32_t>(status)};
-        const BodyPart parts[] = {{body, sizeof body}};
+        const arctrace_process_end_body body{
+            .process = process.id, .how = how, .status = status};
+        const BodyPart parts[] = {{&body, sizeof body}};
         write_parts(state, process, ARCTRACE_TYPE_PROCESS_END, parts, 1, ticks);
       });
 }

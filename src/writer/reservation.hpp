@@ -23,8 +23,12 @@ struct Reservation {
 
 inline constexpr Reservation kNoReservation{nullptr, nullptr, 0, 0, false};
 
-inline void store_u32(std::byte* to, uint32_t value) { __builtin_memcpy(to, &value, 4); }
-inline void store_u64(std::byte* to, uint64_t value) { __builtin_memcpy(to, &value, 8); }
+// The head or body at `to`, as its struct of arctrace/format/.
+template <class Part>
+inline Part& part_at(std::byte* to) {
+  static_assert(alignof(Part) == 4);
+  return *reinterpret_cast<Part*>(to);
+}
 
 // Where a compact record of `length` bytes begins in the thread's exclusive block. False:
 // the block has no room. The position is read once, and before anything else of the
@@ -53,7 +57,7 @@ inline Reservation begin_compact(ThreadState& state, std::byte* begin, uint16_t 
   std::atomic_signal_fence(std::memory_order_seq_cst);
   // Only now: a signal handler that jumps away here leaves no hole.
   state.block.pos = begin + length;
-  word_at(begin + 4) = static_cast<uint32_t>(from_base);
+  part_at<arctrace_compact_head>(begin).tick_delta = static_cast<uint32_t>(from_base);
   return {begin, begin + ARCTRACE_COMPACT_HEAD_SIZE, word0, state.block.taken.index,
           false};
 }

@@ -10,8 +10,9 @@ namespace {
 void fill_full_head(std::byte* place, uint32_t word0, uint32_t writer, uint64_t ticks) {
   IpcAtomics::store_relaxed(word_at(place), word0 | ARCTRACE_IN_PROGRESS);  // H1
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  word_at(place + 4) = writer;
-  store_u64(place + 8, ticks);
+  auto& head = part_at<arctrace_full_head>(place);
+  head.writer = writer;
+  head.ticks = ticks;
 }
 
 }  // namespace
@@ -43,7 +44,7 @@ Reservation reserve_shared(Nesting nesting, ThreadState& state, ProcessState& pr
   const bool is_first = state.shared_block == 0 || state.shared_block != chain;
   if (!nesting.nested() && is_first) {
     stack_count = reportable_frames(state, stack_room());
-    stack_length = ARCTRACE_FULL_HEAD_SIZE + kStackFixedBody + stack_count * 8;
+    stack_length = ARCTRACE_FULL_HEAD_SIZE + stack_body_size(stack_count);
     if (stack_length + length > max) stack_length = 0;
   }
   const SharedReservation got = SharedChain<IpcAtomics>::reserve(
@@ -82,7 +83,7 @@ Reservation reserve_shared(Nesting nesting, ThreadState& state, ProcessState& pr
 }
 
 void report_losses_shared(ThreadState& state, ProcessState& process, uint64_t ticks) {
-  constexpr uint32_t kLength = ARCTRACE_FULL_HEAD_SIZE + kLostBody;
+  constexpr uint32_t kLength = ARCTRACE_FULL_HEAD_SIZE + sizeof(arctrace_lost_body);
   arctrace_writer_slot& slot = session.view.slot(state.slot.index);
   state.loss.pending = false;  // what is lost meanwhile sets it again
   const bool all = report_own_losses(slot, state, [&](const Losses& losses) {
