@@ -65,7 +65,8 @@ unsigned long long module_count() {
 
 // Compares the counters.
 void check_modules() {
-  // Not in a fork child: another thread of its parent may have held the loader's lock.
+  // Nothing is done in a fork child: another thread of its parent may have held the
+  // loader's lock.
   if (counting_pid != sys::getpid()) return;
   const unsigned long long now = module_count();
   if (now == count) return;

@@ -1,4 +1,4 @@
-// Which library functions cannot be called through like any other, by their names.
+// Knows, by their names, the library functions that cannot be called through like others.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ enum class CallKind : uint8_t {
   kUntouched     // not hooked
 };
 
-// Of the function with this linker's name; kFollowed if it is not special.
+// The kind of the function with this linker's name.
 CallKind call_kind(const char* name);
 
 }  // namespace arctrace::shim

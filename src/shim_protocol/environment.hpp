@@ -12,8 +12,8 @@ inline constexpr char kPreloadVariable[] = "LD_PRELOAD";        // names the shi
 // Set on machines where the shim cannot have slots bound at their first call.
 inline constexpr char kBindNowVariable[] = "LD_BIND_NOW";
 
-// What Linux permits one "NAME=VALUE" to take, its final zero included, where pages have
-// 4 KiB; more where they are larger.
+// The size that Linux permits for one "NAME=VALUE", its final zero included, where pages
+// have 4 KiB. It permits more where they are larger.
 inline constexpr size_t kVariableBytesMax = size_t{128} << 10;
 
 }  // namespace arctrace::shim

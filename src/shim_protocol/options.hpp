@@ -1,20 +1,26 @@
-// What `arctrace record` asks of the shim: the environment variable ARCTRACE_OPTIONS. The
-// command encodes it (options_encoder.hpp), the shim decodes it (decode_options), and
-// both come from one build, so the text is no stable interface.
+// The protocol by which `arctrace record` gives the shim its options, in the environment
+// variable ARCTRACE_OPTIONS. The command encodes the text (options_encoder.hpp) and the
+// shim decodes it (decode_options). Both come from one build: the text is no stable
+// interface.
 //
 //   TEXT   = OPTION { ";" OPTION }
 //   OPTION = KEY "=" FIELD { ":" FIELD }
 //
-//   libcall=none|program|all                      which library calls are hooked
-//   filter=PATTERN  notrace=PATTERN  module=PATTERN   -F, -N, -L
-//   args=SPECS:PATTERN                            -A, -R; SPECS: see arg_spec_code.hpp
-//   file=DEVICE:INODE                             of the functions that follow, in hex
-//   function=ADDRESS:SPECS:NAMES:RETVAL_NAMES     types of one of them; ADDRESS in hex
-//   callee=NAME:SPECS:NAMES:RETVAL_NAMES          types of a library's function
-//   autoargs=yes  live=yes  depth=N  time=NS  size=BYTES
+//   libcall=none|program|all                   which library calls are hooked
+//   filter=PATTERN                             -F
+//   notrace=PATTERN                            -N
+//   module=PATTERN                             -L
+//   args=SPECS:PATTERN                         -A and -R; SPECS: see arg_spec_code.hpp
+//   autoargs=yes                               -a
+//   depth=N, time=NS, size=BYTES               -D, -t, -Z
+//   live=yes                                   the filter may change meanwhile
+//   file=DEVICE:INODE                          the file of the functions that follow
+//   function=ADDRESS:SPECS:NAMES:RETVAL_NAMES  the types of a function of that file
+//   callee=NAME:SPECS:NAMES:RETVAL_NAMES       the types of a library's function
 //
-// In a field "%XX" is the byte of that hexadecimal number. "%" and ";" are always written
-// that way, and so is ":" except in an option's last field.
+// DEVICE, INODE and ADDRESS are hexadecimal, other numbers decimal. In a field "%XX" is
+// the byte of that hexadecimal number. "%", ";" and the zero byte are always written that
+// way, and so is ":" except in an option's last field.
 #pragma once
 
 #include <cstddef>
@@ -68,7 +74,7 @@ struct FunctionTypes {
   const char* retval_names;
 };
 
-// The decoded options. Large (some 250 KiB): to be static or on the heap.
+// The decoded options. Large (some 240 KiB): to be static or on the heap.
 struct ShimOptions {
   LibraryCalls library_calls = LibraryCalls::kNone;
   bool auto_args = false;  // record the arguments of the functions in auto_args.hpp

@@ -49,7 +49,7 @@ bool OptionsEncoder::put(char c) {
 
 bool OptionsEncoder::put_field(std::string_view field, bool is_last) {
   for (const char c : field) {
-    if (c != '%' && c != ';' && (is_last || c != ':')) {
+    if (c != '%' && c != ';' && c != '\0' && (is_last || c != ':')) {
       if (!put(c)) return false;
       continue;
     }

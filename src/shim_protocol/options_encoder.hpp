@@ -1,4 +1,5 @@
-// The command's side of the options protocol (options.hpp).
+// The command's side of the options protocol (options.hpp). It is freestanding like the
+// decoder, so that both are compiled alike.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +18,7 @@ namespace arctrace::shim {
 // the user did not ask for. Large (128 KiB): to be on the heap.
 class OptionsEncoder {
  public:
-  // What was too much first.
+  // The first thing that did not fit.
   enum class Overflow : uint8_t { kNone, kPatterns, kTypes };
 
   void set_library_calls(LibraryCalls which);
@@ -31,7 +32,7 @@ class OptionsEncoder {
   void add_pattern(Pattern::Kind kind, std::string_view text);
   void add_args(std::string_view arg_specs, std::string_view pattern);
 
-  // As in FunctionTypes.
+  // The texts of FunctionTypes.
   struct Types {
     std::string_view arg_specs, arg_names, retval_names;
   };
@@ -46,7 +47,7 @@ class OptionsEncoder {
  private:
   void put_option(OptionKey key, std::initializer_list<std::string_view> fields,
                   Overflow if_full);
-  // Whether one more may be added of which there are `count` so far.
+  // Counts one more if there are fewer than `max`. False: there are not.
   bool has_room(size_t& count, size_t max, Overflow if_full);
   void put_number(OptionKey key, uint64_t number);
   bool put(char c);

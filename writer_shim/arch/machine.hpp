@@ -1,5 +1,5 @@
-// The numbers and layouts in which the machines differ, where no code of their own is
-// needed: what is called or written in only one way is in x86_64/ or aarch64/.
+// The numbers and layouts in which the machines differ. The code of each machine is in
+// x86_64/ and aarch64/.
 #pragma once
 
 #include <elf.h>

@@ -16,8 +16,8 @@ struct Sled {
   uintptr_t end;  // where the function goes on
 };
 
-// What a sled is made to jump to. It tests the gate itself, so that a function costs next
-// to nothing while functions are switched off, and then goes on to the stub.
+// The code to which a sled is made to jump. It tests the gate itself, so that a function
+// costs next to nothing while functions are switched off, and then goes on to the stub.
 struct GatedJump {
   alignas(8) unsigned char code[24];
   uint64_t stub;

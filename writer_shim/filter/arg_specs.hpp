@@ -1,6 +1,6 @@
-// The arguments and the return value that are recorded of a function's calls: by the
-// table of auto-args, by types that the command has read, and by the user's patterns, of
-// which the later ones go before the earlier ones.
+// Finds the arguments and the return value that are recorded of a function's calls: by
+// the table of auto-args, by types that the command has read, and by the user's patterns,
+// of which the later ones go before the earlier ones.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// What is recorded of the functions with compiled-in hooks, by their addresses: found in
-// the symbol tables of their modules' files, which are read only if the options filter or
+// Knows what is recorded of the functions with compiled-in hooks, by their addresses. It
+// reads the symbol tables of their modules' files, but only if the options filter or
 // record arguments, or if the filter may change while the program runs.
 #pragma once
 

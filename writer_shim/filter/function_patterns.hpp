@@ -1,5 +1,5 @@
-// Which of the user's patterns a function matches, by its name, its module and its size,
-// and the flags that the filter has for it.
+// Matches functions against the user's patterns, by their names, modules and sizes, and
+// finds the flags that the filter has for them.
 #pragma once
 
 #include <cstdint>

@@ -46,7 +46,7 @@ __attribute__((noinline)) void exit_slowly(uintptr_t function, arctrace_shim_cal
   arctrace_shim_exit_at(function, known ? call.location : 0, call.stack_pointer);
 }
 
-// Not by dladdr(), which would search all of libc's names.
+// Does without dladdr(), which would search all of libc's names.
 bool is_libcs(void* function) {
   dl_find_object object{};
   if (_dl_find_object == nullptr ||

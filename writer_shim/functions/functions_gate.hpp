@@ -1,5 +1,5 @@
-// Whether hooks that are compiled into functions have anything to record: their first
-// question, inlined into each.
+// Tests whether hooks that are compiled into functions have anything to record. This is
+// the first thing that each of them does, so it is inlined.
 #pragma once
 
 #include <cstdint>

@@ -11,7 +11,6 @@
 #include "src/base/memory.hpp"
 #include "src/base/raw_syscall.hpp"
 #include "src/shim_protocol/environment.hpp"
-#include "src/shim_protocol/options.hpp"
 #include "writer_shim/base/hook.hpp"
 
 namespace arctrace::shim {

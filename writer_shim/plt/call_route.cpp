@@ -1,5 +1,5 @@
-// What a stub does with a call (call_stubs.h): arctrace_call_begins() is the path of
-// every library call, and of every call of a function with a sled.
+// Decides what a stub does with a call (call_stubs.h): arctrace_call_begins() is the path
+// of every library call, and of every call of a function with a sled.
 #include "src/api/shim_interface.h"
 #include "src/base/shared_atomics.hpp"
 #include "writer_shim/arch/machine.hpp"

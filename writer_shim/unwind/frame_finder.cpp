@@ -17,7 +17,7 @@ using FramePointer = FrameRule::FramePointer;
 // begins.
 constexpr auto kReturnAddressAtEntry = static_cast<uintptr_t>(-8);
 
-// What a FrameRule says, in one word; offsets in units of 8 bytes.
+// A FrameRule in one word, with offsets in units of 8 bytes.
 //
 //  63        48 47       32 31               8 7 6 5 4 3 2 1 0
 // +------------+-----------+------------------+-----+---+-+---+

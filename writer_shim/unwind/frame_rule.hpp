@@ -1,6 +1,6 @@
-// Where a machine frame is and how its caller's is found: the rules for its canonical
-// frame address (CFA: what the caller's stack pointer was at the call), and for the
-// registers that lead on to the caller's frame.
+// Says where a machine frame is and how its caller's is found: the rules for its
+// canonical frame address (CFA: what the caller's stack pointer was at the call), and for
+// the registers that lead on to the caller's frame.
 #pragma once
 
 #include <cstdint>

@@ -208,6 +208,15 @@ TEST_CASE("options: what is encoded is decoded") {
   }
 }
 
+TEST_CASE("options: a zero byte ends its pattern, and not the text") {
+  const auto encoder = std::make_unique<OptionsEncoder>();
+  encoder->add_pattern(Pattern::Kind::kFilter, std::string("a\0b", 3));
+  encoder->set_depth_max(7);
+  const auto options = decoded(std::string(encoder->text()));
+  CHECK(options->patterns[0].text == std::string("a"));
+  CHECK(options->depth_max == 7);
+}
+
 TEST_CASE("options: no more patterns and types than have room") {
   const auto encoder = std::make_unique<OptionsEncoder>();
   for (size_t i = 0; i < kPatternsMax; ++i) {
