@@ -17,7 +17,7 @@
 namespace arctrace::shim {
 namespace {
 
-using std::string_literals::operator""s;
+using namespace std::string_literals;
 
 constexpr uint32_t kFiltered = ARCTRACE_SHIM_CHOSEN;
 constexpr uint32_t kNotraced = ARCTRACE_SHIM_LEFT_OUT;
