@@ -67,8 +67,8 @@ enum arctrace_shim_failure {
 #else
 #define ARCTRACE_SHIM_STACK_WORDS_MAX 0
 #endif
-#define ARCTRACE_SHIM_TOLD_MAX 8     /* arguments of a call that are recorded */
-#define ARCTRACE_SHIM_VALUES_MAX 512 /* of arctrace_shim_set_values */
+#define ARCTRACE_SHIM_TOLD_MAX 8      /* arguments of a call that are recorded */
+#define ARCTRACE_SHIM_VALUES_MAX 4096 /* of arctrace_shim_set_values */
 struct arctrace_shim_values {
   uint32_t argument_count;
   struct arctrace_shim_value arguments[ARCTRACE_SHIM_TOLD_MAX];

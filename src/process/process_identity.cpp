@@ -10,18 +10,18 @@
 namespace arctrace {
 namespace {
 
-arctrace_control* control;    // of the session, once process_state is set
-ProcessState* process_state;  // in a page that fork wipes
+const BufferView* identities;  // the session's, once process_state is set
+ProcessState* process_state;   // in a page that fork wipes
 // Survives fork: a child's parent is whoever this address space was before.
 uint32_t last_process_id;
 uint32_t last_pid;  // its number
 
 }  // namespace
 
-bool make_process_state(arctrace_control& session_control) {
+bool make_process_state(const BufferView& session_buffer) {
   void* page = sys::map(4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
   if (page == nullptr || sys::advise(page, 4096, MADV_WIPEONFORK) != 0) return false;
-  control = &session_control;
+  identities = &session_buffer;
   process_state = static_cast<ProcessState*>(page);
   return true;
 }
@@ -36,7 +36,8 @@ ProcessState* current_process(uint64_t ticks) {
                                             uint32_t{ProcessState::kMaking})) {
     return none == ProcessState::kReady ? state : nullptr;
   }
-  state->id = IpcAtomics::fetch_add_relaxed(control->process_next, uint32_t{1});
+  state->id =
+      IpcAtomics::fetch_add_relaxed(identities->control().process_next, uint32_t{1});
   if (may_call_kernel()) state->pid = sys::getpid();
   last_pid = state->pid;
   state->parent_id = last_process_id;

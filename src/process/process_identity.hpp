@@ -6,6 +6,8 @@
 
 #include <cstdint>
 
+#include "src/buffer/buffer_view.hpp"
+
 namespace arctrace {
 
 // What fork wipes: a child begins with zeros and makes its own identity.
@@ -43,8 +45,8 @@ uint32_t known_pid();
 // Whether this process was forked and has no identity yet.
 bool is_new_process();
 
-// Makes the page for the identity, which comes out of `control`'s counters. False: there
-// is no memory. To be called once, when a session is joined.
-bool make_process_state(arctrace_control& control);
+// Makes the page for the identity, which comes out of the counters of `buffer`, a static
+// object. False: there is no memory. To be called once, when a session is joined.
+bool make_process_state(const BufferView& buffer);
 
 }  // namespace arctrace

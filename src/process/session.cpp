@@ -53,7 +53,7 @@ int join_session(const char* path) {
   sys::close(buffer.fd);
   if (error != 0) return give_up(error);
 
-  if (!make_process_state(view.control())) return give_up(-ENOMEM);
+  if (!make_process_state(session.view)) return give_up(-ENOMEM);
   copy_bytes(session.path, path, length + 1);
   session.view = view;
   session.clock = view.geometry().clock;

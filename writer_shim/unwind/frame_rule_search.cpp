@@ -1,4 +1,6 @@
-#include "writer_shim/unwind/frame_rule.hpp"
+// All reading is through UnwindBytes, within the bounds of the module: tables are checked
+// like any other input.
+#include "writer_shim/unwind/frame_rule_search.hpp"
 
 #include "writer_shim/base/glibc.hpp"
 #include "writer_shim/unwind/unwind_bytes.hpp"
@@ -7,7 +9,7 @@
 namespace arctrace::shim {
 namespace {
 
-// One entry of .eh_frame, from its id on; nothing if it has the 64-bit form.
+// An entry of .eh_frame, from its id on; nothing if it has the 64-bit form.
 UnwindBytes entry_at(uintptr_t at, uintptr_t low, uintptr_t high) {
   if (at < low || at >= high) return {1, 0};
   UnwindBytes bytes(at, high);
@@ -16,7 +18,7 @@ UnwindBytes entry_at(uintptr_t at, uintptr_t low, uintptr_t high) {
   return bytes.part(length);
 }
 
-// The common entry up to its instructions, which stay in `bytes`.
+// Takes the common entry up to its instructions, which stay in `bytes`.
 UnwindCie take_cie(UnwindBytes& bytes) {
   UnwindCie cie;
   if (bytes.take<uint32_t>() != 0) bytes.fail();
@@ -53,7 +55,7 @@ UnwindCie take_cie(UnwindBytes& bytes) {
       case 'L':
         data.take<uint8_t>();
         break;
-      case 'S':  // a signal frame: its rule is that of the address itself
+      case 'S':  // a signal frame: the rule is that of the address itself
       case 'B':  // aarch64: signed return addresses
         break;
       default:
@@ -81,7 +83,7 @@ FrameRule rule_of_row(const UnwindRow& row, uintptr_t function) {
   rule.offset = static_cast<int32_t>(row.offset);
   rule.frame_pointer = row.frame_pointer.where;
   rule.frame_pointer_offset = static_cast<int32_t>(row.frame_pointer.offset);
-  if (row.return_address.where == FrameRule::FramePointer::kAtCfa) {
+  if (row.return_address.where == SavedAt::kAtCfa) {
     rule.return_address_offset = static_cast<int32_t>(row.return_address.offset);
   }
   return rule;
@@ -89,10 +91,10 @@ FrameRule rule_of_row(const UnwindRow& row, uintptr_t function) {
 
 FrameRule rule_of_fde(uintptr_t at, uintptr_t low, uintptr_t high, uintptr_t pc) {
   UnwindBytes fde = entry_at(at, low, high);
-  const uintptr_t id_place = fde.at();
+  const uintptr_t id_address = fde.at();
   const auto id = fde.take<uint32_t>();
-  if (!fde.good() || id == 0 || id > id_place - low) return {};
-  UnwindBytes cie_bytes = entry_at(id_place - id, low, high);
+  if (!fde.good() || id == 0 || id > id_address - low) return {};
+  UnwindBytes cie_bytes = entry_at(id_address - id, low, high);
   const UnwindCie cie = take_cie(cie_bytes);
   if (!cie_bytes.good()) return {};
   const uintptr_t begin = fde.pointer(cie.encoding);
@@ -117,7 +119,7 @@ FrameRule find_frame_rule_in(const std::byte* eh_frame_hdr, uintptr_t low, uintp
   const auto eh_frame_encoding = bytes.take<uint8_t>();
   const auto count_encoding = bytes.take<uint8_t>();
   const auto table_encoding = bytes.take<uint8_t>();
-  // The one form of a sorted table that linkers make.
+  // Linkers make a sorted table in this form only.
   if (version != 1 || table_encoding != (kDataRelative | kSigned4)) return {};
   bytes.pointer(eh_frame_encoding);
   const uint64_t count = bytes.pointer(count_encoding);
