@@ -297,10 +297,13 @@ __attribute__((noinline)) void call_with_argument(uint32_t event, uint64_t numbe
   const StubCall call{&place, 0, 0};
   const uint64_t key = number * 10 + event;
   ArgsBody body;
-  body.size = 16;
-  const uint32_t head[] = {1, ARCTRACE_VALUE_UNSIGNED | 1 << 8 | 8 << 16};
-  copy_bytes(body.bytes, head, sizeof head);
-  store_u64(body.bytes + sizeof head, key);
+  const arctrace_args_body fixed{.count = 1};
+  const arctrace_arg_head head{
+      .kind = ARCTRACE_VALUE_UNSIGNED, .argument = 1, .size = sizeof key};
+  copy_bytes(body.bytes, &fixed, sizeof fixed);
+  copy_bytes(body.bytes + sizeof fixed, &head, sizeof head);
+  copy_bytes(body.bytes + sizeof fixed + sizeof head, &key, sizeof key);
+  body.size = sizeof fixed + sizeof head + sizeof key;
   enter_slow(key, call.described(), call.here(), &body);
   write_checked(event, number);
   record_exit(key, call.here() + sizeof place, call.here());
