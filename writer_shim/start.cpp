@@ -52,15 +52,15 @@ void set_filter(const ShimOptions& options) {
     find_demangler();
     set_arg_options(options);
   }
-  bool only_chosen = false;
+  bool filter_in_only = false;
   for (size_t i = 0; i < options.pattern_count; ++i) {
-    only_chosen = only_chosen || options.patterns[i].kind == Pattern::Kind::kFilter;
+    filter_in_only = filter_in_only || options.patterns[i].kind == Pattern::Kind::kFilter;
   }
-  start_live_filter(only_chosen);
+  start_live_filter(filter_in_only);
   if (options.live) keep_names_for_live_filter();
   read_function_symbols();
   if (!options.filters()) return;
-  const arctrace_shim_filter filter = {only_chosen ? 1U : 0U, options.depth_max,
+  const arctrace_shim_filter filter = {filter_in_only ? 1U : 0U, options.depth_max,
                                        options.min_ns};
   arctrace_shim_set_filter(&filter);
 }

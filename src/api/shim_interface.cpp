@@ -31,8 +31,8 @@ namespace {
 
 // Whether a program that this process becomes may: by its real user, and without rights
 // that exec takes away.
-bool may_access(int folder, const char* path, int mode) {
-  return raw_syscall(SYS_faccessat, folder, sys::pointer_argument(path), mode) == 0;
+bool may_access(int directory, const char* path, int mode) {
+  return raw_syscall(SYS_faccessat, directory, sys::pointer_argument(path), mode) == 0;
 }
 
 // What a confined process executes is confined as well, and would have to join to be
@@ -49,7 +49,8 @@ uint32_t executes_confined(const arctrace_shim_program& named) {
     return kWhy;
   }
   const FoundProgram program(named);
-  if (program.path() != nullptr && may_access(program.folder(), program.path(), X_OK)) {
+  if (program.path() != nullptr &&
+      may_access(program.directory(), program.path(), X_OK)) {
     record_untraced(program.path(), kWhy);
   }
   return kWhy;
@@ -68,17 +69,17 @@ void arctrace_shim_set_filter(const struct arctrace_shim_filter* filter) {
   if (session.joined) set_call_filter(*filter);
 }
 
-const volatile uint32_t* arctrace_shim_choice_round(void) {
-  return session.joined ? &choice_area(session.view).round : nullptr;
+const volatile uint32_t* arctrace_shim_live_filter_number(void) {
+  return session.joined ? &live_filter_area(session.view).round : nullptr;
 }
 
-int64_t arctrace_shim_copy_choice(uint64_t* text, uint32_t* round) {
+int64_t arctrace_shim_copy_live_filter(uint64_t* text, uint32_t* round) {
   if (!session.joined) return -1;
-  return copy_choice_untrusted(choice_area(session.view), text, *round);
+  return copy_live_filter_untrusted(live_filter_area(session.view), text, *round);
 }
 
-void arctrace_shim_choose(uint32_t round, int only_chosen) {
-  if (session.joined) set_live_filter(round, only_chosen != 0);
+void arctrace_shim_follow_live_filter(uint32_t round, int filter_in_only) {
+  if (session.joined) set_live_filter(round, filter_in_only != 0);
 }
 
 void arctrace_shim_patterns_matched(uint64_t patterns) {
@@ -125,9 +126,9 @@ void arctrace_shim_set_unwinder(arctrace_shim_unwinder* unwinder) {
   set_unwinder(unwinder);
 }
 
-int arctrace_shim_call_begin_with(uint64_t frame_key, const uintptr_t* return_slot,
-                                  uintptr_t frame_pointer, uint32_t flags,
-                                  uint32_t values, const uintptr_t* arguments) {
+int arctrace_shim_call_begin_with_args(uint64_t frame_key, const uintptr_t* return_slot,
+                                       uintptr_t frame_pointer, uint32_t flags,
+                                       uint32_t values, const uintptr_t* arguments) {
   return call_began_with_args(frame_key, {return_slot, frame_pointer, flags}, values,
                               arguments);
 }
@@ -137,14 +138,17 @@ void arctrace_shim_call_passed(uint64_t frame_key, const uintptr_t* return_slot,
   call_passed(frame_key, {return_slot, frame_pointer, flags}, returns != 0);
 }
 
-void arctrace_shim_call_passed_with(uint64_t frame_key, const uintptr_t* return_slot,
-                                    uintptr_t frame_pointer, uint32_t flags, int returns,
-                                    uint32_t values, const uintptr_t* arguments) {
+void arctrace_shim_call_passed_with_args(uint64_t frame_key, const uintptr_t* return_slot,
+                                         uintptr_t frame_pointer, uint32_t flags,
+                                         int returns, uint32_t values,
+                                         const uintptr_t* arguments) {
   call_passed_with_args(frame_key, {return_slot, frame_pointer, flags}, returns != 0,
                         values, arguments);
 }
 
-void arctrace_shim_set_values(const arctrace_shim_values* all) { set_call_args(all); }
+void arctrace_shim_set_call_args(const arctrace_shim_call_args* all) {
+  set_call_args(all);
+}
 
 const uint64_t* arctrace_shim_pending_calls(void) { return &first_pending_calls; }
 
@@ -183,7 +187,7 @@ uint32_t arctrace_shim_executes(const struct arctrace_shim_program* named) {
   if (why == 0 && !may_access(AT_FDCWD, session.path, R_OK | W_OK)) {
     why = ARCTRACE_UNTRACED_REACH;
   }
-  if (why != 0 && may_access(program.folder(), program.path(), X_OK)) {
+  if (why != 0 && may_access(program.directory(), program.path(), X_OK)) {
     record_untraced(program.path(), why);
   }
   return why;

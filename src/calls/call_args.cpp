@@ -102,7 +102,7 @@ void add_std_string(ArgsBody& body, uint32_t argument, uintptr_t address) {
 }
 
 // Its bits. False: they can't be read; their address.
-bool read_argument(const arctrace_shim_value& value, const ArgSources& places,
+bool read_argument(const arctrace_shim_arg_spec& value, const ArgSources& places,
                    uint64_t& bits) {
   const bool is_vector = has_vectors(value);
   const uint32_t i = value.argument - 1U;
@@ -121,7 +121,7 @@ bool read_argument(const arctrace_shim_value& value, const ArgSources& places,
   return false;
 }
 
-void add_value(ArgsBody& body, const arctrace_shim_value& value, uint64_t bits) {
+void add_value(ArgsBody& body, const arctrace_shim_arg_spec& value, uint64_t bits) {
   if (value.kind == ARCTRACE_VALUE_STRING) {
     add_string(body, value.argument, bits);
   } else if (value.kind == ARCTRACE_SHIM_STD_STRING) {
@@ -136,7 +136,7 @@ bool makes_file(uintptr_t open_flags) {
   return (open_flags & (O_CREAT | kNameless)) != 0;
 }
 
-bool has_failed(const arctrace_shim_value& value, uintptr_t result) {
+bool has_failed(const arctrace_shim_arg_spec& value, uintptr_t result) {
   if (value.failure == ARCTRACE_SHIM_FAILS_NULL) return result == 0;
   if (value.failure != ARCTRACE_SHIM_FAILS_MINUS_1) return false;
   return value.size == 4 ? static_cast<uint32_t>(result) == UINT32_MAX
@@ -145,11 +145,11 @@ bool has_failed(const arctrace_shim_value& value, uintptr_t result) {
 
 }  // namespace
 
-bool has_vectors(const arctrace_shim_value& value) {
+bool has_vectors(const arctrace_shim_arg_spec& value) {
   return value.kind == ARCTRACE_VALUE_FLOAT;
 }
 
-bool has_vectors(const arctrace_shim_values& values) {
+bool has_vectors(const arctrace_shim_call_args& values) {
   bool found = false;
   for (uint32_t i = 0; i < values.argument_count; ++i) {
     found = found || has_vectors(values.arguments[i]);
@@ -157,13 +157,13 @@ bool has_vectors(const arctrace_shim_values& values) {
   return found;
 }
 
-void gather_args(const arctrace_shim_values& values, const ArgSources& places,
+void gather_args(const arctrace_shim_call_args& values, const ArgSources& places,
                  ArgsBody& body) {
   body.size = sizeof(arctrace_args_body);
   uint32_t count = 0;
   bool has_mode = true;
   for (uint32_t i = 0; i < values.argument_count; ++i) {
-    const arctrace_shim_value& value = values.arguments[i];
+    const arctrace_shim_arg_spec& value = values.arguments[i];
     uint64_t number;
     if (!read_argument(value, places, number)) {
       add_lost(body, value.argument, number);
@@ -184,7 +184,7 @@ void gather_args(const arctrace_shim_values& values, const ArgSources& places,
   __builtin_memcpy(body.bytes, &fixed, sizeof fixed);
 }
 
-void gather_retval(const arctrace_shim_values& values, const ArgSources& places,
+void gather_retval(const arctrace_shim_call_args& values, const ArgSources& places,
                    ArgsBody& body) {
   const int error = errno;
   const uint64_t result = has_vectors(values.result) ? *places.vectors : *places.integers;

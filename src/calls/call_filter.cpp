@@ -78,7 +78,7 @@ void set_call_filter(const arctrace_shim_filter& filter) {
       *reinterpret_cast<const arctrace_session_header*>(session.view.base());
   constexpr uint64_t kSecond = 1'000'000'000;
   const uint64_t rate = header.ticks_per_second;
-  call_filter.filter_in_only = filter.only_chosen;
+  call_filter.filter_in_only = filter.filter_in_only;
   call_filter.depth_max = filter.depth_max;
   call_filter.ticks_min =
       filter.min_ns / kSecond * rate + filter.min_ns % kSecond * rate / kSecond;
@@ -112,9 +112,9 @@ FilteredFrame filtered_frame(const ThreadLocal& local, uint32_t flags, uint64_t 
   frame.args_end = static_cast<uint16_t>(state.filtered.args_begin(state.open.depth));
   FilterContext& inside = frame.inside;
   inside = context_here(local);
-  if (has(ARCTRACE_SHIM_LEFT_OUT)) inside.is_notrace = true;
+  if (has(ARCTRACE_SHIM_NOTRACE)) inside.is_notrace = true;
   if (inside.is_notrace) return frame;
-  if (has(ARCTRACE_SHIM_CHOSEN)) {
+  if (has(ARCTRACE_SHIM_FILTERED_IN)) {
     inside.is_filtered_in = true;
     inside.level = 0;
   }

@@ -9,14 +9,14 @@
 namespace arctrace {
 namespace {
 
-const arctrace_shim_values* all_args;  // set once, before a call has arguments
+const arctrace_shim_call_args* all_args;  // set once, before a call has arguments
 
 // The number of a pending call's arguments stands in its key, in bits that neither an
 // address nor a name needs, above a bit that tells that there is one.
 constexpr uint64_t kArgsBit = uint64_t{1} << 61;
 constexpr unsigned kArgsShift = 48;
 constexpr uint64_t kArgsMask = (uint64_t{1} << (61 - kArgsShift)) - 1;
-static_assert(ARCTRACE_SHIM_VALUES_MAX <= kArgsMask + 1);
+static_assert(ARCTRACE_SHIM_CALL_ARGS_MAX <= kArgsMask + 1);
 static_assert((ARCTRACE_FRAME_NAME_BIT | ARCTRACE_FRAME_LIBRARY_BIT) >> 62 != 0);
 
 // Addresses above those bits are given only to programs that ask for them (five-level
@@ -28,7 +28,7 @@ uint64_t key_with_args(uint64_t key, uint32_t args) {
   return key | kArgsBit | uint64_t{args} << kArgsShift;
 }
 bool has_args(uint64_t key) { return (key & kArgsBit) != 0; }
-const arctrace_shim_values& args_of(uint64_t key) {
+const arctrace_shim_call_args& args_of(uint64_t key) {
   return all_args[key >> kArgsShift & kArgsMask];
 }
 uint64_t key_without_args(uint64_t key) {
@@ -58,7 +58,7 @@ __attribute__((noinline)) PendingCalls* calls_of_new_thread() {
 
 __attribute__((noinline)) void record_return_with_retval(const PendingCall& call,
                                                          uintptr_t retval) {
-  const arctrace_shim_values& args = args_of(call.key);
+  const arctrace_shim_call_args& args = args_of(call.key);
   uint64_t vectors[ARCTRACE_SHIM_VECTORS_MAX];
   if (has_vectors(args.result)) store_vectors(vectors);
   ArgsBody body;
@@ -141,7 +141,7 @@ int begin_call(uint64_t key, uint64_t pending_key, const StubCall& call,
 
 }  // namespace
 
-void set_call_args(const arctrace_shim_values* all) { all_args = all; }
+void set_call_args(const arctrace_shim_call_args* all) { all_args = all; }
 
 int call_began_slow(uint64_t key, const uintptr_t* return_slot, uintptr_t frame_pointer,
                     uint32_t flags) {

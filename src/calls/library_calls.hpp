@@ -20,7 +20,7 @@ namespace arctrace {
 // Where `args` is taken, `registers` holds the integer registers that pass arguments.
 
 // To be called once, before there is a call that has arguments.
-void set_call_args(const arctrace_shim_values* all);
+void set_call_args(const arctrace_shim_call_args* all);
 
 // Nonzero: the stub is to call the function itself, and when it has returned, to ask
 // call_ended() where to go on; it must not be called if this was 0.

@@ -25,7 +25,7 @@ struct ArgSpecCode {
   char text[kArgSpecSize];
 };
 
-constexpr bool is_valid_arg_spec(const arctrace_shim_value& spec) {
+constexpr bool is_valid_arg_spec(const arctrace_shim_arg_spec& spec) {
   const bool is_size =
       spec.size == 1 || spec.size == 2 || spec.size == 4 || spec.size == 8;
   const bool is_kind =
@@ -41,7 +41,7 @@ constexpr bool is_valid_arg_spec(const arctrace_shim_value& spec) {
 }
 
 // REQUIRES: is_valid_arg_spec(spec).
-constexpr ArgSpecCode encode_arg_spec(const arctrace_shim_value& spec) {
+constexpr ArgSpecCode encode_arg_spec(const arctrace_shim_arg_spec& spec) {
   const char number = static_cast<char>(spec.argument < 10 ? '0' + spec.argument
                                                            : 'a' + spec.argument - 10);
   const char kind =
@@ -52,7 +52,7 @@ constexpr ArgSpecCode encode_arg_spec(const arctrace_shim_value& spec) {
 
 // Decodes the spec that `text`, which ends with a zero, begins with. False: there is no
 // complete one, or it is not valid.
-constexpr bool decode_arg_spec(const char* text, arctrace_shim_value& spec) {
+constexpr bool decode_arg_spec(const char* text, arctrace_shim_arg_spec& spec) {
   for (size_t i = 0; i < kArgSpecSize; ++i) {
     if (text[i] == '\0') return false;
   }

@@ -223,7 +223,7 @@ inline constexpr AutoArgs kAutoArgs[] = {
 static_assert([] {
   for (const AutoArgs& function : kAutoArgs) {
     for (const char* at = function.arg_specs; *at != '\0'; at += kArgSpecSize) {
-      arctrace_shim_value spec{};
+      arctrace_shim_arg_spec spec{};
       if (!decode_arg_spec(at, spec)) return false;
     }
   }

@@ -86,7 +86,7 @@ uint32_t module_path(const dl_phdr_info& info, bool is_program, char* to) {
   const auto n = static_cast<uint32_t>(text_length(info.dlpi_name, kPathMax));
   uint32_t used = 0;
   if (info.dlpi_name[0] != '/' && has_folder(info.dlpi_name)) {
-    used = read_working_folder(to, kPathMax - n);
+    used = read_working_directory(to, kPathMax - n);
   }
   copy_bytes(to + used, info.dlpi_name, n);
   return used + n;

@@ -16,18 +16,19 @@ namespace arctrace::shim {
 namespace {
 
 // Each function with types may need an entry, each with auto-args, and a pattern's.
-static_assert(kTypesMax + std::size(kAutoArgs) + kPatternsMax < ARCTRACE_SHIM_VALUES_MAX);
+static_assert(kTypesMax + std::size(kAutoArgs) + kPatternsMax <
+              ARCTRACE_SHIM_CALL_ARGS_MAX);
 
 const ShimOptions* options;  // null: none were set
-constinit arctrace_shim_values table[ARCTRACE_SHIM_VALUES_MAX]{};
+constinit arctrace_shim_call_args table[ARCTRACE_SHIM_CALL_ARGS_MAX]{};
 uint32_t table_used = 1;  // entry 0 is that of functions of which nothing is recorded
 
-bool is_same(const arctrace_shim_value& a, const arctrace_shim_value& b) {
+bool is_same(const arctrace_shim_arg_spec& a, const arctrace_shim_arg_spec& b) {
   return a.kind == b.kind && a.argument == b.argument && a.size == b.size &&
          a.failure == b.failure;
 }
 
-bool is_same(const arctrace_shim_values& a, const arctrace_shim_values& b) {
+bool is_same(const arctrace_shim_call_args& a, const arctrace_shim_call_args& b) {
   bool same = a.argument_count == b.argument_count && is_same(a.result, b.result);
   for (uint32_t i = 0; same && i < a.argument_count; ++i) {
     same = is_same(a.arguments[i], b.arguments[i]);
@@ -38,9 +39,9 @@ bool is_same(const arctrace_shim_values& a, const arctrace_shim_values& b) {
 enum class Part { kArgs, kRetval, kBoth };
 
 // Replaces that part of `specs`, as far as `text` has any of it, by what it has.
-void read_specs(const char* text, Part part, arctrace_shim_values& specs) {
+void read_specs(const char* text, Part part, arctrace_shim_call_args& specs) {
   bool is_first = true;
-  arctrace_shim_value spec;
+  arctrace_shim_arg_spec spec;
   for (; decode_arg_spec(text, spec); text += kArgSpecSize) {
     if (spec.argument == 0) {
       if (part != Part::kArgs) {
@@ -55,28 +56,28 @@ void read_specs(const char* text, Part part, arctrace_shim_values& specs) {
       specs.names = 0;
     }
     is_first = false;
-    if (specs.argument_count == ARCTRACE_SHIM_TOLD_MAX) return;
+    if (specs.argument_count == ARCTRACE_SHIM_RECORDED_ARGS_MAX) return;
     specs.arguments[specs.argument_count++] = spec;
   }
 }
 
 // The entry that is the same; 0: there is none, and no room for one.
-uint32_t number_of(const arctrace_shim_values& specs) {
+uint32_t number_of(const arctrace_shim_call_args& specs) {
   for (uint32_t i = 1; i < table_used; ++i) {
     if (is_same(table[i], specs)) return i;
   }
-  if (table_used == ARCTRACE_SHIM_VALUES_MAX) return 0;
+  if (table_used == ARCTRACE_SHIM_CALL_ARGS_MAX) return 0;
   table[table_used] = specs;
   return table_used++;
 }
 
-void read_auto_args(const char* name, Part part, arctrace_shim_values& specs) {
+void read_auto_args(const char* name, Part part, arctrace_shim_call_args& specs) {
   for (const AutoArgs& function : kAutoArgs) {
     if (equal(function.name, name)) read_specs(function.arg_specs, part, specs);
   }
 }
 
-void read_typed(const FunctionTypes& types, Part part, arctrace_shim_values& specs) {
+void read_typed(const FunctionTypes& types, Part part, arctrace_shim_call_args& specs) {
   read_specs(types.arg_specs, part, specs);
   if (part == Part::kArgs && *types.arg_names != '\0') {
     specs.names = arctrace_define_name(types.arg_names);
@@ -119,14 +120,14 @@ bool has_other_parameters(const char* name) {
 
 void set_arg_options(const ShimOptions& wanted) {
   options = &wanted;
-  arctrace_shim_set_values(table);
+  arctrace_shim_set_call_args(table);
 }
 
 bool records_args() { return options != nullptr; }
 
 uint32_t arg_specs_of(const char* name, const FileAddress* at) {
   if (options == nullptr || has_other_parameters(name)) return 0;
-  arctrace_shim_values specs{};
+  arctrace_shim_call_args specs{};
   if (options->auto_args && at == nullptr) read_auto_args(name, Part::kBoth, specs);
   const uint64_t patterns = matching_arg_patterns(name);
   for (size_t i = 0; i < options->pattern_count; ++i) {

@@ -15,8 +15,8 @@ void set_arg_options(const ShimOptions& options);
 // Whether arguments or return values of any function are recorded.
 bool records_args();
 
-// The number, for arctrace_shim_call_begin_with(), of what is recorded of the calls of
-// the function with this linker's name; 0: nothing. `at`: of a function with a
+// The number, for arctrace_shim_call_begin_with_args(), of what is recorded of the calls
+// of the function with this linker's name; 0: nothing. `at`: of a function with a
 // compiled-in hook; null: of a library's. Not to be called in a hook.
 uint32_t arg_specs_of(const char* name, const FileAddress* at);
 

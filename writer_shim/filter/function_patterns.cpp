@@ -137,8 +137,8 @@ uint32_t filter_flags(const char* name, const char* path, uint64_t size) {
     has_modules = has_modules || is_module;
     if (is_module ? !matches(i, file_name(path)) : !names.match(i)) continue;
     found |= uint64_t{1} << i;
-    if (kind == Pattern::Kind::kFilter) flags |= ARCTRACE_SHIM_CHOSEN;
-    if (kind == Pattern::Kind::kNotrace) flags |= ARCTRACE_SHIM_LEFT_OUT;
+    if (kind == Pattern::Kind::kFilter) flags |= ARCTRACE_SHIM_FILTERED_IN;
+    if (kind == Pattern::Kind::kNotrace) flags |= ARCTRACE_SHIM_NOTRACE;
     in_module = in_module || is_module;
   }
   if ((has_modules && !in_module) || (size != 0 && size < options->size_min)) {

@@ -10,9 +10,9 @@ namespace arctrace::shim {
 // The word that holds the round of the live filter that is in force.
 extern const volatile uint32_t* live_filter_round_word;
 
-// To be called once, in a process that has joined. `only_chosen`: as arctrace_shim_filter
-// has it from the options, for when the live filter is taken back.
-void start_live_filter(bool only_chosen);
+// To be called once, in a process that has joined. `filter_in_only`: as
+// arctrace_shim_filter has it from the options, for when the live filter is taken back.
+void start_live_filter(bool filter_in_only);
 
 // The round of the live filter in force, which changes whenever it does; 0: none was set.
 inline uint32_t live_filter_round() { return *live_filter_round_word; }

@@ -59,9 +59,9 @@ __attribute__((noinline)) int begin_with_args(EnteredFunction function, uint32_t
   for (size_t i = 0; i < ARCTRACE_SHIM_ARGUMENTS_MAX; ++i) {
     arguments[i] = machine::argument_of(function.stack_pointer - 1, i);
   }
-  return arctrace_shim_call_begin_with(function.address, function.return_slot,
-                                       function.frame_pointer, flags, arg_specs,
-                                       arguments);
+  return arctrace_shim_call_begin_with_args(function.address, function.return_slot,
+                                            function.frame_pointer, flags, arg_specs,
+                                            arguments);
 }
 
 void function_begins(const EnteredFunction& function) {

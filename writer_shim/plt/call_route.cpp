@@ -51,10 +51,10 @@ __attribute__((noinline)) uintptr_t begin_special_call(const LibraryCall& call,
   if (call.arg_specs == 0) {
     arctrace_shim_call_passed(key, return_slot, frame_pointer, flags, returns);
   } else if (!is_followed) {
-    arctrace_shim_call_passed_with(key, return_slot, frame_pointer, flags, returns,
-                                   call.arg_specs, arguments);
+    arctrace_shim_call_passed_with_args(key, return_slot, frame_pointer, flags, returns,
+                                        call.arg_specs, arguments);
   } else {
-    return static_cast<uintptr_t>(arctrace_shim_call_begin_with(
+    return static_cast<uintptr_t>(arctrace_shim_call_begin_with_args(
         key, return_slot, frame_pointer, flags, call.arg_specs, arguments));
   }
   return 0;

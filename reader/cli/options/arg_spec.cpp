@@ -33,7 +33,7 @@ constexpr Format kFormats[] = {
 constexpr unsigned kArgumentsMax =
     ARCTRACE_SHIM_ARGUMENTS_MAX + ARCTRACE_SHIM_STACK_WORDS_MAX;
 constexpr unsigned kFloatsMax = ARCTRACE_SHIM_VECTORS_MAX + ARCTRACE_SHIM_STACK_WORDS_MAX;
-constexpr unsigned kValuesMax = ARCTRACE_SHIM_TOLD_MAX;
+constexpr unsigned kValuesMax = ARCTRACE_SHIM_RECORDED_ARGS_MAX;
 constexpr std::string_view kResult = "retval";
 constexpr std::string_view kArgument = "arg";
 constexpr std::string_view kFloat = "fparg";
@@ -66,7 +66,7 @@ unsigned number_of(std::string_view text) {
 
 // The offset of a problem is that in `name`.
 std::optional<Problem> parse_name(std::string_view name, bool of_result,
-                                  arctrace_shim_value& value) {
+                                  arctrace_shim_arg_spec& value) {
   if (of_result) {
     if (name == kResult) return std::nullopt;
     return Problem{0, "not retval"};
@@ -88,7 +88,7 @@ std::optional<Problem> parse_name(std::string_view name, bool of_result,
 
 // `size`: in bits, from `offset` on.
 std::optional<Problem> parse_size(std::string_view size, size_t offset,
-                                  arctrace_shim_value& value) {
+                                  arctrace_shim_arg_spec& value) {
   if (size.empty()) return std::nullopt;
   const std::vector<std::string> sizes = sizes_of(value.kind);
   if (sizes.empty()) return Problem{offset, "this format has no size"};
@@ -99,7 +99,8 @@ std::optional<Problem> parse_size(std::string_view size, size_t offset,
   return std::nullopt;
 }
 
-std::optional<Problem> parse_format(std::string_view format, arctrace_shim_value& value) {
+std::optional<Problem> parse_format(std::string_view format,
+                                    arctrace_shim_arg_spec& value) {
   if (format.empty()) return Problem{0, "no format after the /"};
   const bool is_float = value.kind == ARCTRACE_VALUE_FLOAT;  // by its name
   // uftrace's floats need no letter.
@@ -122,8 +123,9 @@ std::optional<Problem> parse_format(std::string_view format, arctrace_shim_value
 }
 
 // Calls `put` for each value until one is wrong.
-std::optional<Problem> parse(const std::string& spec, bool of_result,
-                             const std::function<void(const arctrace_shim_value&)>& put) {
+std::optional<Problem> parse(
+    const std::string& spec, bool of_result,
+    const std::function<void(const arctrace_shim_arg_spec&)>& put) {
   size_t at = spec.rfind('@');
   if (at == std::string::npos) return std::nullopt;  // as the types have them
   unsigned count = 0;
@@ -132,10 +134,10 @@ std::optional<Problem> parse(const std::string& spec, bool of_result,
     const size_t end = std::min(spec.find(',', at), spec.size());
     const std::string_view item = std::string_view(spec).substr(at, end - at);
     const size_t slash = std::min(item.find('/'), item.size());
-    arctrace_shim_value value = {.kind = ARCTRACE_VALUE_SIGNED,
-                                 .argument = 0,
-                                 .size = 8,
-                                 .failure = ARCTRACE_SHIM_FAILS_NEVER};
+    arctrace_shim_arg_spec value = {.kind = ARCTRACE_VALUE_SIGNED,
+                                    .argument = 0,
+                                    .size = 8,
+                                    .failure = ARCTRACE_SHIM_FAILS_NEVER};
     std::optional<Problem> problem = parse_name(item.substr(0, slash), of_result, value);
     if (!problem && slash < item.size()) {
       problem = parse_format(item.substr(slash + 1), value);
@@ -154,7 +156,7 @@ std::optional<Problem> parse(const std::string& spec, bool of_result,
 }  // namespace
 
 std::optional<Problem> value_spec_problem(const std::string& spec, bool of_result) {
-  return parse(spec, of_result, [](const arctrace_shim_value&) {});
+  return parse(spec, of_result, [](const arctrace_shim_arg_spec&) {});
 }
 
 std::string encoded_arg_specs(const std::string& spec, bool of_result) {
@@ -162,7 +164,7 @@ std::string encoded_arg_specs(const std::string& spec, bool of_result) {
     return {of_result ? shim::kTypedRetval : shim::kTypedArgs};
   }
   std::string text;
-  parse(spec, of_result, [&text](const arctrace_shim_value& value) {
+  parse(spec, of_result, [&text](const arctrace_shim_arg_spec& value) {
     text.append(shim::encode_arg_spec(value).text, shim::kArgSpecSize);
   });
   return text;

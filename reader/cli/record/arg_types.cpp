@@ -145,7 +145,7 @@ class EncodedTypes {
     std::vector<std::string> names;
     std::vector<std::string> words;  // names with enumerators
     for (const TypedArg& value : types.args) {
-      if (names.size() == ARCTRACE_SHIM_TOLD_MAX) break;
+      if (names.size() == ARCTRACE_SHIM_RECORDED_ARGS_MAX) break;
       if (!add_spec(value)) continue;
       names.push_back(value.name);
       words.push_back(value.name + encoded_enumerators(value));
@@ -168,10 +168,10 @@ class EncodedTypes {
   // False: it is not where the shim could find it.
   bool add_spec(const TypedArg& value) {
     if (value.position > UINT8_MAX || value.size > UINT8_MAX) return false;
-    const arctrace_shim_value spec = {.kind = kind_of(value.kind),
-                                      .argument = static_cast<uint8_t>(value.position),
-                                      .size = static_cast<uint8_t>(value.size),
-                                      .failure = ARCTRACE_SHIM_FAILS_NEVER};
+    const arctrace_shim_arg_spec spec = {.kind = kind_of(value.kind),
+                                         .argument = static_cast<uint8_t>(value.position),
+                                         .size = static_cast<uint8_t>(value.size),
+                                         .failure = ARCTRACE_SHIM_FAILS_NEVER};
     if (!shim::is_valid_arg_spec(spec)) return false;
     arg_specs_.append(shim::encode_arg_spec(spec).text, shim::kArgSpecSize);
     return true;

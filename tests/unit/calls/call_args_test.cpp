@@ -47,7 +47,7 @@ uintptr_t address_of(const void* place) { return reinterpret_cast<uintptr_t>(pla
 
 // What is recorded of a string argument.
 Value string_at(uintptr_t address, uint8_t kind = ARCTRACE_VALUE_STRING) {
-  arctrace_shim_values values{};
+  arctrace_shim_call_args values{};
   values.argument_count = 1;
   values.arguments[0] = {kind, 2, 8, 0};
   const uintptr_t arguments[ARCTRACE_SHIM_ARGUMENTS_MAX] = {1, address};
@@ -130,7 +130,7 @@ TEST_CASE("call values: std::string") {
 }
 
 TEST_CASE("call values: floats come from vector registers, names behind all") {
-  arctrace_shim_values values{};
+  arctrace_shim_call_args values{};
   values.argument_count = 3;
   values.arguments[0] = {ARCTRACE_VALUE_FLOAT, 8, 8, 0};
   values.arguments[1] = {ARCTRACE_VALUE_SIGNED, 1, 4, 0};
@@ -156,7 +156,7 @@ TEST_CASE("call values: floats come from vector registers, names behind all") {
 
 #if defined(__x86_64__)
 TEST_CASE("call values: beyond the registers come the words of the stack") {
-  arctrace_shim_values values{};
+  arctrace_shim_call_args values{};
   values.argument_count = 3;
   values.arguments[0] = {ARCTRACE_VALUE_STRING, ARCTRACE_SHIM_ARGUMENTS_MAX + 3, 8, 0};
   values.arguments[1] = {ARCTRACE_VALUE_SIGNED, ARCTRACE_SHIM_ARGUMENTS_MAX + 1, 2, 0};
@@ -182,7 +182,7 @@ TEST_CASE("call values: no system call where none may be made") {
 }
 
 TEST_CASE("call values: numbers have the size that they are said to have") {
-  arctrace_shim_values values{};
+  arctrace_shim_call_args values{};
   values.argument_count = 4;
   values.arguments[0] = {ARCTRACE_VALUE_SIGNED, 6, 4, 0};
   values.arguments[1] = {ARCTRACE_VALUE_HEX, 1, 8, 0};
@@ -200,7 +200,7 @@ TEST_CASE("call values: numbers have the size that they are said to have") {
 }
 
 TEST_CASE("call values: open has a mode only if it may make a file") {
-  arctrace_shim_values values{};
+  arctrace_shim_call_args values{};
   values.argument_count = 2;
   values.arguments[0] = {ARCTRACE_VALUE_OPEN_FLAGS, 1, 4, 0};
   values.arguments[1] = {ARCTRACE_VALUE_OCTAL, 2, 4, 0};
@@ -215,8 +215,8 @@ TEST_CASE("call values: open has a mode only if it may make a file") {
 }
 
 TEST_CASE("call values: a failed call's result comes with errno") {
-  const auto result_of = [](arctrace_shim_value value, uintptr_t result) {
-    arctrace_shim_values values{};
+  const auto result_of = [](arctrace_shim_arg_spec value, uintptr_t result) {
+    arctrace_shim_call_args values{};
     values.result = value;
     ArgsBody body;
     errno = ENOENT;
@@ -224,10 +224,10 @@ TEST_CASE("call values: a failed call's result comes with errno") {
     CHECK(errno == ENOENT);
     return values_in(body);
   };
-  const arctrace_shim_value number = {ARCTRACE_VALUE_SIGNED, 0, 4,
-                                      ARCTRACE_SHIM_FAILS_MINUS_1};
-  const arctrace_shim_value pointer = {ARCTRACE_VALUE_POINTER, 0, 8,
-                                       ARCTRACE_SHIM_FAILS_NULL};
+  const arctrace_shim_arg_spec number = {ARCTRACE_VALUE_SIGNED, 0, 4,
+                                         ARCTRACE_SHIM_FAILS_MINUS_1};
+  const arctrace_shim_arg_spec pointer = {ARCTRACE_VALUE_POINTER, 0, 8,
+                                          ARCTRACE_SHIM_FAILS_NULL};
   const Value error = {ARCTRACE_VALUE_ERRNO, 0, std::string("\x02\0\0\0", 4)};
   CHECK(result_of(number, 3).size() == 1);
   CHECK(result_of(number, UINT32_MAX).back() == error);

@@ -364,14 +364,14 @@ TEST_CASE("options: specs of arguments are decoded as they were encoded") {
     for (unsigned kind = 0; kind < 256; ++kind) {
       for (unsigned size = 0; size < 16; ++size) {
         for (unsigned failure = 0; failure < 4; ++failure) {
-          const arctrace_shim_value spec = {.kind = static_cast<uint8_t>(kind),
-                                            .argument = static_cast<uint8_t>(number),
-                                            .size = static_cast<uint8_t>(size),
-                                            .failure = static_cast<uint8_t>(failure)};
+          const arctrace_shim_arg_spec spec = {.kind = static_cast<uint8_t>(kind),
+                                               .argument = static_cast<uint8_t>(number),
+                                               .size = static_cast<uint8_t>(size),
+                                               .failure = static_cast<uint8_t>(failure)};
           if (!is_valid_arg_spec(spec)) continue;
           ++valid;
           const std::string text(encode_arg_spec(spec).text, kArgSpecSize);
-          arctrace_shim_value read{};
+          arctrace_shim_arg_spec read{};
           REQUIRE(decode_arg_spec(text.c_str(), read));
           REQUIRE(std::memcmp(&read, &spec, sizeof spec) == 0);
         }
@@ -379,7 +379,7 @@ TEST_CASE("options: specs of arguments are decoded as they were encoded") {
     }
   }
   CHECK(valid > 1000);
-  arctrace_shim_value spec{};
+  arctrace_shim_arg_spec spec{};
   for (const char* text :
        {"", "1", "1b4", "1a40", "1z40", "1b30", "1b43", "~b40", "1i40"}) {
     INFO(text);

@@ -35,9 +35,9 @@ class Options {
 
 // Entry `number` as text: arguments, and after "=" the return value.
 std::string text_of(uint32_t number) {
-  const arctrace_shim_values& specs = fake_writer().arg_specs[number];
+  const arctrace_shim_call_args& specs = fake_writer().arg_specs[number];
   std::string text;
-  const auto put = [&text](const arctrace_shim_value& spec) {
+  const auto put = [&text](const arctrace_shim_arg_spec& spec) {
     text.append(encode_arg_spec(spec).text, kArgSpecSize);
   };
   for (uint32_t i = 0; i < specs.argument_count; ++i) put(specs.arguments[i]);
@@ -133,7 +133,7 @@ TEST_CASE("arg specs: hostile text") {
   CHECK(specs_of("cut") == "1b40");
   CHECK(specs_of("letter") == "");
   std::string eight;
-  for (int i = 0; i < ARCTRACE_SHIM_TOLD_MAX; ++i) eight += "1b40";
+  for (int i = 0; i < ARCTRACE_SHIM_RECORDED_ARGS_MAX; ++i) eight += "1b40";
   CHECK(specs_of("many") == eight);
 }
 

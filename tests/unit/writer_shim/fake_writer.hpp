@@ -12,15 +12,15 @@ namespace arctrace::shim {
 
 struct FakeWriter {
   uint64_t patterns_matched = 0;
-  const arctrace_shim_values* arg_specs = nullptr;  // the table
-  std::vector<std::string> names;                   // name ids from 1
+  const arctrace_shim_call_args* arg_specs = nullptr;  // the table
+  std::vector<std::string> names;                      // name ids from 1
   // The live filter as the control page has it, and whether it is being changed.
   std::string live_filter;
   uint32_t live_round = 0;
   bool is_changing = false;
   // What was followed last.
   uint32_t followed_round = 0;
-  int only_chosen = -1;
+  int filter_in_only = -1;
 };
 
 // The one that the functions below speak to.

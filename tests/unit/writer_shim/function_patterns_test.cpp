@@ -10,8 +10,8 @@
 namespace arctrace::shim {
 namespace {
 
-constexpr uint32_t kFiltered = ARCTRACE_SHIM_CHOSEN;
-constexpr uint32_t kNotraced = ARCTRACE_SHIM_LEFT_OUT;
+constexpr uint32_t kFiltered = ARCTRACE_SHIM_FILTERED_IN;
+constexpr uint32_t kNotraced = ARCTRACE_SHIM_NOTRACE;
 constexpr uint32_t kHidden = ARCTRACE_SHIM_HIDDEN;
 
 // The patterns of `text` while it exists.

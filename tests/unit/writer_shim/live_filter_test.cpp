@@ -19,8 +19,8 @@ namespace {
 
 using namespace std::string_literals;
 
-constexpr uint32_t kFiltered = ARCTRACE_SHIM_CHOSEN;
-constexpr uint32_t kNotraced = ARCTRACE_SHIM_LEFT_OUT;
+constexpr uint32_t kFiltered = ARCTRACE_SHIM_FILTERED_IN;
+constexpr uint32_t kNotraced = ARCTRACE_SHIM_NOTRACE;
 constexpr uint32_t kHidden = ARCTRACE_SHIM_HIDDEN;
 
 // What the live filter in force makes of the flags.
@@ -48,19 +48,19 @@ TEST_CASE("live filter: it replaces the patterns' flags, and nothing else") {
   CHECK(live_flags("strcpy", kHidden) == (kFiltered | kNotraced | kHidden));
   CHECK(live_flags("memcpy.constprop.0", kFiltered) == kNotraced);
   CHECK(live_flags("free", kFiltered | kNotraced) == 0);
-  CHECK(fake_writer().only_chosen == 1);
+  CHECK(fake_writer().filter_in_only == 1);
   set_live_filter("-*cpy\0"s);
   CHECK(live_flags("memcpy", 0) == kNotraced);
   CHECK(live_flags("free", kFiltered) == 0);
-  CHECK(fake_writer().only_chosen == 0);
+  CHECK(fake_writer().filter_in_only == 0);
 }
 
 TEST_CASE("live filter: empty, it is the one at the start") {
-  for (const bool only_chosen : {true, false}) {
-    start_live_filter(only_chosen);
+  for (const bool filter_in_only : {true, false}) {
+    start_live_filter(filter_in_only);
     set_live_filter("");
     CHECK(live_flags("f", kFiltered | kHidden) == (kFiltered | kHidden));
-    CHECK(fake_writer().only_chosen == (only_chosen ? 1 : 0));
+    CHECK(fake_writer().filter_in_only == (filter_in_only ? 1 : 0));
   }
 }
 
@@ -82,8 +82,8 @@ TEST_CASE("live filter: texts that ctl does not write") {
   CHECK(live_flags("a", 0) == kFiltered);
   set_live_filter("\0\0+\0-a\0\0"s);  // nothing, and the empty name
   CHECK(live_flags("a", 0) == kNotraced);
-  CHECK(fake_writer().only_chosen == 1);
-  set_live_filter(std::string(ARCTRACE_SHIM_CHOICE_MAX, '+'));
+  CHECK(fake_writer().filter_in_only == 1);
+  set_live_filter(std::string(ARCTRACE_SHIM_LIVE_FILTER_MAX, '+'));
   CHECK(live_flags("a", 0) == 0);
   set_live_filter("+[\0+\\\0"s);
   CHECK(live_flags("[", 0) == 0);
