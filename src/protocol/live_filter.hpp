@@ -1,4 +1,4 @@
-// The choice of functions in the control page (SPEC.md 1.2): written by `arctrace ctl`,
+// The live filter in the control page (SPEC.md, 1.2): written by `arctrace ctl`,
 // copied by the programs of the session.
 #pragma once
 
@@ -12,26 +12,29 @@
 
 namespace arctrace {
 
-inline constexpr uint32_t kLiveFilterWords = ARCTRACE_CHOICE_TEXT_MAX / sizeof(uint64_t);
+inline constexpr uint32_t kLiveFilterWords =
+    ARCTRACE_LIVE_FILTER_TEXT_MAX / sizeof(uint64_t);
 inline constexpr char kFilterMark = '+';   // only what matches, and what that calls
 inline constexpr char kNotraceMark = '-';  // not what matches, nor what that calls
 
-static_assert(ARCTRACE_CHOICE_OFFSET ==
+static_assert(ARCTRACE_LIVE_FILTER_OFFSET ==
               ARCTRACE_CONTROL_OFFSET + sizeof(arctrace_control));
-static_assert(ARCTRACE_CHOICE_OFFSET + sizeof(arctrace_choice) <= ARCTRACE_CPUS_OFFSET);
+static_assert(ARCTRACE_LIVE_FILTER_OFFSET + sizeof(arctrace_live_filter) <=
+              ARCTRACE_CPUS_OFFSET);
 
-inline arctrace_choice& live_filter_area(const BufferView& view) {
-  return *reinterpret_cast<arctrace_choice*>(view.base() + ARCTRACE_CHOICE_OFFSET);
+inline arctrace_live_filter& live_filter_area(const BufferView& view) {
+  return *reinterpret_cast<arctrace_live_filter*>(view.base() +
+                                                  ARCTRACE_LIVE_FILTER_OFFSET);
 }
 
 // Copies the text to `to` (kLiveFilterWords); returns its size. Negative: it is being
 // changed.
-inline int64_t copy_live_filter_untrusted(arctrace_choice& area, uint64_t* to,
+inline int64_t copy_live_filter_untrusted(arctrace_live_filter& area, uint64_t* to,
                                           uint32_t& round) {
   round = IpcAtomics::load_acquire(area.round);  // Q2
   if (round % 2 != 0) return -1;
   const uint32_t size = IpcAtomics::load_relaxed(area.size);
-  if (size > ARCTRACE_CHOICE_TEXT_MAX) return 0;
+  if (size > ARCTRACE_LIVE_FILTER_TEXT_MAX) return 0;
   for (uint32_t i = 0; i < kLiveFilterWords; ++i) {
     to[i] = IpcAtomics::load_relaxed(area.text[i]);
   }
@@ -41,7 +44,7 @@ inline int64_t copy_live_filter_untrusted(arctrace_choice& area, uint64_t* to,
 
 // `text`: kLiveFilterWords, of which `size` bytes count. False: somebody else wrote one
 // at the same time.
-inline bool publish_live_filter(arctrace_choice& area, const uint64_t* text,
+inline bool publish_live_filter(arctrace_live_filter& area, const uint64_t* text,
                                 uint32_t size) {
   uint32_t round = IpcAtomics::load_relaxed(area.round);
   // Odd already: whoever was at it died, or is about to notice.

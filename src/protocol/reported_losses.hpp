@@ -20,26 +20,26 @@ class ReportedLosses {
   // losses of `cause` up to `until`. REQUIRES: the block can't be recycled meanwhile.
   static void commit(const BufferView& view, arctrace_writer_slot& slot, uint32_t cause,
                      uint64_t until, std::byte* place, uint32_t word0) {
-    A::store_relaxed(slot.telling_until, until);
-    A::store_relaxed(slot.telling_cause, cause);
+    A::store_relaxed(slot.reporting_until, until);
+    A::store_relaxed(slot.reporting_cause, cause);
     std::atomic_signal_fence(std::memory_order_seq_cst);
-    A::store_relaxed(slot.telling, static_cast<uint64_t>(place - view.base()));
+    A::store_relaxed(slot.reporting, static_cast<uint64_t>(place - view.base()));
     std::atomic_signal_fence(std::memory_order_seq_cst);
     A::store_release(word_at(place), word0);  // I1
     // J1 release: who sees the count as told finds the record (J2: the collector).
     A::store_release(slot.reported[cause], until);
     std::atomic_signal_fence(std::memory_order_seq_cst);
-    A::store_relaxed(slot.telling, uint64_t{0});
+    A::store_relaxed(slot.reporting, uint64_t{0});
   }
 
   // How many losses of `cause` LOST records have told.
   static uint64_t reported(const BufferView& view, arctrace_writer_slot& slot,
                            uint32_t cause) {
     const uint64_t reported = A::load_acquire(slot.reported[cause]);  // J2
-    if (A::load_relaxed(slot.telling_cause) != cause || !is_reported(view, slot)) {
+    if (A::load_relaxed(slot.reporting_cause) != cause || !is_reported(view, slot)) {
       return reported;
     }
-    const uint64_t until = A::load_relaxed(slot.telling_until);
+    const uint64_t until = A::load_relaxed(slot.reporting_until);
     return until <= A::load_relaxed(slot.lost[cause]) ? std::max(reported, until)
                                                       : reported;
   }
@@ -48,17 +48,17 @@ class ReportedLosses {
   // its owner is dead, or the caller whose call was jumped out of; the owner's blocks are
   // not released yet.
   static void settle(const BufferView& view, arctrace_writer_slot& slot) {
-    const uint32_t cause = A::load_relaxed(slot.telling_cause);
+    const uint32_t cause = A::load_relaxed(slot.reporting_cause);
     if (cause < ARCTRACE_LOST_CAUSES) {
       A::store_release(slot.reported[cause], reported(view, slot, cause));  // J1
     }
-    A::store_relaxed(slot.telling, uint64_t{0});
+    A::store_relaxed(slot.reporting, uint64_t{0});
   }
 
  private:
   // Whether a LOST record is announced, and committed.
   static bool is_reported(const BufferView& view, arctrace_writer_slot& slot) {
-    const uint64_t place = A::load_relaxed(slot.telling);
+    const uint64_t place = A::load_relaxed(slot.reporting);
     const Geometry& geometry = view.geometry();
     if (place < geometry.blocks_offset || place % 4 != 0 ||
         place > geometry.total_size - sizeof(uint32_t)) {

@@ -13,7 +13,7 @@
 namespace arctrace::shim {
 namespace {
 
-static_assert(ARCTRACE_SHIM_LIVE_FILTER_MAX == ARCTRACE_CHOICE_TEXT_MAX);
+static_assert(ARCTRACE_SHIM_LIVE_FILTER_MAX == ARCTRACE_LIVE_FILTER_TEXT_MAX);
 
 constexpr uint32_t kNoRound = 0;
 constexpr uint32_t kByPattern = ARCTRACE_SHIM_FILTERED_IN | ARCTRACE_SHIM_NOTRACE;

@@ -180,17 +180,17 @@ ARCTRACE_ASSERT_SIZE(arctrace_control, 512);
 
 /* The live filter: which functions the programs of the session record. It stands after
  * the control area; `arctrace ctl` writes it. */
-#define ARCTRACE_CHOICE_OFFSET 4608u /* = ARCTRACE_CONTROL_OFFSET + 512 */
-#define ARCTRACE_CHOICE_TEXT_MAX 1024u
+#define ARCTRACE_LIVE_FILTER_OFFSET 4608u /* = ARCTRACE_CONTROL_OFFSET + 512 */
+#define ARCTRACE_LIVE_FILTER_TEXT_MAX 1024u
 
-struct arctrace_choice {
+struct arctrace_live_filter {
   uint32_t round; /* rises with each change, odd while one is made; 0: none so far */
   uint32_t size;  /* bytes of text in use; 0: programs keep the filter they began with */
   uint32_t reserved[14];
   /* '+' or '-', then a glob of linker's names, then a zero byte; and so on */
-  uint64_t text[ARCTRACE_CHOICE_TEXT_MAX / sizeof(uint64_t)];
+  uint64_t text[ARCTRACE_LIVE_FILTER_TEXT_MAX / sizeof(uint64_t)];
 };
-ARCTRACE_ASSERT_OFFSET(arctrace_choice, text, 64);
+ARCTRACE_ASSERT_OFFSET(arctrace_live_filter, text, 64);
 
 /* ---- CPU slots: the kernel writer --------------------------------------- */
 
@@ -231,10 +231,10 @@ ARCTRACE_ASSERT_SIZE(arctrace_cpu_slot, 128);
 struct arctrace_writer_slot {
   /* line 0: liveness and identity */
   uint32_t lock;
-  uint32_t telling_cause; /* of the LOST record that is about to be committed */
-  uint64_t telling;       /* its offset, in bytes from the buffer's start; 0: none */
-  uint64_t telling_until; /* reported[telling_cause], once it is committed */
-  uint64_t robust_prev;   /* the owner's and its libc's; meaningless to all others */
+  uint32_t reporting_cause; /* of the LOST record that is about to be committed */
+  uint64_t reporting;       /* its offset, in bytes from the buffer's start; 0: none */
+  uint64_t reporting_until; /* reported[reporting_cause], once it is committed */
+  uint64_t robust_prev;     /* the owner's and its libc's; meaningless to all others */
   uint64_t robust_next;
   uint32_t writer;  /* identity, unique in the session */
   uint32_t process; /* identity, unique in the session */
@@ -256,7 +256,7 @@ struct arctrace_writer_slot {
   /* line 3 */
   uint64_t reported[ARCTRACE_LOST_CAUSES]; /* of these, reported in LOST records */
 };
-ARCTRACE_ASSERT_OFFSET(arctrace_writer_slot, telling, 8);
+ARCTRACE_ASSERT_OFFSET(arctrace_writer_slot, reporting, 8);
 ARCTRACE_ASSERT_OFFSET(arctrace_writer_slot, robust_next, ARCTRACE_ROBUST_NODE_OFFSET);
 ARCTRACE_ASSERT_OFFSET(arctrace_writer_slot, writer, 40);
 ARCTRACE_ASSERT_OFFSET(arctrace_writer_slot, start_ticks, 56);

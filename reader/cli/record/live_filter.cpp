@@ -40,12 +40,12 @@ class Maker {
       globs.push_back(exactly(function.linked));
       size += globs.back().size() + 2;
     }
-    if (size > ARCTRACE_CHOICE_TEXT_MAX) globs = prefix_cover(names);
+    if (size > ARCTRACE_LIVE_FILTER_TEXT_MAX) globs = prefix_cover(names);
     for (const std::string& glob : globs) put(mark, glob);
-    if (choice_.text.size() > ARCTRACE_CHOICE_TEXT_MAX) {
+    if (choice_.text.size() > ARCTRACE_LIVE_FILTER_TEXT_MAX) {
       return absl::ResourceExhaustedError(absl::StrCat(
           "ctl: ", option, " ", reader::escaped(pattern.text()), " matches ", found,
-          " functions, whose names take more than the ", ARCTRACE_CHOICE_TEXT_MAX,
+          " functions, whose names take more than the ", ARCTRACE_LIVE_FILTER_TEXT_MAX,
           " bytes that a live session has for them; a glob of linker's names takes few"));
     }
     if (found == 0) {

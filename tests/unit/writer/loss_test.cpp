@@ -87,11 +87,11 @@ TEST_CASE("loss: told by a record that is whole, but not by one in progress") {
   const auto place = static_cast<uint64_t>(test.view().block(1) - test.view().base());
   constexpr uint32_t kWhole = ARCTRACE_WORD0(ARCTRACE_TYPE_LOST, 32);
   slot.lost[ARCTRACE_LOST_FULL] = 9;
-  const auto reported_if = [&](uint32_t word0, uint64_t telling, uint64_t until) {
+  const auto reported_if = [&](uint32_t word0, uint64_t reporting, uint64_t until) {
     word_at(test.view().block(1)) = word0;
-    slot.telling = telling;
-    slot.telling_until = until;
-    slot.telling_cause = ARCTRACE_LOST_FULL;
+    slot.reporting = reporting;
+    slot.reporting_until = until;
+    slot.reporting_cause = ARCTRACE_LOST_FULL;
     return Told::reported(test.view(), slot, ARCTRACE_LOST_FULL);
   };
   slot.reported[ARCTRACE_LOST_FULL] = 2;
@@ -110,8 +110,8 @@ TEST_CASE("loss: told by a record that is whole, but not by one in progress") {
   reported_if(kWhole, place, 6);
   Told::settle(test.view(), slot);
   CHECK(slot.reported[ARCTRACE_LOST_FULL] == 6);
-  CHECK(slot.telling == 0);
-  slot.telling_cause = ~0u;
+  CHECK(slot.reporting == 0);
+  slot.reporting_cause = ~0u;
   Told::settle(test.view(), slot);
 }
 
