@@ -1,6 +1,6 @@
-// Appending a record to the CPU's shared block (SPEC.md, 5.2): C and C++, over the
-// operations of bpf/buffer.h or those that a test puts in their place. Every offset is
-// bounded anew: other processes may write anything into the buffer.
+// Appending a record to the CPU's shared block (SPEC.md KRN-1, KRN-2): C and C++, over
+// the operations of bpf/buffer.h or those that a test puts in their place. Every offset
+// is bounded anew: other processes may write anything into the buffer.
 #pragma once
 
 #include <arctrace/format.h>
