@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "src/recorder/buffer/buffer.hpp"
+#include "src/recorder/buffer/session_totals.hpp"
 #include "src/recorder/drain/cpu_blocks.hpp"
 #include "src/recorder/kernel/kernel_writer.hpp"
 

@@ -1,22 +1,31 @@
-// Appending a record to the CPU's shared block (SPEC.md KRN-1, KRN-2): C and C++, over
-// the operations of bpf/buffer.h or those that a test puts in their place. Every offset
-// is bounded anew: other processes may write anything into the buffer.
+// Appends a record to the CPU's shared block (SPEC.md KRN-1). This is C and C++, over the
+// operations of bpf/buffer.h or a test's own. Every offset is bounded anew, because other
+// processes may write anything into the buffer.
 #pragma once
 
 #include <arctrace/format.h>
 
-struct place {
+// The thread that a record is about.
+struct thread {
+  uint32_t tid;
+  uint32_t tgid;
+};
+
+// A program that writes records on this CPU.
+struct kernel_writer {
   uint8_t* base;                   // of the buffer
   struct arctrace_cpu_slot* slot;  // of this CPU
   uint32_t cpu;
-  uint32_t level;    // of `active`
-  uint32_t* active;  // the word of the slot that we claimed; null: none yet
+  uint32_t level;    // of `active` in the slot
+  uint32_t* active;  // the word that the program has claimed; null: none yet
+  struct arctrace_full_head* head;  // of the record that is in progress
+  uint32_t word0;                   // of the same, once it is complete
 };
 
-// In an active[] word that is claimed by who has no block yet.
+// The value of an active[] word that is claimed by a program which has no block yet.
 #define CLAIMED UINT32_MAX
 
-// Of blocks that one record may look at for a free one.
+// How many blocks a program looks at for one record, to find a free one.
 #define SEARCH_MAX 64
 
 static __always_inline struct arctrace_control* control_of(uint8_t* base) {
@@ -32,33 +41,36 @@ static __always_inline struct arctrace_block_header* header_of(uint8_t* base,
                                          times(index, layout.block_size));
 }
 
-// Where this CPU writes; false: nothing is to be recorded now.
-static __always_inline bool find_place(struct place* at) {
-  at->base = buffer_base();
-  if (at->base == 0) return false;
-  if ((load_u32(&control_of(at->base)->gate) & ARCTRACE_GATE_KERNEL) == 0) return false;
-  at->cpu = this_cpu();
-  if (at->cpu >= layout.cpu_count) return false;
-  at->slot = cpu_slot_of(at->base, clamped(at->cpu, layout.cpu_count));
-  at->level = 0;
-  at->active = 0;
+// False: nothing is to be recorded now.
+static __always_inline bool begin_writer(struct kernel_writer* writer) {
+  writer->base = buffer_base();
+  if (writer->base == 0) return false;
+  if ((load_u32(&control_of(writer->base)->gate) & ARCTRACE_GATE_KERNEL) == 0) {
+    return false;
+  }
+  writer->cpu = this_cpu();
+  if (writer->cpu >= layout.cpu_count) return false;
+  writer->slot = cpu_slot_of(writer->base, clamped(writer->cpu, layout.cpu_count));
+  writer->level = 0;
+  writer->active = 0;
   return true;
 }
 
-// Takes an active[] word: programs of one CPU interrupt each other. Whoever interrupts us
-// is done before we go on, so between our look and our store the word is as it was.
-static __always_inline bool claim_level(struct place* at, uint32_t name) {
+// Claims an active[] word, because programs of one CPU interrupt one another. A program
+// that interrupts this one ends before it goes on, so the word does not change between
+// the load and the store.
+static __always_inline bool claim_level(struct kernel_writer* writer, uint32_t name) {
   UNROLLED
   for (uint32_t level = 0; level < ARCTRACE_ACTIVE_DEPTH; ++level) {
-    uint32_t* word = &at->slot->active[level];
+    uint32_t* word = &writer->slot->active[level];
     if (layout.preemptible) {
       if (!compare_exchange_u32(word, 0, name)) continue;
     } else {
       if (load_u32(word) != 0) continue;
       store_u32(word, name);
     }
-    at->level = level;
-    at->active = word;
+    writer->level = level;
+    writer->active = word;
     return true;
   }
   return false;
@@ -77,8 +89,8 @@ static __always_inline void close_block(uint8_t* base,
   }
 }
 
-// The block that the hand-out gives to number `handout`; null: none is there (the
-// verifier can't know).
+// The block of hand-out number `handout`. Null never happens, which the verifier cannot
+// know.
 static __always_inline struct arctrace_block_header* handed_out(uint8_t* base,
                                                                 uint64_t handout,
                                                                 uint32_t* index) {
@@ -94,7 +106,8 @@ static __always_inline bool is_free(uint64_t state) {
 }
 
 // FREE -> OWNED -> SHARED, with `length` bytes reserved as the block's first record.
-// False: somebody else has it. REQUIRES: we have an active[] word, `name`.
+// False: another writer has the block. REQUIRES: the program has claimed the active[]
+// word `name`.
 static __always_inline bool open_block(uint8_t* base,
                                        struct arctrace_block_header* header,
                                        uint32_t index, uint64_t handout, uint64_t free,
@@ -113,7 +126,7 @@ static __always_inline bool open_block(uint8_t* base,
   header->tid = 0;
   header->serial = 0;
   header->handout = handout;
-  header->base_ticks = 0;  // of form full: nobody counts from it
+  header->base_ticks = 0;  // not used in form full
   header->retired = 0;
   header->reserved1 = 0;
   store_release_u32(&header->magic, ARCTRACE_BLOCK_MAGIC);  // C1
@@ -123,9 +136,9 @@ static __always_inline bool open_block(uint8_t* base,
   return true;
 }
 
-// How many blocks on from the next in turn a free one stands; all that were looked at are
-// counted in `searched`. UINT64_MAX: none was found. Looked at, not handed out: in
-// overwrite mode the next in turn is the oldest, and must remain so when we find nothing.
+// The distance from the next block in turn to a free one; UINT64_MAX: none was found.
+// Blocks that were looked at are counted in `searched`, and are not handed out: in
+// overwrite mode the next in turn is the oldest, and must stay so if no block is found.
 static __always_inline uint64_t find_free(uint8_t* base, struct arctrace_cpu_slot* slot) {
   const uint64_t next = load_u64(&control_of(base)->next);
   const uint64_t before = load_u64(&slot->searched);
@@ -145,13 +158,13 @@ static __always_inline uint64_t find_free(uint8_t* base, struct arctrace_cpu_slo
   return UINT64_MAX;
 }
 
-// What open_next_block() returns but for index + 1.
+// What open_next_block() returns if not index + 1.
 #define NO_BLOCK 0u
 #define TAKEN_MEANWHILE UINT32_MAX
 
 // Finds a free block, opens it with `length` bytes reserved, and makes it the CPU's
-// `current` in the place of `before`. REQUIRES: the program has claimed active[level] of
-// the CPU.
+// `current` instead of `before`. REQUIRES: the program has claimed active[level] of the
+// CPU.
 VERIFIED_ALONE uint32_t open_next_block(uint32_t cpu, uint32_t level, uint64_t before,
                                         uint32_t length) {
   uint8_t* base = buffer_base();
@@ -171,7 +184,8 @@ VERIFIED_ALONE uint32_t open_next_block(uint32_t cpu, uint32_t level, uint64_t b
     return TAKEN_MEANWHILE;
   }
   const uint32_t generation = (uint32_t)(state >> 32);
-  // E2. Whoever interrupted us may have opened another: ours serves for one record.
+  // E2. A program that interrupted this one may have opened another block; then this
+  // block serves for one record.
   if (!compare_exchange_u64(&slot->current, before,
                             (uint64_t)generation << 32 | (index + 1))) {
     close_block(base, header, generation);
@@ -186,30 +200,39 @@ static __always_inline void count_loss(struct arctrace_cpu_slot* slot) {
   fetch_add_u64(&slot->lost, 1);
 }
 
-// Stores the record's head, in progress.
-static __always_inline uint8_t* begin_at(const struct place* at, uint8_t* record,
-                                         uint16_t type, uint32_t length, uint32_t tid) {
-  store_u32((uint32_t*)record, ARCTRACE_WORD0(type, length) | ARCTRACE_IN_PROGRESS);
-  *(volatile uint32_t*)(record + 4) = ARCTRACE_WRITER_KERNEL | tid;
-  *(volatile field_u64*)(record + 8) = monotonic_ns();
-  *(volatile uint32_t*)(record + 16) = at->cpu;
-  return record;
+// Stores the head of a record, in progress, and the fields that every body begins with.
+// Returns the body.
+static __always_inline void* begin_at(struct kernel_writer* writer, uint8_t* record,
+                                      uint16_t type, uint32_t length,
+                                      struct thread thread) {
+  struct arctrace_full_head* head = (struct arctrace_full_head*)record;
+  struct arctrace_kernel_body* body = (struct arctrace_kernel_body*)(head + 1);
+  writer->head = head;
+  writer->word0 = ARCTRACE_WORD0(type, length);
+  store_u32((uint32_t*)record, writer->word0 | ARCTRACE_IN_PROGRESS);
+  PUT(head->writer, ARCTRACE_WRITER_KERNEL | thread.tid);
+  PUT(head->ticks, monotonic_ns());
+  PUT(body->cpu, writer->cpu);
+  PUT(body->tgid, thread.tgid);
+  return body;
 }
 
-// Reserves `length` bytes and begins the record. Null: it is lost, and counted.
-// REQUIRES: find_place().
-static __always_inline uint8_t* begin_record(struct place* at, uint16_t type,
-                                             uint32_t length, uint32_t tid) {
+// Begins a record with a body of `body_size` bytes, whose cpu and tgid are stored. The
+// other fields are the caller's to PUT, reserved ones too. Null: the record is lost, and
+// counted. REQUIRES: begin_writer().
+static __always_inline void* begin_record(struct kernel_writer* writer, uint16_t type,
+                                          uint32_t body_size, struct thread thread) {
+  const uint32_t length = ARCTRACE_FULL_HEAD_SIZE + body_size;
   NOT_UNROLLED
   for (int tries = 0; tries < 3; ++tries) {
-    const uint64_t name = load_u64(&at->slot->current);  // E1
-    uint32_t index = (uint32_t)name - 1;                 // of no name too large
+    const uint64_t name = load_u64(&writer->slot->current);  // E1
+    uint32_t index = (uint32_t)name - 1;  // too large if there is no name
     OPAQUE(index);
     if (index < layout.block_count) {
-      struct arctrace_block_header* header = header_of(at->base, index);
-      if (at->active != 0) {
-        store_u32(at->active, index + 1);
-      } else if (!claim_level(at, index + 1)) {
+      struct arctrace_block_header* header = header_of(writer->base, index);
+      if (writer->active != 0) {
+        store_u32(writer->active, index + 1);
+      } else if (!claim_level(writer, index + 1)) {
         break;
       }
       // B2 before it, by the full barrier of the addition.
@@ -219,42 +242,34 @@ static __always_inline uint8_t* begin_record(struct place* at, uint16_t type,
         offset &= ~3ull;
         uint8_t* record = (uint8_t*)header + offset;
         if (load_u64(&header->state) >> 32 == name >> 32) {
-          return begin_at(at, record, type, length, tid);
+          return begin_at(writer, record, type, length, thread);
         }
-        // The block is in another life.
+        // The block is in a later life.
         store_release_u32((uint32_t*)record, ARCTRACE_WORD0(ARCTRACE_TYPE_PAD, length));
       } else {
-        close_block(at->base, header, (uint32_t)(name >> 32));
+        close_block(writer->base, header, (uint32_t)(name >> 32));
       }
-    } else if (at->active == 0 && !claim_level(at, CLAIMED)) {
+    } else if (writer->active == 0 && !claim_level(writer, CLAIMED)) {
       break;
     }
-    // Whoever interrupted us may have changed it.
-    if (load_u64(&at->slot->current) != name) continue;
-    uint32_t opened = open_next_block(at->cpu, at->level, name, length);
+    // A program that interrupted this one may have changed it.
+    if (load_u64(&writer->slot->current) != name) continue;
+    uint32_t opened = open_next_block(writer->cpu, writer->level, name, length);
     if (opened == NO_BLOCK) break;
     --opened;
     OPAQUE(opened);
     if (opened >= layout.block_count) continue;
-    return begin_at(at,
-                    (uint8_t*)header_of(at->base, opened) + ARCTRACE_BLOCK_HEADER_SIZE,
-                    type, length, tid);
+    return begin_at(
+        writer, (uint8_t*)header_of(writer->base, opened) + ARCTRACE_BLOCK_HEADER_SIZE,
+        type, length, thread);
   }
-  if (at->active != 0) store_release_u32(at->active, 0);
-  count_loss(at->slot);
+  if (writer->active != 0) store_release_u32(writer->active, 0);
+  count_loss(writer->slot);
   return 0;
 }
 
 // I1, F1: the record is complete, and this CPU done with its block.
-static __always_inline void end_record(struct place* at, uint8_t* record, uint16_t type,
-                                       uint32_t length) {
-  store_release_u32((uint32_t*)record, ARCTRACE_WORD0(type, length));
-  store_release_u32(at->active, 0);
-}
-
-static __always_inline void put_u32(uint8_t* record, uint32_t offset, uint32_t value) {
-  *(volatile uint32_t*)(record + offset) = value;
-}
-static __always_inline void put_u64(uint8_t* record, uint32_t offset, uint64_t value) {
-  *(volatile field_u64*)(record + offset) = value;
+static __always_inline void end_record(struct kernel_writer* writer) {
+  store_release_u32((uint32_t*)writer->head, writer->word0);
+  store_release_u32(writer->active, 0);
 }

@@ -1,21 +1,21 @@
-// The buffer as a map's value, and the operations on words in it that other CPUs and
-// processes change: what bpf/append.h is written on (tests put their own in the place).
+// The buffer as the value of a map, and the operations on its words, which other CPUs and
+// processes change. bpf/append.h is written on these; tests have their own.
 #pragma once
 
 #include "bpf/kernel_types.h"
 #include "bpf/layout.h"
 
-const volatile struct buffer_layout layout;  // the only constant: all of .rodata
+const volatile struct buffer_layout layout;  // the only constant, so all of .rodata
 
 struct {
   __uint(type, BPF_MAP_TYPE_ARRAY);
   __uint(map_flags, BPF_F_MMAPABLE);
   __uint(max_entries, 1);
   __uint(key_size, 4);
-  __uint(value_size, 4096);  // the buffer's size, before it is loaded
+  __uint(value_size, 4096);  // set to the buffer's size before loading
 } buffer SEC(".maps");
 
-// Inlined: an array map's only value.
+// The kernel inlines this look-up, as the map is an array.
 static __always_inline uint8_t* buffer_base(void) {
   const uint32_t zero = 0;
   return bpf_map_lookup_elem(&buffer, &zero);
@@ -27,29 +27,31 @@ static __always_inline uint64_t monotonic_ns(void) { return bpf_ktime_get_ns(); 
 #define UNROLLED _Pragma("unroll")
 #define NOT_UNROLLED _Pragma("clang loop unroll(disable)")
 
-// Verified once, by itself, whatever its callers know.
+// A function that the verifier checks once, apart from its callers.
 #define VERIFIED_ALONE __attribute__((noinline))
 
-// A value that the compiler must not know anything of, so that what is checked is what is
-// used.
+// Hides a value's origin from the compiler, so that the register which is checked is the
+// one that is used.
 #define OPAQUE(value) asm volatile("" : "+r"(value))
 
-// `value`, or 0 if it is not below `limit`: checks the very register that goes on, while
-// the compiler may keep a copy of `value` that was made before any other check.
+// `value`, or 0 if it is not below `limit`. This checks the very register that is used
+// from here on; after another check the compiler might use a copy from before.
 static __always_inline uint64_t clamped(uint64_t value, uint64_t limit) {
   asm volatile("if %0 < %1 goto +1; %0 = 0" : "+r"(value) : "r"(limit));
   return value;
 }
 
-// Before Linux 6.10 the verifier knows the bounds of a product only if the constant is
-// what is multiplied by, and the compiler takes either order.
+// Before Linux 6.10 the verifier knows the bounds of a product only if its second factor
+// is the constant, and the compiler may emit either order.
 static __always_inline uint64_t times(uint64_t value, uint64_t constant) {
   asm volatile("%0 *= %1" : "+r"(value) : "r"(constant));
   return value;
 }
 
-// Of a record, at a multiple of 4: BPF may store it there as a whole.
-typedef uint64_t field_u64;
+// Stores a field of a record. BPF may store a u64 at a multiple of 4 as a whole; of a
+// packed struct's field the compiler assumes that it may not.
+#define PUT(field, value) \
+  (*(volatile __typeof__(field)*)(void*)&(field) = (__typeof__(field))(value))
 
 static __always_inline uint32_t load_u32(const uint32_t* word) {
   return *(const volatile uint32_t*)word;
@@ -64,8 +66,8 @@ static __always_inline void store_u64(uint64_t* word, uint64_t value) {
   *(volatile uint64_t*)word = value;
 }
 
-// Release stores. x86 keeps stores in order, and the JIT translates one by one; elsewhere
-// the exchange is BPF's only barrier.
+// Release stores. x86 keeps stores in order, and the JIT translates instructions one by
+// one; on other machines the exchange is BPF's only barrier.
 static __always_inline void store_release_u32(uint32_t* word, uint32_t value) {
 #if defined(__TARGET_ARCH_x86)
   asm volatile("" ::: "memory");
@@ -83,7 +85,7 @@ static __always_inline void store_release_u64(uint64_t* word, uint64_t value) {
 #endif
 }
 
-// Full barriers, as all of BPF's that return what was there.
+// Full barriers, as are all atomic operations of BPF that return the old value.
 static __always_inline uint64_t fetch_add_u64(uint64_t* word, uint64_t value) {
   return __sync_fetch_and_add(word, value);
 }

@@ -1,4 +1,4 @@
-// Whether a program runs on behalf of the thread that runs, or has interrupted it.
+// Tells whether a program runs on behalf of the running thread or has interrupted it.
 #pragma once
 
 #include "bpf/kernel_types.h"
@@ -8,14 +8,14 @@
 #define IS_KERNEL_THREAD 0x00200000  // PF_KTHREAD
 
 struct pt_regs___kernel {
-  unsigned long orig_ax;  // the system call's number, -1 of what else left user mode
+  unsigned long orig_ax;  // the system call's number; -1: user mode was left otherwise
 } RELOCATED;
 
-// Linux 6.2 (layout.casts): reads at any address, without a call.
+// Since Linux 6.2 (layout.casts): reads at any address, without a call.
 extern void* bpf_rdonly_cast(const void* address, __u32 type) __ksym __weak;
 
-// Where a thread's stack has its registers of user mode, once a call has told it: in all
-// stacks the same, but it depends on how the kernel was configured.
+// The offset at which a thread's stack has its registers of user mode; 0 until a call has
+// found it. It is the same for all stacks, but depends on the kernel's configuration.
 uint32_t registers_at SEC(".data.context");
 
 // Addresses may be compared but not subtracted.
@@ -27,7 +27,7 @@ static __always_inline bool is_below(const void* address, uint64_t limit) {
   return below != 0;
 }
 
-// Of a thread that has been in user mode.
+// orig_ax of a thread that has been in user mode.
 static __always_inline long user_number(const struct task_struct* running) {
   const uint64_t stack = (uint64_t)running->stack;
   const uint64_t at = *(volatile uint32_t*)&registers_at;
@@ -42,8 +42,8 @@ static __always_inline long user_number(const struct task_struct* running) {
   const uint32_t end = THREAD_STACK_SIZE - bpf_core_type_size(struct pt_regs___kernel);
   UNROLLED
   for (uint32_t padding = 0; padding <= 16; padding += 16) {
-    const uint64_t place = stack + end - padding;
-    if (!is_below(user, place) && is_below(user, place + 1)) {
+    const uint64_t expected = stack + end - padding;
+    if (!is_below(user, expected) && is_below(user, expected + 1)) {
       *(volatile uint32_t*)&registers_at = end - padding;
     }
   }
@@ -51,13 +51,13 @@ static __always_inline long user_number(const struct task_struct* running) {
 }
 #endif
 
-// WAKING.context. `on_stack`: anything of the program's caller.
+// WAKING.context. `on_stack`: any object on the stack of the program's caller.
 static __always_inline uint32_t waking_context(const struct task_struct* running,
                                                const void* on_stack) {
 #if defined(__TARGET_ARCH_x86)
-  // The count of interrupts is out of reach where the kernel doesn't tell its variables'
-  // addresses. An interrupt of the kernel has a stack of its own; of user mode, it has
-  // the thread's, like a system call.
+  // The count of interrupts is out of reach if the kernel does not give the addresses of
+  // its variables. An interrupt of kernel mode has a stack of its own; one of user mode
+  // has the thread's stack, like a system call.
   const uint64_t stack = (uint64_t)running->stack;
   const uint32_t interrupt = ARCTRACE_WAKING_INTERRUPT | ARCTRACE_WAKING_SOFTIRQ;
   if (is_below(on_stack, stack) || !is_below(on_stack, stack + THREAD_STACK_SIZE)) {

@@ -1,5 +1,5 @@
-// What the programs need of the kernel's types; libbpf finds the fields' places in the
-// running kernel's BTF.
+// The parts of the kernel's types that the programs use. libbpf adjusts the offsets of
+// their fields by the BTF of the running kernel.
 #pragma once
 
 // clang-format off
@@ -34,7 +34,7 @@ struct upid {
 
 struct pid {
   unsigned int level;      // of the namespace that it was made in; 0: the first
-  struct upid numbers[1];  // in each, down to that one
+  struct upid numbers[1];  // its number in each namespace down to that one
 } RELOCATED;
 
 struct task_struct {

@@ -1,5 +1,5 @@
-// What the kernel writer's programs are told of their buffer before they are loaded,
-// which makes it constants to the verifier. C and C++.
+// The facts about the buffer that the loader stores into the kernel writer's programs
+// before it loads them, so that the verifier takes them for constants. C and C++.
 #pragma once
 
 #include <stdbool.h>
@@ -11,6 +11,6 @@ struct buffer_layout {
   uint32_t block_count;
   uint32_t cpu_count;
   bool overwrites;   // closed blocks count as freed
-  bool preemptible;  // programs, by others of their CPU: PREEMPT_RT
+  bool preemptible;  // programs may be preempted by others of their CPU: PREEMPT_RT
   bool casts;        // the kernel has bpf_rdonly_cast(): Linux 6.2
 };

@@ -1,3 +1,6 @@
+// The loader calls us through a jump that is put into r_debug.r_brk, an empty function
+// that it calls for debuggers. Where no jump can be made, its counters of modules are
+// compared.
 #include "writer_shim/loader_watch.hpp"
 
 #include <elf.h>
@@ -15,25 +18,25 @@ namespace arctrace::shim {
 namespace {
 
 const r_debug* loader;     // null: not watched
-uint32_t counting_pid;     // of the process that compares the counters; 0: need not
+uint32_t counting_pid;     // the process that compares the counters
 unsigned long long count;  // modules loaded and unloaded when last compared
 
-void changed() {
+void modules_changed() {
   forget_frame_rules();
   forget_entry_hooks();
-  read_function_choice();
+  read_function_symbols();
   library_modules_changed();
   arctrace_shim_modules_changed();
 }
 
-// Called by the loader in place of its own empty function, with its lock held. After a
-// load that is before the new modules' constructors run.
+// The loader calls it in place of its own empty function, with its lock held; after a
+// load, before the constructors of the new modules run.
 void loader_calls() {
-  if (loader->r_state == r_debug::RT_CONSISTENT) changed();
+  if (loader->r_state == r_debug::RT_CONSISTENT) modules_changed();
 }
 
-// The loader's record for debuggers, as the program's dynamic section names it: the
-// symbol _r_debug may be a copy in the program.
+// Finds the loader's record for debuggers through the program's dynamic section, because
+// the symbol _r_debug may be a copy in the program.
 int find_loader(dl_phdr_info* info, size_t, void* result) {
   for (int i = 0; i < info->dlpi_phnum; ++i) {
     if (info->dlpi_phdr[i].p_type != PT_DYNAMIC) continue;
@@ -46,7 +49,7 @@ int find_loader(dl_phdr_info* info, size_t, void* result) {
       }
     }
   }
-  return 1;  // the program is the first; the others don't matter
+  return 1;  // the program is the first module; the others don't matter
 }
 
 int read_count(dl_phdr_info* info, size_t, void* result) {
@@ -60,6 +63,17 @@ unsigned long long module_count() {
   return result;
 }
 
+// Compares the counters.
+void check_modules() {
+  // Nothing is done in a fork child: another thread of its parent may have held the
+  // loader's lock.
+  if (counting_pid != sys::getpid()) return;
+  const unsigned long long now = module_count();
+  if (now == count) return;
+  count = now;
+  modules_changed();
+}
+
 }  // namespace
 
 void watch_loader() {
@@ -68,18 +82,10 @@ void watch_loader() {
       !make_function_jump(loader->r_brk, reinterpret_cast<uintptr_t>(&loader_calls))) {
     count = module_count();
     counting_pid = sys::getpid();
+    set_module_check(check_modules);
   }
-  // Constructors that ran before ours may have loaded something.
-  changed();
-}
-
-void check_modules() {
-  // Not in a fork child: another thread of its parent may have held the loader's lock.
-  if (counting_pid == 0 || counting_pid != sys::getpid()) return;
-  const unsigned long long now = module_count();
-  if (now == count) return;
-  count = now;
-  changed();
+  // Constructors that ran before ours may have loaded modules.
+  modules_changed();
 }
 
 }  // namespace arctrace::shim

@@ -1,11 +1,12 @@
-#include "writer_shim/start.hpp"
-
+// The shim's start in a process: a constructor that joins the session, decodes the
+// options and puts all hooks in their places, before the program's own constructors run.
 #include <stdlib.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include "src/base/raw_syscall.hpp"
+#include "src/shim_protocol/environment.hpp"
 #include "src/shim_protocol/options.hpp"
+#include "writer_shim/base/early_join.hpp"
 #include "writer_shim/base/glibc.hpp"
 #include "writer_shim/base/hook.hpp"
 #include "writer_shim/filter/arg_specs.hpp"
@@ -27,9 +28,8 @@
 namespace arctrace::shim {
 namespace {
 
-// Below the main thread's stack the kernel keeps at least this much free of mappings,
-// whatever its limit is; more than the upper bound is not worth telling from other
-// stacks.
+// The kernel keeps at least this much below the main thread's stack free of mappings,
+// whatever its limit is. The stack need not be told from others beyond the upper bound.
 constexpr uintptr_t kStackGapMin = uintptr_t{128} << 20;
 constexpr uintptr_t kStackMax = uintptr_t{64} << 30;
 
@@ -46,21 +46,21 @@ void start_main_thread() {
   arctrace_shim_thread_start(high - size, high);
 }
 
-void set_choice(const ShimOptions& options) {
-  choose_functions(options);
-  if (options.have_values()) {
+void set_filter(const ShimOptions& options) {
+  set_patterns(options);
+  if (options.records_args()) {
     find_demangler();
-    choose_values(options);
+    set_arg_options(options);
   }
-  bool only_chosen = false;
+  bool filter_in_only = false;
   for (size_t i = 0; i < options.pattern_count; ++i) {
-    only_chosen = only_chosen || options.patterns[i].kind == Pattern::Kind::kChosen;
+    filter_in_only = filter_in_only || options.patterns[i].kind == Pattern::Kind::kFilter;
   }
-  start_live_choice(only_chosen);
-  if (options.live) keep_functions_for_live_choice();
-  read_function_choice();
-  if (!options.have_filter()) return;
-  const arctrace_shim_filter filter = {only_chosen ? 1U : 0U, options.depth_max,
+  start_live_filter(filter_in_only);
+  if (options.live) keep_names_for_live_filter();
+  read_function_symbols();
+  if (!options.filters()) return;
+  const arctrace_shim_filter filter = {filter_in_only ? 1U : 0U, options.depth_max,
                                        options.min_ns};
   arctrace_shim_set_filter(&filter);
 }
@@ -71,8 +71,8 @@ __attribute__((constructor(102))) void start() {
   // A shim of another installation may be loaded too: a recording inside a recording.
   if (!has_session() || arctrace_shim_claim() == 0) return;
   static constinit ShimOptions options;
-  parse_options(secure_getenv("ARCTRACE_OPTIONS"), options);
-  set_choice(options);
+  decode_options(secure_getenv(kOptionsVariable), options);
+  set_filter(options);
   arctrace_shim_set_unwinder(find_caller);
   find_next_function_hooks();
   find_exec_functions();
@@ -88,13 +88,4 @@ __attribute__((constructor(102))) void start() {
 }
 
 }  // namespace
-
-void join_early() {
-  static uint32_t tried;
-  // Null until libc has started; malloc, for one, is called by the loader before that.
-  if (IpcAtomics::load_relaxed(tried) != 0 || environ == nullptr) return;
-  IpcAtomics::store_relaxed(tried, uint32_t{1});
-  arctrace_attach(nullptr);
-}
-
 }  // namespace arctrace::shim

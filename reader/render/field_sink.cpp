@@ -24,52 +24,52 @@ void append_json_real(std::string& out, std::string_view digits) {
 
 // A number, or a string if it has a name or is an address; a string of the program's as
 // it is; what was cut or could not be read as an object that says so.
-void append_json_value(std::string& out, const reader::CallValue& value) {
+void append_json_arg(std::string& out, const reader::CallArg& arg) {
   const auto member = [&out](const char* name, std::string_view text) {
     absl::StrAppend(&out, "{\"", name, "\":");
     append_json_string(out, text);
     out += '}';
   };
-  if (const std::string word = reader::value_word(value); !word.empty()) {
+  if (const std::string word = reader::arg_word(arg); !word.empty()) {
     append_json_string(out, word);
     return;
   }
-  switch (value.kind) {
+  switch (arg.kind) {
     case ARCTRACE_VALUE_STRING:
-      append_json_string(out, value.bytes);
+      append_json_string(out, arg.bytes);
       return;
     case ARCTRACE_VALUE_STRING_CUT:
-      return member("cut", value.bytes);
+      return member("cut", arg.bytes);
     case ARCTRACE_VALUE_STRING_LOST:
-      return member("unreadable", reader::value_text(value));
+      return member("unreadable", reader::arg_text(arg));
     case ARCTRACE_VALUE_CHAR: {
-      const char c = static_cast<char>(value.number);
+      const char c = static_cast<char>(arg.number);
       append_json_string(out, {&c, 1});
       return;
     }
     case ARCTRACE_VALUE_POINTER:
-      if (value.number == 0) {
+      if (arg.number == 0) {
         out += "null";
         return;
       }
       [[fallthrough]];
     case ARCTRACE_VALUE_HEX:
-      append_json_string(out, reader::value_text(value));
+      append_json_string(out, reader::arg_text(arg));
       return;
     case ARCTRACE_VALUE_FLOAT:
-      return append_json_real(out, reader::float_digits(value));
+      return append_json_real(out, reader::float_digits(arg));
     case ARCTRACE_VALUE_BOOL:
-      out += reader::value_text(value);
+      out += reader::arg_text(arg);
       return;
     case ARCTRACE_VALUE_UNSIGNED:
     case ARCTRACE_VALUE_OCTAL:
-      absl::StrAppend(&out, value.number);
+      absl::StrAppend(&out, arg.number);
       return;
     default:
-      if (reader::is_number_kind(value.kind)) {
-        absl::StrAppend(&out, value.signed_number);
+      if (reader::is_number_kind(arg.kind)) {
+        absl::StrAppend(&out, arg.signed_number);
       } else {
-        append_json_string(out, reader::value_text(value));
+        append_json_string(out, reader::arg_text(arg));
       }
   }
 }
@@ -134,12 +134,12 @@ void TextFields::real(std::string_view name, std::string_view digits) {
 }
 
 void TextFields::arguments(std::span<const std::byte> body, std::string_view names) {
-  out_ += reader::arguments_text(body, names);
+  out_ += reader::args_text(body, names);
   first_ = false;
 }
 
 void TextFields::result(std::span<const std::byte> body, std::string_view names) {
-  out_ += reader::result_text(body, names);
+  out_ += reader::retval_text(body, names);
   first_ = false;
 }
 
@@ -180,28 +180,28 @@ void JsonFields::real(std::string_view name, std::string_view digits) {
 }
 
 void JsonFields::arguments(std::span<const std::byte> body, std::string_view names) {
-  const std::vector<reader::CallValue> values = reader::decode_values(body, names);
+  const std::vector<reader::CallArg> args = reader::decode_args(body, names);
   begin_list("args");
-  for (const reader::CallValue& value : values) {
+  for (const reader::CallArg& arg : args) {
     key("");
-    append_json_value(out_, value);
+    append_json_arg(out_, arg);
   }
   end();
-  if (values.empty() || values.front().name.empty()) return;
+  if (args.empty() || args.front().name.empty()) return;
   begin_list("arg_names");
-  for (const reader::CallValue& value : values) text("", value.name);
+  for (const reader::CallArg& arg : args) text("", arg.name);
   end();
 }
 
 void JsonFields::result(std::span<const std::byte> body, std::string_view names) {
-  const std::vector<reader::CallValue> values = reader::decode_values(body, names);
-  if (values.empty()) return;
-  reader::CallValue first = values.front();
+  const std::vector<reader::CallArg> args = reader::decode_args(body, names);
+  if (args.empty()) return;
+  reader::CallArg first = args.front();
   const bool is_error_number = first.kind == ARCTRACE_VALUE_ERRNO;
   if (is_error_number) first.kind = ARCTRACE_VALUE_SIGNED;
   key("retval");
-  append_json_value(out_, first);
-  const reader::CallValue& error = values.back();
+  append_json_arg(out_, first);
+  const reader::CallArg& error = args.back();
   if (error.kind == ARCTRACE_VALUE_ERRNO && error.number != 0) {
     text("errno", reader::errno_word(error.signed_number));
   }

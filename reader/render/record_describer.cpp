@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "reader/render/describe_kernel.hpp"
+#include "reader/render/describe_fields.hpp"
 #include "reader/trace/bytes.hpp"
 #include "reader/trace/call_args.hpp"
 #include "reader/trace/event_payload.hpp"
@@ -45,7 +45,7 @@ void put_value(const reader::FieldValue& field, FieldSink& out) {
 
 void RecordDescriber::describe(const Record& record, const StackChange& change,
                                FieldSink& out) {
-  BodyReader body(record.body);
+  BodyReader reader(record.body);
   switch (record.type) {
     case ARCTRACE_TYPE_ENTER:
     case ARCTRACE_TYPE_EXIT:
@@ -59,40 +59,40 @@ void RecordDescriber::describe(const Record& record, const StackChange& change,
     case ARCTRACE_TYPE_VFORK_BEGIN:
       return;
     case ARCTRACE_TYPE_VFORK_END:
-      out.number("child_pid", body.u32());
+      out.number("child_pid", reader.read<arctrace_vfork_end_body>().child_pid);
       return left(change, out);
     case ARCTRACE_TYPE_ARGUMENTS:
     case ARCTRACE_TYPE_RESULT:
-      if (change.values_of.has_value()) title(*change.values_of, out);
+      if (change.args_of.has_value()) title(*change.args_of, out);
       return record.type == ARCTRACE_TYPE_ARGUMENTS
-                 ? out.arguments(record.body, value_names(record))
-                 : out.result(record.body, value_names(record));
+                 ? out.arguments(record.body, arg_names(record))
+                 : out.result(record.body, arg_names(record));
     case ARCTRACE_TYPE_EVENT:
       return event(record, out);
     case ARCTRACE_TYPE_INSTANT:
-      return out.title("name", name(record, body.u32()));
-    case ARCTRACE_TYPE_COUNTER:
-      out.title("name", name(record, body.u32()));
-      return out.signed_number("value", static_cast<int64_t>(body.u64()));
+      return out.title("name", name(record, reader.read<arctrace_instant_body>().name));
+    case ARCTRACE_TYPE_COUNTER: {
+      const auto counter = reader.read<arctrace_counter_body>();
+      out.title("name", name(record, counter.name));
+      return out.signed_number("value", counter.value);
+    }
     case ARCTRACE_TYPE_TEXT:
     case ARCTRACE_TYPE_MARK: {
-      const uint32_t size = body.u32();
-      return out.text("text", body.padded_text(size));
+      const uint32_t size = reader.read<arctrace_text_body>().text_size;
+      return out.text("text", reader.text(size));
     }
     default:
-      if (!describe_definition(record, out) && !describe_kernel(record, out))
-        out.text("body", hex_bytes(record.body));
+      if (!describe_fields(record, out)) out.text("body", hex_bytes(record.body));
   }
 }
 
 void RecordDescriber::call(const Record& record, const StackChange& change,
                            FieldSink& out) {
-  BodyReader body(record.body);
   if (record.type == ARCTRACE_TYPE_UNWIND) {
-    out.number("count", body.u32());
+    out.number("count", load_part_untrusted<arctrace_unwind_body>(record.body).count);
     left(change, out);
   } else if (record.type != ARCTRACE_TYPE_EXIT) {
-    function(record, body.u64(), out);
+    function(record, load_part_untrusted<arctrace_frame_body>(record.body).key, out);
     // The frame itself is the last one that such an exit left.
     if (change.left.size() > 1) left(change, out);
   } else if (!change.left.empty()) {
@@ -124,46 +124,45 @@ void RecordDescriber::left(const StackChange& change, FieldSink& out) {
 
 void RecordDescriber::stack(const Record& record, const StackChange& change,
                             FieldSink& out) {
-  BodyReader body(record.body);
-  const uint32_t depth = body.u32();
-  const uint32_t count = body.u32();
-  const BodyReader keys = body;
-  out.number("depth", depth);
+  BodyReader reader(record.body);
+  const auto body = reader.read<arctrace_stack_body>();
+  const BodyReader keys = reader;
+  out.number("depth", body.depth);
   out.begin_list("frames");
-  for (uint32_t i = 0; i < count; ++i) {
+  for (uint32_t i = 0; i < body.count; ++i) {
     const reader::FunctionId id =
-        resolver_.resolve(process_of(record), body.u64(), record.time_ns);
+        resolver_.resolve(process_of(record), reader.read<uint64_t>(), record.time_ns);
     out.text("", resolver_.functions()[id].name);
   }
   out.end();
   if (options_.addresses) {
-    body = keys;
+    reader = keys;
     out.begin_list("keys");
-    for (uint32_t i = 0; i < count; ++i) out.hex("", body.u64());
+    for (uint32_t i = 0; i < body.count; ++i) out.hex("", reader.read<uint64_t>());
     out.end();
   }
   if (change.resync) out.boolean("resync", true);
 }
 
 void RecordDescriber::lost(const Record& record, FieldSink& out) {
-  BodyReader body(record.body);
-  const uint32_t cause = body.u32();
-  const uint32_t flags = body.u32();
-  out.number("count", body.u64());
-  out.text("cause", reader::loss_cause_text(cause));
-  if (const uint64_t since = body.u64(); since != 0) {
-    out.signed_number("since_ns", trace_.clock().to_ns(since));
+  const auto lost = load_part_untrusted<arctrace_lost_body>(record.body);
+  out.number("count", lost.count);
+  out.text("cause", reader::loss_cause_text(lost.cause));
+  if (lost.since_ticks != 0) {
+    out.signed_number("since_ns", trace_.clock().to_ns(lost.since_ticks));
   }
-  if ((flags & ARCTRACE_LOST_INHERITED) != 0) out.boolean("inherited", true);
-  if ((flags & ARCTRACE_LOST_RESIDUAL) != 0) out.boolean("residual", true);
-  if ((flags & ARCTRACE_LOST_SESSION) != 0) out.boolean("session", true);
-  if ((flags & ARCTRACE_LOST_CPU) != 0)
-    out.number("cpu", flags >> ARCTRACE_LOST_CPU_SHIFT);
+  if ((lost.flags & ARCTRACE_LOST_INHERITED) != 0) out.boolean("inherited", true);
+  if ((lost.flags & ARCTRACE_LOST_RESIDUAL) != 0) out.boolean("residual", true);
+  if ((lost.flags & ARCTRACE_LOST_SESSION) != 0) out.boolean("session", true);
+  if ((lost.flags & ARCTRACE_LOST_CPU) != 0) {
+    out.number("cpu", lost.flags >> ARCTRACE_LOST_CPU_SHIFT);
+  }
 }
 
 void RecordDescriber::event(const Record& record, FieldSink& out) {
-  const uint32_t id = reader::load_u32(record.body.data());
-  const std::span<const std::byte> payload = record.body.subspan(4);
+  BodyReader reader(record.body);
+  const uint32_t id = reader.read<arctrace_event_body>().event;
+  const std::span<const std::byte> payload = reader.rest();
   const reader::EventLayout* layout = trace_.definitions().layout(process_of(record), id);
   if (layout == nullptr) {
     out.title("event", absl::StrCat("event#", id));
@@ -177,8 +176,8 @@ void RecordDescriber::event(const Record& record, FieldSink& out) {
   if (!values.fits) out.text("payload", hex_bytes(payload));
 }
 
-std::string_view RecordDescriber::value_names(const Record& record) const {
-  const std::optional<uint32_t> id = reader::names_of_values(record.body);
+std::string_view RecordDescriber::arg_names(const Record& record) const {
+  const std::optional<uint32_t> id = reader::find_arg_names(record.body);
   if (!id) return {};
   return trace_.definitions().name(process_of(record), *id).value_or("");
 }

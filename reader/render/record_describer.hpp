@@ -16,7 +16,7 @@ struct StackChange {
   std::vector<reader::FunctionId> left;  // innermost first
   bool orphan = false;                   // an exit that fits no frame
   bool resync = false;                   // a STACK that says another stack than was known
-  std::optional<reader::FunctionId> values_of;  // whose arguments or result it has
+  std::optional<reader::FunctionId> args_of;  // the function whose args or retval it has
 };
 
 struct DescribeOptions {
@@ -41,15 +41,12 @@ class RecordDescriber {
   void lost(const reader::Record& record, FieldSink& out);
   void event(const reader::Record& record, FieldSink& out);
   std::string name(const reader::Record& record, uint32_t id) const;
-  std::string_view value_names(const reader::Record& record) const;
+  std::string_view arg_names(const reader::Record& record) const;
   reader::ProcessIndex process_of(const reader::Record& record) const;
 
   const reader::Trace& trace_;
   reader::FunctionResolver& resolver_;
   DescribeOptions options_;
 };
-
-// A definition or a record of the collector; false if it is of another kind.
-bool describe_definition(const reader::Record& record, FieldSink& out);
 
 }  // namespace arctrace::cli

@@ -3,7 +3,7 @@
 namespace arctrace::reader {
 namespace {
 
-// Most functions call few others: for them the list is faster than the map.
+// Most functions call few others; for these the list is faster than the map.
 constexpr int kSiblingsTried = 4;
 
 }  // namespace
@@ -94,7 +94,7 @@ void CallTree::choose_clock(NodeIndex root, ReportClock clock) {
 }
 
 void CallTree::sum_up(NodeIndex root) {
-  // Without recursion: stacks may be hundreds of thousands of frames deep.
+  // Without recursion, because stacks may be hundreds of thousands of frames deep.
   std::vector<NodeIndex> order;
   for (NodeIndex at = root; at != kNoNode; at = next_in_preorder(at, root)) {
     order.push_back(at);
@@ -123,7 +123,7 @@ void CallTree::sum_up(NodeIndex root) {
 }
 
 void CallTree::merge(NodeIndex into, const CallTree& from, NodeIndex from_root) {
-  // The node that stands for the parent of `at`.
+  // The nodes of this tree that stand for the parents of `at`.
   std::vector<NodeIndex> path;
   NodeIndex at = from_root;
   while (true) {

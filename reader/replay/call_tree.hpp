@@ -1,4 +1,4 @@
-// Call trees: a node for each distinct stack, with what was spent there.
+// Call trees: a node for each distinct stack, with the calls and the time spent there.
 #pragma once
 
 #include <absl/container/flat_hash_map.h>
@@ -20,7 +20,7 @@ struct CallNode {
   NodeIndex parent = kNoNode;
   NodeIndex first_child = kNoNode;
   NodeIndex next_sibling = kNoNode;  // in no particular order
-  NodeIndex last_used = kNoNode;     // the child that was last asked for
+  NodeIndex last_used = kNoNode;     // the child that child() last returned
   FunctionId function = kRootFunction;
   uint32_t marks = 0;    // index in the tree's marks; 0: none
   uint32_t cpu = 0;      // index in the tree's times on and off the CPU; 0: none
@@ -29,7 +29,7 @@ struct CallNode {
   uint64_t cum_ns = 0;   // in it and all it called; set by sum_up
 };
 
-// What was not as usual with calls of a node: how many of them each.
+// How many calls of a node were unusual, and in which way.
 struct NodeMarks {
   uint64_t unwound = 0;         // left by longjmp, an exception, or in a vfork child
   uint64_t exit_lost = 0;       // no exit was recorded
@@ -38,57 +38,59 @@ struct NodeMarks {
   uint64_t inherited = 0;       // on the stack that fork copied; not counted as calls
   uint64_t open = 0;            // not left when the trace ended
   uint64_t lost_records = 0;    // lost while the node was the innermost
-  uint64_t orphan_exits = 0;    // that fit no frame, while the node was the innermost
+  uint64_t orphan_exits = 0;    // exits that fit no frame, while it was the innermost
 
   void add(const NodeMarks& other);
 };
 
-// A forest: one root for each thread, process, or for all. Durations are ns in unsigned
-// integers, so that a hostile trace's sums wrap instead of overflowing.
+// A forest with a root for each thread, each process, or one for all. Durations are ns in
+// unsigned integers, so that the sums of a hostile trace wrap instead of overflowing.
+// Adding a child takes constant time on average.
 class CallTree {
  public:
   CallTree();
 
   NodeIndex add_root();
 
-  // The child of `parent` that calls `function`; made if there is none.
+  // The child of `parent` that is a call of `function`; it is added if there is none.
   NodeIndex child(NodeIndex parent, FunctionId function) {
     const NodeIndex recent = nodes_[parent].last_used;
     if (recent != kNoNode && nodes_[recent].function == function) return recent;
     return find_or_add(parent, function);
   }
 
-  // Puts a new root above `root`, which becomes its child that calls `function`.
+  // Puts a new root above `root`, which becomes its child, a call of `function`.
   NodeIndex put_above(NodeIndex root, FunctionId function);
 
   CallNode& operator[](NodeIndex node) { return nodes_[node]; }
   const CallNode& operator[](NodeIndex node) const { return nodes_[node]; }
   size_t size() const { return nodes_.size(); }
 
-  // The marks of a node, to be changed.
+  // The marks of a node, for changing them.
   NodeMarks& mark(NodeIndex node);
-  // All zero if it has none.
+  // The same for reading them; all zero if the node has none.
   const NodeMarks& marks(NodeIndex node) const { return marks_[nodes_[node].marks]; }
 
-  // Time on and off the CPU in the function itself, to be changed.
+  // Time on and off the CPU in the function itself, for changing it.
   CpuTime& cpu_time(NodeIndex node) { return own_cpu(node).base; }
-  // The same, and in it and all it called; the latter is set by sum_up.
+  // The same for reading it, and the time in the function and all it called, which sum_up
+  // sets.
   const CpuTime& cpu_base(NodeIndex node) const { return cpu_[nodes_[node].cpu].base; }
   const CpuTime& cpu_cum(NodeIndex node) const { return cpu_[nodes_[node].cpu].cum; }
 
-  // Once before sum_up, in the tree of `root`: base_ns, wall-clock time so far, becomes
-  // the share that counts on `clock`, and the cpu_ns that it means are set.
+  // In the tree of `root`, reduces base_ns, which is wall-clock time so far, to the share
+  // that counts on `clock`, and sets cpu_ns. To be called once, before sum_up.
   void choose_clock(NodeIndex root, ReportClock clock);
 
-  // Sets cum_ns in the tree of `root` and takes out nodes in which nothing was counted:
-  // no calls, no time, no marks.
+  // Sets cum_ns in the tree of `root`, and removes the nodes that have no calls, no time
+  // and no marks.
   void sum_up(NodeIndex root);
 
-  // The next node in the order parent first, of the tree of `root`; kNoNode at its end.
+  // The node after `node` in the preorder of the tree of `root`; kNoNode at its end.
   NodeIndex next_in_preorder(NodeIndex node, NodeIndex root) const;
 
-  // Adds the calls, times and marks of a summed-up tree to those of another one, whose
-  // sum_up is to be called anew.
+  // Adds the calls, times and marks of the tree of `from_root`, which is summed up, to
+  // the tree of `into`, for which sum_up is to be called again.
   void merge(NodeIndex into, const CallTree& from, NodeIndex from_root);
 
  private:

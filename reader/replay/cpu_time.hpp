@@ -1,18 +1,18 @@
-// Time that a thread ran and did not run, as the kernel's records tell it.
+// The time in which a thread ran and did not run, by the kernel's records.
 #pragma once
 
 #include <cstdint>
 
 namespace arctrace::reader {
 
-// What a thread does with a CPU.
+// Whether a thread has a CPU, waits for one, or waits for something else.
 enum class RunState : uint8_t { kRunning, kReady, kBlocked };
 
-// Parts of the wall-clock time of what it belongs to.
+// Parts of the wall-clock time of a call, a node of a tree, or a thread.
 struct CpuTime {
-  uint64_t cpu_ns = 0;    // on a CPU; known when the rest is
+  uint64_t cpu_ns = 0;    // on a CPU; set once the other times are complete
   uint64_t off_ns = 0;    // not on a CPU
-  uint64_t ready_ns = 0;  // of this: could have run (preempted, or woken and waiting)
+  uint64_t ready_ns = 0;  // the part of off_ns in which the thread could have run
   uint64_t switches = 0;  // how often it left the CPU
 
   bool empty() const { return cpu_ns == 0 && off_ns == 0 && switches == 0; }
@@ -32,17 +32,17 @@ struct CpuTime {
   }
 };
 
-// Which of these times the kernel's records tell.
+// Which of these times follow from the kernel's records.
 enum class KnownTimes : uint8_t {
   kNone,
-  kOffCpu,  // not ready_ns: perf's events don't say when a blocked thread is woken
+  kOffCpu,  // not ready_ns: perf events do not say when a blocked thread is woken
   kReady,   // all
 };
 
-// What a report's base and cum times are of.
+// Which clock a report's base and cum times are measured on.
 enum class ReportClock : uint8_t { kWall, kCpu, kOffCpu };
 
-// The share of `wall_ns`, of which `off_ns` were off the CPU, that counts on `clock`.
+// The share of `wall_ns` that counts on `clock`; `off_ns` of it were off the CPU.
 inline uint64_t on_clock(ReportClock clock, uint64_t wall_ns, uint64_t off_ns) {
   switch (clock) {
     case ReportClock::kCpu:

@@ -4,12 +4,12 @@
 #include <utility>
 
 #include "reader/replay/thread_stack.hpp"
-#include "reader/trace/bytes.hpp"
+#include "src/base/untrusted_bytes.hpp"
 
 namespace arctrace::reader {
 namespace {
 
-// Of every CPU's idle thread.
+// The number of every CPU's idle thread.
 constexpr uint32_t kIdleTid = 0;
 
 }  // namespace
@@ -42,15 +42,16 @@ ThreadIndex Dispatches::find(uint32_t tid, int64_t time_ns) const {
   const bool is_renumbered = own != own_numbers_.end();
   auto list = by_number_.find(is_renumbered ? own->second : Number{0, tid});
   if (list == by_number_.end() && is_renumbered) {
-    // Without records of its own: not one that had this number before.
+    // The thread has no records of its own. A thread that has some and the same number in
+    // the first namespace is an earlier one.
     list = by_number_.find({0, tid});
     if (list != by_number_.end() && !threads[list->second.front()].of_kernel()) {
       return kNoIndex;
     }
   }
   if (list == by_number_.end()) return kNoIndex;
-  // The last one that had begun: of an earlier one with the same number the end is known
-  // late, or never.
+  // The one that had begun last: the end of an earlier one with the same number is
+  // recorded late, or never.
   const auto next = std::upper_bound(
       list->second.begin(), list->second.end(), time_ns,
       [&](int64_t time, ThreadIndex i) { return time < threads[i].start_ns; });
@@ -62,8 +63,8 @@ ThreadStack* Dispatches::find_stack(uint32_t tid, int64_t time_ns) const {
   return thread == kNoIndex ? nullptr : stack_of_(thread);
 }
 
-// The idle thread wakes nobody: an interrupt came while it ran. What an interrupt does is
-// not the doing of the frames that it came upon.
+// The idle thread wakes no other; if it seems to, an interrupt came while it ran. The
+// frames that an interrupt came upon are not the waker.
 Waker Dispatches::waker_of(const Record& record, uint32_t tid, uint32_t context) const {
   Waker waker;
   waker.interrupt = tid == kIdleTid || (context & ARCTRACE_WAKING_INTERRUPT) != 0;
@@ -80,16 +81,13 @@ Waker Dispatches::waker_of(const Record& record, uint32_t tid, uint32_t context)
 void Dispatches::apply(const Record& record) {
   const Thread* running = definitions_.thread(record.thread);
   if (running == nullptr) return;
-  BodyReader body(record.body);
-  body.u32();  // cpu
-  body.u32();  // tgid
   switch (record.type) {
     case ARCTRACE_TYPE_SWITCH: {
-      const uint32_t task_state = body.u32();
+      const auto body = load_part_untrusted<arctrace_switch_body>(record.body);
       if (ThreadStack* previous = find_stack(running->tid, record.time_ns)) {
-        previous->left_cpu(record.time_ns, task_state);
+        previous->left_cpu(record.time_ns, body.prev_state);
       }
-      if (ThreadStack* next = find_stack(body.u32(), record.time_ns)) {
+      if (ThreadStack* next = find_stack(body.next_tid, record.time_ns)) {
         next->got_cpu(record.time_ns);
       }
       break;
@@ -99,19 +97,20 @@ void Dispatches::apply(const Record& record) {
         stack->got_cpu(record.time_ns);
       }
       break;
-    case ARCTRACE_TYPE_WAKING:
-      if (ThreadStack* woken = find_stack(body.u32(), record.time_ns)) {
-        body.u32();  // its tgid
-        woken->woken(record.time_ns, waker_of(record, running->tid, body.u32()));
+    case ARCTRACE_TYPE_WAKING: {
+      const auto body = load_part_untrusted<arctrace_waking_body>(record.body);
+      if (ThreadStack* woken = find_stack(body.woken_tid, record.time_ns)) {
+        woken->woken(record.time_ns, waker_of(record, running->tid, body.context));
       }
       break;
+    }
     case ARCTRACE_TYPE_FORKED:
-      own_numbers_.erase(body.u32());
+      own_numbers_.erase(
+          load_part_untrusted<arctrace_forked_body>(record.body).child_tid);
       break;
     case ARCTRACE_TYPE_NUMBERED: {
-      const uint32_t child = body.u32();
-      const uint32_t own = body.u32();
-      own_numbers_[child] = {body.u32(), own};
+      const auto body = load_part_untrusted<arctrace_numbered_body>(record.body);
+      own_numbers_[body.child_tid] = {body.pid_namespace, body.own_tid};
       break;
     }
     case ARCTRACE_TYPE_EXECED:

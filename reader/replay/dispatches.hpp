@@ -1,4 +1,4 @@
-// From the kernel's records to the threads that they are about.
+// Finds the threads that the kernel's records are about (SPEC.md, rule 80).
 #pragma once
 
 #include <absl/container/flat_hash_map.h>
@@ -16,18 +16,22 @@ namespace arctrace::reader {
 
 class ThreadStack;
 
+// Applies each record of the kernel to the stacks of its threads: the running one, and
+// for SWITCH and WAKING the next and the woken one.
 class Dispatches {
  public:
-  // `stack_of`: a thread's stack, or nullptr if it is not wanted. `all_threads`: those
-  // too that have no records of their own.
+  // `stack_of` gives a thread's stack, or nullptr if the thread is filtered out.
+  // `all_threads`: including threads that have no records of their own. `definitions`
+  // must outlive this object.
   Dispatches(const Definitions& definitions, bool all_threads,
              std::function<ThreadStack*(ThreadIndex)> stack_of);
 
-  // A record of the kernel writer's, in order of time; others change nothing.
+  // The next record of the kernel writer, in order of time. Records of other writers
+  // change nothing.
   void apply(const Record& record);
 
  private:
-  // A thread's number, as its process sees it.
+  // A thread's number in the PID namespace of its process.
   struct Number {
     uint32_t pid_namespace = 0;  // 0: the first
     uint32_t tid = 0;
@@ -38,7 +42,8 @@ class Dispatches {
     }
   };
 
-  // The thread that has this number in the first PID namespace at that time, or kNoIndex.
+  // The thread that has the number `tid` in the first PID namespace at that time, or
+  // kNoIndex.
   ThreadIndex find(uint32_t tid, int64_t time_ns) const;
   ThreadStack* find_stack(uint32_t tid, int64_t time_ns) const;
   Waker waker_of(const Record& record, uint32_t tid, uint32_t context) const;
@@ -46,7 +51,7 @@ class Dispatches {
   const Definitions& definitions_;
   std::function<ThreadStack*(ThreadIndex)> stack_of_;
   absl::flat_hash_map<Number, std::vector<ThreadIndex>> by_number_;  // in order of start
-  // What threads in other PID namespaces call themselves, by number in the first one.
+  // The own numbers of threads in other PID namespaces, by their number in the first one.
   absl::flat_hash_map<uint32_t, Number> own_numbers_;
 };
 

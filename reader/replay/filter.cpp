@@ -22,7 +22,7 @@ std::string_view without_parameters(std::string_view name) {
     if (name.substr(i).starts_with(kAnonymous)) {
       i += kAnonymous.size() - 1;
     } else if (name.substr(i).starts_with(kOperator)) {
-      // Whatever brackets and signs its own name has.
+      // The operator's own name may have brackets and signs.
       i += kOperator.size();
       if (name.substr(i).starts_with("()")) ++i;
       while (i + 1 < name.size() && (name[i + 1] == '<' || name[i + 1] == '>') &&
@@ -42,7 +42,7 @@ std::string_view without_parameters(std::string_view name) {
 
 bool glob_match(std::string_view pattern, std::string_view text) {
   size_t p = 0, t = 0;
-  // Where to go on if the last '*' has to take one more character.
+  // Where to continue if the last '*' has to match one more character.
   size_t star = std::string_view::npos, star_text = 0;
   while (t < text.size()) {
     if (p < pattern.size() && pattern[p] == '*') {

@@ -1,5 +1,5 @@
-// Which calls a report shows. What is not shown leaves its time to the nearest shown
-// frame around it.
+// Which calls a report shows. The time of a call that is not shown counts for the nearest
+// shown frame around it.
 #pragma once
 
 #include <cstdint>
@@ -14,25 +14,26 @@ namespace arctrace::reader {
 // A demangled C++ name without its parameter list: "f(int)" is "f".
 std::string_view without_parameters(std::string_view name);
 
-// '*' stands for any characters, '?' for one; all others for themselves. Linear in
-// pattern times text.
+// '*' matches any characters, '?' one character, all others themselves. The time is at
+// most proportional to the length of the pattern times that of the text.
 bool glob_match(std::string_view pattern, std::string_view text);
 
 struct ReplayFilter {
-  // Globs of function names, with or without their parameters. With `only`: the functions
-  // that match, and what they call. `except`: without the functions that match, and what
-  // they call.
+  // Globs of function names, with or without their parameters. If there are any in
+  // `only`, the functions that match one, and what they call, are shown; of these, the
+  // functions that match one of `except`, and what they call, are not.
   std::vector<std::string> only, except;
-  uint32_t max_depth = UINT32_MAX;  // shown frames on top of each other
-  // Time outside [from_ns, until_ns) is not counted; calls are that overlap it.
+  uint32_t max_depth = UINT32_MAX;  // shown frames within one another
+  // Only time in [from_ns, until_ns) counts. Calls that overlap this range are shown.
   int64_t from_ns = INT64_MIN, until_ns = INT64_MAX;
-  uint64_t min_duration_ns = 0;  // calls that ended and were shorter are not shown
+  uint64_t min_duration_ns = 0;  // completed calls that were shorter are not shown
 
   bool has_range() const { return from_ns != INT64_MIN || until_ns != INT64_MAX; }
   bool has_functions() const { return !only.empty() || !except.empty(); }
 };
 
-// Remembers which functions match.
+// Matches each function against the filter's globs once, and keeps the verdict. Both
+// arguments must outlive it.
 class FunctionMatcher {
  public:
   FunctionMatcher(const ReplayFilter& filter, const Functions& functions)

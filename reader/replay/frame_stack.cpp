@@ -7,13 +7,13 @@
 namespace arctrace::reader {
 namespace {
 
-// Times beyond are cut, so that a thread's time fits 63 bits; 73 years.
+// Times are cut at 73 years, so that a thread's time fits 63 bits.
 constexpr int64_t kTimeLimit = int64_t{1} << 61;
 
-// vfork children that vfork in turn; deeper ones are not undone.
+// The nesting of vforks that is kept; the effects of deeper ones stay.
 constexpr size_t kVforkDepthMax = 64;
 
-// From this depth on a search for a key asks a map first whether it has a chance.
+// From this many frames on, is_open asks a map instead of the stack.
 constexpr size_t kSearchDepth = 64;
 
 uint64_t elapsed(int64_t from_ns, int64_t to_ns) {
@@ -49,14 +49,14 @@ void FrameStack::begin(int64_t time_ns) {
   frames_.front().start_ns = first_ns_;
 }
 
-void FrameStack::advance(int64_t time_ns, RunState did) {
+void FrameStack::advance(int64_t time_ns, RunState state) {
   if (time_ns > now_) {
     const Frame& top = frames_.back();
     const uint64_t passed = elapsed(clip(now_), clip(time_ns));
     state_.tree[top.node].base_ns += passed;
     frames_[top.shown].base_ns += passed;
-    if (did != RunState::kRunning && passed != 0) {
-      charge({0, passed, did == RunState::kReady ? passed : 0, 0});
+    if (state != RunState::kRunning && passed != 0) {
+      charge({0, passed, state == RunState::kReady ? passed : 0, 0});
     }
     now_ = time_ns;
   }
@@ -77,7 +77,7 @@ void FrameStack::charge(const CpuTime& cpu) {
 void FrameStack::change_phase() {
   const ReplayFilter& filter = state_.filter;
   if (phase_ == Phase::kBefore) {
-    // A thread with its first record behind the range is in none of it.
+    // A thread whose first record comes after the range has no part in it.
     if (first_ns_ >= filter.until_ns) {
       next_phase_ns_ = INT64_MAX;
       return;
@@ -94,7 +94,7 @@ void FrameStack::change_phase() {
   }
 }
 
-// A shown frame's call begins to count.
+// The call of a shown frame begins to count.
 void FrameStack::count(Frame& frame) {
   frame.flags |= kFrameCounted;
   if ((frame.flags & (kFrameInherited | kFrameResumed)) == 0) {
@@ -172,13 +172,12 @@ bool FrameStack::decide_shown(const Frame& parent, Frame& frame) {
   return parent.depth < filter.max_depth && phase_ != Phase::kAfter;
 }
 
-// The innermost `count` frames are left, or as many as there are.
 void FrameStack::leave(uint64_t count, uint16_t flags) {
   while (count > 0 && depth_ > 0) {
     Frame& top = frames_.back();
     const uint64_t left = std::min(count, top.width);
     if (!vforks_.empty() && depth_ - left < vforks_.back().lowest) {
-      // The parent has not left it, and will go on in it.
+      // The parent has not left the frame, and will go on in it.
       VforkPoint& vfork = vforks_.back();
       Frame kept = top;
       kept.width = vfork.lowest - (depth_ - left);
@@ -214,7 +213,7 @@ void FrameStack::pop(uint16_t flags) {
   frames_.pop_back();
 }
 
-// Takes back the call of the innermost frame: its time goes to the shown frame around it.
+// Takes back the call of the innermost frame; its time goes to the shown frame around it.
 void FrameStack::fold(const Frame& frame) {
   CallNode& node = state_.tree[frame.node];
   if ((frame.flags & kFrameInherited) == 0) --node.calls;
@@ -237,7 +236,7 @@ void FrameStack::mark_frame(const Frame& frame, uint16_t flags) {
   if ((all & kFrameUnwound) != 0) ++marks.unwound;
   if ((all & kFrameExitLost) != 0) ++marks.exit_lost;
   if ((all & kFrameOpen) != 0) ++marks.open;
-  // What a resumed frame was entered by is counted already.
+  // How a resumed frame was entered has been counted already.
   if ((all & kFrameResumed) != 0) return;
   if ((all & kFrameEntryLost) != 0) ++marks.entry_lost;
   if ((all & kFrameInherited) != 0) ++marks.inherited;
@@ -264,7 +263,8 @@ void FrameStack::adopt(FunctionId function) {
   frame.function = function;
   frame.depth = 1;
   frame.flags = kFrameEnteredBefore;
-  const Phase phase = std::exchange(phase_, Phase::kInside);  // it was open in the range
+  // It was open in the range, whatever the phase is now.
+  const Phase phase = std::exchange(phase_, Phase::kInside);
   const bool shown = decide_shown(root, frame);
   phase_ = phase;
   if (!shown) return;
@@ -315,10 +315,10 @@ void FrameStack::leave_kernel(uint32_t count, uint16_t flags) {
 
 // ---- The rest ------------------------------------------------------------------
 
-void FrameStack::values(const Record& record) {
+void FrameStack::args(const Record& record) {
   const Frame& top = frames_.back();
   if (state_.listener == nullptr || (top.flags & kFrameCounted) == 0) return;
-  state_.listener->values({thread_, top.function, top.token, clip(now_), &record});
+  state_.listener->args({thread_, top.function, top.token, clip(now_), &record});
 }
 
 void FrameStack::point(PointInfo::Kind kind, const Record& record, FunctionId function) {

@@ -1,4 +1,4 @@
-// One thread's open frames, and the time charged to them.
+// One thread's open frames, and the time that is charged to them.
 #pragma once
 
 #include <absl/container/flat_hash_map.h>
@@ -12,29 +12,29 @@
 
 namespace arctrace::reader {
 
-// The time rule: before anything changes, the time since the last change is charged to
-// the innermost frame. A thread's time runs from its first record to its last one, or the
-// kernel's last one about it; time that goes back counts as standing still.
+// The rule of time: before anything changes, the time since the last change is charged to
+// the innermost frame. A thread's time runs from its first record to its last one, or to
+// the kernel's last one about it; time that goes back counts as standing still.
 //
-// Frames of the kernel stand on top of the thread's own, which alone make up depth().
+// Frames of the kernel stand above the thread's own frames and do not count for depth().
 class FrameStack {
  public:
   struct Frame {
     uint64_t key;
     int64_t start_ns;
-    uint64_t base_ns;  // its own, and that of frames in it that are not shown
-    CpuTime cpu;       // of base_ns
-    CpuTime before;    // the thread's when it was entered
-    uint64_t token;    // the listener's
-    uint64_t width;    // frames that it stands for: 1; 0 of the kernel's, and more than 1
-                       // of kUnknownFunction only
-    NodeIndex node;    // of the nearest shown frame, which may be itself
-    uint32_t shown;    // the index of that frame
+    uint64_t base_ns;  // its own time, and that of frames in it that are not shown
+    CpuTime cpu;       // the parts of base_ns
+    CpuTime before;    // the thread's time when the frame was entered
+    uint64_t token;    // what the listener gave for it
+    uint64_t width;  // frames that it stands for: 1; 0 for a frame of the kernel's; more
+                     // than 1 only for kUnknownFunction
+    NodeIndex node;  // of the nearest shown frame, which may be this one
+    uint32_t shown;  // the index of that frame
     FunctionId function;
     uint32_t depth;  // shown frames up to here
-    uint16_t flags;
-    bool only;    // in a call that filter.only matches
-    bool except;  // in a call that filter.except matches
+    uint16_t flags;  // enum FrameFlag
+    bool only;       // in a call that filter.only matches
+    bool except;     // in a call that filter.except matches
   };
 
   // `state` must outlive this object.
@@ -44,16 +44,16 @@ class FrameStack {
 
   bool has_begun() const { return has_begun_; }
   void begin(int64_t time_ns);
-  // Charges the time up to `time_ns`, in which the thread did `did`.
-  void advance(int64_t time_ns, RunState did);
-  // It leaves its CPU now.
+  // Charges the time up to `time_ns`, during which the thread was in `state`.
+  void advance(int64_t time_ns, RunState state);
+  // Counts that the thread leaves its CPU now.
   void count_switch();
   int64_t now_ns() const { return now_; }
-  // Cut at the time range.
+  // `time_ns`, or the end of the time range that is next to it.
   int64_t clip(int64_t time_ns) const;
   int64_t start_ns() const { return clip(first_ns_); }
   int64_t stop_ns() const { return clip(now_); }
-  // Of the time range: is now, and had begun.
+  // Whether it is now inside the time range; whether the range has begun.
   bool in_range() const { return phase_ == Phase::kInside; }
   bool was_in_range() const { return phase_ != Phase::kBefore; }
 
@@ -61,22 +61,24 @@ class FrameStack {
 
   // The thread's own open frames: what STACK calls depth.
   uint64_t depth() const { return depth_; }
-  // [0]: the thread itself.
+  // The first one is the thread itself.
   std::span<const Frame> frames() const { return frames_; }
   const Frame& top() const { return frames_.back(); }
   NodeIndex root() const { return frames_.front().node; }
-  // Whether an own frame has this key.
+  // Whether one of the thread's own frames has this key.
   bool is_open(uint64_t key);
 
-  // REQUIRES of all that changes own frames: none of the kernel's is open.
+  // The functions that change the thread's own frames REQUIRE that no frame of the
+  // kernel's is open.
   void push(uint64_t key, FunctionId function, uint16_t flags, uint64_t width = 1);
-  // The innermost `count` frames are left, or as many as there are.
+  // Leaves the innermost `count` frames, or as many as there are.
   void leave(uint64_t count, uint16_t flags);
-  // All that was not in a frame so far was in this one, which is left now.
+  // Puts a frame of `function`, which is left now, around all that the thread did outside
+  // of frames so far.
   void adopt(FunctionId function);
 
-  // Where vfork lends the stack to the child, and gets it back: frames that the child
-  // left are open again. Returns how many the child had left open. Ends nest.
+  // vfork lends the stack to the child, and gets it back: frames that the child left are
+  // open again. vfork_end returns how many frames the child had left open. Calls nest.
   void vfork_begin();
   uint64_t vfork_end();
   bool in_vfork() const { return !vforks_.empty(); }
@@ -84,29 +86,29 @@ class FrameStack {
 
   uint32_t kernel_frames() const { return kernel_frames_; }
   void push_kernel(uint64_t key, FunctionId function);
-  // REQUIRES: at least as many are open.
+  // REQUIRES: at least `count` frames of the kernel's are open.
   void leave_kernel(uint32_t count, uint16_t flags);
 
   // ---- The rest ----
 
-  // Marks of the innermost frame, or of the thread, to be changed.
+  // The marks of the innermost frame, or of the thread, for changing them.
   NodeMarks& mark_top() { return state_.tree.mark(frames_.back().node); }
   NodeMarks& mark_root() { return state_.tree.mark(root()); }
   void point(PointInfo::Kind kind, const Record& record, FunctionId function);
-  // Arguments or the result of the innermost frame.
-  void values(const Record& record);
+  // Reports the args or the retval of the innermost frame.
+  void args(const Record& record);
 
-  // Closes what is open, sums up.
+  // Closes the open frames, and sums up the tree. To be called once, last.
   void finish();
 
  private:
-  // Not shown to others: this frame's call is counted and the listener knows it.
+  // A private flag: this frame's call is counted, and was reported to the listener.
   static constexpr uint16_t kFrameCounted = 1 << 15;
 
-  // The stack is put back to what it was at VFORK_BEGIN.
+  // What is needed to restore the stack as it was at VFORK_BEGIN.
   struct VforkPoint {
     uint64_t depth;
-    uint64_t lowest;             // depth that the child went down to
+    uint64_t lowest;             // the depth that the child went down to
     std::vector<Frame> removed;  // from depth down to lowest
   };
 
@@ -129,7 +131,7 @@ class FrameStack {
   int64_t next_phase_ns_;
   int64_t first_ns_ = 0;
   int64_t now_ = 0;
-  CpuTime cpu_;                 // all that was charged
+  CpuTime cpu_;                 // the sum of what was charged
   uint64_t depth_ = 0;          // sum of the widths of frames_[1...]
   std::vector<Frame> frames_;   // [0]: the thread itself
   uint32_t kernel_frames_ = 0;  // the last ones of these

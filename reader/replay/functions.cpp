@@ -8,13 +8,13 @@ Functions::Functions() {
 }
 
 FunctionId Functions::intern(std::string_view module, std::string_view name,
-                             CodePlace place) {
+                             CodeLocation location) {
   if (const auto found = ids_.find({module, name}); found != ids_.end()) {
     return found->second;
   }
   const auto id = static_cast<FunctionId>(functions_.size());
-  const Function& added =
-      functions_.emplace_back(Function{intern_module(module), std::string(name), place});
+  const Function& added = functions_.emplace_back(
+      Function{intern_module(module), std::string(name), location});
   ids_.emplace(std::pair(added.module, std::string_view(added.name)), id);
   return id;
 }

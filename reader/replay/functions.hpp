@@ -1,4 +1,4 @@
-// The functions that a trace calls, each with one id however many processes call it.
+// The functions that a trace calls. Each has one id, however many processes call it.
 #pragma once
 
 #include <absl/container/flat_hash_map.h>
@@ -17,12 +17,12 @@ using FunctionId = uint32_t;
 
 // The top of a call tree: a thread, a process, or all.
 inline constexpr FunctionId kRootFunction = 0;
-// Frames of which only the number is known; those on top of each other are one call.
+// Frames of which only the number is known; those within one another are one call.
 inline constexpr FunctionId kUnknownFunction = 1;
 
-// Where a function was first met; module is nullptr if its address is in none, or it is
-// a name that the program gave.
-struct CodePlace {
+// Where a function was first met. The module is nullptr if its address is in none, or if
+// the program gave it a name.
+struct CodeLocation {
   const Module* module = nullptr;
   uint64_t address = 0;  // run-time address
 };
@@ -32,18 +32,19 @@ struct CodePlace {
 struct Function {
   std::string_view module;  // path; empty if there is none
   std::string name;
-  CodePlace place;
+  CodeLocation location;
 };
 
-// Interns functions by (module path, name), so that reports over several processes
-// agree. References stay valid.
+// Interns functions by module path and name, so that reports over several processes
+// agree. References to functions stay valid.
 class Functions {
  public:
   Functions();
   Functions(const Functions&) = delete;
   Functions& operator=(const Functions&) = delete;
 
-  FunctionId intern(std::string_view module, std::string_view name, CodePlace place);
+  FunctionId intern(std::string_view module, std::string_view name,
+                    CodeLocation location);
   const Function& operator[](FunctionId id) const { return functions_[id]; }
   size_t size() const { return functions_.size(); }
 
@@ -53,7 +54,7 @@ class Functions {
   std::deque<Function> functions_;
   std::deque<std::string> modules_;
   absl::flat_hash_map<std::string_view, std::string_view> module_by_path_;
-  // The keys point into functions_.
+  // The keys are views of strings in functions_.
   absl::flat_hash_map<std::pair<std::string_view, std::string_view>, FunctionId> ids_;
 };
 

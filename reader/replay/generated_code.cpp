@@ -9,7 +9,8 @@ bool is_earlier(const Code* a, const Code* b) { return a->since_ns < b->since_ns
 
 }  // namespace
 
-// What a fork child has of its parent is what that had then: it comes before the child's.
+// A fork child inherits the code that its parent had at the fork; it comes before the
+// child's own.
 GeneratedCode::GeneratedCode(const Definitions& definitions, ProcessIndex process) {
   std::vector<std::vector<const Code*>> generations;  // the process itself is the first
   int64_t until_ns = INT64_MAX;
@@ -42,7 +43,7 @@ GeneratedCode::Found GeneratedCode::find(uint64_t address, int64_t time_ns) {
   return found;
 }
 
-// In place of all that it overlaps: what is left of those stays on either side.
+// Replaces what `code` overlaps; the parts of those pieces on either side of it stay.
 void GeneratedCode::put(Pieces& pieces, const Code& code) {
   auto next = pieces.lower_bound(code.start);
   if (next != pieces.begin()) {

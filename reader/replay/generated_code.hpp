@@ -1,4 +1,4 @@
-// The code that a process generates, as it comes and goes: which one is at an address.
+// The code that a process generates: which piece stands at an address at a time.
 #pragma once
 
 #include <absl/container/btree_map.h>
@@ -11,6 +11,8 @@
 
 namespace arctrace::reader {
 
+// Goes through the pieces in order of time, so a question about an address takes
+// logarithmic time.
 class GeneratedCode {
  public:
   // `definitions` must be complete, and outlive this object.
@@ -18,10 +20,10 @@ class GeneratedCode {
 
   struct Found {
     const Code* code = nullptr;
-    int64_t until_ns = INT64_MAX;  // up to then, without it, the answer is the same
+    int64_t until_ns = INT64_MAX;  // the answer is the same before this time
   };
-  // What stands at `address`: the last one that was put there by then; if there is none,
-  // the first one that is put there later. Times must not fall.
+  // The piece that was put at `address` last, at `time_ns` or before; if there is none,
+  // the one that is put there first later. Times must not decrease from call to call.
   Found find(uint64_t address, int64_t time_ns);
 
  private:
@@ -29,12 +31,12 @@ class GeneratedCode {
     uint64_t end;
     const Code* code;
   };
-  using Pieces = absl::btree_map<uint64_t, Piece>;  // by start; they don't overlap
+  using Pieces = absl::btree_map<uint64_t, Piece>;  // by start, without overlaps
   static void put(Pieces& pieces, const Code& code);
   static const Code* at(const Pieces& pieces, uint64_t address);
 
-  std::vector<const Code*> ordered_;  // by time, then as they were told
-  size_t done_ = 0;                   // of them, in now_
+  std::vector<const Code*> ordered_;  // by time, then in the order of the records
+  size_t done_ = 0;                   // how many of them are in now_
   Pieces now_;
   Pieces first_;  // the first at each address
 };

@@ -1,11 +1,11 @@
 #include "reader/replay/kernel_frames.hpp"
 
-#include "reader/trace/bytes.hpp"
+#include "src/base/untrusted_bytes.hpp"
 
 namespace arctrace::reader {
 namespace {
 
-// The kernel waits for few locks at a time; what nests deeper is no kernel's.
+// The kernel waits for few locks at a time; deeper nesting is not a kernel's.
 constexpr size_t kDepthMax = 16;
 
 }  // namespace
@@ -14,14 +14,13 @@ KernelFrames::KernelFrames(FrameStack& frames, ReplayState& state)
     : frames_(frames), state_(state) {}
 
 void KernelFrames::apply(const Record& record) {
-  BodyReader body(record.body);
-  body.u32();  // cpu
-  body.u32();  // tgid
   switch (record.type) {
     case ARCTRACE_TYPE_SYSCALL:
       leave_all(true);
       open_.push_back({true, 0});
-      frames_.push_kernel(0, state_.kernel_functions.syscall(body.u32()));
+      frames_.push_kernel(
+          0, state_.kernel_functions.syscall(
+                 load_part_untrusted<arctrace_syscall_body>(record.body).number));
       break;
     case ARCTRACE_TYPE_SYSCALL_END:
       end(true, 0);
@@ -31,11 +30,13 @@ void KernelFrames::apply(const Record& record) {
       break;
     case ARCTRACE_TYPE_SIGNAL:
       leave_all(true);
-      count(state_.kernel_functions.signal(body.u32()));
+      count(state_.kernel_functions.signal(
+          load_part_untrusted<arctrace_signal_body>(record.body).signal));
       break;
     case ARCTRACE_TYPE_CONTENTION: {
-      const uint64_t lock = body.u64();
-      // The same wait goes on, another way.
+      const uint64_t lock =
+          load_part_untrusted<arctrace_contention_body>(record.body).lock;
+      // The same wait goes on in another way.
       if (!open_.empty() && !open_.back().is_syscall && open_.back().lock == lock) break;
       if (open_.size() == kDepthMax) break;
       open_.push_back({false, lock});
@@ -43,7 +44,7 @@ void KernelFrames::apply(const Record& record) {
       break;
     }
     case ARCTRACE_TYPE_CONTENTION_END:
-      end(false, body.u64());
+      end(false, load_part_untrusted<arctrace_contention_end_body>(record.body).lock);
       break;
     default:
       break;
@@ -52,7 +53,7 @@ void KernelFrames::apply(const Record& record) {
 
 void KernelFrames::leave_all(bool lost) { leave(open_.size(), lost); }
 
-// Look before popping.
+// Searches first, so that an end that fits no frame changes nothing.
 void KernelFrames::end(bool is_syscall, uint64_t lock) {
   for (size_t i = open_.size(); i-- > 0;) {
     if (open_[i].is_syscall != is_syscall || open_[i].lock != lock) continue;

@@ -1,4 +1,4 @@
-// The frames that the kernel's records make on top of a thread's own ones.
+// The frames that the kernel's records make above a thread's own (SPEC.md, rule 81).
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,11 @@
 
 namespace arctrace::reader {
 
-// A system call is a frame from SYSCALL to SYSCALL_END, a wait for a lock one from its
+// A system call is a frame from SYSCALL to SYSCALL_END, a wait for a lock is one from its
 // first CONTENTION to CONTENTION_END; faults and signals are calls that take no time.
 //
-// Ends may be missing: a thread that calls the kernel, gets a signal or writes a record
-// itself was in none of its frames any more. An end that fits no frame is nothing.
+// Ends may be missing: when a thread calls the kernel, gets a signal, or writes a record
+// itself, it has left all of the kernel's frames. An end that fits no frame is ignored.
 class KernelFrames {
  public:
   // Both must outlive this object.
@@ -22,13 +22,13 @@ class KernelFrames {
   // A record about the running thread, at the frames' present time.
   void apply(const Record& record);
 
-  // The thread is not in the kernel any more. `lost`: the ends of its frames were.
+  // The thread is no longer in the kernel. `lost`: the ends of its frames were lost.
   void leave_all(bool lost);
 
  private:
   struct Open {
     bool is_syscall;
-    uint64_t lock;  // of a wait
+    uint64_t lock;  // that a wait is for
   };
 
   void end(bool is_syscall, uint64_t lock);
@@ -37,7 +37,7 @@ class KernelFrames {
 
   FrameStack& frames_;
   ReplayState& state_;
-  std::vector<Open> open_;  // the frames' kernel_frames()
+  std::vector<Open> open_;  // the kernel's frames on frames_, innermost last
 };
 
 }  // namespace arctrace::reader

@@ -1,4 +1,4 @@
-// The names of what the kernel does for a thread.
+// Functions that stand for what the kernel does for a thread.
 #pragma once
 
 #include <absl/container/flat_hash_map.h>
@@ -11,14 +11,14 @@
 
 namespace arctrace::reader {
 
-// The module of all of them.
+// The module of these functions.
 inline constexpr std::string_view kKernelModule = "[kernel]";
 
 // "read"; "syscall 999" if the number is not known. Numbers are those of the machine for
 // which this reader was built.
 std::string syscall_name(uint32_t number);
 
-// Each is made a function when it is first asked for.
+// Interns each function when it is first asked for.
 class KernelFunctions {
  public:
   // `functions` must outlive this object.

@@ -1,4 +1,4 @@
-// What the replay tells, in time order, to those who show more than sums.
+// What the replay reports, in order of time, to views that show more than sums.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,11 @@
 
 namespace arctrace::reader {
 
-// What is unusual with a frame: bits.
+// What is unusual about a frame: bits.
 enum FrameFlag : uint16_t {
   kFrameUnwound = 1 << 0,        // left by longjmp, an exception, or in a vfork child
   kFrameExitLost = 1 << 1,       // gone, no exit was recorded
-  kFrameEntryLost = 1 << 2,      // no entry was recorded; its start is when it was seen
+  kFrameEntryLost = 1 << 2,      // no entry was recorded; it starts where it was seen
   kFrameEnteredBefore = 1 << 3,  // entered before tracing began
   kFrameInherited = 1 << 4,      // on the stack that fork copied
   kFrameOpen = 1 << 5,           // not left when the trace ended
@@ -22,38 +22,39 @@ enum FrameFlag : uint16_t {
   kFrameCutStop = 1 << 8,        // stopped after the time range
 };
 
-// A shown frame. Times are cut at the time range.
+// A shown frame. Times are cut at the time range of the filter.
 struct FrameInfo {
   ThreadIndex thread;
   FunctionId function;
-  uint32_t depth;   // shown frames around it, and itself: 1 is the outermost
-  uint32_t count;   // frames that it stands for; more than 1 of kUnknownFunction only
+  uint32_t depth;   // the number of shown frames up to this one: 1 is the outermost
+  uint32_t count;   // frames that it stands for; more than 1 only for kUnknownFunction
   uint16_t flags;   // enum FrameFlag
-  int64_t time_ns;  // of the record that tells of it
+  int64_t time_ns;  // of the record that opens or closes it
   int64_t start_ns;
-  int64_t stop_ns;  // when closed
-  // When closed, on the report's clock: in the function itself, and with all it called.
+  int64_t stop_ns;  // once it is closed
+  // Once it is closed, on the report's clock: in the function itself, and with all it
+  // called.
   uint64_t base_ns, cum_ns;
-  CpuTime cpu;  // of the whole call, whatever the clock, if the kernel told it
+  CpuTime cpu;  // of the whole call, whatever the clock, if the kernel's records have it
 };
 
-// Something that happened in a thread, or in none (kNoIndex).
+// Something that happened at one moment in a thread, or in none (kNoIndex).
 struct PointInfo {
   enum class Kind : uint8_t {
     kRecord,  // EVENT, INSTANT, COUNTER, TEXT, MARK, VFORK_BEGIN, VFORK_END, LOST
     kOrphan,  // EXIT or EXIT_NAMED that fits no frame
-    kResync,  // STACK that says another stack than was known
+    kResync,  // STACK that differs from the stack that was known
   };
   Kind kind;
   ThreadIndex thread;
   FunctionId function;  // of an orphan EXIT_NAMED; else kUnknownFunction
-  uint32_t depth;       // shown frames around it
+  uint32_t depth;       // the number of shown frames around it
   int64_t time_ns;
   const Record* record;
 };
 
-// The arguments of a shown frame that is open, or before it is closed its result.
-struct ValuesInfo {
+// The args of a shown frame, after it is opened, or its retval, before it is closed.
+struct ArgsInfo {
   ThreadIndex thread;
   FunctionId function;
   uint64_t token;  // the listener's, of the frame
@@ -61,25 +62,26 @@ struct ValuesInfo {
   const Record* record;  // ARGUMENTS or RESULT
 };
 
-// The calls come in time order, and nested right within each thread.
+// Calls come in order of time, and within each thread correctly nested.
 class ReplayListener {
  public:
   virtual ~ReplayListener() = default;
 
-  // Returns what frame_closed is to get as `token`.
+  // Returns the `token` that frame_closed is to get.
   virtual uint64_t frame_opened(const FrameInfo& frame) = 0;
 
-  // Every opened frame is closed once; those open at the end with kFrameOpen, when the
-  // replay is finished. `shown`: false if the call was shorter than the minimum.
+  // Every opened frame is closed once; frames that are open at the end of the trace when
+  // the replay is finished, with kFrameOpen. `shown` is false if the call was shorter
+  // than the filter's minimum.
   virtual void frame_closed(const FrameInfo& frame, uint64_t token, bool shown) = 0;
 
-  // A frame around all that the thread did outside of frames so far: closed, and never
-  // opened (kFrameEnteredBefore). It started with the thread.
+  // A closed frame around all that the thread did outside of frames so far. It started
+  // with the thread (kFrameEnteredBefore), and was not opened before this call.
   virtual void frame_adopted(const FrameInfo& frame) = 0;
 
   virtual void point(const PointInfo& point) = 0;
 
-  virtual void values(const ValuesInfo& /*values*/) {}
+  virtual void args(const ArgsInfo& /*args*/) {}
 };
 
 }  // namespace arctrace::reader

@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "reader/trace/bytes.hpp"
 #include "reader/trace/record_types.hpp"
+#include "src/base/untrusted_bytes.hpp"
 
 namespace arctrace::reader {
 
@@ -15,17 +15,17 @@ Replay::Replay(const Definitions& definitions, Symbolizer* symbolizer,
                   [this](ThreadIndex thread) { return stack_of_kernel(thread); }),
       wants_thread_(std::move(options.wants_thread)),
       has_wake_ups_(options.has_wake_ups),
-      places_(definitions.threads().size()) {}
+      entries_(definitions.threads().size()) {}
 
 void Replay::add(const Record& record) {
   if (record.type == ARCTRACE_TYPE_LOST) {
-    const uint32_t flags = load_u32(record.body.data() + 4);
-    if ((flags & (ARCTRACE_LOST_RESIDUAL | ARCTRACE_LOST_SESSION)) != 0) {
-      add_loss_of_collector(record, flags);
+    const auto lost = load_part_untrusted<arctrace_lost_body>(record.body);
+    if ((lost.flags & (ARCTRACE_LOST_RESIDUAL | ARCTRACE_LOST_SESSION)) != 0) {
+      add_residual_loss(record, lost);
       return;
     }
   }
-  if (record.thread >= places_.size()) {
+  if (record.thread >= entries_.size()) {
     if (record.type == ARCTRACE_TYPE_SESSION) session_point(record);
     return;
   }
@@ -33,12 +33,12 @@ void Replay::add(const Record& record) {
     dispatches_.apply(record);
     return;
   }
-  Place& place = places_[record.thread];
-  if (place.stack == nullptr) {
-    if (place.known || record.type >= ARCTRACE_TYPE_PROCESS) return;
+  Entry& entry = entries_[record.thread];
+  if (entry.stack == nullptr) {
+    if (entry.known || record.type >= ARCTRACE_TYPE_PROCESS) return;
     if (stack_of(record.thread) == nullptr) return;
   }
-  place.stack->apply(record);
+  entry.stack->apply(record);
 }
 
 KnownTimes Replay::known_times() const {
@@ -47,29 +47,29 @@ KnownTimes Replay::known_times() const {
 }
 
 ThreadStack* Replay::stack_of(ThreadIndex thread) {
-  if (thread >= places_.size()) return nullptr;
-  Place& place = places_[thread];
-  if (!place.known) {
-    place.known = true;
+  if (thread >= entries_.size()) return nullptr;
+  Entry& entry = entries_[thread];
+  if (!entry.known) {
+    entry.known = true;
     if (!wants_thread_ || wants_thread_(thread)) {
-      place.stack = std::make_unique<ThreadStack>(state_, thread);
+      entry.stack = std::make_unique<ThreadStack>(state_, thread);
     }
   }
-  return place.stack.get();
+  return entry.stack.get();
 }
 
-// A thread that has records of its own begins with one of these.
+// A thread that has records of its own begins with one of its own.
 ThreadStack* Replay::stack_of_kernel(ThreadIndex thread) {
   return state_.definitions.threads()[thread].of_kernel() ? stack_of(thread)
-                                                          : places_[thread].stack.get();
+                                                          : entries_[thread].stack.get();
 }
 
-// Losses that the threads could not say themselves: their place in time is not known.
-void Replay::add_loss_of_collector(const Record& record, uint32_t flags) {
+// Losses that the threads could not report themselves; when they came is not known.
+void Replay::add_residual_loss(const Record& record, const arctrace_lost_body& lost) {
   ThreadStack* stack =
-      (flags & ARCTRACE_LOST_SESSION) != 0 ? nullptr : stack_of(record.thread);
+      (lost.flags & ARCTRACE_LOST_SESSION) != 0 ? nullptr : stack_of(record.thread);
   if (stack != nullptr) {
-    stack->add_residual_loss(load_u64(record.body.data() + 8));
+    stack->add_residual_loss(lost.count);
   } else if (wants_thread_ && record.thread != kNoIndex) {
     return;
   }
@@ -87,8 +87,8 @@ void Replay::session_point(const Record& record) {
 }
 
 void Replay::finish() {
-  for (size_t i = 0; i < places_.size(); ++i) {
-    ThreadStack* stack = places_[i].stack.get();
+  for (size_t i = 0; i < entries_.size(); ++i) {
+    ThreadStack* stack = entries_[i].stack.get();
     if (stack == nullptr) continue;
     stack->finish();
     if (!stack->in_report()) continue;

@@ -1,4 +1,4 @@
-// From a trace's records to call trees: each thread's stack, and the time spent on it.
+// The replay: makes call trees of a trace's records, by the stack of each thread.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +15,11 @@ namespace arctrace::reader {
 
 struct ReplayOptions {
   ReplayFilter filter;
-  // Which threads are replayed; the others' records are left out. None: all.
+  // Whether a thread is replayed; the records of others are ignored. Empty: all threads.
   std::function<bool(ThreadIndex)> wants_thread;
-  // Threads too that only the kernel's records name.
+  // Including threads that only the kernel's records name.
   bool all_threads = false;
-  // Whether the kernel's records, if there are any, tell when a thread is woken.
+  // Whether the kernel's records, if there are any, include wake-ups.
   bool has_wake_ups = true;
   ReportClock clock = ReportClock::kWall;
   ReplayListener* listener = nullptr;
@@ -31,55 +31,57 @@ struct ReplayOptions {
 struct ThreadTree {
   ThreadIndex thread;
   NodeIndex root;
-  // Of its first and its last record, its own or the kernel's about it, cut at the
-  // filter's time range: on the wall clock the root's cum_ns is the difference.
+  // The times of the first and the last record of the thread, its own or the kernel's
+  // about it, cut at the filter's time range. On the wall clock the root's cum_ns is the
+  // difference.
   int64_t start_ns, stop_ns;
 };
 
-// Memory is bounded by distinct stacks and open frames, not by the number of records.
+// Takes constant time for a record on average. Memory is bounded by the number of
+// distinct stacks and of open frames, not by the number of records.
 class Replay {
  public:
-  // `definitions` must be complete, and outlive this object, as `symbolizer` (which may
-  // be nullptr) and the listeners must.
+  // `definitions` must be complete. They, the listeners, and `symbolizer`, which may be
+  // nullptr, must outlive this object.
   Replay(const Definitions& definitions, Symbolizer* symbolizer,
          ReplayOptions options = {});
 
-  // The trace's next record, as Trace::read hands them out.
+  // The trace's next record. Trace::read has them in the right order.
   void add(const Record& record);
 
-  // After the last record, once.
+  // To be called once, after the last record.
   void finish();
 
-  // After finish(), those with anything in the filter's time range, by ThreadIndex.
+  // After finish(): the threads that have a part in the filter's time range, by index.
   std::span<const ThreadTree> threads() const { return threads_; }
   const CallTree& tree() const { return state_.tree; }
   const Functions& functions() const { return state_.resolver.functions(); }
   FunctionResolver& resolver() { return state_.resolver; }
   const Definitions& definitions() const { return state_.definitions; }
-  // Whether the kernel told when threads had a CPU.
+  // Whether the kernel's records say when threads had a CPU.
   bool has_dispatches() const { return state_.has_dispatches; }
   KnownTimes known_times() const;
   const ReplayTotals& totals() const { return state_.totals; }
 
-  // Records that contradict each other.
+  // Records that contradict each other: breaches of rules S1 to S3.
   const std::vector<Finding>& findings() const { return state_.findings.kept(); }
   uint64_t finding_count() const { return state_.findings.count(); }
 
  private:
   ThreadStack* stack_of(ThreadIndex thread);
   ThreadStack* stack_of_kernel(ThreadIndex thread);
-  void add_loss_of_collector(const Record& record, uint32_t flags);
+  void add_residual_loss(const Record& record, const arctrace_lost_body& lost);
   void session_point(const Record& record);
 
   ReplayState state_;
   Dispatches dispatches_;
   std::function<bool(ThreadIndex)> wants_thread_;
   bool has_wake_ups_;
-  struct Place {
-    bool known = false;                  // asked wants_thread_
-    std::unique_ptr<ThreadStack> stack;  // nullptr: not wanted
+  struct Entry {
+    bool known = false;                  // wants_thread_ was asked
+    std::unique_ptr<ThreadStack> stack;  // nullptr: filtered out
   };
-  std::vector<Place> places_;  // by ThreadIndex
+  std::vector<Entry> entries_;  // by ThreadIndex
   std::vector<ThreadTree> threads_;
 };
 

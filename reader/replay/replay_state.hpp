@@ -1,4 +1,4 @@
-// What the stacks of all threads share while a trace is replayed.
+// What the stacks of all threads share during a replay.
 #pragma once
 
 #include <algorithm>
@@ -14,29 +14,31 @@
 
 namespace arctrace::reader {
 
-// Of all replayed threads, shown or not.
+// Sums over all replayed threads, shown or not.
 struct ReplayTotals {
   uint64_t orphans = 0;  // exits that fit no frame
-  uint64_t resyncs = 0;  // STACK records that changed the stack that was known
-  // Frames, by what was unusual with them.
+  uint64_t resyncs = 0;  // STACK records that changed the known stack
+  // Frames by what was unusual about them.
   uint64_t unwound = 0, exit_lost = 0, entry_lost = 0, entered_before = 0, inherited = 0,
            open = 0;
 };
 
 struct ReplayState {
-  ReplayState(const Definitions& meanings, Symbolizer* symbolizer,
-              const ReplayFilter& what, ReportClock which, ReplayListener* told,
-              ScheduleListener* told_states, size_t max_findings)
-      : definitions(meanings),
-        resolver(meanings, symbolizer),
+  ReplayState(const Definitions& all_definitions, Symbolizer* symbolizer,
+              const ReplayFilter& shown, ReportClock report_clock,
+              ReplayListener* replay_listener, ScheduleListener* schedule_listener,
+              size_t max_findings)
+      : definitions(all_definitions),
+        resolver(all_definitions, symbolizer),
         kernel_functions(resolver.mutable_functions()),
-        filter(what),
+        filter(shown),
         matcher(filter, resolver.functions()),
-        clock(which),
-        has_dispatches(std::any_of(meanings.threads().begin(), meanings.threads().end(),
+        clock(report_clock),
+        has_dispatches(std::any_of(all_definitions.threads().begin(),
+                                   all_definitions.threads().end(),
                                    [](const Thread& t) { return t.of_kernel(); })),
-        listener(told),
-        schedule(told_states),
+        listener(replay_listener),
+        schedule(schedule_listener),
         findings(max_findings) {}
 
   const Definitions& definitions;
@@ -45,9 +47,9 @@ struct ReplayState {
   const ReplayFilter filter;
   FunctionMatcher matcher;
   const ReportClock clock;
-  const bool has_dispatches;  // the kernel told when threads had a CPU
-  ReplayListener* listener;   // may be nullptr, and so may be this one
-  ScheduleListener* schedule;
+  const bool has_dispatches;   // the kernel's records say when threads had a CPU
+  ReplayListener* listener;    // or nullptr
+  ScheduleListener* schedule;  // or nullptr
   CallTree tree;
   FindingLog findings;
   ReplayTotals totals;

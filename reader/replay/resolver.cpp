@@ -57,7 +57,7 @@ FunctionResolver::Entry FunctionResolver::find_name(ProcessIndex process, uint64
                                                     int64_t time_ns) {
   const auto id = static_cast<uint32_t>(key);
   const auto name = definitions_.name(process, id);
-  // The name that is empty is the roots'.
+  // The empty name is that of the roots.
   if (!name || name->empty()) {
     return {key, INT64_MAX, functions_.intern({}, absl::StrCat("name#", id), {})};
   }
@@ -73,8 +73,9 @@ FunctionResolver::Entry FunctionResolver::find_name(ProcessIndex process, uint64
   return {key, module->unloaded_ns, functions_.intern(module->path, shown, {})};
 }
 
-// As the loader looks for it: the first module, in the order in which they were loaded.
-// The shim is passed over: what it puts itself before is the program's call all the same.
+// As the loader searches: the first module, in the order in which they were loaded. The
+// shim is passed over: a call of a function that it interposes is still the program's
+// call of the function in the library.
 const Module* FunctionResolver::find_exporter(const Process& process,
                                               std::string_view name, int64_t time_ns) {
   if (symbolizer_ == nullptr) return nullptr;
@@ -96,14 +97,14 @@ FunctionResolver::Entry FunctionResolver::find_address(Cache& cache, ProcessInde
   if (symbolizer_ != nullptr) {
     name = symbolizer_->resolve(module->path, module->build_id, file_address).function;
   }
-  const CodePlace place{module, address};
+  const CodeLocation location{module, address};
   const std::string path = module->path.empty() ? "[anonymous]" : module->path;
   if (!name.empty()) {
-    return {address, module->unloaded_ns, functions_.intern(path, name, place)};
+    return {address, module->unloaded_ns, functions_.intern(path, name, location)};
   }
   const std::string offset =
       absl::StrCat(base_name(path), "+0x", absl::Hex(file_address));
-  return {address, module->unloaded_ns, functions_.intern(path, offset, place)};
+  return {address, module->unloaded_ns, functions_.intern(path, offset, location)};
 }
 
 FunctionResolver::Entry FunctionResolver::find_generated(Cache& cache,
@@ -125,11 +126,11 @@ FunctionResolver::Entry FunctionResolver::find_generated(Cache& cache,
 }
 
 std::string FunctionResolver::source_line(FunctionId function) {
-  const CodePlace& place = functions_[function].place;
-  if (place.module == nullptr || symbolizer_ == nullptr) return {};
+  const CodeLocation& location = functions_[function].location;
+  if (location.module == nullptr || symbolizer_ == nullptr) return {};
   const ResolvedAddress found =
-      symbolizer_->resolve(place.module->path, place.module->build_id,
-                           place.address - place.module->bias, WithSource::kYes);
+      symbolizer_->resolve(location.module->path, location.module->build_id,
+                           location.address - location.module->bias, WithSource::kYes);
   if (!found.source.has_value()) return {};
   return absl::StrCat(found.source->file, ":", found.source->line);
 }

@@ -1,4 +1,4 @@
-// From frame keys, as processes record them, to functions.
+// Finds the functions of frame keys, as processes record them.
 #pragma once
 
 #include <absl/container/flat_hash_map.h>
@@ -16,16 +16,17 @@
 
 namespace arctrace::reader {
 
-// Answers are cached for each process, as long as the module map in force says the same.
+// Answers are cached for each process, for as long as its map of modules stays the same.
 class FunctionResolver {
  public:
-  // Both must outlive this object. Without a symbolizer every address is shown as
-  // module+0xoffset.
+  // Both must outlive this object. Without a symbolizer (nullptr) every address is shown
+  // as module+0xoffset.
   FunctionResolver(const Definitions& definitions, Symbolizer* symbolizer);
 
   // The function of a frame key (an address, or with bit 63 a name id) in a process at a
-  // time. Times must not fall. Generated code is in module [jit]. A key without a name is
-  // called module+0xoffset, 0xaddress, or name#id.
+  // time. Times must not decrease from call to call. Generated code is in module [jit]. A
+  // key without a name is called module+0xoffset, 0xaddress, or name#id. The first
+  // question about a key may read symbol tables; later ones take constant time.
   FunctionId resolve(ProcessIndex process, uint64_t key, int64_t time_ns) {
     Cache& cache = cache_of(process);
     const Entry& entry = cache.recent[slot_of(key)];
@@ -34,10 +35,10 @@ class FunctionResolver {
   }
 
   const Functions& functions() const { return functions_; }
-  // For those who name functions otherwise.
+  // For adding functions that have no key.
   Functions& mutable_functions() { return functions_; }
 
-  // "file:line" of a function's beginning, as its debug data has it; empty if not known.
+  // "file:line" of a function's beginning, by its debug data; empty if not known.
   std::string source_line(FunctionId function);
 
  private:
@@ -48,10 +49,10 @@ class FunctionResolver {
   };
   static constexpr unsigned kRecentBits = 9;
   struct Cache {
-    // In front of the map: the functions that are called all the time.
+    // A small cache in front of the map, for the functions that are called all the time.
     std::array<Entry, 1u << kRecentBits> recent;
     absl::flat_hash_map<uint64_t, Entry> all;
-    std::optional<GeneratedCode> code;  // once it is asked for
+    std::optional<GeneratedCode> code;  // nullopt until it is first needed
   };
 
   static size_t slot_of(uint64_t key) {
@@ -71,7 +72,7 @@ class FunctionResolver {
   const Definitions& definitions_;
   Symbolizer* symbolizer_;
   Functions functions_;
-  std::vector<std::unique_ptr<Cache>> caches_;  // by ProcessIndex + 1: [0] of none
+  std::vector<std::unique_ptr<Cache>> caches_;  // by ProcessIndex + 1; [0]: no process
 };
 
 }  // namespace arctrace::reader

@@ -1,4 +1,4 @@
-// What the replay tells of who had a CPU, and why not.
+// What the replay reports about which threads had a CPU, and why others had none.
 #pragma once
 
 #include <cstdint>
@@ -9,29 +9,29 @@
 
 namespace arctrace::reader {
 
-// Who let a blocked thread go on.
+// What woke a blocked thread.
 struct Waker {
-  ThreadIndex thread = kNoIndex;  // that ran; kNoIndex: not known
+  ThreadIndex thread = kNoIndex;  // the one that ran then; kNoIndex: not known
   NodeIndex node = kNoNode;       // its innermost shown frame, if it is replayed
-  bool interrupt = false;         // not the thread did it, but an interrupt of its CPU
+  bool interrupt = false;         // an interrupt of its CPU did it, not the thread
 };
 
 // A stretch of a thread's time in one state, cut at the time range.
 struct StateInfo {
   ThreadIndex thread = kNoIndex;
   RunState state = RunState::kRunning;
-  bool preempted = false;   // of kReady: it left its CPU so; else it was woken
-  uint32_t task_state = 0;  // of kBlocked: the kernel's TASK_* bits
+  bool preempted = false;   // if kReady: it was when it left its CPU; else it was woken
+  uint32_t task_state = 0;  // if kBlocked: the kernel's TASK_* bits
   int64_t start_ns = 0, stop_ns = 0;
   NodeIndex node = kNoNode;  // its innermost shown frame when the stretch began
-  Waker waker;               // of kBlocked: who ended it
+  Waker waker;               // if kBlocked: what ended the stretch
 };
 
 class ScheduleListener {
  public:
   virtual ~ScheduleListener() = default;
 
-  // In order of their ends; those of one thread one behind the other.
+  // Stretches come in order of their ends; those of one thread follow one another.
   virtual void state_ended(const StateInfo& state) = 0;
 };
 

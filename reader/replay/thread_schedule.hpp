@@ -1,4 +1,5 @@
-// One thread's states over time: whether it ran, could have run, or was blocked.
+// One thread's states over time: when it ran, when it could have run, and when it was
+// blocked.
 #pragma once
 
 #include "reader/replay/frame_stack.hpp"
@@ -6,7 +7,7 @@
 
 namespace arctrace::reader {
 
-// Every change is at the frames' present time.
+// Every change happens at the present time of the frames.
 class ThreadSchedule {
  public:
   // Both must outlive this object. `listener` may be nullptr.
@@ -15,16 +16,16 @@ class ThreadSchedule {
 
   RunState state() const { return current_.state; }
 
-  // The thread has begun, and runs.
+  // The thread begins, and runs.
   void start() { begin(RunState::kRunning); }
-  // It runs again from now on.
+  // The thread runs from now on.
   void run();
-  // It leaves its CPU in this state of the kernel's; 0: it could go on.
+  // The thread leaves its CPU, in this TASK_* state of the kernel's; 0: it could run on.
   void leave(uint32_t task_state);
-  // REQUIRES: it is blocked.
+  // The thread could run from now on. REQUIRES: it is blocked.
   void wake(const Waker& waker);
 
-  // Ends the last stretch.
+  // Reports the last stretch.
   void finish();
 
  private:

@@ -4,13 +4,13 @@
 
 #include <algorithm>
 
-#include "reader/trace/bytes.hpp"
+#include "src/base/untrusted_bytes.hpp"
 
 namespace arctrace::reader {
 namespace {
 
-// Adopted frames nest; a program that exits what it never entered, again and again, must
-// not build a tree as deep as it is wrong. Further ones are orphans.
+// Adopted frames nest. The limit keeps the tree of a program that again and again leaves
+// what it never entered from becoming ever deeper; further such exits are orphans.
 constexpr uint32_t kAdoptedMax = 1u << 16;
 
 }  // namespace
@@ -36,7 +36,7 @@ void ThreadStack::apply(const Record& record) {
   if (record.after_gap) broken_ = true;
   switch (record.type) {
     case ARCTRACE_TYPE_ENTER:
-      enter(load_u64(record.body.data()));
+      enter(load_part_untrusted<arctrace_frame_body>(record.body).key);
       break;
     case ARCTRACE_TYPE_EXIT:
       exit(record);
@@ -63,7 +63,7 @@ void ThreadStack::apply(const Record& record) {
       return;
     case ARCTRACE_TYPE_ARGUMENTS:
     case ARCTRACE_TYPE_RESULT:
-      frames_.values(record);
+      frames_.args(record);
       break;
     case ARCTRACE_TYPE_EVENT:
     case ARCTRACE_TYPE_INSTANT:
@@ -83,7 +83,8 @@ void ThreadStack::begin(int64_t time_ns) {
   schedule_.start();
 }
 
-// It ran up to now: that it was given a CPU, if it had left one, was not told.
+// The thread ran up to now. If it had left its CPU, the record that it got one is
+// missing.
 void ThreadStack::run_until(int64_t time_ns) {
   if (schedule_.state() != RunState::kRunning) schedule_.run();
   frames_.advance(time_ns, RunState::kRunning);
@@ -91,8 +92,7 @@ void ThreadStack::run_until(int64_t time_ns) {
 
 // ---- The kernel's records --------------------------------------------------
 
-// Before its own first record, as behind its end, what the number means is not the
-// thread.
+// Before the thread's own first record and after its end its number is another thread's.
 bool ThreadStack::follows_kernel(int64_t time_ns) {
   if (kernel_only_ && !frames_.has_begun()) begin(time_ns);
   return frames_.has_begun() && !is_gone_;
@@ -135,7 +135,7 @@ FunctionId ThreadStack::resolve(uint64_t key) {
 
 void ThreadStack::enter(uint64_t key) {
   frames_.push(key, resolve(key), 0);
-  if (frames_.depth() > ARCTRACE_OPEN_FRAMES_MAX) all_told_ = false;
+  if (frames_.depth() > ARCTRACE_OPEN_FRAMES_MAX) is_complete_ = false;
 }
 
 void ThreadStack::exit(const Record& record) {
@@ -148,8 +148,8 @@ void ThreadStack::exit(const Record& record) {
 }
 
 void ThreadStack::exit_named(const Record& record) {
-  const uint64_t key = load_u64(record.body.data());
-  // A vfork child leaves nothing for good: what its parent is in will be left again.
+  const uint64_t key = load_part_untrusted<arctrace_frame_body>(record.body).key;
+  // A vfork child leaves no frame for good: its parent is still in it.
   if (frames_.depth() == 0 && !frames_.in_vfork()) {
     adopt(record);
     return;
@@ -158,9 +158,9 @@ void ThreadStack::exit_named(const Record& record) {
     frames_.leave(1, 0);
     return;
   }
-  // Look before popping: an exit that fits nothing must not destroy the stack. A writer
-  // that has told all its frames has looked already.
-  if ((broken_ || !all_told_) && frames_.is_open(key)) {
+  // Search first: an exit that fits no frame must not destroy the stack. A writer that
+  // has reported all its frames has searched already.
+  if ((broken_ || !is_complete_) && frames_.is_open(key)) {
     while (frames_.top().key != key) {
       const uint64_t width = frames_.top().width;
       state_.totals.exit_lost += width;
@@ -172,10 +172,10 @@ void ThreadStack::exit_named(const Record& record) {
   orphan(record, resolve(key));
 }
 
-// The function was entered before the first record: all that was not in a frame so far
+// The function was entered before the first record: all that was outside of frames so far
 // was in it.
 void ThreadStack::adopt(const Record& record) {
-  const uint64_t key = load_u64(record.body.data());
+  const uint64_t key = load_part_untrusted<arctrace_frame_body>(record.body).key;
   const FunctionId function = resolve(key);
   if (adopted_ == kAdoptedMax) {
     orphan(record, function);
@@ -193,7 +193,7 @@ void ThreadStack::orphan(const Record& record, FunctionId function) {
 }
 
 void ThreadStack::unwind(const Record& record) {
-  const uint64_t count = load_u32(record.body.data());
+  const uint64_t count = load_part_untrusted<arctrace_unwind_body>(record.body).count;
   const uint64_t open = frames_.depth();
   state_.totals.unwound += std::min(count, open);
   frames_.leave(count, kFrameUnwound);
@@ -205,22 +205,22 @@ void ThreadStack::unwind(const Record& record) {
 
 void ThreadStack::vfork_end(const Record& record) {
   if (!frames_.in_vfork()) {
-    // What the child left on the stack is not known: STACK will say it.
-    if (!broken_)
+    // What the child left on the stack is not known until the next STACK.
+    if (!broken_) {
       add_finding(Rule::kVforkNested, record, "VFORK_END without VFORK_BEGIN");
+    }
     broken_ = true;
     return;
   }
   state_.totals.unwound += frames_.vfork_end();
-  if (frames_.depth() > ARCTRACE_OPEN_FRAMES_MAX) all_told_ = false;
+  if (frames_.depth() > ARCTRACE_OPEN_FRAMES_MAX) is_complete_ = false;
 }
 
 void ThreadStack::lost(const Record& record) {
-  const uint32_t flags = load_u32(record.body.data() + 4);
-  const uint64_t count = load_u64(record.body.data() + 8);
-  if (frames_.in_range()) frames_.mark_top().lost_records += count;
+  const auto lost = load_part_untrusted<arctrace_lost_body>(record.body);
+  if (frames_.in_range()) frames_.mark_top().lost_records += lost.count;
   // What an earlier owner of the slot lost is missing in another thread.
-  if ((flags & ARCTRACE_LOST_INHERITED) == 0) broken_ = true;
+  if ((lost.flags & ARCTRACE_LOST_INHERITED) == 0) broken_ = true;
   frames_.point(PointInfo::Kind::kRecord, record, kUnknownFunction);
 }
 
@@ -229,19 +229,24 @@ void ThreadStack::add_residual_loss(uint64_t count) {
   frames_.mark_root().lost_records += count;
 }
 
-// A STACK record tells the innermost `told` of `depth` frames.
+// A STACK record reports the innermost `count` of `depth` frames.
 void ThreadStack::stack(const Record& record) {
-  const uint64_t depth = load_u32(record.body.data());
-  const uint64_t told = std::min<uint64_t>(load_u32(record.body.data() + 4), depth);
-  const std::byte* keys = record.body.data() + 8;
-  const uint64_t floor = depth - told;  // frames below are not told
+  const auto body = load_part_untrusted<arctrace_stack_body>(record.body);
+  const uint64_t depth = body.depth;
+  const uint64_t count = std::min(body.count, body.depth);
+  const uint64_t floor = depth - count;  // the frames below are not reported
+  const std::span<const std::byte> keys = record.body.subspan(sizeof body);
+  const auto reported_key = [&](uint64_t frame) {  // REQUIRES: floor <= frame < depth
+    return load_part_untrusted<uint64_t>(
+        keys.subspan((frame - floor) * sizeof(uint64_t)));
+  };
   const bool known = !broken_;
   const uint64_t known_depth = frames_.depth();
   bool agrees = known_depth == depth;
   bool changed = !agrees;
 
-  // The told frames that are right stay, up to the first one that is not. Frames of
-  // which only the number was known become the told ones.
+  // The known frames stay as far as they are the reported ones. Frames of which only the
+  // number was known are replaced by reported ones.
   uint64_t right = std::min(known_depth, depth);
   uint64_t end = known_depth;
   for (size_t i = frames_.frames().size() - 1; end > floor; --i) {
@@ -250,7 +255,7 @@ void ThreadStack::stack(const Record& record) {
     if (frame.function == kUnknownFunction) {
       right = std::min(right, std::max(begin, floor));
       changed = true;
-    } else if (begin < depth && frame.key != load_u64(keys + 8 * (begin - floor))) {
+    } else if (begin < depth && frame.key != reported_key(begin)) {
       right = std::min(right, begin);
       agrees = false;
       changed = true;
@@ -265,8 +270,8 @@ void ThreadStack::stack(const Record& record) {
   }
   if (changed) {
     state_.totals.resyncs += has_calls_ ? 1 : 0;
-    if (!known)
-      frames_.forget_vforks();  // whether their ends are among the lost is not known
+    // Whether the ends of vforks are among the lost records is not known.
+    if (!known) frames_.forget_vforks();
     if (frames_.depth() > right) {
       state_.totals.exit_lost += frames_.depth() - right;
       frames_.leave(frames_.depth() - right, kFrameExitLost);
@@ -275,15 +280,16 @@ void ThreadStack::stack(const Record& record) {
     const uint16_t flag = inherited ? kFrameInherited : kFrameEntryLost;
     (inherited ? state_.totals.inherited : state_.totals.entry_lost) +=
         depth - frames_.depth();
-    if (frames_.depth() < floor)
+    if (frames_.depth() < floor) {
       frames_.push(0, kUnknownFunction, flag, floor - frames_.depth());
+    }
     while (frames_.depth() < depth) {
-      const uint64_t key = load_u64(keys + 8 * (frames_.depth() - floor));
+      const uint64_t key = reported_key(frames_.depth());
       frames_.push(key, resolve(key), flag);
     }
   }
   broken_ = false;
-  all_told_ = told == depth;
+  is_complete_ = count == depth;
 }
 
 void ThreadStack::add_finding(Rule rule, const Record& record, const std::string& what) {

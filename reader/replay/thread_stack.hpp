@@ -1,4 +1,5 @@
-// One thread's call stack, rebuilt from its records and the kernel's about it.
+// One thread's call stack, rebuilt from its own records and the kernel's about it
+// (SPEC.md, rules 40, 81 and 82).
 #pragma once
 
 #include <cstdint>
@@ -10,28 +11,30 @@
 
 namespace arctrace::reader {
 
-// Missing records: an EXIT_NAMED whose key lies deeper pops to it, unless the writer told
-// all its frames and so has looked itself; one on an empty stack was entered before
-// tracing began and becomes the frame around all so far; one that is found nowhere
-// changes nothing and is counted. STACK says what the stack is after a loss, and must
-// agree with what is known without one.
+// Records may be missing. So an EXIT_NAMED whose key is not the innermost frame's leaves
+// all frames up to the one that has it, unless the writer has reported all its frames:
+// then it has searched them itself. On an empty stack an EXIT_NAMED is of a function that
+// was entered before tracing began: its frame is put around all that was recorded so far.
+// An exit that fits no frame changes nothing and is counted. After a loss, STACK says
+// what the stack is; without one it must agree with the known stack.
 //
-// A thread that writes a record runs, and is in none of the kernel's frames: what says
-// otherwise has lost its end.
+// A thread that writes a record runs, and is not in the kernel; if it seems to be, the
+// end of the kernel's frame was lost.
 class ThreadStack {
  public:
-  // `state` must outlive this object. The first STACK of a fork child's thread is what
-  // fork copied. A thread that only the kernel's records name has frames of the kernel's.
+  // `state` must outlive this object. The first STACK of a fork child's thread is the
+  // stack that fork copied. A thread that only the kernel's records name has only the
+  // kernel's frames.
   ThreadStack(ReplayState& state, ThreadIndex thread);
 
-  // The thread's next record, in the order it wrote them. Definitions and records of
-  // the kernel writer are not part of the stack and are ignored.
+  // The thread's next record, in the order in which it wrote them. Definitions and
+  // records of the kernel writer are not part of the stack and are ignored.
   void apply(const Record& record);
 
-  // What the kernel says of the thread, in order of time with its records: what it does
-  // (SYSCALL and such, which say that it runs), that it is not on a CPU any more (in the
-  // kernel's TASK_* state; 0: it could go on), may run again, does. From its first record
-  // to its end.
+  // What the kernel's records say about the thread, in order of time among its own: what
+  // it does (SYSCALL and the like, by which it runs), that it has left its CPU (in this
+  // TASK_* state; 0: it could run on), that it was woken, that it got a CPU. Ignored
+  // before its first own record and after its end.
   void apply_kernel(const Record& record);
   void left_cpu(int64_t time_ns, uint32_t task_state);
   void woken(int64_t time_ns, const Waker& waker);
@@ -40,20 +43,20 @@ class ThreadStack {
   // A loss that only the collector knew of, at an unknown time.
   void add_residual_loss(uint64_t count);
 
-  // After the last record: closes what is open, sums up.
+  // To be called once, after the last record: closes the open frames and sums up.
   void finish();
 
-  // False if nothing of the thread is in the filter's time range.
+  // Whether the thread has a part in the filter's time range.
   bool in_report() const {
     return has_residual_loss_ || (frames_.was_in_range() && frames_.has_begun());
   }
   NodeIndex root() const { return frames_.root(); }
-  // Of the innermost shown frame.
+  // The node of the innermost shown frame.
   NodeIndex innermost() const { return frames_.top().node; }
-  // In the time range.
+  // Cut at the time range.
   int64_t start_ns() const { return frames_.start_ns(); }
   int64_t stop_ns() const { return frames_.stop_ns(); }
-  // Open frames: what STACK calls depth.
+  // The number of open frames: what STACK calls depth.
   uint64_t depth() const { return frames_.depth(); }
 
  private:
@@ -79,10 +82,10 @@ class ThreadStack {
   const bool kernel_only_;
   bool fork_child_ = false;
   bool has_residual_loss_ = false;
-  bool has_calls_ = false;  // had a record other than STACK and LOST
-  bool broken_ = true;      // records are missing: the stack is unknown until STACK
-  bool all_told_ = false;   // the writer keeps all frames that are open, as STACK said
-  bool is_gone_ = false;    // it has exited, or is another program's
+  bool has_calls_ = false;    // there was a record other than STACK and LOST
+  bool broken_ = true;        // records are missing: the stack is not known until STACK
+  bool is_complete_ = false;  // STACK reported all frames, and the writer keeps all
+  bool is_gone_ = false;      // it has exited, or is another program's
   uint32_t adopted_ = 0;
   FrameStack frames_;
   KernelFrames kernel_;

@@ -70,16 +70,16 @@ void FlowView::frame_closed(const FrameInfo& frame, uint64_t token, bool shown) 
   }
 }
 
-void FlowView::values(const ValuesInfo& values) {
+void FlowView::args(const ArgsInfo& args) {
   if (lines_ >= options_.limit) return;
-  release(values.time_ns);
-  if (values.record->type == ARCTRACE_TYPE_RESULT) {
-    Result& result = results_[values.thread];
-    result = {values.token, {}};
-    describe_(*values.record, json_ != nullptr, result.content);
-  } else if (Waiting* entry = waiting(values.token)) {
+  release(args.time_ns);
+  if (args.record->type == ARCTRACE_TYPE_RESULT) {
+    Result& result = results_[args.thread];
+    result = {args.token, {}};
+    describe_(*args.record, json_ != nullptr, result.content);
+  } else if (Waiting* entry = waiting(args.token)) {
     if (entry->line.content.empty()) {
-      describe_(*values.record, json_ != nullptr, entry->line.content);
+      describe_(*args.record, json_ != nullptr, entry->line.content);
     }
   }
 }

@@ -37,7 +37,7 @@ class FlowView : public ReplayListener {
   void frame_closed(const FrameInfo& frame, uint64_t token, bool shown) override;
   void frame_adopted(const FrameInfo& frame) override;
   void point(const PointInfo& point) override;
-  void values(const ValuesInfo& values) override;
+  void args(const ArgsInfo& args) override;
 
  private:
   enum class Kind : uint8_t { kEnter, kExit, kRecord, kTrouble };

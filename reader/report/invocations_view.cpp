@@ -63,11 +63,11 @@ void InvocationsView::frame_closed(const FrameInfo& frame, uint64_t token, bool 
   }
 }
 
-void InvocationsView::values(const ValuesInfo& values) {
-  Texts& texts = open_texts_[values.token];
-  const bool is_result = values.record->type == ARCTRACE_TYPE_RESULT;
+void InvocationsView::args(const ArgsInfo& args) {
+  Texts& texts = open_texts_[args.token];
+  const bool is_result = args.record->type == ARCTRACE_TYPE_RESULT;
   std::string& text = is_result ? texts.result : texts.arguments;
-  if (text.empty()) describe_(*values.record, json_, text);
+  if (text.empty()) describe_(*args.record, json_, text);
 }
 
 // The later it was left, the further out it stood.

@@ -42,7 +42,7 @@ class InvocationsView : public ReplayListener {
   void frame_closed(const FrameInfo& frame, uint64_t token, bool shown) override;
   void frame_adopted(const FrameInfo& frame) override;
   void point(const PointInfo& /*point*/) override {}
-  void values(const ValuesInfo& values) override;
+  void args(const ArgsInfo& args) override;
 
  private:
   // A call that is told of later than it started: it was entered before tracing began,

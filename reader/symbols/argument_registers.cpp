@@ -7,12 +7,13 @@
 namespace arctrace::reader {
 namespace {
 
-// What stands in each eight bytes of an aggregate.
+// What each eight bytes of an aggregate hold.
 enum class Content { kNothing, kVector, kInteger };
 using Contents = std::array<Content, 2>;
 constexpr uint64_t kContentsSize = 16;  // bytes
 
-// Adds what is at `offset`. False: such an aggregate is passed in memory.
+// Adds a part of `type` at `offset` to an aggregate's contents. False: such an aggregate
+// is passed in memory.
 bool add_contents(Dwarf_Die* type, uint64_t offset, int nesting, DwarfBudget& budget,
                   Contents& contents) {
   if (nesting > kDwarfNestingMax || !budget.spend() || !peel(type)) return false;
@@ -56,16 +57,17 @@ bool add_contents(Dwarf_Die* type, uint64_t offset, int nesting, DwarfBudget& bu
   const std::optional<ScalarType> scalar = scalar_type(type, budget);
   if (!scalar) return false;
   Content& content = contents[offset / 8];
-  content = scalar->kind == TypedValue::Kind::kFloat && content != Content::kInteger
+  content = scalar->kind == TypedArg::Kind::kFloat && content != Content::kInteger
                 ? Content::kVector
                 : Content::kInteger;
   return true;
 }
 
-// Of a peeled type; none: it is in memory. Nothing: not known.
+// The registers that a value of a peeled type takes: none if it is passed in memory,
+// nullopt if that is not known.
 std::optional<Registers> registers_of(Dwarf_Die* type, DwarfBudget& budget) {
   if (const auto scalar = scalar_type(type, budget)) {
-    return scalar->kind == TypedValue::Kind::kFloat ? Registers{0, 1} : Registers{1, 0};
+    return scalar->kind == TypedArg::Kind::kFloat ? Registers{0, 1} : Registers{1, 0};
   }
   const int tag = dwarf_tag(type);
   if (is_passed_by_reference(type, budget)) return Registers{1, 0};
@@ -94,7 +96,7 @@ std::optional<Registers> registers_of(Dwarf_Die* type, DwarfBudget& budget) {
   return Registers{};  // long double
 }
 
-// The number among those of its class of the register `dwarf_register`; 0: it is neither.
+// The position of a register among those of its class, from 1; 0: it passes no arguments.
 uint32_t argument_register(uint64_t dwarf_register, bool is_vector) {
   constexpr std::array<uint64_t, kIntegerRegisters> kOrder = {5, 4, 1, 2, 8, 9};
   constexpr uint64_t kXmm0 = 17;
@@ -111,8 +113,8 @@ uint32_t argument_register(uint64_t dwarf_register, bool is_vector) {
 
 }  // namespace
 
-std::optional<uint32_t> ArgumentPlaces::add(Dwarf_Die* type, bool is_scalar,
-                                            DwarfBudget& budget) {
+std::optional<uint32_t> ArgumentRegisters::add(Dwarf_Die* type, bool is_scalar,
+                                               DwarfBudget& budget) {
   const std::optional<Registers> needed = registers_of(type, budget);
   if (!needed) return std::nullopt;
   const bool is_vector = needed->vectors != 0;
@@ -123,7 +125,7 @@ std::optional<uint32_t> ArgumentPlaces::add(Dwarf_Die* type, bool is_scalar,
     used_.vectors += needed->vectors;
     return is_scalar ? is_vector ? used_.vectors : used_.integers : 0;
   }
-  // How what is larger is aligned is not looked into.
+  // Larger values may be aligned on the stack, which is not followed.
   if (!is_scalar) stack_is_known_ = false;
   if (!stack_is_known_ || stack_words_ == kStackWords) return 0;
   return (is_vector ? kVectorRegisters : kIntegerRegisters) + ++stack_words_;
@@ -136,15 +138,15 @@ bool returns_in_memory(Dwarf_Die* type, DwarfBudget& budget) {
   return !add_contents(type, 0, 0, budget, contents);
 }
 
-uint32_t place_at_entry(Dwarf_Die* parameter, uint64_t entry, uint32_t usual,
-                        bool is_vector) {
+uint32_t position_at_entry(Dwarf_Die* parameter, uint64_t entry, uint32_t usual,
+                           bool is_vector) {
   Dwarf_Attribute attribute;
   Dwarf_Op* operations = nullptr;
   size_t count = 0;
   if (dwarf_attr(parameter, DW_AT_location, &attribute) == nullptr) return 0;
   bool found = dwarf_getlocation_addr(&attribute, entry, &operations, &count, 1) == 1;
   if (!found) {
-    // clang says it from behind the hook on.
+    // clang gives the location only from the end of the hook on.
     constexpr Dwarf_Addr kHookMax = 16;
     Dwarf_Addr base = 0;
     Dwarf_Addr start = 0;
@@ -158,15 +160,16 @@ uint32_t place_at_entry(Dwarf_Die* parameter, uint64_t entry, uint32_t usual,
   if (operation >= DW_OP_reg0 && operation <= DW_OP_reg31 && count == 1) {
     return argument_register(operation - DW_OP_reg0, is_vector);
   }
-  // Where it will be stored, in code that is not optimized.
+  // The memory in which code that is not optimized will store it.
   const bool is_indirect = count == 2 && operations[1].atom == DW_OP_deref;
   if (operation == DW_OP_fbreg) return count == 1 || is_indirect ? usual : 0;
   if (operation < DW_OP_breg0 || operation > DW_OP_breg31) return 0;
-  // What the register points to, of what is passed by reference; or a part of it.
-  const uint32_t place = argument_register(operation - DW_OP_breg0, is_vector);
+  // The object that the register points to, if it is passed by reference; or a part of
+  // it.
+  const uint32_t position = argument_register(operation - DW_OP_breg0, is_vector);
   const bool is_whole = count == 1 || operations[count - 1].atom == DW_OP_stack_value;
-  if (place != 0) return operations[0].number == 0 && is_whole ? place : 0;
-  return count == 1 || is_indirect ? usual : 0;  // of the frame
+  if (position != 0) return operations[0].number == 0 && is_whole ? position : 0;
+  return count == 1 || is_indirect ? usual : 0;  // relative to the frame
 }
 
 }  // namespace arctrace::reader

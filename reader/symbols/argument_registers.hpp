@@ -1,4 +1,4 @@
-// In which registers x86-64's calling convention has arguments and results.
+// The registers in which x86-64's calling convention passes arguments.
 #pragma once
 
 #include <elfutils/libdw.h>
@@ -10,8 +10,8 @@
 
 namespace arctrace::reader {
 
-// Registers that arguments are passed in, and words of the stack that they are looked for
-// in.
+// The registers of each class, and the words of the stack in which arguments are
+// recorded.
 inline constexpr uint32_t kIntegerRegisters = 6;
 inline constexpr uint32_t kVectorRegisters = 8;
 inline constexpr uint32_t kStackWords = 8;
@@ -21,14 +21,15 @@ struct Registers {
   uint32_t integers = 0, vectors = 0;
 };
 
-// Where the convention has the arguments of a function, one after the other.
-class ArgumentPlaces {
+// Assigns registers to the arguments of a function, one after another.
+class ArgumentRegisters {
  public:
   void add_address_of_result() { ++used_.integers; }
 
-  // Of the next one, of this peeled type: from 1 among the registers of its class, and
-  // behind those the words of the stack; 0: elsewhere, or in several of them. Nothing:
-  // not known, nor what comes behind it.
+  // The position of the next argument, which has this peeled type: from 1 among the
+  // registers of its class, and after those among the words of the stack; 0 if it is
+  // elsewhere, or takes several of them. nullopt if its position is not known; then
+  // neither are those of the arguments after it.
   std::optional<uint32_t> add(Dwarf_Die* type, bool is_scalar, DwarfBudget& budget);
 
  private:
@@ -37,12 +38,13 @@ class ArgumentPlaces {
   bool stack_is_known_ = true;
 };
 
-// Whether a function gets the address of its result, as a first argument.
+// Whether a function gets the address of its result as a first argument.
 bool returns_in_memory(Dwarf_Die* type, DwarfBudget& budget);
 
-// Where the parameter of a function that begins at `entry` really is then, which an
-// optimizer may have chosen; `usual`: by the convention. 0: nowhere.
-uint32_t place_at_entry(Dwarf_Die* parameter, uint64_t entry, uint32_t usual,
-                        bool is_vector);
+// The position in which the parameter of a function is when the function is entered, at
+// `entry`: an optimizer may have chosen another than `usual`, the convention's. 0: in
+// none.
+uint32_t position_at_entry(Dwarf_Die* parameter, uint64_t entry, uint32_t usual,
+                           bool is_vector);
 
 }  // namespace arctrace::reader

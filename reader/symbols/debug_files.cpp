@@ -11,14 +11,14 @@
 namespace arctrace::reader {
 namespace {
 
-// The file is the debug file that `link` of a module with `build_id` means.
+// Whether `file` is the debug file that the `link` of a module with `build_id` means.
 bool is_linked_file(const ElfFile& file, const DebugLink& link, const BuildId& build_id) {
   const BuildId found = file.build_id();
   if (!build_id.empty() && !found.empty()) return found == build_id;
   return file.crc32() == link.crc;
 }
 
-// The file at `path` if it has that build-id.
+// The file at `path`, if it has that build-id.
 std::optional<DebugFile> open_with_build_id(const std::string& path,
                                             const BuildId& build_id) {
   absl::StatusOr<ElfFile> file = ElfFile::open_untrusted(path);
@@ -31,7 +31,7 @@ std::optional<DebugFile> only_module(std::optional<DebugFile> file) {
   return file;
 }
 
-// The directory of `path` as it is written, and where links in it lead.
+// The directory of `path` as it is written, and the one to which its links lead.
 std::vector<std::filesystem::path> directories_of(const std::string& path) {
   const std::filesystem::path written(path);
   std::vector<std::filesystem::path> directories{written.parent_path()};
@@ -62,10 +62,10 @@ std::optional<DebugFile> DebugFiles::find_untrusted(const std::string& path,
                                                     const ElfFile& elf) const {
   const BuildId build_id = elf.build_id();
   auto by_build_id = find_by_build_id_untrusted(build_id);
-  // `path` may be that of a debug file already.
+  // `path` may already be that of a debug file.
   if (by_build_id && by_build_id->path != path) return by_build_id;
   const std::optional<DebugLink> link = elf.debug_link();
-  // A name, not a path that leads anywhere.
+  // Only a plain name, not a path that leads elsewhere.
   if (!link || link->name.empty() || link->name.find('/') != std::string::npos) {
     return std::nullopt;
   }
@@ -87,7 +87,7 @@ std::optional<DebugFile> DebugFiles::find_untrusted(const std::string& path,
 
 std::optional<DebugFile> DebugFiles::find_supplementary_untrusted(
     const std::string& path, const std::string& name, const BuildId& build_id) const {
-  // It is a relocatable file, of DWARF data only.
+  // The file is a relocatable one, of DWARF data only.
   if (auto file = open_with_build_id(build_id_path(build_id), build_id)) return file;
   // operator/ leaves an absolute name as it is.
   return open_with_build_id(std::filesystem::path(path).parent_path() / name, build_id);

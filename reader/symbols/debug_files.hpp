@@ -1,5 +1,5 @@
-// Where the separate debug file of a module is: in the local places that GDB and
-// elfutils search, and on debuginfod servers if the user wants that.
+// Finds the separate debug file of a module: in the local directories that GDB and
+// elfutils search, and on debuginfod servers if the user permits that.
 #pragma once
 
 #include <optional>
@@ -11,8 +11,8 @@ namespace arctrace::reader {
 
 struct SymbolOptions {
   std::string debug_root = "/usr/lib/debug";
-  // Ask the servers in DEBUGINFOD_URLS. Needs libdebuginfod.so.1 at run time; without it
-  // nothing is downloaded.
+  // Whether to ask the servers in DEBUGINFOD_URLS. This needs libdebuginfod.so.1 at run
+  // time; without it nothing is downloaded.
   bool allow_download = false;
 };
 
@@ -21,7 +21,8 @@ struct DebugFile {
   ElfFile elf;
 };
 
-// All answers are checked: they have the build-id that was asked for, or the CRC.
+// Every file that is returned has the build-id that was asked for, or the CRC. Each
+// search reads files; nothing is cached.
 class DebugFiles {
  public:
   explicit DebugFiles(SymbolOptions options);
@@ -30,17 +31,18 @@ class DebugFiles {
   std::optional<DebugFile> find_by_build_id_untrusted(const BuildId& build_id) const;
 
   // The debug file of the module `elf` at `path`: by its build-id, then by the name in
-  // its .gnu_debuglink: beside it, in .debug/ beside it, under ROOT at the same path.
+  // its .gnu_debuglink, in the module's directory, in .debug/ there, and under ROOT at
+  // the same path.
   std::optional<DebugFile> find_untrusted(const std::string& path,
                                           const ElfFile& elf) const;
 
-  // The file that dwz moved common DWARF data to, named by the .gnu_debugaltlink of the
+  // The file to which dwz moved common DWARF data, named by the .gnu_debugaltlink of the
   // debug file at `path`.
   std::optional<DebugFile> find_supplementary_untrusted(const std::string& path,
                                                         const std::string& name,
                                                         const BuildId& build_id) const;
 
-  // Takes as long as the servers take. Nothing unless options.allow_download.
+  // Blocks for as long as the servers take. nullopt unless options.allow_download.
   std::optional<DebugFile> download_untrusted(const BuildId& build_id) const;
 
  private:

@@ -9,8 +9,9 @@
 namespace arctrace::reader {
 namespace {
 
-// Loaded when it is first needed: linking it would load an HTTP client with some thirty
-// libraries at each start of the reader. These are the functions of its ABI, version 1.
+// The library is loaded when it is first needed: linking it would load an HTTP client
+// with some thirty libraries at each start of the reader. These are functions of its ABI,
+// version 1.
 struct Library {
   using Begin = void* (*)();
   using End = void (*)(void* client);
@@ -22,7 +23,7 @@ struct Library {
   FindDebuginfo find_debuginfo = nullptr;
 
   Library() {
-    // Never closed: its HTTP client keeps global state.
+    // Never closed, because its HTTP client keeps global state.
     void* handle = dlopen("libdebuginfod.so.1", RTLD_NOW | RTLD_LOCAL);
     if (handle == nullptr) return;
     begin = reinterpret_cast<Begin>(dlsym(handle, "debuginfod_begin"));

@@ -1,4 +1,4 @@
-// Debug files from debuginfod servers.
+// Downloads debug files from debuginfod servers.
 #pragma once
 
 #include <optional>
@@ -9,8 +9,8 @@
 namespace arctrace::reader {
 
 // Fetches the debug file of `build_id` from the servers in DEBUGINFOD_URLS into
-// libdebuginfod's cache, and returns its path there. Nothing if the variable is not set,
-// libdebuginfod.so.1 is not installed, or no server has it. Blocks, within
+// libdebuginfod's cache, and returns its path there. nullopt if the variable is not set,
+// libdebuginfod.so.1 is not installed, or no server has the file. Blocks for at most
 // DEBUGINFOD_TIMEOUT.
 std::optional<std::string> download_debug_file(const BuildId& build_id);
 

@@ -6,9 +6,9 @@
 
 #include <cstddef>
 
-// Why not abi::__cxa_demangle: it is this same code, but hands out the text only when it
-// is complete, so that nothing bounds its time and memory. Here the text comes in pieces,
-// and a piece too many stops the work.
+// abi::__cxa_demangle is this same code, but returns the text only when it is complete,
+// so that its time and memory cannot be bounded. Here the text comes in pieces, and one
+// piece too many stops the work.
 
 namespace arctrace::reader {
 namespace {
@@ -18,8 +18,8 @@ namespace {
 constexpr size_t kTextBytesMax = 64 << 10;
 
 // For each pack expansion the demangler searches the pattern for its pack, and follows
-// back references without giving out text. At most 3^(n/3) visits for n references: for
-// 36 about half a million. The most seen in real names with a pack is 17.
+// back references without producing text: at most 3^(n/3) visits for n references, which
+// for 36 is about half a million. The most in any real name with a pack is 17.
 constexpr size_t kPackReferencesMax = 36;
 
 struct TextTooLong {};
@@ -37,7 +37,8 @@ bool has_pack(const std::string& name) {
   return false;
 }
 
-// S_, S0_, SA1_ and so on. Text within identifiers may count too: harmless.
+// Counts S_, S0_, SA1_ and so on. Text within identifiers may be counted too, which does
+// no harm.
 size_t count_back_references(const std::string& name) {
   size_t count = 0;
   for (size_t at = name.find('S'); at != std::string::npos; at = name.find('S', at + 1)) {
@@ -54,8 +55,9 @@ std::string demangle_untrusted(const std::string& name) {
   if (has_pack(name) && count_back_references(name) > kPackReferencesMax) return name;
   std::string text;
   try {
-    // Its frames can be unwound (the ABI wants unwind tables of C code too) and own
-    // nothing. Without DMGL_NO_RECURSE_LIMIT its use of the stack is bounded.
+    // The exception passes through frames of the demangler, which own nothing and can be
+    // unwound (the ABI demands unwind tables of C code too). Without
+    // DMGL_NO_RECURSE_LIMIT its use of the stack is bounded.
     const int done = cplus_demangle_v3_callback(name.c_str(), DMGL_PARAMS | DMGL_TYPES,
                                                 append_text, &text);
     return done != 0 ? text : name;

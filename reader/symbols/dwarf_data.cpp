@@ -12,11 +12,11 @@
 namespace arctrace::reader {
 namespace {
 
-// libdw reads all debug sections into memory, and unpacks them.
+// The limit for all debug sections together, which libdw reads into memory and unpacks.
 constexpr uint64_t kDebugBytesMax = uint64_t{4} << 30;
 
-// Calls visit(name, section, header) for the debug sections until it returns false.
-// True if it never did, and all section headers could be read.
+// Calls visit(name, section, header) for each debug section until a call returns false.
+// True if none did, and all section headers could be read.
 template <typename Visit>
 bool for_debug_sections(Elf* elf, Visit visit) {
   size_t names_index = 0;
@@ -36,8 +36,9 @@ bool for_debug_sections(Elf* elf, Visit visit) {
   return true;
 }
 
-// Unpacked, the debug sections are of a size that can be read. Those packed in the GNU
-// way (.zdebug_*, given up by 2016) are refused: their size is not in the header.
+// Whether the debug sections, once unpacked, are small enough to be read. Sections packed
+// in the old GNU way (.zdebug_*, given up by 2016) are refused, because their size is not
+// in the header.
 bool has_readable_size(Elf* elf) {
   uint64_t total = 0;
   return for_debug_sections(
@@ -53,9 +54,9 @@ bool has_readable_size(Elf* elf) {
       });
 }
 
-// libdw (0.188) takes it on trust that the last string of .debug_str and .debug_line_str
-// ends, and reads on behind the section if it does not. To be asked when libdw has
-// unpacked the sections.
+// Whether the last strings of .debug_str and .debug_line_str end. libdw (0.188) trusts
+// that they do, and would read past the section. REQUIRES: libdw has unpacked the
+// sections.
 bool has_terminated_strings(Elf* elf) {
   return for_debug_sections(
       elf, [](std::string_view name, Elf_Scn* section, const GElf_Shdr&) {

@@ -11,13 +11,14 @@
 
 namespace arctrace::reader {
 
-// To be ended by dwarf_end() before `file` is closed. Null if the file has no DWARF data,
-// or such as libdw cannot be given.
+// The caller ends it by dwarf_end() before `file` is closed. Null if the file has no
+// DWARF data, or data that libdw must not be given.
 Dwarf* begin_dwarf_untrusted(const ElfFile& file);
 
-// The dwz file that the DWARF data of `file` at `path` needs, in `found`; nothing there:
-// it needs none. Without this libdw would open the file itself, by a path out of the
-// untrusted file, and wait for ever if that is a FIFO. False: it is needed but not there.
+// Sets `found` to the dwz file that the DWARF data of `file` at `path` needs, or to
+// nullopt if it needs none. Without this libdw would open that file itself, by a path
+// from the untrusted file, and wait for ever if it is a FIFO. False: the file is needed
+// but missing.
 bool find_supplementary_untrusted(const ElfFile& file, Dwarf* dwarf,
                                   const std::string& path, const DebugFiles& debug_files,
                                   std::optional<ElfFile>& found);

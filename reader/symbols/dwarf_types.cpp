@@ -7,7 +7,7 @@
 
 namespace arctrace::reader {
 
-using Kind = TypedValue::Kind;
+using Kind = TypedArg::Kind;
 
 bool type_of(Dwarf_Die* die, Dwarf_Die* type) {
   Dwarf_Attribute attribute;
@@ -63,7 +63,7 @@ bool is_pointer(int tag) {
          tag == DW_TAG_rvalue_reference_type || tag == DW_TAG_unspecified_type;
 }
 
-// std::__cxx11::basic_string<char>: that of libstdc++ since gcc 5.
+// std::__cxx11::basic_string<char>, which libstdc++ has had since gcc 5.
 bool is_std_string(Dwarf_Die* type) {
   const char* name = dwarf_diename(type);
   if (name == nullptr || !std::string_view(name).starts_with("basic_string<char,")) {
@@ -73,7 +73,7 @@ bool is_std_string(Dwarf_Die* type) {
   const int count = dwarf_getscopes_die(type, &scopes);
   bool found = false;
   for (int i = 0; i < count; ++i) found = found || is_named(&scopes[i], "__cxx11");
-  std::free(scopes);  // as libdw wants it
+  std::free(scopes);  // libdw leaves that to its caller
   return found;
 }
 
@@ -86,13 +86,13 @@ bool is_by_reference(Dwarf_Die* type, int nesting, DwarfBudget& budget) {
       return true;
     case DW_CC_pass_by_value:
       return false;
-    default:  // gcc does not always say it
+    default:  // gcc does not always give the attribute
       return is_std_string(type) || has_own_copies(type, nesting, budget);
   }
 }
 
-// Whether `function`, of the class `type`, is a destructor or takes another object of it,
-// and not as the compiler would have made it.
+// Whether `function`, a member of the class `type`, is a destructor or a copy or move
+// constructor that the compiler did not make.
 bool makes_own_copies(Dwarf_Die* function, Dwarf_Die* type, std::string_view name,
                       DwarfBudget& budget) {
   const char* found = dwarf_diename(function);
@@ -118,8 +118,8 @@ bool makes_own_copies(Dwarf_Die* function, Dwarf_Die* type, std::string_view nam
   return false;
 }
 
-// Whether an object can't just be copied byte by byte, because of itself, its bases or
-// its members.
+// Whether an object cannot be copied byte by byte, because of its class, its bases or its
+// members.
 bool has_own_copies(Dwarf_Die* type, int nesting, DwarfBudget& budget) {
   if (nesting > kDwarfNestingMax) return false;
   const char* whole = dwarf_diename(type);
@@ -173,7 +173,7 @@ std::vector<Enumerator> enumerators_of(Dwarf_Die* type, DwarfBudget& budget) {
        more = dwarf_siblingof(&child, &child)) {
     const char* name = dwarf_diename(&child);
     if (dwarf_tag(&child) != DW_TAG_enumerator || name == nullptr) continue;
-    // Negative ones come with their sign.
+    // libdw extends the sign of negative ones.
     found.push_back(
         {name, static_cast<int64_t>(unsigned_attribute(&child, DW_AT_const_value))});
   }

@@ -1,5 +1,5 @@
-// Types as DWARF data has them: untrusted, so that all may be missing, or go round in
-// circles.
+// Types as DWARF data describes them. The data is untrusted: any part may be missing, and
+// types may refer to one another in circles.
 #pragma once
 
 #include <elfutils/libdw.h>
@@ -8,25 +8,25 @@
 #include <optional>
 #include <vector>
 
-#include "reader/symbols/function_types.hpp"
+#include "reader/symbols/typed_arg.hpp"
 
 namespace arctrace::reader {
 
-inline constexpr int kDwarfNestingMax = 32;  // of scopes, of types
+inline constexpr int kDwarfNestingMax = 32;  // of scopes, and of types
 
-// How much of hostile data is looked at: types that have one another as members twice, 32
-// deep, would be gone through four billion times.
+// Bounds how much of the data is looked at. Otherwise hostile types, each with two
+// members of the next type and 32 deep, would take four billion steps.
 class DwarfBudget {
  public:
   void begin_function() { function_ = kFunctionMax; }
-  // To be asked before an entry of the data is looked at. False: it was enough.
+  // To be called before each entry of the data is looked at. False: the budget is spent.
   bool spend() {
     if (is_spent()) return false;
     --function_;
     --module_;
     return true;
   }
-  // What was found of the function then is not to be relied on.
+  // If so, what was found about the function is not reliable.
   bool is_spent() const { return function_ == 0 || module_ == 0; }
 
  private:
@@ -36,29 +36,32 @@ class DwarfBudget {
   uint64_t module_ = kModuleMax;
 };
 
-// The type of a parameter, a function's result, a member. False: there is none.
+// The type of a parameter, a member, or a function's result. False: there is none.
 bool type_of(Dwarf_Die* die, Dwarf_Die* type);
 
-// What a typedef, a const and the like stand for. False: it is not known.
+// Replaces a typedef, const type and the like by the type it stands for. False: that is
+// not known.
 bool peel(Dwarf_Die* type);
 
+// Both at once.
 bool peeled_type_of(Dwarf_Die* die, Dwarf_Die* type);
 
-// 0 if there is none.
+// The value of an attribute; 0 if there is none.
 uint64_t unsigned_attribute(Dwarf_Die* die, unsigned name);
 
+// Whether `tag` is that of a structure, class or union.
 bool is_aggregate(int tag);
 
-// Whether an argument of this class is the address of an object.
+// Whether an argument of this peeled type is passed as the address of an object.
 bool is_passed_by_reference(Dwarf_Die* type, DwarfBudget& budget);
 
 struct ScalarType {
-  TypedValue::Kind kind;
+  TypedArg::Kind kind;
   uint32_t size;                             // bytes
-  std::vector<Enumerator> enumerators = {};  // in their order, some at most
+  std::vector<Enumerator> enumerators = {};  // in their order, at most 64
 };
 
-// Of a peeled type. Nothing: it is none that we record.
+// The scalar that a peeled type is recorded as; nullopt if it is not recorded.
 std::optional<ScalarType> scalar_type(Dwarf_Die* type, DwarfBudget& budget);
 
 }  // namespace arctrace::reader

@@ -22,8 +22,8 @@ namespace {
 constexpr uint64_t kSectionBytesMax = uint64_t{1} << 30;
 constexpr size_t kBuildIdBytesMax = 64;
 
-// The section's data in this machine's byte order, or as it stands if `raw`; null if it
-// has none in the file, or too much.
+// The data of a section in this machine's byte order, or as it stands if `raw`; null if
+// it has none in the file, or too much.
 const Elf_Data* read_section(Elf_Scn* section, bool raw) {
   GElf_Shdr header;
   if (gelf_getshdr(section, &header) == nullptr || header.sh_type == SHT_NOBITS ||
@@ -79,8 +79,8 @@ ElfFile::Open::~Open() {
 }
 
 absl::StatusOr<ElfFile> ElfFile::open_untrusted(const std::string& path) {
-  // Looked at before it is opened, because opening a device can have effects; and with
-  // O_NONBLOCK, should it become a FIFO in between.
+  // The type is checked before the file is opened, because opening a device can have
+  // effects. O_NONBLOCK: the file might become a FIFO in between.
   struct stat status {};
   if (stat(path.c_str(), &status) != 0) return absl::ErrnoToStatus(errno, path);
   if (!S_ISREG(status.st_mode)) {
@@ -94,7 +94,7 @@ absl::StatusOr<ElfFile> ElfFile::open_untrusted(const std::string& path) {
   if (!S_ISREG(status.st_mode)) {
     return absl::InvalidArgumentError(path + ": not a regular file");
   }
-  // Among them those files of /proc that block, or lose what is read from them.
+  // Among the empty files are those of /proc that block, or lose what is read from them.
   if (status.st_size == 0) return absl::InvalidArgumentError(path + ": empty file");
   elf_version(EV_CURRENT);
   file->elf = elf_begin(file->fd, ELF_C_READ, nullptr);
@@ -209,7 +209,7 @@ std::optional<ElfSymbolTable> ElfFile::symbol_table(Elf_Scn* section) const {
       break;
     }
     const unsigned type = GELF_ST_TYPE(symbol.st_info);
-    // SHN_XINDEX: a section above 65,279, as files with a section per function have.
+    // SHN_XINDEX: a section number above 65,279, as in files with a section per function.
     const bool reserved =
         symbol.st_shndx >= SHN_LORESERVE && symbol.st_shndx != SHN_XINDEX;
     if ((type != STT_FUNC && type != STT_GNU_IFUNC) || symbol.st_shndx == SHN_UNDEF ||
@@ -277,7 +277,7 @@ std::optional<uint32_t> ElfFile::crc32() const {
     const ssize_t size = pread(open_->fd, chunk.data(), chunk.size(), offset);
     if (size < 0) return std::nullopt;
     if (size == 0) return crc;
-    // The CRC of xz and of .gnu_debuglink is the same polynomial.
+    // xz and .gnu_debuglink use the same polynomial.
     crc = lzma_crc32(chunk.data(), static_cast<size_t>(size), crc);
     offset += size;
   }

@@ -1,5 +1,6 @@
-// One ELF file, read through libelf: who it is (build-id), where it is loaded, and its
-// function symbols. Every byte of it is untrusted: whoever owns the program wrote it.
+// One ELF file, read through libelf: its identity (build-id), where it is loaded, and its
+// function symbols. Every byte of it is untrusted, because the owner of the program wrote
+// it.
 #pragma once
 
 #include <absl/status/statusor.h>
@@ -29,14 +30,14 @@ struct LoadSegment {
 // A defined function symbol (STT_FUNC, STT_GNU_IFUNC).
 struct ElfSymbol {
   uint64_t address;
-  uint64_t size;         // 0: the symbol table does not say
-  uint64_t section_end;  // of the section it stands in; 0: not known
+  uint64_t size;         // bytes; 0: the symbol table does not say
+  uint64_t section_end;  // the end of its section; 0: not known
   uint32_t name;         // offset in ElfSymbolTable::names
   uint8_t binding;       // STB_*
 };
 
 struct ElfSymbolTable {
-  std::string names;  // names end with a NUL; the last byte is one
+  std::string names;  // each ends with a zero byte, and so does the string
   std::vector<ElfSymbol> symbols;
 };
 
@@ -58,19 +59,20 @@ class ElfFile {
   static absl::StatusOr<ElfFile> from_bytes_untrusted(std::string bytes,
                                                       const std::string& name);
 
-  // It is an executable or shared object (or the debug file of one): its addresses mean
-  // something.
+  // Whether it is an executable or a shared object, or the debug file of one, so that its
+  // addresses have a meaning.
   bool is_module() const;
 
-  // Empty if it has none, or one that is not of 1 to 64 bytes.
+  // Empty if it has no build-id, or one that does not have 1 to 64 bytes.
   BuildId build_id() const;
 
   std::vector<LoadSegment> load_segments() const;
 
   std::optional<DebugLink> debug_link() const;
 
-  // The first .symtab and the first .dynsym, where they are readable. A second one of
-  // the same type is against the ELF standard, and a way to make small files expensive.
+  // The symbols of the first .symtab and of the first .dynsym, if they are readable. A
+  // second one of the same type breaks the ELF standard, and could make small files
+  // expensive.
   std::vector<ElfSymbolTable> function_symbols() const;
 
   // The names under which .dynsym offers functions to other modules.
@@ -78,14 +80,14 @@ class ElfFile {
 
   bool has_section(const char* name) const;
 
-  // The bytes of a section as they stand in the file; nothing if there is no such
+  // The bytes of a section as they stand in the file; nullopt if there is no such
   // section, or it cannot be read.
   std::optional<std::string> section_bytes(const char* name) const;
 
-  // CRC-32 of the whole file as .gnu_debuglink has it; nothing if it cannot be read.
+  // The CRC-32 of the whole file, as .gnu_debuglink has it; nullopt if it cannot be read.
   std::optional<uint32_t> crc32() const;
 
-  // For libdw. Stays this object's, and where it is when this object is moved.
+  // For libdw. It belongs to this object, and stays where it is if this object is moved.
   Elf* handle() const { return open_->elf; }
 
  private:

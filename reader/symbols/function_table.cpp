@@ -20,8 +20,8 @@ uint8_t binding_rank(uint8_t binding) {
   }
 }
 
-// Names of equal rank and length are compared up to here, in bytes: enough for a stable
-// choice, and what a hostile table of long equal names can cost stays small.
+// Bytes up to which names of equal rank and length are compared: enough for a stable
+// choice, and few enough that a hostile table of long equal names costs little.
 constexpr size_t kComparedBytesMax = 256;
 
 std::vector<LoadSegment> sorted_executable(std::span<const LoadSegment> segments) {
@@ -33,7 +33,7 @@ std::vector<LoadSegment> sorted_executable(std::span<const LoadSegment> segments
   return executable;
 }
 
-// The end of the segment that has `address`; 0 if none has.
+// The end of the segment that includes `address`; 0 if none does.
 uint64_t segment_end(std::span<const LoadSegment> sorted, uint64_t address) {
   const auto next = std::upper_bound(
       sorted.begin(), sorted.end(), address,
@@ -42,8 +42,8 @@ uint64_t segment_end(std::span<const LoadSegment> sorted, uint64_t address) {
   return std::prev(next)->end;
 }
 
-// Where the strings of a table end. Names may share tails, so that measuring each by
-// itself could take the square of the table's size.
+// Where the strings of a table end. Names may share tails, so measuring each name by
+// itself could take a time quadratic in the table's size.
 std::vector<uint32_t> string_ends(std::string_view names) {
   std::vector<uint32_t> ends;
   for (size_t end = names.find('\0'); end != std::string_view::npos;
@@ -64,8 +64,8 @@ FunctionTable::FunctionTable(std::span<const LoadSegment> segments,
                              std::span<const ElfSymbolTable> tables) {
   const std::vector<LoadSegment> executable = sorted_executable(segments);
   for (const ElfSymbolTable& table : tables) add_candidates(executable, table);
-  // By start, sized ones first; of equal starts the best name last, so that it comes
-  // to lie on top of the others.
+  // By start, sized ones first. Of equal starts the best name comes last, so that it ends
+  // up on top of the stack.
   std::sort(candidates_.begin(), candidates_.end(),
             [this](const Candidate& a, const Candidate& b) {
               if (a.sized != b.sized) return a.sized;
@@ -92,7 +92,7 @@ void FunctionTable::add_candidates(std::span<const LoadSegment> executable,
     } else if (symbol.section_end != 0) {
       end = std::min(limit, symbol.section_end);
     } else {
-      continue;  // nothing says how far it could reach
+      continue;  // its end is not known
     }
     candidates_.push_back({symbol.address, end, base + symbol.name,
                            *name_end - symbol.name, sized, binding_rank(symbol.binding)});
@@ -116,8 +116,8 @@ bool FunctionTable::is_better_name(const Candidate& a, const Candidate& b) const
   return order != 0 ? order < 0 : a.name < b.name;
 }
 
-// One sweep over the addresses. The stack holds the symbols that have begun; its top
-// has begun last and so has the address, until it ends or another begins.
+// One sweep over the addresses. The stack holds the symbols that have begun. Its top
+// began last, so addresses belong to it until it ends or another one begins.
 void FunctionTable::add_sized_ranges() {
   std::vector<size_t> begun;
   uint64_t position = 0;
@@ -150,7 +150,7 @@ void FunctionTable::add_unsized_ranges() {
     const Candidate& candidate = candidates_[i];
     uint64_t end = candidate.end;
     if (i + 1 < candidates_.size()) {
-      // An alias at the same address that stands later has the better name.
+      // A later alias at the same address has the better name.
       end = std::min(end, candidates_[i + 1].start);
     }
     const auto next = std::upper_bound(

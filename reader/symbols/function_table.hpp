@@ -1,4 +1,4 @@
-// From address to function: the symbols of one module as ranges that do not overlap, so
+// The functions of one module by address. Symbols become ranges that do not overlap, so
 // that a lookup is one binary search whatever the symbol tables look like.
 #pragma once
 
@@ -15,25 +15,27 @@
 namespace arctrace::reader {
 
 struct FunctionSymbol {
-  std::string_view name;  // as the linker knows it; untrusted bytes, not empty
+  std::string_view name;  // the linker's; untrusted bytes, not empty
   uint64_t start;         // file address
   uint64_t size;          // bytes; 0: the symbol table does not say
 };
 
-// Rules:
-// - Symbols outside the executable segments are left out; sizes are cut at their ends.
-// - Where sized symbols overlap, the one that starts last has the address.
-// - An unsized symbol has what lies between it and the next symbol or the end of its
-//   section, unless it stands inside a sized one.
-// - Of several names of one range: global before local before weak, then fewer leading
-//   underscores, then the shorter, then the first in order of (leading) bytes.
+// The ranges follow these rules:
+// - Symbols outside the executable segments are ignored; sizes are cut at segment ends.
+// - Where sized symbols overlap, an address belongs to the one that starts last.
+// - An unsized symbol extends to the next symbol or to the end of its section, unless it
+//   stands inside a sized one.
+// - Of several names of one range the preferred one is global before local before weak,
+// then
+//   the one with fewer leading underscores, then the shorter, then the first in byte
+//   order.
 class FunctionTable {
  public:
   FunctionTable() = default;
   FunctionTable(std::span<const LoadSegment> segments,
                 std::span<const ElfSymbolTable> tables);
 
-  // The function that has `address`. The name is valid as long as the table.
+  // The function at `address`. Its name is valid as long as the table.
   std::optional<FunctionSymbol> find(uint64_t address) const;
 
   // How many ranges there are.

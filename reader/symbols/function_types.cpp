@@ -14,17 +14,17 @@
 namespace arctrace::reader {
 namespace {
 
-// `entry`: of one that is defined.
+// `entry`: its address, if it is defined.
 FunctionTypes types_of(Dwarf_Die* function, std::optional<uint64_t> entry,
                        DwarfBudget& budget) {
   FunctionTypes types;
-  ArgumentPlaces places;
+  ArgumentRegisters registers;
   Dwarf_Die type;
   if (peeled_type_of(function, &type)) {
     if (const auto scalar = scalar_type(&type, budget)) {
-      types.result = {"", scalar->kind, scalar->size, 0, scalar->enumerators};
+      types.retval = {"", scalar->kind, scalar->size, 0, scalar->enumerators};
     }
-    if (returns_in_memory(&type, budget)) places.add_address_of_result();
+    if (returns_in_memory(&type, budget)) registers.add_address_of_result();
   }
   Dwarf_Die child;
   for (int more = dwarf_child(function, &child); more == 0 && budget.spend();
@@ -32,21 +32,22 @@ FunctionTypes types_of(Dwarf_Die* function, std::optional<uint64_t> entry,
     if (dwarf_tag(&child) != DW_TAG_formal_parameter) continue;
     if (!peeled_type_of(&child, &type)) break;
     std::optional<ScalarType> scalar = scalar_type(&type, budget);
-    const bool is_vector = scalar && scalar->kind == TypedValue::Kind::kFloat;
-    const std::optional<uint32_t> usual = places.add(&type, scalar.has_value(), budget);
+    const bool is_vector = scalar && scalar->kind == TypedArg::Kind::kFloat;
+    const std::optional<uint32_t> usual =
+        registers.add(&type, scalar.has_value(), budget);
     if (!usual) break;
     if (!scalar || *usual == 0) continue;
-    // A constructor's `this` is no string yet.
-    if (scalar->kind == TypedValue::Kind::kStdString &&
+    // The `this` of a constructor is not a string yet.
+    if (scalar->kind == TypedArg::Kind::kStdString &&
         dwarf_hasattr_integrate(&child, DW_AT_artificial) != 0) {
-      scalar->kind = TypedValue::Kind::kPointer;
+      scalar->kind = TypedArg::Kind::kPointer;
     }
-    const uint32_t place =
-        entry ? place_at_entry(&child, *entry, *usual, is_vector) : *usual;
-    if (place == 0) continue;
+    const uint32_t position =
+        entry ? position_at_entry(&child, *entry, *usual, is_vector) : *usual;
+    if (position == 0) continue;
     const char* name = dwarf_diename(&child);
-    types.arguments.push_back({name == nullptr ? "" : name, scalar->kind, scalar->size,
-                               place, scalar->enumerators});
+    types.args.push_back({name == nullptr ? "" : name, scalar->kind, scalar->size,
+                          position, scalar->enumerators});
   }
   return types;
 }
@@ -82,7 +83,7 @@ class Finder {
     Dwarf_Die child;
     if (nesting > kDwarfNestingMax || dwarf_child(scope, &child) != 0) return;
     do {
-      // A sibling may be said to be what was a child already: so each is seen once.
+      // A hostile sibling may be an entry before this one; so each is visited only once.
       if (dwarf_dieoffset(&child) <= last_) return;
       last_ = dwarf_dieoffset(&child);
       const int tag = dwarf_tag(&child);
@@ -91,7 +92,8 @@ class Finder {
     } while (dwarf_siblingof(&child, &child) == 0);
   }
 
-  // Where a wanted function is entered: where one of its parts begins.
+  // The address at which a wanted function is entered, which is the start of one of its
+  // parts.
   std::optional<uint64_t> wanted_entry(Dwarf_Die* function) {
     Dwarf_Addr base = 0;
     Dwarf_Addr start = 0;
@@ -115,7 +117,7 @@ class Finder {
     }
   }
 
-  // The first of several holds.
+  // Of several for one key the first is kept.
   template <class Map>
   void keep(Map& map, const typename Map::key_type& key, Dwarf_Die* function,
             std::optional<uint64_t> entry) {
@@ -128,7 +130,7 @@ class Finder {
   const std::set<std::string>& declared_;
   ModuleTypes found_;
   DwarfBudget budget_;
-  Dwarf_Off last_ = 0;  // where the entry that was seen last is
+  Dwarf_Off last_ = 0;  // the offset of the entry that was visited last
 };
 
 struct DwarfEnd {
@@ -136,7 +138,7 @@ struct DwarfEnd {
 };
 using DwarfHandle = std::unique_ptr<Dwarf, DwarfEnd>;
 
-// False: it has none.
+// False: the file has no DWARF data, or not what libdw needs.
 bool search_file(const ElfFile& file, const std::string& path,
                  const DebugFiles& debug_files, Finder& finder) {
   if (!file.has_section(".debug_info")) return false;

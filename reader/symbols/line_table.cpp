@@ -12,11 +12,12 @@
 namespace arctrace::reader {
 namespace {
 
-// Units may share one list of ranges, so that a small file can name very many.
+// A limit for hostile files: units may share one list of ranges, so that a small file can
+// have very many.
 constexpr size_t kRangesMax = size_t{1} << 24;
 
-// The line whose code includes `address`: the first of those at the greatest address
-// that is not above it. Null if there is none, or it ends a sequence.
+// The line whose code includes `address`: the first line at the greatest address that is
+// not above it. Null if there is none, or it ends a sequence.
 Dwarf_Line* line_at(Dwarf_Lines* lines, size_t count, uint64_t address) {
   const auto address_of = [lines](size_t index) {
     Dwarf_Addr value = 0;
@@ -80,7 +81,7 @@ bool LineTable::attach_supplementary(const std::string& path,
   return true;
 }
 
-// Not by .debug_aranges, which clang does not write.
+// The ranges are not read from .debug_aranges, which clang does not write.
 void LineTable::read_unit_ranges() {
   Dwarf_CU* unit = nullptr;
   Dwarf_Die die;

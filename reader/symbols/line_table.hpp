@@ -1,4 +1,4 @@
-// From address to source line, by the DWARF data of one file.
+// The source lines of addresses, by the DWARF data of one file.
 #pragma once
 
 #include <elfutils/libdw.h>
@@ -19,28 +19,29 @@ struct SourceLine {
   uint32_t line;
 };
 
-// Not thread-safe.
+// Reads a unit's line program when an address in the unit is first asked for. Not
+// thread-safe.
 class LineTable {
  public:
   LineTable(LineTable&&) noexcept = default;
   LineTable& operator=(LineTable&&) = delete;
   ~LineTable() = default;
 
-  // `file`: a module or its debug file, standing at `path`. Nothing if it has no line
-  // numbers, or needs a dwz file that is not there. Reads its debug sections and the
-  // address ranges of its units; line programs are run when they are needed.
+  // `file` is a module, or its debug file, at `path`. nullopt if it has no line numbers,
+  // or needs a dwz file that is missing. Reads all debug sections, and the address ranges
+  // of the units.
   static std::optional<LineTable> open_untrusted(ElfFile file, const std::string& path,
                                                  const DebugFiles& debug_files);
 
-  // The line of the code at a file address. Where one address has several lines, as at
-  // the entry of an optimized function, the first of them.
+  // The line of the code at a file address. If an address has several lines, as at the
+  // entry of an optimized function, it is the first of them.
   std::optional<SourceLine> find(uint64_t address);
 
  private:
   struct DwarfEnd {
     void operator()(Dwarf* dwarf) const { dwarf_end(dwarf); }
   };
-  // What one unit (its DIE at `die_offset`) says about [start, end).
+  // The unit whose DIE is at `die_offset` includes the addresses [start, end).
   struct UnitRange {
     uint64_t start, end;
     Dwarf_Off die_offset;
@@ -51,7 +52,7 @@ class LineTable {
   bool attach_supplementary(const std::string& path, const DebugFiles& debug_files);
   void read_unit_ranges();
 
-  // The order matters: each reads from those before it.
+  // The order matters: each member reads from those before it.
   ElfFile file_;
   std::optional<ElfFile> supplementary_file_;
   DwarfHandle supplementary_;

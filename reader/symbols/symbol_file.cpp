@@ -10,7 +10,8 @@
 namespace arctrace::reader {
 namespace {
 
-// MiniDebugInfo is a symbol table: tens of megabytes for the largest programs.
+// The limit for MiniDebugInfo, which is a symbol table: the largest programs have tens of
+// megabytes.
 constexpr size_t kMiniDebugBytesMax = size_t{256} << 20;
 
 void append(std::vector<ElfSymbolTable>& tables, const ElfFile& file) {

@@ -1,4 +1,4 @@
-// What one module can tell about its code: function names now, source lines on request.
+// The symbols of one module: function names, and source lines on request.
 #pragma once
 
 #include <absl/status/statusor.h>
@@ -15,14 +15,14 @@
 
 namespace arctrace::reader {
 
-// Addresses are file addresses: st_value, p_vaddr; at run time the load bias comes on
-// top. Not thread-safe.
+// Addresses are file addresses, as st_value and p_vaddr are: run-time address minus load
+// bias. Not thread-safe.
 class SymbolFile {
  public:
   // Reads the symbols of the ELF file at `path`, of its separate debug file, and of the
-  // MiniDebugInfo in its .gnu_debugdata. Errors: not found; FailedPrecondition if
-  // `build_id` is not empty and not the file's; others if it is no readable ELF file.
-  // Damage in parts of it costs those parts.
+  // MiniDebugInfo in its .gnu_debugdata. Errors: NotFound; FailedPrecondition if
+  // `build_id` is neither empty nor the file's; others if the file is not a readable ELF
+  // file. Damaged parts are ignored.
   static absl::StatusOr<SymbolFile> open_untrusted(const std::string& path,
                                                    const BuildId& build_id,
                                                    const DebugFiles& debug_files);
@@ -31,8 +31,8 @@ class SymbolFile {
   const std::vector<LoadSegment>& load_segments() const { return load_segments_; }
   const FunctionTable& functions() const { return functions_; }
 
-  // The first call reads the debug data, which takes time and memory in proportion. If
-  // the file at the path is no longer the one that was opened, it is not used.
+  // The first call reads the debug data, at a cost in proportion to its size. The file at
+  // the path is not used if it is no longer the one that was opened.
   std::optional<SourceLine> find_line(uint64_t address);
 
  private:

@@ -41,7 +41,8 @@ bool Symbolizer::exports(const std::string& path, const BuildId& build_id,
 }
 
 Symbolizer::Loaded Symbolizer::load(const std::string& path, const BuildId& build_id) {
-  // Recorded paths that are not absolute name no file of this machine ("[vdso]").
+  // A recorded path that is not absolute, such as "[vdso]", names no file of this
+  // machine.
   absl::StatusOr<SymbolFile> file =
       path.starts_with('/')
           ? SymbolFile::open_untrusted(path, build_id, debug_files_)

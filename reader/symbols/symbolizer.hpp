@@ -1,5 +1,5 @@
-// Names for addresses of recorded modules. The files on this machine may not be the ones
-// that were recorded: a name is given only if the build-id says that they are.
+// Names for addresses of recorded modules. The files on this machine may not be those
+// that were recorded; names are taken only from files with the recorded build-id.
 #pragma once
 
 #include <absl/container/flat_hash_map.h>
@@ -19,35 +19,35 @@
 namespace arctrace::reader {
 
 struct ResolvedAddress {
-  // Demangled; empty if no symbol has the address. Untrusted bytes: escape control
-  // characters before they go to a terminal. Valid as long as the Symbolizer.
+  // Demangled; empty if no symbol includes the address. Untrusted bytes: escape them
+  // before they go to a terminal. Valid as long as the Symbolizer.
   std::string_view function;
-  uint64_t start = 0;  // file address of the function; 0 without one
+  uint64_t start = 0;  // file address of the function; 0 if there is none
   std::optional<SourceLine> source;
 };
 
 enum class WithSource : bool { kNo, kYes };
 
-// Opens each module once, when it is first asked for. Not thread-safe.
+// Opens each module once, when it is first asked for: that reads its symbol tables. Later
+// questions are a binary search. Not thread-safe.
 class Symbolizer {
  public:
   explicit Symbolizer(SymbolOptions options = {});
 
-  // `path`, `build_id`: as recorded; an empty build-id fits every file. `address`: file
-  // address (run-time address - bias).
+  // `path` and `build_id` are the recorded ones; an empty build-id matches every file.
+  // `address` is a file address (run-time address - bias).
   //
-  // A file that is missing or another one than was recorded is not used: the names then
-  // come from the debug file of the recorded build-id, if there is one, and findings()
-  // has one line more either way.
+  // If the file is missing, or not the recorded one, the names come from the debug file
+  // of the recorded build-id, if there is one. Either way findings() gets another line.
   ResolvedAddress resolve(const std::string& path, const BuildId& build_id,
                           uint64_t address, WithSource with_source = WithSource::kNo);
 
-  // Whether the recorded module offers the function `name` (as linkers know it) to
-  // others. False too if its file is not there, or another one.
+  // Whether the recorded module exports the function with the linker's name `name`. False
+  // also if its file is missing, or not the recorded one.
   bool exports(const std::string& path, const BuildId& build_id, std::string_view name);
 
-  // One line per module that could not be used as recorded, in the order of the first
-  // resolve(): "/path: build-id differs from the recorded one".
+  // One line for each module that could not be used as recorded, in the order of the
+  // first calls of resolve(): "/path: build-id differs from the recorded one".
   const std::vector<std::string>& findings() const { return findings_; }
 
  private:

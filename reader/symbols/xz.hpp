@@ -1,4 +1,4 @@
-// Unpacking of .gnu_debugdata.
+// Unpacks the section .gnu_debugdata.
 #pragma once
 
 #include <cstddef>
@@ -7,8 +7,8 @@
 
 namespace arctrace::reader {
 
-// Unpacks one .xz stream. Nothing if it is damaged, or unpacks to more than `size_max`
-// bytes, or needs more than 128 MiB (xz -9 needs 65) to be unpacked.
+// Unpacks one .xz stream. nullopt if it is damaged, has more than `size_max` bytes, or
+// takes more than 128 MiB of memory (xz -9 takes 65).
 std::optional<std::string> unpack_xz_untrusted(const std::string& packed,
                                                size_t size_max);
 

@@ -32,14 +32,14 @@ bool read_block_header_untrusted(const arctrace_block_header& h, const Geometry&
                                  uint64_t block_index, BlockRef& ref,
                                  FindingLog& findings) {
   if (const char* problem = header_problem(h); problem != nullptr) {
-    findings.add(Rule::kBlockHeader, problem, ref.place);
+    findings.add(Rule::kBlockHeader, problem, ref.chunk);
     return false;
   }
   if (h.handout % geometry.block_count != block_index) {
     findings.add(Rule::kBlockIndex,
                  absl::StrCat("hand-out ", h.handout, " gives block ",
                               h.handout % geometry.block_count, ", not ", block_index),
-                 ref.place);
+                 ref.chunk);
   }
   if (h.form == ARCTRACE_FORM_COMPACT) {
     ref.kind = BlockRef::Kind::kExclusive;
@@ -64,12 +64,12 @@ absl::StatusOr<size_t> copy_block_untrusted(Input& input, const BlockRef& ref,
   const absl::StatusOr<size_t> read = input.read(ref.offset + begin, out);
   if (!read.ok()) return read.status();
   if (*read < out.size()) {
-    findings.add(Rule::kInputShrank, "the block is no longer all there", ref.place,
+    findings.add(Rule::kInputShrank, "the block is no longer all there", ref.chunk,
                  begin);
   }
   if (ref.in_buffer) {
-    // Whoever recycles a block wipes its header before its records: if the header is
-    // still the same one behind the copy, so are the records in it.
+    // A thread that recycles a block wipes its header before its records: if the header
+    // is the same after the copy, so were the records in it.
     arctrace_block_header now{};
     const absl::StatusOr<size_t> header =
         input.read(ref.offset, std::as_writable_bytes(std::span(&now, 1)));
@@ -88,19 +88,19 @@ void drop_doubles(BlockIndex& index, FindingLog& findings) {
   kept.reserve(index.blocks.size());
   for (BlockRef& ref : index.blocks) {
     if (ref.kind != BlockRef::Kind::kCollector) {
-      const auto [place, is_new] = kept_at.try_emplace(ref.handout, kept.size());
+      const auto [entry, is_new] = kept_at.try_emplace(ref.handout, kept.size());
       if (!is_new) {
-        BlockRef& other = kept[place->second];
+        BlockRef& other = kept[entry->second];
         if (other.live && ref.kind == BlockRef::Kind::kDefinitions) {
-          // The collector copies open definitions, each time all of them; the file may
-          // be cut off inside the last copy.
+          // The collector copies open definitions again and again, each time all of them;
+          // the file may be cut off inside the last copy.
           if (ref.size >= other.size) other = ref;
           continue;
         }
         findings.add(Rule::kBlockHandout,
-                     absl::StrCat("hand-out ", ref.handout, " stands at ", other.place,
+                     absl::StrCat("hand-out ", ref.handout, " stands at ", other.chunk,
                                   " too; the longer one counts"),
-                     ref.place);
+                     ref.chunk);
         if (ref.size > other.size) other = ref;
         continue;
       }

@@ -1,14 +1,17 @@
-// Where the blocks of a trace stand, found without reading what is in them.
+// The blocks of a trace: where they stand and what their headers say, found without
+// reading the records in them.
 #pragma once
 
 #include <absl/status/statusor.h>
+#include <arctrace/format.h>
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "reader/trace/finding_log.hpp"
 #include "reader/trace/input.hpp"
-#include "reader/trace/trace.hpp"
 #include "src/buffer/geometry.hpp"
 
 namespace arctrace::reader {
@@ -22,12 +25,12 @@ struct BlockRef {
     kCollector,    // a RECORDS chunk: no block header, full form
   };
 
-  uint64_t place = 0;   // chunk sequence, or block index in a buffer
+  uint64_t chunk = 0;   // chunk sequence, or block index in a buffer
   uint64_t offset = 0;  // of the image in the input
   uint32_t size = 0;    // bytes of the image that there are
   Kind kind = Kind::kExclusive;
   bool cut = false;        // the input ends inside it
-  bool live = false;       // copied, or to be copied, while its writers wrote
+  bool live = false;       // copied, or to be copied, while its writers were alive
   bool in_buffer = false;  // not in a file: the block may be recycled while it is read
   uint16_t flags = 0;      // ARCTRACE_CHUNK_*
   uint32_t writer = 0, process = 0, pid = 0, tid = 0;
@@ -44,34 +47,26 @@ struct BlockRef {
 };
 
 struct BlockIndex {
-  std::vector<BlockRef> blocks;  // as they stand in the input; each hand-out once
+  std::vector<BlockRef> blocks;  // in the order of the input; each hand-out once
   uint64_t bytes = 0;            // of all chunks or blocks in use
   bool ends_early = false;       // the file is cut off, or damaged to its end
 };
 
-// Finds the blocks of a trace file by its chunk headers.
-absl::StatusOr<BlockIndex> index_file_untrusted(Input& input, const Geometry& geometry,
-                                                FindingLog& findings);
-
-// Finds the blocks in use of a buffer's image, and what its slots and counters say.
-absl::StatusOr<BlockIndex> index_buffer_untrusted(Input& input, const Geometry& geometry,
-                                                  FindingLog& findings,
-                                                  BufferState& state);
-
-// Fills in what `header` (a copy) says. False, with a finding, if it is no block's.
-// REQUIRES: ref.place is set.
+// Fills in `ref` from `header`, a private copy. False, with a finding, if `header` is not
+// a block's. REQUIRES: ref.chunk is set.
 bool read_block_header_untrusted(const arctrace_block_header& header,
                                  const Geometry& geometry, uint64_t block_index,
                                  BlockRef& ref, FindingLog& findings);
 
-// Copies the bytes from `begin` of a block's image to `out`, fewer if the input has
-// shrunk (a finding), none if the block was recycled since it was indexed.
+// Copies the bytes from `begin` of a block's image to `out` and returns how many: fewer
+// if the input has shrunk (a finding), none if the block was recycled since it was
+// indexed. Error: the input cannot be read.
 absl::StatusOr<size_t> copy_block_untrusted(Input& input, const BlockRef& ref,
                                             uint32_t begin, std::span<std::byte> out,
                                             FindingLog& findings);
 
-// Leaves each hand-out in the index once, the longer one: a block that its collector
-// copied and did not free before it died is copied again by the next one.
+// Keeps one block of each hand-out, the longest: a block that a collector copied and did
+// not free before it died is copied again by the next collector.
 void drop_doubles(BlockIndex& index, FindingLog& findings);
 
 }  // namespace arctrace::reader

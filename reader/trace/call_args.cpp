@@ -26,7 +26,7 @@ struct Word {
 
 constexpr Word kAccessModes[] = {
     {O_RDONLY, "O_RDONLY"}, {O_WRONLY, "O_WRONLY"}, {O_RDWR, "O_RDWR"}};
-// Those that are more than one bit first.
+// Flags of more than one bit come first.
 constexpr Word kOpenFlags[] = {
     {O_TMPFILE, "O_TMPFILE"},     {O_SYNC, "O_SYNC"},         {O_CREAT, "O_CREAT"},
     {O_EXCL, "O_EXCL"},           {O_NOCTTY, "O_NOCTTY"},     {O_TRUNC, "O_TRUNC"},
@@ -77,7 +77,7 @@ std::string word_of(uint64_t number, const Word (&words)[n]) {
   return {};
 }
 
-// Bits without a name in hex behind the others.
+// Bits without a name follow the others in hex.
 template <size_t n>
 std::string flags_of(uint64_t bits, const Word (&words)[n], std::string text = {}) {
   const auto add = [&text](const std::string& word) {
@@ -110,36 +110,36 @@ std::string signal_word(int64_t number) {
   return name == nullptr ? std::string() : absl::StrCat("SIG", name);
 }
 
-// Calls visit(head, bytes) for each value, names too.
+// Calls visit(head, bytes) for each arg, and for the names of the others.
 template <class Visit>
-void for_each_value(std::span<const std::byte> body, const Visit& visit) {
+void for_each_arg(std::span<const std::byte> body, const Visit& visit) {
   BodyReader reader(body);
-  const uint32_t count = reader.u32();
+  const uint32_t count = reader.read<arctrace_args_body>().count;
   for (uint32_t i = 0; i < count && reader.ok(); ++i) {
-    const uint32_t head = reader.u32();
-    const std::span<const std::byte> bytes = reader.padded(head >> 16);
+    const auto head = reader.read<arctrace_arg_head>();
+    const std::span<const std::byte> bytes = reader.bytes(head.size);
     if (reader.ok()) visit(head, bytes);
   }
 }
 
-CallValue decode(uint32_t head, std::span<const std::byte> bytes) {
-  CallValue value;
-  value.kind = head & 0xFF;
-  value.argument = head >> 8 & 0xFF;
-  if (!is_number_kind(value.kind)) {
-    value.bytes = as_text(bytes);
-    return value;
+CallArg decode(const arctrace_arg_head& head, std::span<const std::byte> bytes) {
+  CallArg arg;
+  arg.kind = head.kind;
+  arg.index = head.argument;
+  if (!is_number_kind(arg.kind)) {
+    arg.bytes = as_text(bytes);
+    return arg;
   }
   for (size_t i = bytes.size(); i-- > 0;) {
-    value.number = value.number << 8 | uint64_t(bytes[i]);
+    arg.number = arg.number << 8 | uint64_t(bytes[i]);
   }
-  value.size = static_cast<uint32_t>(bytes.size());
+  arg.size = static_cast<uint32_t>(bytes.size());
   const size_t unused = 64 - 8 * bytes.size();
-  value.signed_number = static_cast<int64_t>(value.number << unused) >> unused;
-  return value;
+  arg.signed_number = static_cast<int64_t>(arg.number << unused) >> unused;
+  return arg;
 }
 
-// What stands before the first `separator` in `text`, which goes on behind it.
+// Cuts `text` after its first `separator` and returns what stood before it.
 std::string_view cut_off(std::string_view& text, char separator) {
   const size_t end = std::min(text.find(separator), text.size());
   const std::string_view part = text.substr(0, end);
@@ -147,14 +147,14 @@ std::string_view cut_off(std::string_view& text, char separator) {
   return part;
 }
 
-// The enumerator, or several that are one bit each; empty: there are none for all bits.
-std::string enumerator_of(const CallValue& value) {
-  const int64_t number = value.kind == ARCTRACE_VALUE_SIGNED
-                             ? value.signed_number
-                             : static_cast<int64_t>(value.number);
+// The enumerator of the number, or several that are one bit each; empty if bits are left.
+std::string enumerator_of(const CallArg& arg) {
+  const int64_t number = arg.kind == ARCTRACE_VALUE_SIGNED
+                             ? arg.signed_number
+                             : static_cast<int64_t>(arg.number);
   std::string flags;
-  uint64_t bits = value.number;
-  for (std::string_view words = value.words; !words.empty();) {
+  uint64_t bits = arg.number;
+  for (std::string_view words = arg.words; !words.empty();) {
     const std::string_view word = cut_off(words, '/');
     const size_t sign = word.find('=');
     int64_t found = 0;
@@ -187,71 +187,73 @@ std::string character(uint64_t code) {
 
 }  // namespace
 
-std::vector<CallValue> decode_values(std::span<const std::byte> body,
-                                     std::string_view names) {
-  std::vector<CallValue> values;
-  for_each_value(body, [&values](uint32_t head, std::span<const std::byte> bytes) {
-    CallValue value = decode(head, bytes);
-    if (value.kind != ARCTRACE_VALUE_NAMES) values.push_back(value);
-  });
+std::vector<CallArg> decode_args(std::span<const std::byte> body,
+                                 std::string_view names) {
+  std::vector<CallArg> args;
+  for_each_arg(body,
+               [&args](const arctrace_arg_head& head, std::span<const std::byte> bytes) {
+                 CallArg arg = decode(head, bytes);
+                 if (arg.kind != ARCTRACE_VALUE_NAMES) args.push_back(arg);
+               });
   const auto commas = static_cast<size_t>(std::count(names.begin(), names.end(), ','));
-  if (names.empty() || commas + 1 != values.size()) return values;
-  for (CallValue& value : values) {
+  if (names.empty() || commas + 1 != args.size()) return args;
+  for (CallArg& arg : args) {
     const std::string_view own = cut_off(names, ',');
-    value.words = own;
-    value.name = cut_off(value.words, '/');
+    arg.words = own;
+    arg.name = cut_off(arg.words, '/');
   }
-  return values;
+  return args;
 }
 
-std::optional<uint32_t> names_of_values(std::span<const std::byte> body) {
+std::optional<uint32_t> find_arg_names(std::span<const std::byte> body) {
   std::optional<uint32_t> id;
-  for_each_value(body, [&id](uint32_t head, std::span<const std::byte> bytes) {
-    const CallValue value = decode(head, bytes);
-    if (value.kind == ARCTRACE_VALUE_NAMES) id = static_cast<uint32_t>(value.number);
-  });
+  for_each_arg(body,
+               [&id](const arctrace_arg_head& head, std::span<const std::byte> bytes) {
+                 const CallArg arg = decode(head, bytes);
+                 if (arg.kind == ARCTRACE_VALUE_NAMES)
+                   id = static_cast<uint32_t>(arg.number);
+               });
   return id;
 }
 
-std::string float_digits(const CallValue& value) {
+std::string float_digits(const CallArg& arg) {
   std::array<char, 32> digits{};
   std::to_chars_result end{};
-  if (value.size == 4) {
-    const auto real = std::bit_cast<float>(static_cast<uint32_t>(value.number));
+  if (arg.size == 4) {
+    const auto real = std::bit_cast<float>(static_cast<uint32_t>(arg.number));
     end = std::to_chars(digits.begin(), digits.end(), real);
   } else {
-    end =
-        std::to_chars(digits.begin(), digits.end(), std::bit_cast<double>(value.number));
+    end = std::to_chars(digits.begin(), digits.end(), std::bit_cast<double>(arg.number));
   }
   return {digits.begin(), end.ptr};
 }
 
-std::string value_word(const CallValue& value) {
-  switch (value.kind) {
+std::string arg_word(const CallArg& arg) {
+  switch (arg.kind) {
     case ARCTRACE_VALUE_FOLDER:
-      return value.signed_number == AT_FDCWD ? "AT_FDCWD" : "";
+      return arg.signed_number == AT_FDCWD ? "AT_FDCWD" : "";
     case ARCTRACE_VALUE_OPEN_FLAGS:
-      return open_flags(value.number);
+      return open_flags(arg.number);
     case ARCTRACE_VALUE_ACCESS:
-      return value.number == 0 ? "F_OK" : flags_of(value.number, kAccess);
+      return arg.number == 0 ? "F_OK" : flags_of(arg.number, kAccess);
     case ARCTRACE_VALUE_PROTECTION:
-      return value.number == 0 ? "PROT_NONE" : flags_of(value.number, kProtections);
+      return arg.number == 0 ? "PROT_NONE" : flags_of(arg.number, kProtections);
     case ARCTRACE_VALUE_MAP_FLAGS:
-      return flags_of(value.number, kMapFlags);
+      return flags_of(arg.number, kMapFlags);
     case ARCTRACE_VALUE_WHENCE:
-      return word_of(value.number, kWhences);
+      return word_of(arg.number, kWhences);
     case ARCTRACE_VALUE_DOMAIN:
-      return word_of(value.number, kDomains);
+      return word_of(arg.number, kDomains);
     case ARCTRACE_VALUE_SOCKET:
-      return socket_type(value.number);
+      return socket_type(arg.number);
     case ARCTRACE_VALUE_SIGNAL:
-      return signal_word(value.signed_number);
+      return signal_word(arg.signed_number);
     case ARCTRACE_VALUE_CLOCK:
-      return word_of(value.number, kClocks);
+      return word_of(arg.number, kClocks);
     case ARCTRACE_VALUE_ERRNO:
-      return value.signed_number == 0 ? "" : errno_word(value.signed_number);
+      return arg.signed_number == 0 ? "" : errno_word(arg.signed_number);
     default:
-      return enumerator_of(value);
+      return enumerator_of(arg);
   }
 }
 
@@ -261,53 +263,53 @@ std::string errno_word(int64_t number) {
   return name == nullptr ? absl::StrCat(number) : name;
 }
 
-std::string value_text(const CallValue& value) {
-  std::string text = value_word(value);
+std::string arg_text(const CallArg& arg) {
+  std::string text = arg_word(arg);
   if (!text.empty()) return text;
-  switch (value.kind) {
+  switch (arg.kind) {
     case ARCTRACE_VALUE_UNSIGNED:
-      return absl::StrCat(value.number);
+      return absl::StrCat(arg.number);
     case ARCTRACE_VALUE_POINTER:
-      if (value.number == 0) return "NULL";
+      if (arg.number == 0) return "NULL";
       [[fallthrough]];
     case ARCTRACE_VALUE_HEX:
     case ARCTRACE_VALUE_STRING_LOST:
-      return absl::StrCat("0x", absl::Hex(value.number));
+      return absl::StrCat("0x", absl::Hex(arg.number));
     case ARCTRACE_VALUE_OCTAL:
-      return absl::StrFormat("%#o", value.number);
+      return absl::StrFormat("%#o", arg.number);
     case ARCTRACE_VALUE_CHAR:
-      return character(value.number);
+      return character(arg.number);
     case ARCTRACE_VALUE_FLOAT:
-      return float_digits(value);
+      return float_digits(arg);
     case ARCTRACE_VALUE_BOOL:
-      return value.number == 0 ? "false" : "true";
+      return arg.number == 0 ? "false" : "true";
     case ARCTRACE_VALUE_STRING:
-      append_quoted(text, value.bytes);
+      append_quoted(text, arg.bytes);
       return text;
     case ARCTRACE_VALUE_STRING_CUT:
-      append_quoted(text, value.bytes);
+      append_quoted(text, arg.bytes);
       return text + "...";
     default:
-      return is_number_kind(value.kind) ? absl::StrCat(value.signed_number)
-                                        : hex_bytes(value.bytes);
+      return is_number_kind(arg.kind) ? absl::StrCat(arg.signed_number)
+                                      : hex_bytes(arg.bytes);
   }
 }
 
-std::string arguments_text(std::span<const std::byte> body, std::string_view names) {
+std::string args_text(std::span<const std::byte> body, std::string_view names) {
   std::string text = "(";
-  for (const CallValue& value : decode_values(body, names)) {
+  for (const CallArg& arg : decode_args(body, names)) {
     if (text.size() != 1) text += ", ";
-    append_escaped(text, value.name);
-    if (!value.name.empty()) text += '=';
-    text += value_text(value);
+    append_escaped(text, arg.name);
+    if (!arg.name.empty()) text += '=';
+    text += arg_text(arg);
   }
   return text + ")";
 }
 
-std::string result_text(std::span<const std::byte> body, std::string_view names) {
+std::string retval_text(std::span<const std::byte> body, std::string_view names) {
   std::string text = " =";
-  for (const CallValue& value : decode_values(body, names)) {
-    absl::StrAppend(&text, " ", value_text(value));
+  for (const CallArg& arg : decode_args(body, names)) {
+    absl::StrAppend(&text, " ", arg_text(arg));
   }
   return text;
 }

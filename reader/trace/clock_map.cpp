@@ -14,8 +14,8 @@ constexpr uint64_t kNsPerSecond = 1'000'000'000;
 constexpr int64_t kMin = std::numeric_limits<int64_t>::min();
 constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
 
-// Where a rate changed for good is worth telling from noise: an interval's error is at
-// most a fourth of this, and a sync is right to some 20 ns.
+// A change of rate is looked for only if it can be told from noise: it makes an error of
+// at most a fourth of this in an interval, and a sync is exact to some 20 ns.
 constexpr double kChangeMinNs = 400;
 constexpr double kSteadyMaxNs = 150;
 
@@ -24,30 +24,30 @@ double rate_of(const ClockSync& from, const ClockSync& to) {
          static_cast<double>(to.ticks - from.ticks);
 }
 
-// Where the rate of `syncs` changed between number i and the next one, if it changed once
-// there: the lines before and behind, both steady for two intervals, meet within.
+// The moment at which the rate changed between sync number i and the next one, if it
+// changed there once: the lines before and after, both steady for two intervals, meet in
+// between.
 std::optional<ClockSync> bend(std::span<const ClockSync> syncs, size_t i) {
   if (i < 2 || i + 3 >= syncs.size()) return std::nullopt;
   const ClockSync& from = syncs[i];
   const ClockSync& to = syncs[i + 1];
   const double ticks = static_cast<double>(to.ticks - from.ticks);
   const double before = rate_of(syncs[i - 1], from);
-  const double behind = rate_of(to, syncs[i + 2]);
-  const double unsteady =
-      std::max(std::abs(before - rate_of(syncs[i - 2], syncs[i - 1])),
-               std::abs(behind - rate_of(syncs[i + 2], syncs[i + 3])));
-  const double change = before - behind;
+  const double after = rate_of(to, syncs[i + 2]);
+  const double unsteady = std::max(std::abs(before - rate_of(syncs[i - 2], syncs[i - 1])),
+                                   std::abs(after - rate_of(syncs[i + 2], syncs[i + 3])));
+  const double change = before - after;
   if (std::abs(change) * ticks < kChangeMinNs || unsteady * ticks > kSteadyMaxNs) {
     return std::nullopt;
   }
   const double ns = static_cast<double>(to.monotonic_ns - from.monotonic_ns);
-  const double at = (ns - behind * ticks) / change;
+  const double at = (ns - after * ticks) / change;
   if (at < 1 || at > ticks - 1) return std::nullopt;
   return ClockSync{from.ticks + static_cast<uint64_t>(at),
                    from.monotonic_ns + static_cast<uint64_t>(before * at), 0};
 }
 
-// a - b as a signed number, saturated.
+// a - b as a signed number, which saturates.
 int64_t difference(uint64_t a, uint64_t b) {
   if (a >= b) return int64_t(std::min(a - b, uint64_t(kMax)));
   return b - a > uint64_t(kMax) ? kMin : -int64_t(b - a);
@@ -68,13 +68,13 @@ ClockMap::ClockMap(ClockSync start, uint64_t ticks_per_second) : start_(start) {
 
 uint64_t ClockMap::set_syncs(std::span<const ClockSync> syncs) {
   uint64_t taken = 0;
-  uint64_t left_out = 0;
+  uint64_t rejected = 0;
   std::vector<ClockSync> rising{start_};
   for (const ClockSync& sync : syncs) {
     const ClockSync& last = rising.back();
     const bool again = sync.ticks == last.ticks && sync.monotonic_ns == last.monotonic_ns;
     if (!again && (sync.ticks <= last.ticks || sync.monotonic_ns < last.monotonic_ns)) {
-      ++left_out;
+      ++rejected;
       continue;
     }
     ++taken;
@@ -82,7 +82,7 @@ uint64_t ClockMap::set_syncs(std::span<const ClockSync> syncs) {
   }
   if (taken >= 2 && rising.size() >= 2) draw(rising);
   last_ = 0;
-  return left_out;
+  return rejected;
 }
 
 void ClockMap::draw(std::span<const ClockSync> rising) {
@@ -124,7 +124,7 @@ uint64_t ClockMap::to_ticks(uint64_t monotonic_ns) const {
   const bool before = ns < segment.origin_ns;
   const absl::uint128 distance = before ? uint64_t(segment.origin_ns) - uint64_t(ns)
                                         : uint64_t(ns) - uint64_t(segment.origin_ns);
-  // Rounded so that to_ns gives the time again.
+  // Rounded so that to_ns returns the same time.
   const absl::uint128 product = distance * segment.tick_span;
   const absl::uint128 span =
       (before ? product : product + segment.ns_span - 1) / segment.ns_span;
@@ -149,9 +149,9 @@ int64_t ClockMap::apply(const Segment& segment, uint64_t ticks) {
   const bool before = ticks < segment.origin_ticks;
   const absl::uint128 distance =
       before ? segment.origin_ticks - ticks : ticks - segment.origin_ticks;
-  // By the reciprocal, which is too small by less than one part in 2^64: the quotient is
-  // right, or one too small, and the remainder tells. A division would take longer than
-  // all else that is done with a record.
+  // Multiplies by the reciprocal, which is too small by less than one part in 2^64: the
+  // quotient is exact or one too small, and the remainder shows which. A division would
+  // take longer than everything else that is done with a record.
   absl::uint128 quotient = distance * segment.rate_whole +
                            absl::Uint128High64(distance * segment.rate_fraction);
   absl::uint128 remainder = distance * segment.ns_span - quotient * segment.tick_span;

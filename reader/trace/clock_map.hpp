@@ -1,4 +1,4 @@
-// Ticks of the trace's clock <-> nanoseconds since the session's start.
+// Converts ticks of the trace's clock to nanoseconds since the session's start, and back.
 #pragma once
 
 #include <cstdint>
@@ -7,37 +7,37 @@
 
 namespace arctrace::reader {
 
-// One moment on three clocks (a CLOCK_SYNC record).
+// One moment on three clocks, as in a CLOCK_SYNC record.
 struct ClockSync {
   uint64_t ticks = 0;
   uint64_t monotonic_ns = 0;
   uint64_t realtime_ns = 0;
 };
 
-// A piecewise-linear, exact map: ns = floor of the line through two syncs, in integers,
-// so that no error adds up. Where the kernel's clock was given another rate between two
-// syncs (by adjtimex), and was steady before and behind, the lines of before and behind
-// are drawn to where they meet. Before the first and after the last sync the line of that
-// end goes on; results that do not fit saturate.
+// A piecewise-linear map: ns is the floor of the line through two syncs, calculated in
+// integers, so that no errors add up. If the rate of the kernel's clock changed between
+// two syncs (by adjtimex) and was steady before and after, the lines of before and after
+// are extended to where they meet. Before the first and after the last sync the line of
+// that end continues; results that do not fit saturate. Not thread-safe.
 class ClockMap {
  public:
-  // One line for all: `start` and the rate. A rate of 0 counts as 1e9.
+  // A single line, through `start` with this rate. A rate of 0 counts as 1e9.
   ClockMap(ClockSync start, uint64_t ticks_per_second);
 
-  // The lines from the start through `syncs`, sorted by ticks. Those that do not rise
-  // strictly in ticks, or fall in monotonic_ns, are left out; returns how many that are.
-  // Fewer than two change nothing: one may stand so near to the start that the line
-  // through both says little about the rate.
+  // Takes the lines from the start through `syncs`, which are sorted by ticks. Syncs that
+  // do not rise strictly in ticks, or fall in monotonic_ns, are rejected; returns how
+  // many. A single sync changes nothing, because it may be so close to the start that the
+  // line through both says little about the rate.
   uint64_t set_syncs(std::span<const ClockSync> syncs);
 
-  // CLOCK_MONOTONIC ns since the session's start; negative before it.
+  // CLOCK_MONOTONIC ns since the session's start; negative before it. Takes constant time
+  // if ticks come in order.
   int64_t to_ns(uint64_t ticks) const;
 
-  // The ticks at a CLOCK_MONOTONIC time (not since the session's start): the kernel's
-  // records have such times.
+  // The ticks at an absolute CLOCK_MONOTONIC time, which the kernel's records have.
   uint64_t to_ticks(uint64_t monotonic_ns) const;
 
-  // CLOCK_REALTIME ns of a time that to_ns gave, by the offset at the session's start.
+  // The CLOCK_REALTIME ns of a result of to_ns, by the offset at the session's start.
   int64_t to_realtime_ns(int64_t time_ns) const;
 
  private:
@@ -56,7 +56,7 @@ class ClockMap {
 
   ClockSync start_;
   std::vector<Segment> segments_;  // sorted by origin_ticks, never empty
-  mutable size_t last_ = 0;        // segment of the last question: they come in order
+  mutable size_t last_ = 0;        // segment of the last result of to_ns
 };
 
 }  // namespace arctrace::reader

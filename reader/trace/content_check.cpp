@@ -13,22 +13,25 @@ void ContentChecker::check_untrusted(const Record& record) {
   switch (record.type) {
     case ARCTRACE_TYPE_ENTER:
     case ARCTRACE_TYPE_EXIT_NAMED:
-      check_key(record, load_u64(record.body.data()));
+      check_key(record, load_part_untrusted<arctrace_frame_body>(record.body).key);
       break;
     case ARCTRACE_TYPE_STACK: {
-      const uint32_t count = load_u32(record.body.data() + 4);
-      for (uint32_t i = 0; i < count; ++i) {
-        check_key(record, load_u64(record.body.data() + 8 + size_t{i} * 8));
+      BodyReader reader(record.body);
+      const auto stack = reader.read<arctrace_stack_body>();
+      for (uint32_t i = 0; i < stack.count && reader.ok(); ++i) {
+        check_key(record, reader.read<uint64_t>());
       }
       break;
     }
     case ARCTRACE_TYPE_INSTANT:
+      check_name(record, load_part_untrusted<arctrace_instant_body>(record.body).name);
+      break;
     case ARCTRACE_TYPE_COUNTER:
-      check_name(record, load_u32(record.body.data()));
+      check_name(record, load_part_untrusted<arctrace_counter_body>(record.body).name);
       break;
     case ARCTRACE_TYPE_ARGUMENTS:
     case ARCTRACE_TYPE_RESULT:
-      if (const auto id = names_of_values(record.body)) check_name(record, *id);
+      if (const auto id = find_arg_names(record.body)) check_name(record, *id);
       break;
     case ARCTRACE_TYPE_EVENT:
       check_event(record);
@@ -52,16 +55,18 @@ void ContentChecker::check_name(const Record& record, uint32_t id) {
 
 void ContentChecker::check_event(const Record& record) {
   const ProcessIndex process = process_of(record);
-  const uint32_t id = load_u32(record.body.data());
+  BodyReader reader(record.body);
+  const uint32_t id = reader.read<arctrace_event_body>().event;
   const EventLayout* layout = trace_.definitions().layout(process, id);
   if (layout == nullptr) {
     if (events_done_.insert({process, id}).second) report_undefined(record, "event", id);
     return;
   }
-  if (decode_event_untrusted(*layout, record.body.subspan(4)).fits) return;
+  const std::span<const std::byte> payload = reader.rest();
+  if (decode_event_untrusted(*layout, payload).fits) return;
   trace_.add_finding(
       {std::string(text_of(Rule::kEventPayload).id),
-       absl::StrCat("event ", id, " has ", record.body.size() - 4, " bytes of payload"),
+       absl::StrCat("event ", id, " has ", payload.size(), " bytes of payload"),
        record.chunk, record.offset});
 }
 

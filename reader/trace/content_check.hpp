@@ -1,4 +1,5 @@
-// Checks that what records refer to is defined, and that events are as laid out.
+// The rules about what records refer to: that names and events are defined, and that
+// events are laid out as defined.
 #pragma once
 
 #include <absl/container/flat_hash_set.h>
@@ -12,12 +13,13 @@
 
 namespace arctrace::reader {
 
-// Feed it every record; what breaks rules D4 and D5 becomes a finding of the trace, each
-// undefined id of a process once.
+// Adds a finding to the trace for each record that breaks rule D4 or D5; each undefined
+// id of a process is reported once.
 class ContentChecker {
  public:
   explicit ContentChecker(Trace& trace) : trace_(trace) {}
 
+  // To be called for every record of the trace.
   void check_untrusted(const Record& record);
 
  private:
@@ -28,7 +30,7 @@ class ContentChecker {
   ProcessIndex process_of(const Record& record) const;
 
   Trace& trace_;
-  // Process and id, of those that are known to be defined or have been reported.
+  // By process and id: those that are known to be defined or have been reported.
   absl::flat_hash_set<std::pair<ProcessIndex, uint32_t>> names_done_, events_done_;
 };
 

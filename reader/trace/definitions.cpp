@@ -79,7 +79,7 @@ const Module* Definitions::module_at(ProcessIndex process, uint64_t address,
   for (int depth = 0; process < processes_.size() && depth < kForkDepthMax; ++depth) {
     const Module* found = own_module_at(process, address, time_ns);
     if (found != nullptr) return found;
-    // What the child did not say again is as it was in the parent at the fork.
+    // What the child did not define again is as it was in the parent at the fork.
     time_ns = std::min(time_ns, processes_[process].start_ns);
     process = inherited_from(process);
   }
@@ -93,8 +93,8 @@ const Module* Definitions::own_module_at(ProcessIndex process, uint64_t address,
   const Scope& scope = scopes_[process];
   const auto& order = scope.by_start;
   const Module* later = nullptr;
-  // One step for each distinct start at or below the address, highest first, until no
-  // module before it reaches the address.
+  // Takes one step for each distinct start at or below the address, from the highest
+  // down, until no module before it reaches the address.
   auto end = std::upper_bound(
       order.begin(), order.end(), address,
       [&](uint64_t wanted, uint32_t index) { return wanted < modules[index].start; });
@@ -151,20 +151,20 @@ std::string_view Definitions::thread_name(ThreadIndex index, int64_t time_ns) co
 }
 
 ProcessIndex Definitions::add_process(Process process) {
-  const auto [place, added] =
+  const auto [entry, added] =
       process_by_id_.try_emplace(process.id, ProcessIndex(processes_.size()));
   if (added) {
     processes_.push_back(std::move(process));
     scopes_.emplace_back();
   }
-  return place->second;
+  return entry->second;
 }
 
 ThreadIndex Definitions::add_thread(Thread thread) {
-  const auto [place, added] =
+  const auto [entry, added] =
       thread_by_writer_.try_emplace(thread.writer, ThreadIndex(threads_.size()));
   if (added) threads_.push_back(std::move(thread));
-  return place->second;
+  return entry->second;
 }
 
 Process* Definitions::mutable_process(ProcessIndex index) {
@@ -177,38 +177,38 @@ Thread* Definitions::mutable_thread(ThreadIndex index) {
 
 bool Definitions::add_name(ProcessIndex process, uint32_t id, std::string text) {
   if (process >= scopes_.size()) return false;
-  const auto [place, added] = scopes_[process].names.try_emplace(id, text);
-  return added || place->second == text;
+  const auto [entry, added] = scopes_[process].names.try_emplace(id, text);
+  return added || entry->second == text;
 }
 
 bool Definitions::add_layout(ProcessIndex process, EventLayout layout) {
   if (process >= scopes_.size()) return false;
-  const auto [place, added] = scopes_[process].layouts.try_emplace(layout.id, layout);
-  return added || place->second == layout;
+  const auto [entry, added] = scopes_[process].layouts.try_emplace(layout.id, layout);
+  return added || entry->second == layout;
 }
 
 void Definitions::add_module(ProcessIndex process, Module module) {
   if (process >= processes_.size()) return;
   std::vector<Module>& modules = processes_[process].modules;
   // Two threads of a process may write the same definition, one of them late.
-  auto [said, is_new] = scopes_[process].said.try_emplace(module.start);
-  if (!is_new && module.loaded_ns <= said->second.loaded_ns) return;
-  said->second.loaded_ns = module.loaded_ns;
+  auto [reported, is_new] = scopes_[process].reported.try_emplace(module.start);
+  if (!is_new && module.loaded_ns <= reported->second.loaded_ns) return;
+  reported->second.loaded_ns = module.loaded_ns;
   auto& loaded = scopes_[process].loaded;
-  auto place = loaded.lower_bound(module.start);
-  if (place != loaded.end() && place->first == module.start) {
-    const Module& there = modules[place->second];
+  auto next = loaded.lower_bound(module.start);
+  if (next != loaded.end() && next->first == module.start) {
+    const Module& there = modules[next->second];
     if (there.end == module.end && there.bias == module.bias &&
         there.path == module.path && there.build_id == module.build_id) {
-      return;  // said again
+      return;  // reported again
     }
   }
-  if (place != loaded.begin() && modules[std::prev(place)->second].end > module.start) {
-    --place;
+  if (next != loaded.begin() && modules[std::prev(next)->second].end > module.start) {
+    --next;
   }
-  while (place != loaded.end() && place->first < module.end) {
-    modules[place->second].unloaded_ns = module.loaded_ns;
-    place = loaded.erase(place);
+  while (next != loaded.end() && next->first < module.end) {
+    modules[next->second].unloaded_ns = module.loaded_ns;
+    next = loaded.erase(next);
   }
   loaded.emplace(module.start, modules.size());
   modules.push_back(std::move(module));
@@ -216,15 +216,15 @@ void Definitions::add_module(ProcessIndex process, Module module) {
 
 bool Definitions::end_module(ProcessIndex process, uint64_t start, int64_t time_ns) {
   if (process >= processes_.size()) return false;
-  const auto said = scopes_[process].said.find(start);
-  if (said == scopes_[process].said.end()) return false;
-  if (time_ns <= said->second.gone_ns) return true;  // said again
-  said->second.gone_ns = time_ns;
+  const auto reported = scopes_[process].reported.find(start);
+  if (reported == scopes_[process].reported.end()) return false;
+  if (time_ns <= reported->second.gone_ns) return true;  // reported again
+  reported->second.gone_ns = time_ns;
   auto& loaded = scopes_[process].loaded;
-  const auto place = loaded.find(start);
-  if (place == loaded.end()) return false;
-  processes_[process].modules[place->second].unloaded_ns = time_ns;
-  loaded.erase(place);
+  const auto found = loaded.find(start);
+  if (found == loaded.end()) return false;
+  processes_[process].modules[found->second].unloaded_ns = time_ns;
+  loaded.erase(found);
   return true;
 }
 

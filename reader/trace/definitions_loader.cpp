@@ -13,7 +13,7 @@
 namespace arctrace::reader {
 namespace {
 
-// "a\0b\0" is {"a", "b"}; what is cut off at its end counts.
+// "a\0b\0" is {"a", "b"}, and so is "a\0b", of which the end was cut off.
 std::vector<std::string> split_arguments(std::string_view joined) {
   if (!joined.empty() && joined.back() == '\0') joined.remove_suffix(1);
   if (joined.empty()) return {};
@@ -38,10 +38,10 @@ class Builder {
         fates_(fates),
         findings_(findings) {}
 
-  void apply(uint16_t type, uint64_t ticks, BodyReader body, uint64_t place,
+  void apply(uint16_t type, uint64_t ticks, BodyReader body, uint64_t chunk,
              uint32_t offset) {
     time_ns_ = clock_.to_ns(ticks);
-    place_ = place;
+    chunk_ = chunk;
     offset_ = offset;
     switch (type) {
       case ARCTRACE_TYPE_PROCESS:
@@ -71,8 +71,7 @@ class Builder {
       case ARCTRACE_TYPE_SESSION:
         return session_event(body);
       case ARCTRACE_TYPE_CHILD_STATUS:
-        body.u32();
-        session_.child_wait_status = static_cast<int32_t>(body.u32());
+        session_.child_wait_status = body.read<arctrace_child_status_body>().status;
         return;
       default:
         return;
@@ -80,49 +79,49 @@ class Builder {
   }
 
  private:
-  void find(Rule rule, std::string message) {
-    findings_.add(rule, std::move(message), place_, offset_);
+  void report(Rule rule, std::string message) {
+    findings_.add(rule, std::move(message), chunk_, offset_);
   }
 
-  // The process that a definition belongs to, made up if nothing else is known of it.
+  // The process that a definition belongs to; without a PROCESS record it is added, with
+  // a finding.
   ProcessIndex owner(uint32_t id) {
     const ProcessIndex found = definitions_.find_process(id);
     if (found != kNoIndex) return found;
-    find(Rule::kDefinitionProcess, absl::StrCat("process ", id));
+    report(Rule::kDefinitionProcess, absl::StrCat("process ", id));
     Process unknown;
     unknown.id = id;
     return definitions_.add_process(std::move(unknown));
   }
 
-  void process(BodyReader body) {
+  void process(BodyReader reader) {
+    const auto body = reader.read<arctrace_process_body>();
     Process process;
-    process.id = body.u32();
-    process.parent_id = body.u32();
-    process.pid = body.u32();
-    process.ppid = body.u32();
-    process.uid = body.u32();
-    process.origin = body.u32();
-    process.start_ns = clock_.to_ns(body.u64());
-    const uint32_t executable_size = body.u32();
-    const uint32_t arguments_size = body.u32();
-    process.executable = body.padded_text(executable_size);
-    process.arguments = split_arguments(body.padded_text(arguments_size));
+    process.id = body.process;
+    process.parent_id = body.parent;
+    process.pid = body.pid;
+    process.ppid = body.ppid;
+    process.uid = body.uid;
+    process.origin = body.origin;
+    process.start_ns = clock_.to_ns(body.start_ticks);
+    process.executable = reader.text(body.executable_size);
+    process.arguments = split_arguments(reader.text(body.arguments_size));
     const Process* known = definitions_.process(definitions_.find_process(process.id));
     if (known != nullptr && known->pid != process.pid) {
-      find(Rule::kDefinitionId, absl::StrCat("process ", process.id, " is pid ",
-                                             known->pid, " and ", process.pid));
+      report(Rule::kDefinitionId, absl::StrCat("process ", process.id, " is pid ",
+                                               known->pid, " and ", process.pid));
     }
     definitions_.add_process(std::move(process));
   }
 
-  void thread(BodyReader body) {
+  void thread(BodyReader reader) {
+    const auto body = reader.read<arctrace_thread_body>();
     Thread thread;
-    thread.writer = body.u32();
-    thread.process = owner(body.u32());
-    thread.tid = body.u32();
-    const uint32_t name_size = body.u32();
-    thread.start_ns = clock_.to_ns(body.u64());
-    std::string name(body.padded_text(name_size));
+    thread.writer = body.writer;
+    thread.process = owner(body.process);
+    thread.tid = body.tid;
+    thread.start_ns = clock_.to_ns(body.start_ticks);
+    std::string name(reader.text(body.name_size));
     const ThreadIndex known = definitions_.find_thread(thread.writer);
     if (known == kNoIndex) {
       thread.names.push_back({time_ns_, std::move(name)});
@@ -131,8 +130,8 @@ class Builder {
     }
     Thread& there = *definitions_.mutable_thread(known);
     if (there.tid != thread.tid || there.process != thread.process) {
-      find(Rule::kDefinitionId,
-           absl::StrCat("writer ", thread.writer, " is two threads"));
+      report(Rule::kDefinitionId,
+             absl::StrCat("writer ", thread.writer, " is two threads"));
       return;
     }
     if (there.names.back().name != name) {
@@ -140,132 +139,126 @@ class Builder {
     }
   }
 
-  void module(BodyReader body) {
-    const ProcessIndex process = owner(body.u32());
+  void module(BodyReader reader) {
+    const auto body = reader.read<arctrace_module_body>();
+    const ProcessIndex process = owner(body.process);
     Module module;
-    module.flags = body.u32();
-    module.start = body.u64();
-    module.end = body.u64();
-    module.bias = body.u64();
-    body.u64();  // device
-    body.u64();  // inode
-    const uint32_t build_id_size = body.u32();
-    const uint32_t path_size = body.u32();
-    const auto build_id = body.padded(build_id_size);
+    module.flags = body.flags;
+    module.start = body.start;
+    module.end = body.end;
+    module.bias = body.bias;
+    const auto build_id = reader.bytes(body.build_id_size);
     module.build_id.assign(build_id.begin(), build_id.end());
-    module.path = body.padded_text(path_size);
+    module.path = reader.text(body.path_size);
     module.loaded_ns = time_ns_;
     if (module.start >= module.end) {
-      find(Rule::kDefinitionModule, "a module's range is empty");
+      report(Rule::kDefinitionModule, "a module's range is empty");
       return;
     }
     definitions_.add_module(process, std::move(module));
   }
 
-  void module_gone(BodyReader body) {
-    const ProcessIndex process = owner(body.u32());
-    body.u32();
-    const uint64_t start = body.u64();
-    if (definitions_.end_module(process, start, time_ns_)) return;
-    find(Rule::kDefinitionModule,
-         absl::StrCat("no module is loaded at 0x", absl::Hex(start)));
+  void module_gone(BodyReader reader) {
+    const auto body = reader.read<arctrace_module_gone_body>();
+    if (definitions_.end_module(owner(body.process), body.start, time_ns_)) return;
+    report(Rule::kDefinitionModule,
+           absl::StrCat("no module is loaded at 0x", absl::Hex(uint64_t{body.start})));
   }
 
-  void string(BodyReader body) {
-    const ProcessIndex process = owner(body.u32());
-    const uint32_t id = body.u32();
-    const uint32_t size = body.u32();
-    if (definitions_.add_name(process, id, std::string(body.padded_text(size)))) return;
-    find(Rule::kDefinitionId, absl::StrCat("name ", id));
-  }
-
-  void layout(BodyReader body) {
-    const ProcessIndex process = owner(body.u32());
-    EventLayout layout;
-    layout.id = body.u32();
-    layout.level = body.u32();
-    const uint32_t fields = body.u32();
-    const uint32_t name_size = body.u32();
-    layout.name = body.padded_text(name_size);
-    for (uint32_t i = 0; i < fields && body.ok(); ++i) {
-      const uint32_t type = body.u32();
-      const uint32_t size = body.u32();
-      layout.fields.push_back({type, std::string(body.padded_text(size))});
+  void string(BodyReader reader) {
+    const auto body = reader.read<arctrace_string_body>();
+    const ProcessIndex process = owner(body.process);
+    if (definitions_.add_name(process, body.id,
+                              std::string(reader.text(body.text_size)))) {
+      return;
     }
-    const uint32_t id = layout.id;
+    report(Rule::kDefinitionId, absl::StrCat("name ", body.id));
+  }
+
+  void layout(BodyReader reader) {
+    const auto body = reader.read<arctrace_event_layout_body>();
+    const ProcessIndex process = owner(body.process);
+    EventLayout layout;
+    layout.id = body.id;
+    layout.level = body.level;
+    layout.name = reader.text(body.name_size);
+    for (uint32_t i = 0; i < body.field_count && reader.ok(); ++i) {
+      const auto field = reader.read<arctrace_layout_field>();
+      layout.fields.push_back({field.type, std::string(reader.text(field.name_size))});
+    }
     if (definitions_.add_layout(process, std::move(layout))) return;
-    find(Rule::kDefinitionId, absl::StrCat("event ", id));
+    report(Rule::kDefinitionId, absl::StrCat("event ", body.id));
   }
 
-  void process_end(BodyReader body) {
-    Process& process = *definitions_.mutable_process(owner(body.u32()));
-    process.end_how = body.u32();
-    process.end_ns = process.end_how == ARCTRACE_END_NONE ? INT64_MAX : time_ns_;
-    process.end_status = static_cast<int32_t>(body.u32());
+  void process_end(BodyReader reader) {
+    const auto body = reader.read<arctrace_process_end_body>();
+    Process& process = *definitions_.mutable_process(owner(body.process));
+    process.end_how = body.how;
+    process.end_ns = body.how == ARCTRACE_END_NONE ? INT64_MAX : time_ns_;
+    process.end_status = body.status;
   }
 
-  void pid_namespace(BodyReader body) {
-    Process& process = *definitions_.mutable_process(owner(body.u32()));
-    process.pid_namespace = body.u32();
+  void pid_namespace(BodyReader reader) {
+    const auto body = reader.read<arctrace_pid_namespace_body>();
+    Process& process = *definitions_.mutable_process(owner(body.process));
+    process.pid_namespace = body.inode;
   }
 
-  void code(BodyReader body) {
-    Process& process = *definitions_.mutable_process(owner(body.u32()));
-    const uint32_t name_size = body.u32();
+  void code(BodyReader reader) {
+    const auto body = reader.read<arctrace_code_body>();
+    Process& process = *definitions_.mutable_process(owner(body.process));
+    const uint64_t size = body.size;
     Code code;
-    code.start = body.u64();
-    const uint64_t size = body.u64();
-    const uint64_t since = body.u64();
+    code.start = body.start;
     if (size == 0 || code.start > UINT64_MAX - size) {
-      find(Rule::kCodeRange,
-           absl::StrCat("0x", absl::Hex(size), " bytes at 0x", absl::Hex(code.start)));
+      report(Rule::kCodeRange,
+             absl::StrCat("0x", absl::Hex(size), " bytes at 0x", absl::Hex(code.start)));
       return;
     }
     code.end = code.start + size;
-    code.since_ns = since == 0 ? process.start_ns : clock_.to_ns(clock_.to_ticks(since));
-    code.name = body.padded_text(name_size);
+    code.since_ns = body.since_monotonic_ns == 0
+                        ? process.start_ns
+                        : clock_.to_ns(clock_.to_ticks(body.since_monotonic_ns));
+    code.name = reader.text(body.name_size);
     process.code.push_back(std::move(code));
   }
 
-  void code_file(BodyReader body) {
-    Process& process = *definitions_.mutable_process(owner(body.u32()));
+  void code_file(BodyReader reader) {
+    const auto body = reader.read<arctrace_code_file_body>();
+    Process& process = *definitions_.mutable_process(owner(body.process));
     CodeFile file;
-    file.kind = body.u32();
-    file.names = body.u64();
-    file.left_out = body.u64();
-    file.is_cut = (body.u32() & ARCTRACE_CODE_FILE_CUT) != 0;
-    const uint32_t path_size = body.u32();
-    file.path = body.padded_text(path_size);
+    file.kind = body.kind;
+    file.names = body.names;
+    file.left_out = body.left_out;
+    file.is_cut = (body.flags & ARCTRACE_CODE_FILE_CUT) != 0;
+    file.path = reader.text(body.path_size);
     process.code_files.push_back(std::move(file));
   }
 
-  void system(BodyReader body) {
-    body.u32();  // byte order: the header has it too
-    session_.page_size = body.u32();
-    session_.cpus_online = body.u32();
-    const uint32_t host_size = body.u32();
-    const uint32_t kernel_size = body.u32();
-    const uint32_t command_size = body.u32();
-    session_.host = body.padded_text(host_size);
-    session_.kernel = body.padded_text(kernel_size);
-    session_.recorder_command = split_arguments(body.padded_text(command_size));
+  void system(BodyReader reader) {
+    const auto body = reader.read<arctrace_system_body>();
+    session_.page_size = body.page_size;
+    session_.cpus_online = body.cpus;
+    session_.host = reader.text(body.host_size);
+    session_.kernel = reader.text(body.kernel_size);
+    session_.recorder_command = split_arguments(reader.text(body.arguments_size));
   }
 
-  void writer_end(BodyReader body) {
-    const uint32_t writer = body.u32();
-    fates_[writer] = WriterFate::kDead;
-    Thread* thread = definitions_.mutable_thread(definitions_.find_thread(writer));
+  void writer_end(BodyReader reader) {
+    const auto body = reader.read<arctrace_writer_end_body>();
+    fates_[body.writer] = WriterFate::kDead;
+    Thread* thread = definitions_.mutable_thread(definitions_.find_thread(body.writer));
     if (thread != nullptr) thread->end_ns = time_ns_;
   }
 
-  void session_event(BodyReader body) {
-    const uint32_t what = body.u32();
-    if (what == ARCTRACE_SESSION_FINISHED) session_.finished = true;
-    if (what == ARCTRACE_SESSION_STARTED) {
-      session_.resumed = (body.u32() & ARCTRACE_SESSION_RESUMED) != 0;
+  void session_event(BodyReader reader) {
+    const auto body = reader.read<arctrace_session_body>();
+    if (body.what == ARCTRACE_SESSION_FINISHED) session_.finished = true;
+    if (body.what == ARCTRACE_SESSION_STARTED) {
+      session_.resumed = (body.detail & ARCTRACE_SESSION_RESUMED) != 0;
     }
-    if (what == ARCTRACE_SESSION_DISK_FULL) {
-      session_.disk_full_errno = static_cast<int32_t>(body.u32());
+    if (body.what == ARCTRACE_SESSION_DISK_FULL) {
+      session_.disk_full_errno = static_cast<int32_t>(body.detail);
     }
   }
 
@@ -275,15 +268,15 @@ class Builder {
   WriterFates& fates_;
   FindingLog& findings_;
   int64_t time_ns_ = 0;  // of the record that is being applied
-  uint64_t place_ = 0;
+  uint64_t chunk_ = 0;
   uint32_t offset_ = 0;
 };
 
 }  // namespace
 
-void DefinitionsLoader::add_untrusted(const RawRecord& record, uint64_t place) {
+void DefinitionsLoader::add_untrusted(const RawRecord& record, uint64_t chunk) {
   held_.push_back({record.ticks,
-                   place,
+                   chunk,
                    record.offset,
                    record.type,
                    {record.body.begin(), record.body.end()}});
@@ -293,17 +286,15 @@ void DefinitionsLoader::build_clock(ClockMap& clock, FindingLog& findings) const
   std::vector<ClockSync> syncs;
   for (const Held& held : held_) {
     if (held.type != ARCTRACE_TYPE_CLOCK_SYNC) continue;
-    BodyReader body(held.body);
-    const uint64_t ticks = body.u64();
-    const uint64_t monotonic_ns = body.u64();
-    syncs.push_back({ticks, monotonic_ns, body.u64()});
+    const auto body = load_part_untrusted<arctrace_clock_sync_body>(held.body);
+    syncs.push_back({body.ticks, body.monotonic_ns, body.realtime_ns});
   }
   std::sort(syncs.begin(), syncs.end(), [](const ClockSync& a, const ClockSync& b) {
     return std::tie(a.ticks, a.monotonic_ns) < std::tie(b.ticks, b.monotonic_ns);
   });
-  const uint64_t left_out = clock.set_syncs(syncs);
-  if (left_out != 0) {
-    findings.add(Rule::kClockSync, absl::StrCat(left_out, " of ", syncs.size(),
+  const uint64_t rejected = clock.set_syncs(syncs);
+  if (rejected != 0) {
+    findings.add(Rule::kClockSync, absl::StrCat(rejected, " of ", syncs.size(),
                                                 " clock syncs do not rise"));
   }
 }
@@ -312,12 +303,12 @@ void DefinitionsLoader::build(Session& session, ClockMap& clock, Definitions& de
                               WriterFates& fates, FindingLog& findings) {
   build_clock(clock, findings);
   std::sort(held_.begin(), held_.end(), [](const Held& a, const Held& b) {
-    return std::tuple(build_order(a.type), a.ticks, a.place, a.offset) <
-           std::tuple(build_order(b.type), b.ticks, b.place, b.offset);
+    return std::tuple(build_order(a.type), a.ticks, a.chunk, a.offset) <
+           std::tuple(build_order(b.type), b.ticks, b.chunk, b.offset);
   });
   Builder builder(session, clock, definitions, fates, findings);
   for (const Held& held : held_) {
-    builder.apply(held.type, held.ticks, BodyReader(held.body), held.place, held.offset);
+    builder.apply(held.type, held.ticks, BodyReader(held.body), held.chunk, held.offset);
   }
   held_.clear();
   held_.shrink_to_fit();

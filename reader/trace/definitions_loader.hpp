@@ -1,36 +1,35 @@
-// Collects what defines the session's processes, threads, names, modules and clock.
+// Builds the session's facts, clock and definitions from the records that have them.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <span>
-#include <string>
 #include <vector>
 
-#include "reader/trace/block_index.hpp"
 #include "reader/trace/clock_map.hpp"
 #include "reader/trace/definitions.hpp"
-#include "reader/trace/emitter.hpp"
 #include "reader/trace/finding_log.hpp"
 #include "reader/trace/record_cursor.hpp"
-#include "reader/trace/trace.hpp"
+#include "reader/trace/session.hpp"
+#include "reader/trace/writer_fates.hpp"
 
 namespace arctrace::reader {
 
-// Takes the records of all definitions blocks and RECORDS chunks, in any order, then
-// builds from them what they mean together.
+// Takes the records of all definitions blocks and RECORDS chunks, in any order, and then
+// builds the whole from them. It holds a copy of each until then.
 class DefinitionsLoader {
  public:
-  // Keeps a copy of a valid record of class kDefinition or kCollector.
-  void add_untrusted(const RawRecord& record, uint64_t place);
+  // REQUIRES: the record is of class kDefinition or kCollector and its body is valid.
+  void add_untrusted(const RawRecord& record, uint64_t chunk);
 
-  // Fills in session facts, clock and definitions, and the fate of writers seen gone.
+  // Fills in session, clock and definitions, and which writers the collector saw die.
+  // Once.
   void build(Session& session, ClockMap& clock, Definitions& definitions,
              WriterFates& fates, FindingLog& findings);
 
  private:
   struct Held {
     uint64_t ticks;
-    uint64_t place;
+    uint64_t chunk;
     uint32_t offset;
     uint16_t type;
     std::vector<std::byte> body;

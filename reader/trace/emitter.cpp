@@ -4,8 +4,8 @@
 
 #include <limits>
 
-#include "reader/trace/bytes.hpp"
 #include "reader/trace/record_types.hpp"
+#include "src/base/untrusted_bytes.hpp"
 
 namespace arctrace::reader {
 namespace {
@@ -32,12 +32,11 @@ Emitter::Emitter(const ClockMap& clock, const Definitions& definitions,
 }
 
 void Emitter::count_lost(const Record& record) {
-  const uint32_t cause = load_u32(record.body.data());
-  const uint64_t count = load_u64(record.body.data() + 8);
-  add_saturated(summary_.lost, count);
-  add_saturated(summary_.lost_by_cause[cause], count);
+  const auto lost = load_part_untrusted<arctrace_lost_body>(record.body);
+  add_saturated(summary_.lost, lost.count);
+  add_saturated(summary_.lost_by_cause[lost.cause], lost.count);
   if (record.thread < summary_.lost_by_thread.size()) {
-    add_saturated(summary_.lost_by_thread[record.thread], count);
+    add_saturated(summary_.lost_by_thread[record.thread], lost.count);
   }
 }
 
@@ -48,7 +47,7 @@ void Emitter::count_in_progress(const RawRecord& raw, uint32_t writer,
   if (ref.kind == BlockRef::Kind::kCollector) {
     findings_.add(Rule::kRecordCommitted,
                   absl::StrCat("a record of type ", raw.type, " is in progress"),
-                  ref.place, raw.offset);
+                  ref.chunk, raw.offset);
   }
   if (class_of(raw.type) != RecordClass::kData) return;
   const bool unfinished =

@@ -1,7 +1,5 @@
-// The end of the merge: records on their way to the reader, counted.
+// The end of the merge: hands records to the sink, and counts them.
 #pragma once
-
-#include <absl/container/flat_hash_map.h>
 
 #include <array>
 #include <cstdint>
@@ -10,15 +8,13 @@
 #include "reader/trace/block_index.hpp"
 #include "reader/trace/clock_map.hpp"
 #include "reader/trace/definitions.hpp"
+#include "reader/trace/finding_log.hpp"
 #include "reader/trace/record.hpp"
 #include "reader/trace/record_cursor.hpp"
-#include "reader/trace/trace.hpp"
+#include "reader/trace/summary.hpp"
+#include "reader/trace/writer_fates.hpp"
 
 namespace arctrace::reader {
-
-// What is known of a writer that left a record in progress.
-enum class WriterFate : uint8_t { kUnknown, kDead, kAlive };
-using WriterFates = absl::flat_hash_map<uint32_t, WriterFate>;
 
 // Hands records out in order of time and sums them up.
 class Emitter {
@@ -26,11 +22,12 @@ class Emitter {
   Emitter(const ClockMap& clock, const Definitions& definitions, const WriterFates& fates,
           FindingLog& findings, const RecordSink& sink);
 
-  // One committed, valid record. False: the sink wants no more.
+  // Hands out one committed, valid record. False: the sink wants no more.
   bool emit(const RawRecord& raw, ThreadIndex thread, const BlockRef& ref,
             bool after_gap) {
-    // Sources are merged by ticks. Only what changed since it was indexed can still come
-    // too early: order matters more than its time.
+    // Sources are merged by ticks. Only a block that changed since it was indexed can
+    // still come too late: then the order counts, and its records get the last record's
+    // time.
     if (raw.ticks > ticks_) ticks_ = raw.ticks;
     const Record record{ticks_,
                         clock_.to_ns(ticks_),
@@ -39,7 +36,7 @@ class Emitter {
                         ref.kind == BlockRef::Kind::kExclusive,
                         after_gap,
                         raw.body,
-                        ref.place,
+                        ref.chunk,
                         raw.offset};
     count(record);
     stopped_ = !sink_(record);
@@ -47,9 +44,9 @@ class Emitter {
   }
   bool stopped() const { return stopped_; }
 
-  // A record in progress of `writer`, which may be any number. It is torn, unless its
-  // writer may still be at work. (Not only death tears: a signal handler may jump out of
-  // the writer.) The collector's own lead to a finding.
+  // Counts a record in progress of `writer`, which may be any number. It is torn, unless
+  // its writer may still be at work. (Not only death tears: a signal handler may jump out
+  // of the writer.) A record of the collector's in progress leads to a finding.
   void count_in_progress(const RawRecord& raw, uint32_t writer, const BlockRef& ref);
   void count_invalid(uint64_t count) { summary_.invalid += count; }
   void count_block(const BlockRef& ref) {
@@ -57,7 +54,7 @@ class Emitter {
     summary_.bytes += ref.size;
   }
 
-  // Records in progress of a thread.
+  // How many records in progress a thread left.
   uint64_t in_progress_of(ThreadIndex thread) const {
     return thread < in_progress_.size() ? in_progress_[thread] : 0;
   }
@@ -65,7 +62,7 @@ class Emitter {
   // The sums so far.
   Summary summary() const;
 
-  // The thread of a full record's writer; the collector has none.
+  // The thread of a writer identity; kNoIndex for the collector.
   ThreadIndex thread_of(uint32_t writer) {
     if (writer != last_writer_) {
       last_writer_ = writer;

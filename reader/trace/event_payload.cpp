@@ -12,7 +12,7 @@
 namespace arctrace::reader {
 namespace {
 
-// Bytes of a value of fixed size; of STRING: of its size.
+// The bytes of a value of this type; of the size, if it is STRING.
 size_t width_of(uint32_t type) {
   switch (type) {
     case ARCTRACE_FIELD_U8:
@@ -38,7 +38,7 @@ uint64_t load_number(std::span<const std::byte> bytes) {
   return value;
 }
 
-// Takes `size` bytes off the front; nullopt if there are fewer.
+// Removes `size` bytes from the front of `rest`; nullopt if there are fewer.
 std::optional<std::span<const std::byte>> take(std::span<const std::byte>& rest,
                                                size_t size) {
   if (size > rest.size()) return std::nullopt;

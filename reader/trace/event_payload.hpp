@@ -1,4 +1,4 @@
-// An event's payload, taken apart by its layout.
+// Decodes the payload of an event by its layout.
 #pragma once
 
 #include <cstddef>
@@ -15,24 +15,24 @@ namespace arctrace::reader {
 
 struct FieldValue {
   const EventField* field = nullptr;
-  // Signed, unsigned (X64 too), floating, BOOL, STRING (raw bytes of the payload).
+  // By the field's type: signed, unsigned or X64, floating, BOOL, STRING (raw bytes).
   std::variant<int64_t, uint64_t, double, bool, std::string_view> value;
 };
 
 struct EventValues {
-  std::vector<FieldValue> fields;  // those that the payload holds
-  // The payload ends where the layout does, but for up to 3 bytes that fill its last
-  // word; else it is too short for the layout, or too long.
+  std::vector<FieldValue> fields;  // as far as the payload has them
+  // Whether the payload is as long as the layout, but for up to 3 bytes that fill its
+  // last word.
   bool fits = false;
 };
 
-// `payload` is what stands behind the event id. Views point into `payload`, pointers into
-// `layout`.
+// `payload` is what follows the event id. The result has views into `payload` and
+// pointers into `layout`.
 EventValues decode_event_untrusted(const EventLayout& layout,
                                    std::span<const std::byte> payload);
 
-// The shortest decimal digits that read back as the field's floating value; inf, nan.
-// REQUIRES: its value is a double.
+// The shortest decimal form that reads back as the field's floating value, or inf, nan.
+// REQUIRES: the value is a double.
 std::string real_text(const FieldValue& value);
 
 // Appends "name=value name=value", strings quoted and escaped for a terminal.

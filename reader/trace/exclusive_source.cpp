@@ -1,15 +1,16 @@
+#include "reader/trace/exclusive_source.hpp"
+
 #include <absl/strings/str_cat.h>
 
 #include <algorithm>
 
-#include "reader/trace/merge.hpp"
 #include "reader/trace/record_types.hpp"
 #include "reader/trace/shared_block.hpp"
 
 namespace arctrace::reader {
 namespace {
 
-// What is copied of a block at a time, unless one record needs more.
+// Bytes of a block that are copied at a time, unless one record needs more.
 constexpr uint32_t kWindowSize = 32u << 10;
 
 class ExclusiveSource : public RecordSource {
@@ -50,8 +51,9 @@ class ExclusiveSource : public RecordSource {
       switch (cursor_.next_untrusted(record_)) {
         case RecordCursor::Result::kRecord:
           if (!accept(emitter)) break;
-          // A record that was stamped before a signal handler's, and written behind them,
-          // keeps its place: what the handler called has returned.
+          // A record may have been stamped before the records of a signal handler and
+          // written after them. It stays after them: what the handler called has
+          // returned.
           record_.ticks = std::max(record_.ticks, previous);
           return absl::OkStatus();
         case RecordCursor::Result::kWindow:
@@ -82,14 +84,14 @@ class ExclusiveSource : public RecordSource {
     }
     const RecordClass record_class = class_of(record_.type);
     if (record_class == RecordClass::kFiller) return false;
-    if (!check_body_untrusted(record_, block.place, findings_)) {
+    if (!check_body_untrusted(record_, block.chunk, findings_)) {
       emitter.count_invalid(1);
       return false;
     }
     if (record_class != RecordClass::kData && record_class != RecordClass::kStream) {
-      findings_.add(Rule::kRecordPlace,
+      findings_.add(Rule::kRecordClass,
                     absl::StrCat("type ", record_.type, " in an exclusive block"),
-                    block.place, record_.offset);
+                    block.chunk, record_.offset);
     }
     return true;
   }
@@ -102,7 +104,7 @@ class ExclusiveSource : public RecordSource {
     return read_window();
   }
 
-  // A new window from the cursor's place on.
+  // Gives the cursor a new window, from its offset on.
   absl::Status read_window() {
     const BlockRef& block = blocks_[block_];
     const uint32_t begin = cursor_.offset();

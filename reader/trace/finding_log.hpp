@@ -1,4 +1,4 @@
-// Findings: a bounded number is kept, all are counted.
+// Collects findings: keeps a bounded number, and counts all.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,7 @@ class FindingLog {
     if (kept_.size() < max_kept_) kept_.push_back(std::move(finding));
   }
 
-  // Those that another log kept, of all that it counted.
+  // Adds what another log found: those that it kept, and how many it counted.
   void add_all(std::span<const Finding> kept, uint64_t count) {
     for (const Finding& finding : kept) add(finding);
     count_ += count - std::min<uint64_t>(count, kept.size());
@@ -35,7 +35,7 @@ class FindingLog {
   const std::vector<Finding>& kept() const { return kept_; }
   uint64_t count() const { return count_; }
 
-  // A place to come back to: forget() drops what was added after mark().
+  // forget(mark()) drops the findings that were added after mark().
   struct Mark {
     size_t kept = 0;
     uint64_t count = 0;

@@ -12,7 +12,7 @@
 namespace arctrace::reader {
 namespace {
 
-// The word for `number`: words[0] is that of `first`.
+// The word for `number`; words[0] is the word for `first`.
 std::string word(uint32_t number, uint32_t first, const char* kind,
                  std::initializer_list<const char*> words) {
   if (number >= first && number - first < words.size()) {

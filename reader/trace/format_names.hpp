@@ -1,4 +1,4 @@
-// The words for the numbers of format.h, as reports show them.
+// The words for the enumerations of format.h, as reports show them.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 
 namespace arctrace::reader {
 
-// A number that has no word gives "TYPE_77", "cause_5", "phase_9" and so on.
+// For a number that has no word, "TYPE_13", "cause_5", "phase_9" and so on.
 std::string record_type_text(uint16_t type);    // "ENTER"
 std::string loss_cause_text(uint32_t cause);    // "full", "too_big", "nested", "no_slot"
 std::string mode_text(uint32_t mode);           // "drop", "overwrite", "stop"
@@ -15,7 +15,7 @@ std::string clock_text(uint32_t clock);         // "tsc", "cntvct", "monotonic"
 std::string phase_text(uint32_t phase);         // "free", "owned", ...
 std::string origin_text(uint32_t origin);       // "exec", "fork"
 std::string process_end_text(uint32_t how);     // "exit", "_exit", "exec"
-std::string untraced_text(uint32_t why);        // behind "it is "
+std::string untraced_text(uint32_t why);        // "setuid", ...: follows "it is "
 std::string writer_end_text(uint32_t how);      // "died", "detached"
 std::string session_event_text(uint32_t what);  // "started", "finished", "disk_full"
 std::string code_file_kind_text(uint32_t kind);

@@ -1,9 +1,9 @@
+#include "reader/trace/index_buffer.hpp"
+
 #include <absl/strings/str_cat.h>
 
 #include <algorithm>
-#include <cstring>
 
-#include "reader/trace/block_index.hpp"
 #include "src/protocol/dead_slot.hpp"
 
 namespace arctrace::reader {
@@ -69,7 +69,8 @@ absl::StatusOr<BlockIndex> index_buffer_untrusted(Input& input, const Geometry& 
                                                   FindingLog& findings,
                                                   BufferState& state) {
   if (absl::Status status = read_control(input, state); !status.ok()) return status;
-  // Slots before blocks: who is seen dead now has finished all that the blocks hold.
+  // Slots before blocks: a writer that is seen dead now has written all that it ever
+  // will.
   if (absl::Status status = read_slots(input, geometry, findings, state); !status.ok()) {
     return status;
   }
@@ -94,14 +95,14 @@ absl::StatusOr<BlockIndex> index_buffer_untrusted(Input& input, const Geometry& 
       continue;
     }
     ++state.blocks_by_phase[phase];
-    // Without its magic a block holds nothing: its taker stores it before the first
-    // record, and whoever refills the block wipes it first.
+    // Without its magic a block holds nothing: its owner stores the magic before the
+    // first record, and a thread that refills the block wipes the magic first.
     if (phase == ARCTRACE_PHASE_FREE || phase == ARCTRACE_PHASE_RESETTING ||
         header.magic == ARCTRACE_FILL) {
       continue;
     }
     BlockRef ref;
-    ref.place = i;
+    ref.chunk = i;
     ref.in_buffer = true;
     ref.offset = offset;
     ref.size = static_cast<uint32_t>(

@@ -1,16 +1,15 @@
+#include "reader/trace/index_file.hpp"
+
 #include <absl/strings/str_cat.h>
 
 #include <algorithm>
-#include <cstring>
-
-#include "reader/trace/block_index.hpp"
 
 namespace arctrace::reader {
 namespace {
 
 constexpr uint32_t kRecordsChunkMax = 16u << 20;
 
-// Both headers of a BLOCK chunk: one read for most chunks.
+// Both headers of a BLOCK chunk, so that most chunks take one read.
 struct ChunkStart {
   arctrace_chunk_header chunk;
   arctrace_block_header block;
@@ -83,7 +82,7 @@ absl::StatusOr<BlockIndex> index_file_untrusted(Input& input, const Geometry& ge
     const uint64_t payload = offset + sizeof start.chunk;
     const uint64_t there = input.size() > payload ? input.size() - payload : 0;
     BlockRef ref;
-    ref.place = start.chunk.sequence;
+    ref.chunk = start.chunk.sequence;
     ref.offset = payload;
     ref.cut = there < start.chunk.size;
     ref.size = static_cast<uint32_t>(std::min<uint64_t>(start.chunk.size, there) & ~3ull);

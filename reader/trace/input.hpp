@@ -1,4 +1,4 @@
-// Where the bytes of a trace come from.
+// The bytes of a trace: of a file, or in memory.
 #pragma once
 
 #include <absl/status/statusor.h>
@@ -12,24 +12,25 @@
 
 namespace arctrace::reader {
 
-// Random access to bytes that may change or vanish while they are read: whoever parses
-// them copies them first.
+// Random access to bytes that may change or vanish while they are read. So a parser
+// copies them first.
 class Input {
  public:
   virtual ~Input() = default;
 
-  // How messages name it.
+  // Its name in messages.
   virtual const std::string& name() const = 0;
-  // Bytes, as at the time of opening.
+  // In bytes, when it was opened.
   virtual uint64_t size() const = 0;
-  // Copies up to into.size() bytes from `offset`; fewer only where the input ends.
+  // Copies up to into.size() bytes from `offset` and returns how many: fewer only at the
+  // end of the input.
   virtual absl::StatusOr<size_t> read(uint64_t offset, std::span<std::byte> into) = 0;
 };
 
 // A regular file, read by pread. Errors: it cannot be opened, or is not a regular file.
 absl::StatusOr<std::unique_ptr<Input>> open_file(const std::string& path);
 
-// Bytes in memory.
+// An input of bytes in memory. It never fails.
 std::unique_ptr<Input> memory_input(std::string name, std::vector<std::byte> bytes);
 
 }  // namespace arctrace::reader

@@ -6,8 +6,8 @@
 namespace arctrace::reader {
 namespace {
 
-// A binary min-heap of sources. The key is kept beside the pointer: comparing must not
-// fetch the source itself.
+// A binary min-heap of sources. The key is kept beside the pointer, so that a comparison
+// does not fetch the source itself.
 class SourceHeap {
  public:
   struct Entry {
@@ -40,7 +40,7 @@ class SourceHeap {
     return &entries_[2];
   }
 
-  // Puts the top into its place after its key has changed.
+  // Restores the heap after the key of the top has changed.
   void top_changed() {
     entries_.front().key = entries_.front().source->key();
     sink(0);

@@ -2,20 +2,18 @@
 #pragma once
 
 #include <absl/status/status.h>
+#include <absl/status/statusor.h>
 
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <vector>
 
-#include "reader/trace/block_index.hpp"
-#include "reader/trace/clock_map.hpp"
 #include "reader/trace/emitter.hpp"
 
 namespace arctrace::reader {
 
-// Records in order of ticks. Sources are told apart by `order`, which also decides
-// between records of one moment.
+// Records in order of ticks. Each source has an `order` of its own, which decides between
+// records of one moment.
 class RecordSource {
  public:
   enum class Result : uint8_t { kMore, kEnd, kStopped };
@@ -29,9 +27,9 @@ class RecordSource {
   uint64_t key() const { return key_; }
   uint64_t order() const { return order_; }
 
-  // Emits records while they come before `limit`: the key of the next best source, whose
-  // own records go first at that key if `limit_first`. At least updates key(), if it was
-  // only a lower bound. Error: the input cannot be read.
+  // Emits records while they come before `limit`, which is the key of the next best
+  // source; that source's records go first at this key if `limit_first`. If key() was
+  // only a lower bound, it is exact after the call. Error: the input cannot be read.
   virtual absl::StatusOr<Result> drain(uint64_t limit, bool limit_first,
                                        Emitter& emitter) = 0;
 
@@ -47,20 +45,5 @@ class RecordSource {
 
 // Merges until all sources are at their end or the sink wants no more.
 absl::Status merge(std::vector<std::unique_ptr<RecordSource>> sources, Emitter& emitter);
-
-// The source of one writer's exclusive blocks, sorted by serial. `blocks` and the rest
-// must outlive it.
-std::unique_ptr<RecordSource> exclusive_source(Input& input,
-                                               std::span<const BlockRef> blocks,
-                                               ThreadIndex thread, uint64_t order,
-                                               FindingLog& findings);
-
-// The source of one block of full form. `first_ticks`: of its earliest record.
-// `clock` must outlive it. `may_follow_gap`: other blocks may have been overwritten, so
-// that a STACK need not agree with the records before it.
-std::unique_ptr<RecordSource> shared_source(Input& input, const BlockRef& block,
-                                            uint64_t first_ticks, uint64_t order,
-                                            const ClockMap& clock, bool may_follow_gap,
-                                            FindingLog& findings);
 
 }  // namespace arctrace::reader

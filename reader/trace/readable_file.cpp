@@ -28,7 +28,7 @@ bool write_all(int fd, const std::byte* from, uint64_t size) {
   return true;
 }
 
-// A map can't be read but by mapping it.
+// A map can only be read by mapping it.
 absl::StatusOr<int> copy_map(const std::string& path) {
   uint64_t size = 0;
   const int map = open_pinned_map(path.c_str(), size);

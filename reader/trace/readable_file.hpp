@@ -1,4 +1,4 @@
-// Opening what may be a file, or a buffer in kernel memory, to be read at any place.
+// Opens a file, or a buffer in kernel memory, for reading at any offset.
 #pragma once
 
 #include <absl/status/statusor.h>
@@ -7,8 +7,9 @@
 
 namespace arctrace::reader {
 
-// A descriptor for pread: of the file, or of a private copy if `path` names the pinned
-// map of a buffer that the kernel writes. It does not wait for a FIFO's writer.
+// A descriptor for pread: of the file, or of a private copy if `path` is the pinned map
+// of a buffer that the kernel writes. Does not wait for the writer of a FIFO. Error: the
+// file cannot be opened, or the map cannot be copied.
 absl::StatusOr<int> open_readable(const std::string& path);
 
 }  // namespace arctrace::reader

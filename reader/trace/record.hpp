@@ -1,5 +1,5 @@
-// What the reading stages hand to each other: decoded records in time order, and the
-// definitions that give them meaning. Nothing here points into shared memory.
+// What the stages of the reader exchange: records in order of time, and the definitions
+// that give them meaning. Nothing here points into shared memory.
 #pragma once
 
 #include <arctrace/format.h>
@@ -18,21 +18,20 @@ using ThreadIndex = uint32_t;
 using ProcessIndex = uint32_t;
 inline constexpr uint32_t kNoIndex = UINT32_MAX;
 
-// One committed record. `body` is what stands behind the head, valid during the call
-// that hands it out, and already checked to be long enough for its type's fixed part
-// and for the counts and sizes that the fixed part names.
+// One committed record. `body` is what follows the head. It is valid during the call that
+// hands the record out, and its size has been checked (body_check.hpp).
 struct Record {
   uint64_t ticks;
   int64_t time_ns;  // since the session's start
   ThreadIndex thread;
   uint16_t type;  // enum arctrace_record_type
-  bool compact;   // from an exclusive block
-  // This is the first record of a thread after a gap in its blocks' serials
-  // (overwritten or lost blocks): its stack is unknown until the next STACK.
+  bool compact;   // it stands in an exclusive block
+  // It is the thread's first record after a gap in the serials of its blocks (overwritten
+  // or lost ones): the thread's stack is not known until the next STACK.
   bool after_gap;
   std::span<const std::byte> body;
-  uint64_t chunk;   // where it stands: chunk sequence (or block index) ...
-  uint32_t offset;  // ... and byte offset in that block
+  uint64_t chunk;   // the sequence of its chunk, or in a buffer the index of its block
+  uint32_t offset;  // in bytes, in that chunk or block
 };
 
 struct Module {
@@ -46,16 +45,16 @@ struct Module {
 // Code that a process generated and named.
 struct Code {
   uint64_t start = 0, end = 0;  // addresses
-  int64_t since_ns = 0;         // from when on it stood there
+  int64_t since_ns = 0;         // when it was put there
   std::string name;
 };
 
 // A file that named a process' generated code.
 struct CodeFile {
-  uint32_t kind = 0;  // enum arctrace_code_file_kind
-  uint64_t names = 0, left_out = 0;
-  bool is_cut = false;  // there was more than was read
-  std::string path;     // as the process saw it
+  uint32_t kind = 0;                 // enum arctrace_code_file_kind
+  uint64_t names = 0, left_out = 0;  // CODE records, and names without one
+  bool is_cut = false;               // the file is longer than what was read
+  std::string path;                  // as the process saw it
 };
 
 struct EventField {
@@ -75,7 +74,7 @@ struct Process {
   uint32_t id = 0, parent_id = 0;  // session identities
   uint32_t pid = 0, ppid = 0, uid = 0;
   uint32_t origin = 0;         // enum arctrace_process_origin
-  uint32_t pid_namespace = 0;  // inode of that whose numbers these are; 0: the first
+  uint32_t pid_namespace = 0;  // whose numbers pid and ppid are: an inode; 0: the first
   int64_t start_ns = 0;
   int64_t end_ns = INT64_MAX;
   uint32_t end_how = 0;  // enum arctrace_process_end; 0: none recorded
@@ -83,7 +82,7 @@ struct Process {
   std::string executable;
   std::vector<std::string> arguments;
   std::vector<Module> modules;
-  std::vector<Code> code;  // in the order in which it was told
+  std::vector<Code> code;  // in the order of the records
   std::vector<CodeFile> code_files;
 };
 
@@ -96,20 +95,20 @@ struct Thread {
   uint32_t writer = 0;  // session identity
   ProcessIndex process = kNoIndex;
   uint32_t tid = 0;
-  uint32_t tgid = 0;  // of_kernel(): its process' number, which has no index
+  uint32_t tgid = 0;  // if of_kernel(): the number of its process, which has no index
   int64_t start_ns = 0;
-  int64_t end_ns = INT64_MAX;  // when the collector saw it gone
+  int64_t end_ns = INT64_MAX;  // when the collector saw that it was gone
   std::vector<ThreadName> names;
 
-  // One that the kernel's records name, which holds none of its own.
+  // Whether only the kernel's records name it: it has written none itself.
   bool of_kernel() const { return (writer & ARCTRACE_WRITER_KERNEL) != 0; }
 };
 
-// A SPEC.md rule that the input breaks.
+// A breach of a rule of SPEC.md, section 9.
 struct Finding {
-  std::string rule;  // "R12"
+  std::string rule;  // "R3"
   std::string message;
-  uint64_t chunk = 0;
+  uint64_t chunk = 0;  // as in Record
   uint32_t offset = 0;
 };
 

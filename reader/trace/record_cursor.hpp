@@ -1,4 +1,4 @@
-// Walks the records of one block by SPEC.md's rules.
+// The walk from record to record through one block (SPEC.md, rules 13 to 16).
 #pragma once
 
 #include <arctrace/format.h>
@@ -7,12 +7,12 @@
 #include <cstdint>
 #include <span>
 
-#include "reader/trace/bytes.hpp"
 #include "reader/trace/rules.hpp"
+#include "src/base/untrusted_bytes.hpp"
 
 namespace arctrace::reader {
 
-// A record as it stands in a block, its content not looked at.
+// A record as it stands in a block; its body has not been looked at.
 struct RawRecord {
   uint64_t ticks = 0;
   uint32_t writer = 0;  // full form only
@@ -22,25 +22,25 @@ struct RawRecord {
   std::span<const std::byte> body;  // in the window
 };
 
-// The records behind a block's header, or of a RECORDS chunk, in the order in which they
-// stand. The bytes come in windows, so that a large block needs no large copy.
+// The records after a block's header, or those of a RECORDS chunk, in the order in which
+// they stand. The bytes come in windows, so that a large block needs no large copy.
 class RecordCursor {
  public:
   enum class Result : uint8_t {
     kRecord,
     kEnd,     // of the last window
     kWindow,  // the record at offset() needs a window of at least wanted() bytes
-    kBroken,  // rule() is broken at offset(); nothing behind it can be found
+    kBroken,  // rule() is broken at offset(); no record after that can be found
   };
 
   RecordCursor() = default;
-  // `ends_at_hole`: what stands behind a hole is not to be trusted. An exclusive block
-  // has none before its last record; one that was copied while its owner wrote may show
-  // words of records that were begun after the copy had passed their start.
+  // `ends_at_hole`: the first hole is taken for the end. An exclusive block has no hole
+  // before its last record; but if it was copied while its owner wrote, words may follow
+  // of records that were begun after the copy had passed their start.
   RecordCursor(bool compact, uint64_t base_ticks, bool ends_at_hole)
       : compact_(compact), ends_at_hole_(ends_at_hole), base_ticks_(base_ticks) {}
 
-  // `window` holds the bytes from `offset` on; `last`: nothing comes behind it.
+  // `window` holds the bytes from `offset` on; `last`: no other window follows.
   // REQUIRES: window.size() is a multiple of 4.
   void set_window(std::span<const std::byte> window, uint32_t offset, bool last) {
     window_ = window;
@@ -54,8 +54,8 @@ class RecordCursor {
     for (;;) {
       const size_t left = window_.size() - position_;
       if (left < 4) return run_out(1);
-      const std::byte* place = window_.data() + position_;
-      const uint32_t word0 = load_u32(place);
+      const std::span<const std::byte> rest = window_.subspan(position_);
+      const auto word0 = load_part_untrusted<uint32_t>(rest);
       if (word0 == ARCTRACE_FILL) {
         if (ends_at_hole_) return Result::kEnd;
         met_hole_ = true;
@@ -73,32 +73,34 @@ class RecordCursor {
       out.offset = window_offset_ + static_cast<uint32_t>(position_);
       out.body = window_.subspan(position_ + head, length - head);
       if (compact_) {
-        out.ticks = base_ticks_ + load_u32(place + 4);
+        out.ticks =
+            base_ticks_ + load_part_untrusted<arctrace_compact_head>(rest).tick_delta;
         if (out.ticks < base_ticks_) out.ticks = UINT64_MAX;
         if (type == ARCTRACE_TYPE_TIME && !out.in_progress && !rebase(out)) {
           return broken(Rule::kRecordTime);
         }
       } else {
-        out.writer = load_u32(place + 4);
-        out.ticks = load_u64(place + 8);
+        const auto full = load_part_untrusted<arctrace_full_head>(rest);
+        out.writer = full.writer;
+        out.ticks = full.ticks;
       }
       position_ += length;
       return Result::kRecord;
     }
   }
 
-  // Of the next record, or of what is broken.
+  // Where the next record stands, or what is broken.
   uint32_t offset() const { return window_offset_ + static_cast<uint32_t>(position_); }
   uint32_t wanted() const { return wanted_; }
   Rule rule() const { return rule_; }
   bool met_hole() const { return met_hole_; }
 
  private:
-  // Deltas behind a TIME count from it; one that is too short or goes back leaves no
+  // The deltas after a TIME count from it; one that is too short or goes back leaves no
   // time to count from.
   bool rebase(const RawRecord& record) {
-    if (record.body.size() < 8) return false;
-    const uint64_t ticks = load_u64(record.body.data());
+    if (record.body.size() < sizeof(arctrace_time_body)) return false;
+    const uint64_t ticks = load_part_untrusted<arctrace_time_body>(record.body).ticks;
     if (ticks < base_ticks_) return false;
     base_ticks_ = ticks;
     return true;

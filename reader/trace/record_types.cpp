@@ -3,153 +3,184 @@
 #include <absl/strings/match.h>
 #include <absl/strings/numbers.h>
 
-#include <algorithm>
 #include <array>
-#include <bit>
-
-#include "reader/trace/bytes.hpp"
-#include "reader/trace/call_args.hpp"
+#include <cstddef>
+#include <iterator>
+#include <type_traits>
 
 namespace arctrace::reader {
+
+// A field that is missing, or stands twice, does not compile: `throw` is no constant.
+consteval BodyLayout::BodyLayout(uint32_t size, std::initializer_list<BodyField> fields)
+    : size_(size) {
+  constexpr size_t kWidths[] = {1, 2, 4, 8, 4, 8, 1};  // by BodyField::Type
+  size_t end = 0;
+  for (const BodyField& field : fields) {
+    if (field.offset != end) throw "the fields have a gap";
+    end +=
+        kWidths[static_cast<size_t>(field.type)] * (field.count == 0 ? 1 : field.count);
+    fields_[field_count_++] = field;
+  }
+  if (end != size) throw "the last fields are missing";
+}
+
+consteval BodyLayout BodyLayout::with(BodyText text) const {
+  BodyLayout layout = *this;
+  layout.texts_[layout.text_count_++] = text;
+  return layout;
+}
+
+consteval BodyLayout BodyLayout::with_elements(
+    std::string_view count, std::initializer_list<BodyField> element) const {
+  BodyLayout layout = *this;
+  layout.count_ = count;
+  for (const BodyField& field : element) layout.element_[layout.element_size_++] = field;
+  return layout;
+}
+
 namespace {
+
+template <class T>
+consteval BodyField::Type type_of() {
+  using Type = BodyField::Type;
+  if (std::is_same_v<T, char>) return Type::kChar;
+  if (sizeof(T) == 1) return Type::kU8;
+  if (sizeof(T) == 2) return Type::kU16;
+  if (sizeof(T) == 4) return std::is_signed_v<T> ? Type::kS32 : Type::kU32;
+  return std::is_signed_v<T> ? Type::kS64 : Type::kU64;
+}
+
+template <class T>
+consteval BodyField field(std::string_view name, size_t offset) {
+  return {name, type_of<std::remove_extent_t<T>>(), static_cast<uint16_t>(offset),
+          static_cast<uint16_t>(std::extent_v<T>)};
+}
+
+// FIELDS(part, a, b) is FIELD(part, a), FIELD(part, b). A macro is not expanded within
+// itself, so each field but the first takes another scan; EXPAND makes enough of them.
+#define FIELD(part, name) field<decltype(part::name)>(#name, offsetof(part, name))
+#define FIELDS(part, ...) EXPAND(NEXT_FIELD(part, __VA_ARGS__))
+#define NEXT_FIELD(part, name, ...) \
+  FIELD(part, name) __VA_OPT__(, NEXT_FIELD_AGAIN PARENTHESES(part, __VA_ARGS__))
+#define NEXT_FIELD_AGAIN() NEXT_FIELD
+#define PARENTHESES ()
+#define EXPAND(...) EXPAND_4(EXPAND_4(EXPAND_4(__VA_ARGS__)))
+#define EXPAND_4(...) EXPAND_1(EXPAND_1(EXPAND_1(EXPAND_1(__VA_ARGS__))))
+#define EXPAND_1(...) __VA_ARGS__
+
+// BODY(lost, cause, flags) is the layout of arctrace_lost_body, which has these fields.
+#define BODY(body, ...)                      \
+  BodyLayout(sizeof(arctrace_##body##_body), \
+             {FIELDS(arctrace_##body##_body, __VA_ARGS__)})
+// TEXT(thread, name) is the text whose size is arctrace_thread_body's field name_size.
+#define TEXT(body, name) \
+  BodyText { #name, offsetof(arctrace_##body##_body, name##_size) }
+#define TYPE(type) ARCTRACE_TYPE_##type, #type
 
 struct TypeInfo {
   uint16_t type;
   std::string_view name;
-  uint32_t fixed_size;  // bytes of the body's fixed part
+  BodyLayout body;
 };
 
-constexpr std::array kTypes = {
-    TypeInfo{ARCTRACE_TYPE_PAD, "PAD", 0},
-    TypeInfo{ARCTRACE_TYPE_TIME, "TIME", 8},
-    TypeInfo{ARCTRACE_TYPE_STACK, "STACK", 8},
-    TypeInfo{ARCTRACE_TYPE_LOST, "LOST", 24},
-    TypeInfo{ARCTRACE_TYPE_ENTER, "ENTER", 8},
-    TypeInfo{ARCTRACE_TYPE_EXIT, "EXIT", 0},
-    TypeInfo{ARCTRACE_TYPE_EXIT_NAMED, "EXIT_NAMED", 8},
-    TypeInfo{ARCTRACE_TYPE_UNWIND, "UNWIND", 4},
-    TypeInfo{ARCTRACE_TYPE_VFORK_BEGIN, "VFORK_BEGIN", 0},
-    TypeInfo{ARCTRACE_TYPE_VFORK_END, "VFORK_END", 4},
-    TypeInfo{ARCTRACE_TYPE_ARGUMENTS, "ARGUMENTS", 4},
-    TypeInfo{ARCTRACE_TYPE_RESULT, "RESULT", 4},
-    TypeInfo{ARCTRACE_TYPE_EVENT, "EVENT", 4},
-    TypeInfo{ARCTRACE_TYPE_INSTANT, "INSTANT", 4},
-    TypeInfo{ARCTRACE_TYPE_COUNTER, "COUNTER", 12},
-    TypeInfo{ARCTRACE_TYPE_TEXT, "TEXT", 4},
-    TypeInfo{ARCTRACE_TYPE_MARK, "MARK", 4},
-    TypeInfo{ARCTRACE_TYPE_PROCESS, "PROCESS", 40},
-    TypeInfo{ARCTRACE_TYPE_THREAD, "THREAD", 24},
-    TypeInfo{ARCTRACE_TYPE_MODULE, "MODULE", 56},
-    TypeInfo{ARCTRACE_TYPE_MODULE_GONE, "MODULE_GONE", 16},
-    TypeInfo{ARCTRACE_TYPE_STRING, "STRING", 12},
-    TypeInfo{ARCTRACE_TYPE_EVENT_LAYOUT, "EVENT_LAYOUT", 20},
-    TypeInfo{ARCTRACE_TYPE_PROCESS_END, "PROCESS_END", 12},
-    TypeInfo{ARCTRACE_TYPE_PID_NAMESPACE, "PID_NAMESPACE", 8},
-    TypeInfo{ARCTRACE_TYPE_JITDUMP, "JITDUMP", 8},
-    TypeInfo{ARCTRACE_TYPE_UNTRACED, "UNTRACED", 12},
-    TypeInfo{ARCTRACE_TYPE_SYSTEM, "SYSTEM", 24},
-    TypeInfo{ARCTRACE_TYPE_CLOCK_SYNC, "CLOCK_SYNC", 24},
-    TypeInfo{ARCTRACE_TYPE_WRITER_END, "WRITER_END", 8},
-    TypeInfo{ARCTRACE_TYPE_SESSION, "SESSION", 8},
-    TypeInfo{ARCTRACE_TYPE_CHILD_STATUS, "CHILD_STATUS", 8},
-    TypeInfo{ARCTRACE_TYPE_TOTALS, "TOTALS", 72},
-    TypeInfo{ARCTRACE_TYPE_CODE, "CODE", 32},
-    TypeInfo{ARCTRACE_TYPE_CODE_FILE, "CODE_FILE", 32},
-    TypeInfo{ARCTRACE_TYPE_SWITCH, "SWITCH", 20},
-    TypeInfo{ARCTRACE_TYPE_WAKING, "WAKING", 20},
-    TypeInfo{ARCTRACE_TYPE_FORKED, "FORKED", 16},
-    TypeInfo{ARCTRACE_TYPE_EXECED, "EXECED", 24},
-    TypeInfo{ARCTRACE_TYPE_EXITED, "EXITED", 16},
-    TypeInfo{ARCTRACE_TYPE_SYSCALL, "SYSCALL", 16},
-    TypeInfo{ARCTRACE_TYPE_SYSCALL_END, "SYSCALL_END", 16},
-    TypeInfo{ARCTRACE_TYPE_PAGE_FAULT, "PAGE_FAULT", 24},
-    TypeInfo{ARCTRACE_TYPE_SIGNAL, "SIGNAL", 16},
-    TypeInfo{ARCTRACE_TYPE_CONTENTION, "CONTENTION", 24},
-    TypeInfo{ARCTRACE_TYPE_CONTENTION_END, "CONTENTION_END", 24},
-    TypeInfo{ARCTRACE_TYPE_BLOCK_IO, "BLOCK_IO", 32},
-    TypeInfo{ARCTRACE_TYPE_BLOCK_IO_END, "BLOCK_IO_END", 32},
-    TypeInfo{ARCTRACE_TYPE_SWITCH_IN, "SWITCH_IN", 8},
-    TypeInfo{ARCTRACE_TYPE_NUMBERED, "NUMBERED", 24},
+// One entry for each type, in the order of SPEC.md, section 3.
+// clang-format off
+constexpr TypeInfo kTypes[] = {
+    {TYPE(PAD), {}},
+    {TYPE(TIME), BODY(time, ticks)},
+    {TYPE(STACK), BODY(stack, depth, count)
+         .with_elements("count", {{"key", BodyField::Type::kU64}})},
+    {TYPE(LOST), BODY(lost, cause, flags, count, since_ticks)},
+    {TYPE(ENTER), BODY(frame, key)},
+    {TYPE(EXIT), {}},
+    {TYPE(EXIT_NAMED), BODY(frame, key)},
+    {TYPE(UNWIND), BODY(unwind, count)},
+    {TYPE(VFORK_BEGIN), {}},
+    {TYPE(VFORK_END), BODY(vfork_end, child_pid)},
+    {TYPE(ARGUMENTS), BODY(args, count)
+         .with_elements("count", {FIELDS(arctrace_arg_head, kind, argument, size)})},
+    {TYPE(RESULT), BODY(args, count)
+         .with_elements("count", {FIELDS(arctrace_arg_head, kind, argument, size)})},
+    {TYPE(EVENT), BODY(event, event)},
+    {TYPE(INSTANT), BODY(instant, name)},
+    {TYPE(COUNTER), BODY(counter, name, value)},
+    {TYPE(TEXT), BODY(text, text_size).with(TEXT(text, text))},
+    {TYPE(MARK), BODY(text, text_size).with(TEXT(text, text))},
+    {TYPE(PROCESS), BODY(process, process, parent, pid, ppid, uid, origin, start_ticks,
+         executable_size, arguments_size).with(TEXT(process, executable))
+         .with(TEXT(process, arguments))},
+    {TYPE(THREAD), BODY(thread, writer, process, tid, name_size, start_ticks)
+         .with(TEXT(thread, name))},
+    {TYPE(MODULE), BODY(module, process, flags, start, end, bias, device, inode,
+         build_id_size, path_size).with(TEXT(module, build_id)).with(TEXT(module, path))},
+    {TYPE(MODULE_GONE), BODY(module_gone, process, reserved, start)},
+    {TYPE(STRING), BODY(string, process, id, text_size).with(TEXT(string, text))},
+    {TYPE(EVENT_LAYOUT), BODY(event_layout, process, id, level, field_count, name_size)
+         .with(TEXT(event_layout, name))
+         .with_elements("field_count", {FIELDS(arctrace_layout_field, type, name_size)})},
+    {TYPE(PROCESS_END), BODY(process_end, process, how, status)},
+    {TYPE(PID_NAMESPACE), BODY(pid_namespace, process, inode)},
+    {TYPE(JITDUMP), BODY(jitdump, process, path_size).with(TEXT(jitdump, path))},
+    {TYPE(UNTRACED), BODY(untraced, process, why, path_size).with(TEXT(untraced, path))},
+    {TYPE(SYSTEM), BODY(system, byte_order, page_size, cpus, host_size, kernel_size,
+         arguments_size).with(TEXT(system, host)).with(TEXT(system, kernel))
+         .with(TEXT(system, arguments))},
+    {TYPE(CLOCK_SYNC), BODY(clock_sync, ticks, monotonic_ns, realtime_ns)},
+    {TYPE(WRITER_END), BODY(writer_end, writer, how)},
+    {TYPE(SESSION), BODY(session, what, detail)},
+    {TYPE(CHILD_STATUS), BODY(child_status, child_pid, status)},
+    {TYPE(TOTALS), BODY(totals, written, lost)},
+    {TYPE(CODE), BODY(code, process, name_size, start, size, since_monotonic_ns)
+         .with(TEXT(code, name))},
+    {TYPE(CODE_FILE), BODY(code_file, process, kind, names, left_out, flags, path_size)
+         .with(TEXT(code_file, path))},
+    {TYPE(SWITCH), BODY(switch, cpu, tgid, prev_state, next_tid, next_tgid)},
+    {TYPE(WAKING), BODY(waking, cpu, tgid, woken_tid, woken_tgid, context)},
+    {TYPE(FORKED), BODY(forked, cpu, tgid, child_tid, child_tgid)},
+    {TYPE(EXECED), BODY(execed, cpu, tgid, program)},
+    {TYPE(EXITED), BODY(exited, cpu, tgid, reserved)},
+    {TYPE(SYSCALL), BODY(syscall, cpu, tgid, number, reserved)},
+    {TYPE(SYSCALL_END), BODY(syscall_end, cpu, tgid, result)},
+    {TYPE(PAGE_FAULT), BODY(page_fault, cpu, tgid, address, error, reserved)},
+    {TYPE(SIGNAL), BODY(signal, cpu, tgid, signal, reserved)},
+    {TYPE(CONTENTION), BODY(contention, cpu, tgid, lock, flags, reserved)},
+    {TYPE(CONTENTION_END), BODY(contention_end, cpu, tgid, lock, result, reserved)},
+    {TYPE(BLOCK_IO), BODY(block_io, cpu, tgid, sector, device, bytes, operation,
+         reserved)},
+    {TYPE(BLOCK_IO_END), BODY(block_io_end, cpu, tgid, sector, device, bytes, operation,
+         error)},
+    {TYPE(SWITCH_IN), BODY(switch_in, cpu, tgid)},
+    {TYPE(NUMBERED), BODY(numbered, cpu, tgid, child_tid, own_tid, pid_namespace,
+         reserved)},
 };
+// clang-format on
 
-static_assert(kTypes.back().type < kKnownTypes);
+#undef FIELD
+#undef FIELDS
+#undef NEXT_FIELD
+#undef NEXT_FIELD_AGAIN
+#undef PARENTHESES
+#undef EXPAND
+#undef EXPAND_4
+#undef EXPAND_1
+#undef BODY
+#undef TEXT
+#undef TYPE
+
+static_assert(std::end(kTypes)[-1].type < kKnownTypes);
 
 // Index into kTypes plus 1 by type; 0: unknown. One look-up for every record.
-constexpr std::array<uint8_t, kKnownTypes> kPlaces = [] {
-  std::array<uint8_t, kKnownTypes> places{};
-  for (size_t i = 0; i < kTypes.size(); ++i) {
-    places[kTypes[i].type] = static_cast<uint8_t>(i + 1);
+constexpr std::array<uint8_t, kKnownTypes> kIndices = [] {
+  std::array<uint8_t, kKnownTypes> indices{};
+  for (size_t i = 0; i < std::size(kTypes); ++i) {
+    indices[kTypes[i].type] = static_cast<uint8_t>(i + 1);
   }
-  return places;
+  return indices;
 }();
 
 const TypeInfo* find(uint16_t type) {
-  if (type >= kPlaces.size() || kPlaces[type] == 0) return nullptr;
-  return &kTypes[kPlaces[type] - 1u];
-}
-
-constexpr const char* kSizesTooLarge = "its sizes are larger than the record";
-
-const char* sizes_problem(BodyReader body) {
-  return body.ok() ? nullptr : kSizesTooLarge;
-}
-
-const char* stack_problem(BodyReader body) {
-  const uint32_t depth = body.u32();
-  const uint32_t count = body.u32();
-  if (count > depth) return "it tells more frames than there are";
-  return uint64_t{count} * 8 > body.rest().size() ? "its count is larger than the record"
-                                                  : nullptr;
-}
-
-const char* lost_problem(BodyReader body) {
-  return body.u32() >= ARCTRACE_LOST_CAUSES ? "its cause is not one" : nullptr;
-}
-
-const char* values_problem(BodyReader body) {
-  const uint32_t count = body.u32();
-  for (uint32_t i = 0; i < count && body.ok(); ++i) {
-    const uint32_t head = body.u32();
-    const uint32_t size = head >> 16;
-    body.padded(size);
-    const bool is_short_float = (head & 0xFF) == ARCTRACE_VALUE_FLOAT && size < 4;
-    if (body.ok() && is_number_kind(head & 0xFF) &&
-        (size > 8 || !std::has_single_bit(size) || is_short_float)) {
-      return "a number's size is not one";
-    }
-  }
-  return sizes_problem(body);
-}
-
-const char* layout_problem(BodyReader body) {
-  for (int i = 0; i < 3; ++i) body.u32();
-  const uint32_t fields = body.u32();
-  body.padded(body.u32());
-  for (uint32_t i = 0; i < fields && body.ok(); ++i) {
-    const uint32_t type = body.u32();
-    body.padded(body.u32());
-    if (body.ok() && (type < ARCTRACE_FIELD_U8 || type > ARCTRACE_FIELD_STRING)) {
-      return "a field's type is not known";
-    }
-  }
-  return sizes_problem(body);
-}
-
-// Skips `words` 32-bit words, then that many sizes; then as many padded bytes follow.
-template <size_t kSizes>
-const char* padded_problem(BodyReader body, int words) {
-  for (int i = 0; i < words; ++i) body.u32();
-  std::array<uint32_t, kSizes> sizes;
-  for (uint32_t& size : sizes) size = body.u32();
-  for (const uint32_t size : sizes) body.padded(size);
-  return sizes_problem(body);
-}
-
-// One text, behind a fixed part that has its size at `size_offset`.
-const char* tail_problem(std::span<const std::byte> body, size_t size_offset,
-                         size_t fixed) {
-  const uint32_t size = load_u32(body.data() + size_offset);
-  return (uint64_t{size} + 3) / 4 * 4 > body.size() - fixed ? kSizesTooLarge : nullptr;
+  if (type >= kIndices.size() || kIndices[type] == 0) return nullptr;
+  return &kTypes[kIndices[type] - 1u];
 }
 
 }  // namespace
@@ -174,45 +205,9 @@ std::optional<uint16_t> type_of_name(std::string_view name) {
   return std::nullopt;
 }
 
-const char* body_problem_untrusted(uint16_t type, std::span<const std::byte> body) {
+const BodyLayout* body_layout(uint16_t type) {
   const TypeInfo* info = find(type);
-  if (info == nullptr) return nullptr;
-  if (body.size() < info->fixed_size) return "it is too short for its type";
-  const BodyReader reader(body);
-  switch (type) {
-    case ARCTRACE_TYPE_STACK:
-      return stack_problem(reader);
-    case ARCTRACE_TYPE_LOST:
-      return lost_problem(reader);
-    case ARCTRACE_TYPE_ARGUMENTS:
-    case ARCTRACE_TYPE_RESULT:
-      return values_problem(reader);
-    case ARCTRACE_TYPE_TEXT:
-    case ARCTRACE_TYPE_MARK:
-      return padded_problem<1>(reader, 0);
-    case ARCTRACE_TYPE_PROCESS:
-      return padded_problem<2>(reader, 8);
-    case ARCTRACE_TYPE_THREAD:
-      return tail_problem(body, 12, 24);
-    case ARCTRACE_TYPE_MODULE:
-      return padded_problem<2>(reader, 12);
-    case ARCTRACE_TYPE_STRING:
-      return padded_problem<1>(reader, 2);
-    case ARCTRACE_TYPE_EVENT_LAYOUT:
-      return layout_problem(reader);
-    case ARCTRACE_TYPE_JITDUMP:
-      return padded_problem<1>(reader, 1);
-    case ARCTRACE_TYPE_UNTRACED:
-      return padded_problem<1>(reader, 2);
-    case ARCTRACE_TYPE_SYSTEM:
-      return padded_problem<3>(reader, 3);
-    case ARCTRACE_TYPE_CODE:
-      return tail_problem(body, 4, 32);
-    case ARCTRACE_TYPE_CODE_FILE:
-      return padded_problem<1>(reader, 7);
-    default:
-      return nullptr;
-  }
+  return info == nullptr ? nullptr : &info->body;
 }
 
 }  // namespace arctrace::reader

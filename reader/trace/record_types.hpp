@@ -1,10 +1,13 @@
-// What is known of each record type: its name, where it belongs, how long its body is.
+// The record types: their names, the class of blocks that each belongs into, and the
+// fields of its body.
 #pragma once
 
 #include <arctrace/format.h>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -29,6 +32,53 @@ inline RecordClass class_of(uint16_t type) {
   return RecordClass::kFiller;
 }
 
+// A field of the fixed part of a body, as the type's struct has it.
+struct BodyField {
+  enum class Type : uint8_t { kU8, kU16, kU32, kU64, kS32, kS64, kChar };
+
+  std::string_view name;
+  Type type = Type::kU32;
+  uint16_t offset = 0;  // in the body
+  uint16_t count = 0;   // elements, if it is an array; else 0
+};
+
+// Bytes that follow the fixed part, with zeros up to a multiple of 4.
+struct BodyText {
+  std::string_view name;
+  uint16_t size_offset = 0;  // in the body: the u32 that says how many bytes there are
+};
+
+// What the bodies of a type are made of: a fixed part, then texts, then elements.
+class BodyLayout {
+ public:
+  static constexpr size_t kFieldsMax = 9;
+  static constexpr size_t kTextsMax = 3;
+
+  constexpr BodyLayout() = default;
+  // The fixed part is a struct of `size` bytes, which `fields` cover without gaps.
+  consteval BodyLayout(uint32_t size, std::initializer_list<BodyField> fields);
+  consteval BodyLayout with(BodyText text) const;
+  // The field `count` says how many elements there are.
+  consteval BodyLayout with_elements(std::string_view count,
+                                     std::initializer_list<BodyField> element) const;
+
+  uint32_t size() const { return size_; }
+  std::span<const BodyField> fields() const { return {fields_.data(), field_count_}; }
+  std::span<const BodyText> texts() const { return {texts_.data(), text_count_}; }
+  // Empty: there are no elements.
+  std::string_view count() const { return count_; }
+  // The fixed part of an element. If its last field is a size, so many bytes follow it.
+  std::span<const BodyField> element() const { return {element_.data(), element_size_}; }
+
+ private:
+  uint32_t size_ = 0;
+  uint8_t field_count_ = 0, text_count_ = 0, element_size_ = 0;
+  std::array<BodyField, kFieldsMax> fields_;
+  std::array<BodyText, kTextsMax> texts_;
+  std::string_view count_;
+  std::array<BodyField, 3> element_;
+};
+
 // Every type that has a name is below this.
 inline constexpr uint16_t kKnownTypes = 96;
 
@@ -37,8 +87,7 @@ std::string_view type_name(uint16_t type);
 // By name, in any case, or number; nullopt if it is neither.
 std::optional<uint16_t> type_of_name(std::string_view name);
 
-// Why `body` is not one of `type`, or nullptr if it is: it holds the type's fixed part
-// and what the counts and sizes in it name. An unknown type may hold anything.
-const char* body_problem_untrusted(uint16_t type, std::span<const std::byte> body);
+// nullptr for an unknown type.
+const BodyLayout* body_layout(uint16_t type);
 
 }  // namespace arctrace::reader

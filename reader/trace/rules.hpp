@@ -1,4 +1,4 @@
-// The rules of SPEC.md ("Validity") that findings name.
+// The rules of SPEC.md, section 9, that findings name.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@ enum class Rule : uint8_t {
   kRecordsChunkSize,
   kFileCutInChunk,
   kFileFinished,
-  kBehindFinished,
+  kAfterFinished,
   kInputShrank,
   kBlockState,
   kBlockHeader,
@@ -27,7 +27,7 @@ enum class Rule : uint8_t {
   kRecordBody,
   kRecordTime,
   kRecordCommitted,
-  kRecordPlace,
+  kRecordClass,
   kRecordWriter,
   kDefinitionProcess,
   kDefinitionId,

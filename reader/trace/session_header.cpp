@@ -13,7 +13,7 @@ absl::Status refuse(const Input& input, const std::string& why) {
   return absl::InvalidArgumentError(absl::StrCat(input.name(), ": ", why));
 }
 
-// In the order in which the answers make sense: a later one needs the earlier ones.
+// The checks stand in an order in which each relies on the ones before it.
 absl::Status check_identity(const Input& input, const arctrace_session_header& h,
                             size_t bytes) {
   if (bytes == 0) return refuse(input, "an empty file, not an arctrace trace");

@@ -1,10 +1,10 @@
-// The first bytes of a trace: what it is, or why it cannot be read.
+// The session header of a trace: what the trace is, or why it cannot be read.
 #pragma once
 
 #include <absl/status/statusor.h>
 
 #include "reader/trace/input.hpp"
-#include "reader/trace/trace.hpp"
+#include "reader/trace/session.hpp"
 #include "src/buffer/geometry.hpp"
 
 namespace arctrace::reader {
@@ -15,8 +15,8 @@ struct SessionHeader {
 };
 
 // Reads and checks the session header of a trace file or a buffer's image. Errors, each
-// one line that names the input: empty, foreign, cut off, of another version or byte
-// order, or a geometry that cannot be.
+// in one line that names the input: it is empty, foreign, cut off, or of another version
+// or byte order, or its geometry is not valid.
 absl::StatusOr<SessionHeader> read_session_header_untrusted(Input& input);
 
 }  // namespace arctrace::reader

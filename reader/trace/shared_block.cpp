@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "reader/trace/body_check.hpp"
 #include "reader/trace/format_names.hpp"
 #include "reader/trace/record_types.hpp"
 
@@ -19,7 +20,7 @@ bool belongs(uint16_t type, BlockRef::Kind kind) {
     case RecordClass::kFiller:
       return true;
     case RecordClass::kStream:
-      // LOST is also said by the collector, for writers that could not any more.
+      // The collector writes LOST too, for writers that no longer can.
       return kind != BlockRef::Kind::kDefinitions &&
              (kind != BlockRef::Kind::kCollector || type == ARCTRACE_TYPE_LOST);
     case RecordClass::kData:
@@ -35,11 +36,11 @@ bool belongs(uint16_t type, BlockRef::Kind kind) {
 
 }  // namespace
 
-bool check_body_untrusted(const RawRecord& record, uint64_t place, FindingLog& findings) {
+bool check_body_untrusted(const RawRecord& record, uint64_t chunk, FindingLog& findings) {
   const char* problem = body_problem_untrusted(record.type, record.body);
   if (problem == nullptr) return true;
   findings.add(Rule::kRecordBody,
-               absl::StrCat(record_type_text(record.type), ": ", problem), place,
+               absl::StrCat(record_type_text(record.type), ": ", problem), chunk,
                record.offset);
   return false;
 }
@@ -49,7 +50,7 @@ void report_broken(const RecordCursor& cursor, const BlockRef& ref,
   if (ref.cut && cursor.rule() == Rule::kRecordLength) return;
   if (ref.live && cursor.met_hole()) return;
   findings.add(cursor.rule(), "no record can be found from here to the block's end",
-               ref.place, cursor.offset());
+               ref.chunk, cursor.offset());
 }
 
 absl::Status SharedBlock::load_untrusted(Input& input, const BlockRef& ref,
@@ -84,21 +85,21 @@ void SharedBlock::walk(const BlockRef& ref, FindingLog& findings) {
       in_progress_.push_back(record);
     } else if (class_of(record.type) == RecordClass::kFiller) {
       continue;
-    } else if (!check_body_untrusted(record, ref.place, findings)) {
+    } else if (!check_body_untrusted(record, ref.chunk, findings)) {
       ++invalid_;
     } else {
       if (!belongs(record.type, ref.kind)) {
-        findings.add(Rule::kRecordPlace,
+        findings.add(Rule::kRecordClass,
                      absl::StrCat(record_type_text(record.type), " in such a block"),
-                     ref.place, record.offset);
+                     ref.chunk, record.offset);
       }
       records_.push_back(record);
     }
   }
 }
 
-// Nearly sorted, as a rule: insertion then moves few records, and a budget keeps it from
-// being slow on those that are not.
+// By insertion, which moves few records of a block that is nearly sorted, as most are. A
+// budget of moves keeps it from being slow on others.
 void SharedBlock::sort() {
   size_t moves_left = records_.size() * 4;
   for (size_t i = 1; i < records_.size(); ++i) {
@@ -112,8 +113,8 @@ void SharedBlock::sort() {
     }
     records_[to] = moved;
     if (moves_left == 0) {
-      // Inserting never moved a record past one of its own time, so that offsets still
-      // tell the order among those.
+      // Insertion never moved a record past one of its own time, so offsets still give
+      // the order among those.
       std::sort(records_.begin(), records_.end(),
                 [](const RawRecord& a, const RawRecord& b) {
                   return std::pair(a.ticks, a.offset) < std::pair(b.ticks, b.offset);

@@ -1,4 +1,4 @@
-// One block of full form (or RECORDS chunk), copied and put into order of time.
+// One block of full form, or RECORDS chunk, copied and sorted by time.
 #pragma once
 
 #include <absl/status/status.h>
@@ -14,21 +14,22 @@
 
 namespace arctrace::reader {
 
-// The records of many writers: reserved in one order, stamped in nearly the same.
+// The records of many writers, which were reserved in one order and stamped in nearly the
+// same.
 class SharedBlock {
  public:
-  // Copies and walks the block. Records that break a rule lead to a finding and are left
-  // out. Error: the input cannot be read.
+  // Copies and walks the block. Records that break a rule lead to a finding and are not
+  // among records(). Error: the input cannot be read.
   absl::Status load_untrusted(Input& input, const BlockRef& ref, FindingLog& findings);
 
-  // Committed, valid, by ticks; those of one moment in the order they stand. Valid until
-  // the next load.
+  // The committed, valid records by ticks, those of one moment in the order of the block.
+  // They hold until the next load.
   const std::vector<RawRecord>& records() const { return records_; }
-  // Of a kernel writer's block: its times become ticks.
+  // For a kernel writer's block: converts its times to ticks.
   void convert_times(const ClockMap& clock);
-  // In progress; ticks and writer may not have been stored yet.
+  // The records in progress; their ticks and writer may not have been stored yet.
   const std::vector<RawRecord>& in_progress() const { return in_progress_; }
-  // Records that were left out because their content breaks a rule.
+  // How many records are missing from records() because their body breaks a rule.
   uint64_t invalid() const { return invalid_; }
 
  private:
@@ -41,12 +42,12 @@ class SharedBlock {
   uint64_t invalid_ = 0;
 };
 
-// The finding for a record whose body is not of its type; false if it is.
-bool check_body_untrusted(const RawRecord& record, uint64_t place, FindingLog& findings);
+// False, with a finding, if the record's body is not as its type says.
+bool check_body_untrusted(const RawRecord& record, uint64_t chunk, FindingLog& findings);
 
-// The finding for a block that cannot be walked on. No finding: a block that the input
-// cuts ends in half a record; one that was copied while it was written has a record that
-// was begun in what had just been copied as a hole.
+// Adds the finding for a block in which the walk broke off. There is none for half a
+// record at the end of a block that the input cuts, nor for a record that was begun,
+// while the block was copied, in what had just been copied as a hole.
 void report_broken(const RecordCursor& cursor, const BlockRef& ref, FindingLog& findings);
 
 }  // namespace arctrace::reader

@@ -1,4 +1,5 @@
-#include "reader/trace/merge.hpp"
+#include "reader/trace/shared_source.hpp"
+
 #include "reader/trace/shared_block.hpp"
 
 namespace arctrace::reader {

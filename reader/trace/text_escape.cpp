@@ -14,7 +14,7 @@ bool is_plain(char c) { return c >= 0x20 && c < 0x7F && c != '\\'; }
 
 struct Character {
   uint32_t code = 0;
-  size_t size = 0;  // bytes; 0: no UTF-8
+  size_t size = 0;  // bytes; 0: it is not UTF-8
 };
 
 // The character that `text` begins with. REQUIRES: text is not empty.
@@ -24,7 +24,7 @@ Character decode(std::string_view text) {
   if (first < 0x80) return {first, 1};
   size_t size = 0;
   uint32_t code = 0;
-  uint32_t least = 0;  // below, a shorter form exists
+  uint32_t least = 0;  // codes below have a shorter form
   if ((first & 0xE0) == 0xC0) {
     size = 2, code = first & 0x1F, least = 0x80;
   } else if ((first & 0xF0) == 0xE0) {
@@ -42,7 +42,7 @@ Character decode(std::string_view text) {
   return {code, size};
 }
 
-// What moves the cursor, or makes text read in another order than it stands.
+// Characters that move the cursor, or change the order in which text is shown.
 bool is_harmful(uint32_t code) {
   return code < 0x20 || (code >= 0x7F && code <= 0x9F) || code == 0x61C ||
          (code >= 0x200B && code <= 0x200F) || (code >= 0x2028 && code <= 0x202E) ||

@@ -8,19 +8,24 @@
 #include <utility>
 
 #include "reader/trace/block_index.hpp"
-#include "reader/trace/bytes.hpp"
 #include "reader/trace/definitions_loader.hpp"
 #include "reader/trace/emitter.hpp"
+#include "reader/trace/exclusive_source.hpp"
 #include "reader/trace/finding_log.hpp"
+#include "reader/trace/index_buffer.hpp"
+#include "reader/trace/index_file.hpp"
 #include "reader/trace/merge.hpp"
 #include "reader/trace/record_types.hpp"
 #include "reader/trace/session_header.hpp"
 #include "reader/trace/shared_block.hpp"
+#include "reader/trace/shared_source.hpp"
+#include "reader/trace/writer_fates.hpp"
+#include "src/base/untrusted_bytes.hpp"
 
 namespace arctrace::reader {
 namespace {
 
-// Which goes first of records of one moment: what defines before what uses, what was
+// The order of records of one moment: definitions before what uses them, what was
 // interrupted before what interrupted it.
 enum class Rank : uint64_t { kDefinitions, kExclusive, kShared };
 
@@ -28,12 +33,10 @@ uint64_t source_order(Rank rank, uint64_t within) {
   return static_cast<uint64_t>(rank) << 62 | (within & (~0ull >> 2));
 }
 
-// The number of a kernel record's process; 0 of others.
+// The number of a kernel record's process; 0 for other records.
 uint32_t tgid_untrusted(const RawRecord& record) {
   if (class_of(record.type) != RecordClass::kKernel) return 0;
-  BodyReader body(record.body);
-  body.u32();  // cpu
-  return body.u32();
+  return load_part_untrusted<arctrace_kernel_body>(record.body).tgid;
 }
 
 }  // namespace
@@ -72,15 +75,16 @@ struct Trace::Impl {
   Geometry geometry;
   ClockMap clock;
   FindingLog findings;
-  FindingLog::Mark opened;  // the findings of load()
+  FindingLog::Mark opened;  // after the findings of load()
   BufferState buffer;
   Definitions definitions;
   WriterFates fates;
   std::vector<std::vector<BlockRef>> exclusive;  // by writer, each sorted by serial
   std::vector<SharedRef> shared;                 // of full form
-  // Those that have records in `shared`; the kernel's with their process' number.
+  // The writers of records in `shared`; with their process's number, if they are threads
+  // in the kernel's records.
   absl::flat_hash_map<uint32_t, uint32_t> shared_writers;
-  // What TOTALS records or a buffer's slots count, by writer; 0: the session.
+  // What TOTALS records or a buffer's slots count, by writer; 0: in the whole session.
   absl::flat_hash_map<uint32_t, uint64_t> written;
   std::array<uint64_t, ARCTRACE_LOST_CAUSES> lost_total{};
   Summary summary;
@@ -105,7 +109,8 @@ absl::Status Trace::Impl::load() {
   return absl::OkStatus();
 }
 
-// Only what must be known before the merge; findings of the block come when it is read.
+// Reads what must be known before the merge. The findings of the block come when it is
+// read in the merge.
 absl::Status Trace::Impl::load_shared(const BlockRef& ref, DefinitionsLoader& loader) {
   FindingLog unused(0);
   SharedBlock block;
@@ -118,13 +123,13 @@ absl::Status Trace::Impl::load_shared(const BlockRef& ref, DefinitionsLoader& lo
          record_class == RecordClass::kDefinition) ||
         (ref.kind == BlockRef::Kind::kCollector &&
          record_class == RecordClass::kCollector)) {
-      loader.add_untrusted(record, ref.place);
+      loader.add_untrusted(record, ref.chunk);
     }
     if (ref.kind == BlockRef::Kind::kCollector && record.type == ARCTRACE_TYPE_TOTALS) {
       add_totals_untrusted(record);
     }
-    // The collector and other definitions may name writers whose own are not here: they
-    // were overwritten, or are in an earlier collector's file.
+    // Not in definitions, nor in the collector's records: those may name writers whose
+    // own definitions were overwritten, or are in an earlier collector's file.
     if (ref.kind == BlockRef::Kind::kShared) {
       shared_writers.try_emplace(record.writer, tgid_untrusted(record));
     }
@@ -134,16 +139,18 @@ absl::Status Trace::Impl::load_shared(const BlockRef& ref, DefinitionsLoader& lo
   return absl::OkStatus();
 }
 
-// Of several, as later ones of a file are, the last counts.
+// Of several for one writer the last counts.
 void Trace::Impl::add_totals_untrusted(const RawRecord& record) {
-  BodyReader body(record.body);
-  written[record.writer] = body.u64();
+  const auto totals = load_part_untrusted<arctrace_totals_body>(record.body);
+  written[record.writer] = totals.written;
   if (record.writer != ARCTRACE_WRITER_COLLECTOR) return;
-  for (uint64_t& lost : lost_total) lost = body.u64();
+  for (size_t cause = 0; cause < lost_total.size(); ++cause) {
+    lost_total[cause] = totals.lost[cause];
+  }
 }
 
-// Where old blocks are overwritten, what was counted and is not there is overwritten; so
-// are LOST records.
+// In overwrite mode, records that were counted and are not in the trace were overwritten.
+// LOST records may have been, too.
 void Trace::Impl::settle_totals(const Emitter& emitter) {
   if (session.mode != ARCTRACE_MODE_OVERWRITE) return;
   const auto missing = [](uint64_t counted, uint64_t found) {
@@ -168,12 +175,12 @@ void Trace::Impl::settle_totals(const Emitter& emitter) {
 }
 
 void Trace::Impl::group_exclusive(const std::vector<BlockRef>& blocks) {
-  absl::flat_hash_map<uint32_t, size_t> place_of;  // writer -> index into `exclusive`
+  absl::flat_hash_map<uint32_t, size_t> index_of;  // writer -> index into `exclusive`
   for (const BlockRef& block : blocks) {
     if (block.kind != BlockRef::Kind::kExclusive) continue;
-    const auto [place, is_new] = place_of.try_emplace(block.writer, exclusive.size());
+    const auto [entry, is_new] = index_of.try_emplace(block.writer, exclusive.size());
     if (is_new) exclusive.emplace_back();
-    exclusive[place->second].push_back(block);
+    exclusive[entry->second].push_back(block);
   }
   for (std::vector<BlockRef>& list : exclusive) {
     std::sort(list.begin(), list.end(), [](const BlockRef& a, const BlockRef& b) {
@@ -183,8 +190,8 @@ void Trace::Impl::group_exclusive(const std::vector<BlockRef>& blocks) {
   }
 }
 
-// Blocks are missing for good reasons where old ones are overwritten, or in what is left
-// in a buffer or in a file that was cut off.
+// Missing blocks are no breach in overwrite mode, in a buffer, or in a file that was cut
+// off.
 void Trace::Impl::check_serials(std::span<const BlockRef> blocks) {
   const bool may_have_gaps =
       session.raw || !session.finished || session.mode == ARCTRACE_MODE_OVERWRITE;
@@ -194,7 +201,7 @@ void Trace::Impl::check_serials(std::span<const BlockRef> blocks) {
       findings.add(Rule::kBlockSerial,
                    absl::StrCat("writer ", block.writer, ": serial ", block.serial,
                                 " where ", expected, " should be"),
-                   block.place);
+                   block.chunk);
     }
     expected = block.serial + 1;
   }
@@ -205,18 +212,18 @@ void Trace::Impl::check_end(const BlockIndex& index) {
   if (!session.finished) {
     findings.add(Rule::kFileFinished, "the file was cut off; it is good up to there");
   } else if (index.blocks.back().kind != BlockRef::Kind::kCollector) {
-    findings.add(Rule::kBehindFinished, "a block", index.blocks.back().place);
+    findings.add(Rule::kAfterFinished, "a block", index.blocks.back().chunk);
   }
 }
 
 void Trace::Impl::add_unknown_writers() {
-  const auto report = [&](uint32_t writer, uint64_t place) {
-    findings.add(Rule::kRecordWriter, absl::StrCat("writer ", writer), place);
+  const auto report = [&](uint32_t writer, uint64_t chunk) {
+    findings.add(Rule::kRecordWriter, absl::StrCat("writer ", writer), chunk);
   };
   for (const std::vector<BlockRef>& blocks : exclusive) {
     const BlockRef& block = blocks.front();
     if (definitions.find_thread(block.writer) != kNoIndex) continue;
-    report(block.writer, block.place);
+    report(block.writer, block.chunk);
     add_unknown_process(block);
     Thread thread;
     thread.writer = block.writer;
@@ -225,7 +232,11 @@ void Trace::Impl::add_unknown_writers() {
     thread.start_ns = clock.to_ns(block.base_ticks);
     definitions.add_thread(std::move(thread));
   }
-  for (const auto& [writer, tgid] : shared_writers) {
+  // Sorted, so that threads are numbered alike each time.
+  std::vector<std::pair<uint32_t, uint32_t>> sorted(shared_writers.begin(),
+                                                    shared_writers.end());
+  std::sort(sorted.begin(), sorted.end());
+  for (const auto& [writer, tgid] : sorted) {
     if (definitions.find_thread(writer) != kNoIndex) continue;
     Thread thread;
     thread.writer = writer;
@@ -242,14 +253,14 @@ void Trace::Impl::add_unknown_writers() {
 void Trace::Impl::add_unknown_process(const BlockRef& block) {
   if (block.process == 0 || definitions.find_process(block.process) != kNoIndex) return;
   findings.add(Rule::kDefinitionProcess, absl::StrCat("process ", block.process),
-               block.place);
+               block.chunk);
   Process process;
   process.id = block.process;
   process.pid = block.pid;
   definitions.add_process(std::move(process));
 }
 
-// In a buffer, a writer lives if it holds a slot.
+// In a buffer, a writer is alive if it holds a slot.
 void Trace::Impl::add_slot_fates() {
   for (const Thread& thread : definitions.threads()) {
     fates[thread.writer] = WriterFate::kDead;
@@ -283,7 +294,7 @@ absl::Status Trace::Impl::read(const RecordSink& sink) {
         *input, ref.block,
         ref.block.of_kernel() ? clock.to_ticks(ref.first_ticks) : ref.first_ticks,
         is_data ? source_order(Rank::kShared, ref.block.handout)
-                : source_order(Rank::kDefinitions, ref.block.place),
+                : source_order(Rank::kDefinitions, ref.block.chunk),
         clock, session.mode == ARCTRACE_MODE_OVERWRITE, findings));
   }
   if (absl::Status status = merge(std::move(sources), emitter); !status.ok()) {
@@ -304,19 +315,20 @@ absl::Status Trace::Impl::read(const RecordSink& sink) {
   return absl::OkStatus();
 }
 
-// What a buffer's counters know and no LOST record says: as the collector would have.
+// Emits LOST records, as the collector would have, for the losses that a buffer's
+// counters have and no LOST record in it reports.
 bool Trace::Impl::emit_residual(Emitter& emitter, std::span<const uint64_t> lost,
                                 std::span<const uint64_t> reported, uint32_t writer,
                                 uint32_t flags) {
   BlockRef nowhere;
   nowhere.kind = BlockRef::Kind::kCollector;
-  nowhere.place = geometry.block_count;
+  nowhere.chunk = geometry.block_count;
   for (uint32_t cause = 0; cause < lost.size(); ++cause) {
     if (lost[cause] <= reported[cause]) continue;
-    struct {
-      uint32_t cause, flags;
-      uint64_t count, since_ticks;
-    } const body{cause, flags | ARCTRACE_LOST_RESIDUAL, lost[cause] - reported[cause], 0};
+    const arctrace_lost_body body{.cause = cause,
+                                  .flags = flags | ARCTRACE_LOST_RESIDUAL,
+                                  .count = lost[cause] - reported[cause],
+                                  .since_ticks = 0};
     RawRecord record;
     record.ticks = session.start_ticks;  // the emitter makes it no earlier than the last
     record.writer = writer;

@@ -7,14 +7,16 @@
 
 #include "src/base/memory.hpp"
 #include "src/buffer/wake_word.hpp"
-#include "src/calls/call_stack.hpp"
 #include "src/os/kernel_use.hpp"
 #include "src/process/gate.hpp"
+#include "src/process/session.hpp"
 #include "src/protocol/dead_slot.hpp"
 #include "src/writer/definitions.hpp"
+#include "src/writer/exclusive_records.hpp"
 #include "src/writer/held_records.hpp"
 #include "src/writer/modules.hpp"
 #include "src/writer/process_records.hpp"
+#include "src/writer/record.hpp"
 
 namespace arctrace {
 namespace {
@@ -26,16 +28,20 @@ constexpr uint32_t kFieldsMax = 64;
 uint32_t last_name_id;
 uint32_t last_event_id;
 
-// TEXT and MARK: u32 n, then n bytes.
+// TEXT and MARK.
 void record_text(uint16_t type, const char* text, uint32_t length) {
-  const WriteScope scope;
-  if (scope.refuses_record()) return;
+  const WriterCall writer_call;
+  if (writer_call.refuses_record()) return;
   const uint32_t padded = padded_size(length);
-  write_record(scope, type, 4 + padded, session_ticks(), [&](std::byte* body) {
-    if (padded != 0) store_u32(body + padded, 0);  // the padding is in the last word
-    store_u32(body, length);
-    copy_bytes(body + 4, text, length);
-  });
+  constexpr uint32_t kTextSize = sizeof(arctrace_text_body);
+  write_record(writer_call, type, kTextSize + padded, session_ticks(),
+               [&](std::byte* body) {
+                 std::byte* to = body + kTextSize;
+                 // The padding is in the last word.
+                 if (padded != 0) word_at(to + padded - sizeof(uint32_t)) = 0;
+                 part_at<arctrace_text_body>(body).text_size = length;
+                 copy_bytes(to, text, length);
+               });
 }
 
 }  // namespace
@@ -59,9 +65,10 @@ void arctrace_detach(void) {
 }
 
 void arctrace_flush(void) {
-  const WriteScope scope;
-  ThreadState* state = scope.local().state;
-  if (state != nullptr && state->attached && !scope.nested() && !scope.refused()) {
+  const WriterCall writer_call;
+  ThreadState* state = thread_local_state.state;
+  if (state != nullptr && state->attached && !writer_call.nested() &&
+      !writer_call.refused()) {
     close_block(*state);
   }
 }
@@ -69,9 +76,10 @@ void arctrace_flush(void) {
 uint32_t arctrace_define_name(const char* name) {
   const uint32_t id = IpcAtomics::fetch_add_relaxed(last_name_id, uint32_t{1}) + 1;
   const auto n = static_cast<uint32_t>(text_length(name, kNameMax));
-  const uint32_t head[3] = {0, id, n};
-  const BodyPart parts[] = {{head, sizeof head}, {name, n}};
-  if (add_definition(ARCTRACE_TYPE_STRING, parts, 2, 8, 0) == nullptr) return 0;
+  const arctrace_string_body body{.process = 0, .id = id, .text_size = n};
+  const BodyPart parts[] = {{&body, sizeof body}, {name, n}};
+  constexpr uint32_t kCutAt = offsetof(arctrace_string_body, text_size);
+  if (add_definition(ARCTRACE_TYPE_STRING, parts, 2, kCutAt, 0) == nullptr) return 0;
   emit_from_this_thread();
   return id;
 }
@@ -82,59 +90,30 @@ uint32_t arctrace_define_event(const char* name, uint32_t level,
   const uint32_t id = IpcAtomics::fetch_add_relaxed(last_event_id, uint32_t{1}) + 1;
   const auto count = static_cast<uint32_t>(field_count);
   const auto n = static_cast<uint32_t>(text_length(name, kNameMax));
-  const uint32_t head[5] = {0, id, level, count, n};
-  uint32_t field_heads[kFieldsMax][2];
-  BodyPart parts[2 + 2 * kFieldsMax] = {{head, sizeof head}, {name, n}};
+  const arctrace_event_layout_body body{
+      .process = 0, .id = id, .level = level, .field_count = count, .name_size = n};
+  arctrace_layout_field heads[kFieldsMax];
+  BodyPart parts[2 + 2 * kFieldsMax] = {{&body, sizeof body}, {name, n}};
   uint32_t used = 2;
-  uint32_t cut_at = 16;  // of the last string's length
-  uint32_t at = static_cast<uint32_t>(sizeof head) + padded_size(n);
+  // The offset of the last string's size.
+  uint32_t cut_at = offsetof(arctrace_event_layout_body, name_size);
+  uint32_t at = static_cast<uint32_t>(sizeof body) + padded_size(n);
   for (uint32_t i = 0; i < count; ++i) {
     if (fields[i].type < ARCTRACE_FIELD_U8 || fields[i].type > ARCTRACE_FIELD_STRING) {
       return 0;
     }
-    field_heads[i][0] = fields[i].type;
-    field_heads[i][1] = static_cast<uint32_t>(text_length(fields[i].name, kNameMax));
-    parts[used++] = {field_heads[i], 8};
-    parts[used++] = {fields[i].name, field_heads[i][1]};
-    cut_at = at + 4;
-    at += 8 + padded_size(field_heads[i][1]);
+    const auto size = static_cast<uint32_t>(text_length(fields[i].name, kNameMax));
+    heads[i] = {.type = fields[i].type, .name_size = size};
+    parts[used++] = {&heads[i], sizeof heads[i]};
+    parts[used++] = {fields[i].name, size};
+    cut_at = at + static_cast<uint32_t>(offsetof(arctrace_layout_field, name_size));
+    at += static_cast<uint32_t>(sizeof heads[i]) + padded_size(size);
   }
   if (add_definition(ARCTRACE_TYPE_EVENT_LAYOUT, parts, used, cut_at, 0) == nullptr) {
     return 0;
   }
   emit_from_this_thread();
   return id;
-}
-
-// Flattened, as all that begins the path of an entry or exit (docs/decisions.md).
-__attribute__((flatten)) void arctrace_enter(uint64_t frame_key) {
-  if (is_recorded(ARCTRACE_GATE_FUNCTIONS)) record_enter(frame_key, uintptr_t{0});
-}
-
-__attribute__((flatten)) void arctrace_enter_at(uint64_t frame_key, uintptr_t location) {
-  if (is_recorded(ARCTRACE_GATE_FUNCTIONS)) record_enter(frame_key, location);
-}
-
-__attribute__((flatten)) void arctrace_exit(uint64_t frame_key) {
-  if (is_recorded(ARCTRACE_GATE_FUNCTIONS)) record_exit(frame_key, 0, stack_pointer());
-}
-
-void arctrace_write(uint32_t event, const void* payload, size_t size) {
-  if (!is_recorded(ARCTRACE_GATE_EVENTS)) return;
-  const WriteScope scope;
-  if (scope.refuses_record()) return;
-  const uint64_t ticks = session_ticks();
-  if (__builtin_expect(size > ARCTRACE_PAYLOAD_MAX, 0)) {
-    reserve_impossible(scope, ticks);
-    return;
-  }
-  const auto length = static_cast<uint32_t>(size);
-  const uint32_t padded = padded_size(length);
-  write_record(scope, ARCTRACE_TYPE_EVENT, 4 + padded, ticks, [&](std::byte* body) {
-    if (padded != length) store_u32(body + padded, 0);
-    store_u32(body, event);
-    copy_bytes(body + 4, payload, length);
-  });
 }
 
 void* arctrace_reserve(uint32_t event, size_t size) {
@@ -147,20 +126,24 @@ void arctrace_discard(void* payload) { settle_record(payload, false); }
 
 void arctrace_instant(uint32_t name_id) {
   if (!is_recorded(ARCTRACE_GATE_MARKS)) return;
-  const WriteScope scope;
-  if (scope.refuses_record()) return;
-  write_record(scope, ARCTRACE_TYPE_INSTANT, 4, session_ticks(),
-               [name_id](std::byte* body) { store_u32(body, name_id); });
+  const WriterCall writer_call;
+  if (writer_call.refuses_record()) return;
+  write_record(writer_call, ARCTRACE_TYPE_INSTANT, sizeof(arctrace_instant_body),
+               session_ticks(), [name_id](std::byte* body) {
+                 part_at<arctrace_instant_body>(body).name = name_id;
+               });
 }
 
 void arctrace_counter(uint32_t name_id, int64_t value) {
   if (!is_recorded(ARCTRACE_GATE_MARKS)) return;
-  const WriteScope scope;
-  if (scope.refuses_record()) return;
-  write_record(scope, ARCTRACE_TYPE_COUNTER, 12, session_ticks(), [=](std::byte* body) {
-    store_u32(body, name_id);
-    store_u64(body + 4, static_cast<uint64_t>(value));
-  });
+  const WriterCall writer_call;
+  if (writer_call.refuses_record()) return;
+  write_record(writer_call, ARCTRACE_TYPE_COUNTER, sizeof(arctrace_counter_body),
+               session_ticks(), [=](std::byte* body) {
+                 auto& counter = part_at<arctrace_counter_body>(body);
+                 counter.name = name_id;
+                 counter.value = value;
+               });
 }
 
 void arctrace_text(const char* format, ...) {
@@ -207,8 +190,9 @@ uint64_t arctrace_lost(uint64_t lost[ARCTRACE_LOST_CAUSES]) {
     if (session.joined) {
       count = IpcAtomics::load_relaxed(session.view.control().lost[cause]);
       if (state != nullptr && state->attached && cause != ARCTRACE_LOST_NO_SLOT) {
-        count = IpcAtomics::load_relaxed(session.view.slot(state->slot).lost[cause]) -
-                state->lost_at_start[cause];
+        count =
+            IpcAtomics::load_relaxed(session.view.slot(state->slot.index).lost[cause]) -
+            state->loss.at_start[cause];
       }
     }
     if (lost != nullptr) lost[cause] = count;

@@ -1,4 +1,4 @@
-// What the shim needs of the writer (shim_interface.h), but for library calls.
+// What the shim needs of the writer (shim_interface.h), but for the hot path.
 #include "src/api/shim_interface.h"
 
 #include <fcntl.h>
@@ -7,7 +7,8 @@
 
 #include "src/base/raw_syscall.hpp"
 #include "src/calls/call_filter.hpp"
-#include "src/calls/call_stack.hpp"
+#include "src/calls/call_records.hpp"
+#include "src/calls/library_calls.hpp"
 #include "src/os/kernel_use.hpp"
 #include "src/os/process_facts.hpp"
 #include "src/os/program_file.hpp"
@@ -16,6 +17,8 @@
 #include "src/os/thread_id.hpp"
 #include "src/process/confinement.hpp"
 #include "src/process/gate.hpp"
+#include "src/process/process_identity.hpp"
+#include "src/process/session.hpp"
 #include "src/protocol/live_filter.hpp"
 #include "src/stack/left_frames.hpp"
 #include "src/stack/pending_calls.hpp"
@@ -28,8 +31,8 @@ namespace {
 
 // Whether a program that this process becomes may: by its real user, and without rights
 // that exec takes away.
-bool may_access(int folder, const char* path, int mode) {
-  return raw_syscall(SYS_faccessat, folder, sys::pointer_argument(path), mode) == 0;
+bool may_access(int directory, const char* path, int mode) {
+  return raw_syscall(SYS_faccessat, directory, sys::pointer_argument(path), mode) == 0;
 }
 
 // What a confined process executes is confined as well, and would have to join to be
@@ -46,7 +49,8 @@ uint32_t executes_confined(const arctrace_shim_program& named) {
     return kWhy;
   }
   const FoundProgram program(named);
-  if (program.path() != nullptr && may_access(program.folder(), program.path(), X_OK)) {
+  if (program.path() != nullptr &&
+      may_access(program.directory(), program.path(), X_OK)) {
     record_untraced(program.path(), kWhy);
   }
   return kWhy;
@@ -65,17 +69,17 @@ void arctrace_shim_set_filter(const struct arctrace_shim_filter* filter) {
   if (session.joined) set_call_filter(*filter);
 }
 
-const volatile uint32_t* arctrace_shim_choice_round(void) {
-  return session.joined ? &choice_area(session.view).round : nullptr;
+const volatile uint32_t* arctrace_shim_live_filter_number(void) {
+  return session.joined ? &live_filter_area(session.view).round : nullptr;
 }
 
-int64_t arctrace_shim_copy_choice(uint64_t* text, uint32_t* round) {
+int64_t arctrace_shim_copy_live_filter(uint64_t* text, uint32_t* round) {
   if (!session.joined) return -1;
-  return copy_choice_untrusted(choice_area(session.view), text, *round);
+  return copy_live_filter_untrusted(live_filter_area(session.view), text, *round);
 }
 
-void arctrace_shim_choose(uint32_t round, int only_chosen) {
-  if (session.joined) choose_live(round, only_chosen != 0);
+void arctrace_shim_follow_live_filter(uint32_t round, int filter_in_only) {
+  if (session.joined) set_live_filter(round, filter_in_only != 0);
 }
 
 void arctrace_shim_patterns_matched(uint64_t patterns) {
@@ -106,7 +110,7 @@ void arctrace_shim_thread_start(uintptr_t stack_low, uintptr_t stack_high) {
   if (!session.joined) return;
   forget_dead_threads_calls();
   attach_this_thread();
-  if (ReturnStack* calls = thread_local_state.calls; calls != nullptr) {
+  if (PendingCalls* calls = thread_local_state.calls; calls != nullptr) {
     calls->own = thread_local_state.stacks.own;
   }
 }
@@ -122,22 +126,31 @@ void arctrace_shim_set_unwinder(arctrace_shim_unwinder* unwinder) {
   set_unwinder(unwinder);
 }
 
-__attribute__((flatten)) void arctrace_shim_enter(uint64_t frame_key,
-                                                  const struct arctrace_shim_call* call) {
-  if (is_recorded(ARCTRACE_GATE_FUNCTIONS)) record_enter(frame_key, *call);
+int arctrace_shim_call_begin_with_args(uint64_t frame_key, const uintptr_t* return_slot,
+                                       uintptr_t frame_pointer, uint32_t flags,
+                                       uint32_t values, const uintptr_t* arguments) {
+  return call_began_with_args(frame_key, {return_slot, frame_pointer, flags}, values,
+                              arguments);
 }
 
-__attribute__((flatten)) int arctrace_shim_exit(uint64_t frame_key,
-                                                uintptr_t stack_pointer) {
-  if (!is_recorded(ARCTRACE_GATE_FUNCTIONS)) return 1;
-  return record_innermost_exit(frame_key, stack_pointer) ? 1 : 0;
+void arctrace_shim_call_passed(uint64_t frame_key, const uintptr_t* return_slot,
+                               uintptr_t frame_pointer, uint32_t flags, int returns) {
+  call_passed(frame_key, {return_slot, frame_pointer, flags}, returns != 0);
 }
 
-void arctrace_shim_exit_at(uint64_t frame_key, uintptr_t location,
-                           uintptr_t stack_pointer) {
-  if (is_recorded(ARCTRACE_GATE_FUNCTIONS))
-    record_exit(frame_key, location, stack_pointer);
+void arctrace_shim_call_passed_with_args(uint64_t frame_key, const uintptr_t* return_slot,
+                                         uintptr_t frame_pointer, uint32_t flags,
+                                         int returns, uint32_t values,
+                                         const uintptr_t* arguments) {
+  call_passed_with_args(frame_key, {return_slot, frame_pointer, flags}, returns != 0,
+                        values, arguments);
 }
+
+void arctrace_shim_set_call_args(const arctrace_shim_call_args* all) {
+  set_call_args(all);
+}
+
+const uint64_t* arctrace_shim_pending_calls(void) { return &first_pending_calls; }
 
 void arctrace_shim_modules_changed(void) {
   if (!session.joined || !may_call_kernel()) return;
@@ -150,7 +163,9 @@ void arctrace_shim_other_thread_name(uint32_t tid, const char* name) {
 }
 
 void arctrace_shim_process_end(uint32_t how, int32_t status) {
-  if (*arctrace_gate != 0) record_process_end(how, status);
+  if (*arctrace_gate == 0) return;
+  report_long_calls_at_end();
+  record_process_end(how, status);
 }
 
 int arctrace_shim_can_read(char* const* list) {
@@ -172,7 +187,7 @@ uint32_t arctrace_shim_executes(const struct arctrace_shim_program* named) {
   if (why == 0 && !may_access(AT_FDCWD, session.path, R_OK | W_OK)) {
     why = ARCTRACE_UNTRACED_REACH;
   }
-  if (why != 0 && may_access(program.folder(), program.path(), X_OK)) {
+  if (why != 0 && may_access(program.directory(), program.path(), X_OK)) {
     record_untraced(program.path(), why);
   }
   return why;
@@ -193,8 +208,9 @@ uint32_t arctrace_shim_forbidden_by(const struct sock_fprog* filter) {
 void arctrace_shim_forbid(uint32_t uses) {
   if (session.joined && *arctrace_gate != 0) {
     // What was forked to confine itself may have no record so far.
-    const WriteScope scope;
-    if (!scope.nested() && !scope.refused()) attached_thread(scope, session_ticks());
+    const WriterCall writer_call;
+    if (!writer_call.nested() && !writer_call.refused())
+      attached_thread(writer_call, session_ticks());
   }
   if (session.joined && may_call_kernel()) {
     process_facts();

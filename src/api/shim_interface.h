@@ -22,15 +22,15 @@ ARCTRACE_API void arctrace_shim_set_filter(const struct arctrace_shim_filter* fi
 
 /* The number of what was chosen while the session runs (src/protocol/live_filter.hpp), in
  * the buffer, which stays mapped: 0 if there was nothing. NULL without a session. */
-ARCTRACE_API const volatile uint32_t* arctrace_shim_choice_round(void);
+ARCTRACE_API const volatile uint32_t* arctrace_shim_live_filter_number(void);
 
-/* Copies that choice to `text`, of ARCTRACE_SHIM_CHOICE_MAX bytes: its size, or -1 if it
- * is being changed. `round`: its number. */
-ARCTRACE_API int64_t arctrace_shim_copy_choice(uint64_t* text, uint32_t* round);
+/* Copies that choice to `text`, of ARCTRACE_SHIM_LIVE_FILTER_MAX bytes: its size, or -1
+ * if it is being changed. `round`: its number. */
+ARCTRACE_API int64_t arctrace_shim_copy_live_filter(uint64_t* text, uint32_t* round);
 
 /* From now on the filter follows that choice: what was chosen or left out by another one
- * holds no longer in what is called. `only_chosen`: as in arctrace_shim_filter. */
-ARCTRACE_API void arctrace_shim_choose(uint32_t round, int only_chosen);
+ * holds no longer in what is called. `filter_in_only`: as in arctrace_shim_filter. */
+ARCTRACE_API void arctrace_shim_follow_live_filter(uint32_t round, int filter_in_only);
 
 /* Which of the recorder's patterns, one bit each, some function has matched. */
 ARCTRACE_API void arctrace_shim_patterns_matched(uint64_t patterns);
@@ -39,42 +39,42 @@ ARCTRACE_API void arctrace_shim_patterns_matched(uint64_t patterns);
 ARCTRACE_API void arctrace_shim_enter(uint64_t frame_key,
                                       const struct arctrace_shim_call* call);
 
-/* A call of a library function, whose return address stands at `place`; `flags`: those
- * for the filter, and ARCTRACE_SHIM_RETURNS_TO_SHIM, where it is the last act of another
- * such call.
- * Its entry is recorded with `frame_key`. Nonzero: the shim is to call the function
- * itself, and when it has returned, to ask arctrace_shim_call_end() where to go on; it
- * must not be called if this was 0. */
-ARCTRACE_API int arctrace_shim_call_begin(uint64_t frame_key, const uintptr_t* place,
+/* A call of a library function, whose return address stands in `return_slot`; `flags`:
+ * those for the filter, and ARCTRACE_SHIM_RETURNS_TO_SHIM, where it is the last act of
+ * another such call. Its entry is recorded with `frame_key`. Nonzero: the shim is to call
+ * the function itself, and when it has returned, to ask arctrace_shim_call_end() where to
+ * go on; it must not be called if this was 0. */
+ARCTRACE_API int arctrace_shim_call_begin(uint64_t frame_key,
+                                          const uintptr_t* return_slot,
                                           uintptr_t frame_pointer, uint32_t flags);
 
-/* What a call returned whose return address stood at `place`: records the exit and puts
- * the return address back there. `result`: its integer register. */
-ARCTRACE_API void arctrace_shim_call_end(uintptr_t* place, uintptr_t result);
+/* What a call returned whose return address stood in `return_slot`: records the exit and
+ * puts the return address back there. `result`: its integer register. */
+ARCTRACE_API void arctrace_shim_call_end(uintptr_t* return_slot, uintptr_t result);
 
 /* The entry of a library call that is not followed: one that does not return, or if
  * `returns` is nonzero, not through us. Then its exit is recorded at once. */
-ARCTRACE_API void arctrace_shim_call_passed(uint64_t frame_key, const uintptr_t* place,
+ARCTRACE_API void arctrace_shim_call_passed(uint64_t frame_key,
+                                            const uintptr_t* return_slot,
                                             uintptr_t frame_pointer, uint32_t flags,
                                             int returns);
 
 /* Where all of them stand, for good; the first is none's. To be called before there is a
  * call that has one. */
-ARCTRACE_API void arctrace_shim_set_values(const struct arctrace_shim_values* all);
+ARCTRACE_API void arctrace_shim_set_call_args(const struct arctrace_shim_call_args* all);
 
 /* Of a call whose values are number `values` of those; `arguments`: all that are passed
  * in integer registers. Like arctrace_shim_call_begin, and like
  * arctrace_shim_call_passed.
  */
-ARCTRACE_API int arctrace_shim_call_begin_with(uint64_t frame_key, const uintptr_t* place,
-                                               uintptr_t frame_pointer, uint32_t flags,
-                                               uint32_t values,
-                                               const uintptr_t* arguments);
-ARCTRACE_API void arctrace_shim_call_passed_with(uint64_t frame_key,
-                                                 const uintptr_t* place,
-                                                 uintptr_t frame_pointer, uint32_t flags,
-                                                 int returns, uint32_t values,
-                                                 const uintptr_t* arguments);
+ARCTRACE_API int arctrace_shim_call_begin_with_args(uint64_t frame_key,
+                                                    const uintptr_t* return_slot,
+                                                    uintptr_t frame_pointer,
+                                                    uint32_t flags, uint32_t values,
+                                                    const uintptr_t* arguments);
+ARCTRACE_API void arctrace_shim_call_passed_with_args(
+    uint64_t frame_key, const uintptr_t* return_slot, uintptr_t frame_pointer,
+    uint32_t flags, int returns, uint32_t values, const uintptr_t* arguments);
 
 /* Where the address of the first thread's pending calls stands
  * (src/stack/pending_calls.hpp): for the unwind rules of the shim's stubs. */

@@ -14,21 +14,24 @@ namespace {
 
 constexpr uintptr_t kPageMin = 4096;  // pages are this large, or a multiple of it
 
-void add_word(ValuesBody& body, uint32_t word) {
-  __builtin_memcpy(body.bytes + body.size, &word, 4);
-  body.size += 4;
+template <class Part>
+void add(ArgsBody& body, const Part& part) {
+  __builtin_memcpy(body.bytes + body.size, &part, sizeof part);
+  body.size += static_cast<uint32_t>(sizeof part);
 }
 
-void add_head(ValuesBody& body, uint32_t kind, uint32_t argument, uint32_t size) {
-  add_word(body, kind | argument << 8 | size << 16);
+void add_head(ArgsBody& body, uint32_t kind, uint32_t argument, uint32_t size) {
+  add(body, arctrace_arg_head{.kind = static_cast<uint8_t>(kind),
+                              .argument = static_cast<uint8_t>(argument),
+                              .size = static_cast<uint16_t>(size)});
 }
 
-void add_number(ValuesBody& body, uint32_t kind, uint32_t argument, uint32_t size,
+void add_number(ArgsBody& body, uint32_t kind, uint32_t argument, uint32_t size,
                 uint64_t number) {
   add_head(body, kind, argument, size);
   if (size < 8) number &= (uint64_t{1} << 8 * size) - 1;
-  add_word(body, static_cast<uint32_t>(number));
-  if (size == 8) add_word(body, static_cast<uint32_t>(number >> 32));
+  if (size == 8) return add(body, number);
+  add(body, static_cast<uint32_t>(number));
 }
 
 // Up to `size` bytes at `address`, as far as they are there; returns how many.
@@ -53,7 +56,7 @@ size_t read_memory(uintptr_t address, char* to, size_t size) {
 }
 
 // At most kStringMax bytes of it.
-void add_text(ValuesBody& body, uint32_t argument, const char* text, size_t length,
+void add_text(ArgsBody& body, uint32_t argument, const char* text, size_t length,
               bool is_whole) {
   add_head(body, is_whole ? ARCTRACE_VALUE_STRING : ARCTRACE_VALUE_STRING_CUT, argument,
            static_cast<uint32_t>(length));
@@ -63,20 +66,20 @@ void add_text(ValuesBody& body, uint32_t argument, const char* text, size_t leng
   body.size += padded;
 }
 
-void add_lost(ValuesBody& body, uint32_t argument, uintptr_t address) {
+void add_lost(ArgsBody& body, uint32_t argument, uintptr_t address) {
   const uint32_t kind =
       address == 0 ? ARCTRACE_VALUE_POINTER : ARCTRACE_VALUE_STRING_LOST;
   add_number(body, kind, argument, 8, address);
 }
 
-void add_string(ValuesBody& body, uint32_t argument, uintptr_t address) {
-  char text[ValuesBody::kStringMax + 1];
+void add_string(ArgsBody& body, uint32_t argument, uintptr_t address) {
+  char text[ArgsBody::kStringMax + 1];
   const size_t got = address == 0 ? 0 : read_memory(address, text, sizeof text);
   if (got == 0) return add_lost(body, argument, address);
   const size_t length = text_length(text, got);
   const bool is_whole = length < got;
   add_text(body, argument, text,
-           length < ValuesBody::kStringMax ? length : ValuesBody::kStringMax, is_whole);
+           length < ArgsBody::kStringMax ? length : ArgsBody::kStringMax, is_whole);
 }
 
 // How libstdc++'s std::string begins.
@@ -85,13 +88,13 @@ struct StdString {
   uint64_t size;
 };
 
-void add_std_string(ValuesBody& body, uint32_t argument, uintptr_t address) {
+void add_std_string(ArgsBody& body, uint32_t argument, uintptr_t address) {
   StdString string;
   if (address == 0 || read_memory(address, reinterpret_cast<char*>(&string),
                                   sizeof string) != sizeof string) {
     return add_lost(body, argument, address);
   }
-  char text[ValuesBody::kStringMax];
+  char text[ArgsBody::kStringMax];
   const size_t wanted = string.size < sizeof text ? string.size : sizeof text;
   const size_t got = wanted == 0 ? 0 : read_memory(string.text, text, wanted);
   if (wanted != 0 && got == 0) return add_lost(body, argument, address);
@@ -99,7 +102,7 @@ void add_std_string(ValuesBody& body, uint32_t argument, uintptr_t address) {
 }
 
 // Its bits. False: they can't be read; their address.
-bool read_argument(const arctrace_shim_value& value, const ValuePlaces& places,
+bool read_argument(const arctrace_shim_arg_spec& value, const ArgSources& places,
                    uint64_t& bits) {
   const bool is_vector = has_vectors(value);
   const uint32_t i = value.argument - 1U;
@@ -118,7 +121,7 @@ bool read_argument(const arctrace_shim_value& value, const ValuePlaces& places,
   return false;
 }
 
-void add_value(ValuesBody& body, const arctrace_shim_value& value, uint64_t bits) {
+void add_value(ArgsBody& body, const arctrace_shim_arg_spec& value, uint64_t bits) {
   if (value.kind == ARCTRACE_VALUE_STRING) {
     add_string(body, value.argument, bits);
   } else if (value.kind == ARCTRACE_SHIM_STD_STRING) {
@@ -133,7 +136,7 @@ bool makes_file(uintptr_t open_flags) {
   return (open_flags & (O_CREAT | kNameless)) != 0;
 }
 
-bool has_failed(const arctrace_shim_value& value, uintptr_t result) {
+bool has_failed(const arctrace_shim_arg_spec& value, uintptr_t result) {
   if (value.failure == ARCTRACE_SHIM_FAILS_NULL) return result == 0;
   if (value.failure != ARCTRACE_SHIM_FAILS_MINUS_1) return false;
   return value.size == 4 ? static_cast<uint32_t>(result) == UINT32_MAX
@@ -142,11 +145,11 @@ bool has_failed(const arctrace_shim_value& value, uintptr_t result) {
 
 }  // namespace
 
-bool has_vectors(const arctrace_shim_value& value) {
+bool has_vectors(const arctrace_shim_arg_spec& value) {
   return value.kind == ARCTRACE_VALUE_FLOAT;
 }
 
-bool has_vectors(const arctrace_shim_values& values) {
+bool has_vectors(const arctrace_shim_call_args& values) {
   bool found = false;
   for (uint32_t i = 0; i < values.argument_count; ++i) {
     found = found || has_vectors(values.arguments[i]);
@@ -154,13 +157,13 @@ bool has_vectors(const arctrace_shim_values& values) {
   return found;
 }
 
-void gather_arguments(const arctrace_shim_values& values, const ValuePlaces& places,
-                      ValuesBody& body) {
-  body.size = 4;
+void gather_args(const arctrace_shim_call_args& values, const ArgSources& places,
+                 ArgsBody& body) {
+  body.size = sizeof(arctrace_args_body);
   uint32_t count = 0;
   bool has_mode = true;
   for (uint32_t i = 0; i < values.argument_count; ++i) {
-    const arctrace_shim_value& value = values.arguments[i];
+    const arctrace_shim_arg_spec& value = values.arguments[i];
     uint64_t number;
     if (!read_argument(value, places, number)) {
       add_lost(body, value.argument, number);
@@ -177,16 +180,18 @@ void gather_arguments(const arctrace_shim_values& values, const ValuePlaces& pla
     add_number(body, ARCTRACE_VALUE_NAMES, 0, 4, values.names);
     ++count;
   }
-  __builtin_memcpy(body.bytes, &count, 4);
+  const arctrace_args_body fixed{.count = count};
+  __builtin_memcpy(body.bytes, &fixed, sizeof fixed);
 }
 
-void gather_result(const arctrace_shim_values& values, const ValuePlaces& places,
-                   ValuesBody& body) {
+void gather_retval(const arctrace_shim_call_args& values, const ArgSources& places,
+                   ArgsBody& body) {
   const int error = errno;
   const uint64_t result = has_vectors(values.result) ? *places.vectors : *places.integers;
   const bool failed = has_failed(values.result, result);
   body.size = 0;
-  add_word(body, 1u + (failed ? 1 : 0) + (values.result_names != 0 ? 1 : 0));
+  add(body, arctrace_args_body{.count = 1u + (failed ? 1 : 0) +
+                                        (values.result_names != 0 ? 1 : 0)});
   add_value(body, values.result, result);
   if (failed) {
     add_number(body, ARCTRACE_VALUE_ERRNO, 0, 4, static_cast<uint32_t>(error));

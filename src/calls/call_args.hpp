@@ -10,33 +10,35 @@
 
 namespace arctrace {
 
-// The body of a record of values.
-struct ValuesBody {
+// The body of an ARGUMENTS or RESULT record.
+struct ArgsBody {
   static constexpr uint32_t kStringMax = 64;  // bytes of a string that are kept
-  static constexpr uint32_t kNamesSize = 4 + 4;
+  static constexpr uint32_t kNamesSize = sizeof(arctrace_arg_head) + sizeof(uint32_t);
   static constexpr uint32_t kBytesMax =
-      4 + ARCTRACE_SHIM_TOLD_MAX * (4 + kStringMax) + kNamesSize;
+      sizeof(arctrace_args_body) +
+      ARCTRACE_SHIM_RECORDED_ARGS_MAX * (sizeof(arctrace_arg_head) + kStringMax) +
+      kNamesSize;
 
   uint32_t size = 0;
   std::byte bytes[kBytesMax];
 };
 
 // All that arguments are passed in, or the first of each that a result is returned in.
-struct ValuePlaces {
+struct ArgSources {
   const uintptr_t* integers;
   const uint64_t* vectors;  // their low halves; null where has_vectors() is false
   uintptr_t stack;          // address of the first argument there
 };
-bool has_vectors(const arctrace_shim_value& value);
-bool has_vectors(const arctrace_shim_values& values);  // among the arguments
+bool has_vectors(const arctrace_shim_arg_spec& value);
+bool has_vectors(const arctrace_shim_call_args& values);  // among the arguments
 
 // Strings are read with a system call, so that a bad address does no harm; where none may
 // be made only their address is kept.
-void gather_arguments(const arctrace_shim_values& values, const ValuePlaces& places,
-                      ValuesBody& body);
+void gather_args(const arctrace_shim_call_args& values, const ArgSources& places,
+                 ArgsBody& body);
 
 // If the result says that the call failed, with errno as it is now.
-void gather_result(const arctrace_shim_values& values, const ValuePlaces& places,
-                   ValuesBody& body);
+void gather_retval(const arctrace_shim_call_args& values, const ArgSources& places,
+                   ArgsBody& body);
 
 }  // namespace arctrace

@@ -1,29 +1,30 @@
-// Which calls are recorded, where not all are: only those of chosen functions and what
-// they call, or all but those; to a depth; from a duration on.
+// Which calls are recorded, where not all are: those of the functions that -F matches and
+// what they call, or all but those that -N matches; to a depth; from a duration on.
 //
-// Calls that are left out stand among the thread's open frames all the same, so that
-// jumps over them are seen and what holds inside them ends with them; readers are just
-// not told of them. Where a duration is asked for, a call waits with its entry, and is
-// told when it has lasted long enough, or when something else is recorded inside it:
+// Calls that are filtered out stand among the thread's open frames all the same, so that
+// jumps over them are seen and what holds inside them ends with them; readers just don't
+// learn of them. Where a duration is asked for, a call waits with its entry, and is
+// reported when it has lasted long enough, or when something else is recorded inside it:
 // always before any later record of its thread, so that times never go backwards. Of two
 // waiting calls the outer one is the older.
 #pragma once
 
 #include <cstdint>
 
+#include "src/base/shared_atomics.hpp"
 #include "src/calls/call_args.hpp"
 #include "src/hook_abi/shim_types.h"
-#include "src/writer/thread_state.hpp"
-#include "src/writer/writer.hpp"
+#include "src/writer/thread_local.hpp"
+#include "src/writer/writer_call.hpp"
 
 namespace arctrace {
 
 struct CallFilter {
-  uint32_t is_active;    // once set, for good
-  uint32_t only_chosen;  // nothing but functions marked CHOSEN, and what they call
-  uint32_t round;        // of the choice that is in force
-  uint32_t depth_max;    // 0: any
-  uint64_t ticks_min;    // 0: any
+  uint32_t is_active;       // once set, for good
+  uint32_t filter_in_only;  // nothing but functions that -F matched, and what they call
+  uint32_t number;          // of the live filter that is in force
+  uint32_t depth_max;       // 0: any
+  uint64_t ticks_min;       // 0: any
 };
 
 extern CallFilter call_filter;
@@ -35,9 +36,9 @@ inline bool filter_is_active() {
 // To be called once, before the program's own threads record.
 void set_call_filter(const arctrace_shim_filter& filter);
 
-// Another choice of functions, while threads record: any of them may be the first to
-// notice it.
-void choose_live(uint32_t round, bool only_chosen);
+// Puts another filter of functions into force while threads record: any of them may be
+// the first to notice it.
+void set_live_filter(uint32_t number, bool filter_in_only);
 
 // The filter's view of a function with these flags (enum arctrace_shim_call_flags) that
 // is entered now. REQUIRES: the thread is attached.
@@ -45,28 +46,24 @@ FilteredFrame filtered_frame(const ThreadLocal& local, uint32_t flags, uint64_t 
 
 // Keeps the arguments of a frame that is about to be added and to wait, as long as there
 // is room.
-void keep_arguments(ThreadState& state, FilteredFrame& frame, const ValuesBody& body);
+void keep_args(ThreadState& state, FilteredFrame& frame, const ArgsBody& body);
 
-// Whether such a frame need not be kept: it is not told, and nothing changes inside it.
+// Whether such a frame need not be kept: it is not reported, and nothing changes inside
+// it.
 bool is_without_effect(const ThreadLocal& local, const FilteredFrame& frame);
-
-// How many of the outermost `depth` open frames readers were told of.
-uint32_t told_frames(const ThreadState& state, uint32_t depth);
-
-inline bool frame_is_told(const ThreadState& state, uint32_t i) {
-  return !filter_is_active() ||
-         (i < ThreadState::kMaxFrames &&
-          state.filtered[i].telling == FilteredFrame::Telling::kTold);
-}
 
 // Whether the exit of a frame is recorded that was open before the thread's first record
 // here, as a fork child's are.
-bool unknown_exit_is_told(const ThreadLocal& local);
+bool unknown_exit_is_reported(const ThreadLocal& local);
 
 // Keeps what holds inside the innermost frame for fork children: their frames are gone.
-void note_filter_scope(ThreadLocal& local);
+void keep_filter_context(ThreadLocal& local);
 
-// Tells the waiting calls that have lasted long enough at `ticks`. REQUIRES: is_active.
-void tell_long_calls(ScopeKind scope, ThreadState& state, uint64_t ticks);
+// Reports the waiting calls that have lasted long enough at `ticks`. REQUIRES: the filter
+// is active.
+void report_long_calls(Nesting nesting, ThreadState& state, uint64_t ticks);
+
+// The same for the calling thread, outside of any call: its process is about to end.
+void report_long_calls_at_end();
 
 }  // namespace arctrace

@@ -1,163 +1,124 @@
-// The path of nearly every entry and exit: of a thread's outermost writer call, with room
-// in its block, over no frame that was jumped out of, without a filter. It is inlined
-// into who records, and asks for each of that once; all else takes the long way, from its
-// beginning (call_stack.cpp).
+// The path of nearly every entry and exit: made by a thread's outermost writer call, with
+// room in its block, over no frame that was jumped out of, without a filter. It is
+// inlined into its callers and asks for each of these once; everything else takes the
+// slow path from its beginning (call_records.hpp).
 #pragma once
 
 #include <cstdint>
 
-#include "src/calls/call_filter.hpp"
-#include "src/stack/frame_place.hpp"
+#include "src/process/session.hpp"
+#include "src/stack/machine_frame.hpp"
+#include "src/writer/reservation.hpp"
 #include "src/writer/stack_change.hpp"
-#include "src/writer/writer.hpp"
+#include "src/writer/writer_call.hpp"
 
 namespace arctrace {
 
-// Whether the innermost frame is surely open when a function is entered at `now`, because
-// it lies further up and the last call from it, or from one like it, came from there too.
-inline bool is_surely_open(const ThreadStacks& stacks, const ThreadState& state,
-                           const FramePlace& now) {
-  const uint32_t depth = state.depth;
-  if (depth == 0) return true;
-  if (depth >= ThreadState::kMaxFrames) return false;
-  const FramePlace& innermost = state.frames[depth - 1].place;
-  const FramePlace& last = state.frames[depth].place;
-  return innermost.location > now.location && last.location == now.location &&
-         last.call_site == now.call_site && last.has_parent(innermost.fingerprint()) &&
-         stacks.which(innermost.location) != ThreadStacks::Which::kSignal;
-}
-
-// What a frame at `at` has around it.
-inline uint32_t parent_fingerprint(const ThreadState& state, uint32_t at) {
-  return at == 0 ? 0 : state.frames[at - 1].place.fingerprint();
-}
-
-inline void store_frame(ThreadState& state, uint32_t at, uint64_t key, FramePlace place,
-                        uint32_t parent) {
-  place.set_parent(parent);
-  state.frames[at] = {key, place};
-}
-
-// The innermost frame is to be at `at`.
-inline void store_frame(ThreadState& state, uint32_t at, uint64_t key,
-                        const FramePlace& place) {
-  if (at >= ThreadState::kMaxFrames) return;
-  store_frame(state, at, key, place, parent_fingerprint(state, at));
-}
-
-// The innermost frame, if it is `key`'s and kept; else null.
-inline const OpenFrame* innermost_frame(const ThreadState& state, uint64_t key) {
-  const uint32_t at = state.depth - 1;
-  return at < ThreadState::kMaxFrames && state.frames[at].key == key ? &state.frames[at]
-                                                                     : nullptr;
-}
-
-// Writes the entry of `key` and adds its frame, which is the one at `at` and kept by
-// store(state).
+// Writes the entry of `key` and adds its frame, which is the one with index `at`;
+// store(open) keeps it there.
 template <class Store>
-__attribute__((always_inline)) inline void complete_enter(ScopeKind scope,
+__attribute__((always_inline)) inline void complete_enter(Nesting nesting,
                                                           ThreadState& state,
                                                           const Reservation& record,
                                                           uint64_t key, uint32_t at,
                                                           const Store& store) {
-  if (record.word0 != nullptr) store_u64(record.body, key);
-  scope.local().frame_disturbed = scope.nested();
+  if (record.word0 != nullptr) part_at<arctrace_frame_body>(record.body).key = key;
+  thread_local_state.frame_disturbed = nesting.nested();
   store(state);
-  commit_change(scope, state, record, at + 1, [&] {
-    if (__builtin_expect(scope.local().frame_disturbed, 0)) store(state);
-    if (!scope.nested()) scope.local().frame_disturbed = false;
+  commit_change(nesting, state, record, at + 1, [&] {
+    if (__builtin_expect(thread_local_state.frame_disturbed, 0)) store(state);
+    if (!nesting.nested()) thread_local_state.frame_disturbed = false;
   });
 }
 
-// Calls use(scope, state, record) with a record begun that has `body_size` bytes behind
-// its head, if fits(state) and the way is straight; `here`: of its WriteScope. False:
-// nothing was done. Nothing is called on the way, and what is needed later is kept in
-// few variables: the compiler then saves no registers.
+// Calls use(nesting, state, record) with a record begun that has `body_size` bytes after
+// its head, if the fast path is open and fits(state); `here` is the address for the
+// writer call. False: nothing was done. Nothing is called on the way, and what is needed
+// later is kept in few variables, so that the compiler saves no registers.
 template <class Fits, class Use>
-__attribute__((always_inline)) inline bool go_straight(uintptr_t here, uint16_t type,
+__attribute__((always_inline)) inline bool record_fast(uintptr_t here, uint16_t type,
                                                        uint32_t body_size,
                                                        const Fits& fits, const Use& use) {
   if (__builtin_expect(
-          is_inside_writer() || IpcAtomics::load_relaxed(session.goes_straight) == 0,
+          is_inside_writer() || IpcAtomics::load_relaxed(session.fast_path_open) == 0,
           0)) {
     return false;
   }
-  OutermostScope scope(here);
+  OutermostCall writer_call(here);
   ThreadState* state = thread_local_state.state;
-  if (__builtin_expect(state == nullptr, 0)) return scope.refuse();
+  if (__builtin_expect(state == nullptr, 0)) return writer_call.refuse();
   const uint32_t length = ARCTRACE_COMPACT_HEAD_SIZE + body_size;
-  std::byte* place;
-  if (__builtin_expect(!find_place(*state, length, place) || !fits(*state), 0)) {
-    return scope.refuse();
+  std::byte* begin;
+  if (__builtin_expect(!find_room(*state, length, begin) || !fits(*state), 0)) {
+    return writer_call.refuse();
   }
   const uint64_t from_base = ticks_from_base(*state, read_counter());
-  if (__builtin_expect(from_base > UINT32_MAX, 0)) return scope.refuse();
-  if (place == nullptr) __builtin_unreachable();  // it has room
-  const Reservation record = begin_compact(*state, place, type, length, from_base);
+  if (__builtin_expect(from_base > UINT32_MAX, 0)) return writer_call.refuse();
+  if (begin == nullptr) __builtin_unreachable();  // it has room
+  const Reservation record = begin_compact(*state, begin, type, length, from_base);
   count_written(*state);
-  use(scope, *state, record);
+  use(writer_call, *state, record);
   return true;
 }
 
-// Records that the thread entered `key` at `place`, if fits(); with_frame() is called as
+// Records that the thread entered `key` in `frame`, if fits(); with_frame() is called as
 // the frame is added. False: nothing was done.
 template <class Fits, class WithFrame>
-__attribute__((always_inline)) inline bool enter_straight(uint64_t key,
-                                                          const FramePlace& place,
-                                                          uintptr_t here,
-                                                          const Fits& fits,
-                                                          const WithFrame& with_frame) {
+__attribute__((always_inline)) inline bool enter_fast(uint64_t key,
+                                                      const MachineFrame& frame,
+                                                      uintptr_t here, const Fits& fits,
+                                                      const WithFrame& with_frame) {
   uint32_t at = 0;
   uint32_t parent = 0;
-  return go_straight(
-      here, ARCTRACE_TYPE_ENTER, sizeof key,
+  return record_fast(
+      here, ARCTRACE_TYPE_ENTER, sizeof(arctrace_frame_body),
       [&](const ThreadState& state) {
-        at = state.depth;
-        if (at >= ThreadState::kMaxFrames) return false;
-        parent = parent_fingerprint(state, at);
-        return (place.location == 0 ||
-                is_surely_open(thread_local_state.stacks, state, place)) &&
+        at = state.open.depth;
+        if (at >= OpenFrames::kMax) return false;
+        parent = state.open.parent_fingerprint(at);
+        return (frame.location == 0 ||
+                state.open.surely_has_innermost(thread_local_state.stacks, frame)) &&
                fits();
       },
-      [&](ScopeKind scope, ThreadState& state, const Reservation& record) {
+      [&](Nesting nesting, ThreadState& state, const Reservation& record) {
         with_frame();
-        complete_enter(scope, state, record, key, at,
-                       [&](ThreadState& to) { store_frame(to, at, key, place, parent); });
+        complete_enter(nesting, state, record, key, at,
+                       [&](ThreadState& to) { to.open.store(at, key, frame, parent); });
       });
 }
 
-__attribute__((always_inline)) inline bool enter_straight(uint64_t key,
-                                                          const FramePlace& place,
-                                                          uintptr_t here) {
-  return enter_straight(
-      key, place, here, [] { return true; }, [] {});
+__attribute__((always_inline)) inline bool enter_fast(uint64_t key,
+                                                      const MachineFrame& frame,
+                                                      uintptr_t here) {
+  return enter_fast(
+      key, frame, here, [] { return true; }, [] {});
 }
 
-// Records that the thread left its innermost frame, if that is `key`'s and
-// is_left(place) says that it is the one; behind(): when it is left. False: nothing was
-// done.
-template <class IsLeft, class Behind>
-__attribute__((always_inline)) inline bool leave_straight(uint64_t key, uintptr_t here,
-                                                          const IsLeft& is_left,
-                                                          const Behind& behind) {
+// Records that the thread left its innermost frame, if that belongs to `key` and
+// is_left(frame) says that it is the one; after() is called when it is left. False:
+// nothing was done.
+template <class IsLeft, class After>
+__attribute__((always_inline)) inline bool exit_fast(uint64_t key, uintptr_t here,
+                                                     const IsLeft& is_left,
+                                                     const After& after) {
   uint32_t left = 0;  // index of the frame
-  return go_straight(
+  return record_fast(
       here, ARCTRACE_TYPE_EXIT, 0,
       [&](const ThreadState& state) {
-        left = state.depth - 1;
-        const OpenFrame* innermost = innermost_frame(state, key);
-        return innermost != nullptr && is_left(innermost->place);
+        left = state.open.depth - 1;
+        const OpenFrame* innermost = state.open.innermost(key);
+        return innermost != nullptr && is_left(innermost->frame);
       },
-      [&](ScopeKind scope, ThreadState& state, const Reservation& record) {
-        commit_change(scope, state, record, left, [] {});
-        behind();
+      [&](Nesting nesting, ThreadState& state, const Reservation& record) {
+        commit_change(nesting, state, record, left, [] {});
+        after();
       });
 }
 
 template <class IsLeft>
-__attribute__((always_inline)) inline bool leave_straight(uint64_t key, uintptr_t here,
-                                                          const IsLeft& is_left) {
-  return leave_straight(key, here, is_left, [] {});
+__attribute__((always_inline)) inline bool exit_fast(uint64_t key, uintptr_t here,
+                                                     const IsLeft& is_left) {
+  return exit_fast(key, here, is_left, [] {});
 }
 
 }  // namespace arctrace

@@ -1,99 +1,99 @@
-// Library calls that the shim's stubs make on behalf of the program (shim_interface.h).
-#include "src/api/shim_interface.h"
+#include "src/calls/library_calls.hpp"
+
 #include "src/calls/call_args.hpp"
-#include "src/calls/call_stack.hpp"
-#include "src/calls/fast_path.hpp"
 #include "src/calls/vector_registers.hpp"
-#include "src/stack/pending_calls.hpp"
-#include "src/writer/claim_slot.hpp"
-#include "src/writer/loss.hpp"
+#include "src/process/session.hpp"
+#include "src/protocol/losses.hpp"
+#include "src/writer/slow_path.hpp"
 
 namespace arctrace {
 namespace {
 
-const arctrace_shim_values* all_values;  // set once, before a call has one
+const arctrace_shim_call_args* all_args;  // set once, before a call has arguments
 
-// The number of a pending call's values stands in its key, in bits that neither an
-// address nor a name needs, behind one that says so.
-constexpr uint64_t kValuesBit = uint64_t{1} << 61;
-constexpr unsigned kValuesShift = 48;
-constexpr uint64_t kValuesMask = (uint64_t{1} << (61 - kValuesShift)) - 1;
-static_assert(ARCTRACE_SHIM_VALUES_MAX <= kValuesMask + 1);
+// The number of a pending call's arguments stands in its key, in bits that neither an
+// address nor a name needs, above a bit that tells that there is one.
+constexpr uint64_t kArgsBit = uint64_t{1} << 61;
+constexpr unsigned kArgsShift = 48;
+constexpr uint64_t kArgsMask = (uint64_t{1} << (61 - kArgsShift)) - 1;
+static_assert(ARCTRACE_SHIM_CALL_ARGS_MAX <= kArgsMask + 1);
 static_assert((ARCTRACE_FRAME_NAME_BIT | ARCTRACE_FRAME_LIBRARY_BIT) >> 62 != 0);
 
-// Addresses beyond those bits are given only to who asks for them (five-level paging).
-bool may_have_values(uint64_t key) {
-  return (key & (kValuesBit | kValuesMask << kValuesShift)) == 0;
+// Addresses above those bits are given only to programs that ask for them (five-level
+// paging).
+bool may_have_args(uint64_t key) {
+  return (key & (kArgsBit | kArgsMask << kArgsShift)) == 0;
 }
-uint64_t with_values(uint64_t key, uint32_t values) {
-  return key | kValuesBit | uint64_t{values} << kValuesShift;
+uint64_t key_with_args(uint64_t key, uint32_t args) {
+  return key | kArgsBit | uint64_t{args} << kArgsShift;
 }
-bool has_values(uint64_t key) { return (key & kValuesBit) != 0; }
-const arctrace_shim_values& values_of(uint64_t key) {
-  return all_values[key >> kValuesShift & kValuesMask];
+bool has_args(uint64_t key) { return (key & kArgsBit) != 0; }
+const arctrace_shim_call_args& args_of(uint64_t key) {
+  return all_args[key >> kArgsShift & kArgsMask];
 }
-uint64_t without_values(uint64_t key) {
-  return key & ~(kValuesBit | kValuesMask << kValuesShift);
+uint64_t key_without_args(uint64_t key) {
+  return key & ~(kArgsBit | kArgsMask << kArgsShift);
 }
 
-bool functions_are_recorded() { return (*arctrace_gate & ARCTRACE_GATE_FUNCTIONS) != 0; }
-
-// Where the innermost call at `place` is kept; null: nowhere. A coroutine may return in
-// another thread than it called in.
-__attribute__((noinline)) ReturnStack* calls_with(uintptr_t place) {
-  ReturnStack* own = thread_local_state.calls;
-  if (__builtin_expect(own != nullptr && own->find(place) != nullptr, 1)) return own;
-  ReturnStack* found = nullptr;
-  for_each_return_stack([&](ReturnStack& stack) {
-    if (found == nullptr && stack.find(place) != nullptr) found = &stack;
+// The pending calls among which the innermost one with this return slot is; null:
+// nowhere. A coroutine may return in another thread than it called in.
+__attribute__((noinline)) PendingCalls* calls_with(uintptr_t return_slot) {
+  PendingCalls* own = thread_local_state.calls;
+  if (__builtin_expect(own != nullptr && own->find(return_slot) != nullptr, 1))
+    return own;
+  PendingCalls* found = nullptr;
+  for_each_pending_calls([&](PendingCalls& calls) {
+    if (found == nullptr && calls.find(return_slot) != nullptr) found = &calls;
   });
   return found;
 }
 
-// Null: the calling thread can't have pending calls, a record is lost.
-__attribute__((noinline)) ReturnStack* calls_of_new_thread() {
+// Null: the calling thread can't have pending calls; a record is lost.
+__attribute__((noinline)) PendingCalls* calls_of_new_thread() {
   attach_this_thread();
   if (thread_local_state.calls != nullptr) return thread_local_state.calls;
   count_lost_without_slot(session.view.control(), ARCTRACE_LOST_NO_SLOT);
   return nullptr;
 }
 
-__attribute__((noinline)) void record_return_with(const PendingCall& call,
-                                                  uintptr_t result) {
-  const arctrace_shim_values& values = values_of(call.key);
+__attribute__((noinline)) void record_return_with_retval(const PendingCall& call,
+                                                         uintptr_t retval) {
+  const arctrace_shim_call_args& args = args_of(call.key);
   uint64_t vectors[ARCTRACE_SHIM_VECTORS_MAX];
-  if (has_vectors(values.result)) store_vectors(vectors);
-  ValuesBody body;
-  const uint64_t key = without_values(call.key);
-  const uintptr_t location = call.place + sizeof(uintptr_t);
-  if (values.result.kind != 0) {
-    gather_result(values, {&result, vectors, 0}, body);
-    if (record_innermost_exit_with(key, call.place, body)) return;
-    record_exit_with(key, location, call.place, body);
-  } else if (!record_innermost_exit(key, call.place)) {
-    record_exit(key, location, call.place);
+  if (has_vectors(args.result)) store_vectors(vectors);
+  ArgsBody body;
+  const uint64_t key = key_without_args(call.key);
+  const uintptr_t location = call.return_slot + sizeof(uintptr_t);
+  if (args.result.kind != 0) {
+    gather_retval(args, {&retval, vectors, 0}, body);
+    if (exit_innermost_slow(key, call.return_slot, &body)) return;
+    exit_slow(key, location, call.return_slot, &body);
+  } else if (!record_innermost_exit(key, call.return_slot)) {
+    exit_slow(key, location, call.return_slot, nullptr);
   }
 }
 
-void record_return(const PendingCall& call, uintptr_t result) {
-  if (call.key == 0 || !functions_are_recorded()) return;
-  if (__builtin_expect(has_values(call.key), 0)) return record_return_with(call, result);
-  const uintptr_t location = call.place + sizeof(uintptr_t);
-  if (!record_innermost_exit(call.key, call.place)) {
-    record_exit(call.key, location, call.place);
+void record_return(const PendingCall& call, uintptr_t retval) {
+  if (call.key == 0 || !is_recorded(ARCTRACE_GATE_FUNCTIONS)) return;
+  if (__builtin_expect(has_args(call.key), 0)) {
+    return record_return_with_retval(call, retval);
+  }
+  const uintptr_t location = call.return_slot + sizeof(uintptr_t);
+  if (!record_innermost_exit(call.key, call.return_slot)) {
+    exit_slow(call.key, location, call.return_slot, nullptr);
   }
 }
 
-// What returned is not just the innermost of this thread's calls.
-void end_another_call(uintptr_t* place, uintptr_t result) {
-  const auto address = reinterpret_cast<uintptr_t>(place);
-  ReturnStack* calls = calls_with(address);
+// Ends a call that is not just the innermost of this thread's.
+void end_another_call(uintptr_t* return_slot, uintptr_t retval) {
+  const auto address = reinterpret_cast<uintptr_t>(return_slot);
+  PendingCalls* calls = calls_with(address);
   if (__builtin_expect(calls == nullptr, 0)) __builtin_trap();  // nowhere to go on
   const uintptr_t return_address = calls->find(address)->return_address;
-  // Behind the first: those that ended with a jump to it.
+  // After the first: those that ended with a jump to it.
   calls->for_each_at(address,
-                     [result](const PendingCall& call) { record_return(call, result); });
-  *place = return_address;
+                     [retval](const PendingCall& call) { record_return(call, retval); });
+  *return_slot = return_address;
   std::atomic_signal_fence(std::memory_order_seq_cst);
   if (calls == thread_local_state.calls) {
     calls->drop(thread_local_state.stacks, address);
@@ -102,154 +102,88 @@ void end_another_call(uintptr_t* place, uintptr_t result) {
   }
 }
 
-// The innermost of the thread's calls returned to `place`.
-void end_innermost_call(ReturnStack& calls, const PendingCall& call, uintptr_t* place) {
-  *place = call.return_address;
-  std::atomic_signal_fence(std::memory_order_seq_cst);
-  calls.drop_top();
-}
-
-__attribute__((noinline)) void end_the_long_way(uintptr_t* place, uintptr_t result) {
-  ReturnStack* own = thread_local_state.calls;
-  const PendingCall* top =
-      own != nullptr ? own->only_top(reinterpret_cast<uintptr_t>(place)) : nullptr;
-  if (top == nullptr) return end_another_call(place, result);
-  record_return(*top, result);
-  end_innermost_call(*own, *top, place);
-}
-
-// As most calls end. False: nothing was done.
-__attribute__((always_inline)) inline bool end_straight(uintptr_t* place) {
-  const auto address = reinterpret_cast<uintptr_t>(place);
-  ReturnStack* own = thread_local_state.calls;
-  const PendingCall* top = own != nullptr ? own->only_top(address) : nullptr;
-  if (__builtin_expect(top == nullptr || top->key == 0 || !functions_are_recorded(), 0)) {
-    return false;
-  }
-  // A key with values is no frame's: then it is not straight.
-  return leave_straight(
-      top->key, address,
-      [address](const FramePlace& left) {
-        return left.stack_pointer == low_half(address);
-      },
-      [&] { end_innermost_call(*own, *top, place); });
-}
-
-// `arguments`: of the integer registers; `place`: of the return address.
-void gather_call(uint32_t values, const uintptr_t* arguments, const uintptr_t* place,
-                 ValuesBody& body) {
+void gather_call(const StubCall& call, uint32_t args, const uintptr_t* registers,
+                 ArgsBody& body) {
   uint64_t vectors[ARCTRACE_SHIM_VECTORS_MAX];
-  if (has_vectors(all_values[values])) store_vectors(vectors);
-  const auto stack = reinterpret_cast<uintptr_t>(place + 1);
-  gather_arguments(all_values[values], {arguments, vectors, stack}, body);
+  if (has_vectors(all_args[args])) store_vectors(vectors);
+  const auto stack = reinterpret_cast<uintptr_t>(call.return_slot + 1);
+  gather_args(all_args[args], {registers, vectors, stack}, body);
 }
 
 // `pending_key`: of the pending call. enter() records the entry.
 template <class Enter>
-int begin_call(uint64_t frame_key, uint64_t pending_key, const StubCall& call,
+int begin_call(uint64_t key, uint64_t pending_key, const StubCall& call,
                const Enter& enter) {
-  if (!functions_are_recorded()) return 0;
-  ReturnStack* calls = thread_local_state.calls;
+  if (!is_recorded(ARCTRACE_GATE_FUNCTIONS)) return 0;
+  PendingCalls* calls = thread_local_state.calls;
   if (__builtin_expect(calls == nullptr, 0)) {
     calls = calls_of_new_thread();
     if (calls == nullptr) return 0;
   }
-  if (is_left_out(frame_key, call)) return 0;
+  if (is_filtered_out(key, call)) return 0;
   const bool inside = (call.flags & ARCTRACE_SHIM_RETURNS_TO_SHIM) != 0;
-  PendingCall pending{call.here(), *call.place, pending_key};
+  PendingCall pending{call.here(), *call.return_slot, pending_key};
   if (inside) {
-    ReturnStack* around = calls_with(pending.place);
+    PendingCalls* around = calls_with(pending.return_slot);
     if (around == nullptr) return 0;
-    pending.return_address = around->find(pending.place)->return_address;
+    pending.return_address = around->find(pending.return_slot)->return_address;
   }
-  const ThreadStacks& stacks = thread_local_state.stacks;
-  if (__builtin_expect(!calls->push(stacks, pending, inside), 0)) return 0;
+  if (__builtin_expect(!calls->push(thread_local_state.stacks, pending, inside), 0)) {
+    return 0;
+  }
   if (__builtin_expect(!enter(), 0)) {
-    if (PendingCall* added = calls->find(pending.place); added != nullptr) added->key = 0;
+    if (PendingCall* added = calls->find(pending.return_slot); added != nullptr) {
+      added->key = 0;
+    }
   }
   return inside ? 0 : 1;
 }
 
-__attribute__((noinline)) int begin_the_long_way(uint64_t key, const uintptr_t* place,
-                                                 uintptr_t frame_pointer,
-                                                 uint32_t flags) {
-  const StubCall call{place, frame_pointer, flags};
+}  // namespace
+
+void set_call_args(const arctrace_shim_call_args* all) { all_args = all; }
+
+int call_began_slow(uint64_t key, const uintptr_t* return_slot, uintptr_t frame_pointer,
+                    uint32_t flags) {
+  const StubCall call{return_slot, frame_pointer, flags};
   return begin_call(key, key, call, [&] { return record_enter(key, call); });
 }
 
-// As most calls begin: with their frame, and inside the innermost pending call. False:
-// nothing was done.
-__attribute__((always_inline)) inline bool begin_straight(uint64_t key,
-                                                          const StubCall& call) {
-  ReturnStack* calls = thread_local_state.calls;
-  if (__builtin_expect(
-          calls == nullptr || (call.flags & ARCTRACE_SHIM_RETURNS_TO_SHIM) != 0, 0)) {
-    return false;
-  }
-  const PendingCall pending{call.here(), *call.place, key};
-  return enter_straight(
-      key, FramePlace(call.described()), call.here(),
-      [&] { return calls->has_room_inside(thread_local_state.stacks, pending.place); },
-      [&] { calls->add(pending); });
-}
-
-}  // namespace
-}  // namespace arctrace
-
-using namespace arctrace;  // the C functions below are the namespace's face
-
-int arctrace_shim_call_begin(uint64_t frame_key, const uintptr_t* place,
-                             uintptr_t frame_pointer, uint32_t flags) {
-  if (!functions_are_recorded()) return 0;
-  if (__builtin_expect(begin_straight(frame_key, {place, frame_pointer, flags}), 1)) {
-    return 1;
-  }
-  return begin_the_long_way(frame_key, place, frame_pointer, flags);
-}
-
-int arctrace_shim_call_begin_with(uint64_t frame_key, const uintptr_t* place,
-                                  uintptr_t frame_pointer, uint32_t flags,
-                                  uint32_t values, const uintptr_t* arguments) {
-  // Before the entry: what it takes is not the function's time.
-  ValuesBody body;
-  if (functions_are_recorded()) gather_call(values, arguments, place, body);
-  const StubCall call{place, frame_pointer, flags};
-  const uint64_t pending_key =
-      may_have_values(frame_key) ? with_values(frame_key, values) : frame_key;
-  return begin_call(frame_key, pending_key, call, [&] {
-    return all_values[values].argument_count == 0
-               ? record_enter(frame_key, call)
-               : record_enter_with(frame_key, call, body);
+int call_began_with_args(uint64_t key, const StubCall& call, uint32_t args,
+                         const uintptr_t* registers) {
+  // Before the entry: the time that it takes is not the function's.
+  ArgsBody body;
+  if (is_recorded(ARCTRACE_GATE_FUNCTIONS)) gather_call(call, args, registers, body);
+  const uint64_t pending_key = may_have_args(key) ? key_with_args(key, args) : key;
+  return begin_call(key, pending_key, call, [&] {
+    return all_args[args].argument_count == 0
+               ? record_enter(key, call)
+               : enter_slow(key, call.described(), call.here(), &body);
   });
 }
 
-void arctrace_shim_call_end(uintptr_t* place, uintptr_t result) {
-  if (__builtin_expect(end_straight(place), 1)) return;
-  end_the_long_way(place, result);
+void call_ended_slow(uintptr_t* return_slot, uintptr_t retval) {
+  PendingCalls* own = thread_local_state.calls;
+  const PendingCall* top =
+      own != nullptr ? own->only_top(reinterpret_cast<uintptr_t>(return_slot)) : nullptr;
+  if (top == nullptr) return end_another_call(return_slot, retval);
+  record_return(*top, retval);
+  end_innermost_call(*own, *top, return_slot);
 }
 
-void arctrace_shim_call_passed(uint64_t frame_key, const uintptr_t* place,
-                               uintptr_t frame_pointer, uint32_t flags, int returns) {
-  if (!functions_are_recorded() ||
-      !record_enter(frame_key, StubCall{place, frame_pointer, flags}) || returns == 0) {
+void call_passed(uint64_t key, const StubCall& call, bool returns) {
+  if (!is_recorded(ARCTRACE_GATE_FUNCTIONS) || !record_enter(key, call) || !returns)
     return;
-  }
-  record_return({reinterpret_cast<uintptr_t>(place), *place, frame_key}, 0);
+  record_return({call.here(), *call.return_slot, key}, 0);
 }
 
-void arctrace_shim_call_passed_with(uint64_t frame_key, const uintptr_t* place,
-                                    uintptr_t frame_pointer, uint32_t flags, int returns,
-                                    uint32_t values, const uintptr_t* arguments) {
-  if (!functions_are_recorded()) return;
-  ValuesBody body;
-  gather_call(values, arguments, place, body);
-  if (!record_enter_with(frame_key, StubCall{place, frame_pointer, flags}, body) ||
-      returns == 0) {
-    return;
-  }
-  record_return({reinterpret_cast<uintptr_t>(place), *place, frame_key}, 0);
+void call_passed_with_args(uint64_t key, const StubCall& call, bool returns,
+                           uint32_t args, const uintptr_t* registers) {
+  if (!is_recorded(ARCTRACE_GATE_FUNCTIONS)) return;
+  ArgsBody body;
+  gather_call(call, args, registers, body);
+  if (!enter_slow(key, call.described(), call.here(), &body) || !returns) return;
+  record_return({call.here(), *call.return_slot, key}, 0);
 }
 
-void arctrace_shim_set_values(const arctrace_shim_values* all) { all_values = all; }
-
-const uint64_t* arctrace_shim_pending_calls(void) { return &first_return_stack; }
+}  // namespace arctrace

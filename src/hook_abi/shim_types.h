@@ -29,24 +29,24 @@ enum arctrace_shim_call_flags {
   ARCTRACE_SHIM_RETURNS_TO_SHIM = 8,
   /* For the filter: what the user chose is this function, with what it calls; or is to be
    * left out with what it calls; or just not to be recorded. */
-  ARCTRACE_SHIM_CHOSEN = 16,
-  ARCTRACE_SHIM_LEFT_OUT = 32,
+  ARCTRACE_SHIM_FILTERED_IN = 16,
+  ARCTRACE_SHIM_NOTRACE = 32,
   ARCTRACE_SHIM_HIDDEN = 64
 };
 
 /* Which calls are recorded; by default all. */
 struct arctrace_shim_filter {
-  uint32_t only_chosen; /* nonzero: none but CHOSEN functions, and what they call */
-  uint32_t depth_max;   /* only so many within one another, from each CHOSEN; 0: any */
-  uint64_t min_ns;      /* only those that last so long; 0: any */
+  uint32_t filter_in_only; /* nonzero: none but CHOSEN functions, and what they call */
+  uint32_t depth_max;      /* only so many within one another, from each CHOSEN; 0: any */
+  uint64_t min_ns;         /* only those that last so long; 0: any */
 };
 
-#define ARCTRACE_SHIM_CHOICE_MAX 1024
+#define ARCTRACE_SHIM_LIVE_FILTER_MAX 1024
 
 /* A value of a call that is recorded: an argument that is passed in an integer register,
  * or the result that is returned in one; of kind FLOAT: in a vector register, by whose
  * number arguments are counted. */
-struct arctrace_shim_value {
+struct arctrace_shim_arg_spec {
   uint8_t kind;     /* enum arctrace_value_kind, or the next; 0: none */
   uint8_t argument; /* from 1; 0: the result; beyond the registers: words of the stack */
   uint8_t size;     /* of a number, in bytes */
@@ -67,12 +67,12 @@ enum arctrace_shim_failure {
 #else
 #define ARCTRACE_SHIM_STACK_WORDS_MAX 0
 #endif
-#define ARCTRACE_SHIM_TOLD_MAX 8     /* arguments of a call that are recorded */
-#define ARCTRACE_SHIM_VALUES_MAX 512 /* of arctrace_shim_set_values */
-struct arctrace_shim_values {
+#define ARCTRACE_SHIM_RECORDED_ARGS_MAX 8 /* arguments of a call that are recorded */
+#define ARCTRACE_SHIM_CALL_ARGS_MAX 4096  /* of arctrace_shim_set_call_args */
+struct arctrace_shim_call_args {
   uint32_t argument_count;
-  struct arctrace_shim_value arguments[ARCTRACE_SHIM_TOLD_MAX];
-  struct arctrace_shim_value result;
+  struct arctrace_shim_arg_spec arguments[ARCTRACE_SHIM_RECORDED_ARGS_MAX];
+  struct arctrace_shim_arg_spec result;
   uint32_t names;        /* name id of the arguments' names; 0: none */
   uint32_t result_names; /* of the result's enumerators */
 };
@@ -84,7 +84,7 @@ typedef int arctrace_shim_unwinder(struct arctrace_shim_call* frame,
 
 /* A program's file as one of the exec functions names it. */
 struct arctrace_shim_program {
-  int folder;       /* that `path` is relative to; the file itself, if path is "" */
+  int directory;    /* that `path` is relative to; the file itself, if path is "" */
   const char* path; /* null: nothing is to be found */
   int is_looked_up; /* in PATH, unless it has a slash */
 };

@@ -52,7 +52,7 @@ uint32_t read_executable(char* to, uint32_t size) {
   return n < 0 ? 0 : static_cast<uint32_t>(n);
 }
 
-uint32_t read_working_folder(char* to, uint32_t size) {
+uint32_t read_working_directory(char* to, uint32_t size) {
   const long n = raw_syscall(SYS_getcwd, sys::pointer_argument(to), size);
   // With a zero byte behind it, which the slash replaces.
   if (n <= 1 || to[0] != '/') return 0;

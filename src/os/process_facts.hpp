@@ -9,8 +9,8 @@ namespace arctrace {
 // it can't be read.
 uint32_t read_executable(char* to, uint32_t size);
 
-// The working folder's path and a slash, in the same way.
-uint32_t read_working_folder(char* to, uint32_t size);
+// The working directory's path and a slash, in the same way.
+uint32_t read_working_directory(char* to, uint32_t size);
 
 // The inode that the first PID namespace of a system has (PROC_PID_INIT_INO).
 inline constexpr uint32_t kFirstPidNamespace = 0xEFFFFFFC;

@@ -31,15 +31,16 @@ constexpr int kDynamicsMax = 4096;  // entries
 
 class File {
  public:
-  // Does not wait where the path is a pipe's. `path` "": `folder` itself. Only the kernel
-  // touches a path that may be wild.
-  File(int folder, const char* path)
+  // Does not wait where the path is a pipe's. `path` "": `directory` itself. Only the
+  // kernel touches a path that may be wild.
+  File(int directory, const char* path)
       : is_ours_(true),
-        fd_(static_cast<int>(raw_syscall(SYS_openat, folder, sys::pointer_argument(path),
+        fd_(static_cast<int>(raw_syscall(SYS_openat, directory,
+                                         sys::pointer_argument(path),
                                          O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY))) {
     if (fd_ != -ENOENT || path[0] != '\0') return;
     is_ours_ = false;
-    fd_ = folder;
+    fd_ = directory;
   }
   File(const File&) = delete;
   File& operator=(const File&) = delete;
@@ -197,7 +198,7 @@ bool FoundProgram::look_up(const char* name) {
 }
 
 FoundProgram::FoundProgram(const arctrace_shim_program& named)
-    : folder_(named.folder), path_(named.path) {
+    : directory_(named.directory), path_(named.path) {
   if (path_ == nullptr || named.is_looked_up == 0) return;
   if (ReadableMemory().text_length(path_, PATH_MAX) < 0) {
     path_ = nullptr;
@@ -211,13 +212,13 @@ FoundProgram::FoundProgram(const arctrace_shim_program& named)
 
 uint32_t FoundProgram::why_untraceable() const {
   char head[kHeadSize + 1];
-  int folder = folder_;
+  int directory = directory_;
   const char* path = path_;
   for (int i = 0; path != nullptr && i < kScriptsMax; ++i) {
-    const File file(folder, path);
+    const File file(directory, path);
     if (!file.is_open()) return 0;
     if (interpreter_of(file, head)) {
-      folder = AT_FDCWD;
+      directory = AT_FDCWD;
       path = head;
       continue;
     }

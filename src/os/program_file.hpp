@@ -18,8 +18,8 @@ class FoundProgram {
   FoundProgram(const FoundProgram&) = delete;
   FoundProgram& operator=(const FoundProgram&) = delete;
 
-  int folder() const { return folder_; }      // as in arctrace_shim_program
-  const char* path() const { return path_; }  // null: there is none
+  int directory() const { return directory_; }  // as in arctrace_shim_program
+  const char* path() const { return path_; }    // null: there is none
 
   // Enum arctrace_untraced, or 0: nothing is in the way, or it can't be read. Of a
   // script: of what runs it.
@@ -28,7 +28,7 @@ class FoundProgram {
  private:
   bool look_up(const char* name);
 
-  int folder_;
+  int directory_;
   const char* path_;
   char room_[PATH_MAX];
 };

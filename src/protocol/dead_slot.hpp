@@ -34,7 +34,7 @@ class DeadSlot {
   template <class OnClosed>
   static void settle(const BufferView& view, uint32_t slot_index, OnClosed&& on_closed) {
     arctrace_writer_slot& slot = view.slot(slot_index);
-    ToldLosses<A>::settle(view, slot);
+    ReportedLosses<A>::settle(view, slot);
     settle_name(view, slot_index, slot.current, on_closed);
     for (uint32_t& name : slot.active) settle_name(view, slot_index, name, on_closed);
     for (uint32_t& name : slot.held) A::store_release(name, uint32_t{0});

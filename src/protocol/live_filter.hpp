@@ -12,43 +12,44 @@
 
 namespace arctrace {
 
-inline constexpr uint32_t kChoiceWords = ARCTRACE_CHOICE_TEXT_MAX / sizeof(uint64_t);
-inline constexpr char kTraceMark = '+';     // only what matches, and what that calls
-inline constexpr char kLeaveOutMark = '-';  // not what matches, nor what that calls
+inline constexpr uint32_t kLiveFilterWords = ARCTRACE_CHOICE_TEXT_MAX / sizeof(uint64_t);
+inline constexpr char kFilterMark = '+';   // only what matches, and what that calls
+inline constexpr char kNotraceMark = '-';  // not what matches, nor what that calls
 
 static_assert(ARCTRACE_CHOICE_OFFSET ==
               ARCTRACE_CONTROL_OFFSET + sizeof(arctrace_control));
 static_assert(ARCTRACE_CHOICE_OFFSET + sizeof(arctrace_choice) <= ARCTRACE_CPUS_OFFSET);
 
-inline arctrace_choice& choice_area(const BufferView& view) {
+inline arctrace_choice& live_filter_area(const BufferView& view) {
   return *reinterpret_cast<arctrace_choice*>(view.base() + ARCTRACE_CHOICE_OFFSET);
 }
 
-// Copies the text to `to` (kChoiceWords); returns its size. Negative: it is being
+// Copies the text to `to` (kLiveFilterWords); returns its size. Negative: it is being
 // changed.
-inline int64_t copy_choice_untrusted(arctrace_choice& area, uint64_t* to,
-                                     uint32_t& round) {
+inline int64_t copy_live_filter_untrusted(arctrace_choice& area, uint64_t* to,
+                                          uint32_t& round) {
   round = IpcAtomics::load_acquire(area.round);  // Q2
   if (round % 2 != 0) return -1;
   const uint32_t size = IpcAtomics::load_relaxed(area.size);
   if (size > ARCTRACE_CHOICE_TEXT_MAX) return 0;
-  for (uint32_t i = 0; i < kChoiceWords; ++i) {
+  for (uint32_t i = 0; i < kLiveFilterWords; ++i) {
     to[i] = IpcAtomics::load_relaxed(area.text[i]);
   }
   std::atomic_thread_fence(std::memory_order_acquire);  // Q3
   return IpcAtomics::load_relaxed(area.round) == round ? int64_t{size} : -1;
 }
 
-// `text`: kChoiceWords, of which `size` bytes count. False: somebody else wrote one at
-// the same time.
-inline bool publish_choice(arctrace_choice& area, const uint64_t* text, uint32_t size) {
+// `text`: kLiveFilterWords, of which `size` bytes count. False: somebody else wrote one
+// at the same time.
+inline bool publish_live_filter(arctrace_choice& area, const uint64_t* text,
+                                uint32_t size) {
   uint32_t round = IpcAtomics::load_relaxed(area.round);
   // Odd already: whoever was at it died, or is about to notice.
   const uint32_t changing = (round + 1) | 1;
   if (!IpcAtomics::compare_exchange_acq_rel(area.round, round, changing)) return false;
   std::atomic_thread_fence(std::memory_order_release);  // Q4
   IpcAtomics::store_relaxed(area.size, size);
-  for (uint32_t i = 0; i < kChoiceWords; ++i) {
+  for (uint32_t i = 0; i < kLiveFilterWords; ++i) {
     IpcAtomics::store_relaxed(area.text[i], text[i]);
   }
   uint32_t expected = changing;

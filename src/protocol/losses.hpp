@@ -18,7 +18,7 @@ inline void count_lost_without_slot(arctrace_control& control,
 
 // Calls visit(cause, count) for each cause with losses that no LOST record tells.
 template <class Visit>
-void for_each_untold_loss(arctrace_writer_slot& slot, const Visit& visit) {
+void for_each_unreported_loss(arctrace_writer_slot& slot, const Visit& visit) {
   for (uint32_t cause = 0; cause < ARCTRACE_LOST_CAUSES; ++cause) {
     const uint64_t lost = IpcAtomics::load_relaxed(slot.lost[cause]);
     const uint64_t reported = IpcAtomics::load_relaxed(slot.reported[cause]);

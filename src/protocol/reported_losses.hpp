@@ -14,7 +14,7 @@
 namespace arctrace {
 
 template <class A>
-class ToldLosses {
+class ReportedLosses {
  public:
   // By the slot's owner: commits the LOST record at `place` with `word0`, which tells the
   // losses of `cause` up to `until`. REQUIRES: the block can't be recycled meanwhile.
@@ -36,7 +36,7 @@ class ToldLosses {
   static uint64_t reported(const BufferView& view, arctrace_writer_slot& slot,
                            uint32_t cause) {
     const uint64_t reported = A::load_acquire(slot.reported[cause]);  // J2
-    if (A::load_relaxed(slot.telling_cause) != cause || !is_told(view, slot)) {
+    if (A::load_relaxed(slot.telling_cause) != cause || !is_reported(view, slot)) {
       return reported;
     }
     const uint64_t until = A::load_relaxed(slot.telling_until);
@@ -57,7 +57,7 @@ class ToldLosses {
 
  private:
   // Whether a LOST record is announced, and committed.
-  static bool is_told(const BufferView& view, arctrace_writer_slot& slot) {
+  static bool is_reported(const BufferView& view, arctrace_writer_slot& slot) {
     const uint64_t place = A::load_relaxed(slot.telling);
     const Geometry& geometry = view.geometry();
     if (place < geometry.blocks_offset || place % 4 != 0 ||

@@ -1,14 +1,19 @@
-// Functions of libc whose arguments and results are known without anything's being said.
+// The functions of libc whose arguments and return values -a records, and -A and -R where
+// they name such a function without saying which: what their manual pages say of them.
 #pragma once
+
+#include <cstddef>
+
+#include "src/shim_protocol/arg_spec_code.hpp"
 
 namespace arctrace::shim {
 
-struct WellKnownCall {
-  const char* name;
-  const char* values;  // see call_values.hpp
+struct AutoArgs {
+  const char* name;  // of the function
+  const char* arg_specs;
 };
 
-inline constexpr WellKnownCall kWellKnownCalls[] = {
+inline constexpr AutoArgs kAutoArgs[] = {
     {"_Exit", "1b40"},
     {"__fprintf_chk", "1g803h800b40"},
     {"__fxstat", "1b402b403g800b41"},
@@ -213,5 +218,16 @@ inline constexpr WellKnownCall kWellKnownCalls[] = {
     {"write", "1b402g803c800b81"},
     {"writev", "1b402g803b400b81"},
 };
+
+// All of them are as arg_spec_code.hpp has them.
+static_assert([] {
+  for (const AutoArgs& function : kAutoArgs) {
+    for (const char* at = function.arg_specs; *at != '\0'; at += kArgSpecSize) {
+      arctrace_shim_arg_spec spec{};
+      if (!decode_arg_spec(at, spec)) return false;
+    }
+  }
+  return true;
+}());
 
 }  // namespace arctrace::shim

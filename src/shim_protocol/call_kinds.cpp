@@ -1,3 +1,5 @@
+// Lists the names by kind. A function that belongs here and is missing breaks the
+// programs that call it.
 #include "src/shim_protocol/call_kinds.hpp"
 
 #include <cstddef>
@@ -7,8 +9,8 @@
 namespace arctrace::shim {
 namespace {
 
-// These look up their caller by its return address, or return to it more than once, or
-// from another stack.
+// Functions that look up their caller by its return address, or return to it more than
+// once or from another stack.
 constexpr const char* kPassed[] = {
     "__clone",        "backtrace",         "__sigsetjmp", "__vfork",   "_setjmp",
     "clone",          "dl_iterate_phdr",   "dlmopen",     "dlopen",    "dlsym",
@@ -21,7 +23,8 @@ constexpr const char* kLast[] = {
     "abort",       "exit",           "longjmp",          "pthread_exit", "quick_exit",
     "setcontext",  "siglongjmp",     "thrd_exit"};
 
-// Called in the middle of others with rules of their own, or hooks of another tracer.
+// Functions that compiled code calls under rules other than the ABI's, and the hooks of
+// other tracers.
 constexpr const char* kUntouched[] = {
     "__cxa_finalize", "__fentry__", "__gmon_start__", "__libc_start_main",
     "__tls_get_addr", "_mcount",    "mcount"};

@@ -1,4 +1,4 @@
-// Library functions that can't be called through like any other, by name.
+// Knows, by their names, the library functions that cannot be called through like others.
 #pragma once
 
 #include <cstdint>
@@ -7,13 +7,14 @@ namespace arctrace::shim {
 
 enum class CallKind : uint8_t {
   kFollowed,  // called through: its entry and its exit are recorded
-  // Jumped to: it looks at who called it, or returns twice. Its exit is recorded at once.
+  // Jumped to, with its exit recorded at once: it examines its caller, or returns twice.
   kPassed,
   kLast,         // jumped to: it does not return
-  kInitializer,  // of a module, to be jumped to when its slots are hooked
+  kInitializer,  // a module's DT_INIT, jumped to after the module's slots are hooked
   kUntouched     // not hooked
 };
 
+// The kind of the function with this linker's name.
 CallKind call_kind(const char* name);
 
 }  // namespace arctrace::shim

@@ -1,58 +1,67 @@
+// Matching goes back to the last "*" only: an earlier one could not help, since the later
+// one takes any characters too. So the time is bounded, whatever the pattern.
 #include "src/shim_protocol/glob.hpp"
-
-#include <cstddef>
 
 namespace arctrace::shim {
 namespace {
 
-constexpr size_t kNone = SIZE_MAX;
+// An element of a pattern that stands for one character.
+struct Element {
+  size_t end;    // offset of the next element
+  bool matches;  // it may stand for the character in question
+  GlobFault fault = GlobFault::kNone;
+};
 
-// Where the element of the pattern at `at` ends that stands for one character, and
-// whether that may be `c`. kNone: it is not complete.
-size_t match_one(std::string_view pattern, size_t at, char c, bool& matches) {
-  if (pattern[at] == '?') {
-    matches = true;
-    return at + 1;
-  }
-  if (pattern[at] == '\\') {
-    if (at + 1 == pattern.size()) return kNone;
-    matches = pattern[at + 1] == c;
-    return at + 2;
-  }
-  if (pattern[at] != '[') {
-    matches = pattern[at] == c;
-    return at + 1;
-  }
+// The bracket expression at `at`.
+Element match_bracket(std::string_view pattern, size_t at, unsigned char c) {
   size_t i = at + 1;
   const bool is_negated = i < pattern.size() && (pattern[i] == '!' || pattern[i] == '^');
   if (is_negated) ++i;
-  bool found = false;
-  // As the first character ] stands for itself.
-  for (bool is_first = true; i < pattern.size(); is_first = false) {
-    if (pattern[i] == ']' && !is_first) {
-      matches = found != is_negated;
-      return i + 1;
-    }
+  const auto take = [&] {
     if (pattern[i] == '\\' && i + 1 < pattern.size()) ++i;
-    const auto low = static_cast<unsigned char>(pattern[i++]);
-    auto high = low;
+    return static_cast<unsigned char>(pattern[i++]);
+  };
+  bool found = false;
+  // "]" as the first character stands for itself.
+  for (bool is_first = true; i < pattern.size(); is_first = false) {
+    if (pattern[i] == ']' && !is_first) return {i + 1, found != is_negated};
+    if (pattern[i] == '[' && i + 1 < pattern.size() &&
+        (pattern[i + 1] == ':' || pattern[i + 1] == '.' || pattern[i + 1] == '=')) {
+      return {i, false, GlobFault::kClass};
+    }
+    const unsigned char low = take();
+    unsigned char high = low;
     if (i + 1 < pattern.size() && pattern[i] == '-' && pattern[i + 1] != ']') {
       ++i;
-      if (pattern[i] == '\\' && i + 1 < pattern.size()) ++i;
-      high = static_cast<unsigned char>(pattern[i++]);
+      high = take();
     }
-    const auto wanted = static_cast<unsigned char>(c);
-    found = found || (low <= wanted && wanted <= high);
+    found = found || (low <= c && c <= high);
   }
-  return kNone;
+  return {at, false, GlobFault::kOpenBracket};
+}
+
+// The element at `at`, which is not "*".
+Element match_one(std::string_view pattern, size_t at, char c) {
+  switch (pattern[at]) {
+    case '?':
+      return {at + 1, true};
+    case '\\':
+      if (at + 1 == pattern.size()) return {at, false, GlobFault::kLastBackslash};
+      return {at + 2, pattern[at + 1] == c};
+    case '[':
+      return match_bracket(pattern, at, static_cast<unsigned char>(c));
+    default:
+      return {at + 1, pattern[at] == c};
+  }
 }
 
 }  // namespace
 
 bool glob_matches(std::string_view pattern, std::string_view text) {
+  constexpr size_t kNone = SIZE_MAX;
   size_t at = 0;
   size_t i = 0;
-  // Behind the last *, and the text from which on what follows it was tried.
+  // The element after the last "*", and the text against which it was last tried.
   size_t star = kNone;
   size_t tried = 0;
   while (i < text.size() || at < pattern.size()) {
@@ -62,11 +71,10 @@ bool glob_matches(std::string_view pattern, std::string_view text) {
       continue;
     }
     if (at < pattern.size() && i < text.size()) {
-      bool matches = false;
-      const size_t next = match_one(pattern, at, text[i], matches);
-      if (next == kNone) return false;
-      if (matches) {
-        at = next;
+      const Element element = match_one(pattern, at, text[i]);
+      if (element.fault != GlobFault::kNone) return false;
+      if (element.matches) {
+        at = element.end;
         ++i;
         continue;
       }
@@ -76,6 +84,15 @@ bool glob_matches(std::string_view pattern, std::string_view text) {
     i = ++tried;
   }
   return true;
+}
+
+GlobCheck check_glob(std::string_view pattern) {
+  for (size_t at = 0; at < pattern.size();) {
+    const Element element = match_one(pattern, at, '\0');
+    if (element.fault != GlobFault::kNone) return {element.fault, element.end};
+    at = element.end;
+  }
+  return {GlobFault::kNone, 0};
 }
 
 }  // namespace arctrace::shim

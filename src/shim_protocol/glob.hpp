@@ -1,13 +1,40 @@
-// Globs as fnmatch has them, without libc: hooks match, wherever they stand.
+// Globs: the patterns of -F, -N, -L, -A and -R, and those in the control page. They are
+// matched here, byte by byte and without libc, wherever that happens: in the command, in
+// the shim at start, and in hooks, which may stand inside malloc.
+//
+//   *       any number of characters, also none
+//   ?       one character
+//   [abc]   one of these; [a-z] one of the range. "]" as the first, and "-" as the first
+//   or
+//           the last, stand for themselves.
+//   [!abc]  one that is none of these; [^abc] means the same
+//   \x      the character x, also within brackets
+//
+// A glob matches a name as a whole. These are the rules of fnmatch(3) in the C locale
+// without flags, except that classes such as [[:alpha:]] do not exist here: they are
+// faults.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <string_view>
 
 namespace arctrace::shim {
 
-// `pattern`: * any characters, ? one, [a-z] and [!a-z] one of these or another, \x the
-// character x. One that is not complete matches nothing. Takes at most pattern.size() *
-// text.size() steps.
+// A glob with a fault matches nothing. Takes at most pattern.size() * text.size() steps.
 bool glob_matches(std::string_view pattern, std::string_view text);
+
+enum class GlobFault : uint8_t {
+  kNone,
+  kOpenBracket,    // there is no "]" to it
+  kLastBackslash,  // there is no character after it
+  kClass           // "[:", "[." or "[=" within brackets
+};
+struct GlobCheck {
+  GlobFault fault;
+  size_t offset;  // of the bracket or the backslash
+};
+// The first fault in `pattern`.
+GlobCheck check_glob(std::string_view pattern);
 
 }  // namespace arctrace::shim

@@ -1,87 +1,115 @@
-// What the recorder wants of the shim, in the environment's ARCTRACE_OPTIONS.
+// The protocol by which `arctrace record` gives the shim its options, in the environment
+// variable ARCTRACE_OPTIONS. The command encodes the text (options_encoder.hpp) and the
+// shim decodes it (decode_options). Both come from one build: the text is no stable
+// interface.
+//
+//   TEXT   = OPTION { ";" OPTION }
+//   OPTION = KEY "=" FIELD { ":" FIELD }
+//
+//   libcall=none|program|all                   which library calls are hooked
+//   filter=PATTERN                             -F
+//   notrace=PATTERN                            -N
+//   module=PATTERN                             -L
+//   args=SPECS:PATTERN                         -A and -R; SPECS: see arg_spec_code.hpp
+//   autoargs=yes                               -a
+//   depth=N, time=NS, size=BYTES               -D, -t, -Z
+//   live=yes                                   the filter may change meanwhile
+//   file=DEVICE:INODE                          the file of the functions that follow
+//   function=ADDRESS:SPECS:NAMES:RETVAL_NAMES  the types of a function of that file
+//   callee=NAME:SPECS:NAMES:RETVAL_NAMES       the types of a library's function
+//
+// DEVICE, INODE and ADDRESS are hexadecimal, other numbers decimal. In a field "%XX" is
+// the byte of that hexadecimal number. "%", ";" and the zero byte are always written that
+// way, and so is ":" except in an option's last field.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
+#include "src/shim_protocol/environment.hpp"
+
 namespace arctrace::shim {
+
+// The longest text: all that the kernel lets a variable have after "ARCTRACE_OPTIONS=".
+inline constexpr size_t kOptionsTextMax =
+    kVariableBytesMax - (sizeof kOptionsVariable - 1) - sizeof '=' - sizeof '\0';
+inline constexpr size_t kPatternsMax = 64;  // one bit each in the control page's word
+inline constexpr size_t kTypesMax = 2048;   // functions whose types are passed on
 
 enum class LibraryCalls : uint8_t {
   kNone,
-  kProgram,  // those that the program itself makes
-  kAll       // those between libraries too
+  kProgram,  // the calls that the program itself makes
+  kAll       // the calls between libraries as well
 };
 
-// What a function must match to be chosen or left out, in the user's words: a glob, or
-// behind "re:" an extended regular expression.
+// A pattern of the user's: a glob (glob.hpp), or after "re:" an extended regular
+// expression. kModule patterns match the names of files, all others those of functions.
 struct Pattern {
-  enum class Kind : uint8_t { kChosen, kLeftOut, kModule, kValues };
+  enum class Kind : uint8_t { kFilter, kNotrace, kModule, kArgs };
   Kind kind;
   const char* text;
-  const char* values = nullptr;  // of kValues: see call_values.hpp
+  // Of kArgs: see arg_spec_code.hpp, or one of the next two characters. Else null.
+  const char* arg_specs = nullptr;
 };
 
-// A function of a module with compiled-in hooks.
-struct FunctionPlace {
-  uint64_t device, inode;  // of the module's file
-  uint64_t address;        // there
-  bool operator==(const FunctionPlace&) const = default;
+// A pattern's arg_specs if the functions that it matches have them by their types.
+inline constexpr char kTypedArgs = 'A';
+inline constexpr char kTypedRetval = 'R';
+
+// A function with compiled-in hooks, by its address in the file of its module.
+struct FileAddress {
+  uint64_t device, inode;
+  uint64_t address;
+  bool operator==(const FileAddress&) const = default;
 };
 
-// What the recorder has read of a function's types.
+// The arguments and the return value of a function, as the command has read their types.
 struct FunctionTypes {
-  FunctionPlace place;
-  const char* name;    // the linker's, of a library's function; else null
-  const char* values;  // see call_values.hpp
-  // Of the arguments among them: "a,b", a name of an enumeration's value as SPEC.md has
-  // it: "a/1=one"; of the result: "/1=one". Empty: not known.
-  const char* names;
-  const char* result_names;
+  FileAddress at;
+  const char* name;       // the linker's name of a library's function; else null
+  const char* arg_specs;  // see arg_spec_code.hpp
+  // The names of the arguments among them: "a,b", those of an enumeration's values as
+  // SPEC.md has them: "a/1=one"; of the return value: "/1=one". Empty: not known.
+  const char* arg_names;
+  const char* retval_names;
 };
 
-// In the place of a pattern's values: as the types have them.
-inline constexpr char kTypedArguments = 'A';
-inline constexpr char kTypedResult = 'R';
-
+// The decoded options. Large (some 240 KiB): to be static or on the heap.
 struct ShimOptions {
-  static constexpr size_t kPatternsMax = 64;
-  static constexpr size_t kTypesMax = 500;
-
   LibraryCalls library_calls = LibraryCalls::kNone;
-  Pattern patterns[kPatternsMax] = {};
-  size_t pattern_count = 0;
-  FunctionTypes types[kTypesMax] = {};
-  size_t type_count = 0;
+  bool auto_args = false;  // record the arguments of the functions in auto_args.hpp
+  bool live = false;       // the filter may change while the program runs
   uint32_t depth_max = 0;  // 0: any
   uint64_t min_ns = 0;     // 0: any
   uint64_t size_min = 0;   // of functions, in bytes
+  size_t pattern_count = 0;
+  size_t type_count = 0;
+  Pattern patterns[kPatternsMax] = {};
+  FunctionTypes types[kTypesMax] = {};
+  char texts[kOptionsTextMax + 1] = {};  // what the pointers above point to
 
-  bool auto_values = false;  // of well-known functions
-  bool live = false;         // functions may be chosen anew at any time
-
-  bool have_values() const {
-    bool found = auto_values;
+  // Whether arguments or return values of any function are recorded.
+  bool records_args() const {
+    bool found = auto_args;
     for (size_t i = 0; i < pattern_count; ++i) {
-      found = found || patterns[i].kind == Pattern::Kind::kValues;
+      found = found || patterns[i].kind == Pattern::Kind::kArgs;
     }
     return found;
   }
-  bool have_filter() const {
-    bool found = false;
+  // Whether any call may be filtered out.
+  bool filters() const {
+    bool found = depth_max != 0 || min_ns != 0 || size_min != 0;
     for (size_t i = 0; i < pattern_count; ++i) {
-      found = found || patterns[i].kind != Pattern::Kind::kValues;
+      found = found || patterns[i].kind != Pattern::Kind::kArgs;
     }
-    return found || depth_max != 0 || min_ns != 0 || size_min != 0;
+    return found;
   }
 };
 
-// "NAME=VALUE;NAME=VALUE": libcall=none|program|all, filter=, notrace= and module= with a
-// pattern each, in their order; values= with what is recorded of a call, ":" and a
-// pattern; types=DEVICE:INODE, in hex, of the file of the functions that follow, each
-// function=ADDRESS:VALUES:NAMES:RESULT or, of libraries, callee=NAME:VALUES:NAMES:RESULT;
-// autovalues=yes; live=yes; depth=, time= (ns) and size= with a number. In a
-// value "%3B" stands for ";" and "%25" for "%". What it does not know is left out, as is
-// what it has no room for. The patterns stand in memory of its own: to be called once.
-void parse_options(const char* text, ShimOptions& options);
+// Decodes `text` (null: no options) into `options`, which must be as constructed. The
+// text is not trusted, because a user may have set it: unknown options are skipped, those
+// beyond a limit of the above too, and a text longer than kOptionsTextMax is ignored
+// altogether. Needs neither libc nor memory, and takes time in proportion to the text.
+void decode_options(const char* text, ShimOptions& options);
 
 }  // namespace arctrace::shim

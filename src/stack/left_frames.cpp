@@ -7,34 +7,29 @@ constexpr uint32_t kNoFrame = UINT32_MAX;
 
 arctrace_shim_unwinder* unwinder;  // set once, before the first hook needs it
 
-// How many of the open frames we keep: the outermost ones.
-uint32_t kept_frames(const ThreadState& state) {
-  return state.depth < ThreadState::kMaxFrames ? state.depth : ThreadState::kMaxFrames;
-}
-
-// The depth without those frames either whose machine frame's place `key` takes, entered
-// at `now`: it returns to somewhere else, or its hook is called from the same place once
-// more, or it is a function of its own there, not one inlined into the former.
-uint32_t depth_without_replaced(const ThreadStacks& stacks, const ThreadState& state,
-                                uint64_t key, const FramePlace& now) {
-  uint32_t depth = depth_above(stacks, state, now);
-  if (depth > ThreadState::kMaxFrames || now.hook_site == 0) return depth;
+// The depth also without frames whose stack space `key` takes, which is entered at `now`:
+// it returns to somewhere else, or its hook is called from the same place once more, or
+// it is a function of its own there and not one inlined into the former.
+uint32_t depth_without_replaced(const ThreadStacks& stacks, const OpenFrames& open,
+                                uint64_t key, const MachineFrame& now) {
+  uint32_t depth = depth_above(stacks, open, now);
+  if (depth > OpenFrames::kMax || now.hook_site == 0) return depth;
   bool is_own_frame = now.has(ARCTRACE_SHIM_BEGINS_FRAME);
   uint32_t bottom = depth;
   uint32_t replaced = kNoFrame;
-  while (bottom > 0 && state.frames[bottom - 1].place.location == now.location) {
-    const OpenFrame& open = state.frames[bottom - 1];
+  while (bottom > 0 && open.frames[bottom - 1].frame.location == now.location) {
+    const OpenFrame& last = open.frames[bottom - 1];
     // The library call that this is part of.
-    if (open.place.has(ARCTRACE_SHIM_LIBRARY_CALL) &&
+    if (last.frame.has(ARCTRACE_SHIM_LIBRARY_CALL) &&
         now.has(ARCTRACE_SHIM_RETURNS_TO_SHIM)) {
       break;
     }
     --bottom;
-    if (open.place.hook_site == 0) continue;
-    if (open.place.call_site != now.call_site || open.place.hook_site == now.hook_site) {
+    if (last.frame.hook_site == 0) continue;
+    if (last.frame.call_site != now.call_site || last.frame.hook_site == now.hook_site) {
       replaced = bottom;
     }
-    if (open.key == key && open.place.has(ARCTRACE_SHIM_BEGINS_FRAME)) {
+    if (last.key == key && last.frame.has(ARCTRACE_SHIM_BEGINS_FRAME)) {
       is_own_frame = false;
     }
   }
@@ -45,29 +40,30 @@ uint32_t depth_without_replaced(const ThreadStacks& stacks, const ThreadState& s
 // The depth without those of the outermost `depth` frames that lie between the call and
 // its caller, or that one's caller, and so on: where machine frames follow one another,
 // none can lie between them.
-uint32_t depth_of_callers(const ThreadStacks& stacks, const ThreadState& state,
+uint32_t depth_of_callers(const ThreadStacks& stacks, const OpenFrames& open,
                           uint32_t depth, arctrace_shim_call frame) {
   constexpr uint32_t kStepsMax = 32;
   using Which = ThreadStacks::Which;
-  if (depth > ThreadState::kMaxFrames || unwinder == nullptr ||
+  if (depth > OpenFrames::kMax || unwinder == nullptr ||
       (frame.flags & ARCTRACE_SHIM_LOCATION_GUESSED) != 0 ||
       stacks.which(frame.location) != Which::kOwn) {
     return depth;
   }
   uint32_t i = depth;
-  while (i > 0 && state.frames[i - 1].place.location == 0) --i;
-  if (i == 0 || state.frames[i - 1].place.location == frame.location) return depth;
+  while (i > 0 && open.frames[i - 1].frame.location == 0) --i;
+  if (i == 0 || open.frames[i - 1].frame.location == frame.location) return depth;
   for (uint32_t step = 0; step < kStepsMax; ++step) {
     const uintptr_t callee = frame.location;
     if (unwinder(&frame, stacks.own.high) == 0 || frame.location <= callee) return depth;
     for (; i > 0; --i) {
-      const FramePlace& open = state.frames[i - 1].place;
-      if (open.location == 0) continue;
-      if (open.location == frame.location || stacks.which(open.location) != Which::kOwn ||
-          open.has(ARCTRACE_SHIM_LOCATION_GUESSED)) {
+      const MachineFrame& outer = open.frames[i - 1].frame;
+      if (outer.location == 0) continue;
+      if (outer.location == frame.location ||
+          stacks.which(outer.location) != Which::kOwn ||
+          outer.has(ARCTRACE_SHIM_LOCATION_GUESSED)) {
         return depth;
       }
-      if (open.location > frame.location) break;
+      if (outer.location > frame.location) break;
       depth = i - 1;
     }
     if (i == 0) return depth;
@@ -77,24 +73,23 @@ uint32_t depth_of_callers(const ThreadStacks& stacks, const ThreadState& state,
 
 }  // namespace
 
-uint32_t depth_above(const ThreadStacks& stacks, const ThreadState& state,
-                     const FramePlace& now) {
-  const uint32_t kept = kept_frames(state);
-  uint32_t depth = state.depth;
+uint32_t depth_above(const ThreadStacks& stacks, const OpenFrames& open,
+                     const MachineFrame& now) {
+  const uint32_t kept = open.kept();
+  uint32_t depth = open.depth;
   for (uint32_t i = kept; i > 0; --i) {
-    const FramePlace& open = state.frames[i - 1].place;
-    if (open.location == 0) continue;
-    if (!lies_below(stacks, open, now)) break;
+    const MachineFrame& outer = open.frames[i - 1].frame;
+    if (outer.location == 0) continue;
+    if (!lies_below(stacks, outer, now)) break;
     depth = i - 1;
   }
   return depth;
 }
 
-uint32_t depth_at_entry(const ThreadStacks& stacks, const ThreadState& state,
-                        uint64_t key, const FramePlace& place,
-                        const arctrace_shim_call& call) {
-  const uint32_t depth = depth_without_replaced(stacks, state, key, place);
-  return call.stack_pointer == 0 ? depth : depth_of_callers(stacks, state, depth, call);
+uint32_t depth_at_entry(const ThreadStacks& stacks, const OpenFrames& open, uint64_t key,
+                        const MachineFrame& now, const arctrace_shim_call& call) {
+  const uint32_t depth = depth_without_replaced(stacks, open, key, now);
+  return call.stack_pointer == 0 ? depth : depth_of_callers(stacks, open, depth, call);
 }
 
 void set_unwinder(arctrace_shim_unwinder* chosen) { unwinder = chosen; }

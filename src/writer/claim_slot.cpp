@@ -4,6 +4,7 @@
 #include "src/os/kernel_use.hpp"
 #include "src/os/robust_lock.hpp"
 #include "src/os/thread_id.hpp"
+#include "src/process/session.hpp"
 #include "src/protocol/dead_slot.hpp"
 #include "src/protocol/definitions_life.hpp"
 #include "src/writer/definitions.hpp"
@@ -41,9 +42,9 @@ uint32_t claim_slot(const BufferView& view, uint32_t tid) {
 
 void take_over(const BufferView& view, ThreadState& state, const ProcessState& process,
                uint64_t ticks) {
-  arctrace_writer_slot& slot = view.slot(state.slot);
-  DeadSlot<IpcAtomics>::settle(view, state.slot, [](uint32_t) {});
-  IpcAtomics::store_relaxed(slot.writer, state.writer);
+  arctrace_writer_slot& slot = view.slot(state.slot.index);
+  DeadSlot<IpcAtomics>::settle(view, state.slot.index, [](uint32_t) {});
+  IpcAtomics::store_relaxed(slot.writer, state.slot.writer);
   IpcAtomics::store_relaxed(slot.process, process.id);
   IpcAtomics::store_relaxed(slot.pid, process.pid);
   IpcAtomics::store_relaxed(slot.start_ticks, ticks);
@@ -51,13 +52,13 @@ void take_over(const BufferView& view, ThreadState& state, const ProcessState& p
                             IpcAtomics::load_relaxed(slot.written) +
                                 IpcAtomics::load_relaxed(slot.written_shared));
   // M1 release, matches M2: who finds the tid that the lock holds finds who it is.
-  IpcAtomics::store_release(slot.tid, state.tid);
-  state.written = &slot.written;
+  IpcAtomics::store_release(slot.tid, state.slot.tid);
+  state.slot.written = &slot.written;
   for (uint32_t cause = 0; cause < ARCTRACE_LOST_CAUSES; ++cause) {
-    state.lost_at_start[cause] = IpcAtomics::load_relaxed(slot.lost[cause]);
-    if (state.lost_at_start[cause] != IpcAtomics::load_relaxed(slot.reported[cause])) {
-      state.loss_pending = true;
-      state.lost_since_ticks = ticks;
+    state.loss.at_start[cause] = IpcAtomics::load_relaxed(slot.lost[cause]);
+    if (state.loss.at_start[cause] != IpcAtomics::load_relaxed(slot.reported[cause])) {
+      state.loss.pending = true;
+      state.loss.since_ticks = ticks;
     }
   }
 }
@@ -68,11 +69,11 @@ bool may_attach() { return may_call_kernel() || may_use_kernel(kThreadUse); }
 
 }  // namespace
 
-ThreadState* attach_thread(ScopeKind scope, uint64_t ticks) {
+ThreadState* attach_thread(uint64_t ticks) {
   if (!may_attach()) return nullptr;
-  if (ThreadState* known = scope.local().state;
-      known != nullptr && known->slot_retry > 0) {
-    --known->slot_retry;
+  if (ThreadState* known = thread_local_state.state;
+      known != nullptr && known->slot.retry > 0) {
+    --known->slot.retry;
     return nullptr;
   }
   ProcessState* process = current_process(ticks);
@@ -82,26 +83,28 @@ ThreadState* attach_thread(ScopeKind scope, uint64_t ticks) {
   const BufferView& view = session.view;
   const uint32_t tid = thread_id();
   if (tid == 0) return nullptr;
-  ThreadState* state = claim_thread_state(scope.local().state, tid);
+  ThreadState* state = claim_thread_state(thread_local_state.state, tid);
   if (state == nullptr) return nullptr;
-  scope.local().state = state;
-  scope.local().calls = state->calls;
-  scope.local().filter_outermost = scope.local().filter_scope;
-  state->slot = claim_slot(view, tid);
-  if (state->slot == kNoSlot) {
-    state->slot_retry = kSlotRetry;
+  thread_local_state.state = state;
+  thread_local_state.calls = state->calls;
+  thread_local_state.filter_outermost = thread_local_state.filter_context;
+  state->slot.index = claim_slot(view, tid);
+  if (state->slot.index == kNoSlot) {
+    state->slot.retry = kSlotRetry;
     return nullptr;
   }
-  state->tid = tid;
+  state->slot.tid = tid;
   // L2 acq_rel, matches L1 and L3: between lock and identity.
-  state->writer = IpcAtomics::fetch_add_acq_rel(view.control().writer_next, uint32_t{1});
-  state->start_ticks = ticks;
+  state->slot.writer =
+      IpcAtomics::fetch_add_acq_rel(view.control().writer_next, uint32_t{1});
+  state->slot.start_ticks = ticks;
   take_over(view, *state, *process, ticks);
-  if (!DefinitionsLife<IpcAtomics>::has_older_thread(view, process->id, state->writer)) {
+  if (!DefinitionsLife<IpcAtomics>::has_older_thread(view, process->id,
+                                                     state->slot.writer)) {
     renew_definitions(*process);
   }
   state->attached = true;
-  emit_definitions(scope, *state, *process);
+  emit_definitions(*state, *process);
   return state;
 }
 

@@ -1,14 +1,16 @@
-// How a thread joins: private state, identity, a slot with a robust lock.
+// How a thread joins the session: it takes private state, an identity, and a writer slot
+// with a robust lock.
 #pragma once
 
 #include <cstdint>
 
-#include "src/writer/writer.hpp"
+#include "src/writer/thread_state.hpp"
 
 namespace arctrace {
 
-// Attaches the calling thread and writes its definitions. Null: no session, no slot, no
-// memory. REQUIRES: not attached, scope not nested.
-ThreadState* attach_thread(ScopeKind scope, uint64_t ticks);
+// Attaches the calling thread and writes its definitions. Null if there is no session, no
+// slot or no memory. REQUIRES: the thread is not attached, and the writer call is
+// not nested.
+ThreadState* attach_thread(uint64_t ticks);
 
 }  // namespace arctrace

@@ -7,7 +7,10 @@
 #include "src/base/raw_syscall.hpp"
 #include "src/os/kernel_use.hpp"
 #include "src/os/process_facts.hpp"
+#include "src/process/session.hpp"
 #include "src/protocol/shared_close.hpp"
+#include "src/writer/commit.hpp"
+#include "src/writer/shared_records.hpp"
 
 namespace arctrace {
 
@@ -27,6 +30,8 @@ struct Definition {
 namespace {
 
 constexpr size_t kChunkSize = size_t{256} << 10;
+// The first field of every definition's body.
+constexpr uint32_t kProcessSize = sizeof(arctrace_string_body::process);
 
 struct Chunk {
   uint64_t used;
@@ -98,39 +103,41 @@ uint32_t body_max() {
   return record_length_max(session.view.geometry()) - ARCTRACE_FULL_HEAD_SIZE;
 }
 
-bool write_process(ScopeKind scope, ThreadState& state, ProcessState& process,
-                   const ProcessFacts& facts) {
-  uint32_t room = body_max() - 48;  // the fixed part and two paddings
+bool write_process(ThreadState& state, ProcessState& process, const ProcessFacts& facts) {
+  constexpr uint32_t kFixedAndPaddings = sizeof(arctrace_process_body) + 2 * 4;
+  uint32_t room = body_max() - kFixedAndPaddings;
   const uint32_t n = facts.executable_size < room ? facts.executable_size : room;
   room -= n;
   const uint32_t m = facts.arguments_size < room ? facts.arguments_size : room;
-  const uint32_t head[6] = {process.id,       process.parent_id, process.pid,
-                            facts.parent_pid, facts.user,        process.origin};
-  const uint32_t sizes[2] = {n, m};
-  const BodyPart parts[] = {{head, sizeof head},
-                            {&process.start_ticks, 8},
-                            {sizes, sizeof sizes},
-                            {facts.executable, n},
-                            {facts.arguments, m}};
-  return write_parts(scope, state, process, ARCTRACE_TYPE_PROCESS, parts, 5,
+  const arctrace_process_body body{.process = process.id,
+                                   .parent = process.parent_id,
+                                   .pid = process.pid,
+                                   .ppid = facts.parent_pid,
+                                   .uid = facts.user,
+                                   .origin = process.origin,
+                                   .start_ticks = process.start_ticks,
+                                   .executable_size = n,
+                                   .arguments_size = m};
+  const BodyPart parts[] = {
+      {&body, sizeof body}, {facts.executable, n}, {facts.arguments, m}};
+  return write_parts(state, process, ARCTRACE_TYPE_PROCESS, parts, 3,
                      process.start_ticks);
 }
 
 // By whose numbers the kernel's records must be told, if it writes any.
-bool write_pid_namespace(ScopeKind scope, ThreadState& state, ProcessState& process,
-                         uint32_t inode) {
+bool write_pid_namespace(ThreadState& state, ProcessState& process, uint32_t inode) {
   const auto& header =
       *reinterpret_cast<const arctrace_session_header*>(session.view.base());
   // perf's events have the numbers of the recorder's namespace, ours as a rule.
   if ((header.features_optional & ARCTRACE_FEATURE_PERF) != 0) return true;
   if (inode == 0 || inode == kFirstPidNamespace) return true;
-  const uint32_t body[2] = {process.id, inode};
-  const BodyPart parts[] = {{body, sizeof body}};
-  return write_parts(scope, state, process, ARCTRACE_TYPE_PID_NAMESPACE, parts, 1,
+  const arctrace_pid_namespace_body body{.process = process.id, .inode = inode};
+  const BodyPart parts[] = {{&body, sizeof body}};
+  return write_parts(state, process, ARCTRACE_TYPE_PID_NAMESPACE, parts, 1,
                      process.start_ticks);
 }
 
-bool write_own_thread(ScopeKind scope, ThreadState& state, ProcessState& process) {
+bool write_own_thread(ThreadState& state, ProcessState& process) {
   char kernel_name[16] = {};
   const char* name = state.name;
   if (name[0] == '\0' && !may_call_kernel()) {
@@ -139,13 +146,12 @@ bool write_own_thread(ScopeKind scope, ThreadState& state, ProcessState& process
     raw_syscall(SYS_prctl, PR_GET_NAME, sys::pointer_argument(kernel_name));
     name = kernel_name;
   }
-  return write_thread(scope, state, process,
-                      {state.writer, state.tid, state.start_ticks, name},
+  return write_thread(state, process,
+                      {state.slot.writer, state.slot.tid, state.slot.start_ticks, name},
                       session_ticks());
 }
 
-bool write_definition(ScopeKind scope, ThreadState& state, ProcessState& process,
-                      Definition& definition) {
+bool write_definition(ThreadState& state, ProcessState& process, Definition& definition) {
   // What was over before this process began concerns its ancestors only.
   if (IpcAtomics::load_acquire(definition.retired_ticks) <= process.start_ticks ||
       (definition.type == ARCTRACE_TYPE_MODULE_GONE &&
@@ -155,7 +161,7 @@ bool write_definition(ScopeKind scope, ThreadState& state, ProcessState& process
   std::byte* body = definition.body();
   uint32_t size = definition.size;
   uint32_t length = 0;
-  __builtin_memcpy(&length, body + definition.cut_at, 4);
+  __builtin_memcpy(&length, body + definition.cut_at, sizeof length);
   if (size > body_max()) {
     const uint32_t rest = size - padded_size(length);
     if (rest > body_max()) return true;  // this block size can't hold it at all
@@ -164,13 +170,13 @@ bool write_definition(ScopeKind scope, ThreadState& state, ProcessState& process
   }
   const uint64_t ticks =
       definition.ticks > process.start_ticks ? definition.ticks : process.start_ticks;
-  const uint32_t between = definition.cut_at - 4;
-  const BodyPart parts[] = {{&process.id, 4},
-                            {body + 4, between},
-                            {&length, 4},
-                            {body + definition.cut_at + 4, size - definition.cut_at - 4}};
-  return write_parts(scope, state, process, static_cast<uint16_t>(definition.type), parts,
-                     4, ticks);
+  const uint32_t rest_at = definition.cut_at + static_cast<uint32_t>(sizeof length);
+  const BodyPart parts[] = {{&process.id, kProcessSize},
+                            {body + kProcessSize, definition.cut_at - kProcessSize},
+                            {&length, sizeof length},
+                            {body + rest_at, size - rest_at}};
+  return write_parts(state, process, static_cast<uint16_t>(definition.type), parts, 4,
+                     ticks);
 }
 
 }  // namespace
@@ -190,25 +196,27 @@ Definition* add_definition(uint16_t type, const BodyPart* parts, uint32_t part_c
   return definition;
 }
 
-bool write_parts(ScopeKind scope, ThreadState& state, ProcessState& process,
-                 uint16_t type, const BodyPart* parts, uint32_t part_count,
-                 uint64_t ticks) {
-  const Reservation record = reserve_definition(scope, state, process, type,
-                                                parts_size(parts, part_count), ticks);
+bool write_parts(ThreadState& state, ProcessState& process, uint16_t type,
+                 const BodyPart* parts, uint32_t part_count, uint64_t ticks) {
+  const Reservation record =
+      reserve_definition(state, process, type, parts_size(parts, part_count), ticks);
   if (record.word0 == nullptr) return false;
   copy_parts(record.body, parts, part_count);
-  commit(scope, record);
+  commit(record);
   return true;
 }
 
-bool write_thread(ScopeKind scope, ThreadState& state, ProcessState& process,
-                  const ThreadFacts& thread, uint64_t ticks) {
+bool write_thread(ThreadState& state, ProcessState& process, const ThreadFacts& thread,
+                  uint64_t ticks) {
   const auto n =
       static_cast<uint32_t>(text_length(thread.name, sizeof ThreadState::name - 1));
-  const uint32_t head[4] = {thread.writer, process.id, thread.tid, n};
-  const BodyPart parts[] = {
-      {head, sizeof head}, {&thread.start_ticks, 8}, {thread.name, n}};
-  return write_parts(scope, state, process, ARCTRACE_TYPE_THREAD, parts, 3, ticks);
+  const arctrace_thread_body body{.writer = thread.writer,
+                                  .process = process.id,
+                                  .tid = thread.tid,
+                                  .name_size = n,
+                                  .start_ticks = thread.start_ticks};
+  const BodyPart parts[] = {{&body, sizeof body}, {thread.name, n}};
+  return write_parts(state, process, ARCTRACE_TYPE_THREAD, parts, 2, ticks);
 }
 
 void retire_definition(Definition& definition, uint64_t ticks) {
@@ -226,31 +234,31 @@ void renew_definitions(ProcessState& process) {
 }
 
 // Two threads may write the same entry at once: the second copy says the same again.
-bool emit_definitions(ScopeKind scope, ThreadState& state, ProcessState& process) {
+bool emit_definitions(ThreadState& state, ProcessState& process) {
   const uint32_t round =
       IpcAtomics::load_relaxed(session.view.control().definitions_round);
   if (uint32_t seen = IpcAtomics::load_relaxed(process.round);
       seen != round && IpcAtomics::compare_exchange_acq_rel(process.round, seen, round)) {
     renew_definitions(process);
   }
-  if (state.thread_round != round) {
-    state.thread_round = round;
-    state.thread_defined = false;
+  if (state.definitions.thread_round != round) {
+    state.definitions.thread_round = round;
+    state.definitions.has_thread = false;
   }
   // In overwrite mode they may never fit into the half of the blocks that they get.
-  const bool is_enough =
-      state.known || session.view.geometry().mode == ARCTRACE_MODE_OVERWRITE;
+  const bool is_enough = state.definitions.are_enough ||
+                         session.view.geometry().mode == ARCTRACE_MODE_OVERWRITE;
   if (IpcAtomics::load_acquire(process.defined) == 0) {
     const ProcessFacts& facts = process_facts();
-    if (!write_process(scope, state, process, facts) ||
-        !write_pid_namespace(scope, state, process, facts.pid_namespace)) {
+    if (!write_process(state, process, facts) ||
+        !write_pid_namespace(state, process, facts.pid_namespace)) {
       return is_enough;
     }
     IpcAtomics::store_release(process.defined, uint32_t{1});
   }
-  if (!state.thread_defined) {
-    if (!write_own_thread(scope, state, process)) return is_enough;
-    state.thread_defined = true;
+  if (!state.definitions.has_thread) {
+    if (!write_own_thread(state, process)) return is_enough;
+    state.definitions.has_thread = true;
   }
   // Another round begun meanwhile is for who began it, or the list might have no end.
   while (IpcAtomics::load_relaxed(process.round) == round) {
@@ -258,22 +266,22 @@ bool emit_definitions(ScopeKind scope, ThreadState& state, ProcessState& process
     const uint64_t next = IpcAtomics::load_acquire(
         done == 0 ? first_definition : at_address<Definition>(done)->next);
     if (next == 0) break;
-    if (!write_definition(scope, state, process, *at_address<Definition>(next))) {
+    if (!write_definition(state, process, *at_address<Definition>(next))) {
       return is_enough;
     }
     IpcAtomics::compare_exchange_acq_rel(process.emitted, done, next);
   }
-  state.known = true;
+  state.definitions.are_enough = true;
   return true;
 }
 
 void emit_from_this_thread() {
   if (!session.joined) return;
-  const WriteScope scope;
-  ThreadState* state = scope.local().state;
-  if (scope.refused() || state == nullptr || !state->attached) return;
+  const WriterCall writer_call;
+  ThreadState* state = thread_local_state.state;
+  if (writer_call.refused() || state == nullptr || !state->attached) return;
   if (ProcessState* process = current_process(session_ticks()); process != nullptr) {
-    emit_definitions(scope, *state, *process);
+    emit_definitions(*state, *process);
   }
 }
 

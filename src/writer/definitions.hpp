@@ -7,7 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "src/writer/writer.hpp"
+#include "src/process/process_identity.hpp"
+#include "src/writer/writer_call.hpp"
 
 namespace arctrace {
 
@@ -38,16 +39,15 @@ void renew_definitions(ProcessState& process);
 // Writes what this process and thread have not yet written: PROCESS, THREAD and the
 // registry. Stops silently where there is no room; the next block change tries again.
 // False: there was never any for what the thread's records need, and they are to be lost.
-bool emit_definitions(ScopeKind scope, ThreadState& state, ProcessState& process);
+bool emit_definitions(ThreadState& state, ProcessState& process);
 
 // Definitions reach the buffer at once if the calling thread writes there already; else
 // with its first record.
 void emit_from_this_thread();
 
 // Writes a record of class definitions now, and never again. False: no room.
-bool write_parts(ScopeKind scope, ThreadState& state, ProcessState& process,
-                 uint16_t type, const BodyPart* parts, uint32_t part_count,
-                 uint64_t ticks);
+bool write_parts(ThreadState& state, ProcessState& process, uint16_t type,
+                 const BodyPart* parts, uint32_t part_count, uint64_t ticks);
 
 struct ThreadFacts {
   uint32_t writer;
@@ -56,7 +56,7 @@ struct ThreadFacts {
   const char* name;
 };
 // The same of a thread of this process.
-bool write_thread(ScopeKind scope, ThreadState& state, ProcessState& process,
-                  const ThreadFacts& thread, uint64_t ticks);
+bool write_thread(ThreadState& state, ProcessState& process, const ThreadFacts& thread,
+                  uint64_t ticks);
 
 }  // namespace arctrace

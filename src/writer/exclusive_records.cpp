@@ -12,42 +12,45 @@ Reservation append(ThreadState& state, uint16_t type, uint32_t body_size,
                    uint64_t ticks) {
   const uint32_t length = ARCTRACE_COMPACT_HEAD_SIZE + body_size;
   std::byte* place;
-  if (!find_place(state, length, place)) return kNoReservation;
+  if (!find_room(state, length, place)) return kNoReservation;
   return begin_compact(state, place, type, length, ticks_from_base(state, ticks));
 }
 
 // In order with the changes of the block that it frames, for a signal handler between.
 void set_has_block(ThreadState& state, bool value) {
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  state.has_block = value;
+  state.block.is_open = value;
   std::atomic_signal_fence(std::memory_order_seq_cst);
 }
 
 // LOST and STACK at the start of a fresh exclusive block, leaving `keep` bytes free.
 void write_opening(ThreadState& state, uint32_t keep, uint64_t ticks) {
-  const auto room = [&] { return static_cast<uint32_t>(state.end - state.pos); };
-  if (state.loss_pending) {
-    const uint32_t stack_min = ARCTRACE_COMPACT_HEAD_SIZE + kStackFixedBody;
-    state.loss_pending = false;  // what is lost meanwhile sets it again
-    arctrace_writer_slot& slot = session.view.slot(state.slot);
-    const bool all = tell_own_losses(slot, state, [&](const Losses& losses) {
+  const auto room = [&] {
+    return static_cast<uint32_t>(state.block.end - state.block.pos);
+  };
+  if (state.loss.pending) {
+    constexpr uint32_t kLostBody = sizeof(arctrace_lost_body);
+    const uint32_t stack_min = ARCTRACE_COMPACT_HEAD_SIZE + stack_body_size(0);
+    state.loss.pending = false;  // what is lost meanwhile sets it again
+    arctrace_writer_slot& slot = session.view.slot(state.slot.index);
+    const bool all = report_own_losses(slot, state, [&](const Losses& losses) {
       if (room() < ARCTRACE_COMPACT_HEAD_SIZE + kLostBody + stack_min + keep)
         return false;
       const Reservation lost = append(state, ARCTRACE_TYPE_LOST, kLostBody, ticks);
       fill_lost(lost.body, losses, state);
-      ToldLosses<IpcAtomics>::commit(session.view, slot, losses.cause, losses.until,
-                                     lost.word0, lost.committed);
+      ReportedLosses<IpcAtomics>::commit(session.view, slot, losses.cause, losses.until,
+                                         lost.word0, lost.committed);
       return true;
     });
-    if (!all) state.loss_pending = true;
+    if (!all) state.loss.pending = true;
   }
   uint32_t left = room() - ARCTRACE_COMPACT_HEAD_SIZE;
   left = left > keep ? left - keep : 0;
   if (left > stack_room()) left = stack_room();
-  if (left < kStackFixedBody) left = kStackFixedBody;
-  const uint32_t count = tellable_frames(state, left);
+  if (left < stack_body_size(0)) left = stack_body_size(0);
+  const uint32_t count = reportable_frames(state, left);
   const Reservation stack =
-      append(state, ARCTRACE_TYPE_STACK, kStackFixedBody + count * 8, ticks);
+      append(state, ARCTRACE_TYPE_STACK, stack_body_size(count), ticks);
   if (stack.word0 == nullptr) return;
   fill_stack(stack.body, state, count);
   IpcAtomics::store_release(word_at(stack.word0), stack.committed);
@@ -56,17 +59,18 @@ void write_opening(ThreadState& state, uint32_t keep, uint64_t ticks) {
 // Takes a block to be opened. False: there is none.
 bool take_block(ThreadState& state) {
   const uint64_t freed = IpcAtomics::load_relaxed(session.view.control().freed);
-  arctrace_writer_slot& slot = session.view.slot(state.slot);
-  const auto taken = Handout<IpcAtomics>::take(session.view, state.slot, slot.current);
+  arctrace_writer_slot& slot = session.view.slot(state.slot.index);
+  const auto taken =
+      Handout<IpcAtomics>::take(session.view, state.slot.index, slot.current);
   wake_past_mark();
   if (!taken) {
-    state.freed_seen = freed + 1;  // 0 means: ask
+    state.loss.freed_seen = freed + 1;  // 0 means: ask
     return false;
   }
-  state.freed_seen = 0;
-  state.block = *taken;
+  state.loss.freed_seen = 0;
+  state.block.taken = *taken;
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  state.opening = state.serial + 1;
+  state.block.opening = state.block.serial + 1;
   return true;
 }
 
@@ -93,65 +97,67 @@ Opening opening_of(std::byte* block, uint32_t size) {
 }
 
 // A fresh exclusive block with room for `keep` bytes behind its opening records.
-bool change_block(ScopeKind scope, ThreadState& state, ProcessState& process,
-                  uint32_t keep, uint64_t ticks) {
+bool change_block(ThreadState& state, ProcessState& process, uint32_t keep,
+                  uint64_t ticks) {
   close_block(state);
-  if (!state.is_opening() && is_known_empty(state)) return false;
+  if (!state.block.is_opening() && is_known_empty(state)) return false;
   const uint64_t freed = IpcAtomics::load_relaxed(session.view.control().freed);
   // First: what stood in a block without them, nobody could tell the meaning of.
-  if (!emit_definitions(scope, state, process)) {
-    state.freed_seen = freed + 1;
+  if (!emit_definitions(state, process)) {
+    state.loss.freed_seen = freed + 1;
     return false;
   }
-  if (!state.is_opening() && !take_block(state)) return false;
-  state.base_ticks = ticks;
+  if (!state.block.is_opening() && !take_block(state)) return false;
+  state.block.base_ticks = ticks;
   Handout<IpcAtomics>::open(
-      session.view, state.block,
+      session.view, state.block.taken,
       block_identity(state, process, ARCTRACE_FORM_COMPACT, ARCTRACE_CLASS_DATA, ticks));
-  std::byte* block = session.view.block(state.block.index);
+  std::byte* block = session.view.block(state.block.taken.index);
   const uint32_t size = session.view.geometry().block_size;
   const Opening begun = opening_of(block, size);
-  state.pos = begun.end;
-  state.end = block + size;
+  state.block.pos = begun.end;
+  state.block.end = block + size;
   if (!begun.has_stack) write_opening(state, keep, ticks);
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  ++state.serial;  // open
+  ++state.block.serial;  // open
   set_has_block(state, true);
   return true;
 }
 
 // A record of its own that rebases the ticks. False: no room in this block.
 bool rebase(ThreadState& state, uint32_t keep, uint64_t ticks) {
-  constexpr uint32_t kTimeLength = ARCTRACE_COMPACT_HEAD_SIZE + 8;
+  constexpr uint32_t kTimeLength =
+      ARCTRACE_COMPACT_HEAD_SIZE + sizeof(arctrace_time_body);
   std::byte* place;
-  if (!find_place(state, kTimeLength + keep, place)) return false;
+  if (!find_room(state, kTimeLength + keep, place)) return false;
   set_has_block(state, false);
   // As late as its own stamp can say: behind what is before it, not behind what follows.
-  const Reservation time =
-      append(state, ARCTRACE_TYPE_TIME, 8, state.base_ticks + UINT32_MAX);
-  store_u64(time.body, ticks);
+  const Reservation time = append(state, ARCTRACE_TYPE_TIME, sizeof(arctrace_time_body),
+                                  state.block.base_ticks + UINT32_MAX);
+  part_at<arctrace_time_body>(time.body).ticks = ticks;
   IpcAtomics::store_release(word_at(time.word0), time.committed);
-  state.base_ticks = ticks;
+  state.block.base_ticks = ticks;
   set_has_block(state, true);
   return true;
 }
 
 }  // namespace
 
-Reservation reserve_exclusive(ScopeKind scope, ThreadState& state, ProcessState& process,
-                              uint16_t type, uint32_t body_size, uint64_t ticks) {
+Reservation reserve_exclusive(ThreadState& state, ProcessState& process, uint16_t type,
+                              uint32_t body_size, uint64_t ticks) {
   const uint32_t length = ARCTRACE_COMPACT_HEAD_SIZE + body_size;
-  arctrace_writer_slot& slot = session.view.slot(state.slot);
-  const uint32_t opening = ARCTRACE_COMPACT_HEAD_SIZE + kStackFixedBody;
+  arctrace_writer_slot& slot = session.view.slot(state.slot.index);
+  const uint32_t opening = ARCTRACE_COMPACT_HEAD_SIZE + stack_body_size(0);
   const uint32_t space =
       session.view.geometry().block_size - ARCTRACE_BLOCK_HEADER_SIZE - opening;
   if (length > space || length > ARCTRACE_RECORD_LENGTH_MAX) {
     count_lost(slot, state, ARCTRACE_LOST_TOO_BIG, ticks);
     return kNoReservation;
   }
-  if (state.has_block) {
+  if (state.block.is_open) {
     // A clock that went back (a migration between unsynchronised CPUs) reads as no time.
-    if (static_cast<int64_t>(ticks - state.base_ticks) < 0) ticks = state.base_ticks;
+    if (static_cast<int64_t>(ticks - state.block.base_ticks) < 0)
+      ticks = state.block.base_ticks;
     if (ticks_from_base(state, ticks) <= UINT32_MAX || rebase(state, length, ticks)) {
       const Reservation record = append(state, type, body_size, ticks);
       if (record.word0 != nullptr) {
@@ -163,8 +169,8 @@ Reservation reserve_exclusive(ScopeKind scope, ThreadState& state, ProcessState&
   // In a block whose opening was taken up again there may be less room; a second one has
   // it, unless somebody writes where he must not.
   constexpr int kTries = 2;
-  for (int tries = 0;
-       tries < kTries && change_block(scope, state, process, length, ticks); ++tries) {
+  for (int tries = 0; tries < kTries && change_block(state, process, length, ticks);
+       ++tries) {
     const Reservation record = append(state, type, body_size, ticks);
     if (record.word0 != nullptr) {
       count_written(state);
@@ -176,10 +182,10 @@ Reservation reserve_exclusive(ScopeKind scope, ThreadState& state, ProcessState&
 }
 
 void close_block(ThreadState& state) {
-  if (!state.has_block) return;
+  if (!state.block.is_open) return;
   set_has_block(state, false);
-  state.pos = state.end = nullptr;
-  Handout<IpcAtomics>::close(session.view, state.block);
+  state.block.pos = state.block.end = nullptr;
+  Handout<IpcAtomics>::close(session.view, state.block.taken);
 }
 
 }  // namespace arctrace

@@ -1,16 +1,21 @@
-// Records in the thread's own block: its change, its opening, what a time needs that the
-// block's base is too far from.
+// Records in the thread's own block: how a block is changed and opened, and how times are
+// rebased that are too far from the block's base.
 #pragma once
 
 #include <cstdint>
 
-#include "src/writer/writer.hpp"
+#include "src/process/process_identity.hpp"
+#include "src/writer/reservation.hpp"
+#include "src/writer/writer_call.hpp"
 
 namespace arctrace {
 
-// Room for a record in the thread's block or in a fresh one. REQUIRES: the outermost
-// call.
-Reservation reserve_exclusive(ScopeKind scope, ThreadState& state, ProcessState& process,
-                              uint16_t type, uint32_t body_size, uint64_t ticks);
+// Finds room for a record in the thread's block or in a fresh one. REQUIRES: the writer
+// call is the outermost one.
+Reservation reserve_exclusive(ThreadState& state, ProcessState& process, uint16_t type,
+                              uint32_t body_size, uint64_t ticks);
+
+// OWNED -> CLOSED for the thread's exclusive block, if it has one.
+void close_block(ThreadState& state);
 
 }  // namespace arctrace

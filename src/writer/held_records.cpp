@@ -2,12 +2,14 @@
 
 #include <arctrace/arctrace.h>
 
+#include "src/process/session.hpp"
 #include "src/writer/loss.hpp"
+#include "src/writer/record.hpp"
 
 namespace arctrace {
 namespace {
 
-constexpr uint32_t kEventIdSize = 4;
+constexpr uint32_t kEventSize = sizeof(arctrace_event_body);
 
 // In one step, because a signal handler may claim one too.
 HeldRecord* claim_place(ThreadState& state) {
@@ -29,16 +31,16 @@ void hand_over(HeldRecord& held, uint64_t payload) {
 }  // namespace
 
 void* hold_record(uint32_t event, size_t size) {
-  const WriteScope scope;
-  if (scope.refuses_record()) return nullptr;
+  const WriterCall writer_call;
+  if (writer_call.refuses_record()) return nullptr;
   const uint64_t ticks = session_ticks();
   if (size > ARCTRACE_PAYLOAD_MAX) {
-    reserve_impossible(scope, ticks);
+    reserve_impossible(writer_call, ticks);
     return nullptr;
   }
-  ThreadState* state = recording_thread(scope, ticks);
+  ThreadState* state = recording_thread(writer_call, ticks);
   if (state == nullptr) return nullptr;
-  arctrace_writer_slot& slot = session.view.slot(state->slot);
+  arctrace_writer_slot& slot = session.view.slot(state->slot.index);
   HeldRecord* held = claim_place(*state);
   if (held == nullptr) {
     count_lost(slot, *state, ARCTRACE_LOST_NESTED, ticks);
@@ -46,28 +48,28 @@ void* hold_record(uint32_t event, size_t size) {
   }
   const uint32_t padded = padded_size(static_cast<uint32_t>(size));
   const Reservation record =
-      reserve(scope, ARCTRACE_TYPE_EVENT, kEventIdSize + padded, ticks);
+      reserve(writer_call, ARCTRACE_TYPE_EVENT, kEventSize + padded, ticks);
   if (record.word0 == nullptr) {
     hand_over(*held, HeldRecord::kUnused);
     return nullptr;
   }
-  store_u32(record.body, event);
-  if (padded != size)
-    store_u32(record.body + padded, 0);  // the padding, in the last word
+  part_at<arctrace_event_body>(record.body).event = event;
+  // The padding is in the last word.
+  if (padded != size) word_at(record.body + kEventSize + padded - sizeof(uint32_t)) = 0;
   held->word0 = record.word0;
   held->committed = record.committed;
   // B4 release: the block is named as held before its shared name goes, or before its
   // owner can close it.
   IpcAtomics::store_release(slot.held[held - state->held], record.block + 1);
-  if (record.shared) release_shared(scope);
-  std::byte* payload = record.body + kEventIdSize;
+  if (record.shared) release_shared();
+  std::byte* payload = record.body + kEventSize;
   hand_over(*held, reinterpret_cast<uintptr_t>(payload));
   return payload;
 }
 
 void settle_record(const void* payload, bool keep) {
-  const WriteScope scope;
-  ThreadState* state = scope.local().state;
+  const WriterCall writer_call;
+  ThreadState* state = thread_local_state.state;
   if (payload == nullptr || state == nullptr || !state->attached) return;
   for (HeldRecord& held : state->held) {
     // Before the question whose it is: a handler may fork, whose child has it no more.
@@ -79,11 +81,12 @@ void settle_record(const void* payload, bool keep) {
     const uint32_t word0 = keep ? committed : ARCTRACE_WORD0(ARCTRACE_TYPE_PAD, length);
     IpcAtomics::store_release(word_at(head), word0);  // I1
     if (!keep) {  // in one of the two counts: their sum is what tells
-      IpcAtomics::fetch_add_relaxed(session.view.slot(state->slot).written_shared,
+      IpcAtomics::fetch_add_relaxed(session.view.slot(state->slot.index).written_shared,
                                     ~uint64_t{0});
     }
-    IpcAtomics::store_release(session.view.slot(state->slot).held[&held - state->held],
-                              uint32_t{0});  // F1
+    IpcAtomics::store_release(
+        session.view.slot(state->slot.index).held[&held - state->held],
+        uint32_t{0});  // F1
     hand_over(held, HeldRecord::kUnused);
     return;
   }

@@ -4,8 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "src/writer/writer.hpp"
-
 namespace arctrace {
 
 // Room for `size` payload bytes of event `event`; null if there is none.

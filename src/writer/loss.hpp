@@ -1,6 +1,6 @@
 // Loss accounting. A thread's losses are counted in its slot, by cause; the counters
-// only grow. LOST records tell them in-band and `reported` follows (told_losses.hpp); the
-// difference is what the collector, or the slot's next owner, still has to tell.
+// only grow. LOST records tell them in-band and `reported` follows (reported_losses.hpp);
+// the difference is what the collector, or the slot's next owner, still has to tell.
 #pragma once
 
 #include <arctrace/format.h>
@@ -16,9 +16,9 @@ namespace arctrace {
 // fetch-add, because a signal handler of the same thread may come between load and store.
 inline void count_lost(arctrace_writer_slot& slot, ThreadState& state,
                        arctrace_loss_cause cause, uint64_t ticks) {
-  if (!state.loss_pending) {
-    state.lost_since_ticks = ticks;
-    state.loss_pending = true;
+  if (!state.loss.pending) {
+    state.loss.since_ticks = ticks;
+    state.loss.pending = true;
   }
   IpcAtomics::fetch_add_relaxed(slot.lost[cause], uint64_t{1});
 }
@@ -33,14 +33,14 @@ struct Losses {
 
 // For a slot's owner: calls tell(losses) for each cause with losses that are not told,
 // those of an earlier owner (ARCTRACE_LOST_INHERITED) before its own. False from it means
-// that there is no room, true that they are told (ToldLosses::commit()).
+// that there is no room, true that they are told (ReportedLosses::commit()).
 template <class Tell>
-bool tell_own_losses(arctrace_writer_slot& slot, const ThreadState& state,
-                     const Tell& tell) {
+bool report_own_losses(arctrace_writer_slot& slot, const ThreadState& state,
+                       const Tell& tell) {
   bool all = true;
   for (uint32_t cause = 0; cause < ARCTRACE_LOST_CAUSES; ++cause) {
     uint64_t told = IpcAtomics::load_relaxed(slot.reported[cause]);
-    const uint64_t inherited = state.lost_at_start[cause];
+    const uint64_t inherited = state.loss.at_start[cause];
     bool has_room = true;
     if (told < inherited) {
       has_room =

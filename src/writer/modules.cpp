@@ -22,7 +22,6 @@ struct KnownModule {
 constexpr uint32_t kMaxModules = 4096;
 constexpr uint32_t kPathMax = 1024;
 constexpr uint32_t kBuildIdMax = 64;
-constexpr uint32_t kCutAt = 4 + 4 + 5 * 8 + 4;  // offset of the path's length in the body
 
 // Private, inherited by fork children, changed only under the loader's lock.
 KnownModule known[kMaxModules];
@@ -87,7 +86,7 @@ uint32_t module_path(const dl_phdr_info& info, bool is_program, char* to) {
   const auto n = static_cast<uint32_t>(text_length(info.dlpi_name, kPathMax));
   uint32_t used = 0;
   if (info.dlpi_name[0] != '/' && has_folder(info.dlpi_name)) {
-    used = read_working_folder(to, kPathMax - n);
+    used = read_working_directory(to, kPathMax - n);
   }
   copy_bytes(to + used, info.dlpi_name, n);
   return used + n;
@@ -107,15 +106,18 @@ Definition* define_module(const dl_phdr_info& info, uint64_t start, uint64_t end
     inode = status.st_ino;
   }
   const BuildId id = find_build_id(info);
-  const uint32_t head[2] = {0, flags};
-  const uint64_t numbers[5] = {start, end, info.dlpi_addr, device, inode};
-  const uint32_t sizes[2] = {id.size, length};
-  const BodyPart parts[] = {{head, sizeof head},
-                            {numbers, sizeof numbers},
-                            {sizes, sizeof sizes},
-                            {id.bytes, id.size},
-                            {path, length}};
-  return add_definition(ARCTRACE_TYPE_MODULE, parts, 5, kCutAt, ticks);
+  const arctrace_module_body body{.process = 0,
+                                  .flags = flags,
+                                  .start = start,
+                                  .end = end,
+                                  .bias = info.dlpi_addr,
+                                  .device = device,
+                                  .inode = inode,
+                                  .build_id_size = id.size,
+                                  .path_size = length};
+  const BodyPart parts[] = {{&body, sizeof body}, {id.bytes, id.size}, {path, length}};
+  return add_definition(ARCTRACE_TYPE_MODULE, parts, 3,
+                        offsetof(arctrace_module_body, path_size), ticks);
 }
 
 int visit(dl_phdr_info* info, size_t, void* argument) {
@@ -146,10 +148,12 @@ int visit(dl_phdr_info* info, size_t, void* argument) {
 }
 
 void define_gone(KnownModule& module, uint64_t ticks) {
-  const uint32_t head[2] = {0, 0};
-  const BodyPart parts[] = {{head, sizeof head}, {&module.start, 8}};
-  // No string to cut: the reserved word behind the process stands for an empty one.
-  Definition* gone = add_definition(ARCTRACE_TYPE_MODULE_GONE, parts, 2, 4, ticks);
+  const arctrace_module_gone_body body{
+      .process = 0, .reserved = 0, .start = module.start};
+  const BodyPart parts[] = {{&body, sizeof body}};
+  // There is no string to cut: the reserved word, which is 0, stands for an empty one.
+  Definition* gone = add_definition(ARCTRACE_TYPE_MODULE_GONE, parts, 1,
+                                    offsetof(arctrace_module_gone_body, reserved), ticks);
   if (gone == nullptr) return;
   retire_definition(*module.definition, ticks);
   module.seen = 0;

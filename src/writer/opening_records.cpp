@@ -1,16 +1,18 @@
 #include "src/writer/opening_records.hpp"
 
 #include "src/buffer/wake_word.hpp"
-#include "src/calls/call_filter.hpp"
 #include "src/os/kernel_use.hpp"
 
 namespace arctrace {
 
-uint32_t tellable_frames(const ThreadState& state, uint32_t room) {
-  const uint32_t told = told_frames(state, state.depth);
-  if (told > ThreadState::kMaxFrames) return 0;
-  const uint32_t fit = room < kStackFixedBody ? 0 : (room - kStackFixedBody) / 8;
-  return told < fit ? told : fit;
+uint32_t reportable_frames(const ThreadState& state, uint32_t room) {
+  const uint32_t reported = state.filtered.reported_frames(state.open.depth);
+  if (reported > OpenFrames::kMax) return 0;
+  const uint32_t fit =
+      room < stack_body_size(0)
+          ? 0
+          : (room - stack_body_size(0)) / static_cast<uint32_t>(sizeof(uint64_t));
+  return reported < fit ? reported : fit;
 }
 
 uint32_t stack_room() {
@@ -18,21 +20,25 @@ uint32_t stack_room() {
 }
 
 void fill_stack(std::byte* body, const ThreadState& state, uint32_t count) {
-  store_u32(body, told_frames(state, state.depth));
-  store_u32(body + 4, count);
+  auto& stack = part_at<arctrace_stack_body>(body);
+  stack.depth = state.filtered.reported_frames(state.open.depth);
+  stack.count = count;
+  std::byte* const keys = body + sizeof stack;
   uint32_t left = count;
-  for (uint32_t i = state.depth; left > 0; --i) {
-    if (!frame_is_told(state, i - 1)) continue;
+  for (uint32_t i = state.open.depth; left > 0; --i) {
+    if (!state.filtered.is_reported(i - 1)) continue;
     --left;
-    store_u64(body + kStackFixedBody + uint64_t{left} * 8, state.frames[i - 1].key);
+    const uint64_t key = state.open.frames[i - 1].key;
+    __builtin_memcpy(keys + left * sizeof key, &key, sizeof key);
   }
 }
 
 void fill_lost(std::byte* body, const Losses& losses, const ThreadState& state) {
-  store_u32(body, losses.cause);
-  store_u32(body + 4, losses.flags);
-  store_u64(body + 8, losses.count);
-  store_u64(body + 16, state.lost_since_ticks);
+  auto& lost = part_at<arctrace_lost_body>(body);
+  lost.cause = losses.cause;
+  lost.flags = losses.flags;
+  lost.count = losses.count;
+  lost.since_ticks = state.loss.since_ticks;
 }
 
 void wake_past_mark() {
@@ -47,7 +53,8 @@ void wake_past_mark() {
 }
 
 bool is_known_empty(const ThreadState& state) {
-  return state.freed_seen == IpcAtomics::load_relaxed(session.view.control().freed) + 1;
+  return state.loss.freed_seen ==
+         IpcAtomics::load_relaxed(session.view.control().freed) + 1;
 }
 
 }  // namespace arctrace

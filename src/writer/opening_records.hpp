@@ -5,29 +5,32 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "src/process/process_identity.hpp"
+#include "src/process/session.hpp"
 #include "src/protocol/handout.hpp"
 #include "src/writer/loss.hpp"
-#include "src/writer/writer.hpp"
+#include "src/writer/reservation.hpp"
 
 namespace arctrace {
 
-inline constexpr uint32_t kLostBody = 24;
-inline constexpr uint32_t kStackFixedBody = 8;
-inline constexpr Reservation kNoReservation{nullptr, nullptr, 0, 0, false};
+// The body of a STACK record with `count` frames, in bytes.
+constexpr uint32_t stack_body_size(uint32_t count) {
+  return static_cast<uint32_t>(sizeof(arctrace_stack_body) + count * sizeof(uint64_t));
+}
 
 // What a block of this thread that begins at `ticks` says of it.
 inline BlockIdentity block_identity(const ThreadState& state, const ProcessState& process,
                                     arctrace_block_form form,
                                     arctrace_block_class block_class, uint64_t ticks) {
-  return {form,        block_class, state.writer, process.id,
-          process.pid, state.tid,   state.serial, ticks};
+  return {form,        block_class,    state.slot.writer,  process.id,
+          process.pid, state.slot.tid, state.block.serial, ticks};
 }
 
 // STACK may take a quarter of a block, so that deep stacks leave room for records.
 uint32_t stack_room();
 
-// Frames that a STACK record of at most `room` bytes of body can tell.
-uint32_t tellable_frames(const ThreadState& state, uint32_t room);
+// How many frames a STACK record with a body of at most `room` bytes can report.
+uint32_t reportable_frames(const ThreadState& state, uint32_t room);
 
 // A STACK record's body, with the innermost `count` frames.
 void fill_stack(std::byte* body, const ThreadState& state, uint32_t count);

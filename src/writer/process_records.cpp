@@ -2,11 +2,12 @@
 
 #include "src/base/memory.hpp"
 #include "src/base/raw_syscall.hpp"
-#include "src/calls/call_filter.hpp"
 #include "src/os/kernel_use.hpp"
 #include "src/os/process_facts.hpp"
+#include "src/process/session.hpp"
 #include "src/protocol/dead_slot.hpp"
 #include "src/writer/definitions.hpp"
+#include "src/writer/slow_path.hpp"
 
 namespace arctrace {
 namespace {
@@ -17,13 +18,13 @@ constexpr uint32_t kUntracedPathMax = 1024;
 template <class Use>
 void as_attached_thread(const Use& use) {
   if (!session.joined) return;
-  const WriteScope scope;
-  if (scope.refused()) return;
+  const WriterCall writer_call;
+  if (writer_call.refused()) return;
   const uint64_t ticks = session_ticks();
-  ThreadState* state = attached_thread(scope, ticks);
+  ThreadState* state = attached_thread(writer_call, ticks);
   ProcessState* process = current_process(ticks);
   if (state == nullptr || process == nullptr) return;
-  use(scope, *state, *process, ticks);
+  use(writer_call, *state, *process, ticks);
 }
 
 bool is_defined(ProcessState& process) {
@@ -31,8 +32,7 @@ bool is_defined(ProcessState& process) {
 }
 
 // For the recorder, which finds the file of who lives long by itself.
-void record_jit_dump(ScopeKind scope, ThreadState& state, ProcessState& process,
-                     uint64_t ticks) {
+void record_jit_dump(ThreadState& state, ProcessState& process, uint64_t ticks) {
   // Not on the stack, which may be a signal handler's small one; for the first who ends
   // the process only.
   static char path[8192];
@@ -44,29 +44,29 @@ void record_jit_dump(ScopeKind scope, ThreadState& state, ProcessState& process,
   }
   const uint32_t n = find_jit_dump(process.pid, path, sizeof path);
   if (n == 0) return;
-  const uint32_t head[2] = {process.id, n};
-  const BodyPart parts[] = {{head, sizeof head}, {path, n}};
-  write_parts(scope, state, process, ARCTRACE_TYPE_JITDUMP, parts, 2, ticks);
+  const arctrace_jitdump_body body{.process = process.id, .path_size = n};
+  const BodyPart parts[] = {{&body, sizeof body}, {path, n}};
+  write_parts(state, process, ARCTRACE_TYPE_JITDUMP, parts, 2, ticks);
 }
 
 }  // namespace
 
 void record_own_name(const char* name) {
   as_attached_thread(
-      [=](ScopeKind scope, ThreadState& state, ProcessState& process, uint64_t) {
-        if (scope.nested()) return;
+      [=](Nesting nesting, ThreadState& state, ProcessState& process, uint64_t) {
+        if (nesting.nested()) return;
         const size_t n = name == nullptr ? 0 : text_length(name, sizeof state.name - 1);
         copy_bytes(state.name, name, n);
         state.name[n] = '\0';
-        state.thread_defined = false;
-        emit_definitions(scope, state, process);
+        state.definitions.has_thread = false;
+        emit_definitions(state, process);
       });
 }
 
 void record_name_of(uint32_t tid, const char* name) {
   as_attached_thread(
-      [=](ScopeKind scope, ThreadState& state, ProcessState& process, uint64_t ticks) {
-        if (scope.nested() || !is_defined(process)) return;
+      [=](Nesting nesting, ThreadState& state, ProcessState& process, uint64_t ticks) {
+        if (nesting.nested() || !is_defined(process)) return;
         for (uint32_t i = 0; i < session.view.geometry().slot_count; ++i) {
           arctrace_writer_slot& slot = session.view.slot(i);
           if (IpcAtomics::load_relaxed(slot.tid) != tid ||
@@ -76,21 +76,21 @@ void record_name_of(uint32_t tid, const char* name) {
           }
           const ThreadFacts thread{IpcAtomics::load_relaxed(slot.writer), tid,
                                    IpcAtomics::load_relaxed(slot.start_ticks), name};
-          write_thread(scope, state, process, thread, ticks);
+          write_thread(state, process, thread, ticks);
           return;
         }
       });
 }
 
 void record_untraced(const char* path, uint32_t why) {
-  as_attached_thread(
-      [=](ScopeKind scope, ThreadState& state, ProcessState& process, uint64_t ticks) {
-        emit_definitions(scope, state, process);
-        const auto n = static_cast<uint32_t>(text_length(path, kUntracedPathMax));
-        const uint32_t head[3] = {process.id, why, n};
-        const BodyPart parts[] = {{head, sizeof head}, {path, n}};
-        write_parts(scope, state, process, ARCTRACE_TYPE_UNTRACED, parts, 2, ticks);
-      });
+  as_attached_thread([=](Nesting, ThreadState& state, ProcessState& process,
+                         uint64_t ticks) {
+    emit_definitions(state, process);
+    const auto n = static_cast<uint32_t>(text_length(path, kUntracedPathMax));
+    const arctrace_untraced_body body{.process = process.id, .why = why, .path_size = n};
+    const BodyPart parts[] = {{&body, sizeof body}, {path, n}};
+    write_parts(state, process, ARCTRACE_TYPE_UNTRACED, parts, 2, ticks);
+  });
 }
 
 void record_process_end(uint32_t how, int32_t status) {
@@ -98,14 +98,14 @@ void record_process_end(uint32_t how, int32_t status) {
   // Nor does what has said nothing so far, as a child that was forked to do so, say this.
   if (is_exec && (!may_call_kernel() || sys::getpid() != known_pid())) return;
   as_attached_thread(
-      [=](ScopeKind scope, ThreadState& state, ProcessState& process, uint64_t ticks) {
-        if (filter_is_active()) tell_long_calls(scope, state, ticks);
-        emit_definitions(scope, state, process);
+      [=](Nesting, ThreadState& state, ProcessState& process, uint64_t ticks) {
+        emit_definitions(state, process);
         if (!is_defined(process)) return;  // nobody's end
-        if (!is_exec) record_jit_dump(scope, state, process, ticks);
-        const uint32_t body[3] = {process.id, how, static_cast<uint32_t>(status)};
-        const BodyPart parts[] = {{body, sizeof body}};
-        write_parts(scope, state, process, ARCTRACE_TYPE_PROCESS_END, parts, 1, ticks);
+        if (!is_exec) record_jit_dump(state, process, ticks);
+        const arctrace_process_end_body body{
+            .process = process.id, .how = how, .status = status};
+        const BodyPart parts[] = {{&body, sizeof body}};
+        write_parts(state, process, ARCTRACE_TYPE_PROCESS_END, parts, 1, ticks);
       });
 }
 

@@ -10,22 +10,23 @@ namespace {
 void fill_full_head(std::byte* place, uint32_t word0, uint32_t writer, uint64_t ticks) {
   IpcAtomics::store_relaxed(word_at(place), word0 | ARCTRACE_IN_PROGRESS);  // H1
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  word_at(place + 4) = writer;
-  store_u64(place + 8, ticks);
+  auto& head = part_at<arctrace_full_head>(place);
+  head.writer = writer;
+  head.ticks = ticks;
 }
 
 }  // namespace
 
 bool is_known_full(const ThreadState& state) {
   return is_known_empty(state) &&
-         state.full_chain ==
+         state.loss.full_chain ==
              IpcAtomics::load_relaxed(session.view.control().shared_current);
 }
 
-Reservation reserve_shared(ScopeKind scope, ThreadState& state, ProcessState& process,
+Reservation reserve_shared(Nesting nesting, ThreadState& state, ProcessState& process,
                            uint16_t type, uint32_t body_size, uint64_t ticks) {
   arctrace_control& control = session.view.control();
-  arctrace_writer_slot& slot = session.view.slot(state.slot);
+  arctrace_writer_slot& slot = session.view.slot(state.slot.index);
   const uint32_t length = ARCTRACE_FULL_HEAD_SIZE + body_size;
   const uint32_t max = record_length_max(session.view.geometry());
   if (length > max) {
@@ -41,74 +42,74 @@ Reservation reserve_shared(ScopeKind scope, ThreadState& state, ProcessState& pr
   uint32_t stack_count = 0;
   uint32_t stack_length = 0;
   const bool is_first = state.shared_block == 0 || state.shared_block != chain;
-  if (!scope.nested() && is_first) {
-    stack_count = tellable_frames(state, stack_room());
-    stack_length = ARCTRACE_FULL_HEAD_SIZE + kStackFixedBody + stack_count * 8;
+  if (!nesting.nested() && is_first) {
+    stack_count = reportable_frames(state, stack_room());
+    stack_length = ARCTRACE_FULL_HEAD_SIZE + stack_body_size(stack_count);
     if (stack_length + length > max) stack_length = 0;
   }
   const SharedReservation got = SharedChain<IpcAtomics>::reserve(
-      session.view, state.slot, scope.local().nesting, control.shared_current,
+      session.view, state.slot.index, thread_local_state.nesting, control.shared_current,
       stack_length + length,
       block_identity(state, process, ARCTRACE_FORM_FULL, ARCTRACE_CLASS_DATA, ticks));
   if (got.place == nullptr) {
-    state.freed_seen = freed + 1;
-    state.full_chain = chain;
+    state.loss.freed_seen = freed + 1;
+    state.loss.full_chain = chain;
     wake_past_mark();
     count_lost(slot, state, ARCTRACE_LOST_FULL, ticks);
     return kNoReservation;
   }
   std::byte* place = got.place;
-  if (!scope.nested() && !is_first && got.name != chain &&
+  if (!nesting.nested() && !is_first && got.name != chain &&
       session.view.geometry().mode == ARCTRACE_MODE_OVERWRITE) {
     // The chain has moved on, and the new block may be the first of what is kept.
     IpcAtomics::store_release(word_at(place), ARCTRACE_WORD0(ARCTRACE_TYPE_PAD, length));
-    release_shared(scope);
+    release_shared();
     state.shared_block = 0;  // with a STACK now, whatever the chain does: once only
-    return reserve_shared(scope, state, process, type, body_size, ticks);
+    return reserve_shared(nesting, state, process, type, body_size, ticks);
   }
   if (stack_length != 0) {
     const uint32_t word0 = ARCTRACE_WORD0(ARCTRACE_TYPE_STACK, stack_length);
-    fill_full_head(place, word0, state.writer, ticks);
+    fill_full_head(place, word0, state.slot.writer, ticks);
     fill_stack(place + ARCTRACE_FULL_HEAD_SIZE, state, stack_count);
     IpcAtomics::store_release(word_at(place), word0);
     place += stack_length;
     state.shared_block = got.name;
   }
   const uint32_t word0 = ARCTRACE_WORD0(type, length);
-  fill_full_head(place, word0, state.writer, ticks);
+  fill_full_head(place, word0, state.slot.writer, ticks);
   if (got.opened) wake_past_mark();
   IpcAtomics::fetch_add_relaxed(slot.written_shared, uint64_t{1});
   return {place, place + ARCTRACE_FULL_HEAD_SIZE, word0, got.index, true};
 }
 
-void tell_losses_shared(ScopeKind scope, ThreadState& state, ProcessState& process,
-                        uint64_t ticks) {
-  constexpr uint32_t kLength = ARCTRACE_FULL_HEAD_SIZE + kLostBody;
-  arctrace_writer_slot& slot = session.view.slot(state.slot);
-  state.loss_pending = false;  // what is lost meanwhile sets it again
-  const bool all = tell_own_losses(slot, state, [&](const Losses& losses) {
+void report_losses_shared(ThreadState& state, ProcessState& process, uint64_t ticks) {
+  constexpr uint32_t kLength = ARCTRACE_FULL_HEAD_SIZE + sizeof(arctrace_lost_body);
+  arctrace_writer_slot& slot = session.view.slot(state.slot.index);
+  state.loss.pending = false;  // what is lost meanwhile sets it again
+  const bool all = report_own_losses(slot, state, [&](const Losses& losses) {
     const SharedReservation got = SharedChain<IpcAtomics>::reserve(
-        session.view, state.slot, scope.local().nesting,
+        session.view, state.slot.index, thread_local_state.nesting,
         session.view.control().shared_current, kLength,
         block_identity(state, process, ARCTRACE_FORM_FULL, ARCTRACE_CLASS_DATA, ticks));
     if (got.place == nullptr) return false;
     const uint32_t word0 = ARCTRACE_WORD0(ARCTRACE_TYPE_LOST, kLength);
-    fill_full_head(got.place, word0, state.writer, ticks);
+    fill_full_head(got.place, word0, state.slot.writer, ticks);
     fill_lost(got.place + ARCTRACE_FULL_HEAD_SIZE, losses, state);
-    ToldLosses<IpcAtomics>::commit(session.view, slot, losses.cause, losses.until,
-                                   got.place, word0);
-    release_shared(scope);
+    ReportedLosses<IpcAtomics>::commit(session.view, slot, losses.cause, losses.until,
+                                       got.place, word0);
+    release_shared();
     if (got.opened) wake_past_mark();
     return true;
   });
-  if (!all) state.loss_pending = true;
+  if (!all) state.loss.pending = true;
 }
 
-Reservation reserve_definition(ScopeKind scope, ThreadState& state, ProcessState& process,
-                               uint16_t type, uint32_t body_size, uint64_t ticks) {
+Reservation reserve_definition(ThreadState& state, ProcessState& process, uint16_t type,
+                               uint32_t body_size, uint64_t ticks) {
   const uint32_t length = ARCTRACE_FULL_HEAD_SIZE + body_size;
   const SharedReservation got = SharedChain<IpcAtomics>::reserve(
-      session.view, state.slot, scope.local().nesting, process.definitions_chain, length,
+      session.view, state.slot.index, thread_local_state.nesting,
+      process.definitions_chain, length,
       block_identity(state, process, ARCTRACE_FORM_FULL, ARCTRACE_CLASS_DEFINITIONS,
                      ticks));
   if (got.place == nullptr) {
@@ -116,14 +117,14 @@ Reservation reserve_definition(ScopeKind scope, ThreadState& state, ProcessState
     return kNoReservation;
   }
   const uint32_t word0 = ARCTRACE_WORD0(type, length);
-  fill_full_head(got.place, word0, state.writer, ticks);
+  fill_full_head(got.place, word0, state.slot.writer, ticks);
   if (got.opened) wake_past_mark();
   return {got.place, got.place + ARCTRACE_FULL_HEAD_SIZE, word0, got.index, true};
 }
 
-void release_shared(ScopeKind scope) {
-  SharedChain<IpcAtomics>::release(session.view, scope.local().state->slot,
-                                   scope.local().nesting);
+void release_shared() {
+  SharedChain<IpcAtomics>::release(session.view, thread_local_state.state->slot.index,
+                                   thread_local_state.nesting);
 }
 
 }  // namespace arctrace

@@ -1,10 +1,12 @@
-// Records in blocks that threads share: of signal handlers, of the shared scope, and
-// definitions.
+// Records in blocks that threads share: those of signal handlers, those of the shared
+// scope, and definitions.
 #pragma once
 
 #include <cstdint>
 
-#include "src/writer/writer.hpp"
+#include "src/process/process_identity.hpp"
+#include "src/writer/reservation.hpp"
+#include "src/writer/writer_call.hpp"
 
 namespace arctrace {
 
@@ -14,11 +16,18 @@ bool is_known_full(const ThreadState& state);
 
 // In the session's shared chain. Outside signal handlers (the shared scope) a thread's
 // first record in a block brings LOST and STACK along, in one reservation.
-Reservation reserve_shared(ScopeKind scope, ThreadState& state, ProcessState& process,
+Reservation reserve_shared(Nesting nesting, ThreadState& state, ProcessState& process,
                            uint16_t type, uint32_t body_size, uint64_t ticks);
 
 // Losses of a thread that writes into the shared chain, as a record of their own.
-void tell_losses_shared(ScopeKind scope, ThreadState& state, ProcessState& process,
-                        uint64_t ticks);
+void report_losses_shared(ThreadState& state, ProcessState& process, uint64_t ticks);
+
+// Reserves a full-form record of class definitions in the process' own chain.
+Reservation reserve_definition(ThreadState& state, ProcessState& process, uint16_t type,
+                               uint32_t body_size, uint64_t ticks);
+
+// Takes back the name of the block that the writer call has just written a shared record
+// in.
+__attribute__((noinline)) void release_shared();
 
 }  // namespace arctrace

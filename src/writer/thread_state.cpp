@@ -21,13 +21,13 @@ struct Arena {
 };
 
 // Beside each arena: what fork does not wipe.
-struct ReturnArena {
-  ReturnStack stacks[kArenaStates];
+struct PendingCallsArena {
+  PendingCalls stacks[kArenaStates];
 };
 
 // Never unmapped. The tables themselves survive fork, so that a child reuses the arenas.
 uint64_t arenas[kArenas];
-uint64_t return_arenas[kArenas];
+uint64_t pending_calls_arenas[kArenas];
 
 // The T at `address`, mapped anew if that is 0. Null: no memory.
 template <class T>
@@ -48,24 +48,29 @@ T* mapped(uint64_t& address, bool wiped_on_fork) {
 }
 
 // REQUIRES: the state is not live, `seen` is its lock's word.
-bool claim(ThreadState& state, uint32_t seen, ReturnStack& calls, uint32_t tid) {
+bool claim(ThreadState& state, uint32_t seen, PendingCalls& calls, uint32_t tid) {
   if (!robust_lock({state.lock, state.robust_prev, state.robust_next}, seen, tid)) {
     return false;
   }
-  // A dead thread's leftovers; the frames need no clearing, depth says none is open.
+  // What a dead thread left there.
   fill_zero(&state, offsetof(ThreadState, lock));
+  state.open.depth = 0;
+  state.filtered.first_waiting = 0;
+  state.filtered.reported_depth = 0;
+  state.filtered.seen = false;
+  state.filtered.may_wait = false;
   state.calls = &calls;
   return true;
 }
 
 // In a fork child, whose states were wiped: only the thread that forked lives on.
 bool claim_again(ThreadState& state, uint32_t tid) {
-  ReturnStack* own = nullptr;
-  for_each_return_stack([&](ReturnStack& stack) {
+  PendingCalls* own = nullptr;
+  for_each_pending_calls([&](PendingCalls& stack) {
     if (stack.owner == &state.lock) own = &stack;
   });
   if (own == nullptr || !claim(state, 0, *own, tid)) return false;
-  for_each_return_stack([&](ReturnStack& stack) {
+  for_each_pending_calls([&](PendingCalls& stack) {
     if (&stack != own) stack.drop_own();
   });
   return true;
@@ -80,11 +85,11 @@ ThreadState* claim_thread_state(ThreadState* current, uint32_t tid) {
   if (current != nullptr && claim_again(*current, tid)) return current;
   for (uint32_t a = 0; a < kArenas; ++a) {
     auto* arena = mapped<Arena>(arenas[a], true);
-    auto* calls = mapped<ReturnArena>(return_arenas[a], false);
+    auto* calls = mapped<PendingCallsArena>(pending_calls_arenas[a], false);
     if (arena == nullptr || calls == nullptr) return nullptr;
     for (uint32_t i = 0; i < kArenaStates; ++i) {
       ThreadState& state = arena->states[i];
-      ReturnStack& stack = calls->stacks[i];
+      PendingCalls& stack = calls->stacks[i];
       const uint32_t seen = IpcAtomics::load_acquire(state.lock);
       // Wiped by fork, but with calls: the thread that forked may have to return from
       // them, and has not yet claimed its state again.
@@ -94,7 +99,7 @@ ThreadState* claim_thread_state(ThreadState* current, uint32_t tid) {
       stack.own = {};
       if (stack.owner == nullptr) {
         stack.owner = &state.lock;
-        link_return_stack(stack);
+        link_pending_calls(stack);
       }
       return &state;
     }
@@ -105,7 +110,7 @@ ThreadState* claim_thread_state(ThreadState* current, uint32_t tid) {
 void prepare_thread_states() {
   for (uint32_t a = 0; a < kPreparedArenas; ++a) {
     if (mapped<Arena>(arenas[a], true) == nullptr ||
-        mapped<ReturnArena>(return_arenas[a], false) == nullptr) {
+        mapped<PendingCallsArena>(pending_calls_arenas[a], false) == nullptr) {
       return;
     }
   }
@@ -114,7 +119,7 @@ void prepare_thread_states() {
 void forget_dead_threads_calls() {
   const uint32_t tid = thread_id();
   if (tid == 0) return;
-  for_each_return_stack([tid](ReturnStack& stack) {
+  for_each_pending_calls([tid](PendingCalls& stack) {
     uint32_t lock = IpcAtomics::load_acquire(*stack.owner);
     if (lock == 0 || is_live(lock) || IpcAtomics::load_relaxed(stack.depth) == 0) return;
     // Held meanwhile: a thread that took it over would lose calls that it must return

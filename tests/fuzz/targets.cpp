@@ -157,13 +157,13 @@ void function_types(Bytes input) {
       path, reader::DebugFiles(options), defined, {"declared"});
   close(fd);
   const auto check = [](const reader::FunctionTypes& of) {
-    for (const reader::TypedValue& argument : of.arguments) {
-      const bool is_vector = argument.kind == reader::TypedValue::Kind::kFloat;
+    for (const reader::TypedArg& arg : of.args) {
+      const bool is_vector = arg.kind == reader::TypedArg::Kind::kFloat;
       const uint32_t limit =
           (is_vector ? reader::kVectorRegisters : reader::kIntegerRegisters) +
           reader::kStackWords;
-      require(argument.place >= 1 && argument.place <= limit, "places that there are");
-      require(argument.size >= 1 && argument.size <= 8, "what fits into a register");
+      require(arg.position >= 1 && arg.position <= limit, "positions that there are");
+      require(arg.size >= 1 && arg.size <= 8, "what fits into a register");
     }
   };
   for (const auto& [address, of] : types.defined) {

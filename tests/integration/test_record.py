@@ -180,6 +180,47 @@ class RecordTest(support.TraceTest):
             self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
             config.touch()
 
+    def test_filters_of_any_size_reach_the_program(self):
+        """Also one that a program starts with an environment of its own."""
+        # Together near 128 KiB, which is all that the kernel lets a variable take.
+        patterns = [f"no-{i}-" + "%" * 1000 for i in range(42)]
+        options = [word for pattern in patterns for word in ("-N", pattern)]
+        text = "libcall=program;" + ";".join(
+            "notrace=" + pattern.replace("%", "%25") for pattern in patterns) + "\n"
+        self.assertGreater(len(text), 120 << 10)
+        show = ("sh", "-c", "echo $ARCTRACE_OPTIONS; exec env -i sh -c 'echo $ARCTRACE_OPTIONS'")
+        done = self.record(*show, options=options)
+        self.assertEqual(done.status, 0, done.stderr)
+        self.assertEqual(done.stdout, text * 2)
+
+    def test_filters_that_do_not_fit_are_refused(self):
+        ran = self.folder / "was-run"
+        for options in (["-F", "a"] * 65, ["-F", "a" * 70000, "-N", "b" * 70000],
+                        ["-A", "a"] * 33 + ["-R", "b"] * 32):
+            self.assert_refused(run("record", "-o", self.folder / "x", *options, "touch", ran),
+                                "too many patterns", "re:")
+        self.assertFalse(ran.exists())
+        self.assertFalse((self.folder / "x").exists())
+
+    def test_types_of_very_many_functions(self):
+        """-A reads those of all that match: as many as fit, or it says so."""
+        def program(count):
+            source = "".join(f"__attribute__((noinline)) int nth{i}(int number_{i})"
+                             f"{{ return number_{i} + {i}; }}\n" for i in range(count))
+            source += f"int main(void) {{ return nth0(1000) + nth{count - 1}(77) == 0; }}\n"
+            name = self.folder / f"functions-{count}"
+            subprocess.run(["gcc", "-g", "-O1", "-fpatchable-function-entry=5", "-x", "c", "-", "-o", name],
+                           input=source, text=True, check=True)
+            return name
+        done = self.record(program(2000), options=("-A", "nth*", "-F", "nth*"))
+        self.assertEqual(done.status, 0, done.stderr)
+        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+        dump = run("dump", done.trace).stdout
+        for argument in ("number_0=1000", "number_1999=77"):
+            self.assertIn(argument, dump)
+        self.assert_refused(run("record", "-o", self.folder / "x", "-A", "nth*", program(2049)),
+                            "-A and -R", "2048")
+
     def test_command_line_outranks_the_config_file(self):
         """Also by an option that excludes the file's."""
         config = self.folder / "config"

@@ -40,16 +40,16 @@ namespace {
 void write_cpu(World& world, uint32_t cpu, uint64_t number) {
   using namespace cpu_writer;  // NOLINT: what bpf/append.h has
   running = cpu;
-  place at{};
-  REQUIRE(find_place(&at));
-  uint8_t* record = begin_record(&at, ARCTRACE_TYPE_MARK, kRecordLength, 7);
-  if (record == nullptr) {
+  kernel_writer writer{};
+  REQUIRE(begin_writer(&writer));
+  if (begin_record(&writer, ARCTRACE_TYPE_MARK, kRecordLength - ARCTRACE_FULL_HEAD_SIZE,
+                   {7, 7}) == nullptr) {
     ++world.lost;
     return;
   }
-  fill_record<Real>(reinterpret_cast<std::byte*>(record), number);
+  fill_record<Real>(reinterpret_cast<std::byte*>(writer.head), number);
   running = cpu;
-  end_record(&at, record, ARCTRACE_TYPE_MARK, kRecordLength);
+  end_record(&writer);
   world.committed.push_back(number);
 }
 

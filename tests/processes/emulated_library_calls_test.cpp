@@ -228,7 +228,7 @@ TEST_CASE("emulated library calls: coroutines, threads, signals, deep recursion"
 TEST_CASE("emulated library calls: what they are given and return") {
   if (emulator() == nullptr) return;
   const DecodedTrace trace =
-      record("protected", {"./values"}, "libcall=program;autovalues=yes");
+      record("protected", {"./values"}, "libcall=program;autoargs=yes");
   std::map<uint64_t, std::string> name_of = names(trace);
   // lseek(-1, -3, SEEK_END) = -1 EBADF
   const std::vector<uint32_t> arguments = {3,

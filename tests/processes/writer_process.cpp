@@ -9,7 +9,7 @@
 #include <array>
 #include <cstring>
 
-#include "src/writer/writer.hpp"
+#include "src/writer/record.hpp"
 #include "tests/support/random.hpp"
 
 namespace arctrace::testing {
@@ -51,7 +51,7 @@ class Writer {
   void run() {
     while (progress_.done < task_.attempts) {
       attempt();
-      progress_.writer = thread_local_state.state->writer;
+      progress_.writer = thread_local_state.state->slot.writer;
       // Or the collector never gets a turn.
       if (random_.below(16) == 0) usleep(random_.below(200));
     }

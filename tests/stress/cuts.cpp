@@ -7,7 +7,8 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "src/recorder/drain/session_records.hpp"
+#include "src/recorder/buffer/session_totals.hpp"
+#include "src/recorder/file/session_records.hpp"
 
 namespace arctrace::testing {
 

@@ -12,8 +12,8 @@
 
 #include "src/api/shim_interface.h"
 #include "src/base/memory.hpp"
-#include "src/calls/call_stack.hpp"
-#include "src/writer/writer.hpp"
+#include "src/calls/call_records.hpp"
+#include "src/writer/record.hpp"
 #include "tests/stress/cuts.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/single_step.hpp"
@@ -84,7 +84,8 @@ Interrupted interrupt_everywhere(
 void check_at_rest(const TestSession& test, uint64_t held_places = 0) {
   CHECK(thread_local_state.guard == 0);
   CHECK(thread_local_state.nesting == 0);
-  const arctrace_writer_slot& slot = test.view().slot(thread_local_state.state->slot);
+  const arctrace_writer_slot& slot =
+      test.view().slot(thread_local_state.state->slot.index);
   for (const uint32_t name : slot.active) CHECK(name == 0);
   const auto held = std::count_if(std::begin(slot.held), std::end(slot.held),
                                   [](uint32_t name) { return name != 0; });
@@ -124,7 +125,7 @@ TEST_CASE("interrupted anywhere: by calls of every kind") {
               60, [&](uint64_t n) { outer.run(1, n); },
               [&](uint64_t n) { inner.run(2, n); });
           check_at_rest(test);
-          CHECK(thread_local_state.state->depth == 0);
+          CHECK(thread_local_state.state->open.depth == 0);
           check_trace(test.finish(),
                       done.calls * outer.records + done.handlers * inner.records);
         });
@@ -150,7 +151,7 @@ TEST_CASE("interrupted anywhere: at all instructions of one call") {
                       return true;
                     });
         check_at_rest(test);
-        CHECK(thread_local_state.state->depth == 0);
+        CHECK(thread_local_state.state->open.depth == 0);
         check_trace(test.finish(), outer.records + 3 * handlers);
       });
     }
@@ -187,8 +188,8 @@ TEST_CASE("interrupted anywhere: the frames stay those of the calls") {
         200, [](uint64_t n) { arctrace_enter(100 + n); },
         [](uint64_t n) { call_function(7, n); });
     const ThreadState& state = *thread_local_state.state;
-    CHECK(state.depth == done.calls);
-    for (uint64_t i = 0; i < done.calls; ++i) CHECK(state.frames[i].key == 100 + i);
+    CHECK(state.open.depth == done.calls);
+    for (uint64_t i = 0; i < done.calls; ++i) CHECK(state.open.frames[i].key == 100 + i);
     check_at_rest(test);
   });
 }
@@ -285,7 +286,7 @@ TEST_CASE("interrupted anywhere: twice within a few instructions") {
       });
     }
     check_at_rest(test);
-    CHECK(thread_local_state.state->depth == 0);
+    CHECK(thread_local_state.state->open.depth == 0);
     check_trace(test.finish(), calls * 2);
   });
 }
@@ -295,12 +296,15 @@ __attribute__((noinline)) void call_with_argument(uint32_t event, uint64_t numbe
   const uintptr_t place = event;  // where its return address stood
   const StubCall call{&place, 0, 0};
   const uint64_t key = number * 10 + event;
-  ValuesBody body;
-  body.size = 16;
-  const uint32_t head[] = {1, ARCTRACE_VALUE_UNSIGNED | 1 << 8 | 8 << 16};
-  copy_bytes(body.bytes, head, sizeof head);
-  store_u64(body.bytes + sizeof head, key);
-  record_enter_with(key, call, body);
+  ArgsBody body;
+  const arctrace_args_body fixed{.count = 1};
+  const arctrace_arg_head head{
+      .kind = ARCTRACE_VALUE_UNSIGNED, .argument = 1, .size = sizeof key};
+  copy_bytes(body.bytes, &fixed, sizeof fixed);
+  copy_bytes(body.bytes + sizeof fixed, &head, sizeof head);
+  copy_bytes(body.bytes + sizeof fixed + sizeof head, &key, sizeof key);
+  body.size = sizeof fixed + sizeof head + sizeof key;
+  enter_slow(key, call.described(), call.here(), &body);
   write_checked(event, number);
   record_exit(key, call.here() + sizeof place, call.here());
 }
@@ -313,7 +317,7 @@ TEST_CASE("interrupted anywhere: calls that wait keep their arguments") {
         400, [](uint64_t n) { call_with_argument(1, n); },
         [](uint64_t n) { call_with_argument(2, n); });
     check_at_rest(test);
-    CHECK(thread_local_state.state->depth == 0);
+    CHECK(thread_local_state.state->open.depth == 0);
     const DecodedTrace trace = test.finish();
     check_trace(trace, (done.calls + done.handlers) * 4);
     std::map<uint64_t, uint64_t> keys_by_ticks;

@@ -28,6 +28,7 @@ inline uint64_t monotonic_ns() { return read_monotonic_ns(); }
 #define NOT_UNROLLED
 #define VERIFIED_ALONE inline
 #define OPAQUE(value) asm volatile("" : "+r"(value))
+#define PUT(field, value) ((field) = (value))
 inline uint64_t clamped(uint64_t value, uint64_t) { return value; }
 inline uint64_t times(uint64_t value, uint64_t constant) { return value * constant; }
 
@@ -53,9 +54,6 @@ auto access(Operation&& operation) {
   }
   return operation();
 }
-
-// Of a record, at a multiple of 4.
-using field_u64 [[gnu::aligned(4)]] = uint64_t;
 
 inline uint32_t load_u32(const uint32_t* word) {
   return access([&] { return CpuAtomics::load_relaxed(const_cast<uint32_t&>(*word)); });

@@ -117,12 +117,12 @@ class RecordScript {
   }
 
   reader::Record& arguments(reader::ThreadIndex thread, int64_t time_ns,
-                            const std::vector<ValueBytes>& values) {
-    return add(thread, time_ns, ARCTRACE_TYPE_ARGUMENTS, values_body(values));
+                            const std::vector<ArgBytes>& args) {
+    return add(thread, time_ns, ARCTRACE_TYPE_ARGUMENTS, args_body(args));
   }
   reader::Record& result(reader::ThreadIndex thread, int64_t time_ns,
-                         const std::vector<ValueBytes>& values) {
-    return add(thread, time_ns, ARCTRACE_TYPE_RESULT, values_body(values));
+                         const std::vector<ArgBytes>& args) {
+    return add(thread, time_ns, ARCTRACE_TYPE_RESULT, args_body(args));
   }
 
   void replay(reader::Replay& replay) const {

@@ -92,8 +92,7 @@ void join(const TestSession& test) { REQUIRE(arctrace_attach(test.path().c_str()
 void write_finished(TraceFile& file) {
   RecordBuilder records;
   records.begin(ARCTRACE_TYPE_SESSION, ARCTRACE_WRITER_COLLECTOR, 0);
-  records.u32(ARCTRACE_SESSION_FINISHED);
-  records.u32(0);
+  records.body(arctrace_session_body{.what = ARCTRACE_SESSION_FINISHED, .detail = 0});
   file.write_chunk(ARCTRACE_CHUNK_RECORDS, 0, 0, 0, records.bytes());
 }
 

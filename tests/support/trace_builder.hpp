@@ -77,24 +77,22 @@ inline Bytes text_body(std::string_view text) {
   return Bytes().u32(text.size()).padded(text);
 }
 
-// One value of ARGUMENTS or RESULT; `argument` 0: a result.
-struct ValueBytes {
+// One arg of ARGUMENTS or RESULT; `argument` 0: the retval.
+struct ArgBytes {
   uint8_t kind, argument;
   std::string bytes;
 };
-inline ValueBytes number_value(uint8_t kind, uint8_t argument, uint64_t number,
-                               size_t size) {
+inline ArgBytes number_arg(uint8_t kind, uint8_t argument, uint64_t number, size_t size) {
   std::string bytes;
   for (size_t i = 0; i < size; ++i) bytes += static_cast<char>(number >> (8 * i) & 0xFF);
   return {kind, argument, bytes};
 }
-inline Bytes values_body(const std::vector<ValueBytes>& values) {
+inline Bytes args_body(const std::vector<ArgBytes>& args) {
   Bytes body;
-  body.u32(values.size());
-  for (const ValueBytes& value : values) {
-    body.u32(uint32_t{value.kind} | uint32_t{value.argument} << 8 |
-             value.bytes.size() << 16);
-    body.padded(value.bytes);
+  body.u32(args.size());
+  for (const ArgBytes& arg : args) {
+    body.u32(uint32_t{arg.kind} | uint32_t{arg.argument} << 8 | arg.bytes.size() << 16);
+    body.padded(arg.bytes);
   }
   return body;
 }

@@ -1,5 +1,6 @@
-/* The stubs that take the place of library functions, by machine (x86_64/call_stubs.S).
- */
+/* The stubs to which the slots of library calls, and the jumps of functions with sleds,
+ * are pointed: what the assembler of each machine (x86_64/call_stubs.S,
+ * aarch64/call_stubs.S) and C++ share. */
 #ifndef ARCTRACE_WRITER_SHIM_CALL_STUBS_H
 #define ARCTRACE_WRITER_SHIM_CALL_STUBS_H
 
@@ -16,7 +17,7 @@ extern "C" {
 
 extern const unsigned char arctrace_call_stubs[];
 
-/* Where a function that was called through returns to. */
+/* The address to which a function that was called through returns. */
 extern const unsigned char arctrace_call_returns[];
 
 /* The same, where its return address was exchanged for this one (x86-64). */
@@ -25,12 +26,15 @@ extern const unsigned char arctrace_exchanged_returns[];
 /* arctrace_shim_pending_calls(), for the unwind rules. */
 extern const uint64_t* arctrace_pending_calls;
 
-/* How the call of stub `number` goes on. */
+/* What a stub does next. */
 struct arctrace_call_route {
   uintptr_t target;  /* the function */
-  uintptr_t through; /* nonzero: it is called, and its end recorded; 0: jumped to */
+  uintptr_t through; /* nonzero: it is called, and its exit recorded; 0: jumped to */
 };
-struct arctrace_call_route arctrace_call_begins(uint32_t number, uintptr_t* place,
+
+/* Records the entry of a call through stub `number`, whose return address is at
+ * `return_slot`. */
+struct arctrace_call_route arctrace_call_begins(uint32_t number, uintptr_t* return_slot,
                                                 uintptr_t frame_pointer);
 
 #ifdef __cplusplus

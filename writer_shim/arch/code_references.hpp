@@ -1,5 +1,5 @@
-// Slots that a module's code uses without a PLT entry of their own (-fno-plt, and the
-// linker's .plt.got): how it uses them, found by reading the code.
+// Finds out, by reading a module's code, how it uses the slots that have no PLT entry of
+// their own (-fno-plt, and the linker's .plt.got).
 #pragma once
 
 #include <cstddef>
@@ -13,10 +13,11 @@ struct SlotUse {
   uint64_t* slot;
   uint64_t* jump;  // a PLT entry, eight bytes that jump through the slot; null: none
   bool is_called;  // by a call or jump of other code
-  bool is_read;    // in another way: the function's address is taken, or it may be
+  bool is_read;    // in another way: the function's address is taken, or may be
 };
 
-// Of the slot at `address`; `uses` sorted by slot. Null: it is not among them.
+// The use of the slot at `address` among `uses`, which are sorted by slot. Null: there is
+// none.
 inline SlotUse* find_use(SlotUse* uses, size_t count, uintptr_t address) {
   size_t low = 0;
   size_t high = count;
@@ -33,8 +34,8 @@ inline SlotUse* find_use(SlotUse* uses, size_t count, uintptr_t address) {
   return nullptr;
 }
 
-// Sets how the code of `image` uses each of the slots, `uses` sorted by slot. What only
-// might be a use counts as one.
+// Sets how the code of `image` uses each of the slots; `uses` are sorted by slot. Bytes
+// that only might be a use count as one.
 void find_slot_uses(const ModuleImage& image, SlotUse* uses, size_t count);
 
 }  // namespace arctrace::shim

@@ -1,6 +1,6 @@
-// Slots that the loader binds when something is first called through them. Such a slot
-// holds the address of an entry of its module's procedure linkage table, which calls the
-// loader's resolver; that writes the function's address over whatever the slot holds.
+// Has the loader bind a slot that it binds at the first call only. Until then such a slot
+// holds the address of an entry of its module's procedure linkage table. That calls the
+// loader's resolver, which writes the function's address over whatever the slot holds.
 #pragma once
 
 #include <cstddef>
@@ -10,22 +10,23 @@
 
 namespace arctrace::shim {
 
-// How the loader is asked for a slot's function.
+// How to ask the loader for a slot's function.
 struct LazyBinding {
-  // Of the module: behind the first word, the loader's own address for the module, and
-  // its resolver. Null: there is nothing to ask for.
+  // The module's table, whose second word is the loader's own address for the module, and
+  // whose third is its resolver. Null: the slot is bound.
   const uint64_t* table = nullptr;
   uint32_t index = 0;  // of the slot's relocation
 
   bool is_needed() const { return table != nullptr; }
 };
 
-// Of the slot of jump_slots[index], which holds `value`. `is_known` is false if it is not
-// yet bound but by code of a kind that is not known here, or of a loader that is not.
+// The binding of the slot of jump_slots[index], which holds `value`. `is_known` is set to
+// false if the slot is not bound yet, and the code of the table or of the loader has a
+// form that is not known here.
 LazyBinding find_lazy_binding(const ModuleImage& image, size_t index, uint64_t value,
                               bool& is_known);
 
-// Has the loader bind the slot, as the first call through it would: returns the
+// Has the loader bind the slot as the first call through it would, and returns the
 // function's address, which the slot then holds. Ends the process, as the first call
 // would, if no library has the function. Changes neither vector registers nor errno.
 uintptr_t bind_lazily(const LazyBinding& binding);

@@ -1,8 +1,80 @@
-// What hangs on the machine that needs no code of its own: numbers and layouts.
+// The numbers and layouts in which the machines differ. The code of each machine is in
+// x86_64/ and aarch64/.
 #pragma once
 
+#include <elf.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace arctrace::shim::machine {
+
 #if defined(__x86_64__)
-#include "writer_shim/arch/x86_64/machine.hpp"
+
+// The relocations of slots: of those that PLT entries use, and those that code reads.
+inline constexpr uint32_t kJumpSlot = R_X86_64_JUMP_SLOT;
+inline constexpr uint32_t kDataSlot = R_X86_64_GLOB_DAT;
+
+// A PLT entry may jump through the slot that code reads a function's address from.
+inline constexpr bool kPltReadsDataSlots = true;
+
+// Hooks at the entry of functions make them return to arctrace_exchanged_returns.
+inline constexpr bool kExchangesReturns = true;
+
+// A jump reaches 2 GiB, which has to include the module.
+inline constexpr uintptr_t kJumpReach = uintptr_t{1} << 29;
+
+// Registers as unwind tables number them.
+inline constexpr uint64_t kStackPointerRegister = 7;
+inline constexpr uint64_t kFramePointerRegister = 6;
+inline constexpr uint64_t kReturnAddressRegister = 16;
+
+// A function's return address is 8 bytes below its canonical frame address.
+inline constexpr bool kReturnsBesideFramePointer = false;
+
+// The code that a return address on the stack leads to.
+inline uintptr_t returned_to(uintptr_t address) { return address; }
+
+// Integer argument `i`, up to 5, of a stub's call whose return address is at
+// `return_slot`, as call_stubs.S has pushed it: rdi, rsi, rdx, rcx, r8, r9 below rax.
+inline uintptr_t argument_of(const uintptr_t* return_slot, size_t i) {
+  return *(return_slot - 2 - i);
+}
+
 #elif defined(__aarch64__)
-#include "writer_shim/arch/aarch64/machine.hpp"
+
+inline constexpr uint32_t kJumpSlot = R_AARCH64_JUMP_SLOT;
+inline constexpr uint32_t kDataSlot = R_AARCH64_GLOB_DAT;
+
+// Linkers give each use a slot of its own.
+inline constexpr bool kPltReadsDataSlots = false;
+
+// No hook exchanges a function's return address.
+inline constexpr bool kExchangesReturns = false;
+
+// A branch reaches 128 MiB.
+inline constexpr uintptr_t kJumpReach = uintptr_t{1} << 27;
+
+inline constexpr uint64_t kStackPointerRegister = 31;
+inline constexpr uint64_t kFramePointerRegister = 29;
+inline constexpr uint64_t kReturnAddressRegister = 30;
+
+// A function's return address, if it is saved, is the word after the frame pointer.
+inline constexpr bool kReturnsBesideFramePointer = true;
+
+// The address may be signed. XPACLRI, a NOP where there is no pointer authentication,
+// works on x30.
+inline uintptr_t returned_to(uintptr_t address) {
+  register uintptr_t link asm("x30") = address;
+  asm("hint #7" : "+r"(link));
+  return link;
+}
+
+// Up to 7, as call_stubs.S has stored it: x0 at the lower end of a frame of 14 words.
+inline uintptr_t argument_of(const uintptr_t* return_slot, size_t i) {
+  return *(return_slot - 13 + i);
+}
+
 #endif
+
+}  // namespace arctrace::shim::machine

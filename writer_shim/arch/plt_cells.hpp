@@ -1,6 +1,6 @@
-// Words near a module's code through which its PLT entries may jump instead of through
-// the slot that the loader filled: where the code also reads the slot, for the function's
-// address, it must keep what the loader wrote.
+// Words near a module's code through which its PLT entries jump instead of through the
+// slot that the loader filled. They are needed where the code also reads the slot for the
+// function's address, so that the slot must keep what the loader wrote.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ namespace arctrace::shim {
 class PltCells {
  public:
   // Makes the PLT entry `jump` of `image` (code_references.hpp) jump to `target`. False:
-  // no memory near enough, or the code can't be changed.
+  // there is no memory near enough, or the code cannot be changed.
   bool redirect(const ModuleImage& image, uint64_t* jump, uint64_t target);
 
   // To be called when the module is gone.

@@ -1,37 +1,54 @@
-// What a machine knows of functions that begin with room for a jump, and of the jumps.
+// Functions that begin with room for a jump, called a sled, or with a call of a hook that
+// a jump may replace; and the jumps that are put there. Each machine knows its
+// instructions (x86_64/sleds.cpp, aarch64/sleds.cpp).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+
+#include "writer_shim/elf/module_slots.hpp"
 
 namespace arctrace::shim {
 
-// A function with room, or with a call of a hook in its place.
 struct Sled {
-  uintptr_t function;  // 0: it has too little
+  uintptr_t function;  // 0: there is none, or too little room
   unsigned char* begin;
   uintptr_t end;  // where the function goes on
 };
 
-}  // namespace arctrace::shim
+// The code to which a sled is made to jump. It tests the gate itself, so that a function
+// costs next to nothing while functions are switched off, and then goes on to the stub.
+struct GatedJump {
+  alignas(8) unsigned char code[24];
+  uint64_t stub;
+};
 
-// There:
-//   kJumpReach: how far from its module's code a gated jump may be.
-//   GatedJump: where the room of a function jumps to. It asks the gate itself, so that a
-//     function costs next to nothing more while functions are switched off; then it goes
-//     on to `stub`.
-//   find_sled(at, code): of the function whose first NOP the compiler noted at `at`. Some
-//     may stand before it.
-//   find_xray_sled(at, function, code): the sled that clang noted at `at`, for the
-//     entry of `function`, if its bytes are still as clang made them.
-//   for_each_entry_call(image, visit): calls visit(sled) for each call of a hook that a
-//     jump may take the place of.
-//   make_jump(jump, gate, sled): for a function, and the place of the gate's address.
-//     False: it is too far away.
-//   goes_on_at(jump, sled): where the stub calls the function.
-//   lead_to_jump(sled, jump): has the function begin with it. False: it is too far away.
-//   finish_code(address, size): what was written there is code from now on.
-#if defined(__x86_64__)
-#include "writer_shim/arch/x86_64/sleds.hpp"
-#elif defined(__aarch64__)
-#include "writer_shim/arch/aarch64/sleds.hpp"
-#endif
+// The sled of the function whose first NOP the compiler noted at `at`. Some NOPs may be
+// before the function.
+Sled find_sled(uintptr_t at, const AddressRange& code);
+
+// The sled that clang noted at `at` for the entry of `function`, if its bytes are still
+// as clang made them.
+Sled find_xray_sled(uintptr_t at, uintptr_t function, const AddressRange& code);
+
+// The slot through which the module's functions call __fentry__ at their entry; 0: none
+// do.
+uintptr_t find_entry_call_slot(const ModuleImage& image);
+
+// The first such call at `from` or after it, as a sled.
+Sled next_entry_call(const ModuleImage& image, uintptr_t slot, uintptr_t from);
+
+// Writes the code of the jump for a sled; `gate`: the address of the word that holds the
+// gate's address. False: something is too far away.
+bool make_jump(GatedJump& jump, uintptr_t gate, const Sled& sled);
+
+// The address at which the stub calls the function.
+uintptr_t continue_address(const GatedJump& jump, const Sled& sled);
+
+// Makes the sled jump to `jump`. False: it is too far away.
+bool lead_to_jump(const Sled& sled, const GatedJump& jump);
+
+// To be called after writing code: what is there is executed from now on.
+void finish_code(uintptr_t address, size_t size);
+
+}  // namespace arctrace::shim

@@ -1,9 +1,9 @@
-// What every hook of the shim needs.
+// Support for hooks of libc functions.
 //
-// A hook stands before libc's function of that name in the symbol search. It may be
-// called from anywhere: by constructors that run before ours, in signal handlers, in
-// vfork children. So it holds no lock, keeps errno as the real function leaves it, and
-// does nothing of its own without a session.
+// A hook comes before libc's function of that name in the symbol search. It may be called
+// from anywhere: by constructors that run before ours, in signal handlers, in vfork
+// children. So it holds no lock, leaves errno as the real function set it, and does
+// nothing of its own without a session.
 #pragma once
 
 #include <dlfcn.h>
@@ -17,7 +17,7 @@
 
 namespace arctrace::shim {
 
-// The next definition of a hooked function, found once.
+// The next definition of a hooked function, which is looked up once.
 template <class Function>
 class RealFunction {
  public:

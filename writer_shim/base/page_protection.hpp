@@ -1,4 +1,4 @@
-// Changing what the loader has made read-only.
+// Changes the protection of memory that the loader has made read-only.
 #pragma once
 
 #include <sys/auxv.h>
@@ -11,7 +11,8 @@
 
 namespace arctrace::shim {
 
-// Of the pages that [address, address + size) touches.
+// Sets the protection (PROT_*) of all pages that [address, address + size) touches.
+// False: the kernel refuses.
 inline bool protect(uintptr_t address, size_t size, int protection) {
   const uintptr_t page = getauxval(AT_PAGESZ);
   const uintptr_t first = address & ~(page - 1);

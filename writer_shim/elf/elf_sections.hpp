@@ -1,4 +1,4 @@
-// What a module's file has beyond what the loader maps of it: its sections.
+// Reads the sections of a module's file, of which the loader maps only a part.
 #pragma once
 
 #include <elf.h>
@@ -12,7 +12,7 @@
 
 namespace arctrace::shim {
 
-// A part of a file, in memory of our own: a file that shrinks meanwhile gives zeros.
+// A copy of a part of a file. If the file shrinks meanwhile, the rest is zeros.
 class FilePart {
  public:
   FilePart() = default;
@@ -37,7 +37,7 @@ class FilePart {
   FilePart(const FilePart&) = delete;
   FilePart& operator=(const FilePart&) = delete;
 
-  // Its memory stays when this object is gone.
+  // Leaves the memory mapped for good.
   void keep() { bytes_ = nullptr; }
 
   template <class T>
@@ -59,15 +59,16 @@ class FilePart {
   uint64_t size_ = 0;
 };
 
-// Where the compilers' -fpatchable-function-entry notes the addresses of its rooms.
+// The section in which -fpatchable-function-entry notes the addresses of its rooms.
 inline constexpr char kPatchableSection[] = "__patchable_function_entries";
-// Where clang's -fxray-instrument notes its sleds.
+// The section in which clang's -fxray-instrument notes its sleds.
 inline constexpr char kXraySection[] = "xray_instr_map";
 
 // The file of a loaded module.
 class ModuleFile {
  public:
-  // What the system comes with has no patchable functions: its files are many.
+  // The system's own libraries have no functions with hooks, and are many: they need not
+  // be read.
   static bool is_of_system(const dl_phdr_info& info) {
     return starts_with(info.dlpi_name, "/lib/") ||
            starts_with(info.dlpi_name, "/usr/lib/") ||
@@ -80,7 +81,7 @@ class ModuleFile {
       path_ = program_;
       if (n <= 0) return;
       program_[n] = '\0';
-    } else if (!has_folder(path_)) {
+    } else if (!has_directory(path_)) {
       return;  // the vdso
     }
     descriptor_ =
@@ -92,12 +93,12 @@ class ModuleFile {
   ModuleFile(const ModuleFile&) = delete;
   ModuleFile& operator=(const ModuleFile&) = delete;
 
-  int descriptor() const { return descriptor_; }  // negative: it can't be opened
+  int descriptor() const { return descriptor_; }  // negative: it cannot be opened
   const char* path() const { return path_; }
 
  private:
   static constexpr const char* kProgram = "/proc/self/exe";
-  static bool has_folder(const char* path) {
+  static bool has_directory(const char* path) {
     while (*path != '\0' && *path != '/') ++path;
     return *path == '/';
   }

@@ -1,3 +1,4 @@
+// Trusts the module as far as the loader does, which has used the same tables.
 #include "writer_shim/elf/module_slots.hpp"
 
 #include <elf.h>
@@ -6,7 +7,7 @@
 namespace arctrace::shim {
 namespace {
 
-// Whether the segment that `address` lies in is writable, at least until it is relocated.
+// Whether the segment of `address` is writable, at least until the module is relocated.
 bool is_writable(const dl_phdr_info& info, uintptr_t address) {
   for (int i = 0; i < info.dlpi_phnum; ++i) {
     const ElfW(Phdr)& segment = info.dlpi_phdr[i];
@@ -26,7 +27,7 @@ void read_segments(const dl_phdr_info& info, ModuleImage& image) {
     const uintptr_t low = info.dlpi_addr + segment.p_vaddr;
     const uintptr_t high = low + segment.p_memsz;
     if (segment.p_type == PT_GNU_RELRO) {
-      // The loader leaves a page that is only in part in it writable.
+      // The loader leaves a page writable that is read-only in part.
       const uintptr_t page = getauxval(AT_PAGESZ);
       image.read_only = {low & ~(page - 1), high & ~(page - 1)};
     }
@@ -55,7 +56,7 @@ bool read_module(const dl_phdr_info& info, ModuleImage& image) {
   size_t jump_slots_size = 0;
   size_t relocations_size = 0;
   bool is_rela = false;
-  // The loader has turned most addresses there into those of the memory.
+  // The loader has added the bias to most addresses in the section, but not to all.
   const auto address = [&](const ElfW(Dyn) & of) {
     const uintptr_t value = of.d_un.d_ptr;
     return image.range.contains(value) ? value : value + image.bias;

@@ -1,5 +1,5 @@
-// The slots of a loaded module through which it calls functions of others: from its
-// dynamic section, as the loader has mapped and relocated it.
+// Reads the dynamic section of a loaded module, as the loader has mapped and relocated
+// it: the slots through which it calls functions of other modules, and its extent.
 #pragma once
 
 #include <link.h>
@@ -18,14 +18,14 @@ struct AddressRange {
 struct ModuleImage {
   uintptr_t bias = 0;
   AddressRange range;
-  AddressRange read_only;  // of its data, since it was relocated (RELRO)
+  AddressRange read_only;  // data that is read-only since it was relocated (RELRO)
   AddressRange code;       // the executable segment, empty if there are several
   const ElfW(Rela) * jump_slots = nullptr;
   size_t jump_slot_count = 0;
   const ElfW(Rela) * relocations = nullptr;
   size_t relocation_count = 0;
-  // Where the loader will find its initialization function, counted from the bias; null:
-  // it has none, or the place can't be written.
+  // The word from which the loader takes the offset of the initialization function, from
+  // the bias; null: there is none, or the word cannot be written.
   uint64_t* initializer = nullptr;
   const ElfW(Sym) * symbols = nullptr;
   const char* strings = nullptr;
@@ -45,7 +45,7 @@ struct ModuleImage {
   }
 };
 
-// False: it has no dynamic section that tells them.
+// False: the module has no dynamic section, or no symbols.
 bool read_module(const dl_phdr_info& info, ModuleImage& image);
 
 }  // namespace arctrace::shim

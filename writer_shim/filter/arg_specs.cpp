@@ -1,25 +1,34 @@
+// Functions of which the same is recorded share an entry of the table that the writer
+// has: calls carry its number, which is found when the function is hooked.
 #include "writer_shim/filter/arg_specs.hpp"
 
 #include <arctrace/format.h>
 
+#include <iterator>
+
 #include "src/api/shim_interface.h"
 #include "src/base/text.hpp"
+#include "src/shim_protocol/arg_spec_code.hpp"
 #include "src/shim_protocol/auto_args.hpp"
 #include "writer_shim/filter/function_patterns.hpp"
 
 namespace arctrace::shim {
 namespace {
 
-const ShimOptions* chosen;  // null: no values
-constinit arctrace_shim_values all[ARCTRACE_SHIM_VALUES_MAX]{};
-uint32_t values_used = 1;  // the first is none's
+// Each function with types may need an entry, each with auto-args, and a pattern's.
+static_assert(kTypesMax + std::size(kAutoArgs) + kPatternsMax <
+              ARCTRACE_SHIM_CALL_ARGS_MAX);
 
-bool is_same(const arctrace_shim_value& a, const arctrace_shim_value& b) {
+const ShimOptions* options;  // null: none were set
+constinit arctrace_shim_call_args table[ARCTRACE_SHIM_CALL_ARGS_MAX]{};
+uint32_t table_used = 1;  // entry 0 is that of functions of which nothing is recorded
+
+bool is_same(const arctrace_shim_arg_spec& a, const arctrace_shim_arg_spec& b) {
   return a.kind == b.kind && a.argument == b.argument && a.size == b.size &&
          a.failure == b.failure;
 }
 
-bool is_same(const arctrace_shim_values& a, const arctrace_shim_values& b) {
+bool is_same(const arctrace_shim_call_args& a, const arctrace_shim_call_args& b) {
   bool same = a.argument_count == b.argument_count && is_same(a.result, b.result);
   for (uint32_t i = 0; same && i < a.argument_count; ++i) {
     same = is_same(a.arguments[i], b.arguments[i]);
@@ -27,101 +36,76 @@ bool is_same(const arctrace_shim_values& a, const arctrace_shim_values& b) {
   return same && a.names == b.names && a.result_names == b.result_names;
 }
 
-uint8_t kind_of(char letter) {
-  return letter == 'S' ? ARCTRACE_SHIM_STD_STRING : static_cast<uint8_t>(letter - 'a');
-}
+enum class Part { kArgs, kRetval, kBoth };
 
-bool is_right(const arctrace_shim_value& value) {
-  const bool is_size =
-      value.size == 1 || value.size == 2 || value.size == 4 || value.size == 8;
-  const bool is_kind =
-      (value.kind >= ARCTRACE_VALUE_SIGNED && value.kind <= ARCTRACE_VALUE_BOOL) ||
-      value.kind == ARCTRACE_SHIM_STD_STRING;
-  const uint8_t registers = value.kind == ARCTRACE_VALUE_FLOAT
-                                ? ARCTRACE_SHIM_VECTORS_MAX
-                                : ARCTRACE_SHIM_ARGUMENTS_MAX;
-  return is_size && is_kind &&
-         value.argument <= registers + ARCTRACE_SHIM_STACK_WORDS_MAX;
-}
-
-uint8_t argument_of(char digit) {
-  return static_cast<uint8_t>(digit >= 'a' ? digit - 'a' + 10 : digit - '0');
-}
-
-enum class Part { kArguments, kResult, kBoth };
-
-// Takes what `text` says of values in the place of what there was of the same sort.
-void read_values(const char* text, Part part, arctrace_shim_values& values) {
+// Replaces that part of `specs`, as far as `text` has any of it, by what it has.
+void read_specs(const char* text, Part part, arctrace_shim_call_args& specs) {
   bool is_first = true;
-  while (text[0] != '\0' && text[1] != '\0' && text[2] != '\0' && text[3] != '\0') {
-    const arctrace_shim_value value = {kind_of(text[1]), argument_of(text[0]),
-                                       static_cast<uint8_t>(text[2] - '0'),
-                                       static_cast<uint8_t>(text[3] - '0')};
-    text += 4;
-    if (!is_right(value)) return;
-    if (value.argument == 0) {
-      if (part != Part::kArguments) {
-        values.result = value;
-        values.result_names = 0;
+  arctrace_shim_arg_spec spec;
+  for (; decode_arg_spec(text, spec); text += kArgSpecSize) {
+    if (spec.argument == 0) {
+      if (part != Part::kArgs) {
+        specs.result = spec;
+        specs.result_names = 0;
       }
       continue;
     }
-    if (part == Part::kResult) continue;
+    if (part == Part::kRetval) continue;
     if (is_first) {
-      values.argument_count = 0;
-      values.names = 0;
+      specs.argument_count = 0;
+      specs.names = 0;
     }
     is_first = false;
-    if (values.argument_count == ARCTRACE_SHIM_TOLD_MAX) return;
-    values.arguments[values.argument_count++] = value;
+    if (specs.argument_count == ARCTRACE_SHIM_RECORDED_ARGS_MAX) return;
+    specs.arguments[specs.argument_count++] = spec;
   }
 }
 
-// 0: there are too many.
-uint32_t number_of(const arctrace_shim_values& values) {
-  for (uint32_t i = 1; i < values_used; ++i) {
-    if (is_same(all[i], values)) return i;
+// The entry that is the same; 0: there is none, and no room for one.
+uint32_t number_of(const arctrace_shim_call_args& specs) {
+  for (uint32_t i = 1; i < table_used; ++i) {
+    if (is_same(table[i], specs)) return i;
   }
-  if (values_used == ARCTRACE_SHIM_VALUES_MAX) return 0;
-  all[values_used] = values;
-  return values_used++;
+  if (table_used == ARCTRACE_SHIM_CALL_ARGS_MAX) return 0;
+  table[table_used] = specs;
+  return table_used++;
 }
 
-void read_known(const char* name, Part part, arctrace_shim_values& values) {
-  for (const WellKnownCall& known : kWellKnownCalls) {
-    if (equal(known.name, name)) read_values(known.values, part, values);
-  }
-}
-
-void read_typed(const FunctionTypes& types, Part part, arctrace_shim_values& values) {
-  read_values(types.values, part, values);
-  if (part == Part::kArguments && *types.names != '\0') {
-    values.names = arctrace_define_name(types.names);
-  }
-  if (part == Part::kResult && *types.result_names != '\0') {
-    values.result_names = arctrace_define_name(types.result_names);
+void read_auto_args(const char* name, Part part, arctrace_shim_call_args& specs) {
+  for (const AutoArgs& function : kAutoArgs) {
+    if (equal(function.name, name)) read_specs(function.arg_specs, part, specs);
   }
 }
 
-// Which part of what the types say the user wants; kBoth: none, he says it himself.
-Part typed_part(const char* values) {
-  if (*values == kTypedArguments) return Part::kArguments;
-  return *values == kTypedResult ? Part::kResult : Part::kBoth;
+void read_typed(const FunctionTypes& types, Part part, arctrace_shim_call_args& specs) {
+  read_specs(types.arg_specs, part, specs);
+  if (part == Part::kArgs && *types.arg_names != '\0') {
+    specs.names = arctrace_define_name(types.arg_names);
+  }
+  if (part == Part::kRetval && *types.retval_names != '\0') {
+    specs.result_names = arctrace_define_name(types.retval_names);
+  }
 }
 
-// What the recorder knows of a function, or null.
-const FunctionTypes* types_of(const char* name, const FunctionPlace* place) {
-  for (size_t i = 0; i < chosen->type_count; ++i) {
-    const FunctionTypes& types = chosen->types[i];
-    const bool is_same = place == nullptr
-                             ? types.name != nullptr && equal(types.name, name)
-                             : types.name == nullptr && types.place == *place;
+// The part that a pattern wants as the function's types have it; kBoth: the pattern has
+// specs itself.
+Part typed_part(const char* arg_specs) {
+  if (*arg_specs == kTypedArgs) return Part::kArgs;
+  return *arg_specs == kTypedRetval ? Part::kRetval : Part::kBoth;
+}
+
+// What the command has read of the function's types; null: nothing.
+const FunctionTypes* types_of(const char* name, const FileAddress* at) {
+  for (size_t i = 0; i < options->type_count; ++i) {
+    const FunctionTypes& types = options->types[i];
+    const bool is_same = at == nullptr ? types.name != nullptr && equal(types.name, name)
+                                       : types.name == nullptr && types.at == *at;
     if (is_same) return &types;
   }
   return nullptr;
 }
 
-// A copy that gcc has made of a function, and changed its parameters.
+// Whether it is a copy that gcc has made of a function with changed parameters.
 bool has_other_parameters(const char* name) {
   constexpr const char* kMarks[] = {".isra.", ".constprop.", ".part."};
   for (; *name != '\0'; ++name) {
@@ -134,32 +118,32 @@ bool has_other_parameters(const char* name) {
 
 }  // namespace
 
-void choose_values(const ShimOptions& options) {
-  chosen = &options;
-  arctrace_shim_set_values(all);
+void set_arg_options(const ShimOptions& wanted) {
+  options = &wanted;
+  arctrace_shim_set_call_args(table);
 }
 
-bool have_values() { return chosen != nullptr; }
+bool records_args() { return options != nullptr; }
 
-uint32_t values_of(const char* name, const FunctionPlace* place) {
-  if (chosen == nullptr || has_other_parameters(name)) return 0;
-  arctrace_shim_values values{};
-  if (chosen->auto_values && place == nullptr) read_known(name, Part::kBoth, values);
-  const uint64_t patterns = matching_values(name);
-  for (size_t i = 0; i < chosen->pattern_count; ++i) {
+uint32_t arg_specs_of(const char* name, const FileAddress* at) {
+  if (options == nullptr || has_other_parameters(name)) return 0;
+  arctrace_shim_call_args specs{};
+  if (options->auto_args && at == nullptr) read_auto_args(name, Part::kBoth, specs);
+  const uint64_t patterns = matching_arg_patterns(name);
+  for (size_t i = 0; i < options->pattern_count; ++i) {
     if ((patterns >> i & 1) == 0) continue;
-    const char* text = chosen->patterns[i].values;
+    const char* text = options->patterns[i].arg_specs;
     const Part typed = typed_part(text);
     if (typed == Part::kBoth) {
-      read_values(text, Part::kBoth, values);
-    } else if (const FunctionTypes* types = types_of(name, place); types != nullptr) {
-      read_typed(*types, typed, values);
-    } else if (place == nullptr) {
-      read_known(name, typed, values);
+      read_specs(text, Part::kBoth, specs);
+    } else if (const FunctionTypes* types = types_of(name, at); types != nullptr) {
+      read_typed(*types, typed, specs);
+    } else if (at == nullptr) {
+      read_auto_args(name, typed, specs);
     }
   }
-  if (values.argument_count == 0 && values.result.kind == 0) return 0;
-  return number_of(values);
+  if (specs.argument_count == 0 && specs.result.kind == 0) return 0;
+  return number_of(specs);
 }
 
 }  // namespace arctrace::shim

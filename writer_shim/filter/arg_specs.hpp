@@ -1,11 +1,6 @@
-// Whose arguments and results are recorded, and how they are meant.
-//
-// In the options and in the table of well-known functions a value is four characters: the
-// argument's number (0: the result; a: 10), a letter for its kind ('a' + enum
-// arctrace_value_kind; S: a std::string), its size in bytes, and how a result says that
-// the call failed (enum arctrace_shim_failure).
-// A pattern's may be one character instead, kTypedArguments or kTypedResult: as its
-// function's types have them.
+// Finds the arguments and the return value that are recorded of a function's calls: by
+// the table of auto-args, by types that the command has read, and by the user's patterns,
+// of which the later ones go before the earlier ones.
 #pragma once
 
 #include <cstdint>
@@ -14,15 +9,15 @@
 
 namespace arctrace::shim {
 
-// To be called once. The options stay where they are.
-void choose_values(const ShimOptions& options);
+// To be called once. The options must stay where they are.
+void set_arg_options(const ShimOptions& options);
 
-// Whether any function may have values.
-bool have_values();
+// Whether arguments or return values of any function are recorded.
+bool records_args();
 
-// The number (of arctrace_shim_set_values) of the values of calls of the function with
-// this linker's name; 0: it has none. `place`: of one with a compiled-in hook; null: a
-// library's. Not in a hook.
-uint32_t values_of(const char* name, const FunctionPlace* place);
+// The number, for arctrace_shim_call_begin_with_args(), of what is recorded of the calls
+// of the function with this linker's name; 0: nothing. `at`: of a function with a
+// compiled-in hook; null: of a library's. Not to be called in a hook.
+uint32_t arg_specs_of(const char* name, const FileAddress* at);
 
 }  // namespace arctrace::shim

@@ -1,3 +1,5 @@
+// A table by address that hooks read without a lock: it only grows, and changes of
+// modules come one at a time, under the loader's lock.
 #include "writer_shim/filter/function_filter.hpp"
 
 #include <elf.h>
@@ -21,14 +23,14 @@ struct Entry {
   uint64_t function;  // 0: free
   const char* name;
   uint32_t flags_at_start;
-  uint32_t flags;  // by the choice number `round`
+  uint32_t flags;  // by the live filter of `round`
   uint32_t round;
-  uint32_t values;   // their number; 0: none
-  uint32_t reading;  // which has found it
+  uint32_t arg_specs;  // see arg_specs_of()
+  uint32_t reading;    // the number of the reading that found it
 };
 
-// Open addressing; never more than half full. A larger one takes its place, and it stays
-// for those who are reading it.
+// Open addressing; never more than half full. A larger table takes its place, and the old
+// one stays for threads that are reading it.
 struct Table {
   uint64_t capacity;  // a power of 2
   uint64_t used;
@@ -61,7 +63,7 @@ void put(Table& table, const Entry& wanted) {
   entry.name = wanted.name;
   entry.flags_at_start = wanted.flags_at_start;
   entry.reading = wanted.reading;
-  IpcAtomics::store_relaxed(entry.values, wanted.values);
+  IpcAtomics::store_relaxed(entry.arg_specs, wanted.arg_specs);
   IpcAtomics::store_relaxed(entry.flags, wanted.flags_at_start);
   IpcAtomics::store_relaxed(entry.round, uint32_t{0});
   IpcAtomics::store_release(entry.function, wanted.function);
@@ -88,30 +90,31 @@ Table* table_with_room() {
 }
 
 bool live;         // all functions are kept
-uint32_t reading;  // the number of the present one, or the last
+uint32_t reading;  // the number of the present reading, or of the last
 
-// Also where nothing is chosen, if another module had a function there: what stood there
-// is gone. What was chosen of one of a function's names holds for all of them.
+// An address that is in the table already is entered even with nothing to keep, because
+// the function that another module had there is gone. The filters of a function's several
+// names add up.
 void keep_function(Entry wanted) {
   Table* table = present_table();
   Entry* known = table == nullptr ? nullptr : &find_entry(*table, wanted.function);
   const bool is_known = known != nullptr && known->function != 0;
   if (is_known && known->reading == wanted.reading) {
     wanted.flags_at_start |= known->flags_at_start;
-    if (wanted.values == 0) wanted.values = known->values;
+    if (wanted.arg_specs == 0) wanted.arg_specs = known->arg_specs;
   }
-  const bool is_chosen = wanted.flags_at_start != 0 || wanted.values != 0;
-  if (!is_chosen && !is_known && !live) return;
+  const bool is_needed = wanted.flags_at_start != 0 || wanted.arg_specs != 0;
+  if (!is_needed && !is_known && !live) return;
   if (!is_known) table = table_with_room();
   if (!live) wanted.name = "";
   if (table != nullptr) put(*table, wanted);
 }
 
-// Functions have been chosen anew.
-__attribute__((noinline)) void choose_again(Entry& entry) {
+// The live filter has changed.
+__attribute__((noinline)) void filter_again(Entry& entry) {
   uint32_t flags = 0;
   uint32_t round = 0;
-  if (!choose_live(entry.name, entry.flags_at_start, flags, round)) return;
+  if (!apply_live_filter(entry.name, entry.flags_at_start, flags, round)) return;
   IpcAtomics::store_relaxed(entry.flags, flags);
   IpcAtomics::store_relaxed(entry.round, round);
 }
@@ -145,13 +148,13 @@ void read_symbols(const ElfSections& elf, const ModuleFile& file, uintptr_t bias
         name == nullptr) {
       continue;
     }
-    const FunctionPlace place = {status.st_dev, status.st_ino, symbol.st_value};
+    const FileAddress at = {status.st_dev, status.st_ino, symbol.st_value};
     keep_function({.function = bias + symbol.st_value,
                    .name = name,
                    .flags_at_start = filter_flags(name, file.path(), symbol.st_size),
                    .flags = 0,
                    .round = 0,
-                   .values = values_of(name, &place),
+                   .arg_specs = arg_specs_of(name, &at),
                    .reading = reading});
   }
   if (live) names.keep();
@@ -177,13 +180,13 @@ bool calls_hooks(const ModuleImage& image) {
 // Modules that were read, or need not be.
 struct Known {
   uintptr_t low;
-  uint32_t seen;  // number of the last reading that met it
+  uint32_t seen;  // the number of the last reading that met the module
 };
 constexpr size_t kKnownMax = 4096;
 constinit Known known[kKnownMax]{};
 size_t known_count;
 
-// Whether it was there at the last reading already.
+// Whether the module was there at the last reading already.
 bool is_known(uintptr_t low) {
   Known* free = nullptr;
   for (size_t i = 0; i < known_count; ++i) {
@@ -218,23 +221,26 @@ int read_module_functions(dl_phdr_info* info, size_t, void* is_first) {
 
 }  // namespace
 
-void keep_functions_for_live_choice() { live = true; }
+void keep_names_for_live_filter() { live = true; }
 
-void read_function_choice() {
-  if (!have_function_choice() && !have_values() && !live) return;
+void read_function_symbols() {
+  if (!filters_functions() && !records_args() && !live) return;
   find_demangler();
   ++reading;
   bool is_first = true;
   dl_iterate_phdr(read_module_functions, &is_first);
 }
 
-FunctionChoice function_choice(uintptr_t function) {
+FunctionFilter function_filter(uintptr_t function) {
   Table* table = present_table();
   if (table == nullptr) return {};
   Entry& entry = find_entry(*table, function);
   if (entry.function == 0) return {};
-  if (live && live_round() != IpcAtomics::load_relaxed(entry.round)) choose_again(entry);
-  return {IpcAtomics::load_relaxed(entry.flags), IpcAtomics::load_relaxed(entry.values)};
+  if (live && live_filter_round() != IpcAtomics::load_relaxed(entry.round)) {
+    filter_again(entry);
+  }
+  return {IpcAtomics::load_relaxed(entry.flags),
+          IpcAtomics::load_relaxed(entry.arg_specs)};
 }
 
 KnownFunction known_function(uintptr_t function) {
@@ -242,7 +248,7 @@ KnownFunction known_function(uintptr_t function) {
   if (table == nullptr) return {function, "", 0, 0};
   const Entry& entry = find_entry(*table, function);
   if (entry.function == 0) return {function, "", 0, 0};
-  return {function, entry.name, entry.flags_at_start, entry.values};
+  return {function, entry.name, entry.flags_at_start, entry.arg_specs};
 }
 
 }  // namespace arctrace::shim

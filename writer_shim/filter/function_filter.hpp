@@ -1,32 +1,34 @@
-// What the user chose of the functions with compiled-in hooks, and of their values, by
-// their addresses: from the symbol tables of their modules' files. They are read if
-// something was chosen at the start, or may be while the program runs.
+// Knows what is recorded of the functions with compiled-in hooks, by their addresses. It
+// reads the symbol tables of their modules' files, but only if the options filter or
+// record arguments, or if the filter may change while the program runs.
 #pragma once
 
 #include <cstdint>
 
 namespace arctrace::shim {
 
-// To be called once, before any of the others.
-void keep_functions_for_live_choice();
+// Has all functions' names kept, for the live filter. To be called once, before any of
+// the others.
+void keep_names_for_live_filter();
 
-// Reads the files of modules that were not read yet. To be called when the loader's list
-// of modules has changed.
-void read_function_choice();
+// Reads the files of modules that were not read yet. To be called whenever the loader's
+// list of modules has changed, by one thread at a time.
+void read_function_symbols();
 
-// Flags for the filter (enum arctrace_shim_call_flags) as they are now, and the number of
-// its values (call_values.hpp); 0 for a function without a symbol.
-struct FunctionChoice {
-  uint32_t flags;
-  uint32_t values;
+// How the hooks of a function record its calls: as it is now, under the live filter too.
+// Both are 0 for a function without a symbol. Some ns; may be called in a hook.
+struct FunctionFilter {
+  uint32_t flags;      // of enum arctrace_shim_call_flags, those for the filter
+  uint32_t arg_specs;  // see arg_specs_of()
 };
-FunctionChoice function_choice(uintptr_t function);
+FunctionFilter function_filter(uintptr_t function);
 
+// The same as it was when the symbols were read, to hook the function.
 struct KnownFunction {
   uintptr_t address;
   const char* name;  // the linker's; empty: not known
   uint32_t flags_at_start;
-  uint32_t values;
+  uint32_t arg_specs;
 };
 KnownFunction known_function(uintptr_t function);
 

@@ -1,13 +1,16 @@
+// Patterns match a function's linker's name, and as the program's own __cxa_demangle has
+// it, its C++ name with its parameters and without. Regular expressions are libc's.
 #include "writer_shim/filter/function_patterns.hpp"
 
 #include <dlfcn.h>
-#include <fnmatch.h>
 #include <regex.h>
 #include <stdlib.h>
 
 #include "src/api/shim_interface.h"
 #include "src/base/memory.hpp"
 #include "src/base/text.hpp"
+#include "src/shim_protocol/glob.hpp"
+#include "writer_shim/filter/linker_name.hpp"
 
 namespace arctrace::shim {
 namespace {
@@ -15,11 +18,10 @@ namespace {
 using Demangler = char*(const char* name, char* buffer, size_t* size, int* status);
 
 constexpr char kRegexMark[] = "re:";
-constexpr size_t kNameMax = 1024;
 
-const ShimOptions* chosen;  // null: no choice
-constinit regex_t expressions[ShimOptions::kPatternsMax]{};
-bool has_expression[ShimOptions::kPatternsMax];
+const ShimOptions* options;  // null: there is no pattern
+constinit regex_t expressions[kPatternsMax]{};
+bool has_expression[kPatternsMax];
 uint64_t matched;  // patterns that some function has matched
 Demangler* demangler;
 
@@ -27,19 +29,18 @@ bool matches(size_t pattern, const char* name) {
   if (has_expression[pattern]) {
     return regexec(&expressions[pattern], name, 0, nullptr, 0) == 0;
   }
-  return fnmatch(chosen->patterns[pattern].text, name, 0) == 0;
+  const char* glob = options->patterns[pattern].text;
+  return glob_matches({glob, text_length(glob, SIZE_MAX)},
+                      {name, text_length(name, SIZE_MAX)});
 }
 
-// A function's names: the linker's, without what compilers add to those of copies (.cold,
-// .constprop.0), and if it is a C++ one, as people write it, with its parameters and
-// without.
+// A function's names: the linker's, and of a C++ function also the one that people write.
 class Names {
  public:
   explicit Names(const char* name) {
-    size_t length = 0;
-    while (length < kNameMax - 1 && name[length] != '\0' && name[length] != '.') ++length;
-    copy_bytes(linked_, name, length);
-    linked_[length] = '\0';
+    const std::string_view plain = plain_linker_name(name);
+    copy_bytes(linked_, plain.data(), plain.size());
+    linked_[plain.size()] = '\0';
     int status = 0;
     if (demangler != nullptr && starts_with(linked_, "_Z")) {
       whole_ = demangler(linked_, nullptr, nullptr, &status);
@@ -62,7 +63,7 @@ class Names {
   }
 
  private:
-  // Where the last parenthesis opens that stands in no other; null: there is none.
+  // The last parenthesis that opens outside of all others; null: there is none.
   char* parameters() {
     char* found = nullptr;
     int depth = 0;
@@ -73,7 +74,7 @@ class Names {
     return found;
   }
 
-  char linked_[kNameMax];
+  char linked_[kLinkerNameMax + 1];
   char* whole_ = nullptr;  // malloc'ed
 };
 
@@ -93,64 +94,66 @@ const char* file_name(const char* path) {
 
 }  // namespace
 
-void choose_functions(const ShimOptions& options) {
-  if (options.pattern_count == 0 && options.size_min == 0) return;
-  for (size_t i = 0; i < options.pattern_count; ++i) {
-    const char* text = options.patterns[i].text;
+void set_patterns(const ShimOptions& wanted) {
+  const bool has_any = wanted.pattern_count != 0 || wanted.size_min != 0;
+  options = has_any ? &wanted : nullptr;
+  matched = 0;
+  for (size_t i = 0; i < kPatternsMax; ++i) {
+    if (has_expression[i]) regfree(&expressions[i]);
+    const char* text = i < wanted.pattern_count ? wanted.patterns[i].text : "";
     has_expression[i] = starts_with(text, kRegexMark) &&
                         regcomp(&expressions[i], text + sizeof kRegexMark - 1,
                                 REG_EXTENDED | REG_NOSUB) == 0;
   }
-  chosen = &options;
 }
 
-bool have_function_choice() { return chosen != nullptr && chosen->have_filter(); }
+bool filters_functions() { return options != nullptr && options->filters(); }
 
-bool choice_needs_place() {
-  if (chosen == nullptr) return false;
-  bool found = chosen->size_min != 0;
-  for (size_t i = 0; i < chosen->pattern_count; ++i) {
-    found = found || chosen->patterns[i].kind == Pattern::Kind::kModule;
+bool filter_needs_module() {
+  if (options == nullptr) return false;
+  bool found = options->size_min != 0;
+  for (size_t i = 0; i < options->pattern_count; ++i) {
+    found = found || options->patterns[i].kind == Pattern::Kind::kModule;
   }
   return found;
 }
 
 void find_demangler() {
-  if (chosen == nullptr || demangler != nullptr) return;
+  if (options == nullptr || demangler != nullptr) return;
   demangler = reinterpret_cast<Demangler*>(dlsym(RTLD_DEFAULT, "__cxa_demangle"));
 }
 
 uint32_t filter_flags(const char* name, const char* path, uint64_t size) {
-  if (!have_function_choice()) return 0;
+  if (!filters_functions()) return 0;
   Names names(name);
   uint32_t flags = 0;
   uint64_t found = 0;
   bool has_modules = false;
   bool in_module = false;
-  for (size_t i = 0; i < chosen->pattern_count; ++i) {
-    const Pattern::Kind kind = chosen->patterns[i].kind;
-    if (kind == Pattern::Kind::kValues) continue;
+  for (size_t i = 0; i < options->pattern_count; ++i) {
+    const Pattern::Kind kind = options->patterns[i].kind;
+    if (kind == Pattern::Kind::kArgs) continue;
     const bool is_module = kind == Pattern::Kind::kModule;
     has_modules = has_modules || is_module;
     if (is_module ? !matches(i, file_name(path)) : !names.match(i)) continue;
     found |= uint64_t{1} << i;
-    if (kind == Pattern::Kind::kChosen) flags |= ARCTRACE_SHIM_CHOSEN;
-    if (kind == Pattern::Kind::kLeftOut) flags |= ARCTRACE_SHIM_LEFT_OUT;
+    if (kind == Pattern::Kind::kFilter) flags |= ARCTRACE_SHIM_FILTERED_IN;
+    if (kind == Pattern::Kind::kNotrace) flags |= ARCTRACE_SHIM_NOTRACE;
     in_module = in_module || is_module;
   }
-  if ((has_modules && !in_module) || (size != 0 && size < chosen->size_min)) {
+  if ((has_modules && !in_module) || (size != 0 && size < options->size_min)) {
     flags |= ARCTRACE_SHIM_HIDDEN;
   }
   note_matched(found);
   return flags;
 }
 
-uint64_t matching_values(const char* name) {
-  if (chosen == nullptr) return 0;
+uint64_t matching_arg_patterns(const char* name) {
+  if (options == nullptr) return 0;
   Names names(name);
   uint64_t found = 0;
-  for (size_t i = 0; i < chosen->pattern_count; ++i) {
-    if (chosen->patterns[i].kind != Pattern::Kind::kValues || !names.match(i)) continue;
+  for (size_t i = 0; i < options->pattern_count; ++i) {
+    if (options->patterns[i].kind != Pattern::Kind::kArgs || !names.match(i)) continue;
     found |= uint64_t{1} << i;
   }
   note_matched(found);

@@ -1,4 +1,5 @@
-// The user's choice of functions, by their names, modules and sizes.
+// Matches functions against the user's patterns, by their names, modules and sizes, and
+// finds the flags that the filter has for them.
 #pragma once
 
 #include <cstdint>
@@ -7,26 +8,26 @@
 
 namespace arctrace::shim {
 
-// To be called once. The options stay where they are.
-void choose_functions(const ShimOptions& options);
+// Sets the patterns, in place of any earlier ones. The options must stay where they are.
+void set_patterns(const ShimOptions& options);
 
-// Whether what is recorded at all depends on the function at all.
-bool have_function_choice();
+// Whether the options filter at all.
+bool filters_functions();
 
-// Whether it depends on a function's module or size.
-bool choice_needs_place();
+// Whether filter_flags() needs the function's module or size.
+bool filter_needs_module();
 
-// Looks for a demangler among the modules that are loaded now: without one, C++ functions
-// are matched by their linker's names only.
+// Looks for a demangler among the modules that are loaded now. Without one, C++ functions
+// match by their linker's names only.
 void find_demangler();
 
-// Flags for the filter (enum arctrace_shim_call_flags) of the function with this linker's
-// name, in the module at `path`; `size` in bytes, 0: not known. It may need memory, and
-// call the program's demangler: not in a hook.
+// The filter's flags (enum arctrace_shim_call_flags) for the function with this linker's
+// name in the module at `path`; `size` in bytes, 0 if it is not known. May allocate and
+// call the program's demangler, so it must not be called in a hook.
 uint32_t filter_flags(const char* name, const char* path, uint64_t size);
 
-// The patterns for values that match a function of this linker's name, one bit each. As
-// filter_flags.
-uint64_t matching_values(const char* name);
+// The patterns of kind kArgs, one bit each, that a function with this linker's name
+// matches. Like filter_flags(), not to be called in a hook.
+uint64_t matching_arg_patterns(const char* name);
 
 }  // namespace arctrace::shim

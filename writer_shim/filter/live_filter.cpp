@@ -1,3 +1,5 @@
+// The filter's text is a list of globs, each after its mark, in the control page (SPEC.md
+// 1.2), of which each use takes a copy.
 #include "writer_shim/filter/live_filter.hpp"
 
 #include <string_view>
@@ -6,60 +8,52 @@
 #include "src/base/memory.hpp"
 #include "src/protocol/live_filter.hpp"
 #include "src/shim_protocol/glob.hpp"
+#include "writer_shim/filter/linker_name.hpp"
 
 namespace arctrace::shim {
 namespace {
 
+static_assert(ARCTRACE_SHIM_LIVE_FILTER_MAX == ARCTRACE_CHOICE_TEXT_MAX);
+
 constexpr uint32_t kNoRound = 0;
-
-static_assert(ARCTRACE_SHIM_CHOICE_MAX == ARCTRACE_CHOICE_TEXT_MAX);
-
-constexpr size_t kNameMax = 1024;
+constexpr uint32_t kByPattern = ARCTRACE_SHIM_FILTERED_IN | ARCTRACE_SHIM_NOTRACE;
 
 bool only_chosen_at_start;
 
-// Without what compilers add to the names of copies (.cold, .constprop.0).
-std::string_view plain_name(const char* name) {
-  size_t length = 0;
-  while (length < kNameMax && name[length] != '\0' && name[length] != '.') ++length;
-  return {name, length};
-}
-
-constexpr uint32_t kByPattern = ARCTRACE_SHIM_CHOSEN | ARCTRACE_SHIM_LEFT_OUT;
-
 }  // namespace
 
-const volatile uint32_t* live_round_place = &kNoRound;
+const volatile uint32_t* live_filter_round_word = &kNoRound;
 
-void start_live_choice(bool only_chosen) {
-  only_chosen_at_start = only_chosen;
-  const volatile uint32_t* place = arctrace_shim_choice_round();
-  if (place != nullptr) live_round_place = place;
+void start_live_filter(bool filter_in_only) {
+  only_chosen_at_start = filter_in_only;
+  const volatile uint32_t* word = arctrace_shim_live_filter_number();
+  if (word != nullptr) live_filter_round_word = word;
 }
 
-bool choose_live(const char* name, uint32_t at_start, uint32_t& flags, uint32_t& round) {
-  uint64_t words[kChoiceWords];
-  const int64_t size = arctrace_shim_copy_choice(words, &round);
+bool apply_live_filter(const char* name, uint32_t at_start, uint32_t& flags,
+                       uint32_t& round) {
+  uint64_t words[kLiveFilterWords];
+  const int64_t size = arctrace_shim_copy_live_filter(words, &round);
   if (size < 0) return false;
   const char* line = reinterpret_cast<const char*>(words);
   const char* const end = line + size;
-  const std::string_view plain = plain_name(name);
-  bool only_chosen = false;
+  const std::string_view plain = plain_linker_name(name);
+  bool filter_in_only = false;
   uint32_t found = 0;
   while (line < end) {
     const size_t length = text_length(line, static_cast<size_t>(end - line));
     if (length != 0) {
-      const bool is_chosen = *line == kTraceMark;
-      only_chosen = only_chosen || is_chosen;
+      const bool is_filter = *line == kFilterMark;
+      filter_in_only = filter_in_only || is_filter;
       if (glob_matches({line + 1, length - 1}, plain)) {
-        found |= is_chosen ? ARCTRACE_SHIM_CHOSEN : ARCTRACE_SHIM_LEFT_OUT;
+        found |= is_filter ? ARCTRACE_SHIM_FILTERED_IN : ARCTRACE_SHIM_NOTRACE;
       }
     }
     line += length + 1;
   }
-  if (size == 0) only_chosen = only_chosen_at_start;
+  if (size == 0) filter_in_only = only_chosen_at_start;
   flags = size == 0 ? at_start : (at_start & ~kByPattern) | found;
-  arctrace_shim_choose(round, only_chosen ? 1 : 0);
+  arctrace_shim_follow_live_filter(round, filter_in_only ? 1 : 0);
   return true;
 }
 

@@ -1,3 +1,5 @@
+// The hooks find the function, and the slot of its return address, from the address that
+// they return to; both are kept in a table after the first call.
 #include "writer_shim/functions/entry_hooks.hpp"
 
 #include <cstdint>
@@ -10,17 +12,17 @@
 #include "writer_shim/functions/functions_gate.hpp"
 #include "writer_shim/plt/call_table.hpp"
 #include "writer_shim/unwind/frame_finder.hpp"
-#include "writer_shim/unwind/frame_rule.hpp"
+#include "writer_shim/unwind/frame_rule_search.hpp"
 
 namespace arctrace::shim {
 namespace {
 
-// By where a hook returns to: that address in the upper 48 bits, and in the lower 16 how
-// far behind the function's beginning it is. One word, so that no lock is needed.
+// A site is the address to which a hook returns, in the upper 48 bits of a word, and its
+// distance from the function's beginning in the lower 16. One word needs no lock.
 constexpr uint64_t kSites = uint64_t{1} << 15;
 constexpr unsigned kDistanceBits = 16;
 uint64_t sites[kSites];
-uint32_t have_sites;  // nonzero: some of them are used
+uint32_t have_sites;  // nonzero: some words are used
 
 __attribute__((noinline)) uintptr_t learn_function(uintptr_t hook_site, uint64_t& site) {
   uintptr_t begin = 0;
@@ -32,8 +34,8 @@ __attribute__((noinline)) uintptr_t learn_function(uintptr_t hook_site, uint64_t
   return begin;
 }
 
-// Where the function begins whose hook returns to `hook_site`; without unwind tables,
-// that itself.
+// The beginning of the function whose hook returns to `hook_site`; `hook_site` itself if
+// there are no unwind tables.
 uintptr_t function_of(uintptr_t hook_site) {
   uint64_t& site = sites[(hook_site >> 4 ^ hook_site >> 19) % kSites];
   const uint64_t known = IpcAtomics::load_relaxed(site);
@@ -45,37 +47,39 @@ uintptr_t function_of(uintptr_t hook_site) {
 
 struct EnteredFunction {
   uintptr_t address;
-  const uintptr_t* stack_pointer;  // behind the return address of our own hook
-  uintptr_t* place;                // of the function's
+  const uintptr_t* stack_pointer;  // after the return address of our own hook
+  uintptr_t* return_slot;          // that of the function's own return address
   uintptr_t frame_pointer;         // of its caller
 };
 
-// By value, so that who enters keeps it in registers.
-__attribute__((noinline)) int begin_with_values(EnteredFunction function, uint32_t flags,
-                                                uint32_t values) {
+// By value, so that function_begins() keeps the members in registers.
+__attribute__((noinline)) int begin_with_args(EnteredFunction function, uint32_t flags,
+                                              uint32_t arg_specs) {
   uintptr_t arguments[ARCTRACE_SHIM_ARGUMENTS_MAX];
   for (size_t i = 0; i < ARCTRACE_SHIM_ARGUMENTS_MAX; ++i) {
     arguments[i] = machine::argument_of(function.stack_pointer - 1, i);
   }
-  return arctrace_shim_call_begin_with(function.address, function.place,
-                                       function.frame_pointer, flags, values, arguments);
+  return arctrace_shim_call_begin_with_args(function.address, function.return_slot,
+                                            function.frame_pointer, flags, arg_specs,
+                                            arguments);
 }
 
 void function_begins(const EnteredFunction& function) {
-  const FunctionChoice choice = function_choice(function.address);
-  uint32_t flags = choice.flags;
-  if (returns_to_stub(*function.place)) flags |= ARCTRACE_SHIM_RETURNS_TO_SHIM;
-  const int through = __builtin_expect(choice.values != 0, 0)
-                          ? begin_with_values(function, flags, choice.values)
-                          : arctrace_shim_call_begin(function.address, function.place,
-                                                     function.frame_pointer, flags);
+  const FunctionFilter filter = function_filter(function.address);
+  uint32_t flags = filter.flags;
+  if (returns_to_stub(*function.return_slot)) flags |= ARCTRACE_SHIM_RETURNS_TO_SHIM;
+  const int through =
+      __builtin_expect(filter.arg_specs != 0, 0)
+          ? begin_with_args(function, flags, filter.arg_specs)
+          : arctrace_shim_call_begin(function.address, function.return_slot,
+                                     function.frame_pointer, flags);
   if (through != 0) {
-    *function.place = reinterpret_cast<uintptr_t>(arctrace_exchanged_returns);
+    *function.return_slot = reinterpret_cast<uintptr_t>(arctrace_exchanged_returns);
   }
 }
 
-// The unwind rule for what we put in a return address's place needs it.
-bool is_ready() { return functions_are_recorded() && arctrace_pending_calls != nullptr; }
+// The unwind rule for the return address that we exchange needs the pending calls.
+bool is_ready() { return functions_gate_is_open() && arctrace_pending_calls != nullptr; }
 
 }  // namespace
 
@@ -88,7 +92,7 @@ void forget_entry_hooks() {
 
 using namespace arctrace::shim;
 
-// `stack_pointer`: behind the hook's return address.
+// `stack_pointer`: after the hook's return address.
 extern "C" __attribute__((flatten)) void arctrace_fentry_called(uintptr_t hook_site,
                                                                 uintptr_t* stack_pointer,
                                                                 uintptr_t frame_pointer) {
@@ -97,7 +101,7 @@ extern "C" __attribute__((flatten)) void arctrace_fentry_called(uintptr_t hook_s
   function_begins({function_of(hook_site), stack_pointer, stack_pointer, frame_pointer});
 }
 
-// Called when the function has made its frame, of which only unwind tables know the size.
+// Called after the function has made its frame, whose size only unwind tables know.
 extern "C" __attribute__((flatten)) void arctrace_mcount_called(
     uintptr_t hook_site, uintptr_t* stack_pointer, const uintptr_t* frame_pointer) {
   if (!is_ready()) return;
@@ -107,6 +111,6 @@ extern "C" __attribute__((flatten)) void arctrace_mcount_called(
   call.hook_site = hook_site;
   locate_frame(0, call);
   if ((call.flags & ARCTRACE_SHIM_LOCATION_GUESSED) != 0) return;
-  auto* place = reinterpret_cast<uintptr_t*>(call.location) - 1;
-  function_begins({function_of(hook_site), stack_pointer, place, *frame_pointer});
+  auto* return_slot = reinterpret_cast<uintptr_t*>(call.location) - 1;
+  function_begins({function_of(hook_site), stack_pointer, return_slot, *frame_pointer});
 }

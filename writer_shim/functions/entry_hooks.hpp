@@ -1,11 +1,12 @@
-// The hooks that -pg and -mfentry have a function call at its entry (mcount, __fentry__):
-// the function's return address is exchanged for ours, as for a library call that is
-// called through, and its exit recorded when it returns there.
+// The hooks that functions compiled with -pg and -mfentry call at their entry (mcount,
+// __fentry__). The function's return address is exchanged for ours, to which a library
+// call that is called through returns too, and its exit is recorded when it returns
+// there.
 #pragma once
 
 namespace arctrace::shim {
 
-// Code was loaded or unloaded: where functions begin may have changed.
+// To be called when code was loaded or unloaded: functions may begin elsewhere.
 void forget_entry_hooks();
 
 }  // namespace arctrace::shim

@@ -1,5 +1,5 @@
-// Compiled with a frame pointer: it stands between the caller's frame pointer, which it
-// points to, and the return address, on x86-64 as on aarch64.
+// Compiled with a frame pointer, which on x86-64 and on aarch64 points to the caller's
+// frame pointer, just below the return address: so hooks find their caller's registers.
 #include "writer_shim/functions/function_hooks.hpp"
 
 #include <dlfcn.h>
@@ -17,12 +17,12 @@ namespace {
 
 using FunctionHook = void(void* function, void* call_site);
 
-FunctionHook* next_enter;  // null: only libc's, which do nothing
+FunctionHook* next_enter;  // null: there are only libc's hooks, which do nothing
 FunctionHook* next_exit;
 
 uintptr_t address_of(const void* pointer) { return reinterpret_cast<uintptr_t>(pointer); }
 
-// Of the hook that this is inlined into.
+// The call of the hook that this is inlined into.
 __attribute__((always_inline)) inline arctrace_shim_call this_call(
     const void* call_site) {
   const auto* frame = static_cast<const uintptr_t*>(__builtin_frame_address(0));
@@ -34,11 +34,10 @@ __attribute__((always_inline)) inline arctrace_shim_call this_call(
   return call;
 }
 
-// By value: who calls it then keeps no registers for it.
-__attribute__((noinline)) void exit_the_long_way(uintptr_t function,
-                                                 arctrace_shim_call call) {
+// By value, so that the hook keeps no registers for the call.
+__attribute__((noinline)) void exit_slowly(uintptr_t function, arctrace_shim_call call) {
   if (call.hook_site == call.call_site) {
-    // The function's last act was to jump here: what it returned to, we return to.
+    // The function's last act was to jump here: we return to its caller.
     arctrace_shim_exit_at(function, call.stack_pointer, call.stack_pointer);
     return;
   }
@@ -47,7 +46,7 @@ __attribute__((noinline)) void exit_the_long_way(uintptr_t function,
   arctrace_shim_exit_at(function, known ? call.location : 0, call.stack_pointer);
 }
 
-// Not by dladdr(), which searches all of libc's names for one.
+// Does without dladdr(), which would search all of libc's names.
 bool is_libcs(void* function) {
   dl_find_object object{};
   if (_dl_find_object == nullptr ||
@@ -76,11 +75,11 @@ using namespace arctrace::shim;
 
 ARCTRACE_HOOK __attribute__((flatten)) void __cyg_profile_func_enter(void* function,
                                                                      void* call_site) {
-  if (functions_are_recorded()) {
+  if (functions_gate_is_open()) {
     arctrace_shim_call call = this_call(call_site);
     locate_frame(address_of(function), call);
     if (returns_to_stub(call.call_site)) call.flags |= ARCTRACE_SHIM_RETURNS_TO_SHIM;
-    call.flags |= function_choice(address_of(function)).flags;
+    call.flags |= function_filter(address_of(function)).flags;
     arctrace_shim_enter(address_of(function), &call);
   }
   if (__builtin_expect(next_enter != nullptr, 0)) next_enter(function, call_site);
@@ -88,11 +87,11 @@ ARCTRACE_HOOK __attribute__((flatten)) void __cyg_profile_func_enter(void* funct
 
 ARCTRACE_HOOK __attribute__((flatten)) void __cyg_profile_func_exit(void* function,
                                                                     void* call_site) {
-  if (functions_are_recorded()) {
-    const uintptr_t own_place = address_of(__builtin_dwarf_cfa());
+  if (functions_gate_is_open()) {
+    const uintptr_t stack_pointer = address_of(__builtin_dwarf_cfa());
     if (__builtin_extract_return_addr(__builtin_return_address(0)) == call_site ||
-        arctrace_shim_exit(address_of(function), own_place) == 0) {
-      exit_the_long_way(address_of(function), this_call(call_site));
+        arctrace_shim_exit(address_of(function), stack_pointer) == 0) {
+      exit_slowly(address_of(function), this_call(call_site));
     }
   }
   if (__builtin_expect(next_exit != nullptr, 0)) next_exit(function, call_site);

@@ -1,10 +1,11 @@
-// Entry and exit of functions compiled with -finstrument-functions (gcc and clang).
+// The hooks that functions compiled with -finstrument-functions (gcc and clang) call at
+// their entry and exit.
 #pragma once
 
 namespace arctrace::shim {
 
-// Hooks of the program's own that stand behind ours in the search order go on being
-// called.
+// Looks up hooks of the program's own, which come after ours in the search order and go
+// on being called.
 void find_next_function_hooks();
 
 }  // namespace arctrace::shim

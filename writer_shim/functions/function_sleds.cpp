@@ -1,3 +1,5 @@
+// For each module a page or more of gated jumps is mapped within reach of its code,
+// filled in, and led to; the module's code is writable only meanwhile.
 #include "writer_shim/functions/function_sleds.hpp"
 
 #include <link.h>
@@ -7,6 +9,7 @@
 
 #include "src/api/shim_interface.h"
 #include "src/base/raw_syscall.hpp"
+#include "writer_shim/arch/machine.hpp"
 #include "writer_shim/arch/sleds.hpp"
 #include "writer_shim/base/page_protection.hpp"
 #include "writer_shim/elf/elf_sections.hpp"
@@ -17,17 +20,17 @@
 namespace arctrace::shim {
 namespace {
 
-// What is mapped for a module.
+// The memory that is mapped for a module.
 struct GatedJumps {
-  const volatile uint32_t* gate;  // stays mapped, and closed, when the session is left
+  const volatile uint32_t* gate;  // it stays mapped, and closed, when the session is left
   uint64_t filler[3];
   GatedJump jumps[1];
 };
 
-// Memory below the module.
+// Maps memory below the module; null: there is none within reach.
 GatedJumps* map_near(const ModuleImage& image, size_t size) {
   constexpr uintptr_t kStep = uintptr_t{1} << 16;
-  constexpr uintptr_t kTries = kJumpReach / kStep / 2;
+  constexpr uintptr_t kTries = machine::kJumpReach / kStep / 2;
   const uintptr_t base = (image.range.low & ~(kStep - 1)) - (size & ~(kStep - 1));
   for (uintptr_t i = 1; i <= kTries && base > (i + 1) * kStep; ++i) {
     const uintptr_t wanted = base - i * kStep;
@@ -40,14 +43,14 @@ GatedJumps* map_near(const ModuleImage& image, size_t size) {
   return nullptr;
 }
 
-// False: there is no stub left, or it is too far away.
+// False: there is no stub left, or the jump is too far away.
 bool patch(const Sled& sled, const GatedJumps& head, GatedJump& jump) {
   const KnownFunction function = known_function(sled.function);
   if ((function.flags_at_start & ARCTRACE_SHIM_HIDDEN) != 0 ||
       !make_jump(jump, reinterpret_cast<uintptr_t>(&head.gate), sled)) {
     return false;
   }
-  jump.stub = stub_for_function(function, goes_on_at(jump, sled));
+  jump.stub = stub_for_function(function, continue_address(jump, sled));
   return jump.stub != 0 && lead_to_jump(sled, jump);
 }
 
@@ -69,14 +72,13 @@ void patch_module(const ModuleImage& image, const ForEach& for_each) {
   for_each([&](const Sled& sled) {
     if (next < near->jumps + count && patch(sled, *near, *next)) ++next;
   });
-  // Complete, before anything runs in it.
   finish_code(reinterpret_cast<uintptr_t>(near), size);
   finish_code(image.code.low, code_size);
   protect(reinterpret_cast<uintptr_t>(near), size, PROT_READ | PROT_EXEC);
   protect(image.code.low, code_size, PROT_READ | PROT_EXEC);
 }
 
-// Where a section that is mapped with the module stands; empty: there is none.
+// The memory of a section that is mapped with the module; empty: there is none.
 AddressRange find_mapped(const ModuleImage& image, const ElfSections& sections,
                          const char* name) {
   const ElfW(Shdr)* found = sections.find(name);
@@ -87,12 +89,13 @@ AddressRange find_mapped(const ModuleImage& image, const ElfSections& sections,
   return {low, low + size};
 }
 
-void patch_rooms(const ModuleImage& image, const AddressRange& places) {
-  const auto* place = reinterpret_cast<const uintptr_t*>(places.low);
-  const size_t count = (places.high - places.low) / sizeof *place;
+// `section`: the addresses of rooms, as the compiler noted them.
+void patch_rooms(const ModuleImage& image, const AddressRange& section) {
+  const auto* addresses = reinterpret_cast<const uintptr_t*>(section.low);
+  const size_t count = (section.high - section.low) / sizeof *addresses;
   patch_module(image, [&](const auto& visit) {
     for (size_t i = 0; i < count; ++i) {
-      const Sled sled = find_sled(place[i], image.code);
+      const Sled sled = find_sled(addresses[i], image.code);
       if (sled.function != 0) visit(sled);
     }
   });
@@ -112,7 +115,8 @@ constexpr uint8_t kXrayEntry = 0;
 constexpr uint8_t kXrayEntryWithArguments = 3;
 constexpr uint8_t kXrayVersion = 2;  // since LLVM 12; before, addresses were absolute
 
-// Sleds at the entries of functions. Those at exits stay: the call-through sees the exit.
+// Patches the sleds at the entries of functions. Those at exits stay as they are, because
+// the stub that calls a function through sees its exit.
 void patch_xray_sleds(const ModuleImage& image, const AddressRange& map) {
   patch_module(image, [&](const auto& visit) {
     for (uintptr_t at = map.low; map.high - at >= sizeof(XrayEntry);
@@ -130,6 +134,15 @@ void patch_xray_sleds(const ModuleImage& image, const AddressRange& map) {
   });
 }
 
+void patch_entry_calls(const ModuleImage& image) {
+  const uintptr_t slot = find_entry_call_slot(image);
+  if (slot == 0) return;
+  patch_module(image, [&](const auto& visit) {
+    Sled call = next_entry_call(image, slot, image.code.low);
+    for (; call.function != 0; call = next_entry_call(image, slot, call.end)) visit(call);
+  });
+}
+
 int visit(dl_phdr_info* info, size_t, void* is_first) {
   const bool is_program = *static_cast<bool*>(is_first);
   *static_cast<bool*>(is_first) = false;
@@ -138,7 +151,7 @@ int visit(dl_phdr_info* info, size_t, void* is_first) {
       image.code.low == image.code.high) {
     return 0;
   }
-  patch_module(image, [&](const auto& visit) { for_each_entry_call(image, visit); });
+  patch_entry_calls(image);
   const ModuleFile file(*info, is_program);
   if (file.descriptor() < 0) return 0;
   const ElfSections sections(file.descriptor());

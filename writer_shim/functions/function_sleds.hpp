@@ -1,7 +1,7 @@
-// Functions that begin with room for a hook (-fpatchable-function-entry: five bytes on
-// x86-64, one instruction on aarch64; clang's -fxray-instrument) or with a call of
-// __fentry__ (-pg -mfentry, x86-64): a jump to a stub takes its place, which calls the
-// rest of the function through like a library function.
+// Hooks functions that begin with room for that (-fpatchable-function-entry: five bytes
+// on x86-64, one instruction on aarch64; clang's -fxray-instrument) or with a call of
+// __fentry__ (-pg -mfentry, x86-64). A jump to a stub takes its place, and the stub calls
+// the rest of the function through like a library function.
 #pragma once
 
 namespace arctrace::shim {

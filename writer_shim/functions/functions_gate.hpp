@@ -1,10 +1,11 @@
-// Whether hooks that are compiled into functions have anything to record.
+// Tests whether hooks that are compiled into functions have anything to record. This is
+// the first thing that each of them does, so it is inlined.
 #pragma once
 
 #include <cstdint>
 
 #include "src/api/shim_interface.h"
-#include "writer_shim/start.hpp"
+#include "writer_shim/base/early_join.hpp"
 
 // Weak, so that we may ask whether the loader has bound it yet: resolvers of a library's
 // indirect functions run, and call our hooks, before we are relocated.
@@ -12,7 +13,7 @@
 
 namespace arctrace::shim {
 
-inline bool functions_are_recorded() {
+inline bool functions_gate_is_open() {
   if (__builtin_expect(&arctrace_gate == nullptr, 0)) return false;
   if (__builtin_expect((*arctrace_gate & ARCTRACE_GATE_FUNCTIONS) != 0, 1)) return true;
   join_early();

@@ -1,7 +1,7 @@
-// A program whose AddressSanitizer is a library (gcc's) refuses to run if another one
-// stands before that, as a preloaded one does. It may: what it takes the place of, it
-// calls. The sanitizer asks for its options here, unless the program itself has them;
-// ASAN_OPTIONS goes above.
+// Defaults for a program whose AddressSanitizer is a library (gcc's). The sanitizer
+// refuses to run if another library comes before it, as a preloaded one does. The shim
+// may, because it calls what it replaces. The program's own function of this name, and
+// ASAN_OPTIONS, go before.
 #include "writer_shim/base/hook.hpp"
 
 ARCTRACE_HOOK const char* __asan_default_options() { return "verify_asan_link_order=0"; }

@@ -1,3 +1,5 @@
+// exit() is seen through on_exit(), which gives the status; _exit() and _Exit() are
+// hooked, and make the system call themselves.
 #include "writer_shim/libc/end_hooks.hpp"
 
 #include <stdlib.h>
@@ -10,8 +12,8 @@
 namespace arctrace::shim {
 namespace {
 
-// The loader registers its run of all destructors when main is about to start, after our
-// constructor: so this comes after them, last of all.
+// The loader registers its run of all destructors just before main, after our
+// constructor. So this is called after them, last of all.
 void end(int status, void*) { arctrace_shim_process_end(ARCTRACE_END_EXIT, status); }
 
 [[noreturn]] void exit_directly(int status) {

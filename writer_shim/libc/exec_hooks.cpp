@@ -1,3 +1,5 @@
+// Functions that take a path make the system call themselves; those that search PATH, or
+// take a descriptor, are libc's with another environment.
 #include "writer_shim/libc/exec_hooks.hpp"
 
 #include <errno.h>
@@ -17,7 +19,7 @@ using Vector = char* const*;
 RealFunction<int(const char*, Vector, Vector)> real_execvpe("execvpe");
 RealFunction<int(int, Vector, Vector)> real_fexecve("fexecve");
 
-// As libc's wrappers of system calls return.
+// Returns as libc's wrappers of system calls do.
 int finish(long result) {
   if (result >= 0) return static_cast<int>(result);
   errno = static_cast<int>(-result);
@@ -26,11 +28,11 @@ int finish(long result) {
 
 int not_supported() { return finish(-ENOSYS); }
 
-// call(environment), which executes the program.
+// Returns call(environment), which executes the program.
 template <class Call>
 int become(const arctrace_shim_program& program, Vector environment, const Call& call) {
   return with_session_environment(program, environment, [&call](Vector changed) {
-    arctrace_shim_process_end(ARCTRACE_END_EXEC, 0);  // there is nobody to say it behind
+    arctrace_shim_process_end(ARCTRACE_END_EXEC, 0);  // there is no time for it later
     const int result = call(changed);
     arctrace_shim_process_end(ARCTRACE_END_NONE, 0);
     return result;
@@ -46,7 +48,7 @@ int execute(const char* path, Vector arguments, Vector environment) {
   });
 }
 
-// PATH is searched, and what has no format is a script for sh: libc's business.
+// libc searches PATH, and runs a file without a known format as a script of sh.
 int execute_found(const char* file, Vector arguments, Vector environment) {
   auto* real = real_execvpe.get();
   if (real == nullptr) return not_supported();
@@ -55,8 +57,8 @@ int execute_found(const char* file, Vector arguments, Vector environment) {
                 [=](Vector changed) { return real(file, arguments, changed); });
 }
 
-// Calls run(arguments, environment) for execl's list: `first`, then strings up to a null;
-// behind that, if `with_environment`, the environment.
+// Calls run(arguments, environment) for execl's list: `first`, then strings up to a null,
+// after which comes the environment if `with_environment`.
 template <class Run>
 int with_listed(const char* first, va_list list, bool with_environment, const Run& run) {
   va_list counting;

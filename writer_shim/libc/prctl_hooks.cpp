@@ -1,5 +1,6 @@
-// prctl, and syscall for what has no function in libc: how a thread names itself, and how
-// a process confines itself, so that the kernel would kill it for a system call of ours.
+// Two things matter: how a thread names itself, and how a process confines itself by
+// seccomp, after which the kernel may kill it for a system call of ours. syscall() is
+// hooked because libc has no function for the latter.
 #include "writer_shim/libc/prctl_hooks.hpp"
 
 #include <linux/filter.h>
@@ -18,8 +19,8 @@ namespace {
 RealFunction<int(int, ...)> real_prctl("prctl");
 RealFunction<long(long, ...)> real_syscall("syscall");
 
-// Calls the kernel with what may confine this process by seccomp: a filter, or strictly
-// if that is null, which forbids to read the counter, too.
+// Returns call(), which may confine this process by a seccomp filter; null: strictly,
+// which also forbids to read the time-stamp counter.
 template <typename Call>
 auto confine(const sock_fprog* filter, Call call) {
   const uint32_t forbidden = arctrace_shim_forbidden_by(filter);
@@ -28,7 +29,7 @@ auto confine(const sock_fprog* filter, Call call) {
   arctrace_shim_forbid(forbidden);
   if (filter == nullptr) arctrace_shim_no_counter();
   const auto result = call();
-  // A coarse clock can't be taken back: it may be ahead.
+  // The coarse clock that replaced the counter stays: it may be ahead of it.
   if (result < 0 && filter != nullptr) arctrace_shim_take_back_forbidden(forbidden);
   return result;
 }
@@ -37,8 +38,8 @@ const sock_fprog* filter_at(unsigned long address) {
   return reinterpret_cast<const sock_fprog*>(address);
 }
 
-// The kernel has read it, and keeps 15 bytes.
-void tell_name(unsigned long address) {
+// Records the thread's name, which the kernel has read already, and cut to 15 bytes.
+void report_name(unsigned long address) {
   char name[16];
   const auto* given = reinterpret_cast<const char*>(address);
   const size_t length = text_length(given, sizeof name - 1);
@@ -47,7 +48,8 @@ void tell_name(unsigned long address) {
   arctrace_thread_name(name);
 }
 
-// libseccomp asks what the kernel can do by calls of which it knows that they fail.
+// Whether the call may succeed: libseccomp finds out what the kernel can do by calls that
+// must fail.
 bool confines(unsigned long operation, unsigned long flags, unsigned long filter) {
   if (operation == SECCOMP_SET_MODE_STRICT) return flags == 0 && filter == 0;
   return operation == SECCOMP_SET_MODE_FILTER && filter != 0;
@@ -80,7 +82,7 @@ ARCTRACE_HOOK int prctl(int option, ...) noexcept {
   const int result = option == PR_SET_SECCOMP && (is_strict || is_filter)
                          ? confine(is_strict ? nullptr : filter_at(arguments[1]), call)
                          : call();
-  if (option == PR_SET_NAME && result == 0) tell_name(arguments[0]);
+  if (option == PR_SET_NAME && result == 0) report_name(arguments[0]);
   return result;
 }
 

@@ -1,3 +1,6 @@
+// Looks through an environment as libc and the loader do, by the first entry of a name.
+// What the recorder set beside the session is kept from the start on, because the program
+// may change or overwrite its own copy.
 #include "writer_shim/libc/session_environment.hpp"
 
 #include <dlfcn.h>
@@ -7,6 +10,7 @@
 
 #include "src/base/memory.hpp"
 #include "src/base/raw_syscall.hpp"
+#include "src/shim_protocol/environment.hpp"
 #include "writer_shim/base/hook.hpp"
 
 namespace arctrace::shim {
@@ -14,26 +18,27 @@ namespace {
 
 using Preload = EnvironmentChange::Preload;
 
-constexpr char kSession[] = "ARCTRACE_SESSION=";
-constexpr char kPreload[] = "LD_PRELOAD=";
-constexpr char kLauncher[] = "VALGRIND_LAUNCHER=";
+constexpr char kLauncherVariable[] = "VALGRIND_LAUNCHER";
 constexpr char kShimName[] = "libarctrace-shim.so";
-constexpr size_t kSessionLength = sizeof kSession - 1;
-constexpr size_t kPreloadLength = sizeof kPreload - 1;
 
-// What the recorder sets beside the session, where the program had it at its start.
+// A variable that the recorder sets beside the session, as the program had it at its
+// start.
 struct Kept {
-  const char* name;  // with its "="
-  char value[4096];
-  bool is_set;
+  const char* name;
+  char* entry;  // "NAME=VALUE" in memory of our own; empty: it was not set
+  size_t size;  // of that memory
 };
-constexpr size_t kAddedMax = 4;  // entries: the session, LD_PRELOAD and these
-Kept kept[] = {
-    {"ARCTRACE_OPTIONS=", "", false},
+char options_entry[kVariableBytesMax];
 #if !defined(__x86_64__)
-    {"LD_BIND_NOW=", "", false},
+char bind_now_entry[64];
+#endif
+const Kept kept[] = {
+    {kOptionsVariable, options_entry, sizeof options_entry},
+#if !defined(__x86_64__)
+    {kBindNowVariable, bind_now_entry, sizeof bind_now_entry},
 #endif
 };
+constexpr size_t kAddedMax = 4;  // entries: the session, LD_PRELOAD and these
 
 char own_path[4096];  // empty: not known, or not absolute
 size_t own_path_length;
@@ -47,16 +52,16 @@ bool same(const char* a, const char* b, size_t size) {
   return true;
 }
 
-bool starts_with(const char* text, const char* prefix, size_t length) {
-  for (size_t i = 0; i < length; ++i) {
-    if (text[i] != prefix[i]) return false;  // also where text ends
-  }
-  return true;
+// The value of an entry of the environment; null: it is that of another variable.
+const char* value_of(const char* entry, const char* name) {
+  while (*name != '\0' && *entry == *name) ++entry, ++name;
+  return *name == '\0' && *entry == '=' ? entry + 1 : nullptr;
 }
 
 bool separates(char c) { return c == ':' || c == ' '; }
 
-// A shim of ours, wherever it stands: another installation's may be in charge.
+// Whether the entry names a shim, perhaps of another installation, which may be in
+// charge.
 bool is_shim(const char* entry, size_t length) {
   constexpr size_t kNameLength = sizeof kShimName - 1;
   return length >= kNameLength &&
@@ -68,7 +73,7 @@ bool is_own(const char* entry, size_t length) {
   return length == own_path_length && same(entry, own_path, length);
 }
 
-// Calls visit(entry, length) for each entry of a list as LD_PRELOAD has them.
+// Calls visit(entry, length) for each entry of a list such as LD_PRELOAD's.
 template <class Visit>
 void for_each_entry(const char* list, const Visit& visit) {
   while (*list != '\0') {
@@ -84,8 +89,8 @@ bool can_reach_shim() {
   return raw_syscall(SYS_faccessat, AT_FDCWD, sys::pointer_argument(own_path), F_OK) == 0;
 }
 
-// `names_launcher`: valgrind tells its tool, a static program, who started it. What the
-// tool runs would show our frames in its reports, and their unwind rules are beyond it.
+// `names_launcher`: the environment is that of valgrind's tool, a static program. The
+// tool would show our frames in its reports, and cannot follow their unwind rules.
 Preload plan_preload(const arctrace_shim_program& program, const char* list,
                      bool names_launcher) {
   bool has_shim = false;
@@ -107,9 +112,7 @@ Preload plan_preload(const arctrace_shim_program& program, const char* list,
 
 bool is_kept(const char* entry) {
   for (const Kept& variable : kept) {
-    if (variable.is_set && starts_with(entry, variable.name, length_of(variable.name))) {
-      return true;
-    }
+    if (*variable.entry != '\0' && value_of(entry, variable.name) != nullptr) return true;
   }
   return false;
 }
@@ -119,9 +122,15 @@ char* put(char* to, const char* text, size_t length) {
   return to + length;
 }
 
-// "LD_PRELOAD=..." as it shall be, without a zero behind it; returns its end.
+// Puts "NAME=".
+char* put_name(char* to, const char* name) {
+  to = put(to, name, length_of(name));
+  *to++ = '=';
+  return to;
+}
+
+// Puts the changed value of LD_PRELOAD, without a final zero, and returns its end.
 char* put_preload(char* to, const EnvironmentChange& change) {
-  to = put(to, kPreload, kPreloadLength);
   const char* list = change.preload == nullptr ? "" : change.preload;
   if (change.preload_change == Preload::kAdd) {
     to = put(to, own_path, own_path_length);
@@ -140,7 +149,8 @@ char* put_preload(char* to, const EnvironmentChange& change) {
 
 void remember_own_path() {
   Dl_info info{};
-  // As the loader was told to find us, unless that was relative to a folder of then.
+  // The path by which the loader found us, unless it is relative: the program may since
+  // have changed its working directory.
   if (dladdr(reinterpret_cast<const void*>(&plan_environment), &info) == 0 ||
       info.dli_fname[0] != '/') {
     return;
@@ -155,48 +165,41 @@ void remember_own_path() {
 
 void remember_environment() {
   remember_own_path();
-  for (Kept& variable : kept) {
-    const size_t name_length = length_of(variable.name);
+  for (const Kept& variable : kept) {
     for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
-      if (!starts_with(*entry, variable.name, name_length)) continue;
-      const size_t length = length_of(*entry + name_length);
-      if (length >= sizeof variable.value) break;
-      copy_bytes(variable.value, *entry + name_length, length + 1);
-      variable.is_set = true;
+      if (value_of(*entry, variable.name) == nullptr) continue;
+      const size_t length = length_of(*entry);
+      if (length < variable.size) copy_bytes(variable.entry, *entry, length + 1);
       break;
     }
   }
 }
+
 EnvironmentChange plan_environment(const arctrace_shim_program& program,
                                    char* const* environment) {
   EnvironmentChange change{nullptr, Preload::kKeep, true, 0};
   const char* session = arctrace_shim_session();
   if (session == nullptr || own_path_length == 0) return change;
-  // What is wild is the kernel's to refuse.
+  // A list that cannot be read is for the kernel to refuse.
   if (arctrace_shim_can_read(environment) == 0) return change;
   size_t count = 0;
   bool names_launcher = false;
   if (environment != nullptr) {
     for (; environment[count] != nullptr; ++count) {
       const char* entry = environment[count];
-      if (starts_with(entry, kSession, kSessionLength)) change.add_session = false;
-      if (starts_with(entry, kLauncher, sizeof kLauncher - 1)) names_launcher = true;
-      if (change.preload == nullptr && starts_with(entry, kPreload, kPreloadLength)) {
-        change.preload = entry + kPreloadLength;
-      }
+      if (value_of(entry, kSessionVariable) != nullptr) change.add_session = false;
+      if (value_of(entry, kLauncherVariable) != nullptr) names_launcher = true;
+      if (change.preload == nullptr) change.preload = value_of(entry, kPreloadVariable);
     }
   }
   change.preload_change = plan_preload(program, change.preload, names_launcher);
   if (!change.add_session && change.preload_change == Preload::kKeep) return change;
   change.bytes = (count + kAddedMax + 1) * sizeof(char*);
   if (change.add_session) {
-    change.bytes += kSessionLength + length_of(session) + 1;
-    for (const Kept& variable : kept) {
-      change.bytes += length_of(variable.name) + length_of(variable.value) + 1;
-    }
+    change.bytes += sizeof kSessionVariable + 1 + length_of(session);
   }
   if (change.preload_change != Preload::kKeep) {
-    change.bytes += kPreloadLength + own_path_length + 2;
+    change.bytes += sizeof kPreloadVariable + 1 + own_path_length + 1;
     if (change.preload != nullptr) change.bytes += length_of(change.preload);
   }
   return change;
@@ -212,24 +215,21 @@ char* const* change_environment(char* const* environment, const EnvironmentChang
   if (change.add_session) {
     entries[count++] = text;
     const char* session = arctrace_shim_session();
-    text = put(text, kSession, kSessionLength);
+    text = put_name(text, kSessionVariable);
     text = put(text, session, length_of(session) + 1);
     for (const Kept& variable : kept) {
-      if (!variable.is_set) continue;
-      entries[count++] = text;
-      text = put(text, variable.name, length_of(variable.name));
-      text = put(text, variable.value, length_of(variable.value) + 1);
+      if (*variable.entry != '\0') entries[count++] = variable.entry;
     }
   }
   const bool new_preload = change.preload_change != Preload::kKeep;
   if (new_preload) {
-    char* end = put_preload(text, change);
+    char* const value = put_name(text, kPreloadVariable);
+    char* const end = put_preload(value, change);
     *end = '\0';
-    const bool is_empty = end == text + kPreloadLength;
-    if (!is_empty) entries[count++] = text;
+    if (end != value) entries[count++] = text;
   }
   for (size_t i = 0; i < before; ++i) {
-    if (new_preload && starts_with(environment[i], kPreload, kPreloadLength)) continue;
+    if (new_preload && value_of(environment[i], kPreloadVariable) != nullptr) continue;
     if (change.add_session && is_kept(environment[i])) continue;
     entries[count++] = environment[i];
   }

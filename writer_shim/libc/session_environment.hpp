@@ -1,12 +1,12 @@
-// The environment of programs that this one starts: with the session and the shim in it,
-// though the program cleared or replaced its own.
+// Puts the session and the shim into the environment of programs that this one starts,
+// even if the program cleared or replaced its own environment.
 //
-// A program's own LD_PRELOAD is kept behind ours. A variable ARCTRACE_SESSION that is
-// there already stands, also an empty one: a recording inside a recording, or a program
-// that is not to be traced. Where the shim can't be reached (chroot), its entry is taken
-// out, since the loader would complain about it on standard error; as would that of a
-// program for another machine or word size. Nor is it there behind a seccomp filter that
-// forbids to join, or for valgrind.
+// A program's own LD_PRELOAD is kept after ours. A variable ARCTRACE_SESSION that is
+// there already stays, even an empty one: it means a recording inside a recording, or a
+// program that is not to be traced. The shim's entry is taken out where the loader would
+// complain about it on standard error: if the shim cannot be reached (chroot), and for a
+// program of another machine or word size. So it is under a seccomp filter that forbids
+// to join, and for valgrind.
 #pragma once
 
 #include <alloca.h>
@@ -17,30 +17,31 @@
 
 namespace arctrace::shim {
 
-// To be called once, when the program starts.
+// Keeps what the recorder set. To be called once, before the program's code runs.
 void remember_environment();
 
-// What is to change in `environment`, which may be null, for `program`.
+// What has to change in `environment`, which may be null, for `program`.
 struct EnvironmentChange {
   enum class Preload : unsigned char { kKeep, kAdd, kRemove };
-  const char* preload;  // its LD_PRELOAD's value, null: none
+  const char* preload;  // the value of LD_PRELOAD; null: it is not set
   Preload preload_change;
   bool add_session;
-  size_t bytes;  // that change_environment() needs; 0: nothing is to change
+  size_t bytes;  // that change_environment() needs; 0: nothing has to change
 };
 EnvironmentChange plan_environment(const arctrace_shim_program& program,
                                    char* const* environment);
 
-// The changed environment, built in `memory` (change.bytes, aligned for pointers); it
+// The changed environment, built in `memory` (change.bytes, aligned for pointers). It
 // shares the strings of `environment`.
 char* const* change_environment(char* const* environment, const EnvironmentChange& change,
                                 void* memory);
 
-void* map_environment(size_t bytes);  // null: no memory
+void* map_environment(size_t bytes);  // null: there is no memory
 void unmap_environment(void* memory, size_t bytes);
 
-// call(environment), with what the session needs in it. Without malloc: on the stack,
-// as the caller may be a vfork child, whose memory is its parent's.
+// Returns call(environment), after putting in what the session needs. The environment is
+// built without malloc, on the stack if it fits: the caller may be a vfork child, whose
+// memory is its parent's.
 template <class Call>
 __attribute__((noinline)) auto with_session_environment(
     const arctrace_shim_program& program, char* const* environment, const Call& call) {

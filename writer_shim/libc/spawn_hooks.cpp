@@ -1,3 +1,4 @@
+// libc's functions are called with another environment.
 #include "writer_shim/libc/spawn_hooks.hpp"
 
 #include <errno.h>

@@ -1,3 +1,5 @@
+// The new thread begins in a function of ours, which learns its stack, takes the slot and
+// jumps to the program's routine.
 #include "writer_shim/libc/thread_hooks.hpp"
 
 #include <errno.h>
@@ -22,8 +24,8 @@ RealFunction<int(thrd_t*, thrd_start_t, void*)> real_thrd_create("thrd_create");
 RealFunction<int(pthread_t, const char*)> real_setname("pthread_setname_np");
 RealFunction<int(const stack_t*, stack_t*)> real_sigaltstack("sigaltstack");
 
-// What a thread is to do when it has begun. Threads that are being created at one
-// moment, in a table that fork wipes: the child has none of them.
+// What a thread that is being created has to do when it begins. fork wipes their table,
+// because a child has none of these threads.
 struct Beginning {
   uint32_t taken;
   Routine* routine;  // one of these two
@@ -37,7 +39,7 @@ constexpr uint32_t kBeginnings = 4096;
 Beginning* beginnings;  // null: no session, or no memory
 uint32_t likely_free;   // index
 
-// Null: all are taken; the thread then begins without us.
+// Null: all are taken, and the thread begins without us.
 Beginning* take_beginning() {
   if (beginnings == nullptr) return nullptr;
   const uint32_t first = IpcAtomics::load_relaxed(likely_free);
@@ -60,15 +62,15 @@ void release(Beginning& beginning) {
   IpcAtomics::store_relaxed(likely_free, index);
 }
 
-// Of a thread that lives; 0: not known. Its CPU clock is made of it: libc tells it
-// nowhere else without a system call.
+// The id of a living thread; 0: not known. It is taken from the thread's CPU clock,
+// because libc gives it nowhere else without a system call.
 uint32_t thread_id(pthread_t thread) {
   clockid_t clock = 0;
   return pthread_getcpuclockid(thread, &clock) == 0 ? ~static_cast<uint32_t>(clock >> 3)
                                                     : 0;
 }
 
-// In the new thread. Its stack's end is where the libc's own frames end.
+// To be called in the new thread, whose stack ends where libc's own frames end.
 __attribute__((always_inline)) inline Beginning begin_thread(void* argument) {
   auto& shared = *static_cast<Beginning*>(argument);
   const Beginning beginning = shared;
@@ -82,7 +84,7 @@ __attribute__((always_inline)) inline Beginning begin_thread(void* argument) {
   return beginning;
 }
 
-// Jumps to the program's routine at the end, so that no frame of ours stays.
+// Jumps to the program's routine at its end, so that no frame of ours stays.
 void* start_thread(void* argument) {
   const Beginning beginning = begin_thread(argument);
   return beginning.routine(beginning.argument);
@@ -93,7 +95,7 @@ int start_c11_thread(void* argument) {
   return beginning.c11_routine(beginning.argument);
 }
 
-// Of a thread with these attributes; libc may give it more.
+// The stack size of a thread with these attributes; libc may give it more.
 uintptr_t stack_size(const pthread_attr_t* attributes) {
   size_t size = 0;
   if (attributes != nullptr) {
@@ -106,7 +108,7 @@ uintptr_t stack_size(const pthread_attr_t* attributes) {
   return size;
 }
 
-// In a child that libc has forked, and just told its id.
+// Called in a child that libc has forked, after libc has set the thread's id.
 void in_fork_child() { arctrace_shim_forked(thread_id(pthread_self())); }
 
 }  // namespace

@@ -1,9 +1,10 @@
-// Threads: each takes its place in the session when it starts, and its name when it gets
-// one.
+// Hooks the creation of threads, their names and their signal stacks: a thread takes its
+// slot in the session when it starts, rather than in its first hook.
 #pragma once
 
 namespace arctrace::shim {
 
+// Looks up libc's functions, and maps memory for threads to come. To be called once.
 void prepare_thread_hooks();
 
 }  // namespace arctrace::shim

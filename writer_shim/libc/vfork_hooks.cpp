@@ -1,6 +1,7 @@
-// vfork can't be wrapped in C: the child returns from the function first and overwrites
-// the frame that the parent would return through. So it makes the system call itself and
-// keeps the return address in a register meanwhile, which each of both has for itself.
+// vfork cannot be wrapped in C, because the child returns from the function first and
+// overwrites the frame through which the parent would return. So the hook makes the
+// system call itself and keeps the return address in a register, of which each has its
+// own.
 #include "writer_shim/libc/vfork_hooks.hpp"
 
 #include <errno.h>
@@ -10,7 +11,7 @@
 namespace arctrace::shim {
 namespace {
 
-// vforks in progress in this thread; a child's own vfork counts on.
+// The vforks in progress in this thread; that of a vfork child counts too.
 thread_local constinit uint32_t vforks __attribute__((tls_model("initial-exec"))) = 0;
 
 }  // namespace
@@ -25,7 +26,8 @@ extern "C" __attribute__((used)) void arctrace_before_vfork(void) {
   if (vforks++ == 0) arctrace_shim_vfork_begin();
 }
 
-// In the parent, when the child has gone its way; returns what vfork returns.
+// Called in the parent, when the child has executed a program or ended. Returns what
+// vfork returns.
 extern "C" __attribute__((used)) int arctrace_after_vfork(long result) {
   if (--vforks == 0)
     arctrace_shim_vfork_end(result > 0 ? static_cast<uint32_t>(result) : 0);

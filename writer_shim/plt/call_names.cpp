@@ -1,3 +1,5 @@
+// A hash table without locks, that compares hashes only: names that share one of 62 bits
+// would share an id.
 #include "writer_shim/plt/call_names.hpp"
 
 #include "src/api/shim_interface.h"
@@ -7,22 +9,22 @@
 namespace arctrace::shim {
 namespace {
 
-// Names that have an id, by a hash that is good enough to stand for them: a module that
-// is loaded again and again defines no new ones.
+// A name that has an id. They stay when a module is unloaded, so that one that is loaded
+// again and again defines no new names.
 struct KnownName {
   uint64_t hash;  // 0: free
   uint32_t id;
 };
 
-// The first ones stand close together: a short program calls few functions, and touches
-// few pages for them.
+// The first names are close together, because a short program calls few functions and
+// should touch few pages for them.
 constexpr uint32_t kFirstNamesMax = 1024;
 constexpr uint32_t kOtherNamesMax = 2 * ARCTRACE_STUB_COUNT;
-constexpr uint32_t kNameProbes = 16;  // among the first ones, then among the others
+constexpr uint32_t kNameProbes = 16;  // among the first names, then among the others
 constinit KnownName names[kFirstNamesMax + kOtherNamesMax]{};
 
-// Where the name of `hash` is looked for as the i-th.
-KnownName& place_of_name(uint64_t hash, uint32_t i) {
+// The entry that the i-th probe for the name of `hash` looks at.
+KnownName& probe(uint64_t hash, uint32_t i) {
   const uint64_t start = hash / 4 + i % kNameProbes;
   return names[i < kNameProbes ? start % kFirstNamesMax
                                : kFirstNamesMax + start % kOtherNamesMax];
@@ -43,7 +45,7 @@ uint32_t call_name_id(const char* name) {
   const uint64_t hash = hash_of(name);
   KnownName* free = nullptr;
   for (uint32_t i = 0; i < 2 * kNameProbes; ++i) {
-    KnownName& known = place_of_name(hash, i);
+    KnownName& known = probe(hash, i);
     const uint64_t found = IpcAtomics::load_acquire(known.hash);
     if (found == hash) return IpcAtomics::load_relaxed(known.id);
     if (found != 0) continue;
@@ -51,9 +53,9 @@ uint32_t call_name_id(const char* name) {
     break;
   }
   const uint32_t id = arctrace_define_name(name);
-  uint64_t nobody = 0;
+  uint64_t expected = 0;
   if (id != 0 && free != nullptr &&
-      IpcAtomics::compare_exchange_acq_rel(free->hash, nobody, uint64_t{1})) {
+      IpcAtomics::compare_exchange_acq_rel(free->hash, expected, uint64_t{1})) {
     IpcAtomics::store_relaxed(free->id, id);
     IpcAtomics::store_release(free->hash, hash);
   }

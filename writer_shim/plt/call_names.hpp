@@ -1,12 +1,12 @@
-// The names of library calls, defined in the trace once for each process.
+// The names of library calls, which each process defines in the trace once.
 #pragma once
 
 #include <cstdint>
 
 namespace arctrace::shim {
 
-// The id of a call's name, which is defined if need be. 0: no memory. Two threads may ask
-// at once: then there are two ids for one name.
+// The id of a call's name, which is defined if it is new. 0: there is no memory. If two
+// threads ask at once for a new name, it may get two ids.
 uint32_t call_name_id(const char* name);
 
 }  // namespace arctrace::shim

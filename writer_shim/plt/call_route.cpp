@@ -1,4 +1,5 @@
-// How a call through a stub goes on (call_stubs.h).
+// Decides what a stub does with a call (call_stubs.h): arctrace_call_begins() is the path
+// of every library call, and of every call of a function with a sled.
 #include "src/api/shim_interface.h"
 #include "src/base/shared_atomics.hpp"
 #include "writer_shim/arch/machine.hpp"
@@ -9,7 +10,7 @@
 namespace arctrace::shim {
 namespace {
 
-// The loader binds the slot, and we hook it again. A call that another thread makes
+// Has the loader bind the slot and hooks it again. A call that another thread makes
 // through it in between is not recorded. Returns the function's address.
 __attribute__((noinline)) uintptr_t bind(LibraryCall& call) {
   const uintptr_t target = bind_lazily(call.binding);
@@ -20,39 +21,41 @@ __attribute__((noinline)) uintptr_t bind(LibraryCall& call) {
         *call.slot, uint64_t{stub_address(static_cast<uint32_t>(&call - library_calls))});
   }
   IpcAtomics::store_relaxed(call.target, uint64_t{target});
-  // Last: whoever sees it finds the target.
+  // Last, so that a thread that sees it finds the target.
   IpcAtomics::store_release(call.is_bound, uint32_t{1});
   return target;
 }
 
-// The functions that are recorded have been chosen anew.
-__attribute__((noinline)) void choose_again(LibraryCall& call) {
+// The live filter has changed.
+__attribute__((noinline)) void filter_again(LibraryCall& call) {
   uint32_t flags = 0;
   uint32_t round = 0;
-  if (!choose_live(call.name, call.filter_at_start, flags, round)) return;
+  if (!apply_live_filter(call.name, call.filter_at_start, flags, round)) return;
   IpcAtomics::store_relaxed(call.filter, static_cast<uint16_t>(flags));
   IpcAtomics::store_relaxed(call.round, round);
 }
 
-// Of a call that is not followed, or has values. Nonzero: it is to be called through.
+// Begins a call that is not followed, or whose arguments or return value are recorded.
+// Nonzero: it is to be called through.
 __attribute__((noinline)) uintptr_t begin_special_call(const LibraryCall& call,
-                                                       uint64_t key, uintptr_t* place,
+                                                       uint64_t key,
+                                                       uintptr_t* return_slot,
                                                        uintptr_t frame_pointer,
                                                        uint32_t flags) {
   uintptr_t arguments[ARCTRACE_SHIM_ARGUMENTS_MAX];
   for (size_t i = 0; i < ARCTRACE_SHIM_ARGUMENTS_MAX; ++i) {
-    arguments[i] = machine::argument_of(place, i);
+    arguments[i] = machine::argument_of(return_slot, i);
   }
   const bool is_followed = call.kind == CallKind::kFollowed;
   const int returns = call.kind == CallKind::kPassed ? 1 : 0;
-  if (call.values == 0) {
-    arctrace_shim_call_passed(key, place, frame_pointer, flags, returns);
+  if (call.arg_specs == 0) {
+    arctrace_shim_call_passed(key, return_slot, frame_pointer, flags, returns);
   } else if (!is_followed) {
-    arctrace_shim_call_passed_with(key, place, frame_pointer, flags, returns, call.values,
-                                   arguments);
+    arctrace_shim_call_passed_with_args(key, return_slot, frame_pointer, flags, returns,
+                                        call.arg_specs, arguments);
   } else {
-    return static_cast<uintptr_t>(arctrace_shim_call_begin_with(
-        key, place, frame_pointer, flags, call.values, arguments));
+    return static_cast<uintptr_t>(arctrace_shim_call_begin_with_args(
+        key, return_slot, frame_pointer, flags, call.arg_specs, arguments));
   }
   return 0;
 }
@@ -62,12 +65,13 @@ uint32_t flags_of(LibraryCall& call, uintptr_t return_address) {
   return returns_to_stub(return_address) ? flags | ARCTRACE_SHIM_RETURNS_TO_SHIM : flags;
 }
 
-// The first call, and each of one that is not plain or was chosen anew.
+// Begins the first call, each call that is not plain, and the first one after a change of
+// the live filter.
 __attribute__((noinline)) arctrace_call_route begin_unready_call(
-    LibraryCall& call, uintptr_t* place, uintptr_t frame_pointer) {
+    LibraryCall& call, uintptr_t* return_slot, uintptr_t frame_pointer) {
   uintptr_t target = IpcAtomics::load_relaxed(call.target);
   if (call.kind == CallKind::kInitializer) {
-    hook_new_modules();  // with the loader's lock held: all that is loaded is relocated
+    hook_new_modules();  // the loader's lock is held: what is loaded is relocated
     call.slot = nullptr;
     return {target, 0};
   }
@@ -77,15 +81,15 @@ __attribute__((noinline)) arctrace_call_route begin_unready_call(
   if (call.kind == CallKind::kUntouched) return {target, 0};
   uint64_t key = IpcAtomics::load_relaxed(call.key);
   if (key == 0) key = name_call(call);
-  if (live_round() != IpcAtomics::load_relaxed(call.round)) choose_again(call);
-  const uint32_t flags = flags_of(call, *place);
+  if (live_filter_round() != IpcAtomics::load_relaxed(call.round)) filter_again(call);
+  const uint32_t flags = flags_of(call, *return_slot);
   if (!call.is_plain()) {
-    return {target, begin_special_call(call, key, place, frame_pointer, flags)};
+    return {target, begin_special_call(call, key, return_slot, frame_pointer, flags)};
   }
-  // Whoever sees it finds the target and the key.
+  // A thread that sees it finds the target and the key.
   IpcAtomics::store_release(call.is_ready, uint8_t{1});
   return {target, static_cast<uintptr_t>(
-                      arctrace_shim_call_begin(key, place, frame_pointer, flags))};
+                      arctrace_shim_call_begin(key, return_slot, frame_pointer, flags))};
 }
 
 }  // namespace
@@ -94,18 +98,19 @@ __attribute__((noinline)) arctrace_call_route begin_unready_call(
 using namespace arctrace;
 using namespace arctrace::shim;
 
-extern "C" arctrace_call_route arctrace_call_begins(uint32_t number, uintptr_t* place,
+extern "C" arctrace_call_route arctrace_call_begins(uint32_t number,
+                                                    uintptr_t* return_slot,
                                                     uintptr_t frame_pointer) {
   LibraryCall* entry = &library_calls[number];
-  asm("" : "+r"(entry));  // or each member's address is made anew
+  asm("" : "+r"(entry));  // otherwise each member's address is computed again
   LibraryCall& call = *entry;
   if (__builtin_expect(IpcAtomics::load_acquire(call.is_ready) == 0 ||
-                           live_round() != IpcAtomics::load_relaxed(call.round),
+                           live_filter_round() != IpcAtomics::load_relaxed(call.round),
                        0)) {
-    return begin_unready_call(call, place, frame_pointer);
+    return begin_unready_call(call, return_slot, frame_pointer);
   }
   const uintptr_t target = IpcAtomics::load_relaxed(call.target);
-  return {target, static_cast<uintptr_t>(
-                      arctrace_shim_call_begin(IpcAtomics::load_relaxed(call.key), place,
-                                               frame_pointer, flags_of(call, *place)))};
+  return {target, static_cast<uintptr_t>(arctrace_shim_call_begin(
+                      IpcAtomics::load_relaxed(call.key), return_slot, frame_pointer,
+                      flags_of(call, *return_slot)))};
 }

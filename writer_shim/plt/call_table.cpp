@@ -1,3 +1,5 @@
+// Stubs are taken and freed under the loader's lock, one at a time; hooks only read the
+// entries of stubs that are in use.
 #include "writer_shim/plt/call_table.hpp"
 
 #include <arctrace/format.h>
@@ -12,7 +14,7 @@ constinit LibraryCall library_calls[ARCTRACE_STUB_COUNT]{};
 
 namespace {
 
-uint32_t stubs_used;   // behind the last one that is not free
+uint32_t stubs_used;   // the number after that of the last stub ever used
 uint32_t likely_free;  // number
 
 }  // namespace
@@ -20,7 +22,7 @@ uint32_t likely_free;  // number
 uint32_t take_stub() {
   for (uint32_t i = 0; i < ARCTRACE_STUB_COUNT; ++i) {
     const uint32_t number = (likely_free + i) % ARCTRACE_STUB_COUNT;
-    // What was never used is not read: its page would be faulted in twice.
+    // An entry that was never used is not read: its page would be faulted in twice.
     if (number < stubs_used && library_calls[number].slot != nullptr) continue;
     likely_free = number + 1;
     if (number >= stubs_used) stubs_used = number + 1;
@@ -46,7 +48,7 @@ uintptr_t stub_for_function(const KnownFunction& function, uintptr_t target) {
       .slot = reinterpret_cast<uint64_t*>(function.address),
       .name = function.name,
       .is_bound = 1,
-      .values = static_cast<uint16_t>(function.values),
+      .arg_specs = static_cast<uint16_t>(function.arg_specs),
       .filter = static_cast<uint16_t>(function.flags_at_start),
       .filter_at_start = static_cast<uint16_t>(function.flags_at_start)};
   return stub_address(number);
@@ -61,7 +63,7 @@ bool returns_to_stub(uintptr_t address) {
 
 uint64_t name_call(LibraryCall& call) {
   const uint32_t id = call_name_id(call.name);
-  // Without memory for its name: the reader finds one by the address.
+  // Without memory for the name, the reader finds one by the address.
   const uint64_t key =
       id != 0 ? ARCTRACE_FRAME_NAME_BIT | ARCTRACE_FRAME_LIBRARY_BIT | id : call.target;
   IpcAtomics::store_relaxed(call.key, key);

@@ -1,4 +1,4 @@
-// What the stubs stand for (call_stubs.h), by their numbers.
+// The table of what each stub (call_stubs.h) calls, by its number.
 #pragma once
 
 #include <cstdint>
@@ -11,25 +11,25 @@
 
 namespace arctrace::shim {
 
-// A cache line.
+// One call of one module; a cache line.
 struct alignas(64) LibraryCall {
-  uint64_t target = 0;         // of a call that is not bound yet: what the slot held
+  uint64_t target = 0;         // what the slot held, until the call is bound
   uint64_t key = 0;            // of its frames; 0: it was not called yet
   uint64_t* slot = nullptr;    // null: the stub is free
   const char* name = nullptr;  // in the module that calls
   LazyBinding binding = {};
   uint32_t is_bound = 0;
   CallKind kind = CallKind::kFollowed;
-  // Followed, bound, named, and without values: the hot path's one question.
+  // Followed, bound, named, and without arguments: the one question of the hot path.
   uint8_t is_ready = 0;
-  uint16_t values = 0;  // their number (call_values.hpp); 0: none
-  // Flags of arctrace_shim_call, by the choice number `round`; and before any.
+  uint16_t arg_specs = 0;  // see arg_specs_of()
+  // Flags of arctrace_shim_call: by the live filter of `round`, and before there was one.
   uint16_t filter = 0;
   uint16_t filter_at_start = 0;
   uint32_t round = 0;
 
-  // Whether it needs nothing but to be recorded, once it is ready.
-  bool is_plain() const { return kind == CallKind::kFollowed && values == 0; }
+  // Whether only its entry and its exit are to be recorded, as soon as it is ready.
+  bool is_plain() const { return kind == CallKind::kFollowed && arg_specs == 0; }
 };
 
 static_assert(sizeof(LibraryCall) == 64);
@@ -52,23 +52,23 @@ inline LibraryCall& call_of_stub(uintptr_t address) {
   return library_calls[(address - stub_address(0)) >> ARCTRACE_STUB_SHIFT];
 }
 
-// A free one, or kNoStub. It is free until its call has a slot.
+// The number of a free stub, or kNoStub. It is free until its call has a slot.
 uint32_t take_stub();
 
-// Frees those of calls whose slots are in `module`.
+// Frees the stubs of calls whose slots are in `module`.
 void free_stubs(const AddressRange& module);
 
-// The address of a stub that calls `target` as the function `function`, where `target` is
-// behind the jump that leads to the stub. 0: there is none left.
+// The address of a stub that calls `function` by way of `target`, which comes after the
+// jump that leads to the stub. 0: there is no stub left.
 uintptr_t stub_for_function(const KnownFunction& function, uintptr_t target);
 
 // Whether a function that returns to `address` was called through a stub.
 bool returns_to_stub(uintptr_t address);
 
-// The key of the call's frames, from now on.
+// Gives the call the key of its frames, and returns it.
 uint64_t name_call(LibraryCall& call);
 
-// No system call and no memory may be needed from now on.
+// Gives all calls their keys: no system call and no memory may be needed from now on.
 void name_all_library_calls();
 
 }  // namespace arctrace::shim

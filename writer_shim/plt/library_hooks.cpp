@@ -1,3 +1,5 @@
+// Modules are hooked one at a time, under the loader's lock. Those that come later are
+// hooked from their own initialization function, since only then they are relocated.
 #include "writer_shim/plt/library_hooks.hpp"
 
 #include <dlfcn.h>
@@ -38,10 +40,10 @@ constexpr uint32_t kModulesMax = 4096;
 constinit Module modules[kModulesMax]{};
 uint32_t modules_used;
 
-LibraryCalls chosen = LibraryCalls::kNone;
+LibraryCalls hooked_calls = LibraryCalls::kNone;
 constinit AddressRange own_library;  // libarctrace.so
 
-// Makes the module's read-only data writable while it lives.
+// Makes the module's read-only data writable for as long as this object exists.
 class WritableData {
  public:
   explicit WritableData(const AddressRange& range) : range_(range) {
@@ -65,13 +67,13 @@ class WritableData {
 uint64_t likely_target(const char* name) {
   void* found = dlsym(RTLD_NEXT, name);
   if (found == nullptr) found = dlsym(RTLD_DEFAULT, name);
-  if (found == nullptr) dlerror();  // nobody is to find ours
+  if (found == nullptr) dlerror();  // the program is not to see our error
   return reinterpret_cast<uintptr_t>(found);
 }
 
-// What the user chose of the function `name` at `target`.
+// The filter's flags for calls of the function `name` at `target`.
 uint32_t call_filter_flags(const char* name, uint64_t target) {
-  if (!choice_needs_place()) return filter_flags(name, "", 0);
+  if (!filter_needs_module()) return filter_flags(name, "", 0);
   Dl_info info{};
   const ElfW(Sym)* symbol = nullptr;
   auto* address = reinterpret_cast<void*>(static_cast<uintptr_t>(target));
@@ -82,9 +84,8 @@ uint32_t call_filter_flags(const char* name, uint64_t target) {
   return filter_flags(name, found ? info.dli_fname : "", is_sized ? symbol->st_size : 0);
 }
 
-// The stub for calls of `name`, which are of `target` unless a `binding` is needed,
-// through what stands at `slot`. kNoStub: they are not to be hooked, or there is none
-// left.
+// Takes a stub for calls of `name` through `slot`, which are of `target` unless a
+// `binding` is needed. kNoStub: they are not to be hooked, or there is no stub left.
 uint32_t stub_for(const char* name, uint64_t target, uint64_t* slot,
                   const LazyBinding& binding) {
   const CallKind kind = call_kind(name);
@@ -95,18 +96,19 @@ uint32_t stub_for(const char* name, uint64_t target, uint64_t* slot,
   const uint32_t number = take_stub();
   if (number != kNoStub) {
     const bool is_bound = !binding.is_needed();
-    const uint64_t place =
-        is_bound || !choice_needs_place() ? target : likely_target(name);
-    const auto filter = static_cast<uint16_t>(call_filter_flags(name, place));
-    library_calls[number] = {.target = target,
-                             .slot = slot,
-                             .name = name,
-                             .binding = binding,
-                             .is_bound = is_bound,
-                             .kind = kind,
-                             .values = static_cast<uint16_t>(values_of(name, nullptr)),
-                             .filter = filter,
-                             .filter_at_start = filter};
+    const uint64_t function =
+        is_bound || !filter_needs_module() ? target : likely_target(name);
+    const auto filter = static_cast<uint16_t>(call_filter_flags(name, function));
+    library_calls[number] = {
+        .target = target,
+        .slot = slot,
+        .name = name,
+        .binding = binding,
+        .is_bound = is_bound,
+        .kind = kind,
+        .arg_specs = static_cast<uint16_t>(arg_specs_of(name, nullptr)),
+        .filter = filter,
+        .filter_at_start = filter};
   }
   return number;
 }
@@ -114,14 +116,14 @@ uint32_t stub_for(const char* name, uint64_t target, uint64_t* slot,
 void hook_slot(uint64_t* slot, uint64_t target, const char* name,
                const LazyBinding& binding) {
   const uint32_t number = stub_for(name, target, slot, binding);
-  // Whoever calls through the slot finds the stub's call complete.
+  // A thread that calls through the slot finds the stub's entry complete.
   if (number != kNoStub) {
     IpcAtomics::store_release(*slot, uint64_t{stub_address(number)});
   }
 }
 
-// Behind the module's other slots, those that it has for functions without a PLT entry
-// of their own, where its code does nothing with them but to call the function.
+// Hooks the slots of functions that have no PLT entry of their own, if the module's code
+// does nothing with them but to call the function.
 void hook_other_slots(const ModuleImage& image, PltCells& cells) {
   constexpr size_t kUsesMax = 1024;
   static constinit SlotUse uses[kUsesMax]{};
@@ -162,7 +164,7 @@ void hook_other_slots(const ModuleImage& image, PltCells& cells) {
   }
 }
 
-// As the module's file has it, though nobody reads it a second time.
+// Puts back the initialization function that the module's file has.
 void restore_initializer(const ModuleImage& image) {
   if (image.initializer == nullptr) return;
   const uintptr_t stub = image.bias + *image.initializer;
@@ -170,7 +172,7 @@ void restore_initializer(const ModuleImage& image) {
   *image.initializer = call_of_stub(stub).target - image.bias;
 }
 
-// Those that the hooks themselves, or the loader, run in.
+// Whether hooks, or the loader, call functions of the module.
 bool is_excluded(const ModuleImage& image) {
   static const auto own = reinterpret_cast<uintptr_t>(&library_calls);
   static const auto libc =
@@ -210,7 +212,7 @@ int hook_module(dl_phdr_info* info, size_t, void*) {
   if (free == modules_used) ++modules_used;
   modules[free] = {image.range, {}, true};
   if (!is_excluded(image)) hook_slots(image, modules[free].cells);
-  return chosen == LibraryCalls::kAll ? 0 : 1;  // the program is the first
+  return hooked_calls == LibraryCalls::kAll ? 0 : 1;  // the program is the first module
 }
 
 int find_own_library(dl_phdr_info* info, size_t, void*) {
@@ -223,8 +225,8 @@ int find_own_library(dl_phdr_info* info, size_t, void*) {
   return 1;
 }
 
-// A module is relocated when its initialization function is called, not before: has a
-// stub called in its place, until then.
+// Has a stub called in place of the module's initialization function, because only when
+// that is called the module is relocated.
 void await_initialization(const ModuleImage& image) {
   if (image.initializer == nullptr) return;
   const uintptr_t target = image.bias + *image.initializer;
@@ -255,7 +257,7 @@ int see_module(dl_phdr_info* info, size_t, void*) {
 void hook_library_calls(LibraryCalls which) {
   arctrace_pending_calls = arctrace_shim_pending_calls();
   dl_iterate_phdr(find_own_library, nullptr);
-  chosen = which;
+  hooked_calls = which;
   if (which == LibraryCalls::kNone) return;
   hook_new_modules();
 }
@@ -265,7 +267,7 @@ void hook_new_modules() { dl_iterate_phdr(hook_module, nullptr); }
 bool is_own_function(uintptr_t address) { return own_library.contains(address); }
 
 void library_modules_changed() {
-  if (chosen != LibraryCalls::kAll) return;
+  if (hooked_calls != LibraryCalls::kAll) return;
   for (uint32_t i = 0; i < modules_used; ++i) modules[i].seen = false;
   dl_iterate_phdr(see_module, nullptr);
   for (uint32_t i = 0; i < modules_used; ++i) {

@@ -1,5 +1,5 @@
-// Library calls of code that was not built for tracing: the slots through which a module
-// calls functions of others are pointed to stubs (call_stubs.h).
+// Hooks the library calls of code that was not built for tracing: the slots through which
+// a module calls functions of others are pointed to stubs (call_stubs.h).
 #pragma once
 
 #include <cstdint>
@@ -8,16 +8,17 @@
 
 namespace arctrace::shim {
 
-// Hooks the modules that are there. Not where the machine has no stubs.
+// Hooks the modules that are loaded. To be called once.
 void hook_library_calls(LibraryCalls which);
 
-// Hooks those that came later, and are relocated.
+// Hooks modules that were loaded later and are relocated by now.
 void hook_new_modules();
 
-// The loader's list of modules has changed; new ones are not yet relocated.
+// To be called when the loader's list of modules has changed, before new ones are
+// relocated.
 void library_modules_changed();
 
-// Whether it is libarctrace.so's, which is not called through.
+// Whether it is a function of libarctrace.so, which is not called through.
 bool is_own_function(uintptr_t address);
 
 }  // namespace arctrace::shim

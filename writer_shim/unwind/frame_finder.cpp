@@ -1,10 +1,11 @@
+// Rules are looked up once for each return address and kept in a table of packed words,
+// because hooks ask for them at every call.
 #include "writer_shim/unwind/frame_finder.hpp"
 
 #include "src/base/shared_atomics.hpp"
 #include "writer_shim/arch/kept_vectors.hpp"
 #include "writer_shim/arch/machine.hpp"
-#include "writer_shim/loader_watch.hpp"
-#include "writer_shim/unwind/frame_rule.hpp"
+#include "writer_shim/unwind/frame_rule_search.hpp"
 
 namespace arctrace::shim {
 namespace {
@@ -12,17 +13,18 @@ namespace {
 using Base = FrameRule::Base;
 using FramePointer = FrameRule::FramePointer;
 
-// Of the return address from the canonical frame address, where a function begins.
+// The offset of the return address from the canonical frame address where a function
+// begins.
 constexpr auto kReturnAddressAtEntry = static_cast<uintptr_t>(-8);
 
-// What a FrameRule says, in one word; offsets in units of 8 bytes.
+// A FrameRule in one word, with offsets in units of 8 bytes.
 //
 //  63        48 47       32 31               8 7 6 5 4 3 2 1 0
 // +------------+-----------+------------------+-----+---+-+---+
 // | generation | fp offset |      offset      |  0  |fp |b|base|
 // +------------+-----------+------------------+-----+---+-+---+
 //
-// b: the function begins its frame. Where its return address stands, the machine says.
+// b: the function begins its frame. The machine says where its return address is.
 class PackedRule {
  public:
   explicit PackedRule(uint64_t word) : word_(word) {}
@@ -77,64 +79,65 @@ class PackedRule {
   uint64_t word_;
 };
 
-// Rules by the return address of a call, in a table that only grows. A rule of another
-// generation than the present one is to be found anew; two threads may do so at once.
-struct Place {
+// A rule by the return address of a call, in a table that only grows. A rule of another
+// generation than the present one has to be found again; two threads may do so at once.
+struct KnownRule {
   uint64_t return_address;  // 0: free; set once
   uint64_t rule;
 };
 
-constexpr uint64_t kPlaces = uint64_t{1} << 18;
+constexpr uint64_t kKnownRules = uint64_t{1} << 18;
 constexpr uint64_t kProbes = 16;
 
-Place places[kPlaces];
-uint64_t generation = 1;  // of 16 bits, 0 left out
+KnownRule known_rules[kKnownRules];
+uint64_t generation = 1;  // 16 bits; never 0
+void (*module_check)();   // null: none was set
 
 uint64_t current_generation() { return IpcAtomics::load_relaxed(generation); }
 
 // Neighbours in the code are neighbours in the table; modules are far apart.
-uint64_t first_place(uintptr_t address) {
+uint64_t first_index(uintptr_t address) {
   return (address >> 4) + (address >> 24) * 0x9e37;
 }
 
-// Not in the table, or of another generation. `function`: see rule_for().
+// For a return address that has no rule of this generation. `function`: see rule_for().
 __attribute__((noinline)) PackedRule learn_rule(uintptr_t function,
                                                 uintptr_t return_address) {
   uint64_t wanted = 0;
   FrameRule rule;
   keep_vectors_around([&] {
-    check_modules();
+    if (module_check != nullptr) module_check();
     wanted = current_generation();
-    // The call stands before the return address: behind a last call of a function that
-    // does not return, another one begins.
+    // The call is before the return address: after a call of a function that does not
+    // return, another function may begin.
     rule = find_frame_rule(return_address - 1);
   });
   const PackedRule packed(rule, function != 0 && rule.function == function, wanted);
-  const uint64_t first = first_place(return_address);
+  const uint64_t first = first_index(return_address);
   for (uint64_t i = 0; i < kProbes; ++i) {
-    Place& place = places[(first + i) % kPlaces];
-    uint64_t address = IpcAtomics::load_relaxed(place.return_address);
+    KnownRule& known = known_rules[(first + i) % kKnownRules];
+    uint64_t address = IpcAtomics::load_relaxed(known.return_address);
     if (address == 0 && IpcAtomics::compare_exchange_acq_rel(
-                            place.return_address, address, uint64_t{return_address})) {
+                            known.return_address, address, uint64_t{return_address})) {
       address = return_address;
     }
     if (address == return_address) {
-      IpcAtomics::store_relaxed(place.rule, packed.word());
+      IpcAtomics::store_relaxed(known.rule, packed.word());
       break;
     }
   }
   return packed;
 }
 
-// `function`: the one that the hook which returns there is called for; 0: no hook.
+// `function`: the function for which the hook that returns there is called; 0: no hook.
 PackedRule rule_for(uintptr_t function, uintptr_t return_address) {
   const uint64_t wanted = current_generation();
-  const uint64_t first = first_place(return_address);
+  const uint64_t first = first_index(return_address);
   for (uint64_t i = 0; i < kProbes; ++i) {
-    Place& place = places[(first + i) % kPlaces];
-    const uint64_t address = IpcAtomics::load_relaxed(place.return_address);
+    KnownRule& known = known_rules[(first + i) % kKnownRules];
+    const uint64_t address = IpcAtomics::load_relaxed(known.return_address);
     if (address == return_address) {
-      const PackedRule rule(IpcAtomics::load_relaxed(place.rule));
+      const PackedRule rule(IpcAtomics::load_relaxed(known.rule));
       if (rule.generation() == wanted) return rule;
       break;
     }
@@ -143,7 +146,7 @@ PackedRule rule_for(uintptr_t function, uintptr_t return_address) {
   return learn_rule(function, return_address);
 }
 
-// A word of the stack between `low` and `high`; 0: it would lie outside.
+// A word of the stack; 0: it is not between `low` and `high`.
 uintptr_t stack_word(uintptr_t address, uintptr_t low, uintptr_t high) {
   if (address < low || address >= high || high - address < sizeof(uintptr_t) ||
       address % sizeof(uintptr_t) != 0) {
@@ -172,7 +175,7 @@ uintptr_t canonical_address(PackedRule rule, uintptr_t stack_pointer,
 void locate_frame(uintptr_t function, arctrace_shim_call& call) {
   const PackedRule rule = rule_for(function, call.hook_site);
   call.flags = rule.begins_frame() ? ARCTRACE_SHIM_BEGINS_FRAME : 0;
-  // Code that has this table keeps its frame pointer: its stack reaches further.
+  // No upper bound is needed: code with unwind tables keeps its frame pointer.
   call.location =
       canonical_address(rule, call.stack_pointer, call.frame_pointer, UINTPTR_MAX);
   if (__builtin_expect(call.location == 0, 0)) {
@@ -215,6 +218,8 @@ int find_caller(arctrace_shim_call* frame, uintptr_t stack_high) {
   frame->flags = 0;
   return 1;
 }
+
+void set_module_check(void (*check)()) { module_check = check; }
 
 void forget_frame_rules() {
   // Changes of modules come one at a time, under the loader's lock.

@@ -1,4 +1,4 @@
-// The machine frame from which a hook was called, and its callers'.
+// Finds the machine frame from which a hook was called, and from there its callers'.
 #pragma once
 
 #include <cstdint>
@@ -7,16 +7,20 @@
 
 namespace arctrace::shim {
 
-// Fills in location and flags of a hook's call from the rest: its canonical frame
-// address, or where that can't be known its stack pointer, flagged as guessed.
-// `function`: the one that the hook is called for. Some ns; the first time for a place
-// some hundred.
+// Sets the location and the flags of a hook's call from its other members. The location
+// is the canonical frame address, or where that is not known the stack pointer, which a
+// flag says. `function`: the function for which the hook is called. Takes some ns, for a
+// new call site some hundred.
 void locate_frame(uintptr_t function, arctrace_shim_call& call);
 
-// arctrace_shim_unwinder.
+// An arctrace_shim_unwinder.
 int find_caller(arctrace_shim_call* frame, uintptr_t stack_high);
 
-// Code was loaded or unloaded: what is known of its frames may be wrong.
+// Discards all known rules: code was loaded or unloaded. One thread at a time.
 void forget_frame_rules();
+
+// Has `check` called before a rule is looked up for the first time. It may find that
+// modules have changed, and then calls forget_frame_rules().
+void set_module_check(void (*check)());
 
 }  // namespace arctrace::shim

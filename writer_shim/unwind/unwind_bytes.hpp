@@ -1,5 +1,5 @@
-// Reading of unwind tables (.eh_frame): numbers and pointers in the encodings of the
-// Linux Standard Base and DWARF, within bounds.
+// Reads unwind tables (.eh_frame) within bounds: numbers and pointers in the encodings of
+// the Linux Standard Base and DWARF.
 #pragma once
 
 #include <cstddef>
@@ -20,8 +20,8 @@ inline constexpr uint8_t kRelativeMask = 0xf0;
 inline constexpr uint8_t kPcRelative = 0x10;
 inline constexpr uint8_t kDataRelative = 0x30;
 
-// A cursor over mapped bytes. Past the end, or at what it can't read, it fails for good
-// and yields zeros.
+// A cursor over mapped bytes. Past the end, or at an encoding that it does not know, it
+// fails for good and yields zeros.
 class UnwindBytes {
  public:
   UnwindBytes(uintptr_t at, uintptr_t end) : at_(at), end_(end), good_(at <= end) {}
@@ -70,7 +70,7 @@ class UnwindBytes {
   }
 
   uintptr_t pointer(uint8_t encoding) {
-    const uintptr_t place = at_;
+    const uintptr_t from = at_;
     uintptr_t value = 0;
     switch (encoding & kFormMask) {
       case kAbsolute:
@@ -93,12 +93,12 @@ class UnwindBytes {
       default:
         fail();
     }
-    if ((encoding & kRelativeMask) == kPcRelative) return value + place;
+    if ((encoding & kRelativeMask) == kPcRelative) return value + from;
     if ((encoding & kRelativeMask) != 0) fail();
     return value;
   }
 
-  // The next `size` bytes by themselves.
+  // A cursor over the next `size` bytes, which this one steps over.
   UnwindBytes part(uint64_t size) {
     if (!good_ || size > end_ - at_) {
       good_ = false;

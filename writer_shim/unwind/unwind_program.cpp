@@ -1,9 +1,14 @@
+// Only the rules for the CFA, the frame pointer and the return address are kept; those
+// for other registers are read over. An expression is understood if it is a register and
+// an offset, which is what compilers write for a realigned stack.
 #include "writer_shim/unwind/unwind_program.hpp"
+
+#include "writer_shim/unwind/dwarf_opcodes.hpp"
 
 namespace arctrace::shim {
 namespace {
 
-// DW_OP_bregN offset, which is how compilers tell places in a realigned stack.
+// DW_OP_bregN offset.
 struct BaseExpression {
   uint64_t base_register;
   int64_t offset;
@@ -11,12 +16,10 @@ struct BaseExpression {
 };
 
 BaseExpression take_base(UnwindBytes& code) {
-  constexpr uint8_t kBreg0 = 0x70;
-  constexpr uint8_t kBreg31 = 0x8f;
   const auto operation = code.take<uint8_t>();
   const int64_t offset = code.sleb();
-  return {uint64_t{operation} - kBreg0, offset,
-          code.good() && operation >= kBreg0 && operation <= kBreg31};
+  return {uint64_t{operation} - DW_OP_breg0, offset,
+          code.good() && operation >= DW_OP_breg0 && operation <= DW_OP_breg31};
 }
 
 }  // namespace
@@ -24,25 +27,25 @@ BaseExpression take_base(UnwindBytes& code) {
 bool UnwindProgram::run(UnwindBytes& code) {
   while (code.more() && !past_) {
     const auto byte = code.take<uint8_t>();
-    const uint8_t low = byte & 0x3f;
-    switch (byte & 0xc0) {
-      case 0x40:
-        advance(low);
+    const uint8_t operand = byte & kCfaOperandMask;
+    switch (byte & kCfaOpcodeMask) {
+      case DW_CFA_advance_loc:
+        advance(operand);
         break;
-      case 0x80:
-        save(low, FrameRule::FramePointer::kAtCfa, factored(code.uleb()));
+      case DW_CFA_offset:
+        save(operand, SavedAt::kAtCfa, factored(code.uleb()));
         break;
-      case 0xc0:
-        restore(low);
+      case DW_CFA_restore:
+        restore(operand);
         break;
       default:
-        if (!step(low, code)) return false;
+        if (!step(byte, code)) return false;
     }
   }
   return code.good();
 }
 
-void UnwindProgram::save(uint64_t number, FrameRule::FramePointer where, int64_t offset) {
+void UnwindProgram::save(uint64_t number, SavedAt where, int64_t offset) {
   SavedRegister* const saved = row_.saved(number);
   if (saved != nullptr) *saved = {where, offset};
 }
@@ -52,72 +55,69 @@ void UnwindProgram::restore(uint64_t number) {
   if (saved != nullptr) *saved = *initial_.saved(number);
 }
 
-bool UnwindProgram::step(uint8_t operation, UnwindBytes& code) {
-  using Where = FrameRule::FramePointer;
+bool UnwindProgram::step(uint8_t opcode, UnwindBytes& code) {
   uint64_t number = 0;
-  switch (operation) {
-    case 0x00:  // nop
-    case 0x2d:  // aarch64: return address signed or not
+  switch (opcode) {
+    case DW_CFA_nop:
+    case DW_CFA_AARCH64_negate_ra_state:
       return true;
-    case 0x01:
+    case DW_CFA_set_loc:
       move_to(code.pointer(cie_.encoding));
       return true;
-    case 0x02:
+    case DW_CFA_advance_loc1:
       advance(code.take<uint8_t>());
       return true;
-    case 0x03:
+    case DW_CFA_advance_loc2:
       advance(code.take<uint16_t>());
       return true;
-    case 0x04:
+    case DW_CFA_advance_loc4:
       advance(code.take<uint32_t>());
       return true;
-    case 0x2e:  // size of pushed arguments
+    case DW_CFA_GNU_args_size:
       code.uleb();
       return true;
-    case 0x05:
+    case DW_CFA_offset_extended:
       number = code.uleb();
-      save(number, Where::kAtCfa, factored(code.uleb()));
+      save(number, SavedAt::kAtCfa, factored(code.uleb()));
       return true;
-    case 0x11:
+    case DW_CFA_offset_extended_sf:
       number = code.uleb();
-      save(number, Where::kAtCfa, code.sleb() * cie_.data_alignment);
+      save(number, SavedAt::kAtCfa, code.sleb() * cie_.data_alignment);
       return true;
-    case 0x06:
+    case DW_CFA_restore_extended:
       restore(code.uleb());
       return true;
-    case 0x08:
-      save(code.uleb(), Where::kSame, 0);
+    case DW_CFA_same_value:
+      save(code.uleb(), SavedAt::kSame, 0);
       return true;
-    case 0x07:  // undefined
-      save(code.uleb(), Where::kUnknown, 0);
+    case DW_CFA_undefined:
+      save(code.uleb(), SavedAt::kUnknown, 0);
       return true;
-    case 0x09:  // in another register, or computed
-    case 0x14:
-    case 0x2f:
-      save(code.uleb(), Where::kUnknown, 0);
+    case DW_CFA_register:
+    case DW_CFA_val_offset:
+    case DW_CFA_GNU_negative_offset_extended:
+      save(code.uleb(), SavedAt::kUnknown, 0);
       code.uleb();
       return true;
-    case 0x15:
-      save(code.uleb(), Where::kUnknown, 0);
+    case DW_CFA_val_offset_sf:
+      save(code.uleb(), SavedAt::kUnknown, 0);
       code.sleb();
       return true;
-    case 0x10:
-    case 0x16:
+    case DW_CFA_expression:
+    case DW_CFA_val_expression:
       number = code.uleb();
-      save_expression(number, code.part(code.uleb()), operation == 0x10);
+      save_expression(number, code.part(code.uleb()), opcode == DW_CFA_expression);
       return true;
     default:
-      return step_cfa(operation, code);
+      return step_cfa(opcode, code);
   }
 }
 
-void UnwindProgram::save_expression(uint64_t number, UnwindBytes code, bool is_place) {
+void UnwindProgram::save_expression(uint64_t number, UnwindBytes code, bool is_address) {
   const BaseExpression base = take_base(code);
-  const bool known = is_place && base.good && !code.more() &&
+  const bool known = is_address && base.good && !code.more() &&
                      base.base_register == machine::kFramePointerRegister;
-  save(number,
-       known ? FrameRule::FramePointer::kAtItself : FrameRule::FramePointer::kUnknown,
-       base.offset);
+  save(number, known ? SavedAt::kAtItself : SavedAt::kUnknown, base.offset);
 }
 
 void UnwindProgram::set_cfa(uint64_t base_register, int64_t offset) {
@@ -126,35 +126,35 @@ void UnwindProgram::set_cfa(uint64_t base_register, int64_t offset) {
   row_.is_saved = row_.is_unknown = false;
 }
 
-bool UnwindProgram::step_cfa(uint8_t operation, UnwindBytes& code) {
+bool UnwindProgram::step_cfa(uint8_t opcode, UnwindBytes& code) {
   uint64_t number = 0;
-  switch (operation) {
-    case 0x0a:
+  switch (opcode) {
+    case DW_CFA_remember_state:
       if (remembered_count_ == kRemembered) return false;
       remembered_[remembered_count_++] = row_;
       return true;
-    case 0x0b:
+    case DW_CFA_restore_state:
       if (remembered_count_ == 0) return false;
       row_ = remembered_[--remembered_count_];
       return true;
-    case 0x0c:
+    case DW_CFA_def_cfa:
       number = code.uleb();
       set_cfa(number, static_cast<int64_t>(code.uleb()));
       return true;
-    case 0x0d:
+    case DW_CFA_def_cfa_register:
       row_.base_register = code.uleb();
       return true;
-    case 0x0e:
+    case DW_CFA_def_cfa_offset:
       row_.offset = static_cast<int64_t>(code.uleb());
       return true;
-    case 0x0f:
+    case DW_CFA_def_cfa_expression:
       set_cfa_expression(code.part(code.uleb()));
       return true;
-    case 0x12:
+    case DW_CFA_def_cfa_sf:
       number = code.uleb();
       set_cfa(number, code.sleb() * cie_.data_alignment);
       return true;
-    case 0x13:
+    case DW_CFA_def_cfa_offset_sf:
       row_.offset = code.sleb() * cie_.data_alignment;
       return true;
     default:
@@ -163,12 +163,11 @@ bool UnwindProgram::step_cfa(uint8_t operation, UnwindBytes& code) {
 }
 
 void UnwindProgram::set_cfa_expression(UnwindBytes code) {
-  constexpr uint8_t kDeref = 0x06;
   const BaseExpression base = take_base(code);
   set_cfa(base.base_register, base.offset);
   row_.is_saved = true;
   row_.is_unknown =
-      !base.good || code.take<uint8_t>() != kDeref || !code.good() || code.more();
+      !base.good || code.take<uint8_t>() != DW_OP_deref || !code.good() || code.more();
 }
 
 }  // namespace arctrace::shim

@@ -1,5 +1,5 @@
-// The call frame instructions of an unwind table (DWARF's CFA program), as far as they
-// say where the caller's frame is.
+// Runs the call frame instructions of an unwind table (DWARF's CFA program), as far as
+// they say where the caller's frame is.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace arctrace::shim {
 
-// What a common information entry says of those that refer to it.
+// What a common information entry says for the entries that refer to it.
 struct UnwindCie {
   uint64_t code_alignment = 0;
   int64_t data_alignment = 0;
@@ -19,9 +19,10 @@ struct UnwindCie {
   bool has_augmentation = false;
 };
 
-// Where a register of the caller's stands.
+// Where the caller's value of a register is.
+using SavedAt = FrameRule::FramePointer;
 struct SavedRegister {
-  FrameRule::FramePointer where = FrameRule::FramePointer::kSame;
+  SavedAt where = SavedAt::kSame;
   int64_t offset = 0;
 };
 
@@ -29,29 +30,28 @@ struct SavedRegister {
 struct UnwindRow {
   uint64_t base_register = 0;
   int64_t offset = 0;
-  bool is_saved = false;    // an expression: what stands at base register + offset
+  bool is_saved = false;    // an expression: the word at base register + offset
   bool is_unknown = false;  // another expression
   SavedRegister frame_pointer;
   SavedRegister return_address;
 
-  // Null: a register that we don't follow.
+  // Null: the register is not needed.
   SavedRegister* saved(uint64_t number) {
     if (number == machine::kFramePointerRegister) return &frame_pointer;
     return number == machine::kReturnAddressRegister ? &return_address : nullptr;
   }
 };
 
-// Runs call frame instructions until the row for an address.
 class UnwindProgram {
  public:
   // For the function that begins at `begin`; `cie` must outlive this.
   UnwindProgram(const UnwindCie& cie, uintptr_t begin, uintptr_t pc)
       : cie_(cie), location_(begin), pc_(pc) {}
 
-  // False: an instruction that it does not know, or broken ones.
+  // Stops at the row for the address. False: an instruction is unknown, or broken.
   bool run(UnwindBytes& code);
 
-  // What restored registers go back to: the rules of the common entry.
+  // Keeps the rules of the common entry, to which "restore" goes back.
   void keep_initial() { initial_ = row_; }
 
   const UnwindRow& row() const { return row_; }
@@ -67,11 +67,11 @@ class UnwindProgram {
   int64_t factored(uint64_t offset) const {
     return static_cast<int64_t>(offset) * cie_.data_alignment;
   }
-  void save(uint64_t number, FrameRule::FramePointer where, int64_t offset);
-  void save_expression(uint64_t number, UnwindBytes code, bool is_place);
+  void save(uint64_t number, SavedAt where, int64_t offset);
+  void save_expression(uint64_t number, UnwindBytes code, bool is_address);
   void restore(uint64_t number);
-  bool step(uint8_t operation, UnwindBytes& code);
-  bool step_cfa(uint8_t operation, UnwindBytes& code);
+  bool step(uint8_t opcode, UnwindBytes& code);
+  bool step_cfa(uint8_t opcode, UnwindBytes& code);
   void set_cfa(uint64_t base_register, int64_t offset);
   void set_cfa_expression(UnwindBytes code);
 

@@ -48,13 +48,11 @@ class ChangeListener : public reader::ReplayListener {
     change_.resync |= point.kind == reader::PointInfo::Kind::kResync;
   }
 
-  void values(const reader::ValuesInfo& values) override {
-    change_.values_of = values.function;
-  }
+  void args(const reader::ArgsInfo& args) override { change_.args_of = args.function; }
 
   void clear() {
     change_.left.clear();
-    change_.values_of.reset();
+    change_.args_of.reset();
     change_.orphan = change_.resync = false;
   }
   const StackChange& change() const { return change_; }

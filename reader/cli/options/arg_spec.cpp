@@ -12,44 +12,34 @@
 #include <string_view>
 #include <vector>
 
-#include "src/hook_abi/shim_types.h"
+#include "src/shim_protocol/arg_spec_code.hpp"
+#include "src/shim_protocol/options.hpp"
 
 namespace arctrace::cli {
 namespace {
 
 struct Format {
   char letter;
-  char kind;  // enum arctrace_value_kind, or
+  uint8_t kind;  // enum arctrace_value_kind, or ARCTRACE_SHIM_STD_STRING
 };
-constexpr char kStdString = 'S' - 'a';  // as the shim knows it
 // The letters of uftrace.
-constexpr Format kFormats[] = {{'d', ARCTRACE_VALUE_SIGNED},
-                               {'i', ARCTRACE_VALUE_SIGNED},
-                               {'u', ARCTRACE_VALUE_UNSIGNED},
-                               {'x', ARCTRACE_VALUE_HEX},
-                               {'o', ARCTRACE_VALUE_OCTAL},
-                               {'c', ARCTRACE_VALUE_CHAR},
-                               {'p', ARCTRACE_VALUE_POINTER},
-                               {'s', ARCTRACE_VALUE_STRING},
-                               {'f', ARCTRACE_VALUE_FLOAT},
-                               {'b', ARCTRACE_VALUE_BOOL},
-                               {'S', kStdString}};
+constexpr Format kFormats[] = {
+    {'d', ARCTRACE_VALUE_SIGNED},   {'i', ARCTRACE_VALUE_SIGNED},
+    {'u', ARCTRACE_VALUE_UNSIGNED}, {'x', ARCTRACE_VALUE_HEX},
+    {'o', ARCTRACE_VALUE_OCTAL},    {'c', ARCTRACE_VALUE_CHAR},
+    {'p', ARCTRACE_VALUE_POINTER},  {'s', ARCTRACE_VALUE_STRING},
+    {'f', ARCTRACE_VALUE_FLOAT},    {'b', ARCTRACE_VALUE_BOOL},
+    {'S', ARCTRACE_SHIM_STD_STRING}};
 constexpr unsigned kArgumentsMax =
     ARCTRACE_SHIM_ARGUMENTS_MAX + ARCTRACE_SHIM_STACK_WORDS_MAX;
 constexpr unsigned kFloatsMax = ARCTRACE_SHIM_VECTORS_MAX + ARCTRACE_SHIM_STACK_WORDS_MAX;
-constexpr unsigned kValuesMax = ARCTRACE_SHIM_TOLD_MAX;
+constexpr unsigned kValuesMax = ARCTRACE_SHIM_RECORDED_ARGS_MAX;
 constexpr std::string_view kResult = "retval";
 constexpr std::string_view kArgument = "arg";
 constexpr std::string_view kFloat = "fparg";
 
-struct Value {
-  unsigned argument = 0;
-  char kind = ARCTRACE_VALUE_SIGNED;
-  unsigned bytes = 8;
-};
-
-// What may stand behind a format's letter.
-std::vector<std::string> sizes_of(char kind) {
+// The sizes that may follow a format's letter.
+std::vector<std::string> sizes_of(uint8_t kind) {
   switch (kind) {
     case ARCTRACE_VALUE_FLOAT:
       return {"32", "64"};
@@ -63,7 +53,7 @@ std::vector<std::string> sizes_of(char kind) {
   }
 }
 
-unsigned usual_bytes(char kind) {
+uint8_t usual_size(uint8_t kind) {
   return kind == ARCTRACE_VALUE_CHAR || kind == ARCTRACE_VALUE_BOOL ? 1 : 8;
 }
 
@@ -74,8 +64,9 @@ unsigned number_of(std::string_view text) {
   return read.ec == std::errc() && read.ptr == text.data() + text.size() ? number : 0;
 }
 
-// Places are those in `text`.
-std::optional<Problem> parse_name(std::string_view name, bool of_result, Value& value) {
+// The offset of a problem is that in `name`.
+std::optional<Problem> parse_name(std::string_view name, bool of_result,
+                                  arctrace_shim_arg_spec& value) {
   if (of_result) {
     if (name == kResult) return std::nullopt;
     return Problem{0, "not retval"};
@@ -87,25 +78,30 @@ std::optional<Problem> parse_name(std::string_view name, bool of_result, Value& 
   const size_t digits = is_float ? kFloat.size() : kArgument.size();
   const unsigned most = is_float ? kFloatsMax : kArgumentsMax;
   if (is_float) value.kind = ARCTRACE_VALUE_FLOAT;
-  value.argument = number_of(name.substr(digits));
-  if (value.argument >= 1 && value.argument <= most) return std::nullopt;
-  return Problem{digits, absl::StrCat("not a number from 1 to ", most)};
-}
-
-// `size`: in bits, behind the letter at `place`.
-std::optional<Problem> parse_size(std::string_view size, size_t place, Value& value) {
-  if (size.empty()) return std::nullopt;
-  const std::vector<std::string> sizes = sizes_of(value.kind);
-  if (sizes.empty()) return Problem{place, "this format has no size"};
-  if (std::find(sizes.begin(), sizes.end(), size) == sizes.end()) {
-    return Problem{place, absl::StrCat("not a size: ", absl::StrJoin(sizes, " "))};
+  const unsigned number = number_of(name.substr(digits));
+  if (number < 1 || number > most) {
+    return Problem{digits, absl::StrCat("not a number from 1 to ", most)};
   }
-  value.bytes = number_of(size) / 8;
+  value.argument = static_cast<uint8_t>(number);
   return std::nullopt;
 }
 
-std::optional<Problem> parse_format(std::string_view format, Value& value) {
-  if (format.empty()) return Problem{0, "no format behind the /"};
+// `size`: in bits, from `offset` on.
+std::optional<Problem> parse_size(std::string_view size, size_t offset,
+                                  arctrace_shim_arg_spec& value) {
+  if (size.empty()) return std::nullopt;
+  const std::vector<std::string> sizes = sizes_of(value.kind);
+  if (sizes.empty()) return Problem{offset, "this format has no size"};
+  if (std::find(sizes.begin(), sizes.end(), size) == sizes.end()) {
+    return Problem{offset, absl::StrCat("not a size: ", absl::StrJoin(sizes, " "))};
+  }
+  value.size = static_cast<uint8_t>(number_of(size) / 8);
+  return std::nullopt;
+}
+
+std::optional<Problem> parse_format(std::string_view format,
+                                    arctrace_shim_arg_spec& value) {
+  if (format.empty()) return Problem{0, "no format after the /"};
   const bool is_float = value.kind == ARCTRACE_VALUE_FLOAT;  // by its name
   // uftrace's floats need no letter.
   if (is_float && std::isdigit(static_cast<unsigned char>(format[0])) != 0) {
@@ -122,13 +118,14 @@ std::optional<Problem> parse_format(std::string_view format, Value& value) {
                                : "floating-point arguments are fparg1, fparg2 ..."};
   }
   value.kind = found->kind;
-  value.bytes = usual_bytes(value.kind);
+  value.size = usual_size(value.kind);
   return parse_size(format.substr(1), 1, value);
 }
 
 // Calls `put` for each value until one is wrong.
-std::optional<Problem> parse(const std::string& spec, bool of_result,
-                             const std::function<void(const Value&)>& put) {
+std::optional<Problem> parse(
+    const std::string& spec, bool of_result,
+    const std::function<void(const arctrace_shim_arg_spec&)>& put) {
   size_t at = spec.rfind('@');
   if (at == std::string::npos) return std::nullopt;  // as the types have them
   unsigned count = 0;
@@ -137,7 +134,10 @@ std::optional<Problem> parse(const std::string& spec, bool of_result,
     const size_t end = std::min(spec.find(',', at), spec.size());
     const std::string_view item = std::string_view(spec).substr(at, end - at);
     const size_t slash = std::min(item.find('/'), item.size());
-    Value value;
+    arctrace_shim_arg_spec value = {.kind = ARCTRACE_VALUE_SIGNED,
+                                    .argument = 0,
+                                    .size = 8,
+                                    .failure = ARCTRACE_SHIM_FAILS_NEVER};
     std::optional<Problem> problem = parse_name(item.substr(0, slash), of_result, value);
     if (!problem && slash < item.size()) {
       problem = parse_format(item.substr(slash + 1), value);
@@ -156,22 +156,16 @@ std::optional<Problem> parse(const std::string& spec, bool of_result,
 }  // namespace
 
 std::optional<Problem> value_spec_problem(const std::string& spec, bool of_result) {
-  return parse(spec, of_result, [](const Value&) {});
+  return parse(spec, of_result, [](const arctrace_shim_arg_spec&) {});
 }
 
-std::string encoded_value(unsigned argument, char kind, unsigned bytes) {
-  const char digit =
-      static_cast<char>(argument < 10 ? '0' + argument : 'a' + (argument - 10));
-  return absl::StrCat(std::string{digit, kind}, bytes, "0");
-}
-
-std::string encoded_values(const std::string& spec, bool of_result) {
+std::string encoded_arg_specs(const std::string& spec, bool of_result) {
+  if (spec.rfind('@') == std::string::npos) {
+    return {of_result ? shim::kTypedRetval : shim::kTypedArgs};
+  }
   std::string text;
-  if (spec.rfind('@') == std::string::npos) return of_result ? "R" : "A";
-  parse(spec, of_result, [&text](const Value& value) {
-    absl::StrAppend(
-        &text,
-        encoded_value(value.argument, static_cast<char>('a' + value.kind), value.bytes));
+  parse(spec, of_result, [&text](const arctrace_shim_arg_spec& value) {
+    text.append(shim::encode_arg_spec(value).text, shim::kArgSpecSize);
   });
   return text;
 }

@@ -17,29 +17,29 @@
 #include "reader/symbols/demangle.hpp"
 #include "reader/symbols/elf_file.hpp"
 #include "reader/trace/text_escape.hpp"
+#include "src/shim_protocol/glob.hpp"
 
 namespace arctrace::cli {
 namespace {
 
-constexpr size_t kPatternsMax = 64;   // bits of the control page's word
-constexpr size_t kEncodedMax = 4000;  // the shim takes 4095 bytes in all
+using PatternKind = shim::Pattern::Kind;
 
 struct PatternOption {
   const char* option;
-  const char* name;  // as the shim knows it
+  PatternKind kind;
   const std::vector<std::string>* patterns;
 };
 
 // The order in which the shim counts the patterns.
 std::array<PatternOption, 5> pattern_options(const CallFilterOptions& options) {
-  return {{{"-F", "filter=", &options.chosen},
-           {"-N", "notrace=", &options.left_out},
-           {"-L", "module=", &options.modules},
-           {"-A", "values=", &options.arguments},
-           {"-R", "values=", &options.results}}};
+  return {{{"-F", PatternKind::kFilter, &options.chosen},
+           {"-N", PatternKind::kNotrace, &options.left_out},
+           {"-L", PatternKind::kModule, &options.modules},
+           {"-A", PatternKind::kArgs, &options.arguments},
+           {"-R", PatternKind::kArgs, &options.results}}};
 }
 
-bool has_values(const PatternOption& kind) { return kind.name == std::string("values="); }
+bool has_values(const PatternOption& option) { return option.kind == PatternKind::kArgs; }
 
 // What functions must match: of PATTERN@VALUES the former.
 std::string pattern_of(const PatternOption& kind, const std::string& text) {
@@ -60,31 +60,28 @@ std::string regex_error(const std::string& expression) {
 
 std::optional<Problem> regex_problem(const std::string& pattern) {
   const std::string expression = pattern.substr(kRegexMark.size());
-  if (expression.empty()) return Problem{pattern.size(), "nothing behind re:"};
+  if (expression.empty()) return Problem{pattern.size(), "nothing after re:"};
   const std::string error = regex_error(expression);
   if (error.empty()) return std::nullopt;
-  // regcomp does not say where: behind the longest beginning that is right in itself.
+  // regcomp does not say where: it is after the longest beginning that is right in
+  // itself.
   size_t place = expression.size() - 1;
   while (place > 0 && !regex_error(expression.substr(0, place)).empty()) --place;
   return Problem{kRegexMark.size() + place, error};
 }
 
 std::optional<Problem> glob_problem(const std::string& pattern) {
-  for (size_t i = 0; i < pattern.size(); ++i) {
-    if (pattern[i] == '\\') {
-      if (++i == pattern.size()) return Problem{i - 1, "nothing behind the backslash"};
-      continue;
-    }
-    if (pattern[i] != '[') continue;
-    size_t end = i + 1;
-    if (end < pattern.size() && (pattern[end] == '!' || pattern[end] == '^')) ++end;
-    end = pattern.find(']', end + 1);  // as the first character it stands for itself
-    if (end == std::string::npos) {
-      return Problem{i, "no ] to this [; \\[ is the character"};
-    }
-    i = end;
+  const shim::GlobCheck check = shim::check_glob(pattern);
+  switch (check.fault) {
+    case shim::GlobFault::kNone:
+      return std::nullopt;
+    case shim::GlobFault::kOpenBracket:
+      return Problem{check.offset, "no ] to this [; \\[ is the character"};
+    case shim::GlobFault::kClass:
+      return Problem{check.offset, "no classes as in [[:alpha:]]; [a-z] is a range"};
+    default:
+      return Problem{check.offset, "nothing after the backslash"};
   }
-  return std::nullopt;
 }
 
 std::optional<Problem> pattern_problem(const std::string& pattern) {
@@ -99,20 +96,6 @@ std::optional<Problem> time_problem(const std::string& time) {
   const size_t unit = time.find_first_not_of("0123456789.");
   return Problem{unit == std::string::npos ? time.size() : unit,
                  "not a time such as 1.5ms, 20us, 300ns or 2s"};
-}
-
-std::string percent_encoded(std::string_view text) {
-  std::string encoded;
-  for (const char c : text) {
-    if (c == ';') {
-      encoded += "%3B";
-    } else if (c == '%') {
-      encoded += "%25";
-    } else {
-      encoded += c;
-    }
-  }
-  return encoded;
 }
 
 // Of the program itself, and those that it calls in libraries: as people write them,
@@ -213,32 +196,24 @@ std::optional<SpecProblem> find_problem(const CallFilterOptions& options) {
   return SpecProblem{"-t", options.time, problem->first, problem->second};
 }
 
-absl::StatusOr<std::string> encode(const CallFilterOptions& options) {
-  std::string text;
-  size_t count = 0;
-  for (const PatternOption& kind : pattern_options(options)) {
-    for (const std::string& pattern : *kind.patterns) {
-      absl::StrAppend(&text, ";", kind.name);
-      if (has_values(kind)) {
-        const bool of_result = kind.patterns == &options.results;
-        absl::StrAppend(&text, encoded_values(pattern, of_result), ":");
+void encode(const CallFilterOptions& options, shim::OptionsEncoder& encoder) {
+  for (const PatternOption& option : pattern_options(options)) {
+    for (const std::string& text : *option.patterns) {
+      const std::string pattern = pattern_of(option, text);
+      if (has_values(option)) {
+        const bool of_result = option.patterns == &options.results;
+        encoder.add_args(encoded_arg_specs(text, of_result), pattern);
+      } else {
+        encoder.add_pattern(option.kind, pattern);
       }
-      absl::StrAppend(&text, percent_encoded(pattern_of(kind, pattern)));
-      ++count;
     }
   }
-  if (options.auto_values) text += ";autovalues=yes";
-  if (options.depth) absl::StrAppend(&text, ";depth=", *options.depth);
+  if (options.auto_values) encoder.set_auto_args();
+  if (options.depth) encoder.set_depth_max(*options.depth);
   if (!options.time.empty()) {
-    absl::StrAppend(&text, ";time=", *parse_time_ns(options.time));
+    encoder.set_min_ns(static_cast<uint64_t>(*parse_time_ns(options.time)));
   }
-  if (options.size) absl::StrAppend(&text, ";size=", *options.size);
-  if (count > kPatternsMax || text.size() > kEncodedMax) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("record: too many patterns: ", kPatternsMax, " of together ",
-                     kEncodedMax, " bytes can be given; use * or re:A|B"));
-  }
-  return text;
+  if (options.size) encoder.set_size_min(*options.size);
 }
 
 uint64_t matched_patterns(const CallFilterOptions& options,

@@ -1,8 +1,6 @@
 // Options that choose which functions are recorded: the letters of uftrace.
 #pragma once
 
-#include <absl/status/statusor.h>
-
 #include <CLI/CLI.hpp>
 #include <cstddef>
 #include <cstdint>
@@ -11,6 +9,7 @@
 #include <vector>
 
 #include "reader/cli/options/session_functions.hpp"
+#include "src/shim_protocol/options_encoder.hpp"
 
 namespace arctrace::cli {
 
@@ -42,9 +41,8 @@ struct SpecProblem {
 };
 std::optional<SpecProblem> find_problem(const CallFilterOptions& options);
 
-// For the shim (src/shim_protocol/options.hpp), with a ";" before each part. REQUIRES: no
-// problem. ResourceExhausted: more than the environment's variable holds.
-absl::StatusOr<std::string> encode(const CallFilterOptions& options);
+// Adds them to what the shim is asked to do. REQUIRES: no problem.
+void encode(const CallFilterOptions& options, shim::OptionsEncoder& encoder);
 
 // The patterns, one bit each in the order of the control page's word, that some function
 // of these matches.

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "reader/replay/filter.hpp"
-#include "reader/trace/bytes.hpp"
+#include "src/base/untrusted_bytes.hpp"
 
 namespace arctrace::cli {
 
@@ -28,8 +28,8 @@ bool DumpFilter::wants_function(const reader::Record& record, const StackChange&
     });
   };
   if (record.type == ARCTRACE_TYPE_ENTER || record.type == ARCTRACE_TYPE_EXIT_NAMED) {
-    const uint64_t key = reader::load_u64(record.body.data());
-    if (matches(resolver.resolve(process, key, record.time_ns))) return true;
+    const auto frame = load_part_untrusted<arctrace_frame_body>(record.body);
+    if (matches(resolver.resolve(process, frame.key, record.time_ns))) return true;
   }
   return std::any_of(change.left.begin(), change.left.end(), matches);
 }

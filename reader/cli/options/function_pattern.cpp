@@ -1,9 +1,8 @@
 #include "reader/cli/options/function_pattern.hpp"
 
-#include <fnmatch.h>
-
 #include "reader/cli/options/near_names.hpp"
 #include "reader/symbols/demangle.hpp"
+#include "src/shim_protocol/glob.hpp"
 
 namespace arctrace::cli {
 
@@ -24,7 +23,7 @@ FunctionPattern::~FunctionPattern() {
 
 bool FunctionPattern::matches(const std::string& name) const {
   return is_regex() ? regexec(&*expression_, name.c_str(), 0, nullptr, 0) == 0
-                    : fnmatch(text_.c_str(), name.c_str(), 0) == 0;
+                    : shim::glob_matches(text_, name);
 }
 
 bool FunctionPattern::matches_any(const FunctionNames& names) const {

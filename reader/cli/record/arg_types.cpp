@@ -13,25 +13,21 @@
 #include <memory>
 #include <set>
 
-#include "reader/cli/options/arg_spec.hpp"
 #include "reader/cli/options/function_pattern.hpp"
 #include "reader/cli/record/command_path.hpp"
 #include "reader/cli/record/program_libraries.hpp"
 #include "reader/symbols/elf_file.hpp"
 #include "reader/symbols/function_types.hpp"
 #include "reader/trace/text_escape.hpp"
-#include "src/hook_abi/shim_types.h"
+#include "src/shim_protocol/arg_spec_code.hpp"
 #include "src/shim_protocol/auto_args.hpp"
 #include "src/shim_protocol/call_kinds.hpp"
-#include "src/shim_protocol/options.hpp"
 
 namespace arctrace::cli {
 namespace {
 
 using reader::FunctionTypes;
-using reader::TypedValue;
-
-constexpr size_t kTypesTextMax = size_t{24} << 10;  // the shim takes 32 KiB in all
+using reader::TypedArg;
 
 constexpr const char* kEntryHooks[] = {"__fentry__", "mcount", "_mcount"};
 
@@ -58,8 +54,8 @@ std::vector<Spec> specs_of(const CallFilterOptions& options) {
   return specs;
 }
 
-bool is_well_known(const std::string& name) {
-  return std::any_of(std::begin(shim::kWellKnownCalls), std::end(shim::kWellKnownCalls),
+bool has_auto_args(const std::string& name) {
+  return std::any_of(std::begin(shim::kAutoArgs), std::end(shim::kAutoArgs),
                      [&](const auto& known) { return name == known.name; });
 }
 
@@ -102,25 +98,25 @@ bool is_only_instrumented(const reader::ElfFile& file,
                       [&](const char* hook) { return imports.contains(hook); });
 }
 
-char kind_letter(TypedValue::Kind kind) {
-  const auto letter = [](int value_kind) { return static_cast<char>('a' + value_kind); };
+// Enum arctrace_value_kind, or ARCTRACE_SHIM_STD_STRING.
+uint8_t kind_of(TypedArg::Kind kind) {
   switch (kind) {
-    case TypedValue::Kind::kSigned:
-      return letter(ARCTRACE_VALUE_SIGNED);
-    case TypedValue::Kind::kUnsigned:
-      return letter(ARCTRACE_VALUE_UNSIGNED);
-    case TypedValue::Kind::kBool:
-      return letter(ARCTRACE_VALUE_BOOL);
-    case TypedValue::Kind::kChar:
-      return letter(ARCTRACE_VALUE_CHAR);
-    case TypedValue::Kind::kPointer:
-      return letter(ARCTRACE_VALUE_POINTER);
-    case TypedValue::Kind::kString:
-      return letter(ARCTRACE_VALUE_STRING);
-    case TypedValue::Kind::kStdString:
-      return 'S';
+    case TypedArg::Kind::kSigned:
+      return ARCTRACE_VALUE_SIGNED;
+    case TypedArg::Kind::kUnsigned:
+      return ARCTRACE_VALUE_UNSIGNED;
+    case TypedArg::Kind::kBool:
+      return ARCTRACE_VALUE_BOOL;
+    case TypedArg::Kind::kChar:
+      return ARCTRACE_VALUE_CHAR;
+    case TypedArg::Kind::kPointer:
+      return ARCTRACE_VALUE_POINTER;
+    case TypedArg::Kind::kString:
+      return ARCTRACE_VALUE_STRING;
+    case TypedArg::Kind::kStdString:
+      return ARCTRACE_SHIM_STD_STRING;
     default:
-      return letter(ARCTRACE_VALUE_FLOAT);
+      return ARCTRACE_VALUE_FLOAT;
   }
 }
 
@@ -131,7 +127,7 @@ bool is_identifier(const std::string& name) {
 }
 
 // "/1=one/2=two"; nothing if it is too long for one of eight in a name.
-std::string encoded_enumerators(const TypedValue& value) {
+std::string encoded_enumerators(const TypedArg& value) {
   constexpr size_t kTextMax = 400;
   std::string text;
   for (const reader::Enumerator& enumerator : value.enumerators) {
@@ -141,29 +137,50 @@ std::string encoded_enumerators(const TypedValue& value) {
   return text.size() <= kTextMax ? text : std::string();
 }
 
-// "VALUES:NAMES:RESULT"
-std::string encoded_types(const FunctionTypes& types) {
-  constexpr size_t kNamesMax = 1000;  // of one name's bytes, that a process defines
-  std::string values;
-  std::vector<std::string> names;
-  std::vector<std::string> words;  // names with enumerators
-  const auto add = [&values](const TypedValue& value) {
-    absl::StrAppend(&values,
-                    encoded_value(value.place, kind_letter(value.kind), value.size));
-  };
-  for (const TypedValue& value : types.arguments) {
-    if (names.size() == ARCTRACE_SHIM_TOLD_MAX) break;
-    add(value);
-    names.push_back(value.name);
-    words.push_back(value.name + encoded_enumerators(value));
+// The types of a function as the shim takes them.
+class EncodedTypes {
+ public:
+  explicit EncodedTypes(const FunctionTypes& types) {
+    constexpr size_t kNamesMax = 1000;  // of one name's bytes, that a process defines
+    std::vector<std::string> names;
+    std::vector<std::string> words;  // names with enumerators
+    for (const TypedArg& value : types.args) {
+      if (names.size() == ARCTRACE_SHIM_RECORDED_ARGS_MAX) break;
+      if (!add_spec(value)) continue;
+      names.push_back(value.name);
+      words.push_back(value.name + encoded_enumerators(value));
+    }
+    if (std::all_of(names.begin(), names.end(), is_identifier)) {
+      arg_names_ = absl::StrJoin(words, ",");
+      if (arg_names_.size() > kNamesMax) arg_names_ = absl::StrJoin(names, ",");
+    }
+    if (types.retval && add_spec(*types.retval)) {
+      retval_names_ = encoded_enumerators(*types.retval);
+    }
   }
-  if (types.result) add(*types.result);
-  const bool have_names = std::all_of(names.begin(), names.end(), is_identifier);
-  std::string named = absl::StrJoin(words, ",");
-  if (named.size() > kNamesMax) named = absl::StrJoin(names, ",");
-  return absl::StrCat(values, ":", have_names ? named : "", ":",
-                      types.result ? encoded_enumerators(*types.result) : "");
-}
+
+  // Valid as long as this object.
+  shim::OptionsEncoder::Types texts() const {
+    return {arg_specs_, arg_names_, retval_names_};
+  }
+
+ private:
+  // False: it is not where the shim could find it.
+  bool add_spec(const TypedArg& value) {
+    if (value.position > UINT8_MAX || value.size > UINT8_MAX) return false;
+    const arctrace_shim_arg_spec spec = {.kind = kind_of(value.kind),
+                                         .argument = static_cast<uint8_t>(value.position),
+                                         .size = static_cast<uint8_t>(value.size),
+                                         .failure = ARCTRACE_SHIM_FAILS_NEVER};
+    if (!shim::is_valid_arg_spec(spec)) return false;
+    arg_specs_.append(shim::encode_arg_spec(spec).text, shim::kArgSpecSize);
+    return true;
+  }
+
+  std::string arg_specs_;
+  std::string arg_names_;
+  std::string retval_names_;
+};
 
 std::string listed(const std::set<std::string>& names) {
   constexpr size_t kShownMax = 3;
@@ -211,7 +228,9 @@ class TypeFinder {
     files_.emplace_back(std::move(path), file);
   }
 
-  ValueTypes find(const std::vector<Spec>& specs) {
+  // What of the specs can't be recorded.
+  std::vector<std::string> encode(const std::vector<Spec>& specs,
+                                  shim::OptionsEncoder& encoder) {
     std::set<std::string> declared;
     for (const Spec& spec : specs) {
       if (spec.has_values) continue;
@@ -222,18 +241,18 @@ class TypeFinder {
     const bool wants_types = std::any_of(
         specs.begin(), specs.end(), [](const Spec& spec) { return !spec.has_values; });
     if (wants_types) add_libraries(specs, declared);
-    ValueTypes result;
-    result.encoded = encode(result.warnings);
-    for (const Spec& spec : specs) add_warning(spec, result.warnings);
-    return result;
+    put_types(encoder);
+    std::vector<std::string> warnings;
+    for (const Spec& spec : specs) add_warning(spec, warnings);
+    return warnings;
   }
 
  private:
-  // Well-known functions need no types.
+  // Functions with auto-args need no types.
   template <class Visit>
   void for_imports(const Spec& spec, const Visit& visit) {
     for (const std::string& name : imports_) {
-      if (!is_well_known(name) && is_recorded(name) &&
+      if (!has_auto_args(name) && is_recorded(name) &&
           spec.pattern->matches_any(FunctionNames(name))) {
         visit(name);
       }
@@ -293,39 +312,18 @@ class TypeFinder {
     }
   }
 
-  std::string encode(std::vector<std::string>& warnings) const {
-    size_t all = declared_.size();
-    size_t count = 0;
-    std::string text;
-    const auto add = [&](const std::string& part) {
-      if (count == shim::ShimOptions::kTypesMax ||
-          text.size() + part.size() > kTypesTextMax)
-        return;
-      text += part;
-      ++count;
-    };
+  void put_types(shim::OptionsEncoder& encoder) const {
     for (const HookedFile& file : files_) {
       struct stat status {};
       if (file.types.empty() || stat(file.path.c_str(), &status) != 0) continue;
-      all += file.types.size();
-      absl::StrAppend(&text, ";types=", absl::Hex(status.st_dev), ":",
-                      absl::Hex(status.st_ino));
+      encoder.set_file(status.st_dev, status.st_ino);
       for (const auto& [address, types] : file.types) {
-        add(absl::StrCat(";function=", absl::Hex(address), ":", encoded_types(types)));
+        encoder.add_function(address, EncodedTypes(types).texts());
       }
     }
     for (const auto& [name, types] : declared_) {
-      if (is_identifier(name)) {
-        add(absl::StrCat(";callee=", name, ":", encoded_types(types)));
-      } else {
-        ++count;
-      }
+      encoder.add_callee(name, EncodedTypes(types).texts());
     }
-    if (count < all) {
-      warnings.push_back(absl::StrCat("-A and -R match ", all,
-                                      " functions; values are recorded of ", count));
-    }
-    return count == 0 ? std::string() : text;
   }
 
   void add_warning(const Spec& spec, std::vector<std::string>& warnings) {
@@ -370,14 +368,15 @@ class TypeFinder {
 
 }  // namespace
 
-ValueTypes find_value_types(const CallFilterOptions& options,
-                            const std::string& command) {
+std::vector<std::string> encode_types(const CallFilterOptions& options,
+                                      const std::string& command,
+                                      shim::OptionsEncoder& encoder) {
   const std::vector<Spec> specs = specs_of(options);
   if (specs.empty() || command.empty()) return {};
   const std::string path = find_program(command);
   const absl::StatusOr<reader::ElfFile> file = reader::ElfFile::open_untrusted(path);
   if (!file.ok()) return {};
-  return TypeFinder(path, *file).find(specs);
+  return TypeFinder(path, *file).encode(specs, encoder);
 }
 
 }  // namespace arctrace::cli

@@ -1,5 +1,6 @@
-// What -A and -R without values mean: the types of the command's functions, by its DWARF
-// data, and of those that it calls in libraries, as far as it declares them.
+// What -A and -R mean where they name functions only: the types of the command's
+// functions by its DWARF data, and of those that it calls in libraries, as far as it
+// declares them.
 #pragma once
 
 #include <string>
@@ -9,14 +10,12 @@
 
 namespace arctrace::cli {
 
-struct ValueTypes {
-  std::string encoded;  // for the shim, behind encode()'s text
-  std::vector<std::string>
-      warnings;  // a line for each pattern of which there is something
-};
-
-// `command`: the program that is about to be run; empty: not known. REQUIRES: the options
-// are without a problem.
-ValueTypes find_value_types(const CallFilterOptions& options, const std::string& command);
+// Adds these types to what the shim is asked to do, and returns a line for each pattern
+// of which some functions have no types, or hooks that do not see arguments. `command`:
+// the program that is about to be run; empty: not known. REQUIRES: the options are
+// without a problem.
+std::vector<std::string> encode_types(const CallFilterOptions& options,
+                                      const std::string& command,
+                                      shim::OptionsEncoder& encoder);
 
 }  // namespace arctrace::cli

@@ -89,21 +89,21 @@ absl::StatusOr<LiveChoice> make_live_choice(const CallFilterOptions& options,
   if (!functions.ok()) return functions.status();
   Maker maker(*std::move(functions));
   for (const std::string& text : options.chosen) {
-    absl::Status added = maker.add(kTraceMark, "-F", FunctionPattern(text));
+    absl::Status added = maker.add(kFilterMark, "-F", FunctionPattern(text));
     if (!added.ok()) return added;
   }
   for (const std::string& text : options.left_out) {
-    absl::Status added = maker.add(kLeaveOutMark, "-N", FunctionPattern(text));
+    absl::Status added = maker.add(kNotraceMark, "-N", FunctionPattern(text));
     if (!added.ok()) return added;
   }
   return maker.take();
 }
 
 absl::Status publish(const LiveChoice& choice, const Buffer& buffer) {
-  std::array<uint64_t, kChoiceWords> words{};
+  std::array<uint64_t, kLiveFilterWords> words{};
   std::memcpy(words.data(), choice.text.data(), choice.text.size());
-  const bool is_done = publish_choice(choice_area(buffer.view()), words.data(),
-                                      static_cast<uint32_t>(choice.text.size()));
+  const bool is_done = publish_live_filter(live_filter_area(buffer.view()), words.data(),
+                                           static_cast<uint32_t>(choice.text.size()));
   return is_done
              ? absl::OkStatus()
              : absl::AbortedError("another arctrace ctl chooses functions: try again");

@@ -3,6 +3,7 @@
 #include <absl/strings/match.h>
 #include <absl/strings/numbers.h>
 #include <absl/strings/str_cat.h>
+#include <fcntl.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -38,6 +39,8 @@
 #include "src/recorder/drain/collector_lock.hpp"
 #include "src/recorder/file/trace_file.hpp"
 #include "src/recorder/snapshot/flight_recorder.hpp"
+#include "src/shim_protocol/environment.hpp"
+#include "src/shim_protocol/options_encoder.hpp"
 
 namespace arctrace::cli {
 namespace {
@@ -64,50 +67,68 @@ absl::StatusOr<std::string> find_shim() {
                    (program.parent_path() / "../lib").lexically_normal().native()));
 }
 
-const char* library_calls(const RecordOptions& options) {
-  switch (options.library_calls) {
-    case LibraryCalls::kNone:
-      return "libcall=none";
-    case LibraryCalls::kProgram:
-      return "libcall=program";
-    default:
-      return "libcall=all";
-  }
-}
-
 // Enum arctrace_untraced, or 0.
 uint32_t why_untraceable(const std::string& command) {
   const std::string file = find_program(command);
   return FoundProgram({AT_FDCWD, file.c_str(), 0}).why_untraceable();
 }
 
-// `live`: functions may be chosen anew while programs run.
-absl::StatusOr<std::vector<std::string>> session_variables(const std::string& shim,
+absl::Status overflow_status(shim::OptionsEncoder::Overflow overflow) {
+  switch (overflow) {
+    case shim::OptionsEncoder::Overflow::kNone:
+      return absl::OkStatus();
+    case shim::OptionsEncoder::Overflow::kPatterns:
+      return absl::ResourceExhaustedError(
+          absl::StrCat("too many patterns: -F, -N, -L, -A and -R take ",
+                       shim::kPatternsMax, ", of together ", shim::kOptionsTextMax >> 10,
+                       " KiB; say several in one, as in -F 're:A|B'"));
+    default:
+      return absl::ResourceExhaustedError(absl::StrCat(
+          "-A and -R match too many functions: the types of ", shim::kTypesMax,
+          " can be passed on, in ", shim::kOptionsTextMax >> 10,
+          " KiB; match fewer, or say what is recorded of them, as in -A 'PATTERN@arg1'"));
+  }
+}
+
+std::string variable(const char* name, const std::string& value) {
+  return absl::StrCat(name, "=", value);
+}
+
+// `live`: the filter may be changed while programs run. ResourceExhausted: the options
+// are more than an environment variable holds.
+absl::StatusOr<std::vector<std::string>> session_variables(const std::string& shim_path,
                                                            const std::string& session,
                                                            const RecordOptions& options,
                                                            bool live) {
-  const char* preload = std::getenv("LD_PRELOAD");
+  const char* preload = std::getenv(shim::kPreloadVariable);
   const bool has_others = preload != nullptr && *preload != '\0';
-  std::vector<std::string> variables = {absl::StrCat("ARCTRACE_SESSION=", session)};
+  std::vector<std::string> variables = {variable(shim::kSessionVariable, session)};
   if (options.command.empty() ||
       why_untraceable(options.command.front()) != ARCTRACE_UNTRACED_ARCHITECTURE) {
-    variables.push_back(absl::StrCat("LD_PRELOAD=", shim, has_others ? ":" : "",
-                                     has_others ? preload : ""));
+    variables.push_back(variable(
+        shim::kPreloadVariable,
+        absl::StrCat(shim_path, has_others ? ":" : "", has_others ? preload : "")));
   }
-  const absl::StatusOr<std::string> filter = encode(options.filter);
-  if (!filter.ok()) return filter.status();
-  const ValueTypes types = find_value_types(
-      options.filter, options.command.empty() ? "" : options.command.front());
-  for (const std::string& warning : types.warnings) say("warning: " + warning);
-  // Without it nothing is hooked; but a recording around this one may have set it.
-  if (options.library_calls != LibraryCalls::kNone || !filter->empty() || live ||
-      std::getenv("ARCTRACE_OPTIONS") != nullptr) {
-    variables.push_back(absl::StrCat("ARCTRACE_OPTIONS=", library_calls(options),
-                                     live ? ";live=yes" : "", *filter, types.encoded));
+  const auto encoder = std::make_unique<shim::OptionsEncoder>();
+  encoder->set_library_calls(options.library_calls);
+  if (live) encoder->set_live();
+  encode(options.filter, *encoder);
+  const std::vector<std::string> warnings = encode_types(
+      options.filter, options.command.empty() ? "" : options.command.front(), *encoder);
+  if (absl::Status status = overflow_status(encoder->overflow()); !status.ok()) {
+    return status;
+  }
+  for (const std::string& warning : warnings) say("warning: " + warning);
+  // Without the variable nothing is hooked; but a recording around this one may have set
+  // it.
+  if (options.library_calls != LibraryCalls::kNone || !options.filter.is_empty() ||
+      live || std::getenv(shim::kOptionsVariable) != nullptr) {
+    variables.push_back(variable(shim::kOptionsVariable, std::string(encoder->text())));
   }
 #if !defined(__x86_64__)
-  // There the shim can't have slots bound at their first call.
-  if (options.library_calls != LibraryCalls::kNone) variables.push_back("LD_BIND_NOW=1");
+  if (options.library_calls != LibraryCalls::kNone) {
+    variables.push_back(variable(shim::kBindNowVariable, "1"));
+  }
 #endif
   return variables;
 }

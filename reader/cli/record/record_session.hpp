@@ -15,7 +15,7 @@
 
 namespace arctrace::cli {
 
-enum class LibraryCalls { kNone, kProgram, kAll };
+using shim::LibraryCalls;
 
 struct RecordOptions {
   BufferOptions buffer;
@@ -37,6 +37,7 @@ struct RecordOptions {
 absl::StatusOr<int> record_command(const RecordOptions& options);
 
 // The variables, as NAME=VALUE, with which a program records into options.session.
+// ResourceExhausted: the filter is more than they hold.
 absl::StatusOr<std::vector<std::string>> session_environment(
     const RecordOptions& options);
 

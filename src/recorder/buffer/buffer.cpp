@@ -16,7 +16,7 @@
 
 #include "src/base/shared_atomics.hpp"
 #include "src/buffer/huge_page_mapping.hpp"
-#include "src/buffer/pinned_map.hpp"
+#include "src/buffer/open_buffer.hpp"
 #include "src/protocol/block_state.hpp"
 #include "src/recorder/buffer/clock_source.hpp"
 #include "src/recorder/buffer/huge_pages.hpp"
@@ -46,49 +46,17 @@ void keep_blocks_within(uint64_t size, Geometry& geometry) {
       geometry.blocks_offset + (blocks * geometry.block_size + 4095) / 4096 * 4096;
 }
 
-// What a buffer's path names: a file, or a BPF map.
-struct Memory {
-  int fd;
-  uint64_t size;
-  bool is_map;
-};
-
-absl::StatusOr<Memory> open_memory(const std::string& path, bool writes) {
-  Memory memory{};
-  memory.fd = open(path.c_str(),
-                   (writes ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-  memory.is_map = memory.fd < 0 && errno == EIO;
-  if (memory.is_map) memory.fd = open_pinned_map(path.c_str(), memory.size);
-  if (memory.fd < 0) {
-    return error_status(memory.is_map ? -memory.fd : errno,
-                        absl::StrCat("opening ", path));
-  }
-  // Of a map, its descriptor knows neither owner nor mode.
-  struct stat status {};
-  const int error =
-      memory.is_map ? lstat(path.c_str(), &status) : fstat(memory.fd, &status);
-  if (error != 0 || !S_ISREG(status.st_mode) || (status.st_mode & S_IWOTH) != 0 ||
-      (status.st_uid != geteuid() && geteuid() != 0 &&
-       (status.st_mode & (writes ? S_IWGRP : S_IRGRP)) == 0)) {
-    close(memory.fd);
+// Why open_buffer_untrusted() refused `path` with `error`.
+absl::Status open_status(int error, const std::string& path, const OpenedBuffer& opened) {
+  if (error == -EACCES) {
     return absl::PermissionDeniedError(
         absl::StrCat(path, ": neither our own nor shared with a group"));
   }
-  if (!memory.is_map) memory.size = static_cast<uint64_t>(status.st_size);
-  return memory;
-}
-
-// Of a file that is cut off meanwhile, a mapping would kill us; a map has nothing else.
-bool copy_header(const Memory& memory, arctrace_session_header& out) {
-  if (!memory.is_map) {
-    return pread(memory.fd, &out, sizeof out, 0) == static_cast<ssize_t>(sizeof out);
-  }
-  if (memory.size < ARCTRACE_HEADER_SIZE) return false;
-  void* page = mmap(nullptr, ARCTRACE_HEADER_SIZE, PROT_READ, MAP_SHARED, memory.fd, 0);
-  if (page == MAP_FAILED) return false;
-  std::memcpy(&out, page, sizeof out);
-  munmap(page, ARCTRACE_HEADER_SIZE);
-  return true;
+  if (error != -EPROTO) return error_status(-error, absl::StrCat("opening ", path));
+  return absl::InvalidArgumentError(
+      opened.error == GeometryError::kNone
+          ? absl::StrCat(path, ": not a trace buffer")
+          : absl::StrCat(path, ": ", describe(opened.error)));
 }
 
 void set_random(void* to, size_t size) {
@@ -144,26 +112,19 @@ absl::StatusOr<Buffer> Buffer::create(const BufferOptions& options) {
 }
 
 absl::StatusOr<Buffer> Buffer::open(const std::string& path, BufferAccess access) {
-  const bool writes = access == BufferAccess::kReadWrite;
-  const int protection = writes ? PROT_READ | PROT_WRITE : PROT_READ;
-  absl::StatusOr<Memory> memory = open_memory(path, writes);
-  if (!memory.ok()) return memory.status();
-  const absl::Cleanup closer = [&] { close(memory->fd); };
-  arctrace_session_header header{};
-  if (!copy_header(*memory, header)) {
-    return absl::InvalidArgumentError(absl::StrCat(path, ": not a trace buffer"));
+  OpenedBuffer opened;
+  if (const int error = open_buffer_untrusted(path.c_str(), access, opened); error != 0) {
+    return open_status(error, path, opened);
   }
-  Geometry geometry;
-  if (const GeometryError error =
-          read_geometry_untrusted(header, ARCTRACE_SESSION_MAGIC, memory->size, geometry);
-      error != GeometryError::kNone) {
-    return absl::InvalidArgumentError(absl::StrCat(path, ": ", describe(error)));
-  }
-  void* base = mmap(nullptr, geometry.total_size, protection, MAP_SHARED, memory->fd, 0);
+  const absl::Cleanup closer = [&] { close(opened.fd); };
+  const int protection =
+      access == BufferAccess::kReadWrite ? PROT_READ | PROT_WRITE : PROT_READ;
+  void* base =
+      mmap(nullptr, opened.geometry.total_size, protection, MAP_SHARED, opened.fd, 0);
   if (base == MAP_FAILED) return error_status(errno, absl::StrCat("mapping ", path));
   Buffer buffer;
-  buffer.view_ = BufferView(static_cast<std::byte*>(base), geometry);
-  buffer.header_ = header;
+  buffer.view_ = BufferView(static_cast<std::byte*>(base), opened.geometry);
+  buffer.header_ = opened.header;
   buffer.path_ = path;
   buffer.is_kept_ = true;
   return buffer;

@@ -8,12 +8,12 @@
 #include <string>
 
 #include "src/buffer/buffer_view.hpp"
+#include "src/buffer/open_buffer.hpp"
 #include "src/recorder/buffer/clock_source.hpp"
 
 namespace arctrace {
 
 enum class PinPolicy : uint8_t { kNo, kTry, kRequire };
-enum class BufferAccess : uint8_t { kRead, kReadWrite };
 
 struct BufferOptions {
   uint64_t buffer_size = uint64_t{64} << 20;  // bytes of blocks

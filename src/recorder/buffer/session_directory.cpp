@@ -20,7 +20,7 @@ constexpr char kSharedMemory[] = "/dev/shm";
 constexpr size_t kNameMax = 64;
 
 std::string prefix() { return absl::StrCat("arctrace-", geteuid()); }
-std::string folder() { return absl::StrCat(kSharedMemory, "/", prefix()); }
+std::string directory() { return absl::StrCat(kSharedMemory, "/", prefix()); }
 
 bool is_name(const std::string& text) {
   const auto allowed = [](unsigned char c) {
@@ -32,13 +32,13 @@ bool is_name(const std::string& text) {
 }
 
 // Others may pass through, to a session that is shared with them, and no more.
-absl::Status check_folder(const std::string& path) {
+absl::Status check_directory(const std::string& path) {
   struct stat status {};
   if (lstat(path.c_str(), &status) != 0) return absl::ErrnoToStatus(errno, path);
   if (!S_ISDIR(status.st_mode) || status.st_uid != geteuid() ||
       (status.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
     return absl::PermissionDeniedError(
-        absl::StrCat(path, " is not a folder that only we can write to"));
+        absl::StrCat(path, " is not a directory that only we can write to"));
   }
   return absl::OkStatus();
 }
@@ -55,11 +55,11 @@ absl::StatusOr<std::string> session_file(const std::string& name, bool create) {
     return absl::InvalidArgumentError(absl::StrCat(
         "\"", name, "\" is not a session's name: letters, digits, . _ -, at most 64"));
   }
-  const std::string path = folder();
+  const std::string path = directory();
   if (create && mkdir(path.c_str(), 0711) != 0 && errno != EEXIST) {
     return absl::ErrnoToStatus(errno, absl::StrCat("creating ", path));
   }
-  if (absl::Status status = check_folder(path); !status.ok()) {
+  if (absl::Status status = check_directory(path); !status.ok()) {
     if (absl::IsNotFound(status)) {
       return no_session(name);
     }
@@ -85,8 +85,8 @@ std::string file_or_session(const std::string& path) {
 std::vector<FoundSession> find_sessions() {
   std::vector<FoundSession> found;
   std::error_code error;
-  if (check_folder(folder()).ok()) {
-    for (fs::directory_iterator at(folder(), error), end; !error && at != end;
+  if (check_directory(directory()).ok()) {
+    for (fs::directory_iterator at(directory(), error), end; !error && at != end;
          at.increment(error)) {
       found.push_back({at->path().filename(), at->path()});
     }

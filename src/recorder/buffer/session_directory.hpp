@@ -1,4 +1,4 @@
-// Where sessions with a name live: a folder of the user's own in shared memory.
+// Where sessions with a name live: a directory of the user's own in shared memory.
 #pragma once
 
 #include <absl/status/statusor.h>
@@ -11,9 +11,9 @@
 namespace arctrace {
 
 // The buffer file of the session `name`: letters, digits, '.', '_' and '-', at most 64. A
-// text with a slash is a file's path already. `create`: makes the folder, if need be.
-// kInvalidArgument: no such name can be. kPermissionDenied: the folder is not our own (in
-// /dev/shm, anybody may have made it) or others may write to it.
+// text with a slash is a file's path already. `create`: makes the directory, if need be.
+// kInvalidArgument: no such name can be. kPermissionDenied: the directory is not our own
+// (in /dev/shm, anybody may have made it) or others may write to it.
 absl::StatusOr<std::string> session_file(const std::string& name, bool create = false);
 
 // The buffer of the session `name`, or at that path, to write into. kNotFound: there is

@@ -5,9 +5,10 @@
 #include "src/buffer/clock.hpp"
 #include "src/buffer/wake_word.hpp"
 #include "src/recorder/buffer/clock_source.hpp"
+#include "src/recorder/buffer/session_totals.hpp"
 #include "src/recorder/drain/cpu_blocks.hpp"
-#include "src/recorder/drain/session_records.hpp"
 #include "src/recorder/file/record_builder.hpp"
+#include "src/recorder/file/session_records.hpp"
 
 namespace arctrace {
 namespace {
@@ -32,7 +33,7 @@ Collector::Collector(Buffer& buffer, TraceFile file,
   file_.write_header(buffer.header());
   const uint64_t now = read_ticks(buffer_.view().geometry().clock);
   RecordBuilder records;
-  say_start(records, now, command_line, resumed);
+  add_start(records, now, command_line, resumed);
   file_.write_records(now, records.bytes());
   sync_clocks();
   thread_ = std::thread([this] { run(); });
@@ -46,7 +47,7 @@ void Collector::sync_clocks() {
   const ClockSync sync = take_clock_sync(buffer_.view().geometry().clock);
   last_sync_ns_ = sync.monotonic_ns;
   RecordBuilder records;
-  say_clock_sync(records, sync);
+  add_clock_sync(records, sync);
   file_.write_records(sync.ticks, records.bytes());
 }
 
@@ -65,7 +66,7 @@ void Collector::child_ended(uint32_t pid, int wait_status) {
   const std::lock_guard lock(mutex_);
   const uint64_t now = read_ticks(buffer_.view().geometry().clock);
   RecordBuilder records;
-  say_child_status(records, now, pid, wait_status);
+  add_child_status(records, now, pid, wait_status);
   file_.write_records(now, records.bytes());
 }
 
@@ -128,7 +129,7 @@ CollectorSummary Collector::finish() {
   file_.clear_error();
   const uint64_t now = read_ticks(buffer_.view().geometry().clock);
   RecordBuilder records;
-  say_session_event(records, now,
+  add_session_event(records, now,
                     error == 0 ? ARCTRACE_SESSION_FINISHED : ARCTRACE_SESSION_DISK_FULL,
                     static_cast<uint32_t>(error));
   file_.write_records(now, records.bytes());

@@ -5,7 +5,7 @@
 #include "src/base/shared_atomics.hpp"
 #include "src/buffer/clock.hpp"
 #include "src/protocol/cpu_chain.hpp"
-#include "src/recorder/drain/session_records.hpp"
+#include "src/recorder/file/session_records.hpp"
 
 namespace arctrace {
 
@@ -59,15 +59,15 @@ void serve_cpus(const BufferView& view) {
   CpuChain<A>::search_again(view);
 }
 
-std::vector<uint64_t> say_cpu_losses(const BufferView& view, RecordBuilder& said,
-                                     uint64_t ticks) {
+std::vector<uint64_t> report_cpu_losses(const BufferView& view, RecordBuilder& said,
+                                        uint64_t ticks) {
   std::vector<uint64_t> by_cpu(view.geometry().cpu_count);
   for (uint32_t cpu = 0; cpu < view.geometry().cpu_count; ++cpu) {
     arctrace_cpu_slot& slot = view.cpu_slot(cpu);
     const uint64_t lost = by_cpu[cpu] = A::load_relaxed(slot.lost);
     const uint64_t reported = A::load_relaxed(slot.reported);
     if (lost <= reported) continue;
-    say_lost(said, ticks, ARCTRACE_WRITER_COLLECTOR, ARCTRACE_LOST_KERNEL,
+    add_lost(said, ticks, ARCTRACE_WRITER_COLLECTOR, ARCTRACE_LOST_KERNEL,
              ARCTRACE_LOST_SESSION | ARCTRACE_LOST_CPU | cpu << ARCTRACE_LOST_CPU_SHIFT,
              lost - reported, ticks_at(view, A::load_relaxed(slot.lost_since), ticks));
   }
@@ -78,14 +78,6 @@ void confirm_cpu_losses(const BufferView& view, const std::vector<uint64_t>& by_
   for (uint32_t cpu = 0; cpu < by_cpu.size(); ++cpu) {
     A::store_relaxed(view.cpu_slot(cpu).reported, by_cpu[cpu]);
   }
-}
-
-uint64_t cpu_losses(const BufferView& view) {
-  uint64_t sum = 0;
-  for (uint32_t cpu = 0; cpu < view.geometry().cpu_count; ++cpu) {
-    sum += A::load_relaxed(view.cpu_slot(cpu).lost);
-  }
-  return sum;
 }
 
 }  // namespace arctrace

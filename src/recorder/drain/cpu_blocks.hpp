@@ -1,5 +1,5 @@
-// The collector's side of the kernel writer: that its CPUs find blocks, and what they
-// lost.
+// The collector's side of the kernel writer: it keeps blocks free for the CPUs, and
+// reports what they lost.
 #pragma once
 
 #include <cstdint>
@@ -22,13 +22,10 @@ uint64_t sync_interval_ns(const Geometry& geometry);
 // look again that found no block. REQUIRES: the caller is the collector.
 void serve_cpus(const BufferView& view);
 
-// LOST, for each CPU, for what it has lost and no LOST has said. Returns what each has
-// lost, to be confirmed when the file has it.
-std::vector<uint64_t> say_cpu_losses(const BufferView& view, RecordBuilder& said,
-                                     uint64_t ticks);
+// Adds LOST, for each CPU, for what it has lost and no LOST reports yet. Returns what
+// each has lost, to be confirmed when the file has it.
+std::vector<uint64_t> report_cpu_losses(const BufferView& view, RecordBuilder& records,
+                                        uint64_t ticks);
 void confirm_cpu_losses(const BufferView& view, const std::vector<uint64_t>& by_cpu);
-
-// What all CPUs have lost.
-uint64_t cpu_losses(const BufferView& view);
 
 }  // namespace arctrace

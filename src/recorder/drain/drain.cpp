@@ -8,8 +8,8 @@
 #include "src/protocol/cpu_chain.hpp"
 #include "src/protocol/shared_close.hpp"
 #include "src/recorder/drain/cpu_blocks.hpp"
-#include "src/recorder/drain/session_records.hpp"
 #include "src/recorder/file/block_scan.hpp"
+#include "src/recorder/file/session_records.hpp"
 
 namespace arctrace {
 namespace {
@@ -46,7 +46,7 @@ uint32_t Drain::round() {
   // States first, names after: mark_named() explains why this order decides.
   std::fill(named_.begin(), named_.end(), false);
   Recycle<A>::mark_named(view_, [this](uint32_t index) { named_[index] = true; });
-  const std::vector<uint64_t> lost_by_cpu = say_cpu_losses(view_, said_, ticks());
+  const std::vector<uint64_t> lost_by_cpu = report_cpu_losses(view_, said_, ticks());
   flush_said();
   if (file_.error() == 0) confirm_cpu_losses(view_, lost_by_cpu);
   list_open_definitions();
@@ -210,17 +210,17 @@ void Drain::finish() {
     arctrace_writer_slot& slot = view_.slot(i);
     if (!is_live(A::load_acquire(slot.lock))) continue;
     reaper_.say_losses(said_, i);
-    say_totals(said_, ticks(), slot);
+    add_totals(said_, ticks(), slot);
   }
   for (uint32_t cause = 0; cause < ARCTRACE_LOST_CAUSES; ++cause) {
     const uint64_t count = A::load_relaxed(view_.control().lost[cause]);
     if (count != 0) {
       const uint64_t now = ticks();
-      say_lost(said_, now, ARCTRACE_WRITER_COLLECTOR, cause, ARCTRACE_LOST_SESSION, count,
+      add_lost(said_, now, ARCTRACE_WRITER_COLLECTOR, cause, ARCTRACE_LOST_SESSION, count,
                now);
     }
   }
-  say_session_totals(said_, ticks(), view_);
+  add_session_totals(said_, ticks(), view_);
   flush_said();
 }
 

@@ -6,7 +6,7 @@
 #include "src/protocol/dead_slot.hpp"
 #include "src/protocol/losses.hpp"
 #include "src/protocol/recycle.hpp"
-#include "src/recorder/drain/session_records.hpp"
+#include "src/recorder/file/session_records.hpp"
 
 namespace arctrace {
 namespace {
@@ -36,8 +36,8 @@ void Reaper::reap(uint32_t index, RecordBuilder& said,
   DeadSlot<A>::settle(view_, index, closed);
   if (const uint32_t writer = A::load_relaxed(slot.writer); writer != 0) {
     const uint64_t now = read_ticks(view_.geometry().clock);
-    say_writer_end(said, now, writer);
-    say_totals(said, now, slot);
+    add_writer_end(said, now, writer);
+    add_totals(said, now, slot);
   }
   say_losses(said, index);
   reaped_.push_back(index);
@@ -46,8 +46,8 @@ void Reaper::reap(uint32_t index, RecordBuilder& said,
 void Reaper::say_losses(RecordBuilder& said, uint32_t index) {
   arctrace_writer_slot& slot = view_.slot(index);
   const uint64_t now = read_ticks(view_.geometry().clock);
-  for_each_untold_loss(slot, [&](uint32_t cause, uint64_t count) {
-    say_lost(said, now, A::load_relaxed(slot.writer), cause, ARCTRACE_LOST_RESIDUAL,
+  for_each_unreported_loss(slot, [&](uint32_t cause, uint64_t count) {
+    add_lost(said, now, A::load_relaxed(slot.writer), cause, ARCTRACE_LOST_RESIDUAL,
              count, now);
     uint64_t& reported = slot.reported[cause];
     reported_.push_back({&reported, A::load_relaxed(reported) + count});

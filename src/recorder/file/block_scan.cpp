@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "src/base/shared_atomics.hpp"
+#include "src/base/untrusted_bytes.hpp"
 #include "src/buffer/buffer_view.hpp"
 
 namespace arctrace {
@@ -74,9 +75,8 @@ void for_each_full_record(
       length = length_at(word0, offset, size);
       if (length < ARCTRACE_FULL_HEAD_SIZE) return;
       if ((word0 & ARCTRACE_IN_PROGRESS) == 0) {
-        uint64_t ticks = 0;
-        std::memcpy(&ticks, block.data() + offset + 8, sizeof ticks);
-        visit(static_cast<uint16_t>(word0 >> ARCTRACE_TYPE_SHIFT), ticks,
+        const auto head = load_part_untrusted<arctrace_full_head>(block.subspan(offset));
+        visit(static_cast<uint16_t>(word0 >> ARCTRACE_TYPE_SHIFT), head.ticks,
               block.subspan(offset + ARCTRACE_FULL_HEAD_SIZE,
                             length - ARCTRACE_FULL_HEAD_SIZE));
       }

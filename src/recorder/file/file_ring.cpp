@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "src/buffer/clock.hpp"
-#include "src/recorder/drain/session_records.hpp"
+#include "src/recorder/file/session_records.hpp"
 
 namespace arctrace {
 namespace {
@@ -52,8 +52,8 @@ void FileRing::begin_next() {
 
 void FileRing::end_file(const ClockSync& now) {
   RecordBuilder records;
-  say_clock_sync(records, now);
-  say_session_event(records, now.ticks, ARCTRACE_SESSION_FINISHED, 0);
+  add_clock_sync(records, now);
+  add_session_event(records, now.ticks, ARCTRACE_SESSION_FINISHED, 0);
   file_.write_records(now.ticks, records.bytes());
 }
 
@@ -72,8 +72,8 @@ absl::Status FileRing::open_next() {
 void FileRing::begin_file(const ClockSync& now) {
   file_.write_header(header_);
   RecordBuilder records;
-  say_start(records, now.ticks, command_line_, true);
-  say_clock_sync(records, now);
+  add_start(records, now.ticks, command_line_, true);
+  add_clock_sync(records, now);
   file_.write_records(now.ticks, records.bytes());
   for (const auto& [handout, block] : definitions_) {
     file_.write_chunk(ARCTRACE_CHUNK_BLOCK, ARCTRACE_CHUNK_LIVE_COPY, block.index,

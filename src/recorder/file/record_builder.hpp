@@ -6,25 +6,28 @@
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 namespace arctrace {
 
 class RecordBuilder {
  public:
-  // Begins a record said by the collector about `writer` (ARCTRACE_WRITER_COLLECTOR:
-  // about no one). It ends at the next begin() or at bytes().
+  // Begins a record by the collector about `writer` (ARCTRACE_WRITER_COLLECTOR: about
+  // none). It ends at the next begin() or at bytes().
   void begin(uint16_t type, uint32_t writer, uint64_t ticks) {
     end();
     start_ = bytes_.size();
     type_ = type;
-    u32(0);
-    u32(writer);
-    u64(ticks);
+    body(arctrace_full_head{.word0 = 0, .writer = writer, .ticks = ticks});
   }
-  void u32(uint32_t value) { append(&value, sizeof value); }
-  void u64(uint64_t value) { append(&value, sizeof value); }
-  // The bytes, then zeros up to a multiple of 4.
+  // Appends the fixed part of the record's body, a struct of arctrace/format/.
+  template <class Body>
+  void body(const Body& body) {
+    static_assert(alignof(Body) == 4 && std::is_trivially_copyable_v<Body>);
+    append(&body, sizeof body);
+  }
+  // Appends bytes(n): the text, then zeros up to a multiple of 4.
   void text(std::string_view text) {
     append(text.data(), text.size());
     while (bytes_.size() % 4 != 0) bytes_.push_back(std::byte{0});

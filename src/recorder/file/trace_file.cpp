@@ -22,7 +22,8 @@ absl::StatusOr<TraceFile> TraceFile::create(const std::string& path) {
   const bool exists = stat(path.c_str(), &status) == 0;
   const bool in_place = exists && !S_ISREG(status.st_mode);  // a FIFO, /dev/null ...
   const std::string name = in_place ? path : absl::StrCat(path, ".new-", getpid());
-  // Anew and by nobody else: in a folder that others write to, the name may be planted.
+  // Anew and by nobody else: in a directory that others write to, the name may be
+  // planted.
   if (!in_place) unlink(name.c_str());
   const int flags = in_place ? O_WRONLY : O_WRONLY | O_CREAT | O_EXCL;
   const int fd = open(name.c_str(), flags | O_CLOEXEC, 0600);

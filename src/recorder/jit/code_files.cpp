@@ -10,12 +10,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <string_view>
 #include <utility>
 
+#include "src/base/untrusted_bytes.hpp"
 #include "src/os/process_facts.hpp"
 #include "src/recorder/file/block_scan.hpp"
 #include "src/recorder/file/record_builder.hpp"
@@ -38,16 +38,6 @@ constexpr size_t kDumpsMax = 4;  // of a process
 constexpr size_t kHeldMax = 256;
 constexpr int kMapsLinesMax = 1 << 16;
 constexpr size_t kFlushBytes = size_t{1} << 20;
-
-uint32_t u32_at(std::span<const std::byte> body, size_t at) {
-  uint32_t value = 0;
-  if (at + sizeof value <= body.size()) std::memcpy(&value, &body[at], sizeof value);
-  return value;
-}
-
-uint64_t u64_at(std::span<const std::byte> body, size_t at) {
-  return u32_at(body, at) | uint64_t{u32_at(body, at + 4)} << 32;
-}
 
 uint64_t ns_of(const timespec& time) {
   return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 +
@@ -123,30 +113,52 @@ void CodeFiles::note_untrusted(std::span<const std::byte> block) {
 
 void CodeFiles::note_record(uint16_t type, uint64_t ticks,
                             std::span<const std::byte> body) {
-  const uint32_t id = u32_at(body, 0);
-  if (type == ARCTRACE_TYPE_PROCESS && processes_.size() < kProcessesMax) {
-    const auto [place, is_new] = processes_.try_emplace(id);
-    Process& process = place->second;
-    process.is_noted = true;
-    process.pid = u32_at(body, 8);
-    process.uid = u32_at(body, 16);
-    process.start_ticks = u64_at(body, 24);
-  }
-  const auto found = processes_.find(id);
-  if (found == processes_.end()) return;
-  Process& process = found->second;
-  if (type == ARCTRACE_TYPE_PID_NAMESPACE) process.pid_namespace = u32_at(body, 4);
-  if (type == ARCTRACE_TYPE_PROCESS_END) {
-    process.end_ticks = u32_at(body, 4) == ARCTRACE_END_NONE ? 0 : ticks;
-  }
-  if (type == ARCTRACE_TYPE_JITDUMP && body.size() > 8) {
-    const auto* path = reinterpret_cast<const char*>(body.data() + 8);
-    const size_t size = std::min<size_t>(u32_at(body, 4), body.size() - 8);
-    process.is_noted = true;
-    if (is_dump_path({path, size}, process.pid) && process.dumps.size() < kDumpsMax) {
-      process.dumps.emplace_back(path, size);
+  switch (type) {
+    case ARCTRACE_TYPE_PROCESS: {
+      if (processes_.size() == kProcessesMax) return;
+      const auto facts = load_part_untrusted<arctrace_process_body>(body);
+      Process& process = processes_[uint32_t{facts.process}];
+      process.is_noted = true;
+      process.pid = facts.pid;
+      process.uid = facts.uid;
+      process.start_ticks = facts.start_ticks;
+      return;
     }
+    case ARCTRACE_TYPE_PID_NAMESPACE: {
+      const auto facts = load_part_untrusted<arctrace_pid_namespace_body>(body);
+      if (Process* process = find(facts.process)) process->pid_namespace = facts.inode;
+      return;
+    }
+    case ARCTRACE_TYPE_PROCESS_END: {
+      const auto facts = load_part_untrusted<arctrace_process_end_body>(body);
+      if (Process* process = find(facts.process)) {
+        process->end_ticks = facts.how == ARCTRACE_END_NONE ? 0 : ticks;
+      }
+      return;
+    }
+    case ARCTRACE_TYPE_JITDUMP:
+      return note_dump(body);
+    default:
+      return;
   }
+}
+
+void CodeFiles::note_dump(std::span<const std::byte> body) {
+  const auto facts = load_part_untrusted<arctrace_jitdump_body>(body);
+  Process* process = find(facts.process);
+  if (process == nullptr || body.size() <= sizeof facts) return;
+  const std::span<const std::byte> path = body.subspan(sizeof facts);
+  const std::string_view text(reinterpret_cast<const char*>(path.data()),
+                              std::min<size_t>(facts.path_size, path.size()));
+  process->is_noted = true;
+  if (is_dump_path(text, process->pid) && process->dumps.size() < kDumpsMax) {
+    process->dumps.emplace_back(text);
+  }
+}
+
+CodeFiles::Process* CodeFiles::find(uint32_t id) {
+  const auto found = processes_.find(id);
+  return found == processes_.end() ? nullptr : &found->second;
 }
 
 // On the line from the session's start to now.
@@ -299,11 +311,12 @@ void CodeFiles::write(std::span<const uint32_t> living, TraceFile& file,
       const auto say = [&, process_id = id](const NamedCode& code) {
         if (bytes + records.bytes().size() + code.name.size() > bytes_max) return false;
         records.begin(ARCTRACE_TYPE_CODE, ARCTRACE_WRITER_COLLECTOR, now_.ticks);
-        records.u32(process_id);
-        records.u32(static_cast<uint32_t>(code.name.size()));
-        records.u64(code.start);
-        records.u64(code.size);
-        records.u64(code.since_ns);
+        records.body(
+            arctrace_code_body{.process = process_id,
+                               .name_size = static_cast<uint32_t>(code.name.size()),
+                               .start = code.start,
+                               .size = code.size,
+                               .since_monotonic_ns = code.since_ns});
         records.text(code.name);
         if (records.bytes().size() >= kFlushBytes) flush();
         return true;
@@ -315,13 +328,14 @@ void CodeFiles::write(std::span<const uint32_t> living, TraceFile& file,
                     held.fd, {process.pid, monotonic_ns(process.start_ticks)}, say);
       if (summary.names + summary.left_out == 0) continue;
       records.begin(ARCTRACE_TYPE_CODE_FILE, ARCTRACE_WRITER_COLLECTOR, now_.ticks);
-      records.u32(id);
-      records.u32(held.kind);
-      records.u64(summary.names);
-      records.u64(summary.left_out);
-      records.u32(summary.is_cut ? ARCTRACE_CODE_FILE_CUT : 0);
       const std::string_view path = std::string_view(held.path).substr(0, 4096);
-      records.u32(static_cast<uint32_t>(path.size()));
+      records.body(
+          arctrace_code_file_body{.process = id,
+                                  .kind = held.kind,
+                                  .names = summary.names,
+                                  .left_out = summary.left_out,
+                                  .flags = summary.is_cut ? ARCTRACE_CODE_FILE_CUT : 0,
+                                  .path_size = static_cast<uint32_t>(path.size())});
       records.text(path);
     }
   }

@@ -60,6 +60,8 @@ class CodeFiles {
   using Processes = std::map<uint32_t, Process>;
 
   void note_record(uint16_t type, uint64_t ticks, std::span<const std::byte> body);
+  void note_dump(std::span<const std::byte> body);
+  Process* find(uint32_t id);  // nullptr: it is not noted
   uint64_t monotonic_ns(uint64_t ticks) const;
   bool has_our_numbers(const Process& process) const;
   uint32_t find_system_pid(const Process& process) const;

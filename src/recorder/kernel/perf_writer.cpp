@@ -3,7 +3,6 @@
 #include <arctrace/format.h>
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstring>
@@ -61,23 +60,27 @@ void PerfWriter::copy(Source& source, bool is_on) {
 void PerfWriter::write(Source& source, const PerfRecord& record) {
   switch (record.kind) {
     case Kind::kSwitchIn:
-      return append(source, ARCTRACE_TYPE_SWITCH_IN, record, {});
+      return append(source, ARCTRACE_TYPE_SWITCH_IN, record, arctrace_switch_in_body{});
     case Kind::kPreempted:
     case Kind::kBlocked: {
-      const uint32_t state = record.kind == Kind::kPreempted ? 0 : kUnknown;
-      return append(source, ARCTRACE_TYPE_SWITCH, record,
-                    std::array{state, kUnknown, kUnknown});
+      arctrace_switch_body body{};
+      body.prev_state = record.kind == Kind::kPreempted ? 0 : kUnknown;
+      body.next_tid = body.next_tgid = kUnknown;
+      return append(source, ARCTRACE_TYPE_SWITCH, record, body);
     }
-    case Kind::kFork:
-      return append(source, ARCTRACE_TYPE_FORKED, record,
-                    std::array{record.child.tid, record.child.pid});
+    case Kind::kFork: {
+      arctrace_forked_body body{};
+      body.child_tid = record.child.tid;
+      body.child_tgid = record.child.pid;
+      return append(source, ARCTRACE_TYPE_FORKED, record, body);
+    }
     case Kind::kExec: {
-      std::array<uint32_t, 4> name;
-      std::memcpy(name.data(), record.name.data(), sizeof name);
-      return append(source, ARCTRACE_TYPE_EXECED, record, name);
+      arctrace_execed_body body{};
+      std::memcpy(body.program, record.name.data(), sizeof body.program);
+      return append(source, ARCTRACE_TYPE_EXECED, record, body);
     }
     case Kind::kExit:
-      return append(source, ARCTRACE_TYPE_EXITED, record, std::array{0u, 0u});
+      return append(source, ARCTRACE_TYPE_EXITED, record, arctrace_exited_body{});
     case Kind::kOther:
       break;
   }
@@ -94,12 +97,13 @@ SharedReservation PerfWriter::reserve(Source& source, uint32_t length) {
   return place;
 }
 
-// As begin_record() and end_record() of bpf/append.h do it.
+// As begin_record() and end_record() of bpf/append.h do it. `body`: but for its cpu and
+// tgid.
+template <class Body>
 void PerfWriter::append(Source& source, uint16_t type, const PerfRecord& record,
-                        std::span<const uint32_t> rest) {
+                        Body body) {
   const uint32_t cpu = source.ring.cpu();
-  constexpr uint32_t kHeadAndIds = ARCTRACE_FULL_HEAD_SIZE + 8;  // cpu, tgid
-  const auto length = static_cast<uint32_t>(kHeadAndIds + rest.size_bytes());
+  constexpr auto length = static_cast<uint32_t>(ARCTRACE_FULL_HEAD_SIZE + sizeof body);
   const SharedReservation place =
       record.thread.is_known() ? reserve(source, length) : SharedReservation{};
   if (place.place == nullptr) {
@@ -109,12 +113,12 @@ void PerfWriter::append(Source& source, uint16_t type, const PerfRecord& record,
   const uint32_t word0 = ARCTRACE_WORD0(type, length);
   A::store_relaxed(word_at(place.place), word0 | ARCTRACE_IN_PROGRESS);  // H1
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  word_at(place.place + 4) = ARCTRACE_WRITER_KERNEL | record.thread.tid;
-  std::memcpy(place.place + 8, &record.time_ns, sizeof record.time_ns);
-  word_at(place.place + 16) = cpu;
-  word_at(place.place + 20) = record.thread.pid;
-  const std::span<const std::byte> bytes = std::as_bytes(rest);
-  std::copy(bytes.begin(), bytes.end(), place.place + kHeadAndIds);
+  auto* head = reinterpret_cast<arctrace_full_head*>(place.place);
+  head->writer = ARCTRACE_WRITER_KERNEL | record.thread.tid;
+  head->ticks = record.time_ns;
+  body.cpu = cpu;
+  body.tgid = record.thread.pid;
+  std::memcpy(place.place + sizeof *head, &body, sizeof body);
   A::store_release(word_at(place.place), word0);  // I1
   CpuChain<A>::release(view_, cpu);
 }

@@ -34,8 +34,8 @@ class PerfWriter : public PolledWriter {
 
   void copy(Source& source, bool is_on);
   void write(Source& source, const PerfRecord& record);
-  void append(Source& source, uint16_t type, const PerfRecord& record,
-              std::span<const uint32_t> rest);
+  template <class Body>
+  void append(Source& source, uint16_t type, const PerfRecord& record, Body body);
   SharedReservation reserve(Source& source, uint32_t length);
   void count_losses(uint32_t cpu, uint64_t count, uint64_t since_ns);
 

@@ -5,19 +5,20 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstring>
 #include <span>
 #include <utility>
 
 #include "src/base/shared_atomics.hpp"
+#include "src/base/untrusted_bytes.hpp"
 #include "src/buffer/clock.hpp"
 #include "src/buffer/wake_word.hpp"
 #include "src/protocol/cpu_chain.hpp"
 #include "src/protocol/definitions_life.hpp"
+#include "src/recorder/buffer/session_totals.hpp"
 #include "src/recorder/drain/cpu_blocks.hpp"
 #include "src/recorder/drain/reaper.hpp"
-#include "src/recorder/drain/session_records.hpp"
 #include "src/recorder/file/block_scan.hpp"
+#include "src/recorder/file/session_records.hpp"
 #include "src/recorder/snapshot/snapshot.hpp"
 
 namespace arctrace {
@@ -52,7 +53,7 @@ absl::Status FlightRecorder::publish() {
 void FlightRecorder::child_ended(uint32_t pid, int wait_status) {
   const std::lock_guard lock(mutex_);
   RecordBuilder said;
-  say_child_status(said, read_ticks(buffer_.view().geometry().clock), pid, wait_status);
+  add_child_status(said, read_ticks(buffer_.view().geometry().clock), pid, wait_status);
   past_.records = said.bytes();
 }
 
@@ -119,12 +120,12 @@ bool FlightRecorder::has_end(uint32_t process) const {
     for_each_full_record(
         copy_live_block_untrusted(view.block(i), size, size),
         [&](uint16_t type, uint64_t ticks, std::span<const std::byte> body) {
-          if (type != ARCTRACE_TYPE_PROCESS_END || body.size() < 8 ||
-              ticks < last_ticks) {
+          if (type != ARCTRACE_TYPE_PROCESS_END || ticks < last_ticks ||
+              body.size() < sizeof(arctrace_process_end_body)) {
             return;
           }
           last_ticks = ticks;
-          std::memcpy(&how, body.data() + 4, sizeof how);
+          how = load_part_untrusted<arctrace_process_end_body>(body).how;
         });
   }
   return how != ARCTRACE_END_NONE;

@@ -10,8 +10,8 @@
 #include "src/protocol/reported_losses.hpp"
 #include "src/recorder/drain/cpu_blocks.hpp"
 #include "src/recorder/drain/reaper.hpp"
-#include "src/recorder/drain/session_records.hpp"
 #include "src/recorder/file/block_scan.hpp"
+#include "src/recorder/file/session_records.hpp"
 
 namespace arctrace {
 namespace {
@@ -100,25 +100,25 @@ void Snapshot::say_balances() {
     arctrace_writer_slot& slot = view_.slot(i);
     const uint32_t writer = A::load_relaxed(slot.writer);
     if (writer == 0) continue;
-    if (!is_live(A::load_acquire(slot.lock))) say_writer_end(said, now, writer);
+    if (!is_live(A::load_acquire(slot.lock))) add_writer_end(said, now, writer);
     for (uint32_t cause = 0; cause < ARCTRACE_LOST_CAUSES; ++cause) {
-      const uint64_t reported = ToldLosses<A>::reported(view_, slot, cause);
+      const uint64_t reported = ReportedLosses<A>::reported(view_, slot, cause);
       const uint64_t lost = A::load_relaxed(slot.lost[cause]);
       if (lost > reported) {
-        say_lost(said, now, writer, cause, ARCTRACE_LOST_RESIDUAL, lost - reported, now);
+        add_lost(said, now, writer, cause, ARCTRACE_LOST_RESIDUAL, lost - reported, now);
       }
     }
-    say_totals(said, now, slot);
+    add_totals(said, now, slot);
   }
   for (uint32_t cause = 0; cause < ARCTRACE_LOST_CAUSES; ++cause) {
     const uint64_t lost = A::load_relaxed(view_.control().lost[cause]);
     if (lost != 0) {
-      say_lost(said, now, ARCTRACE_WRITER_COLLECTOR, cause, ARCTRACE_LOST_SESSION, lost,
+      add_lost(said, now, ARCTRACE_WRITER_COLLECTOR, cause, ARCTRACE_LOST_SESSION, lost,
                now);
     }
   }
-  say_cpu_losses(view_, said, now);
-  say_session_totals(said, now, view_);
+  report_cpu_losses(view_, said, now);
+  add_session_totals(said, now, view_);
   file_.write_records(now, said.bytes());
 }
 
@@ -127,8 +127,8 @@ DrainTotals write_snapshot_file(const Buffer& buffer, TraceFile& file,
   const uint32_t clock = buffer.view().geometry().clock;
   file.write_header(buffer.header());
   RecordBuilder said;
-  say_start(said, buffer.header().start_ticks, past.command_line);
-  for (const ClockSync& sync : past.syncs) say_clock_sync(said, sync);
+  add_start(said, buffer.header().start_ticks, past.command_line);
+  for (const ClockSync& sync : past.syncs) add_clock_sync(said, sync);
   file.write_records(read_ticks(clock), said.bytes());
   file.write_records(read_ticks(clock), past.records);
   for (const EarlierBlock& block : past.definitions) {
@@ -145,7 +145,7 @@ DrainTotals write_snapshot_file(const Buffer& buffer, TraceFile& file,
   file.clear_error();
   said.clear();
   const uint64_t now = read_ticks(clock);
-  say_session_event(said, now,
+  add_session_event(said, now,
                     error == 0 ? ARCTRACE_SESSION_FINISHED : ARCTRACE_SESSION_DISK_FULL,
                     static_cast<uint32_t>(error));
   file.write_records(now, said.bytes());

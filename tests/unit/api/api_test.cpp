@@ -7,7 +7,7 @@
 #include <limits>
 #include <string>
 
-#include "src/writer/writer.hpp"
+#include "src/writer/record.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/test_session.hpp"
 

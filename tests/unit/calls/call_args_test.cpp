@@ -20,10 +20,10 @@ struct Value {
   bool operator==(const Value&) const = default;
 };
 
-std::vector<Value> values_in(const ValuesBody& body) {
+std::vector<Value> values_in(const ArgsBody& body) {
   uint32_t count = 0;
   REQUIRE(body.size >= 4);
-  REQUIRE(body.size <= ValuesBody::kBytesMax);
+  REQUIRE(body.size <= ArgsBody::kBytesMax);
   std::memcpy(&count, body.bytes, 4);
   std::vector<Value> values;
   size_t at = 4;
@@ -47,13 +47,13 @@ uintptr_t address_of(const void* place) { return reinterpret_cast<uintptr_t>(pla
 
 // What is recorded of a string argument.
 Value string_at(uintptr_t address, uint8_t kind = ARCTRACE_VALUE_STRING) {
-  arctrace_shim_values values{};
+  arctrace_shim_call_args values{};
   values.argument_count = 1;
   values.arguments[0] = {kind, 2, 8, 0};
   const uintptr_t arguments[ARCTRACE_SHIM_ARGUMENTS_MAX] = {1, address};
-  ValuesBody body;
+  ArgsBody body;
   std::memset(body.bytes, 0xEE, sizeof body.bytes);
-  gather_arguments(values, {arguments, nullptr, 0}, body);
+  gather_args(values, {arguments, nullptr, 0}, body);
   const std::vector<Value> found = values_in(body);
   REQUIRE(found.size() == 1);
   return found[0];
@@ -130,7 +130,7 @@ TEST_CASE("call values: std::string") {
 }
 
 TEST_CASE("call values: floats come from vector registers, names behind all") {
-  arctrace_shim_values values{};
+  arctrace_shim_call_args values{};
   values.argument_count = 3;
   values.arguments[0] = {ARCTRACE_VALUE_FLOAT, 8, 8, 0};
   values.arguments[1] = {ARCTRACE_VALUE_SIGNED, 1, 4, 0};
@@ -140,8 +140,8 @@ TEST_CASE("call values: floats come from vector registers, names behind all") {
   const uintptr_t integers[ARCTRACE_SHIM_ARGUMENTS_MAX] = {5};
   const uint64_t vectors[ARCTRACE_SHIM_VECTORS_MAX] = {
       0xEEEEEEEE3F800000, 0, 0, 0, 0, 0, 0, 0x4000000000000000};
-  ValuesBody body;
-  gather_arguments(values, {integers, vectors, 0}, body);
+  ArgsBody body;
+  gather_args(values, {integers, vectors, 0}, body);
   CHECK(
       values_in(body) ==
       std::vector<Value>{{ARCTRACE_VALUE_FLOAT, 8, std::string("\0\0\0\0\0\0\0\x40", 8)},
@@ -149,14 +149,14 @@ TEST_CASE("call values: floats come from vector registers, names behind all") {
                          {ARCTRACE_VALUE_FLOAT, 1, std::string("\0\0\x80\x3f", 4)},
                          {ARCTRACE_VALUE_NAMES, 0, std::string("M\0\0\0", 4)}});
   values.result = {ARCTRACE_VALUE_FLOAT, 0, 8, 0};
-  gather_result(values, {integers, vectors + 7, 0}, body);
+  gather_retval(values, {integers, vectors + 7, 0}, body);
   CHECK(values_in(body) == std::vector<Value>{{ARCTRACE_VALUE_FLOAT, 0,
                                                std::string("\0\0\0\0\0\0\0\x40", 8)}});
 }
 
 #if defined(__x86_64__)
 TEST_CASE("call values: beyond the registers come the words of the stack") {
-  arctrace_shim_values values{};
+  arctrace_shim_call_args values{};
   values.argument_count = 3;
   values.arguments[0] = {ARCTRACE_VALUE_STRING, ARCTRACE_SHIM_ARGUMENTS_MAX + 3, 8, 0};
   values.arguments[1] = {ARCTRACE_VALUE_SIGNED, ARCTRACE_SHIM_ARGUMENTS_MAX + 1, 2, 0};
@@ -164,13 +164,13 @@ TEST_CASE("call values: beyond the registers come the words of the stack") {
   const uintptr_t integers[ARCTRACE_SHIM_ARGUMENTS_MAX] = {};
   const uint64_t vectors[ARCTRACE_SHIM_VECTORS_MAX] = {};
   const uint64_t stack[] = {0xEEEE4142, 0xEEEEEEEE3F800000, address_of("third")};
-  ValuesBody body;
-  gather_arguments(values, {integers, vectors, address_of(stack)}, body);
+  ArgsBody body;
+  gather_args(values, {integers, vectors, address_of(stack)}, body);
   CHECK(values_in(body) ==
         std::vector<Value>{{ARCTRACE_VALUE_STRING, 9, "third"},
                            {ARCTRACE_VALUE_SIGNED, 7, "BA"},
                            {ARCTRACE_VALUE_FLOAT, 10, std::string("\0\0\x80\x3f", 4)}});
-  gather_arguments(values, {integers, vectors, 8}, body);  // nothing is there
+  gather_args(values, {integers, vectors, 8}, body);  // nothing is there
   CHECK(values_in(body)[1] ==
         Value{ARCTRACE_VALUE_STRING_LOST, 7, std::string("\10\0\0\0\0\0\0\0", 8)});
 }
@@ -182,7 +182,7 @@ TEST_CASE("call values: no system call where none may be made") {
 }
 
 TEST_CASE("call values: numbers have the size that they are said to have") {
-  arctrace_shim_values values{};
+  arctrace_shim_call_args values{};
   values.argument_count = 4;
   values.arguments[0] = {ARCTRACE_VALUE_SIGNED, 6, 4, 0};
   values.arguments[1] = {ARCTRACE_VALUE_HEX, 1, 8, 0};
@@ -190,8 +190,8 @@ TEST_CASE("call values: numbers have the size that they are said to have") {
   values.arguments[3] = {ARCTRACE_VALUE_CHAR, 3, 1, 0};
   const uintptr_t arguments[ARCTRACE_SHIM_ARGUMENTS_MAX] = {
       0x1122334455667788, 0xAABBCCDD, 0x4142, 0, 0, 0xFFFFFFFFFFFFFFFF};
-  ValuesBody body;
-  gather_arguments(values, {arguments, nullptr, 0}, body);
+  ArgsBody body;
+  gather_args(values, {arguments, nullptr, 0}, body);
   CHECK(values_in(body) ==
         std::vector<Value>{{ARCTRACE_VALUE_SIGNED, 6, "\xff\xff\xff\xff"},
                            {ARCTRACE_VALUE_HEX, 1, "\x88\x77\x66\x55\x44\x33\x22\x11"},
@@ -200,34 +200,34 @@ TEST_CASE("call values: numbers have the size that they are said to have") {
 }
 
 TEST_CASE("call values: open has a mode only if it may make a file") {
-  arctrace_shim_values values{};
+  arctrace_shim_call_args values{};
   values.argument_count = 2;
   values.arguments[0] = {ARCTRACE_VALUE_OPEN_FLAGS, 1, 4, 0};
   values.arguments[1] = {ARCTRACE_VALUE_OCTAL, 2, 4, 0};
-  ValuesBody body;
+  ArgsBody body;
   for (const int flags : {O_CREAT | O_RDWR, O_TMPFILE | O_RDWR, O_RDONLY, O_DIRECTORY}) {
     const uintptr_t arguments[ARCTRACE_SHIM_ARGUMENTS_MAX] = {
         static_cast<uintptr_t>(flags), 0644};
-    gather_arguments(values, {arguments, nullptr, 0}, body);
+    gather_args(values, {arguments, nullptr, 0}, body);
     const bool makes = (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE;
     CHECK(values_in(body).size() == (makes ? 2 : 1));
   }
 }
 
 TEST_CASE("call values: a failed call's result comes with errno") {
-  const auto result_of = [](arctrace_shim_value value, uintptr_t result) {
-    arctrace_shim_values values{};
+  const auto result_of = [](arctrace_shim_arg_spec value, uintptr_t result) {
+    arctrace_shim_call_args values{};
     values.result = value;
-    ValuesBody body;
+    ArgsBody body;
     errno = ENOENT;
-    gather_result(values, {&result, nullptr, 0}, body);
+    gather_retval(values, {&result, nullptr, 0}, body);
     CHECK(errno == ENOENT);
     return values_in(body);
   };
-  const arctrace_shim_value number = {ARCTRACE_VALUE_SIGNED, 0, 4,
-                                      ARCTRACE_SHIM_FAILS_MINUS_1};
-  const arctrace_shim_value pointer = {ARCTRACE_VALUE_POINTER, 0, 8,
-                                       ARCTRACE_SHIM_FAILS_NULL};
+  const arctrace_shim_arg_spec number = {ARCTRACE_VALUE_SIGNED, 0, 4,
+                                         ARCTRACE_SHIM_FAILS_MINUS_1};
+  const arctrace_shim_arg_spec pointer = {ARCTRACE_VALUE_POINTER, 0, 8,
+                                          ARCTRACE_SHIM_FAILS_NULL};
   const Value error = {ARCTRACE_VALUE_ERRNO, 0, std::string("\x02\0\0\0", 4)};
   CHECK(result_of(number, 3).size() == 1);
   CHECK(result_of(number, UINT32_MAX).back() == error);

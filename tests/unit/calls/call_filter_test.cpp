@@ -104,7 +104,7 @@ std::string record(const arctrace_shim_filter& filter,
 TEST_CASE("call filter: only what is chosen, and what it calls") {
   CHECK(record({1, 0, 0}, [] {
           enter(1, 1);
-          enter(2, 2, ARCTRACE_SHIM_CHOSEN);
+          enter(2, 2, ARCTRACE_SHIM_FILTERED_IN);
           enter(3, 3);
           leave(3, 3);
           leave(2, 2);
@@ -117,8 +117,8 @@ TEST_CASE("call filter: only what is chosen, and what it calls") {
 TEST_CASE("call filter: what is left out is so with all that it calls, chosen or not") {
   CHECK(record({0, 0, 0}, [] {
           enter(1, 1);
-          enter(2, 2, ARCTRACE_SHIM_LEFT_OUT);
-          enter(3, 3, ARCTRACE_SHIM_CHOSEN);
+          enter(2, 2, ARCTRACE_SHIM_NOTRACE);
+          enter(3, 3, ARCTRACE_SHIM_FILTERED_IN);
           leave(3, 3);
           leave(2, 2);
           enter(3, 2);
@@ -144,7 +144,7 @@ TEST_CASE("call filter: depth counts what is recorded, anew from what is chosen"
           enter(2, 2, ARCTRACE_SHIM_HIDDEN);
           enter(3, 3);
           enter(4, 4);
-          enter(5, 5, ARCTRACE_SHIM_CHOSEN);
+          enter(5, 5, ARCTRACE_SHIM_FILTERED_IN);
           enter(6, 6);
           enter(7, 7);
           for (uint32_t level = 7; level > 0; --level) leave(level, level);
@@ -154,7 +154,7 @@ TEST_CASE("call filter: depth counts what is recorded, anew from what is chosen"
 TEST_CASE("call filter: a jump out of what is left out ends that") {
   CHECK(record({0, 0, 0}, [] {
           enter(1, 1);
-          enter(2, 2, ARCTRACE_SHIM_LEFT_OUT);
+          enter(2, 2, ARCTRACE_SHIM_NOTRACE);
           enter(3, 3);
           enter(4, 2);  // where 2 was
           enter(5, 3);
@@ -171,7 +171,7 @@ TEST_CASE("call filter: too deep to be kept, nothing is told") {
           for (uint32_t level = 1500; level >= 3; --level) leave(2, level);
           leave(2, 2);
           leave(1, 1);
-          CHECK(thread_local_state.state->depth == 0);
+          CHECK(thread_local_state.state->open.depth == 0);
         }).size() == 511 * 6 - 1);  // "+2 " and "-2 "
 }
 
@@ -228,7 +228,7 @@ TEST_CASE("call filter: short calls that were jumped out of leave nothing either
 
 TEST_CASE("call filter: a fork child begins with what held where it forked") {
   CHECK(record({1, 0, 0}, [] {
-          enter(1, 1, ARCTRACE_SHIM_CHOSEN);
+          enter(1, 1, ARCTRACE_SHIM_FILTERED_IN);
           const pid_t child = fork();
           if (child == 0) {
             enter(2, 2);

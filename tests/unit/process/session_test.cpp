@@ -12,7 +12,7 @@
 #include <fstream>
 #include <thread>
 
-#include "src/writer/writer.hpp"
+#include "src/writer/record.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/test_session.hpp"
 
@@ -128,6 +128,11 @@ TEST_CASE("session: another user's buffer is refused even if its mode lets us wr
     CHECK(arctrace_attach(test.path().c_str()) == -EACCES);
   });
   REQUIRE(chown(test.path().c_str(), kOtherUser, 0) == 0);
+  CHECK_CHILD([&] {
+    REQUIRE(setuid(kOtherUser) == 0);
+    CHECK(arctrace_attach(test.path().c_str()) == -EACCES);  // anybody may write to it
+  });
+  REQUIRE(chmod(test.path().c_str(), 0600) == 0);
   CHECK_CHILD([&] {
     REQUIRE(setuid(kOtherUser) == 0);
     CHECK(arctrace_attach(test.path().c_str()) == 0);

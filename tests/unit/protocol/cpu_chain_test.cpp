@@ -2,10 +2,11 @@
 
 #include <doctest/doctest.h>
 
-#include "reader/trace/bytes.hpp"
+#include "src/base/untrusted_bytes.hpp"
 #include "src/buffer/clock.hpp"
 #include "src/protocol/handout.hpp"
 #include "src/protocol/recycle.hpp"
+#include "src/recorder/buffer/session_totals.hpp"
 #include "src/recorder/drain/collector_lock.hpp"
 #include "src/recorder/drain/cpu_blocks.hpp"
 #include "tests/support/test_session.hpp"
@@ -29,16 +30,16 @@ BufferOptions cpu_buffer(uint32_t blocks) {
 
 // A program of the CPU that writes one record; false: it is lost.
 bool write_one(const BufferView& view, uint32_t cpu) {
-  constexpr uint32_t kLength = 36;
   using namespace cpu_writer;  // NOLINT: what bpf/append.h has
   use(view);
   running = cpu;
-  place at{};
-  REQUIRE(find_place(&at));
-  uint8_t* record = begin_record(&at, ARCTRACE_TYPE_SWITCH, kLength, 77);
-  if (record == nullptr) return false;
-  for (uint32_t i = 20; i < kLength; i += 4) put_u32(record, i, 1);
-  end_record(&at, record, ARCTRACE_TYPE_SWITCH, kLength);
+  kernel_writer writer{};
+  REQUIRE(begin_writer(&writer));
+  auto* body = static_cast<arctrace_switch_body*>(
+      begin_record(&writer, ARCTRACE_TYPE_SWITCH, sizeof(arctrace_switch_body), {77, 1}));
+  if (body == nullptr) return false;
+  body->prev_state = body->next_tid = body->next_tgid = 1;
+  end_record(&writer);
   return true;
 }
 
@@ -159,11 +160,11 @@ TEST_CASE("cpu chain: a CPU that names a block keeps it, and its losses are said
   CHECK(trace.lost() == 5);
   const auto losses = trace.of_type(ARCTRACE_TYPE_LOST);
   REQUIRE(losses.size() == 1);
-  const std::byte* said = losses[0].body.data();
-  CHECK(reader::load_u32(said + 4) ==
-        (ARCTRACE_LOST_SESSION | ARCTRACE_LOST_CPU | 1u << 16));
-  CHECK(reader::load_u64(said + 16) < before);
-  CHECK(reader::load_u64(said + 16) > 0);
+  const auto lost = load_part_untrusted<arctrace_lost_body>(losses[0].body);
+  const uint64_t since_ticks = lost.since_ticks;
+  CHECK(uint32_t{lost.flags} == (ARCTRACE_LOST_SESSION | ARCTRACE_LOST_CPU | 1u << 16));
+  CHECK(since_ticks < before);
+  CHECK(since_ticks > 0);
 }
 
 // What the collector does in place of the programs; false: there is no room.

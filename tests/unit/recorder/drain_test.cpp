@@ -10,8 +10,9 @@
 
 #include "src/protocol/dead_slot.hpp"
 #include "src/protocol/shared_chain.hpp"
-#include "src/recorder/drain/session_records.hpp"
-#include "src/writer/writer.hpp"
+#include "src/recorder/buffer/session_totals.hpp"
+#include "src/recorder/file/session_records.hpp"
+#include "src/writer/record.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/test_session.hpp"
 
@@ -265,7 +266,7 @@ TEST_CASE("drain: any content of the buffer is drained without harm") {
       for (uint32_t i = 0; i < 100; ++i) {
         arctrace_instant(i);
         arctrace_commit(arctrace_reserve(i, 40));
-        const WriteScope interrupted;
+        const WriterCall interrupted;
         arctrace_instant(i);
       }
     });

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "src/recorder/drain/session_records.hpp"
+#include "src/recorder/file/session_records.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/test_session.hpp"
 

@@ -61,23 +61,23 @@ TEST_CASE("JSON") {
 }
 
 TEST_CASE("arguments and results") {
-  using testing::number_value;
+  using testing::number_arg;
   const auto arguments =
-      testing::values_body({{ARCTRACE_VALUE_STRING, 1, "a\"\n"},
-                            {ARCTRACE_VALUE_STRING_CUT, 2, "abc"},
-                            number_value(ARCTRACE_VALUE_STRING_LOST, 3, 8, 8),
-                            number_value(ARCTRACE_VALUE_POINTER, 4, 0, 8),
-                            number_value(ARCTRACE_VALUE_POINTER, 5, 0x10, 8),
-                            number_value(ARCTRACE_VALUE_OPEN_FLAGS, 6, 0, 4),
-                            number_value(ARCTRACE_VALUE_SIGNED, 7, uint64_t(-3), 4),
-                            number_value(ARCTRACE_VALUE_UNSIGNED, 8, UINT64_MAX, 8),
-                            number_value(ARCTRACE_VALUE_CHAR, 9, 'c', 1),
-                            number_value(ARCTRACE_VALUE_FLOAT, 1, 0x3FC00000, 4),
-                            number_value(ARCTRACE_VALUE_FLOAT, 2, 0x7FC00000, 4),
-                            number_value(ARCTRACE_VALUE_BOOL, 9, 1, 1)});
+      testing::args_body({{ARCTRACE_VALUE_STRING, 1, "a\"\n"},
+                          {ARCTRACE_VALUE_STRING_CUT, 2, "abc"},
+                          number_arg(ARCTRACE_VALUE_STRING_LOST, 3, 8, 8),
+                          number_arg(ARCTRACE_VALUE_POINTER, 4, 0, 8),
+                          number_arg(ARCTRACE_VALUE_POINTER, 5, 0x10, 8),
+                          number_arg(ARCTRACE_VALUE_OPEN_FLAGS, 6, 0, 4),
+                          number_arg(ARCTRACE_VALUE_SIGNED, 7, uint64_t(-3), 4),
+                          number_arg(ARCTRACE_VALUE_UNSIGNED, 8, UINT64_MAX, 8),
+                          number_arg(ARCTRACE_VALUE_CHAR, 9, 'c', 1),
+                          number_arg(ARCTRACE_VALUE_FLOAT, 1, 0x3FC00000, 4),
+                          number_arg(ARCTRACE_VALUE_FLOAT, 2, 0x7FC00000, 4),
+                          number_arg(ARCTRACE_VALUE_BOOL, 9, 1, 1)});
   const auto result =
-      testing::values_body({number_value(ARCTRACE_VALUE_SIGNED, 0, uint64_t(-1), 4),
-                            number_value(ARCTRACE_VALUE_ERRNO, 0, 2, 4)});
+      testing::args_body({number_arg(ARCTRACE_VALUE_SIGNED, 0, uint64_t(-1), 4),
+                          number_arg(ARCTRACE_VALUE_ERRNO, 0, 2, 4)});
   std::string text = "{\"first\":0";
   JsonFields fields(text);
   fields.arguments(arguments.data(), "");
@@ -92,8 +92,8 @@ TEST_CASE("arguments and results") {
   for (const auto& [number, word] : {std::pair(0, ""), std::pair(16, "EBUSY")}) {
     text = "{\"first\":0";
     JsonFields(text).result(
-        testing::values_body(
-            {number_value(ARCTRACE_VALUE_ERRNO, 0, static_cast<uint64_t>(number), 4)})
+        testing::args_body(
+            {number_arg(ARCTRACE_VALUE_ERRNO, 0, static_cast<uint64_t>(number), 4)})
             .data(),
         "");
     const auto lone = nlohmann::json::parse(text + "}");
@@ -102,12 +102,12 @@ TEST_CASE("arguments and results") {
   }
   text = "{\"first\":0";
   JsonFields(text).arguments(
-      testing::values_body({number_value(ARCTRACE_VALUE_SIGNED, 1, 3, 4)}).data(), "n\"");
+      testing::args_body({number_arg(ARCTRACE_VALUE_SIGNED, 1, 3, 4)}).data(), "n\"");
   CHECK(nlohmann::json::parse(text + "}")["arg_names"] == nlohmann::json({"n\""}));
   text.clear();
   TextFields line(text);
   line.title("function", "open");
-  line.arguments(testing::values_body({{ARCTRACE_VALUE_STRING, 1, "x"}}).data(), "");
+  line.arguments(testing::args_body({{ARCTRACE_VALUE_STRING, 1, "x"}}).data(), "");
   CHECK(text == "open(\"x\")");
 }
 

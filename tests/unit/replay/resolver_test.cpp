@@ -27,7 +27,7 @@ Module module_at(uint64_t start, const char* path, int64_t loaded_ns = INT64_MIN
 
 }  // namespace
 
-TEST_CASE("keys without a symbol are named by place") {
+TEST_CASE("keys without a symbol are named by their address") {
   RecordScript script;
   const ProcessIndex p = script.process(1, "/bin/a");
   script.definitions.add_module(p, module_at(0x5000, "/lib/libx.so"));

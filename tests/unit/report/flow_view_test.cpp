@@ -15,11 +15,12 @@ namespace {
 
 void describe(const Record& record, bool json, std::string& out) {
   if (record.type == ARCTRACE_TYPE_ARGUMENTS || record.type == ARCTRACE_TYPE_RESULT) {
-    return describe_values(record, json, out);
+    return describe_args(record, json, out);
   }
   if (record.type != ARCTRACE_TYPE_TEXT) return;
-  const uint32_t size = load_u32(record.body.data());
-  const std::string text(as_text(record.body.subspan(4, size)));
+  BodyReader reader(record.body);
+  const uint32_t size = reader.read<arctrace_text_body>().text_size;
+  const std::string text(reader.text(size));
   out += json ? ",\"text\":\"" + text + "\"" : text;
 }
 
@@ -222,12 +223,12 @@ RecordScript opens() {
   s.enter(a, 1'000, "main");
   s.enter(a, 2'000, "open");
   s.enter(b, 2'000, "open");
-  s.arguments(a, 2'000, {number_value(ARCTRACE_VALUE_SIGNED, 1, 7, 4)});
-  s.arguments(b, 2'000, {number_value(ARCTRACE_VALUE_SIGNED, 1, 8, 4)});
-  s.result(b, 3'000, {number_value(ARCTRACE_VALUE_SIGNED, 0, 3, 4)});
+  s.arguments(a, 2'000, {number_arg(ARCTRACE_VALUE_SIGNED, 1, 7, 4)});
+  s.arguments(b, 2'000, {number_arg(ARCTRACE_VALUE_SIGNED, 1, 8, 4)});
+  s.result(b, 3'000, {number_arg(ARCTRACE_VALUE_SIGNED, 0, 3, 4)});
   s.result(a, 3'000,
-           {number_value(ARCTRACE_VALUE_SIGNED, 0, uint64_t(-1), 4),
-            number_value(ARCTRACE_VALUE_ERRNO, 0, 2, 4)});
+           {number_arg(ARCTRACE_VALUE_SIGNED, 0, uint64_t(-1), 4),
+            number_arg(ARCTRACE_VALUE_ERRNO, 0, 2, 4)});
   s.exit(a, 3'000);
   s.exit(b, 3'000);
   s.enter(a, 4'000, "f");
@@ -267,17 +268,17 @@ TEST_CASE("flow: arguments and results stand behind the name") {
   CHECK_FALSE(json.at("flow").at(5).contains("args"));
 }
 
-TEST_CASE("flow: values without their call are left out") {
+TEST_CASE("flow: args without their call are not shown") {
   RecordScript s;
   const ThreadIndex a = s.program(10, "one");
-  s.arguments(a, 1'000, {number_value(ARCTRACE_VALUE_SIGNED, 1, 7, 4)});
-  s.result(a, 1'000, {number_value(ARCTRACE_VALUE_SIGNED, 0, 7, 4)});
+  s.arguments(a, 1'000, {number_arg(ARCTRACE_VALUE_SIGNED, 1, 7, 4)});
+  s.result(a, 1'000, {number_arg(ARCTRACE_VALUE_SIGNED, 0, 7, 4)});
   s.enter(a, 2'000, "f");
-  s.arguments(a, 3'000, {number_value(ARCTRACE_VALUE_SIGNED, 1, 7, 4)});  // too late
+  s.arguments(a, 3'000, {number_arg(ARCTRACE_VALUE_SIGNED, 1, 7, 4)});  // too late
   s.enter(a, 4'000, "g");
-  s.arguments(a, 4'000, {number_value(ARCTRACE_VALUE_SIGNED, 1, 1, 4)});
-  s.arguments(a, 4'000, {number_value(ARCTRACE_VALUE_SIGNED, 1, 2, 4)});  // once more
-  s.result(a, 5'000, {number_value(ARCTRACE_VALUE_SIGNED, 0, 7, 4)});
+  s.arguments(a, 4'000, {number_arg(ARCTRACE_VALUE_SIGNED, 1, 1, 4)});
+  s.arguments(a, 4'000, {number_arg(ARCTRACE_VALUE_SIGNED, 1, 2, 4)});  // once more
+  s.result(a, 5'000, {number_arg(ARCTRACE_VALUE_SIGNED, 0, 7, 4)});
   s.unwind(a, 5'000, 2);
   const std::string text = Flow().text(s);
   CHECK(text.find("> f\n") != std::string::npos);

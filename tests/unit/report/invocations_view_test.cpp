@@ -18,14 +18,14 @@ struct Rows {
   Rows() { options.sort = SortKey::kEntry; }
 
   std::string text(const RecordScript& script) {
-    InvocationsView view(options, describe_values, false, in_memory);
+    InvocationsView view(options, describe_args, false, in_memory);
     Viewed viewed(script, filter, &view);
     return text_of([&](const WriteText& write) {
       CHECK(view.write_text(viewed.replay, write).ok());
     });
   }
   Json json(const RecordScript& script) {
-    InvocationsView view(options, describe_values, true, in_memory);
+    InvocationsView view(options, describe_args, true, in_memory);
     Viewed viewed(script, filter, &view);
     return json_of([&](JsonWriter& writer) {
              CHECK(view.write_json(viewed.replay, writer).ok());
@@ -152,10 +152,10 @@ TEST_CASE("arguments and results stand behind the name, also of rows on disk") {
   const ThreadIndex a = s.program(10, "one");
   for (int64_t i = 0; i < 20; ++i) {
     s.enter(a, 100 * i, "outer");
-    s.arguments(a, 100 * i, {number_value(ARCTRACE_VALUE_SIGNED, 1, uint64_t(i), 4)});
+    s.arguments(a, 100 * i, {number_arg(ARCTRACE_VALUE_SIGNED, 1, uint64_t(i), 4)});
     s.enter(a, 100 * i + 10, "inner");
     s.exit(a, 100 * i + 20);
-    s.result(a, 100 * i + 50, {number_value(ARCTRACE_VALUE_SIGNED, 0, uint64_t(-i), 4)});
+    s.result(a, 100 * i + 50, {number_arg(ARCTRACE_VALUE_SIGNED, 0, uint64_t(-i), 4)});
     s.exit(a, 100 * i + 50);
   }
   s.enter(a, 3000, "last");

@@ -201,7 +201,7 @@ TEST_CASE("time on and off the CPU stands in arcs, invocations and flow, too") {
   CHECK(text.find("Off CPU") != std::string::npos);
 
   ViewOptions options = sorted(SortKey::kEntry);
-  InvocationsView invocations(options, describe_values, true);
+  InvocationsView invocations(options, describe_args, true);
   Viewed again(s.script, {}, &invocations);
   const Json calls = json_of(
       [&](JsonWriter& json) { CHECK(invocations.write_json(again.replay, json).ok()); });

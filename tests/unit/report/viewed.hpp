@@ -94,10 +94,10 @@ struct Viewed {
 };
 
 // Arguments and results as a view's text and JSON have them.
-inline void describe_values(const reader::Record& record, bool json, std::string& out) {
+inline void describe_args(const reader::Record& record, bool json, std::string& out) {
   const bool is_result = record.type == ARCTRACE_TYPE_RESULT;
-  const std::string text = is_result ? reader::result_text(record.body, "")
-                                     : reader::arguments_text(record.body, "");
+  const std::string text = is_result ? reader::retval_text(record.body, "")
+                                     : reader::args_text(record.body, "");
   if (!json) {
     out += text;
     return;

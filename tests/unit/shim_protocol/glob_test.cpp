@@ -7,7 +7,9 @@
 #include <random>
 #include <string>
 
+using arctrace::shim::check_glob;
 using arctrace::shim::glob_matches;
+using arctrace::shim::GlobFault;
 
 namespace {
 
@@ -64,6 +66,7 @@ TEST_CASE("globs match as fnmatch's do") {
     matched += expected ? 1 : 0;
     INFO("glob " << glob << " text " << text);
     REQUIRE(glob_matches(glob, text) == expected);
+    REQUIRE((check_glob(glob).fault == GlobFault::kNone || !expected));
   }
   CHECK(matched > 1000);
 }
@@ -72,10 +75,29 @@ TEST_CASE("incomplete globs match nothing") {
   for (const char* glob : {"[", "[a", "[!", "[]", "[a-", "\\", "a\\"}) {
     CHECK_FALSE(glob_matches(glob, "a"));
     CHECK_FALSE(glob_matches(glob, "["));
+    CHECK(check_glob(glob).fault != GlobFault::kNone);
   }
   CHECK(glob_matches("", ""));
   CHECK(glob_matches("***", ""));
   CHECK_FALSE(glob_matches("", "a"));
+}
+
+TEST_CASE("a fault is found at its offset") {
+  const auto is = [](const char* glob, GlobFault fault, size_t offset) {
+    INFO(glob);
+    CHECK(check_glob(glob).fault == fault);
+    CHECK(check_glob(glob).offset == offset);
+  };
+  is("a*[b-c]?\\[[]][!]x][a-]", GlobFault::kNone, 0);
+  is("a*[b", GlobFault::kOpenBracket, 2);
+  is("[a\\]", GlobFault::kOpenBracket, 0);
+  is("[b]a\\", GlobFault::kLastBackslash, 4);
+  is("x[[:alpha:]]", GlobFault::kClass, 2);
+  is("[[=a=]]", GlobFault::kClass, 1);
+  is("[[.a.]]", GlobFault::kClass, 1);
+  CHECK_FALSE(glob_matches("[[:alpha:]]", "a"));
+  CHECK_FALSE(glob_matches("[[:alpha:]]", "[]"));
+  CHECK(glob_matches("[[a]", "["));
 }
 
 TEST_CASE("a hostile glob costs no more than its length by the name's") {

@@ -11,7 +11,7 @@ constexpr ThreadStacks kStacks = {{0x1000, 0x9000}, {0x2000, 0x3000}};
 constexpr uintptr_t kElsewhere = 0x100000;  // on a coroutine's stack
 
 struct Calls {
-  std::unique_ptr<ReturnStack> stack = std::make_unique<ReturnStack>();
+  std::unique_ptr<PendingCalls> stack = std::make_unique<PendingCalls>();
 
   bool push(uintptr_t place, bool inside = false) {
     return stack->push(kStacks, {place, place + 1, place + 2}, inside);
@@ -114,22 +114,22 @@ TEST_CASE("return stack: a dead thread's calls go, those of coroutines stay") {
 
 TEST_CASE("return stack: full, it refuses calls; abandoned coroutines' make room") {
   Calls calls;
-  for (uintptr_t i = 0; i < ReturnStack::kMaxCalls; ++i) {
+  for (uintptr_t i = 0; i < PendingCalls::kMaxCalls; ++i) {
     CHECK(calls.push(kElsewhere - 16 * i));
   }
   CHECK_FALSE(calls.push(0x8000));
   calls.end(kElsewhere);
   CHECK(calls.push(0x8000));
-  CHECK(calls.stack->depth == ReturnStack::kMaxCalls);
+  CHECK(calls.stack->depth == PendingCalls::kMaxCalls);
   // The same places once more, returning elsewhere.
   Calls others;
-  for (uintptr_t i = 0; i < ReturnStack::kMaxCalls; ++i) {
+  for (uintptr_t i = 0; i < PendingCalls::kMaxCalls; ++i) {
     const uintptr_t place = kElsewhere + 16 * (i % 8);
     CHECK(others.stack->push(kStacks, {place, i, 0}, true));
   }
   CHECK(others.stack->push(kStacks, {0x8000, 1, 0}, false));
   CHECK(others.stack->depth == 9);
-  CHECK(others.stack->find(kElsewhere)->return_address == ReturnStack::kMaxCalls - 8);
+  CHECK(others.stack->find(kElsewhere)->return_address == PendingCalls::kMaxCalls - 8);
 }
 
 }  // namespace

@@ -10,7 +10,7 @@
 namespace arctrace::reader {
 namespace {
 
-using Kind = TypedValue::Kind;
+using Kind = TypedArg::Kind;
 
 // Of the functions of a fixture that have types, by name.
 std::map<std::string, FunctionTypes> types_in(const std::string& name) {
@@ -27,16 +27,16 @@ std::map<std::string, FunctionTypes> types_in(const std::string& name) {
   return found;
 }
 
-// "name:kind size@place" of each argument, then of the result.
+// "name:kind size@position" of each arg, then of the retval.
 std::string text_of(const FunctionTypes& types) {
   std::string text;
-  const auto add = [&text](const TypedValue& value) {
+  const auto add = [&text](const TypedArg& value) {
     constexpr const char* kKinds[] = {"i", "u", "b", "c", "p", "s", "S", "f"};
     text += value.name + ":" + kKinds[static_cast<int>(value.kind)] +
-            std::to_string(value.size) + "@" + std::to_string(value.place) + " ";
+            std::to_string(value.size) + "@" + std::to_string(value.position) + " ";
   };
-  for (const TypedValue& argument : types.arguments) add(argument);
-  if (types.result) add(*types.result);
+  for (const TypedArg& argument : types.args) add(argument);
+  if (types.retval) add(*types.retval);
   return text;
 }
 

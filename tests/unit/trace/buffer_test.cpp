@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "reader/trace/bytes.hpp"
 #include "reader/trace/trace.hpp"
+#include "src/base/untrusted_bytes.hpp"
 #include "tests/support/trace_builder.hpp"
 #include "tests/unit/trace/collected.hpp"
 
@@ -130,11 +130,11 @@ TEST_CASE("losses that only the slots know come last, as the collector's would")
   const auto all = collect(trace);
   const auto lost = of_type(all, ARCTRACE_TYPE_LOST);
   REQUIRE(lost.size() == 4);
-  CHECK(reader::load_u64(lost[1].body.data() + 8) == 6);
+  CHECK(uint64_t{load_part_untrusted<arctrace_lost_body>(lost[1].body).count} == 6);
   CHECK(lost[1].writer == 1);
   CHECK(lost[1].record.time_ns == 60);
   CHECK(lost[3].record.thread == reader::kNoIndex);
-  CHECK(reader::load_u32(lost[3].body.data() + 4) ==
+  CHECK(uint32_t{load_part_untrusted<arctrace_lost_body>(lost[3].body).flags} ==
         (ARCTRACE_LOST_RESIDUAL | ARCTRACE_LOST_SESSION));
   CHECK(trace.summary().lost == 111);
   CHECK(trace.summary().lost_by_cause[ARCTRACE_LOST_FULL] == 10);

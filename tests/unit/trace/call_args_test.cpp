@@ -7,29 +7,29 @@
 
 #include <random>
 
-#include "reader/trace/record_types.hpp"
+#include "reader/trace/body_check.hpp"
 #include "tests/support/random_script.hpp"
 #include "tests/support/trace_builder.hpp"
 
 namespace arctrace::reader {
 namespace {
 
+using testing::ArgBytes;
+using testing::args_body;
 using testing::Bytes;
-using testing::number_value;
-using testing::ValueBytes;
-using testing::values_body;
+using testing::number_arg;
 
-std::string arguments_of(const std::vector<ValueBytes>& values) {
-  return arguments_text(values_body(values).data(), "");
+std::string arguments_of(const std::vector<ArgBytes>& args) {
+  return args_text(args_body(args).data(), "");
 }
 std::string one(uint8_t kind, uint64_t number, size_t size = 4) {
-  const std::string text = arguments_of({number_value(kind, 1, number, size)});
+  const std::string text = arguments_of({number_arg(kind, 1, number, size)});
   return text.substr(1, text.size() - 2);
 }
 
-TEST_CASE("values are written as strace writes them") {
+TEST_CASE("args are written as strace writes them") {
   CHECK(arguments_of({{ARCTRACE_VALUE_STRING, 1, "/etc/passwd"},
-                      number_value(ARCTRACE_VALUE_OPEN_FLAGS, 2, 0, 4)}) ==
+                      number_arg(ARCTRACE_VALUE_OPEN_FLAGS, 2, 0, 4)}) ==
         "(\"/etc/passwd\", O_RDONLY)");
   CHECK(arguments_of({}) == "()");
   CHECK(arguments_of({{ARCTRACE_VALUE_STRING_CUT, 1, "ab\n\"\x01"}}) ==
@@ -76,24 +76,24 @@ TEST_CASE("values are written as strace writes them") {
   CHECK(arguments_of({{77, 1, "\x01\x02\x03"}}) == "(0x010203)");  // of a newer version
 }
 
-TEST_CASE("values have names if there is one for each") {
-  const auto body = values_body({number_value(ARCTRACE_VALUE_SIGNED, 1, 7, 4),
-                                 number_value(ARCTRACE_VALUE_BOOL, 2, 1, 1),
-                                 number_value(ARCTRACE_VALUE_NAMES, 0, 9, 4)});
-  CHECK(names_of_values(body.data()) == 9);
-  CHECK(decode_values(body.data(), "").size() == 2);
-  CHECK(arguments_text(body.data(), "a,\x1b") == "(a=7, \\x1b=true)");
+TEST_CASE("args have names if there is one for each") {
+  const auto body = args_body({number_arg(ARCTRACE_VALUE_SIGNED, 1, 7, 4),
+                               number_arg(ARCTRACE_VALUE_BOOL, 2, 1, 1),
+                               number_arg(ARCTRACE_VALUE_NAMES, 0, 9, 4)});
+  CHECK(find_arg_names(body.data()) == 9);
+  CHECK(decode_args(body.data(), "").size() == 2);
+  CHECK(args_text(body.data(), "a,\x1b") == "(a=7, \\x1b=true)");
   for (const char* names : {"", "a", "a,b,c", ","}) {
-    CHECK(arguments_text(body.data(), names) == "(7, true)");
+    CHECK(args_text(body.data(), names) == "(7, true)");
   }
-  CHECK_FALSE(names_of_values(values_body({}).data()));
+  CHECK_FALSE(find_arg_names(args_body({}).data()));
 }
 
 TEST_CASE("numbers have the words of their enumeration") {
   const auto written = [](uint8_t kind, uint64_t number, uint8_t size,
                           std::string_view words) {
-    const auto body = values_body({number_value(kind, 1, number, size)});
-    return arguments_text(body.data(), words);
+    const auto body = args_body({number_arg(kind, 1, number, size)});
+    return args_text(body.data(), words);
   };
   constexpr uint8_t kUnsigned = ARCTRACE_VALUE_UNSIGNED;
   constexpr uint8_t kSigned = ARCTRACE_VALUE_SIGNED;
@@ -113,21 +113,21 @@ TEST_CASE("numbers have the words of their enumeration") {
     CHECK(written(kUnsigned, 7, 4, wrong) == "(a=7)");
   }
   CHECK(written(kUnsigned, 7, 4, "a/7=\x1b").find('\x1b') == std::string::npos);
-  const auto result = values_body({number_value(kUnsigned, 0, 5, 4)});
-  CHECK(result_text(result.data(), "/5=green") == " = green");
+  const auto result = args_body({number_arg(kUnsigned, 0, 5, 4)});
+  CHECK(retval_text(result.data(), "/5=green") == " = green");
 }
 
 TEST_CASE("results tell why a call failed") {
-  const auto result_of = [](const std::vector<ValueBytes>& values) {
-    return result_text(values_body(values).data(), "");
+  const auto result_of = [](const std::vector<ArgBytes>& args) {
+    return retval_text(args_body(args).data(), "");
   };
-  CHECK(result_of({number_value(ARCTRACE_VALUE_SIGNED, 0, 3, 4)}) == " = 3");
-  CHECK(result_of({number_value(ARCTRACE_VALUE_SIGNED, 0, uint64_t(-1), 4),
-                   number_value(ARCTRACE_VALUE_ERRNO, 0, 2, 4)}) == " = -1 ENOENT");
-  CHECK(result_of({number_value(ARCTRACE_VALUE_POINTER, 0, 0, 8),
-                   number_value(ARCTRACE_VALUE_ERRNO, 0, 4000, 4)}) == " = NULL 4000");
-  CHECK(result_of({number_value(ARCTRACE_VALUE_ERRNO, 0, 0, 4)}) == " = 0");
-  CHECK(result_of({number_value(ARCTRACE_VALUE_ERRNO, 0, 16, 4)}) == " = EBUSY");
+  CHECK(result_of({number_arg(ARCTRACE_VALUE_SIGNED, 0, 3, 4)}) == " = 3");
+  CHECK(result_of({number_arg(ARCTRACE_VALUE_SIGNED, 0, uint64_t(-1), 4),
+                   number_arg(ARCTRACE_VALUE_ERRNO, 0, 2, 4)}) == " = -1 ENOENT");
+  CHECK(result_of({number_arg(ARCTRACE_VALUE_POINTER, 0, 0, 8),
+                   number_arg(ARCTRACE_VALUE_ERRNO, 0, 4000, 4)}) == " = NULL 4000");
+  CHECK(result_of({number_arg(ARCTRACE_VALUE_ERRNO, 0, 0, 4)}) == " = 0");
+  CHECK(result_of({number_arg(ARCTRACE_VALUE_ERRNO, 0, 16, 4)}) == " = EBUSY");
   CHECK(result_of({}) == " =");
 }
 
@@ -135,7 +135,7 @@ TEST_CASE("a body that says more than it holds is refused") {
   const auto problem = [](const Bytes& body) {
     return body_problem_untrusted(ARCTRACE_TYPE_ARGUMENTS, body.data()) != nullptr;
   };
-  CHECK_FALSE(problem(values_body({{ARCTRACE_VALUE_STRING, 1, "four"}})));
+  CHECK_FALSE(problem(args_body({{ARCTRACE_VALUE_STRING, 1, "four"}})));
   CHECK(problem(Bytes().u32(UINT32_MAX)));
   CHECK(problem(Bytes().u32(1)));
   CHECK(problem(Bytes().u32(1).u32(ARCTRACE_VALUE_STRING | 0xFFFFu << 16).u32(0)));
@@ -161,8 +161,8 @@ TEST_CASE("any bytes are refused, or written down") {
     for (const uint16_t type : {ARCTRACE_TYPE_ARGUMENTS, ARCTRACE_TYPE_RESULT}) {
       if (body_problem_untrusted(type, body.data()) != nullptr) continue;
       ++taken;
-      CHECK(arguments_text(body.data(), "a,b").back() == ')');
-      CHECK(result_text(body.data(), "/1=a").starts_with(" ="));
+      CHECK(args_text(body.data(), "a,b").back() == ')');
+      CHECK(retval_text(body.data(), "/1=a").starts_with(" ="));
     }
   }
   CHECK(taken > 1000);

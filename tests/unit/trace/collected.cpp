@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "reader/trace/bytes.hpp"
+#include "src/base/untrusted_bytes.hpp"
 
 namespace arctrace::testing {
 
@@ -46,12 +46,12 @@ std::vector<std::string> rules_of(const reader::Trace& trace) {
 
 uint32_t first_u32(const CollectedRecord& record) {
   REQUIRE(record.body.size() >= 4);
-  return reader::load_u32(record.body.data());
+  return load_part_untrusted<uint32_t>(record.body);
 }
 
 uint64_t first_u64(const CollectedRecord& record) {
   REQUIRE(record.body.size() >= 8);
-  return reader::load_u64(record.body.data());
+  return load_part_untrusted<uint64_t>(record.body);
 }
 
 }  // namespace arctrace::testing

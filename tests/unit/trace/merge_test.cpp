@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "reader/trace/bytes.hpp"
+#include "src/base/untrusted_bytes.hpp"
 #include "tests/support/trace_builder.hpp"
 #include "tests/unit/trace/collected.hpp"
 
@@ -16,13 +16,18 @@ namespace {
 
 using reader::Trace;
 
-// COUNTER records carry their place in the expected order.
+// COUNTER records carry their index in the expected order.
 Bytes numbered(uint64_t number) { return counter_body(1, static_cast<int64_t>(number)); }
+
+uint64_t number_of(const CollectedRecord& counter) {
+  return static_cast<uint64_t>(
+      load_part_untrusted<arctrace_counter_body>(counter.body).value);
+}
 
 std::vector<uint64_t> numbers(const std::vector<CollectedRecord>& all) {
   std::vector<uint64_t> numbers;
   for (const CollectedRecord& collected : of_type(all, ARCTRACE_TYPE_COUNTER)) {
-    numbers.push_back(reader::load_u64(collected.body.data() + 4));
+    numbers.push_back(number_of(collected));
   }
   return numbers;
 }
@@ -200,7 +205,7 @@ TEST_CASE("random traces: the merge equals a stable sort of all records by time"
     std::sort(expected.begin(), expected.end());
     std::vector<std::pair<uint64_t, uint64_t>> got;
     for (const auto& counter : all) {
-      got.emplace_back(counter.record.ticks, reader::load_u64(counter.body.data() + 4));
+      got.emplace_back(counter.record.ticks, number_of(counter));
     }
     CHECK(std::is_sorted(got.begin(), got.end(),
                          [](const auto& a, const auto& b) { return a.first < b.first; }));

@@ -22,13 +22,13 @@ TEST_CASE("attach: a slot says whose it is") {
       arctrace_instant(1);
       const ThreadState* state = thread_local_state.state;
       REQUIRE(state != nullptr);
-      const arctrace_writer_slot& slot = session.view.slot(state->slot);
+      const arctrace_writer_slot& slot = session.view.slot(state->slot.index);
       CHECK(slot.lock == static_cast<uint32_t>(gettid()));
       CHECK(slot.tid == static_cast<uint32_t>(gettid()));
       CHECK(slot.pid == static_cast<uint32_t>(getpid()));
-      CHECK(slot.writer == state->writer);
+      CHECK(slot.writer == state->slot.writer);
       CHECK(slot.process == current_process(0)->id);
-      CHECK(slot.start_ticks == state->start_ticks);
+      CHECK(slot.start_ticks == state->slot.start_ticks);
     }).join();
   });
 }
@@ -55,7 +55,7 @@ TEST_CASE("attach: a slot that a collector is settling is not for writers") {
   test.view().slot(0).lock = kBeingReaped;
   CHECK_CHILD([&] {
     REQUIRE(arctrace_attach(test.path().c_str()) == 0);
-    CHECK(thread_local_state.state->slot == 1);
+    CHECK(thread_local_state.state->slot.index == 1);
     std::thread([] { arctrace_instant(1); }).join();
   });
   CHECK(test.view().slot(0).lock == kBeingReaped);

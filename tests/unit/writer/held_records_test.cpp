@@ -155,7 +155,7 @@ TEST_CASE("held: reserved in a signal handler, committed after it") {
       REQUIRE(arctrace_attach(test.path().c_str()) == 0);
       signal(SIGUSR1, [](int) { reserved_in_handler = reserve_text(9, "handler_"); });
       {
-        const WriteScope interrupted;
+        const WriterCall interrupted;
         raise(SIGUSR1);
       }
       void* own = reserve_text(1, "own_____");

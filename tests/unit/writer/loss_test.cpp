@@ -7,14 +7,14 @@
 #include <vector>
 
 #include "src/protocol/reported_losses.hpp"
-#include "src/writer/writer.hpp"
+#include "src/writer/record.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/test_session.hpp"
 
 namespace arctrace::testing {
 namespace {
 
-// As ToldLosses::commit() would have it.
+// As ReportedLosses::commit() would have it.
 void mark_told(arctrace_writer_slot& slot, const Losses& losses) {
   slot.reported[losses.cause] = losses.until;
 }
@@ -25,39 +25,40 @@ TEST_CASE("loss: what a LOST record could not tell stays untold") {
   count_lost(slot, state, ARCTRACE_LOST_FULL, 50);
   count_lost(slot, state, ARCTRACE_LOST_FULL, 60);
   count_lost(slot, state, ARCTRACE_LOST_TOO_BIG, 70);
-  CHECK(state.loss_pending);
-  CHECK(state.lost_since_ticks == 50);
-  CHECK_FALSE(tell_own_losses(slot, state, [&](const Losses& losses) {
+  CHECK(state.loss.pending);
+  CHECK(state.loss.since_ticks == 50);
+  CHECK_FALSE(report_own_losses(slot, state, [&](const Losses& losses) {
     CHECK(losses.count == (losses.cause == ARCTRACE_LOST_FULL ? 2 : 1));
     if (losses.cause != ARCTRACE_LOST_FULL) return false;
     mark_told(slot, losses);
     return true;
   }));
-  CHECK(tell_own_losses(slot, state, [&](const Losses& losses) {
+  CHECK(report_own_losses(slot, state, [&](const Losses& losses) {
     CHECK(losses.cause == ARCTRACE_LOST_TOO_BIG);
     CHECK(losses.count == 1);
     mark_told(slot, losses);
     return true;
   }));
-  CHECK(tell_own_losses(slot, state, [](const Losses&) {
+  CHECK(report_own_losses(slot, state, [](const Losses&) {
     FAIL("nothing is left to tell");
     return true;
   }));
-  for_each_untold_loss(slot, [](uint32_t, uint64_t) { FAIL("nothing is left to tell"); });
+  for_each_unreported_loss(slot,
+                           [](uint32_t, uint64_t) { FAIL("nothing is left to tell"); });
 }
 
 TEST_CASE("loss: one that comes while it is being told is told the next time") {
   arctrace_writer_slot slot{};
   ThreadState state{};
   count_lost(slot, state, ARCTRACE_LOST_FULL, 1);
-  tell_own_losses(slot, state, [&](const Losses& losses) {
+  report_own_losses(slot, state, [&](const Losses& losses) {
     CHECK(losses.count == 1);
     count_lost(slot, state, ARCTRACE_LOST_FULL, 2);  // a signal handler's
     mark_told(slot, losses);
     return true;
   });
   uint64_t untold = 0;
-  for_each_untold_loss(slot, [&](uint32_t, uint64_t count) { untold += count; });
+  for_each_unreported_loss(slot, [&](uint32_t, uint64_t count) { untold += count; });
   CHECK(untold == 1);
 }
 
@@ -66,10 +67,10 @@ TEST_CASE("loss: those of an earlier owner are told first, and as its") {
   ThreadState state{};
   slot.lost[ARCTRACE_LOST_FULL] = 7;
   slot.reported[ARCTRACE_LOST_FULL] = 2;
-  state.lost_at_start[ARCTRACE_LOST_FULL] = 7;
+  state.loss.at_start[ARCTRACE_LOST_FULL] = 7;
   count_lost(slot, state, ARCTRACE_LOST_FULL, 1);
   std::vector<std::pair<uint32_t, uint64_t>> told;
-  tell_own_losses(slot, state, [&](const Losses& losses) {
+  report_own_losses(slot, state, [&](const Losses& losses) {
     told.emplace_back(losses.flags, losses.count);
     mark_told(slot, losses);
     return true;
@@ -82,7 +83,7 @@ TEST_CASE("loss: those of an earlier owner are told first, and as its") {
 TEST_CASE("loss: told by a record that is whole, but not by one in progress") {
   TestSession test(small_buffer(512, 4));
   arctrace_writer_slot& slot = test.view().slot(0);
-  using Told = ToldLosses<IpcAtomics>;
+  using Told = ReportedLosses<IpcAtomics>;
   const auto place = static_cast<uint64_t>(test.view().block(1) - test.view().base());
   constexpr uint32_t kWhole = ARCTRACE_WORD0(ARCTRACE_TYPE_LOST, 32);
   slot.lost[ARCTRACE_LOST_FULL] = 9;
@@ -176,7 +177,7 @@ TEST_CASE("loss: a full buffer is searched once, not for every record") {
       arctrace_instant(1);
       const uint64_t handouts = test.view().control().next;
       for (int i = 0; i < 1000; ++i) arctrace_instant(1);
-      const WriteScope interrupted;
+      const WriterCall interrupted;
       for (int i = 0; i < 1000; ++i) arctrace_instant(1);
       CHECK(test.view().control().next - handouts < 4 * 64);
       CHECK(arctrace_lost(nullptr) >= 2000);
@@ -194,7 +195,8 @@ TEST_CASE("loss: saying it in the shared scope keeps no hold on the block") {
     arctrace_write(1, too_big.data(), too_big.size());
     arctrace_write(1, too_big.data(),
                    too_big.size());  // says the first, loses the second
-    const arctrace_writer_slot& slot = test.view().slot(thread_local_state.state->slot);
+    const arctrace_writer_slot& slot =
+        test.view().slot(thread_local_state.state->slot.index);
     CHECK(slot.reported[ARCTRACE_LOST_TOO_BIG] == 1);
     for (const uint32_t name : slot.active) CHECK(name == 0);
   });

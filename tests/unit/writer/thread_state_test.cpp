@@ -55,18 +55,18 @@ TEST_CASE("thread state: a dead thread's is given to another one, without its co
     ThreadState* first = nullptr;
     std::thread([&] {
       first = claim();
-      first->depth = 5;
+      first->open.depth = 5;
       first->attached = true;
-      first->pos = first->end = reinterpret_cast<std::byte*>(first);
+      first->block.pos = first->block.end = reinterpret_cast<std::byte*>(first);
       first->held[0].payload = HeldRecord::kClaimed;
     }).join();
     std::thread([&] {
       ThreadState* second = claim();
       CHECK(second == first);
-      CHECK(second->depth == 0);
+      CHECK(second->open.depth == 0);
       CHECK_FALSE(second->attached);
-      CHECK(second->pos == nullptr);
-      CHECK(second->end == nullptr);
+      CHECK(second->block.pos == nullptr);
+      CHECK(second->block.end == nullptr);
       CHECK(second->held[0].payload == HeldRecord::kUnused);
       CHECK(is_live(second->lock));
     }).join();
@@ -77,9 +77,9 @@ TEST_CASE("thread state: a fork child finds zeros and claims anew") {
   CHECK_CHILD([] {
     ThreadState* parents = claim();
     parents->attached = true;
-    parents->pos = reinterpret_cast<std::byte*>(parents);
+    parents->block.pos = reinterpret_cast<std::byte*>(parents);
     const int pid = start_child([parents] {
-      CHECK(parents->pos == nullptr);
+      CHECK(parents->block.pos == nullptr);
       CHECK_FALSE(parents->attached);
       CHECK(parents->lock == 0);
       CHECK(claim(parents) != nullptr);
@@ -96,7 +96,7 @@ TEST_CASE("thread state: a fork child keeps its calls, and no other thread's") {
     const ThreadStacks stacks = {{0x1000, 0x9000}, {}};
     REQUIRE(parents->calls != nullptr);
     parents->calls->push(stacks, {0x8000, 1, 2}, false);
-    ReturnStack* calls = parents->calls;
+    PendingCalls* calls = parents->calls;
     ThreadState* others = nullptr;
     std::mutex end;
     std::mutex begun;
@@ -120,7 +120,7 @@ TEST_CASE("thread state: a fork child keeps its calls, and no other thread's") {
       CHECK(parents->calls == calls);
       CHECK(calls->find(0x8000) != nullptr);
       uint64_t pending = 0;
-      for_each_return_stack([&](ReturnStack& stack) { pending += stack.depth; });
+      for_each_pending_calls([&](PendingCalls& stack) { pending += stack.depth; });
       CHECK(pending == 1);
     });
     CHECK(wait_for_child(pid) == "");
@@ -130,7 +130,7 @@ TEST_CASE("thread state: a fork child keeps its calls, and no other thread's") {
     // The other one is dead: where its stack was, another may be made.
     forget_dead_threads_calls();
     uint64_t pending = 0;
-    for_each_return_stack([&](ReturnStack& stack) { pending += stack.depth; });
+    for_each_pending_calls([&](PendingCalls& stack) { pending += stack.depth; });
     CHECK(pending == 1);
   });
 }
@@ -148,7 +148,7 @@ TEST_CASE(
     int lost = 0;
     for (int i = 0; i < 150; ++i) {
       std::thread([&] {
-        ReturnStack& calls = *claim()->calls;
+        PendingCalls& calls = *claim()->calls;
         calls.push({{0x1000, 0x9000}, {}}, {0x8000, 1, 2}, false);
         usleep(2000);
         if (calls.find(0x8000) == nullptr) ++lost;

@@ -1,5 +1,3 @@
-#include "src/writer/writer.hpp"
-
 #include <arctrace/arctrace.h>
 #include <doctest/doctest.h>
 
@@ -9,6 +7,8 @@
 
 #include "src/api/shim_interface.h"
 #include "src/os/kernel_use.hpp"
+#include "src/process/session.hpp"
+#include "src/writer/record.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/test_session.hpp"
 
@@ -117,13 +117,13 @@ TEST_CASE("writer: ticks that do not fit a delta get a TIME record") {
     ThreadState& state = *thread_local_state.state;
     // As if the block had been opened 2^33 ticks ago.
     constexpr uint64_t kLongAgo = uint64_t{1} << 33;
-    state.base_ticks -= kLongAgo;
-    session.view.block_header(state.block.index).base_ticks -= kLongAgo;
+    state.block.base_ticks -= kLongAgo;
+    session.view.block_header(state.block.taken.index).base_ticks -= kLongAgo;
     const uint64_t before = session_ticks();
     arctrace_instant(2);
     arctrace_instant(3);
-    CHECK(state.base_ticks >= before);
-    CHECK(state.serial == 1);  // in the same block
+    CHECK(state.block.base_ticks >= before);
+    CHECK(state.block.serial == 1);  // in the same block
   });
   const DecodedTrace trace = test.finish();
   CHECK(joined(trace.problems) == "");
@@ -140,12 +140,12 @@ TEST_CASE("writer: a TIME record that does not fit changes the block") {
     join(test);
     arctrace_instant(1);
     ThreadState& state = *thread_local_state.state;
-    while (state.end - state.pos >= 12 + 16) arctrace_instant(2);
-    REQUIRE(state.end - state.pos >= 12);
-    state.base_ticks -= uint64_t{1} << 33;
-    session.view.block_header(state.block.index).base_ticks -= uint64_t{1} << 33;
+    while (state.block.end - state.block.pos >= 12 + 16) arctrace_instant(2);
+    REQUIRE(state.block.end - state.block.pos >= 12);
+    state.block.base_ticks -= uint64_t{1} << 33;
+    session.view.block_header(state.block.taken.index).base_ticks -= uint64_t{1} << 33;
     arctrace_instant(3);
-    CHECK(state.serial == 2);
+    CHECK(state.block.serial == 2);
   });
   const DecodedTrace trace = test.finish();
   CHECK(joined(trace.problems) == "");
@@ -159,11 +159,11 @@ TEST_CASE("writer: a clock that goes back reads as no time passed") {
     join(test);
     arctrace_instant(1);
     ThreadState& state = *thread_local_state.state;
-    state.base_ticks += kAhead;
-    session.view.block_header(state.block.index).base_ticks += kAhead;
+    state.block.base_ticks += kAhead;
+    session.view.block_header(state.block.taken.index).base_ticks += kAhead;
     arctrace_instant(2);
     arctrace_instant(3);
-    CHECK(state.serial == 1);
+    CHECK(state.block.serial == 1);
   });
   const DecodedTrace trace = test.finish();
   CHECK(joined(trace.problems) == "");
@@ -177,16 +177,16 @@ TEST_CASE("writer: an interrupted thread's handler writes to the shared chain") 
   CHECK_CHILD([&] {
     join(test);
     arctrace_instant(1);
-    const std::byte* pos = thread_local_state.state->pos;
+    const std::byte* pos = thread_local_state.state->block.pos;
     {
-      const WriteScope interrupted;
+      const WriterCall interrupted;
       arctrace_instant(2);
-      CHECK(thread_local_state.state->pos == pos);
+      CHECK(thread_local_state.state->block.pos == pos);
       CHECK(thread_local_state.nesting == 0);
-      CHECK(session.view.slot(thread_local_state.state->slot).active[1] == 0);
+      CHECK(session.view.slot(thread_local_state.state->slot.index).active[1] == 0);
     }
     arctrace_instant(3);
-    CHECK(thread_local_state.state->pos > pos);
+    CHECK(thread_local_state.state->block.pos > pos);
   });
   const DecodedTrace trace = test.finish();
   CHECK(joined(trace.problems) == "");
@@ -198,7 +198,7 @@ TEST_CASE("writer: an interrupted thread's handler writes to the shared chain") 
 
 // As deep as signal handlers may interrupt one another in the writer, then one deeper.
 void nest(uint32_t depth, const std::function<void()>& innermost) {
-  const WriteScope scope;
+  const WriterCall writer_call;
   depth > 1 ? nest(depth - 1, innermost) : innermost();
 }
 
@@ -221,7 +221,7 @@ TEST_CASE("writer: handlers nested too deep lose their records, counted by the s
     arctrace_instant(3);
     CHECK(thread_local_state.nesting == 0);
     CHECK(thread_local_state.guard == 0);
-    CHECK(thread_local_state.state->depth == 0);
+    CHECK(thread_local_state.state->open.depth == 0);
   });
   CHECK(test.view().control().lost[ARCTRACE_LOST_NESTED] == 8);
   const DecodedTrace trace = test.finish();

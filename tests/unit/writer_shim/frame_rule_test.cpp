@@ -1,5 +1,3 @@
-#include "writer_shim/unwind/frame_rule.hpp"
-
 #include <doctest/doctest.h>
 #include <dwarf.h>
 #include <elf.h>
@@ -17,6 +15,7 @@
 #include <vector>
 
 #include "tests/support/random.hpp"
+#include "writer_shim/unwind/frame_rule_search.hpp"
 #include "writer_shim/unwind/unwind_program.hpp"
 
 namespace arctrace::shim {

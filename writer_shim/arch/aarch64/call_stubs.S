@@ -1,12 +1,12 @@
-/* Stubs that stand in the place of library functions: each says its number, records the
- * call and calls the function through, so that the processor's return stack stays
- * balanced. The stack pointer is then what it was: arguments on the stack don't move.
+/* Stubs that are called in place of library functions. Each loads its number, records the
+ * call and calls the function through, so that the processor's return stack stays balanced.
+ * The stack pointer is then what it was, so that arguments on the stack do not move.
  *
- * The return address comes in x30. Its place is the word below the caller's stack pointer,
- * where we keep it while we run, and the called function may keep anything: what matters is
- * that no other open call has that place. While the function runs, unwinders see a frame of
- * ours whose return address is in the thread's pending calls (src/stack/pending_calls.hpp), by
- * that place.
+ * The return address comes in x30. Its slot is the word below the caller's stack pointer: we
+ * keep it there while we run, and the called function may keep anything there. What matters
+ * is that no other open call has that slot. While the function runs, unwinders see a frame
+ * of ours, whose return address is in the thread's pending calls
+ * (src/stack/pending_calls.hpp), where the address of the slot finds it.
  *
  * x16 and x17 are free between a call and its function, and BTI lets an indirect jump
  * through them begin a function. */
@@ -31,8 +31,8 @@ arctrace_call_stubs:
   .cfi_endproc
   .size arctrace_call_stubs, . - arctrace_call_stubs
 
-/* In: the call's number in w16, arguments in the rest. x8 is the place of a large result,
- * x9 or x15 may be a static chain (x18, an older one, we never touch). */
+/* In: the stub's number in w16, arguments in the other registers. x8 is the address of a
+ * large result, x9 or x15 may be a static chain (x18, an older one, is never touched). */
   .type call_begins, %function
   .p2align 4
 call_begins:
@@ -50,7 +50,7 @@ call_begins:
   mov w0, w16
   add x1, sp, #104
   mov x2, x29
-  add x29, sp, #96 /* a frame record, for those who follow them */
+  add x29, sp, #96 /* a frame record, for profilers that follow them */
   bl arctrace_call_begins
   mov x17, x0
   mov x16, x1
@@ -69,8 +69,8 @@ call_begins:
   .cfi_endproc
   .size call_begins, . - call_begins
 
-/* All of this is one aligned block, so that the unwind rule finds its head from whatever
- * address in it a function returns to. */
+/* All code of this path is in one aligned block, so that the unwind rule finds its head from
+ * whatever address in the block a function returns to. */
   .type call_through_block, %object
   .p2align 7
 call_through_block:
@@ -82,38 +82,40 @@ call_through_block:
 call_through:
   .cfi_startproc
   adr x30, arctrace_call_returns /* by which the rules below find the head */
-  /* CFA: 8 above the caller's stack pointer. By it debuggers tell which of two frames is
-   * the inner one: our callee's is that pointer, our caller's at least 16 above. */
+  /* CFA: 8 above the caller's stack pointer. Debuggers find out by it which of two frames is
+   * the inner one: the CFA of our callee is that pointer, that of our caller at least 16
+   * above. */
   .cfi_def_cfa_offset 8
   /* DW_CFA_val_expression: our caller's sp (31) is the CFA - 8: lit8, minus. */
   .cfi_escape 0x16, 0x1f, 0x02, 0x38, 0x1c
-  /* DW_CFA_expression: the return address (30) is where 118 bytes of operations say. They
-   * begin with the CFA on their stack and make it the place, twice, because pick does not
-   * reach the lowest: lit16, minus, dup. */
+  /* DW_CFA_expression: 118 bytes of operations find the word of the return address (30).
+   * They begin with the CFA on their stack and make it the return slot, twice, because pick
+   * does not reach the lowest element: lit16, minus, dup. */
   .cfi_escape 0x10, 0x1e, 118, 0x40, 0x1c, 0x12
   /* The block's head, by x30, which our callee may have signed: breg30 0, const8u
    * 0xffffffffff80, and. */
   .cfi_escape 0x8e, 0x00, 0x0e, 0x80, 0xff, 0xff, 0xff, 0xff, 0xff, 0x00, 0x00, 0x1a
-  /* LLVM's unwinder does not follow x30, but has pc (32), which others have not. Is it a
-   * head: dup, plus_uconst 16, deref, const8u "arctrace", eq, bra known. */
+  /* LLVM's unwinder does not follow x30, but has pc (32), which others have not. Whether it
+   * is a head: dup, plus_uconst 16, deref, const8u "arctrace", eq, bra known. */
   .cfi_escape 0x12, 0x23, 0x10, 0x06
   .cfi_escape 0x0e, 0x61, 0x72, 0x63, 0x74, 0x72, 0x61, 0x63, 0x65
   .cfi_escape 0x29, 0x28, 0x07, 0x00
   /* drop, bregx 32 0, const1s -128, and. */
   .cfi_escape 0x13, 0x92, 0x20, 0x00, 0x09, 0x80, 0x1a
-  /* known: the address of the first thread's calls: dup, dup, deref, plus, deref, deref. */
+  /* known: the address of the first thread's pending calls: dup, dup, deref, plus, deref,
+   * deref. */
   .cfi_escape 0x12, 0x12, 0x06, 0x22, 0x06, 0x06
   /* stack: dup, bra search. */
   .cfi_escape 0x12, 0x28, 0x1d, 0x00
-  /* Nowhere: then it is back in its place, unless our own address stands there: drop, swap,
+  /* Not found: then it is back in its slot, unless that holds an address of ours: drop, swap,
    * dup, deref, const8u 0xffffffffff80, and, pick 2, eq, bra lost, skip end. */
   .cfi_escape 0x13, 0x16, 0x12, 0x06
   .cfi_escape 0x0e, 0x80, 0xff, 0xff, 0xff, 0xff, 0xff, 0x00, 0x00, 0x1a
   .cfi_escape 0x15, 0x02, 0x29, 0x28, 0x03, 0x00, 0x2f, 0x2e, 0x00
   /* lost: drop, plus_uconst 8, skip end. */
   .cfi_escape 0x13, 0x23, 0x08, 0x2f, 0x28, 0x00
-  /* search, behind the last call: dup, plus_uconst 8, deref, const1u 24, mul, over, plus,
-   * plus_uconst 64. */
+  /* search, from the end of the thread's calls: dup, plus_uconst 8, deref, const1u 24, mul,
+   * over, plus, plus_uconst 64. */
   .cfi_escape 0x12, 0x23, 0x08, 0x06, 0x08, 0x18, 0x1e, 0x14, 0x22, 0x23, 0x40
   /* call: over, plus_uconst 64, over, eq, bra next, const1u 24, minus, dup, deref, pick 4,
    * eq, bra found, skip call. */
@@ -127,8 +129,8 @@ call_through:
   .globl arctrace_call_returns
   .hidden arctrace_call_returns
 arctrace_call_returns:
-  /* All registers that may hold results. In the place, until it is known better, our own
-   * address. */
+  /* All registers that may hold results; and in the return slot, until the return address
+   * is there, an address of ours. */
   stp x0, x1, [sp, #-80]!
   .cfi_def_cfa_offset 88
   stp x2, x3, [sp, #16]
@@ -140,7 +142,7 @@ arctrace_call_returns:
   adrp x16, :got:arctrace_shim_call_end
   ldr x16, [x16, #:got_lo12:arctrace_shim_call_end]
   blr x16
-  /* From here on it is back in its place. */
+  /* From here on the return address is back in its slot. */
   .cfi_rel_offset x30, 72
   ldr x30, [sp, #72]
   .cfi_restore x30

@@ -1,17 +1,18 @@
+// Code computes the address of a page (adrp), loads from a slot in it and calls the
+// result. The compiler may put other instructions in between, and use a page's address
+// twice. Only if these can be followed from one to the other without a branch, a load is
+// surely a call.
 #include "writer_shim/arch/code_references.hpp"
 
 #include "writer_shim/arch/aarch64/instructions.hpp"
 
-// Code has an address of a page made (adrp), loads from a slot in it and calls what it
-// got; the compiler may put other instructions between, and use one page again elsewhere.
-// Only what can be followed from the one to the other without a branch is surely a call.
 namespace arctrace::shim {
 namespace {
 
 constexpr uintptr_t kWord = 4;
 constexpr uintptr_t kPage = 4096;
-constexpr uintptr_t kPlaces = kPage / 8;  // of a slot in its page
-constexpr int kFollowed = 32;             // instructions
+constexpr uintptr_t kSlotsOfPage = kPage / 8;
+constexpr int kFollowed = 32;  // instructions
 
 bool is_load(uint32_t word) {
   return (word & 0xffc00000) == 0xf9400000;
@@ -23,7 +24,7 @@ bool is_page_address(uint32_t word) { return (word & 0x9f000000) == 0x90000000; 
 
 uintptr_t offset_of_load(uint32_t word) { return uintptr_t{bits(word, 10, 12)} * 8; }
 
-// What an adrp at `at` makes.
+// The address that an adrp at `at` computes.
 uintptr_t page_address(uintptr_t at, uint32_t word) {
   const int64_t pages = signed_bits(word, 5, 19) * 4 + bits(word, 29, 2);
   return (at & ~(kPage - 1)) + static_cast<uintptr_t>(pages) * kPage;
@@ -32,7 +33,7 @@ uintptr_t page_address(uintptr_t at, uint32_t word) {
 // Branches, calls, system calls.
 bool is_branch(uint32_t word) { return (word & 0x1c000000) == 0x14000000; }
 bool is_hint(uint32_t word) { return (word & 0xfffff01f) == 0xd503201f; }  // nop, bti
-// What may go on behind it with the same registers: hints, cbz, tbz, b.cond.
+// Whether the code after it may run with the same registers: hints, cbz, tbz, b.cond.
 bool goes_on(uint32_t word) {
   return is_hint(word) || (word & 0x7c000000) == 0x34000000 ||
          (word & 0xff000000) == 0x54000000;
@@ -48,9 +49,9 @@ bool computes(uint32_t word) {
 bool loads(uint32_t word) { return (word & 0x3f400000) == 0x39400000; }
 bool stores(uint32_t word) { return (word & 0x3f400000) == 0x39000000; }
 
-// Whether the instruction may have to do with the register. Not exact: some have numbers
-// where most have registers, and those for several words (atomic ones) may name a
-// register for its neighbours.
+// Whether the instruction may read or write the register. Not exact: some instructions
+// have numbers where most have registers, and those on pairs (atomic ones) may use the
+// register after the one that they name.
 bool may_name(uint32_t word, uint32_t number) {
   const auto is = [word](uint32_t mask, uint32_t value) {
     return (word & mask) == value;
@@ -82,9 +83,8 @@ struct Code {
 
 constexpr uintptr_t kUnknown = 1;
 
-// The page that the load at `at` loads from; 0: from none that adrp made. However the
-// code comes to a load from a slot, its base is the slot's page: so one way is enough to
-// see.
+// The page that the load at `at` loads from; 0: not from one that adrp computed. On every
+// path to a load from a slot its base is the slot's page, so that one path is enough.
 uintptr_t loaded_page(const Code& code, uintptr_t at) {
   const uint32_t base = register_5(code.at(at));
   for (int i = 0; i < kFollowed && at > code.low; ++i) {
@@ -123,7 +123,7 @@ class Reader {
  public:
   Reader(const Code& code, SlotUse* uses, size_t count)
       : code_(code), uses_(uses), count_(count) {
-    for (size_t i = 0; i < count; ++i) places_[place_of(uses[i])].has_slot = true;
+    for (size_t i = 0; i < count; ++i) offsets_[offset_of(uses[i])].has_slot = true;
   }
 
   void read() {
@@ -138,29 +138,31 @@ class Reader {
   }
 
  private:
-  struct Place {
-    bool has_slot;
-    bool is_read;  // all slots at this place of their pages are
+  // What is known of all slots at one offset of their pages.
+  struct Offset {
+    bool has_slot;  // there is one
+    bool is_read;
   };
 
-  static uintptr_t place_of(const SlotUse& use) {
-    return reinterpret_cast<uintptr_t>(use.slot) / 8 % kPlaces;
+  // Counted in slots.
+  static uintptr_t offset_of(const SlotUse& use) {
+    return reinterpret_cast<uintptr_t>(use.slot) / 8 % kSlotsOfPage;
   }
 
   void see_load(uintptr_t at, uintptr_t offset) {
-    Place& place = places_[offset / 8 % kPlaces];
-    if (!place.has_slot || place.is_read) return;
+    Offset& slots = offsets_[offset / 8 % kSlotsOfPage];
+    if (!slots.has_slot || slots.is_read) return;
     if (const uintptr_t page = loaded_page(code_, at); page != kUnknown) {
       if (page != 0) see_use(at, page + offset);
       return;
     }
-    place.is_read = true;
+    slots.is_read = true;
     for (size_t i = 0; i < count_; ++i) {
-      if (place_of(uses_[i]) == offset / 8 % kPlaces) uses_[i].is_read = true;
+      if (offset_of(uses_[i]) == offset / 8 % kSlotsOfPage) uses_[i].is_read = true;
     }
   }
 
-  // The load at `at` loads what stands at `target`.
+  // Notes the use by the load at `at` of the slot at `target`.
   void see_use(uintptr_t at, uintptr_t target) {
     SlotUse* use = find_use(uses_, count_, target);
     if (use == nullptr) return;
@@ -174,7 +176,7 @@ class Reader {
   Code code_;
   SlotUse* uses_;
   size_t count_;
-  Place places_[kPlaces]{};
+  Offset offsets_[kSlotsOfPage]{};
 };
 
 }  // namespace

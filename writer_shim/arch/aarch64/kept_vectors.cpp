@@ -1,3 +1,4 @@
+// All processors can keep q0 to q7.
 #include "writer_shim/arch/kept_vectors.hpp"
 
 // vector_registers.S

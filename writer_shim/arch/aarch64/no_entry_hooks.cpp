@@ -1,4 +1,4 @@
-// Functions that call mcount at their entry (-pg) are not recorded here.
+// Functions that call mcount at their entry (-pg) are not recorded on this machine.
 #include "writer_shim/functions/entry_hooks.hpp"
 
 namespace arctrace::shim {

@@ -1,13 +1,14 @@
+// Sleds are one NOP, or XRay's branch over seven; the gated jump uses x16 and x17, which
+// are free at a function's entry.
 #include "writer_shim/arch/sleds.hpp"
 
 #include "src/api/shim_interface.h"
 #include "writer_shim/arch/aarch64/instructions.hpp"
-#include "writer_shim/unwind/frame_rule.hpp"
+#include "writer_shim/unwind/frame_rule_search.hpp"
 
 namespace arctrace::shim {
 namespace {
 
-// x16 and x17 are free at a function's entry.
 constexpr uint32_t kGatedJump[] = {
     0x58000010,  // ldr x16, gate
     0xb9400210,  // ldr w16, [x16]
@@ -17,42 +18,47 @@ constexpr uint32_t kGatedJump[] = {
     kBranch      // to the function
 };
 constexpr size_t kGoesOn = 5;
+constexpr uintptr_t kWord = sizeof(uint32_t);
 static_assert(ARCTRACE_GATE_FUNCTIONS == 1);
 static_assert(sizeof kGatedJump == sizeof GatedJump::code &&
               offsetof(GatedJump, stub) == (3 + 3) * sizeof(uint32_t));
 
-int64_t words_from(const uint32_t* place, uintptr_t to) {
-  return static_cast<int64_t>(to - reinterpret_cast<uintptr_t>(place)) / 4;
+int64_t words_from(uintptr_t at, uintptr_t to) {
+  return static_cast<int64_t>(to - at) / static_cast<int64_t>(kWord);
 }
 
-// Has `place` branch to `to`. False: it is too far away.
-bool set_branch(uint32_t* place, uintptr_t to) {
-  const int64_t distance = words_from(place, to);
+// Writes a branch from `at` to `to`. False: it is too far away.
+bool write_branch(uintptr_t at, uintptr_t to) {
+  const int64_t distance = words_from(at, to);
   if (distance < -kBranchWords || distance >= kBranchWords) return false;
-  *place = kBranch | (static_cast<uint32_t>(distance) & kBranchMask);
+  const uint32_t word = kBranch | (static_cast<uint32_t>(distance) & kBranchMask);
+  __builtin_memcpy(reinterpret_cast<void*>(at), &word, sizeof word);
   return true;
+}
+
+uintptr_t address_in(const GatedJump& jump, size_t word) {
+  return reinterpret_cast<uintptr_t>(jump.code) + word * kWord;
 }
 
 }  // namespace
 
 Sled find_sled(uintptr_t at, const AddressRange& code) {
-  constexpr uintptr_t kWord = sizeof(uint32_t);
   const auto holds = [&code](uintptr_t address, uint32_t word) {
     return code.contains(address) && code.contains(address + kWord) &&
            *reinterpret_cast<const uint32_t*>(address) == word;
   };
-  const auto sled = [](uintptr_t function, uintptr_t place) {
-    return Sled{function, reinterpret_cast<unsigned char*>(place), place + kWord};
+  const auto sled = [](uintptr_t function, uintptr_t begin) {
+    return Sled{function, reinterpret_cast<unsigned char*>(begin), begin + kWord};
   };
   if (!holds(at, kNop)) return {};
-  for (uintptr_t place = at; holds(place, kNop) || holds(place, kBranchTarget);
-       place += kWord) {
-    const uintptr_t function = find_frame_rule(place).function;
-    const bool is_here = function == place || function + kWord == place;
-    if (is_here && holds(place, kNop)) return sled(function, place);
+  for (uintptr_t begin = at; holds(begin, kNop) || holds(begin, kBranchTarget);
+       begin += kWord) {
+    const uintptr_t function = find_frame_rule(begin).function;
+    const bool is_here = function == begin || function + kWord == begin;
+    if (is_here && holds(begin, kNop)) return sled(function, begin);
   }
-  // gcc 12's unwind tables begin behind the room. What stands before the function is then
-  // taken for it, and is not reached.
+  // gcc 12's unwind tables begin after the room. NOPs before the function are then taken
+  // for its room, and are not reached.
   return sled(holds(at - kWord, kBranchTarget) ? at - kWord : at, at);
 }
 
@@ -63,7 +69,7 @@ Sled find_xray_sled(uintptr_t at, uintptr_t function, const AddressRange& code) 
     return {};
   }
   const auto* words = reinterpret_cast<const uint32_t*>(at);
-  // Elsewhere another kind of hook stands first.
+  // A sled elsewhere comes after a hook of another kind.
   if (at != function && (at - function != sizeof(uint32_t) || !code.contains(function) ||
                          words[-1] != kBranchTarget)) {
     return {};
@@ -75,24 +81,32 @@ Sled find_xray_sled(uintptr_t at, uintptr_t function, const AddressRange& code) 
   return {function, reinterpret_cast<unsigned char*>(at), at + kSize};
 }
 
-bool make_jump(GatedJump& jump, uintptr_t gate, const Sled& sled) {
-  __builtin_memcpy(jump.code, kGatedJump, sizeof jump.code);
-  // It reaches 1 MiB.
-  const int64_t distance = words_from(jump.code, gate);
-  if (distance < -(int64_t{1} << 18)) return false;
-  jump.code[0] |= (static_cast<uint32_t>(distance) & 0x7ffff) << 5;
-  return set_branch(&jump.code[kGoesOn], sled.end);
+// Here mcount is called in the middle of functions only.
+uintptr_t find_entry_call_slot(const ModuleImage& /*image*/) { return 0; }
+
+Sled next_entry_call(const ModuleImage& /*image*/, uintptr_t /*slot*/,
+                     uintptr_t /*from*/) {
+  return {};
 }
 
-// By way of the jump: behind the room of a function in guarded pages stands no landing
-// pad.
-uintptr_t goes_on_at(const GatedJump& jump, const Sled& /*sled*/) {
-  return reinterpret_cast<uintptr_t>(&jump.code[kGoesOn]);
+bool make_jump(GatedJump& jump, uintptr_t gate, const Sled& sled) {
+  constexpr int64_t kLoadWords = int64_t{1} << 18;  // a load reaches 1 MiB
+  const int64_t distance = words_from(address_in(jump, 0), gate);
+  if (distance < -kLoadWords) return false;
+  __builtin_memcpy(jump.code, kGatedJump, sizeof jump.code);
+  const uint32_t load = kGatedJump[0] | (static_cast<uint32_t>(distance) & 0x7ffff) << 5;
+  __builtin_memcpy(jump.code, &load, sizeof load);
+  return write_branch(address_in(jump, kGoesOn), sled.end);
+}
+
+// By way of the jump, because there is no landing pad after the room of a function in
+// guarded pages.
+uintptr_t continue_address(const GatedJump& jump, const Sled& /*sled*/) {
+  return address_in(jump, kGoesOn);
 }
 
 bool lead_to_jump(const Sled& sled, const GatedJump& jump) {
-  return set_branch(reinterpret_cast<uint32_t*>(sled.begin),
-                    reinterpret_cast<uintptr_t>(&jump));
+  return write_branch(reinterpret_cast<uintptr_t>(sled.begin), address_in(jump, 0));
 }
 
 void finish_code(uintptr_t address, size_t size) {

@@ -1,6 +1,6 @@
-/* Calling code that may use the vector registers where they may hold arguments, or a
- * result: those are q0 to q7. The called function keeps what its callers may expect of the
- * rest; SVE's longer registers are kept in their first 16 bytes. */
+/* Calls a function with q0 to q7 saved on the stack around it: these may hold arguments or
+ * a return value. The function keeps what its callers may expect of the other vector
+ * registers. SVE's longer registers are kept in their first 16 bytes. */
 #include "writer_shim/arch/aarch64/branch_targets.inc"
 
   .text

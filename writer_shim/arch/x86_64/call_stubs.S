@@ -1,10 +1,11 @@
-/* Stubs that stand in the place of library functions: each says its number, records the
- * call and calls the function through, so that the processor's return stack stays
- * balanced. The return address is taken off the stack before and put back behind, in its
- * own place: arguments on the stack don't move.
+/* Stubs that are called in place of library functions. Each loads its number, records the
+ * call and calls the function through, so that the processor's return stack stays balanced.
+ * The return address is taken out of its slot on the stack before the call and put back
+ * after it, so that arguments on the stack do not move.
  *
- * While the function runs, unwinders see a frame of ours whose return address is in the
- * thread's pending calls (src/stack/pending_calls.hpp), by the place where it stood. */
+ * While the function runs, unwinders see a frame of ours, whose return address is in the
+ * thread's pending calls (src/stack/pending_calls.hpp), where the address of the slot finds
+ * it. */
 #include <cet.h>
 
 #include "writer_shim/arch/call_stubs.h"
@@ -28,7 +29,8 @@ arctrace_call_stubs:
   .cfi_endproc
   .size arctrace_call_stubs, . - arctrace_call_stubs
 
-/* In: the call's number in r11, its return address on the stack, arguments in the rest. */
+/* In: the stub's number in r11, the return address on the stack, arguments in the other
+ * registers. */
   .type call_begins, @function
   .p2align 4
 call_begins:
@@ -52,28 +54,28 @@ call_begins:
 
 /* The unwind rules of a frame of ours, while rsp is 12 below its CFA. */
   .macro frame_rules
-  /* CFA: 12 above the place of the return address. By it debuggers tell which of two
-   * frames is the inner one: our callee's is 8 above the place, our caller's at least 16. */
+  /* CFA: 12 above the return slot. Debuggers find out by it which of two frames is the inner
+   * one: the CFA of our callee is 8 above the slot, that of our caller at least 16. */
   .cfi_def_cfa %rsp, 12
   /* DW_CFA_val_expression: our caller's rsp (7) is the CFA - 4: lit4, minus. */
   .cfi_escape 0x16, 0x07, 0x02, 0x34, 0x1c
-  /* DW_CFA_expression: the return address (16) is where 85 bytes of operations say. They
-   * begin with the CFA on their stack and make it the place, twice, because pick does not
-   * reach the lowest: lit12, minus, dup. */
+  /* DW_CFA_expression: 85 bytes of operations find the word of the return address (16). They
+   * begin with the CFA on their stack and make it the return slot, twice, because pick does
+   * not reach the lowest element: lit12, minus, dup. */
   .cfi_escape 0x10, 0x10, 85, 0x3c, 0x1c, 0x12
-  /* The address of the first thread's calls: breg16 0, const1s -128, and, dup, deref,
+  /* The address of the first thread's pending calls: breg16 0, const1s -128, and, dup, deref,
    * plus, deref, deref. */
   .cfi_escape 0x80, 0x00, 0x09, 0x80, 0x1a, 0x12, 0x06, 0x22, 0x06, 0x06
   /* stack: dup, bra search. */
   .cfi_escape 0x12, 0x28, 0x1c, 0x00
-  /* Nowhere: then it is back in its place, unless our own address stands there: drop,
-   * dup, deref, const1s -128, and, breg16 0, const1s -128, and, eq, bra lost, skip end. */
+  /* Not found: then it is back in its slot, unless that holds an address of ours: drop, dup,
+   * deref, const1s -128, and, breg16 0, const1s -128, and, eq, bra lost, skip end. */
   .cfi_escape 0x13, 0x12, 0x06, 0x09, 0x80, 0x1a, 0x80, 0x00, 0x09, 0x80, 0x1a, 0x29
   .cfi_escape 0x28, 0x03, 0x00, 0x2f, 0x32, 0x00
   /* lost: breg16 0, const1s -128, and, plus_uconst 8, skip end. */
   .cfi_escape 0x80, 0x00, 0x09, 0x80, 0x1a, 0x23, 0x08, 0x2f, 0x28, 0x00
-  /* search, behind the last call: dup, plus_uconst 8, deref, const1u 24, mul, over, plus,
-   * plus_uconst 64. */
+  /* search, from the end of the thread's calls: dup, plus_uconst 8, deref, const1u 24, mul,
+   * over, plus, plus_uconst 64. */
   .cfi_escape 0x12, 0x23, 0x08, 0x06, 0x08, 0x18, 0x1e, 0x14, 0x22, 0x23, 0x40
   /* call: over, plus_uconst 64, over, eq, bra next, const1u 24, minus, dup, deref, pick 3,
    * eq, bra found, skip call. */
@@ -85,9 +87,9 @@ call_begins:
   .cfi_escape 0x23, 0x08
   .endm
 
-/* The function has returned, with its results in registers. What returns to the caller
- * comes behind. Beside results the registers may hold what the function has kept: by other
- * conventions than C's (ms_abi, preserve_most) the caller counts on that. */
+/* Records the exit of the function, which has returned with its results in registers; the
+ * return to the caller follows. Other registers may hold values that the function has kept,
+ * which callers of conventions other than C's (ms_abi, preserve_most) count on. */
   .macro record_end
   subq $8, %rsp
   .cfi_def_cfa_offset 12
@@ -97,15 +99,15 @@ call_begins:
   leaq 72(%rsp), %rdi
   movq %rax, %rsi
   call *arctrace_shim_call_end@GOTPCREL(%rip)
-  /* From here on it is back in its place: lit12, minus. */
+  /* From here on the return address is back in its slot: lit12, minus. */
   .cfi_escape 0x10, 0x10, 0x02, 0x3c, 0x1c
   addq $8, %rsp
   .cfi_adjust_cfa_offset -8
   pop_arguments
   .endm
 
-/* Head of an aligned block with all of one way through here, so that the unwind rules
- * find it from whatever address in the block a function returns to. */
+/* The head of an aligned block that holds all code of one path, so that the unwind rules
+ * find the head from whatever address in the block a function returns to. */
   .macro block_head name
   .type \name, @object
   .p2align 7
@@ -137,16 +139,16 @@ arctrace_call_returns:
   .size call_through, . - call_through
   block_end call_through_block
 
-/* The return address was exchanged, not called through: the function's own return took
- * the caller's place off the processor's return stack, and a second one would take the
- * places of all callers further out. */
+/* For functions whose return address was exchanged instead of calling them through: their
+ * own return took the caller's entry off the processor's return stack, and a second return
+ * would take the entries of all outer callers. */
   block_head exchanged_block
   .type exchanged, @function
 exchanged:
   .cfi_startproc
   frame_rules
   .cfi_def_cfa_offset 4
-  ud2 /* so that the address before the next one, too, is in this function */
+  ud2 /* so that the address before the next instruction is in this function too */
   .globl arctrace_exchanged_returns
   .hidden arctrace_exchanged_returns
 arctrace_exchanged_returns:

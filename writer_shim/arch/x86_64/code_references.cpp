@@ -1,3 +1,5 @@
+// Instructions have no fixed length here, so every byte may be a ModRM byte before a
+// displacement from the instruction pointer. Eight are tested at once.
 #include "writer_shim/arch/code_references.hpp"
 
 namespace arctrace::shim {
@@ -8,18 +10,18 @@ constexpr unsigned char kCall = 0x15;  // the ModRM byte of call *d(%rip)
 constexpr unsigned char kJump = 0x25;  // and of jmp *d(%rip)
 constexpr uintptr_t kDisplacement = 4;
 
-// "jmp *d(%rip); xchg %ax,%ax" and nothing but: the linker's, 8 bytes from 8 to 8.
+// Whether it is the linker's PLT entry: "jmp *d(%rip); xchg %ax,%ax", 8 aligned bytes.
 bool is_plt_entry(const unsigned char* displacement) {
   return (reinterpret_cast<uintptr_t>(displacement) - 2) % 8 == 0 &&
          displacement[4] == 0x66 && displacement[5] == 0x90;
 }
 
-// A ModRM byte that stands before a displacement from the instruction pointer.
+// A ModRM byte of an operand that is addressed from the instruction pointer.
 constexpr uint64_t kEachByte = 0x0101010101010101;
 constexpr uint64_t kModRmMask = 0xc7;
 constexpr uint64_t kModRm = 0x05;
 
-// The high bits of those of the eight bytes that may be one; now and then of one more.
+// Sets the high bit of each of the eight bytes that may be one; now and then of another.
 uint64_t find_mod_rm(const unsigned char* bytes) {
   uint64_t word;
   __builtin_memcpy(&word, bytes, sizeof word);
@@ -34,14 +36,14 @@ struct Slots {
   uintptr_t last;
 };
 
-// `at`: of a displacement that may be one.
+// Notes the use by what may be a displacement at `at`.
 void see_displacement(const Slots& slots, uintptr_t at) {
   const auto* bytes = reinterpret_cast<const unsigned char*>(at);
   int32_t displacement;
   __builtin_memcpy(&displacement, bytes, kDisplacement);
   const uintptr_t target =
       at + kDisplacement + static_cast<uintptr_t>(int64_t{displacement});
-  // Behind it the instruction may have an immediate operand of up to 4 bytes.
+  // An immediate operand of up to 4 bytes may follow in the instruction.
   if (target + 4 - slots.first > slots.last - slots.first + 4) return;
   if (SlotUse* use = find_use(slots.uses, slots.count, target); use != nullptr) {
     const bool is_call = bytes[-2] == kOpcode && bytes[-1] == kCall;
@@ -67,8 +69,7 @@ void find_slot_uses(const ModuleImage& image, SlotUse* uses, size_t count) {
   if (count == 0 || image.code.high - image.code.low < 4 * kAtOnce) return;
   const Slots slots = {uses, count, reinterpret_cast<uintptr_t>(uses[0].slot),
                        reinterpret_cast<uintptr_t>(uses[count - 1].slot)};
-  // The last bytes, before which no whole instruction of this kind has room, are left
-  // out.
+  // The last bytes are not read: no whole instruction of this kind has room there.
   const uintptr_t end = image.code.high - 3 * kAtOnce;
   for (uintptr_t at = image.code.low + 1; at < end; at += kAtOnce) {
     uint64_t found = find_mod_rm(reinterpret_cast<const unsigned char*>(at));

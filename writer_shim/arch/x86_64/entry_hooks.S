@@ -1,5 +1,5 @@
-/* mcount and __fentry__: called by functions at their entry, with all of their arguments
- * in registers. They change none, and no vector register is touched. */
+/* mcount and __fentry__, which functions call at their entry, with all of their arguments in
+ * registers: the hooks change none of these, and no vector register. */
 #include <cet.h>
 
 #include "writer_shim/arch/x86_64/saved_registers.inc"

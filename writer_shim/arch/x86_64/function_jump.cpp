@@ -1,3 +1,4 @@
+// Replaces "return, filler" by a jump of five bytes, in two stores.
 #include "writer_shim/arch/function_jump.hpp"
 
 #include <sys/mman.h>
@@ -18,8 +19,8 @@ struct Code {
 
 constexpr unsigned char kReturn = 0xc3;
 
-// Turns "return, filler" at `from` into a jump to `target`. False: something else stands
-// there, or the target is too far away.
+// Turns "return, filler" at `from` into a jump to `target`. False: the code is something
+// else, or the target is too far away.
 bool make_jump(Code& code, uintptr_t from, uintptr_t target) {
   unsigned char* const end = code.bytes + sizeof code.bytes;
   unsigned char* at = code.bytes;
@@ -31,8 +32,8 @@ bool make_jump(Code& code, uintptr_t from, uintptr_t target) {
     if (length == 0) return false;
     filler += length;
   }
-  const uintptr_t behind = from + static_cast<uintptr_t>(at - code.bytes) + kJumpSize;
-  const auto distance = static_cast<int64_t>(target - behind);
+  const uintptr_t jump_end = from + static_cast<uintptr_t>(at - code.bytes) + kJumpSize;
+  const auto distance = static_cast<int64_t>(target - jump_end);
   if (distance != static_cast<int32_t>(distance)) return false;
   const auto short_distance = static_cast<int32_t>(distance);
   *at = kJump;
@@ -45,13 +46,13 @@ bool make_jump(Code& code, uintptr_t from, uintptr_t target) {
 bool make_function_jump(uintptr_t from, uintptr_t target) {
   Code code;
   copy_bytes(&code, reinterpret_cast<const void*>(from), sizeof code);
-  // The page stays executable meanwhile: other functions stand in it.
+  // The page stays executable, because it holds other functions too.
   if (!make_jump(code, from, target) ||
       !protect(from, sizeof code, PROT_READ | PROT_WRITE | PROT_EXEC)) {
     return false;
   }
-  // First what who runs the function does not reach, then the jump's first byte, each in
-  // one store.
+  // First the bytes after the return, which no thread runs, then those with the jump's
+  // first byte, each in one store.
   uint64_t halves[2];
   __builtin_memcpy(halves, code.bytes, sizeof halves);
   auto* words = reinterpret_cast<uint64_t*>(from);

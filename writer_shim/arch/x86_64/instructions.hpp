@@ -1,4 +1,4 @@
-// Instructions that stand where hooks are put.
+// The instructions that are read or written where hooks are put.
 #pragma once
 
 #include <cstddef>
@@ -11,14 +11,14 @@ inline constexpr unsigned char kJump = 0xe9;  // and a signed 32-bit distance fr
 inline constexpr size_t kJumpSize = 5;
 inline constexpr unsigned char kShortJump = 0xeb;  // and a signed 8-bit one
 
-// The length of the NOP, or other filler, that stands at `at`; 0: something else.
+// The length of the NOP, or of other filler, at `at`; 0: it is something else.
 inline size_t filler_length(const unsigned char* at, const unsigned char* end) {
   const unsigned char* from = at;
   while (at < end && (*at == 0x66 || *at == 0x2e)) ++at;
   if (at == end) return 0;
   if (*at == 0x90 || *at == kBreakpoint) return static_cast<size_t>(at + 1 - from);
   if (end - at < 3 || at[0] != 0x0f || at[1] != 0x1f) return 0;
-  size_t operands = 0;  // bytes behind 0f 1f
+  size_t operands = 0;  // bytes after 0f 1f
   switch (at[2]) {
     case 0x00:
       operands = 1;

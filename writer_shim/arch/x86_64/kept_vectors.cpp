@@ -1,3 +1,5 @@
+// XSAVE and XRSTOR, of the parts that the processor and the kernel have; without them the
+// code is just called.
 #include "writer_shim/arch/x86_64/kept_vectors.hpp"
 
 #include <cpuid.h>
@@ -10,9 +12,10 @@ uint64_t arctrace_vector_bytes;
 
 namespace arctrace::shim {
 
-// Finds the parts of the vector state that may hold arguments, and the room for them.
+// Finds the parts of the vector state that may hold arguments, and the size of their
+// copy.
 bool can_keep_vectors() {
-  // Two threads may be here: whoever sees the bytes sees the parts.
+  // Two threads may be here: one that sees the size sees the parts.
   if (IpcAtomics::load_acquire(arctrace_vector_bytes) != 0) return true;
   constexpr uint32_t kParts = 1U << 1 | 1U << 2 | 1U << 5 | 1U << 6 | 1U << 7;
   constexpr uint32_t kLeaf = 0xd;
@@ -21,7 +24,7 @@ bool can_keep_vectors() {
   uint32_t ebx = 0;
   uint32_t ecx = 0;
   uint32_t edx = 0;
-  // As few questions as can be: a hypervisor answers each in microseconds.
+  // As few questions as possible, because a hypervisor answers each in microseconds.
   if (static_cast<uint32_t>(__get_cpuid_max(0, nullptr)) < kLeaf) return false;
   __cpuid(1, eax, ebx, ecx, edx);
   if ((ecx & bit_OSXSAVE) == 0) return false;

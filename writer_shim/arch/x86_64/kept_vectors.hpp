@@ -1,3 +1,4 @@
+// Tests whether call_keeping_vectors() can keep the vector registers.
 #pragma once
 
 #include "writer_shim/arch/kept_vectors.hpp"

@@ -1,3 +1,5 @@
+// Reads the PLT entry and its head for the slot's index and the module's table, and the
+// loader's resolver for the function that it calls, which is then called in its stead.
 #include "writer_shim/arch/lazy_binding.hpp"
 
 #include <sys/auxv.h>
@@ -13,11 +15,11 @@ constexpr unsigned char kBoundPrefix = 0xf2;  // before jumps of some linkers
 constexpr size_t kTableModule = 1;            // words of the table
 constexpr size_t kTableResolver = 2;
 
-// What the loader's resolver does when it has saved the registers that hold arguments:
+// The code of the loader's resolver after it has saved the registers that hold arguments:
 // mov 16(%rbx),%rsi; mov 8(%rbx),%rdi; call; mov %rax,%r11.
 constexpr unsigned char kBeforeCall[] = {0x48, 0x8b, 0x73, 0x10, 0x48,
                                          0x8b, 0x7b, 0x08, 0xe8};
-constexpr unsigned char kBehindCall[] = {0x49, 0x89, 0xc3};
+constexpr unsigned char kAfterCall[] = {0x49, 0x89, 0xc3};
 constexpr size_t kResolverMax = 160;  // bytes that are looked through
 
 using Fixup = uintptr_t(uintptr_t module, uint32_t index);
@@ -27,7 +29,7 @@ bool stands_at(const unsigned char* at, const unsigned char (&bytes)[n]) {
   return __builtin_memcmp(at, bytes, n) == 0;
 }
 
-// What the distance at `at` reaches, counted from behind it.
+// The address that the distance at `at` reaches, counted from its end.
 uintptr_t reached_from(const unsigned char* at) {
   int32_t distance;
   __builtin_memcpy(&distance, at, sizeof distance);
@@ -35,7 +37,7 @@ uintptr_t reached_from(const unsigned char* at) {
          static_cast<uintptr_t>(int64_t{distance});
 }
 
-// The entry's index and the address of the table's head; false: it is none.
+// Finds an entry's index and the address of the head; false: it is no entry.
 bool read_entry(const AddressRange& code, uintptr_t address, uint32_t& index,
                 uintptr_t& head) {
   constexpr uintptr_t kEntrySize = 16;
@@ -53,8 +55,8 @@ bool read_entry(const AddressRange& code, uintptr_t address, uint32_t& index,
 
 constexpr unsigned char kPushIndex[] = {0x41, 0x53};  // push %r11
 
-// The module's table, whose words the head pushes and jumps through; null: it does not.
-// Where `takes_index`, the head also pushes the index, which the entries put into %r11.
+// The module's table, whose words the head pushes and jumps through; null: it is no head.
+// If `takes_index`, the head also pushes the index, which the entries put into %r11.
 const uint64_t* read_head(const AddressRange& code, uintptr_t address, bool takes_index) {
   constexpr unsigned char kPushWord[] = {0xff, 0x35};  // push distance(%rip)
   constexpr unsigned char kJumpWord[] = {0xff, 0x25};  // jmp *distance(%rip)
@@ -86,13 +88,13 @@ const uint64_t* read_head(const AddressRange& code, uintptr_t address, bool take
   return reinterpret_cast<const uint64_t*>(module) - kTableModule;
 }
 
-// The loader's function that its resolver calls; null: this one has another form.
+// The loader's function that its resolver calls; null: the resolver has another form.
 Fixup* find_fixup(uintptr_t resolver) {
   const auto* at = reinterpret_cast<const unsigned char*>(resolver);
   for (size_t i = 0; i < kResolverMax; ++i, ++at) {
     if (!stands_at(at, kBeforeCall)) continue;
     const unsigned char* distance = at + sizeof kBeforeCall;
-    if (!stands_at(distance + sizeof(int32_t), kBehindCall)) return nullptr;
+    if (!stands_at(distance + sizeof(int32_t), kAfterCall)) return nullptr;
     return reinterpret_cast<Fixup*>(reached_from(distance));
   }
   return nullptr;
@@ -112,8 +114,8 @@ LazyBinding find_lazy_binding(const ModuleImage& image, size_t index, uint64_t v
     table = read_head(image.code, head, false);
     is_known = table != nullptr;
   } else {
-    // mold's slots all lead to the head. Else it is a function of the module's own,
-    // unless that has none.
+    // mold's slots all lead to the head. Otherwise the slot is bound to a function of the
+    // module's own, if it has that.
     table = read_head(image.code, value, true);
     is_known = table != nullptr || !image.is_of_another(relocation);
   }

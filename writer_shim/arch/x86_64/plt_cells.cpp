@@ -1,3 +1,5 @@
+// A PLT entry is eight bytes, "jmp *d(%rip); xchg %ax,%ax": redirecting it changes the
+// displacement, in one aligned store.
 #include "writer_shim/arch/plt_cells.hpp"
 
 #include <sys/mman.h>
@@ -16,7 +18,7 @@ constexpr uintptr_t kJumpLength = 6;  // ff 25 and the displacement
 
 }  // namespace
 
-// Below the module: behind the program begins the heap that brk lets grow.
+// Below the module, because the heap, which brk makes grow, begins after the program.
 bool PltCells::map_near(const ModuleImage& image) {
   const uintptr_t base = image.range.low & ~(kStep - 1);
   for (uintptr_t i = 1; i <= kTries && base > (i + 1) * kStep; ++i) {
@@ -28,7 +30,7 @@ bool PltCells::map_near(const ModuleImage& image) {
       cells_ = reinterpret_cast<uint64_t*>(wanted);
       return true;
     }
-    // A kernel that does not know the flag takes another place.
+    // A kernel that does not know the flag chooses another address.
     if (result > 0) raw_syscall(SYS_munmap, result, kPageSize);
   }
   return false;
@@ -51,7 +53,7 @@ bool PltCells::redirect(const ModuleImage& image, uint64_t* jump, uint64_t targe
   uint64_t code = *jump;
   __builtin_memcpy(reinterpret_cast<unsigned char*>(&code) + 2, &displacement,
                    sizeof displacement);
-  // The entry is one aligned word: who runs it sees the former or the new one.
+  // The entry is one aligned word: a thread that runs it sees the old or the new one.
   IpcAtomics::store_release(*jump, code);
   protect(address, sizeof *jump, PROT_READ | PROT_EXEC);
   return true;

@@ -1,13 +1,17 @@
+// Sleds are NOPs of any length, or XRay's short jump over NOPs; the gated jump loads the
+// gate's address from memory near it, so that it needs no register that holds an
+// argument.
 #include "writer_shim/arch/sleds.hpp"
 
 #include "src/api/shim_interface.h"
 #include "writer_shim/arch/x86_64/instructions.hpp"
-#include "writer_shim/unwind/frame_rule.hpp"
+#include "writer_shim/unwind/frame_rule_search.hpp"
 
 namespace arctrace::shim {
 namespace {
 
-// Instructions whose last four bytes say how far it is from their ends; where these are.
+// The ends of instructions whose last four bytes are the distance of their target from
+// there.
 constexpr size_t kGateLoaded = 7, kGoesOn = 17;
 constexpr char kGatedJump[sizeof GatedJump::code + 1] =
     "\x4c\x8b\x1d\0\0\0\0"     // mov gate(%rip), %r11
@@ -16,7 +20,7 @@ constexpr char kGatedJump[sizeof GatedJump::code + 1] =
     "\xff\x25\x01\0\0\0\xcc";  // jmp *stub(%rip)
 static_assert(ARCTRACE_GATE_FUNCTIONS == 1);
 
-// Has the instruction that ends at `end` reach `to`. False: it is too far away.
+// Makes `to` the target of the instruction that ends at `end`. False: it is too far away.
 bool set_distance(unsigned char* end, uintptr_t to) {
   const auto wanted = static_cast<int64_t>(to - reinterpret_cast<uintptr_t>(end));
   const auto distance = static_cast<int32_t>(wanted);
@@ -35,10 +39,10 @@ Sled find_sled(uintptr_t at, const AddressRange& code) {
   const unsigned char* begin = nullptr;
   const unsigned char* end = bytes;
   while (end < limit) {
-    const auto place = reinterpret_cast<uintptr_t>(end);
+    const auto address = reinterpret_cast<uintptr_t>(end);
     if (begin == nullptr) {
-      function = find_frame_rule(place).function;
-      const bool is_here = function == place || function + sizeof kEndbr64 == place;
+      function = find_frame_rule(address).function;
+      const bool is_here = function == address || function + sizeof kEndbr64 == address;
       if (is_here) begin = end;
     }
     if (begin == end && limit - end > 4 &&
@@ -60,7 +64,7 @@ Sled find_xray_sled(uintptr_t at, uintptr_t function, const AddressRange& code) 
   constexpr size_t kFiller = 9;  // NOPs that the jump skips; which, depends on -march
   constexpr size_t kSize = kShortJumpSize + kFiller;
   if (!code.contains(at) || code.high - at < kSize) return {};
-  // Elsewhere another kind of hook stands first.
+  // A sled elsewhere comes after a hook of another kind.
   if (at != function && (at - function != sizeof kEndbr64 || !code.contains(function) ||
                          __builtin_memcmp(reinterpret_cast<const void*>(function),
                                           kEndbr64, sizeof kEndbr64) != 0)) {
@@ -68,8 +72,7 @@ Sled find_xray_sled(uintptr_t at, uintptr_t function, const AddressRange& code) 
   }
   auto* const begin = reinterpret_cast<unsigned char*>(at);
   if (begin[0] != kShortJump || begin[1] != kFiller) return {};
-  // XRay's own patching may have been undone: that leaves the rest of a call behind the
-  // short jump.
+  // Where XRay's own patching was undone, the rest of a call follows the short jump.
   const unsigned char* const end = begin + kSize;
   for (const unsigned char* filler = begin + kShortJumpSize; filler < end;) {
     const size_t length = filler_length(filler, end);
@@ -84,6 +87,12 @@ bool make_jump(GatedJump& jump, uintptr_t gate, const Sled& sled) {
   return set_distance(jump.code + kGateLoaded, gate) &&
          set_distance(jump.code + kGoesOn, sled.end);
 }
+
+uintptr_t continue_address(const GatedJump& /*jump*/, const Sled& sled) {
+  return sled.end;
+}
+
+void finish_code(uintptr_t /*address*/, size_t /*size*/) {}
 
 bool lead_to_jump(const Sled& sled, const GatedJump& jump) {
   if (!set_distance(sled.begin + kJumpSize, reinterpret_cast<uintptr_t>(&jump))) {

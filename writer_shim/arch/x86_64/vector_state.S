@@ -1,3 +1,4 @@
+/* Calls a function with the vector state saved on the stack around it. */
 #include "writer_shim/arch/x86_64/saved_registers.inc"
 #include "writer_shim/arch/x86_64/vector_state.h"
 
@@ -17,7 +18,7 @@ arctrace_keep_vectors:
   movq %rdi, %r11
   movq %rsi, %rdi
   movl %edx, %esi
-  /* XSAVE adds to this list, XRSTOR believes it. */
+  /* XSAVE only adds to this list, and XRSTOR reads it. */
   xorl %eax, %eax
   .set offset, ARCTRACE_VECTOR_HEADER
   .rept (ARCTRACE_VECTOR_HEADER_END - ARCTRACE_VECTOR_HEADER) / 8

@@ -1,0 +1,324 @@
+/* arctrace/format/buffer.h - the trace buffer: session header, control page, slots,
+ * blocks. The essay in format.h shows how they act together. */
+#ifndef ARCTRACE_FORMAT_BUFFER_H
+#define ARCTRACE_FORMAT_BUFFER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+#define ARCTRACE_STATIC_ASSERT(cond, text) static_assert(cond, text)
+#else
+#define ARCTRACE_STATIC_ASSERT(cond, text) _Static_assert(cond, text)
+#endif
+#define ARCTRACE_ASSERT_SIZE(type, size) \
+  ARCTRACE_STATIC_ASSERT(sizeof(struct type) == (size), #type " has size " #size)
+#define ARCTRACE_ASSERT_OFFSET(type, field, offset)                \
+  ARCTRACE_STATIC_ASSERT(offsetof(struct type, field) == (offset), \
+                         #type "." #field " is at " #offset)
+
+/* ---- Constants ---------------------------------------------------------- */
+
+#define ARCTRACE_VERSION_MAJOR 1u /* a reader refuses another major version */
+#define ARCTRACE_VERSION_MINOR 3u /* a newer minor adds record types and fields */
+
+#define ARCTRACE_SESSION_MAGIC 0x4543415254435241ull /* "ARCTRACE" */
+#define ARCTRACE_BLOCK_MAGIC 0x4B4C4241u             /* "ABLK" */
+#define ARCTRACE_BYTE_ORDER 0x01020304u
+#define ARCTRACE_FILL 0xFFFFFFFFu
+
+#define ARCTRACE_HEADER_SIZE 4096u
+#define ARCTRACE_CONTROL_OFFSET 4096u
+#define ARCTRACE_CPUS_OFFSET 8192u
+#define ARCTRACE_BLOCK_HEADER_SIZE 128u
+#define ARCTRACE_BLOCK_SIZE_MIN 384u
+#define ARCTRACE_BLOCK_SIZE_MAX (16u << 20)
+#define ARCTRACE_BLOCK_ALIGN 64u
+#define ARCTRACE_SLOT_COUNT_MAX 65535u
+#define ARCTRACE_CPU_COUNT_MAX 4096u
+#define ARCTRACE_BLOCK_COUNT_MAX (1u << 24)
+/* A writer keeps at most this many of its open frames, the outermost ones. */
+#define ARCTRACE_OPEN_FRAMES_MAX 1024u
+/* The largest buffer that can be the value of one BPF map. */
+#define ARCTRACE_BPF_SIZE_MAX (512ull << 20)
+
+/* What happens to records when the buffer is full. */
+enum arctrace_mode {
+  ARCTRACE_MODE_DROP = 1,      /* new records are lost, and counted */
+  ARCTRACE_MODE_OVERWRITE = 2, /* the oldest closed block gives way */
+  ARCTRACE_MODE_STOP = 3       /* as DROP, and nothing is freed while recording */
+};
+
+enum arctrace_scope {
+  ARCTRACE_SCOPE_THREAD = 1, /* each thread appends to its own exclusive block */
+  ARCTRACE_SCOPE_SHARED = 2  /* all threads reserve in one chain of shared blocks */
+};
+
+enum arctrace_clock {
+  ARCTRACE_CLOCK_TSC = 1,      /* x86-64 invariant time-stamp counter */
+  ARCTRACE_CLOCK_CNTVCT = 2,   /* aarch64 virtual counter */
+  ARCTRACE_CLOCK_MONOTONIC = 3 /* CLOCK_MONOTONIC, ticks are ns */
+};
+
+/* Bits of the header's features_optional. */
+#define ARCTRACE_FEATURE_PERF 1ull /* the kernel's records were made from perf events */
+
+/* Bits of the control page's gate: what is recorded at present. 0: nothing. */
+enum arctrace_gate_bit {
+  ARCTRACE_GATE_FUNCTIONS = 1u << 0, /* ENTER, EXIT, UNWIND */
+  ARCTRACE_GATE_EVENTS = 1u << 1,    /* EVENT */
+  ARCTRACE_GATE_MARKS = 1u << 2,     /* INSTANT, COUNTER, TEXT, MARK */
+  ARCTRACE_GATE_KERNEL = 1u << 3,    /* the kernel writer's records */
+  ARCTRACE_GATE_ALL = 0xFu
+};
+
+/* Why a record was not written. */
+enum arctrace_loss_cause {
+  ARCTRACE_LOST_FULL = 0,    /* no block was free */
+  ARCTRACE_LOST_TOO_BIG = 1, /* longer than a record may be in this geometry */
+  ARCTRACE_LOST_NESTED = 2,  /* signal handlers nested too deep in the writer */
+  ARCTRACE_LOST_NO_SLOT = 3, /* the thread found no writer slot */
+  ARCTRACE_LOST_KERNEL = 4,  /* the kernel writer found no block */
+  ARCTRACE_LOST_CAUSES = 8   /* array size; 5-7 reserved, 0 */
+};
+
+/* ---- Session header: bytes 0-4095, constant once the magic is stored ------ */
+
+struct arctrace_session_header {
+  uint64_t magic;      /* stored last, with release */
+  uint32_t byte_order; /* ARCTRACE_BYTE_ORDER as the creator's CPU stores it */
+  uint16_t version_major;
+  uint16_t version_minor;
+  uint64_t features_required; /* a reader that does not know a bit refuses */
+  uint64_t features_optional; /* a reader may ignore these */
+  uint32_t header_size;       /* 4096 */
+  uint32_t slot_size;         /* 256 */
+  uint32_t slot_count;
+  uint32_t cpu_slot_size;     /* 128 */
+  uint32_t cpu_count;         /* CPU slots: one per possible CPU, or 0 */
+  uint32_t block_header_size; /* 128 */
+  uint32_t block_size;        /* bytes, header included, a multiple of 64 */
+  uint32_t block_count;
+  uint64_t slots_offset;
+  uint64_t blocks_offset; /* a multiple of 4096 */
+  uint64_t total_size;
+  uint32_t mode;  /* enum arctrace_mode */
+  uint32_t scope; /* enum arctrace_scope */
+  uint32_t clock; /* enum arctrace_clock */
+  uint32_t creator_pid;
+  uint32_t creator_uid;
+  uint32_t pinned;           /* 1: locked into memory */
+  uint64_t ticks_per_second; /* an estimate; CLOCK_SYNC records are exact */
+  uint64_t start_ticks;      /* this and the next two: one moment on three clocks */
+  uint64_t start_monotonic_ns;
+  uint64_t start_realtime_ns;
+  uint8_t session_id[16]; /* random */
+};
+ARCTRACE_ASSERT_OFFSET(arctrace_session_header, byte_order, 8);
+ARCTRACE_ASSERT_OFFSET(arctrace_session_header, features_required, 16);
+ARCTRACE_ASSERT_OFFSET(arctrace_session_header, header_size, 32);
+ARCTRACE_ASSERT_OFFSET(arctrace_session_header, cpu_slot_size, 44);
+ARCTRACE_ASSERT_OFFSET(arctrace_session_header, block_size, 56);
+ARCTRACE_ASSERT_OFFSET(arctrace_session_header, slots_offset, 64);
+ARCTRACE_ASSERT_OFFSET(arctrace_session_header, total_size, 80);
+ARCTRACE_ASSERT_OFFSET(arctrace_session_header, mode, 88);
+ARCTRACE_ASSERT_OFFSET(arctrace_session_header, ticks_per_second, 112);
+ARCTRACE_ASSERT_OFFSET(arctrace_session_header, session_id, 144);
+ARCTRACE_ASSERT_SIZE(arctrace_session_header, 160);
+
+/* ---- Control page: bytes 4096-8191, a cache line for each concern --------- */
+
+struct arctrace_control {
+  /* line 0: read by every writer for every record */
+  uint32_t gate;         /* enum arctrace_gate_bit */
+  uint32_t functions_on; /* how often functions were switched on */
+  uint32_t reserved0[14];
+  /* line 1 */
+  uint64_t next; /* hand-out counter: candidate block = next % block_count */
+  uint64_t reserved1[7];
+  /* line 2: the session's open shared block, generation << 32 | index + 1, or 0 */
+  uint64_t shared_current;
+  uint64_t reserved2[7];
+  /* line 3: both only grow; used blocks = taken - freed */
+  uint64_t taken;
+  uint64_t freed; /* in overwrite mode, where a closed block may be taken: closed */
+  uint64_t reserved3[6];
+  /* line 4: requests to the collector, and its wake-up */
+  uint32_t wake;              /* futex: 0 the collector may sleep, 1 woken */
+  uint32_t high_water_blocks; /* wake the collector at this many used blocks; 0 never */
+  uint32_t snapshots_asked;   /* only grows: snapshots asked of the flight recorder */
+  uint32_t snapshot_after_ms; /* delay of the last one that was asked for */
+  uint32_t definitions_round; /* raised by a collector that begins: define all anew */
+  uint32_t reserved4;
+  uint64_t patterns_matched; /* one bit for each of the recorder's function patterns */
+  uint32_t reserved9[8];
+  /* line 5: identities, never given twice in a session; 0 is nobody */
+  uint32_t process_next;
+  uint32_t writer_next;
+  uint32_t slot_next; /* slots with index >= this were never used */
+  uint32_t reserved5[13];
+  /* line 6: records that no slot could count */
+  uint64_t lost[ARCTRACE_LOST_CAUSES];
+  /* line 7: the collector's robust lock, as in a writer slot */
+  uint32_t collector_lock;
+  uint32_t reserved7[5];
+  uint64_t collector_robust_prev;
+  uint64_t collector_robust_next;
+  uint32_t collector_pid;
+  uint32_t reserved8[5];
+};
+ARCTRACE_ASSERT_OFFSET(arctrace_control, next, 64);
+ARCTRACE_ASSERT_OFFSET(arctrace_control, shared_current, 128);
+ARCTRACE_ASSERT_OFFSET(arctrace_control, taken, 192);
+ARCTRACE_ASSERT_OFFSET(arctrace_control, wake, 256);
+ARCTRACE_ASSERT_OFFSET(arctrace_control, patterns_matched, 280);
+ARCTRACE_ASSERT_OFFSET(arctrace_control, process_next, 320);
+ARCTRACE_ASSERT_OFFSET(arctrace_control, lost, 384);
+ARCTRACE_ASSERT_OFFSET(arctrace_control, collector_lock, 448);
+ARCTRACE_ASSERT_OFFSET(arctrace_control, collector_robust_next, 480);
+ARCTRACE_ASSERT_SIZE(arctrace_control, 512);
+
+/* The live filter: which functions the programs of the session record. It stands after
+ * the control area; `arctrace ctl` writes it. */
+#define ARCTRACE_CHOICE_OFFSET 4608u /* = ARCTRACE_CONTROL_OFFSET + 512 */
+#define ARCTRACE_CHOICE_TEXT_MAX 1024u
+
+struct arctrace_choice {
+  uint32_t round; /* rises with each change, odd while one is made; 0: none so far */
+  uint32_t size;  /* bytes of text in use; 0: programs keep the filter they began with */
+  uint32_t reserved[14];
+  /* '+' or '-', then a glob of linker's names, then a zero byte; and so on */
+  uint64_t text[ARCTRACE_CHOICE_TEXT_MAX / sizeof(uint64_t)];
+};
+ARCTRACE_ASSERT_OFFSET(arctrace_choice, text, 64);
+
+/* ---- CPU slots: the kernel writer --------------------------------------- */
+
+#define ARCTRACE_ACTIVE_DEPTH 4u
+
+/* The owner, in place of a writer's slot, of blocks that a CPU is opening or that the
+ * recorder is making free. */
+#define ARCTRACE_KERNEL_SLOT 0xFFFFu
+
+/* Blocks are named by generation << 32 | index + 1, as in control.shared_current. */
+struct arctrace_cpu_slot {
+  uint64_t current;  /* this CPU's open shared block, or 0 */
+  uint64_t searched; /* blocks looked at in vain since the collector set it to 0 */
+  uint64_t reserved0[7];
+  uint32_t active[ARCTRACE_ACTIVE_DEPTH]; /* block + 1 of a record being written, or 0 */
+  uint64_t lost;                          /* records lost, only grows */
+  uint64_t reported;                      /* of these, reported in LOST records */
+  uint64_t lost_since; /* CLOCK_MONOTONIC ns, not after the first unreported loss */
+  uint64_t reserved1[2];
+};
+ARCTRACE_ASSERT_OFFSET(arctrace_cpu_slot, active, 72);
+ARCTRACE_ASSERT_OFFSET(arctrace_cpu_slot, lost, 88);
+ARCTRACE_ASSERT_SIZE(arctrace_cpu_slot, 128);
+
+/* ---- Writer slots ---------------------------------------------------------
+ *
+ * lock is a robust futex word on the owning thread's robust list: 0 free, the
+ * owner's tid, or with bit 30 (FUTEX_OWNER_DIED) set by the kernel when that
+ * thread died. Its list node stands 32 bytes after it, where glibc's
+ * pthread_mutex_t has it (kernel: Documentation/locking/robust-futex-ABI).
+ * The loss counters only grow, also across owners.
+ */
+
+#define ARCTRACE_HELD_COUNT 4u
+#define ARCTRACE_SLOT_SIZE 256u
+#define ARCTRACE_ROBUST_NODE_OFFSET 32
+
+struct arctrace_writer_slot {
+  /* line 0: liveness and identity */
+  uint32_t lock;
+  uint32_t telling_cause; /* of the LOST record that is about to be committed */
+  uint64_t telling;       /* its offset, in bytes from the buffer's start; 0: none */
+  uint64_t telling_until; /* reported[telling_cause], once it is committed */
+  uint64_t robust_prev;   /* the owner's and its libc's; meaningless to all others */
+  uint64_t robust_next;
+  uint32_t writer;  /* identity, unique in the session */
+  uint32_t process; /* identity, unique in the session */
+  uint32_t pid;     /* as the process sees itself */
+  uint32_t tid;
+  uint64_t start_ticks;
+  /* line 1: blocks this thread may still write, as block + 1; 0 none */
+  uint32_t current;                       /* exclusive block taken or being taken */
+  uint32_t active[ARCTRACE_ACTIVE_DEPTH]; /* shared write in progress, by nesting */
+  uint32_t held[ARCTRACE_HELD_COUNT];     /* reserve() without commit() yet */
+  uint32_t reserved1;
+  /* User records reserved. Only the owner counts them; like lost[] they only grow, but
+   * a discarded record is taken back. */
+  uint64_t written;        /* in exclusive blocks */
+  uint64_t written_shared; /* in shared blocks */
+  uint64_t written_before; /* both, by earlier owners */
+  /* line 2 */
+  uint64_t lost[ARCTRACE_LOST_CAUSES];
+  /* line 3 */
+  uint64_t reported[ARCTRACE_LOST_CAUSES]; /* of these, reported in LOST records */
+};
+ARCTRACE_ASSERT_OFFSET(arctrace_writer_slot, telling, 8);
+ARCTRACE_ASSERT_OFFSET(arctrace_writer_slot, robust_next, ARCTRACE_ROBUST_NODE_OFFSET);
+ARCTRACE_ASSERT_OFFSET(arctrace_writer_slot, writer, 40);
+ARCTRACE_ASSERT_OFFSET(arctrace_writer_slot, start_ticks, 56);
+ARCTRACE_ASSERT_OFFSET(arctrace_writer_slot, current, 64);
+ARCTRACE_ASSERT_OFFSET(arctrace_writer_slot, written, 104);
+ARCTRACE_ASSERT_OFFSET(arctrace_writer_slot, lost, 128);
+ARCTRACE_ASSERT_OFFSET(arctrace_writer_slot, reported, 192);
+ARCTRACE_ASSERT_SIZE(arctrace_writer_slot, ARCTRACE_SLOT_SIZE);
+
+/* ---- Blocks ---------------------------------------------------------------
+ *
+ * state   63            32 31          16 15       8 7        0
+ *         +---------------+--------------+----------+----------+
+ *         |  generation   |  owner slot  |    0     |  phase   |
+ *         +---------------+--------------+----------+----------+
+ */
+
+enum arctrace_phase {
+  ARCTRACE_PHASE_FREE = 1,
+  ARCTRACE_PHASE_OWNED = 2,
+  ARCTRACE_PHASE_SHARED = 3,
+  ARCTRACE_PHASE_CLOSED = 4,
+  ARCTRACE_PHASE_DRAINING = 5,
+  ARCTRACE_PHASE_RESETTING = 6
+};
+
+enum arctrace_block_form {
+  ARCTRACE_FORM_COMPACT = 1, /* exclusive block: one writer, 8-byte record heads */
+  ARCTRACE_FORM_FULL = 2     /* shared block: any writer, 16-byte record heads */
+};
+
+enum arctrace_block_class {
+  ARCTRACE_CLASS_DATA = 1,
+  ARCTRACE_CLASS_DEFINITIONS = 2 /* kept by overwrite mode while the process lives */
+};
+
+struct arctrace_block_header {
+  /* line 0: contended */
+  uint64_t state;
+  uint64_t next; /* offset of the next reservation; >= block_size: none possible */
+  uint64_t reserved0[6];
+  /* line 1: origin; all 0xff in a free block; magic is stored last */
+  uint32_t magic;
+  uint16_t form;        /* enum arctrace_block_form */
+  uint16_t block_class; /* enum arctrace_block_class */
+  uint32_t writer;      /* of an exclusive block; of a shared one, its opener */
+  uint32_t process;
+  uint32_t pid;
+  uint32_t tid;
+  uint64_t serial;     /* counts the writer's exclusive blocks from 0 */
+  uint64_t handout;    /* value of control.next that gave this block: unique, ordered */
+  uint64_t base_ticks; /* what the first record's tick delta counts from */
+  uint64_t retired;    /* control.next when, in overwrite mode, the process of these
+                          definitions was seen gone; else 0 */
+  uint64_t reserved1;
+};
+ARCTRACE_ASSERT_OFFSET(arctrace_block_header, next, 8);
+ARCTRACE_ASSERT_OFFSET(arctrace_block_header, magic, 64);
+ARCTRACE_ASSERT_OFFSET(arctrace_block_header, writer, 72);
+ARCTRACE_ASSERT_OFFSET(arctrace_block_header, serial, 88);
+ARCTRACE_ASSERT_OFFSET(arctrace_block_header, base_ticks, 104);
+ARCTRACE_ASSERT_OFFSET(arctrace_block_header, retired, 112);
+ARCTRACE_ASSERT_SIZE(arctrace_block_header, ARCTRACE_BLOCK_HEADER_SIZE);
+
+#endif /* ARCTRACE_FORMAT_BUFFER_H */

@@ -1,0 +1,113 @@
+/* arctrace/format/file.h - the trace file, and the collector's own records in it.
+ *
+ * A trace file is the session header's 4096 bytes with magic ARCTRACE_FILE_MAGIC, and
+ * then chunks:
+ *
+ *   BLOCK    the image of a block: its header and records, without the 0xff after them
+ *   RECORDS  the collector's own records, full form, one after another
+ *
+ * A file that does not end with a SESSION record "finished" was cut off; it is good up to
+ * its last whole chunk.
+ */
+#ifndef ARCTRACE_FORMAT_FILE_H
+#define ARCTRACE_FORMAT_FILE_H
+
+#include <arctrace/format/records.h>
+
+#define ARCTRACE_FILE_MAGIC 0x454C494654435241ull /* "ARCTFILE" */
+#define ARCTRACE_CHUNK_MAGIC 0x4B4E4843u          /* "CHNK" */
+
+enum arctrace_chunk_kind { ARCTRACE_CHUNK_BLOCK = 1, ARCTRACE_CHUNK_RECORDS = 2 };
+
+/* arctrace_chunk_header.flags: why records of the block may stay in progress. */
+#define ARCTRACE_CHUNK_OWNER_DIED 1u /* a writer of the block died */
+#define ARCTRACE_CHUNK_LIVE_COPY 2u  /* copied while its writers were alive */
+
+struct arctrace_chunk_header {
+  uint32_t magic;
+  uint16_t kind;     /* enum arctrace_chunk_kind */
+  uint16_t flags;    /* ARCTRACE_CHUNK_* */
+  uint32_t size;     /* payload bytes after this header, a multiple of 4 */
+  uint32_t index;    /* BLOCK: the block's index in the buffer */
+  uint64_t sequence; /* counts chunks from 0 */
+  uint64_t ticks;    /* when the chunk was written */
+};
+ARCTRACE_ASSERT_OFFSET(arctrace_chunk_header, size, 8);
+ARCTRACE_ASSERT_OFFSET(arctrace_chunk_header, sequence, 16);
+ARCTRACE_ASSERT_SIZE(arctrace_chunk_header, 32);
+
+/* ---- The collector's records ---------------------------------------------------- */
+
+/* Then bytes(host_size), bytes(kernel_size), the kernel's release, and
+ * bytes(arguments_size), the recorder's command line as in PROCESS. */
+struct arctrace_system_body {
+  uint32_t byte_order, page_size, cpus;
+  uint32_t host_size, kernel_size, arguments_size;
+} ARCTRACE_RECORD_PART;
+ARCTRACE_ASSERT_PART(arctrace_system_body, 24);
+
+struct arctrace_clock_sync_body {
+  uint64_t ticks, monotonic_ns, realtime_ns; /* one moment on three clocks */
+} ARCTRACE_RECORD_PART;
+ARCTRACE_ASSERT_PART(arctrace_clock_sync_body, 24);
+
+struct arctrace_writer_end_body { /* the head's ticks: when it was seen */
+  uint32_t writer;
+  uint32_t how; /* enum arctrace_writer_end */
+} ARCTRACE_RECORD_PART;
+ARCTRACE_ASSERT_PART(arctrace_writer_end_body, 8);
+
+enum arctrace_writer_end { ARCTRACE_WRITER_DIED = 1, ARCTRACE_WRITER_DETACHED = 2 };
+
+struct arctrace_session_body {
+  uint32_t what; /* enum arctrace_session_event */
+  uint32_t detail;
+} ARCTRACE_RECORD_PART;
+ARCTRACE_ASSERT_PART(arctrace_session_body, 8);
+
+enum arctrace_session_event {
+  ARCTRACE_SESSION_STARTED = 1,  /* detail: ARCTRACE_SESSION_RESUMED or 0 */
+  ARCTRACE_SESSION_FINISHED = 2, /* last record of a whole file */
+  ARCTRACE_SESSION_DISK_FULL = 3 /* detail: errno */
+};
+#define ARCTRACE_SESSION_RESUMED 1u /* the session had collectors before */
+
+struct arctrace_child_status_body {
+  uint32_t child_pid;
+  int32_t status; /* of the recorded command, as from wait() */
+} ARCTRACE_RECORD_PART;
+ARCTRACE_ASSERT_PART(arctrace_child_status_body, 8);
+
+/* User records so far: of the head's writer, whose lost[] are 0, or of the session. */
+struct arctrace_totals_body {
+  uint64_t written, lost[ARCTRACE_LOST_CAUSES];
+} ARCTRACE_RECORD_PART;
+ARCTRACE_ASSERT_PART(arctrace_totals_body, 72);
+
+/* Code that the process generated; then bytes(name_size). */
+struct arctrace_code_body {
+  uint32_t process, name_size;
+  uint64_t start, size;
+  uint64_t since_monotonic_ns; /* 0: since the process's start */
+} ARCTRACE_RECORD_PART;
+ARCTRACE_ASSERT_OFFSET(arctrace_code_body, since_monotonic_ns, 24);
+ARCTRACE_ASSERT_PART(arctrace_code_body, 32);
+
+/* Then bytes(path_size), of the file that named the process's code. */
+struct arctrace_code_file_body {
+  uint32_t process;
+  uint32_t kind; /* enum arctrace_code_file_kind */
+  uint64_t names, left_out;
+  uint32_t flags; /* ARCTRACE_CODE_FILE_CUT */
+  uint32_t path_size;
+} ARCTRACE_RECORD_PART;
+ARCTRACE_ASSERT_OFFSET(arctrace_code_file_body, flags, 24);
+ARCTRACE_ASSERT_PART(arctrace_code_file_body, 32);
+
+enum arctrace_code_file_kind {
+  ARCTRACE_CODE_PERF_MAP = 1, /* /tmp/perf-PID.map: lines of address, size and name */
+  ARCTRACE_CODE_JITDUMP = 2   /* jit-PID.dump, with times */
+};
+#define ARCTRACE_CODE_FILE_CUT 1u /* not read to its end: too large */
+
+#endif /* ARCTRACE_FORMAT_FILE_H */

@@ -1,0 +1,126 @@
+/* arctrace/format/kernel_records.h - the bodies of the kernel writer's records.
+ *
+ * The head's writer is the running thread (of SWITCH: the one that leaves the CPU), its
+ * ticks are CLOCK_MONOTONIC ns. Every body begins with the CPU and that thread's tgid;
+ * thread and process ids are those of the first PID namespace.
+ */
+#ifndef ARCTRACE_FORMAT_KERNEL_RECORDS_H
+#define ARCTRACE_FORMAT_KERNEL_RECORDS_H
+
+#include <arctrace/format/records.h>
+
+/* What every body begins with. */
+struct arctrace_kernel_body {
+  uint32_t cpu, tgid;
+} ARCTRACE_RECORD_PART;
+ARCTRACE_ASSERT_PART(arctrace_kernel_body, 8);
+#define ARCTRACE_ASSERT_KERNEL_BODY(type, size)         \
+  ARCTRACE_ASSERT_OFFSET(type, cpu, 0);                 \
+  ARCTRACE_ASSERT_OFFSET(type, tgid, sizeof(uint32_t)); \
+  ARCTRACE_ASSERT_PART(type, size)
+
+/* next_tid and next_tgid: ARCTRACE_SWITCH_UNKNOWN if not known. */
+struct arctrace_switch_body {
+  uint32_t cpu, tgid;
+  uint32_t prev_state; /* 0: it could run on; SWITCH_UNKNOWN: not known, but not 0 */
+  uint32_t next_tid, next_tgid;
+} ARCTRACE_RECORD_PART;
+ARCTRACE_ASSERT_KERNEL_BODY(arctrace_switch_body, 20);
+#define ARCTRACE_SWITCH_UNKNOWN 0xFFFFFFFFu
+
+/* The head's thread got the CPU; which thread had it is not known. */
+struct arctrace_switch_in_body {
+  uint32_t cpu, tgid;
+} ARCTRACE_RECORD_PART;
+ARCTRACE_ASSERT_KERNEL_BODY(arctrace_switch_in_body, 8);
+
+struct arctrace_waking_body {
+  uint32_t cpu, tgid, woken_tid, woken_tgid;
+  uint32_t context; /* 0: the running thread woke the other one; or ARCTRACE_WAKING_* */
+} ARCTRACE_RECORD_PART;
+ARCTRACE_ASSERT_KERNEL_BODY(arctrace_waking_body, 20);
+#define ARCTRACE_WAKING_INTERRUPT 1u /* an interrupt of the running thread woke it */
+#define ARCTRACE_WAKING_UNKNOWN 2u   /* this kernel does not report it */
+#define ARCTRACE_WAKING_SOFTIRQ 4u   /* perhaps on the running thread's behalf */
+
+struct arctrace_forked_body {
+  uint32_t cpu, tgid, child_tid, child_tgid;
+} ARCTRACE_RECORD_PART;
+ARCTRACE_ASSERT_KERNEL_BODY(arctrace_forked_body, 16);
+
+/* After FORKED, if the child is not in the first PID namespace: its number there. */
+struct arctrace_numbered_body {
+  uint32_t cpu, tgid, child_tid, own_tid;
+  uint32_t pid_namespace; /* inode */
+  uint32_t reserved;
+} ARCTRACE_RECORD_PART;
+ARCTRACE_ASSERT_KERNEL_BODY(arctrace_numbered_body, 24);
+
+struct arctrace_execed_body {
+  uint32_t cpu, tgid;
+  char program[16]; /* the thread's new name, with zeros after it */
+} ARCTRACE_RECORD_PART;
+ARCTRACE_ASSERT_KERNEL_BODY(arctrace_execed_body, 24);
+
+struct arctrace_exited_body {
+  uint32_t cpu, tgid, reserved[2];
+} ARCTRACE_RECORD_PART;
+ARCTRACE_ASSERT_KERNEL_BODY(arctrace_exited_body, 16);
+
+struct arctrace_syscall_body {
+  uint32_t cpu, tgid, number, reserved;
+} ARCTRACE_RECORD_PART;
+ARCTRACE_ASSERT_KERNEL_BODY(arctrace_syscall_body, 16);
+
+struct arctrace_syscall_end_body {
+  uint32_t cpu, tgid;
+  int64_t result;
+} ARCTRACE_RECORD_PART;
+ARCTRACE_ASSERT_KERNEL_BODY(arctrace_syscall_end_body, 16);
+
+struct arctrace_page_fault_body {
+  uint32_t cpu, tgid;
+  uint64_t address;
+  uint32_t error, reserved; /* error: the processor's code */
+} ARCTRACE_RECORD_PART;
+ARCTRACE_ASSERT_KERNEL_BODY(arctrace_page_fault_body, 24);
+
+struct arctrace_signal_body {
+  uint32_t cpu, tgid, signal, reserved; /* the signal is delivered */
+} ARCTRACE_RECORD_PART;
+ARCTRACE_ASSERT_KERNEL_BODY(arctrace_signal_body, 16);
+
+/* A wait for a lock of the kernel begins. */
+struct arctrace_contention_body {
+  uint32_t cpu, tgid;
+  uint64_t lock;
+  uint32_t flags, reserved;
+} ARCTRACE_RECORD_PART;
+ARCTRACE_ASSERT_KERNEL_BODY(arctrace_contention_body, 24);
+
+struct arctrace_contention_end_body {
+  uint32_t cpu, tgid;
+  uint64_t lock;
+  int32_t result;
+  uint32_t reserved;
+} ARCTRACE_RECORD_PART;
+ARCTRACE_ASSERT_KERNEL_BODY(arctrace_contention_end_body, 24);
+
+/* A request to a block device. The head's thread is the one that asked, here and at the
+ * request's end, wherever that comes. */
+struct arctrace_block_io_body {
+  uint32_t cpu, tgid;
+  uint64_t sector;
+  uint32_t device, bytes, operation, reserved; /* the kernel's dev_t, REQ_OP */
+} ARCTRACE_RECORD_PART;
+ARCTRACE_ASSERT_KERNEL_BODY(arctrace_block_io_body, 32);
+
+struct arctrace_block_io_end_body {
+  uint32_t cpu, tgid;
+  uint64_t sector;
+  uint32_t device, bytes, operation; /* bytes: as many of the request's are done */
+  int32_t error;
+} ARCTRACE_RECORD_PART;
+ARCTRACE_ASSERT_KERNEL_BODY(arctrace_block_io_end_body, 32);
+
+#endif /* ARCTRACE_FORMAT_KERNEL_RECORDS_H */

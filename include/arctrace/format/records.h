@@ -1,0 +1,364 @@
+/* arctrace/format/records.h - records: their heads, their types, and the bodies of those
+ * that programs write.
+ *
+ * word 0   31 30            16 15              0
+ *         +--+----------------+-----------------+
+ *         |P |      type      | length in bytes |   P: in progress
+ *         +--+----------------+-----------------+
+ *
+ * The length counts word 0, is a multiple of 4, and is right from the first store on.
+ * The head is followed by the body: the fixed part, which is a struct of this header, and
+ * after it what the struct's comment says. There bytes(n) is n bytes and then zeros up to
+ * the next multiple of 4. Fields are little-endian and aligned to 4 bytes, u64 too.
+ */
+#ifndef ARCTRACE_FORMAT_RECORDS_H
+#define ARCTRACE_FORMAT_RECORDS_H
+
+#include <arctrace/format/buffer.h>
+
+/* What is written on a head or body: no padding, and no more alignment than a record has.
+ */
+#define ARCTRACE_RECORD_PART __attribute__((packed, aligned(4)))
+#define ARCTRACE_ASSERT_PART(type, size) \
+  ARCTRACE_ASSERT_SIZE(type, size);      \
+  ARCTRACE_STATIC_ASSERT(__alignof__(struct type) == 4, #type " is aligned to 4 bytes")
+
+#define ARCTRACE_IN_PROGRESS 0x80000000u
+#define ARCTRACE_TYPE_SHIFT 16u
+#define ARCTRACE_TYPE_MASK 0x7FFFu
+#define ARCTRACE_LENGTH_MASK 0xFFFFu
+#define ARCTRACE_WORD0(type, length) \
+  (((uint32_t)(type) << ARCTRACE_TYPE_SHIFT) | (uint32_t)(length))
+#define ARCTRACE_RECORD_LENGTH_MAX 65532u
+#define ARCTRACE_COMPACT_HEAD_SIZE 8u
+#define ARCTRACE_FULL_HEAD_SIZE 16u
+
+struct arctrace_compact_head {
+  uint32_t word0;
+  uint32_t tick_delta; /* from the block's base_ticks or the last TIME record before it */
+} ARCTRACE_RECORD_PART;
+ARCTRACE_ASSERT_PART(arctrace_compact_head, ARCTRACE_COMPACT_HEAD_SIZE);
+
+struct arctrace_full_head {
+  uint32_t word0;
+  uint32_t writer; /* an identity, or one of the following */
+  uint64_t ticks;
+} ARCTRACE_RECORD_PART;
+ARCTRACE_ASSERT_OFFSET(arctrace_full_head, ticks, 8);
+ARCTRACE_ASSERT_PART(arctrace_full_head, ARCTRACE_FULL_HEAD_SIZE);
+
+#define ARCTRACE_WRITER_KERNEL 0x80000000u /* with the running thread's tid */
+#define ARCTRACE_WRITER_COLLECTOR 0u       /* in RECORDS chunks of a file */
+
+enum arctrace_record_type {
+  ARCTRACE_TYPE_PAD = 1, /* anything; a discarded record */
+  ARCTRACE_TYPE_TIME = 2,
+  ARCTRACE_TYPE_STACK = 3,
+  ARCTRACE_TYPE_LOST = 4,
+  /* user records */
+  ARCTRACE_TYPE_ENTER = 5,
+  ARCTRACE_TYPE_EXIT = 6, /* no body: the innermost open frame is left */
+  ARCTRACE_TYPE_EXIT_NAMED = 7,
+  ARCTRACE_TYPE_UNWIND = 8,
+  ARCTRACE_TYPE_VFORK_BEGIN = 9, /* no body: the vfork child's records follow */
+  ARCTRACE_TYPE_VFORK_END = 10,
+  ARCTRACE_TYPE_ARGUMENTS = 11,
+  ARCTRACE_TYPE_RESULT = 12,
+  ARCTRACE_TYPE_EVENT = 16,
+  ARCTRACE_TYPE_INSTANT = 17,
+  ARCTRACE_TYPE_COUNTER = 18,
+  ARCTRACE_TYPE_TEXT = 19,
+  ARCTRACE_TYPE_MARK = 20, /* a text for all to see */
+  /* definitions: full form, in blocks of class DEFINITIONS */
+  ARCTRACE_TYPE_PROCESS = 32,
+  ARCTRACE_TYPE_THREAD = 33,
+  ARCTRACE_TYPE_MODULE = 34,
+  ARCTRACE_TYPE_MODULE_GONE = 35,
+  ARCTRACE_TYPE_STRING = 36,
+  ARCTRACE_TYPE_EVENT_LAYOUT = 37,
+  ARCTRACE_TYPE_PROCESS_END = 38,
+  ARCTRACE_TYPE_PID_NAMESPACE = 39,
+  ARCTRACE_TYPE_JITDUMP = 40,
+  ARCTRACE_TYPE_UNTRACED = 41,
+  /* the collector's: full form, in RECORDS chunks */
+  ARCTRACE_TYPE_SYSTEM = 48,
+  ARCTRACE_TYPE_CLOCK_SYNC = 49,
+  ARCTRACE_TYPE_WRITER_END = 50,
+  ARCTRACE_TYPE_SESSION = 51,
+  ARCTRACE_TYPE_CHILD_STATUS = 52,
+  ARCTRACE_TYPE_TOTALS = 53,
+  ARCTRACE_TYPE_CODE = 54,
+  ARCTRACE_TYPE_CODE_FILE = 55,
+  /* the kernel writer's: full form, in blocks of class DATA */
+  ARCTRACE_TYPE_SWITCH = 64,
+  ARCTRACE_TYPE_WAKING = 65,
+  ARCTRACE_TYPE_FORKED = 66,
+  ARCTRACE_TYPE_EXECED = 67,
+  ARCTRACE_TYPE_EXITED = 68,
+  ARCTRACE_TYPE_SYSCALL = 69,
+  ARCTRACE_TYPE_SYSCALL_END = 70,
+  ARCTRACE_TYPE_PAGE_FAULT = 71,
+  ARCTRACE_TYPE_SIGNAL = 72,
+  ARCTRACE_TYPE_CONTENTION = 73,
+  ARCTRACE_TYPE_CONTENTION_END = 74,
+  ARCTRACE_TYPE_BLOCK_IO = 75,
+  ARCTRACE_TYPE_BLOCK_IO_END = 76,
+  ARCTRACE_TYPE_SWITCH_IN = 77,
+  ARCTRACE_TYPE_NUMBERED = 78
+};
+
+/* ---- A thread's stream, and user records --------------------------------------
+ *
+ * A frame key is a function's address, or with ARCTRACE_FRAME_NAME_BIT a name id (STRING)
+ * in its low 32 bits. */
+
+#define ARCTRACE_FRAME_NAME_BIT (1ull << 63)
+/* With it: the name is a dynamic symbol's, called through the linkage of a module. */
+#define ARCTRACE_FRAME_LIBRARY_BIT (1ull << 62)
+
+struct arctrace_time_body {
+  uint64_t ticks; /* later deltas of the block count from it */
+} ARCTRACE_RECORD_PART;
+ARCTRACE_ASSERT_PART(arctrace_time_body, 8);
+
+/* The writer's open frames at this point, then u64 keys[count], outermost first. If count
+ * is less than depth, only the innermost are reported. It begins every compact block
+ * (after LOST), and in the shared scope comes before a thread's first record in a block.
+ */
+struct arctrace_stack_body {
+  uint32_t depth, count;
+} ARCTRACE_RECORD_PART;
+ARCTRACE_ASSERT_PART(arctrace_stack_body, 8);
+
+struct arctrace_lost_body {
+  uint32_t cause; /* enum arctrace_loss_cause */
+  uint32_t flags; /* ARCTRACE_LOST_* */
+  uint64_t count, since_ticks;
+} ARCTRACE_RECORD_PART;
+ARCTRACE_ASSERT_OFFSET(arctrace_lost_body, since_ticks, 16);
+ARCTRACE_ASSERT_PART(arctrace_lost_body, 24);
+
+#define ARCTRACE_LOST_INHERITED 1u /* lost by an earlier owner of the slot */
+#define ARCTRACE_LOST_RESIDUAL 2u  /* reported by the collector: the writer is gone */
+#define ARCTRACE_LOST_SESSION 4u   /* losses that no slot counted */
+#define ARCTRACE_LOST_CPU 8u       /* of the CPU whose number is in the bits from ... */
+#define ARCTRACE_LOST_CPU_SHIFT 16u
+
+/* ENTER; and EXIT_NAMED, the exit of a frame whose entry the writer does not know. */
+struct arctrace_frame_body {
+  uint64_t key;
+} ARCTRACE_RECORD_PART;
+ARCTRACE_ASSERT_PART(arctrace_frame_body, 8);
+
+struct arctrace_unwind_body {
+  uint32_t count; /* innermost frames that were left without an exit */
+} ARCTRACE_RECORD_PART;
+ARCTRACE_ASSERT_PART(arctrace_unwind_body, 4);
+
+struct arctrace_vfork_end_body {
+  uint32_t child_pid; /* the frames are as they were at VFORK_BEGIN */
+} ARCTRACE_RECORD_PART;
+ARCTRACE_ASSERT_PART(arctrace_vfork_end_body, 4);
+
+/* ARGUMENTS, which follows the ENTER of the innermost open frame, and RESULT, which comes
+ * before its EXIT, each with the ticks of that record. Then count times: struct
+ * arctrace_arg_head, bytes(size). */
+struct arctrace_args_body {
+  uint32_t count;
+} ARCTRACE_RECORD_PART;
+ARCTRACE_ASSERT_PART(arctrace_args_body, 4);
+
+struct arctrace_arg_head {
+  uint8_t kind;     /* enum arctrace_value_kind */
+  uint8_t argument; /* from 1; 0: the result */
+  uint16_t size;
+} ARCTRACE_RECORD_PART;
+ARCTRACE_ASSERT_PART(arctrace_arg_head, 4);
+
+/* How an argument or result is meant. A number has 1, 2, 4 or 8 bytes. */
+enum arctrace_value_kind {
+  ARCTRACE_VALUE_SIGNED = 1,
+  ARCTRACE_VALUE_UNSIGNED = 2,
+  ARCTRACE_VALUE_HEX = 3,
+  ARCTRACE_VALUE_OCTAL = 4, /* a file's mode */
+  ARCTRACE_VALUE_CHAR = 5,
+  ARCTRACE_VALUE_POINTER = 6,
+  ARCTRACE_VALUE_STRING = 7,      /* its bytes, without the zero */
+  ARCTRACE_VALUE_STRING_CUT = 8,  /* the first of its bytes */
+  ARCTRACE_VALUE_STRING_LOST = 9, /* u64 address where none could be read */
+  ARCTRACE_VALUE_ERRNO = 10,      /* s32: 0, or after a result why the call failed */
+  /* numbers that have names */
+  ARCTRACE_VALUE_FOLDER = 11, /* a descriptor, or AT_FDCWD */
+  ARCTRACE_VALUE_OPEN_FLAGS = 12,
+  ARCTRACE_VALUE_ACCESS = 13,     /* R_OK ... */
+  ARCTRACE_VALUE_PROTECTION = 14, /* PROT_READ ... */
+  ARCTRACE_VALUE_MAP_FLAGS = 15,
+  ARCTRACE_VALUE_WHENCE = 16, /* SEEK_SET ... */
+  ARCTRACE_VALUE_DOMAIN = 17, /* AF_UNIX ... */
+  ARCTRACE_VALUE_SOCKET = 18, /* SOCK_STREAM ... */
+  ARCTRACE_VALUE_SIGNAL = 19,
+  ARCTRACE_VALUE_CLOCK = 20,
+  /* since version 1.2 */
+  ARCTRACE_VALUE_FLOAT =
+      21, /* IEEE 754, 4 or 8 bytes; arguments of it are counted apart */
+  ARCTRACE_VALUE_BOOL = 22,
+  /* Itself no value: u32 id of the others' names, "a,b". Since version 1.3 a name may be
+   * followed by what numbers mean: "a/0=red/5=green". */
+  ARCTRACE_VALUE_NAMES = 23
+};
+
+struct arctrace_event_body {
+  uint32_t event; /* id of the EVENT_LAYOUT that describes the payload, which follows */
+} ARCTRACE_RECORD_PART;
+ARCTRACE_ASSERT_PART(arctrace_event_body, 4);
+
+struct arctrace_instant_body {
+  uint32_t name; /* id of a STRING */
+} ARCTRACE_RECORD_PART;
+ARCTRACE_ASSERT_PART(arctrace_instant_body, 4);
+
+struct arctrace_counter_body {
+  uint32_t name; /* id of a STRING */
+  int64_t value;
+} ARCTRACE_RECORD_PART;
+ARCTRACE_ASSERT_OFFSET(arctrace_counter_body, value, 4);
+ARCTRACE_ASSERT_PART(arctrace_counter_body, 12);
+
+/* TEXT and MARK; then bytes(text_size). */
+struct arctrace_text_body {
+  uint32_t text_size;
+} ARCTRACE_RECORD_PART;
+ARCTRACE_ASSERT_PART(arctrace_text_body, 4);
+
+/* ---- Definitions ------------------------------------------------------------------
+ *
+ * `process` is the process that the definition belongs to; ids are that process's own. */
+
+/* Then bytes(executable_size), its path, and bytes(arguments_size), its command line:
+ * each argument ended by a zero byte. */
+struct arctrace_process_body {
+  uint32_t process, parent; /* parent 0: unknown */
+  uint32_t pid, ppid, uid;
+  uint32_t origin; /* enum arctrace_process_origin */
+  uint64_t start_ticks;
+  uint32_t executable_size, arguments_size;
+} ARCTRACE_RECORD_PART;
+ARCTRACE_ASSERT_OFFSET(arctrace_process_body, start_ticks, 24);
+ARCTRACE_ASSERT_PART(arctrace_process_body, 40);
+
+enum arctrace_process_origin {
+  ARCTRACE_ORIGIN_EXEC = 1, /* a program's start, as far as is known */
+  ARCTRACE_ORIGIN_FORK = 2
+};
+
+/* Then bytes(name_size). Written again when the name changes. */
+struct arctrace_thread_body {
+  uint32_t writer, process, tid, name_size;
+  uint64_t start_ticks;
+} ARCTRACE_RECORD_PART;
+ARCTRACE_ASSERT_OFFSET(arctrace_thread_body, start_ticks, 16);
+ARCTRACE_ASSERT_PART(arctrace_thread_body, 24);
+
+/* Then bytes(build_id_size), bytes(path_size). File address = address - bias. */
+struct arctrace_module_body {
+  uint32_t process;
+  uint32_t flags; /* ARCTRACE_MODULE_* */
+  uint64_t start, end, bias, device, inode;
+  uint32_t build_id_size, path_size;
+} ARCTRACE_RECORD_PART;
+ARCTRACE_ASSERT_OFFSET(arctrace_module_body, start, 8);
+ARCTRACE_ASSERT_OFFSET(arctrace_module_body, build_id_size, 48);
+ARCTRACE_ASSERT_PART(arctrace_module_body, 56);
+
+#define ARCTRACE_MODULE_MAIN 1u /* the program itself */
+#define ARCTRACE_MODULE_VDSO 2u
+
+struct arctrace_module_gone_body {
+  uint32_t process, reserved;
+  uint64_t start;
+} ARCTRACE_RECORD_PART;
+ARCTRACE_ASSERT_PART(arctrace_module_gone_body, 16);
+
+/* Then bytes(text_size). */
+struct arctrace_string_body {
+  uint32_t process, id, text_size;
+} ARCTRACE_RECORD_PART;
+ARCTRACE_ASSERT_PART(arctrace_string_body, 12);
+
+/* Then bytes(name_size), and field_count times: struct arctrace_layout_field,
+ * bytes(name_size). */
+struct arctrace_event_layout_body {
+  uint32_t process, id, level, field_count, name_size;
+} ARCTRACE_RECORD_PART;
+ARCTRACE_ASSERT_PART(arctrace_event_layout_body, 20);
+
+struct arctrace_layout_field {
+  uint32_t type; /* enum arctrace_field_type */
+  uint32_t name_size;
+} ARCTRACE_RECORD_PART;
+ARCTRACE_ASSERT_PART(arctrace_layout_field, 8);
+
+/* An event's payload is its fields in order, packed, each as wide as its type. */
+enum arctrace_field_type {
+  ARCTRACE_FIELD_U8 = 1,
+  ARCTRACE_FIELD_U16 = 2,
+  ARCTRACE_FIELD_U32 = 3,
+  ARCTRACE_FIELD_U64 = 4,
+  ARCTRACE_FIELD_I8 = 5,
+  ARCTRACE_FIELD_I16 = 6,
+  ARCTRACE_FIELD_I32 = 7,
+  ARCTRACE_FIELD_I64 = 8,
+  ARCTRACE_FIELD_F32 = 9,
+  ARCTRACE_FIELD_F64 = 10,
+  ARCTRACE_FIELD_BOOL = 11,  /* one byte, 0 or 1 */
+  ARCTRACE_FIELD_X64 = 12,   /* u64, shown in hex: an address */
+  ARCTRACE_FIELD_STRING = 13 /* u32 n, then n bytes */
+};
+
+struct arctrace_process_end_body {
+  uint32_t process;
+  uint32_t how; /* enum arctrace_process_end */
+  int32_t status;
+} ARCTRACE_RECORD_PART;
+ARCTRACE_ASSERT_PART(arctrace_process_end_body, 12);
+
+enum arctrace_process_end {
+  ARCTRACE_END_NONE = 0,        /* the exec reported before has failed: it goes on */
+  ARCTRACE_END_EXIT = 1,        /* exit() or return from main; status unknown (-1) */
+  ARCTRACE_END_EXIT_DIRECT = 2, /* _exit(status) */
+  ARCTRACE_END_EXEC = 3         /* is about to become another program */
+};
+
+/* Whose numbers the process's ids are; without it: the first PID namespace's. */
+struct arctrace_pid_namespace_body {
+  uint32_t process, inode;
+} ARCTRACE_RECORD_PART;
+ARCTRACE_ASSERT_PART(arctrace_pid_namespace_body, 8);
+
+/* Then bytes(path_size), of a jitdump file that the process had mapped at its end. */
+struct arctrace_jitdump_body {
+  uint32_t process, path_size;
+} ARCTRACE_RECORD_PART;
+ARCTRACE_ASSERT_PART(arctrace_jitdump_body, 8);
+
+/* Then bytes(path_size), of a program that the process is about to execute and that can't
+ * be traced. */
+struct arctrace_untraced_body {
+  uint32_t process;
+  uint32_t why; /* enum arctrace_untraced */
+  uint32_t path_size;
+} ARCTRACE_RECORD_PART;
+ARCTRACE_ASSERT_PART(arctrace_untraced_body, 12);
+
+enum arctrace_untraced {
+  ARCTRACE_UNTRACED_STATIC = 1, /* has no loader, which would load the shim */
+  ARCTRACE_UNTRACED_SETUID = 2, /* these get other rights: the loader loads nothing */
+  ARCTRACE_UNTRACED_SETGID = 3,
+  ARCTRACE_UNTRACED_CAPABILITIES = 4,
+  ARCTRACE_UNTRACED_ARCHITECTURE = 5, /* has a loader for another machine */
+  ARCTRACE_UNTRACED_REACH = 6,        /* may not open the buffer: user, root directory */
+  ARCTRACE_UNTRACED_MUSL = 7,         /* has a libc in which the shim does nothing */
+  ARCTRACE_UNTRACED_CONFINED = 8      /* its seccomp filter keeps it from joining */
+};
+
+#endif /* ARCTRACE_FORMAT_RECORDS_H */

@@ -1,0 +1,253 @@
+#include "reader/render/describe_fields.hpp"
+
+#include <absl/strings/escaping.h>
+#include <absl/strings/match.h>
+#include <absl/strings/str_cat.h>
+
+#include <algorithm>
+#include <iterator>
+#include <string>
+
+#include "reader/trace/bytes.hpp"
+#include "reader/trace/format_names.hpp"
+#include "reader/trace/record_types.hpp"
+
+namespace arctrace::cli {
+namespace {
+
+using reader::BodyField;
+using reader::BodyLayout;
+using reader::BodyReader;
+using reader::BodyText;
+
+// ---- Words for numbers of the kernel's ---------------------------------------------
+
+// The kernel's TASK_* bits, as far as they occur when a task leaves its CPU.
+std::string state_text(uint32_t state) {
+  if (state == 0) return "ready";
+  if (state == ARCTRACE_SWITCH_UNKNOWN) return "blocked";
+  if ((state & 1) != 0) return "sleeps";
+  if ((state & 2) != 0) return "sleeps uninterruptibly";
+  if ((state & 4) != 0) return "stopped";
+  if ((state & 8) != 0) return "traced";
+  return "gone";
+}
+
+std::string context_text(uint32_t context) {
+  if ((context & ARCTRACE_WAKING_UNKNOWN) != 0) return "unknown";
+  if ((context & ARCTRACE_WAKING_INTERRUPT) != 0) return "interrupt";
+  return (context & ARCTRACE_WAKING_SOFTIRQ) != 0 ? "softirq" : "thread";
+}
+
+// The commonest of the kernel's REQ_OP_*.
+std::string operation_text(uint32_t operation) {
+  constexpr const char* kNames[] = {"read", "write", "flush", "discard"};
+  return operation < std::size(kNames) ? kNames[operation] : "other";
+}
+
+// As the kernel packs it: 12 and 20 bits.
+std::string device_text(uint32_t device) {
+  return absl::StrCat(device >> 20, ":", device & 0xFFFFF);
+}
+
+std::string wait_status_text(uint32_t status) {
+  return reader::wait_status_text(static_cast<int32_t>(status));
+}
+
+// ---- Fields -------------------------------------------------------------------------
+
+// How a field is shown that is not just a number.
+struct Shown {
+  uint16_t type;  // of record
+  std::string_view field;
+  enum class As : uint8_t { kNothing, kHex, kWord, kArguments } as;
+  std::string (*word)(uint32_t) = nullptr;
+};
+
+constexpr Shown kShown[] = {
+    // What the record's own pid, tid and time say, and the session's header.
+    {ARCTRACE_TYPE_PROCESS, "pid", Shown::As::kNothing},
+    {ARCTRACE_TYPE_PROCESS, "start_ticks", Shown::As::kNothing},
+    {ARCTRACE_TYPE_THREAD, "tid", Shown::As::kNothing},
+    {ARCTRACE_TYPE_THREAD, "start_ticks", Shown::As::kNothing},
+    {ARCTRACE_TYPE_SYSTEM, "byte_order", Shown::As::kNothing},
+    {ARCTRACE_TYPE_CODE_FILE, "flags", Shown::As::kNothing},  // but "cut", last
+    {ARCTRACE_TYPE_MODULE_GONE, "start", Shown::As::kHex},
+    {ARCTRACE_TYPE_CODE, "start", Shown::As::kHex},
+    {ARCTRACE_TYPE_CODE, "size", Shown::As::kHex},
+    {ARCTRACE_TYPE_PAGE_FAULT, "address", Shown::As::kHex},
+    {ARCTRACE_TYPE_CONTENTION, "lock", Shown::As::kHex},
+    {ARCTRACE_TYPE_CONTENTION_END, "lock", Shown::As::kHex},
+    {ARCTRACE_TYPE_PROCESS, "origin", Shown::As::kWord, reader::origin_text},
+    {ARCTRACE_TYPE_PROCESS_END, "how", Shown::As::kWord, reader::process_end_text},
+    {ARCTRACE_TYPE_UNTRACED, "why", Shown::As::kWord, reader::untraced_text},
+    {ARCTRACE_TYPE_WRITER_END, "how", Shown::As::kWord, reader::writer_end_text},
+    {ARCTRACE_TYPE_SESSION, "what", Shown::As::kWord, reader::session_event_text},
+    {ARCTRACE_TYPE_CHILD_STATUS, "status", Shown::As::kWord, wait_status_text},
+    {ARCTRACE_TYPE_CODE_FILE, "kind", Shown::As::kWord, reader::code_file_kind_text},
+    {ARCTRACE_TYPE_WAKING, "context", Shown::As::kWord, context_text},
+    {ARCTRACE_TYPE_BLOCK_IO, "device", Shown::As::kWord, device_text},
+    {ARCTRACE_TYPE_BLOCK_IO, "operation", Shown::As::kWord, operation_text},
+    {ARCTRACE_TYPE_BLOCK_IO_END, "device", Shown::As::kWord, device_text},
+    {ARCTRACE_TYPE_BLOCK_IO_END, "operation", Shown::As::kWord, operation_text},
+    {ARCTRACE_TYPE_PROCESS, "arguments", Shown::As::kArguments},
+    {ARCTRACE_TYPE_SYSTEM, "arguments", Shown::As::kArguments},
+};
+
+const Shown* find_shown(uint16_t type, std::string_view field) {
+  const auto* found = std::find_if(
+      std::begin(kShown), std::end(kShown),
+      [&](const Shown& shown) { return shown.type == type && shown.field == field; });
+  return found == std::end(kShown) ? nullptr : found;
+}
+
+bool is_size_of_text(const BodyLayout& layout, const BodyField& field) {
+  const auto texts = layout.texts();
+  return std::any_of(texts.begin(), texts.end(), [&](const BodyText& text) {
+    return text.size_offset == field.offset;
+  });
+}
+
+void put_number(const BodyField& field, std::span<const std::byte> bytes,
+                FieldSink& out) {
+  switch (field.type) {
+    case BodyField::Type::kS32:
+      return out.signed_number(field.name, load_part_untrusted<int32_t>(bytes));
+    case BodyField::Type::kS64:
+      return out.signed_number(field.name, load_part_untrusted<int64_t>(bytes));
+    case BodyField::Type::kU64:
+      return out.number(field.name, load_part_untrusted<uint64_t>(bytes));
+    case BodyField::Type::kChar: {
+      const std::string_view text = reader::as_text(bytes.first(field.count));
+      return out.text(field.name, text.substr(0, text.find('\0')));
+    }
+    default:
+      return out.number(field.name, load_part_untrusted<uint32_t>(bytes));
+  }
+}
+
+void put_field(uint16_t type, const BodyField& field, std::span<const std::byte> bytes,
+               FieldSink& out) {
+  const Shown* shown = find_shown(type, field.name);
+  if (shown == nullptr) return put_number(field, bytes, out);
+  switch (shown->as) {
+    case Shown::As::kHex:
+      return out.hex(field.name, load_part_untrusted<uint64_t>(bytes));
+    case Shown::As::kWord:
+      return out.text(field.name, shown->word(load_part_untrusted<uint32_t>(bytes)));
+    default:
+      return;
+  }
+}
+
+// A list of arguments, each ended by a zero byte.
+void put_arguments(std::string_view name, std::string_view joined, FieldSink& out) {
+  out.begin_list(name);
+  while (!joined.empty()) {
+    const size_t end = std::min(joined.find('\0'), joined.size());
+    out.text("", joined.substr(0, end));
+    joined.remove_prefix(std::min(end + 1, joined.size()));
+  }
+  out.end();
+}
+
+void put_body(uint16_t type, const BodyLayout& layout, std::span<const std::byte> body,
+              FieldSink& out) {
+  for (const BodyField& field : layout.fields()) {
+    if (field.name == "reserved" || is_size_of_text(layout, field)) continue;
+    put_field(type, field, body.subspan(field.offset), out);
+  }
+  BodyReader rest(body.subspan(layout.size()));
+  for (const BodyText& text : layout.texts()) {
+    const std::string_view value =
+        rest.text(load_part_untrusted<uint32_t>(body.subspan(text.size_offset)));
+    if (find_shown(type, text.name) != nullptr) {
+      put_arguments(text.name, value, out);
+    } else {
+      out.text(text.name, value);
+    }
+  }
+}
+
+// ---- Types that are shown in a way of their own
+// ----------------------------------------
+
+void put_module(BodyReader reader, FieldSink& out) {
+  const auto module = reader.read<arctrace_module_body>();
+  out.number("process", module.process);
+  out.hex("start", module.start);
+  out.hex("end", module.end);
+  out.hex("bias", module.bias);
+  const std::string_view build_id = reader.text(module.build_id_size);
+  out.text("path", reader.text(module.path_size));
+  out.text("build_id", absl::BytesToHexString({build_id.data(), build_id.size()}));
+  if ((module.flags & ARCTRACE_MODULE_MAIN) != 0) out.boolean("main", true);
+  if ((module.flags & ARCTRACE_MODULE_VDSO) != 0) out.boolean("vdso", true);
+}
+
+void put_layout(BodyReader reader, FieldSink& out) {
+  const auto layout = reader.read<arctrace_event_layout_body>();
+  out.number("process", layout.process);
+  out.number("id", layout.id);
+  out.number("level", layout.level);
+  out.text("name", reader.text(layout.name_size));
+  out.begin_list("fields");
+  for (uint32_t i = 0; i < layout.field_count && reader.ok(); ++i) {
+    const auto field = reader.read<arctrace_layout_field>();
+    out.text("", absl::StrCat(std::string(reader.text(field.name_size)), ":",
+                              reader::field_type_text(field.type)));
+  }
+  out.end();
+}
+
+void put_totals(BodyReader reader, FieldSink& out) {
+  const auto totals = reader.read<arctrace_totals_body>();
+  out.number("written", totals.written);
+  for (uint32_t cause = 0; cause < ARCTRACE_LOST_CAUSES; ++cause) {
+    if (totals.lost[cause] == 0) continue;
+    out.number(reader::loss_cause_text(cause), totals.lost[cause]);
+  }
+}
+
+void put_switch(BodyReader reader, FieldSink& out) {
+  const auto body = reader.read<arctrace_switch_body>();
+  out.number("cpu", body.cpu);
+  out.number("tgid", body.tgid);
+  out.text("state", state_text(body.prev_state));
+  if (body.next_tid == ARCTRACE_SWITCH_UNKNOWN) return;
+  out.number("next_tid", body.next_tid);
+  out.number("next_tgid", body.next_tgid);
+}
+
+}  // namespace
+
+bool describe_fields(const reader::Record& record, FieldSink& out) {
+  const BodyLayout* layout = reader::body_layout(record.type);
+  if (layout == nullptr || record.type < ARCTRACE_TYPE_PROCESS) return false;
+  const BodyReader reader(record.body);
+  switch (record.type) {
+    case ARCTRACE_TYPE_MODULE:
+      put_module(reader, out);
+      break;
+    case ARCTRACE_TYPE_EVENT_LAYOUT:
+      put_layout(reader, out);
+      break;
+    case ARCTRACE_TYPE_TOTALS:
+      put_totals(reader, out);
+      break;
+    case ARCTRACE_TYPE_SWITCH:
+      put_switch(reader, out);
+      break;
+    case ARCTRACE_TYPE_CODE_FILE: {
+      put_body(record.type, *layout, record.body, out);
+      const auto file = load_part_untrusted<arctrace_code_file_body>(record.body);
+      if ((file.flags & ARCTRACE_CODE_FILE_CUT) != 0) out.boolean("cut", true);
+      break;
+    }
+    default:
+      put_body(record.type, *layout, record.body, out);
+  }
+  return true;
+}
+
+}  // namespace arctrace::cli

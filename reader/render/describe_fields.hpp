@@ -1,0 +1,15 @@
+// Definitions, records of the collector, and records of the kernel, by the fields of
+// their bodies.
+#pragma once
+
+#include "reader/render/field_sink.hpp"
+#include "reader/trace/record.hpp"
+
+namespace arctrace::cli {
+
+// Puts each field of the record's body under its name, in the order of the format, and
+// shown as fits it. False, and nothing is put, if the record is of another class or of an
+// unknown type. REQUIRES: the body is valid.
+bool describe_fields(const reader::Record& record, FieldSink& out);
+
+}  // namespace arctrace::cli

@@ -1,0 +1,28 @@
+// What the slots and counters of a buffer say, beside its blocks.
+#pragma once
+
+#include <arctrace/format.h>
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+namespace arctrace::reader {
+
+// A buffer's slots and counters, as they were when it was opened.
+struct BufferState {
+  struct Slot {
+    uint32_t index = 0, writer = 0, process = 0, pid = 0, tid = 0;
+    bool alive = false;
+    std::array<uint64_t, ARCTRACE_LOST_CAUSES> lost{}, reported{};
+    uint64_t written = 0;      // records of its owner
+    uint64_t written_all = 0;  // and of earlier owners
+  };
+  std::array<uint64_t, 7> blocks_by_phase{};  // by enum arctrace_phase; [0]: invalid
+  std::vector<Slot> slots;                    // those that were ever used
+  std::array<uint64_t, ARCTRACE_LOST_CAUSES> session_lost{};  // that no slot counted
+  uint32_t gate = 0, collector_pid = 0;
+  bool collector_alive = false;
+};
+
+}  // namespace arctrace::reader

@@ -1,0 +1,20 @@
+// The records of one writer's exclusive blocks, in the order in which it wrote them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "reader/trace/block_index.hpp"
+#include "reader/trace/merge.hpp"
+
+namespace arctrace::reader {
+
+// `blocks` are sorted by serial. Input, blocks and findings must outlive the source. At
+// any time it holds a window of one block.
+std::unique_ptr<RecordSource> exclusive_source(Input& input,
+                                               std::span<const BlockRef> blocks,
+                                               ThreadIndex thread, uint64_t order,
+                                               FindingLog& findings);
+
+}  // namespace arctrace::reader

@@ -1,0 +1,37 @@
+// What a trace holds, in numbers.
+#pragma once
+
+#include <arctrace/format.h>
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <vector>
+
+namespace arctrace::reader {
+
+// Sums over one Trace::read().
+struct Summary {
+  // Committed user records: of types ENTER to MARK, and unknown ones below PROCESS.
+  // records + lost + torn + unfinished = attempted.
+  uint64_t records = 0;
+  uint64_t lost = 0;
+  std::array<uint64_t, ARCTRACE_LOST_CAUSES> lost_by_cause{};
+  // In overwrite mode: user records that were written and gave way to newer ones, as the
+  // totals count them. Then records + lost + torn + unfinished + overwritten = attempted.
+  uint64_t overwritten = 0;
+  uint64_t torn = 0;        // user records that their dead writer did not commit
+  uint64_t unfinished = 0;  // user records that a live writer had not committed yet
+  uint64_t invalid = 0;     // records not handed out, because their body breaks a rule
+  uint64_t findings = 0;
+  uint64_t blocks = 0, bytes = 0;  // read: blocks, bytes of chunks or blocks
+  uint64_t processes = 0, threads = 0;
+  int64_t first_ns = 0, last_ns = 0;             // of the records counted in `records`
+  int64_t duration_ns = 0;                       // last_ns - first_ns
+  std::map<uint16_t, uint64_t> records_by_type;  // every type that was handed out
+  std::vector<uint64_t> records_by_thread;       // by ThreadIndex, as `records`
+  std::vector<uint64_t> lost_by_thread;          // as `lost`
+  std::vector<uint64_t> overwritten_by_thread;   // of threads whose totals are known
+};
+
+}  // namespace arctrace::reader

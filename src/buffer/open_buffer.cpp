@@ -1,0 +1,106 @@
+#include "src/buffer/open_buffer.hpp"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "src/base/memory.hpp"
+#include "src/base/raw_syscall.hpp"
+#include "src/buffer/pinned_map.hpp"
+
+namespace arctrace {
+namespace {
+
+// Whether `group` is one of the calling process' groups.
+bool is_member(gid_t group) {
+  if (raw_syscall(SYS_getegid) == group) return true;
+  constexpr long kGroupsMax = 256;
+  gid_t groups[kGroupsMax];
+  const long count =
+      raw_syscall(SYS_getgroups, kGroupsMax, sys::pointer_argument(groups));
+  for (long i = 0; i < count; ++i) {
+    if (groups[i] == group) return true;
+  }
+  return false;
+}
+
+bool is_meant_for_us(const struct stat& file, BufferAccess access) {
+  if (!S_ISREG(file.st_mode) || (file.st_mode & S_IWOTH) != 0) return false;
+  const uint32_t user = sys::geteuid();
+  if (file.st_uid == user || user == 0) return true;
+  const mode_t wanted = access == BufferAccess::kRead ? S_IRGRP : S_IRGRP | S_IWGRP;
+  return (file.st_mode & S_IRWXO) == 0 && (file.st_mode & wanted) == wanted &&
+         is_member(file.st_gid);
+}
+
+int open_file(long fd, BufferAccess access, OpenedBuffer& out) {
+  struct stat status {};
+  if (const long error = sys::stat_fd(static_cast<int>(fd), &status); error < 0) {
+    return static_cast<int>(error);
+  }
+  if (!is_meant_for_us(status, access)) return -EACCES;
+  out.fd = static_cast<int>(fd);
+  out.size = static_cast<uint64_t>(status.st_size);
+  return 0;
+}
+
+// A map's descriptor knows neither owner nor mode: its path does.
+int open_map(const char* path, BufferAccess access, OpenedBuffer& out) {
+  struct stat status {};
+  if (const long error =
+          raw_syscall(SYS_newfstatat, AT_FDCWD, sys::pointer_argument(path),
+                      sys::pointer_argument(&status), AT_SYMLINK_NOFOLLOW);
+      error < 0) {
+    return static_cast<int>(error);
+  }
+  if (!is_meant_for_us(status, access)) return -EACCES;
+  const int fd = open_pinned_map(path, out.size);
+  if (fd < 0) return fd;
+  out.fd = fd;
+  out.is_map = true;
+  return 0;
+}
+
+int open_memory(const char* path, BufferAccess access, OpenedBuffer& out) {
+  const int mode = access == BufferAccess::kRead ? O_RDONLY : O_RDWR;
+  const long fd = sys::open(path, mode | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  if (fd == -EIO) return open_map(path, access, out);  // what open() says of a map
+  if (fd < 0) return static_cast<int>(fd == -ELOOP ? -EACCES : fd);
+  const int error = open_file(fd, access, out);
+  if (error != 0) sys::close(static_cast<int>(fd));
+  return error;
+}
+
+// A map can only be mapped. A file must not be: if it is cut off meanwhile, the mapping
+// would kill us.
+bool copy_header(OpenedBuffer& buffer) {
+  arctrace_session_header& header = buffer.header;
+  if (!buffer.is_map) {
+    return sys::pread(buffer.fd, &header, sizeof header, 0) ==
+           static_cast<long>(sizeof header);
+  }
+  if (buffer.size < ARCTRACE_HEADER_SIZE) return false;
+  void* page = sys::map(ARCTRACE_HEADER_SIZE, PROT_READ, MAP_SHARED, buffer.fd);
+  if (page == nullptr) return false;
+  copy_bytes(&header, page, sizeof header);
+  raw_syscall(SYS_munmap, sys::pointer_argument(page), ARCTRACE_HEADER_SIZE);
+  return true;
+}
+
+}  // namespace
+
+int open_buffer_untrusted(const char* path, BufferAccess access, OpenedBuffer& out) {
+  out.is_map = false;
+  out.error = GeometryError::kNone;
+  if (const int error = open_memory(path, access, out); error != 0) return error;
+  if (copy_header(out)) {
+    out.error = read_geometry_untrusted(out.header, ARCTRACE_SESSION_MAGIC, out.size,
+                                        out.geometry);
+    if (out.error == GeometryError::kNone) return 0;
+  }
+  sys::close(out.fd);
+  return -EPROTO;
+}
+
+}  // namespace arctrace

@@ -1,0 +1,313 @@
+#include "src/calls/call_records.hpp"
+
+#include <atomic>
+
+#include "src/base/memory.hpp"
+#include "src/process/session.hpp"
+#include "src/stack/left_frames.hpp"
+#include "src/writer/record.hpp"
+#include "src/writer/stack_change.hpp"
+
+namespace arctrace {
+namespace {
+
+constexpr uint32_t kNoFrame = UINT32_MAX;
+
+// Records that only the outermost `depth` frames are still open.
+void record_unwind(Nesting nesting, ThreadState& state, uint32_t depth, uint64_t ticks) {
+  if (depth >= state.open.depth) return;
+  const uint32_t count = state.filtered.reported_frames(state.open.depth) -
+                         state.filtered.reported_frames(depth);
+  // Waiting calls are further in than reported ones: they end without having been
+  // reported.
+  if (state.filtered.first_waiting > depth) state.filtered.first_waiting = 0;
+  if (count == 0) {
+    state.open.depth = depth;
+    return;
+  }
+  const Reservation record =
+      reserve(nesting, ARCTRACE_TYPE_UNWIND, sizeof(arctrace_unwind_body), ticks);
+  if (record.word0 != nullptr) part_at<arctrace_unwind_body>(record.body).count = count;
+  commit_change(nesting, state, record, depth, [] {});
+}
+
+// Records that frames were left which can't be open when `key` is entered in `frame`.
+// Takes its arguments by value, so that callers keep them in registers.
+__attribute__((noinline)) void leave_frames(Nesting nesting, uint64_t key,
+                                            MachineFrame frame, arctrace_shim_call call,
+                                            uint64_t ticks) {
+  ThreadState& state = *thread_local_state.state;
+  const uint32_t depth =
+      depth_at_entry(thread_local_state.stacks, state.open, key, frame, call);
+  record_unwind(nesting, state, depth, ticks);
+}
+
+// Writes the entry of `key`, whose frame store(state, at) keeps at that index. False:
+// there is no state to keep it in.
+template <class Store>
+bool write_enter(Nesting nesting, uint64_t key, uint64_t ticks, const Store& store) {
+  return with_record(nesting, ARCTRACE_TYPE_ENTER, sizeof(arctrace_frame_body), ticks,
+                     [&](const Reservation& record) {
+                       ThreadState* state = thread_local_state.state;
+                       if (state == nullptr) return false;
+                       const uint32_t at = state->open.depth;
+                       complete_enter(nesting, *state, record, key, at,
+                                      [&](ThreadState& to) { store(to, at); });
+                       return true;
+                     });
+}
+
+// Adds a frame that is not reported, or not yet.
+template <class Store>
+void push_unreported(Nesting nesting, ThreadState& state,
+                     FilteredFrame::Reporting reporting, const Store& store) {
+  const uint32_t at = state.open.depth;
+  thread_local_state.frame_disturbed = nesting.nested();
+  store(state, at);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  state.open.depth = at + 1;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  if (__builtin_expect(thread_local_state.frame_disturbed, 0)) store(state, at);
+  const bool waits = reporting == FilteredFrame::Reporting::kWaiting;
+  if (waits &&
+      (state.filtered.first_waiting == 0 || state.filtered.first_waiting > at + 1)) {
+    state.filtered.first_waiting = at + 1;
+  }
+}
+
+// The filter's view of a call that is about to be entered, after frames were dropped that
+// can't be open then. REQUIRES: the thread is attached.
+FilteredFrame filter_call(Nesting nesting, uint64_t key, const MachineFrame& frame,
+                          const arctrace_shim_call& call, uint64_t ticks) {
+  ThreadState& state = *thread_local_state.state;
+  report_long_calls(nesting, state, ticks);
+  if (frame.location != 0 &&
+      !state.open.surely_has_innermost(thread_local_state.stacks, frame)) {
+    leave_frames(nesting, key, frame, call, ticks);
+  }
+  FilteredFrame filtered = filtered_frame(thread_local_state, call.flags, ticks);
+  // A call that interrupts a record is written into another block, and can't wait.
+  if (filtered.reporting == FilteredFrame::Reporting::kWaiting && nesting.nested()) {
+    filtered.reporting = FilteredFrame::Reporting::kReported;
+  }
+  return filtered;
+}
+
+__attribute__((noinline)) bool enter_filtered(Nesting nesting, uint64_t key,
+                                              MachineFrame frame, arctrace_shim_call call,
+                                              uint64_t ticks, const ArgsBody* args) {
+  ThreadState* state = recording_thread(nesting, ticks);
+  if (state == nullptr) return false;
+  FilteredFrame filtered = filter_call(nesting, key, frame, call, ticks);
+  if (args != nullptr && filtered.reporting == FilteredFrame::Reporting::kWaiting) {
+    keep_args(*state, filtered, *args);
+  }
+  const auto store = [&](ThreadState& to, uint32_t at) {
+    to.open.store(at, key, frame);
+    if (at < OpenFrames::kMax) to.filtered.frames[at] = filtered;
+  };
+  if (filtered.reporting == FilteredFrame::Reporting::kReported) {
+    write_enter(nesting, key, ticks, store);
+  } else {
+    push_unreported(nesting, *state, filtered.reporting, store);
+  }
+  keep_filter_context(thread_local_state);
+  return true;
+}
+
+// Writes arguments or a result of the innermost frame, if that was reported.
+void write_args(Nesting nesting, uint16_t type, const ArgsBody& args, uint64_t ticks) {
+  const ThreadState* state = thread_local_state.state;
+  if (args.size == 0 || state == nullptr || state->open.depth == 0 ||
+      !state->filtered.is_reported(state->open.depth - 1)) {
+    return;
+  }
+  write_record(nesting, type, args.size, ticks,
+               [&args](std::byte* body) { copy_bytes(body, args.bytes, args.size); });
+}
+
+// The index of the innermost frame of `key` among the outermost `depth`, or kNoFrame.
+uint32_t find_frame(const ThreadState& state, uint64_t key, uint32_t depth) {
+  while (depth > 0) {
+    if (state.open.frames[--depth].key == key) return depth;
+  }
+  return kNoFrame;
+}
+
+// Leaves the innermost frame. `retval` (null: none) is recorded before its exit.
+void write_exit(Nesting nesting, ThreadState& state, const ArgsBody* retval,
+                uint64_t ticks) {
+  if (retval != nullptr) write_args(nesting, ARCTRACE_TYPE_RESULT, *retval, ticks);
+  if (!state.filtered.is_reported(state.open.depth - 1)) {
+    state.open.depth = state.open.depth - 1;
+    return;
+  }
+  with_record(nesting, ARCTRACE_TYPE_EXIT, 0, ticks, [&](const Reservation& record) {
+    commit_change(nesting, state, record, state.open.depth - 1, [] {});
+  });
+}
+
+// Writes the exit of a frame that the writer does not know, after which `depth` are open.
+void write_named_exit(Nesting nesting, ThreadState& state, uint64_t key, uint32_t depth,
+                      uint64_t ticks) {
+  const bool is_deep = filter_is_active() && state.open.depth > OpenFrames::kMax;
+  if (is_deep ? state.open.depth > state.filtered.reported_depth
+              : !unknown_exit_is_reported(thread_local_state)) {
+    state.open.depth = depth;
+    return;
+  }
+  const Reservation record =
+      reserve(nesting, ARCTRACE_TYPE_EXIT_NAMED, sizeof(arctrace_frame_body), ticks);
+  if (record.word0 != nullptr) part_at<arctrace_frame_body>(record.body).key = key;
+  commit_change(nesting, state, record, depth, [] {});
+}
+
+// Whether the frame at `open` is further out than the machine frame at `location`.
+bool is_another_call(const ThreadStacks& stacks, const MachineFrame& open,
+                     uintptr_t location) {
+  return stacks.which(location) == ThreadStacks::Which::kOwn &&
+         open.location > location && !open.has(ARCTRACE_SHIM_LOCATION_GUESSED);
+}
+
+// Whether functions were off at times, so that some may be open that were not reported.
+bool was_off_meanwhile() {
+  arctrace_control& control = session.view.control();
+  IpcAtomics::load_acquire(control.gate);  // R2, matches R1 (Buffer::set_gate)
+  return IpcAtomics::load_relaxed(control.functions_on) > 1;
+}
+
+// Leaves a frame that is not the innermost one as the writer knows them.
+__attribute__((noinline)) void leave_another(Nesting nesting, uint64_t key,
+                                             uintptr_t location, uint64_t ticks,
+                                             const ArgsBody* retval) {
+  ThreadState* state = recording_thread(nesting, ticks);
+  if (state == nullptr) return;
+  const ThreadStacks& stacks = thread_local_state.stacks;
+  record_unwind(nesting, *state, depth_above(stacks, state->open, MachineFrame(location)),
+                ticks);
+  if (state->open.depth > OpenFrames::kMax) {
+    write_named_exit(nesting, *state, key, state->open.depth - 1,
+                     ticks);  // the reader knows it
+    return;
+  }
+  const uint32_t found = find_frame(*state, key, state->open.depth);
+  // The innermost frame is left by any exit of its function: gcc may inline the head of a
+  // function, with its entry, and give the rest, with its exit, a frame of its own.
+  const bool innermost = found != kNoFrame && found + 1 == state->open.depth;
+  if (found == kNoFrame ||
+      (!innermost &&
+       is_another_call(stacks, state->open.frames[found].frame, location))) {
+    if (state->open.depth == 0 || !was_off_meanwhile()) {
+      write_named_exit(nesting, *state, key, state->open.depth, ticks);
+    }
+    return;
+  }
+  record_unwind(nesting, *state, found + 1, ticks);
+  write_exit(nesting, *state, retval, ticks);
+}
+
+}  // namespace
+
+bool enter_slow(uint64_t key, arctrace_shim_call call, uintptr_t here,
+                const ArgsBody* args) {
+  const WriterCall writer_call(here);
+  if (writer_call.refuses_record()) return false;
+  if (writer_call.nested()) resolve_change(thread_local_state);
+  const uint64_t ticks = session_ticks();
+  const MachineFrame frame(call);
+  bool entered;
+  if (filter_is_active()) {
+    entered = enter_filtered(writer_call, key, frame, call, ticks, args);
+  } else {
+    const ThreadState* state = thread_local_state.state;
+    if (state != nullptr && frame.location != 0 &&
+        !state->open.surely_has_innermost(thread_local_state.stacks, frame)) {
+      leave_frames(writer_call, key, frame, call, ticks);
+    }
+    entered = write_enter(writer_call, key, ticks, [&](ThreadState& to, uint32_t at) {
+      to.open.store(at, key, frame);
+    });
+  }
+  if (entered && args != nullptr) {
+    write_args(writer_call, ARCTRACE_TYPE_ARGUMENTS, *args, ticks);
+  }
+  return entered;
+}
+
+bool enter_stub_slow(uint64_t key, StubCall call) {
+  return enter_slow(key, call.described(), call.here(), nullptr);
+}
+
+void exit_slow(uint64_t key, uintptr_t location, uintptr_t here, const ArgsBody* retval) {
+  const WriterCall writer_call(here);
+  if (writer_call.refuses_record()) return;
+  if (writer_call.nested()) resolve_change(thread_local_state);
+  const uint64_t ticks = session_ticks();
+  ThreadState* state = thread_local_state.state;
+  if (filter_is_active() && state != nullptr && state->attached) {
+    report_long_calls(writer_call, *state, ticks);
+  }
+  const OpenFrame* innermost = state != nullptr ? state->open.innermost(key) : nullptr;
+  if (innermost != nullptr && (location == 0 || innermost->frame.location == location)) {
+    write_exit(writer_call, *state, retval, ticks);
+  } else {
+    leave_another(writer_call, key, location, ticks, retval);
+  }
+  if (filter_is_active()) keep_filter_context(thread_local_state);
+}
+
+bool exit_innermost_slow(uint64_t key, uintptr_t stack_pointer, const ArgsBody* retval) {
+  const WriterCall writer_call(stack_pointer);
+  if (writer_call.refuses_record()) return true;
+  if (writer_call.nested()) resolve_change(thread_local_state);
+  ThreadState* state = thread_local_state.state;
+  const OpenFrame* innermost = state != nullptr ? state->open.innermost(key) : nullptr;
+  if (innermost == nullptr || innermost->frame.stack_pointer != low_half(stack_pointer)) {
+    return false;
+  }
+  const uint64_t ticks = session_ticks();
+  if (filter_is_active()) report_long_calls(writer_call, *state, ticks);
+  write_exit(writer_call, *state, retval, ticks);
+  if (filter_is_active()) keep_filter_context(thread_local_state);
+  return true;
+}
+
+bool is_filtered_out_slow(uint64_t key, arctrace_shim_call call) {
+  const WriterCall writer_call(call.stack_pointer);
+  if (writer_call.refused()) return false;  // what is lost will be counted
+  if (__builtin_expect(writer_call.nested(), 0)) resolve_change(thread_local_state);
+  const uint64_t ticks = session_ticks();
+  ThreadState* state = attached_thread(writer_call, ticks);
+  if (state == nullptr) return false;
+  const MachineFrame frame(call);
+  const FilteredFrame filtered = filter_call(writer_call, key, frame, call, ticks);
+  if (!is_without_effect(thread_local_state, filtered)) return false;
+  keep_filter_context(thread_local_state);
+  state->open.store(state->open.depth, key, frame);  // for the next call from there
+  return true;
+}
+
+void record_vfork_begin() {
+  const WriterCall writer_call;
+  if (writer_call.refuses_record()) return;
+  write_record(writer_call, ARCTRACE_TYPE_VFORK_BEGIN, 0, session_ticks(),
+               [](std::byte*) {});
+  if (ThreadState* state = thread_local_state.state; state != nullptr) {
+    state->vfork_depth = state->open.depth;
+  }
+}
+
+void record_vfork_end(uint32_t child_pid) {
+  const WriterCall writer_call;
+  if (writer_call.refuses_record()) return;
+  write_record(writer_call, ARCTRACE_TYPE_VFORK_END, sizeof(arctrace_vfork_end_body),
+               session_ticks(), [child_pid](std::byte* body) {
+                 part_at<arctrace_vfork_end_body>(body).child_pid = child_pid;
+               });
+  // The child only ever added to the frames that were open, or left some of them.
+  if (ThreadState* state = thread_local_state.state; state != nullptr) {
+    state->open.depth = state->vfork_depth;
+  }
+}
+
+}  // namespace arctrace

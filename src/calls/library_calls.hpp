@@ -1,0 +1,103 @@
+// Calls that the shim's stubs make on behalf of the program: each is recorded as a frame,
+// and pending until it returns to the shim.
+//
+// call_began() and call_ended() try the fast path in their caller, and else call their
+// _slow form.
+#pragma once
+
+#include <arctrace/format.h>
+
+#include <cstdint>
+
+#include "src/calls/call_records.hpp"
+#include "src/hook_abi/shim_types.h"
+#include "src/process/gate.hpp"
+#include "src/stack/pending_calls.hpp"
+
+namespace arctrace {
+
+// Arguments and retvals of a call are number `args` of those that set_call_args() gave.
+// Where `args` is taken, `registers` holds the integer registers that pass arguments.
+
+// To be called once, before there is a call that has arguments.
+void set_call_args(const arctrace_shim_call_args* all);
+
+// Nonzero: the stub is to call the function itself, and when it has returned, to ask
+// call_ended() where to go on; it must not be called if this was 0.
+__attribute__((noinline)) int call_began_slow(uint64_t key, const uintptr_t* return_slot,
+                                              uintptr_t frame_pointer, uint32_t flags);
+int call_began_with_args(uint64_t key, const StubCall& call, uint32_t args,
+                         const uintptr_t* registers);
+
+// The call returned whose return address stood in `return_slot`: records the exit, and
+// puts the return address back. `retval`: its integer register.
+__attribute__((noinline)) void call_ended_slow(uintptr_t* return_slot, uintptr_t retval);
+
+// Records the entry of a call that the stub jumps to, and its exit at once if it returns
+// at all (`returns`).
+void call_passed(uint64_t key, const StubCall& call, bool returns);
+void call_passed_with_args(uint64_t key, const StubCall& call, bool returns,
+                           uint32_t args, const uintptr_t* registers);
+
+// The innermost of the thread's calls has returned to `return_slot`.
+inline void end_innermost_call(PendingCalls& calls, const PendingCall& call,
+                               uintptr_t* return_slot) {
+  *return_slot = call.return_address;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  calls.drop_top();
+}
+
+// Begins a call as most begin: with its own frame, and inside the innermost pending call.
+// False: nothing was done.
+__attribute__((always_inline)) inline bool call_began_fast(uint64_t key,
+                                                           const StubCall& call) {
+  PendingCalls* calls = thread_local_state.calls;
+  if (__builtin_expect(
+          calls == nullptr || (call.flags & ARCTRACE_SHIM_RETURNS_TO_SHIM) != 0, 0)) {
+    return false;
+  }
+  const PendingCall pending{call.here(), *call.return_slot, key};
+  return enter_fast(
+      key, MachineFrame(call.described()), call.here(),
+      [&] {
+        return calls->has_room_inside(thread_local_state.stacks, pending.return_slot);
+      },
+      [&] { calls->add(pending); });
+}
+
+// Ends a call as most end. False: nothing was done.
+__attribute__((always_inline)) inline bool call_ended_fast(uintptr_t* return_slot) {
+  const auto address = reinterpret_cast<uintptr_t>(return_slot);
+  PendingCalls* own = thread_local_state.calls;
+  const PendingCall* top = own != nullptr ? own->only_top(address) : nullptr;
+  if (__builtin_expect(
+          top == nullptr || top->key == 0 || !is_recorded(ARCTRACE_GATE_FUNCTIONS), 0)) {
+    return false;
+  }
+  // The key of a call with arguments is no frame's, so that it takes the slow path.
+  return exit_fast(
+      top->key, address,
+      [address](const MachineFrame& left) {
+        return left.stack_pointer == low_half(address);
+      },
+      [&] { end_innermost_call(*own, *top, return_slot); });
+}
+
+__attribute__((always_inline)) inline int call_began(uint64_t key,
+                                                     const uintptr_t* return_slot,
+                                                     uintptr_t frame_pointer,
+                                                     uint32_t flags) {
+  if (!is_recorded(ARCTRACE_GATE_FUNCTIONS)) return 0;
+  if (__builtin_expect(call_began_fast(key, {return_slot, frame_pointer, flags}), 1)) {
+    return 1;
+  }
+  return call_began_slow(key, return_slot, frame_pointer, flags);
+}
+
+__attribute__((always_inline)) inline void call_ended(uintptr_t* return_slot,
+                                                      uintptr_t retval) {
+  if (__builtin_expect(call_ended_fast(return_slot), 1)) return;
+  call_ended_slow(return_slot, retval);
+}
+
+}  // namespace arctrace

@@ -1,0 +1,71 @@
+#include "src/process/process_identity.hpp"
+
+#include <sys/mman.h>
+
+#include "src/base/raw_syscall.hpp"
+#include "src/base/shared_atomics.hpp"
+#include "src/os/kernel_use.hpp"
+#include "src/os/process_facts.hpp"
+
+namespace arctrace {
+namespace {
+
+const BufferView* identities;  // the session's, once process_state is set
+ProcessState* process_state;   // in a page that fork wipes
+// Survives fork: a child's parent is whoever this address space was before.
+uint32_t last_process_id;
+uint32_t last_pid;  // its number
+
+}  // namespace
+
+bool make_process_state(const BufferView& session_buffer) {
+  void* page = sys::map(4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+  if (page == nullptr || sys::advise(page, 4096, MADV_WIPEONFORK) != 0) return false;
+  identities = &session_buffer;
+  process_state = static_cast<ProcessState*>(page);
+  return true;
+}
+
+ProcessState* current_process(uint64_t ticks) {
+  ProcessState* state = process_state;
+  if (state == nullptr) return nullptr;
+  if (IpcAtomics::load_acquire(state->phase) == ProcessState::kReady) return state;
+  if (state->pid == 0 && !may_call_kernel()) return nullptr;
+  uint32_t none = ProcessState::kNone;
+  if (!IpcAtomics::compare_exchange_acq_rel(state->phase, none,
+                                            uint32_t{ProcessState::kMaking})) {
+    return none == ProcessState::kReady ? state : nullptr;
+  }
+  state->id =
+      IpcAtomics::fetch_add_relaxed(identities->control().process_next, uint32_t{1});
+  if (may_call_kernel()) state->pid = sys::getpid();
+  last_pid = state->pid;
+  state->parent_id = last_process_id;
+  state->origin = last_process_id == 0 ? ARCTRACE_ORIGIN_EXEC : ARCTRACE_ORIGIN_FORK;
+  state->start_ticks = ticks;
+  last_process_id = state->id;
+  IpcAtomics::store_release(state->phase, uint32_t{ProcessState::kReady});
+  return state;
+}
+
+void begin_forked_process(uint32_t pid) {
+  if (process_state == nullptr) return;
+  if (!may_call_kernel()) set_parent(last_pid);
+  process_state->pid = pid;
+}
+
+uint32_t known_pid() {
+  ProcessState* state = process_state;
+  if (state == nullptr ||
+      IpcAtomics::load_acquire(state->phase) != ProcessState::kReady) {
+    return 0;
+  }
+  return state->pid;
+}
+
+bool is_new_process() {
+  return process_state != nullptr && last_process_id != 0 &&
+         IpcAtomics::load_relaxed(process_state->phase) == ProcessState::kNone;
+}
+
+}  // namespace arctrace

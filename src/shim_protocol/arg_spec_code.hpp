@@ -1,0 +1,68 @@
+// How the options protocol and the table of auto-args write down which argument, or which
+// return value, of a call is recorded: in four characters.
+//
+//   number   of the argument: 1 to 9, a for 10, b for 11 ...; 0: the return value
+//   kind     'a' + enum arctrace_value_kind; S: a std::string
+//   size     in bytes: 1, 2, 4 or 8
+//   failure  by which a return value says that the call failed: enum
+//   arctrace_shim_failure
+//
+// Specs of several arguments follow one another without a separator.
+#pragma once
+
+#include <arctrace/format.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "src/hook_abi/shim_types.h"
+
+namespace arctrace::shim {
+
+inline constexpr size_t kArgSpecSize = 4;
+
+struct ArgSpecCode {
+  char text[kArgSpecSize];
+};
+
+constexpr bool is_valid_arg_spec(const arctrace_shim_arg_spec& spec) {
+  const bool is_size =
+      spec.size == 1 || spec.size == 2 || spec.size == 4 || spec.size == 8;
+  const bool is_kind =
+      (spec.kind >= ARCTRACE_VALUE_SIGNED && spec.kind <= ARCTRACE_VALUE_BOOL &&
+       spec.kind != ARCTRACE_VALUE_STRING_CUT &&
+       spec.kind != ARCTRACE_VALUE_STRING_LOST) ||
+      spec.kind == ARCTRACE_SHIM_STD_STRING;
+  const uint8_t registers = spec.kind == ARCTRACE_VALUE_FLOAT
+                                ? ARCTRACE_SHIM_VECTORS_MAX
+                                : ARCTRACE_SHIM_ARGUMENTS_MAX;
+  return is_size && is_kind && spec.failure <= ARCTRACE_SHIM_FAILS_NULL &&
+         spec.argument <= registers + ARCTRACE_SHIM_STACK_WORDS_MAX;
+}
+
+// REQUIRES: is_valid_arg_spec(spec).
+constexpr ArgSpecCode encode_arg_spec(const arctrace_shim_arg_spec& spec) {
+  const char number = static_cast<char>(spec.argument < 10 ? '0' + spec.argument
+                                                           : 'a' + spec.argument - 10);
+  const char kind =
+      spec.kind == ARCTRACE_SHIM_STD_STRING ? 'S' : static_cast<char>('a' + spec.kind);
+  return {{number, kind, static_cast<char>('0' + spec.size),
+           static_cast<char>('0' + spec.failure)}};
+}
+
+// Decodes the spec that `text`, which ends with a zero, begins with. False: there is no
+// complete one, or it is not valid.
+constexpr bool decode_arg_spec(const char* text, arctrace_shim_arg_spec& spec) {
+  for (size_t i = 0; i < kArgSpecSize; ++i) {
+    if (text[i] == '\0') return false;
+  }
+  const char number = text[0];
+  spec.argument = static_cast<uint8_t>(number >= 'a' ? number - 'a' + 10 : number - '0');
+  spec.kind =
+      text[1] == 'S' ? ARCTRACE_SHIM_STD_STRING : static_cast<uint8_t>(text[1] - 'a');
+  spec.size = static_cast<uint8_t>(text[2] - '0');
+  spec.failure = static_cast<uint8_t>(text[3] - '0');
+  return is_valid_arg_spec(spec);
+}
+
+}  // namespace arctrace::shim

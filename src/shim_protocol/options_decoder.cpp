@@ -1,0 +1,168 @@
+// The shim's side of the options protocol: splits the text into options and fields, whose
+// decoded bytes it copies into ShimOptions::texts.
+#include <iterator>
+
+#include "src/base/memory.hpp"
+#include "src/base/text.hpp"
+#include "src/shim_protocol/option_keys.hpp"
+#include "src/shim_protocol/options.hpp"
+
+namespace arctrace::shim {
+namespace {
+
+constexpr unsigned kNoDigit = 16;
+
+unsigned hex_digit(char c) {
+  if (c >= '0' && c <= '9') return static_cast<unsigned>(c - '0');
+  if (c >= 'a' && c <= 'f') return static_cast<unsigned>(c - 'a') + 10;
+  if (c >= 'A' && c <= 'F') return static_cast<unsigned>(c - 'A') + 10;
+  return kNoDigit;
+}
+
+// The number that `text` begins with; UINT64_MAX if it is larger than that.
+uint64_t number(const char* text, unsigned base) {
+  uint64_t value = 0;
+  for (; hex_digit(*text) < base; ++text) {
+    if (__builtin_mul_overflow(value, uint64_t{base}, &value) ||
+        __builtin_add_overflow(value, uint64_t{hex_digit(*text)}, &value)) {
+      return UINT64_MAX;
+    }
+  }
+  return value;
+}
+
+bool is_yes(const char* text) { return equal(text, kYes); }
+
+class Decoder {
+ public:
+  Decoder(const char* text, ShimOptions& options)
+      : at_(text), options_(options), free_(options.texts) {}
+
+  void decode() {
+    while (*at_ != '\0') {
+      for (size_t i = 0; i < std::size(kOptionKeys); ++i) {
+        if (!starts_with(at_, kOptionKeys[i])) continue;
+        at_ += text_length(kOptionKeys[i], SIZE_MAX);
+        set_option(static_cast<OptionKey>(i));
+        break;
+      }
+      while (*at_ != '\0' && *at_ != ';') ++at_;
+      if (*at_ == ';') ++at_;
+    }
+  }
+
+ private:
+  // Copies the bytes up to the next separator, which `last` says is ";" alone.
+  const char* take(bool is_last) {
+    const char* const field = free_;
+    for (; *at_ != '\0' && *at_ != ';' && (is_last || *at_ != ':'); ++at_) {
+      if (*at_ == '%' && hex_digit(at_[1]) != kNoDigit && hex_digit(at_[2]) != kNoDigit) {
+        put(static_cast<char>(hex_digit(at_[1]) << 4 | hex_digit(at_[2])));
+        at_ += 2;
+      } else {
+        put(*at_);
+      }
+    }
+    if (*at_ == ':') ++at_;
+    put('\0');
+    return field;
+  }
+  const char* field() { return take(false); }
+  const char* last_field() { return take(true); }
+
+  // A field is never longer than it is encoded, but a hostile text may have more of them
+  // than separators. The last byte stays zero.
+  void put(char c) {
+    if (free_ < std::end(options_.texts) - 1) *free_++ = c;
+  }
+
+  void set_option(OptionKey key) {
+    switch (key) {
+      case OptionKey::kLibcall:
+        set_library_calls(last_field());
+        return;
+      case OptionKey::kFilter:
+        add_pattern(Pattern::Kind::kFilter, nullptr);
+        return;
+      case OptionKey::kNotrace:
+        add_pattern(Pattern::Kind::kNotrace, nullptr);
+        return;
+      case OptionKey::kModule:
+        add_pattern(Pattern::Kind::kModule, nullptr);
+        return;
+      case OptionKey::kArgs:
+        add_pattern(Pattern::Kind::kArgs, field());
+        return;
+      case OptionKey::kFile:
+        file_.device = number(field(), 16);
+        file_.inode = number(last_field(), 16);
+        return;
+      case OptionKey::kFunction: {
+        FileAddress at = file_;
+        at.address = number(field(), 16);
+        add_types(at, nullptr);
+        return;
+      }
+      case OptionKey::kCallee:
+        add_types({}, field());
+        return;
+      case OptionKey::kAutoArgs:
+        options_.auto_args = is_yes(last_field());
+        return;
+      case OptionKey::kLive:
+        options_.live = is_yes(last_field());
+        return;
+      case OptionKey::kDepth: {
+        const uint64_t depth = number(last_field(), 10);
+        options_.depth_max =
+            depth > UINT32_MAX ? UINT32_MAX : static_cast<uint32_t>(depth);
+        return;
+      }
+      case OptionKey::kTime:
+        options_.min_ns = number(last_field(), 10);
+        return;
+      case OptionKey::kSize:
+        options_.size_min = number(last_field(), 10);
+        return;
+    }
+  }
+
+  void set_library_calls(const char* word) {
+    for (size_t i = 0; i < std::size(kLibraryCallWords); ++i) {
+      if (equal(kLibraryCallWords[i], word)) {
+        options_.library_calls = static_cast<LibraryCalls>(i);
+      }
+    }
+  }
+
+  // Takes the pattern's text.
+  void add_pattern(Pattern::Kind kind, const char* arg_specs) {
+    if (options_.pattern_count == kPatternsMax) return;
+    options_.patterns[options_.pattern_count++] = {kind, last_field(), arg_specs};
+  }
+
+  // Takes the specs and the names.
+  void add_types(const FileAddress& at, const char* name) {
+    if (options_.type_count == kTypesMax) return;
+    FunctionTypes& types = options_.types[options_.type_count++];
+    types.at = at;
+    types.name = name;
+    types.arg_specs = field();
+    types.arg_names = field();
+    types.retval_names = last_field();
+  }
+
+  const char* at_;
+  ShimOptions& options_;
+  char* free_;
+  FileAddress file_{};  // of the functions that come next, but their addresses
+};
+
+}  // namespace
+
+void decode_options(const char* text, ShimOptions& options) {
+  if (text == nullptr || text_length(text, kOptionsTextMax + 1) > kOptionsTextMax) return;
+  Decoder(text, options).decode();
+}
+
+}  // namespace arctrace::shim

@@ -1,0 +1,30 @@
+// The stacks on which a thread runs, as address ranges.
+#pragma once
+
+#include <cstdint>
+
+namespace arctrace {
+
+// Stack addresses [low, high). Empty if they are not known.
+struct StackRange {
+  uintptr_t low;
+  uintptr_t high;
+  bool contains(uintptr_t address) const { return address >= low && address < high; }
+};
+
+struct ThreadStacks {
+  StackRange own;
+  StackRange signal;  // sigaltstack's; it may lie inside the own stack
+
+  enum class Which : uint8_t { kUnknown, kOwn, kSignal };
+
+  // The stack of the frame that ends at `address`, that is to say of what lies just below
+  // it. A signal stack may be the innermost object of a frame, and what that frame calls
+  // ends where the signal stack begins.
+  Which which(uintptr_t address) const {
+    if (signal.contains(address - 1)) return Which::kSignal;
+    return own.contains(address - 1) ? Which::kOwn : Which::kUnknown;
+  }
+};
+
+}  // namespace arctrace

@@ -1,0 +1,76 @@
+// Room for one record, and how a record is begun in the thread's exclusive block.
+#pragma once
+
+#include <arctrace/format.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "src/base/shared_atomics.hpp"
+#include "src/buffer/buffer_view.hpp"
+#include "src/writer/thread_state.hpp"
+
+namespace arctrace {
+
+struct Reservation {
+  std::byte* word0;  // null: nothing is reserved, and the loss is counted
+  std::byte* body;
+  uint32_t committed;  // word 0 of the complete record
+  uint32_t block;      // index
+  bool shared;         // the active name is to be released after the commit
+};
+
+inline constexpr Reservation kNoReservation{nullptr, nullptr, 0, 0, false};
+
+// The head or body at `to`, as its struct of arctrace/format/.
+template <class Part>
+inline Part& part_at(std::byte* to) {
+  static_assert(alignof(Part) == 4);
+  return *reinterpret_cast<Part*>(to);
+}
+
+// Where a compact record of `length` bytes begins in the thread's exclusive block. False:
+// the block has no room. The position is read once, and before anything else of the
+// state: a handler may fork, and its child, whose state is wiped, goes on here with the
+// parent's record.
+inline bool find_room(const ThreadState& state, uint32_t length, std::byte*& begin) {
+  begin = __atomic_load_n(&state.block.pos, __ATOMIC_RELAXED);
+  const bool has_room = state.block.end - begin >= static_cast<ptrdiff_t>(length);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  return has_room;
+}
+
+// The delta of a time stamp to the block's base. A record can't hold more than
+// UINT32_MAX.
+inline uint64_t ticks_from_base(const ThreadState& state, uint64_t ticks) {
+  return ticks - state.block.base_ticks;
+}
+
+// Begins a compact record at `begin`. REQUIRES: find_room() said that it has room there.
+inline Reservation begin_compact(ThreadState& state, std::byte* begin, uint16_t type,
+                                 uint32_t length, uint64_t from_base) {
+  const uint32_t word0 = ARCTRACE_WORD0(type, length);
+  // H1: the first store. Its length lets anyone step on from here, should the thread die
+  // now; relaxed, because a reader of a live block stops at a word that is in progress.
+  IpcAtomics::store_relaxed(word_at(begin), word0 | ARCTRACE_IN_PROGRESS);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  // Only now: a signal handler that jumps away here leaves no hole.
+  state.block.pos = begin + length;
+  part_at<arctrace_compact_head>(begin).tick_delta = static_cast<uint32_t>(from_base);
+  return {begin, begin + ARCTRACE_COMPACT_HEAD_SIZE, word0, state.block.taken.index,
+          false};
+}
+
+// Counts a user record that has been begun. Not before, or a death between the two would
+// count a record that is nowhere. Relaxed: it is a sum that is read later. Only the
+// outermost writer call gets here.
+inline void count_written(const ThreadState& state) {
+  uint64_t* written = state.slot.written;
+  // Null in a fork child that goes on with the call which its parent's handler
+  // interrupted.
+  if (__builtin_expect(written == nullptr, 0)) return;
+  IpcAtomics::store_relaxed(*written, IpcAtomics::load_relaxed(*written) + 1);
+}
+
+}  // namespace arctrace

@@ -1,0 +1,72 @@
+#include "src/writer/slow_path.hpp"
+
+#include "src/process/process_identity.hpp"
+#include "src/process/session.hpp"
+#include "src/writer/claim_slot.hpp"
+#include "src/writer/definitions.hpp"
+#include "src/writer/exclusive_records.hpp"
+#include "src/writer/loss.hpp"
+#include "src/writer/opening_records.hpp"
+#include "src/writer/shared_records.hpp"
+
+namespace arctrace {
+
+namespace {
+
+ReportWaitingCalls* waiting_calls_reporter;  // null: no call ever waits
+
+}  // namespace
+
+void set_report_waiting_calls(ReportWaitingCalls* report) {
+  waiting_calls_reporter = report;
+}
+
+ThreadState* attached_thread(Nesting nesting, uint64_t ticks) {
+  ThreadState* state = thread_local_state.state;
+  if (state != nullptr && state->attached) return state;
+  // Attaching twice at once would take two slots: a handler that interrupts it gives up.
+  return nesting.nested() ? nullptr : attach_thread(ticks);
+}
+
+void attach_this_thread() {
+  const WriterCall writer_call;
+  if (!session.joined || writer_call.nested() || writer_call.refused()) return;
+  attached_thread(writer_call, session_ticks());
+}
+
+ThreadState* recording_thread(Nesting nesting, uint64_t ticks) {
+  ThreadState* state = attached_thread(nesting, ticks);
+  if (state == nullptr) {
+    count_lost_without_slot(session.view.control(), nesting.nested()
+                                                        ? ARCTRACE_LOST_NESTED
+                                                        : ARCTRACE_LOST_NO_SLOT);
+  }
+  return state;
+}
+
+Reservation reserve_slow(Nesting nesting, uint16_t type, uint32_t body_size,
+                         uint64_t ticks) {
+  if (!session.joined || nesting.refused()) return kNoReservation;
+  ThreadState* state = recording_thread(nesting, ticks);
+  if (state == nullptr) return kNoReservation;
+  ProcessState* process = current_process(ticks);
+  if (process == nullptr) return kNoReservation;
+  if (state->filtered.first_waiting != 0 && !nesting.nested())
+    waiting_calls_reporter(nesting, *state);
+  if (nesting.nested() || session.view.geometry().scope == ARCTRACE_SCOPE_SHARED) {
+    if (!is_known_full(*state)) {
+      if (state->loss.pending && !nesting.nested()) {
+        report_losses_shared(*state, *process, ticks);
+      }
+      if (!emit_definitions(*state, *process)) {
+        count_lost(session.view.slot(state->slot.index), *state, ARCTRACE_LOST_FULL,
+                   ticks);
+        return kNoReservation;
+      }
+    }
+    return reserve_shared(nesting, *state, *process, type, body_size, ticks);
+  }
+  return reserve_exclusive(*state, *process, type, body_size, ticks);
+}
+
+}  // namespace arctrace

@@ -1,0 +1,55 @@
+// What each thread keeps in thread-local memory for the writer, also where it has no
+// state.
+#pragma once
+
+#include <arctrace/format.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "src/stack/filtered_frames.hpp"
+#include "src/stack/pending_calls.hpp"
+#include "src/stack/thread_stacks.hpp"
+#include "src/writer/thread_state.hpp"
+
+namespace arctrace {
+
+// A change of the number of open frames whose record is being written. A signal handler
+// that finds it unfinished, or a call that follows one whose handler jumped, sees by the
+// record whether the change counts.
+struct StackChange {
+  std::byte* word0;    // of the record; null: there is none
+  uint32_t committed;  // what stands there when the record is complete
+  uint32_t depth;      // open frames then
+};
+
+struct ThreadLocal {
+  ThreadState* state;    // null before the first record
+  uintptr_t guard;       // stack pointer of the outermost writer call in progress, or 0
+  uint32_t nesting;      // writer calls in progress inside the outermost one
+  StackChange change;    // of the innermost call in progress
+  bool frame_disturbed;  // a signal handler had frames of its own
+  ThreadStacks stacks;   // here, not in the state: a fork child runs on the same ones
+  PendingCalls* calls;   // the state's; here for the same reason
+  // What holds by the call filter inside the innermost open frame, and outside all of
+  // them: a fork child begins with the former.
+  FilterContext filter_context;
+  FilterContext filter_outermost;
+  // Index + 1 of the frame whose waiting entry `change` reports; 0: none.
+  uint32_t reporting;
+};
+// initial-exec: the dynamic TLS model may allocate on first use, inside a hook.
+extern thread_local constinit ThreadLocal thread_local_state
+    __attribute__((tls_model("initial-exec")));
+
+inline uintptr_t stack_pointer() {
+  uintptr_t sp;
+#if defined(__x86_64__)
+  asm volatile("mov %%rsp, %0" : "=r"(sp));
+#else
+  asm volatile("mov %0, sp" : "=r"(sp));
+#endif
+  return sp;
+}
+
+}  // namespace arctrace

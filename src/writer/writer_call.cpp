@@ -1,0 +1,96 @@
+#include "src/writer/writer_call.hpp"
+
+#include "src/process/process_identity.hpp"
+#include "src/process/session.hpp"
+#include "src/protocol/dead_slot.hpp"
+#include "src/protocol/losses.hpp"
+#include "src/protocol/reported_losses.hpp"
+#include "src/writer/interrupted_change.hpp"
+namespace arctrace {
+
+namespace {
+
+// Whether the outermost writer call's frame is gone because a signal handler jumped out
+// of it: a call that interrupts another one lies below it, or on the signal stack.
+bool guard_is_gone(const ThreadLocal& local, uintptr_t here) {
+  using Which = ThreadStacks::Which;
+  const Which stack = local.stacks.which(here);
+  const Which guard_stack = local.stacks.which(local.guard);
+  if (stack == Which::kUnknown) return false;
+  return stack == guard_stack ? here >= local.guard
+                              : stack == Which::kOwn && guard_stack == Which::kSignal;
+}
+
+// Gives up the records that calls had begun in shared blocks or in place and will never
+// finish: they stay in progress, and readers step over them.
+void abandon_calls(ThreadState& state) {
+  arctrace_writer_slot& slot = session.view.slot(state.slot.index);
+  for (uint32_t& name : slot.active) {
+    DeadSlot<IpcAtomics>::settle_name(session.view, state.slot.index, name,
+                                      [](uint32_t) {});
+  }
+  for (uint32_t i = 0; i < ARCTRACE_HELD_COUNT; ++i) {
+    if (state.held[i].payload != HeldRecord::kClaimed) continue;
+    IpcAtomics::store_release(slot.held[i], uint32_t{0});
+    state.held[i].payload = HeldRecord::kUnused;
+  }
+}
+
+// Gives up the exclusive block, which a call was changing. A block that was being opened
+// is opened by the next call that needs one, or the serials would have a gap.
+void abandon_block(ThreadState& state) {
+  state.block.pos = state.block.end = nullptr;
+  if (state.block.is_opening()) return;
+  DeadSlot<IpcAtomics>::settle_name(session.view, state.slot.index,
+                                    session.view.slot(state.slot.index).current,
+                                    [](uint32_t) {});
+}
+
+}  // namespace
+
+Nesting WriterCall::enter_nested(uintptr_t here) {
+  ThreadLocal& local = thread_local_state;
+  if (is_new_process()) {
+    // The call that forked may go on, here too, with the parent's block.
+    leave_session();
+    return Nesting::kRefused;
+  }
+  if (guard_is_gone(local, here)) {
+    ThreadState* state = local.state;
+    if (state != nullptr && state->attached) {
+      resolve_change(local);
+      // Before the block with its LOST record can go.
+      ReportedLosses<IpcAtomics>::settle(session.view,
+                                         session.view.slot(state->slot.index));
+      state->loss.pending = true;  // it may have been about to report them
+      abandon_calls(*state);
+      if (!state->block.is_open) abandon_block(*state);
+      // If it was reporting the waiting calls: from the first on again.
+      if (state->filtered.may_wait) state->filtered.first_waiting = 1;
+    }
+    local.nesting = 0;
+    local.change.word0 = nullptr;
+    local.reporting = 0;
+    local.guard = here;
+    return Nesting::kOutermost;
+  }
+  if (local.nesting + 1 >= ARCTRACE_ACTIVE_DEPTH) {
+    return Nesting::kRefused;
+  }
+  ++local.nesting;
+  return Nesting::kNested;
+}
+
+// Signal handlers that interrupted this call's handlers have jumped, back into those.
+void OutermostCall::abandon_nested() {
+  ThreadLocal& local = thread_local_state;
+  if (local.state != nullptr && local.state->attached) abandon_calls(*local.state);
+  local.nesting = 0;
+}
+
+void Nesting::count_refused() {
+  if (session.joined)
+    count_lost_without_slot(session.view.control(), ARCTRACE_LOST_NESTED);
+}
+
+}  // namespace arctrace

@@ -1,0 +1,124 @@
+// A call of the writer by its thread, and how it stands to the thread's other ones. While
+// one is in progress the thread's guard is set, so that a signal handler that interrupts
+// it writes into the shared chain instead of the thread's block.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "src/writer/thread_local.hpp"
+
+namespace arctrace {
+
+// Passed by value: the path of a record asks for it several times, and what is passed by
+// reference is read from memory.
+class Nesting {
+ public:
+  enum Kind : uint8_t { kOutermost, kNested, kRefused };
+  constexpr Nesting(Kind kind) : kind_(kind) {}  // NOLINT(google-explicit-constructor)
+
+  bool outermost() const { return kind_ == kOutermost; }
+  // The call interrupts another one.
+  bool nested() const { return kind_ == kNested; }
+  // Too many calls interrupt one another: nothing may be written.
+  bool refused() const { return kind_ == kRefused; }
+  // The same for a record, which then counts as lost.
+  bool refuses_record() const {
+    if (__builtin_expect(!refused(), 1)) return false;
+    count_refused();
+    return true;
+  }
+
+ private:
+  __attribute__((noinline)) static void count_refused();
+
+  Kind kind_;
+};
+
+// Whether a writer call would interrupt another one, or follow one whose handler jumped.
+inline bool is_inside_writer() { return thread_local_state.guard != 0; }
+
+// A writer call that is known to interrupt none. REQUIRES: !is_inside_writer().
+// `here`: an address on the stack that every call has which is made by the same frame,
+// but none that interrupts it.
+class OutermostCall {
+ public:
+  explicit OutermostCall(uintptr_t here) { begin(here); }
+  ~OutermostCall() {
+    if (__builtin_expect(is_followed_, 0)) {
+      release();
+    } else {
+      end();
+    }
+  }
+  // To be called if nothing was done: the same call begins anew right after this one, on
+  // the slow path, and looks at its end what handlers left.
+  bool refuse() {
+    is_followed_ = true;
+    return false;
+  }
+  OutermostCall(const OutermostCall&) = delete;
+  OutermostCall& operator=(const OutermostCall&) = delete;
+
+  // NOLINTNEXTLINE(google-explicit-constructor)
+  constexpr operator Nesting() const { return Nesting::kOutermost; }
+
+ private:
+  friend class WriterCall;
+  static void begin(uintptr_t here) {
+    thread_local_state.change.word0 = nullptr;
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    thread_local_state.guard = here;
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+  }
+  static void end() {
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    if (__builtin_expect(thread_local_state.nesting != 0, 0)) abandon_nested();
+    thread_local_state.guard = 0;
+  }
+  static void release() {
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    thread_local_state.guard = 0;
+  }
+  // Out of line, so that `flatten`ed callers stay small.
+  __attribute__((noinline)) static void abandon_nested();
+
+  bool is_followed_ = false;
+};
+
+// Any writer call; `here` as above.
+class WriterCall {
+ public:
+  explicit WriterCall(uintptr_t here = stack_pointer()) : nesting_(begin(here)) {}
+  ~WriterCall() {
+    if (__builtin_expect(nesting_.outermost(), 1)) {
+      OutermostCall::end();
+    } else if (nesting_.nested()) {
+      std::atomic_signal_fence(std::memory_order_seq_cst);
+      --thread_local_state.nesting;
+    }
+  }
+  WriterCall(const WriterCall&) = delete;
+  WriterCall& operator=(const WriterCall&) = delete;
+
+  operator Nesting() const { return nesting_; }  // NOLINT(google-explicit-constructor)
+  bool refused() const { return nesting_.refused(); }
+  bool refuses_record() const { return nesting_.refuses_record(); }
+  bool nested() const { return nesting_.nested(); }
+
+ private:
+  static Nesting begin(uintptr_t here) {
+    if (__builtin_expect(is_inside_writer(), 0)) {
+      const Nesting nesting = enter_nested(here);
+      std::atomic_signal_fence(std::memory_order_seq_cst);
+      return nesting;
+    }
+    OutermostCall::begin(here);
+    return Nesting::kOutermost;
+  }
+  __attribute__((noinline)) static Nesting enter_nested(uintptr_t here);
+
+  const Nesting nesting_;
+};
+
+}  // namespace arctrace

@@ -1,0 +1,12 @@
+// Functions of this program with room for hooks, which makes the shim read its symbols.
+#pragma once
+
+namespace arctrace::shim::testing {
+
+extern "C" {
+int hooked_filtered(int number);
+int hooked_notraced(int number);
+int hooked_other(int number);
+}
+
+}  // namespace arctrace::shim::testing
