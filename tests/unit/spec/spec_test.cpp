@@ -1,6 +1,6 @@
-// SPEC.md against the code: the reader decodes its test vectors and its worked example, and
-// its tables are those of format.h, of the record bodies' structs, and of the reader's
-// rules.
+// SPEC.md against the code: the reader decodes its test vectors and its worked example,
+// and its tables are those of format.h, of the record bodies' structs, and of the
+// reader's rules.
 #include <doctest/doctest.h>
 
 #include <algorithm>
