@@ -1,4 +1,4 @@
-// Appends a record to the CPU's shared block (SPEC.md, 5.2). This is C and C++, over the
+// Appends a record to the CPU's shared block (SPEC.md KRN-1). This is C and C++, over the
 // operations of bpf/buffer.h or a test's own. Every offset is bounded anew, because other
 // processes may write anything into the buffer.
 #pragma once

@@ -6,7 +6,9 @@
 #include "bpf/context.h"
 // clang-format on
 
-const char LICENSE[] SEC("license") = "GPL";
+// The project's own license, and the GPL, which the kernel asks for: some of the helpers
+// that these programs call are open to GPL programs only.
+const char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
 #define TGIDS (4u << 20)  // PID_MAX_LIMIT
 

@@ -1,7 +1,13 @@
-# For tools/test and tools/quickstart: stage NAME COMMAND... runs a command quietly and prints one
-# line with the seconds it took. If it fails: the end of its log, then stage_failed, then out.
+# For tools/test and tools/quickstart: runs commands quietly, and prints one line for each with the
+# seconds that it took.
+#   stage NAME COMMAND...   runs it
+#   begin NAME COMMAND...   starts it in the background, with low priority
+#   finish NAME             waits for what was begun
+# If one fails: the end of its log, then stage_failed, then the script ends, and with it what was
+# begun.
 logs=build/logs
 mkdir -p "$logs"
+declare -A begun_as begun_at
 
 stage() {
   local name=$1 start=$SECONDS
@@ -11,8 +17,46 @@ stage() {
     printf 'ok %5d s\n' $((SECONDS - start))
     return
   fi
-  printf 'FAILED %d s, the end of %s/%s.log:\n' $((SECONDS - start)) "$logs" "$name"
-  grep -vE '^ +Start +[0-9]+:| Passed +[0-9.]+ sec$' "$logs/$name.log" | tail -n 120
+  fail_stage "$name" $((SECONDS - start))
+}
+
+begin() {
+  local name=$1
+  shift
+  trap end_begun EXIT
+  begun_at[$name]=$SECONDS
+  set -m # a process group of its own
+  (
+    renice -n 10 -p "$BASHPID" >/dev/null
+    status=0
+    "$@" || status=$?
+    echo "$SECONDS" >"$logs/$name.ended"
+    exit "$status"
+  ) >"$logs/$name.log" 2>&1 </dev/null &
+  set +m
+  begun_as[$name]=$!
+}
+
+finish() {
+  local name=$1 status=0 seconds
+  printf '%-15s ' "$name"
+  wait "${begun_as[$name]}" || status=$?
+  unset "begun_as[$name]"
+  seconds=$(($(cat "$logs/$name.ended") - begun_at[$name]))
+  [ "$status" -eq 0 ] || fail_stage "$name" "$seconds"
+  printf 'ok %5d s\n' "$seconds"
+}
+
+fail_stage() {
+  printf 'FAILED %d s, the end of %s/%s.log:\n' "$2" "$logs" "$1"
+  grep -vE '^ +Start +[0-9]+:| Passed +[0-9.]+ sec$' "$logs/$1.log" | tail -n 120 || true
   stage_failed
   exit 1
+}
+
+end_begun() {
+  local group
+  for group in "${begun_as[@]}"; do
+    kill -- "-$group" 2>/dev/null || true
+  done
 }

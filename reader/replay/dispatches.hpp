@@ -1,4 +1,4 @@
-// Finds the threads that the kernel's records are about (SPEC.md, rule 80).
+// Finds the threads that the kernel's records are about (SPEC.md READ-5).
 #pragma once
 
 #include <absl/container/flat_hash_map.h>

@@ -1,4 +1,4 @@
-// The frames that the kernel's records make above a thread's own (SPEC.md, rule 81).
+// The frames that the kernel's records make above a thread's own (SPEC.md READ-6).
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // One thread's call stack, rebuilt from its own records and the kernel's about it
-// (SPEC.md, rules 40, 81 and 82).
+// (SPEC.md READ-3, READ-6 and READ-7).
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
 #include "reader/report/tree_view.hpp"
+// A comment.
 
 #include <absl/strings/str_cat.h>
 

@@ -104,7 +104,7 @@ struct Thread {
   bool of_kernel() const { return (writer & ARCTRACE_WRITER_KERNEL) != 0; }
 };
 
-// A breach of a rule of SPEC.md, section 9.
+// A breach of a validity rule of SPEC.md.
 struct Finding {
   std::string rule;  // "R3"
   std::string message;

@@ -1,4 +1,4 @@
-// The walk from record to record through one block (SPEC.md, rules 13 to 16).
+// The walk from record to record through one block (SPEC.md REC-1 to REC-4).
 #pragma once
 
 #include <arctrace/format.h>

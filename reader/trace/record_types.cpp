@@ -83,7 +83,7 @@ struct TypeInfo {
   BodyLayout body;
 };
 
-// One entry for each type, in the order of SPEC.md, section 3.
+// One entry for each type, in the order of SPEC.md's table.
 // clang-format off
 constexpr TypeInfo kTypes[] = {
     {TYPE(PAD), {}},

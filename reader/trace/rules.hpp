@@ -1,4 +1,4 @@
-// The rules of SPEC.md, section 9, that findings name.
+// The validity rules of SPEC.md, which findings name.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// The live filter in the control page (SPEC.md, 1.2): written by `arctrace ctl`,
+// The live filter in the control page (SPEC.md FLT-1): written by `arctrace ctl`,
 // copied by the programs of the session.
 #pragma once
 

@@ -8,7 +8,7 @@ import unittest
 CTEST, BUILD = sys.argv[1:3]
 del sys.argv[1:3]
 KINDS = {'unit', 'integration'}
-KNOWN = KINDS | {'threads', 'long'}
+KNOWN = KINDS | {'threads', 'long', 'tree'}
 
 
 def labels_by_test():

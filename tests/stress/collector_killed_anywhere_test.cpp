@@ -40,7 +40,7 @@ class Files {
   void add(const std::string& path) {
     const DecodedTrace trace = decode_trace(read_file(path));
     for (const std::string& problem : trace.problems) {
-      // Where it was cut off, and what is in other files (rule 50).
+      // Where it was cut off, and what is in other files (COL-5).
       const std::string rule = problem.substr(0, 2);
       CHECK_MESSAGE((rule == "F5" || rule == "F6" || rule == "B5"), problem);
     }
@@ -83,7 +83,7 @@ class Files {
     bool operator==(const Record&) const = default;
   };
 
-  // Copies of one block are known by their hand-out (rule 12). One may be of a time when
+  // Copies of one block are known by their hand-out (BLK-5). One may be of a time when
   // the block was open.
   void add_block(const DecodedBlock& block) {
     std::vector<Record> records;
@@ -99,7 +99,7 @@ class Files {
     known = records;
   }
 
-  // A collector that died may have said it, and the next one too (rule 52).
+  // A collector that died may have said it, and the next one too (COL-7).
   void add_lost(const DecodedRecord& record) {
     const auto said = std::tuple(record.writer, record.u32(0), record.u32(4));
     const auto [known, is_new] = lost_.emplace(said, record.u64(8));

@@ -24,11 +24,11 @@ class Decoder {
 
   DecodedTrace run() {
     if (trace_.bytes.size() < ARCTRACE_HEADER_SIZE) {
-      problem("34", "no whole header");
+      problem("FILE-1", "no whole header");
       return std::move(trace_);
     }
     trace_.header = load<arctrace_session_header>(trace_.bytes, 0);
-    if (trace_.header.magic != ARCTRACE_FILE_MAGIC) problem("34", "wrong magic");
+    if (trace_.header.magic != ARCTRACE_FILE_MAGIC) problem("FILE-1", "wrong magic");
     chunks();
     check_blocks();
     std::sort(
@@ -181,23 +181,23 @@ class Decoder {
     return hole_before_record;
   }
 
-  // Rules 19 and 20; an exclusive block can have no hole before its last record.
+  // REC-9 and REC-10; an exclusive block can have no hole before its last record.
   void check_compact(const DecodedBlock& block) {
-    if (block.has_hole) problem("29", where_ + ": a hole in an exclusive block");
+    if (block.has_hole) problem("DEAD-2", where_ + ": a hole in an exclusive block");
     bool opened = false;
     uint64_t previous = 0;
     for (const DecodedRecord& record : block.records) {
       if (record.in_progress) continue;
       if (!opened && record.type != ARCTRACE_TYPE_LOST &&
           record.type != ARCTRACE_TYPE_STACK) {
-        problem("19", where_ + " does not begin with LOST and STACK");
+        problem("REC-9", where_ + " does not begin with LOST and STACK");
       }
       if (opened &&
           (record.type == ARCTRACE_TYPE_LOST || record.type == ARCTRACE_TYPE_STACK)) {
-        problem("19", where_ + " has LOST or STACK inside");
+        problem("REC-9", where_ + " has LOST or STACK inside");
       }
       opened = opened || record.type != ARCTRACE_TYPE_LOST;
-      if (record.ticks < previous) problem("20", where_ + ": ticks decrease");
+      if (record.ticks < previous) problem("REC-10", where_ + ": ticks decrease");
       previous = record.ticks;
     }
   }

@@ -49,7 +49,7 @@ struct DecodedTrace {
   std::vector<DecodedBlock> blocks;      // in the order of their hand-out
   std::vector<DecodedRecord> collector;  // of all RECORDS chunks
   bool finished = false;                 // SESSION_FINISHED is the last record
-  std::vector<std::string> problems;     // breaches of SPEC.md; rule numbers in front
+  std::vector<std::string> problems;     // breaches of SPEC.md; a rule's name in front
 
   // All records of one type, blocks first.
   std::vector<DecodedRecord> of_type(uint16_t type) const;

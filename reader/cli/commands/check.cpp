@@ -130,7 +130,7 @@ Runner add_check(CLI::App& root) {
   app->add_flag("--strict", options->strict,
                 "lost, torn and unfinished records count as findings too");
   app->footer(
-      "Each finding names a rule of SPEC.md, section 9, and a place. Exit status: 0 if\n"
+      "Each finding names a validity rule of SPEC.md and a position. Exit status: 0 if\n"
       "nothing was found, 1 if something was, 2 if the file cannot be read.");
   return [options] { return check(*options); };
 }

@@ -27,7 +27,7 @@ class CollectorSeat {
 };
 
 // What a collector that died was copying is complete in the buffer still: DRAINING ->
-// CLOSED (rule 12); a block that it was about to open for a CPU is closed, too; the words
+// CLOSED (BLK-5); a block that it was about to open for a CPU is closed, too; the words
 // in which it named the block that it wrote a CPU's record in are cleared.
 // REQUIRES: the caller has the seat.
 void reclaim_blocks(const Buffer& buffer);

@@ -127,8 +127,8 @@ std::string kernel_writer_obstacle() {
        .off = 0,
        .imm = 0},
       {.code = BPF_JMP | BPF_EXIT, .dst_reg = 0, .src_reg = 0, .off = 0, .imm = 0}};
-  const int program =
-      bpf_prog_load(BPF_PROG_TYPE_RAW_TRACEPOINT, "probe", "GPL", nothing, 2, nullptr);
+  const int program = bpf_prog_load(BPF_PROG_TYPE_RAW_TRACEPOINT, "probe", "Dual MIT/GPL",
+                                    nothing, 2, nullptr);
   if (program < 0) {
     return absl::StrCat("BPF programs are refused: ", std::strerror(-program));
   }

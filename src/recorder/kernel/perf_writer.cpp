@@ -86,7 +86,7 @@ void PerfWriter::write(Source& source, const PerfRecord& record) {
   }
 }
 
-// Whoever found all blocks taken asks again when one has become free (rule 23).
+// Whoever found all blocks taken asks again when one has become free (WRT-2).
 SharedReservation PerfWriter::reserve(Source& source, uint32_t length) {
   const uint64_t freed = A::load_relaxed(view_.control().freed);
   if (source.full_at == freed) return {};

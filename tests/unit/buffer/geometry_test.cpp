@@ -29,7 +29,7 @@ GeometryError read(const arctrace_session_header& header, uint64_t available) {
   return read_geometry_untrusted(header, ARCTRACE_SESSION_MAGIC, available, out);
 }
 
-TEST_CASE("geometry: the one layout of rule 1") {
+TEST_CASE("geometry: the one layout of BUF-1") {
   Geometry geometry = counts(1024, 5, 3, 2);
   REQUIRE(layout_geometry(geometry) == GeometryError::kNone);
   CHECK(geometry.slots_offset == 8192 + 2 * 128);
@@ -42,7 +42,7 @@ TEST_CASE("geometry: the one layout of rule 1") {
   CHECK(exact.total_size == exact.blocks_offset + 8192);
 }
 
-TEST_CASE("geometry: the limits of rule 2, each from both sides") {
+TEST_CASE("geometry: the limits of BUF-2, each from both sides") {
   CHECK(error_of(counts(384, 2)) == GeometryError::kNone);
   CHECK(error_of(counts(320, 2)) == GeometryError::kBlockSize);
   CHECK(error_of(counts(400, 2)) == GeometryError::kBlockSize);

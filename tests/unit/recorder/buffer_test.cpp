@@ -23,7 +23,7 @@ namespace {
 
 bool exists(const std::string& path) { return access(path.c_str(), F_OK) == 0; }
 
-TEST_CASE("buffer: a fresh one is as rule 3 says") {
+TEST_CASE("buffer: a fresh one is as BUF-3 says") {
   BufferOptions options = small_buffer(1024, 8, 20);
   options.cpu_count = 3;
   options.scope = ARCTRACE_SCOPE_SHARED;

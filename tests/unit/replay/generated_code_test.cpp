@@ -100,8 +100,8 @@ TEST_CASE("parents in a ring end") {
   CHECK(name_at(code, 100, 0) == "a");
 }
 
-// Against the rule as SPEC.md words it, address by address.
-TEST_CASE("any code, at any time, is as the rule says") {
+// Against READ-4 as SPEC.md words it, address by address.
+TEST_CASE("any code, at any time, is as READ-4 says") {
   testing::Random random(testing::first_seed());
   for (int round = 0; round < 300; ++round) {
     Definitions definitions;

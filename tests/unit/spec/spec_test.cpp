@@ -1,14 +1,18 @@
-// SPEC.md against the code: the reader decodes its test vectors, and its tables are those
-// of format.h, of the record bodies' structs, and of the reader's rules.
+// SPEC.md against the code: the reader decodes its test vectors and its worked example,
+// and its tables are those of format.h, of the record bodies' structs, and of the
+// reader's rules.
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cstdio>
+#include <cstring>
 #include <map>
 #include <span>
 #include <string>
 #include <string_view>
 
+#include "reader/trace/call_args.hpp"
 #include "reader/trace/record_types.hpp"
 #include "reader/trace/rules.hpp"
 #include "tests/support/trace_builder.hpp"
@@ -62,6 +66,132 @@ std::vector<std::string> found_in(const Vector& vector) {
   for (const std::string& rule : rules_of(trace)) found.push_back("breach " + rule);
   return found;
 }
+
+// ---- The worked example ------------------------------------------------------------
+
+std::string record_label(uint16_t type, uint64_t ticks, uint32_t writer) {
+  return "record " + std::string(reader::type_name(type)) + " " + std::to_string(ticks) +
+         " " + std::to_string(writer);
+}
+
+// The parts of a trace file by the layouts of sections 3, 2 and 8 alone, labelled as in
+// SPEC.md: every byte belongs to one of them.
+class FileWalk {
+ public:
+  explicit FileWalk(const std::vector<std::byte>& file) : file_(file) {
+    add("header");
+    at_ = ARCTRACE_HEADER_SIZE;
+    while (at_ < file_.size()) chunk();
+    add("end");
+  }
+
+  const std::vector<std::string>& labels() const { return labels_; }
+
+ private:
+  void add(const std::string& label) {
+    labels_.push_back(std::to_string(at_) + " " + label);
+  }
+
+  template <class T>
+  T load(size_t offset) const {
+    REQUIRE(offset + sizeof(T) <= file_.size());
+    T value{};
+    std::memcpy(&value, file_.data() + offset, sizeof value);
+    return value;
+  }
+
+  void chunk() {
+    const auto head = load<arctrace_chunk_header>(at_);
+    REQUIRE(head.magic == ARCTRACE_CHUNK_MAGIC);
+    const bool is_block = head.kind == ARCTRACE_CHUNK_BLOCK;
+    add((is_block ? "chunk BLOCK " : "chunk RECORDS ") + std::to_string(head.sequence));
+    at_ += sizeof head;
+    const size_t end = at_ + head.size;
+    bool is_compact = false;
+    uint32_t writer = 0;
+    uint64_t base = 0;
+    if (is_block) {
+      const auto block = load<arctrace_block_header>(at_);
+      add("block");
+      at_ += sizeof block;
+      is_compact = block.form == ARCTRACE_FORM_COMPACT;
+      writer = block.writer;
+      base = block.base_ticks;
+    }
+    while (at_ < end) {
+      const auto word0 = load<uint32_t>(at_);
+      const auto type = static_cast<uint16_t>(word0 >> ARCTRACE_TYPE_SHIFT);
+      add(is_compact
+              ? record_label(type, base + load<uint32_t>(at_ + 4), writer)
+              : record_label(type, load<uint64_t>(at_ + 8), load<uint32_t>(at_ + 4)));
+      REQUIRE((word0 & ARCTRACE_LENGTH_MASK) != 0);
+      at_ += word0 & ARCTRACE_LENGTH_MASK;
+    }
+    CHECK(at_ == end);
+  }
+
+  const std::vector<std::byte>& file_;
+  size_t at_ = 0;
+  std::vector<std::string> labels_;
+};
+
+// "record TYPE TICKS WRITER BODY" of all records of the example, sorted.
+std::vector<std::string> written_in(const std::vector<ExamplePart>& parts) {
+  std::vector<std::string> records;
+  bool is_compact = false;
+  for (const ExamplePart& part : parts) {
+    const std::string label = part.label.substr(part.label.find(' ') + 1);
+    if (label.rfind("chunk RECORDS", 0) == 0) is_compact = false;
+    if (label == "block") {
+      arctrace_block_header header{};
+      REQUIRE(part.bytes.size() == sizeof header);
+      std::memcpy(&header, part.bytes.data(), sizeof header);
+      is_compact = header.form == ARCTRACE_FORM_COMPACT;
+    }
+    if (label.rfind("record ", 0) != 0) continue;
+    const size_t head = is_compact ? ARCTRACE_COMPACT_HEAD_SIZE : ARCTRACE_FULL_HEAD_SIZE;
+    REQUIRE(part.bytes.size() >= head);
+    records.push_back(label + hex({part.bytes.begin() + static_cast<ptrdiff_t>(head),
+                                   part.bytes.end()}));
+  }
+  std::sort(records.begin(), records.end());
+  return records;
+}
+
+// The same, as the reader has them.
+std::vector<std::string> read_from(reader::Trace& trace) {
+  std::vector<std::string> records;
+  for (const CollectedRecord& r : collect(trace)) {
+    records.push_back(record_label(r.record.type, r.record.ticks, r.writer) +
+                      hex(r.body));
+  }
+  std::sort(records.begin(), records.end());
+  return records;
+}
+
+TEST_CASE("the worked example of SPEC.md is a whole file without findings") {
+  const std::vector<ExamplePart> parts = spec_example();
+  std::vector<std::byte> file;
+  std::vector<std::string> labels;
+  for (const ExamplePart& part : parts) {
+    CHECK(part.label.rfind(std::to_string(file.size()) + " ", 0) == 0);
+    labels.push_back(part.label);
+    file.insert(file.end(), part.bytes.begin(), part.bytes.end());
+  }
+  REQUIRE(file.size() > ARCTRACE_HEADER_SIZE);
+  CHECK(FileWalk(file).labels() == labels);
+  arctrace_session_header header{};
+  std::memcpy(&header, file.data(), sizeof header);
+  CHECK(header.version_major == ARCTRACE_VERSION_MAJOR);
+  CHECK(header.version_minor == ARCTRACE_VERSION_MINOR);
+
+  reader::Trace trace = open_bytes(file);
+  CHECK(read_from(trace) == written_in(parts));
+  CHECK(rules_of(trace) == std::vector<std::string>{});
+  CHECK(trace.summary().torn == 0);
+}
+
+// ---- Vectors and tables --------------------------------------------------------------
 
 TEST_CASE("the test vectors of SPEC.md decode as it says") {
   const std::vector<Vector> vectors = spec_vectors();
@@ -160,6 +290,19 @@ TEST_CASE("the record types and bodies of SPEC.md are those of the format's stru
     ++types;
   }
   CHECK(types == 50);
+}
+
+TEST_CASE("the kinds of values of SPEC.md are those that the reader knows") {
+  uint32_t kind = 0;
+  for (const auto& row : spec_rows("[0-9]+")) {
+    // Kind, name, bytes ("any" or numbers), meaning, since.
+    if (row.size() != 5 || (row[2] != "any" && std::isdigit(row[2].front()) == 0))
+      continue;
+    CAPTURE(row[1]);
+    CHECK(std::stoul(row[0]) == ++kind);
+    CHECK((row[2] != "any") == reader::is_number_kind(kind));
+  }
+  CHECK(kind == ARCTRACE_VALUE_NAMES);
 }
 
 TEST_CASE("the constants of SPEC.md are those of format.h") {

@@ -46,6 +46,32 @@ std::vector<Vector> spec_vectors() {
   return vectors;
 }
 
+std::vector<ExamplePart> spec_example() {
+  std::vector<ExamplePart> parts;
+  bool inside = false;
+  for (const std::string& line : spec_lines()) {
+    if (line == "```file") {
+      inside = true;
+    } else if (line == "```") {
+      inside = false;
+    } else if (inside && line.front() == '@') {
+      parts.push_back({line.substr(1), {}});
+    } else if (inside) {
+      std::istringstream words(line.substr(0, line.find(';')));
+      for (std::string word; words >> word;) {
+        size_t count = 1;
+        if (word == "zero") {
+          words >> count;
+          word = "0";
+        }
+        parts.back().bytes.insert(parts.back().bytes.end(), count,
+                                  std::byte(std::stoul(word, nullptr, 16)));
+      }
+    }
+  }
+  return parts;
+}
+
 std::vector<std::vector<std::string>> spec_rows(const std::string& pattern) {
   const std::regex first_cell(pattern);
   std::vector<std::vector<std::string>> rows;

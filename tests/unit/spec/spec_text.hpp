@@ -1,4 +1,4 @@
-// SPEC.md as data: its test vectors, its tables.
+// SPEC.md as data: its test vectors, its tables, and its worked example.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,15 @@ namespace arctrace::testing {
 struct Vector {
   std::string name;
   bool compact = false;
-  std::vector<std::byte> content;     // behind the block's header
-  std::vector<std::string> expected;  // the lines behind "->"
+  std::vector<std::byte> content;     // after the block's header
+  std::vector<std::string> expected;  // the lines after "->"
+};
+
+// A part of the worked example: what its `@` line says, and its bytes.
+struct ExamplePart {
+  std::string label;  // "OFFSET header", "OFFSET chunk KIND SEQUENCE", "OFFSET block",
+                      // "OFFSET record TYPE TICKS WRITER" or "OFFSET end"
+  std::vector<std::byte> bytes;
 };
 
 // All lines of SPEC.md.
@@ -19,6 +26,9 @@ std::vector<std::string> spec_lines();
 
 // The fenced blocks ```vector NAME.
 std::vector<Vector> spec_vectors();
+
+// The fenced block ```file, in order.
+std::vector<ExamplePart> spec_example();
 
 // The cells of the rows of tables whose first cell looks like `pattern` (a regex).
 std::vector<std::vector<std::string>> spec_rows(const std::string& pattern);
