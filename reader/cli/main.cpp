@@ -6,7 +6,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <memory>
@@ -16,7 +15,8 @@
 #include <utility>
 #include <vector>
 
-#include "reader/cli/commands.hpp"
+#include "reader/cli/commands/commands.hpp"
+#include "reader/cli/options/command_line.hpp"
 #include "reader/cli/options/config_file.hpp"
 #include "reader/cli/options/near_names.hpp"
 #include "reader/render/output.hpp"
@@ -28,8 +28,7 @@ namespace {
 constexpr int kStatusError = 2;
 
 int fail(std::string_view message) {
-  const std::string line = "arctrace: " + reader::escaped(message) + "\n";
-  std::fputs(line.c_str(), stderr);
+  reader::print_message(reader::escaped(message));
   return kStatusError;
 }
 
@@ -153,7 +152,7 @@ class CommandLine {
     if (error.get_exit_code() == 0) {
       std::ostringstream text;
       root_.exit(error, text, text);
-      Output output;
+      reader::Output output;
       output.write(text.str());
       const absl::Status status = output.finish();
       return status.ok() ? 0 : fail(std::string(status.message()));

@@ -1,4 +1,4 @@
-// What the kernel writer's records say.
+// The content of the kernel writer's records.
 #pragma once
 
 #include "reader/render/field_sink.hpp"
@@ -6,7 +6,9 @@
 
 namespace arctrace::cli {
 
-// False if the record is not one of the kernel's, of a known type.
+using reader::FieldSink;
+
+// False: `record` is not a record of the kernel writer of a known type.
 bool describe_kernel(const reader::Record& record, FieldSink& out);
 
 }  // namespace arctrace::cli

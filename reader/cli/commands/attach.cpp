@@ -9,11 +9,12 @@
 #include <string>
 #include <utility>
 
-#include "reader/cli/commands.hpp"
+#include "reader/cli/commands/commands.hpp"
 #include "reader/cli/options/buffer_options.hpp"
 #include "reader/cli/options/options.hpp"
 #include "reader/cli/record/child_process.hpp"
 #include "reader/cli/record/record_session.hpp"
+#include "reader/render/output.hpp"
 #include "src/base/shared_atomics.hpp"
 #include "src/buffer/clock.hpp"
 #include "src/recorder/buffer/session_directory.hpp"
@@ -67,15 +68,15 @@ absl::StatusOr<int> attach(const AttachOptions& options) {
     if (!made.ok()) return made.status();
     Recorder* const recorder = made->get();
     if (absl::Status published = recorder->publish(); !published.ok()) return published;
-    say(absl::StrCat("collecting session ", options.name, " into ", options.output,
-                     "; Ctrl-C ends it"));
+    reader::print_message(absl::StrCat("collecting session ", options.name, " into ",
+                                       options.output, "; Ctrl-C ends it"));
     wait_for_end(signals, buffer->path(), options.duration_ns, *recorder);
     const uint32_t gate = IpcAtomics::load_relaxed(control.gate);
     summary = recorder->finish();
     buffer->set_gate(gate);  // the session goes on
   }
   warn_of_untraced(summary);
-  say(summary_line(summary, options.output));
+  reader::print_message(recording_summary_line(summary, options.output));
   return summary.file_error == 0 ? 0 : 2;
 }
 

@@ -1,17 +1,14 @@
-// arctrace create, and arctrace destroy: sessions that outlive commands.
+// arctrace create: makes a session that outlives commands.
 #include <absl/strings/str_cat.h>
 #include <grp.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <cerrno>
 #include <memory>
 #include <string>
 
-#include "reader/cli/commands.hpp"
+#include "reader/cli/commands/commands.hpp"
 #include "reader/cli/options/buffer_options.hpp"
 #include "reader/cli/options/options.hpp"
-#include "reader/cli/record/record_session.hpp"
 #include "reader/render/output.hpp"
 #include "src/recorder/buffer/session_directory.hpp"
 
@@ -42,22 +39,12 @@ absl::StatusOr<int> create(CreateOptions& options) {
         absl::StrCat("there is a session ", options.name, " already"));
   }
   if (!buffer.ok()) return buffer.status();
-  if (!buffer->warning().empty()) say("warning: " + buffer->warning());
-  Output output;
+  if (!buffer->warning().empty()) reader::print_warning(buffer->warning());
+  reader::Output output;
   output.write(absl::StrCat(*path, "\n"));
   if (absl::Status status = output.finish(); !status.ok()) return status;
   buffer->set_gate(options.start ? ARCTRACE_GATE_ALL : 0);
   buffer->keep_file();
-  return 0;
-}
-
-absl::StatusOr<int> destroy(const std::string& name) {
-  absl::StatusOr<Buffer> buffer = open_session(name);
-  if (!buffer.ok()) return buffer.status();
-  buffer->set_gate(0);
-  if (unlink(buffer->path().c_str()) != 0) {
-    return absl::ErrnoToStatus(errno, absl::StrCat("removing ", buffer->path()));
-  }
   return 0;
 }
 
@@ -81,14 +68,6 @@ Runner add_create(CLI::App& root) {
       "once this command has ended.");
   options->buffer.pin = PinPolicy::kNo;
   return [options] { return create(*options); };
-}
-
-Runner add_destroy(CLI::App& root) {
-  auto name = std::make_shared<std::string>();
-  CLI::App* app =
-      root.add_subcommand("destroy", "end a session: nothing of it is left but files");
-  add_session_option(*app, *name);
-  return [name] { return destroy(*name); };
 }
 
 }  // namespace arctrace::cli

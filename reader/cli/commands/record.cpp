@@ -4,17 +4,18 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "reader/cli/commands.hpp"
+#include "reader/cli/commands/commands.hpp"
 #include "reader/cli/options/buffer_options.hpp"
 #include "reader/cli/options/config_file.hpp"
 #include "reader/cli/options/options.hpp"
 #include "reader/cli/options/traced_options.hpp"
 #include "reader/cli/record/record_session.hpp"
+#include "reader/render/output.hpp"
 
 namespace arctrace::cli {
+
 Runner add_record(CLI::App& root) {
   auto options = std::make_shared<RecordOptions>();
   CLI::App* app = root.add_subcommand("record", "run a command traced");
@@ -72,32 +73,12 @@ Runner add_record(CLI::App& root) {
       return absl::InvalidArgumentError(
           absl::StrCat("record: ", option->get_name(), " has no meaning with --session"));
     }
-    if (say_problem("record", options->filter)) return 2;
+    if (const auto problem = find_problem(options->filter)) {
+      reader::print_message("record: " + problem->text());
+      return 2;
+    }
     return record_command(*options);
   };
-}
-
-void separate_command(const CLI::App& root, std::vector<std::string>& arguments) {
-  const auto is = [&](size_t i, const char* text) { return arguments[i] == text; };
-  if (arguments.empty() || !is(0, "record")) return;
-  const CLI::App* app = root.get_subcommand("record");
-  size_t i = 1;
-  bool may_have_value = false;
-  while (i < arguments.size() && arguments[i].size() > 1 && arguments[i][0] == '-' &&
-         !is(i, "--")) {
-    const CLI::Option* option = app->get_option_no_throw(arguments[i]);
-    if (option == nullptr) option = root.get_option_no_throw(arguments[i]);
-    const bool value_follows = option != nullptr && option->get_items_expected_min() > 0;
-    may_have_value =
-        !value_follows && option != nullptr && option->get_items_expected_max() > 0;
-    i += value_follows ? 2 : 1;
-  }
-  if (i >= arguments.size()) return;
-  // CLI11 takes a "--" for the end of a value that may be left out, and drops it.
-  const size_t wanted = may_have_value ? 2 : 1;
-  const size_t there = is(i, "--") ? 1 : 0;
-  arguments.insert(arguments.begin() + static_cast<std::ptrdiff_t>(i), wanted - there,
-                   "--");
 }
 
 }  // namespace arctrace::cli

@@ -9,11 +9,12 @@
 namespace arctrace::cli {
 namespace {
 
-const std::map<std::string, KernelUse> kUses = {{"auto", KernelUse::kAuto},
-                                                {"bpf", KernelUse::kBpf},
-                                                {"no", KernelUse::kNo},
-                                                {"perf", KernelUse::kPerf},
-                                                {"require", KernelUse::kRequire}};
+const std::map<std::string, KernelRecording> kRecordings = {
+    {"auto", KernelRecording::kAuto},
+    {"bpf", KernelRecording::kBpf},
+    {"no", KernelRecording::kNo},
+    {"perf", KernelRecording::kPerf},
+    {"require", KernelRecording::kRequire}};
 
 struct EventOption {
   const char* name;
@@ -36,8 +37,8 @@ void add_kernel_options(CLI::App& app, KernelOptions& options) {
   app.add_option_function<std::string>(
          "--kernel",
          [&options](const std::string& text) {
-           const auto use = kUses.find(text.empty() ? "auto" : text);
-           if (use == kUses.end()) {
+           const auto use = kRecordings.find(text.empty() ? "auto" : text);
+           if (use == kRecordings.end()) {
              throw CLI::ValidationError(
                  "--kernel", "\"" + text + "\" is not auto, bpf, perf, require or no");
            }
@@ -55,7 +56,7 @@ void add_kernel_options(CLI::App& app, KernelOptions& options) {
         event.name,
         [&options, &event] {
           options.events.*event.wanted = true;
-          if (options.use == KernelUse::kNo) options.use = KernelUse::kAuto;
+          if (options.use == KernelRecording::kNo) options.use = KernelRecording::kAuto;
         },
         std::string(event.what) + "; by BPF only");
   }

@@ -10,10 +10,10 @@
 namespace arctrace::cli {
 
 // By what: kAuto and kRequire by BPF, else by perf, else without (said) or not at all.
-enum class KernelUse : uint8_t { kNo, kAuto, kRequire, kBpf, kPerf };
+enum class KernelRecording : uint8_t { kNo, kAuto, kRequire, kBpf, kPerf };
 
 struct KernelOptions {
-  KernelUse use = KernelUse::kNo;
+  KernelRecording use = KernelRecording::kNo;
   KernelEvents events;
 };
 

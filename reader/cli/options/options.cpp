@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "reader/cli/commands.hpp"
+#include "reader/cli/options/near_names.hpp"
 
 namespace arctrace::cli {
 
@@ -24,10 +24,11 @@ CLI::Option* add_session_option(CLI::App& app, std::string& name) {
       ->type_name("NAME");
 }
 
-CLI::Option* add_format_option(CLI::App& app, Format& format) {
-  return add_choice<Format>(app, "--format", format,
-                            {{"text", Format::kText}, {"json", Format::kJson}},
-                            "how to print it")
+CLI::Option* add_format_option(CLI::App& app, OutputFormat& format) {
+  return add_choice<OutputFormat>(
+             app, "--format", format,
+             {{"text", OutputFormat::kText}, {"json", OutputFormat::kJson}},
+             "how to print it")
       ->default_str("text");
 }
 
@@ -93,11 +94,17 @@ std::string either_of(const std::vector<std::string>& words) {
   return text;
 }
 
+std::string not_a_choice(const std::string& value,
+                         const std::vector<std::string>& words) {
+  return absl::StrCat("\"", value, "\" is not ", either_of(words),
+                      near_names(value, words));
+}
+
 CLI::Validator from_to(double min, double max) {
   return {[=](std::string& text) {
             double value = 0;
             const bool is_number = absl::SimpleAtod(text, &value);
-            // Not the other way round: NaN is neither.
+            // NaN passes neither comparison.
             if (is_number && value >= min && value <= max) return std::string();
             return absl::StrCat("\"", text, "\" is not a number from ", min, " to ", max);
           },

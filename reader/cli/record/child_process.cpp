@@ -14,7 +14,7 @@
 #include <fstream>
 #include <utility>
 
-#include "reader/cli/record/command_path.hpp"
+#include "reader/cli/options/command_path.hpp"
 #include "src/buffer/clock.hpp"
 
 namespace arctrace::cli {

@@ -23,11 +23,13 @@
 #include <utility>
 
 #include "reader/cli/options/buffer_options.hpp"
+#include "reader/cli/options/command_path.hpp"
 #include "reader/cli/options/session_functions.hpp"
 #include "reader/cli/record/arg_types.hpp"
 #include "reader/cli/record/child_process.hpp"
-#include "reader/cli/record/command_path.hpp"
 #include "reader/cli/record/recording_buffer.hpp"
+#include "reader/render/losses.hpp"
+#include "reader/render/output.hpp"
 #include "reader/render/session_text.hpp"
 #include "reader/trace/format_names.hpp"
 #include "reader/trace/text_escape.hpp"
@@ -98,7 +100,7 @@ absl::StatusOr<std::vector<std::string>> session_variables(const std::string& sh
   if (!filter.ok()) return filter.status();
   const ValueTypes types = find_value_types(
       options.filter, options.command.empty() ? "" : options.command.front());
-  for (const std::string& warning : types.warnings) say("warning: " + warning);
+  for (const std::string& warning : types.warnings) reader::print_warning(warning);
   // Without it nothing is hooked; but a recording around this one may have set it.
   if (options.library_calls != LibraryCalls::kNone || !filter->empty() || live ||
       std::getenv("ARCTRACE_OPTIONS") != nullptr) {
@@ -136,22 +138,22 @@ int exit_like(int status) {
   return 128 + signal;  // a signal whose default is to go on
 }
 
-void say_untraced(const std::string& program, uint32_t why) {
-  say(absl::StrCat("warning: can't trace ", program, ": it is ",
-                   reader::untraced_text(why)));
+void warn_untraced(const std::string& program, uint32_t why) {
+  reader::print_warning(
+      absl::StrCat("can't trace ", program, ": it is ", reader::untraced_text(why)));
 }
 
 // That the command itself, unlike its children, will not be traced; false: it will.
 bool warn_if_untraceable(const std::string& command) {
   const uint32_t why = why_untraceable(command);
-  if (why != 0) say_untraced(command, why);
+  if (why != 0) warn_untraced(command, why);
   return why != 0;
 }
 
 void warn_of_unmatched(const RecordOptions& options, uint64_t matched) {
   for (const std::string& line :
        unmatched_patterns(options.filter, matched, options.command.front())) {
-    say("warning: " + line);
+    reader::print_warning(line);
   }
 }
 
@@ -176,7 +178,9 @@ absl::StatusOr<int> run_in_session(const RecordOptions& options) {
         ChildProcess::start(options.command, *variables, false, signals);
     if (!child.ok()) return child.status();
     warn_if_untraceable(options.command.front());
-    const auto no_snapshot = [] { say("arctrace snapshot takes one of a session"); };
+    const auto no_snapshot = [] {
+      reader::print_message("arctrace snapshot takes one of a session");
+    };
     status = child->wait(signals, no_snapshot);
     if (status == -1) return 128 + SIGINT;
     warn_of_unmatched_in_session(options);
@@ -186,15 +190,15 @@ absl::StatusOr<int> run_in_session(const RecordOptions& options) {
 }
 
 // `matched`: control.patterns_matched. `has_warned`: that the command can't be traced.
-void say_end(const CollectorSummary& summary, const RecordOptions& options,
-             uint64_t matched, bool has_warned) {
+void print_end(const CollectorSummary& summary, const RecordOptions& options,
+               uint64_t matched, bool has_warned) {
   if (summary.processes == 0) {
-    if (!has_warned) say("warning: no process joined the session");
+    if (!has_warned) reader::print_warning("no process joined the session");
   } else {
     warn_of_unmatched(options, matched);
   }
   warn_of_untraced(summary);
-  say(summary_line(summary, options.output));
+  reader::print_message(recording_summary_line(summary, options.output));
 }
 
 }  // namespace
@@ -206,10 +210,6 @@ absl::StatusOr<std::vector<std::string>> session_environment(
   const absl::StatusOr<Buffer> buffer = open_session(options.session);
   if (!buffer.ok()) return buffer.status();
   return session_variables(*shim, buffer->path(), options, true);
-}
-
-void say(const std::string& line) {
-  std::fprintf(stderr, "arctrace: %s\n", line.c_str());
 }
 
 absl::StatusOr<std::unique_ptr<Recorder>> make_recorder(Buffer& buffer,
@@ -239,30 +239,27 @@ void warn_of_untraced(const CollectorSummary& summary) {
   size_t shown = 0;
   for (const UntracedProgram& program : programs) {
     if (shown++ == kShownMax) break;
-    say_untraced(reader::escaped(program.path), program.why);
+    warn_untraced(reader::escaped(program.path), program.why);
   }
   if (programs.size() > kShownMax) {
-    say(absl::StrCat("warning: nor ", count_text(programs.size() - kShownMax, "program"),
+    reader::print_warning(
+        absl::StrCat("nor ", reader::count_text(programs.size() - kShownMax, "program"),
                      " more: arctrace dump shows them, as UNTRACED"));
   }
 }
 
 void take_snapshot(Recorder& recorder) {
   const absl::StatusOr<std::string> name = recorder.snapshot();
-  say(name.ok() ? "snapshot: " + *name : std::string(name.status().message()));
+  reader::print_message(name.ok() ? "snapshot: " + *name
+                                  : std::string(name.status().message()));
 }
 
-std::string summary_line(const CollectorSummary& summary, const std::string& file) {
+std::string recording_summary_line(const CollectorSummary& summary,
+                                   const std::string& file) {
   const uint64_t lost =
       std::accumulate(summary.lost.begin(), summary.lost.end(), uint64_t{0});
   std::string line = absl::StrCat(summary.totals.records, " records, ", lost, " lost");
-  std::string causes;
-  for (uint32_t cause = 0; cause < summary.lost.size(); ++cause) {
-    if (summary.lost[cause] == 0) continue;
-    absl::StrAppend(&causes, causes.empty() ? "" : ", ", reader::loss_cause_text(cause),
-                    " ", summary.lost[cause]);
-  }
-  if (!causes.empty()) absl::StrAppend(&line, " (", causes, ")");
+  if (lost != 0) absl::StrAppend(&line, " (", reader::losses_text(summary.lost), ")");
   if (summary.overwritten != 0) {
     absl::StrAppend(&line, ", ", summary.overwritten, " overwritten");
   }
@@ -271,7 +268,7 @@ std::string summary_line(const CollectorSummary& summary, const std::string& fil
                   summary.threads == 1 ? " thread, " : " threads, ", summary.file_bytes,
                   " bytes, ", file);
   if (summary.earlier_files != 0) {
-    absl::StrAppend(&line, " and ", count_text(summary.earlier_files, "file"),
+    absl::StrAppend(&line, " and ", reader::count_text(summary.earlier_files, "file"),
                     " before it");
   }
   if (summary.totals.torn + summary.totals.unfinished > 0) {
@@ -311,7 +308,7 @@ absl::StatusOr<int> record_command(const RecordOptions& options) {
         make_recorder(buffer, std::move(flight), options.output);
     if (!made.ok()) return made.status();
     Recorder* const recorder = made->get();
-    if (!buffer.warning().empty()) say("warning: " + buffer.warning());
+    if (!buffer.warning().empty()) reader::print_warning(buffer.warning());
     const auto on_snapshot = [&] {
       if (!summary) take_snapshot(*recorder);
     };
@@ -322,16 +319,16 @@ absl::StatusOr<int> record_command(const RecordOptions& options) {
         recording->bpf.reset();  // no program is to run when its blocks are taken back
       }
       summary = recorder->finish();
-      say_end(*summary, options,
-              IpcAtomics::load_relaxed(buffer.view().control().patterns_matched),
-              has_warned);
+      print_end(*summary, options,
+                IpcAtomics::load_relaxed(buffer.view().control().patterns_matched),
+                has_warned);
     };
     buffer.set_gate(ARCTRACE_GATE_ALL);
     if (options.wait_for_all) adopt_orphans();
     absl::StatusOr<ChildProcess> child =
         ChildProcess::start(options.command, *variables, options.output == "-", signals);
     if (!child.ok()) {
-      say(std::string(child.status().message()));
+      reader::print_message(std::string(child.status().message()));
       return exit_status_of(child.status());
     }
     has_warned = warn_if_untraceable(options.command.front());
@@ -339,13 +336,13 @@ absl::StatusOr<int> record_command(const RecordOptions& options) {
       recording->bpf->trace_process(static_cast<uint32_t>(getpid()), false);
     }
     if (absl::Status published = recorder->publish(); !published.ok()) {
-      say(std::string(published.message()));
+      reader::print_message(std::string(published.message()));
       is_named = false;
     }
     status =
         child->wait(signals, on_snapshot, Deadline(options.duration_ns, end_recording));
     if (status == -1) {
-      say("interrupted: the command is left running, recording ends");
+      reader::print_message("interrupted: the command is left running, recording ends");
       status = SIGINT;
     } else if (!summary) {
       recorder->child_ended(static_cast<uint32_t>(child->pid()), status);

@@ -7,28 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "reader/cli/options/call_filter_options.hpp"
-#include "reader/cli/options/kernel_options.hpp"
+#include "reader/cli/options/record_options.hpp"
 #include "src/recorder/buffer/buffer.hpp"
 #include "src/recorder/drain/recorder.hpp"
 #include "src/recorder/snapshot/flight_recorder.hpp"
 
 namespace arctrace::cli {
-
-enum class LibraryCalls { kNone, kProgram, kAll };
-
-struct RecordOptions {
-  BufferOptions buffer;
-  std::string output;
-  std::vector<std::string> command;  // program and arguments
-  bool wait_for_all = false;         // until no descendant is left
-  uint64_t duration_ns = 0;          // of the recording; 0: as long as the command
-  LibraryCalls library_calls = LibraryCalls::kProgram;
-  CallFilterOptions filter;  // without a problem
-  KernelOptions kernel;
-  FlightOptions flight;  // but its command line and output
-  std::string session;   // record into it; empty: one of our own
-};
 
 // Records options.command and returns its exit status; if a signal ended it, ends this
 // process by the same signal. A command that can't be started is said, and exits as a
@@ -54,9 +38,7 @@ void warn_of_untraced(const CollectorSummary& summary);
 void take_snapshot(Recorder& recorder);
 
 // The one line that ends a recording: "5 records, 0 lost, ... FILE".
-std::string summary_line(const CollectorSummary& summary, const std::string& file);
-
-// A line on standard error.
-void say(const std::string& line);
+std::string recording_summary_line(const CollectorSummary& summary,
+                                   const std::string& file);
 
 }  // namespace arctrace::cli

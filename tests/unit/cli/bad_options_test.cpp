@@ -53,9 +53,23 @@ constexpr Refusal kRefusals[] = {
     {"attach name -o ''", "attach: --output: is empty"},
     {"record --session '' true", "record: --session: is empty"},
     {"record -o x -o y true", "record: --output is given twice"},
-    {"report --view foo",
-     "report: --view: \"foo\" is not tree, flat, arcs, kinds, flow, invocations, "
+    {"report --view xyz",
+     "report: --view: \"xyz\" is not tree, flat, arcs, kinds, flow, invocations, "
      "log-rt, threads or wakers"},
+    {"report --view invocation",
+     "report: --view: \"invocation\" is not tree, flat, arcs, kinds, flow, invocations, "
+     "log-rt, threads or wakers; did you mean \"invocations\"?"},
+    {"report --view flow --per thread", "report: --per does not apply to --view=flow"},
+    {"report --view wakers --merge", "report: --merge does not apply to --view=wakers"},
+    {"report --view threads --min-percent 1",
+     "report: --min-percent does not apply to --view=threads"},
+    {"report --view flow --sort cum",
+     "report: --sort does not apply to --view=flow, which is in order of time"},
+    {"report --view invocations --sort calls",
+     "report: --view=invocations cannot be sorted by calls, only by entry, cum, base or "
+     "name"},
+    {"report --view wakers --clock cpu",
+     "report: --clock does not apply to --view=wakers, which shows all time"},
     {"report --sort 1", "report: --sort: \"1\" is not cum, base, calls, name or entry"},
     {"report --clock x", "report: --clock: \"x\" is not wall, cpu or off-cpu"},
     {"report --per x", "report: --per: \"x\" is not thread or process"},

@@ -13,44 +13,27 @@ using namespace arctrace::testing;
 
 namespace {
 
-void describe(const Record& record, bool json, std::string& out) {
-  if (record.type == ARCTRACE_TYPE_ARGUMENTS || record.type == ARCTRACE_TYPE_RESULT) {
-    return describe_values(record, json, out);
-  }
+void describe(const Record& record, FieldSink& out) {
+  describe_values(record, out);
   if (record.type != ARCTRACE_TYPE_TEXT) return;
   const uint32_t size = load_u32(record.body.data());
-  const std::string text(as_text(record.body.subspan(4, size)));
-  out += json ? ",\"text\":\"" + text + "\"" : text;
+  out.title("text", as_text(record.body.subspan(4, size)));
 }
 
 struct Flow {
   ViewOptions options;
   ReplayFilter filter;
 
-  std::string text(const RecordScript& script) {
-    return text_of([&](const WriteText& write) {
-      FlowView flow(options, filter.min_duration_ns, describe, &write, nullptr);
-      run(script, flow);
-    });
-  }
-
-  Json json(const RecordScript& script) {
-    return json_of([&](JsonWriter& json) {
-      json.key("flow").begin_array();
-      FlowView flow(options, filter.min_duration_ns, describe, nullptr, &json);
-      run(script, flow);
-    });
-  }
+  std::string text(const RecordScript& script) { return viewed(script).text("flow"); }
+  Json json(const RecordScript& script) { return viewed(script).json("flow"); }
 
  private:
-  void run(const RecordScript& script, FlowView& flow) {
-    ReplayOptions replay_options;
-    replay_options.filter = filter;
-    replay_options.listener = &flow;
-    Replay replay(script.definitions, nullptr, replay_options);
-    flow.begin(replay);
-    script.replay(replay);
-    flow.finish();
+  Viewed viewed(const RecordScript& script) {
+    Viewed made(script);
+    made.settings.options = options;
+    made.settings.describe = describe;
+    made.replay.filter = filter;
+    return made;
   }
 };
 
@@ -240,7 +223,7 @@ RecordScript opens() {
 
 }  // namespace
 
-TEST_CASE("flow: arguments and results stand behind the name") {
+TEST_CASE("flow: arguments and results stand after the name") {
   const std::string text = Flow().text(opens());
   CHECK(text == R"(
            Time  Process/thread    Lv  Flow
@@ -262,12 +245,13 @@ TEST_CASE("flow: arguments and results stand behind the name") {
   CHECK(without_g.find("< open = 3") != std::string::npos);
   CHECK(without_g.find('g') == std::string::npos);
   const Json json = Flow().json(opens());
-  CHECK(json.at("flow").at(1).at("args") == "(7)");
-  CHECK(json.at("flow").at(3).at("retval") == " = -1 ENOENT");
+  CHECK(json.at("flow").at(1).at("args") == Json::array({7}));
+  CHECK(json.at("flow").at(3).at("retval") == -1);
+  CHECK(json.at("flow").at(3).at("errno") == "ENOENT");
   CHECK_FALSE(json.at("flow").at(5).contains("args"));
 }
 
-TEST_CASE("flow: values without their call are left out") {
+TEST_CASE("flow: arguments and results without their call do not appear") {
   RecordScript s;
   const ThreadIndex a = s.program(10, "one");
   s.arguments(a, 1'000, {number_value(ARCTRACE_VALUE_SIGNED, 1, 7, 4)});
