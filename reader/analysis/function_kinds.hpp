@@ -36,8 +36,7 @@ std::string_view kind_name(FunctionKind kind);
 
 // The kind of a function by its name, and by its module if that is known: a function that
 // the program itself defines has no kind, whatever its name. Variants (open64,
-// __read_chk,
-// __isoc99_fscanf) are of the kind of their function.
+// __read_chk, __isoc99_fscanf) are of the kind of their function.
 std::optional<FunctionKind> function_kind(const Function& function);
 
 }  // namespace arctrace::reader

@@ -26,8 +26,8 @@ std::vector<FunctionTotal> function_totals(const CallTree& tree,
 
 // A caller or a callee of a function, with its share of the function's sums.
 //
-// Parents' calls, base_ns and cum_ns add up to the function's own. Children's cum_ns
-// add up to its cum_ns - base_ns: time in the function itself, called again from below a
+// Parents' calls, base_ns and cum_ns add up to the function's own. Children's cum_ns add
+// up to its cum_ns - base_ns: time in the function itself, called again from below a
 // child, is not the child's.
 struct Arc {
   FunctionId function = kRootFunction;  // kRootFunction: called by no function

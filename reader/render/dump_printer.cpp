@@ -13,7 +13,7 @@
 namespace arctrace::reader {
 namespace {
 
-// Widths of the columns; names that are longer push the rest of their line to the right.
+// Widths of the columns. Longer names shift the rest of their line to the right.
 size_t width_of(DumpField field) {
   switch (field) {
     case DumpField::kTime:
@@ -160,7 +160,7 @@ void DumpPrinter::print_header() {
     const auto& names = dump_field_names();
     const auto name = std::find_if(names.begin(), names.end(),
                                    [&](const auto& n) { return n.second == field; });
-    // The '#' takes the place of a blank.
+    // The '#' replaces a blank.
     const size_t width =
         width_of(field) - (field == fields_.front() && width_of(field) > 0);
     if (field != fields_.front()) line_ += ' ';

@@ -21,12 +21,12 @@ namespace {
 
 constexpr size_t kFindingsShown = 5;
 
-// Seconds, or "-" for what never came.
+// Seconds, or "-" for an end that never came.
 std::string time_or_dash(int64_t time_ns) {
   return time_ns == INT64_MAX || time_ns == INT64_MIN ? "-" : seconds_text(time_ns);
 }
 
-// Rows of cells, each column as wide as its widest cell; the last is not padded.
+// Rows of cells. Each column is as wide as its widest cell; the last one is not padded.
 class Table {
  public:
   // `right`: how many of the first columns are aligned to the right.
@@ -116,7 +116,7 @@ void append_threads(std::string& out, const Trace& trace) {
   table.append_to(out);
 }
 
-// Each file once, however many processes have it.
+// Each file once, however many processes map it.
 void append_modules(std::string& out, const Definitions& definitions) {
   absl::btree_map<std::pair<std::string, std::string>, size_t> processes_of;
   for (const Process& process : definitions.processes()) {
@@ -136,9 +136,9 @@ void append_modules(std::string& out, const Definitions& definitions) {
   table.append_to(out);
 }
 
-// Where names of generated code came from; nothing if there were none.
+// The files with names of generated code; nothing if there were none.
 void append_code_files(std::string& out, const Definitions& definitions) {
-  Table table({"pid", "names", "left out", "file"}, 3);
+  Table table({"pid", "names", "omitted", "file"}, 3);
   size_t files = 0;
   for (const Process& process : definitions.processes()) {
     for (const CodeFile& file : process.code_files) {
@@ -172,7 +172,7 @@ void append_buffer(std::string& out, const BufferState& buffer) {
                     buffer.blocks_by_phase[phase], " ", phase_text(phase));
   }
   if (buffer.blocks_by_phase[0] != 0) {
-    absl::StrAppend(&out, ", ", buffer.blocks_by_phase[0], " of no known phase");
+    absl::StrAppend(&out, ", ", buffer.blocks_by_phase[0], " in an unknown phase");
   }
   absl::StrAppend(&out, "\ncollector: ",
                   buffer.collector_alive ? absl::StrCat("pid ", buffer.collector_pid)
@@ -196,7 +196,7 @@ void append_findings(std::string& out, const Trace& trace) {
   for (const Finding& finding : findings.first(shown)) {
     absl::StrAppend(&out, "  ", finding_text(finding, trace.session()), "\n");
   }
-  if (shown < trace.finding_count()) out += "  ... arctrace check prints them\n";
+  if (shown < trace.finding_count()) out += "  ... arctrace check prints all\n";
 }
 
 }  // namespace
@@ -213,7 +213,8 @@ std::string info_text(const Trace& trace, std::optional<double> records_per_seco
   append_code_files(out, trace.definitions());
   if (trace.buffer() != nullptr) append_buffer(out, *trace.buffer());
   if (records_per_second) {
-    absl::StrAppendFormat(&out, "  %.0f records a second now\n", *records_per_second);
+    absl::StrAppendFormat(&out, "  %.0f records per second at present\n",
+                          *records_per_second);
   }
   append_findings(out, trace);
   return out;

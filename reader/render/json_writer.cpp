@@ -150,7 +150,7 @@ void JsonWriter::members(std::string_view members) {
   append(members);
 }
 
-// What stands before a key, an element, or the value after a key.
+// Writes what comes before a key, an element, or the value after a key.
 void JsonWriter::before_item() {
   if (after_key_) {
     after_key_ = false;

@@ -73,7 +73,7 @@ class JsonWriter {
   // Whether the innermost open value is an array, whose elements have no keys.
   bool in_array() const { return !closers_.empty() && closers_.back() == ']'; }
 
-  // False once the receiver wants no more: there is no use in producing more.
+  // False once the receiver wants no more.
   bool good() const { return good_; }
   // Hands over what is buffered. REQUIRES: everything has ended.
   void finish() { flush(); }

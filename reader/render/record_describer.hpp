@@ -21,8 +21,8 @@ struct StackEffect {
 };
 
 struct DescribeOptions {
-  bool addresses = false;  // frame keys as they stand in the record too
-  bool modules = false;    // the path of a function's module too
+  bool addresses = false;  // also frame keys, as in the record
+  bool modules = false;    // also the path of a function's module
 };
 
 class RecordDescriber {

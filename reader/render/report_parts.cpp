@@ -110,7 +110,7 @@ bool is_hot(uint64_t base_ns, uint64_t all_ns) {
 
 std::string hidden_rows_text(uint64_t rows) {
   if (rows == 0) return {};
-  return absl::StrCat("  (", rows, rows == 1 ? " row" : " rows", " left out)\n");
+  return absl::StrCat("  (", rows, rows == 1 ? " row" : " rows", " not shown)\n");
 }
 
 }  // namespace arctrace::reader

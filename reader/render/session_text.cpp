@@ -15,11 +15,11 @@ namespace arctrace::reader {
 namespace {
 
 std::string state_text(const Session& session) {
-  if (session.raw) return "a buffer, live or left over";
+  if (session.raw) return "a buffer, live or left behind";
   if (session.disk_full_errno != 0) {
     return absl::StrCat("cut off: ", ::strerror(session.disk_full_errno));
   }
-  return session.finished ? "whole" : "cut off";
+  return session.finished ? "complete" : "cut off";
 }
 
 }  // namespace
@@ -47,8 +47,8 @@ std::vector<std::string> session_facts(const Session& session) {
       static_cast<double>(session.ticks_per_second) / 1e6));
   if (session.has_perf_records) {
     facts.push_back(
-        "kernel: recorded by perf events: dispatches, fork, exec and exit; who woke whom "
-        "and which thread came next are not known");
+        "kernel: recorded by perf events: dispatches, fork, exec and exit, without "
+        "wake-ups and next threads");
   } else if (session.cpu_count != 0) {
     facts.push_back("kernel: recorded by BPF");
   }

@@ -25,7 +25,7 @@ struct StreamEvent {
   ThreadIndex thread = kNoIndex;
   FunctionId function = kUnknownFunction;
   uint32_t depth = 0;  // shown frames around it, and itself
-  uint32_t count = 1;  // of an entry: frames that it stands for
+  uint32_t count = 1;  // of an entry: frames that it represents
   uint16_t flags = 0;  // of an entry or exit: enum FrameFlag
   uint16_t type = 0;   // of the record, unless it is an entry or exit
   int64_t time_ns = 0;

@@ -135,7 +135,7 @@ std::string FlowView::event_text(const StreamEvent& event) {
     }
     case StreamEvent::Kind::kResync:
       append_tinted(row, options_.style, Tint::kTrouble,
-                    "! a STACK record contradicts what came before");
+                    "! STACK record contradicts the stack so far");
       break;
   }
   return row += '\n';

@@ -13,7 +13,7 @@ std::string group_head(const TreeGroup& group, Grouping grouping,
   append_tinted(head, style, Tint::kHead, group_title(group, grouping));
   absl::StrAppend(&head, ": ", duration_text(root.cum_ns));
   if (root.base_ns != 0) {
-    absl::StrAppend(&head, ", of it ", duration_text(root.base_ns), " in no function");
+    absl::StrAppend(&head, ", of which ", duration_text(root.base_ns), " in no function");
   }
   return head + marks_text(group.tree->marks(group.root)) + "\n";
 }

@@ -15,7 +15,7 @@ namespace arctrace::reader {
 // JSON: member "invocations", an array.
 std::unique_ptr<View> make_invocations_view(const ViewSettings& settings);
 
-// The same with a choice of how many rows are in memory, for tests.
+// The same with another number of rows in memory, for tests.
 std::unique_ptr<View> make_invocations_view(const ViewSettings& settings,
                                             size_t rows_in_memory);
 

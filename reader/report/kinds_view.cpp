@@ -38,7 +38,7 @@ class KindsView : public GroupView {
           absl::StrCat(kSumsHead, replay.has_dispatches() ? kCpuHead : "", "  Kind"));
       text += '\n';
       if (rows.shown.empty() && rows.hidden == 0) {
-        text += "  (no call of a well-known function)\n";
+        text += "  (no calls of functions of these kinds)\n";
       }
       const auto append_row = [&](const auto& total, const std::string& name,
                                   const std::string& notes) {

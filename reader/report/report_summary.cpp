@@ -30,7 +30,7 @@ std::string report_head_text(const Session& session) {
 std::string report_end_text(const ReportSummary& summary) {
   std::string text = "\n";
   if (summary.interrupted) {
-    text += "Interrupted: what follows is of what was read so far.\n";
+    text += "Interrupted: these sums are of the records read so far.\n";
   }
   Summary sums = summary.trace;
   sums.findings += summary.replay.finding_count();
@@ -48,7 +48,7 @@ std::string report_end_text(const ReportSummary& summary) {
   }
   if (findings.size() > kSymbolFindingsShown) {
     absl::StrAppend(&text, "symbols: ", findings.size() - kSymbolFindingsShown,
-                    " more modules without their own\n");
+                    " more modules have none of their own\n");
   }
   return text;
 }

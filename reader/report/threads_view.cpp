@@ -145,7 +145,7 @@ std::string ThreadsView::head_text(const States& thread, ThreadIndex index,
   append_tinted(text, options_.style, Tint::kHead,
                 thread_title(replay.definitions(), index));
   absl::StrAppend(&text, ": ", part("running", thread.running_ns), ", ");
-  if (has_ready) absl::StrAppend(&text, part("ready", thread.ready_ns), ", of it ");
+  if (has_ready) absl::StrAppend(&text, part("ready", thread.ready_ns), ", of which ");
   absl::StrAppend(&text, part("preempted", thread.preempted_ns), ", ",
                   part(has_ready ? "blocked" : "blocked or woken", thread.blocked_ns),
                   "\n");

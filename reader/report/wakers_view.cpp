@@ -71,7 +71,7 @@ absl::Status WakersView::write_text(Replay& replay, const WriteText& write) {
   FunctionLabels labels(replay, options_.lines);
   std::string head = "\n";
   append_tinted(head, options_.style, Tint::kHead,
-                "    Wake-ups      Blocked  Who woke whom");
+                "    Wake-ups      Blocked  Waker and woken thread");
   if (!write(head + "\n")) return absl::OkStatus();
   const std::vector<Row> shown = shown_rows();
   for (const Row& row : shown) {

@@ -127,10 +127,11 @@ Runner add_check(CLI::App& root) {
       ->type_name("N")
       ->capture_default_str();
   app->add_flag("--strict", options->strict,
-                "lost, torn and unfinished records count as findings too");
+                "count lost, torn and unfinished records as findings");
   app->footer(
-      "Each finding names a rule of SPEC.md, section 9, and a place. Exit status: 0 if\n"
-      "nothing was found, 1 if something was, 2 if the file cannot be read.");
+      "Each finding names a rule of SPEC.md, section 9, and where in the file it is\n"
+      "broken. Exit status: 0 if there are no findings, 1 if there are, 2 if the file\n"
+      "cannot be read.");
   return [options] { return check(*options); };
 }
 

@@ -35,8 +35,8 @@ absl::StatusOr<int> create(CreateOptions& options) {
   }
   absl::StatusOr<Buffer> buffer = Buffer::create(options.buffer);
   if (absl::IsAlreadyExists(buffer.status())) {
-    return absl::AlreadyExistsError(
-        absl::StrCat("there is a session ", options.name, " already"));
+    return absl::AlreadyExistsError(absl::StrCat(
+        "session ", options.name, " exists already; arctrace destroy removes it"));
   }
   if (!buffer.ok()) return buffer.status();
   if (!buffer->warning().empty()) reader::print_warning(buffer->warning());
@@ -52,20 +52,20 @@ absl::StatusOr<int> create(CreateOptions& options) {
 
 Runner add_create(CLI::App& root) {
   auto options = std::make_shared<CreateOptions>();
-  CLI::App* app = root.add_subcommand("create", "make a session that outlives commands");
-  app->add_option("name", options->name, "letters, digits, . _ -")
+  CLI::App* app =
+      root.add_subcommand("create", "create a session that outlives commands");
+  app->add_option("name", options->name, "a name of letters, digits and . _ -")
       ->required()
       ->type_name("NAME");
   app->add_option("--group", options->group,
-                  "let members of this group write into it and read it")
+                  "let members of GROUP write to the session and read it")
       ->type_name("GROUP");
-  app->add_flag("--start", options->start, "record from now on");
+  app->add_flag("--start", options->start, "switch recording on at once");
   add_buffer_options(*app, options->buffer);
   app->footer(
-      "Prints the buffer's file. A program joins with ARCTRACE_SESSION=FILE in its\n"
-      "environment, or by arctrace record --session=NAME -- COMMAND. Memory is not "
-      "pinned\n"
-      "once this command has ended.");
+      "Prints the path of the buffer's file. A program joins the session if its\n"
+      "environment has ARCTRACE_SESSION=FILE, or if arctrace record --session=NAME\n"
+      "starts it. Memory does not stay pinned after this command has ended.");
   options->buffer.pin = PinPolicy::kNo;
   return [options] { return create(*options); };
 }

@@ -21,7 +21,7 @@
 namespace arctrace::cli {
 namespace {
 
-struct ControlOptions {
+struct CtlOptions {
   std::string name;
   uint32_t on = 0, off = 0;  // enum arctrace_gate_bit
   std::optional<uint32_t> high_water_percent;
@@ -33,7 +33,7 @@ struct ControlOptions {
   }
 };
 
-absl::StatusOr<int> control(const ControlOptions& options) {
+absl::StatusOr<int> ctl(const CtlOptions& options) {
   absl::StatusOr<Buffer> buffer = open_session(options.name);
   if (!buffer.ok()) return buffer.status();
   const BufferView& view = buffer->view();
@@ -63,7 +63,7 @@ absl::StatusOr<int> control(const ControlOptions& options) {
 }  // namespace
 
 Runner add_ctl(CLI::App& root) {
-  auto options = std::make_shared<ControlOptions>();
+  auto options = std::make_shared<CtlOptions>();
   CLI::App* app =
       root.add_subcommand("ctl", "change what a session records while it runs");
   add_session_option(*app, options->name);
@@ -84,8 +84,9 @@ Runner add_ctl(CLI::App& root) {
         ->check(CLI::IsMember(kClasses))
         ->type_name("CLASS");
   };
-  add_classes("--on", options->on, "record these classes: functions, events, marks, all");
-  add_classes("--off", options->off, "record them no more");
+  add_classes("--on", options->on,
+              "record these classes: functions, events, marks, kernel, all");
+  add_classes("--off", options->off, "do not record these classes any more");
   app->add_option("--high-water", options->high_water_percent,
                   "wake the collector when PERCENT of the blocks are used; 0 = never")
       ->check(from_to(0, 100))
@@ -97,22 +98,26 @@ Runner add_ctl(CLI::App& root) {
         ->allow_extra_args(false)
         ->group("What to trace, from each function's next call on");
   };
-  add_patterns("-F,--trace", options->functions.chosen,
-               "only functions that match, and what they call; may be repeated, as -N");
+  add_patterns(
+      "-F,--trace", options->functions.chosen,
+      "trace only functions that match PATTERN, and what they call; may be repeated");
   add_patterns("-N,--no-trace", options->functions.left_out,
-               "not functions that match, nor what they call: stronger than -F");
-  app->add_flag("--trace-all", options->all_functions,
-                "what the programs were started with: all, or by record's -F and -N")
+               "do not trace functions that match PATTERN, nor what they call; takes "
+               "precedence over -F; may be repeated");
+  app->add_flag(
+         "--trace-all", options->all_functions,
+         "trace what the programs were started with: all functions, or those of -F "
+         "and -N of record")
       ->excludes("--trace")
       ->excludes("--no-trace")
       ->group("What to trace, from each function's next call on");
   app->footer(
-      "-F and -N take the place of what was chosen before. Patterns are those of record. "
-      "A\nregular expression, or a C++ name as people write it, stands for the functions "
-      "that the\nsession's programs have now; many of them, for what their linker's "
-      "names "
-      "begin with\nand no other function's does.");
-  return [options] { return control(*options); };
+      "-F and -N replace the patterns of an earlier call. A PATTERN is as in record. A\n"
+      "regular expression, or the name of a C++ function as in its source, applies to\n"
+      "the functions that the session's programs have now. If more match than a\n"
+      "session can hold, prefixes of their linker names that no other function has are\n"
+      "used instead.");
+  return [options] { return ctl(*options); };
 }
 
 }  // namespace arctrace::cli

@@ -28,8 +28,8 @@ absl::StatusOr<int> destroy(const std::string& name) {
 
 Runner add_destroy(CLI::App& root) {
   auto name = std::make_shared<std::string>();
-  CLI::App* app =
-      root.add_subcommand("destroy", "end a session: nothing of it is left but files");
+  CLI::App* app = root.add_subcommand(
+      "destroy", "end a session and remove its buffer; trace files stay");
   add_session_option(*app, *name);
   return [name] { return destroy(*name); };
 }

@@ -71,9 +71,9 @@ absl::StatusOr<std::vector<reader::DumpField>> parse_fields(const DumpOptions& o
   for (const std::string& wanted : options.fields) {
     const auto found = std::find(names.begin(), names.end(), wanted);
     if (found == names.end()) {
-      return absl::InvalidArgumentError(absl::StrCat("dump: no field \"", wanted, "\"",
-                                                     near_names(wanted, names),
-                                                     " (dump --help lists them)"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("dump: no field \"", wanted, "\"", near_names(wanted, names),
+                       "; arctrace dump --help lists them"));
     }
     fields.push_back(reader::dump_field_names()[size_t(found - names.begin())].second);
   }
@@ -166,44 +166,50 @@ Runner add_dump(CLI::App& root) {
   add_format_option(*app, options->format);
   CLI::Option* fields =
       app->add_option("--fields", options->fields,
-                      "columns of the text: time, ticks, pid, tid, name, writer, place, "
-                      "type, content")
+                      "the columns of text: time, ticks, pid, tid, name, writer, "
+                      "place, type, content")
           ->delimiter(',')
           ->allow_extra_args(false)
           ->type_name("FIELD");
-  app->add_option("--pid", options->pids, "only of these processes; several with commas")
+  app->add_option(
+         "--pid", options->pids,
+         "print only records of these processes; several are separated by commas")
       ->delimiter(',')
       ->check(not_empty())
       ->allow_extra_args(false)
       ->type_name("PID");
-  app->add_option("--tid", options->tids, "only of these threads; several with commas")
+  app->add_option("--tid", options->tids,
+                  "print only records of these threads; several are separated by commas")
       ->delimiter(',')
       ->check(not_empty())
       ->allow_extra_args(false)
       ->type_name("TID");
-  app->add_option("--type", options->types,
-                  "only records of these types, such as ENTER,EVENT, or by number")
+  app->add_option(
+         "--type", options->types,
+         "print only records of these types, such as ENTER,EVENT, or their numbers")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->type_name("TYPE");
-  app->add_option("-F,--function", options->filter.functions,
-                  "only calls and exits of functions that GLOB matches; may be repeated")
+  app->add_option(
+         "-F,--function", options->filter.functions,
+         "print only entries and exits of functions that match GLOB; may be repeated")
       ->type_name("GLOB")
       ->allow_extra_args(false);
   add_time_range_option(*app, options->filter.range);
-  app->add_option("-n,--limit", options->limit, "stop after N lines")
+  app->add_option("-n,--limit", options->limit, "stop after N records")
       ->check(not_negative())
       ->type_name("N");
   app->add_flag("--raw", options->raw,
-                "with ticks, writers, places in the file, and addresses");
-  app->add_flag("--no-header", options->no_header, "only the records");
+                "add ticks, writers, offsets in the file, and addresses");
+  app->add_flag("--no-header", options->no_header, "print only the records");
   app->footer(
-      "Times are seconds since the session's start. JSON is one object a line: time_ns,\n"
-      "pid, tid, type, then what the type has. EXIT shows the function that is left, as\n"
-      "the records before it tell. Lines with # in front are no records.");
+      "Times are seconds since the start of the session. JSON is one object per line:\n"
+      "time_ns, pid, tid, type, and the fields of the type. An EXIT shows the function\n"
+      "that it leaves, which follows from the records before it. Lines that begin with\n"
+      "# are not records.");
   return [options, fields]() -> absl::StatusOr<int> {
     if (fields->count() != 0 && options->format == OutputFormat::kJson) {
-      return absl::InvalidArgumentError("dump: --fields goes with --format=text only");
+      return absl::InvalidArgumentError("dump: --fields applies to --format=text only");
     }
     return dump(*options);
   };

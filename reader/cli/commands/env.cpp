@@ -39,15 +39,14 @@ absl::StatusOr<int> print_environment(const RecordOptions& options) {
 
 Runner add_env(CLI::App& root) {
   auto options = std::make_shared<RecordOptions>();
-  CLI::App* app =
-      root.add_subcommand("env", "the environment to record into a session with");
+  CLI::App* app = root.add_subcommand(
+      "env", "print the environment that makes a program record into a session");
   add_session_option(*app, options->session);
   add_traced_options(*app, *options);
   app->footer(
-      "Prints NAME='VALUE' lines, for a shell (set -a; eval \"$(arctrace env NAME)\") "
-      "or\n"
-      "for systemd's EnvironmentFile=. A program that starts with them joins the "
-      "session,\nas do its children.");
+      "Prints NAME='VALUE' lines, for a shell (set -a; eval \"$(arctrace env NAME)\")\n"
+      "or for EnvironmentFile= of systemd. A program that starts with these\n"
+      "variables joins the session, and so do its children.");
   return [options] { return print_environment(*options); };
 }
 

@@ -78,8 +78,9 @@ Runner add_info(CLI::App& root) {
   add_file_option(*app, options->path);
   add_format_option(*app, options->format);
   app->footer(
-      "Shows session, clock, processes, threads, modules, counts, losses and findings;\n"
-      "of a buffer, live or left over in /dev/shm, also its blocks and writer slots.");
+      "Shows the session, its clock, processes, threads, modules, counts, losses and\n"
+      "findings; of a buffer, live or left behind in /dev/shm, also its blocks and\n"
+      "writer slots.");
   return [options] { return info(*options); };
 }
 

@@ -101,11 +101,9 @@ Runner add_list(CLI::App& root) {
   CLI::App* app = root.add_subcommand("list", "list your sessions");
   add_format_option(*app, *format);
   app->footer(
-      "Name, mode, whether recording is on, living writers, collector. A session that "
-      "was\n"
-      "left behind by its recorder can be read, recovered (arctrace recover), and "
-      "removed\n"
-      "(arctrace destroy).");
+      "Shows the name, the mode, whether recording is on, the number of live writers,\n"
+      "and the collector. A session whose recorder is gone is left behind: it can be\n"
+      "read, recovered (arctrace recover) and removed (arctrace destroy).");
   return [format] { return list(*format); };
 }
 

@@ -37,8 +37,10 @@ absl::StatusOr<Buffer> find_buffer(const std::string& path) {
   const ssize_t got = ::pread(fd, &magic, sizeof magic, 0);
   if (got < 0) return absl::ErrnoToStatus(errno, absl::StrCat("reading ", path));
   if (magic == ARCTRACE_FILE_MAGIC) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        path, ": a trace file, which can be read as it is, also if it is cut off"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(path,
+                     " is a trace file, which can be read as it is, even if it is cut "
+                     "off: run arctrace report or dump"));
   }
   if (magic == ARCTRACE_SESSION_MAGIC) {
     return Buffer::copy_untrusted(fd, 0, UINT64_MAX, path);
@@ -74,16 +76,15 @@ Runner add_recover(CLI::App& root) {
       ->required()
       ->type_name("SESSION");
   add_output_option(*app, options->output);
-  app->add_option(
-         "-d,--definitions", options->definitions,
-         "with the names that are in FILE, which the recorder wrote until it died")
+  app->add_option("-d,--definitions", options->definitions,
+                  "take names that the buffer lacks from FILE, which the recorder "
+                  "wrote until it died")
       ->check(not_empty())
       ->type_name("FILE");
   app->footer(
-      "Sessions that were left behind are shown by arctrace list, also those that "
-      "the\n"
-      "kernel wrote, in /run/arctrace. A core holds the\n"
-      "buffer if bit 3 of /proc/PID/coredump_filter was set (0x3b, say).");
+      "arctrace list shows the sessions that are left behind, including those that the\n"
+      "kernel wrote, in /run/arctrace. A core holds the buffer if bit 3 of\n"
+      "/proc/PID/coredump_filter was set, for example by 0x3b.");
   return [options] { return recover(*options); };
 }
 

@@ -99,8 +99,8 @@ class ReportRun {
     if (options_.view->needs == KernelRecords::kWakeUps &&
         trace_.session().has_perf_records) {
       return absl::FailedPreconditionError(absl::StrCat(
-          options_.path, " was recorded by perf events, which don't tell who woke whom, ",
-          "which ", needs, " needs: record with --kernel=bpf"));
+          options_.path, " has no wake-ups, which ", needs,
+          " needs, because it was recorded by perf events: record with --kernel=bpf"));
     }
     return absl::OkStatus();
   }
@@ -130,9 +130,7 @@ class ReportRun {
 
   absl::Status finish_text() {
     if (replay_.threads().empty()) {
-      write_(
-          "\nNothing to show: no thread has records, or none that the filters let "
-          "through.\n");
+      write_("\nNothing to show: no thread has records that pass the filters.\n");
     } else if (absl::Status s = view_->write_text(replay_, write_); !s.ok()) {
       return s;
     }

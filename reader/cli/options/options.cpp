@@ -13,7 +13,7 @@ namespace arctrace::cli {
 
 CLI::Option* add_file_option(CLI::App& app, std::string& path) {
   path = kDefaultFile;
-  return app.add_option("file", path, "trace file, or a buffer's file")
+  return app.add_option("file", path, "a trace file, a session, or a buffer's file")
       ->type_name("FILE")
       ->capture_default_str();
 }
@@ -28,7 +28,7 @@ CLI::Option* add_format_option(CLI::App& app, OutputFormat& format) {
   return add_choice<OutputFormat>(
              app, "--format", format,
              {{"text", OutputFormat::kText}, {"json", OutputFormat::kJson}},
-             "how to print it")
+             "the format of the output")
       ->default_str("text");
 }
 
@@ -44,16 +44,18 @@ CLI::Option* add_time_range_option(CLI::App& app, TimeRange& range) {
             }
             range = *parsed;
           },
-          "only from START up to STOP, counted from the session's start, such as "
-          "1.5ms~2s; either may be left out")
+          "only from START up to STOP, which count from the start of the session, "
+          "such as 1.5ms~2s; each may be omitted")
       ->type_name("START~STOP");
 }
 
 CLI::Option* add_output_option(CLI::App& app, std::string& path) {
   path = kDefaultFile;
   return app
-      .add_option("-o,--output", path,
-                  "trace file; an existing one is kept as FILE.old; - is standard output")
+      .add_option(
+          "-o,--output", path,
+          "the trace file to write; an existing one is kept as FILE.old; -: standard "
+          "output")
       ->check(not_empty())
       ->type_name("FILE")
       ->capture_default_str();
@@ -112,7 +114,9 @@ CLI::Validator from_to(double min, double max) {
 }
 
 CLI::Validator not_empty() {
-  return {[](std::string& text) { return text.empty() ? "is empty" : std::string(); },
+  return {[](std::string& text) {
+            return text.empty() ? "the value is empty" : std::string();
+          },
           ""};
 }
 

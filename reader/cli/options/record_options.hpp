@@ -1,4 +1,4 @@
-// What `arctrace record` is asked for.
+// What `arctrace record` is asked to do.
 #pragma once
 
 #include <cstdint>

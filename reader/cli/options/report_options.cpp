@@ -24,6 +24,21 @@ const std::vector<std::pair<std::string, ReportClock>> kClocks = {
     {"cpu", ReportClock::kCpu},
     {"off-cpu", ReportClock::kOffCpu}};
 
+constexpr const char* kReportNotes =
+    "What the kernel did for a thread appears as functions named K:...\n"
+    "\n"
+    "Base is the time in the function itself, cum includes all that it called. RL is\n"
+    "how often the function is on the path; cum of a function counts recursion once.\n"
+    "\n"
+    "The time of a call that a filter hides goes to the nearest shown frame around\n"
+    "it, or to the thread, so that the sums stay right. A time range counts the time\n"
+    "within it, and the calls that overlap it. In a GLOB, * stands for any\n"
+    "characters and ? for one. C++ functions match with or without their parameters.\n"
+    "The sums below a report are those of the whole trace; frames and orphans are\n"
+    "those of the threads shown.\n"
+    "\n"
+    "Ctrl-C ends the reading, and shows what has been read.";
+
 // The names of the views for which `holds`: "tree, flat".
 template <class Holds>
 std::string views_that(const Holds& holds) {
@@ -70,8 +85,8 @@ void add_min_duration(CLI::App& app, uint64_t& min_duration_ns) {
            }
            min_duration_ns = static_cast<uint64_t>(*parsed);
          },
-         "hide calls that took less time, such as 10us; calls that are open at the end "
-         "stay")
+         "hide calls that took less time, such as 10us; calls that are open at the "
+         "end stay")
       ->type_name("TIME");
 }
 
@@ -132,8 +147,8 @@ void add_appearance(CLI::App& app, ReportOptions& options) {
   const std::string group = "Rows and appearance";
   add_choice<SortKey>(
       app, "--sort", options.sort, kSortKeys,
-      absl::StrCat("the order of rows; entry: as they were first entered. "
-                   "Default: entry for ",
+      absl::StrCat("the order of rows; entry: as they were first entered. Default: "
+                   "entry for ",
                    views_that([](const ViewType& type) {
                      return !type.sort_keys.empty() &&
                             type.sort_keys.front() == SortKey::kEntry;
@@ -250,33 +265,17 @@ void add_report_options(CLI::App& app, ReportOptions& options) {
   add_view_option(app, options);
   add_format_option(app, options.format);
   add_choice<ReportClock>(app, "--clock", options.clock, kClocks,
-                          "which time base, cum and the shares are of: all, or only that "
-                          "on or off a CPU, which needs record --kernel")
+                          "which time base, cum and the shares are of: all, or only "
+                          "that on or off a CPU, which needs record --kernel")
       ->default_str("wall");
   add_groups(app, options);
   add_filters(app, options);
   add_appearance(app, options);
-  app.footer(
-      views_help() +
-      "The views threads and wakers need a trace of record --kernel. What the kernel "
-      "did\n"
-      "for a thread appears as functions named K:...\n"
-      "\n"
-      "Base is the time in the function itself, cum includes all that it called. RL is "
-      "how\n"
-      "often the function is on the path; cum of a function counts recursion once.\n"
-      "\n"
-      "The time of a call that a filter hides goes to the nearest shown frame around it, "
-      "or\n"
-      "to the thread, so that the sums stay right. A time range counts the time within "
-      "it,\n"
-      "and the calls that overlap it. In a GLOB, * stands for any characters and ? for "
-      "one.\n"
-      "C++ functions match with or without their parameters. The sums below a report "
-      "are\n"
-      "those of the whole trace; frames and orphans are those of the threads shown.\n"
-      "\n"
-      "Ctrl-C ends the reading, and shows what has been read.");
+  app.footer(views_help() + "These need a trace of record --kernel: " +
+             views_that([](const ViewType& type) {
+               return type.needs != reader::KernelRecords::kNone;
+             }) +
+             ".\n" + kReportNotes);
 }
 
 absl::Status complete_report_options(ReportOptions& options) {

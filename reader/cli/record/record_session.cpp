@@ -46,23 +46,23 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Beside us in the build tree, or where `cmake --install` puts it.
+// The shim is beside this program in the build tree, or where `cmake --install` puts it.
 absl::StatusOr<std::string> find_shim() {
   std::error_code error;
   const fs::path program = fs::read_symlink("/proc/self/exe", error);
-  if (error) return absl::NotFoundError("can't read /proc/self/exe");
-  for (const char* place : {"../lib", "../" ARCTRACE_LIBDIR}) {
+  if (error) return absl::NotFoundError("cannot read /proc/self/exe");
+  for (const char* directory : {"../lib", "../" ARCTRACE_LIBDIR}) {
     const fs::path shim =
-        (program.parent_path() / place / "libarctrace-shim.so").lexically_normal();
+        (program.parent_path() / directory / "libarctrace-shim.so").lexically_normal();
     if (!fs::exists(shim, error)) continue;
     if (shim.native().find_first_of(": ") != std::string::npos) {
       return absl::InvalidArgumentError(absl::StrCat(
-          shim.native(), ": LD_PRELOAD can't name a path with a colon or a space"));
+          shim.native(), ": LD_PRELOAD cannot name a path with a colon or a space"));
     }
     return shim.native();
   }
   return absl::NotFoundError(
-      absl::StrCat("libarctrace-shim.so is not where it should be, in ",
+      absl::StrCat("libarctrace-shim.so is missing: it should be in ",
                    (program.parent_path() / "../lib").lexically_normal().native()));
 }
 
@@ -77,7 +77,7 @@ const char* library_calls(const RecordOptions& options) {
   }
 }
 
-// Enum arctrace_untraced, or 0.
+// Why the program of `command` cannot be traced: enum arctrace_untraced, or 0.
 uint32_t why_untraceable(const std::string& command) {
   const std::string file = find_program(command);
   return FoundProgram({AT_FDCWD, file.c_str(), 0}).why_untraceable();
@@ -114,7 +114,7 @@ absl::StatusOr<std::vector<std::string>> session_variables(const std::string& sh
   return variables;
 }
 
-// As it was typed, but for the path of the command itself.
+// The command line of this process, with "arctrace" instead of its path.
 std::vector<std::string> own_command_line() {
   std::vector<std::string> line;
   std::ifstream arguments("/proc/self/cmdline");
@@ -125,17 +125,18 @@ std::vector<std::string> own_command_line() {
   return line;
 }
 
-// Ends as the command ended, so that whoever waits for us sees the same.
+// Exits, or ends by a signal, as the command did, so that whoever waits for this process
+// sees the same.
 int exit_like(int status) {
   if (!WIFSIGNALED(status)) return WEXITSTATUS(status);
   const int signal = WTERMSIG(status);
-  prctl(PR_SET_DUMPABLE, 0);  // one core file, the command's, is enough
+  prctl(PR_SET_DUMPABLE, 0);  // the core file of the command is enough
   std::fflush(nullptr);
   struct sigaction action {};
   action.sa_handler = SIG_DFL;
   sigaction(signal, &action, nullptr);
   raise(signal);
-  return 128 + signal;  // a signal whose default is to go on
+  return 128 + signal;  // by default, this signal does not end a process
 }
 
 void warn_untraced(const std::string& program, uint32_t why) {
@@ -143,7 +144,8 @@ void warn_untraced(const std::string& program, uint32_t why) {
       absl::StrCat("can't trace ", program, ": it is ", reader::untraced_text(why)));
 }
 
-// That the command itself, unlike its children, will not be traced; false: it will.
+// Warns if the command itself cannot be traced; its children may be. Returns whether it
+// warned.
 bool warn_if_untraceable(const std::string& command) {
   const uint32_t why = why_untraceable(command);
   if (why != 0) warn_untraced(command, why);
@@ -157,12 +159,13 @@ void warn_of_unmatched(const RecordOptions& options, uint64_t matched) {
   }
 }
 
-// Other commands record there too: the control page's word is not of our patterns alone.
+// Finds the matches by the functions of the session's programs: the control page's word
+// is also about the patterns of other commands that record into the session.
 void warn_of_unmatched_in_session(const RecordOptions& options) {
   const absl::StatusOr<std::string> path = session_file(options.session);
   if (!path.ok() || options.filter.is_empty()) return;
   const absl::StatusOr<SessionFunctions> session = functions_of_session(*path);
-  // Empty: a collector has taken the definitions.
+  // There are none if a collector has taken the definitions out of the buffer.
   if (!session.ok() || session->functions.empty()) return;
   warn_of_unmatched(options, matched_patterns(options.filter, *session));
 }
@@ -179,7 +182,7 @@ absl::StatusOr<int> run_in_session(const RecordOptions& options) {
     if (!child.ok()) return child.status();
     warn_if_untraceable(options.command.front());
     const auto no_snapshot = [] {
-      reader::print_message("arctrace snapshot takes one of a session");
+      reader::print_message("SIGUSR2: arctrace snapshot takes a snapshot of a session");
     };
     status = child->wait(signals, no_snapshot);
     if (status == -1) return 128 + SIGINT;
@@ -189,7 +192,8 @@ absl::StatusOr<int> run_in_session(const RecordOptions& options) {
   return exit_like(status);
 }
 
-// `matched`: control.patterns_matched. `has_warned`: that the command can't be traced.
+// Prints what is to be said at the end. `matched`: control.patterns_matched.
+// `has_warned`: there was a warning that the command cannot be traced.
 void print_end(const CollectorSummary& summary, const RecordOptions& options,
                uint64_t matched, bool has_warned) {
   if (summary.processes == 0) {
@@ -219,7 +223,7 @@ absl::StatusOr<std::unique_ptr<Recorder>> make_recorder(Buffer& buffer,
   absl::StatusOr<TraceFile> file = TraceFile::create(output);
   if (!file.ok()) return file.status();
   const uint32_t mode = buffer.view().geometry().mode;
-  // A regular file has a temporary name at first.
+  // Only a regular file has a temporary name at first.
   if (cuts_files(mode, flight.snapshots_kept) && file->is_published()) {
     return absl::InvalidArgumentError(
         absl::StrCat("--size-limit needs a regular file, not ", output));
@@ -242,9 +246,9 @@ void warn_of_untraced(const CollectorSummary& summary) {
     warn_untraced(reader::escaped(program.path), program.why);
   }
   if (programs.size() > kShownMax) {
-    reader::print_warning(
-        absl::StrCat("nor ", reader::count_text(programs.size() - kShownMax, "program"),
-                     " more: arctrace dump shows them, as UNTRACED"));
+    reader::print_warning(absl::StrCat(
+        "can't trace ", reader::count_text(programs.size() - kShownMax, "more program"),
+        ": arctrace dump shows them as UNTRACED"));
   }
 }
 
@@ -297,11 +301,11 @@ absl::StatusOr<int> record_command(const RecordOptions& options) {
   if (!variables.ok()) return variables.status();
 
   int status = 0;
-  bool is_named = true;  // the file
+  bool is_published = true;  // the file has its name
   std::optional<CollectorSummary> summary;
   {
     const SignalScope signals;
-    const CollectorSeat seat(buffer.view());
+    const CollectorSeat lock(buffer.view());
     FlightOptions flight = options.flight;
     flight.polled = recording->perf.get();
     const absl::StatusOr<std::unique_ptr<Recorder>> made =
@@ -316,7 +320,7 @@ absl::StatusOr<int> record_command(const RecordOptions& options) {
     const auto end_recording = [&] {
       if (recording->bpf) {
         buffer.set_gate(0);
-        recording->bpf.reset();  // no program is to run when its blocks are taken back
+        recording->bpf.reset();  // before its blocks are taken back
       }
       summary = recorder->finish();
       print_end(*summary, options,
@@ -337,12 +341,12 @@ absl::StatusOr<int> record_command(const RecordOptions& options) {
     }
     if (absl::Status published = recorder->publish(); !published.ok()) {
       reader::print_message(std::string(published.message()));
-      is_named = false;
+      is_published = false;
     }
     status =
         child->wait(signals, on_snapshot, Deadline(options.duration_ns, end_recording));
     if (status == -1) {
-      reader::print_message("interrupted: the command is left running, recording ends");
+      reader::print_message("interrupted: recording ends, the command continues");
       status = SIGINT;
     } else if (!summary) {
       recorder->child_ended(static_cast<uint32_t>(child->pid()), status);
@@ -350,8 +354,9 @@ absl::StatusOr<int> record_command(const RecordOptions& options) {
     }
     if (!summary) end_recording();
   }
-  if (summary->file_error != 0 || !is_named) return 2;
-  { const Buffer removed = std::move(buffer); }  // a signal would leave its file behind
+  if (summary->file_error != 0 || !is_published) return 2;
+  // Removes its file, which ending by a signal would leave behind.
+  { const Buffer removed = std::move(buffer); }
   return exit_like(status);
 }
 

@@ -17,8 +17,8 @@
 namespace arctrace::cli {
 namespace {
 
-// Kernel memory that nobody writes and no recorder will remove. Nor do we: what is in it
-// may be wanted.
+// Warns of buffers in kernel memory that no process writes and no recorder will remove.
+// They are not removed here, because the user may want their records.
 void warn_of_left_behind() {
   size_t count = 0;
   std::string example;
@@ -35,13 +35,13 @@ void warn_of_left_behind() {
     example = session.path;
   }
   if (count == 0) return;
-  reader::print_warning(
-      absl::StrCat(reader::count_text(count, "buffer"),
-                   " in kernel memory left behind by killed recorders: arctrace recover ",
-                   example, ", then arctrace destroy ", example));
+  reader::print_warning(absl::StrCat(
+      reader::count_text(count, "buffer"),
+      " in kernel memory left behind by killed recorders: run arctrace recover ", example,
+      ", then arctrace destroy ", example));
 }
 
-// An error's message is what is missing, and why.
+// The message of an error says what is missing, and why.
 absl::StatusOr<RecordingBuffer> make_for_bpf(BufferOptions buffer,
                                              const KernelEvents& events) {
   if (const std::string obstacle = kernel_writer_obstacle(); !obstacle.empty()) {

@@ -88,7 +88,7 @@ self               1    0.00   70.00         0 ns    70.000 us  mainB
 child              1   40.00   40.00    40.000 us    40.000 us    mainBB
 child              1   30.00   30.00    30.000 us    30.000 us    mainBA
 
-  (5 rows left out)
+  (5 rows not shown)
 )");
 }
 

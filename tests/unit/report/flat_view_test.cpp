@@ -35,7 +35,7 @@ TEST_CASE("flat: sorted, limited, by thread") {
   REQUIRE(rows.size() == 2);
   CHECK(rows.at(0).at("name") == "mainBB");
   CHECK(rows.at(1).at("name") == "mainBA");
-  CHECK(viewed.text("flat").find("(5 rows left out)") != std::string::npos);
+  CHECK(viewed.text("flat").find("(5 rows not shown)") != std::string::npos);
   const Json threads = viewed.json("flat", Grouping::kThread).at("threads");
   CHECK(threads.at(0).at("functions").size() == 2);
 }

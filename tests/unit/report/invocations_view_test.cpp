@@ -73,7 +73,7 @@ TEST_CASE("the longest calls, limited") {
      Number            Start             Stop        Delta         Base  Process/thread   Name
           0      0.000001000      0.000007000     6.000 us     1.000 us  10/10            start [entered before tracing]
           1      0.000001000      0.000006000     5.000 us     1.000 us  10/10            main [entered before tracing]
-  (3 rows left out)
+  (3 rows not shown)
 )");
   rows.options.limit = 0;
   CHECK(rows.json(sample()).empty());

@@ -130,7 +130,7 @@ TEST_CASE("kinds: sorted, limited, by thread, filtered") {
     const Json kinds = viewed.json("kinds").at("kinds");
     REQUIRE(kinds.size() == 3);
     CHECK(kinds.at(2).at("name") == "lock");
-    CHECK(viewed.text("kinds").find("(1 row left out)") != std::string::npos);
+    CHECK(viewed.text("kinds").find("(1 row not shown)") != std::string::npos);
     CHECK(viewed.json("kinds", Grouping::kThread).at("threads").at(0).at("kinds") ==
           kinds);
     viewed.settings.options.sort = SortKey::kEntry;
@@ -157,7 +157,7 @@ TEST_CASE("kinds: a trace without well-known functions") {
   const RecordScript script = treetest();
   Viewed viewed(script);
   CHECK(viewed.json("kinds").at("kinds").empty());
-  CHECK(viewed.text("kinds").find("(no call of a well-known function)") !=
+  CHECK(viewed.text("kinds").find("(no calls of functions of these kinds)") !=
         std::string::npos);
 }
 

@@ -84,7 +84,7 @@ TEST_CASE("threads: each stretch with where it was and who ended it") {
 
   const std::string text = viewed.text();
   CHECK(text.find(
-            "first 100/100: running 580 ns (58.00 %), ready 120 ns (12.00 %), of it "
+            "first 100/100: running 580 ns (58.00 %), ready 120 ns (12.00 %), of which "
             "preempted 60 ns (6.00 %), blocked 300 ns (30.00 %)\n") != std::string::npos);
   CHECK(text.find("blocked           f; woken by second 100/101 in g > K:write\n") !=
         std::string::npos);
@@ -125,13 +125,13 @@ TEST_CASE("threads: a limit leaves rows out, the last ones or the shortest") {
   Scheduled by_time(s, "threads", sorted(SortKey::kEntry, 2));
   CHECK(by_time.json()["threads"][0]["states"][1]["start_ns"] == 1100);
   CHECK(by_time.json()["threads"][0]["states"].size() == 2);
-  CHECK(by_time.text().find("(7 rows left out)") != std::string::npos);
+  CHECK(by_time.text().find("(7 rows not shown)") != std::string::npos);
   Scheduled longest(s, "threads", sorted(SortKey::kCum, 2));
   const Json json = longest.json();
   CHECK(json["threads"][0]["states"][0]["duration_ns"] == 390);
   CHECK(json["threads"][0]["states"][1]["duration_ns"] == 200);
   CHECK(json["threads"][0]["running_ns"] == 580);
-  CHECK(longest.text().find("(7 rows left out)") != std::string::npos);
+  CHECK(longest.text().find("(7 rows not shown)") != std::string::npos);
 }
 
 TEST_CASE("threads: a time range cuts the stretches") {
@@ -163,7 +163,7 @@ TEST_CASE("wakers: wake-ups by the frames of both, the longest wait first") {
         std::string::npos);
   Scheduled one(s, "wakers", sorted(SortKey::kCum, 1));
   CHECK(one.json()["wakers"].size() == 1);
-  CHECK(one.text().find("(1 row left out)") != std::string::npos);
+  CHECK(one.text().find("(1 row not shown)") != std::string::npos);
 }
 
 TEST_CASE("time on and off the CPU stands in arcs, invocations and flow, too") {

@@ -35,7 +35,7 @@ TEST_CASE("the tree's order, limit and least share") {
   0   0           1    0.00  100.00         0 ns   100.000 us  treetest 7/7
   1   1           1    0.00  100.00         0 ns   100.000 us    main
   2   1           1    0.00   30.00         0 ns    30.000 us      mainA
-  (3 rows left out)
+  (3 rows not shown)
 )");
   viewed.settings.options.limit = UINT64_MAX;
   viewed.settings.options.min_percent = 35;
@@ -45,7 +45,7 @@ TEST_CASE("the tree's order, limit and least share") {
   1   1           1    0.00  100.00         0 ns   100.000 us    main
   2   1           1    0.00   70.00         0 ns    70.000 us      mainB
   3   1           1   40.00   40.00    40.000 us    40.000 us        mainBB
-  (2 rows left out)
+  (2 rows not shown)
 )");
 }
 
