@@ -87,10 +87,7 @@ void JsonWriter::end() {
   if (has_items_) begin_line();
   append(closer);
   has_items_ = true;
-  if (closers_.empty()) {
-    append('\n');
-    has_items_ = false;
-  }
+  if (closers_.empty()) append('\n');
 }
 
 JsonWriter& JsonWriter::key(std::string_view name) {
