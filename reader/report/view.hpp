@@ -26,8 +26,9 @@ struct ViewSettings {
   DescribeRecord describe;
 };
 
-// A view is used once: listeners to the replay, begin_..., the records, the replay's
-// finish(), write_... All in text, or all in JSON.
+// A view is used once, in this order: the replay gets its listeners; begin_text() or
+// begin_json(); the records; the replay's finish(); write_text() or write_json(). Only a
+// view without a begin of its own can be written in both forms.
 class View {
  public:
   virtual ~View() = default;
