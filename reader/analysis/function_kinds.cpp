@@ -476,12 +476,12 @@ constexpr std::array<std::string_view, kFunctionKinds> kNames = {
     "lock",       "memory",    "network", "poll",  "process", "semaphore",
     "signal",     "sleep",     "thread",  "time"};
 
-// Libraries whose functions of these names are the well-known ones.
+// The libraries whose functions of these names are the ones meant.
 constexpr std::array<std::string_view, 8> kModules = {
     "ld-linux",   "libc-2", "libc.so",   "libjemalloc",
     "libpthread", "librt",  "libstdc++", "libtcmalloc"};
 
-bool is_well_known_module(std::string_view path) {
+bool is_system_library(std::string_view path) {
   const std::string_view file = path.substr(path.rfind('/') + 1);
   return path.empty() ||
          std::any_of(kModules.begin(), kModules.end(),
@@ -505,7 +505,8 @@ void strip_back(std::string_view& name, std::string_view what) {
   if (name.ends_with(what)) name.remove_suffix(what.size());
 }
 
-// Without what libc adds for fortified, large-file, standard's and internal variants.
+// The name without the additions of libc for fortified, large-file, standard and internal
+// variants.
 std::string_view plain_name(std::string_view name) {
   if (strip_front(name, "__")) {
     for (const std::string_view prefix : {"isoc99_", "isoc23_", "libc_", "GI_"}) {
@@ -525,7 +526,7 @@ std::string_view kind_name(FunctionKind kind) {
 }
 
 std::optional<FunctionKind> function_kind(const Function& function) {
-  if (!is_well_known_module(function.module)) return std::nullopt;
+  if (!is_system_library(function.module)) return std::nullopt;
   const std::string_view name = without_parameters(function.name);
   const auto found = find(name);
   return found ? found : find(plain_name(name));

@@ -30,24 +30,24 @@ using ArcMap = absl::flat_hash_map<std::pair<FunctionId, FunctionId>, ArcSums>;
 
 ArcMap arc_sums(const CallTree& tree, const Functions& functions, NodeIndex root) {
   ArcMap arcs;
-  walk_tree(tree, functions, root, SortKey::kEntry, [&](const TreePlace& place) {
-    if (place.level == 0) return Step::kInto;
-    const CallNode& node = tree[place.node];
-    const FunctionId caller = tree[place.path[place.level - 1]].function;
+  walk_tree(tree, functions, root, SortKey::kEntry, [&](const TreePosition& at) {
+    if (at.level == 0) return Step::kInto;
+    const CallNode& node = tree[at.node];
+    const FunctionId caller = tree[at.path[at.level - 1]].function;
     ArcSums& arc = arcs[{caller, node.function}];
     arc.calls += node.calls;
     arc.base_ns += node.base_ns;
     arc.caller_cum_ns += node.cum_ns;
-    arc.caller_cpu += tree.cpu_cum(place.node);
-    if (place.recursion == 1) {
+    arc.caller_cpu += tree.cpu_cum(at.node);
+    if (at.recursion == 1) {
       arc.callee_cum_ns += node.cum_ns;
-      arc.callee_cpu += tree.cpu_cum(place.node);
+      arc.callee_cpu += tree.cpu_cum(at.node);
     } else {
       // The function's own time again, below one of its children.
-      const CallNode& child = tree[place.path[place.outer_level + 1]];
+      const CallNode& child = tree[at.path[at.outer_level + 1]];
       ArcSums& inner = arcs[{node.function, child.function}];
       inner.caller_cum_ns -= node.cum_ns;
-      inner.caller_cpu -= tree.cpu_cum(place.node);
+      inner.caller_cpu -= tree.cpu_cum(at.node);
     }
     return Step::kInto;
   });
@@ -60,19 +60,19 @@ std::vector<FunctionTotal> function_totals(const CallTree& tree,
                                            const Functions& functions, NodeIndex root,
                                            SortKey sort) {
   std::vector<FunctionTotal> by_id(functions.size());
-  walk_tree(tree, functions, root, SortKey::kEntry, [&](const TreePlace& place) {
-    if (place.level == 0) return Step::kInto;
-    const CallNode& node = tree[place.node];
+  walk_tree(tree, functions, root, SortKey::kEntry, [&](const TreePosition& at) {
+    if (at.level == 0) return Step::kInto;
+    const CallNode& node = tree[at.node];
     FunctionTotal& total = by_id[node.function];
     total.function = node.function;
     total.calls += node.calls;
     total.base_ns += node.base_ns;
-    if (place.recursion == 1) {
+    if (at.recursion == 1) {
       total.cum_ns += node.cum_ns;
-      total.cpu += tree.cpu_cum(place.node);
+      total.cpu += tree.cpu_cum(at.node);
     }
-    total.recursion = std::max(total.recursion, place.recursion);
-    total.marks.add(tree.marks(place.node));
+    total.recursion = std::max(total.recursion, at.recursion);
+    total.marks.add(tree.marks(at.node));
     return Step::kInto;
   });
   std::erase_if(by_id, [](const FunctionTotal& t) { return t.recursion == 0; });
@@ -83,17 +83,17 @@ std::vector<FunctionTotal> function_totals(const CallTree& tree,
 std::vector<FunctionArcs> function_arcs(const CallTree& tree, const Functions& functions,
                                         NodeIndex root, SortKey sort) {
   std::vector<FunctionArcs> all;
-  std::vector<size_t> place(functions.size());
+  std::vector<size_t> index(functions.size());
   for (const FunctionTotal& total : function_totals(tree, functions, root, sort)) {
-    place[total.function] = all.size();
+    index[total.function] = all.size();
     all.push_back({total, {}, {}});
   }
   for (const auto& [pair, sums] : arc_sums(tree, functions, root)) {
     const auto& [caller, callee] = pair;
-    all[place[callee]].parents.push_back(
+    all[index[callee]].parents.push_back(
         {caller, sums.calls, sums.base_ns, sums.callee_cum_ns, sums.callee_cpu});
     if (caller == kRootFunction) continue;
-    all[place[caller]].children.push_back(
+    all[index[caller]].children.push_back(
         {callee, sums.calls, sums.base_ns, sums.caller_cum_ns, sums.caller_cpu});
   }
   for (FunctionArcs& arcs : all) {

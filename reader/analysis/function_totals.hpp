@@ -9,13 +9,13 @@
 
 namespace arctrace::reader {
 
-// Of all nodes of a function. cum_ns counts recursion once: of the nodes that stand on
-// no path below another one of the same function.
+// The sums of all nodes of a function. cum_ns counts recursion once: it is that of the
+// nodes that are not below another node of the same function.
 struct FunctionTotal {
   FunctionId function = kRootFunction;
   uint64_t calls = 0, base_ns = 0, cum_ns = 0;
   CpuTime cpu;             // of all that cum_ns counts
-  uint32_t recursion = 0;  // the largest that was met
+  uint32_t recursion = 0;  // the largest number of its nodes on a path
   NodeMarks marks;
 };
 
@@ -24,10 +24,10 @@ std::vector<FunctionTotal> function_totals(const CallTree& tree,
                                            const Functions& functions, NodeIndex root,
                                            SortKey sort);
 
-// A caller or a callee of a function, with the share that it has in it.
+// A caller or a callee of a function, with its share of the function's sums.
 //
-// Parents' calls, base_ns and cum_ns add up to the function's own. Children's cum_ns
-// add up to its cum_ns - base_ns: time in the function itself, called again from below a
+// Parents' calls, base_ns and cum_ns add up to the function's own. Children's cum_ns add
+// up to its cum_ns - base_ns: time in the function itself, called again from below a
 // child, is not the child's.
 struct Arc {
   FunctionId function = kRootFunction;  // kRootFunction: called by no function

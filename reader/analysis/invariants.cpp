@@ -25,7 +25,7 @@ class Checker {
   std::vector<std::string> lines_;
 };
 
-void check_tree(const CallTree& tree, NodeIndex root, const std::string& whose,
+void check_tree(const CallTree& tree, NodeIndex root, const std::string& subject,
                 Checker& checker) {
   uint64_t base_ns = 0;
   for (NodeIndex at = root; at != kNoNode; at = tree.next_in_preorder(at, root)) {
@@ -34,10 +34,10 @@ void check_tree(const CallTree& tree, NodeIndex root, const std::string& whose,
     for (NodeIndex c = node.first_child; c != kNoNode; c = tree[c].next_sibling) {
       cum_ns += tree[c].cum_ns;
     }
-    checker.equal(node.cum_ns, cum_ns, absl::StrCat(whose, ": cum of node ", at));
+    checker.equal(node.cum_ns, cum_ns, absl::StrCat(subject, ": cum of node ", at));
     base_ns += node.base_ns;
   }
-  checker.equal(base_ns, tree[root].cum_ns, whose + ": base of all nodes");
+  checker.equal(base_ns, tree[root].cum_ns, subject + ": base of all nodes");
 }
 
 void check_arcs(const FunctionArcs& arcs, const Functions& functions, Checker& checker) {
@@ -62,12 +62,12 @@ std::vector<std::string> broken_invariants(const Replay& replay, size_t max_line
   Checker checker(max_lines);
   uint64_t all_ns = 0;
   for (const ThreadTree& thread : replay.threads()) {
-    const std::string whose =
+    const std::string subject =
         absl::StrCat("thread ", replay.definitions().threads()[thread.thread].tid);
     const uint64_t elapsed =
         static_cast<uint64_t>(thread.stop_ns) - static_cast<uint64_t>(thread.start_ns);
-    checker.equal(replay.tree()[thread.root].cum_ns, elapsed, whose + ": time");
-    check_tree(replay.tree(), thread.root, whose, checker);
+    checker.equal(replay.tree()[thread.root].cum_ns, elapsed, subject + ": time");
+    check_tree(replay.tree(), thread.root, subject, checker);
     all_ns += elapsed;
   }
   const TreeGroups merged(replay, Grouping::kAll);

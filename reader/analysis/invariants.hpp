@@ -1,4 +1,4 @@
-// What holds in every report, whatever the trace was.
+// Checks of sums that hold in every report, whatever the trace was.
 #pragma once
 
 #include <string>
@@ -8,14 +8,13 @@
 
 namespace arctrace::reader {
 
-// One line for each that is broken in a finished replay; empty if all is well:
+// A line, `max_lines` at most, for each of these that a finished replay breaks:
 // - a thread's root has the time from its first record to its last, and so have all
 //   nodes' base times together;
 // - a node's cum_ns is its base_ns and its children's cum_ns;
 // - over all threads: a function's calls, base_ns and cum_ns are the sums of its
 //   parents'; its cum_ns - base_ns is the sum of its children's cum_ns; the base_ns of
 //   all functions and of no function is the time of all threads.
-// At most `max_lines`.
 std::vector<std::string> broken_invariants(const Replay& replay, size_t max_lines = 100);
 
 }  // namespace arctrace::reader

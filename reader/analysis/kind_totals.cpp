@@ -17,14 +17,14 @@ void add_cum(const CallTree& tree, const Functions& functions, NodeIndex root,
              const std::vector<std::optional<FunctionKind>>& kinds,
              std::array<KindTotal, kFunctionKinds>& totals) {
   std::vector<KindSet> around;  // by level: the kinds on the path, that level's included
-  walk_tree(tree, functions, root, SortKey::kEntry, [&](const TreePlace& place) {
-    around.resize(place.level);
-    KindSet here = place.level == 0 ? 0 : around.back();
-    const auto& kind = kinds[tree[place.node].function];
+  walk_tree(tree, functions, root, SortKey::kEntry, [&](const TreePosition& at) {
+    around.resize(at.level);
+    KindSet here = at.level == 0 ? 0 : around.back();
+    const auto& kind = kinds[tree[at.node].function];
     if (kind && (here & bit(*kind)) == 0) {
       KindTotal& total = totals[static_cast<size_t>(*kind)];
-      total.cum_ns += tree[place.node].cum_ns;
-      total.cpu += tree.cpu_cum(place.node);
+      total.cum_ns += tree[at.node].cum_ns;
+      total.cpu += tree.cpu_cum(at.node);
       here |= bit(*kind);
     }
     around.push_back(here);

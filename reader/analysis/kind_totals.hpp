@@ -1,4 +1,4 @@
-// Sums of a call tree by what well-known functions do.
+// Sums of a call tree by kind of function: locks, I/O, allocation and so on.
 #pragma once
 
 #include <vector>
@@ -8,7 +8,8 @@
 
 namespace arctrace::reader {
 
-// Of all calls of a kind. cum_ns counts a call inside another one of the same kind once.
+// The sums of all calls of a kind. cum_ns counts a call inside another one of the same
+// kind once.
 struct KindTotal {
   FunctionKind kind = {};
   uint64_t calls = 0, base_ns = 0, cum_ns = 0;

@@ -1,4 +1,4 @@
-// What one call tree of a report stands for: a thread, a process, or everything.
+// The call trees of a report, by thread, by process, or merged into one.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,8 @@ std::string thread_label(const Definitions& definitions, ThreadIndex thread);
 // The last part of the path of a process' program, or "process".
 std::string process_label(const Definitions& definitions, ProcessIndex process);
 
-// The trees of a finished replay, as they are or merged. Valid as long as the replay.
+// The trees of a finished replay, as they are or merged. The replay must outlive this
+// object.
 class TreeGroups {
  public:
   TreeGroups(const Replay& replay, Grouping grouping);

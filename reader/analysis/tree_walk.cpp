@@ -5,7 +5,7 @@
 namespace arctrace::reader {
 namespace {
 
-// What stands on the path, and how to take it off again.
+// The path to the current node, and for each function its innermost node on it.
 class Path {
  public:
   explicit Path(size_t functions) : innermost_(functions) {}
@@ -19,7 +19,7 @@ class Path {
     }
   }
 
-  TreePlace push(NodeIndex node, FunctionId function) {
+  TreePosition push(NodeIndex node, FunctionId function) {
     const auto level = static_cast<uint32_t>(nodes_.size());
     const Innermost outer = innermost_[function];
     innermost_[function] = {outer.count + 1, level};
@@ -62,7 +62,7 @@ bool sorts_before(SortKey key, const SortValues& a, const SortValues& b) {
 }
 
 void walk_tree(const CallTree& tree, const Functions& functions, NodeIndex root,
-               SortKey sort, absl::FunctionRef<Step(const TreePlace&)> visit) {
+               SortKey sort, absl::FunctionRef<Step(const TreePosition&)> visit) {
   struct Waiting {
     NodeIndex node;
     uint32_t level;
@@ -86,7 +86,7 @@ void walk_tree(const CallTree& tree, const Functions& functions, NodeIndex root,
          child = tree[child].next_sibling) {
       waiting.push_back({child, next.level + 1});
     }
-    // The last one is taken first.
+    // In reverse, because the last one is taken first.
     std::sort(waiting.begin() + first, waiting.end(),
               [&](const Waiting& a, const Waiting& b) {
                 return sorts_before(sort, values(b.node), values(a.node));

@@ -1,12 +1,11 @@
-// arctrace: the command line. Parses, runs one subcommand, and says in one line what
-// could not be done.
+// arctrace: the command. Parses the command line, runs one subcommand, and prints an
+// error in one line.
 #include <absl/strings/str_cat.h>
 #include <fcntl.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <memory>
@@ -16,7 +15,8 @@
 #include <utility>
 #include <vector>
 
-#include "reader/cli/commands.hpp"
+#include "reader/cli/commands/commands.hpp"
+#include "reader/cli/options/command_line.hpp"
 #include "reader/cli/options/config_file.hpp"
 #include "reader/cli/options/near_names.hpp"
 #include "reader/render/output.hpp"
@@ -28,13 +28,12 @@ namespace {
 constexpr int kStatusError = 2;
 
 int fail(std::string_view message) {
-  const std::string line = "arctrace: " + reader::escaped(message) + "\n";
-  std::fputs(line.c_str(), stderr);
+  reader::print_message(reader::escaped(message));
   return kStatusError;
 }
 
-// Keeps files that are opened from becoming a standard stream that our parent closed.
-// Using such a stream stays an error.
+// Opens the standard streams that our parent closed, so that no other file gets their
+// number. Using such a stream remains an error.
 void reserve_standard_descriptors() {
   for (int descriptor = 0; descriptor <= 2; ++descriptor) {
     if (::fcntl(descriptor, F_GETFD) >= 0) continue;
@@ -45,19 +44,19 @@ void reserve_standard_descriptors() {
 }
 
 std::string default_config_file() {
-  const char* folder = std::getenv("XDG_CONFIG_HOME");
-  if (folder != nullptr && *folder == '/')
-    return absl::StrCat(folder, "/arctrace/config");
+  const char* directory = std::getenv("XDG_CONFIG_HOME");
+  if (directory != nullptr && *directory == '/')
+    return absl::StrCat(directory, "/arctrace/config");
   const char* home = std::getenv("HOME");
   return home == nullptr ? "" : absl::StrCat(home, "/.config/arctrace/config");
 }
 
-// The option's name with which CLI11 begins a complaint.
-std::string name_in(const std::string& complaint) {
-  return complaint.substr(0, complaint.find_first_of(": "));
+// The name of the option with which a message of CLI11 begins.
+std::string name_in(const std::string& message) {
+  return message.substr(0, message.find_first_of(": "));
 }
 
-// What CLI11 complains of, as people say it; `app`: the command, or the root.
+// The error in plain words. `app`: the subcommand, or the root.
 std::string parse_error_text(const CLI::App& app, const CLI::ParseError& error) {
   std::string what = error.what();
   std::replace(what.begin(), what.end(), '\n', ' ');
@@ -68,9 +67,8 @@ std::string parse_error_text(const CLI::App& app, const CLI::ParseError& error) 
     const std::string name = what.substr(kConversion.size(), equals - kConversion.size());
     const CLI::Option* option = app.get_option_no_throw(name);
     const bool is_flag = option != nullptr && option->get_items_expected_max() == 0;
-    return absl::StrCat(
-        name, ": \"", what.substr(equals + kValue.size()), "\" is ",
-        is_flag ? "neither true nor false" : "not a number that it can be");
+    return absl::StrCat(name, ": \"", what.substr(equals + kValue.size()), "\" is ",
+                        is_flag ? "neither true nor false" : "not a valid number");
   }
   if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {
     if (what.find("At Most 1 ") != std::string::npos) {
@@ -84,17 +82,16 @@ std::string parse_error_text(const CLI::App& app, const CLI::ParseError& error) 
 
 class CommandLine {
  public:
-  CommandLine() : root_("Traces programs: what they called, when, and for how long.") {
+  CommandLine() : root_("Traces programs: what they call, when, and for how long.") {
     root_.name("arctrace");
     root_.set_help_flag("-h,--help", "print this help");
     root_.set_version_flag("--version", "arctrace " ARCTRACE_VERSION,
                            "print the version");
     root_.footer(
-        "Options that are always wanted stand in a file, by command: [record], and below "
-        "it\n"
-        "lines such as buffer-size=16M, no-libcall=true or notrace=[\"str*\",\"mem*\"]. "
-        "What "
-        "the\ncommand line says goes before. arctrace COMMAND --help tells more.");
+        "A file can hold options for each command: a line [record], and below it lines\n"
+        "such as buffer-size=16M, no-libcall=true or notrace=[\"str*\",\"mem*\"]. "
+        "Options of\n"
+        "the command line take precedence. arctrace COMMAND --help describes a command.");
     add_config_file();
     for (const auto add : {add_record, add_report, add_dump, add_info, add_check,
                            add_create, add_list, add_attach, add_start, add_stop, add_ctl,
@@ -106,11 +103,11 @@ class CommandLine {
   }
 
   int run(std::vector<std::string> arguments) {
-    if (const std::string complaint = check_command(arguments); !complaint.empty()) {
-      return fail(complaint);
+    if (const std::string problem = check_command(arguments); !problem.empty()) {
+      return fail(problem);
     }
     separate_command(root_, arguments);
-    std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants them
+    std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them in reverse
     try {
       root_.parse(std::move(arguments));
     } catch (const CLI::ParseError& error) {
@@ -121,7 +118,7 @@ class CommandLine {
       const absl::StatusOr<int> status = runner();
       return status.ok() ? *status : fail(std::string(status.status().message()));
     }
-    return fail("no command given; arctrace --help lists them");
+    return fail("no command given: arctrace --help lists the commands");
   }
 
  private:
@@ -129,7 +126,7 @@ class CommandLine {
     const char* given = std::getenv("ARCTRACE_CONFIG");
     const bool is_given = given != nullptr && *given != '\0';
     root_.set_config("--config", is_given ? given : default_config_file(),
-                     "options from this file; by default from $ARCTRACE_CONFIG or "
+                     "read options from this file; default: $ARCTRACE_CONFIG or "
                      "~/.config/arctrace/config",
                      is_given);
     root_.config_formatter(config_);
@@ -137,7 +134,8 @@ class CommandLine {
     root_.fallthrough();
   }
 
-  // The first argument, if it is not an option, must be a subcommand.
+  // What is wrong with the first argument, which must be an option or a subcommand; else
+  // empty.
   std::string check_command(const std::vector<std::string>& arguments) const {
     if (arguments.empty() || arguments.front().starts_with("-")) return {};
     std::vector<std::string> names;
@@ -148,12 +146,12 @@ class CommandLine {
                         near_names(arguments.front(), names));
   }
 
-  // --help and --version come this way too.
+  // CLI11 reports --help and --version as errors, too.
   int parse_error(const CLI::ParseError& error) const {
     if (error.get_exit_code() == 0) {
       std::ostringstream text;
       root_.exit(error, text, text);
-      Output output;
+      reader::Output output;
       output.write(text.str());
       const absl::Status status = output.finish();
       return status.ok() ? 0 : fail(std::string(status.message()));
@@ -163,8 +161,8 @@ class CommandLine {
       if (app->parsed()) command = app;
     }
     const std::string what = parse_error_text(*command, error);
-    const std::string place = config_->place_of(command->get_name(), name_in(what));
-    if (!place.empty()) return fail(place + what);
+    const std::string line = config_->line_of(command->get_name(), name_in(what));
+    if (!line.empty()) return fail(line + what);
     const bool is_of_file = dynamic_cast<const CLI::ConfigError*>(&error) != nullptr;
     return fail(is_of_file || command == &root_
                     ? what

@@ -12,13 +12,8 @@
 #include "reader/trace/format_names.hpp"
 #include "reader/trace/record_types.hpp"
 
-namespace arctrace::cli {
+namespace arctrace::reader {
 namespace {
-
-using reader::BodyField;
-using reader::BodyLayout;
-using reader::BodyReader;
-using reader::BodyText;
 
 // ---- Words for numbers of the kernel's ---------------------------------------------
 
@@ -50,8 +45,8 @@ std::string device_text(uint32_t device) {
   return absl::StrCat(device >> 20, ":", device & 0xFFFFF);
 }
 
-std::string wait_status_text(uint32_t status) {
-  return reader::wait_status_text(static_cast<int32_t>(status));
+std::string child_status_text(uint32_t status) {
+  return wait_status_text(static_cast<int32_t>(status));
 }
 
 // ---- Fields -------------------------------------------------------------------------
@@ -78,13 +73,13 @@ constexpr Shown kShown[] = {
     {ARCTRACE_TYPE_PAGE_FAULT, "address", Shown::As::kHex},
     {ARCTRACE_TYPE_CONTENTION, "lock", Shown::As::kHex},
     {ARCTRACE_TYPE_CONTENTION_END, "lock", Shown::As::kHex},
-    {ARCTRACE_TYPE_PROCESS, "origin", Shown::As::kWord, reader::origin_text},
-    {ARCTRACE_TYPE_PROCESS_END, "how", Shown::As::kWord, reader::process_end_text},
-    {ARCTRACE_TYPE_UNTRACED, "why", Shown::As::kWord, reader::untraced_text},
-    {ARCTRACE_TYPE_WRITER_END, "how", Shown::As::kWord, reader::writer_end_text},
-    {ARCTRACE_TYPE_SESSION, "what", Shown::As::kWord, reader::session_event_text},
-    {ARCTRACE_TYPE_CHILD_STATUS, "status", Shown::As::kWord, wait_status_text},
-    {ARCTRACE_TYPE_CODE_FILE, "kind", Shown::As::kWord, reader::code_file_kind_text},
+    {ARCTRACE_TYPE_PROCESS, "origin", Shown::As::kWord, origin_text},
+    {ARCTRACE_TYPE_PROCESS_END, "how", Shown::As::kWord, process_end_text},
+    {ARCTRACE_TYPE_UNTRACED, "why", Shown::As::kWord, untraced_text},
+    {ARCTRACE_TYPE_WRITER_END, "how", Shown::As::kWord, writer_end_text},
+    {ARCTRACE_TYPE_SESSION, "what", Shown::As::kWord, session_event_text},
+    {ARCTRACE_TYPE_CHILD_STATUS, "status", Shown::As::kWord, child_status_text},
+    {ARCTRACE_TYPE_CODE_FILE, "kind", Shown::As::kWord, code_file_kind_text},
     {ARCTRACE_TYPE_WAKING, "context", Shown::As::kWord, context_text},
     {ARCTRACE_TYPE_BLOCK_IO, "device", Shown::As::kWord, device_text},
     {ARCTRACE_TYPE_BLOCK_IO, "operation", Shown::As::kWord, operation_text},
@@ -118,7 +113,7 @@ void put_number(const BodyField& field, std::span<const std::byte> bytes,
     case BodyField::Type::kU64:
       return out.number(field.name, load_part_untrusted<uint64_t>(bytes));
     case BodyField::Type::kChar: {
-      const std::string_view text = reader::as_text(bytes.first(field.count));
+      const std::string_view text = as_text(bytes.first(field.count));
       return out.text(field.name, text.substr(0, text.find('\0')));
     }
     default:
@@ -195,7 +190,7 @@ void put_layout(BodyReader reader, FieldSink& out) {
   for (uint32_t i = 0; i < layout.field_count && reader.ok(); ++i) {
     const auto field = reader.read<arctrace_layout_field>();
     out.text("", absl::StrCat(std::string(reader.text(field.name_size)), ":",
-                              reader::field_type_text(field.type)));
+                              field_type_text(field.type)));
   }
   out.end();
 }
@@ -205,7 +200,7 @@ void put_totals(BodyReader reader, FieldSink& out) {
   out.number("written", totals.written);
   for (uint32_t cause = 0; cause < ARCTRACE_LOST_CAUSES; ++cause) {
     if (totals.lost[cause] == 0) continue;
-    out.number(reader::loss_cause_text(cause), totals.lost[cause]);
+    out.number(loss_cause_text(cause), totals.lost[cause]);
   }
 }
 
@@ -221,8 +216,8 @@ void put_switch(BodyReader reader, FieldSink& out) {
 
 }  // namespace
 
-bool describe_fields(const reader::Record& record, FieldSink& out) {
-  const BodyLayout* layout = reader::body_layout(record.type);
+bool describe_fields(const Record& record, FieldSink& out) {
+  const BodyLayout* layout = body_layout(record.type);
   if (layout == nullptr || record.type < ARCTRACE_TYPE_PROCESS) return false;
   const BodyReader reader(record.body);
   switch (record.type) {
@@ -250,4 +245,4 @@ bool describe_fields(const reader::Record& record, FieldSink& out) {
   return true;
 }
 
-}  // namespace arctrace::cli
+}  // namespace arctrace::reader

@@ -1,16 +1,21 @@
-// How views that show single records are told what those say.
+// How views that show single records get at the content of a record.
 #pragma once
 
 #include <functional>
 #include <string>
 
+#include "reader/render/field_sink.hpp"
 #include "reader/trace/record.hpp"
 
 namespace arctrace::reader {
 
-// What a record that is not of the stack says: appended to `out` as text, or as members
-// of a JSON object that is open and has some: ",\"name\":1".
-using DescribeRecord =
-    std::function<void(const Record& record, bool json, std::string& out)>;
+// Gives the fields of a record to a sink.
+using DescribeRecord = std::function<void(const Record& record, FieldSink& out)>;
+
+// The fields of `record` as text.
+std::string content_text(const DescribeRecord& describe, const Record& record);
+
+// The fields of `record` as JsonWriter::members() takes them.
+std::string content_members(const DescribeRecord& describe, const Record& record);
 
 }  // namespace arctrace::reader

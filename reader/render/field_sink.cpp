@@ -1,101 +1,59 @@
 #include "reader/render/field_sink.hpp"
 
 #include <absl/strings/str_cat.h>
+#include <arctrace/format.h>
 
-#include <cctype>
+#include <vector>
 
 #include "reader/trace/call_args.hpp"
 #include "reader/trace/text_escape.hpp"
 
-namespace arctrace::cli {
-
-using reader::append_escaped;
-using reader::append_json_string;
-
+namespace arctrace::reader {
 namespace {
 
-// JSON has no infinity: a string then.
-void append_json_real(std::string& out, std::string_view digits) {
-  const bool finite = std::isdigit(static_cast<unsigned char>(digits.back())) != 0;
-  if (!finite) out += '"';
-  out += digits;
-  if (!finite) out += '"';
-}
-
-// A number, or a string if it has a name or is an address; a string of the program's as
-// it is; what was cut or could not be read as an object that says so.
-void append_json_arg(std::string& out, const reader::CallArg& arg) {
-  const auto member = [&out](const char* name, std::string_view text) {
-    absl::StrAppend(&out, "{\"", name, "\":");
-    append_json_string(out, text);
-    out += '}';
+// A number; a string if it has a name or is an address; a program's string as it is; an
+// object for a string that was cut or could not be read.
+void write_call_arg(const CallArg& arg, JsonWriter& json) {
+  const auto write_object = [&json](const char* name, std::string_view text) {
+    json.begin_object();
+    json.member(name, text);
+    json.end();
   };
-  if (const std::string word = reader::arg_word(arg); !word.empty()) {
-    append_json_string(out, word);
-    return;
+  if (const std::string word = arg_word(arg); !word.empty()) {
+    return json.value(word);
   }
   switch (arg.kind) {
     case ARCTRACE_VALUE_STRING:
-      append_json_string(out, arg.bytes);
-      return;
+      return json.value(std::string_view(arg.bytes));
     case ARCTRACE_VALUE_STRING_CUT:
-      return member("cut", arg.bytes);
+      return write_object("cut", arg.bytes);
     case ARCTRACE_VALUE_STRING_LOST:
-      return member("unreadable", reader::arg_text(arg));
+      return write_object("unreadable", arg_text(arg));
     case ARCTRACE_VALUE_CHAR: {
       const char c = static_cast<char>(arg.number);
-      append_json_string(out, {&c, 1});
-      return;
+      return json.value(std::string_view(&c, 1));
     }
     case ARCTRACE_VALUE_POINTER:
-      if (arg.number == 0) {
-        out += "null";
-        return;
-      }
+      if (arg.number == 0) return json.value(nullptr);
       [[fallthrough]];
     case ARCTRACE_VALUE_HEX:
-      append_json_string(out, reader::arg_text(arg));
-      return;
+      return json.value(arg_text(arg));
     case ARCTRACE_VALUE_FLOAT:
-      return append_json_real(out, reader::float_digits(arg));
+      return json.digits(float_digits(arg));
     case ARCTRACE_VALUE_BOOL:
-      out += reader::arg_text(arg);
-      return;
+      return json.value(arg.number != 0);
     case ARCTRACE_VALUE_UNSIGNED:
     case ARCTRACE_VALUE_OCTAL:
-      absl::StrAppend(&out, arg.number);
-      return;
+      return json.value(arg.number);
     default:
-      if (reader::is_number_kind(arg.kind)) {
-        absl::StrAppend(&out, arg.signed_number);
-      } else {
-        append_json_string(out, reader::arg_text(arg));
-      }
+      if (is_number_kind(arg.kind)) return json.value(arg.signed_number);
+      return json.value(arg_text(arg));
   }
 }
 
 }  // namespace
 
-void LineFields::number(std::string_view name, uint64_t value) {
-  key(name);
-  absl::StrAppend(&out_, value);
-}
-
-void LineFields::signed_number(std::string_view name, int64_t value) {
-  key(name);
-  absl::StrAppend(&out_, value);
-}
-
-void LineFields::boolean(std::string_view name, bool value) {
-  key(name);
-  out_ += value ? "true" : "false";
-}
-
-void LineFields::begin_list(std::string_view name) {
-  key(name);
-  out_ += '[';
-  first_ = in_list_ = true;
-}
+// ---- Text ----
 
 void TextFields::separate() {
   if (!first_) out_ += in_list_ ? ", " : " ";
@@ -119,8 +77,18 @@ void TextFields::text(std::string_view name, std::string_view value) {
   if (in_list_) {
     append_escaped(out_, value);
   } else {
-    reader::append_quoted(out_, value);
+    append_quoted(out_, value);
   }
+}
+
+void TextFields::number(std::string_view name, uint64_t value) {
+  key(name);
+  absl::StrAppend(&out_, value);
+}
+
+void TextFields::signed_number(std::string_view name, int64_t value) {
+  key(name);
+  absl::StrAppend(&out_, value);
 }
 
 void TextFields::hex(std::string_view name, uint64_t value) {
@@ -133,17 +101,17 @@ void TextFields::real(std::string_view name, std::string_view digits) {
   out_ += digits;
 }
 
-void TextFields::arguments(std::span<const std::byte> body, std::string_view names) {
-  out_ += reader::args_text(body, names);
-  first_ = false;
+void TextFields::boolean(std::string_view name, bool value) {
+  key(name);
+  out_ += value ? "true" : "false";
 }
 
-void TextFields::result(std::span<const std::byte> body, std::string_view names) {
-  out_ += reader::retval_text(body, names);
-  first_ = false;
+void TextFields::begin_list(std::string_view name) {
+  key(name);
+  out_ += '[';
+  first_ = in_list_ = true;
 }
 
-// Its members stand in the line as the record's own.
 void TextFields::begin_object(std::string_view /*name*/) {}
 
 void TextFields::end() {
@@ -152,12 +120,20 @@ void TextFields::end() {
   first_ = in_list_ = false;
 }
 
-void JsonFields::key(std::string_view name) {
-  if (!first_) out_ += ',';
+void TextFields::args(std::span<const std::byte> body, std::string_view names) {
+  out_ += args_text(body, names);
   first_ = false;
-  if (in_list_) return;
-  append_json_string(out_, name);
-  out_ += ':';
+}
+
+void TextFields::retval(std::span<const std::byte> body, std::string_view names) {
+  out_ += retval_text(body, names);
+  first_ = false;
+}
+
+// ---- JSON ----
+
+JsonWriter& JsonFields::item(std::string_view name) {
+  return json_.in_array() ? json_ : json_.key(name);
 }
 
 void JsonFields::title(std::string_view name, std::string_view value) {
@@ -165,57 +141,56 @@ void JsonFields::title(std::string_view name, std::string_view value) {
 }
 
 void JsonFields::text(std::string_view name, std::string_view value) {
-  key(name);
-  append_json_string(out_, value);
+  item(name).value(value);
+}
+
+void JsonFields::number(std::string_view name, uint64_t value) {
+  item(name).value(value);
+}
+
+void JsonFields::signed_number(std::string_view name, int64_t value) {
+  item(name).value(value);
 }
 
 void JsonFields::hex(std::string_view name, uint64_t value) {
-  key(name);
-  absl::StrAppend(&out_, "\"0x", absl::Hex(value), "\"");
+  item(name).value(absl::StrCat("0x", absl::Hex(value)));
 }
 
 void JsonFields::real(std::string_view name, std::string_view digits) {
-  key(name);
-  append_json_real(out_, digits);
+  item(name).digits(digits);
 }
 
-void JsonFields::arguments(std::span<const std::byte> body, std::string_view names) {
-  const std::vector<reader::CallArg> args = reader::decode_args(body, names);
-  begin_list("args");
-  for (const reader::CallArg& arg : args) {
-    key("");
-    append_json_arg(out_, arg);
-  }
-  end();
+void JsonFields::boolean(std::string_view name, bool value) { item(name).value(value); }
+
+void JsonFields::begin_list(std::string_view name) { item(name).begin_array(); }
+
+void JsonFields::begin_object(std::string_view name) { item(name).begin_object(); }
+
+void JsonFields::end() { json_.end(); }
+
+void JsonFields::args(std::span<const std::byte> body, std::string_view names) {
+  const std::vector<CallArg> args = decode_args(body, names);
+  json_.key("args").begin_array();
+  for (const CallArg& arg : args) write_call_arg(arg, json_);
+  json_.end();
   if (args.empty() || args.front().name.empty()) return;
-  begin_list("arg_names");
-  for (const reader::CallArg& arg : args) text("", arg.name);
-  end();
+  json_.key("arg_names").begin_array();
+  for (const CallArg& arg : args) json_.value(std::string_view(arg.name));
+  json_.end();
 }
 
-void JsonFields::result(std::span<const std::byte> body, std::string_view names) {
-  const std::vector<reader::CallArg> args = reader::decode_args(body, names);
-  if (args.empty()) return;
-  reader::CallArg first = args.front();
+void JsonFields::retval(std::span<const std::byte> body, std::string_view names) {
+  const std::vector<CallArg> values = decode_args(body, names);
+  if (values.empty()) return;
+  CallArg first = values.front();
   const bool is_error_number = first.kind == ARCTRACE_VALUE_ERRNO;
   if (is_error_number) first.kind = ARCTRACE_VALUE_SIGNED;
-  key("retval");
-  append_json_arg(out_, first);
-  const reader::CallArg& error = args.back();
+  json_.key("retval");
+  write_call_arg(first, json_);
+  const CallArg& error = values.back();
   if (error.kind == ARCTRACE_VALUE_ERRNO && error.number != 0) {
-    text("errno", reader::errno_word(error.signed_number));
+    json_.member("errno", errno_word(error.signed_number));
   }
 }
 
-void JsonFields::begin_object(std::string_view name) {
-  key(name);
-  out_ += '{';
-  first_ = true;
-}
-
-void JsonFields::end() {
-  out_ += in_list_ ? ']' : '}';
-  first_ = in_list_ = false;
-}
-
-}  // namespace arctrace::cli
+}  // namespace arctrace::reader

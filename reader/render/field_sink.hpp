@@ -1,4 +1,4 @@
-// Named values on their way into a line of text or of JSON.
+// The fields of one record on their way into a line of text or an object of JSON.
 #pragma once
 
 #include <cstddef>
@@ -7,14 +7,16 @@
 #include <string>
 #include <string_view>
 
-namespace arctrace::cli {
+#include "reader/render/json_writer.hpp"
+
+namespace arctrace::reader {
 
 // Takes the fields of one record, one after another. Text is raw bytes of the trace.
 class FieldSink {
  public:
   virtual ~FieldSink() = default;
 
-  // What the record is about: its function, its event's name, its text.
+  // The subject of the record: its function, its event's name, its text.
   virtual void title(std::string_view name, std::string_view value) = 0;
   virtual void text(std::string_view name, std::string_view value) = 0;
   virtual void number(std::string_view name, uint64_t value) = 0;
@@ -23,71 +25,70 @@ class FieldSink {
   // `digits`: shortest decimal form that reads back the same, or inf, nan.
   virtual void real(std::string_view name, std::string_view digits) = 0;
   virtual void boolean(std::string_view name, bool value) = 0;
-  // What comes up to end() is part of a list (names do not count) or of an object.
+  // Fields up to end() belong to a list, where their names do not count, or to an object.
+  // Lists do not nest.
   virtual void begin_list(std::string_view name) = 0;
   virtual void begin_object(std::string_view name) = 0;
   virtual void end() = 0;
-  // The bodies of ARGUMENTS and RESULT: "(1, 2)" and " = -1 ENOENT" behind the title, or
-  // args, an array, and retval and errno. With `names` "a,b" it is "(a=1, b=2)", and
-  // arg_names, another array.
-  virtual void arguments(std::span<const std::byte> body, std::string_view names) = 0;
-  virtual void result(std::span<const std::byte> body, std::string_view names) = 0;
+  // The bodies of ARGUMENTS and RESULT: in text "(1, 2)" and " = -1 ENOENT" after the
+  // title; in JSON the array args, and retval and errno. With `names`, which is "a,b" for
+  // two arguments: "(a=1, b=2)", and a second array, arg_names.
+  virtual void args(std::span<const std::byte> body, std::string_view names) = 0;
+  virtual void retval(std::span<const std::byte> body, std::string_view names) = 0;
 };
 
-// What text and JSON have in common. Appends to `out`, which must outlive it.
-class LineFields : public FieldSink {
+// "title name=value name=[value, value]", escaped for a terminal. The members of an
+// object become fields of the line.
+class TextFields : public FieldSink {
  public:
-  explicit LineFields(std::string& out) : out_(out) {}
+  // Appends to `out`, which must outlive this object.
+  explicit TextFields(std::string& out) : out_(out) {}
 
+  void title(std::string_view name, std::string_view value) override;
+  void text(std::string_view name, std::string_view value) override;
   void number(std::string_view name, uint64_t value) override;
   void signed_number(std::string_view name, int64_t value) override;
+  void hex(std::string_view name, uint64_t value) override;
+  void real(std::string_view name, std::string_view digits) override;
   void boolean(std::string_view name, bool value) override;
   void begin_list(std::string_view name) override;
+  void begin_object(std::string_view name) override;
+  void end() override;
+  void args(std::span<const std::byte> body, std::string_view names) override;
+  void retval(std::span<const std::byte> body, std::string_view names) override;
 
- protected:
-  // What stands before a value.
-  virtual void key(std::string_view name) = 0;
+ private:
+  void separate();
+  void key(std::string_view name);
 
   std::string& out_;
-  bool first_ = false;  // of the line, list or object that is open
+  bool first_ = true;  // of the line, or of the list that is open
   bool in_list_ = false;
 };
 
-// "title name=value name=[value, value]", escaped for a terminal.
-class TextFields : public LineFields {
+// Members of the object that is open in a JsonWriter.
+class JsonFields : public FieldSink {
  public:
-  explicit TextFields(std::string& out) : LineFields(out) { first_ = true; }
+  // `json` must outlive this object.
+  explicit JsonFields(JsonWriter& json) : json_(json) {}
 
   void title(std::string_view name, std::string_view value) override;
   void text(std::string_view name, std::string_view value) override;
+  void number(std::string_view name, uint64_t value) override;
+  void signed_number(std::string_view name, int64_t value) override;
   void hex(std::string_view name, uint64_t value) override;
   void real(std::string_view name, std::string_view digits) override;
+  void boolean(std::string_view name, bool value) override;
+  void begin_list(std::string_view name) override;
   void begin_object(std::string_view name) override;
   void end() override;
-  void arguments(std::span<const std::byte> body, std::string_view names) override;
-  void result(std::span<const std::byte> body, std::string_view names) override;
+  void args(std::span<const std::byte> body, std::string_view names) override;
+  void retval(std::span<const std::byte> body, std::string_view names) override;
 
  private:
-  void key(std::string_view name) override;
-  void separate();
+  JsonWriter& item(std::string_view name);
+
+  JsonWriter& json_;
 };
 
-// Members of a JSON object that has been opened and has members already.
-class JsonFields : public LineFields {
- public:
-  using LineFields::LineFields;
-
-  void title(std::string_view name, std::string_view value) override;
-  void text(std::string_view name, std::string_view value) override;
-  void hex(std::string_view name, uint64_t value) override;
-  void real(std::string_view name, std::string_view digits) override;
-  void begin_object(std::string_view name) override;
-  void end() override;
-  void arguments(std::span<const std::byte> body, std::string_view names) override;
-  void result(std::span<const std::byte> body, std::string_view names) override;
-
- private:
-  void key(std::string_view name) override;
-};
-
-}  // namespace arctrace::cli
+}  // namespace arctrace::reader

@@ -1,19 +1,31 @@
-// JSON, written piece by piece: reports are larger than memory should be.
+// The one writer of JSON: values are written piece by piece, because a report can be
+// larger than memory should be.
 #pragma once
 
+#include <absl/functional/function_ref.h>
+
+#include <concepts>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "reader/render/write_text.hpp"
 
 namespace arctrace::reader {
 
-// One value, of whatever depth. Each member of an object is key() and then a value.
+// Writes a sequence of objects and arrays, each followed by a newline. A member of an
+// object is a key() and then a value. Keeps about 64 KiB of text in memory, or the
+// largest string.
 class JsonWriter {
  public:
-  explicit JsonWriter(WriteText write) : write_(std::move(write)) {}
+  enum class Layout : uint8_t {
+    kCompact,   // no white space within a value: one line for each
+    kIndented,  // a line for each member and element, indented by two blanks a level
+  };
+
+  explicit JsonWriter(WriteText write, Layout layout = Layout::kCompact)
+      : write_(std::move(write)), layout_(layout) {}
   JsonWriter(const JsonWriter&) = delete;
   JsonWriter& operator=(const JsonWriter&) = delete;
 
@@ -23,38 +35,77 @@ class JsonWriter {
 
   JsonWriter& key(std::string_view name);
 
-  void text(std::string_view value);  // raw bytes of the trace
-  void number(uint64_t value);
-  void number(int64_t value);
-  void boolean(bool value);
-
-  // Members of an object that someone else wrote: ",\"a\":1" or empty.
-  void members(std::string_view raw) { buffer_ += raw; }
-
-  void member(std::string_view name, std::string_view value) { key(name).text(value); }
-  void member(std::string_view name, const char* value) { key(name).text(value); }
-  void member(std::string_view name, uint64_t value) { key(name).number(value); }
-  void member(std::string_view name, uint32_t value) {
-    key(name).number(uint64_t{value});
+  void value(std::string_view text);  // raw bytes of the trace; invalid UTF-8 is replaced
+  void value(const char* text) { value(std::string_view(text)); }
+  void value(bool truth);
+  void value(double real);  // shortest form that reads back the same; not finite: null
+  void value(std::nullptr_t);
+  template <std::integral Integer>
+  void value(Integer number) {
+    if constexpr (std::signed_integral<Integer>) {
+      signed_number(number);
+    } else {
+      unsigned_number(number);
+    }
   }
-  void member(std::string_view name, int64_t value) { key(name).number(value); }
-  void member(std::string_view name, bool value) { key(name).boolean(value); }
+  // Null if there is none.
+  template <class Value>
+  void value(const std::optional<Value>& maybe) {
+    if (maybe.has_value()) {
+      value(*maybe);
+    } else {
+      value(nullptr);
+    }
+  }
+  // A number in decimal digits. JSON has no infinity and no NaN: "inf" and "nan" become
+  // strings.
+  void digits(std::string_view digits);
 
-  // False once no more is wanted.
+  template <class Value>
+  void member(std::string_view name, const Value& content) {
+    key(name).value(content);
+  }
+
+  // Adds members, which json_members() wrote, to the object that is open. REQUIRES: the
+  // layout is kCompact.
+  void members(std::string_view members);
+
+  // Whether the innermost open value is an array, whose elements have no keys.
+  bool in_array() const { return !closers_.empty() && closers_.back() == ']'; }
+
+  // False once the receiver wants no more.
   bool good() const { return good_; }
-  // Hands over what is buffered. REQUIRES: everything is ended.
-  void finish();
+  // Hands over what is buffered. REQUIRES: everything has ended.
+  void finish() { flush(); }
 
  private:
   void begin(char open, char close);
-  void before_value();
+  void before_item();
+  void begin_line();
+  void signed_number(int64_t number);
+  void unsigned_number(uint64_t number);
+
+  char* extend(size_t size);
+  void make_room(size_t size);
+  void append(char c);
+  void append(std::string_view text);
+  void append_string(std::string_view text);
+  template <class Number>
+  void append_number(Number number);
   void flush();
 
   WriteText write_;
-  std::string buffer_;
-  std::string closers_;  // of what is open, innermost last
-  bool comma_ = false;   // before the next value or key
+  const Layout layout_;
+  std::string buffer_;  // of which `used_` bytes are text
+  size_t used_ = 0;
+  std::string closers_;     // of what is open, innermost last
+  bool has_items_ = false;  // in the innermost open value
+  bool after_key_ = false;
   bool good_ = true;
 };
+
+// The members that `write` adds to an object, as text that JsonWriter::members() takes:
+// "\"a\":1,\"b\":[]".
+std::string json_members(absl::FunctionRef<void(JsonWriter&)> write);
 
 }  // namespace arctrace::reader

@@ -13,14 +13,14 @@
 namespace arctrace::reader {
 namespace {
 
-std::string temporary_folder() {
-  const char* folder = std::getenv("TMPDIR");
-  return folder != nullptr && *folder != '\0' ? folder : "/tmp";
+std::string temporary_directory() {
+  const char* directory = std::getenv("TMPDIR");
+  return directory != nullptr && *directory != '\0' ? directory : "/tmp";
 }
 
 // A file that vanishes with its descriptor; -1 with errno.
-int open_nameless(const std::string& folder) {
-  std::string path = folder + "/arctrace-rows-XXXXXX";
+int open_nameless(const std::string& directory) {
+  std::string path = directory + "/arctrace-rows-XXXXXX";
   const int file = ::mkostemp(path.data(), O_CLOEXEC);
   if (file >= 0) ::unlink(path.c_str());
   return file;
@@ -34,9 +34,9 @@ NamelessFile::~NamelessFile() {
 
 void NamelessFile::write_at(uint64_t offset, const void* from, size_t size) {
   if (!status_.ok()) return;
-  const std::string folder = temporary_folder();
+  const std::string directory = temporary_directory();
   const auto* bytes = static_cast<const char*>(from);
-  if (file_ < 0) file_ = open_nameless(folder);
+  if (file_ < 0) file_ = open_nameless(directory);
   while (file_ >= 0 && size > 0) {
     const ssize_t written = ::pwrite(file_, bytes, size, static_cast<off_t>(offset));
     if (written < 0 && errno == EINTR) continue;
@@ -47,7 +47,7 @@ void NamelessFile::write_at(uint64_t offset, const void* from, size_t size) {
   }
   if (file_ < 0 || size > 0) {
     status_ = absl::UnavailableError(
-        absl::StrCat("cannot keep rows in ", folder, ": ", std::strerror(errno)));
+        absl::StrCat("cannot keep rows in ", directory, ": ", std::strerror(errno)));
   }
 }
 

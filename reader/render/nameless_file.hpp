@@ -1,4 +1,5 @@
-// A file for what memory should not hold: it has no name and vanishes with this object.
+// A temporary file without a name, which vanishes with its object: for data that memory
+// should not hold.
 #pragma once
 
 #include <absl/status/status.h>
@@ -8,7 +9,8 @@
 
 namespace arctrace::reader {
 
-// In $TMPDIR or /tmp, made at the first write. An error (no space, mostly) sticks.
+// The file is made in $TMPDIR or /tmp at the first write. After an error, mostly for want
+// of space, nothing more is written.
 class NamelessFile {
  public:
   NamelessFile() = default;
@@ -17,7 +19,7 @@ class NamelessFile {
   ~NamelessFile();
 
   void write_at(uint64_t offset, const void* from, size_t size);
-  // Returns how many bytes of `size` were read; fewer at the end of what was written.
+  // Returns how many bytes were read, which is less than `size` at the end of the file.
   size_t read_at(uint64_t offset, void* to, size_t size);
 
   const absl::Status& status() const { return status_; }

@@ -4,8 +4,9 @@
 
 #include <cerrno>
 #include <csignal>
+#include <cstdio>
 
-namespace arctrace::cli {
+namespace arctrace::reader {
 namespace {
 
 constexpr size_t kFlushAt = size_t{64} << 10;
@@ -13,7 +14,8 @@ constexpr size_t kFlushAt = size_t{64} << 10;
 }  // namespace
 
 Output::Output(int descriptor) : descriptor_(descriptor) {
-  // Into `head` and the like: end quietly, even if our parent ignores this signal.
+  // When `head` or the like closes the pipe, end quietly, even if our parent ignores this
+  // signal.
   std::signal(SIGPIPE, SIG_DFL);
 }
 
@@ -21,6 +23,13 @@ void Output::write(std::string_view text) {
   if (!good()) return;
   buffer_ += text;
   if (buffer_.size() >= kFlushAt) flush();
+}
+
+WriteText Output::writer() {
+  return [this](std::string_view text) {
+    write(text);
+    return good();
+  };
 }
 
 absl::Status Output::finish() {
@@ -43,4 +52,13 @@ void Output::flush() {
   buffer_.clear();
 }
 
-}  // namespace arctrace::cli
+void print_message(std::string_view message) {
+  const std::string line = "arctrace: " + std::string(message) + "\n";
+  std::fputs(line.c_str(), stderr);
+}
+
+void print_warning(std::string_view warning) {
+  print_message("warning: " + std::string(warning));
+}
+
+}  // namespace arctrace::reader

@@ -1,4 +1,4 @@
-// Standard output, buffered, with errors noticed.
+// The command's standard output, buffered and with errors noticed, and its messages.
 #pragma once
 
 #include <absl/status/status.h>
@@ -6,7 +6,9 @@
 #include <string>
 #include <string_view>
 
-namespace arctrace::cli {
+#include "reader/render/write_text.hpp"
+
+namespace arctrace::reader {
 
 // The one way a subcommand writes its result.
 class Output {
@@ -16,9 +18,11 @@ class Output {
   Output& operator=(const Output&) = delete;
 
   void write(std::string_view text);
+  // Calls write(), and returns good(). This object must outlive it.
+  WriteText writer();
   // False once a write failed: there is no use in producing more.
   bool good() const { return error_ == 0; }
-  // Writes what is buffered. Error: a write failed (disk full, closed, ...).
+  // Writes what is buffered. Error: a write failed, for example because the disk is full.
   absl::Status finish();
 
  private:
@@ -29,4 +33,11 @@ class Output {
   std::string buffer_;
 };
 
-}  // namespace arctrace::cli
+// Writes "arctrace: MESSAGE" and a newline to standard error. REQUIRES: what comes from a
+// trace or a user is escaped.
+void print_message(std::string_view message);
+
+// The same for "warning: WARNING".
+void print_warning(std::string_view warning);
+
+}  // namespace arctrace::reader

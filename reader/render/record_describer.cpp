@@ -11,18 +11,15 @@
 #include "reader/trace/event_payload.hpp"
 #include "reader/trace/format_names.hpp"
 
-namespace arctrace::cli {
+namespace arctrace::reader {
 namespace {
 
-using reader::BodyReader;
-using reader::Record;
-
 std::string hex_bytes(std::span<const std::byte> bytes) {
-  const std::string_view text = reader::as_text(bytes);
+  const std::string_view text = as_text(bytes);
   return absl::BytesToHexString({text.data(), text.size()});
 }
 
-void put_value(const reader::FieldValue& field, FieldSink& out) {
+void put_value(const FieldValue& field, FieldSink& out) {
   const std::string& name = field.field->name;
   if (const auto* number = std::get_if<int64_t>(&field.value)) {
     out.signed_number(name, *number);
@@ -33,7 +30,7 @@ void put_value(const reader::FieldValue& field, FieldSink& out) {
       out.number(name, *bits);
     }
   } else if (std::holds_alternative<double>(field.value)) {
-    out.real(name, reader::real_text(field));
+    out.real(name, real_text(field));
   } else if (const auto* truth = std::get_if<bool>(&field.value)) {
     out.boolean(name, *truth);
   } else {
@@ -43,7 +40,7 @@ void put_value(const reader::FieldValue& field, FieldSink& out) {
 
 }  // namespace
 
-void RecordDescriber::describe(const Record& record, const StackChange& change,
+void RecordDescriber::describe(const Record& record, const StackEffect& effect,
                                FieldSink& out) {
   BodyReader reader(record.body);
   switch (record.type) {
@@ -51,24 +48,24 @@ void RecordDescriber::describe(const Record& record, const StackChange& change,
     case ARCTRACE_TYPE_EXIT:
     case ARCTRACE_TYPE_EXIT_NAMED:
     case ARCTRACE_TYPE_UNWIND:
-      return call(record, change, out);
+      return describe_call(record, effect, out);
     case ARCTRACE_TYPE_STACK:
-      return stack(record, change, out);
+      return describe_stack(record, effect, out);
     case ARCTRACE_TYPE_LOST:
-      return lost(record, out);
+      return describe_lost(record, out);
     case ARCTRACE_TYPE_VFORK_BEGIN:
       return;
     case ARCTRACE_TYPE_VFORK_END:
       out.number("child_pid", reader.read<arctrace_vfork_end_body>().child_pid);
-      return left(change, out);
+      return put_left(effect, out);
     case ARCTRACE_TYPE_ARGUMENTS:
     case ARCTRACE_TYPE_RESULT:
-      if (change.args_of.has_value()) title(*change.args_of, out);
+      if (effect.args_of.has_value()) put_title(*effect.args_of, out);
       return record.type == ARCTRACE_TYPE_ARGUMENTS
-                 ? out.arguments(record.body, arg_names(record))
-                 : out.result(record.body, arg_names(record));
+                 ? out.args(record.body, arg_names(record))
+                 : out.retval(record.body, arg_names(record));
     case ARCTRACE_TYPE_EVENT:
-      return event(record, out);
+      return describe_event(record, out);
     case ARCTRACE_TYPE_INSTANT:
       return out.title("name", name(record, reader.read<arctrace_instant_body>().name));
     case ARCTRACE_TYPE_COUNTER: {
@@ -86,51 +83,50 @@ void RecordDescriber::describe(const Record& record, const StackChange& change,
   }
 }
 
-void RecordDescriber::call(const Record& record, const StackChange& change,
-                           FieldSink& out) {
+void RecordDescriber::describe_call(const Record& record, const StackEffect& effect,
+                                    FieldSink& out) {
   if (record.type == ARCTRACE_TYPE_UNWIND) {
     out.number("count", load_part_untrusted<arctrace_unwind_body>(record.body).count);
-    left(change, out);
+    put_left(effect, out);
   } else if (record.type != ARCTRACE_TYPE_EXIT) {
-    function(record, load_part_untrusted<arctrace_frame_body>(record.body).key, out);
+    put_function(record, load_part_untrusted<arctrace_frame_body>(record.body).key, out);
     // The frame itself is the last one that such an exit left.
-    if (change.left.size() > 1) left(change, out);
-  } else if (!change.left.empty()) {
-    title(change.left.front(), out);
+    if (effect.left.size() > 1) put_left(effect, out);
+  } else if (!effect.left.empty()) {
+    put_title(effect.left.front(), out);
   }
-  if (change.orphan) out.boolean("orphan", true);
+  if (effect.orphan) out.boolean("orphan", true);
 }
 
-void RecordDescriber::function(const Record& record, uint64_t key, FieldSink& out) {
-  const reader::FunctionId id =
-      resolver_.resolve(process_of(record), key, record.time_ns);
-  title(id, out);
+void RecordDescriber::put_function(const Record& record, uint64_t key, FieldSink& out) {
+  const FunctionId id = resolver_.resolve(process_of(record), key, record.time_ns);
+  put_title(id, out);
   if (options_.addresses) out.hex("key", key);
 }
 
-void RecordDescriber::title(reader::FunctionId id, FieldSink& out) {
-  const reader::Function& function = resolver_.functions()[id];
+void RecordDescriber::put_title(FunctionId id, FieldSink& out) {
+  const Function& function = resolver_.functions()[id];
   out.title("function", function.name);
   if (options_.modules && !function.module.empty()) out.text("module", function.module);
 }
 
-void RecordDescriber::left(const StackChange& change, FieldSink& out) {
+void RecordDescriber::put_left(const StackEffect& effect, FieldSink& out) {
   out.begin_list("left");
-  for (const reader::FunctionId id : change.left) {
+  for (const FunctionId id : effect.left) {
     out.text("", resolver_.functions()[id].name);
   }
   out.end();
 }
 
-void RecordDescriber::stack(const Record& record, const StackChange& change,
-                            FieldSink& out) {
+void RecordDescriber::describe_stack(const Record& record, const StackEffect& effect,
+                                     FieldSink& out) {
   BodyReader reader(record.body);
   const auto body = reader.read<arctrace_stack_body>();
   const BodyReader keys = reader;
   out.number("depth", body.depth);
   out.begin_list("frames");
   for (uint32_t i = 0; i < body.count; ++i) {
-    const reader::FunctionId id =
+    const FunctionId id =
         resolver_.resolve(process_of(record), reader.read<uint64_t>(), record.time_ns);
     out.text("", resolver_.functions()[id].name);
   }
@@ -141,13 +137,13 @@ void RecordDescriber::stack(const Record& record, const StackChange& change,
     for (uint32_t i = 0; i < body.count; ++i) out.hex("", reader.read<uint64_t>());
     out.end();
   }
-  if (change.resync) out.boolean("resync", true);
+  if (effect.resync) out.boolean("resync", true);
 }
 
-void RecordDescriber::lost(const Record& record, FieldSink& out) {
+void RecordDescriber::describe_lost(const Record& record, FieldSink& out) {
   const auto lost = load_part_untrusted<arctrace_lost_body>(record.body);
   out.number("count", lost.count);
-  out.text("cause", reader::loss_cause_text(lost.cause));
+  out.text("cause", loss_cause_text(lost.cause));
   if (lost.since_ticks != 0) {
     out.signed_number("since_ns", trace_.clock().to_ns(lost.since_ticks));
   }
@@ -159,25 +155,25 @@ void RecordDescriber::lost(const Record& record, FieldSink& out) {
   }
 }
 
-void RecordDescriber::event(const Record& record, FieldSink& out) {
+void RecordDescriber::describe_event(const Record& record, FieldSink& out) {
   BodyReader reader(record.body);
   const uint32_t id = reader.read<arctrace_event_body>().event;
   const std::span<const std::byte> payload = reader.rest();
-  const reader::EventLayout* layout = trace_.definitions().layout(process_of(record), id);
+  const EventLayout* layout = trace_.definitions().layout(process_of(record), id);
   if (layout == nullptr) {
     out.title("event", absl::StrCat("event#", id));
     return out.text("payload", hex_bytes(payload));
   }
   out.title("event", layout->name);
-  const reader::EventValues values = reader::decode_event_untrusted(*layout, payload);
+  const EventValues values = decode_event_untrusted(*layout, payload);
   out.begin_object("fields");
-  for (const reader::FieldValue& value : values.fields) put_value(value, out);
+  for (const FieldValue& value : values.fields) put_value(value, out);
   out.end();
   if (!values.fits) out.text("payload", hex_bytes(payload));
 }
 
 std::string_view RecordDescriber::arg_names(const Record& record) const {
-  const std::optional<uint32_t> id = reader::find_arg_names(record.body);
+  const std::optional<uint32_t> id = find_arg_names(record.body);
   if (!id) return {};
   return trace_.definitions().name(process_of(record), *id).value_or("");
 }
@@ -187,9 +183,9 @@ std::string RecordDescriber::name(const Record& record, uint32_t id) const {
   return name.has_value() ? std::string(*name) : absl::StrCat("name#", id);
 }
 
-reader::ProcessIndex RecordDescriber::process_of(const Record& record) const {
-  const reader::Thread* thread = trace_.definitions().thread(record.thread);
-  return thread == nullptr ? reader::kNoIndex : thread->process;
+ProcessIndex RecordDescriber::process_of(const Record& record) const {
+  const Thread* thread = trace_.definitions().thread(record.thread);
+  return thread == nullptr ? kNoIndex : thread->process;
 }
 
-}  // namespace arctrace::cli
+}  // namespace arctrace::reader

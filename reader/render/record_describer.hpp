@@ -1,52 +1,64 @@
-// What a record says, in words.
+// The content of a record as named fields.
 #pragma once
 
 #include <optional>
-#include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "reader/render/field_sink.hpp"
 #include "reader/replay/replay.hpp"
 #include "reader/trace/trace.hpp"
 
-namespace arctrace::cli {
+namespace arctrace::reader {
 
 // What a record did to its thread's stack, as the replay understood it.
-struct StackChange {
-  std::vector<reader::FunctionId> left;  // innermost first
-  bool orphan = false;                   // an exit that fits no frame
-  bool resync = false;                   // a STACK that says another stack than was known
-  std::optional<reader::FunctionId> args_of;  // the function whose args or retval it has
+struct StackEffect {
+  std::vector<FunctionId> left;       // the frames that it ended, innermost first
+  bool orphan = false;                // it is an exit that fits no frame
+  bool resync = false;                // it is a STACK that contradicts the stack so far
+  std::optional<FunctionId> args_of;  // the function whose args or retval it has
 };
 
 struct DescribeOptions {
-  bool addresses = false;  // frame keys as they stand in the record too
-  bool modules = false;    // the path of a function's module too
+  bool addresses = false;  // also frame keys, as in the record
+  bool modules = false;    // also the path of a function's module
 };
 
 class RecordDescriber {
  public:
-  RecordDescriber(const reader::Trace& trace, reader::FunctionResolver& resolver,
-                  DescribeOptions options)
+  // `trace` and `resolver` must outlive this object.
+  RecordDescriber(const Trace& trace, FunctionResolver& resolver, DescribeOptions options)
       : trace_(trace), resolver_(resolver), options_(options) {}
 
-  void describe(const reader::Record& record, const StackChange& change, FieldSink& out);
+  // Gives the fields of `record` to `out`. Records come in order of time.
+  void describe(const Record& record, const StackEffect& effect, FieldSink& out);
 
  private:
-  void call(const reader::Record& record, const StackChange& change, FieldSink& out);
-  void function(const reader::Record& record, uint64_t key, FieldSink& out);
-  void title(reader::FunctionId id, FieldSink& out);
-  void left(const StackChange& change, FieldSink& out);
-  void stack(const reader::Record& record, const StackChange& change, FieldSink& out);
-  void lost(const reader::Record& record, FieldSink& out);
-  void event(const reader::Record& record, FieldSink& out);
-  std::string name(const reader::Record& record, uint32_t id) const;
-  std::string_view arg_names(const reader::Record& record) const;
-  reader::ProcessIndex process_of(const reader::Record& record) const;
+  void describe_call(const Record& record, const StackEffect& effect, FieldSink& out);
+  void describe_stack(const Record& record, const StackEffect& effect, FieldSink& out);
+  void describe_lost(const Record& record, FieldSink& out);
+  void describe_event(const Record& record, FieldSink& out);
+  void put_function(const Record& record, uint64_t key, FieldSink& out);
+  void put_title(FunctionId id, FieldSink& out);
+  void put_left(const StackEffect& effect, FieldSink& out);
+  std::string name(const Record& record, uint32_t id) const;
+  std::string_view arg_names(const Record& record) const;
+  ProcessIndex process_of(const Record& record) const;
 
-  const reader::Trace& trace_;
-  reader::FunctionResolver& resolver_;
+  const Trace& trace_;
+  FunctionResolver& resolver_;
   DescribeOptions options_;
 };
+
+}  // namespace arctrace::reader
+
+namespace arctrace::cli {
+
+using reader::FieldSink;
+
+// Describes a definition or a record of the collector; false: `record` is of another
+// type.
+bool describe_definition(const reader::Record& record, FieldSink& out);
 
 }  // namespace arctrace::cli

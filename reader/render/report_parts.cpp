@@ -51,10 +51,10 @@ const char* grouping_key(Grouping grouping) {
   return "all";
 }
 
-void write_function_json(FunctionId function, FunctionNames& names, JsonWriter& json) {
-  json.member("name", names[function].name);
-  json.member("module", names[function].module);
-  if (!names.line(function).empty()) json.member("line", names.line(function));
+void write_function_json(FunctionId function, FunctionLabels& labels, JsonWriter& json) {
+  json.member("name", labels[function].name);
+  json.member("module", labels[function].module);
+  if (!labels.line(function).empty()) json.member("line", labels.line(function));
 }
 
 void write_sums_json(uint64_t calls, uint64_t base_ns, uint64_t cum_ns,
@@ -70,63 +70,6 @@ void write_cpu_json(const CpuTime& cpu, KnownTimes known, JsonWriter& json) {
   json.member("off_cpu_ns", cpu.off_ns);
   if (known == KnownTimes::kReady) json.member("ready_ns", cpu.ready_ns);
   json.member("switches", cpu.switches);
-}
-
-void write_flags_json(uint16_t flags, JsonWriter& json) {
-  if (flags == 0) return;
-  json.key("flags").begin_array();
-  const auto write = [&](FrameFlag flag, const char* name) {
-    if ((flags & flag) != 0) json.text(name);
-  };
-  write(kFrameUnwound, "unwound");
-  write(kFrameExitLost, "exit_lost");
-  write(kFrameEntryLost, "entry_lost");
-  write(kFrameEnteredBefore, "entered_before");
-  write(kFrameInherited, "inherited");
-  write(kFrameOpen, "open");
-  write(kFrameResumed, "resumed");
-  write(kFrameCutStart, "cut_start");
-  write(kFrameCutStop, "cut_stop");
-  json.end();
-}
-
-std::string flags_text(uint16_t flags) {
-  std::string text;
-  const auto append = [&](FrameFlag flag, const char* what) {
-    if ((flags & flag) == 0) return;
-    text += text.empty() ? " [" : ", ";
-    text += what;
-  };
-  append(kFrameUnwound, "unwound");
-  append(kFrameExitLost, "exit lost");
-  append(kFrameEntryLost, "entry lost");
-  append(kFrameEnteredBefore, "entered before tracing");
-  append(kFrameInherited, "inherited by fork");
-  append(kFrameOpen, "open at the end");
-  append(kFrameResumed, "resumed after vfork");
-  append(kFrameCutStart, "started before the range");
-  append(kFrameCutStop, "stopped after the range");
-  if (!text.empty()) text += ']';
-  return text;
-}
-
-void write_marks_json(const NodeMarks& marks, JsonWriter& json) {
-  bool open = false;
-  const auto write = [&](const char* name, uint64_t count) {
-    if (count == 0) return;
-    if (!open) json.key("marks").begin_object();
-    open = true;
-    json.member(name, count);
-  };
-  write("open", marks.open);
-  write("unwound", marks.unwound);
-  write("entered_before", marks.entered_before);
-  write("inherited", marks.inherited);
-  write("entry_lost", marks.entry_lost);
-  write("exit_lost", marks.exit_lost);
-  write("lost_records", marks.lost_records);
-  write("orphan_exits", marks.orphan_exits);
-  if (open) json.end();
 }
 
 bool is_large_enough(uint64_t cum_ns, uint64_t all_ns, const ViewOptions& options) {
@@ -165,9 +108,9 @@ bool is_hot(uint64_t base_ns, uint64_t all_ns) {
   return percent(base_ns, all_ns) >= kHotPercent;
 }
 
-std::string left_out_text(uint64_t rows) {
+std::string hidden_rows_text(uint64_t rows) {
   if (rows == 0) return {};
-  return absl::StrCat("  (", rows, rows == 1 ? " row" : " rows", " left out)\n");
+  return absl::StrCat("  (", rows, rows == 1 ? " row" : " rows", " not shown)\n");
 }
 
 }  // namespace arctrace::reader

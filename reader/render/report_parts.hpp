@@ -1,26 +1,29 @@
-// What several views write alike.
+// Parts that several views of a report write alike: titles of groups, members of
+// functions and times, columns of sums, the last column with its name and notes.
 #pragma once
 
 #include <cstdint>
 #include <string>
 
 #include "reader/analysis/tree_groups.hpp"
+#include "reader/render/function_labels.hpp"
 #include "reader/render/json_writer.hpp"
 #include "reader/render/view_options.hpp"
 
 namespace arctrace::reader {
 
-// "lua 100/101" of a thread, "lua 100, 3 threads" of a process, "3 threads" of all.
+// "lua 100/101" for a thread, "lua 100, 3 threads" for a process, "3 threads" for all.
 std::string group_title(const TreeGroup& group, Grouping grouping);
 
-// Opens an object for one group with what it stands for: pid, tid, name or threads.
+// Opens an object for a group, with members that say which it is: pid, tid, name,
+// threads.
 void begin_group_json(const TreeGroup& group, Grouping grouping, JsonWriter& json);
 
 // "threads", "processes" or "all".
 const char* grouping_key(Grouping grouping);
 
 // Members name, module (a path, or empty) and line (if it is asked for and known).
-void write_function_json(FunctionId function, FunctionNames& names, JsonWriter& json);
+void write_function_json(FunctionId function, FunctionLabels& labels, JsonWriter& json);
 
 // Members calls, base_ns, cum_ns.
 void write_sums_json(uint64_t calls, uint64_t base_ns, uint64_t cum_ns, JsonWriter& json);
@@ -29,25 +32,17 @@ void write_sums_json(uint64_t calls, uint64_t base_ns, uint64_t cum_ns, JsonWrit
 // a call with all that it called: those that are known.
 void write_cpu_json(const CpuTime& cpu, KnownTimes known, JsonWriter& json);
 
-// Member marks: those that are not 0, if there are any.
-void write_marks_json(const NodeMarks& marks, JsonWriter& json);
-
-// Member flags: the names of those (enum FrameFlag) that are set, if there are any.
-void write_flags_json(uint16_t flags, JsonWriter& json);
-// "", or " [unwound, open at the end]".
-std::string flags_text(uint16_t flags);
-
-// Whether a row is as large as options.min_percent wants it.
+// Whether a row is as large as options.min_percent demands.
 bool is_large_enough(uint64_t cum_ns, uint64_t all_ns, const ViewOptions& options);
 
-// Appends columns that all tables of sums have: calls, shares of base and cum in
+// Appends the columns that all tables of sums have: calls, the shares of base and cum in
 // `all_ns`, base, cum. Their head is kSumsHead.
 void append_sums(std::string& out, uint64_t calls, uint64_t base_ns, uint64_t cum_ns,
                  uint64_t all_ns);
 inline constexpr const char* kSumsHead =
     "       Calls   %Base    %Cum         Base          Cum";
 
-// The same for time on and off the CPU, where the kernel told it.
+// The same for time on and off the CPU, if the kernel recorded it.
 void append_cpu(std::string& out, const CpuTime& cpu);
 inline constexpr const char* kCpuHead = "       On CPU      Off CPU";
 
@@ -58,7 +53,7 @@ void append_name(std::string& row, const std::string& name, const std::string& n
 // Whether base_ns is a share of all_ns that is worth a colour.
 bool is_hot(uint64_t base_ns, uint64_t all_ns);
 
-// "  (3 rows left out)\n", or nothing.
-std::string left_out_text(uint64_t rows);
+// A line that says how many rows a table does not show; empty for 0.
+std::string hidden_rows_text(uint64_t rows);
 
 }  // namespace arctrace::reader

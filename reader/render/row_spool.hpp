@@ -1,5 +1,5 @@
-// Rows that are added in one order and completed in another one: more of them than
-// memory should hold.
+// Rows that are added in one order and completed in another. There may be more of them
+// than memory should hold: the older ones are in a temporary file.
 #pragma once
 
 #include <absl/functional/function_ref.h>
@@ -25,21 +25,21 @@ struct InvocationRow {
   CpuTime cpu;
   ThreadIndex thread = kNoIndex;
   FunctionId function = kUnknownFunction;
-  uint16_t flags = 0;      // enum FrameFlag
-  uint32_t text_size = 0;  // of its arguments and result, in a TextSpool
-  uint64_t text_place = 0;
+  uint16_t flags = 0;  // enum FrameFlag
   State state = State::kOpen;
+  // The texts of its arguments and of its result, one after the other in a TextSpool.
+  uint32_t args_size = 0, retval_size = 0;
+  uint64_t text_offset = 0;
 };
 
-// The newest rows are in memory, older ones in a file. Its error sticks; rows are lost
-// from then on.
+// After an error of the file rows are lost; for_each() returns it from then on.
 class RowSpool {
  public:
   explicit RowSpool(size_t rows_in_memory);
   RowSpool(const RowSpool&) = delete;
   RowSpool& operator=(const RowSpool&) = delete;
 
-  // Returns the row's index: they count from 0.
+  // Returns the index of the row, which counts from 0.
   uint64_t add(const InvocationRow& row);
   void replace(uint64_t index, const InvocationRow& row);
   uint64_t size() const { return on_disk_ + rows_.size(); }
@@ -52,7 +52,7 @@ class RowSpool {
   void write_at(uint64_t index, const InvocationRow* rows, size_t count);
 
   const size_t rows_in_memory_;
-  std::vector<InvocationRow> rows_;  // those behind the ones on disk
+  std::vector<InvocationRow> rows_;  // those after the ones on disk
   uint64_t on_disk_ = 0;
   NamelessFile file_;
 };

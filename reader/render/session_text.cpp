@@ -7,54 +7,54 @@
 #include <algorithm>
 #include <cstring>
 
+#include "reader/render/losses.hpp"
 #include "reader/trace/format_names.hpp"
 #include "reader/trace/text_escape.hpp"
 
-namespace arctrace::cli {
+namespace arctrace::reader {
 namespace {
 
-std::string state_text(const reader::Session& session) {
-  if (session.raw) return "a buffer, live or left over";
+std::string state_text(const Session& session) {
+  if (session.raw) return "a buffer, live or left behind";
   if (session.disk_full_errno != 0) {
     return absl::StrCat("cut off: ", ::strerror(session.disk_full_errno));
   }
-  return session.finished ? "whole" : "cut off";
+  return session.finished ? "complete" : "cut off";
 }
 
 }  // namespace
 
-std::vector<std::string> session_facts(const reader::Session& session) {
+std::vector<std::string> session_facts(const Session& session) {
   std::vector<std::string> facts;
-  facts.push_back(absl::StrCat(reader::escaped(session.path), ": ", state_text(session),
-                               ", ", bytes_text(session.size_bytes), ", format ",
+  facts.push_back(absl::StrCat(escaped(session.path), ": ", state_text(session), ", ",
+                               bytes_text(session.size_bytes), ", format ",
                                session.version_major, ".", session.version_minor));
   if (!session.recorder_command.empty()) {
     facts.push_back(
-        absl::StrCat("recorded by: ", arguments_text(session.recorder_command)));
+        absl::StrCat("recorded by: ", command_line_text(session.recorder_command)));
   }
   std::string start = absl::StrCat("started: ", realtime_text(session.start_realtime_ns));
   if (!session.host.empty()) {
-    absl::StrAppend(&start, " on ", reader::escaped(session.host), ", Linux ",
-                    reader::escaped(session.kernel), ", ", session.cpus_online, " CPUs");
+    absl::StrAppend(&start, " on ", escaped(session.host), ", Linux ",
+                    escaped(session.kernel), ", ", session.cpus_online, " CPUs");
   }
   facts.push_back(std::move(start));
   facts.push_back(absl::StrFormat(
       "buffer: %s in %d blocks of %s, mode %s, scope %s%s; clock %s, %.6f MHz",
       bytes_text(session.buffer_size), session.block_count,
-      bytes_text(session.block_size), reader::mode_text(session.mode),
-      reader::scope_text(session.scope), session.pinned ? ", pinned" : "",
-      reader::clock_text(session.clock),
+      bytes_text(session.block_size), mode_text(session.mode), scope_text(session.scope),
+      session.pinned ? ", pinned" : "", clock_text(session.clock),
       static_cast<double>(session.ticks_per_second) / 1e6));
   if (session.has_perf_records) {
     facts.push_back(
-        "kernel: recorded by perf events: dispatches, fork, exec and exit; who woke whom "
-        "and which thread came next are not known");
+        "kernel: recorded by perf events: dispatches, fork, exec and exit, without "
+        "wake-ups and next threads");
   } else if (session.cpu_count != 0) {
     facts.push_back("kernel: recorded by BPF");
   }
   if (session.child_wait_status.has_value()) {
     facts.push_back(absl::StrCat("the command ended with ",
-                                 reader::wait_status_text(*session.child_wait_status)));
+                                 wait_status_text(*session.child_wait_status)));
   }
   return facts;
 }
@@ -65,20 +65,11 @@ std::string count_text(uint64_t count, const std::string& what,
   return absl::StrCat(count, " ", plural.empty() ? what + "s" : plural);
 }
 
-std::string losses_text(const reader::Summary& summary) {
-  std::string text;
-  for (uint32_t cause = 0; cause < summary.lost_by_cause.size(); ++cause) {
-    if (summary.lost_by_cause[cause] == 0) continue;
-    absl::StrAppend(&text, text.empty() ? "" : ", ", reader::loss_cause_text(cause), " ",
-                    summary.lost_by_cause[cause]);
-  }
-  return text;
-}
-
-std::string summary_line(const reader::Summary& summary) {
+std::string summary_line(const Summary& summary) {
   std::string line =
       absl::StrCat(count_text(summary.records, "record"), ", ", summary.lost, " lost");
-  if (summary.lost != 0) absl::StrAppend(&line, " (", losses_text(summary), ")");
+  if (summary.lost != 0)
+    absl::StrAppend(&line, " (", losses_text(summary.lost_by_cause), ")");
   const auto append = [&](uint64_t count, const char* what) {
     if (count != 0) absl::StrAppend(&line, ", ", count, " ", what);
   };
@@ -114,17 +105,17 @@ std::string realtime_text(uint64_t realtime_ns) {
                       " UTC");
 }
 
-std::string arguments_text(const std::vector<std::string>& arguments) {
+std::string command_line_text(const std::vector<std::string>& arguments) {
   std::string text;
   for (const std::string& argument : arguments) {
     if (!text.empty()) text += ' ';
     const bool quoted =
         argument.empty() || argument.find_first_of(" \t\n\"'") != std::string::npos;
     if (quoted) text += '\'';
-    reader::append_escaped(text, argument);
+    append_escaped(text, argument);
     if (quoted) text += '\'';
   }
   return text;
 }
 
-}  // namespace arctrace::cli
+}  // namespace arctrace::reader

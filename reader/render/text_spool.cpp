@@ -13,13 +13,13 @@ uint64_t TextSpool::add(std::string_view text) {
   return on_disk_ + recent_.size() - text.size();
 }
 
-std::string TextSpool::read(uint64_t place, size_t size) {
-  if (place >= on_disk_) {
-    const uint64_t at = place - on_disk_;
+std::string TextSpool::read(uint64_t offset, size_t size) {
+  if (offset >= on_disk_) {
+    const uint64_t at = offset - on_disk_;
     return at > recent_.size() ? std::string() : recent_.substr(at, size);
   }
   std::string text(size, '\0');
-  text.resize(file_.read_at(place, text.data(), size));
+  text.resize(file_.read_at(offset, text.data(), size));
   return text;
 }
 

@@ -5,8 +5,6 @@
 
 #include <algorithm>
 
-#include "reader/trace/text_escape.hpp"
-
 namespace arctrace::reader {
 namespace {
 
@@ -79,32 +77,6 @@ std::string cut_middle(std::string_view name, size_t width) {
   std::string cut(name.substr(0, offset_of(name, head)));
   cut += "…";
   return cut += name.substr(offset_of(name, columns - tail));
-}
-
-std::string display_name(std::string_view name, const TextStyle& style, size_t used) {
-  if (style.width == 0) return escaped(name);
-  // At least 1, because 0 stands for no limit.
-  return cut_middle(escaped(name), style.width > used ? style.width - used : 1);
-}
-
-std::string marks_text(const NodeMarks& marks) {
-  std::string text;
-  const auto append = [&text](uint64_t count, const char* what) {
-    if (count == 0) return;
-    text += text.empty() ? " [" : ", ";
-    text += what;
-    if (count > 1) absl::StrAppend(&text, " ", count);
-  };
-  append(marks.open, "open");
-  append(marks.unwound, "unwound");
-  append(marks.entered_before, "entered before tracing");
-  append(marks.inherited, "inherited by fork");
-  append(marks.entry_lost, "entry lost");
-  append(marks.exit_lost, "exit lost");
-  append(marks.lost_records, "records lost");
-  append(marks.orphan_exits, "orphan exits");
-  if (!text.empty()) text += ']';
-  return text;
 }
 
 size_t indent_columns(uint64_t depth) {

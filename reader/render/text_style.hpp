@@ -1,12 +1,10 @@
-// How the views' text looks: units, columns, colours, long names.
+// How text output looks: units, columns, colours, long names.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
-
-#include "reader/replay/call_tree.hpp"
 
 namespace arctrace::reader {
 
@@ -16,36 +14,29 @@ struct TextStyle {
   size_t width = 0;
 };
 
-// "999 ns", "1.234 us", "12.345 ms", "3.210 s": cut, not rounded.
+// "999 ns", "1.234 us", "12.345 ms", "3.210 s": truncated, not rounded.
 std::string duration_text(uint64_t duration_ns);
 
-// "12.34", of 100; "0.00" of nothing.
+// The share of `part` in `whole` in percent, "12.34"; "0.00" if `whole` is 0.
 std::string percent_text(uint64_t part, uint64_t whole);
 
 // "1.234567890", "-0.000000001"
 std::string seconds_text(int64_t time_ns);
 
-// Appends `text`, filled up with blanks to `width` columns on the left or right; a column
-// that is too narrow does not run into the one before it.
+// Appends `text`, aligned to the right or left in a column of `width`. A text that is too
+// wide for a right-aligned column is separated from the one before it by a blank.
 void append_right(std::string& out, std::string_view text, size_t width);
 void append_left(std::string& out, std::string_view text, size_t width);
 
 // Columns that escaped text takes: its code points.
 size_t columns_of(std::string_view text);
 
-// `name`, if it has more than `width` columns, with its middle replaced by "…". A width
+// `name`, with its middle replaced by "…" if it has more than `width` columns. A width
 // below 16 counts as 16. 0: in full.
 std::string cut_middle(std::string_view name, size_t width);
 
-// A function's name for a terminal: escaped, cut to the columns that are left behind
-// `used` ones.
-std::string display_name(std::string_view name, const TextStyle& style, size_t used);
-
-// "", or " [unwound 2, open]": what was not as usual.
-std::string marks_text(const NodeMarks& marks);
-
-// Indentation for a depth: two columns a level, up to a bound, from which on the depth's
-// number is what tells.
+// Indentation for a depth: two columns a level, up to a bound. Beyond it only the number
+// of the depth distinguishes levels.
 size_t indent_columns(uint64_t depth);
 
 enum class Tint : uint8_t { kHead, kHot, kDim, kTrouble };

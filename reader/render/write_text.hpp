@@ -1,4 +1,4 @@
-// Where the views' output goes.
+// The receiver of text output.
 #pragma once
 
 #include <functional>
@@ -6,7 +6,7 @@
 
 namespace arctrace::reader {
 
-// Takes the next piece of output; false: no more is wanted.
+// Takes the next piece of output. Returns false once it wants no more.
 using WriteText = std::function<bool(std::string_view)>;
 
 }  // namespace arctrace::reader

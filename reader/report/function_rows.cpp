@@ -2,6 +2,8 @@
 
 #include <absl/strings/str_cat.h>
 
+#include "reader/render/frame_marks.hpp"
+
 namespace arctrace::reader {
 
 std::string group_head(const TreeGroup& group, Grouping grouping,
@@ -11,14 +13,14 @@ std::string group_head(const TreeGroup& group, Grouping grouping,
   append_tinted(head, style, Tint::kHead, group_title(group, grouping));
   absl::StrAppend(&head, ": ", duration_text(root.cum_ns));
   if (root.base_ns != 0) {
-    absl::StrAppend(&head, ", of it ", duration_text(root.base_ns), " in no function");
+    absl::StrAppend(&head, ", of which ", duration_text(root.base_ns), " in no function");
   }
   return head + marks_text(group.tree->marks(group.root)) + "\n";
 }
 
-std::string total_notes(const FunctionTotal& total, const FunctionNames& names) {
+std::string total_notes(const FunctionTotal& total, const FunctionLabels& labels) {
   std::string notes;
-  const std::string module = names.module_text(total.function);
+  const std::string module = labels.module_text(total.function);
   if (!module.empty()) notes = " in " + module;
   if (total.recursion > 1) {
     absl::StrAppend(&notes, " [recursion to level ", total.recursion, "]");
@@ -26,9 +28,9 @@ std::string total_notes(const FunctionTotal& total, const FunctionNames& names) 
   return notes += marks_text(total.marks);
 }
 
-void write_total_json(const FunctionTotal& total, FunctionNames& names, KnownTimes known,
-                      JsonWriter& json) {
-  write_function_json(total.function, names, json);
+void write_total_json(const FunctionTotal& total, FunctionLabels& labels,
+                      KnownTimes known, JsonWriter& json) {
+  write_function_json(total.function, labels, json);
   write_sums_json(total.calls, total.base_ns, total.cum_ns, json);
   write_cpu_json(total.cpu, known, json);
   if (total.recursion > 1) json.member("recursion", total.recursion);

@@ -1,4 +1,5 @@
-// What tables of sums by function write alike: their groups, and a function's line.
+// Parts of the views that are tables of sums by function: the rows that are shown, the
+// head of a group, and a function's notes and members.
 #pragma once
 
 #include <cstddef>
@@ -11,11 +12,11 @@
 
 namespace arctrace::reader {
 
-// Takes out the rows that `options` does not show; returns how many. `cum_ns_of` a row
-// is what options.min_percent looks at.
+// Removes the rows that `options` hides and returns how many. `cum_ns_of(row)` is what
+// options.min_percent is compared with.
 template <class Row, class CumOf>
-uint64_t keep_shown(std::vector<Row>& rows, uint64_t all_ns, const ViewOptions& options,
-                    CumOf cum_ns_of) {
+uint64_t hide_rows(std::vector<Row>& rows, uint64_t all_ns, const ViewOptions& options,
+                   CumOf cum_ns_of) {
   const size_t before = rows.size();
   std::erase_if(rows, [&](const Row& row) {
     return !is_large_enough(cum_ns_of(row), all_ns, options);
@@ -29,14 +30,15 @@ uint64_t keep_shown(std::vector<Row>& rows, uint64_t all_ns, const ViewOptions& 
 // The line above a group's table, and the time that is in no function.
 std::string group_head(const TreeGroup& group, Grouping grouping, const TextStyle& style);
 
-// " in lua", and what was not as usual.
-std::string total_notes(const FunctionTotal& total, const FunctionNames& names);
+// " in lua", and what was unusual with the calls.
+std::string total_notes(const FunctionTotal& total, const FunctionLabels& labels);
 
-// Members name, module, calls, base_ns, cum_ns, and those on and off the CPU.
-void write_total_json(const FunctionTotal& total, FunctionNames& names, KnownTimes known,
-                      JsonWriter& json);
+// Members name, module, calls, base_ns, cum_ns, and times on and off the CPU.
+void write_total_json(const FunctionTotal& total, FunctionLabels& labels,
+                      KnownTimes known, JsonWriter& json);
 
-// Calls `write_rows` for each group, in the array that its grouping makes of it.
+// Calls `write_rows` for each group: within the array of groups, or for one group that is
+// all threads, directly.
 template <class WriteRows>
 void for_groups_json(const TreeGroups& groups, JsonWriter& json, WriteRows write_rows) {
   if (groups.grouping() == Grouping::kAll) {

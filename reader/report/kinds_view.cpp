@@ -4,78 +4,92 @@
 
 #include "reader/analysis/kind_totals.hpp"
 #include "reader/report/function_rows.hpp"
+#include "reader/report/group_view.hpp"
 
 namespace arctrace::reader {
 namespace {
 
-std::vector<KindTotal> kind_rows(const TreeGroup& group, const Functions& functions,
-                                 const ViewOptions& options, uint64_t& left_out) {
-  std::vector<KindTotal> rows =
-      kind_totals(*group.tree, functions, group.root, options.sort);
-  left_out = keep_shown(rows, (*group.tree)[group.root].cum_ns, options,
-                        [](const KindTotal& row) { return row.cum_ns; });
-  return rows;
-}
+class KindsView : public GroupView {
+ public:
+  using GroupView::GroupView;
 
-}  // namespace
+ private:
+  struct Rows {
+    std::vector<KindTotal> shown;
+    uint64_t hidden = 0;
+  };
 
-void write_kinds_text(const TreeGroups& groups, Replay& replay,
-                      const ViewOptions& options, const WriteText& write) {
-  FunctionNames names(replay, options);
-  for (const TreeGroup& group : groups.groups()) {
-    const uint64_t all_ns = (*group.tree)[group.root].cum_ns;
-    uint64_t left_out = 0;
-    const std::vector<KindTotal> kinds =
-        kind_rows(group, replay.functions(), options, left_out);
-    std::string text = group_head(group, groups.grouping(), options.style);
-    append_tinted(
-        text, options.style, Tint::kHead,
-        absl::StrCat(kSumsHead, replay.has_dispatches() ? kCpuHead : "", "  Kind"));
-    text += '\n';
-    if (kinds.empty() && left_out == 0) text += "  (no call of a well-known function)\n";
-    const auto append_row = [&](const auto& total, const std::string& name,
-                                const std::string& notes) {
-      std::string row;
-      append_sums(row, total.calls, total.base_ns, total.cum_ns, all_ns);
-      if (replay.has_dispatches()) append_cpu(row, total.cpu);
-      row += "  ";
-      append_name(row, name, notes, false, options.style);
-      text += row;
-    };
-    for (const KindTotal& kind : kinds) {
-      append_row(kind, std::string(kind_name(kind.kind)), "");
-      for (const FunctionTotal& function : kind.functions) {
-        append_row(function, "  " + names.text(function.function),
-                   total_notes(function, names));
-      }
-    }
-    if (!write(text) || !write(left_out_text(left_out))) return;
+  Rows rows_of(const TreeGroup& group, const Functions& functions) const {
+    Rows rows{kind_totals(*group.tree, functions, group.root, options_.sort)};
+    rows.hidden = hide_rows(rows.shown, (*group.tree)[group.root].cum_ns, options_,
+                            [](const KindTotal& row) { return row.cum_ns; });
+    return rows;
   }
-}
 
-void write_kinds_json(const TreeGroups& groups, Replay& replay,
-                      const ViewOptions& options, JsonWriter& json) {
-  FunctionNames names(replay, options);
-  for_groups_json(groups, json, [&](const TreeGroup& group) {
-    uint64_t left_out = 0;
-    json.key("kinds").begin_array();
-    for (const KindTotal& kind :
-         kind_rows(group, replay.functions(), options, left_out)) {
-      json.begin_object();
-      json.member("name", kind_name(kind.kind));
-      write_sums_json(kind.calls, kind.base_ns, kind.cum_ns, json);
-      write_cpu_json(kind.cpu, replay.known_times(), json);
-      json.key("functions").begin_array();
-      for (const FunctionTotal& function : kind.functions) {
+  void write_groups_text(const TreeGroups& groups, Replay& replay,
+                         const WriteText& write) override {
+    FunctionLabels labels(replay, options_.lines);
+    for (const TreeGroup& group : groups.groups()) {
+      const uint64_t all_ns = (*group.tree)[group.root].cum_ns;
+      const Rows rows = rows_of(group, replay.functions());
+      std::string text = group_head(group, groups.grouping(), options_.style);
+      append_tinted(
+          text, options_.style, Tint::kHead,
+          absl::StrCat(kSumsHead, replay.has_dispatches() ? kCpuHead : "", "  Kind"));
+      text += '\n';
+      if (rows.shown.empty() && rows.hidden == 0) {
+        text += "  (no calls of functions of these kinds)\n";
+      }
+      const auto append_row = [&](const auto& total, const std::string& name,
+                                  const std::string& notes) {
+        std::string row;
+        append_sums(row, total.calls, total.base_ns, total.cum_ns, all_ns);
+        if (replay.has_dispatches()) append_cpu(row, total.cpu);
+        row += "  ";
+        append_name(row, name, notes, false, options_.style);
+        text += row;
+      };
+      for (const KindTotal& kind : rows.shown) {
+        append_row(kind, std::string(kind_name(kind.kind)), "");
+        for (const FunctionTotal& function : kind.functions) {
+          append_row(function, "  " + labels.text(function.function),
+                     total_notes(function, labels));
+        }
+      }
+      if (!write(text) || !write(hidden_rows_text(rows.hidden))) return;
+    }
+  }
+
+  void write_groups_json(const TreeGroups& groups, Replay& replay,
+                         JsonWriter& json) override {
+    FunctionLabels labels(replay, options_.lines);
+    const KnownTimes known = replay.known_times();
+    for_groups_json(groups, json, [&](const TreeGroup& group) {
+      json.key("kinds").begin_array();
+      const Rows rows = rows_of(group, replay.functions());
+      for (const KindTotal& kind : rows.shown) {
         json.begin_object();
-        write_total_json(function, names, replay.known_times(), json);
+        json.member("name", kind_name(kind.kind));
+        write_sums_json(kind.calls, kind.base_ns, kind.cum_ns, json);
+        write_cpu_json(kind.cpu, known, json);
+        json.key("functions").begin_array();
+        for (const FunctionTotal& function : kind.functions) {
+          json.begin_object();
+          write_total_json(function, labels, known, json);
+          json.end();
+        }
+        json.end();
         json.end();
       }
       json.end();
-      json.end();
-    }
-    json.end();
-  });
+    });
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<View> make_kinds_view(const ViewSettings& settings) {
+  return std::make_unique<KindsView>(settings);
 }
 
 }  // namespace arctrace::reader

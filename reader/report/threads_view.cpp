@@ -1,14 +1,16 @@
 #include "reader/report/threads_view.hpp"
 
+#include <absl/container/btree_map.h>
 #include <absl/strings/str_cat.h>
 #include <arctrace/format.h>
 
 #include <algorithm>
+#include <string>
+#include <vector>
 
 #include "reader/analysis/tree_groups.hpp"
 #include "reader/render/report_parts.hpp"
-#include "reader/render/thread_paths.hpp"
-#include "reader/trace/text_escape.hpp"
+#include "reader/render/thread_labels.hpp"
 
 namespace arctrace::reader {
 namespace {
@@ -29,25 +31,26 @@ const char* state_name(RunState state) {
   return "blocked";
 }
 
-// Of a ready thread: why it does not run, or did not before.
+// Why a ready thread was not running before.
 const char* ready_reason(const StateInfo& state) {
   return state.preempted ? "preempted" : "woken";
 }
 
-// Where it was, and who let it go on.
-std::string story_of(const StateInfo& state, Replay& replay, FunctionNames& names) {
+// The frames that the thread was in, and the thread that woke it with its frames.
+std::string whereabouts_of(const StateInfo& state, Replay& replay,
+                           FunctionLabels& labels) {
   if (state.state == RunState::kRunning) return {};
-  std::string story = path_text(replay.tree(), state.node, names);
-  if (state.waker.thread == kNoIndex) return story;
-  absl::StrAppend(&story, story.empty() ? "" : "; ", "woken by ",
+  std::string text = path_text(replay.tree(), state.node, labels);
+  if (state.waker.thread == kNoIndex) return text;
+  absl::StrAppend(&text, text.empty() ? "" : "; ", "woken by ",
                   state.waker.interrupt ? "an interrupt of " : "",
                   thread_title(replay.definitions(), state.waker.thread));
-  const std::string where = path_text(replay.tree(), state.waker.node, names);
-  if (!where.empty()) absl::StrAppend(&story, " in ", where);
-  return story;
+  const std::string where = path_text(replay.tree(), state.waker.node, labels);
+  if (!where.empty()) absl::StrAppend(&text, " in ", where);
+  return text;
 }
 
-void write_state_json(const StateInfo& state, Replay& replay, FunctionNames& names,
+void write_state_json(const StateInfo& state, Replay& replay, FunctionLabels& labels,
                       JsonWriter& json) {
   json.begin_object();
   json.member("start_ns", state.start_ns);
@@ -59,19 +62,41 @@ void write_state_json(const StateInfo& state, Replay& replay, FunctionNames& nam
   }
   if (state.state != RunState::kRunning) {
     json.key("path");
-    write_path_json(replay.tree(), state.node, names, json);
+    write_path_json(replay.tree(), state.node, labels, json);
   }
   if (const Thread* waker = replay.definitions().thread(state.waker.thread)) {
     json.member("waker_pid", replay.definitions().pid_of(state.waker.thread));
     json.member("waker_tid", waker->tid);
     json.key("waker_path");
-    write_path_json(replay.tree(), state.waker.node, names, json);
+    write_path_json(replay.tree(), state.waker.node, labels, json);
     if (state.waker.interrupt) json.member("from_interrupt", true);
   }
   json.end();
 }
 
-}  // namespace
+class ThreadsView : public View, private ScheduleListener {
+ public:
+  explicit ThreadsView(const ViewSettings& settings) : options_(settings.options) {}
+
+  ScheduleListener* schedule_listener() override { return this; }
+  absl::Status write_text(Replay& replay, const WriteText& write) override;
+  absl::Status write_json(Replay& replay, JsonWriter& json) override;
+
+ private:
+  struct States {
+    std::vector<StateInfo> rows;
+    uint64_t hidden = 0;
+    uint64_t running_ns = 0, ready_ns = 0, preempted_ns = 0, blocked_ns = 0;
+  };
+
+  void state_ended(const StateInfo& state) override;
+  void order_rows();
+  std::string head_text(const States& thread, ThreadIndex index,
+                        const Replay& replay) const;
+
+  const ViewOptions options_;
+  absl::btree_map<ThreadIndex, States> threads_;
+};
 
 void ThreadsView::state_ended(const StateInfo& state) {
   States& thread = threads_[state.thread];
@@ -89,7 +114,7 @@ void ThreadsView::state_ended(const StateInfo& state) {
       break;
   }
   if (options_.sort == SortKey::kEntry && thread.rows.size() >= options_.limit) {
-    ++thread.left_out;
+    ++thread.hidden;
   } else {
     thread.rows.push_back(state);
   }
@@ -103,32 +128,37 @@ void ThreadsView::order_rows() {
                        return duration_of(a) > duration_of(b);
                      });
     if (thread.rows.size() <= options_.limit) continue;
-    thread.left_out = thread.rows.size() - options_.limit;
+    thread.hidden = thread.rows.size() - options_.limit;
     thread.rows.resize(static_cast<size_t>(options_.limit));
   }
 }
 
-void ThreadsView::write_text(Replay& replay, const WriteText& write) {
-  order_rows();
-  FunctionNames names(replay, options_);
+std::string ThreadsView::head_text(const States& thread, ThreadIndex index,
+                                   const Replay& replay) const {
   const bool has_ready = replay.known_times() == KnownTimes::kReady;
+  const uint64_t all_ns = thread.running_ns + thread.ready_ns + thread.blocked_ns;
+  const auto part = [&](const char* name, uint64_t part_ns) {
+    return absl::StrCat(name, " ", duration_text(part_ns), " (",
+                        percent_text(part_ns, all_ns), " %)");
+  };
+  std::string text = "\n";
+  append_tinted(text, options_.style, Tint::kHead,
+                thread_title(replay.definitions(), index));
+  absl::StrAppend(&text, ": ", part("running", thread.running_ns), ", ");
+  if (has_ready) absl::StrAppend(&text, part("ready", thread.ready_ns), ", of which ");
+  absl::StrAppend(&text, part("preempted", thread.preempted_ns), ", ",
+                  part(has_ready ? "blocked" : "blocked or woken", thread.blocked_ns),
+                  "\n");
+  append_tinted(text, options_.style, Tint::kHead,
+                "          Start     Duration  State             Where");
+  return text += '\n';
+}
+
+absl::Status ThreadsView::write_text(Replay& replay, const WriteText& write) {
+  order_rows();
+  FunctionLabels labels(replay, options_.lines);
   for (const auto& [index, thread] : threads_) {
-    const uint64_t all_ns = thread.running_ns + thread.ready_ns + thread.blocked_ns;
-    const auto part = [&](const char* name, uint64_t part_ns) {
-      return absl::StrCat(name, " ", duration_text(part_ns), " (",
-                          percent_text(part_ns, all_ns), " %)");
-    };
-    std::string text = "\n";
-    append_tinted(text, options_.style, Tint::kHead,
-                  thread_title(replay.definitions(), index));
-    absl::StrAppend(&text, ": ", part("running", thread.running_ns), ", ");
-    if (has_ready) absl::StrAppend(&text, part("ready", thread.ready_ns), ", of it ");
-    absl::StrAppend(&text, part("preempted", thread.preempted_ns), ", ",
-                    part(has_ready ? "blocked" : "blocked or woken", thread.blocked_ns),
-                    "\n");
-    append_tinted(text, options_.style, Tint::kHead,
-                  "          Start     Duration  State             Where");
-    if (!write(text + "\n")) return;
+    if (!write(head_text(thread, index, replay))) return absl::OkStatus();
     for (const StateInfo& state : thread.rows) {
       std::string row;
       append_right(row, seconds_text(state.start_ns), 15);
@@ -139,22 +169,22 @@ void ThreadsView::write_text(Replay& replay, const WriteText& write) {
                       ? absl::StrCat("ready, ", ready_reason(state))
                       : state_name(state.state),
                   18);
-      append_name(row, story_of(state, replay, names), "", false, options_.style);
-      if (!write(row)) return;
+      append_name(row, whereabouts_of(state, replay, labels), "", false, options_.style);
+      if (!write(row)) return absl::OkStatus();
     }
-    if (!write(left_out_text(thread.left_out))) return;
+    if (!write(hidden_rows_text(thread.hidden))) return absl::OkStatus();
   }
+  return absl::OkStatus();
 }
 
-void ThreadsView::write_json(Replay& replay, JsonWriter& json) {
+absl::Status ThreadsView::write_json(Replay& replay, JsonWriter& json) {
   order_rows();
-  FunctionNames names(replay, options_);
+  FunctionLabels labels(replay, options_.lines);
   const Definitions& definitions = replay.definitions();
   json.key("threads").begin_array();
   for (const auto& [index, thread] : threads_) {
     json.begin_object();
-    json.member("pid", definitions.pid_of(index));
-    json.member("tid", definitions.threads()[index].tid);
+    write_thread_ids_json(definitions, index, json);
     json.member("name", thread_label(definitions, index));
     json.member("running_ns", thread.running_ns);
     if (replay.known_times() == KnownTimes::kReady) {
@@ -164,13 +194,20 @@ void ThreadsView::write_json(Replay& replay, JsonWriter& json) {
     json.member("blocked_ns", thread.blocked_ns);
     json.key("states").begin_array();
     for (const StateInfo& state : thread.rows) {
-      write_state_json(state, replay, names, json);
+      write_state_json(state, replay, labels, json);
       if (!json.good()) break;
     }
     json.end();
     json.end();
   }
   json.end();
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+std::unique_ptr<View> make_threads_view(const ViewSettings& settings) {
+  return std::make_unique<ThreadsView>(settings);
 }
 
 }  // namespace arctrace::reader

@@ -1,4 +1,5 @@
-// Structs out of bytes that other processes wrote: copied, and only if they are all there.
+// Structs out of bytes that other processes wrote: copied, and only if they are all
+// there.
 #pragma once
 
 #include <bit>

@@ -104,7 +104,8 @@ uint32_t body_max() {
 }
 
 bool write_process(ThreadState& state, ProcessState& process, const ProcessFacts& facts) {
-  constexpr uint32_t kFixedAndPaddings = sizeof(arctrace_process_body) + 2U * sizeof(uint32_t);
+  constexpr uint32_t kFixedAndPaddings =
+      sizeof(arctrace_process_body) + 2U * sizeof(uint32_t);
   uint32_t room = body_max() - kFixedAndPaddings;
   const uint32_t n = facts.executable_size < room ? facts.executable_size : room;
   room -= n;

@@ -2,19 +2,17 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "reader/analysis/invariants.hpp"
-#include "reader/cli/commands/info_json.hpp"
-#include "reader/cli/commands/info_text.hpp"
+#include "reader/render/info_json.hpp"
+#include "reader/render/info_text.hpp"
 #include "reader/render/record_describer.hpp"
-#include "reader/report/flow_view.hpp"
-#include "reader/report/function_views.hpp"
-#include "reader/report/threads_view.hpp"
-#include "reader/report/tree_view.hpp"
-#include "reader/report/wakers_view.hpp"
+#include "reader/report/view_types.hpp"
 #include "reader/trace/content_check.hpp"
 
 namespace arctrace::fuzz {
@@ -22,17 +20,16 @@ namespace {
 
 using namespace reader;
 
-// Both views of what the kernel recorded.
+// Hands the states of threads to several views.
 struct Schedules : ScheduleListener {
-  explicit Schedules(const ViewOptions& options) : threads(options), wakers(options) {}
   void state_ended(const StateInfo& state) override {
-    threads.state_ended(state);
-    wakers.state_ended(state);
+    for (ScheduleListener* listener : listeners) listener->state_ended(state);
   }
-  ThreadsView threads;
-  WakersView wakers;
+  std::vector<ScheduleListener*> listeners;
 };
 
+// Every view of one replay, the flow as text while it is replayed, the others as text and
+// JSON at its end.
 class Exercise {
  public:
   explicit Exercise(Trace& trace)
@@ -41,85 +38,98 @@ class Exercise {
           written_ += text.size();
           return true;
         }),
-        flow_(
-            shown_, 0,
-            [this](const Record& record, bool json, std::string& out) {
-              describe(record, json, out);
-            },
-            &write_, nullptr),
+        describe_([this](const Record& record, FieldSink& out) {
+          describer_.describe(record, {}, out);
+        }),
+        flow_(make_view("flow")),
         replay_(trace.definitions(), nullptr, options()),
         describer_(trace, replay_.resolver(), {true, true}),
         content_(trace) {}
 
   void run() {
-    flow_.begin(replay_);
+    flow_->begin_text(replay_, write_);
     int64_t last_ns = INT64_MIN;
     const absl::Status status = trace_.read([&](const Record& record) {
       require(record.time_ns >= last_ns, "records are in order of time");
       last_ns = record.time_ns;
       content_.check_untrusted(record);
       replay_.add(record);
-      std::string members;
-      describe(record, true, members);
+      content_members(describe_, record);
       return true;
     });
     require(status.ok(), "what is in memory can be read");
     replay_.finish();
-    flow_.finish();
+    require(flow_->write_text(replay_, write_).ok(), "the flow is not on disk");
     require(broken_invariants(replay_).empty(), "the invariants of reports");
     write_views();
-    write_(cli::info_text(trace_));
-    require(nlohmann::json::accept(cli::info_json(trace_)), "info is JSON");
+    write_(info_text(trace_));
+    require(is_json([this](JsonWriter& json) {
+              write_info_json(trace_, std::nullopt, json);
+            }),
+            "info is JSON");
   }
 
  private:
+  std::unique_ptr<View> make_view(const char* name) {
+    const ViewType* type = find_view_type(name);
+    require(type != nullptr, "the view exists");
+    ViewSettings settings;
+    settings.grouping = type->grouping.value_or(Grouping::kThread);
+    settings.describe = describe_;
+    return type->make(settings);
+  }
+
   ReplayOptions options() {
+    for (const ViewType& type : view_types()) {
+      std::unique_ptr<View> view = make_view(type.name);
+      if (view->call_listener() != nullptr)
+        continue;  // there can be one: that of the flow
+      if (ScheduleListener* listener = view->schedule_listener(); listener != nullptr) {
+        schedules_.listeners.push_back(listener);
+      }
+      views_.push_back(std::move(view));
+    }
     ReplayOptions made;
-    made.listener = &flow_;
-    made.schedule = &schedule_;
+    made.listener = flow_->call_listener();
+    made.schedule = &schedules_;
     made.all_threads = true;
     made.max_findings = 10;
     return made;
   }
 
-  void describe(const Record& record, bool json, std::string& out) {
-    cli::TextFields text(out);
-    cli::JsonFields members(out);
-    describer_.describe(record, {}, json ? static_cast<cli::FieldSink&>(members) : text);
-  }
-
-  void write_views() {
-    const TreeGroups threads(replay_, Grouping::kThread);
-    const TreeGroups all(replay_, Grouping::kAll);
-    write_tree_text(threads, replay_, shown_, write_);
-    write_flat_text(all, replay_, shown_, write_);
-    schedule_.threads.write_text(replay_, write_);
-    schedule_.wakers.write_text(replay_, write_);
+  template <class Write>
+  static bool is_json(const Write& write) {
     std::string text;
     JsonWriter json([&](std::string_view piece) {
       text += piece;
       return true;
     });
-    json.begin_object();
-    write_tree_json(threads, replay_, shown_, json);
-    write_arcs_json(all, replay_, shown_, json);
-    json.key("schedule").begin_object();
-    schedule_.threads.write_json(replay_, json);
-    schedule_.wakers.write_json(replay_, json);
-    json.end();
-    json.end();
+    write(json);
     json.finish();
-    require(nlohmann::json::accept(text), "reports are JSON");
+    return nlohmann::json::accept(text);
+  }
+
+  void write_views() {
+    for (const std::unique_ptr<View>& view : views_) {
+      require(view->write_text(replay_, write_).ok(), "the view is not on disk");
+      require(is_json([&](JsonWriter& json) {
+                json.begin_object();
+                require(view->write_json(replay_, json).ok(), "the view is not on disk");
+                json.end();
+              }),
+              "reports are JSON");
+    }
   }
 
   Trace& trace_;
-  ViewOptions shown_;
   size_t written_ = 0;
   const WriteText write_;
-  FlowView flow_;
-  Schedules schedule_{shown_};
+  const DescribeRecord describe_;
+  std::vector<std::unique_ptr<View>> views_;
+  Schedules schedules_;
+  const std::unique_ptr<View> flow_;
   Replay replay_;
-  cli::RecordDescriber describer_;
+  RecordDescriber describer_;
   ContentChecker content_;
 };
 

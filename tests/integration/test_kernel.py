@@ -339,7 +339,7 @@ class KernelTest(ProgramTest):
         self.assertEqual(len(self.dump(trace, "--type", "INSTANT")), 1500)
         self.assertGreater(len(self.dump(trace, "--type", "SWITCH")), 0)
         said = arctrace("record", "-o", self.folder / "next", "--kernel=bpf", "--", "true")
-        self.assertIn(f"left behind by killed recorders: arctrace recover {session}",
+        self.assertIn(f"left behind by killed recorders: run arctrace recover {session}",
                       said.stderr)
         self.assertEqual(arctrace("destroy", session).returncode, 0)
         self.assertFalse(os.path.exists(session))

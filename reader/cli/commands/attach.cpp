@@ -1,4 +1,4 @@
-// arctrace attach: a collector, or flight recorder, for a session that there is.
+// arctrace attach: collects the records of an existing session into a file.
 #include <absl/strings/str_cat.h>
 #include <unistd.h>
 
@@ -9,11 +9,12 @@
 #include <string>
 #include <utility>
 
-#include "reader/cli/commands.hpp"
+#include "reader/cli/commands/commands.hpp"
 #include "reader/cli/options/buffer_options.hpp"
 #include "reader/cli/options/options.hpp"
 #include "reader/cli/record/child_process.hpp"
 #include "reader/cli/record/record_session.hpp"
+#include "reader/render/output.hpp"
 #include "src/base/shared_atomics.hpp"
 #include "src/buffer/clock.hpp"
 #include "src/recorder/buffer/session_directory.hpp"
@@ -29,7 +30,8 @@ struct AttachOptions {
   FlightOptions flight;
 };
 
-// Until somebody says so, the time is over, or the session is destroyed.
+// Returns at a signal that ends the recording, when the time is over, or when the session
+// is destroyed.
 void wait_for_end(const SignalScope& signals, const std::string& path,
                   uint64_t duration_ns, Recorder& recorder) {
   const timespec poll{0, 200'000'000};
@@ -40,8 +42,8 @@ void wait_for_end(const SignalScope& signals, const std::string& path,
       take_snapshot(recorder);
       continue;
     }
-    const bool is_told = signal > 0 && signal != SIGCHLD;
-    if (is_told || access(path.c_str(), F_OK) != 0) return;
+    const bool is_end = signal > 0 && signal != SIGCHLD;
+    if (is_end || access(path.c_str(), F_OK) != 0) return;
   }
 }
 
@@ -49,14 +51,15 @@ absl::StatusOr<int> attach(const AttachOptions& options) {
   absl::StatusOr<Buffer> buffer = open_session(options.name);
   if (!buffer.ok()) return buffer.status();
   arctrace_control& control = buffer->view().control();
-  const CollectorSeat seat(buffer->view());
-  if (!seat.taken()) {
+  const CollectorSeat lock(buffer->view());
+  if (!lock.taken()) {
     return absl::FailedPreconditionError(
-        absl::StrCat("session ", options.name, " has a collector already, pid ",
+        absl::StrCat("session ", options.name, " already has a collector, pid ",
                      IpcAtomics::load_relaxed(control.collector_pid)));
   }
   reclaim_blocks(*buffer);
-  // What was defined before may have gone into another collector's file.
+  // Definitions that were written so far may be in the file of another collector:
+  // programs repeat them.
   IpcAtomics::fetch_add_relaxed(control.definitions_round, uint32_t{1});
 
   CollectorSummary summary;
@@ -67,15 +70,15 @@ absl::StatusOr<int> attach(const AttachOptions& options) {
     if (!made.ok()) return made.status();
     Recorder* const recorder = made->get();
     if (absl::Status published = recorder->publish(); !published.ok()) return published;
-    say(absl::StrCat("collecting session ", options.name, " into ", options.output,
-                     "; Ctrl-C ends it"));
+    reader::print_message(absl::StrCat("collecting session ", options.name, " into ",
+                                       options.output, "; Ctrl-C ends it"));
     wait_for_end(signals, buffer->path(), options.duration_ns, *recorder);
     const uint32_t gate = IpcAtomics::load_relaxed(control.gate);
     summary = recorder->finish();
     buffer->set_gate(gate);  // the session goes on
   }
   warn_of_untraced(summary);
-  say(summary_line(summary, options.output));
+  reader::print_message(recording_summary_line(summary, options.output));
   return summary.file_error == 0 ? 0 : 2;
 }
 
@@ -90,11 +93,10 @@ Runner add_attach(CLI::App& root) {
   add_snapshot_options(*app, options->flight);
   add_duration_option(*app, options->duration_ns, "collecting");
   app->footer(
-      "Ends with SIGINT, SIGTERM or when the session is destroyed; the session goes on.\n"
-      "A session whose collector died can be taken over. In overwrite mode nothing is\n"
-      "collected but snapshots (SIGUSR2, arctrace_snapshot()), and what the buffer "
-      "holds\n"
-      "at the end.");
+      "Collecting ends at SIGINT or SIGTERM, after which the session goes on, or when\n"
+      "the session is destroyed. If a collector died, attach takes its place. In\n"
+      "overwrite mode the only output are snapshots, at SIGUSR2 or\n"
+      "arctrace_snapshot(), and at the end what the buffer holds.");
   return [options] { return attach(*options); };
 }
 

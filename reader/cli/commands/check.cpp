@@ -1,15 +1,15 @@
-// arctrace check: whether a trace keeps all rules of SPEC.md.
+// arctrace check: checks whether a trace keeps all rules of SPEC.md.
 #include <absl/strings/str_cat.h>
 
 #include <CLI/CLI.hpp>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
-#include "reader/cli/commands.hpp"
+#include "reader/cli/commands/commands.hpp"
 #include "reader/cli/options/options.hpp"
-#include "reader/render/finding_text.hpp"
+#include "reader/render/findings.hpp"
+#include "reader/render/json_writer.hpp"
 #include "reader/render/output.hpp"
 #include "reader/render/session_text.hpp"
 #include "reader/replay/replay.hpp"
@@ -23,16 +23,16 @@ namespace {
 
 struct CheckOptions {
   std::string path;
-  Format format = Format::kText;
+  OutputFormat format = OutputFormat::kText;
   size_t max_findings = 100;
   bool strict = false;
 };
 
-// What is no breach of a rule, but not whole either.
+// Records that are missing without a breach of a rule.
 std::vector<std::string> imperfections(const reader::Summary& summary) {
   std::vector<std::string> found;
   const auto note = [&](uint64_t count, const char* what) {
-    if (count != 0) found.push_back(count_text(count, what));
+    if (count != 0) found.push_back(reader::count_text(count, what));
   };
   note(summary.lost, "lost record");
   note(summary.torn, "torn record");
@@ -43,7 +43,7 @@ std::vector<std::string> imperfections(const reader::Summary& summary) {
 std::string check_text(const reader::Trace& trace, const CheckOptions& options) {
   std::string out;
   for (const reader::Finding& finding : trace.findings()) {
-    absl::StrAppend(&out, finding_text(finding, trace.session()), "\n");
+    absl::StrAppend(&out, reader::finding_text(finding, trace.session()), "\n");
   }
   if (trace.findings().size() < trace.finding_count()) {
     absl::StrAppend(&out, "... ", trace.finding_count() - trace.findings().size(),
@@ -58,9 +58,9 @@ std::string check_text(const reader::Trace& trace, const CheckOptions& options) 
   absl::StrAppend(&out, reader::escaped(options.path), ": ",
                   trace.finding_count() == 0
                       ? std::string("no findings")
-                      : count_text(trace.finding_count(), "finding"),
-                  " in ", count_text(summary.records, "record"), ", ", summary.blocks,
-                  " blocks and chunks; ", summary.lost, " lost, ");
+                      : reader::count_text(trace.finding_count(), "finding"),
+                  " in ", reader::count_text(summary.records, "record"), ", ",
+                  summary.blocks, " blocks and chunks; ", summary.lost, " lost, ");
   if (summary.overwritten != 0) {
     absl::StrAppend(&out, summary.overwritten, " overwritten, ");
   }
@@ -68,25 +68,20 @@ std::string check_text(const reader::Trace& trace, const CheckOptions& options) 
   return out;
 }
 
-std::string check_json(const reader::Trace& trace, const CheckOptions& options) {
-  nlohmann::ordered_json json;
+void write_check_json(const reader::Trace& trace, const CheckOptions& options,
+                      reader::JsonWriter& json) {
   const reader::Summary& summary = trace.summary();
-  json["file"] = options.path;
-  json["finding_count"] = trace.finding_count();
-  json["records"] = summary.records;
-  json["lost"] = summary.lost;
-  json["overwritten"] = summary.overwritten;
-  json["torn"] = summary.torn;
-  json["unfinished"] = summary.unfinished;
-  auto& findings = json["findings"] = nlohmann::ordered_json::array();
-  for (const reader::Finding& finding : trace.findings()) {
-    findings.push_back({{"rule", finding.rule},
-                        {"message", finding.message},
-                        {trace.session().raw ? "block" : "chunk", finding.chunk},
-                        {"offset", finding.offset}});
-  }
-  return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) +
-         "\n";
+  json.begin_object();
+  json.member("file", options.path);
+  json.member("finding_count", trace.finding_count());
+  json.member("records", summary.records);
+  json.member("lost", summary.lost);
+  json.member("overwritten", summary.overwritten);
+  json.member("torn", summary.torn);
+  json.member("unfinished", summary.unfinished);
+  reader::write_findings_json(trace, json);
+  json.end();
+  json.finish();
 }
 
 absl::StatusOr<int> check(const CheckOptions& options) {
@@ -106,9 +101,13 @@ absl::StatusOr<int> check(const CheckOptions& options) {
   replay.finish();
   trace->add_findings(replay.findings(), replay.finding_count());
 
-  Output output;
-  output.write(options.format == Format::kJson ? check_json(*trace, options)
-                                               : check_text(*trace, options));
+  reader::Output output;
+  if (options.format == OutputFormat::kJson) {
+    reader::JsonWriter json(output.writer(), reader::JsonWriter::Layout::kIndented);
+    write_check_json(*trace, options, json);
+  } else {
+    output.write(check_text(*trace, options));
+  }
   if (absl::Status s = output.finish(); !s.ok()) return s;
   const bool strict_breach = options.strict && !imperfections(trace->summary()).empty();
   return trace->finding_count() != 0 || strict_breach ? 1 : 0;
@@ -128,10 +127,11 @@ Runner add_check(CLI::App& root) {
       ->type_name("N")
       ->capture_default_str();
   app->add_flag("--strict", options->strict,
-                "lost, torn and unfinished records count as findings too");
+                "count lost, torn and unfinished records as findings");
   app->footer(
-      "Each finding names a validity rule of SPEC.md and a position. Exit status: 0 if\n"
-      "nothing was found, 1 if something was, 2 if the file cannot be read.");
+      "Each finding names a rule of SPEC.md, section 9, and where in the file it is\n"
+      "broken. Exit status: 0 if there are no findings, 1 if there are, 2 if the file\n"
+      "cannot be read.");
   return [options] { return check(*options); };
 }
 

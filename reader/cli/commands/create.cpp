@@ -1,17 +1,14 @@
-// arctrace create, and arctrace destroy: sessions that outlive commands.
+// arctrace create: makes a session that outlives commands.
 #include <absl/strings/str_cat.h>
 #include <grp.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <cerrno>
 #include <memory>
 #include <string>
 
-#include "reader/cli/commands.hpp"
+#include "reader/cli/commands/commands.hpp"
 #include "reader/cli/options/buffer_options.hpp"
 #include "reader/cli/options/options.hpp"
-#include "reader/cli/record/record_session.hpp"
 #include "reader/render/output.hpp"
 #include "src/recorder/buffer/session_directory.hpp"
 
@@ -38,12 +35,12 @@ absl::StatusOr<int> create(CreateOptions& options) {
   }
   absl::StatusOr<Buffer> buffer = Buffer::create(options.buffer);
   if (absl::IsAlreadyExists(buffer.status())) {
-    return absl::AlreadyExistsError(
-        absl::StrCat("there is a session ", options.name, " already"));
+    return absl::AlreadyExistsError(absl::StrCat(
+        "session ", options.name, " exists already; arctrace destroy removes it"));
   }
   if (!buffer.ok()) return buffer.status();
-  if (!buffer->warning().empty()) say("warning: " + buffer->warning());
-  Output output;
+  if (!buffer->warning().empty()) reader::print_warning(buffer->warning());
+  reader::Output output;
   output.write(absl::StrCat(*path, "\n"));
   if (absl::Status status = output.finish(); !status.ok()) return status;
   buffer->set_gate(options.start ? ARCTRACE_GATE_ALL : 0);
@@ -51,44 +48,26 @@ absl::StatusOr<int> create(CreateOptions& options) {
   return 0;
 }
 
-absl::StatusOr<int> destroy(const std::string& name) {
-  absl::StatusOr<Buffer> buffer = open_session(name);
-  if (!buffer.ok()) return buffer.status();
-  buffer->set_gate(0);
-  if (unlink(buffer->path().c_str()) != 0) {
-    return absl::ErrnoToStatus(errno, absl::StrCat("removing ", buffer->path()));
-  }
-  return 0;
-}
-
 }  // namespace
 
 Runner add_create(CLI::App& root) {
   auto options = std::make_shared<CreateOptions>();
-  CLI::App* app = root.add_subcommand("create", "make a session that outlives commands");
-  app->add_option("name", options->name, "letters, digits, . _ -")
+  CLI::App* app =
+      root.add_subcommand("create", "create a session that outlives commands");
+  app->add_option("name", options->name, "a name of letters, digits and . _ -")
       ->required()
       ->type_name("NAME");
   app->add_option("--group", options->group,
-                  "let members of this group write into it and read it")
+                  "let members of GROUP write to the session and read it")
       ->type_name("GROUP");
-  app->add_flag("--start", options->start, "record from now on");
+  app->add_flag("--start", options->start, "switch recording on at once");
   add_buffer_options(*app, options->buffer);
   app->footer(
-      "Prints the buffer's file. A program joins with ARCTRACE_SESSION=FILE in its\n"
-      "environment, or by arctrace record --session=NAME -- COMMAND. Memory is not "
-      "pinned\n"
-      "once this command has ended.");
+      "Prints the path of the buffer's file. A program joins the session if its\n"
+      "environment has ARCTRACE_SESSION=FILE, or if arctrace record --session=NAME\n"
+      "starts it. Memory does not stay pinned after this command has ended.");
   options->buffer.pin = PinPolicy::kNo;
   return [options] { return create(*options); };
-}
-
-Runner add_destroy(CLI::App& root) {
-  auto name = std::make_shared<std::string>();
-  CLI::App* app =
-      root.add_subcommand("destroy", "end a session: nothing of it is left but files");
-  add_session_option(*app, *name);
-  return [name] { return destroy(*name); };
 }
 
 }  // namespace arctrace::cli

@@ -1,4 +1,4 @@
-// arctrace dump: every record, in order of time.
+// arctrace dump: prints every record in order of time.
 #include <absl/strings/str_cat.h>
 
 #include <CLI/CLI.hpp>
@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "reader/cli/commands.hpp"
-#include "reader/cli/commands/dump_printer.hpp"
+#include "reader/cli/commands/commands.hpp"
 #include "reader/cli/options/dump_filter.hpp"
 #include "reader/cli/options/near_names.hpp"
 #include "reader/cli/options/options.hpp"
+#include "reader/render/dump_printer.hpp"
 #include "reader/render/output.hpp"
 #include "reader/replay/replay.hpp"
 #include "reader/symbols/symbolizer.hpp"
@@ -23,7 +23,7 @@ namespace {
 
 struct DumpOptions {
   std::string path;
-  Format format = Format::kText;
+  OutputFormat format = OutputFormat::kText;
   std::vector<std::string> fields, types;
   std::vector<uint32_t> pids, tids;
   DumpFilter filter;
@@ -32,48 +32,48 @@ struct DumpOptions {
   bool no_header = false;
 };
 
-// Notes what one record does to its thread's stack.
-class ChangeListener : public reader::ReplayListener {
+// Collects what one record does to its thread's stack.
+class EffectListener : public reader::ReplayListener {
  public:
   uint64_t frame_opened(const reader::FrameInfo& /*frame*/) override { return 0; }
   void frame_closed(const reader::FrameInfo& frame, uint64_t /*token*/,
                     bool /*shown*/) override {
-    change_.left.push_back(frame.function);
+    effect_.left.push_back(frame.function);
   }
   void frame_adopted(const reader::FrameInfo& frame) override {
-    change_.left.push_back(frame.function);
+    effect_.left.push_back(frame.function);
   }
   void point(const reader::PointInfo& point) override {
-    change_.orphan |= point.kind == reader::PointInfo::Kind::kOrphan;
-    change_.resync |= point.kind == reader::PointInfo::Kind::kResync;
+    effect_.orphan |= point.kind == reader::PointInfo::Kind::kOrphan;
+    effect_.resync |= point.kind == reader::PointInfo::Kind::kResync;
   }
 
-  void args(const reader::ArgsInfo& args) override { change_.args_of = args.function; }
+  void args(const reader::ArgsInfo& args) override { effect_.args_of = args.function; }
 
   void clear() {
-    change_.left.clear();
-    change_.args_of.reset();
-    change_.orphan = change_.resync = false;
+    effect_.left.clear();
+    effect_.args_of.reset();
+    effect_.orphan = effect_.resync = false;
   }
-  const StackChange& change() const { return change_; }
+  const reader::StackEffect& effect() const { return effect_; }
 
  private:
-  StackChange change_;
+  reader::StackEffect effect_;
 };
 
-absl::StatusOr<std::vector<DumpField>> parse_fields(const DumpOptions& options) {
-  if (options.fields.empty()) return default_dump_fields(options.raw);
-  std::vector<DumpField> fields;
+absl::StatusOr<std::vector<reader::DumpField>> parse_fields(const DumpOptions& options) {
+  if (options.fields.empty()) return reader::default_dump_fields(options.raw);
+  std::vector<reader::DumpField> fields;
   std::vector<std::string> names;
-  for (const auto& [name, field] : dump_field_names()) names.push_back(name);
+  for (const auto& [name, field] : reader::dump_field_names()) names.push_back(name);
   for (const std::string& wanted : options.fields) {
-    const auto place = std::find(names.begin(), names.end(), wanted);
-    if (place == names.end()) {
-      return absl::InvalidArgumentError(absl::StrCat("dump: no field \"", wanted, "\"",
-                                                     near_names(wanted, names),
-                                                     " (dump --help lists them)"));
+    const auto found = std::find(names.begin(), names.end(), wanted);
+    if (found == names.end()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("dump: no field \"", wanted, "\"", near_names(wanted, names),
+                       "; arctrace dump --help lists them"));
     }
-    fields.push_back(dump_field_names()[size_t(place - names.begin())].second);
+    fields.push_back(reader::dump_field_names()[size_t(found - names.begin())].second);
   }
   return fields;
 }
@@ -95,7 +95,7 @@ absl::Status parse_types(const std::vector<std::string>& names, DumpFilter& filt
 }
 
 absl::StatusOr<int> dump(DumpOptions& options) {
-  const absl::StatusOr<std::vector<DumpField>> fields = parse_fields(options);
+  const absl::StatusOr<std::vector<reader::DumpField>> fields = parse_fields(options);
   if (!fields.ok()) return fields.status();
   DumpFilter& filter = options.filter;
   filter.pids.insert(options.pids.begin(), options.pids.end());
@@ -107,18 +107,18 @@ absl::StatusOr<int> dump(DumpOptions& options) {
 
   const reader::Definitions& definitions = trace->definitions();
   reader::Symbolizer symbolizer;
-  ChangeListener listener;
+  EffectListener listener;
   reader::ReplayOptions replay_options;
   replay_options.listener = &listener;
   replay_options.wants_thread = [&](reader::ThreadIndex thread) {
     return filter.wants_thread(definitions, thread);
   };
   reader::Replay replay(definitions, &symbolizer, replay_options);
-  const bool json = options.format == Format::kJson;
-  RecordDescriber describer(*trace, replay.resolver(),
-                            {options.raw, options.raw || json});
-  Output output;
-  DumpPrinter printer(*trace, describer, output, *fields);
+  const bool json = options.format == OutputFormat::kJson;
+  reader::RecordDescriber describer(*trace, replay.resolver(),
+                                    {options.raw, options.raw || json});
+  reader::Output output;
+  reader::DumpPrinter printer(*trace, describer, output, *fields);
 
   const bool header = !json && !options.no_header;
   if (header) printer.print_header();
@@ -137,19 +137,20 @@ absl::StatusOr<int> dump(DumpOptions& options) {
     const reader::ProcessIndex process =
         thread == nullptr ? reader::kNoIndex : thread->process;
     if (!filter.wants_time(record.time_ns) || !filter.wants_type(record.type) ||
-        !filter.wants_function(record, listener.change(), process, replay.resolver())) {
+        !filter.wants_function(record, listener.effect(), process, replay.resolver())) {
       return true;
     }
     if (json) {
-      printer.print_json(record, listener.change(), options.raw);
+      printer.print_json(record, listener.effect(), options.raw);
     } else {
-      printer.print_text(record, listener.change());
+      printer.print_text(record, listener.effect());
     }
     ++printed;
     return true;
   });
   if (!status.ok()) return status;
   if (header && whole) printer.print_footer();
+  printer.finish();
   if (absl::Status s = output.finish(); !s.ok()) return s;
   return 0;
 }
@@ -163,44 +164,50 @@ Runner add_dump(CLI::App& root) {
   add_format_option(*app, options->format);
   CLI::Option* fields =
       app->add_option("--fields", options->fields,
-                      "columns of the text: time, ticks, pid, tid, name, writer, place, "
-                      "type, content")
+                      "the columns of text: time, ticks, pid, tid, name, writer, "
+                      "place, type, content")
           ->delimiter(',')
           ->allow_extra_args(false)
           ->type_name("FIELD");
-  app->add_option("--pid", options->pids, "only of these processes; several with commas")
+  app->add_option(
+         "--pid", options->pids,
+         "print only records of these processes; several are separated by commas")
       ->delimiter(',')
       ->check(not_empty())
       ->allow_extra_args(false)
       ->type_name("PID");
-  app->add_option("--tid", options->tids, "only of these threads; several with commas")
+  app->add_option("--tid", options->tids,
+                  "print only records of these threads; several are separated by commas")
       ->delimiter(',')
       ->check(not_empty())
       ->allow_extra_args(false)
       ->type_name("TID");
-  app->add_option("--type", options->types,
-                  "only records of these types, such as ENTER,EVENT, or by number")
+  app->add_option(
+         "--type", options->types,
+         "print only records of these types, such as ENTER,EVENT, or their numbers")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->type_name("TYPE");
-  app->add_option("-F,--function", options->filter.functions,
-                  "only calls and exits of functions that GLOB matches; may be repeated")
+  app->add_option(
+         "-F,--function", options->filter.functions,
+         "print only entries and exits of functions that match GLOB; may be repeated")
       ->type_name("GLOB")
       ->allow_extra_args(false);
   add_time_range_option(*app, options->filter.range);
-  app->add_option("-n,--limit", options->limit, "stop after N lines")
+  app->add_option("-n,--limit", options->limit, "stop after N records")
       ->check(not_negative())
       ->type_name("N");
   app->add_flag("--raw", options->raw,
-                "with ticks, writers, places in the file, and addresses");
-  app->add_flag("--no-header", options->no_header, "only the records");
+                "add ticks, writers, offsets in the file, and addresses");
+  app->add_flag("--no-header", options->no_header, "print only the records");
   app->footer(
-      "Times are seconds since the session's start. JSON is one object a line: time_ns,\n"
-      "pid, tid, type, then what the type has. EXIT shows the function that is left, as\n"
-      "the records before it tell. Lines with # in front are no records.");
+      "Times are seconds since the start of the session. JSON is one object per line:\n"
+      "time_ns, pid, tid, type, and the fields of the type. An EXIT shows the function\n"
+      "that it leaves, which follows from the records before it. Lines that begin with\n"
+      "# are not records.");
   return [options, fields]() -> absl::StatusOr<int> {
-    if (fields->count() != 0 && options->format == Format::kJson) {
-      return absl::InvalidArgumentError("dump: --fields goes with --format=text only");
+    if (fields->count() != 0 && options->format == OutputFormat::kJson) {
+      return absl::InvalidArgumentError("dump: --fields applies to --format=text only");
     }
     return dump(*options);
   };

@@ -1,4 +1,4 @@
-// arctrace info: what a trace file or a buffer is and holds.
+// arctrace info: shows what a trace file or a buffer is and what it holds.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
@@ -7,10 +7,10 @@
 #include <string>
 #include <thread>
 
-#include "reader/cli/commands.hpp"
-#include "reader/cli/commands/info_json.hpp"
-#include "reader/cli/commands/info_text.hpp"
+#include "reader/cli/commands/commands.hpp"
 #include "reader/cli/options/options.hpp"
+#include "reader/render/info_json.hpp"
+#include "reader/render/info_text.hpp"
 #include "reader/render/output.hpp"
 #include "reader/trace/trace.hpp"
 #include "src/recorder/buffer/session_directory.hpp"
@@ -20,7 +20,7 @@ namespace {
 
 struct InfoOptions {
   std::string path;
-  Format format = Format::kText;
+  OutputFormat format = OutputFormat::kText;
 };
 
 uint64_t written(const reader::Trace& trace) {
@@ -29,7 +29,7 @@ uint64_t written(const reader::Trace& trace) {
   return sum;
 }
 
-// How fast a live buffer is written to, measured; nothing of one that is not.
+// How fast a live buffer is written to, measured over 200 ms; nothing for other traces.
 absl::StatusOr<std::optional<double>> records_per_second(const reader::Trace& trace) {
   const auto is_alive = [](const auto& slot) { return slot.alive; };
   const reader::BufferState* buffer = trace.buffer();
@@ -52,14 +52,19 @@ absl::StatusOr<int> info(const InfoOptions& options) {
   absl::StatusOr<reader::Trace> trace =
       reader::Trace::open(file_or_session(options.path));
   if (!trace.ok()) return trace.status();
-  // Nothing is looked at but what the reading itself counts and checks.
+  // The reading itself counts and checks everything that is needed.
   absl::Status status = trace->read([](const reader::Record&) { return true; });
   if (!status.ok()) return status;
   const absl::StatusOr<std::optional<double>> rate = records_per_second(*trace);
   if (!rate.ok()) return rate.status();
-  Output output;
-  output.write(options.format == Format::kJson ? info_json(*trace, *rate)
-                                               : info_text(*trace, *rate));
+  reader::Output output;
+  if (options.format == OutputFormat::kJson) {
+    reader::JsonWriter json(output.writer(), reader::JsonWriter::Layout::kIndented);
+    reader::write_info_json(*trace, *rate, json);
+    json.finish();
+  } else {
+    output.write(reader::info_text(*trace, *rate));
+  }
   status = output.finish();
   if (!status.ok()) return status;
   return 0;
@@ -73,8 +78,9 @@ Runner add_info(CLI::App& root) {
   add_file_option(*app, options->path);
   add_format_option(*app, options->format);
   app->footer(
-      "Shows session, clock, processes, threads, modules, counts, losses and findings;\n"
-      "of a buffer, live or left over in /dev/shm, also its blocks and writer slots.");
+      "Shows the session, its clock, processes, threads, modules, counts, losses and\n"
+      "findings; of a buffer, live or left behind in /dev/shm, also its blocks and\n"
+      "writer slots.");
   return [options] { return info(*options); };
 }
 

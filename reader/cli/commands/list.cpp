@@ -1,15 +1,17 @@
-// arctrace list: the user's sessions, those that were left behind too.
+// arctrace list: the user's sessions, including those whose recorder is gone.
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_format.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
+#include <vector>
 
-#include "reader/cli/commands.hpp"
+#include "reader/cli/commands/commands.hpp"
 #include "reader/cli/options/options.hpp"
+#include "reader/render/json_writer.hpp"
 #include "reader/render/output.hpp"
 #include "reader/trace/format_names.hpp"
 #include "reader/trace/text_escape.hpp"
@@ -19,7 +21,7 @@
 namespace arctrace::cli {
 namespace {
 
-// One without a name belongs to its recorder: without it, it was left behind.
+// A session without a name belongs to its recorder, and should have ended with it.
 std::string state_text(const FoundSession& session, const reader::BufferState& buffer) {
   if (buffer.collector_alive) {
     return absl::StrCat("collector ", buffer.collector_pid);
@@ -27,30 +29,67 @@ std::string state_text(const FoundSession& session, const reader::BufferState& b
   return session.name == session.path ? "left behind" : "no collector";
 }
 
-absl::StatusOr<int> list(Format format) {
-  nlohmann::ordered_json json = nlohmann::ordered_json::array();
-  std::string text;
-  for (const FoundSession& session : find_sessions()) {
-    const absl::StatusOr<reader::Trace> trace = reader::Trace::open(session.path);
+struct Listed {
+  std::string name, path, mode, state;
+  bool is_recording = false;
+  int64_t writers = 0;  // alive
+  uint32_t collector_pid = 0;
+};
+
+std::vector<Listed> listed_sessions() {
+  std::vector<Listed> sessions;
+  for (const FoundSession& found : find_sessions()) {
+    const absl::StatusOr<reader::Trace> trace = reader::Trace::open(found.path);
     if (!trace.ok() || trace->buffer() == nullptr) continue;  // gone, or being made
     const reader::BufferState& buffer = *trace->buffer();
-    const auto alive = std::count_if(buffer.slots.begin(), buffer.slots.end(),
-                                     [](const auto& slot) { return slot.alive; });
-    const std::string state = state_text(session, buffer);
-    const std::string mode = reader::mode_text(trace->session().mode);
-    json.push_back({{"name", session.name},
-                    {"file", session.path},
-                    {"mode", mode},
-                    {"recording", buffer.gate != 0},
-                    {"writers", alive},
-                    {"collector_pid", buffer.collector_alive ? buffer.collector_pid : 0},
-                    {"state", state}});
-    absl::StrAppendFormat(&text, "%-32s %-9s %-3s %5d writers  %s\n",
-                          reader::escaped(session.name), mode,
-                          buffer.gate != 0 ? "on" : "off", alive, state);
+    Listed session;
+    session.name = found.name;
+    session.path = found.path;
+    session.mode = reader::mode_text(trace->session().mode);
+    session.state = state_text(found, buffer);
+    session.is_recording = buffer.gate != 0;
+    session.writers = std::count_if(buffer.slots.begin(), buffer.slots.end(),
+                                    [](const auto& slot) { return slot.alive; });
+    if (buffer.collector_alive) session.collector_pid = buffer.collector_pid;
+    sessions.push_back(std::move(session));
   }
-  Output output;
-  output.write(format == Format::kJson ? json.dump(2) + "\n" : text);
+  return sessions;
+}
+
+void write_text(const std::vector<Listed>& sessions, reader::Output& output) {
+  for (const Listed& session : sessions) {
+    output.write(absl::StrFormat(
+        "%-32s %-9s %-3s %5d writers  %s\n", reader::escaped(session.name), session.mode,
+        session.is_recording ? "on" : "off", session.writers, session.state));
+  }
+}
+
+void write_json(const std::vector<Listed>& sessions, reader::JsonWriter& json) {
+  json.begin_array();
+  for (const Listed& session : sessions) {
+    json.begin_object();
+    json.member("name", session.name);
+    json.member("file", session.path);
+    json.member("mode", session.mode);
+    json.member("recording", session.is_recording);
+    json.member("writers", session.writers);
+    json.member("collector_pid", session.collector_pid);
+    json.member("state", session.state);
+    json.end();
+  }
+  json.end();
+  json.finish();
+}
+
+absl::StatusOr<int> list(OutputFormat format) {
+  const std::vector<Listed> sessions = listed_sessions();
+  reader::Output output;
+  if (format == OutputFormat::kJson) {
+    reader::JsonWriter json(output.writer(), reader::JsonWriter::Layout::kIndented);
+    write_json(sessions, json);
+  } else {
+    write_text(sessions, output);
+  }
   if (absl::Status status = output.finish(); !status.ok()) return status;
   return 0;
 }
@@ -58,15 +97,13 @@ absl::StatusOr<int> list(Format format) {
 }  // namespace
 
 Runner add_list(CLI::App& root) {
-  auto format = std::make_shared<Format>(Format::kText);
+  auto format = std::make_shared<OutputFormat>(OutputFormat::kText);
   CLI::App* app = root.add_subcommand("list", "list your sessions");
   add_format_option(*app, *format);
   app->footer(
-      "Name, mode, whether recording is on, living writers, collector. A session that "
-      "was\n"
-      "left behind by its recorder can be read, recovered (arctrace recover), and "
-      "removed\n"
-      "(arctrace destroy).");
+      "Shows the name, the mode, whether recording is on, the number of live writers,\n"
+      "and the collector. A session whose recorder is gone is left behind: it can be\n"
+      "read, recovered (arctrace recover) and removed (arctrace destroy).");
   return [format] { return list(*format); };
 }
 

@@ -1,67 +1,65 @@
-// arctrace record: runs a command traced and keeps its exit status.
+// arctrace record: runs a command, records its trace, and exits like the command.
 #include <absl/strings/str_cat.h>
 
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "reader/cli/commands.hpp"
+#include "reader/cli/commands/commands.hpp"
 #include "reader/cli/options/buffer_options.hpp"
 #include "reader/cli/options/config_file.hpp"
 #include "reader/cli/options/options.hpp"
 #include "reader/cli/options/traced_options.hpp"
 #include "reader/cli/record/record_session.hpp"
+#include "reader/render/output.hpp"
 
 namespace arctrace::cli {
+
 Runner add_record(CLI::App& root) {
   auto options = std::make_shared<RecordOptions>();
-  CLI::App* app = root.add_subcommand("record", "run a command traced");
+  CLI::App* app = root.add_subcommand("record", "run a command and record its trace");
   app->footer(
-      "Library calls of COMMAND and of all its descendants, functions compiled with\n"
-      "-finstrument-functions, and API events are recorded. The exit status is "
-      "COMMAND's;\n"
-      "127 if it is not there, 126 if it can't be run, 2 if it could not be recorded.\n"
-      "Ctrl-C goes to COMMAND; what was recorded is kept. With --mode=overwrite, "
-      "SIGUSR2\n"
-      "sent to arctrace writes a snapshot of what the buffer holds to FILE.1, FILE.2 "
-      "...,\n"
-      "while recording goes on.\n"
-      "Options may stand in a file too: arctrace --help.\n"
-      "A PATTERN is a glob, such as \"str*\", of *, ?, [abc], [!a-z] and \\ before a "
-      "character;\nor after re: an extended regular expression, such as "
-      "\"re:^str(len|dup)$\". C++ functions\nmatch by their names as people write them, "
-      "with their parameters or without; so the\nprogram must have libstdc++.\n"
-      "-A and -R without @ take what the types of COMMAND's functions say (built with "
-      "-g), or what\n"
-      "is well known of libc. Else ARG is arg1 to arg6, as integer registers hold them, "
-      "or fparg1\n"
-      "to fparg8, or beyond those arg7 and fparg9, arg8 and fparg10 ...: the stack, word "
-      "by word;\n"
-      "and retval what is returned; behind a / stands the format: i u x o (with 8, 16, "
-      "32 or 64\n"
-      "bits), f (32 or 64), c, b for bool, p, s for strings, S for std::string, of which "
-      "64 bytes\n"
-      "are kept; of a call at most 8 arguments. Functions compiled with "
-      "-finstrument-functions\nhave neither.");
+      "Records library calls of COMMAND and of all its descendants, functions\n"
+      "compiled for tracing (such as -finstrument-functions), and events of the\n"
+      "API. The exit status is that of COMMAND; 127 if it does not exist, 126 if it\n"
+      "cannot be executed, 2 if it could not be recorded. Ctrl-C goes to COMMAND;\n"
+      "what was recorded is kept. With --mode=overwrite, SIGUSR2 sent to arctrace\n"
+      "writes a snapshot of the buffer to FILE.1, FILE.2 ..., while recording goes\n"
+      "on. Options can also be in a file: see arctrace --help.\n"
+      "\n"
+      "A PATTERN is a glob, such as \"str*\", of *, ?, [abc], [!a-z] and \\ before a\n"
+      "character; or re: and an extended regular expression, such as\n"
+      "\"re:^str(len|dup)$\". C++ functions match by their\n"
+      "demangled names, with or without parameters; this needs libstdc++ in the\n"
+      "program.\n"
+      "\n"
+      "-A and -R without @ use the types of COMMAND's functions, if it is built\n"
+      "with -g, and those of well-known functions of libc. Otherwise ARG is arg1 to\n"
+      "arg6 for integer registers, fparg1 to fparg8 for floating-point registers,\n"
+      "and arg7, arg8 ... or fparg9, fparg10 ... for the words on the stack; retval\n"
+      "is the result. After a / comes the format: i u x o (with 8, 16, 32 or 64\n"
+      "bits), f (32 or 64), c, b for bool, p, s for strings, S for std::string. 64\n"
+      "bytes of a string and 8 arguments of a call are kept. Functions compiled\n"
+      "with -finstrument-functions have neither arguments nor results.");
   add_output_option(*app, options->output);
   add_buffer_options(*app, options->buffer);
   add_kernel_options(*app, options->kernel);
   add_snapshot_options(*app, options->flight);
-  add_duration_option(*app, options->duration_ns, "recording, not COMMAND,");
+  add_duration_option(*app, options->duration_ns, "recording, but not COMMAND,");
   for (CLI::Option* option : app->get_options()) {
     if (option != app->get_help_ptr()) option->group(kOwnBufferGroup);
   }
-  app->add_option("--session", options->session,
-                  "record into this session (arctrace create), without an own buffer and "
-                  "file, and their options below")
+  app->add_option(
+         "--session", options->session,
+         "record into this session of arctrace create, instead of a buffer and a file "
+         "of its own, whose options do not apply then")
       ->check(not_empty())
       ->type_name("NAME");
   add_traced_options(*app, *options);
   app->add_flag("--wait", options->wait_for_all,
-                "record until all that COMMAND started has ended too");
-  app->add_option("command", options->command, "the command and its arguments")
+                "record until all descendants of COMMAND have ended");
+  app->add_option("command", options->command, "the command to run, and its arguments")
       ->type_name("COMMAND [ARGUMENT]...");
   return [options, app]() -> absl::StatusOr<int> {
     for (const CLI::Option* option : app->get_options()) {
@@ -70,34 +68,14 @@ Runner add_record(CLI::App& root) {
         continue;
       }
       return absl::InvalidArgumentError(
-          absl::StrCat("record: ", option->get_name(), " has no meaning with --session"));
+          absl::StrCat("record: ", option->get_name(), " does not apply with --session"));
     }
-    if (say_problem("record", options->filter)) return 2;
+    if (const auto problem = find_problem(options->filter)) {
+      reader::print_message("record: " + problem->text());
+      return 2;
+    }
     return record_command(*options);
   };
-}
-
-void separate_command(const CLI::App& root, std::vector<std::string>& arguments) {
-  const auto is = [&](size_t i, const char* text) { return arguments[i] == text; };
-  if (arguments.empty() || !is(0, "record")) return;
-  const CLI::App* app = root.get_subcommand("record");
-  size_t i = 1;
-  bool may_have_value = false;
-  while (i < arguments.size() && arguments[i].size() > 1 && arguments[i][0] == '-' &&
-         !is(i, "--")) {
-    const CLI::Option* option = app->get_option_no_throw(arguments[i]);
-    if (option == nullptr) option = root.get_option_no_throw(arguments[i]);
-    const bool value_follows = option != nullptr && option->get_items_expected_min() > 0;
-    may_have_value =
-        !value_follows && option != nullptr && option->get_items_expected_max() > 0;
-    i += value_follows ? 2 : 1;
-  }
-  if (i >= arguments.size()) return;
-  // CLI11 takes a "--" for the end of a value that may be left out, and drops it.
-  const size_t wanted = may_have_value ? 2 : 1;
-  const size_t there = is(i, "--") ? 1 : 0;
-  arguments.insert(arguments.begin() + static_cast<std::ptrdiff_t>(i), wanted - there,
-                   "--");
 }
 
 }  // namespace arctrace::cli

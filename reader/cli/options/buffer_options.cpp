@@ -30,12 +30,13 @@ CLI::Option* add_time_option(CLI::App& app, const std::string& name, uint64_t& n
 
 void add_buffer_options(CLI::App& app, BufferOptions& buffer) {
   add_size_option(app, "-b,--buffer-size", buffer.buffer_size,
-                  "memory for records, in bytes or with k, M, G")
+                  "size of the buffer, in bytes or with k, M, G")
       ->default_str("64M");
   add_size_option(app, "--block-size", buffer.block_size,
-                  "the buffer is cut into blocks of SIZE, a multiple of 64")
+                  "size of the blocks that the buffer is divided into, a multiple of 64")
       ->default_str("64k");
-  app.add_option("--slots", buffer.slot_count, "threads that can write at the same time")
+  app.add_option("--slots", buffer.slot_count,
+                 "number of threads that can write at the same time")
       ->check(from_to(1, ARCTRACE_SLOT_COUNT_MAX))
       ->type_name("N")
       ->capture_default_str();
@@ -44,18 +45,18 @@ void add_buffer_options(CLI::App& app, BufferOptions& buffer) {
       {{"drop", ARCTRACE_MODE_DROP},
        {"overwrite", ARCTRACE_MODE_OVERWRITE},
        {"stop", ARCTRACE_MODE_STOP}},
-      "what a full buffer does: drop = lose and count new records until the collector "
-      "made room; overwrite = keep the newest, and write them at the end; stop = keep "
-      "the oldest, collect at the end")
+      "what happens when the buffer is full. drop: new records are lost, and counted, "
+      "until the collector has made room; overwrite: the newest records are kept, and "
+      "written at the end; stop: the oldest are kept, and collected at the end")
       ->default_str("drop");
   add_choice<arctrace_scope>(
       app, "--scope", buffer.scope,
       {{"thread", ARCTRACE_SCOPE_THREAD}, {"shared", ARCTRACE_SCOPE_SHARED}},
-      "thread = each thread writes blocks of its own; shared = all reserve in one chain "
-      "of blocks")
+      "thread: each thread writes to blocks of its own; shared: all threads write to "
+      "one chain of blocks")
       ->default_str("thread");
   app.add_option("--high-water", buffer.high_water_percent,
-                 "wake the collector when PERCENT of the blocks are used; 0 = never")
+                 "wake the collector when PERCENT of the blocks are used; 0: never")
       ->check(from_to(0, 100))
       ->type_name("PERCENT")
       ->capture_default_str();
@@ -63,35 +64,37 @@ void add_buffer_options(CLI::App& app, BufferOptions& buffer) {
                         {{"no", PinPolicy::kNo},
                          {"try", PinPolicy::kTry},
                          {"require", PinPolicy::kRequire}},
-                        "lock the buffer into memory")
+                        "lock the buffer in memory")
       ->default_str("try");
   app.add_flag_callback(
       "--huge-pages", [&buffer] { buffer.huge_pages = true; },
-      "warn if the buffer can't have huge pages");
+      "use huge pages, and warn if there are none for the buffer");
   app.add_flag_callback(
          "--no-huge-pages", [&buffer] { buffer.huge_pages = false; },
-         "make the buffer of small pages")
+         "do not use huge pages")
       ->excludes("--huge-pages");
 }
 
 void add_snapshot_options(CLI::App& app, FlightOptions& flight) {
   app.add_option("--snapshots", flight.snapshots_kept.files,
-                 "keep the newest N of FILE.1, FILE.2 ...; 0 = all")
+                 "keep the newest N of FILE.1, FILE.2 ...; 0: all")
       ->check(not_negative())
       ->type_name("N")
       ->capture_default_str();
-  add_size_option(app, "--size-limit", flight.snapshots_kept.bytes,
-                  "and of these no more than SIZE in all, but for the newest. With "
-                  "--mode=drop the recording is cut: FILE is its end, FILE.1, FILE.2 ... "
-                  "came before, and all have about SIZE");
+  add_size_option(
+      app, "--size-limit", flight.snapshots_kept.bytes,
+      "keep snapshots of no more than SIZE in all, except the newest. With "
+      "--mode=drop, divide the recording into files of about SIZE in all: FILE is its "
+      "end, FILE.1, FILE.2 ... are the parts before");
   add_time_option(app, "--snapshot-every", flight.every_ns,
-                  "with --mode=overwrite: a snapshot each time so much has passed");
+                  "with --mode=overwrite, take a snapshot at this interval");
   app.add_flag("--snapshot-on-crash", flight.on_crash,
-               "take one when a traced process ends without an exit, by a signal mostly");
+               "take a snapshot when a traced process ends without exit, for example "
+               "by a signal");
 }
 
 void add_duration_option(CLI::App& app, uint64_t& ns, const std::string& what) {
-  add_time_option(app, "--duration", ns, what + " ends after so much time");
+  add_time_option(app, "--duration", ns, what + " ends after this time");
 }
 
 bool cuts_files(uint32_t mode, const FileLimits& limits) {

@@ -1,4 +1,4 @@
-// Options of the subcommands that make a buffer or take snapshots of one.
+// Options of the subcommands that create a buffer, or take snapshots of one.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -8,13 +8,14 @@
 
 namespace arctrace::cli {
 
+// What is stored into must outlive `app`.
 void add_buffer_options(CLI::App& app, BufferOptions& buffer);
 void add_snapshot_options(CLI::App& app, FlightOptions& flight);
 
-// --duration=TIME: 0 means without end. `what`: ends then.
+// --duration=TIME, above 0. `what`: the subject of the help's sentence, which ends then.
 void add_duration_option(CLI::App& app, uint64_t& ns, const std::string& what);
 
-// Whether these options cut a recording into files (FileRing).
+// Whether these options cut a recording into several files (FileRing).
 bool cuts_files(uint32_t mode, const FileLimits& limits);
 
 }  // namespace arctrace::cli

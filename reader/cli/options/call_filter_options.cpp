@@ -10,10 +10,10 @@
 #include <utility>
 
 #include "reader/cli/options/arg_spec.hpp"
+#include "reader/cli/options/command_path.hpp"
 #include "reader/cli/options/function_pattern.hpp"
 #include "reader/cli/options/near_names.hpp"
 #include "reader/cli/options/options.hpp"
-#include "reader/cli/record/command_path.hpp"
 #include "reader/symbols/demangle.hpp"
 #include "reader/symbols/elf_file.hpp"
 #include "reader/trace/text_escape.hpp"

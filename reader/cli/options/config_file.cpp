@@ -38,7 +38,7 @@ std::string key_of(const CLI::ConfigItem& item) {
                       item.name);
 }
 
-// CLI11's own, where a section begins and ends.
+// Whether it is CLI11's own item for the begin or end of a section.
 bool is_mark(const CLI::ConfigItem& item) {
   return item.name == "++" || item.name == "--";
 }
@@ -63,17 +63,17 @@ std::vector<CLI::ConfigItem> ConfigFile::from_config(std::istream& input) const 
   std::vector<CLI::ConfigItem> found = CLI::ConfigTOML::from_config(again);
   for (const CLI::ConfigItem& item : found) check_known(item);
   std::erase_if(found,
-                [this](const CLI::ConfigItem& item) { return is_outranked(item); });
+                [this](const CLI::ConfigItem& item) { return is_overridden(item); });
   return found;
 }
 
-std::string ConfigFile::place_of(const std::string& command,
-                                 const std::string& name) const {
+std::string ConfigFile::line_of(const std::string& command,
+                                const std::string& name) const {
   if (!name.starts_with("--")) return {};
-  return place(absl::StrCat(command, ".", name.substr(2)));
+  return line_prefix(absl::StrCat(command, ".", name.substr(2)));
 }
 
-std::string ConfigFile::place(const std::string& key) const {
+std::string ConfigFile::line_prefix(const std::string& key) const {
   const auto line = lines_.find(key);
   if (line == lines_.end()) return {};
   return absl::StrCat(root_.get_config_ptr()->as<std::string>(), ":", line->second, ": ");
@@ -87,8 +87,8 @@ void ConfigFile::check_known(const CLI::ConfigItem& item) const {
     for (const CLI::App* known : root_.get_subcommands({})) {
       names.push_back(known->get_name());
     }
-    throw CLI::ConfigError(absl::StrCat(place(command), "no command \"", command, "\"",
-                                        near_names(command, names)));
+    throw CLI::ConfigError(absl::StrCat(line_prefix(command), "no command \"", command,
+                                        "\"", near_names(command, names)));
   }
   if (is_mark(item)) return;
   if (app->get_option_no_throw("--" + item.name) != nullptr) return;
@@ -96,12 +96,12 @@ void ConfigFile::check_known(const CLI::ConfigItem& item) const {
   for (const CLI::Option* option : app->get_options()) {
     for (const std::string& name : option->get_lnames()) names.push_back(name);
   }
-  throw CLI::ConfigError(absl::StrCat(place(key_of(item)), app->get_name(),
+  throw CLI::ConfigError(absl::StrCat(line_prefix(key_of(item)), app->get_name(),
                                       " has no option \"", item.name, "\"",
                                       near_names(item.name, names)));
 }
 
-bool ConfigFile::is_outranked(const CLI::ConfigItem& item) const {
+bool ConfigFile::is_overridden(const CLI::ConfigItem& item) const {
   const CLI::App* app = app_of(root_, item);
   const CLI::Option* option =
       app == nullptr ? nullptr : app->get_option_no_throw("--" + item.name);

@@ -1,4 +1,4 @@
-// The file of options that are always wanted.
+// The file of default options: --config, or ~/.config/arctrace/config.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -9,28 +9,28 @@
 
 namespace arctrace::cli {
 
-// Of record's options those that make a buffer and a file: without meaning in a session
-// that is there already.
+// The group of those options of record that create a buffer and a file. They have no
+// meaning with --session.
 inline constexpr const char* kOwnBufferGroup = "Buffer and file";
 
-// Leaves out what the command line outranks: CLI11 does so with the same option only, and
-// refuses one that the command line's excludes. Knows in which line an option stands,
-// which CLI11's errors don't tell.
+// Ignores options of the file that contradict the command line: CLI11 ignores only the
+// same option, and rejects one that an option of the command line excludes. Also knows
+// the line of each option, for messages.
 class ConfigFile : public CLI::ConfigTOML {
  public:
   explicit ConfigFile(const CLI::App& root) : root_(root) {}
-  // To be called when the command line has been parsed. Throws CLI::ConfigError for what
-  // is no option of a command.
+  // Called by CLI11 when it has parsed the command line. Throws CLI::ConfigError for an
+  // unknown command or option.
   std::vector<CLI::ConfigItem> from_config(std::istream& input) const override;
 
-  // "FILE:LINE: " of the option `name` ("--slots") of `command`, if its value is from
+  // "FILE:LINE: " of the option `name` ("--slots") of `command`, if its value comes from
   // the file; else empty.
-  std::string place_of(const std::string& command, const std::string& name) const;
+  std::string line_of(const std::string& command, const std::string& name) const;
 
  private:
-  bool is_outranked(const CLI::ConfigItem& item) const;
+  bool is_overridden(const CLI::ConfigItem& item) const;
   void check_known(const CLI::ConfigItem& item) const;
-  std::string place(const std::string& key) const;
+  std::string line_prefix(const std::string& key) const;
 
   const CLI::App& root_;
   mutable std::map<std::string, size_t> lines_;  // by "command.option"

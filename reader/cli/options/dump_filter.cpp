@@ -16,7 +16,8 @@ bool DumpFilter::wants_thread(const reader::Definitions& definitions,
          (tids.empty() || tids.contains(found->tid));
 }
 
-bool DumpFilter::wants_function(const reader::Record& record, const StackChange& change,
+bool DumpFilter::wants_function(const reader::Record& record,
+                                const reader::StackEffect& effect,
                                 reader::ProcessIndex process,
                                 reader::FunctionResolver& resolver) const {
   if (functions.empty()) return true;
@@ -31,7 +32,7 @@ bool DumpFilter::wants_function(const reader::Record& record, const StackChange&
     const auto frame = load_part_untrusted<arctrace_frame_body>(record.body);
     if (matches(resolver.resolve(process, frame.key, record.time_ns))) return true;
   }
-  return std::any_of(change.left.begin(), change.left.end(), matches);
+  return std::any_of(effect.left.begin(), effect.left.end(), matches);
 }
 
 }  // namespace arctrace::cli

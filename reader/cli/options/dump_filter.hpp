@@ -1,4 +1,4 @@
-// Which records a dump shows.
+// Which records `arctrace dump` shows.
 #pragma once
 
 #include <absl/container/flat_hash_set.h>
@@ -27,8 +27,8 @@ struct DumpFilter {
   bool wants_time(int64_t time_ns) const {
     return time_ns >= range.from_ns && time_ns < range.until_ns;
   }
-  // Whether the call, or the exit, is of a function that is wanted.
-  bool wants_function(const reader::Record& record, const StackChange& change,
+  // Whether the record is an entry into a wanted function, or left one.
+  bool wants_function(const reader::Record& record, const reader::StackEffect& effect,
                       reader::ProcessIndex process,
                       reader::FunctionResolver& resolver) const;
 };

@@ -1,4 +1,4 @@
-// The user's patterns for functions, as the shim matches them
+// Patterns of functions, which match as in the shim
 // (writer_shim/filter/function_patterns.cpp).
 #pragma once
 
@@ -10,15 +10,15 @@
 namespace arctrace::cli {
 
 struct FunctionNames {
-  // Of the function with this linker's name.
+  // The names of the function that the linker calls `linker_name`.
   explicit FunctionNames(const std::string& linker_name);
 
-  std::string linked;  // its linker's name, without what compilers add to those of copies
-  std::string whole;   // as people write it, with parameters
-  std::string plain;   // and without
+  std::string linked;  // the linker's, without the suffixes of copies that compilers make
+  std::string whole;   // demangled, with parameters
+  std::string plain;   // demangled, without parameters
 };
 
-// One pattern. REQUIRES: its regular expression, if it is one, is right.
+// One pattern. REQUIRES: if it is a regular expression, it is valid.
 class FunctionPattern {
  public:
   explicit FunctionPattern(const std::string& text);

@@ -9,11 +9,12 @@
 namespace arctrace::cli {
 namespace {
 
-const std::map<std::string, KernelUse> kUses = {{"auto", KernelUse::kAuto},
-                                                {"bpf", KernelUse::kBpf},
-                                                {"no", KernelUse::kNo},
-                                                {"perf", KernelUse::kPerf},
-                                                {"require", KernelUse::kRequire}};
+const std::map<std::string, KernelRecording> kRecordings = {
+    {"auto", KernelRecording::kAuto},
+    {"bpf", KernelRecording::kBpf},
+    {"no", KernelRecording::kNo},
+    {"perf", KernelRecording::kPerf},
+    {"require", KernelRecording::kRequire}};
 
 struct EventOption {
   const char* name;
@@ -23,12 +24,13 @@ struct EventOption {
 
 constexpr std::array kEvents = {
     EventOption{"--syscalls", &KernelEvents::syscalls,
-                "and system calls (slows those of all processes a little)"},
-    EventOption{"--page-faults", &KernelEvents::page_faults, "and page faults"},
-    EventOption{"--signals", &KernelEvents::signals, "and signals that are delivered"},
-    EventOption{"--contention", &KernelEvents::contention, "and waits for kernel locks"},
+                "record system calls, which slows those of all processes a little"},
+    EventOption{"--page-faults", &KernelEvents::page_faults, "record page faults"},
+    EventOption{"--signals", &KernelEvents::signals, "record the delivery of signals"},
+    EventOption{"--contention", &KernelEvents::contention,
+                "record waits for locks of the kernel"},
     EventOption{"--block-io", &KernelEvents::block_io,
-                "and requests to block devices, with their end"}};
+                "record requests to block devices, and their end"}};
 
 }  // namespace
 
@@ -36,18 +38,17 @@ void add_kernel_options(CLI::App& app, KernelOptions& options) {
   app.add_option_function<std::string>(
          "--kernel",
          [&options](const std::string& text) {
-           const auto use = kUses.find(text.empty() ? "auto" : text);
-           if (use == kUses.end()) {
+           const auto use = kRecordings.find(text.empty() ? "auto" : text);
+           if (use == kRecordings.end()) {
              throw CLI::ValidationError(
                  "--kernel", "\"" + text + "\" is not auto, bpf, perf, require or no");
            }
            options.use = use->second;
          },
-         "record dispatches, wake-ups, fork, exec and exit of the traced processes: "
-         "bpf = by BPF, which needs rights; perf = by perf events, without wake-ups; "
-         "require = by either, or fail; auto = if it can be (default: no; --kernel "
-         "alone: "
-         "auto)")
+         "record dispatches, wake-ups, fork, exec and exit of the traced processes. "
+         "bpf: by BPF, which needs privileges; perf: by perf events, without "
+         "wake-ups; require: by either, or fail; auto: by either if possible. "
+         "Default: no; --kernel alone: auto")
       ->expected(0, 1)
       ->type_name("auto|bpf|perf|require|no");
   for (const EventOption& event : kEvents) {
@@ -55,9 +56,9 @@ void add_kernel_options(CLI::App& app, KernelOptions& options) {
         event.name,
         [&options, &event] {
           options.events.*event.wanted = true;
-          if (options.use == KernelUse::kNo) options.use = KernelUse::kAuto;
+          if (options.use == KernelRecording::kNo) options.use = KernelRecording::kAuto;
         },
-        std::string(event.what) + "; by BPF only");
+        std::string(event.what) + "; needs BPF");
   }
 }
 

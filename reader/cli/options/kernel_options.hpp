@@ -1,4 +1,4 @@
-// The options by which the kernel's records are recorded too.
+// Options of the records that the kernel writes.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -9,17 +9,18 @@
 
 namespace arctrace::cli {
 
-// By what: kAuto and kRequire by BPF, else by perf, else without (said) or not at all.
-enum class KernelUse : uint8_t { kNo, kAuto, kRequire, kBpf, kPerf };
+// How they are recorded. kAuto: by BPF, else by perf events, else not, with a warning.
+// kRequire: by BPF, else by perf events, else it is an error.
+enum class KernelRecording : uint8_t { kNo, kAuto, kRequire, kBpf, kPerf };
 
 struct KernelOptions {
-  KernelUse use = KernelUse::kNo;
+  KernelRecording use = KernelRecording::kNo;
   KernelEvents events;
 };
 
 void add_kernel_options(CLI::App& app, KernelOptions& options);
 
-// The options by which these are asked for: "--syscalls, --signals"; empty for none.
+// The options that ask for these events: "--syscalls, --signals"; empty for none.
 std::string event_options(const KernelEvents& events);
 
 }  // namespace arctrace::cli

@@ -11,7 +11,7 @@ char lower(char c) {
   return static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
 }
 
-// How many letters must be changed, added or left out to get from one to the other.
+// The number of letters to change, add or remove in one to get the other, in any case.
 size_t distance(std::string_view a, std::string_view b) {
   std::vector<size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), size_t{0});
@@ -30,7 +30,7 @@ size_t distance(std::string_view a, std::string_view b) {
 }  // namespace
 
 std::string near_names(std::string_view name, const std::vector<std::string>& names) {
-  constexpr size_t kLongest = 64;  // of what may be a slip
+  constexpr size_t kLongest = 64;  // longer names are no typing errors
   constexpr size_t kShownMax = 6;
   size_t shown = 0;
   std::string found;

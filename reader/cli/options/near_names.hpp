@@ -1,4 +1,4 @@
-// "did you mean ...?"
+// Suggestions for names that were mistyped: "did you mean ...?"
 #pragma once
 
 #include <string>
@@ -7,16 +7,17 @@
 
 namespace arctrace::cli {
 
-inline constexpr std::string_view kRegexMark = "re:";  // before a pattern; else a glob
+// Begins a pattern that is a regular expression; others are globs.
+inline constexpr std::string_view kRegexMark = "re:";
 
-// "; did you mean \"a\" or \"b\"?" of the first few names that are a slip of the finger
-// away from `name`, or begin with it; empty if there are none.
+// "; did you mean \"a\" or \"b\"?" for the first few of `names` that differ from `name`
+// by a few letters, or begin with it; empty if there are none.
 std::string near_names(std::string_view name, const std::vector<std::string>& names);
 
-// The pattern without what stands for other characters.
+// The pattern without its wildcards and operators.
 std::string plain_part(std::string_view pattern);
 
-// A C++ name as people write it, without the parameters.
+// A demangled C++ name without its parameters.
 std::string without_parameters(std::string name);
 
 }  // namespace arctrace::cli

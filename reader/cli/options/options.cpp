@@ -7,13 +7,13 @@
 #include <algorithm>
 #include <cmath>
 
-#include "reader/cli/commands.hpp"
+#include "reader/cli/options/near_names.hpp"
 
 namespace arctrace::cli {
 
 CLI::Option* add_file_option(CLI::App& app, std::string& path) {
   path = kDefaultFile;
-  return app.add_option("file", path, "trace file, or a buffer's file")
+  return app.add_option("file", path, "a trace file, a session, or a buffer's file")
       ->type_name("FILE")
       ->capture_default_str();
 }
@@ -24,10 +24,11 @@ CLI::Option* add_session_option(CLI::App& app, std::string& name) {
       ->type_name("NAME");
 }
 
-CLI::Option* add_format_option(CLI::App& app, Format& format) {
-  return add_choice<Format>(app, "--format", format,
-                            {{"text", Format::kText}, {"json", Format::kJson}},
-                            "how to print it")
+CLI::Option* add_format_option(CLI::App& app, OutputFormat& format) {
+  return add_choice<OutputFormat>(
+             app, "--format", format,
+             {{"text", OutputFormat::kText}, {"json", OutputFormat::kJson}},
+             "the format of the output")
       ->default_str("text");
 }
 
@@ -43,16 +44,18 @@ CLI::Option* add_time_range_option(CLI::App& app, TimeRange& range) {
             }
             range = *parsed;
           },
-          "only from START up to STOP, counted from the session's start, such as "
-          "1.5ms~2s; either may be left out")
+          "only from START up to STOP, which count from the start of the session, "
+          "such as 1.5ms~2s; each may be omitted")
       ->type_name("START~STOP");
 }
 
 CLI::Option* add_output_option(CLI::App& app, std::string& path) {
   path = kDefaultFile;
   return app
-      .add_option("-o,--output", path,
-                  "trace file; an existing one is kept as FILE.old; - is standard output")
+      .add_option(
+          "-o,--output", path,
+          "the trace file to write; an existing one is kept as FILE.old; -: standard "
+          "output")
       ->check(not_empty())
       ->type_name("FILE")
       ->capture_default_str();
@@ -93,11 +96,17 @@ std::string either_of(const std::vector<std::string>& words) {
   return text;
 }
 
+std::string not_a_choice(const std::string& value,
+                         const std::vector<std::string>& words) {
+  return absl::StrCat("\"", value, "\" is not ", either_of(words),
+                      near_names(value, words));
+}
+
 CLI::Validator from_to(double min, double max) {
   return {[=](std::string& text) {
             double value = 0;
             const bool is_number = absl::SimpleAtod(text, &value);
-            // Not the other way round: NaN is neither.
+            // NaN passes neither comparison.
             if (is_number && value >= min && value <= max) return std::string();
             return absl::StrCat("\"", text, "\" is not a number from ", min, " to ", max);
           },
@@ -105,7 +114,9 @@ CLI::Validator from_to(double min, double max) {
 }
 
 CLI::Validator not_empty() {
-  return {[](std::string& text) { return text.empty() ? "is empty" : std::string(); },
+  return {[](std::string& text) {
+            return text.empty() ? "the value is empty" : std::string();
+          },
           ""};
 }
 

@@ -1,4 +1,4 @@
-// Options that several subcommands have.
+// Options that several subcommands have, and what parses their values.
 #pragma once
 
 #include <absl/status/statusor.h>
@@ -14,21 +14,24 @@
 
 namespace arctrace::cli {
 
-enum class Format : uint8_t { kText, kJson };
+// The trace file that is written and read if none is named.
+inline constexpr const char* kDefaultFile = "arctrace.data";
+
+enum class OutputFormat : uint8_t { kText, kJson };
 
 // The positional FILE, the default file if it is not given.
 CLI::Option* add_file_option(CLI::App& app, std::string& path);
-// The positional NAME of a session that there is.
+// The positional NAME of an existing session.
 CLI::Option* add_session_option(CLI::App& app, std::string& name);
 // --format=text|json
-CLI::Option* add_format_option(CLI::App& app, Format& format);
+CLI::Option* add_format_option(CLI::App& app, OutputFormat& format);
 
 // -o, --output FILE: the default file if it is not given.
 CLI::Option* add_output_option(CLI::App& app, std::string& path);
 
-// For unsigned numbers: CLI11 takes -1 for the largest one.
+// Validators. not_negative() is for unsigned numbers: CLI11 would read -1 as the largest
+// one.
 CLI::Validator not_negative();
-// For numbers with bounds.
 CLI::Validator from_to(double min, double max);
 CLI::Validator not_empty();
 
@@ -36,9 +39,11 @@ CLI::Validator not_empty();
 std::string long_name(const std::string& names);
 // "drop, overwrite or stop"
 std::string either_of(const std::vector<std::string>& words);
+// What is wrong with an option's value that is none of `words`.
+std::string not_a_choice(const std::string& value, const std::vector<std::string>& words);
 
-// An option whose value is one of a few words, in capitals or not; take(choice) is called
-// with what it stands for.
+// An option whose value is one of a few words, in capitals or not. Calls take(choice)
+// with what the word stands for.
 template <class Choice, class Take>
 CLI::Option* add_choice_option(CLI::App& app, const std::string& name,
                                const std::vector<std::pair<std::string, Choice>>& choices,
@@ -57,14 +62,13 @@ CLI::Option* add_choice_option(CLI::App& app, const std::string& name,
             for (const auto& [word, choice] : choices) {
               if (word == wanted) return take(choice);
             }
-            throw CLI::ValidationError(long_name(name),
-                                       "\"" + text + "\" is not " + either_of(words));
+            throw CLI::ValidationError(long_name(name), not_a_choice(text, words));
           },
           help)
       ->type_name(type);
 }
 
-// The same; `value` may be an optional Choice.
+// The same, stored in `value`, which may be an optional Choice.
 template <class Choice, class Value>
 CLI::Option* add_choice(CLI::App& app, const std::string& name, Value& value,
                         const std::vector<std::pair<std::string, Choice>>& choices,
@@ -73,7 +77,8 @@ CLI::Option* add_choice(CLI::App& app, const std::string& name, Value& value,
       app, name, choices, [&value](const Choice& chosen) { value = chosen; }, help);
 }
 
-// An option whose value is a number of bytes, up to `max`, such as 64k: take(size).
+// An option whose value is a number of bytes, up to `max`, such as 64k. Calls
+// take(bytes).
 CLI::Option* add_size_option(CLI::App& app, const std::string& name,
                              const std::function<void(uint64_t)>& take, uint64_t max,
                              const std::string& help);
@@ -85,7 +90,7 @@ CLI::Option* add_size_option(CLI::App& app, const std::string& name, Size& size,
       std::numeric_limits<Size>::max(), help);
 }
 
-// A span of time relative to the session's start.
+// A span of time, relative to the start of the session.
 struct TimeRange {
   int64_t from_ns = INT64_MIN;
   int64_t until_ns = INT64_MAX;  // exclusive
@@ -94,11 +99,13 @@ struct TimeRange {
 // -r, --time-range START~STOP
 CLI::Option* add_time_range_option(CLI::App& app, TimeRange& range);
 
-// "512", "64k", "1.5G", "2MiB", of 1024.
+// Parsers of values. Their errors quote the value and say what it should be.
+//
+// Bytes: "512", "64k", "1.5G", "2MiB"; the units k, m, g, t, p, e are powers of 1024.
 absl::StatusOr<uint64_t> parse_size(std::string_view text);
-// "1.5ms", "2s", "0"; an error says what is wrong.
+// Nanoseconds: "1.5ms", "2s", "-1us", "0".
 absl::StatusOr<int64_t> parse_time_ns(std::string_view text);
-// "1ms~2s", "~2s", "1ms~"
+// "1ms~2s", "~2s", "1ms~"; START is not after STOP.
 absl::StatusOr<TimeRange> parse_time_range(std::string_view text);
 
 }  // namespace arctrace::cli

@@ -1,10 +1,77 @@
 #include "reader/cli/options/report_options.hpp"
 
+#include <absl/strings/str_cat.h>
+
 #include <algorithm>
-#include <functional>
+#include <utility>
 
 namespace arctrace::cli {
 namespace {
+
+using reader::Grouping;
+using reader::ReportClock;
+using reader::SortKey;
+using reader::ViewType;
+
+const std::vector<std::pair<std::string, SortKey>> kSortKeys = {
+    {"cum", SortKey::kCum},
+    {"base", SortKey::kBase},
+    {"calls", SortKey::kCalls},
+    {"name", SortKey::kName},
+    {"entry", SortKey::kEntry}};
+const std::vector<std::pair<std::string, ReportClock>> kClocks = {
+    {"wall", ReportClock::kWall},
+    {"cpu", ReportClock::kCpu},
+    {"off-cpu", ReportClock::kOffCpu}};
+
+constexpr const char* kReportNotes =
+    "What the kernel did for a thread appears as functions named K:...\n"
+    "\n"
+    "Base is the time in the function itself, cum includes all that it called. RL is\n"
+    "how often the function is on the path; cum of a function counts recursion once.\n"
+    "\n"
+    "The time of a call that a filter hides goes to the nearest shown frame around\n"
+    "it, or to the thread, so that the sums stay right. A time range counts the time\n"
+    "within it, and the calls that overlap it. In a GLOB, * stands for any\n"
+    "characters and ? for one. C++ functions match with or without their parameters.\n"
+    "The sums below a report are those of the whole trace; frames and orphans are\n"
+    "those of the threads shown.\n"
+    "\n"
+    "Ctrl-C ends the reading, and shows what has been read.";
+
+// The names of the views for which `holds`: "tree, flat".
+template <class Holds>
+std::string views_that(const Holds& holds) {
+  std::string names;
+  for (const ViewType& type : reader::view_types()) {
+    if (holds(type)) absl::StrAppend(&names, names.empty() ? "" : ", ", type.name);
+  }
+  return names;
+}
+
+std::string grouped_views() {
+  return views_that([](const ViewType& type) { return type.grouping.has_value(); });
+}
+
+// A line for each view.
+std::string views_help() {
+  std::string text = "Views:\n";
+  for (const ViewType& type : reader::view_types()) {
+    text += "  ";
+    reader::append_left(text, type.name, 13);
+    absl::StrAppend(&text, type.help, "\n");
+  }
+  return text;
+}
+
+void add_view_option(CLI::App& app, ReportOptions& options) {
+  std::vector<std::pair<std::string, const ViewType*>> choices;
+  for (const ViewType& type : reader::view_types())
+    choices.emplace_back(type.name, &type);
+  add_choice<const ViewType*>(app, "--view", options.view, choices,
+                              "what to show, as listed below")
+      ->default_str(options.view->name);
+}
 
 void add_min_duration(CLI::App& app, uint64_t& min_duration_ns) {
   app.add_option_function<std::string>(
@@ -18,9 +85,23 @@ void add_min_duration(CLI::App& app, uint64_t& min_duration_ns) {
            }
            min_duration_ns = static_cast<uint64_t>(*parsed);
          },
-         "without calls that took less, such as 10us; calls that are open at the end "
-         "stay")
+         "hide calls that took less time, such as 10us; calls that are open at the "
+         "end stay")
       ->type_name("TIME");
+}
+
+void add_groups(CLI::App& app, ReportOptions& options) {
+  CLI::Option* per = add_choice<Grouping>(
+      app, "--per", options.per,
+      {{"thread", Grouping::kThread}, {"process", Grouping::kProcess}},
+      absl::StrCat("a table for each thread or process; with ", grouped_views(),
+                   ". Without this option, ", views_that([](const ViewType& type) {
+                     return type.grouping == Grouping::kAll;
+                   }),
+                   " have one table for all, the others one for each thread"));
+  app.add_flag("--merge", options.merge,
+               absl::StrCat("one table for all threads; with ", grouped_views()))
+      ->excludes(per);
 }
 
 void add_filters(CLI::App& app, ReportOptions& options) {
@@ -34,10 +115,10 @@ void add_filters(CLI::App& app, ReportOptions& options) {
         ->type_name(type)
         ->group(group);
   };
-  add_list("--pid", options.pids, "PID,...", "only these processes");
-  add_list("--tid", options.tids, "TID,...", "only these threads");
+  add_list("--pid", options.pids, "PID,...", "show only these processes");
+  add_list("--tid", options.tids, "TID,...", "show only these threads");
   app.add_flag("--all-threads", options.all_threads,
-               "threads too that have no records of their own, and stand in the kernel's")
+               "show also threads that wrote no records, but appear in the kernel's")
       ->group(group);
   const auto add_globs = [&](const char* name, std::vector<std::string>& globs,
                              const char* help) {
@@ -46,16 +127,15 @@ void add_filters(CLI::App& app, ReportOptions& options) {
         ->allow_extra_args(false)
         ->group(group);
   };
-  add_globs(
-      "--process", options.processes,
-      "only processes whose program GLOB matches: its name, or its path if GLOB has "
-      "a /; may be repeated");
+  add_globs("--process", options.processes,
+            "show only processes whose program matches GLOB: its name, or its path if "
+            "GLOB contains a /; may be repeated");
   add_globs("-F,--function", options.filter.only,
-            "only functions that GLOB matches, and what they call; may be repeated");
+            "show only functions that match GLOB, and what they call; may be repeated");
   add_globs("-N,--exclude", options.filter.except,
-            "without functions that GLOB matches, and what they call; may be repeated");
+            "hide functions that match GLOB, and what they call; may be repeated");
   app.add_option("-D,--depth", options.filter.max_depth,
-                 "at most N shown frames on top of each other")
+                 "show at most N frames within one another")
       ->type_name("N")
       ->group(group);
   add_time_range_option(app, options.range)->group(group);
@@ -63,52 +143,95 @@ void add_filters(CLI::App& app, ReportOptions& options) {
   app.get_option("--min-duration")->group(group);
 }
 
-void add_looks(CLI::App& app, ReportOptions& options) {
-  const std::string group = "Rows and looks";
-  add_choice<reader::SortKey>(
-      app, "--sort", options.sort,
-      {{"cum", reader::SortKey::kCum},
-       {"base", reader::SortKey::kBase},
-       {"calls", reader::SortKey::kCalls},
-       {"name", reader::SortKey::kName},
-       {"entry", reader::SortKey::kEntry}},
-      "order of rows; entry: as they were first seen. invocations, threads: entry, "
-      "others: cum")
+void add_appearance(CLI::App& app, ReportOptions& options) {
+  const std::string group = "Rows and appearance";
+  add_choice<SortKey>(
+      app, "--sort", options.sort, kSortKeys,
+      absl::StrCat("the order of rows; entry: as they were first entered. Default: "
+                   "entry for ",
+                   views_that([](const ViewType& type) {
+                     return !type.sort_keys.empty() &&
+                            type.sort_keys.front() == SortKey::kEntry;
+                   }),
+                   ", cum for the others"))
       ->group(group);
-  app.add_option("-n,--limit", options.shown.limit, "at most N rows in each table")
+  app.add_option("-n,--limit", options.shown.limit, "show at most N rows of each table")
       ->check(not_negative())
       ->type_name("N")
       ->group(group);
   app.add_option(
          "--min-percent", options.shown.min_percent,
-         "tree, flat, arcs, kinds, log-rt: without rows below P percent of the time")
+         absl::StrCat("hide rows below P percent of the time; with ", grouped_views()))
       ->type_name("P")
       ->check(from_to(0, 100))
       ->group(group);
-  app.add_flag("--lines", options.shown.lines, "file:line of functions")->group(group);
+  app.add_flag("--lines", options.shown.lines, "show file:line of functions")
+      ->group(group);
   app.add_flag("--full-names", options.full_names,
-               "no name is cut to the terminal's width")
+               "do not cut names to the width of the terminal")
       ->group(group);
-  add_choice<When>(
-      app, "--color", options.color,
-      {{"auto", When::kAuto}, {"always", When::kAlways}, {"never", When::kNever}},
-      "auto: on a terminal, unless NO_COLOR is set")
+  add_choice<reader::ColorMode>(app, "--color", options.color,
+                                {{"auto", reader::ColorMode::kAuto},
+                                 {"always", reader::ColorMode::kAlways},
+                                 {"never", reader::ColorMode::kNever}},
+                                "auto: on a terminal, unless NO_COLOR is set")
       ->group(group);
-  app.add_flag("--no-header", options.no_header, "only the view, no facts and no sums")
+  app.add_flag("--no-header", options.no_header,
+               "print only the view, without facts and sums of the trace")
       ->group(group);
   app.add_flag("--debuginfod", options.download,
-               "get debug files from the servers in DEBUGINFOD_URLS")
+               "download debug files from the servers in DEBUGINFOD_URLS")
       ->group(group);
+}
+
+// The word of --sort or --clock for a value.
+template <class Choice>
+std::string word_of(const std::vector<std::pair<std::string, Choice>>& choices,
+                    Choice wanted) {
+  for (const auto& [word, choice] : choices) {
+    if (choice == wanted) return word;
+  }
+  return {};
+}
+
+// Why the rows of the view cannot be sorted by `sort`; empty if they can.
+std::string sort_problem(const ViewType& view, SortKey sort) {
+  const auto keys = view.sort_keys;
+  if (keys.empty()) {
+    return absl::StrCat("--sort does not apply to --view=", view.name,
+                        ", which is in order of time");
+  }
+  if (std::find(keys.begin(), keys.end(), sort) != keys.end()) return {};
+  std::vector<std::string> words;
+  for (const SortKey key : keys) words.push_back(word_of(kSortKeys, key));
+  return absl::StrCat("--view=", view.name, " cannot be sorted by ",
+                      word_of(kSortKeys, sort), ", only by ", either_of(words));
+}
+
+// The first way in which the options contradict the view; empty if they do not.
+std::string problem_of(const ReportOptions& options) {
+  const ViewType& view = *options.view;
+  if (!view.grouping.has_value()) {
+    const char* option = options.per.has_value()         ? "--per"
+                         : options.merge                 ? "--merge"
+                         : options.shown.min_percent > 0 ? "--min-percent"
+                                                         : nullptr;
+    if (option != nullptr) {
+      return absl::StrCat(option, " does not apply to --view=", view.name);
+    }
+  }
+  if (options.clock != ReportClock::kWall && !view.has_clock) {
+    return absl::StrCat("--clock does not apply to --view=", view.name,
+                        ", which shows all time");
+  }
+  return options.sort.has_value() ? sort_problem(view, *options.sort) : std::string();
 }
 
 }  // namespace
 
-reader::Grouping ReportOptions::grouping() const {
-  if (merge) return reader::Grouping::kAll;
-  if (per.has_value()) return *per;
-  const bool is_table =
-      view == View::kFlat || view == View::kArcs || view == View::kKinds;
-  return is_table ? reader::Grouping::kAll : reader::Grouping::kThread;
+Grouping ReportOptions::grouping() const {
+  if (merge) return Grouping::kAll;
+  return per.value_or(view->grouping.value_or(Grouping::kThread));
 }
 
 bool ReportOptions::wants_thread(const reader::Definitions& definitions,
@@ -128,120 +251,42 @@ bool ReportOptions::wants_thread(const reader::Definitions& definitions,
   });
 }
 
-void add_report_options(CLI::App& app, ReportOptions& options) {
-  add_file_option(app, options.path);
-  add_choice<View>(app, "--view", options.view,
-                   {{"tree", View::kTree},
-                    {"flat", View::kFlat},
-                    {"arcs", View::kArcs},
-                    {"kinds", View::kKinds},
-                    {"flow", View::kFlow},
-                    {"invocations", View::kInvocations},
-                    {"log-rt", View::kLogRt},
-                    {"threads", View::kThreads},
-                    {"wakers", View::kWakers}},
-                   "what to show")
-      ->default_str("tree");
-  add_format_option(app, options.format);
-  add_choice<reader::ReportClock>(
-      app, "--clock", options.clock,
-      {{"wall", reader::ReportClock::kWall},
-       {"cpu", reader::ReportClock::kCpu},
-       {"off-cpu", reader::ReportClock::kOffCpu}},
-      "what base, cum and the shares are of: all time, or only that on or off a CPU; "
-      "needs record --kernel")
-      ->default_str("wall");
-  CLI::Option* per = add_choice<reader::Grouping>(
-      app, "--per", options.per,
-      {{"thread", reader::Grouping::kThread}, {"process", reader::Grouping::kProcess}},
-      "tree, flat, arcs, kinds, log-rt: a table for each. Without: flat, arcs and kinds "
-      "have one for all, the others one for each thread");
-  app.add_flag("--merge", options.merge,
-               "tree, flat, arcs, kinds, log-rt: one table for all")
-      ->excludes(per);
-  add_filters(app, options);
-  add_looks(app, options);
-  app.footer(
-      "Views: tree (call trees), flat (a line for each function), arcs (each function\n"
-      "with its callers and callees), kinds (what well-known library functions do: "
-      "locks,\n"
-      "I/O, allocation ...), flow (each entry, exit and event in order of time),\n"
-      "invocations (a row for each call), log-rt (the trees for programs to read); of\n"
-      "what the kernel recorded: threads (when each ran, waited for a CPU, was "
-      "blocked),\n"
-      "wakers (who woke whom, in which frames). What the kernel did is in functions "
-      "K:...\n"
-      "Base is time in the function itself, cum with all that it called. RL is how "
-      "often\n"
-      "the function stands on the path; cum of a function counts recursion once.\n"
-      "\n"
-      "Filters: what is not shown leaves its time to the nearest shown frame around it,\n"
-      "in the end to the thread: the sums stay right. A time range counts the time in "
-      "it,\n"
-      "and the calls that overlap it. In a GLOB * and ? are special, all else is "
-      "itself;\n"
-      "C++ functions match with or without their parameters. Totals below the report "
-      "are\n"
-      "those of the whole trace; frames and orphans those of the threads that are "
-      "shown.\n"
-      "\n"
-      "Ctrl-C ends the reading and shows what was read so far.");
+std::string ReportOptions::needs_kernel() const {
+  if (view->needs != reader::KernelRecords::kNone) {
+    return absl::StrCat("--view=", view->name);
+  }
+  if (all_threads) return "--all-threads";
+  if (clock != ReportClock::kWall) return "--clock=" + word_of(kClocks, clock);
+  return {};
 }
 
-const char* ReportOptions::needs_kernel() const {
-  if (view == View::kThreads) return "--view=threads";
-  if (view == View::kWakers) return "--view=wakers";
-  if (all_threads) return "--all-threads";
-  switch (clock) {
-    case reader::ReportClock::kCpu:
-      return "--clock=cpu";
-    case reader::ReportClock::kOffCpu:
-      return "--clock=off-cpu";
-    case reader::ReportClock::kWall:
-      break;
-  }
-  return nullptr;
+void add_report_options(CLI::App& app, ReportOptions& options) {
+  add_file_option(app, options.path);
+  add_view_option(app, options);
+  add_format_option(app, options.format);
+  add_choice<ReportClock>(app, "--clock", options.clock, kClocks,
+                          "which time base, cum and the shares are of: all, or only "
+                          "that on or off a CPU, which needs record --kernel")
+      ->default_str("wall");
+  add_groups(app, options);
+  add_filters(app, options);
+  add_appearance(app, options);
+  app.footer(views_help() + "These need a trace of record --kernel: " +
+             views_that([](const ViewType& type) {
+               return type.needs != reader::KernelRecords::kNone;
+             }) +
+             ".\n" + kReportNotes);
 }
 
 absl::Status complete_report_options(ReportOptions& options) {
-  if (!options.has_groups() && (options.per.has_value() || options.merge)) {
-    return absl::InvalidArgumentError(
-        "report: --per and --merge do not go with flow, invocations, threads and wakers");
-  }
-  if (!options.has_groups() && options.shown.min_percent > 0) {
-    return absl::InvalidArgumentError(
-        "report: --min-percent does not go with flow, invocations, threads and wakers");
-  }
-  if (options.view == View::kFlow && options.sort.has_value()) {
-    return absl::InvalidArgumentError(
-        "report: --sort does not go with flow: it is in order of time");
-  }
-  if (options.view == View::kInvocations && options.sort == reader::SortKey::kCalls) {
-    return absl::InvalidArgumentError(
-        "report: --sort=calls does not go with invocations: each is one call");
-  }
-  if (options.clock != reader::ReportClock::kWall &&
-      (options.view == View::kFlow || options.is_of_schedule())) {
-    return absl::InvalidArgumentError(
-        "report: --clock does not go with flow, threads and wakers: they are of all "
-        "time");
-  }
-  if (options.view == View::kThreads && options.sort.has_value() &&
-      options.sort != reader::SortKey::kEntry && options.sort != reader::SortKey::kCum) {
-    return absl::InvalidArgumentError(
-        "report: threads are sorted by entry (time) or by cum (the longest first)");
-  }
-  if (options.view == View::kWakers && options.sort.has_value() &&
-      options.sort != reader::SortKey::kCalls && options.sort != reader::SortKey::kCum) {
-    return absl::InvalidArgumentError(
-        "report: wakers are sorted by cum (time blocked) or by calls (wake-ups)");
+  if (const std::string problem = problem_of(options); !problem.empty()) {
+    return absl::InvalidArgumentError("report: " + problem);
   }
   options.filter.from_ns = options.range.from_ns;
   options.filter.until_ns = options.range.until_ns;
-  const bool in_order_of_time =
-      options.view == View::kInvocations || options.view == View::kThreads;
-  options.shown.sort = options.sort.value_or(in_order_of_time ? reader::SortKey::kEntry
-                                                              : reader::SortKey::kCum);
+  const auto keys = options.view->sort_keys;
+  options.shown.sort =
+      options.sort.value_or(keys.empty() ? SortKey::kEntry : keys.front());
   return absl::OkStatus();
 }
 

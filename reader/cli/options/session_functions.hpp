@@ -1,4 +1,4 @@
-// The functions of the programs in a session, by the symbol tables of their modules.
+// The functions of the programs in a session, from the symbol tables of their modules.
 #pragma once
 
 #include <absl/container/btree_set.h>
@@ -16,10 +16,11 @@ struct SessionFunction : FunctionNames {
 
 struct SessionFunctions {
   absl::btree_set<SessionFunction> functions;
-  absl::btree_set<std::string> modules;  // their files' names, without a folder
+  absl::btree_set<std::string> modules;  // names of their files, without a directory
 };
 
-// Of those whose definitions the buffer in the file `path` still holds.
+// The functions of the processes whose definitions the buffer in the file `path` still
+// holds. Error: the buffer cannot be read.
 absl::StatusOr<SessionFunctions> functions_of_session(const std::string& path);
 
 }  // namespace arctrace::cli

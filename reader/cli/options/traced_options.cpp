@@ -1,7 +1,5 @@
 #include "reader/cli/options/traced_options.hpp"
 
-#include <optional>
-
 namespace arctrace::cli {
 
 void add_traced_options(CLI::App& app, RecordOptions& options) {
@@ -10,19 +8,13 @@ void add_traced_options(CLI::App& app, RecordOptions& options) {
       "record the library calls of the program itself (default)");
   CLI::Option* none = app.add_flag_callback(
       "--no-libcall", [&options] { options.library_calls = LibraryCalls::kNone; },
-      "record no library calls, only functions built for tracing, and events");
+      "record no library calls, only functions compiled for tracing, and events");
   app.add_flag_callback(
          "--nest-libcall", [&options] { options.library_calls = LibraryCalls::kAll; },
-         "record the calls between libraries too")
+         "record the calls between libraries as well")
       ->excludes(of_program, none);
   none->excludes(of_program);
   add_call_filter_options(app, options.filter);
-}
-
-bool say_problem(const std::string& command, const CallFilterOptions& filter) {
-  const std::optional<SpecProblem> problem = find_problem(filter);
-  if (problem) say(command + ": " + problem->text());
-  return problem.has_value();
 }
 
 }  // namespace arctrace::cli

@@ -13,8 +13,8 @@
 #include <memory>
 #include <set>
 
+#include "reader/cli/options/command_path.hpp"
 #include "reader/cli/options/function_pattern.hpp"
-#include "reader/cli/record/command_path.hpp"
 #include "reader/cli/record/program_libraries.hpp"
 #include "reader/symbols/elf_file.hpp"
 #include "reader/symbols/function_types.hpp"

@@ -14,7 +14,7 @@
 #include <fstream>
 #include <utility>
 
-#include "reader/cli/record/command_path.hpp"
+#include "reader/cli/options/command_path.hpp"
 #include "src/buffer/clock.hpp"
 
 namespace arctrace::cli {
@@ -24,7 +24,7 @@ std::string variable_name(const std::string& assignment) {
   return assignment.substr(0, assignment.find('=') + 1);
 }
 
-// Our environment with `variables` in place of what has their names.
+// Our environment, in which `variables` replace those of the same names.
 std::vector<char*> environment_with(const std::vector<std::string>& variables) {
   std::vector<char*> result;
   for (char** entry = environ; *entry != nullptr; ++entry) {
@@ -42,7 +42,7 @@ std::vector<char*> environment_with(const std::vector<std::string>& variables) {
   return result;
 }
 
-// A script without a first line that names its interpreter, as far as one can see.
+// Whether the file looks like a script whose first line names no interpreter.
 bool is_text(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::array<char, 80> head;
@@ -56,7 +56,7 @@ absl::Status start_error(int error, const std::string& command) {
   const bool is_path = command.find('/') != std::string::npos;
   if (error == ENOENT && is_path && access(command.c_str(), F_OK) == 0) {
     return absl::FailedPreconditionError(
-        absl::StrCat("can't run ", command, ": its interpreter is not there"));
+        absl::StrCat("can't run ", command, ": its interpreter does not exist"));
   }
   return absl::ErrnoToStatus(error, absl::StrCat("can't run ", command));
 }
@@ -119,7 +119,8 @@ absl::StatusOr<ChildProcess> ChildProcess::start(
   arguments.push_back(nullptr);
   std::vector<char*> environment = environment_with(variables);
 
-  // The command starts with the signal mask and dispositions that we were given.
+  // The command starts with the signal mask and dispositions that this process started
+  // with.
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
   short flags = POSIX_SPAWN_SETSIGMASK;

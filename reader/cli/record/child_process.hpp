@@ -1,5 +1,5 @@
-// The recorded command as our child: started with the shim, waited for with signals
-// passed on as a shell's job would get them.
+// The recorded command as our child process: it gets the environment of the session, and
+// the signals that it would get as a job of a shell.
 #pragma once
 
 #include <absl/status/statusor.h>
@@ -13,8 +13,9 @@
 
 namespace arctrace::cli {
 
-// Blocks the signals that ChildProcess::wait() handles and ignores SIGPIPE, so that a
-// closed output pipe is an error and not our end; undone by the destructor.
+// Blocks the signals that ChildProcess::wait() handles, and ignores SIGPIPE, so that a
+// closed output pipe is an error and does not end this process. The destructor undoes
+// both.
 class SignalScope {
  public:
   SignalScope();
@@ -33,23 +34,24 @@ class SignalScope {
   bool pipe_was_ignored_;
 };
 
-// Something to be done once, when some time has passed while signals are waited for.
+// An action to take once, when a time has passed while waiting for signals.
 class Deadline {
  public:
   Deadline() = default;  // never
   // `after_ns` 0: never.
   Deadline(uint64_t after_ns, std::function<void()> action);
 
-  // The next signal of the set, or -1: the action was taken, or look again.
+  // Returns the next signal of the set, or -1 if the action was taken or the wait was
+  // interrupted.
   int wait_signal(const sigset_t& signals, siginfo_t* info);
 
  private:
-  uint64_t due_ns_ = 0;  // on CLOCK_MONOTONIC; 0: never, or no more
+  uint64_t due_ns_ = 0;  // on CLOCK_MONOTONIC; 0: never, or already taken
   std::function<void()> action_;
 };
 
-// What a shell exits with when it can't start a command: 127 if it is not there, 126 if
-// it can't be run; 2 if that is no fault of the command's.
+// The exit status of a shell that cannot start a command: 127 if it does not exist, 126
+// if it cannot be executed. 2 if the cause is not the command, but a lack of resources.
 int exit_status_of(const absl::Status& start_error);
 
 class ChildProcess {
@@ -62,9 +64,9 @@ class ChildProcess {
                                             bool output_to_error,
                                             const SignalScope& signals);
 
-  // Waits for its end and returns its wait status. SIGTERM, SIGHUP and a SIGINT or
-  // SIGQUIT that did not come from the terminal are passed on. The third interrupt stops
-  // waiting: then -1. Each SIGUSR2 calls on_snapshot().
+  // Waits for its end and returns its wait status. Passes on SIGTERM, SIGHUP, and a
+  // SIGINT or SIGQUIT that did not come from the terminal. Returns -1 at the third
+  // SIGINT, without waiting any longer. Calls on_snapshot() at each SIGUSR2.
   int wait(const SignalScope& signals, const std::function<void()>& on_snapshot,
            Deadline deadline = {});
 
@@ -75,10 +77,10 @@ class ChildProcess {
   pid_t pid_;
 };
 
-// From now on orphaned descendants become our children, so that they can be waited for.
+// Makes orphaned descendants our children from now on, so that we can wait for them.
 void adopt_orphans();
 
-// Waits until no child is left, or for an interrupt. REQUIRES: adopt_orphans() before.
+// Waits until no child is left, or for SIGINT. REQUIRES: adopt_orphans() was called.
 void wait_for_descendants(const SignalScope& signals,
                           const std::function<void()>& on_snapshot);
 

@@ -21,7 +21,8 @@ class Cover {
     }
   }
 
-  // Of names_[begin, end), which have `length` bytes in common that no other name has.
+  // Covers names_[begin, end), which have a prefix of `length` bytes that no other name
+  // has.
   void add(size_t begin, size_t end, size_t length) {
     if (wanted_before_[begin] == wanted_before_[end]) return;
     const std::string_view first = names_[begin].name;

@@ -1,4 +1,4 @@
-// Few globs for many names.
+// Finds few globs that match many names.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace arctrace::cli {
 
-// The glob that stands for this name only.
+// The glob that matches only this name.
 std::string exactly(std::string_view name);
 
 enum class Coverage : uint8_t {
@@ -21,8 +21,9 @@ struct CoveredName {
   Coverage coverage;
 };
 
-// Globs that are names, or beginnings of names with a "*" behind, as few as can be.
-// REQUIRES: `names` are sorted, and differ.
+// The fewest globs, each a name or a prefix of names followed by "*", that match all
+// names that they have to, and none that they must not. REQUIRES: `names` are sorted and
+// unique.
 std::vector<std::string> prefix_cover(const std::vector<CoveredName>& names);
 
 }  // namespace arctrace::cli

@@ -19,7 +19,7 @@ namespace {
 
 constexpr size_t kListMax = size_t{1} << 20;
 
-// The loader that it names; empty: none.
+// The loader that `program` names; empty: none.
 std::string loader_of(const std::string& program) {
   const auto file = reader::ElfFile::open_untrusted(program);
   size_t count = 0;
@@ -38,7 +38,7 @@ std::string loader_of(const std::string& program) {
   return {};
 }
 
-// What `loader --list program` writes.
+// The output of `loader --list program`.
 std::string listed_by(const std::string& loader, const std::string& program) {
   std::array<int, 2> pipe{};
   if (pipe2(pipe.data(), O_CLOEXEC) != 0) return {};

@@ -1,4 +1,4 @@
-// The libraries that a program is linked with.
+// The shared libraries that a program is linked with.
 #pragma once
 
 #include <string>
@@ -6,8 +6,8 @@
 
 namespace arctrace::cli {
 
-// Their paths, in the order in which its loader, which is asked, would load them; none if
-// `program` names no loader. The program does not run.
+// Their paths, in the order in which the loader would load them. Runs the loader that
+// `program` names, not the program; none if it names no loader.
 std::vector<std::string> libraries_of(const std::string& program);
 
 }  // namespace arctrace::cli

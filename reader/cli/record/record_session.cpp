@@ -24,11 +24,13 @@
 #include <utility>
 
 #include "reader/cli/options/buffer_options.hpp"
+#include "reader/cli/options/command_path.hpp"
 #include "reader/cli/options/session_functions.hpp"
 #include "reader/cli/record/arg_types.hpp"
 #include "reader/cli/record/child_process.hpp"
-#include "reader/cli/record/command_path.hpp"
 #include "reader/cli/record/recording_buffer.hpp"
+#include "reader/render/losses.hpp"
+#include "reader/render/output.hpp"
 #include "reader/render/session_text.hpp"
 #include "reader/trace/format_names.hpp"
 #include "reader/trace/text_escape.hpp"
@@ -47,27 +49,27 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Beside us in the build tree, or where `cmake --install` puts it.
+// The shim is beside this program in the build tree, or where `cmake --install` puts it.
 absl::StatusOr<std::string> find_shim() {
   std::error_code error;
   const fs::path program = fs::read_symlink("/proc/self/exe", error);
-  if (error) return absl::NotFoundError("can't read /proc/self/exe");
-  for (const char* place : {"../lib", "../" ARCTRACE_LIBDIR}) {
+  if (error) return absl::NotFoundError("cannot read /proc/self/exe");
+  for (const char* directory : {"../lib", "../" ARCTRACE_LIBDIR}) {
     const fs::path shim =
-        (program.parent_path() / place / "libarctrace-shim.so").lexically_normal();
+        (program.parent_path() / directory / "libarctrace-shim.so").lexically_normal();
     if (!fs::exists(shim, error)) continue;
     if (shim.native().find_first_of(": ") != std::string::npos) {
       return absl::InvalidArgumentError(absl::StrCat(
-          shim.native(), ": LD_PRELOAD can't name a path with a colon or a space"));
+          shim.native(), ": LD_PRELOAD cannot name a path with a colon or a space"));
     }
     return shim.native();
   }
   return absl::NotFoundError(
-      absl::StrCat("libarctrace-shim.so is not where it should be, in ",
+      absl::StrCat("libarctrace-shim.so is missing: it should be in ",
                    (program.parent_path() / "../lib").lexically_normal().native()));
 }
 
-// Enum arctrace_untraced, or 0.
+// Why the program of `command` cannot be traced: enum arctrace_untraced, or 0.
 uint32_t why_untraceable(const std::string& command) {
   const std::string file = find_program(command);
   return FoundProgram({AT_FDCWD, file.c_str(), 0}).why_untraceable();
@@ -118,7 +120,7 @@ absl::StatusOr<std::vector<std::string>> session_variables(const std::string& sh
   if (absl::Status status = overflow_status(encoder->overflow()); !status.ok()) {
     return status;
   }
-  for (const std::string& warning : warnings) say("warning: " + warning);
+  for (const std::string& warning : warnings) reader::print_warning(warning);
   // Without the variable nothing is hooked; but a recording around this one may have set
   // it.
   if (options.library_calls != LibraryCalls::kNone || !options.filter.is_empty() ||
@@ -133,7 +135,7 @@ absl::StatusOr<std::vector<std::string>> session_variables(const std::string& sh
   return variables;
 }
 
-// As it was typed, but for the path of the command itself.
+// The command line of this process, with "arctrace" instead of its path.
 std::vector<std::string> own_command_line() {
   std::vector<std::string> line;
   std::ifstream arguments("/proc/self/cmdline");
@@ -144,44 +146,47 @@ std::vector<std::string> own_command_line() {
   return line;
 }
 
-// Ends as the command ended, so that whoever waits for us sees the same.
+// Exits, or ends by a signal, as the command did, so that whoever waits for this process
+// sees the same.
 int exit_like(int status) {
   if (!WIFSIGNALED(status)) return WEXITSTATUS(status);
   const int signal = WTERMSIG(status);
-  prctl(PR_SET_DUMPABLE, 0);  // one core file, the command's, is enough
+  prctl(PR_SET_DUMPABLE, 0);  // the core file of the command is enough
   std::fflush(nullptr);
   struct sigaction action {};
   action.sa_handler = SIG_DFL;
   sigaction(signal, &action, nullptr);
   raise(signal);
-  return 128 + signal;  // a signal whose default is to go on
+  return 128 + signal;  // by default, this signal does not end a process
 }
 
-void say_untraced(const std::string& program, uint32_t why) {
-  say(absl::StrCat("warning: can't trace ", program, ": it is ",
-                   reader::untraced_text(why)));
+void warn_untraced(const std::string& program, uint32_t why) {
+  reader::print_warning(
+      absl::StrCat("can't trace ", program, ": it is ", reader::untraced_text(why)));
 }
 
-// That the command itself, unlike its children, will not be traced; false: it will.
+// Warns if the command itself cannot be traced; its children may be. Returns whether it
+// warned.
 bool warn_if_untraceable(const std::string& command) {
   const uint32_t why = why_untraceable(command);
-  if (why != 0) say_untraced(command, why);
+  if (why != 0) warn_untraced(command, why);
   return why != 0;
 }
 
 void warn_of_unmatched(const RecordOptions& options, uint64_t matched) {
   for (const std::string& line :
        unmatched_patterns(options.filter, matched, options.command.front())) {
-    say("warning: " + line);
+    reader::print_warning(line);
   }
 }
 
-// Other commands record there too: the control page's word is not of our patterns alone.
+// Finds the matches by the functions of the session's programs: the control page's word
+// is also about the patterns of other commands that record into the session.
 void warn_of_unmatched_in_session(const RecordOptions& options) {
   const absl::StatusOr<std::string> path = session_file(options.session);
   if (!path.ok() || options.filter.is_empty()) return;
   const absl::StatusOr<SessionFunctions> session = functions_of_session(*path);
-  // Empty: a collector has taken the definitions.
+  // There are none if a collector has taken the definitions out of the buffer.
   if (!session.ok() || session->functions.empty()) return;
   warn_of_unmatched(options, matched_patterns(options.filter, *session));
 }
@@ -197,7 +202,9 @@ absl::StatusOr<int> run_in_session(const RecordOptions& options) {
         ChildProcess::start(options.command, *variables, false, signals);
     if (!child.ok()) return child.status();
     warn_if_untraceable(options.command.front());
-    const auto no_snapshot = [] { say("arctrace snapshot takes one of a session"); };
+    const auto no_snapshot = [] {
+      reader::print_message("SIGUSR2: arctrace snapshot takes a snapshot of a session");
+    };
     status = child->wait(signals, no_snapshot);
     if (status == -1) return 128 + SIGINT;
     warn_of_unmatched_in_session(options);
@@ -206,16 +213,17 @@ absl::StatusOr<int> run_in_session(const RecordOptions& options) {
   return exit_like(status);
 }
 
-// `matched`: control.patterns_matched. `has_warned`: that the command can't be traced.
-void say_end(const CollectorSummary& summary, const RecordOptions& options,
-             uint64_t matched, bool has_warned) {
+// Prints what is to be said at the end. `matched`: control.patterns_matched.
+// `has_warned`: there was a warning that the command cannot be traced.
+void print_end(const CollectorSummary& summary, const RecordOptions& options,
+               uint64_t matched, bool has_warned) {
   if (summary.processes == 0) {
-    if (!has_warned) say("warning: no process joined the session");
+    if (!has_warned) reader::print_warning("no process joined the session");
   } else {
     warn_of_unmatched(options, matched);
   }
   warn_of_untraced(summary);
-  say(summary_line(summary, options.output));
+  reader::print_message(recording_summary_line(summary, options.output));
 }
 
 }  // namespace
@@ -229,10 +237,6 @@ absl::StatusOr<std::vector<std::string>> session_environment(
   return session_variables(*shim, buffer->path(), options, true);
 }
 
-void say(const std::string& line) {
-  std::fprintf(stderr, "arctrace: %s\n", line.c_str());
-}
-
 absl::StatusOr<std::unique_ptr<Recorder>> make_recorder(Buffer& buffer,
                                                         FlightOptions flight,
                                                         const std::string& output,
@@ -240,7 +244,7 @@ absl::StatusOr<std::unique_ptr<Recorder>> make_recorder(Buffer& buffer,
   absl::StatusOr<TraceFile> file = TraceFile::create(output);
   if (!file.ok()) return file.status();
   const uint32_t mode = buffer.view().geometry().mode;
-  // A regular file has a temporary name at first.
+  // Only a regular file has a temporary name at first.
   if (cuts_files(mode, flight.snapshots_kept) && file->is_published()) {
     return absl::InvalidArgumentError(
         absl::StrCat("--size-limit needs a regular file, not ", output));
@@ -260,30 +264,27 @@ void warn_of_untraced(const CollectorSummary& summary) {
   size_t shown = 0;
   for (const UntracedProgram& program : programs) {
     if (shown++ == kShownMax) break;
-    say_untraced(reader::escaped(program.path), program.why);
+    warn_untraced(reader::escaped(program.path), program.why);
   }
   if (programs.size() > kShownMax) {
-    say(absl::StrCat("warning: nor ", count_text(programs.size() - kShownMax, "program"),
-                     " more: arctrace dump shows them, as UNTRACED"));
+    reader::print_warning(absl::StrCat(
+        "can't trace ", reader::count_text(programs.size() - kShownMax, "more program"),
+        ": arctrace dump shows them as UNTRACED"));
   }
 }
 
 void take_snapshot(Recorder& recorder) {
   const absl::StatusOr<std::string> name = recorder.snapshot();
-  say(name.ok() ? "snapshot: " + *name : std::string(name.status().message()));
+  reader::print_message(name.ok() ? "snapshot: " + *name
+                                  : std::string(name.status().message()));
 }
 
-std::string summary_line(const CollectorSummary& summary, const std::string& file) {
+std::string recording_summary_line(const CollectorSummary& summary,
+                                   const std::string& file) {
   const uint64_t lost =
       std::accumulate(summary.lost.begin(), summary.lost.end(), uint64_t{0});
   std::string line = absl::StrCat(summary.totals.records, " records, ", lost, " lost");
-  std::string causes;
-  for (uint32_t cause = 0; cause < summary.lost.size(); ++cause) {
-    if (summary.lost[cause] == 0) continue;
-    absl::StrAppend(&causes, causes.empty() ? "" : ", ", reader::loss_cause_text(cause),
-                    " ", summary.lost[cause]);
-  }
-  if (!causes.empty()) absl::StrAppend(&line, " (", causes, ")");
+  if (lost != 0) absl::StrAppend(&line, " (", reader::losses_text(summary.lost), ")");
   if (summary.overwritten != 0) {
     absl::StrAppend(&line, ", ", summary.overwritten, " overwritten");
   }
@@ -292,7 +293,7 @@ std::string summary_line(const CollectorSummary& summary, const std::string& fil
                   summary.threads == 1 ? " thread, " : " threads, ", summary.file_bytes,
                   " bytes, ", file);
   if (summary.earlier_files != 0) {
-    absl::StrAppend(&line, " and ", count_text(summary.earlier_files, "file"),
+    absl::StrAppend(&line, " and ", reader::count_text(summary.earlier_files, "file"),
                     " before it");
   }
   if (summary.totals.torn + summary.totals.unfinished > 0) {
@@ -321,18 +322,18 @@ absl::StatusOr<int> record_command(const RecordOptions& options) {
   if (!variables.ok()) return variables.status();
 
   int status = 0;
-  bool is_named = true;  // the file
+  bool is_published = true;  // the file has its name
   std::optional<CollectorSummary> summary;
   {
     const SignalScope signals;
-    const CollectorSeat seat(buffer.view());
+    const CollectorSeat lock(buffer.view());
     FlightOptions flight = options.flight;
     flight.polled = recording->perf.get();
     const absl::StatusOr<std::unique_ptr<Recorder>> made =
         make_recorder(buffer, std::move(flight), options.output);
     if (!made.ok()) return made.status();
     Recorder* const recorder = made->get();
-    if (!buffer.warning().empty()) say("warning: " + buffer.warning());
+    if (!buffer.warning().empty()) reader::print_warning(buffer.warning());
     const auto on_snapshot = [&] {
       if (!summary) take_snapshot(*recorder);
     };
@@ -340,19 +341,19 @@ absl::StatusOr<int> record_command(const RecordOptions& options) {
     const auto end_recording = [&] {
       if (recording->bpf) {
         buffer.set_gate(0);
-        recording->bpf.reset();  // no program is to run when its blocks are taken back
+        recording->bpf.reset();  // before its blocks are taken back
       }
       summary = recorder->finish();
-      say_end(*summary, options,
-              IpcAtomics::load_relaxed(buffer.view().control().patterns_matched),
-              has_warned);
+      print_end(*summary, options,
+                IpcAtomics::load_relaxed(buffer.view().control().patterns_matched),
+                has_warned);
     };
     buffer.set_gate(ARCTRACE_GATE_ALL);
     if (options.wait_for_all) adopt_orphans();
     absl::StatusOr<ChildProcess> child =
         ChildProcess::start(options.command, *variables, options.output == "-", signals);
     if (!child.ok()) {
-      say(std::string(child.status().message()));
+      reader::print_message(std::string(child.status().message()));
       return exit_status_of(child.status());
     }
     has_warned = warn_if_untraceable(options.command.front());
@@ -360,13 +361,13 @@ absl::StatusOr<int> record_command(const RecordOptions& options) {
       recording->bpf->trace_process(static_cast<uint32_t>(getpid()), false);
     }
     if (absl::Status published = recorder->publish(); !published.ok()) {
-      say(std::string(published.message()));
-      is_named = false;
+      reader::print_message(std::string(published.message()));
+      is_published = false;
     }
     status =
         child->wait(signals, on_snapshot, Deadline(options.duration_ns, end_recording));
     if (status == -1) {
-      say("interrupted: the command is left running, recording ends");
+      reader::print_message("interrupted: recording ends, the command continues");
       status = SIGINT;
     } else if (!summary) {
       recorder->child_ended(static_cast<uint32_t>(child->pid()), status);
@@ -374,8 +375,9 @@ absl::StatusOr<int> record_command(const RecordOptions& options) {
     }
     if (!summary) end_recording();
   }
-  if (summary->file_error != 0 || !is_named) return 2;
-  { const Buffer removed = std::move(buffer); }  // a signal would leave its file behind
+  if (summary->file_error != 0 || !is_published) return 2;
+  // Removes its file, which ending by a signal would leave behind.
+  { const Buffer removed = std::move(buffer); }
   return exit_like(status);
 }
 

@@ -1,4 +1,4 @@
-// Running a command under a recording session of its own.
+// Runs a command under a recording session, and ends the recording.
 #pragma once
 
 #include <absl/status/statusor.h>
@@ -7,57 +7,40 @@
 #include <string>
 #include <vector>
 
-#include "reader/cli/options/call_filter_options.hpp"
-#include "reader/cli/options/kernel_options.hpp"
+#include "reader/cli/options/record_options.hpp"
 #include "src/recorder/buffer/buffer.hpp"
 #include "src/recorder/drain/recorder.hpp"
 #include "src/recorder/snapshot/flight_recorder.hpp"
 
 namespace arctrace::cli {
 
-using shim::LibraryCalls;
-
-struct RecordOptions {
-  BufferOptions buffer;
-  std::string output;
-  std::vector<std::string> command;  // program and arguments
-  bool wait_for_all = false;         // until no descendant is left
-  uint64_t duration_ns = 0;          // of the recording; 0: as long as the command
-  LibraryCalls library_calls = LibraryCalls::kProgram;
-  CallFilterOptions filter;  // without a problem
-  KernelOptions kernel;
-  FlightOptions flight;  // but its command line and output
-  std::string session;   // record into it; empty: one of our own
-};
-
 // Records options.command and returns its exit status; if a signal ended it, ends this
-// process by the same signal. A command that can't be started is said, and exits as a
-// shell would: 127 if it is not there, 126 if it can't be run. An error: there was no
-// session to run it in; to be printed as one line.
+// process by the same signal. If the command cannot be started, prints why and returns
+// what a shell would: 127 if it does not exist, 126 if it cannot be executed. Error:
+// there was no session to run it in.
 absl::StatusOr<int> record_command(const RecordOptions& options);
 
-// The variables, as NAME=VALUE, with which a program records into options.session.
-// ResourceExhausted: the filter is more than they hold.
+// The variables, as NAME=VALUE, that make a program record into options.session. Error:
+// there is no such session, or the filters do not fit into a variable.
 absl::StatusOr<std::vector<std::string>> session_environment(
     const RecordOptions& options);
 
-// The recorder that the buffer's mode wants. `resumed`: as for Collector. An error: the
-// output can't be had, or can't be cut into files as the options say.
+// Creates the recorder for the buffer's mode. `resumed`: as for Collector. Error: the
+// output cannot be created, or cannot be cut into files as the options demand.
 absl::StatusOr<std::unique_ptr<Recorder>> make_recorder(Buffer& buffer,
                                                         FlightOptions flight,
                                                         const std::string& output,
                                                         bool resumed = false);
 
-// A line for each program that traced processes executed and that could not be traced.
+// Prints a warning for each program that traced processes executed and that was not
+// traced.
 void warn_of_untraced(const CollectorSummary& summary);
 
-// Takes a snapshot and says its name, or why there is none.
+// Takes a snapshot, and prints its name or why there is none.
 void take_snapshot(Recorder& recorder);
 
-// The one line that ends a recording: "5 records, 0 lost, ... FILE".
-std::string summary_line(const CollectorSummary& summary, const std::string& file);
-
-// A line on standard error.
-void say(const std::string& line);
+// The line that ends a recording: "5 records, 0 lost, ... FILE".
+std::string recording_summary_line(const CollectorSummary& summary,
+                                   const std::string& file);
 
 }  // namespace arctrace::cli

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "reader/cli/record/record_session.hpp"
+#include "reader/render/output.hpp"
 #include "reader/render/session_text.hpp"
 #include "src/base/shared_atomics.hpp"
 #include "src/buffer/pinned_map.hpp"
@@ -17,8 +17,8 @@
 namespace arctrace::cli {
 namespace {
 
-// Kernel memory that nobody writes and no recorder will remove. Nor do we: what is in it
-// may be wanted.
+// Warns of buffers in kernel memory that no process writes and no recorder will remove.
+// They are not removed here, because the user may want their records.
 void warn_of_left_behind() {
   size_t count = 0;
   std::string example;
@@ -35,12 +35,13 @@ void warn_of_left_behind() {
     example = session.path;
   }
   if (count == 0) return;
-  say(absl::StrCat("warning: ", count_text(count, "buffer"),
-                   " in kernel memory left behind by killed recorders: arctrace recover ",
-                   example, ", then arctrace destroy ", example));
+  reader::print_warning(absl::StrCat(
+      reader::count_text(count, "buffer"),
+      " in kernel memory left behind by killed recorders: run arctrace recover ", example,
+      ", then arctrace destroy ", example));
 }
 
-// An error's message is what is missing, and why.
+// The message of an error says what is missing, and why.
 absl::StatusOr<RecordingBuffer> make_for_bpf(BufferOptions buffer,
                                              const KernelEvents& events) {
   if (const std::string obstacle = kernel_writer_obstacle(); !obstacle.empty()) {
@@ -79,11 +80,11 @@ absl::StatusOr<RecordingBuffer> make_without(const BufferOptions& buffer) {
   return RecordingBuffer{*std::move(made)};
 }
 
-const char* option_of(KernelUse use) {
+const char* option_of(KernelRecording use) {
   switch (use) {
-    case KernelUse::kBpf:
+    case KernelRecording::kBpf:
       return "--kernel=bpf: ";
-    case KernelUse::kPerf:
+    case KernelRecording::kPerf:
       return "--kernel=perf: ";
     default:
       return "--kernel=require: ";
@@ -97,33 +98,34 @@ absl::StatusOr<RecordingBuffer> make_recording_buffer(const BufferOptions& buffe
   const auto refuse = [&](const std::string& why) {
     return absl::FailedPreconditionError(absl::StrCat(option_of(kernel.use), why));
   };
-  if (kernel.use == KernelUse::kNo) return make_without(buffer);
+  if (kernel.use == KernelRecording::kNo) return make_without(buffer);
   const std::string events = event_options(kernel.events);
   std::string why_not_bpf;
-  if (kernel.use != KernelUse::kPerf) {
+  if (kernel.use != KernelRecording::kPerf) {
     absl::StatusOr<RecordingBuffer> made = make_for_bpf(buffer, kernel.events);
     if (made.ok()) return made;
     why_not_bpf = std::string(made.status().message());
-    if (kernel.use == KernelUse::kBpf) return refuse(why_not_bpf);
-    if (kernel.use == KernelUse::kRequire && !events.empty()) {
+    if (kernel.use == KernelRecording::kBpf) return refuse(why_not_bpf);
+    if (kernel.use == KernelRecording::kRequire && !events.empty()) {
       return refuse(absl::StrCat(events, ": only by BPF, and ", why_not_bpf));
     }
   }
   absl::StatusOr<std::vector<PerfRing>> rings = open_perf_rings();
   if (rings.ok()) {
-    if (kernel.use != KernelUse::kPerf) {
-      say(absl::StrCat("warning: recording the kernel by perf events, without wake-ups",
+    if (kernel.use != KernelRecording::kPerf) {
+      reader::print_warning(
+          absl::StrCat("recording the kernel by perf events, without wake-ups",
                        events.empty() ? "" : ", ", events, ": ", why_not_bpf));
     } else if (!events.empty()) {
-      say(absl::StrCat("warning: --kernel=perf: recording without ", events,
-                       ", which need BPF"));
+      reader::print_warning(
+          absl::StrCat("--kernel=perf: recording without ", events, ", which need BPF"));
     }
     return make_for_perf(buffer, *std::move(rings));
   }
   const std::string why = absl::StrCat(why_not_bpf, why_not_bpf.empty() ? "" : "; ",
                                        std::string(rings.status().message()));
-  if (kernel.use != KernelUse::kAuto) return refuse(why);
-  say(absl::StrCat("warning: recording without the kernel: ", why));
+  if (kernel.use != KernelRecording::kAuto) return refuse(why);
+  reader::print_warning(absl::StrCat("recording without the kernel: ", why));
   return make_without(buffer);
 }
 

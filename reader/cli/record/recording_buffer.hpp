@@ -1,4 +1,4 @@
-// The buffer of a recording, and who writes the kernel's records into it.
+// The buffer of a recording, and what writes the kernel's records into it.
 #pragma once
 
 #include <absl/status/statusor.h>
@@ -15,15 +15,15 @@ namespace arctrace::cli {
 
 struct RecordingBuffer {
   Buffer buffer;
-  // At most one of them. BPF programs trace this process, so that what is forked from now
-  // on is traced from its first instruction on: to be ended when the command is started.
-  // perf's events are of what the calling thread forks.
+  // At most one of the two. The BPF programs trace this process, so that its children are
+  // traced from their first instruction on; that is to be ended when the command has
+  // started. The perf events are of what the calling thread forks.
   std::optional<KernelWriter> bpf = std::nullopt;
   std::unique_ptr<PerfWriter> perf = nullptr;
 };
 
-// Makes the buffer, and what writes into it. What of that was asked for and can't be had
-// is said in one line, or is an error if it must be had.
+// Creates the buffer, and what writes the kernel's records into it. Prints a warning if
+// those were asked for and cannot be recorded; if they were required, it is an error.
 absl::StatusOr<RecordingBuffer> make_recording_buffer(const BufferOptions& buffer,
                                                       const KernelOptions& kernel);
 

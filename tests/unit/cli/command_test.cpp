@@ -215,7 +215,7 @@ TEST_CASE("info: of a file") {
   const CommandResult text = run_arctrace("info {}", file);
   CHECK(text.status == 0);
   CHECK(is_harmless(text.out));
-  CHECK(text.out.find("trace.data: whole, ") != std::string::npos);
+  CHECK(text.out.find("trace.data: complete, ") != std::string::npos);
   CHECK(text.out.find("2 processes\n") != std::string::npos);
   CHECK(text.out.find(" 1  01        /nonexistent/one\n") != std::string::npos);
   const auto json =
@@ -244,7 +244,7 @@ TEST_CASE("info: of a buffer") {
                ARCTRACE_PHASE_OWNED);
   const CommandResult text = run_arctrace("info {}", buffer.image());
   CHECK(text.status == 0);
-  CHECK(text.out.find("a buffer, live or left over") != std::string::npos);
+  CHECK(text.out.find("a buffer, live or left behind") != std::string::npos);
   CHECK(text.out.find("blocks: 7 free, 1 owned, 0 shared") != std::string::npos);
   CHECK(text.out.find("alive  full 5 (reported 0)") != std::string::npos);
   const auto json =

@@ -1,5 +1,5 @@
-// Whatever a trace's bytes are, its records can be described, JSON stays JSON, and no
-// control character reaches the terminal: for the sanitizers to watch.
+// Whatever the bytes of a trace are, its records can be described, JSON stays JSON, and
+// no control character reaches the terminal. For the sanitizers to watch.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -7,8 +7,9 @@
 #include <random>
 #include <string>
 
-#include "reader/cli/commands/info_json.hpp"
-#include "reader/cli/commands/info_text.hpp"
+#include "reader/render/describe_record.hpp"
+#include "reader/render/info_json.hpp"
+#include "reader/render/info_text.hpp"
 #include "reader/render/record_describer.hpp"
 #include "reader/trace/content_check.hpp"
 #include "tests/support/damaged_trace.hpp"
@@ -26,7 +27,11 @@ int describe_all(std::vector<std::byte> bytes) {
   auto trace = reader::Trace::open(reader::memory_input("t", std::move(bytes)));
   if (!trace.ok()) return 0;
   reader::Replay replay(trace->definitions(), nullptr);
-  cli::RecordDescriber describer(*trace, replay.resolver(), {true, true});
+  reader::RecordDescriber describer(*trace, replay.resolver(), {true, true});
+  const reader::DescribeRecord describe = [&](const reader::Record& record,
+                                              reader::FieldSink& out) {
+    describer.describe(record, {}, out);
+  };
   reader::ContentChecker checker(*trace);
   int records = 0;
   bool harmless = true;
@@ -34,22 +39,25 @@ int describe_all(std::vector<std::byte> bytes) {
     ++records;
     replay.add(record);
     checker.check_untrusted(record);
-    std::string text;
-    cli::TextFields fields(text);
-    describer.describe(record, {}, fields);
+    const std::string text = reader::content_text(describe, record);
     harmless = harmless && std::none_of(text.begin(), text.end(), is_control);
-    std::string json = "{\"first\":0";
-    cli::JsonFields members(json);
-    describer.describe(record, {}, members);
-    harmless = harmless && nlohmann::json::accept(json + "}");
+    const std::string members = reader::content_members(describe, record);
+    harmless = harmless && nlohmann::json::accept("{" + members + "}");
     return true;
   });
   CHECK(status.ok());
   CHECK(harmless);
-  std::string info = cli::info_text(*trace);
+  std::string info = reader::info_text(*trace);
   std::erase(info, '\n');
   CHECK(std::none_of(info.begin(), info.end(), is_control));
-  CHECK(nlohmann::json::accept(cli::info_json(*trace)));
+  std::string info_json;
+  reader::JsonWriter json([&](std::string_view piece) {
+    info_json += piece;
+    return true;
+  });
+  reader::write_info_json(*trace, std::nullopt, json);
+  json.finish();
+  CHECK(nlohmann::json::accept(info_json));
   return records;
 }
 

@@ -7,7 +7,7 @@
 
 #include "tests/support/trace_builder.hpp"
 
-namespace arctrace::cli {
+namespace arctrace::reader {
 namespace {
 
 void put_everything(FieldSink& out) {
@@ -31,6 +31,17 @@ void put_everything(FieldSink& out) {
   out.end();
 }
 
+// The members of an object that has one before.
+template <class Put>
+nlohmann::json parsed(const Put& put) {
+  const std::string members = json_members([&](JsonWriter& json) {
+    json.member("first", 0);
+    JsonFields fields(json);
+    put(fields);
+  });
+  return nlohmann::json::parse("{" + members + "}");
+}
+
 TEST_CASE("text") {
   std::string text;
   TextFields fields(text);
@@ -43,10 +54,7 @@ TEST_CASE("text") {
 }
 
 TEST_CASE("JSON") {
-  std::string text = "{\"first\":0";
-  JsonFields fields(text);
-  put_everything(fields);
-  const auto json = nlohmann::json::parse(text + "}");
+  const auto json = parsed([](FieldSink& fields) { put_everything(fields); });
   CHECK(json["function"] == "f(int)");
   CHECK(json["text"] == "a\"b\n\xef\xbf\xbd");
   CHECK(json["number"] == UINT64_MAX);
@@ -62,7 +70,7 @@ TEST_CASE("JSON") {
 
 TEST_CASE("arguments and results") {
   using testing::number_arg;
-  const auto arguments =
+  const auto args =
       testing::args_body({{ARCTRACE_VALUE_STRING, 1, "a\"\n"},
                           {ARCTRACE_VALUE_STRING_CUT, 2, "abc"},
                           number_arg(ARCTRACE_VALUE_STRING_LOST, 3, 8, 8),
@@ -75,14 +83,13 @@ TEST_CASE("arguments and results") {
                           number_arg(ARCTRACE_VALUE_FLOAT, 1, 0x3FC00000, 4),
                           number_arg(ARCTRACE_VALUE_FLOAT, 2, 0x7FC00000, 4),
                           number_arg(ARCTRACE_VALUE_BOOL, 9, 1, 1)});
-  const auto result =
+  const auto retval =
       testing::args_body({number_arg(ARCTRACE_VALUE_SIGNED, 0, uint64_t(-1), 4),
                           number_arg(ARCTRACE_VALUE_ERRNO, 0, 2, 4)});
-  std::string text = "{\"first\":0";
-  JsonFields fields(text);
-  fields.arguments(arguments.data(), "");
-  fields.result(result.data(), "");
-  const auto json = nlohmann::json::parse(text + "}");
+  const auto json = parsed([&](FieldSink& fields) {
+    fields.args(args.data(), "");
+    fields.retval(retval.data(), "");
+  });
   CHECK(json["args"] == nlohmann::json::parse(R"(["a\"\n", {"cut": "abc"},
       {"unreadable": "0x8"}, null, "0x10", "O_RDONLY", -3, 18446744073709551615, "c", 1.5,
       "nan", true])"));
@@ -90,26 +97,22 @@ TEST_CASE("arguments and results") {
   CHECK(json["retval"] == -1);
   CHECK(json["errno"] == "ENOENT");
   for (const auto& [number, word] : {std::pair(0, ""), std::pair(16, "EBUSY")}) {
-    text = "{\"first\":0";
-    JsonFields(text).result(
-        testing::args_body(
-            {number_arg(ARCTRACE_VALUE_ERRNO, 0, static_cast<uint64_t>(number), 4)})
-            .data(),
-        "");
-    const auto lone = nlohmann::json::parse(text + "}");
+    const auto body = testing::args_body(
+        {number_arg(ARCTRACE_VALUE_ERRNO, 0, static_cast<uint64_t>(number), 4)});
+    const auto lone = parsed([&](FieldSink& fields) { fields.retval(body.data(), ""); });
     CHECK(lone["retval"] == number);
     CHECK(lone.value("errno", "") == word);
   }
-  text = "{\"first\":0";
-  JsonFields(text).arguments(
-      testing::args_body({number_arg(ARCTRACE_VALUE_SIGNED, 1, 3, 4)}).data(), "n\"");
-  CHECK(nlohmann::json::parse(text + "}")["arg_names"] == nlohmann::json({"n\""}));
-  text.clear();
+  const auto named = testing::args_body({number_arg(ARCTRACE_VALUE_SIGNED, 1, 3, 4)});
+  CHECK(parsed([&](FieldSink& fields) {
+          fields.args(named.data(), "n\"");
+        })["arg_names"] == nlohmann::json({"n\""}));
+  std::string text;
   TextFields line(text);
   line.title("function", "open");
-  line.arguments(testing::args_body({{ARCTRACE_VALUE_STRING, 1, "x"}}).data(), "");
+  line.args(testing::args_body({{ARCTRACE_VALUE_STRING, 1, "x"}}).data(), "");
   CHECK(text == "open(\"x\")");
 }
 
 }  // namespace
-}  // namespace arctrace::cli
+}  // namespace arctrace::reader

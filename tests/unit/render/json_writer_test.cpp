@@ -2,7 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include <limits>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 using namespace arctrace::reader;
 
@@ -28,15 +30,16 @@ TEST_CASE("commas stand where they belong") {
   json.begin_object();
   json.member("a", uint64_t{1});
   json.key("b").begin_array();
-  json.number(int64_t{-2});
-  json.text("x\"y\n");
+  json.value(int64_t{-2});
+  json.value("x\"y\n");
   json.begin_object();
   json.end();
   json.begin_array();
   json.end();
   json.end();
   json.member("c", true);
-  json.members(",\"d\":4");
+  json.members("");
+  json.members("\"d\":4");
   json.member("e", "f");
   json.end();
   json.finish();
@@ -49,7 +52,7 @@ TEST_CASE("bytes that are no UTF-8 leave it valid") {
   Collected out;
   JsonWriter json(out.write());
   json.begin_array();
-  json.text("\xff\x80 ok \x01");
+  json.value("\xff\x80 ok \x01");
   json.end();
   json.finish();
   CHECK(nlohmann::json::accept(out.text));
@@ -61,7 +64,7 @@ TEST_CASE("a large value is handed over in pieces, and stops when it is not want
   json.begin_array();
   for (int i = 0; i < 100'000; ++i) {
     json.begin_array();
-    json.number(uint64_t{12345});
+    json.value(uint64_t{12345});
     json.end();
   }
   json.end();
@@ -81,4 +84,83 @@ TEST_CASE("a large value is handed over in pieces, and stops when it is not want
   stopped.finish();
   CHECK_FALSE(stopped.good());
   CHECK(less.pieces == 2);
+}
+
+TEST_CASE("values of each kind") {
+  Collected out;
+  JsonWriter json(out.write());
+  json.begin_array();
+  json.value(UINT64_MAX);
+  json.value(INT64_MIN);
+  json.value(uint16_t{7});
+  json.value(true);
+  json.value(nullptr);
+  json.value(std::optional<uint32_t>());
+  json.value(std::optional<std::string>("x"));
+  json.value(0.1);
+  json.value(1e300);
+  json.value(3.0);
+  json.value(std::numeric_limits<double>::infinity());
+  json.digits("1.5e-07");
+  json.digits("-inf");
+  json.end();
+  json.finish();
+  CHECK(out.text ==
+        "[18446744073709551615,-9223372036854775808,7,true,null,null,\"x\",0.1,1e+300,"
+        "3.0,null,1.5e-07,\"-inf\"]\n");
+}
+
+TEST_CASE("several values are a line each") {
+  Collected out;
+  JsonWriter json(out.write());
+  for (int i = 0; i < 2; ++i) {
+    json.begin_object();
+    json.member("i", i);
+    json.end();
+  }
+  json.finish();
+  CHECK(out.text == "{\"i\":0}\n{\"i\":1}\n");
+}
+
+TEST_CASE("the indented layout is that of nlohmann::json") {
+  Collected out;
+  JsonWriter json(out.write(), JsonWriter::Layout::kIndented);
+  json.begin_object();
+  json.member("a", 1);
+  json.key("empty").begin_array();
+  json.end();
+  json.key("none").begin_object();
+  json.end();
+  json.key("list").begin_array();
+  json.value(1);
+  json.begin_object();
+  json.member("b\n", "c\xff");
+  json.end();
+  json.begin_array();
+  json.value(nullptr);
+  json.end();
+  json.end();
+  json.end();
+  json.finish();
+  const auto parsed = nlohmann::ordered_json::parse(out.text);
+  CHECK(out.text == parsed.dump(2) + "\n");
+  CHECK(parsed.size() == 4);
+}
+
+TEST_CASE("members that are written apart join an object") {
+  const auto write = [](JsonWriter& json) {
+    json.member("b", 1);
+    json.key("c").begin_array();
+    json.end();
+  };
+  CHECK(json_members([](JsonWriter&) {}) == "");
+  CHECK(json_members(write) == "\"b\":1,\"c\":[]");
+  Collected out;
+  JsonWriter json(out.write());
+  json.begin_object();
+  json.members(json_members(write));
+  json.member("d", 2);
+  json.end();
+  json.finish();
+  CHECK(out.text == "{\"b\":1,\"c\":[],\"d\":2}\n");
 }

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-namespace arctrace::cli {
+namespace arctrace::reader {
 namespace {
 
 TEST_CASE("bytes") {
@@ -15,7 +15,7 @@ TEST_CASE("bytes") {
 }
 
 TEST_CASE("arguments") {
-  CHECK(arguments_text({"a", "b c", "", "\x1b"}) == "a 'b c' '' \\x1b");
+  CHECK(command_line_text({"a", "b c", "", "\x1b"}) == "a 'b c' '' \\x1b");
 }
 
 TEST_CASE("one line of sums") {
@@ -32,4 +32,4 @@ TEST_CASE("one line of sums") {
 }
 
 }  // namespace
-}  // namespace arctrace::cli
+}  // namespace arctrace::reader

@@ -45,11 +45,3 @@ TEST_CASE("colours only where they are wanted") {
   append_tinted(text, {true, 0}, Tint::kHot, "y");
   CHECK(text == "x\x1b[31my\x1b[0m");
 }
-
-TEST_CASE("marks in words") {
-  NodeMarks marks;
-  CHECK(marks_text(marks).empty());
-  marks.open = 1;
-  marks.unwound = 3;
-  CHECK(marks_text(marks) == " [open, unwound 3]");
-}

@@ -13,45 +13,28 @@ using namespace arctrace::testing;
 
 namespace {
 
-void describe(const Record& record, bool json, std::string& out) {
-  if (record.type == ARCTRACE_TYPE_ARGUMENTS || record.type == ARCTRACE_TYPE_RESULT) {
-    return describe_args(record, json, out);
-  }
+void describe(const Record& record, FieldSink& out) {
+  describe_values(record, out);
   if (record.type != ARCTRACE_TYPE_TEXT) return;
   BodyReader reader(record.body);
   const uint32_t size = reader.read<arctrace_text_body>().text_size;
-  const std::string text(reader.text(size));
-  out += json ? ",\"text\":\"" + text + "\"" : text;
+  out.title("text", reader.text(size));
 }
 
 struct Flow {
   ViewOptions options;
   ReplayFilter filter;
 
-  std::string text(const RecordScript& script) {
-    return text_of([&](const WriteText& write) {
-      FlowView flow(options, filter.min_duration_ns, describe, &write, nullptr);
-      run(script, flow);
-    });
-  }
-
-  Json json(const RecordScript& script) {
-    return json_of([&](JsonWriter& json) {
-      json.key("flow").begin_array();
-      FlowView flow(options, filter.min_duration_ns, describe, nullptr, &json);
-      run(script, flow);
-    });
-  }
+  std::string text(const RecordScript& script) { return viewed(script).text("flow"); }
+  Json json(const RecordScript& script) { return viewed(script).json("flow"); }
 
  private:
-  void run(const RecordScript& script, FlowView& flow) {
-    ReplayOptions replay_options;
-    replay_options.filter = filter;
-    replay_options.listener = &flow;
-    Replay replay(script.definitions, nullptr, replay_options);
-    flow.begin(replay);
-    script.replay(replay);
-    flow.finish();
+  Viewed viewed(const RecordScript& script) {
+    Viewed made(script);
+    made.settings.options = options;
+    made.settings.describe = describe;
+    made.replay.filter = filter;
+    return made;
   }
 };
 
@@ -119,7 +102,7 @@ TEST_CASE("flow: a limit of lines") {
   Flow flow;
   flow.options.limit = 2;
   const std::string text = flow.text(two_programs());
-  CHECK(text.find("20/20              1  > main\n  (9 rows left out)\n") !=
+  CHECK(text.find("20/20              1  > main\n  (9 rows not shown)\n") !=
         std::string::npos);
 }
 
@@ -130,8 +113,7 @@ TEST_CASE("flow: a STACK that contradicts is flagged") {
   s.enter(t, 1, "f");
   s.stack(t, 2, {"g"});
   const std::string text = Flow().text(s);
-  CHECK(text.find("! a STACK record contradicts what came before\n") !=
-        std::string::npos);
+  CHECK(text.find("! STACK record contradicts the stack so far\n") != std::string::npos);
   CHECK(text.find("< f  1 ns, base 1 ns [exit lost]\n") != std::string::npos);
   CHECK(text.find("> g [entry lost]\n") != std::string::npos);
 }
@@ -241,7 +223,7 @@ RecordScript opens() {
 
 }  // namespace
 
-TEST_CASE("flow: arguments and results stand behind the name") {
+TEST_CASE("flow: arguments and results stand after the name") {
   const std::string text = Flow().text(opens());
   CHECK(text == R"(
            Time  Process/thread    Lv  Flow
@@ -263,12 +245,13 @@ TEST_CASE("flow: arguments and results stand behind the name") {
   CHECK(without_g.find("< open = 3") != std::string::npos);
   CHECK(without_g.find('g') == std::string::npos);
   const Json json = Flow().json(opens());
-  CHECK(json.at("flow").at(1).at("args") == "(7)");
-  CHECK(json.at("flow").at(3).at("retval") == " = -1 ENOENT");
+  CHECK(json.at("flow").at(1).at("args") == Json::array({7}));
+  CHECK(json.at("flow").at(3).at("retval") == -1);
+  CHECK(json.at("flow").at(3).at("errno") == "ENOENT");
   CHECK_FALSE(json.at("flow").at(5).contains("args"));
 }
 
-TEST_CASE("flow: args without their call are not shown") {
+TEST_CASE("flow: arguments and results without their call do not appear") {
   RecordScript s;
   const ThreadIndex a = s.program(10, "one");
   s.arguments(a, 1'000, {number_arg(ARCTRACE_VALUE_SIGNED, 1, 7, 4)});

@@ -18,19 +18,23 @@ struct Rows {
   Rows() { options.sort = SortKey::kEntry; }
 
   std::string text(const RecordScript& script) {
-    InvocationsView view(options, describe_args, false, in_memory);
-    Viewed viewed(script, filter, &view);
-    return text_of([&](const WriteText& write) {
-      CHECK(view.write_text(viewed.replay, write).ok());
-    });
+    return text_of(*view(), script, replay_options());
   }
   Json json(const RecordScript& script) {
-    InvocationsView view(options, describe_args, true, in_memory);
-    Viewed viewed(script, filter, &view);
-    return json_of([&](JsonWriter& writer) {
-             CHECK(view.write_json(viewed.replay, writer).ok());
-           })
-        .at("invocations");
+    return json_of(*view(), script, replay_options()).at("invocations");
+  }
+
+ private:
+  std::unique_ptr<View> view() {
+    ViewSettings settings;
+    settings.options = options;
+    settings.describe = describe_values;
+    return make_invocations_view(settings, in_memory);
+  }
+  ReplayOptions replay_options() {
+    ReplayOptions made;
+    made.filter = filter;
+    return made;
   }
 };
 
@@ -69,7 +73,7 @@ TEST_CASE("the longest calls, limited") {
      Number            Start             Stop        Delta         Base  Process/thread   Name
           0      0.000001000      0.000007000     6.000 us     1.000 us  10/10            start [entered before tracing]
           1      0.000001000      0.000006000     5.000 us     1.000 us  10/10            main [entered before tracing]
-  (3 rows left out)
+  (3 rows not shown)
 )");
   rows.options.limit = 0;
   CHECK(rows.json(sample()).empty());
@@ -117,9 +121,10 @@ TEST_CASE("random traces: rows add up to the tree, however few are held in memor
     rows.in_memory = 2 + seed % 7;
     CHECK(rows.json(random.script) == all);
 
-    Viewed viewed(random.script, rows.filter);
+    Viewed viewed(random.script);
+    viewed.replay.filter = rows.filter;
     std::map<std::string, std::pair<uint64_t, uint64_t>> expected, found;
-    const Json flat = viewed.flat_json();
+    const Json flat = viewed.json("flat");
     for (const Json& row : flat.at("functions")) {
       expected[row.at("name")] = {row.at("calls"), row.at("base_ns")};
     }
@@ -147,7 +152,7 @@ TEST_CASE("random traces: rows add up to the tree, however few are held in memor
   }
 }
 
-TEST_CASE("arguments and results stand behind the name, also of rows on disk") {
+TEST_CASE("arguments and results stand after the name, also of rows on disk") {
   RecordScript s;
   const ThreadIndex a = s.program(10, "one");
   for (int64_t i = 0; i < 20; ++i) {
@@ -165,8 +170,8 @@ TEST_CASE("arguments and results stand behind the name, also of rows on disk") {
   const Json json = rows.json(s);
   REQUIRE(json.size() == 41);
   for (size_t i = 0; i < 20; ++i) {
-    CHECK(json[2 * i].at("args") == "(" + std::to_string(i) + ")");
-    CHECK(json[2 * i].at("retval") == " = " + std::to_string(-int64_t(i)));
+    CHECK(json[2 * i].at("args") == Json::array({i}));
+    CHECK(json[2 * i].at("retval") == -int64_t(i));
     CHECK_FALSE(json[2 * i + 1].contains("args"));
   }
   CHECK_FALSE(json[40].contains("retval"));

@@ -22,20 +22,6 @@ std::string kind_of(const std::string& name, std::string_view module = {}) {
   return kind ? std::string(kind_name(*kind)) : "none";
 }
 
-Json kinds_json(Viewed& viewed, Grouping grouping = Grouping::kAll) {
-  const TreeGroups groups(viewed.replay, grouping);
-  return json_of([&](JsonWriter& json) {
-    write_kinds_json(groups, viewed.replay, viewed.options, json);
-  });
-}
-
-std::string kinds_text(Viewed& viewed) {
-  const TreeGroups groups(viewed.replay, Grouping::kAll);
-  return text_of([&](const WriteText& write) {
-    write_kinds_text(groups, viewed.replay, viewed.options, write);
-  });
-}
-
 // main 100 ns: puts 30 with write 20 inside, malloc 5, malloc 7 with mmap 4 inside,
 // pthread_mutex_lock 10, own work the rest.
 RecordScript waits() {
@@ -94,7 +80,7 @@ TEST_CASE("a program's own function of a well-known name is nothing well-known")
 TEST_CASE("kinds: exact sums, a call inside one of its kind counted once in cum") {
   const RecordScript script = waits();
   Viewed viewed(script);
-  CHECK(kinds_text(viewed) == R"(
+  CHECK(viewed.text("kinds") == R"(
 1 thread: 100 ns
        Calls   %Base    %Cum         Base          Cum  Kind
            2   30.00   30.00        30 ns        30 ns  io
@@ -107,7 +93,7 @@ TEST_CASE("kinds: exact sums, a call inside one of its kind counted once in cum"
            1    4.00    4.00         4 ns         4 ns  memory
            1    4.00    4.00         4 ns         4 ns    mmap
 )");
-  const Json io = kinds_json(viewed).at("kinds").at(0);
+  const Json io = viewed.json("kinds").at("kinds").at(0);
   CHECK(io.at("name") == "io");
   CHECK(io.at("calls") == 2);
   CHECK(io.at("base_ns") == 30);
@@ -129,7 +115,7 @@ TEST_CASE("kinds: time on and off the CPU, a call inside one of its kind counted
   kernel.script.exit(t, 1080);
   kernel.script.exit(t, 1100);
   Viewed viewed(kernel.script);
-  const Json io = kinds_json(viewed).at("kinds").at(0);
+  const Json io = viewed.json("kinds").at("kinds").at(0);
   CHECK(io.at("cum_ns") == 100);
   CHECK(io.at("cpu_ns") == 50);
   CHECK(io.at("off_cpu_ns") == 50);
@@ -139,36 +125,39 @@ TEST_CASE("kinds: sorted, limited, by thread, filtered") {
   const RecordScript script = waits();
   {
     Viewed viewed(script);
-    viewed.options.sort = SortKey::kName;
-    viewed.options.limit = 3;
-    const Json kinds = kinds_json(viewed).at("kinds");
+    viewed.settings.options.sort = SortKey::kName;
+    viewed.settings.options.limit = 3;
+    const Json kinds = viewed.json("kinds").at("kinds");
     REQUIRE(kinds.size() == 3);
     CHECK(kinds.at(2).at("name") == "lock");
-    CHECK(kinds_text(viewed).find("(1 row left out)") != std::string::npos);
-    CHECK(kinds_json(viewed, Grouping::kThread).at("threads").at(0).at("kinds") == kinds);
-    viewed.options.sort = SortKey::kEntry;
-    CHECK(kinds_json(viewed).at("kinds").at(1).at("name") == "allocation");
+    CHECK(viewed.text("kinds").find("(1 row not shown)") != std::string::npos);
+    CHECK(viewed.json("kinds", Grouping::kThread).at("threads").at(0).at("kinds") ==
+          kinds);
+    viewed.settings.options.sort = SortKey::kEntry;
+    CHECK(viewed.json("kinds").at("kinds").at(1).at("name") == "allocation");
   }
   ReplayFilter filter;
   filter.from_ns = 20;
   filter.until_ns = 52;
-  Viewed ranged(script, filter);
-  const Json kinds = kinds_json(ranged).at("kinds");
+  Viewed ranged(script);
+  ranged.replay.filter = filter;
+  const Json kinds = ranged.json("kinds").at("kinds");
   CHECK(kinds.at(0).at("cum_ns") == 15);  // puts from 20 to 35
   CHECK(kinds.at(1).at("cum_ns") == 7);   // malloc 5 and 2
   CHECK(kinds.at(2).at("name") == "memory");
   CHECK(kinds.size() == 3);
   ReplayFilter without;
   without.except = {"puts"};
-  Viewed excepted(script, without);
-  CHECK(kinds_json(excepted).at("kinds").at(0).at("name") == "allocation");
+  Viewed excepted(script);
+  excepted.replay.filter = without;
+  CHECK(excepted.json("kinds").at("kinds").at(0).at("name") == "allocation");
 }
 
-TEST_CASE("kinds: nothing well-known is said") {
+TEST_CASE("kinds: a trace without well-known functions") {
   const RecordScript script = treetest();
   Viewed viewed(script);
-  CHECK(kinds_json(viewed).at("kinds").empty());
-  CHECK(kinds_text(viewed).find("(no call of a well-known function)") !=
+  CHECK(viewed.json("kinds").at("kinds").empty());
+  CHECK(viewed.text("kinds").find("(no calls of functions of these kinds)") !=
         std::string::npos);
 }
 
@@ -202,7 +191,7 @@ TEST_CASE("random traces: a kind's sums are what their definitions say") {
     expected.erase("none");
     Viewed viewed(script);
     std::map<std::string, std::array<uint64_t, 3>> found;
-    const Json json = kinds_json(viewed);
+    const Json json = viewed.json("kinds");
     for (const Json& kind : json.at("kinds")) {
       found[kind.at("name")] = {kind.at("calls"), kind.at("base_ns"), kind.at("cum_ns")};
       uint64_t base_ns = 0;

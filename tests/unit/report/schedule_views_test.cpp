@@ -36,27 +36,19 @@ KernelScript two_threads() {
   return s;
 }
 
-template <class View>
+// A view of the script, sorted and limited.
 struct Scheduled {
-  explicit Scheduled(const KernelScript& s, ViewOptions shown, ReplayFilter filter = {})
-      : options(shown), view(options), replay(s.script.definitions, nullptr, [&] {
-          ReplayOptions made;
-          made.schedule = &view;
-          made.filter = std::move(filter);
-          return made;
-        }()) {
-    s.script.replay(replay);
+  Scheduled(const KernelScript& s, const char* view, const ViewOptions& options,
+            ReplayFilter filter = {})
+      : name(view), viewed(s.script) {
+    viewed.settings.options = options;
+    viewed.replay.filter = std::move(filter);
   }
-  std::string text() {
-    return text_of([&](const WriteText& write) { view.write_text(replay, write); });
-  }
-  Json json() {
-    return json_of([&](JsonWriter& json) { view.write_json(replay, json); });
-  }
+  std::string text() { return viewed.text(name); }
+  Json json() { return viewed.json(name); }
 
-  ViewOptions options;
-  View view;
-  Replay replay;
+  const char* name;
+  Viewed viewed;
 };
 
 ViewOptions sorted(SortKey sort, uint64_t limit = UINT64_MAX) {
@@ -70,7 +62,7 @@ ViewOptions sorted(SortKey sort, uint64_t limit = UINT64_MAX) {
 
 TEST_CASE("threads: each stretch with where it was and who ended it") {
   const KernelScript s = two_threads();
-  Scheduled<ThreadsView> viewed(s, sorted(SortKey::kEntry));
+  Scheduled viewed(s, "threads", sorted(SortKey::kEntry));
   const Json json = viewed.json();
   REQUIRE(json["threads"].size() == 2);
   const Json& first = json["threads"][0];
@@ -92,7 +84,7 @@ TEST_CASE("threads: each stretch with where it was and who ended it") {
 
   const std::string text = viewed.text();
   CHECK(text.find(
-            "first 100/100: running 580 ns (58.00 %), ready 120 ns (12.00 %), of it "
+            "first 100/100: running 580 ns (58.00 %), ready 120 ns (12.00 %), of which "
             "preempted 60 ns (6.00 %), blocked 300 ns (30.00 %)\n") != std::string::npos);
   CHECK(text.find("blocked           f; woken by second 100/101 in g > K:write\n") !=
         std::string::npos);
@@ -100,7 +92,7 @@ TEST_CASE("threads: each stretch with where it was and who ended it") {
   CHECK(text.find("woken by an interrupt of ") != std::string::npos);
 }
 
-TEST_CASE("threads: of perf's events it is not said when a thread was woken") {
+TEST_CASE("threads: perf events do not show when a thread was woken") {
   KernelScript s;
   const ThreadIndex thread = s.script.thread(s.process, 100, "first");
   s.script.enter(thread, 1000, "f");
@@ -109,14 +101,9 @@ TEST_CASE("threads: of perf's events it is not said when a thread was woken") {
   s.leaves_by_perf(100, 1500, true);
   s.comes_by_perf(100, 1600);
   s.script.exit(thread, 2000);
-  ViewOptions shown = sorted(SortKey::kEntry);
-  ThreadsView view(shown);
-  ReplayOptions options;
-  options.schedule = &view;
-  options.has_wake_ups = false;
-  Replay replay(s.script.definitions, nullptr, options);
-  s.script.replay(replay);
-  const Json json = json_of([&](JsonWriter& out) { view.write_json(replay, out); });
+  Scheduled scheduled(s, "threads", sorted(SortKey::kEntry));
+  scheduled.viewed.replay.has_wake_ups = false;
+  const Json json = scheduled.json();
   const Json& first = json["threads"][0];
   CHECK_FALSE(first.contains("ready_ns"));
   CHECK(first["running_ns"] == 600);
@@ -125,29 +112,26 @@ TEST_CASE("threads: of perf's events it is not said when a thread was woken") {
   CHECK(first["states"][1] == Json::parse(R"({"start_ns": 1100, "duration_ns": 300,
       "state": "blocked", "path": ["f"]})"));
   CHECK(first["states"][3]["reason"] == "preempted");
-  const std::string text =
-      text_of([&](const WriteText& write) { view.write_text(replay, write); });
+  const std::string text = scheduled.text();
   CHECK(text.find("first 100/100: running 600 ns (60.00 %), preempted 100 ns (10.00 %), "
                   "blocked or woken 300 ns (30.00 %)\n") != std::string::npos);
-  const TreeGroups groups(replay, Grouping::kAll);
-  const Json flat =
-      json_of([&](JsonWriter& out) { write_flat_json(groups, replay, shown, out); });
+  const Json flat = scheduled.viewed.json("flat");
   CHECK(flat["functions"][0]["off_cpu_ns"] == 400);
   CHECK_FALSE(flat["functions"][0].contains("ready_ns"));
 }
 
 TEST_CASE("threads: a limit leaves rows out, the last ones or the shortest") {
   const KernelScript s = two_threads();
-  Scheduled<ThreadsView> by_time(s, sorted(SortKey::kEntry, 2));
+  Scheduled by_time(s, "threads", sorted(SortKey::kEntry, 2));
   CHECK(by_time.json()["threads"][0]["states"][1]["start_ns"] == 1100);
   CHECK(by_time.json()["threads"][0]["states"].size() == 2);
-  CHECK(by_time.text().find("(7 rows left out)") != std::string::npos);
-  Scheduled<ThreadsView> longest(s, sorted(SortKey::kCum, 2));
+  CHECK(by_time.text().find("(7 rows not shown)") != std::string::npos);
+  Scheduled longest(s, "threads", sorted(SortKey::kCum, 2));
   const Json json = longest.json();
   CHECK(json["threads"][0]["states"][0]["duration_ns"] == 390);
   CHECK(json["threads"][0]["states"][1]["duration_ns"] == 200);
   CHECK(json["threads"][0]["running_ns"] == 580);
-  CHECK(longest.text().find("(7 rows left out)") != std::string::npos);
+  CHECK(longest.text().find("(7 rows not shown)") != std::string::npos);
 }
 
 TEST_CASE("threads: a time range cuts the stretches") {
@@ -155,7 +139,7 @@ TEST_CASE("threads: a time range cuts the stretches") {
   ReplayFilter filter;
   filter.from_ns = 1200;
   filter.until_ns = 1320;
-  Scheduled<ThreadsView> viewed(s, sorted(SortKey::kEntry), filter);
+  Scheduled viewed(s, "threads", sorted(SortKey::kEntry), filter);
   const Json json = viewed.json();
   const Json& first = json["threads"][0];
   CHECK(first["blocked_ns"] == 100);
@@ -165,7 +149,7 @@ TEST_CASE("threads: a time range cuts the stretches") {
 
 TEST_CASE("wakers: wake-ups by the frames of both, the longest wait first") {
   const KernelScript s = two_threads();
-  Scheduled<WakersView> viewed(s, sorted(SortKey::kCum));
+  Scheduled viewed(s, "wakers", sorted(SortKey::kCum));
   const Json json = viewed.json();
   REQUIRE(json["wakers"].size() == 2);
   CHECK(json["wakers"][0] == Json::parse(R"({"wake_ups": 1, "blocked_ns": 200,
@@ -177,34 +161,26 @@ TEST_CASE("wakers: wake-ups by the frames of both, the longest wait first") {
   CHECK(viewed.text().find("           1       200 ns  second 100/101: g > K:write\n"
                            "                           -> first 100/100: f\n") !=
         std::string::npos);
-  Scheduled<WakersView> one(s, sorted(SortKey::kCum, 1));
+  Scheduled one(s, "wakers", sorted(SortKey::kCum, 1));
   CHECK(one.json()["wakers"].size() == 1);
-  CHECK(one.text().find("(1 row left out)") != std::string::npos);
+  CHECK(one.text().find("(1 row not shown)") != std::string::npos);
 }
 
 TEST_CASE("time on and off the CPU stands in arcs, invocations and flow, too") {
   const KernelScript s = two_threads();
   Viewed viewed(s.script);
-  const TreeGroups groups(viewed.replay, Grouping::kAll);
-  const Json arcs = json_of([&](JsonWriter& json) {
-    write_arcs_json(groups, viewed.replay, viewed.options, json);
-  });
+  const Json arcs = viewed.json("arcs");
   for (const Json& arc : arcs["arcs"]) {
     if (arc["name"] != "f") continue;
     CHECK(arc["off_cpu_ns"] == 420);
     CHECK(arc["parents"][0]["off_cpu_ns"] == 420);
     CHECK(arc["parents"][0]["cpu_ns"] == 580);
   }
-  const std::string text = text_of([&](const WriteText& write) {
-    write_arcs_text(groups, viewed.replay, viewed.options, write);
-  });
+  const std::string text = viewed.text("arcs");
   CHECK(text.find("Off CPU") != std::string::npos);
 
-  ViewOptions options = sorted(SortKey::kEntry);
-  InvocationsView invocations(options, describe_args, true);
-  Viewed again(s.script, {}, &invocations);
-  const Json calls = json_of(
-      [&](JsonWriter& json) { CHECK(invocations.write_json(again.replay, json).ok()); });
+  viewed.settings.options = sorted(SortKey::kEntry);
+  const Json calls = viewed.json("invocations");
   CHECK(calls["invocations"][0]["name"] == "f");
   CHECK(calls["invocations"][0]["delta_ns"] == 1000);
   CHECK(calls["invocations"][0]["cpu_ns"] == 580);

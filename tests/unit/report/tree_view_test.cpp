@@ -12,7 +12,7 @@ using namespace arctrace::testing;
 TEST_CASE("IBM's treetest as a tree") {
   const RecordScript script = treetest();
   Viewed viewed(script);
-  CHECK(viewed.tree_text() == R"(
+  CHECK(viewed.text("tree") == R"(
  Lv  RL       Calls   %Base    %Cum         Base          Cum  Name
   0   0           1    0.00  100.00         0 ns   100.000 us  treetest 7/7
   1   1           1    0.00  100.00         0 ns   100.000 us    main
@@ -28,31 +28,31 @@ TEST_CASE("IBM's treetest as a tree") {
 TEST_CASE("the tree's order, limit and least share") {
   const RecordScript script = treetest();
   Viewed viewed(script);
-  viewed.options.sort = SortKey::kName;
-  viewed.options.limit = 3;
-  CHECK(viewed.tree_text() == R"(
+  viewed.settings.options.sort = SortKey::kName;
+  viewed.settings.options.limit = 3;
+  CHECK(viewed.text("tree") == R"(
  Lv  RL       Calls   %Base    %Cum         Base          Cum  Name
   0   0           1    0.00  100.00         0 ns   100.000 us  treetest 7/7
   1   1           1    0.00  100.00         0 ns   100.000 us    main
   2   1           1    0.00   30.00         0 ns    30.000 us      mainA
-  (3 rows left out)
+  (3 rows not shown)
 )");
-  viewed.options.limit = UINT64_MAX;
-  viewed.options.min_percent = 35;
-  CHECK(viewed.tree_text() == R"(
+  viewed.settings.options.limit = UINT64_MAX;
+  viewed.settings.options.min_percent = 35;
+  CHECK(viewed.text("tree") == R"(
  Lv  RL       Calls   %Base    %Cum         Base          Cum  Name
   0   0           1    0.00  100.00         0 ns   100.000 us  treetest 7/7
   1   1           1    0.00  100.00         0 ns   100.000 us    main
   2   1           1    0.00   70.00         0 ns    70.000 us      mainB
   3   1           1   40.00   40.00    40.000 us    40.000 us        mainBB
-  (2 rows left out)
+  (2 rows not shown)
 )");
 }
 
 TEST_CASE("the tree as JSON") {
   const RecordScript script = treetest();
   Viewed viewed(script);
-  const Json json = viewed.tree_json();
+  const Json json = viewed.json("tree");
   const Json& thread = json.at("threads").at(0);
   CHECK(thread.at("pid") == 7);
   CHECK(thread.at("tid") == 7);
@@ -77,24 +77,24 @@ TEST_CASE("trees of threads, of processes, of all") {
   for (const ThreadIndex thread : {a, b, c}) script.exit(thread, 10);
   Viewed viewed(script);
 
-  const Json threads = viewed.tree_json().at("threads");
+  const Json threads = viewed.json("tree").at("threads");
   REQUIRE(threads.size() == 3);
   CHECK(threads.at(1).at("name") == "helper");
   CHECK(threads.at(1).at("tid") == 11);
 
-  const Json processes = viewed.tree_json(Grouping::kProcess).at("processes");
+  const Json processes = viewed.json("tree", Grouping::kProcess).at("processes");
   REQUIRE(processes.size() == 2);
   CHECK(processes.at(0).at("pid") == 10);
   CHECK(processes.at(0).at("threads") == 2);
   CHECK(processes.at(0).at("root").at("children").at(0).at("calls") == 2);
   CHECK(processes.at(0).at("root").at("cum_ns") == 20);
 
-  const Json all = viewed.tree_json(Grouping::kAll).at("all");
+  const Json all = viewed.json("tree", Grouping::kAll).at("all");
   REQUIRE(all.size() == 1);
   CHECK(all.at(0).at("threads") == 3);
   CHECK(all.at(0).at("root").at("calls") == 3);
   CHECK(all.at(0).at("root").at("children").size() == 1);
-  CHECK(viewed.tree_text(Grouping::kAll).find("  3 threads\n") != std::string::npos);
+  CHECK(viewed.text("tree", Grouping::kAll).find("  3 threads\n") != std::string::npos);
 }
 
 TEST_CASE("recursion levels, and what was not as usual") {
@@ -106,13 +106,13 @@ TEST_CASE("recursion levels, and what was not as usual") {
   script.lost(t, 3, 12);
   script.unwind(t, 4, 2);
   Viewed viewed(script);
-  const std::string text = viewed.tree_text();
+  const std::string text = viewed.text("tree");
   CHECK(text.find("  1   1           1   25.00  100.00         1 ns         4 ns    "
                   "f [open]\n") != std::string::npos);
   CHECK(text.find("g [unwound]\n") != std::string::npos);
   CHECK(text.find("  3   2           1") != std::string::npos);
   CHECK(text.find("f [unwound, records lost 12]\n") != std::string::npos);
-  const Json json = viewed.tree_json();
+  const Json json = viewed.json("tree");
   const Json& f = json.at("threads").at(0).at("root").at("children").at(0);
   CHECK(f.at("marks") == Json({{"open", 1}}));
 }
@@ -123,10 +123,10 @@ TEST_CASE("hostile names stay in their line, and JSON stays valid") {
   script.enter(t, 0, "f\x1b]0;x\x07\xff");
   script.exit(t, 1);
   Viewed viewed(script);
-  const std::string text = viewed.tree_text();
+  const std::string text = viewed.text("tree");
   CHECK(text.find('\x1b') == std::string::npos);
   CHECK(std::count(text.begin(), text.end(), '\n') == 4);
-  CHECK(viewed.tree_json().at("threads").size() == 1);
+  CHECK(viewed.json("tree").at("threads").size() == 1);
 }
 
 TEST_CASE("names are cut on a terminal, in full elsewhere") {
@@ -136,9 +136,9 @@ TEST_CASE("names are cut on a terminal, in full elsewhere") {
   script.enter(t, 0, name);
   script.exit(t, 1);
   Viewed viewed(script);
-  CHECK(viewed.tree_text().find(name) != std::string::npos);
-  viewed.options.style.width = 100;
-  const std::string text = viewed.tree_text();
+  CHECK(viewed.text("tree").find(name) != std::string::npos);
+  viewed.settings.options.style.width = 100;
+  const std::string text = viewed.text("tree");
   CHECK(text.find(name) == std::string::npos);
   CHECK(text.find("…") != std::string::npos);
   std::istringstream lines(text);
@@ -151,13 +151,13 @@ TEST_CASE("100,000 frames deep, in text, JSON and log-rt") {
   constexpr int kDepth = 100'000;
   for (int i = 0; i < kDepth; ++i) script.enter(t, i, i % 2 == 0 ? "even" : "odd");
   Viewed viewed(script);
-  const std::string text = viewed.tree_text();
+  const std::string text = viewed.text("tree");
   CHECK(std::count(text.begin(), text.end(), '\n') == kDepth + 3);
   CHECK(text.find("\n99999 50000 ") != std::string::npos);
   // No line is as long as the tree is deep.
   CHECK(text.size() < size_t{kDepth} * 300);
 
-  const Json json = viewed.tree_json();
+  const Json json = viewed.json("tree");
   const Json* node = &json.at("threads").at(0).at("root");
   int depth = 0;
   while (!node->at("children").empty()) {
@@ -166,43 +166,17 @@ TEST_CASE("100,000 frames deep, in text, JSON and log-rt") {
   }
   CHECK(depth == kDepth);
 
-  const TreeGroups groups(viewed.replay, Grouping::kAll);
-  const std::string log_rt = text_of([&](const WriteText& write) {
-    write_log_rt_text(groups, viewed.replay, viewed.options, write);
-  });
+  const std::string log_rt = viewed.text("log-rt", Grouping::kAll);
   CHECK(std::count(log_rt.begin(), log_rt.end(), '\n') == kDepth + 2);
-}
-
-TEST_CASE("log-rt: JPROF's columns") {
-  const RecordScript script = treetest();
-  Viewed viewed(script);
-  const TreeGroups groups(viewed.replay, Grouping::kThread);
-  CHECK(text_of([&](const WriteText& write) {
-          write_log_rt_text(groups, viewed.replay, viewed.options, write);
-        }) == R"(LV CALLS CEE BASE DS IN NAME
-0 1 1 0 0 0 treetest 7/7
-1 1 2 0 0 0 main
-2 1 2 0 0 0 mainB
-3 1 0 40000 0 0 mainBB
-3 1 0 30000 0 0 mainBA
-2 1 2 0 0 0 mainA
-3 1 0 20000 0 0 mainAB
-3 1 0 10000 0 0 mainAA
-)");
-  const Json json = json_of([&](JsonWriter& writer) {
-    write_log_rt_json(groups, viewed.replay, viewed.options, writer);
-  });
-  CHECK(json.at("log_rt").size() == 8);
-  CHECK(json.at("log_rt").at(3).at("base_ns") == 40'000);
-  CHECK(json.at("log_rt").at(1).at("cee") == 2);
 }
 
 TEST_CASE("writing stops when nothing more is wanted") {
   const RecordScript script = treetest();
   Viewed viewed(script);
-  const TreeGroups groups(viewed.replay, Grouping::kThread);
+  const std::unique_ptr<View> view = make_tree_view(viewed.settings);
+  Replay replay(script.definitions, nullptr);
+  script.replay(replay);
   int pieces = 0;
-  write_tree_text(groups, viewed.replay, viewed.options,
-                  [&](std::string_view) { return ++pieces < 3; });
+  CHECK(view->write_text(replay, [&](std::string_view) { return ++pieces < 3; }).ok());
   CHECK(pieces == 3);
 }

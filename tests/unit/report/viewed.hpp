@@ -1,109 +1,102 @@
-// A script replayed, and the views of it as text and as parsed JSON.
+// A script replayed for a view, and what the view writes: text, or JSON, parsed.
 #pragma once
 
+#include <doctest/doctest.h>
+
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <utility>
 
-#include "reader/report/flow_view.hpp"
-#include "reader/report/function_views.hpp"
-#include "reader/report/invocations_view.hpp"
-#include "reader/report/tree_view.hpp"
-#include "reader/trace/call_args.hpp"
-#include "reader/trace/text_escape.hpp"
+#include "reader/report/view_types.hpp"
 #include "tests/support/record_script.hpp"
 
 namespace arctrace::testing {
 
 using Json = nlohmann::json;
 
-// The object that `members` writes the members of.
-template <class Members>
-Json json_of(Members members) {
+// Arguments and results of calls, and nothing of other records.
+inline void describe_values(const reader::Record& record, reader::FieldSink& out) {
+  if (record.type == ARCTRACE_TYPE_ARGUMENTS) out.args(record.body, "");
+  if (record.type == ARCTRACE_TYPE_RESULT) out.retval(record.body, "");
+}
+
+// What `view` writes when `script` is replayed for it.
+inline std::string text_of(reader::View& view, const RecordScript& script,
+                           reader::ReplayOptions options = {}) {
+  options.listener = view.call_listener();
+  options.schedule = view.schedule_listener();
+  reader::Replay replay(script.definitions, nullptr, options);
+  std::string text;
+  const reader::WriteText write = [&](std::string_view piece) {
+    text += piece;
+    return true;
+  };
+  view.begin_text(replay, write);
+  script.replay(replay);
+  CHECK(view.write_text(replay, write).ok());
+  return text;
+}
+
+// The same as JSON: the object whose members it writes.
+inline Json json_of(reader::View& view, const RecordScript& script,
+                    reader::ReplayOptions options = {}) {
+  options.listener = view.call_listener();
+  options.schedule = view.schedule_listener();
+  reader::Replay replay(script.definitions, nullptr, options);
   std::string text;
   reader::JsonWriter json([&](std::string_view piece) {
     text += piece;
     return true;
   });
   json.begin_object();
-  members(json);
+  view.begin_json(replay, json);
+  script.replay(replay);
+  CHECK(view.write_json(replay, json).ok());
   json.end();
   json.finish();
   return Json::parse(text);
 }
 
-// What `view` writes.
-template <class View>
-std::string text_of(View view) {
-  std::string text;
-  const reader::WriteText write = [&](std::string_view piece) {
-    text += piece;
-    return true;
-  };
-  view(write);
-  return text;
-}
-
+// Views of a script by their names, with the options of a report.
 struct Viewed {
-  // `script` must outlive it.
-  explicit Viewed(const RecordScript& script, const reader::ReplayFilter& filter = {},
-                  reader::ReplayListener* listener = nullptr)
-      : replay(script.definitions, nullptr, options_of(filter, listener)) {
-    script.replay(replay);
+  // `script` must outlive this object.
+  explicit Viewed(const RecordScript& viewed) : script(viewed) {
+    settings.describe = describe_values;
+  }
+  explicit Viewed(RecordScript&&) = delete;
+
+  // Without a grouping: the view's own.
+  std::string text(const char* view, std::optional<reader::Grouping> grouping = {}) {
+    return text_of(*make(view, grouping), script, replay);
+  }
+  Json json(const char* view, std::optional<reader::Grouping> grouping = {}) {
+    return json_of(*make(view, grouping), script, replay);
   }
 
-  Viewed(RecordScript&&, const reader::ReplayFilter& = {},
-         reader::ReplayListener* = nullptr) = delete;
-
-  std::string tree_text(reader::Grouping grouping = reader::Grouping::kThread) {
-    const reader::TreeGroups groups(replay, grouping);
-    return text_of([&](const reader::WriteText& write) {
-      reader::write_tree_text(groups, replay, options, write);
-    });
-  }
-  Json tree_json(reader::Grouping grouping = reader::Grouping::kThread) {
-    const reader::TreeGroups groups(replay, grouping);
-    return json_of([&](reader::JsonWriter& json) {
-      reader::write_tree_json(groups, replay, options, json);
-    });
-  }
-  std::string flat_text() {
-    const reader::TreeGroups groups(replay, reader::Grouping::kAll);
-    return text_of([&](const reader::WriteText& write) {
-      reader::write_flat_text(groups, replay, options, write);
-    });
-  }
-  Json flat_json(reader::Grouping grouping = reader::Grouping::kAll) {
-    const reader::TreeGroups groups(replay, grouping);
-    return json_of([&](reader::JsonWriter& json) {
-      reader::write_flat_json(groups, replay, options, json);
-    });
-  }
-
-  reader::Replay replay;
-  reader::ViewOptions options;
+  const RecordScript& script;
+  reader::ViewSettings settings;
+  reader::ReplayOptions replay;
 
  private:
-  static reader::ReplayOptions options_of(const reader::ReplayFilter& filter,
-                                          reader::ReplayListener* listener) {
-    reader::ReplayOptions made;
-    made.filter = filter;
-    made.listener = listener;
-    return made;
+  std::unique_ptr<reader::View> make(const char* name,
+                                     std::optional<reader::Grouping> grouping) {
+    const reader::ViewType* type = reader::find_view_type(name);
+    REQUIRE(type != nullptr);
+    reader::ViewSettings made = settings;
+    made.grouping = grouping.value_or(type->grouping.value_or(reader::Grouping::kThread));
+    made.min_duration_ns = replay.filter.min_duration_ns;
+    return type->make(made);
   }
 };
 
-// Arguments and results as a view's text and JSON have them.
-inline void describe_args(const reader::Record& record, bool json, std::string& out) {
-  const bool is_result = record.type == ARCTRACE_TYPE_RESULT;
-  const std::string text = is_result ? reader::retval_text(record.body, "")
-                                     : reader::args_text(record.body, "");
-  if (!json) {
-    out += text;
-    return;
-  }
-  out += is_result ? ",\"retval\":" : ",\"args\":";
-  reader::append_json_string(out, text);
+// The sums of a row, in JSON as in all views that have sums.
+struct Sums {
+  uint64_t calls = 0, base_ns = 0, cum_ns = 0;
+  bool operator==(const Sums&) const = default;
+};
+inline Sums sums_of(const Json& row) {
+  return {row.at("calls"), row.at("base_ns"), row.at("cum_ns")};
 }
 
 // IBM's acceptance program, once through: main 100, mainA 30, mainB 70, ... in us.

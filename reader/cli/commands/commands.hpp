@@ -1,0 +1,33 @@
+// The subcommands of arctrace: one file each in this directory.
+#pragma once
+
+#include <absl/status/statusor.h>
+
+#include <CLI/CLI.hpp>
+#include <functional>
+
+namespace arctrace::cli {
+
+// Runs a subcommand after its options are parsed. Returns the exit status (0, or what the
+// subcommand defines), or why it failed, which main prints in one line before it exits
+// with 2.
+using Runner = std::function<absl::StatusOr<int>()>;
+
+// Each adds its subcommand to `root`, and returns what to run if the command line has it.
+Runner add_attach(CLI::App& root);
+Runner add_check(CLI::App& root);
+Runner add_create(CLI::App& root);
+Runner add_ctl(CLI::App& root);
+Runner add_destroy(CLI::App& root);
+Runner add_dump(CLI::App& root);
+Runner add_env(CLI::App& root);
+Runner add_info(CLI::App& root);
+Runner add_list(CLI::App& root);
+Runner add_record(CLI::App& root);
+Runner add_recover(CLI::App& root);
+Runner add_report(CLI::App& root);
+Runner add_snapshot(CLI::App& root);
+Runner add_start(CLI::App& root);
+Runner add_stop(CLI::App& root);
+
+}  // namespace arctrace::cli

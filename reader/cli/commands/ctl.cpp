@@ -1,0 +1,123 @@
+// arctrace ctl: changes what a session records while it runs.
+#include <absl/strings/str_cat.h>
+
+#include <CLI/CLI.hpp>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "reader/cli/commands/commands.hpp"
+#include "reader/cli/options/call_filter_options.hpp"
+#include "reader/cli/options/options.hpp"
+#include "reader/cli/record/live_filter.hpp"
+#include "reader/cli/record/session_gate.hpp"
+#include "reader/render/output.hpp"
+#include "src/base/shared_atomics.hpp"
+#include "src/recorder/buffer/buffer.hpp"
+#include "src/recorder/buffer/session_directory.hpp"
+
+namespace arctrace::cli {
+namespace {
+
+struct CtlOptions {
+  std::string name;
+  uint32_t on = 0, off = 0;  // enum arctrace_gate_bit
+  std::optional<uint32_t> high_water_percent;
+  CallFilterOptions functions;  // patterns of names only
+  bool all_functions = false;
+
+  bool changes_functions() const {
+    return all_functions || !functions.chosen.empty() || !functions.left_out.empty();
+  }
+};
+
+absl::StatusOr<int> ctl(const CtlOptions& options) {
+  absl::StatusOr<Buffer> buffer = open_session(options.name);
+  if (!buffer.ok()) return buffer.status();
+  const BufferView& view = buffer->view();
+  // Before the gate, so that classes that it opens are filtered from their first record
+  // on.
+  if (options.changes_functions()) {
+    if (const auto problem = find_problem(options.functions)) {
+      reader::print_message("ctl: " + problem->text());
+      return 2;
+    }
+    const absl::StatusOr<LiveChoice> choice =
+        make_live_choice(options.functions, buffer->path());
+    if (!choice.ok()) return choice.status();
+    for (const std::string& line : choice->warnings) reader::print_warning(line);
+    if (absl::Status status = publish(*choice, *buffer); !status.ok()) return status;
+  }
+  switch_gate(*buffer, options.on, options.off);
+  if (options.high_water_percent) {
+    const uint64_t blocks = view.geometry().block_count;
+    IpcAtomics::store_relaxed(
+        view.control().high_water_blocks,
+        static_cast<uint32_t>(blocks * *options.high_water_percent / 100));
+  }
+  return 0;
+}
+
+}  // namespace
+
+Runner add_ctl(CLI::App& root) {
+  auto options = std::make_shared<CtlOptions>();
+  CLI::App* app =
+      root.add_subcommand("ctl", "change what a session records while it runs");
+  add_session_option(*app, options->name);
+  static const std::map<std::string, uint32_t> kClasses = {
+      {"functions", ARCTRACE_GATE_FUNCTIONS},
+      {"events", ARCTRACE_GATE_EVENTS},
+      {"marks", ARCTRACE_GATE_MARKS},
+      {"kernel", ARCTRACE_GATE_KERNEL},
+      {"all", ARCTRACE_GATE_ALL}};
+  const auto add_classes = [app](const char* flag, uint32_t& bits, const char* what) {
+    app->add_option_function<std::vector<std::string>>(
+           flag,
+           [&bits](const std::vector<std::string>& names) {
+             for (const std::string& name : names) bits |= kClasses.at(name);
+           },
+           what)
+        ->delimiter(',')
+        ->check(CLI::IsMember(kClasses))
+        ->type_name("CLASS");
+  };
+  add_classes("--on", options->on,
+              "record these classes: functions, events, marks, kernel, all");
+  add_classes("--off", options->off, "do not record these classes any more");
+  app->add_option("--high-water", options->high_water_percent,
+                  "wake the collector when PERCENT of the blocks are used; 0 = never")
+      ->check(from_to(0, 100))
+      ->type_name("PERCENT");
+  const auto add_patterns = [app](const char* flags, std::vector<std::string>& patterns,
+                                  const char* what) {
+    return app->add_option(flags, patterns, what)
+        ->type_name("PATTERN")
+        ->allow_extra_args(false)
+        ->group("What to trace, from each function's next call on");
+  };
+  add_patterns(
+      "-F,--trace", options->functions.chosen,
+      "trace only functions that match PATTERN, and what they call; may be repeated");
+  add_patterns("-N,--no-trace", options->functions.left_out,
+               "do not trace functions that match PATTERN, nor what they call; takes "
+               "precedence over -F; may be repeated");
+  app->add_flag(
+         "--trace-all", options->all_functions,
+         "trace what the programs were started with: all functions, or those of -F "
+         "and -N of record")
+      ->excludes("--trace")
+      ->excludes("--no-trace")
+      ->group("What to trace, from each function's next call on");
+  app->footer(
+      "-F and -N replace the patterns of an earlier call. A PATTERN is as in record. A\n"
+      "regular expression, or the name of a C++ function as in its source, applies to\n"
+      "the functions that the session's programs have now. If more match than a\n"
+      "session can hold, prefixes of their linker names that no other function has are\n"
+      "used instead.");
+  return [options] { return ctl(*options); };
+}
+
+}  // namespace arctrace::cli

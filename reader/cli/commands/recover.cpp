@@ -1,0 +1,91 @@
+// arctrace recover: writes what is left of a session whose recorder died into a trace
+// file.
+#include <absl/cleanup/cleanup.h>
+#include <absl/strings/str_cat.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <memory>
+#include <string>
+
+#include "reader/cli/commands/commands.hpp"
+#include "reader/cli/options/options.hpp"
+#include "reader/cli/record/snapshot_file.hpp"
+#include "reader/symbols/core_file.hpp"
+#include "reader/trace/readable_file.hpp"
+#include "src/buffer/pinned_map.hpp"
+#include "src/recorder/buffer/buffer.hpp"
+#include "src/recorder/buffer/session_directory.hpp"
+
+namespace arctrace::cli {
+namespace {
+
+struct RecoverOptions {
+  std::string from;
+  std::string output;
+  std::string definitions;
+};
+
+// Copies the buffer out of `path`: a buffer's own file or map, or a core.
+absl::StatusOr<Buffer> find_buffer(const std::string& path) {
+  const absl::StatusOr<int> opened = reader::open_readable(path);
+  if (!opened.ok()) return opened.status();
+  const int fd = *opened;
+  const absl::Cleanup closer = [fd] { ::close(fd); };
+  uint64_t magic = 0;
+  const ssize_t got = ::pread(fd, &magic, sizeof magic, 0);
+  if (got < 0) return absl::ErrnoToStatus(errno, absl::StrCat("reading ", path));
+  if (magic == ARCTRACE_FILE_MAGIC) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path,
+                     " is a trace file, which can be read as it is, even if it is cut "
+                     "off: run arctrace report or dump"));
+  }
+  if (magic == ARCTRACE_SESSION_MAGIC) {
+    return Buffer::copy_untrusted(fd, 0, UINT64_MAX, path);
+  }
+  const absl::StatusOr<reader::CorePart> part =
+      reader::find_in_core_untrusted(fd, path, ARCTRACE_SESSION_MAGIC);
+  if (!part.ok()) return part.status();
+  return Buffer::copy_untrusted(fd, part->offset, part->size, path);
+}
+
+absl::StatusOr<int> recover(const RecoverOptions& options) {
+  const std::string path = file_or_session(options.from);
+  const absl::StatusOr<Buffer> buffer = find_buffer(path);
+  if (!buffer.ok()) return buffer.status();
+  SnapshotFileOptions file;
+  file.output = options.output;
+  file.definitions = options.definitions;
+  file.command_line = {"arctrace", "recover", options.from, "-o", options.output};
+  // A map is of this kernel, whose clock goes on; a file may be from anywhere.
+  file.is_live = is_pinned_map(path.c_str());
+  if (absl::Status s = write_buffer_to_file(*buffer, file); !s.ok()) return s;
+  return 0;
+}
+
+}  // namespace
+
+Runner add_recover(CLI::App& root) {
+  auto options = std::make_shared<RecoverOptions>();
+  CLI::App* app = root.add_subcommand(
+      "recover", "write what is left of a session whose recorder died");
+  app->add_option("from", options->from,
+                  "a session's name, its buffer's file, or a core of a traced process")
+      ->required()
+      ->type_name("SESSION");
+  add_output_option(*app, options->output);
+  app->add_option("-d,--definitions", options->definitions,
+                  "take names that the buffer lacks from FILE, which the recorder "
+                  "wrote until it died")
+      ->check(not_empty())
+      ->type_name("FILE");
+  app->footer(
+      "arctrace list shows the sessions that are left behind, including those that the\n"
+      "kernel wrote, in /run/arctrace. A core holds the buffer if bit 3 of\n"
+      "/proc/PID/coredump_filter was set, for example by 0x3b.");
+  return [options] { return recover(*options); };
+}
+
+}  // namespace arctrace::cli

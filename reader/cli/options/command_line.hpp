@@ -1,0 +1,15 @@
+// The arguments of arctrace, before they are parsed.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+namespace arctrace::cli {
+
+// Puts a "--" before COMMAND in `record [OPTION]... COMMAND -x`, so that -x belongs to
+// COMMAND. `arguments`: all of them, without the program's name; those of other
+// subcommands stay as they are. `root`: has the subcommand record.
+void separate_command(const CLI::App& root, std::vector<std::string>& arguments);
+
+}  // namespace arctrace::cli

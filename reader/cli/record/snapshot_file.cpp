@@ -1,0 +1,35 @@
+#include "reader/cli/record/snapshot_file.hpp"
+
+#include <absl/strings/str_cat.h>
+
+#include <utility>
+
+#include "reader/render/output.hpp"
+#include "reader/render/session_text.hpp"
+#include "src/recorder/snapshot/snapshot.hpp"
+
+namespace arctrace::cli {
+
+absl::Status write_buffer_to_file(const Buffer& buffer,
+                                  const SnapshotFileOptions& options) {
+  SnapshotPast past;
+  if (!options.definitions.empty()) {
+    auto definitions = read_definitions_untrusted(options.definitions, buffer.header());
+    if (!definitions.ok()) return definitions.status();
+    past.definitions = *std::move(definitions);
+  }
+  absl::StatusOr<TraceFile> file = TraceFile::create(options.output);
+  if (!file.ok()) return file.status();
+  past.command_line = options.command_line;
+  past.syncs = buffer_syncs(buffer, options.is_live);
+  const DrainTotals totals = write_snapshot_file(buffer, *file, past);
+  if (file->error() != 0) {
+    return absl::ErrnoToStatus(file->error(), absl::StrCat("writing ", options.output));
+  }
+  if (absl::Status published = file->publish(); !published.ok()) return published;
+  reader::print_message(absl::StrCat(reader::count_text(totals.records, "record"), ", ",
+                                     file->bytes(), " bytes, ", options.output));
+  return absl::OkStatus();
+}
+
+}  // namespace arctrace::cli

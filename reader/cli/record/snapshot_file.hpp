@@ -1,0 +1,24 @@
+// Writes what a buffer holds into a trace file: for the subcommands snapshot and recover.
+#pragma once
+
+#include <absl/status/status.h>
+
+#include <string>
+#include <vector>
+
+#include "src/recorder/buffer/buffer.hpp"
+
+namespace arctrace::cli {
+
+struct SnapshotFileOptions {
+  std::string output;
+  std::string definitions;                // an earlier file of the session; empty: none
+  std::vector<std::string> command_line;  // what the file is to be recorded by
+  bool is_live = false;  // the clock of the buffer's kernel goes on, and is this one
+};
+
+// Prints one line that says what was written. Error: a file cannot be read or written.
+absl::Status write_buffer_to_file(const Buffer& buffer,
+                                  const SnapshotFileOptions& options);
+
+}  // namespace arctrace::cli

@@ -1,0 +1,121 @@
+#include "reader/render/frame_marks.hpp"
+
+#include <absl/strings/str_cat.h>
+
+#include "reader/replay/listener.hpp"
+
+namespace arctrace::reader {
+namespace {
+
+struct FrameMark {
+  const char* key;                // in JSON
+  uint16_t flag;                  // enum FrameFlag; 0: no flag of calls
+  const char* call_text;          // after the name of a call that has the flag
+  uint64_t NodeMarks::*count;     // nullptr: not counted by node
+  const char* node_text;          // after the name of a node with such calls
+  uint64_t ReplayTotals::*total;  // nullptr: not counted over the trace
+  const char* total_text;         // after the number over the trace
+};
+
+// In the order in which marks of nodes and sums are written; flags are written in the
+// order of their bits.
+constexpr FrameMark kFrameMarks[] = {
+    {"open", kFrameOpen, "open at the end", &NodeMarks::open, "open", &ReplayTotals::open,
+     "open at the end"},
+    {"unwound", kFrameUnwound, "unwound", &NodeMarks::unwound, "unwound",
+     &ReplayTotals::unwound, "unwound"},
+    {"entered_before", kFrameEnteredBefore, "entered before tracing",
+     &NodeMarks::entered_before, "entered before tracing", &ReplayTotals::entered_before,
+     "entered before tracing"},
+    {"inherited", kFrameInherited, "inherited by fork", &NodeMarks::inherited,
+     "inherited by fork", &ReplayTotals::inherited, "inherited by fork"},
+    {"entry_lost", kFrameEntryLost, "entry lost", &NodeMarks::entry_lost, "entry lost",
+     &ReplayTotals::entry_lost, "without their entry"},
+    {"exit_lost", kFrameExitLost, "exit lost", &NodeMarks::exit_lost, "exit lost",
+     &ReplayTotals::exit_lost, "without their exit"},
+    {"lost_records", 0, nullptr, &NodeMarks::lost_records, "records lost", nullptr,
+     nullptr},
+    {"orphan_exits", 0, nullptr, &NodeMarks::orphan_exits, "orphan exits",
+     &ReplayTotals::orphans, "orphan exits"},
+    {"resumed", kFrameResumed, "resumed after vfork", nullptr, nullptr, nullptr, nullptr},
+    {"cut_start", kFrameCutStart, "started before the range", nullptr, nullptr, nullptr,
+     nullptr},
+    {"cut_stop", kFrameCutStop, "stopped after the range", nullptr, nullptr, nullptr,
+     nullptr},
+};
+
+// Calls `visit` for the marks whose flags are set, lowest bit first.
+template <class Visit>
+void for_flags(uint16_t flags, const Visit& visit) {
+  for (unsigned bit = 1; bit <= flags; bit <<= 1) {
+    if ((flags & bit) == 0) continue;
+    for (const FrameMark& mark : kFrameMarks) {
+      if (mark.flag == bit) visit(mark);
+    }
+  }
+}
+
+}  // namespace
+
+std::string flags_text(uint16_t flags) {
+  std::string text;
+  for_flags(flags, [&](const FrameMark& mark) {
+    absl::StrAppend(&text, text.empty() ? " [" : ", ", mark.call_text);
+  });
+  if (!text.empty()) text += ']';
+  return text;
+}
+
+void write_flags_json(uint16_t flags, JsonWriter& json) {
+  if (flags == 0) return;
+  json.key("flags").begin_array();
+  for_flags(flags, [&](const FrameMark& mark) { json.value(mark.key); });
+  json.end();
+}
+
+std::string marks_text(const NodeMarks& marks) {
+  std::string text;
+  for (const FrameMark& mark : kFrameMarks) {
+    const uint64_t count = mark.count == nullptr ? 0 : marks.*mark.count;
+    if (count == 0) continue;
+    absl::StrAppend(&text, text.empty() ? " [" : ", ", mark.node_text);
+    if (count > 1) absl::StrAppend(&text, " ", count);
+  }
+  if (!text.empty()) text += ']';
+  return text;
+}
+
+void write_marks_json(const NodeMarks& marks, JsonWriter& json) {
+  bool is_open = false;
+  for (const FrameMark& mark : kFrameMarks) {
+    const uint64_t count = mark.count == nullptr ? 0 : marks.*mark.count;
+    if (count == 0) continue;
+    if (!is_open) json.key("marks").begin_object();
+    is_open = true;
+    json.member(mark.key, count);
+  }
+  if (is_open) json.end();
+}
+
+std::string frame_totals_text(const ReplayTotals& totals) {
+  std::string text;
+  for (const FrameMark& mark : kFrameMarks) {
+    const uint64_t count = mark.total == nullptr ? 0 : totals.*mark.total;
+    if (count == 0) continue;
+    absl::StrAppend(&text, text.empty() ? "frames: " : ", ", count, " ", mark.total_text);
+  }
+  return text;
+}
+
+void write_frame_totals_json(const ReplayTotals& totals, JsonWriter& json) {
+  json.key("frames").begin_object();
+  for (const FrameMark& mark : kFrameMarks) {
+    // Orphan exits are no frames: the summary has them beside this object.
+    if (mark.total != nullptr && mark.flag != 0) {
+      json.member(mark.key, totals.*mark.total);
+    }
+  }
+  json.end();
+}
+
+}  // namespace arctrace::reader

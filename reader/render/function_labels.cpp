@@ -1,0 +1,38 @@
+#include "reader/render/function_labels.hpp"
+
+#include "reader/trace/text_escape.hpp"
+
+namespace arctrace::reader {
+
+FunctionLabels::Known& FunctionLabels::known(FunctionId function) {
+  if (function >= known_.size()) known_.resize(replay_.functions().size());
+  return known_[function];
+}
+
+const std::string& FunctionLabels::line(FunctionId function) {
+  Known& found = known(function);
+  if (lines_ && !found.line_made) found.line = replay_.resolver().source_line(function);
+  found.line_made = true;
+  return found.line;
+}
+
+const std::string& FunctionLabels::text(FunctionId function) {
+  Known& found = known(function);
+  if (!found.made) {
+    found.made = true;
+    append_escaped(found.text, replay_.functions()[function].name);
+    if (const std::string& where = line(function); !where.empty()) {
+      found.text += " (";
+      append_escaped(found.text, where);
+      found.text += ')';
+    }
+  }
+  return found.text;
+}
+
+std::string FunctionLabels::module_text(FunctionId function) const {
+  const std::string_view path = replay_.functions()[function].module;
+  return escaped(path.substr(path.rfind('/') + 1));
+}
+
+}  // namespace arctrace::reader

@@ -1,0 +1,39 @@
+// Names of functions as reports show them, each made once.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "reader/replay/replay.hpp"
+
+namespace arctrace::reader {
+
+class FunctionLabels {
+ public:
+  // `lines`: with source lines. `replay` must outlive this object.
+  FunctionLabels(Replay& replay, bool lines) : replay_(replay), lines_(lines) {}
+
+  // The name, escaped, with its source line if that is asked for.
+  const std::string& text(FunctionId function);
+  // The last part of the module's path, escaped; empty if the function has no module.
+  std::string module_text(FunctionId function) const;
+
+  const Function& operator[](FunctionId function) const {
+    return replay_.functions()[function];
+  }
+  // "file:line" if it is asked for and known, else empty. Raw bytes.
+  const std::string& line(FunctionId function);
+
+ private:
+  struct Known {
+    bool made = false, line_made = false;
+    std::string text, line;
+  };
+  Known& known(FunctionId function);
+
+  Replay& replay_;
+  const bool lines_;
+  std::vector<Known> known_;  // by FunctionId
+};
+
+}  // namespace arctrace::reader

@@ -1,0 +1,223 @@
+#include "reader/render/info_text.hpp"
+
+#include <absl/container/btree_map.h>
+#include <absl/strings/escaping.h>
+#include <absl/strings/str_cat.h>
+#include <absl/strings/str_format.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "reader/render/findings.hpp"
+#include "reader/render/session_text.hpp"
+#include "reader/render/text_style.hpp"
+#include "reader/trace/bytes.hpp"
+#include "reader/trace/format_names.hpp"
+#include "reader/trace/text_escape.hpp"
+
+namespace arctrace::reader {
+namespace {
+
+constexpr size_t kFindingsShown = 5;
+
+// Seconds, or "-" for an end that never came.
+std::string time_or_dash(int64_t time_ns) {
+  return time_ns == INT64_MAX || time_ns == INT64_MIN ? "-" : seconds_text(time_ns);
+}
+
+// Rows of cells. Each column is as wide as its widest cell; the last one is not padded.
+class Table {
+ public:
+  // `right`: how many of the first columns are aligned to the right.
+  explicit Table(std::vector<std::string> head, size_t right) : right_(right) {
+    rows_.push_back(std::move(head));
+  }
+  void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
+
+  void append_to(std::string& out) const {
+    std::vector<size_t> widths(rows_.front().size());
+    for (const auto& row : rows_) {
+      for (size_t i = 0; i < row.size(); ++i)
+        widths[i] = std::max(widths[i], row[i].size());
+    }
+    for (const auto& row : rows_) {
+      out += "  ";
+      for (size_t i = 0; i < row.size(); ++i) {
+        const std::string padding(widths[i] - row[i].size(), ' ');
+        if (i != 0) out += "  ";
+        if (i < right_) out += padding;
+        out += row[i];
+        if (i >= right_ && i + 1 < row.size()) out += padding;
+      }
+      out += '\n';
+    }
+  }
+
+ private:
+  size_t right_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+void append_counts(std::string& out, const Summary& summary) {
+  absl::StrAppend(&out, summary_line(summary), "\n");
+  absl::StrAppend(&out, "from ", seconds_text(summary.first_ns), " s to ",
+                  seconds_text(summary.last_ns), " s, in ", summary.blocks,
+                  " blocks and chunks of ", bytes_text(summary.bytes), " in all\n");
+  std::string types;
+  for (const auto& [type, count] : summary.records_by_type) {
+    absl::StrAppend(&types, types.empty() ? "" : ", ", record_type_text(type), " ",
+                    count);
+  }
+  absl::StrAppend(&out, "by type: ", types.empty() ? "none" : types, "\n");
+}
+
+std::string end_text(const Process& process) {
+  if (process.end_how == 0) return "no end recorded";
+  std::string text = process_end_text(process.end_how);
+  if (process.end_how == ARCTRACE_END_EXIT_DIRECT) {
+    absl::StrAppend(&text, "(", process.end_status, ")");
+  }
+  return text;
+}
+
+void append_processes(std::string& out, const Definitions& definitions) {
+  absl::StrAppend(&out, "\n",
+                  count_text(definitions.processes().size(), "process", "processes"),
+                  "\n");
+  Table table({"pid", "ppid", "start s", "end s", "began by", "ended by", "command"}, 4);
+  for (const Process& process : definitions.processes()) {
+    table.add({absl::StrCat(process.pid), absl::StrCat(process.ppid),
+               seconds_text(process.start_ns), time_or_dash(process.end_ns),
+               origin_text(process.origin), end_text(process),
+               process.arguments.empty() ? escaped(process.executable)
+                                         : command_line_text(process.arguments)});
+  }
+  table.append_to(out);
+}
+
+void append_threads(std::string& out, const Trace& trace) {
+  const Definitions& definitions = trace.definitions();
+  absl::StrAppend(&out, "\n", count_text(trace.summary().threads, "thread"), "\n");
+  Table table(
+      {"pid", "tid", "records", "lost", "overwritten", "start s", "end s", "name"}, 7);
+  for (ThreadIndex i = 0; i < definitions.threads().size(); ++i) {
+    const Thread& thread = *definitions.thread(i);
+    if (thread.of_kernel()) continue;
+    const Process* process = definitions.process(thread.process);
+    table.add({process == nullptr ? "-" : absl::StrCat(process->pid),
+               absl::StrCat(thread.tid),
+               absl::StrCat(trace.summary().records_by_thread[i]),
+               absl::StrCat(trace.summary().lost_by_thread[i]),
+               absl::StrCat(trace.summary().overwritten_by_thread[i]),
+               seconds_text(thread.start_ns), time_or_dash(thread.end_ns),
+               escaped(definitions.thread_name(i, INT64_MAX))});
+  }
+  table.append_to(out);
+}
+
+// Each file once, however many processes map it.
+void append_modules(std::string& out, const Definitions& definitions) {
+  absl::btree_map<std::pair<std::string, std::string>, size_t> processes_of;
+  for (const Process& process : definitions.processes()) {
+    absl::btree_map<std::pair<std::string, std::string>, bool> own;
+    for (const Module& module : process.modules) {
+      const std::string_view id = as_text(module.build_id);
+      own[{module.path, absl::BytesToHexString({id.data(), id.size()})}] = true;
+    }
+    for (const auto& [module, unused] : own) ++processes_of[module];
+  }
+  absl::StrAppend(&out, "\n", count_text(processes_of.size(), "module"), "\n");
+  Table table({"processes", "build-id", "path"}, 1);
+  for (const auto& [module, count] : processes_of) {
+    table.add({absl::StrCat(count), module.second.empty() ? "-" : module.second,
+               escaped(module.first)});
+  }
+  table.append_to(out);
+}
+
+// The files with names of generated code; nothing if there were none.
+void append_code_files(std::string& out, const Definitions& definitions) {
+  Table table({"pid", "names", "omitted", "file"}, 3);
+  size_t files = 0;
+  for (const Process& process : definitions.processes()) {
+    for (const CodeFile& file : process.code_files) {
+      ++files;
+      table.add({absl::StrCat(process.pid), absl::StrCat(file.names),
+                 absl::StrCat(file.left_out),
+                 absl::StrCat(escaped(file.path), file.is_cut ? " (cut)" : "")});
+    }
+  }
+  if (files == 0) return;
+  absl::StrAppend(&out, "\n", count_text(files, "file"),
+                  " with names of generated code\n");
+  table.append_to(out);
+}
+
+std::string slot_losses(const BufferState::Slot& slot) {
+  std::string text;
+  for (uint32_t cause = 0; cause < slot.lost.size(); ++cause) {
+    if (slot.lost[cause] == 0) continue;
+    absl::StrAppend(&text, text.empty() ? "" : ", ", loss_cause_text(cause), " ",
+                    slot.lost[cause], " (reported ", slot.reported[cause], ")");
+  }
+  return text.empty() ? "-" : text;
+}
+
+void append_buffer(std::string& out, const BufferState& buffer) {
+  out += "\nblocks:";
+  for (uint32_t phase = ARCTRACE_PHASE_FREE; phase < buffer.blocks_by_phase.size();
+       ++phase) {
+    absl::StrAppend(&out, phase == ARCTRACE_PHASE_FREE ? " " : ", ",
+                    buffer.blocks_by_phase[phase], " ", phase_text(phase));
+  }
+  if (buffer.blocks_by_phase[0] != 0) {
+    absl::StrAppend(&out, ", ", buffer.blocks_by_phase[0], " in an unknown phase");
+  }
+  absl::StrAppend(&out, "\ncollector: ",
+                  buffer.collector_alive ? absl::StrCat("pid ", buffer.collector_pid)
+                                         : std::string("none"),
+                  "; recording is ", buffer.gate == 0 ? "off" : "on", "\n");
+  absl::StrAppend(&out, "\n", count_text(buffer.slots.size(), "writer slot"), "\n");
+  Table table({"slot", "writer", "pid", "tid", "written", "state", "lost"}, 5);
+  for (const BufferState::Slot& slot : buffer.slots) {
+    table.add({absl::StrCat(slot.index), absl::StrCat(slot.writer),
+               absl::StrCat(slot.pid), absl::StrCat(slot.tid), absl::StrCat(slot.written),
+               slot.alive ? "alive" : "dead", slot_losses(slot)});
+  }
+  table.append_to(out);
+}
+
+void append_findings(std::string& out, const Trace& trace) {
+  if (trace.finding_count() == 0) return;
+  absl::StrAppend(&out, "\n", count_text(trace.finding_count(), "finding"), "\n");
+  const auto findings = trace.findings();
+  const size_t shown = std::min(findings.size(), kFindingsShown);
+  for (const Finding& finding : findings.first(shown)) {
+    absl::StrAppend(&out, "  ", finding_text(finding, trace.session()), "\n");
+  }
+  if (shown < trace.finding_count()) out += "  ... arctrace check prints all\n";
+}
+
+}  // namespace
+
+std::string info_text(const Trace& trace, std::optional<double> records_per_second) {
+  std::string out;
+  for (const std::string& fact : session_facts(trace.session())) {
+    absl::StrAppend(&out, fact, "\n");
+  }
+  append_counts(out, trace.summary());
+  append_processes(out, trace.definitions());
+  append_threads(out, trace);
+  append_modules(out, trace.definitions());
+  append_code_files(out, trace.definitions());
+  if (trace.buffer() != nullptr) append_buffer(out, *trace.buffer());
+  if (records_per_second) {
+    absl::StrAppendFormat(&out, "  %.0f records per second at present\n",
+                          *records_per_second);
+  }
+  append_findings(out, trace);
+  return out;
+}
+
+}  // namespace arctrace::reader

@@ -1,0 +1,17 @@
+// The output of `arctrace info` as text.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "reader/trace/trace.hpp"
+
+namespace arctrace::reader {
+
+// Session, counts, processes, threads, modules, the parts of a buffer, and the first
+// findings. `records_per_second`: of a buffer that is being written to. REQUIRES:
+// trace.read() has been called.
+std::string info_text(const Trace& trace,
+                      std::optional<double> records_per_second = std::nullopt);
+
+}  // namespace arctrace::reader

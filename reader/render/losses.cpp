@@ -1,0 +1,31 @@
+#include "reader/render/losses.hpp"
+
+#include <absl/strings/str_cat.h>
+#include <arctrace/format.h>
+
+#include "reader/trace/format_names.hpp"
+
+namespace arctrace::reader {
+
+std::string losses_text(std::span<const uint64_t> by_cause) {
+  std::string text;
+  for (uint32_t cause = 0; cause < by_cause.size(); ++cause) {
+    if (by_cause[cause] == 0) continue;
+    absl::StrAppend(&text, text.empty() ? "" : ", ", loss_cause_text(cause), " ",
+                    by_cause[cause]);
+  }
+  return text;
+}
+
+void write_losses_json(std::string_view name, std::span<const uint64_t> by_cause,
+                       JsonWriter& json) {
+  json.key(name).begin_object();
+  for (uint32_t cause = 0; cause < by_cause.size(); ++cause) {
+    // Causes that the format reserves appear only if a writer counted something there.
+    if (cause > ARCTRACE_LOST_NO_SLOT && by_cause[cause] == 0) continue;
+    json.member(loss_cause_text(cause), by_cause[cause]);
+  }
+  json.end();
+}
+
+}  // namespace arctrace::reader

@@ -1,0 +1,50 @@
+// The terminal that a report is made on: its width and colours, a line of progress,
+// Ctrl-C.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+#include "reader/render/text_style.hpp"
+
+namespace arctrace::reader {
+
+// kAuto: colours if standard output is a terminal that has them and NO_COLOR is not set.
+enum class ColorMode : uint8_t { kAuto, kAlways, kNever };
+
+// The style for standard output. `full_names`: names are not cut to the terminal's width.
+TextStyle terminal_style(ColorMode color, bool full_names);
+
+// A line on standard error, if it is a terminal, while a trace is read for longer than a
+// second.
+class Progress {
+ public:
+  // `wanted`: false makes an object that does nothing.
+  explicit Progress(bool wanted);
+  ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  void update(uint64_t records);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  bool wanted_;
+  bool shown_ = false;
+  Clock::time_point next_;
+};
+
+// While an object exists, the first SIGINT is only noted; the second one ends the
+// program.
+class InterruptWatch {
+ public:
+  InterruptWatch();
+  ~InterruptWatch();
+  InterruptWatch(const InterruptWatch&) = delete;
+  InterruptWatch& operator=(const InterruptWatch&) = delete;
+
+  static bool interrupted();
+};
+
+}  // namespace arctrace::reader

@@ -1,0 +1,160 @@
+#include "reader/report/event_stream.hpp"
+
+#include <arctrace/format.h>
+
+#include <utility>
+
+namespace arctrace::reader {
+
+EventStream::EventStream(EventSink& sink, uint64_t min_duration_ns)
+    : sink_(sink), min_duration_ns_(min_duration_ns), waiting_(1) {}
+
+// ---- From the replay ----
+
+StreamEvent EventStream::event_of(StreamEvent::Kind kind, const FrameInfo& frame) {
+  StreamEvent event;
+  event.kind = kind;
+  event.thread = frame.thread;
+  event.function = frame.function;
+  event.depth = frame.depth;
+  event.count = frame.count;
+  event.flags = frame.flags;
+  event.time_ns = frame.time_ns;
+  event.delta_ns = frame.cum_ns;
+  event.base_ns = frame.base_ns;
+  event.cpu = frame.cpu;
+  return event;
+}
+
+uint64_t EventStream::frame_opened(const FrameInfo& frame) {
+  release(frame.time_ns);
+  const uint32_t index =
+      enqueue(event_of(StreamEvent::Kind::kEnter, frame), min_duration_ns_ == 0);
+  return uint64_t{waiting_[index].generation} << 32 | index;
+}
+
+void EventStream::frame_closed(const FrameInfo& frame, uint64_t token, bool shown) {
+  release(frame.time_ns);
+  if (Waiting* entry = waiting_entry(token)) {
+    entry->decided = shown;
+    if (!shown) unlink(static_cast<uint32_t>(token));
+  }
+  StreamEvent event = event_of(StreamEvent::Kind::kExit, frame);
+  if (const auto found = retvals_.find(frame.thread); found != retvals_.end()) {
+    if (found->second.token == token) event.content = std::move(found->second.content);
+    retvals_.erase(found);
+  }
+  if (!shown) return;
+  if ((frame.flags & kFrameOpen) != 0) {
+    open_.push_back(frame);
+  } else if ((frame.flags & kFrameCutStop) == 0) {
+    put(std::move(event));
+  }
+}
+
+void EventStream::args(const ArgsInfo& args) {
+  if (!sink_.wants_content()) return;
+  release(args.time_ns);
+  if (args.record->type == ARCTRACE_TYPE_RESULT) {
+    retvals_[args.thread] = {args.token, sink_.describe(*args.record)};
+  } else if (Waiting* entry = waiting_entry(args.token)) {
+    std::string& text = entry->event.content;
+    if (text.empty()) text = sink_.describe(*args.record);
+  }
+}
+
+void EventStream::frame_adopted(const FrameInfo& frame) {
+  if ((frame.flags & kFrameCutStop) != 0) return;
+  put(event_of(StreamEvent::Kind::kExit, frame));
+}
+
+void EventStream::point(const PointInfo& point) {
+  StreamEvent event;
+  switch (point.kind) {
+    case PointInfo::Kind::kRecord:
+      event.kind = StreamEvent::Kind::kRecord;
+      break;
+    case PointInfo::Kind::kOrphan:
+      event.kind = StreamEvent::Kind::kOrphanExit;
+      break;
+    case PointInfo::Kind::kResync:
+      event.kind = StreamEvent::Kind::kResync;
+      break;
+  }
+  event.thread = point.thread;
+  event.function = point.function;
+  event.depth = point.depth + 1;
+  event.time_ns = point.time_ns;
+  event.type = point.record->type;
+  if (point.kind == PointInfo::Kind::kRecord && sink_.wants_content()) {
+    event.content = sink_.describe(*point.record);
+  }
+  put(std::move(event));
+}
+
+// ---- The queue ----
+
+void EventStream::put(StreamEvent event) {
+  release(event.time_ns);
+  if (waiting_[0].next == 0) {
+    sink_.add(event);
+  } else {
+    enqueue(std::move(event), true);
+  }
+}
+
+// The entry of a frame, if it still waits; else null.
+EventStream::Waiting* EventStream::waiting_entry(uint64_t token) {
+  Waiting& entry = waiting_[static_cast<uint32_t>(token)];
+  return entry.generation == token >> 32 ? &entry : nullptr;
+}
+
+uint32_t EventStream::enqueue(StreamEvent event, bool decided) {
+  if (free_.empty()) {
+    free_.push_back(static_cast<uint32_t>(waiting_.size()));
+    waiting_.emplace_back();
+  }
+  const uint32_t index = free_.back();
+  free_.pop_back();
+  Waiting& entry = waiting_[index];
+  entry.event = std::move(event);
+  entry.decided = decided;
+  entry.next = 0;
+  entry.previous = waiting_[0].previous;
+  waiting_[entry.previous].next = index;
+  waiting_[0].previous = index;
+  return index;
+}
+
+void EventStream::unlink(uint32_t index) {
+  Waiting& entry = waiting_[index];
+  waiting_[entry.previous].next = entry.next;
+  waiting_[entry.next].previous = entry.previous;
+  ++entry.generation;
+  free_.push_back(index);
+}
+
+// Adds the oldest events up to the first one that may still change. An entry may get
+// arguments as long as its time is not over.
+void EventStream::release(int64_t now_ns) {
+  for (uint32_t index = waiting_[0].next; index != 0; index = waiting_[0].next) {
+    const Waiting& oldest = waiting_[index];
+    const int64_t time_ns = oldest.event.time_ns;
+    const uint64_t age = static_cast<uint64_t>(now_ns) - static_cast<uint64_t>(time_ns);
+    if (oldest.event.kind == StreamEvent::Kind::kEnter && now_ns == time_ns) return;
+    if (!oldest.decided && (now_ns < time_ns || age < min_duration_ns_)) return;
+    sink_.add(oldest.event);
+    unlink(index);
+  }
+}
+
+void EventStream::finish() {
+  // What still waits is open, or came after an entry that is.
+  while (waiting_[0].next != 0) {
+    const uint32_t index = waiting_[0].next;
+    sink_.add(waiting_[index].event);
+    unlink(index);
+  }
+}
+
+}  // namespace arctrace::reader

@@ -1,0 +1,14 @@
+// The view "flat": a line for each function.
+#pragma once
+
+#include <memory>
+
+#include "reader/report/view.hpp"
+
+namespace arctrace::reader {
+
+// JSON: member "functions", an array of name, module, calls, base_ns, cum_ns. For several
+// groups: member "threads" or "processes", an array with "functions" in each element.
+std::unique_ptr<View> make_flat_view(const ViewSettings& settings);
+
+}  // namespace arctrace::reader

@@ -1,0 +1,81 @@
+#include "reader/report/report_summary.hpp"
+
+#include <absl/strings/str_cat.h>
+
+#include <algorithm>
+
+#include "reader/render/frame_marks.hpp"
+#include "reader/render/losses.hpp"
+#include "reader/render/session_text.hpp"
+#include "reader/render/text_style.hpp"
+#include "reader/trace/text_escape.hpp"
+
+namespace arctrace::reader {
+namespace {
+
+constexpr size_t kFactsShown = 3;
+constexpr size_t kSymbolFindingsShown = 5;
+
+}  // namespace
+
+std::string report_head_text(const Session& session) {
+  const std::vector<std::string> facts = session_facts(session);
+  std::string text;
+  for (size_t i = 0; i < std::min(facts.size(), kFactsShown); ++i) {
+    absl::StrAppend(&text, facts[i], "\n");
+  }
+  return text;
+}
+
+std::string report_end_text(const ReportSummary& summary) {
+  std::string text = "\n";
+  if (summary.interrupted) {
+    text += "Interrupted: these sums are of the records read so far.\n";
+  }
+  Summary sums = summary.trace;
+  sums.findings += summary.replay.finding_count();
+  absl::StrAppend(&text, summary_line(sums), " in ",
+                  duration_text(static_cast<uint64_t>(sums.duration_ns)), " of ",
+                  count_text(sums.processes, "process", "processes"), ", ",
+                  count_text(sums.threads, "thread"), "\n");
+  if (const std::string frames = frame_totals_text(summary.replay.totals());
+      !frames.empty()) {
+    absl::StrAppend(&text, frames, "\n");
+  }
+  const std::vector<std::string>& findings = summary.symbol_findings;
+  for (size_t i = 0; i < std::min(findings.size(), kSymbolFindingsShown); ++i) {
+    absl::StrAppend(&text, "symbols: ", escaped(findings[i]), "\n");
+  }
+  if (findings.size() > kSymbolFindingsShown) {
+    absl::StrAppend(&text, "symbols: ", findings.size() - kSymbolFindingsShown,
+                    " more modules have none of their own\n");
+  }
+  return text;
+}
+
+void write_report_end_json(const ReportSummary& summary, JsonWriter& json) {
+  const Summary& sums = summary.trace;
+  const ReplayTotals& totals = summary.replay.totals();
+  json.key("summary").begin_object();
+  json.member("records", sums.records);
+  json.member("lost", sums.lost);
+  write_losses_json("lost_by_cause", sums.lost_by_cause, json);
+  json.member("overwritten", sums.overwritten);
+  json.member("torn", sums.torn);
+  json.member("unfinished", sums.unfinished);
+  json.member("invalid", sums.invalid);
+  json.member("orphans", totals.orphans);
+  json.member("findings", sums.findings + summary.replay.finding_count());
+  json.member("processes", sums.processes);
+  json.member("threads", sums.threads);
+  json.member("duration_ns", sums.duration_ns);
+  write_frame_totals_json(totals, json);
+  json.member("resyncs", totals.resyncs);
+  if (summary.interrupted) json.member("interrupted", true);
+  json.end();
+  json.key("symbol_findings").begin_array();
+  for (const std::string& line : summary.symbol_findings) json.value(line);
+  json.end();
+}
+
+}  // namespace arctrace::reader

@@ -1,0 +1,32 @@
+// The head and the end of each report: facts of the session, sums over the whole trace,
+// and what is missing in it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "reader/render/json_writer.hpp"
+#include "reader/replay/replay.hpp"
+#include "reader/trace/trace.hpp"
+
+namespace arctrace::reader {
+
+// The file, the command, the machine: a line each.
+std::string report_head_text(const Session& session);
+
+struct ReportSummary {
+  const Summary& trace;
+  const Replay& replay;                             // finished
+  const std::vector<std::string>& symbol_findings;  // modules without symbols
+  bool interrupted = false;                         // the trace was not read to its end
+};
+
+// Lines with the sums, the marks of frames, and the first few symbol findings.
+std::string report_end_text(const ReportSummary& summary);
+
+// Members "summary" and "symbol_findings" of the object that is open. The former has
+// records, lost, lost_by_cause, torn, orphans, processes, threads, duration_ns and more;
+// what the replay counts (orphans, frames, resyncs) is of the threads that were replayed.
+void write_report_end_json(const ReportSummary& summary, JsonWriter& json);
+
+}  // namespace arctrace::reader

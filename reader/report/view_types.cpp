@@ -1,0 +1,86 @@
+#include "reader/report/view_types.hpp"
+
+#include <algorithm>
+
+#include "reader/report/arcs_view.hpp"
+#include "reader/report/flat_view.hpp"
+#include "reader/report/flow_view.hpp"
+#include "reader/report/invocations_view.hpp"
+#include "reader/report/kinds_view.hpp"
+#include "reader/report/log_rt_view.hpp"
+#include "reader/report/threads_view.hpp"
+#include "reader/report/tree_view.hpp"
+#include "reader/report/wakers_view.hpp"
+
+namespace arctrace::reader {
+namespace {
+
+constexpr SortKey kSums[] = {SortKey::kCum, SortKey::kBase, SortKey::kCalls,
+                             SortKey::kName, SortKey::kEntry};
+constexpr SortKey kCalls[] = {SortKey::kEntry, SortKey::kCum, SortKey::kBase,
+                              SortKey::kName};
+constexpr SortKey kStates[] = {SortKey::kEntry, SortKey::kCum};
+constexpr SortKey kWakeUps[] = {SortKey::kCum, SortKey::kCalls};
+
+constexpr ViewType kViewTypes[] = {
+    {.name = "tree",
+     .help = "call trees, one for each thread",
+     .make = make_tree_view,
+     .grouping = Grouping::kThread,
+     .sort_keys = kSums},
+    {.name = "flat",
+     .help = "a line for each function",
+     .make = make_flat_view,
+     .grouping = Grouping::kAll,
+     .sort_keys = kSums},
+    {.name = "arcs",
+     .help = "each function with its callers and callees",
+     .make = make_arcs_view,
+     .grouping = Grouping::kAll,
+     .sort_keys = kSums},
+    {.name = "kinds",
+     .help = "time in library functions by what they do: locks, I/O, allocation ...",
+     .make = make_kinds_view,
+     .grouping = Grouping::kAll,
+     .sort_keys = kSums},
+    {.name = "flow",
+     .help = "each entry, exit and event in order of time",
+     .make = make_flow_view,
+     .has_clock = false,
+     .writes_while_reading = true},
+    {.name = "invocations",
+     .help = "a row for each call",
+     .make = make_invocations_view,
+     .sort_keys = kCalls},
+    {.name = "log-rt",
+     .help = "the trees in the columns of JPROF, for programs to read",
+     .make = make_log_rt_view,
+     .grouping = Grouping::kThread,
+     .sort_keys = kSums},
+    {.name = "threads",
+     .help = "when each thread ran, waited for a CPU, was blocked",
+     .make = make_threads_view,
+     .sort_keys = kStates,
+     .has_clock = false,
+     .needs = KernelRecords::kDispatches},
+    {.name = "wakers",
+     .help = "which thread woke which, and in which functions they were",
+     .make = make_wakers_view,
+     .sort_keys = kWakeUps,
+     .has_clock = false,
+     .needs = KernelRecords::kWakeUps},
+};
+
+}  // namespace
+
+std::span<const ViewType> view_types() { return kViewTypes; }
+
+const ViewType* find_view_type(std::string_view name) {
+  const auto types = view_types();
+  const auto found = std::find_if(types.begin(), types.end(), [&](const ViewType& type) {
+    return name == type.name;
+  });
+  return found == types.end() ? nullptr : &*found;
+}
+
+}  // namespace arctrace::reader

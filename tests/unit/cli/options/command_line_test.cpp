@@ -1,0 +1,52 @@
+#include "reader/cli/options/command_line.hpp"
+
+#include <absl/strings/str_join.h>
+#include <absl/strings/str_split.h>
+#include <doctest/doctest.h>
+
+namespace arctrace::cli {
+namespace {
+
+// `arguments` after separate_command(), with options of each kind.
+std::string separated(const std::string& arguments) {
+  CLI::App root;
+  std::string config, output;
+  root.add_option("--config", config);
+  CLI::App* record = root.add_subcommand("record");
+  root.add_subcommand("report");
+  record->add_option("-o,--output", output);
+  record->add_flag("--wait");
+  record->add_option_function<std::string>("--kernel", [](const std::string&) {})
+      ->expected(0, 1);
+  std::vector<std::string> parts = absl::StrSplit(arguments, ' ', absl::SkipEmpty());
+  separate_command(root, parts);
+  return absl::StrJoin(parts, " ");
+}
+
+TEST_CASE("options after the command belong to it") {
+  CHECK(separated("record ls -l") == "record -- ls -l");
+  CHECK(separated("record --wait ls -l") == "record --wait -- ls -l");
+  CHECK(separated("record -o out ls -o other") == "record -o out -- ls -o other");
+  CHECK(separated("record --output=out ls") == "record --output=out -- ls");
+  CHECK(separated("record --config file ls -x") == "record --config file -- ls -x");
+  CHECK(separated("record -- ls -l") == "record -- ls -l");
+  CHECK(separated("record ls -- -l") == "record -- ls -- -l");
+}
+
+TEST_CASE("an option whose value is optional takes none that follows") {
+  CHECK(separated("record --kernel ls -l") == "record --kernel -- -- ls -l");
+  CHECK(separated("record --kernel -- ls -l") == "record --kernel -- -- ls -l");
+  CHECK(separated("record --kernel --wait ls") == "record --kernel --wait -- ls");
+}
+
+TEST_CASE("a command that is missing, and other subcommands") {
+  CHECK(separated("") == "");
+  CHECK(separated("record") == "record");
+  CHECK(separated("record --wait") == "record --wait");
+  CHECK(separated("record -o") == "record -o");
+  CHECK(separated("report -x y") == "report -x y");
+  CHECK(separated("record -") == "record -- -");
+}
+
+}  // namespace
+}  // namespace arctrace::cli

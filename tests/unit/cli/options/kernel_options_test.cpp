@@ -1,0 +1,52 @@
+#include "reader/cli/options/kernel_options.hpp"
+
+#include <doctest/doctest.h>
+
+#include "tests/unit/cli/options/parsed.hpp"
+
+namespace arctrace::cli {
+namespace {
+
+struct KernelParsed {
+  explicit KernelParsed(std::vector<std::string> arguments) {
+    CLI::App app;
+    add_kernel_options(app, options);
+    error = testing::parse_error(app, std::move(arguments));
+  }
+  KernelOptions options;
+  std::string error;
+};
+
+TEST_CASE("--kernel and its words") {
+  CHECK(KernelParsed({}).options.use == KernelRecording::kNo);
+  CHECK(KernelParsed({"--kernel"}).options.use == KernelRecording::kAuto);
+  CHECK(KernelParsed({"--kernel=auto"}).options.use == KernelRecording::kAuto);
+  CHECK(KernelParsed({"--kernel=bpf"}).options.use == KernelRecording::kBpf);
+  CHECK(KernelParsed({"--kernel=perf"}).options.use == KernelRecording::kPerf);
+  CHECK(KernelParsed({"--kernel=require"}).options.use == KernelRecording::kRequire);
+  CHECK(KernelParsed({"--kernel=no"}).options.use == KernelRecording::kNo);
+  for (const char* wrong : {"yes", "BPF", "1"}) {
+    CHECK(KernelParsed({"--kernel=" + std::string(wrong)}).error ==
+          "--kernel: \"" + std::string(wrong) +
+              "\" is not auto, bpf, perf, require or no");
+  }
+}
+
+TEST_CASE("events of the kernel ask for its records, unless --kernel says how") {
+  const KernelParsed syscalls({"--syscalls"});
+  CHECK(syscalls.options.use == KernelRecording::kAuto);
+  CHECK(syscalls.options.events.syscalls);
+  CHECK_FALSE(syscalls.options.events.signals);
+  CHECK(KernelParsed({"--kernel=perf", "--signals"}).options.use ==
+        KernelRecording::kPerf);
+  CHECK(KernelParsed({"--signals", "--kernel=require"}).options.use ==
+        KernelRecording::kRequire);
+  const KernelParsed all(
+      {"--syscalls", "--page-faults", "--signals", "--contention", "--block-io"});
+  CHECK(event_options(all.options.events) ==
+        "--syscalls, --page-faults, --signals, --contention, --block-io");
+  CHECK(event_options({}) == "");
+}
+
+}  // namespace
+}  // namespace arctrace::cli

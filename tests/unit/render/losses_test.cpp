@@ -1,0 +1,29 @@
+#include "reader/render/losses.hpp"
+
+#include <arctrace/format.h>
+#include <doctest/doctest.h>
+
+#include <array>
+
+namespace arctrace::reader {
+namespace {
+
+std::string members(std::span<const uint64_t> by_cause) {
+  return json_members(
+      [&](JsonWriter& json) { write_losses_json("lost", by_cause, json); });
+}
+
+TEST_CASE("losses by cause: text has those that occurred, JSON all that are defined") {
+  std::array<uint64_t, ARCTRACE_LOST_CAUSES> lost{};
+  CHECK(losses_text(lost).empty());
+  CHECK(members(lost) ==
+        "\"lost\":{\"full\":0,\"too_big\":0,\"nested\":0,\"no_slot\":0}");
+  lost[ARCTRACE_LOST_FULL] = 2;
+  lost[ARCTRACE_LOST_CAUSES - 1] = 1;
+  CHECK(losses_text(lost).starts_with("full 2, "));
+  CHECK(members(lost).starts_with(
+      "\"lost\":{\"full\":2,\"too_big\":0,\"nested\":0,\"no_slot\":0,\""));
+}
+
+}  // namespace
+}  // namespace arctrace::reader

@@ -1,0 +1,149 @@
+#include "reader/report/arcs_view.hpp"
+
+#include <doctest/doctest.h>
+
+#include <map>
+#include <set>
+
+#include "reader/analysis/function_totals.hpp"
+#include "tests/support/naive_replay.hpp"
+#include "tests/support/random_script.hpp"
+#include "tests/unit/report/viewed.hpp"
+
+using namespace arctrace::reader;
+using namespace arctrace::testing;
+
+namespace {
+
+using Flat = std::map<std::string, Sums>;
+using Arcs = std::map<std::pair<std::string, std::string>, Sums>;
+
+constexpr const char* kThread = "[thread]";
+
+// By their definitions, one path at a time. A path's base time is in the cum of each
+// function on it, once.
+struct NaiveSums {
+  Flat flat;
+  Arcs parents;   // (function, parent)
+  Arcs children;  // (function, child)
+
+  void add(const NaiveThread::Paths& paths) {
+    for (const auto& [path, sums] : paths) {
+      if (path.empty()) continue;
+      const std::string& self = path.back();
+      const std::string& caller = path.size() > 1 ? path[path.size() - 2] : kRoot;
+      flat[self].calls += sums.calls;
+      flat[self].base_ns += sums.base_ns;
+      parents[{self, caller}].calls += sums.calls;
+      parents[{self, caller}].base_ns += sums.base_ns;
+      children[{caller, self}].calls += sums.calls;
+      children[{caller, self}].base_ns += sums.base_ns;
+      std::set<std::string> seen;
+      for (size_t i = 0; i < path.size(); ++i) {
+        if (!seen.insert(path[i]).second) continue;
+        flat[path[i]].cum_ns += sums.base_ns;
+        parents[{path[i], i > 0 ? path[i - 1] : kRoot}].cum_ns += sums.base_ns;
+      }
+      for (const std::string& f : seen) {
+        if (f == self) continue;
+        const auto innermost = std::find(path.rbegin(), path.rend(), f);
+        children[{f, *(innermost - 1)}].cum_ns += sums.base_ns;
+      }
+    }
+  }
+  const std::string kRoot = kThread;
+};
+
+template <class Key>
+std::string sums_text(const std::map<Key, Sums>& sums) {
+  std::string text;
+  for (const auto& [key, s] : sums) {
+    if constexpr (std::is_same_v<Key, std::string>) {
+      text += key;
+    } else {
+      text += key.first + "-" + key.second;
+    }
+    text += ' ' + std::to_string(s.calls) + ' ' + std::to_string(s.base_ns) + ' ' +
+            std::to_string(s.cum_ns) + '\n';
+  }
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("arcs: parents, self, children") {
+  const RecordScript script = treetest();
+  Viewed viewed(script);
+  viewed.settings.options.limit = 2;
+  CHECK(viewed.text("arcs") == R"(
+1 thread: 100.000 us
+Source         Calls   %Base    %Cum         Base          Cum  Function
+parent             1    0.00  100.00         0 ns   100.000 us    [thread]
+self               1    0.00  100.00         0 ns   100.000 us  main
+child              1    0.00   70.00         0 ns    70.000 us    mainB
+child              1    0.00   30.00         0 ns    30.000 us    mainA
+
+parent             1    0.00   70.00         0 ns    70.000 us    main
+self               1    0.00   70.00         0 ns    70.000 us  mainB
+child              1   40.00   40.00    40.000 us    40.000 us    mainBB
+child              1   30.00   30.00    30.000 us    30.000 us    mainBA
+
+  (5 rows not shown)
+)");
+}
+
+TEST_CASE("random traces: flat and arcs are what their definitions say, text as JSON") {
+  for (uint64_t seed = first_seed(); seed < first_seed() + 150; ++seed) {
+    CAPTURE(seed);
+    const RandomScript random(seed, {});
+    const RecordScript& script = random.script;
+    std::map<ThreadIndex, NaiveThread> threads;
+    for (const Record& record : script.records) {
+      const auto name_of = [&](uint64_t key) {
+        return std::string(*script.definitions.name(0, static_cast<uint32_t>(key)));
+      };
+      threads.try_emplace(record.thread, name_of).first->second.apply(record);
+    }
+    NaiveSums naive;
+    for (auto& [index, thread] : threads) {
+      thread.finish();
+      naive.add(thread.sums({}));
+    }
+
+    Viewed viewed(script);
+    const Json json = viewed.json("arcs");
+    Flat flat;
+    Arcs parents, children;
+    for (const Json& row : json.at("arcs")) {
+      const std::string name = row.at("name");
+      flat[name] = sums_of(row);
+      for (const Json& arc : row.at("parents")) {
+        parents[{name, arc.at("name")}] = sums_of(arc);
+      }
+      for (const Json& arc : row.at("children")) {
+        children[{name, arc.at("name")}] = sums_of(arc);
+      }
+    }
+    std::erase_if(naive.children,
+                  [](const auto& arc) { return arc.first.first == kThread; });
+    CHECK(sums_text(flat) == sums_text(naive.flat));
+    CHECK(sums_text(parents) == sums_text(naive.parents));
+    CHECK(sums_text(children) == sums_text(naive.children));
+
+    // Each row of JSON stands in the text, in the same order.
+    const std::string text = viewed.text("flat");
+    size_t from = 0;
+    const Json rows = viewed.json("flat");
+    for (const Json& row : rows.at("functions")) {
+      const auto found = [&](const std::string& what) {
+        const size_t place = text.find(what, from);
+        REQUIRE(place != std::string::npos);
+        from = place + what.size();
+      };
+      found(" " + std::to_string(uint64_t{row.at("calls")}) + " ");
+      found(" " + duration_text(row.at("base_ns")) + " ");
+      found(" " + duration_text(row.at("cum_ns")) + " ");
+      found("  " + std::string(row.at("name")));
+    }
+  }
+}

@@ -1,0 +1,61 @@
+#include "reader/report/flat_view.hpp"
+
+#include "tests/unit/report/viewed.hpp"
+
+using namespace arctrace::reader;
+using namespace arctrace::testing;
+
+TEST_CASE("flat: a line for each function") {
+  const RecordScript script = treetest();
+  Viewed viewed(script);
+  CHECK(viewed.text("flat") == R"(
+1 thread: 100.000 us
+       Calls   %Base    %Cum         Base          Cum    Ind  Name
+           1    0.00  100.00         0 ns   100.000 us      1  main
+           1    0.00   70.00         0 ns    70.000 us      2  mainB
+           1   40.00   40.00    40.000 us    40.000 us      3  mainBB
+           1    0.00   30.00         0 ns    30.000 us      4  mainA
+           1   30.00   30.00    30.000 us    30.000 us      5  mainBA
+           1   20.00   20.00    20.000 us    20.000 us      6  mainAB
+           1   10.00   10.00    10.000 us    10.000 us      7  mainAA
+)");
+  const Json json = viewed.json("flat");
+  const Json& row = json.at("functions").at(2);
+  CHECK(row.at("name") == "mainBB");
+  CHECK(row.at("module") == "");
+  CHECK(sums_of(row) == Sums{1, 40'000, 40'000});
+}
+
+TEST_CASE("flat: sorted, limited, by thread") {
+  const RecordScript script = treetest();
+  Viewed viewed(script);
+  viewed.settings.options.sort = SortKey::kBase;
+  viewed.settings.options.limit = 2;
+  const Json rows = viewed.json("flat").at("functions");
+  REQUIRE(rows.size() == 2);
+  CHECK(rows.at(0).at("name") == "mainBB");
+  CHECK(rows.at(1).at("name") == "mainBA");
+  CHECK(viewed.text("flat").find("(5 rows not shown)") != std::string::npos);
+  const Json threads = viewed.json("flat", Grouping::kThread).at("threads");
+  CHECK(threads.at(0).at("functions").size() == 2);
+}
+
+TEST_CASE("recursion is not counted twice") {
+  RecordScript script;
+  const ThreadIndex t = script.program(1, "p");
+  script.enter(t, 0, "f");
+  script.enter(t, 1, "g");
+  script.enter(t, 3, "f");
+  script.enter(t, 6, "g");
+  script.exit(t, 10);
+  script.exit(t, 11);
+  script.exit(t, 12);
+  script.exit(t, 20);
+  Viewed viewed(script);
+  const Json rows = viewed.json("flat").at("functions");
+  CHECK(rows.at(0).at("name") == "f");
+  CHECK(sums_of(rows.at(0)) == Sums{2, 1 + 3 + 1 + 8, 20});
+  CHECK(rows.at(0).at("recursion") == 2);
+  CHECK(sums_of(rows.at(1)) == Sums{2, 2 + 4 + 1, 11});
+  CHECK(viewed.text("flat").find("f [recursion to level 2]") != std::string::npos);
+}
