@@ -13,6 +13,11 @@ namespace {
 
 constexpr const char* kSizesTooLarge = "its sizes are larger than the record";
 
+const char* lost_problem(std::span<const std::byte> body) {
+  const auto lost = load_part_untrusted<arctrace_lost_body>(body);
+  return lost.cause >= ARCTRACE_LOST_CAUSES ? "its cause is not one" : nullptr;
+}
+
 // `rest`: of the body, after the fixed part.
 const char* texts_problem(const BodyLayout& layout, std::span<const std::byte> body,
                           BodyReader& rest) {
@@ -70,15 +75,14 @@ const char* body_problem_untrusted(uint16_t type, std::span<const std::byte> bod
   const BodyLayout* layout = body_layout(type);
   if (layout == nullptr) return nullptr;
   if (body.size() < layout->size()) return "it is too short for its type";
+  if (layout->is_fixed()) {
+    return type == ARCTRACE_TYPE_LOST ? lost_problem(body) : nullptr;
+  }
   BodyReader rest(body.subspan(layout->size()));
   if (const char* problem = texts_problem(*layout, body, rest)) return problem;
   switch (type) {
     case ARCTRACE_TYPE_STACK:
       return stack_problem(body, rest);
-    case ARCTRACE_TYPE_LOST:
-      return load_part_untrusted<arctrace_lost_body>(body).cause >= ARCTRACE_LOST_CAUSES
-                 ? "its cause is not one"
-                 : nullptr;
     case ARCTRACE_TYPE_ARGUMENTS:
     case ARCTRACE_TYPE_RESULT:
       return args_problem(body, rest);

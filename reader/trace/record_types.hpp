@@ -65,6 +65,8 @@ class BodyLayout {
   uint32_t size() const { return size_; }
   std::span<const BodyField> fields() const { return {fields_.data(), field_count_}; }
   std::span<const BodyText> texts() const { return {texts_.data(), text_count_}; }
+  // Whether there is only the fixed part.
+  bool is_fixed() const { return text_count_ == 0 && element_size_ == 0; }
   // Empty: there are no elements.
   std::string_view count() const { return count_; }
   // The fixed part of an element. If its last field is a size, so many bytes follow it.
