@@ -129,9 +129,9 @@ Runner add_check(CLI::App& root) {
   app->add_flag("--strict", options->strict,
                 "count lost, torn and unfinished records as findings");
   app->footer(
-      "Each finding names a rule of SPEC.md, section 9, and where in the file it is\n"
-      "broken. Exit status: 0 if there are no findings, 1 if there are, 2 if the file\n"
-      "cannot be read.");
+      "Each finding names the rule that is broken (F1 to S3: SPEC.md, \"Validity\") and\n"
+      "where in the file. Exit status: 0 if there are no findings, 1 if there are, 2 if the\n"
+      "file cannot be read.");
   return [options] { return check(*options); };
 }
 
