@@ -31,15 +31,22 @@ void record_unwind(Nesting nesting, ThreadState& state, uint32_t depth, uint64_t
   commit_change(nesting, state, record, depth, [] {});
 }
 
-// Records that frames were left which can't be open when `key` is entered in `frame`.
-// Takes its arguments by value, so that callers keep them in registers.
+// Records that frames were left which can't be open when `key` is entered in `frame`, and
+// remembers the call if its caller is certain then. Takes its arguments by value, so that
+// callers keep them in registers.
 __attribute__((noinline)) void leave_frames(Nesting nesting, uint64_t key,
                                             MachineFrame frame, arctrace_shim_call call,
                                             uint64_t ticks) {
   ThreadState& state = *thread_local_state.state;
-  const uint32_t depth =
+  if (has_known_caller(thread_local_state.stacks, state.open, state.edges, frame)) return;
+  const EntryDepth left =
       depth_at_entry(thread_local_state.stacks, state.open, key, frame, call);
-  record_unwind(nesting, state, depth, ticks);
+  record_unwind(nesting, state, left.depth, ticks);
+  if (!left.is_edge || nesting.nested()) return;
+  const OpenFrame* caller = innermost_located(state.open);
+  if (caller != nullptr && CallEdges::can_add(caller->frame, frame)) {
+    state.edges.add(caller->frame, frame);
+  }
 }
 
 // Writes the entry of `key`, whose frame store(state, at) keeps at that index. False:
@@ -81,10 +88,7 @@ FilteredFrame filter_call(Nesting nesting, uint64_t key, const MachineFrame& fra
                           const arctrace_shim_call& call, uint64_t ticks) {
   ThreadState& state = *thread_local_state.state;
   report_long_calls(nesting, state, ticks);
-  if (frame.location != 0 &&
-      !state.open.surely_has_innermost(thread_local_state.stacks, frame)) {
-    leave_frames(nesting, key, frame, call, ticks);
-  }
+  if (frame.location != 0) leave_frames(nesting, key, frame, call, ticks);
   FilteredFrame filtered = filtered_frame(thread_local_state, call.flags, ticks);
   // A call that interrupts a record is written into another block, and can't wait.
   if (filtered.reporting == FilteredFrame::Reporting::kWaiting && nesting.nested()) {
@@ -220,8 +224,7 @@ bool enter_slow(uint64_t key, arctrace_shim_call call, uintptr_t here,
     entered = enter_filtered(writer_call, key, frame, call, ticks, args);
   } else {
     const ThreadState* state = thread_local_state.state;
-    if (state != nullptr && frame.location != 0 &&
-        !state->open.surely_has_innermost(thread_local_state.stacks, frame)) {
+    if (state != nullptr && frame.location != 0) {
       leave_frames(writer_call, key, frame, call, ticks);
     }
     entered = write_enter(writer_call, key, ticks, [&](ThreadState& to, uint32_t at) {
@@ -283,7 +286,6 @@ bool is_filtered_out_slow(uint64_t key, arctrace_shim_call call) {
   const FilteredFrame filtered = filter_call(writer_call, key, frame, call, ticks);
   if (!is_without_effect(thread_local_state, filtered)) return false;
   keep_filter_context(thread_local_state);
-  state->open.store(state->open.depth, key, frame);  // for the next call from there
   return true;
 }
 

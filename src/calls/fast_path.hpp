@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "src/process/session.hpp"
+#include "src/stack/left_frames.hpp"
 #include "src/stack/machine_frame.hpp"
 #include "src/writer/reservation.hpp"
 #include "src/writer/stack_change.hpp"
@@ -69,21 +70,20 @@ __attribute__((always_inline)) inline bool enter_fast(uint64_t key,
                                                       uintptr_t here, const Fits& fits,
                                                       const WithFrame& with_frame) {
   uint32_t at = 0;
-  uint32_t parent = 0;
   return record_fast(
       here, ARCTRACE_TYPE_ENTER, sizeof(arctrace_frame_body),
       [&](const ThreadState& state) {
         at = state.open.depth;
         if (at >= OpenFrames::kMax) return false;
-        parent = state.open.parent_fingerprint(at);
         return (frame.location == 0 ||
-                state.open.surely_has_innermost(thread_local_state.stacks, frame)) &&
+                is_known_call(thread_local_state.stacks, state.open, state.edges, at,
+                              frame)) &&
                fits();
       },
       [&](Nesting nesting, ThreadState& state, const Reservation& record) {
         with_frame();
         complete_enter(nesting, state, record, key, at,
-                       [&](ThreadState& to) { to.open.store(at, key, frame, parent); });
+                       [&](ThreadState& to) { to.open.store(at, key, frame); });
       });
 }
 

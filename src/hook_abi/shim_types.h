@@ -77,8 +77,9 @@ struct arctrace_shim_call_args {
   uint32_t result_names; /* of the result's enumerators */
 };
 
-/* Turns the description of a machine frame (call_site and flags aside) into its caller's:
- * 1, or 0 if that is not known. Reads the stack only up to `stack_high`. */
+/* Turns the description of a machine frame (call_site and flags aside) into its caller's,
+ * whose call_site is 0 if it is not known: 1, or 0 if the caller is not known. Reads the
+ * stack only up to `stack_high`. */
 typedef int arctrace_shim_unwinder(struct arctrace_shim_call* frame,
                                    uintptr_t stack_high);
 

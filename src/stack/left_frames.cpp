@@ -38,38 +38,71 @@ uint32_t depth_without_replaced(const ThreadStacks& stacks, const OpenFrames& op
   return replaced < depth ? replaced : depth;
 }
 
+// How many of the outermost `depth` frames remain if those without a location at the
+// inner end are not counted.
+uint32_t located_depth(const OpenFrames& open, uint32_t depth) {
+  while (depth > 0 && open.frames[depth - 1].frame.location == 0) --depth;
+  return depth;
+}
+
+// Whether the open frame `open` is the machine frame `found` by the unwinder, rather than
+// one whose stack space that has taken. The return address of a library call was taken
+// out of its slot.
+bool is_same_frame(const MachineFrame& open, const arctrace_shim_call& found) {
+  return open.location == found.location &&
+         (found.call_site == 0 || open.call_site == low_half(found.call_site) ||
+          open.has(ARCTRACE_SHIM_LIBRARY_CALL));
+}
+
+// Whether the machine frame `caller` is the one that made the call. Reads nothing beyond
+// the caller's, so that the stack may be any.
+bool is_direct_caller(const MachineFrame& caller, arctrace_shim_call callee) {
+  return unwinder(&callee, caller.location) != 0 && is_same_frame(caller, callee);
+}
+
 // The depth without those of the outermost `depth` frames that lie between the call and
 // its caller, or that one's caller, and so on: where machine frames follow one another,
-// none can lie between them.
-uint32_t depth_of_callers(const ThreadStacks& stacks, const OpenFrames& open,
-                          uint32_t depth, arctrace_shim_call frame) {
+// none can lie between them. REQUIRES: the call is on the thread's own stack.
+EntryDepth depth_of_callers(const ThreadStacks& stacks, const OpenFrames& open,
+                            uint32_t depth, arctrace_shim_call frame) {
   constexpr uint32_t kStepsMax = 32;
-  using Which = ThreadStacks::Which;
-  if (depth > OpenFrames::kMax || unwinder == nullptr ||
-      (frame.flags & ARCTRACE_SHIM_LOCATION_GUESSED) != 0 ||
-      stacks.which(frame.location) != Which::kOwn) {
-    return depth;
-  }
-  uint32_t i = depth;
-  while (i > 0 && open.frames[i - 1].frame.location == 0) --i;
-  if (i == 0 || open.frames[i - 1].frame.location == frame.location) return depth;
-  for (uint32_t step = 0; step < kStepsMax; ++step) {
+  uint32_t i = located_depth(open, depth);
+  for (uint32_t step = 0; step < kStepsMax && i > 0; ++step) {
     const uintptr_t callee = frame.location;
-    if (unwinder(&frame, stacks.own.high) == 0 || frame.location <= callee) return depth;
+    if (unwinder(&frame, stacks.own.high) == 0 || frame.location <= callee) break;
     for (; i > 0; --i) {
       const MachineFrame& outer = open.frames[i - 1].frame;
       if (outer.location == 0) continue;
-      if (outer.location == frame.location ||
-          stacks.which(outer.location) != Which::kOwn ||
+      if (stacks.which(outer.location) != ThreadStacks::Which::kOwn ||
           outer.has(ARCTRACE_SHIM_LOCATION_GUESSED)) {
-        return depth;
+        return {depth, false};
       }
+      if (is_same_frame(outer, frame)) return {depth, true};
       if (outer.location > frame.location) break;
       depth = i - 1;
     }
-    if (i == 0) return depth;
   }
-  return depth;
+  return {depth, false};
+}
+
+// The same for a call on any stack.
+EntryDepth depth_of_caller(const ThreadStacks& stacks, const OpenFrames& open,
+                           uint32_t depth, const arctrace_shim_call& call) {
+  const uint32_t located = located_depth(open, depth);
+  if (located == 0) return {depth, false};
+  const MachineFrame& innermost = open.frames[located - 1].frame;
+  const uint32_t guessed = ARCTRACE_SHIM_LOCATION_GUESSED;
+  if (unwinder == nullptr || ((call.flags | innermost.flags) & guessed) != 0) {
+    // There is nothing to see but positions, which an edge repeats: apart from the
+    // question whether one of them is on the signal stack.
+    const bool has_one_stack = stacks.signal.low == stacks.signal.high;
+    return {depth, has_one_stack && innermost.location > call.location};
+  }
+  if (innermost.location == call.location) return {depth, true};
+  if (stacks.which(call.location) != ThreadStacks::Which::kOwn) {
+    return {depth, is_direct_caller(innermost, call)};
+  }
+  return depth_of_callers(stacks, open, depth, call);
 }
 
 }  // namespace
@@ -87,12 +120,26 @@ uint32_t depth_above(const ThreadStacks& stacks, const OpenFrames& open,
   return depth;
 }
 
-uint32_t depth_at_entry(const ThreadStacks& stacks, const OpenFrames& open, uint64_t key,
-                        const MachineFrame& now, const arctrace_shim_call& call) {
+EntryDepth depth_at_entry(const ThreadStacks& stacks, const OpenFrames& open,
+                          uint64_t key, const MachineFrame& now,
+                          const arctrace_shim_call& call) {
   const uint32_t depth = depth_without_replaced(stacks, open, key, now);
-  return call.stack_pointer == 0 ? depth : depth_of_callers(stacks, open, depth, call);
+  if (call.stack_pointer == 0 || depth > OpenFrames::kMax) return {depth, false};
+  return depth_of_caller(stacks, open, depth, call);
 }
 
-void set_unwinder(arctrace_shim_unwinder* chosen) { unwinder = chosen; }
+const OpenFrame* innermost_located(const OpenFrames& open) {
+  if (open.depth > OpenFrames::kMax) return nullptr;
+  const uint32_t located = located_depth(open, open.depth);
+  return located == 0 ? nullptr : &open.frames[located - 1];
+}
+
+bool has_known_caller(const ThreadStacks& stacks, const OpenFrames& open,
+                      const CallEdges& edges, const MachineFrame& now) {
+  if (open.depth > OpenFrames::kMax) return false;
+  return is_known_call(stacks, open, edges, located_depth(open, open.depth), now);
+}
+
+void set_unwinder(arctrace_shim_unwinder* finder) { unwinder = finder; }
 
 }  // namespace arctrace

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "src/hook_abi/shim_types.h"
+#include "src/stack/call_edges.hpp"
 #include "src/stack/machine_frame.hpp"
 #include "src/stack/open_frames.hpp"
 
@@ -16,10 +17,39 @@ namespace arctrace {
 uint32_t depth_above(const ThreadStacks& stacks, const OpenFrames& open,
                      const MachineFrame& now);
 
+// How many frames are left when a function is entered, and whether the innermost of those
+// with a location is surely its caller, which a CallEdge may then say.
+struct EntryDepth {
+  uint32_t depth;
+  bool is_edge;
+};
+
 // The depth that is left when `key` is entered at `now` by `call`, whose stack_pointer is
 // 0 if it is not known.
-uint32_t depth_at_entry(const ThreadStacks& stacks, const OpenFrames& open, uint64_t key,
-                        const MachineFrame& now, const arctrace_shim_call& call);
+EntryDepth depth_at_entry(const ThreadStacks& stacks, const OpenFrames& open,
+                          uint64_t key, const MachineFrame& now,
+                          const arctrace_shim_call& call);
+
+// The innermost frame with a location; null: there is none, or it is not kept.
+const OpenFrame* innermost_located(const OpenFrames& open);
+
+// Whether the outermost `depth` frames surely are open when a function is entered at
+// `now`, whose location is known: there are none, or it is known to be called by the
+// innermost of them. REQUIRES: depth <= OpenFrames::kMax.
+inline bool is_known_call(const ThreadStacks& stacks, const OpenFrames& open,
+                          const CallEdges& edges, uint32_t depth,
+                          const MachineFrame& now) {
+  if (depth == 0) return true;
+  const MachineFrame& innermost = open.frames[depth - 1].frame;
+  if (now.hook_site != 0) return edges.has(innermost, now);
+  // Without sites there is nothing to see but positions.
+  return innermost.location > now.location &&
+         stacks.which(innermost.location) != ThreadStacks::Which::kSignal;
+}
+
+// The same for all open frames that have a location.
+bool has_known_caller(const ThreadStacks& stacks, const OpenFrames& open,
+                      const CallEdges& edges, const MachineFrame& now);
 
 // Sets how the frames between a call and the innermost open frame are found. Without an
 // unwinder (null) they are not looked for.

@@ -25,31 +25,17 @@ struct MachineFrame {
         stack_pointer(low_half(call.stack_pointer)),
         call_site(low_half(call.call_site)),
         hook_site(low_half(call.hook_site)),
-        flags(call.flags & kFlags) {}
+        flags(call.flags) {}
 
   uintptr_t location = 0;      // canonical frame address; 0: not known
   uint32_t stack_pointer = 0;  // at the hook's call, low half
   uint32_t call_site = 0;      // the address that the frame returns to, low half
   uint32_t hook_site = 0;  // the address that the hook returns to, low half; 0: not known
-  uint32_t flags =
-      0;  // enum arctrace_shim_call_flags in the low bits, above them the parent
+  uint32_t flags = 0;      // enum arctrace_shim_call_flags
 
   bool has(arctrace_shim_call_flags flag) const {
     return (flags & static_cast<uint32_t>(flag)) != 0;
   }
-  // By this the frames inside this one remember it as their parent.
-  uint32_t fingerprint() const {
-    return (low_half(location) * 0x9E3779B1u ^ hook_site) & ~kFlags;
-  }
-  void set_parent(uint32_t its_fingerprint) {
-    flags = (flags & kFlags) | its_fingerprint;
-  }
-  bool has_parent(uint32_t its_fingerprint) const {
-    return (flags & ~kFlags) == its_fingerprint;
-  }
-
- private:
-  static constexpr uint32_t kFlags = 15;
 };
 
 // Whether the frame `open` lies on a part of a stack that is free when a function is

@@ -11,6 +11,7 @@
 
 #include "src/base/shared_atomics.hpp"
 #include "src/protocol/handout.hpp"
+#include "src/stack/call_edges.hpp"
 #include "src/stack/filtered_frames.hpp"
 #include "src/stack/open_frames.hpp"
 #include "src/stack/pending_calls.hpp"
@@ -86,7 +87,8 @@ struct ThreadState {
   uint64_t robust_next;
 
   OpenFrames open;
-  FilteredFrames filtered;  // of the same frames
+  CallEdges edges;
+  FilteredFrames filtered;  // of the open frames
 };
 static_assert(offsetof(ThreadState, robust_next) - offsetof(ThreadState, lock) ==
               ARCTRACE_ROBUST_NODE_OFFSET);

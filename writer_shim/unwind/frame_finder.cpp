@@ -208,13 +208,16 @@ int find_caller(arctrace_shim_call* frame, uintptr_t stack_high) {
   const uintptr_t return_address =
       machine::returned_to(stack_word(frame->location + offset, low, stack_high));
   if (return_address == 0) return 0;
-  const uintptr_t location = canonical_address(
-      rule_for(0, return_address), frame->location, frame_pointer, stack_high);
+  const PackedRule caller = rule_for(0, return_address);
+  const uintptr_t location =
+      canonical_address(caller, frame->location, frame_pointer, stack_high);
   if (location == 0) return 0;
   frame->stack_pointer = frame->location;
   frame->frame_pointer = frame_pointer;
   frame->hook_site = return_address;
   frame->location = location;
+  frame->call_site = machine::returned_to(
+      stack_word(location + caller.return_address_offset(), low, stack_high));
   frame->flags = 0;
   return 1;
 }

@@ -6,8 +6,11 @@
 #include <thread>
 #include <vector>
 
+#include "src/process/process_identity.hpp"
+#include "src/process/session.hpp"
 #include "src/protocol/dead_slot.hpp"
 #include "src/protocol/recycle.hpp"
+#include "src/writer/thread_local.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/test_session.hpp"
 

@@ -1,0 +1,274 @@
+// Known calls between hooked functions: a modelled program with functions that have hooks
+// and functions that have none calls, returns, jumps and makes tail calls. After each
+// hook the writer's open frames must be the model's.
+#include "src/stack/call_edges.hpp"
+
+#include <arctrace/arctrace.h>
+#include <doctest/doctest.h>
+
+#include <functional>
+#include <vector>
+
+#include "src/api/shim_interface.h"
+#include "src/process/session.hpp"
+#include "src/writer/thread_local.hpp"
+#include "tests/support/child.hpp"
+#include "tests/support/random.hpp"
+#include "tests/support/test_session.hpp"
+
+namespace arctrace::testing {
+namespace {
+
+constexpr uintptr_t kStackLow = 4096;
+constexpr uintptr_t kStackHigh = 1 << 20;
+constexpr uint32_t kFunctions = 10;
+constexpr size_t kDepthMax = 40;
+
+MachineFrame frame_at(uintptr_t location, uint32_t hook_site, uint32_t call_site) {
+  MachineFrame frame(location);
+  frame.hook_site = hook_site;
+  frame.call_site = call_site;
+  return frame;
+}
+
+TEST_CASE("call edges: a call is known by its sites, its caller's, and their distance") {
+  static CallEdges edges;
+  const MachineFrame caller = frame_at(900, 1, 2);
+  const MachineFrame callee = frame_at(800, 3, 4);
+  CHECK_FALSE(edges.has(caller, callee));
+  edges.add(caller, callee);
+  CHECK(edges.has(caller, callee));
+  CHECK(edges.has(frame_at(700, 1, 77), frame_at(600, 3, 4)));  // elsewhere on the stack
+  CHECK_FALSE(edges.has(frame_at(901, 1, 2), callee));
+  CHECK_FALSE(edges.has(frame_at(900, 5, 2), callee));
+  CHECK_FALSE(edges.has(caller, frame_at(800, 5, 4)));
+  CHECK_FALSE(edges.has(caller, frame_at(800, 3, 5)));
+  CHECK_FALSE(edges.has(frame_at(900 + (uint64_t{1} << 32), 1, 2), callee));
+  CHECK_FALSE(edges.has(frame_at(700, 1, 2), callee));
+  // Also not one that has the same entry in the table.
+  for (uintptr_t other = 801; other < 20000; ++other) {
+    REQUIRE(edges.has(frame_at(other, 1, 2), callee) == (other == 900));
+  }
+}
+
+TEST_CASE("call edges: what can't be told from no edge is none") {
+  CHECK(CallEdges::can_add(frame_at(900, 1, 2), frame_at(800, 3, 4)));
+  CHECK(CallEdges::can_add(frame_at(900, 1, 2), frame_at(900, 3, 2)));  // inlined
+  CHECK_FALSE(CallEdges::can_add(frame_at(700, 1, 2), frame_at(800, 3, 4)));
+  CHECK_FALSE(CallEdges::can_add(frame_at(900, 0, 2), frame_at(800, 3, 4)));
+  CHECK_FALSE(CallEdges::can_add(frame_at(900, 1, 2), frame_at(800, 0, 4)));
+  CHECK_FALSE(
+      CallEdges::can_add(frame_at(900 + (uint64_t{1} << 32), 1, 2), frame_at(900, 3, 4)));
+}
+
+// The program. Frames of hooked functions are small and those of others large, so that
+// frames whose sizes differ never add up to the same distance.
+class ModelProgram {
+ public:
+  explicit ModelProgram(Random& random) : random_(random) {}
+
+  void step() {
+    const uint32_t what = random_.below(20);
+    if (frames_.empty() || (what < 9 && frames_.size() < kDepthMax)) {
+      call(random_.below(kSites));
+    } else if (what < 16) {
+      exit_innermost();
+    } else if (what < 18) {
+      tail_call();
+    } else {
+      jump();
+    }
+  }
+
+  // Calls each of the functions that the outermost one calls.
+  void call_in_turn() {
+    if (frames_.empty()) call(0);
+    for (uint32_t site = 0; site < kSites; ++site) {
+      call(site);
+      exit_innermost();
+    }
+  }
+
+  static int find_caller(arctrace_shim_call* frame, uintptr_t) {
+    ++steps_;
+    const std::vector<Frame>& frames = current_->frames_;
+    for (size_t i = frames.size(); i-- > 0;) {
+      if (frames[i].location != frame->location) continue;
+      size_t outer = i;
+      while (outer > 0 && frames[outer - 1].location == frame->location) --outer;
+      if (outer-- == 0) return 0;
+      frame->hook_site = frames[i].call_site;
+      frame->stack_pointer = frame->location;
+      frame->location = frames[outer].location;
+      frame->call_site = frames[outer].call_site;
+      frame->flags = 0;
+      return 1;
+    }
+    return 0;
+  }
+  void use() { current_ = this; }
+  static uint64_t steps() { return steps_; }
+
+ private:
+  struct Frame {
+    uint32_t function;
+    uint32_t code;  // address; each inlined copy of a function has its own
+    uintptr_t location;
+    uint32_t call_site;
+    uint32_t hook_site;
+    bool is_inlined;
+  };
+
+  static constexpr uint32_t kSites = 8;
+
+  static bool has_hook(uint32_t function) { return function % 3 != 0; }
+  static uintptr_t size_of(uint32_t function) {
+    return has_hook(function) ? 16 : 4096 << function % 5;
+  }
+  static uint32_t code_of(uint32_t function) { return 0x1000 * (function + 1); }
+
+  // Function f has kSites sites that call one function each. Two of these are inlined if
+  // both have hooks: a copy that is inlined into a function without hooks looks the same
+  // after a jump out of it and another call of that function.
+  void call(uint32_t site) {
+    Frame callee{};
+    if (frames_.empty()) {
+      callee = {1, code_of(1), kStackHigh - 64, 99, code_of(1) + 4, false};
+    } else {
+      const Frame& caller = frames_.back();
+      callee.function = (caller.function * 5 + site * 3 + 1) % kFunctions;
+      callee.is_inlined =
+          site >= 6 && has_hook(callee.function) && has_hook(caller.function);
+      const uint32_t at = caller.code + 0x100 * site + 8;
+      callee.code = callee.is_inlined ? at * 0x10001 : code_of(callee.function);
+      callee.location = callee.is_inlined ? caller.location
+                                          : caller.location - size_of(caller.function);
+      callee.call_site = callee.is_inlined ? caller.call_site : at;
+      callee.hook_site = callee.is_inlined ? at : code_of(callee.function) + 4;
+      if (callee.location < kStackLow + size_of(callee.function)) return;
+    }
+    frames_.push_back(callee);
+    enter();
+  }
+
+  // To any function further out. Which of the functions inlined into its frame goes on
+  // then can't be seen, so all of them do.
+  void jump() {
+    size_t left = 1 + random_.below(static_cast<uint32_t>(frames_.size()));
+    while (left < frames_.size() && frames_[left].is_inlined) ++left;
+    frames_.resize(left);
+  }
+
+  // The innermost function ends with a jump to another one, in its machine frame.
+  void tail_call() {
+    const Frame last = frames_.back();
+    const uint32_t target = (last.function + 4) % kFunctions;
+    if (last.is_inlined || frames_.size() == 1) return;
+    // Without a hook in both, two functions look like one after a jump.
+    if (!has_hook(last.function) || !has_hook(target)) return;
+    frames_.pop_back();
+    frames_.push_back({target, code_of(target), last.location, last.call_site,
+                       code_of(target) + 4, false});
+    enter();
+  }
+
+  void enter() {
+    const Frame& frame = frames_.back();
+    if (!has_hook(frame.function)) return;
+    const arctrace_shim_call call = {
+        frame.location,
+        frame.location - size_of(frame.function),
+        0,
+        frame.hook_site,
+        frame.call_site,
+        frame.is_inlined ? 0U : uint32_t{ARCTRACE_SHIM_BEGINS_FRAME}};
+    arctrace_shim_enter(code_of(frame.function), &call);
+    check();
+  }
+
+  void exit_innermost() {
+    const Frame frame = frames_.back();
+    if (has_hook(frame.function)) {
+      const uint64_t key = code_of(frame.function);
+      const uintptr_t stack_pointer = frame.location - size_of(frame.function);
+      if (arctrace_shim_exit(key, stack_pointer) == 0) {
+        arctrace_shim_exit_at(key, frame.location, stack_pointer);
+      }
+    }
+    frames_.pop_back();
+    if (has_hook(frame.function)) check();
+  }
+
+  void check() const {
+    std::vector<uint64_t> expected;
+    for (const Frame& frame : frames_) {
+      if (has_hook(frame.function)) expected.push_back(code_of(frame.function));
+    }
+    const OpenFrames& open = thread_local_state.state->open;
+    std::vector<uint64_t> known;
+    for (uint32_t i = 0; i < open.depth; ++i) known.push_back(open.frames[i].key);
+    REQUIRE(known == expected);
+  }
+
+  Random& random_;
+  std::vector<Frame> frames_;  // outermost first
+  static inline ModelProgram* current_ = nullptr;
+  static inline uint64_t steps_ = 0;  // of the unwinder
+};
+
+void in_session(const std::function<void()>& calls) {
+  TestSession test(small_buffer(4096, 4000));
+  CHECK_CHILD([&] {
+    REQUIRE(arctrace_attach(test.path().c_str()) == 0);
+    arctrace_shim_thread_start(kStackLow, kStackHigh);
+    arctrace_shim_set_unwinder(ModelProgram::find_caller);
+    calls();
+  });
+}
+
+TEST_CASE("call edges: random calls, returns, jumps and tail calls of hooked functions") {
+  const uint64_t seed = test_seed();
+  for (uint64_t run = 0; run < 10; ++run) {
+    CAPTURE(run);
+    in_session([&] {
+      Random random(seed + run);
+      ModelProgram program(random);
+      program.use();
+      for (int i = 0; i < 5000; ++i) program.step();
+    });
+  }
+}
+
+TEST_CASE("call edges: functions in turn are looked for on the stack once each") {
+  in_session([] {
+    Random random(1);
+    ModelProgram program(random);
+    program.use();
+    program.call_in_turn();
+    const uint64_t learned = ModelProgram::steps();
+    CHECK(learned != 0);
+    for (int i = 0; i < 100; ++i) program.call_in_turn();
+    CHECK(ModelProgram::steps() == learned);
+  });
+}
+
+TEST_CASE("call edges: a call whose caller is not found on the stack is not known") {
+  static int asked = 0;
+  in_session([] {
+    arctrace_shim_set_unwinder([](arctrace_shim_call*, uintptr_t) {
+      ++asked;
+      return 0;
+    });
+    const arctrace_shim_call outer = {9000, 8900, 0, 1, 2, ARCTRACE_SHIM_BEGINS_FRAME};
+    const arctrace_shim_call inner = {8800, 8700, 0, 3, 4, ARCTRACE_SHIM_BEGINS_FRAME};
+    arctrace_shim_enter(1, &outer);
+    for (int i = 1; i <= 3; ++i) {
+      arctrace_shim_enter(2, &inner);
+      CHECK(asked == i);
+      CHECK(arctrace_shim_exit(2, 8700) == 1);
+    }
+  });
+}
+
+}  // namespace
+}  // namespace arctrace::testing
