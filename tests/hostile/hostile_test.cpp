@@ -80,7 +80,7 @@ void collect(Buffer& buffer, const std::string& output, Stage& stage) {
   flight.snapshots_kept.files = 2;
   flight.every_ns = 200'000'000;
   flight.on_crash = true;
-  const CollectorSeat seat(buffer.view());
+  const CollectorLock lock(buffer.view());
   std::unique_ptr<Recorder> recorder;
   if (buffer.view().geometry().mode == ARCTRACE_MODE_OVERWRITE) {
     recorder = std::make_unique<FlightRecorder>(buffer, *std::move(file), flight);

@@ -24,7 +24,7 @@ namespace {
 struct Recording {
   Recording(const BufferOptions& options, const std::string& path)
       : buffer(*Buffer::create(options)),
-        seat(buffer.view()),
+        lock(buffer.view()),
         collector(buffer, *TraceFile::create(path), {"recorder", "-o", "file"}) {
     buffer.set_gate(ARCTRACE_GATE_ALL);
     REQUIRE(collector.publish().ok());
@@ -34,7 +34,7 @@ struct Recording {
   arctrace_control& control() { return buffer.view().control(); }
 
   Buffer buffer;
-  CollectorSeat seat;
+  CollectorLock lock;
   Collector collector;
 };
 
