@@ -201,14 +201,14 @@ TEST_CASE("interleavings: mutant: commit before the payload") {
                                    world.view(), 0, 0,
                                    world.view().control().shared_current, kRecordLength,
                                    identity_of(0, ARCTRACE_FORM_FULL));
-                               if (got.place == nullptr) {
+                               if (got.record == nullptr) {
                                  ++world.lost;
                                  return;
                                }
-                               begin_record<Real>(got.place);
-                               commit_record<Real>(world, got.place, 1);
+                               begin_record<Real>(got.record);
+                               commit_record<Real>(world, got.record, 1);
                                SharedChain<Real>::release(world.view(), 0, 0);
-                               fill_record<Real>(got.place, 1);
+                               fill_record<Real>(got.record, 1);
                              },
                              [&] {
                                write_shared<Real>(world, 1, 100);

@@ -81,13 +81,13 @@ void write_shared(World& world, uint32_t slot, uint64_t number) {
   const SharedReservation got = SharedChain<A>::reserve(
       world.view(), slot, 0, world.view().control().shared_current, kRecordLength,
       identity_of(slot, ARCTRACE_FORM_FULL));
-  if (got.place == nullptr) {
+  if (got.record == nullptr) {
     ++world.lost;
     return;
   }
-  begin_record<A>(got.place);
-  fill_record<A>(got.place, number);
-  commit_record<A>(world, got.place, number);
+  begin_record<A>(got.record);
+  fill_record<A>(got.record, number);
+  commit_record<A>(world, got.record, number);
   world.handouts[slot].push_back(world.view().block_header(got.index).handout);
   SharedChain<A>::release(world.view(), slot, 0);
 }

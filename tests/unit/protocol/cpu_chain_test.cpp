@@ -171,14 +171,14 @@ TEST_CASE("cpu chain: a CPU that names a block keeps it, and its losses are said
 bool append_for(const BufferView& view, uint32_t cpu) {
   constexpr uint32_t kLength = 36;
   const SharedReservation place = Chain::reserve(view, cpu, kLength, 1000);
-  if (place.place == nullptr) {
+  if (place.record == nullptr) {
     CHECK(view.cpu_slot(cpu).active[0] == 0);
     return false;
   }
   CHECK(view.cpu_slot(cpu).active[0] == place.index + 1);
-  word_at(place.place + 4) = ARCTRACE_WRITER_KERNEL | 77;
-  for (uint32_t at = 8; at < kLength; at += 4) word_at(place.place + at) = 1;
-  word_at(place.place) = ARCTRACE_WORD0(ARCTRACE_TYPE_SWITCH, kLength);
+  word_at(place.record + 4) = ARCTRACE_WRITER_KERNEL | 77;
+  for (uint32_t at = 8; at < kLength; at += 4) word_at(place.record + at) = 1;
+  word_at(place.record) = ARCTRACE_WORD0(ARCTRACE_TYPE_SWITCH, kLength);
   Chain::release(view, cpu);
   CHECK(view.cpu_slot(cpu).active[0] == 0);
   return true;
@@ -220,7 +220,7 @@ TEST_CASE("cpu chain: a dead collector's names of blocks are gone, a program's s
     if (is_perf) options.features = ARCTRACE_FEATURE_PERF;
     TestSession session(options);
     const SharedReservation place = Chain::reserve(session.view(), 1, 36, 1000);
-    REQUIRE(place.place != nullptr);
+    REQUIRE(place.record != nullptr);
     reclaim_blocks(session.buffer());
     CHECK(Recycle<IpcAtomics>::is_named(session.view(), place.index) == !is_perf);
   }

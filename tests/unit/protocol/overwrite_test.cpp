@@ -159,7 +159,7 @@ TEST_CASE("overwrite: a shared block with a writer in it waits, also a full one"
   const SharedReservation got = SharedChain<IpcAtomics>::reserve(
       session.view(), 0, 1, chain, 100,
       stopped.identity(ARCTRACE_FORM_FULL, ARCTRACE_CLASS_DATA));
-  REQUIRE(got.place != nullptr);
+  REQUIRE(got.record != nullptr);
   for (int i = 0; i < 6; ++i) CHECK(busy.write_block() != got.index);
   CHECK(state_in(session, got.index).phase == ARCTRACE_PHASE_SHARED);
   close_shared<IpcAtomics>(session.view(), got.index, 0);
@@ -180,7 +180,7 @@ TEST_CASE("overwrite: a shared block that nobody writes in goes when it is the o
   CHECK(state_in(session, got.index).generation == 1);
   // A writer that still has the old name finds no room there, and opens another.
   const SharedReservation next = writer.share(ARCTRACE_CLASS_DATA, chain);
-  REQUIRE(next.place != nullptr);
+  REQUIRE(next.record != nullptr);
   CHECK(next.name != got.name);
 }
 
@@ -345,7 +345,7 @@ TEST_CASE("overwrite: definitions get half of the blocks, data the rest") {
   for (uint32_t i = 0; i < 8; ++i) {
     Writer writer(session.view(), i);
     uint64_t chain = 0;
-    if (writer.share(ARCTRACE_CLASS_DEFINITIONS, chain).place != nullptr) ++defined;
+    if (writer.share(ARCTRACE_CLASS_DEFINITIONS, chain).record != nullptr) ++defined;
   }
   CHECK(defined == 4);
   Writer writer(session.view(), 9);
