@@ -188,7 +188,7 @@ enum arctrace_value_kind {
   ARCTRACE_VALUE_STRING_LOST = 9, /* u64 address where none could be read */
   ARCTRACE_VALUE_ERRNO = 10,      /* s32: 0, or after a result why the call failed */
   /* numbers that have names */
-  ARCTRACE_VALUE_FOLDER = 11, /* a descriptor, or AT_FDCWD */
+  ARCTRACE_VALUE_DIRECTORY = 11, /* a descriptor, or AT_FDCWD */
   ARCTRACE_VALUE_OPEN_FLAGS = 12,
   ARCTRACE_VALUE_ACCESS = 13,     /* R_OK ... */
   ARCTRACE_VALUE_PROTECTION = 14, /* PROT_READ ... */

@@ -49,8 +49,8 @@ std::vector<Spec> specs_of(const CallFilterOptions& options) {
           {option, std::move(pattern), at != std::string::npos, std::move(compiled)});
     }
   };
-  add("-A", options.arguments);
-  add("-R", options.results);
+  add("-A", options.args);
+  add("-R", options.retvals);
   return specs;
 }
 
@@ -266,7 +266,8 @@ class TypeFinder {
     }
   }
 
-  // `declared`: of the program's imports those whose types it may tell itself.
+  // Reads the types of the functions of `file` that the specs match, and of the program's
+  // imports `declared`, whose types its own debug information may have.
   void find_in(HookedFile& file, const std::vector<Spec>& specs,
                const std::set<std::string>& declared) {
     std::set<uint64_t> wanted;
@@ -282,8 +283,8 @@ class TypeFinder {
     declared_.merge(types.declared);
   }
 
-  // What the program does not tell of its `missing` imports, the first library tells that
-  // offers them; libraries may have functions with hooks, too.
+  // Finds the types of the imports that are `missing` in the program in the first library
+  // that defines them. Libraries may also have functions with hooks.
   void add_libraries(const std::vector<Spec>& specs, std::set<std::string> missing) {
     for (const std::string& path : libraries_of(files_.front().path)) {
       const absl::StatusOr<reader::ElfFile> elf = reader::ElfFile::open_untrusted(path);

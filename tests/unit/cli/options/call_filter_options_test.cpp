@@ -9,7 +9,7 @@ namespace {
 
 std::string problem_with(const std::string& pattern) {
   CallFilterOptions options;
-  options.chosen = {pattern};
+  options.filter = {pattern};
   const auto problem = find_problem(options);
   return problem ? problem->text() : "";
 }
@@ -52,7 +52,7 @@ TEST_CASE("a malformed time is shown with its place") {
 
 std::string spec_problem(const std::string& spec, bool of_result = false) {
   CallFilterOptions options;
-  (of_result ? options.results : options.arguments) = {spec};
+  (of_result ? options.retvals : options.args) = {spec};
   const auto problem = find_problem(options);
   return problem ? problem->text() : "";
 }
@@ -108,12 +108,12 @@ TEST_CASE("patterns reach the shim in the order of their bits") {
   CHECK(options.is_empty());
   CHECK(encoded(options) == "");
   CallFilterOptions typed;
-  typed.arguments = {"f", "f@fparg2/32,arg1/S,arg2/b"};
-  typed.results = {"f", "f@retval/f"};
+  typed.args = {"f", "f@fparg2/32,arg1/S,arg2/b"};
+  typed.retvals = {"f", "f@retval/f"};
   CHECK(encoded(typed) == "args=A:f;args=2v401S802w10:f;args=R:f;args=0v80:f");
   options.modules = {"lib*"};
-  options.left_out = {"100%;"};
-  options.chosen = {"a", "re:b|c"};
+  options.notrace = {"100%;"};
+  options.filter = {"a", "re:b|c"};
   options.depth = 3;
   options.time = "2us";
   options.size = 64;
@@ -123,9 +123,9 @@ TEST_CASE("patterns reach the shim in the order of their bits") {
   const std::vector<std::string> lines = unmatched_patterns(options, 0b0101, "/");
   CHECK(lines == std::vector<std::string>{"no function matches -F re:b|c",
                                           "no function of a module like -L lib*"});
-  options.arguments = {"f;@arg1/s,arg2/x32,arg3"};
-  options.results = {"g@retval/i32"};
-  options.auto_values = true;
+  options.args = {"f;@arg1/s,arg2/x32,arg3"};
+  options.retvals = {"g@retval/i32"};
+  options.auto_args = true;
   CHECK(encoded(options).find(";args=1h802d403b80:f%3B;args=0b40:g;autoargs=yes;") !=
         std::string::npos);
   CHECK(unmatched_patterns(options, 0b101111, "/") ==
@@ -134,7 +134,7 @@ TEST_CASE("patterns reach the shim in the order of their bits") {
 
 TEST_CASE("near names come from the program's own functions") {
   CallFilterOptions options;
-  options.chosen = {"mainn", "abort_*_nobody"};
+  options.filter = {"mainn", "abort_*_nobody"};
   const std::vector<std::string> lines = unmatched_patterns(options, 0, "/proc/self/exe");
   REQUIRE(lines.size() == 2);
   CHECK(lines[0].find("\"main\"") != std::string::npos);
