@@ -13,7 +13,7 @@ HEADING = re.compile(r"^#+ +(.*?) *$", re.MULTILINE)
 BLOCK = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"`([^`\n]+)`")
 PATH = re.compile(r"[A-Za-z_.][\w.+-]*(?:/[\w.+-]+)*/?")
-SOURCE = re.compile(r"\.(h|hpp|cpp|c|S|inc|py)$")
+SOURCE = re.compile(r"\w\.(h|hpp|cpp|c|S|inc|py)$")
 
 
 def tracked():
