@@ -1,4 +1,4 @@
-// The public C ABI (arctrace.h) on top of the writer.
+// Implements the public C API (arctrace.h) with the writer.
 #include <arctrace/arctrace.h>
 #include <errno.h>
 #include <stdarg.h>

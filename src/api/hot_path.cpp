@@ -1,7 +1,7 @@
 // The entry points through which nearly all records come, each with its fast path
-// inlined: the only code that runs for most of them. It is a file of its own, so that
-// what the compiler makes of it depends on nothing else. `flatten` inlines what is not
-// always inlined by itself; slow paths are out of line.
+// inlined. It is a file of its own, so that the code that the compiler generates for it
+// depends on nothing else. `flatten` inlines what is not marked always_inline; slow paths
+// are out of line.
 #include <arctrace/arctrace.h>
 
 #include "src/api/shim_interface.h"

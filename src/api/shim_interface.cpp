@@ -1,4 +1,5 @@
-// What the shim needs of the writer (shim_interface.h), but for the hot path.
+// Implements the writer's interface for the shim (shim_interface.h), except the hot path
+// (hot_path.cpp).
 #include "src/api/shim_interface.h"
 
 #include <fcntl.h>
@@ -128,8 +129,8 @@ void arctrace_shim_set_unwinder(arctrace_shim_unwinder* unwinder) {
 
 int arctrace_shim_call_begin_with_args(uint64_t frame_key, const uintptr_t* return_slot,
                                        uintptr_t frame_pointer, uint32_t flags,
-                                       uint32_t values, const uintptr_t* arguments) {
-  return call_began_with_args(frame_key, {return_slot, frame_pointer, flags}, values,
+                                       uint32_t args, const uintptr_t* arguments) {
+  return call_began_with_args(frame_key, {return_slot, frame_pointer, flags}, args,
                               arguments);
 }
 
@@ -140,10 +141,10 @@ void arctrace_shim_call_passed(uint64_t frame_key, const uintptr_t* return_slot,
 
 void arctrace_shim_call_passed_with_args(uint64_t frame_key, const uintptr_t* return_slot,
                                          uintptr_t frame_pointer, uint32_t flags,
-                                         int returns, uint32_t values,
+                                         int returns, uint32_t args,
                                          const uintptr_t* arguments) {
   call_passed_with_args(frame_key, {return_slot, frame_pointer, flags}, returns != 0,
-                        values, arguments);
+                        args, arguments);
 }
 
 void arctrace_shim_set_call_args(const arctrace_shim_call_args* all) {

@@ -102,18 +102,18 @@ void add_std_string(ArgsBody& body, uint32_t argument, uintptr_t address) {
 }
 
 // Its bits. False: they can't be read; their address.
-bool read_argument(const arctrace_shim_arg_spec& value, const ArgSources& places,
+bool read_argument(const arctrace_shim_arg_spec& spec, const ArgSources& sources,
                    uint64_t& bits) {
-  const bool is_vector = has_vectors(value);
-  const uint32_t i = value.argument - 1U;
+  const bool is_vector = has_vectors(spec);
+  const uint32_t i = spec.argument - 1U;
   const uint32_t registers =
       is_vector ? ARCTRACE_SHIM_VECTORS_MAX : ARCTRACE_SHIM_ARGUMENTS_MAX;
   if (i < registers) {
-    bits = is_vector ? places.vectors[i] : places.integers[i];
+    bits = is_vector ? sources.vectors[i] : sources.integers[i];
     return true;
   }
-  const uintptr_t address = places.stack + (i - registers) * sizeof(uintptr_t);
-  // It may be said of a function that has no such argument, at the end of its stack.
+  const uintptr_t address = sources.stack + (i - registers) * sizeof(uintptr_t);
+  // The function may have no such argument, and the stack may end here.
   if (read_memory(address, reinterpret_cast<char*>(&bits), sizeof bits) == sizeof bits) {
     return true;
   }
@@ -121,13 +121,13 @@ bool read_argument(const arctrace_shim_arg_spec& value, const ArgSources& places
   return false;
 }
 
-void add_value(ArgsBody& body, const arctrace_shim_arg_spec& value, uint64_t bits) {
-  if (value.kind == ARCTRACE_VALUE_STRING) {
-    add_string(body, value.argument, bits);
-  } else if (value.kind == ARCTRACE_SHIM_STD_STRING) {
-    add_std_string(body, value.argument, bits);
+void add_value(ArgsBody& body, const arctrace_shim_arg_spec& spec, uint64_t bits) {
+  if (spec.kind == ARCTRACE_VALUE_STRING) {
+    add_string(body, spec.argument, bits);
+  } else if (spec.kind == ARCTRACE_SHIM_STD_STRING) {
+    add_std_string(body, spec.argument, bits);
   } else {
-    add_number(body, value.kind, value.argument, value.size, bits);
+    add_number(body, spec.kind, spec.argument, spec.size, bits);
   }
 }
 
@@ -136,68 +136,68 @@ bool makes_file(uintptr_t open_flags) {
   return (open_flags & (O_CREAT | kNameless)) != 0;
 }
 
-bool has_failed(const arctrace_shim_arg_spec& value, uintptr_t result) {
-  if (value.failure == ARCTRACE_SHIM_FAILS_NULL) return result == 0;
-  if (value.failure != ARCTRACE_SHIM_FAILS_MINUS_1) return false;
-  return value.size == 4 ? static_cast<uint32_t>(result) == UINT32_MAX
-                         : result == UINTPTR_MAX;
+bool has_failed(const arctrace_shim_arg_spec& spec, uintptr_t result) {
+  if (spec.failure == ARCTRACE_SHIM_FAILS_NULL) return result == 0;
+  if (spec.failure != ARCTRACE_SHIM_FAILS_MINUS_1) return false;
+  return spec.size == 4 ? static_cast<uint32_t>(result) == UINT32_MAX
+                        : result == UINTPTR_MAX;
 }
 
 }  // namespace
 
-bool has_vectors(const arctrace_shim_arg_spec& value) {
-  return value.kind == ARCTRACE_VALUE_FLOAT;
+bool has_vectors(const arctrace_shim_arg_spec& spec) {
+  return spec.kind == ARCTRACE_VALUE_FLOAT;
 }
 
-bool has_vectors(const arctrace_shim_call_args& values) {
+bool has_vectors(const arctrace_shim_call_args& args) {
   bool found = false;
-  for (uint32_t i = 0; i < values.argument_count; ++i) {
-    found = found || has_vectors(values.arguments[i]);
+  for (uint32_t i = 0; i < args.argument_count; ++i) {
+    found = found || has_vectors(args.arguments[i]);
   }
   return found;
 }
 
-void gather_args(const arctrace_shim_call_args& values, const ArgSources& places,
+void gather_args(const arctrace_shim_call_args& args, const ArgSources& sources,
                  ArgsBody& body) {
   body.size = sizeof(arctrace_args_body);
   uint32_t count = 0;
   bool has_mode = true;
-  for (uint32_t i = 0; i < values.argument_count; ++i) {
-    const arctrace_shim_arg_spec& value = values.arguments[i];
+  for (uint32_t i = 0; i < args.argument_count; ++i) {
+    const arctrace_shim_arg_spec& spec = args.arguments[i];
     uint64_t number;
-    if (!read_argument(value, places, number)) {
-      add_lost(body, value.argument, number);
+    if (!read_argument(spec, sources, number)) {
+      add_lost(body, spec.argument, number);
       ++count;
       continue;
     }
     // open() is given a mode only if it may make a file.
-    if (value.kind == ARCTRACE_VALUE_OPEN_FLAGS) has_mode = makes_file(number);
-    if (value.kind == ARCTRACE_VALUE_OCTAL && !has_mode) continue;
-    add_value(body, value, number);
+    if (spec.kind == ARCTRACE_VALUE_OPEN_FLAGS) has_mode = makes_file(number);
+    if (spec.kind == ARCTRACE_VALUE_OCTAL && !has_mode) continue;
+    add_value(body, spec, number);
     ++count;
   }
-  if (values.names != 0) {
-    add_number(body, ARCTRACE_VALUE_NAMES, 0, 4, values.names);
+  if (args.names != 0) {
+    add_number(body, ARCTRACE_VALUE_NAMES, 0, 4, args.names);
     ++count;
   }
   const arctrace_args_body fixed{.count = count};
   __builtin_memcpy(body.bytes, &fixed, sizeof fixed);
 }
 
-void gather_retval(const arctrace_shim_call_args& values, const ArgSources& places,
+void gather_retval(const arctrace_shim_call_args& args, const ArgSources& sources,
                    ArgsBody& body) {
   const int error = errno;
-  const uint64_t result = has_vectors(values.result) ? *places.vectors : *places.integers;
-  const bool failed = has_failed(values.result, result);
+  const uint64_t result = has_vectors(args.result) ? *sources.vectors : *sources.integers;
+  const bool failed = has_failed(args.result, result);
   body.size = 0;
   add(body, arctrace_args_body{.count = 1u + (failed ? 1 : 0) +
-                                        (values.result_names != 0 ? 1 : 0)});
-  add_value(body, values.result, result);
+                                        (args.result_names != 0 ? 1 : 0)});
+  add_value(body, args.result, result);
   if (failed) {
     add_number(body, ARCTRACE_VALUE_ERRNO, 0, 4, static_cast<uint32_t>(error));
   }
-  if (values.result_names != 0) {
-    add_number(body, ARCTRACE_VALUE_NAMES, 0, 4, values.result_names);
+  if (args.result_names != 0) {
+    add_number(body, ARCTRACE_VALUE_NAMES, 0, 4, args.result_names);
   }
 }
 

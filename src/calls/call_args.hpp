@@ -1,4 +1,5 @@
-// Arguments and results of chosen calls, on their way into ARGUMENTS and RESULT records.
+// Collects the arguments and return values of calls into the bodies of ARGUMENTS and
+// RESULT records.
 #pragma once
 
 #include <arctrace/format.h>
@@ -23,22 +24,28 @@ struct ArgsBody {
   std::byte bytes[kBytesMax];
 };
 
-// All that arguments are passed in, or the first of each that a result is returned in.
+// Where the arguments of a call are at its entry, or its return value at its exit.
 struct ArgSources {
   const uintptr_t* integers;
-  const uint64_t* vectors;  // their low halves; null where has_vectors() is false
-  uintptr_t stack;          // address of the first argument there
+  const uint64_t*
+      vectors;  // low halves of the vector registers; null where has_vectors() is false
+  uintptr_t stack;  // address of the first argument there
 };
-bool has_vectors(const arctrace_shim_arg_spec& value);
-bool has_vectors(const arctrace_shim_call_args& values);  // among the arguments
 
-// Strings are read with a system call, so that a bad address does no harm; where none may
-// be made only their address is kept.
-void gather_args(const arctrace_shim_call_args& values, const ArgSources& places,
+// Whether it is passed in a vector register.
+bool has_vectors(const arctrace_shim_arg_spec& spec);
+// Whether one of the arguments is.
+bool has_vectors(const arctrace_shim_call_args& args);
+
+// Fills `body` with the arguments that `args` describes. Strings are read with a system
+// call, so that a bad address does no harm; where no system call may be made, only their
+// addresses are kept.
+void gather_args(const arctrace_shim_call_args& args, const ArgSources& sources,
                  ArgsBody& body);
 
-// If the result says that the call failed, with errno as it is now.
-void gather_retval(const arctrace_shim_call_args& values, const ArgSources& places,
+// Fills `body` with the return value, and with errno if the value means that the call
+// failed.
+void gather_retval(const arctrace_shim_call_args& args, const ArgSources& sources,
                    ArgsBody& body);
 
 }  // namespace arctrace

@@ -1,12 +1,13 @@
-// Which calls are recorded, where not all are: those of the functions that -F matches and
-// what they call, or all but those that -N matches; to a depth; from a duration on.
+// The call filter decides which calls are recorded: only the functions that -F matches
+// and what they call, or all but those that -N matches; down to a depth; from a duration
+// on.
 //
-// Calls that are filtered out stand among the thread's open frames all the same, so that
-// jumps over them are seen and what holds inside them ends with them; readers just don't
-// learn of them. Where a duration is asked for, a call waits with its entry, and is
-// reported when it has lasted long enough, or when something else is recorded inside it:
-// always before any later record of its thread, so that times never go backwards. Of two
-// waiting calls the outer one is the older.
+// Calls that are filtered out are kept among the thread's open frames all the same. So
+// jumps over them are seen, and the filter of a function ends with it; only no record is
+// written of them. With a minimum duration, a call waits at its entry. It is recorded
+// when it has lasted long enough, or when something else is recorded inside it, and
+// always before any later record of its thread, so that times never go backwards. If two
+// calls wait, the outer one is the older.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,8 @@
-// Function entry and exit: the writer's own view of its thread's open frames, by which
-// exits are matched, jumps over frames are seen, and blocks tell how they begin.
+// Records function entry and exit, and keeps the writer's own view of its thread's open
+// frames. By these frames exits are matched, jumps over frames are seen, and a new block
+// begins with a STACK record.
 //
-// Each record_...() tries the fast path in its caller, and else calls its _slow form.
+// Each record_...() tries the fast path inline and calls its _slow form otherwise.
 #pragma once
 
 #include <cstdint>

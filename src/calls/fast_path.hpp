@@ -1,7 +1,7 @@
-// The path of nearly every entry and exit: made by a thread's outermost writer call, with
-// room in its block, over no frame that was jumped out of, without a filter. It is
-// inlined into its callers and asks for each of these once; everything else takes the
-// slow path from its beginning (call_records.hpp).
+// The fast path of nearly every entry and exit: a thread's outermost writer call, with
+// room in the thread's block, over no frame that was jumped out of, and without a filter.
+// It is inlined into its callers and tests each of these conditions once. Everything else
+// takes the slow path from its beginning (call_records.hpp).
 #pragma once
 
 #include <cstdint>

@@ -11,8 +11,8 @@ namespace {
 
 const arctrace_shim_call_args* all_args;  // set once, before a call has arguments
 
-// The number of a pending call's arguments stands in its key, in bits that neither an
-// address nor a name needs, above a bit that tells that there is one.
+// A pending call's index into `all_args` is kept in its key, in bits that neither an
+// address nor a name needs; kArgsBit is set if there is one.
 constexpr uint64_t kArgsBit = uint64_t{1} << 61;
 constexpr unsigned kArgsShift = 48;
 constexpr uint64_t kArgsMask = (uint64_t{1} << (61 - kArgsShift)) - 1;

@@ -1,8 +1,8 @@
-// Calls that the shim's stubs make on behalf of the program: each is recorded as a frame,
-// and pending until it returns to the shim.
+// Records the calls that the shim's stubs make on behalf of the program. Each is a frame,
+// and is pending until it returns to the shim.
 //
-// call_began() and call_ended() try the fast path in their caller, and else call their
-// _slow form.
+// call_began() and call_ended() try the fast path inline and call their _slow form
+// otherwise.
 #pragma once
 
 #include <arctrace/format.h>
@@ -16,21 +16,23 @@
 
 namespace arctrace {
 
-// Arguments and retvals of a call are number `args` of those that set_call_args() gave.
-// Where `args` is taken, `registers` holds the integer registers that pass arguments.
+// `args` is an index into what set_call_args() was given, and tells which arguments and
+// return value of a call are recorded. `registers` then holds the integer registers that
+// pass arguments.
 
 // To be called once, before there is a call that has arguments.
 void set_call_args(const arctrace_shim_call_args* all);
 
-// Nonzero: the stub is to call the function itself, and when it has returned, to ask
-// call_ended() where to go on; it must not be called if this was 0.
+// Records the entry of a call. Returns nonzero if the stub is to call the function and
+// then call_ended(), which must not be called if this returned 0.
 __attribute__((noinline)) int call_began_slow(uint64_t key, const uintptr_t* return_slot,
                                               uintptr_t frame_pointer, uint32_t flags);
 int call_began_with_args(uint64_t key, const StubCall& call, uint32_t args,
                          const uintptr_t* registers);
 
-// The call returned whose return address stood in `return_slot`: records the exit, and
-// puts the return address back. `retval`: its integer register.
+// Records the exit of the call whose return address was taken from `return_slot`, and
+// puts the return address back there. `retval` is the integer register of the return
+// value.
 __attribute__((noinline)) void call_ended_slow(uintptr_t* return_slot, uintptr_t retval);
 
 // Records the entry of a call that the stub jumps to, and its exit at once if it returns
@@ -39,7 +41,8 @@ void call_passed(uint64_t key, const StubCall& call, bool returns);
 void call_passed_with_args(uint64_t key, const StubCall& call, bool returns,
                            uint32_t args, const uintptr_t* registers);
 
-// The innermost of the thread's calls has returned to `return_slot`.
+// Ends the innermost of the thread's pending calls, which has returned: puts its return
+// address back into its slot.
 inline void end_innermost_call(PendingCalls& calls, const PendingCall& call,
                                uintptr_t* return_slot) {
   *return_slot = call.return_address;

@@ -1,5 +1,5 @@
-// The vector registers as the program has left them: what we run in between uses general
-// registers only.
+// Reads the vector registers as the program has left them. The writer's own code does not
+// change them, because it is compiled for general registers only.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// What the call filter keeps of a thread's open frames: whether readers know them, and
-// what holds inside them.
+// The call filter's part of a thread's open frames: whether each frame has been recorded,
+// and which filter applies to the functions that it calls.
 #pragma once
 
 #include <arctrace/format.h>

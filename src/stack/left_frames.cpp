@@ -7,9 +7,10 @@ constexpr uint32_t kNoFrame = UINT32_MAX;
 
 arctrace_shim_unwinder* unwinder;  // set once, before the first hook needs it
 
-// The depth also without frames whose stack space `key` takes, which is entered at `now`:
-// it returns to somewhere else, or its hook is called from the same place once more, or
-// it is a function of its own there and not one inlined into the former.
+// The depth that is left when `key` is entered at `now`, without the frames whose stack
+// space it takes. It takes a frame's space if it returns to another address, if its hook
+// is called from the same address once more, or if it is a function of its own and not
+// one that was inlined into the frame's function.
 uint32_t depth_without_replaced(const ThreadStacks& stacks, const OpenFrames& open,
                                 uint64_t key, const MachineFrame& now) {
   uint32_t depth = depth_above(stacks, open, now);

@@ -1,5 +1,6 @@
-// Which of a thread's open frames can't be open any more, though no exit was reported:
-// they were left by a jump or an exception, or lie on another stack of the thread.
+// Finds the open frames of a thread that cannot be open any more although no exit was
+// reported: they were left by a jump or an exception, or lie on a stack that the thread
+// has left.
 #pragma once
 
 #include <cstdint>

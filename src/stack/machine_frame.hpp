@@ -1,10 +1,10 @@
-// The machine frame of a function that was entered, as its hook saw it, and what that
-// says about frames that were left without an exit, by longjmp or an exception.
+// The machine frame of a function that was entered, as its hook saw it. Comparing two of
+// them shows which frames were left without an exit, by longjmp or an exception.
 //
 // Functions that are inlined into one another share a machine frame: they have the same
-// location and the same call site, but each calls its hook from a place of its own. A
-// call that takes the stack space of a frame that was jumped out of shares only the
-// location with it, or all three if it is the same call again.
+// location and the same call site, but different hook sites. A call that reuses the stack
+// space of a frame that was jumped out of shares only the location with that frame, or
+// all three if it is the same call again.
 #pragma once
 
 #include <cstdint>

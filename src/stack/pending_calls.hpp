@@ -1,12 +1,12 @@
-// Where the calls return to that went through the shim. The shim's stub takes the place
-// of the caller's return address on the stack, so each thread keeps the real ones, by the
-// stack slot in which they stood.
+// The return addresses of calls that go through the shim. The shim's stub writes its own
+// address over the caller's return address on the stack, so each thread keeps the real
+// ones here, by the stack slots from which they were taken.
 //
-// Unlike thread states these survive fork: a child returns through its parent's calls.
-// Unwinders look for them too, in any thread and at any instruction: a call is complete
-// before the depth counts it, and stays until its return address is back in its slot.
-// Signal handlers push and drop on top and leave the depth as they found it; the thread
-// writes again what they may have overwritten.
+// Unlike thread states, these survive fork, because a child returns through its parent's
+// calls. Unwinders search them too, in any thread and at any instruction. Therefore a
+// call is complete before the depth counts it, and it stays until its return address is
+// back in its slot. Signal handlers push and drop calls on top and leave the depth as
+// they found it; the thread then writes again what they may have overwritten.
 #pragma once
 
 #include <atomic>

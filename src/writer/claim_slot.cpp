@@ -16,7 +16,7 @@ namespace {
 constexpr uint32_t kNoSlot = UINT32_MAX;
 constexpr uint16_t kSlotRetry = 1000;
 
-// Free, or of an owner who died; but not one that the collector is settling.
+// Takes a slot that is free or whose owner has died, unless the collector is settling it.
 bool lock_slot(arctrace_writer_slot& slot, uint32_t tid) {
   const uint32_t seen = IpcAtomics::load_acquire(slot.lock);
   // A slot whose tid stays the same would not show that it changes hands (M2).
@@ -27,8 +27,8 @@ bool lock_slot(arctrace_writer_slot& slot, uint32_t tid) {
 
 uint32_t claim_slot(const BufferView& view, uint32_t tid) {
   const uint32_t count = view.geometry().slot_count;
-  // The word stops at the slot count, to within those who ask at once: a session may see
-  // more threads than it could count.
+  // The word stops near the slot count, because over its life a session may see more
+  // threads than 32 bits can count.
   uint32_t first = tid;
   if (IpcAtomics::load_relaxed(view.control().slot_next) < count) {
     first = IpcAtomics::fetch_add_relaxed(view.control().slot_next, uint32_t{1});
@@ -51,7 +51,8 @@ void take_over(const BufferView& view, ThreadState& state, const ProcessState& p
   IpcAtomics::store_relaxed(slot.written_before,
                             IpcAtomics::load_relaxed(slot.written) +
                                 IpcAtomics::load_relaxed(slot.written_shared));
-  // M1 release, matches M2: who finds the tid that the lock holds finds who it is.
+  // M1 release, matches M2: a reader that finds the tid which the lock holds also finds
+  // the rest of the identity.
   IpcAtomics::store_release(slot.tid, state.slot.tid);
   state.slot.written = &slot.written;
   for (uint32_t cause = 0; cause < ARCTRACE_LOST_CAUSES; ++cause) {
@@ -63,8 +64,8 @@ void take_over(const BufferView& view, ThreadState& state, const ProcessState& p
   }
 }
 
-// Where system calls are forbidden: those that libc begins, in this process or one that
-// it forks, as long as what a thread needs is allowed.
+// Where system calls are forbidden, only threads that libc begins may attach, in this
+// process or in one that it forks, and only if what they need is allowed.
 bool may_attach() { return may_call_kernel() || may_use_kernel(kThreadUse); }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// How a thread joins the session: it takes private state, an identity, and a writer slot
+// Lets a thread join the session: it takes private state, an identity, and a writer slot
 // with a robust lock.
 #pragma once
 

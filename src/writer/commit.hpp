@@ -1,4 +1,4 @@
-// How a record becomes visible.
+// Makes a record visible to readers.
 #pragma once
 
 #include "src/base/shared_atomics.hpp"

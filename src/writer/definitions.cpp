@@ -125,7 +125,7 @@ bool write_process(ThreadState& state, ProcessState& process, const ProcessFacts
                      process.start_ticks);
 }
 
-// By whose numbers the kernel's records must be told, if it writes any.
+// Writes the PID namespace by whose numbers the kernel's records name this process.
 bool write_pid_namespace(ThreadState& state, ProcessState& process, uint32_t inode) {
   const auto& header =
       *reinterpret_cast<const arctrace_session_header*>(session.view.base());
@@ -234,7 +234,7 @@ void renew_definitions(ProcessState& process) {
   IpcAtomics::store_release(process.emitted, uint64_t{0});
 }
 
-// Two threads may write the same entry at once: the second copy says the same again.
+// Two threads may write the same definition at once: the second copy is equal.
 bool emit_definitions(ThreadState& state, ProcessState& process) {
   const uint32_t round =
       IpcAtomics::load_relaxed(session.view.control().definitions_round);
@@ -261,7 +261,8 @@ bool emit_definitions(ThreadState& state, ProcessState& process) {
     if (!write_own_thread(state, process)) return is_enough;
     state.definitions.has_thread = true;
   }
-  // Another round begun meanwhile is for who began it, or the list might have no end.
+  // If another round begins meanwhile, the thread that began it writes the rest;
+  // otherwise this loop might never end.
   while (IpcAtomics::load_relaxed(process.round) == round) {
     uint64_t done = IpcAtomics::load_acquire(process.emitted);
     const uint64_t next = IpcAtomics::load_acquire(

@@ -1,5 +1,6 @@
-// What this process has defined: names, event layouts, modules. Kept in private memory,
-// so that a fork child, or a session joined later, can write all of it again.
+// The definitions of this process: names, event layouts, modules. They are kept in
+// private memory, so that a fork child, or a process that joins a session later, can
+// write all of them again.
 #pragma once
 
 #include <arctrace/format.h>
@@ -32,17 +33,18 @@ Definition* add_definition(uint16_t type, const BodyPart* parts, uint32_t part_c
 // later do not write it.
 void retire_definition(Definition& definition, uint64_t ticks);
 
-// Everything is to be written once more, into a new block: what the process wrote before
-// may have been overwritten, because it seemed to be gone.
+// Has all definitions written once more, into a new block. This is needed when the
+// earlier copies may have been overwritten, because the process seemed to have ended.
 void renew_definitions(ProcessState& process);
 
-// Writes what this process and thread have not yet written: PROCESS, THREAD and the
-// registry. Stops silently where there is no room; the next block change tries again.
-// False: there was never any for what the thread's records need, and they are to be lost.
+// Writes the definitions that this process and thread have not written yet: PROCESS,
+// THREAD, names, events and modules. It stops silently where there is no room, and the
+// next block change tries again. Returns false if there has never been room for what the
+// thread's records need; then its records are lost, because nobody could read them.
 bool emit_definitions(ThreadState& state, ProcessState& process);
 
-// Definitions reach the buffer at once if the calling thread writes there already; else
-// with its first record.
+// Writes new definitions to the buffer at once if the calling thread is attached;
+// otherwise they are written before its first record.
 void emit_from_this_thread();
 
 // Writes a record of class definitions now, and never again. False: no room.

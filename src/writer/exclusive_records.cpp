@@ -11,9 +11,9 @@ namespace {
 Reservation append(ThreadState& state, uint16_t type, uint32_t body_size,
                    uint64_t ticks) {
   const uint32_t length = ARCTRACE_COMPACT_HEAD_SIZE + body_size;
-  std::byte* place;
-  if (!find_room(state, length, place)) return kNoReservation;
-  return begin_compact(state, place, type, length, ticks_from_base(state, ticks));
+  std::byte* begin;
+  if (!find_room(state, length, begin)) return kNoReservation;
+  return begin_compact(state, begin, type, length, ticks_from_base(state, ticks));
 }
 
 // In order with the changes of the block that it frames, for a signal handler between.
@@ -79,8 +79,8 @@ struct Opening {
   bool has_stack;
 };
 
-// What stands already in a block that we own and are opening: a call that never came back
-// may have begun it.
+// Finds what is already in a block that this thread owns and is opening: a writer call
+// that never came back may have begun to open it.
 Opening opening_of(std::byte* block, uint32_t size) {
   uint32_t offset = ARCTRACE_BLOCK_HEADER_SIZE;
   bool has_stack = false;
@@ -96,13 +96,14 @@ Opening opening_of(std::byte* block, uint32_t size) {
   return {block + offset, has_stack};
 }
 
-// A fresh exclusive block with room for `keep` bytes behind its opening records.
+// Opens a fresh exclusive block with room for `keep` bytes after its opening records.
 bool change_block(ThreadState& state, ProcessState& process, uint32_t keep,
                   uint64_t ticks) {
   close_block(state);
   if (!state.block.is_opening() && is_known_empty(state)) return false;
   const uint64_t freed = IpcAtomics::load_relaxed(session.view.control().freed);
-  // First: what stood in a block without them, nobody could tell the meaning of.
+  // Definitions come first, because without them no reader knows what the block's records
+  // mean.
   if (!emit_definitions(state, process)) {
     state.loss.freed_seen = freed + 1;
     return false;
@@ -124,14 +125,16 @@ bool change_block(ThreadState& state, ProcessState& process, uint32_t keep,
   return true;
 }
 
-// A record of its own that rebases the ticks. False: no room in this block.
+// Writes a TIME record, from which later records count their ticks. False: no room in
+// this block.
 bool rebase(ThreadState& state, uint32_t keep, uint64_t ticks) {
   constexpr uint32_t kTimeLength =
       ARCTRACE_COMPACT_HEAD_SIZE + sizeof(arctrace_time_body);
-  std::byte* place;
-  if (!find_room(state, kTimeLength + keep, place)) return false;
+  std::byte* begin;
+  if (!find_room(state, kTimeLength + keep, begin)) return false;
   set_has_block(state, false);
-  // As late as its own stamp can say: behind what is before it, not behind what follows.
+  // Its own stamp is as late as 32 bits can say: not before the records that precede it,
+  // and not after those that follow.
   const Reservation time = append(state, ARCTRACE_TYPE_TIME, sizeof(arctrace_time_body),
                                   state.block.base_ticks + UINT32_MAX);
   part_at<arctrace_time_body>(time.body).ticks = ticks;
@@ -166,8 +169,8 @@ Reservation reserve_exclusive(ThreadState& state, ProcessState& process, uint16_
       }
     }
   }
-  // In a block whose opening was taken up again there may be less room; a second one has
-  // it, unless somebody writes where he must not.
+  // A block whose opening was begun by an earlier call may have less room. A second block
+  // has enough, unless the program writes into the buffer by mistake.
   constexpr int kTries = 2;
   for (int tries = 0; tries < kTries && change_block(state, process, length, ticks);
        ++tries) {

@@ -1,5 +1,5 @@
-// Records in the thread's own block: how a block is changed and opened, and how times are
-// rebased that are too far from the block's base.
+// Reserves records in the thread's exclusive block on the slow path: changes the block,
+// writes its opening records, and rebases times that are too far from the block's base.
 #pragma once
 
 #include <cstdint>

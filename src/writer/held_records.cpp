@@ -12,7 +12,7 @@ namespace {
 constexpr uint32_t kEventSize = sizeof(arctrace_event_body);
 
 // In one step, because a signal handler may claim one too.
-HeldRecord* claim_place(ThreadState& state) {
+HeldRecord* claim_held(ThreadState& state) {
   for (HeldRecord& held : state.held) {
     uint64_t seen = HeldRecord::kUnused;
     if (IpcAtomics::compare_exchange_acq_rel(held.payload, seen, HeldRecord::kClaimed)) {
@@ -22,7 +22,7 @@ HeldRecord* claim_place(ThreadState& state) {
   return nullptr;
 }
 
-// Stores `payload` behind everything else: with it the place changes hands.
+// Stores `payload` after everything else, because this hands `held` over to other calls.
 void hand_over(HeldRecord& held, uint64_t payload) {
   std::atomic_signal_fence(std::memory_order_seq_cst);
   held.payload = payload;
@@ -41,7 +41,7 @@ void* hold_record(uint32_t event, size_t size) {
   ThreadState* state = recording_thread(writer_call, ticks);
   if (state == nullptr) return nullptr;
   arctrace_writer_slot& slot = session.view.slot(state->slot.index);
-  HeldRecord* held = claim_place(*state);
+  HeldRecord* held = claim_held(*state);
   if (held == nullptr) {
     count_lost(slot, *state, ARCTRACE_LOST_NESTED, ticks);
     return nullptr;
@@ -72,7 +72,8 @@ void settle_record(const void* payload, bool keep) {
   ThreadState* state = thread_local_state.state;
   if (payload == nullptr || state == nullptr || !state->attached) return;
   for (HeldRecord& held : state->held) {
-    // Before the question whose it is: a handler may fork, whose child has it no more.
+    // Read before `payload` is compared: a handler may fork, and in the child the state
+    // is wiped.
     std::byte* const head = held.word0;
     const uint32_t committed = held.committed;
     std::atomic_signal_fence(std::memory_order_seq_cst);
@@ -80,7 +81,7 @@ void settle_record(const void* payload, bool keep) {
     const uint32_t length = committed & ARCTRACE_LENGTH_MASK;
     const uint32_t word0 = keep ? committed : ARCTRACE_WORD0(ARCTRACE_TYPE_PAD, length);
     IpcAtomics::store_release(word_at(head), word0);  // I1
-    if (!keep) {  // in one of the two counts: their sum is what tells
+    if (!keep) {  // either count will do, because readers use their sum
       IpcAtomics::fetch_add_relaxed(session.view.slot(state->slot.index).written_shared,
                                     ~uint64_t{0});
     }

@@ -1,4 +1,5 @@
-// Payloads filled in place: reserve, then commit or discard.
+// Events whose payload the program fills in the buffer itself (arctrace_reserve), and
+// then commits or discards.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,6 @@
-// Changes of the open frames that a signal handler interrupted: announced before their
-// record is committed, and finished by whichever writer call comes first if it was.
+// Changes of the open frames that a signal handler may interrupt. A change is announced
+// before its record is committed. If a handler comes in between and jumps away, the next
+// writer call finishes the change, provided that the record was committed.
 #pragma once
 
 #include <atomic>

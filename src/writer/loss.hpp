@@ -1,6 +1,6 @@
-// Loss accounting. A thread's losses are counted in its slot, by cause; the counters
-// only grow. LOST records tell them in-band and `reported` follows (reported_losses.hpp);
-// the difference is what the collector, or the slot's next owner, still has to tell.
+// Loss accounting. A thread's losses are counted in its slot, by cause; the counters only
+// grow. LOST records report them and advance `reported` (reported_losses.hpp). The
+// difference is what the collector, or the slot's next owner, still has to report.
 #pragma once
 
 #include <arctrace/format.h>
@@ -23,32 +23,34 @@ inline void count_lost(arctrace_writer_slot& slot, ThreadState& state,
   IpcAtomics::fetch_add_relaxed(slot.lost[cause], uint64_t{1});
 }
 
-// What one LOST record is to tell of a slot.
+// The contents of one LOST record.
 struct Losses {
   uint32_t cause;
   uint32_t flags;
   uint64_t count;
-  uint64_t until;  // reported[cause], once it is told
+  uint64_t until;  // reported[cause], once it is written
 };
 
-// For a slot's owner: calls tell(losses) for each cause with losses that are not told,
-// those of an earlier owner (ARCTRACE_LOST_INHERITED) before its own. False from it means
-// that there is no room, true that they are told (ReportedLosses::commit()).
-template <class Tell>
+// Calls emit(losses) for each cause with losses that are not reported yet, those of the
+// slot's earlier owner (ARCTRACE_LOST_INHERITED) before its own. emit() returns false if
+// there is no room, true if it has reported them (ReportedLosses::commit()). Only for the
+// slot's owner.
+template <class Emit>
 bool report_own_losses(arctrace_writer_slot& slot, const ThreadState& state,
-                       const Tell& tell) {
+                       const Emit& emit) {
   bool all = true;
   for (uint32_t cause = 0; cause < ARCTRACE_LOST_CAUSES; ++cause) {
-    uint64_t told = IpcAtomics::load_relaxed(slot.reported[cause]);
+    uint64_t reported = IpcAtomics::load_relaxed(slot.reported[cause]);
     const uint64_t inherited = state.loss.at_start[cause];
     bool has_room = true;
-    if (told < inherited) {
+    if (reported < inherited) {
       has_room =
-          tell(Losses{cause, ARCTRACE_LOST_INHERITED, inherited - told, inherited});
-      told = inherited;
+          emit(Losses{cause, ARCTRACE_LOST_INHERITED, inherited - reported, inherited});
+      reported = inherited;
     }
     const uint64_t lost = IpcAtomics::load_relaxed(slot.lost[cause]);
-    if (has_room && lost != told) has_room = tell(Losses{cause, 0, lost - told, lost});
+    if (has_room && lost != reported)
+      has_room = emit(Losses{cause, 0, lost - reported, lost});
     all = has_room && all;
   }
   return all;

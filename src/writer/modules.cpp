@@ -74,7 +74,7 @@ void module_range(const dl_phdr_info& info, uint64_t& start, uint64_t& end) {
   }
 }
 
-bool has_folder(const char* path) {
+bool has_directory(const char* path) {
   while (*path != '\0' && *path != '/') ++path;
   return *path == '/';
 }
@@ -85,7 +85,7 @@ uint32_t module_path(const dl_phdr_info& info, bool is_program, char* to) {
   if (is_program) return read_executable(to, kPathMax);
   const auto n = static_cast<uint32_t>(text_length(info.dlpi_name, kPathMax));
   uint32_t used = 0;
-  if (info.dlpi_name[0] != '/' && has_folder(info.dlpi_name)) {
+  if (info.dlpi_name[0] != '/' && has_directory(info.dlpi_name)) {
     used = read_working_directory(to, kPathMax - n);
   }
   copy_bytes(to + used, info.dlpi_name, n);
@@ -134,16 +134,16 @@ int visit(dl_phdr_info* info, size_t, void* argument) {
       return 0;
     }
   }
-  uint32_t place = 0;
-  while (place < known_count && known[place].seen != 0) ++place;
-  if (place == kMaxModules) return 0;
+  uint32_t free_entry = 0;
+  while (free_entry < known_count && known[free_entry].seen != 0) ++free_entry;
+  if (free_entry == kMaxModules) return 0;
   uint32_t flags = is_program ? ARCTRACE_MODULE_MAIN : 0;
   const unsigned long vdso = getauxval(AT_SYSINFO_EHDR);
   if (vdso != 0 && vdso >= start && vdso < end) flags |= ARCTRACE_MODULE_VDSO;
   Definition* definition = define_module(*info, start, end, flags, scan.ticks);
   if (definition == nullptr) return 0;
-  if (place == known_count) ++known_count;
-  known[place] = {start, end, definition, scan_number};
+  if (free_entry == known_count) ++known_count;
+  known[free_entry] = {start, end, definition, scan_number};
   return 0;
 }
 

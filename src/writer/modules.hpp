@@ -1,4 +1,5 @@
-// The map of loaded modules: program, libraries, vdso, each with its build-id.
+// Defines the modules that the process has loaded: the program, its libraries and the
+// vdso, each with its build-id.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// What a thread's first record in a block brings along: LOST and STACK. And when blocks
-// run short.
+// The records with which a thread begins in a block, LOST and STACK, and what a thread
+// does when blocks run short: it wakes the collector, and does not search again in vain.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ constexpr uint32_t stack_body_size(uint32_t count) {
   return static_cast<uint32_t>(sizeof(arctrace_stack_body) + count * sizeof(uint64_t));
 }
 
-// What a block of this thread that begins at `ticks` says of it.
+// The header of a block of this thread that begins at `ticks`.
 inline BlockIdentity block_identity(const ThreadState& state, const ProcessState& process,
                                     arctrace_block_form form,
                                     arctrace_block_class block_class, uint64_t ticks) {
@@ -37,7 +37,8 @@ void fill_stack(std::byte* body, const ThreadState& state, uint32_t count);
 
 void fill_lost(std::byte* body, const Losses& losses, const ThreadState& state);
 
-// Past the high-water mark: one writer wakes the collector, at most once a round.
+// Wakes the collector if more blocks are in use than the high-water mark: one writer does
+// so, at most once in each of its rounds.
 void wake_past_mark();
 
 // Whether no block has become free since the thread found none: then it need not ask.

@@ -31,10 +31,11 @@ bool is_defined(ProcessState& process) {
   return IpcAtomics::load_acquire(process.defined) != 0;
 }
 
-// For the recorder, which finds the file of who lives long by itself.
+// For the recorder, which by itself finds only the program file of a process that lives
+// long enough.
 void record_jit_dump(ThreadState& state, ProcessState& process, uint64_t ticks) {
-  // Not on the stack, which may be a signal handler's small one; for the first who ends
-  // the process only.
+  // Not on the stack, which may be a signal handler's small one. Only the first thread
+  // that ends the process uses it.
   static char path[8192];
   static uint32_t claim;
   uint32_t unclaimed = 0;
@@ -95,12 +96,13 @@ void record_untraced(const char* path, uint32_t why) {
 
 void record_process_end(uint32_t how, int32_t status) {
   const bool is_exec = how == ARCTRACE_END_EXEC || how == ARCTRACE_END_NONE;
-  // Nor does what has said nothing so far, as a child that was forked to do so, say this.
+  // A child that was forked only to execute a program has recorded nothing so far, and
+  // does not record this either.
   if (is_exec && (!may_call_kernel() || sys::getpid() != known_pid())) return;
   as_attached_thread(
       [=](Nesting, ThreadState& state, ProcessState& process, uint64_t ticks) {
         emit_definitions(state, process);
-        if (!is_defined(process)) return;  // nobody's end
+        if (!is_defined(process)) return;  // readers don't know the process
         if (!is_exec) record_jit_dump(state, process, ticks);
         const arctrace_process_end_body body{
             .process = process.id, .how = how, .status = status};

@@ -1,6 +1,6 @@
-// What a process tells of itself as it happens, and does not say again: names that its
-// threads are given, what it executes, its end. In a process without a session they do
-// nothing.
+// Records of events in a process' life that are written once, when they happen: names
+// that its threads are given, programs that it executes, its end. They do nothing in a
+// process that has not joined a session.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +13,12 @@ void record_own_name(const char* name);
 // Thread `tid` of this process is now called `name`.
 void record_name_of(uint32_t tid, const char* name);
 
-// The process is about to execute `path`, which can't be traced: enum arctrace_untraced.
+// The process is about to execute `path`, which can't be traced. `why`: enum
+// arctrace_untraced.
 void record_untraced(const char* path, uint32_t why);
 
-// enum arctrace_process_end, and its status or -1. Around an exec, in a child that
-// borrows this process' memory it does nothing.
+// The process ends. `how`: enum arctrace_process_end; `status`: its exit status, or -1.
+// Called around an exec, it does nothing in a child that borrows this process' memory.
 void record_process_end(uint32_t how, int32_t status);
 
 }  // namespace arctrace

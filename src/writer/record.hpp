@@ -1,5 +1,5 @@
-// The write path: room for one record in the thread's exclusive block, or on the slow
-// path in whatever serves.
+// Writes one record: inline if it fits into the thread's exclusive block, else through
+// reserve_slow().
 #pragma once
 
 #include <arctrace/format.h>

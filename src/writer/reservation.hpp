@@ -1,4 +1,5 @@
-// Room for one record, and how a record is begun in the thread's exclusive block.
+// A Reservation is room for one record. Here it is taken in the thread's exclusive block,
+// and the record begun.
 #pragma once
 
 #include <arctrace/format.h>

@@ -7,10 +7,10 @@
 namespace arctrace {
 namespace {
 
-void fill_full_head(std::byte* place, uint32_t word0, uint32_t writer, uint64_t ticks) {
-  IpcAtomics::store_relaxed(word_at(place), word0 | ARCTRACE_IN_PROGRESS);  // H1
+void fill_full_head(std::byte* begin, uint32_t word0, uint32_t writer, uint64_t ticks) {
+  IpcAtomics::store_relaxed(word_at(begin), word0 | ARCTRACE_IN_PROGRESS);  // H1
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  auto& head = part_at<arctrace_full_head>(place);
+  auto& head = part_at<arctrace_full_head>(begin);
   head.writer = writer;
   head.ticks = ticks;
 }
@@ -58,28 +58,28 @@ Reservation reserve_shared(Nesting nesting, ThreadState& state, ProcessState& pr
     count_lost(slot, state, ARCTRACE_LOST_FULL, ticks);
     return kNoReservation;
   }
-  std::byte* place = got.record;
+  std::byte* begin = got.record;
   if (!nesting.nested() && !is_first && got.name != chain &&
       session.view.geometry().mode == ARCTRACE_MODE_OVERWRITE) {
     // The chain has moved on, and the new block may be the first of what is kept.
-    IpcAtomics::store_release(word_at(place), ARCTRACE_WORD0(ARCTRACE_TYPE_PAD, length));
+    IpcAtomics::store_release(word_at(begin), ARCTRACE_WORD0(ARCTRACE_TYPE_PAD, length));
     release_shared();
     state.shared_block = 0;  // with a STACK now, whatever the chain does: once only
     return reserve_shared(nesting, state, process, type, body_size, ticks);
   }
   if (stack_length != 0) {
     const uint32_t word0 = ARCTRACE_WORD0(ARCTRACE_TYPE_STACK, stack_length);
-    fill_full_head(place, word0, state.slot.writer, ticks);
-    fill_stack(place + ARCTRACE_FULL_HEAD_SIZE, state, stack_count);
-    IpcAtomics::store_release(word_at(place), word0);
-    place += stack_length;
+    fill_full_head(begin, word0, state.slot.writer, ticks);
+    fill_stack(begin + ARCTRACE_FULL_HEAD_SIZE, state, stack_count);
+    IpcAtomics::store_release(word_at(begin), word0);
+    begin += stack_length;
     state.shared_block = got.name;
   }
   const uint32_t word0 = ARCTRACE_WORD0(type, length);
-  fill_full_head(place, word0, state.slot.writer, ticks);
+  fill_full_head(begin, word0, state.slot.writer, ticks);
   if (got.opened) wake_past_mark();
   IpcAtomics::fetch_add_relaxed(slot.written_shared, uint64_t{1});
-  return {place, place + ARCTRACE_FULL_HEAD_SIZE, word0, got.index, true};
+  return {begin, begin + ARCTRACE_FULL_HEAD_SIZE, word0, got.index, true};
 }
 
 void report_losses_shared(ThreadState& state, ProcessState& process, uint64_t ticks) {

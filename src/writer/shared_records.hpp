@@ -1,5 +1,5 @@
-// Records in blocks that threads share: those of signal handlers, those of the shared
-// scope, and definitions.
+// Reserves records in blocks that several threads write: records of signal handlers,
+// records in a session with the shared scope, and definitions.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
-// What a record needs that does not just go into the thread's exclusive block: the thread
-// attaches, changes its block, rebases its times, or writes into the shared chain.
+// The slow path of every record that does not just go into the thread's exclusive block:
+// the thread first attaches, changes its block, rebases its times, or writes into the
+// shared chain.
 #pragma once
 
 #include <cstdint>

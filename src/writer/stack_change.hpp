@@ -1,5 +1,6 @@
-// Records that change which frames are open: record and frames change as one step, also
-// for a signal handler that comes in between, and for the calls that follow if it jumps.
+// Commits a record that changes which frames are open. Record and frames change as one
+// step, also for a signal handler that comes in between, and for later calls if that
+// handler jumps away.
 #pragma once
 
 #include <atomic>
@@ -18,7 +19,7 @@ __attribute__((always_inline)) inline void commit_change(Nesting nesting,
                                                          uint32_t depth,
                                                          const Between& between) {
   if (record.word0 == nullptr) {
-    // Lost; but the frames are as they are: the next block's STACK tells them.
+    // The record is lost, but the frames do change: the next block's STACK shows them.
     state.open.depth = depth;
     return;
   }

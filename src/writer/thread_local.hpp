@@ -1,5 +1,4 @@
-// What each thread keeps in thread-local memory for the writer, also where it has no
-// state.
+// The writer's thread-local variables. A thread has them even while it has no state.
 #pragma once
 
 #include <arctrace/format.h>

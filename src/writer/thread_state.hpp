@@ -1,7 +1,7 @@
-// What a writing thread keeps in private memory: its position in its block, its slot, its
-// losses, its open frames. States live in arenas that fork wipes (MADV_WIPEONFORK): a
-// child finds zeros, so its first record takes the slow path and a new identity, however
-// it was forked.
+// The private memory of a thread that writes: its position in its block, its slot, its
+// losses, its open frames. States live in arenas that fork wipes (MADV_WIPEONFORK). A
+// child finds zeros there, however it was forked, so its first record takes the slow
+// path, where it gets a new identity.
 #pragma once
 
 #include <arctrace/format.h>
@@ -77,8 +77,9 @@ struct ThreadState {
   HeldRecord held[ARCTRACE_HELD_COUNT];
   char name[64];  // as arctrace_thread_name gave it; empty: the kernel's
 
-  // Liveness of this state itself, for reuse after the thread's death. What stands before
-  // the lock is cleared then; what follows robust_next tells by itself what counts.
+  // The lock shows whether the thread lives, so that the state can be reused after its
+  // death. What precedes the lock is cleared then; what follows robust_next has counts
+  // that say how much of it is in use.
   uint32_t lock;
   uint32_t lock_padding[5];
   uint64_t robust_prev;

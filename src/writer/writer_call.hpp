@@ -1,6 +1,6 @@
-// A call of the writer by its thread, and how it stands to the thread's other ones. While
-// one is in progress the thread's guard is set, so that a signal handler that interrupts
-// it writes into the shared chain instead of the thread's block.
+// Keeps apart the writer calls of one thread that interrupt each other. While a call is
+// in progress the thread's guard is set, so that a signal handler that interrupts it
+// writes into the shared chain instead of the thread's block.
 #pragma once
 
 #include <atomic>
