@@ -69,8 +69,8 @@ class ProgramTest(support.TraceTest):
 
     def build(self, name):
         subprocess.run(["gcc", "-O1", "-finstrument-functions", "-pthread",
-                        SOURCES / f"{name}.c", "-o", self.folder / name], check=True)
-        return self.folder / name
+                        SOURCES / f"{name}.c", "-o", self.directory / name], check=True)
+        return self.directory / name
 
     def record_program(self, *options, arguments=()):
         """(trace, what the program measured, what arctrace said)."""
@@ -205,9 +205,9 @@ class KernelTest(ProgramTest):
         self.assertEqual(set(by_hog), {"interrupt"})
 
     def test_block_io(self):
-        device = os.stat(self.folder).st_dev
+        device = os.stat(self.directory).st_dev
         if os.major(device) == 0:
-            self.skipTest("the folder for temporary files is on no block device")
+            self.skipTest("the directory for temporary files is on no block device")
         trace = self.record(sys.executable, "-c", DIRECT_WRITER, "20",
                             options=("--kernel=bpf", "--no-libcall", "--block-io")).trace
         records = [r for t in ("BLOCK_IO", "BLOCK_IO_END") for r in self.dump(trace, "--type", t)]
@@ -275,7 +275,7 @@ class KernelTest(ProgramTest):
         """The kernel's clock changes its rate by 1000 ppm every now and then."""
         changes = 20 if os.environ.get("ARCTRACE_TEST_LONG") else 2
         program = self.build("brackets")
-        helper = self.folder / "slew"
+        helper = self.directory / "slew"
         subprocess.run(["gcc", "-O1", SOURCES / "slew.c", "-o", helper], check=True)
         # The rate is to be steady for a while behind the start and before the end.
         slew = subprocess.Popen([helper, "3000", *["2000"] * (changes - 1)], text=True,
@@ -313,12 +313,12 @@ class KernelTest(ProgramTest):
     def test_killed_recorder(self):
         """The program goes on, what it wrote can be had, and somebody says where."""
         recorder = subprocess.Popen(
-            [support.ARCTRACE, "record", "-o", self.folder / "cut", "--kernel=bpf",
+            [support.ARCTRACE, "record", "-o", self.directory / "cut", "--kernel=bpf",
              "--no-libcall", "-b", "8M", "--", sys.executable, "-c", WRITER],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         self.addCleanup(recorder.stdin.close)
         self.addCleanup(recorder.stdout.close)
-        self.addCleanup((self.folder / "cut").unlink, missing_ok=True)
+        self.addCleanup((self.directory / "cut").unlink, missing_ok=True)
         session = recorder.stdout.readline().rstrip()
         self.addCleanup(lambda: os.path.exists(session) and os.unlink(session))
         self.assertTrue(session.startswith("/run/arctrace/"), session)
@@ -332,18 +332,18 @@ class KernelTest(ProgramTest):
         recorder.stdin.write("\n")
         recorder.stdin.flush()
         self.assertEqual(recorder.stdout.read(), "")  # until it has ended
-        trace = self.folder / "recovered.data"
+        trace = self.directory / "recovered.data"
         done = arctrace("recover", session, "-o", trace)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.check_clean(trace)
         self.assertEqual(len(self.dump(trace, "--type", "INSTANT")), 1500)
         self.assertGreater(len(self.dump(trace, "--type", "SWITCH")), 0)
-        said = arctrace("record", "-o", self.folder / "next", "--kernel=bpf", "--", "true")
+        said = arctrace("record", "-o", self.directory / "next", "--kernel=bpf", "--", "true")
         self.assertIn(f"left behind by killed recorders: run arctrace recover {session}",
                       said.stderr)
         self.assertEqual(arctrace("destroy", session).returncode, 0)
         self.assertFalse(os.path.exists(session))
-        said = arctrace("record", "-o", self.folder / "next", "--kernel=bpf", "--", "true")
+        said = arctrace("record", "-o", self.directory / "next", "--kernel=bpf", "--", "true")
         self.assertNotIn(session, said.stderr)
 
 

@@ -93,17 +93,17 @@ class PerfCase(support.TraceTest):
 
     def setUp(self):
         super().setUp()
-        self.folder.chmod(0o777)
+        self.directory.chmod(0o777)
 
     def build(self, name):
         subprocess.run(["gcc", "-O1", "-finstrument-functions", "-pthread",
-                        SOURCES / f"{name}.c", "-o", self.folder / name], check=True)
-        return self.folder / name
+                        SOURCES / f"{name}.c", "-o", self.directory / name], check=True)
+        return self.directory / name
 
     def record_as(self, *command, options=(), **how):
-        trace = self.folder / "arctrace.data"
+        trace = self.directory / "arctrace.data"
         done = run(support.ARCTRACE, "record", "-o", trace, *options, "--", *command,
-                   cwd=self.folder, **{**self.WHO, **how})
+                   cwd=self.directory, **{**self.WHO, **how})
         return support.Recorded(trace, done.returncode, done.stdout, done.stderr)
 
     def record_program(self, program, *arguments, options=()):
@@ -119,7 +119,7 @@ class PerfCase(support.TraceTest):
     def recording(self, code, *options):
         """A Python program under `record`, with pipes; ended behind the block."""
         recorder = subprocess.Popen(
-            [support.ARCTRACE, "record", "-o", self.folder / "live.data", "--no-libcall",
+            [support.ARCTRACE, "record", "-o", self.directory / "live.data", "--no-libcall",
              "--kernel=perf", *options, "--", PYTHON, "-c", code],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             **self.WHO)
@@ -221,7 +221,7 @@ class Tests:  # of whoever records
             recorder.stdin.write("x")
         self.assertEqual(recorder.returncode, 0)
         for name in ("live.data.2", "live.data"):
-            trace = self.folder / name
+            trace = self.directory / name
             ticks = [r["time_ns"] for r in self.dump(trace, "--type", "INSTANT")]
             pid = self.info(trace)["processes"][0]["pid"]
             left = [r for r in self.dump(trace, "--type", "SWITCH") if r["tid"] == pid]
@@ -264,7 +264,7 @@ class Tests:  # of whoever records
                 self.assertEqual(told.returncode, 0, told.stderr)
             subprocess.run(["sleep", "0.5"], check=True)
             recorder.stdin.write("x")
-        trace = self.folder / "live.data"
+        trace = self.directory / "live.data"
         ticks = [r["time_ns"] for r in self.dump(trace, "--type", "INSTANT")]
         gone = [r["time_ns"] for r in self.dump(trace, "--type", "SWITCH")]
         alone = [not any(a < time < b for time in gone) for a, b in zip(ticks, ticks[1:])]
@@ -275,7 +275,7 @@ class Tests:  # of whoever records
 
     def test_killed_recorder(self):
         """The program goes on, and what it wrote and perf told can be had."""
-        self.addCleanup((self.folder / "live.data").unlink, missing_ok=True)
+        self.addCleanup((self.directory / "live.data").unlink, missing_ok=True)
         with self.recording(WRITER) as recorder:
             session = recorder.stdout.readline().rstrip()
             self.addCleanup(lambda: os.path.exists(session) and os.unlink(session))
@@ -287,7 +287,7 @@ class Tests:  # of whoever records
             recorder.stdin.write("\n")
             recorder.stdin.flush()
             self.assertEqual(recorder.stdout.read(), "")  # until it has ended
-        trace = self.folder / "recovered.data"
+        trace = self.directory / "recovered.data"
         done = run(support.ARCTRACE, "recover", session, "-o", trace, **self.WHO)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.check_clean(trace)

@@ -1,6 +1,6 @@
 """What must hold of every trace and its reports, whatever was recorded.
 
-A test derived from CheckedTraces has all this checked at its end, for each trace in its folder.
+A test derived from CheckedTraces has all this checked at its end, for each trace in its directory.
 """
 
 import collections
@@ -170,17 +170,17 @@ class ReportChecks:
 
 
 class CheckedTraces(unittest.TestCase):
-    """A test with a folder of its own, self.folder, that is gone afterwards. Every trace that
+    """A test with a directory of its own, self.directory, that is gone afterwards. Every trace that
     it leaves there is checked at its end."""
 
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.directory = pathlib.Path(directory.name)
         self.addCleanup(self.check_traces)
 
     def traces(self):
-        for path in sorted(self.folder.rglob("*")):
+        for path in sorted(self.directory.rglob("*")):
             if path.is_file() and not path.is_symlink():
                 with path.open("rb") as file:
                     if file.read(len(FILE_MAGIC)) == FILE_MAGIC:

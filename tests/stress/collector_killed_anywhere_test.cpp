@@ -142,20 +142,20 @@ TEST_CASE("collector killed anywhere: the next ones find all that is not in a fi
   for (const arctrace_scope scope : kScopes) {
     CAPTURE(scope);
     TestSession test(buffer_with(scope, 1024, 48));
-    const TemporaryFolder folder;
+    const TemporaryDirectory directory;
     Neighbour neighbour(test);
     Files files;
     uint64_t collectors = 0;
     uint64_t killed = 0;
     const auto collector = [&](uint64_t at) {
-      const std::string path = folder.path(std::to_string(collectors++));
+      const std::string path = directory.path(std::to_string(collectors++));
       const std::string end = run_killed(at, [&] { collect(test, path); });
       CHECK((end.empty() || end == "signal 9"));
       if (!end.empty()) ++killed;
       if (std::filesystem::exists(path)) files.add(path);
     };
     const auto collect_all = [&] {
-      const std::string path = folder.path(std::to_string(collectors++));
+      const std::string path = directory.path(std::to_string(collectors++));
       collect(test, path);
       files.add(path);
     };
@@ -201,9 +201,9 @@ void kill_reader_everywhere(
   Neighbour neighbour(test);
   write_and_die(test, 0);
   neighbour.write_batch();
-  const TemporaryFolder folder;
+  const TemporaryDirectory directory;
   const std::vector<std::byte> before = image_of(test);
-  const std::string path = folder.path("snapshot");
+  const std::string path = directory.path("snapshot");
   shared_word() = 0;
   REQUIRE(run_killed(UINT64_MAX, [&] { work(test, path); }) == "");
   const std::set<uint64_t> whole =

@@ -15,16 +15,16 @@ class Confined(PlainTest):
         """The traces of a way of fixtures/filtered.c, in each mode; it must do what it does untraced,
         which is what it is made for."""
         for compiler in COMPILERS:
-            bare = run(["./filtered", way], self.folder(compiler))
+            bare = run(["./filtered", way], self.directory(compiler))
             self.assertGreaterEqual(bare.returncode, 0, bare.stderr)
             for mode in MODES:
-                folder = self.folder(compiler)
+                directory = self.directory(compiler)
                 traced = run([ARCTRACE, "record", "-o", "trace", mode, *options, "--", "./filtered",
-                              way], folder)
+                              way], directory)
                 self.assertEqual(traced.returncode, bare.returncode, (way, compiler, mode))
                 self.assertEqual(traced.stdout, bare.stdout)
-                self.read(folder / "trace", "check")
-                yield folder / "trace", traced.stderr.decode().splitlines()
+                self.read(directory / "trace", "check")
+                yield directory / "trace", traced.stderr.decode().splitlines()
 
     def assert_all_calls(self, trace):
         calls = self.calls(trace)

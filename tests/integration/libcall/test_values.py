@@ -13,8 +13,8 @@ ERRNO = {name: number for number, name in errno.errorcode.items()}
 class Values(plain.PlainTest):
     def recorded(self, options, compiler="gcc", command=("./values",)):
         """[(function, args or None, retval or None, errno or None)] of all calls."""
-        folder = self.folder(compiler)
-        done, trace = self.record(list(command), folder, options)
+        directory = self.directory(compiler)
+        done, trace = self.record(list(command), directory, options)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         calls = json.loads(self.read(trace, "report", "--view=invocations", "--format=json"))
         return trace, [(call["name"], call.get("args"), call.get("retval"), call.get("errno"))
@@ -117,21 +117,21 @@ class Values(plain.PlainTest):
                                      ("-A", "f@fparg1/s", 9), ("-A", "f@arg1/S8", 8),
                                      ("-R", "f@retval/f16", 10)):
             done = plain.run([plain.ARCTRACE, "record", option, spec, "--", "true"],
-                             self.folder())
+                             self.directory())
             self.assertEqual(done.returncode, 2)
             lines = done.stderr.decode().splitlines()
             self.assertEqual(lines[1:], ["  " + spec, "  " + " " * column + "^"])
 
     def test_unknown_function(self):
         done = subprocess.run([plain.ARCTRACE, "record", "-A", "strlem@arg1/s", "--", "git",
-                               "--version"], cwd=self.folder(), stderr=subprocess.PIPE,
+                               "--version"], cwd=self.directory(), stderr=subprocess.PIPE,
                               stdout=subprocess.DEVNULL, text=True, check=False)
         self.assertEqual(done.returncode, 0)
         self.assertIn('no function matches -A strlem; did you mean "strlen"?', done.stderr)
 
     def test_function_without_a_hook(self):
         done = plain.run([plain.ARCTRACE, "record", "-A", "count@arg1/i32", "--", "./values"],
-                         self.folder("gcc"))
+                         self.directory("gcc"))
         self.assertIn("no function matches -A count; it is in the program, but was not built "
                       "with hooks", done.stderr.decode())
 

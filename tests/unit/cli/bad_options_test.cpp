@@ -5,7 +5,7 @@
 #include <fstream>
 #include <string>
 
-#include "tests/support/temporary_folder.hpp"
+#include "tests/support/temporary_directory.hpp"
 #include "tests/unit/cli/run_command.hpp"
 
 namespace arctrace::testing {
@@ -101,8 +101,8 @@ TEST_CASE("bad values are refused in one clear line") {
 }
 
 TEST_CASE("the file of options is refused with the line") {
-  const TemporaryFolder folder;
-  const std::string path = folder.path("config");
+  const TemporaryDirectory directory;
+  const std::string path = directory.path("config");
   const auto refused_with = [&](const std::string& text, const std::string& says,
                                 const char* arguments = "record true") {
     CAPTURE(text);

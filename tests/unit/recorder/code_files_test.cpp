@@ -68,13 +68,13 @@ struct Fixture {
   // What is written into a trace now.
   DecodedTrace written(const std::vector<uint32_t>& living,
                        uint64_t bytes_max = kCodeNamesBytesMax) {
-    absl::StatusOr<TraceFile> file = TraceFile::create(folder.path("trace"));
+    absl::StatusOr<TraceFile> file = TraceFile::create(directory.path("trace"));
     REQUIRE(file.ok());
     file->write_header(header);
     code_files.write(living, *file, bytes_max);
     write_finished(*file);
     REQUIRE(file->publish().ok());
-    DecodedTrace trace = decode_trace(read_file(folder.path("trace")));
+    DecodedTrace trace = decode_trace(read_file(directory.path("trace")));
     CHECK(joined(trace.problems) == "");
     return trace;
   }
@@ -91,7 +91,7 @@ struct Fixture {
   CodeFiles code_files;
   const std::string map;
   ProcessFacts facts;
-  TemporaryFolder folder;
+  TemporaryDirectory directory;
 };
 
 using Names = std::vector<std::string>;
@@ -162,7 +162,7 @@ TEST_CASE("a map of before the process, or of after it, is another's") {
 TEST_CASE("only a regular file is a map") {
   Fixture f;
   f.note(f.definitions());
-  const std::string target = f.folder.path("target");
+  const std::string target = f.directory.path("target");
   std::ofstream(target) << "5000 20 one\n";
   REQUIRE(symlink(target.c_str(), f.map.c_str()) == 0);
   CHECK(f.names(kLiving).empty());
@@ -194,7 +194,7 @@ TEST_CASE("a dump that is mapped executable is found while its process lives") {
   Fixture f;
   f.note(f.definitions());
   const auto pid = static_cast<uint32_t>(getpid());
-  const std::string path = f.folder.path("jit-" + std::to_string(pid) + ".dump");
+  const std::string path = f.directory.path("jit-" + std::to_string(pid) + ".dump");
   JitDumpBuilder dump(pid, read_monotonic_ns());
   dump.load(123, 0x5000, 0x20, "one", 1);
   std::ofstream(path, std::ios::binary) << dump.text();
@@ -229,10 +229,10 @@ TEST_CASE("a process says which dump it had, and nothing but a dump of its own")
   JitDumpBuilder dump(static_cast<uint32_t>(getpid()), read_monotonic_ns());
   dump.load(123, 0x5000, 0x20, "one", 1);
   for (const char* name : {"jit-1.dump", "secret"}) {
-    std::ofstream(f.folder.path(name), std::ios::binary) << dump.text();
-    CHECK(says(f.folder.path(name)).empty());
+    std::ofstream(f.directory.path(name), std::ios::binary) << dump.text();
+    CHECK(says(f.directory.path(name)).empty());
   }
-  const std::string own = f.folder.path("jit-" + pid + ".dump");
+  const std::string own = f.directory.path("jit-" + pid + ".dump");
   std::ofstream(own, std::ios::binary) << dump.text();
   CHECK(says("jit-" + pid + ".dump").empty());
   CHECK(says(own) == Names{"one"});

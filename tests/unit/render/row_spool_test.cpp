@@ -61,13 +61,14 @@ TEST_CASE("for_each stops when it is told to") {
 TEST_CASE("no place for the file is an error, not a crash") {
   const char* before = std::getenv("TMPDIR");
   const std::string saved = before == nullptr ? "" : before;
-  ::setenv("TMPDIR", "/nonexistent/folder", 1);
+  ::setenv("TMPDIR", "/nonexistent/directory", 1);
   RowSpool spool(4);
   for (int64_t i = 0; i < 100; ++i) spool.add(row_of(i));
   spool.replace(0, row_of(5));
   const absl::Status status = spool.for_each([](const InvocationRow&) { return true; });
   CHECK_FALSE(status.ok());
-  CHECK(std::string(status.message()).find("/nonexistent/folder") != std::string::npos);
+  CHECK(std::string(status.message()).find("/nonexistent/directory") !=
+        std::string::npos);
   if (before == nullptr) {
     ::unsetenv("TMPDIR");
   } else {

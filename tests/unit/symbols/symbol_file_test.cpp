@@ -9,13 +9,13 @@
 #include <memory>
 #include <string>
 
-#include "tests/support/temporary_folder.hpp"
+#include "tests/support/temporary_directory.hpp"
 #include "tests/unit/symbols/fixtures.hpp"
 
 namespace arctrace::reader {
 namespace {
 
-using testing::TemporaryFolder;
+using testing::TemporaryDirectory;
 
 std::string name_at(const SymbolFile& file, uint64_t address) {
   const auto function = file.functions().find(address);
@@ -104,7 +104,7 @@ TEST_CASE("MiniDebugInfo adds what .dynsym lacks") {
 }
 
 TEST_CASE("the debug file by .gnu_debuglink and by build-id adds its symbols") {
-  TemporaryFolder root;
+  TemporaryDirectory root;
   const DebugFiles debug_files(rooted_at(root.path()));
   copy_file(fixture("linked.so"), root.path() + "/lib/linked.so");
   const std::string path = root.path() + "/lib/linked.so";
@@ -151,7 +151,7 @@ TEST_CASE("another build-id than the expected one is refused") {
 }
 
 TEST_CASE("what is no ELF module gives an error") {
-  TemporaryFolder directory;
+  TemporaryDirectory directory;
   const std::string path = directory.path() + "/file";
   CHECK(absl::IsNotFound(open_file(path).status()));
   CHECK_FALSE(open_file("").ok());
@@ -175,7 +175,7 @@ TEST_CASE("what is no ELF module gives an error") {
 
 TEST_CASE("object files and core dumps are refused") {
   std::string bytes = read_file(fixture("full.so"));
-  TemporaryFolder directory;
+  TemporaryDirectory directory;
   for (const int type : {ET_REL, ET_CORE, ET_NONE}) {
     bytes[offsetof(Elf64_Ehdr, e_type)] = static_cast<char>(type);
     write_file(directory.path() + "/file", bytes);
@@ -185,7 +185,7 @@ TEST_CASE("object files and core dumps are refused") {
 
 // The claimed table begins with the real one: names out of it show that it was read.
 TEST_CASE("a sparse file that claims a huge symbol table is not read") {
-  TemporaryFolder directory;
+  TemporaryDirectory directory;
   const std::string path = directory.path() + "/sparse.so";
   std::string bytes = read_file(fixture("full.so"));
   Elf64_Ehdr header;
