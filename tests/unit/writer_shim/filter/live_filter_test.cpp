@@ -9,7 +9,7 @@
 
 #include "src/shim_protocol/options.hpp"
 #include "tests/unit/writer_shim/fake_writer.hpp"
-#include "tests/unit/writer_shim/hooked_functions.hpp"
+#include "tests/unit/writer_shim/filter/hooked_functions.hpp"
 #include "writer_shim/filter/arg_specs.hpp"
 #include "writer_shim/filter/function_filter.hpp"
 #include "writer_shim/filter/function_patterns.hpp"

@@ -27,7 +27,7 @@ TraceFile create(const std::string& path) {
   return *std::move(file);
 }
 
-bool exists(const std::string& path) {
+bool file_exists(const std::string& path) {
   struct stat status {};
   return lstat(path.c_str(), &status) == 0;
 }
@@ -55,9 +55,9 @@ TEST_CASE("trace file: it gets its name when published, and is removed if never"
   {
     TraceFile file = create(path);
     file.write_header(session_header(ARCTRACE_SESSION_MAGIC));
-    CHECK_FALSE(exists(path));
+    CHECK_FALSE(file_exists(path));
     CHECK(file.publish().ok());
-    CHECK(exists(path));
+    CHECK(file_exists(path));
     CHECK(file.publish().ok());
     write_finished(file);
     CHECK(file.error() == 0);
@@ -118,7 +118,7 @@ TEST_CASE("trace file: a FIFO gets the same bytes") {
     CHECK(file.error() == 0);
   }
   reader.join();
-  CHECK(exists(path));
+  CHECK(file_exists(path));
   const DecodedTrace trace = decode_trace(std::move(received));
   CHECK(joined(trace.problems) == "");
   CHECK(trace.collector.size() == 101);
