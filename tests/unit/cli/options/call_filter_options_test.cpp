@@ -132,6 +132,32 @@ TEST_CASE("patterns reach the shim in the order of their bits") {
         std::vector<std::string>{"no function matches -A f;"});
 }
 
+// A session that has these functions and modules.
+SessionFunctions session_of(const std::vector<std::string>& linker_names,
+                            const std::vector<std::string>& modules) {
+  SessionFunctions session;
+  for (const std::string& name : linker_names) {
+    session.functions.insert(SessionFunction{FunctionNames(name)});
+  }
+  session.modules.insert(modules.begin(), modules.end());
+  return session;
+}
+
+TEST_CASE("which patterns some function of a session matches: a bit for each") {
+  const SessionFunctions session =
+      session_of({"open", "_ZN4shop3addEi", "work.cold"}, {"libz.so.1", "program"});
+  CallFilterOptions options;
+  CHECK(matched_patterns(options, session) == 0);
+  options.chosen = {"op*", "nobody", "shop::add"};  // bits 0 to 2
+  options.left_out = {"re:^work$", "libz*"};        // 3, 4: no function's name
+  options.modules = {"libz.so*", "open"};           // 5, 6: no file's name
+  options.arguments = {"shop::add(int)@arg1/s", "ope"};
+  options.results = {"work", "add@retval"};
+  CHECK(matched_patterns(options, session) == 0b01'01'01'01'101);
+  CHECK(matched_patterns(options, session_of({}, {})) == 0);
+  CHECK(matched_patterns(options, session_of({}, {"libz.so.1"})) == 0b00'00'01'00'000);
+}
+
 TEST_CASE("near names come from the program's own functions") {
   CallFilterOptions options;
   options.chosen = {"mainn", "abort_*_nobody"};
