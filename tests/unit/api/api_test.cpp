@@ -1,3 +1,5 @@
+// The public functions: what they leave alone, the bodies that they write, and what
+// they count as lost.
 #include <arctrace/arctrace.h>
 #include <doctest/doctest.h>
 #include <unistd.h>

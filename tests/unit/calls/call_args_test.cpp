@@ -1,3 +1,5 @@
+// How the arguments and the return value of a call are read from registers, stack and
+// memory, and what is recorded where they cannot be read.
 #include "src/calls/call_args.hpp"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,5 @@
+// Which calls are recorded under depths, times, filtered and notrace functions, for
+// frames that return and frames that are jumped over.
 #include "src/calls/call_filter.hpp"
 
 #include <arctrace/arctrace.h>

@@ -1,3 +1,5 @@
+// The entry and exit records of calls: frames that were jumped over, nested calls,
+// arguments, and library calls through a stub.
 #include "src/calls/call_records.hpp"
 
 #include <arctrace/arctrace.h>

@@ -1,3 +1,4 @@
+// Reads of memory that may not be mapped.
 #include "src/os/readable_memory.hpp"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,5 @@
+// The robust lock between processes, whose owner may die or exec while it holds the
+// lock.
 #include "src/os/robust_lock.hpp"
 
 #include <doctest/doctest.h>

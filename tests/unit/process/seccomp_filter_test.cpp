@@ -1,3 +1,5 @@
+// What is concluded from a seccomp filter about a system call, compared with what the
+// kernel does.
 #include "src/process/seccomp_filter.hpp"
 
 #include <doctest/doctest.h>

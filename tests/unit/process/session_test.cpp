@@ -1,3 +1,4 @@
+// How a process joins a session, and which files it refuses.
 #include "src/process/session.hpp"
 
 #include <arctrace/arctrace.h>

@@ -1,3 +1,4 @@
+// A CPU's chain of shared blocks, written by the kernel or from perf's events.
 #include "src/protocol/cpu_chain.hpp"
 
 #include <doctest/doctest.h>

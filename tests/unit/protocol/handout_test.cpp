@@ -1,3 +1,4 @@
+// How a writer takes a free block, alone, against others, and when it dies in between.
 #include "src/protocol/handout.hpp"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,5 @@
+// How old blocks give way to new ones in overwrite mode, alone, against others, and
+// when a writer dies in between.
 #include "src/protocol/overwrite.hpp"
 
 #include <arctrace/arctrace.h>

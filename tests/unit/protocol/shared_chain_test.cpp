@@ -1,3 +1,5 @@
+// Reservations in the chain of shared blocks: full blocks, lost races, late commits
+// and deaths.
 #include "src/protocol/shared_chain.hpp"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// Rows that are kept in a temporary file while a view counts them.
 #include "reader/render/row_spool.hpp"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// Texts that are kept in a temporary file.
 #include "reader/render/text_spool.hpp"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// Names of generated code, by address and by time.
 #include "reader/replay/generated_code.hpp"
 
 #include <doctest/doctest.h>

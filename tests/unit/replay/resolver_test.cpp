@@ -1,3 +1,4 @@
+// How an address becomes the name of a function.
 #include "reader/replay/resolver.hpp"
 
 #include <dlfcn.h>

@@ -1,3 +1,4 @@
+// The view `arcs`: callers and callees of each function.
 #include "reader/report/arcs_view.hpp"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// The view `kinds`: time by kinds of functions.
 #include "reader/report/kinds_view.hpp"
 
 #include <doctest/doctest.h>

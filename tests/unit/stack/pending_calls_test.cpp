@@ -1,3 +1,4 @@
+// A thread's pending calls: which of them a return, a jump or a signal's stack ends.
 #include "src/stack/pending_calls.hpp"
 
 #include <doctest/doctest.h>

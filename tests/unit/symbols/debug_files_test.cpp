@@ -1,3 +1,4 @@
+// Where the debug file of a module is looked for.
 #include "reader/symbols/debug_files.hpp"
 
 #include <dlfcn.h>

@@ -1,3 +1,4 @@
+// The types of arguments and return values in DWARF data.
 #include "reader/symbols/function_types.hpp"
 
 #include <doctest/doctest.h>

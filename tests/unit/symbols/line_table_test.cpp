@@ -1,3 +1,4 @@
+// Source lines of addresses in all forms of DWARF data.
 #include "reader/symbols/line_table.hpp"
 
 #include <doctest/doctest.h>

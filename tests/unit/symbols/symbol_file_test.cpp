@@ -1,3 +1,4 @@
+// The symbols of ELF files, compared with nm and with the loader.
 #include "reader/symbols/symbol_file.hpp"
 
 #include <dlfcn.h>

@@ -1,3 +1,4 @@
+// Functions and lines of addresses by way of the debug files that are found.
 #include "reader/symbols/symbolizer.hpp"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// Arguments and return values of calls, decoded and described.
 #include "reader/trace/call_args.hpp"
 
 #include <doctest/doctest.h>

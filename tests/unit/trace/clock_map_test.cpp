@@ -1,3 +1,4 @@
+// Times in ns of ticks: by a fixed rate, and by clock syncs.
 #include "reader/trace/clock_map.hpp"
 
 #include <absl/numeric/int128.h>

@@ -1,3 +1,5 @@
+// The definitions of a trace: processes, threads, modules, names and layouts, and
+// which repetitions are refused.
 #include "reader/trace/definitions.hpp"
 
 #include <doctest/doctest.h>

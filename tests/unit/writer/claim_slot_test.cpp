@@ -1,3 +1,5 @@
+// How a thread attaches: its slot, its identity, and what is left of an earlier owner
+// of the slot.
 #include "src/writer/claim_slot.hpp"
 
 #include <arctrace/arctrace.h>

@@ -1,3 +1,5 @@
+// The definitions that a process writes: itself, its threads, names and layouts, again
+// in each round.
 #include "src/writer/definitions.hpp"
 
 #include <arctrace/arctrace.h>

@@ -1,3 +1,4 @@
+// Records that are reserved in one call and committed in a later one.
 #include "src/writer/held_records.hpp"
 
 #include <arctrace/arctrace.h>

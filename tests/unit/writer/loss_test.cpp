@@ -1,3 +1,5 @@
+// Losses are counted, and reported in the next block that the writer gets, each of
+// them once.
 #include "src/writer/loss.hpp"
 
 #include <arctrace/arctrace.h>

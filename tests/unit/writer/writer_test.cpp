@@ -1,3 +1,5 @@
+// Records as the writer puts them into exclusive and shared blocks, in each mode and
+// scope.
 #include <arctrace/arctrace.h>
 #include <doctest/doctest.h>
 

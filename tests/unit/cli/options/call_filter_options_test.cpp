@@ -1,3 +1,5 @@
+// The options that filter calls: how a malformed pattern is reported, what the shim
+// gets of a valid one, and which patterns match nothing.
 #include "reader/cli/options/call_filter_options.hpp"
 
 #include <doctest/doctest.h>

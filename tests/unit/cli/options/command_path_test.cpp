@@ -1,3 +1,4 @@
+// How the program of a command is found in PATH.
 #include "reader/cli/options/command_path.hpp"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,5 @@
+// The configuration file: its syntax, its errors, and how its options give way to the
+// command line.
 #include "reader/cli/options/config_file.hpp"
 
 #include <doctest/doctest.h>

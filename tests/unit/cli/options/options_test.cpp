@@ -1,3 +1,5 @@
+// The parsers of sizes, times and ranges, and the options that several subcommands
+// share.
 #include "reader/cli/options/options.hpp"
 
 #include <doctest/doctest.h>

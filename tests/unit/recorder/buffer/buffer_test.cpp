@@ -1,3 +1,4 @@
+// How buffers are created, sized, pinned, opened and removed.
 #include "src/recorder/buffer/buffer.hpp"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// The choice of the clock and its syncs with the clocks of the system.
 #include "src/recorder/buffer/clock_source.hpp"
 
 #include <doctest/doctest.h>

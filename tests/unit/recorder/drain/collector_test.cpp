@@ -1,3 +1,5 @@
+// The collector as a thread: how it ends, how it sleeps and wakes, and what it does
+// when the disk is full.
 #include "src/recorder/drain/collector.hpp"
 
 #include <arctrace/arctrace.h>

@@ -1,3 +1,4 @@
+// The collector's rounds: which blocks reach the file, and whose losses are reported.
 #include "src/recorder/drain/drain.hpp"
 
 #include <arctrace/arctrace.h>

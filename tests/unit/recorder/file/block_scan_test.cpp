@@ -1,3 +1,5 @@
+// The walk over the records of a block, and the copy of a block that is still written
+// to.
 #include "src/recorder/file/block_scan.hpp"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// How a trace file is created, written, replaced and completed.
 #include "src/recorder/file/trace_file.hpp"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,5 @@
+// Perf maps and jitdump files of traced processes: which are read, and the records
+// that they become.
 #include "src/recorder/jit/code_files.hpp"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// The parser of jitdump files on right and wrong bytes.
 #include "src/recorder/jit/jit_dump.hpp"
 
 #include <doctest/doctest.h>

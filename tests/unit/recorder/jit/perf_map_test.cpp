@@ -1,3 +1,4 @@
+// The parser of perf maps on right and wrong lines.
 #include "src/recorder/jit/perf_map.hpp"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,5 @@
+// Snapshots of a buffer in overwrite mode: the newest records, with the names and the
+// stack that they need.
 #include <arctrace/arctrace.h>
 #include <doctest/doctest.h>
 

@@ -1,3 +1,4 @@
+// Patterns of functions as the shim matches them, and the flags that come of them.
 #include "writer_shim/filter/function_patterns.hpp"
 
 #include <doctest/doctest.h>

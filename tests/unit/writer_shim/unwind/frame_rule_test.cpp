@@ -1,3 +1,4 @@
+// Rules for a caller's frame from unwind tables, compared with libdw.
 #include <doctest/doctest.h>
 #include <dwarf.h>
 #include <elf.h>

@@ -1,4 +1,6 @@
 // Reads aarch64's instructions as words, on any machine.
+#include "writer_shim/arch/code_references.hpp"
+
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -7,7 +9,6 @@
 #include <iterator>
 
 #include "writer_shim/arch/aarch64/instructions.hpp"
-#include "writer_shim/arch/code_references.hpp"
 
 namespace arctrace::shim {
 namespace {
