@@ -1,8 +1,8 @@
 """What tracing costs programs of the distribution: their start, a server's requests, a compiler's run.
 
-Untraced and traced runs take turns, and of each the median is shown. Starts and compilations are told
-in CPU time of the program with its children (ours is in it, the recorder's is not): what else the
-machine does disturbs little. A server's requests are told by the rate, of pairs of runs.
+Untraced and traced runs take turns, and of each the median is shown. Starts and compilations are
+measured in CPU time of the program with its children (ours is in it, the recorder's is not): what else the
+machine does disturbs little. A server's requests are measured by their rate, in pairs of runs.
 """
 
 import contextlib

@@ -71,7 +71,7 @@ void read_live(const Buffer& buffer, const std::string& snapshot, Stage& stage) 
 }
 
 void collect(Buffer& buffer, const std::string& output, Stage& stage) {
-  REQUIRE(std::freopen("/dev/null", "w", stderr) != nullptr);  // it says its snapshots
+  REQUIRE(std::freopen("/dev/null", "w", stderr) != nullptr);  // it prints its snapshots
   absl::StatusOr<TraceFile> file = TraceFile::create(output);
   REQUIRE(file.ok());
   REQUIRE(file->publish().ok());
@@ -80,7 +80,7 @@ void collect(Buffer& buffer, const std::string& output, Stage& stage) {
   flight.snapshots_kept.files = 2;
   flight.every_ns = 200'000'000;
   flight.on_crash = true;
-  const CollectorSeat seat(buffer.view());
+  const CollectorSeat collector_lock(buffer.view());
   std::unique_ptr<Recorder> recorder;
   if (buffer.view().geometry().mode == ARCTRACE_MODE_OVERWRITE) {
     recorder = std::make_unique<FlightRecorder>(buffer, *std::move(file), flight);

@@ -42,7 +42,7 @@ class TraceTest(CheckedTraces):
         return Recorded(trace, done.returncode, done.stdout, done.stderr)
 
     def info(self, path):
-        """What `arctrace info` says, as JSON."""
+        """What `arctrace info` prints, as JSON."""
         done = subprocess.run([ARCTRACE, "info", path, "--format=json"], stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, text=True, check=False)
         self.assertEqual(done.returncode, 0, done.stderr)

@@ -195,10 +195,10 @@ class GeneratedCodeTest(support.TraceTest):
 
     def outside(self):
         """The program, where it is still seen when /tmp is another."""
-        place = pathlib.Path("/dev/shm") / f"generates-{os.getpid()}"
-        shutil.copy(self.directory / "generates", place)
-        self.addCleanup(place.unlink)
-        return place
+        copy = pathlib.Path("/dev/shm") / f"generates-{os.getpid()}"
+        shutil.copy(self.directory / "generates", copy)
+        self.addCleanup(copy.unlink)
+        return copy
 
     def test_python(self):
         trace = self.record(sys.executable, "-c", PYTHON, "7", options=("--no-libcall",)).trace

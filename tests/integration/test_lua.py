@@ -101,7 +101,7 @@ class Lua(TraceTest):
         rows = self.report(done.trace, "flat", f"--pid={pid}")["functions"]
         main_ns = [row["cum_ns"] for row in rows if row["name"] == "main"]
         self.assertEqual(len(main_ns), 1)
-        # The rest is exec, the dynamic loader, and the wake-up of who held the watch.
+        # The rest is exec, the dynamic loader, and the wake-up of the thread that held the watch.
         self.assertLessEqual(main_ns[0], elapsed_ns)
         self.assertGreater(main_ns[0], 0.8 * elapsed_ns)
 

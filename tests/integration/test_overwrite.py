@@ -122,7 +122,7 @@ for i in range(3000): api.arctrace_instant(r)
         self.assertIn("main", {row["name"] for row in report["functions"]})
 
     def start(self, program, *arguments, options=SMALL):
-        """A recorder whose program has said that it is ready."""
+        """A recorder whose program has reported that it is ready."""
         trace = self.directory / "arctrace.data"
         recorder = subprocess.Popen(
             [support.ARCTRACE, "record", "-o", trace, *options, "--", sys.executable, "-c",
@@ -155,9 +155,9 @@ t.join()
         recorder, trace = self.start(program)
         for number in (1, 2, 3):
             recorder.send_signal(signal.SIGUSR2)
-            said = recorder.stderr.readline()
+            line = recorder.stderr.readline()
             snapshot = f"{trace}.{number}"
-            self.assertEqual(said, f"arctrace: snapshot: {snapshot}\n")
+            self.assertEqual(line, f"arctrace: snapshot: {snapshot}\n")
             self.check_clean(snapshot)
             self.assertGreater(self.info(snapshot)["summary"]["records"], 1000)
         recorder.stdin.close()

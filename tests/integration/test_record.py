@@ -70,7 +70,7 @@ class RecordTest(support.TraceTest):
         self.assertEqual(done.stdout, "-o --help\n")
         done = run("record", "-o", self.directory / "x", "--", "echo", "--", "-n")
         self.assertEqual(done.stdout, "-- -n\n")
-        for separator in ([], ["--"]):  # behind an option whose value may be left out
+        for separator in ([], ["--"]):  # after an option whose value is optional
             done = run("record", "-o", self.directory / "x", "--kernel", *separator, "echo", "-o")
             self.assertEqual(done.stdout, "-o\n")
 
@@ -203,7 +203,7 @@ class RecordTest(support.TraceTest):
         self.assertFalse((self.directory / "x").exists())
 
     def test_types_of_very_many_functions(self):
-        """-A reads those of all that match: as many as fit, or it says so."""
+        """-A reads those of all that match: as many as fit, or it reports the rest."""
         def program(count):
             source = "".join(f"__attribute__((noinline)) int nth{i}(int number_{i})"
                              f"{{ return number_{i} + {i}; }}\n" for i in range(count))
@@ -236,7 +236,7 @@ class RecordTest(support.TraceTest):
         self.assert_refused(run("record", "--config", config, "true"))
 
     def test_disk_full(self):
-        """The command goes on, the file is good up to there, the summary says so."""
+        """The command goes on, the file is good up to there, and the summary reports it."""
         mount = self.directory / "disk"
         mount.mkdir()
         mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", mount],

@@ -11,7 +11,7 @@ import unittest
 import support
 from test_sessions import run
 
-# Writes argument 1 records inside two frames, says so, waits, or dies (argument 2).
+# Writes argument 1 records inside two frames, prints so, waits, or dies (argument 2).
 PROGRAM = support.API + """
 ring = name("ring")
 for text in ("outer", "inner"): api.arctrace_enter(key(text))
@@ -148,9 +148,9 @@ class RecoverTest(support.TraceTest):
             self.assertIn(done.returncode, (0, 2), done.stderr)
             if done.returncode == 0:
                 self.assertLess(run("check", self.directory / "out").returncode, 2)
-        for place in range(4096, len(whole), len(whole) // 40):
+        for offset in range(4096, len(whole), len(whole) // 40):
             damaged = self.directory / "damaged"
-            damaged.write_bytes(whole[:place] + bytes(range(1, 65)) + whole[place + 64:])
+            damaged.write_bytes(whole[:offset] + bytes(range(1, 65)) + whole[offset + 64:])
             done = run("recover", damaged, "-o", self.directory / "out")
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertLess(run("check", self.directory / "out").returncode, 2)

@@ -13,7 +13,7 @@ import unittest
 
 import support
 
-# Writes for ever; says "ready" once, ends when its input does.
+# Writes for ever; prints "ready" once, ends when its input does.
 WRITER = support.API + """
 ring = name("ring")
 event = api.arctrace_define_event(b"happened", 0, None, 0)

@@ -61,7 +61,7 @@ class Untraceable(support.TraceTest):
         return program
 
     def assert_untraced(self, program, why, *arguments, processes):
-        """It does the same as without us, and is said once to be `why`."""
+        """It does the same as without us, and is reported once to be `why`."""
         command = [str(program), *arguments]
         bare = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
         recorded = self.record(*command)
@@ -114,7 +114,7 @@ os.wait()
                 for line in recorded.stderr.splitlines() if "warning" in line]
 
     def test_children(self):
-        """What traced programs execute is said at the end, each program once."""
+        """What traced programs execute is reported at the end, each program once."""
         for name in ("static", "found", "replaced"):
             self.build(name, "-static", child=0)
         self.build("plain", child=0)
@@ -155,7 +155,7 @@ int main(void) {
 
     @unittest.skipUnless(shutil.which("valgrind"), "no valgrind")
     def test_valgrind(self):
-        """What it says of a program is the same, with its stacks; it starts that without us."""
+        """What it prints of a program is the same, with its stacks; it starts that without us."""
         program = self.directory / "leaks"
         subprocess.run(["gcc", "-g", "-x", "c", "-", "-o", program, "-pthread"], input=self.LEAKS,
                        text=True, check=True)
@@ -206,7 +206,7 @@ int main(void) {
 
     @unittest.skipUnless(platform.machine() == "x86_64", "of x86-64")
     def test_loader_of_another_word_size(self):
-        """Ours would be an error for it, of which it would tell."""
+        """Ours would be an error for it, which it would report."""
         loader = self.directory / "loader"
         program = self.directory / "dynamic-i386"
         (self.directory / "with-loader.ld").write_text(

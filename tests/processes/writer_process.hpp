@@ -1,5 +1,5 @@
-// A process that writes records of every kind whose payload can be checked, and says in
-// memory that it shares with its parent how far it has come.
+// A process that writes records of every kind whose payload can be checked, and reports
+// in memory that it shares with its parent how far it has come.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// A collector is killed behind its single instructions: while it takes a session over and
+// A collector is killed after its single instructions: while it takes a session over and
 // drains it, while it takes a snapshot, while it recovers what is left. Nobody's records
 // are missing in all files together, none is there twice, and no writer notices.
 #include <arctrace/arctrace.h>
@@ -21,7 +21,7 @@
 namespace arctrace::testing {
 namespace {
 
-// Runs `work` until it is killed behind instruction `at`, or counts them in
+// Runs `work` until it is killed after instruction `at`, or counts them in
 // shared_word(). Returns how the process ended.
 std::string run_killed(uint64_t at, const std::function<void()>& work) {
   return run_in_child([&] {

@@ -63,7 +63,7 @@ struct DecodedTrace {
 };
 
 // Decodes what it can and notes each breach of the rules of SPEC.md that concern a file,
-// its blocks and the places of its records.
+// its blocks and the offsets of its records.
 DecodedTrace decode_trace(std::vector<std::byte> bytes);
 
 // Breaches of R7, D1 and D4 (what is used is defined); none are due only if there was

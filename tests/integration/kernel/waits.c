@@ -1,4 +1,4 @@
-// Handles a signal, sleeps, computes, and passes a token to a child and back, and says
+// Handles a signal, sleeps, computes, and passes a token to a child and back, and prints
 // what it measured of it itself: lines "NAME VALUE".
 #define _GNU_SOURCE
 #include <sched.h>

@@ -49,16 +49,16 @@ class PlainTest(unittest.TestCase):
 
     def record(self, command, directory, options=(), confines=False, **run_options):
         """Runs `command` traced; returns it without the recorder's own line, and the trace,
-        which must be valid. `confines`: it executes programs behind seccomp filters, of which
-        the recorder says so."""
+        which must be valid. `confines`: it executes programs under seccomp filters, which
+        the recorder reports."""
         trace = directory / "arctrace.data"
         done = run([ARCTRACE, "record", "-o", trace, *options, "--", *command], directory,
                    **run_options)
         lines = done.stderr.splitlines(True)
         own = [line for line in lines if line.startswith(b"arctrace: ")]
-        told = b": it is confined by a seccomp filter\n"
-        self.assertEqual(len([line for line in own if not confines or not line.endswith(told)]), 1,
-                         done.stderr)
+        confined = b": it is confined by a seccomp filter\n"
+        others = [line for line in own if not confines or not line.endswith(confined)]
+        self.assertEqual(len(others), 1, done.stderr)
         done.stderr = b"".join(line for line in lines if line not in own)
         self.read(trace, "check")
         return done, trace

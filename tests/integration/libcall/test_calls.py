@@ -17,7 +17,7 @@ class Calls(plain.PlainTest):
                     expected = {"strlen": 123, "strcmp": 45, "strdup": 7, "strtol": 6, "free": 6,
                                 "getenv": 1}
                     if program == "counted_no_plt":
-                        # What a compiler keeps in a register can't be told from a pointer.
+                        # What a compiler keeps in a register can't be distinguished from a pointer.
                         expected = {name: expected[name] for name in expected if name in calls}
                         self.assertIn("getenv", expected)
                     for name, count in expected.items():

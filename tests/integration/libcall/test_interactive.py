@@ -53,16 +53,16 @@ class Interactive(plain.PlainTest):
             load = subprocess.run(
                 ["redis-benchmark", "-s", socket, "-q", "-n", "3000", "-c", "20", "-t",
                  "set,get,lpush,sadd,zadd"], stdout=subprocess.PIPE, timeout=TIMEOUT, check=False)
-            said = [client(*words.split()) for words in (
+            printed = [client(*words.split()) for words in (
                 "set key value", "get key", "llen mylist", "type mylist", "eval return{1,2} 0",
                 "nonsense", "bgsave", "shutdown nosave")]
-            return load.returncode, said, server.wait(TIMEOUT)
+            return load.returncode, printed, server.wait(TIMEOUT)
 
         self.untraced_and_traced(run)
 
     @unittest.skipUnless(shutil.which("gdb"), "no gdb")
     def test_debugger_attached(self):
-        """It comes while library functions are called, sees who called them, and goes."""
+        """It comes while library functions are called, sees their callers, and goes."""
         fixture = plain.FIXTURES / "gcc/attached"
 
         def run(prefix, directory):
@@ -84,10 +84,10 @@ class Interactive(plain.PlainTest):
                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                 text=True, timeout=TIMEOUT, check=False)
             frames = re.findall(r"^#\d+ .*\b(compare|sort|main) \(", debugger.stdout, re.M)
-            said = program.stdout.readline()
+            printed = program.stdout.readline()
             program.stdin.close()
             self.assertEqual(frames[-3:], ["compare", "sort", "main"], debugger.stdout)
-            return 9 - program.wait(TIMEOUT), said
+            return 9 - program.wait(TIMEOUT), printed
 
         self.untraced_and_traced(run)
 

@@ -97,9 +97,9 @@ class Servers(plain.PlainTest):
         return directory
 
     def start(self, command, directory):
-        with open(directory / "said", "wb") as said:
-            server = subprocess.Popen(command, cwd=directory, stdin=subprocess.DEVNULL, stdout=said,
-                                      stderr=said, **AS_USER)
+        with open(directory / "printed", "wb") as printed:
+            server = subprocess.Popen(command, cwd=directory, stdin=subprocess.DEVNULL,
+                                      stdout=printed, stderr=printed, **AS_USER)
         self.addCleanup(server.wait)
         self.addCleanup(server.kill)
         return server
@@ -158,29 +158,30 @@ class Servers(plain.PlainTest):
             subprocess.run(["chown", "-R", f"{SERVER_USER.pw_uid}:{SERVER_USER.pw_gid}",
                             directory / "cluster"], check=True)
             server = self.start([*prefix, POSTGRES, "-D", directory / "cluster", "-k", directory,
-                                 "-h", "", "-c", "fsync=off", "-c", "max_connections=20"], directory)
+                                 "-h", "", "-c", "fsync=off", "-c", "max_connections=20"],
+                                directory)
             client = ["-h", str(directory), "-U", "tester"]
 
-            def say(*command):
+            def execute(*command):
                 done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                       stderr=subprocess.STDOUT, text=True, timeout=TIMEOUT,
                                       check=False, cwd=directory)
                 return done.returncode, done.stdout
 
-            wait_until(lambda: say("pg_isready", *client)[0] == 0)
-            said = [say("psql", *client, "-X", "-d", "postgres", "-c", statement)
+            wait_until(lambda: execute("pg_isready", *client)[0] == 0)
+            printed = [execute("psql", *client, "-X", "-d", "postgres", "-c", statement)
                     for statement in STATEMENTS.strip().splitlines()]
-            said.append(say("pgbench", *client, "-i", "-q", "-s", "1", "postgres")[0])
-            load = say("pgbench", *client, "-c", "4", "-t", "50", "postgres")
-            said.append((load[0], re.findall(r"actually processed: (\S+)", load[1])))
-            said.append(say("psql", *client, "-X", "-d", "postgres", "-c",
+            printed.append(execute("pgbench", *client, "-i", "-q", "-s", "1", "postgres")[0])
+            load = execute("pgbench", *client, "-c", "4", "-t", "50", "postgres")
+            printed.append((load[0], re.findall(r"actually processed: (\S+)", load[1])))
+            printed.append(execute("psql", *client, "-X", "-d", "postgres", "-c",
                             "select count(*) from pgbench_history"))
             pid = int((directory / "cluster/postmaster.pid").read_text().splitlines()[0])
             os.kill(pid, signal.SIGINT)  # "fast": ends all sessions, then writes everything
             status = server.wait(TIMEOUT)
-            log = (directory / "said").read_text()
+            log = (directory / "printed").read_text()
             ended = re.findall(r"database system is shut down|PANIC|terminated by signal", log)
-            return status, said, ended
+            return status, printed, ended
 
         self.untraced_and_traced(run)
 

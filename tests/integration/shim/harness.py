@@ -53,7 +53,7 @@ class Recorded(typing.NamedTuple):
         return read(arguments[0], self.trace, *arguments[1:])
 
     def records(self, *options):
-        """The records as dump tells them."""
+        """The records as dump prints them."""
         return [json.loads(line) for line in
                 self.read("dump", "--format=json", *options).splitlines()]
 
@@ -146,7 +146,7 @@ def both_compilers(test):
 
 
 def signal_status(number):
-    """How subprocess tells of a death by signal."""
+    """How subprocess reports a death by signal."""
     return -int(number)
 
 

@@ -105,7 +105,7 @@ class Jumps(ShimTest):
         return [(int(depth), name) for depth, name in map(str.split, lines)]
 
     def entries(self, traced):
-        """(depth, function) of each entry in the trace, main left out."""
+        """(depth, function) of each entry in the trace, without main."""
         depth = -1
         entries = []
         for record in traced.records():

@@ -17,7 +17,7 @@ class Filters(harness.ShimTest):
         directory = self.place("filtered", compiler)
         trace = directory / "arctrace.data"
         done = self.start([harness.ARCTRACE, "record", "--no-libcall", "-o", trace, *options,
-                           "--", "./choice"], directory)
+                           "--", "./filtered"], directory)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn(" 0 lost, ", done.stderr)
         self.assertNotIn("findings:", read("check", trace))
@@ -84,7 +84,7 @@ class Filters(harness.ShimTest):
         calls, warnings = self.calls(compiler, "-L", "other")
         self.assertEqual(calls, {})
         self.assertEqual(warnings, ["arctrace: warning: no function of a module like -L other"])
-        symbols = subprocess.run(["nm", "-S", "choice"], stdout=subprocess.PIPE, text=True,
+        symbols = subprocess.run(["nm", "-S", "filtered"], stdout=subprocess.PIPE, text=True,
                                  cwd=self.place("symbols", compiler), check=True).stdout
         sizes = {fields[3]: int(fields[1], 16) for fields in map(str.split, symbols.splitlines())
                  if len(fields) == 4}

@@ -45,7 +45,7 @@ class NothingToDo(ShimTest):
 
     @both_compilers
     def test_two_shims(self, compiler):
-        """Another installation's, before and behind: calls are recorded once."""
+        """Another installation's, before and after: calls are recorded once."""
         copy = self.directory / f"copy-{compiler}"
         copy.mkdir()
         library = os.path.dirname(SHIM)

@@ -66,7 +66,7 @@ class Early(ShimTest):
         for function in ("library_constructor", "library_destructor", "first_constructor",
                          "constructor", "destructor"):
             self.assertEqual(traced.calls[function], 1)
-        # The process' end is its last record, behind the destructors.
+        # The process' end is its last record, after the destructors.
         kinds = [record["type"] for record in traced.records() if record["pid"] is not None]
         last = max(i for i, kind in enumerate(kinds) if kind in ("ENTER", "EXIT"))
         self.assertGreater(kinds.index("PROCESS_END"), last)

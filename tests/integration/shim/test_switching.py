@@ -1,4 +1,4 @@
-"""Functions with hooks, switched off and on, and chosen by name, in a live program."""
+"""Functions with hooks, switched off and on, and filtered by name, in a live program."""
 
 import collections
 import json
@@ -28,11 +28,11 @@ class Switching(ShimTest):
         return name
 
     @staticmethod
-    def say(program, word, answer):
+    def ask(program, word, answer):
         program.stdin.write(f"{word}\n")
         program.stdin.flush()
-        said = program.stdout.readline()
-        assert said == f"{answer}\n", said
+        line = program.stdout.readline()
+        assert line == f"{answer}\n", line
 
     def functions(self, trace):
         """{function: calls} of the first thread."""
@@ -83,11 +83,11 @@ class Switching(ShimTest):
                        cwd=directory, check=True)
         program = self.program(directory, name, "./many")
         self.assertEqual(self.arctrace("ctl", name, "-F", "Some::*"), "")
-        self.say(program, "go", "done")
+        self.ask(program, "go", "done")
         self.arctrace("ctl", name, "-F", "Some::*", "-N", "re:_1[0-9]{2}$")
-        self.say(program, "go", "done")
+        self.ask(program, "go", "done")
         self.assertEqual(self.arctrace("ctl", name, "-F", "re:^Other::.*name_.$"), "")
-        self.say(program, "go", "done")
+        self.ask(program, "go", "done")
         found = self.end(program, name, directory, 0)
         found.pop("main", None)
         expected = {f"{classes['Some']}_{i}": 1 + (i < 100) for i in range(count)}
@@ -99,17 +99,17 @@ class Switching(ShimTest):
         name = self.session(compiler)
         directory = self.place("switched", compiler)
         program = self.program(directory, name, "./switched")
-        self.say(program, "go", "done")
+        self.ask(program, "go", "done")
         self.arctrace("ctl", name, "--off=functions")
-        self.say(program, "go", "done")
+        self.ask(program, "go", "done")
         self.arctrace("ctl", name, "--on=functions")
         # Off while a function waits, and back on.
-        self.say(program, "hold", "held")
+        self.ask(program, "hold", "held")
         self.arctrace("ctl", name, "--off=functions")
-        self.say(program, "go", "done")
-        self.say(program, "hold", "held")
+        self.ask(program, "go", "done")
+        self.ask(program, "hold", "held")
         self.arctrace("ctl", name, "--on=functions")
-        self.say(program, "go", "done")
+        self.ask(program, "go", "done")
         self.arctrace("stop", name)
         for _ in range(20):  # the other thread never rests
             self.arctrace("ctl", name, "--on=functions")
@@ -121,24 +121,24 @@ class Switching(ShimTest):
 
     @both_compilers
     def test_on_again_inside_a_function(self, compiler):
-        """The end of what was entered while functions were off is not told of."""
+        """The end of what was entered while functions were off is not recorded."""
         name = self.session(compiler)
         directory = self.place("switched", compiler)
         program = self.program(directory, name, "./switched")
         self.arctrace("ctl", name, "--off=functions")
-        self.say(program, "hold", "held")
+        self.ask(program, "hold", "held")
         self.arctrace("ctl", name, "--on=functions")
-        self.say(program, "go", "done")
+        self.ask(program, "go", "done")
         calls = self.end(program, name, directory, 3)
         self.assertEqual((calls["main"], calls["held"], calls["outer"]), (1, 0, CALLS))
 
     @both_compilers
-    def test_chosen_anew(self, compiler):
+    def test_filtered_anew(self, compiler):
         """By name, again and again, while another thread calls the same functions."""
         name = self.session(compiler)
-        directory = self.place("chosen", compiler)
+        directory = self.place("filtered", compiler)
         program = self.program(directory, name, "./switched")
-        self.say(program, "go", "done")
+        self.ask(program, "go", "done")
         calls = collections.Counter(outer=CALLS, inner=CALLS)
         for options, outer, inner in ((["-F", "inner"], 0, 1), (["-N", "inner"], 1, 0),
                                       (["-F", "re:^out"], 1, 1),
@@ -146,22 +146,22 @@ class Switching(ShimTest):
                                       (["-F", "nobody"], 0, 0), (["-F", "re:^no"], 0, 0),
                                       (["--trace-all"], 1, 1)):
             self.arctrace("ctl", name, *options)
-            self.say(program, "go", "done")
+            self.ask(program, "go", "done")
             calls.update(outer=outer * CALLS, inner=inner * CALLS)
         recorded = self.end(program, name, directory, 3)
         self.assertEqual({function: recorded[function] for function in calls}, dict(calls))
 
     @both_compilers
-    def test_chosen_in_deep_recursion(self, compiler):
-        """What was told of before, also beyond the frames that a writer keeps, is told to its end."""
+    def test_filtered_in_deep_recursion(self, compiler):
+        """Calls recorded before have their ends, also beyond the frames that a writer keeps."""
         name = self.session(compiler)
         directory = self.place("deep", compiler)
         program = self.program(directory, name, "./switched")
-        self.say(program, "deep", "held")
+        self.ask(program, "deep", "held")
         self.arctrace("ctl", name, "-F", "inner")
-        self.say(program, "deep", "done")  # out of it
-        self.say(program, "deep", "held")
-        self.say(program, "go", "done")
+        self.ask(program, "deep", "done")  # out of it
+        self.ask(program, "deep", "held")
+        self.ask(program, "go", "done")
         calls = self.end(program, name, directory, 3)
         self.assertEqual(calls["deep"], 1500)
         self.assertEqual(calls["inner"], 2 * CALLS)
@@ -176,12 +176,12 @@ class Switching(ShimTest):
         directory = self.place("named", compiler)
         program = self.program(directory, name, "./named")
         expected = collections.Counter()
-        for pattern, chosen in (("shapes::Circle::draw", ("Circle", "Circle")),
+        for pattern, matched in (("shapes::Circle::draw", ("Circle", "Circle")),
                                 ("shapes::*::draw(int)", ("Circle", "Square")),
                                 ("re:Square::draw\\(", ("Square",)), ("*6Circle4draw*d", ("Circle",))):
             self.arctrace("ctl", name, "-F", pattern)
-            self.say(program, "go", "done")
-            expected.update(chosen)
+            self.ask(program, "go", "done")
+            expected.update(matched)
         self.end(program, name, directory, 0)
         flat = json.loads(read("report", directory / "arctrace.data", "--view=flat",
                                "--format=json"))
@@ -198,9 +198,9 @@ class Switching(ShimTest):
         directory = self.place("library", compiler)
         program = self.program(directory, name, "./switched", options=("--libcall",))
         self.arctrace("ctl", name, "-F", "put?")
-        self.say(program, "go", "done")
+        self.ask(program, "go", "done")
         self.arctrace("ctl", name, "-F", "fflush", "-F", "fgets", "-N", "fgets")
-        self.say(program, "go", "done")
+        self.ask(program, "go", "done")
         self.arctrace("ctl", name, "-F", "nobody")
         calls = self.end(program, name, directory, 3)
         self.assertEqual([calls[called] for called in ("puts", "fflush", "fgets")], [2, 2, 1])

@@ -51,7 +51,7 @@ TEST_CASE("rows come back in their order, replaced ones too, wherever they are k
   }
 }
 
-TEST_CASE("for_each stops when it is told to") {
+TEST_CASE("for_each stops when its function returns false") {
   RowSpool spool(4);
   for (int64_t i = 0; i < 100; ++i) spool.add(row_of(i));
   int seen = 0;
@@ -59,7 +59,7 @@ TEST_CASE("for_each stops when it is told to") {
   CHECK(seen == 3);
 }
 
-TEST_CASE("no place for the file is an error, not a crash") {
+TEST_CASE("no room for the file is an error, not a crash") {
   const char* before = std::getenv("TMPDIR");
   const std::string saved = before == nullptr ? "" : before;
   ::setenv("TMPDIR", "/nonexistent/directory", 1);

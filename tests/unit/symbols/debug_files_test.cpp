@@ -44,20 +44,20 @@ TEST_CASE("by build-id, and only with that build-id") {
   CHECK_FALSE(below(root.path()).find_by_build_id_untrusted({std::byte{1}}));
 }
 
-TEST_CASE("by .gnu_debuglink in its three places") {
+TEST_CASE("by .gnu_debuglink in its three directories") {
   for (const bool has_build_id : {true, false}) {
     CAPTURE(has_build_id);
     const std::string module = has_build_id ? "linked.so" : "no_id_linked.so";
     const std::string debug = has_build_id ? "full.debug" : "no_id.debug";
     TemporaryDirectory root;
-    TemporaryDirectory place;
+    TemporaryDirectory home;
     const DebugFiles debug_files = below(root.path());
-    const std::string path = place.path() + "/" + module;
+    const std::string path = home.path() + "/" + module;
     copy_file(fixture(module), path);
     CHECK(found_for(debug_files, path) == "");
     for (const std::string& candidate :
-         {root.path() + place.path() + "/" + debug, place.path() + "/.debug/" + debug,
-          place.path() + "/" + debug}) {
+         {root.path() + home.path() + "/" + debug, home.path() + "/.debug/" + debug,
+          home.path() + "/" + debug}) {
       copy_file(fixture(debug), candidate);
       CHECK(found_for(debug_files, path) == candidate);
       // Damaged or foreign files are passed over.

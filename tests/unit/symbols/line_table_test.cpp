@@ -166,7 +166,7 @@ TEST_CASE("a .gnu_debugaltlink is not followed to just any file") {
   CHECK(line_at(*file, nm_addresses(path, "").at("fixture_add")) == "");
 }
 
-// libdw would read on behind the section, which AddressSanitizer sees.
+// libdw would read on after the section, which AddressSanitizer sees.
 TEST_CASE("strings without an end give no lines") {
   for (const char* name : {".debug_str", ".debug_line_str"}) {
     CAPTURE(name);

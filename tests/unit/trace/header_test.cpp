@@ -1,4 +1,4 @@
-// What cannot be opened, and how it is said.
+// What cannot be opened, and the message of each error.
 #include <doctest/doctest.h>
 
 #include <fstream>

@@ -16,7 +16,7 @@ std::string problem_with(const std::string& pattern) {
   return problem ? problem->text() : "";
 }
 
-TEST_CASE("a malformed pattern is shown with its place") {
+TEST_CASE("a malformed pattern is shown with its offset") {
   CHECK(problem_with("str*") == "");
   CHECK(problem_with("[a-c]x\\[") == "");
   CHECK(problem_with("[]]") == "");
@@ -43,7 +43,7 @@ TEST_CASE("a malformed pattern is shown with its place") {
         "-F \"x\\\\\": nothing after the backslash\n  x\\\\\n   ^");
 }
 
-TEST_CASE("a malformed time is shown with its place") {
+TEST_CASE("a malformed time is shown with its offset") {
   CallFilterOptions options;
   options.time = "5parsecs";
   CHECK(find_problem(options)->text() ==
@@ -59,7 +59,7 @@ std::string spec_problem(const std::string& spec, bool of_result = false) {
   return problem ? problem->text() : "";
 }
 
-TEST_CASE("a malformed argument or result is shown with its place") {
+TEST_CASE("a malformed arg or retval is shown with its offset") {
   CHECK(spec_problem("open@arg1/s,arg2/x32") == "");
   CHECK(spec_problem("re:^a@b$@arg1") == "");
   CHECK(spec_problem("open@retval/i32", true) == "");

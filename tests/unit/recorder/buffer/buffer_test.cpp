@@ -125,7 +125,7 @@ TEST_CASE("buffer: its file goes with it, and moves with it") {
   CHECK_FALSE(exists(path));
 }
 
-TEST_CASE("buffer: what is impossible is said in one line and leaves no file") {
+TEST_CASE("buffer: what is impossible is reported in one line and leaves no file") {
   const TemporaryDirectory directory;
   const auto error = [&](auto&& change) {
     BufferOptions options = small_buffer(1024, 8);

@@ -26,7 +26,7 @@ namespace {
 struct Recording {
   Recording(const BufferOptions& options, const std::string& path)
       : buffer(*Buffer::create(options)),
-        seat(buffer.view()),
+        lock(buffer.view()),
         collector(buffer, *TraceFile::create(path), {"recorder", "-o", "file"}) {
     buffer.set_gate(ARCTRACE_GATE_ALL);
     REQUIRE(collector.publish().ok());
@@ -36,7 +36,7 @@ struct Recording {
   arctrace_control& control() { return buffer.view().control(); }
 
   Buffer buffer;
-  CollectorSeat seat;
+  CollectorSeat lock;
   Collector collector;
 };
 
@@ -150,7 +150,9 @@ TEST_CASE("collector: a device that is full from the start") {
   });
 }
 
-TEST_CASE("collector: a disk that fills: the program goes on, the file says it was cut") {
+TEST_CASE(
+    "collector: a disk that fills: the program goes on, the file records that it was "
+    "cut") {
   const TemporaryDirectory directory;
   const std::string path = directory.path("trace");
   CHECK_CHILD([&] {

@@ -98,7 +98,7 @@ TEST_CASE("trace file: only its user may read it, and it follows no planted link
   CHECK((status.st_mode & 0777) == 0600);
 }
 
-TEST_CASE("trace file: where none can be made, that is said") {
+TEST_CASE("trace file: where none can be made, that is an error") {
   const TemporaryDirectory directory;
   CHECK_FALSE(TraceFile::create(directory.path("no/such/directory")).ok());
   CHECK_FALSE(TraceFile::create(directory.path("")).ok());
@@ -171,7 +171,7 @@ TEST_CASE("trace file: a disk that fills leaves whole chunks, and the last word 
   }
 }
 
-TEST_CASE("trace file: on standard output, behind what stands there already") {
+TEST_CASE("trace file: on standard output, after what stands there already") {
   const TemporaryDirectory directory;
   const std::string path = directory.path("out");
   CHECK_CHILD([&] {

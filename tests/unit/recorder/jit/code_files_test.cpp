@@ -98,7 +98,7 @@ struct Fixture {
 
 using Names = std::vector<std::string>;
 
-TEST_CASE("a perf map's names are records of its process, and its path is told") {
+TEST_CASE("a perf map's names are records of its process, and its path is recorded") {
   Fixture f;
   f.note(f.definitions());
   f.write_map("5000 20 one\n6000 30 two\nnonsense\n");
@@ -178,7 +178,7 @@ TEST_CASE("only a regular file is a map") {
 
 TEST_CASE("a map of another user is not taken, one of root is") {
   if (geteuid() != 0) return;
-  // Nobody's process, gone by now: its user is who it said it was.
+  // Nobody's process, gone by now: its user is the one that it had recorded.
   constexpr uint32_t kUser = 65534;
   for (const uint32_t owner : {kUser, 0u, 1000u}) {
     CAPTURE(owner);
@@ -219,10 +219,10 @@ TEST_CASE("a dump that is mapped executable is found while its process lives") {
   CHECK(files[0].text(32, files[0].u32(28)) == path);
 }
 
-TEST_CASE("a process says which dump it had, and nothing but a dump of its own") {
+TEST_CASE("a process reports which dump it had, and nothing but a dump of its own") {
   Fixture f;
   const std::string pid = std::to_string(getpid());
-  const auto says = [&](const std::string& path) {
+  const auto names_in = [&](const std::string& path) {
     f.note(f.definitions().add_full(ARCTRACE_TYPE_JITDUMP, 1, f.facts.start_ticks,
                                     jitdump_body(kProcess, path)));
     f.code_files.look(kNobody);
@@ -232,12 +232,12 @@ TEST_CASE("a process says which dump it had, and nothing but a dump of its own")
   dump.load(123, 0x5000, 0x20, "one", 1);
   for (const char* name : {"jit-1.dump", "secret"}) {
     std::ofstream(f.directory.path(name), std::ios::binary) << dump.text();
-    CHECK(says(f.directory.path(name)).empty());
+    CHECK(names_in(f.directory.path(name)).empty());
   }
   const std::string own = f.directory.path("jit-" + pid + ".dump");
   std::ofstream(own, std::ios::binary) << dump.text();
-  CHECK(says("jit-" + pid + ".dump").empty());
-  CHECK(says(own) == Names{"one"});
+  CHECK(names_in("jit-" + pid + ".dump").empty());
+  CHECK(names_in(own) == Names{"one"});
 }
 
 TEST_CASE("names take no more of a trace than they may") {

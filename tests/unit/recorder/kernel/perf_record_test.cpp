@@ -52,7 +52,7 @@ std::vector<PerfRecord> all_of(const PerfBytes& bytes) {
   return records;
 }
 
-TEST_CASE("perf: switches, with who was preempted") {
+TEST_CASE("perf: switches, with the thread that was preempted") {
   PerfBytes bytes;
   for (const unsigned misc :
        {0u, unsigned{PERF_RECORD_MISC_SWITCH_OUT},
@@ -142,7 +142,7 @@ TEST_CASE("perf: sizes that can't be end the walk") {
   }
 }
 
-TEST_CASE("perf: any bytes end, and nothing behind them is read") {
+TEST_CASE("perf: any bytes end, and nothing after them is read") {
   Random random(test_seed());
   for (int round = 0; round < 20000; ++round) {
     // A block of its own, so that AddressSanitizer sees its end.
