@@ -78,7 +78,7 @@ class Filters(harness.ShimTest):
 
     @harness.both_compilers
     def test_module_and_size(self, compiler):
-        calls, warnings = self.calls(compiler, "-L", "cho[i]ce")
+        calls, warnings = self.calls(compiler, "-L", "filte[r]ed")
         self.assertEqual(calls, {"main": 1, **CALLS})
         self.assertEqual(warnings, [])
         calls, warnings = self.calls(compiler, "-L", "other")

@@ -12,7 +12,6 @@
 #include "src/shim_protocol/options_encoder.hpp"
 #include "tests/support/random.hpp"
 #include "writer_shim/filter/function_patterns.hpp"
-#include "writer_shim/filter/linker_name.hpp"
 
 namespace arctrace::shim {
 namespace {
@@ -123,18 +122,6 @@ TEST_CASE("patterns: the command and the shim agree on regular expressions") {
     }
     CHECK(any == (pattern != std::string("re:\\.")));  // suffixes do not count
   }
-}
-
-TEST_CASE("linker names: the part before the first dot, up to the longest that counts") {
-  CHECK(plain_linker_name("") == "");
-  CHECK(plain_linker_name(".cold") == "");
-  CHECK(plain_linker_name("work") == "work");
-  CHECK(plain_linker_name("work.part.0.constprop.1") == "work");
-  CHECK(plain_linker_name("work.") == "work");
-  const std::string longest(kLinkerNameMax, 'a');
-  CHECK(plain_linker_name(longest.c_str()) == longest);
-  CHECK(plain_linker_name((longest + "b").c_str()) == longest);
-  CHECK(plain_linker_name((longest + ".cold").c_str()) == longest);
 }
 
 }  // namespace arctrace::shim
