@@ -52,7 +52,7 @@ class Session:
                               stderr=subprocess.PIPE, text=True).stdout
 
     def environment(self, mode):
-        """Of a program that records as `mode` says; None: it is untraced."""
+        """The environment of a program that is recorded in `mode`; None: untraced."""
         variables = dict(os.environ)
         if mode is None:
             return variables

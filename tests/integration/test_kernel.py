@@ -1,4 +1,4 @@
-"""The kernel writes into the same buffer: time on and off the CPU, and who may not have it."""
+"""The kernel writes into the same buffer: time on and off the CPU, and the users who may not see it."""
 import json
 import os
 import pathlib

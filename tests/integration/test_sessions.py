@@ -1,5 +1,5 @@
 """Sessions that outlive commands: create, list, attach, start, stop, ctl, destroy; record into
-them; who may; another collector when the first died."""
+them; the rights that this takes; another collector when the first died."""
 
 import json
 import os

@@ -87,7 +87,7 @@ size_t first_of(TaskSet tasks) {
 
 class Exploration {
  public:
-  // One execution: the steps chosen before, then new ones. False: it was pruned.
+  // One execution: the steps that were set before, then new ones. False: it was pruned.
   bool run(std::vector<Task> tasks) {
     std::vector<std::unique_ptr<Runner>> runners;
     for (Task& task : tasks) {

@@ -133,7 +133,7 @@ TEST_CASE("emulated library calls: counts, through slots of each kind") {
     Counts with_pointer = expected;
     ++with_pointer["free"];
     check_counts(record(variant, {"./counted_lazy"}, "libcall=program"), with_pointer);
-    // What the compiler keeps in a register can't be told from a pointer.
+    // What the compiler keeps in a register can't be distinguished from a pointer.
     const DecodedTrace trace = record(variant, {"./counted_no_plt"}, "libcall=program");
     Counts found = calls(trace);
     CHECK(found["getenv"] == 1);

@@ -66,7 +66,7 @@ class Files {
   // By writers, and for them.
   uint64_t lost() const {
     uint64_t sum = 0;
-    for (const auto& [said, count] : lost_) sum += count;
+    for (const auto& [loss, count] : lost_) sum += count;
     for (const auto& block : blocks_) {
       for (const Record& record : block.second) {
         if (record.type == ARCTRACE_TYPE_LOST) sum += record.number;
@@ -99,10 +99,10 @@ class Files {
     known = records;
   }
 
-  // A collector that died may have said it, and the next one too (COL-7).
+  // A collector that died may have reported it, and the next one too (COL-7).
   void add_lost(const DecodedRecord& record) {
-    const auto said = std::tuple(record.writer, record.u32(0), record.u32(4));
-    const auto [known, is_new] = lost_.emplace(said, record.u64(8));
+    const auto loss = std::tuple(record.writer, record.u32(0), record.u32(4));
+    const auto [known, is_new] = lost_.emplace(loss, record.u64(8));
     if (!is_new) CHECK(known->second == record.u64(8));
   }
 

@@ -19,7 +19,7 @@ BufferOptions buffer_with(arctrace_scope scope, uint32_t block_size, uint32_t bl
 // environment variable ARCTRACE_TEST_LONG: after every one.
 std::vector<uint64_t> cuts(uint64_t count, uint64_t most);
 
-// A payload that can be told from damage.
+// A payload in which damage shows.
 struct Checked {
   uint64_t number;
   uint64_t squared;

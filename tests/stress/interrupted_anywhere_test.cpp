@@ -224,7 +224,7 @@ TEST_CASE("interrupted anywhere: by a handler that forks") {
 
 // The child may also just go on: with the parent's record, which then is finished twice
 // as one and the same, or with one of its own. The blocks have room, and are young enough
-// to tell its time.
+// to hold its time.
 TEST_CASE("interrupted anywhere: by a handler that forks, and its child just goes on") {
   for (const Action& outer : kActions) {
     if (outer.name == "define" || outer.name == "new block") continue;
@@ -340,7 +340,7 @@ TEST_CASE("interrupted anywhere: by a handler that jumps out of the writer") {
       CAPTURE(scope);
       CAPTURE(outer.name);
       in_session(buffer_with(scope, 1024, 2000), [&](TestSession& test) {
-        // As the shim says it: without the stack's bounds no jump can be told.
+        // As the shim does it: a jump is recognised only by the stack's bounds.
         const auto here = reinterpret_cast<uintptr_t>(&scope);
         arctrace_shim_thread_start(here - (4u << 20), here + (64u << 10));
         volatile uint64_t number = 0;

@@ -111,7 +111,7 @@ TEST_CASE("killed anywhere: in a record reserved in place") {
   }
 }
 
-TEST_CASE("killed anywhere: as losses are told, they are told once") {
+TEST_CASE("killed anywhere: as losses are reported, they are reported once") {
   for (const arctrace_scope scope : kScopes) {
     CAPTURE(scope);
     kill_everywhere(

@@ -385,7 +385,7 @@ class BufferBuilder {
         slots(slot_count),
         blocks(block_count) {}
 
-  // The block's state says `phase`; its image must fit a block.
+  // The block is in `phase`; its image must fit a block.
   BufferBuilder& block(uint32_t index, const BlockBuilder& block, uint32_t phase) {
     BlockBuilder copy = block;
     copy.header.state = phase;

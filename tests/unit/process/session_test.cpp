@@ -33,7 +33,7 @@ void write_changed_copy(const TestSession& session, const std::string& path,
              static_cast<std::streamsize>(bytes.size()));
 }
 
-// What arctrace_attach() says, in a process of its own that has no session afterwards.
+// What arctrace_attach() returns in a process of its own that has no session afterwards.
 void check_refused(const std::string& path, int error) {
   CAPTURE(path);
   CHECK_CHILD([&] {

@@ -82,7 +82,7 @@ TEST_CASE(
   s.leaves(100, 100, true);
   s.comes(100, 900);
   s.script.enter(thread, 1000, "f");
-  s.leaves(100, 1100, false);  // and a record says that it runs again
+  s.leaves(100, 1100, false);  // and a record shows that it runs again
   s.script.exit(thread, 1300);
   s.leaves(100, 1400, false);
   s.comes(100, 1500);

@@ -78,7 +78,7 @@ TEST_CASE("faults and signals are counted where they come, and take no time") {
         "handler 1:50]");
 }
 
-TEST_CASE("a wait for a lock is one frame however often it says that it waits") {
+TEST_CASE("a wait for a lock is one frame however often its wait is recorded") {
   KernelThread t;
   t.script.enter(t.thread, 1000, "f");
   t.syscall(100, 1100, kRead);

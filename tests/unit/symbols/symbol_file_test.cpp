@@ -40,7 +40,7 @@ void check_names(const SymbolFile& file, bool with_local) {
   CHECK(name_at(file, unsized + 16 + 8) == "");
 }
 
-TEST_CASE("every function that nm lists is found where nm says") {
+TEST_CASE("every function that nm lists is found where nm has it") {
   for (const char* name : {"full.so", "compressed.so", "program", "split_dwarf.so"}) {
     CAPTURE(name);
     const auto file = open_file(fixture(name));
@@ -60,7 +60,7 @@ TEST_CASE("every function that nm lists is found where nm says") {
   }
 }
 
-TEST_CASE("every address of a loaded library has the function that dladdr says") {
+TEST_CASE("every address of a loaded library has the function that dladdr gives") {
   const auto file = open_file(fixture("stripped.so"));
   REQUIRE(file.ok());
   const std::unique_ptr<void, int (*)(void*)> handle(

@@ -463,7 +463,7 @@ TEST_CASE("chunks that break rules") {
   CHECK(rules(sequence) == Rules{"F2", "F2"});
 
   FileBuilder index;
-  index.program({}, 1, "main", 8 + 3).finish(1);  // says block 0
+  index.program({}, 1, "main", 8 + 3).finish(1);  // its index is that of block 0
   CHECK(rules(index) == Rules{"B3"});
 
   FileBuilder header;

@@ -113,7 +113,7 @@ TEST_CASE("perf: what is too short is nothing, and ends nothing but itself") {
   for (const uint32_t type : {uint32_t{PERF_RECORD_SWITCH}, uint32_t{PERF_RECORD_FORK},
                               uint32_t{PERF_RECORD_EXIT}, uint32_t{PERF_RECORD_COMM}}) {
     const unsigned misc = type == PERF_RECORD_COMM ? PERF_RECORD_MISC_COMM_EXEC : 0;
-    // A record of each length, with all that it says in place, then a good one.
+    // A record of each length, with all its fields in place, then a good one.
     for (uint32_t words = 0; words < 12; ++words) {
       PerfBytes body;
       for (uint32_t i = 0; i < words; ++i) body.u32(77);
