@@ -1,5 +1,5 @@
 // The protocol in all interleavings of few writers and the collector on tiny geometries,
-// and mutants of it that this must tell from the real one.
+// and mutants of it, whose faults this must find.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -254,7 +254,7 @@ TEST_CASE("interleavings: mutant: next not held past the end") {
   check_caught("next not held past the end", explore_protocol(world, tasks, 4));
 }
 
-// Does not say where it is about to write.
+// Does not name the block that it is about to write to.
 struct Nameless : SchedulingAtomics {
   template <class Word>
   static void store_release(Word& word, Word value) {

@@ -1,3 +1,5 @@
+// How old blocks give way to new ones in overwrite mode, alone, against others, and
+// when a writer dies in between.
 #include "src/protocol/overwrite.hpp"
 
 #include <arctrace/arctrace.h>
@@ -203,7 +205,7 @@ TEST_CASE("overwrite: blocks of the dead are recovered, whatever they were doing
   }
 }
 
-TEST_CASE("overwrite: a death behind any operation costs no block") {
+TEST_CASE("overwrite: a death after any operation costs no block") {
   bool completed = false;
   for (uint32_t death = 0; !completed; ++death) {
     CAPTURE(death);
@@ -228,7 +230,8 @@ TEST_CASE("overwrite: a death behind any operation costs no block") {
       }
       SpyAtomics::reset(nullptr);
       dying.die();
-      if (successor) {  // who takes the slot settles it before anybody else looks
+      // The writer that takes the slot settles it before anybody else looks.
+      if (successor) {
         DeadSlot<IpcAtomics>::settle(view, 0, [](uint32_t) {});
         view.slot(0).lock = 200;
         view.slot(0).tid = 200;
@@ -240,7 +243,9 @@ TEST_CASE("overwrite: a death behind any operation costs no block") {
   }
 }
 
-TEST_CASE("overwrite: who is beaten at any point takes another block, never the same") {
+TEST_CASE(
+    "overwrite: a writer that is beaten at any point takes another block, never the "
+    "same") {
   for (uint32_t moment = 0; moment < 30; ++moment) {
     CAPTURE(moment);
     TestSession session(ring(4));
@@ -328,7 +333,7 @@ TEST_CASE("overwrite: a process whose last thread hands on to another is not gon
     CHECK_FALSE(Life::is_gone(view, 11));
     ended = SpyAtomics::operations <= moment;
   }
-  // One that has its slot and has not said yet who it is.
+  // One that has its slot and has not written its identity yet.
   last.lock = kOwnerDied;
   newcomer = {};
   newcomer.lock = 100;

@@ -1,3 +1,5 @@
+// Reservations in the chain of shared blocks: full blocks, lost races, late commits
+// and deaths.
 #include "src/protocol/shared_chain.hpp"
 
 #include <doctest/doctest.h>
@@ -63,7 +65,7 @@ TEST_CASE("shared chain: a record that fits to the last byte, and one that does 
   CHECK(chain.phase(1) == ARCTRACE_PHASE_SHARED);  // full, but nobody has noticed
 }
 
-TEST_CASE("shared chain: no room is said, and no name is left") {
+TEST_CASE("shared chain: a lack of room is reported, and no name is left") {
   Chain chain(2);
   CHECK(chain.reserve(256).record != nullptr);
   CHECK(chain.reserve(256).record != nullptr);
@@ -72,7 +74,8 @@ TEST_CASE("shared chain: no room is said, and no name is left") {
   CHECK(chain.phase(1) == ARCTRACE_PHASE_CLOSED);
 }
 
-TEST_CASE("shared chain: two who open the next block at once both keep their record") {
+TEST_CASE(
+    "shared chain: two writers that open the next block at once both keep their record") {
   Chain chain(4);
   chain.reserve(256);
   // While writer 0 has taken a block and not opened it, writer 1 opens another one.
@@ -181,7 +184,7 @@ TEST_CASE("shared chain: hostile words never lead outside the blocks") {
   }
 }
 
-TEST_CASE("shared chain: a death behind any operation leaves nothing for ever") {
+TEST_CASE("shared chain: a death after any operation leaves nothing for ever") {
   for (uint32_t death = 0; death < 40; ++death) {
     CAPTURE(death);
     Chain chain(3);

@@ -1,3 +1,4 @@
+// Arguments and return values of calls, decoded and described.
 #include "reader/trace/call_args.hpp"
 
 #include <doctest/doctest.h>
@@ -117,7 +118,7 @@ TEST_CASE("numbers have the words of their enumeration") {
   CHECK(retval_text(result.data(), "/5=green") == " = green");
 }
 
-TEST_CASE("results tell why a call failed") {
+TEST_CASE("return values show why a call failed") {
   const auto result_of = [](const std::vector<ArgBytes>& args) {
     return retval_text(args_body(args).data(), "");
   };
@@ -131,7 +132,7 @@ TEST_CASE("results tell why a call failed") {
   CHECK(result_of({}) == " =");
 }
 
-TEST_CASE("a body that says more than it holds is refused") {
+TEST_CASE("a body that claims more than it holds is refused") {
   const auto problem = [](const Bytes& body) {
     return body_problem_untrusted(ARCTRACE_TYPE_ARGUMENTS, body.data()) != nullptr;
   };
