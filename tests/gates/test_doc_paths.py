@@ -45,13 +45,13 @@ def missing(document, text, known, read):
     project; and names of source files without their directory, but for docs/guide, which shows
     the user's own. `src/a.{hpp,cpp}`, `NAME` and globs stand for several files and are not
     looked at, nor is what stands in blocks of code."""
-    folder = pathlib.PurePath(document).parent
+    directory = pathlib.PurePath(document).parent
     found = []
     text_only = BLOCK.sub("", text)
     for target, section in LINK.findall(text_only):
         if "://" in target:
             continue
-        path = normal(folder / target) if target else document
+        path = normal(directory / target) if target else document
         if path not in known or (section and section not in anchors(read(path))):
             found.append(f"{target}#{section}" if section else target)
     tails = {name[i:] for name in known for i in
