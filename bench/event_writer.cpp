@@ -1,4 +1,4 @@
-// Writes as many events as its argument says: what bench/run counts system calls of.
+// Writes the number of events that its argument gives. bench/run counts its system calls.
 #include <arctrace/arctrace.h>
 
 #include <cstdint>

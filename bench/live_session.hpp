@@ -27,7 +27,7 @@ class LiveSession {
   }
   bool shared_scope() const { return header_->scope == ARCTRACE_SCOPE_SHARED; }
 
-  // Bytes of a record with `body` bytes behind its head.
+  // Bytes of a record with `body` bytes after its head.
   uint32_t record_size(uint32_t body) const {
     return (shared_scope() ? ARCTRACE_FULL_HEAD_SIZE : ARCTRACE_COMPACT_HEAD_SIZE) + body;
   }

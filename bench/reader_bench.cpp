@@ -29,9 +29,9 @@ struct Shape {
 class SyntheticTrace {
  public:
   explicit SyntheticTrace(const Shape& shape) : shape_(shape) {
-    const char* folder = std::getenv("TMPDIR");
-    path_ =
-        std::string(folder != nullptr ? folder : "/tmp") + "/arctrace_reader_bench.data";
+    const char* directory = std::getenv("TMPDIR");
+    path_ = std::string(directory != nullptr ? directory : "/tmp") +
+            "/arctrace_reader_bench.data";
     file_ = std::fopen(path_.c_str(), "wb");
     if (file_ == nullptr) std::abort();
     write(testing::FileBuilder(kBlockSize).file());

@@ -1,8 +1,8 @@
 """What tracing costs programs of the distribution: their start, a server's requests, a compiler's run.
 
-Untraced and traced runs take turns, and of each the median is shown. Starts and compilations are told
-in CPU time of the program with its children (ours is in it, the recorder's is not): what else the
-machine does disturbs little. A server's requests are told by the rate, of pairs of runs.
+Untraced and traced runs take turns, and of each the median is shown. Starts and compilations are
+measured in CPU time of the program with its children (ours is in it, the recorder's is not): what else the
+machine does disturbs little. A server's requests are measured by their rate, in pairs of runs.
 """
 
 import contextlib
@@ -29,9 +29,9 @@ REQUESTS = 20000
 class Session:
     """With a collector, as `arctrace record` has one; programs of all modes may join."""
 
-    def __init__(self, arctrace, folder):
+    def __init__(self, arctrace, directory):
         self.arctrace = str(arctrace)
-        self.folder = folder
+        self.directory = directory
         self.name = f"bench-{os.getpid()}"
         self.collector = None
 
@@ -39,7 +39,7 @@ class Session:
         self.control("create", self.name, "--start")
         self.collector = subprocess.Popen(
             ["taskset", "-c", "0", self.arctrace, "attach", self.name, "--size-limit=64M", "-o",
-             str(self.folder / "arctrace.data")], stderr=subprocess.DEVNULL)
+             str(self.directory / "arctrace.data")], stderr=subprocess.DEVNULL)
         return self
 
     def __exit__(self, *_):
@@ -52,7 +52,7 @@ class Session:
                               stderr=subprocess.PIPE, text=True).stdout
 
     def environment(self, mode):
-        """Of a program that records as `mode` says; None: it is untraced."""
+        """The environment of a program that is recorded in `mode`; None: untraced."""
         variables = dict(os.environ)
         if mode is None:
             return variables
@@ -62,34 +62,34 @@ class Session:
         return variables
 
 
-def cpu_ms(command, environment, folder):
+def cpu_ms(command, environment, directory):
     """Of one run, with its children's."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run(command, env=environment, cwd=folder, check=True, stdin=subprocess.DEVNULL,
+    subprocess.run(command, env=environment, cwd=directory, check=True, stdin=subprocess.DEVNULL,
                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return 1e3 * (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
 
 
-def in_turns(command, environments, repetitions, folder):
+def in_turns(command, environments, repetitions, directory):
     """{mode: median of ms}"""
     figures = {mode: [] for mode in environments}
     for mode in environments:
-        cpu_ms(command, environments[mode], folder)  # what is read from disk once
+        cpu_ms(command, environments[mode], directory)  # what is read from disk once
     for _ in range(repetitions):
         for mode in environments:
-            figures[mode].append(cpu_ms(command, environments[mode], folder))
+            figures[mode].append(cpu_ms(command, environments[mode], directory))
     return {mode: statistics.median(figures[mode]) for mode in figures}
 
 
-def starts(session, report, repetitions, folder):
+def starts(session, report, repetitions, directory):
     report.section("Starting programs (all of a run)", f"{'ms':>8}{'more':>8}")
     environments = {mode: session.environment(option) for mode, option in MODES.items()}
     for name, command in STARTS.items():
         if shutil.which(command[0]) is None:
             report.cannot(name, f"no {command[0]}")
             continue
-        figures = in_turns(command, environments, repetitions, folder)
+        figures = in_turns(command, environments, repetitions, directory)
         for mode, ms in figures.items():
             more = ms - figures["untraced"]
             goal = name == "python3" and mode == "--nest-libcall"
@@ -97,16 +97,16 @@ def starts(session, report, repetitions, folder):
                        more < 5 if goal else None)
 
 
-def compilation(session, report, repetitions, folder):
+def compilation(session, report, repetitions, directory):
     report.section("A compiler (C++, -O2, one file)", f"{'ms':>8}{'more':>8}")
-    source = folder / "source.cpp"
+    source = directory / "source.cpp"
     source.write_text("#include <map>\n#include <regex>\n#include <string>\n"
                       "bool found(const std::string& text, std::map<std::string, int>& seen) {\n"
                       "  ++seen[text];\n"
                       "  return std::regex_search(text, std::regex(\"a+b\"));\n}\n")
     command = ["g++", "-O2", "-c", "-o", "source.o", str(source)]
     environments = {mode: session.environment(MODES[mode]) for mode in ("untraced", "--libcall")}
-    figures = in_turns(command, environments, max(3, repetitions // 4), folder)
+    figures = in_turns(command, environments, max(3, repetitions // 4), directory)
     for mode, ms in figures.items():
         more = ms / figures["untraced"] - 1
         goal = mode == "--libcall"
@@ -115,9 +115,9 @@ def compilation(session, report, repetitions, folder):
 
 
 @contextlib.contextmanager
-def redis_server(socket, environment, folder):
+def redis_server(socket, environment, directory):
     server = subprocess.Popen(["./redis-server", "--port", "0", "--unixsocket", socket, "--save", ""],
-                              cwd=folder, env=environment, stdin=subprocess.DEVNULL,
+                              cwd=directory, env=environment, stdin=subprocess.DEVNULL,
                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         while not pathlib.Path(socket).exists() and server.poll() is None:
@@ -139,18 +139,18 @@ def requests_per_second(socket):
     return float(done.stdout.splitlines()[-1].split(",")[1].strip('"'))
 
 
-def server(session, report, repetitions, folder):
+def server(session, report, repetitions, directory):
     report.section("redis-server (SET, 20 clients)", f"{'1000/s':>8}{'lost':>8}{'CPU us':>8}")
     if shutil.which(REDIS) is None:
         report.cannot("redis-server", "no redis-tools")
         return
-    (folder / "redis-server").symlink_to(shutil.which(REDIS))
+    (directory / "redis-server").symlink_to(shutil.which(REDIS))
     rates, lost, cpu = {}, {}, {}
     modes = ("untraced", "--libcall")
     with contextlib.ExitStack() as stack:
-        sockets = {mode: str(folder / f"socket{i}") for i, mode in enumerate(modes)}
-        servers = {mode: stack.enter_context(
-            redis_server(sockets[mode], session.environment(MODES[mode]), folder)) for mode in modes}
+        sockets = {mode: str(directory / f"socket{i}") for i, mode in enumerate(modes)}
+        servers = {mode: stack.enter_context(redis_server(
+            sockets[mode], session.environment(MODES[mode]), directory)) for mode in modes}
         for mode in modes:
             requests_per_second(sockets[mode])
             rates[mode], lost[mode], cpu[mode] = [], [], cpu_seconds(servers[mode].pid)
@@ -171,7 +171,7 @@ def server(session, report, repetitions, folder):
 def programs(bench, report):
     arctrace = bench.program("arctrace")
     with contextlib.ExitStack() as stack:
-        folder = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        session = stack.enter_context(Session(arctrace, folder))
+        directory = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        session = stack.enter_context(Session(arctrace, directory))
         for part in (starts, compilation, server):
-            part(session, report, bench.repetitions, folder)
+            part(session, report, bench.repetitions, directory)

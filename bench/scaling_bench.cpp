@@ -1,6 +1,6 @@
 // Two processes that write at the same time against one alone, each on a CPU of its own.
 // Run by bench/run under `arctrace record --mode=stop` with a buffer for the whole run,
-// so that the collector sleeps. The floor says what the machine itself loses with two.
+// so that the collector sleeps. The floor shows what the machine itself loses with two.
 #include <arctrace/arctrace.h>
 #include <benchmark/benchmark.h>
 #include <sys/mman.h>

@@ -1,5 +1,5 @@
-# cmake -DBUILD=folder -DLABEL=label -P labelled_targets.cmake
-# Prints the executables of the tests with this label, relative to the build folder: what ninja has
+# cmake -DBUILD=directory -DLABEL=label -P labelled_targets.cmake
+# Prints the executables of the tests with this label, relative to the build directory: what ninja has
 # to build for them. ctest can't tell before they are built, so this reads the files that it reads.
 cmake_minimum_required(VERSION 3.25)
 
@@ -17,11 +17,11 @@ function(set_tests_properties name)
 endfunction()
 
 function(subdirs)
-  foreach(folder ${ARGN})
-    if(NOT IS_ABSOLUTE ${folder})
-      set(folder ${CMAKE_CURRENT_LIST_DIR}/${folder})
+  foreach(directory ${ARGN})
+    if(NOT IS_ABSOLUTE ${directory})
+      set(directory ${CMAKE_CURRENT_LIST_DIR}/${directory})
     endif()
-    include(${folder}/CTestTestfile.cmake)
+    include(${directory}/CTestTestfile.cmake)
   endforeach()
 endfunction()
 

@@ -1,4 +1,5 @@
-// arctrace/arctrace.hpp - C++20 on top of arctrace.h: scopes, typed events, counters.
+// arctrace/arctrace.hpp - C++20 on top of arctrace.h: scopes, typed events, and macros
+// that define names where they are used.
 //
 //   using RequestDone = arctrace::Event<"request_done",
 //                                       arctrace::Field<"id", uint64_t>,
@@ -10,9 +11,11 @@
 //     ARCTRACE_WRITE(RequestDone, request.id, request.path);
 //   }
 //
-// What is switched off, or has no session, costs one predictable branch; the arguments of
-// the macros are then not evaluated. Nothing throws. With -finstrument-functions nothing
-// in here becomes a frame of its own; that is why so little of the library is used.
+// Threads, signal handlers, losses and costs are as in arctrace.h, to which everything
+// here forwards. While a class of records is switched off, without a session and after
+// arctrace_detach(), a macro costs two loads and a branch and does not evaluate its
+// arguments. Nothing throws. With -finstrument-functions nothing in here becomes a frame
+// of its own; for that reason it uses little of the standard library.
 #ifndef ARCTRACE_ARCTRACE_HPP
 #define ARCTRACE_ARCTRACE_HPP
 
@@ -27,7 +30,7 @@
 
 namespace arctrace {
 
-// A string as a template argument.
+// A string literal as a template argument.
 template <size_t N>
 struct Text {
   // NOLINTNEXTLINE(google-explicit-constructor): "name" must convert by itself.
@@ -39,8 +42,9 @@ struct Text {
 
 namespace internal {
 
-// An id in this process, made at its first use; two threads at once may make two, which
-// does no harm.
+// An id in this process, made at its first use by make(). If make() returns 0, the next
+// use calls it again. Two threads may both make an id at the first use, which does no
+// harm.
 class Id {
  public:
   template <class Make>
@@ -59,12 +63,14 @@ class Id {
 
 }  // namespace internal
 
-// A name's id in this process, defined at its first use. Constant-initialised, so that it
-// may stand in any static.
+// A name for scopes, instants and counters, defined at its first use. Its constructor is
+// constexpr, so that a static Name needs no initialization at run time. `text` must
+// outlive it; at most 1024 bytes are kept.
 class Name {
  public:
   constexpr explicit Name(const char* text) : text_(text) {}
 
+  // The name's id in this process (arctrace_define_name), 0 if there is no memory.
   ARCTRACE_UNTRACED uint32_t id() {
     return id_.get([this]() ARCTRACE_UNTRACED { return arctrace_define_name(text_); });
   }
@@ -74,7 +80,9 @@ class Name {
   internal::Id id_;
 };
 
-// Enters a frame named by `name` and leaves it at the end of the scope.
+// Enters a frame named by `name` and leaves it at the end of the scope, also when an
+// exception leaves it. If functions are not recorded at its begin, nothing is recorded at
+// its end. Class FUNCTIONS; 160 instructions for both records.
 class Scope {
  public:
   ARCTRACE_UNTRACED explicit Scope(Name& name) {
@@ -90,12 +98,14 @@ class Scope {
   Scope& operator=(const Scope&) = delete;
 
  private:
-  uint64_t key_ = 0;  // 0: was switched off at entry
+  uint64_t key_ = 0;  // 0: functions were switched off at entry
 };
 
-// How a C++ type is described and stored in a payload. Strings are cut at kStringMax.
+// Strings in payloads are cut to so many bytes.
 inline constexpr size_t kStringMax = 1024;
 
+// The enum arctrace_field_type of a C++ type: a bool, integer, enum, float, double,
+// pointer or std::string_view.
 template <class T>
 ARCTRACE_UNTRACED constexpr uint32_t field_type() {
   if constexpr (std::same_as<T, bool>) {
@@ -127,17 +137,22 @@ ARCTRACE_UNTRACED constexpr uint32_t field_type() {
   }
 }
 
+// A field of an Event: its name and its type, one of those of field_type().
 template <Text kName, class T>
 struct Field {
   using Type = T;
   ARCTRACE_UNTRACED static constexpr const char* name() { return kName.value; }
 };
 
-// An event with typed fields. The arguments of write() must convert to the fields' types
-// without narrowing.
+// An event with typed fields, at most 64, defined at its first use with level 0. An event
+// whose strings could make it longer than ARCTRACE_PAYLOAD_MAX does not compile.
 template <Text kName, class... Fields>
 class Event {
  public:
+  // Records the event with one value for each field, in order. Class EVENTS; 140
+  // instructions for a number. Unlike ARCTRACE_WRITE it evaluates its arguments in any
+  // case, and converts them implicitly. The payload is built on the stack and takes up to
+  // kStringMax bytes for each string.
   ARCTRACE_UNTRACED static void write(typename Fields::Type... values) {
     static_assert(kFixedSize + kStrings * kStringMax <= ARCTRACE_PAYLOAD_MAX,
                   "the payload may be longer than a record");
@@ -147,6 +162,7 @@ class Event {
     arctrace_write(id(), payload, static_cast<size_t>(end - payload));
   }
 
+  // The event's id in this process (arctrace_define_event), 0 if it can't be defined.
   ARCTRACE_UNTRACED static uint32_t id() {
     return id_.get([]() ARCTRACE_UNTRACED {
       const arctrace_field fields[] = {
@@ -181,7 +197,7 @@ class Event {
 };
 
 namespace internal {
-// Brace initialisation refuses narrowing where a plain call would convert.
+// Makes ARCTRACE_WRITE refuse narrowing conversions, by brace initialization.
 template <class Event>
 struct Writer;
 template <Text kName, class... Fields>
@@ -200,11 +216,13 @@ struct Writer<Event<kName, Fields...>> {
   const ::arctrace::Scope arctrace_scope_##number { arctrace_name_##number }
 #define ARCTRACE_SCOPE_NUMBERED_(name, number) ARCTRACE_SCOPE_(name, number)
 
-// A frame from here to the end of the enclosing block.
+// Enters a frame here and leaves it at the end of the enclosing block (class Scope).
+// `name` is a constant text, such as a literal; ARCTRACE_FUNCTION() uses the function's.
 #define ARCTRACE_SCOPE(name) ARCTRACE_SCOPE_NUMBERED_(name, __COUNTER__)
 #define ARCTRACE_FUNCTION() ARCTRACE_SCOPE(__func__)
 
-// One event: ARCTRACE_WRITE(EventType, value...).
+// Records an event: ARCTRACE_WRITE(EventType, value...), with one value for each field.
+// Values that would have to be narrowed do not compile. Class EVENTS.
 #define ARCTRACE_WRITE(event, ...)                                           \
   do {                                                                       \
     if (arctrace_enabled(ARCTRACE_GATE_EVENTS)) {                            \
@@ -212,6 +230,8 @@ struct Writer<Event<kName, Fields...>> {
     }                                                                        \
   } while (false)
 
+// Records a moment with a name. `name` is a constant text, defined at its first use.
+// Class MARKS, as for the next three.
 #define ARCTRACE_INSTANT(name)                             \
   do {                                                     \
     if (arctrace_enabled(ARCTRACE_GATE_MARKS)) {           \
@@ -220,6 +240,7 @@ struct Writer<Event<kName, Fields...>> {
     }                                                      \
   } while (false)
 
+// Records the value, an int64_t, of the counter `name`, a constant text.
 #define ARCTRACE_COUNTER(name, value)                      \
   do {                                                     \
     if (arctrace_enabled(ARCTRACE_GATE_MARKS)) {           \
@@ -228,11 +249,13 @@ struct Writer<Event<kName, Fields...>> {
     }                                                      \
   } while (false)
 
+// Records a line formatted as by printf: ARCTRACE_TEXT(format, value...) (arctrace_text).
 #define ARCTRACE_TEXT(...)                                                 \
   do {                                                                     \
     if (arctrace_enabled(ARCTRACE_GATE_MARKS)) arctrace_text(__VA_ARGS__); \
   } while (false)
 
+// Records a mark on the time line of the whole session (arctrace_mark).
 #define ARCTRACE_MARK(text)                                         \
   do {                                                              \
     if (arctrace_enabled(ARCTRACE_GATE_MARKS)) arctrace_mark(text); \

@@ -1,20 +1,20 @@
 /* arctrace/format.h - the layout of the trace buffer and of the trace file.
  *
- * This header says in C11 what SPEC.md, the normative text, says in words; every offset
- * and size is asserted. It needs nothing but <stdint.h> and <stddef.h>. Its parts are
+ * It defines in C11 and C++11 what SPEC.md, the normative text, describes in words; every
+ * offset and size is asserted. It needs nothing but <stdint.h> and <stddef.h>. Its parts:
  *
- *   format/buffer.h          session header, control page, CPU slots, writer slots,
- * blocks format/records.h         record heads, record types, bodies of what programs
- * record format/kernel_records.h  bodies of the kernel writer's records format/file.h
- * chunks of a trace file, bodies of the collector's records
+ *   format/buffer.h          session header, control page, slots, blocks
+ *   format/records.h         record heads and types, bodies of programs' records
+ *   format/kernel_records.h  bodies of the kernel writer's records
+ *   format/file.h            chunks of a trace file, bodies of the collector's records
  *
  * Actors
  *   creator    makes the buffer, fills it, pins it, and writes the header, its magic last
  *   writers    threads of any number of processes, and BPF programs in the kernel
  *   collector  copies closed blocks to the trace file and frees them (optional)
  *   readers    validate and decode a live buffer, an abandoned one, or a trace file
- * No actor trusts what another one wrote: geometry is copied to private memory and
- * checked once; indices read from shared memory are bounded before use.
+ * No actor trusts the bytes that another one wrote: geometry is copied to private memory
+ * and checked once; indices read from shared memory are bounded before use.
  *
  * The buffer is one mapping; all integers are little-endian:
  *
@@ -34,7 +34,7 @@
  * of the whole word, which includes the block's generation):
  *
  *   FREE -> OWNED        a writer takes it; that writer alone appends (exclusive block)
- *   OWNED -> SHARED      its owner opens it to all, who reserve by fetch-add on next
+ *   OWNED -> SHARED      its owner opens it to all writers, which fetch-add on next
  *   OWNED -> CLOSED      its owner, or the thread that took over the dead owner's slot
  *   SHARED -> CLOSED     a writer that found it full; the collector, if it holds
  *                        definitions of a dead process
@@ -46,9 +46,9 @@
  *   OWNED -> FREE        its owner, if another writer was faster to open a shared block;
  *                        generation + 1
  *
- * While a block is not SHARED its `next` lies past its end, so a late reservation fails.
- * If the block has become SHARED again by then, the late writer sees a generation other
- * than the one it looked for, and commits what it reserved as padding.
+ * While a block is not SHARED its `next` is past its end, so that a late reservation
+ * fails. If the block has become SHARED again by then, the late writer sees another
+ * generation than it expects, and commits its reservation as padding.
  */
 #ifndef ARCTRACE_FORMAT_H
 #define ARCTRACE_FORMAT_H

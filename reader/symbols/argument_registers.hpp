@@ -42,7 +42,7 @@ class ArgumentRegisters {
 bool returns_in_memory(Dwarf_Die* type, DwarfBudget& budget);
 
 // The position in which the parameter of a function is when the function is entered, at
-// `entry`: an optimizer may have chosen another than `usual`, the convention's. 0: in
+// `entry`: an optimizer may use another than `usual`, the convention's. 0: in
 // none.
 uint32_t position_at_entry(Dwarf_Die* parameter, uint64_t entry, uint32_t usual,
                            bool is_vector);

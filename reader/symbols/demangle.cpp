@@ -1,6 +1,6 @@
 #include "reader/symbols/demangle.hpp"
 
-// libiberty declares a basename() that is not glibc's, unless told that there is one.
+// Keeps libiberty from declaring a basename() that differs from glibc's.
 #define HAVE_DECL_BASENAME 1
 #include <libiberty/demangle.h>
 

@@ -230,7 +230,7 @@ std::string float_digits(const CallArg& arg) {
 
 std::string arg_word(const CallArg& arg) {
   switch (arg.kind) {
-    case ARCTRACE_VALUE_FOLDER:
+    case ARCTRACE_VALUE_DIRECTORY:
       return arg.signed_number == AT_FDCWD ? "AT_FDCWD" : "";
     case ARCTRACE_VALUE_OPEN_FLAGS:
       return open_flags(arg.number);

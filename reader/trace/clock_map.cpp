@@ -14,8 +14,8 @@ constexpr uint64_t kNsPerSecond = 1'000'000'000;
 constexpr int64_t kMin = std::numeric_limits<int64_t>::min();
 constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
 
-// A change of rate is looked for only if it can be told from noise: it makes an error of
-// at most a fourth of this in an interval, and a sync is exact to some 20 ns.
+// A change of rate is looked for only if it can be distinguished from noise: it makes an
+// error of at most a fourth of this in an interval, and a sync is exact to some 20 ns.
 constexpr double kChangeMinNs = 400;
 constexpr double kSteadyMaxNs = 150;
 

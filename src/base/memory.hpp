@@ -1,5 +1,5 @@
-// memcpy and the like without libc: the program may have replaced or instrumented them,
-// and libc's use vector registers, which a hook must not touch.
+// memcpy and the like without libc: the traced program may have replaced or instrumented
+// them, and libc's versions use vector registers, which a hook must not touch.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@ inline void copy_bytes(void* to, const void* from, size_t size) {
   auto* out = static_cast<std::byte*>(to);
   const auto* in = static_cast<const std::byte*>(from);
 #if defined(__x86_64__)
-  if (size >= 256) {  // below, its start-up costs more than the loop
+  if (size >= 256) {  // for less, its start-up costs more than the loop
     asm volatile("rep movsb" : "+D"(out), "+S"(in), "+c"(size) : : "memory");
     return;
   }
@@ -29,7 +29,7 @@ inline void fill_zero(void* to, size_t size) {
 #endif
 }
 
-// Sets each byte to 0xff, from the first to the last.
+// Sets each byte to 0xff, in ascending order.
 inline void fill_ones(void* to, size_t size) {
 #if defined(__x86_64__)
   asm volatile("rep stosb" : "+D"(to), "+c"(size) : "a"(0xFF) : "memory");
@@ -39,14 +39,14 @@ inline void fill_ones(void* to, size_t size) {
 #endif
 }
 
-// At most `limit`.
+// The length of a zero-terminated text, at most `limit`.
 inline size_t text_length(const char* text, size_t limit) {
   size_t n = 0;
   while (n < limit && text[n] != '\0') ++n;
   return n;
 }
 
-// What `size` bytes take in a record, with the zeros behind them.
+// The length of bytes(size) in a record: `size` bytes and the zeros after them.
 constexpr uint32_t padded_size(uint32_t size) { return (size + 3) & ~3u; }
 
 }  // namespace arctrace

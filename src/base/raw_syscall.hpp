@@ -1,5 +1,5 @@
-// System calls without libc: its wrappers may be interposed or instrumented by the
-// traced program, set errno, or be cancellation points. Results are the kernel's: a
+// System calls without libc, whose wrappers may be interposed or instrumented by the
+// traced program, set errno, or are cancellation points. Results are the kernel's: a
 // negative errno on failure.
 #pragma once
 
@@ -69,14 +69,14 @@ inline void* map(size_t size, int protection, int flags, int fd) {
       raw_syscall(SYS_mmap, 0, static_cast<long>(size), protection, flags, fd, 0);
   return result < 0 && result > -4096 ? nullptr : reinterpret_cast<void*>(result);
 }
-inline long advise(void* place, size_t size, int advice) {
-  return raw_syscall(SYS_madvise, pointer_argument(place), static_cast<long>(size),
+inline long advise(void* address, size_t size, int advice) {
+  return raw_syscall(SYS_madvise, pointer_argument(address), static_cast<long>(size),
                      advice);
 }
 constexpr uint64_t signal_bit(int signal) { return uint64_t{1} << (signal - 1); }
 
-// As long as it lives the thread takes no signals, but for those that say what it does
-// itself.
+// Blocks the calling thread's signals as long as it lives, except for those that the
+// thread's own instructions raise, such as SIGSEGV.
 class SignalsBlocked {
  public:
   SignalsBlocked() { change(kMask, &before_); }

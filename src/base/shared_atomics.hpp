@@ -1,4 +1,4 @@
-// The one place that touches words which other processes may read or write.
+// All accesses to words that other processes may read or write.
 //
 // Every operation is named after its memory order. The protocol (src/protocol) is a
 // template over this policy, so that tests can run the same code under a scheduler.
@@ -52,13 +52,13 @@ struct IpcAtomics {
   static Word exchange_acq_rel(Word& word, Word value) {
     return ref(word).exchange(value, boost::memory_order_acq_rel);
   }
-  // On failure `expected` holds what was found.
+  // On failure `expected` holds the word that was found.
   template <class Word>
   static bool compare_exchange_acq_rel(Word& word, Word& expected, Word desired) {
     return ref(word).compare_exchange_strong(
         expected, desired, boost::memory_order_acq_rel, boost::memory_order_acquire);
   }
-  // 0xff into bytes that nobody else touches meanwhile.
+  // Sets bytes to 0xff. REQUIRES: no other thread accesses them meanwhile.
   static void fill_ones(std::byte* to, size_t size) { arctrace::fill_ones(to, size); }
 
  private:

@@ -1,4 +1,4 @@
-// Comparing zero-terminated texts, without libc.
+// Compares zero-terminated texts without libc.
 #pragma once
 
 namespace arctrace {

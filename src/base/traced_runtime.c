@@ -1,5 +1,5 @@
-/* memcpy and memset for calls that the compiler makes on its own in code that is loaded
- * into traced programs: hidden (-fvisibility), without vector registers. */
+/* memcpy and memset for the calls that the compiler generates in code that is loaded into
+ * traced programs. They are hidden (-fvisibility) and use no vector registers. */
 #include <stddef.h>
 
 void* memcpy(void* to, const void* from, size_t size);

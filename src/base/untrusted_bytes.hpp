@@ -1,5 +1,5 @@
-// Structs out of bytes that other processes wrote: copied, and only if they are all
-// there.
+// Copies structs out of bytes that other processes wrote, after a check that all of their
+// bytes exist.
 #pragma once
 
 #include <bit>
@@ -12,8 +12,8 @@ namespace arctrace {
 static_assert(std::endian::native == std::endian::little,
               "the format is little-endian, and so are the machines we run on");
 
-// A copy of the `Part` that `bytes` begin with, at any alignment. All zero if there are
-// fewer bytes than it has.
+// A copy of the `Part` with which `bytes` begin, at any alignment; all zero if there are
+// fewer bytes.
 template <class Part>
 Part load_part_untrusted(std::span<const std::byte> bytes) {
   static_assert(std::is_trivially_copyable_v<Part>);

@@ -1,5 +1,5 @@
-// A mapped buffer and the private copy of its geometry, by which every index into it
-// is bounded. Owns nothing.
+// A mapped buffer and the private copy of its geometry, which bounds every index into it.
+// It owns nothing; writers, recorder and readers pass it by value.
 #pragma once
 
 #include <arctrace/format.h>
@@ -47,6 +47,8 @@ class BufferView {
 };
 
 // The 32-bit word at a record's start, or inside its body.
-inline uint32_t& word_at(std::byte* place) { return *reinterpret_cast<uint32_t*>(place); }
+inline uint32_t& word_at(std::byte* address) {
+  return *reinterpret_cast<uint32_t*>(address);
+}
 
 }  // namespace arctrace

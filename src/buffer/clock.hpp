@@ -1,4 +1,4 @@
-// The session's tick source.
+// Reads the clock that stamps a session's records, and the kernel's clocks.
 #pragma once
 
 #include <arctrace/format.h>
@@ -23,13 +23,13 @@ inline constexpr uint32_t kCounterClock = ARCTRACE_CLOCK_TSC;
 inline constexpr uint32_t kCounterClock = ARCTRACE_CLOCK_CNTVCT;
 #endif
 
-// Whether this machine has the clock: another one may have made the session.
+// Whether this machine has the clock; the buffer may come from another machine.
 inline bool has_clock(uint32_t clock) {
   return clock == kCounterClock || clock == ARCTRACE_CLOCK_MONOTONIC;
 }
 
-// The CPU's counter. Unfenced: a stamp may be taken some ns before or after its place in
-// the program, as a call takes.
+// The CPU's counter. The read is not fenced, so it may take place some nanoseconds before
+// or after the instructions around it.
 inline uint64_t read_counter() {
 #if defined(__x86_64__)
   return __builtin_ia32_rdtsc();

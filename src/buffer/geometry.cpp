@@ -60,7 +60,7 @@ GeometryError read_geometry_untrusted(const arctrace_session_header& h,
   if (const GeometryError error = layout_geometry(g); error != GeometryError::kNone) {
     return error;
   }
-  // There is one layout for given counts: whatever differs is damage.
+  // Given counts have exactly one layout, so any difference is damage.
   if (h.header_size != ARCTRACE_HEADER_SIZE || h.slot_size != ARCTRACE_SLOT_SIZE ||
       h.cpu_slot_size != sizeof(arctrace_cpu_slot) ||
       h.block_header_size != ARCTRACE_BLOCK_HEADER_SIZE ||

@@ -1,5 +1,5 @@
-// Sizes and offsets of one buffer, in private memory: computed by its creator, or
-// copied once from an untrusted session header and checked.
+// Sizes and offsets of one buffer in private memory. The creator computes them; all
+// others copy them once from the untrusted session header and check them.
 #pragma once
 
 #include <arctrace/format.h>
@@ -24,7 +24,7 @@ struct Geometry {
 enum class GeometryError : uint8_t {
   kNone,
   kMagic,       // not an arctrace buffer
-  kVersion,     // another major version, or a required feature that is not known
+  kVersion,     // another major version, or an unknown required feature
   kByteOrder,   // made on a machine of another byte order
   kBlockSize,   // out of range, or not a multiple of 64
   kBlockCount,  // none, or too many
@@ -35,11 +35,11 @@ enum class GeometryError : uint8_t {
   kSize,    // larger than the mapping
 };
 
-// Fills in the offsets and the total size from the four counts and sizes.
+// Checks the counts and fills in the offsets and the total size.
 GeometryError layout_geometry(Geometry& geometry);
 
 // Reads the geometry out of a private copy of a header that another process wrote.
-// `available`: bytes of the buffer that there are.
+// `available`: how many bytes of the buffer exist.
 GeometryError read_geometry_untrusted(const arctrace_session_header& header,
                                       uint64_t expected_magic, uint64_t available,
                                       Geometry& out);

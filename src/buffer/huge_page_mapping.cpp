@@ -20,7 +20,7 @@ void unmap(uintptr_t from, uintptr_t to) {
 }  // namespace
 
 std::byte* map_for_huge_pages(int fd, uint64_t size, long& error) {
-  // Room in which there is a multiple of kHugePageSize.
+  // Address space that contains a multiple of kHugePageSize with enough room after it.
   const uint64_t room_size = size + kHugePageSize;
   const long room = raw_syscall(SYS_mmap, 0, static_cast<long>(room_size), PROT_NONE,
                                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

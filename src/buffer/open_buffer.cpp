@@ -45,7 +45,7 @@ int open_file(long fd, BufferAccess access, OpenedBuffer& out) {
   return 0;
 }
 
-// A map's descriptor knows neither owner nor mode: its path does.
+// Checks the path, because a map's descriptor has neither owner nor mode.
 int open_map(const char* path, BufferAccess access, OpenedBuffer& out) {
   struct stat status {};
   if (const long error =
@@ -65,15 +65,15 @@ int open_map(const char* path, BufferAccess access, OpenedBuffer& out) {
 int open_memory(const char* path, BufferAccess access, OpenedBuffer& out) {
   const int mode = access == BufferAccess::kRead ? O_RDONLY : O_RDWR;
   const long fd = sys::open(path, mode | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-  if (fd == -EIO) return open_map(path, access, out);  // what open() says of a map
+  if (fd == -EIO) return open_map(path, access, out);  // the error for a pinned map
   if (fd < 0) return static_cast<int>(fd == -ELOOP ? -EACCES : fd);
   const int error = open_file(fd, access, out);
   if (error != 0) sys::close(static_cast<int>(fd));
   return error;
 }
 
-// A map can only be mapped. A file must not be: if it is cut off meanwhile, the mapping
-// would kill us.
+// A map can only be read by mapping it. A file must not be mapped yet, because reading
+// the mapping raises SIGBUS if the file is cut off meanwhile.
 bool copy_header(OpenedBuffer& buffer) {
   arctrace_session_header& header = buffer.header;
   if (!buffer.is_map) {

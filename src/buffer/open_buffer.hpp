@@ -1,6 +1,6 @@
-// Opening a trace buffer that somebody else made: a file in shared memory, or a BPF map
-// that is pinned. For the writer, the recorder and readers alike (SPEC.md, rules of
-// section 1).
+// Opens a trace buffer that another process created: a file in shared memory, or a pinned
+// BPF map. The writer, the recorder and the readers all open buffers here (SPEC.md, rules
+// of section 1).
 #pragma once
 
 #include <arctrace/format.h>
@@ -18,16 +18,17 @@ struct OpenedBuffer {
   bool is_map;                     // a BPF map, which can only be mapped, not read
   uint64_t size;                   // of the file or map, in bytes
   arctrace_session_header header;  // a private copy
-  Geometry geometry;               // checked: the whole buffer is there
+  Geometry geometry;               // checked, also against the size
   GeometryError error;             // why the call returned -EPROTO; kNone: no header
 };
 
-// Opens the buffer at `path` without following a link there. It must be a regular file or
-// a pinned map of the calling process' effective user (root: of anyone), or one of a
-// group of that user which gives others nothing, and nobody outside the group may write
-// to it. 0 or a negative errno: -EACCES for what is not meant for this process, -EPROTO
-// for what is no buffer of this version, else what the system call said. No libc, no
-// malloc; async-signal safe.
+// Opens the buffer at `path`, without following a link there. The buffer must be a
+// regular file or a pinned map that others than its owner and its group can't write to.
+// It must belong to the calling process' effective user (root may open any), or to one of
+// the process' groups, with the wanted access for the group and none for others. Returns
+// 0 or a negative errno: -EACCES if the buffer is not meant for this process, -EPROTO if
+// it is not a buffer of this version, else the error of the system call. Uses no libc and
+// no malloc; async-signal safe.
 int open_buffer_untrusted(const char* path, BufferAccess access, OpenedBuffer& out);
 
 }  // namespace arctrace

@@ -1,5 +1,6 @@
-// The word at which the collector sleeps, a futex: 0 while it sleeps or works, 1 from a
-// wake-up until it looks around again. Whoever finds it raised need not call the kernel.
+// The futex word on which the collector sleeps: 0 while it sleeps or works, 1 from a
+// wake-up until its next round begins. A thread that finds the word 1 need not make the
+// system call again.
 #pragma once
 
 #include <arctrace/format.h>
@@ -14,13 +15,14 @@
 namespace arctrace {
 
 inline void wake_collector(arctrace_control& control) {
-  // O1 release, matches O2: what the collector is to find.
+  // O1 release, matches O2: the stores that the collector is to see.
   if (IpcAtomics::exchange_acq_rel(control.wake, uint32_t{1}) == 0) {
     raw_syscall(SYS_futex, sys::pointer_argument(&control.wake), FUTEX_WAKE, 1);
   }
 }
 
-// Until somebody wakes the collector, or `nanoseconds` (below a second) have passed.
+// Waits until wake_collector() is called or `nanoseconds`, less than a second, have
+// passed.
 inline void wait_for_wake(arctrace_control& control, long nanoseconds) {
   const timespec timeout{0, nanoseconds};
   raw_syscall(SYS_futex, sys::pointer_argument(&control.wake), FUTEX_WAIT, 0,

@@ -5,7 +5,7 @@
 namespace arctrace {
 namespace {
 
-// How often each use was forbidden, less how often that was taken back.
+// For each use: how often it was forbidden, less how often that was taken back.
 uint32_t ordinary_forbidden;
 uint32_t threads_forbidden;
 uint32_t file_looks_forbidden;
@@ -36,7 +36,7 @@ void add_to(uint32_t uses, uint32_t number) {
 
 void forbid_uses(uint32_t uses) { add_to(uses, 1); }
 
-void take_back_forbidden(uint32_t uses) { add_to(uses, ~uint32_t{0}); }  // 1 less
+void take_back_forbidden(uint32_t uses) { add_to(uses, ~uint32_t{0}); }  // adds -1
 
 bool may_call_kernel() { return IpcAtomics::load_relaxed(ordinary_forbidden) == 0; }
 

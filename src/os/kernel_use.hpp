@@ -1,9 +1,9 @@
-// Which system calls of ours the seccomp filters of this process permit.
+// Keeps which of our system calls the seccomp filters of this process permit.
 //
-// A filter may answer a system call of ours with a signal, or show it to a supervisor:
-// then the program would notice us. So a use of the kernel that a filter forbids is not
-// made from then on, by any thread. Filters are judged by src/process/confinement.hpp; a
-// process that has none may do everything, as the recorder does.
+// A filter may answer one of our system calls with a signal or show it to a supervisor,
+// so that the program would notice the tracer. Therefore no thread makes system calls for
+// a use that a filter forbids. src/process/confinement.hpp judges the filters; a process
+// without filters, such as the recorder, may make all calls.
 #pragma once
 
 #include <cstdint>
@@ -11,17 +11,15 @@
 namespace arctrace {
 
 enum KernelUse : uint32_t {
-  // Everything that a process does to join a session and to stay in it. A process for
-  // which
-  // this is forbidden is called confined.
+  // All calls that a process makes to join a session and to stay in it. A process for
+  // which this is forbidden is called confined.
   kOrdinaryUse = 1,
-  // What a thread needs that libc begins, in a process that has joined or was forked by
-  // one
-  // that has.
+  // The calls for a thread that libc begins, in a process that has joined or was forked
+  // by one that has.
   kThreadUse = 2,
-  // To look whether a program that is to be executed is there.
+  // Looking whether a program that is about to be executed exists.
   kFileLookUse = 4,
-  // To ask whether memory can be read (readable_memory.hpp).
+  // Asking whether memory can be read (readable_memory.hpp).
   kMemoryProbeUse = 8,
 };
 constexpr uint32_t kAllUses = 15;
@@ -30,10 +28,10 @@ constexpr uint32_t kAllUses = 15;
 void forbid_uses(uint32_t uses);
 void take_back_forbidden(uint32_t uses);
 
-// Whether all system calls of ours are permitted.
+// Whether all of our system calls are permitted.
 bool may_call_kernel();
 
-// Whether those of one use are.
+// Whether the system calls for `use` are permitted.
 bool may_use_kernel(KernelUse use);
 
 }  // namespace arctrace

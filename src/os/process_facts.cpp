@@ -30,8 +30,8 @@ bool is_jit_dump(const char* path, uint32_t size, uint32_t pid) {
   return at >= kPartSize && is_equal(path + at - kPartSize, kBegin, kPartSize);
 }
 
-// Of a line "START-END rwxp OFFSET DEVICE INODE   PATH" the path, if it is mapped
-// executable; else its end.
+// The path in a line "START-END rwxp OFFSET DEVICE INODE   PATH", or `end` if the file is
+// not mapped executable.
 const char* executable_path(const char* line, const char* end) {
   while (line < end && *line != ' ') ++line;
   if (end - line < 4 || line[3] != 'x') return end;
@@ -39,8 +39,9 @@ const char* executable_path(const char* line, const char* end) {
   return line;
 }
 
-// Not on the stack: the first record may come from a handler on a small signal stack. Two
-// threads at once read the same into it, but for the name of one of both.
+// Static, because the first record may come from a handler on a small signal stack. Two
+// threads that read into it at once read the same facts, except that one of them may get
+// the other's name.
 ProcessFacts facts;
 
 }  // namespace
@@ -54,7 +55,7 @@ uint32_t read_executable(char* to, uint32_t size) {
 
 uint32_t read_working_directory(char* to, uint32_t size) {
   const long n = raw_syscall(SYS_getcwd, sys::pointer_argument(to), size);
-  // With a zero byte behind it, which the slash replaces.
+  // The size counts a final zero byte, which the slash replaces.
   if (n <= 1 || to[0] != '/') return 0;
   if (n > 2) to[n - 1] = '/';
   return n > 2 ? static_cast<uint32_t>(n) : 1;

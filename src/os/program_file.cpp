@@ -24,15 +24,15 @@ constexpr Elf64_Half kOwnMachine = EM_X86_64;
 constexpr Elf64_Half kOwnMachine = EM_AARCH64;
 #endif
 
-constexpr int kScriptsMax = 5;      // within one another, as the kernel has it
-constexpr size_t kHeadSize = 256;   // of a script's first line
+constexpr int kScriptsMax = 5;      // nested interpreters, the kernel's limit
+constexpr size_t kHeadSize = 256;   // bytes of a script's first line that are read
 constexpr int kSegmentsMax = 256;   // more than any program has
 constexpr int kDynamicsMax = 4096;  // entries
 
 class File {
  public:
-  // Does not wait where the path is a pipe's. `path` "": `directory` itself. Only the
-  // kernel touches a path that may be wild.
+  // Does not block if the path names a pipe. `path` "" stands for `directory` itself.
+  // Only the kernel reads the path, because the pointer may be invalid.
   File(int directory, const char* path)
       : is_ours_(true),
         fd_(static_cast<int>(raw_syscall(SYS_openat, directory,
@@ -59,8 +59,8 @@ class File {
   int fd_;
 };
 
-// The interpreter that a script's first line names, as the kernel reads it; false: it is
-// no script. `head` holds the line, and then the name.
+// Reads the interpreter in a script's first line as the kernel does, into `head`. False:
+// the file is not a script.
 bool interpreter_of(const File& file, char (&head)[kHeadSize + 1]) {
   const long size = sys::pread(file.fd(), head, kHeadSize, 0);
   if (size < 2 || head[0] != '#' || head[1] != '!') return false;
@@ -73,7 +73,8 @@ bool interpreter_of(const File& file, char (&head)[kHeadSize + 1]) {
   return true;
 }
 
-// A position-independent program says so; the loader itself is a library.
+// Whether a file of type ET_DYN is a position-independent program, which has DF_1_PIE;
+// the loader itself is a library.
 bool is_program(const File& file, const Elf64_Phdr& dynamic) {
   Elf64_Dyn entry;
   for (int i = 0; i < kDynamicsMax; ++i) {
@@ -104,7 +105,7 @@ bool is_of_musl(const File& file, const Elf64_Phdr& interpreter) {
   return false;
 }
 
-// Calls visit(segment) until it returns true. False: it never did.
+// Calls visit(segment) until it returns true. False: it never returned true.
 template <class Header, class Segment, class Visit>
 bool any_segment(const File& file, const Visit& visit) {
   Header header;
@@ -118,8 +119,9 @@ bool any_segment(const File& file, const Visit& visit) {
   return false;
 }
 
-// Of another machine or word size. A loader would say on standard error that it can't
-// load us; without one, it is as with any static program.
+// The reason for a program of another machine or word size. Its loader would complain on
+// standard error that it can't load the shim; a program without a loader is like any
+// static one.
 uint32_t foreign_reason(const File& file, const Elf64_Ehdr& header) {
   const auto is_loaders = [](const auto& segment) { return segment.p_type == PT_INTERP; };
   const bool has_loader = header.e_ident[EI_DATA] != ELFDATA2LSB ||
@@ -129,7 +131,7 @@ uint32_t foreign_reason(const File& file, const Elf64_Ehdr& header) {
   return has_loader ? ARCTRACE_UNTRACED_ARCHITECTURE : ARCTRACE_UNTRACED_STATIC;
 }
 
-// How it is linked, if so that our library is not loaded or does nothing.
+// The reason if the program is linked so that the shim is not loaded or does nothing.
 uint32_t linkage_reason(const File& file, const Elf64_Ehdr& header) {
   bool is_static = header.e_type == ET_EXEC;
   bool is_musl = false;
@@ -152,8 +154,8 @@ bool gives_rights(const File& file) {
          raw_syscall(SYS_prctl, PR_GET_NO_NEW_PRIVS) != 1;
 }
 
-// Whether it runs with rights that who starts it has not: then the loader ignores
-// LD_PRELOAD.
+// The reason if the program runs with more rights than the caller has, so that the loader
+// ignores LD_PRELOAD.
 uint32_t raised_rights(const File& file) {
   struct stat status {};
   if (sys::stat_fd(file.fd(), &status) != 0) return 0;
@@ -175,16 +177,16 @@ uint32_t raised_rights(const File& file) {
 
 }  // namespace
 
-// As libc's execvp: the first file of that name that can be executed.
+// Finds the first file of that name in PATH that can be executed, as libc's execvp does.
 bool FoundProgram::look_up(const char* name) {
-  const char* folders = getenv("PATH");
-  if (folders == nullptr) folders = "/bin:/usr/bin";
+  const char* directories = getenv("PATH");
+  if (directories == nullptr) directories = "/bin:/usr/bin";
   const size_t name_length = text_length(name, sizeof room_);
   while (true) {
     size_t length = 0;
-    while (folders[length] != '\0' && folders[length] != ':') ++length;
+    while (directories[length] != '\0' && directories[length] != ':') ++length;
     if (length + 1 + name_length < sizeof room_) {
-      copy_bytes(room_, folders, length);
+      copy_bytes(room_, directories, length);
       size_t at = length;
       if (length != 0) room_[at++] = '/';
       copy_bytes(room_ + at, name, name_length + 1);
@@ -192,8 +194,8 @@ bool FoundProgram::look_up(const char* name) {
         return true;
       }
     }
-    if (folders[length] == '\0') return false;
-    folders += length + 1;
+    if (directories[length] == '\0') return false;
+    directories += length + 1;
   }
 }
 
@@ -222,7 +224,7 @@ uint32_t FoundProgram::why_untraceable() const {
       path = head;
       continue;
     }
-    Elf64_Ehdr header;  // of the other word size it begins alike
+    Elf64_Ehdr header;  // the other word size's header begins alike
     if (!file.read(header, 0) || __builtin_memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) {
       return 0;
     }

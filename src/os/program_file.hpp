@@ -1,5 +1,6 @@
-// Why a program can't be traced, by its file: for the recorder, which says so of the
-// command, and for traced processes that are about to execute it.
+// Finds out from a program's file whether and why the program can't be traced. The
+// recorder checks the command in this way, and a traced process a program that it is
+// about to execute.
 #pragma once
 
 #include <limits.h>
@@ -10,8 +11,8 @@
 
 namespace arctrace {
 
-// A program's file, found as libc's execvp() finds it. No libc but for getenv();
-// async-signal safe, errno stays.
+// A program's file, found as libc's execvp() finds it. Uses nothing of libc but getenv();
+// async-signal safe; leaves errno alone.
 class FoundProgram {
  public:
   explicit FoundProgram(const arctrace_shim_program& named);
@@ -19,10 +20,10 @@ class FoundProgram {
   FoundProgram& operator=(const FoundProgram&) = delete;
 
   int directory() const { return directory_; }  // as in arctrace_shim_program
-  const char* path() const { return path_; }    // null: there is none
+  const char* path() const { return path_; }    // null: not found
 
-  // Enum arctrace_untraced, or 0: nothing is in the way, or it can't be read. Of a
-  // script: of what runs it.
+  // Enum arctrace_untraced; 0 if the program can be traced or its file can't be read. For
+  // a script, the answer is that of its interpreter.
   uint32_t why_untraceable() const;
 
  private:

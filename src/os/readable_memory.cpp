@@ -14,7 +14,7 @@ constexpr uintptr_t kPageSize = 4096;  // or a part of a page
 
 bool ReadableMemory::has_page(uintptr_t page) {
   if (page == last_page_ && page != 0) return true;
-  // The kernel copies the mask before it looks at what is to be done, which is nothing.
+  // The kernel copies the mask before it checks the operation, which is invalid.
   constexpr long kNoOperation = -1;
   constexpr long kMaskSize = 8;
   if (raw_syscall(SYS_rt_sigprocmask, kNoOperation, static_cast<long>(page), 0,
@@ -22,11 +22,11 @@ bool ReadableMemory::has_page(uintptr_t page) {
     return false;
   }
   last_page_ = page;
-  return page != 0;  // which it takes for no mask at all
+  return page != 0;  // the kernel takes page 0 for no mask at all
 }
 
-bool ReadableMemory::has(const void* place, size_t size) {
-  const auto first = reinterpret_cast<uintptr_t>(place);
+bool ReadableMemory::has(const void* address, size_t size) {
+  const auto first = reinterpret_cast<uintptr_t>(address);
   if (size == 0 || !may_use_kernel(kMemoryProbeUse)) return true;
   if (first + size < first) return false;
   for (uintptr_t page = first & -kPageSize;; page += kPageSize) {

@@ -1,4 +1,5 @@
-// Whether memory of this process can be read, where an address may be wild.
+// Checks whether memory of this process can be read, where a pointer of the traced
+// program may be invalid.
 #pragma once
 
 #include <cstddef>
@@ -6,15 +7,16 @@
 
 namespace arctrace {
 
-// Asks the kernel for each page that it has not just asked for. Another thread may unmap
-// it at any time. One system call, rt_sigprocmask, which hardly any seccomp filter
-// forbids (src/os/kernel_use.hpp, kMemoryProbeUse); where one does, all is taken to
-// be readable.
+// Makes one system call for each page, except for the page that it asked for last. The
+// call is rt_sigprocmask, which hardly any seccomp filter forbids; where one does
+// (src/os/kernel_use.hpp, kMemoryProbeUse), all memory is taken to be readable. Another
+// thread may still unmap the memory after the check.
 class ReadableMemory {
  public:
-  bool has(const void* place, size_t size);
+  // Whether all `size` bytes can be read.
+  bool has(const void* address, size_t size);
 
-  // Length of a text that can be read up to there, at most `limit`; -1: it can't.
+  // The length of a text, at most `limit`; -1: it can't be read up to its end.
   long text_length(const char* text, size_t limit);
 
  private:

@@ -14,19 +14,22 @@
 namespace arctrace {
 namespace {
 
-// What this thread's libc registered, when we last asked. A child of a clone system call
-// that the program makes itself has it in its copy of the memory, but registered nothing.
+// The list head that libc had registered for this thread when we last asked. A child of a
+// clone system call that the program makes itself inherits this variable with its memory,
+// but has no registered list.
 thread_local constinit robust_list_head* known_head = nullptr;
 
-// How far behind known_head libc has a thread's head: in all of its threads alike, as
-// both stand beside the thread pointer. 0: not known. Of the first thread that asks, the
-// main one as a rule: others may have registered lists of their own.
+// The distance in bytes from known_head to the list head that libc registers, which is
+// the same in all threads, since both have fixed offsets from the thread pointer. 0: not
+// known. The first thread that asks sets it, as a rule the main thread, because later
+// threads may have registered lists of their own.
 uint64_t head_distance;
 
-// What differs between two threads by what their thread pointers do.
+// An address that differs between two threads by as much as their thread pointers.
 char* thread_base() { return reinterpret_cast<char*>(&known_head); }
 
-// As libc does in a fork child: what its parent's thread holds is not on its list.
+// Registers an empty list, as libc does in a fork child: the locks that the parent's
+// thread holds are not on the child's list.
 bool register_again(robust_list_head* head) {
   head->list.next = &head->list;
   head->list_op_pending = nullptr;

@@ -6,7 +6,7 @@
 namespace arctrace {
 namespace {
 
-// 0: libc did not begin the thread, or before we were there.
+// 0: libc did not begin the thread, or began it before the shim was loaded.
 thread_local constinit uint32_t libc_thread_id = 0;
 
 }  // namespace

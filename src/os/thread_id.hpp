@@ -1,15 +1,15 @@
-// The calling thread's id, where a system call for it may be forbidden.
+// The calling thread's id, also where a seccomp filter forbids the system call for it.
 #pragma once
 
 #include <cstdint>
 
 namespace arctrace {
 
-// libc has just begun the calling thread, and told its id.
+// Notes the id of the calling thread, which libc has just begun.
 void set_libc_thread_id(uint32_t tid);
 
-// Without a system call where those are forbidden (src/os/kernel_use.hpp): as libc
-// told it; 0 if it did not.
+// Asks the kernel; where system calls are forbidden (src/os/kernel_use.hpp), returns the
+// id that set_libc_thread_id() noted, or 0.
 uint32_t thread_id();
 
 }  // namespace arctrace

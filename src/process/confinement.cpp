@@ -16,8 +16,8 @@
 namespace arctrace {
 namespace {
 
-// A call that we make, and for which uses it must succeed; for ordinary use each must at
-// least do no harm.
+// A system call that we make, and the uses for which it must succeed. For ordinary use
+// every call must at least do no harm.
 struct OwnCall {
   ForeseenCall call;
   uint32_t needed_for;
@@ -69,7 +69,8 @@ constexpr OwnCall kOwnCalls[] = {
     {{SYS_bpf, 0, {}}, 0},
 };
 
-// Too large for a thread's stack. One thread at a time.
+// The memory for judging a filter, too large for a thread's stack. `claim` lets one
+// thread in at a time.
 struct Judging {
   uint32_t claim;
   sock_filter program[BPF_MAXINSNS];

@@ -1,4 +1,4 @@
-// What is recorded now.
+// Asks the gate of the buffer whether a class of records is recorded at present.
 #pragma once
 
 #include <arctrace/arctrace.h>

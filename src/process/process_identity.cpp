@@ -12,9 +12,10 @@ namespace {
 
 const BufferView* identities;  // the session's, once process_state is set
 ProcessState* process_state;   // in a page that fork wipes
-// Survives fork: a child's parent is whoever this address space was before.
+// The identity and the process id that this memory last had. They survive fork, so that a
+// child finds its parent's here.
 uint32_t last_process_id;
-uint32_t last_pid;  // its number
+uint32_t last_pid;
 
 }  // namespace
 

@@ -21,7 +21,7 @@ struct Value {
   bool is_known;
 };
 
-// What a filter reads at `offset` of its struct seccomp_data.
+// The word that a filter reads at `offset` of its struct seccomp_data.
 Value field(const ForeseenCall& call, uint32_t offset) {
   constexpr uint32_t kArguments = offsetof(seccomp_data, args);
   if (offset == offsetof(seccomp_data, nr)) {
@@ -58,7 +58,7 @@ Value calculate(uint16_t operation, Value a, Value b) {
       return {x >> (y & 31), y < 32};
     case BPF_NEG:
       return {~x + 1, true};
-    default:  // division, by 0 too: nobody needs it
+    default:  // division: filters hardly use it
       return {0, false};
   }
 }
@@ -70,7 +70,7 @@ FilterVerdict verdict(Value action) {
       return FilterVerdict::kAllowed;
     case SECCOMP_RET_ERRNO:
       return FilterVerdict::kFails;
-    default:  // killed, told by a signal, to a tracer, a supervisor, or in a log
+    default:  // killed, or reported by a signal, to a tracer, to a supervisor or in a log
       return FilterVerdict::kHarms;
   }
 }
@@ -92,7 +92,8 @@ class Walk {
   }
 
  private:
-  // The instruction is come to with these registers, among others perhaps.
+  // Notes that `target` is reached with these registers. A register that it was reached
+  // with before, with another value, becomes unknown.
   void reach(uint64_t target, Value accumulator, Value index) {
     if (target >= length_) {
       worst_ = FilterVerdict::kHarms;
@@ -135,7 +136,7 @@ class Walk {
     if (!is_certain || !holds) reach(next + instruction.jf, a, x);
   }
 
-  // Of what is kept in the scratch memory nothing is known: hardly any filter uses it.
+  // The contents of the scratch memory count as unknown; hardly any filter uses it.
   Value load(const sock_filter& instruction) {
     switch (instruction.code & ~uint32_t{BPF_CLASS(0xff)}) {
       case BPF_W | BPF_ABS:
@@ -179,9 +180,9 @@ class Walk {
       case BPF_JMP:
         return branch(instruction, a, x, operand);
       default: {  // BPF_RET
-        const FilterVerdict said =
+        const FilterVerdict found =
             verdict(BPF_RVAL(instruction.code) == BPF_A ? a : Value{instruction.k, true});
-        if (said > worst_) worst_ = said;
+        if (found > worst_) worst_ = found;
         return;
       }
     }

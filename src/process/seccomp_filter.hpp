@@ -1,5 +1,6 @@
-// What a seccomp filter says of a system call, found without making it: filters are
-// programs of classic BPF, which only jump forward, so one walk sees all of their paths.
+// Predicts a seccomp filter's verdict on a system call without making the call. A filter
+// is a program of classic BPF, which only jumps forward, so one walk covers all of its
+// paths.
 #pragma once
 
 #include <linux/filter.h>
@@ -9,18 +10,18 @@
 
 namespace arctrace {
 
-// What is known of a call before it is made.
+// A system call that has not been made yet.
 struct ForeseenCall {
   long number;
-  uint32_t known;  // bit i: arguments[i] is so; else it may be anything
+  uint32_t known;  // bit i: arguments[i] is known; otherwise it may be anything
   uint64_t arguments[6];
 };
 
-// From the best to the worst.
+// Ordered from the best to the worst.
 enum class FilterVerdict : uint8_t {
   kAllowed,
-  kFails,  // with an error number, if anything: nobody else sees it
-  kHarms,  // the program, or who watches it, may notice
+  kFails,  // at worst the call fails with an errno, which only we see
+  kHarms,  // the program or its supervisor may notice the call
 };
 
 // The walk's memory, one for each instruction.
@@ -32,8 +33,8 @@ struct FilterState {
   bool knows_index;
 };
 
-// The worst that a filter of `length` instructions may say of the call. What is no
-// program as the kernel takes it harms.
+// The worst verdict that a filter of `length` instructions may return for the call. A
+// program that the kernel would not accept gets kHarms. `states` has `length` elements.
 FilterVerdict judge_call(const sock_filter* program, uint32_t length,
                          const ForeseenCall& call, FilterState* states);
 

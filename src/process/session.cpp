@@ -76,7 +76,7 @@ void use_coarse_clock() {
   session.clock = Session::kCoarseClock;
 }
 
-// The vdso reads the coarse clock without the counter and without a system call.
+// The vDSO reads the coarse clock without the counter and without a system call.
 uint64_t coarse_ticks() {
   constexpr uint64_t kSecond = 1'000'000'000;
   const uint64_t passed = read_clock_ns(CLOCK_MONOTONIC_COARSE) - session.coarse_base_ns;
@@ -98,5 +98,5 @@ void leave_session() {
 
 }  // namespace arctrace
 
-// A program that never joins reads a word of ours that stays 0.
+// A program that never joins reads this word, which stays 0.
 const volatile uint32_t* arctrace_gate = &arctrace::kClosedGate;

@@ -1,4 +1,5 @@
-// The session that this process has joined, and the process' identity in it.
+// The session that this process has joined: its buffer, its clock and whether the fast
+// path is open. The API and the shim join it, and every record reads it.
 #pragma once
 
 #include <arctrace/format.h>
@@ -10,18 +11,18 @@
 
 namespace arctrace {
 
-// Set by join_session(); in fork children too.
+// Set by join_session(), and inherited by fork children.
 struct Session {
   static constexpr uint32_t kCoarseClock = UINT32_MAX;
 
   BufferView view;
   bool joined;
   bool is_map;     // the buffer is a BPF map
-  uint32_t clock;  // that is read: enum arctrace_clock, or kCoarseClock
-  // Nonzero: all calls are recorded, and the clock is the CPU's counter: entries and
-  // exits may take the straight path (straight_path.hpp). Once 0, for good.
+  uint32_t clock;  // the one that is read: enum arctrace_clock, or kCoarseClock
+  // Nonzero: all calls are recorded and the clock is the CPU's counter, so that entries
+  // and exits may take the fast path (src/calls/fast_path.hpp). Once 0, it stays 0.
   uint32_t fast_path_open;
-  // From when the coarse clock is read: this many ticks at this time of it.
+  // The ticks and the coarse clock's time at the moment from which it is read.
   uint64_t coarse_base_ticks;
   uint64_t coarse_base_ns;
   uint64_t coarse_ticks_per_second;
@@ -30,16 +31,16 @@ struct Session {
 
 extern Session session;
 
-// Maps the buffer file `path` and opens the gate. 0 or a negative errno, as
-// arctrace_attach() documents. Not thread-safe against itself: the loser of two
-// concurrent calls gets -EALREADY.
+// Maps the buffer file `path` and lets arctrace_gate point to its gate. Returns 0 or a
+// negative errno, as arctrace_attach() documents. The later of two concurrent calls gets
+// -EALREADY.
 int join_session(const char* path);
 
-// The clock's counter must not be read any more: from now on times are the kernel's
-// coarse ones, of some milliseconds. REQUIRES: joined.
+// Switches to the kernel's coarse clock, with a resolution of some milliseconds, because
+// the CPU's counter must not be read any more. REQUIRES: joined.
 void use_coarse_clock();
 
-// Ends recording in this process for good. Its mapping becomes private memory, so that
+// Ends recording in this process for good. The mapping becomes private memory, so that
 // calls in progress do no harm. REQUIRES: joined, and there is no other thread.
 void leave_session();
 

@@ -1,4 +1,4 @@
-// A block's state word: generation, owner slot and phase in one (format.h).
+// Packs and unpacks a block's state word: generation, owner slot and phase (format.h).
 #pragma once
 
 #include <arctrace/format.h>
@@ -10,7 +10,7 @@ namespace arctrace {
 struct BlockState {
   uint32_t generation;
   uint32_t slot;
-  uint32_t phase;  // of arctrace_phase, but as the word has it
+  uint32_t phase;  // enum arctrace_phase if the word is not damaged
 
   static BlockState unpack(uint64_t word) {
     return {static_cast<uint32_t>(word >> 32),
@@ -23,12 +23,12 @@ struct BlockState {
   BlockState with(uint32_t next) const { return {generation, slot, next}; }
 };
 
-// How one word names a block of a certain generation (control.shared_current): 0 none.
+// A word that names a block in one generation (as control.shared_current does); 0: none.
 struct BlockName {
   static uint64_t make(uint32_t generation, uint32_t index) {
     return uint64_t{generation} << 32 | (index + 1);
   }
-  // The index is untrusted: bound it before use. REQUIRES: name != 0.
+  // The index is untrusted; check its bound before use. REQUIRES: name != 0.
   static uint32_t index(uint64_t name) { return static_cast<uint32_t>(name) - 1; }
   static uint32_t generation(uint64_t name) { return static_cast<uint32_t>(name >> 32); }
 };

@@ -1,6 +1,6 @@
-// The kernel writer's shared blocks: each CPU has a chain of its own, which its programs
-// open and fill (bpf/append.h). What others have to do with it; and where no program may
-// be loaded, how the collector writes in their place.
+// The kernel writer's shared blocks. Each CPU has a chain of its own, whose blocks the
+// BPF programs open and fill (bpf/append.h). This is the recorder's part: it frees and
+// closes blocks for the CPUs, and writes itself where BPF programs can't be loaded.
 #pragma once
 
 #include <arctrace/format.h>
@@ -19,9 +19,10 @@ namespace arctrace {
 template <class A>
 class CpuChain {
  public:
-  // In overwrite mode: makes the next blocks in turn free, as far as what is in them may
-  // go, until `wanted` are; a BPF program can't judge that, and takes free ones only.
-  // REQUIRES: the caller is the recorder.
+  // Overwrite mode: frees the next blocks in the order of the hand-out whose contents may
+  // be overwritten, until `wanted` of them are free. BPF programs take free blocks only,
+  // because they can't check whether a block may be overwritten. REQUIRES: the caller is
+  // the recorder.
   static void free_ahead(const BufferView& view, uint32_t wanted) {
     const uint32_t count = view.geometry().block_count;
     const uint64_t next = A::load_relaxed(view.control().next);
@@ -32,23 +33,23 @@ class CpuChain {
     }
   }
 
-  // A CPU that has looked at all blocks in vain asks no more until this.
+  // Lets the CPUs that found no free block search again.
   static void search_again(const BufferView& view) {
     for (uint32_t cpu = 0; cpu < view.geometry().cpu_count; ++cpu) {
       A::store_relaxed(view.cpu_slot(cpu).searched, uint64_t{0});
     }
   }
 
-  // Reserves `length` bytes in place of the CPU's programs, in a new block if need be.
-  // active[0] names the block until release(). A null place: no block to be had.
-  // REQUIRES: the caller is the collector, and there are no programs.
+  // Reserves `length` bytes as the CPU's programs would, in a new block if necessary.
+  // active[0] names the block until release(). The record is null if there is no block.
+  // REQUIRES: the caller is the collector, and no programs are loaded.
   static SharedReservation reserve(const BufferView& view, uint32_t cpu, uint32_t length,
                                    uint64_t ticks) {
     arctrace_cpu_slot& slot = view.cpu_slot(cpu);
     const uint64_t current = A::load_acquire(slot.current);
     if (const SharedReservation got =
             SharedChain<A>::reserve_in(view, slot.active[0], current, length);
-        got.place != nullptr) {
+        got.record != nullptr) {
       return got;
     }
     const auto taken = Handout<A>::take(view, ARCTRACE_KERNEL_SLOT, slot.active[0]);
@@ -61,13 +62,13 @@ class CpuChain {
                                       ARCTRACE_WRITER_KERNEL, 0, 0, 0, 0, ticks});
   }
 
-  // F1 release, as SharedChain's.
+  // F1 release, as in SharedChain::release().
   static void release(const BufferView& view, uint32_t cpu) {
     A::store_release(view.cpu_slot(cpu).active[0], uint32_t{0});
   }
 
-  // Takes all blocks from their CPUs and closes them. REQUIRES: no program begins any
-  // more.
+  // Takes the open blocks from all CPUs and closes them. REQUIRES: no program begins a
+  // record any more.
   static void close_all(const BufferView& view) {
     for (uint32_t cpu = 0; cpu < view.geometry().cpu_count; ++cpu) {
       const uint64_t held = A::exchange_acq_rel(view.cpu_slot(cpu).current, uint64_t{0});
@@ -77,7 +78,7 @@ class CpuChain {
     }
   }
 
-  // Whether it is the open block of a CPU.
+  // Whether `name` is the open block of a CPU.
   static bool is_named(const BufferView& view, uint64_t name) {
     bool found = false;
     for (uint32_t cpu = 0; cpu < view.geometry().cpu_count; ++cpu) {

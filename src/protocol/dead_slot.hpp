@@ -1,5 +1,6 @@
-// What a dead thread, or a call that a signal handler jumped out of, left behind: blocks
-// that it owned, named by the slot.
+// Cleans up a slot whose owner died, or in which a call was left by a signal handler's
+// longjmp: it closes the blocks that the slot names. The collector, the slot's next owner
+// and writers in overwrite mode use it.
 #pragma once
 
 #include <arctrace/format.h>
@@ -13,11 +14,11 @@
 
 namespace arctrace {
 
-// The slot's lock word (a robust futex). The kernel's mark replaces the tid.
+// The kernel's mark in a slot's lock word (a robust futex), and the bits of its tid.
 inline constexpr uint32_t kOwnerDied = 0x40000000u;  // FUTEX_OWNER_DIED
 inline constexpr uint32_t kTidMask = 0x3FFFFFFFu;    // FUTEX_TID_MASK
-// A dead owner whose slot the collector is settling; a later collector may resume. No
-// kernel gives a thread that tid.
+// The lock word while the collector settles a dead owner's slot. A later collector may
+// resume that. No kernel gives a thread this tid.
 inline constexpr uint32_t kBeingReaped = kOwnerDied | kTidMask;
 
 inline bool is_live(uint32_t lock_word) {
@@ -27,10 +28,10 @@ inline bool is_live(uint32_t lock_word) {
 template <class A>
 class DeadSlot {
  public:
-  // Brings up to date which losses are told, closes the blocks that the slot's former
-  // owner still owned and clears all names.
-  // Idempotent, so it may be resumed after a death half-way.
-  // REQUIRES: the caller holds the slot: the lock word is its own tid or kBeingReaped.
+  // Brings the counts of reported losses up to date, closes the blocks that the slot's
+  // former owner still owned and clears all names. Idempotent, so it may be resumed after
+  // a death half-way. REQUIRES: the caller holds the slot: the lock word is its own tid
+  // or kBeingReaped.
   template <class OnClosed>
   static void settle(const BufferView& view, uint32_t slot_index, OnClosed&& on_closed) {
     arctrace_writer_slot& slot = view.slot(slot_index);
@@ -41,8 +42,8 @@ class DeadSlot {
   }
 
   // OWNED -> CLOSED, or RESETTING -> CLOSED, of a block whose state `seen` names a slot
-  // with a dead owner. Any process may do it: the dead change nothing any more, and their
-  // slot's next owner can't bring the same word about again.
+  // with a dead owner. Any process may do it, because a dead owner changes nothing any
+  // more, and its slot's next owner can't store the same state word again.
   static bool close_left(const BufferView& view, arctrace_block_header& header,
                          uint64_t seen) {
     const BlockState state = BlockState::unpack(seen);

@@ -1,5 +1,5 @@
-// How long overwrite mode keeps a block of definitions: while its process lives, and
-// while records are left that need it.
+// Decides how long overwrite mode keeps a block of definitions: while its process lives,
+// and while records that need it are in the buffer.
 #pragma once
 
 #include <arctrace/format.h>
@@ -22,35 +22,37 @@ class DefinitionsLife {
     uint64_t retired = A::load_acquire(definitions.retired);
     if (retired == 0) {
       const uint64_t now = A::load_acquire(view.control().next);
-      // Who is beaten by another writer finds the other's number, which does as well.
+      // If another writer stores its number first, that one is as good.
       if (A::compare_exchange_acq_rel(definitions.retired, retired, now)) retired = now;
     }
     return !has_records(view, process, retired);
   }
 
-  // Whether there was a moment during this call at which the process had no thread. Who
-  // attaches later, finding no older thread of the process, writes its definitions anew.
+  // Whether there was a moment during this call at which the process had no thread. A
+  // thread that attaches later and finds no older thread of its process writes the
+  // definitions again.
   static bool is_gone(const BufferView& view, uint32_t process) {
     arctrace_control& control = view.control();
-    // L1 acquire, matches L2 in attach: who is counted here has locked its slot.
+    // L1 acquire, matches L2 in attach: a thread that is counted here has locked its
+    // slot.
     const uint32_t writers = A::load_acquire(control.writer_next);
     const uint32_t used = Recycle<A>::slots_used(view);
     for (uint32_t i = 0; i < used; ++i) {
       arctrace_writer_slot& slot = view.slot(i);
       const uint32_t lock = A::load_acquire(slot.lock);
       if (!is_live(lock)) continue;
-      // M2 acquire, matches M1 in attach. Another tid: the owner is about to say who he
-      // is.
+      // M2 acquire, matches M1 in attach. With another tid, the new owner has not stored
+      // its identity yet.
       if (A::load_acquire(slot.tid) != (lock & kTidMask)) return false;
       if (A::load_relaxed(slot.process) == process) return false;
     }
-    // L3 acq_rel, adds nothing: who attaches from here on sees what we saw, above all the
-    // death of the thread that handed on to him.
+    // L3 acq_rel, adds 0: a thread that attaches after this sees what we saw, above all
+    // the death of the last thread of its process.
     return A::fetch_add_acq_rel(control.writer_next, uint32_t{0}) == writers;
   }
 
-  // Whether a thread of the process with a smaller identity than `writer` lives: then the
-  // process has had a thread ever since that one attached.
+  // Whether a thread of the process with a smaller identity than `writer` lives. If so,
+  // the process has had a thread ever since that one attached.
   static bool has_older_thread(const BufferView& view, uint32_t process,
                                uint32_t writer) {
     const uint32_t used = Recycle<A>::slots_used(view);
@@ -66,8 +68,9 @@ class DefinitionsLife {
     return false;
   }
 
-  // In overwrite mode definitions get half of the blocks at most, so that the ring of
-  // data goes on, to within those who ask at once.
+  // Whether definitions may take another block. In overwrite mode they get at most half
+  // of the blocks, so that data always finds some; threads that ask at once may exceed
+  // that.
   static bool have_room(const BufferView& view) {
     if (view.geometry().mode != ARCTRACE_MODE_OVERWRITE) return true;
     const uint32_t count = view.geometry().block_count;
@@ -89,8 +92,9 @@ class DefinitionsLife {
     return A::load_acquire(header.magic) == ARCTRACE_BLOCK_MAGIC;
   }
 
-  // Whether a block may hold records of a process that was gone when control.next was
-  // `retired`: exclusive blocks of its threads, shared ones handed out before.
+  // Whether any block may hold records of a process that was gone when control.next was
+  // `retired`: an exclusive block of one of its threads, or a shared block handed out
+  // before.
   static bool has_records(const BufferView& view, uint32_t process, uint64_t retired) {
     for (uint32_t i = 0; i < view.geometry().block_count; ++i) {
       arctrace_block_header& header = view.block_header(i);

@@ -1,5 +1,6 @@
-// Block hand-out: FREE -> OWNED -> CLOSED, and what an opened block's header says. In
-// overwrite mode the oldest closed block serves as well as a free one (overwrite.hpp).
+// Hands out blocks to writers, FREE -> OWNED -> CLOSED, and writes the header of an
+// opened block. In overwrite mode the oldest closed block serves as well as a free one
+// (overwrite.hpp).
 #pragma once
 
 #include <arctrace/format.h>
@@ -34,10 +35,10 @@ class Handout {
     uint64_t state;  // as stored: OWNED
   };
 
-  // Takes a free block for the holder of slot `slot`, in overwrite mode the next one
-  // that may be overwritten; nothing if a whole round finds none. `name` is the word of
-  // that slot (current or active[]) which names the block from before it is taken, so
-  // that a death at any point leaves no block unfound.
+  // Takes a free block for the holder of slot `slot`, or in overwrite mode the next one
+  // that may be overwritten; nullopt if none of all blocks will do. `name` is the word of
+  // that slot (current or active[]) that names the block. It is set before the block is
+  // taken, so that the block is found if the holder dies at any point.
   static std::optional<Taken> take(const BufferView& view, uint32_t slot,
                                    uint32_t& name) {
     arctrace_control& control = view.control();
@@ -58,7 +59,7 @@ class Handout {
         }
         continue;
       }
-      // B1 release: whoever sees OWNED by this slot also finds the name.
+      // B1 release: a process that sees OWNED by this slot also sees the name.
       A::store_release(name, index + 1);
       const uint64_t owned =
           BlockState{state.generation, slot, ARCTRACE_PHASE_OWNED}.pack();
@@ -71,8 +72,8 @@ class Handout {
     return std::nullopt;
   }
 
-  // Writes the header of a block that we own, its magic last: a block without it holds
-  // no records.
+  // Writes the header of a block that we own, its magic last, because a block without the
+  // magic holds no records.
   static void open(const BufferView& view, const Taken& taken, const BlockIdentity& id) {
     arctrace_block_header& h = view.block_header(taken.index);
     h.form = static_cast<uint16_t>(id.form);
@@ -90,16 +91,16 @@ class Handout {
     A::store_release(h.magic, uint32_t{ARCTRACE_BLOCK_MAGIC});
   }
 
-  // OWNED -> CLOSED by the owner. D1 release: every record of the block is visible to
-  // who acquires CLOSED.
+  // OWNED -> CLOSED by the owner. D1 release: every record of the block is visible to a
+  // process that acquires CLOSED.
   static void close(const BufferView& view, const Taken& taken) {
     const BlockState owned = BlockState::unpack(taken.state);
     change(view, taken, owned.with(ARCTRACE_PHASE_CLOSED));
     count_closed<A>(view);
   }
 
-  // OWNED -> FREE by the owner: nothing was written, not even the header. The generation
-  // tells the state from that of another owner with the same slot.
+  // OWNED -> FREE by the owner, which has not even written the header. The generation
+  // distinguishes the state from that of a later owner with the same slot.
   static void give_back(const BufferView& view, const Taken& taken) {
     const BlockState owned = BlockState::unpack(taken.state);
     change(view, taken, {owned.generation + 1, 0, ARCTRACE_PHASE_FREE});
@@ -107,7 +108,7 @@ class Handout {
   }
 
  private:
-  // Fails only if somebody damaged the state word: then the block is lost, not we.
+  // Fails only if the state word is damaged; then the block is lost, and nothing else.
   static void change(const BufferView& view, const Taken& taken, BlockState to) {
     uint64_t expected = taken.state;
     A::compare_exchange_acq_rel(view.block_header(taken.index).state, expected,

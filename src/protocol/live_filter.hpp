@@ -1,5 +1,5 @@
-// The live filter in the control page (SPEC.md FLT-1): written by `arctrace ctl`,
-// copied by the programs of the session.
+// The live filter in the control page (SPEC.md FLT-1), a sequence lock around a text:
+// `arctrace ctl` publishes it, and the programs of the session copy it.
 #pragma once
 
 #include <arctrace/format.h>
@@ -14,8 +14,8 @@ namespace arctrace {
 
 inline constexpr uint32_t kLiveFilterWords =
     ARCTRACE_LIVE_FILTER_TEXT_MAX / sizeof(uint64_t);
-inline constexpr char kFilterMark = '+';   // only what matches, and what that calls
-inline constexpr char kNotraceMark = '-';  // not what matches, nor what that calls
+inline constexpr char kFilterMark = '+';   // only matching functions and what they call
+inline constexpr char kNotraceMark = '-';  // not matching functions nor what they call
 
 static_assert(ARCTRACE_LIVE_FILTER_OFFSET ==
               ARCTRACE_CONTROL_OFFSET + sizeof(arctrace_control));
@@ -27,8 +27,8 @@ inline arctrace_live_filter& live_filter_area(const BufferView& view) {
                                                   ARCTRACE_LIVE_FILTER_OFFSET);
 }
 
-// Copies the text to `to` (kLiveFilterWords); returns its size. Negative: it is being
-// changed.
+// Copies the text to `to`, an array of kLiveFilterWords, and returns its size in bytes,
+// or -1 while it is being changed.
 inline int64_t copy_live_filter_untrusted(arctrace_live_filter& area, uint64_t* to,
                                           uint32_t& round) {
   round = IpcAtomics::load_acquire(area.round);  // Q2
@@ -42,12 +42,12 @@ inline int64_t copy_live_filter_untrusted(arctrace_live_filter& area, uint64_t* 
   return IpcAtomics::load_relaxed(area.round) == round ? int64_t{size} : -1;
 }
 
-// `text`: kLiveFilterWords, of which `size` bytes count. False: somebody else wrote one
-// at the same time.
+// Publishes the first `size` bytes of `text`, an array of kLiveFilterWords. False:
+// another process published a filter at the same time.
 inline bool publish_live_filter(arctrace_live_filter& area, const uint64_t* text,
                                 uint32_t size) {
   uint32_t round = IpcAtomics::load_relaxed(area.round);
-  // Odd already: whoever was at it died, or is about to notice.
+  // If the round is odd already, the process that changed it died or is about to fail.
   const uint32_t changing = (round + 1) | 1;
   if (!IpcAtomics::compare_exchange_acq_rel(area.round, round, changing)) return false;
   std::atomic_thread_fence(std::memory_order_release);  // Q4

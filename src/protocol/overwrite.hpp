@@ -1,5 +1,5 @@
-// Overwrite mode: a writer that needs a block takes the oldest one that is complete, in
-// the order of the hand-out: CLOSED -> RESETTING -> OWNED.
+// Overwrite mode: a writer that needs a block takes the oldest complete one, in the order
+// of the hand-out: CLOSED -> RESETTING -> OWNED.
 #pragma once
 
 #include <arctrace/format.h>
@@ -18,8 +18,9 @@ namespace arctrace {
 template <class A>
 class Overwrite {
  public:
-  // Takes block `index` for the holder of slot `slot`, refilled, if what is in it may go:
-  // the state OWNED as stored, or 0. `name`: as in Handout::take().
+  // Takes block `index` for the holder of slot `slot` and refills it, if its contents may
+  // be overwritten. Returns the OWNED state as stored, or 0. `name`: as in
+  // Handout::take().
   static uint64_t take(const BufferView& view, uint32_t slot, uint32_t& name,
                        uint32_t index) {
     const uint64_t resetting = reset(view, slot, name, index);
@@ -29,10 +30,10 @@ class Overwrite {
     return change(view, index, resetting, owned) ? owned.pack() : 0;
   }
 
-  // Whether block `index` is free, or what is in it could go and now is. For the
-  // recorder: the kernel writer takes free blocks only.
+  // Frees block `index` if its contents may be overwritten. Returns whether it is free
+  // now. For the recorder, since the kernel writer takes free blocks only.
   static bool make_free(const BufferView& view, uint32_t index) {
-    uint32_t name = 0;  // of nobody's: a death here is mended by the next collector
+    uint32_t name = 0;  // in no slot: after a death here the next collector cleans up
     if (Recycle<A>::state(view, index).phase == ARCTRACE_PHASE_FREE) return true;
     const uint64_t resetting = reset(view, ARCTRACE_KERNEL_SLOT, name, index);
     if (resetting == 0) return false;
@@ -42,8 +43,8 @@ class Overwrite {
   }
 
  private:
-  // CLOSED -> RESETTING, and refilled: the state as stored; 0 if what is in the block
-  // must stay.
+  // CLOSED -> RESETTING, and refills the block. Returns the state as stored, or 0 if the
+  // block's contents must stay.
   static uint64_t reset(const BufferView& view, uint32_t slot, uint32_t& name,
                         uint32_t index) {
     arctrace_block_header& header = view.block_header(index);
@@ -52,8 +53,8 @@ class Overwrite {
     uint64_t seen = A::load_acquire(header.state);
     const BlockState closed = BlockState::unpack(seen);
     if (closed.phase != ARCTRACE_PHASE_CLOSED || is_needed(view, index, closed)) return 0;
-    // B1 release, as for a free block: whoever sees RESETTING by this slot finds the
-    // name.
+    // B1 release, as for a free block: a process that sees RESETTING by this slot also
+    // sees the name.
     A::store_release(name, index + 1);
     const uint64_t resetting =
         BlockState{closed.generation, slot, ARCTRACE_PHASE_RESETTING}.pack();
@@ -62,7 +63,7 @@ class Overwrite {
     return resetting;
   }
 
-  // Fails only if somebody damaged the state word.
+  // Fails only if the state word is damaged.
   static bool change(const BufferView& view, uint32_t index, uint64_t from,
                      BlockState to) {
     return A::compare_exchange_acq_rel(view.block_header(index).state, from, to.pack());
@@ -96,16 +97,17 @@ class Overwrite {
     if (DefinitionsLife<A>::is_definitions(header)) {
       return DefinitionsLife<A>::is_gone(view, A::load_relaxed(header.process));
     }
-    // Even the one that the chain names: it is the oldest, and the next record opens
-    // another. But not before its opener is done with it, who names it until then.
+    // Also a block that the chain names is over: it is the oldest, and the next record
+    // opens another one. But first its opener must have finished, which names it until
+    // then.
     return !Recycle<A>::is_named(view, index);
   }
 
-  // Whether a CLOSED block must stay: somebody may write there yet, or what it defines is
-  // in use.
+  // Whether a CLOSED block must stay, because a writer may still write to it or because
+  // its definitions are in use.
   static bool is_needed(const BufferView& view, uint32_t index, BlockState closed) {
     arctrace_block_header& header = view.block_header(index);
-    // Taken, and never opened: no records.
+    // A block that was taken and never opened holds no records.
     if (A::load_acquire(header.magic) != ARCTRACE_BLOCK_MAGIC) return false;
     if (A::load_relaxed(header.form) == ARCTRACE_FORM_COMPACT) {
       return closed.slot < view.geometry().slot_count &&

@@ -1,5 +1,5 @@
-// Recycling by the collector: CLOSED -> DRAINING -> FREE, and the question that decides
-// it, and overwriting too: who could still write here?
+// Recycles blocks for the collector, CLOSED -> DRAINING -> FREE, and answers whether a
+// writer may still write to a block, on which draining and overwriting depend.
 #pragma once
 
 #include <arctrace/format.h>
@@ -17,9 +17,9 @@ template <class A>
 class Recycle {
  public:
   // Calls mark(index) for each block that a live writer names in active[] or held[].
-  // A block that was CLOSED before this call and is not marked has no writer left:
-  // reservations in it ended before CLOSED was seen (G1), and each reserver's name was
-  // there until its record was committed (B2, F1).
+  // A block that was CLOSED before this call and is not marked has no writer left: the
+  // reservations in it ended before CLOSED was seen (G1), and each writer named the block
+  // until its record was committed (B2, F1).
   template <class Mark>
   static void mark_named(const BufferView& view, Mark&& mark) {
     for_each_live_slot(view, [&](arctrace_writer_slot& slot) {
@@ -30,8 +30,8 @@ class Recycle {
         view, [&](uint32_t& name) { mark_name(view, A::load_acquire(name), mark); });
   }
 
-  // Calls visit(word) for each word in which a live writer names the block that it is
-  // reserving in or has not yet committed a record in.
+  // Calls visit(word) for each word in which a live writer names a block in which it is
+  // reserving, or has not committed its record yet.
   template <class Visit>
   static void for_each_active(const BufferView& view, Visit&& visit) {
     for_each_live_slot(view, [&](arctrace_writer_slot& slot) {
@@ -57,8 +57,8 @@ class Recycle {
     return found;
   }
 
-  // Whether the living owner of a slot has a record in place in this block. Of an
-  // exclusive block, only its owner can.
+  // Whether the living owner of a slot holds a reserved record in this block. In an
+  // exclusive block, only the block's owner can.
   static bool is_held(const BufferView& view, uint32_t slot_index, uint32_t index) {
     arctrace_writer_slot& slot = view.slot(slot_index);
     if (!is_live(A::load_acquire(slot.lock))) return false;
@@ -85,20 +85,21 @@ class Recycle {
                                        closed.with(ARCTRACE_PHASE_DRAINING).pack());
   }
 
-  // Refills the first `used` bytes behind the contended line and hands the block back.
+  // Refills the bytes from the magic up to `used` and frees the block.
   // REQUIRES: we made it DRAINING; everything from `used` on is 0xff.
   static void finish_drain(const BufferView& view, uint32_t index, uint32_t used) {
     arctrace_block_header& header = view.block_header(index);
     wipe(view, index, used);
     const BlockState now = BlockState::unpack(A::load_relaxed(header.state));
-    // A2 release: the refill is visible to who takes the block.
+    // A2 release: the refill is visible to the writer that takes the block.
     A::store_release(header.state,
                      BlockState{now.generation + 1, 0, ARCTRACE_PHASE_FREE}.pack());
     A::fetch_add_relaxed(view.control().freed, uint64_t{1});
   }
 
-  // Refills a block that nobody else touches, from its magic on: a reader that finds the
-  // same header behind its copy knows that the records in it are whole.
+  // Refills a block that no other process writes to, from its magic on. A reader that
+  // finds the header unchanged after it has copied the block knows that its records are
+  // whole.
   static void wipe(const BufferView& view, uint32_t index, uint32_t used) {
     arctrace_block_header& header = view.block_header(index);
     A::store_relaxed(header.magic, uint32_t{ARCTRACE_FILL});
@@ -110,7 +111,7 @@ class Recycle {
   static constexpr uint32_t kIdentityOffset = offsetof(arctrace_block_header, magic);
 
  private:
-  // The kernel writer does not die.
+  // The words of all CPUs count, because the kernel writer does not die.
   template <class Visit>
   static void for_each_cpu_name(const BufferView& view, Visit&& visit) {
     for (uint32_t cpu = 0; cpu < view.geometry().cpu_count; ++cpu) {

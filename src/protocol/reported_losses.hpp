@@ -1,5 +1,6 @@
-// A loss is told once, also by who dies, or is jumped out of, between the LOST record and
-// the count of what is told: the slot announces which record tells how much.
+// Reports each loss exactly once, also if the thread dies or its call is left by a
+// longjmp between the commit of a LOST record and the update of the count of reported
+// losses. For that, the slot first announces which record reports how much.
 #pragma once
 
 #include <arctrace/format.h>
@@ -16,23 +17,24 @@ namespace arctrace {
 template <class A>
 class ReportedLosses {
  public:
-  // By the slot's owner: commits the LOST record at `place` with `word0`, which tells the
-  // losses of `cause` up to `until`. REQUIRES: the block can't be recycled meanwhile.
+  // Called by the slot's owner: commits with `word0` the LOST record at `record`, which
+  // reports the losses of `cause` up to `until`. REQUIRES: the block can't be recycled
+  // meanwhile.
   static void commit(const BufferView& view, arctrace_writer_slot& slot, uint32_t cause,
-                     uint64_t until, std::byte* place, uint32_t word0) {
+                     uint64_t until, std::byte* record, uint32_t word0) {
     A::store_relaxed(slot.reporting_until, until);
     A::store_relaxed(slot.reporting_cause, cause);
     std::atomic_signal_fence(std::memory_order_seq_cst);
-    A::store_relaxed(slot.reporting, static_cast<uint64_t>(place - view.base()));
+    A::store_relaxed(slot.reporting, static_cast<uint64_t>(record - view.base()));
     std::atomic_signal_fence(std::memory_order_seq_cst);
-    A::store_release(word_at(place), word0);  // I1
-    // J1 release: who sees the count as told finds the record (J2: the collector).
+    A::store_release(word_at(record), word0);  // I1
+    // J1 release, matches J2 in the collector: with the count it sees the record.
     A::store_release(slot.reported[cause], until);
     std::atomic_signal_fence(std::memory_order_seq_cst);
     A::store_relaxed(slot.reporting, uint64_t{0});
   }
 
-  // How many losses of `cause` LOST records have told.
+  // How many losses of `cause` the LOST records have reported.
   static uint64_t reported(const BufferView& view, arctrace_writer_slot& slot,
                            uint32_t cause) {
     const uint64_t reported = A::load_acquire(slot.reported[cause]);  // J2
@@ -45,8 +47,8 @@ class ReportedLosses {
   }
 
   // Brings the count up to date, idempotently. REQUIRES: the caller holds the slot, and
-  // its owner is dead, or the caller whose call was jumped out of; the owner's blocks are
-  // not released yet.
+  // either its owner is dead, or the caller is the owner and a call of it was left by a
+  // longjmp. The owner's blocks are not released yet.
   static void settle(const BufferView& view, arctrace_writer_slot& slot) {
     const uint32_t cause = A::load_relaxed(slot.reporting_cause);
     if (cause < ARCTRACE_LOST_CAUSES) {
@@ -58,13 +60,13 @@ class ReportedLosses {
  private:
   // Whether a LOST record is announced, and committed.
   static bool is_reported(const BufferView& view, arctrace_writer_slot& slot) {
-    const uint64_t place = A::load_relaxed(slot.reporting);
+    const uint64_t offset = A::load_relaxed(slot.reporting);
     const Geometry& geometry = view.geometry();
-    if (place < geometry.blocks_offset || place % 4 != 0 ||
-        place > geometry.total_size - sizeof(uint32_t)) {
+    if (offset < geometry.blocks_offset || offset % 4 != 0 ||
+        offset > geometry.total_size - sizeof(uint32_t)) {
       return false;
     }
-    const uint32_t word0 = A::load_acquire(word_at(view.base() + place));  // I2
+    const uint32_t word0 = A::load_acquire(word_at(view.base() + offset));  // I2
     return word0 >> ARCTRACE_TYPE_SHIFT == ARCTRACE_TYPE_LOST;  // not in progress
   }
 };

@@ -1,6 +1,6 @@
-// Shared blocks: many writers reserve in one block by fetch-add on its `next`, the
-// disclosure's algorithm. A chain is a word that names its open block: the session's
-// (control.shared_current), or a process' own word for its definitions.
+// Shared blocks: many writers reserve records in one block by fetch-add on its `next`. A
+// chain is a word that names its open block: the session's word (control.shared_current),
+// or a process' own word for its definitions.
 #pragma once
 
 #include <arctrace/format.h>
@@ -15,10 +15,10 @@
 namespace arctrace {
 
 struct SharedReservation {
-  std::byte* place;  // null: no block to be had
-  uint32_t index;    // the block
-  uint64_t name;     // which block of which generation, as in the chain's word
-  bool opened;       // it took a block
+  std::byte* record;  // the reserved bytes in the buffer; null: there was no block
+  uint32_t index;     // the block
+  uint64_t name;      // the block and its generation, as in the chain's word
+  bool opened;        // the reservation opened a new block
 };
 
 template <class A>
@@ -36,10 +36,10 @@ class SharedChain {
       // E1 acquire: the named block's header is visible.
       uint64_t current = A::load_acquire(chain);
       if (const SharedReservation got = reserve_in(view, active, current, length);
-          got.place != nullptr) {
-        return {got.place, got.index, got.name, opened};
+          got.record != nullptr) {
+        return {got.record, got.index, got.name, opened};
       }
-      // Somebody may have opened the next one meanwhile.
+      // Another writer may have opened the next block meanwhile.
       if (A::load_acquire(chain) != current) continue;
       if (id.block_class == ARCTRACE_CLASS_DEFINITIONS &&
           !DefinitionsLife<A>::have_room(view)) {
@@ -54,7 +54,7 @@ class SharedChain {
       opened = true;
       if (const SharedReservation got =
               open_with(view, chain, current, *taken, length, id);
-          got.place != nullptr) {
+          got.record != nullptr) {
         return got;
       }
     }
@@ -62,42 +62,45 @@ class SharedChain {
     return {};
   }
 
-  // F1 release: whoever sees the name gone sees the committed record.
+  // F1 release: a process that sees the name gone also sees the committed record.
   static void release(const BufferView& view, uint32_t slot, uint32_t level) {
     A::store_release(view.slot(slot).active[level], uint32_t{0});
   }
 
-  // Reserves in the block that `current`, a chain's word, names; a null place: there is
-  // no room, and it is closed, or it is another life's. `active` names it meanwhile.
+  // Reserves in the block that `current`, a chain's word, names. `active` names the block
+  // meanwhile. The record is null if the block is full, in which case it is closed, or if
+  // it has another generation by now.
   static SharedReservation reserve_in(const BufferView& view, uint32_t& active,
                                       uint64_t current, uint32_t length) {
     if (current == 0) return {};
     const uint32_t index = BlockName::index(current);
     if (index >= view.geometry().block_count) return {};
     arctrace_block_header& header = view.block_header(index);
-    // B2 release, with the fetch-add behind it: whoever makes this block's `next` pass
-    // its end (G1) sees our name if our reservation came first.
+    // B2 release, with the fetch-add after it: a process that makes this block's `next`
+    // pass its end (G1) sees our name if our reservation came first.
     A::store_release(active, index + 1);
     const uint64_t offset = A::fetch_add_acq_rel(header.next, uint64_t{length});
     if (offset >= ARCTRACE_BLOCK_HEADER_SIZE && offset % 4 == 0 &&
         offset <= view.geometry().block_size - length) {
-      std::byte* place = view.block(index) + offset;
-      // Since the chain's word was read the block may have been recycled and opened
-      // again, even by another chain. Named by us, it keeps its generation from here on.
+      std::byte* record = view.block(index) + offset;
+      // Since the chain's word was read, the block may have been recycled and opened
+      // again, even by another chain. From here on it keeps its generation, because we
+      // name it.
       const BlockState state = BlockState::unpack(A::load_acquire(header.state));
       if (state.generation == BlockName::generation(current)) {
-        return {place, index, current, false};
+        return {record, index, current, false};
       }
       // I1 release.
-      A::store_release(word_at(place), ARCTRACE_WORD0(ARCTRACE_TYPE_PAD, length));
+      A::store_release(word_at(record), ARCTRACE_WORD0(ARCTRACE_TYPE_PAD, length));
       return {};
     }
     close_shared<A>(view, index, BlockName::generation(current));
     return {};
   }
 
-  // Opens a taken block for all, with our own record reserved as its first, and names it
-  // in the chain if that still is at `current`; a null place: it is not.
+  // Opens a taken block for all writers, with our own record reserved as its first, and
+  // names the block in the chain if the chain's word still is `current`. The record is
+  // null if it is not.
   static SharedReservation open_with(const BufferView& view, uint64_t& chain,
                                      uint64_t current,
                                      const typename Handout<A>::Taken& taken,
@@ -110,21 +113,21 @@ class SharedChain {
                                 owned.with(ARCTRACE_PHASE_SHARED).pack());
     A::store_release(header.next, uint64_t{ARCTRACE_BLOCK_HEADER_SIZE + length});
     const uint64_t name = BlockName::make(owned.generation, taken.index);
-    // E2 release: the header is visible to who reads the name.
-    std::byte* place = view.block(taken.index) + ARCTRACE_BLOCK_HEADER_SIZE;
+    // E2 release: the header is visible to a writer that reads the name.
+    std::byte* record = view.block(taken.index) + ARCTRACE_BLOCK_HEADER_SIZE;
     if (A::compare_exchange_acq_rel(chain, current, name)) {
-      return {place, taken.index, name, true};
+      return {record, taken.index, name, true};
     }
-    // Another one was faster. A record here might be taken for a later one than those
+    // Another writer was faster. A record here might be taken for a later one than those
     // that the same writer adds to the chain's block, which was handed out before ours.
-    A::store_release(word_at(place), ARCTRACE_WORD0(ARCTRACE_TYPE_PAD, length));
+    A::store_release(word_at(record), ARCTRACE_WORD0(ARCTRACE_TYPE_PAD, length));
     close_shared<A>(view, taken.index, owned.generation);
     return {};
   }
 
  private:
-  // More rounds than this means that others open blocks as fast as we ask: give up and
-  // count a loss, never spin.
+  // If more rounds than this are needed, other writers fill blocks as fast as we ask. The
+  // record is then lost, since a writer never spins.
   static constexpr uint32_t kTries = 64;
 };
 

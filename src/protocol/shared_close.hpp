@@ -1,4 +1,5 @@
-// SHARED -> CLOSED, by whoever finds a shared block full or abandoned.
+// SHARED -> CLOSED: a writer closes a shared block that it finds full, the collector one
+// that is abandoned.
 #pragma once
 
 #include <arctrace/format.h>
@@ -10,8 +11,8 @@
 
 namespace arctrace {
 
-// In overwrite mode a closed block may be taken: who found none asks again when the
-// count has changed.
+// In overwrite mode a closed block may be taken, so it counts as freed: a writer that
+// found no block searches again when the count has changed.
 template <class A>
 void count_closed(const BufferView& view) {
   if (view.geometry().mode == ARCTRACE_MODE_OVERWRITE) {
@@ -19,12 +20,12 @@ void count_closed(const BufferView& view) {
   }
 }
 
-// Makes all later reservations in the block fail, then SHARED -> CLOSED if it still is of
-// that generation. Any process may do it, any number of times.
+// Makes all later reservations in the block fail, then changes SHARED -> CLOSED if the
+// block still has that generation. Any process may call it, any number of times.
 template <class A>
 void close_shared(const BufferView& view, uint32_t index, uint32_t generation) {
   arctrace_block_header& header = view.block_header(index);
-  // G1 acq_rel: every reservation made before is ours to see, with its writer's name.
+  // G1 acq_rel: every earlier reservation is visible, with its writer's name.
   A::fetch_add_acq_rel(header.next, uint64_t{view.geometry().block_size});
   uint64_t seen = A::load_acquire(header.state);
   const BlockState state = BlockState::unpack(seen);

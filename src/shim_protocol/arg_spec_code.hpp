@@ -1,11 +1,10 @@
-// How the options protocol and the table of auto-args write down which argument, or which
-// return value, of a call is recorded: in four characters.
+// The code of four characters by which the options protocol and the table of auto-args
+// name an argument or the return value of a call that is to be recorded.
 //
 //   number   of the argument: 1 to 9, a for 10, b for 11 ...; 0: the return value
 //   kind     'a' + enum arctrace_value_kind; S: a std::string
 //   size     in bytes: 1, 2, 4 or 8
-//   failure  by which a return value says that the call failed: enum
-//   arctrace_shim_failure
+//   failure  how a return value shows that the call failed: enum arctrace_shim_failure
 //
 // Specs of several arguments follow one another without a separator.
 #pragma once
@@ -50,8 +49,8 @@ constexpr ArgSpecCode encode_arg_spec(const arctrace_shim_arg_spec& spec) {
            static_cast<char>('0' + spec.failure)}};
 }
 
-// Decodes the spec that `text`, which ends with a zero, begins with. False: there is no
-// complete one, or it is not valid.
+// Decodes the spec at the beginning of the zero-terminated `text`. False: the spec is
+// incomplete or not valid.
 constexpr bool decode_arg_spec(const char* text, arctrace_shim_arg_spec& spec) {
   for (size_t i = 0; i < kArgSpecSize; ++i) {
     if (text[i] == '\0') return false;

@@ -1,5 +1,6 @@
-// The functions of libc whose arguments and return values -a records, and -A and -R where
-// they name such a function without saying which: what their manual pages say of them.
+// The auto-args: the arguments and return values of functions of libc, by their manual
+// pages. -a records all of them, and -A and -R those of the functions that they name
+// without ARG.
 #pragma once
 
 #include <cstddef>
@@ -219,7 +220,7 @@ inline constexpr AutoArgs kAutoArgs[] = {
     {"writev", "1b402g803b400b81"},
 };
 
-// All of them are as arg_spec_code.hpp has them.
+// Whether all specs of the table are valid (arg_spec_code.hpp).
 static_assert([] {
   for (const AutoArgs& function : kAutoArgs) {
     for (const char* at = function.arg_specs; *at != '\0'; at += kArgSpecSize) {

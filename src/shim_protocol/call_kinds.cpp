@@ -1,5 +1,5 @@
-// Lists the names by kind. A function that belongs here and is missing breaks the
-// programs that call it.
+// The names of each kind. A function that is missing here breaks the programs that call
+// it.
 #include "src/shim_protocol/call_kinds.hpp"
 
 #include <cstddef>

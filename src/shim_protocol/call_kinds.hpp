@@ -1,4 +1,6 @@
-// Knows, by their names, the library functions that cannot be called through like others.
+// Finds by their names the library functions that the shim can't call through like
+// others, because they examine their caller, return more than once or never, or have
+// another calling convention.
 #pragma once
 
 #include <cstdint>

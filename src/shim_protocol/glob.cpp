@@ -1,5 +1,6 @@
-// Matching goes back to the last "*" only: an earlier one could not help, since the later
-// one takes any characters too. So the time is bounded, whatever the pattern.
+// Matches globs. The matcher backtracks to the last "*" only, because an earlier one
+// could not help where the last one, which also takes any characters, does not. This
+// bounds the time for any pattern.
 #include "src/shim_protocol/glob.hpp"
 
 namespace arctrace::shim {

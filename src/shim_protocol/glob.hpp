@@ -1,13 +1,12 @@
-// Globs: the patterns of -F, -N, -L, -A and -R, and those in the control page. They are
-// matched here, byte by byte and without libc, wherever that happens: in the command, in
-// the shim at start, and in hooks, which may stand inside malloc.
+// Globs, the patterns of -F, -N, -L, -A and -R and of the live filter. The command, the
+// shim at start and hooks, which may run inside malloc, all match them here, byte by byte
+// and without libc.
 //
 //   *       any number of characters, also none
 //   ?       one character
-//   [abc]   one of these; [a-z] one of the range. "]" as the first, and "-" as the first
-//   or
-//           the last, stand for themselves.
-//   [!abc]  one that is none of these; [^abc] means the same
+//   [abc]   one of these characters; [a-z] one of the range. "]" as the first, and "-" as
+//           the first or the last, stand for themselves.
+//   [!abc]  one character that is none of these; [^abc] means the same
 //   \x      the character x, also within brackets
 //
 // A glob matches a name as a whole. These are the rules of fnmatch(3) in the C locale
@@ -26,15 +25,15 @@ bool glob_matches(std::string_view pattern, std::string_view text);
 
 enum class GlobFault : uint8_t {
   kNone,
-  kOpenBracket,    // there is no "]" to it
-  kLastBackslash,  // there is no character after it
+  kOpenBracket,    // "[" without "]"
+  kLastBackslash,  // "\" without a character after it
   kClass           // "[:", "[." or "[=" within brackets
 };
 struct GlobCheck {
   GlobFault fault;
-  size_t offset;  // of the bracket or the backslash
+  size_t offset;  // of the bracket or the backslash, in bytes
 };
-// The first fault in `pattern`.
+// Finds the first fault in `pattern`.
 GlobCheck check_glob(std::string_view pattern);
 
 }  // namespace arctrace::shim

@@ -1,6 +1,6 @@
 // The protocol by which `arctrace record` gives the shim its options, in the environment
 // variable ARCTRACE_OPTIONS. The command encodes the text (options_encoder.hpp) and the
-// shim decodes it (decode_options). Both come from one build: the text is no stable
+// shim decodes it (decode_options). Both come from one build, so the text is not a stable
 // interface.
 //
 //   TEXT   = OPTION { ";" OPTION }
@@ -13,7 +13,7 @@
 //   args=SPECS:PATTERN                         -A and -R; SPECS: see arg_spec_code.hpp
 //   autoargs=yes                               -a
 //   depth=N, time=NS, size=BYTES               -D, -t, -Z
-//   live=yes                                   the filter may change meanwhile
+//   live=yes                                   the filter may change at run time
 //   file=DEVICE:INODE                          the file of the functions that follow
 //   function=ADDRESS:SPECS:NAMES:RETVAL_NAMES  the types of a function of that file
 //   callee=NAME:SPECS:NAMES:RETVAL_NAMES       the types of a library's function
@@ -48,11 +48,11 @@ struct Pattern {
   enum class Kind : uint8_t { kFilter, kNotrace, kModule, kArgs };
   Kind kind;
   const char* text;
-  // Of kArgs: see arg_spec_code.hpp, or one of the next two characters. Else null.
+  // For kArgs: see arg_spec_code.hpp, or one of the next two characters. Else null.
   const char* arg_specs = nullptr;
 };
 
-// A pattern's arg_specs if the functions that it matches have them by their types.
+// A pattern's arg_specs if the types of the functions that it matches determine them.
 inline constexpr char kTypedArgs = 'A';
 inline constexpr char kTypedRetval = 'R';
 
@@ -63,25 +63,26 @@ struct FileAddress {
   bool operator==(const FileAddress&) const = default;
 };
 
-// The arguments and the return value of a function, as the command has read their types.
+// The arguments and the return value of a function, by the types that the command has
+// read.
 struct FunctionTypes {
   FileAddress at;
-  const char* name;       // the linker's name of a library's function; else null
+  const char* name;       // the linker's name of a library's function, or null
   const char* arg_specs;  // see arg_spec_code.hpp
-  // The names of the arguments among them: "a,b", those of an enumeration's values as
-  // SPEC.md has them: "a/1=one"; of the return value: "/1=one". Empty: not known.
+  // The names of the arguments, "a,b", and of an enumeration's values, "a/1=one", as
+  // SPEC.md defines them; for the return value "/1=one". Empty: not known.
   const char* arg_names;
   const char* retval_names;
 };
 
-// The decoded options. Large (some 240 KiB): to be static or on the heap.
+// The decoded options. They take some 240 KiB, so they must be static or on the heap.
 struct ShimOptions {
   LibraryCalls library_calls = LibraryCalls::kNone;
   bool auto_args = false;  // record the arguments of the functions in auto_args.hpp
   bool live = false;       // the filter may change while the program runs
   uint32_t depth_max = 0;  // 0: any
   uint64_t min_ns = 0;     // 0: any
-  uint64_t size_min = 0;   // of functions, in bytes
+  uint64_t size_min = 0;   // of a function's code, in bytes
   size_t pattern_count = 0;
   size_t type_count = 0;
   Pattern patterns[kPatternsMax] = {};
@@ -106,10 +107,10 @@ struct ShimOptions {
   }
 };
 
-// Decodes `text` (null: no options) into `options`, which must be as constructed. The
-// text is not trusted, because a user may have set it: unknown options are skipped, those
-// beyond a limit of the above too, and a text longer than kOptionsTextMax is ignored
-// altogether. Needs neither libc nor memory, and takes time in proportion to the text.
+// Decodes `text` (null: no options) into `options`, which must be newly constructed. The
+// text is untrusted, because a user may have set it: unknown options and those beyond the
+// limits above are skipped, and a text longer than kOptionsTextMax is ignored altogether.
+// Uses neither libc nor memory, and takes time in proportion to the text.
 void decode_options(const char* text, ShimOptions& options);
 
 }  // namespace arctrace::shim

@@ -52,7 +52,7 @@ class Decoder {
   }
 
  private:
-  // Copies the bytes up to the next separator, which `last` says is ";" alone.
+  // Copies the bytes up to the next separator. Only ";" ends an option's last field.
   const char* take(bool is_last) {
     const char* const field = free_;
     for (; *at_ != '\0' && *at_ != ';' && (is_last || *at_ != ':'); ++at_) {
@@ -155,7 +155,7 @@ class Decoder {
   const char* at_;
   ShimOptions& options_;
   char* free_;
-  FileAddress file_{};  // of the functions that come next, but their addresses
+  FileAddress file_{};  // the file of the functions that follow; no address
 };
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Options are put whole or not at all, so that a full text still decodes.
+// Encodes options. An option is put whole or not at all, so that a full text still
+// decodes.
 #include "src/shim_protocol/options_encoder.hpp"
 
 #include <iterator>

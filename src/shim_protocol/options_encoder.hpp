@@ -12,10 +12,11 @@
 
 namespace arctrace::shim {
 
-// Builds the text option by option; decode_options() gives patterns and types in the same
-// order. What exceeds a limit is not in the text, and then overflow() says so: the text
-// must not be used, because a program that runs with a part of its filter records what
-// the user did not ask for. Large (128 KiB): to be on the heap.
+// Builds the text option by option; decode_options() returns patterns and types in the
+// same order. An option that exceeds a limit is not in the text, and overflow() reports
+// it. The text must not be used then, because a program with a part of its filter would
+// record what the user did not ask for. The object takes 128 KiB, so it must be on the
+// heap.
 class OptionsEncoder {
  public:
   // The first thing that did not fit.
@@ -28,7 +29,7 @@ class OptionsEncoder {
   void set_min_ns(uint64_t ns);
   void set_size_min(uint64_t bytes);
 
-  // `kind`: not kArgs.
+  // REQUIRES: `kind` is not kArgs.
   void add_pattern(Pattern::Kind kind, std::string_view text);
   void add_args(std::string_view arg_specs, std::string_view pattern);
 
@@ -47,7 +48,7 @@ class OptionsEncoder {
  private:
   void put_option(OptionKey key, std::initializer_list<std::string_view> fields,
                   Overflow if_full);
-  // Counts one more if there are fewer than `max`. False: there are not.
+  // Increments `count`. False: it is `max` already.
   bool has_room(size_t& count, size_t max, Overflow if_full);
   void put_number(OptionKey key, uint64_t number);
   bool put(char c);

@@ -51,14 +51,14 @@ Reservation reserve_shared(Nesting nesting, ThreadState& state, ProcessState& pr
       session.view, state.slot.index, thread_local_state.nesting, control.shared_current,
       stack_length + length,
       block_identity(state, process, ARCTRACE_FORM_FULL, ARCTRACE_CLASS_DATA, ticks));
-  if (got.place == nullptr) {
+  if (got.record == nullptr) {
     state.loss.freed_seen = freed + 1;
     state.loss.full_chain = chain;
     wake_past_mark();
     count_lost(slot, state, ARCTRACE_LOST_FULL, ticks);
     return kNoReservation;
   }
-  std::byte* begin = got.place;
+  std::byte* begin = got.record;
   if (!nesting.nested() && !is_first && got.name != chain &&
       session.view.geometry().mode == ARCTRACE_MODE_OVERWRITE) {
     // The chain has moved on, and the new block may be the first of what is kept.
@@ -91,12 +91,12 @@ void report_losses_shared(ThreadState& state, ProcessState& process, uint64_t ti
         session.view, state.slot.index, thread_local_state.nesting,
         session.view.control().shared_current, kLength,
         block_identity(state, process, ARCTRACE_FORM_FULL, ARCTRACE_CLASS_DATA, ticks));
-    if (got.place == nullptr) return false;
+    if (got.record == nullptr) return false;
     const uint32_t word0 = ARCTRACE_WORD0(ARCTRACE_TYPE_LOST, kLength);
-    fill_full_head(got.place, word0, state.slot.writer, ticks);
-    fill_lost(got.place + ARCTRACE_FULL_HEAD_SIZE, losses, state);
+    fill_full_head(got.record, word0, state.slot.writer, ticks);
+    fill_lost(got.record + ARCTRACE_FULL_HEAD_SIZE, losses, state);
     ReportedLosses<IpcAtomics>::commit(session.view, slot, losses.cause, losses.until,
-                                       got.place, word0);
+                                       got.record, word0);
     release_shared();
     if (got.opened) wake_past_mark();
     return true;
@@ -112,14 +112,14 @@ Reservation reserve_definition(ThreadState& state, ProcessState& process, uint16
       process.definitions_chain, length,
       block_identity(state, process, ARCTRACE_FORM_FULL, ARCTRACE_CLASS_DEFINITIONS,
                      ticks));
-  if (got.place == nullptr) {
+  if (got.record == nullptr) {
     wake_past_mark();
     return kNoReservation;
   }
   const uint32_t word0 = ARCTRACE_WORD0(type, length);
-  fill_full_head(got.place, word0, state.slot.writer, ticks);
+  fill_full_head(got.record, word0, state.slot.writer, ticks);
   if (got.opened) wake_past_mark();
-  return {got.place, got.place + ARCTRACE_FULL_HEAD_SIZE, word0, got.index, true};
+  return {got.record, got.record + ARCTRACE_FULL_HEAD_SIZE, word0, got.index, true};
 }
 
 void release_shared() {

@@ -6,7 +6,7 @@
 
 namespace arctrace::fuzz {
 
-// Aborts, saying so, if `holds` is false.
+// Aborts with a message if `holds` is false.
 void require(bool holds, const char* what);
 
 // Opens it, and if that can be done reads, checks, replays, describes and reports it.

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Makes the fuzzers' first inputs out of real traces and buffers: seeds.py ARCTRACE CORPUS.
 
-Each target's folder in CORPUS gets files seed-*; they are committed, so that runs of the fuzzers
+Each target's directory in CORPUS gets files seed-*; they are committed, so that runs of the fuzzers
 with a fixed seed repeat.
 """
 
@@ -101,9 +101,9 @@ def main():
     program = [sys.executable, "-I", "-S", "-c", PROGRAM, library]
 
     def save(target, name, data):
-        folder = corpus / target
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / f"seed-{name}").write_bytes(data)
+        directory = corpus / target
+        directory.mkdir(parents=True, exist_ok=True)
+        (directory / f"seed-{name}").write_bytes(data)
 
     def run(*arguments):
         return subprocess.run([arctrace, *arguments], check=True, stderr=subprocess.DEVNULL,
@@ -112,19 +112,19 @@ def main():
     save("code_file", "map", b"7f0000001000 20 first\n0x7f0000001020 0x10 second one\nnone\n")
     save("code_file", "dump", jitdump())
     for version in (4, 5):
-        with tempfile.TemporaryDirectory() as folder:
-            path = pathlib.Path(folder) / "types.so"
+        with tempfile.TemporaryDirectory() as directory:
+            path = pathlib.Path(directory) / "types.so"
             subprocess.run(["g++", "-x", "c++", "-", "-std=c++20", "-O1", f"-gdwarf-{version}",
                             "-shared", "-fPIC", "-nostdlib", "-Wl,--build-id=none",
                             "-Wl,-z,noseparate-code", "-o", path],
-                           input=TYPES, text=True, check=True, cwd=folder)
+                           input=TYPES, text=True, check=True, cwd=directory)
             save("function_types", f"dwarf{version}", path.read_bytes())
     small = ["-b", "24k", "--block-size", "2k", "--slots", "4"]
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as directory:
         for options in (["--mode=drop"], ["--mode=drop", "--scope=shared"],
                         ["--mode=overwrite"]):
             name = options[-1].split("=")[1]
-            path = pathlib.Path(folder) / "trace"
+            path = pathlib.Path(directory) / "trace"
             run("record", "--no-libcall", "-o", path, *small, *options, "--", *program)
             trace = path.read_bytes()
             save("trace_file", name, trace)

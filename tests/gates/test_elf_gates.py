@@ -79,9 +79,9 @@ class FaultyLibraries(unittest.TestCase):
     compiler = "gcc"
 
     def library(self, text, *options):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        path = pathlib.Path(folder.name, "libfault.so")
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        path = pathlib.Path(directory.name, "libfault.so")
         subprocess.run(
             [self.compiler, "-shared", "-fPIC", "-O2", "-x", "c", "-", "-o", path, *options],
             input=text, text=True, check=True,

@@ -18,12 +18,12 @@ forever() {{ sleep 1000 & echo "$!" >forever.pid; wait; }}
 
 class Stages(unittest.TestCase):
     def setUp(self):
-        self.folder = tempfile.TemporaryDirectory()
-        self.addCleanup(self.folder.cleanup)
+        self.directory = tempfile.TemporaryDirectory()
+        self.addCleanup(self.directory.cleanup)
 
     def run_script(self, lines):
         """(exit status, output lines with times replaced)."""
-        done = subprocess.run(["bash", "-c", HEAD + lines], cwd=self.folder.name, text=True,
+        done = subprocess.run(["bash", "-c", HEAD + lines], cwd=self.directory.name, text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
                               timeout=60)
         return done.returncode, [" ".join(line.split()[:2]) for line in done.stdout.splitlines()]
@@ -47,7 +47,7 @@ class Stages(unittest.TestCase):
         status, _ = self.run_script(
             "begin a forever\nwhile [ ! -s forever.pid ]; do sleep 0.1; done\nstage b false\n")
         self.assertEqual(1, status)
-        pid = int(pathlib.Path(self.folder.name, "forever.pid").read_text())
+        pid = int(pathlib.Path(self.directory.name, "forever.pid").read_text())
         for _ in range(100):
             if not pathlib.Path(f"/proc/{pid}").exists():
                 return

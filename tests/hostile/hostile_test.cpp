@@ -71,7 +71,7 @@ void read_live(const Buffer& buffer, const std::string& snapshot, Stage& stage) 
 }
 
 void collect(Buffer& buffer, const std::string& output, Stage& stage) {
-  REQUIRE(std::freopen("/dev/null", "w", stderr) != nullptr);  // it says its snapshots
+  REQUIRE(std::freopen("/dev/null", "w", stderr) != nullptr);  // it prints its snapshots
   absl::StatusOr<TraceFile> file = TraceFile::create(output);
   REQUIRE(file.ok());
   REQUIRE(file->publish().ok());
@@ -80,7 +80,7 @@ void collect(Buffer& buffer, const std::string& output, Stage& stage) {
   flight.snapshots_kept.files = 2;
   flight.every_ns = 200'000'000;
   flight.on_crash = true;
-  const CollectorSeat seat(buffer.view());
+  const CollectorLock collector_lock(buffer.view());
   std::unique_ptr<Recorder> recorder;
   if (buffer.view().geometry().mode == ARCTRACE_MODE_OVERWRITE) {
     recorder = std::make_unique<FlightRecorder>(buffer, *std::move(file), flight);
@@ -107,12 +107,12 @@ Buffer small_session(arctrace_mode mode, arctrace_scope scope, Random& random) {
 
 void play(arctrace_mode mode, arctrace_scope scope, uint32_t seconds) {
   Random random(test_seed() + uint64_t{mode} * 8 + uint64_t{scope});
-  const TemporaryFolder folder;
+  const TemporaryDirectory directory;
   Buffer buffer = small_session(mode, scope, random);
   CAPTURE(buffer.view().geometry().block_size);
   CAPTURE(buffer.view().geometry().block_count);
   const std::shared_ptr<Stage> stage = make_stage();
-  const std::string collected = folder.path("collected");
+  const std::string collected = directory.path("collected");
   struct Actor {
     std::string name;
     int pid;
@@ -125,7 +125,7 @@ void play(arctrace_mode mode, arctrace_scope scope, uint32_t seconds) {
                     })});
   }
   cast.push_back({"reader", start_child([&] {
-                    read_live(buffer, folder.path("snapshot"), *stage);
+                    read_live(buffer, directory.path("snapshot"), *stage);
                   })});
   cast.push_back({"collector", start_child([&] { collect(buffer, collected, *stage); })});
   while (stage->ready < cast.size()) usleep(1000);

@@ -22,14 +22,15 @@ struct Stage {
   std::atomic<uint64_t> reads;                       // traces read to their end
   std::atomic<uint64_t> findings;                    // in them
 
-  // For each process but the scribbler: says that it is ready, waits for the beginning.
+  // For each process but the scribbler: reports that it is ready, waits for the
+  // beginning.
   void await_begin();
 };
 
 // A zeroed Stage in memory that children share.
 std::shared_ptr<Stage> make_stage();
 
-// How a child of start_child() ended, as wait_for_child() says it; one that is still
+// How a child of start_child() ended, as wait_for_child() reports it; one that is still
 // there after so many seconds is killed: "hangs".
 std::string wait_at_most(int pid, uint32_t seconds);
 

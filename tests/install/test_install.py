@@ -1,4 +1,4 @@
-"""Installs a build folder, moves the tree, and builds and runs outside programs against it.
+"""Installs a build directory, moves the tree, and builds and runs outside programs against it.
 
 usage: test_install.py BUILD LIBDIR [unittest options]   LIBDIR: relative to the prefix
 """
@@ -27,13 +27,13 @@ class Install(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        folder = tempfile.TemporaryDirectory()
-        cls.addClassCleanup(folder.cleanup)
-        cls.folder = pathlib.Path(folder.name)
-        run("cmake", "--install", cls.build, "--prefix", str(cls.folder / "first"))
+        directory = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(directory.cleanup)
+        cls.directory = pathlib.Path(directory.name)
+        run("cmake", "--install", cls.build, "--prefix", str(cls.directory / "first"))
         # Whatever holds the first path in it fails from here on.
-        cls.prefix = cls.folder / "moved"
-        (cls.folder / "first").rename(cls.prefix)
+        cls.prefix = cls.directory / "moved"
+        (cls.directory / "first").rename(cls.prefix)
         cls.libraries = cls.prefix / cls.libdir
 
     def pkg_config(self, *options):
@@ -55,14 +55,14 @@ class Install(unittest.TestCase):
             # The compiler's default, and without PIE: each reaches the library's data in its way.
             for mode in ("-pie", "-no-pie"):
                 with self.subTest(source=source, mode=mode):
-                    program = self.folder / f"by-pkg-config-{source}{mode}"
+                    program = self.directory / f"by-pkg-config-{source}{mode}"
                     flags = ["-fPIE"] if mode == "-pie" else ["-fno-pie"]
                     run(*compiler, *flags, mode, "-Wall", "-Wextra", "-Wpedantic", "-Werror",
                         OUTSIDE / source, "-o", program, *self.pkg_config("--cflags", "--libs"))
                     self.check_program(program, LD_LIBRARY_PATH=str(self.libraries))
 
     def test_cmake_package(self):
-        build = self.folder / "by-cmake"
+        build = self.directory / "by-cmake"
         run("cmake", "-G", "Ninja", "-S", OUTSIDE, "-B", build,
             f"-DCMAKE_PREFIX_PATH={self.prefix}")
         run("cmake", "--build", build)
@@ -71,10 +71,10 @@ class Install(unittest.TestCase):
                 self.check_program(build / program)
 
     def test_command_uses_the_installed_shim(self):
-        program = self.folder / "instrumented"
+        program = self.directory / "instrumented"
         subprocess.run(["cc", "-finstrument-functions", "-x", "c", "-", "-o", program], text=True,
                        input="void called(void) {} int main(void) { called(); }", check=True)
-        trace = self.folder / "instrumented.data"
+        trace = self.directory / "instrumented.data"
         preloaded = run(self.prefix / "bin/arctrace", "record", "-o", trace, "--", "sh", "-c",
                         f"{program} && echo $LD_PRELOAD")
         self.assertTrue(preloaded.startswith(f"{self.libraries}/libarctrace-shim.so"), preloaded)
@@ -90,7 +90,7 @@ class Install(unittest.TestCase):
         for path in sorted(self.prefix.rglob("*")):
             if path.suffix in (".cmake", ".pc", ".h", ".hpp"):
                 text = path.read_text(encoding="utf-8")
-                self.assertNotIn(str(self.folder), text, path)
+                self.assertNotIn(str(self.directory), text, path)
                 self.assertNotIn(self.build, text, path)
 
 

@@ -1,5 +1,5 @@
-# Fixtures that are built as a user would build them, by gcc and by clang, into FOLDER/gcc and
-# FOLDER/clang, where FOLDER is the including folder's binary one.
+# Fixtures that are built as a user would build them, by gcc and by clang, into DIRECTORY/gcc and
+# DIRECTORY/clang, where DIRECTORY is the binary directory of the including one.
 find_program(FIXTURE_GCC NAMES gcc REQUIRED)
 find_program(FIXTURE_GXX NAMES g++ REQUIRED)
 find_program(FIXTURE_CLANG NAMES clang-14 clang REQUIRED)
@@ -9,9 +9,9 @@ set(built ${CMAKE_CURRENT_BINARY_DIR})
 set(fixture_outputs)
 set(fixture_compilers gcc clang)
 
-# compile(FILE SOURCE [DEPENDS file...] [OPTIONS option...]): FILE in the folder of each of
-# `fixture_compilers`, added to fixture_outputs. FOLDER in options and depends is the compiler's
-# folder; All take `fixture_flags` and depend on `fixture_headers`.
+# compile(FILE SOURCE [DEPENDS file...] [OPTIONS option...]): FILE in the directory of each of
+# `fixture_compilers`, added to fixture_outputs. DIRECTORY in options and depends is the compiler's
+# directory. All take `fixture_flags` and depend on `fixture_headers`.
 function(compile file source)
   cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "OPTIONS;DEPENDS")
   foreach(compiler ${fixture_compilers})
@@ -24,16 +24,16 @@ function(compile file source)
     else()
       set(standard -std=gnu11)
     endif()
-    set(folder ${built}/${compiler})
-    file(MAKE_DIRECTORY ${folder})
-    list(TRANSFORM arg_OPTIONS REPLACE FOLDER ${folder} OUTPUT_VARIABLE options)
-    list(TRANSFORM arg_DEPENDS REPLACE FOLDER ${folder} OUTPUT_VARIABLE depends)
-    add_custom_command(OUTPUT ${folder}/${file}
+    set(directory ${built}/${compiler})
+    file(MAKE_DIRECTORY ${directory})
+    list(TRANSFORM arg_OPTIONS REPLACE DIRECTORY ${directory} OUTPUT_VARIABLE options)
+    list(TRANSFORM arg_DEPENDS REPLACE DIRECTORY ${directory} OUTPUT_VARIABLE depends)
+    add_custom_command(OUTPUT ${directory}/${file}
       COMMAND ${FIXTURE_${tool}} ${standard} -O2 -Wall -Wextra -Werror ${fixture_flags} ${source}
-              -o ${folder}/${file} ${options}
+              -o ${directory}/${file} ${options}
       DEPENDS ${source} ${fixture_headers} ${depends}
       VERBATIM)
-    list(APPEND fixture_outputs ${folder}/${file})
+    list(APPEND fixture_outputs ${directory}/${file})
   endforeach()
   set(fixture_outputs ${fixture_outputs} PARENT_SCOPE)
 endfunction()

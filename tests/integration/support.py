@@ -33,16 +33,16 @@ class Recorded(typing.NamedTuple):
 class TraceTest(CheckedTraces):
     def record(self, *command, options=(), cwd=None):
         """Runs command under `arctrace record` with these options."""
-        trace = self.folder / "arctrace.data"
+        trace = self.directory / "arctrace.data"
         done = subprocess.run(
             [ARCTRACE, "record", "-o", trace, *options, "--", *command],
-            cwd=cwd or self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            cwd=cwd or self.directory, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             check=False,
         )
         return Recorded(trace, done.returncode, done.stdout, done.stderr)
 
     def info(self, path):
-        """What `arctrace info` says, as JSON."""
+        """What `arctrace info` prints, as JSON."""
         done = subprocess.run([ARCTRACE, "info", path, "--format=json"], stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, text=True, check=False)
         self.assertEqual(done.returncode, 0, done.stderr)

@@ -51,7 +51,7 @@ class GeneratedCodeTest(support.TraceTest):
         super().setUp()
         library = support.LIBRARY.parent
         subprocess.run(["gcc", "-O1", "-Wall", "-Wextra", "-Werror", f"-I{REPOSITORY}/include",
-                        HERE / "jit/generates.c", "-o", self.folder / "generates",
+                        HERE / "jit/generates.c", "-o", self.directory / "generates",
                         f"-L{library}", "-larctrace", f"-Wl,-rpath,{library}"], check=True)
         self.addCleanup(self.remove_maps, set(glob.glob("/tmp/perf-*.map")))
 
@@ -72,9 +72,9 @@ class GeneratedCodeTest(support.TraceTest):
     def run_until_held(self, held, *command, options=()):
         """Records a command that waits for a line; it gets one when the recorder has opened a file
         of that name, or names."""
-        trace = self.folder / "arctrace.data"
+        trace = self.directory / "arctrace.data"
         with subprocess.Popen([ARCTRACE, "record", "-o", trace, *options, "--", *command],
-                              cwd=self.folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                              cwd=self.directory, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, text=True) as recorder:
             until = time.monotonic() + 60
             while not self.holds(recorder.pid, held) and time.monotonic() < until:
@@ -124,7 +124,7 @@ class GeneratedCodeTest(support.TraceTest):
         recorded = self.record("./generates", "dump")
         pid, *results = recorded.stdout.split()
         self.assertEqual(results, ["6", "15", "6"])
-        os.remove(self.folder / f"jit-{pid}.dump")
+        os.remove(self.directory / f"jit-{pid}.dump")
         self.check_clean(recorded.trace)
         self.assertEqual(self.generated(recorded.trace), {"first": 3, "second": 7})
         self.assertEqual([(file["kind"], file["names"]) for file in self.files(recorded.trace)],
@@ -156,11 +156,11 @@ class GeneratedCodeTest(support.TraceTest):
         subprocess.run([ARCTRACE, "create", name, "--start"], stdout=subprocess.DEVNULL, check=True)
         self.addCleanup(subprocess.run, [ARCTRACE, "destroy", name], check=False)
         with subprocess.Popen([ARCTRACE, "record", f"--session={name}", "--", "./generates", "wait"],
-                              cwd=self.folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                              cwd=self.directory, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                               text=True) as command:
             for _ in range(3):
                 command.stdout.readline()  # it waits now
-            trace = self.folder / "now.data"
+            trace = self.directory / "now.data"
             subprocess.run([ARCTRACE, "snapshot", name, "-o", trace], check=True)
             command.communicate("\n")
         self.assertEqual(self.generated(trace), {FIRST: 3, "second": 4})
@@ -168,7 +168,7 @@ class GeneratedCodeTest(support.TraceTest):
     def test_each_file_of_a_ring_has_the_names(self):
         trace = self.record(sys.executable, "-c", PYTHON, "100000",
                             options=("--size-limit=1M", "--no-libcall", "--block-size=4k")).trace
-        files = [trace, *self.folder.glob("arctrace.data.*")]
+        files = [trace, *self.directory.glob("arctrace.data.*")]
         self.assertGreater(len(files), 2)
         for file in files:
             self.assertEqual(set(self.generated(file)), {"compiled"}, file)
@@ -195,10 +195,10 @@ class GeneratedCodeTest(support.TraceTest):
 
     def outside(self):
         """The program, where it is still seen when /tmp is another."""
-        place = pathlib.Path("/dev/shm") / f"generates-{os.getpid()}"
-        shutil.copy(self.folder / "generates", place)
-        self.addCleanup(place.unlink)
-        return place
+        copy = pathlib.Path("/dev/shm") / f"generates-{os.getpid()}"
+        shutil.copy(self.directory / "generates", copy)
+        self.addCleanup(copy.unlink)
+        return copy
 
     def test_python(self):
         trace = self.record(sys.executable, "-c", PYTHON, "7", options=("--no-libcall",)).trace
@@ -210,7 +210,7 @@ class GeneratedCodeTest(support.TraceTest):
             return ("node", option, "-e", NODE)
         for option, kind in (("--perf-basic-prof", "perf_map"), ("--perf-prof", "jitdump")):
             with self.subTest(option=option):
-                bare = subprocess.run(command(option), cwd=self.folder, stdout=subprocess.PIPE,
+                bare = subprocess.run(command(option), cwd=self.directory, stdout=subprocess.PIPE,
                                       stderr=subprocess.PIPE, text=True, check=False)
                 # Without its many short calls, which take long to check.
                 recorded = self.record(*command(option), options=("-t", "100us"))

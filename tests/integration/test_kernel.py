@@ -1,4 +1,4 @@
-"""The kernel writes into the same buffer: time on and off the CPU, and who may not have it."""
+"""The kernel writes into the same buffer: time on and off the CPU, and the users who may not see it."""
 import json
 import os
 import pathlib
@@ -11,7 +11,7 @@ import support
 
 SOURCES = pathlib.Path(__file__).parent / "kernel"
 
-# Writes 1000 records, says where, goes on when it may, and writes 500 more.
+# Writes 1000 records, prints where, goes on when it may, and writes 500 more.
 WRITER = support.API + """
 ring = name("ring")
 for i in range(1000): api.arctrace_instant(ring)
@@ -69,11 +69,11 @@ class ProgramTest(support.TraceTest):
 
     def build(self, name):
         subprocess.run(["gcc", "-O1", "-finstrument-functions", "-pthread",
-                        SOURCES / f"{name}.c", "-o", self.folder / name], check=True)
-        return self.folder / name
+                        SOURCES / f"{name}.c", "-o", self.directory / name], check=True)
+        return self.directory / name
 
     def record_program(self, *options, arguments=()):
-        """(trace, what the program measured, what arctrace said)."""
+        """(trace, what the program measured, what arctrace printed)."""
         done = self.record(self.program, *arguments,
                            options=("--kernel=bpf", "--no-libcall", *options))
         self.assertEqual(done.status, 0, done.stderr)
@@ -126,7 +126,7 @@ class KernelTest(ProgramTest):
         trace, measured, _ = self.record_program()
         records = self.dump(trace, "--type", "SWITCH")
         left = sum(record["tid"] == measured["tid"] for record in records)
-        # Some more when it ended, behind its own count.
+        # Some more when it ended, after its own count.
         self.assertGreater(measured["switches"], 2000)
         self.assertGreaterEqual(left, measured["switches"])
         self.assertLessEqual(left, measured["switches"] + 50)
@@ -205,9 +205,9 @@ class KernelTest(ProgramTest):
         self.assertEqual(set(by_hog), {"interrupt"})
 
     def test_block_io(self):
-        device = os.stat(self.folder).st_dev
+        device = os.stat(self.directory).st_dev
         if os.major(device) == 0:
-            self.skipTest("the folder for temporary files is on no block device")
+            self.skipTest("the directory for temporary files is on no block device")
         trace = self.record(sys.executable, "-c", DIRECT_WRITER, "20",
                             options=("--kernel=bpf", "--no-libcall", "--block-io")).trace
         records = [r for t in ("BLOCK_IO", "BLOCK_IO_END") for r in self.dump(trace, "--type", t)]
@@ -223,10 +223,10 @@ class KernelTest(ProgramTest):
         self.assertEqual(set(begun), set(ended))
 
     def test_losses_by_cpu(self):
-        trace, _, said = self.record_program("--mode=stop", "-b", "64k", "--block-size", "4k")
+        trace, _, printed = self.record_program("--mode=stop", "-b", "64k", "--block-size", "4k")
         lost = [r for r in self.dump(trace, "--type", "LOST") if r["cause"] == "kernel"]
         self.assertGreater(sum(record["count"] for record in lost), 1000)
-        self.assertIn(f"kernel {sum(record['count'] for record in lost)}", said)
+        self.assertIn(f"kernel {sum(record['count'] for record in lost)}", printed)
         for record in lost:
             self.assertIn(record["cpu"], range(os.cpu_count()))
             self.assertLess(record["since_ns"], record["time_ns"])
@@ -275,15 +275,15 @@ class KernelTest(ProgramTest):
         """The kernel's clock changes its rate by 1000 ppm every now and then."""
         changes = 20 if os.environ.get("ARCTRACE_TEST_LONG") else 2
         program = self.build("brackets")
-        helper = self.folder / "slew"
+        helper = self.directory / "slew"
         subprocess.run(["gcc", "-O1", SOURCES / "slew.c", "-o", helper], check=True)
-        # The rate is to be steady for a while behind the start and before the end.
+        # The rate is to be steady for a while after the start and before the end.
         slew = subprocess.Popen([helper, "3000", *["2000"] * (changes - 1)], text=True,
                                 stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         try:
-            said = slew.stdout.readline().strip()
-            if said != "slewing":
-                self.skipTest(f"the clock's rate can't be changed: {said}")
+            state = slew.stdout.readline().strip()
+            if state != "slewing":
+                self.skipTest(f"the clock's rate can't be changed: {state}")
             self.check_brackets(program, 2 * changes + 3)
         finally:
             slew.stdin.close()  # however we end, it makes the rate what it was
@@ -311,14 +311,14 @@ class KernelTest(ProgramTest):
         self.assertEqual(brackets, int(measured["brackets"]))
 
     def test_killed_recorder(self):
-        """The program goes on, what it wrote can be had, and somebody says where."""
+        """The program goes on, what it wrote can be had, and a message says where."""
         recorder = subprocess.Popen(
-            [support.ARCTRACE, "record", "-o", self.folder / "cut", "--kernel=bpf",
+            [support.ARCTRACE, "record", "-o", self.directory / "cut", "--kernel=bpf",
              "--no-libcall", "-b", "8M", "--", sys.executable, "-c", WRITER],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         self.addCleanup(recorder.stdin.close)
         self.addCleanup(recorder.stdout.close)
-        self.addCleanup((self.folder / "cut").unlink, missing_ok=True)
+        self.addCleanup((self.directory / "cut").unlink, missing_ok=True)
         session = recorder.stdout.readline().rstrip()
         self.addCleanup(lambda: os.path.exists(session) and os.unlink(session))
         self.assertTrue(session.startswith("/run/arctrace/"), session)
@@ -332,19 +332,19 @@ class KernelTest(ProgramTest):
         recorder.stdin.write("\n")
         recorder.stdin.flush()
         self.assertEqual(recorder.stdout.read(), "")  # until it has ended
-        trace = self.folder / "recovered.data"
+        trace = self.directory / "recovered.data"
         done = arctrace("recover", session, "-o", trace)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.check_clean(trace)
         self.assertEqual(len(self.dump(trace, "--type", "INSTANT")), 1500)
         self.assertGreater(len(self.dump(trace, "--type", "SWITCH")), 0)
-        said = arctrace("record", "-o", self.folder / "next", "--kernel=bpf", "--", "true")
+        done = arctrace("record", "-o", self.directory / "next", "--kernel=bpf", "--", "true")
         self.assertIn(f"left behind by killed recorders: run arctrace recover {session}",
-                      said.stderr)
+                      done.stderr)
         self.assertEqual(arctrace("destroy", session).returncode, 0)
         self.assertFalse(os.path.exists(session))
-        said = arctrace("record", "-o", self.folder / "next", "--kernel=bpf", "--", "true")
-        self.assertNotIn(session, said.stderr)
+        done = arctrace("record", "-o", self.directory / "next", "--kernel=bpf", "--", "true")
+        self.assertNotIn(session, done.stderr)
 
 
 @unittest.skipIf(NO_KERNEL, NO_KERNEL or "")

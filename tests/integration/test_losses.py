@@ -13,13 +13,13 @@ lost = (ctypes.c_uint64 * 8)()
 api.arctrace_lost.restype = ctypes.c_uint64
 ring, event = name("ring"), api.arctrace_define_event(b"big", 0, None, 0)
 big = bytes(5000)
-said = threading.Lock()
+printing = threading.Lock()
 def work(which):
     api.arctrace_thread_name(b"thread%d" % which)
     for i in range(int(sys.argv[1])):
         if i % 100 == 7: api.arctrace_write(event, big, len(big))
         else: api.arctrace_instant(ring)
-    with said: print(f"thread{which}", api.arctrace_lost(None), flush=True)
+    with printing: print(f"thread{which}", api.arctrace_lost(None), flush=True)
 threads = [threading.Thread(target=work, args=(i,)) for i in range(3)]
 for t in threads: t.start()
 for t in threads: t.join()
@@ -73,17 +73,17 @@ class LossTest(support.TraceTest):
         else:
             self.assertEqual(summary["overwritten"], 0)
 
-        said = dict(line.split() for line in recorded.stdout.splitlines())
+        printed = dict(line.split() for line in recorded.stdout.splitlines())
         threads = {t["name"]: t for t in info["threads"]}
         for which in ("thread0", "thread1", "thread2"):
             thread = threads[which]
             if mode == "overwrite":
                 # Its LOST records may have given way; what it wrote is counted.
                 self.assertEqual(thread["records"] + thread["overwritten"], ATTEMPTED - TOO_BIG)
-                self.assertEqual(int(said[which]), TOO_BIG)
+                self.assertEqual(int(printed[which]), TOO_BIG)
             else:
                 self.assertEqual(thread["records"] + thread["lost"], ATTEMPTED)
-                self.assertEqual(thread["lost"], int(said[which]))
+                self.assertEqual(thread["lost"], int(printed[which]))
 
         # The same in the line that ends the recording, and in the reports.
         line = recorded.stderr.splitlines()[-1]
@@ -98,7 +98,7 @@ class LossTest(support.TraceTest):
             self.assertEqual(report[member], summary[member])
 
     def test_definitions_without_room(self):
-        """What nobody could tell the meaning of is lost, not written."""
+        """A record whose meaning nobody could know is lost, not written."""
         recorded = self.record(
             sys.executable, "-c", FORKS,
             options=("--no-libcall", "-b", "256k", "--block-size", "8k", "--high-water=0"))

@@ -39,10 +39,10 @@ def untraced(kind, size=SIZE, **environment):
     ).stdout
 
 
-def gcov_counts(folder):
-    """{function: calls} of the workload and its children, by gcov. folder: for its files."""
-    untraced("gcov", GCOV_PREFIX=str(folder))
-    data = pathlib.Path(f"{folder}{LUA.resolve()}/gcov")
+def gcov_counts(directory):
+    """{function: calls} of the workload and its children, by gcov. directory: for its files."""
+    untraced("gcov", GCOV_PREFIX=str(directory))
+    data = pathlib.Path(f"{directory}{LUA.resolve()}/gcov")
     for notes in (LUA / "gcov").glob("*.gcno"):
         shutil.copy(notes, data)
     counts = collections.Counter()
@@ -66,7 +66,7 @@ class Lua(TraceTest):
         self.assertEqual(traced.status, plain.returncode)
 
     def test_output_counts_and_frames(self):
-        wanted = gcov_counts(self.folder / "gcov")
+        wanted = gcov_counts(self.directory / "gcov")
         self.assertGreater(sum(wanted.values()), 1000000)
         expected = untraced("plain")
         self.maxDiff = None
@@ -101,7 +101,7 @@ class Lua(TraceTest):
         rows = self.report(done.trace, "flat", f"--pid={pid}")["functions"]
         main_ns = [row["cum_ns"] for row in rows if row["name"] == "main"]
         self.assertEqual(len(main_ns), 1)
-        # The rest is exec, the dynamic loader, and the wake-up of who held the watch.
+        # The rest is exec, the dynamic loader, and the wake-up of the thread that held the watch.
         self.assertLessEqual(main_ns[0], elapsed_ns)
         self.assertGreater(main_ns[0], 0.8 * elapsed_ns)
 

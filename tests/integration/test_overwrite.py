@@ -122,8 +122,8 @@ for i in range(3000): api.arctrace_instant(r)
         self.assertIn("main", {row["name"] for row in report["functions"]})
 
     def start(self, program, *arguments, options=SMALL):
-        """A recorder whose program has said that it is ready."""
-        trace = self.folder / "arctrace.data"
+        """A recorder whose program has reported that it is ready."""
+        trace = self.directory / "arctrace.data"
         recorder = subprocess.Popen(
             [support.ARCTRACE, "record", "-o", trace, *options, "--", sys.executable, "-c",
              program, *map(str, arguments)],
@@ -155,9 +155,9 @@ t.join()
         recorder, trace = self.start(program)
         for number in (1, 2, 3):
             recorder.send_signal(signal.SIGUSR2)
-            said = recorder.stderr.readline()
+            line = recorder.stderr.readline()
             snapshot = f"{trace}.{number}"
-            self.assertEqual(said, f"arctrace: snapshot: {snapshot}\n")
+            self.assertEqual(line, f"arctrace: snapshot: {snapshot}\n")
             self.check_clean(snapshot)
             self.assertGreater(self.info(snapshot)["summary"]["records"], 1000)
         recorder.stdin.close()
@@ -170,11 +170,11 @@ t.join()
         """Until these snapshots, and no others, are there."""
         wanted = [f"{trace.name}.{n}" for n in numbers]
         for _ in range(600):
-            if [f for f in sorted(os.listdir(self.folder)) if f.startswith(trace.name + ".")
+            if [f for f in sorted(os.listdir(self.directory)) if f.startswith(trace.name + ".")
                     and ".new-" not in f] == wanted:
-                return [self.folder / name for name in wanted]
+                return [self.directory / name for name in wanted]
             time.sleep(0.05)
-        self.fail(f"{os.listdir(self.folder)} instead of {wanted}")
+        self.fail(f"{os.listdir(self.directory)} instead of {wanted}")
 
     def test_snapshot_that_the_program_asks_for_with_what_comes_after(self):
         program = support.API + """
@@ -249,7 +249,7 @@ api.arctrace_instant(name("last words")); os.abort()"""
         self.assertIn("--mode=overwrite", recorder.stderr.readline())
         recorder.stdin.close()
         recorder.wait(timeout=60)
-        self.assertEqual(sorted(os.listdir(self.folder)), [trace.name])
+        self.assertEqual(sorted(os.listdir(self.directory)), [trace.name])
 
     def test_without_a_recorder_the_ring_goes_on(self):
         """The recorder is killed: its program writes on, and the buffer's file can be read."""

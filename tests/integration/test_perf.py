@@ -22,7 +22,7 @@ SYSCALLS = {"x86_64": {"perf_event_open": 298, "bpf": 321},
 # One that nobody may run too.
 PYTHON = next((p for p in ("/usr/bin/python3",) if os.access(p, os.X_OK)), sys.executable)
 
-# A mark, a sleep, and so on, on one CPU; says where it records, and goes on until it is told.
+# A mark, a sleep, and so on, on one CPU; prints where it records, and goes on until its input ends.
 SLEEPER = support.API + """
 import select
 tick = name("tick")
@@ -33,7 +33,7 @@ while not select.select([0], [], [], 0)[0]:
     time.sleep(0.001)
 """
 
-# Writes 1000 records, says where, goes on when it may, and writes 500 more.
+# Writes 1000 records, prints where, goes on when it may, and writes 500 more.
 WRITER = support.API + """
 ring = name("ring")
 for i in range(1000): api.arctrace_instant(ring)
@@ -89,25 +89,25 @@ NO_PERF_FOR_NOBODY = ("needs root, to be somebody else" if os.geteuid() != 0
 
 
 class PerfCase(support.TraceTest):
-    WHO = {}  # who records: subprocess' arguments
+    USER = {}  # that records: arguments of subprocess
 
     def setUp(self):
         super().setUp()
-        self.folder.chmod(0o777)
+        self.directory.chmod(0o777)
 
     def build(self, name):
         subprocess.run(["gcc", "-O1", "-finstrument-functions", "-pthread",
-                        SOURCES / f"{name}.c", "-o", self.folder / name], check=True)
-        return self.folder / name
+                        SOURCES / f"{name}.c", "-o", self.directory / name], check=True)
+        return self.directory / name
 
     def record_as(self, *command, options=(), **how):
-        trace = self.folder / "arctrace.data"
+        trace = self.directory / "arctrace.data"
         done = run(support.ARCTRACE, "record", "-o", trace, *options, "--", *command,
-                   cwd=self.folder, **{**self.WHO, **how})
+                   cwd=self.directory, **{**self.USER, **how})
         return support.Recorded(trace, done.returncode, done.stdout, done.stderr)
 
     def record_program(self, program, *arguments, options=()):
-        """(trace, what the program measured, what arctrace said)."""
+        """(trace, what the program measured, what arctrace printed)."""
         done = self.record_as(program, *arguments,
                               options=("--kernel=perf", "--no-libcall", *options))
         self.assertEqual(done.status, 0, done.stderr)
@@ -117,12 +117,12 @@ class PerfCase(support.TraceTest):
 
     @contextlib.contextmanager
     def recording(self, code, *options):
-        """A Python program under `record`, with pipes; ended behind the block."""
+        """A Python program under `record`, with pipes; ended after the block."""
         recorder = subprocess.Popen(
-            [support.ARCTRACE, "record", "-o", self.folder / "live.data", "--no-libcall",
+            [support.ARCTRACE, "record", "-o", self.directory / "live.data", "--no-libcall",
              "--kernel=perf", *options, "--", PYTHON, "-c", code],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-            **self.WHO)
+            **self.USER)
         with recorder:
             yield recorder
 
@@ -132,11 +132,11 @@ class Tests:  # of whoever records
         program = self.build("waits")
         # A hypervisor that takes the CPU in the middle of a switch is counted on either side.
         for _ in range(5):
-            trace, measured, said = self.record_program(program)
+            trace, measured, printed = self.record_program(program)
             functions = {f["name"]: f for f in self.report(trace, "flat")["functions"]}
             if abs(functions["computer"]["cpu_ns"] / measured["on_cpu_ns"] - 1) < 0.03:
                 break
-        self.assertIn(" 0 lost", said)
+        self.assertIn(" 0 lost", printed)
         for function in functions.values():
             self.assertEqual(function["cpu_ns"] + function["off_cpu_ns"], function["cum_ns"])
             self.assertNotIn("ready_ns", function)
@@ -165,9 +165,9 @@ class Tests:  # of whoever records
         counted = measured["switches"] - measured["switches_before"]
         self.assertGreater(counted, 2000)
         self.assertGreaterEqual(left, counted)
-        # Some more before its first count and behind its last one.
+        # Some more before its first count and after its last one.
         self.assertLessEqual(left, counted + 50)
-        # Who leaves a CPU comes back before it leaves one again.
+        # A thread that leaves a CPU comes back before it leaves one again.
         kinds = [kind for _, kind in own]
         for first, second in zip(kinds, kinds[1:]):
             self.assertNotEqual(first, second)
@@ -221,7 +221,7 @@ class Tests:  # of whoever records
             recorder.stdin.write("x")
         self.assertEqual(recorder.returncode, 0)
         for name in ("live.data.2", "live.data"):
-            trace = self.folder / name
+            trace = self.directory / name
             ticks = [r["time_ns"] for r in self.dump(trace, "--type", "INSTANT")]
             pid = self.info(trace)["processes"][0]["pid"]
             left = [r for r in self.dump(trace, "--type", "SWITCH") if r["tid"] == pid]
@@ -239,18 +239,18 @@ class Tests:  # of whoever records
         self.assertGreater(end, ticks[-1])  # of the file at the end: what came last, too
 
     def test_losses_by_cpu(self):
-        trace, _, said = self.record_program(
+        trace, _, printed = self.record_program(
             self.build("waits"), options=("--mode=stop", "-b", "64k", "--block-size", "4k"))
         lost = [r for r in self.dump(trace, "--type", "LOST") if r["cause"] == "kernel"]
         self.assertGreater(sum(record["count"] for record in lost), 1000)
-        self.assertIn(f"kernel {sum(record['count'] for record in lost)}", said)
+        self.assertIn(f"kernel {sum(record['count'] for record in lost)}", printed)
         for record in lost:
             self.assertIn(record["cpu"], range(os.cpu_count()))
             self.assertLess(record["since_ns"], record["time_ns"])
 
     def test_the_command_inherits_nothing(self):
         command = (PYTHON, "-c", DESCRIPTORS)
-        plain = run(*command, **self.WHO)
+        plain = run(*command, **self.USER)
         with_perf = self.record_as(*command, options=("--kernel=perf", "--no-libcall"))
         self.assertEqual(sorted(with_perf.stdout.splitlines()),
                          sorted(plain.stdout.splitlines()))
@@ -260,11 +260,11 @@ class Tests:  # of whoever records
             session = recorder.stdout.readline().rstrip()
             for switch in ("--off=kernel", "--on=kernel"):
                 subprocess.run(["sleep", "0.5"], check=True)
-                told = run(support.ARCTRACE, "ctl", session, switch, **self.WHO)
-                self.assertEqual(told.returncode, 0, told.stderr)
+                done = run(support.ARCTRACE, "ctl", session, switch, **self.USER)
+                self.assertEqual(done.returncode, 0, done.stderr)
             subprocess.run(["sleep", "0.5"], check=True)
             recorder.stdin.write("x")
-        trace = self.folder / "live.data"
+        trace = self.directory / "live.data"
         ticks = [r["time_ns"] for r in self.dump(trace, "--type", "INSTANT")]
         gone = [r["time_ns"] for r in self.dump(trace, "--type", "SWITCH")]
         alone = [not any(a < time < b for time in gone) for a, b in zip(ticks, ticks[1:])]
@@ -274,8 +274,8 @@ class Tests:  # of whoever records
         self.assertLess(sum(alone[-50:]), 5)
 
     def test_killed_recorder(self):
-        """The program goes on, and what it wrote and perf told can be had."""
-        self.addCleanup((self.folder / "live.data").unlink, missing_ok=True)
+        """The program goes on, and what it wrote and perf reported can be had."""
+        self.addCleanup((self.directory / "live.data").unlink, missing_ok=True)
         with self.recording(WRITER) as recorder:
             session = recorder.stdout.readline().rstrip()
             self.addCleanup(lambda: os.path.exists(session) and os.unlink(session))
@@ -287,8 +287,8 @@ class Tests:  # of whoever records
             recorder.stdin.write("\n")
             recorder.stdin.flush()
             self.assertEqual(recorder.stdout.read(), "")  # until it has ended
-        trace = self.folder / "recovered.data"
-        done = run(support.ARCTRACE, "recover", session, "-o", trace, **self.WHO)
+        trace = self.directory / "recovered.data"
+        done = run(support.ARCTRACE, "recover", session, "-o", trace, **self.USER)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.check_clean(trace)
         self.assertEqual(len(self.dump(trace, "--type", "INSTANT")), 1500)
@@ -310,10 +310,10 @@ class PerfTest(Tests, PerfCase):
 
 @unittest.skipIf(NO_PERF_FOR_NOBODY, NO_PERF_FOR_NOBODY or "")
 class PerfAsNobodyTest(Tests, PerfCase):
-    WHO = NOBODY
+    USER = NOBODY
 
     def test_it_is_what_there_is(self):
-        """Without rights: perf's events, and one line that says what is missing and why."""
+        """Without rights: perf's events, and one line reports what is missing and why."""
         done = self.record_as("true", options=("--kernel",))
         self.assertEqual(done.status, 0)
         self.assertRegex(done.stderr, r"(?m)^arctrace: warning: recording the kernel by perf "

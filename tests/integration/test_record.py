@@ -61,17 +61,17 @@ class RecordTest(support.TraceTest):
 
     def test_default_file_and_old_one(self):
         for _ in range(2):
-            self.assertEqual(run("record", "true", cwd=self.folder).returncode, 0)
-        names = sorted(os.listdir(self.folder))
+            self.assertEqual(run("record", "true", cwd=self.directory).returncode, 0)
+        names = sorted(os.listdir(self.directory))
         self.assertEqual(names, ["arctrace.data", "arctrace.data.old"])
 
     def test_options_behind_the_command_are_the_commands(self):
-        done = run("record", "-o", self.folder / "x", "echo", "-o", "--help")
+        done = run("record", "-o", self.directory / "x", "echo", "-o", "--help")
         self.assertEqual(done.stdout, "-o --help\n")
-        done = run("record", "-o", self.folder / "x", "--", "echo", "--", "-n")
+        done = run("record", "-o", self.directory / "x", "--", "echo", "--", "-n")
         self.assertEqual(done.stdout, "-- -n\n")
-        for separator in ([], ["--"]):  # behind an option whose value may be left out
-            done = run("record", "-o", self.folder / "x", "--kernel", *separator, "echo", "-o")
+        for separator in ([], ["--"]):  # after an option whose value is optional
+            done = run("record", "-o", self.directory / "x", "--kernel", *separator, "echo", "-o")
             self.assertEqual(done.stdout, "-o\n")
 
     def test_leaves_nothing_in_shared_memory(self):
@@ -81,7 +81,7 @@ class RecordTest(support.TraceTest):
             self.assertFalse(os.path.exists(session))
 
     def test_interrupt_from_terminal_keeps_the_data(self):
-        trace = self.folder / "arctrace.data"
+        trace = self.directory / "arctrace.data"
         recorder = subprocess.Popen(
             [support.ARCTRACE, "record", "-o", trace, "--", sys.executable, "-c",
              "import time\nprint('ready', flush=True)\ntime.sleep(60)"],
@@ -94,7 +94,7 @@ class RecordTest(support.TraceTest):
         self.assertEqual(run("check", trace).returncode, 0)
 
     def test_termination_is_passed_on(self):
-        trace = self.folder / "arctrace.data"
+        trace = self.directory / "arctrace.data"
         recorder = subprocess.Popen(
             [support.ARCTRACE, "record", "-o", trace, "--", "sh", "-c",
              "trap 'echo got; exit 5' TERM; echo ready; while :; do sleep 0.05; done"],
@@ -122,40 +122,40 @@ class RecordTest(support.TraceTest):
         self.assert_refused(run("record", "--"), "no command")
 
     def test_command_that_cannot_run(self):
-        kept = self.folder / "arctrace.data"
+        kept = self.directory / "arctrace.data"
         kept.write_text("precious")
-        script = self.folder / "script"
+        script = self.directory / "script"
         script.write_text("#!/nonexistent/interpreter\n")
         script.chmod(0o755)
-        binary = self.folder / "binary"
+        binary = self.directory / "binary"
         binary.write_bytes(b"\x7fELF\0\0 of no machine\n")
         binary.chmod(0o755)
         for command, status in (("/nonexistent/program", 127), ("no-such-command-anywhere", 127),
-                                (self.folder, 126), ("/etc/passwd", 126), (script, 126),
+                                (self.directory, 126), ("/etc/passwd", 126), (script, 126),
                                 (binary, 126)):
             done = run("record", "-o", kept, "--", command)
             self.assert_refused(done, "can't run", status=status)
         self.assertEqual(kept.read_text(), "precious")
-        self.assertEqual(sorted(os.listdir(self.folder)), ["arctrace.data", "binary", "script"])
+        self.assertEqual(sorted(os.listdir(self.directory)), ["arctrace.data", "binary", "script"])
 
     def test_script_without_interpreter(self):
         """As a shell runs it."""
-        script = self.folder / "script"
+        script = self.directory / "script"
         script.write_text("echo ran $1\nexit 3\n")
         script.chmod(0o755)
         recorded = self.record(script, "so")
         self.assertEqual((recorded.status, recorded.stdout), (3, "ran so\n"))
 
     def test_output_that_cannot_be_written(self):
-        for name in ("/nonexistent/folder/file", self.folder):
-            done = run("record", "-o", name, "--", "touch", self.folder / "was-run")
+        for name in ("/nonexistent/directory/file", self.directory):
+            done = run("record", "-o", name, "--", "touch", self.directory / "was-run")
             self.assert_refused(done)
-        self.assertFalse((self.folder / "was-run").exists())
+        self.assertFalse((self.directory / "was-run").exists())
 
     def test_impossible_buffers(self):
         for options in (["-b", "1"], ["-b", "0"], ["--block-size", "100"], ["--slots", "0"],
                         ["--block-size", "32M"], ["-b", "100000G", "--block-size", "16M"]):
-            self.assert_refused(run("record", "-o", self.folder / "x", *options, "true"))
+            self.assert_refused(run("record", "-o", self.directory / "x", *options, "true"))
 
     def test_bad_options(self):
         for options in (["--mode", "sometimes"], ["--no-such-option"], ["-b", "many"],
@@ -163,7 +163,7 @@ class RecordTest(support.TraceTest):
             self.assert_refused(run("record", *options, "true"))
 
     def test_config_file(self):
-        config = self.folder / "config"
+        config = self.directory / "config"
         config.write_text("[record]\nblock-size=8k\nnotrace=[\"a;b\",\"c%\"]\n", encoding="utf-8")
         show = ("sh", "-c", "echo $ARCTRACE_OPTIONS")
         done = self.record(*show, options=("--config", config))
@@ -194,21 +194,21 @@ class RecordTest(support.TraceTest):
         self.assertEqual(done.stdout, text * 2)
 
     def test_filters_that_do_not_fit_are_refused(self):
-        ran = self.folder / "was-run"
+        ran = self.directory / "was-run"
         for options in (["-F", "a"] * 65, ["-F", "a" * 70000, "-N", "b" * 70000],
                         ["-A", "a"] * 33 + ["-R", "b"] * 32):
-            self.assert_refused(run("record", "-o", self.folder / "x", *options, "touch", ran),
+            self.assert_refused(run("record", "-o", self.directory / "x", *options, "touch", ran),
                                 "too many patterns", "re:")
         self.assertFalse(ran.exists())
-        self.assertFalse((self.folder / "x").exists())
+        self.assertFalse((self.directory / "x").exists())
 
     def test_types_of_very_many_functions(self):
-        """-A reads those of all that match: as many as fit, or it says so."""
+        """-A reads those of all that match: as many as fit, or it reports the rest."""
         def program(count):
             source = "".join(f"__attribute__((noinline)) int nth{i}(int number_{i})"
                              f"{{ return number_{i} + {i}; }}\n" for i in range(count))
             source += f"int main(void) {{ return nth0(1000) + nth{count - 1}(77) == 0; }}\n"
-            name = self.folder / f"functions-{count}"
+            name = self.directory / f"functions-{count}"
             subprocess.run(["gcc", "-g", "-O1", "-fpatchable-function-entry=5", "-x", "c", "-", "-o", name],
                            input=source, text=True, check=True)
             return name
@@ -218,12 +218,12 @@ class RecordTest(support.TraceTest):
         dump = run("dump", done.trace).stdout
         for argument in ("number_0=1000", "number_1999=77"):
             self.assertIn(argument, dump)
-        self.assert_refused(run("record", "-o", self.folder / "x", "-A", "nth*", program(2049)),
+        self.assert_refused(run("record", "-o", self.directory / "x", "-A", "nth*", program(2049)),
                             "-A and -R", "2048")
 
     def test_command_line_outranks_the_config_file(self):
         """Also by an option that excludes the file's."""
-        config = self.folder / "config"
+        config = self.directory / "config"
         config.write_text("[record]\nno-libcall=true\nno-huge-pages=true\n", encoding="utf-8")
         show = ("sh", "-c", "echo $ARCTRACE_OPTIONS")
         for option, calls in (("--libcall", "program"), ("--nest-libcall", "all")):
@@ -236,8 +236,8 @@ class RecordTest(support.TraceTest):
         self.assert_refused(run("record", "--config", config, "true"))
 
     def test_disk_full(self):
-        """The command goes on, the file is good up to there, the summary says so."""
-        mount = self.folder / "disk"
+        """The command goes on, the file is good up to there, and the summary reports it."""
+        mount = self.directory / "disk"
         mount.mkdir()
         mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", mount],
                                  stderr=subprocess.DEVNULL, check=False)
@@ -266,7 +266,8 @@ class RecordTest(support.TraceTest):
             self.skipTest("no setpriv to drop CAP_IPC_LOCK with")
 
         def limited(*options):
-            command = [support.ARCTRACE, "record", "-o", self.folder / "x", *options, "--", "true"]
+            command = [support.ARCTRACE, "record", "-o", self.directory / "x", *options,
+                       "--", "true"]
             if os.geteuid() == 0:
                 command = ["setpriv", "--bounding-set=-ipc_lock", "--inh-caps=-ipc_lock",
                            *command]

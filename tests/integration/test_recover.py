@@ -11,7 +11,7 @@ import unittest
 import support
 from test_sessions import run
 
-# Writes argument 1 records inside two frames, says so, waits, or dies (argument 2).
+# Writes argument 1 records inside two frames, prints so, waits, or dies (argument 2).
 PROGRAM = support.API + """
 ring = name("ring")
 for text in ("outer", "inner"): api.arctrace_enter(key(text))
@@ -27,11 +27,12 @@ class RecoverTest(support.TraceTest):
     def left_behind(self, *options):
         """The buffer of a recorder that was killed with its command."""
         recorder = subprocess.Popen(
-            [support.ARCTRACE, "record", "--no-libcall", "-o", self.folder / "cut", *options, "--",
-             sys.executable, "-c", PROGRAM, "1000", "wait"],
+            [support.ARCTRACE, "record", "--no-libcall", "-o", self.directory / "cut", *options,
+             "--", sys.executable, "-c", PROGRAM, "1000", "wait"],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         self.addCleanup(recorder.stdout.close)
-        self.addCleanup((self.folder / "cut").unlink, missing_ok=True)  # it is what its name says
+        # A trace that is cut would not pass the check at the end of each test.
+        self.addCleanup((self.directory / "cut").unlink, missing_ok=True)
         session = recorder.stdout.readline().rstrip()
         self.addCleanup(lambda: os.path.exists(session) and os.unlink(session))
         recorder.kill()
@@ -49,7 +50,7 @@ class RecoverTest(support.TraceTest):
                 session = self.left_behind(f"--mode={mode}", "-b", "1M")
                 self.assertIn(f"{session} ", run("list").stdout)
                 self.assertIn("left behind", run("list").stdout)
-                trace = self.folder / f"{mode}.data"
+                trace = self.directory / f"{mode}.data"
                 done = run("recover", session, "-o", trace)
                 self.assertEqual(done.returncode, 0, done.stderr)
                 self.check_clean(trace)
@@ -66,17 +67,18 @@ class RecoverTest(support.TraceTest):
     def test_names_that_the_recorder_took_with_it(self):
         """Blocks of definitions that are full are in its file, not in the buffer any more."""
         session = self.left_behind("-b", "256k", "--block-size", "384")
-        trace = self.folder / "trace"
+        trace = self.directory / "trace"
         other = self.record("true").trace
         for definitions, word in ((other, "another session"), (sys.executable, "not an arctrace"),
-                                  (self.folder, "not an arctrace"), ("/nowhere", "No such file")):
+                                  (self.directory, "not an arctrace"),
+                                  ("/nowhere", "No such file")):
             done = run("recover", session, "-o", trace, "--definitions", definitions)
             self.assertEqual((done.returncode, len(done.stderr.splitlines())), (2, 1), done.stderr)
             self.assertIn(word, done.stderr)
         self.assertEqual(run("recover", session, "-o", trace).returncode, 0)
         self.assertFalse(any(p["pid"] for p in self.info(trace)["processes"]))  # as it would be
         trace.unlink()
-        done = run("recover", session, "-o", trace, "--definitions", self.folder / "cut")
+        done = run("recover", session, "-o", trace, "--definitions", self.directory / "cut")
         self.assertEqual(done.returncode, 0, done.stderr)
         info = self.info(trace)
         self.assertEqual([len(info["processes"]), len(info["threads"])], [1, 1])
@@ -99,15 +101,15 @@ class RecoverTest(support.TraceTest):
                 dumped.write("0x3b")
 
         done = subprocess.run(
-            [support.ARCTRACE, "record", "--no-libcall", "-b", "1M", "-o", self.folder / "whole", "--",
-             sys.executable, "-c", PROGRAM, "1000", "abort"],
-            cwd=self.folder, preexec_fn=allow_core, check=False,
+            [support.ARCTRACE, "record", "--no-libcall", "-b", "1M",
+             "-o", self.directory / "whole", "--", sys.executable, "-c", PROGRAM, "1000", "abort"],
+            cwd=self.directory, preexec_fn=allow_core, check=False,
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.assertEqual(done.returncode, -signal.SIGABRT)
-        core = self.folder / "core"
+        core = self.directory / "core"
         if not core.exists():
             self.skipTest("no core was written")
-        trace = self.folder / "recovered"
+        trace = self.directory / "recovered"
         recovered = run("recover", core, "-o", trace)
         self.assertEqual(recovered.returncode, 0, recovered.stderr)
         self.check_core_trace(trace)
@@ -121,37 +123,37 @@ class RecoverTest(support.TraceTest):
 
     def test_what_cannot_be_recovered(self):
         trace = self.record("true").trace
-        empty = self.folder / "empty"
+        empty = self.directory / "empty"
         empty.touch()
-        cut = self.folder / "header"
+        cut = self.directory / "header"
         cut.write_bytes(b"ARCTRACE" + bytes(100))
         for path, word in ((trace, "trace file"), (sys.executable, "core"), (empty, "core"),
                            (cut, ""), ("/dev/null", "")):
-            done = run("recover", path, "-o", self.folder / "out")
+            done = run("recover", path, "-o", self.directory / "out")
             self.assertEqual(done.returncode, 2, path)
             self.assertEqual(len(done.stderr.splitlines()), 1)
             self.assertIn(word, done.stderr)
-        self.assertFalse((self.folder / "out").exists())
+        self.assertFalse((self.directory / "out").exists())
 
     def test_damaged_buffers_are_recovered_as_far_as_they_go(self):
         session = self.left_behind("-b", "256k", "--block-size", "4k", "--mode=overwrite")
         with open(session, "rb") as file:
             whole = file.read()
         for name in ("out", "out.old"):
-            self.addCleanup((self.folder / name).unlink, missing_ok=True)
+            self.addCleanup((self.directory / name).unlink, missing_ok=True)
         for size in (len(whole) // 2, 8192, 4096):
-            damaged = self.folder / "damaged"
+            damaged = self.directory / "damaged"
             damaged.write_bytes(whole[:size])
-            done = run("recover", damaged, "-o", self.folder / "out")
+            done = run("recover", damaged, "-o", self.directory / "out")
             self.assertIn(done.returncode, (0, 2), done.stderr)
             if done.returncode == 0:
-                self.assertLess(run("check", self.folder / "out").returncode, 2)
-        for place in range(4096, len(whole), len(whole) // 40):
-            damaged = self.folder / "damaged"
-            damaged.write_bytes(whole[:place] + bytes(range(1, 65)) + whole[place + 64:])
-            done = run("recover", damaged, "-o", self.folder / "out")
+                self.assertLess(run("check", self.directory / "out").returncode, 2)
+        for offset in range(4096, len(whole), len(whole) // 40):
+            damaged = self.directory / "damaged"
+            damaged.write_bytes(whole[:offset] + bytes(range(1, 65)) + whole[offset + 64:])
+            done = run("recover", damaged, "-o", self.directory / "out")
             self.assertEqual(done.returncode, 0, done.stderr)
-            self.assertLess(run("check", self.folder / "out").returncode, 2)
+            self.assertLess(run("check", self.directory / "out").returncode, 2)
 
 
 if __name__ == "__main__":

@@ -118,7 +118,7 @@ class RingTest(support.TraceTest):
         done = run("create", name, "-b", "4M", "--block-size", "8k", "--start")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.addCleanup(run, "destroy", name)
-        trace = self.folder / "trace"
+        trace = self.directory / "trace"
         attach = [support.ARCTRACE, "attach", name, "-o", trace, f"--size-limit={LIMIT}"]
         with subprocess.Popen(attach, stderr=subprocess.PIPE, text=True) as collector:
             self.assertIn("collecting", collector.stderr.readline())
@@ -171,7 +171,7 @@ sys.exit(7)
         name = f"test-duration-{os.getpid()}"
         self.assertEqual(run("create", name, "-b", "1M", "--start").returncode, 0)
         self.addCleanup(run, "destroy", name)
-        trace = self.folder / "trace"
+        trace = self.directory / "trace"
         begin = time.monotonic()
         done = run("attach", name, "-o", trace, "--duration=500ms")
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -183,7 +183,7 @@ sys.exit(7)
         for options in (["--duration=0"], ["--duration=soon"], ["--duration=-1s"],
                         *(["--session=any", own] for own in (
                             "--duration=1s", "-b1M", "--mode=stop", "--kernel=bpf",
-                            "--syscalls", f"-o{self.folder}/trace"))):
+                            "--syscalls", f"-o{self.directory}/trace"))):
             done = run("record", *options, "--", "true")
             self.assertEqual(done.returncode, 2, options)
             self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)

@@ -1,5 +1,5 @@
 """Sessions that outlive commands: create, list, attach, start, stop, ctl, destroy; record into
-them; who may; another collector when the first died."""
+them; the rights that this takes; another collector when the first died."""
 
 import json
 import os
@@ -13,7 +13,7 @@ import unittest
 
 import support
 
-# Writes for ever; says "ready" once, ends when its input does.
+# Writes for ever; prints "ready" once, ends when its input does.
 WRITER = support.API + """
 ring = name("ring")
 event = api.arctrace_define_event(b"happened", 0, None, 0)
@@ -88,7 +88,7 @@ class SessionTest(support.TraceTest):
         path = self.create()
         self.assertEqual(stat.S_IMODE(path.stat().st_mode), 0o600)
         self.assertEqual(self.listed()[self.name]["recording"], False)
-        trace = self.folder / "trace"
+        trace = self.directory / "trace"
         collector = self.attach(trace)
         writer = self.writer()
         self.assertEqual(self.written(), 0)  # off
@@ -135,10 +135,10 @@ class SessionTest(support.TraceTest):
 
     def test_second_collector_takes_over_from_a_dead_one(self):
         self.create("--start")
-        first, second = self.folder / "first", self.folder / "second"
+        first, second = self.directory / "first", self.directory / "second"
         writer = self.writer()
         collector = self.attach(first)
-        self.assertIn("already", self.refused("attach", self.name, "-o", self.folder / "x"))
+        self.assertIn("already", self.refused("attach", self.name, "-o", self.directory / "x"))
         time.sleep(0.5)
         collector.kill()
         collector.wait()
@@ -157,17 +157,17 @@ class SessionTest(support.TraceTest):
 
     def test_ends_when_the_session_is_destroyed(self):
         self.create("--start")
-        collector = self.attach(self.folder / "trace")
+        collector = self.attach(self.directory / "trace")
         self.assertEqual(run("destroy", self.name).returncode, 0)
         self.assertEqual(collector.wait(timeout=60), 0)
-        self.check_clean(self.folder / "trace")
+        self.check_clean(self.directory / "trace")
 
     def test_snapshot_of_a_session_without_a_collector(self):
         self.create("--mode=overwrite", "--start")
         writer = self.writer()
         while self.written() < 500:
             time.sleep(0.02)
-        trace = self.folder / "snapshot"
+        trace = self.directory / "snapshot"
         done = run("snapshot", self.name, "-o", trace)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.check_clean(trace)
@@ -199,7 +199,7 @@ class SessionTest(support.TraceTest):
     def test_options_of_another_buffer(self):
         """On the command line they are refused; in the file they are for other recordings."""
         self.create("--start")
-        config = self.folder / "config"
+        config = self.directory / "config"
         config.write_text("[record]\nbuffer-size=1M\noutput=x\nkernel=require\n", encoding="utf-8")
         done = run("record", "--config", config, f"--session={self.name}", "true")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
@@ -214,7 +214,7 @@ class SessionTest(support.TraceTest):
             self.refused(command, "no-such-session-anywhere")
         self.refused("record", "--session=no-such-session-anywhere", "--", "true")
         self.assertIn("no group", self.refused("create", "other", "--group=no-such-group"))
-        notes = self.folder / "notes"
+        notes = self.directory / "notes"
         notes.write_text("not a buffer" * 1000)
         for command in ("attach", "snapshot", "recover", "destroy"):
             self.refused(command, notes)
@@ -230,9 +230,9 @@ class SessionTest(support.TraceTest):
 
     @unittest.skipIf(os.geteuid() != 0, "only root can be others")
     def test_others_have_no_access_but_a_group_that_is_named(self):
-        library = self.folder / "libarctrace.so.0"
+        library = self.directory / "libarctrace.so.0"
         library.write_bytes(support.LIBRARY.read_bytes())
-        os.chmod(self.folder, 0o755)
+        os.chmod(self.directory, 0o755)
         os.chmod(library, 0o755)
         program = support.API.replace(str(support.LIBRARY), str(library))
 
@@ -256,11 +256,11 @@ class SessionTest(support.TraceTest):
 
     @unittest.skipIf(os.geteuid() != 0, "only root can be others")
     def test_readers_need_no_right_to_write(self):
-        command = self.folder / "arctrace"
+        command = self.directory / "arctrace"
         command.write_bytes(pathlib.Path(support.ARCTRACE).read_bytes())
-        os.chmod(self.folder, 0o755)
+        os.chmod(self.directory, 0o755)
         os.chmod(command, 0o755)
-        output = self.folder / "output"
+        output = self.directory / "output"
         output.mkdir()
         os.chown(output, 65534, 65534)
 

@@ -55,13 +55,13 @@ text:   .ascii "i386\\n"
 
 class Untraceable(support.TraceTest):
     def build(self, name, *options, child=1):
-        program = self.folder / name
+        program = self.directory / name
         subprocess.run(["gcc", f"-DCHILD={child}", "-x", "c", "-", "-o", program, *options], input=PARENT, text=True,
                        check=True)
         return program
 
     def assert_untraced(self, program, why, *arguments, processes):
-        """It does the same as without us, and is said once to be `why`."""
+        """It does the same as without us, and is reported once to be `why`."""
         command = [str(program), *arguments]
         bare = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
         recorded = self.record(*command)
@@ -76,12 +76,12 @@ class Untraceable(support.TraceTest):
             with self.subTest(option):
                 self.assert_untraced(self.build(name, option), "statically linked", "ls /",
                                      processes=2)  # the shell executes ls
-                self.assert_untraced(self.folder / name, "statically linked", processes=0)
+                self.assert_untraced(self.directory / name, "statically linked", processes=0)
 
     @unittest.skipUnless(shutil.which("musl-gcc"), "no musl-gcc")
     def test_musl_and_its_child(self):
         """Our library is loaded there, and does nothing."""
-        program = self.folder / "of-musl"
+        program = self.directory / "of-musl"
         subprocess.run(["musl-gcc", "-DCHILD=1", "-x", "c", "-", "-o", program], input=PARENT, text=True, check=True)
         # The process itself joins, but its calls are not recorded.
         self.assert_untraced(program, "linked with musl", processes=1)
@@ -90,11 +90,11 @@ class Untraceable(support.TraceTest):
     def test_interpreter_of_a_script(self):
         """The program that counts is what runs the script; found by PATH too."""
         interpreter = self.build("interpreter", "-static", child=0)
-        script = self.folder / "script-of-ours"
+        script = self.directory / "script-of-ours"
         script.write_text(f"#! {interpreter}\n")
         script.chmod(0o755)
         self.assert_untraced(script, "statically linked", processes=0)
-        os.environ["PATH"] += f":{self.folder}"
+        os.environ["PATH"] += f":{self.directory}"
         self.assert_untraced("script-of-ours", "statically linked", processes=0)
 
     # Starts programs in each way; the last is not there, the one before can't be executed.
@@ -114,7 +114,7 @@ os.wait()
                 for line in recorded.stderr.splitlines() if "warning" in line]
 
     def test_children(self):
-        """What traced programs execute is said at the end, each program once."""
+        """What traced programs execute is reported at the end, each program once."""
         for name in ("static", "found", "replaced"):
             self.build(name, "-static", child=0)
         self.build("plain", child=0)
@@ -123,13 +123,14 @@ os.wait()
         if is_root:
             os.chown(program, 65534, 65534)
             program.chmod(0o4755)
-        (self.folder / "text").write_bytes((self.folder / "static").read_bytes())
-        (self.folder / "text").chmod(0o644)
+        (self.directory / "text").write_bytes((self.directory / "static").read_bytes())
+        (self.directory / "text").chmod(0o644)
         command = [shutil.which("python3"), "-c", self.STARTS]
-        bare = subprocess.run(command, cwd=self.folder, stdout=subprocess.PIPE, text=True, check=False)
+        bare = subprocess.run(command, cwd=self.directory, stdout=subprocess.PIPE, text=True,
+                              check=False)
         static = "statically linked"
-        expected = {f"./static: it is {static}", f"{self.folder}/found: it is {static}",
-                    f"{self.folder}/replaced: it is {static}"}
+        expected = {f"./static: it is {static}", f"{self.directory}/found: it is {static}",
+                    f"{self.directory}/replaced: it is {static}"}
         if is_root:
             expected.add("./setuid: it is setuid")
         for mode in ("drop", "overwrite"):
@@ -154,8 +155,8 @@ int main(void) {
 
     @unittest.skipUnless(shutil.which("valgrind"), "no valgrind")
     def test_valgrind(self):
-        """What it says of a program is the same, with its stacks; it starts that without us."""
-        program = self.folder / "leaks"
+        """What it prints of a program is the same, with its stacks; it starts that without us."""
+        program = self.directory / "leaks"
         subprocess.run(["gcc", "-g", "-x", "c", "-", "-o", program, "-pthread"], input=self.LEAKS,
                        text=True, check=True)
         for tool in ("--leak-check=full", "--tool=helgrind"):
@@ -194,9 +195,9 @@ int main(void) {
 
     @unittest.skipUnless(platform.machine() == "x86_64", "of x86-64")
     def test_other_architecture(self):
-        program = self.folder / "i386"
+        program = self.directory / "i386"
         for command in (["as", "--32", "-o", "i386.o"], ["ld", "-m", "elf_i386", "i386.o", "-o", program]):
-            subprocess.run(command, input=I386, text=True, cwd=self.folder, check=True)
+            subprocess.run(command, input=I386, text=True, cwd=self.directory, check=True)
         try:
             subprocess.run([program], stdout=subprocess.DEVNULL, check=False)
         except OSError:
@@ -205,10 +206,10 @@ int main(void) {
 
     @unittest.skipUnless(platform.machine() == "x86_64", "of x86-64")
     def test_loader_of_another_word_size(self):
-        """Ours would be an error for it, of which it would tell."""
-        loader = self.folder / "loader"
-        program = self.folder / "dynamic-i386"
-        (self.folder / "with-loader.ld").write_text(
+        """Ours would be an error for it, which it would report."""
+        loader = self.directory / "loader"
+        program = self.directory / "dynamic-i386"
+        (self.directory / "with-loader.ld").write_text(
             "PHDRS { interp PT_INTERP; text PT_LOAD FILEHDR PHDRS; }\n"
             "SECTIONS { . = 0x8048000 + SIZEOF_HEADERS; .interp : { *(.interp) } :text :interp\n"
             " .text : { *(.text) } :text }\n")
@@ -216,17 +217,17 @@ int main(void) {
         for text, command in ((LOADER, ["as", "--32", "-o", "loader.o"]), (source, ["as", "--32", "-o", "i386.o"]),
                               ("", ["ld", "-m", "elf_i386", "-Ttext-segment=0x9000000", "loader.o", "-o", loader]),
                               ("", ["ld", "-m", "elf_i386", "-T", "with-loader.ld", "i386.o", "-o", program])):
-            subprocess.run(command, input=text, text=True, cwd=self.folder, check=True)
+            subprocess.run(command, input=text, text=True, cwd=self.directory, check=True)
         try:
             bare = subprocess.run([program], stdout=subprocess.PIPE, text=True, check=False)
         except OSError:
             self.skipTest("this kernel runs no 32-bit programs")
         self.assertEqual((bare.returncode, bare.stdout), (3, "without\n"))
         self.assert_untraced(program, "of another architecture", processes=0)
-        script = self.folder / "foreign-script"
+        script = self.directory / "foreign-script"
         script.write_text(f"#! {program}\n")
         script.chmod(0o755)
-        os.environ["PATH"] += f":{self.folder}"
+        os.environ["PATH"] += f":{self.directory}"
         for how in (f"{program}", "dynamic-i386", "foreign-script", "env dynamic-i386"):
             recorded = self.record("sh", "-c", f"{how}; env ls / > /dev/null; {how}")
             self.assertEqual((recorded.status, recorded.stdout), (3, "without\n" * 2))
@@ -244,10 +245,10 @@ int main(void) {
         self.assertIn(" 1 process", recorded.stderr)
 
     def test_script_without_interpreter_by_path(self):
-        script = self.folder / "no-first-line"
+        script = self.directory / "no-first-line"
         script.write_text('echo "$0 $1"\nexit 3\n')
         script.chmod(0o755)
-        os.environ["PATH"] += f":{self.folder}"
+        os.environ["PATH"] += f":{self.directory}"
         recorded = self.record("no-first-line", "so")
         self.assertEqual((recorded.status, recorded.stdout), (3, f"{script} so\n"))
 

@@ -1,6 +1,6 @@
 """What must hold of every trace and its reports, whatever was recorded.
 
-A test derived from CheckedTraces has all this checked at its end, for each trace in its folder.
+A test derived from CheckedTraces has all this checked at its end, for each trace in its directory.
 """
 
 import collections
@@ -42,7 +42,7 @@ def assert_time_order(trace):
                           stdout=subprocess.PIPE) as dump:
         for line in dump.stdout:
             if line < last or len(line) != len(last or line):
-                raise AssertionError(f"{trace}: {line} stands behind {last}")
+                raise AssertionError(f"{trace}: {line} stands after {last}")
             last = line
     if dump.returncode != 0:
         raise AssertionError(f"{trace}: dump ended with status {dump.returncode}")
@@ -88,7 +88,7 @@ class ReportChecks:
     def __init__(self, test, trace):
         self.test = test
         self.trace = trace
-        # The views must be cut at one depth to tell the same.
+        # The views must be cut at one depth to show the same.
         cut = f"--depth={DEPTH_MAX}"
         self.tree, self.arcs, self.flat = (
             read_report(trace, view, cut) for view in ("tree", "arcs", "flat"))
@@ -150,37 +150,37 @@ class ReportChecks:
             if not pid.isdigit():
                 continue
             time_ns = int(time.replace(".", ""))
-            whose, everything, frames = spans.setdefault(writer, ((int(pid), int(tid)), [], []))
+            thread, everything, frames = spans.setdefault(writer, ((int(pid), int(tid)), [], []))
             for times in (everything, frames) if kind in ("ENTER", "EXIT") else (everything,):
                 times[1:] = [time_ns] if times else []
                 if not times:
                     times.append(time_ns)
         # A thread that executes a program is another one then, of the same number.
         bounds = collections.defaultdict(lambda: [0, 0])
-        for whose, everything, frames in spans.values():
+        for thread, everything, frames in spans.values():
             for bound, times in enumerate((frames, everything)):
-                bounds[whose][bound] += times[-1] - times[0] if times else 0
+                bounds[thread][bound] += times[-1] - times[0] if times else 0
         found = collections.Counter()
-        for thread in self.tree["threads"]:
-            found[thread["pid"], thread["tid"]] += thread["root"]["cum_ns"]
-        for whose, cum_ns in found.items():
-            least, most = bounds[whose]
-            self.test.assertLessEqual(least, cum_ns, f"{self.trace}: time of thread {whose}")
-            self.test.assertLessEqual(cum_ns, most, f"{self.trace}: time of thread {whose}")
+        for row in self.tree["threads"]:
+            found[row["pid"], row["tid"]] += row["root"]["cum_ns"]
+        for thread, cum_ns in found.items():
+            least, most = bounds[thread]
+            self.test.assertLessEqual(least, cum_ns, f"{self.trace}: time of thread {thread}")
+            self.test.assertLessEqual(cum_ns, most, f"{self.trace}: time of thread {thread}")
 
 
 class CheckedTraces(unittest.TestCase):
-    """A test with a folder of its own, self.folder, that is gone afterwards. Every trace that
+    """A test with a directory of its own, self.directory, that is gone afterwards. Every trace that
     it leaves there is checked at its end."""
 
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.directory = pathlib.Path(directory.name)
         self.addCleanup(self.check_traces)
 
     def traces(self):
-        for path in sorted(self.folder.rglob("*")):
+        for path in sorted(self.directory.rglob("*")):
             if path.is_file() and not path.is_symlink():
                 with path.open("rb") as file:
                     if file.read(len(FILE_MAGIC)) == FILE_MAGIC:

@@ -16,7 +16,7 @@ namespace {
 
 using Real = SchedulingAtomics;
 
-// The slot of a mutant, which does not say where it is about to write.
+// The slot of a mutant, which does not name the block that it is about to write to.
 const arctrace_cpu_slot* nameless = nullptr;
 
 struct CpuAtomics : SchedulingAtomics {

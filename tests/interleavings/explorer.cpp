@@ -67,11 +67,11 @@ class Runner {
 
 using Clock = std::array<uint32_t, kTasksMax>;  // by task: its steps that came before
 
-// A choice: who went on from a state.
+// A choice: which task went on from a state.
 struct Step {
   size_t task = 0;
   Access access;
-  Clock clock{};                        // behind the step
+  Clock clock{};                        // after the step
   std::array<Access, kTasksMax> nexts;  // of the tasks that were not done
   TaskSet enabled = 0;
   TaskSet to_try = 0;  // whose going first may make a difference
@@ -87,7 +87,7 @@ size_t first_of(TaskSet tasks) {
 
 class Exploration {
  public:
-  // One execution: the steps chosen before, then new ones. False: it was pruned.
+  // One execution: the steps that were set before, then new ones. False: it was pruned.
   bool run(std::vector<Task> tasks) {
     std::vector<std::unique_ptr<Runner>> runners;
     for (Task& task : tasks) {
@@ -135,7 +135,7 @@ class Exploration {
   size_t depth() const { return steps_.size(); }
 
  private:
-  // Chooses somebody who is neither done nor asleep.
+  // Chooses a task that is neither done nor asleep.
   bool extend(const std::vector<std::unique_ptr<Runner>>& runners) {
     Step step;
     for (size_t i = 0; i < runners.size(); ++i) {
@@ -154,7 +154,7 @@ class Exploration {
     }
     const TaskSet awake = step.enabled & ~step.asleep;
     if (awake == 0) return false;
-    // Who went last goes on: fewest switches first.
+    // The task that went last goes on: fewest switches first.
     const bool stays = !steps_.empty() && (awake & only(steps_.back().task)) != 0;
     step.task = stays ? steps_.back().task : first_of(awake);
     step.access = step.nexts[step.task];
@@ -164,7 +164,7 @@ class Exploration {
   }
 
   // Where one of the first `depth` steps conflicts with the next of `task` and nothing
-  // orders the two, the reverse must be tried too. Returns the clock behind that next.
+  // orders the two, the reverse must be tried too. Returns the clock after that next.
   Clock note_races(size_t depth, size_t task, const Access& access) {
     Clock clock = clocks_[task];
     for (size_t i = depth; i-- > 0;) {
@@ -181,10 +181,11 @@ class Exploration {
     return clock;
   }
 
-  // Sees to it that one is tried before step i who can begin what came behind it without
-  // it, and then the next of `task`: a source set (Abdulla et al., POPL 2014).
+  // Sees to it that, in place of step i, a task is tried that can begin what came after
+  // this step and does not need it, and then the next step of `task`: a source set
+  // (Abdulla et al., POPL 2014).
   void reverse(size_t i, size_t depth, size_t task, const Access& access) {
-    std::vector<size_t> kept;  // steps behind i that don't need it
+    std::vector<size_t> kept;  // steps after i that don't need it
     TaskSet seen = 0;
     TaskSet initial = 0;
     const auto needs = [&](const Clock& clock, size_t step) {

@@ -1,8 +1,8 @@
 // Runs tasks through their interleavings. Each task runs on a stack of its own and stops
-// before every access to shared memory; the explorer chooses who goes on. Interleavings
-// that differ only in the order of accesses which do not touch each other's memory are
-// the same one: dynamic partial-order reduction with source sets and sleep sets
-// (Abdulla et al., POPL 2014) runs one of each such class. Sequentially consistent:
+// before every access to shared memory; the explorer chooses the task that goes on.
+// Interleavings that differ only in the order of accesses which do not touch each other's
+// memory are the same one: dynamic partial-order reduction with source sets and sleep
+// sets (Abdulla et al., POPL 2014) runs one of each such class. Sequentially consistent:
 // orders of memory are ThreadSanitizer's part.
 #pragma once
 
@@ -35,7 +35,7 @@ struct Explored {
 };
 
 // Calls `start` for the tasks of each execution, runs them in another interleaving each
-// time, and calls `check` behind them. REQUIRES: start() restores the same state at the
+// time, and calls `check` after them. REQUIRES: start() restores the same state at the
 // same addresses, and the tasks do the same given the same values read. At most 16 tasks.
 Explored explore(const std::function<std::vector<Task>()>& start,
                  const std::function<void()>& check, uint64_t executions_max);

@@ -25,7 +25,7 @@ struct Outcome {
   std::string first_fault;
 };
 
-// Explores `tasks`; behind each execution the collector finishes and the rest is looked
+// Explores `tasks`; after each execution the collector finishes and the rest is looked
 // at. `attempts`: records that the tasks try to write; UINT64_MAX: some of them die.
 inline Outcome explore_protocol(World& world,
                                 const std::function<std::vector<Task>()>& tasks,

@@ -1,5 +1,5 @@
 // The protocol in all interleavings of few writers and the collector on tiny geometries,
-// and mutants of it that this must tell from the real one.
+// and mutants of it, whose faults this must find.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -201,14 +201,14 @@ TEST_CASE("interleavings: mutant: commit before the payload") {
                                    world.view(), 0, 0,
                                    world.view().control().shared_current, kRecordLength,
                                    identity_of(0, ARCTRACE_FORM_FULL));
-                               if (got.place == nullptr) {
+                               if (got.record == nullptr) {
                                  ++world.lost;
                                  return;
                                }
-                               begin_record<Real>(got.place);
-                               commit_record<Real>(world, got.place, 1);
+                               begin_record<Real>(got.record);
+                               commit_record<Real>(world, got.record, 1);
                                SharedChain<Real>::release(world.view(), 0, 0);
-                               fill_record<Real>(got.place, 1);
+                               fill_record<Real>(got.record, 1);
                              },
                              [&] {
                                write_shared<Real>(world, 1, 100);
@@ -254,7 +254,7 @@ TEST_CASE("interleavings: mutant: next not held past the end") {
   check_caught("next not held past the end", explore_protocol(world, tasks, 4));
 }
 
-// Does not say where it is about to write.
+// Does not name the block that it is about to write to.
 struct Nameless : SchedulingAtomics {
   template <class Word>
   static void store_release(Word& word, Word value) {

@@ -85,7 +85,7 @@ std::string World::fault(bool is_whole) const {
   const arctrace_control& control = view_.control();
   if (is_whole && view_.geometry().mode != ARCTRACE_MODE_OVERWRITE &&
       control.taken - control.freed != used) {
-    return "taken and freed do not tell the blocks in use";
+    return "the counts of blocks taken and freed do not give those in use";
   }
   bool is_named = false;
   for (uint32_t i = 0; i < view_.geometry().slot_count; ++i) {

@@ -58,20 +58,20 @@ BlockIdentity identity_of(uint32_t slot, arctrace_block_form form);
 struct Death {};
 
 template <class A>
-void begin_record(std::byte* place) {
-  A::store_relaxed(word_at(place), ARCTRACE_WORD0(ARCTRACE_TYPE_MARK, kRecordLength) |
-                                       ARCTRACE_IN_PROGRESS);
+void begin_record(std::byte* at) {
+  A::store_relaxed(word_at(at), ARCTRACE_WORD0(ARCTRACE_TYPE_MARK, kRecordLength) |
+                                    ARCTRACE_IN_PROGRESS);
 }
 
 template <class A>
-void fill_record(std::byte* place, uint64_t number) {
-  A::store_relaxed(word_at(place + 16), static_cast<uint32_t>(number));
-  A::store_relaxed(word_at(place + 20), ~static_cast<uint32_t>(number));
+void fill_record(std::byte* at, uint64_t number) {
+  A::store_relaxed(word_at(at + 16), static_cast<uint32_t>(number));
+  A::store_relaxed(word_at(at + 20), ~static_cast<uint32_t>(number));
 }
 
 template <class A>
-void commit_record(World& world, std::byte* place, uint64_t number) {
-  A::store_release(word_at(place), ARCTRACE_WORD0(ARCTRACE_TYPE_MARK, kRecordLength));
+void commit_record(World& world, std::byte* at, uint64_t number) {
+  A::store_release(word_at(at), ARCTRACE_WORD0(ARCTRACE_TYPE_MARK, kRecordLength));
   world.committed.push_back(number);
 }
 
@@ -81,13 +81,13 @@ void write_shared(World& world, uint32_t slot, uint64_t number) {
   const SharedReservation got = SharedChain<A>::reserve(
       world.view(), slot, 0, world.view().control().shared_current, kRecordLength,
       identity_of(slot, ARCTRACE_FORM_FULL));
-  if (got.place == nullptr) {
+  if (got.record == nullptr) {
     ++world.lost;
     return;
   }
-  begin_record<A>(got.place);
-  fill_record<A>(got.place, number);
-  commit_record<A>(world, got.place, number);
+  begin_record<A>(got.record);
+  fill_record<A>(got.record, number);
+  commit_record<A>(world, got.record, number);
   world.handouts[slot].push_back(world.view().block_header(got.index).handout);
   SharedChain<A>::release(world.view(), slot, 0);
 }
@@ -102,11 +102,11 @@ void write_exclusive(World& world, uint32_t slot, uint64_t number, uint32_t coun
     return;
   }
   Handout<A>::open(world.view(), *taken, identity_of(slot, ARCTRACE_FORM_COMPACT));
-  std::byte* place = world.view().block(taken->index) + ARCTRACE_BLOCK_HEADER_SIZE;
-  for (uint32_t i = 0; i < count; ++i, place += kRecordLength) {
-    begin_record<A>(place);
-    fill_record<A>(place, number + i);
-    commit_record<A>(world, place, number + i);
+  std::byte* at = world.view().block(taken->index) + ARCTRACE_BLOCK_HEADER_SIZE;
+  for (uint32_t i = 0; i < count; ++i, at += kRecordLength) {
+    begin_record<A>(at);
+    fill_record<A>(at, number + i);
+    commit_record<A>(world, at, number + i);
   }
   Handout<A>::close(world.view(), *taken);
 }

@@ -29,13 +29,13 @@ std::string text_of(const std::string& file) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// The words of a command that runs emulated in a variant's folder. `variables` are set
+// The words of a command that runs emulated in a variant's directory. `variables` are set
 // for the program, not for the emulator.
 int start_program(const std::string& variant, const std::vector<std::string>& command,
                   const std::vector<std::string>& variables, const std::string& output) {
   return start_child([&] {
-    const std::string folder = std::string(std::getenv("ARCTRACE_TEST_FIXTURES"));
-    REQUIRE(chdir((folder + "/" + variant).c_str()) == 0);
+    const std::string directory = std::string(std::getenv("ARCTRACE_TEST_FIXTURES"));
+    REQUIRE(chdir((directory + "/" + variant).c_str()) == 0);
     const int file = open(output.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     REQUIRE(file >= 0);
     dup2(file, 1);
@@ -56,9 +56,9 @@ DecodedTrace record(const std::string& variant, const std::vector<std::string>& 
   CAPTURE(variant);
   CAPTURE(command[0]);
   CAPTURE(options);
-  const TemporaryFolder folder;
+  const TemporaryDirectory directory;
   const std::string bare_ended =
-      wait_for_child(start_program(variant, command, {}, folder.path("bare")));
+      wait_for_child(start_program(variant, command, {}, directory.path("bare")));
   // A block and a slot for each thread: where there are no robust lists, none is given
   // back.
   BufferOptions buffer = small_buffer(4096, 16384, 4096);
@@ -68,12 +68,12 @@ DecodedTrace record(const std::string& variant, const std::vector<std::string>& 
       variant, command,
       {"LD_PRELOAD=" + std::string(std::getenv("ARCTRACE_TEST_SHIM")), binding,
        "ARCTRACE_SESSION=" + test.path(), "ARCTRACE_OPTIONS=" + options},
-      folder.path("traced"));
+      directory.path("traced"));
   while (!has_ended(pid)) {
     if (test.drain().round() == 0) usleep(10000);
   }
   CHECK(wait_for_child(pid) == bare_ended);
-  CHECK(text_of(folder.path("traced")) == text_of(folder.path("bare")));
+  CHECK(text_of(directory.path("traced")) == text_of(directory.path("bare")));
   CHECK(bare_ended != "exit code 127");  // it is there
   mark_dead(test.view(), pid);
   DecodedTrace trace = test.finish();
@@ -133,7 +133,7 @@ TEST_CASE("emulated library calls: counts, through slots of each kind") {
     Counts with_pointer = expected;
     ++with_pointer["free"];
     check_counts(record(variant, {"./counted_lazy"}, "libcall=program"), with_pointer);
-    // What the compiler keeps in a register can't be told from a pointer.
+    // What the compiler keeps in a register can't be distinguished from a pointer.
     const DecodedTrace trace = record(variant, {"./counted_no_plt"}, "libcall=program");
     Counts found = calls(trace);
     CHECK(found["getenv"] == 1);

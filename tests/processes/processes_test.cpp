@@ -31,8 +31,8 @@ struct RoundOptions {
   arctrace_mode mode;
   arctrace_scope scope;
   bool kills;
-  // Slots are used again: by a thread that may have to tell its predecessor's losses, so
-  // that losses add up over all writers only.
+  // Slots are used again: by a thread that may have to report its predecessor's losses,
+  // so that losses add up over all writers only.
   bool few_slots;
 };
 
@@ -99,7 +99,7 @@ class Round {
     kill(victim->first, SIGKILL);  // or it has ended just now
   }
 
-  // As the collector's thread does it, and what it is told of its children.
+  // As the collector's thread does it, which is also informed of its children's ends.
   void collect() {
     if (options_.mode == ARCTRACE_MODE_DROP) test_.drain().round();
     for (auto at = running_.begin(); at != running_.end();) {
@@ -203,8 +203,9 @@ class Round {
   TestSession test_;
   uint32_t started_ = 0;
   uint32_t killed_ = 0;
-  std::map<int, uint32_t> running_;       // writer's number by pid
-  std::map<uint32_t, std::string> ends_;  // of the writers, as wait_for_child() says
+  std::map<int, uint32_t> running_;  // writer's number by pid
+  std::map<uint32_t, std::string>
+      ends_;  // of the writers, as wait_for_child() returns them
 };
 
 void run_rounds(arctrace_mode mode, bool kills) {

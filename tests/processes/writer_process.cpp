@@ -32,7 +32,7 @@ uint64_t check_of(const Head& head) {
   return random.next();
 }
 
-// The first `size` bytes; what stands behind the head follows from it.
+// The first `size` bytes; what stands after the head follows from it.
 Payload make_payload(uint32_t number, uint64_t sequence, uint32_t size) {
   Head head{sequence, number, size, 0};
   head.check = check_of(head);
@@ -73,14 +73,14 @@ class Writer {
     } else if (kind < 7) {
       const uint32_t size = payload_size();
       begin();
-      void* place = arctrace_reserve(kEvent, size);
-      if (place != nullptr) std::memcpy(place, payload(size).data(), size);
-      arctrace_commit(place);
+      void* payload_at = arctrace_reserve(kEvent, size);
+      if (payload_at != nullptr) std::memcpy(payload_at, payload(size).data(), size);
+      arctrace_commit(payload_at);
     } else if (kind == 7) {
       begin();
-      void* place = arctrace_reserve(kEvent, payload_size());
-      arctrace_discard(place);
-      if (place != nullptr) {  // a discarded record was none
+      void* payload_at = arctrace_reserve(kEvent, payload_size());
+      arctrace_discard(payload_at);
+      if (payload_at != nullptr) {  // a discarded record was none
         progress_.begun = progress_.done.load();
         return;
       }
@@ -117,9 +117,9 @@ SharedProgress::SharedProgress(size_t count)
 SharedProgress::SharedProgress(int fd, size_t count) : fd_(fd), count_(count) {
   const size_t size = count * sizeof(Progress);
   REQUIRE(ftruncate(fd, static_cast<off_t>(size)) == 0);
-  void* const place = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-  REQUIRE(place != MAP_FAILED);
-  progress_ = static_cast<Progress*>(place);  // zeros
+  void* const shared = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  REQUIRE(shared != MAP_FAILED);
+  progress_ = static_cast<Progress*>(shared);  // zeros
 }
 
 SharedProgress::~SharedProgress() {
@@ -134,7 +134,7 @@ void run_writer(const std::string& session, const WriterTask& task, Progress& pr
 }
 
 PayloadFacts payload_facts(const DecodedRecord& event) {
-  constexpr size_t kBegin = 4;  // behind the event's id
+  constexpr size_t kBegin = 4;  // after the event's id
   const std::string text = event.text(kBegin, event.body.size());
   Head head{};
   if (event.u32(0) != kEvent || text.size() < sizeof head) return {};

@@ -1,5 +1,5 @@
-// A process that writes records of every kind whose payload can be checked, and says in
-// memory that it shares with its parent how far it has come.
+// A process that writes records of every kind whose payload can be checked, and reports
+// in memory that it shares with its parent how far it has come.
 #pragma once
 
 #include <atomic>
@@ -47,7 +47,7 @@ struct WriterTask {
 // In a child: joins the session and does the task.
 void run_writer(const std::string& session, const WriterTask& task, Progress& progress);
 
-// What a payload says.
+// What a payload contains.
 struct PayloadFacts {
   bool whole = false;  // it is what the writer wrote
   uint32_t number = 0;

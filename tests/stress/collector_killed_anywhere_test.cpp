@@ -1,4 +1,4 @@
-// A collector is killed behind its single instructions: while it takes a session over and
+// A collector is killed after its single instructions: while it takes a session over and
 // drains it, while it takes a snapshot, while it recovers what is left. Nobody's records
 // are missing in all files together, none is there twice, and no writer notices.
 #include <arctrace/arctrace.h>
@@ -21,7 +21,7 @@
 namespace arctrace::testing {
 namespace {
 
-// Runs `work` until it is killed behind instruction `at`, or counts them in
+// Runs `work` until it is killed after instruction `at`, or counts them in
 // shared_word(). Returns how the process ended.
 std::string run_killed(uint64_t at, const std::function<void()>& work) {
   return run_in_child([&] {
@@ -66,7 +66,7 @@ class Files {
   // By writers, and for them.
   uint64_t lost() const {
     uint64_t sum = 0;
-    for (const auto& [said, count] : lost_) sum += count;
+    for (const auto& [loss, count] : lost_) sum += count;
     for (const auto& block : blocks_) {
       for (const Record& record : block.second) {
         if (record.type == ARCTRACE_TYPE_LOST) sum += record.number;
@@ -99,10 +99,10 @@ class Files {
     known = records;
   }
 
-  // A collector that died may have said it, and the next one too (COL-7).
+  // A collector that died may have reported it, and the next one too (COL-7).
   void add_lost(const DecodedRecord& record) {
-    const auto said = std::tuple(record.writer, record.u32(0), record.u32(4));
-    const auto [known, is_new] = lost_.emplace(said, record.u64(8));
+    const auto loss = std::tuple(record.writer, record.u32(0), record.u32(4));
+    const auto [known, is_new] = lost_.emplace(loss, record.u64(8));
     if (!is_new) CHECK(known->second == record.u64(8));
   }
 
@@ -142,20 +142,20 @@ TEST_CASE("collector killed anywhere: the next ones find all that is not in a fi
   for (const arctrace_scope scope : kScopes) {
     CAPTURE(scope);
     TestSession test(buffer_with(scope, 1024, 48));
-    const TemporaryFolder folder;
+    const TemporaryDirectory directory;
     Neighbour neighbour(test);
     Files files;
     uint64_t collectors = 0;
     uint64_t killed = 0;
     const auto collector = [&](uint64_t at) {
-      const std::string path = folder.path(std::to_string(collectors++));
+      const std::string path = directory.path(std::to_string(collectors++));
       const std::string end = run_killed(at, [&] { collect(test, path); });
       CHECK((end.empty() || end == "signal 9"));
       if (!end.empty()) ++killed;
       if (std::filesystem::exists(path)) files.add(path);
     };
     const auto collect_all = [&] {
-      const std::string path = folder.path(std::to_string(collectors++));
+      const std::string path = directory.path(std::to_string(collectors++));
       collect(test, path);
       files.add(path);
     };
@@ -201,9 +201,9 @@ void kill_reader_everywhere(
   Neighbour neighbour(test);
   write_and_die(test, 0);
   neighbour.write_batch();
-  const TemporaryFolder folder;
+  const TemporaryDirectory directory;
   const std::vector<std::byte> before = image_of(test);
-  const std::string path = folder.path("snapshot");
+  const std::string path = directory.path("snapshot");
   shared_word() = 0;
   REQUIRE(run_killed(UINT64_MAX, [&] { work(test, path); }) == "");
   const std::set<uint64_t> whole =

@@ -22,11 +22,11 @@ std::vector<uint64_t> cuts(uint64_t count, uint64_t most) {
   const bool all = std::getenv("ARCTRACE_TEST_LONG") != nullptr || count <= most;
   const uint64_t stride = all ? 1 : count / most;
   Random random(test_seed());
-  std::vector<uint64_t> places;
+  std::vector<uint64_t> cuts;
   for (uint64_t at = random.next() % stride; at < count; at += stride) {
-    places.push_back(at);
+    cuts.push_back(at);
   }
-  return places;
+  return cuts;
 }
 
 void write_checked(uint32_t event, uint64_t number) {
@@ -35,10 +35,10 @@ void write_checked(uint32_t event, uint64_t number) {
 }
 
 void reserve_checked(uint32_t event, uint64_t number) {
-  void* place = arctrace_reserve(event, sizeof(Checked));
+  void* payload_at = arctrace_reserve(event, sizeof(Checked));
   const Checked payload = checked(number);
-  if (place != nullptr) std::memcpy(place, &payload, sizeof payload);
-  arctrace_commit(place);
+  if (payload_at != nullptr) std::memcpy(payload_at, &payload, sizeof payload);
+  arctrace_commit(payload_at);
 }
 
 std::set<uint64_t> numbers_of(const DecodedTrace& trace, uint32_t event) {
@@ -65,10 +65,10 @@ uint64_t lost_so_far(const TestSession& test) {
 }
 
 uint64_t& shared_word() {
-  static void* const place =
+  static void* const shared =
       mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  REQUIRE(place != MAP_FAILED);
-  return *static_cast<uint64_t*>(place);
+  REQUIRE(shared != MAP_FAILED);
+  return *static_cast<uint64_t*>(shared);
 }
 
 }  // namespace arctrace::testing

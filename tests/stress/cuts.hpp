@@ -14,12 +14,12 @@ constexpr arctrace_scope kScopes[] = {ARCTRACE_SCOPE_THREAD, ARCTRACE_SCOPE_SHAR
 
 BufferOptions buffer_with(arctrace_scope scope, uint32_t block_size, uint32_t blocks);
 
-// Where to cut a call of `count` instructions: behind every one, or if that is more than
-// `most`, behind about as many, evenly spread from a random first one on. With the
-// environment variable ARCTRACE_TEST_LONG: behind every one.
+// Where to cut a call of `count` instructions: after every one, or if that is more than
+// `most`, after about as many, evenly spread from a random first one on. With the
+// environment variable ARCTRACE_TEST_LONG: after every one.
 std::vector<uint64_t> cuts(uint64_t count, uint64_t most);
 
-// A payload that can be told from damage.
+// A payload in which damage shows.
 struct Checked {
   uint64_t number;
   uint64_t squared;
@@ -39,7 +39,8 @@ std::set<uint64_t> all_below(uint64_t count);
 // What the session has lost, by its own count.
 uint64_t lost_so_far(const TestSession& test);
 
-// A 64-bit word that children share with who called this before them.
+// A 64-bit word that children share with the process that called this before it forked
+// them.
 uint64_t& shared_word();
 
 }  // namespace arctrace::testing

@@ -1,4 +1,4 @@
-// A writer is interrupted behind every single instruction of its calls by a signal
+// A writer is interrupted after every single instruction of its calls by a signal
 // handler that itself writes, forks, or jumps away.
 #include <arctrace/arctrace.h>
 #include <doctest/doctest.h>
@@ -57,10 +57,10 @@ struct Interrupted {
 using Call = std::function<void(uint64_t number)>;
 
 // Runs `call(n)` again and again, with `handler(n)` as a signal handler each time at
-// another of its instructions, and `behind(n)` behind each call that was interrupted.
+// another of its instructions, and `after(n)` after each call that was interrupted.
 Interrupted interrupt_everywhere(
     uint64_t most, const Call& call, const Call& handler,
-    const Call& behind = [](uint64_t) {}) {
+    const Call& after = [](uint64_t) {}) {
   Interrupted done;
   call(done.calls++);  // what only a first call does
   const uint64_t count =
@@ -74,7 +74,7 @@ Interrupted interrupt_everywhere(
                   handler(number);
                   return false;
                 });
-    behind(number);
+    after(number);
   }
   CHECK(done.handlers * 2 > done.calls);
   return done;
@@ -158,9 +158,9 @@ TEST_CASE("interrupted anywhere: at all instructions of one call") {
   }
 }
 
-void* reserved;  // by a handler, committed behind it
+void* reserved;  // by a handler, committed after it
 
-TEST_CASE("interrupted anywhere: what a handler reserved can be committed behind it") {
+TEST_CASE("interrupted anywhere: what a handler reserved can be committed after it") {
   for (const arctrace_scope scope : kScopes) {
     for (const Action& outer : kActions) {
       CAPTURE(scope);
@@ -224,7 +224,7 @@ TEST_CASE("interrupted anywhere: by a handler that forks") {
 
 // The child may also just go on: with the parent's record, which then is finished twice
 // as one and the same, or with one of its own. The blocks have room, and are young enough
-// to tell its time.
+// to hold its time.
 TEST_CASE("interrupted anywhere: by a handler that forks, and its child just goes on") {
   for (const Action& outer : kActions) {
     if (outer.name == "define" || outer.name == "new block") continue;
@@ -263,7 +263,7 @@ __attribute__((noinline)) void call_hooked(uint64_t key) {
   }
 }
 
-// Both handlers' calls have one place on the stack, and what the first leaves of its
+// Both handlers' calls have one slot on the stack, and what the first leaves of its
 // frame must not be taken for the interrupted call's by the second.
 TEST_CASE("interrupted anywhere: twice within a few instructions") {
   constexpr uint64_t kBetween = 5;
@@ -293,8 +293,8 @@ TEST_CASE("interrupted anywhere: twice within a few instructions") {
 
 // A library call with its number as its argument, and an event in it.
 __attribute__((noinline)) void call_with_argument(uint32_t event, uint64_t number) {
-  const uintptr_t place = event;  // where its return address stood
-  const StubCall call{&place, 0, 0};
+  const uintptr_t slot = event;  // where its return address stood
+  const StubCall call{&slot, 0, 0};
   const uint64_t key = number * 10 + event;
   ArgsBody body;
   const arctrace_args_body fixed{.count = 1};
@@ -306,7 +306,7 @@ __attribute__((noinline)) void call_with_argument(uint32_t event, uint64_t numbe
   body.size = sizeof fixed + sizeof head + sizeof key;
   enter_slow(key, call.described(), call.here(), &body);
   write_checked(event, number);
-  record_exit(key, call.here() + sizeof place, call.here());
+  record_exit(key, call.here() + sizeof slot, call.here());
 }
 
 TEST_CASE("interrupted anywhere: calls that wait keep their arguments") {
@@ -340,7 +340,7 @@ TEST_CASE("interrupted anywhere: by a handler that jumps out of the writer") {
       CAPTURE(scope);
       CAPTURE(outer.name);
       in_session(buffer_with(scope, 1024, 2000), [&](TestSession& test) {
-        // As the shim says it: without the stack's bounds no jump can be told.
+        // As the shim does it: a jump is recognised only by the stack's bounds.
         const auto here = reinterpret_cast<uintptr_t>(&scope);
         arctrace_shim_thread_start(here - (4u << 20), here + (64u << 10));
         volatile uint64_t number = 0;
@@ -358,7 +358,7 @@ TEST_CASE("interrupted anywhere: by a handler that jumps out of the writer") {
           }
           write_checked(2, number);
         }
-        // A place that is never committed stays reserved, and there are few.
+        // Room that is never committed stays reserved, and there are few.
         const uint64_t held_places = outer.name == "reserve" ? ARCTRACE_HELD_COUNT : 0;
         check_at_rest(test, held_places);
         // It can go on like that for ever.

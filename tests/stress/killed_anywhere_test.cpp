@@ -1,4 +1,4 @@
-// A writer is killed behind every single instruction of its calls: it costs at most the
+// A writer is killed after every single instruction of its calls: it costs at most the
 // record that it was writing, and everything it held is used again.
 #include <arctrace/arctrace.h>
 #include <doctest/doctest.h>
@@ -18,7 +18,7 @@ namespace {
 
 using Action = std::function<void(uint64_t number)>;
 
-// Runs `call` to its end, or until it is killed behind instruction `at`.
+// Runs `call` to its end, or until it is killed after instruction `at`.
 void run_until(uint64_t at, const std::function<void()>& call) {
   single_step(call, [at](uint64_t step) {
     if (step == at) kill(getpid(), SIGKILL);
@@ -111,7 +111,7 @@ TEST_CASE("killed anywhere: in a record reserved in place") {
   }
 }
 
-TEST_CASE("killed anywhere: as losses are told, they are told once") {
+TEST_CASE("killed anywhere: as losses are reported, they are reported once") {
   for (const arctrace_scope scope : kScopes) {
     CAPTURE(scope);
     kill_everywhere(

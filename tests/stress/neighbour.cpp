@@ -16,11 +16,11 @@ Neighbour::Neighbour(const TestSession& test) {
   pid_ = start_child([&] {
     close(ends[0]);
     REQUIRE(arctrace_attach(test.path().c_str()) == 0);
-    char told = 0;
-    for (uint64_t number = 0; read(ends[1], &told, 1) == 1;) {
+    char request = 0;
+    for (uint64_t number = 0; read(ends[1], &request, 1) == 1;) {
       const uint64_t end = number + kBatch;
       while (number < end) write_checked(kEvent, number++);
-      REQUIRE(write(ends[1], &told, 1) == 1);
+      REQUIRE(write(ends[1], &request, 1) == 1);
     }
   });
   close(ends[1]);

@@ -8,7 +8,7 @@
 namespace arctrace::testing {
 
 // Another process of the session that writes a batch of numbers, counted up from 0, each
-// time it is told.
+// time it is asked to.
 class Neighbour {
  public:
   static constexpr uint32_t kEvent = 4;

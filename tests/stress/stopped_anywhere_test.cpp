@@ -1,4 +1,4 @@
-// A writer is stopped behind every single instruction of its calls: the others go on as
+// A writer is stopped after every single instruction of its calls: the others go on as
 // if it were not there, and when it is continued it finishes its record and harms nobody.
 #include <arctrace/arctrace.h>
 #include <doctest/doctest.h>
@@ -28,7 +28,7 @@ BufferOptions buffer_in(arctrace_mode mode, arctrace_scope scope) {
   return options;
 }
 
-// Stops behind instruction `at`; UINT64_MAX: does not, but counts them in shared_word().
+// Stops after instruction `at`; UINT64_MAX: does not, but counts them in shared_word().
 void run_stopping(uint64_t at, const std::function<void()>& call) {
   const uint64_t steps = single_step(call, [at](uint64_t step) {
     if (step == at) raise(SIGSTOP);
@@ -38,7 +38,7 @@ void run_stopping(uint64_t at, const std::function<void()>& call) {
 }
 
 // Runs `write(n, at)` in a process of its own for n from 0, each time stopping at another
-// instruction; calls stopped(n) meanwhile and ended(n) behind its end. Returns the number
+// instruction; calls stopped(n) meanwhile and ended(n) after its end. Returns the number
 // of writers.
 uint64_t stop_everywhere(const std::function<void(uint64_t n, uint64_t at)>& write,
                          const Action& stopped, const Action& ended) {
@@ -85,7 +85,7 @@ const Call kCalls[] = {
        write_checked(2, n);
      }},
     {"reserved in place", [](uint64_t n) { reserve_checked(2, n); }},
-    {"behind a definition and a closed block", define_and_hand_over},
+    {"after a definition and a closed block", define_and_hand_over},
 };
 
 // Number n as event 1, in the call as event 2, and as event 3.
@@ -187,7 +187,7 @@ TEST_CASE("stopped anywhere: the ring is overwritten around the stopped writer")
       const auto go_on = [&](uint64_t n) {
         stop = stop_of(test, n);
         for (uint32_t i = 0; i < kBatches; ++i) neighbour.write_batch();
-        // A snapshot waits some time for who is at work in a shared block.
+        // A snapshot waits some time for a writer that is at work in a shared block.
         if (n % 8 == 0) check_window(test, neighbour);
       };
       const auto check = [&](uint64_t n) {

@@ -16,7 +16,7 @@ std::string run_in_child(const std::function<void()>& body);
 // The same without waiting; the child's pid.
 int start_child(const std::function<void()>& body);
 
-// Whether a child of start_child() has ended: who waits for it then need not wait.
+// Whether a child of start_child() has ended, so that a wait for it returns at once.
 bool has_ended(int pid);
 
 // Waits for a child of start_child().

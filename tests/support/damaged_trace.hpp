@@ -98,7 +98,7 @@ inline void damage(std::vector<std::byte>& bytes, std::mt19937_64& random) {
   if (random() % 10 == 0) bytes.resize(random() % bytes.size());
 }
 
-// The same for most of the times behind the first `spared` bytes, so that there is
+// The same for most of the times after the first `spared` bytes, so that there is
 // something to read.
 inline std::vector<std::byte> damaged(const std::vector<std::byte>& whole, size_t spared,
                                       std::mt19937_64& random) {

@@ -36,7 +36,7 @@ struct KernelScript {
         Bytes().u32(ready ? 0 : 1).u32(next).u32(100));
   }
   void comes(uint32_t tid, int64_t time_ns) { leaves(0, time_ns, true, tid); }
-  // As perf's events have it: nobody knows who was there before, or comes next.
+  // As perf's events have it: it is not known which task was there before, or comes next.
   void leaves_by_perf(uint32_t tid, int64_t time_ns, bool ready) {
     add(tid, time_ns, ARCTRACE_TYPE_SWITCH,
         Bytes()

@@ -157,7 +157,7 @@ class NaiveThread {
     calls.push_back(call);
     const int index = static_cast<int>(calls.size() - 1);
     for (uint64_t i = 0; i < std::max<uint64_t>(unknown, 1); ++i) stack_.push_back(index);
-    if (stack_.size() > ARCTRACE_OPEN_FRAMES_MAX) all_told_ = false;
+    if (stack_.size() > ARCTRACE_OPEN_FRAMES_MAX) all_recorded_ = false;
   }
 
   void pop() {
@@ -181,7 +181,7 @@ class NaiveThread {
     };
     // A writer whose stack is known to the last frame has looked for the key itself.
     const bool is_top = !stack_.empty() && is_it(stack_.back());
-    const bool looked = !broken_ && all_told_ && !is_top;
+    const bool looked = !broken_ && all_recorded_ && !is_top;
     if (looked || std::none_of(stack_.begin(), stack_.end(), is_it)) {
       ++orphans;
       return;
@@ -227,8 +227,8 @@ class NaiveThread {
 
   void stack(const reader::Record& record) {
     const uint64_t depth = word(record, 0, 4);
-    const uint64_t told = word(record, 4, 4);
-    const uint64_t floor = depth - told;
+    const uint64_t recorded = word(record, 4, 4);
+    const uint64_t floor = depth - recorded;
     uint64_t right = std::min<uint64_t>(stack_.size(), floor);
     while (right >= floor && right < stack_.size() && right < depth) {
       const Call& call = calls[static_cast<size_t>(stack_[right])];
@@ -238,7 +238,7 @@ class NaiveThread {
     }
     if (broken_ && (right < stack_.size() || right < depth)) vforks_.clear();
     broken_ = false;
-    all_told_ = told == depth && depth <= ARCTRACE_OPEN_FRAMES_MAX;
+    all_recorded_ = recorded == depth && depth <= ARCTRACE_OPEN_FRAMES_MAX;
     while (stack_.size() > right) pop();
     if (stack_.size() < floor) push(0, floor - stack_.size());
     while (stack_.size() < depth) {
@@ -249,7 +249,7 @@ class NaiveThread {
   std::function<std::string(uint64_t)> name_of_;
   bool started_ = false;
   bool broken_ = true;
-  bool all_told_ = false;
+  bool all_recorded_ = false;
   int64_t now_ = 0;
   std::vector<int> stack_;  // indices of calls; one that stands for n frames n times
   std::vector<std::vector<int>> vforks_;

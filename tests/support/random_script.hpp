@@ -18,10 +18,10 @@ namespace arctrace::testing {
 inline uint64_t first_seed() {
   static const uint64_t seed = [] {
     const char* text = std::getenv("ARCTRACE_TEST_SEED");
-    const uint64_t chosen =
+    const uint64_t value =
         text != nullptr ? std::strtoull(text, nullptr, 10) : std::random_device{}();
-    std::printf("ARCTRACE_TEST_SEED=%llu\n", static_cast<unsigned long long>(chosen));
-    return chosen;
+    std::printf("ARCTRACE_TEST_SEED=%llu\n", static_cast<unsigned long long>(value));
+    return value;
   }();
   return seed;
 }
@@ -104,7 +104,7 @@ class RandomScript {
       stack = state.vforks.back();
       state.vforks.pop_back();
     } else if (dice < 92) {
-      tell_stack(state, now);
+      record_stack(state, now);
     } else if (dice < 95) {
       lose(state, now);
     } else {
@@ -113,17 +113,17 @@ class RandomScript {
   }
 
   // What the writer knows, in whole or its innermost part; now and then wrong.
-  void tell_stack(State& state, int64_t now) {
+  void record_stack(State& state, int64_t now) {
     if (below(8) == 0) state.stack.resize(state.stack.size() / 2);
     if (below(8) == 0) state.stack.push_back(name(below(6)));
-    const size_t told =
+    const size_t recorded =
         below(2) == 0 ? state.stack.size() : below(state.stack.size() + 1);
     const std::vector<std::string> names(
-        state.stack.end() - static_cast<std::ptrdiff_t>(told), state.stack.end());
+        state.stack.end() - static_cast<std::ptrdiff_t>(recorded), state.stack.end());
     script.stack(state.thread, now, names, static_cast<uint32_t>(state.stack.size()));
   }
 
-  // Calls that no record tells of; STACK may follow, or come late.
+  // Calls without a record; STACK may follow, or come late.
   void lose(State& state, int64_t now) {
     script.lost(state.thread, now, 1 + below(9));
     state.vforks.clear();
@@ -134,7 +134,7 @@ class RandomScript {
         state.stack.pop_back();
       }
     }
-    if (below(4) != 0) tell_stack(state, now);
+    if (below(4) != 0) record_stack(state, now);
   }
 
   const Shape shape_;

@@ -1,5 +1,5 @@
 // Stopping a program at every instruction: the processor's trap flag raises SIGTRAP
-// behind each one, so that a handler can interrupt or kill the code under test exactly
+// after each one, so that a handler can interrupt or kill the code under test exactly
 // there. x86-64 only.
 #pragma once
 
@@ -11,7 +11,7 @@ namespace arctrace::testing {
 // Whether there is such a flag here.
 bool can_single_step();
 
-// Runs `code` and calls `at_step(n)`, n from 0, in a signal handler behind each of its
+// Runs `code` and calls `at_step(n)`, n from 0, in a signal handler after each of its
 // instructions, until it returns false: the rest runs undisturbed. Returns the number of
 // steps.
 uint64_t single_step(const std::function<void()>& code,

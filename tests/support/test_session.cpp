@@ -55,7 +55,7 @@ BufferOptions small_buffer(uint32_t block_size, uint32_t block_count,
 
 TestSession::TestSession(const BufferOptions& options)
     : buffer_(open_buffer(options)),
-      file_(open_file(folder_.path("trace"))),
+      file_(open_file(directory_.path("trace"))),
       drain_(buffer_.view(), file_) {
   file_.write_header(buffer_.header());
 }
@@ -69,14 +69,14 @@ uint32_t TestSession::blocks_in(uint32_t phase) const {
 }
 
 DecodedTrace TestSession::snapshot() const {
-  const TemporaryFolder folder;
-  TraceFile file = open_file(folder.path("snapshot"));
+  const TemporaryDirectory directory;
+  TraceFile file = open_file(directory.path("snapshot"));
   file.write_header(buffer_.header());
   CodeFiles code_files(buffer_.header());
   Snapshot(view(), file, code_files).write();
   write_finished(file);
   REQUIRE(file.publish().ok());
-  return decode_trace(read_file(folder.path("snapshot")));
+  return decode_trace(read_file(directory.path("snapshot")));
 }
 
 DecodedTrace TestSession::finish() {
@@ -84,7 +84,7 @@ DecodedTrace TestSession::finish() {
   drain_.finish();
   write_finished(file_);
   REQUIRE(file_.publish().ok());
-  return decode_trace(read_file(folder_.path("trace")));
+  return decode_trace(read_file(directory_.path("trace")));
 }
 
 void join(const TestSession& test) { REQUIRE(arctrace_attach(test.path().c_str()) == 0); }

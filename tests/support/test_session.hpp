@@ -9,7 +9,7 @@
 #include "src/recorder/drain/drain.hpp"
 #include "src/recorder/file/trace_file.hpp"
 #include "tests/support/random.hpp"
-#include "tests/support/temporary_folder.hpp"
+#include "tests/support/temporary_directory.hpp"
 #include "tests/support/trace_decoder.hpp"
 
 namespace arctrace::testing {
@@ -44,7 +44,7 @@ class TestSession {
   DecodedTrace finish();
 
  private:
-  TemporaryFolder folder_;
+  TemporaryDirectory directory_;
   Buffer buffer_;
   TraceFile file_;
   Drain drain_;

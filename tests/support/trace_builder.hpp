@@ -53,7 +53,7 @@ class Bytes {
   std::vector<std::byte> data_;
 };
 
-// ---- Bodies: what stands behind a record's head -----------------------------------
+// ---- Bodies: what stands after a record's head -----------------------------------
 
 inline Bytes key_body(uint64_t key) { return Bytes().u64(key); }
 
@@ -252,7 +252,7 @@ class BlockBuilder {
     return block;
   }
 
-  // Compact: at `ticks`, behind a TIME record if the delta does not fit.
+  // Compact: at `ticks`, after a TIME record if the delta does not fit.
   BlockBuilder& add(uint32_t type, uint64_t ticks, const Bytes& body = {},
                     bool in_progress = false) {
     if (ticks - base_ > UINT32_MAX) time(ticks);
@@ -289,7 +289,7 @@ class BlockBuilder {
   Bytes image() const { return Bytes().raw(&header, sizeof header).append(content); }
 
   arctrace_block_header header;
-  Bytes content;  // behind the header
+  Bytes content;  // after the header
 
  private:
   BlockBuilder() = default;
@@ -385,7 +385,7 @@ class BufferBuilder {
         slots(slot_count),
         blocks(block_count) {}
 
-  // The block's state says `phase`; its image must fit a block.
+  // The block is in `phase`; its image must fit a block.
   BufferBuilder& block(uint32_t index, const BlockBuilder& block, uint32_t phase) {
     BlockBuilder copy = block;
     copy.header.state = phase;

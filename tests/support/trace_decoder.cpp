@@ -57,7 +57,7 @@ class Decoder {
         return problem("F1", where_ + " has no right head");
       }
       if (head.sequence != sequence) problem("F2", where_ + " out of sequence");
-      if (trace_.finished) problem("F7", where_ + " stands behind the end");
+      if (trace_.finished) problem("F7", where_ + " stands after the end");
       const std::span<const std::byte> payload = all.subspan(at, head.size);
       if (head.kind == ARCTRACE_CHUNK_BLOCK) {
         block(head, payload);
@@ -124,10 +124,10 @@ class Decoder {
 
   // Open definitions are copied as they grow: a later chunk replaces an earlier one.
   void keep(DecodedBlock block) {
-    const auto [place, is_new] =
+    const auto [at_index, is_new] =
         place_of_.try_emplace(block.header.handout, trace_.blocks.size());
     if (!is_new) {
-      DecodedBlock& known = trace_.blocks[place->second];
+      DecodedBlock& known = trace_.blocks[at_index->second];
       if (known.flags == ARCTRACE_CHUNK_LIVE_COPY &&
           block.header.block_class == ARCTRACE_CLASS_DEFINITIONS &&
           known.records.size() <= block.records.size()) {
@@ -159,20 +159,20 @@ class Decoder {
           static_cast<uint16_t>(word0 >> ARCTRACE_TYPE_SHIFT & ARCTRACE_TYPE_MASK);
       record.in_progress = (word0 & ARCTRACE_IN_PROGRESS) != 0;
       record.offset = static_cast<uint32_t>(at);
-      const std::string place = where_ + " offset " + std::to_string(at) + ", type " +
+      const std::string where = where_ + " offset " + std::to_string(at) + ", type " +
                                 std::to_string(record.type);
       if (length < head || length % 4 != 0 || length > bytes.size() - at) {
-        problem("R1", place + ": length " + std::to_string(length));
+        problem("R1", where + ": length " + std::to_string(length));
         return hole;
       }
-      if (record.type == 0) problem("R2", place);
+      if (record.type == 0) problem("R2", where);
       if (hole) hole_before_record = true;
       record.body = bytes.subspan(at + head, length - head);
       record.writer = compact ? 0 : load<uint32_t>(bytes, at + 4);
       record.ticks =
           compact ? base + load<uint32_t>(bytes, at + 4) : load<uint64_t>(bytes, at + 8);
       if (compact && record.type == ARCTRACE_TYPE_TIME && !record.in_progress) {
-        if (record.u64(0) < base) problem("R4", place);
+        if (record.u64(0) < base) problem("R4", where);
         base = record.u64(0);
       }
       out.push_back(record);

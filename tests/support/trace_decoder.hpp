@@ -55,7 +55,7 @@ struct DecodedTrace {
   std::vector<DecodedRecord> of_type(uint16_t type) const;
   // A writer's committed user records: by ticks, else in the order of their blocks.
   std::vector<DecodedRecord> of_writer(uint32_t writer) const;
-  // Losses that LOST records tell: of one writer, of all.
+  // Losses that LOST records report: of one writer, of all.
   uint64_t lost(uint32_t writer) const;
   uint64_t lost() const;
   uint64_t written() const;  // committed user records
@@ -63,7 +63,7 @@ struct DecodedTrace {
 };
 
 // Decodes what it can and notes each breach of the rules of SPEC.md that concern a file,
-// its blocks and the places of its records.
+// its blocks and the offsets of its records.
 DecodedTrace decode_trace(std::vector<std::byte> bytes);
 
 // Breaches of R7, D1 and D4 (what is used is defined); none are due only if there was

@@ -79,7 +79,7 @@ TEST_CASE("threads write, one collects: written + lost = attempted") {
   file->write_header(buffer->header());
   buffer->set_gate(ARCTRACE_GATE_ALL);
   REQUIRE(arctrace_attach(buffer->path().c_str()) == 0);
-  // On the writers' own mapping: ThreadSanitizer tells words apart by their addresses.
+  // On the writers' own mapping: ThreadSanitizer distinguishes words by their addresses.
   Drain drain(session.view, *file);
   std::atomic<bool> done{false};
   std::thread collector([&] {

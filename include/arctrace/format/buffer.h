@@ -1,5 +1,5 @@
 /* arctrace/format/buffer.h - the trace buffer: session header, control page, slots,
- * blocks. The essay in format.h shows how they act together. */
+ * blocks. format.h describes how they work together. */
 #ifndef ARCTRACE_FORMAT_BUFFER_H
 #define ARCTRACE_FORMAT_BUFFER_H
 
@@ -45,15 +45,17 @@
 /* What happens to records when the buffer is full. */
 enum arctrace_mode {
   ARCTRACE_MODE_DROP = 1,      /* new records are lost, and counted */
-  ARCTRACE_MODE_OVERWRITE = 2, /* the oldest closed block gives way */
+  ARCTRACE_MODE_OVERWRITE = 2, /* the oldest closed block is overwritten */
   ARCTRACE_MODE_STOP = 3       /* as DROP, and nothing is freed while recording */
 };
 
+/* Whether threads share blocks. */
 enum arctrace_scope {
   ARCTRACE_SCOPE_THREAD = 1, /* each thread appends to its own exclusive block */
   ARCTRACE_SCOPE_SHARED = 2  /* all threads reserve in one chain of shared blocks */
 };
 
+/* The clock of all ticks in a session, except those of the kernel's records. */
 enum arctrace_clock {
   ARCTRACE_CLOCK_TSC = 1,      /* x86-64 invariant time-stamp counter */
   ARCTRACE_CLOCK_CNTVCT = 2,   /* aarch64 virtual counter */
@@ -63,7 +65,7 @@ enum arctrace_clock {
 /* Bits of the header's features_optional. */
 #define ARCTRACE_FEATURE_PERF 1ull /* the kernel's records were made from perf events */
 
-/* Bits of the control page's gate: what is recorded at present. 0: nothing. */
+/* Bits of the control page's gate: classes of records. 0: nothing is recorded. */
 enum arctrace_gate_bit {
   ARCTRACE_GATE_FUNCTIONS = 1u << 0, /* ENTER, EXIT, UNWIND */
   ARCTRACE_GATE_EVENTS = 1u << 1,    /* EVENT */
@@ -76,7 +78,7 @@ enum arctrace_gate_bit {
 enum arctrace_loss_cause {
   ARCTRACE_LOST_FULL = 0,    /* no block was free */
   ARCTRACE_LOST_TOO_BIG = 1, /* longer than a record may be in this geometry */
-  ARCTRACE_LOST_NESTED = 2,  /* signal handlers nested too deep in the writer */
+  ARCTRACE_LOST_NESTED = 2,  /* too many nested signal handlers, or held payloads */
   ARCTRACE_LOST_NO_SLOT = 3, /* the thread found no writer slot */
   ARCTRACE_LOST_KERNEL = 4,  /* the kernel writer found no block */
   ARCTRACE_LOST_CAUSES = 8   /* array size; 5-7 reserved, 0 */
@@ -95,7 +97,7 @@ struct arctrace_session_header {
   uint32_t slot_size;         /* 256 */
   uint32_t slot_count;
   uint32_t cpu_slot_size;     /* 128 */
-  uint32_t cpu_count;         /* CPU slots: one per possible CPU, or 0 */
+  uint32_t cpu_count;         /* CPU slots: one for each possible CPU, or 0 */
   uint32_t block_header_size; /* 128 */
   uint32_t block_size;        /* bytes, header included, a multiple of 64 */
   uint32_t block_count;
@@ -141,18 +143,18 @@ struct arctrace_control {
   uint64_t reserved2[7];
   /* line 3: both only grow; used blocks = taken - freed */
   uint64_t taken;
-  uint64_t freed; /* in overwrite mode, where a closed block may be taken: closed */
+  uint64_t freed; /* in overwrite mode, counts closed blocks, which may be taken */
   uint64_t reserved3[6];
   /* line 4: requests to the collector, and its wake-up */
   uint32_t wake;              /* futex: 0 the collector may sleep, 1 woken */
   uint32_t high_water_blocks; /* wake the collector at this many used blocks; 0 never */
   uint32_t snapshots_asked;   /* only grows: snapshots asked of the flight recorder */
-  uint32_t snapshot_after_ms; /* delay of the last one that was asked for */
-  uint32_t definitions_round; /* raised by a collector that begins: define all anew */
+  uint32_t snapshot_after_ms; /* delay of the last snapshot asked for, in ms */
+  uint32_t definitions_round; /* raised by a new collector: define everything again */
   uint32_t reserved4;
   uint64_t patterns_matched; /* one bit for each of the recorder's function patterns */
   uint32_t reserved9[8];
-  /* line 5: identities, never given twice in a session; 0 is nobody */
+  /* line 5: identities, never given twice in a session; 0: none */
   uint32_t process_next;
   uint32_t writer_next;
   uint32_t slot_next; /* slots with index >= this were never used */
@@ -178,8 +180,8 @@ ARCTRACE_ASSERT_OFFSET(arctrace_control, collector_lock, 448);
 ARCTRACE_ASSERT_OFFSET(arctrace_control, collector_robust_next, 480);
 ARCTRACE_ASSERT_SIZE(arctrace_control, 512);
 
-/* The live filter: which functions the programs of the session record. It stands after
- * the control area; `arctrace ctl` writes it. */
+/* The live filter: which functions the programs of the session record. It follows
+ * arctrace_control; `arctrace ctl` writes it. */
 #define ARCTRACE_LIVE_FILTER_OFFSET 4608u /* = ARCTRACE_CONTROL_OFFSET + 512 */
 #define ARCTRACE_LIVE_FILTER_TEXT_MAX 1024u
 
@@ -196,8 +198,8 @@ ARCTRACE_ASSERT_OFFSET(arctrace_live_filter, text, 64);
 
 #define ARCTRACE_ACTIVE_DEPTH 4u
 
-/* The owner, in place of a writer's slot, of blocks that a CPU is opening or that the
- * recorder is making free. */
+/* The owner slot in the state of blocks that a CPU is opening or that the recorder is
+ * freeing. */
 #define ARCTRACE_KERNEL_SLOT 0xFFFFu
 
 /* Blocks are named by generation << 32 | index + 1, as in control.shared_current. */
@@ -219,7 +221,7 @@ ARCTRACE_ASSERT_SIZE(arctrace_cpu_slot, 128);
  *
  * lock is a robust futex word on the owning thread's robust list: 0 free, the
  * owner's tid, or with bit 30 (FUTEX_OWNER_DIED) set by the kernel when that
- * thread died. Its list node stands 32 bytes after it, where glibc's
+ * thread died. Its list node is 32 bytes after it, where glibc's
  * pthread_mutex_t has it (kernel: Documentation/locking/robust-futex-ABI).
  * The loss counters only grow, also across owners.
  */
@@ -302,15 +304,15 @@ struct arctrace_block_header {
   uint32_t magic;
   uint16_t form;        /* enum arctrace_block_form */
   uint16_t block_class; /* enum arctrace_block_class */
-  uint32_t writer;      /* of an exclusive block; of a shared one, its opener */
+  uint32_t writer;      /* identity of the owner; in a shared block, of the opener */
   uint32_t process;
   uint32_t pid;
   uint32_t tid;
   uint64_t serial;     /* counts the writer's exclusive blocks from 0 */
   uint64_t handout;    /* value of control.next that gave this block: unique, ordered */
   uint64_t base_ticks; /* what the first record's tick delta counts from */
-  uint64_t retired;    /* control.next when, in overwrite mode, the process of these
-                          definitions was seen gone; else 0 */
+  uint64_t retired;    /* definitions in overwrite mode: control.next when their process
+                          was seen gone; else 0 */
   uint64_t reserved1;
 };
 ARCTRACE_ASSERT_OFFSET(arctrace_block_header, next, 8);

@@ -6,8 +6,8 @@
  *   BLOCK    the image of a block: its header and records, without the 0xff after them
  *   RECORDS  the collector's own records, full form, one after another
  *
- * A file that does not end with a SESSION record "finished" was cut off; it is good up to
- * its last whole chunk.
+ * A file that does not end with a SESSION record "finished" was cut off. It is valid up
+ * to its last whole chunk.
  */
 #ifndef ARCTRACE_FORMAT_FILE_H
 #define ARCTRACE_FORMAT_FILE_H
@@ -19,7 +19,7 @@
 
 enum arctrace_chunk_kind { ARCTRACE_CHUNK_BLOCK = 1, ARCTRACE_CHUNK_RECORDS = 2 };
 
-/* arctrace_chunk_header.flags: why records of the block may stay in progress. */
+/* arctrace_chunk_header.flags: the reason if records of the block are in progress. */
 #define ARCTRACE_CHUNK_OWNER_DIED 1u /* a writer of the block died */
 #define ARCTRACE_CHUNK_LIVE_COPY 2u  /* copied while its writers were alive */
 
@@ -51,7 +51,8 @@ struct arctrace_clock_sync_body {
 } ARCTRACE_RECORD_PART;
 ARCTRACE_ASSERT_PART(arctrace_clock_sync_body, 24);
 
-struct arctrace_writer_end_body { /* the head's ticks: when it was seen */
+/* A writer ended; the head's ticks are the time at which the collector saw that. */
+struct arctrace_writer_end_body {
   uint32_t writer;
   uint32_t how; /* enum arctrace_writer_end */
 } ARCTRACE_RECORD_PART;
@@ -78,7 +79,8 @@ struct arctrace_child_status_body {
 } ARCTRACE_RECORD_PART;
 ARCTRACE_ASSERT_PART(arctrace_child_status_body, 8);
 
-/* User records so far: of the head's writer, whose lost[] are 0, or of the session. */
+/* Counts of user records so far: of the head's writer, with lost[] all 0, or of the whole
+ * session. */
 struct arctrace_totals_body {
   uint64_t written, lost[ARCTRACE_LOST_CAUSES];
 } ARCTRACE_RECORD_PART;
@@ -96,9 +98,10 @@ ARCTRACE_ASSERT_PART(arctrace_code_body, 32);
 /* Then bytes(path_size), of the file that named the process's code. */
 struct arctrace_code_file_body {
   uint32_t process;
-  uint32_t kind; /* enum arctrace_code_file_kind */
-  uint64_t names, left_out;
-  uint32_t flags; /* ARCTRACE_CODE_FILE_CUT */
+  uint32_t kind;     /* enum arctrace_code_file_kind */
+  uint64_t names;    /* CODE records from it */
+  uint64_t left_out; /* its entries without one: malformed, or no room for them */
+  uint32_t flags;    /* ARCTRACE_CODE_FILE_CUT */
   uint32_t path_size;
 } ARCTRACE_RECORD_PART;
 ARCTRACE_ASSERT_OFFSET(arctrace_code_file_body, flags, 24);

@@ -19,7 +19,8 @@ ARCTRACE_ASSERT_PART(arctrace_kernel_body, 8);
   ARCTRACE_ASSERT_OFFSET(type, tgid, sizeof(uint32_t)); \
   ARCTRACE_ASSERT_PART(type, size)
 
-/* next_tid and next_tgid: ARCTRACE_SWITCH_UNKNOWN if not known. */
+/* The head's thread lost the CPU to another one. next_tid and next_tgid are
+ * ARCTRACE_SWITCH_UNKNOWN if they are not known. */
 struct arctrace_switch_body {
   uint32_t cpu, tgid;
   uint32_t prev_state; /* 0: it could run on; SWITCH_UNKNOWN: not known, but not 0 */
@@ -106,8 +107,8 @@ struct arctrace_contention_end_body {
 } ARCTRACE_RECORD_PART;
 ARCTRACE_ASSERT_KERNEL_BODY(arctrace_contention_end_body, 24);
 
-/* A request to a block device. The head's thread is the one that asked, here and at the
- * request's end, wherever that comes. */
+/* A request to a block device. The head's thread is the one that made the request, also
+ * in the record of the request's end. */
 struct arctrace_block_io_body {
   uint32_t cpu, tgid;
   uint64_t sector;
@@ -118,7 +119,7 @@ ARCTRACE_ASSERT_KERNEL_BODY(arctrace_block_io_body, 32);
 struct arctrace_block_io_end_body {
   uint32_t cpu, tgid;
   uint64_t sector;
-  uint32_t device, bytes, operation; /* bytes: as many of the request's are done */
+  uint32_t device, bytes, operation; /* bytes: how many of the request's are done */
   int32_t error;
 } ARCTRACE_RECORD_PART;
 ARCTRACE_ASSERT_KERNEL_BODY(arctrace_block_io_end_body, 32);

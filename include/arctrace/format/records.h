@@ -16,8 +16,7 @@
 
 #include <arctrace/format/buffer.h>
 
-/* What is written on a head or body: no padding, and no more alignment than a record has.
- */
+/* The attributes of heads and bodies: no padding, and the alignment of a record. */
 #define ARCTRACE_RECORD_PART __attribute__((packed, aligned(4)))
 #define ARCTRACE_ASSERT_PART(type, size) \
   ARCTRACE_ASSERT_SIZE(type, size);      \
@@ -68,7 +67,7 @@ enum arctrace_record_type {
   ARCTRACE_TYPE_INSTANT = 17,
   ARCTRACE_TYPE_COUNTER = 18,
   ARCTRACE_TYPE_TEXT = 19,
-  ARCTRACE_TYPE_MARK = 20, /* a text for all to see */
+  ARCTRACE_TYPE_MARK = 20, /* a text on the time line of the session */
   /* definitions: full form, in blocks of class DEFINITIONS */
   ARCTRACE_TYPE_PROCESS = 32,
   ARCTRACE_TYPE_THREAD = 33,
@@ -113,7 +112,8 @@ enum arctrace_record_type {
  * in its low 32 bits. */
 
 #define ARCTRACE_FRAME_NAME_BIT (1ull << 63)
-/* With it: the name is a dynamic symbol's, called through the linkage of a module. */
+/* Set together with ARCTRACE_FRAME_NAME_BIT: the name is a dynamic symbol, which was
+ * called through a module's PLT. */
 #define ARCTRACE_FRAME_LIBRARY_BIT (1ull << 62)
 
 struct arctrace_time_body {
@@ -138,13 +138,13 @@ struct arctrace_lost_body {
 ARCTRACE_ASSERT_OFFSET(arctrace_lost_body, since_ticks, 16);
 ARCTRACE_ASSERT_PART(arctrace_lost_body, 24);
 
-#define ARCTRACE_LOST_INHERITED 1u /* lost by an earlier owner of the slot */
-#define ARCTRACE_LOST_RESIDUAL 2u  /* reported by the collector: the writer is gone */
-#define ARCTRACE_LOST_SESSION 4u   /* losses that no slot counted */
-#define ARCTRACE_LOST_CPU 8u       /* of the CPU whose number is in the bits from ... */
-#define ARCTRACE_LOST_CPU_SHIFT 16u
+#define ARCTRACE_LOST_INHERITED 1u  /* lost by an earlier owner of the slot */
+#define ARCTRACE_LOST_RESIDUAL 2u   /* reported by the collector: the writer is gone */
+#define ARCTRACE_LOST_SESSION 4u    /* losses that no slot counted */
+#define ARCTRACE_LOST_CPU 8u        /* lost by one CPU of the kernel writer ... */
+#define ARCTRACE_LOST_CPU_SHIFT 16u /* ... whose number is in the bits from here on */
 
-/* ENTER; and EXIT_NAMED, the exit of a frame whose entry the writer does not know. */
+/* ENTER, and EXIT_NAMED, the exit of a frame whose entry the writer does not know. */
 struct arctrace_frame_body {
   uint64_t key;
 } ARCTRACE_RECORD_PART;
@@ -175,7 +175,7 @@ struct arctrace_arg_head {
 } ARCTRACE_RECORD_PART;
 ARCTRACE_ASSERT_PART(arctrace_arg_head, 4);
 
-/* How an argument or result is meant. A number has 1, 2, 4 or 8 bytes. */
+/* The kind of an argument or result. A number has 1, 2, 4 or 8 bytes. */
 enum arctrace_value_kind {
   ARCTRACE_VALUE_SIGNED = 1,
   ARCTRACE_VALUE_UNSIGNED = 2,
@@ -185,10 +185,10 @@ enum arctrace_value_kind {
   ARCTRACE_VALUE_POINTER = 6,
   ARCTRACE_VALUE_STRING = 7,      /* its bytes, without the zero */
   ARCTRACE_VALUE_STRING_CUT = 8,  /* the first of its bytes */
-  ARCTRACE_VALUE_STRING_LOST = 9, /* u64 address where none could be read */
-  ARCTRACE_VALUE_ERRNO = 10,      /* s32: 0, or after a result why the call failed */
+  ARCTRACE_VALUE_STRING_LOST = 9, /* u64: the address, which could not be read */
+  ARCTRACE_VALUE_ERRNO = 10,      /* s32: errno after a call that failed, else 0 */
   /* numbers that have names */
-  ARCTRACE_VALUE_FOLDER = 11, /* a descriptor, or AT_FDCWD */
+  ARCTRACE_VALUE_DIRECTORY = 11, /* a descriptor, or AT_FDCWD */
   ARCTRACE_VALUE_OPEN_FLAGS = 12,
   ARCTRACE_VALUE_ACCESS = 13,     /* R_OK ... */
   ARCTRACE_VALUE_PROTECTION = 14, /* PROT_READ ... */
@@ -199,11 +199,11 @@ enum arctrace_value_kind {
   ARCTRACE_VALUE_SIGNAL = 19,
   ARCTRACE_VALUE_CLOCK = 20,
   /* since version 1.2 */
-  ARCTRACE_VALUE_FLOAT =
-      21, /* IEEE 754, 4 or 8 bytes; arguments of it are counted apart */
+  /* IEEE 754, 4 or 8 bytes; arguments of this kind are counted apart */
+  ARCTRACE_VALUE_FLOAT = 21,
   ARCTRACE_VALUE_BOOL = 22,
-  /* Itself no value: u32 id of the others' names, "a,b". Since version 1.3 a name may be
-   * followed by what numbers mean: "a/0=red/5=green". */
+  /* Not an argument: the u32 id of a STRING with the names of the others, "a,b". Since
+   * version 1.3 a name may be followed by the names of numbers: "a/0=red/5=green". */
   ARCTRACE_VALUE_NAMES = 23
 };
 
@@ -234,8 +234,8 @@ ARCTRACE_ASSERT_PART(arctrace_text_body, 4);
  *
  * `process` is the process that the definition belongs to; ids are that process's own. */
 
-/* Then bytes(executable_size), its path, and bytes(arguments_size), its command line:
- * each argument ended by a zero byte. */
+/* Then bytes(executable_size), the program's path, and bytes(arguments_size), the command
+ * line, in which a zero byte ends each argument. */
 struct arctrace_process_body {
   uint32_t process, parent; /* parent 0: unknown */
   uint32_t pid, ppid, uid;
@@ -247,7 +247,7 @@ ARCTRACE_ASSERT_OFFSET(arctrace_process_body, start_ticks, 24);
 ARCTRACE_ASSERT_PART(arctrace_process_body, 40);
 
 enum arctrace_process_origin {
-  ARCTRACE_ORIGIN_EXEC = 1, /* a program's start, as far as is known */
+  ARCTRACE_ORIGIN_EXEC = 1, /* the start of a program, or not known */
   ARCTRACE_ORIGIN_FORK = 2
 };
 
@@ -323,26 +323,28 @@ struct arctrace_process_end_body {
 ARCTRACE_ASSERT_PART(arctrace_process_end_body, 12);
 
 enum arctrace_process_end {
-  ARCTRACE_END_NONE = 0,        /* the exec reported before has failed: it goes on */
+  ARCTRACE_END_NONE = 0,        /* the exec reported before failed; the process goes on */
   ARCTRACE_END_EXIT = 1,        /* exit() or return from main; status unknown (-1) */
   ARCTRACE_END_EXIT_DIRECT = 2, /* _exit(status) */
-  ARCTRACE_END_EXEC = 3         /* is about to become another program */
+  ARCTRACE_END_EXEC = 3         /* the process is about to execute another program */
 };
 
-/* Whose numbers the process's ids are; without it: the first PID namespace's. */
+/* The PID namespace of the process's pid, ppid and tids. Without this record, it is the
+ * first PID namespace. */
 struct arctrace_pid_namespace_body {
   uint32_t process, inode;
 } ARCTRACE_RECORD_PART;
 ARCTRACE_ASSERT_PART(arctrace_pid_namespace_body, 8);
 
-/* Then bytes(path_size), of a jitdump file that the process had mapped at its end. */
+/* Then bytes(path_size), the path of a jitdump file that was mapped at the process's end.
+ */
 struct arctrace_jitdump_body {
   uint32_t process, path_size;
 } ARCTRACE_RECORD_PART;
 ARCTRACE_ASSERT_PART(arctrace_jitdump_body, 8);
 
-/* Then bytes(path_size), of a program that the process is about to execute and that can't
- * be traced. */
+/* Then bytes(path_size), the path of a program that the process is about to execute and
+ * that can't be traced. */
 struct arctrace_untraced_body {
   uint32_t process;
   uint32_t why; /* enum arctrace_untraced */
@@ -351,14 +353,14 @@ struct arctrace_untraced_body {
 ARCTRACE_ASSERT_PART(arctrace_untraced_body, 12);
 
 enum arctrace_untraced {
-  ARCTRACE_UNTRACED_STATIC = 1, /* has no loader, which would load the shim */
-  ARCTRACE_UNTRACED_SETUID = 2, /* these get other rights: the loader loads nothing */
-  ARCTRACE_UNTRACED_SETGID = 3,
-  ARCTRACE_UNTRACED_CAPABILITIES = 4,
-  ARCTRACE_UNTRACED_ARCHITECTURE = 5, /* has a loader for another machine */
-  ARCTRACE_UNTRACED_REACH = 6,        /* may not open the buffer: user, root directory */
-  ARCTRACE_UNTRACED_MUSL = 7,         /* has a libc in which the shim does nothing */
-  ARCTRACE_UNTRACED_CONFINED = 8      /* its seccomp filter keeps it from joining */
+  ARCTRACE_UNTRACED_STATIC = 1, /* it has no loader, which would load the shim */
+  ARCTRACE_UNTRACED_SETUID = 2, /* it gets other rights, so the loader ignores the shim */
+  ARCTRACE_UNTRACED_SETGID = 3, /* the same */
+  ARCTRACE_UNTRACED_CAPABILITIES = 4, /* the same */
+  ARCTRACE_UNTRACED_ARCHITECTURE = 5, /* its loader is for another machine */
+  ARCTRACE_UNTRACED_REACH = 6,   /* its user or root directory can't open the buffer */
+  ARCTRACE_UNTRACED_MUSL = 7,    /* its libc is musl, in which the shim does nothing */
+  ARCTRACE_UNTRACED_CONFINED = 8 /* its seccomp filter keeps it from joining */
 };
 
 #endif /* ARCTRACE_FORMAT_RECORDS_H */

@@ -51,8 +51,8 @@ absl::StatusOr<int> attach(const AttachOptions& options) {
   absl::StatusOr<Buffer> buffer = open_session(options.name);
   if (!buffer.ok()) return buffer.status();
   arctrace_control& control = buffer->view().control();
-  const CollectorSeat lock(buffer->view());
-  if (!lock.taken()) {
+  const CollectorLock lock(buffer->view());
+  if (!lock.is_held()) {
     return absl::FailedPreconditionError(
         absl::StrCat("session ", options.name, " already has a collector, pid ",
                      IpcAtomics::load_relaxed(control.collector_pid)));

@@ -29,7 +29,7 @@ struct CtlOptions {
   bool all_functions = false;
 
   bool changes_functions() const {
-    return all_functions || !functions.chosen.empty() || !functions.left_out.empty();
+    return all_functions || !functions.filter.empty() || !functions.notrace.empty();
   }
 };
 
@@ -44,11 +44,11 @@ absl::StatusOr<int> ctl(const CtlOptions& options) {
       reader::print_message("ctl: " + problem->text());
       return 2;
     }
-    const absl::StatusOr<LiveChoice> choice =
-        make_live_choice(options.functions, buffer->path());
-    if (!choice.ok()) return choice.status();
-    for (const std::string& line : choice->warnings) reader::print_warning(line);
-    if (absl::Status status = publish(*choice, *buffer); !status.ok()) return status;
+    const absl::StatusOr<LiveFilter> filter =
+        make_live_filter(options.functions, buffer->path());
+    if (!filter.ok()) return filter.status();
+    for (const std::string& line : filter->warnings) reader::print_warning(line);
+    if (absl::Status status = publish(*filter, *buffer); !status.ok()) return status;
   }
   switch_gate(*buffer, options.on, options.off);
   if (options.high_water_percent) {
@@ -99,9 +99,9 @@ Runner add_ctl(CLI::App& root) {
         ->group("What to trace, from each function's next call on");
   };
   add_patterns(
-      "-F,--trace", options->functions.chosen,
+      "-F,--trace", options->functions.filter,
       "trace only functions that match PATTERN, and what they call; may be repeated");
-  add_patterns("-N,--no-trace", options->functions.left_out,
+  add_patterns("-N,--no-trace", options->functions.notrace,
                "do not trace functions that match PATTERN, nor what they call; takes "
                "precedence over -F; may be repeated");
   app->add_flag(

@@ -35,7 +35,7 @@ Runner add_record(CLI::App& root) {
       "program.\n"
       "\n"
       "-A and -R without @ use the types of COMMAND's functions, if it is built\n"
-      "with -g, and those of well-known functions of libc. Otherwise ARG is arg1 to\n"
+      "with -g, and those of common functions of libc. Otherwise ARG is arg1 to\n"
       "arg6 for integer registers, fparg1 to fparg8 for floating-point registers,\n"
       "and arg7, arg8 ... or fparg9, fparg10 ... for the words on the stack; retval\n"
       "is the result. After a / comes the format: i u x o (with 8, 16, 32 or 64\n"

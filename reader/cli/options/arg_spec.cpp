@@ -155,7 +155,7 @@ std::optional<Problem> parse(
 
 }  // namespace
 
-std::optional<Problem> value_spec_problem(const std::string& spec, bool of_result) {
+std::optional<Problem> arg_spec_problem(const std::string& spec, bool of_result) {
   return parse(spec, of_result, [](const arctrace_shim_arg_spec&) {});
 }
 

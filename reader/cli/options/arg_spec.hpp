@@ -13,7 +13,7 @@ namespace arctrace::cli {
 using Problem = std::pair<size_t, std::string>;  // the offset, and what is wrong
 
 // What is wrong after the pattern of `spec`; `of_result`: it must be of -R, not of -A.
-std::optional<Problem> value_spec_problem(const std::string& spec, bool of_result);
+std::optional<Problem> arg_spec_problem(const std::string& spec, bool of_result);
 
 // The spec as the shim takes it (Pattern::arg_specs). REQUIRES: no problem.
 std::string encoded_arg_specs(const std::string& spec, bool of_result);

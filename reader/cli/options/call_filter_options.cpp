@@ -32,18 +32,18 @@ struct PatternOption {
 
 // The order in which the shim counts the patterns.
 std::array<PatternOption, 5> pattern_options(const CallFilterOptions& options) {
-  return {{{"-F", PatternKind::kFilter, &options.chosen},
-           {"-N", PatternKind::kNotrace, &options.left_out},
+  return {{{"-F", PatternKind::kFilter, &options.filter},
+           {"-N", PatternKind::kNotrace, &options.notrace},
            {"-L", PatternKind::kModule, &options.modules},
-           {"-A", PatternKind::kArgs, &options.arguments},
-           {"-R", PatternKind::kArgs, &options.results}}};
+           {"-A", PatternKind::kArgs, &options.args},
+           {"-R", PatternKind::kArgs, &options.retvals}}};
 }
 
-bool has_values(const PatternOption& option) { return option.kind == PatternKind::kArgs; }
+bool has_args(const PatternOption& option) { return option.kind == PatternKind::kArgs; }
 
-// What functions must match: of PATTERN@VALUES the former.
+// The pattern that functions must match, without the arguments of PATTERN@ARGS.
 std::string pattern_of(const PatternOption& kind, const std::string& text) {
-  return has_values(kind) ? text.substr(0, text.rfind('@')) : text;
+  return has_args(kind) ? text.substr(0, text.rfind('@')) : text;
 }
 
 std::string regex_error(const std::string& expression) {
@@ -63,11 +63,11 @@ std::optional<Problem> regex_problem(const std::string& pattern) {
   if (expression.empty()) return Problem{pattern.size(), "nothing after re:"};
   const std::string error = regex_error(expression);
   if (error.empty()) return std::nullopt;
-  // regcomp does not say where: it is after the longest beginning that is right in
-  // itself.
-  size_t place = expression.size() - 1;
-  while (place > 0 && !regex_error(expression.substr(0, place)).empty()) --place;
-  return Problem{kRegexMark.size() + place, error};
+  // regcomp does not return the error's offset. It is taken to be the end of the longest
+  // prefix that is correct by itself.
+  size_t offset = expression.size() - 1;
+  while (offset > 0 && !regex_error(expression.substr(0, offset)).empty()) --offset;
+  return Problem{kRegexMark.size() + offset, error};
 }
 
 std::optional<Problem> glob_problem(const std::string& pattern) {
@@ -98,7 +98,7 @@ std::optional<Problem> time_problem(const std::string& time) {
                  "not a time such as 1.5ms, 20us, 300ns or 2s"};
 }
 
-// Of the program itself, and those that it calls in libraries: as people write them,
+// The functions of the program itself and those that it calls in libraries, demangled and
 // without parameters.
 std::vector<std::string> function_names(const std::string& command) {
   const absl::StatusOr<reader::ElfFile> file =
@@ -120,7 +120,7 @@ std::vector<std::string> function_names(const std::string& command) {
   return names;
 }
 
-void add_value_options(CLI::App& app, CallFilterOptions& options) {
+void add_arg_options(CLI::App& app, CallFilterOptions& options) {
   const auto add = [&app](const char* flags, std::vector<std::string>& specs,
                           const char* type, const char* what) {
     app.add_option(flags, specs, what)
@@ -128,13 +128,13 @@ void add_value_options(CLI::App& app, CallFilterOptions& options) {
         ->allow_extra_args(false)
         ->group("Arguments and results");
   };
-  add("-A,--argument", options.arguments, "PATTERN[@ARG,...]",
+  add("-A,--argument", options.args, "PATTERN[@ARG,...]",
       "record arguments of functions, such as \"open@arg1/s,arg2/x32\"; may be "
       "repeated, as -R");
-  add("-R,--retval", options.results, "PATTERN[@retval]",
+  add("-R,--retval", options.retvals, "PATTERN[@retval]",
       "record what functions return, such as \"open@retval/i32\"");
-  app.add_flag("-a,--auto-args", options.auto_values,
-               "record both of well-known functions of libc")
+  app.add_flag("-a,--auto-args", options.auto_args,
+               "record arguments and results of common functions of libc")
       ->group("Arguments and results");
 }
 
@@ -148,15 +148,15 @@ void add_call_filter_options(CLI::App& app, CallFilterOptions& options) {
         ->allow_extra_args(false)
         ->group("What to trace");
   };
-  add("-F,--filter", options.chosen,
+  add("-F,--filter", options.filter,
       "only functions that match, and what they call; may be repeated, as -N and -L");
-  add("-N,--notrace", options.left_out,
+  add("-N,--notrace", options.notrace,
       "not functions that match, nor what they call: stronger than -F");
   add("-L,--module", options.modules,
       "only functions of program files and libraries whose name matches");
   app.add_option(
          "-D,--depth", options.depth,
-         "only N functions within one another, counted anew from each that -F chose")
+         "only N functions within one another, counted anew from each that -F matches")
       ->check(from_to(1, 1024))
       ->type_name("N")
       ->group("What to trace");
@@ -165,7 +165,7 @@ void add_call_filter_options(CLI::App& app, CallFilterOptions& options) {
          "only calls that last so long, such as 20us; shorter ones leave no records")
       ->type_name("TIME")
       ->group("What to trace");
-  add_value_options(app, options);
+  add_arg_options(app, options);
   add_size_option(
       app, "-Z,--size-filter", [&options](uint64_t size) { options.size = size; },
       UINT64_MAX, "only functions whose code has so many bytes, as far as that is known")
@@ -174,7 +174,7 @@ void add_call_filter_options(CLI::App& app, CallFilterOptions& options) {
 
 std::string SpecProblem::text() const {
   const std::string shown = reader::escaped(value);
-  const size_t column = reader::escaped(value.substr(0, place)).size();
+  const size_t column = reader::escaped(value.substr(0, offset)).size();
   std::string line = absl::StrCat(option, " \"", shown, "\": ", what);
   if (shown.empty()) return line;
   return absl::StrCat(line, "\n  ", shown, "\n  ", std::string(column, ' '), "^");
@@ -184,8 +184,8 @@ std::optional<SpecProblem> find_problem(const CallFilterOptions& options) {
   for (const PatternOption& kind : pattern_options(options)) {
     for (const std::string& text : *kind.patterns) {
       std::optional<Problem> problem = pattern_problem(pattern_of(kind, text));
-      if (!problem && has_values(kind)) {
-        problem = value_spec_problem(text, kind.patterns == &options.results);
+      if (!problem && has_args(kind)) {
+        problem = arg_spec_problem(text, kind.patterns == &options.retvals);
       }
       if (problem) return SpecProblem{kind.option, text, problem->first, problem->second};
     }
@@ -200,15 +200,15 @@ void encode(const CallFilterOptions& options, shim::OptionsEncoder& encoder) {
   for (const PatternOption& option : pattern_options(options)) {
     for (const std::string& text : *option.patterns) {
       const std::string pattern = pattern_of(option, text);
-      if (has_values(option)) {
-        const bool of_result = option.patterns == &options.results;
+      if (has_args(option)) {
+        const bool of_result = option.patterns == &options.retvals;
         encoder.add_args(encoded_arg_specs(text, of_result), pattern);
       } else {
         encoder.add_pattern(option.kind, pattern);
       }
     }
   }
-  if (options.auto_values) encoder.set_auto_args();
+  if (options.auto_args) encoder.set_auto_args();
   if (options.depth) encoder.set_depth_max(*options.depth);
   if (!options.time.empty()) {
     encoder.set_min_ns(static_cast<uint64_t>(*parse_time_ns(options.time)));

@@ -1,4 +1,5 @@
-// Options that choose which functions are recorded: the letters of uftrace.
+// The options of record, env and ctl that filter the functions and arguments to be
+// recorded, with the letters of uftrace. They are checked here and encoded for the shim.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -14,16 +15,16 @@
 namespace arctrace::cli {
 
 struct CallFilterOptions {
-  std::vector<std::string> chosen, left_out, modules;  // patterns
-  std::vector<std::string> arguments, results;         // PATTERN@VALUE,VALUE or PATTERN
-  bool auto_values = false;
+  std::vector<std::string> filter, notrace, modules;  // patterns
+  std::vector<std::string> args, retvals;             // PATTERN@ARG,ARG or PATTERN
+  bool auto_args = false;
   std::optional<uint32_t> depth;
   std::string time;  // as given; empty: any
   std::optional<uint64_t> size;
 
   bool is_empty() const {
-    return chosen.empty() && left_out.empty() && modules.empty() && !depth &&
-           time.empty() && !size && arguments.empty() && results.empty() && !auto_values;
+    return filter.empty() && notrace.empty() && modules.empty() && !depth &&
+           time.empty() && !size && args.empty() && retvals.empty() && !auto_args;
   }
 };
 
@@ -33,24 +34,24 @@ void add_call_filter_options(CLI::App& app, CallFilterOptions& options);
 struct SpecProblem {
   std::string option;  // such as "-F"
   std::string value;
-  size_t place;  // byte of the value
+  size_t offset;  // in the value, in bytes
   std::string what;
 
-  // "-F "re:(": what", then the value with a caret under the place.
+  // "-F "re:(": what", then the value with a caret under the offset.
   std::string text() const;
 };
 std::optional<SpecProblem> find_problem(const CallFilterOptions& options);
 
-// Adds them to what the shim is asked to do. REQUIRES: no problem.
+// Adds the options to those of the shim. REQUIRES: find_problem() finds none.
 void encode(const CallFilterOptions& options, shim::OptionsEncoder& encoder);
 
-// The patterns, one bit each in the order of the control page's word, that some function
-// of these matches.
+// The patterns that a function of the session matches, one bit each in the order of the
+// control page's word.
 uint64_t matched_patterns(const CallFilterOptions& options,
                           const SessionFunctions& session);
 
-// A line for each pattern that no function matched; `matched`: the control page's word.
-// Names that are near are looked for in the program `command`.
+// A line for each pattern that no function matched, with similar names of the program
+// `command`. `matched`: the control page's word.
 std::vector<std::string> unmatched_patterns(const CallFilterOptions& options,
                                             uint64_t matched, const std::string& command);
 

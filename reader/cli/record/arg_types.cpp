@@ -34,7 +34,7 @@ constexpr const char* kEntryHooks[] = {"__fentry__", "mcount", "_mcount"};
 struct Spec {
   const char* option;
   std::string text;  // the pattern
-  bool has_values;
+  bool has_specs;
   std::unique_ptr<FunctionPattern> pattern;
 };
 
@@ -49,8 +49,8 @@ std::vector<Spec> specs_of(const CallFilterOptions& options) {
           {option, std::move(pattern), at != std::string::npos, std::move(compiled)});
     }
   };
-  add("-A", options.arguments);
-  add("-R", options.results);
+  add("-A", options.args);
+  add("-R", options.retvals);
   return specs;
 }
 
@@ -197,7 +197,7 @@ std::string listed(const std::set<std::string>& names) {
 struct HookedFile {
   HookedFile(std::string file_path, const reader::ElfFile& file)
       : path(std::move(file_path)), imports(imported_functions(file.handle())) {
-    hides_values = is_only_instrumented(file, imports);
+    hides_args = is_only_instrumented(file, imports);
     has_hooks = file.has_section("__patchable_function_entries") ||
                 file.has_section("xray_instr_map") ||
                 imports.contains("__cyg_profile_func_enter") ||
@@ -214,7 +214,7 @@ struct HookedFile {
 
   std::string path;
   std::set<std::string> imports;
-  bool hides_values = false;
+  bool hides_args = false;
   bool has_hooks = false;
   std::multimap<std::string, uint64_t> defined;
   std::map<uint64_t, FunctionTypes> types;  // of the wanted ones that are known
@@ -233,13 +233,13 @@ class TypeFinder {
                                   shim::OptionsEncoder& encoder) {
     std::set<std::string> declared;
     for (const Spec& spec : specs) {
-      if (spec.has_values) continue;
+      if (spec.has_specs) continue;
       for_imports(spec, [&](const std::string& name) { declared.insert(name); });
     }
     find_in(files_.front(), specs, declared);
     for (const auto& [name, types] : declared_) declared.erase(name);
     const bool wants_types = std::any_of(
-        specs.begin(), specs.end(), [](const Spec& spec) { return !spec.has_values; });
+        specs.begin(), specs.end(), [](const Spec& spec) { return !spec.has_specs; });
     if (wants_types) add_libraries(specs, declared);
     put_types(encoder);
     std::vector<std::string> warnings;
@@ -266,12 +266,13 @@ class TypeFinder {
     }
   }
 
-  // `declared`: of the program's imports those whose types it may tell itself.
+  // Reads the types of the functions of `file` that the specs match, and of the program's
+  // imports `declared`, whose types its own debug information may have.
   void find_in(HookedFile& file, const std::vector<Spec>& specs,
                const std::set<std::string>& declared) {
     std::set<uint64_t> wanted;
     for (const Spec& spec : specs) {
-      if (spec.has_values) continue;
+      if (spec.has_specs) continue;
       for_defined(file, spec,
                   [&](const std::string&, uint64_t address) { wanted.insert(address); });
     }
@@ -282,8 +283,8 @@ class TypeFinder {
     declared_.merge(types.declared);
   }
 
-  // What the program does not tell of its `missing` imports, the first library tells that
-  // offers them; libraries may have functions with hooks, too.
+  // Finds the types of the imports that are `missing` in the program in the first library
+  // that defines them. Libraries may also have functions with hooks.
   void add_libraries(const std::vector<Spec>& specs, std::set<std::string> missing) {
     for (const std::string& path : libraries_of(files_.front().path)) {
       const absl::StatusOr<reader::ElfFile> elf = reader::ElfFile::open_untrusted(path);
@@ -329,9 +330,9 @@ class TypeFinder {
   void add_warning(const Spec& spec, std::vector<std::string>& warnings) {
     std::set<std::string> unseen, unknown;
     for (const HookedFile& file : files_) {
-      if (spec.has_values && !file.hides_values) continue;
+      if (spec.has_specs && !file.hides_args) continue;
       for_defined(file, spec, [&](const std::string& name, uint64_t address) {
-        if (file.hides_values) unseen.insert(name);
+        if (file.hides_args) unseen.insert(name);
         if (!file.types.contains(address)) unknown.insert(name);
       });
     }
@@ -344,7 +345,7 @@ class TypeFinder {
       warnings.push_back(absl::StrCat(
           option, "-finstrument-functions hides what functions are given and return: ",
           listed(unseen), "; -pg -mfentry and -fpatchable-function-entry=5 do not"));
-    } else if (!spec.has_values && !unknown.empty()) {
+    } else if (!spec.has_specs && !unknown.empty()) {
       warnings.push_back(absl::StrCat(
           option, "no types are known of ", listed(unknown), ": build with -g, or say ",
           spec.option, " ", reader::escaped(spec.text),

@@ -20,15 +20,15 @@ class Maker {
  public:
   explicit Maker(SessionFunctions session) : functions_(std::move(session.functions)) {}
 
-  // Error: it does not fit any more.
+  // ResourceExhausted: the filter does not fit any more.
   absl::Status add(char mark, const std::string& option, const FunctionPattern& pattern) {
-    // A glob of linker's names holds in programs and libraries that come later, too. What
-    // stands for nothing yet is nobody's name.
+    // The glob itself is put as well, because it may match linker's names in programs and
+    // libraries that are loaded later.
     if (!pattern.is_regex()) put(mark, pattern.text());
     size_t found = 0;
     std::vector<CoveredName> names;
     std::vector<std::string> globs;
-    size_t size = choice_.text.size();
+    size_t size = filter_.text.size();
     for (const SessionFunction& function : functions_) {
       const bool is_put = !pattern.is_regex() && pattern.matches(function.linked);
       const bool is_wanted = !is_put && pattern.matches_any(function);
@@ -42,7 +42,7 @@ class Maker {
     }
     if (size > ARCTRACE_LIVE_FILTER_TEXT_MAX) globs = prefix_cover(names);
     for (const std::string& glob : globs) put(mark, glob);
-    if (choice_.text.size() > ARCTRACE_LIVE_FILTER_TEXT_MAX) {
+    if (filter_.text.size() > ARCTRACE_LIVE_FILTER_TEXT_MAX) {
       return absl::ResourceExhaustedError(absl::StrCat(
           "ctl: ", option, " ", reader::escaped(pattern.text()), " matches ", found,
           " functions, whose names take more than the ", ARCTRACE_LIVE_FILTER_TEXT_MAX,
@@ -55,19 +55,19 @@ class Maker {
     return absl::OkStatus();
   }
 
-  LiveChoice take() { return std::move(choice_); }
+  LiveFilter take() { return std::move(filter_); }
 
  private:
   void put(char mark, const std::string& glob) {
-    choice_.text += mark;
-    choice_.text += glob;
-    choice_.text += '\0';
+    filter_.text += mark;
+    filter_.text += glob;
+    filter_.text += '\0';
   }
 
   void warn(const std::string& option, const FunctionPattern& pattern) {
     std::vector<std::string> names;
     for (const SessionFunction& function : functions_) names.push_back(function.plain);
-    choice_.warnings.push_back(
+    filter_.warnings.push_back(
         functions_.empty()
             ? absl::StrCat("no process has joined: what ", option, " ",
                            reader::escaped(pattern.text()), " matches is not known yet")
@@ -77,36 +77,35 @@ class Maker {
   }
 
   absl::btree_set<SessionFunction> functions_;
-  LiveChoice choice_;
+  LiveFilter filter_;
 };
 
 }  // namespace
 
-absl::StatusOr<LiveChoice> make_live_choice(const CallFilterOptions& options,
+absl::StatusOr<LiveFilter> make_live_filter(const CallFilterOptions& options,
                                             const std::string& path) {
-  if (options.chosen.empty() && options.left_out.empty()) return LiveChoice{};
+  if (options.filter.empty() && options.notrace.empty()) return LiveFilter{};
   absl::StatusOr<SessionFunctions> functions = functions_of_session(path);
   if (!functions.ok()) return functions.status();
   Maker maker(*std::move(functions));
-  for (const std::string& text : options.chosen) {
+  for (const std::string& text : options.filter) {
     absl::Status added = maker.add(kFilterMark, "-F", FunctionPattern(text));
     if (!added.ok()) return added;
   }
-  for (const std::string& text : options.left_out) {
+  for (const std::string& text : options.notrace) {
     absl::Status added = maker.add(kNotraceMark, "-N", FunctionPattern(text));
     if (!added.ok()) return added;
   }
   return maker.take();
 }
 
-absl::Status publish(const LiveChoice& choice, const Buffer& buffer) {
+absl::Status publish(const LiveFilter& filter, const Buffer& buffer) {
   std::array<uint64_t, kLiveFilterWords> words{};
-  std::memcpy(words.data(), choice.text.data(), choice.text.size());
+  std::memcpy(words.data(), filter.text.data(), filter.text.size());
   const bool is_done = publish_live_filter(live_filter_area(buffer.view()), words.data(),
-                                           static_cast<uint32_t>(choice.text.size()));
-  return is_done
-             ? absl::OkStatus()
-             : absl::AbortedError("another arctrace ctl chooses functions: try again");
+                                           static_cast<uint32_t>(filter.text.size()));
+  return is_done ? absl::OkStatus()
+                 : absl::AbortedError("another arctrace ctl sets the filter: try again");
 }
 
 }  // namespace arctrace::cli

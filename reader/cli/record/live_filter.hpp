@@ -1,7 +1,6 @@
-// What `arctrace ctl` chooses in programs that run: patterns as the programs understand
-// them, which are globs of linker's names. Whatever else a pattern means, regular
-// expressions and C++ names as people write them, is looked up here, among the functions
-// of the programs in the session.
+// Makes the live filter of `arctrace ctl` for running programs. These match globs of
+// linker's names only; so regular expressions and demangled C++ names are resolved here,
+// among the functions of the programs in the session.
 #pragma once
 
 #include <absl/status/statusor.h>
@@ -14,19 +13,19 @@
 
 namespace arctrace::cli {
 
-struct LiveChoice {
-  std::string text;                   // as the control page has it
+struct LiveFilter {
+  std::string text;                   // the text for the control page
   std::vector<std::string> warnings;  // a line for each pattern that nothing matches
 };
 
-// Of options.chosen and options.left_out, for the programs of the session whose buffer's
-// file is `path`. REQUIRES: find_problem() finds none. ResourceExhausted: more than the
-// control page holds.
-absl::StatusOr<LiveChoice> make_live_choice(const CallFilterOptions& options,
+// Makes the filter of options.filter and options.notrace for the programs of the session
+// whose buffer is the file `path`. REQUIRES: find_problem() finds none.
+// ResourceExhausted: it is longer than the control page allows.
+absl::StatusOr<LiveFilter> make_live_filter(const CallFilterOptions& options,
                                             const std::string& path);
 
-// Has the session's programs follow it: each function from its next call on. Aborted:
-// somebody else does the same.
-absl::Status publish(const LiveChoice& choice, const Buffer& buffer);
+// Puts the filter into the control page. The session's programs then apply it to each
+// function from its next call on. Aborted: another process does the same.
+absl::Status publish(const LiveFilter& filter, const Buffer& buffer);
 
 }  // namespace arctrace::cli

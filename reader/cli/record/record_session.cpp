@@ -326,7 +326,7 @@ absl::StatusOr<int> record_command(const RecordOptions& options) {
   std::optional<CollectorSummary> summary;
   {
     const SignalScope signals;
-    const CollectorSeat lock(buffer.view());
+    const CollectorLock lock(buffer.view());
     FlightOptions flight = options.flight;
     flight.polled = recording->perf.get();
     const absl::StatusOr<std::unique_ptr<Recorder>> made =

@@ -34,19 +34,19 @@ absl::Status no_room(int error, uint64_t size, const std::string& where) {
       "no room for a buffer of ", size, " bytes in ", where, ": ", std::strerror(error)));
 }
 
-// Leaves out the blocks of which nothing is in the buffer's first `size` bytes: a header
-// alone may claim any number.
+// Drops the blocks that begin after the buffer's first `size` bytes, because an untrusted
+// header may claim any number of them.
 void keep_blocks_within(uint64_t size, Geometry& geometry) {
-  const uint64_t there =
+  const uint64_t available =
       size > geometry.blocks_offset ? size - geometry.blocks_offset : 0;
-  const uint64_t blocks = (there + geometry.block_size - 1) / geometry.block_size;
+  const uint64_t blocks = (available + geometry.block_size - 1) / geometry.block_size;
   if (blocks >= geometry.block_count) return;
   geometry.block_count = static_cast<uint32_t>(blocks);
   geometry.total_size =
       geometry.blocks_offset + (blocks * geometry.block_size + 4095) / 4096 * 4096;
 }
 
-// Why open_buffer_untrusted() refused `path` with `error`.
+// The status for `path`, which open_buffer_untrusted() refused with `error`.
 absl::Status open_status(int error, const std::string& path, const OpenedBuffer& opened) {
   if (error == -EACCES) {
     return absl::PermissionDeniedError(
@@ -91,7 +91,7 @@ absl::StatusOr<Buffer> Buffer::create(const BufferOptions& options) {
   absl::Status made = options.in_kernel ? buffer.make_map(options, size, fd)
                                         : buffer.make_file(options, fd);
   if (!made.ok()) return made;
-  // A map's descriptor stays ours.
+  // A map's descriptor belongs to the buffer and stays open.
   const absl::Cleanup closer = [&] {
     if (!options.in_kernel) close(fd);
   };
@@ -155,7 +155,7 @@ absl::StatusOr<Buffer> Buffer::copy_untrusted(int fd, uint64_t offset, uint64_t 
   Buffer buffer;
   buffer.view_ = BufferView(static_cast<std::byte*>(base), geometry);
   buffer.header_ = header;
-  // What is cut off stays zero, which is no block.
+  // The part that is missing in the file stays zero. Zeros are not a valid block.
   uint64_t done = 0;
   const uint64_t wanted = std::min(size, geometry.total_size);
   while (done < wanted) {
@@ -177,7 +177,7 @@ absl::Status Buffer::make_file(const BufferOptions& options, int& fd) {
     path = absl::StrCat(options.directory, "/arctrace-", getuid(), "-", getpid(), "-",
                         absl::Hex(number));
   }
-  // O_EXCL and a name that can't be guessed: nobody can have put a link or a file there.
+  // O_EXCL and an unpredictable name keep others from planting a link or a file there.
   fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (fd < 0) return error_status(errno, absl::StrCat("creating ", path));
   path_ = path;
@@ -202,7 +202,8 @@ absl::Status Buffer::make_map(const BufferOptions& options, uint64_t size, int& 
   return absl::OkStatus();
 }
 
-// The memory itself, now: a page that can't be had later would kill a writer (SIGBUS).
+// Allocates all pages now, because a page that can't be allocated later would kill a
+// writer (SIGBUS).
 absl::Status Buffer::allocate(const BufferOptions& options, int fd, std::byte* base,
                               uint64_t size) {
   if (options.in_kernel) {
@@ -262,7 +263,7 @@ void Buffer::write_header(const BufferOptions& options) {
   arctrace_control& control = view_.control();
   control.process_next = 1;
   control.writer_next = 1;
-  // Overwrite mode needs nobody who makes room.
+  // Overwrite mode does not depend on a collector that frees blocks.
   const uint32_t high_water =
       geometry.mode == ARCTRACE_MODE_OVERWRITE ? 0 : options.high_water_percent;
   control.high_water_blocks =
@@ -298,7 +299,7 @@ void Buffer::write_header(const BufferOptions& options) {
   auto& shared = *reinterpret_cast<arctrace_session_header*>(view_.base());
   shared = header;
   header.magic = ARCTRACE_SESSION_MAGIC;
-  // K1 release: who finds the magic finds all of the above.
+  // K1 release: a process that reads the magic also sees all stores above.
   IpcAtomics::store_release(shared.magic, header.magic);
 }
 
@@ -308,8 +309,7 @@ void Buffer::set_gate(uint32_t bits) {
   if ((added & ARCTRACE_GATE_FUNCTIONS) != 0) {
     IpcAtomics::fetch_add_relaxed(control.functions_on, uint32_t{1});
   }
-  // R1 release, matches R2 (was_off_meanwhile): functions_on, and the choice of
-  // functions.
+  // R1 release, matches R2 (was_off_meanwhile): functions_on, and the live filter.
   IpcAtomics::store_release(control.gate, bits);
 }
 

@@ -1,4 +1,7 @@
-// Creating a trace buffer: a file in shared memory, filled, pinned, with its header.
+// The trace buffer as the recorder owns it: it is created as a file in shared memory or
+// as the value of a BPF map, filled, pinned and given its header. The recorder and the
+// control commands also open existing buffers here, and copy buffers out of files and
+// cores.
 #pragma once
 
 #include <absl/status/statusor.h>
@@ -24,36 +27,36 @@ struct BufferOptions {
   arctrace_scope scope = ARCTRACE_SCOPE_THREAD;
   arctrace_clock clock = choose_clock();
   PinPolicy pin = PinPolicy::kTry;
-  std::optional<bool> huge_pages;    // nothing: if it can be, else never mind
+  std::optional<bool> huge_pages;    // nullopt: if possible, without a warning if not
   uint32_t high_water_percent = 50;  // of the blocks; 0: never wake
   std::string directory = "/dev/shm";
   std::string file = {};   // the buffer's own path; empty: a new name in `directory`
-  int64_t group = -1;      // its members may write and read too; -1: nobody else
+  int64_t group = -1;      // its members may write and read too; -1: only this user
   uint64_t features = 0;   // optional ones: ARCTRACE_FEATURE_*
-  bool in_kernel = false;  // the value of a BPF map; `directory` and `file` say nothing
+  bool in_kernel = false;  // the value of a BPF map; `directory` and `file` are ignored
 };
 
-// Owns the mapping and, unless it is to outlive us, the file's name: the destructor
-// unmaps and removes the file.
+// Owns the mapping and, unless the file is kept, its name: the destructor unmaps and
+// removes the file.
 class Buffer {
  public:
   // kInvalidArgument: an impossible geometry. kResourceExhausted: no memory for it, or
-  // pinning refused under PinPolicy::kRequire. Others as the file system says.
+  // pinning refused under PinPolicy::kRequire. Other codes come from the file system.
   static absl::StatusOr<Buffer> create(const BufferOptions& options);
 
-  // Maps a buffer that there is; its file stays. With kRead nothing may be stored there:
-  // enough to take a Snapshot. kPermissionDenied: neither our own nor shared with a
-  // group. kInvalidArgument: not a buffer.
+  // Maps an existing buffer; its file stays. With kRead the mapping is read-only, which
+  // suffices for a Snapshot. kPermissionDenied: neither our own nor shared with a group.
+  // kInvalidArgument: not a buffer.
   static absl::StatusOr<Buffer> open(const std::string& path,
                                      BufferAccess access = BufferAccess::kReadWrite);
 
-  // A private copy of the buffer's image that stands at `offset` of a file, of which
-  // there are at most `size` bytes: of a buffer's file, or of a core. Its view has the
-  // blocks only of which something is there.
+  // A private copy of the buffer image that begins at `offset` of a buffer's file or of a
+  // core and is at most `size` bytes long. The view of the copy has only those blocks of
+  // which the file has at least a part.
   static absl::StatusOr<Buffer> copy_untrusted(int fd, uint64_t offset, uint64_t size,
                                                const std::string& name);
 
-  // The file is to stay when this object is gone.
+  // The destructor does not remove the file.
   void keep_file() { is_kept_ = true; }
 
   Buffer(Buffer&& other) noexcept;
@@ -64,16 +67,17 @@ class Buffer {
 
   const BufferView& view() const { return view_; }
   const std::string& path() const { return path_; }
-  // Private memory, which nobody else changes.
+  // Whether this is private memory (copy_untrusted()), which no other process changes.
   bool is_copy() const { return path_.empty(); }
-  // Of a buffer created in_kernel: the map's descriptor, ours to keep. Else -1.
+  // The map's descriptor if the buffer was created in_kernel, else -1. It stays ours.
   int map() const { return map_; }
-  // As it was when the buffer was made or opened: a private copy.
+  // A private copy of the header, made when the buffer was created or opened.
   const arctrace_session_header& header() const { return header_; }
-  // What could not be done but need not stop anybody; empty if nothing.
+  // Optional features that create() could not provide; empty if there are none.
   const std::string& warning() const { return warning_; }
 
-  // What is recorded: enum arctrace_gate_bit. 0 stops all writers at their next record.
+  // Sets what is recorded: enum arctrace_gate_bit. 0 stops all writers at their next
+  // record.
   void set_gate(uint32_t bits);
 
  private:

@@ -17,7 +17,7 @@ namespace {
 [[maybe_unused]] bool kernel_trusts_tsc() {
   std::ifstream file(
       "/sys/devices/system/clocksource/clocksource0/available_clocksource");
-  if (!file) return true;  // no sysfs here: the CPU's word is all there is
+  if (!file) return true;  // without sysfs, CPUID alone decides
   for (std::string name; file >> name;) {
     if (name == "tsc") return true;
   }

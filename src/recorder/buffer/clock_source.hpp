@@ -1,4 +1,5 @@
-// Which clock a session uses, and how its ticks lie on the kernel's clocks.
+// Chooses the clock of a session, measures its rate, and reads it together with the
+// kernel's clocks, so that readers can convert ticks to nanoseconds.
 #pragma once
 
 #include <arctrace/format.h>
@@ -7,11 +8,11 @@
 
 namespace arctrace {
 
-// The CPU's invariant counter if the kernel trusts it too, else CLOCK_MONOTONIC.
+// The CPU's invariant counter if the kernel uses it too, else CLOCK_MONOTONIC.
 arctrace_clock choose_clock();
 
-// One moment on three clocks. The monotonic stamp was taken between two tick reads as
-// close together as a few tries gave; `ticks` is their middle.
+// One moment on three clocks. The monotonic time was read between two tick reads, the
+// closest pair of a few tries; `ticks` is the middle of the two.
 struct ClockSync {
   uint64_t ticks;
   uint64_t monotonic_ns;

@@ -18,13 +18,14 @@ int allocate_huge_pages(int fd, std::byte* base, uint64_t size) {
   constexpr off_t kSmallPage = 4096;
   const uint64_t whole = size / kHugePageSize * kHugePageSize;
   if (whole == 0) return 0;
-  // Before it is filled up in vain.
+  // Checked first, so that a file system that is too small is not filled up in vain.
   struct statvfs room {};
   if (fstatvfs(fd, &room) != 0) return errno;
   const bool has_limit = room.f_blocks != 0;  // a tmpfs without one has no blocks
   if (has_limit && size / room.f_frsize >= room.f_bavail) return ENOSPC;
-  // Only what is there is gathered, and the less of it the sooner: one small page of
-  // each. Allocated, not touched: where there is no room, that would be a SIGBUS.
+  // MADV_COLLAPSE skips huge pages without any allocated memory, and copies what it
+  // finds: so one small page of each is allocated. Touching it instead would raise SIGBUS
+  // where there is no memory.
   for (uint64_t at = 0; at < whole; at += kHugePageSize) {
     const int error = posix_fallocate(fd, static_cast<off_t>(at), kSmallPage);
     if (error != 0) return error;

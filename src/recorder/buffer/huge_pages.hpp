@@ -1,4 +1,5 @@
-// A buffer's memory in huge pages: it is made in a tenth of the time.
+// Allocates a buffer's memory in huge pages, which takes a tenth of the time that small
+// pages take. Buffer::create() calls it.
 #pragma once
 
 #include <cstddef>
@@ -6,9 +7,10 @@
 
 namespace arctrace {
 
-// Gives an empty file in shared memory, mapped by map_for_huge_pages(), its memory in
-// huge pages, but for what is left over at its end. 0, or the error that says why all or
-// some of it has none; it is then for the caller to have it allocated in small ones.
+// Allocates huge pages for an empty file in shared memory that map_for_huge_pages() has
+// mapped at `base`, except for the part of a huge page at its end. Returns 0, or the
+// errno because of which some or all of it has no huge pages; the caller then allocates
+// small ones.
 int allocate_huge_pages(int fd, std::byte* base, uint64_t size);
 
 }  // namespace arctrace

@@ -17,19 +17,19 @@ namespace {
 
 bool is_bpf_mount() {
   struct statfs status {};
-  return statfs(kMapFolder, &status) == 0 &&
+  return statfs(kMapDirectory, &status) == 0 &&
          static_cast<uint64_t>(status.f_type) == BPF_FS_MAGIC;
 }
 
 absl::Status ensure_mount() {
   if (is_bpf_mount()) return absl::OkStatus();
-  if (mkdir(kMapFolder, 0711) != 0 && errno != EEXIST) {
-    return absl::ErrnoToStatus(errno, absl::StrCat("making ", kMapFolder));
+  if (mkdir(kMapDirectory, 0711) != 0 && errno != EEXIST) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("making ", kMapDirectory));
   }
-  if (mount("bpf", kMapFolder, "bpf", MS_NOSUID | MS_NODEV | MS_NOEXEC, "mode=0711") !=
+  if (mount("bpf", kMapDirectory, "bpf", MS_NOSUID | MS_NODEV | MS_NOEXEC, "mode=0711") !=
       0) {
     return absl::ErrnoToStatus(
-        errno, absl::StrCat("mounting a BPF file system on ", kMapFolder));
+        errno, absl::StrCat("mounting a BPF file system on ", kMapDirectory));
   }
   return absl::OkStatus();
 }
@@ -60,8 +60,8 @@ absl::StatusOr<std::string> pin_map(int map, int64_t group) {
   if (getrandom(&number, sizeof number, 0) != static_cast<ssize_t>(sizeof number)) {
     return absl::ErrnoToStatus(errno, "getrandom");
   }
-  std::string path = absl::StrCat(kMapFolder, "/arctrace-", getuid(), "-", getpid(), "-",
-                                  absl::Hex(number));
+  std::string path = absl::StrCat(kMapDirectory, "/arctrace-", getuid(), "-", getpid(),
+                                  "-", absl::Hex(number));
   if (const int error = bpf_obj_pin(map, path.c_str()); error < 0) {
     return absl::ErrnoToStatus(-error, absl::StrCat("pinning ", path));
   }

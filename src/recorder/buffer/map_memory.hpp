@@ -1,5 +1,6 @@
-// The buffer as the value of one BPF array map: kernel memory, never paged, that BPF
-// programs write too.
+// Creates a buffer as the value of one BPF array map: kernel memory that is never paged
+// out and that BPF programs can write. Buffer::create() calls it for a recording of the
+// kernel.
 #pragma once
 
 #include <absl/status/status.h>
@@ -10,16 +11,17 @@
 
 namespace arctrace {
 
-// The BPF file system that maps are pinned in. Not /sys/fs/bpf, which is root's alone as
-// a rule: --group needs a way in.
-inline constexpr char kMapFolder[] = "/run/arctrace";
+// The BPF file system in which maps are pinned. /sys/fs/bpf would not do: as a rule only
+// root may enter it, and --group needs access for others.
+inline constexpr char kMapDirectory[] = "/run/arctrace";
 
-// A map of `size` bytes: its descriptor. kPermissionDenied, kUnimplemented ...: as the
-// kernel says. kInvalidArgument: more than ARCTRACE_BPF_SIZE_MAX.
+// Creates a map of `size` bytes and returns its descriptor. kInvalidArgument: more than
+// ARCTRACE_BPF_SIZE_MAX. Other codes (kPermissionDenied, kUnimplemented ...) come from
+// the kernel.
 absl::StatusOr<int> create_map(uint64_t size);
 
-// Pins the map under a name of its own in a BPF file system of ours, which is mounted if
-// it is not: its path. Members of `group` may use it too; -1: nobody else.
+// Pins the map under a new name in kMapDirectory, which is mounted if necessary, and
+// returns the path. Members of `group` may use the map too; -1: only this user.
 absl::StatusOr<std::string> pin_map(int map, int64_t group);
 
 }  // namespace arctrace

@@ -31,7 +31,8 @@ bool is_name(const std::string& text) {
          std::all_of(text.begin(), text.end(), allowed);
 }
 
-// Others may pass through, to a session that is shared with them, and no more.
+// Other users may search the directory, for a session that is shared with them, but must
+// not write to it.
 absl::Status check_directory(const std::string& path) {
   struct stat status {};
   if (lstat(path.c_str(), &status) != 0) return absl::ErrnoToStatus(errno, path);
@@ -92,8 +93,8 @@ std::vector<FoundSession> find_sessions() {
     }
   }
   const std::string own = prefix() + "-";
-  for (const char* place : {kSharedMemory, kMapFolder}) {
-    for (fs::directory_iterator at(place, error), end; !error && at != end;
+  for (const char* parent : {kSharedMemory, kMapDirectory}) {
+    for (fs::directory_iterator at(parent, error), end; !error && at != end;
          at.increment(error)) {
       if (absl::StartsWith(at->path().filename().native(), own)) {
         found.push_back({at->path(), at->path()});

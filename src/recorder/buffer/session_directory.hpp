@@ -1,4 +1,5 @@
-// Where sessions with a name live: a directory of the user's own in shared memory.
+// Named sessions: their buffer files are in a directory in shared memory that belongs to
+// the user. The commands find sessions here by name or path.
 #pragma once
 
 #include <absl/status/statusor.h>
@@ -10,27 +11,28 @@
 
 namespace arctrace {
 
-// The buffer file of the session `name`: letters, digits, '.', '_' and '-', at most 64. A
-// text with a slash is a file's path already. `create`: makes the directory, if need be.
-// kInvalidArgument: no such name can be. kPermissionDenied: the directory is not our own
-// (in /dev/shm, anybody may have made it) or others may write to it.
+// The path of the buffer file of the session `name`: at most 64 letters, digits, '.', '_'
+// and '-'. A text with a slash is a path already and returned as it is. `create`: makes
+// the directory if it is missing. kInvalidArgument: not a valid name. kPermissionDenied:
+// the directory is not our own (anybody can make one in /dev/shm), or others may write to
+// it.
 absl::StatusOr<std::string> session_file(const std::string& name, bool create = false);
 
-// The buffer of the session `name`, or at that path, to write into. kNotFound: there is
-// no such session.
+// Opens the buffer of the session `name`, or at that path, for writing. kNotFound: there
+// is no such session.
 absl::StatusOr<Buffer> open_session(const std::string& name);
 
-// `path` itself if there is such a file, else the file of the session of that name if
+// `path` itself if that file exists, else the buffer file of the session of that name if
 // there is one, else `path`.
 std::string file_or_session(const std::string& path);
 
 struct FoundSession {
-  std::string name;  // of a session without one, its path
+  std::string name;  // the path if the session has no name
   std::string path;
 };
 
-// The user's sessions: those with a name, and what recorders made for themselves, in
-// order of their names.
+// The user's sessions, named ones and those that a recorder made for itself, in the order
+// of their names.
 std::vector<FoundSession> find_sessions();
 
 }  // namespace arctrace

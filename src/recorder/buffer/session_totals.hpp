@@ -1,4 +1,5 @@
-// What a session has written and lost so far, as its slots and its control page count it.
+// How many records a session has written and lost so far, by the counters of its slots
+// and its control page. The recorders report them in their summaries and TOTALS records.
 #pragma once
 
 #include <cstdint>
@@ -8,13 +9,13 @@
 
 namespace arctrace {
 
-// All records of the session so far, in the buffer or not any more.
+// All records of the session so far, whether they are still in the buffer or not.
 uint64_t session_written(const BufferView& view);
 
 // All losses of the session so far, by cause.
 std::vector<uint64_t> session_losses(const BufferView& view);
 
-// What all CPUs of the kernel writer have lost.
+// The kernel writer's losses on all CPUs.
 uint64_t cpu_losses(const BufferView& view);
 
 }  // namespace arctrace

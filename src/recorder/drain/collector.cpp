@@ -13,8 +13,8 @@
 namespace arctrace {
 namespace {
 
-// Often enough that a buffer of the default size, filled by two writers at full speed,
-// is met before it is full even without a wake-up; rare enough to cost nothing.
+// Often enough that a buffer of the default size, filled by two writers at full speed, is
+// drained before it is full even without a wake-up; rare enough to cost nothing.
 constexpr long kPollNs = 20'000'000;
 
 }  // namespace
@@ -86,7 +86,8 @@ void Collector::run() {
       }
       if (read_monotonic_ns() - last_sync_ns_ >= sync_ns) sync_clocks();
     }
-    // Until a writer passes the high-water mark, finish() is called, or a while.
+    // Returns when a writer passes the high-water mark, at finish(), or after the
+    // interval.
     wait_for_wake(buffer_.view().control(), interval_ns);
   }
 }

@@ -1,5 +1,6 @@
-// The collector's thread: rounds of draining, woken by the high-water mark, with clock
-// syncs at the start, each second and at the end.
+// The recorder of drop and stop mode. Its thread drains the buffer into a trace file,
+// round by round, woken by the high-water mark, and writes clock syncs at the start, at
+// intervals and at the end.
 #pragma once
 
 #include <condition_variable>
@@ -23,11 +24,11 @@ namespace arctrace {
 class Collector : public Recorder {
  public:
   // Writes the file's header and first records and starts the thread. REQUIRES: the
-  // caller has the CollectorSeat for as long.
-  // `command_line`: the recorder's own, for the SYSTEM record. `resumed`: the session may
-  // have had other collectors. `limits`: with `bytes`, the recording is cut into files
-  // (FileRing). REQUIRES: then `file` is a regular one. `polled`: to be called, or null;
-  // it must outlive this.
+  // caller holds the CollectorLock for as long as this object lives. `command_line`: the
+  // recorder's own, for the SYSTEM record. `resumed`: the session may have had other
+  // collectors. `limits`: if `bytes` is set, the recording is cut into files (FileRing),
+  // and `file` must be a regular file. `polled`: a writer to be polled in each round, or
+  // null; it must outlive this object.
   Collector(Buffer& buffer, TraceFile file, const std::vector<std::string>& command_line,
             bool resumed = false, FileLimits limits = {}, PolledWriter* polled = nullptr);
   ~Collector() override;
@@ -36,7 +37,7 @@ class Collector : public Recorder {
   void child_ended(uint32_t pid, int wait_status) override;
   absl::StatusOr<std::string> snapshot() override;
 
-  // What the file holds and what was lost up to now: for progress lines.
+  // What the file holds and what was lost so far, for progress lines.
   CollectorSummary progress() const;
 
   CollectorSummary finish() override;
@@ -48,13 +49,13 @@ class Collector : public Recorder {
 
   Buffer& buffer_;
   TraceFile file_;
-  mutable std::mutex mutex_;        // of all below, and of file_
-  std::unique_ptr<FileRing> ring_;  // null: one file
+  mutable std::mutex mutex_;        // guards all members below, and file_
+  std::unique_ptr<FileRing> ring_;  // null: the recording is one file
   PolledWriter* const polled_;
   CodeFiles code_files_;
   Drain drain_;
-  bool has_name_ =
-      false;  // publish() was called: before, nothing is taken out of the buffer
+  // publish() was called. Before that nothing is taken out of the buffer.
+  bool has_name_ = false;
   bool stopping_ = false;
   uint64_t last_sync_ns_ = 0;
   std::thread thread_;

@@ -13,10 +13,11 @@ namespace arctrace {
 
 using A = IpcAtomics;
 
-CollectorSeat::CollectorSeat(const BufferView& view) {
+CollectorLock::CollectorLock(const BufferView& view) {
   std::promise<bool> tried;
   std::future<bool> result = tried.get_future();
-  const sys::SignalsBlocked blocked;  // in the holder: they are for the other threads
+  // Inherited by the holder, so that signals go to the program's other threads.
+  const sys::SignalsBlocked blocked;
   holder_ = std::thread([this, &view, tried = std::move(tried)]() mutable {
     arctrace_control& control = view.control();
     const uint32_t seen = A::load_acquire(control.collector_lock);
@@ -26,21 +27,22 @@ CollectorSeat::CollectorSeat(const BufferView& view) {
                      control.collector_robust_next},
                     seen, static_cast<uint32_t>(gettid()));
     if (locked) A::store_relaxed(control.collector_pid, static_cast<uint32_t>(getpid()));
-    std::future<void> leave = leave_.get_future();
+    std::future<void> release = release_.get_future();
     tried.set_value(locked);
-    leave.wait();
+    release.wait();
   });
-  taken_ = result.get();
+  is_held_ = result.get();
 }
 
-CollectorSeat::~CollectorSeat() {
-  leave_.set_value();
+CollectorLock::~CollectorLock() {
+  release_.set_value();
   holder_.join();
 }
 
 void reclaim_blocks(const Buffer& buffer) {
   const BufferView& view = buffer.view();
-  // A BPF program may still be writing; it never dies there.
+  // Only perf's records are written by the collector itself. A BPF program may still be
+  // writing, and never dies while it does.
   const bool cpus_are_collectors =
       (buffer.header().features_optional & ARCTRACE_FEATURE_PERF) != 0;
   for (uint32_t cpu = 0; cpus_are_collectors && cpu < view.geometry().cpu_count; ++cpu) {

@@ -1,5 +1,6 @@
-// The right to be a buffer's collector: its robust lock, held by a thread of our own, so
-// that it is free when this process is gone, however that comes.
+// The collector lock: a robust lock in the control page, which at most one recorder
+// holds. A thread of its own holds it, so that the kernel releases it however the process
+// ends. The recording commands take it before they start a Recorder.
 #pragma once
 
 #include <future>
@@ -10,26 +11,27 @@
 
 namespace arctrace {
 
-class CollectorSeat {
+class CollectorLock {
  public:
-  explicit CollectorSeat(const BufferView& view);
-  CollectorSeat(const CollectorSeat&) = delete;
-  CollectorSeat& operator=(const CollectorSeat&) = delete;
-  ~CollectorSeat();
+  explicit CollectorLock(const BufferView& view);
+  CollectorLock(const CollectorLock&) = delete;
+  CollectorLock& operator=(const CollectorLock&) = delete;
+  ~CollectorLock();
 
   // False: another collector is alive.
-  bool taken() const { return taken_; }
+  bool is_held() const { return is_held_; }
 
  private:
-  std::promise<void> leave_;
+  std::promise<void> release_;
   std::thread holder_;
-  bool taken_ = false;
+  bool is_held_ = false;
 };
 
-// What a collector that died was copying is complete in the buffer still: DRAINING ->
-// CLOSED (BLK-5); a block that it was about to open for a CPU is closed, too; the words
-// in which it named the block that it wrote a CPU's record in are cleared.
-// REQUIRES: the caller has the seat.
+// Makes up for the death of an earlier collector. A block that it was copying is still
+// complete in the buffer: DRAINING -> CLOSED (BLK-5). A block that it was about to open
+// for a CPU is closed too, and the words that name the block in which it wrote a CPU's
+// record are cleared.
+// REQUIRES: the caller holds the collector lock.
 void reclaim_blocks(const Buffer& buffer);
 
 }  // namespace arctrace

@@ -13,20 +13,20 @@ using A = IpcAtomics;
 
 namespace {
 
-// What a CPU writes that does nothing but switch between two processes, one waking the
+// The rate of a CPU that does nothing but switch between two processes, one waking the
 // other.
 constexpr uint64_t kCpuBytesPerSecond = 40'000'000;
 constexpr uint64_t kAheadBytesMax = 4u << 20;
 constexpr uint64_t kShortestPollNs = 500'000;
 
-// What may be written between two rounds, and in overwrite mode is kept free for it.
+// How much the CPUs may write between two rounds; in overwrite mode so much is kept free.
 uint64_t ahead_bytes(const Geometry& geometry) {
   const uint64_t fourth = uint64_t{geometry.block_count} * geometry.block_size / 4;
   return std::min(fourth, kAheadBytesMax);
 }
 
-// When CLOCK_MONOTONIC said so; `now` if it never did. The header is shared memory, but
-// what is wrong there makes a wrong time and no more.
+// The ticks at a time of CLOCK_MONOTONIC; `now` if that is 0 or in the future. The header
+// is shared memory, but a wrong rate there makes no more than a wrong time.
 uint64_t ticks_at(const BufferView& view, uint64_t monotonic_ns, uint64_t now) {
   const uint64_t now_ns = read_monotonic_ns();
   if (monotonic_ns == 0 || monotonic_ns > now_ns) return now;
@@ -59,7 +59,7 @@ void serve_cpus(const BufferView& view) {
   CpuChain<A>::search_again(view);
 }
 
-std::vector<uint64_t> report_cpu_losses(const BufferView& view, RecordBuilder& said,
+std::vector<uint64_t> report_cpu_losses(const BufferView& view, RecordBuilder& records,
                                         uint64_t ticks) {
   std::vector<uint64_t> by_cpu(view.geometry().cpu_count);
   for (uint32_t cpu = 0; cpu < view.geometry().cpu_count; ++cpu) {
@@ -67,7 +67,7 @@ std::vector<uint64_t> report_cpu_losses(const BufferView& view, RecordBuilder& s
     const uint64_t lost = by_cpu[cpu] = A::load_relaxed(slot.lost);
     const uint64_t reported = A::load_relaxed(slot.reported);
     if (lost <= reported) continue;
-    add_lost(said, ticks, ARCTRACE_WRITER_COLLECTOR, ARCTRACE_LOST_KERNEL,
+    add_lost(records, ticks, ARCTRACE_WRITER_COLLECTOR, ARCTRACE_LOST_KERNEL,
              ARCTRACE_LOST_SESSION | ARCTRACE_LOST_CPU | cpu << ARCTRACE_LOST_CPU_SHIFT,
              lost - reported, ticks_at(view, A::load_relaxed(slot.lost_since), ticks));
   }

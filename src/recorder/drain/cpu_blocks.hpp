@@ -1,5 +1,5 @@
-// The collector's side of the kernel writer: it keeps blocks free for the CPUs, and
-// reports what they lost.
+// The collector's side of the kernel writer: it keeps blocks free for the CPUs and
+// reports their losses.
 #pragma once
 
 #include <cstdint>
@@ -11,19 +11,20 @@
 
 namespace arctrace {
 
-// How long a collector may sleep, at most `at_most`: a BPF program can't wake it, and
-// fills a small buffer soon.
+// How long a collector may sleep, at most `at_most` ns. It must not be long, because a
+// BPF program can't wake the collector and soon fills a small buffer.
 long poll_interval_ns(const Geometry& geometry, long at_most);
 
-// How often the clocks are compared: the kernel's records have another one's times.
+// How often the clocks are compared. With kernel records it is more often, because their
+// times are those of CLOCK_MONOTONIC.
 uint64_t sync_interval_ns(const Geometry& geometry);
 
-// In overwrite mode frees a part of the buffer for the CPUs, and in every mode lets those
-// look again that found no block. REQUIRES: the caller is the collector.
+// Lets the CPUs that found no block search again; in overwrite mode first frees a part of
+// the buffer for them. REQUIRES: the caller is the collector.
 void serve_cpus(const BufferView& view);
 
-// Adds LOST, for each CPU, for what it has lost and no LOST reports yet. Returns what
-// each has lost, to be confirmed when the file has it.
+// Adds a LOST record for each CPU with losses that no LOST record reports yet. Returns
+// the losses of each CPU, for confirm_cpu_losses() once the file has the records.
 std::vector<uint64_t> report_cpu_losses(const BufferView& view, RecordBuilder& records,
                                         uint64_t ticks);
 void confirm_cpu_losses(const BufferView& view, const std::vector<uint64_t>& by_cpu);

@@ -18,7 +18,8 @@ using A = IpcAtomics;
 
 constexpr uint64_t kCopyIntervalNs = 1'000'000'000;
 
-// Definitions first: a file that ends behind a block has what the block needs.
+// Definitions come first, so that a file that ends after a block has what the block
+// needs.
 bool is_written_before(const SeenBlock& a, const SeenBlock& b) {
   return std::pair(!a.is_definitions, a.handout) <
          std::pair(!b.is_definitions, b.handout);
@@ -40,14 +41,14 @@ Drain::Drain(const BufferView& view, TraceFile& file, FileRing* ring,
 uint64_t Drain::ticks() const { return read_ticks(view_.geometry().clock); }
 
 uint32_t Drain::round() {
-  reaper_.settle_dead(said_, [this](uint32_t block) { owner_died_[block] = true; });
+  reaper_.settle_dead(records_, [this](uint32_t block) { owner_died_[block] = true; });
   live_processes_ = arctrace::living_processes(view_);
   scan_blocks();
-  // States first, names after: mark_named() explains why this order decides.
+  // The names are read after the states; mark_named() explains why.
   std::fill(named_.begin(), named_.end(), false);
   Recycle<A>::mark_named(view_, [this](uint32_t index) { named_[index] = true; });
-  const std::vector<uint64_t> lost_by_cpu = report_cpu_losses(view_, said_, ticks());
-  flush_said();
+  const std::vector<uint64_t> lost_by_cpu = report_cpu_losses(view_, records_, ticks());
+  flush_records();
   if (file_.error() == 0) confirm_cpu_losses(view_, lost_by_cpu);
   list_open_definitions();
   if (ring_ != nullptr) {
@@ -66,7 +67,8 @@ uint32_t Drain::round() {
   return changed;
 }
 
-// Lists the blocks that are CLOSED, in the order in which they are written, and SHARED.
+// Lists the CLOSED blocks, in the order in which they are to be written, and the SHARED
+// ones.
 void Drain::scan_blocks() {
   closed_.clear();
   shared_.clear();
@@ -98,7 +100,7 @@ void Drain::list_open_definitions() {
   }
 }
 
-// Before a block is written: in the next file, if this one is full.
+// Begins the next file of the ring if this one has no room for another block.
 void Drain::make_room() {
   const uint64_t needed = sizeof(arctrace_chunk_header) + view_.geometry().block_size;
   if (ring_ == nullptr || ring_->has_room(needed)) return;
@@ -109,9 +111,9 @@ void Drain::make_room() {
   ring_->begin_next();
 }
 
-// Open shared blocks that no writer will ever find full: definitions of a process that
-// is gone, and a block whose opener died before it could say its name. They are drained
-// in the next round.
+// Closes the open shared blocks that no writer will ever find full: definitions of a
+// process that is gone, and blocks whose opener died before it put the block's name into
+// the chain. They are drained in the next round.
 uint32_t Drain::close_unreachable() {
   uint32_t closed = 0;
   for (const SeenBlock& block : shared_) {
@@ -128,7 +130,7 @@ uint32_t Drain::close_unreachable() {
   return closed;
 }
 
-// Whether it is the session's open block, or one of a CPU's.
+// Whether `block` is the session's open block or a CPU's.
 bool Drain::is_in_chain(const SeenBlock& block) const {
   const uint64_t name = BlockName::make(block.state.generation, block.index);
   return A::load_acquire(view_.control().shared_current) == name ||
@@ -140,10 +142,11 @@ bool Drain::write_block(const SeenBlock& block) {
   const std::span<std::byte> bytes(view_.block(block.index), view_.geometry().block_size);
   BlockContents contents = scan_block_untrusted(bytes);
   if (A::load_acquire(view_.block_header(block.index).magic) != ARCTRACE_BLOCK_MAGIC) {
-    // Its taker died before it opened it, or had begun to wipe it: it holds nothing.
+    // The block holds no records: the writer that took it died before it opened the
+    // block, or while it wiped it.
     contents = {view_.geometry().block_size, 0, 0};
   } else if (contents.used > ARCTRACE_BLOCK_HEADER_SIZE) {
-    // No live writer names the block: whoever left a record in progress is dead.
+    // No live writer names the block, so the writer of a record in progress is dead.
     const bool owner_died = owner_died_[block.index] || contents.torn > 0;
     const uint16_t flags = owner_died ? ARCTRACE_CHUNK_OWNER_DIED : 0;
     write_image(block.index, flags, bytes.first(contents.used));
@@ -171,7 +174,8 @@ void Drain::write_image(uint32_t index, uint16_t flags, std::span<std::byte> blo
                     std::as_bytes(std::span(&header, 1)), rest);
 }
 
-// Names must not wait for the end of their process: the file may be cut off before.
+// Definitions are copied before their process ends, because the file may be cut off
+// first.
 void Drain::copy_open_definitions(uint64_t interval_ns) {
   Patience patience;
   for (const SeenBlock& block : open_definitions_) {
@@ -186,7 +190,7 @@ void Drain::copy_open_definitions(uint64_t interval_ns) {
   }
 }
 
-// False: the file takes no more.
+// False: the file has failed.
 bool Drain::write_live_copy(const SeenBlock& block, Patience& patience) {
   std::vector<std::byte> copy = copy_live_block_untrusted(view_, block.index, patience);
   const BlockContents contents = scan_block_untrusted(copy);
@@ -201,7 +205,8 @@ bool Drain::write_live_copy(const SeenBlock& block, Patience& patience) {
 
 void Drain::finish() {
   CpuChain<A>::close_all(view_);
-  // Recording is off, so few rounds find all; bounded, should a writer not heed that.
+  // Recording is off, so a few rounds find all blocks. The number of rounds is bounded
+  // because a hostile writer could go on.
   for (int rounds = 0; rounds < 8 && round() > 0; ++rounds) {
   }
   copy_open_blocks();
@@ -209,22 +214,22 @@ void Drain::finish() {
   for (uint32_t i = 0; i < used; ++i) {
     arctrace_writer_slot& slot = view_.slot(i);
     if (!is_live(A::load_acquire(slot.lock))) continue;
-    reaper_.say_losses(said_, i);
-    add_totals(said_, ticks(), slot);
+    reaper_.report_losses(records_, i);
+    add_totals(records_, ticks(), slot);
   }
   for (uint32_t cause = 0; cause < ARCTRACE_LOST_CAUSES; ++cause) {
     const uint64_t count = A::load_relaxed(view_.control().lost[cause]);
     if (count != 0) {
       const uint64_t now = ticks();
-      add_lost(said_, now, ARCTRACE_WRITER_COLLECTOR, cause, ARCTRACE_LOST_SESSION, count,
-               now);
+      add_lost(records_, now, ARCTRACE_WRITER_COLLECTOR, cause, ARCTRACE_LOST_SESSION,
+               count, now);
     }
   }
-  add_session_totals(said_, ticks(), view_);
-  flush_said();
+  add_session_totals(records_, ticks(), view_);
+  flush_records();
 }
 
-// Blocks of writers that outlive the recording: copied, never freed.
+// Copies the blocks of writers that outlive the recording. They are never freed.
 void Drain::copy_open_blocks() {
   std::vector<SeenBlock> open;
   for (uint32_t i = 0; i < view_.geometry().block_count; ++i) {
@@ -246,9 +251,9 @@ void Drain::copy_open_blocks() {
   }
 }
 
-void Drain::flush_said() {
-  file_.write_records(ticks(), said_.bytes());
-  said_.clear();
+void Drain::flush_records() {
+  file_.write_records(ticks(), records_.bytes());
+  records_.clear();
   file_.error() == 0 ? reaper_.confirm() : reaper_.withdraw();
 }
 

@@ -1,5 +1,6 @@
-// The collector's work on the buffer, one round at a time, without a thread or clock of
-// its own: settle the dead, close what nobody can close, copy closed blocks, free them.
+// The collector's work on the buffer, one round at a time: it settles the slots of dead
+// writers, closes shared blocks that no writer can close, copies closed blocks into the
+// file and frees them. It has no thread of its own; Collector calls it.
 #pragma once
 
 #include <arctrace/format.h>
@@ -24,12 +25,12 @@ namespace arctrace {
 
 struct DrainTotals {
   uint64_t records = 0;     // committed, in the file
-  uint64_t torn = 0;        // left in progress by the dead
+  uint64_t torn = 0;        // left in progress by writers that died
   uint64_t unfinished = 0;  // in progress when recording ended
   UntracedPrograms untraced;
 };
 
-// A block as a round found it.
+// A block in the state in which a round found it.
 struct SeenBlock {
   uint32_t index;
   uint64_t handout;
@@ -39,19 +40,20 @@ struct SeenBlock {
 
 class Drain {
  public:
-  // `ring`: cuts that file; null: nobody does. `code_files`: gets to know the processes,
-  // and writes at the end of each file that is cut; null: of no use.
+  // `ring` cuts `file` into several; null: one file. `code_files` notes the processes,
+  // and is written at the end of each file that is cut; null: the names of generated code
+  // are not recorded.
   Drain(const BufferView& view, TraceFile& file, FileRing* ring = nullptr,
         CodeFiles* code_files = nullptr);
 
-  // One round. Returns the number of blocks that it changed: 0 means that there is no
-  // more to do. After a write error nothing is freed any more: writers then count their
-  // losses.
+  // Runs one round. Returns the number of blocks that it changed; 0 means that there is
+  // no more to do. After a write error no block is freed, so that writers find the buffer
+  // full and count their losses.
   uint32_t round();
 
-  // What is left at the end: closed blocks, then copies of those that live writers still
-  // hold, then the losses that no writer said. Recording must be switched off before, and
-  // the kernel writer detached.
+  // Writes what is left at the end: closed blocks, then copies of those that live writers
+  // still hold, then the losses that no writer has reported. REQUIRES: recording is
+  // switched off, and the kernel writer is detached.
   void finish();
 
   const DrainTotals& totals() const { return totals_; }
@@ -70,7 +72,7 @@ class Drain {
   bool write_live_copy(const SeenBlock& block, Patience& patience);
   void write_image(uint32_t index, uint16_t flags, std::span<std::byte> block);
   void copy_open_blocks();
-  void flush_said();
+  void flush_records();
   uint64_t ticks() const;
 
   BufferView view_;
@@ -78,18 +80,18 @@ class Drain {
   FileRing* const ring_;
   CodeFiles* const code_files_;
   DrainTotals totals_;
-  RecordBuilder said_;
+  RecordBuilder records_;  // the collector's own, not in the file yet
   Reaper reaper_;
   std::vector<uint32_t> live_processes_;  // sorted
   std::vector<SeenBlock> closed_;
   std::vector<SeenBlock> shared_;
-  uint64_t oldest_shared_ = UINT64_MAX;      // hand-out, of blocks of data
+  uint64_t oldest_shared_ = UINT64_MAX;      // smallest hand-out of a shared data block
   std::vector<SeenBlock> open_definitions_;  // SHARED, or CLOSED and named by a writer
   struct OpenCopy {
-    uint64_t next = 0;  // the block's when it was copied; 0: not copied
+    uint64_t next = 0;  // the block's `next` when it was copied; 0: not copied
     uint64_t monotonic_ns = 0;
   };
-  std::vector<OpenCopy> open_copies_;  // by block: of open definitions
+  std::vector<OpenCopy> open_copies_;  // copies of open definitions, by block
   std::vector<bool> named_;            // blocks that a live writer may be writing
   std::vector<bool> owner_died_;       // blocks that were closed for a dead owner
 };

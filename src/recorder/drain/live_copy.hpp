@@ -1,4 +1,5 @@
-// Copying blocks while their writers write.
+// Copies a block while its writers may still be writing to it, for the drain's copies of
+// open blocks and for snapshots.
 #pragma once
 
 #include <cstddef>
@@ -9,14 +10,14 @@
 
 namespace arctrace {
 
-// How long writers may still be waited for, over several blocks: names that lie could
-// make each of them wait.
+// How long the copies of several blocks may wait for writers, all in all: names that a
+// hostile process forged could make each of them wait.
 struct Patience {
   uint32_t left_ms = 500;
 };
 
-// copy_live_block_untrusted() of block `index`, up to where no record is begun any more.
-// May wait for writers at work there, some milliseconds.
+// Copies block `index` (block_scan.hpp) up to the offset below which no record is begun
+// any more. May wait some milliseconds for writers that are active in the block.
 std::vector<std::byte> copy_live_block_untrusted(const BufferView& view, uint32_t index,
                                                  Patience& patience);
 

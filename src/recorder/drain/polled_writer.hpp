@@ -1,5 +1,5 @@
-// A writer that has no thread of its own: the recorder calls it, in each of its rounds
-// and whenever the buffer is to be complete.
+// The interface of a writer that has no thread of its own, such as PerfWriter: the
+// recorder polls it in each round and whenever the buffer has to be complete.
 #pragma once
 
 namespace arctrace {
@@ -11,11 +11,12 @@ class PolledWriter {
   PolledWriter& operator=(const PolledWriter&) = delete;
   virtual ~PolledWriter() = default;
 
-  // Writes what has happened since the last call into the buffer. REQUIRES: the caller is
-  // the collector; so it is never called twice at once.
+  // Writes what has happened since the last call into the buffer. REQUIRES: the caller
+  // holds the collector lock, and there is only one call at a time.
   virtual void poll() = 0;
 
-  // The last poll(): nothing that happens later is written. While the gate is still open.
+  // Polls for the last time; what happens later is not written. REQUIRES: the gate is
+  // still open.
   virtual void finish() = 0;
 };
 

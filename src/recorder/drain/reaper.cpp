@@ -15,39 +15,39 @@ using A = IpcAtomics;
 
 }  // namespace
 
-void Reaper::settle_dead(RecordBuilder& said,
+void Reaper::settle_dead(RecordBuilder& records,
                          const std::function<void(uint32_t)>& closed) {
   const uint32_t used = Recycle<A>::slots_used(view_);
   for (uint32_t i = 0; i < used; ++i) {
     uint32_t& lock = view_.slot(i).lock;
     uint32_t word = A::load_acquire(lock);
-    // One that is being reaped is of a collector that died at it.
+    // A slot that is being reaped was left so by a collector that died.
     if (word == kBeingReaped ||
         (word != 0 && !is_live(word) &&
          A::compare_exchange_acq_rel(lock, word, uint32_t{kBeingReaped}))) {
-      reap(i, said, closed);
+      reap(i, records, closed);
     }
   }
 }
 
-void Reaper::reap(uint32_t index, RecordBuilder& said,
+void Reaper::reap(uint32_t index, RecordBuilder& records,
                   const std::function<void(uint32_t)>& closed) {
   arctrace_writer_slot& slot = view_.slot(index);
   DeadSlot<A>::settle(view_, index, closed);
   if (const uint32_t writer = A::load_relaxed(slot.writer); writer != 0) {
     const uint64_t now = read_ticks(view_.geometry().clock);
-    add_writer_end(said, now, writer);
-    add_totals(said, now, slot);
+    add_writer_end(records, now, writer);
+    add_totals(records, now, slot);
   }
-  say_losses(said, index);
+  report_losses(records, index);
   reaped_.push_back(index);
 }
 
-void Reaper::say_losses(RecordBuilder& said, uint32_t index) {
+void Reaper::report_losses(RecordBuilder& records, uint32_t index) {
   arctrace_writer_slot& slot = view_.slot(index);
   const uint64_t now = read_ticks(view_.geometry().clock);
   for_each_unreported_loss(slot, [&](uint32_t cause, uint64_t count) {
-    add_lost(said, now, A::load_relaxed(slot.writer), cause, ARCTRACE_LOST_RESIDUAL,
+    add_lost(records, now, A::load_relaxed(slot.writer), cause, ARCTRACE_LOST_RESIDUAL,
              count, now);
     uint64_t& reported = slot.reported[cause];
     reported_.push_back({&reported, A::load_relaxed(reported) + count});
@@ -56,7 +56,7 @@ void Reaper::say_losses(RecordBuilder& said, uint32_t index) {
 
 void Reaper::confirm() {
   // J1 release, matches J2.
-  for (const Reported& said : reported_) A::store_release(*said.word, said.until);
+  for (const Reported& loss : reported_) A::store_release(*loss.word, loss.until);
   reported_.clear();
   for (const uint32_t index : reaped_) {
     arctrace_writer_slot& slot = view_.slot(index);

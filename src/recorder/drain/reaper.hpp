@@ -1,6 +1,5 @@
-// What the collector does for writers that can't any more: the blocks of the dead are
-// closed, their end and what they had not said of their losses is said, their slots are
-// free again.
+// Settles the slots of dead writers for the collector: it closes their blocks, reports
+// their end and the losses that they had not reported, and frees the slots.
 #pragma once
 
 #include <cstdint>
@@ -12,22 +11,26 @@
 
 namespace arctrace {
 
-// The buffer learns what was said only when the file has it: a collector that dies
-// between is followed by one that says it again. REQUIRES: the caller is the collector.
+// Losses are marked as reported in the buffer, and slots freed, only when the file has
+// the records (confirm()): if a collector dies before that, the next one reports them
+// again. REQUIRES: the caller is the collector.
 class Reaper {
  public:
   explicit Reaper(const BufferView& view) : view_(view) {}
 
-  // Says WRITER_END, TOTALS and LOST of all dead slots; nobody else takes them now. Calls
-  // closed(index) for each block that was closed for its dead owner.
-  void settle_dead(RecordBuilder& said, const std::function<void(uint32_t)>& closed);
+  // Adds WRITER_END, TOTALS and LOST records for all slots whose owner is dead, and
+  // reserves the slots until confirm() or withdraw(). Calls closed(index) for each block
+  // that was closed for its dead owner.
+  void settle_dead(RecordBuilder& records, const std::function<void(uint32_t)>& closed);
 
-  // Says LOST for what a slot's owner, dead or alive, has not said.
-  void say_losses(RecordBuilder& said, uint32_t slot);
+  // Adds LOST records for the losses that a slot's owner, dead or alive, has not
+  // reported.
+  void report_losses(RecordBuilder& records, uint32_t slot);
 
-  // The file has what was said: those losses are reported, the dead ones' slots are free.
+  // The file has the records: marks the losses as reported and frees the slots.
   void confirm();
-  // It has not: nothing is reported, writers may take the slots of the dead.
+  // The file could not take the records: the losses stay unreported, and writers may take
+  // the slots over.
   void withdraw();
 
  private:
@@ -36,7 +39,7 @@ class Reaper {
     uint64_t until;
   };
 
-  void reap(uint32_t slot, RecordBuilder& said,
+  void reap(uint32_t slot, RecordBuilder& records,
             const std::function<void(uint32_t)>& closed);
 
   BufferView view_;

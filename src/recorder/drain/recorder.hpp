@@ -1,5 +1,5 @@
-// What the recording command asks of whoever turns the buffer into files: the collector,
-// which drains it, or the flight recorder, which takes snapshots.
+// The interface through which the recording commands turn a buffer into files: Collector
+// drains the buffer, FlightRecorder takes snapshots of it.
 #pragma once
 
 #include <absl/status/statusor.h>
@@ -19,7 +19,7 @@ struct CollectorSummary {
   uint32_t processes = 0;
   uint32_t threads = 0;
   uint64_t file_bytes = 0;
-  uint64_t earlier_files = 0;  // FILE.1, FILE.2 ... that are there (FileRing)
+  uint64_t earlier_files = 0;  // how many of FILE.1, FILE.2 ... exist (FileRing)
   int file_error = 0;          // errno: the file ends early
 };
 
@@ -30,18 +30,19 @@ class Recorder {
   Recorder& operator=(const Recorder&) = delete;
   virtual ~Recorder() = default;
 
-  // The recorded program runs: the trace file gets its name (TraceFile::publish()). Not
-  // before is anything drained into it: if we are killed, it must be found.
+  // Gives the trace file its name (TraceFile::publish()); to be called when the recorded
+  // program runs. Nothing is drained before, so that records taken out of the buffer are
+  // found under that name if this process is killed.
   virtual absl::Status publish() = 0;
 
-  // A child of the recorder ended: said in the file.
+  // Records in the file that a child of the recorder ended.
   virtual void child_ended(uint32_t pid, int wait_status) = 0;
 
-  // Writes what the buffer holds now into a file of its own, and returns its name.
-  // kFailedPrecondition: this recorder keeps nothing in the buffer to write.
+  // Writes what the buffer holds now into a file of its own, and returns the file's name.
+  // kFailedPrecondition: this recorder keeps no records in the buffer.
   virtual absl::StatusOr<std::string> snapshot() = 0;
 
-  // Switches recording off, writes what is left, ends the file. Called once.
+  // Switches recording off, writes what is left and ends the file. To be called once.
   virtual CollectorSummary finish() = 0;
 };
 

@@ -1,4 +1,5 @@
-// What traced processes executed that could not be traced, by their definitions.
+// Collects from blocks of definitions the programs that traced processes executed and
+// that could not be traced. The summary of a recording lists them.
 #pragma once
 
 #include <cstddef>
@@ -20,10 +21,11 @@ struct UntracedProgram {
 
 class UntracedPrograms {
  public:
-  // REQUIRES: a block of definitions, our own copy. The same may come again.
+  // Notes the programs in a copy of a block of definitions. The same block may be passed
+  // again.
   void note_untrusted(std::span<const std::byte> block);
 
-  // Each once, some hundred at most.
+  // Each program once, 256 at most.
   const std::set<UntracedProgram>& programs() const { return programs_; }
 
  private:

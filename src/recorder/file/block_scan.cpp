@@ -15,7 +15,7 @@ bool is_users_record(uint32_t type) {
          (type >= ARCTRACE_TYPE_EVENT && type <= ARCTRACE_TYPE_MARK);
 }
 
-// The length that word 0 names if a record of that length can stand at `offset`, else 0.
+// The length in word 0 if a record of that length fits at `offset`, else 0.
 uint32_t length_at(uint32_t word0, uint32_t offset, size_t size) {
   const uint32_t length = word0 & ARCTRACE_LENGTH_MASK;
   const bool fits =
@@ -33,7 +33,7 @@ uint32_t load_word(std::byte* block, uint32_t offset) {
 BlockContents scan_block_untrusted(std::span<std::byte> block) {
   BlockContents contents;
   const auto size = static_cast<uint32_t>(block.size());
-  uint32_t end = ARCTRACE_BLOCK_HEADER_SIZE;  // of the last record
+  uint32_t end = ARCTRACE_BLOCK_HEADER_SIZE;  // the end of the last record
   uint32_t offset = end;
   while (offset < size) {
     const uint32_t word0 = load_word(block.data(), offset);
@@ -50,9 +50,9 @@ BlockContents scan_block_untrusted(std::span<std::byte> block) {
     offset += length;
     end = offset;
   }
-  if (offset < size) {  // damaged: whatever is there is kept
+  if (offset < size) {  // damaged: all bytes up to the final 0xff are kept
     end = size;
-    // Bounded by what we saw, not by what is there: it may change meanwhile.
+    // Bounded by the offset of the damage, because the words may change meanwhile.
     while (end > offset + 4 && load_word(block.data(), end - 4) == ARCTRACE_FILL) {
       end -= 4;
     }

@@ -1,4 +1,5 @@
-// Looking at a block's bytes that writers made: untrusted, bounded by the block.
+// Walks from record to record through a block's untrusted bytes, without ever leaving the
+// block. The drain and the snapshot count, copy and search records with it.
 #pragma once
 
 #include <arctrace/format.h>
@@ -11,30 +12,33 @@
 
 namespace arctrace {
 
-// What the walk from record to record through a block finds; it stops where a word 0
-// makes no sense.
+// What the walk through a block finds. It stops at an invalid word 0.
 struct BlockContents {
-  uint32_t used = 0;     // bytes up to the end of the last record, and of all but 0xff
+  // Bytes up to the end of the last record; in a damaged block, to the last word but
+  // 0xff.
+  uint32_t used = 0;
   uint64_t records = 0;  // committed ones that programs wrote: ENTER ... MARK
   uint64_t torn = 0;     // the same, in progress
 };
 
-// A record's last words may be 0xffffffff too: only the walk knows where it ends.
+// Finds the end of the last record by the walk, because a record's last words may be
+// 0xffffffff too.
 BlockContents scan_block_untrusted(std::span<std::byte> block);
 
-// Hands out each committed record of a block of full form. REQUIRES: `block` is our own
-// copy.
+// Calls visit() for each committed record of a block of full form. REQUIRES: `block` is
+// our own copy.
 void for_each_full_record(
     std::span<const std::byte> block,
     const std::function<void(uint16_t type, uint64_t ticks,
                              std::span<const std::byte> body)>& visit);
 
-// A copy of a block's header, whose first line others may be changing.
+// A copy of a block's header, whose first cache line others may be changing.
 arctrace_block_header copy_block_header(arctrace_block_header& header);
 
-// A copy of a block that its writers may still be writing, up to the offset `settled`,
-// below which nobody begins a record any more: committed records whole, of one in
-// progress just its word 0 (the rest reads as a hole). REQUIRES: settled <= block_size.
+// A copy of a block to which writers may still be writing, up to the offset `settled`,
+// below which no record is begun any more. Committed records are copied whole; of a
+// record in progress only word 0 is copied, and the rest stays 0xff. REQUIRES: settled <=
+// block_size.
 std::vector<std::byte> copy_live_block_untrusted(std::byte* block, uint32_t block_size,
                                                  uint32_t settled);
 

@@ -10,7 +10,7 @@
 namespace arctrace {
 namespace {
 
-// Of the limit for all: the files that are kept, and the one that is being written.
+// Divides the limit among the files that are kept and the one that is being written.
 uint64_t size_of_each(const FileLimits& limits) {
   constexpr uint32_t kFilesIfAny = 8;
   return limits.bytes / ((limits.files == 0 ? kFilesIfAny : limits.files) + 1);
@@ -82,8 +82,8 @@ void FileRing::begin_file(const ClockSync& now) {
   definitions_size_ = file_.bytes();
 }
 
-// A process' own blocks are closed when it is seen gone, and written in that round. Its
-// records may also be in shared blocks that were handed out by then.
+// A process' own blocks are closed and written in the round in which it is first seen
+// gone. Its records may also be in shared blocks that were handed out before that.
 void FileRing::forget_gone(const std::vector<uint32_t>& living, uint64_t next,
                            uint64_t oldest_shared) {
   for (auto at = definitions_.begin(); at != definitions_.end();) {

@@ -1,5 +1,6 @@
-// Files beside the one that is asked for: FILE.1, FILE.2 ..., of which the newest are
-// kept.
+// Names the files beside the trace file, FILE.1, FILE.2 ..., and removes the oldest of
+// them when there are more than the limits allow. The file ring and the flight recorder
+// use it.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +10,8 @@
 namespace arctrace {
 
 struct FileLimits {
-  uint32_t files = 8;  // the newest ones are kept; 0: all
-  uint64_t bytes = 0;  // in all, the newest excepted; 0: any
+  uint32_t files = 8;  // how many are kept, the newest ones; 0: all
+  uint64_t bytes = 0;  // of all together; the newest is kept in any case; 0: no limit
 };
 
 class KeptFiles {
@@ -18,10 +19,10 @@ class KeptFiles {
   KeptFiles(std::string output, FileLimits limits)
       : output_(std::move(output)), limits_(limits) {}
 
-  // What the next one is called.
+  // The name of the next file.
   std::string next_name() const;
-  // It is there. Removes the oldest ones that are too many, or with `more` bytes beside
-  // them too large.
+  // Adds the file next_name(), of `bytes` bytes, which exists now. Removes the oldest
+  // files while they are too many, or together with `more` bytes too large.
   void add(uint64_t bytes, uint64_t more = 0);
 
   uint64_t bytes() const { return bytes_; }
@@ -35,8 +36,8 @@ class KeptFiles {
   std::string output_;
   FileLimits limits_;
   std::deque<File> files_;  // the oldest first
-  uint64_t bytes_ = 0;      // of these
-  uint32_t ever_ = 0;
+  uint64_t bytes_ = 0;      // of files_
+  uint32_t ever_ = 0;       // files added so far
 };
 
 }  // namespace arctrace

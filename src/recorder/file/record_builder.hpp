@@ -1,4 +1,4 @@
-// The collector's own records (full form), collected into one RECORDS chunk.
+// Builds the collector's own records, in full form, for one or more RECORDS chunks.
 #pragma once
 
 #include <arctrace/format.h>
@@ -13,8 +13,8 @@ namespace arctrace {
 
 class RecordBuilder {
  public:
-  // Begins a record by the collector about `writer` (ARCTRACE_WRITER_COLLECTOR: about
-  // none). It ends at the next begin() or at bytes().
+  // Begins a record of the collector about `writer`, or about no writer
+  // (ARCTRACE_WRITER_COLLECTOR). The next begin() or bytes() ends it.
   void begin(uint16_t type, uint32_t writer, uint64_t ticks) {
     end();
     start_ = bytes_.size();

@@ -1,4 +1,5 @@
-// The collector's own records about the session: what recorded, where, and when.
+// Adds the collector's own records about the session to a RecordBuilder: the system and
+// the recorder, clocks, ends of writers and children, losses and totals.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +12,8 @@
 
 namespace arctrace {
 
-// Adds SYSTEM and SESSION started. `command_line` is the recorder's own. `resumed`:
-// blocks that are missing may be in an earlier collector's file.
+// Adds SYSTEM and SESSION started. `command_line` is the recorder's own. `resumed`: an
+// earlier collector's file may have blocks that are missing here.
 void add_start(RecordBuilder& records, uint64_t ticks,
                const std::vector<std::string>& command_line, bool resumed = false);
 
@@ -26,14 +27,14 @@ void add_child_status(RecordBuilder& records, uint64_t ticks, uint32_t pid,
 
 void add_writer_end(RecordBuilder& records, uint64_t ticks, uint32_t writer);
 
-// Adds LOST for `count` records between `since_ticks`, if that is known, and `ticks`.
+// Adds LOST for `count` records that were lost between `since_ticks` and `ticks`.
 void add_lost(RecordBuilder& records, uint64_t ticks, uint32_t writer, uint32_t cause,
               uint32_t flags, uint64_t count, uint64_t since_ticks);
 
-// Adds TOTALS of one slot's owner: what it has written.
+// Adds TOTALS of one slot's owner, with the number of records that it has written.
 void add_totals(RecordBuilder& records, uint64_t ticks, arctrace_writer_slot& slot);
 
-// Adds TOTALS of the session: what all slots count, and the control page.
+// Adds TOTALS of the session: the sums of all slots and the control page.
 void add_session_totals(RecordBuilder& records, uint64_t ticks, const BufferView& view);
 
 }  // namespace arctrace

@@ -22,8 +22,8 @@ absl::StatusOr<TraceFile> TraceFile::create(const std::string& path) {
   const bool exists = stat(path.c_str(), &status) == 0;
   const bool in_place = exists && !S_ISREG(status.st_mode);  // a FIFO, /dev/null ...
   const std::string name = in_place ? path : absl::StrCat(path, ".new-", getpid());
-  // Anew and by nobody else: in a directory that others write to, the name may be
-  // planted.
+  // Removed first and created with O_EXCL, because in a directory that others may write
+  // to the name could be planted.
   if (!in_place) unlink(name.c_str());
   const int flags = in_place ? O_WRONLY : O_WRONLY | O_CREAT | O_EXCL;
   const int fd = open(name.c_str(), flags | O_CLOEXEC, 0600);
@@ -105,7 +105,8 @@ void TraceFile::append(std::span<iovec> parts) {
     bytes_ += size;
     return;
   }
-  // A pipe, or a file system that fails altogether: readers cope with a cut-off chunk.
+  // On a pipe, or if the file system fails altogether, the cut-off chunk stays; readers
+  // cope with it.
   const int64_t end = start_ + static_cast<int64_t>(bytes_);
   if (start_ < 0 || ftruncate(fd_, end) != 0) return;
   lseek(fd_, end, SEEK_SET);
@@ -140,7 +141,7 @@ void TraceFile::write_chunk(arctrace_chunk_kind kind, uint16_t flags, uint32_t i
 }
 
 void TraceFile::write_records(uint64_t ticks, std::span<const std::byte> records) {
-  constexpr size_t kChunkMax = size_t{1} << 20;  // of the 16 MiB that rule F4 allows
+  constexpr size_t kChunkMax = size_t{1} << 20;  // rule F4 allows 16 MiB
   while (!records.empty()) {
     size_t size = 0;
     do {

@@ -1,4 +1,5 @@
-// Writing a trace file: header, then chunks. Only ever appends, so a pipe will do.
+// Writes a trace file: the header, then chunks. The file is only appended to, so that it
+// may be a pipe.
 #pragma once
 
 #include <absl/status/statusor.h>
@@ -14,8 +15,8 @@ namespace arctrace {
 
 class TraceFile {
  public:
-  // `path` "-": standard output. A regular file is written under a temporary name beside
-  // it until publish().
+  // `path` "-" stands for standard output. A regular file is written under a temporary
+  // name in the same directory until publish().
   static absl::StatusOr<TraceFile> create(const std::string& path);
 
   TraceFile(TraceFile&& other) noexcept;
@@ -24,47 +25,46 @@ class TraceFile {
   TraceFile& operator=(const TraceFile&) = delete;
   ~TraceFile();
 
-  // Gives the file its name; what had that name before is kept as `path`.old. A file
-  // never published is removed with this object.
+  // Gives the file its name; a file that had the name before is kept as `path`.old. A
+  // file that is never published is removed with this object.
   absl::Status publish();
 
-  // The same under another name, also for a file that has its name already.
+  // Gives the file another name, also if it is published already.
   absl::Status publish_as(const std::string& path);
 
   bool is_published() const { return temporary_.empty(); }
 
-  // The session header as the buffer has it, under the file's magic.
+  // Appends the session header of the buffer, with the file's magic.
   void write_header(const arctrace_session_header& header);
 
   // Appends one chunk whose payload is `first`, then `rest`. After a failure (disk full)
-  // nothing more is written and the file ends behind the last whole chunk.
+  // nothing more is written and the file ends after the last whole chunk.
   void write_chunk(arctrace_chunk_kind kind, uint16_t flags, uint32_t index,
                    uint64_t ticks, std::span<const std::byte> first,
                    std::span<const std::byte> rest = {});
 
-  // Appends whole records of the collector's, in as many RECORDS chunks as they need.
+  // Appends whole records of the collector in as many RECORDS chunks as they need.
   void write_records(uint64_t ticks, std::span<const std::byte> records);
 
-  // After a failure: forgets it, so that one more chunk may be tried (there may be room
-  // for a small one, or again).
+  // Forgets a failure, so that a small chunk can be tried, for which there may be room.
   void clear_error() { error_ = 0; }
 
-  // Ends the file here, as a failure would.
+  // Ends the file here, as if a write had failed with `error`.
   void note_error(int error) { error_ = error; }
 
-  int error() const { return error_; }  // errno of the first failure, 0 none
+  int error() const { return error_; }  // errno of the first failure, or 0
   uint64_t bytes() const { return bytes_; }
   const std::string& path() const { return path_; }
 
  private:
   TraceFile(int fd, std::string path, std::string temporary);
-  // Appends all parts or, as far as the file can be cut, none. The error is noted.
+  // Appends all parts, or none if the file can be cut. An error is noted in error_.
   void append(std::span<iovec> parts);
 
   int fd_;
-  int64_t start_ = 0;  // where in the file we began, -1 if it has no places
+  int64_t start_ = 0;  // the offset at which we began, -1 if the file has no offsets
   std::string path_;
-  std::string temporary_;  // empty: written under its own name
+  std::string temporary_;  // empty: the file has its own name
   uint64_t bytes_ = 0;
   uint64_t sequence_ = 0;
   int error_ = 0;

@@ -32,9 +32,9 @@ constexpr uint64_t kFirstLookNs = 50 * kMs;
 constexpr uint64_t kLookIntervalMaxNs = 60'000 * kMs;
 // File systems stamp files with a clock that stands still between two timer interrupts.
 constexpr uint64_t kStampSlackNs = 20 * kMs;
-constexpr int kLooksMax = 8;  // at living processes, in one round
+constexpr int kLooksMax = 8;  // processes that live, in one round
 constexpr size_t kProcessesMax = 65536;
-constexpr size_t kDumpsMax = 4;  // of a process
+constexpr size_t kDumpsMax = 4;  // dumps of one process
 constexpr size_t kHeldMax = 256;
 constexpr int kMapsLinesMax = 1 << 16;
 constexpr size_t kFlushBytes = size_t{1} << 20;
@@ -50,11 +50,12 @@ bool is_dump_path(std::string_view path, uint32_t pid) {
   return path.starts_with('/') && path.substr(path.rfind('/') + 1) == dump_name(pid);
 }
 
-int open_folder(const std::string& path) {
+int open_directory(const std::string& path) {
   return open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
-// As who has that root sees the path; links in it lead nowhere else.
+// Opens `path` as a process with the root directory `root` would; links in it do not lead
+// out of that root.
 int open_below(int root, const std::string& path) {
   open_how how{};
   how.flags = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
@@ -62,7 +63,8 @@ int open_below(int root, const std::string& path) {
   return static_cast<int>(syscall(SYS_openat2, root, path.c_str(), &how, sizeof how));
 }
 
-// Of /proc/PID/maps: "START-END rwxp OFFSET DEVICE INODE   PATH".
+// The jitdump files that the process has mapped executable, by /proc/PID/maps, whose
+// lines are "START-END rwxp OFFSET DEVICE INODE   PATH".
 std::vector<std::string> executable_dumps(uint32_t system_pid, uint32_t own_pid) {
   std::vector<std::string> dumps;
   std::ifstream maps(absl::StrCat("/proc/", system_pid, "/maps"));
@@ -79,7 +81,8 @@ std::vector<std::string> executable_dumps(uint32_t system_pid, uint32_t own_pid)
   return dumps;
 }
 
-// Of /proc/PID/status, "NSpid:  1234  1": as the process sees itself; 0: it is gone.
+// The process' number as it sees itself, the last one of the line "NSpid:  1234  1" in
+// /proc/PID/status; 0: the process is gone.
 uint32_t innermost_pid(const fs::path& status) {
   std::ifstream lines(status);
   for (std::string line; std::getline(lines, line);) {
@@ -161,7 +164,7 @@ CodeFiles::Process* CodeFiles::find(uint32_t id) {
   return found == processes_.end() ? nullptr : &found->second;
 }
 
-// On the line from the session's start to now.
+// Interpolates between the session's start and now.
 uint64_t CodeFiles::monotonic_ns(uint64_t ticks) const {
   if (now_.ticks <= start_.ticks) return start_.monotonic_ns;
   const double ns_per_tick =
@@ -176,7 +179,7 @@ bool CodeFiles::has_our_numbers(const Process& process) const {
   return process.pid_namespace == 0 || process.pid_namespace == pid_namespace_;
 }
 
-// The number by which we know a process that lives; 0: there is none.
+// The number in our PID namespace of a process that lives; 0: it has none.
 uint32_t CodeFiles::find_system_pid(const Process& process) const {
   if (has_our_numbers(process)) return process.pid;
   const std::string wanted = absl::StrCat("pid:[", process.pid_namespace, "]");
@@ -225,7 +228,7 @@ void CodeFiles::look_at_living(Process& process) {
   const std::string proc = absl::StrCat("/proc/", process.system_pid);
   struct stat status {};
   if (stat(proc.c_str(), &status) != 0) return;
-  const int root = open_folder(proc + "/root");
+  const int root = open_directory(proc + "/root");
   if (root < 0) return;
   const absl::Cleanup closer = [root] { close(root); };
   for (std::string& path : executable_dumps(process.system_pid, process.pid)) {
@@ -238,9 +241,10 @@ void CodeFiles::look_at_living(Process& process) {
 void CodeFiles::look_at_gone(Process& process) {
   process.is_noted = false;
   if (process.end_ticks == 0) process.end_ticks = now_.ticks;
-  // What our own root has by its number may be another's.
+  // A file that is named after the number of a process in another PID namespace may
+  // belong to another process here.
   if (!has_our_numbers(process)) return;
-  const int root = open_folder("/");
+  const int root = open_directory("/");
   if (root < 0) return;
   open_files(process, root, process.uid);
   close(root);
@@ -266,7 +270,8 @@ void CodeFiles::open_files(Process& process, int root, uint32_t uid) {
   }
 }
 
-// A file of that user or root, last written while the process lived.
+// Whether a file belongs to that user or root, and was last written while the process
+// lived.
 bool CodeFiles::is_its_own(const Process& process, uint32_t uid, int fd) const {
   struct stat status {};
   if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) return false;
@@ -280,7 +285,7 @@ bool CodeFiles::is_its_own(const Process& process, uint32_t uid, int fd) const {
          written_ns <= realtime_ns(process.end_ticks) + kStampSlackNs;
 }
 
-// What is at that path now counts, not what was there at an earlier look.
+// Holds the file open, instead of one that an earlier look found at the same path.
 void CodeFiles::hold(Process& process, Held file) {
   for (Held& known : process.files) {
     if (known.path != file.path) continue;
@@ -308,7 +313,7 @@ void CodeFiles::write(std::span<const uint32_t> living, TraceFile& file,
   for (auto& [id, process] : processes_) {
     if (std::binary_search(living.begin(), living.end(), id)) look_at_living(process);
     for (const Held& held : process.files) {
-      const auto say = [&, process_id = id](const NamedCode& code) {
+      const auto add = [&, process_id = id](const NamedCode& code) {
         if (bytes + records.bytes().size() + code.name.size() > bytes_max) return false;
         records.begin(ARCTRACE_TYPE_CODE, ARCTRACE_WRITER_COLLECTOR, now_.ticks);
         records.body(
@@ -323,9 +328,9 @@ void CodeFiles::write(std::span<const uint32_t> living, TraceFile& file,
       };
       const CodeFileSummary summary =
           held.kind == ARCTRACE_CODE_PERF_MAP
-              ? read_perf_map_untrusted(held.fd, say)
+              ? read_perf_map_untrusted(held.fd, add)
               : read_jit_dump_untrusted(
-                    held.fd, {process.pid, monotonic_ns(process.start_ticks)}, say);
+                    held.fd, {process.pid, monotonic_ns(process.start_ticks)}, add);
       if (summary.names + summary.left_out == 0) continue;
       records.begin(ARCTRACE_TYPE_CODE_FILE, ARCTRACE_WRITER_COLLECTOR, now_.ticks);
       const std::string_view path = std::string_view(held.path).substr(0, 4096);

@@ -1,6 +1,6 @@
-// The files in which the session's processes name the code that they generate: found
-// while the processes live or when they end, held open, and copied into a trace file at
-// its end.
+// The files in which the session's processes name the code that they generate (perf maps
+// and jitdumps). The recorder has them found while a process lives or when it ends, keeps
+// them open, and copies their names into a trace file at the file's end.
 #pragma once
 
 #include <arctrace/format.h>
@@ -17,26 +17,28 @@
 
 namespace arctrace {
 
-// What all names of one trace file may take of it.
+// How many bytes of one trace file all names together may take.
 inline constexpr uint64_t kCodeNamesBytesMax = uint64_t{64} << 20;
 
 class CodeFiles {
  public:
-  // `header`: of the session's buffer.
+  // `header`: the header of the session's buffer.
   explicit CodeFiles(const arctrace_session_header& header);
   CodeFiles(const CodeFiles&) = delete;
   CodeFiles& operator=(const CodeFiles&) = delete;
   ~CodeFiles();
 
-  // Notes the processes that a block of definitions tells of.
+  // Notes the processes and their jitdumps by the records of a block of definitions.
   void note_untrusted(std::span<const std::byte> block);
 
-  // Looks at processes that are gone since the last look, and at some of those that live:
-  // at each again when it has become twice as old. `living`: identities, sorted.
+  // Looks for files of the processes that are gone since the last look, and of some of
+  // those that live, at intervals that double up to a minute. `living`: identities,
+  // sorted.
   void look(std::span<const uint32_t> living);
 
-  // Looks at all that live, then writes CODE and CODE_FILE records of all files, which
-  // take about `bytes_max` of `file`. May be called for several files.
+  // Looks at all processes that live, then writes the CODE and CODE_FILE records of all
+  // files, which take about `bytes_max` of `file` at most. May be called for several
+  // files.
   void write(std::span<const uint32_t> living, TraceFile& file,
              uint64_t bytes_max = kCodeNamesBytesMax);
 
@@ -47,13 +49,13 @@ class CodeFiles {
     int fd;
   };
   struct Process {
-    uint32_t pid = 0, uid = 0;   // as it sees itself
-    uint32_t pid_namespace = 0;  // inode; 0: the first
-    uint32_t system_pid = 0;     // by which we know it; 0: not found yet
+    uint32_t pid = 0, uid = 0;   // as the process sees itself
+    uint32_t pid_namespace = 0;  // inode; 0: the first namespace
+    uint32_t system_pid = 0;     // its number in our PID namespace; 0: not found yet
     uint64_t start_ticks = 0;
-    uint64_t end_ticks = 0;  // as it said, or when it was seen gone; 0: it lives
+    uint64_t end_ticks = 0;  // of its PROCESS_END, or when it was seen gone; 0: it lives
     uint64_t next_look_ns = 0, look_interval_ns = 0;
-    bool is_noted = false;  // since it was looked at
+    bool is_noted = false;  // there were definitions since the last look
     std::vector<std::string> dumps;
     std::vector<Held> files;
   };

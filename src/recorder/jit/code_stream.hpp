@@ -1,5 +1,6 @@
-// The files in which runtimes name the code that they generate, read front to back.
-// Somebody may be writing or cutting them meanwhile, and may have put anything into them.
+// Reads a file in which a runtime names the code that it generates, front to back, for
+// the parsers of perf maps and jitdumps. The file is untrusted, and its owner may write
+// to it or cut it meanwhile.
 #pragma once
 
 #include <cstddef>
@@ -10,21 +11,21 @@
 
 namespace arctrace {
 
-// Code that a process generated, as one of its files says.
+// Code that a process generated, as one of its files describes it.
 struct NamedCode {
   uint64_t start = 0, size = 0;  // run-time addresses; not empty, without overflow
-  uint64_t since_ns = 0;         // CLOCK_MONOTONIC; 0: no time is told
+  uint64_t since_ns = 0;         // CLOCK_MONOTONIC; 0: the file has no times
   std::string_view name;         // at most kCodeNameMax bytes; valid during the call
 };
 
-// Takes one; false: there is no room for it.
+// Takes one name. False: there is no room for it.
 using CodeSink = std::function<bool(const NamedCode&)>;
 
-// What has been read of such a file.
+// The counts of CODE_FILE for one file.
 struct CodeFileSummary {
-  uint64_t names = 0;     // that the sink took
-  uint64_t left_out = 0;  // lines or records that are no name, or that it did not take
-  bool is_cut = false;    // the file is larger than is read
+  uint64_t names = 0;     // names that the sink took
+  uint64_t left_out = 0;  // malformed lines or records, and names that it did not take
+  bool is_cut = false;    // the file was too large to be read to its end
 
   void count(bool taken) { ++(taken ? names : left_out); }
 };
@@ -32,7 +33,7 @@ struct CodeFileSummary {
 // Longer names are cut.
 inline constexpr size_t kCodeNameMax = 1024;
 
-// Whether these bytes are not none, and end within the address space.
+// Whether the range is not empty and does not wrap around.
 inline bool is_code_range(uint64_t start, uint64_t size) {
   return size != 0 && start <= UINT64_MAX - size;
 }
@@ -42,8 +43,8 @@ class CodeStream {
   // Reads at most `limit` bytes of `fd`, from its beginning.
   CodeStream(int fd, uint64_t limit);
 
-  // The next bytes, as many of `size` as there are, valid until the next call. REQUIRES:
-  // size <= kPeekMax.
+  // The next bytes, at most `size` of them, fewer at the file's end; valid until the next
+  // call. REQUIRES: size <= kPeekMax.
   std::string_view peek(size_t size);
   void skip(uint64_t size);
 
@@ -59,7 +60,7 @@ class CodeStream {
   const int fd_;
   const uint64_t limit_;
   uint64_t offset_ = 0;
-  uint64_t start_ = 0;  // of what is held
+  uint64_t start_ = 0;  // the offset in the file of bytes_
   size_t held_ = 0;
   bool is_cut_ = false;
   std::vector<char> bytes_;

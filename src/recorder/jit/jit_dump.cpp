@@ -11,7 +11,7 @@
 namespace arctrace {
 namespace {
 
-constexpr uint32_t kMagic = 0x4A695444;  // of a machine with our byte order
+constexpr uint32_t kMagic = 0x4A695444;  // as a machine with our byte order writes it
 constexpr uint32_t kVersion = 1;
 constexpr uint64_t kOtherClock = 1;  // header flag: times are the CPU's counter
 constexpr uint64_t kDumpBytesMax = uint64_t{4} << 30;  // code is skipped, not read
@@ -27,7 +27,7 @@ struct Header {
 static_assert(sizeof(Header) == 40);
 
 struct RecordHead {
-  uint32_t id, size;  // size: of the whole record
+  uint32_t id, size;  // size: bytes of the whole record
   uint64_t time;
 };
 static_assert(sizeof(RecordHead) == 16);
@@ -44,7 +44,7 @@ struct Move {
 };
 static_assert(sizeof(Move) == 48);
 
-// False: the file ends before.
+// False: the file ends too early.
 template <class T>
 bool take(CodeStream& stream, T& out) {
   const std::string_view bytes = stream.peek(sizeof out);
@@ -137,7 +137,7 @@ class JitDump {
   CodeStream stream_;
   CodeFileSummary summary_;
   bool has_times_ = true;
-  absl::flat_hash_map<uint64_t, uint64_t> names_;  // where they stand, by code index
+  absl::flat_hash_map<uint64_t, uint64_t> names_;  // offsets of names, by code index
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// jit-PID.dump: generated code as its runtime loads and moves it, with times (Linux,
-// tools/perf/Documentation/jitdump-specification.txt).
+// Reads jit-PID.dump, in which a runtime records the code that it loads and moves, with
+// times (Linux, tools/perf/Documentation/jitdump-specification.txt). CodeFiles calls it.
 #pragma once
 
 #include <cstdint>
@@ -8,15 +8,16 @@
 
 namespace arctrace {
 
-// Whose dump it must be.
+// The process to which the dump must belong.
 struct JitDumpOwner {
   uint32_t pid = 0;       // as the process sees itself
-  uint64_t start_ns = 0;  // CLOCK_MONOTONIC: a dump that was begun before is not its own
+  uint64_t start_ns = 0;  // CLOCK_MONOTONIC; a dump that was begun earlier is not its own
 };
 
-// Hands out what was loaded, and what was moved at its new place, in the order of the
-// file. Times of another clock than CLOCK_MONOTONIC are not told. A file that is no dump
-// of this byte order and version, or another process', is one record that is left out.
+// Passes to the sink the code that was loaded, and moved code at its new address, in the
+// order of the file. Times of another clock than CLOCK_MONOTONIC are dropped. A file that
+// is not a dump of this byte order and version and of that process counts as one entry
+// left out.
 CodeFileSummary read_jit_dump_untrusted(int fd, const JitDumpOwner& owner,
                                         const CodeSink& sink);
 

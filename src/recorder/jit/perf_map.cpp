@@ -7,7 +7,7 @@ namespace arctrace {
 namespace {
 
 constexpr uint64_t kMapBytesMax = uint64_t{64} << 20;
-// Both numbers and the longest name that is kept; what is behind it is passed over.
+// Both numbers and the longest name that is kept; the rest of a longer line is skipped.
 constexpr size_t kLineMax = kCodeNameMax + 64;
 
 void skip_blanks(std::string_view& text) {
@@ -16,7 +16,7 @@ void skip_blanks(std::string_view& text) {
   }
 }
 
-// Takes a hexadecimal number, with or without 0x, and the blanks behind it.
+// Takes a hexadecimal number, with or without 0x, and the blanks after it.
 std::optional<uint64_t> take_number(std::string_view& text) {
   if (text.starts_with("0x") || text.starts_with("0X")) text.remove_prefix(2);
   uint64_t number = 0;
@@ -38,7 +38,7 @@ std::optional<NamedCode> parse(std::string_view line) {
   return NamedCode{*start, *size, 0, line.substr(0, kCodeNameMax)};
 }
 
-// Up to the next line; false: the file ends before.
+// False: the file ends before the line does.
 bool skip_rest_of_line(CodeStream& stream) {
   for (;;) {
     const std::string_view rest = stream.peek(CodeStream::kPeekMax);

@@ -1,4 +1,4 @@
-// The compiled BPF programs, as bytes of the recorder.
+// Embeds the compiled BPF programs into the recorder; kernel_writer.cpp loads them.
 	.section .rodata
 	.balign 8
 	.globl arctrace_kernel_writer_begin

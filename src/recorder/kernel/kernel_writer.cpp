@@ -30,54 +30,55 @@ extern const char arctrace_kernel_writer_end[];
 namespace arctrace {
 namespace {
 
-// What libbpf said last, or why the verifier refused a program: the reason of a failure
-// is in no return value.
-struct Words {
+// The last message of libbpf, or the reason for which the verifier refused a program. No
+// return value has the reason of a failure.
+struct LibbpfMessage {
   std::string text;
-  bool are_the_verifiers = false;
+  bool is_verifiers = false;
 
-  void hear(absl::string_view said) {
-    if (are_the_verifiers) return;  // what follows is that loading failed
-    // "prog 'NAME': -- BEGIN PROG LOAD LOG --", the log, whose end is the reason and a
-    // line of statistics.
-    const size_t program_end = said.find(": -- BEGIN");
-    const size_t reason_end = said.rfind("\nprocessed ");
-    are_the_verifiers =
+  void set(absl::string_view message) {
+    if (is_verifiers) return;  // later messages only repeat that loading failed
+    // "prog 'NAME': -- BEGIN PROG LOAD LOG --", then the log, which ends with the reason
+    // and a line of statistics.
+    const size_t program_end = message.find(": -- BEGIN");
+    const size_t reason_end = message.rfind("\nprocessed ");
+    is_verifiers =
         program_end != absl::string_view::npos && reason_end != absl::string_view::npos;
-    if (!are_the_verifiers) {
-      text = std::string(absl::StripSuffix(absl::StripPrefix(said, "libbpf: "), "\n"));
+    if (!is_verifiers) {
+      text = std::string(absl::StripSuffix(absl::StripPrefix(message, "libbpf: "), "\n"));
       return;
     }
-    const absl::string_view log = said.substr(0, reason_end);
-    text = absl::StrCat(absl::StripPrefix(said.substr(0, program_end), "libbpf: "), ": ",
-                        log.substr(log.rfind('\n') + 1));
+    const absl::string_view log = message.substr(0, reason_end);
+    text = absl::StrCat(absl::StripPrefix(message.substr(0, program_end), "libbpf: "),
+                        ": ", log.substr(log.rfind('\n') + 1));
   }
 };
-Words last_words;
+LibbpfMessage last_message;
 
-__attribute__((format(printf, 2, 0))) int keep_words(libbpf_print_level level,
-                                                     const char* format,
-                                                     va_list arguments) {
+__attribute__((format(printf, 2, 0))) int keep_message(libbpf_print_level level,
+                                                       const char* format,
+                                                       va_list arguments) {
   if (level == LIBBPF_DEBUG) return 0;
-  char* said = nullptr;
-  const int n = vasprintf(&said, format, arguments);
+  char* message = nullptr;
+  const int n = vasprintf(&message, format, arguments);
   if (n < 0) return n;
-  last_words.hear(said);
-  std::free(said);
+  last_message.set(message);
+  std::free(message);
   return n;
 }
 
 absl::Status failure(int error, const std::string& step) {
   return absl::ErrnoToStatus(
-      error, absl::StrCat(step, last_words.text.empty() ? "" : ", ", last_words.text));
+      error,
+      absl::StrCat(step, last_message.text.empty() ? "" : ", ", last_message.text));
 }
 
-// One of those that BPF programs can be attached to by type.
+// Whether the kernel has a tracepoint to which BPF programs can be attached by type.
 bool has_tracepoint(const char* name) {
   return libbpf_find_vmlinux_btf_id(name, BPF_TRACE_RAW_TP) > 0;
 }
 
-// One that BPF programs can call by type.
+// Whether the kernel has a function that BPF programs can call by type.
 bool has_function(const char* name) {
   return libbpf_find_vmlinux_btf_id(name, BPF_TRACE_FENTRY) > 0;
 }
@@ -87,7 +88,7 @@ bool has_function(const char* name) {
 struct KernelWriter::Loaded {
   bpf_object* object = nullptr;
   std::vector<bpf_link*> links;
-  std::span<uint64_t> traced;  // a bit for each process, as the programs see it
+  std::span<uint64_t> traced;  // one bit for each process, which the programs read
 
   absl::Status map_traced() {
     const bpf_map* map = bpf_object__find_map_by_name(object, ".bss");
@@ -149,8 +150,8 @@ absl::StatusOr<uint32_t> possible_cpus() {
 
 absl::StatusOr<KernelWriter> KernelWriter::attach(const Buffer& buffer,
                                                   const KernelEvents& events) {
-  libbpf_set_print(keep_words);
-  last_words = {};
+  libbpf_set_print(keep_message);
+  last_message = {};
   auto loaded = std::make_unique<Loaded>();
   bpf_object_open_opts options{};
   options.sz = sizeof options;

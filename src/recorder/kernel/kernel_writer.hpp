@@ -1,5 +1,6 @@
-// The kernel as a writer: BPF programs (bpf/) that append what happens to the threads of
-// traced processes to a buffer in kernel memory.
+// The kernel as a writer: BPF programs (bpf/) that append records about the threads of
+// traced processes to a buffer in kernel memory. `arctrace record` loads them for the
+// kernel's events.
 #pragma once
 
 #include <absl/status/statusor.h>
@@ -12,7 +13,8 @@
 
 namespace arctrace {
 
-struct KernelEvents {  // beside dispatches, fork, exec and exit
+// The events that are recorded in addition to context switches, fork, exec and exit.
+struct KernelEvents {
   bool wake_ups = true;
   bool syscalls = false;
   bool page_faults = false;
@@ -21,23 +23,25 @@ struct KernelEvents {  // beside dispatches, fork, exec and exit
   bool block_io = false;
 };
 
-// Why the kernel can't write for us here: no BTF, no rights, ...; empty if it can.
+// The reason for which BPF programs can't write records here, such as no BTF or no
+// rights; empty if they can.
 std::string kernel_writer_obstacle();
 
-// CPUs that there may ever be: what a buffer that the kernel writes needs as cpu_count.
+// The number of CPUs that the machine can ever have, which is the cpu_count of a buffer
+// for the kernel's records.
 absl::StatusOr<uint32_t> possible_cpus();
 
-// Loaded and attached for as long as it lives. The kernel detaches it when this process
-// is gone, however that comes.
+// The BPF programs are attached for as long as this object lives. The kernel detaches
+// them however this process ends.
 class KernelWriter {
  public:
-  // `buffer` was created in_kernel, with a slot for each CPU, and must outlive this. An
-  // error names the step that failed.
+  // `buffer` must have been created in_kernel with a slot for each CPU, and must outlive
+  // this object. An error names the step that failed.
   static absl::StatusOr<KernelWriter> attach(const Buffer& buffer,
                                              const KernelEvents& events);
 
-  // From now on this process (by its number in the first PID namespace) is traced, with
-  // all that it forks, or is not.
+  // Starts or stops tracing the process `pid`, a number of the first PID namespace, and
+  // all that it forks from now on.
   void trace_process(uint32_t pid, bool wanted);
 
   KernelWriter(KernelWriter&&) noexcept;

@@ -10,7 +10,7 @@ namespace {
 
 using Kind = PerfRecord::Kind;
 
-// The end of each record.
+// Each record ends with this.
 struct SampleId {
   uint32_t pid, tid;
   uint64_t time;
@@ -23,7 +23,7 @@ struct TaskBody {
   uint64_t time;
 };
 
-// PERF_RECORD_COMM, then the name and its end, a multiple of 8 bytes.
+// PERF_RECORD_COMM; then the name and zeros, a multiple of 8 bytes.
 struct CommBody {
   uint32_t pid, tid;
 };
@@ -42,7 +42,8 @@ Kind switch_kind(uint16_t misc) {
                                                            : Kind::kBlocked;
 }
 
-// `body`: without head and sample id. Its thread may be another one than that which ran.
+// `body` is the record without its head and its SampleId. The thread that it names may be
+// another than the one that ran.
 void read_body(const perf_event_header& head, std::span<const std::byte> body,
                PerfRecord& record) {
   TaskBody task{};

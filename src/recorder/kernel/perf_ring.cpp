@@ -23,8 +23,8 @@ namespace {
 
 using A = IpcAtomics;
 
-// With the page of control what a user without rights may have for each CPU
-// (kernel.perf_event_mlock_kb): 16,384 switches.
+// Holds 16,384 switches. Together with the control page it is what a user without rights
+// may lock for each CPU (kernel.perf_event_mlock_kb).
 constexpr uint64_t kRingSize = uint64_t{512} << 10;
 constexpr uint64_t kRingSizeMin = uint64_t{16} << 10;
 
@@ -32,7 +32,7 @@ perf_event_attr wanted_events() {
   perf_event_attr attr{};
   attr.size = sizeof attr;
   attr.type = PERF_TYPE_SOFTWARE;
-  attr.config = PERF_COUNT_SW_DUMMY;  // counts nothing: only what follows
+  attr.config = PERF_COUNT_SW_DUMMY;  // counts nothing; only the records below are wanted
   attr.context_switch = 1;
   attr.task = 1;  // fork and exit
   attr.comm = 1;
@@ -42,9 +42,10 @@ perf_event_attr wanted_events() {
   attr.use_clockid = 1;
   attr.clockid = CLOCK_MONOTONIC;
   attr.read_format = PERF_FORMAT_LOST;
-  attr.exclude_kernel = 1;  // else it is not for everybody
+  attr.exclude_kernel = 1;  // otherwise the event needs rights
   attr.exclude_hv = 1;
-  // We never execute anything, what we fork does: so it begins there, and not with us.
+  // The recorder itself never executes a program, but its children do. So the event
+  // begins with them.
   attr.inherit = 1;
   attr.disabled = 1;
   attr.enable_on_exec = 1;
@@ -57,7 +58,7 @@ perf_event_mmap_page& control(std::byte* base) {
   return *reinterpret_cast<perf_event_mmap_page*>(base);
 }
 
-// What the kernel's answer means here.
+// The meaning of perf_event_open()'s error here.
 std::string reason(int error) {
   int paranoid = 0;
   if ((error == EACCES || error == EPERM) &&
@@ -94,7 +95,7 @@ absl::Status PerfRing::map() {
       ring_size_ = size;
       return absl::OkStatus();
     }
-    if (errno != EPERM) break;  // more than may be locked
+    if (errno != EPERM) break;  // EPERM: more than may be locked
   }
   const int error = errno;
   return absl::FailedPreconditionError(
@@ -104,7 +105,7 @@ absl::Status PerfRing::map() {
 
 std::span<const std::byte> PerfRing::take() {
   perf_event_mmap_page& page = control(base_);
-  // P2 acquire, matches the kernel's release of data_head: the records below it.
+  // P2 acquire, matches the kernel's release of data_head: the records before it.
   const auto head = A::load_acquire(page.data_head);
   const uint64_t tail = A::load_relaxed(page.data_tail);  // only we store it
   const uint64_t size = std::min<uint64_t>(head - tail, ring_size_);
@@ -114,7 +115,8 @@ std::span<const std::byte> PerfRing::take() {
   taken_.resize(size);
   std::copy_n(ring + begin, first, taken_.begin());
   std::copy_n(ring, size - first, taken_.begin() + static_cast<std::ptrdiff_t>(first));
-  // P1 release, matches the kernel's read of data_tail: the copy comes before its stores.
+  // P1 release, matches the kernel's read of data_tail: the copy is done before the
+  // kernel stores there again.
   A::store_release(page.data_tail, head);
   return taken_;
 }

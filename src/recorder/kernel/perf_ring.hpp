@@ -1,5 +1,6 @@
-// One CPU's perf event, for the threads of one process tree, and the ring that the kernel
-// writes its records into.
+// A perf event of one CPU for the threads of one process tree, and the ring into which
+// the kernel writes its records. PerfWriter reads the rings where BPF programs can't be
+// loaded.
 #pragma once
 
 #include <absl/status/statusor.h>
@@ -13,8 +14,9 @@ namespace arctrace {
 
 class PerfRing {
  public:
-  // Of what the calling thread forks from now on, from its exec on, with all that this
-  // forks. kNotFound: that CPU is not online. Others: not permitted, or no memory.
+  // Opens an event for the processes that the calling thread forks from now on, beginning
+  // with their exec, and for all that they fork. kNotFound: the CPU is not online. Other
+  // errors: not permitted, or no memory.
   static absl::StatusOr<PerfRing> open(uint32_t cpu);
 
   PerfRing(PerfRing&& other) noexcept;
@@ -23,14 +25,14 @@ class PerfRing {
 
   uint32_t cpu() const { return cpu_; }
 
-  // What the kernel has written since the last call, a copy that is good until the next
-  // one (perf_record.hpp); its room is the kernel's again.
+  // Copies the records that the kernel has written since the last call (perf_record.hpp)
+  // and gives their room back to it. The copy is valid until the next call.
   std::span<const std::byte> take();
 
-  // Records for which there was no room, since the ring was opened.
+  // The number of records for which there was no room since the ring was opened.
   uint64_t lost() const;
 
-  // No more records of any thread, for good.
+  // Stops the event for all threads, for good.
   void disable();
 
  private:
@@ -39,13 +41,13 @@ class PerfRing {
 
   uint32_t cpu_;
   int event_;
-  std::byte* base_ = nullptr;  // a page of control, then the ring
+  std::byte* base_ = nullptr;  // the control page, then the ring
   uint64_t ring_size_ = 0;     // bytes, a power of two
   std::vector<std::byte> taken_;
 };
 
-// One for each CPU that is online. An error is one line that says what is missing and
-// why.
+// Opens a ring for each CPU that is online. The text of an error is one line that names
+// what is refused and why.
 absl::StatusOr<std::vector<PerfRing>> open_perf_rings();
 
 }  // namespace arctrace

@@ -32,7 +32,7 @@ PerfWriter::PerfWriter(const BufferView& view, std::vector<PerfRing> rings)
 
 void PerfWriter::poll() {
   if (is_finished_) return;
-  // Relaxed: a switch, which publishes nothing.
+  // Relaxed, because the gate publishes no other memory here.
   const bool is_on = (A::load_relaxed(view_.control().gate) & ARCTRACE_GATE_KERNEL) != 0;
   const uint64_t now_ns = read_monotonic_ns();
   for (Source& source : sources_) copy(source, is_on);
@@ -86,40 +86,40 @@ void PerfWriter::write(Source& source, const PerfRecord& record) {
   }
 }
 
-// Whoever found all blocks taken asks again when one has become free (WRT-2).
+// After all blocks were found taken, searches again only when one has been freed (WRT-2).
 SharedReservation PerfWriter::reserve(Source& source, uint32_t length) {
   const uint64_t freed = A::load_relaxed(view_.control().freed);
   if (source.full_at == freed) return {};
-  const SharedReservation place = CpuChain<A>::reserve(
-      view_, source.ring.cpu(), length, read_ticks(view_.geometry().clock));
+  const SharedReservation got = CpuChain<A>::reserve(view_, source.ring.cpu(), length,
+                                                     read_ticks(view_.geometry().clock));
   source.full_at.reset();
-  if (place.place == nullptr) source.full_at = freed;
-  return place;
+  if (got.record == nullptr) source.full_at = freed;
+  return got;
 }
 
-// As begin_record() and end_record() of bpf/append.h do it. `body`: but for its cpu and
-// tgid.
+// Appends a record as begin_record() and end_record() of bpf/append.h do. Fills in the
+// cpu and tgid of `body`.
 template <class Body>
 void PerfWriter::append(Source& source, uint16_t type, const PerfRecord& record,
                         Body body) {
   const uint32_t cpu = source.ring.cpu();
   constexpr auto length = static_cast<uint32_t>(ARCTRACE_FULL_HEAD_SIZE + sizeof body);
-  const SharedReservation place =
+  const SharedReservation got =
       record.thread.is_known() ? reserve(source, length) : SharedReservation{};
-  if (place.place == nullptr) {
+  if (got.record == nullptr) {
     count_losses(cpu, 1, record.time_ns);
     return;
   }
   const uint32_t word0 = ARCTRACE_WORD0(type, length);
-  A::store_relaxed(word_at(place.place), word0 | ARCTRACE_IN_PROGRESS);  // H1
+  A::store_relaxed(word_at(got.record), word0 | ARCTRACE_IN_PROGRESS);  // H1
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  auto* head = reinterpret_cast<arctrace_full_head*>(place.place);
+  auto* head = reinterpret_cast<arctrace_full_head*>(got.record);
   head->writer = ARCTRACE_WRITER_KERNEL | record.thread.tid;
   head->ticks = record.time_ns;
   body.cpu = cpu;
   body.tgid = record.thread.pid;
-  std::memcpy(place.place + sizeof *head, &body, sizeof body);
-  A::store_release(word_at(place.place), word0);  // I1
+  std::memcpy(got.record + sizeof *head, &body, sizeof body);
+  A::store_release(word_at(got.record), word0);  // I1
   CpuChain<A>::release(view_, cpu);
 }
 

@@ -1,6 +1,6 @@
-// The kernel's records where no BPF program may be loaded: perf's events of the command
-// and its descendants, which the recorder copies into the CPUs' blocks as they would
-// have.
+// Writes the kernel's records where BPF programs can't be loaded: the recorder polls it,
+// and it copies perf's events of the command and its descendants into the CPUs' blocks,
+// as the BPF programs would.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace arctrace {
 
 class PerfWriter : public PolledWriter {
  public:
-  // `view`: of a buffer with a slot for each CPU, and ARCTRACE_FEATURE_PERF.
+  // REQUIRES: the buffer has a slot for each CPU, and ARCTRACE_FEATURE_PERF.
   PerfWriter(const BufferView& view, std::vector<PerfRing> rings);
 
   void poll() override;
@@ -27,9 +27,9 @@ class PerfWriter : public PolledWriter {
  private:
   struct Source {
     PerfRing ring;
-    uint64_t lost_counted = 0;  // of the ring's losses, in the buffer's count
-    std::optional<uint64_t> full_at =
-        std::nullopt;  // control.freed when no block was to be had
+    uint64_t lost_counted = 0;  // how many of the ring's losses the buffer counts already
+    // control.freed when all blocks were taken; nullopt: a block was found since.
+    std::optional<uint64_t> full_at = std::nullopt;
   };
 
   void copy(Source& source, bool is_on);

@@ -12,7 +12,7 @@
 namespace arctrace {
 namespace {
 
-// All of it, or false.
+// False: the file has less than `size` bytes there, or can't be read.
 bool read_at(int fd, uint64_t offset, void* to, size_t size) {
   return ::pread(fd, to, size, static_cast<off_t>(offset)) == static_cast<ssize_t>(size);
 }
@@ -45,7 +45,7 @@ absl::StatusOr<std::vector<EarlierBlock>> read_definitions_untrusted(
   if (!are_of_one_session(found, header)) {
     return absl::InvalidArgumentError(absl::StrCat(path, ": of another session"));
   }
-  // The file may end anywhere: what is whole before that counts.
+  // The file may end anywhere; whole chunks before its end are read.
   arctrace_chunk_header chunk{};
   std::vector<EarlierBlock> blocks;
   for (uint64_t offset = ARCTRACE_HEADER_SIZE; read_at(fd, offset, &chunk, sizeof chunk);

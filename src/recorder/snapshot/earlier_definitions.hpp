@@ -1,5 +1,5 @@
-// What an earlier file of a session defines: the names that a recorder that died had
-// taken out of the buffer already.
+// Reads the definitions in an earlier trace file of the same session. `arctrace recover`
+// needs those that a recorder which died had already moved from the buffer into its file.
 #pragma once
 
 #include <absl/status/statusor.h>
@@ -12,15 +12,15 @@
 
 namespace arctrace {
 
-// A block of definitions, as a chunk of a file has it.
+// A block of definitions from a chunk of a file.
 struct EarlierBlock {
   uint32_t index;
-  uint64_t ticks;  // when that was written
+  uint64_t ticks;  // when the chunk was written
   std::vector<std::byte> bytes;
 };
 
-// Those of the trace file `path`, as far as it goes. kInvalidArgument: it is no trace
-// file, or not of the session that `header` is of.
+// The blocks of definitions in the trace file `path`, up to the last whole chunk.
+// kInvalidArgument: it is not a trace file, or not one of the session with `header`.
 absl::StatusOr<std::vector<EarlierBlock>> read_definitions_untrusted(
     const std::string& path, const arctrace_session_header& header);
 

@@ -52,9 +52,10 @@ absl::Status FlightRecorder::publish() {
 
 void FlightRecorder::child_ended(uint32_t pid, int wait_status) {
   const std::lock_guard lock(mutex_);
-  RecordBuilder said;
-  add_child_status(said, read_ticks(buffer_.view().geometry().clock), pid, wait_status);
-  past_.records = said.bytes();
+  RecordBuilder records;
+  add_child_status(records, read_ticks(buffer_.view().geometry().clock), pid,
+                   wait_status);
+  past_.records = records.bytes();
 }
 
 void FlightRecorder::run() {
@@ -66,7 +67,7 @@ void FlightRecorder::run() {
       look_after_buffer();
       take_due_snapshots();
     }
-    // Until a program asks for a snapshot, finish() is called, or a while.
+    // Returns when a program asks for a snapshot, at finish(), or after the interval.
     wait_for_wake(buffer_.view().control(), interval_ns);
   }
 }
@@ -85,26 +86,27 @@ void FlightRecorder::take_due_snapshots() {
   }
   if (asked_for_ns_ != 0 && now >= asked_for_ns_) {
     asked_for_ns_ = 0;
-    take_and_say();
+    take_and_report();
   }
   if (options_.every_ns != 0 && now - last_periodic_ns_ >= options_.every_ns) {
     last_periodic_ns_ = now;
-    take_and_say();
+    take_and_report();
   }
   if (crash_seen_) {
     crash_seen_ = false;
-    take_and_say();
+    take_and_report();
   }
 }
 
-void FlightRecorder::take_and_say() {
+void FlightRecorder::take_and_report() {
   const absl::StatusOr<std::string> name = snapshot_locked();
   std::fprintf(stderr, "arctrace: %s\n",
                name.ok() ? ("snapshot: " + *name).c_str()
                          : std::string(name.status().message()).c_str());
 }
 
-// Whether the process has said in its definitions how it ends, and nothing else behind.
+// Whether the last PROCESS_END record of the process says how it ended. A later one with
+// ARCTRACE_END_NONE takes back the exec before it.
 bool FlightRecorder::has_end(uint32_t process) const {
   const BufferView& view = buffer_.view();
   uint64_t last_ticks = 0;
@@ -131,8 +133,8 @@ bool FlightRecorder::has_end(uint32_t process) const {
   return how != ARCTRACE_END_NONE;
 }
 
-// Those that have definitions in the buffer, sorted: among them who attached and died
-// since the last look.
+// The processes that have definitions in the buffer, sorted. They include processes that
+// attached and died since the last look.
 std::vector<uint32_t> FlightRecorder::defined_processes() const {
   const BufferView& view = buffer_.view();
   std::vector<uint32_t> processes;
@@ -148,8 +150,9 @@ std::vector<uint32_t> FlightRecorder::defined_processes() const {
   return processes;
 }
 
-// Whether a process is gone, without a word, that was not at the last look. Of one that
-// was, is_gone() may say no while others attach: gone it is until it is seen to live.
+// Whether a process has gone since the last look without a PROCESS_END record. A process
+// that was gone at the last look counts as gone until it is seen to live, although
+// is_gone() may return false for it while others attach.
 bool FlightRecorder::see_crash() {
   std::vector<uint32_t> gone;
   bool crashed = false;
@@ -168,7 +171,8 @@ bool FlightRecorder::see_crash() {
 }
 
 void FlightRecorder::look_after_buffer() {
-  // Who writes perf's records takes what it needs itself.
+  // A polled writer takes blocks by itself, also in overwrite mode; BPF programs depend
+  // on serve_cpus().
   if (!stopping_) {
     if (options_.polled == nullptr) {
       serve_cpus(buffer_.view());
@@ -183,7 +187,7 @@ void FlightRecorder::look_after_buffer() {
   }
 }
 
-// When there are too many, every other one of the older half goes.
+// When there are too many clock syncs, every other one of the older half is dropped.
 void FlightRecorder::note_clocks() {
   past_.syncs.push_back(take_clock_sync(buffer_.view().geometry().clock));
   if (past_.syncs.size() < kSyncsMax) return;
@@ -230,7 +234,7 @@ CollectorSummary FlightRecorder::finish() {
   const std::lock_guard lock(mutex_);
   CpuChain<IpcAtomics>::close_all(buffer_.view());
   look_after_buffer();
-  if (asked_for_ns_ != 0 || crash_seen_) take_and_say();
+  if (asked_for_ns_ != 0 || crash_seen_) take_and_report();
   const BufferView& view = buffer_.view();
   CollectorSummary summary;
   note_clocks();

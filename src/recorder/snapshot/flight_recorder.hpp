@@ -1,6 +1,7 @@
-// The recorder of overwrite mode. Nothing is written while recording but snapshots that
-// somebody asks for; at the end, what the buffer holds then. Its thread notes the clocks
-// and who died. All else stays in the buffer, so that no recorder's death costs it.
+// The recorder of overwrite mode. While recording it writes only the snapshots that are
+// asked for, and at the end what the buffer holds then. Its thread notes clock syncs and
+// crashed processes. All records stay in the buffer, so that none is lost if the recorder
+// dies.
 #pragma once
 
 #include <cstdint>
@@ -22,15 +23,15 @@ struct FlightOptions {
   std::vector<std::string> command_line;  // the recorder's own
   std::string output;                     // snapshots are output.1, output.2 ...
   FileLimits snapshots_kept = {};
-  uint64_t every_ns = 0;           // a snapshot each time so much has passed; 0: none
-  bool on_crash = false;           // one when a process ends without an exit
-  PolledWriter* polled = nullptr;  // to be called, or null; must outlive the recorder
+  uint64_t every_ns = 0;           // the interval of periodic snapshots; 0: none
+  bool on_crash = false;           // a snapshot when a process ends without an exit
+  PolledWriter* polled = nullptr;  // polled in each round; must outlive the recorder
 };
 
 class FlightRecorder : public Recorder {
  public:
-  // `file`: for what the buffer holds at the end. REQUIRES: the caller has the
-  // CollectorSeat for as long.
+  // `file` receives what the buffer holds at the end. REQUIRES: the caller holds the
+  // CollectorLock for as long as this object lives.
   FlightRecorder(Buffer& buffer, TraceFile file, FlightOptions options);
   ~FlightRecorder() override;
 
@@ -43,7 +44,7 @@ class FlightRecorder : public Recorder {
   void run();
   void look_after_buffer();
   void take_due_snapshots();
-  void take_and_say();
+  void take_and_report();
   absl::StatusOr<std::string> snapshot_locked();
   bool has_end(uint32_t process) const;
   std::vector<uint32_t> defined_processes() const;
@@ -53,13 +54,14 @@ class FlightRecorder : public Recorder {
   Buffer& buffer_;
   TraceFile file_;
   const FlightOptions options_;
-  std::mutex mutex_;  // of all below, and of file_
+  std::mutex mutex_;  // guards all members below, and file_
   bool stopping_ = false;
-  SnapshotPast past_;           // clocks, a bounded number, and the command's end
-  std::vector<uint32_t> gone_;  // processes, when we last looked; sorted
+  SnapshotPast past_;           // a bounded number of clock syncs, and the command's end
+  std::vector<uint32_t> gone_;  // processes that were gone at the last look; sorted
   bool crash_seen_ = false;
-  uint32_t asked_seen_ = 0;    // control.snapshots_asked that was heeded
-  uint64_t asked_for_ns_ = 0;  // when a snapshot that a program asked for is due; 0
+  uint32_t asked_seen_ = 0;  // the control.snapshots_asked that was last seen
+  uint64_t asked_for_ns_ =
+      0;  // when the snapshot that a program asked for is due; 0: none
   uint64_t last_periodic_ns_ = 0;
   KeptFiles snapshots_;
   std::thread thread_;

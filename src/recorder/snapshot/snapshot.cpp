@@ -25,10 +25,10 @@ void Snapshot::write() {
   copy_definitions(definitions);
   for (const SeenBlock& block : list(ARCTRACE_CLASS_DATA)) copy(block);
   copy_definitions(definitions);
-  say_balances();
+  report_balances();
 }
 
-// Blocks that hold records, in the order of their hand-out.
+// The blocks of one class that hold records, in the order of their hand-out.
 std::vector<SeenBlock> Snapshot::list(arctrace_block_class wanted) const {
   std::vector<SeenBlock> blocks;
   for (uint32_t i = 0; i < view_.geometry().block_count; ++i) {
@@ -48,14 +48,15 @@ std::vector<SeenBlock> Snapshot::list(arctrace_block_class wanted) const {
   return blocks;
 }
 
-// Those that are not in `done` as they are now.
+// Copies the blocks of definitions that have grown since they were noted in `done`, or
+// are not in it.
 void Snapshot::copy_definitions(CopiedBlocks& done) {
   for (const SeenBlock& block : list(ARCTRACE_CLASS_DEFINITIONS)) {
     const uint64_t next = A::load_acquire(view_.block_header(block.index).next);
     const Copied now{block.state.phase, next};
-    const auto [place, is_new] = done.try_emplace(block.handout, now);
+    const auto [entry, is_new] = done.try_emplace(block.handout, now);
     if (!is_new) {
-      Copied& before = place->second;
+      Copied& before = entry->second;
       if (before.phase == ARCTRACE_PHASE_CLOSED || before.next == next) continue;
       before = now;
     }
@@ -65,8 +66,8 @@ void Snapshot::copy_definitions(CopiedBlocks& done) {
 
 void Snapshot::copy(const SeenBlock& block) {
   std::vector<std::byte> bytes = copy_live_block_untrusted(view_, block.index, patience_);
-  // Who overwrites a block takes its magic first: the same header behind the copy means
-  // that the records are whole.
+  // A writer that overwrites a block first wipes its magic. So if the header is unchanged
+  // after the copy, the records are whole.
   std::atomic_thread_fence(std::memory_order_acquire);
   arctrace_block_header& header = view_.block_header(block.index);
   if (A::load_relaxed(header.magic) != ARCTRACE_BLOCK_MAGIC ||
@@ -91,45 +92,47 @@ void Snapshot::copy(const SeenBlock& block) {
   (complete ? totals_.torn : totals_.unfinished) += contents.torn;
 }
 
-// What the slots count and no LOST record says, of the living and the dead; totals.
-void Snapshot::say_balances() {
+// Reports the losses that slots count and no LOST record reports, of living and dead
+// writers, and the totals.
+void Snapshot::report_balances() {
   const uint64_t now = read_ticks(view_.geometry().clock);
-  RecordBuilder said;
+  RecordBuilder records;
   const uint32_t used = Recycle<A>::slots_used(view_);
   for (uint32_t i = 0; i < used; ++i) {
     arctrace_writer_slot& slot = view_.slot(i);
     const uint32_t writer = A::load_relaxed(slot.writer);
     if (writer == 0) continue;
-    if (!is_live(A::load_acquire(slot.lock))) add_writer_end(said, now, writer);
+    if (!is_live(A::load_acquire(slot.lock))) add_writer_end(records, now, writer);
     for (uint32_t cause = 0; cause < ARCTRACE_LOST_CAUSES; ++cause) {
       const uint64_t reported = ReportedLosses<A>::reported(view_, slot, cause);
       const uint64_t lost = A::load_relaxed(slot.lost[cause]);
       if (lost > reported) {
-        add_lost(said, now, writer, cause, ARCTRACE_LOST_RESIDUAL, lost - reported, now);
+        add_lost(records, now, writer, cause, ARCTRACE_LOST_RESIDUAL, lost - reported,
+                 now);
       }
     }
-    add_totals(said, now, slot);
+    add_totals(records, now, slot);
   }
   for (uint32_t cause = 0; cause < ARCTRACE_LOST_CAUSES; ++cause) {
     const uint64_t lost = A::load_relaxed(view_.control().lost[cause]);
     if (lost != 0) {
-      add_lost(said, now, ARCTRACE_WRITER_COLLECTOR, cause, ARCTRACE_LOST_SESSION, lost,
-               now);
+      add_lost(records, now, ARCTRACE_WRITER_COLLECTOR, cause, ARCTRACE_LOST_SESSION,
+               lost, now);
     }
   }
-  report_cpu_losses(view_, said, now);
-  add_session_totals(said, now, view_);
-  file_.write_records(now, said.bytes());
+  report_cpu_losses(view_, records, now);
+  add_session_totals(records, now, view_);
+  file_.write_records(now, records.bytes());
 }
 
 DrainTotals write_snapshot_file(const Buffer& buffer, TraceFile& file,
                                 const SnapshotPast& past) {
   const uint32_t clock = buffer.view().geometry().clock;
   file.write_header(buffer.header());
-  RecordBuilder said;
-  add_start(said, buffer.header().start_ticks, past.command_line);
-  for (const ClockSync& sync : past.syncs) add_clock_sync(said, sync);
-  file.write_records(read_ticks(clock), said.bytes());
+  RecordBuilder records;
+  add_start(records, buffer.header().start_ticks, past.command_line);
+  for (const ClockSync& sync : past.syncs) add_clock_sync(records, sync);
+  file.write_records(read_ticks(clock), records.bytes());
   file.write_records(read_ticks(clock), past.records);
   for (const EarlierBlock& block : past.definitions) {
     file.write_chunk(ARCTRACE_CHUNK_BLOCK, ARCTRACE_CHUNK_LIVE_COPY, block.index,
@@ -139,16 +142,16 @@ DrainTotals write_snapshot_file(const Buffer& buffer, TraceFile& file,
   Snapshot snapshot(buffer.view(), file, code_files,
                     buffer.is_copy() ? Patience{0} : Patience{});
   snapshot.write();
-  // Of a copy nobody knows who lives, nor whether it is of this machine.
+  // A copy does not show which processes live, nor whether it comes from this machine.
   if (!buffer.is_copy()) code_files.write(living_processes(buffer.view()), file);
   const int error = file.error();
   file.clear_error();
-  said.clear();
+  records.clear();
   const uint64_t now = read_ticks(clock);
-  add_session_event(said, now,
+  add_session_event(records, now,
                     error == 0 ? ARCTRACE_SESSION_FINISHED : ARCTRACE_SESSION_DISK_FULL,
                     static_cast<uint32_t>(error));
-  file.write_records(now, said.bytes());
+  file.write_records(now, records.bytes());
   if (error != 0) file.note_error(error);
   return snapshot.totals();
 }

@@ -1,5 +1,6 @@
-// A snapshot: what is in a buffer at a moment, written as a trace file of its own. The
-// buffer stays as it is, and its writers go on.
+// A snapshot: the records that a buffer holds at a moment, written as a trace file of its
+// own. The buffer is only read, and its writers go on. The flight recorder and the
+// commands snapshot and recover use it.
 #pragma once
 
 #include <absl/container/flat_hash_map.h>
@@ -23,29 +24,30 @@ namespace arctrace {
 
 class Snapshot {
  public:
-  // `code_files`: gets to know the processes.
+  // `code_files` notes the processes in the definitions.
   Snapshot(const BufferView& view, TraceFile& file, CodeFiles& code_files,
            Patience patience = {})
       : view_(view), file_(file), code_files_(code_files), patience_(patience) {}
 
-  // Appends all blocks that hold records, the losses that no LOST record says, and the
-  // totals, to a file that has its header. What is overwritten meanwhile is left out:
-  // blocks are copied in the order of their hand-out, the oldest first. Definitions go
-  // before the records, and again behind them if they have grown, so that all is defined.
+  // Appends all blocks that hold records, the losses that no LOST record reports, and the
+  // totals, to a file that has its header. Blocks are copied in the order of their
+  // hand-out, the oldest first; a block that is overwritten meanwhile is omitted.
+  // Definitions are copied before the records, and again after them if they have grown,
+  // so that every record's definitions are in the file.
   void write();
 
   const DrainTotals& totals() const { return totals_; }
 
  private:
   struct Copied {
-    uint32_t phase;  // the block's, and its next, when it was copied
+    uint32_t phase;  // the block's phase and `next` when it was copied
     uint64_t next;
   };
   using CopiedBlocks = absl::flat_hash_map<uint64_t, Copied>;  // by hand-out
   std::vector<SeenBlock> list(arctrace_block_class wanted) const;
   void copy_definitions(CopiedBlocks& done);
   void copy(const SeenBlock& block);
-  void say_balances();
+  void report_balances();
 
   BufferView view_;
   TraceFile& file_;
@@ -54,20 +56,21 @@ class Snapshot {
   Patience patience_;
 };
 
-// What is known of the time before a snapshot.
+// The parts of a snapshot's file that are not in the buffer: what the recorder noted
+// before.
 struct SnapshotPast {
   std::vector<std::string> command_line;  // the recorder's own
   std::vector<ClockSync> syncs;           // in order of time
-  std::vector<std::byte> records;         // of the collector
+  std::vector<std::byte> records;         // the collector's own
   std::vector<EarlierBlock> definitions = {};
 };
 
-// Writes a whole file but for its name: header, past, snapshot, end. An error that the
-// file has when this returns means that it ends early.
+// Writes a whole file, except that it does not publish it: header, past, snapshot, end.
+// If the file has an error when this returns, it ends early.
 DrainTotals write_snapshot_file(const Buffer& buffer, TraceFile& file,
                                 const SnapshotPast& past);
 
-// The two moments that a buffer alone tells: its start, and now if `is_live`.
+// The clock syncs that are known from a buffer alone: its start, and now if `is_live`.
 std::vector<ClockSync> buffer_syncs(const Buffer& buffer, bool is_live);
 
 }  // namespace arctrace

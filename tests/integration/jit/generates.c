@@ -1,5 +1,5 @@
-/* Generates machine code, runs it, and tells arctrace by its address and all others by a
- * file. Arguments:
+/* Generates machine code and runs it. The API gets the code's addresses; the names stand
+ * in a file, where any tool may read them. Arguments:
  *   map         names in /tmp/perf-PID.map: two functions
  *   dump        names in ./jit-PID.dump: one that is replaced at its address, then moved
  *   unmapped    as dump, then waits for a line and takes the dump out of its memory
@@ -81,7 +81,7 @@ static void put_head(uint32_t id, size_t body) {
   put_u32((uint32_t)getpid()), put_u32((uint32_t)gettid());
 }
 
-static void say_loaded(char* code, const char* name, uint64_t index) {
+static void write_loaded(char* code, const char* name, uint64_t index) {
   put_head(0, 40 + strlen(name) + 1 + kCodeSize);
   put_u64((uintptr_t)code), put_u64((uintptr_t)code), put_u64(kCodeSize), put_u64(index);
   fwrite(name, strlen(name) + 1, 1, dump);
@@ -89,7 +89,7 @@ static void say_loaded(char* code, const char* name, uint64_t index) {
   fflush(dump);
 }
 
-static void say_moved(char* from, char* to, uint64_t index) {
+static void write_moved(char* from, char* to, uint64_t index) {
   put_head(1, 48);
   put_u64((uintptr_t)to), put_u64((uintptr_t)from), put_u64((uintptr_t)to);
   put_u64(kCodeSize), put_u64(index);
@@ -99,13 +99,13 @@ static void say_moved(char* from, char* to, uint64_t index) {
 static void replace_and_move(void) {
   open_dump();
   char* first = generate(0, 1);
-  say_loaded(first, "first", 1);
+  write_loaded(first, "first", 1);
   run(first, 3);
   char* second = generate(0, 2);
-  say_loaded(second, "second", 2);
+  write_loaded(second, "second", 2);
   run(second, 5);
   char* moved = generate(kPage, 2);
-  say_moved(second, moved, 2);
+  write_moved(second, moved, 2);
   run(moved, 2);
 }
 

@@ -1,8 +1,8 @@
-// What the kernel does for a program, one kind for each argument; says what it counted
+// What the kernel does for a program, one kind for each argument; prints what it counted
 // of it itself: lines "NAME VALUE".
 //   calls    system calls in caller()
 //   faults   page faults in toucher()
-//   mutex    release() wakes who waits in take()
+//   mutex    release() wakes the thread that waits in take()
 //   hogs     two processes compute on one CPU
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -120,7 +120,7 @@ static int hogs(void) {
 int main(int count, char** arguments) {
   const char* what = count > 1 ? arguments[1] : "";
   printf("tid %d\n", (int)getpid());
-  fflush(stdout);  // the child has nothing to say
+  fflush(stdout);  // the child prints nothing
   if (strcmp(what, "calls") == 0) caller();
   if (strcmp(what, "faults") == 0) touch();
   if (strcmp(what, "mutex") == 0) lock_and_release();

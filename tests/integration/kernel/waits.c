@@ -1,4 +1,4 @@
-// Handles a signal, sleeps, computes, and passes a token to a child and back, and says
+// Handles a signal, sleeps, computes, and passes a token to a child and back, and prints
 // what it measured of it itself: lines "NAME VALUE".
 #define _GNU_SOURCE
 #include <sched.h>
@@ -83,8 +83,8 @@ int main(void) {
   long long start = now(CLOCK_MONOTONIC);
   sleeper();
   printf("slept_ns %lld\n", now(CLOCK_MONOTONIC) - start);
-  // A thread's CPU clock leaves out what a hypervisor took from the CPU meanwhile; the
-  // time on the CPU does not. Who changes the CPU is sometimes said to have waited for
+  // A thread's CPU clock does not count what a hypervisor took from the CPU meanwhile;
+  // the time on the CPU does. A thread that changes the CPU sometimes seems to wait for
   // milliseconds: the CPUs' queues have clocks of their own.
   stay_on(sched_getcpu());
   long long computed = now(CLOCK_THREAD_CPUTIME_ID);

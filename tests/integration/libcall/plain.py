@@ -13,23 +13,23 @@ COMPILERS = ("gcc", "clang")
 MODES = ("--libcall", "--nest-libcall")
 
 
-def run(command, folder, **options):
-    return subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+def run(command, directory, **options):
+    return subprocess.run(command, cwd=directory, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, check=False, timeout=120, **options)
 
 
 class PlainTest(unittest.TestCase):
     maxDiff = None
 
-    def folder(self, compiler=None):
-        """A new folder; with all of a compiler's fixtures in it."""
+    def directory(self, compiler=None):
+        """A new directory; with all of a compiler's fixtures in it."""
         made = tempfile.TemporaryDirectory()
         self.addCleanup(made.cleanup)
-        folder = pathlib.Path(made.name)
+        directory = pathlib.Path(made.name)
         if compiler is not None:
             for fixture in (FIXTURES / compiler).iterdir():
-                (folder / fixture.name).symlink_to(fixture)
-        return folder
+                (directory / fixture.name).symlink_to(fixture)
+        return directory
 
     def read(self, trace, *arguments):
         done = subprocess.run([ARCTRACE, arguments[0], trace, *arguments[1:]], check=False,
@@ -47,28 +47,28 @@ class PlainTest(unittest.TestCase):
             calls[function["name"]] = calls.get(function["name"], 0) + function["calls"]
         return calls
 
-    def record(self, command, folder, options=(), confines=False, **run_options):
+    def record(self, command, directory, options=(), confines=False, **run_options):
         """Runs `command` traced; returns it without the recorder's own line, and the trace,
-        which must be valid. `confines`: it executes programs behind seccomp filters, of which
-        the recorder says so."""
-        trace = folder / "arctrace.data"
-        done = run([ARCTRACE, "record", "-o", trace, *options, "--", *command], folder,
+        which must be valid. `confines`: it executes programs under seccomp filters, which
+        the recorder reports."""
+        trace = directory / "arctrace.data"
+        done = run([ARCTRACE, "record", "-o", trace, *options, "--", *command], directory,
                    **run_options)
         lines = done.stderr.splitlines(True)
         own = [line for line in lines if line.startswith(b"arctrace: ")]
-        told = b": it is confined by a seccomp filter\n"
-        self.assertEqual(len([line for line in own if not confines or not line.endswith(told)]), 1,
-                         done.stderr)
+        confined = b": it is confined by a seccomp filter\n"
+        others = [line for line in own if not confines or not line.endswith(confined)]
+        self.assertEqual(len(others), 1, done.stderr)
         done.stderr = b"".join(line for line in lines if line not in own)
         self.read(trace, "check")
         return done, trace
 
     def compare(self, command, compiler=None, options=(), **run_options):
         """It must do the same untraced and traced, in each mode; returns the last trace."""
-        bare = run(command, self.folder(compiler), **run_options)
+        bare = run(command, self.directory(compiler), **run_options)
         for mode in MODES:
             with self.subTest(command=command, compiler=compiler, mode=mode):
-                done, trace = self.record(command, self.folder(compiler), (mode, *options),
+                done, trace = self.record(command, self.directory(compiler), (mode, *options),
                                           **run_options)
                 self.assertEqual(done.returncode, bare.returncode)
                 self.assertEqual(done.stdout, bare.stdout)

@@ -15,16 +15,16 @@ class Confined(PlainTest):
         """The traces of a way of fixtures/filtered.c, in each mode; it must do what it does untraced,
         which is what it is made for."""
         for compiler in COMPILERS:
-            bare = run(["./filtered", way], self.folder(compiler))
+            bare = run(["./filtered", way], self.directory(compiler))
             self.assertGreaterEqual(bare.returncode, 0, bare.stderr)
             for mode in MODES:
-                folder = self.folder(compiler)
+                directory = self.directory(compiler)
                 traced = run([ARCTRACE, "record", "-o", "trace", mode, *options, "--", "./filtered",
-                              way], folder)
+                              way], directory)
                 self.assertEqual(traced.returncode, bare.returncode, (way, compiler, mode))
                 self.assertEqual(traced.stdout, bare.stdout)
-                self.read(folder / "trace", "check")
-                yield folder / "trace", traced.stderr.decode().splitlines()
+                self.read(directory / "trace", "check")
+                yield directory / "trace", traced.stderr.decode().splitlines()
 
     def assert_all_calls(self, trace):
         calls = self.calls(trace)
@@ -41,32 +41,32 @@ class Confined(PlainTest):
                 if record["type"] == "THREAD" and record["tid"] not in pids}
 
     def test_threads(self):
-        """Threads that begin behind a filter lose nothing, without a system call."""
-        for way in ("threads", "told", "twice"):
-            for trace, said in self.both(way):
-                self.assertRegex(said[-1], r" 0 lost, 1 process, 7 threads, ")
+        """Threads that begin under a filter lose nothing, without a system call."""
+        for way in ("threads", "counted", "twice"):
+            for trace, printed in self.both(way):
+                self.assertRegex(printed[-1], r" 0 lost, 1 process, 7 threads, ")
                 self.assert_all_calls(trace)
                 self.assertEqual(sorted(self.thread_names(trace).values()), ["worker"] * THREADS)
 
-    def test_values(self):
-        for trace, said in self.both("threads", ("-a", "--scope=shared", "--block-size=4k")):
-            self.assertRegex(said[-1], r" 0 lost, 1 process, 7 threads, ")
+    def test_args(self):
+        for trace, printed in self.both("threads", ("-a", "--scope=shared", "--block-size=4k")):
+            self.assertRegex(printed[-1], r" 0 lost, 1 process, 7 threads, ")
             self.assert_all_calls(trace)
 
     def test_threads_whose_death_would_not_be_seen(self):
-        for _, said in self.both("unlisted"):
-            self.assertRegex(said[-1], r" (\d+) lost \(no_slot \1\), 1 process, 1 thread, ")
+        for _, printed in self.both("unlisted"):
+            self.assertRegex(printed[-1], r" (\d+) lost \(no_slot \1\), 1 process, 1 thread, ")
 
     def test_filter_that_forbids_us_nothing(self):
         """Children and what they execute are recorded as ever."""
-        for trace, said in self.both("allowed"):
-            self.assertRegex(said[-1], r" 0 lost, 3 processes, 9 threads, ")
+        for trace, printed in self.both("allowed"):
+            self.assertRegex(printed[-1], r" 0 lost, 3 processes, 9 threads, ")
             self.assertEqual(self.calls(trace)["strtol"], (THREADS + 1) * CALLS)
 
     def test_children(self):
         """Those that libc forks join, with their threads."""
-        for trace, said in self.both("child"):
-            self.assertRegex(said[-1], r" 0 lost, 3 processes, 9 threads, ")
+        for trace, printed in self.both("child"):
+            self.assertRegex(printed[-1], r" 0 lost, 3 processes, 9 threads, ")
             self.assertEqual(self.calls(trace)["strtol"], (2 + THREADS) * CALLS)
             processes = [record for record in map(json.loads, self.read(
                 trace, "dump", "--format=json").splitlines()) if record["type"] == "PROCESS"]
@@ -77,22 +77,22 @@ class Confined(PlainTest):
 
     def test_child_of_a_raw_clone(self):
         """Its death could not be seen; its losses are counted."""
-        for trace, said in self.both("cloned"):
-            self.assertRegex(said[-1], r" (\d+) lost \(no_slot \1\), ")
+        for trace, printed in self.both("cloned"):
+            self.assertRegex(printed[-1], r" (\d+) lost \(no_slot \1\), ")
             self.assertEqual(self.calls(trace)["strtol"], CALLS)
 
     def test_programs_that_can_not_join(self):
-        """They are executed without us, and said to be."""
+        """They are executed untraced, and the recorder reports them."""
         for way, path in (("executes", "/bin/echo"), ("searches", "/usr/bin/echo")):
-            for _, said in self.both(way):
-                self.assertEqual(said[:-1], [
+            for _, printed in self.both(way):
+                self.assertEqual(printed[:-1], [
                     f"arctrace: warning: can't trace {path}: it is confined by a seccomp filter"])
-                self.assertRegex(said[-1], r" 0 lost, 1 process, ")
+                self.assertRegex(printed[-1], r" 0 lost, 1 process, ")
 
     def test_program_that_is_not_there(self):
-        """The filter lets nobody look whether it is: only a wild path is told apart."""
-        for _, said in self.both("nowhere"):
-            self.assertEqual(said[:-1], [
+        """The filter lets nobody look whether it is: only a wild path is distinguished."""
+        for _, printed in self.both("nowhere"):
+            self.assertEqual(printed[:-1], [
                 "arctrace: warning: can't trace /nowhere: it is confined by a seccomp filter"])
 
 

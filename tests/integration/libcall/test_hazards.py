@@ -56,7 +56,7 @@ class Hazards(plain.PlainTest):
         self.both("./replaced")
 
     def test_address_sanitizer(self):
-        """It refuses to run behind another library, unless it is told to."""
+        """Its runtime refuses to be loaded after another library, unless an option permits that."""
         self.both("./counted_asan")
         self.both("./exceptions_asan")
 

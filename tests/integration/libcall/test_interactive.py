@@ -20,26 +20,26 @@ EDITOR = shutil.which("vim.tiny") or shutil.which("vim")
 
 class Interactive(plain.PlainTest):
     def untraced_and_traced(self, run):
-        """run(words before the command, folder) must return the same."""
-        bare = run([], self.folder())
+        """run(words before the command, directory) must return the same."""
+        bare = run([], self.directory())
         self.assertEqual(bare[0], 0, bare)
         for mode in plain.MODES:
             with self.subTest(mode=mode):
-                folder = self.folder()
-                trace = folder / "arctrace.data"
+                directory = self.directory()
+                trace = directory / "arctrace.data"
                 record = [plain.ARCTRACE, "record", mode, "-b", "32M", "-o", str(trace), "--"]
-                self.assertEqual(run(record, folder), bare)
+                self.assertEqual(run(record, directory), bare)
                 self.read(trace, "check")
 
     @unittest.skipUnless(REDIS, "no redis-tools")
     def test_server_under_load(self):
-        def run(prefix, folder):
-            (folder / "redis-server").symlink_to(REDIS)
-            socket = folder / "socket"
-            with open(folder / "log", "wb") as log:
+        def run(prefix, directory):
+            (directory / "redis-server").symlink_to(REDIS)
+            socket = directory / "socket"
+            with open(directory / "log", "wb") as log:
                 server = subprocess.Popen(
                     [*prefix, "./redis-server", "--port", "0", "--unixsocket", socket, "--save", ""],
-                    cwd=folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+                    cwd=directory, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
             self.addCleanup(server.kill)
 
             def client(*words):
@@ -53,20 +53,20 @@ class Interactive(plain.PlainTest):
             load = subprocess.run(
                 ["redis-benchmark", "-s", socket, "-q", "-n", "3000", "-c", "20", "-t",
                  "set,get,lpush,sadd,zadd"], stdout=subprocess.PIPE, timeout=TIMEOUT, check=False)
-            said = [client(*words.split()) for words in (
+            printed = [client(*words.split()) for words in (
                 "set key value", "get key", "llen mylist", "type mylist", "eval return{1,2} 0",
                 "nonsense", "bgsave", "shutdown nosave")]
-            return load.returncode, said, server.wait(TIMEOUT)
+            return load.returncode, printed, server.wait(TIMEOUT)
 
         self.untraced_and_traced(run)
 
     @unittest.skipUnless(shutil.which("gdb"), "no gdb")
     def test_debugger_attached(self):
-        """It comes while library functions are called, sees who called them, and goes."""
+        """It comes while library functions are called, sees their callers, and goes."""
         fixture = plain.FIXTURES / "gcc/attached"
 
-        def run(prefix, folder):
-            program = subprocess.Popen([*prefix, fixture], cwd=folder, stdin=subprocess.PIPE,
+        def run(prefix, directory):
+            program = subprocess.Popen([*prefix, fixture], cwd=directory, stdin=subprocess.PIPE,
                                        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                                        text=True)
             self.addCleanup(program.kill)
@@ -84,10 +84,10 @@ class Interactive(plain.PlainTest):
                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                 text=True, timeout=TIMEOUT, check=False)
             frames = re.findall(r"^#\d+ .*\b(compare|sort|main) \(", debugger.stdout, re.M)
-            said = program.stdout.readline()
+            printed = program.stdout.readline()
             program.stdin.close()
             self.assertEqual(frames[-3:], ["compare", "sort", "main"], debugger.stdout)
-            return 9 - program.wait(TIMEOUT), said
+            return 9 - program.wait(TIMEOUT), printed
 
         self.untraced_and_traced(run)
 
@@ -95,11 +95,11 @@ class Interactive(plain.PlainTest):
     def test_editor_in_a_terminal(self):
         keys = [b"ione\rtwo\x1b", b"yyp", b":%s/o/0/g\r", b"Gothree\x1bu", b":wq\r"]
 
-        def run(prefix, folder):
+        def run(prefix, directory):
             command = [*prefix, EDITOR, "-u", "NONE", "-i", "NONE", "-n", "text"]
             child, terminal = pty.fork()
             if child == 0:
-                os.chdir(folder)
+                os.chdir(directory)
                 os.environ["TERM"] = "vt100"
                 os.execvp(command[0], command)
             try:
@@ -110,7 +110,7 @@ class Interactive(plain.PlainTest):
             finally:
                 os.close(terminal)
             status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-            return status, (folder / "text").read_text()
+            return status, (directory / "text").read_text()
 
         self.untraced_and_traced(run)
 
@@ -129,9 +129,9 @@ class Interactive(plain.PlainTest):
         makefile = (f"all: {targets}\n\t@cat $^ | sort | cksum\n{targets}:\n"
                     "\t@sed 's/tcp/'$@'/' /etc/services | head -3 > $@; test -s $@\n")
 
-        def run(prefix, folder):
-            (folder / "Makefile").write_text(makefile)
-            done = plain.run([*prefix, "make", "-s", "-j4"], folder)
+        def run(prefix, directory):
+            (directory / "Makefile").write_text(makefile)
+            done = plain.run([*prefix, "make", "-s", "-j4"], directory)
             return done.returncode, done.stdout
 
         self.untraced_and_traced(run)

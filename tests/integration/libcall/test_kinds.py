@@ -10,8 +10,8 @@ class Kinds(plain.PlainTest):
     def test_sums_are_those_of_the_programs_stopwatch(self):
         for compiler in plain.COMPILERS:
             with self.subTest(compiler=compiler):
-                folder = self.folder(compiler)
-                done, trace = self.record(["./waiting"], folder)
+                directory = self.directory(compiler)
+                done, trace = self.record(["./waiting"], directory)
                 measured = json.loads(done.stdout)
                 report = json.loads(self.read(trace, "report", "--view=kinds",
                                               "--per=thread", "--format=json"))
@@ -36,8 +36,8 @@ class Kinds(plain.PlainTest):
                 self.assertRegex(text, r"(?m)^ +20000 .*    malloc in libc\.so\.6$")
 
     def test_filters(self):
-        folder = self.folder("gcc")
-        _, trace = self.record(["./waiting"], folder)
+        directory = self.directory("gcc")
+        _, trace = self.record(["./waiting"], directory)
         report = json.loads(self.read(trace, "report", "--view=kinds", "-F", "malloc",
                                       "--format=json"))
         self.assertEqual([kind["name"] for kind in report["kinds"]], ["allocation"])

@@ -18,10 +18,11 @@ class Lazy(plain.PlainTest):
                 self.assertEqual(bare.returncode, 127, bare)
                 self.assertIn(b"undefined symbol: nowhere", bare.stderr)
 
-    def assert_counts(self, folder):
-        _, trace = self.record(["./lazy"], folder, ["--nest-libcall"])
+    def assert_counts(self, directory):
+        _, trace = self.record(["./lazy"], directory, ["--nest-libcall"])
         calls = self.calls(trace)
-        expected = {"weighted": 4, "chosen_late": 5, "widen": 6, "qsort": 1, "dlopen": 2, "strlen": 2}
+        expected = {"weighted": 4, "resolved_late": 5, "widen": 6,
+                    "qsort": 1, "dlopen": 2, "strlen": 2}
         self.assertEqual({name: calls.get(name) for name in expected}, expected)
         self.assertGreaterEqual(calls["strcmp"], 4)
         self.assertIn(calls.get("add_four", 3), (3,))
@@ -29,39 +30,39 @@ class Lazy(plain.PlainTest):
     def test_counts(self):
         """From the first call on, also what is called back while the first one runs."""
         for compiler in plain.COMPILERS:
-            self.assert_counts(self.folder(compiler))
+            self.assert_counts(self.directory(compiler))
 
     def test_molds_table(self):
         """The same with slots that all hold the address of the table's head."""
         for compiler in plain.COMPILERS:
-            bare = plain.run(["./lazy"], self.folder(compiler))
-            folder = self.folder(compiler)
-            self.assertGreater(mold_plt.rewrite(folder / "lazy", folder / "lazy"), 5)
-            changed = plain.run(["./lazy"], folder)
+            bare = plain.run(["./lazy"], self.directory(compiler))
+            directory = self.directory(compiler)
+            self.assertGreater(mold_plt.rewrite(directory / "lazy", directory / "lazy"), 5)
+            changed = plain.run(["./lazy"], directory)
             self.assertEqual((changed.returncode, changed.stdout), (bare.returncode, bare.stdout))
-            self.assert_counts(folder)
+            self.assert_counts(directory)
 
     def test_retpolines(self):
         """The same with entries that jump by returning, as lld makes them."""
         for compiler in plain.COMPILERS:
-            folder = self.folder(compiler)
-            if not (folder / "lazy_retpolines").exists():
+            directory = self.directory(compiler)
+            if not (directory / "lazy_retpolines").exists():
                 self.skipTest("no lld")
-            (folder / "lazy_retpolines").rename(folder / "lazy")
-            bare = plain.run(["./lazy"], folder)
-            done, _ = self.record(["./lazy"], folder)
+            (directory / "lazy_retpolines").rename(directory / "lazy")
+            bare = plain.run(["./lazy"], directory)
+            done, _ = self.record(["./lazy"], directory)
             self.assertEqual((done.returncode, done.stdout), (bare.returncode, bare.stdout))
-            self.assert_counts(folder)
+            self.assert_counts(directory)
 
     def test_filters(self):
         """Patterns of names, modules and sizes hold for calls that are not bound yet."""
-        folder = self.folder("gcc")
+        directory = self.directory("gcc")
         for options, expected in ((["-F", "wi*"], {"widen": 6}),
                                   (["-N", "*", "-F", "widen"], {}),
                                   (["-L", "liblazy.so"],
-                                   {"weighted", "chosen_late", "widen", "add_four"}),
+                                   {"weighted", "resolved_late", "widen", "add_four"}),
                                   (["-L", "libc.so.6", "-F", "qsort"], {"qsort", "strcmp"})):
-            _, trace = self.record(["./lazy"], folder, options)
+            _, trace = self.record(["./lazy"], directory, options)
             calls = self.calls(trace)
             if isinstance(expected, set):
                 self.assertEqual(set(calls) | {"add_four"}, expected | {"add_four"}, options)
@@ -76,8 +77,8 @@ class Lazy(plain.PlainTest):
             return {line for line in text.decode().splitlines() if line.split("=")[0] not in own}
 
         for extra in ({}, {"LD_BIND_NOW": "1"}):
-            bare = plain.run(["env"], self.folder(), env={**os.environ, **extra})
-            done, _ = self.record(["env"], self.folder(), env={**os.environ, **extra})
+            bare = plain.run(["env"], self.directory(), env={**os.environ, **extra})
+            done, _ = self.record(["env"], self.directory(), env={**os.environ, **extra})
             self.assertEqual(variables(done.stdout), variables(bare.stdout))
 
 

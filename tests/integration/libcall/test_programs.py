@@ -114,16 +114,16 @@ class Programs(plain.PlainTest):
                     command[0] == "sh" and shutil.which(name) is None and name not in SHELL_SCRIPTS):
                 continue
             tried += 1
-            folder = self.folder()
-            (folder / "Makefile").write_text(MAKEFILE)
-            bare = plain.run(command, folder)
+            directory = self.directory()
+            (directory / "Makefile").write_text(MAKEFILE)
+            bare = plain.run(command, directory)
             for mode in plain.MODES:
                 if mode == "--nest-libcall" and name in ("clang", "gdb", "make", "node"):
                     continue  # seconds each
                 with self.subTest(name=name, mode=mode):
-                    folder = self.folder()
-                    (folder / "Makefile").write_text(MAKEFILE)
-                    done, _ = self.record(command, folder, [mode, "-b", "32M"],
+                    directory = self.directory()
+                    (directory / "Makefile").write_text(MAKEFILE)
+                    done, _ = self.record(command, directory, [mode, "-b", "32M"],
                                           confines=name == "man")
                     self.assertEqual(done.returncode, bare.returncode)
                     self.assertEqual(done.stdout, bare.stdout)
@@ -141,8 +141,8 @@ class AgainstLtrace(plain.PlainTest):
     def test_counts(self):
         for command in (["sort", "/etc/passwd"], ["ls", "/etc"], ["gzip", "-nc", "/etc/passwd"]):
             with self.subTest(command=command):
-                folder = self.folder()
-                counts = folder / "counts"
+                directory = self.directory()
+                counts = directory / "counts"
                 subprocess.run(["ltrace", "-o", counts, "-c", *command], check=True,
                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
                 theirs = collections.Counter()
@@ -150,7 +150,7 @@ class AgainstLtrace(plain.PlainTest):
                     fields = line.split()
                     if len(fields) == 5 and re.fullmatch(r"\d+", fields[3]):
                         theirs[fields[4]] = int(fields[3])
-                _, trace = self.record(command, folder)
+                _, trace = self.record(command, directory)
                 ours = self.calls(trace)
                 compared = [name for name in self.FUNCTIONS if name in theirs]
                 self.assertGreater(len(compared), 2, theirs)

@@ -79,41 +79,42 @@ class Connection(http.client.HTTPConnection):
 
 class Servers(plain.PlainTest):
     def untraced_and_traced(self, run):
-        """run(words before the command, folder) must return the same."""
-        bare = run([], self.own_folder())
+        """run(words before the command, directory) must return the same."""
+        bare = run([], self.own_directory())
         for mode in plain.MODES:
             with self.subTest(mode=mode):
-                folder = self.own_folder()
-                trace = folder / "arctrace.data"
+                directory = self.own_directory()
+                trace = directory / "arctrace.data"
                 record = [plain.ARCTRACE, "record", mode, "-b", "64M", "-o", str(trace), "--"]
-                self.assertEqual(run(record, folder), bare)
+                self.assertEqual(run(record, directory), bare)
                 self.read(trace, "check")
                 functions = self.calls(trace)
                 self.assertGreater(len(functions), 50)
 
-    def own_folder(self):
-        folder = self.folder()
-        os.chown(folder, SERVER_USER.pw_uid, SERVER_USER.pw_gid)
-        return folder
+    def own_directory(self):
+        directory = self.directory()
+        os.chown(directory, SERVER_USER.pw_uid, SERVER_USER.pw_gid)
+        return directory
 
-    def start(self, command, folder):
-        with open(folder / "said", "wb") as said:
-            server = subprocess.Popen(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=said,
-                                      stderr=said, **AS_USER)
+    def start(self, command, directory):
+        with open(directory / "printed", "wb") as printed:
+            server = subprocess.Popen(command, cwd=directory, stdin=subprocess.DEVNULL,
+                                      stdout=printed, stderr=printed, **AS_USER)
         self.addCleanup(server.wait)
         self.addCleanup(server.kill)
         return server
 
     @unittest.skipUnless(NGINX, "no nginx")
     def test_nginx(self):
-        def run(prefix, folder):
-            (folder / "nginx.conf").write_text(CONFIGURATION)
-            (folder / "pages").mkdir()
-            (folder / "pages/page.txt").write_text("a line of text\n" * 500)
-            (folder / "pages/index.html").write_text("<p>index</p>")
-            server = self.start([*prefix, NGINX, "-p", f"{folder}/", "-c", "nginx.conf"], folder)
-            path = os.path.relpath(folder / "web.socket")
-            wait_until((folder / "web.socket").exists)
+        def run(prefix, directory):
+            (directory / "nginx.conf").write_text(CONFIGURATION)
+            (directory / "pages").mkdir()
+            (directory / "pages/page.txt").write_text("a line of text\n" * 500)
+            (directory / "pages/index.html").write_text("<p>index</p>")
+            server = self.start([*prefix, NGINX, "-p", f"{directory}/", "-c", "nginx.conf"],
+                                directory)
+            path = os.path.relpath(directory / "web.socket")
+            wait_until((directory / "web.socket").exists)
 
             def ask(worker, requests=10):
                 """So many on each connection."""
@@ -132,13 +133,13 @@ class Servers(plain.PlainTest):
 
             with concurrent.futures.ThreadPoolExecutor(8) as clients:
                 answers = list(clients.map(ask, range(8)))
-            pid = int((folder / "nginx.pid").read_text())
+            pid = int((directory / "nginx.pid").read_text())
             os.kill(pid, signal.SIGHUP)  # new workers take the old ones' places
             answers.append(ask(0, requests=1))
             os.kill(pid, signal.SIGQUIT)
             status = server.wait(TIMEOUT)
-            lines = (folder / "access.log").read_text().splitlines()
-            errors = [line for line in (folder / "error.log").read_text().splitlines()
+            lines = (directory / "access.log").read_text().splitlines()
+            errors = [line for line in (directory / "error.log").read_text().splitlines()
                       if "No such file" not in line]
             return status, answers, len(lines), errors
 
@@ -147,39 +148,40 @@ class Servers(plain.PlainTest):
     @unittest.skipUnless(POSTGRES, "no PostgreSQL")
     def test_postgresql(self):
         programs = pathlib.Path(POSTGRES).parent
-        cluster = self.own_folder() / "cluster"
+        cluster = self.own_directory() / "cluster"
         subprocess.run([programs / "initdb", "-D", cluster, "-U", "tester", "-A", "trust", "-N",
                         "--locale=C", "-E", "UTF8"], check=True, stdout=subprocess.DEVNULL,
                        cwd=cluster.parent, **AS_USER)
 
-        def run(prefix, folder):
-            shutil.copytree(cluster, folder / "cluster")
+        def run(prefix, directory):
+            shutil.copytree(cluster, directory / "cluster")
             subprocess.run(["chown", "-R", f"{SERVER_USER.pw_uid}:{SERVER_USER.pw_gid}",
-                            folder / "cluster"], check=True)
-            server = self.start([*prefix, POSTGRES, "-D", folder / "cluster", "-k", folder, "-h", "",
-                                 "-c", "fsync=off", "-c", "max_connections=20"], folder)
-            client = ["-h", str(folder), "-U", "tester"]
+                            directory / "cluster"], check=True)
+            server = self.start([*prefix, POSTGRES, "-D", directory / "cluster", "-k", directory,
+                                 "-h", "", "-c", "fsync=off", "-c", "max_connections=20"],
+                                directory)
+            client = ["-h", str(directory), "-U", "tester"]
 
-            def say(*command):
+            def execute(*command):
                 done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                       stderr=subprocess.STDOUT, text=True, timeout=TIMEOUT,
-                                      check=False, cwd=folder)
+                                      check=False, cwd=directory)
                 return done.returncode, done.stdout
 
-            wait_until(lambda: say("pg_isready", *client)[0] == 0)
-            said = [say("psql", *client, "-X", "-d", "postgres", "-c", statement)
+            wait_until(lambda: execute("pg_isready", *client)[0] == 0)
+            printed = [execute("psql", *client, "-X", "-d", "postgres", "-c", statement)
                     for statement in STATEMENTS.strip().splitlines()]
-            said.append(say("pgbench", *client, "-i", "-q", "-s", "1", "postgres")[0])
-            load = say("pgbench", *client, "-c", "4", "-t", "50", "postgres")
-            said.append((load[0], re.findall(r"actually processed: (\S+)", load[1])))
-            said.append(say("psql", *client, "-X", "-d", "postgres", "-c",
+            printed.append(execute("pgbench", *client, "-i", "-q", "-s", "1", "postgres")[0])
+            load = execute("pgbench", *client, "-c", "4", "-t", "50", "postgres")
+            printed.append((load[0], re.findall(r"actually processed: (\S+)", load[1])))
+            printed.append(execute("psql", *client, "-X", "-d", "postgres", "-c",
                             "select count(*) from pgbench_history"))
-            pid = int((folder / "cluster/postmaster.pid").read_text().splitlines()[0])
+            pid = int((directory / "cluster/postmaster.pid").read_text().splitlines()[0])
             os.kill(pid, signal.SIGINT)  # "fast": ends all sessions, then writes everything
             status = server.wait(TIMEOUT)
-            log = (folder / "said").read_text()
+            log = (directory / "printed").read_text()
             ended = re.findall(r"database system is shut down|PANIC|terminated by signal", log)
-            return status, said, ended
+            return status, printed, ended
 
         self.untraced_and_traced(run)
 

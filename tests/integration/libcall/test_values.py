@@ -13,20 +13,20 @@ ERRNO = {name: number for number, name in errno.errorcode.items()}
 class Values(plain.PlainTest):
     def recorded(self, options, compiler="gcc", command=("./values",)):
         """[(function, args or None, retval or None, errno or None)] of all calls."""
-        folder = self.folder(compiler)
-        done, trace = self.record(list(command), folder, options)
+        directory = self.directory(compiler)
+        done, trace = self.record(list(command), directory, options)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         calls = json.loads(self.read(trace, "report", "--view=invocations", "--format=json"))
         return trace, [(call["name"], call.get("args"), call.get("retval"), call.get("errno"))
                        for call in calls["invocations"]]
 
-    def test_well_known_functions(self):
+    def test_auto_args(self):
         for compiler in plain.COMPILERS:
             with self.subTest(compiler=compiler):
                 trace, calls = self.recorded(["-a"], compiler)
-                self.check_well_known(trace, calls)
+                self.check_auto_args(trace, calls)
 
-    def check_well_known(self, trace, calls):
+    def check_auto_args(self, trace, calls):
         for call in [
                 ("open", ["/dev/null", "O_RDWR|O_CLOEXEC"], 3, None),
                 ("close", [3], 0, None),
@@ -74,7 +74,7 @@ class Values(plain.PlainTest):
         self.assertTrue(any(record.get("function") == "lseek" and record["retval"] == -1
                             and record["errno"] == "EBADF" for record in records))
 
-    def test_chosen_functions(self):
+    def test_given_functions(self):
         _, calls = self.recorded(["-A", "acc*@arg2/x32", "-R", "re:^lseek$@retval/i64",
                                   "-A", "write@arg3/u,arg1/i32", "-A", "read@arg2/p"])
         self.assertIn(("access", ["0x6"], None, None), calls)
@@ -84,11 +84,11 @@ class Values(plain.PlainTest):
                           if args is not None or result is not None},
                          {"access", "lseek", "write", "read"})
 
-    def test_the_users_choice_goes_before_the_table(self):
+    def test_the_users_specs_go_before_the_table(self):
         _, calls = self.recorded(["-a", "-A", "close@arg1/x32"])
         self.assertIn(("close", ["0x3"], 0, None), calls)
 
-    def test_well_known_without_values(self):
+    def test_auto_args_that_are_off(self):
         _, calls = self.recorded(["-A", "access", "-R", "lseek"])
         self.assertIn(("access", ["/dev/null", "R_OK|W_OK"], None, None), calls)
         self.assertIn(("lseek", None, -1, "EBADF"), calls)
@@ -117,21 +117,21 @@ class Values(plain.PlainTest):
                                      ("-A", "f@fparg1/s", 9), ("-A", "f@arg1/S8", 8),
                                      ("-R", "f@retval/f16", 10)):
             done = plain.run([plain.ARCTRACE, "record", option, spec, "--", "true"],
-                             self.folder())
+                             self.directory())
             self.assertEqual(done.returncode, 2)
             lines = done.stderr.decode().splitlines()
             self.assertEqual(lines[1:], ["  " + spec, "  " + " " * column + "^"])
 
     def test_unknown_function(self):
         done = subprocess.run([plain.ARCTRACE, "record", "-A", "strlem@arg1/s", "--", "git",
-                               "--version"], cwd=self.folder(), stderr=subprocess.PIPE,
+                               "--version"], cwd=self.directory(), stderr=subprocess.PIPE,
                               stdout=subprocess.DEVNULL, text=True, check=False)
         self.assertEqual(done.returncode, 0)
         self.assertIn('no function matches -A strlem; did you mean "strlen"?', done.stderr)
 
     def test_function_without_a_hook(self):
         done = plain.run([plain.ARCTRACE, "record", "-A", "count@arg1/i32", "--", "./values"],
-                         self.folder("gcc"))
+                         self.directory("gcc"))
         self.assertIn("no function matches -A count; it is in the program, but was not built "
                       "with hooks", done.stderr.decode())
 

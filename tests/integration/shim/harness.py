@@ -29,10 +29,10 @@ def plain_name(name):
     return plain[1] if plain else name
 
 
-def counted_calls(folder):
+def counted_calls(directory):
     """{function: calls} by the fixture's own count (fixtures/calls.h)."""
     entry = struct.Struct("=QQ48s")
-    table = (folder / "calls.bin").read_bytes()
+    table = (directory / "calls.bin").read_bytes()
     calls = {}
     for hash_of_name, count, name in entry.iter_unpack(table):
         if hash_of_name:
@@ -43,7 +43,7 @@ def counted_calls(folder):
 class Recorded(typing.NamedTuple):
     """A traced run."""
 
-    folder: pathlib.Path
+    directory: pathlib.Path
     trace: pathlib.Path
     status: int
     stdout: str
@@ -53,7 +53,7 @@ class Recorded(typing.NamedTuple):
         return read(arguments[0], self.trace, *arguments[1:])
 
     def records(self, *options):
-        """The records as dump tells them."""
+        """The records as dump prints them."""
         return [json.loads(line) for line in
                 self.read("dump", "--format=json", *options).splitlines()]
 
@@ -86,32 +86,32 @@ class ShimTest(CheckedTraces):
     maxDiff = None
 
     def place(self, name, compiler):
-        """A folder with all fixtures of a compiler in it."""
-        folder = self.folder / f"{name}-{len(list(self.folder.iterdir()))}"
-        folder.mkdir()
+        """A directory with all fixtures of a compiler in it."""
+        directory = self.directory / f"{name}-{len(list(self.directory.iterdir()))}"
+        directory.mkdir()
         for fixture in (FIXTURES / compiler).iterdir():
-            (folder / fixture.name).symlink_to(fixture)
-        return folder
+            (directory / fixture.name).symlink_to(fixture)
+        return directory
 
-    def start(self, command, folder, **options):
+    def start(self, command, directory, **options):
         return subprocess.run(
-            command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            command, cwd=directory, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             check=False, timeout=120, **options,
         )
 
     def record(self, compiler, command, options=(), **run_options):
-        """Runs `command` traced, in a folder with all fixtures."""
-        folder = self.place("traced", compiler)
-        trace = folder / "arctrace.data"
+        """Runs `command` traced, in a directory with all fixtures."""
+        directory = self.place("traced", compiler)
+        trace = directory / "arctrace.data"
         done = self.start(
-            [ARCTRACE, "record", "--no-libcall", "-o", trace, *options, "--", *command], folder,
+            [ARCTRACE, "record", "--no-libcall", "-o", trace, *options, "--", *command], directory,
             **run_options)
         own = [line for line in done.stderr.splitlines(True) if line.startswith("arctrace: ")]
         self.assertEqual(len(own), 1, done.stderr)
         self.assertRegex(own[0], r" 0 lost, ")
         rest = "".join(line for line in done.stderr.splitlines(True) if line not in own)
-        calls = counted_calls(folder) if (folder / "calls.bin").exists() else {}
-        return Recorded(folder, trace, done.returncode, done.stdout, calls), rest
+        calls = counted_calls(directory) if (directory / "calls.bin").exists() else {}
+        return Recorded(directory, trace, done.returncode, done.stdout, calls), rest
 
     def compare(self, compiler, *command, options=(), **run_options):
         """Runs `command` untraced, then traced: it must do the same. Returns the traced run."""
@@ -146,7 +146,7 @@ def both_compilers(test):
 
 
 def signal_status(number):
-    """How subprocess tells of a death by signal."""
+    """How subprocess reports a death by signal."""
     return -int(number)
 
 

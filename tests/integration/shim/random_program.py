@@ -3,8 +3,8 @@
 They call functions of every kind (inlined, through pointers, with arguments on the stack),
 grow their frames (alloca, variable-length arrays), and jump. Each keeps a list of its entries
 with their true depths, and writes it to truth.txt. One thing is left out, because nothing but
-debug information could tell it: a jump out of a function into the very machine frame that it is
-inlined into. So what stands behind a setjmp calls only functions that are never inlined.
+debug information could show it: a jump out of a function into the very machine frame that it is
+inlined into. So what stands after a setjmp calls only functions that are never inlined.
 """
 
 import random

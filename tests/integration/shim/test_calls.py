@@ -89,23 +89,23 @@ class Jumps(ShimTest):
         """A program that knows its own call tree, of random calls and jumps."""
         seed = int(os.environ.get("ARCTRACE_TEST_SEED") or random.randrange(1 << 20))
         print(f"ARCTRACE_TEST_SEED={seed}")
-        source = self.folder / "program.c"
+        source = self.directory / "program.c"
         source.write_text(random_program.generate(seed), encoding="utf-8")
         for compiler, level in (("gcc", "-O0"), ("gcc", "-O2"), ("clang", "-O3")):
             with self.subTest(compiler=compiler, level=level):
                 subprocess.run(
                     [COMPILERS[compiler], "-w", level, "-g", "-finstrument-functions", source,
-                     "-o", self.folder / "program"], check=True)
-                traced = self.compare(compiler, self.folder / "program")
+                     "-o", self.directory / "program"], check=True)
+                traced = self.compare(compiler, self.directory / "program")
                 self.assertEqual(self.entries(traced), self.truth(traced))
 
     @staticmethod
     def truth(traced: Recorded):
-        lines = (traced.folder / "truth.txt").read_text(encoding="utf-8").splitlines()
+        lines = (traced.directory / "truth.txt").read_text(encoding="utf-8").splitlines()
         return [(int(depth), name) for depth, name in map(str.split, lines)]
 
     def entries(self, traced):
-        """(depth, function) of each entry in the trace, main left out."""
+        """(depth, function) of each entry in the trace, without main."""
         depth = -1
         entries = []
         for record in traced.records():

@@ -14,10 +14,10 @@ CALLS = {"Desk::serve": 3, "middle": SERVED + 2 + 1, "throws": 4, "jumps": 4, "s
 class Filters(harness.ShimTest):
     def calls(self, compiler, *options):
         """{function of the namespace, or main: calls}, and what was warned of."""
-        folder = self.place("filtered", compiler)
-        trace = folder / "arctrace.data"
+        directory = self.place("filtered", compiler)
+        trace = directory / "arctrace.data"
         done = self.start([harness.ARCTRACE, "record", "--no-libcall", "-o", trace, *options,
-                           "--", "./choice"], folder)
+                           "--", "./filtered"], directory)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn(" 0 lost, ", done.stderr)
         self.assertNotIn("findings:", read("check", trace))
@@ -78,13 +78,13 @@ class Filters(harness.ShimTest):
 
     @harness.both_compilers
     def test_module_and_size(self, compiler):
-        calls, warnings = self.calls(compiler, "-L", "cho[i]ce")
+        calls, warnings = self.calls(compiler, "-L", "filte[r]ed")
         self.assertEqual(calls, {"main": 1, **CALLS})
         self.assertEqual(warnings, [])
         calls, warnings = self.calls(compiler, "-L", "other")
         self.assertEqual(calls, {})
         self.assertEqual(warnings, ["arctrace: warning: no function of a module like -L other"])
-        symbols = subprocess.run(["nm", "-S", "choice"], stdout=subprocess.PIPE, text=True,
+        symbols = subprocess.run(["nm", "-S", "filtered"], stdout=subprocess.PIPE, text=True,
                                  cwd=self.place("symbols", compiler), check=True).stdout
         sizes = {fields[3]: int(fields[1], 16) for fields in map(str.split, symbols.splitlines())
                  if len(fields) == 4}
@@ -100,12 +100,13 @@ class Filters(harness.ShimTest):
             "arctrace: warning: no function matches -N nobody_has_this"])
 
     def test_malformed(self):
-        folder = self.folder
-        done = self.start([harness.ARCTRACE, "record", "-F", "a[", "--", "touch", "made"], folder)
+        directory = self.directory
+        done = self.start([harness.ARCTRACE, "record", "-F", "a[", "--", "touch", "made"],
+                          directory)
         self.assertEqual(done.returncode, 2)
         self.assertEqual(done.stderr, 'arctrace: record: -F "a[": no ] to this [; \\[ is the '
                          "character\n  a[\n   ^\n")
-        self.assertFalse((folder / "made").exists())
+        self.assertFalse((directory / "made").exists())
 
 
 if __name__ == "__main__":

@@ -27,8 +27,8 @@ class Replaced(ShimTest):
 class NothingToDo(ShimTest):
     """The shim without a session, or not alone."""
 
-    def run_with(self, folder, command, **variables):
-        return self.start(command, folder, env={**os.environ, **variables})
+    def run_with(self, directory, command, **variables):
+        return self.start(command, directory, env={**os.environ, **variables})
 
     @both_compilers
     def test_without_session(self, compiler):
@@ -45,8 +45,8 @@ class NothingToDo(ShimTest):
 
     @both_compilers
     def test_two_shims(self, compiler):
-        """Another installation's, before and behind: calls are recorded once."""
-        copy = self.folder / f"copy-{compiler}"
+        """Another installation's, before and after: calls are recorded once."""
+        copy = self.directory / f"copy-{compiler}"
         copy.mkdir()
         library = os.path.dirname(SHIM)
         for name in (os.path.basename(SHIM), "libarctrace.so.0"):

@@ -1,4 +1,4 @@
-"""Functions whose hooks don't see their arguments and results: the recorder says so."""
+"""Functions whose hooks don't see their arguments and results: the recorder reports them."""
 
 import subprocess
 
@@ -13,7 +13,7 @@ class HiddenValues(ShimTest):
         self.assertEqual(done.returncode, 7)
         return [line for line in done.stderr.splitlines() if "warning" in line]
 
-    def test_chosen_functions(self):
+    def test_given_functions(self):
         for option, spec in (("-A", "through*"), ("-A", "through*@arg1/i32"),
                              ("-R", "through*@retval")):
             pattern = spec.split("@", 1)[0]

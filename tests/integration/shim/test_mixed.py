@@ -25,16 +25,16 @@ class Mixed(ShimTest):
         self.assert_nesting(traced)
 
     def assert_events(self, traced):
-        """What each process says that it wrote."""
-        said = [tuple(map(int, numbers)) for numbers in
+        """What each process prints that it wrote."""
+        printed = [tuple(map(int, numbers)) for numbers in
                 re.findall(r"(\d+) events, sum (-?\d+)", traced.stdout)]
-        self.assertEqual(len(said), PROCESSES)
+        self.assertEqual(len(printed), PROCESSES)
         found = collections.defaultdict(list)  # of each process, in order
         for record in traced.records("--type=EVENT"):
             self.assertEqual(record["event"], "tick")
             found[record["pid"]].append(record["fields"])
         self.assertEqual([(len(fields), sum(field["value"] for field in fields))
-                          for fields in found.values()], said)
+                          for fields in found.values()], printed)
         for fields in list(found.values())[1:]:  # a fork child's first, by its main thread
             self.assertEqual(fields[0]["worker"], 9)
         counters = collections.defaultdict(list)

@@ -46,13 +46,13 @@ class Modules(ShimTest):
     @both_compilers
     def test_gdb_attached_inside(self, compiler):
         """gdb on a program that `arctrace record` started: breakpoints and backtraces work."""
-        folder = self.place("gdb", compiler)
+        directory = self.place("gdb", compiler)
         done = self.start([
             "gdb", "-nx", "-q", "-batch", "-ex", "set startup-with-shell off",
             "-ex", "set follow-fork-mode child", "-ex", "set detach-on-fork on",
             "-ex", "set breakpoint pending on", "-ex", "break bravo_leaf", "-ex", "run",
             "-ex", "backtrace", "--args", ARCTRACE, "record", "-o", "arctrace.data", "--",
-            "./plugins"], folder)
+            "./plugins"], directory)
         self.assertRegex(done.stdout, r"#0 .*bravo_leaf")
         self.assertRegex(done.stdout, r"#\d+ .* main \(\)")
 
@@ -66,7 +66,7 @@ class Early(ShimTest):
         for function in ("library_constructor", "library_destructor", "first_constructor",
                          "constructor", "destructor"):
             self.assertEqual(traced.calls[function], 1)
-        # The process' end is its last record, behind the destructors.
+        # The process' end is its last record, after the destructors.
         kinds = [record["type"] for record in traced.records() if record["pid"] is not None]
         last = max(i for i, kind in enumerate(kinds) if kind in ("ENTER", "EXIT"))
         self.assertGreater(kinds.index("PROCESS_END"), last)

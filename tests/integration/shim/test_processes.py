@@ -5,7 +5,7 @@ import os
 
 from harness import ShimTest, both_compilers, signal, signal_status, unittest
 
-ENDS = {  # way: status as subprocess has it, how the trace says it ended
+ENDS = {  # way: status as subprocess has it, how it ended by the trace
     "": (30, ("exit", 30)),
     "exit": (31, ("exit", 31)),
     "_exit": (32, ("_exit", 32)),

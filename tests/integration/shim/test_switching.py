@@ -1,4 +1,4 @@
-"""Functions with hooks, switched off and on, and chosen by name, in a live program."""
+"""Functions with hooks, switched off and on, and filtered by name, in a live program."""
 
 import collections
 import json
@@ -28,11 +28,11 @@ class Switching(ShimTest):
         return name
 
     @staticmethod
-    def say(program, word, answer):
+    def ask(program, word, answer):
         program.stdin.write(f"{word}\n")
         program.stdin.flush()
-        said = program.stdout.readline()
-        assert said == f"{answer}\n", said
+        line = program.stdout.readline()
+        assert line == f"{answer}\n", line
 
     def functions(self, trace):
         """{function: calls} of the first thread."""
@@ -46,21 +46,21 @@ class Switching(ShimTest):
                 calls[plain_name(child["name"])] += child["calls"]
         return calls
 
-    def program(self, folder, session, *command, options=("--no-libcall",)):
+    def program(self, directory, session, *command, options=("--no-libcall",)):
         """Runs and waits for words."""
         program = subprocess.Popen(
             [ARCTRACE, "record", *options, f"--session={session}", "--", *command],
-            cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            cwd=directory, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.addCleanup(program.kill)
         self.addCleanup(program.stdout.close)
         self.assertEqual(program.stdout.readline(), "ready\n")
         return program
 
-    def end(self, program, session, folder, status):
+    def end(self, program, session, directory, status):
         """Its calls."""
         program.stdin.close()
         self.assertEqual(program.wait(60), status)
-        trace = folder / "arctrace.data"
+        trace = directory / "arctrace.data"
         self.arctrace("snapshot", session, "-o", str(trace))
         flat = json.loads(read("report", trace, "--view=flat", "--format=json"))
         self.assertEqual(flat["summary"]["orphans"], 0)
@@ -69,25 +69,26 @@ class Switching(ShimTest):
     def test_many_names_as_people_write_them(self):
         """More than the control page has room for, which holds linker's names."""
         name = self.session(ANY_COMPILER)
-        folder = self.place("many", ANY_COMPILER)
+        directory = self.place("many", ANY_COMPILER)
         count = 200
         classes = {"Some": "method_of_a_long_name", "Other": "work_of_another_name"}
         code = "".join(f"struct {owner} {{" + "".join(
             f"__attribute__((noinline)) void {method}_{i}() {{ asm(\"\"); }}\n" for i in range(count)) + "};\n"
                        for owner, method in classes.items())
         calls = "".join(f"{owner}().{method}_{i}();\n" for owner, method in classes.items() for i in range(count))
-        (folder / "many.cpp").write_text(
+        (directory / "many.cpp").write_text(
             f"#include <cstdio>\n{code} int main() {{ char word[16]; setvbuf(stdout, nullptr, _IOLBF, 0);"
             f"std::puts(\"ready\"); while (std::fgets(word, sizeof word, stdin)) {{ {calls} std::puts(\"done\"); }} }}")
-        subprocess.run(["g++", "-O1", "-pg", "-mfentry", "many.cpp", "-o", "many"], cwd=folder, check=True)
-        program = self.program(folder, name, "./many")
+        subprocess.run(["g++", "-O1", "-pg", "-mfentry", "many.cpp", "-o", "many"],
+                       cwd=directory, check=True)
+        program = self.program(directory, name, "./many")
         self.assertEqual(self.arctrace("ctl", name, "-F", "Some::*"), "")
-        self.say(program, "go", "done")
+        self.ask(program, "go", "done")
         self.arctrace("ctl", name, "-F", "Some::*", "-N", "re:_1[0-9]{2}$")
-        self.say(program, "go", "done")
+        self.ask(program, "go", "done")
         self.assertEqual(self.arctrace("ctl", name, "-F", "re:^Other::.*name_.$"), "")
-        self.say(program, "go", "done")
-        found = self.end(program, name, folder, 0)
+        self.ask(program, "go", "done")
+        found = self.end(program, name, directory, 0)
         found.pop("main", None)
         expected = {f"{classes['Some']}_{i}": 1 + (i < 100) for i in range(count)}
         expected |= {f"{classes['Other']}_{i}": 1 for i in range(10)}
@@ -96,48 +97,48 @@ class Switching(ShimTest):
     @both_compilers
     def test_on_and_off(self, compiler):
         name = self.session(compiler)
-        folder = self.place("switched", compiler)
-        program = self.program(folder, name, "./switched")
-        self.say(program, "go", "done")
+        directory = self.place("switched", compiler)
+        program = self.program(directory, name, "./switched")
+        self.ask(program, "go", "done")
         self.arctrace("ctl", name, "--off=functions")
-        self.say(program, "go", "done")
+        self.ask(program, "go", "done")
         self.arctrace("ctl", name, "--on=functions")
         # Off while a function waits, and back on.
-        self.say(program, "hold", "held")
+        self.ask(program, "hold", "held")
         self.arctrace("ctl", name, "--off=functions")
-        self.say(program, "go", "done")
-        self.say(program, "hold", "held")
+        self.ask(program, "go", "done")
+        self.ask(program, "hold", "held")
         self.arctrace("ctl", name, "--on=functions")
-        self.say(program, "go", "done")
+        self.ask(program, "go", "done")
         self.arctrace("stop", name)
         for _ in range(20):  # the other thread never rests
             self.arctrace("ctl", name, "--on=functions")
             self.arctrace("ctl", name, "--off=functions")
-        calls = self.end(program, name, folder, 3)
+        calls = self.end(program, name, directory, 3)
         self.assertEqual(calls["outer"], 2 * CALLS)
         self.assertEqual(calls["inner"], 2 * CALLS)
         self.assertEqual(calls["held"], 1)
 
     @both_compilers
     def test_on_again_inside_a_function(self, compiler):
-        """The end of what was entered while functions were off is not told of."""
+        """The end of what was entered while functions were off is not recorded."""
         name = self.session(compiler)
-        folder = self.place("switched", compiler)
-        program = self.program(folder, name, "./switched")
+        directory = self.place("switched", compiler)
+        program = self.program(directory, name, "./switched")
         self.arctrace("ctl", name, "--off=functions")
-        self.say(program, "hold", "held")
+        self.ask(program, "hold", "held")
         self.arctrace("ctl", name, "--on=functions")
-        self.say(program, "go", "done")
-        calls = self.end(program, name, folder, 3)
+        self.ask(program, "go", "done")
+        calls = self.end(program, name, directory, 3)
         self.assertEqual((calls["main"], calls["held"], calls["outer"]), (1, 0, CALLS))
 
     @both_compilers
-    def test_chosen_anew(self, compiler):
+    def test_filtered_anew(self, compiler):
         """By name, again and again, while another thread calls the same functions."""
         name = self.session(compiler)
-        folder = self.place("chosen", compiler)
-        program = self.program(folder, name, "./switched")
-        self.say(program, "go", "done")
+        directory = self.place("filtered", compiler)
+        program = self.program(directory, name, "./switched")
+        self.ask(program, "go", "done")
         calls = collections.Counter(outer=CALLS, inner=CALLS)
         for options, outer, inner in ((["-F", "inner"], 0, 1), (["-N", "inner"], 1, 0),
                                       (["-F", "re:^out"], 1, 1),
@@ -145,26 +146,26 @@ class Switching(ShimTest):
                                       (["-F", "nobody"], 0, 0), (["-F", "re:^no"], 0, 0),
                                       (["--trace-all"], 1, 1)):
             self.arctrace("ctl", name, *options)
-            self.say(program, "go", "done")
+            self.ask(program, "go", "done")
             calls.update(outer=outer * CALLS, inner=inner * CALLS)
-        recorded = self.end(program, name, folder, 3)
+        recorded = self.end(program, name, directory, 3)
         self.assertEqual({function: recorded[function] for function in calls}, dict(calls))
 
     @both_compilers
-    def test_chosen_in_deep_recursion(self, compiler):
-        """What was told of before, also beyond the frames that a writer keeps, is told to its end."""
+    def test_filtered_in_deep_recursion(self, compiler):
+        """Calls recorded before have their ends, also beyond the frames that a writer keeps."""
         name = self.session(compiler)
-        folder = self.place("deep", compiler)
-        program = self.program(folder, name, "./switched")
-        self.say(program, "deep", "held")
+        directory = self.place("deep", compiler)
+        program = self.program(directory, name, "./switched")
+        self.ask(program, "deep", "held")
         self.arctrace("ctl", name, "-F", "inner")
-        self.say(program, "deep", "done")  # out of it
-        self.say(program, "deep", "held")
-        self.say(program, "go", "done")
-        calls = self.end(program, name, folder, 3)
+        self.ask(program, "deep", "done")  # out of it
+        self.ask(program, "deep", "held")
+        self.ask(program, "go", "done")
+        calls = self.end(program, name, directory, 3)
         self.assertEqual(calls["deep"], 1500)
         self.assertEqual(calls["inner"], 2 * CALLS)
-        tree = json.loads(read("report", folder / "arctrace.data", "--view=invocations",
+        tree = json.loads(read("report", directory / "arctrace.data", "--view=invocations",
                                "--format=json"))
         self.assertEqual([row for row in tree["invocations"] if plain_name(row["name"]) == "deep"
                           and (row.get("stop_ns") is None or row.get("flags"))], [])
@@ -172,17 +173,17 @@ class Switching(ShimTest):
     @both_compilers
     def test_chosen_by_cpp_names(self, compiler):
         name = self.session(compiler)
-        folder = self.place("named", compiler)
-        program = self.program(folder, name, "./named")
+        directory = self.place("named", compiler)
+        program = self.program(directory, name, "./named")
         expected = collections.Counter()
-        for pattern, chosen in (("shapes::Circle::draw", ("Circle", "Circle")),
+        for pattern, matched in (("shapes::Circle::draw", ("Circle", "Circle")),
                                 ("shapes::*::draw(int)", ("Circle", "Square")),
                                 ("re:Square::draw\\(", ("Square",)), ("*6Circle4draw*d", ("Circle",))):
             self.arctrace("ctl", name, "-F", pattern)
-            self.say(program, "go", "done")
-            expected.update(chosen)
-        self.end(program, name, folder, 0)
-        flat = json.loads(read("report", folder / "arctrace.data", "--view=flat",
+            self.ask(program, "go", "done")
+            expected.update(matched)
+        self.end(program, name, directory, 0)
+        flat = json.loads(read("report", directory / "arctrace.data", "--view=flat",
                                "--format=json"))
         recorded = collections.Counter()
         for function in flat["functions"]:
@@ -194,21 +195,21 @@ class Switching(ShimTest):
     @both_compilers
     def test_library_calls_chosen_anew(self, compiler):
         name = self.session(compiler)
-        folder = self.place("library", compiler)
-        program = self.program(folder, name, "./switched", options=("--libcall",))
+        directory = self.place("library", compiler)
+        program = self.program(directory, name, "./switched", options=("--libcall",))
         self.arctrace("ctl", name, "-F", "put?")
-        self.say(program, "go", "done")
+        self.ask(program, "go", "done")
         self.arctrace("ctl", name, "-F", "fflush", "-F", "fgets", "-N", "fgets")
-        self.say(program, "go", "done")
+        self.ask(program, "go", "done")
         self.arctrace("ctl", name, "-F", "nobody")
-        calls = self.end(program, name, folder, 3)
+        calls = self.end(program, name, directory, 3)
         self.assertEqual([calls[called] for called in ("puts", "fflush", "fgets")], [2, 2, 1])
 
     def test_names_that_nothing_has(self):
         name = self.session(ANY_COMPILER)
-        folder = self.place("names", ANY_COMPILER)
+        directory = self.place("names", ANY_COMPILER)
         self.assertIn("no process has joined", self.arctrace("ctl", name, "-F", "inne"))
-        program = self.program(folder, name, "./switched")
+        program = self.program(directory, name, "./switched")
         self.assertRegex(self.arctrace("ctl", name, "-F", "inne", "-F", "outer"),
                          '^arctrace: warning: no function matches -F inne; did you mean .*"inner".*\\n$')
         self.assertEqual(self.arctrace("ctl", name, "-F", "oute?"), "")
@@ -220,7 +221,7 @@ class Switching(ShimTest):
                               stderr=subprocess.PIPE, text=True)
         self.assertEqual(done.returncode, 2)
         self.assertRegex(done.stderr, r"-F re:e matches \d+ functions, whose names take more")
-        self.end(program, name, folder, 3)
+        self.end(program, name, directory, 3)
 
 
 if __name__ == "__main__":

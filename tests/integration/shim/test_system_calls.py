@@ -21,7 +21,7 @@ class SystemCalls(ShimTest):
             compiler, ["strace", "-f", "-qq", "-o", "strace.txt", "./events", way, str(events)],
             options=OPTIONS + options)
         self.assertEqual(traced.status, 0)
-        lines = (traced.folder / "strace.txt").read_text(encoding="utf-8").splitlines()
+        lines = (traced.directory / "strace.txt").read_text(encoding="utf-8").splitlines()
         found = [re.match(r"\d+ +(\w+)\(", line) for line in lines]
         return traced, collections.Counter(match[1] for match in found if match)
 

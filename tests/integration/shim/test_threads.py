@@ -34,7 +34,7 @@ class Threads(ShimTest):
 
     @both_compilers
     def test_late_destructors(self, compiler):
-        """Destructors of keys and cleanups run behind everything else of a thread; frames and
+        """Destructors of keys and cleanups run after everything else of a thread; frames and
         errno are as the program expects."""
         traced = self.compare(compiler, "./late")
         self.assertEqual(traced.status, 15)
@@ -42,7 +42,7 @@ class Threads(ShimTest):
         self.assert_counts(traced)
         self.assertEqual(traced.calls["key_destructor"], 2 * 20)
         paths = traced.paths()
-        # What pthread_exit leaves, nothing says to have ended: what follows lies below it.
+        # No record ends the frames that pthread_exit leaves: what follows lies below them.
         self.assertEqual(paths["key_destructor/leaf"], 2 * 10)
         self.assertEqual(paths["thread_body/key_destructor/leaf"], 2 * 10)
         self.assertEqual(paths["thread_body/cleanup"], 20)

@@ -30,19 +30,19 @@ def sorted_calls(calls):
 class Values(ShimTest):
     def account(self, traced):
         """[[name, arguments, result]] by the fixture's account, and by the trace."""
-        told = [json.loads(line) for line in traced.stdout.splitlines()]
-        names = {call[0] for call in told}
+        counted = [json.loads(line) for line in traced.stdout.splitlines()]
+        names = {call[0] for call in counted}
         found = [[call["name"], call.get("args"), call.get("retval", "none")]
                  for call in traced.report("invocations")["invocations"]
                  if call["name"] in names]
-        return sorted_calls(told), sorted_calls(found)
+        return sorted_calls(counted), sorted_calls(found)
 
     @both_compilers
     def test_each_kind(self, compiler):
         traced = self.compare(compiler, "./values", options=SPECS)
         self.assertEqual(traced.status, 0)
-        told, found = self.account(traced)
-        self.assertEqual(found, told)
+        counted, found = self.account(traced)
+        self.assertEqual(found, counted)
 
     @both_compilers
     def test_a_large_result_has_a_pointer_before_the_arguments(self, compiler):
@@ -58,10 +58,10 @@ class Values(ShimTest):
         traced = self.compare(compiler, "./values", options=[
             word for pattern in ("mixed", "halved", "shapes::*", "integers", "text", "many", "sum")
             for option in ("-A", "-R") for word in (option, pattern)])
-        told, found = self.account(traced)
+        counted, found = self.account(traced)
         own = {"mixed", "halved", "integers", "text", "many"}
         self.assertEqual([call for call in found if call[0] in own],
-                         [call for call in told if call[0] in own])
+                         [call for call in counted if call[0] in own])
         calls = {call["name"].split("(")[0]: call
                  for call in traced.report("invocations")["invocations"]}
 
@@ -125,10 +125,10 @@ class Values(ShimTest):
             self.assertEqual(traced.report("flat")["summary"]["orphans"], 0)
 
     def test_no_types(self):
-        folder = self.place("stripped", ANY_COMPILER)
-        subprocess.run(["objcopy", "--strip-debug", "values", "bare"], cwd=folder, check=True)
+        directory = self.place("stripped", ANY_COMPILER)
+        subprocess.run(["objcopy", "--strip-debug", "values", "bare"], cwd=directory, check=True)
         done = subprocess.run([ARCTRACE, "record", "--no-libcall", "-A", "ta*",
-                               "-R", "depth@retval", "./bare"], cwd=folder, text=True,
+                               "-R", "depth@retval", "./bare"], cwd=directory, text=True,
                               capture_output=True, check=False)
         self.assertEqual(done.returncode, 0)
         self.assertIn("-A ta*: no types are known of tail, tail_end: build with -g, or say "
@@ -137,8 +137,8 @@ class Values(ShimTest):
 
     def test_enumerations(self):
         """Their words, also joined where they are flags, for arguments and results."""
-        folder = self.place("values", ANY_COMPILER)
-        (folder / "paint.c").write_text("""
+        directory = self.place("values", ANY_COMPILER)
+        (directory / "paint.c").write_text("""
             typedef enum { RED, GREEN = 5, LAST = -1 } color;
             typedef enum { WET = 1, NEW = 2, OLD = 4 } state;
             __attribute__((noinline)) color mixed(color a, state b, int c) {
@@ -146,35 +146,38 @@ class Values(ShimTest):
               return c;
             }
             int main(void) { mixed(GREEN, WET | OLD, 5); mixed(LAST, 9, 7); return mixed(0, 2, 0); }""")
-        subprocess.run(["gcc", "-g", "-O1", "-pg", "-mfentry", "paint.c", "-o", "paint"], cwd=folder, check=True)
-        subprocess.run([ARCTRACE, "record", "-A", "mixed", "-R", "mixed", "./paint"], cwd=folder, check=True,
-                       capture_output=True)
-        flow = subprocess.run([ARCTRACE, "report", "--view=flow"], cwd=folder, text=True,
+        subprocess.run(["gcc", "-g", "-O1", "-pg", "-mfentry", "paint.c", "-o", "paint"],
+                       cwd=directory, check=True)
+        subprocess.run([ARCTRACE, "record", "-A", "mixed", "-R", "mixed", "./paint"],
+                       cwd=directory, check=True, capture_output=True)
+        flow = subprocess.run([ARCTRACE, "report", "--view=flow"], cwd=directory, text=True,
                               capture_output=True, check=True).stdout
-        told = re.findall(r"> mixed(\(.*\))|< mixed = (\w+)", flow)
-        self.assertEqual([entry or result for entry, result in told],
+        shown = re.findall(r"> mixed(\(.*\))|< mixed = (\w+)", flow)
+        self.assertEqual([entry or result for entry, result in shown],
                          ["(a=GREEN, b=WET|OLD, c=5)", "GREEN", "(a=LAST, b=9, c=7)", "7",
                           "(a=RED, b=NEW, c=0)", "RED"])
-        calls = json.loads(subprocess.run([ARCTRACE, "report", "--view=invocations", "--format=json"], cwd=folder,
-                                          capture_output=True, check=True).stdout)["invocations"]
+        calls = json.loads(subprocess.run(
+            [ARCTRACE, "report", "--view=invocations", "--format=json"],
+            cwd=directory, capture_output=True, check=True).stdout)["invocations"]
         self.assertEqual([(call["args"], call["retval"]) for call in calls if call["name"] == "mixed"],
                          [(["GREEN", "WET|OLD", 5], "GREEN"), (["LAST", 9, 7], 7), (["RED", "NEW", 0], "RED")])
 
     def test_types_of_libraries(self):
-        """What the program's own data does not tell, that of its libraries does, or of their debug files;
-        of their functions with hooks, too."""
-        folder = self.place("values", ANY_COMPILER)
-        (folder / "scale.c").write_text("""
+        """Types that the program's own data lacks come from that of its libraries, or of their
+        debug files; for their functions with hooks, too."""
+        directory = self.place("values", ANY_COMPILER)
+        (directory / "scale.c").write_text("""
             __attribute__((noinline)) static double inner(double one, short count) { return one * count; }
             double weigh(const char* what, int count, double each) {
               return inner(each, (short)count) + (what[0] == 'x');
             }""")
-        (folder / "weighs.c").write_text("""
+        (directory / "weighs.c").write_text("""
             double weigh(const char*, int, double);
             int main(void) { return (int)weigh("feathers", 6, 0.5); }""")
 
         def run(*command):
-            return subprocess.run(command, cwd=folder, text=True, capture_output=True, check=False)
+            return subprocess.run(command, cwd=directory, text=True, capture_output=True,
+                                  check=False)
 
         def calls():
             done = run(ARCTRACE, "record", "-A", "weigh", "-R", "weigh", "-A", "inner", "-R", "inner", "./weighs")
@@ -188,22 +191,22 @@ class Values(ShimTest):
             self.assertEqual(run(*command).returncode, 0)
         weigh = ("weigh", ["what", "count", "each"], ["feathers", 6, 0.5], 3)
         expected = [weigh, weigh, ("inner", ["one", "count"], [0.5, 6], 3)]  # called, and entered
-        found, said = calls()
+        found, printed = calls()
         self.assertEqual(found, expected)
-        self.assertNotIn("warning", said)
+        self.assertNotIn("warning", printed)
         for command in (["objcopy", "--only-keep-debug", "libscale.so", "scale.debug"],
                         ["objcopy", "-g", "--add-gnu-debuglink=scale.debug", "libscale.so"]):
             self.assertEqual(run(*command).returncode, 0)
         self.assertEqual(calls()[0], expected)
-        (folder / "scale.debug").unlink()
-        found, said = calls()
+        (directory / "scale.debug").unlink()
+        found, printed = calls()
         self.assertEqual({call[2] for call in found}, {None})
-        self.assertEqual(said.count("no types are known of"), 4)
+        self.assertEqual(printed.count("no types are known of"), 4)
 
     def test_calls_that_wait(self):
-        """With -t: told with their entries, as many as have room; not those of calls that were short."""
-        folder = self.place("values", ANY_COMPILER)
-        (folder / "waits.c").write_text("""
+        """With -t, args are recorded when their call is long enough, as many as have room."""
+        directory = self.place("values", ANY_COMPILER)
+        (directory / "waits.c").write_text("""
             #include <time.h>
             __attribute__((noinline)) int quick(int n) { __asm__ volatile("" ::"r"(n)); return n; }
             __attribute__((noinline)) int deep(int n, const char* text) {
@@ -215,37 +218,41 @@ class Values(ShimTest):
               deep(1, "first");
               return deep(599, "12345678901234567890123456789012345678901234567890123456789012");
             }""")
-        subprocess.run(["gcc", "-g", "-O0", "-pg", "-mfentry", "waits.c", "-o", "waits"], cwd=folder, check=True)
-        done = subprocess.run([ARCTRACE, "record", "-t", "30ms", "-a", "-A", "deep", "-A", "quick", "-R", "deep",
-                               "./waits"], cwd=folder, text=True, capture_output=True, check=False)
+        subprocess.run(["gcc", "-g", "-O0", "-pg", "-mfentry", "waits.c", "-o", "waits"],
+                       cwd=directory, check=True)
+        done = subprocess.run([ARCTRACE, "record", "-t", "30ms", "-a", "-A", "deep", "-A", "quick",
+                               "-R", "deep", "./waits"],
+                              cwd=directory, text=True, capture_output=True, check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
-        subprocess.run([ARCTRACE, "check"], cwd=folder, check=True, capture_output=True)
-        calls = json.loads(subprocess.run([ARCTRACE, "report", "--view=invocations", "--format=json"], cwd=folder,
-                                          capture_output=True, check=True).stdout)["invocations"]
+        subprocess.run([ARCTRACE, "check"], cwd=directory, check=True, capture_output=True)
+        calls = json.loads(subprocess.run(
+            [ARCTRACE, "report", "--view=invocations", "--format=json"],
+            cwd=directory, capture_output=True, check=True).stdout)["invocations"]
         found = [(call.get("args"), call["retval"]) for call in calls if call["name"] == "deep"]
         self.assertEqual(found[:2], [([1, "first"], 0), ([0, "first"], 0)])
         text = "1234567890" * 6 + "12"
-        told = [args for args, _ in found[2:] if args is not None]
-        self.assertEqual(told, [[599 - i, text] for i in range(len(told))])
-        self.assertEqual(found[2 + len(told):], [(None, 0)] * (600 - len(told)))
-        self.assertTrue(300 < len(told) < 500, len(told))  # 32 KiB of them, some 90 bytes each
+        recorded = [args for args, _ in found[2:] if args is not None]
+        self.assertEqual(recorded, [[599 - i, text] for i in range(len(recorded))])
+        self.assertEqual(found[2 + len(recorded):], [(None, 0)] * (600 - len(recorded)))
+        # 32 KiB of them, some 90 bytes each.
+        self.assertTrue(300 < len(recorded) < 500, len(recorded))
 
     def test_what_has_no_values_yet(self):
         """A constructor's `this` is no string; what is no function has no types to miss."""
-        folder = self.place("values", ANY_COMPILER)
-        (folder / "made.cpp").write_text("""
+        directory = self.place("values", ANY_COMPILER)
+        (directory / "made.cpp").write_text("""
             #include <string>
             int length(const std::string& text) { return static_cast<int>(text.size()); }
             int main(int count, char** words) {
               return length(std::string(words[0])) - length(std::string(words[count - 1]));
             }""")
         subprocess.run(["g++", "-g", "-O0", "-D_GLIBCXX_USE_CXX11_ABI=1", "-pg", "-mfentry", "made.cpp", "-o", "made"],
-                       cwd=folder, check=True)
-        done = subprocess.run([ARCTRACE, "record", "-A", "*", "./made"], cwd=folder, text=True,
+                       cwd=directory, check=True)
+        done = subprocess.run([ARCTRACE, "record", "-A", "*", "./made"], cwd=directory, text=True,
                               capture_output=True, check=False)
         self.assertEqual(done.returncode, 0)
         self.assertNotRegex(done.stderr, r"known of ,|_ITM_|__fentry__")
-        flow = subprocess.run([ARCTRACE, "report", "--view=flow"], cwd=folder, text=True,
+        flow = subprocess.run([ARCTRACE, "report", "--view=flow"], cwd=directory, text=True,
                               capture_output=True, check=True).stdout
         self.assertIn('> length(std::__cxx11::basic_string', flow)
         self.assertIn('(text="./made")', flow)

@@ -1,3 +1,5 @@
+// The invariants between the sums of a trace: random traces keep them, and a wrong sum
+// is found.
 #include "reader/analysis/invariants.hpp"
 
 #include <doctest/doctest.h>

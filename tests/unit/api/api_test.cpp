@@ -1,3 +1,5 @@
+// The public functions: what they leave alone, the bodies that they write, and what
+// they count as lost.
 #include <arctrace/arctrace.h>
 #include <doctest/doctest.h>
 #include <unistd.h>
@@ -100,7 +102,7 @@ TEST_CASE("api: the bodies of marks, texts, instants and counters") {
   }
 }
 
-// The last word of a block's last record may be 0xffffffff, as behind the last record.
+// The last word of a block's last record may be 0xffffffff, as after the last record.
 TEST_CASE("api: a record that ends in 0xffffffff is whole in the file") {
   for (const arctrace_scope scope : {ARCTRACE_SCOPE_THREAD, ARCTRACE_SCOPE_SHARED}) {
     CAPTURE(scope);

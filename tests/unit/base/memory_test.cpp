@@ -1,3 +1,5 @@
+// The memory and text functions that stand in for those of libc, at every size and
+// alignment.
 #include "src/base/memory.hpp"
 
 #include <doctest/doctest.h>

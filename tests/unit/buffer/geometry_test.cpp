@@ -1,3 +1,5 @@
+// The geometry of a buffer: what is computed from its options, and which headers are
+// refused.
 #include "src/buffer/geometry.hpp"
 
 #include <doctest/doctest.h>

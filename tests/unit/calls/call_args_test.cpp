@@ -1,3 +1,5 @@
+// How the arguments and the return value of a call are read from registers, stack and
+// memory, and what is recorded where they cannot be read.
 #include "src/calls/call_args.hpp"
 
 #include <doctest/doctest.h>
@@ -43,7 +45,7 @@ std::vector<Value> values_in(const ArgsBody& body) {
   return values;
 }
 
-uintptr_t address_of(const void* place) { return reinterpret_cast<uintptr_t>(place); }
+uintptr_t address_of(const void* at) { return reinterpret_cast<uintptr_t>(at); }
 
 // What is recorded of a string argument.
 Value string_at(uintptr_t address, uint8_t kind = ARCTRACE_VALUE_STRING) {
@@ -65,7 +67,7 @@ struct Forbidden {
   ~Forbidden() { take_back_forbidden(kAllUses); }
 };
 
-TEST_CASE("call values: strings whole, cut, and where none can be read") {
+TEST_CASE("call args: strings whole, cut, and where none can be read") {
   CHECK(string_at(address_of("name")) == Value{ARCTRACE_VALUE_STRING, 2, "name"});
   CHECK(string_at(address_of("")) == Value{ARCTRACE_VALUE_STRING, 2, ""});
   for (const size_t length : {63u, 64u, 65u, 200u}) {
@@ -82,7 +84,7 @@ TEST_CASE("call values: strings whole, cut, and where none can be read") {
   CHECK(errno == 77);
 }
 
-TEST_CASE("call values: a string at the end of the last page that is there") {
+TEST_CASE("call args: a string at the end of the last page that is there") {
   char* pages = static_cast<char*>(
       mmap(nullptr, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
   REQUIRE(pages != MAP_FAILED);
@@ -104,7 +106,7 @@ TEST_CASE("call values: a string at the end of the last page that is there") {
   munmap(pages, 8192);
 }
 
-TEST_CASE("call values: std::string") {
+TEST_CASE("call args: std::string") {
   const auto string = [](const std::string& text) {
     return string_at(address_of(&text), ARCTRACE_SHIM_STD_STRING);
   };
@@ -129,7 +131,7 @@ TEST_CASE("call values: std::string") {
         Value{ARCTRACE_VALUE_STRING_CUT, 2, std::string(64, 'y')});
 }
 
-TEST_CASE("call values: floats come from vector registers, names behind all") {
+TEST_CASE("call args: floats come from vector registers, names after all") {
   arctrace_shim_call_args values{};
   values.argument_count = 3;
   values.arguments[0] = {ARCTRACE_VALUE_FLOAT, 8, 8, 0};
@@ -155,7 +157,7 @@ TEST_CASE("call values: floats come from vector registers, names behind all") {
 }
 
 #if defined(__x86_64__)
-TEST_CASE("call values: beyond the registers come the words of the stack") {
+TEST_CASE("call args: beyond the registers come the words of the stack") {
   arctrace_shim_call_args values{};
   values.argument_count = 3;
   values.arguments[0] = {ARCTRACE_VALUE_STRING, ARCTRACE_SHIM_ARGUMENTS_MAX + 3, 8, 0};
@@ -176,12 +178,12 @@ TEST_CASE("call values: beyond the registers come the words of the stack") {
 }
 #endif
 
-TEST_CASE("call values: no system call where none may be made") {
+TEST_CASE("call args: no system call where none may be made") {
   const Forbidden forbidden;
   CHECK(string_at(address_of("name")).kind == ARCTRACE_VALUE_STRING_LOST);
 }
 
-TEST_CASE("call values: numbers have the size that they are said to have") {
+TEST_CASE("call args: numbers have the size of their spec") {
   arctrace_shim_call_args values{};
   values.argument_count = 4;
   values.arguments[0] = {ARCTRACE_VALUE_SIGNED, 6, 4, 0};
@@ -199,7 +201,7 @@ TEST_CASE("call values: numbers have the size that they are said to have") {
                            {ARCTRACE_VALUE_CHAR, 3, "\x42"}});
 }
 
-TEST_CASE("call values: open has a mode only if it may make a file") {
+TEST_CASE("call args: open has a mode only if it may make a file") {
   arctrace_shim_call_args values{};
   values.argument_count = 2;
   values.arguments[0] = {ARCTRACE_VALUE_OPEN_FLAGS, 1, 4, 0};
@@ -214,7 +216,7 @@ TEST_CASE("call values: open has a mode only if it may make a file") {
   }
 }
 
-TEST_CASE("call values: a failed call's result comes with errno") {
+TEST_CASE("call args: a failed call's return value comes with errno") {
   const auto result_of = [](arctrace_shim_arg_spec value, uintptr_t result) {
     arctrace_shim_call_args values{};
     values.result = value;

@@ -1,3 +1,5 @@
+// Which calls are recorded under depths, times, filtered and notrace functions, for
+// frames that return and frames that are jumped over.
 #include "src/calls/call_filter.hpp"
 
 #include <arctrace/arctrace.h>
@@ -101,7 +103,7 @@ std::string record(const arctrace_shim_filter& filter,
   return text;
 }
 
-TEST_CASE("call filter: only what is chosen, and what it calls") {
+TEST_CASE("call filter: only what is filtered in, and what it calls") {
   CHECK(record({1, 0, 0}, [] {
           enter(1, 1);
           enter(2, 2, ARCTRACE_SHIM_FILTERED_IN);
@@ -114,7 +116,9 @@ TEST_CASE("call filter: only what is chosen, and what it calls") {
         }) == "+2 +3 -3 -2");
 }
 
-TEST_CASE("call filter: what is left out is so with all that it calls, chosen or not") {
+TEST_CASE(
+    "call filter: a notrace function is filtered out with all it calls, even if filtered "
+    "in") {
   CHECK(record({0, 0, 0}, [] {
           enter(1, 1);
           enter(2, 2, ARCTRACE_SHIM_NOTRACE);
@@ -138,7 +142,7 @@ TEST_CASE("call filter: a hidden function hides itself only") {
         }) == "+1 +3 -3 -1");
 }
 
-TEST_CASE("call filter: depth counts what is recorded, anew from what is chosen") {
+TEST_CASE("call filter: depth counts what is recorded, anew from what is filtered in") {
   CHECK(record({0, 2, 0}, [] {
           enter(1, 1);
           enter(2, 2, ARCTRACE_SHIM_HIDDEN);
@@ -151,7 +155,7 @@ TEST_CASE("call filter: depth counts what is recorded, anew from what is chosen"
         }) == "+1 +3 +5 +6 -6 -5 -3 -1");
 }
 
-TEST_CASE("call filter: a jump out of what is left out ends that") {
+TEST_CASE("call filter: a jump out of a notrace function ends the filter") {
   CHECK(record({0, 0, 0}, [] {
           enter(1, 1);
           enter(2, 2, ARCTRACE_SHIM_NOTRACE);
@@ -162,7 +166,7 @@ TEST_CASE("call filter: a jump out of what is left out ends that") {
         }) == "+1 +4 +5 u2 -1");
 }
 
-TEST_CASE("call filter: too deep to be kept, nothing is told") {
+TEST_CASE("call filter: too deep to be kept, nothing is recorded") {
   CHECK(record({0, 0, 0}, [] {
           enter(1, 1, ARCTRACE_SHIM_HIDDEN);
           for (uint32_t level = 2; level <= 1500; ++level) {
@@ -198,7 +202,7 @@ TEST_CASE("call filter: short calls leave nothing, long ones their true times") 
         }) == "+3 +5 -5 -3");
 }
 
-TEST_CASE("call filter: what is recorded inside a short call tells it") {
+TEST_CASE("call filter: a record inside a short call has the call recorded") {
   CHECK(record({0, 0, 1'000'000'000}, [] {
           enter(1, 1);
           enter(2, 2);

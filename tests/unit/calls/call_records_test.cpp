@@ -1,3 +1,5 @@
+// The entry and exit records of calls: frames that were jumped over, nested calls,
+// arguments, and library calls through a stub.
 #include "src/calls/call_records.hpp"
 
 #include <arctrace/arctrace.h>
@@ -108,7 +110,9 @@ TEST_CASE("call stack: matching calls are ENTER and EXIT and leave nothing open"
   CHECK(trace.of_type(ARCTRACE_TYPE_UNWIND).empty());
 }
 
-TEST_CASE("call stack: values stand at their call's entry and exit, with their ticks") {
+TEST_CASE(
+    "call records: args and retvals stand at their call's entry and exit, with their "
+    "ticks") {
   const DecodedTrace trace = record_calls([] {
     uintptr_t stack[64] = {};
     const auto address = [&stack](size_t i) {
@@ -348,7 +352,7 @@ struct LibraryStack {
     const auto low = reinterpret_cast<uintptr_t>(words);
     arctrace_shim_thread_start(low, low + sizeof words);
   }
-  uintptr_t* place(size_t index, uintptr_t return_address) {
+  uintptr_t* return_slot(size_t index, uintptr_t return_address) {
     words[index] = return_address;
     return &words[index];
   }
@@ -357,9 +361,9 @@ struct LibraryStack {
 TEST_CASE("library calls: a function that is entered through one is inside it") {
   const DecodedTrace trace = record_calls([] {
     LibraryStack stack;
-    uintptr_t* place = stack.place(50, 71);
-    const auto at = reinterpret_cast<uintptr_t>(place);
-    REQUIRE(arctrace_shim_call_begin(1, place, 0, 0) == 1);
+    uintptr_t* slot = stack.return_slot(50, 71);
+    const auto at = reinterpret_cast<uintptr_t>(slot);
+    REQUIRE(arctrace_shim_call_begin(1, slot, 0, 0) == 1);
     // Instrumented, in the same machine frame.
     const arctrace_shim_call inner = {
         at + 8, at - 40, 0,
@@ -367,9 +371,9 @@ TEST_CASE("library calls: a function that is entered through one is inside it") 
     arctrace_shim_enter(2, &inner);
     CHECK(thread_local_state.state->open.depth == 2);
     REQUIRE(arctrace_shim_exit(2, at - 40) == 1);
-    *place = 99;  // as the call through left it
-    arctrace_shim_call_end(place, 0);
-    CHECK(*place == 71);
+    *slot = 99;  // as the call through left it
+    arctrace_shim_call_end(slot, 0);
+    CHECK(*slot == 71);
     CHECK(thread_local_state.state->open.depth == 0);
     CHECK(thread_local_state.calls->depth == 0);
   });
@@ -379,23 +383,23 @@ TEST_CASE("library calls: a function that is entered through one is inside it") 
 TEST_CASE("library calls: one that jumps to another ends with it") {
   const DecodedTrace trace = record_calls([] {
     LibraryStack stack;
-    uintptr_t* place = stack.place(50, 71);
-    REQUIRE(arctrace_shim_call_begin(1, place, 0, 0) == 1);
-    *place = 99;
-    CHECK(arctrace_shim_call_begin(2, place, 0, ARCTRACE_SHIM_RETURNS_TO_SHIM) == 0);
+    uintptr_t* slot = stack.return_slot(50, 71);
+    REQUIRE(arctrace_shim_call_begin(1, slot, 0, 0) == 1);
+    *slot = 99;
+    CHECK(arctrace_shim_call_begin(2, slot, 0, ARCTRACE_SHIM_RETURNS_TO_SHIM) == 0);
     CHECK(thread_local_state.state->open.depth == 2);
-    arctrace_shim_call_end(place, 0);
-    CHECK(*place == 71);
+    arctrace_shim_call_end(slot, 0);
+    CHECK(*slot == 71);
     CHECK(thread_local_state.state->open.depth == 0);
   });
   CHECK(Replay(trace).unwound() == 0);
 }
 
-TEST_CASE("library calls: a new one in the place of one that threw replaces it") {
+TEST_CASE("library calls: a new one in the slot of one that threw replaces it") {
   const DecodedTrace trace = record_calls([] {
     LibraryStack stack;
     for (uintptr_t i = 0; i < 100; ++i) {
-      REQUIRE(arctrace_shim_call_begin(1, stack.place(50, 71 + i % 2), 0, 0) == 1);
+      REQUIRE(arctrace_shim_call_begin(1, stack.return_slot(50, 71 + i % 2), 0, 0) == 1);
       CHECK(thread_local_state.state->open.depth == 1);
       CHECK(thread_local_state.calls->depth == 1);
     }
@@ -406,9 +410,9 @@ TEST_CASE("library calls: a new one in the place of one that threw replaces it")
 TEST_CASE("library calls: one that is passed is over at once") {
   const DecodedTrace trace = record_calls([] {
     LibraryStack stack;
-    arctrace_shim_call_passed(1, stack.place(50, 71), 0, 0, 1);
+    arctrace_shim_call_passed(1, stack.return_slot(50, 71), 0, 0, 1);
     CHECK(thread_local_state.state->open.depth == 0);
-    arctrace_shim_call_passed(2, stack.place(50, 71), 0, 0, 0);
+    arctrace_shim_call_passed(2, stack.return_slot(50, 71), 0, 0, 0);
     CHECK(thread_local_state.state->open.depth == 1);
   });
   CHECK(Replay(trace).open() == std::vector<uint64_t>{2});

@@ -5,7 +5,7 @@
 #include <fstream>
 #include <string>
 
-#include "tests/support/temporary_folder.hpp"
+#include "tests/support/temporary_directory.hpp"
 #include "tests/unit/cli/run_command.hpp"
 
 namespace arctrace::testing {
@@ -13,7 +13,7 @@ namespace {
 
 struct Refusal {
   const char* arguments;
-  const char* says;  // all of the line behind "arctrace: "
+  const char* message;  // all of the line after "arctrace: "
 };
 
 constexpr Refusal kRefusals[] = {
@@ -96,14 +96,14 @@ TEST_CASE("bad values are refused in one clear line") {
     const CommandResult result = run_arctrace(refusal.arguments);
     CHECK(result.status == 2);
     CHECK(result.out == "");
-    CHECK(result.err == "arctrace: " + std::string(refusal.says) + "\n");
+    CHECK(result.err == "arctrace: " + std::string(refusal.message) + "\n");
   }
 }
 
 TEST_CASE("the file of options is refused with the line") {
-  const TemporaryFolder folder;
-  const std::string path = folder.path("config");
-  const auto refused_with = [&](const std::string& text, const std::string& says,
+  const TemporaryDirectory directory;
+  const std::string path = directory.path("config");
+  const auto refused_with = [&](const std::string& text, const std::string& message,
                                 const char* arguments = "record true") {
     CAPTURE(text);
     std::ofstream(path) << text;
@@ -111,7 +111,7 @@ TEST_CASE("the file of options is refused with the line") {
         run_arctrace("--config " + path + " " + std::string(arguments));
     CHECK(result.status == 2);
     CHECK(result.out == "");
-    CHECK(result.err == "arctrace: " + path + says + "\n");
+    CHECK(result.err == "arctrace: " + path + message + "\n");
   };
   refused_with("[record]\n\n# \nblock-size=x\n",
                ":4: --block-size: \"x\" is not a size such as 64k or 1.5G");
@@ -131,7 +131,7 @@ TEST_CASE("the file of options is refused with the line") {
   refused_with("[record]\nmode=x\nslots=9\n",
                ":2: --mode: \"x\" is not drop, overwrite or stop");
   refused_with("[record]\nno-such=1\n", ":2: record has no option \"no-such\"", "list");
-  // What the command line says is not the file's.
+  // What the command line gives is not the file's.
   std::ofstream(path) << "[record]\nslots=9\n";
   CHECK(run_arctrace("--config " + path + " record --slots 0 true").err ==
         "arctrace: record: --slots: \"0\" is not a number from 1 to 65535\n");

@@ -71,7 +71,7 @@ bool is_harmless(const std::string& text) {
   return true;
 }
 
-// What cannot be done: exit status 2, one line, which says so.
+// What cannot be done: exit status 2, one line with the reason.
 void check_refused(const CommandResult& result, const std::string& reason) {
   CAPTURE(result.err);
   CHECK(result.status == 2);
@@ -181,7 +181,7 @@ TEST_CASE("dump: filters") {
   }
 }
 
-TEST_CASE("dump: chosen columns") {
+TEST_CASE("dump: the columns of --fields") {
   const std::vector<std::byte> file = two_processes().file();
   CHECK(run_arctrace("dump --no-header --fields type,content -F work {}", file).out ==
         "ENTER        work\nEXIT         work\n");

@@ -8,7 +8,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "tests/support/temporary_folder.hpp"
+#include "tests/support/temporary_directory.hpp"
 
 namespace arctrace::testing {
 namespace {
@@ -25,12 +25,12 @@ std::string contents(const fs::path& path) {
 
 CommandResult run_arctrace(const std::string& arguments,
                            const std::vector<std::byte>& file) {
-  const TemporaryFolder folder;
-  const std::string data = folder.path("trace.data");
+  const TemporaryDirectory directory;
+  const std::string data = directory.path("trace.data");
   std::ofstream(data, std::ios::binary)
       .write(reinterpret_cast<const char*>(file.data()),
              static_cast<std::streamsize>(file.size()));
-  std::string command = "cd " + folder.path() + " && { " ARCTRACE_CLI " ";
+  std::string command = "cd " + directory.path() + " && { " ARCTRACE_CLI " ";
   command += arguments;
   for (size_t at = 0; (at = command.find("{}", at)) != std::string::npos;) {
     command.replace(at, 2, data);
@@ -39,8 +39,8 @@ CommandResult run_arctrace(const std::string& arguments,
   const int status = std::system(command.c_str());
   CommandResult result;
   result.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1 - WTERMSIG(status);
-  result.out = contents(folder.path("out"));
-  result.err = contents(folder.path("err"));
+  result.out = contents(directory.path("out"));
+  result.err = contents(directory.path("err"));
   return result;
 }
 

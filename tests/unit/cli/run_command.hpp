@@ -12,7 +12,7 @@ struct CommandResult {
   std::string out, err;
 };
 
-// `arguments`: shell text behind "arctrace", redirections and pipes included; {} in it is
+// `arguments`: shell text after "arctrace", redirections and pipes included; {} in it is
 // the file's path.
 CommandResult run_arctrace(const std::string& arguments,
                            const std::vector<std::byte>& file = {});

@@ -1,3 +1,4 @@
+// Reads of memory that may not be mapped.
 #include "src/os/readable_memory.hpp"
 
 #include <doctest/doctest.h>
@@ -12,10 +13,10 @@ namespace {
 
 TEST_CASE("readable memory: up to a page that is not there") {
   constexpr size_t kPage = 4096;
-  void* place = mmap(nullptr, 3 * kPage, PROT_READ | PROT_WRITE,
-                     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  REQUIRE(place != MAP_FAILED);
-  auto* pages = static_cast<char*>(place);
+  void* mapping = mmap(nullptr, 3 * kPage, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  REQUIRE(mapping != MAP_FAILED);
+  auto* pages = static_cast<char*>(mapping);
   std::memset(pages, 'x', 2 * kPage);
   REQUIRE(munmap(pages + 2 * kPage, kPage) == 0);
   char* const end = pages + 2 * kPage;

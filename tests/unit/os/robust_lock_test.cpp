@@ -1,3 +1,5 @@
+// The robust lock between processes, whose owner may die or exec while it holds the
+// lock.
 #include "src/os/robust_lock.hpp"
 
 #include <doctest/doctest.h>
@@ -38,10 +40,10 @@ struct Shared {
   pthread_mutex_t theirs[3];
 
   static Shared* make() {
-    void* place = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE,
-                       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    REQUIRE(place != MAP_FAILED);
-    auto* shared = new (place) Shared;
+    void* mapping = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE,
+                         MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    REQUIRE(mapping != MAP_FAILED);
+    auto* shared = new (mapping) Shared;
     for (int i = 0; i < 3; ++i) {
       pthread_mutexattr_t attributes;
       pthread_mutexattr_init(&attributes);
@@ -57,7 +59,7 @@ struct Shared {
   }
   static void free(Shared* shared) { munmap(shared, sizeof(Shared)); }
 
-  // What the next one to lock mutex `i` is told.
+  // What the next lock of mutex `i` returns.
   int found(int i) {
     const int result = pthread_mutex_lock(&theirs[i]);
     if (result == EOWNERDEAD) pthread_mutex_consistent(&theirs[i]);

@@ -1,3 +1,5 @@
+// What is concluded from a seccomp filter about a system call, compared with what the
+// kernel does.
 #include "src/process/seccomp_filter.hpp"
 
 #include <doctest/doctest.h>
@@ -44,7 +46,7 @@ FilterVerdict judge(const Program& program, const ForeseenCall& call) {
                     states.data());
 }
 
-TEST_CASE("seccomp filter: what it says of a number") {
+TEST_CASE("seccomp filter: what it does with a number") {
   const Program program = {load(kNumber), jump(BPF_JEQ, SYS_getppid, 0, 1),
                            give(kFail),   jump(BPF_JGE, SYS_getpid, 0, 1),
                            give(kAllow),  give(SECCOMP_RET_TRAP)};
@@ -142,8 +144,8 @@ Program any_program(std::mt19937& random) {
   return program;
 }
 
-// What the kernel says: whether the call fails behind the filter. -1: no such filter.
-int kernel_says(const Program& program, const ForeseenCall& call) {
+// What the kernel does: whether the call fails under the filter. -1: no such filter.
+int kernel_fails(const Program& program, const ForeseenCall& call) {
   const pid_t child = fork();
   if (child == 0) {
     auto instructions = program;
@@ -174,7 +176,7 @@ TEST_CASE("seccomp filter: any program, as the kernel runs it") {
     for (uint64_t& argument : call.arguments) {
       argument = uint64_t{random() % 4} << 32 | random() % 4;
     }
-    const int fails = kernel_says(program, call);
+    const int fails = kernel_fails(program, call);
     if (fails < 0) continue;
     ++accepted;
     failing += fails;

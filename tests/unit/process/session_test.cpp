@@ -1,3 +1,4 @@
+// How a process joins a session, and which files it refuses.
 #include "src/process/session.hpp"
 
 #include <arctrace/arctrace.h>
@@ -32,7 +33,7 @@ void write_changed_copy(const TestSession& session, const std::string& path,
              static_cast<std::streamsize>(bytes.size()));
 }
 
-// What arctrace_attach() says, in a process of its own that has no session afterwards.
+// What arctrace_attach() returns in a process of its own that has no session afterwards.
 void check_refused(const std::string& path, int error) {
   CAPTURE(path);
   CHECK_CHILD([&] {
@@ -70,19 +71,19 @@ TEST_CASE("session: the environment names it") {
 
 TEST_CASE("session: what is no buffer is refused, whatever it is") {
   TestSession test(small_buffer(1024, 8));
-  const TemporaryFolder folder;
-  check_refused(folder.path("missing"), -ENOENT);
-  check_refused(folder.path(""), -EISDIR);
+  const TemporaryDirectory directory;
+  check_refused(directory.path("missing"), -ENOENT);
+  check_refused(directory.path(""), -EISDIR);
   check_refused("/dev/null", -EACCES);
 
-  const std::string link = folder.path("link");
+  const std::string link = directory.path("link");
   REQUIRE(symlink(test.path().c_str(), link.c_str()) == 0);
   check_refused(link, -EACCES);
-  const std::string fifo = folder.path("fifo");
+  const std::string fifo = directory.path("fifo");
   REQUIRE(mkfifo(fifo.c_str(), 0600) == 0);
   check_refused(fifo, -EACCES);
 
-  const std::string copy = folder.path("copy");
+  const std::string copy = directory.path("copy");
   write_changed_copy(test, copy, [](auto& bytes) { bytes.clear(); });
   check_refused(copy, -EPROTO);
   write_changed_copy(test, copy, [](auto& bytes) { bytes.resize(100); });

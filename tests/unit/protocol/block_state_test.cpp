@@ -1,3 +1,5 @@
+// The protocol's words bit by bit: block states, names of blocks, and the collector
+// lock.
 #include "src/protocol/block_state.hpp"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// A CPU's chain of shared blocks, written by the kernel or from perf's events.
 #include "src/protocol/cpu_chain.hpp"
 
 #include <doctest/doctest.h>
@@ -135,7 +136,8 @@ TEST_CASE("cpu chain: all records arrive, through more blocks than there are") {
   CHECK(trace.of_type(ARCTRACE_TYPE_SWITCH).size() == written);
 }
 
-TEST_CASE("cpu chain: a CPU that names a block keeps it, and its losses are said once") {
+TEST_CASE(
+    "cpu chain: a CPU that names a block keeps it, and its losses are reported once") {
   TestSession session(cpu_buffer(16));
   const BufferView& view = session.view();
   REQUIRE(write_one(view, 1));
@@ -170,15 +172,15 @@ TEST_CASE("cpu chain: a CPU that names a block keeps it, and its losses are said
 // What the collector does in place of the programs; false: there is no room.
 bool append_for(const BufferView& view, uint32_t cpu) {
   constexpr uint32_t kLength = 36;
-  const SharedReservation place = Chain::reserve(view, cpu, kLength, 1000);
-  if (place.place == nullptr) {
+  const SharedReservation got = Chain::reserve(view, cpu, kLength, 1000);
+  if (got.record == nullptr) {
     CHECK(view.cpu_slot(cpu).active[0] == 0);
     return false;
   }
-  CHECK(view.cpu_slot(cpu).active[0] == place.index + 1);
-  word_at(place.place + 4) = ARCTRACE_WRITER_KERNEL | 77;
-  for (uint32_t at = 8; at < kLength; at += 4) word_at(place.place + at) = 1;
-  word_at(place.place) = ARCTRACE_WORD0(ARCTRACE_TYPE_SWITCH, kLength);
+  CHECK(view.cpu_slot(cpu).active[0] == got.index + 1);
+  word_at(got.record + 4) = ARCTRACE_WRITER_KERNEL | 77;
+  for (uint32_t at = 8; at < kLength; at += 4) word_at(got.record + at) = 1;
+  word_at(got.record) = ARCTRACE_WORD0(ARCTRACE_TYPE_SWITCH, kLength);
   Chain::release(view, cpu);
   CHECK(view.cpu_slot(cpu).active[0] == 0);
   return true;
@@ -219,10 +221,10 @@ TEST_CASE("cpu chain: a dead collector's names of blocks are gone, a program's s
     BufferOptions options = cpu_buffer(4);
     if (is_perf) options.features = ARCTRACE_FEATURE_PERF;
     TestSession session(options);
-    const SharedReservation place = Chain::reserve(session.view(), 1, 36, 1000);
-    REQUIRE(place.place != nullptr);
+    const SharedReservation got = Chain::reserve(session.view(), 1, 36, 1000);
+    REQUIRE(got.record != nullptr);
     reclaim_blocks(session.buffer());
-    CHECK(Recycle<IpcAtomics>::is_named(session.view(), place.index) == !is_perf);
+    CHECK(Recycle<IpcAtomics>::is_named(session.view(), got.index) == !is_perf);
   }
 }
 

@@ -1,3 +1,4 @@
+// How the slot of a dead writer is settled.
 #include "src/protocol/dead_slot.hpp"
 
 #include <doctest/doctest.h>

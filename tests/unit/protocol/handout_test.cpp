@@ -1,3 +1,4 @@
+// How a writer takes a free block, alone, against others, and when it dies in between.
 #include "src/protocol/handout.hpp"
 
 #include <doctest/doctest.h>
@@ -51,7 +52,7 @@ TEST_CASE("handout: a block that is not free is skipped, never waited for") {
   CHECK(got->handout == 2);
 }
 
-TEST_CASE("handout: who is beaten to a block takes the next one") {
+TEST_CASE("handout: a writer that is beaten to a block takes the next one") {
   TestSession session(small_buffer(384, 4));
   const BufferView& view = session.view();
   // Operation 2 stores the name: the block was seen FREE, and is not taken yet.
@@ -66,7 +67,7 @@ TEST_CASE("handout: who is beaten to a block takes the next one") {
   CHECK(state_of(session, 0).slot == 7);
 }
 
-TEST_CASE("handout: who is beaten by a whole life of the block does not take it") {
+TEST_CASE("handout: a writer that a whole life of the block overtakes does not take it") {
   TestSession session(small_buffer(384, 2));
   const BufferView& view = session.view();
   SpyAtomics::reset([&](uint32_t operation) {
@@ -98,7 +99,7 @@ TEST_CASE("handout: at every instant a taken block is named by its slot") {
   CHECK(session.blocks_in(ARCTRACE_PHASE_CLOSED) == 3);
 }
 
-TEST_CASE("handout: a death behind any operation leaves no block that nobody finds") {
+TEST_CASE("handout: a death after any operation leaves no block that nobody finds") {
   for (uint32_t death = 0; death < 12; ++death) {
     CAPTURE(death);
     TestSession session(small_buffer(384, 3));
@@ -124,7 +125,7 @@ TEST_CASE("handout: a death behind any operation leaves no block that nobody fin
   }
 }
 
-TEST_CASE("handout: give_back makes the block free, and says so to who waits") {
+TEST_CASE("handout: give_back makes the block free, and wakes the writers that wait") {
   TestSession session(small_buffer(384, 2));
   uint32_t& name = session.view().slot(0).current;
   const auto got = Plain::take(session.view(), 0, name);

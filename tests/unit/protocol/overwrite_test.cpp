@@ -1,3 +1,5 @@
+// How old blocks give way to new ones in overwrite mode, alone, against others, and
+// when a writer dies in between.
 #include "src/protocol/overwrite.hpp"
 
 #include <arctrace/arctrace.h>
@@ -159,7 +161,7 @@ TEST_CASE("overwrite: a shared block with a writer in it waits, also a full one"
   const SharedReservation got = SharedChain<IpcAtomics>::reserve(
       session.view(), 0, 1, chain, 100,
       stopped.identity(ARCTRACE_FORM_FULL, ARCTRACE_CLASS_DATA));
-  REQUIRE(got.place != nullptr);
+  REQUIRE(got.record != nullptr);
   for (int i = 0; i < 6; ++i) CHECK(busy.write_block() != got.index);
   CHECK(state_in(session, got.index).phase == ARCTRACE_PHASE_SHARED);
   close_shared<IpcAtomics>(session.view(), got.index, 0);
@@ -180,7 +182,7 @@ TEST_CASE("overwrite: a shared block that nobody writes in goes when it is the o
   CHECK(state_in(session, got.index).generation == 1);
   // A writer that still has the old name finds no room there, and opens another.
   const SharedReservation next = writer.share(ARCTRACE_CLASS_DATA, chain);
-  REQUIRE(next.place != nullptr);
+  REQUIRE(next.record != nullptr);
   CHECK(next.name != got.name);
 }
 
@@ -203,7 +205,7 @@ TEST_CASE("overwrite: blocks of the dead are recovered, whatever they were doing
   }
 }
 
-TEST_CASE("overwrite: a death behind any operation costs no block") {
+TEST_CASE("overwrite: a death after any operation costs no block") {
   bool completed = false;
   for (uint32_t death = 0; !completed; ++death) {
     CAPTURE(death);
@@ -228,7 +230,8 @@ TEST_CASE("overwrite: a death behind any operation costs no block") {
       }
       SpyAtomics::reset(nullptr);
       dying.die();
-      if (successor) {  // who takes the slot settles it before anybody else looks
+      // The writer that takes the slot settles it before anybody else looks.
+      if (successor) {
         DeadSlot<IpcAtomics>::settle(view, 0, [](uint32_t) {});
         view.slot(0).lock = 200;
         view.slot(0).tid = 200;
@@ -240,7 +243,9 @@ TEST_CASE("overwrite: a death behind any operation costs no block") {
   }
 }
 
-TEST_CASE("overwrite: who is beaten at any point takes another block, never the same") {
+TEST_CASE(
+    "overwrite: a writer that is beaten at any point takes another block, never the "
+    "same") {
   for (uint32_t moment = 0; moment < 30; ++moment) {
     CAPTURE(moment);
     TestSession session(ring(4));
@@ -328,7 +333,7 @@ TEST_CASE("overwrite: a process whose last thread hands on to another is not gon
     CHECK_FALSE(Life::is_gone(view, 11));
     ended = SpyAtomics::operations <= moment;
   }
-  // One that has its slot and has not said yet who it is.
+  // One that has its slot and has not written its identity yet.
   last.lock = kOwnerDied;
   newcomer = {};
   newcomer.lock = 100;
@@ -345,7 +350,7 @@ TEST_CASE("overwrite: definitions get half of the blocks, data the rest") {
   for (uint32_t i = 0; i < 8; ++i) {
     Writer writer(session.view(), i);
     uint64_t chain = 0;
-    if (writer.share(ARCTRACE_CLASS_DEFINITIONS, chain).place != nullptr) ++defined;
+    if (writer.share(ARCTRACE_CLASS_DEFINITIONS, chain).record != nullptr) ++defined;
   }
   CHECK(defined == 4);
   Writer writer(session.view(), 9);

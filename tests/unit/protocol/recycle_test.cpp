@@ -1,3 +1,4 @@
+// When a drained block becomes free: only after no live writer names it.
 #include "src/protocol/recycle.hpp"
 
 #include <doctest/doctest.h>

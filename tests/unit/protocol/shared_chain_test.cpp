@@ -1,3 +1,5 @@
+// Reservations in the chain of shared blocks: full blocks, lost races, late commits
+// and deaths.
 #include "src/protocol/shared_chain.hpp"
 
 #include <doctest/doctest.h>
@@ -27,7 +29,7 @@ struct Chain {
   }
   const BufferView& view() const { return session.view(); }
   uint32_t offset_of(const SharedReservation& got) const {
-    return static_cast<uint32_t>(got.place - view().block(got.index));
+    return static_cast<uint32_t>(got.record - view().block(got.index));
   }
   uint32_t phase(uint32_t index) const {
     return static_cast<uint32_t>(Recycle<IpcAtomics>::state(view(), index).phase);
@@ -63,16 +65,17 @@ TEST_CASE("shared chain: a record that fits to the last byte, and one that does 
   CHECK(chain.phase(1) == ARCTRACE_PHASE_SHARED);  // full, but nobody has noticed
 }
 
-TEST_CASE("shared chain: no room is said, and no name is left") {
+TEST_CASE("shared chain: a lack of room is reported, and no name is left") {
   Chain chain(2);
-  CHECK(chain.reserve(256).place != nullptr);
-  CHECK(chain.reserve(256).place != nullptr);
-  CHECK(chain.reserve(16).place == nullptr);
+  CHECK(chain.reserve(256).record != nullptr);
+  CHECK(chain.reserve(256).record != nullptr);
+  CHECK(chain.reserve(16).record == nullptr);
   CHECK(chain.view().slot(0).active[0] == 0);
   CHECK(chain.phase(1) == ARCTRACE_PHASE_CLOSED);
 }
 
-TEST_CASE("shared chain: two who open the next block at once both keep their record") {
+TEST_CASE(
+    "shared chain: two writers that open the next block at once both keep their record") {
   Chain chain(4);
   chain.reserve(256);
   // While writer 0 has taken a block and not opened it, writer 1 opens another one.
@@ -85,7 +88,7 @@ TEST_CASE("shared chain: two who open the next block at once both keep their rec
   const SharedReservation late =
       SpiedChain::reserve(chain.view(), 0, 0, chain.word, 64, kIdentity);
   REQUIRE(done);
-  REQUIRE(late.place != nullptr);
+  REQUIRE(late.record != nullptr);
   SpyAtomics::reset(nullptr);
   // It saw that in time: its block went back, its record into the other's.
   CHECK(late.index == 2);
@@ -125,7 +128,7 @@ TEST_CASE("shared chain: a late reservation in a block of another phase fails") 
     close_shared<IpcAtomics>(chain.view(), first.index, 0);
     chain.view().block_header(0).state = BlockState{1, 5, phase}.pack();
     const SharedReservation late = chain.reserve(32);
-    REQUIRE(late.place != nullptr);
+    REQUIRE(late.record != nullptr);
     CHECK(late.index != first.index);
     CHECK(chain.view().block_header(0).state == BlockState{1, 5, phase}.pack());
   }
@@ -149,7 +152,7 @@ TEST_CASE("shared chain: a late reservation does not land in another chain's blo
   REQUIRE(theirs.index == 0);
 
   const SharedReservation late = chain.reserve(48);
-  REQUIRE(late.place != nullptr);
+  REQUIRE(late.record != nullptr);
   CHECK(late.index == 1);
   CHECK(late.name == BlockName::make(0, 1));
   CHECK(chain.view().slot(0).active[0] == 2);
@@ -172,7 +175,7 @@ TEST_CASE("shared chain: hostile words never lead outside the blocks") {
     }
     const uint32_t length = 16 + 4 * random.below(60);
     const SharedReservation got = chain.reserve(length);
-    if (got.place == nullptr) continue;
+    if (got.record == nullptr) continue;
     REQUIRE(got.index < 3);
     const uint32_t offset = chain.offset_of(got);
     REQUIRE(offset >= ARCTRACE_BLOCK_HEADER_SIZE);
@@ -181,7 +184,7 @@ TEST_CASE("shared chain: hostile words never lead outside the blocks") {
   }
 }
 
-TEST_CASE("shared chain: a death behind any operation leaves nothing for ever") {
+TEST_CASE("shared chain: a death after any operation leaves nothing for ever") {
   for (uint32_t death = 0; death < 40; ++death) {
     CAPTURE(death);
     Chain chain(3);
@@ -199,7 +202,7 @@ TEST_CASE("shared chain: a death behind any operation leaves nothing for ever") 
     DeadSlot<IpcAtomics>::settle(chain.view(), 0, [](uint32_t) {});
     CHECK(chain.session.blocks_in(ARCTRACE_PHASE_OWNED) == 0);
     // Whoever comes next finds room: blocks are lost to nobody but full ones.
-    CHECK(chain.reserve(200, 1).place != nullptr);
+    CHECK(chain.reserve(200, 1).record != nullptr);
   }
 }
 

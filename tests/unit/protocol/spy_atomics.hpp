@@ -1,4 +1,4 @@
-// The shared atomics with a hook behind each operation, so that a test can look at the
+// The shared atomics with a hook after each operation, so that a test can look at the
 // buffer, let another writer in, or let the writer die, between any two of them.
 #pragma once
 
@@ -11,7 +11,7 @@
 namespace arctrace::testing {
 
 struct SpyAtomics {
-  // Called behind the n-th operation since reset(), n from 0.
+  // Called after the n-th operation since reset(), n from 0.
   static inline std::function<void(uint32_t)> hook;
   static inline uint32_t operations = 0;
 

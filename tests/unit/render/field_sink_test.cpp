@@ -1,3 +1,4 @@
+// The fields of a record as text and as JSON.
 #include "reader/render/field_sink.hpp"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// The marks of unusual frames, which are the same in all views.
 #include "reader/render/frame_marks.hpp"
 
 #include <doctest/doctest.h>

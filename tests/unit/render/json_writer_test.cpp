@@ -1,3 +1,4 @@
+// The JSON writer: its syntax, escapes, numbers and pieces.
 #include "reader/render/json_writer.hpp"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// Losses by cause, as text and as JSON.
 #include "reader/render/losses.hpp"
 
 #include <arctrace/format.h>

@@ -1,3 +1,4 @@
+// Rows that are kept in a temporary file while a view counts them.
 #include "reader/render/row_spool.hpp"
 
 #include <doctest/doctest.h>
@@ -50,7 +51,7 @@ TEST_CASE("rows come back in their order, replaced ones too, wherever they are k
   }
 }
 
-TEST_CASE("for_each stops when it is told to") {
+TEST_CASE("for_each stops when its function returns false") {
   RowSpool spool(4);
   for (int64_t i = 0; i < 100; ++i) spool.add(row_of(i));
   int seen = 0;
@@ -58,16 +59,17 @@ TEST_CASE("for_each stops when it is told to") {
   CHECK(seen == 3);
 }
 
-TEST_CASE("no place for the file is an error, not a crash") {
+TEST_CASE("no room for the file is an error, not a crash") {
   const char* before = std::getenv("TMPDIR");
   const std::string saved = before == nullptr ? "" : before;
-  ::setenv("TMPDIR", "/nonexistent/folder", 1);
+  ::setenv("TMPDIR", "/nonexistent/directory", 1);
   RowSpool spool(4);
   for (int64_t i = 0; i < 100; ++i) spool.add(row_of(i));
   spool.replace(0, row_of(5));
   const absl::Status status = spool.for_each([](const InvocationRow&) { return true; });
   CHECK_FALSE(status.ok());
-  CHECK(std::string(status.message()).find("/nonexistent/folder") != std::string::npos);
+  CHECK(std::string(status.message()).find("/nonexistent/directory") !=
+        std::string::npos);
   if (before == nullptr) {
     ::unsetenv("TMPDIR");
   } else {

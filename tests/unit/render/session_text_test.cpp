@@ -1,3 +1,4 @@
+// The texts that describe a session: sizes, arguments, and the line of sums.
 #include "reader/render/session_text.hpp"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// Texts that are kept in a temporary file.
 #include "reader/render/text_spool.hpp"
 
 #include <doctest/doctest.h>
@@ -15,7 +16,7 @@ TEST_CASE("texts come back from memory and from disk") {
     const std::string text(i % 23, static_cast<char>('a' + i % 26));
     texts.emplace_back(spool.add(text), text);
   }
-  for (const auto& [place, text] : texts) CHECK(spool.read(place, text.size()) == text);
+  for (const auto& [offset, text] : texts) CHECK(spool.read(offset, text.size()) == text);
   CHECK(spool.read(1000, 3).empty());
   CHECK(spool.status().ok());
 }

@@ -1,3 +1,4 @@
+// Durations, shares, long names and colours as the terminal shows them.
 #include "reader/render/text_style.hpp"
 
 #include <doctest/doctest.h>

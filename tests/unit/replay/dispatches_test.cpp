@@ -23,7 +23,7 @@ NodeIndex child_of(const Replay& replay, NodeIndex node) {
 
 }  // namespace
 
-TEST_CASE("sleeping and waiting for a CPU are told apart, and charged to the frame") {
+TEST_CASE("sleeping and waiting for a CPU are distinguished, and charged to the frame") {
   KernelScript s;
   const ThreadIndex thread = s.script.thread(s.process, 100);
   s.script.enter(thread, 1000, "f");
@@ -47,7 +47,7 @@ TEST_CASE("sleeping and waiting for a CPU are told apart, and charged to the fra
   CHECK(is(replay.tree().cpu_cum(replay.threads()[0].root), 380, 80, 2));
 }
 
-TEST_CASE("perf's events tell time off the CPU, and preemption, but no wake-ups") {
+TEST_CASE("perf's events show time off the CPU, and preemption, but no wake-ups") {
   KernelScript s;
   const ThreadIndex thread = s.script.thread(s.process, 100);
   const ThreadIndex other = s.script.thread(s.process, 101);
@@ -82,7 +82,7 @@ TEST_CASE(
   s.leaves(100, 100, true);
   s.comes(100, 900);
   s.script.enter(thread, 1000, "f");
-  s.leaves(100, 1100, false);  // and a record says that it runs again
+  s.leaves(100, 1100, false);  // and a record shows that it runs again
   s.script.exit(thread, 1300);
   s.leaves(100, 1400, false);
   s.comes(100, 1500);
@@ -201,7 +201,7 @@ TEST_CASE(
   CHECK(is(all.tree().cpu_cum(all.threads()[1].root), 500, 0, 1));
 }
 
-TEST_CASE("a thread's states follow one another, with who woke it and where") {
+TEST_CASE("a thread's states follow one another, with its waker and where") {
   struct States : ScheduleListener {
     const Replay* replay = nullptr;
     std::string text;

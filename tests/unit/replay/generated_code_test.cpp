@@ -1,3 +1,4 @@
+// Names of generated code, by address and by time.
 #include "reader/replay/generated_code.hpp"
 
 #include <doctest/doctest.h>
@@ -44,10 +45,10 @@ TEST_CASE("code is where it is, and nowhere else") {
 TEST_CASE("code that replaces other code does so from its time on") {
   Definitions definitions;
   const ProcessIndex p = add_process(definitions, 1);
-  add_code(definitions, p, 100, 200, 50, "new");  // told in any order
+  add_code(definitions, p, 100, 200, 50, "new");  // recorded in any order
   add_code(definitions, p, 100, 200, 10, "old");
   GeneratedCode code(definitions, p);
-  CHECK(name_at(code, 150, 5) == "old");  // it ran before its load was told
+  CHECK(name_at(code, 150, 5) == "old");  // it ran before its load was recorded
   CHECK(code.find(150, 5).until_ns == 10);
   CHECK(name_at(code, 150, 10) == "old");
   CHECK(code.find(150, 10).until_ns == 50);
@@ -56,7 +57,8 @@ TEST_CASE("code that replaces other code does so from its time on") {
   CHECK(code.find(150, 50).until_ns == INT64_MAX);
 }
 
-TEST_CASE("of equal times the later told one stands, and what it does not cover stays") {
+TEST_CASE(
+    "of equal times the one recorded later stands, and what it does not cover stays") {
   Definitions definitions;
   const ProcessIndex p = add_process(definitions, 1);
   add_code(definitions, p, 100, 200, 0, "outer");

@@ -78,7 +78,7 @@ TEST_CASE("faults and signals are counted where they come, and take no time") {
         "handler 1:50]");
 }
 
-TEST_CASE("a wait for a lock is one frame however often it says that it waits") {
+TEST_CASE("a wait for a lock is one frame however often its wait is recorded") {
   KernelThread t;
   t.script.enter(t.thread, 1000, "f");
   t.syscall(100, 1100, kRead);
@@ -93,7 +93,9 @@ TEST_CASE("a wait for a lock is one frame however often it says that it waits") 
   CHECK(t.result() == "f 1:200[K:read 1:200[K:contention 1:150[K:contention 1:50]]]");
 }
 
-TEST_CASE("who calls the kernel, gets a signal or writes a record has left the kernel") {
+TEST_CASE(
+    "a thread that calls the kernel, gets a signal or writes a record has left the "
+    "kernel") {
   SUBCASE("calls") {
     KernelThread t;
     t.script.enter(t.thread, 1000, "f");

@@ -1,3 +1,4 @@
+// How an address becomes the name of a function.
 #include "reader/replay/resolver.hpp"
 
 #include <dlfcn.h>
@@ -8,7 +9,7 @@
 #include <string>
 
 #include "tests/support/record_script.hpp"
-#include "tests/support/temporary_folder.hpp"
+#include "tests/support/temporary_directory.hpp"
 
 using namespace arctrace::reader;
 using namespace arctrace::testing;
@@ -69,10 +70,10 @@ TEST_CASE("a library call is never of the shim, nor of a module that is gone") {
   const ProcessIndex p = script.process(1, "/bin/a");
   Dl_info libc{};
   REQUIRE(dladdr(reinterpret_cast<void*>(&getppid), &libc) != 0);
-  const TemporaryFolder folder;
-  const std::string shim = folder.path("libarctrace-shim.so");
-  const std::string first = folder.path("libfirst.so");
-  const std::string second = folder.path("libsecond.so");
+  const TemporaryDirectory directory;
+  const std::string shim = directory.path("libarctrace-shim.so");
+  const std::string first = directory.path("libfirst.so");
+  const std::string second = directory.path("libsecond.so");
   for (const std::string& name : {shim, first, second}) {
     std::filesystem::create_symlink(libc.dli_fname, name);
   }

@@ -252,7 +252,7 @@ TEST_CASE("STACK that contradicts is a finding, and what holds from then on") {
   CHECK(t.result() == "f 1:2[g 1:1 h 1:1] resyncs=1 exit_lost=1 entry_lost=1 !S1");
 }
 
-TEST_CASE("after LOST, STACK says what the stack is: the common part stays") {
+TEST_CASE("after LOST, STACK gives the stack: the common part stays") {
   OneThread t;
   t.script.stack(t.thread, 0, {});
   t.script.enter(t.thread, 0, "main");
@@ -268,7 +268,7 @@ TEST_CASE("after LOST, STACK says what the stack is: the common part stays") {
         "main 1:2[f 1:2[g 1:8 h 1:1[k 1:2]]] resyncs=1 exit_lost=1 entry_lost=2");
 }
 
-TEST_CASE("after a gap in the blocks, STACK says what the stack is") {
+TEST_CASE("after a gap in the blocks, STACK gives the stack") {
   OneThread t;
   t.script.stack(t.thread, 0, {});
   t.script.enter(t.thread, 0, "main");

@@ -1,3 +1,4 @@
+// The view `arcs`: callers and callees of each function.
 #include "reader/report/arcs_view.hpp"
 
 #include <doctest/doctest.h>
@@ -136,9 +137,9 @@ TEST_CASE("random traces: flat and arcs are what their definitions say, text as 
     const Json rows = viewed.json("flat");
     for (const Json& row : rows.at("functions")) {
       const auto found = [&](const std::string& what) {
-        const size_t place = text.find(what, from);
-        REQUIRE(place != std::string::npos);
-        from = place + what.size();
+        const size_t offset = text.find(what, from);
+        REQUIRE(offset != std::string::npos);
+        from = offset + what.size();
       };
       found(" " + std::to_string(uint64_t{row.at("calls")}) + " ");
       found(" " + duration_text(row.at("base_ns")) + " ");

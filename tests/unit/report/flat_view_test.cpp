@@ -1,3 +1,4 @@
+// The view `flat`: a row for each function.
 #include "reader/report/flat_view.hpp"
 
 #include "tests/unit/report/viewed.hpp"

@@ -1,3 +1,4 @@
+// The view `flow`: entries, exits and events in the order of time.
 #include "reader/report/flow_view.hpp"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// The view `invocations`: a row for each call.
 #include "reader/report/invocations_view.hpp"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// The view `kinds`: time by kinds of functions.
 #include "reader/report/kinds_view.hpp"
 
 #include <doctest/doctest.h>
@@ -69,7 +70,7 @@ TEST_CASE("functions have the kind of what they do, variants that of their funct
   CHECK(kind_of("") == "none");
 }
 
-TEST_CASE("a program's own function of a well-known name is nothing well-known") {
+TEST_CASE("a program's own function with the name of a library's has no kind") {
   CHECK(kind_of("read", "/lib/x86_64-linux-gnu/libc.so.6") == "io");
   CHECK(kind_of("__lll_lock_wait", "/lib/x86_64-linux-gnu/libc.so.6") == "futex");
   CHECK(kind_of("malloc", "/usr/lib/libjemalloc.so.2") == "allocation");
@@ -153,7 +154,7 @@ TEST_CASE("kinds: sorted, limited, by thread, filtered") {
   CHECK(excepted.json("kinds").at("kinds").at(0).at("name") == "allocation");
 }
 
-TEST_CASE("kinds: a trace without well-known functions") {
+TEST_CASE("kinds: a trace without functions that have a kind") {
   const RecordScript script = treetest();
   Viewed viewed(script);
   CHECK(viewed.json("kinds").at("kinds").empty());

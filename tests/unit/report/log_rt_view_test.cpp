@@ -1,3 +1,4 @@
+// The view `log-rt`, whose columns are those of JPROF.
 #include "reader/report/log_rt_view.hpp"
 
 #include "tests/unit/report/viewed.hpp"

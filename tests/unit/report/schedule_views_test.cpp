@@ -60,7 +60,7 @@ ViewOptions sorted(SortKey sort, uint64_t limit = UINT64_MAX) {
 
 }  // namespace
 
-TEST_CASE("threads: each stretch with where it was and who ended it") {
+TEST_CASE("threads: each stretch with where it was and what ended it") {
   const KernelScript s = two_threads();
   Scheduled viewed(s, "threads", sorted(SortKey::kEntry));
   const Json json = viewed.json();

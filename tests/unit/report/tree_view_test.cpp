@@ -1,3 +1,4 @@
+// The view `tree`: the call tree of each thread, process, or all.
 #include "reader/report/tree_view.hpp"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// The table of views: names, help, and what each view can do.
 #include "reader/report/view_types.hpp"
 
 #include "tests/support/kernel_script.hpp"

@@ -1,3 +1,5 @@
+// Globs, compared with libc's fnmatch on random patterns, and the faults that are
+// reported.
 #include "src/shim_protocol/glob.hpp"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,5 @@
+// The options protocol: what the command encodes the shim decodes, up to the limits of
+// both, and hostile text does no harm.
 #include "src/shim_protocol/options.hpp"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// A thread's pending calls: which of them a return, a jump or a signal's stack ends.
 #include "src/stack/pending_calls.hpp"
 
 #include <doctest/doctest.h>
@@ -13,29 +14,29 @@ constexpr uintptr_t kElsewhere = 0x100000;  // on a coroutine's stack
 struct Calls {
   std::unique_ptr<PendingCalls> stack = std::make_unique<PendingCalls>();
 
-  bool push(uintptr_t place, bool inside = false) {
-    return stack->push(kStacks, {place, place + 1, place + 2}, inside);
+  bool push(uintptr_t slot, bool inside = false) {
+    return stack->push(kStacks, {slot, slot + 1, slot + 2}, inside);
   }
-  void end(uintptr_t place) {
-    REQUIRE(stack->find(place) != nullptr);
-    CHECK(stack->find(place)->return_address == place + 1);
-    stack->drop(kStacks, place);
+  void end(uintptr_t slot) {
+    REQUIRE(stack->find(slot) != nullptr);
+    CHECK(stack->find(slot)->return_address == slot + 1);
+    stack->drop(kStacks, slot);
   }
 };
 
-TEST_CASE("return stack: calls end from the inside out") {
+TEST_CASE("pending calls: calls end from the inside out") {
   Calls calls;
-  for (uintptr_t place = 0x8000; place > 0x7000; place -= 0x100) calls.push(place);
+  for (uintptr_t slot = 0x8000; slot > 0x7000; slot -= 0x100) calls.push(slot);
   CHECK(calls.stack->depth == 16);
-  for (uintptr_t place = 0x7100; place <= 0x8000; place += 0x100) {
-    CHECK(calls.stack->only_top(place) == calls.stack->find(place));
-    calls.end(place);
+  for (uintptr_t slot = 0x7100; slot <= 0x8000; slot += 0x100) {
+    CHECK(calls.stack->only_top(slot) == calls.stack->find(slot));
+    calls.end(slot);
   }
   CHECK(calls.stack->depth == 0);
   CHECK(calls.stack->find(0x8000) == nullptr);
 }
 
-TEST_CASE("return stack: a frame that ends where the signal stack begins is not on it") {
+TEST_CASE("pending calls: a frame that ends where the signal stack begins is not on it") {
   using Which = ThreadStacks::Which;
   CHECK(kStacks.which(0x2000) == Which::kOwn);
   CHECK(kStacks.which(0x2008) == Which::kSignal);
@@ -44,21 +45,21 @@ TEST_CASE("return stack: a frame that ends where the signal stack begins is not 
   CHECK(kStacks.which(0x9008) == Which::kUnknown);
 }
 
-TEST_CASE("return stack: a call drops those that were jumped out of") {
+TEST_CASE("pending calls: a call drops those that were jumped out of") {
   Calls calls;
   calls.push(0x8000);
   calls.push(0x7000);
   calls.push(0x6000);
   calls.push(0x7500);  // above two of them
   CHECK(calls.stack->depth == 2);
-  calls.push(0x7500);  // in the same place: the former is gone
+  calls.push(0x7500);  // in the same slot: the former is gone
   CHECK(calls.stack->depth == 2);
   calls.push(0x6000);
   calls.end(0x8000);  // an exit, too
   CHECK(calls.stack->depth == 0);
 }
 
-TEST_CASE("return stack: who is back on the thread's own stack has left the signal's") {
+TEST_CASE("pending calls: a return to the thread's own stack leaves the signal's") {
   Calls calls;
   calls.push(0x8000);
   calls.push(0x2800);  // on the signal stack
@@ -67,7 +68,7 @@ TEST_CASE("return stack: who is back on the thread's own stack has left the sign
   CHECK(calls.stack->find(0x2800) == nullptr);
 }
 
-TEST_CASE("return stack: a call in place of one that waits has both end at once") {
+TEST_CASE("pending calls: a call in the slot of one that waits has both end at once") {
   Calls calls;
   calls.push(0x8000);
   calls.push(0x7000);
@@ -81,7 +82,7 @@ TEST_CASE("return stack: a call in place of one that waits has both end at once"
   CHECK(calls.stack->depth == 1);
 }
 
-TEST_CASE("return stack: a coroutine's calls stay while others come and go") {
+TEST_CASE("pending calls: a coroutine's calls stay while others come and go") {
   Calls calls;
   calls.push(0x8000);
   calls.push(kElsewhere);
@@ -96,7 +97,7 @@ TEST_CASE("return stack: a coroutine's calls stay while others come and go") {
   CHECK(calls.stack->depth == 0);
 }
 
-TEST_CASE("return stack: a dead thread's calls go, those of coroutines stay") {
+TEST_CASE("pending calls: a dead thread's calls go, those of coroutines stay") {
   Calls calls;
   calls.push(0x8000);
   calls.push(kElsewhere);
@@ -112,7 +113,7 @@ TEST_CASE("return stack: a dead thread's calls go, those of coroutines stay") {
   CHECK(calls.stack->depth == 0);
 }
 
-TEST_CASE("return stack: full, it refuses calls; abandoned coroutines' make room") {
+TEST_CASE("pending calls: full, it refuses calls; abandoned coroutines' make room") {
   Calls calls;
   for (uintptr_t i = 0; i < PendingCalls::kMaxCalls; ++i) {
     CHECK(calls.push(kElsewhere - 16 * i));
@@ -121,11 +122,11 @@ TEST_CASE("return stack: full, it refuses calls; abandoned coroutines' make room
   calls.end(kElsewhere);
   CHECK(calls.push(0x8000));
   CHECK(calls.stack->depth == PendingCalls::kMaxCalls);
-  // The same places once more, returning elsewhere.
+  // The same slots once more, returning elsewhere.
   Calls others;
   for (uintptr_t i = 0; i < PendingCalls::kMaxCalls; ++i) {
-    const uintptr_t place = kElsewhere + 16 * (i % 8);
-    CHECK(others.stack->push(kStacks, {place, i, 0}, true));
+    const uintptr_t slot = kElsewhere + 16 * (i % 8);
+    CHECK(others.stack->push(kStacks, {slot, i, 0}, true));
   }
   CHECK(others.stack->push(kStacks, {0x8000, 1, 0}, false));
   CHECK(others.stack->depth == 9);

@@ -1,3 +1,4 @@
+// Where the debug file of a module is looked for.
 #include "reader/symbols/debug_files.hpp"
 
 #include <dlfcn.h>
@@ -7,13 +8,13 @@
 #include <filesystem>
 #include <string>
 
-#include "tests/support/temporary_folder.hpp"
+#include "tests/support/temporary_directory.hpp"
 #include "tests/unit/symbols/fixtures.hpp"
 
 namespace arctrace::reader {
 namespace {
 
-using testing::TemporaryFolder;
+using testing::TemporaryDirectory;
 
 DebugFiles below(const std::string& root) { return DebugFiles(rooted_at(root)); }
 
@@ -31,7 +32,7 @@ TEST_CASE("hexadecimal digits") {
 }
 
 TEST_CASE("by build-id, and only with that build-id") {
-  TemporaryFolder root;
+  TemporaryDirectory root;
   const BuildId build_id = build_id_of(fixture("full.so"));
   const std::string path = build_id_path(root.path(), build_id);
   CHECK(found_for(below(root.path()), fixture("stripped.so")) == "");
@@ -43,20 +44,20 @@ TEST_CASE("by build-id, and only with that build-id") {
   CHECK_FALSE(below(root.path()).find_by_build_id_untrusted({std::byte{1}}));
 }
 
-TEST_CASE("by .gnu_debuglink in its three places") {
+TEST_CASE("by .gnu_debuglink in its three directories") {
   for (const bool has_build_id : {true, false}) {
     CAPTURE(has_build_id);
     const std::string module = has_build_id ? "linked.so" : "no_id_linked.so";
     const std::string debug = has_build_id ? "full.debug" : "no_id.debug";
-    TemporaryFolder root;
-    TemporaryFolder place;
+    TemporaryDirectory root;
+    TemporaryDirectory home;
     const DebugFiles debug_files = below(root.path());
-    const std::string path = place.path() + "/" + module;
+    const std::string path = home.path() + "/" + module;
     copy_file(fixture(module), path);
     CHECK(found_for(debug_files, path) == "");
     for (const std::string& candidate :
-         {root.path() + place.path() + "/" + debug, place.path() + "/.debug/" + debug,
-          place.path() + "/" + debug}) {
+         {root.path() + home.path() + "/" + debug, home.path() + "/.debug/" + debug,
+          home.path() + "/" + debug}) {
       copy_file(fixture(debug), candidate);
       CHECK(found_for(debug_files, path) == candidate);
       // Damaged or foreign files are passed over.
@@ -69,7 +70,7 @@ TEST_CASE("by .gnu_debuglink in its three places") {
 }
 
 TEST_CASE("by .gnu_debuglink beside the file that a link leads to") {
-  TemporaryFolder directory;
+  TemporaryDirectory directory;
   copy_file(fixture("linked.so"), directory.path() + "/real/linked.so");
   copy_file(fixture("full.debug"), directory.path() + "/real/full.debug");
   const std::string link = directory.path() + "/link.so";
@@ -98,8 +99,8 @@ TEST_CASE("debuginfod is asked only when that is allowed") {
     MESSAGE("skipped: libdebuginfod.so.1 is not installed");
     return;
   }
-  TemporaryFolder server;
-  TemporaryFolder cache;
+  TemporaryDirectory server;
+  TemporaryDirectory cache;
   const BuildId build_id = build_id_of(fixture("full.so"));
   copy_file(fixture("full.debug"),
             server.path() + "/buildid/" + to_hex(build_id) + "/debuginfo");

@@ -1,3 +1,4 @@
+// C++ names demangled, hostile ones included.
 #include "reader/symbols/demangle.hpp"
 
 #include <cxxabi.h>

@@ -1,4 +1,4 @@
-// What the tests of this folder share: paths of the fixtures, what nm says about them,
+// What the tests of this directory share: paths of the fixtures, what nm lists of them,
 // and temporary directories.
 #pragma once
 

@@ -1,3 +1,4 @@
+// The table of functions by address: sizes, overlaps and aliases.
 #include "reader/symbols/function_table.hpp"
 
 #include <doctest/doctest.h>

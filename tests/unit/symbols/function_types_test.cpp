@@ -1,3 +1,4 @@
+// The types of arguments and return values in DWARF data.
 #include "reader/symbols/function_types.hpp"
 
 #include <doctest/doctest.h>
@@ -61,7 +62,7 @@ TEST_CASE("types and scopes that would be gone through without end") {
   CHECK_FALSE(types.contains("hostile_result"));
 }
 
-TEST_CASE("what stands behind hostile data is found") {
+TEST_CASE("what stands after hostile data is found") {
   CHECK(text_of(types_in("hostile.so")["harmless"]) == "parameter:i4@1 ");
 }
 

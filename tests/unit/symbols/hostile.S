@@ -1,4 +1,4 @@
-/* Three functions, whose DWARF data would take for ever to be gone through, and one behind
+/* Three functions, whose DWARF data would take for ever to be gone through, and one after
  * them: types that have the next one twice as a member, and scopes whose first child is
  * their sibling too. */
   .text

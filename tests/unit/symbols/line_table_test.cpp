@@ -1,3 +1,4 @@
+// Source lines of addresses in all forms of DWARF data.
 #include "reader/symbols/line_table.hpp"
 
 #include <doctest/doctest.h>
@@ -7,13 +8,13 @@
 #include <string>
 
 #include "reader/symbols/symbol_file.hpp"
-#include "tests/support/temporary_folder.hpp"
+#include "tests/support/temporary_directory.hpp"
 #include "tests/unit/symbols/fixtures.hpp"
 
 namespace arctrace::reader {
 namespace {
 
-using testing::TemporaryFolder;
+using testing::TemporaryDirectory;
 
 // "file name:line" of a fixture's address; "" for none.
 std::string line_at(SymbolFile& file, uint64_t address) {
@@ -77,7 +78,7 @@ TEST_CASE("lines inside of a function rise from its first to its last") {
 }
 
 TEST_CASE("from the separate debug file") {
-  TemporaryFolder root;
+  TemporaryDirectory root;
   auto without = open_file(fixture("stripped.so"), root.path());
   REQUIRE(without.ok());
   CHECK(line_at(*without, nm_addresses(fixture("full.so"), "").at("fixture_add")) == "");
@@ -89,7 +90,7 @@ TEST_CASE("from the separate debug file") {
 }
 
 TEST_CASE("a file that was replaced since it was opened gives no lines") {
-  TemporaryFolder directory;
+  TemporaryDirectory directory;
   const std::string path = directory.path() + "/module.so";
   copy_file(fixture("full.so"), path);
   auto file = open_file(path);
@@ -113,7 +114,7 @@ void make_linked(const std::string& path, const std::string& name,
 TEST_CASE("a file that shares DWARF data needs the file that has them") {
   const BuildId build_id = build_id_of(fixture("common.debug"));
   REQUIRE(build_id.size() == 20);
-  TemporaryFolder directory;
+  TemporaryDirectory directory;
   const std::string path = directory.path() + "/lib/module.so";
   const std::string beside = directory.path() + "/dwz/common.debug";
   const std::string by_build_id = build_id_path(directory.path(), build_id);
@@ -140,7 +141,7 @@ TEST_CASE("what dwz moved to a common file is found there") {
     return;
   }
   // Not beside the module, where libdw could find it by itself.
-  TemporaryFolder directory;
+  TemporaryDirectory directory;
   const std::string path = directory.path() + "/module.so";
   copy_file(fixture("dwz.so"), path);
   const BuildId common = build_id_of(fixture("dwz.common"));
@@ -155,7 +156,7 @@ TEST_CASE("what dwz moved to a common file is found there") {
 
 // Opening a FIFO would never return.
 TEST_CASE("a .gnu_debugaltlink is not followed to just any file") {
-  TemporaryFolder directory;
+  TemporaryDirectory directory;
   const std::string fifo = directory.path() + "/fifo";
   REQUIRE(mkfifo(fifo.c_str(), 0600) == 0);
   const std::string path = directory.path() + "/module.so";
@@ -165,11 +166,11 @@ TEST_CASE("a .gnu_debugaltlink is not followed to just any file") {
   CHECK(line_at(*file, nm_addresses(path, "").at("fixture_add")) == "");
 }
 
-// libdw would read on behind the section, which AddressSanitizer sees.
+// libdw would read on after the section, which AddressSanitizer sees.
 TEST_CASE("strings without an end give no lines") {
   for (const char* name : {".debug_str", ".debug_line_str"}) {
     CAPTURE(name);
-    TemporaryFolder directory;
+    TemporaryDirectory directory;
     const std::string path = directory.path() + "/module.so";
     write_file(directory.path() + "/strings", std::string(1000, 'x'));
     const std::string command = std::string(SYMBOLS_OBJCOPY) + " --update-section " +

@@ -9,13 +9,13 @@
 #include <string>
 
 #include "reader/symbols/symbol_file.hpp"
-#include "tests/support/temporary_folder.hpp"
+#include "tests/support/temporary_directory.hpp"
 #include "tests/unit/symbols/fixtures.hpp"
 
 namespace arctrace::reader {
 namespace {
 
-using testing::TemporaryFolder;
+using testing::TemporaryDirectory;
 
 // Seed and rounds can be given, to repeat a failure or to look for more.
 unsigned number_from_environment(const char* name, unsigned otherwise) {
@@ -110,7 +110,7 @@ TEST_CASE("mutated files") {
   // Also when the process dies.
   MESSAGE("SYMBOLS_SEED=" << seed << " SYMBOLS_ROUNDS=" << rounds);
   Mutator mutator(seed);
-  TemporaryFolder directory;
+  TemporaryDirectory directory;
   const std::string path = directory.path() + "/module.so";
   SymbolOptions options;
   options.debug_root = directory.path();

@@ -1,3 +1,4 @@
+// The symbols of ELF files, compared with nm and with the loader.
 #include "reader/symbols/symbol_file.hpp"
 
 #include <dlfcn.h>
@@ -9,13 +10,13 @@
 #include <memory>
 #include <string>
 
-#include "tests/support/temporary_folder.hpp"
+#include "tests/support/temporary_directory.hpp"
 #include "tests/unit/symbols/fixtures.hpp"
 
 namespace arctrace::reader {
 namespace {
 
-using testing::TemporaryFolder;
+using testing::TemporaryDirectory;
 
 std::string name_at(const SymbolFile& file, uint64_t address) {
   const auto function = file.functions().find(address);
@@ -39,7 +40,7 @@ void check_names(const SymbolFile& file, bool with_local) {
   CHECK(name_at(file, unsized + 16 + 8) == "");
 }
 
-TEST_CASE("every function that nm lists is found where nm says") {
+TEST_CASE("every function that nm lists is found where nm has it") {
   for (const char* name : {"full.so", "compressed.so", "program", "split_dwarf.so"}) {
     CAPTURE(name);
     const auto file = open_file(fixture(name));
@@ -59,7 +60,7 @@ TEST_CASE("every function that nm lists is found where nm says") {
   }
 }
 
-TEST_CASE("every address of a loaded library has the function that dladdr says") {
+TEST_CASE("every address of a loaded library has the function that dladdr gives") {
   const auto file = open_file(fixture("stripped.so"));
   REQUIRE(file.ok());
   const std::unique_ptr<void, int (*)(void*)> handle(
@@ -104,7 +105,7 @@ TEST_CASE("MiniDebugInfo adds what .dynsym lacks") {
 }
 
 TEST_CASE("the debug file by .gnu_debuglink and by build-id adds its symbols") {
-  TemporaryFolder root;
+  TemporaryDirectory root;
   const DebugFiles debug_files(rooted_at(root.path()));
   copy_file(fixture("linked.so"), root.path() + "/lib/linked.so");
   const std::string path = root.path() + "/lib/linked.so";
@@ -151,7 +152,7 @@ TEST_CASE("another build-id than the expected one is refused") {
 }
 
 TEST_CASE("what is no ELF module gives an error") {
-  TemporaryFolder directory;
+  TemporaryDirectory directory;
   const std::string path = directory.path() + "/file";
   CHECK(absl::IsNotFound(open_file(path).status()));
   CHECK_FALSE(open_file("").ok());
@@ -175,7 +176,7 @@ TEST_CASE("what is no ELF module gives an error") {
 
 TEST_CASE("object files and core dumps are refused") {
   std::string bytes = read_file(fixture("full.so"));
-  TemporaryFolder directory;
+  TemporaryDirectory directory;
   for (const int type : {ET_REL, ET_CORE, ET_NONE}) {
     bytes[offsetof(Elf64_Ehdr, e_type)] = static_cast<char>(type);
     write_file(directory.path() + "/file", bytes);
@@ -185,7 +186,7 @@ TEST_CASE("object files and core dumps are refused") {
 
 // The claimed table begins with the real one: names out of it show that it was read.
 TEST_CASE("a sparse file that claims a huge symbol table is not read") {
-  TemporaryFolder directory;
+  TemporaryDirectory directory;
   const std::string path = directory.path() + "/sparse.so";
   std::string bytes = read_file(fixture("full.so"));
   Elf64_Ehdr header;

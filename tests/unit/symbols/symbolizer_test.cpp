@@ -1,16 +1,17 @@
+// Functions and lines of addresses by way of the debug files that are found.
 #include "reader/symbols/symbolizer.hpp"
 
 #include <doctest/doctest.h>
 
 #include <string>
 
-#include "tests/support/temporary_folder.hpp"
+#include "tests/support/temporary_directory.hpp"
 #include "tests/unit/symbols/fixtures.hpp"
 
 namespace arctrace::reader {
 namespace {
 
-using testing::TemporaryFolder;
+using testing::TemporaryDirectory;
 
 TEST_CASE("display names, starts and lines") {
   Symbolizer symbolizer(rooted_at("/nonexistent"));
@@ -46,7 +47,7 @@ TEST_CASE("without a recorded build-id the file is taken as it is") {
 }
 
 TEST_CASE("a file with another build-id is not used, and there is one finding") {
-  TemporaryFolder directory;
+  TemporaryDirectory directory;
   const std::string path = directory.path() + "/module.so";
   copy_file(fixture("other.so"), path);
   const BuildId recorded = build_id_of(fixture("full.so"));
@@ -62,7 +63,7 @@ TEST_CASE("a file with another build-id is not used, and there is one finding") 
 }
 
 TEST_CASE("then the debug file of the recorded build-id serves") {
-  TemporaryFolder directory;
+  TemporaryDirectory directory;
   const std::string path = directory.path() + "/module.so";
   const BuildId recorded = build_id_of(fixture("full.so"));
   const std::string debug = build_id_path(directory.path(), recorded);
@@ -103,7 +104,7 @@ TEST_CASE("missing files and names that are no paths give one finding each") {
 }
 
 TEST_CASE("a relative path is not looked up in the reader's directory") {
-  TemporaryFolder directory;
+  TemporaryDirectory directory;
   copy_file(fixture("full.so"), directory.path() + "/module.so");
   const std::string path =
       std::filesystem::relative(directory.path() + "/module.so").string();

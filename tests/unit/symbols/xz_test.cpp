@@ -1,3 +1,4 @@
+// The unpacking of .gnu_debugdata.
 #include "reader/symbols/xz.hpp"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// Which bodies of records the validator accepts.
 #include "reader/trace/body_check.hpp"
 
 #include <doctest/doctest.h>

@@ -193,7 +193,7 @@ class ChangingInput : public reader::Input {
   uint64_t size_;
 };
 
-TEST_CASE("blocks that are recycled between indexing and reading are left out") {
+TEST_CASE("blocks that are recycled between indexing and reading are skipped") {
   BufferBuilder buffer;
   buffer.slots[0] = slot(101, 1);
   buffer.block(0, definitions(0), ARCTRACE_PHASE_SHARED);

@@ -1,3 +1,4 @@
+// Arguments and return values of calls, decoded and described.
 #include "reader/trace/call_args.hpp"
 
 #include <doctest/doctest.h>
@@ -47,8 +48,8 @@ TEST_CASE("args are written as strace writes them") {
   CHECK(one(ARCTRACE_VALUE_POINTER, 0, 8) == "NULL");
   CHECK(one(ARCTRACE_VALUE_POINTER, 0x7FFE, 8) == "0x7ffe");
   CHECK(one(ARCTRACE_VALUE_STRING_LOST, 8, 8) == "0x8");
-  CHECK(one(ARCTRACE_VALUE_FOLDER, uint64_t(AT_FDCWD)) == "AT_FDCWD");
-  CHECK(one(ARCTRACE_VALUE_FOLDER, 3) == "3");
+  CHECK(one(ARCTRACE_VALUE_DIRECTORY, uint64_t(AT_FDCWD)) == "AT_FDCWD");
+  CHECK(one(ARCTRACE_VALUE_DIRECTORY, 3) == "3");
   CHECK(one(ARCTRACE_VALUE_OPEN_FLAGS, O_WRONLY | O_CREAT | O_CLOEXEC) ==
         "O_WRONLY|O_CREAT|O_CLOEXEC");
   CHECK(one(ARCTRACE_VALUE_OPEN_FLAGS, O_RDWR | O_SYNC | 0x40000000) ==
@@ -117,7 +118,7 @@ TEST_CASE("numbers have the words of their enumeration") {
   CHECK(retval_text(result.data(), "/5=green") == " = green");
 }
 
-TEST_CASE("results tell why a call failed") {
+TEST_CASE("return values show why a call failed") {
   const auto result_of = [](const std::vector<ArgBytes>& args) {
     return retval_text(args_body(args).data(), "");
   };
@@ -131,7 +132,7 @@ TEST_CASE("results tell why a call failed") {
   CHECK(result_of({}) == " =");
 }
 
-TEST_CASE("a body that says more than it holds is refused") {
+TEST_CASE("a body that claims more than it holds is refused") {
   const auto problem = [](const Bytes& body) {
     return body_problem_untrusted(ARCTRACE_TYPE_ARGUMENTS, body.data()) != nullptr;
   };

@@ -1,3 +1,4 @@
+// Times in ns of ticks: by a fixed rate, and by clock syncs.
 #include "reader/trace/clock_map.hpp"
 
 #include <absl/numeric/int128.h>
@@ -55,7 +56,7 @@ TEST_CASE("each segment is the line through its syncs; the ends go on") {
   CHECK(clock.to_ns(1500) == 250);  // back again
 }
 
-TEST_CASE("syncs that do not rise are left out") {
+TEST_CASE("syncs that do not rise are skipped") {
   ClockMap clock({1000, 1000, 0}, 1);
   CHECK(clock.set_syncs(std::vector<ClockSync>{{500, 400, 0},
                                                {1000, 1000, 0},
@@ -200,7 +201,7 @@ std::vector<ClockSync> bent_syncs(int64_t first, int64_t second, uint64_t change
   return syncs;
 }
 
-TEST_CASE("a clock whose rate changes once between two syncs is told to the ns") {
+TEST_CASE("a clock whose rate changes once between two syncs is known to the ns") {
   std::mt19937_64 random(std::random_device{}());
   for (const uint64_t interval : {250'000'000u, 1'000'000'000u}) {
     for (const int64_t ppm : {-1000, -500, -20, 5, 500, 1000}) {

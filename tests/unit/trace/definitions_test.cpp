@@ -1,3 +1,5 @@
+// The definitions of a trace: processes, threads, modules, names and layouts, and
+// which repetitions are refused.
 #include "reader/trace/definitions.hpp"
 
 #include <doctest/doctest.h>
@@ -52,7 +54,7 @@ TEST_CASE("ids belong to a process, and to its fork children") {
   CHECK(definitions.layout(other, 9) == nullptr);
 }
 
-TEST_CASE("an id said again means the same or is refused") {
+TEST_CASE("an id defined again means the same or is refused") {
   Definitions definitions;
   const ProcessIndex process = definitions.add_process(make_process(1));
   CHECK(definitions.add_name(process, 1, "one"));
@@ -91,7 +93,7 @@ TEST_CASE("an address belongs to the module that is loaded at its time") {
   CHECK(path_at(definitions, process, 0x1000, 19) == "first");
   CHECK(path_at(definitions, process, 0x1900, 30) == "second");
   CHECK(path_at(definitions, process, 0x1900, 40) == "third");
-  // The third took the place of the second, which never said that it was gone.
+  // The third took the place of the second, whose end was never recorded.
   CHECK(path_at(definitions, process, 0x1000, 40) == "");
   // Used before it was recorded: what comes next there.
   CHECK(path_at(definitions, process, 0x1900, 5) == "first");
@@ -99,7 +101,7 @@ TEST_CASE("an address belongs to the module that is loaded at its time") {
   CHECK(path_at(definitions, process, 0x2800, 5) == "second");
 }
 
-TEST_CASE("a module said again stays the same one") {
+TEST_CASE("a module defined again stays the same one") {
   Definitions definitions;
   const ProcessIndex process = definitions.add_process(make_process(1));
   definitions.add_module(process, make_module(0x1000, 0x2000, 10, "a"));
@@ -111,7 +113,7 @@ TEST_CASE("a module said again stays the same one") {
   CHECK(path_at(definitions, process, 0x1000, 30) == "b");
 }
 
-TEST_CASE("a module's end said again, and late, ends no later one") {
+TEST_CASE("a module's end recorded again, and late, ends no later one") {
   Definitions definitions;
   const ProcessIndex process = definitions.add_process(make_process(1));
   CHECK_FALSE(definitions.end_module(process, 0x1000, 5));

@@ -1,3 +1,4 @@
+// The fields of an event's payload by its layout.
 #include "reader/trace/event_payload.hpp"
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-// What cannot be opened, and how it is said.
+// What cannot be opened, and the message of each error.
 #include <doctest/doctest.h>
 
 #include <fstream>
@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "reader/trace/trace.hpp"
-#include "tests/support/temporary_folder.hpp"
+#include "tests/support/temporary_directory.hpp"
 #include "tests/support/trace_builder.hpp"
 
 namespace arctrace::reader {
@@ -83,8 +83,8 @@ TEST_CASE("paths") {
 }
 
 TEST_CASE("a file on disk reads as one in memory") {
-  const testing::TemporaryFolder folder;
-  const std::string path = folder.path("trace");
+  const testing::TemporaryDirectory directory;
+  const std::string path = directory.path("trace");
   const std::vector<std::byte> bytes = FileBuilder().finish(5).file();
   std::ofstream(path).write(reinterpret_cast<const char*>(bytes.data()),
                             static_cast<std::streamsize>(bytes.size()));

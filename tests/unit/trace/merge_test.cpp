@@ -51,7 +51,7 @@ TEST_CASE("threads of several processes interleave by time") {
   for (uint64_t i = 0; i < got.size(); ++i) CHECK(got[i] == i);
 }
 
-TEST_CASE("a shared block is sorted by time, records of one moment by place") {
+TEST_CASE("a shared block is sorted by time, records of one moment by offset") {
   FileBuilder file;
   BlockBuilder block = BlockBuilder::shared(0, 0);
   const std::vector<std::pair<uint64_t, uint64_t>> records = {

@@ -67,7 +67,7 @@ TEST_CASE("damaged buffers") {
   mutate(buffer.image(), 2'000, ARCTRACE_CPUS_OFFSET);
 }
 
-TEST_CASE("random bytes behind a valid header") {
+TEST_CASE("random bytes after a valid header") {
   const uint64_t seed = std::random_device()();
   CAPTURE(seed);
   std::mt19937_64 random(seed);
@@ -102,7 +102,7 @@ TEST_CASE("a file that ends anywhere is good up to there") {
     collect(trace);
     CHECK((trace.finding_count() == 0) == (size == whole.size()));
     for (const reader::Finding& finding : trace.findings()) {
-      // Nothing but what the cut explains: D and R7 for what was defined behind it.
+      // Nothing but what the cut explains: D and R7 for what was defined after it.
       const std::string& rule = finding.rule;
       CHECK_MESSAGE((rule == "F5" || rule == "F6" || rule == "R7" || rule[0] == 'D'),
                     rule);

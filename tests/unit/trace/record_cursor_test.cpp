@@ -1,3 +1,4 @@
+// The walk over the records of a block.
 #include "reader/trace/record_cursor.hpp"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// Text of a trace is escaped before it reaches a terminal.
 #include "reader/trace/text_escape.hpp"
 
 #include <doctest/doctest.h>

@@ -89,7 +89,7 @@ TEST_CASE("a sink that wants no more gets no more") {
   CHECK(got == 4);
 }
 
-TEST_CASE("what definitions say") {
+TEST_CASE("what definitions define") {
   FileBuilder file;
   ProcessFacts facts;
   facts.parent = 7;
@@ -99,7 +99,7 @@ TEST_CASE("what definitions say") {
   facts.executable = "/bin/odd";  // sizes that are no multiple of 4
   facts.command_line = std::string("odd\0-x\0", 7);
   BlockBuilder block = BlockBuilder::shared(0, 50, ARCTRACE_CLASS_DEFINITIONS);
-  // Later ones first: what is used may be defined behind it.
+  // Later ones first: what is used may be defined after it.
   block.add_full(ARCTRACE_TYPE_PROCESS_END, 1, 900,
                  process_end_body(1, ARCTRACE_END_EXIT_DIRECT, 3));
   block.add_full(ARCTRACE_TYPE_THREAD, 1, 80, thread_body(1, 1, 1234, "renamed", 50));
@@ -158,12 +158,12 @@ TEST_CASE("what definitions say") {
   CHECK(trace.session().child_wait_status == 768);
 }
 
-TEST_CASE("what a process said last of its end counts") {
-  const auto end_of = [](const std::vector<std::pair<uint64_t, uint32_t>>& said) {
+TEST_CASE("the last record of a process' end counts") {
+  const auto end_of = [](const std::vector<std::pair<uint64_t, uint32_t>>& ends) {
     FileBuilder file;
     BlockBuilder block = BlockBuilder::shared(0, 50, ARCTRACE_CLASS_DEFINITIONS);
     block.add_full(ARCTRACE_TYPE_PROCESS, 1, 50, process_body({}));
-    for (const auto& [ticks, how] : said) {
+    for (const auto& [ticks, how] : ends) {
       block.add_full(ARCTRACE_TYPE_PROCESS_END, 1, ticks, process_end_body(1, how, 0));
     }
     file.block(block).finish(1000);
@@ -234,7 +234,7 @@ TEST_CASE("hostile loss counts saturate") {
   CHECK(trace.summary().lost == UINT64_MAX);
 }
 
-TEST_CASE("records in progress are left out and counted by their writer's fate") {
+TEST_CASE("records in progress are skipped and counted by their writer's fate") {
   const auto make = [](uint32_t flags, bool shared) {
     FileBuilder file;
     file.program({}, 1, "main", 0);
@@ -325,7 +325,7 @@ TEST_CASE("a block that breaks off: what stands before it counts, and what comes
   CHECK(trace.findings()[0].offset == 128 + 16 + 16);
 }
 
-TEST_CASE("a record whose content is wrong is left out, and the walk goes on") {
+TEST_CASE("a record whose content is wrong is skipped, and the walk goes on") {
   FileBuilder file;
   file.program({}, 1, "main", 0);
   file.block(BlockBuilder::exclusive(1, 0, 1, 100)
@@ -414,7 +414,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("records in the wrong place are shown, with a finding") {
+TEST_CASE("records in the wrong block are shown, with a finding") {
   FileBuilder file;
   file.program({}, 1, "main", 0);
   file.block(BlockBuilder::exclusive(1, 0, 1, 100)
@@ -440,9 +440,9 @@ TEST_CASE("chunks that break rules") {
     collect(trace);
     return rules_of(trace);
   };
-  FileBuilder behind = small_file();
-  behind.block(BlockBuilder::exclusive(1, 2, 3, 300).stack(300, {}), 0, 3);
-  CHECK(rules(behind) == Rules{"F7"});
+  FileBuilder after_end = small_file();
+  after_end.block(BlockBuilder::exclusive(1, 2, 3, 300).stack(300, {}), 0, 3);
+  CHECK(rules(after_end) == Rules{"F7"});
 
   FileBuilder magic = small_file();
   magic.chunks.append(Bytes().fill(32, 0));
@@ -463,7 +463,7 @@ TEST_CASE("chunks that break rules") {
   CHECK(rules(sequence) == Rules{"F2", "F2"});
 
   FileBuilder index;
-  index.program({}, 1, "main", 8 + 3).finish(1);  // says block 0
+  index.program({}, 1, "main", 8 + 3).finish(1);  // its index is that of block 0
   CHECK(rules(index) == Rules{"B3"});
 
   FileBuilder header;

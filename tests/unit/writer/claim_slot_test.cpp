@@ -1,3 +1,5 @@
+// How a thread attaches: its slot, its identity, and what is left of an earlier owner
+// of the slot.
 #include "src/writer/claim_slot.hpp"
 
 #include <arctrace/arctrace.h>
@@ -17,7 +19,7 @@
 namespace arctrace::testing {
 namespace {
 
-TEST_CASE("attach: a slot says whose it is") {
+TEST_CASE("attach: a slot names its owner") {
   TestSession test(small_buffer(4096, 16));
   CHECK_CHILD([&] {
     REQUIRE(arctrace_attach(test.path().c_str()) == 0);
@@ -113,7 +115,7 @@ TEST_CASE("attach: more threads than slots lose records, counted, and get one la
   }
 }
 
-TEST_CASE("attach: what an earlier owner of the slot lost is said by the next one") {
+TEST_CASE("attach: what an earlier owner of the slot lost is reported by the next one") {
   TestSession test(small_buffer(384, 64, 2));
   CHECK_CHILD([&] {
     REQUIRE(arctrace_attach(test.path().c_str()) == 0);
@@ -133,7 +135,7 @@ TEST_CASE("attach: what an earlier owner of the slot lost is said by the next on
 }
 
 TEST_CASE(
-    "attach: own losses are told apart from those of an earlier owner of the slot") {
+    "attach: own losses are distinguished from those of an earlier owner of the slot") {
   for (const arctrace_scope scope : {ARCTRACE_SCOPE_THREAD, ARCTRACE_SCOPE_SHARED}) {
     BufferOptions options = small_buffer(384, 64, 2);
     options.scope = scope;

@@ -1,3 +1,5 @@
+// The definitions that a process writes: itself, its threads, names and layouts, again
+// in each round.
 #include "src/writer/definitions.hpp"
 
 #include <arctrace/arctrace.h>
@@ -31,7 +33,7 @@ std::map<uint32_t, std::map<uint32_t, std::string>> names_of(const DecodedTrace&
   return names;
 }
 
-TEST_CASE("definitions: a process says who it is") {
+TEST_CASE("definitions: a process defines itself") {
   TestSession test(small_buffer(8192, 32));
   CHECK_CHILD([&] { join(test); });
   const DecodedTrace trace = test.finish();
@@ -157,7 +159,8 @@ TEST_CASE("definitions: a fork child repeats what it inherited under its own ide
   CHECK(modules[3] == modules[1]);
 }
 
-TEST_CASE("definitions: blocks too small for a text cut it, and say its length there") {
+TEST_CASE(
+    "definitions: blocks too small for a text cut it, and record its length there") {
   const std::string name(1024, 'x');
   const std::string name_in_pieces = name.substr(0, 1023);
   const std::vector<arctrace_field> fields = {{"first", ARCTRACE_FIELD_U32},

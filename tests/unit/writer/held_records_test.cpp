@@ -1,3 +1,4 @@
+// Records that are reserved in one call and committed in a later one.
 #include "src/writer/held_records.hpp"
 
 #include <arctrace/arctrace.h>
@@ -101,7 +102,8 @@ TEST_CASE("held: the block is not recycled before the record is settled") {
   }
 }
 
-TEST_CASE("held: a dead holder's record is torn, its block recycled, and that is said") {
+TEST_CASE(
+    "held: a dead holder's record is torn, its block recycled, and that is reported") {
   for (const arctrace_scope scope : kScopes) {
     CAPTURE(scope);
     TestSession test(held_buffer(scope));

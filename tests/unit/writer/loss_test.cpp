@@ -1,3 +1,5 @@
+// Losses are counted, and reported in the next block that the writer gets, each of
+// them once.
 #include "src/writer/loss.hpp"
 
 #include <arctrace/arctrace.h>
@@ -15,11 +17,11 @@ namespace arctrace::testing {
 namespace {
 
 // As ReportedLosses::commit() would have it.
-void mark_told(arctrace_writer_slot& slot, const Losses& losses) {
+void mark_reported(arctrace_writer_slot& slot, const Losses& losses) {
   slot.reported[losses.cause] = losses.until;
 }
 
-TEST_CASE("loss: what a LOST record could not tell stays untold") {
+TEST_CASE("loss: what a LOST record could not report stays unreported") {
   arctrace_writer_slot slot{};
   ThreadState state{};
   count_lost(slot, state, ARCTRACE_LOST_FULL, 50);
@@ -30,61 +32,62 @@ TEST_CASE("loss: what a LOST record could not tell stays untold") {
   CHECK_FALSE(report_own_losses(slot, state, [&](const Losses& losses) {
     CHECK(losses.count == (losses.cause == ARCTRACE_LOST_FULL ? 2 : 1));
     if (losses.cause != ARCTRACE_LOST_FULL) return false;
-    mark_told(slot, losses);
+    mark_reported(slot, losses);
     return true;
   }));
   CHECK(report_own_losses(slot, state, [&](const Losses& losses) {
     CHECK(losses.cause == ARCTRACE_LOST_TOO_BIG);
     CHECK(losses.count == 1);
-    mark_told(slot, losses);
+    mark_reported(slot, losses);
     return true;
   }));
   CHECK(report_own_losses(slot, state, [](const Losses&) {
-    FAIL("nothing is left to tell");
+    FAIL("nothing is left to report");
     return true;
   }));
   for_each_unreported_loss(slot,
-                           [](uint32_t, uint64_t) { FAIL("nothing is left to tell"); });
+                           [](uint32_t, uint64_t) { FAIL("nothing is left to report"); });
 }
 
-TEST_CASE("loss: one that comes while it is being told is told the next time") {
+TEST_CASE("loss: one that comes while it is being reported is reported the next time") {
   arctrace_writer_slot slot{};
   ThreadState state{};
   count_lost(slot, state, ARCTRACE_LOST_FULL, 1);
   report_own_losses(slot, state, [&](const Losses& losses) {
     CHECK(losses.count == 1);
     count_lost(slot, state, ARCTRACE_LOST_FULL, 2);  // a signal handler's
-    mark_told(slot, losses);
+    mark_reported(slot, losses);
     return true;
   });
-  uint64_t untold = 0;
-  for_each_unreported_loss(slot, [&](uint32_t, uint64_t count) { untold += count; });
-  CHECK(untold == 1);
+  uint64_t unreported = 0;
+  for_each_unreported_loss(slot, [&](uint32_t, uint64_t count) { unreported += count; });
+  CHECK(unreported == 1);
 }
 
-TEST_CASE("loss: those of an earlier owner are told first, and as its") {
+TEST_CASE("loss: those of an earlier owner are reported first, and as its") {
   arctrace_writer_slot slot{};
   ThreadState state{};
   slot.lost[ARCTRACE_LOST_FULL] = 7;
   slot.reported[ARCTRACE_LOST_FULL] = 2;
   state.loss.at_start[ARCTRACE_LOST_FULL] = 7;
   count_lost(slot, state, ARCTRACE_LOST_FULL, 1);
-  std::vector<std::pair<uint32_t, uint64_t>> told;
+  std::vector<std::pair<uint32_t, uint64_t>> reported;
   report_own_losses(slot, state, [&](const Losses& losses) {
-    told.emplace_back(losses.flags, losses.count);
-    mark_told(slot, losses);
+    reported.emplace_back(losses.flags, losses.count);
+    mark_reported(slot, losses);
     return true;
   });
-  CHECK(told ==
+  CHECK(reported ==
         std::vector<std::pair<uint32_t, uint64_t>>{{ARCTRACE_LOST_INHERITED, 5}, {0, 1}});
 }
 
-// A LOST record of whose losses the slot's owner was about to note that they are told.
-TEST_CASE("loss: told by a record that is whole, but not by one in progress") {
+// A LOST record of whose losses the slot's owner was about to note that they are
+// reported.
+TEST_CASE("loss: reported by a record that is whole, but not by one in progress") {
   TestSession test(small_buffer(512, 4));
   arctrace_writer_slot& slot = test.view().slot(0);
-  using Told = ReportedLosses<IpcAtomics>;
-  const auto place = static_cast<uint64_t>(test.view().block(1) - test.view().base());
+  using Reported = ReportedLosses<IpcAtomics>;
+  const auto offset = static_cast<uint64_t>(test.view().block(1) - test.view().base());
   constexpr uint32_t kWhole = ARCTRACE_WORD0(ARCTRACE_TYPE_LOST, 32);
   slot.lost[ARCTRACE_LOST_FULL] = 9;
   const auto reported_if = [&](uint32_t word0, uint64_t reporting, uint64_t until) {
@@ -92,27 +95,27 @@ TEST_CASE("loss: told by a record that is whole, but not by one in progress") {
     slot.reporting = reporting;
     slot.reporting_until = until;
     slot.reporting_cause = ARCTRACE_LOST_FULL;
-    return Told::reported(test.view(), slot, ARCTRACE_LOST_FULL);
+    return Reported::reported(test.view(), slot, ARCTRACE_LOST_FULL);
   };
   slot.reported[ARCTRACE_LOST_FULL] = 2;
-  CHECK(reported_if(kWhole, place, 6) == 6);
-  CHECK(reported_if(kWhole, place, 1) == 2);  // it was noted
-  CHECK(reported_if(kWhole | ARCTRACE_IN_PROGRESS, place, 6) == 2);
-  CHECK(reported_if(ARCTRACE_WORD0(ARCTRACE_TYPE_PAD, 32), place, 6) == 2);
+  CHECK(reported_if(kWhole, offset, 6) == 6);
+  CHECK(reported_if(kWhole, offset, 1) == 2);  // it was noted
+  CHECK(reported_if(kWhole | ARCTRACE_IN_PROGRESS, offset, 6) == 2);
+  CHECK(reported_if(ARCTRACE_WORD0(ARCTRACE_TYPE_PAD, 32), offset, 6) == 2);
   CHECK(reported_if(kWhole, 0, 6) == 2);
-  CHECK(reported_if(kWhole, place, 10) == 2);  // more than were lost
+  CHECK(reported_if(kWhole, offset, 10) == 2);  // more than were lost
   for (const uint64_t nowhere :
-       {uint64_t{4}, place + 1, test.view().geometry().total_size,
+       {uint64_t{4}, offset + 1, test.view().geometry().total_size,
         test.view().geometry().total_size - 2, ~uint64_t{3}}) {
     CHECK(reported_if(kWhole, nowhere, 6) == 2);
   }
-  CHECK(Told::reported(test.view(), slot, ARCTRACE_LOST_TOO_BIG) == 0);
-  reported_if(kWhole, place, 6);
-  Told::settle(test.view(), slot);
+  CHECK(Reported::reported(test.view(), slot, ARCTRACE_LOST_TOO_BIG) == 0);
+  reported_if(kWhole, offset, 6);
+  Reported::settle(test.view(), slot);
   CHECK(slot.reported[ARCTRACE_LOST_FULL] == 6);
   CHECK(slot.reporting == 0);
   slot.reporting_cause = ~0u;
-  Told::settle(test.view(), slot);
+  Reported::settle(test.view(), slot);
 }
 
 // Fills the buffer with instants 1, loses some, lets the collector make room, goes on
@@ -133,16 +136,16 @@ void lose_and_go_on(arctrace_scope scope, uint64_t lost) {
     // The rest of the trace: from this process, which has the file.
     const DecodedTrace trace = test.finish();
     CHECK(joined(trace.problems) == "");
-    const std::vector<DecodedRecord> said = trace.of_type(ARCTRACE_TYPE_LOST);
-    REQUIRE(said.size() == 3);
-    for (const DecodedRecord& record : said) {
+    const std::vector<DecodedRecord> reports = trace.of_type(ARCTRACE_TYPE_LOST);
+    REQUIRE(reports.size() == 3);
+    for (const DecodedRecord& record : reports) {
       CHECK(record.u32(0) == ARCTRACE_LOST_FULL);
       CHECK(record.u32(4) == 0);
       CHECK(record.u64(8) == lost);
       CHECK(record.u64(16) <= record.ticks);
       CHECK(record.writer == 1);
     }
-    // At their place in time: behind what was written before, before what came after.
+    // In the order of time: after what was written before, before what came after.
     uint32_t lost_seen = 0;
     uint32_t twos_seen = 0;
     for (const DecodedBlock& block : trace.blocks) {
@@ -157,7 +160,8 @@ void lose_and_go_on(arctrace_scope scope, uint64_t lost) {
   });
 }
 
-TEST_CASE("loss: it is said in the next block that is to be had, in its place in time") {
+TEST_CASE(
+    "loss: it is reported in the next block that is to be had, in the order of time") {
   lose_and_go_on(ARCTRACE_SCOPE_THREAD, 1);
   lose_and_go_on(ARCTRACE_SCOPE_THREAD, 1000);
   lose_and_go_on(ARCTRACE_SCOPE_SHARED, 1);
@@ -185,7 +189,7 @@ TEST_CASE("loss: a full buffer is searched once, not for every record") {
   }
 }
 
-TEST_CASE("loss: saying it in the shared scope keeps no hold on the block") {
+TEST_CASE("loss: a report in the shared scope keeps no hold on the block") {
   BufferOptions options = small_buffer(1024, 32);
   options.scope = ARCTRACE_SCOPE_SHARED;
   TestSession test(options);
@@ -194,7 +198,7 @@ TEST_CASE("loss: saying it in the shared scope keeps no hold on the block") {
     const std::vector<std::byte> too_big(2000);
     arctrace_write(1, too_big.data(), too_big.size());
     arctrace_write(1, too_big.data(),
-                   too_big.size());  // says the first, loses the second
+                   too_big.size());  // reports the first, loses the second
     const arctrace_writer_slot& slot =
         test.view().slot(thread_local_state.state->slot.index);
     CHECK(slot.reported[ARCTRACE_LOST_TOO_BIG] == 1);

@@ -1,3 +1,4 @@
+// The modules that a process reports, before and after it loads and unloads some.
 #include "src/writer/modules.hpp"
 
 #include <arctrace/arctrace.h>

@@ -1,3 +1,5 @@
+// Which state belongs to a thread, also after other threads have died and the process
+// has forked.
 #include "src/writer/thread_state.hpp"
 
 #include <doctest/doctest.h>

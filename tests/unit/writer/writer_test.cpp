@@ -1,3 +1,5 @@
+// Records as the writer puts them into exclusive and shared blocks, in each mode and
+// scope.
 #include <arctrace/arctrace.h>
 #include <doctest/doctest.h>
 
@@ -289,7 +291,7 @@ TEST_CASE("writer: after detach nothing is written any more, by any thread") {
   CHECK(trace.lost() == 0);
 }
 
-TEST_CASE("writer: the gate lets through what its bits say") {
+TEST_CASE("writer: the gate lets through what its bits allow") {
   TestSession test(small_buffer(4096, 16));
   CHECK_CHILD([&] {
     join(test);

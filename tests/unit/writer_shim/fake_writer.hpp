@@ -1,5 +1,5 @@
 // Stands in for libarctrace.so under the parts of the shim that are tested alone: notes
-// what they tell the writer, and answers as the test wants.
+// what they report to the writer, and answers as the test wants.
 #pragma once
 
 #include <cstdint>

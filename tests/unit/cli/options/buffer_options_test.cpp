@@ -1,3 +1,4 @@
+// The options of `record` and `create` that size and shape the buffer.
 #include "reader/cli/options/buffer_options.hpp"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,5 @@
+// The options that filter calls: how a malformed pattern is reported, what the shim
+// gets of a valid one, and which patterns match nothing.
 #include "reader/cli/options/call_filter_options.hpp"
 
 #include <doctest/doctest.h>
@@ -9,12 +11,12 @@ namespace {
 
 std::string problem_with(const std::string& pattern) {
   CallFilterOptions options;
-  options.chosen = {pattern};
+  options.filter = {pattern};
   const auto problem = find_problem(options);
   return problem ? problem->text() : "";
 }
 
-TEST_CASE("a malformed pattern is shown with its place") {
+TEST_CASE("a malformed pattern is shown with its offset") {
   CHECK(problem_with("str*") == "");
   CHECK(problem_with("[a-c]x\\[") == "");
   CHECK(problem_with("[]]") == "");
@@ -41,7 +43,7 @@ TEST_CASE("a malformed pattern is shown with its place") {
         "-F \"x\\\\\": nothing after the backslash\n  x\\\\\n   ^");
 }
 
-TEST_CASE("a malformed time is shown with its place") {
+TEST_CASE("a malformed time is shown with its offset") {
   CallFilterOptions options;
   options.time = "5parsecs";
   CHECK(find_problem(options)->text() ==
@@ -52,12 +54,12 @@ TEST_CASE("a malformed time is shown with its place") {
 
 std::string spec_problem(const std::string& spec, bool of_result = false) {
   CallFilterOptions options;
-  (of_result ? options.results : options.arguments) = {spec};
+  (of_result ? options.retvals : options.args) = {spec};
   const auto problem = find_problem(options);
   return problem ? problem->text() : "";
 }
 
-TEST_CASE("a malformed argument or result is shown with its place") {
+TEST_CASE("a malformed arg or retval is shown with its offset") {
   CHECK(spec_problem("open@arg1/s,arg2/x32") == "");
   CHECK(spec_problem("re:^a@b$@arg1") == "");
   CHECK(spec_problem("open@retval/i32", true) == "");
@@ -108,12 +110,12 @@ TEST_CASE("patterns reach the shim in the order of their bits") {
   CHECK(options.is_empty());
   CHECK(encoded(options) == "");
   CallFilterOptions typed;
-  typed.arguments = {"f", "f@fparg2/32,arg1/S,arg2/b"};
-  typed.results = {"f", "f@retval/f"};
+  typed.args = {"f", "f@fparg2/32,arg1/S,arg2/b"};
+  typed.retvals = {"f", "f@retval/f"};
   CHECK(encoded(typed) == "args=A:f;args=2v401S802w10:f;args=R:f;args=0v80:f");
   options.modules = {"lib*"};
-  options.left_out = {"100%;"};
-  options.chosen = {"a", "re:b|c"};
+  options.notrace = {"100%;"};
+  options.filter = {"a", "re:b|c"};
   options.depth = 3;
   options.time = "2us";
   options.size = 64;
@@ -123,18 +125,44 @@ TEST_CASE("patterns reach the shim in the order of their bits") {
   const std::vector<std::string> lines = unmatched_patterns(options, 0b0101, "/");
   CHECK(lines == std::vector<std::string>{"no function matches -F re:b|c",
                                           "no function of a module like -L lib*"});
-  options.arguments = {"f;@arg1/s,arg2/x32,arg3"};
-  options.results = {"g@retval/i32"};
-  options.auto_values = true;
+  options.args = {"f;@arg1/s,arg2/x32,arg3"};
+  options.retvals = {"g@retval/i32"};
+  options.auto_args = true;
   CHECK(encoded(options).find(";args=1h802d403b80:f%3B;args=0b40:g;autoargs=yes;") !=
         std::string::npos);
   CHECK(unmatched_patterns(options, 0b101111, "/") ==
         std::vector<std::string>{"no function matches -A f;"});
 }
 
+// A session that has these functions and modules.
+SessionFunctions session_of(const std::vector<std::string>& linker_names,
+                            const std::vector<std::string>& modules) {
+  SessionFunctions session;
+  for (const std::string& name : linker_names) {
+    session.functions.insert(SessionFunction{FunctionNames(name)});
+  }
+  session.modules.insert(modules.begin(), modules.end());
+  return session;
+}
+
+TEST_CASE("which patterns some function of a session matches: a bit for each") {
+  const SessionFunctions session =
+      session_of({"open", "_ZN4shop3addEi", "work.cold"}, {"libz.so.1", "program"});
+  CallFilterOptions options;
+  CHECK(matched_patterns(options, session) == 0);
+  options.filter = {"op*", "nobody", "shop::add"};  // bits 0 to 2
+  options.notrace = {"re:^work$", "libz*"};        // 3, 4: no function's name
+  options.modules = {"libz.so*", "open"};           // 5, 6: no file's name
+  options.args = {"shop::add(int)@arg1/s", "ope"};
+  options.retvals = {"work", "add@retval"};
+  CHECK(matched_patterns(options, session) == 0b01'01'01'01'101);
+  CHECK(matched_patterns(options, session_of({}, {})) == 0);
+  CHECK(matched_patterns(options, session_of({}, {"libz.so.1"})) == 0b00'00'01'00'000);
+}
+
 TEST_CASE("near names come from the program's own functions") {
   CallFilterOptions options;
-  options.chosen = {"mainn", "abort_*_nobody"};
+  options.filter = {"mainn", "abort_*_nobody"};
   const std::vector<std::string> lines = unmatched_patterns(options, 0, "/proc/self/exe");
   REQUIRE(lines.size() == 2);
   CHECK(lines[0].find("\"main\"") != std::string::npos);

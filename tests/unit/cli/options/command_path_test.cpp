@@ -1,3 +1,4 @@
+// How the program of a command is found in PATH.
 #include "reader/cli/options/command_path.hpp"
 
 #include <doctest/doctest.h>
@@ -6,13 +7,13 @@
 #include <cstdlib>
 #include <fstream>
 
-#include "tests/support/temporary_folder.hpp"
+#include "tests/support/temporary_directory.hpp"
 
 namespace arctrace::cli {
 namespace {
 
 TEST_CASE("a command is looked up in PATH, unless it is a path") {
-  const testing::TemporaryFolder first, second;
+  const testing::TemporaryDirectory first, second;
   const auto make = [](const std::string& path, mode_t mode) {
     std::ofstream(path) << "#!/bin/sh\n";
     CHECK(chmod(path.c_str(), mode) == 0);

@@ -1,3 +1,5 @@
+// The configuration file: its syntax, its errors, and how its options give way to the
+// command line.
 #include "reader/cli/options/config_file.hpp"
 
 #include <doctest/doctest.h>
@@ -5,7 +7,7 @@
 #include <fstream>
 #include <memory>
 
-#include "tests/support/temporary_folder.hpp"
+#include "tests/support/temporary_directory.hpp"
 #include "tests/unit/cli/options/parsed.hpp"
 
 namespace arctrace::cli {
@@ -50,7 +52,7 @@ class Configured {
   bool has_libcall = false, has_no_libcall = false;
 
  private:
-  testing::TemporaryFolder directory_;
+  testing::TemporaryDirectory directory_;
   std::string path_;
   CLI::App app_;
   std::shared_ptr<ConfigFile> config_ = std::make_shared<ConfigFile>(app_);

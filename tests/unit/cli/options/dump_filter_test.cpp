@@ -1,3 +1,4 @@
+// The options of `dump` that filter records.
 #include "reader/cli/options/dump_filter.hpp"
 
 #include <doctest/doctest.h>

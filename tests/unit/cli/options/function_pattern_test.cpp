@@ -1,3 +1,5 @@
+// Patterns of functions as the command matches them: globs and regular expressions
+// against each name of a function.
 #include "reader/cli/options/function_pattern.hpp"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// --kernel and the options for kinds of the kernel's records.
 #include "reader/cli/options/kernel_options.hpp"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// Suggestions for mistyped names.
 #include "reader/cli/options/near_names.hpp"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,5 @@
+// The parsers of sizes, times and ranges, and the options that several subcommands
+// share.
 #include "reader/cli/options/options.hpp"
 
 #include <doctest/doctest.h>
@@ -98,7 +100,7 @@ TEST_CASE("words for messages") {
 }
 
 TEST_CASE("a choice is one of its words, in any case") {
-  const auto chosen = [](const std::string& word) {
+  const auto parsed = [](const std::string& word) {
     OutputFormat format = OutputFormat::kText;
     CLI::App app;
     add_format_option(app, format);
@@ -107,12 +109,12 @@ TEST_CASE("a choice is one of its words, in any case") {
     return error.empty() ? std::string(format == OutputFormat::kJson ? "json" : "text")
                          : error;
   };
-  CHECK(chosen("json") == "json");
-  CHECK(chosen("JSON") == "json");
-  CHECK(chosen("text") == "text");
-  CHECK(chosen("xml") == "--format: \"xml\" is not text or json");
-  CHECK(chosen("") == "--format: \"\" is not text or json");
-  CHECK(chosen("0") == "--format: \"0\" is not text or json");
+  CHECK(parsed("json") == "json");
+  CHECK(parsed("JSON") == "json");
+  CHECK(parsed("text") == "text");
+  CHECK(parsed("xml") == "--format: \"xml\" is not text or json");
+  CHECK(parsed("") == "--format: \"\" is not text or json");
+  CHECK(parsed("0") == "--format: \"0\" is not text or json");
 }
 
 TEST_CASE("options that several subcommands have") {

@@ -1,3 +1,5 @@
+// The options of `report`: views, groupings, sort keys, filters, and which of them
+// exclude each other.
 #include "reader/cli/options/report_options.hpp"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// The options that say what is recorded of the traced program.
 #include "reader/cli/options/traced_options.hpp"
 
 #include <doctest/doctest.h>

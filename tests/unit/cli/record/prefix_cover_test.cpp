@@ -1,3 +1,4 @@
+// Covers of a set of names by prefix globs, which must match no forbidden name.
 #include "reader/cli/record/prefix_cover.hpp"
 
 #include <doctest/doctest.h>

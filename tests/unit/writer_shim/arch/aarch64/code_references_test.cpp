@@ -1,4 +1,6 @@
 // Reads aarch64's instructions as words, on any machine.
+#include "writer_shim/arch/code_references.hpp"
+
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -7,7 +9,6 @@
 #include <iterator>
 
 #include "writer_shim/arch/aarch64/instructions.hpp"
-#include "writer_shim/arch/code_references.hpp"
 
 namespace arctrace::shim {
 namespace {
@@ -23,8 +24,8 @@ uint32_t page_of(const uint64_t* slot, uint32_t n, size_t at) {
   return 0x90000000 | (bits & 3) << 29 | (bits >> 2 & 0x7ffff) << 5 | n;
 }
 uint32_t load(const uint64_t* slot, uint32_t base, uint32_t to) {
-  const auto place = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(slot) / 8 % 512);
-  return 0xf9400000 | place << 10 | base << 5 | to;
+  const auto offset = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(slot) / 8 % 512);
+  return 0xf9400000 | offset << 10 | base << 5 | to;
 }
 uint32_t call(uint32_t n) { return 0xd63f0000 | n << 5; }
 uint32_t jump(uint32_t n) { return 0xd61f0000 | n << 5; }
@@ -97,7 +98,7 @@ TEST_CASE("aarch64 code: a slot that is loaded for its value") {
   CHECK(is_read(kSlot, {page, from, call(1), page, from, 0xaa0103e0}));  // both
 }
 
-TEST_CASE("aarch64 code: loads of which one can't tell where from") {
+TEST_CASE("aarch64 code: loads whose source is not known") {
   const uint32_t from = load(kSlot, 1, 2);
   const uint32_t number = 0xd2800021;  // mov x1, #1
   CHECK(is_read(kSlot, {from, call(2)}));

@@ -1,3 +1,5 @@
+// The walk over the records of a block, and the copy of a block that is still written
+// to.
 #include "src/recorder/file/block_scan.hpp"
 
 #include <doctest/doctest.h>
@@ -60,7 +62,7 @@ TEST_CASE("block scan: the last record's last words may be 0xffffffff") {
   }
 }
 
-TEST_CASE("block scan: a senseless word ends the walk, and what lies behind is kept") {
+TEST_CASE("block scan: a senseless word ends the walk, and what lies after is kept") {
   for (const uint32_t word : {0u, 0x00100004u, 0x00100006u, 0x0010FFFCu, 0x80100000u}) {
     CAPTURE(word);
     BlockBuilder block = BlockBuilder::exclusive(1, 0, 0, 100);
@@ -110,7 +112,7 @@ TEST_CASE("live copy: committed records whole, of one in progress just its first
   }
 }
 
-TEST_CASE("live copy: of an exclusive block nothing behind the first hole") {
+TEST_CASE("live copy: of an exclusive block nothing after the first hole") {
   BlockBuilder block = BlockBuilder::exclusive(1, 0, 0, 100);
   block.enter(101, 1).hole(1).enter(102, 2);
   std::vector<std::byte> bytes = block_of(block);

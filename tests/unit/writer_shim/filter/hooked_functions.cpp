@@ -1,5 +1,5 @@
 // Compiled with -fpatchable-function-entry.
-#include "tests/unit/writer_shim/hooked_functions.hpp"
+#include "tests/unit/writer_shim/filter/hooked_functions.hpp"
 
 extern "C" {
 int hooked_filtered(int number) { return number + 1; }

@@ -52,7 +52,7 @@ std::vector<PerfRecord> all_of(const PerfBytes& bytes) {
   return records;
 }
 
-TEST_CASE("perf: switches, with who was preempted") {
+TEST_CASE("perf: switches, with the thread that was preempted") {
   PerfBytes bytes;
   for (const unsigned misc :
        {0u, unsigned{PERF_RECORD_MISC_SWITCH_OUT},
@@ -113,7 +113,7 @@ TEST_CASE("perf: what is too short is nothing, and ends nothing but itself") {
   for (const uint32_t type : {uint32_t{PERF_RECORD_SWITCH}, uint32_t{PERF_RECORD_FORK},
                               uint32_t{PERF_RECORD_EXIT}, uint32_t{PERF_RECORD_COMM}}) {
     const unsigned misc = type == PERF_RECORD_COMM ? PERF_RECORD_MISC_COMM_EXEC : 0;
-    // A record of each length, with all that it says in place, then a good one.
+    // A record of each length, with all its fields in place, then a good one.
     for (uint32_t words = 0; words < 12; ++words) {
       PerfBytes body;
       for (uint32_t i = 0; i < words; ++i) body.u32(77);
@@ -142,7 +142,7 @@ TEST_CASE("perf: sizes that can't be end the walk") {
   }
 }
 
-TEST_CASE("perf: any bytes end, and nothing behind them is read") {
+TEST_CASE("perf: any bytes end, and nothing after them is read") {
   Random random(test_seed());
   for (int round = 0; round < 20000; ++round) {
     // A block of its own, so that AddressSanitizer sees its end.

@@ -1,3 +1,4 @@
+// The collector's rounds: which blocks reach the file, and whose losses are reported.
 #include "src/recorder/drain/drain.hpp"
 
 #include <arctrace/arctrace.h>
@@ -55,7 +56,7 @@ TEST_CASE("drain: of a dead process everything is written and every block is fre
   }
 }
 
-TEST_CASE("drain: what the file does not have counts as not said") {
+TEST_CASE("drain: what the file does not have counts as not reported") {
   TestSession test(small_buffer(1024, 32));
   killed_child(test, [] {
     const std::byte too_big[2000] = {};
@@ -170,7 +171,7 @@ TEST_CASE("drain: a collector that died while settling is followed by the next o
   CHECK(test.finish().lost() == 3);
 }
 
-TEST_CASE("drain: losses of the dead, of the living and of nobody, each said once") {
+TEST_CASE("drain: losses of the dead, of the living and of nobody, each reported once") {
   TestSession test(small_buffer(384, 64));
   const std::byte big[1000] = {};
   killed_child(test, [&] {

@@ -1,3 +1,4 @@
+// The choice of the clock and its syncs with the clocks of the system.
 #include "src/recorder/buffer/clock_source.hpp"
 
 #include <doctest/doctest.h>
@@ -17,7 +18,7 @@ uint64_t now_ns(clockid_t clock) {
          static_cast<uint64_t>(now.tv_nsec);
 }
 
-TEST_CASE("clock source: a sync lies between what each clock says before and after") {
+TEST_CASE("clock source: a sync lies between what each clock shows before and after") {
   for (const uint32_t clock :
        {uint32_t{choose_clock()}, uint32_t{ARCTRACE_CLOCK_MONOTONIC}}) {
     for (int i = 0; i < 100; ++i) {

@@ -1,4 +1,4 @@
-// A folder that is gone with its contents at the end of the scope.
+// A directory that is gone with its contents at the end of the scope.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -10,16 +10,16 @@
 
 namespace arctrace::testing {
 
-class TemporaryFolder {
+class TemporaryDirectory {
  public:
-  TemporaryFolder()
+  TemporaryDirectory()
       : path_(
             (std::filesystem::temp_directory_path() / "arctrace-test-XXXXXX").string()) {
     REQUIRE(mkdtemp(path_.data()) != nullptr);
   }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  ~TemporaryFolder() {
+  TemporaryDirectory(const TemporaryDirectory&) = delete;
+  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
+  ~TemporaryDirectory() {
     std::error_code ignored;
     std::filesystem::remove_all(path_, ignored);
   }

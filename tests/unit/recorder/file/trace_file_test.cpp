@@ -1,3 +1,4 @@
+// How a trace file is created, written, replaced and completed.
 #include "src/recorder/file/trace_file.hpp"
 
 #include <doctest/doctest.h>
@@ -27,7 +28,7 @@ TraceFile create(const std::string& path) {
   return *std::move(file);
 }
 
-bool exists(const std::string& path) {
+bool file_exists(const std::string& path) {
   struct stat status {};
   return lstat(path.c_str(), &status) == 0;
 }
@@ -50,27 +51,27 @@ void write_some(TraceFile& file, size_t size) {
 }
 
 TEST_CASE("trace file: it gets its name when published, and is removed if never") {
-  const TemporaryFolder folder;
-  const std::string path = folder.path("trace");
+  const TemporaryDirectory directory;
+  const std::string path = directory.path("trace");
   {
     TraceFile file = create(path);
     file.write_header(session_header(ARCTRACE_SESSION_MAGIC));
-    CHECK_FALSE(exists(path));
+    CHECK_FALSE(file_exists(path));
     CHECK(file.publish().ok());
-    CHECK(exists(path));
+    CHECK(file_exists(path));
     CHECK(file.publish().ok());
     write_finished(file);
     CHECK(file.error() == 0);
     CHECK(file.bytes() == read_file(path).size());
   }
   CHECK(joined(decode_trace(read_file(path)).problems) == "");
-  { create(folder.path("never")); }
-  CHECK(std::system(("test \"$(ls " + folder.path("") + ")\" = trace").c_str()) == 0);
+  { create(directory.path("never")); }
+  CHECK(std::system(("test \"$(ls " + directory.path("") + ")\" = trace").c_str()) == 0);
 }
 
 TEST_CASE("trace file: the former one is kept as .old, a symlink as itself") {
-  const TemporaryFolder folder;
-  const std::string path = folder.path("trace");
+  const TemporaryDirectory directory;
+  const std::string path = directory.path("trace");
   write_text(path, "first");
   CHECK(create(path).publish().ok());
   CHECK(text_of(path + ".old") == "first");
@@ -81,9 +82,9 @@ TEST_CASE("trace file: the former one is kept as .old, a symlink as itself") {
 }
 
 TEST_CASE("trace file: only its user may read it, and it follows no planted link") {
-  const TemporaryFolder folder;
-  const std::string path = folder.path("trace");
-  const std::string victim = folder.path("victim");
+  const TemporaryDirectory directory;
+  const std::string path = directory.path("trace");
+  const std::string victim = directory.path("victim");
   write_text(victim, "precious");
   REQUIRE(symlink(victim.c_str(), (path + ".new-" + std::to_string(getpid())).c_str()) ==
           0);
@@ -97,15 +98,15 @@ TEST_CASE("trace file: only its user may read it, and it follows no planted link
   CHECK((status.st_mode & 0777) == 0600);
 }
 
-TEST_CASE("trace file: where none can be made, that is said") {
-  const TemporaryFolder folder;
-  CHECK_FALSE(TraceFile::create(folder.path("no/such/folder")).ok());
-  CHECK_FALSE(TraceFile::create(folder.path("")).ok());
+TEST_CASE("trace file: where none can be made, that is an error") {
+  const TemporaryDirectory directory;
+  CHECK_FALSE(TraceFile::create(directory.path("no/such/directory")).ok());
+  CHECK_FALSE(TraceFile::create(directory.path("")).ok());
 }
 
 TEST_CASE("trace file: a FIFO gets the same bytes") {
-  const TemporaryFolder folder;
-  const std::string path = folder.path("fifo");
+  const TemporaryDirectory directory;
+  const std::string path = directory.path("fifo");
   REQUIRE(mkfifo(path.c_str(), 0600) == 0);
   std::vector<std::byte> received;
   std::thread reader([&] { received = read_file(path); });
@@ -118,7 +119,7 @@ TEST_CASE("trace file: a FIFO gets the same bytes") {
     CHECK(file.error() == 0);
   }
   reader.join();
-  CHECK(exists(path));
+  CHECK(file_exists(path));
   const DecodedTrace trace = decode_trace(std::move(received));
   CHECK(joined(trace.problems) == "");
   CHECK(trace.collector.size() == 101);
@@ -138,11 +139,11 @@ TEST_CASE("trace file: a full device is an error, noted once, and no crash") {
 
 // With a limit in the midst of a chunk, a write is cut off there as on a full disk.
 TEST_CASE("trace file: a disk that fills leaves whole chunks, and the last word fits") {
-  const TemporaryFolder folder;
+  const TemporaryDirectory directory;
   for (const rlim_t limit : {rlim_t{4096 + 10}, rlim_t{4096 + 32 + 500}, rlim_t{50000},
                              rlim_t{50001}, rlim_t{49999}}) {
     CAPTURE(limit);
-    const std::string path = folder.path("trace");
+    const std::string path = directory.path("trace");
     CHECK_CHILD([&] {
       signal(SIGXFSZ, SIG_IGN);
       TraceFile file = create(path);
@@ -170,9 +171,9 @@ TEST_CASE("trace file: a disk that fills leaves whole chunks, and the last word 
   }
 }
 
-TEST_CASE("trace file: on standard output, behind what stands there already") {
-  const TemporaryFolder folder;
-  const std::string path = folder.path("out");
+TEST_CASE("trace file: on standard output, after what stands there already") {
+  const TemporaryDirectory directory;
+  const std::string path = directory.path("out");
   CHECK_CHILD([&] {
     const int fd = open(path.c_str(), O_WRONLY | O_CREAT, 0600);
     REQUIRE(write(fd, "before", 6) == 6);
@@ -218,8 +219,8 @@ TEST_CASE("record builder: lengths, padding and heads") {
 }
 
 TEST_CASE("trace file: records are cut into chunks between two of them") {
-  const TemporaryFolder folder;
-  TraceFile file = create(folder.path("trace"));
+  const TemporaryDirectory directory;
+  TraceFile file = create(directory.path("trace"));
   file.write_header(session_header(ARCTRACE_SESSION_MAGIC));
   RecordBuilder records;
   constexpr uint32_t kRecords = 700;
@@ -230,7 +231,7 @@ TEST_CASE("trace file: records are cut into chunks between two of them") {
   file.write_records(1, records.bytes());
   write_finished(file);
   CHECK(file.publish().ok());
-  const std::vector<std::byte> bytes = read_file(folder.path("trace"));
+  const std::vector<std::byte> bytes = read_file(directory.path("trace"));
   const DecodedTrace trace = decode_trace(bytes);
   CHECK(joined(trace.problems) == "");
   CHECK(trace.of_type(ARCTRACE_TYPE_WRITER_END).size() == kRecords);
@@ -240,7 +241,7 @@ TEST_CASE("trace file: records are cut into chunks between two of them") {
     std::memcpy(&chunk, bytes.data() + at, sizeof chunk);
     CHECK(chunk.size <= 16u << 20);  // F4
   }
-  absl::StatusOr<TraceFile> none = TraceFile::create(folder.path("none"));
+  absl::StatusOr<TraceFile> none = TraceFile::create(directory.path("none"));
   REQUIRE(none.ok());
   none->write_records(1, {});
   CHECK(none->bytes() == 0);

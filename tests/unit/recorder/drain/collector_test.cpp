@@ -1,3 +1,5 @@
+// The collector as a thread: how it ends, how it sleeps and wakes, and what it does
+// when the disk is full.
 #include "src/recorder/drain/collector.hpp"
 
 #include <arctrace/arctrace.h>
@@ -24,7 +26,7 @@ namespace {
 struct Recording {
   Recording(const BufferOptions& options, const std::string& path)
       : buffer(*Buffer::create(options)),
-        seat(buffer.view()),
+        lock(buffer.view()),
         collector(buffer, *TraceFile::create(path), {"recorder", "-o", "file"}) {
     buffer.set_gate(ARCTRACE_GATE_ALL);
     REQUIRE(collector.publish().ok());
@@ -34,13 +36,13 @@ struct Recording {
   arctrace_control& control() { return buffer.view().control(); }
 
   Buffer buffer;
-  CollectorSeat seat;
+  CollectorLock lock;
   Collector collector;
 };
 
 TEST_CASE("collector: a whole file, from SYSTEM to SESSION_FINISHED") {
-  const TemporaryFolder folder;
-  const std::string path = folder.path("trace");
+  const TemporaryDirectory directory;
+  const std::string path = directory.path("trace");
   CHECK_CHILD([&] {
     Recording recording(small_buffer(4096, 1000), path);
     for (uint32_t i = 0; i < 5000; ++i) arctrace_instant(i);
@@ -80,8 +82,8 @@ TEST_CASE("collector: a whole file, from SYSTEM to SESSION_FINISHED") {
 }
 
 TEST_CASE("collector: it makes room while the program runs, and shows its progress") {
-  const TemporaryFolder folder;
-  const std::string path = folder.path("trace");
+  const TemporaryDirectory directory;
+  const std::string path = directory.path("trace");
   uint64_t attempts = 0;
   CHECK_CHILD([&] {
     BufferOptions options = small_buffer(1024, 64);
@@ -104,8 +106,8 @@ TEST_CASE("collector: it makes room while the program runs, and shows its progre
 }
 
 TEST_CASE("collector: in stop mode nothing is freed, and the oldest is kept") {
-  const TemporaryFolder folder;
-  const std::string path = folder.path("trace");
+  const TemporaryDirectory directory;
+  const std::string path = directory.path("trace");
   CHECK_CHILD([&] {
     BufferOptions options = small_buffer(1024, 64);
     options.mode = ARCTRACE_MODE_STOP;
@@ -126,8 +128,8 @@ TEST_CASE("collector: in stop mode nothing is freed, and the oldest is kept") {
 }
 
 TEST_CASE("collector: destroyed without finish() it finishes") {
-  const TemporaryFolder folder;
-  const std::string path = folder.path("trace");
+  const TemporaryDirectory directory;
+  const std::string path = directory.path("trace");
   CHECK_CHILD([&] {
     Recording recording(small_buffer(4096, 100), path);
     arctrace_instant(1);
@@ -148,9 +150,11 @@ TEST_CASE("collector: a device that is full from the start") {
   });
 }
 
-TEST_CASE("collector: a disk that fills: the program goes on, the file says it was cut") {
-  const TemporaryFolder folder;
-  const std::string path = folder.path("trace");
+TEST_CASE(
+    "collector: a disk that fills: the program goes on, the file records that it was "
+    "cut") {
+  const TemporaryDirectory directory;
+  const std::string path = directory.path("trace");
   CHECK_CHILD([&] {
     signal(SIGXFSZ, SIG_IGN);
     const rlimit size{100001, RLIM_INFINITY};

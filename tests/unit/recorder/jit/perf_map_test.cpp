@@ -1,3 +1,4 @@
+// The parser of perf maps on right and wrong lines.
 #include "src/recorder/jit/perf_map.hpp"
 
 #include <doctest/doctest.h>
@@ -41,7 +42,7 @@ TEST_CASE("lines stay in the order of the file, also when they overlap or are un
   CHECK(read.taken[2].name == "c");
 }
 
-TEST_CASE("what is no line of a perf map is left out and counted") {
+TEST_CASE("what is no line of a perf map is skipped and counted") {
   const ReadCode read = read_map(
       "\n"                         // empty
       "1000\n"                     // no size
@@ -69,7 +70,7 @@ TEST_CASE("an endless line costs nothing but itself") {
   CHECK(read.taken[2].name.size() == kCodeNameMax);
 }
 
-TEST_CASE("what the sink has no room for is left out") {
+TEST_CASE("what the sink has no room for is skipped") {
   const NamelessFile file("1000 1 a\n2000 1 b\n3000 1 c\n");
   int calls = 0;
   const CodeFileSummary summary =

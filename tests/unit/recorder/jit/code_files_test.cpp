@@ -1,3 +1,5 @@
+// Perf maps and jitdump files of traced processes: which are read, and the records
+// that they become.
 #include "src/recorder/jit/code_files.hpp"
 
 #include <doctest/doctest.h>
@@ -68,13 +70,13 @@ struct Fixture {
   // What is written into a trace now.
   DecodedTrace written(const std::vector<uint32_t>& living,
                        uint64_t bytes_max = kCodeNamesBytesMax) {
-    absl::StatusOr<TraceFile> file = TraceFile::create(folder.path("trace"));
+    absl::StatusOr<TraceFile> file = TraceFile::create(directory.path("trace"));
     REQUIRE(file.ok());
     file->write_header(header);
     code_files.write(living, *file, bytes_max);
     write_finished(*file);
     REQUIRE(file->publish().ok());
-    DecodedTrace trace = decode_trace(read_file(folder.path("trace")));
+    DecodedTrace trace = decode_trace(read_file(directory.path("trace")));
     CHECK(joined(trace.problems) == "");
     return trace;
   }
@@ -91,12 +93,12 @@ struct Fixture {
   CodeFiles code_files;
   const std::string map;
   ProcessFacts facts;
-  TemporaryFolder folder;
+  TemporaryDirectory directory;
 };
 
 using Names = std::vector<std::string>;
 
-TEST_CASE("a perf map's names are records of its process, and its path is told") {
+TEST_CASE("a perf map's names are records of its process, and its path is recorded") {
   Fixture f;
   f.note(f.definitions());
   f.write_map("5000 20 one\n6000 30 two\nnonsense\n");
@@ -162,7 +164,7 @@ TEST_CASE("a map of before the process, or of after it, is another's") {
 TEST_CASE("only a regular file is a map") {
   Fixture f;
   f.note(f.definitions());
-  const std::string target = f.folder.path("target");
+  const std::string target = f.directory.path("target");
   std::ofstream(target) << "5000 20 one\n";
   REQUIRE(symlink(target.c_str(), f.map.c_str()) == 0);
   CHECK(f.names(kLiving).empty());
@@ -176,7 +178,7 @@ TEST_CASE("only a regular file is a map") {
 
 TEST_CASE("a map of another user is not taken, one of root is") {
   if (geteuid() != 0) return;
-  // Nobody's process, gone by now: its user is who it said it was.
+  // Nobody's process, gone by now: its user is the one that it had recorded.
   constexpr uint32_t kUser = 65534;
   for (const uint32_t owner : {kUser, 0u, 1000u}) {
     CAPTURE(owner);
@@ -194,7 +196,7 @@ TEST_CASE("a dump that is mapped executable is found while its process lives") {
   Fixture f;
   f.note(f.definitions());
   const auto pid = static_cast<uint32_t>(getpid());
-  const std::string path = f.folder.path("jit-" + std::to_string(pid) + ".dump");
+  const std::string path = f.directory.path("jit-" + std::to_string(pid) + ".dump");
   JitDumpBuilder dump(pid, read_monotonic_ns());
   dump.load(123, 0x5000, 0x20, "one", 1);
   std::ofstream(path, std::ios::binary) << dump.text();
@@ -217,10 +219,10 @@ TEST_CASE("a dump that is mapped executable is found while its process lives") {
   CHECK(files[0].text(32, files[0].u32(28)) == path);
 }
 
-TEST_CASE("a process says which dump it had, and nothing but a dump of its own") {
+TEST_CASE("a process reports which dump it had, and nothing but a dump of its own") {
   Fixture f;
   const std::string pid = std::to_string(getpid());
-  const auto says = [&](const std::string& path) {
+  const auto names_in = [&](const std::string& path) {
     f.note(f.definitions().add_full(ARCTRACE_TYPE_JITDUMP, 1, f.facts.start_ticks,
                                     jitdump_body(kProcess, path)));
     f.code_files.look(kNobody);
@@ -229,13 +231,13 @@ TEST_CASE("a process says which dump it had, and nothing but a dump of its own")
   JitDumpBuilder dump(static_cast<uint32_t>(getpid()), read_monotonic_ns());
   dump.load(123, 0x5000, 0x20, "one", 1);
   for (const char* name : {"jit-1.dump", "secret"}) {
-    std::ofstream(f.folder.path(name), std::ios::binary) << dump.text();
-    CHECK(says(f.folder.path(name)).empty());
+    std::ofstream(f.directory.path(name), std::ios::binary) << dump.text();
+    CHECK(names_in(f.directory.path(name)).empty());
   }
-  const std::string own = f.folder.path("jit-" + pid + ".dump");
+  const std::string own = f.directory.path("jit-" + pid + ".dump");
   std::ofstream(own, std::ios::binary) << dump.text();
-  CHECK(says("jit-" + pid + ".dump").empty());
-  CHECK(says(own) == Names{"one"});
+  CHECK(names_in("jit-" + pid + ".dump").empty());
+  CHECK(names_in(own) == Names{"one"});
 }
 
 TEST_CASE("names take no more of a trace than they may") {

@@ -1,3 +1,4 @@
+// How buffers are created, sized, pinned, opened and removed.
 #include "src/recorder/buffer/buffer.hpp"
 
 #include <doctest/doctest.h>
@@ -124,17 +125,17 @@ TEST_CASE("buffer: its file goes with it, and moves with it") {
   CHECK_FALSE(exists(path));
 }
 
-TEST_CASE("buffer: what is impossible is said in one line and leaves no file") {
-  const TemporaryFolder folder;
+TEST_CASE("buffer: what is impossible is reported in one line and leaves no file") {
+  const TemporaryDirectory directory;
   const auto error = [&](auto&& change) {
     BufferOptions options = small_buffer(1024, 8);
-    options.directory = folder.path("");
+    options.directory = directory.path("");
     change(options);
     const absl::StatusOr<Buffer> buffer = Buffer::create(options);
     REQUIRE_FALSE(buffer.ok());
     CHECK(buffer.status().message().find('\n') == std::string::npos);
     CHECK_FALSE(buffer.status().message().empty());
-    CHECK(std::system(("test -z \"$(ls " + folder.path("") + ")\"").c_str()) == 0);
+    CHECK(std::system(("test -z \"$(ls " + directory.path("") + ")\"").c_str()) == 0);
     return buffer.status().code();
   };
   using Code = absl::StatusCode;
@@ -148,7 +149,7 @@ TEST_CASE("buffer: what is impossible is said in one line and leaves no file") {
           o.block_size = 16u << 20;
           o.buffer_size = uint64_t{16} << 40;
         }) == Code::kResourceExhausted);
-  CHECK(error([](auto& o) { o.directory = "/no/such/folder"; }) == Code::kNotFound);
+  CHECK(error([](auto& o) { o.directory = "/no/such/directory"; }) == Code::kNotFound);
 }
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -223,8 +224,9 @@ TEST_CASE("buffer: a copy has no more blocks than there are bytes for") {
   header.block_count = claimed.block_count;
   header.block_size = claimed.block_size;
   header.total_size = claimed.total_size;
-  const TemporaryFolder folder;
-  const int fd = open(folder.path("image").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  const TemporaryDirectory directory;
+  const int fd =
+      open(directory.path("image").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   REQUIRE(fd >= 0);
   REQUIRE(pwrite(fd, &header, sizeof header, 0) == sizeof header);
   for (const uint64_t blocks : {uint64_t{0}, uint64_t{1}, uint64_t{3}}) {

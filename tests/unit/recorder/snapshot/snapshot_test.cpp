@@ -1,3 +1,5 @@
+// Snapshots of a buffer in overwrite mode: the newest records, with the names and the
+// stack that they need.
 #include <arctrace/arctrace.h>
 #include <doctest/doctest.h>
 
@@ -17,7 +19,7 @@ BufferOptions ring(uint32_t blocks, arctrace_scope scope) {
   return options;
 }
 
-// Written by `writer`, or by all, as the last TOTALS says.
+// Written by `writer`, or by all, as the last TOTALS counts.
 uint64_t written(const DecodedTrace& trace, uint32_t writer) {
   uint64_t count = 0;
   for (const DecodedRecord& totals : trace.of_type(ARCTRACE_TYPE_TOTALS)) {

@@ -9,7 +9,7 @@
 
 #include "src/shim_protocol/options.hpp"
 #include "tests/unit/writer_shim/fake_writer.hpp"
-#include "tests/unit/writer_shim/hooked_functions.hpp"
+#include "tests/unit/writer_shim/filter/hooked_functions.hpp"
 #include "writer_shim/filter/arg_specs.hpp"
 #include "writer_shim/filter/function_filter.hpp"
 #include "writer_shim/filter/function_patterns.hpp"
@@ -90,7 +90,7 @@ TEST_CASE("live filter: texts that ctl does not write") {
 }
 
 TEST_CASE(
-    "function filter: by address, as the symbols say, and then as the live filter") {
+    "function filter: by address, from the symbols, and then from the live filter") {
   auto options = std::make_unique<ShimOptions>();
   decode_options(
       "filter=hooked_filtered;notrace=hooked_notraced;args=1b400b40:hooked_other",

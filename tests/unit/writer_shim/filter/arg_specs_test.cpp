@@ -1,3 +1,5 @@
+// Which arguments and return values the shim records of a function: auto-args, types
+// and patterns, of which the later ones count.
 #include "writer_shim/filter/arg_specs.hpp"
 
 #include <arctrace/format.h>

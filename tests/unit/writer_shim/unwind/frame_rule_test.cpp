@@ -1,3 +1,4 @@
+// Rules for a caller's frame from unwind tables, compared with libdw.
 #include <doctest/doctest.h>
 #include <dwarf.h>
 #include <elf.h>
@@ -78,7 +79,8 @@ class Oracle {
     close(fd_);
   }
 
-  // Nothing: no rules for this address. Fields for what FrameRule can't say are kUnknown.
+  // Nothing: no rules for this address. Fields for what FrameRule can't express are
+  // kUnknown.
   std::optional<FrameRule> rule_at(uintptr_t pc) const {
     Dwarf_Frame* frame = nullptr;
     if (cfi_ == nullptr || dwarf_cfi_addrframe(cfi_, pc - bias_, &frame) != 0) {

@@ -1,3 +1,4 @@
+// The parser of jitdump files on right and wrong bytes.
 #include "src/recorder/jit/jit_dump.hpp"
 
 #include <doctest/doctest.h>
@@ -44,14 +45,14 @@ TEST_CASE("what is loaded has its time, and is found again where it is moved to"
   CHECK(read.summary.left_out == 0);
 }
 
-TEST_CASE("nothing counts behind the end that the runtime said") {
+TEST_CASE("nothing counts after the end that the runtime wrote") {
   JitDumpBuilder dump(kPid);
   dump.load(100, 0x5000, 0x20, "one", 1).record(kClose, 200, {});
   dump.load(300, 0x6000, 0x20, "two", 2);
   CHECK(read_dump(dump).taken.size() == 1);
 }
 
-TEST_CASE("times of the CPU's counter are not told") {
+TEST_CASE("times of the CPU's counter are not used") {
   JitDumpBuilder dump(kPid, 1, 1);
   dump.load(100, 0x5000, 0x20, "one", 1);
   const ReadCode read = read_dump(dump, 50);
@@ -76,7 +77,7 @@ TEST_CASE("a dump of another byte order, version, process or time is not read") 
   CHECK(is_refused(newer));
 }
 
-TEST_CASE("records that say nothing are left out") {
+TEST_CASE("records that name nothing are skipped") {
   JitDumpBuilder dump(kPid);
   dump.load(1, 0x5000, 0, "no_bytes", 1)
       .load(2, UINT64_MAX - 4, 0x20, "beyond_the_end", 2)

@@ -1,0 +1,48 @@
+// The table of auto-args: what the shim and the command rely on in each of its rows.
+#include "src/shim_protocol/auto_args.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cstring>
+#include <iterator>
+#include <string>
+
+#include "src/shim_protocol/call_kinds.hpp"
+
+namespace arctrace::shim {
+
+TEST_CASE("auto-args: each function has one row, in the order of names") {
+  for (size_t i = 1; i < std::size(kAutoArgs); ++i) {
+    CAPTURE(std::string(kAutoArgs[i].name));
+    CHECK(std::strcmp(kAutoArgs[i - 1].name, kAutoArgs[i].name) < 0);
+  }
+}
+
+TEST_CASE("auto-args: arguments from the first on, then at most one return value") {
+  for (const AutoArgs& function : kAutoArgs) {
+    CAPTURE(std::string(function.name));
+    const size_t size = std::strlen(function.arg_specs);
+    CHECK(size > 0);
+    CHECK(size % kArgSpecSize == 0);
+    unsigned args = 0;
+    bool has_retval = false;
+    for (size_t at = 0; at < size; at += kArgSpecSize) {
+      arctrace_shim_arg_spec spec{};
+      REQUIRE(decode_arg_spec(function.arg_specs + at, spec));
+      CHECK_FALSE(has_retval);
+      has_retval = spec.argument == 0;
+      if (has_retval) continue;
+      ++args;
+      CHECK(spec.failure == ARCTRACE_SHIM_FAILS_NEVER);
+      // printf's arguments before its format need no record.
+      const bool is_checked = std::strstr(function.name, "printf_chk") != nullptr;
+      CHECK((spec.argument == args || is_checked));
+    }
+    CHECK(args <= ARCTRACE_SHIM_ARGUMENTS_MAX);
+    CHECK(args <= ARCTRACE_SHIM_RECORDED_ARGS_MAX);
+    if (call_kind(function.name) == CallKind::kLast) CHECK_FALSE(has_retval);
+    CHECK(call_kind(function.name) != CallKind::kUntouched);
+  }
+}
+
+}  // namespace arctrace::shim

@@ -1,0 +1,45 @@
+// Which library functions are called through, jumped to, or left alone: by whole names,
+// and two families of hooks by how their names begin.
+#include "src/shim_protocol/call_kinds.hpp"
+
+#include <doctest/doctest.h>
+
+#include <initializer_list>
+
+namespace arctrace::shim {
+
+TEST_CASE("call kinds: by the function's whole name") {
+  for (const char* name : {"setjmp", "__sigsetjmp", "vfork", "__vfork", "dlopen", "dlsym",
+                           "getcontext", "backtrace", "clone"}) {
+    CAPTURE(name);
+    CHECK(call_kind(name) == CallKind::kPassed);
+  }
+  for (const char* name : {"exit", "_exit", "_Exit", "abort", "longjmp", "siglongjmp",
+                           "__longjmp_chk", "setcontext", "__cxa_throw", "_Unwind_Resume",
+                           "pthread_exit", "__stack_chk_fail"}) {
+    CAPTURE(name);
+    CHECK(call_kind(name) == CallKind::kLast);
+  }
+  for (const char* name : {"__fentry__", "mcount", "_mcount", "__tls_get_addr",
+                           "__libc_start_main", "__cxa_finalize", "__gmon_start__"}) {
+    CAPTURE(name);
+    CHECK(call_kind(name) == CallKind::kUntouched);
+  }
+  // Neither a part of a name nor one that it begins is the name.
+  for (const char* name : {"", "malloc", "set", "setjmp_", "_longjmp_", "exit_group",
+                           "__exit", "EXIT", "mcount_", "dlopen.part.0", "dlclose"}) {
+    CAPTURE(name);
+    CHECK(call_kind(name) == CallKind::kFollowed);
+  }
+}
+
+TEST_CASE("call kinds: other tracers' hooks and those of transactions are untouched") {
+  CHECK(call_kind("__cyg_profile_func_enter") == CallKind::kUntouched);
+  CHECK(call_kind("__cyg_profile_func_exit") == CallKind::kUntouched);
+  CHECK(call_kind("_ITM_registerTMCloneTable") == CallKind::kUntouched);
+  CHECK(call_kind("__cyg_profile") == CallKind::kFollowed);
+  CHECK(call_kind("my__cyg_profile_func_enter") == CallKind::kFollowed);
+  CHECK(call_kind("_ITM") == CallKind::kFollowed);
+}
+
+}  // namespace arctrace::shim

@@ -1,0 +1,127 @@
+// `arctrace ctl` looks names up in the command, and the shim matches them in the traced
+// process: both must find the same functions for a pattern, though the code is not
+// shared.
+#include <doctest/doctest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "reader/cli/options/function_pattern.hpp"
+#include "src/hook_abi/shim_types.h"
+#include "src/shim_protocol/options_encoder.hpp"
+#include "tests/support/random.hpp"
+#include "writer_shim/filter/function_patterns.hpp"
+
+namespace arctrace::shim {
+namespace {
+
+constexpr uint64_t kSeed = 20261123;
+
+// Linker's names of all sorts: C, C++ with operators, templates, lambdas, conversions,
+// functions as parameters, copies by the compiler, and some that only look like C++.
+const std::vector<std::string>& linker_names() {
+  static const std::vector<std::string> names = {"main",
+                                                 "str_copy",
+                                                 "work.constprop.0",
+                                                 "_ZN4shop3addEi.part.1",
+                                                 "_ZN4shop4Desk5serveEi",
+                                                 "_ZNK4shop4Desk5serveEv",
+                                                 "_ZN4shop5applyEPFviE",
+                                                 "_ZN4shop4DeskC1Ev",
+                                                 "_ZN4shop4DeskD0Ev",
+                                                 "_ZN4shop4DeskclEi",
+                                                 "_ZN4shop4DeskixEm",
+                                                 "_ZN4shop4DeskcvbEv",
+                                                 "_ZlsRSoRKN4shop4DeskE",
+                                                 "_ZN12_GLOBAL__N_11fEi",
+                                                 "_ZN4shop3maxIiEET_S1_S1_",
+                                                 "_ZZ4mainENKUliE_clEi",
+                                                 "_ZZN4shop4Desk5serveEiENKUlvE_clEv",
+                                                 "_ZN4shop6handleEPFPFviEiE",
+                                                 "_ZTV4Desk",
+                                                 "_Z",
+                                                 "_Zgarbage",
+                                                 "_Z3",
+                                                 "9numbers",
+                                                 "",
+                                                 ".dot"};
+  return names;
+}
+
+bool command_matches(const std::string& pattern, const std::string& name) {
+  return cli::FunctionPattern(pattern).matches_any(cli::FunctionNames(name));
+}
+
+bool shim_matches(const std::string& pattern, const std::string& name) {
+  const auto encoder = std::make_unique<OptionsEncoder>();
+  encoder->add_pattern(Pattern::Kind::kNotrace, pattern);
+  const auto options = std::make_unique<ShimOptions>();
+  decode_options(std::string(encoder->text()).c_str(), *options);
+  set_patterns(*options);
+  find_demangler();
+  const uint32_t flags = filter_flags(name.c_str(), "/bin/x", 0);
+  *options = {};
+  set_patterns(*options);
+  return flags == ARCTRACE_SHIM_NOTRACE;
+}
+
+// Replaces up to three bytes or runs of `text` by wildcards.
+std::string with_wildcards(std::string text, testing::Random& random) {
+  for (uint64_t n = random.next() % 4; n > 0 && !text.empty(); --n) {
+    const size_t at = random.next() % text.size();
+    switch (random.next() % 4) {
+      case 0:
+        text[at] = '?';
+        break;
+      case 1:
+        text.replace(at, random.next() % 6, "*");
+        break;
+      case 2:
+        text.replace(at, 1, "[!x-z]");
+        break;
+      default:
+        text.erase(at, 1);
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("patterns: the command and the shim match the same functions") {
+  CAPTURE(kSeed);
+  testing::Random random(kSeed);
+  const std::vector<std::string>& names = linker_names();
+  unsigned matched = 0;
+  for (int i = 0; i < 3000; ++i) {
+    const std::string& name = names[random.next() % names.size()];
+    const cli::FunctionNames forms(name);
+    const std::string* const texts[] = {&forms.linked, &forms.whole, &forms.plain};
+    const std::string pattern = with_wildcards(*texts[random.next() % 3], random);
+    CAPTURE(pattern);
+    CAPTURE(name);
+    const bool found = command_matches(pattern, name);
+    REQUIRE(shim_matches(pattern, name) == found);
+    matched += found ? 1 : 0;
+  }
+  CHECK(matched > 1000);
+}
+
+TEST_CASE("patterns: the command and the shim agree on regular expressions") {
+  for (const char* pattern :
+       {"re:^shop::", "re:serve$", "re:\\(int\\)", "re:^_ZN4", "re:operator", "re:^$",
+        "re:[[:upper:]]", "re:(main|work)", "re:\\.", "re:const$"}) {
+    CAPTURE(std::string(pattern));
+    bool any = false;
+    for (const std::string& name : linker_names()) {
+      CAPTURE(name);
+      const bool found = command_matches(pattern, name);
+      CHECK(shim_matches(pattern, name) == found);
+      any = any || found;
+    }
+    CHECK(any == (pattern != std::string("re:\\.")));  // suffixes do not count
+  }
+}
+
+}  // namespace arctrace::shim
