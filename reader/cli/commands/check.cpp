@@ -130,8 +130,8 @@ Runner add_check(CLI::App& root) {
                 "count lost, torn and unfinished records as findings");
   app->footer(
       "Each finding names the rule that is broken (F1 to S3: SPEC.md, \"Validity\") and\n"
-      "where in the file. Exit status: 0 if there are no findings, 1 if there are, 2 if the\n"
-      "file cannot be read.");
+      "where in the file. Exit status: 0 if there are no findings, 1 if there are, 2 if\n"
+      "the file cannot be read.");
   return [options] { return check(*options); };
 }
 

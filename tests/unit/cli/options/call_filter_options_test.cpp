@@ -151,7 +151,7 @@ TEST_CASE("which patterns some function of a session matches: a bit for each") {
   CallFilterOptions options;
   CHECK(matched_patterns(options, session) == 0);
   options.filter = {"op*", "nobody", "shop::add"};  // bits 0 to 2
-  options.notrace = {"re:^work$", "libz*"};        // 3, 4: no function's name
+  options.notrace = {"re:^work$", "libz*"};         // 3, 4: no function's name
   options.modules = {"libz.so*", "open"};           // 5, 6: no file's name
   options.args = {"shop::add(int)@arg1/s", "ope"};
   options.retvals = {"work", "add@retval"};
