@@ -1,6 +1,7 @@
-// Globs: the patterns of -F, -N, -L, -A and -R, and those in the control page. They are
-// matched here, byte by byte and without libc, wherever that happens: in the command, in
-// the shim at start, and in hooks, which may stand inside malloc.
+// Globs: the patterns of functions, modules and programs that users give to record, ctl,
+// report and dump, and those in the control page. They are matched here, byte by byte and
+// without libc, wherever that happens: in the command, in the reader, in the shim at
+// start, and in hooks, which may stand inside malloc.
 //
 //   *       any number of characters, also none
 //   ?       one character
@@ -19,7 +20,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace arctrace::shim {
+namespace arctrace {
 
 // A glob with a fault matches nothing. Takes at most pattern.size() * text.size() steps.
 bool glob_matches(std::string_view pattern, std::string_view text);
@@ -37,4 +38,4 @@ struct GlobCheck {
 // The first fault in `pattern`.
 GlobCheck check_glob(std::string_view pattern);
 
-}  // namespace arctrace::shim
+}  // namespace arctrace

@@ -1,8 +1,8 @@
 // Matching goes back to the last "*" only: an earlier one could not help, since the later
 // one takes any characters too. So the time is bounded, whatever the pattern.
-#include "src/shim_protocol/glob.hpp"
+#include "src/base/glob.hpp"
 
-namespace arctrace::shim {
+namespace arctrace {
 namespace {
 
 // An element of a pattern that stands for one character.
@@ -95,4 +95,4 @@ GlobCheck check_glob(std::string_view pattern) {
   return {GlobFault::kNone, 0};
 }
 
-}  // namespace arctrace::shim
+}  // namespace arctrace
