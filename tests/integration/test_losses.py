@@ -26,16 +26,22 @@ for t in threads: t.join()
 """
 
 # Processes that each need definitions of their own.
+# All of the children live at once, so that their blocks are not given back.
 FORKS = support.API + """
 ring = name("ring")
-for _ in range(20):
-    children = []
-    for _ in range(20):
-        children.append(os.fork())
-        if children[-1] == 0:
-            for _ in range(300): api.arctrace_instant(ring)
-            os._exit(0)
-    for child in children: os.waitpid(child, 0)
+ready, end = os.pipe(), os.pipe()
+children = []
+for _ in range(60):
+    children.append(os.fork())
+    if children[-1] == 0:
+        os.close(end[1])
+        for _ in range(300): api.arctrace_instant(ring)
+        os.write(ready[1], b"r")
+        os.read(end[0], 1)
+        os._exit(0)
+for _ in children: os.read(ready[0], 1)
+os.close(end[1])
+for child in children: os.waitpid(child, 0)
 """
 
 ATTEMPTED = 20000  # each
