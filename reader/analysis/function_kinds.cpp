@@ -4,7 +4,7 @@
 #include <array>
 #include <iterator>
 
-#include "reader/replay/filter.hpp"
+#include "src/base/function_names.hpp"
 
 namespace arctrace::reader {
 namespace {

@@ -5,8 +5,7 @@
 #include <cctype>
 #include <charconv>
 #include <cmath>
-
-#include "reader/trace/text_escape.hpp"
+#include <nlohmann/json.hpp>
 
 namespace arctrace::reader {
 namespace {
@@ -57,9 +56,8 @@ void JsonWriter::append_number(Number number) {
 
 void JsonWriter::append_string(std::string_view text) {
   if (!is_plain(text)) {
-    std::string quoted;
-    append_json_string(quoted, text);
-    return append(quoted);
+    using Invalid = nlohmann::json::error_handler_t;
+    return append(nlohmann::json(text).dump(-1, ' ', false, Invalid::replace));
   }
   char* const begin = extend(text.size() + 2);
   begin[0] = '"';

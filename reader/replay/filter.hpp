@@ -11,12 +11,9 @@
 
 namespace arctrace::reader {
 
-// A demangled C++ name without its parameter list: "f(int)" is "f".
-std::string_view without_parameters(std::string_view name);
-
-// '*' matches any characters, '?' one character, all others themselves. The time is at
-// most proportional to the length of the pattern times that of the text.
-bool glob_match(std::string_view pattern, std::string_view text);
+// Whether a function with this demangled name matches one of `globs` (src/base/glob.hpp),
+// with its parameters or without.
+bool matches_any(const std::vector<std::string>& globs, std::string_view name);
 
 struct ReplayFilter {
   // Globs of function names, with or without their parameters. If there are any in

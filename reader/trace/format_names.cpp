@@ -67,7 +67,7 @@ std::string untraced_text(uint32_t why) {
 }
 
 std::string writer_end_text(uint32_t how) {
-  return word(how, ARCTRACE_WRITER_DIED, "end", {"died", "detached"});
+  return word(how, ARCTRACE_WRITER_DIED, "end", {"died"});
 }
 
 std::string session_event_text(uint32_t what) {

@@ -16,7 +16,7 @@ std::string phase_text(uint32_t phase);         // "free", "owned", ...
 std::string origin_text(uint32_t origin);       // "exec", "fork"
 std::string process_end_text(uint32_t how);     // "exit", "_exit", "exec"
 std::string untraced_text(uint32_t why);        // "setuid", ...: follows "it is "
-std::string writer_end_text(uint32_t how);      // "died", "detached"
+std::string writer_end_text(uint32_t how);      // "died"
 std::string session_event_text(uint32_t what);  // "started", "finished", "disk_full"
 std::string code_file_kind_text(uint32_t kind);
 std::string field_type_text(uint32_t type);         // "u8", ..., "string"

@@ -56,7 +56,7 @@ inline constexpr std::array<RuleText, static_cast<size_t>(Rule::kCount)> kRules 
     {"F4", "a RECORDS chunk holds at most 16 MiB"},
     {"F5", "the last chunk is complete"},
     {"F6", "a whole file has a SESSION_FINISHED record"},
-    {"F7", "nothing stands behind SESSION_FINISHED"},
+    {"F7", "nothing follows SESSION_FINISHED"},
     {"F8", "the input does not shrink while it is read"},
     {"B1", "a block's phase is a known one"},
     {"B2", "a block's header has its magic, a known form and class, and a writer"},

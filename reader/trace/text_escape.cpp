@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <nlohmann/json.hpp>
 
 namespace arctrace::reader {
 namespace {
@@ -106,18 +105,6 @@ void append_quoted(std::string& out, std::string_view text) {
     text.remove_prefix(quote + 1);
   }
   out += '"';
-}
-
-void append_json_string(std::string& out, std::string_view text) {
-  if (std::all_of(text.begin(), text.end(), is_plain) &&
-      text.find('"') == std::string_view::npos) {
-    out += '"';
-    out += text;
-    out += '"';
-    return;
-  }
-  out +=
-      nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 }  // namespace arctrace::reader

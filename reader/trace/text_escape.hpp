@@ -1,4 +1,5 @@
-// Makes text that a traced program wrote harmless for terminals and JSON.
+// Makes text that a traced program wrote harmless for terminals. The writer of JSON
+// (reader/render/json_writer.hpp) takes any text as it is.
 #pragma once
 
 #include <string>
@@ -13,9 +14,5 @@ void append_escaped(std::string& out, std::string_view text);
 std::string escaped(std::string_view text);
 // The same between double quotes, with a backslash before each one in the text.
 void append_quoted(std::string& out, std::string_view text);
-
-// Appends `text` as a JSON string, with its quotes; bytes that are not UTF-8 become
-// U+FFFD.
-void append_json_string(std::string& out, std::string_view text);
 
 }  // namespace arctrace::reader

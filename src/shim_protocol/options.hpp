@@ -25,6 +25,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 #include "src/shim_protocol/environment.hpp"
 
@@ -42,8 +43,12 @@ enum class LibraryCalls : uint8_t {
   kAll       // the calls between libraries as well
 };
 
-// A pattern of the user's: a glob (glob.hpp), or after "re:" an extended regular
-// expression. kModule patterns match the names of files, all others those of functions.
+// Begins a pattern that is a regular expression.
+inline constexpr std::string_view kRegexMark = "re:";
+
+// A pattern of the user's: an extended regular expression after kRegexMark, else a glob
+// (src/base/glob.hpp). kModule patterns match the names of files, all others those of
+// functions (src/base/function_names.hpp).
 struct Pattern {
   enum class Kind : uint8_t { kFilter, kNotrace, kModule, kArgs };
   Kind kind;

@@ -57,7 +57,7 @@ class Decoder {
         return problem("F1", where_ + " has no right head");
       }
       if (head.sequence != sequence) problem("F2", where_ + " out of sequence");
-      if (trace_.finished) problem("F7", where_ + " stands after the end");
+      if (trace_.finished) problem("F7", where_ + " follows the end");
       const std::span<const std::byte> payload = all.subspan(at, head.size);
       if (head.kind == ARCTRACE_CHUNK_BLOCK) {
         block(head, payload);

@@ -7,6 +7,7 @@
 #include <iterator>
 
 #include "src/api/shim_interface.h"
+#include "src/base/memory.hpp"
 #include "src/base/text.hpp"
 #include "src/shim_protocol/arg_spec_code.hpp"
 #include "src/shim_protocol/auto_args.hpp"
@@ -15,13 +16,28 @@
 namespace arctrace::shim {
 namespace {
 
-// Each function with types may need an entry, each with auto-args, and a pattern's.
-static_assert(kTypesMax + std::size(kAutoArgs) + kPatternsMax <
+// The table is never full, whatever the options. Each function with types needs at most
+// one entry, and so does each with auto-args. Any other function has its arguments from
+// one pattern (or from none), and its return value from one. A pattern has arguments, a
+// return value, or both, and two patterns of the same sort never make a pair: with only
+// arguments they give no return value, and of two that have both the later one gives
+// both. So there are at most as many pairs as a graph of kPatternsMax nodes without two
+// connected ones in the same of three sorts has edges, which is the third of a square.
+constexpr size_t kPatternPairsMax = kPatternsMax * kPatternsMax / 3;
+static_assert(1 + kTypesMax + std::size(kAutoArgs) + kPatternPairsMax + kPatternsMax <=
               ARCTRACE_SHIM_CALL_ARGS_MAX);
 
 const ShimOptions* options;  // null: none were set
 constinit arctrace_shim_call_args table[ARCTRACE_SHIM_CALL_ARGS_MAX]{};
 uint32_t table_used = 1;  // entry 0 is that of functions of which nothing is recorded
+
+// The ids of a function's names in `options->types`, by index; 0: not defined yet. Kept,
+// because the writer defines a name anew each time it is asked, and a function that is
+// hooked in many modules would else have an entry for each.
+struct NameIds {
+  uint32_t args, retval;
+};
+constinit NameIds name_ids[kTypesMax]{};
 
 bool is_same(const arctrace_shim_arg_spec& a, const arctrace_shim_arg_spec& b) {
   return a.kind == b.kind && a.argument == b.argument && a.size == b.size &&
@@ -61,7 +77,9 @@ void read_specs(const char* text, Part part, arctrace_shim_call_args& specs) {
   }
 }
 
-// The entry that is the same; 0: there is none, and no room for one.
+// The entry that is the same, a new one if there is none. 0: there is no room, which may
+// happen only if a program's file changes in place while the program loads it again and
+// again, so that its addresses have ever other functions.
 uint32_t number_of(const arctrace_shim_call_args& specs) {
   for (uint32_t i = 1; i < table_used; ++i) {
     if (is_same(table[i], specs)) return i;
@@ -77,13 +95,18 @@ void read_auto_args(const char* name, Part part, arctrace_shim_call_args& specs)
   }
 }
 
+// The id in `known`, which is that of `name` once there is one; 0 if it is empty.
+uint32_t name_id(const char* name, uint32_t& known) {
+  if (known == 0 && *name != '\0') known = arctrace_define_name(name);
+  return known;
+}
+
 void read_typed(const FunctionTypes& types, Part part, arctrace_shim_call_args& specs) {
+  NameIds& ids = name_ids[&types - options->types];
   read_specs(types.arg_specs, part, specs);
-  if (part == Part::kArgs && *types.arg_names != '\0') {
-    specs.names = arctrace_define_name(types.arg_names);
-  }
-  if (part == Part::kRetval && *types.retval_names != '\0') {
-    specs.result_names = arctrace_define_name(types.retval_names);
+  if (part == Part::kArgs) specs.names = name_id(types.arg_names, ids.args);
+  if (part == Part::kRetval) {
+    specs.result_names = name_id(types.retval_names, ids.retval);
   }
 }
 
@@ -120,6 +143,8 @@ bool has_other_parameters(const char* name) {
 
 void set_arg_options(const ShimOptions& wanted) {
   options = &wanted;
+  table_used = 1;
+  fill_zero(name_ids, sizeof name_ids);
   arctrace_shim_set_call_args(table);
 }
 

@@ -9,7 +9,8 @@
 
 namespace arctrace::shim {
 
-// To be called once. The options must stay where they are.
+// Sets the options, in place of any earlier ones, whose numbers hold no longer. The
+// options must stay where they are.
 void set_arg_options(const ShimOptions& options);
 
 // Whether arguments or return values of any function are recorded.

@@ -7,17 +7,15 @@
 #include <stdlib.h>
 
 #include "src/api/shim_interface.h"
+#include "src/base/function_names.hpp"
+#include "src/base/glob.hpp"
 #include "src/base/memory.hpp"
 #include "src/base/text.hpp"
-#include "src/shim_protocol/glob.hpp"
-#include "writer_shim/filter/linker_name.hpp"
 
 namespace arctrace::shim {
 namespace {
 
 using Demangler = char*(const char* name, char* buffer, size_t* size, int* status);
-
-constexpr char kRegexMark[] = "re:";
 
 const ShimOptions* options;  // null: there is no pattern
 constinit regex_t expressions[kPatternsMax]{};
@@ -38,7 +36,8 @@ bool matches(size_t pattern, const char* name) {
 class Names {
  public:
   explicit Names(const char* name) {
-    const std::string_view plain = plain_linker_name(name);
+    const std::string_view plain =
+        plain_linker_name({name, text_length(name, kLinkerNameMax)});
     copy_bytes(linked_, plain.data(), plain.size());
     linked_[plain.size()] = '\0';
     int status = 0;
@@ -54,26 +53,17 @@ class Names {
     if (matches(pattern, linked_)) return true;
     if (whole_ == nullptr) return false;
     if (matches(pattern, whole_)) return true;
-    char* end = parameters();
-    if (end == nullptr) return false;
-    *end = '\0';
+    const size_t size = text_length(whole_, SIZE_MAX);
+    const size_t plain_size = without_parameters({whole_, size}).size();
+    if (plain_size == size) return false;
+    const char end = whole_[plain_size];
+    whole_[plain_size] = '\0';
     const bool found = matches(pattern, whole_);
-    *end = '(';
+    whole_[plain_size] = end;
     return found;
   }
 
  private:
-  // The last parenthesis that opens outside of all others; null: there is none.
-  char* parameters() {
-    char* found = nullptr;
-    int depth = 0;
-    for (char* at = whole_; *at != '\0'; ++at) {
-      if (*at == '(' && depth++ == 0) found = at;
-      if (*at == ')') --depth;
-    }
-    return found;
-  }
-
   char linked_[kLinkerNameMax + 1];
   char* whole_ = nullptr;  // malloc'ed
 };
@@ -101,9 +91,9 @@ void set_patterns(const ShimOptions& wanted) {
   for (size_t i = 0; i < kPatternsMax; ++i) {
     if (has_expression[i]) regfree(&expressions[i]);
     const char* text = i < wanted.pattern_count ? wanted.patterns[i].text : "";
-    has_expression[i] = starts_with(text, kRegexMark) &&
-                        regcomp(&expressions[i], text + sizeof kRegexMark - 1,
-                                REG_EXTENDED | REG_NOSUB) == 0;
+    has_expression[i] =
+        starts_with(text, kRegexMark.data()) &&
+        regcomp(&expressions[i], text + kRegexMark.size(), REG_EXTENDED | REG_NOSUB) == 0;
   }
 }
 

@@ -5,10 +5,10 @@
 #include <string_view>
 
 #include "src/api/shim_interface.h"
+#include "src/base/function_names.hpp"
+#include "src/base/glob.hpp"
 #include "src/base/memory.hpp"
 #include "src/protocol/live_filter.hpp"
-#include "src/shim_protocol/glob.hpp"
-#include "writer_shim/filter/linker_name.hpp"
 
 namespace arctrace::shim {
 namespace {
@@ -37,7 +37,8 @@ bool apply_live_filter(const char* name, uint32_t at_start, uint32_t& flags,
   if (size < 0) return false;
   const char* line = reinterpret_cast<const char*>(words);
   const char* const end = line + size;
-  const std::string_view plain = plain_linker_name(name);
+  const std::string_view plain =
+      plain_linker_name({name, text_length(name, kLinkerNameMax)});
   bool filter_in_only = false;
   uint32_t found = 0;
   while (line < end) {

@@ -58,7 +58,7 @@ struct arctrace_writer_end_body {
 } ARCTRACE_RECORD_PART;
 ARCTRACE_ASSERT_PART(arctrace_writer_end_body, 8);
 
-enum arctrace_writer_end { ARCTRACE_WRITER_DIED = 1, ARCTRACE_WRITER_DETACHED = 2 };
+enum arctrace_writer_end { ARCTRACE_WRITER_DIED = 1 };
 
 struct arctrace_session_body {
   uint32_t what; /* enum arctrace_session_event */

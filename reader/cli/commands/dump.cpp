@@ -8,6 +8,7 @@
 
 #include "reader/cli/commands/commands.hpp"
 #include "reader/cli/options/dump_filter.hpp"
+#include "reader/cli/options/glob_option.hpp"
 #include "reader/cli/options/near_names.hpp"
 #include "reader/cli/options/options.hpp"
 #include "reader/render/dump_printer.hpp"
@@ -188,11 +189,9 @@ Runner add_dump(CLI::App& root) {
       ->delimiter(',')
       ->allow_extra_args(false)
       ->type_name("TYPE");
-  app->add_option(
-         "-F,--function", options->filter.functions,
-         "print only entries and exits of functions that match GLOB; may be repeated")
-      ->type_name("GLOB")
-      ->allow_extra_args(false);
+  add_glob_option(
+      *app, "-F,--function", options->filter.functions,
+      "print only entries and exits of functions that match GLOB; may be repeated");
   add_time_range_option(*app, options->filter.range);
   app->add_option("-n,--limit", options->limit, "stop after N records")
       ->check(not_negative())
@@ -204,7 +203,7 @@ Runner add_dump(CLI::App& root) {
       "Times are seconds since the start of the session. JSON is one object per line:\n"
       "time_ns, pid, tid, type, and the fields of the type. An EXIT shows the function\n"
       "that it leaves, which follows from the records before it. Lines that begin with\n"
-      "# are not records.");
+      "# are not records. A GLOB is as for report.");
   return [options, fields]() -> absl::StatusOr<int> {
     if (fields->count() != 0 && options->format == OutputFormat::kJson) {
       return absl::InvalidArgumentError("dump: --fields applies to --format=text only");

@@ -12,12 +12,12 @@
 #include "reader/cli/options/arg_spec.hpp"
 #include "reader/cli/options/command_path.hpp"
 #include "reader/cli/options/function_pattern.hpp"
+#include "reader/cli/options/glob_option.hpp"
 #include "reader/cli/options/near_names.hpp"
 #include "reader/cli/options/options.hpp"
-#include "reader/symbols/demangle.hpp"
 #include "reader/symbols/elf_file.hpp"
 #include "reader/trace/text_escape.hpp"
-#include "src/shim_protocol/glob.hpp"
+#include "src/shim_protocol/options.hpp"
 
 namespace arctrace::cli {
 namespace {
@@ -59,7 +59,7 @@ std::string regex_error(const std::string& expression) {
 }
 
 std::optional<Problem> regex_problem(const std::string& pattern) {
-  const std::string expression = pattern.substr(kRegexMark.size());
+  const std::string expression = pattern.substr(shim::kRegexMark.size());
   if (expression.empty()) return Problem{pattern.size(), "nothing after re:"};
   const std::string error = regex_error(expression);
   if (error.empty()) return std::nullopt;
@@ -67,26 +67,12 @@ std::optional<Problem> regex_problem(const std::string& pattern) {
   // prefix that is correct by itself.
   size_t offset = expression.size() - 1;
   while (offset > 0 && !regex_error(expression.substr(0, offset)).empty()) --offset;
-  return Problem{kRegexMark.size() + offset, error};
-}
-
-std::optional<Problem> glob_problem(const std::string& pattern) {
-  const shim::GlobCheck check = shim::check_glob(pattern);
-  switch (check.fault) {
-    case shim::GlobFault::kNone:
-      return std::nullopt;
-    case shim::GlobFault::kOpenBracket:
-      return Problem{check.offset, "no ] to this [; \\[ is the character"};
-    case shim::GlobFault::kClass:
-      return Problem{check.offset, "no classes as in [[:alpha:]]; [a-z] is a range"};
-    default:
-      return Problem{check.offset, "nothing after the backslash"};
-  }
+  return Problem{shim::kRegexMark.size() + offset, error};
 }
 
 std::optional<Problem> pattern_problem(const std::string& pattern) {
-  if (pattern.empty()) return Problem{0, "an empty pattern"};
-  return pattern.starts_with(kRegexMark) ? regex_problem(pattern) : glob_problem(pattern);
+  return pattern.starts_with(shim::kRegexMark) ? regex_problem(pattern)
+                                               : glob_problem(pattern);
 }
 
 std::optional<Problem> time_problem(const std::string& time) {
@@ -113,7 +99,7 @@ std::vector<std::string> function_names(const std::string& command) {
     }
   }
   for (std::string& name : names) {
-    name = without_parameters(reader::demangle_untrusted(name));
+    name = FunctionNames(name).plain;
   }
   std::sort(names.begin(), names.end());
   names.erase(std::unique(names.begin(), names.end()), names.end());

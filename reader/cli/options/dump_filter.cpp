@@ -22,11 +22,7 @@ bool DumpFilter::wants_function(const reader::Record& record,
                                 reader::FunctionResolver& resolver) const {
   if (functions.empty()) return true;
   const auto matches = [&](reader::FunctionId id) {
-    const std::string& name = resolver.functions()[id].name;
-    return std::any_of(functions.begin(), functions.end(), [&](const std::string& glob) {
-      return reader::glob_match(glob, name) ||
-             reader::glob_match(glob, reader::without_parameters(name));
-    });
+    return reader::matches_any(functions, resolver.functions()[id].name);
   };
   if (record.type == ARCTRACE_TYPE_ENTER || record.type == ARCTRACE_TYPE_EXIT_NAMED) {
     const auto frame = load_part_untrusted<arctrace_frame_body>(record.body);

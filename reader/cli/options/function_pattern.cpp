@@ -1,20 +1,22 @@
 #include "reader/cli/options/function_pattern.hpp"
 
-#include "reader/cli/options/near_names.hpp"
 #include "reader/symbols/demangle.hpp"
-#include "src/shim_protocol/glob.hpp"
+#include "src/base/function_names.hpp"
+#include "src/base/glob.hpp"
+#include "src/shim_protocol/options.hpp"
 
 namespace arctrace::cli {
 
 FunctionNames::FunctionNames(const std::string& linker_name)
-    : linked(linker_name.substr(0, linker_name.find('.'))),
+    : linked(plain_linker_name(linker_name)),
       whole(reader::demangle_untrusted(linked)),
       plain(without_parameters(whole)) {}
 
 FunctionPattern::FunctionPattern(const std::string& text) : text_(text) {
-  if (!text.starts_with(kRegexMark)) return;
+  if (!text.starts_with(shim::kRegexMark)) return;
   expression_.emplace();
-  regcomp(&*expression_, text.c_str() + kRegexMark.size(), REG_EXTENDED | REG_NOSUB);
+  regcomp(&*expression_, text.c_str() + shim::kRegexMark.size(),
+          REG_EXTENDED | REG_NOSUB);
 }
 
 FunctionPattern::~FunctionPattern() {
@@ -23,7 +25,7 @@ FunctionPattern::~FunctionPattern() {
 
 bool FunctionPattern::matches(const std::string& name) const {
   return is_regex() ? regexec(&*expression_, name.c_str(), 0, nullptr, 0) == 0
-                    : shim::glob_matches(text_, name);
+                    : glob_matches(text_, name);
 }
 
 bool FunctionPattern::matches_any(const FunctionNames& names) const {

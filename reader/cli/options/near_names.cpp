@@ -4,6 +4,8 @@
 #include <cctype>
 #include <numeric>
 
+#include "src/shim_protocol/options.hpp"
+
 namespace arctrace::cli {
 namespace {
 
@@ -47,23 +49,14 @@ std::string near_names(std::string_view name, const std::vector<std::string>& na
 }
 
 std::string plain_part(std::string_view pattern) {
-  if (pattern.starts_with(kRegexMark)) pattern.remove_prefix(kRegexMark.size());
+  if (pattern.starts_with(shim::kRegexMark)) {
+    pattern.remove_prefix(shim::kRegexMark.size());
+  }
   std::string plain;
   for (const char c : pattern) {
     if (std::string_view("*?[]^$.\\+").find(c) == std::string_view::npos) plain += c;
   }
   return plain;
-}
-
-std::string without_parameters(std::string name) {
-  size_t opens = std::string::npos;
-  int depth = 0;
-  for (size_t i = 0; i < name.size(); ++i) {
-    if (name[i] == '(' && depth++ == 0) opens = i;
-    if (name[i] == ')') --depth;
-  }
-  name.resize(std::min(name.size(), opens));
-  return name;
 }
 
 }  // namespace arctrace::cli

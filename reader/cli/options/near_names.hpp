@@ -7,17 +7,11 @@
 
 namespace arctrace::cli {
 
-// Begins a pattern that is a regular expression; others are globs.
-inline constexpr std::string_view kRegexMark = "re:";
-
 // "; did you mean \"a\" or \"b\"?" for the first few of `names` that differ from `name`
 // by a few letters, or begin with it; empty if there are none.
 std::string near_names(std::string_view name, const std::vector<std::string>& names);
 
 // The pattern without its wildcards and operators.
 std::string plain_part(std::string_view pattern);
-
-// A demangled C++ name without its parameters.
-std::string without_parameters(std::string name);
 
 }  // namespace arctrace::cli

@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "reader/cli/options/glob_option.hpp"
+#include "src/base/glob.hpp"
+
 namespace arctrace::cli {
 namespace {
 
@@ -33,7 +36,9 @@ constexpr const char* kReportNotes =
     "The time of a call that a filter hides goes to the nearest shown frame around\n"
     "it, or to the thread, so that the sums stay right. A time range counts the time\n"
     "within it, and the calls that overlap it. In a GLOB, * stands for any\n"
-    "characters and ? for one. C++ functions match with or without their parameters.\n"
+    "characters, ? for one, [abc] and [!a-z] for one of a set, and \\ makes the next\n"
+    "character plain, as in \"operator\\[]\". C++ functions match with or without their\n"
+    "parameters.\n"
     "The sums below a report are those of the whole trace; frames and orphans are\n"
     "those of the threads shown.\n"
     "\n"
@@ -122,10 +127,7 @@ void add_filters(CLI::App& app, ReportOptions& options) {
       ->group(group);
   const auto add_globs = [&](const char* name, std::vector<std::string>& globs,
                              const char* help) {
-    app.add_option(name, globs, help)
-        ->type_name("GLOB")
-        ->allow_extra_args(false)
-        ->group(group);
+    add_glob_option(app, name, globs, help)->group(group);
   };
   add_globs("--process", options.processes,
             "show only processes whose program matches GLOB: its name, or its path if "
@@ -247,7 +249,7 @@ bool ReportOptions::wants_thread(const reader::Definitions& definitions,
   const std::string program = process == nullptr ? "" : process->executable;
   const std::string name = program.substr(program.rfind('/') + 1);
   return std::any_of(processes.begin(), processes.end(), [&](const std::string& glob) {
-    return reader::glob_match(glob, glob.find('/') == std::string::npos ? name : program);
+    return glob_matches(glob, glob.find('/') == std::string::npos ? name : program);
   });
 }
 

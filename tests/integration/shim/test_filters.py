@@ -104,8 +104,8 @@ class Filters(harness.ShimTest):
         done = self.start([harness.ARCTRACE, "record", "-F", "a[", "--", "touch", "made"],
                           directory)
         self.assertEqual(done.returncode, 2)
-        self.assertEqual(done.stderr, 'arctrace: record: -F "a[": no ] to this [; \\[ is the '
-                         "character\n  a[\n   ^\n")
+        self.assertEqual(done.stderr, 'arctrace: record: -F "a[": no ] to this [; a backslash '
+                         "before it makes it plain\n  a[\n   ^\n")
         self.assertFalse((directory / "made").exists())
 
 

@@ -6,6 +6,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <random>
 
 using namespace arctrace::reader;
 
@@ -49,14 +50,31 @@ TEST_CASE("commas stand where they belong") {
         "\"e\":\"f\"}\n");
 }
 
-TEST_CASE("bytes that are no UTF-8 leave it valid") {
-  Collected out;
-  JsonWriter json(out.write());
-  json.begin_array();
-  json.value("\xff\x80 ok \x01");
-  json.end();
-  json.finish();
-  CHECK(nlohmann::json::accept(out.text));
+TEST_CASE("strings") {
+  const auto written = [](std::string_view text) {
+    Collected out;
+    JsonWriter json(out.write());
+    json.begin_array();
+    json.value(text);
+    json.end();
+    json.finish();
+    return out.text.substr(1, out.text.size() - 3);
+  };
+  CHECK(written("plain") == "\"plain\"");
+  CHECK(written("a\"b\\c\n") == R"("a\"b\\c\n")");
+  CHECK(written("größe") == "\"größe\"");
+  CHECK(written("\xff") == "\"\xef\xbf\xbd\"");
+  CHECK(written(std::string_view("\0\x7f", 2)) == "\"\\u0000\x7f\"");
+  const uint64_t seed = std::random_device()();
+  CAPTURE(seed);
+  std::mt19937_64 random(seed);
+  for (int round = 0; round < 5000; ++round) {
+    std::string text;
+    for (uint64_t i = random() % 20; i > 0; --i) {
+      text += static_cast<char>(random() % 3 == 0 ? random() : random() % 64 + 0x80);
+    }
+    CHECK(nlohmann::json::parse(written(text)).is_string());
+  }
 }
 
 TEST_CASE("a large value is handed over in pieces, and stops when it is not wanted") {

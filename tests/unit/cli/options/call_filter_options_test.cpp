@@ -23,11 +23,11 @@ TEST_CASE("a malformed pattern is shown with its offset") {
   CHECK(problem_with("re:^a(b|c)$") == "");
   CHECK(problem_with("") == "-F \"\": an empty pattern");
   CHECK(problem_with("operator[]") ==
-        "-F \"operator[]\": no ] to this [; \\[ is the character\n"
+        "-F \"operator[]\": no ] to this [; a backslash before it makes it plain\n"
         "  operator[]\n"
         "          ^");
   CHECK(problem_with("a[b\\]") ==
-        "-F \"a[b\\\\]\": no ] to this [; \\[ is the character\n"
+        "-F \"a[b\\\\]\": no ] to this [; a backslash before it makes it plain\n"
         "  a[b\\\\]\n"
         "   ^");
   CHECK(problem_with("[[:alpha:]]*") ==

@@ -58,6 +58,7 @@ TEST_CASE("dump filter: functions that are entered or left") {
   };
   CHECK(wanted("f") == "yyn");
   CHECK(wanted("f(int)") == "yyn");
+  CHECK(wanted("[e-g]") == "yyn");
   CHECK(wanted("g") == "nnn");
   CHECK(wanted("*") == "yyn");
 }

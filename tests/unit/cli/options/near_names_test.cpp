@@ -40,16 +40,5 @@ TEST_CASE("the plain part of a pattern") {
   CHECK(plain_part("") == "");
 }
 
-TEST_CASE("names without parameters") {
-  CHECK(without_parameters("f") == "f");
-  CHECK(without_parameters("f(int)") == "f");
-  CHECK(without_parameters("shop::add(std::string const&, int)") == "shop::add");
-  CHECK(without_parameters("f(void (*)(int))") == "f");
-  CHECK(without_parameters("(anonymous namespace)::f(int)") ==
-        "(anonymous namespace)::f");
-  CHECK(without_parameters("operator()(int)") == "operator()");
-  CHECK(without_parameters("") == "");
-}
-
 }  // namespace
 }  // namespace arctrace::cli

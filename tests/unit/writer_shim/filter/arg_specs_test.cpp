@@ -7,9 +7,12 @@
 
 #include <cstring>
 #include <memory>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "src/shim_protocol/arg_spec_code.hpp"
+#include "src/shim_protocol/auto_args.hpp"
 #include "tests/unit/writer_shim/fake_writer.hpp"
 #include "writer_shim/filter/function_patterns.hpp"
 
@@ -124,6 +127,70 @@ TEST_CASE("arg specs: -R alone leaves the arguments of a type alone") {
   CHECK(text_of(number) == "=0b40");
   CHECK(fake_writer().arg_specs[number].names == 0);
   CHECK(specs_of("close") == "=0b41");
+}
+
+TEST_CASE("arg specs: a function that is hooked in many modules has one entry") {
+  const Options options(
+      "args=A:*;args=R:*;callee=read_it:1h800d80:path/1=one:/0=no;"
+      "callee=bare:1h80::");
+  fake_writer().names.clear();
+  const uint32_t number = arg_specs_of("read_it", nullptr);
+  const uint32_t bare = arg_specs_of("bare", nullptr);
+  REQUIRE(number != 0);
+  REQUIRE(bare != 0);
+  for (int i = 0; i < 2 * ARCTRACE_SHIM_CALL_ARGS_MAX; ++i) {
+    REQUIRE(arg_specs_of("read_it", nullptr) == number);
+    REQUIRE(arg_specs_of("bare", nullptr) == bare);
+  }
+  CHECK(fake_writer().names == std::vector<std::string>{"path/1=one", "/0=no"});
+}
+
+// All that options can ask for: as many types as there may be, each of another list;
+// auto-args; and patterns of which as many pairs as possible give a function's arguments
+// and its return value.
+TEST_CASE("arg specs: no options fill the table") {
+  constexpr int kThird = (kPatternsMax - 1) / 3;
+  const auto name_of_pattern = [](char sort, int i) {
+    return std::string(1, sort) + std::to_string(i) + "_";
+  };
+  const auto list = [](int i) {  // a list of arguments for each number
+    return "1b40" + std::to_string(i % 5 + 1) + "b40" + std::to_string(i / 5 + 1) + "d40";
+  };
+  const auto result = [](int i) {  // and a return value
+    return std::string("0") + "bcgh"[i / 12] + "1248"[i / 3 % 4] + "012"[i % 3];
+  };
+  std::string text = "autoargs=yes;args=A:typed_*";
+  const auto add_pattern = [&](const std::string& specs, char sort, int i) {
+    text += ";args=" + specs + ":*" + name_of_pattern(sort, i) + "*";
+  };
+  for (int i = 0; i < kThird; ++i) add_pattern(list(i) + result(i), 'x', i);
+  for (int i = 0; i < kThird; ++i) add_pattern("1h80" + list(i), 'y', i);
+  for (int i = 0; i < kThird; ++i) add_pattern(result(kThird + i), 'z', i);
+  for (size_t i = 0; i < kTypesMax; ++i) {
+    text += ";callee=typed_" + std::to_string(i) + ":1b40:" + std::to_string(i) + ":";
+  }
+  REQUIRE(text.size() <= kOptionsTextMax);
+  const Options options(text.c_str());
+  std::set<uint32_t> numbers;
+  size_t functions = 0;
+  const auto hook = [&](const std::string& name) {
+    const uint32_t number = arg_specs_of(name.c_str(), nullptr);
+    REQUIRE(number != 0);
+    numbers.insert(number);
+    ++functions;
+  };
+  for (size_t i = 0; i < kTypesMax; ++i) hook("typed_" + std::to_string(i));
+  for (int i = 0; i < kThird; ++i) {
+    for (const std::string pair : {"xy", "xz", "yz"}) {
+      for (int j = 0; j < kThird; ++j) {
+        hook(name_of_pattern(pair[0], i) + name_of_pattern(pair[1], j));
+      }
+    }
+    for (const char sort : {'x', 'y', 'z'}) hook(name_of_pattern(sort, i));
+  }
+  CHECK(functions > 3400);
+  CHECK(numbers.size() == functions);
+  for (const AutoArgs& function : kAutoArgs) hook(function.name);
 }
 
 TEST_CASE("arg specs: hostile text") {

@@ -7,7 +7,6 @@
 #include <string>
 
 #include "tests/unit/writer_shim/fake_writer.hpp"
-#include "writer_shim/filter/linker_name.hpp"
 
 namespace arctrace::shim {
 namespace {
@@ -132,18 +131,6 @@ TEST_CASE("patterns: names of any length") {
   CHECK(Patterns::flags((longest + std::string(100'000, 'c')).c_str()) ==
         (kFiltered | kNotraced));
   CHECK(Patterns::flags(("a" + longest).c_str()) == kNotraced);
-}
-
-TEST_CASE("linker names: the part before the first dot, up to the longest that counts") {
-  CHECK(plain_linker_name("") == "");
-  CHECK(plain_linker_name(".cold") == "");
-  CHECK(plain_linker_name("work") == "work");
-  CHECK(plain_linker_name("work.part.0.constprop.1") == "work");
-  CHECK(plain_linker_name("work.") == "work");
-  const std::string longest(kLinkerNameMax, 'a');
-  CHECK(plain_linker_name(longest.c_str()) == longest);
-  CHECK(plain_linker_name((longest + "b").c_str()) == longest);
-  CHECK(plain_linker_name((longest + ".cold").c_str()) == longest);
 }
 
 }  // namespace arctrace::shim

@@ -1,6 +1,6 @@
 // Globs, compared with libc's fnmatch on random patterns, and the faults that are
 // reported.
-#include "src/shim_protocol/glob.hpp"
+#include "src/base/glob.hpp"
 
 #include <doctest/doctest.h>
 #include <fnmatch.h>
@@ -9,9 +9,9 @@
 #include <random>
 #include <string>
 
-using arctrace::shim::check_glob;
-using arctrace::shim::glob_matches;
-using arctrace::shim::GlobFault;
+using arctrace::check_glob;
+using arctrace::glob_matches;
+using arctrace::GlobFault;
 
 namespace {
 
@@ -73,6 +73,32 @@ TEST_CASE("globs match as fnmatch's do") {
   CHECK(matched > 1000);
 }
 
+TEST_CASE("the elements of a glob") {
+  CHECK(glob_matches("main", "main"));
+  CHECK_FALSE(glob_matches("main", "main2"));
+  CHECK_FALSE(glob_matches("main2", "main"));
+  CHECK(glob_matches("ma?n*", "mainAB"));
+  CHECK(glob_matches("*B", "mainAB"));
+  CHECK_FALSE(glob_matches("*C*", "mainAB"));
+  CHECK(glob_matches("a*b*c", "aXbXbc"));
+  CHECK(glob_matches("[ab]*", "bc"));
+  CHECK_FALSE(glob_matches("[ab]*", "cb"));
+  CHECK(glob_matches("[!a-c]", "d"));
+  CHECK_FALSE(glob_matches("[^a-c]", "b"));
+  CHECK(glob_matches("[a-]", "-"));
+  CHECK(glob_matches("[-a]", "-"));
+  CHECK(glob_matches("[]]", "]"));
+  CHECK_FALSE(glob_matches("[!]]", "]"));
+  CHECK_FALSE(glob_matches("[c-a]", "b"));
+  CHECK(glob_matches("[\\]]", "]"));
+  CHECK(glob_matches("operator\\[]", "operator[]"));
+  CHECK_FALSE(glob_matches("operator[]", "operator[]"));
+  CHECK(glob_matches("\\*", "*"));
+  CHECK_FALSE(glob_matches("\\*", "a"));
+  CHECK(glob_matches("[\x80-\xff]?", "\xc3\xa9"));  // bytes, which are not signed
+  CHECK(glob_matches("a*", std::string_view("a\0b", 3)));
+}
+
 TEST_CASE("incomplete globs match nothing") {
   for (const char* glob : {"[", "[a", "[!", "[]", "[a-", "\\", "a\\"}) {
     CHECK_FALSE(glob_matches(glob, "a"));
@@ -106,4 +132,8 @@ TEST_CASE("a hostile glob costs no more than its length by the name's") {
   std::string glob;
   for (int i = 0; i < 500; ++i) glob += "*a";
   CHECK_FALSE(glob_matches(glob + "b", std::string(1024, 'a')));
+  CHECK_FALSE(glob_matches(std::string(1'000'000, '*') + "b", std::string(1024, 'a')));
+  CHECK_FALSE(
+      glob_matches("*[" + std::string(10'000, 'b') + "]", std::string(1024, 'a')));
+  CHECK(glob_matches(std::string(1'000'000, 'a'), std::string(1'000'000, 'a')));
 }

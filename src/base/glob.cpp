@@ -1,9 +1,9 @@
 // Matches globs. The matcher backtracks to the last "*" only, because an earlier one
 // could not help where the last one, which also takes any characters, does not. This
 // bounds the time for any pattern.
-#include "src/shim_protocol/glob.hpp"
+#include "src/base/glob.hpp"
 
-namespace arctrace::shim {
+namespace arctrace {
 namespace {
 
 // An element of a pattern that stands for one character.
@@ -96,4 +96,4 @@ GlobCheck check_glob(std::string_view pattern) {
   return {GlobFault::kNone, 0};
 }
 
-}  // namespace arctrace::shim
+}  // namespace arctrace

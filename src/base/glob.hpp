@@ -1,6 +1,7 @@
-// Globs, the patterns of -F, -N, -L, -A and -R and of the live filter. The command, the
-// shim at start and hooks, which may run inside malloc, all match them here, byte by byte
-// and without libc.
+// Globs: the patterns of functions, modules and programs that users give to record, ctl,
+// report and dump, and those in the control page. The command, the reader, the shim at
+// start and hooks, which may run inside malloc, all match them here, byte by byte and
+// without libc.
 //
 //   *       any number of characters, also none
 //   ?       one character
@@ -18,7 +19,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace arctrace::shim {
+namespace arctrace {
 
 // A glob with a fault matches nothing. Takes at most pattern.size() * text.size() steps.
 bool glob_matches(std::string_view pattern, std::string_view text);
@@ -36,4 +37,4 @@ struct GlobCheck {
 // Finds the first fault in `pattern`.
 GlobCheck check_glob(std::string_view pattern);
 
-}  // namespace arctrace::shim
+}  // namespace arctrace

@@ -1,0 +1,72 @@
+// The forms of a function's name that patterns are matched against: the shim, the command
+// and the reader match the same names, so that a pattern means the same when it records a
+// function, changes the live filter, and reports the function. Without libc, because the
+// shim calls this in hooks.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+namespace arctrace {
+
+inline constexpr size_t kLinkerNameMax = 1024;  // bytes that count
+
+// A linker's name without the suffixes of copies that compilers make of functions (.cold,
+// .constprop.0).
+constexpr std::string_view plain_linker_name(std::string_view name) {
+  size_t length = 0;
+  while (length < kLinkerNameMax && length < name.size() && name[length] != '.') ++length;
+  return {name.data(), length};
+}
+
+// Whether `text` is what a demangled name has after its parameters: nothing, a qualifier
+// such as " const", a constraint, or the suffix of a copy ("[clone .cold]").
+constexpr bool may_follow_parameters(std::string_view text) {
+  if (text.empty()) return true;
+  // As string_views, so that their sizes are constants: the shim must not call strlen.
+  constexpr std::string_view kEndings[] = {" const", " volatile", " &", " requires ",
+                                           " ["};
+  for (const std::string_view wanted : kEndings) {
+    size_t same = 0;
+    while (same < wanted.size() && same < text.size() && text[same] == wanted[same]) {
+      ++same;
+    }
+    if (same == wanted.size()) return true;
+  }
+  return false;
+}
+
+// Whether `name` ends with the word "operator".
+constexpr bool ends_with_operator(std::string_view name) {
+  constexpr std::string_view kWord = "operator";
+  if (name.size() < kWord.size()) return false;
+  const size_t begin = name.size() - kWord.size();
+  for (size_t i = 0; i < kWord.size(); ++i) {
+    if (name[begin + i] != kWord[i]) return false;
+  }
+  return begin == 0 || name[begin - 1] == ':' || name[begin - 1] == ' ';
+}
+
+// A demangled C++ name without its parameters: "f(int) const" is "f". The parameters are
+// the last parentheses that are within no others. A name that has no parameters is
+// returned as it is: "main", "(anonymous namespace)::x", "f()::{lambda()#1}". Takes time
+// in proportion to the name, which may be anything.
+constexpr std::string_view without_parameters(std::string_view name) {
+  size_t end = name.size();
+  while (end > 0 && name[end - 1] != ')') --end;
+  if (end == 0 || !may_follow_parameters({name.data() + end, name.size() - end})) {
+    return name;
+  }
+  size_t begin = end;
+  size_t depth = 0;
+  do {
+    --begin;
+    if (name[begin] == ')') ++depth;
+    if (name[begin] == '(') --depth;
+  } while (depth != 0 && begin != 0);
+  const std::string_view plain(name.data(), begin);
+  const bool is_call_operator = end - begin == 2 && ends_with_operator(plain);
+  return begin == 0 || is_call_operator ? name : plain;
+}
+
+}  // namespace arctrace
