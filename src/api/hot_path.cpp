@@ -93,10 +93,11 @@ __attribute__((flatten)) void arctrace_shim_function_enter(uintptr_t function,
                                                            uintptr_t stack_pointer,
                                                            uintptr_t frame_pointer,
                                                            uintptr_t hook_site) {
-  if (__builtin_expect(fast_path_is_open(ARCTRACE_GATE_FUNCTIONS) &&
-                           enter_hooked_fast(function, {call_site, stack_pointer,
-                                                        frame_pointer, hook_site}),
-                       1)) {
+  if (__builtin_expect(
+          fast_path_is_open(ARCTRACE_GATE_FUNCTIONS) && *live_filter_number == 0 &&
+              enter_hooked_fast(function,
+                                {call_site, stack_pointer, frame_pointer, hook_site}),
+          1)) {
     return;
   }
   slow_enter(function, call_site, stack_pointer, frame_pointer, hook_site);

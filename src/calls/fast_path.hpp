@@ -97,7 +97,8 @@ struct HookCall {
 };
 
 // Records that the thread entered `key`, if the call is known to come from its innermost
-// frame. False: nothing was done.
+// frame. False: nothing was done. REQUIRES: fast_path_is_open(), and there is no live
+// filter.
 __attribute__((always_inline)) inline bool enter_hooked_fast(uint64_t key,
                                                              const HookCall& call) {
   uint32_t at = 0;

@@ -12,6 +12,7 @@ void set_fast_gate(const volatile uint32_t* gate) {
 }  // namespace
 
 const volatile uint32_t* fast_gate = &kClosedGate;
+const volatile uint32_t* live_filter_number = &kClosedGate;
 
 void close_fast_path() { set_fast_gate(&kClosedGate); }
 
@@ -20,7 +21,9 @@ void close_gate() {
   arctrace_gate = &kClosedGate;
 }
 
-void open_gate(const volatile uint32_t& gate, bool with_fast_path) {
+void open_gate(const volatile uint32_t& gate, const volatile uint32_t& filter_number,
+               bool with_fast_path) {
+  live_filter_number = &filter_number;
   if (with_fast_path) set_fast_gate(&gate);
   arctrace_gate = &gate;
 }

@@ -19,13 +19,19 @@ inline bool fast_path_is_open(uint32_t bits) {
   return (*__atomic_load_n(&fast_gate, __ATOMIC_RELAXED) & bits) != 0;
 }
 
+// Points to the live filter's number in the control page, which is 0 until one is set; in
+// a process without a session, to a word that stays 0.
+extern const volatile uint32_t* live_filter_number;
+
 // From now on all records take the slow path.
 void close_fast_path();
 
 // From now on this process records nothing.
 void close_gate();
 
-// From now on the gate is `gate`, of the session that the process has joined.
-void open_gate(const volatile uint32_t& gate, bool with_fast_path);
+// From now on the gate and the live filter's number are those of the session that the
+// process has joined.
+void open_gate(const volatile uint32_t& gate, const volatile uint32_t& filter_number,
+               bool with_fast_path);
 
 }  // namespace arctrace

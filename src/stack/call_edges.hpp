@@ -8,6 +8,9 @@
 // was entered, so an open frame with these properties is the running one. If code without
 // hooks lies in between, it has the same frames as when the unwinder looked.
 //
+// Code can be unloaded, and other code loaded in its place: forget_call_edges() makes all
+// edges of all threads unknown.
+//
 // An edge also tells where the callee's frame is, so that its hook need not look that up.
 #pragma once
 
@@ -19,6 +22,13 @@
 #include "src/stack/machine_frame.hpp"
 
 namespace arctrace {
+
+// Distinguishes the edges of one state of the process' code from those of others. A
+// random number, so that edges of two states can't be confused.
+extern uint64_t call_edges_epoch;
+
+// To be called after code was loaded or unloaded. One thread at a time.
+void forget_call_edges();
 
 // All zero is a valid empty table, because no caller or callee has hook site 0.
 class CallEdges {
@@ -66,7 +76,7 @@ class CallEdges {
 
  private:
   struct Edge {
-    uint64_t sites;   // the callee's hook site, above its call site
+    uint64_t sites;   // the callee's hook site, above its call site; mixed with the epoch
     uint64_t caller;  // the distance, above the caller's hook site
     // From the callee's stack pointer or frame pointer, as `flags` say, to its location.
     // 0 if it can't be found from there: no location is equal to one of them.
@@ -76,7 +86,8 @@ class CallEdges {
   static constexpr unsigned kIndexBits = 10;
 
   static uint64_t sites(const MachineFrame& callee) {
-    return uint64_t{callee.hook_site} << 32 | callee.call_site;
+    return (uint64_t{callee.hook_site} << 32 | callee.call_site) ^
+           __atomic_load_n(&call_edges_epoch, __ATOMIC_RELAXED);
   }
   static uint64_t caller_word(const MachineFrame& caller, uint64_t distance) {
     return distance << 32 | caller.hook_site;

@@ -16,6 +16,17 @@ bool is_entering(const ThreadLocal& local) {
          local.change.committed >> ARCTRACE_TYPE_SHIFT == ARCTRACE_TYPE_ENTER;
 }
 
+// Removes the frame with index `at`, whose entry was not recorded. Those further in are
+// of handlers, and recorded: they stay open until they are seen to have been left.
+void take_back_frame(ThreadState& state, uint32_t at) {
+  OpenFrames& open = state.open;
+  for (uint32_t i = at; i + 1 < open.kept(); ++i) {
+    open.frames[i] = open.frames[i + 1];
+    state.filtered.frames[i] = state.filtered.frames[i + 1];
+  }
+  --open.depth;
+}
+
 }  // namespace
 
 StackChange unrecorded_enter(uint32_t depth) {
@@ -45,7 +56,7 @@ void resolve_change(ThreadLocal& local) {
 void abandon_change(ThreadLocal& local) {
   resolve_change(local);
   if (local.state != nullptr && is_entering(local)) {
-    local.state->open.depth = local.change.depth - 1;
+    take_back_frame(*local.state, local.change.depth - 1);
   }
   finish_change(local);
   local.reporting = 0;

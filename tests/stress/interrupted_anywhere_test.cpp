@@ -17,6 +17,7 @@
 #include "tests/stress/cuts.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/hooked_function.hpp"
+#include "tests/support/replayed_stack.hpp"
 #include "tests/support/single_step.hpp"
 
 namespace arctrace::testing {
@@ -331,40 +332,48 @@ TEST_CASE("interrupted anywhere: calls that wait keep their arguments") {
 
 sigjmp_buf jump_target;
 
+void jump_out() { siglongjmp(jump_target, 1); }
+void call_and_jump_out() { call_hooked(4, 4, jump_out); }
+
 TEST_CASE("interrupted anywhere: a function with hooks, by a handler that jumps out") {
-  in_session(buffer_with(ARCTRACE_SCOPE_THREAD, 65536, 400), [](TestSession& test) {
-    const auto here = reinterpret_cast<uintptr_t>(&test);
-    arctrace_shim_thread_start(here - (4u << 20), here + (64u << 10));
-    call_hooked(1, 1, [&] {
-      const auto run = [&](const std::function<bool(uint64_t)>& at_step) {
-        return single_step([] { call_hooked(2, 2); }, at_step);
-      };
-      run([](uint64_t) { return true; });  // learns the call
-      const uint64_t count = run([](uint64_t) { return true; });
-      volatile uint64_t at = 0;  // volatile, because it changes between set and jump
-      while (at + 1 < count) {
-        const uint64_t jumps_at = at + 1;
-        at = jumps_at;
-        if (sigsetjmp(jump_target, 1) == 0) {
-          run([jumps_at](uint64_t step) {
-            if (step == jumps_at) siglongjmp(jump_target, 1);
-            return true;
+  for (const auto jump : {jump_out, call_and_jump_out}) {
+    in_session(buffer_with(ARCTRACE_SCOPE_THREAD, 65536, 400), [&](TestSession& test) {
+      const auto here = reinterpret_cast<uintptr_t>(&test);
+      arctrace_shim_thread_start(here - (4u << 20), here + (64u << 10));
+      call_hooked(1, 1, [&] {
+        const auto run = [&](const std::function<bool(uint64_t)>& at_step) {
+          return single_step([] { call_hooked(2, 2); }, at_step);
+        };
+        run([](uint64_t) { return true; });  // learns the call
+        const uint64_t count = run([](uint64_t) { return true; });
+        volatile uint64_t at = 0;  // volatile, because it changes between set and jump
+        while (at + 1 < count) {
+          const uint64_t jumps_at = at + 1;
+          at = jumps_at;
+          if (sigsetjmp(jump_target, 1) == 0) {
+            run([&](uint64_t step) {
+              if (step == jumps_at) jump();
+              return true;
+            });
+          }
+          const OpenFrames& open = thread_local_state.state->open;
+          call_hooked(3, 3, [&] {
+            REQUIRE(open.depth == 2);
+            REQUIRE(open.frames[0].key == 1);
+            REQUIRE(open.frames[1].key == 3);
           });
+          REQUIRE(open.depth == 1);
         }
-        const OpenFrames& open = thread_local_state.state->open;
-        call_hooked(3, 3, [&] {
-          REQUIRE(open.depth == 2);
-          REQUIRE(open.frames[0].key == 1);
-          REQUIRE(open.frames[1].key == 3);
-        });
-        REQUIRE(open.depth == 1);
-      }
+      });
+      check_at_rest(test);
+      CHECK(thread_local_state.state->open.depth == 0);
+      const DecodedTrace trace = test.finish();
+      CHECK(joined(trace.problems) == "");
+      const ReplayedStack replayed = ReplayedStack::in_order_of_time(trace);
+      CHECK(replayed.open().empty());
+      CHECK(replayed.orphans().empty());
     });
-    check_at_rest(test);
-    CHECK(thread_local_state.state->open.depth == 0);
-    const DecodedTrace trace = test.finish();
-    CHECK(joined(trace.problems) == "");
-  });
+  }
 }
 
 TEST_CASE("interrupted anywhere: by a handler that jumps out of the writer") {
