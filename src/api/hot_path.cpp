@@ -16,7 +16,50 @@ using namespace arctrace;  // the C functions below are the namespace's face
 
 namespace {
 
-// Out of line, so that the functions below save no registers for it.
+// The slow forms are out of line, so that the functions below save no registers for them.
+
+void fill_event(std::byte* body, uint32_t event, const void* payload, uint32_t size) {
+  constexpr uint32_t kEventSize = sizeof(arctrace_event_body);
+  std::byte* to = body + kEventSize;
+  const uint32_t padded = padded_size(size);
+  if (padded != size) word_at(to + padded - sizeof(uint32_t)) = 0;
+  part_at<arctrace_event_body>(body).event = event;
+  copy_bytes(to, payload, size);
+}
+
+// False: nothing was done.
+__attribute__((always_inline)) inline bool write_event_fast(uint32_t event,
+                                                            const void* payload,
+                                                            size_t size) {
+  if (__builtin_expect(size > ARCTRACE_PAYLOAD_MAX, 0)) return false;
+  const auto length = static_cast<uint32_t>(size);
+  return record_fast(
+      stack_pointer(), ARCTRACE_TYPE_EVENT,
+      static_cast<uint32_t>(sizeof(arctrace_event_body)) + padded_size(length),
+      [](const ThreadState&) { return true; },
+      [&](Nesting, ThreadState&, const Reservation& record) {
+        fill_event(record.body, event, payload, length);
+        commit(record);
+      });
+}
+
+__attribute__((noinline)) void write_event_slow(uint32_t event, const void* payload,
+                                                size_t size) {
+  if (!is_recorded(ARCTRACE_GATE_EVENTS)) return;
+  const WriterCall writer_call;
+  if (writer_call.refuses_record()) return;
+  const uint64_t ticks = session_ticks();
+  if (__builtin_expect(size > ARCTRACE_PAYLOAD_MAX, 0)) {
+    reserve_impossible(writer_call, ticks);
+    return;
+  }
+  const auto length = static_cast<uint32_t>(size);
+  const uint32_t body_size =
+      static_cast<uint32_t>(sizeof(arctrace_event_body)) + padded_size(length);
+  write_record(writer_call, ARCTRACE_TYPE_EVENT, body_size, ticks,
+               [&](std::byte* body) { fill_event(body, event, payload, length); });
+}
+
 __attribute__((noinline)) void enter_unless_closed(uint64_t key, uintptr_t location,
                                                    uintptr_t here) {
   if (!is_recorded(ARCTRACE_GATE_FUNCTIONS)) return;
@@ -61,25 +104,14 @@ __attribute__((flatten)) void arctrace_exit(uint64_t frame_key) {
   exit_unless_closed(frame_key, here);
 }
 
-void arctrace_write(uint32_t event, const void* payload, size_t size) {
-  if (!is_recorded(ARCTRACE_GATE_EVENTS)) return;
-  const WriterCall writer_call;
-  if (writer_call.refuses_record()) return;
-  const uint64_t ticks = session_ticks();
-  if (__builtin_expect(size > ARCTRACE_PAYLOAD_MAX, 0)) {
-    reserve_impossible(writer_call, ticks);
+__attribute__((flatten)) void arctrace_write(uint32_t event, const void* payload,
+                                             size_t size) {
+  if (__builtin_expect(fast_path_is_open(ARCTRACE_GATE_EVENTS) &&
+                           write_event_fast(event, payload, size),
+                       1)) {
     return;
   }
-  const auto length = static_cast<uint32_t>(size);
-  const uint32_t padded = padded_size(length);
-  constexpr uint32_t kEventSize = sizeof(arctrace_event_body);
-  write_record(writer_call, ARCTRACE_TYPE_EVENT, kEventSize + padded, ticks,
-               [&](std::byte* body) {
-                 std::byte* to = body + kEventSize;
-                 if (padded != length) word_at(to + padded - sizeof(uint32_t)) = 0;
-                 part_at<arctrace_event_body>(body).event = event;
-                 copy_bytes(to, payload, length);
-               });
+  write_event_slow(event, payload, size);
 }
 
 void arctrace_shim_set_slow_hooks(arctrace_shim_function_hook* enter,

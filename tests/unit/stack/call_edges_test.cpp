@@ -146,7 +146,7 @@ class ModelProgram {
 
   static bool has_hook(uint32_t function) { return function % 3 != 0; }
   static uintptr_t size_of(uint32_t function) {
-    return has_hook(function) ? 16 : 4096 << function % 5;
+    return has_hook(function) ? uintptr_t{16} : uintptr_t{4096} << function % 5;
   }
   static uint32_t code_of(uint32_t function) { return 0x1000 * (function + 1); }
 
