@@ -74,7 +74,7 @@ __attribute__((constructor(102))) void start() {
   decode_options(secure_getenv(kOptionsVariable), options);
   set_filter(options);
   arctrace_shim_set_unwinder(find_caller);
-  find_next_function_hooks();
+  start_function_hooks();
   find_exec_functions();
   find_spawn_functions();
   find_prctl_functions();

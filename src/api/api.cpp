@@ -59,9 +59,8 @@ int arctrace_attach(const char* path) {
 }
 
 void arctrace_detach(void) {
-  static const uint32_t kClosed = 0;
   arctrace_flush();
-  arctrace_gate = &kClosed;
+  close_gate();
 }
 
 void arctrace_flush(void) {

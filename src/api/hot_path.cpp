@@ -14,19 +14,37 @@
 
 using namespace arctrace;  // the C functions below are the namespace's face
 
-__attribute__((flatten)) void arctrace_enter(uint64_t frame_key) {
-  if (is_recorded(ARCTRACE_GATE_FUNCTIONS)) record_enter(frame_key, uintptr_t{0});
+namespace {
+
+// The slow forms are out of line, so that the functions below save no registers for them.
+
+void fill_event(std::byte* body, uint32_t event, const void* payload, uint32_t size) {
+  constexpr uint32_t kEventSize = sizeof(arctrace_event_body);
+  std::byte* to = body + kEventSize;
+  const uint32_t padded = padded_size(size);
+  if (padded != size) word_at(to + padded - sizeof(uint32_t)) = 0;
+  part_at<arctrace_event_body>(body).event = event;
+  copy_bytes(to, payload, size);
 }
 
-__attribute__((flatten)) void arctrace_enter_at(uint64_t frame_key, uintptr_t location) {
-  if (is_recorded(ARCTRACE_GATE_FUNCTIONS)) record_enter(frame_key, location);
+// False: nothing was done.
+__attribute__((always_inline)) inline bool write_event_fast(uint32_t event,
+                                                            const void* payload,
+                                                            size_t size) {
+  if (__builtin_expect(size > ARCTRACE_PAYLOAD_MAX, 0)) return false;
+  const auto length = static_cast<uint32_t>(size);
+  return record_fast(
+      stack_pointer(), ARCTRACE_TYPE_EVENT,
+      static_cast<uint32_t>(sizeof(arctrace_event_body)) + padded_size(length),
+      [](const ThreadState&) { return true; },
+      [&](Nesting, ThreadState&, const Reservation& record) {
+        fill_event(record.body, event, payload, length);
+        commit(record);
+      });
 }
 
-__attribute__((flatten)) void arctrace_exit(uint64_t frame_key) {
-  if (is_recorded(ARCTRACE_GATE_FUNCTIONS)) record_exit(frame_key, 0, stack_pointer());
-}
-
-void arctrace_write(uint32_t event, const void* payload, size_t size) {
+__attribute__((noinline)) void write_event_slow(uint32_t event, const void* payload,
+                                                size_t size) {
   if (!is_recorded(ARCTRACE_GATE_EVENTS)) return;
   const WriterCall writer_call;
   if (writer_call.refuses_record()) return;
@@ -36,32 +54,122 @@ void arctrace_write(uint32_t event, const void* payload, size_t size) {
     return;
   }
   const auto length = static_cast<uint32_t>(size);
-  const uint32_t padded = padded_size(length);
-  constexpr uint32_t kEventSize = sizeof(arctrace_event_body);
-  write_record(writer_call, ARCTRACE_TYPE_EVENT, kEventSize + padded, ticks,
-               [&](std::byte* body) {
-                 std::byte* to = body + kEventSize;
-                 if (padded != length) word_at(to + padded - sizeof(uint32_t)) = 0;
-                 part_at<arctrace_event_body>(body).event = event;
-                 copy_bytes(to, payload, length);
-               });
+  const uint32_t body_size =
+      static_cast<uint32_t>(sizeof(arctrace_event_body)) + padded_size(length);
+  write_record(writer_call, ARCTRACE_TYPE_EVENT, body_size, ticks,
+               [&](std::byte* body) { fill_event(body, event, payload, length); });
 }
 
-__attribute__((flatten)) void arctrace_shim_enter(uint64_t frame_key,
-                                                  const struct arctrace_shim_call* call) {
-  if (is_recorded(ARCTRACE_GATE_FUNCTIONS)) record_enter(frame_key, *call);
+__attribute__((noinline)) void enter_unless_closed(uint64_t key, uintptr_t location,
+                                                   uintptr_t here) {
+  if (!is_recorded(ARCTRACE_GATE_FUNCTIONS)) return;
+  arctrace_shim_call call{};
+  call.location = location;
+  enter_slow(key, call, here, nullptr);
 }
 
-__attribute__((flatten)) int arctrace_shim_exit(uint64_t frame_key,
-                                                uintptr_t stack_pointer) {
+__attribute__((always_inline)) inline void enter(uint64_t key, uintptr_t location) {
+  const uintptr_t here = stack_pointer();
+  if (__builtin_expect(fast_path_is_open(ARCTRACE_GATE_FUNCTIONS) &&
+                           enter_fast(key, MachineFrame(location), here),
+                       1)) {
+    return;
+  }
+  enter_unless_closed(key, location, here);
+}
+
+__attribute__((noinline)) void exit_unless_closed(uint64_t key, uintptr_t here) {
+  if (is_recorded(ARCTRACE_GATE_FUNCTIONS)) exit_slow(key, 0, here, nullptr);
+}
+
+arctrace_shim_function_hook* slow_enter;
+arctrace_shim_function_hook* slow_exit;
+
+}  // namespace
+
+__attribute__((flatten)) void arctrace_enter(uint64_t frame_key) { enter(frame_key, 0); }
+
+__attribute__((flatten)) void arctrace_enter_at(uint64_t frame_key, uintptr_t location) {
+  enter(frame_key, location);
+}
+
+__attribute__((flatten)) void arctrace_exit(uint64_t frame_key) {
+  const uintptr_t here = stack_pointer();
+  if (__builtin_expect(
+          fast_path_is_open(ARCTRACE_GATE_FUNCTIONS) &&
+              exit_fast(frame_key, here, [](const MachineFrame&) { return true; }),
+          1)) {
+    return;
+  }
+  exit_unless_closed(frame_key, here);
+}
+
+__attribute__((flatten)) void arctrace_write(uint32_t event, const void* payload,
+                                             size_t size) {
+  if (__builtin_expect(fast_path_is_open(ARCTRACE_GATE_EVENTS) &&
+                           write_event_fast(event, payload, size),
+                       1)) {
+    return;
+  }
+  write_event_slow(event, payload, size);
+}
+
+void arctrace_shim_set_slow_hooks(arctrace_shim_function_hook* enter,
+                                  arctrace_shim_function_hook* exit) {
+  slow_enter = enter;
+  slow_exit = exit;
+}
+
+__attribute__((flatten)) void arctrace_shim_function_enter(uintptr_t function,
+                                                           uintptr_t call_site,
+                                                           uintptr_t stack_pointer,
+                                                           uintptr_t frame_pointer,
+                                                           uintptr_t hook_site) {
+  if (__builtin_expect(
+          fast_path_is_open(ARCTRACE_GATE_FUNCTIONS) && *live_filter_number == 0 &&
+              enter_hooked_fast(function,
+                                {call_site, stack_pointer, frame_pointer, hook_site}),
+          1)) {
+    return;
+  }
+  slow_enter(function, call_site, stack_pointer, frame_pointer, hook_site);
+}
+
+__attribute__((flatten)) void arctrace_shim_function_exit(uintptr_t function,
+                                                          uintptr_t call_site,
+                                                          uintptr_t stack_pointer,
+                                                          uintptr_t frame_pointer,
+                                                          uintptr_t hook_site) {
+  // A hook that returns to its function's caller was jumped to, as that function's last
+  // act, when its frame was gone.
+  const bool is_jump = hook_site == call_site;
+  const auto is_left = [=](const MachineFrame& frame) {
+    return is_jump ? frame.location == stack_pointer
+                   : frame.stack_pointer == low_half(stack_pointer);
+  };
+  if (__builtin_expect(fast_path_is_open(ARCTRACE_GATE_FUNCTIONS) &&
+                           exit_fast(function, stack_pointer, is_left),
+                       1)) {
+    return;
+  }
+  slow_exit(function, call_site, stack_pointer, frame_pointer, hook_site);
+}
+
+void arctrace_shim_enter(uint64_t frame_key, const struct arctrace_shim_call* call) {
+  if (is_recorded(ARCTRACE_GATE_FUNCTIONS)) {
+    enter_slow(frame_key, *call, call->stack_pointer, nullptr);
+  }
+}
+
+int arctrace_shim_exit(uint64_t frame_key, uintptr_t stack_pointer) {
   if (!is_recorded(ARCTRACE_GATE_FUNCTIONS)) return 1;
-  return record_innermost_exit(frame_key, stack_pointer) ? 1 : 0;
+  return exit_innermost_slow(frame_key, stack_pointer, nullptr) ? 1 : 0;
 }
 
 void arctrace_shim_exit_at(uint64_t frame_key, uintptr_t location,
                            uintptr_t stack_pointer) {
   if (is_recorded(ARCTRACE_GATE_FUNCTIONS)) {
-    record_exit(frame_key, location, stack_pointer);
+    exit_slow(frame_key, location, stack_pointer, nullptr);
   }
 }
 

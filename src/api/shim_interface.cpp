@@ -21,6 +21,7 @@
 #include "src/process/process_identity.hpp"
 #include "src/process/session.hpp"
 #include "src/protocol/live_filter.hpp"
+#include "src/stack/call_edges.hpp"
 #include "src/stack/left_frames.hpp"
 #include "src/stack/pending_calls.hpp"
 #include "src/writer/definitions.hpp"
@@ -154,6 +155,7 @@ void arctrace_shim_set_call_args(const arctrace_shim_call_args* all) {
 const uint64_t* arctrace_shim_pending_calls(void) { return &first_pending_calls; }
 
 void arctrace_shim_modules_changed(void) {
+  forget_call_edges();
   if (!session.joined || !may_call_kernel()) return;
   scan_modules(session_ticks(), false);
   emit_from_this_thread();

@@ -40,7 +40,24 @@ ARCTRACE_API void arctrace_shim_follow_live_filter(uint32_t round, int filter_in
  * each. */
 ARCTRACE_API void arctrace_shim_patterns_matched(uint64_t patterns);
 
-/* Records the entry of a function with a compiled-in hook, like arctrace_enter_at(). */
+/* The hooks of -finstrument-functions: `function` is entered, or left, by the machine
+ * frame that returns to `call_site`. The last three are registers as they were at the
+ * call of the hook, and the address to which it returns. */
+typedef void arctrace_shim_function_hook(uintptr_t function, uintptr_t call_site,
+                                         uintptr_t stack_pointer, uintptr_t frame_pointer,
+                                         uintptr_t hook_site);
+
+/* Record the entry and the exit of a function if that takes no more than the fast path.
+ * Otherwise they record nothing and go on in the slow hooks, which must be set. */
+ARCTRACE_API arctrace_shim_function_hook arctrace_shim_function_enter;
+ARCTRACE_API arctrace_shim_function_hook arctrace_shim_function_exit;
+
+/* Sets the slow hooks. */
+ARCTRACE_API void arctrace_shim_set_slow_hooks(arctrace_shim_function_hook* enter,
+                                               arctrace_shim_function_hook* exit);
+
+/* Records the entry of a function with a compiled-in hook, like arctrace_enter_at(), on
+ * the slow path. */
 ARCTRACE_API void arctrace_shim_enter(uint64_t frame_key,
                                       const struct arctrace_shim_call* call);
 
@@ -92,7 +109,7 @@ ARCTRACE_API void arctrace_shim_set_unwinder(arctrace_shim_unwinder* unwinder);
 
 /* Records that the innermost open frame is left, if it belongs to `frame_key` and was
  * entered at the same stack pointer, and returns 1. Otherwise records nothing and returns
- * 0. */
+ * 0. On the slow path. */
 ARCTRACE_API int arctrace_shim_exit(uint64_t frame_key, uintptr_t stack_pointer);
 
 /* Records that the function `frame_key` is left, whose machine frame is at `location` (0:

@@ -16,7 +16,13 @@ inline void copy_bytes(void* to, const void* from, size_t size) {
     return;
   }
 #endif
-  for (; size >= 8; size -= 8, out += 8, in += 8) __builtin_memcpy(out, in, 8);
+  if (size >= 8) {
+    // The last eight bytes may be copied in part twice.
+    const size_t last = size - 8;
+    for (size_t i = 0; i < last; i += 8) __builtin_memcpy(out + i, in + i, 8);
+    __builtin_memcpy(out + last, in + last, 8);
+    return;
+  }
   for (; size != 0; --size) *out++ = *in++;
 }
 

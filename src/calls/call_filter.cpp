@@ -1,6 +1,7 @@
 #include "src/calls/call_filter.hpp"
 
 #include "src/base/memory.hpp"
+#include "src/process/gate.hpp"
 #include "src/process/session.hpp"
 #include "src/writer/record.hpp"
 #include "src/writer/stack_change.hpp"
@@ -44,13 +45,14 @@ void report_waiting_call(Nesting nesting, ThreadState& state, uint32_t i) {
               state.filtered.frames[i].ticks);
   if (record.word0 != nullptr) {
     part_at<arctrace_frame_body>(record.body).key = state.open.frames[i].key;
-    announce(local, {record.word0, record.committed, state.open.depth});
     local.reporting = i + 1;
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    announce(local, {record.word0, record.committed, state.open.depth});
     commit(record);
     std::atomic_signal_fence(std::memory_order_seq_cst);
   }
   state.filtered.frames[i].reporting = Reporting::kReported;
-  std::atomic_signal_fence(std::memory_order_seq_cst);
+  finish_change(local);
   local.reporting = 0;
   if (record.word0 != nullptr) write_waiting_args(nesting, state, i);
 }
@@ -86,7 +88,7 @@ void set_call_filter(const arctrace_shim_filter& filter) {
     report_waiting_calls(nesting, state, session_ticks());
   });
   call_filter.is_active = 1;
-  IpcAtomics::store_relaxed(session.fast_path_open, uint32_t{0});
+  close_fast_path();
 }
 
 void set_live_filter(uint32_t number, bool filter_in_only) {
@@ -94,7 +96,7 @@ void set_live_filter(uint32_t number, bool filter_in_only) {
   IpcAtomics::store_relaxed(call_filter.number, number);
   // Without any other filter, nothing depends on the others being seen first.
   IpcAtomics::store_relaxed(call_filter.is_active, uint32_t{1});
-  IpcAtomics::store_relaxed(session.fast_path_open, uint32_t{0});
+  close_fast_path();
 }
 
 FilteredFrame filtered_frame(const ThreadLocal& local, uint32_t flags, uint64_t ticks) {

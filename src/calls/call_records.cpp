@@ -28,7 +28,7 @@ void record_unwind(Nesting nesting, ThreadState& state, uint32_t depth, uint64_t
   const Reservation record =
       reserve(nesting, ARCTRACE_TYPE_UNWIND, sizeof(arctrace_unwind_body), ticks);
   if (record.word0 != nullptr) part_at<arctrace_unwind_body>(record.body).count = count;
-  commit_change(nesting, state, record, depth, [] {});
+  commit_leave(nesting, state, record, depth);
 }
 
 // Records that frames were left which can't be open when `key` is entered in `frame`, and
@@ -45,7 +45,7 @@ __attribute__((noinline)) void leave_frames(Nesting nesting, uint64_t key,
   if (!left.is_edge || nesting.nested()) return;
   const OpenFrame* caller = innermost_located(state.open);
   if (caller != nullptr && CallEdges::can_add(caller->frame, frame)) {
-    state.edges.add(caller->frame, frame);
+    state.edges.add(caller->frame, frame, call);
   }
 }
 
@@ -69,12 +69,7 @@ template <class Store>
 void push_unreported(Nesting nesting, ThreadState& state,
                      FilteredFrame::Reporting reporting, const Store& store) {
   const uint32_t at = state.open.depth;
-  thread_local_state.frame_disturbed = nesting.nested();
-  store(state, at);
-  std::atomic_signal_fence(std::memory_order_seq_cst);
-  state.open.depth = at + 1;
-  std::atomic_signal_fence(std::memory_order_seq_cst);
-  if (__builtin_expect(thread_local_state.frame_disturbed, 0)) store(state, at);
+  add_unrecorded_frame(nesting, state, at, [&](ThreadState& to) { store(to, at); });
   const bool waits = reporting == FilteredFrame::Reporting::kWaiting;
   if (waits &&
       (state.filtered.first_waiting == 0 || state.filtered.first_waiting > at + 1)) {
@@ -147,7 +142,7 @@ void write_exit(Nesting nesting, ThreadState& state, const ArgsBody* retval,
     return;
   }
   with_record(nesting, ARCTRACE_TYPE_EXIT, 0, ticks, [&](const Reservation& record) {
-    commit_change(nesting, state, record, state.open.depth - 1, [] {});
+    commit_leave(nesting, state, record, state.open.depth - 1);
   });
 }
 
@@ -163,7 +158,7 @@ void write_named_exit(Nesting nesting, ThreadState& state, uint64_t key, uint32_
   const Reservation record =
       reserve(nesting, ARCTRACE_TYPE_EXIT_NAMED, sizeof(arctrace_frame_body), ticks);
   if (record.word0 != nullptr) part_at<arctrace_frame_body>(record.body).key = key;
-  commit_change(nesting, state, record, depth, [] {});
+  commit_leave(nesting, state, record, depth);
 }
 
 // Whether the frame at `open` is further out than the machine frame at `location`.

@@ -11,6 +11,7 @@
 #include "src/calls/call_filter.hpp"
 #include "src/calls/fast_path.hpp"
 #include "src/hook_abi/shim_types.h"
+#include "src/process/gate.hpp"
 #include "src/stack/machine_frame.hpp"
 
 namespace arctrace {
@@ -33,6 +34,8 @@ struct StubCall {
   uintptr_t here() const { return reinterpret_cast<uintptr_t>(return_slot); }
 };
 
+// Record the entry of `key`, and first that the thread left the frames that can't be open
+// any more. False: nothing could be recorded, too deep in signal handlers.
 // Takes its arguments by value: a caller on the fast path keeps them in registers. `args`
 // (null: none) are recorded after the entry, if readers learn of it.
 __attribute__((noinline)) bool enter_slow(uint64_t key, arctrace_shim_call call,
@@ -46,50 +49,31 @@ __attribute__((noinline)) bool exit_innermost_slow(uint64_t key, uintptr_t stack
                                                    const ArgsBody* retval);
 
 // Records that the thread entered `key`, and first that it left the frames that can't be
-// open any more. `location`: an address in the frame; 0: not known.
-// False: nothing could be recorded, too deep in signal handlers.
-__attribute__((always_inline)) inline bool record_enter(uint64_t key,
-                                                        uintptr_t location) {
-  const uintptr_t here = stack_pointer();
-  if (__builtin_expect(enter_fast(key, MachineFrame(location), here), 1)) return true;
-  arctrace_shim_call call{};
-  call.location = location;
-  return enter_slow(key, call, here, nullptr);
-}
-__attribute__((always_inline)) inline bool record_enter(uint64_t key,
-                                                        const arctrace_shim_call& call) {
-  if (__builtin_expect(enter_fast(key, MachineFrame(call), call.stack_pointer), 1)) {
-    return true;
-  }
-  return enter_slow(key, call, call.stack_pointer, nullptr);
-}
+// open any more. False: nothing could be recorded, too deep in signal handlers.
 __attribute__((always_inline)) inline bool record_enter(uint64_t key,
                                                         const StubCall& call) {
-  if (__builtin_expect(enter_fast(key, MachineFrame(call.described()), call.here()), 1)) {
+  if (__builtin_expect(fast_path_is_open(ARCTRACE_GATE_FUNCTIONS) &&
+                           enter_fast(key, MachineFrame(call.described()), call.here()),
+                       1)) {
     return true;
   }
   return enter_stub_slow(key, call);
 }
 
-// Records that the thread left `key`. `location`: of its machine frame, 0: not known;
-// `stack_pointer`: at the call of the hook.
-__attribute__((always_inline)) inline void record_exit(uint64_t key, uintptr_t location,
-                                                       uintptr_t stack_pointer) {
-  const auto is_left = [location](const MachineFrame& frame) {
-    return location == 0 || frame.location == location;
-  };
-  if (__builtin_expect(exit_fast(key, stack_pointer, is_left), 1)) return;
-  exit_slow(key, location, stack_pointer, nullptr);
-}
-
 // Records that the thread left its innermost frame, if that belongs to `key` and was
 // entered at `stack_pointer`; else false.
-__attribute__((always_inline)) inline bool record_innermost_exit(
-    uint64_t key, uintptr_t stack_pointer) {
+__attribute__((always_inline)) inline bool exit_innermost_fast(uint64_t key,
+                                                               uintptr_t stack_pointer) {
   const auto is_left = [stack_pointer](const MachineFrame& frame) {
     return frame.stack_pointer == low_half(stack_pointer);
   };
-  return __builtin_expect(exit_fast(key, stack_pointer, is_left), 1) ||
+  return __builtin_expect(fast_path_is_open(ARCTRACE_GATE_FUNCTIONS) &&
+                              exit_fast(key, stack_pointer, is_left),
+                          1);
+}
+__attribute__((always_inline)) inline bool record_innermost_exit(
+    uint64_t key, uintptr_t stack_pointer) {
+  return exit_innermost_fast(key, stack_pointer) ||
          exit_innermost_slow(key, stack_pointer, nullptr);
 }
 

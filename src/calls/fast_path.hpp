@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "src/process/session.hpp"
+#include "src/buffer/clock.hpp"
 #include "src/stack/left_frames.hpp"
 #include "src/stack/machine_frame.hpp"
 #include "src/writer/reservation.hpp"
@@ -24,27 +24,19 @@ __attribute__((always_inline)) inline void complete_enter(Nesting nesting,
                                                           uint64_t key, uint32_t at,
                                                           const Store& store) {
   if (record.word0 != nullptr) part_at<arctrace_frame_body>(record.body).key = key;
-  thread_local_state.frame_disturbed = nesting.nested();
-  store(state);
-  commit_change(nesting, state, record, at + 1, [&] {
-    if (__builtin_expect(thread_local_state.frame_disturbed, 0)) store(state);
-    if (!nesting.nested()) thread_local_state.frame_disturbed = false;
-  });
+  commit_enter(nesting, state, record, at, store);
 }
 
 // Calls use(nesting, state, record) with a record begun that has `body_size` bytes after
-// its head, if the fast path is open and fits(state); `here` is the address for the
-// writer call. False: nothing was done. Nothing is called on the way, and what is needed
-// later is kept in few variables, so that the compiler saves no registers.
+// its head, if no writer call is in progress and fits(state); `here` is the address for
+// the writer call. False: nothing was done. REQUIRES: fast_path_is_open(). Nothing is
+// called on the way, and what is needed later is kept in few variables, so that the
+// compiler saves no registers.
 template <class Fits, class Use>
 __attribute__((always_inline)) inline bool record_fast(uintptr_t here, uint16_t type,
                                                        uint32_t body_size,
                                                        const Fits& fits, const Use& use) {
-  if (__builtin_expect(
-          is_inside_writer() || IpcAtomics::load_relaxed(session.fast_path_open) == 0,
-          0)) {
-    return false;
-  }
+  if (__builtin_expect(is_inside_writer(), 0)) return false;
   OutermostCall writer_call(here);
   ThreadState* state = thread_local_state.state;
   if (__builtin_expect(state == nullptr, 0)) return writer_call.refuse();
@@ -53,8 +45,10 @@ __attribute__((always_inline)) inline bool record_fast(uintptr_t here, uint16_t 
   if (__builtin_expect(!find_room(*state, length, begin) || !fits(*state), 0)) {
     return writer_call.refuse();
   }
-  const uint64_t from_base = ticks_from_base(*state, read_counter());
-  if (__builtin_expect(from_base > UINT32_MAX, 0)) return writer_call.refuse();
+  uint32_t from_base;
+  if (__builtin_expect(!read_counter_from(state->block.base_ticks, from_base), 0)) {
+    return writer_call.refuse();
+  }
   if (begin == nullptr) __builtin_unreachable();  // it has room
   const Reservation record = begin_compact(*state, begin, type, length, from_base);
   count_written(*state);
@@ -94,6 +88,38 @@ __attribute__((always_inline)) inline bool enter_fast(uint64_t key,
       key, frame, here, [] { return true; }, [] {});
 }
 
+// The call of a hook that the compiler put at the beginning of a function.
+struct HookCall {
+  uintptr_t call_site;
+  uintptr_t stack_pointer;
+  uintptr_t frame_pointer;
+  uintptr_t hook_site;
+};
+
+// Records that the thread entered `key`, if the call is known to come from its innermost
+// frame. False: nothing was done. REQUIRES: fast_path_is_open(), and there is no live
+// filter.
+__attribute__((always_inline)) inline bool enter_hooked_fast(uint64_t key,
+                                                             const HookCall& call) {
+  uint32_t at = 0;
+  MachineFrame frame;
+  frame.stack_pointer = low_half(call.stack_pointer);
+  frame.call_site = low_half(call.call_site);
+  frame.hook_site = low_half(call.hook_site);
+  return record_fast(
+      call.stack_pointer, ARCTRACE_TYPE_ENTER, sizeof(arctrace_frame_body),
+      [&](const ThreadState& state) {
+        at = state.open.depth;
+        if (at - 1 >= OpenFrames::kMax - 1) return false;
+        return state.edges.locate(state.open.frames[at - 1].frame, call.stack_pointer,
+                                  call.frame_pointer, frame);
+      },
+      [&](Nesting nesting, ThreadState& state, const Reservation& record) {
+        complete_enter(nesting, state, record, key, at,
+                       [&](ThreadState& to) { to.open.store(at, key, frame); });
+      });
+}
+
 // Records that the thread left its innermost frame, if that belongs to `key` and
 // is_left(frame) says that it is the one; after() is called when it is left. False:
 // nothing was done.
@@ -110,7 +136,7 @@ __attribute__((always_inline)) inline bool exit_fast(uint64_t key, uintptr_t her
         return innermost != nullptr && is_left(innermost->frame);
       },
       [&](Nesting nesting, ThreadState& state, const Reservation& record) {
-        commit_change(nesting, state, record, left, [] {});
+        commit_leave(nesting, state, record, left);
         after();
       });
 }

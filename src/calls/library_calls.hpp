@@ -51,7 +51,7 @@ inline void end_innermost_call(PendingCalls& calls, const PendingCall& call,
 }
 
 // Begins a call as most begin: with its own frame, and inside the innermost pending call.
-// False: nothing was done.
+// False: nothing was done. REQUIRES: fast_path_is_open().
 __attribute__((always_inline)) inline bool call_began_fast(uint64_t key,
                                                            const StubCall& call) {
   PendingCalls* calls = thread_local_state.calls;
@@ -74,7 +74,8 @@ __attribute__((always_inline)) inline bool call_ended_fast(uintptr_t* return_slo
   PendingCalls* own = thread_local_state.calls;
   const PendingCall* top = own != nullptr ? own->only_top(address) : nullptr;
   if (__builtin_expect(
-          top == nullptr || top->key == 0 || !is_recorded(ARCTRACE_GATE_FUNCTIONS), 0)) {
+          top == nullptr || top->key == 0 || !fast_path_is_open(ARCTRACE_GATE_FUNCTIONS),
+          0)) {
     return false;
   }
   // The key of a call with arguments is no frame's, so that it takes the slow path.
@@ -90,8 +91,9 @@ __attribute__((always_inline)) inline int call_began(uint64_t key,
                                                      const uintptr_t* return_slot,
                                                      uintptr_t frame_pointer,
                                                      uint32_t flags) {
-  if (!is_recorded(ARCTRACE_GATE_FUNCTIONS)) return 0;
-  if (__builtin_expect(call_began_fast(key, {return_slot, frame_pointer, flags}), 1)) {
+  if (__builtin_expect(fast_path_is_open(ARCTRACE_GATE_FUNCTIONS) &&
+                           call_began_fast(key, {return_slot, frame_pointer, flags}),
+                       1)) {
     return 1;
   }
   return call_began_slow(key, return_slot, frame_pointer, flags);

@@ -31,7 +31,11 @@ enum arctrace_shim_call_flags {
    * the function alone is not recorded. */
   ARCTRACE_SHIM_FILTERED_IN = 16,
   ARCTRACE_SHIM_NOTRACE = 32,
-  ARCTRACE_SHIM_HIDDEN = 64
+  ARCTRACE_SHIM_HIDDEN = 64,
+  /* Whenever the hook is called from there, location is as far from stack_pointer, or
+   * from frame_pointer, as now. */
+  ARCTRACE_SHIM_LOCATION_BY_SP = 128,
+  ARCTRACE_SHIM_LOCATION_BY_FP = 256
 };
 
 /* The filter of calls. With all zeros, all calls are recorded. */

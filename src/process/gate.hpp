@@ -10,4 +10,28 @@ namespace arctrace {
 // Whether any of the gate's `bits` (enum arctrace_gate_bit) is set.
 inline bool is_recorded(uint32_t bits) { return (*arctrace_gate & bits) != 0; }
 
+// Points to the same word as arctrace_gate while all calls are recorded and the clock is
+// the CPU's counter. Otherwise, and then for good, it points to a word that stays 0.
+extern const volatile uint32_t* fast_gate;
+
+// Whether any of the gate's bits is set, and records may take the fast path.
+inline bool fast_path_is_open(uint32_t bits) {
+  return (*__atomic_load_n(&fast_gate, __ATOMIC_RELAXED) & bits) != 0;
+}
+
+// Points to the live filter's number in the control page, which is 0 until one is set; in
+// a process without a session, to a word that stays 0.
+extern const volatile uint32_t* live_filter_number;
+
+// From now on all records take the slow path.
+void close_fast_path();
+
+// From now on this process records nothing.
+void close_gate();
+
+// From now on the gate and the live filter's number are those of the session that the
+// process has joined.
+void open_gate(const volatile uint32_t& gate, const volatile uint32_t& filter_number,
+               bool with_fast_path);
+
 }  // namespace arctrace

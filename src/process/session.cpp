@@ -11,7 +11,9 @@
 #include "src/base/shared_atomics.hpp"
 #include "src/buffer/huge_page_mapping.hpp"
 #include "src/buffer/open_buffer.hpp"
+#include "src/process/gate.hpp"
 #include "src/process/process_identity.hpp"
+#include "src/protocol/live_filter.hpp"
 #include "src/protocol/losses.hpp"
 
 namespace arctrace {
@@ -19,8 +21,6 @@ namespace arctrace {
 constinit Session session{};
 
 namespace {
-
-constexpr uint32_t kClosedGate = 0;
 
 uint32_t join_claim;
 int map_buffer(const OpenedBuffer& buffer, BufferView& out) {
@@ -58,10 +58,10 @@ int join_session(const char* path) {
   session.view = view;
   session.clock = view.geometry().clock;
   session.is_map = buffer.is_map;
-  session.fast_path_open = session.clock == kCounterClock ? 1 : 0;
   session.joined = true;
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  arctrace_gate = &view.control().gate;
+  open_gate(view.control().gate, live_filter_area(view).round,
+            session.clock == kCounterClock);
   return 0;
 }
 
@@ -72,7 +72,7 @@ void use_coarse_clock() {
   session.coarse_ticks_per_second = header.ticks_per_second;
   session.coarse_base_ns = read_clock_ns(CLOCK_MONOTONIC_COARSE);
   session.coarse_base_ticks = session_ticks();
-  IpcAtomics::store_relaxed(session.fast_path_open, uint32_t{0});
+  close_fast_path();
   session.clock = Session::kCoarseClock;
 }
 
@@ -88,7 +88,7 @@ uint64_t coarse_ticks() {
 void leave_session() {
   if (!session.joined) return;
   count_lost_without_slot(session.view.control(), ARCTRACE_LOST_NESTED);
-  arctrace_gate = &kClosedGate;
+  close_gate();
   session.joined = false;
   raw_syscall(SYS_mmap, sys::pointer_argument(session.view.base()),
               static_cast<long>(session.view.geometry().total_size),
@@ -97,6 +97,3 @@ void leave_session() {
 }
 
 }  // namespace arctrace
-
-// A program that never joins reads this word, which stays 0.
-const volatile uint32_t* arctrace_gate = &arctrace::kClosedGate;

@@ -19,9 +19,6 @@ struct Session {
   bool joined;
   bool is_map;     // the buffer is a BPF map
   uint32_t clock;  // the one that is read: enum arctrace_clock, or kCoarseClock
-  // Nonzero: all calls are recorded and the clock is the CPU's counter, so that entries
-  // and exits may take the fast path (src/calls/fast_path.hpp). Once 0, it stays 0.
-  uint32_t fast_path_open;
   // The ticks and the coarse clock's time at the moment from which it is read.
   uint64_t coarse_base_ticks;
   uint64_t coarse_base_ns;

@@ -3,6 +3,7 @@
 
 #include <arctrace/format.h>
 
+#include <atomic>
 #include <cstdint>
 
 #include "src/stack/machine_frame.hpp"
@@ -30,9 +31,22 @@ struct OpenFrames {
     return at < kMax && frames[at].key == key ? &frames[at] : nullptr;
   }
 
-  // Stores a frame at index `at`, without a change of the depth.
+  // Until the frame with index `at` is stored, nothing is known of it.
+  void forget_location(uint32_t at) {
+    if (at < kMax) frames[at].frame.location = 0;
+  }
+
+  // Stores a frame at index `at`, without a change of the depth; its location last.
   void store(uint32_t at, uint64_t key, const MachineFrame& frame) {
-    if (at < kMax) frames[at] = {key, frame};
+    if (at >= kMax) return;
+    OpenFrame& to = frames[at];
+    to.key = key;
+    to.frame.stack_pointer = frame.stack_pointer;
+    to.frame.call_site = frame.call_site;
+    to.frame.hook_site = frame.hook_site;
+    to.frame.flags = frame.flags;
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    to.frame.location = frame.location;
   }
 };
 

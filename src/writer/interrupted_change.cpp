@@ -1,42 +1,65 @@
 #include "src/writer/interrupted_change.hpp"
 
-#include "src/base/memory.hpp"
-
 namespace arctrace {
 namespace {
 
-// An earlier handler used the entry of the frame that the change enters. All that is
-// known of that frame until the interrupted call stores it again is its key, from the
-// record's end.
-void forget_disturbed_frame(ThreadState& state, const StackChange& change) {
-  const uint32_t length = change.committed & ARCTRACE_LENGTH_MASK;
-  if (change.committed != ARCTRACE_WORD0(ARCTRACE_TYPE_ENTER, length) ||
-      change.depth == 0 || change.depth > OpenFrames::kMax) {
-    return;
+// For an entry of which there is no record. It is never committed.
+uint32_t no_record = ARCTRACE_IN_PROGRESS;
+
+bool is_committed(const StackChange& change) {
+  return IpcAtomics::load_relaxed(word_at(change.word0)) == change.committed;
+}
+
+// Whether the change in progress adds a frame.
+bool is_entering(const ThreadLocal& local) {
+  return local.change.word0 != nullptr && local.reporting == 0 &&
+         local.change.committed >> ARCTRACE_TYPE_SHIFT == ARCTRACE_TYPE_ENTER;
+}
+
+// Removes the frame with index `at`, whose entry was not recorded. Those further in are
+// of handlers, and recorded: they stay open until they are seen to have been left.
+void take_back_frame(ThreadState& state, uint32_t at) {
+  OpenFrames& open = state.open;
+  for (uint32_t i = at; i + 1 < open.kept(); ++i) {
+    open.frames[i] = open.frames[i + 1];
+    state.filtered.frames[i] = state.filtered.frames[i + 1];
   }
-  OpenFrame frame{};
-  copy_bytes(&frame.key, change.word0 + length - sizeof frame.key, sizeof frame.key);
-  state.open.frames[change.depth - 1] = frame;
+  --open.depth;
 }
 
 }  // namespace
 
+StackChange unrecorded_enter(uint32_t depth) {
+  return {reinterpret_cast<std::byte*>(&no_record),
+          ARCTRACE_WORD0(ARCTRACE_TYPE_ENTER, ARCTRACE_COMPACT_HEAD_SIZE), depth};
+}
+
 void resolve_change(ThreadLocal& local) {
   const StackChange& change = local.change;
-  if (change.word0 == nullptr || local.state == nullptr ||
-      IpcAtomics::load_relaxed(word_at(change.word0)) != change.committed) {
-    return;
-  }
+  if (change.word0 == nullptr || local.state == nullptr) return;
   ThreadState& state = *local.state;
-  state.open.depth = change.depth;
-  if (local.reporting != 0) {
-    state.filtered.frames[local.reporting - 1].reporting =
-        FilteredFrame::Reporting::kReported;
-    local.reporting = 0;
-  } else if (local.frame_disturbed) {
-    forget_disturbed_frame(state, change);
+  if (is_committed(change)) {
+    state.open.depth = change.depth;
+    if (local.reporting != 0) {
+      state.filtered.frames[local.reporting - 1].reporting =
+          FilteredFrame::Reporting::kReported;
+      local.reporting = 0;
+    }
+    finish_change(local);
+  } else if (is_entering(local) && state.open.depth + 1 == change.depth) {
+    // The interrupted call is about to count its frame.
+    state.open.forget_location(state.open.depth);
+    state.open.depth = change.depth;
   }
-  local.change.word0 = nullptr;
+}
+
+void abandon_change(ThreadLocal& local) {
+  resolve_change(local);
+  if (local.state != nullptr && is_entering(local)) {
+    take_back_frame(*local.state, local.change.depth - 1);
+  }
+  finish_change(local);
+  local.reporting = 0;
 }
 
 }  // namespace arctrace

@@ -10,27 +10,79 @@
 
 namespace arctrace {
 
-// Commits `record`, which leaves `depth` frames open. between() is called when the record
-// is committed, before the depth changes.
-template <class Between>
-__attribute__((always_inline)) inline void commit_change(Nesting nesting,
-                                                         ThreadState& state,
-                                                         const Reservation& record,
-                                                         uint32_t depth,
-                                                         const Between& between) {
+// Announces the change, calls make(), and ends the change.
+template <class Make>
+__attribute__((always_inline)) inline void as_announced(Nesting nesting,
+                                                        const StackChange& change,
+                                                        const Make& make) {
+  ThreadLocal& local = thread_local_state;
+  StackChange interrupted{};
+  if (__builtin_expect(nesting.nested(), 0)) {
+    interrupted = local.change;
+    finish_change(local);
+  }
+  announce(local, change);
+  make();
+  finish_change(local);
+  if (__builtin_expect(nesting.nested(), 0)) announce(local, interrupted);
+}
+
+// Commits `record`, which leaves only the outermost `depth` frames open.
+__attribute__((always_inline)) inline void commit_leave(Nesting nesting,
+                                                        ThreadState& state,
+                                                        const Reservation& record,
+                                                        uint32_t depth) {
   if (record.word0 == nullptr) {
     // The record is lost, but the frames do change: the next block's STACK shows them.
     state.open.depth = depth;
     return;
   }
-  ThreadLocal& local = thread_local_state;
-  const StackChange interrupted = local.change;
-  announce(local, {record.word0, record.committed, depth});
-  commit(record);
+  as_announced(nesting, {record.word0, record.committed, depth}, [&] {
+    commit(record);
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    state.open.depth = depth;
+  });
+}
+
+// Counts a frame with index `at`, which store() stores. Counted first: so handlers leave
+// it alone. Until it is stored, its location is not known.
+template <class Store>
+__attribute__((always_inline)) inline void add_frame(ThreadState& state, uint32_t at,
+                                                     const Store& store) {
+  state.open.forget_location(at);
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  between();
-  state.open.depth = depth;
-  if (__builtin_expect(nesting.nested(), 0)) announce(local, interrupted);
+  state.open.depth = at + 1;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  store(state);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+}
+
+// Adds a frame of which there is no record.
+template <class Store>
+__attribute__((always_inline)) inline void add_unrecorded_frame(Nesting nesting,
+                                                                ThreadState& state,
+                                                                uint32_t at,
+                                                                const Store& store) {
+  as_announced(nesting, unrecorded_enter(at + 1), [&] { add_frame(state, at, store); });
+}
+
+// Commits `record`, the entry of a frame with index `at`. The frame is stored before
+// that: if a handler jumps out of here, either both count or abandon_change() takes the
+// frame back.
+template <class Store>
+__attribute__((always_inline)) inline void commit_enter(Nesting nesting,
+                                                        ThreadState& state,
+                                                        const Reservation& record,
+                                                        uint32_t at, const Store& store) {
+  if (__builtin_expect(record.word0 == nullptr, 0)) {
+    return add_unrecorded_frame(nesting, state, at, store);
+  }
+  as_announced(nesting, {record.word0, record.committed, at + 1}, [&] {
+    add_frame(state, at, store);
+    commit(record);
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    state.open.depth = at + 1;  // without frames of handlers that were jumped out of
+  });
 }
 
 }  // namespace arctrace

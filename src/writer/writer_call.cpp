@@ -58,7 +58,7 @@ Nesting WriterCall::enter_nested(uintptr_t here) {
   if (guard_is_gone(local, here)) {
     ThreadState* state = local.state;
     if (state != nullptr && state->attached) {
-      resolve_change(local);
+      abandon_change(local);
       // Before the block with its LOST record can go.
       ReportedLosses<IpcAtomics>::settle(session.view,
                                          session.view.slot(state->slot.index));
@@ -69,7 +69,7 @@ Nesting WriterCall::enter_nested(uintptr_t here) {
       if (state->filtered.may_wait) state->filtered.first_waiting = 1;
     }
     local.nesting = 0;
-    local.change.word0 = nullptr;
+    finish_change(local);
     local.reporting = 0;
     local.guard = here;
     return Nesting::kOutermost;

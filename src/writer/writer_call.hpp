@@ -66,8 +66,6 @@ class OutermostCall {
  private:
   friend class WriterCall;
   static void begin(uintptr_t here) {
-    thread_local_state.change.word0 = nullptr;
-    std::atomic_signal_fence(std::memory_order_seq_cst);
     thread_local_state.guard = here;
     std::atomic_signal_fence(std::memory_order_seq_cst);
   }

@@ -16,6 +16,8 @@
 #include "src/writer/record.hpp"
 #include "tests/stress/cuts.hpp"
 #include "tests/support/child.hpp"
+#include "tests/support/hooked_function.hpp"
+#include "tests/support/replayed_stack.hpp"
 #include "tests/support/single_step.hpp"
 
 namespace arctrace::testing {
@@ -33,6 +35,11 @@ void call_function(uint32_t event, uint64_t number) {
   arctrace_exit(number * 10 + event);
 }
 
+void call_hooked_functions(uint32_t event, uint64_t number) {
+  call_hooked(number * 10 + event, 1 + event,
+              [=] { call_hooked(number * 10 + event, 10 + event); });
+}
+
 void write_to_new_block(uint32_t event, uint64_t number) {
   arctrace_flush();
   write_checked(event, number);
@@ -43,11 +50,10 @@ void define_and_use(uint32_t event, uint64_t number) {
   write_checked(event, number);
 }
 
-const Action kActions[] = {{"write", 1, write_checked},
-                           {"reserve", 1, reserve_checked},
-                           {"call", 2, call_function},
-                           {"new block", 1, write_to_new_block},
-                           {"define", 2, define_and_use}};
+const Action kActions[] = {
+    {"write", 1, write_checked},          {"reserve", 1, reserve_checked},
+    {"call", 2, call_function},           {"hooked", 4, call_hooked_functions},
+    {"new block", 1, write_to_new_block}, {"define", 2, define_and_use}};
 
 struct Interrupted {
   uint64_t calls = 0;
@@ -109,6 +115,7 @@ void in_session(const BufferOptions& options,
   TestSession test(options);
   CHECK_CHILD([&] {
     REQUIRE(arctrace_attach(test.path().c_str()) == 0);
+    start_hooked_functions();
     body(test);
   });
 }
@@ -249,42 +256,33 @@ TEST_CASE("interrupted anywhere: by a handler that forks, and its child just goe
   }
 }
 
-// A function with a compiled-in hook, in a machine frame of its own: enters and leaves.
-__attribute__((noinline)) void call_hooked(uint64_t key) {
-  arctrace_shim_call call{};
-  call.stack_pointer = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
-  call.location = call.stack_pointer + 16;
-  call.hook_site = key;
-  call.call_site = reinterpret_cast<uintptr_t>(__builtin_return_address(0));
-  call.flags = ARCTRACE_SHIM_BEGINS_FRAME;
-  arctrace_shim_enter(key, &call);
-  if (arctrace_shim_exit(key, call.stack_pointer) == 0) {
-    arctrace_shim_exit_at(key, call.location, call.stack_pointer);
-  }
-}
-
 // Both handlers' calls have one slot on the stack, and what the first leaves of its
 // frame must not be taken for the interrupted call's by the second.
-TEST_CASE("interrupted anywhere: twice within a few instructions") {
+TEST_CASE(
+    "interrupted anywhere: a function with hooks, twice within a few instructions") {
   constexpr uint64_t kBetween = 5;
   in_session(buffer_with(ARCTRACE_SCOPE_THREAD, 65536, 400), [](TestSession& test) {
-    uint64_t calls = 0;
-    const auto run = [&](const std::function<bool(uint64_t)>& at_step) {
-      ++calls;
-      return single_step([] { call_hooked(1); }, at_step);
-    };
-    call_hooked(1);
-    ++calls;
-    const uint64_t count = run([](uint64_t) { return true; });
-    for (uint64_t first = 1; first < count; ++first) {
-      run([&](uint64_t step) {
-        if (step == first || step == first + kBetween) {
-          ++calls;
-          call_hooked(2);
-        }
-        return step < first + kBetween;
-      });
-    }
+    uint64_t calls = 1;
+    call_hooked(1, 1, [&] {
+      const auto run = [&](const std::function<bool(uint64_t)>& at_step) {
+        ++calls;
+        return single_step([] { call_hooked(2, 2); }, at_step);
+      };
+      run([](uint64_t) { return true; });  // learns the call
+      const uint64_t slow = slow_hook_calls();
+      const uint64_t count = run([](uint64_t) { return true; });
+      REQUIRE(slow_hook_calls() == slow);
+      for (uint64_t first = 1; first < count; ++first) {
+        run([&](uint64_t step) {
+          if (step == first || step == first + kBetween) {
+            ++calls;
+            call_hooked(3, 3);
+          }
+          return step < first + kBetween;
+        });
+        REQUIRE(thread_local_state.state->open.depth == 1);
+      }
+    });
     check_at_rest(test);
     CHECK(thread_local_state.state->open.depth == 0);
     check_trace(test.finish(), calls * 2);
@@ -306,7 +304,7 @@ __attribute__((noinline)) void call_with_argument(uint32_t event, uint64_t numbe
   body.size = sizeof fixed + sizeof head + sizeof key;
   enter_slow(key, call.described(), call.here(), &body);
   write_checked(event, number);
-  record_exit(key, call.here() + sizeof slot, call.here());
+  exit_slow(key, call.here() + sizeof slot, call.here(), nullptr);
 }
 
 TEST_CASE("interrupted anywhere: calls that wait keep their arguments") {
@@ -333,6 +331,50 @@ TEST_CASE("interrupted anywhere: calls that wait keep their arguments") {
 }
 
 sigjmp_buf jump_target;
+
+void jump_out() { siglongjmp(jump_target, 1); }
+void call_and_jump_out() { call_hooked(4, 4, jump_out); }
+
+TEST_CASE("interrupted anywhere: a function with hooks, by a handler that jumps out") {
+  for (const auto jump : {jump_out, call_and_jump_out}) {
+    in_session(buffer_with(ARCTRACE_SCOPE_THREAD, 65536, 400), [&](TestSession& test) {
+      const auto here = reinterpret_cast<uintptr_t>(&test);
+      arctrace_shim_thread_start(here - (4u << 20), here + (64u << 10));
+      call_hooked(1, 1, [&] {
+        const auto run = [&](const std::function<bool(uint64_t)>& at_step) {
+          return single_step([] { call_hooked(2, 2); }, at_step);
+        };
+        run([](uint64_t) { return true; });  // learns the call
+        const uint64_t count = run([](uint64_t) { return true; });
+        volatile uint64_t at = 0;  // volatile, because it changes between set and jump
+        while (at + 1 < count) {
+          const uint64_t jumps_at = at + 1;
+          at = jumps_at;
+          if (sigsetjmp(jump_target, 1) == 0) {
+            run([&](uint64_t step) {
+              if (step == jumps_at) jump();
+              return true;
+            });
+          }
+          const OpenFrames& open = thread_local_state.state->open;
+          call_hooked(3, 3, [&] {
+            REQUIRE(open.depth == 2);
+            REQUIRE(open.frames[0].key == 1);
+            REQUIRE(open.frames[1].key == 3);
+          });
+          REQUIRE(open.depth == 1);
+        }
+      });
+      check_at_rest(test);
+      CHECK(thread_local_state.state->open.depth == 0);
+      const DecodedTrace trace = test.finish();
+      CHECK(joined(trace.problems) == "");
+      const ReplayedStack replayed = ReplayedStack::in_order_of_time(trace);
+      CHECK(replayed.open().empty());
+      CHECK(replayed.orphans().empty());
+    });
+  }
+}
 
 TEST_CASE("interrupted anywhere: by a handler that jumps out of the writer") {
   for (const arctrace_scope scope : kScopes) {

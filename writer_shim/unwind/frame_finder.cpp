@@ -175,6 +175,8 @@ uintptr_t canonical_address(PackedRule rule, uintptr_t stack_pointer,
 void locate_frame(uintptr_t function, arctrace_shim_call& call) {
   const PackedRule rule = rule_for(function, call.hook_site);
   call.flags = rule.begins_frame() ? ARCTRACE_SHIM_BEGINS_FRAME : 0;
+  if (rule.base() == Base::kStackPointer) call.flags |= ARCTRACE_SHIM_LOCATION_BY_SP;
+  if (rule.base() == Base::kFramePointer) call.flags |= ARCTRACE_SHIM_LOCATION_BY_FP;
   // No upper bound is needed: code with unwind tables keeps its frame pointer.
   call.location =
       canonical_address(rule, call.stack_pointer, call.frame_pointer, UINTPTR_MAX);

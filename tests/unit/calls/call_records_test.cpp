@@ -11,70 +11,11 @@
 
 #include "src/api/shim_interface.h"
 #include "tests/support/child.hpp"
+#include "tests/support/replayed_stack.hpp"
 #include "tests/support/test_session.hpp"
 
 namespace arctrace::testing {
 namespace {
-
-// The stack that a reader arrives at by the records of one writer, block by block.
-class Replay {
- public:
-  explicit Replay(const DecodedTrace& trace) {
-    for (const DecodedBlock& block : trace.blocks) {
-      for (const DecodedRecord& record : block.records) step(record);
-    }
-  }
-
-  const std::vector<uint64_t>& open() const { return open_; }
-  const std::vector<uint64_t>& orphans() const { return orphans_; }
-  uint32_t unwound() const { return unwound_; }
-
- private:
-  void step(const DecodedRecord& record) {
-    switch (record.type) {
-      case ARCTRACE_TYPE_STACK:
-        check_stack(record);
-        return;
-      case ARCTRACE_TYPE_ENTER:
-        open_.push_back(record.u64(0));
-        return;
-      case ARCTRACE_TYPE_EXIT:
-        REQUIRE_FALSE(open_.empty());
-        open_.pop_back();
-        return;
-      case ARCTRACE_TYPE_EXIT_NAMED:
-        if (!open_.empty() && open_.back() == record.u64(0)) {
-          open_.pop_back();
-        } else {
-          orphans_.push_back(record.u64(0));
-        }
-        return;
-      case ARCTRACE_TYPE_UNWIND:
-        REQUIRE(record.u32(0) <= open_.size());
-        open_.resize(open_.size() - record.u32(0));
-        unwound_ += record.u32(0);
-        return;
-      default:
-        return;
-    }
-  }
-
-  // S1: STACK agrees with the records before it.
-  void check_stack(const DecodedRecord& record) {
-    const uint32_t depth = record.u32(0);
-    const uint32_t count = record.u32(4);
-    REQUIRE(depth == open_.size());
-    REQUIRE(count <= depth);
-    REQUIRE(record.body.size() == 8 + 8 * size_t{count});
-    for (uint32_t i = 0; i < count; ++i) {
-      CHECK(record.u64(8 + 8 * size_t{i}) == open_[depth - count + i]);
-    }
-  }
-
-  std::vector<uint64_t> open_;
-  std::vector<uint64_t> orphans_;
-  uint32_t unwound_ = 0;
-};
 
 // What `calls` records in a session of small blocks, so that STACK comes often.
 DecodedTrace record_calls(const std::function<void()>& calls, uint32_t block_size = 512,
@@ -103,7 +44,7 @@ TEST_CASE("call stack: matching calls are ENTER and EXIT and leave nothing open"
     }
     CHECK(thread_local_state.state->open.depth == 0);
   });
-  CHECK(Replay(trace).open().empty());
+  CHECK(ReplayedStack(trace).open().empty());
   CHECK(trace.of_type(ARCTRACE_TYPE_ENTER).size() == 600);
   CHECK(trace.of_type(ARCTRACE_TYPE_EXIT).size() == 600);
   CHECK(trace.of_type(ARCTRACE_TYPE_EXIT_NAMED).empty());
@@ -132,7 +73,7 @@ TEST_CASE(
       CHECK(exit_innermost_slow(1, address(50), &body));
     }
   });
-  CHECK(Replay(trace).open().empty());
+  CHECK(ReplayedStack(trace).open().empty());
   const std::vector<DecodedRecord> records = trace.of_writer(1);
   REQUIRE(records.size() == 200 * 8);
   const uint16_t order[] = {ARCTRACE_TYPE_ENTER,  ARCTRACE_TYPE_ARGUMENTS,
@@ -153,7 +94,7 @@ TEST_CASE("call stack: an exit from further up unwinds what lies above it") {
     arctrace_exit(2);
     CHECK(thread_local_state.state->open.depth == 1);
   });
-  const Replay replay(trace);
+  const ReplayedStack replay(trace);
   CHECK(replay.open() == std::vector<uint64_t>{1});
   CHECK(replay.unwound() == 3);
 }
@@ -163,7 +104,7 @@ TEST_CASE("call stack: of a recursion the innermost frame is left") {
     for (const uint64_t key : {1u, 2u, 2u, 3u}) arctrace_enter(key);
     arctrace_exit(2);
   });
-  CHECK(Replay(trace).open() == std::vector<uint64_t>{1, 2});
+  CHECK(ReplayedStack(trace).open() == std::vector<uint64_t>{1, 2});
 }
 
 TEST_CASE("call stack: an exit that was never entered is named and leaves the stack") {
@@ -174,7 +115,7 @@ TEST_CASE("call stack: an exit that was never entered is named and leaves the st
     arctrace_exit(1);
     arctrace_exit(8);
   });
-  const Replay replay(trace);
+  const ReplayedStack replay(trace);
   CHECK(replay.open().empty());
   CHECK(replay.orphans() == std::vector<uint64_t>{9, 7, 8});
 }
@@ -189,7 +130,7 @@ TEST_CASE("call stack: frames that lie below a new one were jumped out of") {
     arctrace_enter_at(5, 8500);  // longjmp to the first, which calls this
     CHECK(thread_local_state.state->open.depth == 2);
   });
-  const Replay replay(trace);
+  const ReplayedStack replay(trace);
   CHECK(replay.open() == std::vector<uint64_t>{1, 5});
   CHECK(replay.unwound() == 3);
 }
@@ -204,7 +145,7 @@ TEST_CASE("call stack: addresses of other stacks are not compared") {
     arctrace_enter_at(5, 8000);  // back on the thread's own, deeper than the first
     CHECK(thread_local_state.state->open.depth == 5);
   });
-  CHECK(Replay(trace).unwound() == 0);
+  CHECK(ReplayedStack(trace).unwound() == 0);
 }
 
 TEST_CASE("call stack: equal addresses are functions inlined into one another") {
@@ -215,7 +156,7 @@ TEST_CASE("call stack: equal addresses are functions inlined into one another") 
     arctrace_exit(2);
     arctrace_exit(1);
   });
-  CHECK(Replay(trace).unwound() == 0);
+  CHECK(ReplayedStack(trace).unwound() == 0);
 }
 
 TEST_CASE("call stack: deeper than what is kept, and back") {
@@ -229,7 +170,7 @@ TEST_CASE("call stack: deeper than what is kept, and back") {
         arctrace_enter(1);
       },
       4096, 64);
-  const Replay replay(trace);
+  const ReplayedStack replay(trace);
   CHECK(replay.open() == std::vector<uint64_t>{1});
   CHECK(replay.orphans().empty());
   CHECK(trace.of_type(ARCTRACE_TYPE_EXIT_NAMED).size() == 300);
@@ -246,7 +187,7 @@ TEST_CASE("call stack: a jump out of frames too deep to be kept") {
         CHECK(thread_local_state.state->open.depth == 12);
       },
       4096, 64);
-  CHECK(Replay(trace).open().size() == 12);
+  CHECK(ReplayedStack(trace).open().size() == 12);
 }
 
 TEST_CASE("call stack: frames entered while no record could be written are open") {
@@ -341,7 +282,7 @@ TEST_CASE("call stack: random calls, returns and jumps replay to the true stack"
                            : arctrace_exit(step.key);
       }
     });
-    CHECK(Replay(trace).open() == expected);
+    CHECK(ReplayedStack(trace).open() == expected);
   }
 }
 
@@ -377,7 +318,7 @@ TEST_CASE("library calls: a function that is entered through one is inside it") 
     CHECK(thread_local_state.state->open.depth == 0);
     CHECK(thread_local_state.calls->depth == 0);
   });
-  CHECK(Replay(trace).unwound() == 0);
+  CHECK(ReplayedStack(trace).unwound() == 0);
 }
 
 TEST_CASE("library calls: one that jumps to another ends with it") {
@@ -392,7 +333,7 @@ TEST_CASE("library calls: one that jumps to another ends with it") {
     CHECK(*slot == 71);
     CHECK(thread_local_state.state->open.depth == 0);
   });
-  CHECK(Replay(trace).unwound() == 0);
+  CHECK(ReplayedStack(trace).unwound() == 0);
 }
 
 TEST_CASE("library calls: a new one in the slot of one that threw replaces it") {
@@ -404,7 +345,7 @@ TEST_CASE("library calls: a new one in the slot of one that threw replaces it") 
       CHECK(thread_local_state.calls->depth == 1);
     }
   });
-  CHECK(Replay(trace).unwound() == 99);
+  CHECK(ReplayedStack(trace).unwound() == 99);
 }
 
 TEST_CASE("library calls: one that is passed is over at once") {
@@ -415,7 +356,7 @@ TEST_CASE("library calls: one that is passed is over at once") {
     arctrace_shim_call_passed(2, stack.return_slot(50, 71), 0, 0, 0);
     CHECK(thread_local_state.state->open.depth == 1);
   });
-  CHECK(Replay(trace).open() == std::vector<uint64_t>{2});
+  CHECK(ReplayedStack(trace).open() == std::vector<uint64_t>{2});
 }
 
 }  // namespace

@@ -26,6 +26,7 @@ constexpr size_t kDepthMax = 40;
 
 MachineFrame frame_at(uintptr_t location, uint32_t hook_site, uint32_t call_site) {
   MachineFrame frame(location);
+  frame.stack_pointer = low_half(location - 64);
   frame.hook_site = hook_site;
   frame.call_site = call_site;
   return frame;
@@ -36,7 +37,7 @@ TEST_CASE("call edges: a call is known by its sites, its caller's, and their dis
   const MachineFrame caller = frame_at(900, 1, 2);
   const MachineFrame callee = frame_at(800, 3, 4);
   CHECK_FALSE(edges.has(caller, callee));
-  edges.add(caller, callee);
+  edges.add(caller, callee, {});
   CHECK(edges.has(caller, callee));
   CHECK(edges.has(frame_at(700, 1, 77), frame_at(600, 3, 4)));  // elsewhere on the stack
   CHECK_FALSE(edges.has(frame_at(901, 1, 2), callee));
@@ -106,7 +107,10 @@ class ModelProgram {
     }
     return 0;
   }
-  void use() { current_ = this; }
+  void use() {
+    current_ = this;
+    arctrace_shim_set_slow_hooks(enter_slowly, exit_slowly);
+  }
   static uint64_t steps() { return steps_; }
 
  private:
@@ -120,10 +124,29 @@ class ModelProgram {
   };
 
   static constexpr uint32_t kSites = 8;
+  static constexpr uintptr_t kFramePointerOffset = 16;
+
+  // Half of the functions find their frames by the stack pointer.
+  static void enter_slowly(uintptr_t function, uintptr_t call_site,
+                           uintptr_t stack_pointer, uintptr_t frame_pointer,
+                           uintptr_t hook_site) {
+    const Frame& frame = current_->frames_.back();
+    arctrace_shim_call call = {frame.location, stack_pointer, frame_pointer,
+                               hook_site,      call_site,     0};
+    call.flags = frame.function % 2 == 0 ? ARCTRACE_SHIM_LOCATION_BY_SP
+                                         : ARCTRACE_SHIM_LOCATION_BY_FP;
+    if (!frame.is_inlined) call.flags |= ARCTRACE_SHIM_BEGINS_FRAME;
+    arctrace_shim_enter(function, &call);
+  }
+  static void exit_slowly(uintptr_t function, uintptr_t, uintptr_t stack_pointer,
+                          uintptr_t, uintptr_t) {
+    if (arctrace_shim_exit(function, stack_pointer) != 0) return;
+    arctrace_shim_exit_at(function, current_->frames_.back().location, stack_pointer);
+  }
 
   static bool has_hook(uint32_t function) { return function % 3 != 0; }
   static uintptr_t size_of(uint32_t function) {
-    return has_hook(function) ? 16 : 4096 << function % 5;
+    return has_hook(function) ? uintptr_t{16} : uintptr_t{4096} << function % 5;
   }
   static uint32_t code_of(uint32_t function) { return 0x1000 * (function + 1); }
 
@@ -175,14 +198,9 @@ class ModelProgram {
   void enter() {
     const Frame& frame = frames_.back();
     if (!has_hook(frame.function)) return;
-    const arctrace_shim_call call = {
-        frame.location,
-        frame.location - size_of(frame.function),
-        0,
-        frame.hook_site,
-        frame.call_site,
-        frame.is_inlined ? 0U : uint32_t{ARCTRACE_SHIM_BEGINS_FRAME}};
-    arctrace_shim_enter(code_of(frame.function), &call);
+    arctrace_shim_function_enter(code_of(frame.function), frame.call_site,
+                                 frame.location - size_of(frame.function),
+                                 frame.location - kFramePointerOffset, frame.hook_site);
     check();
   }
 
@@ -190,10 +208,9 @@ class ModelProgram {
     const Frame frame = frames_.back();
     if (has_hook(frame.function)) {
       const uint64_t key = code_of(frame.function);
-      const uintptr_t stack_pointer = frame.location - size_of(frame.function);
-      if (arctrace_shim_exit(key, stack_pointer) == 0) {
-        arctrace_shim_exit_at(key, frame.location, stack_pointer);
-      }
+      arctrace_shim_function_exit(key, frame.call_site,
+                                  frame.location - size_of(frame.function),
+                                  frame.location - kFramePointerOffset, frame.hook_site);
     }
     frames_.pop_back();
     if (has_hook(frame.function)) check();
