@@ -1,0 +1,70 @@
+#!/usr/bin/env python3
+"""How many instructions a traced call takes more than the same call untraced, by single steps:
+the same number on any machine and under any load. A rise above the limits is a regression; who
+lowers the number lowers the limit."""
+
+import os
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+ARCTRACE = os.environ["ARCTRACE"]
+PROGRAMS = pathlib.Path(os.environ["ARCTRACE_PROGRAMS"])
+
+# (program, argument, options): most instructions added.
+LIMITS = {
+    ("calls_cyg", "repeated"): 196,
+    ("calls_cyg", "in_turn"): 392,
+    ("calls_cyg", "through_pointers"): 392,
+    ("calls_cyg", "recursive"): 196,
+    ("calls_fentry", "repeated"): 300,
+    ("calls_fentry", "in_turn"): 600,
+    ("calls_fentry", "through_pointers"): 600,
+    ("calls_fentry", "recursive"): 300,
+    ("calls_patchable", "repeated"): 326,
+    ("calls_patchable", "in_turn"): 652,
+    ("calls_patchable", "through_pointers"): 652,
+    ("calls_patchable", "recursive"): 326,
+    ("calls_pg", "repeated"): 364,
+    ("calls_pg", "in_turn"): 728,
+    ("calls_pg", "through_pointers"): 728,
+    ("calls_pg", "recursive"): 364,
+    ("library_calls", "repeated"): 276,
+    ("library_calls", "in_turn"): 552,
+    ("api_calls", "event"): 92,
+    ("api_calls", "scope"): 134,
+}
+SHARED_LIMITS = {
+    ("api_calls", "event"): 570,
+    ("api_calls", "scope"): 1260,
+}
+
+
+class Instructions(unittest.TestCase):
+    def count(self, *command):
+        done = subprocess.run(command, text=True, capture_output=True, timeout=120)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return int(done.stdout)
+
+    def check(self, limits, *options):
+        with tempfile.TemporaryDirectory() as directory:
+            for (program, argument), limit in limits.items():
+                with self.subTest(program=program, argument=argument, options=options):
+                    stepped = [PROGRAMS / "count_steps", PROGRAMS / program, argument]
+                    untraced = self.count(*stepped)
+                    traced = self.count(ARCTRACE, "record", "-o", f"{directory}/arctrace.data",
+                                        *options, "--", *stepped)
+                    self.assertGreater(traced, untraced, "nothing was recorded")
+                    self.assertLessEqual(traced - untraced, limit)
+                    print(f"{program} {argument} {' '.join(options)}: + {traced - untraced}")
+
+    def test_own_blocks(self):
+        self.check(LIMITS)
+
+    def test_shared_chain(self):
+        self.check(SHARED_LIMITS, "--scope=shared")
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
