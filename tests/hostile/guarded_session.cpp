@@ -4,7 +4,10 @@
 #include <doctest/doctest.h>
 #include <sys/mman.h>
 
+#include "src/buffer/clock.hpp"
+#include "src/process/gate.hpp"
 #include "src/process/session.hpp"
+#include "src/protocol/live_filter.hpp"
 
 namespace arctrace::testing {
 
@@ -22,7 +25,8 @@ void join_guarded(const std::string& path) {
   REQUIRE(mremap(session.view.base(), size, size, MREMAP_MAYMOVE | MREMAP_FIXED,
                  middle) == middle);
   session.view = BufferView(middle, geometry);
-  arctrace_gate = &session.view.control().gate;
+  open_gate(session.view.control().gate, live_filter_area(session.view).round,
+            session.clock == kCounterClock);
 }
 
 }  // namespace arctrace::testing
