@@ -68,6 +68,7 @@ Reservation reserve_shared(Nesting nesting, ThreadState& state, ProcessState& pr
     return reserve_shared(nesting, state, process, type, body_size, ticks);
   }
   if (stack_length != 0) {
+    clear_stack_differs(state);
     const uint32_t word0 = ARCTRACE_WORD0(ARCTRACE_TYPE_STACK, stack_length);
     fill_full_head(begin, word0, state.slot.writer, ticks);
     fill_stack(begin + ARCTRACE_FULL_HEAD_SIZE, state, stack_count);

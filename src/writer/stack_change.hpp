@@ -33,8 +33,8 @@ __attribute__((always_inline)) inline void commit_leave(Nesting nesting,
                                                         const Reservation& record,
                                                         uint32_t depth) {
   if (record.word0 == nullptr) {
-    // The record is lost, but the frames do change: the next block's STACK shows them.
     state.open.depth = depth;
+    note_lost_change(nesting, state);
     return;
   }
   as_announced(nesting, {record.word0, record.committed, depth}, [&] {
@@ -75,7 +75,9 @@ __attribute__((always_inline)) inline void commit_enter(Nesting nesting,
                                                         const Reservation& record,
                                                         uint32_t at, const Store& store) {
   if (__builtin_expect(record.word0 == nullptr, 0)) {
-    return add_unrecorded_frame(nesting, state, at, store);
+    add_unrecorded_frame(nesting, state, at, store);
+    note_lost_change(nesting, state);
+    return;
   }
   as_announced(nesting, {record.word0, record.committed, at + 1}, [&] {
     add_frame(state, at, store);
