@@ -29,12 +29,6 @@ void take_back_frame(ThreadState& state, uint32_t at) {
 
 }  // namespace
 
-void note_lost_change(Nesting nesting, ThreadState& state) {
-  state.loss.stack_differs = true;
-  // A nested call must not touch the block: the outermost call does it at its end.
-  if (nesting.outermost()) require_stack(state);
-}
-
 StackChange unrecorded_enter(uint32_t depth) {
   return {reinterpret_cast<std::byte*>(&no_record),
           ARCTRACE_WORD0(ARCTRACE_TYPE_ENTER, ARCTRACE_COMPACT_HEAD_SIZE), depth};

@@ -6,7 +6,6 @@
 #include <atomic>
 
 #include "src/writer/thread_local.hpp"
-#include "src/writer/writer_call.hpp"
 
 namespace arctrace {
 
@@ -25,11 +24,6 @@ inline void announce(ThreadLocal& local, const StackChange& change) {
   local.change.word0 = change.word0;
   std::atomic_signal_fence(std::memory_order_seq_cst);
 }
-
-// To be called after a change of the open frames whose record was lost. The thread's next
-// record comes after a STACK, and until then nested calls lose theirs: no reader could
-// tell which frames these are about.
-__attribute__((noinline)) void note_lost_change(Nesting nesting, ThreadState& state);
 
 // A change that adds the outermost `depth`-th frame, of which there is no record.
 StackChange unrecorded_enter(uint32_t depth);

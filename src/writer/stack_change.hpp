@@ -7,8 +7,14 @@
 
 #include "src/writer/commit.hpp"
 #include "src/writer/interrupted_change.hpp"
+#include "src/writer/writer_call.hpp"
 
 namespace arctrace {
+
+// To be called after a change of the open frames whose record was lost. The thread's next
+// record comes after a STACK, and until then nested calls lose theirs: no reader could
+// tell which frames these are about.
+__attribute__((noinline)) void note_lost_change(Nesting nesting, ThreadState& state);
 
 // Announces the change, calls make(), and ends the change.
 template <class Make>

@@ -33,7 +33,9 @@ struct ExclusiveBlock {
 
 // The writer slot that the thread holds, and its identity there.
 struct SlotHolder {
-  uint64_t* written;  // the slot's count of records in exclusive blocks
+  uint64_t* written;         // the slot's count of records in exclusive blocks
+  uint64_t* written_shared;  // and in shared ones
+  uint32_t* active;          // the slot's words that name shared blocks, by nesting
   uint32_t index;
   uint32_t writer;
   uint32_t tid;
