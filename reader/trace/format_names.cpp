@@ -38,7 +38,7 @@ std::string mode_text(uint32_t mode) {
 }
 
 std::string scope_text(uint32_t scope) {
-  return word(scope, ARCTRACE_SCOPE_THREAD, "scope", {"thread", "shared"});
+  return word(scope, ARCTRACE_SCOPE_THREAD, "scope", {"thread", "shared", "adaptive"});
 }
 
 std::string clock_text(uint32_t clock) {

@@ -18,7 +18,7 @@ GeometryError check_counts(const Geometry& g) {
   }
   if (g.cpu_count > ARCTRACE_CPU_COUNT_MAX) return GeometryError::kCpuCount;
   if (g.mode < ARCTRACE_MODE_DROP || g.mode > ARCTRACE_MODE_STOP ||
-      g.scope < ARCTRACE_SCOPE_THREAD || g.scope > ARCTRACE_SCOPE_SHARED ||
+      g.scope < ARCTRACE_SCOPE_THREAD || g.scope > ARCTRACE_SCOPE_ADAPTIVE ||
       g.clock < ARCTRACE_CLOCK_TSC || g.clock > ARCTRACE_CLOCK_MONOTONIC) {
     return GeometryError::kEnum;
   }

@@ -57,6 +57,7 @@ int join_session(const char* path) {
   copy_bytes(session.path, path, length + 1);
   session.view = view;
   session.clock = view.geometry().clock;
+  session.ticks_per_second = buffer.header.ticks_per_second;
   session.is_map = buffer.is_map;
   session.joined = true;
   std::atomic_signal_fence(std::memory_order_seq_cst);
@@ -67,9 +68,6 @@ int join_session(const char* path) {
 
 void use_coarse_clock() {
   if (session.clock == Session::kCoarseClock) return;
-  const auto& header =
-      *reinterpret_cast<const arctrace_session_header*>(session.view.base());
-  session.coarse_ticks_per_second = header.ticks_per_second;
   session.coarse_base_ns = read_clock_ns(CLOCK_MONOTONIC_COARSE);
   session.coarse_base_ticks = session_ticks();
   close_fast_path();
@@ -80,7 +78,7 @@ void use_coarse_clock() {
 uint64_t coarse_ticks() {
   constexpr uint64_t kSecond = 1'000'000'000;
   const uint64_t passed = read_clock_ns(CLOCK_MONOTONIC_COARSE) - session.coarse_base_ns;
-  const uint64_t rate = session.coarse_ticks_per_second;
+  const uint64_t rate = session.ticks_per_second;
   return session.coarse_base_ticks + passed / kSecond * rate +
          passed % kSecond * rate / kSecond;
 }

@@ -19,10 +19,10 @@ struct Session {
   bool joined;
   bool is_map;     // the buffer is a BPF map
   uint32_t clock;  // the one that is read: enum arctrace_clock, or kCoarseClock
+  uint64_t ticks_per_second;  // about
   // The ticks and the coarse clock's time at the moment from which it is read.
   uint64_t coarse_base_ticks;
   uint64_t coarse_base_ns;
-  uint64_t coarse_ticks_per_second;
   char path[4096];  // a copy: the program may write over its environment
 };
 

@@ -12,6 +12,16 @@ uint32_t* own_active(const ThreadState& state) {
   return state.slot.active + thread_local_state.nesting;
 }
 
+// Of a STACK record that lists only the innermost frames.
+constexpr uint32_t kShortStackRoom = stack_body_size(4);
+
+// Whether readers may not know the frames further out from an earlier STACK. In a crowd
+// of threads each record may be its writer's first in a block.
+bool needs_whole_stack(const ThreadState& state, uint32_t round) {
+  return state.chain.block == 0 || state.chain.stack_round != round ||
+         session.view.geometry().mode == ARCTRACE_MODE_OVERWRITE;
+}
+
 }  // namespace
 
 bool is_known_full(const ThreadState& state) {
@@ -38,9 +48,11 @@ Reservation reserve_shared(Nesting nesting, ThreadState& state, ProcessState& pr
   const uint64_t chain = IpcAtomics::load_relaxed(control.shared_current);
   uint32_t stack_count = 0;
   uint32_t stack_length = 0;
-  const bool is_first = state.shared_block == 0 || state.shared_block != chain;
+  const bool is_first = state.chain.block == 0 || state.chain.block != chain;
+  const uint32_t round = IpcAtomics::load_relaxed(control.definitions_round);
+  const bool is_whole = needs_whole_stack(state, round);
   if (!nesting.nested() && is_first) {
-    stack_count = reportable_frames(state, stack_room());
+    stack_count = reportable_frames(state, is_whole ? stack_room() : kShortStackRoom);
     stack_length = ARCTRACE_FULL_HEAD_SIZE + stack_body_size(stack_count);
     if (stack_length + length > max) stack_length = 0;
   }
@@ -61,7 +73,7 @@ Reservation reserve_shared(Nesting nesting, ThreadState& state, ProcessState& pr
     // The chain has moved on, and the new block may be the first of what is kept.
     IpcAtomics::store_release(word_at(begin), ARCTRACE_WORD0(ARCTRACE_TYPE_PAD, length));
     release_active(own_active(state));
-    state.shared_block = 0;  // with a STACK now, whatever the chain does: once only
+    state.chain.block = 0;  // with a STACK now, whatever the chain does: once only
     return reserve_shared(nesting, state, process, type, body_size, ticks);
   }
   if (stack_length != 0) {
@@ -71,7 +83,8 @@ Reservation reserve_shared(Nesting nesting, ThreadState& state, ProcessState& pr
     fill_stack(begin + ARCTRACE_FULL_HEAD_SIZE, state, stack_count);
     IpcAtomics::store_release(word_at(begin), word0);
     begin += stack_length;
-    state.shared_block = got.name;
+    state.chain.block = got.name;
+    if (is_whole) state.chain.stack_round = round;
   }
   const uint32_t word0 = ARCTRACE_WORD0(type, length);
   fill_full_head(begin, word0, state.slot.writer, ticks);

@@ -33,21 +33,22 @@ inline void count_written_shared(const ThreadState& state) {
 // which this thread's STACK stands already. A null record: there is none, or something is
 // to be written before. Only for the outermost writer call.
 __attribute__((always_inline)) inline Reservation reserve_in_known_block(
-    const ThreadState& state, uint16_t type, uint32_t body_size, uint64_t ticks) {
+    ThreadState& state, uint16_t type, uint32_t body_size, uint64_t ticks) {
   uint64_t& chain = session.view.control().shared_current;
   const uint32_t length = ARCTRACE_FULL_HEAD_SIZE + body_size;
   // E1 acquire: the named block's header is visible.
-  if (state.shared_block == 0 || IpcAtomics::load_acquire(chain) != state.shared_block ||
-      state.loss.pending || length > record_length_max(session.view.geometry())) {
+  if (state.chain.block == 0 || IpcAtomics::load_acquire(chain) != state.chain.block ||
+      state.loss.pending || length > state.chain.left) {
     return kNoReservation;
   }
   uint32_t& active = *state.slot.active;
   const SharedReservation got = SharedChain<IpcAtomics>::reserve_in(
-      session.view, active, state.shared_block, length);
+      session.view, active, state.chain.block, length);
   if (__builtin_expect(got.record == nullptr, 0)) {
     release_active(&active);
     return kNoReservation;
   }
+  state.chain.left -= length;
   const uint32_t word0 = ARCTRACE_WORD0(type, length);
   fill_full_head(got.record, word0, state.slot.writer, ticks);
   count_written_shared(state);

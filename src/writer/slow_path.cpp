@@ -2,6 +2,7 @@
 
 #include "src/process/process_identity.hpp"
 #include "src/process/session.hpp"
+#include "src/writer/adaptive_scope.hpp"
 #include "src/writer/claim_slot.hpp"
 #include "src/writer/definitions.hpp"
 #include "src/writer/exclusive_records.hpp"
@@ -57,7 +58,7 @@ Reservation reserve_slow(Nesting nesting, uint16_t type, uint32_t body_size,
   }
   if (state->filtered.first_waiting != 0 && !nesting.nested())
     waiting_calls_reporter(nesting, *state);
-  if (nesting.nested() || session.view.geometry().scope == ARCTRACE_SCOPE_SHARED) {
+  if (nesting.nested() || !writes_own_blocks(*state, body_size, ticks)) {
     if (!is_known_full(*state)) {
       if (state->loss.pending && !nesting.nested()) {
         report_losses_shared(*state, *process, ticks);

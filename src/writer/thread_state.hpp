@@ -50,6 +50,15 @@ struct DefinitionProgress {
   uint32_t thread_round;  // ... for this control.definitions_round
 };
 
+// Where the thread writes in the session's shared chain.
+struct ChainPosition {
+  uint64_t block;        // name of the shared block that has the thread's STACK; 0: none
+  uint64_t since_ticks;  // when `left` was set
+  uint64_t not_before;   // the thread's earlier records elsewhere are not later than that
+  uint32_t left;  // bytes to write before it is decided again where the thread writes
+  uint32_t stack_round;  // control.definitions_round when a whole STACK was written
+};
+
 // Losses that no LOST record reports yet.
 struct PendingLosses {
   bool pending;
@@ -77,9 +86,10 @@ struct ThreadState {
   bool attached;  // the thread has a slot in this process
   DefinitionProgress definitions;
   PendingLosses loss;
-  uint64_t shared_block;  // name of the shared block that has our STACK (shared scope)
-  PendingCalls* calls;    // in memory that fork keeps
-  uint32_t vfork_depth;   // open frames when vfork was called
+  ChainPosition chain;
+  bool has_own_blocks;   // in the adaptive scope, at present
+  PendingCalls* calls;   // in memory that fork keeps
+  uint32_t vfork_depth;  // open frames when vfork was called
   HeldRecord held[ARCTRACE_HELD_COUNT];
   char name[64];  // as arctrace_thread_name gave it; empty: the kernel's
 
@@ -102,7 +112,7 @@ static_assert(offsetof(ThreadState, robust_next) - offsetof(ThreadState, lock) =
 // STACK. Only for the outermost writer call.
 inline void require_stack(ThreadState& state) {
   state.block.end = state.block.pos;
-  state.shared_block = 0;
+  state.chain.block = 0;
 }
 
 // A cleared state for the calling thread, taken for its life; `current` itself if that is

@@ -60,7 +60,7 @@ class Instructions(unittest.TestCase):
                     print(f"{program} {argument} {' '.join(options)}: + {traced - untraced}")
 
     def test_own_blocks(self):
-        self.check(LIMITS)
+        self.check(LIMITS, "--scope=thread")
 
     def test_shared_chain(self):
         self.check(SHARED_LIMITS, "--scope=shared")

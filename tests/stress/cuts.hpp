@@ -10,7 +10,8 @@
 
 namespace arctrace::testing {
 
-constexpr arctrace_scope kScopes[] = {ARCTRACE_SCOPE_THREAD, ARCTRACE_SCOPE_SHARED};
+constexpr arctrace_scope kScopes[] = {ARCTRACE_SCOPE_THREAD, ARCTRACE_SCOPE_SHARED,
+                                      ARCTRACE_SCOPE_ADAPTIVE};
 
 BufferOptions buffer_with(arctrace_scope scope, uint32_t block_size, uint32_t blocks);
 

@@ -45,6 +45,7 @@ std::vector<std::byte> read_file(const std::string& path) {
 BufferOptions small_buffer(uint32_t block_size, uint32_t block_count,
                            uint32_t slot_count) {
   BufferOptions options;
+  options.scope = ARCTRACE_SCOPE_THREAD;
   options.block_size = block_size;
   options.buffer_size = uint64_t{block_size} * block_count;
   options.slot_count = slot_count;

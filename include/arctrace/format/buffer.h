@@ -20,7 +20,7 @@
 /* ---- Constants ---------------------------------------------------------- */
 
 #define ARCTRACE_VERSION_MAJOR 1u /* a reader refuses another major version */
-#define ARCTRACE_VERSION_MINOR 3u /* a newer minor adds record types and fields */
+#define ARCTRACE_VERSION_MINOR 4u /* a newer minor adds record types and fields */
 
 #define ARCTRACE_SESSION_MAGIC 0x4543415254435241ull /* "ARCTRACE" */
 #define ARCTRACE_BLOCK_MAGIC 0x4B4C4241u             /* "ABLK" */
@@ -51,8 +51,9 @@ enum arctrace_mode {
 
 /* Whether threads share blocks. */
 enum arctrace_scope {
-  ARCTRACE_SCOPE_THREAD = 1, /* each thread appends to its own exclusive block */
-  ARCTRACE_SCOPE_SHARED = 2  /* all threads reserve in one chain of shared blocks */
+  ARCTRACE_SCOPE_THREAD = 1,  /* each thread appends to its own exclusive block */
+  ARCTRACE_SCOPE_SHARED = 2,  /* all threads reserve in one chain of shared blocks */
+  ARCTRACE_SCOPE_ADAPTIVE = 3 /* a thread has blocks of its own while it writes much */
 };
 
 /* The clock of all ticks in a session, except those of the kernel's records. */

@@ -51,10 +51,13 @@ void add_buffer_options(CLI::App& app, BufferOptions& buffer) {
       ->default_str("drop");
   add_choice<arctrace_scope>(
       app, "--scope", buffer.scope,
-      {{"thread", ARCTRACE_SCOPE_THREAD}, {"shared", ARCTRACE_SCOPE_SHARED}},
-      "thread: each thread writes to blocks of its own; shared: all threads write to "
-      "one chain of blocks")
-      ->default_str("thread");
+      {{"adaptive", ARCTRACE_SCOPE_ADAPTIVE},
+       {"thread", ARCTRACE_SCOPE_THREAD},
+       {"shared", ARCTRACE_SCOPE_SHARED}},
+      "thread: each thread writes to blocks of its own, which costs least; shared: all "
+      "threads write to one chain of blocks, which needs least room; adaptive: a thread "
+      "has blocks of its own while it writes much")
+      ->default_str("adaptive");
   app.add_option("--high-water", buffer.high_water_percent,
                  "wake the collector when PERCENT of the blocks are used; 0: never")
       ->check(from_to(0, 100))

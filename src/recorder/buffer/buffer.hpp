@@ -24,7 +24,7 @@ struct BufferOptions {
   uint32_t slot_count = 4096;
   uint32_t cpu_count = 0;
   arctrace_mode mode = ARCTRACE_MODE_DROP;
-  arctrace_scope scope = ARCTRACE_SCOPE_THREAD;
+  arctrace_scope scope = ARCTRACE_SCOPE_ADAPTIVE;
   arctrace_clock clock = choose_clock();
   PinPolicy pin = PinPolicy::kTry;
   std::optional<bool> huge_pages;    // nullopt: if possible, without a warning if not

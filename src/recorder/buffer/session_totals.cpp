@@ -4,6 +4,7 @@
 #include "src/protocol/recycle.hpp"
 
 namespace arctrace {
+
 uint64_t session_written(const BufferView& view) {
   uint64_t written = 0;
   const uint32_t used = Recycle<IpcAtomics>::slots_used(view);

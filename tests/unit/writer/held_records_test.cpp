@@ -21,7 +21,8 @@ BufferOptions held_buffer(arctrace_scope scope, uint32_t block_size = 512,
   return options;
 }
 
-constexpr arctrace_scope kScopes[] = {ARCTRACE_SCOPE_THREAD, ARCTRACE_SCOPE_SHARED};
+constexpr arctrace_scope kScopes[] = {ARCTRACE_SCOPE_THREAD, ARCTRACE_SCOPE_SHARED,
+                                      ARCTRACE_SCOPE_ADAPTIVE};
 
 void* reserve_text(uint32_t event, const char* text) {
   void* payload = arctrace_reserve(event, 8);

@@ -1,0 +1,154 @@
+// The adaptive scope: a thread has blocks of its own while it writes much.
+#include <arctrace/arctrace.h>
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <thread>
+#include <vector>
+
+#include "src/process/session.hpp"
+#include "src/writer/thread_local.hpp"
+#include "tests/support/child.hpp"
+#include "tests/support/replayed_stack.hpp"
+#include "tests/support/test_session.hpp"
+
+namespace arctrace::testing {
+namespace {
+
+constexpr uint32_t kBlockSize = 1024;
+
+BufferOptions adaptive(uint32_t block_count, uint32_t slot_count = 16) {
+  BufferOptions options = small_buffer(kBlockSize, block_count, slot_count);
+  options.scope = ARCTRACE_SCOPE_ADAPTIVE;
+  return options;
+}
+
+// Pretends that the thread began `seconds` earlier to write where it writes now.
+void let_pass(double seconds) {
+  ThreadState& state = *thread_local_state.state;
+  const auto ticks =
+      static_cast<uint64_t>(seconds * static_cast<double>(session.ticks_per_second));
+  state.chain.since_ticks -= ticks;
+  state.block.base_ticks -= ticks;
+}
+
+bool has_own_blocks() { return thread_local_state.state->has_own_blocks; }
+
+// Writes numbered events until the thread writes in the other form.
+void write_until_changed(uint32_t& number) {
+  const bool before = has_own_blocks();
+  for (int i = 0; i < 1000 && has_own_blocks() == before; ++i) {
+    arctrace_write(number++, nullptr, 0);
+  }
+  CHECK(has_own_blocks() != before);
+}
+
+TEST_CASE("adaptive scope: own blocks while a thread writes much, in order throughout") {
+  for (const arctrace_mode mode : {ARCTRACE_MODE_DROP, ARCTRACE_MODE_OVERWRITE}) {
+    CAPTURE(mode);
+    BufferOptions options = adaptive(200);
+    options.mode = mode;
+    TestSession test(options);
+    CHECK_CHILD([&] {
+      REQUIRE(arctrace_attach(test.path().c_str()) == 0);
+      uint32_t number = 0;
+      arctrace_enter(1);
+      for (int round = 0; round < 3; ++round) {
+        CHECK_FALSE(has_own_blocks());
+        write_until_changed(number);
+        arctrace_enter(2);
+        for (int i = 0; i < 100; ++i) arctrace_write(number++, nullptr, 0);
+        CHECK(has_own_blocks());
+        let_pass(5);
+        arctrace_exit(2);
+        CHECK_FALSE(has_own_blocks());
+        arctrace_write(number++, nullptr, 0);
+      }
+      arctrace_exit(1);
+      const DecodedTrace trace = test.finish();
+      CHECK(joined(trace.problems) == "");
+      CHECK(trace.lost() == 0);
+      const std::vector<DecodedRecord> own = trace.of_writer(1);
+      uint32_t next = 0;
+      for (const DecodedRecord& record : own) {
+        if (record.type == ARCTRACE_TYPE_EVENT) CHECK(record.u32(0) == next++);
+      }
+      CHECK(next == number);
+      const ReplayedStack replayed(trace);  // also checks each STACK
+      CHECK(replayed.open().empty());
+      const auto is_compact = [](const DecodedBlock& block) {
+        return block.is_compact();
+      };
+      CHECK(std::count_if(trace.blocks.begin(), trace.blocks.end(), is_compact) >= 6);
+    });
+  }
+}
+
+TEST_CASE("adaptive scope: who writes little stays in the chain") {
+  TestSession test(adaptive(100));
+  CHECK_CHILD([&] {
+    REQUIRE(arctrace_attach(test.path().c_str()) == 0);
+    arctrace_instant(1);
+    for (int i = 0; i < 500; ++i) {
+      let_pass(0.01);  // a record each 10 ms
+      arctrace_instant(1);
+      REQUIRE_FALSE(has_own_blocks());
+    }
+  });
+}
+
+TEST_CASE("adaptive scope: a crowd needs few blocks, also if each thread was busy once") {
+  constexpr uint32_t kThreads = 200;
+  TestSession test(adaptive(64, kThreads + 16));
+  CHECK_CHILD([&] {
+    REQUIRE(arctrace_attach(test.path().c_str()) == 0);
+    uint32_t had_own_blocks = 0;
+    std::vector<std::thread> threads;
+    for (uint32_t i = 0; i < kThreads; ++i) {
+      std::thread([&] {
+        for (int record = 0; record < 100; ++record) arctrace_instant(2);
+        if (has_own_blocks()) ++had_own_blocks;
+        test.drain().round();
+      }).join();
+    }
+    CHECK(had_own_blocks > kThreads / 2);
+    CHECK(test.view().control().lost[ARCTRACE_LOST_NO_SLOT] == 0);
+    const DecodedTrace trace = test.finish();
+    CHECK(joined(trace.problems) == "");
+    CHECK(trace.lost() == 0);
+    CHECK(trace.of_type(ARCTRACE_TYPE_INSTANT).size() == kThreads * 100);
+  });
+}
+
+TEST_CASE("adaptive scope: the last quarter of the blocks is for the chain") {
+  TestSession test(adaptive(32, 64));
+  CHECK_CHILD([&] {
+    REQUIRE(arctrace_attach(test.path().c_str()) == 0);
+    // Live threads that stopped writing when they had blocks of their own.
+    std::vector<std::thread> threads;
+    std::atomic<uint32_t> done = 0;
+    std::atomic<bool> go_on = false;
+    std::atomic<uint32_t> own = 0;
+    constexpr uint32_t kThreads = 40;
+    for (uint32_t i = 0; i < kThreads; ++i) {
+      threads.emplace_back([&] {
+        for (int record = 0; record < 45; ++record) arctrace_instant(3);
+        if (has_own_blocks()) ++own;
+        ++done;
+        while (!go_on) usleep(1000);
+      });
+      while (done < i + 1) usleep(100);
+      test.drain().round();
+    }
+    CHECK(own >= 8);
+    CHECK(own <= 24);
+    go_on = true;
+    for (std::thread& thread : threads) thread.join();
+    const DecodedTrace trace = test.finish();
+    CHECK(joined(trace.problems) == "");
+    CHECK(trace.lost() == 0);
+  });
+}
+
+}  // namespace
+}  // namespace arctrace::testing
