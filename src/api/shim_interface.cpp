@@ -152,7 +152,11 @@ void arctrace_shim_set_call_args(const arctrace_shim_call_args* all) {
   set_call_args(all);
 }
 
-const uint64_t* arctrace_shim_pending_calls(void) { return &first_pending_calls; }
+const uint64_t* arctrace_shim_pending_calls(uintptr_t called_through,
+                                            uintptr_t exchanged) {
+  set_stub_returns(called_through, exchanged);
+  return &first_pending_calls;
+}
 
 void arctrace_shim_modules_changed(void) {
   forget_call_edges();

@@ -270,6 +270,16 @@ bool exit_innermost_slow(uint64_t key, uintptr_t stack_pointer, const ArgsBody* 
   return true;
 }
 
+bool is_open_frame(uint64_t key, uintptr_t location) {
+  const ThreadState* state = thread_local_state.state;
+  if (state == nullptr) return false;
+  for (uint32_t i = state->open.kept(); i > 0; --i) {
+    const OpenFrame& open = state->open.frames[i - 1];
+    if (open.key == key && open.frame.location == location) return true;
+  }
+  return false;
+}
+
 bool is_filtered_out_slow(uint64_t key, arctrace_shim_call call) {
   const WriterCall writer_call(call.stack_pointer);
   if (writer_call.refused()) return false;  // what is lost will be counted

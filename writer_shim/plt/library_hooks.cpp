@@ -255,7 +255,13 @@ int see_module(dl_phdr_info* info, size_t, void*) {
 }  // namespace
 
 void hook_library_calls(LibraryCalls which) {
-  arctrace_pending_calls = arctrace_shim_pending_calls();
+  if constexpr (machine::kExchangesReturns) {
+    arctrace_pending_calls = arctrace_shim_pending_calls(
+        reinterpret_cast<uintptr_t>(arctrace_call_returns),
+        reinterpret_cast<uintptr_t>(arctrace_exchanged_returns));
+  } else {
+    arctrace_pending_calls = arctrace_shim_pending_calls(0, 0);
+  }
   dl_iterate_phdr(find_own_library, nullptr);
   hooked_calls = which;
   if (which == LibraryCalls::kNone) return;

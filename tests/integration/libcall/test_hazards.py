@@ -25,6 +25,10 @@ class Hazards(plain.PlainTest):
         self.both("./coroutines")
         self.both("./fibers")
 
+    def test_coroutines_on_the_own_stack(self):
+        """Calls further out on the stack begin while others, further in, are suspended."""
+        self.both("./own_stack")
+
     def test_calling_convention(self):
         """Arguments and results of every kind, errno, rounding, pointers to functions."""
         self.both("./abi")

@@ -5,7 +5,16 @@ hook."""
 import test_calls
 import test_filters
 import test_processes
-from harness import ShimTest, both_compilers, unittest
+from harness import COMPILERS, ShimTest, both_compilers, unittest
+
+
+class StaticChains(ShimTest):
+    def test_nested_functions(self):
+        """The hooks keep the register by which a function finds the variables around it."""
+        if "gcc" not in COMPILERS:
+            self.skipTest("gcc has no such hooks")
+        for fixture in ("./nested", "./nested_landing"):
+            self.assert_counts(self.compare("gcc", fixture))
 
 
 class Frames(ShimTest):
@@ -29,6 +38,13 @@ class Frames(ShimTest):
     @both_compilers
     def test_coroutines(self, compiler):
         self.compare(compiler, "./contexts")
+
+    @both_compilers
+    def test_coroutines_on_the_own_stack(self, compiler):
+        """Frames further out are entered while others, further in, are suspended."""
+        traced = self.compare(compiler, "./own_stack")
+        self.assertEqual(traced.status, 13)
+        self.assert_counts(traced)
 
     @both_compilers
     def test_deep_recursion(self, compiler):
