@@ -25,6 +25,7 @@
 #include "src/stack/left_frames.hpp"
 #include "src/stack/pending_calls.hpp"
 #include "src/writer/definitions.hpp"
+#include "src/writer/lent_storage.hpp"
 #include "src/writer/modules.hpp"
 #include "src/writer/process_records.hpp"
 
@@ -200,11 +201,17 @@ uint32_t arctrace_shim_executes(const struct arctrace_shim_program* named) {
   return why;
 }
 
+void arctrace_shim_lends_storage(void) {
+  if (session.joined) lend_storage();
+}
+
 void arctrace_shim_vfork_begin(void) {
+  thread_local_state.is_vforking = true;
   if (is_recorded(ARCTRACE_GATE_FUNCTIONS)) record_vfork_begin();
 }
 
 void arctrace_shim_vfork_end(uint32_t child_pid) {
+  thread_local_state.is_vforking = false;
   if (is_recorded(ARCTRACE_GATE_FUNCTIONS)) record_vfork_end(child_pid);
 }
 

@@ -158,6 +158,10 @@ ARCTRACE_API int arctrace_shim_can_read(char* const* list);
  * records so and returns the reason (enum arctrace_untraced); otherwise returns 0. */
 ARCTRACE_API uint32_t arctrace_shim_executes(const struct arctrace_shim_program* program);
 
+/* The calling thread is about to make a task that has neither memory nor thread-local
+ * storage of its own, while the thread goes on. */
+ARCTRACE_API void arctrace_shim_lends_storage(void);
+
 /* To be called in the parent around vfork: before the call, and after it has returned
  * there. */
 ARCTRACE_API void arctrace_shim_vfork_begin(void);

@@ -5,6 +5,7 @@
 #include "src/os/stop_program.hpp"
 #include "src/process/session.hpp"
 #include "src/protocol/losses.hpp"
+#include "src/writer/lent_storage.hpp"
 #include "src/writer/slow_path.hpp"
 
 namespace arctrace {
@@ -166,6 +167,15 @@ void end_another_call(uintptr_t* return_slot, uintptr_t retval) {
   }
 }
 
+// Whether a task makes the call that uses another thread's storage: it must not touch
+// that thread's pending calls. The call's record counts as lost.
+bool is_of_borrower(uintptr_t stack_pointer) {
+  const bool is_one =
+      storage_is_lent() ? is_borrower() : look_for_borrower(stack_pointer);
+  if (is_one) count_lost_without_slot(session.view.control(), ARCTRACE_LOST_NO_SLOT);
+  return is_one;
+}
+
 void gather_call(const StubCall& call, uint32_t args, const uintptr_t* registers,
                  ArgsBody& body) {
   uint64_t vectors[ARCTRACE_SHIM_VECTORS_MAX];
@@ -179,6 +189,7 @@ template <class Enter>
 int begin_call(uint64_t key, uint64_t pending_key, const StubCall& call,
                const Enter& enter) {
   if (!is_recorded(ARCTRACE_GATE_FUNCTIONS)) return 0;
+  if (__builtin_expect(is_of_borrower(call.here()), 0)) return 0;
   PendingCalls* calls = thread_local_state.calls;
   if (__builtin_expect(calls == nullptr, 0)) {
     calls = calls_of_new_thread();

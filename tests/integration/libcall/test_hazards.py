@@ -1,5 +1,6 @@
 """Programs that make it hard for whoever stands between a call and its return."""
 
+import itertools
 import os
 import unittest
 
@@ -55,6 +56,11 @@ class Hazards(plain.PlainTest):
     def test_processes(self):
         self.both("./forks", "20")
         self.both("./vforks")
+
+    def test_tasks_without_storage_of_their_own(self):
+        """Two tasks in one thread's storage: only the calls of one are recorded."""
+        for flags, stack, thread in itertools.product(("c", "fs", "t", "v"), "mal", "mt"):
+            self.both("./tasks", flags, stack, thread)
 
     def test_own_malloc(self):
         self.both("./replaced")

@@ -2,10 +2,12 @@
 tracer. The fixtures are built without inlining, so that each function that counts its calls has a
 hook."""
 
+import itertools
+
 import test_calls
 import test_filters
 import test_processes
-from harness import COMPILERS, ShimTest, both_compilers, unittest
+from harness import COMPILERS, ShimTest, both_compilers, plain_name, unittest
 
 
 class StaticChains(ShimTest):
@@ -56,6 +58,21 @@ class Frames(ShimTest):
     @both_compilers
     def test_threads(self, compiler):
         self.compare(compiler, "./threads", "20")
+
+    @both_compilers
+    def test_tasks_without_storage_of_their_own(self, compiler):
+        """Two tasks in one thread's storage: the calls of one are recorded, or of both in turn
+        if the other waits for it."""
+        for flags, stack, thread in itertools.product(("c", "fs", "t", "v"), "mal", "mt"):
+            waits = flags == "v"
+            traced = self.compare(compiler, "./tasks", flags, stack, thread, may_lose=not waits)
+            calls = {plain_name(function["name"]): function["calls"]
+                     for function in traced.report("flat")["functions"]}
+            self.assertEqual(calls["work"], 3 if waits else 2)
+
+    @both_compilers
+    def test_a_task_that_libc_does_not_know(self, compiler):
+        self.compare(compiler, "./tasks", "r", "m", "m", may_lose=True)
 
     @both_compilers
     def test_own_malloc(self, compiler):
