@@ -18,6 +18,7 @@
 #include "writer_shim/libc/clone_hooks.hpp"
 #include "writer_shim/libc/end_hooks.hpp"
 #include "writer_shim/libc/exec_hooks.hpp"
+#include "writer_shim/libc/mlock_hooks.hpp"
 #include "writer_shim/libc/prctl_hooks.hpp"
 #include "writer_shim/libc/session_environment.hpp"
 #include "writer_shim/libc/spawn_hooks.hpp"
@@ -79,6 +80,7 @@ __attribute__((constructor(102))) void start() {
   find_exec_functions();
   find_spawn_functions();
   find_clone();
+  find_mlockall();
   find_prctl_functions();
   prepare_thread_hooks();
   remember_environment();

@@ -201,6 +201,19 @@ uint32_t arctrace_shim_executes(const struct arctrace_shim_program* named) {
   return why;
 }
 
+uint32_t arctrace_shim_own_memory(struct arctrace_shim_memory* ranges, uint32_t max) {
+  if (!session.joined) return 0;
+  if (may_call_kernel()) prepare_thread_states();
+  uint32_t count = 0;
+  const auto add = [&](uintptr_t low, uint64_t size) {
+    if (count < max) ranges[count++] = {low, low + size};
+  };
+  add(reinterpret_cast<uintptr_t>(session.view.base()),
+      session.view.geometry().total_size);
+  for_each_arena(add);
+  return count;
+}
+
 void arctrace_shim_lends_storage(void) {
   if (session.joined) lend_storage();
 }

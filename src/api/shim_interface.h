@@ -158,6 +158,12 @@ ARCTRACE_API int arctrace_shim_can_read(char* const* list);
  * records so and returns the reason (enum arctrace_untraced); otherwise returns 0. */
 ARCTRACE_API uint32_t arctrace_shim_executes(const struct arctrace_shim_program* program);
 
+/* Writes the memory that is mapped for this library, beside the library itself, to
+ * `ranges`, at most `max` of them. Returns their number. What a program's threads will
+ * need is mapped before. */
+ARCTRACE_API uint32_t arctrace_shim_own_memory(struct arctrace_shim_memory* ranges,
+                                               uint32_t max);
+
 /* The calling thread is about to make a task that has neither memory nor thread-local
  * storage of its own, while the thread goes on. */
 ARCTRACE_API void arctrace_shim_lends_storage(void);

@@ -116,6 +116,15 @@ void prepare_thread_states() {
   }
 }
 
+void visit_arenas(void (*visit)(void* context, uintptr_t address, uint64_t size),
+                  void* context) {
+  for (uint32_t a = 0; a < kArenas && IpcAtomics::load_acquire(arenas[a]) != 0; ++a) {
+    visit(context, IpcAtomics::load_acquire(arenas[a]), sizeof(Arena));
+    const uint64_t calls = IpcAtomics::load_acquire(pending_calls_arenas[a]);
+    if (calls != 0) visit(context, calls, sizeof(PendingCallsArena));
+  }
+}
+
 void forget_dead_threads_calls() {
   const uint32_t tid = thread_id();
   if (tid == 0) return;

@@ -62,6 +62,12 @@ class Hazards(plain.PlainTest):
         for flags, stack, thread in itertools.product(("c", "fs", "t", "v"), "mal", "mt"):
             self.both("./tasks", flags, stack, thread)
 
+    def test_locked_memory(self):
+        """A limit on locked memory holds for the program's own, and no signal is ignored."""
+        self.both("./locked", "present")
+        bare, _ = self.compare(("./locked", "all"), "gcc")
+        self.assertIn(b"mlockall 0 Success\n", bare.stdout)
+
     def test_own_malloc(self):
         self.both("./replaced")
 
