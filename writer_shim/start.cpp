@@ -15,8 +15,10 @@
 #include "writer_shim/filter/live_filter.hpp"
 #include "writer_shim/functions/function_hooks.hpp"
 #include "writer_shim/functions/function_sleds.hpp"
+#include "writer_shim/libc/clone_hooks.hpp"
 #include "writer_shim/libc/end_hooks.hpp"
 #include "writer_shim/libc/exec_hooks.hpp"
+#include "writer_shim/libc/mlock_hooks.hpp"
 #include "writer_shim/libc/prctl_hooks.hpp"
 #include "writer_shim/libc/session_environment.hpp"
 #include "writer_shim/libc/spawn_hooks.hpp"
@@ -77,6 +79,8 @@ __attribute__((constructor(102))) void start() {
   start_function_hooks();
   find_exec_functions();
   find_spawn_functions();
+  find_clone();
+  find_mlockall();
   find_prctl_functions();
   prepare_thread_hooks();
   remember_environment();

@@ -25,6 +25,7 @@
 #include "src/stack/left_frames.hpp"
 #include "src/stack/pending_calls.hpp"
 #include "src/writer/definitions.hpp"
+#include "src/writer/lent_storage.hpp"
 #include "src/writer/modules.hpp"
 #include "src/writer/process_records.hpp"
 
@@ -152,7 +153,11 @@ void arctrace_shim_set_call_args(const arctrace_shim_call_args* all) {
   set_call_args(all);
 }
 
-const uint64_t* arctrace_shim_pending_calls(void) { return &first_pending_calls; }
+const uint64_t* arctrace_shim_pending_calls(uintptr_t called_through,
+                                            uintptr_t exchanged) {
+  set_stub_returns(called_through, exchanged);
+  return &first_pending_calls;
+}
 
 void arctrace_shim_modules_changed(void) {
   forget_call_edges();
@@ -196,11 +201,30 @@ uint32_t arctrace_shim_executes(const struct arctrace_shim_program* named) {
   return why;
 }
 
+uint32_t arctrace_shim_own_memory(struct arctrace_shim_memory* ranges, uint32_t max) {
+  if (!session.joined) return 0;
+  if (may_call_kernel()) prepare_thread_states();
+  uint32_t count = 0;
+  const auto add = [&](uintptr_t low, uint64_t size) {
+    if (count < max) ranges[count++] = {low, low + size};
+  };
+  add(reinterpret_cast<uintptr_t>(session.view.base()),
+      session.view.geometry().total_size);
+  for_each_arena(add);
+  return count;
+}
+
+void arctrace_shim_lends_storage(void) {
+  if (session.joined) lend_storage();
+}
+
 void arctrace_shim_vfork_begin(void) {
+  thread_local_state.is_vforking = true;
   if (is_recorded(ARCTRACE_GATE_FUNCTIONS)) record_vfork_begin();
 }
 
 void arctrace_shim_vfork_end(uint32_t child_pid) {
+  thread_local_state.is_vforking = false;
   if (is_recorded(ARCTRACE_GATE_FUNCTIONS)) record_vfork_end(child_pid);
 }
 

@@ -100,8 +100,11 @@ ARCTRACE_API void arctrace_shim_call_passed_with_args(
     uint32_t flags, int returns, uint32_t args, const uintptr_t* arguments);
 
 /* The address of the variable that heads the list of all threads' pending calls
- * (src/stack/pending_calls.hpp): for the unwind rules of the shim's stubs. */
-ARCTRACE_API const uint64_t* arctrace_shim_pending_calls(void);
+ * (src/stack/pending_calls.hpp): for the unwind rules of the shim's stubs. One of the two
+ * return addresses into the shim stands in the return slot of a pending call; both are 0
+ * on machines where a function may keep its return address elsewhere. */
+ARCTRACE_API const uint64_t* arctrace_shim_pending_calls(uintptr_t called_through,
+                                                         uintptr_t exchanged);
 
 /* Sets the function that finds a frame's callers, by which frames are recognised that a
  * jump has left. Without it they are found later. */
@@ -154,6 +157,16 @@ ARCTRACE_API int arctrace_shim_can_read(char* const* list);
 /* The process, or its vfork child, is about to execute the file. If that can't be traced,
  * records so and returns the reason (enum arctrace_untraced); otherwise returns 0. */
 ARCTRACE_API uint32_t arctrace_shim_executes(const struct arctrace_shim_program* program);
+
+/* Writes the memory that is mapped for this library, beside the library itself, to
+ * `ranges`, at most `max` of them. Returns their number. What a program's threads will
+ * need is mapped before. */
+ARCTRACE_API uint32_t arctrace_shim_own_memory(struct arctrace_shim_memory* ranges,
+                                               uint32_t max);
+
+/* The calling thread is about to make a task that has neither memory nor thread-local
+ * storage of its own, while the thread goes on. */
+ARCTRACE_API void arctrace_shim_lends_storage(void);
 
 /* To be called in the parent around vfork: before the call, and after it has returned
  * there. */

@@ -5,6 +5,7 @@
 #include "src/base/memory.hpp"
 #include "src/process/session.hpp"
 #include "src/stack/left_frames.hpp"
+#include "src/writer/lent_storage.hpp"
 #include "src/writer/record.hpp"
 #include "src/writer/stack_change.hpp"
 
@@ -39,8 +40,13 @@ __attribute__((noinline)) void leave_frames(Nesting nesting, uint64_t key,
                                             uint64_t ticks) {
   ThreadState& state = *thread_local_state.state;
   if (has_known_caller(thread_local_state.stacks, state.open, state.edges, frame)) return;
-  const EntryDepth left =
+  EntryDepth left =
       depth_at_entry(thread_local_state.stacks, state.open, key, frame, call);
+  // A vfork child enters no function in place of its parent's, wherever its stack is.
+  if (thread_local_state.is_vforking && left.depth < state.vfork_depth) {
+    left = {state.vfork_depth < state.open.depth ? state.vfork_depth : state.open.depth,
+            false};
+  }
   record_unwind(nesting, state, left.depth, ticks);
   if (!left.is_edge || nesting.nested()) return;
   const OpenFrame* caller = innermost_located(state.open);
@@ -209,6 +215,7 @@ __attribute__((noinline)) void leave_another(Nesting nesting, uint64_t key,
 
 bool enter_slow(uint64_t key, arctrace_shim_call call, uintptr_t here,
                 const ArgsBody* args) {
+  look_for_borrower(here);
   const WriterCall writer_call(here);
   if (writer_call.refuses_record()) return false;
   if (writer_call.nested()) resolve_change(thread_local_state);
@@ -268,6 +275,16 @@ bool exit_innermost_slow(uint64_t key, uintptr_t stack_pointer, const ArgsBody* 
   write_exit(writer_call, *state, retval, ticks);
   if (filter_is_active()) keep_filter_context(thread_local_state);
   return true;
+}
+
+bool is_open_frame(uint64_t key, uintptr_t location) {
+  const ThreadState* state = thread_local_state.state;
+  if (state == nullptr) return false;
+  for (uint32_t i = state->open.kept(); i > 0; --i) {
+    const OpenFrame& open = state->open.frames[i - 1];
+    if (open.key == key && open.frame.location == location) return true;
+  }
+  return false;
 }
 
 bool is_filtered_out_slow(uint64_t key, arctrace_shim_call call) {

@@ -78,6 +78,9 @@ __attribute__((always_inline)) inline bool record_innermost_exit(
          exit_innermost_slow(key, stack_pointer, nullptr);
 }
 
+// Whether the thread has an open frame of `key` at `location`.
+bool is_open_frame(uint64_t key, uintptr_t location);
+
 // Whether nothing is recorded of a call that is about to be made, and the filter need not
 // know of it either: then it should not be entered.
 __attribute__((noinline)) bool is_filtered_out_slow(uint64_t key,

@@ -2,8 +2,10 @@
 
 #include "src/calls/call_args.hpp"
 #include "src/calls/vector_registers.hpp"
+#include "src/os/stop_program.hpp"
 #include "src/process/session.hpp"
 #include "src/protocol/losses.hpp"
+#include "src/writer/lent_storage.hpp"
 #include "src/writer/slow_path.hpp"
 
 namespace arctrace {
@@ -35,15 +37,43 @@ uint64_t key_without_args(uint64_t key) {
   return key & ~(kArgsBit | kArgsMask << kArgsShift);
 }
 
-// The pending calls among which the innermost one with this return slot is; null:
-// nowhere. A coroutine may return in another thread than it called in.
-__attribute__((noinline)) PendingCalls* calls_with(uintptr_t return_slot) {
+// Where a call with a certain return slot was found.
+struct FoundCall {
+  PendingCalls* pending;  // null: in `left`, if that is not null
+  LeftCalls* left;
+  uintptr_t return_address;
+  uint32_t threads;   // in whose calls it was found
+  bool is_ambiguous;  // two calls with this slot return to different addresses
+
+  bool is_one() const { return threads != 0 && !is_ambiguous; }
+  void add(const PendingCall& call) {
+    if (threads++ == 0) {
+      return_address = call.return_address;
+    } else if (return_address != call.return_address) {
+      is_ambiguous = true;
+    }
+  }
+};
+
+// The call with this return slot. A coroutine may return in another thread than it called
+// in. Of calls that are not among the thread's own pending ones, any may be the one.
+__attribute__((noinline)) FoundCall find_call(uintptr_t return_slot) {
+  FoundCall found{};
   PendingCalls* own = thread_local_state.calls;
-  if (__builtin_expect(own != nullptr && own->find(return_slot) != nullptr, 1))
-    return own;
-  PendingCalls* found = nullptr;
+  const PendingCall* call = own != nullptr ? own->find(return_slot) : nullptr;
+  if (__builtin_expect(call != nullptr, 1)) {
+    found.pending = own;
+    found.add(*call);
+    return found;
+  }
   for_each_pending_calls([&](PendingCalls& calls) {
-    if (found == nullptr && calls.find(return_slot) != nullptr) found = &calls;
+    if (const PendingCall* other = calls.find(return_slot); other != nullptr) {
+      found.pending = &calls;
+      found.add(*other);
+    } else if (const PendingCall* left = calls.left.find(return_slot); left != nullptr) {
+      if (found.left == nullptr || &calls == own) found.left = &calls.left;
+      found.add(*left);
+    }
   });
   return found;
 }
@@ -84,22 +114,66 @@ void record_return(const PendingCall& call, uintptr_t retval) {
   }
 }
 
+[[noreturn]] void stop_at_unknown_return(uintptr_t return_slot, const FoundCall& found) {
+  const PendingCalls* own = thread_local_state.calls;
+  stop_program(
+      {{"a traced function returned, but arctrace does not know where to: "},
+       {"stack address ", return_slot},
+       {found.is_ambiguous ? ", calls that differ " : ", calls found ", found.threads},
+       {", pending calls ", own != nullptr ? own->depth : 0},
+       {". Record the program with fewer hooks (--no-libcall, -N)."}});
+}
+
+// Records the return of a call that seemed to be left, unless its frame was recorded as
+// left.
+void record_late_return(const PendingCall& call, uintptr_t retval) {
+  const uint64_t key = has_args(call.key) ? key_without_args(call.key) : call.key;
+  if (is_open_frame(key, call.return_slot + sizeof(uintptr_t))) {
+    record_return(call, retval);
+  }
+}
+
+// Makes a call that seemed to be left a pending one again, because its callee ends with a
+// jump to another function, with which it will return. Its own exit is not recorded.
+bool resume_left_call(PendingCalls& own, LeftCalls& left, uintptr_t return_slot) {
+  PendingCall* call = left.find(return_slot);
+  const PendingCall resumed{return_slot, call->return_address, 0};
+  if (!own.push(thread_local_state.stacks, resumed, false)) return false;
+  call->return_slot = 0;
+  return true;
+}
+
 // Ends a call that is not just the innermost of this thread's.
 void end_another_call(uintptr_t* return_slot, uintptr_t retval) {
   const auto address = reinterpret_cast<uintptr_t>(return_slot);
-  PendingCalls* calls = calls_with(address);
-  if (__builtin_expect(calls == nullptr, 0)) __builtin_trap();  // nowhere to go on
-  const uintptr_t return_address = calls->find(address)->return_address;
-  // After the first: those that ended with a jump to it.
-  calls->for_each_at(address,
-                     [retval](const PendingCall& call) { record_return(call, retval); });
-  *return_slot = return_address;
+  const FoundCall found = find_call(address);
+  if (__builtin_expect(!found.is_one(), 0)) stop_at_unknown_return(address, found);
+  PendingCalls* calls = found.pending;
+  if (calls != nullptr) {
+    // After the first: those that ended with a jump to it.
+    calls->for_each_at(
+        address, [retval](const PendingCall& call) { record_return(call, retval); });
+  } else {
+    record_late_return(*found.left->find(address), retval);
+  }
+  *return_slot = found.return_address;
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  if (calls == thread_local_state.calls) {
+  if (calls == nullptr) {
+    found.left->find(address)->return_slot = 0;
+  } else if (calls == thread_local_state.calls) {
     calls->drop(thread_local_state.stacks, address);
   } else {
     calls->drop_from_afar(address);
   }
+}
+
+// Whether a task makes the call that uses another thread's storage: it must not touch
+// that thread's pending calls. The call's record counts as lost.
+bool is_of_borrower(uintptr_t stack_pointer) {
+  const bool is_one =
+      storage_is_lent() ? is_borrower() : look_for_borrower(stack_pointer);
+  if (is_one) count_lost_without_slot(session.view.control(), ARCTRACE_LOST_NO_SLOT);
+  return is_one;
 }
 
 void gather_call(const StubCall& call, uint32_t args, const uintptr_t* registers,
@@ -115,6 +189,7 @@ template <class Enter>
 int begin_call(uint64_t key, uint64_t pending_key, const StubCall& call,
                const Enter& enter) {
   if (!is_recorded(ARCTRACE_GATE_FUNCTIONS)) return 0;
+  if (__builtin_expect(is_of_borrower(call.here()), 0)) return 0;
   PendingCalls* calls = thread_local_state.calls;
   if (__builtin_expect(calls == nullptr, 0)) {
     calls = calls_of_new_thread();
@@ -124,9 +199,13 @@ int begin_call(uint64_t key, uint64_t pending_key, const StubCall& call,
   const bool inside = (call.flags & ARCTRACE_SHIM_RETURNS_TO_SHIM) != 0;
   PendingCall pending{call.here(), *call.return_slot, pending_key};
   if (inside) {
-    PendingCalls* around = calls_with(pending.return_slot);
-    if (around == nullptr) return 0;
-    pending.return_address = around->find(pending.return_slot)->return_address;
+    const FoundCall around = find_call(pending.return_slot);
+    if (!around.is_one()) return 0;
+    if (around.pending == nullptr &&
+        !resume_left_call(*calls, *around.left, pending.return_slot)) {
+      return 0;
+    }
+    pending.return_address = around.return_address;
   }
   if (__builtin_expect(!calls->push(thread_local_state.stacks, pending, inside), 0)) {
     return 0;

@@ -89,6 +89,12 @@ struct arctrace_shim_call_args {
 typedef int arctrace_shim_unwinder(struct arctrace_shim_call* frame,
                                    uintptr_t stack_high);
 
+/* Memory [low, high). */
+struct arctrace_shim_memory {
+  uintptr_t low;
+  uintptr_t high;
+};
+
 /* A program's file as one of the exec functions names it. */
 struct arctrace_shim_program {
   int directory;    /* `path` is relative to it; with the path "" it is the file itself */

@@ -4,23 +4,74 @@
 
 namespace arctrace {
 
-uint64_t first_pending_calls;
+constinit PendingCallsEnd pending_calls_end{};
+uint64_t first_pending_calls = reinterpret_cast<uintptr_t>(&pending_calls_end);
 
 namespace {
 
 void fence() { std::atomic_signal_fence(std::memory_order_seq_cst); }
 
+uintptr_t stub_returns[2];
+
+// Whether the call's return address is no longer in its slot, as far as that is known.
+bool is_overwritten(const StackRange& own, const PendingCall& call) {
+  if (stub_returns[0] == 0 || !own.contains(call.return_slot)) return false;
+  const uintptr_t found = *reinterpret_cast<const uintptr_t*>(call.return_slot);
+  return found != stub_returns[0] && found != stub_returns[1];
+}
+
+// Puts `node` before the first one of a list whose head is `first`.
+template <class Node>
+void link(uint64_t& first, Node& node) {
+  const auto address = static_cast<uint64_t>(reinterpret_cast<uintptr_t>(&node));
+  uint64_t next = IpcAtomics::load_acquire(first);
+  do {
+    node.next = next;
+  } while (!IpcAtomics::compare_exchange_acq_rel(first, next, address));
+}
+
 }  // namespace
+
+void LeftCalls::keep(const StackRange& own, const PendingCall& call) {
+  if (is_overwritten(own, call)) return;
+  PendingCall* to = find(call.return_slot);
+  for (uint32_t i = 0; i < kProbes && to == nullptr; ++i) {
+    PendingCall& entry = probe(call.return_slot, i);
+    if (entry.return_slot == 0 || is_overwritten(own, entry)) to = &entry;
+  }
+  if (to == nullptr) to = &probe(call.return_slot, ++replaced % kProbes);
+  to->return_slot = 0;  // while the rest is written, unwinders find no half of it
+  fence();
+  to->return_address = call.return_address;
+  to->key = call.key;
+  fence();
+  to->return_slot = call.return_slot;
+  depth = kEntries;
+}
+
+PendingCall* LeftCalls::find(uintptr_t return_slot) {
+  if (depth == 0) return nullptr;
+  for (uint32_t i = 0; i < kProbes; ++i) {
+    PendingCall& entry = probe(return_slot, i);
+    if (entry.return_slot == return_slot) return &entry;
+  }
+  return nullptr;
+}
+
+void LeftCalls::clear() {
+  if (depth == 0) return;
+  for (PendingCall& entry : calls) entry.return_slot = 0;
+  depth = 0;
+}
 
 bool PendingCalls::push_slow(const ThreadStacks& stacks, PendingCall call, bool inside) {
   const MachineFrame now(call.return_slot);
   uint64_t at = depth;
   for (; at > 0; --at) {
     const uintptr_t return_slot = calls[at - 1].return_slot;
-    const bool is_left = return_slot == 0 ||
-                         (return_slot == call.return_slot && !inside) ||
-                         lies_below(stacks, MachineFrame(return_slot), now);
-    if (!is_left) break;
+    if (return_slot == 0 || (return_slot == call.return_slot && !inside)) continue;
+    if (!lies_below(stacks, MachineFrame(return_slot), now)) break;
+    left.keep(stacks.own, calls[at - 1]);
   }
   if (__builtin_expect(at == kMaxCalls, 0)) {
     // All of it is still open, as far as one can see: most likely it was so before.
@@ -48,6 +99,7 @@ void PendingCalls::drop(const ThreadStacks& stacks, uintptr_t return_slot) {
     PendingCall& call = calls[i - 1];
     if (call.return_slot != 0 &&
         lies_below(stacks, MachineFrame(call.return_slot), MachineFrame(return_slot))) {
+      left.keep(stacks.own, call);
       call.return_slot = 0;
     }
   }
@@ -73,6 +125,7 @@ void PendingCalls::drop_own() {
       calls[i].return_slot = 0;
   }
   trim(depth);
+  left.clear();
 }
 
 // Coroutines that never come back leave calls that nothing above them drops: if two have
@@ -100,12 +153,14 @@ void PendingCalls::compact() {
   is_compacting = 0;
 }
 
+void set_stub_returns(uintptr_t called_through, uintptr_t exchanged) {
+  stub_returns[0] = called_through;
+  stub_returns[1] = exchanged;
+}
+
 void link_pending_calls(PendingCalls& calls) {
-  const auto address = static_cast<uint64_t>(reinterpret_cast<uintptr_t>(&calls));
-  uint64_t first = IpcAtomics::load_acquire(first_pending_calls);
-  do {
-    calls.next = first;
-  } while (!IpcAtomics::compare_exchange_acq_rel(first_pending_calls, first, address));
+  link(pending_calls_end.next, calls.left);
+  link(first_pending_calls, calls);
 }
 
 }  // namespace arctrace

@@ -7,6 +7,11 @@
 // call is complete before the depth counts it, and it stays until its return address is
 // back in its slot. Signal handlers push and drop calls on top and leave the depth as
 // they found it; the thread then writes again what they may have overwritten.
+//
+// A call that seems to have been left by a jump, because a call further out on its stack
+// was begun or has returned, may still return: a coroutine's stack may be a local array
+// of the thread's own stack. So such calls are kept aside, by their exact slot, as
+// LeftCalls.
 #pragma once
 
 #include <atomic>
@@ -25,10 +30,39 @@ struct PendingCall {
   uint64_t key;  // of its frame; 0: nothing was recorded
 };
 
+// A thread's calls that were left, as far as their positions show: a hash table by their
+// slots. A slot that was used twice belongs to the later call, because that one's return
+// address has replaced the other's in memory. So a call that returns to its slot, and is
+// no pending call, is the one that is found here. A call whose slot holds something else
+// meanwhile can't return, and is dropped when its entry is needed. If there are more than
+// kProbes others with neighbouring hashes, the table forgets one.
+//
+// Its head is laid out like that of PendingCalls, so that unwinders search it alike.
+struct LeftCalls {
+  static constexpr uint32_t kEntries = 4096;
+  static constexpr uint32_t kProbes = 16;
+
+  uint64_t next;   // address of another thread's, 0: the last
+  uint64_t depth;  // kEntries, or 0: it was never used
+  uint64_t replaced;
+  uint64_t reserved[5];
+  PendingCall calls[kEntries];  // return_slot 0: free
+
+  // `own`: the stack whose slots can be read.
+  void keep(const StackRange& own, const PendingCall& call);
+  PendingCall* find(uintptr_t return_slot);
+  void clear();
+
+ private:
+  PendingCall& probe(uintptr_t return_slot, uint32_t i) {
+    return calls[(return_slot / sizeof(uintptr_t) + i) % kEntries];
+  }
+};
+
 struct PendingCalls {
   static constexpr uint32_t kMaxCalls = 4096;
 
-  uint64_t next;    // address of another thread's, 0: the last
+  uint64_t next;    // address of another thread's, or of the list's end
   uint64_t depth;   // calls, with those in between whose return_slot is 0
   uint32_t* owner;  // lock of its thread's state; null: never used
   StackRange own;   // the thread's stack; empty: not known
@@ -36,8 +70,10 @@ struct PendingCalls {
   uint64_t full_top;  // innermost return slot when compact() last found nothing to drop
   uint64_t reserved;
   PendingCall calls[kMaxCalls];
+  LeftCalls left;
 
-  // Adds a call, after dropping those that can't be open any more. `inside`: the call has
+  // Adds a call, after those were dropped whose slot it takes, and those moved to `left`
+  // that seem to be open no more. `inside`: the call has
   // the return slot of one that is still pending, because that one's callee jumped to it.
   // False: there is no room.
   bool push(const ThreadStacks& stacks, const PendingCall& call, bool inside) {
@@ -84,12 +120,18 @@ struct PendingCalls {
     }
   }
 
-  // Drops the same calls, and those that were made inside them. REQUIRES: their return
-  // address is back in its slot.
+  // Drops the same calls, and moves to `left` those that were made inside them. REQUIRES:
+  // their return address is back in its slot.
   void drop(const ThreadStacks& stacks, uintptr_t return_slot);
 
   // The same, by another thread than the one to which the calls belong.
   void drop_from_afar(uintptr_t return_slot);
+
+  // Whether any may still return.
+  bool has_calls() {
+    return IpcAtomics::load_relaxed(depth) != 0 ||
+           IpcAtomics::load_relaxed(left.depth) != 0;
+  }
 
   // Drops the calls of a thread that is dead, but for those on other stacks than its own:
   // they belong to coroutines, with which another thread may go on.
@@ -128,19 +170,34 @@ struct PendingCalls {
   void compact();
 };
 static_assert(sizeof(PendingCall) == 24 && offsetof(PendingCall, return_address) == 8);
+static_assert(offsetof(LeftCalls, next) == 0 && offsetof(LeftCalls, depth) == 8 &&
+              offsetof(LeftCalls, calls) == 64);
 static_assert(offsetof(PendingCalls, next) == 0 && offsetof(PendingCalls, depth) == 8 &&
               offsetof(PendingCalls, calls) == 64);
 
-// Address of the first of all linked ones; they are never unlinked.
+// Address of the first of all linked ones, which are never unlinked. After the last one
+// come all threads' LeftCalls, so that unwinders search these last.
 extern uint64_t first_pending_calls;
+
+// What separates the two, laid out like the heads of both.
+struct PendingCallsEnd {
+  uint64_t next;  // address of the first LeftCalls
+  uint64_t depth;
+};
+extern PendingCallsEnd pending_calls_end;
+
+// The addresses to which pending calls return: one of them stands in the slot of a call
+// that is pending. Until they are set, and where they are 0, nothing is read there.
+void set_stub_returns(uintptr_t called_through, uintptr_t exchanged);
 
 // To be called once for each.
 void link_pending_calls(PendingCalls& calls);
 
 template <class Visit>
 void for_each_pending_calls(const Visit& visit) {
+  const auto end = static_cast<uint64_t>(reinterpret_cast<uintptr_t>(&pending_calls_end));
   uint64_t address = IpcAtomics::load_acquire(first_pending_calls);
-  while (address != 0) {
+  while (address != end) {
     auto* calls = reinterpret_cast<PendingCalls*>(static_cast<uintptr_t>(address));
     visit(*calls);
     address = calls->next;

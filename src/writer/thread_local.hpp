@@ -35,6 +35,11 @@ struct ThreadLocal {
   FilterContext filter_outermost;
   // Index + 1 of the frame whose waiting entry `change` reports; 0: none.
   uint32_t reporting;
+  // See lent_storage.hpp.
+  uint32_t owner;       // id of the thread whose storage this is; 0: it is not lent
+  uintptr_t own_guard;  // that thread's guard, while its storage is lent
+  uintptr_t window_of_thread;  // where a stack pointer was found to be the thread's
+  bool is_vforking;            // a task that the thread waits for uses its storage
 };
 // initial-exec: the dynamic TLS model may allocate on first use, inside a hook.
 extern thread_local constinit ThreadLocal thread_local_state

@@ -93,7 +93,7 @@ ThreadState* claim_thread_state(ThreadState* current, uint32_t tid) {
       const uint32_t seen = IpcAtomics::load_acquire(state.lock);
       // Wiped by fork, but with calls: the thread that forked may have to return from
       // them, and has not yet claimed its state again.
-      const bool is_forked = seen == 0 && stack.depth != 0;
+      const bool is_forked = seen == 0 && stack.has_calls();
       if (is_live(seen) || is_forked || !claim(state, seen, stack, tid)) continue;
       stack.drop_own();
       stack.own = {};
@@ -116,12 +116,21 @@ void prepare_thread_states() {
   }
 }
 
+void visit_arenas(void (*visit)(void* context, uintptr_t address, uint64_t size),
+                  void* context) {
+  for (uint32_t a = 0; a < kArenas && IpcAtomics::load_acquire(arenas[a]) != 0; ++a) {
+    visit(context, IpcAtomics::load_acquire(arenas[a]), sizeof(Arena));
+    const uint64_t calls = IpcAtomics::load_acquire(pending_calls_arenas[a]);
+    if (calls != 0) visit(context, calls, sizeof(PendingCallsArena));
+  }
+}
+
 void forget_dead_threads_calls() {
   const uint32_t tid = thread_id();
   if (tid == 0) return;
   for_each_pending_calls([tid](PendingCalls& stack) {
     uint32_t lock = IpcAtomics::load_acquire(*stack.owner);
-    if (lock == 0 || is_live(lock) || IpcAtomics::load_relaxed(stack.depth) == 0) return;
+    if (lock == 0 || is_live(lock) || !stack.has_calls()) return;
     // Held meanwhile: a thread that took it over would lose calls that it must return
     // from.
     const uint32_t dead = lock;

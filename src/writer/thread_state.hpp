@@ -123,6 +123,18 @@ ThreadState* claim_thread_state(ThreadState* current, uint32_t tid);
 // Makes memory for some hundred threads, before system calls are forbidden.
 void prepare_thread_states();
 
+// Calls visit(address, size) for each mapping that was made for states.
+void visit_arenas(void (*visit)(void* context, uintptr_t address, uint64_t size),
+                  void* context);
+template <class Visit>
+void for_each_arena(const Visit& visit) {
+  visit_arenas(
+      [](void* context, uintptr_t address, uint64_t size) {
+        (*static_cast<const Visit*>(context))(address, size);
+      },
+      const_cast<Visit*>(&visit));
+}
+
 // Forgets the calls of threads that are dead, because another one's stack may be made
 // where theirs was.
 void forget_dead_threads_calls();

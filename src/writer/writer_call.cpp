@@ -6,18 +6,20 @@
 #include "src/protocol/losses.hpp"
 #include "src/protocol/reported_losses.hpp"
 #include "src/writer/interrupted_change.hpp"
+#include "src/writer/lent_storage.hpp"
+
 namespace arctrace {
 
 namespace {
 
 // Whether the outermost writer call's frame is gone because a signal handler jumped out
 // of it: a call that interrupts another one lies below it, or on the signal stack.
-bool guard_is_gone(const ThreadLocal& local, uintptr_t here) {
+bool guard_is_gone(const ThreadLocal& local, uintptr_t guard, uintptr_t here) {
   using Which = ThreadStacks::Which;
   const Which stack = local.stacks.which(here);
-  const Which guard_stack = local.stacks.which(local.guard);
+  const Which guard_stack = local.stacks.which(guard);
   if (stack == Which::kUnknown) return false;
-  return stack == guard_stack ? here >= local.guard
+  return stack == guard_stack ? here >= guard
                               : stack == Which::kOwn && guard_stack == Which::kSignal;
 }
 
@@ -50,12 +52,18 @@ void abandon_block(ThreadState& state) {
 
 Nesting WriterCall::enter_nested(uintptr_t here) {
   ThreadLocal& local = thread_local_state;
+  if (storage_is_lent() && is_borrower()) return Nesting::kRefused;
+  uintptr_t& guard = storage_is_lent() ? local.own_guard : local.guard;
+  if (guard == 0) {
+    guard = here;
+    return Nesting::kOutermost;
+  }
   if (is_new_process()) {
     // The call that forked may go on, here too, with the parent's block.
     leave_session();
     return Nesting::kRefused;
   }
-  if (guard_is_gone(local, here)) {
+  if (guard_is_gone(local, guard, here)) {
     ThreadState* state = local.state;
     if (state != nullptr && state->attached) {
       abandon_change(local);
@@ -72,7 +80,7 @@ Nesting WriterCall::enter_nested(uintptr_t here) {
     local.nesting = 0;
     finish_change(local);
     local.reporting = 0;
-    local.guard = here;
+    guard = here;
     return Nesting::kOutermost;
   }
   if (local.nesting + 1 >= ARCTRACE_ACTIVE_DEPTH) {
@@ -91,6 +99,13 @@ void WriterCall::leave_nested() {
   if (local.nesting > 1 || !differs) --local.nesting;
 }
 
+void WriterCall::end_lent() {
+  ThreadLocal& local = thread_local_state;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  if (local.nesting != 0) OutermostCall::settle_nested();
+  local.own_guard = 0;
+}
+
 // Signal handlers that interrupted this call's handlers have jumped, back into those, or
 // nested calls have lost changes of the open frames.
 void OutermostCall::settle_nested() {
@@ -103,8 +118,10 @@ void OutermostCall::settle_nested() {
 }
 
 void Nesting::count_refused() {
-  if (session.joined)
-    count_lost_without_slot(session.view.control(), ARCTRACE_LOST_NESTED);
+  if (!session.joined) return;
+  const bool has_no_slot = storage_is_lent() && is_borrower();
+  count_lost_without_slot(session.view.control(),
+                          has_no_slot ? ARCTRACE_LOST_NO_SLOT : ARCTRACE_LOST_NESTED);
 }
 
 }  // namespace arctrace

@@ -14,13 +14,14 @@ namespace arctrace {
 // reference is read from memory.
 class Nesting {
  public:
+  // Refused: too many calls interrupt one another, or the caller is no thread of ours.
   enum Kind : uint8_t { kOutermost, kNested, kRefused };
   constexpr Nesting(Kind kind) : kind_(kind) {}  // NOLINT(google-explicit-constructor)
 
   bool outermost() const { return kind_ == kOutermost; }
   // The call interrupts another one.
   bool nested() const { return kind_ == kNested; }
-  // Too many calls interrupt one another: nothing may be written.
+  // Nothing may be written.
   bool refused() const { return kind_ == kRefused; }
   // The same for a record, which then counts as lost.
   bool refuses_record() const {
@@ -90,7 +91,11 @@ class WriterCall {
   explicit WriterCall(uintptr_t here = stack_pointer()) : nesting_(begin(here)) {}
   ~WriterCall() {
     if (__builtin_expect(nesting_.outermost(), 1)) {
-      OutermostCall::end();
+      if (__builtin_expect(thread_local_state.owner != 0, 0)) {
+        end_lent();
+      } else {
+        OutermostCall::end();
+      }
     } else if (nesting_.nested()) {
       leave_nested();
     }
@@ -115,6 +120,8 @@ class WriterCall {
   }
   __attribute__((noinline)) static Nesting enter_nested(uintptr_t here);
   __attribute__((noinline)) static void leave_nested();
+  // The end of a thread's outermost call while its storage is lent.
+  __attribute__((noinline)) static void end_lent();
 
   const Nesting nesting_;
 };

@@ -6,6 +6,7 @@
 
 #include "src/base/shared_atomics.hpp"
 #include "writer_shim/arch/call_stubs.h"
+#include "writer_shim/arch/fentry_frame.hpp"
 #include "writer_shim/arch/kept_vectors.hpp"
 #include "writer_shim/arch/machine.hpp"
 #include "writer_shim/filter/function_filter.hpp"
@@ -96,9 +97,11 @@ using namespace arctrace::shim;
 extern "C" __attribute__((flatten)) void arctrace_fentry_called(uintptr_t hook_site,
                                                                 uintptr_t* stack_pointer,
                                                                 uintptr_t frame_pointer) {
-  // The first thing on the stack is the function's own return address.
   if (!is_ready()) return;
-  function_begins({function_of(hook_site), stack_pointer, stack_pointer, frame_pointer});
+  // The function's own return address is the first thing on the stack, or the second.
+  uintptr_t* const return_slot =
+      keeps_static_chain(hook_site) ? stack_pointer + 1 : stack_pointer;
+  function_begins({function_of(hook_site), stack_pointer, return_slot, frame_pointer});
 }
 
 // Called after the function has made its frame, whose size only unwind tables know.

@@ -18,19 +18,24 @@ thread_local constinit uint32_t vforks __attribute__((tls_model("initial-exec"))
 
 bool in_vfork_child() { return vforks != 0; }
 
+void begin_vfork() {
+  if (vforks++ == 0) arctrace_shim_vfork_begin();
+}
+
+void end_vfork(long pid) {
+  if (--vforks == 0) arctrace_shim_vfork_end(pid > 0 ? static_cast<uint32_t>(pid) : 0);
+}
+
 }  // namespace arctrace::shim
 
-using arctrace::shim::vforks;
-
 extern "C" __attribute__((used)) void arctrace_before_vfork(void) {
-  if (vforks++ == 0) arctrace_shim_vfork_begin();
+  arctrace::shim::begin_vfork();
 }
 
 // Called in the parent, when the child has executed a program or ended. Returns what
 // vfork returns.
 extern "C" __attribute__((used)) int arctrace_after_vfork(long result) {
-  if (--vforks == 0)
-    arctrace_shim_vfork_end(result > 0 ? static_cast<uint32_t>(result) : 0);
+  arctrace::shim::end_vfork(result);
   if (result >= 0) return static_cast<int>(result);
   errno = static_cast<int>(-result);
   return -1;

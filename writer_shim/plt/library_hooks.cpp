@@ -174,14 +174,12 @@ void restore_initializer(const ModuleImage& image) {
 
 // Whether hooks, or the loader, call functions of the module.
 bool is_excluded(const ModuleImage& image) {
-  static const auto own = reinterpret_cast<uintptr_t>(&library_calls);
   static const auto libc =
       reinterpret_cast<uintptr_t>(dlsym(RTLD_NEXT, "gnu_get_libc_version"));
   static const uintptr_t loader = getauxval(AT_BASE);
   static const uintptr_t vdso = getauxval(AT_SYSINFO_EHDR);
-  return image.range.contains(own) || image.range.contains(own_library.low) ||
-         image.range.contains(libc) || image.range.contains(loader) ||
-         image.range.contains(vdso);
+  return is_own_module(image) || image.range.contains(libc) ||
+         image.range.contains(loader) || image.range.contains(vdso);
 }
 
 void hook_slots(const ModuleImage& image, PltCells& cells) {
@@ -255,7 +253,13 @@ int see_module(dl_phdr_info* info, size_t, void*) {
 }  // namespace
 
 void hook_library_calls(LibraryCalls which) {
-  arctrace_pending_calls = arctrace_shim_pending_calls();
+  if constexpr (machine::kExchangesReturns) {
+    arctrace_pending_calls = arctrace_shim_pending_calls(
+        reinterpret_cast<uintptr_t>(arctrace_call_returns),
+        reinterpret_cast<uintptr_t>(arctrace_exchanged_returns));
+  } else {
+    arctrace_pending_calls = arctrace_shim_pending_calls(0, 0);
+  }
   dl_iterate_phdr(find_own_library, nullptr);
   hooked_calls = which;
   if (which == LibraryCalls::kNone) return;
@@ -263,6 +267,11 @@ void hook_library_calls(LibraryCalls which) {
 }
 
 void hook_new_modules() { dl_iterate_phdr(hook_module, nullptr); }
+
+bool is_own_module(const ModuleImage& image) {
+  return image.range.contains(reinterpret_cast<uintptr_t>(&library_calls)) ||
+         image.range.contains(own_library.low);
+}
 
 bool is_own_function(uintptr_t address) { return own_library.contains(address); }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "src/shim_protocol/options.hpp"
+#include "writer_shim/elf/module_slots.hpp"
 
 namespace arctrace::shim {
 
@@ -20,5 +21,8 @@ void library_modules_changed();
 
 // Whether it is a function of libarctrace.so, which is not called through.
 bool is_own_function(uintptr_t address);
+
+// Whether the module is the shim, or the library that it writes through.
+bool is_own_module(const ModuleImage& image);
 
 }  // namespace arctrace::shim

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -50,6 +51,27 @@ bool is_text(const std::string& path) {
   const auto end = head.begin() + file.gcount();
   return std::find(head.begin(), std::find(head.begin(), end, '\n'), '\0') ==
          std::find(head.begin(), end, '\n');
+}
+
+// Adds the signals that glibc keeps for itself, unless this process ignores them:
+// posix_spawn would have the command ignore them otherwise. libc's own functions refuse
+// these signals.
+void add_internal_signals(sigset_t& set) {
+  constexpr int kFirst = 32;
+  constexpr int kLast = 33;
+  struct KernelAction {
+    uintptr_t handler;
+    uint64_t rest[3];
+  };
+  auto* words = reinterpret_cast<unsigned long*>(&set);
+  for (int signal = kFirst; signal <= kLast; ++signal) {
+    KernelAction action{};
+    if (syscall(SYS_rt_sigaction, signal, nullptr, &action, sizeof(uint64_t)) == 0 &&
+        action.handler == reinterpret_cast<uintptr_t>(SIG_IGN)) {
+      continue;
+    }
+    words[0] |= 1UL << (signal - 1);
+  }
 }
 
 absl::Status start_error(int error, const std::string& command) {
@@ -128,6 +150,7 @@ absl::StatusOr<ChildProcess> ChildProcess::start(
   sigset_t defaults;
   sigemptyset(&defaults);
   if (!signals.pipe_was_ignored()) sigaddset(&defaults, SIGPIPE);
+  add_internal_signals(defaults);
   posix_spawnattr_setsigdefault(&attributes, &defaults);
   flags |= POSIX_SPAWN_SETSIGDEF;
   posix_spawnattr_setflags(&attributes, flags);

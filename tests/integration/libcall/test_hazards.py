@@ -1,5 +1,6 @@
 """Programs that make it hard for whoever stands between a call and its return."""
 
+import itertools
 import os
 import unittest
 
@@ -24,6 +25,10 @@ class Hazards(plain.PlainTest):
         """Suspended in library functions, resumed in other threads."""
         self.both("./coroutines")
         self.both("./fibers")
+
+    def test_coroutines_on_the_own_stack(self):
+        """Calls further out on the stack begin while others, further in, are suspended."""
+        self.both("./own_stack")
 
     def test_calling_convention(self):
         """Arguments and results of every kind, errno, rounding, pointers to functions."""
@@ -51,6 +56,17 @@ class Hazards(plain.PlainTest):
     def test_processes(self):
         self.both("./forks", "20")
         self.both("./vforks")
+
+    def test_tasks_without_storage_of_their_own(self):
+        """Two tasks in one thread's storage: only the calls of one are recorded."""
+        for flags, stack, thread in itertools.product(("c", "fs", "t", "v"), "mal", "mt"):
+            self.both("./tasks", flags, stack, thread)
+
+    def test_locked_memory(self):
+        """A limit on locked memory holds for the program's own, and no signal is ignored."""
+        self.both("./locked", "present")
+        bare, _ = self.compare(("./locked", "all"), "gcc")
+        self.assertIn(b"mlockall 0 Success\n", bare.stdout)
 
     def test_own_malloc(self):
         self.both("./replaced")

@@ -2,10 +2,21 @@
 tracer. The fixtures are built without inlining, so that each function that counts its calls has a
 hook."""
 
+import itertools
+
 import test_calls
 import test_filters
 import test_processes
-from harness import ShimTest, both_compilers, unittest
+from harness import COMPILERS, ShimTest, both_compilers, plain_name, unittest
+
+
+class StaticChains(ShimTest):
+    def test_nested_functions(self):
+        """The hooks keep the register by which a function finds the variables around it."""
+        if "gcc" not in COMPILERS:
+            self.skipTest("gcc has no such hooks")
+        for fixture in ("./nested", "./nested_landing"):
+            self.assert_counts(self.compare("gcc", fixture))
 
 
 class Frames(ShimTest):
@@ -31,6 +42,13 @@ class Frames(ShimTest):
         self.compare(compiler, "./contexts")
 
     @both_compilers
+    def test_coroutines_on_the_own_stack(self, compiler):
+        """Frames further out are entered while others, further in, are suspended."""
+        traced = self.compare(compiler, "./own_stack")
+        self.assertEqual(traced.status, 13)
+        self.assert_counts(traced)
+
+    @both_compilers
     def test_deep_recursion(self, compiler):
         traced = self.compare(compiler, "./deep")
         self.assertEqual(traced.status, 11)
@@ -40,6 +58,21 @@ class Frames(ShimTest):
     @both_compilers
     def test_threads(self, compiler):
         self.compare(compiler, "./threads", "20")
+
+    @both_compilers
+    def test_tasks_without_storage_of_their_own(self, compiler):
+        """Two tasks in one thread's storage: the calls of one are recorded, or of both in turn
+        if the other waits for it."""
+        for flags, stack, thread in itertools.product(("c", "fs", "t", "v"), "mal", "mt"):
+            waits = flags == "v"
+            traced = self.compare(compiler, "./tasks", flags, stack, thread, may_lose=not waits)
+            calls = {plain_name(function["name"]): function["calls"]
+                     for function in traced.report("flat")["functions"]}
+            self.assertEqual(calls["work"], 3 if waits else 2)
+
+    @both_compilers
+    def test_a_task_that_libc_does_not_know(self, compiler):
+        self.compare(compiler, "./tasks", "r", "m", "m", may_lose=True)
 
     @both_compilers
     def test_own_malloc(self, compiler):

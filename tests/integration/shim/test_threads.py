@@ -56,6 +56,9 @@ class Threads(ShimTest):
         self.assertEqual(traced.status, 13)
         self.assertIn("coroutine 0: 60\n", traced.stdout)
         self.assert_counts(traced)
+        traced = self.compare(compiler, "./own_stack")
+        self.assertEqual(traced.status, 13)
+        self.assert_counts(traced)
 
 
 if __name__ == "__main__":

@@ -59,6 +59,45 @@ TEST_CASE("pending calls: a call drops those that were jumped out of") {
   CHECK(calls.stack->depth == 0);
 }
 
+TEST_CASE("pending calls: those that seem to be left can be found by their slot") {
+  Calls calls;
+  calls.push(0x8000);
+  calls.push(0x6000);
+  calls.push(0x7000);  // a coroutine's, in a local array of the first one
+  CHECK(calls.stack->find(0x6000) == nullptr);
+  REQUIRE(calls.stack->left.find(0x6000) != nullptr);
+  CHECK(calls.stack->left.find(0x6000)->return_address == 0x6001);
+  calls.push(0x6000);
+  calls.end(0x8000);
+  CHECK(calls.stack->depth == 0);
+  CHECK(calls.stack->left.find(0x7000)->return_address == 0x7001);
+  calls.stack->drop_own();
+  CHECK(calls.stack->left.find(0x7000) == nullptr);
+  CHECK_FALSE(calls.stack->has_calls());
+}
+
+TEST_CASE("pending calls: of those that were left, the overwritten ones make room") {
+  constexpr uintptr_t kReturns = 0x1234;
+  static uintptr_t memory[LeftCalls::kEntries + 1];
+  const auto slot = [](size_t i) { return reinterpret_cast<uintptr_t>(&memory[i]); };
+  const StackRange own = {slot(0), slot(LeftCalls::kEntries + 1)};
+  const auto left = std::make_unique<LeftCalls>();
+  set_stub_returns(kReturns, kReturns);
+  for (uintptr_t& word : memory) word = kReturns;
+  for (size_t i = 0; i < LeftCalls::kEntries; ++i) left->keep(own, {slot(i), i, 0});
+  memory[7] = 1;
+  left->keep(own, {slot(LeftCalls::kEntries), 77, 0});  // its hash is that of entry 0
+  memory[5] = 1;
+  left->keep(own, {slot(5), 0, 0});  // it was overwritten before it was left
+  set_stub_returns(0, 0);
+  CHECK(left->find(slot(LeftCalls::kEntries))->return_address == 77);
+  CHECK(left->find(slot(7)) == nullptr);
+  CHECK(left->find(slot(5))->return_address == 5);
+  for (size_t i = 0; i < LeftCalls::kEntries; ++i) {
+    if (i != 7) REQUIRE(left->find(slot(i)) != nullptr);
+  }
+}
+
 TEST_CASE("pending calls: a return to the thread's own stack leaves the signal's") {
   Calls calls;
   calls.push(0x8000);

@@ -1,7 +1,10 @@
 // The calls of __fentry__ at the entry of functions (-pg -mfentry), found by reading the
 // code: any bytes that look like one count if a function begins there by the unwind
-// tables.
+// tables. A function that has a static chain (gcc's nested functions, Fortran's internal
+// procedures) pushes r10 before the call and pops it after it. Then the jump replaces all
+// three instructions, because stubs keep r10.
 #include "src/base/text.hpp"
+#include "writer_shim/arch/fentry_frame.hpp"
 #include "writer_shim/arch/sleds.hpp"
 #include "writer_shim/arch/x86_64/instructions.hpp"
 #include "writer_shim/unwind/frame_rule_search.hpp"
@@ -12,6 +15,8 @@ namespace {
 constexpr unsigned char kCall = 0xe8;                    // and a distance, like kJump
 constexpr unsigned char kCallThrough[2] = {0xff, 0x15};  // call *distance(%rip)
 constexpr unsigned char kJumpThrough[2] = {0xff, 0x25};  // jmp *distance(%rip)
+constexpr unsigned char kPushChain[2] = {0x41, 0x52};    // push %r10
+constexpr unsigned char kPopChain[2] = {0x41, 0x5a};     // pop %r10
 constexpr unsigned char kBoundPrefix = 0xf2;             // before jumps of some PLTs
 constexpr uintptr_t kInstructionMax = 16;
 
@@ -47,7 +52,49 @@ uintptr_t call_end(const ModuleImage& image, uintptr_t at, uintptr_t slot) {
   return is_call && is_entry_of(image, target_of(at + 5), slot) ? at + 5 : 0;
 }
 
+// Where the push of the static chain stands before a call at `at`, as gcc puts it there:
+// before a landing pad, too. 0: there is none.
+uintptr_t chain_push_before(uintptr_t at) {
+  if (stands_at(at - sizeof kPushChain, kPushChain, sizeof kPushChain)) {
+    return at - sizeof kPushChain;
+  }
+  const uintptr_t pad = at - sizeof kEndbr64;
+  if (stands_at(pad, kEndbr64, sizeof kEndbr64) &&
+      stands_at(pad - sizeof kPushChain, kPushChain, sizeof kPushChain)) {
+    return pad - sizeof kPushChain;
+  }
+  return 0;
+}
+
+// Whether the function begins at `at`, after a landing pad perhaps.
+bool is_entry(uintptr_t function, uintptr_t at) {
+  return function == at || (function + sizeof kEndbr64 == at &&
+                            stands_at(function, kEndbr64, sizeof kEndbr64));
+}
+
+// The sled that consists of the call from `at` to `end`, and of what keeps the static
+// chain around it.
+Sled sled_of_call(uintptr_t at, uintptr_t end) {
+  const uintptr_t function = find_frame_rule(at).function;
+  if (function != 0 && function != at && stands_at(end, kPopChain, sizeof kPopChain)) {
+    const uintptr_t push = chain_push_before(at);
+    if (push >= function) {
+      at = push;
+      end += sizeof kPopChain;
+    }
+  }
+  if (!is_entry(function, at)) return {};
+  return {function, reinterpret_cast<unsigned char*>(at), end};
+}
+
 }  // namespace
+
+bool keeps_static_chain(uintptr_t hook_site) {
+  if (!stands_at(hook_site, kPopChain, sizeof kPopChain)) return false;
+  return (stands_at(hook_site - 6, kCallThrough, sizeof kCallThrough) &&
+          chain_push_before(hook_site - 6) != 0) ||
+         (*bytes_at(hook_site - 5) == kCall && chain_push_before(hook_site - 5) != 0);
+}
 
 uintptr_t find_entry_call_slot(const ModuleImage& image) {
   const auto find = [&image](const ElfW(Rela) * relocations, size_t count) {
@@ -66,11 +113,8 @@ Sled next_entry_call(const ModuleImage& image, uintptr_t slot, uintptr_t from) {
   for (uintptr_t at = from; at < image.code.high - kInstructionMax; ++at) {
     const uintptr_t end = call_end(image, at, slot);
     if (end == 0) continue;
-    const uintptr_t function = find_frame_rule(at).function;
-    if (function == at || (function + sizeof kEndbr64 == at &&
-                           stands_at(function, kEndbr64, sizeof kEndbr64))) {
-      return {function, reinterpret_cast<unsigned char*>(at), end};
-    }
+    const Sled sled = sled_of_call(at, end);
+    if (sled.function != 0) return sled;
   }
   return {};
 }
