@@ -25,7 +25,7 @@ namespace {
 
 struct AttachOptions {
   std::string name;
-  std::string output;
+  OutputFile output;
   uint64_t duration_ns = 0;  // 0: without end
   FlightOptions flight;
 };
@@ -71,14 +71,14 @@ absl::StatusOr<int> attach(const AttachOptions& options) {
     Recorder* const recorder = made->get();
     if (absl::Status published = recorder->publish(); !published.ok()) return published;
     reader::print_message(absl::StrCat("collecting session ", options.name, " into ",
-                                       options.output, "; Ctrl-C ends it"));
+                                       options.output.path, "; Ctrl-C ends it"));
     wait_for_end(signals, buffer->path(), options.duration_ns, *recorder);
     const uint32_t gate = IpcAtomics::load_relaxed(control.gate);
     summary = recorder->finish();
     buffer->set_gate(gate);  // the session goes on
   }
   warn_of_untraced(summary);
-  reader::print_message(recording_summary_line(summary, options.output));
+  reader::print_message(recording_summary_line(summary, options.output.path));
   return summary.file_error == 0 ? 0 : 2;
 }
 

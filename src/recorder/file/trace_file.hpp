@@ -13,11 +13,20 @@
 
 namespace arctrace {
 
+// What becomes of a FIFO or device that has the name of the trace file.
+enum class SpecialFile : uint8_t {
+  kRefuse,     // it stays as it is, and there is no trace file
+  kWriteInto,  // the user named it, so the trace goes into it
+};
+
 class TraceFile {
  public:
   // `path` "-" stands for standard output. A regular file is written under a temporary
-  // name in the same directory until publish().
-  static absl::StatusOr<TraceFile> create(const std::string& path);
+  // name in the same directory until publish(). A link at `path` is replaced, not
+  // followed; only with kWriteInto one that leads to a FIFO or device is, if nobody else
+  // can have put it there. kCancelled: a signal came while a FIFO had no reader.
+  static absl::StatusOr<TraceFile> create(const std::string& path,
+                                          SpecialFile special = SpecialFile::kRefuse);
 
   TraceFile(TraceFile&& other) noexcept;
   TraceFile& operator=(TraceFile&& other) noexcept;
@@ -33,6 +42,9 @@ class TraceFile {
   absl::Status publish_as(const std::string& path);
 
   bool is_published() const { return temporary_.empty(); }
+
+  // "FIFO", "block device" and so on, if create() found one to write into; else empty.
+  const std::string& special_kind() const { return special_kind_; }
 
   // Appends the session header of the buffer, with the file's magic.
   void write_header(const arctrace_session_header& header);
@@ -57,14 +69,19 @@ class TraceFile {
   const std::string& path() const { return path_; }
 
  private:
-  TraceFile(int fd, std::string path, std::string temporary);
+  TraceFile(int fd, std::string path);
+  static absl::StatusOr<TraceFile> open_special(const std::string& path,
+                                                std::string kind);
+  static absl::StatusOr<TraceFile> create_new(const std::string& path);
   // Appends all parts, or none if the file can be cut. An error is noted in error_.
   void append(std::span<iovec> parts);
 
-  int fd_;
-  int64_t start_ = 0;  // the offset at which we began, -1 if the file has no offsets
+  int fd_ = -1;
+  int directory_ = -1;  // the directory of a regular file, in which it is renamed
+  int64_t start_ = 0;   // the offset at which we began, -1 if the file has no offsets
   std::string path_;
-  std::string temporary_;  // empty: the file has its own name
+  std::string temporary_;  // a name in directory_; empty: the file has its own name
+  std::string special_kind_;
   uint64_t bytes_ = 0;
   uint64_t sequence_ = 0;
   int error_ = 0;
