@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Whoever is traced, or leaves files about, gets no more rights by the recorder or the reader."""
 
+import grp
 import os
 import pathlib
 import subprocess
@@ -8,7 +9,7 @@ import sys
 import unittest
 
 import attack
-from attack import API, NOBODY, TraceTest
+from attack import API, ARCTRACE, NOBODY, TraceTest
 
 # Joins as root, gives up its rights, and in namespaces of its own puts a file that it may not
 # read where the recorder looks for the names of its code. Then it outlives the recording.
@@ -98,6 +99,54 @@ class ModulesTest(TraceTest):
             self.assertEqual("revealed" in names, is_known, names)
             dump = attack.arctrace("dump", trace).stdout
             self.assertEqual("revealed" in dump, is_known, dump)
+
+
+class SharedBufferTest(TraceTest):
+    def create(self, *options):
+        session = self.directory / "session"
+        done = attack.arctrace("create", session, "--start", "-b", "4M", *options)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return session
+
+    @attack.needs_root
+    def test_root_does_not_join_a_users_buffer(self):
+        session = self.create()
+        os.chown(session, NOBODY, NOBODY)
+        done = subprocess.run([sys.executable, "-c", API + """
+print(api.arctrace_attach(os.environb[b"ARCTRACE_SESSION"]))
+"""], env={**os.environ, "ARCTRACE_SESSION": str(session)}, stdout=subprocess.PIPE, check=False)
+        self.assertEqual(done.stdout, b"-13\n")  # EACCES
+        # A command may look at it.
+        self.assertEqual(attack.arctrace("info", session).returncode, 0)
+
+    def test_a_cut_buffer_ends_neither_programs_nor_the_collector(self):
+        for size in (0, 4096, 1 << 20):
+            session = self.create("--group", grp.getgrgid(os.getgid()).gr_name)
+            with subprocess.Popen([sys.executable, "-uc", API + """
+print("ready")
+while sys.stdin.readline(): api.arctrace_instant(name("x")), print("alive")
+"""], env={**os.environ, "ARCTRACE_SESSION": str(session)}, stdin=subprocess.PIPE,
+                                  stdout=subprocess.PIPE, text=True) as program, \
+                 subprocess.Popen([ARCTRACE, "attach", session, "-o", self.directory / "x.data"],
+                                  stderr=subprocess.PIPE, text=True) as collector:
+                collector.stderr.readline()  # it collects now
+                def step(program=program):
+                    program.stdin.write("\n")
+                    program.stdin.flush()
+                    return program.stdout.readline()
+                self.assertEqual(program.stdout.readline(), "ready\n")
+                self.assertEqual(step(), "alive\n")
+                os.truncate(session, size)
+                for _ in range(10):
+                    self.assertEqual(step(), "alive\n")
+                errors = collector.communicate(timeout=60)[1]
+                self.assertEqual(collector.returncode, 2, errors)
+                self.assertIn("No data available", errors)
+                program.stdin.close()
+                self.assertEqual(program.wait(timeout=60), 0)
+            session.unlink()
+            # It says that it ends early, which the checks of whole traces would refuse.
+            (self.directory / "x.data").unlink()
 
 
 if __name__ == "__main__":

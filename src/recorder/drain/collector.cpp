@@ -1,5 +1,6 @@
 #include "src/recorder/drain/collector.hpp"
 
+#include <cerrno>
 #include <utility>
 
 #include "src/buffer/clock.hpp"
@@ -126,6 +127,10 @@ CollectorSummary Collector::finish() {
                     ring_ == nullptr ? kCodeNamesBytesMax : ring_->code_names_max());
   sync_clocks();
   CollectorSummary summary = summary_locked();
+  if (buffer_.is_cut_off() && file_.error() == 0) {
+    file_.note_error(ENODATA);
+    summary.file_error = ENODATA;
+  }
   const int error = file_.error();
   file_.clear_error();
   const uint64_t now = read_ticks(buffer_.view().geometry().clock);
