@@ -252,6 +252,7 @@ absl::StatusOr<std::unique_ptr<Recorder>> make_recorder(Buffer& buffer,
   if (mode == ARCTRACE_MODE_OVERWRITE) {
     flight.command_line = own_command_line();
     flight.output = output.path;
+    flight.print = [](const std::string& line) { reader::print_message(line); };
     return std::make_unique<FlightRecorder>(buffer, *std::move(file), std::move(flight));
   }
   return std::make_unique<Collector>(buffer, *std::move(file), own_command_line(),
