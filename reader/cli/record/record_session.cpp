@@ -376,6 +376,13 @@ absl::StatusOr<int> record_command(const RecordOptions& options) {
     }
     if (!summary) end_recording();
   }
+  if (summary->totals.unsaved != 0) {
+    buffer.keep_file();
+    reader::print_message(absl::StrCat(
+        summary->totals.unsaved, " records did not fit on the disk and are in ",
+        buffer.path(), ": make room, then run arctrace recover --definitions=",
+        options.output.path, " ", buffer.path(), ", and arctrace destroy"));
+  }
   if (summary->file_error != 0 || !is_published) return 2;
   // Removes its file, which ending by a signal would leave behind.
   { const Buffer removed = std::move(buffer); }

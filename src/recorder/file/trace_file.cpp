@@ -159,6 +159,7 @@ TraceFile::TraceFile(int fd, std::string path)
 
 TraceFile::TraceFile(TraceFile&& other) noexcept
     : fd_(std::exchange(other.fd_, -1)),
+      reserve_(std::exchange(other.reserve_, -1)),
       directory_(std::exchange(other.directory_, -1)),
       start_(other.start_),
       path_(std::move(other.path_)),
@@ -170,6 +171,7 @@ TraceFile::TraceFile(TraceFile&& other) noexcept
 
 TraceFile& TraceFile::operator=(TraceFile&& other) noexcept {
   std::swap(fd_, other.fd_);
+  std::swap(reserve_, other.reserve_);
   std::swap(directory_, other.directory_);
   std::swap(start_, other.start_);
   std::swap(path_, other.path_);
@@ -183,8 +185,36 @@ TraceFile& TraceFile::operator=(TraceFile&& other) noexcept {
 
 TraceFile::~TraceFile() {
   if (fd_ >= 0) close(fd_);
+  release_reserve();
   if (!temporary_.empty()) unlinkat(directory_, temporary_.c_str(), 0);
   if (directory_ >= 0) close(directory_);
+}
+
+void TraceFile::take_reserve() {
+  constexpr off_t kReserveMax = off_t{1} << 20;
+  constexpr off_t kReserveMin = off_t{64} << 10;
+  if (directory_ < 0 || reserve_ >= 0) return;
+  reserve_ = openat(directory_, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+  for (off_t size = kReserveMax; reserve_ >= 0; size /= 2) {
+    if (size >= kReserveMin && fallocate(reserve_, 0, 0, size) != 0) continue;
+    if (size < kReserveMin) release_reserve();
+    return;
+  }
+}
+
+void TraceFile::release_reserve() {
+  if (reserve_ >= 0) close(std::exchange(reserve_, -1));
+}
+
+void TraceFile::restart() {
+  if (start_ < 0 || ftruncate(fd_, start_) != 0) return;
+  lseek(fd_, start_, SEEK_SET);
+  bytes_ = 0;
+  sequence_ = 0;
+}
+
+void TraceFile::sync() {
+  if (directory_ >= 0 && fsync(fd_) != 0 && error_ == 0) error_ = errno;
 }
 
 void TraceFile::append(std::span<iovec> parts) {
@@ -249,6 +279,8 @@ void TraceFile::write_chunk(arctrace_chunk_kind kind, uint16_t flags, uint32_t i
 
 void TraceFile::write_records(uint64_t ticks, std::span<const std::byte> records) {
   constexpr size_t kChunkMax = size_t{1} << 20;  // rule F4 allows 16 MiB
+  const uint64_t bytes_before = bytes_;
+  const uint64_t sequence_before = sequence_;
   while (!records.empty()) {
     size_t size = 0;
     do {
@@ -259,6 +291,13 @@ void TraceFile::write_records(uint64_t ticks, std::span<const std::byte> records
     write_chunk(ARCTRACE_CHUNK_RECORDS, 0, 0, ticks, records.first(size));
     records = records.subspan(size);
   }
+  if (error_ == 0 || bytes_ == bytes_before || start_ < 0) return;
+  // All or none, because whoever made the records will write them again.
+  const int64_t end = start_ + static_cast<int64_t>(bytes_before);
+  if (ftruncate(fd_, end) != 0) return;
+  lseek(fd_, end, SEEK_SET);
+  bytes_ = bytes_before;
+  sequence_ = sequence_before;
 }
 
 }  // namespace arctrace

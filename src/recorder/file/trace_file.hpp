@@ -6,6 +6,7 @@
 #include <arctrace/format.h>
 #include <sys/uio.h>
 
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -61,6 +62,23 @@ class TraceFile {
   // Forgets a failure, so that a small chunk can be tried, for which there may be room.
   void clear_error() { error_ = 0; }
 
+  // Whether the last write failed because the disk, or the user's part of it, is full.
+  // That may pass: what was not written can be written again after clear_error().
+  bool lacks_room() const { return error_ == ENOSPC || error_ == EDQUOT; }
+
+  // Takes room on the disk that is given back by release_reserve(), so that the end of
+  // the file still fits when the disk is full. If there is no room for it, there is no
+  // reserve.
+  void take_reserve();
+  void release_reserve();
+
+  // Empties the file, whose beginning could not be written whole.
+  void restart();
+
+  // Waits until the disk has what was written. A late error is noted like one of a write.
+  // Costs as long as the disk takes; nothing if it is not a regular file.
+  void sync();
+
   // Ends the file here, as if a write had failed with `error`.
   void note_error(int error) { error_ = error; }
 
@@ -77,6 +95,7 @@ class TraceFile {
   void append(std::span<iovec> parts);
 
   int fd_ = -1;
+  int reserve_ = -1;    // a file without a name that takes room
   int directory_ = -1;  // the directory of a regular file, in which it is renamed
   int64_t start_ = 0;   // the offset at which we began, -1 if the file has no offsets
   std::string path_;
