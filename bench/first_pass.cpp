@@ -48,7 +48,7 @@ class OwnSession {
   OwnSession(uint64_t buffer_size, bool huge_pages)
       : buffer_(
             must(Buffer::create({.buffer_size = buffer_size, .huge_pages = huge_pages}))),
-        file_(must(TraceFile::create("/dev/null"))),
+        file_(must(TraceFile::create("/dev/null", SpecialFile::kWriteInto))),
         drain_(buffer_.view(), file_) {
     buffer_.set_gate(ARCTRACE_GATE_ALL);
   }

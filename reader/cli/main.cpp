@@ -125,7 +125,11 @@ class CommandLine {
   void add_config_file() {
     const char* given = std::getenv("ARCTRACE_CONFIG");
     const bool is_given = given != nullptr && *given != '\0';
-    root_.set_config("--config", is_given ? given : default_config_file(),
+    std::string warning;
+    const std::string file =
+        is_given ? given : default_config_at(default_config_file(), warning);
+    if (!warning.empty()) reader::print_warning(reader::escaped(warning));
+    root_.set_config("--config", file,
                      "read options from this file; default: $ARCTRACE_CONFIG or "
                      "~/.config/arctrace/config",
                      is_given);

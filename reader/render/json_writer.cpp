@@ -7,6 +7,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "reader/trace/text_escape.hpp"
+
 namespace arctrace::reader {
 namespace {
 
@@ -57,7 +59,8 @@ void JsonWriter::append_number(Number number) {
 void JsonWriter::append_string(std::string_view text) {
   if (!is_plain(text)) {
     using Invalid = nlohmann::json::error_handler_t;
-    return append(nlohmann::json(text).dump(-1, ' ', false, Invalid::replace));
+    return append(json_without_controls(
+        nlohmann::json(text).dump(-1, ' ', false, Invalid::replace)));
   }
   char* const begin = extend(text.size() + 2);
   begin[0] = '"';

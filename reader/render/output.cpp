@@ -6,6 +6,8 @@
 #include <csignal>
 #include <cstdio>
 
+#include "reader/trace/text_escape.hpp"
+
 namespace arctrace::reader {
 namespace {
 
@@ -53,7 +55,7 @@ void Output::flush() {
 }
 
 void print_message(std::string_view message) {
-  const std::string line = "arctrace: " + std::string(message) + "\n";
+  const std::string line = "arctrace: " + printable(message) + "\n";
   std::fputs(line.c_str(), stderr);
 }
 

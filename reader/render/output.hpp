@@ -33,8 +33,8 @@ class Output {
   std::string buffer_;
 };
 
-// Writes "arctrace: MESSAGE" and a newline to standard error. REQUIRES: what comes from a
-// trace or a user is escaped.
+// Writes "arctrace: MESSAGE" and a newline to standard error, without what would control
+// a terminal. What comes from a trace and could contain backslashes is escaped before.
 void print_message(std::string_view message);
 
 // The same for "warning: WARNING".

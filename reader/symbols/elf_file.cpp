@@ -14,6 +14,8 @@
 #include <span>
 #include <utility>
 
+#include "src/base/kernel_file_systems.hpp"
+
 namespace arctrace::reader {
 namespace {
 
@@ -94,8 +96,10 @@ absl::StatusOr<ElfFile> ElfFile::open_untrusted(const std::string& path) {
   if (!S_ISREG(status.st_mode)) {
     return absl::InvalidArgumentError(path + ": not a regular file");
   }
-  // Among the empty files are those of /proc that block, or lose what is read from them.
   if (status.st_size == 0) return absl::InvalidArgumentError(path + ": empty file");
+  if (is_made_up_file(file->fd, status.st_uid == geteuid())) {
+    return absl::InvalidArgumentError(path + ": not a file on a disk");
+  }
   elf_version(EV_CURRENT);
   file->elf = elf_begin(file->fd, ELF_C_READ, nullptr);
   return checked(std::move(file), path);

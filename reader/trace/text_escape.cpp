@@ -44,6 +44,7 @@ Character decode(std::string_view text) {
 // Characters that move the cursor, or change the order in which text is shown.
 bool is_harmful(uint32_t code) {
   return code < 0x20 || (code >= 0x7F && code <= 0x9F) || code == 0x61C ||
+         code == 0x180E || (code >= 0xFFF9 && code <= 0xFFFB) ||
          (code >= 0x200B && code <= 0x200F) || (code >= 0x2028 && code <= 0x202E) ||
          (code >= 0x2060 && code <= 0x206F) || code == 0xFEFF ||
          (code >= 0xE0000 && code <= 0xE007F);
@@ -63,9 +64,9 @@ void append_harmful(std::string& out, uint32_t code) {
   }
 }
 
-}  // namespace
+enum class Backslash : uint8_t { kDoubled, kKept };
 
-void append_escaped(std::string& out, std::string_view text) {
+void append(std::string& out, std::string_view text, Backslash backslash) {
   while (!text.empty()) {
     const auto plain_end = std::find_if_not(text.begin(), text.end(), is_plain);
     const auto plain = static_cast<size_t>(plain_end - text.begin());
@@ -79,7 +80,7 @@ void append_escaped(std::string& out, std::string_view text) {
       continue;
     }
     if (next.code == '\\') {
-      out += "\\\\";
+      out += backslash == Backslash::kDoubled ? "\\\\" : "\\";
     } else if (is_harmful(next.code)) {
       append_harmful(out, next.code);
     } else {
@@ -87,6 +88,37 @@ void append_escaped(std::string& out, std::string_view text) {
     }
     text.remove_prefix(next.size);
   }
+}
+
+}  // namespace
+
+void append_escaped(std::string& out, std::string_view text) {
+  append(out, text, Backslash::kDoubled);
+}
+
+std::string printable(std::string_view message) {
+  std::string out;
+  append(out, message, Backslash::kKept);
+  return out;
+}
+
+std::string json_without_controls(std::string_view json) {
+  std::string out;
+  while (!json.empty()) {
+    const Character next = decode(json);
+    const size_t size = std::max<size_t>(next.size, 1);
+    if (next.size == 0 || !is_harmful(next.code)) {
+      out.append(json.substr(0, size));
+    } else if (next.code < 0x10000) {
+      absl::StrAppendFormat(&out, "\\u%04x", next.code);
+    } else {
+      const uint32_t pair = next.code - 0x10000;
+      absl::StrAppendFormat(&out, "\\u%04x\\u%04x", 0xD800 + (pair >> 10),
+                            0xDC00 + (pair & 0x3FF));
+    }
+    json.remove_prefix(size);
+  }
+  return out;
 }
 
 std::string escaped(std::string_view text) {

@@ -28,10 +28,15 @@ bool is_member(gid_t group) {
 bool is_meant_for_us(const struct stat& file, BufferAccess access) {
   if (!S_ISREG(file.st_mode) || (file.st_mode & S_IWOTH) != 0) return false;
   const uint32_t user = sys::geteuid();
-  if (file.st_uid == user || user == 0) return true;
+  if (file.st_uid == user) return true;
+  if (user == 0) return access != BufferAccess::kJoin;
   const mode_t wanted = access == BufferAccess::kRead ? S_IRGRP : S_IRGRP | S_IWGRP;
   return (file.st_mode & S_IRWXO) == 0 && (file.st_mode & wanted) == wanted &&
          is_member(file.st_gid);
+}
+
+bool is_shared(const struct stat& file) {
+  return file.st_uid != sys::geteuid() || (file.st_mode & S_IWGRP) != 0;
 }
 
 int open_file(long fd, BufferAccess access, OpenedBuffer& out) {
@@ -40,6 +45,7 @@ int open_file(long fd, BufferAccess access, OpenedBuffer& out) {
     return static_cast<int>(error);
   }
   if (!is_meant_for_us(status, access)) return -EACCES;
+  out.is_shared = is_shared(status);
   out.fd = static_cast<int>(fd);
   out.size = static_cast<uint64_t>(status.st_size);
   return 0;
@@ -58,6 +64,7 @@ int open_map(const char* path, BufferAccess access, OpenedBuffer& out) {
   const int fd = open_pinned_map(path, out.size);
   if (fd < 0) return fd;
   out.fd = fd;
+  out.is_shared = is_shared(status);
   out.is_map = true;
   return 0;
 }

@@ -11,6 +11,7 @@
 #include "src/base/shared_atomics.hpp"
 #include "src/buffer/huge_page_mapping.hpp"
 #include "src/buffer/open_buffer.hpp"
+#include "src/buffer/truncation_guard.hpp"
 #include "src/process/gate.hpp"
 #include "src/process/process_identity.hpp"
 #include "src/protocol/live_filter.hpp"
@@ -23,6 +24,7 @@ constinit Session session{};
 namespace {
 
 uint32_t join_claim;
+
 int map_buffer(const OpenedBuffer& buffer, BufferView& out) {
   if (!has_clock(buffer.geometry.clock)) return -EPROTO;
   long error = 0;
@@ -30,6 +32,12 @@ int map_buffer(const OpenedBuffer& buffer, BufferView& out) {
   if (base == nullptr) return static_cast<int>(error);
   out = BufferView(base, buffer.geometry);
   return 0;
+}
+
+// The buffer is private zeros now.
+void end_cut_session() {
+  close_gate();
+  session.joined = false;
 }
 
 }  // namespace
@@ -46,13 +54,18 @@ int join_session(const char* path) {
     return static_cast<int>(error);
   };
   OpenedBuffer buffer;
-  int error = open_buffer_untrusted(path, BufferAccess::kReadWrite, buffer);
+  int error = open_buffer_untrusted(path, BufferAccess::kJoin, buffer);
   if (error != 0) return give_up(error);
   BufferView view;
   error = map_buffer(buffer, view);
   sys::close(buffer.fd);
   if (error != 0) return give_up(error);
 
+  // A map's size cannot change. The handler is visible to the program, so it is there
+  // only if it can be needed.
+  if (buffer.is_shared && !buffer.is_map) {
+    guard_against_truncation(view.base(), view.geometry().total_size, end_cut_session);
+  }
   if (!make_process_state(session.view)) return give_up(-ENOMEM);
   copy_bytes(session.path, path, length + 1);
   session.view = view;

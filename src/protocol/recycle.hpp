@@ -85,6 +85,11 @@ class Recycle {
                                        closed.with(ARCTRACE_PHASE_DRAINING).pack());
   }
 
+  // DRAINING -> CLOSED: the block could not be written. REQUIRES: we made it DRAINING.
+  static void cancel_drain(const BufferView& view, uint32_t index, BlockState closed) {
+    A::store_release(view.block_header(index).state, closed.pack());
+  }
+
   // Refills the bytes from the magic up to `used` and frees the block.
   // REQUIRES: we made it DRAINING; everything from `used` on is 0xff.
   static void finish_drain(const BufferView& view, uint32_t index, uint32_t used) {

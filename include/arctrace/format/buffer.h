@@ -82,7 +82,8 @@ enum arctrace_loss_cause {
   ARCTRACE_LOST_NESTED = 2,  /* too many nested signal handlers, or held payloads */
   ARCTRACE_LOST_NO_SLOT = 3, /* the thread found no writer slot */
   ARCTRACE_LOST_KERNEL = 4,  /* the kernel writer found no block */
-  ARCTRACE_LOST_CAUSES = 8   /* array size; 5-7 reserved, 0 */
+  ARCTRACE_LOST_DISK = 5,    /* the trace file had no room for them at the end */
+  ARCTRACE_LOST_CAUSES = 8   /* array size; 6 and 7 reserved, 0 */
 };
 
 /* ---- Session header: bytes 0-4095, constant once the magic is stored ------ */

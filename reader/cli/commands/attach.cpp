@@ -25,15 +25,15 @@ namespace {
 
 struct AttachOptions {
   std::string name;
-  std::string output;
+  OutputFile output;
   uint64_t duration_ns = 0;  // 0: without end
   FlightOptions flight;
 };
 
 // Returns at a signal that ends the recording, when the time is over, or when the session
-// is destroyed.
-void wait_for_end(const SignalScope& signals, const std::string& path,
-                  uint64_t duration_ns, Recorder& recorder) {
+// is destroyed, also by cutting off its file.
+void wait_for_end(const SignalScope& signals, const Buffer& buffer, uint64_t duration_ns,
+                  Recorder& recorder) {
   const timespec poll{0, 200'000'000};
   const uint64_t begin_ns = read_monotonic_ns();
   while (duration_ns == 0 || read_monotonic_ns() - begin_ns < duration_ns) {
@@ -43,7 +43,9 @@ void wait_for_end(const SignalScope& signals, const std::string& path,
       continue;
     }
     const bool is_end = signal > 0 && signal != SIGCHLD;
-    if (is_end || access(path.c_str(), F_OK) != 0) return;
+    if (is_end || buffer.is_cut_off() || access(buffer.path().c_str(), F_OK) != 0) {
+      return;
+    }
   }
 }
 
@@ -71,14 +73,14 @@ absl::StatusOr<int> attach(const AttachOptions& options) {
     Recorder* const recorder = made->get();
     if (absl::Status published = recorder->publish(); !published.ok()) return published;
     reader::print_message(absl::StrCat("collecting session ", options.name, " into ",
-                                       options.output, "; Ctrl-C ends it"));
-    wait_for_end(signals, buffer->path(), options.duration_ns, *recorder);
+                                       options.output.path, "; Ctrl-C ends it"));
+    wait_for_end(signals, *buffer, options.duration_ns, *recorder);
     const uint32_t gate = IpcAtomics::load_relaxed(control.gate);
     summary = recorder->finish();
     buffer->set_gate(gate);  // the session goes on
   }
   warn_of_untraced(summary);
-  reader::print_message(recording_summary_line(summary, options.output));
+  reader::print_message(recording_summary_line(summary, options.output.path));
   return summary.file_error == 0 ? 0 : 2;
 }
 

@@ -11,6 +11,7 @@
 #include "reader/cli/options/glob_option.hpp"
 #include "reader/cli/options/near_names.hpp"
 #include "reader/cli/options/options.hpp"
+#include "reader/cli/record/trace_owner.hpp"
 #include "reader/render/dump_printer.hpp"
 #include "reader/render/output.hpp"
 #include "reader/replay/replay.hpp"
@@ -102,9 +103,10 @@ absl::StatusOr<int> dump(DumpOptions& options) {
   filter.pids.insert(options.pids.begin(), options.pids.end());
   filter.tids.insert(options.tids.begin(), options.tids.end());
   if (absl::Status s = parse_types(options.types, filter); !s.ok()) return s;
-  absl::StatusOr<reader::Trace> trace =
-      reader::Trace::open(file_or_session(options.path));
+  const std::string path = file_or_session(options.path);
+  absl::StatusOr<reader::Trace> trace = reader::Trace::open(path);
   if (!trace.ok()) return trace.status();
+  const std::unique_ptr<ActingWithRights> rights = act_as_owner(path);
 
   const reader::Definitions& definitions = trace->definitions();
   reader::Symbolizer symbolizer;

@@ -23,7 +23,7 @@ namespace {
 
 struct RecoverOptions {
   std::string from;
-  std::string output;
+  OutputFile output;
   std::string definitions;
 };
 
@@ -58,7 +58,7 @@ absl::StatusOr<int> recover(const RecoverOptions& options) {
   SnapshotFileOptions file;
   file.output = options.output;
   file.definitions = options.definitions;
-  file.command_line = {"arctrace", "recover", options.from, "-o", options.output};
+  file.command_line = {"arctrace", "recover", options.from, "-o", options.output.path};
   // A map is of this kernel, whose clock goes on; a file may be from anywhere.
   file.is_live = is_pinned_map(path.c_str());
   if (absl::Status s = write_buffer_to_file(*buffer, file); !s.ok()) return s;

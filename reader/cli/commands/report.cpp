@@ -9,6 +9,7 @@
 
 #include "reader/cli/commands/commands.hpp"
 #include "reader/cli/options/report_options.hpp"
+#include "reader/cli/record/trace_owner.hpp"
 #include "reader/render/output.hpp"
 #include "reader/render/record_describer.hpp"
 #include "reader/render/terminal.hpp"
@@ -163,9 +164,10 @@ class ReportRun {
 };
 
 absl::StatusOr<int> report(const ReportOptions& options) {
-  absl::StatusOr<reader::Trace> trace =
-      reader::Trace::open(file_or_session(options.path));
+  const std::string path = file_or_session(options.path);
+  absl::StatusOr<reader::Trace> trace = reader::Trace::open(path);
   if (!trace.ok()) return trace.status();
+  const std::unique_ptr<ActingWithRights> rights = act_as_owner(path);
   return ReportRun(options, *trace).run();
 }
 

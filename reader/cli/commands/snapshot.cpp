@@ -14,7 +14,7 @@ namespace {
 
 struct SnapshotOptions {
   std::string from;
-  std::string output;
+  OutputFile output;
 };
 
 absl::StatusOr<int> snapshot(const SnapshotOptions& options) {
@@ -23,7 +23,7 @@ absl::StatusOr<int> snapshot(const SnapshotOptions& options) {
   if (!buffer.ok()) return buffer.status();
   SnapshotFileOptions file;
   file.output = options.output;
-  file.command_line = {"arctrace", "snapshot", options.from, "-o", options.output};
+  file.command_line = {"arctrace", "snapshot", options.from, "-o", options.output.path};
   file.is_live = true;
   if (absl::Status s = write_buffer_to_file(*buffer, file); !s.ok()) return s;
   return 0;

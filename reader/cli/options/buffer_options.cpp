@@ -89,6 +89,13 @@ void add_snapshot_options(CLI::App& app, FlightOptions& flight) {
       "keep snapshots of no more than SIZE in all, except the newest. With "
       "--mode=drop, divide the recording into files of about SIZE in all: FILE is its "
       "end, FILE.1, FILE.2 ... are the parts before");
+  add_choice<OnFull>(
+      app, "--on-full", flight.snapshots_kept.on_full,
+      {{"wait", OnFull::kWait}, {"stop", OnFull::kStop}, {"ring", OnFull::kRing}},
+      "while the disk is full: wait: keep records in the buffer, until there is room; "
+      "stop: end the file there; ring: with --size-limit, remove the oldest of FILE.1, "
+      "FILE.2 ...")
+      ->default_str("wait");
   add_time_option(app, "--snapshot-every", flight.every_ns,
                   "with --mode=overwrite, take a snapshot at this interval");
   app.add_flag("--snapshot-on-crash", flight.on_crash,

@@ -1,15 +1,32 @@
 #include "reader/cli/options/config_file.hpp"
 
+#include <absl/cleanup/cleanup.h>
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_join.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
-#include <iterator>
+#include <array>
 #include <sstream>
 
 #include "reader/cli/options/near_names.hpp"
 
 namespace arctrace::cli {
 namespace {
+
+constexpr size_t kConfigBytesMax = size_t{1} << 20;
+
+// Why the options in a file are not taken; empty: they are.
+std::string distrust_of(const struct stat& status) {
+  if (status.st_uid != geteuid() && status.st_uid != 0) {
+    return "it belongs to another user";
+  }
+  // A group of the user's own number is the user's own, to whom many systems let write.
+  const mode_t foreign = status.st_gid == status.st_uid ? S_IWOTH : S_IWOTH | S_IWGRP;
+  if ((status.st_mode & foreign) != 0) return "others may write to it";
+  return {};
+}
 
 // The first line of each key, "section.key", and of each section, "section".
 std::map<std::string, size_t> find_lines(const std::string& text) {
@@ -56,8 +73,41 @@ const CLI::App* app_of(const CLI::App& root, const CLI::ConfigItem& item) {
 
 }  // namespace
 
-std::vector<CLI::ConfigItem> ConfigFile::from_config(std::istream& input) const {
-  const std::string text(std::istreambuf_iterator<char>(input), {});
+std::string default_config_at(const std::string& path, std::string& warning) {
+  struct stat status {};
+  if (stat(path.c_str(), &status) != 0) return {};
+  const std::string distrust =
+      S_ISREG(status.st_mode) ? distrust_of(status) : "it is not a regular file";
+  if (distrust.empty()) return path;
+  warning = absl::StrCat("not reading ", path, ": ", distrust);
+  return {};
+}
+
+std::string ConfigFile::read_trusted(const std::string& path) const {
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY);
+  if (fd < 0) throw CLI::FileError::Missing(path);
+  const absl::Cleanup closer = [fd] { close(fd); };
+  struct stat status {};
+  if (fstat(fd, &status) != 0) throw CLI::FileError::Missing(path);
+  if (const std::string distrust = distrust_of(status); !distrust.empty()) {
+    throw CLI::ConfigError(absl::StrCat(path, ": ", distrust));
+  }
+  is_ours_ = status.st_uid == geteuid();
+  std::string text;
+  std::array<char, 4096> part{};
+  ssize_t got = 0;
+  while ((got = read(fd, part.data(), part.size())) > 0) {
+    text.append(part.data(), static_cast<size_t>(got));
+    if (text.size() > kConfigBytesMax) {
+      throw CLI::ConfigError(
+          absl::StrCat(path, ": larger than a file of options may be"));
+    }
+  }
+  return text;
+}
+
+std::vector<CLI::ConfigItem> ConfigFile::from_config(std::istream&) const {
+  const std::string text = read_trusted(root_.get_config_ptr()->as<std::string>());
   lines_ = find_lines(text);
   std::istringstream again(text);
   std::vector<CLI::ConfigItem> found = CLI::ConfigTOML::from_config(again);
@@ -91,6 +141,10 @@ void ConfigFile::check_known(const CLI::ConfigItem& item) const {
                                         "\"", near_names(command, names)));
   }
   if (is_mark(item)) return;
+  if (item.name == "output" && !is_ours_) {
+    throw CLI::ConfigError(absl::StrCat(line_prefix(key_of(item)),
+                                        "output is only for the file's own user"));
+  }
   if (app->get_option_no_throw("--" + item.name) != nullptr) return;
   std::vector<std::string> names;
   for (const CLI::Option* option : app->get_options()) {

@@ -13,14 +13,21 @@ namespace arctrace::cli {
 // meaning with --session.
 inline constexpr const char* kOwnBufferGroup = "Buffer and file";
 
+// `path` if a file of options is there that may be read without being asked for, else
+// empty: it must be a regular file that can be trusted. `warning`: why one that is there
+// is not.
+std::string default_config_at(const std::string& path, std::string& warning);
+
 // Ignores options of the file that contradict the command line: CLI11 ignores only the
 // same option, and rejects one that an option of the command line excludes. Also knows
 // the line of each option, for messages.
 class ConfigFile : public CLI::ConfigTOML {
  public:
   explicit ConfigFile(const CLI::App& root) : root_(root) {}
-  // Called by CLI11 when it has parsed the command line. Throws CLI::ConfigError for an
-  // unknown command or option.
+  // Called by CLI11 when it has parsed the command line. Reads the file anew, by a
+  // descriptor of which it has seen the owner. Throws CLI::ConfigError if the file is
+  // neither this user's nor root's, or others may write to it, for an unknown command or
+  // option, and for an output file that another user has named.
   std::vector<CLI::ConfigItem> from_config(std::istream& input) const override;
 
   // "FILE:LINE: " of the option `name` ("--slots") of `command`, if its value comes from
@@ -30,9 +37,11 @@ class ConfigFile : public CLI::ConfigTOML {
  private:
   bool is_overridden(const CLI::ConfigItem& item) const;
   void check_known(const CLI::ConfigItem& item) const;
+  std::string read_trusted(const std::string& path) const;
   std::string line_prefix(const std::string& key) const;
 
   const CLI::App& root_;
+  mutable bool is_ours_ = true;                  // the file belongs to this user
   mutable std::map<std::string, size_t> lines_;  // by "command.option"
 };
 

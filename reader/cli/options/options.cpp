@@ -49,16 +49,20 @@ CLI::Option* add_time_range_option(CLI::App& app, TimeRange& range) {
       ->type_name("START~STOP");
 }
 
-CLI::Option* add_output_option(CLI::App& app, std::string& path) {
-  path = kDefaultFile;
+CLI::Option* add_output_option(CLI::App& app, OutputFile& output) {
+  output.path = kDefaultFile;
   return app
-      .add_option(
-          "-o,--output", path,
-          "the trace file to write; an existing one is kept as FILE.old; -: standard "
-          "output")
+      .add_option_function<std::string>(
+          "-o,--output",
+          [&output](const std::string& path) {
+            output = {path, true};
+          },
+          "the trace file to write; an existing one is kept as FILE.old; a FIFO or "
+          "device "
+          "is written into; -: standard output")
       ->check(not_empty())
       ->type_name("FILE")
-      ->capture_default_str();
+      ->default_str(kDefaultFile);
 }
 
 CLI::Option* add_size_option(CLI::App& app, const std::string& name,

@@ -26,8 +26,14 @@ CLI::Option* add_session_option(CLI::App& app, std::string& name);
 // --format=text|json
 CLI::Option* add_format_option(CLI::App& app, OutputFormat& format);
 
+// The trace file to write.
+struct OutputFile {
+  std::string path;
+  // A FIFO or device is written into only if the user named it.
+  bool is_named = false;
+};
 // -o, --output FILE: the default file if it is not given.
-CLI::Option* add_output_option(CLI::App& app, std::string& path);
+CLI::Option* add_output_option(CLI::App& app, OutputFile& output);
 
 // Validators. not_negative() is for unsigned numbers: CLI11 would read -1 as the largest
 // one.

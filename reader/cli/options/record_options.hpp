@@ -7,6 +7,7 @@
 
 #include "reader/cli/options/call_filter_options.hpp"
 #include "reader/cli/options/kernel_options.hpp"
+#include "reader/cli/options/options.hpp"
 #include "src/recorder/buffer/buffer.hpp"
 #include "src/recorder/snapshot/flight_recorder.hpp"
 #include "src/shim_protocol/options.hpp"
@@ -17,7 +18,7 @@ using shim::LibraryCalls;
 
 struct RecordOptions {
   BufferOptions buffer;
-  std::string output;
+  OutputFile output;
   std::vector<std::string> command;  // program and arguments
   bool wait_for_all = false;         // until no descendant is left
   uint64_t duration_ns = 0;          // of the recording; 0: as long as the command

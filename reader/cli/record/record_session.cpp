@@ -28,6 +28,7 @@
 #include "reader/cli/options/session_functions.hpp"
 #include "reader/cli/record/arg_types.hpp"
 #include "reader/cli/record/child_process.hpp"
+#include "reader/cli/record/output_file.hpp"
 #include "reader/cli/record/recording_buffer.hpp"
 #include "reader/render/losses.hpp"
 #include "reader/render/output.hpp"
@@ -39,7 +40,6 @@
 #include "src/recorder/buffer/session_directory.hpp"
 #include "src/recorder/drain/collector.hpp"
 #include "src/recorder/drain/collector_lock.hpp"
-#include "src/recorder/file/trace_file.hpp"
 #include "src/recorder/snapshot/flight_recorder.hpp"
 #include "src/shim_protocol/environment.hpp"
 #include "src/shim_protocol/options_encoder.hpp"
@@ -223,7 +223,7 @@ void print_end(const CollectorSummary& summary, const RecordOptions& options,
     warn_of_unmatched(options, matched);
   }
   warn_of_untraced(summary);
-  reader::print_message(recording_summary_line(summary, options.output));
+  reader::print_message(recording_summary_line(summary, options.output.path));
 }
 
 }  // namespace
@@ -239,19 +239,20 @@ absl::StatusOr<std::vector<std::string>> session_environment(
 
 absl::StatusOr<std::unique_ptr<Recorder>> make_recorder(Buffer& buffer,
                                                         FlightOptions flight,
-                                                        const std::string& output,
+                                                        const OutputFile& output,
                                                         bool resumed) {
-  absl::StatusOr<TraceFile> file = TraceFile::create(output);
+  absl::StatusOr<TraceFile> file = create_output(output);
   if (!file.ok()) return file.status();
   const uint32_t mode = buffer.view().geometry().mode;
   // Only a regular file has a temporary name at first.
   if (cuts_files(mode, flight.snapshots_kept) && file->is_published()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("--size-limit needs a regular file, not ", output));
+        absl::StrCat("--size-limit needs a regular file, not ", output.path));
   }
   if (mode == ARCTRACE_MODE_OVERWRITE) {
     flight.command_line = own_command_line();
-    flight.output = output;
+    flight.output = output.path;
+    flight.print = [](const std::string& line) { reader::print_message(line); };
     return std::make_unique<FlightRecorder>(buffer, *std::move(file), std::move(flight));
   }
   return std::make_unique<Collector>(buffer, *std::move(file), own_command_line(),
@@ -350,8 +351,8 @@ absl::StatusOr<int> record_command(const RecordOptions& options) {
     };
     buffer.set_gate(ARCTRACE_GATE_ALL);
     if (options.wait_for_all) adopt_orphans();
-    absl::StatusOr<ChildProcess> child =
-        ChildProcess::start(options.command, *variables, options.output == "-", signals);
+    absl::StatusOr<ChildProcess> child = ChildProcess::start(
+        options.command, *variables, options.output.path == "-", signals);
     if (!child.ok()) {
       reader::print_message(std::string(child.status().message()));
       return exit_status_of(child.status());
@@ -374,6 +375,13 @@ absl::StatusOr<int> record_command(const RecordOptions& options) {
       if (options.wait_for_all) wait_for_descendants(signals, on_snapshot);
     }
     if (!summary) end_recording();
+  }
+  if (summary->totals.unsaved != 0) {
+    buffer.keep_file();
+    reader::print_message(absl::StrCat(
+        summary->totals.unsaved, " records did not fit on the disk and are in ",
+        buffer.path(), ": make room, then run arctrace recover --definitions=",
+        options.output.path, " ", buffer.path(), ", and arctrace destroy"));
   }
   if (summary->file_error != 0 || !is_published) return 2;
   // Removes its file, which ending by a signal would leave behind.

@@ -29,7 +29,7 @@ absl::StatusOr<std::vector<std::string>> session_environment(
 // output cannot be created, or cannot be cut into files as the options demand.
 absl::StatusOr<std::unique_ptr<Recorder>> make_recorder(Buffer& buffer,
                                                         FlightOptions flight,
-                                                        const std::string& output,
+                                                        const OutputFile& output,
                                                         bool resumed = false);
 
 // Prints a warning for each program that traced processes executed and that was not

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "reader/cli/record/output_file.hpp"
 #include "reader/render/output.hpp"
 #include "reader/render/session_text.hpp"
 #include "src/recorder/snapshot/snapshot.hpp"
@@ -18,17 +19,18 @@ absl::Status write_buffer_to_file(const Buffer& buffer,
     if (!definitions.ok()) return definitions.status();
     past.definitions = *std::move(definitions);
   }
-  absl::StatusOr<TraceFile> file = TraceFile::create(options.output);
+  absl::StatusOr<TraceFile> file = create_output(options.output);
   if (!file.ok()) return file.status();
   past.command_line = options.command_line;
   past.syncs = buffer_syncs(buffer, options.is_live);
   const DrainTotals totals = write_snapshot_file(buffer, *file, past);
   if (file->error() != 0) {
-    return absl::ErrnoToStatus(file->error(), absl::StrCat("writing ", options.output));
+    return absl::ErrnoToStatus(file->error(),
+                               absl::StrCat("writing ", options.output.path));
   }
   if (absl::Status published = file->publish(); !published.ok()) return published;
   reader::print_message(absl::StrCat(reader::count_text(totals.records, "record"), ", ",
-                                     file->bytes(), " bytes, ", options.output));
+                                     file->bytes(), " bytes, ", options.output.path));
   return absl::OkStatus();
 }
 

@@ -6,12 +6,13 @@
 #include <string>
 #include <vector>
 
+#include "reader/cli/options/options.hpp"
 #include "src/recorder/buffer/buffer.hpp"
 
 namespace arctrace::cli {
 
 struct SnapshotFileOptions {
-  std::string output;
+  OutputFile output;
   std::string definitions;                // an earlier file of the session; empty: none
   std::vector<std::string> command_line;  // what the file is to be recorded by
   bool is_live = false;  // the clock of the buffer's kernel goes on, and is this one

@@ -17,6 +17,7 @@
 #include "src/base/shared_atomics.hpp"
 #include "src/buffer/huge_page_mapping.hpp"
 #include "src/buffer/open_buffer.hpp"
+#include "src/buffer/truncation_guard.hpp"
 #include "src/protocol/block_state.hpp"
 #include "src/recorder/buffer/clock_source.hpp"
 #include "src/recorder/buffer/huge_pages.hpp"
@@ -103,6 +104,7 @@ absl::StatusOr<Buffer> Buffer::create(const BufferOptions& options) {
   if (base == nullptr)
     return no_room(static_cast<int>(-error), size, "the address space");
   buffer.view_ = BufferView(base, geometry);
+  if (!options.in_kernel) buffer.guard();
   made = buffer.allocate(options, fd, base, size);
   if (!made.ok()) return made;
   buffer.fill();
@@ -124,6 +126,7 @@ absl::StatusOr<Buffer> Buffer::open(const std::string& path, BufferAccess access
   if (base == MAP_FAILED) return error_status(errno, absl::StrCat("mapping ", path));
   Buffer buffer;
   buffer.view_ = BufferView(static_cast<std::byte*>(base), opened.geometry);
+  if (!opened.is_map) buffer.guard();
   buffer.header_ = opened.header;
   buffer.path_ = path;
   buffer.is_kept_ = true;
@@ -333,8 +336,17 @@ Buffer& Buffer::operator=(Buffer&& other) noexcept {
   return *this;
 }
 
+void Buffer::guard() {
+  guard_against_truncation(view_.base(), view_.geometry().total_size, nullptr);
+}
+
+bool Buffer::is_cut_off() const { return arctrace::is_cut_off(view_.base()); }
+
 Buffer::~Buffer() {
-  if (view_.base() != nullptr) munmap(view_.base(), view_.geometry().total_size);
+  if (view_.base() != nullptr) {
+    end_truncation_guard(view_.base());
+    munmap(view_.base(), view_.geometry().total_size);
+  }
   if (!path_.empty() && !is_kept_) unlink(path_.c_str());
   if (map_ >= 0) close(map_);
 }

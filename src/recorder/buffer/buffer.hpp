@@ -73,6 +73,9 @@ class Buffer {
   int map() const { return map_; }
   // A private copy of the header, made when the buffer was created or opened.
   const arctrace_session_header& header() const { return header_; }
+  // Whether somebody has cut off the buffer's file, so that what it held is gone. It
+  // reads as zeros since then.
+  bool is_cut_off() const;
   // Optional features that create() could not provide; empty if there are none.
   const std::string& warning() const { return warning_; }
 
@@ -88,6 +91,7 @@ class Buffer {
   absl::Status make_map(const BufferOptions& options, uint64_t size, int& fd);
   absl::Status pin(const BufferOptions& options);
   void fill();
+  void guard();
   void warn(const std::string& what);
   void write_header(const BufferOptions& options);
 

@@ -1,5 +1,6 @@
 #include "src/recorder/drain/collector.hpp"
 
+#include <cerrno>
 #include <utility>
 
 #include "src/buffer/clock.hpp"
@@ -29,7 +30,8 @@ Collector::Collector(Buffer& buffer, TraceFile file,
                                                            command_line, limits)),
       polled_(polled),
       code_files_(buffer.header()),
-      drain_(buffer.view(), file_, ring_.get(), &code_files_) {
+      drain_(buffer.view(), file_, ring_.get(), &code_files_, limits.on_full) {
+  file_.take_reserve();
   file_.write_header(buffer.header());
   const uint64_t now = read_ticks(buffer_.view().geometry().clock);
   RecordBuilder records;
@@ -68,6 +70,7 @@ void Collector::child_ended(uint32_t pid, int wait_status) {
   RecordBuilder records;
   add_child_status(records, now, pid, wait_status);
   file_.write_records(now, records.bytes());
+  if (file_.error() != 0) child_status_ = records.bytes();
 }
 
 void Collector::run() {
@@ -97,6 +100,7 @@ CollectorSummary Collector::summary_locked() const {
   CollectorSummary summary;
   summary.totals = drain_.totals();
   summary.lost = session_losses(buffer_.view());
+  summary.lost[ARCTRACE_LOST_DISK] += drain_.totals().unsaved;
   summary.processes = control.process_next - 1;
   summary.threads = control.writer_next - 1;
   summary.file_bytes = file_.bytes();
@@ -122,10 +126,22 @@ CollectorSummary Collector::finish() {
 
   const std::lock_guard lock(mutex_);
   drain_.finish();
+  if (!child_status_.empty()) {
+    file_.write_records(read_ticks(buffer_.view().geometry().clock), child_status_);
+  }
   code_files_.write(drain_.living_processes(), file_,
                     ring_ == nullptr ? kCodeNamesBytesMax : ring_->code_names_max());
   sync_clocks();
+  file_.sync();
   CollectorSummary summary = summary_locked();
+  if (drain_.first_error() != 0) {
+    summary.file_error = drain_.first_error();
+    file_.note_error(summary.file_error);
+  }
+  if (buffer_.is_cut_off() && file_.error() == 0) {
+    file_.note_error(ENODATA);
+    summary.file_error = ENODATA;
+  }
   const int error = file_.error();
   file_.clear_error();
   const uint64_t now = read_ticks(buffer_.view().geometry().clock);

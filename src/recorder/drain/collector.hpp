@@ -58,6 +58,7 @@ class Collector : public Recorder {
   bool has_name_ = false;
   bool stopping_ = false;
   uint64_t last_sync_ns_ = 0;
+  std::vector<std::byte> child_status_;  // records for which there was no room
   std::thread thread_;
 };
 

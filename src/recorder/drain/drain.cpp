@@ -26,19 +26,30 @@ bool is_written_before(const SeenBlock& a, const SeenBlock& b) {
 }  // namespace
 
 Drain::Drain(const BufferView& view, TraceFile& file, FileRing* ring,
-             CodeFiles* code_files)
+             CodeFiles* code_files, OnFull on_full)
     : view_(view),
       file_(file),
       ring_(ring),
       code_files_(code_files),
+      on_full_(on_full),
       reaper_(view),
       open_copies_(view.geometry().block_count),
       named_(view.geometry().block_count),
-      owner_died_(view.geometry().block_count) {}
+      owner_died_(view.geometry().block_count),
+      copied_at_end_(view.geometry().block_count) {}
 
 uint64_t Drain::ticks() const { return read_ticks(view_.geometry().clock); }
 
+// Goes on after the disk was full.
+void Drain::resume() {
+  if (!file_.lacks_room() || on_full_ == OnFull::kStop) return;
+  if (on_full_ == OnFull::kRing && ring_ != nullptr) ring_->drop_oldest();
+  file_.clear_error();
+  if (ring_ != nullptr) ring_->finish_change();
+}
+
 uint32_t Drain::round() {
+  resume();
   reaper_.settle_dead(records_, [this](uint32_t block) { owner_died_[block] = true; });
   live_processes_ = arctrace::living_processes(view_);
   scan_blocks();
@@ -50,18 +61,20 @@ uint32_t Drain::round() {
   flush_records();
   if (file_.error() == 0) confirm_cpu_losses(view_, lost_by_cpu);
   list_open_definitions();
-  if (ring_ != nullptr) {
+  // What the last round could not write may need definitions of processes that are gone.
+  if (ring_ != nullptr && !was_cut_short_) {
     ring_->forget_gone(live_processes_, IpcAtomics::load_acquire(view_.control().next),
                        oldest_shared_);
   }
   uint32_t changed = close_unreachable();
   for (const SeenBlock& block : closed_) {
     if (file_.error() != 0) break;
-    if (named_[block.index]) continue;
+    if (named_[block.index] || (is_reserve_used_ && !block.is_definitions)) continue;
     make_room();
     if (write_block(block)) ++changed;
   }
   copy_open_definitions(kCopyIntervalNs);
+  was_cut_short_ = file_.error() != 0;
   serve_cpus(view_);
   return changed;
 }
@@ -150,7 +163,10 @@ bool Drain::write_block(const SeenBlock& block) {
     const bool owner_died = owner_died_[block.index] || contents.torn > 0;
     const uint16_t flags = owner_died ? ARCTRACE_CHUNK_OWNER_DIED : 0;
     write_image(block.index, flags, bytes.first(contents.used));
-    if (file_.error() != 0) return false;
+    if (file_.error() != 0) {
+      Recycle<IpcAtomics>::cancel_drain(view_, block.index, block.state);
+      return false;
+    }
     totals_.records += contents.records;
     totals_.torn += contents.torn;
   }
@@ -185,8 +201,8 @@ void Drain::copy_open_definitions(uint64_t interval_ns) {
     if (next <= last.next || (last.next != 0 && now - last.monotonic_ns < interval_ns)) {
       continue;
     }
-    last = {next, now};
     if (!write_live_copy(block, patience)) return;
+    last = {next, now};
   }
 }
 
@@ -210,6 +226,7 @@ void Drain::finish() {
   for (int rounds = 0; rounds < 8 && round() > 0; ++rounds) {
   }
   copy_open_blocks();
+  if (file_.error() != 0) use_reserve();
   const uint32_t used = Recycle<IpcAtomics>::slots_used(view_);
   for (uint32_t i = 0; i < used; ++i) {
     arctrace_writer_slot& slot = view_.slot(i);
@@ -225,8 +242,46 @@ void Drain::finish() {
                count, now);
     }
   }
-  add_session_totals(records_, ticks(), view_);
+  if (totals_.unsaved != 0) {
+    const uint64_t now = ticks();
+    add_lost(records_, now, ARCTRACE_WRITER_COLLECTOR, ARCTRACE_LOST_DISK,
+             ARCTRACE_LOST_SESSION, totals_.unsaved, now);
+  }
+  add_session_totals(records_, ticks(), view_, totals_.unsaved);
   flush_records();
+}
+
+// The file cannot take all that is left. What it holds can be read only with definitions,
+// and the losses are known only if it says them.
+void Drain::use_reserve() {
+  const int error = file_.error();
+  file_.release_reserve();
+  if (file_.lacks_room()) {
+    is_reserve_used_ = true;
+    file_.clear_error();
+    if (ring_ != nullptr) ring_->finish_change();
+    round();
+    copy_open_blocks();
+  }
+  count_unsaved();
+  if (file_.lacks_room()) file_.clear_error();
+  first_error_ = error;
+}
+
+// Counts the committed records in the buffer that the file has neither as a block nor as
+// a copy.
+void Drain::count_unsaved() {
+  for (uint32_t i = 0; i < view_.geometry().block_count; ++i) {
+    const arctrace_block_header& header = view_.block_header(i);
+    if (Recycle<IpcAtomics>::state(view_, i).phase == ARCTRACE_PHASE_FREE ||
+        IpcAtomics::load_acquire(view_.block_header(i).magic) != ARCTRACE_BLOCK_MAGIC ||
+        header.block_class == ARCTRACE_CLASS_DEFINITIONS || copied_at_end_[i]) {
+      continue;
+    }
+    const uint32_t size = view_.geometry().block_size;
+    std::vector<std::byte> copy = copy_live_block_untrusted(view_.block(i), size, size);
+    totals_.unsaved += scan_block_untrusted(copy).records;
+  }
 }
 
 // Copies the blocks of writers that outlive the recording. They are never freed.
@@ -247,8 +302,12 @@ void Drain::copy_open_blocks() {
   std::sort(open.begin(), open.end(), is_written_before);
   Patience patience;
   for (const SeenBlock& block : open) {
+    if (copied_at_end_[block.index] || (is_reserve_used_ && !block.is_definitions)) {
+      continue;
+    }
     make_room();
     if (!write_live_copy(block, patience)) return;
+    copied_at_end_[block.index] = true;
   }
 }
 

@@ -27,6 +27,7 @@ struct DrainTotals {
   uint64_t records = 0;     // committed, in the file
   uint64_t torn = 0;        // left in progress by writers that died
   uint64_t unfinished = 0;  // in progress when recording ended
+  uint64_t unsaved = 0;     // committed, in the buffer: the file had no room for them
   UntracedPrograms untraced;
 };
 
@@ -44,7 +45,7 @@ class Drain {
   // and is written at the end of each file that is cut; null: the names of generated code
   // are not recorded.
   Drain(const BufferView& view, TraceFile& file, FileRing* ring = nullptr,
-        CodeFiles* code_files = nullptr);
+        CodeFiles* code_files = nullptr, OnFull on_full = OnFull::kWait);
 
   // Runs one round. Returns the number of blocks that it changed; 0 means that there is
   // no more to do. After a write error no block is freed, so that writers find the buffer
@@ -52,16 +53,24 @@ class Drain {
   uint32_t round();
 
   // Writes what is left at the end: closed blocks, then copies of those that live writers
-  // still hold, then the losses that no writer has reported. REQUIRES: recording is
+  // still hold, then the losses that no writer has reported. If the disk is full, the
+  // file's reserve is used for definitions, losses and totals, and what stays in the
+  // buffer is counted as lost to the disk. REQUIRES: recording is
   // switched off, and the kernel writer is detached.
   void finish();
 
   const DrainTotals& totals() const { return totals_; }
 
+  // errno of what kept finish() from writing all; 0: nothing did.
+  int first_error() const { return first_error_; }
+
   // The processes that had a living thread in the last round, sorted.
   std::span<const uint32_t> living_processes() const { return live_processes_; }
 
  private:
+  void resume();
+  void use_reserve();
+  void count_unsaved();
   void scan_blocks();
   void list_open_definitions();
   void make_room();
@@ -79,7 +88,9 @@ class Drain {
   TraceFile& file_;
   FileRing* const ring_;
   CodeFiles* const code_files_;
+  const OnFull on_full_;
   DrainTotals totals_;
+  int first_error_ = 0;
   RecordBuilder records_;  // the collector's own, not in the file yet
   Reaper reaper_;
   std::vector<uint32_t> live_processes_;  // sorted
@@ -94,6 +105,10 @@ class Drain {
   std::vector<OpenCopy> open_copies_;  // copies of open definitions, by block
   std::vector<bool> named_;            // blocks that a live writer may be writing
   std::vector<bool> owner_died_;       // blocks that were closed for a dead owner
+  bool was_cut_short_ = false;         // the last round could not write all
+  // Whether definitions only are written, because the room is for those.
+  bool is_reserve_used_ = false;
+  std::vector<bool> copied_at_end_;  // blocks of which copy_open_blocks() wrote a copy
 };
 
 }  // namespace arctrace

@@ -40,14 +40,28 @@ void FileRing::remember(const arctrace_block_header& header, uint32_t index,
 }
 
 void FileRing::begin_next() {
+  change_ = Change::kEnding;
+  finish_change();
+}
+
+void FileRing::finish_change() {
+  if (change_ == Change::kNone) return;
   const ClockSync now = take_clock_sync(header_.clock);
-  end_file(now);
-  if (file_.error() != 0) return;
-  if (!open_next().ok()) {
-    file_.note_error(errno);
-    return;
+  if (change_ == Change::kEnding) {
+    end_file(now);
+    if (file_.error() != 0) return;
+    was_published_ = file_.is_published();
+    if (!file_.publish_as(kept_.next_name()).ok()) return file_.note_error(errno);
+    kept_.add(file_.bytes(), file_size_ + code_names_max() + remembered_);
+    change_ = Change::kOpening;
   }
+  if (change_ == Change::kOpening) {
+    if (!open_next().ok()) return file_.note_error(errno);
+    change_ = Change::kBeginning;
+  }
+  file_.restart();
   begin_file(now);
+  if (file_.error() == 0) change_ = Change::kNone;
 }
 
 void FileRing::end_file(const ClockSync& now) {
@@ -58,15 +72,10 @@ void FileRing::end_file(const ClockSync& now) {
 }
 
 absl::Status FileRing::open_next() {
-  const bool was_published = file_.is_published();
-  if (absl::Status status = file_.publish_as(kept_.next_name()); !status.ok()) {
-    return status;
-  }
-  kept_.add(file_.bytes(), file_size_ + code_names_max() + remembered_);
   absl::StatusOr<TraceFile> next = TraceFile::create(path_);
   if (!next.ok()) return next.status();
   file_ = *std::move(next);
-  return was_published ? file_.publish() : absl::OkStatus();
+  return was_published_ ? file_.publish() : absl::OkStatus();
 }
 
 void FileRing::begin_file(const ClockSync& now) {

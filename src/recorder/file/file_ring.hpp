@@ -49,8 +49,15 @@ class FileRing {
                    uint64_t oldest_shared);
 
   // Ends this file and begins the next one with the definitions that are remembered.
-  // Errors are noted in the file.
+  // Errors are noted in the file; after them finish_change() goes on.
   void begin_next();
+
+  // Goes on with what begin_next() had no room for; nothing if that is nothing. To be
+  // called before anything else is written, once the file's error is cleared.
+  void finish_change();
+
+  // Removes the oldest earlier file.
+  void drop_oldest() { kept_.drop_oldest(); }
 
   const KeptFiles& kept() const { return kept_; }
 
@@ -61,6 +68,8 @@ class FileRing {
     std::vector<std::byte> rest;  // the block after its header
     uint64_t gone_at = 0;         // control.next when its process was first seen gone
   };
+  // How far the change from one file to the next has come.
+  enum class Change : uint8_t { kNone, kEnding, kOpening, kBeginning };
   void end_file(const ClockSync& now);
   absl::Status open_next();
   void begin_file(const ClockSync& now);
@@ -75,6 +84,8 @@ class FileRing {
   const uint64_t file_size_;       // of a full file, without its first definitions
   uint64_t definitions_size_ = 0;  // bytes up to the end of this file's first definitions
   uint64_t remembered_ = 0;        // bytes
+  Change change_ = Change::kNone;
+  bool was_published_ = false;  // the file before was
   KeptFiles kept_;
   Remembered definitions_;
 };

@@ -15,11 +15,15 @@ void KeptFiles::add(uint64_t bytes, uint64_t more) {
     return (limits_.files != 0 && files_.size() > limits_.files) ||
            (limits_.bytes != 0 && bytes_ + more > limits_.bytes);
   };
-  while (files_.size() > 1 && too_many()) {
-    unlink(files_.front().name.c_str());
-    bytes_ -= files_.front().bytes;
-    files_.pop_front();
-  }
+  while (files_.size() > 1 && too_many()) drop_oldest();
+}
+
+bool KeptFiles::drop_oldest() {
+  if (files_.empty()) return false;
+  unlink(files_.front().name.c_str());
+  bytes_ -= files_.front().bytes;
+  files_.pop_front();
+  return true;
 }
 
 }  // namespace arctrace

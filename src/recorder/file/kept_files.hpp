@@ -9,9 +9,17 @@
 
 namespace arctrace {
 
+// What the recorder does while the disk is full.
+enum class OnFull : uint8_t {
+  kWait,  // leaves the records in the buffer, and goes on when there is room
+  kStop,  // ends the file there
+  kRing,  // removes the oldest of the files that are kept, and waits
+};
+
 struct FileLimits {
   uint32_t files = 8;  // how many are kept, the newest ones; 0: all
   uint64_t bytes = 0;  // of all together; the newest is kept in any case; 0: no limit
+  OnFull on_full = OnFull::kWait;
 };
 
 class KeptFiles {
@@ -24,6 +32,9 @@ class KeptFiles {
   // Adds the file next_name(), of `bytes` bytes, which exists now. Removes the oldest
   // files while they are too many, or together with `more` bytes too large.
   void add(uint64_t bytes, uint64_t more = 0);
+
+  // Removes the oldest file, to make room. False: there is none.
+  bool drop_oldest();
 
   uint64_t bytes() const { return bytes_; }
   size_t count() const { return files_.size(); }

@@ -35,6 +35,7 @@ void add_lost(RecordBuilder& records, uint64_t ticks, uint32_t writer, uint32_t 
 void add_totals(RecordBuilder& records, uint64_t ticks, arctrace_writer_slot& slot);
 
 // Adds TOTALS of the session: the sums of all slots and the control page.
-void add_session_totals(RecordBuilder& records, uint64_t ticks, const BufferView& view);
+void add_session_totals(RecordBuilder& records, uint64_t ticks, const BufferView& view,
+                        uint64_t lost_to_disk = 0);
 
 }  // namespace arctrace

@@ -6,29 +6,131 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <ctime>
 #include <utility>
 
 namespace arctrace {
 
-absl::StatusOr<TraceFile> TraceFile::create(const std::string& path) {
+namespace {
+
+std::string directory_of(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : path.substr(0, slash + 1);
+}
+
+std::string name_in_directory(const std::string& path) {
+  return path.substr(path.rfind('/') + 1);
+}
+
+std::string kind_of(mode_t mode) {
+  switch (mode & S_IFMT) {
+    case S_IFIFO:
+      return "FIFO";
+    case S_IFBLK:
+      return "block device";
+    case S_IFCHR:
+      return "character device";
+    case S_IFSOCK:
+      return "socket";
+    default:
+      return "special file";
+  }
+}
+
+bool is_special(const struct stat& status) {
+  return !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode) && !S_ISLNK(status.st_mode);
+}
+
+// Whether only this user or root can have put a link into the directory, as into /dev.
+bool is_trusted_directory(const std::string& path) {
+  struct stat status {};
+  return stat(path.c_str(), &status) == 0 &&
+         (status.st_uid == 0 || status.st_uid == geteuid()) &&
+         (status.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+}
+
+// Whether a signal that ends programs waits until this thread admits it.
+bool is_end_pending() {
+  sigset_t pending;
+  sigpending(&pending);
+  return sigismember(&pending, SIGINT) == 1 || sigismember(&pending, SIGTERM) == 1 ||
+         sigismember(&pending, SIGQUIT) == 1 || sigismember(&pending, SIGHUP) == 1;
+}
+
+}  // namespace
+
+absl::StatusOr<TraceFile> TraceFile::create(const std::string& path,
+                                            SpecialFile special) {
   if (path == "-") {
     const int fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
     if (fd < 0) return absl::ErrnoToStatus(errno, "standard output");
-    return TraceFile(fd, path, "");
+    return TraceFile(fd, path);
   }
   struct stat status {};
-  const bool exists = stat(path.c_str(), &status) == 0;
-  const bool in_place = exists && !S_ISREG(status.st_mode);  // a FIFO, /dev/null ...
-  const std::string name = in_place ? path : absl::StrCat(path, ".new-", getpid());
+  if (lstat(path.c_str(), &status) != 0) return create_new(path);
+  if (S_ISDIR(status.st_mode)) return absl::ErrnoToStatus(EISDIR, path);
+  const bool is_link = S_ISLNK(status.st_mode);
+  if (special == SpecialFile::kRefuse) {
+    if (!is_special(status)) return create_new(path);
+    return absl::FailedPreconditionError(absl::StrCat(
+        path, ": a ", kind_of(status.st_mode), ", into which only -o ", path, " writes"));
+  }
+  struct stat target {};
+  if (is_link && stat(path.c_str(), &target) == 0) status = target;
+  if (!is_special(status)) return create_new(path);
+  if (is_link && !is_trusted_directory(directory_of(path))) {
+    return absl::PermissionDeniedError(absl::StrCat(
+        path, ": a link to a ", kind_of(status.st_mode),
+        ", which anybody may have put there: name the ", kind_of(status.st_mode)));
+  }
+  return open_special(path, kind_of(status.st_mode));
+}
+
+// Opened without waiting: a FIFO that has no reader would keep this process, which has
+// blocked the signals that end it.
+absl::StatusOr<TraceFile> TraceFile::open_special(const std::string& path,
+                                                  std::string kind) {
+  constexpr timespec kPause{0, 20'000'000};
+  for (;;) {
+    const int fd = open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    if (fd >= 0) {
+      fcntl(fd, F_SETFL, O_WRONLY);  // without O_NONBLOCK
+      TraceFile file(fd, path);
+      file.special_kind_ = std::move(kind);
+      return file;
+    }
+    if (errno != ENXIO && errno != EINTR) {
+      return absl::ErrnoToStatus(errno, absl::StrCat("opening ", path));
+    }
+    if (is_end_pending()) {
+      return absl::CancelledError(
+          absl::StrCat("ended by a signal, while nobody read the ", kind, " ", path));
+    }
+    nanosleep(&kPause, nullptr);
+  }
+}
+
+// The directory is held, so that what is renamed in it at the end is what was made here.
+absl::StatusOr<TraceFile> TraceFile::create_new(const std::string& path) {
+  const std::string directory = directory_of(path);
+  const std::string name = name_in_directory(path);
+  if (name.empty()) return absl::ErrnoToStatus(EISDIR, path);
+  TraceFile file(-1, path);
+  file.directory_ = open(directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
+  if (file.directory_ < 0) return absl::ErrnoToStatus(errno, "creating " + path);
+  const std::string temporary = absl::StrCat(name, ".new-", getpid());
   // Removed first and created with O_EXCL, because in a directory that others may write
   // to the name could be planted.
-  if (!in_place) unlink(name.c_str());
-  const int flags = in_place ? O_WRONLY : O_WRONLY | O_CREAT | O_EXCL;
-  const int fd = open(name.c_str(), flags | O_CLOEXEC, 0600);
-  if (fd < 0) return absl::ErrnoToStatus(errno, absl::StrCat("creating ", path));
-  return TraceFile(fd, path, in_place ? "" : name);
+  unlinkat(file.directory_, temporary.c_str(), 0);
+  file.fd_ = openat(file.directory_, temporary.c_str(),
+                    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+  if (file.fd_ < 0) return absl::ErrnoToStatus(errno, "creating " + path);
+  file.start_ = 0;
+  file.temporary_ = temporary;
+  return file;
 }
 
 absl::Status TraceFile::publish() {
@@ -36,12 +138,15 @@ absl::Status TraceFile::publish() {
 }
 
 absl::Status TraceFile::publish_as(const std::string& path) {
-  const std::string old = absl::StrCat(path, ".old");
-  if (rename(path.c_str(), old.c_str()) != 0 && errno != ENOENT) {
-    return absl::ErrnoToStatus(errno, absl::StrCat("renaming ", path, " to ", old));
+  const std::string name = name_in_directory(path);
+  const std::string old = name + ".old";
+  if (renameat(directory_, name.c_str(), directory_, old.c_str()) != 0 &&
+      errno != ENOENT) {
+    return absl::ErrnoToStatus(errno,
+                               absl::StrCat("renaming ", path, " to ", path, ".old"));
   }
-  const std::string& from = temporary_.empty() ? path_ : temporary_;
-  if (rename(from.c_str(), path.c_str()) != 0) {
+  const std::string from = temporary_.empty() ? name_in_directory(path_) : temporary_;
+  if (renameat(directory_, from.c_str(), directory_, name.c_str()) != 0) {
     return absl::ErrnoToStatus(errno, absl::StrCat("creating ", path));
   }
   temporary_.clear();
@@ -49,26 +154,29 @@ absl::Status TraceFile::publish_as(const std::string& path) {
   return absl::OkStatus();
 }
 
-TraceFile::TraceFile(int fd, std::string path, std::string temporary)
-    : fd_(fd),
-      start_(lseek(fd, 0, SEEK_CUR)),
-      path_(std::move(path)),
-      temporary_(std::move(temporary)) {}
+TraceFile::TraceFile(int fd, std::string path)
+    : fd_(fd), start_(fd < 0 ? -1 : lseek(fd, 0, SEEK_CUR)), path_(std::move(path)) {}
 
 TraceFile::TraceFile(TraceFile&& other) noexcept
     : fd_(std::exchange(other.fd_, -1)),
+      reserve_(std::exchange(other.reserve_, -1)),
+      directory_(std::exchange(other.directory_, -1)),
       start_(other.start_),
       path_(std::move(other.path_)),
       temporary_(std::exchange(other.temporary_, std::string())),
+      special_kind_(std::move(other.special_kind_)),
       bytes_(other.bytes_),
       sequence_(other.sequence_),
       error_(other.error_) {}
 
 TraceFile& TraceFile::operator=(TraceFile&& other) noexcept {
   std::swap(fd_, other.fd_);
+  std::swap(reserve_, other.reserve_);
+  std::swap(directory_, other.directory_);
   std::swap(start_, other.start_);
   std::swap(path_, other.path_);
   std::swap(temporary_, other.temporary_);
+  std::swap(special_kind_, other.special_kind_);
   std::swap(bytes_, other.bytes_);
   std::swap(sequence_, other.sequence_);
   std::swap(error_, other.error_);
@@ -77,7 +185,36 @@ TraceFile& TraceFile::operator=(TraceFile&& other) noexcept {
 
 TraceFile::~TraceFile() {
   if (fd_ >= 0) close(fd_);
-  if (!temporary_.empty()) unlink(temporary_.c_str());
+  release_reserve();
+  if (!temporary_.empty()) unlinkat(directory_, temporary_.c_str(), 0);
+  if (directory_ >= 0) close(directory_);
+}
+
+void TraceFile::take_reserve() {
+  constexpr off_t kReserveMax = off_t{1} << 20;
+  constexpr off_t kReserveMin = off_t{64} << 10;
+  if (directory_ < 0 || reserve_ >= 0) return;
+  reserve_ = openat(directory_, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+  for (off_t size = kReserveMax; reserve_ >= 0; size /= 2) {
+    if (size >= kReserveMin && fallocate(reserve_, 0, 0, size) != 0) continue;
+    if (size < kReserveMin) release_reserve();
+    return;
+  }
+}
+
+void TraceFile::release_reserve() {
+  if (reserve_ >= 0) close(std::exchange(reserve_, -1));
+}
+
+void TraceFile::restart() {
+  if (start_ < 0 || ftruncate(fd_, start_) != 0) return;
+  lseek(fd_, start_, SEEK_SET);
+  bytes_ = 0;
+  sequence_ = 0;
+}
+
+void TraceFile::sync() {
+  if (directory_ >= 0 && fsync(fd_) != 0 && error_ == 0) error_ = errno;
 }
 
 void TraceFile::append(std::span<iovec> parts) {
@@ -142,6 +279,8 @@ void TraceFile::write_chunk(arctrace_chunk_kind kind, uint16_t flags, uint32_t i
 
 void TraceFile::write_records(uint64_t ticks, std::span<const std::byte> records) {
   constexpr size_t kChunkMax = size_t{1} << 20;  // rule F4 allows 16 MiB
+  const uint64_t bytes_before = bytes_;
+  const uint64_t sequence_before = sequence_;
   while (!records.empty()) {
     size_t size = 0;
     do {
@@ -152,6 +291,13 @@ void TraceFile::write_records(uint64_t ticks, std::span<const std::byte> records
     write_chunk(ARCTRACE_CHUNK_RECORDS, 0, 0, ticks, records.first(size));
     records = records.subspan(size);
   }
+  if (error_ == 0 || bytes_ == bytes_before || start_ < 0) return;
+  // All or none, because whoever made the records will write them again.
+  const int64_t end = start_ + static_cast<int64_t>(bytes_before);
+  if (ftruncate(fd_, end) != 0) return;
+  lseek(fd_, end, SEEK_SET);
+  bytes_ = bytes_before;
+  sequence_ = sequence_before;
 }
 
 }  // namespace arctrace

@@ -6,6 +6,7 @@
 #include <arctrace/format.h>
 #include <sys/uio.h>
 
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -13,11 +14,20 @@
 
 namespace arctrace {
 
+// What becomes of a FIFO or device that has the name of the trace file.
+enum class SpecialFile : uint8_t {
+  kRefuse,     // it stays as it is, and there is no trace file
+  kWriteInto,  // the user named it, so the trace goes into it
+};
+
 class TraceFile {
  public:
   // `path` "-" stands for standard output. A regular file is written under a temporary
-  // name in the same directory until publish().
-  static absl::StatusOr<TraceFile> create(const std::string& path);
+  // name in the same directory until publish(). A link at `path` is replaced, not
+  // followed; only with kWriteInto one that leads to a FIFO or device is, if nobody else
+  // can have put it there. kCancelled: a signal came while a FIFO had no reader.
+  static absl::StatusOr<TraceFile> create(const std::string& path,
+                                          SpecialFile special = SpecialFile::kRefuse);
 
   TraceFile(TraceFile&& other) noexcept;
   TraceFile& operator=(TraceFile&& other) noexcept;
@@ -34,6 +44,9 @@ class TraceFile {
 
   bool is_published() const { return temporary_.empty(); }
 
+  // "FIFO", "block device" and so on, if create() found one to write into; else empty.
+  const std::string& special_kind() const { return special_kind_; }
+
   // Appends the session header of the buffer, with the file's magic.
   void write_header(const arctrace_session_header& header);
 
@@ -49,6 +62,23 @@ class TraceFile {
   // Forgets a failure, so that a small chunk can be tried, for which there may be room.
   void clear_error() { error_ = 0; }
 
+  // Whether the last write failed because the disk, or the user's part of it, is full.
+  // That may pass: what was not written can be written again after clear_error().
+  bool lacks_room() const { return error_ == ENOSPC || error_ == EDQUOT; }
+
+  // Takes room on the disk that is given back by release_reserve(), so that the end of
+  // the file still fits when the disk is full. If there is no room for it, there is no
+  // reserve.
+  void take_reserve();
+  void release_reserve();
+
+  // Empties the file, whose beginning could not be written whole.
+  void restart();
+
+  // Waits until the disk has what was written. A late error is noted like one of a write.
+  // Costs as long as the disk takes; nothing if it is not a regular file.
+  void sync();
+
   // Ends the file here, as if a write had failed with `error`.
   void note_error(int error) { error_ = error; }
 
@@ -57,14 +87,20 @@ class TraceFile {
   const std::string& path() const { return path_; }
 
  private:
-  TraceFile(int fd, std::string path, std::string temporary);
+  TraceFile(int fd, std::string path);
+  static absl::StatusOr<TraceFile> open_special(const std::string& path,
+                                                std::string kind);
+  static absl::StatusOr<TraceFile> create_new(const std::string& path);
   // Appends all parts, or none if the file can be cut. An error is noted in error_.
   void append(std::span<iovec> parts);
 
-  int fd_;
-  int64_t start_ = 0;  // the offset at which we began, -1 if the file has no offsets
+  int fd_ = -1;
+  int reserve_ = -1;    // a file without a name that takes room
+  int directory_ = -1;  // the directory of a regular file, in which it is renamed
+  int64_t start_ = 0;   // the offset at which we began, -1 if the file has no offsets
   std::string path_;
-  std::string temporary_;  // empty: the file has its own name
+  std::string temporary_;  // a name in directory_; empty: the file has its own name
+  std::string special_kind_;
   uint64_t bytes_ = 0;
   uint64_t sequence_ = 0;
   int error_ = 0;

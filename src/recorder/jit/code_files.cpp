@@ -4,14 +4,14 @@
 #include <absl/strings/numbers.h>
 #include <absl/strings/str_cat.h>
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <cerrno>
 #include <filesystem>
-#include <fstream>
+#include <sstream>
 #include <string_view>
 #include <utility>
 
@@ -36,7 +36,7 @@ constexpr int kLooksMax = 8;  // processes that live, in one round
 constexpr size_t kProcessesMax = 65536;
 constexpr size_t kDumpsMax = 4;  // dumps of one process
 constexpr size_t kHeldMax = 256;
-constexpr int kMapsLinesMax = 1 << 16;
+constexpr size_t kProcTextMax = size_t{8} << 20;  // of a file in /proc/PID
 constexpr size_t kFlushBytes = size_t{1} << 20;
 
 uint64_t ns_of(const timespec& time) {
@@ -54,22 +54,29 @@ int open_directory(const std::string& path) {
   return open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
-// Opens `path` as a process with the root directory `root` would; links in it do not lead
-// out of that root.
-int open_below(int root, const std::string& path) {
-  open_how how{};
-  how.flags = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
-  how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
-  return static_cast<int>(syscall(SYS_openat2, root, path.c_str(), &how, sizeof how));
+// The text of the file `name` in the directory `proc` of a process in /proc; empty: the
+// process is gone.
+std::string read_proc(int proc, const char* name) {
+  std::string text;
+  const int fd = openat(proc, name, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return text;
+  std::array<char, size_t{16} << 10> part;
+  for (;;) {
+    const ssize_t got = read(fd, part.data(), part.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0 || text.size() >= kProcTextMax) break;
+    text.append(part.data(), static_cast<size_t>(got));
+  }
+  close(fd);
+  return text;
 }
 
-// The jitdump files that the process has mapped executable, by /proc/PID/maps, whose
-// lines are "START-END rwxp OFFSET DEVICE INODE   PATH".
-std::vector<std::string> executable_dumps(uint32_t system_pid, uint32_t own_pid) {
+// The jitdump files that the process has mapped executable. The lines of /proc/PID/maps
+// are "START-END rwxp OFFSET DEVICE INODE   PATH".
+std::vector<std::string> executable_dumps(int proc, uint32_t own_pid) {
   std::vector<std::string> dumps;
-  std::ifstream maps(absl::StrCat("/proc/", system_pid, "/maps"));
-  std::string line;
-  for (int i = 0; i < kMapsLinesMax && std::getline(maps, line); ++i) {
+  std::istringstream maps(read_proc(proc, "maps"));
+  for (std::string line; std::getline(maps, line);) {
     const size_t path = line.find('/');
     const size_t modes = line.find(' ');
     if (path == std::string::npos || modes + 3 >= path || line[modes + 3] != 'x')
@@ -79,18 +86,6 @@ std::vector<std::string> executable_dumps(uint32_t system_pid, uint32_t own_pid)
     }
   }
   return dumps;
-}
-
-// The process' number as it sees itself, the last one of the line "NSpid:  1234  1" in
-// /proc/PID/status; 0: the process is gone.
-uint32_t innermost_pid(const fs::path& status) {
-  std::ifstream lines(status);
-  for (std::string line; std::getline(lines, line);) {
-    if (!line.starts_with("NSpid:")) continue;
-    uint32_t pid = 0;
-    return absl::SimpleAtoi(line.substr(line.find_last_of(": \t") + 1), &pid) ? pid : 0;
-  }
-  return 0;
 }
 
 }  // namespace
@@ -186,11 +181,15 @@ uint32_t CodeFiles::find_system_pid(const Process& process) const {
   std::error_code error;
   for (const auto& entry : fs::directory_iterator("/proc", error)) {
     uint32_t pid = 0;
-    if (absl::SimpleAtoi(entry.path().filename().native(), &pid) &&
-        fs::read_symlink(entry.path() / "ns/pid", error).native() == wanted &&
-        innermost_pid(entry.path() / "status") == process.pid) {
-      return pid;
+    if (!absl::SimpleAtoi(entry.path().filename().native(), &pid) ||
+        fs::read_symlink(entry.path() / "ns/pid", error).native() != wanted) {
+      continue;
     }
+    const int proc = open_directory(entry.path());
+    if (proc < 0) continue;
+    const auto status = parse_process_status(read_proc(proc, "status"));
+    close(proc);
+    if (status && status->innermost_pid == process.pid) return pid;
   }
   return 0;
 }
@@ -225,17 +224,22 @@ void CodeFiles::look(std::span<const uint32_t> living) {
 void CodeFiles::look_at_living(Process& process) {
   if (process.system_pid == 0) process.system_pid = find_system_pid(process);
   if (process.system_pid == 0) return;
-  const std::string proc = absl::StrCat("/proc/", process.system_pid);
-  struct stat status {};
-  if (stat(proc.c_str(), &status) != 0) return;
-  const int root = open_directory(proc + "/root");
+  // All is read through one descriptor, so that it is of one process even if its number
+  // is given to another one meanwhile.
+  const int proc = open_directory(absl::StrCat("/proc/", process.system_pid));
+  if (proc < 0) return;
+  const absl::Cleanup proc_closer = [proc] { close(proc); };
+  const auto status = parse_process_status(read_proc(proc, "status"));
+  const int root = openat(proc, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
   if (root < 0) return;
-  const absl::Cleanup closer = [root] { close(root); };
-  for (std::string& path : executable_dumps(process.system_pid, process.pid)) {
+  const absl::Cleanup root_closer = [root] { close(root); };
+  if (!status || status->innermost_pid != process.pid) return;
+  process.rights = status->rights;
+  for (std::string& path : executable_dumps(proc, process.pid)) {
     if (process.dumps.size() == kDumpsMax) break;
     process.dumps.push_back(std::move(path));
   }
-  open_files(process, root, status.st_uid);
+  open_files(process, root, status->rights);
 }
 
 void CodeFiles::look_at_gone(Process& process) {
@@ -246,11 +250,13 @@ void CodeFiles::look_at_gone(Process& process) {
   if (!has_our_numbers(process)) return;
   const int root = open_directory("/");
   if (root < 0) return;
-  open_files(process, root, process.uid);
+  // What its record says of its user grants no more than that user's files, to which the
+  // process gave its own number.
+  open_files(process, root, process.rights.value_or(rights_of_user(process.uid)));
   close(root);
 }
 
-void CodeFiles::open_files(Process& process, int root, uint32_t uid) {
+void CodeFiles::open_files(Process& process, int root, const ProcessRights& rights) {
   std::sort(process.dumps.begin(), process.dumps.end());
   process.dumps.erase(std::unique(process.dumps.begin(), process.dumps.end()),
                       process.dumps.end());
@@ -260,9 +266,9 @@ void CodeFiles::open_files(Process& process, int root, uint32_t uid) {
     candidates.push_back({path, ARCTRACE_CODE_JITDUMP, -1});
   }
   for (Held& file : candidates) {
-    file.fd = open_below(root, file.path);
+    file.fd = open_for_process_untrusted(root, file.path, rights);
     if (file.fd < 0) continue;
-    if (is_its_own(process, uid, file.fd)) {
+    if (is_written_meanwhile(process, file.fd)) {
       hold(process, std::move(file));
     } else {
       close(file.fd);
@@ -270,12 +276,10 @@ void CodeFiles::open_files(Process& process, int root, uint32_t uid) {
   }
 }
 
-// Whether a file belongs to that user or root, and was last written while the process
-// lived.
-bool CodeFiles::is_its_own(const Process& process, uint32_t uid, int fd) const {
+// Whether a file was last written while the process lived.
+bool CodeFiles::is_written_meanwhile(const Process& process, int fd) const {
   struct stat status {};
-  if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) return false;
-  if (status.st_uid != 0 && status.st_uid != uid) return false;
+  if (fstat(fd, &status) != 0) return false;
   const auto realtime_ns = [this](uint64_t ticks) {
     return now_.realtime_ns - (now_.monotonic_ns - monotonic_ns(ticks));
   };

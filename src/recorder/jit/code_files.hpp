@@ -8,12 +8,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "src/recorder/buffer/clock_source.hpp"
 #include "src/recorder/file/trace_file.hpp"
+#include "src/recorder/jit/process_rights.hpp"
 
 namespace arctrace {
 
@@ -52,6 +54,7 @@ class CodeFiles {
     uint32_t pid = 0, uid = 0;   // as the process sees itself
     uint32_t pid_namespace = 0;  // inode; 0: the first namespace
     uint32_t system_pid = 0;     // its number in our PID namespace; 0: not found yet
+    std::optional<ProcessRights> rights;  // as the kernel had them when it was last seen
     uint64_t start_ticks = 0;
     uint64_t end_ticks = 0;  // of its PROCESS_END, or when it was seen gone; 0: it lives
     uint64_t next_look_ns = 0, look_interval_ns = 0;
@@ -69,8 +72,8 @@ class CodeFiles {
   uint32_t find_system_pid(const Process& process) const;
   void look_at_living(Process& process);
   void look_at_gone(Process& process);
-  void open_files(Process& process, int root, uint32_t uid);
-  bool is_its_own(const Process& process, uint32_t uid, int fd) const;
+  void open_files(Process& process, int root, const ProcessRights& rights);
+  bool is_written_meanwhile(const Process& process, int fd) const;
   void hold(Process& process, Held file);
 
   const ClockSync start_;

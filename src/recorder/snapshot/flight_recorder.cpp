@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <span>
 #include <utility>
 
@@ -100,9 +99,8 @@ void FlightRecorder::take_due_snapshots() {
 
 void FlightRecorder::take_and_report() {
   const absl::StatusOr<std::string> name = snapshot_locked();
-  std::fprintf(stderr, "arctrace: %s\n",
-               name.ok() ? ("snapshot: " + *name).c_str()
-                         : std::string(name.status().message()).c_str());
+  if (!options_.print) return;
+  options_.print(name.ok() ? "snapshot: " + *name : std::string(name.status().message()));
 }
 
 // Whether the last PROCESS_END record of the process says how it ended. A later one with

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -22,6 +23,8 @@ namespace arctrace {
 struct FlightOptions {
   std::vector<std::string> command_line;  // the recorder's own
   std::string output;                     // snapshots are output.1, output.2 ...
+  std::function<void(const std::string&)>
+      print;  // prints a line to the user; may be null
   FileLimits snapshots_kept = {};
   uint64_t every_ns = 0;           // the interval of periodic snapshots; 0: none
   bool on_crash = false;           // a snapshot when a process ends without an exit

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <span>
 
 #include "src/buffer/clock.hpp"
@@ -141,6 +142,7 @@ DrainTotals write_snapshot_file(const Buffer& buffer, TraceFile& file,
   snapshot.write();
   // A copy does not show which processes live, nor whether it comes from this machine.
   if (!buffer.is_copy()) code_files.write(living_processes(buffer.view()), file);
+  if (buffer.is_cut_off() && file.error() == 0) file.note_error(ENODATA);
   const int error = file.error();
   file.clear_error();
   records.clear();

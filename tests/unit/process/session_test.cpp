@@ -4,13 +4,17 @@
 #include <arctrace/arctrace.h>
 #include <doctest/doctest.h>
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <functional>
 #include <thread>
 
 #include "src/writer/record.hpp"
@@ -138,7 +142,66 @@ TEST_CASE("session: another user's buffer is refused even if its mode lets us wr
     REQUIRE(setuid(kOtherUser) == 0);
     CHECK(arctrace_attach(test.path().c_str()) == 0);
   });
-  CHECK_CHILD([&] { CHECK(arctrace_attach(test.path().c_str()) == 0); });  // root: any
+  // Root joins only root's, whatever its groups: who owns the file can cut it off.
+  CHECK_CHILD([&] { CHECK(arctrace_attach(test.path().c_str()) == -EACCES); });
+  REQUIRE(chmod(test.path().c_str(), 0660) == 0);
+  CHECK_CHILD([&] { CHECK(arctrace_attach(test.path().c_str()) == -EACCES); });
+  CHECK(Buffer::open(test.path()).ok());
+}
+
+TEST_CASE("session: a shared buffer that is cut off ends the session, not the program") {
+  for (const off_t size : {off_t{0}, off_t{4096}, off_t{12288}}) {
+    TestSession test(small_buffer(4096, 32));
+    REQUIRE(chmod(test.path().c_str(), 0660) == 0);
+    CHECK_CHILD([&] {
+      REQUIRE(arctrace_attach(test.path().c_str()) == 0);
+      for (int i = 0; i < 1000; ++i) arctrace_instant(1);
+      REQUIRE(truncate(test.path().c_str(), size) == 0);
+      for (int i = 0; i < 1000; ++i) arctrace_instant(1);
+      arctrace_thread_name("still there");
+      CHECK_FALSE(session.joined);
+      CHECK(arctrace_enabled(ARCTRACE_GATE_ALL) == 0);
+      CHECK_CHILD([] { arctrace_instant(1); });
+      std::thread([] { arctrace_instant(1); }).join();
+    });
+  }
+}
+
+TEST_CASE("session: other bus errors do what they did") {
+  TestSession test(small_buffer(4096, 32));
+  REQUIRE(chmod(test.path().c_str(), 0660) == 0);
+  static volatile sig_atomic_t handled;
+  struct sigaction own {};
+  own.sa_handler = [](int) { handled = handled + 1; };
+  const auto status_of = [](const std::function<void()>& run) {
+    const pid_t pid = fork();
+    if (pid == 0) {
+      run();
+      _exit(0);
+    }
+    int status = 0;
+    waitpid(pid, &status, 0);
+    return status;
+  };
+  const auto attach = [&] {
+    if (arctrace_attach(test.path().c_str()) != 0) _exit(9);
+  };
+  CHECK(WTERMSIG(status_of([&] { attach(), raise(SIGBUS); })) == SIGBUS);
+  CHECK(WTERMSIG(status_of([&] {
+          attach();
+          const int fd = open(test.path().c_str(), O_RDONLY);
+          struct stat status {};
+          fstat(fd, &status);
+          auto* page = static_cast<volatile char*>(
+              mmap(nullptr, 4096, PROT_READ, MAP_SHARED, fd, status.st_size + 4096));
+          (void)*page;  // after the end of the file, and not the buffer's mapping
+        })) == SIGBUS);
+  CHECK(status_of([&] {
+          sigaction(SIGBUS, &own, nullptr);
+          attach();
+          raise(SIGBUS);
+          if (handled != 1) _exit(8);
+        }) == 0);
 }
 
 TEST_CASE("session: a process has one identity, a fork child another with its parent") {

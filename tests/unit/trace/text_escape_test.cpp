@@ -39,6 +39,17 @@ TEST_CASE("bytes that are no UTF-8") {
   CHECK(escaped("\xe6\xbc") == "\\xe6\\xbc");
 }
 
+TEST_CASE("messages keep backslashes, JSON has escapes of its own") {
+  CHECK(printable("a\\x1b \x1b[31m \xc2\x9b \xe2\x80\xae \xff\n") ==
+        "a\\x1b \\x1b[31m \\u{9b} \\u{202e} \\xff\\n");
+  CHECK(json_without_controls("\"a\\n\x7f\xc2\x9b\xe2\x80\xa8\xc3\xa4\"") ==
+        "\"a\\n\\u007f\\u009b\\u2028\xc3\xa4\"");
+  const std::string tag = "\xf3\xa0\x80\xa1";  // U+E0021
+  const std::string json = json_without_controls("\"" + tag + "\"");
+  CHECK(json == "\"\\udb40\\udc21\"");
+  CHECK(nlohmann::json::parse(json).get<std::string>() == tag);
+}
+
 TEST_CASE("any bytes: no control character comes out, and all of it is UTF-8") {
   const uint64_t seed = std::random_device()();
   CAPTURE(seed);

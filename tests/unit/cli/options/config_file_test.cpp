@@ -3,6 +3,8 @@
 #include "reader/cli/options/config_file.hpp"
 
 #include <doctest/doctest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <memory>
@@ -45,6 +47,8 @@ class Configured {
     const std::string line = config_->line_of("record", name);
     return line.empty() ? line : line.substr(path_.size());
   }
+
+  const std::string& path() const { return path_; }
 
   int slots = 0;
   std::string output, session;
@@ -99,6 +103,23 @@ TEST_CASE("options of a buffer of one's own yield to --session") {
   CHECK(run.parse({"record", "--session", "mine"}) == "");
   CHECK(run.output == "");
   CHECK(run.slots == 7);
+}
+
+TEST_CASE("only a file of this user or root is read, to which nobody else may write") {
+  Configured run("[record]\nslots=7\n");
+  REQUIRE(chmod(run.path().c_str(), 0666) == 0);
+  CHECK(run.parse({"record"}) == ": others may write to it");
+  std::string warning;
+  CHECK(default_config_at(run.path(), warning) == "");
+  CHECK(warning == "not reading " + run.path() + ": others may write to it");
+  REQUIRE(chmod(run.path().c_str(), 0644) == 0);
+  CHECK(default_config_at(run.path(), warning) == run.path());
+  CHECK(run.parse({"record"}) == "");
+  CHECK(default_config_at("/dev/null", warning) == "");
+  if (geteuid() != 0) return;
+  REQUIRE(chown(run.path().c_str(), 65534, 65534) == 0);
+  CHECK(default_config_at(run.path(), warning) == "");
+  CHECK(run.parse({"record"}) == ": it belongs to another user");
 }
 
 TEST_CASE("what is not known is an error with its line") {

@@ -118,7 +118,8 @@ TEST_CASE("a choice is one of its words, in any case") {
 }
 
 TEST_CASE("options that several subcommands have") {
-  std::string file, output, name;
+  std::string file, name;
+  OutputFile output;
   TimeRange range;
   uint32_t size = 0;
   CLI::App app;
@@ -127,10 +128,12 @@ TEST_CASE("options that several subcommands have") {
   add_time_range_option(app, range);
   add_size_option(app, "-s,--size", size, "help");
   CHECK(file == kDefaultFile);
-  CHECK(output == kDefaultFile);
+  CHECK(output.path == kDefaultFile);
+  CHECK_FALSE(output.is_named);
   CHECK(parse_error(app, {"in", "-o", "out", "-r", "1ms~", "-s", "4k"}) == "");
   CHECK(file == "in");
-  CHECK(output == "out");
+  CHECK(output.path == "out");
+  CHECK(output.is_named);
   CHECK(range.from_ns == 1'000'000);
   CHECK(size == 4096);
   CHECK(parse_error(app, {"-o", ""}) == "--output: the value is empty");

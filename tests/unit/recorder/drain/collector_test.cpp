@@ -27,7 +27,8 @@ struct Recording {
   Recording(const BufferOptions& options, const std::string& path)
       : buffer(*Buffer::create(options)),
         lock(buffer.view()),
-        collector(buffer, *TraceFile::create(path), {"recorder", "-o", "file"}) {
+        collector(buffer, *TraceFile::create(path, SpecialFile::kWriteInto),
+                  {"recorder", "-o", "file"}) {
     buffer.set_gate(ARCTRACE_GATE_ALL);
     REQUIRE(collector.publish().ok());
     REQUIRE(arctrace_attach(buffer.path().c_str()) == 0);

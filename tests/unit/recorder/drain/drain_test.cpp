@@ -63,7 +63,8 @@ TEST_CASE("drain: what the file does not have counts as not reported") {
     arctrace_write(1, too_big, sizeof too_big);
   });
   const arctrace_writer_slot& slot = test.view().slot(0);
-  absl::StatusOr<TraceFile> full = TraceFile::create("/dev/full");
+  absl::StatusOr<TraceFile> full =
+      TraceFile::create("/dev/full", SpecialFile::kWriteInto);
   REQUIRE(full.ok());
   Drain(test.view(), *full).round();
   CHECK(full->error() == ENOSPC);
@@ -222,7 +223,8 @@ TEST_CASE("drain: the blocks of writers that outlive the recording are copied as
 TEST_CASE("drain: after a write error nothing is freed, so that writers count losses") {
   const BufferOptions options = small_buffer(512, 16);
   TestSession test(options);
-  absl::StatusOr<TraceFile> full = TraceFile::create("/dev/full");
+  absl::StatusOr<TraceFile> full =
+      TraceFile::create("/dev/full", SpecialFile::kWriteInto);
   REQUIRE(full.ok());
   Drain drain(test.view(), *full);
   killed_child(test, [] {

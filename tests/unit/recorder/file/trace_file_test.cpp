@@ -22,8 +22,8 @@
 namespace arctrace::testing {
 namespace {
 
-TraceFile create(const std::string& path) {
-  absl::StatusOr<TraceFile> file = TraceFile::create(path);
+TraceFile create(const std::string& path, SpecialFile special = SpecialFile::kRefuse) {
+  absl::StatusOr<TraceFile> file = TraceFile::create(path, special);
   REQUIRE_MESSAGE(file.ok(), file.status().ToString());
   return *std::move(file);
 }
@@ -111,7 +111,8 @@ TEST_CASE("trace file: a FIFO gets the same bytes") {
   std::vector<std::byte> received;
   std::thread reader([&] { received = read_file(path); });
   {
-    TraceFile file = create(path);
+    TraceFile file = create(path, SpecialFile::kWriteInto);
+    CHECK(file.special_kind() == "FIFO");
     file.write_header(session_header(ARCTRACE_SESSION_MAGIC));
     for (int i = 0; i < 100; ++i) write_some(file, 10000);
     write_finished(file);
@@ -125,8 +126,23 @@ TEST_CASE("trace file: a FIFO gets the same bytes") {
   CHECK(trace.collector.size() == 101);
 }
 
+TEST_CASE("trace file: a device that was not named is refused, and stays") {
+  const TemporaryDirectory directory;
+  const std::string path = directory.path("fifo");
+  REQUIRE(mkfifo(path.c_str(), 0600) == 0);
+  CHECK_FALSE(TraceFile::create(path).ok());
+  struct stat status {};
+  REQUIRE(lstat(path.c_str(), &status) == 0);
+  CHECK(S_ISFIFO(status.st_mode));
+  const std::string link = directory.path("link");
+  REQUIRE(symlink("/dev/null", link.c_str()) == 0);
+  CHECK(create(link).publish().ok());
+  REQUIRE(lstat(link.c_str(), &status) == 0);
+  CHECK(S_ISREG(status.st_mode));
+}
+
 TEST_CASE("trace file: a full device is an error, noted once, and no crash") {
-  TraceFile file = create("/dev/full");
+  TraceFile file = create("/dev/full", SpecialFile::kWriteInto);
   file.write_header(session_header(ARCTRACE_SESSION_MAGIC));
   CHECK(file.error() == ENOSPC);
   CHECK(file.bytes() == 0);

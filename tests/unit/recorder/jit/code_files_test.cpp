@@ -176,7 +176,7 @@ TEST_CASE("only a regular file is a map") {
   CHECK(f.names(kLiving).empty());
 }
 
-TEST_CASE("a map of another user is not taken, one of root is") {
+TEST_CASE("a map of another user is not taken, nor one of root, nor one with two names") {
   if (geteuid() != 0) return;
   // Nobody's process, gone by now: its user is the one that it had recorded.
   constexpr uint32_t kUser = 65534;
@@ -188,8 +188,36 @@ TEST_CASE("a map of another user is not taken, one of root is") {
     f.write_map("5000 20 one\n");
     REQUIRE(chown(f.map.c_str(), owner, owner) == 0);
     f.code_files.look(kNobody);
-    CHECK(f.names(kNobody).empty() == (owner == 1000));
+    CHECK(f.names(kNobody).empty() == (owner != kUser));
   }
+  Fixture linked;
+  linked.note(linked.definitions());
+  linked.write_map("5000 20 one\n");
+  fs::create_hard_link(linked.map, linked.map + ".link");
+  linked.code_files.look(kNobody);
+  fs::remove(linked.map + ".link");
+  CHECK(linked.names(kNobody).empty());
+}
+
+TEST_CASE("a gone process' map is opened with no more rights than its user's") {
+  if (geteuid() != 0) return;
+  Fixture f;
+  f.facts.uid = 65534;
+  const std::string name = "jit-" + std::to_string(getpid()) + ".dump";
+  JitDumpBuilder dump(static_cast<uint32_t>(getpid()), read_monotonic_ns());
+  dump.load(123, 0x5000, 0x20, "one", 1);
+  const std::string path = f.directory.path(name);
+  std::ofstream(path, std::ios::binary) << dump.text();
+  REQUIRE(chown(path.c_str(), 65534, 65534) == 0);
+  const auto names = [&](mode_t mode) {
+    REQUIRE(chmod(f.directory.path("").c_str(), mode) == 0);
+    f.note(f.definitions().add_full(ARCTRACE_TYPE_JITDUMP, 1, f.facts.start_ticks,
+                                    jitdump_body(kProcess, path)));
+    f.code_files.look(kNobody);
+    return f.names(kNobody);
+  };
+  CHECK(names(0700).empty());  // a directory of root, which nobody may not search
+  CHECK(names(0711) == Names{"one"});
 }
 
 TEST_CASE("a dump that is mapped executable is found while its process lives") {

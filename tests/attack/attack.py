@@ -1,0 +1,66 @@
+"""What the attacks share: the command, and running all tests of a file again as a user."""
+
+import os
+import pathlib
+import subprocess
+import sys
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "integration"))
+
+import support  # noqa: E402 (the path above)
+from support import API, TraceTest  # noqa: E402
+from trace_checks import ARCTRACE  # noqa: E402
+
+__all__ = ["API", "ARCTRACE", "NOBODY", "TraceTest", "arctrace", "become", "is_root", "main",
+           "needs_root", "support"]
+
+NOBODY = 65534
+SKIPPED = 77  # the status that CMake takes for a test that did not run
+
+
+def is_root():
+    return os.geteuid() == 0
+
+
+needs_root = unittest.skipUnless(is_root(), "needs root")
+
+
+def become(user):
+    """This process, or a child before exec (preexec_fn), becomes that user for good."""
+    os.setgroups([])
+    os.setgid(user)
+    os.setuid(user)
+
+
+def arctrace(*arguments, **options):
+    """Runs the command, and returns what it did; its output is text."""
+    options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "check": False,
+               "timeout": 300, **options}
+    return subprocess.run([ARCTRACE, *map(str, arguments)], **options)
+
+
+def readable(python):
+    try:
+        return subprocess.run([python, "-c", "import json, unittest"], stdout=subprocess.DEVNULL,
+                              stderr=subprocess.DEVNULL, check=False).returncode == 0
+    except OSError:
+        return False
+
+
+def main():
+    """Runs the tests; with -as-user as a user without rights, if they were begun by root."""
+    if "-as-user" in sys.argv:
+        sys.argv.remove("-as-user")
+        if not is_root():
+            sys.exit(SKIPPED)  # the other run is one of a user already
+        script = os.path.abspath(sys.argv[0])
+        os.chdir("/")
+        become(NOBODY)
+        os.environ.update(HOME="/nonexistent", USER="nobody")
+        # Root's Python may be where a user cannot read it.
+        python = next((p for p in (sys.executable, "/usr/bin/python3") if readable(p)), None)
+        if python is None:
+            sys.exit(SKIPPED)
+        os.execv(python, [python, "-B", script, *sys.argv[1:]])
+    unittest.main(verbosity=2)

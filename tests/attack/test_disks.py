@@ -1,0 +1,141 @@
+#!/usr/bin/env python3
+"""Disks that fill up while a recording goes on: what is in the file, what is missing, and that it
+is said."""
+
+import contextlib
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import unittest
+
+import attack
+from attack import API, ARCTRACE, TraceTest
+
+# Writes as many records as each line of its input says, and says when it has.
+WRITER = API + """
+ring = name("ring")
+for line in sys.stdin:
+    for _ in range(int(line)): api.arctrace_instant(ring)
+    print("done", flush=True)
+"""
+BATCH = 20_000
+
+
+@attack.needs_root
+class DiskTest(TraceTest):
+    def setUp(self):
+        super().setUp()
+        self.disk = self.directory / "disk"
+        self.disk.mkdir()
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "none", self.disk], check=True)
+        self.addCleanup(subprocess.run, ["umount", "-l", self.disk], check=True)
+        self.trace = self.disk / "arctrace.data"
+
+    def start(self, *options):
+        recorder = subprocess.Popen(
+            [ARCTRACE, "record", "--no-libcall", "-o", self.trace, "-b", "2M", *options, "--",
+             sys.executable, "-c", WRITER],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(recorder.stdout.close)
+        self.addCleanup(lambda: [path.unlink() for path in self.buffers(recorder)])
+        return recorder
+
+    def write(self, recorder, records=BATCH):
+        recorder.stdin.write(f"{records}\n")
+        recorder.stdin.flush()
+        self.assertEqual(recorder.stdout.readline(), "done\n")
+
+    def end(self, recorder):
+        recorder.stdin.close()
+        errors = recorder.stderr.read()
+        recorder.stderr.close()
+        return recorder.wait(timeout=100), errors
+
+    def fill(self):
+        filler = os.open(self.disk / "filler", os.O_WRONLY | os.O_CREAT)
+        with contextlib.suppress(OSError):
+            while True:
+                os.write(filler, b"x" * 4096)
+        os.close(filler)
+
+    @staticmethod
+    def buffers(recorder):
+        return list(pathlib.Path("/dev/shm").glob(f"arctrace-*-{recorder.pid}-*"))
+
+    def summary(self, path=None):
+        return self.info(path or self.trace)["summary"]
+
+    def test_room_that_comes_back(self):
+        recorder = self.start()
+        self.write(recorder)
+        self.fill()
+        for _ in range(20):
+            self.write(recorder)  # more than the buffer holds
+        (self.disk / "filler").unlink()
+        self.write(recorder, 1)
+        status, errors = self.end(recorder)
+        self.assertEqual(status, 0, errors)
+        self.check_clean(self.trace)
+        summary = self.summary()
+        self.assertEqual(summary["records"] + summary["lost"], 21 * BATCH + 1)
+        self.assertEqual(summary["lost"], summary["lost_by_cause"]["full"])
+        self.assertGreater(summary["lost"], 0)
+        self.assertIn(f"{summary['records']} records, {summary['lost']} lost", errors)
+
+    def test_a_disk_that_stays_full(self):
+        for option in ("wait", "stop"):
+            with self.subTest(on_full=option):
+                recorder = self.start(f"--on-full={option}")
+                self.write(recorder)
+                self.fill()
+                for _ in range(20):
+                    self.write(recorder)
+                status, errors = self.end(recorder)
+                self.assertEqual(status, 2, errors)
+                self.assertIn("cut off: No space left on device", errors)
+                # The file says what is missing, and the buffer is there.
+                info = self.info(self.trace)
+                summary = info["summary"]
+                self.assertEqual(summary["records"] + summary["lost"], 20 * BATCH + BATCH)
+                unsaved = summary["lost_by_cause"]["disk"]
+                self.assertGreater(unsaved, 1000)
+                buffer = re.search(r"(\d+) records did not fit on the disk and are in (\S+):",
+                                   errors)
+                self.assertEqual(int(buffer[1]), unsaved)
+                self.assertEqual(info["processes"][0]["pid"] > 0, True)
+                saved = self.directory / "saved"
+                shutil.move(self.trace, saved)
+                (self.disk / "filler").unlink()
+                rest = self.directory / "rest"
+                done = attack.arctrace("recover", "-o", rest, "--definitions", saved, buffer[2])
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertEqual(self.summary(rest)["records"], unsaved)
+                self.assertEqual(attack.arctrace("destroy", buffer[2]).returncode, 0)
+                saved.unlink()  # checks of whole files would refuse it
+
+    def test_ring(self):
+        (self.disk / "filler").write_bytes(b"x" * (2 << 20))
+        recorder = self.start("--size-limit=4M", "--on-full=ring", "--block-size=4k")
+        for _ in range(40):
+            self.write(recorder)
+        status, errors = self.end(recorder)
+        self.assertEqual(status, 0, errors)
+        for path in self.disk.glob("arctrace.data*"):
+            self.check_clean(path)
+        self.assertGreater(self.summary()["records"], 0)
+
+    def test_what_is_no_room_from_the_start(self):
+        self.fill()
+        with subprocess.Popen([ARCTRACE, "record", "-o", self.trace, "--", "true"],
+                              stderr=subprocess.PIPE, text=True) as recorder:
+            errors = recorder.stderr.read()
+        self.assertEqual(recorder.returncode, 2)
+        self.assertIn("No space left on device", errors)
+        self.assertEqual(self.buffers(recorder), [])
+
+
+if __name__ == "__main__":
+    attack.main()
