@@ -11,8 +11,6 @@ namespace {
 // What a thread writes into the chain before it is decided again where it writes.
 constexpr uint32_t kChainBytes = 8u << 10;
 
-uint64_t ticks_per_second() { return session.ticks_per_second; }
-
 uint32_t chain_bytes() {
   const uint32_t max = record_length_max(session.view.geometry());
   return max < kChainBytes ? max : kChainBytes;
@@ -31,12 +29,14 @@ bool are_blocks_plenty() {
 // It filled what it may write into the chain within a tenth of a second.
 bool is_busy(const ThreadState& state, uint64_t ticks) {
   return state.chain.since_ticks != 0 &&
-         ticks - state.chain.since_ticks < ticks_per_second() / 10;
+         ticks - state.chain.since_ticks < session.ticks_per_second / 10;
 }
 
-// It has not filled its block within a second.
+// It has not filled its block within a second. The base may be a little later than now,
+// by the coarse clock.
 bool is_slow(const ThreadState& state, uint64_t ticks) {
-  return ticks - state.block.base_ticks > ticks_per_second();
+  return ticks > state.block.base_ticks &&
+         ticks - state.block.base_ticks > session.ticks_per_second;
 }
 
 void begin_chain_bytes(ThreadState& state, uint64_t ticks) {
@@ -58,7 +58,8 @@ void close_older_chain_block(const ThreadState& state) {
 }
 
 void leave_own_blocks(ThreadState& state, uint64_t ticks) {
-  state.chain.not_before = ticks;
+  const uint64_t base = state.block.base_ticks;
+  state.chain.not_before = ticks > base ? ticks : base;
   close_block(state);
   close_older_chain_block(state);
   state.has_own_blocks = false;

@@ -23,11 +23,16 @@ BufferOptions adaptive(uint32_t block_count, uint32_t slot_count = 16) {
   return options;
 }
 
-// Pretends that the thread began `seconds` earlier to write where it writes now.
+// Has the coarse clock go on, or else pretends that the thread began `seconds` earlier to
+// write where it writes now.
 void let_pass(double seconds) {
   ThreadState& state = *thread_local_state.state;
   const auto ticks =
       static_cast<uint64_t>(seconds * static_cast<double>(session.ticks_per_second));
+  if (session.clock == Session::kCoarseClock) {
+    session.coarse_base_ticks += ticks;
+    return;
+  }
   state.chain.since_ticks -= ticks;
   state.block.base_ticks -= ticks;
 }
@@ -43,45 +48,86 @@ void write_until_changed(uint32_t& number) {
   CHECK(has_own_blocks() != before);
 }
 
+// The one writer's ticks never decrease from block to block, and increase where exclusive
+// blocks follow the chain's: readers take those first where ticks are equal.
+void check_ticks(const DecodedTrace& trace) {
+  uint64_t last = 0;
+  bool was_compact = true;
+  for (const DecodedBlock& block : trace.blocks) {
+    if (block.header.block_class != ARCTRACE_CLASS_DATA) continue;
+    for (const DecodedRecord& record : block.records) {
+      if (record.type == ARCTRACE_TYPE_PAD) continue;
+      CHECK(record.ticks >= last + (block.is_compact() && !was_compact ? 1 : 0));
+      last = record.ticks;
+      was_compact = block.is_compact();
+    }
+  }
+}
+
+// Three times: a thread writes much, then little.
+void check_changes(arctrace_mode mode, bool is_coarse) {
+  BufferOptions options = adaptive(200);
+  options.mode = mode;
+  TestSession test(options);
+  CHECK_CHILD([&] {
+    REQUIRE(arctrace_attach(test.path().c_str()) == 0);
+    if (is_coarse) use_coarse_clock();
+    uint32_t number = 0;
+    arctrace_enter(1);
+    for (int round = 0; round < 3; ++round) {
+      CHECK_FALSE(has_own_blocks());
+      write_until_changed(number);
+      arctrace_enter(2);
+      for (int i = 0; i < 100; ++i) arctrace_write(number++, nullptr, 0);
+      CHECK(has_own_blocks());
+      let_pass(5);
+      arctrace_exit(2);
+      CHECK_FALSE(has_own_blocks());
+      arctrace_write(number++, nullptr, 0);
+    }
+    arctrace_exit(1);
+    const DecodedTrace trace = test.finish();
+    CHECK(joined(trace.problems) == "");
+    CHECK(trace.lost() == 0);
+    uint32_t next = 0;
+    for (const DecodedRecord& record : trace.of_writer(1)) {
+      if (record.type == ARCTRACE_TYPE_EVENT) CHECK(record.u32(0) == next++);
+    }
+    CHECK(next == number);
+    check_ticks(trace);
+    const ReplayedStack replayed(trace);  // also checks each STACK
+    CHECK(replayed.open().empty());
+    const auto is_compact = [](const DecodedBlock& block) { return block.is_compact(); };
+    CHECK(std::count_if(trace.blocks.begin(), trace.blocks.end(), is_compact) >= 6);
+  });
+}
+
 TEST_CASE("adaptive scope: own blocks while a thread writes much, in order throughout") {
   for (const arctrace_mode mode : {ARCTRACE_MODE_DROP, ARCTRACE_MODE_OVERWRITE}) {
     CAPTURE(mode);
-    BufferOptions options = adaptive(200);
-    options.mode = mode;
-    TestSession test(options);
-    CHECK_CHILD([&] {
-      REQUIRE(arctrace_attach(test.path().c_str()) == 0);
-      uint32_t number = 0;
-      arctrace_enter(1);
-      for (int round = 0; round < 3; ++round) {
-        CHECK_FALSE(has_own_blocks());
-        write_until_changed(number);
-        arctrace_enter(2);
-        for (int i = 0; i < 100; ++i) arctrace_write(number++, nullptr, 0);
-        CHECK(has_own_blocks());
-        let_pass(5);
-        arctrace_exit(2);
-        CHECK_FALSE(has_own_blocks());
-        arctrace_write(number++, nullptr, 0);
-      }
-      arctrace_exit(1);
-      const DecodedTrace trace = test.finish();
-      CHECK(joined(trace.problems) == "");
-      CHECK(trace.lost() == 0);
-      const std::vector<DecodedRecord> own = trace.of_writer(1);
-      uint32_t next = 0;
-      for (const DecodedRecord& record : own) {
-        if (record.type == ARCTRACE_TYPE_EVENT) CHECK(record.u32(0) == next++);
-      }
-      CHECK(next == number);
-      const ReplayedStack replayed(trace);  // also checks each STACK
-      CHECK(replayed.open().empty());
-      const auto is_compact = [](const DecodedBlock& block) {
-        return block.is_compact();
-      };
-      CHECK(std::count_if(trace.blocks.begin(), trace.blocks.end(), is_compact) >= 6);
-    });
+    check_changes(mode, false);
+    check_changes(mode, true);
   }
+}
+
+TEST_CASE("adaptive scope: a thread gives its block up when blocks are scarce") {
+  TestSession test(adaptive(100));
+  CHECK_CHILD([&] {
+    REQUIRE(arctrace_attach(test.path().c_str()) == 0);
+    use_coarse_clock();  // all is likely to happen within one of its ticks
+    uint32_t number = 0;
+    write_until_changed(number);
+    test.view().control().taken += 75;
+    write_until_changed(number);
+    for (int i = 0; i < 100; ++i) arctrace_write(number++, nullptr, 0);
+    CHECK_FALSE(has_own_blocks());
+    test.view().control().taken -= 75;
+    write_until_changed(number);
+    const DecodedTrace trace = test.finish();
+    CHECK(joined(trace.problems) == "");
+    CHECK(trace.of_type(ARCTRACE_TYPE_EVENT).size() == number);
+    check_ticks(trace);
+  });
 }
 
 TEST_CASE("adaptive scope: who writes little stays in the chain") {
