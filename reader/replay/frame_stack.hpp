@@ -13,8 +13,8 @@
 namespace arctrace::reader {
 
 // The rule of time: before anything changes, the time since the last change is charged to
-// the innermost frame. A thread's time runs from its first record to its last one, or to
-// the kernel's last one about it; time that goes back counts as standing still.
+// the innermost frame. A thread's time runs from its first record to its end, or to the
+// end of the recording; time that goes back counts as standing still.
 //
 // Frames of the kernel stand above the thread's own frames and do not count for depth().
 class FrameStack {

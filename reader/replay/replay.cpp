@@ -1,5 +1,6 @@
 #include "reader/replay/replay.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "reader/trace/record_types.hpp"
@@ -18,6 +19,7 @@ Replay::Replay(const Definitions& definitions, Symbolizer* symbolizer,
       entries_(definitions.threads().size()) {}
 
 void Replay::add(const Record& record) {
+  last_ns_ = std::max(last_ns_, record.time_ns);
   if (record.type == ARCTRACE_TYPE_LOST) {
     const auto lost = load_part_untrusted<arctrace_lost_body>(record.body);
     if ((lost.flags & (ARCTRACE_LOST_RESIDUAL | ARCTRACE_LOST_SESSION)) != 0) {
@@ -90,7 +92,7 @@ void Replay::finish() {
   for (size_t i = 0; i < entries_.size(); ++i) {
     ThreadStack* stack = entries_[i].stack.get();
     if (stack == nullptr) continue;
-    stack->finish();
+    stack->finish(last_ns_);
     if (!stack->in_report()) continue;
     threads_.push_back({static_cast<ThreadIndex>(i), stack->root(), stack->start_ns(),
                         stack->stop_ns()});

@@ -31,9 +31,9 @@ struct ReplayOptions {
 struct ThreadTree {
   ThreadIndex thread;
   NodeIndex root;
-  // The times of the first and the last record of the thread, its own or the kernel's
-  // about it, cut at the filter's time range. On the wall clock the root's cum_ns is the
-  // difference.
+  // The time of the first record of the thread, its own or the kernel's about it, and its
+  // end or the recording's, cut at the filter's time range. On the wall clock the root's
+  // cum_ns is the difference.
   int64_t start_ns, stop_ns;
 };
 
@@ -77,6 +77,7 @@ class Replay {
   Dispatches dispatches_;
   std::function<bool(ThreadIndex)> wants_thread_;
   bool has_wake_ups_;
+  int64_t last_ns_ = INT64_MIN;  // of all records
   struct Entry {
     bool known = false;                  // wants_thread_ was asked
     std::unique_ptr<ThreadStack> stack;  // nullptr: filtered out

@@ -101,7 +101,8 @@ bool ThreadStack::follows_kernel(int64_t time_ns) {
 void ThreadStack::apply_kernel(const Record& record) {
   if (!follows_kernel(record.time_ns)) return;
   run_until(record.time_ns);
-  if (record.type == ARCTRACE_TYPE_EXITED || record.type == ARCTRACE_TYPE_EXECED) {
+  has_exited_ = record.type == ARCTRACE_TYPE_EXITED;
+  if (has_exited_ || record.type == ARCTRACE_TYPE_EXECED) {
     is_gone_ = !kernel_only_;
   } else {
     kernel_.apply(record);
@@ -299,7 +300,24 @@ void ThreadStack::add_finding(Rule rule, const Record& record, const std::string
       record.chunk, record.offset);
 }
 
-void ThreadStack::finish() {
+// When the thread ended, as far as records say it. How the collector learns of an end
+// that the process itself did not record, such as SIGKILL, makes it up to a round late. A
+// number of which only the kernel's records know may have had several threads.
+int64_t ThreadStack::end_ns(int64_t recording_end_ns) const {
+  const Thread& thread = state_.definitions.threads()[thread_];
+  if (is_gone_ || has_exited_ || thread.ended_unseen) return frames_.now_ns();
+  int64_t end = std::min(recording_end_ns, thread.end_ns);
+  const Process* process = state_.definitions.process(process_);
+  if (process != nullptr && process->end_how != ARCTRACE_END_NONE) {
+    end = std::min(end, process->end_ns);
+  }
+  return end;
+}
+
+void ThreadStack::finish(int64_t recording_end_ns) {
+  if (frames_.has_begun()) {
+    frames_.advance(end_ns(recording_end_ns), schedule_.state());
+  }
   state_.totals.open += frames_.depth() + frames_.kernel_frames();
   frames_.finish();
   if (frames_.has_begun()) schedule_.finish();

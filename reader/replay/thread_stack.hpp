@@ -43,8 +43,9 @@ class ThreadStack {
   // A loss that only the collector knew of, at an unknown time.
   void add_residual_loss(uint64_t count);
 
-  // To be called once, after the last record: closes the open frames and sums up.
-  void finish();
+  // To be called once, after the last record: closes the open frames and sums up. They
+  // last until the thread's end, or until `recording_end_ns` if it lived longer.
+  void finish(int64_t recording_end_ns);
 
   // Whether the thread has a part in the filter's time range.
   bool in_report() const {
@@ -75,6 +76,7 @@ class ThreadStack {
   void orphan(const Record& record, FunctionId function);
   void adopt(const Record& record);
   void add_finding(Rule rule, const Record& record, const std::string& what);
+  int64_t end_ns(int64_t recording_end_ns) const;
 
   ReplayState& state_;
   const ThreadIndex thread_;
@@ -86,6 +88,7 @@ class ThreadStack {
   bool broken_ = true;        // records are missing: the stack is not known until STACK
   bool is_complete_ = false;  // STACK reported all frames, and the writer keeps all
   bool is_gone_ = false;      // it has exited, or is another program's
+  bool has_exited_ = false;   // the kernel recorded its exit, and nothing after that
   uint32_t adopted_ = 0;
   FrameStack frames_;
   KernelFrames kernel_;

@@ -116,6 +116,38 @@ TEST_CASE("extreme times overflow nothing") {
   CHECK(t.result() == "f 1:" + std::to_string(uint64_t{1} << 62));
 }
 
+TEST_CASE("open frames last until the thread's end, or the recording's") {
+  RecordScript script;
+  const ThreadIndex killed = script.program(1, "killed");
+  const ThreadIndex exits = script.program(2, "exits");
+  const ThreadIndex lives = script.program(3, "lives");
+  const ThreadIndex unseen = script.program(4, "unseen");
+  for (const ThreadIndex thread : {killed, exits, lives, unseen}) {
+    script.enter(thread, 10, "f");
+  }
+  script.text(lives, 20, "the last record of the thread");
+  script.text(kNoIndex, 500, "the recording ends");
+  script.definitions.mutable_thread(killed)->end_ns = 300;
+  script.definitions.mutable_thread(exits)->end_ns = 400;
+  Process& process =
+      *script.definitions.mutable_process(script.definitions.threads()[exits].process);
+  process.end_ns = 390;
+  process.end_how = ARCTRACE_END_EXIT;
+  script.definitions.mutable_thread(unseen)->ended_unseen = true;
+  Replay replay(script.definitions, nullptr);
+  script.replay(replay);
+  const auto duration = [&](ThreadIndex thread) {
+    const ThreadTree& tree = replay.threads()[thread];
+    CHECK(tree.stop_ns - tree.start_ns ==
+          static_cast<int64_t>(replay.tree()[tree.root].cum_ns));
+    return node_at(replay, tree.root, "f").cum_ns;
+  };
+  CHECK(duration(killed) == 290);
+  CHECK(duration(exits) == 380);
+  CHECK(duration(lives) == 490);
+  CHECK(duration(unseen) == 0);
+}
+
 TEST_CASE("recursion makes a node for each level") {
   OneThread t;
   for (int i = 0; i < 3; ++i) t.script.enter(t.thread, i, "f");
@@ -300,8 +332,8 @@ TEST_CASE("the loss stays at the node where it happened") {
   const CallTree& tree = replay.tree();
   CHECK(tree.marks(tree[thread.root].first_child).lost_records == 7);
   CHECK(tree.marks(thread.root).lost_records == 4);
-  // The collector's word is no record of the thread.
-  CHECK(thread.stop_ns == 2);
+  // The recording lasts until then.
+  CHECK(thread.stop_ns == 9);
 }
 
 TEST_CASE("the first STACK opens what was entered before") {
