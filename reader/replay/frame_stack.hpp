@@ -3,6 +3,7 @@
 
 #include <absl/container/flat_hash_map.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -46,6 +47,12 @@ class FrameStack {
   void begin(int64_t time_ns);
   // Charges the time up to `time_ns`, during which the thread was in `state`.
   void advance(int64_t time_ns, RunState state);
+  // The same for a time of which records are missing: it is that of a call of `function`
+  // in the innermost frame, of which the listener learns nothing.
+  void advance_gap(int64_t time_ns, RunState state, FunctionId function);
+  // The listener gets this time for what is reported to it, if it is later than now: a
+  // frame that was left in a gap is closed by a later record.
+  void set_record_time(int64_t time_ns) { record_ns_ = time_ns; }
   // Counts that the thread leaves its CPU now.
   void count_switch();
   int64_t now_ns() const { return now_; }
@@ -114,6 +121,7 @@ class FrameStack {
 
   enum class Phase : uint8_t { kBefore, kInside, kAfter };  // of the time range
 
+  int64_t event_ns() const { return clip(std::max(now_, record_ns_)); }
   void charge(const CpuTime& cpu);
   void change_phase();
   void count(Frame& frame);
@@ -131,10 +139,11 @@ class FrameStack {
   int64_t next_phase_ns_;
   int64_t first_ns_ = 0;
   int64_t now_ = 0;
-  CpuTime cpu_;                 // the sum of what was charged
-  uint64_t depth_ = 0;          // sum of the widths of frames_[1...]
-  std::vector<Frame> frames_;   // [0]: the thread itself
-  uint32_t kernel_frames_ = 0;  // the last ones of these
+  int64_t record_ns_ = INT64_MIN;  // of the record that is applied, if it is later
+  CpuTime cpu_;                    // the sum of what was charged
+  uint64_t depth_ = 0;             // sum of the widths of frames_[1...]
+  std::vector<Frame> frames_;      // [0]: the thread itself
+  uint32_t kernel_frames_ = 0;     // the last ones of these
   std::vector<VforkPoint> vforks_;
   // Frames up to here were open at a vfork: they may go on after they were left, and are
   // shown however short they are.

@@ -16,7 +16,10 @@ Replay::Replay(const Definitions& definitions, Symbolizer* symbolizer,
                   [this](ThreadIndex thread) { return stack_of_kernel(thread); }),
       wants_thread_(std::move(options.wants_thread)),
       has_wake_ups_(options.has_wake_ups),
-      entries_(definitions.threads().size()) {}
+      entries_(definitions.threads().size()) {
+  state_.ticks = options.ticks;
+  state_.is_overwritten = options.mode == ARCTRACE_MODE_OVERWRITE;
+}
 
 void Replay::add(const Record& record) {
   last_ns_ = std::max(last_ns_, record.time_ns);
@@ -29,6 +32,7 @@ void Replay::add(const Record& record) {
   }
   if (record.thread >= entries_.size()) {
     if (record.type == ARCTRACE_TYPE_SESSION) session_point(record);
+    if (record.type == ARCTRACE_TYPE_ENABLED) enabled(record);
     return;
   }
   if (class_of(record.type) == RecordClass::kKernel) {
@@ -75,6 +79,15 @@ void Replay::add_residual_loss(const Record& record, const arctrace_lost_body& l
   } else if (wants_thread_ && record.thread != kNoIndex) {
     return;
   }
+  session_point(record);
+}
+
+void Replay::enabled(const Record& record) {
+  const uint32_t gate = load_part_untrusted<arctrace_enabled_body>(record.body).gate;
+  const bool is_on = (gate & ARCTRACE_GATE_FUNCTIONS) != 0;
+  const bool was_on = state_.off.empty() || state_.off.back().to_ns != INT64_MAX;
+  if (was_on && !is_on) state_.off.push_back({record.time_ns, INT64_MAX});
+  if (!was_on && is_on) state_.off.back().to_ns = record.time_ns;
   session_point(record);
 }
 

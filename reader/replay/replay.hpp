@@ -25,6 +25,10 @@ struct ReplayOptions {
   ReplayListener* listener = nullptr;
   ScheduleListener* schedule = nullptr;
   size_t max_findings = 1000;  // kept; all are counted
+  // Of the trace, which must outlive the replay; without it, when losses began is not
+  // known.
+  const ClockMap* ticks = nullptr;
+  uint32_t mode = 0;  // enum arctrace_mode of the session
 };
 
 // One replayed thread.
@@ -71,6 +75,7 @@ class Replay {
   ThreadStack* stack_of(ThreadIndex thread);
   ThreadStack* stack_of_kernel(ThreadIndex thread);
   void add_residual_loss(const Record& record, const arctrace_lost_body& lost);
+  void enabled(const Record& record);
   void session_point(const Record& record);
 
   ReplayState state_;

@@ -30,10 +30,32 @@ ThreadStack::ThreadStack(ReplayState& state, ThreadIndex thread)
 void ThreadStack::apply(const Record& record) {
   if (record.type >= ARCTRACE_TYPE_PROCESS) return;
   if (!frames_.has_begun()) begin(record.time_ns);
+  frames_.set_record_time(record.time_ns);
+  if (record.after_gap) {
+    broken_ = true;
+    note_missing(frames_.now_ns(), record.time_ns,
+                 state_.is_overwritten ? state_.gap_functions.overwritten()
+                                       : state_.gap_functions.missing());
+  }
   // A thread that writes a record runs, and is not in the kernel.
-  run_until(record.time_ns);
-  if (frames_.kernel_frames() != 0) kernel_.leave_all(!frames_.in_vfork());
-  if (record.after_gap) broken_ = true;
+  if (frames_.kernel_frames() != 0) {
+    run_until(record.time_ns);
+    kernel_.leave_all(!frames_.in_vfork());
+  }
+  switch (record.type) {
+    case ARCTRACE_TYPE_STACK:
+      stack(record);
+      return;
+    case ARCTRACE_TYPE_LOST:
+      lost(record);
+      return;
+    case ARCTRACE_TYPE_UNWIND:
+      unwind(record);
+      has_calls_ = true;
+      return;
+    default:
+      run_until(record.time_ns);
+  }
   switch (record.type) {
     case ARCTRACE_TYPE_ENTER:
       enter(load_part_untrusted<arctrace_frame_body>(record.body).key);
@@ -44,9 +66,6 @@ void ThreadStack::apply(const Record& record) {
     case ARCTRACE_TYPE_EXIT_NAMED:
       exit_named(record);
       break;
-    case ARCTRACE_TYPE_UNWIND:
-      unwind(record);
-      break;
     case ARCTRACE_TYPE_VFORK_BEGIN:
       frames_.vfork_begin();
       frames_.point(PointInfo::Kind::kRecord, record, kUnknownFunction);
@@ -55,12 +74,6 @@ void ThreadStack::apply(const Record& record) {
       vfork_end(record);
       frames_.point(PointInfo::Kind::kRecord, record, kUnknownFunction);
       break;
-    case ARCTRACE_TYPE_STACK:
-      stack(record);
-      return;
-    case ARCTRACE_TYPE_LOST:
-      lost(record);
-      return;
     case ARCTRACE_TYPE_ARGUMENTS:
     case ARCTRACE_TYPE_RESULT:
       frames_.args(record);
@@ -83,11 +96,63 @@ void ThreadStack::begin(int64_t time_ns) {
   schedule_.start();
 }
 
+// ---- Time --------------------------------------------------------------------
+
+void ThreadStack::note_missing(int64_t from_ns, int64_t to_ns, FunctionId function) {
+  if (from_ns >= to_ns) return;
+  if (missing_.has_value()) from_ns = std::min(from_ns, missing_->from_ns);
+  missing_ = MissingTime{from_ns, to_ns, function};
+}
+
+// Whether records are missing of some of the time from now on.
+bool ThreadStack::has_gap_until(int64_t time_ns) const {
+  if (frames_.kernel_frames() != 0) return false;
+  if (missing_.has_value() && missing_->to_ns > frames_.now_ns()) return true;
+  for (size_t i = off_index_; i < state_.off.size(); ++i) {
+    if (state_.off[i].from_ns >= time_ns) break;
+    if (state_.off[i].to_ns > frames_.now_ns()) return true;
+  }
+  return false;
+}
+
+// The time up to `time_ns` passes. Where records are missing it is charged to no frame.
+// The innermost `left_in_gap` frames were left in the first such stretch: when it began,
+// as far as is known. A thread that is in the kernel is there whatever is missing.
+void ThreadStack::pass(int64_t time_ns, RunState state, uint64_t left_in_gap) {
+  const std::vector<OffStretch>& off = state_.off;
+  const auto skip_past = [&] {
+    while (off_index_ < off.size() && off[off_index_].to_ns <= frames_.now_ns()) {
+      ++off_index_;
+    }
+  };
+  skip_past();
+  while (has_gap_until(time_ns)) {
+    const bool is_off =
+        off_index_ < off.size() && off[off_index_].from_ns < time_ns &&
+        (!missing_.has_value() || off[off_index_].from_ns <= missing_->from_ns);
+    const MissingTime gap = is_off ? MissingTime{off[off_index_].from_ns,
+                                                 std::min(off[off_index_].to_ns, time_ns),
+                                                 state_.gap_functions.off()}
+                                   : *missing_;
+    frames_.advance(std::min(gap.from_ns, time_ns), state);
+    if (left_in_gap != 0) {
+      state_.totals.exit_lost += std::min(left_in_gap, frames_.depth());
+      frames_.leave(left_in_gap, kFrameExitLost);
+      left_in_gap = 0;
+    }
+    frames_.advance_gap(std::min(gap.to_ns, time_ns), state, gap.function);
+    if (!is_off) missing_.reset();
+    skip_past();
+    if (frames_.now_ns() >= time_ns) break;
+  }
+  frames_.advance(time_ns, state);
+}
+
 // The thread ran up to now. If it had left its CPU, the record that it got one is
 // missing.
-void ThreadStack::run_until(int64_t time_ns) {
+void ThreadStack::run_until(int64_t time_ns, uint64_t left_in_gap) {
   if (schedule_.state() != RunState::kRunning) schedule_.run();
-  frames_.advance(time_ns, RunState::kRunning);
+  pass(time_ns, RunState::kRunning, left_in_gap);
 }
 
 // ---- The kernel's records --------------------------------------------------
@@ -118,13 +183,13 @@ void ThreadStack::left_cpu(int64_t time_ns, uint32_t task_state) {
 
 void ThreadStack::woken(int64_t time_ns, const Waker& waker) {
   if (!follows_kernel(time_ns) || schedule_.state() != RunState::kBlocked) return;
-  frames_.advance(time_ns, RunState::kBlocked);
+  pass(time_ns, RunState::kBlocked);
   schedule_.wake(waker);
 }
 
 void ThreadStack::got_cpu(int64_t time_ns) {
   if (!follows_kernel(time_ns) || schedule_.state() == RunState::kRunning) return;
-  frames_.advance(time_ns, schedule_.state());
+  pass(time_ns, schedule_.state());
   schedule_.run();
 }
 
@@ -195,6 +260,12 @@ void ThreadStack::orphan(const Record& record, FunctionId function) {
 
 void ThreadStack::unwind(const Record& record) {
   const uint64_t count = load_part_untrusted<arctrace_unwind_body>(record.body).count;
+  // What was left while records were missing is reported by the first record after that.
+  if (has_gap_until(record.time_ns)) {
+    run_until(record.time_ns, count);
+    return;
+  }
+  run_until(record.time_ns);
   const uint64_t open = frames_.depth();
   state_.totals.unwound += std::min(count, open);
   frames_.leave(count, kFrameUnwound);
@@ -219,9 +290,16 @@ void ThreadStack::vfork_end(const Record& record) {
 
 void ThreadStack::lost(const Record& record) {
   const auto lost = load_part_untrusted<arctrace_lost_body>(record.body);
+  const bool is_own = (lost.flags & ARCTRACE_LOST_INHERITED) == 0;
+  if (is_own && lost.since_ticks != 0 && state_.ticks != nullptr) {
+    note_missing(std::max(state_.ticks->to_ns(lost.since_ticks), frames_.now_ns()),
+                 record.time_ns, state_.gap_functions.lost());
+  } else {
+    run_until(record.time_ns);
+  }
   if (frames_.in_range()) frames_.mark_top().lost_records += lost.count;
   // What an earlier owner of the slot lost is missing in another thread.
-  if ((lost.flags & ARCTRACE_LOST_INHERITED) == 0) broken_ = true;
+  if (is_own) broken_ = true;
   frames_.point(PointInfo::Kind::kRecord, record, kUnknownFunction);
 }
 
@@ -263,6 +341,10 @@ void ThreadStack::stack(const Record& record) {
     }
     end = begin;
   }
+  run_until(record.time_ns,
+            changed && !known && known_depth > right && !frames_.in_vfork()
+                ? known_depth - right
+                : 0);
   if (known && !agrees) {
     add_finding(Rule::kStackAgrees, record,
                 absl::StrCat("STACK of ", depth, " frames differs from the ", known_depth,
@@ -316,7 +398,8 @@ int64_t ThreadStack::end_ns(int64_t recording_end_ns) const {
 
 void ThreadStack::finish(int64_t recording_end_ns) {
   if (frames_.has_begun()) {
-    frames_.advance(end_ns(recording_end_ns), schedule_.state());
+    frames_.set_record_time(INT64_MIN);
+    pass(end_ns(recording_end_ns), schedule_.state());
   }
   state_.totals.open += frames_.depth() + frames_.kernel_frames();
   frames_.finish();

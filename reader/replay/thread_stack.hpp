@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "reader/replay/frame_stack.hpp"
@@ -62,7 +63,10 @@ class ThreadStack {
 
  private:
   void begin(int64_t time_ns);
-  void run_until(int64_t time_ns);
+  void note_missing(int64_t from_ns, int64_t to_ns, FunctionId function);
+  void pass(int64_t time_ns, RunState state, uint64_t left_in_gap = 0);
+  void run_until(int64_t time_ns, uint64_t left_in_gap = 0);
+  bool has_gap_until(int64_t time_ns) const;
   bool follows_kernel(int64_t time_ns);
 
   FunctionId resolve(uint64_t key);
@@ -90,6 +94,13 @@ class ThreadStack {
   bool is_gone_ = false;      // it has exited, or is another program's
   bool has_exited_ = false;   // the kernel recorded its exit, and nothing after that
   uint32_t adopted_ = 0;
+  // A time in which records were lost or are missing, up to the last record.
+  struct MissingTime {
+    int64_t from_ns, to_ns;
+    FunctionId function;
+  };
+  std::optional<MissingTime> missing_;
+  size_t off_index_ = 0;  // of the first of state_.off that ends after now
   FrameStack frames_;
   KernelFrames kernel_;
   ThreadSchedule schedule_;

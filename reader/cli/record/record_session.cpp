@@ -35,6 +35,7 @@
 #include "reader/trace/format_names.hpp"
 #include "reader/trace/text_escape.hpp"
 #include "src/base/shared_atomics.hpp"
+#include "src/buffer/clock.hpp"
 #include "src/os/program_file.hpp"
 #include "src/recorder/buffer/session_directory.hpp"
 #include "src/recorder/drain/collector.hpp"
@@ -340,7 +341,7 @@ absl::StatusOr<int> record_command(const RecordOptions& options) {
     bool has_warned = false;
     const auto end_recording = [&] {
       if (recording->bpf) {
-        buffer.set_gate(0);
+        buffer.close_gate();
         recording->bpf.reset();  // before its blocks are taken back
       }
       summary = recorder->finish();
@@ -350,12 +351,17 @@ absl::StatusOr<int> record_command(const RecordOptions& options) {
     };
     buffer.set_gate(ARCTRACE_GATE_ALL);
     if (options.wait_for_all) adopt_orphans();
+    const uint32_t clock = buffer.view().geometry().clock;
+    const uint64_t start_ticks = read_ticks(clock);
     absl::StatusOr<ChildProcess> child =
         ChildProcess::start(options.command, *variables, options.output == "-", signals);
+    const uint64_t started_ticks = read_ticks(clock);
     if (!child.ok()) {
       reader::print_message(std::string(child.status().message()));
       return exit_status_of(child.status());
     }
+    recorder->command_started(static_cast<uint32_t>(child->pid()), start_ticks,
+                              started_ticks);
     has_warned = warn_if_untraceable(options.command.front());
     if (recording->bpf) {
       recording->bpf->trace_process(static_cast<uint32_t>(getpid()), false);

@@ -7,6 +7,7 @@
 #include "src/recorder/buffer/clock_source.hpp"
 #include "src/recorder/buffer/session_totals.hpp"
 #include "src/recorder/drain/cpu_blocks.hpp"
+#include "src/recorder/drain/recorder_sleep.hpp"
 #include "src/recorder/file/record_builder.hpp"
 #include "src/recorder/file/session_records.hpp"
 
@@ -51,6 +52,12 @@ void Collector::sync_clocks() {
   file_.write_records(sync.ticks, records.bytes());
 }
 
+void Collector::write_gate_changes() {
+  RecordBuilder records;
+  gate_changes_ = add_gate_changes(records, buffer_.view(), gate_changes_);
+  file_.write_records(read_ticks(buffer_.view().geometry().clock), records.bytes());
+}
+
 absl::Status Collector::publish() {
   const std::lock_guard lock(mutex_);
   has_name_ = true;
@@ -60,6 +67,13 @@ absl::Status Collector::publish() {
 absl::StatusOr<std::string> Collector::snapshot() {
   return absl::FailedPreconditionError(
       "no snapshot: only a recording with --mode=overwrite keeps records to take one of");
+}
+
+void Collector::command_started(uint32_t pid, uint64_t from_ticks, uint64_t to_ticks) {
+  const std::lock_guard lock(mutex_);
+  RecordBuilder records;
+  add_command(records, from_ticks, pid, to_ticks - from_ticks);
+  file_.write_records(to_ticks, records.bytes());
 }
 
 void Collector::child_ended(uint32_t pid, int wait_status) {
@@ -75,20 +89,23 @@ void Collector::run() {
   const bool keeps_all = geometry.mode == ARCTRACE_MODE_STOP;
   const long interval_ns = poll_interval_ns(geometry, kPollNs);
   const uint64_t sync_ns = sync_interval_ns(geometry);
+  RecorderSleep sleep;
   for (;;) {
+    bool busy = false;
     {
       const std::lock_guard lock(mutex_);
       if (stopping_) return;
       if (polled_ != nullptr) polled_->poll();
+      write_gate_changes();
       if (!keeps_all && has_name_) {
-        drain_.round();
+        busy = drain_.round() != 0;
         code_files_.look(drain_.living_processes());
       }
       if (read_monotonic_ns() - last_sync_ns_ >= sync_ns) sync_clocks();
     }
     // Returns when a writer passes the high-water mark, at finish(), or after the
     // interval.
-    wait_for_wake(buffer_.view().control(), interval_ns);
+    sleep.wait(buffer_.view().control(), interval_ns, busy);
   }
 }
 
@@ -114,9 +131,10 @@ CollectorSummary Collector::finish() {
   {
     const std::lock_guard lock(mutex_);
     if (polled_ != nullptr) polled_->finish();
+    write_gate_changes();
     stopping_ = true;
   }
-  buffer_.set_gate(0);
+  buffer_.close_gate();
   wake_collector(buffer_.view().control());
   thread_.join();
 

@@ -34,6 +34,7 @@ class Collector : public Recorder {
   ~Collector() override;
 
   absl::Status publish() override;
+  void command_started(uint32_t pid, uint64_t from_ticks, uint64_t to_ticks) override;
   void child_ended(uint32_t pid, int wait_status) override;
   absl::StatusOr<std::string> snapshot() override;
 
@@ -45,6 +46,7 @@ class Collector : public Recorder {
  private:
   void run();
   void sync_clocks();
+  void write_gate_changes();
   CollectorSummary summary_locked() const;
 
   Buffer& buffer_;
@@ -58,6 +60,7 @@ class Collector : public Recorder {
   bool has_name_ = false;
   bool stopping_ = false;
   uint64_t last_sync_ns_ = 0;
+  uint32_t gate_changes_ = 0;  // how many of them the file has
   std::thread thread_;
 };
 

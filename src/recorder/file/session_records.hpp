@@ -22,6 +22,15 @@ void add_clock_sync(RecordBuilder& records, const ClockSync& sync);
 void add_session_event(RecordBuilder& records, uint64_t ticks,
                        arctrace_session_event what, uint32_t detail);
 
+// Adds COMMAND: process `pid` executed the recorded command at `ticks` or up to
+// `within_ticks` later.
+void add_command(RecordBuilder& records, uint64_t ticks, uint32_t pid,
+                 uint64_t within_ticks);
+
+// Adds ENABLED for each change of the gate or the live filter after the first `seen`
+// ones, as far as the buffer still has them. Returns how many changes there are now.
+uint32_t add_gate_changes(RecordBuilder& records, const BufferView& view, uint32_t seen);
+
 void add_child_status(RecordBuilder& records, uint64_t ticks, uint32_t pid,
                       int wait_status);
 

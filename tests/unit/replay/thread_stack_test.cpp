@@ -148,6 +148,71 @@ TEST_CASE("open frames last until the thread's end, or the recording's") {
   CHECK(duration(unseen) == 0);
 }
 
+namespace {
+
+Bytes enabled_body(uint32_t gate) { return Bytes().u32(gate).u32(0); }
+
+}  // namespace
+
+TEST_CASE("time while functions were off is nobody's, and of frames around it") {
+  OneThread t;
+  t.script.enter(t.thread, 10, "main");
+  t.script.enter(t.thread, 20, "tick");
+  t.script.add(kNoIndex, 22, ARCTRACE_TYPE_ENABLED,
+               enabled_body(ARCTRACE_GATE_ALL & ~unsigned{ARCTRACE_GATE_FUNCTIONS}));
+  t.script.text(t.thread, 300, "events are recorded all the same");
+  t.script.add(kNoIndex, 500, ARCTRACE_TYPE_ENABLED, enabled_body(ARCTRACE_GATE_ALL));
+  SUBCASE("the frame is open after it") {
+    t.script.exit(t.thread, 510);
+    t.script.exit(t.thread, 520);
+    CHECK(t.result() == "main 1:20[tick 1:12[[functions off] 2:478]]");
+  }
+  SUBCASE("functions stay on afterwards") {
+    t.script.exit(t.thread, 510);
+    t.script.add(kNoIndex, 515, ARCTRACE_TYPE_ENABLED, enabled_body(ARCTRACE_GATE_ALL));
+    t.script.exit(t.thread, 520);
+    CHECK(t.result() == "main 1:20[tick 1:12[[functions off] 2:478]]");
+  }
+  SUBCASE("they are off to the end") {
+    t.script.add(kNoIndex, 510, ARCTRACE_TYPE_ENABLED, enabled_body(0));
+    t.script.text(kNoIndex, 600, "the end");
+    CHECK(t.result() == "main 1:10[tick 1:12[[functions off] 3:568]] open=2");
+  }
+}
+
+TEST_CASE("a frame that was left while functions were off ended when they went off") {
+  OneThread t;
+  t.script.enter(t.thread, 10, "main");
+  t.script.enter(t.thread, 20, "tick");
+  t.script.add(kNoIndex, 22, ARCTRACE_TYPE_ENABLED, enabled_body(0));
+  t.script.add(kNoIndex, 500, ARCTRACE_TYPE_ENABLED, enabled_body(ARCTRACE_GATE_ALL));
+  t.script.unwind(t.thread, 510, 1);
+  t.script.enter(t.thread, 510, "tick");
+  t.script.exit(t.thread, 512);
+  t.script.exit(t.thread, 520);
+  CHECK(t.result() == "main 1:28[[functions off] 1:478 tick 2:4] exit_lost=1");
+}
+
+TEST_CASE("time in which records were lost is nobody's") {
+  RecordScript script;
+  const ThreadIndex thread = script.program(1, "program");
+  script.stack(thread, 0, {});
+  script.enter(thread, 10, "main");
+  script.enter(thread, 20, "f");
+  script.add(thread, 500, ARCTRACE_TYPE_LOST, lost_body(ARCTRACE_LOST_FULL, 70, 30));
+  script.stack(thread, 500, {"main", "g"});
+  script.exit(thread, 510);
+  script.exit(thread, 520);
+  const ClockMap ticks({}, 1'000'000'000);
+  ReplayOptions options;
+  options.ticks = &ticks;
+  Replay replay(script.definitions, nullptr, options);
+  script.replay(replay);
+  CHECK(tree_text(replay, replay.threads()[0].root) ==
+        "main 1:20[[lost] 1:470 f 1:10 g 1:10]");
+  CHECK(replay.tree()[replay.threads()[0].root].cum_ns == 520);
+}
+
 TEST_CASE("recursion makes a node for each level") {
   OneThread t;
   for (int i = 0; i < 3; ++i) t.script.enter(t.thread, i, "f");
@@ -307,7 +372,7 @@ TEST_CASE("after a gap in the blocks, STACK gives the stack") {
   t.script.enter(t.thread, 1, "f");
   t.script.stack(t.thread, 10, {"main"}).after_gap = true;
   t.script.exit(t.thread, 12);
-  CHECK(t.result() == "main 1:3[f 1:9] resyncs=1 exit_lost=1");
+  CHECK(t.result() == "main 1:3[[missing] 1:9 f 1:0] resyncs=1 exit_lost=1");
 }
 
 TEST_CASE("an earlier owner's loss does not concern this stack") {
