@@ -318,6 +318,28 @@ uint64_t FrameStack::vfork_end() {
   return left_open;
 }
 
+// ---- Inherited frames ---------------------------------------------------------
+
+void FrameStack::inherit(std::span<const KeyAndFunction> frames) {
+  for (const KeyAndFunction& frame : frames) {
+    push(frame.key, frame.function, kFrameInherited, 0);
+  }
+  inherited_ = static_cast<uint32_t>(frames_.size() - 1);
+}
+
+bool FrameStack::leave_inherited(uint64_t key) {
+  uint32_t found = inherited_;
+  while (found > 0 && frames_[found].key != key) --found;
+  if (found == 0) return false;
+  for (; inherited_ > found; --inherited_) {
+    ++state_.totals.exit_lost;
+    pop(kFrameExitLost);
+  }
+  pop(0);
+  --inherited_;
+  return true;
+}
+
 // ---- The kernel's frames -------------------------------------------------------
 
 void FrameStack::push_kernel(uint64_t key, FunctionId function) {
@@ -348,6 +370,7 @@ void FrameStack::finish() {
   vforks_.clear();
   leave_kernel(kernel_frames_, kFrameOpen);
   leave(depth_, kFrameOpen);
+  for (; inherited_ > 0; --inherited_) pop(kFrameOpen);
   if (state_.has_dispatches) state_.tree.choose_clock(root(), state_.clock);
   state_.tree.sum_up(root());
   frames_.shrink_to_fit();

@@ -91,6 +91,19 @@ class FrameStack {
   bool in_vfork() const { return !vforks_.empty(); }
   void forget_vforks() { vforks_.clear(); }
 
+  // Frames that a fork child has of its parent, which its writer does not know: they
+  // stand below the thread's own frames and do not count for depth(). `frames` are the
+  // parent's, outermost first. REQUIRES: the stack is empty.
+  struct KeyAndFunction {
+    uint64_t key;
+    FunctionId function;
+  };
+  void inherit(std::span<const KeyAndFunction> frames);
+  uint32_t inherited() const { return inherited_; }
+  // Leaves the innermost inherited frame with this key, and those inside it, flagged.
+  // False: there is none. REQUIRES: depth() is 0, and no frame of the kernel's is open.
+  bool leave_inherited(uint64_t key);
+
   uint32_t kernel_frames() const { return kernel_frames_; }
   void push_kernel(uint64_t key, FunctionId function);
   // REQUIRES: at least `count` frames of the kernel's are open.
@@ -144,6 +157,7 @@ class FrameStack {
   uint64_t depth_ = 0;             // sum of the widths of frames_[1...]
   std::vector<Frame> frames_;      // [0]: the thread itself
   uint32_t kernel_frames_ = 0;     // the last ones of these
+  uint32_t inherited_ = 0;         // the first ones after the thread itself
   std::vector<VforkPoint> vforks_;
   // Frames up to here were open at a vfork: they may go on after they were left, and are
   // shown however short they are.

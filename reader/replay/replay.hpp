@@ -1,6 +1,8 @@
 // The replay: makes call trees of a trace's records, by the stack of each thread.
 #pragma once
 
+#include <absl/container/flat_hash_map.h>
+
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -78,16 +80,23 @@ class Replay {
   void enabled(const Record& record);
   void session_point(const Record& record);
 
+  void inherit(ThreadIndex child, ThreadStack& stack);
+
   ReplayState state_;
+  // Of threads that are filtered out and have fork children, which need their frames.
+  ReplayState hidden_;
   Dispatches dispatches_;
   std::function<bool(ThreadIndex)> wants_thread_;
   bool has_wake_ups_;
   int64_t last_ns_ = INT64_MIN;  // of all records
   struct Entry {
     bool known = false;                  // wants_thread_ was asked
+    bool hidden = false;                 // filtered out; there is a stack all the same
     std::unique_ptr<ThreadStack> stack;  // nullptr: filtered out
   };
   std::vector<Entry> entries_;  // by ThreadIndex
+  // The threads of processes that have forked.
+  absl::flat_hash_map<ProcessIndex, std::vector<ThreadIndex>> threads_of_parents_;
   std::vector<ThreadTree> threads_;
 };
 

@@ -7,6 +7,7 @@
 
 #include "reader/replay/call_tree.hpp"
 #include "reader/replay/filter.hpp"
+#include "reader/replay/fork_functions.hpp"
 #include "reader/replay/gap_functions.hpp"
 #include "reader/replay/kernel_functions.hpp"
 #include "reader/replay/listener.hpp"
@@ -41,6 +42,7 @@ struct ReplayState {
         resolver(all_definitions, symbolizer),
         kernel_functions(resolver.mutable_functions()),
         gap_functions(resolver.mutable_functions()),
+        fork_functions(resolver.functions()),
         filter(shown),
         matcher(filter, resolver.functions()),
         clock(report_clock),
@@ -55,6 +57,7 @@ struct ReplayState {
   FunctionResolver resolver;
   KernelFunctions kernel_functions;
   GapFunctions gap_functions;
+  ForkFunctions fork_functions;
   const ReplayFilter filter;
   FunctionMatcher matcher;
   const ReportClock clock;

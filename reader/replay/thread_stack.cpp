@@ -29,7 +29,7 @@ ThreadStack::ThreadStack(ReplayState& state, ThreadIndex thread)
 
 void ThreadStack::apply(const Record& record) {
   if (record.type >= ARCTRACE_TYPE_PROCESS) return;
-  if (!frames_.has_begun()) begin(record.time_ns);
+  if (!frames_.has_begun()) begin_at(record);
   frames_.set_record_time(record.time_ns);
   if (record.after_gap) {
     broken_ = true;
@@ -94,6 +94,41 @@ void ThreadStack::apply(const Record& record) {
 void ThreadStack::begin(int64_t time_ns) {
   frames_.begin(time_ns);
   schedule_.start();
+}
+
+// The thread begins with its first record; that of a fork child begins in the fork.
+void ThreadStack::begin_at(const Record& record) {
+  const bool knows_frames =
+      record.type == ARCTRACE_TYPE_STACK &&
+      load_part_untrusted<arctrace_stack_body>(record.body).depth != 0;
+  if (parent_.time_ns == INT64_MIN || knows_frames || record.after_gap) {
+    begin(record.time_ns);
+    return;
+  }
+  begin(std::min(parent_.time_ns, record.time_ns));
+  std::vector<FrameStack::KeyAndFunction> frames;
+  for (const uint64_t key : parent_.keys) {
+    frames.push_back({key, key == 0 ? kUnknownFunction : resolve(key)});
+  }
+  frames_.inherit(frames);
+  state_.totals.inherited += frames.size();
+}
+
+// ---- Fork ----------------------------------------------------------------------
+
+// Without the kernel's frames, which are not the child's.
+std::vector<uint64_t> ThreadStack::keys() const {
+  std::vector<uint64_t> keys;
+  const std::span<const FrameStack::Frame> frames = frames_.frames();
+  for (size_t i = 1; i + frames_.kernel_frames() < frames.size(); ++i) {
+    keys.push_back(frames[i].function == kUnknownFunction ? 0 : frames[i].key);
+  }
+  return keys;
+}
+
+ThreadStack::ForkPoint ThreadStack::take_fork_point() {
+  if (fork_point_.time_ns == INT64_MIN) return {INT64_MAX, keys()};
+  return std::exchange(fork_point_, {});
 }
 
 // ---- Time --------------------------------------------------------------------
@@ -200,7 +235,11 @@ FunctionId ThreadStack::resolve(uint64_t key) {
 }
 
 void ThreadStack::enter(uint64_t key) {
-  frames_.push(key, resolve(key), 0);
+  const FunctionId function = resolve(key);
+  frames_.push(key, function, 0);
+  if (state_.fork_functions.contains(function)) {
+    fork_point_ = {frames_.now_ns(), keys()};
+  }
   if (frames_.depth() > ARCTRACE_OPEN_FRAMES_MAX) is_complete_ = false;
 }
 
@@ -217,22 +256,30 @@ void ThreadStack::exit_named(const Record& record) {
   const uint64_t key = load_part_untrusted<arctrace_frame_body>(record.body).key;
   // A vfork child leaves no frame for good: its parent is still in it.
   if (frames_.depth() == 0 && !frames_.in_vfork()) {
-    adopt(record);
+    if (frames_.inherited() == 0) {
+      adopt(record);
+    } else if (!frames_.leave_inherited(key)) {
+      orphan(record, resolve(key));
+    }
     return;
   }
-  if (frames_.top().key == key) {
+  if (frames_.depth() > 0 && frames_.top().key == key) {
     frames_.leave(1, 0);
     return;
   }
   // Search first: an exit that fits no frame must not destroy the stack. A writer that
   // has reported all its frames has searched already.
   if ((broken_ || !is_complete_) && frames_.is_open(key)) {
-    while (frames_.top().key != key) {
+    while (frames_.depth() > 0 && frames_.top().key != key) {
       const uint64_t width = frames_.top().width;
       state_.totals.exit_lost += width;
       frames_.leave(width, kFrameExitLost);
     }
-    frames_.leave(1, 0);
+    if (frames_.depth() > 0) {
+      frames_.leave(1, 0);
+    } else {
+      frames_.leave_inherited(key);
+    }
     return;
   }
   orphan(record, resolve(key));
@@ -303,9 +350,13 @@ void ThreadStack::lost(const Record& record) {
   frames_.point(PointInfo::Kind::kRecord, record, kUnknownFunction);
 }
 
-void ThreadStack::add_residual_loss(uint64_t count) {
+void ThreadStack::add_residual_loss(const Record& record,
+                                    const arctrace_lost_body& lost) {
   has_residual_loss_ = true;
-  frames_.mark_root().lost_records += count;
+  frames_.mark_root().lost_records += lost.count;
+  if (lost.since_ticks != 0 && state_.ticks != nullptr && frames_.has_begun()) {
+    note_missing(frames_.now_ns(), record.time_ns, state_.gap_functions.lost());
+  }
 }
 
 // A STACK record reports the innermost `count` of `depth` frames.
@@ -401,7 +452,7 @@ void ThreadStack::finish(int64_t recording_end_ns) {
     frames_.set_record_time(INT64_MIN);
     pass(end_ns(recording_end_ns), schedule_.state());
   }
-  state_.totals.open += frames_.depth() + frames_.kernel_frames();
+  state_.totals.open += frames_.depth() + frames_.kernel_frames() + frames_.inherited();
   frames_.finish();
   if (frames_.has_begun()) schedule_.finish();
 }

@@ -381,7 +381,7 @@ absl::StatusOr<int> record_command(const RecordOptions& options) {
     }
     if (!summary) end_recording();
   }
-  if (summary->file_error != 0 || !is_published) return 2;
+  if (!is_published) return 2;
   // Removes its file, which ending by a signal would leave behind.
   { const Buffer removed = std::move(buffer); }
   return exit_like(status);

@@ -117,7 +117,8 @@ CollectorSummary Collector::summary_locked() const {
   summary.processes = control.process_next - 1;
   summary.threads = control.writer_next - 1;
   summary.file_bytes = file_.bytes();
-  summary.file_error = file_.error();
+  summary.lost[ARCTRACE_LOST_FILE] += drain_.lost_by_file();
+  summary.file_error = drain_.file_error();
   if (ring_ != nullptr) summary.earlier_files = ring_->kept().count();
   return summary;
 }
@@ -144,7 +145,7 @@ CollectorSummary Collector::finish() {
                     ring_ == nullptr ? kCodeNamesBytesMax : ring_->code_names_max());
   sync_clocks();
   CollectorSummary summary = summary_locked();
-  const int error = file_.error();
+  const int error = drain_.file_error();
   file_.clear_error();
   const uint64_t now = read_ticks(buffer_.view().geometry().clock);
   RecordBuilder records;

@@ -209,7 +209,13 @@ void Drain::finish() {
   // because a hostile writer could go on.
   for (int rounds = 0; rounds < 8 && round() > 0; ++rounds) {
   }
-  copy_open_blocks();
+  if (file_.error() == 0) copy_open_blocks();
+  if (file_.error() != 0) {
+    end_full_file();
+    // What earlier rounds had to say did not reach the file.
+    reaper_.settle_dead(records_, [](uint32_t) {});
+    report_cpu_losses(view_, records_, ticks());
+  }
   const uint32_t used = Recycle<A>::slots_used(view_);
   for (uint32_t i = 0; i < used; ++i) {
     arctrace_writer_slot& slot = view_.slot(i);
@@ -222,21 +228,58 @@ void Drain::finish() {
     if (count != 0) {
       const uint64_t now = ticks();
       add_lost(records_, now, ARCTRACE_WRITER_COLLECTOR, cause, ARCTRACE_LOST_SESSION,
-               count, now);
+               count, session_start_ticks(view_));
     }
   }
-  add_session_totals(records_, ticks(), view_);
+  file_losses_.report(records_, ticks());
+  add_session_totals(records_, ticks(), view_, file_losses_.count());
   flush_records();
 }
 
-// Copies the blocks of writers that outlive the recording. They are never freed.
-void Drain::copy_open_blocks() {
+// The file has no room for what the buffer still holds. Records of the file's end make
+// way for all definitions, and for the numbers that say what is missing.
+void Drain::end_full_file() {
+  full_error_ = file_.error();
+  constexpr uint64_t kBytesForEachSlot = 256;  // WRITER_END, TOTALS, LOST
+  constexpr uint64_t kBytesForRest = 16u << 10;
+  uint64_t needed = kBytesForRest + Recycle<A>::slots_used(view_) * kBytesForEachSlot;
+  Patience patience;
+  std::vector<std::pair<uint32_t, std::vector<std::byte>>> definitions;
+  for (const SeenBlock& block : blocks_with_records()) {
+    std::vector<std::byte> copy = copy_live_block_untrusted(view_, block.index, patience);
+    if (block.is_definitions) {
+      copy.resize(scan_block_untrusted(copy).used);
+      needed += sizeof(arctrace_chunk_header) + copy.size();
+      definitions.emplace_back(block.index, std::move(copy));
+    } else {
+      file_losses_.add_block_untrusted(copy);
+    }
+  }
+  for (const TraceFile::CutChunk& chunk : file_.cut_end(needed)) {
+    if (chunk.is_data()) {
+      const uint64_t before = file_losses_.count();
+      file_losses_.add_block_untrusted(chunk.payload);
+      totals_.records -= std::min(totals_.records, file_losses_.count() - before);
+    } else {
+      file_.write_chunk(static_cast<arctrace_chunk_kind>(chunk.header.kind),
+                        chunk.header.flags, chunk.header.index, chunk.header.ticks,
+                        chunk.payload);
+    }
+  }
+  for (auto& [index, copy] : definitions) {
+    if (file_.error() == 0) write_image(index, ARCTRACE_CHUNK_LIVE_COPY, copy);
+  }
+  // A second failure would be of a disk that others fill: the last records are tried all
+  // the same.
+  file_.clear_error();
+}
+
+// The blocks that the file does not have, in the order in which they are to be written.
+std::vector<SeenBlock> Drain::blocks_with_records() const {
   std::vector<SeenBlock> open;
   for (uint32_t i = 0; i < view_.geometry().block_count; ++i) {
     const BlockState state = Recycle<A>::state(view_, i);
-    if (state.phase == ARCTRACE_PHASE_FREE || state.phase == ARCTRACE_PHASE_DRAINING) {
-      continue;
-    }
+    if (state.phase == ARCTRACE_PHASE_FREE) continue;
     // C2 acquire, matches C1.
     if (A::load_acquire(view_.block_header(i).magic) != ARCTRACE_BLOCK_MAGIC) continue;
     const arctrace_block_header& header = view_.block_header(i);
@@ -244,8 +287,13 @@ void Drain::copy_open_blocks() {
         {i, header.handout, state, header.block_class == ARCTRACE_CLASS_DEFINITIONS});
   }
   std::sort(open.begin(), open.end(), is_written_before);
+  return open;
+}
+
+// Copies the blocks of writers that outlive the recording. They are never freed.
+void Drain::copy_open_blocks() {
   Patience patience;
-  for (const SeenBlock& block : open) {
+  for (const SeenBlock& block : blocks_with_records()) {
     make_room();
     if (!write_live_copy(block, patience)) return;
   }

@@ -16,6 +16,7 @@
 #include "src/recorder/drain/live_copy.hpp"
 #include "src/recorder/drain/reaper.hpp"
 #include "src/recorder/drain/untraced_programs.hpp"
+#include "src/recorder/file/file_losses.hpp"
 #include "src/recorder/file/file_ring.hpp"
 #include "src/recorder/file/record_builder.hpp"
 #include "src/recorder/file/trace_file.hpp"
@@ -56,6 +57,11 @@ class Drain {
   // switched off, and the kernel writer is detached.
   void finish();
 
+  // errno of the first failure to write the file, whatever finish() made of it; or 0.
+  int file_error() const { return full_error_ != 0 ? full_error_ : file_.error(); }
+  // Records for which the file had no room, after finish().
+  uint64_t lost_by_file() const { return file_losses_.count(); }
+
   const DrainTotals& totals() const { return totals_; }
 
   // The processes that had a living thread in the last round, sorted.
@@ -72,6 +78,8 @@ class Drain {
   bool write_live_copy(const SeenBlock& block, Patience& patience);
   void write_image(uint32_t index, uint16_t flags, std::span<std::byte> block);
   void copy_open_blocks();
+  void end_full_file();
+  std::vector<SeenBlock> blocks_with_records() const;
   void flush_records();
   uint64_t ticks() const;
 
@@ -80,6 +88,8 @@ class Drain {
   FileRing* const ring_;
   CodeFiles* const code_files_;
   DrainTotals totals_;
+  FileLosses file_losses_;
+  int full_error_ = 0;     // of a file that end_full_file() has made writable again
   RecordBuilder records_;  // the collector's own, not in the file yet
   Reaper reaper_;
   std::vector<uint32_t> live_processes_;  // sorted

@@ -106,12 +106,14 @@ void add_totals(RecordBuilder& records, uint64_t ticks, arctrace_writer_slot& sl
   records.body(arctrace_totals_body{.written = written, .lost = {}});
 }
 
-void add_session_totals(RecordBuilder& records, uint64_t ticks, const BufferView& view) {
+void add_session_totals(RecordBuilder& records, uint64_t ticks, const BufferView& view,
+                        uint64_t lost_by_file) {
   records.begin(ARCTRACE_TYPE_TOTALS, ARCTRACE_WRITER_COLLECTOR, ticks);
   arctrace_totals_body totals{.written = session_written(view), .lost = {}};
   const std::vector<uint64_t> losses = session_losses(view);
   for (size_t cause = 0; cause < losses.size(); ++cause)
     totals.lost[cause] = losses[cause];
+  totals.lost[ARCTRACE_LOST_FILE] = lost_by_file;
   records.body(totals);
 }
 

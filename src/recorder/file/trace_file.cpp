@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -25,7 +26,8 @@ absl::StatusOr<TraceFile> TraceFile::create(const std::string& path) {
   // Removed first and created with O_EXCL, because in a directory that others may write
   // to the name could be planted.
   if (!in_place) unlink(name.c_str());
-  const int flags = in_place ? O_WRONLY : O_WRONLY | O_CREAT | O_EXCL;
+  // Readable, because what is cut off the end of a file on a full disk is needed.
+  const int flags = in_place ? O_WRONLY : O_RDWR | O_CREAT | O_EXCL;
   const int fd = open(name.c_str(), flags | O_CLOEXEC, 0600);
   if (fd < 0) return absl::ErrnoToStatus(errno, absl::StrCat("creating ", path));
   return TraceFile(fd, path, in_place ? "" : name);
@@ -138,6 +140,48 @@ void TraceFile::write_chunk(arctrace_chunk_kind kind, uint16_t flags, uint32_t i
                    {const_cast<std::byte*>(rest.data()), rest.size()}};
   append(parts);
   if (error_ == 0) ++sequence_;
+}
+
+std::vector<TraceFile::CutChunk> TraceFile::cut_end(uint64_t bytes) {
+  struct stat status {};
+  if (start_ < 0 || fstat(fd_, &status) != 0 || !S_ISREG(status.st_mode)) return {};
+  const auto read_at = [this](uint64_t offset, void* to, size_t size) {
+    return pread(fd_, to, size, start_ + static_cast<off_t>(offset)) ==
+           static_cast<ssize_t>(size);
+  };
+  std::vector<uint64_t> offsets;
+  arctrace_chunk_header chunk{};
+  for (uint64_t at = ARCTRACE_HEADER_SIZE; at < bytes_; at += sizeof chunk + chunk.size) {
+    if (!read_at(at, &chunk, sizeof chunk) || chunk.magic != ARCTRACE_CHUNK_MAGIC) break;
+    offsets.push_back(at);
+  }
+  std::vector<CutChunk> cut;
+  uint64_t end = bytes_;
+  for (uint64_t data = 0; data < bytes && !offsets.empty(); offsets.pop_back()) {
+    CutChunk& taken = cut.emplace_back();
+    if (!read_at(offsets.back(), &taken.header, sizeof taken.header)) return {};
+    taken.payload.resize(taken.header.size);
+    if (!read_at(offsets.back() + sizeof taken.header, taken.payload.data(),
+                 taken.payload.size())) {
+      return {};
+    }
+    end = offsets.back();
+    if (taken.is_data()) data += sizeof taken.header + taken.header.size;
+  }
+  if (cut.empty() || ftruncate(fd_, start_ + static_cast<off_t>(end)) != 0) return {};
+  lseek(fd_, start_ + static_cast<off_t>(end), SEEK_SET);
+  bytes_ = end;
+  sequence_ = cut.back().header.sequence;
+  error_ = 0;
+  std::reverse(cut.begin(), cut.end());
+  return cut;
+}
+
+bool TraceFile::CutChunk::is_data() const {
+  arctrace_block_header block{};
+  if (header.kind != ARCTRACE_CHUNK_BLOCK || payload.size() < sizeof block) return false;
+  std::memcpy(&block, payload.data(), sizeof block);
+  return block.block_class != ARCTRACE_CLASS_DEFINITIONS;
 }
 
 void TraceFile::write_records(uint64_t ticks, std::span<const std::byte> records) {

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace arctrace {
 
@@ -45,6 +46,19 @@ class TraceFile {
 
   // Appends whole records of the collector in as many RECORDS chunks as they need.
   void write_records(uint64_t ticks, std::span<const std::byte> records);
+
+  // A chunk that was in the file.
+  struct CutChunk {
+    arctrace_chunk_header header;
+    std::vector<std::byte> payload;
+
+    // Whether it is a block of class data.
+    bool is_data() const;
+  };
+  // Takes chunks off the end of the file, so many that `bytes` of them were blocks of
+  // class data, or all, and forgets a failure. They are returned in their order. Empty if
+  // the file can't be cut, because it is a pipe or a device.
+  std::vector<CutChunk> cut_end(uint64_t bytes);
 
   // Forgets a failure, so that a small chunk can be tried, for which there may be room.
   void clear_error() { error_ = 0; }

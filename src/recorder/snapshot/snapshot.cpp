@@ -108,7 +108,7 @@ void Snapshot::report_balances() {
       const uint64_t lost = A::load_relaxed(slot.lost[cause]);
       if (lost > reported) {
         add_lost(records, now, writer, cause, ARCTRACE_LOST_RESIDUAL, lost - reported,
-                 now);
+                 A::load_relaxed(slot.start_ticks));
       }
     }
     add_totals(records, now, slot);
@@ -117,7 +117,7 @@ void Snapshot::report_balances() {
     const uint64_t lost = A::load_relaxed(view_.control().lost[cause]);
     if (lost != 0) {
       add_lost(records, now, ARCTRACE_WRITER_COLLECTOR, cause, ARCTRACE_LOST_SESSION,
-               lost, now);
+               lost, session_start_ticks(view_));
     }
   }
   report_cpu_losses(view_, records, now);

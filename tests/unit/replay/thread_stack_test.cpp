@@ -409,6 +409,78 @@ TEST_CASE("the first STACK opens what was entered before") {
   CHECK(t.result() == "main 1:1[f 1:2] entry_lost=2");
 }
 
+namespace {
+
+// A process that forked another one, which is replayed too.
+struct ForkScript {
+  RecordScript script;
+  ThreadIndex parent = script.program(100, "parent");
+  ThreadIndex child = script.program(200, "child", ARCTRACE_ORIGIN_FORK);
+
+  ForkScript() {
+    Process& process = *script.definitions.mutable_process(1);
+    process.parent_id = script.definitions.processes()[0].id;
+    script.stack(parent, 0, {});
+    script.enter(parent, 0, "main");
+    script.enter(parent, 10, "outer");
+  }
+  std::string tree_of_child(ReplayOptions options = {}) {
+    Replay replay(script.definitions, nullptr, options);
+    script.replay(replay);
+    const ThreadTree& tree = replay.threads().back();
+    CHECK(tree.thread == child);
+    CHECK(replay.tree()[tree.root].cum_ns ==
+          static_cast<uint64_t>(tree.stop_ns - tree.start_ns));
+    std::string text = tree_text(replay, tree.root);
+    for (const Finding& finding : replay.findings()) text += " !" + finding.rule;
+    return text;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a fork child begins in the frames of its parent, at the fork") {
+  ForkScript f;
+  f.script.enter(f.parent, 20, "fork");
+  f.script.exit(f.parent, 25);
+  f.script.exit(f.parent, 26);
+  f.script.enter(f.parent, 27, "wait");
+  f.script.stack(f.child, 30, {});
+  f.script.exit_named(f.child, 30, "fork");
+  f.script.enter(f.child, 31, "work");
+  f.script.stack(f.child, 35, {"work"});
+  f.script.exit(f.child, 40);
+  f.script.exit_named(f.child, 42, "outer");
+  f.script.exit_named(f.child, 45, "main");
+  f.script.text(f.child, 50, "the end");
+  const char* expected = "main 0:3[outer 0:3[fork 0:10 work 1:9]]";
+  CHECK(f.tree_of_child() == expected);
+  ReplayOptions only_child;
+  only_child.wants_thread = [&](ThreadIndex thread) { return thread == f.child; };
+  CHECK(f.tree_of_child(only_child) == expected);
+}
+
+TEST_CASE("without a recorded fork a child begins where its parent's one thread is") {
+  ForkScript f;
+  f.script.stack(f.child, 30, {});
+  f.script.enter(f.child, 31, "work");
+  f.script.exit(f.child, 40);
+  f.script.enter(f.child, 41, "outer");
+  f.script.exit(f.child, 43);
+  SUBCASE("and stays there") {
+    CHECK(f.tree_of_child() == "main 0:0[outer 0:2[outer 1:2 work 1:9]]");
+  }
+  SUBCASE("an exit of a frame further out leaves those inside too") {
+    f.script.exit_named(f.child, 50, "main");
+    f.script.text(f.child, 60, "the end");
+    CHECK(f.tree_of_child() == "main 0:0[outer 0:9[outer 1:2 work 1:9]]");
+  }
+  SUBCASE("an exit of another function is an orphan") {
+    f.script.exit_named(f.child, 50, "other");
+    CHECK(f.tree_of_child() == "main 0:0[outer 0:9[outer 1:2 work 1:9]]");
+  }
+}
+
 TEST_CASE("a fork child's first STACK is inherited: no calls of its own") {
   OneThread t(ARCTRACE_ORIGIN_FORK);
   t.script.stack(t.thread, 5, {"main", "f"});
