@@ -77,6 +77,7 @@ constexpr Shown kShown[] = {
     {ARCTRACE_TYPE_PROCESS_END, "how", Shown::As::kWord, process_end_text},
     {ARCTRACE_TYPE_UNTRACED, "why", Shown::As::kWord, untraced_text},
     {ARCTRACE_TYPE_WRITER_END, "how", Shown::As::kWord, writer_end_text},
+    {ARCTRACE_TYPE_ENABLED, "gate", Shown::As::kWord, gate_text},
     {ARCTRACE_TYPE_SESSION, "what", Shown::As::kWord, session_event_text},
     {ARCTRACE_TYPE_CHILD_STATUS, "status", Shown::As::kWord, child_status_text},
     {ARCTRACE_TYPE_CODE_FILE, "kind", Shown::As::kWord, code_file_kind_text},
@@ -87,6 +88,7 @@ constexpr Shown kShown[] = {
     {ARCTRACE_TYPE_BLOCK_IO_END, "operation", Shown::As::kWord, operation_text},
     {ARCTRACE_TYPE_PROCESS, "arguments", Shown::As::kArguments},
     {ARCTRACE_TYPE_SYSTEM, "arguments", Shown::As::kArguments},
+    {ARCTRACE_TYPE_ENABLED, "filter", Shown::As::kArguments},
 };
 
 const Shown* find_shown(uint16_t type, std::string_view field) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "reader/render/gap_list.hpp"
 #include "reader/render/session_text.hpp"
 #include "reader/render/text_style.hpp"
 #include "reader/trace/format_names.hpp"
@@ -148,6 +149,60 @@ void DumpPrinter::print_json(const Record& record, const StackEffect& effect, bo
   }
   JsonFields fields(json_);
   describer_.describe(record, effect, fields);
+  json_.end();
+}
+
+void DumpPrinter::print_gap_text(const Gap& gap, int64_t time_ns) {
+  const Definitions& definitions = trace_.definitions();
+  const Thread* thread = definitions.thread(gap.thread);
+  line_.clear();
+  for (const DumpField field : fields_) {
+    if (field != fields_.front()) line_ += ' ';
+    std::string text = "-";
+    switch (field) {
+      case DumpField::kTime:
+        text = seconds_text(time_ns);
+        break;
+      case DumpField::kPid:
+        text = number_or_dash(definitions.has_pid(gap.thread),
+                              definitions.pid_of(gap.thread));
+        break;
+      case DumpField::kTid:
+        text = number_or_dash(thread != nullptr, thread == nullptr ? 0 : thread->tid);
+        break;
+      case DumpField::kWriter:
+        text = number_or_dash(thread != nullptr, thread == nullptr ? 0 : thread->writer);
+        break;
+      case DumpField::kName:
+        if (thread != nullptr) {
+          text = escaped(definitions.thread_name(gap.thread, gap.to_ns));
+        }
+        break;
+      case DumpField::kType:
+        text = "GAP";
+        break;
+      case DumpField::kContent:
+        text = absl::StrCat(
+            gap_reason_text(gap), " of=", gap_subject_text(gap, definitions),
+            " from=", gap.from_known ? seconds_text(gap.from_ns) : "not known",
+            " to=", seconds_text(gap.to_ns), " records=",
+            gap.records.has_value() ? absl::StrCat(*gap.records) : "not known");
+        break;
+      default:
+        break;
+    }
+    append_column(text, width_of(field), is_right_aligned(field));
+  }
+  line_.erase(line_.find_last_not_of(' ') + 1);
+  line_ += '\n';
+  output_.write(line_);
+}
+
+void DumpPrinter::print_gap_json(const Gap& gap, int64_t time_ns) {
+  json_.begin_object();
+  json_.member("time_ns", time_ns);
+  json_.member("type", "GAP");
+  write_gap_json(gap, trace_.definitions(), json_);
   json_.end();
 }
 

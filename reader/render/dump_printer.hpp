@@ -11,6 +11,7 @@
 #include "reader/render/json_writer.hpp"
 #include "reader/render/output.hpp"
 #include "reader/render/record_describer.hpp"
+#include "reader/trace/gaps.hpp"
 #include "reader/trace/trace.hpp"
 
 namespace arctrace::reader {
@@ -49,6 +50,9 @@ class DumpPrinter {
   void print_text(const Record& record, const StackEffect& effect);
   // `raw`: with an object `raw` of ticks, writer, chunk (or block) and offset.
   void print_json(const Record& record, const StackEffect& effect, bool raw);
+  // A line for a stretch of time of which records are missing, found at `time_ns`.
+  void print_gap_text(const Gap& gap, int64_t time_ns);
+  void print_gap_json(const Gap& gap, int64_t time_ns);
   // Sums of the whole trace: a line with '#'.
   void print_footer();
   // Hands everything to the output. To be called last.

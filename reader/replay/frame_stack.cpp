@@ -63,6 +63,22 @@ void FrameStack::advance(int64_t time_ns, RunState state) {
   if (now_ >= next_phase_ns_) change_phase();
 }
 
+void FrameStack::advance_gap(int64_t time_ns, RunState state, FunctionId function) {
+  if (time_ns <= now_) return;
+  if (const uint64_t passed = elapsed(clip(now_), clip(time_ns)); passed != 0) {
+    const NodeIndex node = state_.tree.child(frames_.back().node, function);
+    ++state_.tree[node].calls;
+    state_.tree[node].base_ns += passed;
+    if (state != RunState::kRunning) {
+      const CpuTime off{0, passed, state == RunState::kReady ? passed : 0, 0};
+      state_.tree.cpu_time(node) += off;
+      cpu_ += off;
+    }
+  }
+  now_ = time_ns;
+  if (now_ >= next_phase_ns_) change_phase();
+}
+
 void FrameStack::count_switch() {
   if (in_range()) charge({0, 0, 0, 1});
 }
@@ -113,7 +129,8 @@ FrameInfo FrameStack::info_of(const Frame& frame, uint16_t flags) const {
   info.count = static_cast<uint32_t>(
       std::clamp<uint64_t>(frame.width, 1, std::numeric_limits<uint32_t>::max()));
   info.flags = static_cast<uint16_t>((frame.flags | flags) & ~unsigned{kFrameCounted});
-  info.time_ns = info.stop_ns = clip(now_);
+  info.time_ns = event_ns();
+  info.stop_ns = clip(now_);
   info.start_ns = clip(frame.start_ns);
   const uint64_t wall_ns = elapsed(info.start_ns, info.stop_ns);
   info.cpu = cpu_;
@@ -301,6 +318,28 @@ uint64_t FrameStack::vfork_end() {
   return left_open;
 }
 
+// ---- Inherited frames ---------------------------------------------------------
+
+void FrameStack::inherit(std::span<const KeyAndFunction> frames) {
+  for (const KeyAndFunction& frame : frames) {
+    push(frame.key, frame.function, kFrameInherited, 0);
+  }
+  inherited_ = static_cast<uint32_t>(frames_.size() - 1);
+}
+
+bool FrameStack::leave_inherited(uint64_t key) {
+  uint32_t found = inherited_;
+  while (found > 0 && frames_[found].key != key) --found;
+  if (found == 0) return false;
+  for (; inherited_ > found; --inherited_) {
+    ++state_.totals.exit_lost;
+    pop(kFrameExitLost);
+  }
+  pop(0);
+  --inherited_;
+  return true;
+}
+
 // ---- The kernel's frames -------------------------------------------------------
 
 void FrameStack::push_kernel(uint64_t key, FunctionId function) {
@@ -318,19 +357,20 @@ void FrameStack::leave_kernel(uint32_t count, uint16_t flags) {
 void FrameStack::args(const Record& record) {
   const Frame& top = frames_.back();
   if (state_.listener == nullptr || (top.flags & kFrameCounted) == 0) return;
-  state_.listener->args({thread_, top.function, top.token, clip(now_), &record});
+  state_.listener->args({thread_, top.function, top.token, event_ns(), &record});
 }
 
 void FrameStack::point(PointInfo::Kind kind, const Record& record, FunctionId function) {
   if (state_.listener == nullptr || !in_range()) return;
   state_.listener->point(
-      {kind, thread_, function, frames_.back().depth, clip(now_), &record});
+      {kind, thread_, function, frames_.back().depth, event_ns(), &record});
 }
 
 void FrameStack::finish() {
   vforks_.clear();
   leave_kernel(kernel_frames_, kFrameOpen);
   leave(depth_, kFrameOpen);
+  for (; inherited_ > 0; --inherited_) pop(kFrameOpen);
   if (state_.has_dispatches) state_.tree.choose_clock(root(), state_.clock);
   state_.tree.sum_up(root());
   frames_.shrink_to_fit();

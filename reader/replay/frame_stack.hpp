@@ -3,6 +3,7 @@
 
 #include <absl/container/flat_hash_map.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -13,8 +14,8 @@
 namespace arctrace::reader {
 
 // The rule of time: before anything changes, the time since the last change is charged to
-// the innermost frame. A thread's time runs from its first record to its last one, or to
-// the kernel's last one about it; time that goes back counts as standing still.
+// the innermost frame. A thread's time runs from its first record to its end, or to the
+// end of the recording; time that goes back counts as standing still.
 //
 // Frames of the kernel stand above the thread's own frames and do not count for depth().
 class FrameStack {
@@ -46,6 +47,12 @@ class FrameStack {
   void begin(int64_t time_ns);
   // Charges the time up to `time_ns`, during which the thread was in `state`.
   void advance(int64_t time_ns, RunState state);
+  // The same for a time of which records are missing: it is that of a call of `function`
+  // in the innermost frame, of which the listener learns nothing.
+  void advance_gap(int64_t time_ns, RunState state, FunctionId function);
+  // The listener gets this time for what is reported to it, if it is later than now: a
+  // frame that was left in a gap is closed by a later record.
+  void set_record_time(int64_t time_ns) { record_ns_ = time_ns; }
   // Counts that the thread leaves its CPU now.
   void count_switch();
   int64_t now_ns() const { return now_; }
@@ -84,6 +91,19 @@ class FrameStack {
   bool in_vfork() const { return !vforks_.empty(); }
   void forget_vforks() { vforks_.clear(); }
 
+  // Frames that a fork child has of its parent, which its writer does not know: they
+  // stand below the thread's own frames and do not count for depth(). `frames` are the
+  // parent's, outermost first. REQUIRES: the stack is empty.
+  struct KeyAndFunction {
+    uint64_t key;
+    FunctionId function;
+  };
+  void inherit(std::span<const KeyAndFunction> frames);
+  uint32_t inherited() const { return inherited_; }
+  // Leaves the innermost inherited frame with this key, and those inside it, flagged.
+  // False: there is none. REQUIRES: depth() is 0, and no frame of the kernel's is open.
+  bool leave_inherited(uint64_t key);
+
   uint32_t kernel_frames() const { return kernel_frames_; }
   void push_kernel(uint64_t key, FunctionId function);
   // REQUIRES: at least `count` frames of the kernel's are open.
@@ -114,6 +134,7 @@ class FrameStack {
 
   enum class Phase : uint8_t { kBefore, kInside, kAfter };  // of the time range
 
+  int64_t event_ns() const { return clip(std::max(now_, record_ns_)); }
   void charge(const CpuTime& cpu);
   void change_phase();
   void count(Frame& frame);
@@ -131,10 +152,12 @@ class FrameStack {
   int64_t next_phase_ns_;
   int64_t first_ns_ = 0;
   int64_t now_ = 0;
-  CpuTime cpu_;                 // the sum of what was charged
-  uint64_t depth_ = 0;          // sum of the widths of frames_[1...]
-  std::vector<Frame> frames_;   // [0]: the thread itself
-  uint32_t kernel_frames_ = 0;  // the last ones of these
+  int64_t record_ns_ = INT64_MIN;  // of the record that is applied, if it is later
+  CpuTime cpu_;                    // the sum of what was charged
+  uint64_t depth_ = 0;             // sum of the widths of frames_[1...]
+  std::vector<Frame> frames_;      // [0]: the thread itself
+  uint32_t kernel_frames_ = 0;     // the last ones of these
+  uint32_t inherited_ = 0;         // the first ones after the thread itself
   std::vector<VforkPoint> vforks_;
   // Frames up to here were open at a vfork: they may go on after they were left, and are
   // shown however short they are.

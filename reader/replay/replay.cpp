@@ -1,5 +1,6 @@
 #include "reader/replay/replay.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "reader/trace/record_types.hpp"
@@ -11,13 +12,29 @@ Replay::Replay(const Definitions& definitions, Symbolizer* symbolizer,
                ReplayOptions options)
     : state_(definitions, symbolizer, options.filter, options.clock, options.listener,
              options.schedule, options.max_findings),
+      hidden_(definitions, nullptr, {}, options.clock, nullptr, nullptr, 0),
       dispatches_(definitions, options.all_threads,
                   [this](ThreadIndex thread) { return stack_of_kernel(thread); }),
       wants_thread_(std::move(options.wants_thread)),
       has_wake_ups_(options.has_wake_ups),
-      entries_(definitions.threads().size()) {}
+      entries_(definitions.threads().size()) {
+  for (ReplayState* state : {&state_, &hidden_}) {
+    state->ticks = options.ticks;
+    state->is_overwritten = options.mode == ARCTRACE_MODE_OVERWRITE;
+  }
+  for (const Process& process : definitions.processes()) {
+    if (process.origin != ARCTRACE_ORIGIN_FORK) continue;
+    threads_of_parents_.try_emplace(definitions.find_process(process.parent_id));
+  }
+  threads_of_parents_.erase(kNoIndex);
+  for (ThreadIndex i = 0; i < definitions.threads().size(); ++i) {
+    const auto parent = threads_of_parents_.find(definitions.threads()[i].process);
+    if (parent != threads_of_parents_.end()) parent->second.push_back(i);
+  }
+}
 
 void Replay::add(const Record& record) {
+  last_ns_ = std::max(last_ns_, record.time_ns);
   if (record.type == ARCTRACE_TYPE_LOST) {
     const auto lost = load_part_untrusted<arctrace_lost_body>(record.body);
     if ((lost.flags & (ARCTRACE_LOST_RESIDUAL | ARCTRACE_LOST_SESSION)) != 0) {
@@ -27,6 +44,7 @@ void Replay::add(const Record& record) {
   }
   if (record.thread >= entries_.size()) {
     if (record.type == ARCTRACE_TYPE_SESSION) session_point(record);
+    if (record.type == ARCTRACE_TYPE_ENABLED) enabled(record);
     return;
   }
   if (class_of(record.type) == RecordClass::kKernel) {
@@ -51,11 +69,40 @@ ThreadStack* Replay::stack_of(ThreadIndex thread) {
   Entry& entry = entries_[thread];
   if (!entry.known) {
     entry.known = true;
-    if (!wants_thread_ || wants_thread_(thread)) {
-      entry.stack = std::make_unique<ThreadStack>(state_, thread);
+    entry.hidden = wants_thread_ && !wants_thread_(thread);
+    const ProcessIndex process = state_.definitions.threads()[thread].process;
+    if (!entry.hidden || threads_of_parents_.contains(process)) {
+      entry.stack =
+          std::make_unique<ThreadStack>(entry.hidden ? hidden_ : state_, thread);
+      inherit(thread, *entry.stack);
     }
   }
   return entry.stack.get();
+}
+
+// A fork child's first thread begins in the frames of the thread that forked: of the
+// parent's threads the one that called fork last, or the only one that is known.
+void Replay::inherit(ThreadIndex child, ThreadStack& stack) {
+  const Definitions& definitions = state_.definitions;
+  const Process* process = definitions.process_of(child);
+  if (process == nullptr || process->origin != ARCTRACE_ORIGIN_FORK ||
+      process->pid != definitions.threads()[child].tid) {
+    return;
+  }
+  const auto parents =
+      threads_of_parents_.find(definitions.find_process(process->parent_id));
+  if (parents == threads_of_parents_.end()) return;
+  ThreadStack* parent = nullptr;
+  size_t candidates = 0;
+  for (const ThreadIndex thread : parents->second) {
+    ThreadStack* candidate = thread == child ? nullptr : entries_[thread].stack.get();
+    if (candidate == nullptr) continue;
+    ++candidates;
+    if (parent == nullptr || candidate->fork_ns() > parent->fork_ns()) parent = candidate;
+  }
+  if (parent == nullptr) return;
+  if (candidates > 1 && parent->fork_ns() == INT64_MIN) return;
+  stack.inherit(parent->take_fork_point());
 }
 
 // A thread that has records of its own begins with one of its own.
@@ -68,11 +115,21 @@ ThreadStack* Replay::stack_of_kernel(ThreadIndex thread) {
 void Replay::add_residual_loss(const Record& record, const arctrace_lost_body& lost) {
   ThreadStack* stack =
       (lost.flags & ARCTRACE_LOST_SESSION) != 0 ? nullptr : stack_of(record.thread);
-  if (stack != nullptr) {
-    stack->add_residual_loss(lost.count);
+  if (stack != nullptr && !entries_[record.thread].hidden) {
+    stack->add_residual_loss(record, lost);
   } else if (wants_thread_ && record.thread != kNoIndex) {
     return;
   }
+  session_point(record);
+}
+
+void Replay::enabled(const Record& record) {
+  const uint32_t gate = load_part_untrusted<arctrace_enabled_body>(record.body).gate;
+  const bool is_on = (gate & ARCTRACE_GATE_FUNCTIONS) != 0;
+  std::vector<OffStretch>& off = state_.off;
+  const bool was_on = off.empty() || off.back().to_ns != INT64_MAX;
+  if (was_on && !is_on) off.push_back({record.time_ns, INT64_MAX});
+  if (!was_on && is_on) off.back().to_ns = record.time_ns;
   session_point(record);
 }
 
@@ -89,8 +146,8 @@ void Replay::session_point(const Record& record) {
 void Replay::finish() {
   for (size_t i = 0; i < entries_.size(); ++i) {
     ThreadStack* stack = entries_[i].stack.get();
-    if (stack == nullptr) continue;
-    stack->finish();
+    if (stack == nullptr || entries_[i].hidden) continue;
+    stack->finish(last_ns_);
     if (!stack->in_report()) continue;
     threads_.push_back({static_cast<ThreadIndex>(i), stack->root(), stack->start_ns(),
                         stack->stop_ns()});

@@ -1,6 +1,8 @@
 // The replay: makes call trees of a trace's records, by the stack of each thread.
 #pragma once
 
+#include <absl/container/flat_hash_map.h>
+
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -25,15 +27,19 @@ struct ReplayOptions {
   ReplayListener* listener = nullptr;
   ScheduleListener* schedule = nullptr;
   size_t max_findings = 1000;  // kept; all are counted
+  // Of the trace, which must outlive the replay; without it, when losses began is not
+  // known.
+  const ClockMap* ticks = nullptr;
+  uint32_t mode = 0;  // enum arctrace_mode of the session
 };
 
 // One replayed thread.
 struct ThreadTree {
   ThreadIndex thread;
   NodeIndex root;
-  // The times of the first and the last record of the thread, its own or the kernel's
-  // about it, cut at the filter's time range. On the wall clock the root's cum_ns is the
-  // difference.
+  // The time of the first record of the thread, its own or the kernel's about it, and its
+  // end or the recording's, cut at the filter's time range. On the wall clock the root's
+  // cum_ns is the difference.
   int64_t start_ns, stop_ns;
 };
 
@@ -71,17 +77,26 @@ class Replay {
   ThreadStack* stack_of(ThreadIndex thread);
   ThreadStack* stack_of_kernel(ThreadIndex thread);
   void add_residual_loss(const Record& record, const arctrace_lost_body& lost);
+  void enabled(const Record& record);
   void session_point(const Record& record);
 
+  void inherit(ThreadIndex child, ThreadStack& stack);
+
   ReplayState state_;
+  // Of threads that are filtered out and have fork children, which need their frames.
+  ReplayState hidden_;
   Dispatches dispatches_;
   std::function<bool(ThreadIndex)> wants_thread_;
   bool has_wake_ups_;
+  int64_t last_ns_ = INT64_MIN;  // of all records
   struct Entry {
     bool known = false;                  // wants_thread_ was asked
+    bool hidden = false;                 // filtered out; there is a stack all the same
     std::unique_ptr<ThreadStack> stack;  // nullptr: filtered out
   };
   std::vector<Entry> entries_;  // by ThreadIndex
+  // The threads of processes that have forked.
+  absl::flat_hash_map<ProcessIndex, std::vector<ThreadIndex>> threads_of_parents_;
   std::vector<ThreadTree> threads_;
 };
 

@@ -3,13 +3,17 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <vector>
 
 #include "reader/replay/call_tree.hpp"
 #include "reader/replay/filter.hpp"
+#include "reader/replay/fork_functions.hpp"
+#include "reader/replay/gap_functions.hpp"
 #include "reader/replay/kernel_functions.hpp"
 #include "reader/replay/listener.hpp"
 #include "reader/replay/resolver.hpp"
 #include "reader/replay/schedule_listener.hpp"
+#include "reader/trace/clock_map.hpp"
 #include "reader/trace/finding_log.hpp"
 
 namespace arctrace::reader {
@@ -23,6 +27,12 @@ struct ReplayTotals {
            open = 0;
 };
 
+// A time in which functions were switched off.
+struct OffStretch {
+  int64_t from_ns;
+  int64_t to_ns;  // INT64_MAX: they still are
+};
+
 struct ReplayState {
   ReplayState(const Definitions& all_definitions, Symbolizer* symbolizer,
               const ReplayFilter& shown, ReportClock report_clock,
@@ -31,6 +41,8 @@ struct ReplayState {
       : definitions(all_definitions),
         resolver(all_definitions, symbolizer),
         kernel_functions(resolver.mutable_functions()),
+        gap_functions(resolver.mutable_functions()),
+        fork_functions(resolver.functions()),
         filter(shown),
         matcher(filter, resolver.functions()),
         clock(report_clock),
@@ -44,6 +56,8 @@ struct ReplayState {
   const Definitions& definitions;
   FunctionResolver resolver;
   KernelFunctions kernel_functions;
+  GapFunctions gap_functions;
+  ForkFunctions fork_functions;
   const ReplayFilter filter;
   FunctionMatcher matcher;
   const ReportClock clock;
@@ -53,6 +67,9 @@ struct ReplayState {
   CallTree tree;
   FindingLog findings;
   ReplayTotals totals;
+  std::vector<OffStretch> off;  // as far as records were applied, in order of time
+  const ClockMap* ticks = nullptr;
+  bool is_overwritten = false;  // what is missing between a thread's blocks gave way
 };
 
 }  // namespace arctrace::reader

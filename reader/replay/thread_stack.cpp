@@ -29,11 +29,37 @@ ThreadStack::ThreadStack(ReplayState& state, ThreadIndex thread)
 
 void ThreadStack::apply(const Record& record) {
   if (record.type >= ARCTRACE_TYPE_PROCESS) return;
-  if (!frames_.has_begun()) begin(record.time_ns);
+  const bool is_first = !frames_.has_begun();
+  if (is_first) begin_at(record);
+  frames_.set_record_time(record.time_ns);
+  if (record.after_gap) {
+    broken_ = true;
+    // In blocks of several writers every STACK might follow a gap, and few do.
+    if (record.compact || is_first) {
+      note_missing(frames_.now_ns(), record.time_ns,
+                   state_.is_overwritten ? state_.gap_functions.overwritten()
+                                         : state_.gap_functions.missing());
+    }
+  }
   // A thread that writes a record runs, and is not in the kernel.
-  run_until(record.time_ns);
-  if (frames_.kernel_frames() != 0) kernel_.leave_all(!frames_.in_vfork());
-  if (record.after_gap) broken_ = true;
+  if (frames_.kernel_frames() != 0) {
+    run_until(record.time_ns);
+    kernel_.leave_all(!frames_.in_vfork());
+  }
+  switch (record.type) {
+    case ARCTRACE_TYPE_STACK:
+      stack(record);
+      return;
+    case ARCTRACE_TYPE_LOST:
+      lost(record);
+      return;
+    case ARCTRACE_TYPE_UNWIND:
+      unwind(record);
+      has_calls_ = true;
+      return;
+    default:
+      run_until(record.time_ns);
+  }
   switch (record.type) {
     case ARCTRACE_TYPE_ENTER:
       enter(load_part_untrusted<arctrace_frame_body>(record.body).key);
@@ -44,9 +70,6 @@ void ThreadStack::apply(const Record& record) {
     case ARCTRACE_TYPE_EXIT_NAMED:
       exit_named(record);
       break;
-    case ARCTRACE_TYPE_UNWIND:
-      unwind(record);
-      break;
     case ARCTRACE_TYPE_VFORK_BEGIN:
       frames_.vfork_begin();
       frames_.point(PointInfo::Kind::kRecord, record, kUnknownFunction);
@@ -55,12 +78,6 @@ void ThreadStack::apply(const Record& record) {
       vfork_end(record);
       frames_.point(PointInfo::Kind::kRecord, record, kUnknownFunction);
       break;
-    case ARCTRACE_TYPE_STACK:
-      stack(record);
-      return;
-    case ARCTRACE_TYPE_LOST:
-      lost(record);
-      return;
     case ARCTRACE_TYPE_ARGUMENTS:
     case ARCTRACE_TYPE_RESULT:
       frames_.args(record);
@@ -83,11 +100,98 @@ void ThreadStack::begin(int64_t time_ns) {
   schedule_.start();
 }
 
+// The thread begins with its first record; that of a fork child begins in the fork.
+void ThreadStack::begin_at(const Record& record) {
+  const bool knows_frames =
+      record.type == ARCTRACE_TYPE_STACK &&
+      load_part_untrusted<arctrace_stack_body>(record.body).depth != 0;
+  if (parent_.time_ns == INT64_MIN || knows_frames || record.after_gap) {
+    begin(record.time_ns);
+    return;
+  }
+  begin(std::min(parent_.time_ns, record.time_ns));
+  std::vector<FrameStack::KeyAndFunction> frames;
+  for (const uint64_t key : parent_.keys) {
+    frames.push_back({key, key == 0 ? kUnknownFunction : resolve(key)});
+  }
+  frames_.inherit(frames);
+  state_.totals.inherited += frames.size();
+}
+
+// ---- Fork ----------------------------------------------------------------------
+
+// Without the kernel's frames, which are not the child's.
+std::vector<uint64_t> ThreadStack::keys() const {
+  std::vector<uint64_t> keys;
+  const std::span<const FrameStack::Frame> frames = frames_.frames();
+  for (size_t i = 1; i + frames_.kernel_frames() < frames.size(); ++i) {
+    keys.push_back(frames[i].function == kUnknownFunction ? 0 : frames[i].key);
+  }
+  return keys;
+}
+
+ThreadStack::ForkPoint ThreadStack::take_fork_point() {
+  if (fork_point_.time_ns == INT64_MIN) return {INT64_MAX, keys()};
+  return std::exchange(fork_point_, {});
+}
+
+// ---- Time --------------------------------------------------------------------
+
+void ThreadStack::note_missing(int64_t from_ns, int64_t to_ns, FunctionId function) {
+  if (from_ns >= to_ns) return;
+  if (missing_.has_value()) from_ns = std::min(from_ns, missing_->from_ns);
+  missing_ = MissingTime{from_ns, to_ns, function};
+}
+
+// Whether records are missing of some of the time from now on.
+bool ThreadStack::has_gap_until(int64_t time_ns) const {
+  if (frames_.kernel_frames() != 0) return false;
+  if (missing_.has_value() && missing_->to_ns > frames_.now_ns()) return true;
+  for (size_t i = off_index_; i < state_.off.size(); ++i) {
+    if (state_.off[i].from_ns >= time_ns) break;
+    if (state_.off[i].to_ns > frames_.now_ns()) return true;
+  }
+  return false;
+}
+
+// The time up to `time_ns` passes. Where records are missing it is charged to no frame.
+// The innermost `left_in_gap` frames were left in the first such stretch: when it began,
+// as far as is known. A thread that is in the kernel is there whatever is missing.
+void ThreadStack::pass(int64_t time_ns, RunState state, uint64_t left_in_gap) {
+  const std::vector<OffStretch>& off = state_.off;
+  const auto skip_past = [&] {
+    while (off_index_ < off.size() && off[off_index_].to_ns <= frames_.now_ns()) {
+      ++off_index_;
+    }
+  };
+  skip_past();
+  while (has_gap_until(time_ns)) {
+    const bool is_off =
+        off_index_ < off.size() && off[off_index_].from_ns < time_ns &&
+        (!missing_.has_value() || off[off_index_].from_ns <= missing_->from_ns);
+    const MissingTime gap = is_off ? MissingTime{off[off_index_].from_ns,
+                                                 std::min(off[off_index_].to_ns, time_ns),
+                                                 state_.gap_functions.off()}
+                                   : *missing_;
+    frames_.advance(std::min(gap.from_ns, time_ns), state);
+    if (left_in_gap != 0) {
+      state_.totals.exit_lost += std::min(left_in_gap, frames_.depth());
+      frames_.leave(left_in_gap, kFrameExitLost);
+      left_in_gap = 0;
+    }
+    frames_.advance_gap(std::min(gap.to_ns, time_ns), state, gap.function);
+    if (!is_off) missing_.reset();
+    skip_past();
+    if (frames_.now_ns() >= time_ns) break;
+  }
+  frames_.advance(time_ns, state);
+}
+
 // The thread ran up to now. If it had left its CPU, the record that it got one is
 // missing.
-void ThreadStack::run_until(int64_t time_ns) {
+void ThreadStack::run_until(int64_t time_ns, uint64_t left_in_gap) {
   if (schedule_.state() != RunState::kRunning) schedule_.run();
-  frames_.advance(time_ns, RunState::kRunning);
+  pass(time_ns, RunState::kRunning, left_in_gap);
 }
 
 // ---- The kernel's records --------------------------------------------------
@@ -101,7 +205,8 @@ bool ThreadStack::follows_kernel(int64_t time_ns) {
 void ThreadStack::apply_kernel(const Record& record) {
   if (!follows_kernel(record.time_ns)) return;
   run_until(record.time_ns);
-  if (record.type == ARCTRACE_TYPE_EXITED || record.type == ARCTRACE_TYPE_EXECED) {
+  has_exited_ = record.type == ARCTRACE_TYPE_EXITED;
+  if (has_exited_ || record.type == ARCTRACE_TYPE_EXECED) {
     is_gone_ = !kernel_only_;
   } else {
     kernel_.apply(record);
@@ -117,13 +222,13 @@ void ThreadStack::left_cpu(int64_t time_ns, uint32_t task_state) {
 
 void ThreadStack::woken(int64_t time_ns, const Waker& waker) {
   if (!follows_kernel(time_ns) || schedule_.state() != RunState::kBlocked) return;
-  frames_.advance(time_ns, RunState::kBlocked);
+  pass(time_ns, RunState::kBlocked);
   schedule_.wake(waker);
 }
 
 void ThreadStack::got_cpu(int64_t time_ns) {
   if (!follows_kernel(time_ns) || schedule_.state() == RunState::kRunning) return;
-  frames_.advance(time_ns, schedule_.state());
+  pass(time_ns, schedule_.state());
   schedule_.run();
 }
 
@@ -134,7 +239,11 @@ FunctionId ThreadStack::resolve(uint64_t key) {
 }
 
 void ThreadStack::enter(uint64_t key) {
-  frames_.push(key, resolve(key), 0);
+  const FunctionId function = resolve(key);
+  frames_.push(key, function, 0);
+  if (state_.fork_functions.contains(function)) {
+    fork_point_ = {frames_.now_ns(), keys()};
+  }
   if (frames_.depth() > ARCTRACE_OPEN_FRAMES_MAX) is_complete_ = false;
 }
 
@@ -151,22 +260,30 @@ void ThreadStack::exit_named(const Record& record) {
   const uint64_t key = load_part_untrusted<arctrace_frame_body>(record.body).key;
   // A vfork child leaves no frame for good: its parent is still in it.
   if (frames_.depth() == 0 && !frames_.in_vfork()) {
-    adopt(record);
+    if (frames_.inherited() == 0) {
+      adopt(record);
+    } else if (!frames_.leave_inherited(key)) {
+      orphan(record, resolve(key));
+    }
     return;
   }
-  if (frames_.top().key == key) {
+  if (frames_.depth() > 0 && frames_.top().key == key) {
     frames_.leave(1, 0);
     return;
   }
   // Search first: an exit that fits no frame must not destroy the stack. A writer that
   // has reported all its frames has searched already.
   if ((broken_ || !is_complete_) && frames_.is_open(key)) {
-    while (frames_.top().key != key) {
+    while (frames_.depth() > 0 && frames_.top().key != key) {
       const uint64_t width = frames_.top().width;
       state_.totals.exit_lost += width;
       frames_.leave(width, kFrameExitLost);
     }
-    frames_.leave(1, 0);
+    if (frames_.depth() > 0) {
+      frames_.leave(1, 0);
+    } else {
+      frames_.leave_inherited(key);
+    }
     return;
   }
   orphan(record, resolve(key));
@@ -194,6 +311,12 @@ void ThreadStack::orphan(const Record& record, FunctionId function) {
 
 void ThreadStack::unwind(const Record& record) {
   const uint64_t count = load_part_untrusted<arctrace_unwind_body>(record.body).count;
+  // What was left while records were missing is reported by the first record after that.
+  if (has_gap_until(record.time_ns)) {
+    run_until(record.time_ns, count);
+    return;
+  }
+  run_until(record.time_ns);
   const uint64_t open = frames_.depth();
   state_.totals.unwound += std::min(count, open);
   frames_.leave(count, kFrameUnwound);
@@ -218,15 +341,26 @@ void ThreadStack::vfork_end(const Record& record) {
 
 void ThreadStack::lost(const Record& record) {
   const auto lost = load_part_untrusted<arctrace_lost_body>(record.body);
+  const bool is_own = (lost.flags & ARCTRACE_LOST_INHERITED) == 0;
+  if (is_own && lost.since_ticks != 0 && state_.ticks != nullptr) {
+    note_missing(std::max(state_.ticks->to_ns(lost.since_ticks), frames_.now_ns()),
+                 record.time_ns, state_.gap_functions.lost());
+  } else {
+    run_until(record.time_ns);
+  }
   if (frames_.in_range()) frames_.mark_top().lost_records += lost.count;
   // What an earlier owner of the slot lost is missing in another thread.
-  if ((lost.flags & ARCTRACE_LOST_INHERITED) == 0) broken_ = true;
+  if (is_own) broken_ = true;
   frames_.point(PointInfo::Kind::kRecord, record, kUnknownFunction);
 }
 
-void ThreadStack::add_residual_loss(uint64_t count) {
+void ThreadStack::add_residual_loss(const Record& record,
+                                    const arctrace_lost_body& lost) {
   has_residual_loss_ = true;
-  frames_.mark_root().lost_records += count;
+  frames_.mark_root().lost_records += lost.count;
+  if (lost.since_ticks != 0 && state_.ticks != nullptr && frames_.has_begun()) {
+    note_missing(frames_.now_ns(), record.time_ns, state_.gap_functions.lost());
+  }
 }
 
 // A STACK record reports the innermost `count` of `depth` frames.
@@ -262,6 +396,10 @@ void ThreadStack::stack(const Record& record) {
     }
     end = begin;
   }
+  run_until(record.time_ns,
+            changed && !known && known_depth > right && !frames_.in_vfork()
+                ? known_depth - right
+                : 0);
   if (known && !agrees) {
     add_finding(Rule::kStackAgrees, record,
                 absl::StrCat("STACK of ", depth, " frames differs from the ", known_depth,
@@ -299,8 +437,26 @@ void ThreadStack::add_finding(Rule rule, const Record& record, const std::string
       record.chunk, record.offset);
 }
 
-void ThreadStack::finish() {
-  state_.totals.open += frames_.depth() + frames_.kernel_frames();
+// When the thread ended, as far as records say it. How the collector learns of an end
+// that the process itself did not record, such as SIGKILL, makes it up to a round late. A
+// number of which only the kernel's records know may have had several threads.
+int64_t ThreadStack::end_ns(int64_t recording_end_ns) const {
+  const Thread& thread = state_.definitions.threads()[thread_];
+  if (is_gone_ || has_exited_ || thread.ended_unseen) return frames_.now_ns();
+  int64_t end = std::min(recording_end_ns, thread.end_ns);
+  const Process* process = state_.definitions.process(process_);
+  if (process != nullptr && process->end_how != ARCTRACE_END_NONE) {
+    end = std::min(end, process->end_ns);
+  }
+  return end;
+}
+
+void ThreadStack::finish(int64_t recording_end_ns) {
+  if (frames_.has_begun()) {
+    frames_.set_record_time(INT64_MIN);
+    pass(end_ns(recording_end_ns), schedule_.state());
+  }
+  state_.totals.open += frames_.depth() + frames_.kernel_frames() + frames_.inherited();
   frames_.finish();
   if (frames_.has_begun()) schedule_.finish();
 }

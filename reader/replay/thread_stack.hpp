@@ -3,7 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "reader/replay/frame_stack.hpp"
 #include "reader/replay/kernel_frames.hpp"
@@ -22,10 +25,23 @@ namespace arctrace::reader {
 // end of the kernel's frame was lost.
 class ThreadStack {
  public:
-  // `state` must outlive this object. The first STACK of a fork child's thread is the
-  // stack that fork copied. A thread that only the kernel's records name has only the
-  // kernel's frames.
+  // The frames that were open when the thread began to fork.
+  struct ForkPoint {
+    int64_t time_ns = INT64_MIN;  // INT64_MIN: there is none; INT64_MAX: not known
+    std::vector<uint64_t> keys;   // outermost first
+  };
+
+  // `state` must outlive this object. A thread that only the kernel's records name has
+  // only the kernel's frames.
   ThreadStack(ReplayState& state, ThreadIndex thread);
+
+  // The thread is the one of a fork child, which begins in its parent's frames. To be
+  // called before the first record. If the thread's own first STACK has frames, these are
+  // the stack that fork copied.
+  void inherit(ForkPoint parent) { parent_ = std::move(parent); }
+  // Where the last fork() of this thread was called, once; without one, where it is now.
+  ForkPoint take_fork_point();
+  int64_t fork_ns() const { return fork_point_.time_ns; }
 
   // The thread's next record, in the order in which it wrote them. Definitions and
   // records of the kernel writer are not part of the stack and are ignored.
@@ -40,11 +56,13 @@ class ThreadStack {
   void woken(int64_t time_ns, const Waker& waker);
   void got_cpu(int64_t time_ns);
 
-  // A loss that only the collector knew of, at an unknown time.
-  void add_residual_loss(uint64_t count);
+  // A loss that only the collector knew of. Of the time in which it may have come, that
+  // after the thread's last record is known to have no records.
+  void add_residual_loss(const Record& record, const arctrace_lost_body& lost);
 
-  // To be called once, after the last record: closes the open frames and sums up.
-  void finish();
+  // To be called once, after the last record: closes the open frames and sums up. They
+  // last until the thread's end, or until `recording_end_ns` if it lived longer.
+  void finish(int64_t recording_end_ns);
 
   // Whether the thread has a part in the filter's time range.
   bool in_report() const {
@@ -61,7 +79,11 @@ class ThreadStack {
 
  private:
   void begin(int64_t time_ns);
-  void run_until(int64_t time_ns);
+  void begin_at(const Record& record);
+  void note_missing(int64_t from_ns, int64_t to_ns, FunctionId function);
+  void pass(int64_t time_ns, RunState state, uint64_t left_in_gap = 0);
+  void run_until(int64_t time_ns, uint64_t left_in_gap = 0);
+  bool has_gap_until(int64_t time_ns) const;
   bool follows_kernel(int64_t time_ns);
 
   FunctionId resolve(uint64_t key);
@@ -74,7 +96,9 @@ class ThreadStack {
   void lost(const Record& record);
   void orphan(const Record& record, FunctionId function);
   void adopt(const Record& record);
+  std::vector<uint64_t> keys() const;
   void add_finding(Rule rule, const Record& record, const std::string& what);
+  int64_t end_ns(int64_t recording_end_ns) const;
 
   ReplayState& state_;
   const ThreadIndex thread_;
@@ -86,7 +110,17 @@ class ThreadStack {
   bool broken_ = true;        // records are missing: the stack is not known until STACK
   bool is_complete_ = false;  // STACK reported all frames, and the writer keeps all
   bool is_gone_ = false;      // it has exited, or is another program's
+  bool has_exited_ = false;   // the kernel recorded its exit, and nothing after that
   uint32_t adopted_ = 0;
+  // A time in which records were lost or are missing, up to the last record.
+  struct MissingTime {
+    int64_t from_ns, to_ns;
+    FunctionId function;
+  };
+  std::optional<MissingTime> missing_;
+  ForkPoint parent_;      // of a fork child, until its first record
+  ForkPoint fork_point_;  // of the last fork that no child has inherited yet
+  size_t off_index_ = 0;  // of the first of state_.off that ends after now
   FrameStack frames_;
   KernelFrames kernel_;
   ThreadSchedule schedule_;

@@ -6,6 +6,7 @@
 
 #include <cstring>
 #include <initializer_list>
+#include <iterator>
 
 #include "reader/trace/record_types.hpp"
 
@@ -30,7 +31,7 @@ std::string record_type_text(uint16_t type) {
 
 std::string loss_cause_text(uint32_t cause) {
   return word(cause, ARCTRACE_LOST_FULL, "cause",
-              {"full", "too_big", "nested", "no_slot", "kernel", "disk"});
+              {"full", "too_big", "nested", "no_slot", "kernel", "file"});
 }
 
 std::string mode_text(uint32_t mode) {
@@ -72,7 +73,18 @@ std::string writer_end_text(uint32_t how) {
 
 std::string session_event_text(uint32_t what) {
   return word(what, ARCTRACE_SESSION_STARTED, "event",
-              {"started", "finished", "disk_full"});
+              {"started", "finished", "disk_full", "dump_begin", "dump_end"});
+}
+
+std::string gate_text(uint32_t gate) {
+  if ((gate & ARCTRACE_GATE_ALL) == ARCTRACE_GATE_ALL) return "all";
+  constexpr const char* kClasses[] = {"functions", "events", "marks", "kernel"};
+  std::string text;
+  for (size_t i = 0; i < std::size(kClasses); ++i) {
+    if ((gate >> i & 1) == 0) continue;
+    absl::StrAppend(&text, text.empty() ? "" : ", ", kClasses[i]);
+  }
+  return text.empty() ? "nothing" : text;
 }
 
 std::string code_file_kind_text(uint32_t kind) {

@@ -18,6 +18,7 @@ std::string process_end_text(uint32_t how);     // "exit", "_exit", "exec"
 std::string untraced_text(uint32_t why);        // "setuid", ...: follows "it is "
 std::string writer_end_text(uint32_t how);      // "died"
 std::string session_event_text(uint32_t what);  // "started", "finished", "disk_full"
+std::string gate_text(uint32_t gate);           // "all", "events, marks", "nothing"
 std::string code_file_kind_text(uint32_t kind);
 std::string field_type_text(uint32_t type);         // "u8", ..., "string"
 std::string wait_status_text(int32_t wait_status);  // "exit 3", "signal 9 (Killed)"

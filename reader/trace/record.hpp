@@ -98,6 +98,7 @@ struct Thread {
   uint32_t tgid = 0;  // if of_kernel(): the number of its process, which has no index
   int64_t start_ns = 0;
   int64_t end_ns = INT64_MAX;  // when the collector saw that it was gone
+  bool ended_unseen = false;   // it is gone, and no collector saw when
   std::vector<ThreadName> names;
 
   // Whether only the kernel's records name it: it has written none itself.

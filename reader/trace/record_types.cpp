@@ -134,6 +134,8 @@ constexpr TypeInfo kTypes[] = {
          .with(TEXT(code, name))},
     {TYPE(CODE_FILE), BODY(code_file, process, kind, names, left_out, flags, path_size)
          .with(TEXT(code_file, path))},
+    {TYPE(ENABLED), BODY(enabled, gate, filter_size).with(TEXT(enabled, filter))},
+    {TYPE(COMMAND), BODY(command, child_pid, reserved, within_ticks)},
     {TYPE(SWITCH), BODY(switch, cpu, tgid, prev_state, next_tid, next_tgid)},
     {TYPE(WAKING), BODY(waking, cpu, tgid, woken_tid, woken_tgid, context)},
     {TYPE(FORKED), BODY(forked, cpu, tgid, child_tid, child_tgid)},

@@ -276,6 +276,11 @@ void Trace::Impl::add_slot_fates() {
   for (size_t cause = 0; cause < lost_total.size(); ++cause) {
     lost_total[cause] += buffer.session_lost[cause];
   }
+  for (ThreadIndex i = 0; i < definitions.threads().size(); ++i) {
+    Thread& thread = *definitions.mutable_thread(i);
+    thread.ended_unseen =
+        !thread.of_kernel() && fates[thread.writer] == WriterFate::kDead;
+  }
 }
 
 absl::Status Trace::Impl::read(const RecordSink& sink) {

@@ -22,13 +22,15 @@ inline void wake_collector(arctrace_control& control) {
 }
 
 // Waits until wake_collector() is called or `nanoseconds`, less than a second, have
-// passed.
-inline void wait_for_wake(arctrace_control& control, long nanoseconds) {
+// passed. Returns what the system call did: -EFAULT if the kernel cannot wait on this
+// memory.
+inline long wait_for_wake(arctrace_control& control, long nanoseconds) {
   const timespec timeout{0, nanoseconds};
-  raw_syscall(SYS_futex, sys::pointer_argument(&control.wake), FUTEX_WAIT, 0,
-              sys::pointer_argument(&timeout));
+  const long result = raw_syscall(SYS_futex, sys::pointer_argument(&control.wake),
+                                  FUTEX_WAIT, 0, sys::pointer_argument(&timeout));
   // O2 acquire, matches O1.
   IpcAtomics::exchange_acq_rel(control.wake, uint32_t{0});
+  return result;
 }
 
 }  // namespace arctrace

@@ -222,6 +222,16 @@ class KernelTest(ProgramTest):
             self.assertGreater(end["time_ns"], begun[sector]["time_ns"])
         self.assertEqual(set(begun), set(ended))
 
+    def test_the_recorder_sleeps(self):
+        """While nothing happens. The kernel can't wait on the memory of a BPF map: a recorder that
+        tries takes a whole CPU."""
+        before = os.times()
+        self.record("sleep", "1", options=("--kernel",))
+        after = os.times()
+        used = (after.children_user + after.children_system -
+                before.children_user - before.children_system)
+        self.assertLess(used, 0.5 * (after.elapsed - before.elapsed))
+
     def test_losses_by_cpu(self):
         trace, _, printed = self.record_program("--mode=stop", "-b", "64k", "--block-size", "4k")
         lost = [r for r in self.dump(trace, "--type", "LOST") if r["cause"] == "kernel"]

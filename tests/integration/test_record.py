@@ -246,16 +246,28 @@ class RecordTest(support.TraceTest):
         try:
             done = run("record", "-b", "4M", "-o", mount / "trace", "--",
                        support.LUA / "instrumented/lua", "-e",
-                       "local s = 0 for i = 1, 200000 do s = s + #tostring(i) end print(s)")
-            self.assertEqual(done.stdout, "1088895\n")
-            self.assertEqual(done.returncode, 2)
-            summary = done.stderr.splitlines()[-1]
-            self.assertIn("No space left on device", summary)
-            match = re.match(r"arctrace: (\d+) records, (\d+) lost", summary)
+                       "local s = 0 for i = 1, 20000 do s = s + #tostring(i) end print(s)")
+            self.assertEqual(done.stdout, "88894\n")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            match = re.search(r"^arctrace: (\d+) records, (\d+) lost .*file (\d+).* "
+                              r"\(cut off: No space left on device\)$", done.stderr, re.M)
             self.assertGreater(int(match[1]), 1000)
-            self.assertGreater(int(match[2]), 1000)
-            self.assertEqual(self.report(mount / "trace", "flat")["summary"]["records"],
-                             int(match[1]))
+            self.assertGreater(int(match[3]), 1000)
+            report = self.report(mount / "trace", "flat")
+            self.assertEqual(report["summary"]["records"], int(match[1]))
+            self.assertEqual(report["summary"]["lost"], int(match[2]))
+            self.assertEqual(report["summary"]["lost_by_cause"]["file"], int(match[3]))
+            self.assertIn("lost: file", [gap["reason"] for gap in report["gaps"]])
+            # The names are there, and all that the program wrote is accounted for.
+            self.assertFalse([f["name"] for f in report["functions"]
+                              if f["name"].startswith("0x")])
+            calls = run("record", "-b", "256M", "-o", self.directory / "whole", "--",
+                        support.LUA / "instrumented/lua", "-e",
+                        "local s = 0 for i = 1, 20000 do s = s + #tostring(i) end print(s)")
+            whole = re.match(r"arctrace: (\d+) records, 0 lost", calls.stderr.splitlines()[-1])
+            self.assertAlmostEqual((int(match[1]) + int(match[2])) / int(whole[1]), 1, delta=0.01)
+            buffer = re.search(r"are in (\S+):", done.stderr)
+            self.assertEqual(run("destroy", buffer[1]).returncode, 0)
         finally:
             subprocess.run(["umount", mount], check=True)
 

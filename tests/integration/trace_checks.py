@@ -142,14 +142,16 @@ class ReportChecks:
 
     def check_spans(self):
         """A thread's time lies between that from its first to its last call or exit, and that
-        from its first to its last record."""
+        from its first record to the end of the recording."""
         spans = {}  # by writer: pid and tid, first and last of all, first and last of frames
+        end_ns = 0
         lines = read("dump", "--no-header", "--fields=time,writer,pid,tid,type", self.trace)
         for line in lines.splitlines():
             time, writer, pid, tid, kind = line.split()
+            end_ns = int(time.replace(".", ""))
             if not pid.isdigit():
                 continue
-            time_ns = int(time.replace(".", ""))
+            time_ns = end_ns
             thread, everything, frames = spans.setdefault(writer, ((int(pid), int(tid)), [], []))
             for times in (everything, frames) if kind in ("ENTER", "EXIT") else (everything,):
                 times[1:] = [time_ns] if times else []
@@ -159,7 +161,8 @@ class ReportChecks:
         bounds = collections.defaultdict(lambda: [0, 0])
         for thread, everything, frames in spans.values():
             for bound, times in enumerate((frames, everything)):
-                bounds[thread][bound] += times[-1] - times[0] if times else 0
+                if times:
+                    bounds[thread][bound] += (end_ns if bound else times[-1]) - times[0]
         found = collections.Counter()
         for row in self.tree["threads"]:
             found[row["pid"], row["tid"]] += row["root"]["cum_ns"]

@@ -90,7 +90,12 @@ class NaiveThread {
     }
   }
 
-  void finish() {
+  // Open calls last until the end of the recording.
+  void finish(int64_t end_ns) {
+    if (end_ns > now_) {
+      calls[static_cast<size_t>(top())].base.emplace_back(now_, end_ns);
+      now_ = end_ns;
+    }
     for (const int call : stack_) calls[static_cast<size_t>(call)].stop_ns = now_;
     calls[0].stop_ns = now_;
   }

@@ -3,6 +3,7 @@
 
 #include <arctrace/format.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -128,6 +129,13 @@ class RecordScript {
   void replay(reader::Replay& replay) const {
     for (const reader::Record& record : records) replay.add(record);
     replay.finish();
+  }
+
+  // The time of the latest record: the recording's end.
+  int64_t end_ns() const {
+    int64_t end = INT64_MIN;
+    for (const reader::Record& record : records) end = std::max(end, record.time_ns);
+    return end;
   }
 
   reader::Definitions definitions;

@@ -82,7 +82,7 @@ enum arctrace_loss_cause {
   ARCTRACE_LOST_NESTED = 2,  /* too many nested signal handlers, or held payloads */
   ARCTRACE_LOST_NO_SLOT = 3, /* the thread found no writer slot */
   ARCTRACE_LOST_KERNEL = 4,  /* the kernel writer found no block */
-  ARCTRACE_LOST_DISK = 5,    /* the trace file had no room for them at the end */
+  ARCTRACE_LOST_FILE = 5,    /* written, but the trace file had no room for them */
   ARCTRACE_LOST_CAUSES = 8   /* array size; 6 and 7 reserved, 0 */
 };
 
@@ -195,6 +195,25 @@ struct arctrace_live_filter {
   uint64_t text[ARCTRACE_LIVE_FILTER_TEXT_MAX / sizeof(uint64_t)];
 };
 ARCTRACE_ASSERT_OFFSET(arctrace_live_filter, text, 64);
+
+/* The last changes of the gate and of the live filter. They follow the live filter;
+ * whoever changes either adds one. */
+#define ARCTRACE_GATE_CHANGES_OFFSET 5696u
+#define ARCTRACE_GATE_CHANGES_KEPT 32u
+
+struct arctrace_gate_change {
+  uint64_t ticks; /* records of classes that are off are missing from then on */
+  uint32_t gate;  /* after the change */
+  uint32_t round; /* the change's number, from 1, stored last; 0 while it is being made */
+};
+ARCTRACE_ASSERT_SIZE(arctrace_gate_change, 16);
+
+struct arctrace_gate_changes {
+  uint32_t count; /* changes ever made; change n is in entries[(n - 1) % KEPT] */
+  uint32_t reserved[15];
+  struct arctrace_gate_change entries[ARCTRACE_GATE_CHANGES_KEPT];
+};
+ARCTRACE_ASSERT_OFFSET(arctrace_gate_changes, entries, 64);
 
 /* ---- CPU slots: the kernel writer --------------------------------------- */
 

@@ -67,9 +67,12 @@ struct arctrace_session_body {
 ARCTRACE_ASSERT_PART(arctrace_session_body, 8);
 
 enum arctrace_session_event {
-  ARCTRACE_SESSION_STARTED = 1,  /* detail: ARCTRACE_SESSION_RESUMED or 0 */
-  ARCTRACE_SESSION_FINISHED = 2, /* last record of a whole file */
-  ARCTRACE_SESSION_DISK_FULL = 3 /* detail: errno */
+  ARCTRACE_SESSION_STARTED = 1,   /* detail: ARCTRACE_SESSION_RESUMED or 0 */
+  ARCTRACE_SESSION_FINISHED = 2,  /* last record of a whole file */
+  ARCTRACE_SESSION_DISK_FULL = 3, /* detail: errno */
+  /* since version 1.4: the copying of the buffer into this file; detail 0 */
+  ARCTRACE_SESSION_DUMP_BEGIN = 4,
+  ARCTRACE_SESSION_DUMP_END = 5
 };
 #define ARCTRACE_SESSION_RESUMED 1u /* the session had collectors before */
 
@@ -112,5 +115,20 @@ enum arctrace_code_file_kind {
   ARCTRACE_CODE_JITDUMP = 2   /* jit-PID.dump, with times */
 };
 #define ARCTRACE_CODE_FILE_CUT 1u /* not read to its end: too large */
+
+/* What is recorded from the head's ticks on; then bytes(filter_size), the live filter. */
+struct arctrace_enabled_body {
+  uint32_t gate; /* enum arctrace_gate_bit */
+  uint32_t filter_size;
+} ARCTRACE_RECORD_PART;
+ARCTRACE_ASSERT_PART(arctrace_enabled_body, 8);
+
+/* The recorder executed the recorded command, at the head's ticks or within
+ * `within_ticks` after them. */
+struct arctrace_command_body {
+  uint32_t child_pid, reserved;
+  uint64_t within_ticks;
+} ARCTRACE_RECORD_PART;
+ARCTRACE_ASSERT_PART(arctrace_command_body, 16);
 
 #endif /* ARCTRACE_FORMAT_FILE_H */

@@ -88,6 +88,8 @@ enum arctrace_record_type {
   ARCTRACE_TYPE_TOTALS = 53,
   ARCTRACE_TYPE_CODE = 54,
   ARCTRACE_TYPE_CODE_FILE = 55,
+  ARCTRACE_TYPE_ENABLED = 56,
+  ARCTRACE_TYPE_COMMAND = 57,
   /* the kernel writer's: full form, in blocks of class DATA */
   ARCTRACE_TYPE_SWITCH = 64,
   ARCTRACE_TYPE_WAKING = 65,

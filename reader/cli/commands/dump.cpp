@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,7 @@
 #include "reader/render/output.hpp"
 #include "reader/replay/replay.hpp"
 #include "reader/symbols/symbolizer.hpp"
+#include "reader/trace/gaps.hpp"
 #include "reader/trace/record_types.hpp"
 #include "reader/trace/trace.hpp"
 #include "src/recorder/buffer/session_directory.hpp"
@@ -113,6 +115,8 @@ absl::StatusOr<int> dump(DumpOptions& options) {
   EffectListener listener;
   reader::ReplayOptions replay_options;
   replay_options.listener = &listener;
+  replay_options.ticks = &trace->clock();
+  replay_options.mode = trace->session().mode;
   replay_options.wants_thread = [&](reader::ThreadIndex thread) {
     return filter.wants_thread(definitions, thread);
   };
@@ -122,6 +126,19 @@ absl::StatusOr<int> dump(DumpOptions& options) {
                                     {options.raw, options.raw || json});
   reader::Output output;
   reader::DumpPrinter printer(*trace, describer, output, *fields);
+
+  reader::GapFinder gaps(definitions, &trace->clock(), trace->session().mode);
+  int64_t now_ns = 0;
+  const auto print_gap = [&](const reader::Gap& gap) {
+    const bool is_wanted =
+        gap.thread == reader::kNoIndex || filter.wants_thread(definitions, gap.thread);
+    if (!is_wanted || filter.selects_records() || !filter.wants_time(now_ns)) return;
+    if (json) {
+      printer.print_gap_json(gap, now_ns);
+    } else {
+      printer.print_gap_text(gap, now_ns);
+    }
+  };
 
   const bool header = !json && !options.no_header;
   if (header) printer.print_header();
@@ -133,6 +150,8 @@ absl::StatusOr<int> dump(DumpOptions& options) {
       whole = false;
       return false;
     }
+    now_ns = record.time_ns;
+    if (const std::optional<reader::Gap> gap = gaps.add(record)) print_gap(*gap);
     if (!filter.wants_thread(definitions, record.thread)) return true;
     listener.clear();
     replay.add(record);
@@ -152,6 +171,9 @@ absl::StatusOr<int> dump(DumpOptions& options) {
     return true;
   });
   if (!status.ok()) return status;
+  if (whole) {
+    for (const reader::Gap& gap : gaps.finish(&trace->summary())) print_gap(gap);
+  }
   if (header && whole) printer.print_footer();
   printer.finish();
   if (absl::Status s = output.finish(); !s.ok()) return s;

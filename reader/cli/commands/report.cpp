@@ -10,12 +10,14 @@
 #include "reader/cli/commands/commands.hpp"
 #include "reader/cli/options/report_options.hpp"
 #include "reader/cli/record/trace_owner.hpp"
+#include "reader/render/gap_list.hpp"
 #include "reader/render/output.hpp"
 #include "reader/render/record_describer.hpp"
 #include "reader/render/terminal.hpp"
 #include "reader/replay/replay.hpp"
 #include "reader/report/report_summary.hpp"
 #include "reader/symbols/symbolizer.hpp"
+#include "reader/trace/gaps.hpp"
 #include "reader/trace/trace.hpp"
 #include "src/recorder/buffer/session_directory.hpp"
 
@@ -38,13 +40,16 @@ class ReportRun {
         json_(write_),
         view_(options.view->make(view_settings())),
         replay_(trace.definitions(), &symbolizer_, replay_options()),
-        describer_(trace, replay_.resolver(), {}) {}
+        describer_(trace, replay_.resolver(), {}),
+        gap_finder_(trace.definitions(), &trace.clock(), trace.session().mode),
+        gaps_(trace.definitions()) {}
 
   absl::StatusOr<int> run() {
     if (absl::Status s = check_kernel_records(); !s.ok()) return s;
     begin();
     if (absl::Status s = read(); !s.ok()) return s;
     replay_.finish();
+    for (const reader::Gap& gap : gap_finder_.finish(&trace_.summary())) add(gap);
     if (absl::Status s = is_json() ? finish_json() : finish_text(); !s.ok()) return s;
     if (absl::Status s = output_.finish(); !s.ok()) return s;
     return interrupted_ ? kStatusInterrupted : 0;
@@ -85,6 +90,8 @@ class ReportRun {
         return options_.wants_thread(trace_.definitions(), thread);
       };
     }
+    made.ticks = &trace_.clock();
+    made.mode = trace_.session().mode;
     made.listener = view_->call_listener();
     made.schedule = view_->schedule_listener();
     return made;
@@ -122,11 +129,23 @@ class ReportRun {
     uint64_t records = 0;
     return trace_.read([&](const reader::Record& record) {
       replay_.add(record);
+      if (const std::optional<reader::Gap> gap = gap_finder_.add(record)) add(*gap);
       if (++records % kRecordsBetweenChecks != 0) return true;
       progress.update(records);
       interrupted_ = reader::InterruptWatch::interrupted();
       return !interrupted_ && output_.good();
     });
+  }
+
+  // Gaps of threads and times that are filtered out are not shown.
+  void add(const reader::Gap& gap) {
+    const reader::ReplayFilter& filter = options_.filter;
+    if (gap.to_ns < filter.from_ns || gap.from_ns >= filter.until_ns) return;
+    if (gap.thread != reader::kNoIndex && options_.has_thread_filter() &&
+        !options_.wants_thread(trace_.definitions(), gap.thread)) {
+      return;
+    }
+    gaps_.add(gap);
   }
 
   absl::Status finish_text() {
@@ -135,12 +154,16 @@ class ReportRun {
     } else if (absl::Status s = view_->write_text(replay_, write_); !s.ok()) {
       return s;
     }
-    if (!options_.no_header) write_(reader::report_end_text(summary()));
+    if (!options_.no_header) {
+      write_(gaps_.text());
+      write_(reader::report_end_text(summary()));
+    }
     return absl::OkStatus();
   }
 
   absl::Status finish_json() {
     if (absl::Status s = view_->write_json(replay_, json_); !s.ok()) return s;
+    gaps_.write_json(json_);
     reader::write_report_end_json(summary(), json_);
     json_.end();
     json_.finish();
@@ -160,6 +183,8 @@ class ReportRun {
   const std::unique_ptr<reader::View> view_;
   reader::Replay replay_;
   reader::RecordDescriber describer_;
+  reader::GapFinder gap_finder_;
+  reader::GapList gaps_;
   bool interrupted_ = false;
 };
 

@@ -23,6 +23,8 @@ struct DumpFilter {
 
   bool wants_thread(const reader::Definitions& definitions,
                     reader::ThreadIndex thread) const;
+  // Whether records of some types or functions only are wanted.
+  bool selects_records() const { return !types.empty() || !functions.empty(); }
   bool wants_type(uint16_t type) const { return types.empty() || types.contains(type); }
   bool wants_time(int64_t time_ns) const {
     return time_ns >= range.from_ns && time_ns < range.until_ns;

@@ -11,6 +11,9 @@
 #include "reader/cli/options/session_functions.hpp"
 #include "reader/cli/record/prefix_cover.hpp"
 #include "reader/trace/text_escape.hpp"
+#include "src/base/shared_atomics.hpp"
+#include "src/buffer/clock.hpp"
+#include "src/protocol/gate_changes.hpp"
 #include "src/protocol/live_filter.hpp"
 
 namespace arctrace::cli {
@@ -104,8 +107,12 @@ absl::Status publish(const LiveFilter& filter, const Buffer& buffer) {
   std::memcpy(words.data(), filter.text.data(), filter.text.size());
   const bool is_done = publish_live_filter(live_filter_area(buffer.view()), words.data(),
                                            static_cast<uint32_t>(filter.text.size()));
-  return is_done ? absl::OkStatus()
-                 : absl::AbortedError("another arctrace ctl sets the filter: try again");
+  if (!is_done) {
+    return absl::AbortedError("another arctrace ctl sets the filter: try again");
+  }
+  note_gate_change(buffer.view(), IpcAtomics::load_relaxed(buffer.view().control().gate),
+                   read_ticks(buffer.view().geometry().clock));
+  return absl::OkStatus();
 }
 
 }  // namespace arctrace::cli

@@ -36,6 +36,7 @@
 #include "reader/trace/format_names.hpp"
 #include "reader/trace/text_escape.hpp"
 #include "src/base/shared_atomics.hpp"
+#include "src/buffer/clock.hpp"
 #include "src/os/program_file.hpp"
 #include "src/recorder/buffer/session_directory.hpp"
 #include "src/recorder/drain/collector.hpp"
@@ -226,6 +227,19 @@ void print_end(const CollectorSummary& summary, const RecordOptions& options,
   reader::print_message(recording_summary_line(summary, options.output.path));
 }
 
+// How to get at the records for which the file had no room. A file that is not a regular
+// one can't be read again, but then all definitions are in the buffer.
+std::string unsaved_line(const CollectorSummary& summary, const std::string& file,
+                         const std::string& buffer) {
+  std::error_code error;
+  const bool has_definitions = fs::is_regular_file(file, error);
+  return absl::StrCat(summary.totals.unsaved,
+                      " records did not fit on the disk and are in ", buffer,
+                      ": make room, then run arctrace recover ",
+                      has_definitions ? absl::StrCat("--definitions=", file, " ") : "",
+                      buffer, ", and arctrace destroy");
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<std::string>> session_environment(
@@ -341,7 +355,7 @@ absl::StatusOr<int> record_command(const RecordOptions& options) {
     bool has_warned = false;
     const auto end_recording = [&] {
       if (recording->bpf) {
-        buffer.set_gate(0);
+        buffer.close_gate();
         recording->bpf.reset();  // before its blocks are taken back
       }
       summary = recorder->finish();
@@ -351,12 +365,17 @@ absl::StatusOr<int> record_command(const RecordOptions& options) {
     };
     buffer.set_gate(ARCTRACE_GATE_ALL);
     if (options.wait_for_all) adopt_orphans();
+    const uint32_t clock = buffer.view().geometry().clock;
+    const uint64_t start_ticks = read_ticks(clock);
     absl::StatusOr<ChildProcess> child = ChildProcess::start(
         options.command, *variables, options.output.path == "-", signals);
+    const uint64_t started_ticks = read_ticks(clock);
     if (!child.ok()) {
       reader::print_message(std::string(child.status().message()));
       return exit_status_of(child.status());
     }
+    recorder->command_started(static_cast<uint32_t>(child->pid()), start_ticks,
+                              started_ticks);
     has_warned = warn_if_untraceable(options.command.front());
     if (recording->bpf) {
       recording->bpf->trace_process(static_cast<uint32_t>(getpid()), false);
@@ -378,12 +397,10 @@ absl::StatusOr<int> record_command(const RecordOptions& options) {
   }
   if (summary->totals.unsaved != 0) {
     buffer.keep_file();
-    reader::print_message(absl::StrCat(
-        summary->totals.unsaved, " records did not fit on the disk and are in ",
-        buffer.path(), ": make room, then run arctrace recover --definitions=",
-        options.output.path, " ", buffer.path(), ", and arctrace destroy"));
+    reader::print_message(unsaved_line(*summary, options.output.path, buffer.path()));
   }
-  if (summary->file_error != 0 || !is_published) return 2;
+  const bool is_cut_off = summary->file_error != 0 && !is_full_disk(summary->file_error);
+  if (is_cut_off || !is_published) return 2;
   // Removes its file, which ending by a signal would leave behind.
   { const Buffer removed = std::move(buffer); }
   return exit_like(status);

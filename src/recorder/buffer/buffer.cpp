@@ -15,10 +15,12 @@
 #include <utility>
 
 #include "src/base/shared_atomics.hpp"
+#include "src/buffer/clock.hpp"
 #include "src/buffer/huge_page_mapping.hpp"
 #include "src/buffer/open_buffer.hpp"
 #include "src/buffer/truncation_guard.hpp"
 #include "src/protocol/block_state.hpp"
+#include "src/protocol/gate_changes.hpp"
 #include "src/recorder/buffer/clock_source.hpp"
 #include "src/recorder/buffer/huge_pages.hpp"
 #include "src/recorder/buffer/map_memory.hpp"
@@ -309,11 +311,19 @@ void Buffer::write_header(const BufferOptions& options) {
 void Buffer::set_gate(uint32_t bits) {
   arctrace_control& control = view_.control();
   const uint32_t added = bits & ~IpcAtomics::load_relaxed(control.gate);
+  // Classes that are switched on have records from the store on; those that are switched
+  // off have none after it.
+  const uint64_t before = read_ticks(view_.geometry().clock);
   if ((added & ARCTRACE_GATE_FUNCTIONS) != 0) {
     IpcAtomics::fetch_add_relaxed(control.functions_on, uint32_t{1});
   }
   // R1 release, matches R2 (was_off_meanwhile): functions_on, and the live filter.
   IpcAtomics::store_release(control.gate, bits);
+  note_gate_change(view_, bits, added != 0 ? before : read_ticks(view_.geometry().clock));
+}
+
+void Buffer::close_gate() {
+  IpcAtomics::store_release(view_.control().gate, uint32_t{0});
 }
 
 Buffer::Buffer(Buffer&& other) noexcept

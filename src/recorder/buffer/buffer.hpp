@@ -82,6 +82,9 @@ class Buffer {
   // Sets what is recorded: enum arctrace_gate_bit. 0 stops all writers at their next
   // record.
   void set_gate(uint32_t bits);
+  // Stops all writers because the recording ends: unlike set_gate(0) it is not among the
+  // changes from which ENABLED records are made.
+  void close_gate();
 
  private:
   Buffer() = default;

@@ -28,6 +28,11 @@ std::vector<uint64_t> session_losses(const BufferView& view) {
   return sum;
 }
 
+uint64_t session_start_ticks(const BufferView& view) {
+  auto& header = *reinterpret_cast<arctrace_session_header*>(view.base());
+  return IpcAtomics::load_relaxed(header.start_ticks);
+}
+
 uint64_t cpu_losses(const BufferView& view) {
   uint64_t sum = 0;
   for (uint32_t cpu = 0; cpu < view.geometry().cpu_count; ++cpu) {

@@ -15,6 +15,9 @@ uint64_t session_written(const BufferView& view);
 // All losses of the session so far, by cause.
 std::vector<uint64_t> session_losses(const BufferView& view);
 
+// When the session began: losses of which nothing else is known came after that.
+uint64_t session_start_ticks(const BufferView& view);
+
 // The kernel writer's losses on all CPUs.
 uint64_t cpu_losses(const BufferView& view);
 

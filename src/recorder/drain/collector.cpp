@@ -8,6 +8,7 @@
 #include "src/recorder/buffer/clock_source.hpp"
 #include "src/recorder/buffer/session_totals.hpp"
 #include "src/recorder/drain/cpu_blocks.hpp"
+#include "src/recorder/drain/recorder_sleep.hpp"
 #include "src/recorder/file/record_builder.hpp"
 #include "src/recorder/file/session_records.hpp"
 
@@ -33,10 +34,8 @@ Collector::Collector(Buffer& buffer, TraceFile file,
       drain_(buffer.view(), file_, ring_.get(), &code_files_, limits.on_full) {
   file_.take_reserve();
   file_.write_header(buffer.header());
-  const uint64_t now = read_ticks(buffer_.view().geometry().clock);
-  RecordBuilder records;
-  add_start(records, now, command_line, resumed);
-  file_.write_records(now, records.bytes());
+  add_start(records_, read_ticks(buffer_.view().geometry().clock), command_line, resumed);
+  flush_records();
   sync_clocks();
   thread_ = std::thread([this] { run(); });
 }
@@ -53,6 +52,17 @@ void Collector::sync_clocks() {
   file_.write_records(sync.ticks, records.bytes());
 }
 
+void Collector::write_gate_changes() {
+  gate_changes_ = add_gate_changes(records_, buffer_.view(), gate_changes_);
+  flush_records();
+}
+
+// What there is no room for stays, and is written later.
+void Collector::flush_records() {
+  file_.write_records(read_ticks(buffer_.view().geometry().clock), records_.bytes());
+  if (file_.error() == 0) records_.clear();
+}
+
 absl::Status Collector::publish() {
   const std::lock_guard lock(mutex_);
   has_name_ = true;
@@ -64,13 +74,17 @@ absl::StatusOr<std::string> Collector::snapshot() {
       "no snapshot: only a recording with --mode=overwrite keeps records to take one of");
 }
 
+void Collector::command_started(uint32_t pid, uint64_t from_ticks, uint64_t to_ticks) {
+  const std::lock_guard lock(mutex_);
+  add_command(records_, from_ticks, pid, to_ticks - from_ticks);
+  flush_records();
+}
+
 void Collector::child_ended(uint32_t pid, int wait_status) {
   const std::lock_guard lock(mutex_);
   const uint64_t now = read_ticks(buffer_.view().geometry().clock);
-  RecordBuilder records;
-  add_child_status(records, now, pid, wait_status);
-  file_.write_records(now, records.bytes());
-  if (file_.error() != 0) child_status_ = records.bytes();
+  add_child_status(records_, now, pid, wait_status);
+  flush_records();
 }
 
 void Collector::run() {
@@ -78,20 +92,23 @@ void Collector::run() {
   const bool keeps_all = geometry.mode == ARCTRACE_MODE_STOP;
   const long interval_ns = poll_interval_ns(geometry, kPollNs);
   const uint64_t sync_ns = sync_interval_ns(geometry);
+  RecorderSleep sleep;
   for (;;) {
+    bool busy = false;
     {
       const std::lock_guard lock(mutex_);
       if (stopping_) return;
       if (polled_ != nullptr) polled_->poll();
+      write_gate_changes();
       if (!keeps_all && has_name_) {
-        drain_.round();
+        busy = drain_.round() != 0;
         code_files_.look(drain_.living_processes());
       }
       if (read_monotonic_ns() - last_sync_ns_ >= sync_ns) sync_clocks();
     }
     // Returns when a writer passes the high-water mark, at finish(), or after the
     // interval.
-    wait_for_wake(buffer_.view().control(), interval_ns);
+    sleep.wait(buffer_.view().control(), interval_ns, busy);
   }
 }
 
@@ -100,11 +117,11 @@ CollectorSummary Collector::summary_locked() const {
   CollectorSummary summary;
   summary.totals = drain_.totals();
   summary.lost = session_losses(buffer_.view());
-  summary.lost[ARCTRACE_LOST_DISK] += drain_.totals().unsaved;
   summary.processes = control.process_next - 1;
   summary.threads = control.writer_next - 1;
   summary.file_bytes = file_.bytes();
-  summary.file_error = file_.error();
+  summary.lost[ARCTRACE_LOST_FILE] += drain_.lost_by_file();
+  summary.file_error = drain_.file_error();
   if (ring_ != nullptr) summary.earlier_files = ring_->kept().count();
   return summary;
 }
@@ -118,31 +135,26 @@ CollectorSummary Collector::finish() {
   {
     const std::lock_guard lock(mutex_);
     if (polled_ != nullptr) polled_->finish();
+    write_gate_changes();
     stopping_ = true;
   }
-  buffer_.set_gate(0);
+  buffer_.close_gate();
   wake_collector(buffer_.view().control());
   thread_.join();
 
   const std::lock_guard lock(mutex_);
   drain_.finish();
-  if (!child_status_.empty()) {
-    file_.write_records(read_ticks(buffer_.view().geometry().clock), child_status_);
-  }
+  flush_records();
   code_files_.write(drain_.living_processes(), file_,
                     ring_ == nullptr ? kCodeNamesBytesMax : ring_->code_names_max());
+  const int names_error = file_.error();
+  if (file_.lacks_room()) file_.clear_error();
   sync_clocks();
   file_.sync();
   CollectorSummary summary = summary_locked();
-  if (drain_.first_error() != 0) {
-    summary.file_error = drain_.first_error();
-    file_.note_error(summary.file_error);
-  }
-  if (buffer_.is_cut_off() && file_.error() == 0) {
-    file_.note_error(ENODATA);
-    summary.file_error = ENODATA;
-  }
-  const int error = file_.error();
+  if (summary.file_error == 0) summary.file_error = names_error;
+  if (summary.file_error == 0 && buffer_.is_cut_off()) summary.file_error = ENODATA;
+  const int error = summary.file_error;
   file_.clear_error();
   const uint64_t now = read_ticks(buffer_.view().geometry().clock);
   RecordBuilder records;

@@ -16,6 +16,7 @@
 #include "src/recorder/drain/polled_writer.hpp"
 #include "src/recorder/drain/recorder.hpp"
 #include "src/recorder/file/file_ring.hpp"
+#include "src/recorder/file/record_builder.hpp"
 #include "src/recorder/file/trace_file.hpp"
 #include "src/recorder/jit/code_files.hpp"
 
@@ -34,6 +35,7 @@ class Collector : public Recorder {
   ~Collector() override;
 
   absl::Status publish() override;
+  void command_started(uint32_t pid, uint64_t from_ticks, uint64_t to_ticks) override;
   void child_ended(uint32_t pid, int wait_status) override;
   absl::StatusOr<std::string> snapshot() override;
 
@@ -45,6 +47,8 @@ class Collector : public Recorder {
  private:
   void run();
   void sync_clocks();
+  void write_gate_changes();
+  void flush_records();
   CollectorSummary summary_locked() const;
 
   Buffer& buffer_;
@@ -58,7 +62,8 @@ class Collector : public Recorder {
   bool has_name_ = false;
   bool stopping_ = false;
   uint64_t last_sync_ns_ = 0;
-  std::vector<std::byte> child_status_;  // records for which there was no room
+  RecordBuilder records_;      // its own, for which there was no room yet
+  uint32_t gate_changes_ = 0;  // how many of them were added to records_
   std::thread thread_;
 };
 

@@ -1,12 +1,14 @@
 #include "src/recorder/drain/drain.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <span>
 #include <utility>
 
 #include "src/buffer/clock.hpp"
 #include "src/protocol/cpu_chain.hpp"
 #include "src/protocol/shared_close.hpp"
+#include "src/recorder/buffer/session_totals.hpp"
 #include "src/recorder/drain/cpu_blocks.hpp"
 #include "src/recorder/file/block_scan.hpp"
 #include "src/recorder/file/session_records.hpp"
@@ -73,7 +75,7 @@ uint32_t Drain::round() {
     make_room();
     if (write_block(block)) ++changed;
   }
-  copy_open_definitions(kCopyIntervalNs);
+  if (!is_reserve_used_) copy_open_definitions(kCopyIntervalNs);
   was_cut_short_ = file_.error() != 0;
   serve_cpus(view_);
   return changed;
@@ -115,7 +117,7 @@ void Drain::list_open_definitions() {
 // Begins the next file of the ring if this one has no room for another block.
 void Drain::make_room() {
   const uint64_t needed = sizeof(arctrace_chunk_header) + view_.geometry().block_size;
-  if (ring_ == nullptr || ring_->has_room(needed)) return;
+  if (ring_ == nullptr || is_reserve_used_ || ring_->has_room(needed)) return;
   copy_open_definitions(0);
   if (code_files_ != nullptr) {
     code_files_->write(live_processes_, file_, ring_->code_names_max());
@@ -226,7 +228,8 @@ void Drain::finish() {
   for (int rounds = 0; rounds < 8 && round() > 0; ++rounds) {
   }
   copy_open_blocks();
-  if (file_.error() != 0) use_reserve();
+  if (file_.error() != 0) end_full_file();
+  file_.release_reserve();  // what follows is small, and may take it
   const uint32_t used = Recycle<IpcAtomics>::slots_used(view_);
   for (uint32_t i = 0; i < used; ++i) {
     arctrace_writer_slot& slot = view_.slot(i);
@@ -239,53 +242,94 @@ void Drain::finish() {
     if (count != 0) {
       const uint64_t now = ticks();
       add_lost(records_, now, ARCTRACE_WRITER_COLLECTOR, cause, ARCTRACE_LOST_SESSION,
-               count, now);
+               count, session_start_ticks(view_));
     }
   }
-  if (totals_.unsaved != 0) {
-    const uint64_t now = ticks();
-    add_lost(records_, now, ARCTRACE_WRITER_COLLECTOR, ARCTRACE_LOST_DISK,
-             ARCTRACE_LOST_SESSION, totals_.unsaved, now);
-  }
-  add_session_totals(records_, ticks(), view_, totals_.unsaved);
+  file_losses_.report(records_, ticks());
+  add_session_totals(records_, ticks(), view_, file_losses_.count());
   flush_records();
 }
 
 // The file cannot take all that is left. What it holds can be read only with definitions,
-// and the losses are known only if it says them.
-void Drain::use_reserve() {
-  const int error = file_.error();
-  file_.release_reserve();
+// and the losses are known only if the file says them, so the reserve is for these.
+void Drain::end_full_file() {
+  first_error_ = file_.error();
   if (file_.lacks_room()) {
     is_reserve_used_ = true;
-    file_.clear_error();
-    if (ring_ != nullptr) ring_->finish_change();
-    round();
-    copy_open_blocks();
+    const uint64_t needed = bytes_of_end();
+    uint64_t reserve = file_.release_reserve();
+    if (first_error_ == EFBIG) reserve = 0;  // it is not the disk that is full
+    // The reserve can be too small for the definitions of many processes, and a file
+    // system may have none to give. Then data at the file's end makes way for them.
+    if (reserve < needed) cut_file(needed - reserve);
+    write_definitions();
+    // Others write to the disk too.
+    if (file_.lacks_room() && cut_file(needed)) write_definitions();
   }
-  count_unsaved();
-  if (file_.lacks_room()) file_.clear_error();
-  first_error_ = error;
+  const uint64_t cut = file_losses_.count();
+  Patience patience;
+  for (const SeenBlock& block : blocks_with_records()) {
+    if (block.is_definitions || copied_at_end_[block.index]) continue;
+    file_losses_.add_block_untrusted(
+        copy_live_block_untrusted(view_, block.index, patience));
+  }
+  totals_.unsaved = file_losses_.count() - cut;
+  if (!file_.lacks_room()) return;
+  // The last records are small, and tried all the same.
+  file_.clear_error();
+  reaper_.settle_dead(records_, [](uint32_t) {});
+  report_cpu_losses(view_, records_, ticks());
 }
 
-// Counts the committed records in the buffer that the file has neither as a block nor as
-// a copy.
-void Drain::count_unsaved() {
-  for (uint32_t i = 0; i < view_.geometry().block_count; ++i) {
-    const arctrace_block_header& header = view_.block_header(i);
-    if (Recycle<IpcAtomics>::state(view_, i).phase == ARCTRACE_PHASE_FREE ||
-        IpcAtomics::load_acquire(view_.block_header(i).magic) != ARCTRACE_BLOCK_MAGIC ||
-        header.block_class == ARCTRACE_CLASS_DEFINITIONS || copied_at_end_[i]) {
+// How much room the definitions in the buffer and the records after them need.
+uint64_t Drain::bytes_of_end() const {
+  constexpr uint64_t kBytesForEachSlot = 256;  // WRITER_END, TOTALS, LOST
+  constexpr uint64_t kBytesForRest = 16u << 10;
+  uint64_t bytes =
+      kBytesForRest + Recycle<IpcAtomics>::slots_used(view_) * kBytesForEachSlot;
+  for (const SeenBlock& block : blocks_with_records()) {
+    if (!block.is_definitions) continue;
+    const std::span<std::byte> image(view_.block(block.index),
+                                     view_.geometry().block_size);
+    bytes += sizeof(arctrace_chunk_header) + scan_block_untrusted(image).used;
+  }
+  return bytes;
+}
+
+void Drain::write_definitions() {
+  file_.clear_error();
+  if (ring_ != nullptr) ring_->finish_change();
+  round();
+  copy_open_blocks();
+}
+
+// Takes `bytes` of data off the end of the file and counts the records as lost, except
+// those of copies, whose blocks are still in the buffer. False: there is nothing to take.
+bool Drain::cut_file(uint64_t bytes) {
+  const std::vector<TraceFile::CutChunk> chunks = file_.cut_end(bytes);
+  for (const TraceFile::CutChunk& chunk : chunks) {
+    if (!chunk.is_data()) {
+      file_.write_chunk(static_cast<arctrace_chunk_kind>(chunk.header.kind),
+                        chunk.header.flags, chunk.header.index, chunk.header.ticks,
+                        chunk.payload);
       continue;
     }
-    const uint32_t size = view_.geometry().block_size;
-    std::vector<std::byte> copy = copy_live_block_untrusted(view_.block(i), size, size);
-    totals_.unsaved += scan_block_untrusted(copy).records;
+    FileLosses cut;
+    cut.add_block_untrusted(chunk.payload);
+    totals_.records -= std::min(totals_.records, cut.count());
+    const bool is_copy = (chunk.header.flags & ARCTRACE_CHUNK_LIVE_COPY) != 0;
+    if (is_copy && chunk.header.index < copied_at_end_.size()) {
+      copied_at_end_[chunk.header.index] = false;
+    } else {
+      file_losses_.add_block_untrusted(chunk.payload);
+    }
   }
+  return !chunks.empty();
 }
 
-// Copies the blocks of writers that outlive the recording. They are never freed.
-void Drain::copy_open_blocks() {
+// The blocks that the file does not have, except as copies, in the order in which they
+// are to be written.
+std::vector<SeenBlock> Drain::blocks_with_records() const {
   std::vector<SeenBlock> open;
   for (uint32_t i = 0; i < view_.geometry().block_count; ++i) {
     const BlockState state = Recycle<IpcAtomics>::state(view_, i);
@@ -300,8 +344,14 @@ void Drain::copy_open_blocks() {
         {i, header.handout, state, header.block_class == ARCTRACE_CLASS_DEFINITIONS});
   }
   std::sort(open.begin(), open.end(), is_written_before);
+  return open;
+}
+
+// Copies the blocks of writers that outlive the recording. They are never freed.
+void Drain::copy_open_blocks() {
   Patience patience;
-  for (const SeenBlock& block : open) {
+  for (const SeenBlock& block : blocks_with_records()) {
+    if (file_.error() != 0) return;
     if (copied_at_end_[block.index] || (is_reserve_used_ && !block.is_definitions)) {
       continue;
     }

@@ -16,6 +16,7 @@
 #include "src/recorder/drain/live_copy.hpp"
 #include "src/recorder/drain/reaper.hpp"
 #include "src/recorder/drain/untraced_programs.hpp"
+#include "src/recorder/file/file_losses.hpp"
 #include "src/recorder/file/file_ring.hpp"
 #include "src/recorder/file/record_builder.hpp"
 #include "src/recorder/file/trace_file.hpp"
@@ -27,7 +28,7 @@ struct DrainTotals {
   uint64_t records = 0;     // committed, in the file
   uint64_t torn = 0;        // left in progress by writers that died
   uint64_t unfinished = 0;  // in progress when recording ended
-  uint64_t unsaved = 0;     // committed, in the buffer: the file had no room for them
+  uint64_t unsaved = 0;     // committed, still in the buffer: the file lacks room
   UntracedPrograms untraced;
 };
 
@@ -54,23 +55,23 @@ class Drain {
 
   // Writes what is left at the end: closed blocks, then copies of those that live writers
   // still hold, then the losses that no writer has reported. If the disk is full, the
-  // file's reserve is used for definitions, losses and totals, and what stays in the
-  // buffer is counted as lost to the disk. REQUIRES: recording is
-  // switched off, and the kernel writer is detached.
+  // file's reserve, and if need be its end, is used for definitions, losses and totals,
+  // and the records that are not in the file are counted as lost by it. REQUIRES:
+  // recording is switched off, and the kernel writer is detached.
   void finish();
 
-  const DrainTotals& totals() const { return totals_; }
+  // errno of the first failure to write the file, whatever finish() made of it; or 0.
+  int file_error() const { return first_error_ != 0 ? first_error_ : file_.error(); }
+  // Records for which the file had no room, after finish().
+  uint64_t lost_by_file() const { return file_losses_.count(); }
 
-  // errno of what kept finish() from writing all; 0: nothing did.
-  int first_error() const { return first_error_; }
+  const DrainTotals& totals() const { return totals_; }
 
   // The processes that had a living thread in the last round, sorted.
   std::span<const uint32_t> living_processes() const { return live_processes_; }
 
  private:
   void resume();
-  void use_reserve();
-  void count_unsaved();
   void scan_blocks();
   void list_open_definitions();
   void make_room();
@@ -81,6 +82,11 @@ class Drain {
   bool write_live_copy(const SeenBlock& block, Patience& patience);
   void write_image(uint32_t index, uint16_t flags, std::span<std::byte> block);
   void copy_open_blocks();
+  void end_full_file();
+  uint64_t bytes_of_end() const;
+  void write_definitions();
+  bool cut_file(uint64_t bytes);
+  std::vector<SeenBlock> blocks_with_records() const;
   void flush_records();
   uint64_t ticks() const;
 
@@ -90,7 +96,8 @@ class Drain {
   CodeFiles* const code_files_;
   const OnFull on_full_;
   DrainTotals totals_;
-  int first_error_ = 0;
+  FileLosses file_losses_;
+  int first_error_ = 0;    // of a file that end_full_file() has made writable again
   RecordBuilder records_;  // the collector's own, not in the file yet
   Reaper reaper_;
   std::vector<uint32_t> live_processes_;  // sorted

@@ -44,7 +44,7 @@ void Reaper::report_losses(RecordBuilder& records, uint32_t index) {
   const uint64_t now = read_ticks(view_.geometry().clock);
   for_each_unreported_loss(slot, [&](uint32_t cause, uint64_t count) {
     add_lost(records, now, IpcAtomics::load_relaxed(slot.writer), cause,
-             ARCTRACE_LOST_RESIDUAL, count, now);
+             ARCTRACE_LOST_RESIDUAL, count, IpcAtomics::load_relaxed(slot.start_ticks));
     uint64_t& reported = slot.reported[cause];
     reported_.push_back({&reported, IpcAtomics::load_relaxed(reported) + count});
   });

@@ -35,7 +35,9 @@ class Recorder {
   // found under that name if this process is killed.
   virtual absl::Status publish() = 0;
 
-  // Records in the file that a child of the recorder ended.
+  // Records in the file that the recorded command was executed as process `pid`, between
+  // these two times of the session's clock; and that a child of the recorder ended.
+  virtual void command_started(uint32_t pid, uint64_t from_ticks, uint64_t to_ticks) = 0;
   virtual void child_ended(uint32_t pid, int wait_status) = 0;
 
   // Writes what the buffer holds now into a file of its own, and returns the file's name.

@@ -85,6 +85,28 @@ void for_each_full_record(
   }
 }
 
+void for_each_loss_untrusted(
+    std::span<const std::byte> block,
+    const std::function<void(const arctrace_lost_body&)>& visit) {
+  const auto header = load_part_untrusted<arctrace_block_header>(block);
+  const uint32_t head = header.form == ARCTRACE_FORM_COMPACT ? ARCTRACE_COMPACT_HEAD_SIZE
+                                                             : ARCTRACE_FULL_HEAD_SIZE;
+  for (uint32_t offset = ARCTRACE_BLOCK_HEADER_SIZE; offset + 4 <= block.size();) {
+    const auto word0 = load_part_untrusted<uint32_t>(block.subspan(offset));
+    if (word0 == ARCTRACE_FILL) {
+      offset += 4;
+      continue;
+    }
+    const uint32_t length = length_at(word0, offset, block.size());
+    if (length == 0) return;
+    const bool is_loss = word0 >> ARCTRACE_TYPE_SHIFT == ARCTRACE_TYPE_LOST;
+    if (is_loss && length >= head + sizeof(arctrace_lost_body)) {
+      visit(load_part_untrusted<arctrace_lost_body>(block.subspan(offset + head)));
+    }
+    offset += length;
+  }
+}
+
 arctrace_block_header copy_block_header(arctrace_block_header& header) {
   constexpr size_t kContended = offsetof(arctrace_block_header, magic);
   arctrace_block_header copy;

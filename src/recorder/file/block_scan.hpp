@@ -32,6 +32,11 @@ void for_each_full_record(
     const std::function<void(uint16_t type, uint64_t ticks,
                              std::span<const std::byte> body)>& visit);
 
+// Calls visit() for each committed LOST record of a block of either form. REQUIRES:
+// `block` is our own copy, with its header.
+void for_each_loss_untrusted(std::span<const std::byte> block,
+                             const std::function<void(const arctrace_lost_body&)>& visit);
+
 // A copy of a block's header, whose first cache line others may be changing.
 arctrace_block_header copy_block_header(arctrace_block_header& header);
 

@@ -74,6 +74,7 @@ void FileRing::end_file(const ClockSync& now) {
 absl::Status FileRing::open_next() {
   absl::StatusOr<TraceFile> next = TraceFile::create(path_);
   if (!next.ok()) return next.status();
+  next->take_reserve_of(file_);
   file_ = *std::move(next);
   return was_published_ ? file_.publish() : absl::OkStatus();
 }

@@ -3,7 +3,11 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include <string_view>
+
 #include "src/base/shared_atomics.hpp"
+#include "src/protocol/gate_changes.hpp"
+#include "src/protocol/live_filter.hpp"
 #include "src/recorder/buffer/session_totals.hpp"
 
 namespace arctrace {
@@ -48,6 +52,28 @@ void add_session_event(RecordBuilder& records, uint64_t ticks,
   records.body(arctrace_session_body{.what = what, .detail = detail});
 }
 
+void add_command(RecordBuilder& records, uint64_t ticks, uint32_t pid,
+                 uint64_t within_ticks) {
+  records.begin(ARCTRACE_TYPE_COMMAND, ARCTRACE_WRITER_COLLECTOR, ticks);
+  records.body(arctrace_command_body{
+      .child_pid = pid, .reserved = 0, .within_ticks = within_ticks});
+}
+
+uint32_t add_gate_changes(RecordBuilder& records, const BufferView& view, uint32_t seen) {
+  uint64_t words[kLiveFilterWords] = {};
+  uint32_t round = 0;
+  const int64_t size = copy_live_filter_untrusted(live_filter_area(view), words, round);
+  const std::string_view filter(reinterpret_cast<const char*>(words),
+                                size < 0 ? 0 : static_cast<size_t>(size));
+  return for_each_gate_change_untrusted(
+      gate_changes(view), seen, [&](uint64_t ticks, uint32_t gate) {
+        records.begin(ARCTRACE_TYPE_ENABLED, ARCTRACE_WRITER_COLLECTOR, ticks);
+        records.body(arctrace_enabled_body{
+            .gate = gate, .filter_size = static_cast<uint32_t>(filter.size())});
+        records.text(filter);
+      });
+}
+
 void add_child_status(RecordBuilder& records, uint64_t ticks, uint32_t pid,
                       int wait_status) {
   records.begin(ARCTRACE_TYPE_CHILD_STATUS, ARCTRACE_WRITER_COLLECTOR, ticks);
@@ -77,13 +103,13 @@ void add_totals(RecordBuilder& records, uint64_t ticks, arctrace_writer_slot& sl
 }
 
 void add_session_totals(RecordBuilder& records, uint64_t ticks, const BufferView& view,
-                        uint64_t lost_to_disk) {
+                        uint64_t lost_by_file) {
   records.begin(ARCTRACE_TYPE_TOTALS, ARCTRACE_WRITER_COLLECTOR, ticks);
   arctrace_totals_body totals{.written = session_written(view), .lost = {}};
   const std::vector<uint64_t> losses = session_losses(view);
   for (size_t cause = 0; cause < losses.size(); ++cause)
     totals.lost[cause] = losses[cause];
-  totals.lost[ARCTRACE_LOST_DISK] += lost_to_disk;
+  totals.lost[ARCTRACE_LOST_FILE] += lost_by_file;
   records.body(totals);
 }
 

@@ -22,6 +22,15 @@ void add_clock_sync(RecordBuilder& records, const ClockSync& sync);
 void add_session_event(RecordBuilder& records, uint64_t ticks,
                        arctrace_session_event what, uint32_t detail);
 
+// Adds COMMAND: process `pid` executed the recorded command at `ticks` or up to
+// `within_ticks` later.
+void add_command(RecordBuilder& records, uint64_t ticks, uint32_t pid,
+                 uint64_t within_ticks);
+
+// Adds ENABLED for each change of the gate or the live filter after the first `seen`
+// ones, as far as the buffer still has them. Returns how many changes there are now.
+uint32_t add_gate_changes(RecordBuilder& records, const BufferView& view, uint32_t seen);
+
 void add_child_status(RecordBuilder& records, uint64_t ticks, uint32_t pid,
                       int wait_status);
 
@@ -34,8 +43,9 @@ void add_lost(RecordBuilder& records, uint64_t ticks, uint32_t writer, uint32_t 
 // Adds TOTALS of one slot's owner, with the number of records that it has written.
 void add_totals(RecordBuilder& records, uint64_t ticks, arctrace_writer_slot& slot);
 
-// Adds TOTALS of the session: the sums of all slots and the control page.
+// Adds TOTALS of the session: the sums of all slots and the control page, and what the
+// file had no room for.
 void add_session_totals(RecordBuilder& records, uint64_t ticks, const BufferView& view,
-                        uint64_t lost_to_disk = 0);
+                        uint64_t lost_by_file = 0);
 
 }  // namespace arctrace

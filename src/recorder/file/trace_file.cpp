@@ -3,8 +3,10 @@
 #include <absl/strings/str_cat.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -125,8 +127,9 @@ absl::StatusOr<TraceFile> TraceFile::create_new(const std::string& path) {
   // Removed first and created with O_EXCL, because in a directory that others may write
   // to the name could be planted.
   unlinkat(file.directory_, temporary.c_str(), 0);
+  // Readable, because cut_end() returns what it takes off the end.
   file.fd_ = openat(file.directory_, temporary.c_str(),
-                    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+                    O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (file.fd_ < 0) return absl::ErrnoToStatus(errno, "creating " + path);
   file.start_ = 0;
   file.temporary_ = temporary;
@@ -165,6 +168,7 @@ TraceFile::TraceFile(TraceFile&& other) noexcept
       path_(std::move(other.path_)),
       temporary_(std::exchange(other.temporary_, std::string())),
       special_kind_(std::move(other.special_kind_)),
+      header_(std::move(other.header_)),
       bytes_(other.bytes_),
       sequence_(other.sequence_),
       error_(other.error_) {}
@@ -177,6 +181,7 @@ TraceFile& TraceFile::operator=(TraceFile&& other) noexcept {
   std::swap(path_, other.path_);
   std::swap(temporary_, other.temporary_);
   std::swap(special_kind_, other.special_kind_);
+  std::swap(header_, other.header_);
   std::swap(bytes_, other.bytes_);
   std::swap(sequence_, other.sequence_);
   std::swap(error_, other.error_);
@@ -191,19 +196,26 @@ TraceFile::~TraceFile() {
 }
 
 void TraceFile::take_reserve() {
-  constexpr off_t kReserveMax = off_t{1} << 20;
-  constexpr off_t kReserveMin = off_t{64} << 10;
-  if (directory_ < 0 || reserve_ >= 0) return;
+  constexpr uint64_t kReserveMax = uint64_t{1} << 20;
+  constexpr uint64_t kReserveMin = uint64_t{64} << 10;
+  struct statvfs disk {};
+  if (directory_ < 0 || reserve_ >= 0 || fstatvfs(fd_, &disk) != 0) return;
+  const uint64_t free = uint64_t{disk.f_bavail} * disk.f_frsize;
+  uint64_t size = kReserveMax;
+  while (size > free / 4) size /= 2;
+  if (size < kReserveMin) return;
   reserve_ = openat(directory_, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
-  for (off_t size = kReserveMax; reserve_ >= 0; size /= 2) {
-    if (size >= kReserveMin && fallocate(reserve_, 0, 0, size) != 0) continue;
-    if (size < kReserveMin) release_reserve();
-    return;
+  if (reserve_ >= 0 && fallocate(reserve_, 0, 0, static_cast<off_t>(size)) != 0) {
+    release_reserve();
   }
 }
 
-void TraceFile::release_reserve() {
-  if (reserve_ >= 0) close(std::exchange(reserve_, -1));
+uint64_t TraceFile::release_reserve() {
+  if (reserve_ < 0) return 0;
+  struct stat status {};
+  const bool is_known = fstat(reserve_, &status) == 0;
+  close(std::exchange(reserve_, -1));
+  return is_known ? static_cast<uint64_t>(status.st_size) : 0;
 }
 
 void TraceFile::restart() {
@@ -250,17 +262,22 @@ void TraceFile::append(std::span<iovec> parts) {
 }
 
 void TraceFile::write_header(const arctrace_session_header& header) {
-  std::byte page[ARCTRACE_HEADER_SIZE] = {};
   arctrace_session_header copy = header;
   copy.magic = ARCTRACE_FILE_MAGIC;
-  std::memcpy(page, &copy, sizeof copy);
-  iovec parts[] = {{page, sizeof page}};
+  header_.assign(ARCTRACE_HEADER_SIZE, std::byte{0});
+  std::memcpy(header_.data(), &copy, sizeof copy);
+  append_header();
+}
+
+void TraceFile::append_header() {
+  iovec parts[] = {{header_.data(), header_.size()}};
   append(parts);
 }
 
 void TraceFile::write_chunk(arctrace_chunk_kind kind, uint16_t flags, uint32_t index,
                             uint64_t ticks, std::span<const std::byte> first,
                             std::span<const std::byte> rest) {
+  if (error_ == 0 && bytes_ == 0 && !header_.empty()) append_header();
   if (error_ != 0) return;
   arctrace_chunk_header chunk{};
   chunk.magic = ARCTRACE_CHUNK_MAGIC;
@@ -275,6 +292,48 @@ void TraceFile::write_chunk(arctrace_chunk_kind kind, uint16_t flags, uint32_t i
                    {const_cast<std::byte*>(rest.data()), rest.size()}};
   append(parts);
   if (error_ == 0) ++sequence_;
+}
+
+std::vector<TraceFile::CutChunk> TraceFile::cut_end(uint64_t bytes) {
+  struct stat status {};
+  if (start_ < 0 || fstat(fd_, &status) != 0 || !S_ISREG(status.st_mode)) return {};
+  const auto read_at = [this](uint64_t offset, void* to, size_t size) {
+    return pread(fd_, to, size, start_ + static_cast<off_t>(offset)) ==
+           static_cast<ssize_t>(size);
+  };
+  std::vector<uint64_t> offsets;
+  arctrace_chunk_header chunk{};
+  for (uint64_t at = ARCTRACE_HEADER_SIZE; at < bytes_; at += sizeof chunk + chunk.size) {
+    if (!read_at(at, &chunk, sizeof chunk) || chunk.magic != ARCTRACE_CHUNK_MAGIC) break;
+    offsets.push_back(at);
+  }
+  std::vector<CutChunk> cut;
+  uint64_t end = bytes_;
+  for (uint64_t data = 0; data < bytes && !offsets.empty(); offsets.pop_back()) {
+    CutChunk& taken = cut.emplace_back();
+    if (!read_at(offsets.back(), &taken.header, sizeof taken.header)) return {};
+    taken.payload.resize(taken.header.size);
+    if (!read_at(offsets.back() + sizeof taken.header, taken.payload.data(),
+                 taken.payload.size())) {
+      return {};
+    }
+    end = offsets.back();
+    if (taken.is_data()) data += sizeof taken.header + taken.header.size;
+  }
+  if (cut.empty() || ftruncate(fd_, start_ + static_cast<off_t>(end)) != 0) return {};
+  lseek(fd_, start_ + static_cast<off_t>(end), SEEK_SET);
+  bytes_ = end;
+  sequence_ = cut.back().header.sequence;
+  error_ = 0;
+  std::reverse(cut.begin(), cut.end());
+  return cut;
+}
+
+bool TraceFile::CutChunk::is_data() const {
+  arctrace_block_header block{};
+  if (header.kind != ARCTRACE_CHUNK_BLOCK || payload.size() < sizeof block) return false;
+  std::memcpy(&block, payload.data(), sizeof block);
+  return block.block_class != ARCTRACE_CLASS_DEFINITIONS;
 }
 
 void TraceFile::write_records(uint64_t ticks, std::span<const std::byte> records) {

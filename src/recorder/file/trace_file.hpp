@@ -11,6 +11,8 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace arctrace {
 
@@ -19,6 +21,12 @@ enum class SpecialFile : uint8_t {
   kRefuse,     // it stays as it is, and there is no trace file
   kWriteInto,  // the user named it, so the trace goes into it
 };
+
+// Whether an error says that the file cannot grow: the disk, the user's part of it, or
+// the process' limit of a file's size is reached.
+constexpr bool is_full_disk(int error) {
+  return error == ENOSPC || error == EDQUOT || error == EFBIG;
+}
 
 class TraceFile {
  public:
@@ -47,7 +55,8 @@ class TraceFile {
   // "FIFO", "block device" and so on, if create() found one to write into; else empty.
   const std::string& special_kind() const { return special_kind_; }
 
-  // Appends the session header of the buffer, with the file's magic.
+  // Appends the session header of the buffer, with the file's magic. If there is no room
+  // for it, it is written before the first chunk.
   void write_header(const arctrace_session_header& header);
 
   // Appends one chunk whose payload is `first`, then `rest`. After a failure (disk full)
@@ -59,18 +68,33 @@ class TraceFile {
   // Appends whole records of the collector in as many RECORDS chunks as they need.
   void write_records(uint64_t ticks, std::span<const std::byte> records);
 
+  // A chunk that was in the file.
+  struct CutChunk {
+    arctrace_chunk_header header;
+    std::vector<std::byte> payload;
+
+    // Whether it is a block of class data.
+    bool is_data() const;
+  };
+  // Takes chunks off the end of the file, so many that `bytes` of them were blocks of
+  // class data, or all, and forgets a failure. They are returned in their order. Empty if
+  // the file can't be cut, because it is a pipe or a device.
+  std::vector<CutChunk> cut_end(uint64_t bytes);
+
   // Forgets a failure, so that a small chunk can be tried, for which there may be room.
   void clear_error() { error_ = 0; }
 
-  // Whether the last write failed because the disk, or the user's part of it, is full.
-  // That may pass: what was not written can be written again after clear_error().
-  bool lacks_room() const { return error_ == ENOSPC || error_ == EDQUOT; }
+  // Whether the last write failed because the file cannot grow. That may pass: what was
+  // not written can be written again after clear_error().
+  bool lacks_room() const { return is_full_disk(error_); }
 
   // Takes room on the disk that is given back by release_reserve(), so that the end of
-  // the file still fits when the disk is full. If there is no room for it, there is no
-  // reserve.
+  // the file still fits when the disk is full: no more than a fourth of what is free. If
+  // there is too little, there is no reserve.
   void take_reserve();
-  void release_reserve();
+  void take_reserve_of(TraceFile& other) { std::swap(reserve_, other.reserve_); }
+  // Returns how many bytes it was.
+  uint64_t release_reserve();
 
   // Empties the file, whose beginning could not be written whole.
   void restart();
@@ -93,6 +117,7 @@ class TraceFile {
   static absl::StatusOr<TraceFile> create_new(const std::string& path);
   // Appends all parts, or none if the file can be cut. An error is noted in error_.
   void append(std::span<iovec> parts);
+  void append_header();
 
   int fd_ = -1;
   int reserve_ = -1;    // a file without a name that takes room
@@ -101,6 +126,7 @@ class TraceFile {
   std::string path_;
   std::string temporary_;  // a name in directory_; empty: the file has its own name
   std::string special_kind_;
+  std::vector<std::byte> header_;
   uint64_t bytes_ = 0;
   uint64_t sequence_ = 0;
   int error_ = 0;

@@ -16,6 +16,7 @@
 #include "src/recorder/buffer/session_totals.hpp"
 #include "src/recorder/drain/cpu_blocks.hpp"
 #include "src/recorder/drain/reaper.hpp"
+#include "src/recorder/drain/recorder_sleep.hpp"
 #include "src/recorder/file/block_scan.hpp"
 #include "src/recorder/file/session_records.hpp"
 #include "src/recorder/snapshot/snapshot.hpp"
@@ -49,16 +50,33 @@ absl::Status FlightRecorder::publish() {
   return file_.publish();
 }
 
+// Keeps records for the files to come; changes of the gate only as long as they are few.
+void FlightRecorder::note(RecordBuilder& records) {
+  constexpr size_t kPastBytesMax = size_t{1} << 20;
+  const std::vector<std::byte>& bytes = records.bytes();
+  if (past_.records.size() + bytes.size() > kPastBytesMax) return;
+  past_.records.insert(past_.records.end(), bytes.begin(), bytes.end());
+}
+
+void FlightRecorder::command_started(uint32_t pid, uint64_t from_ticks,
+                                     uint64_t to_ticks) {
+  const std::lock_guard lock(mutex_);
+  RecordBuilder records;
+  add_command(records, from_ticks, pid, to_ticks - from_ticks);
+  note(records);
+}
+
 void FlightRecorder::child_ended(uint32_t pid, int wait_status) {
   const std::lock_guard lock(mutex_);
   RecordBuilder records;
   add_child_status(records, read_ticks(buffer_.view().geometry().clock), pid,
                    wait_status);
-  past_.records = records.bytes();
+  note(records);
 }
 
 void FlightRecorder::run() {
   const long interval_ns = poll_interval_ns(buffer_.view().geometry(), kFlightPollNs);
+  RecorderSleep sleep;
   for (;;) {
     {
       const std::lock_guard lock(mutex_);
@@ -67,7 +85,7 @@ void FlightRecorder::run() {
       take_due_snapshots();
     }
     // Returns when a program asks for a snapshot, at finish(), or after the interval.
-    wait_for_wake(buffer_.view().control(), interval_ns);
+    sleep.wait(buffer_.view().control(), interval_ns, false);
   }
 }
 
@@ -168,6 +186,12 @@ bool FlightRecorder::see_crash() {
   return crashed;
 }
 
+void FlightRecorder::note_gate_changes() {
+  RecordBuilder records;
+  past_.gate_changes = add_gate_changes(records, buffer_.view(), past_.gate_changes);
+  note(records);
+}
+
 void FlightRecorder::look_after_buffer() {
   // A polled writer takes blocks by itself, also in overwrite mode; BPF programs depend
   // on serve_cpus().
@@ -179,6 +203,7 @@ void FlightRecorder::look_after_buffer() {
     }
   }
   if (options_.on_crash) crash_seen_ |= see_crash();
+  if (!stopping_) note_gate_changes();
   if (read_monotonic_ns() - past_.syncs.back().monotonic_ns >=
       sync_interval_ns(buffer_.view().geometry())) {
     note_clocks();
@@ -223,9 +248,10 @@ CollectorSummary FlightRecorder::finish() {
   {
     const std::lock_guard lock(mutex_);
     if (options_.polled != nullptr) options_.polled->finish();
+    note_gate_changes();
     stopping_ = true;
   }
-  buffer_.set_gate(0);
+  buffer_.close_gate();
   wake_collector(buffer_.view().control());
   thread_.join();
 
@@ -236,6 +262,7 @@ CollectorSummary FlightRecorder::finish() {
   const BufferView& view = buffer_.view();
   CollectorSummary summary;
   note_clocks();
+  past_.with_gate_changes = false;
   summary.totals = write_snapshot_file(buffer_, file_, past_);
   summary.lost = session_losses(view);
   const uint64_t kept =

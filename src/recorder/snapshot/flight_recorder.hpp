@@ -39,6 +39,7 @@ class FlightRecorder : public Recorder {
   ~FlightRecorder() override;
 
   absl::Status publish() override;
+  void command_started(uint32_t pid, uint64_t from_ticks, uint64_t to_ticks) override;
   void child_ended(uint32_t pid, int wait_status) override;
   absl::StatusOr<std::string> snapshot() override;
   CollectorSummary finish() override;
@@ -53,13 +54,15 @@ class FlightRecorder : public Recorder {
   std::vector<uint32_t> defined_processes() const;
   bool see_crash();
   void note_clocks();
+  void note_gate_changes();
+  void note(RecordBuilder& records);
 
   Buffer& buffer_;
   TraceFile file_;
   const FlightOptions options_;
   std::mutex mutex_;  // guards all members below, and file_
   bool stopping_ = false;
-  SnapshotPast past_;           // a bounded number of clock syncs, and the command's end
+  SnapshotPast past_;           // a bounded number of clock syncs and records
   std::vector<uint32_t> gone_;  // processes that were gone at the last look; sorted
   bool crash_seen_ = false;
   uint32_t asked_seen_ = 0;  // the control.snapshots_asked that was last seen

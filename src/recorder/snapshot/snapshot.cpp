@@ -106,7 +106,7 @@ void Snapshot::report_balances() {
       const uint64_t lost = IpcAtomics::load_relaxed(slot.lost[cause]);
       if (lost > reported) {
         add_lost(records, now, writer, cause, ARCTRACE_LOST_RESIDUAL, lost - reported,
-                 now);
+                 IpcAtomics::load_relaxed(slot.start_ticks));
       }
     }
     add_totals(records, now, slot);
@@ -115,7 +115,7 @@ void Snapshot::report_balances() {
     const uint64_t lost = IpcAtomics::load_relaxed(view_.control().lost[cause]);
     if (lost != 0) {
       add_lost(records, now, ARCTRACE_WRITER_COLLECTOR, cause, ARCTRACE_LOST_SESSION,
-               lost, now);
+               lost, session_start_ticks(view_));
     }
   }
   report_cpu_losses(view_, records, now);
@@ -130,8 +130,14 @@ DrainTotals write_snapshot_file(const Buffer& buffer, TraceFile& file,
   RecordBuilder records;
   add_start(records, buffer.header().start_ticks, past.command_line);
   for (const ClockSync& sync : past.syncs) add_clock_sync(records, sync);
+  add_session_event(records, read_ticks(clock), ARCTRACE_SESSION_DUMP_BEGIN, 0);
   file.write_records(read_ticks(clock), records.bytes());
   file.write_records(read_ticks(clock), past.records);
+  if (past.with_gate_changes) {
+    records.clear();
+    add_gate_changes(records, buffer.view(), past.gate_changes);
+    file.write_records(read_ticks(clock), records.bytes());
+  }
   for (const EarlierBlock& block : past.definitions) {
     file.write_chunk(ARCTRACE_CHUNK_BLOCK, ARCTRACE_CHUNK_LIVE_COPY, block.index,
                      block.ticks, block.bytes);
@@ -147,6 +153,7 @@ DrainTotals write_snapshot_file(const Buffer& buffer, TraceFile& file,
   file.clear_error();
   records.clear();
   const uint64_t now = read_ticks(clock);
+  add_session_event(records, now, ARCTRACE_SESSION_DUMP_END, 0);
   add_session_event(records, now,
                     error == 0 ? ARCTRACE_SESSION_FINISHED : ARCTRACE_SESSION_DISK_FULL,
                     static_cast<uint32_t>(error));

@@ -62,6 +62,8 @@ struct SnapshotPast {
   std::vector<std::string> command_line;  // the recorder's own
   std::vector<ClockSync> syncs;           // in order of time
   std::vector<std::byte> records;         // the collector's own
+  uint32_t gate_changes = 0;              // how many of them have records there
+  bool with_gate_changes = true;          // the buffer may have more of them
   std::vector<EarlierBlock> definitions = {};
 };
 

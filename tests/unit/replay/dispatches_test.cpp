@@ -197,7 +197,7 @@ TEST_CASE(
   s.script.replay(all);
   REQUIRE(all.threads().size() == 2);
   CHECK(s.script.definitions.pid_of(all.threads()[1].thread) == 100);
-  CHECK(tree_text(all, all.threads()[1].root) == "K:read 1:550");
+  CHECK(tree_text(all, all.threads()[1].root) == "K:read 1:850");
   CHECK(is(all.tree().cpu_cum(all.threads()[1].root), 500, 0, 1));
 }
 
@@ -263,7 +263,7 @@ TEST_CASE("a thread's states follow one another, with its waker and where") {
         "101 blocked 1850-1860 by 100 interrupted at g\n"
         "101 ready 1860-1880 at g\n"
         "100 runs 1250-2000\n"
-        "101 runs 1880-1900\n");
+        "101 runs 1880-2000\n");
 }
 
 TEST_CASE("threads of other PID namespaces are found by their own numbers") {

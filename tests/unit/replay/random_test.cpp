@@ -65,7 +65,7 @@ void compare(const RandomScript& random, const ReplayFilter& filter) {
   uint64_t orphans = 0;
   std::string expected, found;
   for (auto& [thread, calls] : naive) {
-    calls.finish();
+    calls.finish(script.end_ns());
     orphans += calls.orphans;
     const std::string text = text_of(calls.sums(slow));
     if (!text.empty()) expected += std::to_string(thread) + '\n' + text;

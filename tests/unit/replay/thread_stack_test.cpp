@@ -116,6 +116,103 @@ TEST_CASE("extreme times overflow nothing") {
   CHECK(t.result() == "f 1:" + std::to_string(uint64_t{1} << 62));
 }
 
+TEST_CASE("open frames last until the thread's end, or the recording's") {
+  RecordScript script;
+  const ThreadIndex killed = script.program(1, "killed");
+  const ThreadIndex exits = script.program(2, "exits");
+  const ThreadIndex lives = script.program(3, "lives");
+  const ThreadIndex unseen = script.program(4, "unseen");
+  for (const ThreadIndex thread : {killed, exits, lives, unseen}) {
+    script.enter(thread, 10, "f");
+  }
+  script.text(lives, 20, "the last record of the thread");
+  script.text(kNoIndex, 500, "the recording ends");
+  script.definitions.mutable_thread(killed)->end_ns = 300;
+  script.definitions.mutable_thread(exits)->end_ns = 400;
+  Process& process =
+      *script.definitions.mutable_process(script.definitions.threads()[exits].process);
+  process.end_ns = 390;
+  process.end_how = ARCTRACE_END_EXIT;
+  script.definitions.mutable_thread(unseen)->ended_unseen = true;
+  Replay replay(script.definitions, nullptr);
+  script.replay(replay);
+  const auto duration = [&](ThreadIndex thread) {
+    const ThreadTree& tree = replay.threads()[thread];
+    CHECK(tree.stop_ns - tree.start_ns ==
+          static_cast<int64_t>(replay.tree()[tree.root].cum_ns));
+    return node_at(replay, tree.root, "f").cum_ns;
+  };
+  CHECK(duration(killed) == 290);
+  CHECK(duration(exits) == 380);
+  CHECK(duration(lives) == 490);
+  CHECK(duration(unseen) == 0);
+}
+
+namespace {
+
+Bytes enabled_body(uint32_t gate) { return Bytes().u32(gate).u32(0); }
+
+}  // namespace
+
+TEST_CASE("time while functions were off is nobody's, and of frames around it") {
+  OneThread t;
+  t.script.enter(t.thread, 10, "main");
+  t.script.enter(t.thread, 20, "tick");
+  t.script.add(kNoIndex, 22, ARCTRACE_TYPE_ENABLED,
+               enabled_body(ARCTRACE_GATE_ALL & ~unsigned{ARCTRACE_GATE_FUNCTIONS}));
+  t.script.text(t.thread, 300, "events are recorded all the same");
+  t.script.add(kNoIndex, 500, ARCTRACE_TYPE_ENABLED, enabled_body(ARCTRACE_GATE_ALL));
+  SUBCASE("the frame is open after it") {
+    t.script.exit(t.thread, 510);
+    t.script.exit(t.thread, 520);
+    CHECK(t.result() == "main 1:20[tick 1:12[[functions off] 2:478]]");
+  }
+  SUBCASE("functions stay on afterwards") {
+    t.script.exit(t.thread, 510);
+    t.script.add(kNoIndex, 515, ARCTRACE_TYPE_ENABLED, enabled_body(ARCTRACE_GATE_ALL));
+    t.script.exit(t.thread, 520);
+    CHECK(t.result() == "main 1:20[tick 1:12[[functions off] 2:478]]");
+  }
+  SUBCASE("they are off to the end") {
+    t.script.add(kNoIndex, 510, ARCTRACE_TYPE_ENABLED, enabled_body(0));
+    t.script.text(kNoIndex, 600, "the end");
+    CHECK(t.result() == "main 1:10[tick 1:12[[functions off] 3:568]] open=2");
+  }
+}
+
+TEST_CASE("a frame that was left while functions were off ended when they went off") {
+  OneThread t;
+  t.script.enter(t.thread, 10, "main");
+  t.script.enter(t.thread, 20, "tick");
+  t.script.add(kNoIndex, 22, ARCTRACE_TYPE_ENABLED, enabled_body(0));
+  t.script.add(kNoIndex, 500, ARCTRACE_TYPE_ENABLED, enabled_body(ARCTRACE_GATE_ALL));
+  t.script.unwind(t.thread, 510, 1);
+  t.script.enter(t.thread, 510, "tick");
+  t.script.exit(t.thread, 512);
+  t.script.exit(t.thread, 520);
+  CHECK(t.result() == "main 1:28[[functions off] 1:478 tick 2:4] exit_lost=1");
+}
+
+TEST_CASE("time in which records were lost is nobody's") {
+  RecordScript script;
+  const ThreadIndex thread = script.program(1, "program");
+  script.stack(thread, 0, {});
+  script.enter(thread, 10, "main");
+  script.enter(thread, 20, "f");
+  script.add(thread, 500, ARCTRACE_TYPE_LOST, lost_body(ARCTRACE_LOST_FULL, 70, 30));
+  script.stack(thread, 500, {"main", "g"});
+  script.exit(thread, 510);
+  script.exit(thread, 520);
+  const ClockMap ticks({}, 1'000'000'000);
+  ReplayOptions options;
+  options.ticks = &ticks;
+  Replay replay(script.definitions, nullptr, options);
+  script.replay(replay);
+  CHECK(tree_text(replay, replay.threads()[0].root) ==
+        "main 1:20[[lost] 1:470 f 1:10 g 1:10]");
+  CHECK(replay.tree()[replay.threads()[0].root].cum_ns == 520);
+}
+
 TEST_CASE("recursion makes a node for each level") {
   OneThread t;
   for (int i = 0; i < 3; ++i) t.script.enter(t.thread, i, "f");
@@ -273,9 +370,17 @@ TEST_CASE("after a gap in the blocks, STACK gives the stack") {
   t.script.stack(t.thread, 0, {});
   t.script.enter(t.thread, 0, "main");
   t.script.enter(t.thread, 1, "f");
-  t.script.stack(t.thread, 10, {"main"}).after_gap = true;
-  t.script.exit(t.thread, 12);
-  CHECK(t.result() == "main 1:3[f 1:9] resyncs=1 exit_lost=1");
+  Record& stack = t.script.stack(t.thread, 10, {"main"});
+  stack.after_gap = true;
+  SUBCASE("and in the thread's own blocks the time before it belongs to no frame") {
+    stack.compact = true;
+    t.script.exit(t.thread, 12);
+    CHECK(t.result() == "main 1:3[[missing] 1:9 f 1:0] resyncs=1 exit_lost=1");
+  }
+  SUBCASE("and in shared blocks, where every STACK might follow a gap, time goes on") {
+    t.script.exit(t.thread, 12);
+    CHECK(t.result() == "main 1:3[f 1:9] resyncs=1 exit_lost=1");
+  }
 }
 
 TEST_CASE("an earlier owner's loss does not concern this stack") {
@@ -300,8 +405,8 @@ TEST_CASE("the loss stays at the node where it happened") {
   const CallTree& tree = replay.tree();
   CHECK(tree.marks(tree[thread.root].first_child).lost_records == 7);
   CHECK(tree.marks(thread.root).lost_records == 4);
-  // The collector's word is no record of the thread.
-  CHECK(thread.stop_ns == 2);
+  // The recording lasts until then.
+  CHECK(thread.stop_ns == 9);
 }
 
 TEST_CASE("the first STACK opens what was entered before") {
@@ -310,6 +415,78 @@ TEST_CASE("the first STACK opens what was entered before") {
   t.script.exit(t.thread, 7);
   t.script.exit(t.thread, 8);
   CHECK(t.result() == "main 1:1[f 1:2] entry_lost=2");
+}
+
+namespace {
+
+// A process that forked another one, which is replayed too.
+struct ForkScript {
+  RecordScript script;
+  ThreadIndex parent = script.program(100, "parent");
+  ThreadIndex child = script.program(200, "child", ARCTRACE_ORIGIN_FORK);
+
+  ForkScript() {
+    Process& process = *script.definitions.mutable_process(1);
+    process.parent_id = script.definitions.processes()[0].id;
+    script.stack(parent, 0, {});
+    script.enter(parent, 0, "main");
+    script.enter(parent, 10, "outer");
+  }
+  std::string tree_of_child(ReplayOptions options = {}) {
+    Replay replay(script.definitions, nullptr, options);
+    script.replay(replay);
+    const ThreadTree& tree = replay.threads().back();
+    CHECK(tree.thread == child);
+    CHECK(replay.tree()[tree.root].cum_ns ==
+          static_cast<uint64_t>(tree.stop_ns - tree.start_ns));
+    std::string text = tree_text(replay, tree.root);
+    for (const Finding& finding : replay.findings()) text += " !" + finding.rule;
+    return text;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a fork child begins in the frames of its parent, at the fork") {
+  ForkScript f;
+  f.script.enter(f.parent, 20, "fork");
+  f.script.exit(f.parent, 25);
+  f.script.exit(f.parent, 26);
+  f.script.enter(f.parent, 27, "wait");
+  f.script.stack(f.child, 30, {});
+  f.script.exit_named(f.child, 30, "fork");
+  f.script.enter(f.child, 31, "work");
+  f.script.stack(f.child, 35, {"work"});
+  f.script.exit(f.child, 40);
+  f.script.exit_named(f.child, 42, "outer");
+  f.script.exit_named(f.child, 45, "main");
+  f.script.text(f.child, 50, "the end");
+  const char* expected = "main 0:3[outer 0:3[fork 0:10 work 1:9]]";
+  CHECK(f.tree_of_child() == expected);
+  ReplayOptions only_child;
+  only_child.wants_thread = [&](ThreadIndex thread) { return thread == f.child; };
+  CHECK(f.tree_of_child(only_child) == expected);
+}
+
+TEST_CASE("without a recorded fork a child begins where its parent's one thread is") {
+  ForkScript f;
+  f.script.stack(f.child, 30, {});
+  f.script.enter(f.child, 31, "work");
+  f.script.exit(f.child, 40);
+  f.script.enter(f.child, 41, "outer");
+  f.script.exit(f.child, 43);
+  SUBCASE("and stays there") {
+    CHECK(f.tree_of_child() == "main 0:0[outer 0:2[outer 1:2 work 1:9]]");
+  }
+  SUBCASE("an exit of a frame further out leaves those inside too") {
+    f.script.exit_named(f.child, 50, "main");
+    f.script.text(f.child, 60, "the end");
+    CHECK(f.tree_of_child() == "main 0:0[outer 0:9[outer 1:2 work 1:9]]");
+  }
+  SUBCASE("an exit of another function is an orphan") {
+    f.script.exit_named(f.child, 50, "other");
+    CHECK(f.tree_of_child() == "main 0:0[outer 0:9[outer 1:2 work 1:9]]");
+  }
 }
 
 TEST_CASE("a fork child's first STACK is inherited: no calls of its own") {

@@ -107,7 +107,7 @@ TEST_CASE("random traces: flat and arcs are what their definitions say, text as 
     }
     NaiveSums naive;
     for (auto& [index, thread] : threads) {
-      thread.finish();
+      thread.finish(script.end_ns());
       naive.add(thread.sums({}));
     }
 

@@ -61,7 +61,7 @@ TEST_CASE("one row for each call, in the order of entry") {
           0      0.000001000      0.000007000     6.000 us     1.000 us  10/10            start [entered before tracing]
           1      0.000001000      0.000006000     5.000 us     1.000 us  10/10            main [entered before tracing]
           2      0.000001000      0.000005000     4.000 us     2.000 us  10/10            f
-          3      0.000001500      0.000001500         0 ns         0 ns  20/20            main [open at the end]
+          3      0.000001500      0.000007000     5.500 us     5.500 us  20/20            main [open at the end]
           4      0.000002000      0.000004000     2.000 us     2.000 us  10/10            g
 )");
 }
@@ -73,7 +73,7 @@ TEST_CASE("the longest calls, limited") {
   CHECK(rows.text(sample()) == R"(
      Number            Start             Stop        Delta         Base  Process/thread   Name
           0      0.000001000      0.000007000     6.000 us     1.000 us  10/10            start [entered before tracing]
-          1      0.000001000      0.000006000     5.000 us     1.000 us  10/10            main [entered before tracing]
+          3      0.000001500      0.000007000     5.500 us     5.500 us  20/20            main [open at the end]
   (3 rows not shown)
 )");
   rows.options.limit = 0;
@@ -100,7 +100,7 @@ TEST_CASE("rows in a time range: what was open comes first") {
   rows.filter.from_ns = 3'000;
   rows.filter.until_ns = 4'500;
   const Json json = rows.json(sample());
-  REQUIRE(json.size() == 4);
+  REQUIRE(json.size() == 5);
   for (size_t i = 0; i < json.size(); ++i) {
     CHECK(json.at(i).at("start_ns") == 3'000);
   }
@@ -108,6 +108,8 @@ TEST_CASE("rows in a time range: what was open comes first") {
   CHECK(json.at(1).at("name") == "main");
   CHECK(json.at(2).at("name") == "f");
   CHECK(json.at(3).at("name") == "g");
+  CHECK(json.at(4).at("name") == "main");
+  CHECK(json.at(4).at("flags") == Json({"open", "cut_start", "cut_stop"}));
   CHECK(json.at(2).at("flags") == Json({"cut_start", "cut_stop"}));
   CHECK(json.at(3).at("flags") == Json({"cut_start"}));
 }

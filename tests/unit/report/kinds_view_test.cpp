@@ -178,7 +178,7 @@ TEST_CASE("random traces: a kind's sums are what their definitions say") {
     }
     std::map<std::string, std::array<uint64_t, 3>> expected;
     for (auto& [index, thread] : threads) {
-      thread.finish();
+      thread.finish(script.end_ns());
       for (const auto& [path, sums] : thread.sums({})) {
         if (path.empty()) continue;
         const std::string self = kind_of(path.back());

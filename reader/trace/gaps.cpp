@@ -1,0 +1,131 @@
+#include "reader/trace/gaps.hpp"
+
+#include <absl/strings/str_cat.h>
+
+#include <algorithm>
+
+#include "reader/trace/format_names.hpp"
+#include "reader/trace/record_types.hpp"
+#include "src/base/untrusted_bytes.hpp"
+
+namespace arctrace::reader {
+
+std::string gap_reason_text(const Gap& gap) {
+  switch (gap.reason) {
+    case Gap::Reason::kOff:
+      return gap.detail == ARCTRACE_GATE_ALL ? "recording off"
+                                             : gate_text(gap.detail) + " off";
+    case Gap::Reason::kOverwritten:
+      return "overwritten";
+    case Gap::Reason::kMissing:
+      return "missing";
+    case Gap::Reason::kLost:
+      break;
+  }
+  return "lost: " + loss_cause_text(gap.detail);
+}
+
+GapFinder::Seen& GapFinder::seen_of(ThreadIndex thread) {
+  if (thread >= seen_.size()) seen_.resize(size_t{thread} + 1);
+  return seen_[thread];
+}
+
+std::optional<Gap> GapFinder::add(const Record& record) {
+  now_ = std::max(now_, record.time_ns);
+  std::optional<Gap> gap;
+  const bool is_threads = record.thread < definitions_.threads().size() &&
+                          record.type < ARCTRACE_TYPE_PROCESS;
+  if (record.after_gap && is_threads) {
+    Seen& seen = seen_of(record.thread);
+    const bool is_first = seen.last_ns == INT64_MIN;
+    const int64_t start = definitions_.threads()[record.thread].start_ns;
+    gap.emplace();
+    gap->reason = mode_ == ARCTRACE_MODE_OVERWRITE ? Gap::Reason::kOverwritten
+                                                   : Gap::Reason::kMissing;
+    gap->thread = record.thread;
+    gap->from_ns = std::min(is_first ? start : seen.last_ns, record.time_ns);
+    gap->to_ns = record.time_ns;
+    // In blocks of several writers every STACK might follow a gap. Whether there were
+    // records before the thread's first one is known at the end.
+    if (!record.compact) {
+      if (is_first && mode_ == ARCTRACE_MODE_OVERWRITE) seen.open_gap = gap;
+      gap.reset();
+    }
+  } else if (record.type == ARCTRACE_TYPE_LOST) {
+    gap = lost(record);
+  } else if (record.type == ARCTRACE_TYPE_ENABLED) {
+    gap = enabled(record);
+  }
+  if (is_threads) seen_of(record.thread).last_ns = record.time_ns;
+  return gap;
+}
+
+Gap GapFinder::lost(const Record& record) const {
+  const auto body = load_part_untrusted<arctrace_lost_body>(record.body);
+  Gap gap;
+  gap.detail = body.cause;
+  gap.records = body.count;
+  gap.to_ns = gap.from_ns = record.time_ns;
+  if ((body.flags & ARCTRACE_LOST_CPU) != 0) {
+    gap.cpu = body.flags >> ARCTRACE_LOST_CPU_SHIFT;
+  } else if ((body.flags & (ARCTRACE_LOST_SESSION | ARCTRACE_LOST_INHERITED)) == 0) {
+    gap.thread = record.thread;
+  }
+  gap.from_known = body.since_ticks != 0 && clock_ != nullptr;
+  if (gap.from_known) {
+    gap.from_ns = std::min(clock_->to_ns(body.since_ticks), record.time_ns);
+  }
+  return gap;
+}
+
+std::optional<Gap> GapFinder::enabled(const Record& record) {
+  const uint32_t gate = load_part_untrusted<arctrace_enabled_body>(record.body).gate;
+  const uint32_t off = ARCTRACE_GATE_ALL & ~gate;
+  if (off == off_) return std::nullopt;
+  std::optional<Gap> gap;
+  if (off_ != 0) {
+    gap.emplace();
+    gap->reason = Gap::Reason::kOff;
+    gap->detail = off_;
+    gap->from_ns = off_since_ns_;
+    gap->to_ns = record.time_ns;
+  }
+  off_ = off;
+  off_since_ns_ = record.time_ns;
+  return gap;
+}
+
+std::vector<Gap> GapFinder::finish(const Summary* summary) {
+  std::vector<Gap> gaps;
+  if (off_ != 0) {
+    Gap gap;
+    gap.reason = Gap::Reason::kOff;
+    gap.detail = off_;
+    gap.from_ns = off_since_ns_;
+    gap.to_ns = std::max(now_, off_since_ns_);
+    gaps.push_back(gap);
+  }
+  if (summary == nullptr) return gaps;
+  for (ThreadIndex i = 0; i < definitions_.threads().size(); ++i) {
+    const Thread& thread = definitions_.threads()[i];
+    if (i >= summary->overwritten_by_thread.size() ||
+        summary->overwritten_by_thread[i] == 0) {
+      continue;
+    }
+    const Seen& seen = seen_of(i);
+    if (seen.open_gap.has_value()) {
+      gaps.push_back(*seen.open_gap);
+    } else if (seen.last_ns == INT64_MIN) {
+      Gap gap;
+      gap.reason = Gap::Reason::kOverwritten;
+      gap.thread = i;
+      gap.to_ns = std::min(thread.end_ns, now_);
+      gap.from_ns = std::min(thread.start_ns, gap.to_ns);
+      gap.records = summary->overwritten_by_thread[i];
+      gaps.push_back(gap);
+    }
+  }
+  return gaps;
+}
+
+}  // namespace arctrace::reader

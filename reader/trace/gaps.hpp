@@ -1,0 +1,72 @@
+// Stretches of time of which records are missing, and why: found in the order of the
+// records, alike for every view.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "reader/trace/clock_map.hpp"
+#include "reader/trace/definitions.hpp"
+#include "reader/trace/record.hpp"
+#include "reader/trace/session.hpp"
+#include "reader/trace/summary.hpp"
+
+namespace arctrace::reader {
+
+// It is about one thread, one CPU, or if neither is set, the whole session.
+struct Gap {
+  enum class Reason : uint8_t {
+    kOff,          // classes of records were switched off
+    kOverwritten,  // newer records took their room
+    kMissing,      // blocks are not in the file
+    kLost,         // records were not written
+  };
+  Reason reason = Reason::kLost;
+  uint32_t detail = 0;  // kOff: the classes (enum arctrace_gate_bit); kLost: the cause
+  ThreadIndex thread = kNoIndex;
+  std::optional<uint32_t> cpu;
+  int64_t from_ns = 0, to_ns = 0;
+  bool from_known = true;           // false: some time before to_ns
+  std::optional<uint64_t> records;  // that are missing, if it is known
+};
+
+// "functions off", "recording off", "overwritten", "missing", "lost: full".
+std::string gap_reason_text(const Gap& gap);
+
+// Finds the gaps of a trace. Takes constant time for a record.
+class GapFinder {
+ public:
+  // All must outlive this object. `clock` may be nullptr: when losses began is not known
+  // then.
+  GapFinder(const Definitions& definitions, const ClockMap* clock, uint32_t mode)
+      : definitions_(definitions), clock_(clock), mode_(mode) {}
+
+  // The next record. Returns the gap that ends there, if one does.
+  std::optional<Gap> add(const Record& record);
+
+  // After the last record: gaps that nothing ends. With a summary these include those of
+  // threads of which all records were overwritten, or the first ones in shared blocks.
+  std::vector<Gap> finish(const Summary* summary);
+
+ private:
+  Gap lost(const Record& record) const;
+  std::optional<Gap> enabled(const Record& record);
+  struct Seen {
+    int64_t last_ns = INT64_MIN;  // of the thread's records; INT64_MIN: none yet
+    // Before its first record, if others were overwritten.
+    std::optional<Gap> open_gap;
+  };
+  Seen& seen_of(ThreadIndex thread);
+
+  const Definitions& definitions_;
+  const ClockMap* const clock_;
+  const uint32_t mode_;
+  uint32_t off_ = 0;  // classes that are switched off
+  int64_t off_since_ns_ = 0;
+  int64_t now_ = INT64_MIN;
+  std::vector<Seen> seen_;  // by thread
+};
+
+}  // namespace arctrace::reader

@@ -1,0 +1,50 @@
+#include "src/recorder/file/file_losses.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "src/recorder/file/block_scan.hpp"
+#include "src/recorder/file/session_records.hpp"
+
+namespace arctrace {
+
+void FileLosses::add_block_untrusted(std::span<const std::byte> block) {
+  if (block.size() <= sizeof(arctrace_block_header)) return;
+  arctrace_block_header header{};
+  std::memcpy(&header, block.data(), sizeof header);
+  if (header.magic != ARCTRACE_BLOCK_MAGIC ||
+      header.block_class == ARCTRACE_CLASS_DEFINITIONS) {
+    return;
+  }
+  std::vector<std::byte> copy(block.begin(), block.end());
+  const uint64_t records = scan_block_untrusted(copy).records;
+  const bool is_own = header.form == ARCTRACE_FORM_COMPACT;
+  const uint32_t writer = is_own ? header.writer : uint32_t{ARCTRACE_WRITER_COLLECTOR};
+  // A CPU's block counts from another clock's 0.
+  add(writer, ARCTRACE_LOST_FILE, records, header.base_ticks);
+  count_ += records;
+  for_each_loss_untrusted(block, [&](const arctrace_lost_body& lost) {
+    if (lost.cause < ARCTRACE_LOST_CAUSES) {
+      add(writer, lost.cause, lost.count, lost.since_ticks);
+    }
+  });
+}
+
+void FileLosses::add(uint32_t writer, uint32_t cause, uint64_t count, uint64_t since) {
+  if (count == 0) return;
+  Loss& loss = losses_[{writer, cause}];
+  loss.count += count;
+  loss.since_ticks = std::min(loss.since_ticks, since == 0 ? UINT64_MAX : since);
+}
+
+void FileLosses::report(RecordBuilder& records, uint64_t ticks) const {
+  for (const auto& [of, loss] : losses_) {
+    const bool is_own = of.first != ARCTRACE_WRITER_COLLECTOR;
+    add_lost(records, ticks, of.first, of.second,
+             is_own ? ARCTRACE_LOST_RESIDUAL : ARCTRACE_LOST_SESSION, loss.count,
+             loss.since_ticks == UINT64_MAX ? 0 : std::min(loss.since_ticks, ticks));
+  }
+}
+
+}  // namespace arctrace

@@ -1,0 +1,42 @@
+// Records that were written into the buffer, and for which the trace file had no room;
+// and the losses that LOST records among them report.
+#pragma once
+
+#include <arctrace/format.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <utility>
+
+#include "src/recorder/file/record_builder.hpp"
+
+namespace arctrace {
+
+class FileLosses {
+ public:
+  // Counts the user records of a block of class data; of others none. `block`: a copy,
+  // from its header on.
+  void add_block_untrusted(std::span<const std::byte> block);
+
+  uint64_t count() const { return count_; }
+
+  // Adds LOST of cause file for each writer that has a block of its own among those that
+  // were counted, and one for the writers of shared blocks together. LOST records that
+  // stood in the blocks are repeated.
+  void report(RecordBuilder& records, uint64_t ticks) const;
+
+ private:
+  void add(uint32_t writer, uint32_t cause, uint64_t count, uint64_t since_ticks);
+
+  struct Loss {
+    uint64_t count = 0;
+    uint64_t since_ticks = UINT64_MAX;  // of the first record
+  };
+  // By writer (ARCTRACE_WRITER_COLLECTOR: of the session) and cause.
+  std::map<std::pair<uint32_t, uint32_t>, Loss> losses_;
+  uint64_t count_ = 0;  // of cause file
+};
+
+}  // namespace arctrace

@@ -1,0 +1,162 @@
+"""Time of which records are missing is shown as such, and belongs to no function: functions that
+were off, records that gave way, losses."""
+
+import pathlib
+import subprocess
+import sys
+import time
+import unittest
+
+import support
+
+# Calls tick() for ever, each time for some milliseconds; ends when its input does.
+TICKS = support.API + """
+main, tick = key("main_loop"), key("tick")
+end = False
+def wait_for_input():
+    global end
+    sys.stdin.read()
+    end = True
+threading.Thread(target=wait_for_input).start()
+print("ready", flush=True)
+api.arctrace_enter(main)
+while not end:
+    api.arctrace_enter(tick)
+    time.sleep(0.002)
+    api.arctrace_exit(tick)
+api.arctrace_exit(main)
+"""
+# Writes far more records than the buffer holds.
+FLOOD = support.API + """
+f = key("f")
+for i in range(20000):
+    api.arctrace_enter(f)
+    api.arctrace_exit(f)
+"""
+# Three threads, of which some write little and some enough for blocks of their own, by turns.
+THREADS = support.API + """
+f, g = key("f"), key("g")
+def work(times):
+    for i in range(20):
+        api.arctrace_enter(f)
+        for j in range(times):
+            api.arctrace_enter(g)
+            api.arctrace_exit(g)
+        time.sleep(0.002)
+        api.arctrace_exit(f)
+threads = [threading.Thread(target=work, args=(times,)) for times in (1, 20, 500)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+work(3)
+"""
+
+
+def run(*arguments):
+    done = subprocess.run([support.ARCTRACE, *map(str, arguments)], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True, check=False)
+    if done.returncode != 0:
+        raise AssertionError(f"{arguments}: {done.stderr}")
+    return done.stdout
+
+
+def nodes(node):
+    yield node
+    for child in node["children"]:
+        yield from nodes(child)
+
+
+class GapsTest(support.TraceTest):
+    def record_with_functions_off(self, seconds):
+        """The trace, and how long functions were off at least."""
+        name = f"gaps-{self.id().rsplit('.', 1)[1]}-{time.monotonic_ns()}"
+        trace = self.directory / "ticks.data"
+        run("create", name, "--start")
+        self.addCleanup(subprocess.run, [support.ARCTRACE, "destroy", name], check=False,
+                        stderr=subprocess.DEVNULL)
+        with subprocess.Popen([support.ARCTRACE, "attach", name, "-o", trace],
+                              stderr=subprocess.PIPE, text=True) as collector:
+            collector.stderr.readline()
+            with subprocess.Popen(
+                    [support.ARCTRACE, "record", "--no-libcall", f"--session={name}", "--",
+                     sys.executable, "-c", TICKS],
+                    stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as program:
+                self.assertEqual(program.stdout.readline(), "ready\n")
+                time.sleep(0.2)
+                run("ctl", name, "--off=functions")
+                begin = time.monotonic()
+                time.sleep(seconds)
+                off = time.monotonic() - begin
+                run("ctl", name, "--on=functions")
+                time.sleep(0.2)
+                program.stdin.close()
+                self.assertEqual(program.wait(), 0)
+            collector.terminate()
+            self.assertEqual(collector.wait(), 0)
+        return trace, off
+
+    def test_functions_off(self):
+        trace, off = self.record_with_functions_off(1)
+        tree = self.report(trace, "tree")
+        gaps = [gap for gap in tree["gaps"] if gap["reason"] == "functions off"]
+        self.assertEqual(len(gaps), 1, tree["gaps"])
+        self.assertGreaterEqual(gaps[0]["to_ns"] - gaps[0]["from_ns"], off * 1e9)
+        self.assertIsNone(gaps[0]["tid"])
+        threads = [t for t in tree["threads"]
+                   if any(n["name"] == "tick" for n in nodes(t["root"]))]
+        self.assertEqual(len(threads), 1)
+        base = {}
+        for node in nodes(threads[0]["root"]):
+            base[node["name"]] = base.get(node["name"], 0) + node["base_ns"]
+        self.assertGreaterEqual(base["[functions off]"], off * 0.99e9)
+        # The ticks themselves were on for far less time than the gap has.
+        self.assertLess(base["tick"], threads[0]["root"]["cum_ns"] - off * 0.99e9)
+        for view in ("flat", "flow", "invocations", "kinds", "log-rt"):
+            self.assertEqual(self.report(trace, view)["gaps"], tree["gaps"], view)
+        lines = [r for r in self.dump(trace) if r["type"] == "GAP"]
+        self.assertIn("functions off", [r["reason"] for r in lines])
+        enabled = [r["gate"] for r in self.dump(trace) if r["type"] == "ENABLED"]
+        self.assertEqual(enabled, ["all", "events, marks, kernel", "all"])
+
+    def test_overwritten(self):
+        done = self.record(sys.executable, "-c", FLOOD,
+                           options=("--no-libcall", "--mode=overwrite", "-b", "64k",
+                                    "--block-size", "1k"))
+        self.assertEqual(done.status, 0, done.stderr)
+        report = self.report(done.trace, "flat")
+        gaps = [g for g in report["gaps"] if g["reason"] == "overwritten"]
+        self.assertTrue(gaps, report["gaps"])
+        self.assertTrue(all(g["tid"] and g["from_ns"] < g["to_ns"] for g in gaps), gaps)
+        lines = [r for r in self.dump(done.trace) if r["type"] == "GAP"]
+        self.assertEqual(len(lines), len(report["gaps"]))
+        text = run("dump", done.trace)
+        self.assertIn(" GAP          overwritten of=thread ", text)
+
+    def test_nothing_is_overwritten(self):
+        """A buffer that is large enough: no gap is made up, in blocks of whatever scope."""
+        for scope in ("adaptive", "thread", "shared"):
+            with self.subTest(scope=scope):
+                done = self.record(sys.executable, "-c", THREADS,
+                                   options=("--no-libcall", "--mode=overwrite", "-b", "8M",
+                                            f"--scope={scope}"))
+                self.assertEqual(done.status, 0, done.stderr)
+                tree = self.report(done.trace, "tree")
+                self.assertEqual(tree["summary"]["overwritten"], 0)
+                self.assertEqual(tree["gaps"], [])
+                names = {n["name"] for t in tree["threads"] for n in nodes(t["root"])}
+                self.assertIn("f", names)
+                self.assertNotIn("[overwritten]", names)
+                self.assertNotIn("GAP", {r["type"] for r in self.dump(done.trace)})
+
+    def test_losses(self):
+        done = self.record(sys.executable, "-c", FLOOD,
+                           options=("--no-libcall", "--mode=stop", "-b", "64k",
+                                    "--block-size", "1k"))
+        report = self.report(done.trace, "flat")
+        lost = report["summary"]["lost"]
+        self.assertGreater(lost, 0)
+        self.assertEqual(sum(g["records"] for g in report["gaps"]), lost)
+        self.assertEqual({g["reason"] for g in report["gaps"]}, {"lost: full"})
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
