@@ -31,7 +31,7 @@ constexpr Refusal kRefusals[] = {
     {"record --mode foo true", "record: --mode: \"foo\" is not drop, overwrite or stop"},
     {"record --mode 1 true", "record: --mode: \"1\" is not drop, overwrite or stop"},
     {"create --mode '' name", "create: --mode: \"\" is not drop, overwrite or stop"},
-    {"record --scope 7 true", "record: --scope: \"7\" is not thread or shared"},
+    {"record --scope 7 true", "record: --scope: \"7\" is not adaptive, thread or shared"},
     {"record --pin maybe true", "record: --pin: \"maybe\" is not no, try or require"},
     {"record --kernel=foo true",
      "record: --kernel: \"foo\" is not auto, bpf, perf, require or no"},
