@@ -24,6 +24,7 @@ struct ProcessState {
   uint32_t emitting;           // 1: a thread emits the registry (a try-lock)
   uint64_t emitted;            // registry entries written so far
   uint32_t round;              // control.definitions_round for which they are written
+  uint32_t thread_slot;        // index of a slot in which a thread of it was seen
 
   static constexpr uint32_t kNone = 0;
   static constexpr uint32_t kMaking = 1;

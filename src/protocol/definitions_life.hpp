@@ -53,15 +53,14 @@ class DefinitionsLife {
 
   // Whether a thread of the process with a smaller identity than `writer` lives. If so,
   // the process has had a thread ever since that one attached.
-  static bool has_older_thread(const BufferView& view, uint32_t process,
-                               uint32_t writer) {
+  // `seen`: index of a slot that is looked at first; set to that of the thread found.
+  static bool has_older_thread(const BufferView& view, uint32_t process, uint32_t writer,
+                               uint32_t& seen) {
     const uint32_t used = Recycle<A>::slots_used(view);
+    if (seen < used && is_older_thread(view.slot(seen), process, writer)) return true;
     for (uint32_t i = 0; i < used; ++i) {
-      arctrace_writer_slot& slot = view.slot(i);
-      const uint32_t lock = A::load_acquire(slot.lock);
-      if (is_live(lock) && A::load_acquire(slot.tid) == (lock & kTidMask) &&
-          A::load_relaxed(slot.process) == process &&
-          A::load_relaxed(slot.writer) < writer) {
+      if (is_older_thread(view.slot(i), process, writer)) {
+        seen = i;
         return true;
       }
     }
@@ -87,6 +86,14 @@ class DefinitionsLife {
   }
 
  private:
+  static bool is_older_thread(arctrace_writer_slot& slot, uint32_t process,
+                              uint32_t writer) {
+    const uint32_t lock = A::load_acquire(slot.lock);
+    return is_live(lock) && A::load_acquire(slot.tid) == (lock & kTidMask) &&
+           A::load_relaxed(slot.process) == process &&
+           A::load_relaxed(slot.writer) < writer;
+  }
+
   static bool is_in_use(arctrace_block_header& header) {
     // C2 acquire, matches C1.
     return A::load_acquire(header.magic) == ARCTRACE_BLOCK_MAGIC;

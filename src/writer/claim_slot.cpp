@@ -102,10 +102,14 @@ ThreadState* attach_thread(uint64_t ticks) {
       IpcAtomics::fetch_add_acq_rel(view.control().writer_next, uint32_t{1});
   state->slot.start_ticks = ticks;
   take_over(view, *state, *process, ticks);
+  // A crowd of threads must not look at all slots each.
+  uint32_t thread_slot = IpcAtomics::load_relaxed(process->thread_slot);
   if (!DefinitionsLife<IpcAtomics>::has_older_thread(view, process->id,
-                                                     state->slot.writer)) {
+                                                     state->slot.writer, thread_slot)) {
     renew_definitions(*process);
+    thread_slot = state->slot.index;
   }
+  IpcAtomics::store_relaxed(process->thread_slot, thread_slot);
   state->attached = true;
   emit_definitions(*state, *process);
   return state;

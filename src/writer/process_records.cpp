@@ -6,6 +6,7 @@
 #include "src/os/process_facts.hpp"
 #include "src/process/session.hpp"
 #include "src/protocol/dead_slot.hpp"
+#include "src/protocol/recycle.hpp"
 #include "src/writer/definitions.hpp"
 #include "src/writer/slow_path.hpp"
 
@@ -68,7 +69,8 @@ void record_name_of(uint32_t tid, const char* name) {
   as_attached_thread(
       [=](Nesting nesting, ThreadState& state, ProcessState& process, uint64_t ticks) {
         if (nesting.nested() || !is_defined(process)) return;
-        for (uint32_t i = 0; i < session.view.geometry().slot_count; ++i) {
+        const uint32_t used = Recycle<IpcAtomics>::slots_used(session.view);
+        for (uint32_t i = 0; i < used; ++i) {
           arctrace_writer_slot& slot = session.view.slot(i);
           if (IpcAtomics::load_relaxed(slot.tid) != tid ||
               IpcAtomics::load_relaxed(slot.process) != process.id ||

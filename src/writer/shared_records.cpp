@@ -40,10 +40,6 @@ Reservation reserve_shared(Nesting nesting, ThreadState& state, ProcessState& pr
     count_lost(slot, state, ARCTRACE_LOST_TOO_BIG, ticks);
     return kNoReservation;
   }
-  if (is_known_full(state)) {
-    count_lost(slot, state, ARCTRACE_LOST_FULL, ticks);
-    return kNoReservation;
-  }
   const uint64_t freed = IpcAtomics::load_relaxed(control.freed);
   const uint64_t chain = IpcAtomics::load_relaxed(control.shared_current);
   uint32_t stack_count = 0;

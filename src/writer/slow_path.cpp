@@ -16,6 +16,15 @@ namespace {
 
 ReportWaitingCalls* waiting_calls_reporter;  // null: no call ever waits
 
+// Whether readers will know what a record in the chain means. A record that is too long
+// needs nothing, because it is lost.
+bool has_definitions_for_chain(ThreadState& state, ProcessState& process,
+                               uint32_t body_size) {
+  const bool is_too_long =
+      ARCTRACE_FULL_HEAD_SIZE + body_size > record_length_max(session.view.geometry());
+  return is_too_long || (!is_known_full(state) && emit_definitions(state, process));
+}
+
 }  // namespace
 
 void set_report_waiting_calls(ReportWaitingCalls* report) {
@@ -59,15 +68,12 @@ Reservation reserve_slow(Nesting nesting, uint16_t type, uint32_t body_size,
   if (state->filtered.first_waiting != 0 && !nesting.nested())
     waiting_calls_reporter(nesting, *state);
   if (nesting.nested() || !writes_own_blocks(*state, body_size, ticks)) {
-    if (!is_known_full(*state)) {
-      if (state->loss.pending && !nesting.nested()) {
-        report_losses_shared(*state, *process, ticks);
-      }
-      if (!emit_definitions(*state, *process)) {
-        count_lost(session.view.slot(state->slot.index), *state, ARCTRACE_LOST_FULL,
-                   ticks);
-        return kNoReservation;
-      }
+    if (!has_definitions_for_chain(*state, *process, body_size)) {
+      count_lost(session.view.slot(state->slot.index), *state, ARCTRACE_LOST_FULL, ticks);
+      return kNoReservation;
+    }
+    if (state->loss.pending && !nesting.nested()) {
+      report_losses_shared(*state, *process, ticks);
     }
     return reserve_shared(nesting, *state, *process, type, body_size, ticks);
   }

@@ -76,14 +76,30 @@ bool claim_again(ThreadState& state, uint32_t tid) {
   return true;
 }
 
-}  // namespace
+// Where to look for a free state. A crowd of threads must not look at all states each; so
+// arenas that were found full are looked at again only after as many claims as there are
+// states in them. Threads that change these words at once do no harm.
+uint32_t full_arenas;  // before the first that may have a free state
+uint32_t claims;       // since all were looked at
 
-ThreadState* claim_thread_state(ThreadState* current, uint32_t tid) {
-  if (current != nullptr && IpcAtomics::load_relaxed(current->lock) == tid)
-    return current;
-  if (!has_robust_list()) return nullptr;
-  if (current != nullptr && claim_again(*current, tid)) return current;
-  for (uint32_t a = 0; a < kArenas; ++a) {
+uint32_t first_arena() {
+  if (IpcAtomics::load_relaxed(claims) <
+      IpcAtomics::load_relaxed(full_arenas) * kArenaStates) {
+    return IpcAtomics::load_relaxed(full_arenas);
+  }
+  IpcAtomics::store_relaxed(claims, uint32_t{0});
+  return 0;
+}
+
+// A state was found in that arena, counted from 0.
+void note_claim(uint32_t arena) {
+  IpcAtomics::store_relaxed(full_arenas, arena);
+  IpcAtomics::fetch_add_relaxed(claims, uint32_t{1});
+}
+
+// A free state in one of the arenas from `first` on.
+ThreadState* claim_from(uint32_t first, uint32_t tid) {
+  for (uint32_t a = first; a < kArenas; ++a) {
     auto* arena = mapped<Arena>(arenas[a], true);
     auto* calls = mapped<PendingCallsArena>(pending_calls_arenas[a], false);
     if (arena == nullptr || calls == nullptr) return nullptr;
@@ -101,10 +117,23 @@ ThreadState* claim_thread_state(ThreadState* current, uint32_t tid) {
         stack.owner = &state.lock;
         link_pending_calls(stack);
       }
+      note_claim(a);
       return &state;
     }
   }
   return nullptr;
+}
+
+}  // namespace
+
+ThreadState* claim_thread_state(ThreadState* current, uint32_t tid) {
+  if (current != nullptr && IpcAtomics::load_relaxed(current->lock) == tid)
+    return current;
+  if (!has_robust_list()) return nullptr;
+  if (current != nullptr && claim_again(*current, tid)) return current;
+  const uint32_t first = first_arena();
+  ThreadState* state = claim_from(first, tid);
+  return state == nullptr && first != 0 ? claim_from(0, tid) : state;
 }
 
 void prepare_thread_states() {

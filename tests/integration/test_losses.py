@@ -59,7 +59,7 @@ class LossTest(support.TraceTest):
 
     def test_nothing_is_unaccounted_for(self):
         for mode in ("drop", "stop", "overwrite"):
-            for scope in ("thread", "shared"):
+            for scope in ("adaptive", "thread", "shared"):
                 with self.subTest(mode=mode, scope=scope):
                     self.check_sums(self.overload(mode, scope), mode)
 

@@ -7,8 +7,10 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "src/process/session.hpp"
 #include "src/recorder/buffer/session_totals.hpp"
 #include "src/recorder/file/session_records.hpp"
+#include "src/writer/thread_local.hpp"
 
 namespace arctrace::testing {
 
@@ -16,6 +18,23 @@ BufferOptions buffer_with(arctrace_scope scope, uint32_t block_size, uint32_t bl
   BufferOptions options = small_buffer(block_size, blocks);
   options.scope = scope;
   return options;
+}
+
+void prepare_own_blocks() {
+  ThreadState& state = *thread_local_state.state;
+  REQUIRE_FALSE(state.has_own_blocks);
+  state.chain.left = 0;
+  state.chain.since_ticks = session_ticks();
+  session.ticks_per_second = UINT64_MAX / 20;  // however slowly the thread is stepped
+}
+
+void prepare_chain() {
+  prepare_own_blocks();
+  arctrace_instant(1);
+  ThreadState& state = *thread_local_state.state;
+  REQUIRE(state.has_own_blocks);
+  session.ticks_per_second = 1;
+  state.block.base_ticks -= uint64_t{1} << 33;
 }
 
 std::vector<uint64_t> cuts(uint64_t count, uint64_t most) {

@@ -10,8 +10,13 @@
 
 namespace arctrace::testing {
 
-constexpr arctrace_scope kScopes[] = {ARCTRACE_SCOPE_THREAD, ARCTRACE_SCOPE_SHARED,
-                                      ARCTRACE_SCOPE_ADAPTIVE};
+constexpr arctrace_scope kScopes[] = {ARCTRACE_SCOPE_THREAD, ARCTRACE_SCOPE_SHARED};
+
+// In the adaptive scope, has the calling thread's next record stand in the chain, and be
+// the one by which the thread gets blocks of its own; or stand in the chain after it had
+// some. The thread must have written a record.
+void prepare_own_blocks();
+void prepare_chain();
 
 BufferOptions buffer_with(arctrace_scope scope, uint32_t block_size, uint32_t blocks);
 

@@ -141,6 +141,47 @@ TEST_CASE("interrupted anywhere: by calls of every kind") {
   }
 }
 
+TEST_CASE("interrupted anywhere: as the thread gets own blocks, or gives them up") {
+  for (const bool gets : {true, false}) {
+    CAPTURE(gets);
+    in_session(buffer_with(ARCTRACE_SCOPE_ADAPTIVE, 1024, 2000), [&](TestSession& test) {
+      const auto prepare = [gets] {
+        ThreadState& state = *thread_local_state.state;
+        if (state.has_own_blocks) {
+          session.ticks_per_second = 1;
+          state.block.base_ticks -= uint64_t{1} << 33;
+          arctrace_instant(1);  // back in the chain
+        }
+        gets ? prepare_own_blocks() : prepare_chain();
+      };
+      arctrace_instant(1);
+      uint64_t handlers = 0;
+      uint64_t calls = 0;
+      prepare();
+      const uint64_t count =
+          single_step([&] { write_checked(1, calls++); }, [](uint64_t) { return true; });
+      for (const uint64_t at : cuts(count, 200)) {
+        prepare();
+        single_step([&] { write_checked(1, calls++); },
+                    [&](uint64_t step) {
+                      if (step != at) return true;
+                      call_function(2, handlers);
+                      write_checked(2, handlers++);
+                      return false;
+                    });
+      }
+      check_at_rest(test);
+      CHECK(thread_local_state.state->open.depth == 0);
+      const DecodedTrace trace = test.finish();
+      CHECK(joined(trace.problems) == "");
+      CHECK(trace.torn() == 0);
+      CHECK(trace.lost() == 0);
+      CHECK(numbers_of(trace, 1) == all_below(calls));
+      CHECK(numbers_of(trace, 2) == all_below(handlers));
+    });
+  }
+}
+
 TEST_CASE("interrupted anywhere: at all instructions of one call") {
   for (const arctrace_scope scope : kScopes) {
     for (const Action& outer : kActions) {

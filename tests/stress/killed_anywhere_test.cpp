@@ -103,6 +103,13 @@ TEST_CASE("killed anywhere: in a record that needs a new block") {
   }
 }
 
+TEST_CASE("killed anywhere: as a thread gets blocks of its own, or gives them up") {
+  for (void (*prepare)() : {prepare_own_blocks, prepare_chain}) {
+    kill_everywhere(buffer_with(ARCTRACE_SCOPE_ADAPTIVE, 1024, 64), prepare,
+                    [](uint64_t n) { write_checked(2, n); });
+  }
+}
+
 TEST_CASE("killed anywhere: in a record reserved in place") {
   for (const arctrace_scope scope : kScopes) {
     CAPTURE(scope);

@@ -23,6 +23,12 @@ BufferOptions adaptive(uint32_t block_count, uint32_t slot_count = 16) {
   return options;
 }
 
+// A process of the session in whose seconds nobody is late who was only preempted.
+void attach_with_long_seconds(const TestSession& test) {
+  REQUIRE(arctrace_attach(test.path().c_str()) == 0);
+  session.ticks_per_second *= 20;
+}
+
 // Has the coarse clock go on, or else pretends that the thread began `seconds` earlier to
 // write where it writes now.
 void let_pass(double seconds) {
@@ -70,7 +76,7 @@ void check_changes(arctrace_mode mode, bool is_coarse) {
   options.mode = mode;
   TestSession test(options);
   CHECK_CHILD([&] {
-    REQUIRE(arctrace_attach(test.path().c_str()) == 0);
+    attach_with_long_seconds(test);
     if (is_coarse) use_coarse_clock();
     uint32_t number = 0;
     arctrace_enter(1);
@@ -113,7 +119,7 @@ TEST_CASE("adaptive scope: own blocks while a thread writes much, in order throu
 TEST_CASE("adaptive scope: a thread gives its block up when blocks are scarce") {
   TestSession test(adaptive(100));
   CHECK_CHILD([&] {
-    REQUIRE(arctrace_attach(test.path().c_str()) == 0);
+    attach_with_long_seconds(test);
     use_coarse_clock();  // all is likely to happen within one of its ticks
     uint32_t number = 0;
     write_until_changed(number);
@@ -133,7 +139,7 @@ TEST_CASE("adaptive scope: a thread gives its block up when blocks are scarce") 
 TEST_CASE("adaptive scope: who writes little stays in the chain") {
   TestSession test(adaptive(100));
   CHECK_CHILD([&] {
-    REQUIRE(arctrace_attach(test.path().c_str()) == 0);
+    attach_with_long_seconds(test);
     arctrace_instant(1);
     for (int i = 0; i < 500; ++i) {
       let_pass(0.01);  // a record each 10 ms
@@ -147,7 +153,7 @@ TEST_CASE("adaptive scope: a crowd needs few blocks, also if each thread was bus
   constexpr uint32_t kThreads = 200;
   TestSession test(adaptive(64, kThreads + 16));
   CHECK_CHILD([&] {
-    REQUIRE(arctrace_attach(test.path().c_str()) == 0);
+    attach_with_long_seconds(test);
     uint32_t had_own_blocks = 0;
     std::vector<std::thread> threads;
     for (uint32_t i = 0; i < kThreads; ++i) {
@@ -169,7 +175,7 @@ TEST_CASE("adaptive scope: a crowd needs few blocks, also if each thread was bus
 TEST_CASE("adaptive scope: the last quarter of the blocks is for the chain") {
   TestSession test(adaptive(32, 64));
   CHECK_CHILD([&] {
-    REQUIRE(arctrace_attach(test.path().c_str()) == 0);
+    attach_with_long_seconds(test);
     // Live threads that stopped writing when they had blocks of their own.
     std::vector<std::thread> threads;
     std::atomic<uint32_t> done = 0;

@@ -1,0 +1,51 @@
+#!/usr/bin/env python3
+"""Thousands of threads on the default buffer, which has 1,024 blocks: nothing is lost, in any
+mode, however many of them were busy once."""
+
+import sys
+import unittest
+
+import support
+
+# Arguments: threads, records of each when it begins, depth of its stack. Then each writes little.
+PROGRAM = support.API + """
+threads, busy, depth = (int(argument) for argument in sys.argv[1:])
+ring = name("ring")
+frame = key("level")
+everyone = threading.Barrier(threads)
+def work():
+    for _ in range(depth): api.arctrace_enter(frame)
+    for _ in range(busy): api.arctrace_instant(ring)
+    everyone.wait()
+    for _ in range(4):
+        api.arctrace_instant(ring)
+        time.sleep(0.05)
+    for _ in range(depth): api.arctrace_exit(frame)
+threading.stack_size(65536)
+all_threads = [threading.Thread(target=work) for _ in range(threads)]
+for thread in all_threads: thread.start()
+for thread in all_threads: thread.join()
+"""
+
+
+class CrowdTest(support.TraceTest):
+    def check_crowd(self, threads, busy, depth, *options):
+        recorded = self.record(sys.executable, "-c", PROGRAM, str(threads), str(busy), str(depth),
+                               options=("--no-libcall", *options))
+        self.assertEqual(recorded.status, 0, recorded.stderr)
+        summary = self.info(recorded.trace)["summary"]
+        self.assertEqual(summary["lost"], 0)
+        self.assertEqual(summary["records"], threads * (busy + 4 + 2 * depth))
+        self.assertEqual(summary["findings"], 0)
+
+    def test_all_at_a_low_rate(self):
+        for mode in ("drop", "overwrite", "stop"):
+            with self.subTest(mode=mode):
+                self.check_crowd(2500, 0, 20, f"--mode={mode}")
+
+    def test_all_were_busy_once(self):
+        self.check_crowd(1500, 500, 2)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
