@@ -68,6 +68,11 @@ __attribute__((noinline)) int begin_with_args(EnteredFunction function, uint32_t
 void function_begins(const EnteredFunction& function) {
   const FunctionFilter filter = function_filter(function.address);
   uint32_t flags = filter.flags;
+  if (__builtin_expect((flags & ARCTRACE_SHIM_ENTRY_ONLY) != 0, 0)) {
+    arctrace_shim_call_passed(function.address, function.return_slot,
+                              function.frame_pointer, flags, 1);
+    return;
+  }
   if (returns_to_stub(*function.return_slot)) flags |= ARCTRACE_SHIM_RETURNS_TO_SHIM;
   const int through =
       __builtin_expect(filter.arg_specs != 0, 0)

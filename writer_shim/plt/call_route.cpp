@@ -5,6 +5,7 @@
 #include "writer_shim/arch/machine.hpp"
 #include "writer_shim/filter/live_filter.hpp"
 #include "writer_shim/plt/call_table.hpp"
+#include "writer_shim/plt/caller_readers.hpp"
 #include "writer_shim/plt/library_hooks.hpp"
 
 namespace arctrace::shim {
@@ -79,6 +80,9 @@ __attribute__((noinline)) arctrace_call_route begin_unready_call(
                ? bind(call)
                : IpcAtomics::load_relaxed(call.target);
   if (call.kind == CallKind::kUntouched) return {target, 0};
+  if (call.kind == CallKind::kUnexamined) {
+    call.kind = must_not_be_followed(target) ? CallKind::kPassed : CallKind::kFollowed;
+  }
   uint64_t key = IpcAtomics::load_relaxed(call.key);
   if (key == 0) key = name_call(call);
   if (live_filter_round() != IpcAtomics::load_relaxed(call.round)) filter_again(call);

@@ -23,6 +23,7 @@
 #include "writer_shim/filter/function_patterns.hpp"
 #include "writer_shim/filter/live_filter.hpp"
 #include "writer_shim/plt/call_table.hpp"
+#include "writer_shim/plt/caller_readers.hpp"
 
 const uint64_t* arctrace_pending_calls;
 
@@ -84,6 +85,13 @@ uint32_t call_filter_flags(const char* name, uint64_t target) {
   return filter_flags(name, found ? info.dli_fname : "", is_sized ? symbol->st_size : 0);
 }
 
+// The kind of a function with these flags.
+CallKind kind_with_flags(CallKind kind, uint32_t flags) {
+  const bool is_passed =
+      kind == CallKind::kUnexamined && (flags & ARCTRACE_SHIM_ENTRY_ONLY) != 0;
+  return is_passed ? CallKind::kPassed : kind;
+}
+
 // Takes a stub for calls of `name` through `slot`, which are of `target` unless a
 // `binding` is needed. kNoStub: they are not to be hooked, or there is no stub left.
 uint32_t stub_for(const char* name, uint64_t target, uint64_t* slot,
@@ -105,7 +113,7 @@ uint32_t stub_for(const char* name, uint64_t target, uint64_t* slot,
         .name = name,
         .binding = binding,
         .is_bound = is_bound,
-        .kind = kind,
+        .kind = kind_with_flags(kind, filter),
         .arg_specs = static_cast<uint16_t>(arg_specs_of(name, nullptr)),
         .filter = filter,
         .filter_at_start = filter};
@@ -261,6 +269,7 @@ void hook_library_calls(LibraryCalls which) {
     arctrace_pending_calls = arctrace_shim_pending_calls(0, 0);
   }
   dl_iterate_phdr(find_own_library, nullptr);
+  find_sanitizers();
   hooked_calls = which;
   if (which == LibraryCalls::kNone) return;
   hook_new_modules();

@@ -1,0 +1,29 @@
+// Decides which functions are recorded at their entry only, although nothing in their
+// names says that they must not be called through.
+#pragma once
+
+#include <cstdint>
+
+namespace arctrace::shim {
+
+// Finds the sanitizers that are loaded. Their functions report the stack of their caller,
+// whatever they are called.
+void find_sanitizers();
+
+// Whether the function uses its caller (arch/caller_use.hpp) or is a sanitizer's. Takes
+// some microseconds.
+bool must_not_be_followed(uintptr_t function);
+
+struct JumpTarget {
+  uintptr_t function;  // 0: not known
+  bool is_passed;      // one whose name says that it must not be called through
+};
+
+// Where a jump through a slot leads that holds `target`, which may be a stub of ours.
+JumpTarget jump_target(uintptr_t target);
+
+// The same of the jump slot with this index, which the loader has not bound yet, in the
+// module that has `code`.
+JumpTarget unbound_target(uintptr_t code, uint64_t index);
+
+}  // namespace arctrace::shim
