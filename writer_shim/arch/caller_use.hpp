@@ -12,4 +12,7 @@ namespace arctrace::shim {
 // slots through which it jumps; takes some microseconds.
 bool uses_its_caller(uintptr_t function);
 
+// Whether the function's first instructions call a compiled-in hook. On aarch64: no.
+bool calls_compiled_in_hook(uintptr_t function);
+
 }  // namespace arctrace::shim

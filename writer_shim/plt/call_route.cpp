@@ -66,23 +66,28 @@ uint32_t flags_of(LibraryCall& call, uintptr_t return_address) {
   return returns_to_stub(return_address) ? flags | ARCTRACE_SHIM_RETURNS_TO_SHIM : flags;
 }
 
+// The kind of a function by its code. What has a hook of its own is recorded by that.
+CallKind examined_kind(const LibraryCall& call, uintptr_t target) {
+  const bool is_library_call = target != 0 && call.key == 0;
+  if (is_library_call && has_own_hook(target)) return CallKind::kUntouched;
+  return must_not_be_followed(target) ? CallKind::kPassed : CallKind::kFollowed;
+}
+
 // Begins the first call, each call that is not plain, and the first one after a change of
 // the live filter.
 __attribute__((noinline)) arctrace_call_route begin_unready_call(
     LibraryCall& call, uintptr_t* return_slot, uintptr_t frame_pointer) {
   uintptr_t target = IpcAtomics::load_relaxed(call.target);
   if (call.kind == CallKind::kInitializer) {
-    hook_new_modules();  // the loader's lock is held: what is loaded is relocated
+    module_is_initialized();  // the loader's lock is held: what is loaded is relocated
     call.slot = nullptr;
     return {target, 0};
   }
   target = IpcAtomics::load_acquire(call.is_bound) == 0
                ? bind(call)
                : IpcAtomics::load_relaxed(call.target);
+  if (call.kind == CallKind::kUnexamined) call.kind = examined_kind(call, target);
   if (call.kind == CallKind::kUntouched) return {target, 0};
-  if (call.kind == CallKind::kUnexamined) {
-    call.kind = must_not_be_followed(target) ? CallKind::kPassed : CallKind::kFollowed;
-  }
   uint64_t key = IpcAtomics::load_relaxed(call.key);
   if (key == 0) key = name_call(call);
   if (live_filter_round() != IpcAtomics::load_relaxed(call.round)) filter_again(call);

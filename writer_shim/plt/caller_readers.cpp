@@ -6,6 +6,7 @@
 #include "src/base/shared_atomics.hpp"
 #include "src/shim_protocol/call_kinds.hpp"
 #include "writer_shim/arch/caller_use.hpp"
+#include "writer_shim/arch/sleds.hpp"
 #include "writer_shim/elf/module_slots.hpp"
 #include "writer_shim/plt/call_table.hpp"
 
@@ -48,12 +49,6 @@ int find_slot_name(dl_phdr_info* info, size_t, void* data) {
   return 1;
 }
 
-JumpTarget target_of_name(const char* name) {
-  void* found = dlsym(RTLD_DEFAULT, name);
-  if (found == nullptr) dlerror();
-  return {reinterpret_cast<uintptr_t>(found), call_kind(name) == CallKind::kPassed};
-}
-
 }  // namespace
 
 void find_sanitizers() {
@@ -76,18 +71,28 @@ bool must_not_be_followed(uintptr_t function) {
   return uses_its_caller(function);
 }
 
+bool has_own_hook(uintptr_t function) {
+  return has_jump(function) || calls_compiled_in_hook(function);
+}
+
 JumpTarget jump_target(uintptr_t target) {
   if (!is_stub(target)) return {target, false};
   LibraryCall& call = call_of_stub(target);
-  if (IpcAtomics::load_acquire(call.is_bound) == 0) return target_of_name(call.name);
+  if (IpcAtomics::load_acquire(call.is_bound) == 0) return unbound_target(call.name);
   return {static_cast<uintptr_t>(IpcAtomics::load_relaxed(call.target)),
           call.kind == CallKind::kPassed};
 }
 
-JumpTarget unbound_target(uintptr_t code, uint64_t index) {
+const char* name_of_slot(uintptr_t code, uint64_t index) {
   Unbound unbound{code, index, nullptr};
   dl_iterate_phdr(find_slot_name, &unbound);
-  return unbound.name == nullptr ? JumpTarget{0, false} : target_of_name(unbound.name);
+  return unbound.name;
+}
+
+JumpTarget unbound_target(const char* name) {
+  void* found = dlsym(RTLD_DEFAULT, name);
+  if (found == nullptr) dlerror();
+  return {reinterpret_cast<uintptr_t>(found), call_kind(name) == CallKind::kPassed};
 }
 
 }  // namespace arctrace::shim

@@ -14,6 +14,9 @@ void find_sanitizers();
 // some microseconds.
 bool must_not_be_followed(uintptr_t function);
 
+// Whether the function was compiled with a hook that records it.
+bool has_own_hook(uintptr_t function);
+
 struct JumpTarget {
   uintptr_t function;  // 0: not known
   bool is_passed;      // one whose name says that it must not be called through
@@ -22,8 +25,11 @@ struct JumpTarget {
 // Where a jump through a slot leads that holds `target`, which may be a stub of ours.
 JumpTarget jump_target(uintptr_t target);
 
-// The same of the jump slot with this index, which the loader has not bound yet, in the
-// module that has `code`.
-JumpTarget unbound_target(uintptr_t code, uint64_t index);
+// The name of the function whose jump slot has this index, in the module that has `code`;
+// null: there is none.
+const char* name_of_slot(uintptr_t code, uint64_t index);
+
+// The same as jump_target() of a slot that the loader has not bound yet.
+JumpTarget unbound_target(const char* name);
 
 }  // namespace arctrace::shim

@@ -43,6 +43,7 @@ uint32_t modules_used;
 
 LibraryCalls hooked_calls = LibraryCalls::kNone;
 constinit AddressRange own_library;  // libarctrace.so
+void (*module_hook)();               // null: none was set
 
 // Makes the module's read-only data writable for as long as this object exists.
 class WritableData {
@@ -231,21 +232,6 @@ int find_own_library(dl_phdr_info* info, size_t, void*) {
   return 1;
 }
 
-// Has a stub called in place of the module's initialization function, because only when
-// that is called the module is relocated.
-void await_initialization(const ModuleImage& image) {
-  if (image.initializer == nullptr) return;
-  const uintptr_t target = image.bias + *image.initializer;
-  const uint32_t number = is_stub(target) ? kNoStub : take_stub();
-  if (number == kNoStub) return;
-  library_calls[number] = {.target = target,
-                           .slot = image.initializer,
-                           .name = "",
-                           .is_bound = 1,
-                           .kind = CallKind::kInitializer};
-  *image.initializer = stub_address(number) - image.bias;
-}
-
 int see_module(dl_phdr_info* info, size_t, void*) {
   ModuleImage image;
   if (!read_module(*info, image)) return 0;
@@ -274,6 +260,26 @@ void hook_library_calls(LibraryCalls which) {
   if (which == LibraryCalls::kNone) return;
   hook_new_modules();
 }
+
+void await_initialization(const ModuleImage& image) {
+  if (image.initializer == nullptr) return;
+  const uintptr_t target = image.bias + *image.initializer;
+  const uint32_t number = is_stub(target) ? kNoStub : take_stub();
+  if (number == kNoStub) return;
+  library_calls[number] = {.target = target,
+                           .slot = image.initializer,
+                           .name = "",
+                           .is_bound = 1,
+                           .kind = CallKind::kInitializer};
+  *image.initializer = stub_address(number) - image.bias;
+}
+
+void module_is_initialized() {
+  hook_new_modules();
+  if (module_hook != nullptr) module_hook();
+}
+
+void set_module_hook(void (*hook)()) { module_hook = hook; }
 
 void hook_new_modules() { dl_iterate_phdr(hook_module, nullptr); }
 

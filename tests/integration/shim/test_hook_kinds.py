@@ -6,8 +6,18 @@ import itertools
 
 import test_calls
 import test_filters
+import test_modules
 import test_processes
 from harness import COMPILERS, ShimTest, both_compilers, plain_name, unittest
+
+
+class Plugins(test_modules.Modules):
+    @both_compilers
+    def test_plugins(self, compiler):
+        """Functions of modules that come later are hooked before any of them runs."""
+        self.assert_plugin_calls(self.compare(compiler, "./plugins"))
+
+    test_under_gdb = test_gdb_attached_inside = None  # they are about modules
 
 
 class StaticChains(ShimTest):

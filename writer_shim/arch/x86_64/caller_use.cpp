@@ -4,6 +4,7 @@
 
 #include <cstddef>
 
+#include "src/base/text.hpp"
 #include "writer_shim/arch/x86_64/decoded_instruction.hpp"
 #include "writer_shim/plt/call_table.hpp"
 #include "writer_shim/plt/caller_readers.hpp"
@@ -11,6 +12,8 @@
 
 extern "C" void __cyg_profile_func_enter(void* function, void* call_site);
 extern "C" void __cyg_profile_func_exit(void* function, void* call_site);
+extern "C" void mcount();
+extern "C" void __fentry__();
 
 namespace arctrace::shim {
 namespace {
@@ -23,6 +26,98 @@ constexpr unsigned kCalleeSaved =
 // restore them after another return.
 constexpr int kStoredRegisters = 3;
 constexpr int32_t kUnknown = INT32_MIN;
+constexpr int kStepsToHook = 8;    // from where its argument is read
+constexpr int kStepsToEntry = 40;  // from a function's beginning
+
+// Which functions count as hooks.
+enum class Hooks : uint8_t { kOfFunctions, kAll };
+
+bool is_indirect_jump(const DecodedInstruction& now) {
+  return now.map == 1 && now.opcode == 0xff && (now.reg & 7) == 4;
+}
+bool is_jump(const DecodedInstruction& now) {
+  return now.map == 1 && (now.opcode == 0xe9 || now.opcode == 0xeb);
+}
+bool is_end(const DecodedInstruction& now) {
+  return is_jump(now) || is_indirect_jump(now) ||
+         (now.map == 1 && (now.opcode == 0xc3 || now.opcode == 0xc2 ||
+                           now.opcode == 0xcc || now.opcode == 0xf4)) ||
+         (now.map == 2 && now.opcode == 0x0b);
+}
+
+// What the slot holds that an instruction names which ends at `end`.
+uintptr_t slot_value(const DecodedInstruction& now, uintptr_t end) {
+  return *reinterpret_cast<const uintptr_t*>(
+      end + static_cast<uintptr_t>(intptr_t{now.displacement}));
+}
+
+// The name of the function to which a slot with this value will lead, if it is not bound
+// yet: then it holds the address of an instruction of its PLT entry, which pushes the
+// slot's index. Null: it is bound.
+const char* unbound_name(uintptr_t value) {
+  uintptr_t at = value;
+  constexpr int kSteps = 2;  // a landing pad and the push
+  for (int i = 0; i < kSteps && value != 0 && !is_stub(value); ++i) {
+    const DecodedInstruction now =
+        decode_instruction(reinterpret_cast<const unsigned char*>(at));
+    if (now.map == 1 && now.opcode == 0x68) {
+      return name_of_slot(at, static_cast<uint64_t>(now.immediate));
+    }
+    at += now.length;
+  }
+  return nullptr;
+}
+
+bool is_hook(uintptr_t target, Hooks which) {
+  const auto is = [target](auto* function) {
+    return target == reinterpret_cast<uintptr_t>(function);
+  };
+  return is(__cyg_profile_func_enter) || is(__cyg_profile_func_exit) ||
+         (which == Hooks::kAll && (is(mcount) || is(__fentry__)));
+}
+
+bool is_hook(const char* name, Hooks which) {
+  return starts_with(name, "__cyg_profile_func_") ||
+         (which == Hooks::kAll &&
+          (equal(name, "mcount") || equal(name, "_mcount") || equal(name, "__fentry__")));
+}
+
+// Whether the slot through which the instruction before `end` goes leads to a hook.
+bool goes_to_hook(const DecodedInstruction& now, uintptr_t end, Hooks which) {
+  if (!now.is_memory || now.base != DecodedInstruction::kRip) return false;
+  const uintptr_t value = slot_value(now, end);
+  const char* name = unbound_name(value);
+  return name != nullptr ? is_hook(name, which) : is_hook(value, which);
+}
+
+// The same of a PLT entry.
+bool jumps_to_hook(uintptr_t at, Hooks which) {
+  constexpr int kSteps = 2;  // a landing pad and the jump
+  for (int i = 0; i < kSteps; ++i) {
+    const DecodedInstruction now =
+        decode_instruction(reinterpret_cast<const unsigned char*>(at));
+    if (now.length == 0) return false;
+    at += now.length;
+    if (is_indirect_jump(now)) return goes_to_hook(now, at, which);
+  }
+  return false;
+}
+
+// Whether the first call among the next instructions is one of a hook.
+bool leads_to_hook(uintptr_t at, int steps, Hooks which) {
+  for (int i = 0; i < steps; ++i) {
+    const DecodedInstruction now =
+        decode_instruction(reinterpret_cast<const unsigned char*>(at));
+    if (now.length == 0 || is_end(now)) return false;
+    at += now.length;
+    if (now.map != 1) continue;
+    if (now.opcode == 0xe8) {
+      return jumps_to_hook(at + static_cast<uintptr_t>(now.immediate), which);
+    }
+    if (now.opcode == 0xff && (now.reg & 7) == 2) return goes_to_hook(now, at, which);
+  }
+  return false;
+}
 
 // What holds at an instruction.
 struct State {
@@ -72,7 +167,7 @@ class CodeWalk {
       if (is_use(now, state)) {
         // After a call that does not return, another function may begin.
         return find_frame_rule(begin).function == find_frame_rule(state.at).function &&
-               !leads_to_function_hook(state.at + now.length);
+               !leads_to_hook(state.at + now.length, kStepsToHook, Hooks::kOfFunctions);
       }
       const uintptr_t next = state.at + now.length;
       if (is_end(now)) return leave(now, state, next);
@@ -83,46 +178,6 @@ class CodeWalk {
     return false;
   }
 
-  // Whether one of the next instructions calls a hook of -finstrument-functions.
-  static bool leads_to_function_hook(uintptr_t at) {
-    constexpr int kSteps = 8;
-    for (int i = 0; i < kSteps; ++i) {
-      const DecodedInstruction now =
-          decode_instruction(reinterpret_cast<const unsigned char*>(at));
-      if (now.length == 0 || is_end(now)) return false;
-      at += now.length;
-      if (now.map != 1) continue;
-      if (now.opcode == 0xe8) {
-        return jumps_to_function_hook(at + static_cast<uintptr_t>(now.immediate));
-      }
-      if (now.opcode == 0xff && (now.reg & 7) == 2) {
-        return is_function_hook(now, at);
-      }
-    }
-    return false;
-  }
-
-  // The same of a PLT entry.
-  static bool jumps_to_function_hook(uintptr_t at) {
-    constexpr int kSteps = 2;  // a landing pad and the jump
-    for (int i = 0; i < kSteps; ++i) {
-      const DecodedInstruction now =
-          decode_instruction(reinterpret_cast<const unsigned char*>(at));
-      if (now.length == 0) return false;
-      at += now.length;
-      if (is_indirect_jump(now)) return is_function_hook(now, at);
-    }
-    return false;
-  }
-
-  // Whether the slot through which the instruction before `end` goes leads to a hook.
-  static bool is_function_hook(const DecodedInstruction& now, uintptr_t end) {
-    if (!now.is_memory || now.base != DecodedInstruction::kRip) return false;
-    const uintptr_t target = slot_value(now, end);
-    return target == reinterpret_cast<uintptr_t>(__cyg_profile_func_enter) ||
-           target == reinterpret_cast<uintptr_t>(__cyg_profile_func_exit);
-  }
-
   static State moved(State state, uintptr_t to) {
     state.at = to;
     return state;
@@ -131,19 +186,6 @@ class CodeWalk {
   static bool is_branch(const DecodedInstruction& now) {
     return (now.map == 1 && now.opcode >= 0x70 && now.opcode < 0x80) ||
            (now.map == 2 && now.opcode >= 0x80 && now.opcode < 0x90);
-  }
-
-  static bool is_jump(const DecodedInstruction& now) {
-    return now.map == 1 && (now.opcode == 0xe9 || now.opcode == 0xeb);
-  }
-  static bool is_indirect_jump(const DecodedInstruction& now) {
-    return now.map == 1 && now.opcode == 0xff && (now.reg & 7) == 4;
-  }
-  static bool is_end(const DecodedInstruction& now) {
-    return is_jump(now) || is_indirect_jump(now) ||
-           (now.map == 1 && (now.opcode == 0xc3 || now.opcode == 0xc2 ||
-                             now.opcode == 0xcc || now.opcode == 0xf4)) ||
-           (now.map == 2 && now.opcode == 0x0b);
   }
 
   // Goes on where a jump leads to. Where a short function jumps to another one, that has
@@ -168,26 +210,10 @@ class CodeWalk {
     return false;
   }
 
-  static uintptr_t slot_value(const DecodedInstruction& now, uintptr_t end) {
-    return *reinterpret_cast<const uintptr_t*>(
-        end + static_cast<uintptr_t>(intptr_t{now.displacement}));
-  }
-
-  // `value`: what the slot holds. Before it is bound that is the address of an
-  // instruction of its PLT entry, which pushes the slot's index.
   static JumpTarget target_of_slot(uintptr_t value) {
     if (value == 0) return {0, false};
-    uintptr_t at = value;
-    constexpr int kSteps = 2;  // a landing pad and the push
-    for (int i = 0; i < kSteps && !is_stub(value); ++i) {
-      const DecodedInstruction now =
-          decode_instruction(reinterpret_cast<const unsigned char*>(at));
-      if (now.map == 1 && now.opcode == 0x68) {
-        return unbound_target(at, static_cast<uint64_t>(now.immediate));
-      }
-      at += now.length;
-    }
-    return jump_target(value);
+    const char* name = unbound_name(value);
+    return name != nullptr ? unbound_target(name) : jump_target(value);
   }
 
   // Whether the memory operand is the return address.
@@ -317,5 +343,9 @@ class CodeWalk {
 }  // namespace
 
 bool uses_its_caller(uintptr_t function) { return CodeWalk(function).finds_use(); }
+
+bool calls_compiled_in_hook(uintptr_t function) {
+  return leads_to_hook(function, kStepsToEntry, Hooks::kAll);
+}
 
 }  // namespace arctrace::shim

@@ -5,6 +5,7 @@
 
 #include "src/api/shim_interface.h"
 #include "writer_shim/arch/x86_64/instructions.hpp"
+#include "writer_shim/plt/call_table.hpp"
 #include "writer_shim/unwind/frame_rule_search.hpp"
 
 namespace arctrace::shim {
@@ -100,6 +101,24 @@ bool lead_to_jump(const Sled& sled, const GatedJump& jump) {
   }
   sled.begin[0] = kJump;
   return true;
+}
+
+bool has_jump(uintptr_t function) {
+  const auto* at = reinterpret_cast<const unsigned char*>(function);
+  if (__builtin_memcmp(at, kEndbr64, sizeof kEndbr64) == 0) at += sizeof kEndbr64;
+  if (*at != kJump) return false;
+  int32_t distance;
+  __builtin_memcpy(&distance, at + 1, sizeof distance);
+  const uintptr_t target = reinterpret_cast<uintptr_t>(at + kJumpSize) +
+                           static_cast<uintptr_t>(intptr_t{distance});
+  const auto* jump = reinterpret_cast<const GatedJump*>(target);
+  constexpr size_t kBeforeGate = kGateLoaded - sizeof(int32_t);
+  constexpr size_t kTestSize = 4;
+  return target % alignof(GatedJump) == 0 &&
+         __builtin_memcmp(jump->code, kGatedJump, kBeforeGate) == 0 &&
+         __builtin_memcmp(jump->code + kGateLoaded, kGatedJump + kGateLoaded,
+                          kTestSize) == 0 &&
+         is_stub(jump->stub);
 }
 
 }  // namespace arctrace::shim
