@@ -155,7 +155,14 @@ extern "C" __attribute__((flatten)) void arctrace_mcount_called(
   call.frame_pointer = reinterpret_cast<uintptr_t>(frame_pointer);
   call.hook_site = hook_site;
   locate_frame(0, call);
-  if ((call.flags & ARCTRACE_SHIM_LOCATION_GUESSED) != 0) return;
+  if (__builtin_expect((call.flags & ARCTRACE_SHIM_LOCATION_GUESSED) != 0, 0)) {
+    // Without unwind tables: libc's mcount, too, takes the caller's return address to be
+    // beside the frame pointer.
+    constexpr uintptr_t kFrameMax = uintptr_t{1} << 20;
+    const uintptr_t distance = call.frame_pointer - call.stack_pointer;
+    if (distance > kFrameMax || call.frame_pointer % sizeof(uintptr_t) != 0) return;
+    call.location = call.frame_pointer + 2 * sizeof(uintptr_t);
+  }
   auto* return_slot = reinterpret_cast<uintptr_t*>(call.location) - 1;
   uintptr_t function = 0;
   if (!find_function(hook_site, function)) return;

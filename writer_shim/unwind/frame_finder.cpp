@@ -170,6 +170,23 @@ uintptr_t canonical_address(PackedRule rule, uintptr_t stack_pointer,
   }
 }
 
+// For a hook that was called from code without unwind tables. Where return addresses are
+// on the stack, and the hook knows the one of its caller's frame, that is the first word
+// above the stack pointer which holds it.
+__attribute__((noinline)) void locate_without_rule(arctrace_shim_call& call) {
+  constexpr uintptr_t kWordsMax = 1 << 16;
+  if (!machine::kReturnsBesideFramePointer && call.call_site != 0) {
+    const auto* word = reinterpret_cast<const uintptr_t*>(call.stack_pointer);
+    for (uintptr_t i = 0; i < kWordsMax; ++i, ++word) {
+      if (*word != call.call_site) continue;
+      call.location = reinterpret_cast<uintptr_t>(word + 1);
+      return;
+    }
+  }
+  call.location = call.stack_pointer;
+  call.flags |= ARCTRACE_SHIM_LOCATION_GUESSED;
+}
+
 }  // namespace
 
 void locate_frame(uintptr_t function, arctrace_shim_call& call) {
@@ -180,10 +197,7 @@ void locate_frame(uintptr_t function, arctrace_shim_call& call) {
   // No upper bound is needed: code with unwind tables keeps its frame pointer.
   call.location =
       canonical_address(rule, call.stack_pointer, call.frame_pointer, UINTPTR_MAX);
-  if (__builtin_expect(call.location == 0, 0)) {
-    call.location = call.stack_pointer;
-    call.flags |= ARCTRACE_SHIM_LOCATION_GUESSED;
-  }
+  if (__builtin_expect(call.location == 0, 0)) locate_without_rule(call);
 }
 
 int find_caller(arctrace_shim_call* frame, uintptr_t stack_high) {

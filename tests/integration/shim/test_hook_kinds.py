@@ -43,6 +43,11 @@ class Frames(ShimTest):
         self.assertEqual(traced.paths(), test_calls.JUMPS)
 
     @both_compilers
+    def test_no_unwind_tables(self, compiler):
+        """All calls are recorded; what a jump has left is not always known at once."""
+        self.traced(compiler, "./jumps_no_tables", status=7)
+
+    @both_compilers
     def test_exceptions(self, compiler):
         traced = self.traced(compiler, "./exceptions", status=5)
         self.assertEqual(traced.paths(), test_calls.EXCEPTIONS)

@@ -54,7 +54,10 @@ Sled find_sled(uintptr_t at, const AddressRange& code) {
   if (!holds(at, kNop)) return {};
   for (uintptr_t begin = at; holds(begin, kNop) || holds(begin, kBranchTarget);
        begin += kWord) {
-    const uintptr_t function = find_frame_rule(begin).function;
+    uintptr_t function = find_frame_rule(begin).function;
+    if (function == 0 && holds(begin, kNop)) {  // there are no unwind tables
+      function = holds(begin - kWord, kBranchTarget) ? begin - kWord : begin;
+    }
     const bool is_here = function == begin || function + kWord == begin;
     if (is_here && holds(begin, kNop)) return sled(function, begin);
   }

@@ -30,6 +30,14 @@ bool set_distance(unsigned char* end, uintptr_t to) {
   return true;
 }
 
+// Where the function begins that has a sled at `at`, if no unwind tables say so.
+uintptr_t beginning_without_tables(uintptr_t at) {
+  const bool has_pad =
+      __builtin_memcmp(reinterpret_cast<const unsigned char*>(at) - sizeof kEndbr64,
+                       kEndbr64, sizeof kEndbr64) == 0;
+  return has_pad ? at - sizeof kEndbr64 : at;
+}
+
 }  // namespace
 
 Sled find_sled(uintptr_t at, const AddressRange& code) {
@@ -43,6 +51,7 @@ Sled find_sled(uintptr_t at, const AddressRange& code) {
     const auto address = reinterpret_cast<uintptr_t>(end);
     if (begin == nullptr) {
       function = find_frame_rule(address).function;
+      if (function == 0) function = beginning_without_tables(address);
       const bool is_here = function == address || function + sizeof kEndbr64 == address;
       if (is_here) begin = end;
     }
