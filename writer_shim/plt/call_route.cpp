@@ -2,6 +2,7 @@
 // of every library call, and of every call of a function with a sled.
 #include "src/api/shim_interface.h"
 #include "src/base/shared_atomics.hpp"
+#include "writer_shim/arch/caller_use.hpp"
 #include "writer_shim/arch/machine.hpp"
 #include "writer_shim/filter/live_filter.hpp"
 #include "writer_shim/plt/call_table.hpp"
@@ -68,9 +69,11 @@ uint32_t flags_of(LibraryCall& call, uintptr_t return_address) {
 
 // The kind of a function by its code. What has a hook of its own is recorded by that.
 CallKind examined_kind(const LibraryCall& call, uintptr_t target) {
-  const bool is_library_call = target != 0 && call.key == 0;
+  const bool is_library_call = call.key == 0;
   if (is_library_call && has_own_hook(target)) return CallKind::kUntouched;
-  return must_not_be_followed(target) ? CallKind::kPassed : CallKind::kFollowed;
+  const bool uses_caller =
+      uses_its_caller(target) || (is_library_call && is_of_sanitizer(target));
+  return uses_caller ? CallKind::kPassed : CallKind::kFollowed;
 }
 
 // Begins the first call, each call that is not plain, and the first one after a change of

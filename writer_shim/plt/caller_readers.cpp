@@ -64,11 +64,11 @@ void find_sanitizers() {
   }
 }
 
-bool must_not_be_followed(uintptr_t function) {
+bool is_of_sanitizer(uintptr_t function) {
   for (const AddressRange& range : sanitizers) {
     if (range.contains(function)) return true;
   }
-  return uses_its_caller(function);
+  return false;
 }
 
 bool has_own_hook(uintptr_t function) {

@@ -1,18 +1,16 @@
-// Decides which functions are recorded at their entry only, although nothing in their
-// names says that they must not be called through.
+// Finds the functions that the shim does not call through, although nothing in their
+// names says so: those of sanitizers, and those that have hooks of their own.
 #pragma once
 
 #include <cstdint>
 
 namespace arctrace::shim {
 
-// Finds the sanitizers that are loaded. Their functions report the stack of their caller,
-// whatever they are called.
+// Finds the sanitizers that are loaded: libraries, or a part of the program.
 void find_sanitizers();
 
-// Whether the function uses its caller (arch/caller_use.hpp) or is a sanitizer's. Takes
-// some microseconds.
-bool must_not_be_followed(uintptr_t function);
+// Whether the library function is a sanitizer's, which reports the stack of its caller.
+bool is_of_sanitizer(uintptr_t function);
 
 // Whether the function was compiled with a hook that records it.
 bool has_own_hook(uintptr_t function);

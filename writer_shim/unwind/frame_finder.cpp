@@ -170,21 +170,18 @@ uintptr_t canonical_address(PackedRule rule, uintptr_t stack_pointer,
   }
 }
 
-// For a hook that was called from code without unwind tables. Where return addresses are
-// on the stack, and the hook knows the one of its caller's frame, that is the first word
-// above the stack pointer which holds it.
-__attribute__((noinline)) void locate_without_rule(arctrace_shim_call& call) {
+// For a hook that was called from code without unwind tables; 0: not known. Where return
+// addresses are on the stack, and the hook knows the one of its caller's frame, that is
+// the first word above the stack pointer which holds it.
+__attribute__((noinline)) uintptr_t location_without_rule(uintptr_t stack_pointer,
+                                                          uintptr_t call_site) {
   constexpr uintptr_t kWordsMax = 1 << 16;
-  if (!machine::kReturnsBesideFramePointer && call.call_site != 0) {
-    const auto* word = reinterpret_cast<const uintptr_t*>(call.stack_pointer);
-    for (uintptr_t i = 0; i < kWordsMax; ++i, ++word) {
-      if (*word != call.call_site) continue;
-      call.location = reinterpret_cast<uintptr_t>(word + 1);
-      return;
-    }
+  if (machine::kReturnsBesideFramePointer || call_site == 0) return 0;
+  const auto* word = reinterpret_cast<const uintptr_t*>(stack_pointer);
+  for (uintptr_t i = 0; i < kWordsMax; ++i, ++word) {
+    if (*word == call_site) return reinterpret_cast<uintptr_t>(word + 1);
   }
-  call.location = call.stack_pointer;
-  call.flags |= ARCTRACE_SHIM_LOCATION_GUESSED;
+  return 0;
 }
 
 }  // namespace
@@ -197,7 +194,12 @@ void locate_frame(uintptr_t function, arctrace_shim_call& call) {
   // No upper bound is needed: code with unwind tables keeps its frame pointer.
   call.location =
       canonical_address(rule, call.stack_pointer, call.frame_pointer, UINTPTR_MAX);
-  if (__builtin_expect(call.location == 0, 0)) locate_without_rule(call);
+  if (__builtin_expect(call.location != 0, 1)) return;
+  call.location = location_without_rule(call.stack_pointer, call.call_site);
+  if (call.location == 0) {
+    call.location = call.stack_pointer;
+    call.flags |= ARCTRACE_SHIM_LOCATION_GUESSED;
+  }
 }
 
 int find_caller(arctrace_shim_call* frame, uintptr_t stack_high) {

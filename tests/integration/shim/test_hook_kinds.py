@@ -8,7 +8,7 @@ import test_calls
 import test_filters
 import test_modules
 import test_processes
-from harness import COMPILERS, ShimTest, both_compilers, plain_name, unittest
+from harness import COMPILERS, FIXTURES, ShimTest, both_compilers, plain_name, unittest
 
 
 class Plugins(test_modules.Modules):
@@ -50,6 +50,14 @@ class Frames(ShimTest):
     @both_compilers
     def test_exceptions(self, compiler):
         traced = self.traced(compiler, "./exceptions", status=5)
+        self.assertEqual(traced.paths(), test_calls.EXCEPTIONS)
+
+    @both_compilers
+    def test_sanitized(self, compiler):
+        """clang puts data of its own before the first instruction of functions."""
+        if not (FIXTURES / compiler / "exceptions_checked").exists():
+            self.skipTest("not built with this kind of hook")
+        traced = self.traced(compiler, "./exceptions_checked", status=5)
         self.assertEqual(traced.paths(), test_calls.EXCEPTIONS)
 
     @both_compilers

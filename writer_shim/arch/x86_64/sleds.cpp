@@ -30,6 +30,15 @@ bool set_distance(unsigned char* end, uintptr_t to) {
   return true;
 }
 
+// The end of what may come before a function's sled: in functions with
+// -fsanitize=function a short jump over the data of their type, and a landing pad.
+const unsigned char* end_of_preamble(const unsigned char* at) {
+  constexpr unsigned char kTypeSize = 6;
+  if (at[0] == kShortJump && at[1] == kTypeSize) at += 2 + kTypeSize;
+  if (__builtin_memcmp(at, kEndbr64, sizeof kEndbr64) == 0) at += sizeof kEndbr64;
+  return at;
+}
+
 // Where the function begins that has a sled at `at`, if no unwind tables say so.
 uintptr_t beginning_without_tables(uintptr_t at) {
   const bool has_pad =
@@ -52,12 +61,13 @@ Sled find_sled(uintptr_t at, const AddressRange& code) {
     if (begin == nullptr) {
       function = find_frame_rule(address).function;
       if (function == 0) function = beginning_without_tables(address);
-      const bool is_here = function == address || function + sizeof kEndbr64 == address;
-      if (is_here) begin = end;
+      if (function == address ||
+          end_of_preamble(reinterpret_cast<const unsigned char*>(function)) == end) {
+        begin = end;
+      }
     }
-    if (begin == end && limit - end > 4 &&
-        __builtin_memcmp(end, kEndbr64, sizeof kEndbr64) == 0) {
-      end += sizeof kEndbr64;
+    if (begin == end && limit - end > 16 && end_of_preamble(end) != end) {
+      end = end_of_preamble(end);
       begin = end;
       continue;
     }
@@ -113,8 +123,7 @@ bool lead_to_jump(const Sled& sled, const GatedJump& jump) {
 }
 
 bool has_jump(uintptr_t function) {
-  const auto* at = reinterpret_cast<const unsigned char*>(function);
-  if (__builtin_memcmp(at, kEndbr64, sizeof kEndbr64) == 0) at += sizeof kEndbr64;
+  const auto* at = end_of_preamble(reinterpret_cast<const unsigned char*>(function));
   if (*at != kJump) return false;
   int32_t distance;
   __builtin_memcpy(&distance, at + 1, sizeof distance);
