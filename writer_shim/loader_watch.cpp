@@ -11,6 +11,7 @@
 #include "writer_shim/base/hook.hpp"
 #include "writer_shim/filter/function_filter.hpp"
 #include "writer_shim/functions/entry_hooks.hpp"
+#include "writer_shim/functions/function_sleds.hpp"
 #include "writer_shim/plt/library_hooks.hpp"
 #include "writer_shim/unwind/frame_finder.hpp"
 
@@ -26,6 +27,7 @@ void modules_changed() {
   forget_entry_hooks();
   read_function_symbols();
   library_modules_changed();
+  sled_modules_changed();
   arctrace_shim_modules_changed();
 }
 

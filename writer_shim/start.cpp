@@ -87,6 +87,7 @@ __attribute__((constructor(102))) void start() {
   start_main_thread();
   hook_library_calls(options.library_calls);
   patch_functions();
+  set_module_hook(patch_functions);
   watch_loader();
   watch_exit();
 }

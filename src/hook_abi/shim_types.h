@@ -32,6 +32,9 @@ enum arctrace_shim_call_flags {
   ARCTRACE_SHIM_FILTERED_IN = 16,
   ARCTRACE_SHIM_NOTRACE = 32,
   ARCTRACE_SHIM_HIDDEN = 64,
+  /* For the shim: only the function's entry is recorded, because it returns twice or
+   * looks at its caller. */
+  ARCTRACE_SHIM_ENTRY_ONLY = 512,
   /* Whenever the hook is called from there, location is as far from stack_pointer, or
    * from frame_pointer, as now. */
   ARCTRACE_SHIM_LOCATION_BY_SP = 128,

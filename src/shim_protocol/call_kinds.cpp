@@ -46,7 +46,7 @@ CallKind call_kind(const char* name) {
       starts_with(name, "_ITM_")) {
     return CallKind::kUntouched;
   }
-  return CallKind::kFollowed;
+  return CallKind::kUnexamined;
 }
 
 }  // namespace arctrace::shim

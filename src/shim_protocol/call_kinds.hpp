@@ -1,6 +1,7 @@
 // Finds by their names the library functions that the shim can't call through like
 // others, because they examine their caller, return more than once or never, or have
-// another calling convention.
+// another calling convention. What others do is found in their code
+// (writer_shim/arch/caller_use.hpp).
 #pragma once
 
 #include <cstdint>
@@ -8,7 +9,9 @@
 namespace arctrace::shim {
 
 enum class CallKind : uint8_t {
-  kFollowed,  // called through: its entry and its exit are recorded
+  kUnexamined,  // kFollowed or kPassed, as the function's code will show at the first
+                // call
+  kFollowed,    // called through: its entry and its exit are recorded
   // Jumped to, with its exit recorded at once: it examines its caller, or returns twice.
   kPassed,
   kLast,         // jumped to: it does not return

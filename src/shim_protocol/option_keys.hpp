@@ -11,6 +11,7 @@ enum class OptionKey : uint8_t {
   kFilter,
   kNotrace,
   kModule,
+  kEntryOnly,
   kArgs,
   kFile,
   kFunction,
@@ -24,8 +25,8 @@ enum class OptionKey : uint8_t {
 
 // In the order of OptionKey.
 inline constexpr const char* kOptionKeys[] = {
-    "libcall=", "filter=",   "notrace=", "module=", "args=", "file=", "function=",
-    "callee=",  "autoargs=", "live=",    "depth=",  "time=", "size="};
+    "libcall=",  "filter=", "notrace=",  "module=", "entryonly=", "args=", "file=",
+    "function=", "callee=", "autoargs=", "live=",   "depth=",     "time=", "size="};
 static_assert(kOptionKeys[static_cast<size_t>(OptionKey::kSize)][0] == 's');
 
 // In the order of LibraryCalls.

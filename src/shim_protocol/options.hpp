@@ -10,6 +10,7 @@
 //   filter=PATTERN                             -F
 //   notrace=PATTERN                            -N
 //   module=PATTERN                             -L
+//   entryonly=PATTERN                          --entry-only
 //   args=SPECS:PATTERN                         -A and -R; SPECS: see arg_spec_code.hpp
 //   autoargs=yes                               -a
 //   depth=N, time=NS, size=BYTES               -D, -t, -Z
@@ -50,7 +51,7 @@ inline constexpr std::string_view kRegexMark = "re:";
 // (src/base/glob.hpp). kModule patterns match the names of files, all others those of
 // functions (src/base/function_names.hpp).
 struct Pattern {
-  enum class Kind : uint8_t { kFilter, kNotrace, kModule, kArgs };
+  enum class Kind : uint8_t { kFilter, kNotrace, kModule, kArgs, kEntryOnly };
   Kind kind;
   const char* text;
   // For kArgs: see arg_spec_code.hpp, or one of the next two characters. Else null.
@@ -106,7 +107,16 @@ struct ShimOptions {
   bool filters() const {
     bool found = depth_max != 0 || min_ns != 0 || size_min != 0;
     for (size_t i = 0; i < pattern_count; ++i) {
-      found = found || patterns[i].kind != Pattern::Kind::kArgs;
+      found = found || (patterns[i].kind != Pattern::Kind::kArgs &&
+                        patterns[i].kind != Pattern::Kind::kEntryOnly);
+    }
+    return found;
+  }
+  // Whether functions have flags by their names: those of the filter, or others.
+  bool has_flags() const {
+    bool found = filters();
+    for (size_t i = 0; i < pattern_count; ++i) {
+      found = found || patterns[i].kind == Pattern::Kind::kEntryOnly;
     }
     return found;
   }

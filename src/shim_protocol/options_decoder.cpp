@@ -90,6 +90,9 @@ class Decoder {
       case OptionKey::kModule:
         add_pattern(Pattern::Kind::kModule, nullptr);
         return;
+      case OptionKey::kEntryOnly:
+        add_pattern(Pattern::Kind::kEntryOnly, nullptr);
+        return;
       case OptionKey::kArgs:
         add_pattern(Pattern::Kind::kArgs, field());
         return;

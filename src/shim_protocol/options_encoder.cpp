@@ -35,6 +35,8 @@ OptionKey key_of(Pattern::Kind kind) {
       return OptionKey::kNotrace;
     case Pattern::Kind::kModule:
       return OptionKey::kModule;
+    case Pattern::Kind::kEntryOnly:
+      return OptionKey::kEntryOnly;
     default:
       return OptionKey::kArgs;
   }

@@ -48,6 +48,9 @@ uintptr_t continue_address(const GatedJump& jump, const Sled& sled);
 // Makes the sled jump to `jump`. False: it is too far away.
 bool lead_to_jump(const Sled& sled, const GatedJump& jump);
 
+// Whether the function begins with a jump that was put there.
+bool has_jump(uintptr_t function);
+
 // To be called after writing code: what is there is executed from now on.
 void finish_code(uintptr_t address, size_t size);
 

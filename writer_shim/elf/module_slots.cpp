@@ -4,6 +4,8 @@
 #include <elf.h>
 #include <sys/auxv.h>
 
+#include "src/base/text.hpp"
+
 namespace arctrace::shim {
 namespace {
 
@@ -40,6 +42,17 @@ void read_segments(const dl_phdr_info& info, ModuleImage& image) {
 }
 
 }  // namespace
+
+bool ModuleImage::imports(const char* name) const {
+  const auto are_found_in = [&](const ElfW(Rela) * slots, size_t count) {
+    for (size_t i = 0; i < count; ++i) {
+      if (equal(name_of(slots[i]), name)) return true;
+    }
+    return false;
+  };
+  return are_found_in(jump_slots, jump_slot_count) ||
+         are_found_in(relocations, relocation_count);
+}
 
 bool read_module(const dl_phdr_info& info, ModuleImage& image) {
   image = {};

@@ -40,6 +40,8 @@ struct ModuleImage {
     const ElfW(Sym)& symbol = symbols[ELF64_R_SYM(relocation.r_info)];
     return is_of_another(relocation) && ELF64_ST_TYPE(symbol.st_info) == STT_FUNC;
   }
+  // Whether the module uses a function of this name by a slot.
+  bool imports(const char* name) const;
   uint64_t* slot_of(const ElfW(Rela) & relocation) const {
     return reinterpret_cast<uint64_t*>(bias + relocation.r_offset);
   }

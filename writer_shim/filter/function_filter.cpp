@@ -164,17 +164,10 @@ constexpr const char* kHooks[] = {"__cyg_profile_func_enter", "__fentry__", "mco
                                   "_mcount"};
 
 bool calls_hooks(const ModuleImage& image) {
-  const auto imports = [&image](const ElfW(Rela) * relocations, size_t count) {
-    for (size_t i = 0; i < count; ++i) {
-      const char* name = image.name_of(relocations[i]);
-      for (const char* hook : kHooks) {
-        if (equal(name, hook)) return true;
-      }
-    }
-    return false;
-  };
-  return imports(image.jump_slots, image.jump_slot_count) ||
-         imports(image.relocations, image.relocation_count);
+  for (const char* hook : kHooks) {
+    if (image.imports(hook)) return true;
+  }
+  return false;
 }
 
 // Modules that were read, or need not be.

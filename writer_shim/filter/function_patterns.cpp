@@ -97,7 +97,7 @@ void set_patterns(const ShimOptions& wanted) {
   }
 }
 
-bool filters_functions() { return options != nullptr && options->filters(); }
+bool filters_functions() { return options != nullptr && options->has_flags(); }
 
 bool filter_needs_module() {
   if (options == nullptr) return false;
@@ -129,6 +129,7 @@ uint32_t filter_flags(const char* name, const char* path, uint64_t size) {
     found |= uint64_t{1} << i;
     if (kind == Pattern::Kind::kFilter) flags |= ARCTRACE_SHIM_FILTERED_IN;
     if (kind == Pattern::Kind::kNotrace) flags |= ARCTRACE_SHIM_NOTRACE;
+    if (kind == Pattern::Kind::kEntryOnly) flags |= ARCTRACE_SHIM_ENTRY_ONLY;
     in_module = in_module || is_module;
   }
   if ((has_modules && !in_module) || (size != 0 && size < options->size_min)) {

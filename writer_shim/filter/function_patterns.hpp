@@ -11,7 +11,7 @@ namespace arctrace::shim {
 // Sets the patterns, in place of any earlier ones. The options must stay where they are.
 void set_patterns(const ShimOptions& options);
 
-// Whether the options filter at all.
+// Whether the options filter at all, or set other flags of functions.
 bool filters_functions();
 
 // Whether filter_flags() needs the function's module or size.

@@ -2,6 +2,8 @@
 // they return to; both are kept in a table after the first call.
 #include "writer_shim/functions/entry_hooks.hpp"
 
+#include <link.h>
+
 #include <cstdint>
 
 #include "src/base/shared_atomics.hpp"
@@ -9,6 +11,8 @@
 #include "writer_shim/arch/fentry_frame.hpp"
 #include "writer_shim/arch/kept_vectors.hpp"
 #include "writer_shim/arch/machine.hpp"
+#include "writer_shim/arch/sleds.hpp"
+#include "writer_shim/elf/module_slots.hpp"
 #include "writer_shim/filter/function_filter.hpp"
 #include "writer_shim/functions/functions_gate.hpp"
 #include "writer_shim/plt/call_table.hpp"
@@ -25,25 +29,56 @@ constexpr unsigned kDistanceBits = 16;
 uint64_t sites[kSites];
 uint32_t have_sites;  // nonzero: some words are used
 
-__attribute__((noinline)) uintptr_t learn_function(uintptr_t hook_site, uint64_t& site) {
-  uintptr_t begin = 0;
-  keep_vectors_around([&] { begin = find_frame_rule(hook_site - 1).function; });
-  const uintptr_t distance = hook_site - begin;
-  if (begin == 0 || distance >> kDistanceBits != 0) return hook_site;
-  IpcAtomics::store_relaxed(have_sites, uint32_t{1});
-  IpcAtomics::store_relaxed(site, uint64_t{hook_site} << kDistanceBits | distance);
-  return begin;
+// In a word's site: the function is recorded by a hook of another kind. No address of a
+// program has this bit.
+constexpr uint64_t kRecordedElsewhere = uint64_t{1} << 47;
+
+int find_other_hook(dl_phdr_info* info, size_t, void* hook_site) {
+  ModuleImage image;
+  if (!read_module(*info, image) ||
+      !image.range.contains(reinterpret_cast<uintptr_t>(hook_site))) {
+    return 0;
+  }
+  return image.imports("__cyg_profile_func_enter") ? 2 : 1;
+}
+
+// Whether the function has another hook, by which it is recorded.
+bool has_another_hook(uintptr_t function, uintptr_t hook_site) {
+  return has_jump(function) ||
+         dl_iterate_phdr(find_other_hook, reinterpret_cast<void*>(hook_site)) == 2;
 }
 
 // The beginning of the function whose hook returns to `hook_site`; `hook_site` itself if
-// there are no unwind tables.
-uintptr_t function_of(uintptr_t hook_site) {
+// there are no unwind tables; 0 if a hook of another kind records the function.
+__attribute__((noinline)) uintptr_t learn_function(uintptr_t hook_site, uint64_t& site) {
+  const uint64_t elsewhere = (hook_site | kRecordedElsewhere) << kDistanceBits;
+  if (IpcAtomics::load_relaxed(site) == elsewhere) return 0;
+  uintptr_t begin = 0;
+  bool is_elsewhere = false;
+  keep_vectors_around([&] {
+    begin = find_frame_rule(hook_site - 1).function;
+    is_elsewhere = begin != 0 && has_another_hook(begin, hook_site);
+  });
+  const uintptr_t distance = hook_site - begin;
+  if (begin == 0 || distance >> kDistanceBits != 0) return hook_site;
+  IpcAtomics::store_relaxed(have_sites, uint32_t{1});
+  IpcAtomics::store_relaxed(
+      site, is_elsewhere ? elsewhere : uint64_t{hook_site} << kDistanceBits | distance);
+  return is_elsewhere ? 0 : begin;
+}
+
+// Sets `function` to the beginning of the function whose hook returns to `hook_site`.
+// False: another hook records it.
+__attribute__((always_inline)) inline bool find_function(uintptr_t hook_site,
+                                                         uintptr_t& function) {
   uint64_t& site = sites[(hook_site >> 4 ^ hook_site >> 19) % kSites];
   const uint64_t known = IpcAtomics::load_relaxed(site);
   if (__builtin_expect(known >> kDistanceBits == hook_site, 1)) {
-    return hook_site - (known & ((uint64_t{1} << kDistanceBits) - 1));
+    function = hook_site - (known & ((uint64_t{1} << kDistanceBits) - 1));
+    return true;
   }
-  return learn_function(hook_site, site);
+  function = learn_function(hook_site, site);
+  return function != 0;
 }
 
 struct EnteredFunction {
@@ -68,6 +103,11 @@ __attribute__((noinline)) int begin_with_args(EnteredFunction function, uint32_t
 void function_begins(const EnteredFunction& function) {
   const FunctionFilter filter = function_filter(function.address);
   uint32_t flags = filter.flags;
+  if (__builtin_expect((flags & ARCTRACE_SHIM_ENTRY_ONLY) != 0, 0)) {
+    arctrace_shim_call_passed(function.address, function.return_slot,
+                              function.frame_pointer, flags, 1);
+    return;
+  }
   if (returns_to_stub(*function.return_slot)) flags |= ARCTRACE_SHIM_RETURNS_TO_SHIM;
   const int through =
       __builtin_expect(filter.arg_specs != 0, 0)
@@ -101,7 +141,9 @@ extern "C" __attribute__((flatten)) void arctrace_fentry_called(uintptr_t hook_s
   // The function's own return address is the first thing on the stack, or the second.
   uintptr_t* const return_slot =
       keeps_static_chain(hook_site) ? stack_pointer + 1 : stack_pointer;
-  function_begins({function_of(hook_site), stack_pointer, return_slot, frame_pointer});
+  uintptr_t function = 0;
+  if (!find_function(hook_site, function)) return;
+  function_begins({function, stack_pointer, return_slot, frame_pointer});
 }
 
 // Called after the function has made its frame, whose size only unwind tables know.
@@ -113,7 +155,16 @@ extern "C" __attribute__((flatten)) void arctrace_mcount_called(
   call.frame_pointer = reinterpret_cast<uintptr_t>(frame_pointer);
   call.hook_site = hook_site;
   locate_frame(0, call);
-  if ((call.flags & ARCTRACE_SHIM_LOCATION_GUESSED) != 0) return;
+  if (__builtin_expect((call.flags & ARCTRACE_SHIM_LOCATION_GUESSED) != 0, 0)) {
+    // Without unwind tables: libc's mcount, too, takes the caller's return address to be
+    // beside the frame pointer.
+    constexpr uintptr_t kFrameMax = uintptr_t{1} << 20;
+    const uintptr_t distance = call.frame_pointer - call.stack_pointer;
+    if (distance > kFrameMax || call.frame_pointer % sizeof(uintptr_t) != 0) return;
+    call.location = call.frame_pointer + 2 * sizeof(uintptr_t);
+  }
   auto* return_slot = reinterpret_cast<uintptr_t*>(call.location) - 1;
-  function_begins({function_of(hook_site), stack_pointer, return_slot, *frame_pointer});
+  uintptr_t function = 0;
+  if (!find_function(hook_site, function)) return;
+  function_begins({function, stack_pointer, return_slot, *frame_pointer});
 }

@@ -32,6 +32,8 @@ void exit(uintptr_t function, arctrace_shim_call call) {
     return;
   }
   if (arctrace_shim_exit(function, call.stack_pointer) != 0) return;
+  // By now the function may have copies of its return address below it on the stack.
+  call.call_site = 0;
   locate_frame(0, call);
   const bool known = (call.flags & ARCTRACE_SHIM_LOCATION_GUESSED) == 0;
   arctrace_shim_exit_at(function, known ? call.location : 0, call.stack_pointer);

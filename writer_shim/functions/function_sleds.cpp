@@ -16,6 +16,7 @@
 #include "writer_shim/elf/module_slots.hpp"
 #include "writer_shim/filter/function_filter.hpp"
 #include "writer_shim/plt/call_table.hpp"
+#include "writer_shim/plt/library_hooks.hpp"
 
 namespace arctrace::shim {
 namespace {
@@ -43,6 +44,32 @@ GatedJumps* map_near(const ModuleImage& image, size_t size) {
   return nullptr;
 }
 
+// What was mapped for modules that may be unloaded.
+struct MappedJumps {
+  uintptr_t code;  // of the module; 0: a free entry
+  uintptr_t low;
+  size_t size;
+};
+constexpr size_t kMappedMax = 4096;
+constinit MappedJumps mapped_jumps[kMappedMax]{};
+
+void note_mapped(const ModuleImage& image, const GatedJumps* jumps, size_t size) {
+  for (MappedJumps& entry : mapped_jumps) {
+    if (entry.code != 0) continue;
+    entry = {image.code.low, reinterpret_cast<uintptr_t>(jumps), size};
+    return;
+  }
+}
+
+// To be called when the module is unloaded.
+void release_jumps(const AddressRange& module) {
+  for (MappedJumps& entry : mapped_jumps) {
+    if (entry.code == 0 || !module.contains(entry.code)) continue;
+    raw_syscall(SYS_munmap, static_cast<long>(entry.low), static_cast<long>(entry.size));
+    entry.code = 0;
+  }
+}
+
 // False: there is no stub left, or the jump is too far away.
 bool patch(const Sled& sled, const GatedJumps& head, GatedJump& jump) {
   const KnownFunction function = known_function(sled.function);
@@ -67,6 +94,7 @@ void patch_module(const ModuleImage& image, const ForEach& for_each) {
       !protect(image.code.low, code_size, PROT_READ | PROT_WRITE | PROT_EXEC)) {
     return;
   }
+  note_mapped(image, near, size);
   near->gate = arctrace_gate;
   GatedJump* next = near->jumps;
   for_each([&](const Sled& sled) {
@@ -143,28 +171,91 @@ void patch_entry_calls(const ModuleImage& image) {
   });
 }
 
-int visit(dl_phdr_info* info, size_t, void* is_first) {
-  const bool is_program = *static_cast<bool*>(is_first);
-  *static_cast<bool*>(is_first) = false;
+// Modules that were looked at.
+struct SeenModule {
+  AddressRange range;  // empty: a free entry
+  bool seen;
+};
+constexpr size_t kModulesMax = 4096;
+constinit SeenModule seen_modules[kModulesMax]{};
+size_t modules_used;
+
+SeenModule* find_seen(uintptr_t low) {
+  for (size_t i = 0; i < modules_used; ++i) {
+    if (seen_modules[i].range.high != 0 && seen_modules[i].range.low == low) {
+      return &seen_modules[i];
+    }
+  }
+  return nullptr;
+}
+
+void note_seen(const ModuleImage& image) {
+  size_t free = 0;
+  while (free < modules_used && seen_modules[free].range.high != 0) ++free;
+  if (free == kModulesMax) return;
+  if (free == modules_used) ++modules_used;
+  seen_modules[free] = {image.range, true};
+}
+
+// Whether functions of the module may begin with a sled that is to be patched. Those with
+// the hooks of -finstrument-functions are recorded by these.
+bool may_have_sleds(const dl_phdr_info& info, ModuleImage& image) {
+  return !ModuleFile::is_of_system(info) && read_module(info, image) &&
+         image.code.low != image.code.high && !image.imports("__cyg_profile_func_enter");
+}
+
+struct Visit {
+  bool is_first;  // the program is the first module
+  bool is_late;   // the modules are new, and not yet relocated
+};
+
+int visit(dl_phdr_info* info, size_t, void* data) {
+  Visit& visit = *static_cast<Visit*>(data);
+  const bool is_program = visit.is_first;
+  visit.is_first = false;
   ModuleImage image;
-  if (ModuleFile::is_of_system(*info) || !read_module(*info, image) ||
-      image.code.low == image.code.high) {
+  if (!may_have_sleds(*info, image)) return 0;
+  if (SeenModule* known = find_seen(image.range.low); known != nullptr) {
+    known->seen = true;
     return 0;
   }
-  patch_entry_calls(image);
   const ModuleFile file(*info, is_program);
   if (file.descriptor() < 0) return 0;
   const ElfSections sections(file.descriptor());
-  patch_rooms(image, find_mapped(image, sections, kPatchableSection));
-  patch_xray_sleds(image, find_mapped(image, sections, kXraySection));
+  const AddressRange rooms = find_mapped(image, sections, kPatchableSection);
+  const AddressRange sleds = find_mapped(image, sections, kXraySection);
+  const bool has_any =
+      rooms.high != 0 || sleds.high != 0 || find_entry_call_slot(image) != 0;
+  if (visit.is_late && has_any) {
+    await_initialization(image);
+    return 0;
+  }
+  note_seen(image);
+  if (!has_any) return 0;
+  patch_entry_calls(image);
+  patch_rooms(image, rooms);
+  patch_xray_sleds(image, sleds);
   return 0;
 }
 
 }  // namespace
 
 void patch_functions() {
-  bool is_first = true;
-  dl_iterate_phdr(visit, &is_first);
+  Visit all{true, false};
+  dl_iterate_phdr(visit, &all);
+}
+
+void sled_modules_changed() {
+  for (size_t i = 0; i < modules_used; ++i) seen_modules[i].seen = false;
+  Visit all{true, true};
+  dl_iterate_phdr(visit, &all);
+  for (size_t i = 0; i < modules_used; ++i) {
+    SeenModule& module = seen_modules[i];
+    if (module.seen || module.range.high == 0) continue;
+    free_stubs(module.range);
+    release_jumps(module.range);
+    module.range = {};
+  }
 }
 
 }  // namespace arctrace::shim

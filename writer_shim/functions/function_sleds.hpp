@@ -6,7 +6,12 @@
 
 namespace arctrace::shim {
 
-// Puts the jumps into the modules that are loaded. REQUIRES: no thread runs their code.
+// Puts the jumps into the modules that are loaded, and were not yet seen. REQUIRES: no
+// thread runs their code.
 void patch_functions();
+
+// To be called when the loader's list of modules has changed. New modules are patched in
+// their initialization.
+void sled_modules_changed();
 
 }  // namespace arctrace::shim

@@ -2,9 +2,11 @@
 // of every library call, and of every call of a function with a sled.
 #include "src/api/shim_interface.h"
 #include "src/base/shared_atomics.hpp"
+#include "writer_shim/arch/caller_use.hpp"
 #include "writer_shim/arch/machine.hpp"
 #include "writer_shim/filter/live_filter.hpp"
 #include "writer_shim/plt/call_table.hpp"
+#include "writer_shim/plt/caller_readers.hpp"
 #include "writer_shim/plt/library_hooks.hpp"
 
 namespace arctrace::shim {
@@ -65,19 +67,29 @@ uint32_t flags_of(LibraryCall& call, uintptr_t return_address) {
   return returns_to_stub(return_address) ? flags | ARCTRACE_SHIM_RETURNS_TO_SHIM : flags;
 }
 
+// The kind of a function by its code. What has a hook of its own is recorded by that.
+CallKind examined_kind(const LibraryCall& call, uintptr_t target) {
+  const bool is_library_call = call.key == 0;
+  if (is_library_call && has_own_hook(target)) return CallKind::kUntouched;
+  const bool uses_caller =
+      uses_its_caller(target) || (is_library_call && is_of_sanitizer(target));
+  return uses_caller ? CallKind::kPassed : CallKind::kFollowed;
+}
+
 // Begins the first call, each call that is not plain, and the first one after a change of
 // the live filter.
 __attribute__((noinline)) arctrace_call_route begin_unready_call(
     LibraryCall& call, uintptr_t* return_slot, uintptr_t frame_pointer) {
   uintptr_t target = IpcAtomics::load_relaxed(call.target);
   if (call.kind == CallKind::kInitializer) {
-    hook_new_modules();  // the loader's lock is held: what is loaded is relocated
+    module_is_initialized();  // the loader's lock is held: what is loaded is relocated
     call.slot = nullptr;
     return {target, 0};
   }
   target = IpcAtomics::load_acquire(call.is_bound) == 0
                ? bind(call)
                : IpcAtomics::load_relaxed(call.target);
+  if (call.kind == CallKind::kUnexamined) call.kind = examined_kind(call, target);
   if (call.kind == CallKind::kUntouched) return {target, 0};
   uint64_t key = IpcAtomics::load_relaxed(call.key);
   if (key == 0) key = name_call(call);

@@ -5,6 +5,7 @@
 #include <arctrace/format.h>
 
 #include "src/base/shared_atomics.hpp"
+#include "src/hook_abi/shim_types.h"
 #include "writer_shim/arch/machine.hpp"
 #include "writer_shim/plt/call_names.hpp"
 
@@ -48,6 +49,9 @@ uintptr_t stub_for_function(const KnownFunction& function, uintptr_t target) {
       .slot = reinterpret_cast<uint64_t*>(function.address),
       .name = function.name,
       .is_bound = 1,
+      .kind = (function.flags_at_start & ARCTRACE_SHIM_ENTRY_ONLY) != 0
+                  ? CallKind::kPassed
+                  : CallKind::kUnexamined,
       .arg_specs = static_cast<uint16_t>(function.arg_specs),
       .filter = static_cast<uint16_t>(function.flags_at_start),
       .filter_at_start = static_cast<uint16_t>(function.flags_at_start)};

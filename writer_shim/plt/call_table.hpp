@@ -19,7 +19,7 @@ struct alignas(64) LibraryCall {
   const char* name = nullptr;  // in the module that calls
   LazyBinding binding = {};
   uint32_t is_bound = 0;
-  CallKind kind = CallKind::kFollowed;
+  CallKind kind = CallKind::kUnexamined;
   // Followed, bound, named, and without arguments: the one question of the hot path.
   uint8_t is_ready = 0;
   uint16_t arg_specs = 0;  // see arg_specs_of()

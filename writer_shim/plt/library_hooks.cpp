@@ -23,6 +23,7 @@
 #include "writer_shim/filter/function_patterns.hpp"
 #include "writer_shim/filter/live_filter.hpp"
 #include "writer_shim/plt/call_table.hpp"
+#include "writer_shim/plt/caller_readers.hpp"
 
 const uint64_t* arctrace_pending_calls;
 
@@ -42,6 +43,7 @@ uint32_t modules_used;
 
 LibraryCalls hooked_calls = LibraryCalls::kNone;
 constinit AddressRange own_library;  // libarctrace.so
+void (*module_hook)();               // null: none was set
 
 // Makes the module's read-only data writable for as long as this object exists.
 class WritableData {
@@ -84,6 +86,13 @@ uint32_t call_filter_flags(const char* name, uint64_t target) {
   return filter_flags(name, found ? info.dli_fname : "", is_sized ? symbol->st_size : 0);
 }
 
+// The kind of a function with these flags.
+CallKind kind_with_flags(CallKind kind, uint32_t flags) {
+  const bool is_passed =
+      kind == CallKind::kUnexamined && (flags & ARCTRACE_SHIM_ENTRY_ONLY) != 0;
+  return is_passed ? CallKind::kPassed : kind;
+}
+
 // Takes a stub for calls of `name` through `slot`, which are of `target` unless a
 // `binding` is needed. kNoStub: they are not to be hooked, or there is no stub left.
 uint32_t stub_for(const char* name, uint64_t target, uint64_t* slot,
@@ -105,7 +114,7 @@ uint32_t stub_for(const char* name, uint64_t target, uint64_t* slot,
         .name = name,
         .binding = binding,
         .is_bound = is_bound,
-        .kind = kind,
+        .kind = kind_with_flags(kind, filter),
         .arg_specs = static_cast<uint16_t>(arg_specs_of(name, nullptr)),
         .filter = filter,
         .filter_at_start = filter};
@@ -223,21 +232,6 @@ int find_own_library(dl_phdr_info* info, size_t, void*) {
   return 1;
 }
 
-// Has a stub called in place of the module's initialization function, because only when
-// that is called the module is relocated.
-void await_initialization(const ModuleImage& image) {
-  if (image.initializer == nullptr) return;
-  const uintptr_t target = image.bias + *image.initializer;
-  const uint32_t number = is_stub(target) ? kNoStub : take_stub();
-  if (number == kNoStub) return;
-  library_calls[number] = {.target = target,
-                           .slot = image.initializer,
-                           .name = "",
-                           .is_bound = 1,
-                           .kind = CallKind::kInitializer};
-  *image.initializer = stub_address(number) - image.bias;
-}
-
 int see_module(dl_phdr_info* info, size_t, void*) {
   ModuleImage image;
   if (!read_module(*info, image)) return 0;
@@ -261,10 +255,31 @@ void hook_library_calls(LibraryCalls which) {
     arctrace_pending_calls = arctrace_shim_pending_calls(0, 0);
   }
   dl_iterate_phdr(find_own_library, nullptr);
+  find_sanitizers();
   hooked_calls = which;
   if (which == LibraryCalls::kNone) return;
   hook_new_modules();
 }
+
+void await_initialization(const ModuleImage& image) {
+  if (image.initializer == nullptr) return;
+  const uintptr_t target = image.bias + *image.initializer;
+  const uint32_t number = is_stub(target) ? kNoStub : take_stub();
+  if (number == kNoStub) return;
+  library_calls[number] = {.target = target,
+                           .slot = image.initializer,
+                           .name = "",
+                           .is_bound = 1,
+                           .kind = CallKind::kInitializer};
+  *image.initializer = stub_address(number) - image.bias;
+}
+
+void module_is_initialized() {
+  hook_new_modules();
+  if (module_hook != nullptr) module_hook();
+}
+
+void set_module_hook(void (*hook)()) { module_hook = hook; }
 
 void hook_new_modules() { dl_iterate_phdr(hook_module, nullptr); }
 

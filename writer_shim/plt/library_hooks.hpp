@@ -15,6 +15,16 @@ void hook_library_calls(LibraryCalls which);
 // Hooks modules that were loaded later and are relocated by now.
 void hook_new_modules();
 
+// Has module_is_initialized() called in place of the module's initialization function,
+// because only when that is called the module is relocated.
+void await_initialization(const ModuleImage& image);
+
+// Hooks what awaited it, and calls what set_module_hook() has set.
+void module_is_initialized();
+
+// Sets what is to be called when a module that was awaited is initialized.
+void set_module_hook(void (*hook)());
+
 // To be called when the loader's list of modules has changed, before new ones are
 // relocated.
 void library_modules_changed();

@@ -170,6 +170,20 @@ uintptr_t canonical_address(PackedRule rule, uintptr_t stack_pointer,
   }
 }
 
+// For a hook that was called from code without unwind tables; 0: not known. Where return
+// addresses are on the stack, and the hook knows the one of its caller's frame, that is
+// the first word above the stack pointer which holds it.
+__attribute__((noinline)) uintptr_t location_without_rule(uintptr_t stack_pointer,
+                                                          uintptr_t call_site) {
+  constexpr uintptr_t kWordsMax = 1 << 16;
+  if (machine::kReturnsBesideFramePointer || call_site == 0) return 0;
+  const auto* word = reinterpret_cast<const uintptr_t*>(stack_pointer);
+  for (uintptr_t i = 0; i < kWordsMax; ++i, ++word) {
+    if (*word == call_site) return reinterpret_cast<uintptr_t>(word + 1);
+  }
+  return 0;
+}
+
 }  // namespace
 
 void locate_frame(uintptr_t function, arctrace_shim_call& call) {
@@ -180,7 +194,9 @@ void locate_frame(uintptr_t function, arctrace_shim_call& call) {
   // No upper bound is needed: code with unwind tables keeps its frame pointer.
   call.location =
       canonical_address(rule, call.stack_pointer, call.frame_pointer, UINTPTR_MAX);
-  if (__builtin_expect(call.location == 0, 0)) {
+  if (__builtin_expect(call.location != 0, 1)) return;
+  call.location = location_without_rule(call.stack_pointer, call.call_site);
+  if (call.location == 0) {
     call.location = call.stack_pointer;
     call.flags |= ARCTRACE_SHIM_LOCATION_GUESSED;
   }

@@ -31,10 +31,11 @@ struct PatternOption {
 };
 
 // The order in which the shim counts the patterns.
-std::array<PatternOption, 5> pattern_options(const CallFilterOptions& options) {
+std::array<PatternOption, 6> pattern_options(const CallFilterOptions& options) {
   return {{{"-F", PatternKind::kFilter, &options.filter},
            {"-N", PatternKind::kNotrace, &options.notrace},
            {"-L", PatternKind::kModule, &options.modules},
+           {"--entry-only", PatternKind::kEntryOnly, &options.entry_only},
            {"-A", PatternKind::kArgs, &options.args},
            {"-R", PatternKind::kArgs, &options.retvals}}};
 }
@@ -140,6 +141,9 @@ void add_call_filter_options(CLI::App& app, CallFilterOptions& options) {
       "not functions that match, nor what they call: stronger than -F");
   add("-L,--module", options.modules,
       "only functions of program files and libraries whose name matches");
+  add("--entry-only", options.entry_only,
+      "of functions that match, record only that they are called: they return twice or "
+      "look at their caller, and arctrace does not find that out by itself");
   app.add_option(
          "-D,--depth", options.depth,
          "only N functions within one another, counted anew from each that -F matches")

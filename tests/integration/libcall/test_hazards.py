@@ -1,10 +1,17 @@
 """Programs that make it hard for whoever stands between a call and its return."""
 
 import itertools
+import json
 import os
+import re
 import unittest
 
 import plain
+
+
+def stacks(report):
+    """The functions and lines of all stacks in a report."""
+    return re.findall(rb"^ +#\d+ 0x\w+ in (\w+) .*?([\w.]+:\d+)?", report, re.MULTILINE)
 
 
 class Hazards(plain.PlainTest):
@@ -37,6 +44,51 @@ class Hazards(plain.PlainTest):
     def test_other_conventions(self):
         """What ms_abi and preserve_most keep is kept."""
         self.both("./conventions")
+
+    def test_functions_that_use_their_caller(self):
+        """Those that return twice, or look at the address to which they return."""
+        self.both("./callers")
+        self.both("./callers", "covert", options=("--entry-only", "save_covertly"))
+        for compiler in plain.COMPILERS:
+            _, trace = self.compare(("./callers",), compiler)
+            self.assertEqual(self.callees(trace, "ordinary"), {"snprintf"})
+            self.assertEqual(self.callees(trace, "returns_to_late"), set())
+
+    def test_functions_with_hooks(self):
+        """What a function passes to a hook does not count as a look at its caller."""
+        for compiler in plain.COMPILERS:
+            directory = self.directory(compiler)
+            library = directory / "libcallers.so"
+            library.unlink()
+            library.symlink_to(plain.FIXTURES / compiler / "libcallers_hooked.so")
+            environment = {**os.environ, "LD_LIBRARY_PATH": str(directory)}
+            _, trace = self.record(("./callers",), directory, ("--nest-libcall",),
+                                   env=environment)
+            self.assertLessEqual({"snprintf"}, self.callees(trace, "ordinary"))
+
+    def callees(self, trace, name):
+        """The functions that are shown as called by those with this name."""
+        found = set()
+        tree = json.loads(self.read(trace, "report", "--format=json", "--merge"))
+        open_nodes = [group["root"] for group in tree["all"]]
+        while open_nodes:
+            node = open_nodes.pop()
+            open_nodes += node["children"]
+            if node.get("name") == name:
+                found |= {child["name"] for child in node["children"]}
+        return found
+
+    def test_stacks_of_address_sanitizer(self):
+        """Its reports name the same callers."""
+        environment = {**os.environ, "ASAN_OPTIONS": "halt_on_error=0"}
+        for compiler in plain.COMPILERS:
+            bare = plain.run(("./reports",), self.directory(compiler), env=environment)
+            self.assertIn(b"released\n", bare.stdout)
+            self.assertIn(b" in release ", bare.stderr)
+            for mode in plain.MODES:
+                done, _ = self.record(("./reports",), self.directory(compiler), (mode,),
+                                      env=environment)
+                self.assertEqual(stacks(done.stderr), stacks(bare.stderr))
 
     def test_plugins(self):
         self.both("./loads")

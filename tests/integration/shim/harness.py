@@ -103,9 +103,10 @@ class ShimTest(CheckedTraces):
         """Runs `command` traced, in a directory with all fixtures."""
         directory = self.place("traced", compiler)
         trace = directory / "arctrace.data"
-        done = self.start(
-            [ARCTRACE, "record", "--no-libcall", "-o", trace, *options, "--", *command], directory,
-            **run_options)
+        if not {"--libcall", "--nest-libcall"}.intersection(options):
+            options = ("--no-libcall", *options)
+        done = self.start([ARCTRACE, "record", "-o", trace, *options, "--", *command], directory,
+                          **run_options)
         own = [line for line in done.stderr.splitlines(True) if line.startswith("arctrace: ")]
         self.assertEqual(len(own), 1, done.stderr)
         if not may_lose:

@@ -65,6 +65,16 @@ class Jumps(ShimTest):
         self.assertEqual(summary["orphans"], 0)
 
     @both_compilers
+    def test_no_unwind_tables(self, compiler):
+        """Only the frames that were left are marked so."""
+        traced = self.compare(compiler, "./jumps_no_tables")
+        self.assertEqual(traced.status, 7)
+        self.assert_counts(traced)
+        summary = traced.report("flat")["summary"]
+        self.assertEqual(summary["frames"]["unwound"], 23)
+        self.assertEqual(summary["orphans"], 0)
+
+    @both_compilers
     def test_exceptions(self, compiler):
         traced = self.compare(compiler, "./exceptions")
         self.assertEqual(traced.status, 5)

@@ -6,8 +6,18 @@ import itertools
 
 import test_calls
 import test_filters
+import test_modules
 import test_processes
-from harness import COMPILERS, ShimTest, both_compilers, plain_name, unittest
+from harness import COMPILERS, FIXTURES, ShimTest, both_compilers, plain_name, unittest
+
+
+class Plugins(test_modules.Modules):
+    @both_compilers
+    def test_plugins(self, compiler):
+        """Functions of modules that come later are hooked before any of them runs."""
+        self.assert_plugin_calls(self.compare(compiler, "./plugins"))
+
+    test_under_gdb = test_gdb_attached_inside = None  # they are about modules
 
 
 class StaticChains(ShimTest):
@@ -33,8 +43,21 @@ class Frames(ShimTest):
         self.assertEqual(traced.paths(), test_calls.JUMPS)
 
     @both_compilers
+    def test_no_unwind_tables(self, compiler):
+        """All calls are recorded; what a jump has left is not always known at once."""
+        self.traced(compiler, "./jumps_no_tables", status=7)
+
+    @both_compilers
     def test_exceptions(self, compiler):
         traced = self.traced(compiler, "./exceptions", status=5)
+        self.assertEqual(traced.paths(), test_calls.EXCEPTIONS)
+
+    @both_compilers
+    def test_sanitized(self, compiler):
+        """clang puts data of its own before the first instruction of functions."""
+        if not (FIXTURES / compiler / "exceptions_checked").exists():
+            self.skipTest("not built with this kind of hook")
+        traced = self.traced(compiler, "./exceptions_checked", status=5)
         self.assertEqual(traced.paths(), test_calls.EXCEPTIONS)
 
     @both_compilers

@@ -4,6 +4,7 @@
 
 #include "src/api/shim_interface.h"
 #include "writer_shim/arch/aarch64/instructions.hpp"
+#include "writer_shim/plt/call_table.hpp"
 #include "writer_shim/unwind/frame_rule_search.hpp"
 
 namespace arctrace::shim {
@@ -53,7 +54,10 @@ Sled find_sled(uintptr_t at, const AddressRange& code) {
   if (!holds(at, kNop)) return {};
   for (uintptr_t begin = at; holds(begin, kNop) || holds(begin, kBranchTarget);
        begin += kWord) {
-    const uintptr_t function = find_frame_rule(begin).function;
+    uintptr_t function = find_frame_rule(begin).function;
+    if (function == 0 && holds(begin, kNop)) {  // there are no unwind tables
+      function = holds(begin - kWord, kBranchTarget) ? begin - kWord : begin;
+    }
     const bool is_here = function == begin || function + kWord == begin;
     if (is_here && holds(begin, kNop)) return sled(function, begin);
   }
@@ -107,6 +111,19 @@ uintptr_t continue_address(const GatedJump& jump, const Sled& /*sled*/) {
 
 bool lead_to_jump(const Sled& sled, const GatedJump& jump) {
   return write_branch(reinterpret_cast<uintptr_t>(sled.begin), address_in(jump, 0));
+}
+
+bool has_jump(uintptr_t function) {
+  const auto* at = reinterpret_cast<const uint32_t*>(function);
+  if (*at == kBranchTarget) ++at;
+  if ((*at & ~kBranchMask) != kBranch) return false;
+  const auto target = reinterpret_cast<uintptr_t>(at) +
+                      static_cast<uintptr_t>(signed_bits(*at, 0, 26)) * kWord;
+  const auto* jump = reinterpret_cast<const GatedJump*>(target);
+  return target % alignof(GatedJump) == 0 &&
+         __builtin_memcmp(jump->code + kWord, kGatedJump + 1,
+                          (kGoesOn - 1) * sizeof(uint32_t)) == 0 &&
+         is_stub(jump->stub);
 }
 
 void finish_code(uintptr_t address, size_t size) {

@@ -1,8 +1,8 @@
 // The calls of __fentry__ at the entry of functions (-pg -mfentry), found by reading the
 // code: any bytes that look like one count if a function begins there by the unwind
-// tables. A function that has a static chain (gcc's nested functions, Fortran's internal
-// procedures) pushes r10 before the call and pops it after it. Then the jump replaces all
-// three instructions, because stubs keep r10.
+// tables, or if there are none for them. A function that has a static chain (gcc's nested
+// functions, Fortran's internal procedures) pushes r10 before the call and pops it after
+// it. Then the jump replaces all three instructions, because stubs keep r10.
 #include "src/base/text.hpp"
 #include "writer_shim/arch/fentry_frame.hpp"
 #include "writer_shim/arch/sleds.hpp"
@@ -76,12 +76,17 @@ bool is_entry(uintptr_t function, uintptr_t at) {
 // chain around it.
 Sled sled_of_call(uintptr_t at, uintptr_t end) {
   const uintptr_t function = find_frame_rule(at).function;
-  if (function != 0 && function != at && stands_at(end, kPopChain, sizeof kPopChain)) {
+  if (function != at && stands_at(end, kPopChain, sizeof kPopChain)) {
     const uintptr_t push = chain_push_before(at);
-    if (push >= function) {
+    if (push != 0 && push >= function) {
       at = push;
       end += sizeof kPopChain;
     }
+  }
+  if (function == 0) {
+    const bool has_pad = stands_at(at - sizeof kEndbr64, kEndbr64, sizeof kEndbr64);
+    return {has_pad ? at - sizeof kEndbr64 : at, reinterpret_cast<unsigned char*>(at),
+            end};
   }
   if (!is_entry(function, at)) return {};
   return {function, reinterpret_cast<unsigned char*>(at), end};

@@ -5,6 +5,7 @@
 
 #include "src/api/shim_interface.h"
 #include "writer_shim/arch/x86_64/instructions.hpp"
+#include "writer_shim/plt/call_table.hpp"
 #include "writer_shim/unwind/frame_rule_search.hpp"
 
 namespace arctrace::shim {
@@ -29,6 +30,23 @@ bool set_distance(unsigned char* end, uintptr_t to) {
   return true;
 }
 
+// The end of what may come before a function's sled: in functions with
+// -fsanitize=function a short jump over the data of their type, and a landing pad.
+const unsigned char* end_of_preamble(const unsigned char* at) {
+  constexpr unsigned char kTypeSize = 6;
+  if (at[0] == kShortJump && at[1] == kTypeSize) at += 2 + kTypeSize;
+  if (__builtin_memcmp(at, kEndbr64, sizeof kEndbr64) == 0) at += sizeof kEndbr64;
+  return at;
+}
+
+// Where the function begins that has a sled at `at`, if no unwind tables say so.
+uintptr_t beginning_without_tables(uintptr_t at) {
+  const bool has_pad =
+      __builtin_memcmp(reinterpret_cast<const unsigned char*>(at) - sizeof kEndbr64,
+                       kEndbr64, sizeof kEndbr64) == 0;
+  return has_pad ? at - sizeof kEndbr64 : at;
+}
+
 }  // namespace
 
 Sled find_sled(uintptr_t at, const AddressRange& code) {
@@ -42,12 +60,14 @@ Sled find_sled(uintptr_t at, const AddressRange& code) {
     const auto address = reinterpret_cast<uintptr_t>(end);
     if (begin == nullptr) {
       function = find_frame_rule(address).function;
-      const bool is_here = function == address || function + sizeof kEndbr64 == address;
-      if (is_here) begin = end;
+      if (function == 0) function = beginning_without_tables(address);
+      if (function == address ||
+          end_of_preamble(reinterpret_cast<const unsigned char*>(function)) == end) {
+        begin = end;
+      }
     }
-    if (begin == end && limit - end > 4 &&
-        __builtin_memcmp(end, kEndbr64, sizeof kEndbr64) == 0) {
-      end += sizeof kEndbr64;
+    if (begin == end && limit - end > 16 && end_of_preamble(end) != end) {
+      end = end_of_preamble(end);
       begin = end;
       continue;
     }
@@ -100,6 +120,23 @@ bool lead_to_jump(const Sled& sled, const GatedJump& jump) {
   }
   sled.begin[0] = kJump;
   return true;
+}
+
+bool has_jump(uintptr_t function) {
+  const auto* at = end_of_preamble(reinterpret_cast<const unsigned char*>(function));
+  if (*at != kJump) return false;
+  int32_t distance;
+  __builtin_memcpy(&distance, at + 1, sizeof distance);
+  const uintptr_t target = reinterpret_cast<uintptr_t>(at + kJumpSize) +
+                           static_cast<uintptr_t>(intptr_t{distance});
+  const auto* jump = reinterpret_cast<const GatedJump*>(target);
+  constexpr size_t kBeforeGate = kGateLoaded - sizeof(int32_t);
+  constexpr size_t kTestSize = 4;
+  return target % alignof(GatedJump) == 0 &&
+         __builtin_memcmp(jump->code, kGatedJump, kBeforeGate) == 0 &&
+         __builtin_memcmp(jump->code + kGateLoaded, kGatedJump + kGateLoaded,
+                          kTestSize) == 0 &&
+         is_stub(jump->stub);
 }
 
 }  // namespace arctrace::shim

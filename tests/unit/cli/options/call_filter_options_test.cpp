@@ -120,6 +120,10 @@ TEST_CASE("patterns reach the shim in the order of their bits") {
   options.time = "2us";
   options.size = 64;
   CHECK_FALSE(options.is_empty());
+  CallFilterOptions saving;
+  saving.entry_only = {"save*"};
+  CHECK_FALSE(saving.is_empty());
+  CHECK(encoded(saving) == "entryonly=save*");
   CHECK(encoded(options) ==
         "filter=a;filter=re:b|c;notrace=100%25%3B;module=lib*;depth=3;time=2000;size=64");
   const std::vector<std::string> lines = unmatched_patterns(options, 0b0101, "/");

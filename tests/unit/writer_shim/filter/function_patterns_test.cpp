@@ -50,6 +50,16 @@ TEST_CASE("patterns: none filter nothing") {
   CHECK(matching_arg_patterns("f") == 0);
 }
 
+TEST_CASE("patterns: functions of which only the entry is recorded are not filtered") {
+  const Patterns patterns("entryonly=save*");
+  CHECK(filters_functions());
+  CHECK(Patterns::flags("save_me") == ARCTRACE_SHIM_ENTRY_ONLY);
+  CHECK(Patterns::flags("me") == 0);
+  auto options = std::make_unique<ShimOptions>();
+  decode_options("entryonly=save*", *options);
+  CHECK_FALSE(options->filters());
+}
+
 TEST_CASE("patterns: globs and regular expressions") {
   const Patterns patterns(
       "filter=str*;filter=re:^mem(cpy|set)$;notrace=*cpy;notrace=[!a-z]*");

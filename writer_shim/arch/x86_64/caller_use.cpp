@@ -1,0 +1,351 @@
+// Follows a function's code from its entry along all branches, with the distance from the
+// stack pointer and from the frame pointer to the return address.
+#include "writer_shim/arch/caller_use.hpp"
+
+#include <cstddef>
+
+#include "src/base/text.hpp"
+#include "writer_shim/arch/x86_64/decoded_instruction.hpp"
+#include "writer_shim/plt/call_table.hpp"
+#include "writer_shim/plt/caller_readers.hpp"
+#include "writer_shim/unwind/frame_rule_search.hpp"
+
+extern "C" void __cyg_profile_func_enter(void* function, void* call_site);
+extern "C" void __cyg_profile_func_exit(void* function, void* call_site);
+extern "C" void mcount();
+extern "C" void __fentry__();
+
+namespace arctrace::shim {
+namespace {
+
+constexpr int kRsp = 4;
+constexpr int kRbp = 5;
+constexpr unsigned kCalleeSaved =
+    1U << 3 | 1U << kRbp | 1U << 12 | 1U << 13 | 1U << 14 | 1U << 15;
+// So many registers of its caller a function stores elsewhere than on its stack only to
+// restore them after another return.
+constexpr int kStoredRegisters = 3;
+constexpr int32_t kUnknown = INT32_MIN;
+constexpr int kStepsToHook = 8;    // from where its argument is read
+constexpr int kStepsToEntry = 40;  // from a function's beginning
+
+// Which functions count as hooks.
+enum class Hooks : uint8_t { kOfFunctions, kAll };
+
+bool is_indirect_jump(const DecodedInstruction& now) {
+  return now.map == 1 && now.opcode == 0xff && (now.reg & 7) == 4;
+}
+bool is_jump(const DecodedInstruction& now) {
+  return now.map == 1 && (now.opcode == 0xe9 || now.opcode == 0xeb);
+}
+bool is_end(const DecodedInstruction& now) {
+  return is_jump(now) || is_indirect_jump(now) ||
+         (now.map == 1 && (now.opcode == 0xc3 || now.opcode == 0xc2 ||
+                           now.opcode == 0xcc || now.opcode == 0xf4)) ||
+         (now.map == 2 && now.opcode == 0x0b);
+}
+
+// What the slot holds that an instruction names which ends at `end`.
+uintptr_t slot_value(const DecodedInstruction& now, uintptr_t end) {
+  return *reinterpret_cast<const uintptr_t*>(
+      end + static_cast<uintptr_t>(intptr_t{now.displacement}));
+}
+
+// The name of the function to which a slot with this value will lead, if it is not bound
+// yet: then it holds the address of an instruction of its PLT entry, which pushes the
+// slot's index. Null: it is bound.
+const char* unbound_name(uintptr_t value) {
+  uintptr_t at = value;
+  constexpr int kSteps = 2;  // a landing pad and the push
+  for (int i = 0; i < kSteps && value != 0 && !is_stub(value); ++i) {
+    const DecodedInstruction now =
+        decode_instruction(reinterpret_cast<const unsigned char*>(at));
+    if (now.map == 1 && now.opcode == 0x68) {
+      return name_of_slot(at, static_cast<uint64_t>(now.immediate));
+    }
+    at += now.length;
+  }
+  return nullptr;
+}
+
+bool is_hook(uintptr_t target, Hooks which) {
+  const auto is = [target](auto* function) {
+    return target == reinterpret_cast<uintptr_t>(function);
+  };
+  return is(__cyg_profile_func_enter) || is(__cyg_profile_func_exit) ||
+         (which == Hooks::kAll && (is(mcount) || is(__fentry__)));
+}
+
+bool is_hook(const char* name, Hooks which) {
+  return starts_with(name, "__cyg_profile_func_") ||
+         (which == Hooks::kAll &&
+          (equal(name, "mcount") || equal(name, "_mcount") || equal(name, "__fentry__")));
+}
+
+// Whether the slot through which the instruction before `end` goes leads to a hook.
+bool goes_to_hook(const DecodedInstruction& now, uintptr_t end, Hooks which) {
+  if (!now.is_memory || now.base != DecodedInstruction::kRip) return false;
+  const uintptr_t value = slot_value(now, end);
+  const char* name = unbound_name(value);
+  return name != nullptr ? is_hook(name, which) : is_hook(value, which);
+}
+
+// The same of a PLT entry.
+bool jumps_to_hook(uintptr_t at, Hooks which) {
+  constexpr int kSteps = 2;  // a landing pad and the jump
+  for (int i = 0; i < kSteps; ++i) {
+    const DecodedInstruction now =
+        decode_instruction(reinterpret_cast<const unsigned char*>(at));
+    if (now.length == 0) return false;
+    at += now.length;
+    if (is_indirect_jump(now)) return goes_to_hook(now, at, which);
+  }
+  return false;
+}
+
+// Whether the first call among the next instructions is one of a hook.
+bool leads_to_hook(uintptr_t at, int steps, Hooks which) {
+  for (int i = 0; i < steps; ++i) {
+    const DecodedInstruction now =
+        decode_instruction(reinterpret_cast<const unsigned char*>(at));
+    if (now.length == 0 || is_end(now)) return false;
+    at += now.length;
+    if (now.map != 1) continue;
+    if (now.opcode == 0xe8) {
+      return jumps_to_hook(at + static_cast<uintptr_t>(now.immediate), which);
+    }
+    if (now.opcode == 0xff && (now.reg & 7) == 2) return goes_to_hook(now, at, which);
+  }
+  return false;
+}
+
+// What holds at an instruction.
+struct State {
+  uintptr_t at;
+  int32_t from_stack_pointer;  // to the return address; kUnknown: not known
+  int32_t from_frame_pointer;
+  unsigned saved;   // registers that are on the stack
+  unsigned stored;  // registers of the caller that were stored elsewhere
+  unsigned ends;    // registers that hold the frame's end: the caller's stack pointer
+};
+
+class CodeWalk {
+ public:
+  explicit CodeWalk(uintptr_t function) : function_(function) {
+    add({function, 0, kUnknown, 0, 0, 0});
+  }
+
+  bool finds_use() {
+    while (count_ > 0) {
+      if (follow(waiting_[--count_])) return true;
+    }
+    return false;
+  }
+
+ private:
+  static constexpr uint32_t kBlocksMax = 24;
+  static constexpr uint32_t kInstructionsMax = 256;
+  static constexpr uintptr_t kDistanceMax = 4096;  // of code that is the function's own
+  static constexpr uint32_t kHeadSize = 8;  // instructions of a function that only jumps
+
+  void add(const State& state) {
+    for (uint32_t i = 0; i < seen_count_; ++i) {
+      if (seen_[i] == state.at) return;
+    }
+    if (seen_count_ == kBlocksMax) return;
+    seen_[seen_count_++] = state.at;
+    waiting_[count_++] = state;
+  }
+
+  // Follows the code up to its next jump or return. True: a use was found.
+  bool follow(State state) {
+    const uintptr_t begin = state.at;
+    for (; instructions_ < kInstructionsMax; ++instructions_) {
+      const DecodedInstruction now =
+          decode_instruction(reinterpret_cast<const unsigned char*>(state.at));
+      if (now.length == 0) return false;
+      if (is_use(now, state)) {
+        // After a call that does not return, another function may begin.
+        return find_frame_rule(begin).function == find_frame_rule(state.at).function &&
+               !leads_to_hook(state.at + now.length, kStepsToHook, Hooks::kOfFunctions);
+      }
+      const uintptr_t next = state.at + now.length;
+      if (is_end(now)) return leave(now, state, next);
+      if (is_branch(now)) add(moved(state, next + static_cast<uintptr_t>(now.immediate)));
+      state.at = next;
+      apply(now, state);
+    }
+    return false;
+  }
+
+  static State moved(State state, uintptr_t to) {
+    state.at = to;
+    return state;
+  }
+
+  static bool is_branch(const DecodedInstruction& now) {
+    return (now.map == 1 && now.opcode >= 0x70 && now.opcode < 0x80) ||
+           (now.map == 2 && now.opcode >= 0x80 && now.opcode < 0x90);
+  }
+
+  // Goes on where a jump leads to. Where a short function jumps to another one, that has
+  // the same return address. True: that is known to use its caller.
+  bool leave(const DecodedInstruction& now, const State& state, uintptr_t next) {
+    if (is_jump(now)) {
+      const uintptr_t target = next + static_cast<uintptr_t>(now.immediate);
+      if (target - function_ < kDistanceMax || instructions_ <= kHeadSize) {
+        add(moved(state, target));
+      }
+      return false;
+    }
+    if (!is_indirect_jump(now) || !now.is_memory || instructions_ > kHeadSize ||
+        now.base != DecodedInstruction::kRip) {
+      return false;
+    }
+    const JumpTarget target = target_of_slot(slot_value(now, next));
+    if (target.is_passed) return true;
+    if (target.function == 0) return false;
+    function_ = target.function;
+    add(moved(state, target.function));
+    return false;
+  }
+
+  static JumpTarget target_of_slot(uintptr_t value) {
+    if (value == 0) return {0, false};
+    const char* name = unbound_name(value);
+    return name != nullptr ? unbound_target(name) : jump_target(value);
+  }
+
+  // Whether the memory operand is the return address.
+  static bool is_return_slot(const DecodedInstruction& now, const State& state) {
+    if (!now.is_memory || now.has_index) return false;
+    return (now.base == kRsp && now.displacement == state.from_stack_pointer) ||
+           (now.base == kRbp && now.displacement == state.from_frame_pointer);
+  }
+
+  static bool is_pop(const DecodedInstruction& now) {
+    return now.map == 1 && now.opcode >= 0x58 && now.opcode < 0x60;
+  }
+
+  static bool is_use(const DecodedInstruction& now, State& state) {
+    if (is_pop(now) && state.from_stack_pointer == 0) return true;
+    const bool is_address = now.map == 1 && now.opcode == 0x8d;
+    const bool is_filler = now.map == 2 && now.opcode >= 0x18 && now.opcode < 0x20;
+    if (!is_address && !is_filler && is_return_slot(now, state)) return true;
+    const bool is_store = now.map == 1 && now.opcode == 0x89 && now.is_memory;
+    if (!is_store || !now.is_wide) return false;
+    const unsigned stored = 1U << now.reg;
+    const bool is_on_stack =
+        now.base == kRsp || (now.base == kRbp && state.from_frame_pointer != kUnknown);
+    if ((state.ends & stored) != 0 && !is_on_stack) return true;
+    if ((kCalleeSaved & stored) == 0) return false;
+    if (is_on_stack) {
+      state.saved |= stored;
+    } else if ((state.saved & stored) == 0) {
+      state.stored |= stored;
+    }
+    return __builtin_popcount(state.stored) >= kStoredRegisters;
+  }
+
+  static void move_stack_pointer(State& state, int64_t down) {
+    if (state.from_stack_pointer != kUnknown) {
+      state.from_stack_pointer += static_cast<int32_t>(down);
+    }
+  }
+
+  static void apply_ends(const DecodedInstruction& now, State& state) {
+    const bool is_store = now.map == 1 && now.opcode == 0x89 && now.is_memory;
+    if (!is_store && now.reg >= 0) state.ends &= ~(1U << now.reg);
+    if (now.rm >= 0) state.ends &= ~(1U << now.rm);
+    if (now.map != 1 || state.from_stack_pointer == kUnknown) return;
+    constexpr int32_t kWord = 8;
+    if (now.opcode == 0x8d && now.base == kRsp && !now.has_index && now.is_wide &&
+        now.displacement == state.from_stack_pointer + kWord) {
+      state.ends |= 1U << now.reg;
+    }
+  }
+
+  static void apply(const DecodedInstruction& now, State& state) {
+    apply_ends(now, state);
+    if (now.map != 1) return;
+    constexpr int kWord = 8;
+    if (now.opcode >= 0x50 && now.opcode < 0x58) {
+      state.saved |= 1U << now.rm;
+      move_stack_pointer(state, kWord);
+    } else if (is_pop(now)) {
+      move_stack_pointer(state, -kWord);
+      if (now.rm == kRbp) state.from_frame_pointer = kUnknown;
+      if (now.rm == kRsp) state.from_stack_pointer = kUnknown;
+    } else if (now.opcode == 0x68 || now.opcode == 0x6a ||
+               (now.opcode == 0xff && (now.reg & 7) == 6)) {
+      move_stack_pointer(state, kWord);
+    } else if (now.opcode == 0x8f) {
+      move_stack_pointer(state, -kWord);
+    } else if (now.opcode == 0xe8 && now.immediate == 0) {
+      move_stack_pointer(state, kWord);  // a call of the next instruction
+    } else if (now.opcode == 0xc9) {
+      state.from_stack_pointer = state.from_frame_pointer == kUnknown
+                                     ? kUnknown
+                                     : state.from_frame_pointer - kWord;
+      state.from_frame_pointer = kUnknown;
+    } else if (now.opcode == 0x81 || now.opcode == 0x83) {
+      apply_arithmetic(now, state);
+    } else if (now.opcode == 0x8d) {
+      apply_address(now, state);
+    } else if (now.opcode == 0x89 || now.opcode == 0x8b) {
+      const bool is_to_rm = now.opcode == 0x89;
+      const int to = is_to_rm ? now.rm : now.reg;
+      const int from = is_to_rm ? now.reg : now.rm;
+      apply_move(to, from, state);
+    }
+  }
+
+  static void apply_arithmetic(const DecodedInstruction& now, State& state) {
+    if (now.rm == kRbp) state.from_frame_pointer = kUnknown;
+    if (now.rm != kRsp) return;
+    const int operation = now.reg & 7;
+    constexpr int kAdd = 0;
+    constexpr int kSubtract = 5;
+    if (operation == kAdd) {
+      move_stack_pointer(state, -now.immediate);
+    } else if (operation == kSubtract) {
+      move_stack_pointer(state, now.immediate);
+    } else {
+      state.from_stack_pointer = kUnknown;
+    }
+  }
+
+  static void apply_address(const DecodedInstruction& now, State& state) {
+    if (now.reg != kRsp && now.reg != kRbp) return;
+    int32_t from = kUnknown;
+    if (now.base == kRsp && !now.has_index) from = state.from_stack_pointer;
+    if (now.base == kRbp && !now.has_index) from = state.from_frame_pointer;
+    if (from != kUnknown) from -= now.displacement;
+    (now.reg == kRsp ? state.from_stack_pointer : state.from_frame_pointer) = from;
+  }
+
+  static void apply_move(int to, int from, State& state) {
+    if (to != kRsp && to != kRbp) return;
+    int32_t distance = kUnknown;
+    if (from == kRsp) distance = state.from_stack_pointer;
+    if (from == kRbp) distance = state.from_frame_pointer;
+    (to == kRsp ? state.from_stack_pointer : state.from_frame_pointer) = distance;
+  }
+
+  uintptr_t function_;
+  uint32_t instructions_ = 0;
+  uint32_t count_ = 0;
+  uint32_t seen_count_ = 0;
+  State waiting_[kBlocksMax];
+  uintptr_t seen_[kBlocksMax];
+};
+
+}  // namespace
+
+bool uses_its_caller(uintptr_t function) { return CodeWalk(function).finds_use(); }
+
+bool calls_compiled_in_hook(uintptr_t function) {
+  return leads_to_hook(function, kStepsToEntry, Hooks::kAll);
+}
+
+}  // namespace arctrace::shim

@@ -1,0 +1,98 @@
+#include "writer_shim/plt/caller_readers.hpp"
+
+#include <dlfcn.h>
+#include <link.h>
+
+#include "src/base/shared_atomics.hpp"
+#include "src/shim_protocol/call_kinds.hpp"
+#include "writer_shim/arch/caller_use.hpp"
+#include "writer_shim/arch/sleds.hpp"
+#include "writer_shim/elf/module_slots.hpp"
+#include "writer_shim/plt/call_table.hpp"
+
+namespace arctrace::shim {
+namespace {
+
+// A function of each sanitizer's runtime, which is a library or part of the program.
+constexpr const char* kRuntimes[] = {
+    "__asan_init", "__hwasan_init", "__lsan_do_leak_check",
+    "__msan_init", "__tsan_init",   "__ubsan_handle_add_overflow"};
+constexpr uint32_t kRuntimeCount = sizeof kRuntimes / sizeof *kRuntimes;
+constinit AddressRange sanitizers[kRuntimeCount]{};
+
+struct Wanted {
+  uintptr_t address;
+  AddressRange found;
+};
+
+int find_module(dl_phdr_info* info, size_t, void* data) {
+  auto& wanted = *static_cast<Wanted*>(data);
+  ModuleImage image;
+  if (!read_module(*info, image) || !image.range.contains(wanted.address)) return 0;
+  wanted.found = image.range;
+  return 1;
+}
+
+struct Unbound {
+  uintptr_t code;
+  uint64_t index;
+  const char* name;
+};
+
+int find_slot_name(dl_phdr_info* info, size_t, void* data) {
+  auto& unbound = *static_cast<Unbound*>(data);
+  ModuleImage image;
+  if (!read_module(*info, image) || !image.range.contains(unbound.code)) return 0;
+  if (unbound.index < image.jump_slot_count) {
+    unbound.name = image.name_of(image.jump_slots[unbound.index]);
+  }
+  return 1;
+}
+
+}  // namespace
+
+void find_sanitizers() {
+  for (uint32_t i = 0; i < kRuntimeCount; ++i) {
+    void* found = dlsym(RTLD_DEFAULT, kRuntimes[i]);
+    if (found == nullptr) {
+      dlerror();  // the program is not to see our error
+      continue;
+    }
+    Wanted wanted{reinterpret_cast<uintptr_t>(found), {}};
+    dl_iterate_phdr(find_module, &wanted);
+    sanitizers[i] = wanted.found;
+  }
+}
+
+bool is_of_sanitizer(uintptr_t function) {
+  for (const AddressRange& range : sanitizers) {
+    if (range.contains(function)) return true;
+  }
+  return false;
+}
+
+bool has_own_hook(uintptr_t function) {
+  return has_jump(function) || calls_compiled_in_hook(function);
+}
+
+JumpTarget jump_target(uintptr_t target) {
+  if (!is_stub(target)) return {target, false};
+  LibraryCall& call = call_of_stub(target);
+  if (IpcAtomics::load_acquire(call.is_bound) == 0) return unbound_target(call.name);
+  return {static_cast<uintptr_t>(IpcAtomics::load_relaxed(call.target)),
+          call.kind == CallKind::kPassed};
+}
+
+const char* name_of_slot(uintptr_t code, uint64_t index) {
+  Unbound unbound{code, index, nullptr};
+  dl_iterate_phdr(find_slot_name, &unbound);
+  return unbound.name;
+}
+
+JumpTarget unbound_target(const char* name) {
+  void* found = dlsym(RTLD_DEFAULT, name);
+  if (found == nullptr) dlerror();
+  return {reinterpret_cast<uintptr_t>(found), call_kind(name) == CallKind::kPassed};
+}
+
+}  // namespace arctrace::shim
