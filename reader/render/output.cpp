@@ -55,8 +55,17 @@ void Output::flush() {
 }
 
 void print_message(std::string_view message) {
-  const std::string line = "arctrace: " + printable(message) + "\n";
-  std::fputs(line.c_str(), stderr);
+  constexpr std::string_view kGoesOn = "\n  ";
+  std::string lines = "arctrace: ";
+  for (;;) {
+    const size_t end = message.find(kGoesOn);
+    lines += printable(message.substr(0, end));
+    if (end == std::string_view::npos) break;
+    lines += kGoesOn;
+    message.remove_prefix(end + kGoesOn.size());
+  }
+  lines += "\n";
+  std::fputs(lines.c_str(), stderr);
 }
 
 void print_warning(std::string_view warning) {

@@ -35,6 +35,7 @@ class Output {
 
 // Writes "arctrace: MESSAGE" and a newline to standard error, without what would control
 // a terminal. What comes from a trace and could contain backslashes is escaped before.
+// The message may go on in further lines, if these begin with two spaces.
 void print_message(std::string_view message);
 
 // The same for "warning: WARNING".

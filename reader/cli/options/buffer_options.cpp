@@ -39,7 +39,7 @@ void add_buffer_options(CLI::App& app, BufferOptions& buffer) {
                  "number of threads that can write at the same time")
       ->check(from_to(1, ARCTRACE_SLOT_COUNT_MAX))
       ->type_name("N")
-      ->capture_default_str();
+      ->default_str("32 for each block, from 4096 to 32768");
   add_choice<arctrace_mode>(
       app, "--mode", buffer.mode,
       {{"drop", ARCTRACE_MODE_DROP},

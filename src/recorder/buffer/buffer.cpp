@@ -66,11 +66,18 @@ void set_random(void* to, size_t size) {
   if (getrandom(to, size, 0) != static_cast<ssize_t>(size)) std::memset(to, 0, size);
 }
 
+// As many threads as a buffer may have to serve, if small ones are to stay small: a slot
+// takes 256 bytes.
+uint32_t usual_slots(uint32_t block_count) {
+  constexpr uint32_t kForEachBlock = 32;
+  constexpr uint32_t kLeast = 4096, kMost = 32768;
+  return std::clamp(std::min(block_count, kMost) * kForEachBlock, kLeast, kMost);
+}
+
 }  // namespace
 
 absl::StatusOr<Buffer> Buffer::create(const BufferOptions& options) {
   Geometry geometry;
-  geometry.slot_count = options.slot_count;
   geometry.cpu_count = options.cpu_count;
   geometry.block_size = options.block_size;
   geometry.mode = options.mode;
@@ -81,6 +88,7 @@ absl::StatusOr<Buffer> Buffer::create(const BufferOptions& options) {
   geometry.block_count = blocks <= ARCTRACE_BLOCK_COUNT_MAX
                              ? static_cast<uint32_t>(blocks)
                              : ARCTRACE_BLOCK_COUNT_MAX + 1;
+  geometry.slot_count = options.slot_count.value_or(usual_slots(geometry.block_count));
   if (const GeometryError error = layout_geometry(geometry);
       error != GeometryError::kNone) {
     return absl::InvalidArgumentError(absl::StrCat(describe(error), " (buffer size ",

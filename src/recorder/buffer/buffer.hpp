@@ -21,7 +21,7 @@ enum class PinPolicy : uint8_t { kNo, kTry, kRequire };
 struct BufferOptions {
   uint64_t buffer_size = uint64_t{64} << 20;  // bytes of blocks
   uint32_t block_size = 64u << 10;            // bytes
-  uint32_t slot_count = 32768;
+  std::optional<uint32_t> slot_count;         // by default by the number of blocks
   uint32_t cpu_count = 0;
   arctrace_mode mode = ARCTRACE_MODE_DROP;
   arctrace_scope scope = ARCTRACE_SCOPE_ADAPTIVE;
