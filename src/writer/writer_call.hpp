@@ -72,7 +72,7 @@ class OutermostCall {
   }
   static void end() {
     std::atomic_signal_fence(std::memory_order_seq_cst);
-    if (__builtin_expect(thread_local_state.nesting != 0, 0)) abandon_nested();
+    if (__builtin_expect(thread_local_state.nesting != 0, 0)) settle_nested();
     thread_local_state.guard = 0;
   }
   static void release() {
@@ -80,7 +80,7 @@ class OutermostCall {
     thread_local_state.guard = 0;
   }
   // Out of line, so that `flatten`ed callers stay small.
-  __attribute__((noinline)) static void abandon_nested();
+  __attribute__((noinline)) static void settle_nested();
 
   bool is_followed_ = false;
 };
@@ -97,8 +97,7 @@ class WriterCall {
         OutermostCall::end();
       }
     } else if (nesting_.nested()) {
-      std::atomic_signal_fence(std::memory_order_seq_cst);
-      --thread_local_state.nesting;
+      leave_nested();
     }
   }
   WriterCall(const WriterCall&) = delete;
@@ -122,6 +121,7 @@ class WriterCall {
   __attribute__((noinline)) static Nesting enter_nested(uintptr_t here);
   // The end of a thread's outermost call while its storage is lent.
   __attribute__((noinline)) static void end_lent();
+  __attribute__((noinline)) static void leave_nested();
 
   const Nesting nesting_;
 };
