@@ -22,19 +22,22 @@ const r_debug* loader;     // null: not watched
 uint32_t counting_pid;     // the process that compares the counters
 unsigned long long count;  // modules loaded and unloaded when last compared
 
-void modules_changed() {
+// `are_unrelocated`: new modules are noticed as soon as they are mapped, so that they can
+// be hooked in their initialization. Others may have read-only data already, and other
+// threads may run their code: these are not hooked.
+void modules_changed(bool are_unrelocated) {
   forget_frame_rules();
   forget_entry_hooks();
   read_function_symbols();
-  library_modules_changed();
-  sled_modules_changed();
+  library_modules_changed(are_unrelocated);
+  sled_modules_changed(are_unrelocated);
   arctrace_shim_modules_changed();
 }
 
 // The loader calls it in place of its own empty function, with its lock held; after a
 // load, before the constructors of the new modules run.
 void loader_calls() {
-  if (loader->r_state == r_debug::RT_CONSISTENT) modules_changed();
+  if (loader->r_state == r_debug::RT_CONSISTENT) modules_changed(true);
 }
 
 // Finds the loader's record for debuggers through the program's dynamic section, because
@@ -73,7 +76,7 @@ void check_modules() {
   const unsigned long long now = module_count();
   if (now == count) return;
   count = now;
-  modules_changed();
+  modules_changed(false);
 }
 
 }  // namespace
@@ -87,7 +90,7 @@ void watch_loader() {
     set_module_check(check_modules);
   }
   // Constructors that ran before ours may have loaded modules.
-  modules_changed();
+  modules_changed(false);
 }
 
 }  // namespace arctrace::shim

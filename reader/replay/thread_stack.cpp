@@ -271,6 +271,13 @@ void ThreadStack::exit_named(const Record& record) {
     frames_.leave(1, 0);
     return;
   }
+  // A writer does not know its frames beyond the limit: there it leaves the innermost
+  // one, and names it. What the reader takes for that may be left over from before a
+  // loss.
+  if (!broken_ && frames_.depth() > ARCTRACE_OPEN_FRAMES_MAX) {
+    frames_.leave(1, 0);
+    return;
+  }
   // Search first: an exit that fits no frame must not destroy the stack. A writer that
   // has reported all its frames has searched already.
   if ((broken_ || !is_complete_) && frames_.is_open(key)) {
@@ -391,7 +398,8 @@ void ThreadStack::stack(const Record& record) {
       changed = true;
     } else if (begin < depth && frame.key != reported_key(begin)) {
       right = std::min(right, begin);
-      agrees = false;
+      // Frames that were not reported after a loss may have been replaced by others.
+      if (is_complete_) agrees = false;
       changed = true;
     }
     end = begin;

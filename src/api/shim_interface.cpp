@@ -149,6 +149,10 @@ void arctrace_shim_call_passed_with_args(uint64_t frame_key, const uintptr_t* re
                         args, arguments);
 }
 
+void arctrace_shim_left_below(uintptr_t stack_pointer) {
+  if (is_recorded(ARCTRACE_GATE_FUNCTIONS)) record_left_below(stack_pointer);
+}
+
 void arctrace_shim_set_call_args(const arctrace_shim_call_args* all) {
   set_call_args(all);
 }

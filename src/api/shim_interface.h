@@ -82,6 +82,10 @@ ARCTRACE_API void arctrace_shim_call_passed(uint64_t frame_key,
                                             uintptr_t frame_pointer, uint32_t flags,
                                             int returns);
 
+/* The thread goes on, or is about to, with this stack pointer: the frames below it were
+ * left. */
+ARCTRACE_API void arctrace_shim_left_below(uintptr_t stack_pointer);
+
 /* Sets the table that tells which arguments and return value of a call are recorded. It
  * must stay valid; entry 0 is used by no call. To be called before any call that has
  * arguments. */

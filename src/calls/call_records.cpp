@@ -301,6 +301,22 @@ bool is_filtered_out_slow(uint64_t key, arctrace_shim_call call) {
   return true;
 }
 
+void record_left_below(uintptr_t stack_pointer) {
+  ThreadState* state = thread_local_state.state;
+  if (state == nullptr || state->open.depth == 0) return;
+  const WriterCall writer_call;
+  // A handler's jump may leave the writer call that it interrupts: the next one sees
+  // that.
+  if (writer_call.refused() || writer_call.nested()) return;
+  const uint64_t ticks = session_ticks();
+  if (filter_is_active()) report_long_calls(writer_call, *state, ticks);
+  // The canonical frame address of what is called there is the stack pointer itself.
+  const MachineFrame above(stack_pointer + 1);
+  record_unwind(writer_call, *state,
+                depth_above(thread_local_state.stacks, state->open, above), ticks);
+  if (filter_is_active()) keep_filter_context(thread_local_state);
+}
+
 void record_vfork_begin() {
   const WriterCall writer_call;
   if (writer_call.refuses_record()) return;

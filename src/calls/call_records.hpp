@@ -90,6 +90,9 @@ inline bool is_filtered_out(uint64_t key, const StubCall& call) {
          is_filtered_out_slow(key, call.described());
 }
 
+// Records that the thread has left all frames that lie below this stack pointer.
+void record_left_below(uintptr_t stack_pointer);
+
 // Around a vfork child, which runs on its parent's stack and with its thread state.
 void record_vfork_begin();
 void record_vfork_end(uint32_t child_pid);

@@ -18,10 +18,12 @@ constexpr const char* kPassed[] = {
     "unw_getcontext", "_Unwind_Backtrace", "vfork"};
 
 constexpr const char* kLast[] = {
-    "_Exit",       "_Unwind_Resume", "__assert_fail",    "__chk_fail",   "__cxa_rethrow",
-    "__cxa_throw", "__longjmp_chk",  "__stack_chk_fail", "_exit",        "_longjmp",
-    "abort",       "exit",           "longjmp",          "pthread_exit", "quick_exit",
-    "setcontext",  "siglongjmp",     "thrd_exit"};
+    "_Exit",        "_Unwind_Resume",   "__assert_fail", "__chk_fail", "__cxa_rethrow",
+    "__cxa_throw",  "__stack_chk_fail", "_exit",         "abort",      "exit",
+    "pthread_exit", "quick_exit",       "setcontext",    "thrd_exit"};
+
+constexpr const char* kLongJumps[] = {"__longjmp_chk", "_longjmp", "longjmp",
+                                      "siglongjmp"};
 
 // Functions that compiled code calls under rules other than the ABI's, and the hooks of
 // other tracers.
@@ -42,11 +44,17 @@ bool contains(const char* const (&names)[n], const char* name) {
 CallKind call_kind(const char* name) {
   if (contains(kPassed, name)) return CallKind::kPassed;
   if (contains(kLast, name)) return CallKind::kLast;
+  if (contains(kLongJumps, name)) return CallKind::kLongJump;
   if (contains(kUntouched, name) || starts_with(name, "__cyg_profile_") ||
       starts_with(name, "_ITM_")) {
     return CallKind::kUntouched;
   }
   return CallKind::kUnexamined;
+}
+
+CallKind silent_call_kind(const char* name) {
+  if (contains(kLongJumps, name)) return CallKind::kSilentJump;
+  return equal(name, "__cxa_begin_catch") ? CallKind::kSilentCatch : CallKind::kUntouched;
 }
 
 }  // namespace arctrace::shim

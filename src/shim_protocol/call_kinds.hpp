@@ -14,12 +14,20 @@ enum class CallKind : uint8_t {
   kFollowed,    // called through: its entry and its exit are recorded
   // Jumped to, with its exit recorded at once: it examines its caller, or returns twice.
   kPassed,
-  kLast,         // jumped to: it does not return
+  kLast,      // jumped to: it does not return
+  kLongJump,  // the same: it leaves frames, those below its target's stack pointer
+  // Jumped to, of modules whose library calls are not recorded: only the frames are
+  // recorded that it leaves, or that were left when it is called.
+  kSilentJump,
+  kSilentCatch,
   kInitializer,  // a module's DT_INIT, jumped to after the module's slots are hooked
   kUntouched     // not hooked
 };
 
 // The kind of the function with this linker's name.
 CallKind call_kind(const char* name);
+
+// Its kind in a module whose library calls are not recorded.
+CallKind silent_call_kind(const char* name);
 
 }  // namespace arctrace::shim

@@ -184,6 +184,10 @@ class NaiveThread {
       return calls[static_cast<size_t>(call)].name != "[unknown]" &&
              calls[static_cast<size_t>(call)].key == key;
     };
+    if (!broken_ && stack_.size() > ARCTRACE_OPEN_FRAMES_MAX) {
+      pop();
+      return;
+    }
     // A writer whose stack is known to the last frame has looked for the key itself.
     const bool is_top = !stack_.empty() && is_it(stack_.back());
     const bool looked = !broken_ && all_recorded_ && !is_top;

@@ -41,6 +41,16 @@ inline uintptr_t argument_of(const uintptr_t* return_slot, size_t i) {
   return *(return_slot - 2 - i);
 }
 
+// The stack pointer to which longjmp(buffer) returns: glibc keeps it mangled.
+inline uintptr_t jump_stack_pointer(const uintptr_t* buffer) {
+  constexpr size_t kStackPointer = 6;
+  constexpr unsigned kRotated = 17;
+  uintptr_t guard;
+  asm("mov %%fs:0x30, %0" : "=r"(guard));
+  const uintptr_t mangled = buffer[kStackPointer];
+  return (mangled >> kRotated | mangled << (64 - kRotated)) ^ guard;
+}
+
 #elif defined(__aarch64__)
 
 inline constexpr uint32_t kJumpSlot = R_AARCH64_JUMP_SLOT;
@@ -69,6 +79,9 @@ inline uintptr_t returned_to(uintptr_t address) {
   asm("hint #7" : "+r"(link));
   return link;
 }
+
+// Not known: the loader keeps to itself by what it is mangled.
+inline uintptr_t jump_stack_pointer(const uintptr_t* /*buffer*/) { return 0; }
 
 // Up to 7, as call_stubs.S has stored it: x0 at the lower end of a frame of 14 words.
 inline uintptr_t argument_of(const uintptr_t* return_slot, size_t i) {

@@ -204,9 +204,11 @@ bool may_have_sleds(const dl_phdr_info& info, ModuleImage& image) {
          image.code.low != image.code.high && !image.imports("__cyg_profile_func_enter");
 }
 
+enum class NewModules : uint8_t { kPatched, kAwaited, kSkipped };
+
 struct Visit {
   bool is_first;  // the program is the first module
-  bool is_late;   // the modules are new, and not yet relocated
+  NewModules what;
 };
 
 int visit(dl_phdr_info* info, size_t, void* data) {
@@ -226,8 +228,8 @@ int visit(dl_phdr_info* info, size_t, void* data) {
   const AddressRange sleds = find_mapped(image, sections, kXraySection);
   const bool has_any =
       rooms.high != 0 || sleds.high != 0 || find_entry_call_slot(image) != 0;
-  if (visit.is_late && has_any) {
-    await_initialization(image);
+  if (visit.what != NewModules::kPatched && has_any) {
+    if (visit.what == NewModules::kAwaited) await_initialization(image);
     return 0;
   }
   note_seen(image);
@@ -241,13 +243,13 @@ int visit(dl_phdr_info* info, size_t, void* data) {
 }  // namespace
 
 void patch_functions() {
-  Visit all{true, false};
+  Visit all{true, NewModules::kPatched};
   dl_iterate_phdr(visit, &all);
 }
 
-void sled_modules_changed() {
+void sled_modules_changed(bool are_unrelocated) {
   for (size_t i = 0; i < modules_used; ++i) seen_modules[i].seen = false;
-  Visit all{true, true};
+  Visit all{true, are_unrelocated ? NewModules::kAwaited : NewModules::kSkipped};
   dl_iterate_phdr(visit, &all);
   for (size_t i = 0; i < modules_used; ++i) {
     SeenModule& module = seen_modules[i];

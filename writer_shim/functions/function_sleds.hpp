@@ -10,8 +10,8 @@ namespace arctrace::shim {
 // thread runs their code.
 void patch_functions();
 
-// To be called when the loader's list of modules has changed. New modules are patched in
-// their initialization.
-void sled_modules_changed();
+// To be called when the loader's list of modules has changed. If new ones are not yet
+// relocated, they will be patched.
+void sled_modules_changed(bool are_unrelocated);
 
 }  // namespace arctrace::shim

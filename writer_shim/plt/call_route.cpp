@@ -67,6 +67,23 @@ uint32_t flags_of(LibraryCall& call, uintptr_t return_address) {
   return returns_to_stub(return_address) ? flags | ARCTRACE_SHIM_RETURNS_TO_SHIM : flags;
 }
 
+bool is_silent(CallKind kind) {
+  return kind == CallKind::kSilentJump || kind == CallKind::kSilentCatch;
+}
+
+// A jump leaves the frames below its target; when an exception is caught, those below its
+// catcher were left.
+void record_left_frames(CallKind kind, const uintptr_t* return_slot) {
+  const auto here = reinterpret_cast<uintptr_t>(return_slot + 1);
+  if (kind == CallKind::kSilentCatch) return arctrace_shim_left_below(here);
+  const auto* buffer =
+      reinterpret_cast<const uintptr_t*>(machine::argument_of(return_slot, 0));
+  const uintptr_t target = machine::jump_stack_pointer(buffer);
+  if (target >= here && target % sizeof(uintptr_t) == 0) {
+    arctrace_shim_left_below(target);
+  }
+}
+
 // The kind of a function by its code. What has a hook of its own is recorded by that.
 CallKind examined_kind(const LibraryCall& call, uintptr_t target) {
   const bool is_library_call = call.key == 0;
@@ -91,12 +108,19 @@ __attribute__((noinline)) arctrace_call_route begin_unready_call(
                : IpcAtomics::load_relaxed(call.target);
   if (call.kind == CallKind::kUnexamined) call.kind = examined_kind(call, target);
   if (call.kind == CallKind::kUntouched) return {target, 0};
+  if (is_silent(call.kind)) {
+    record_left_frames(call.kind, return_slot);
+    return {target, 0};
+  }
   uint64_t key = IpcAtomics::load_relaxed(call.key);
   if (key == 0) key = name_call(call);
   if (live_filter_round() != IpcAtomics::load_relaxed(call.round)) filter_again(call);
   const uint32_t flags = flags_of(call, *return_slot);
   if (!call.is_plain()) {
-    return {target, begin_special_call(call, key, return_slot, frame_pointer, flags)};
+    const uintptr_t through =
+        begin_special_call(call, key, return_slot, frame_pointer, flags);
+    if (call.kind == CallKind::kLongJump) record_left_frames(call.kind, return_slot);
+    return {target, through};
   }
   // A thread that sees it finds the target and the key.
   IpcAtomics::store_release(call.is_ready, uint8_t{1});

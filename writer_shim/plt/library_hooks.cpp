@@ -93,11 +93,18 @@ CallKind kind_with_flags(CallKind kind, uint32_t flags) {
   return is_passed ? CallKind::kPassed : kind;
 }
 
+// Which calls of a module are hooked: all, or those that leave frames.
+enum class Hooked : uint8_t { kAll, kJumps };
+
+CallKind kind_of(const char* name, Hooked which) {
+  return which == Hooked::kAll ? call_kind(name) : silent_call_kind(name);
+}
+
 // Takes a stub for calls of `name` through `slot`, which are of `target` unless a
 // `binding` is needed. kNoStub: they are not to be hooked, or there is no stub left.
 uint32_t stub_for(const char* name, uint64_t target, uint64_t* slot,
-                  const LazyBinding& binding) {
-  const CallKind kind = call_kind(name);
+                  const LazyBinding& binding, Hooked which) {
+  const CallKind kind = kind_of(name, which);
   if (target == 0 || is_stub(target) || kind == CallKind::kUntouched ||
       own_library.contains(target)) {
     return kNoStub;
@@ -123,8 +130,8 @@ uint32_t stub_for(const char* name, uint64_t target, uint64_t* slot,
 }
 
 void hook_slot(uint64_t* slot, uint64_t target, const char* name,
-               const LazyBinding& binding) {
-  const uint32_t number = stub_for(name, target, slot, binding);
+               const LazyBinding& binding, Hooked which) {
+  const uint32_t number = stub_for(name, target, slot, binding, which);
   // A thread that calls through the slot finds the stub's entry complete.
   if (number != kNoStub) {
     IpcAtomics::store_release(*slot, uint64_t{stub_address(number)});
@@ -133,7 +140,7 @@ void hook_slot(uint64_t* slot, uint64_t target, const char* name,
 
 // Hooks the slots of functions that have no PLT entry of their own, if the module's code
 // does nothing with them but to call the function.
-void hook_other_slots(const ModuleImage& image, PltCells& cells) {
+void hook_other_slots(const ModuleImage& image, PltCells& cells, Hooked which) {
   constexpr size_t kUsesMax = 1024;
   static constinit SlotUse uses[kUsesMax]{};
   static constinit const char* names[kUsesMax]{};
@@ -143,7 +150,7 @@ void hook_other_slots(const ModuleImage& image, PltCells& cells) {
     if (ELF64_R_TYPE(relocation.r_info) != machine::kDataSlot) continue;
     const char* name = image.name_of(relocation);
     if (!image.is_function_of_another(relocation) ||
-        call_kind(name) == CallKind::kUntouched) {
+        kind_of(name, which) == CallKind::kUntouched) {
       continue;
     }
     uint64_t* slot = image.slot_of(relocation);
@@ -155,17 +162,18 @@ void hook_other_slots(const ModuleImage& image, PltCells& cells) {
     uses[at] = {slot, nullptr, false, false};
     names[at] = name;
   }
+  if (count == 0) return;
   find_slot_uses(image, uses, count);
   for (size_t i = 0; i < count; ++i) {
     const SlotUse& use = uses[i];
     if (!use.is_read) {
       if (use.is_called || use.jump != nullptr) {
-        hook_slot(use.slot, IpcAtomics::load_relaxed(*use.slot), names[i], {});
+        hook_slot(use.slot, IpcAtomics::load_relaxed(*use.slot), names[i], {}, which);
       }
     } else if constexpr (machine::kPltReadsDataSlots) {
       if (use.jump == nullptr) continue;
       const uint32_t number =
-          stub_for(names[i], IpcAtomics::load_relaxed(*use.slot), use.jump, {});
+          stub_for(names[i], IpcAtomics::load_relaxed(*use.slot), use.jump, {}, which);
       if (number != kNoStub && !cells.redirect(image, use.jump, stub_address(number))) {
         library_calls[number].slot = nullptr;
       }
@@ -173,12 +181,16 @@ void hook_other_slots(const ModuleImage& image, PltCells& cells) {
   }
 }
 
+// Whether a stub stands in place of the module's initialization function.
+bool awaited_initialization(const ModuleImage& image) {
+  return image.initializer != nullptr && is_stub(image.bias + *image.initializer);
+}
+
 // Puts back the initialization function that the module's file has.
 void restore_initializer(const ModuleImage& image) {
-  if (image.initializer == nullptr) return;
-  const uintptr_t stub = image.bias + *image.initializer;
-  if (!is_stub(stub)) return;
-  *image.initializer = call_of_stub(stub).target - image.bias;
+  if (!awaited_initialization(image)) return;
+  const LibraryCall& call = call_of_stub(image.bias + *image.initializer);
+  *image.initializer = call.target - image.bias;
 }
 
 // Whether hooks, or the loader, call functions of the module.
@@ -191,7 +203,26 @@ bool is_excluded(const ModuleImage& image) {
          image.range.contains(loader) || image.range.contains(vdso);
 }
 
-void hook_slots(const ModuleImage& image, PltCells& cells) {
+// Whether the module uses a function that leaves frames.
+bool has_jumps(const ModuleImage& image) {
+  const auto are_among = [&image](const ElfW(Rela) * slots, size_t count) {
+    for (size_t i = 0; i < count; ++i) {
+      const auto type = ELF64_R_TYPE(slots[i].r_info);
+      if ((type == machine::kJumpSlot || type == machine::kDataSlot) &&
+          silent_call_kind(image.name_of(slots[i])) != CallKind::kUntouched) {
+        return true;
+      }
+    }
+    return false;
+  };
+  return are_among(image.jump_slots, image.jump_slot_count) ||
+         are_among(image.relocations, image.relocation_count);
+}
+
+void hook_slots(const ModuleImage& image, PltCells& cells, Hooked which) {
+  if (which == Hooked::kJumps && !has_jumps(image) && !awaited_initialization(image)) {
+    return;
+  }
   const WritableData writable(image.read_only);
   if (writable.failed()) return;
   restore_initializer(image);
@@ -202,12 +233,17 @@ void hook_slots(const ModuleImage& image, PltCells& cells) {
     const uint64_t target = IpcAtomics::load_relaxed(*slot);
     bool is_known = false;
     const LazyBinding binding = find_lazy_binding(image, i, target, is_known);
-    if (is_known) hook_slot(slot, target, image.name_of(relocation), binding);
+    if (is_known) hook_slot(slot, target, image.name_of(relocation), binding, which);
   }
-  hook_other_slots(image, cells);
+  hook_other_slots(image, cells, which);
 }
 
-int hook_module(dl_phdr_info* info, size_t, void*) {
+// `is_first`: the program is the first module.
+int hook_module(dl_phdr_info* info, size_t, void* is_first) {
+  const bool is_program = *static_cast<bool*>(is_first);
+  *static_cast<bool*>(is_first) = false;
+  const bool is_recorded = hooked_calls == LibraryCalls::kAll ||
+                           (hooked_calls == LibraryCalls::kProgram && is_program);
   ModuleImage image;
   if (!read_module(*info, image)) return 0;
   uint32_t free = modules_used;
@@ -218,8 +254,10 @@ int hook_module(dl_phdr_info* info, size_t, void*) {
   if (free == kModulesMax) return 1;
   if (free == modules_used) ++modules_used;
   modules[free] = {image.range, {}, true};
-  if (!is_excluded(image)) hook_slots(image, modules[free].cells);
-  return hooked_calls == LibraryCalls::kAll ? 0 : 1;  // the program is the first module
+  if (!is_excluded(image)) {
+    hook_slots(image, modules[free].cells, is_recorded ? Hooked::kAll : Hooked::kJumps);
+  }
+  return 0;
 }
 
 int find_own_library(dl_phdr_info* info, size_t, void*) {
@@ -232,7 +270,7 @@ int find_own_library(dl_phdr_info* info, size_t, void*) {
   return 1;
 }
 
-int see_module(dl_phdr_info* info, size_t, void*) {
+int see_module(dl_phdr_info* info, size_t, void* are_unrelocated) {
   ModuleImage image;
   if (!read_module(*info, image)) return 0;
   for (uint32_t i = 0; i < modules_used; ++i) {
@@ -240,7 +278,7 @@ int see_module(dl_phdr_info* info, size_t, void*) {
     modules[i].seen = true;
     return 0;
   }
-  await_initialization(image);
+  if (*static_cast<bool*>(are_unrelocated)) await_initialization(image);
   return 0;
 }
 
@@ -257,7 +295,6 @@ void hook_library_calls(LibraryCalls which) {
   dl_iterate_phdr(find_own_library, nullptr);
   find_sanitizers();
   hooked_calls = which;
-  if (which == LibraryCalls::kNone) return;
   hook_new_modules();
 }
 
@@ -281,7 +318,10 @@ void module_is_initialized() {
 
 void set_module_hook(void (*hook)()) { module_hook = hook; }
 
-void hook_new_modules() { dl_iterate_phdr(hook_module, nullptr); }
+void hook_new_modules() {
+  bool is_first = true;
+  dl_iterate_phdr(hook_module, &is_first);
+}
 
 bool is_own_module(const ModuleImage& image) {
   return image.range.contains(reinterpret_cast<uintptr_t>(&library_calls)) ||
@@ -290,10 +330,9 @@ bool is_own_module(const ModuleImage& image) {
 
 bool is_own_function(uintptr_t address) { return own_library.contains(address); }
 
-void library_modules_changed() {
-  if (hooked_calls != LibraryCalls::kAll) return;
+void library_modules_changed(bool are_unrelocated) {
   for (uint32_t i = 0; i < modules_used; ++i) modules[i].seen = false;
-  dl_iterate_phdr(see_module, nullptr);
+  dl_iterate_phdr(see_module, &are_unrelocated);
   for (uint32_t i = 0; i < modules_used; ++i) {
     if (modules[i].seen || modules[i].range.high == 0) continue;
     free_stubs(modules[i].range);

@@ -25,9 +25,9 @@ void module_is_initialized();
 // Sets what is to be called when a module that was awaited is initialized.
 void set_module_hook(void (*hook)());
 
-// To be called when the loader's list of modules has changed, before new ones are
-// relocated.
-void library_modules_changed();
+// To be called when the loader's list of modules has changed. If new ones are not yet
+// relocated, they will be hooked.
+void library_modules_changed(bool are_unrelocated);
 
 // Whether it is a function of libarctrace.so, which is not called through.
 bool is_own_function(uintptr_t address);

@@ -53,7 +53,19 @@ for caller, count, levels in (("catcher", 3, 3), ("rethrower", 1, 2)):
         EXCEPTIONS.update({path: count, f"{path}/clean": count, f"{path}/clean/leaf": count})
 
 
+LEFT = {"main": 1, "main/catcher": 1, "main/catcher/thrower": 1, "main/catcher/leaf": 1,
+        "main/jumped": 1, "main/jumped/leaf": 1,
+        **{"main/jumped" + "/jumper" * depth: 1 for depth in (1, 2, 3)}}
+
+
 class Jumps(ShimTest):
+    @both_compilers
+    def test_frames_end_where_they_are_left(self, compiler):
+        """Even if the next function that is recorded is deeper on the stack."""
+        for options in ((), ("--libcall",), ("--nest-libcall",)):
+            traced = self.compare(compiler, "./left", options=options)
+            self.assertEqual(traced.paths(), LEFT)
+
     @both_compilers
     def test_longjmp(self, compiler):
         traced = self.compare(compiler, "./jumps")

@@ -43,6 +43,13 @@ class Frames(ShimTest):
         self.assertEqual(traced.paths(), test_calls.JUMPS)
 
     @both_compilers
+    def test_frames_end_where_they_are_left(self, compiler):
+        """Even if the next function that is recorded is deeper on the stack."""
+        for options in ((), ("--libcall",), ("--nest-libcall",)):
+            traced = self.compare(compiler, "./left", options=options)
+            self.assertEqual(traced.paths(), test_calls.LEFT)
+
+    @both_compilers
     def test_no_unwind_tables(self, compiler):
         """All calls are recorded; what a jump has left is not always known at once."""
         self.traced(compiler, "./jumps_no_tables", status=7)

@@ -287,6 +287,33 @@ TEST_CASE("EXIT_NAMED in deep stacks: found and not found") {
   CHECK(replay.totals().open == 50);
 }
 
+TEST_CASE("EXIT_NAMED beyond the writer's limit leaves the innermost frame") {
+  OneThread t;
+  for (int i = 0; i < 1030; ++i) t.script.enter(t.thread, i, "rec");
+  t.script.enter(t.thread, 1030, "leaf");
+  t.script.lost(t.thread, 1031, 1);
+  t.script.stack(t.thread, 1031, {}, 1028);
+  t.script.exit_named(t.thread, 1032, "leaf");  // it was entered in place of a rec
+  for (int i = 1027; i > 1000; --i) t.script.exit_named(t.thread, 1033, "rec");
+  Replay replay(t.script.definitions, nullptr);
+  t.script.replay(replay);
+  CHECK(replay.totals().orphans == 0);
+  CHECK(replay.totals().open == 1000);
+}
+
+TEST_CASE("frames that no STACK has reported since a loss may differ") {
+  OneThread t;
+  t.script.stack(t.thread, 0, {});
+  t.script.enter(t.thread, 0, "f");
+  t.script.enter(t.thread, 1, "g");
+  t.script.lost(t.thread, 2, 1);
+  t.script.stack(t.thread, 2, {"k"}, 3);
+  t.script.stack(t.thread, 3, {"f", "h", "k"});
+  CHECK(t.result().find("!S1") == std::string::npos);
+  t.script.stack(t.thread, 4, {"f", "x", "k"});
+  CHECK(t.result().find("!S1") != std::string::npos);
+}
+
 TEST_CASE("endless stray exits nest no endless tree") {
   OneThread t;
   t.script.text(t.thread, 0, "");

@@ -14,12 +14,18 @@ TEST_CASE("call kinds: by the function's whole name") {
     CAPTURE(name);
     CHECK(call_kind(name) == CallKind::kPassed);
   }
-  for (const char* name : {"exit", "_exit", "_Exit", "abort", "longjmp", "siglongjmp",
-                           "__longjmp_chk", "setcontext", "__cxa_throw", "_Unwind_Resume",
-                           "pthread_exit", "__stack_chk_fail"}) {
+  for (const char* name : {"exit", "_exit", "_Exit", "abort", "setcontext", "__cxa_throw",
+                           "_Unwind_Resume", "pthread_exit", "__stack_chk_fail"}) {
     CAPTURE(name);
     CHECK(call_kind(name) == CallKind::kLast);
   }
+  for (const char* name : {"longjmp", "_longjmp", "siglongjmp", "__longjmp_chk"}) {
+    CAPTURE(name);
+    CHECK(call_kind(name) == CallKind::kLongJump);
+    CHECK(silent_call_kind(name) == CallKind::kSilentJump);
+  }
+  CHECK(silent_call_kind("__cxa_begin_catch") == CallKind::kSilentCatch);
+  CHECK(silent_call_kind("__cxa_throw") == CallKind::kUntouched);
   for (const char* name : {"__fentry__", "mcount", "_mcount", "__tls_get_addr",
                            "__libc_start_main", "__cxa_finalize", "__gmon_start__"}) {
     CAPTURE(name);
