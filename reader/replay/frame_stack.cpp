@@ -128,7 +128,8 @@ FrameInfo FrameStack::info_of(const Frame& frame, uint16_t flags) const {
   info.depth = frame.depth;
   info.count = static_cast<uint32_t>(
       std::clamp<uint64_t>(frame.width, 1, std::numeric_limits<uint32_t>::max()));
-  info.flags = static_cast<uint16_t>((frame.flags | flags) & ~unsigned{kFrameCounted});
+  info.flags = static_cast<uint16_t>((frame.flags | flags) &
+                                     ~(unsigned{kFrameCounted} | kFramePart));
   info.time_ns = event_ns();
   info.stop_ns = clip(now_);
   info.start_ns = clip(frame.start_ns);
@@ -331,6 +332,7 @@ bool FrameStack::leave_inherited(uint64_t key) {
   uint32_t found = inherited_;
   while (found > 0 && frames_[found].key != key) --found;
   if (found == 0) return false;
+  while (frames_.size() - 1 > inherited_) pop(0);
   for (; inherited_ > found; --inherited_) {
     ++state_.totals.exit_lost;
     pop(kFrameExitLost);
@@ -369,8 +371,11 @@ void FrameStack::point(PointInfo::Kind kind, const Record& record, FunctionId fu
 void FrameStack::finish() {
   vforks_.clear();
   leave_kernel(kernel_frames_, kFrameOpen);
-  leave(depth_, kFrameOpen);
-  for (; inherited_ > 0; --inherited_) pop(kFrameOpen);
+  while (frames_.size() > 1) {
+    const uint16_t flags = in_part() ? 0 : kFrameOpen;
+    depth_ -= frames_.back().width;
+    pop(flags);
+  }
   if (state_.has_dispatches) state_.tree.choose_clock(root(), state_.clock);
   state_.tree.sum_up(root());
   frames_.shrink_to_fit();

@@ -100,6 +100,13 @@ class FrameStack {
   };
   void inherit(std::span<const KeyAndFunction> frames);
   uint32_t inherited() const { return inherited_; }
+  // A made-up frame that stands for a part of the process' life, above all frames. It
+  // does not count for depth(), and a frame that is left below it takes it along. Leaves
+  // it: REQUIRES that it is the innermost frame.
+  void push_part(FunctionId function) { push(0, function, kFramePart, 0); }
+  static bool is_part(const Frame& frame) { return (frame.flags & kFramePart) != 0; }
+  bool in_part() const { return is_part(frames_.back()); }
+  void leave_part() { pop(0); }
   // Leaves the innermost inherited frame with this key, and those inside it, flagged.
   // False: there is none. REQUIRES: depth() is 0, and no frame of the kernel's is open.
   bool leave_inherited(uint64_t key);
@@ -124,6 +131,8 @@ class FrameStack {
  private:
   // A private flag: this frame's call is counted, and was reported to the listener.
   static constexpr uint16_t kFrameCounted = 1 << 15;
+  // A private flag: push_part() has pushed it.
+  static constexpr uint16_t kFramePart = 1 << 14;
 
   // What is needed to restore the stack as it was at VFORK_BEGIN.
   struct VforkPoint {

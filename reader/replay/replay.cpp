@@ -143,7 +143,21 @@ void Replay::session_point(const Record& record) {
                           record.time_ns, &record});
 }
 
+// A program whose functions are not recorded, or that calls none, has a life all the
+// same.
+void Replay::add_silent_programs() {
+  for (ThreadIndex i = 0; i < entries_.size(); ++i) {
+    const Process* process = state_.definitions.process_of(i);
+    if (entries_[i].known || process == nullptr || process->exec_ns == INT64_MIN) {
+      continue;
+    }
+    ThreadStack* stack = stack_of(i);
+    if (stack != nullptr) stack->begin_life(last_ns_);
+  }
+}
+
 void Replay::finish() {
+  add_silent_programs();
   for (size_t i = 0; i < entries_.size(); ++i) {
     ThreadStack* stack = entries_[i].stack.get();
     if (stack == nullptr || entries_[i].hidden) continue;

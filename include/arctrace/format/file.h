@@ -123,12 +123,12 @@ struct arctrace_enabled_body {
 } ARCTRACE_RECORD_PART;
 ARCTRACE_ASSERT_PART(arctrace_enabled_body, 8);
 
-/* The recorder executed the recorded command, at the head's ticks or within
- * `within_ticks` after them. */
-struct arctrace_command_body {
-  uint32_t child_pid, reserved;
+/* A process executes a program, at the head's ticks or up to `within_ticks` later. */
+struct arctrace_exec_body {
+  uint32_t pid; /* as the process itself sees it */
+  uint32_t reserved;
   uint64_t within_ticks;
 } ARCTRACE_RECORD_PART;
-ARCTRACE_ASSERT_PART(arctrace_command_body, 16);
+ARCTRACE_ASSERT_PART(arctrace_exec_body, 16);
 
 #endif /* ARCTRACE_FORMAT_FILE_H */

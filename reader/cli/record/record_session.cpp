@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -214,6 +215,12 @@ absl::StatusOr<int> run_in_session(const RecordOptions& options) {
   return exit_like(status);
 }
 
+// Whether a file that could not be written to its end is whole all the same, except for
+// records that it counts as lost.
+bool is_full_disk(int error) {
+  return error == ENOSPC || error == EDQUOT || error == EFBIG;
+}
+
 // Prints what is to be said at the end. `matched`: control.patterns_matched.
 // `has_warned`: there was a warning that the command cannot be traced.
 void print_end(const CollectorSummary& summary, const RecordOptions& options,
@@ -381,7 +388,8 @@ absl::StatusOr<int> record_command(const RecordOptions& options) {
     }
     if (!summary) end_recording();
   }
-  if (!is_published) return 2;
+  const bool has_file = summary->file_error == 0 || is_full_disk(summary->file_error);
+  if (!has_file || !is_published) return 2;
   // Removes its file, which ending by a signal would leave behind.
   { const Buffer removed = std::move(buffer); }
   return exit_like(status);

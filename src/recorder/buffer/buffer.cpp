@@ -19,7 +19,7 @@
 #include "src/buffer/huge_page_mapping.hpp"
 #include "src/buffer/open_buffer.hpp"
 #include "src/protocol/block_state.hpp"
-#include "src/protocol/gate_changes.hpp"
+#include "src/protocol/moments.hpp"
 #include "src/recorder/buffer/clock_source.hpp"
 #include "src/recorder/buffer/huge_pages.hpp"
 #include "src/recorder/buffer/map_memory.hpp"
@@ -316,7 +316,8 @@ void Buffer::set_gate(uint32_t bits) {
   }
   // R1 release, matches R2 (was_off_meanwhile): functions_on, and the live filter.
   IpcAtomics::store_release(control.gate, bits);
-  note_gate_change(view_, bits, added != 0 ? before : read_ticks(view_.geometry().clock));
+  note_moment(gate_changes(view_),
+              added != 0 ? before : read_ticks(view_.geometry().clock), bits);
 }
 
 void Buffer::close_gate() {

@@ -52,9 +52,9 @@ void Collector::sync_clocks() {
   file_.write_records(sync.ticks, records.bytes());
 }
 
-void Collector::write_gate_changes() {
+void Collector::write_moments() {
   RecordBuilder records;
-  gate_changes_ = add_gate_changes(records, buffer_.view(), gate_changes_);
+  moments_ = add_moments(records, buffer_.view(), moments_);
   file_.write_records(read_ticks(buffer_.view().geometry().clock), records.bytes());
 }
 
@@ -72,7 +72,7 @@ absl::StatusOr<std::string> Collector::snapshot() {
 void Collector::command_started(uint32_t pid, uint64_t from_ticks, uint64_t to_ticks) {
   const std::lock_guard lock(mutex_);
   RecordBuilder records;
-  add_command(records, from_ticks, pid, to_ticks - from_ticks);
+  add_exec(records, from_ticks, pid, to_ticks - from_ticks);
   file_.write_records(to_ticks, records.bytes());
 }
 
@@ -96,7 +96,7 @@ void Collector::run() {
       const std::lock_guard lock(mutex_);
       if (stopping_) return;
       if (polled_ != nullptr) polled_->poll();
-      write_gate_changes();
+      write_moments();
       if (!keeps_all && has_name_) {
         busy = drain_.round() != 0;
         code_files_.look(drain_.living_processes());
@@ -132,7 +132,7 @@ CollectorSummary Collector::finish() {
   {
     const std::lock_guard lock(mutex_);
     if (polled_ != nullptr) polled_->finish();
-    write_gate_changes();
+    write_moments();
     stopping_ = true;
   }
   buffer_.close_gate();

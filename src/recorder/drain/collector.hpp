@@ -16,6 +16,7 @@
 #include "src/recorder/drain/polled_writer.hpp"
 #include "src/recorder/drain/recorder.hpp"
 #include "src/recorder/file/file_ring.hpp"
+#include "src/recorder/file/session_records.hpp"
 #include "src/recorder/file/trace_file.hpp"
 #include "src/recorder/jit/code_files.hpp"
 
@@ -46,7 +47,7 @@ class Collector : public Recorder {
  private:
   void run();
   void sync_clocks();
-  void write_gate_changes();
+  void write_moments();
   CollectorSummary summary_locked() const;
 
   Buffer& buffer_;
@@ -60,7 +61,7 @@ class Collector : public Recorder {
   bool has_name_ = false;
   bool stopping_ = false;
   uint64_t last_sync_ns_ = 0;
-  uint32_t gate_changes_ = 0;  // how many of them the file has
+  MomentsSeen moments_;  // that the file has
   std::thread thread_;
 };
 

@@ -6,14 +6,29 @@
 #include <string_view>
 
 #include "src/base/shared_atomics.hpp"
-#include "src/protocol/gate_changes.hpp"
 #include "src/protocol/live_filter.hpp"
+#include "src/protocol/moments.hpp"
 #include "src/recorder/buffer/session_totals.hpp"
 
 namespace arctrace {
 namespace {
 
 using A = IpcAtomics;
+
+uint32_t add_gate_changes(RecordBuilder& records, const BufferView& view, uint32_t seen) {
+  uint64_t words[kLiveFilterWords] = {};
+  uint32_t round = 0;
+  const int64_t size = copy_live_filter_untrusted(live_filter_area(view), words, round);
+  const std::string_view filter(reinterpret_cast<const char*>(words),
+                                size < 0 ? 0 : static_cast<size_t>(size));
+  return for_each_moment_untrusted(
+      gate_changes(view), seen, [&](uint64_t ticks, uint32_t gate) {
+        records.begin(ARCTRACE_TYPE_ENABLED, ARCTRACE_WRITER_COLLECTOR, ticks);
+        records.body(arctrace_enabled_body{
+            .gate = gate, .filter_size = static_cast<uint32_t>(filter.size())});
+        records.text(filter);
+      });
+}
 
 }  // namespace
 
@@ -56,26 +71,19 @@ void add_session_event(RecordBuilder& records, uint64_t ticks,
   records.body(arctrace_session_body{.what = what, .detail = detail});
 }
 
-void add_command(RecordBuilder& records, uint64_t ticks, uint32_t pid,
-                 uint64_t within_ticks) {
-  records.begin(ARCTRACE_TYPE_COMMAND, ARCTRACE_WRITER_COLLECTOR, ticks);
-  records.body(arctrace_command_body{
-      .child_pid = pid, .reserved = 0, .within_ticks = within_ticks});
+void add_exec(RecordBuilder& records, uint64_t ticks, uint32_t pid,
+              uint64_t within_ticks) {
+  records.begin(ARCTRACE_TYPE_EXEC, ARCTRACE_WRITER_COLLECTOR, ticks);
+  records.body(
+      arctrace_exec_body{.pid = pid, .reserved = 0, .within_ticks = within_ticks});
 }
 
-uint32_t add_gate_changes(RecordBuilder& records, const BufferView& view, uint32_t seen) {
-  uint64_t words[kLiveFilterWords] = {};
-  uint32_t round = 0;
-  const int64_t size = copy_live_filter_untrusted(live_filter_area(view), words, round);
-  const std::string_view filter(reinterpret_cast<const char*>(words),
-                                size < 0 ? 0 : static_cast<size_t>(size));
-  return for_each_gate_change_untrusted(
-      gate_changes(view), seen, [&](uint64_t ticks, uint32_t gate) {
-        records.begin(ARCTRACE_TYPE_ENABLED, ARCTRACE_WRITER_COLLECTOR, ticks);
-        records.body(arctrace_enabled_body{
-            .gate = gate, .filter_size = static_cast<uint32_t>(filter.size())});
-        records.text(filter);
-      });
+MomentsSeen add_moments(RecordBuilder& records, const BufferView& view,
+                        MomentsSeen seen) {
+  return {add_gate_changes(records, view, seen.gate_changes),
+          for_each_moment_untrusted(
+              execs(view), seen.execs,
+              [&](uint64_t ticks, uint32_t pid) { add_exec(records, ticks, pid, 0); })};
 }
 
 void add_child_status(RecordBuilder& records, uint64_t ticks, uint32_t pid,

@@ -22,14 +22,17 @@ void add_clock_sync(RecordBuilder& records, const ClockSync& sync);
 void add_session_event(RecordBuilder& records, uint64_t ticks,
                        arctrace_session_event what, uint32_t detail);
 
-// Adds COMMAND: process `pid` executed the recorded command at `ticks` or up to
-// `within_ticks` later.
-void add_command(RecordBuilder& records, uint64_t ticks, uint32_t pid,
-                 uint64_t within_ticks);
+// Adds EXEC: process `pid` executed a program at `ticks` or up to `within_ticks` later.
+void add_exec(RecordBuilder& records, uint64_t ticks, uint32_t pid,
+              uint64_t within_ticks);
 
-// Adds ENABLED for each change of the gate or the live filter after the first `seen`
-// ones, as far as the buffer still has them. Returns how many changes there are now.
-uint32_t add_gate_changes(RecordBuilder& records, const BufferView& view, uint32_t seen);
+// How many of the moments in a control page have become records.
+struct MomentsSeen {
+  uint32_t gate_changes = 0, execs = 0;
+};
+// Adds ENABLED for each change of the gate or the live filter, and EXEC for each exec,
+// that came after `seen`, as far as the buffer still has them.
+MomentsSeen add_moments(RecordBuilder& records, const BufferView& view, MomentsSeen seen);
 
 void add_child_status(RecordBuilder& records, uint64_t ticks, uint32_t pid,
                       int wait_status);

@@ -135,9 +135,9 @@ DrainTotals write_snapshot_file(const Buffer& buffer, TraceFile& file,
   add_session_event(records, read_ticks(clock), ARCTRACE_SESSION_DUMP_BEGIN, 0);
   file.write_records(read_ticks(clock), records.bytes());
   file.write_records(read_ticks(clock), past.records);
-  if (past.with_gate_changes) {
+  if (past.with_moments) {
     records.clear();
-    add_gate_changes(records, buffer.view(), past.gate_changes);
+    add_moments(records, buffer.view(), past.moments);
     file.write_records(read_ticks(clock), records.bytes());
   }
   for (const EarlierBlock& block : past.definitions) {
