@@ -56,7 +56,7 @@ void FrameStack::advance(int64_t time_ns, RunState state) {
     state_.tree[top.node].base_ns += passed;
     frames_[top.shown].base_ns += passed;
     if (state != RunState::kRunning && passed != 0) {
-      charge({0, passed, state == RunState::kReady ? passed : 0, 0});
+      charge({0, passed, state == RunState::kReady ? passed : 0, 0, 0});
     }
     now_ = time_ns;
   }
@@ -70,7 +70,7 @@ void FrameStack::advance_gap(int64_t time_ns, RunState state, FunctionId functio
     ++state_.tree[node].calls;
     state_.tree[node].base_ns += passed;
     if (state != RunState::kRunning) {
-      const CpuTime off{0, passed, state == RunState::kReady ? passed : 0, 0};
+      const CpuTime off{0, passed, state == RunState::kReady ? passed : 0, 0, 0};
       state_.tree.cpu_time(node) += off;
       cpu_ += off;
     }
@@ -80,7 +80,11 @@ void FrameStack::advance_gap(int64_t time_ns, RunState state, FunctionId functio
 }
 
 void FrameStack::count_switch() {
-  if (in_range()) charge({0, 0, 0, 1});
+  if (in_range()) charge({0, 0, 0, 1, 0});
+}
+
+void FrameStack::count_interrupt() {
+  if (in_range()) charge({0, 0, 0, 0, 1});
 }
 
 void FrameStack::charge(const CpuTime& cpu) {

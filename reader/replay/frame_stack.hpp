@@ -55,6 +55,8 @@ class FrameStack {
   void set_record_time(int64_t time_ns) { record_ns_ = time_ns; }
   // Counts that the thread leaves its CPU now.
   void count_switch();
+  // Counts that an interrupt comes upon the thread now.
+  void count_interrupt();
   int64_t now_ns() const { return now_; }
   // `time_ns`, or the end of the time range that is next to it.
   int64_t clip(int64_t time_ns) const;

@@ -120,6 +120,11 @@ void ThreadStack::plan_life() {
   }
 }
 
+int64_t ThreadStack::begins_at_ns() const {
+  const int64_t exec = state_.definitions.exec_ns(thread_);
+  return exec == INT64_MIN ? INT64_MAX : exec;
+}
+
 void ThreadStack::begin_life(int64_t now_ns) {
   frames_.set_record_time(now_ns);
   plan_life();
@@ -249,6 +254,10 @@ void ThreadStack::run_until(int64_t time_ns, uint64_t left_in_gap) {
 // Before the thread's own first record and after its end its number is another thread's.
 bool ThreadStack::follows_kernel(int64_t time_ns) {
   if (kernel_only_ && !frames_.has_begun()) begin(time_ns);
+  // A program's first thread is there from its exec on.
+  if (!kernel_only_ && !frames_.has_begun() && begins_at_ns() <= time_ns) {
+    begin_life(time_ns);
+  }
   return frames_.has_begun() && !is_gone_;
 }
 
@@ -256,7 +265,11 @@ void ThreadStack::apply_kernel(const Record& record) {
   if (!follows_kernel(record.time_ns)) return;
   run_until(record.time_ns);
   has_exited_ = record.type == ARCTRACE_TYPE_EXITED;
-  if (has_exited_ || record.type == ARCTRACE_TYPE_EXECED) {
+  // The exec from which the thread began comes before it joins.
+  const bool is_another =
+      record.type == ARCTRACE_TYPE_EXECED &&
+      record.time_ns >= state_.definitions.threads()[thread_].start_ns;
+  if (has_exited_ || is_another) {
     is_gone_ = !kernel_only_;
   } else {
     kernel_.apply(record);
@@ -280,6 +293,12 @@ void ThreadStack::got_cpu(int64_t time_ns) {
   if (!follows_kernel(time_ns) || schedule_.state() == RunState::kRunning) return;
   pass(time_ns, schedule_.state());
   schedule_.run();
+}
+
+void ThreadStack::interrupted(int64_t time_ns) {
+  if (!follows_kernel(time_ns)) return;
+  run_until(time_ns);
+  frames_.count_interrupt();
 }
 
 // ---- The thread's own records ------------------------------------------------

@@ -55,6 +55,7 @@ class ThreadStack {
   void left_cpu(int64_t time_ns, uint32_t task_state);
   void woken(int64_t time_ns, const Waker& waker);
   void got_cpu(int64_t time_ns);
+  void interrupted(int64_t time_ns);
 
   // For a thread without records: it begins with its process' life, if that is known.
   void begin_life(int64_t now_ns);
@@ -84,6 +85,7 @@ class ThreadStack {
   void begin(int64_t time_ns);
   void begin_at(const Record& record);
   void plan_life();
+  int64_t begins_at_ns() const;
   void begin_part();
   void note_missing(int64_t from_ns, int64_t to_ns, FunctionId function);
   void pass(int64_t time_ns, RunState state, uint64_t left_in_gap = 0);

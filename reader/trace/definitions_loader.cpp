@@ -76,6 +76,12 @@ class Builder {
         return writer_end(body);
       case ARCTRACE_TYPE_SESSION:
         return session_event(body);
+      case ARCTRACE_TYPE_COUNTS: {
+        const auto counts = body.read<arctrace_counts_body>();
+        session_.processes = std::max(session_.processes, counts.processes);
+        session_.threads = std::max(session_.threads, counts.threads);
+        return;
+      }
       case ARCTRACE_TYPE_CHILD_STATUS:
         session_.child_wait_status = body.read<arctrace_child_status_body>().status;
         return;

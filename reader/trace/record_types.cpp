@@ -137,6 +137,7 @@ constexpr TypeInfo kTypes[] = {
          .with(TEXT(code_file, path))},
     {TYPE(ENABLED), BODY(enabled, gate, filter_size).with(TEXT(enabled, filter))},
     {TYPE(EXEC), BODY(exec, pid, reserved, within_ticks)},
+    {TYPE(COUNTS), BODY(counts, processes, threads)},
     {TYPE(SWITCH), BODY(switch, cpu, tgid, prev_state, next_tid, next_tgid)},
     {TYPE(WAKING), BODY(waking, cpu, tgid, woken_tid, woken_tgid, context)},
     {TYPE(FORKED), BODY(forked, cpu, tgid, child_tid, child_tgid)},
@@ -155,6 +156,7 @@ constexpr TypeInfo kTypes[] = {
     {TYPE(SWITCH_IN), BODY(switch_in, cpu, tgid)},
     {TYPE(NUMBERED), BODY(numbered, cpu, tgid, child_tid, own_tid, pid_namespace,
          reserved)},
+    {TYPE(NAMED), BODY(named, cpu, tgid, name)},
 };
 // clang-format on
 

@@ -89,6 +89,12 @@ struct arctrace_totals_body {
 } ARCTRACE_RECORD_PART;
 ARCTRACE_ASSERT_PART(arctrace_totals_body, 72);
 
+/* How many identities the session has given: also to those that have no definitions. */
+struct arctrace_counts_body {
+  uint32_t processes, threads;
+} ARCTRACE_RECORD_PART;
+ARCTRACE_ASSERT_PART(arctrace_counts_body, 8);
+
 /* Code that the process generated; then bytes(name_size). */
 struct arctrace_code_body {
   uint32_t process, name_size;

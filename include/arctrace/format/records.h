@@ -91,6 +91,7 @@ enum arctrace_record_type {
   ARCTRACE_TYPE_CODE_FILE = 55,
   ARCTRACE_TYPE_ENABLED = 56,
   ARCTRACE_TYPE_EXEC = 57,
+  ARCTRACE_TYPE_COUNTS = 58,
   /* the kernel writer's: full form, in blocks of class DATA */
   ARCTRACE_TYPE_SWITCH = 64,
   ARCTRACE_TYPE_WAKING = 65,
@@ -106,7 +107,8 @@ enum arctrace_record_type {
   ARCTRACE_TYPE_BLOCK_IO = 75,
   ARCTRACE_TYPE_BLOCK_IO_END = 76,
   ARCTRACE_TYPE_SWITCH_IN = 77,
-  ARCTRACE_TYPE_NUMBERED = 78
+  ARCTRACE_TYPE_NUMBERED = 78,
+  ARCTRACE_TYPE_NAMED = 79
 };
 
 /* ---- A thread's stream, and user records --------------------------------------

@@ -231,6 +231,12 @@ void print_end(const CollectorSummary& summary, const RecordOptions& options,
     warn_of_unmatched(options, matched);
   }
   warn_of_untraced(summary);
+  if (summary.living != 0 && !options.wait_for_all && options.duration_ns == 0) {
+    reader::print_warning(absl::StrCat(
+        reader::count_text(summary.living, "process", "processes"),
+        " of the command still run, and are recorded no longer: record --wait waits for "
+        "them"));
+  }
   reader::print_message(recording_summary_line(summary, options.output));
 }
 
@@ -352,6 +358,11 @@ absl::StatusOr<int> record_command(const RecordOptions& options) {
         recording->bpf.reset();  // before its blocks are taken back
       }
       summary = recorder->finish();
+      if (summary->living != 0) {
+        // Some of them may be about to end.
+        std::this_thread::sleep_for(std::chrono::milliseconds(100));
+        summary->living = static_cast<uint32_t>(distinct_processes(buffer.view()));
+      }
       print_end(*summary, options,
                 IpcAtomics::load_relaxed(buffer.view().control().patterns_matched),
                 has_warned);

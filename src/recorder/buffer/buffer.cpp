@@ -243,10 +243,14 @@ void Buffer::fill() {
   }
 }
 
+bool Buffer::pin_memory() {
+  return mlock(view_.base(), view_.geometry().total_size) == 0;
+}
+
 absl::Status Buffer::pin(const BufferOptions& options) {
   if (options.pin == PinPolicy::kNo || pinned_) return absl::OkStatus();
   const uint64_t size = view_.geometry().total_size;
-  if (mlock(view_.base(), size) == 0) {
+  if (pin_memory()) {
     pinned_ = true;
     return absl::OkStatus();
   }

@@ -73,6 +73,9 @@ class Buffer {
   int map() const { return map_; }
   // A private copy of the header, made when the buffer was created or opened.
   const arctrace_session_header& header() const { return header_; }
+  // Locks the memory if the session was created pinned, whose creator has ended. False:
+  // the kernel refuses.
+  bool pin_again() { return header_.pinned == 0 || pin_memory(); }
   // Optional features that create() could not provide; empty if there are none.
   const std::string& warning() const { return warning_; }
 
@@ -89,6 +92,7 @@ class Buffer {
   absl::Status allocate(const BufferOptions& options, int fd, std::byte* base,
                         uint64_t size);
   absl::Status make_map(const BufferOptions& options, uint64_t size, int& fd);
+  bool pin_memory();
   absl::Status pin(const BufferOptions& options);
   void fill();
   void warn(const std::string& what);

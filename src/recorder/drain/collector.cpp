@@ -118,6 +118,7 @@ CollectorSummary Collector::summary_locked() const {
   summary.threads = control.writer_next - 1;
   summary.file_bytes = file_.bytes();
   summary.lost[ARCTRACE_LOST_FILE] += drain_.lost_by_file();
+  summary.living = static_cast<uint32_t>(distinct_processes(buffer_.view()));
   summary.file_error = drain_.file_error();
   if (ring_ != nullptr) summary.earlier_files = ring_->kept().count();
   return summary;

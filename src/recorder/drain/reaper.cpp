@@ -89,4 +89,10 @@ std::vector<uint32_t> living_processes(const BufferView& view) {
   return living;
 }
 
+size_t distinct_processes(const BufferView& view) {
+  std::vector<uint32_t> living = living_processes(view);
+  living.erase(std::unique(living.begin(), living.end()), living.end());
+  return living.size();
+}
+
 }  // namespace arctrace

@@ -123,6 +123,11 @@ void add_session_totals(RecordBuilder& records, uint64_t ticks, const BufferView
     totals.lost[cause] = losses[cause];
   totals.lost[ARCTRACE_LOST_FILE] = lost_by_file;
   records.body(totals);
+  arctrace_control& control = view.control();
+  records.begin(ARCTRACE_TYPE_COUNTS, ARCTRACE_WRITER_COLLECTOR, ticks);
+  records.body(
+      arctrace_counts_body{.processes = A::load_relaxed(control.process_next) - 1,
+                           .threads = A::load_relaxed(control.writer_next) - 1});
 }
 
 }  // namespace arctrace

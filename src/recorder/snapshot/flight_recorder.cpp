@@ -274,6 +274,7 @@ CollectorSummary FlightRecorder::finish() {
   summary.processes = view.control().process_next - 1;
   summary.threads = view.control().writer_next - 1;
   summary.file_bytes = file_.bytes();
+  summary.living = static_cast<uint32_t>(distinct_processes(view));
   summary.file_error = file_.error();
   return summary;
 }

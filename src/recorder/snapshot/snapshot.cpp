@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <optional>
+#include <set>
 #include <span>
 
 #include "src/buffer/clock.hpp"
@@ -125,6 +127,31 @@ void Snapshot::report_balances() {
   file_.write_records(now, records.bytes());
 }
 
+namespace {
+
+// Blocks of data that the buffer still has are not written twice.
+void write_earlier(const BufferView& view, TraceFile& file,
+                   std::span<const EarlierChunk> chunks) {
+  std::set<uint64_t> in_buffer;
+  for (uint32_t i = 0; i < view.geometry().block_count; ++i) {
+    arctrace_block_header& header = view.block_header(i);
+    if (A::load_acquire(header.magic) == ARCTRACE_BLOCK_MAGIC) {
+      in_buffer.insert(A::load_relaxed(header.handout));
+    }
+  }
+  for (const EarlierChunk& chunk : chunks) {
+    const std::optional<uint64_t> data = chunk.data_handout();
+    if (data && in_buffer.contains(*data)) continue;
+    const bool is_block = chunk.header.kind == ARCTRACE_CHUNK_BLOCK;
+    if (!is_block && chunk.header.kind != ARCTRACE_CHUNK_RECORDS) continue;
+    file.write_chunk(is_block ? ARCTRACE_CHUNK_BLOCK : ARCTRACE_CHUNK_RECORDS,
+                     is_block && !data ? ARCTRACE_CHUNK_LIVE_COPY : chunk.header.flags,
+                     chunk.header.index, chunk.header.ticks, chunk.payload);
+  }
+}
+
+}  // namespace
+
 DrainTotals write_snapshot_file(const Buffer& buffer, TraceFile& file,
                                 const SnapshotPast& past) {
   const uint32_t clock = buffer.view().geometry().clock;
@@ -140,10 +167,7 @@ DrainTotals write_snapshot_file(const Buffer& buffer, TraceFile& file,
     add_moments(records, buffer.view(), past.moments);
     file.write_records(read_ticks(clock), records.bytes());
   }
-  for (const EarlierBlock& block : past.definitions) {
-    file.write_chunk(ARCTRACE_CHUNK_BLOCK, ARCTRACE_CHUNK_LIVE_COPY, block.index,
-                     block.ticks, block.bytes);
-  }
+  write_earlier(buffer.view(), file, past.earlier);
   CodeFiles code_files(buffer.header());
   Snapshot snapshot(buffer.view(), file, code_files,
                     buffer.is_copy() ? Patience{0} : Patience{});

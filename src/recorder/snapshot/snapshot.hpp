@@ -60,12 +60,12 @@ class Snapshot {
 // The parts of a snapshot's file that are not in the buffer: what the recorder noted
 // before.
 struct SnapshotPast {
-  std::vector<std::string> command_line;  // the recorder's own
-  std::vector<ClockSync> syncs;           // in order of time
-  std::vector<std::byte> records;         // the collector's own
-  MomentsSeen moments = {};               // that have records there
-  bool with_moments = true;               // the buffer may have more of them
-  std::vector<EarlierBlock> definitions = {};
+  std::vector<std::string> command_line;   // the recorder's own
+  std::vector<ClockSync> syncs;            // in order of time
+  std::vector<std::byte> records;          // the collector's own
+  MomentsSeen moments = {};                // that have records there
+  bool with_moments = true;                // the buffer may have more of them
+  std::vector<EarlierChunk> earlier = {};  // of a file
 };
 
 // Writes a whole file, except that it does not publish it: header, past, snapshot, end.
