@@ -13,8 +13,6 @@
 namespace arctrace {
 namespace {
 
-using A = IpcAtomics;
-
 uint32_t add_gate_changes(RecordBuilder& records, const BufferView& view, uint32_t seen) {
   uint64_t words[kLiveFilterWords] = {};
   uint32_t round = 0;
@@ -105,12 +103,12 @@ void add_lost(RecordBuilder& records, uint64_t ticks, uint32_t writer, uint32_t 
 }
 
 void add_totals(RecordBuilder& records, uint64_t ticks, arctrace_writer_slot& slot) {
-  const uint32_t writer = A::load_relaxed(slot.writer);
+  const uint32_t writer = IpcAtomics::load_relaxed(slot.writer);
   if (writer == 0) return;
   records.begin(ARCTRACE_TYPE_TOTALS, writer, ticks);
-  const uint64_t written = A::load_relaxed(slot.written) +
-                           A::load_relaxed(slot.written_shared) -
-                           A::load_relaxed(slot.written_before);
+  const uint64_t written = IpcAtomics::load_relaxed(slot.written) +
+                           IpcAtomics::load_relaxed(slot.written_shared) -
+                           IpcAtomics::load_relaxed(slot.written_before);
   records.body(arctrace_totals_body{.written = written, .lost = {}});
 }
 
@@ -125,9 +123,9 @@ void add_session_totals(RecordBuilder& records, uint64_t ticks, const BufferView
   records.body(totals);
   arctrace_control& control = view.control();
   records.begin(ARCTRACE_TYPE_COUNTS, ARCTRACE_WRITER_COLLECTOR, ticks);
-  records.body(
-      arctrace_counts_body{.processes = A::load_relaxed(control.process_next) - 1,
-                           .threads = A::load_relaxed(control.writer_next) - 1});
+  records.body(arctrace_counts_body{
+      .processes = IpcAtomics::load_relaxed(control.process_next) - 1,
+      .threads = IpcAtomics::load_relaxed(control.writer_next) - 1});
 }
 
 }  // namespace arctrace
