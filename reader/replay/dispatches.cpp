@@ -135,6 +135,12 @@ void Dispatches::apply(const Record& record) {
         stack->apply_kernel(record);
       }
       break;
+    case ARCTRACE_TYPE_BLOCK_IO:
+    case ARCTRACE_TYPE_BLOCK_IO_END:
+      if (ThreadStack* stack = find_stack(running->tid, record.time_ns)) {
+        stack->block_io(record);
+      }
+      break;
     default:
       break;
   }

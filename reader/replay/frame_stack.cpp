@@ -120,7 +120,7 @@ void FrameStack::count(Frame& frame) {
   if ((frame.flags & (kFrameInherited | kFrameResumed)) == 0) {
     ++state_.tree[frame.node].calls;
   }
-  if (state_.listener != nullptr) {
+  if (state_.listener != nullptr && !is_part(frame)) {
     frame.token = state_.listener->frame_opened(info_of(frame, 0));
   }
 }
@@ -172,7 +172,7 @@ void FrameStack::push_frame(Frame frame) {
   if (decide_shown(parent, frame)) {
     frame.shown = static_cast<uint32_t>(frames_.size());
     frame.node = state_.tree.child(parent.node, frame.function);
-    frame.depth = parent.depth + 1;
+    frame.depth = parent.depth + (is_part(frame) ? 0 : 1);
     frames_.push_back(frame);
     if (phase_ == Phase::kInside) count(frames_.back());
   } else {
@@ -228,7 +228,7 @@ void FrameStack::pop(uint16_t flags) {
                        elapsed(frame.start_ns, now_) >= state_.filter.min_duration_ns;
     if (!shown) fold(frame);
     if (shown && (frame.flags | flags) != kFrameCounted) mark_frame(frame, flags);
-    if (state_.listener != nullptr) {
+    if (state_.listener != nullptr && !is_part(frame)) {
       state_.listener->frame_closed(info_of(frame, flags), frame.token, shown);
     }
   }

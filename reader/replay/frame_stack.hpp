@@ -103,8 +103,9 @@ class FrameStack {
   void inherit(std::span<const KeyAndFunction> frames);
   uint32_t inherited() const { return inherited_; }
   // A made-up frame that stands for a part of the process' life, above all frames. It
-  // does not count for depth(), and a frame that is left below it takes it along. Leaves
-  // it: REQUIRES that it is the innermost frame.
+  // does not count for depth(), a frame that is left below it takes it along, and the
+  // listener, which gets calls, does not learn of it. leave_part() REQUIRES that it is
+  // the innermost frame.
   void push_part(FunctionId function) { push(0, function, kFramePart, 0); }
   static bool is_part(const Frame& frame) { return (frame.flags & kFramePart) != 0; }
   bool in_part() const { return is_part(frames_.back()); }

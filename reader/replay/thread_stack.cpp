@@ -301,6 +301,13 @@ void ThreadStack::interrupted(int64_t time_ns) {
   frames_.count_interrupt();
 }
 
+void ThreadStack::block_io(const Record& record) {
+  if (!follows_kernel(record.time_ns)) return;
+  if (record.type == ARCTRACE_TYPE_BLOCK_IO) run_until(record.time_ns);
+  frames_.set_record_time(record.time_ns);
+  frames_.point(PointInfo::Kind::kRecord, record, kUnknownFunction);
+}
+
 // ---- The thread's own records ------------------------------------------------
 
 FunctionId ThreadStack::resolve(uint64_t key) {

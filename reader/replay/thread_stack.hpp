@@ -56,6 +56,9 @@ class ThreadStack {
   void woken(int64_t time_ns, const Waker& waker);
   void got_cpu(int64_t time_ns);
   void interrupted(int64_t time_ns);
+  // A request to a block device, which the thread made then, or the end of one that it
+  // made before.
+  void block_io(const Record& record);
 
   // For a thread without records: it begins with its process' life, if that is known.
   void begin_life(int64_t now_ns);

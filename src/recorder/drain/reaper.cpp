@@ -9,7 +9,6 @@
 #include "src/recorder/file/session_records.hpp"
 
 namespace arctrace {
-namespace {}  // namespace
 
 void Reaper::settle_dead(RecordBuilder& records,
                          const std::function<void(uint32_t)>& closed) {

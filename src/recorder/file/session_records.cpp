@@ -3,7 +3,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include <string_view>
+#include <string>
 
 #include "src/base/shared_atomics.hpp"
 #include "src/protocol/live_filter.hpp"
@@ -13,19 +13,28 @@
 namespace arctrace {
 namespace {
 
-uint32_t add_gate_changes(RecordBuilder& records, const BufferView& view, uint32_t seen) {
+// The live filter, or nothing while it is being changed.
+std::string live_filter_text(const BufferView& view) {
   uint64_t words[kLiveFilterWords] = {};
   uint32_t round = 0;
   const int64_t size = copy_live_filter_untrusted(live_filter_area(view), words, round);
-  const std::string_view filter(reinterpret_cast<const char*>(words),
-                                size < 0 ? 0 : static_cast<size_t>(size));
-  return for_each_moment_untrusted(
-      gate_changes(view), seen, [&](uint64_t ticks, uint32_t gate) {
-        records.begin(ARCTRACE_TYPE_ENABLED, ARCTRACE_WRITER_COLLECTOR, ticks);
-        records.body(arctrace_enabled_body{
-            .gate = gate, .filter_size = static_cast<uint32_t>(filter.size())});
-        records.text(filter);
-      });
+  return {reinterpret_cast<const char*>(words), size < 0 ? 0 : static_cast<size_t>(size)};
+}
+
+void add_enabled_as(RecordBuilder& records, uint64_t ticks, uint32_t gate,
+                    const std::string& filter) {
+  records.begin(ARCTRACE_TYPE_ENABLED, ARCTRACE_WRITER_COLLECTOR, ticks);
+  records.body(arctrace_enabled_body{
+      .gate = gate, .filter_size = static_cast<uint32_t>(filter.size())});
+  records.text(filter);
+}
+
+uint32_t add_gate_changes(RecordBuilder& records, const BufferView& view, uint32_t seen) {
+  const std::string filter = live_filter_text(view);
+  return for_each_moment_untrusted(gate_changes(view), seen,
+                                   [&](uint64_t ticks, uint32_t gate) {
+                                     add_enabled_as(records, ticks, gate, filter);
+                                   });
 }
 
 }  // namespace
@@ -82,6 +91,11 @@ MomentsSeen add_moments(RecordBuilder& records, const BufferView& view,
           for_each_moment_untrusted(
               execs(view), seen.execs,
               [&](uint64_t ticks, uint32_t pid) { add_exec(records, ticks, pid, 0); })};
+}
+
+void add_enabled(RecordBuilder& records, const BufferView& view, uint64_t ticks) {
+  add_enabled_as(records, ticks, IpcAtomics::load_relaxed(view.control().gate),
+                 live_filter_text(view));
 }
 
 void add_child_status(RecordBuilder& records, uint64_t ticks, uint32_t pid,

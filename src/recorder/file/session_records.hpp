@@ -34,6 +34,9 @@ struct MomentsSeen {
 // that came after `seen`, as far as the buffer still has them.
 MomentsSeen add_moments(RecordBuilder& records, const BufferView& view, MomentsSeen seen);
 
+// Adds ENABLED with what is recorded at `ticks`, which is now.
+void add_enabled(RecordBuilder& records, const BufferView& view, uint64_t ticks);
+
 void add_child_status(RecordBuilder& records, uint64_t ticks, uint32_t pid,
                       int wait_status);
 
