@@ -36,7 +36,8 @@ static __always_inline struct thread current(void) {
 static __always_inline void* begin_own(struct kernel_writer* writer, uint16_t type,
                                        uint32_t body_size) {
   const struct thread running = current();
-  if (!is_traced(running.tgid) || !begin_writer(writer)) return 0;
+  if (!is_traced(running.tgid) || running.tgid == layout.recorder) return 0;
+  if (!begin_writer(writer)) return 0;
   return begin_record(writer, type, body_size, running);
 }
 
@@ -58,6 +59,36 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct* prev,
   return 0;
 }
 
+// The threads of processes that are not traced whose names are recorded, with the first
+// bytes of the name.
+struct {
+  __uint(type, BPF_MAP_TYPE_LRU_HASH);
+  __uint(max_entries, 4096);
+  __type(key, uint32_t);
+  __type(value, uint64_t);
+} named SEC(".maps");
+
+// Records the name of a thread that is not traced, once.
+static __always_inline void record_name(struct kernel_writer* writer,
+                                        struct thread thread,
+                                        const struct task_struct* task) {
+  uint32_t name[4] = {};
+  bpf_probe_read_kernel_str(name, sizeof name, task->comm);
+  const uint64_t begin = name[0] | (uint64_t)name[1] << 32;
+  const uint32_t tid = thread.tid;
+  const uint64_t* known = bpf_map_lookup_elem(&named, &tid);
+  if (known != 0 && *known == begin) return;
+  bpf_map_update_elem(&named, &tid, &begin, BPF_ANY);
+  struct arctrace_named_body* body =
+      begin_record(writer, ARCTRACE_TYPE_NAMED, sizeof *body, thread);
+  if (body == 0) return;
+#pragma unroll
+  for (uint32_t i = 0; i < sizeof name / sizeof *name; ++i) {
+    PUT(((uint32_t*)body->name)[i], name[i]);
+  }
+  end_record(writer);
+}
+
 SEC("tp_btf/sched_waking")
 int BPF_PROG(on_waking, struct task_struct* woken) {
   const uint32_t tgid = woken->tgid;
@@ -72,6 +103,9 @@ int BPF_PROG(on_waking, struct task_struct* woken) {
   PUT(body->woken_tgid, tgid);
   PUT(body->context, waking_context(running, ctx));
   end_record(&writer);
+  if (waker.tid == 0 || is_traced(waker.tgid)) return 0;
+  writer.active = 0;
+  record_name(&writer, waker, running);
   return 0;
 }
 

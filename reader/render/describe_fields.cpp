@@ -75,6 +75,7 @@ constexpr Shown kShown[] = {
     {ARCTRACE_TYPE_CONTENTION_END, "lock", Shown::As::kHex},
     {ARCTRACE_TYPE_PROCESS, "origin", Shown::As::kWord, origin_text},
     {ARCTRACE_TYPE_PROCESS_END, "how", Shown::As::kWord, process_end_text},
+    {ARCTRACE_TYPE_PHASE, "phase", Shown::As::kWord, life_phase_text},
     {ARCTRACE_TYPE_UNTRACED, "why", Shown::As::kWord, untraced_text},
     {ARCTRACE_TYPE_WRITER_END, "how", Shown::As::kWord, writer_end_text},
     {ARCTRACE_TYPE_ENABLED, "gate", Shown::As::kWord, gate_text},

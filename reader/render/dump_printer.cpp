@@ -1,6 +1,7 @@
 #include "reader/render/dump_printer.hpp"
 
 #include <absl/strings/str_cat.h>
+#include <absl/time/time.h>
 
 #include <algorithm>
 #include <optional>
@@ -9,7 +10,9 @@
 #include "reader/render/session_text.hpp"
 #include "reader/render/text_style.hpp"
 #include "reader/trace/format_names.hpp"
+#include "reader/trace/record_types.hpp"
 #include "reader/trace/text_escape.hpp"
+#include "src/base/untrusted_bytes.hpp"
 
 namespace arctrace::reader {
 namespace {
@@ -18,7 +21,12 @@ namespace {
 size_t width_of(DumpField field) {
   switch (field) {
     case DumpField::kTime:
+    case DumpField::kDelta:
       return 15;
+    case DumpField::kWall:
+      return 29;
+    case DumpField::kCpu:
+      return 4;
     case DumpField::kTicks:
       return 18;
     case DumpField::kPid:
@@ -47,15 +55,38 @@ std::string number_or_dash(bool known, uint32_t number) {
   return known ? absl::StrCat(number) : "-";
 }
 
+// The CPU of a record of the kernel's, which each of them names first.
+std::string cpu_text(const Record& record) {
+  if (record.type == ARCTRACE_TYPE_LOST) {
+    const auto lost = load_part_untrusted<arctrace_lost_body>(record.body);
+    return number_or_dash((lost.flags & ARCTRACE_LOST_CPU) != 0,
+                          lost.flags >> ARCTRACE_LOST_CPU_SHIFT);
+  }
+  const bool is_kernels = class_of(record.type) == RecordClass::kKernel;
+  return number_or_dash(is_kernels,
+                        is_kernels ? load_part_untrusted<uint32_t>(record.body) : 0);
+}
+
+std::string block_text(const BlockRef& block) {
+  const char* form = block.kind == BlockRef::Kind::kExclusive ? "compact" : "full";
+  const char* what = block.kind == BlockRef::Kind::kDefinitions ? "definitions" : "data";
+  return absl::StrCat("# block ", block.chunk, ": ", form, " ", what, ", writer ",
+                      block.writer, ", process ", block.process, ", pid ", block.pid,
+                      ", tid ", block.tid, ", serial ", block.serial, ", handout ",
+                      block.handout, ", base ", block.base_ticks, ", ", block.size,
+                      " bytes", block.live ? ", copied while it was open" : "", "\n");
+}
+
 }  // namespace
 
 const std::vector<std::pair<std::string, DumpField>>& dump_field_names() {
   static const std::vector<std::pair<std::string, DumpField>> kNames = {
-      {"time", DumpField::kTime},      {"ticks", DumpField::kTicks},
-      {"pid", DumpField::kPid},        {"tid", DumpField::kTid},
-      {"name", DumpField::kName},      {"writer", DumpField::kWriter},
-      {"place", DumpField::kPlace},    {"type", DumpField::kType},
-      {"content", DumpField::kContent}};
+      {"time", DumpField::kTime},     {"delta", DumpField::kDelta},
+      {"wall", DumpField::kWall},     {"cpu", DumpField::kCpu},
+      {"ticks", DumpField::kTicks},   {"pid", DumpField::kPid},
+      {"tid", DumpField::kTid},       {"name", DumpField::kName},
+      {"writer", DumpField::kWriter}, {"place", DumpField::kPlace},
+      {"type", DumpField::kType},     {"content", DumpField::kContent}};
   return kNames;
 }
 
@@ -67,6 +98,17 @@ std::vector<DumpField> default_dump_fields(bool raw) {
   }
   return {DumpField::kTime, DumpField::kPid,  DumpField::kTid,
           DumpField::kName, DumpField::kType, DumpField::kContent};
+}
+
+std::string DumpPrinter::delta_text(int64_t time_ns) {
+  const int64_t last = last_ns_.value_or(time_ns);
+  last_ns_ = time_ns;
+  return seconds_text(time_ns - last);
+}
+
+std::string DumpPrinter::wall_text(int64_t time_ns) const {
+  const absl::Time time = absl::FromUnixNanos(trace_.clock().to_realtime_ns(time_ns));
+  return absl::FormatTime("%Y-%m-%dT%H:%M:%E9S", time, absl::UTCTimeZone());
 }
 
 void DumpPrinter::append_column(std::string_view text, size_t width, bool right) {
@@ -85,6 +127,15 @@ void DumpPrinter::append_field(DumpField field, const Record& record,
   switch (field) {
     case DumpField::kTime:
       text = seconds_text(record.time_ns);
+      break;
+    case DumpField::kDelta:
+      text = delta_text(record.time_ns);
+      break;
+    case DumpField::kWall:
+      text = wall_text(record.time_ns);
+      break;
+    case DumpField::kCpu:
+      text = cpu_text(record);
       break;
     case DumpField::kTicks:
       text = absl::StrCat(record.ticks);
@@ -163,6 +214,12 @@ void DumpPrinter::print_gap_text(const Gap& gap, int64_t time_ns) {
       case DumpField::kTime:
         text = seconds_text(time_ns);
         break;
+      case DumpField::kDelta:
+        text = delta_text(time_ns);
+        break;
+      case DumpField::kWall:
+        text = wall_text(time_ns);
+        break;
       case DumpField::kPid:
         text = number_or_dash(definitions.has_pid(gap.thread),
                               definitions.pid_of(gap.thread));
@@ -206,9 +263,13 @@ void DumpPrinter::print_gap_json(const Gap& gap, int64_t time_ns) {
   json_.end();
 }
 
-void DumpPrinter::print_header() {
+void DumpPrinter::print_header(bool blocks) {
   for (const std::string& fact : session_facts(trace_.session())) {
     output_.write(absl::StrCat("# ", fact, "\n"));
+  }
+  for (const BlockRef& block :
+       trace_.blocks().first(blocks ? trace_.blocks().size() : 0)) {
+    if (block.kind != BlockRef::Kind::kCollector) output_.write(block_text(block));
   }
   line_.assign(1, '#');
   for (const DumpField field : fields_) {

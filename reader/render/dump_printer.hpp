@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -19,10 +20,13 @@ namespace arctrace::reader {
 // The columns of a line of text, in the order in which --help lists them.
 enum class DumpField : uint8_t {
   kTime,     // seconds since the session's start
+  kDelta,    // seconds since the line before
+  kWall,     // time of day, UTC
   kTicks,    // of the trace's clock
   kPid,      // as the process itself sees it
   kTid,      //
   kName,     // of the thread
+  kCpu,      // of the kernel's records
   kWriter,   // identity in the session
   kPlace,    // chunk (or block), and byte offset in it
   kType,     //
@@ -45,8 +49,9 @@ class DumpPrinter {
         json_(output.writer()),
         fields_(std::move(fields)) {}
 
-  // Facts of the system and the session, and the names of the columns: lines with '#'.
-  void print_header();
+  // Facts of the system and the session, with `blocks` the headers of all blocks, and the
+  // names of the columns: lines with '#'.
+  void print_header(bool blocks);
   void print_text(const Record& record, const StackEffect& effect);
   // `raw`: with an object `raw` of ticks, writer, chunk (or block) and offset.
   void print_json(const Record& record, const StackEffect& effect, bool raw);
@@ -60,6 +65,8 @@ class DumpPrinter {
 
  private:
   void append_field(DumpField field, const Record& record, const StackEffect& effect);
+  std::string delta_text(int64_t time_ns);
+  std::string wall_text(int64_t time_ns) const;
   void append_column(std::string_view text, size_t width, bool right);
 
   const Trace& trace_;
@@ -68,6 +75,7 @@ class DumpPrinter {
   JsonWriter json_;
   std::vector<DumpField> fields_;
   std::string line_;
+  std::optional<int64_t> last_ns_;  // of the line before
 };
 
 }  // namespace arctrace::reader

@@ -81,10 +81,15 @@ std::string end_text(const Process& process) {
   return text;
 }
 
-void append_processes(std::string& out, const Definitions& definitions) {
-  absl::StrAppend(&out, "\n",
-                  count_text(definitions.processes().size(), "process", "processes"),
-                  "\n");
+void append_processes(std::string& out, const Trace& trace) {
+  const Definitions& definitions = trace.definitions();
+  const uint64_t all = trace.summary().processes;
+  const uint64_t defined = definitions.processes().size();
+  absl::StrAppend(&out, "\n", count_text(all, "process", "processes"));
+  if (all > defined) {
+    absl::StrAppend(&out, ", ", all - defined, " of them without definitions");
+  }
+  out += "\n";
   Table table({"pid", "ppid", "start s", "end s", "began by", "ended by", "command"}, 4);
   for (const Process& process : definitions.processes()) {
     table.add({absl::StrCat(process.pid), absl::StrCat(process.ppid),
@@ -178,6 +183,15 @@ void append_buffer(std::string& out, const BufferState& buffer) {
                   buffer.collector_alive ? absl::StrCat("pid ", buffer.collector_pid)
                                          : std::string("none"),
                   "; recording is ", buffer.gate == 0 ? "off" : "on", "\n");
+  absl::StrAppend(&out, "recorded: ", gate_text(buffer.gate), "; high-water mark: ",
+                  buffer.high_water_blocks == 0
+                      ? std::string("none")
+                      : count_text(buffer.high_water_blocks, "block"),
+                  "; live filter:");
+  for (const std::string& glob : buffer.filter) {
+    absl::StrAppend(&out, " ", escaped(glob));
+  }
+  out += buffer.filter.empty() ? " none\n" : "\n";
   absl::StrAppend(&out, "\n", count_text(buffer.slots.size(), "writer slot"), "\n");
   Table table({"slot", "writer", "pid", "tid", "written", "state", "lost"}, 5);
   for (const BufferState::Slot& slot : buffer.slots) {
@@ -207,7 +221,7 @@ std::string info_text(const Trace& trace, std::optional<double> records_per_seco
     absl::StrAppend(&out, fact, "\n");
   }
   append_counts(out, trace.summary());
-  append_processes(out, trace.definitions());
+  append_processes(out, trace);
   append_threads(out, trace);
   append_modules(out, trace.definitions());
   append_code_files(out, trace.definitions());

@@ -10,17 +10,21 @@ enum class RunState : uint8_t { kRunning, kReady, kBlocked };
 
 // Parts of the wall-clock time of a call, a node of a tree, or a thread.
 struct CpuTime {
-  uint64_t cpu_ns = 0;    // on a CPU; set once the other times are complete
-  uint64_t off_ns = 0;    // not on a CPU
-  uint64_t ready_ns = 0;  // the part of off_ns in which the thread could have run
-  uint64_t switches = 0;  // how often it left the CPU
+  uint64_t cpu_ns = 0;      // on a CPU; set once the other times are complete
+  uint64_t off_ns = 0;      // not on a CPU
+  uint64_t ready_ns = 0;    // the part of off_ns in which the thread could have run
+  uint64_t switches = 0;    // how often it left the CPU
+  uint64_t interrupts = 0;  // that came upon it and woke a thread
 
-  bool empty() const { return cpu_ns == 0 && off_ns == 0 && switches == 0; }
+  bool empty() const {
+    return cpu_ns == 0 && off_ns == 0 && switches == 0 && interrupts == 0;
+  }
   CpuTime& operator+=(const CpuTime& other) {
     cpu_ns += other.cpu_ns;
     off_ns += other.off_ns;
     ready_ns += other.ready_ns;
     switches += other.switches;
+    interrupts += other.interrupts;
     return *this;
   }
   CpuTime& operator-=(const CpuTime& other) {
@@ -28,6 +32,7 @@ struct CpuTime {
     off_ns -= other.off_ns;
     ready_ns -= other.ready_ns;
     switches -= other.switches;
+    interrupts -= other.interrupts;
     return *this;
   }
 };

@@ -12,6 +12,12 @@ namespace {
 // The number of every CPU's idle thread.
 constexpr uint32_t kIdleTid = 0;
 
+// When the thread began, which is before its first record if it is a program's first one.
+int64_t begin_of(const Definitions& definitions, ThreadIndex thread) {
+  const int64_t exec = definitions.exec_ns(thread);
+  return exec == INT64_MIN ? definitions.threads()[thread].start_ns : exec;
+}
+
 }  // namespace
 
 Dispatches::Dispatches(const Definitions& definitions, bool all_threads,
@@ -26,7 +32,7 @@ Dispatches::Dispatches(const Definitions& definitions, bool all_threads,
   }
   for (auto& [number, list] : by_number_) {
     std::stable_sort(list.begin(), list.end(), [&](ThreadIndex a, ThreadIndex b) {
-      return threads[a].start_ns < threads[b].start_ns;
+      return begin_of(definitions, a) < begin_of(definitions, b);
     });
   }
   for (ThreadIndex i = 0; all_threads && i < threads.size(); ++i) {
@@ -54,7 +60,7 @@ ThreadIndex Dispatches::find(uint32_t tid, int64_t time_ns) const {
   // recorded late, or never.
   const auto next = std::upper_bound(
       list->second.begin(), list->second.end(), time_ns,
-      [&](int64_t time, ThreadIndex i) { return time < threads[i].start_ns; });
+      [&](int64_t time, ThreadIndex i) { return time < begin_of(definitions_, i); });
   return next == list->second.begin() ? kNoIndex : *(next - 1);
 }
 
@@ -99,6 +105,10 @@ void Dispatches::apply(const Record& record) {
       break;
     case ARCTRACE_TYPE_WAKING: {
       const auto body = load_part_untrusted<arctrace_waking_body>(record.body);
+      if ((body.context & ARCTRACE_WAKING_INTERRUPT) != 0) {
+        ThreadStack* interrupted = find_stack(running->tid, record.time_ns);
+        if (interrupted != nullptr) interrupted->interrupted(record.time_ns);
+      }
       if (ThreadStack* woken = find_stack(body.woken_tid, record.time_ns)) {
         woken->woken(record.time_ns, waker_of(record, running->tid, body.context));
       }
@@ -123,6 +133,12 @@ void Dispatches::apply(const Record& record) {
     case ARCTRACE_TYPE_CONTENTION_END:
       if (ThreadStack* stack = find_stack(running->tid, record.time_ns)) {
         stack->apply_kernel(record);
+      }
+      break;
+    case ARCTRACE_TYPE_BLOCK_IO:
+    case ARCTRACE_TYPE_BLOCK_IO_END:
+      if (ThreadStack* stack = find_stack(running->tid, record.time_ns)) {
+        stack->block_io(record);
       }
       break;
     default:

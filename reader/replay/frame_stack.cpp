@@ -56,7 +56,7 @@ void FrameStack::advance(int64_t time_ns, RunState state) {
     state_.tree[top.node].base_ns += passed;
     frames_[top.shown].base_ns += passed;
     if (state != RunState::kRunning && passed != 0) {
-      charge({0, passed, state == RunState::kReady ? passed : 0, 0});
+      charge({0, passed, state == RunState::kReady ? passed : 0, 0, 0});
     }
     now_ = time_ns;
   }
@@ -70,7 +70,7 @@ void FrameStack::advance_gap(int64_t time_ns, RunState state, FunctionId functio
     ++state_.tree[node].calls;
     state_.tree[node].base_ns += passed;
     if (state != RunState::kRunning) {
-      const CpuTime off{0, passed, state == RunState::kReady ? passed : 0, 0};
+      const CpuTime off{0, passed, state == RunState::kReady ? passed : 0, 0, 0};
       state_.tree.cpu_time(node) += off;
       cpu_ += off;
     }
@@ -80,7 +80,11 @@ void FrameStack::advance_gap(int64_t time_ns, RunState state, FunctionId functio
 }
 
 void FrameStack::count_switch() {
-  if (in_range()) charge({0, 0, 0, 1});
+  if (in_range()) charge({0, 0, 0, 1, 0});
+}
+
+void FrameStack::count_interrupt() {
+  if (in_range()) charge({0, 0, 0, 0, 1});
 }
 
 void FrameStack::charge(const CpuTime& cpu) {
@@ -116,7 +120,7 @@ void FrameStack::count(Frame& frame) {
   if ((frame.flags & (kFrameInherited | kFrameResumed)) == 0) {
     ++state_.tree[frame.node].calls;
   }
-  if (state_.listener != nullptr) {
+  if (state_.listener != nullptr && !is_part(frame)) {
     frame.token = state_.listener->frame_opened(info_of(frame, 0));
   }
 }
@@ -128,7 +132,8 @@ FrameInfo FrameStack::info_of(const Frame& frame, uint16_t flags) const {
   info.depth = frame.depth;
   info.count = static_cast<uint32_t>(
       std::clamp<uint64_t>(frame.width, 1, std::numeric_limits<uint32_t>::max()));
-  info.flags = static_cast<uint16_t>((frame.flags | flags) & ~unsigned{kFrameCounted});
+  info.flags = static_cast<uint16_t>((frame.flags | flags) &
+                                     ~(unsigned{kFrameCounted} | kFramePart));
   info.time_ns = event_ns();
   info.stop_ns = clip(now_);
   info.start_ns = clip(frame.start_ns);
@@ -167,7 +172,7 @@ void FrameStack::push_frame(Frame frame) {
   if (decide_shown(parent, frame)) {
     frame.shown = static_cast<uint32_t>(frames_.size());
     frame.node = state_.tree.child(parent.node, frame.function);
-    frame.depth = parent.depth + 1;
+    frame.depth = parent.depth + (is_part(frame) ? 0 : 1);
     frames_.push_back(frame);
     if (phase_ == Phase::kInside) count(frames_.back());
   } else {
@@ -223,7 +228,7 @@ void FrameStack::pop(uint16_t flags) {
                        elapsed(frame.start_ns, now_) >= state_.filter.min_duration_ns;
     if (!shown) fold(frame);
     if (shown && (frame.flags | flags) != kFrameCounted) mark_frame(frame, flags);
-    if (state_.listener != nullptr) {
+    if (state_.listener != nullptr && !is_part(frame)) {
       state_.listener->frame_closed(info_of(frame, flags), frame.token, shown);
     }
   }
@@ -331,6 +336,7 @@ bool FrameStack::leave_inherited(uint64_t key) {
   uint32_t found = inherited_;
   while (found > 0 && frames_[found].key != key) --found;
   if (found == 0) return false;
+  while (frames_.size() - 1 > inherited_) pop(0);
   for (; inherited_ > found; --inherited_) {
     ++state_.totals.exit_lost;
     pop(kFrameExitLost);
@@ -369,8 +375,11 @@ void FrameStack::point(PointInfo::Kind kind, const Record& record, FunctionId fu
 void FrameStack::finish() {
   vforks_.clear();
   leave_kernel(kernel_frames_, kFrameOpen);
-  leave(depth_, kFrameOpen);
-  for (; inherited_ > 0; --inherited_) pop(kFrameOpen);
+  while (frames_.size() > 1) {
+    const uint16_t flags = in_part() ? 0 : kFrameOpen;
+    depth_ -= frames_.back().width;
+    pop(flags);
+  }
   if (state_.has_dispatches) state_.tree.choose_clock(root(), state_.clock);
   state_.tree.sum_up(root());
   frames_.shrink_to_fit();

@@ -55,6 +55,8 @@ class FrameStack {
   void set_record_time(int64_t time_ns) { record_ns_ = time_ns; }
   // Counts that the thread leaves its CPU now.
   void count_switch();
+  // Counts that an interrupt comes upon the thread now.
+  void count_interrupt();
   int64_t now_ns() const { return now_; }
   // `time_ns`, or the end of the time range that is next to it.
   int64_t clip(int64_t time_ns) const;
@@ -100,6 +102,14 @@ class FrameStack {
   };
   void inherit(std::span<const KeyAndFunction> frames);
   uint32_t inherited() const { return inherited_; }
+  // A made-up frame that stands for a part of the process' life, above all frames. It
+  // does not count for depth(), a frame that is left below it takes it along, and the
+  // listener, which gets calls, does not learn of it. leave_part() REQUIRES that it is
+  // the innermost frame.
+  void push_part(FunctionId function) { push(0, function, kFramePart, 0); }
+  static bool is_part(const Frame& frame) { return (frame.flags & kFramePart) != 0; }
+  bool in_part() const { return is_part(frames_.back()); }
+  void leave_part() { pop(0); }
   // Leaves the innermost inherited frame with this key, and those inside it, flagged.
   // False: there is none. REQUIRES: depth() is 0, and no frame of the kernel's is open.
   bool leave_inherited(uint64_t key);
@@ -124,6 +134,8 @@ class FrameStack {
  private:
   // A private flag: this frame's call is counted, and was reported to the listener.
   static constexpr uint16_t kFrameCounted = 1 << 15;
+  // A private flag: push_part() has pushed it.
+  static constexpr uint16_t kFramePart = 1 << 14;
 
   // What is needed to restore the stack as it was at VFORK_BEGIN.
   struct VforkPoint {

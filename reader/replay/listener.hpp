@@ -41,7 +41,8 @@ struct FrameInfo {
 // Something that happened at one moment in a thread, or in none (kNoIndex).
 struct PointInfo {
   enum class Kind : uint8_t {
-    kRecord,  // EVENT, INSTANT, COUNTER, TEXT, MARK, VFORK_BEGIN, VFORK_END, LOST
+    kRecord,  // EVENT, INSTANT, COUNTER, TEXT, MARK, VFORK_BEGIN, VFORK_END, LOST,
+              // ENABLED, BLOCK_IO, BLOCK_IO_END
     kOrphan,  // EXIT or EXIT_NAMED that fits no frame
     kResync,  // STACK that differs from the stack that was known
   };

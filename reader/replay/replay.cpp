@@ -105,10 +105,13 @@ void Replay::inherit(ThreadIndex child, ThreadStack& stack) {
   stack.inherit(parent->take_fork_point());
 }
 
-// A thread that has records of its own begins with one of its own.
+// A thread that has records of its own begins with one of these, or with its exec.
 ThreadStack* Replay::stack_of_kernel(ThreadIndex thread) {
-  return state_.definitions.threads()[thread].of_kernel() ? stack_of(thread)
-                                                          : entries_[thread].stack.get();
+  const Definitions& definitions = state_.definitions;
+  return definitions.threads()[thread].of_kernel() ||
+                 definitions.exec_ns(thread) != INT64_MIN
+             ? stack_of(thread)
+             : entries_[thread].stack.get();
 }
 
 // Losses that the threads could not report themselves; when they came is not known.
@@ -143,7 +146,18 @@ void Replay::session_point(const Record& record) {
                           record.time_ns, &record});
 }
 
+// A program whose functions are not recorded, or that calls none, has a life all the
+// same.
+void Replay::add_silent_programs() {
+  for (ThreadIndex i = 0; i < entries_.size(); ++i) {
+    if (entries_[i].known || state_.definitions.exec_ns(i) == INT64_MIN) continue;
+    ThreadStack* stack = stack_of(i);
+    if (stack != nullptr) stack->begin_life(last_ns_);
+  }
+}
+
 void Replay::finish() {
+  add_silent_programs();
   for (size_t i = 0; i < entries_.size(); ++i) {
     ThreadStack* stack = entries_[i].stack.get();
     if (stack == nullptr || entries_[i].hidden) continue;

@@ -78,6 +78,7 @@ class Replay {
   ThreadStack* stack_of_kernel(ThreadIndex thread);
   void add_residual_loss(const Record& record, const arctrace_lost_body& lost);
   void enabled(const Record& record);
+  void add_silent_programs();
   void session_point(const Record& record);
 
   void inherit(ThreadIndex child, ThreadStack& stack);

@@ -8,9 +8,9 @@
 #include "reader/replay/call_tree.hpp"
 #include "reader/replay/filter.hpp"
 #include "reader/replay/fork_functions.hpp"
-#include "reader/replay/gap_functions.hpp"
 #include "reader/replay/kernel_functions.hpp"
 #include "reader/replay/listener.hpp"
+#include "reader/replay/made_up_functions.hpp"
 #include "reader/replay/resolver.hpp"
 #include "reader/replay/schedule_listener.hpp"
 #include "reader/trace/clock_map.hpp"
@@ -41,7 +41,7 @@ struct ReplayState {
       : definitions(all_definitions),
         resolver(all_definitions, symbolizer),
         kernel_functions(resolver.mutable_functions()),
-        gap_functions(resolver.mutable_functions()),
+        made_up(resolver.mutable_functions()),
         fork_functions(resolver.functions()),
         filter(shown),
         matcher(filter, resolver.functions()),
@@ -56,7 +56,7 @@ struct ReplayState {
   const Definitions& definitions;
   FunctionResolver resolver;
   KernelFunctions kernel_functions;
-  GapFunctions gap_functions;
+  MadeUpFunctions made_up;
   ForkFunctions fork_functions;
   const ReplayFilter filter;
   FunctionMatcher matcher;

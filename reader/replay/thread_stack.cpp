@@ -30,15 +30,16 @@ ThreadStack::ThreadStack(ReplayState& state, ThreadIndex thread)
 void ThreadStack::apply(const Record& record) {
   if (record.type >= ARCTRACE_TYPE_PROCESS) return;
   const bool is_first = !frames_.has_begun();
-  if (is_first) begin_at(record);
   frames_.set_record_time(record.time_ns);
+  if (!frames_.has_begun()) begin_at(record);
   if (record.after_gap) {
     broken_ = true;
     // In blocks of several writers every STACK might follow a gap, and few do.
     if (record.compact || is_first) {
-      note_missing(frames_.now_ns(), record.time_ns,
-                   state_.is_overwritten ? state_.gap_functions.overwritten()
-                                         : state_.gap_functions.missing());
+      note_missing(
+          std::max(frames_.now_ns(), state_.definitions.threads()[thread_].start_ns),
+          record.time_ns,
+          state_.is_overwritten ? state_.made_up.overwritten() : state_.made_up.missing());
     }
   }
   // A thread that writes a record runs, and is not in the kernel.
@@ -100,8 +101,56 @@ void ThreadStack::begin(int64_t time_ns) {
   schedule_.start();
 }
 
+// ---- The process' life -----------------------------------------------------------
+
+// The first thread of a program begins with its exec, which is in the loader until the
+// process joins, and in constructors until main is called.
+void ThreadStack::plan_life() {
+  const Process* process = state_.definitions.process(process_);
+  const Thread& thread = state_.definitions.threads()[thread_];
+  if (process == nullptr || thread.tid != process->pid) return;
+  if (process->exit_ns != INT64_MAX) {
+    parts_.push_back({process->exit_ns, state_.made_up.exit(), true});
+  }
+  if (process->origin == ARCTRACE_ORIGIN_FORK) return;
+  const bool has_main = process->main_ns != INT64_MAX;
+  if (has_main) parts_.push_back({process->main_ns, kRootFunction, false});
+  if (process->exec_ns == INT64_MIN && !has_main) return;
+  parts_.push_back(
+      {thread.start_ns, has_main ? state_.made_up.constructors() : kRootFunction, false});
+  if (process->exec_ns != INT64_MIN) {
+    parts_.push_back(
+        {std::min(process->exec_ns, thread.start_ns), state_.made_up.loader(), false});
+  }
+}
+
+int64_t ThreadStack::begins_at_ns() const {
+  const int64_t exec = state_.definitions.exec_ns(thread_);
+  return exec == INT64_MIN ? INT64_MAX : exec;
+}
+
+void ThreadStack::begin_life(int64_t now_ns) {
+  frames_.set_record_time(now_ns);
+  plan_life();
+  if (parts_.size() > 1) begin(parts_.back().from_ns);
+}
+
+// A part that begins while frames are open, which only the last one may, is within them.
+void ThreadStack::begin_part() {
+  const LifePart part = parts_.back();
+  parts_.pop_back();
+  if (frames_.in_part()) frames_.leave_part();
+  if (part.function == kRootFunction) return;
+  if (part.is_innermost || frames_.depth() == 0) frames_.push_part(part.function);
+}
+
 // The thread begins with its first record; that of a fork child begins in the fork.
 void ThreadStack::begin_at(const Record& record) {
+  plan_life();
+  if (parts_.size() > 1 && parts_.back().from_ns < record.time_ns) {
+    begin(parts_.back().from_ns);
+    return;
+  }
   const bool knows_frames =
       record.type == ARCTRACE_TYPE_STACK &&
       load_part_untrusted<arctrace_stack_body>(record.body).depth != 0;
@@ -125,6 +174,7 @@ std::vector<uint64_t> ThreadStack::keys() const {
   std::vector<uint64_t> keys;
   const std::span<const FrameStack::Frame> frames = frames_.frames();
   for (size_t i = 1; i + frames_.kernel_frames() < frames.size(); ++i) {
+    if (FrameStack::is_part(frames[i])) continue;
     keys.push_back(frames[i].function == kUnknownFunction ? 0 : frames[i].key);
   }
   return keys;
@@ -158,6 +208,15 @@ bool ThreadStack::has_gap_until(int64_t time_ns) const {
 // The innermost `left_in_gap` frames were left in the first such stretch: when it began,
 // as far as is known. A thread that is in the kernel is there whatever is missing.
 void ThreadStack::pass(int64_t time_ns, RunState state, uint64_t left_in_gap) {
+  while (!parts_.empty() && parts_.back().from_ns <= time_ns &&
+         frames_.kernel_frames() == 0) {
+    pass_part(parts_.back().from_ns, state, 0);
+    begin_part();
+  }
+  pass_part(time_ns, state, left_in_gap);
+}
+
+void ThreadStack::pass_part(int64_t time_ns, RunState state, uint64_t left_in_gap) {
   const std::vector<OffStretch>& off = state_.off;
   const auto skip_past = [&] {
     while (off_index_ < off.size() && off[off_index_].to_ns <= frames_.now_ns()) {
@@ -171,7 +230,7 @@ void ThreadStack::pass(int64_t time_ns, RunState state, uint64_t left_in_gap) {
         (!missing_.has_value() || off[off_index_].from_ns <= missing_->from_ns);
     const MissingTime gap = is_off ? MissingTime{off[off_index_].from_ns,
                                                  std::min(off[off_index_].to_ns, time_ns),
-                                                 state_.gap_functions.off()}
+                                                 state_.made_up.off()}
                                    : *missing_;
     frames_.advance(std::min(gap.from_ns, time_ns), state);
     if (left_in_gap != 0) {
@@ -199,6 +258,10 @@ void ThreadStack::run_until(int64_t time_ns, uint64_t left_in_gap) {
 // Before the thread's own first record and after its end its number is another thread's.
 bool ThreadStack::follows_kernel(int64_t time_ns) {
   if (kernel_only_ && !frames_.has_begun()) begin(time_ns);
+  // A program's first thread is there from its exec on.
+  if (!kernel_only_ && !frames_.has_begun() && begins_at_ns() <= time_ns) {
+    begin_life(time_ns);
+  }
   return frames_.has_begun() && !is_gone_;
 }
 
@@ -206,7 +269,11 @@ void ThreadStack::apply_kernel(const Record& record) {
   if (!follows_kernel(record.time_ns)) return;
   run_until(record.time_ns);
   has_exited_ = record.type == ARCTRACE_TYPE_EXITED;
-  if (has_exited_ || record.type == ARCTRACE_TYPE_EXECED) {
+  // The exec from which the thread began comes before it joins.
+  const bool is_another =
+      record.type == ARCTRACE_TYPE_EXECED &&
+      record.time_ns >= state_.definitions.threads()[thread_].start_ns;
+  if (has_exited_ || is_another) {
     is_gone_ = !kernel_only_;
   } else {
     kernel_.apply(record);
@@ -230,6 +297,19 @@ void ThreadStack::got_cpu(int64_t time_ns) {
   if (!follows_kernel(time_ns) || schedule_.state() == RunState::kRunning) return;
   pass(time_ns, schedule_.state());
   schedule_.run();
+}
+
+void ThreadStack::interrupted(int64_t time_ns) {
+  if (!follows_kernel(time_ns)) return;
+  run_until(time_ns);
+  frames_.count_interrupt();
+}
+
+void ThreadStack::block_io(const Record& record) {
+  if (!follows_kernel(record.time_ns)) return;
+  if (record.type == ARCTRACE_TYPE_BLOCK_IO) run_until(record.time_ns);
+  frames_.set_record_time(record.time_ns);
+  frames_.point(PointInfo::Kind::kRecord, record, kUnknownFunction);
 }
 
 // ---- The thread's own records ------------------------------------------------
@@ -282,6 +362,10 @@ void ThreadStack::exit_named(const Record& record) {
   // has reported all its frames has searched already.
   if ((broken_ || !is_complete_) && frames_.is_open(key)) {
     while (frames_.depth() > 0 && frames_.top().key != key) {
+      if (frames_.in_part()) {
+        frames_.leave_part();
+        continue;
+      }
       const uint64_t width = frames_.top().width;
       state_.totals.exit_lost += width;
       frames_.leave(width, kFrameExitLost);
@@ -351,7 +435,7 @@ void ThreadStack::lost(const Record& record) {
   const bool is_own = (lost.flags & ARCTRACE_LOST_INHERITED) == 0;
   if (is_own && lost.since_ticks != 0 && state_.ticks != nullptr) {
     note_missing(std::max(state_.ticks->to_ns(lost.since_ticks), frames_.now_ns()),
-                 record.time_ns, state_.gap_functions.lost());
+                 record.time_ns, state_.made_up.lost());
   } else {
     run_until(record.time_ns);
   }
@@ -366,7 +450,7 @@ void ThreadStack::add_residual_loss(const Record& record,
   has_residual_loss_ = true;
   frames_.mark_root().lost_records += lost.count;
   if (lost.since_ticks != 0 && state_.ticks != nullptr && frames_.has_begun()) {
-    note_missing(frames_.now_ns(), record.time_ns, state_.gap_functions.lost());
+    note_missing(frames_.now_ns(), record.time_ns, state_.made_up.lost());
   }
 }
 
@@ -392,6 +476,7 @@ void ThreadStack::stack(const Record& record) {
   uint64_t end = known_depth;
   for (size_t i = frames_.frames().size() - 1; end > floor; --i) {
     const FrameStack::Frame& frame = frames_.frames()[i];
+    if (frame.width == 0) continue;  // a part of the process' life
     const uint64_t begin = end - frame.width;
     if (frame.function == kUnknownFunction) {
       right = std::min(right, std::max(begin, floor));

@@ -55,6 +55,13 @@ class ThreadStack {
   void left_cpu(int64_t time_ns, uint32_t task_state);
   void woken(int64_t time_ns, const Waker& waker);
   void got_cpu(int64_t time_ns);
+  void interrupted(int64_t time_ns);
+  // A request to a block device, which the thread made then, or the end of one that it
+  // made before.
+  void block_io(const Record& record);
+
+  // For a thread without records: it begins with its process' life, if that is known.
+  void begin_life(int64_t now_ns);
 
   // A loss that only the collector knew of. Of the time in which it may have come, that
   // after the thread's last record is known to have no records.
@@ -80,8 +87,12 @@ class ThreadStack {
  private:
   void begin(int64_t time_ns);
   void begin_at(const Record& record);
+  void plan_life();
+  int64_t begins_at_ns() const;
+  void begin_part();
   void note_missing(int64_t from_ns, int64_t to_ns, FunctionId function);
   void pass(int64_t time_ns, RunState state, uint64_t left_in_gap = 0);
+  void pass_part(int64_t time_ns, RunState state, uint64_t left_in_gap);
   void run_until(int64_t time_ns, uint64_t left_in_gap = 0);
   bool has_gap_until(int64_t time_ns) const;
   bool follows_kernel(int64_t time_ns);
@@ -120,7 +131,14 @@ class ThreadStack {
   std::optional<MissingTime> missing_;
   ForkPoint parent_;      // of a fork child, until its first record
   ForkPoint fork_point_;  // of the last fork that no child has inherited yet
-  size_t off_index_ = 0;  // of the first of state_.off that ends after now
+  // The parts of the process' life, as far as its first thread has not come to them.
+  struct LifePart {
+    int64_t from_ns;
+    FunctionId function;  // kRootFunction: none; the process is in main
+    bool is_innermost;    // it begins within the frames that are open
+  };
+  std::vector<LifePart> parts_;  // the next one last
+  size_t off_index_ = 0;         // of the first of state_.off that ends after now
   FrameStack frames_;
   KernelFrames kernel_;
   ThreadSchedule schedule_;

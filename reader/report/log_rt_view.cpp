@@ -31,11 +31,13 @@ class LogRtView : public GroupView {
       const CallTree& tree = *group.tree;
       walk_rows(group, replay.functions(), options_, [&](const TreePosition& at) {
         const CallNode& node = tree[at.node];
-        more = write(absl::StrCat(at.level, " ", node.calls, " ",
-                                  calls_made(tree, at.node), " ", node.base_ns, " 0 0 ",
-                                  at.level == 0 ? group_title(group, groups.grouping())
-                                                : labels.text(node.function),
-                                  "\n"));
+        more =
+            write(absl::StrCat(at.level, " ", node.calls, " ", calls_made(tree, at.node),
+                               " ", node.base_ns, " ", tree.cpu_base(at.node).switches,
+                               " ", tree.cpu_base(at.node).interrupts, " ",
+                               at.level == 0 ? group_title(group, groups.grouping())
+                                             : labels.text(node.function),
+                               "\n"));
         return more;
       });
     }
@@ -54,8 +56,8 @@ class LogRtView : public GroupView {
         json.member("calls", node.calls);
         json.member("cee", calls_made(tree, at.node));
         json.member("base_ns", node.base_ns);
-        json.member("ds", 0);
-        json.member("in", 0);
+        json.member("ds", tree.cpu_base(at.node).switches);
+        json.member("in", tree.cpu_base(at.node).interrupts);
         if (at.level == 0) {
           json.member("name", group_title(group, groups.grouping()));
         } else {

@@ -37,6 +37,16 @@ bool Definitions::has_pid(ThreadIndex index) const {
   return process_of(index) != nullptr || (facts != nullptr && facts->of_kernel());
 }
 
+int64_t Definitions::exec_ns(ThreadIndex index) const {
+  const Thread* found = thread(index);
+  const Process* process = process_of(index);
+  if (process == nullptr || process->origin == ARCTRACE_ORIGIN_FORK ||
+      process->pid != found->tid) {
+    return INT64_MIN;
+  }
+  return process->exec_ns;
+}
+
 ProcessIndex Definitions::find_process(uint32_t process_id) const {
   const auto found = process_by_id_.find(process_id);
   return found == process_by_id_.end() ? kNoIndex : found->second;

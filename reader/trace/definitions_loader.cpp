@@ -1,5 +1,6 @@
 #include "reader/trace/definitions_loader.hpp"
 
+#include <absl/container/flat_hash_map.h>
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_split.h>
 
@@ -58,6 +59,11 @@ class Builder {
         return layout(body);
       case ARCTRACE_TYPE_PROCESS_END:
         return process_end(body);
+      case ARCTRACE_TYPE_PHASE:
+        return phase(body);
+      case ARCTRACE_TYPE_EXEC:
+        execs_[body.read<arctrace_exec_body>().pid].push_back(time_ns_);
+        return;
       case ARCTRACE_TYPE_PID_NAMESPACE:
         return pid_namespace(body);
       case ARCTRACE_TYPE_CODE:
@@ -70,11 +76,41 @@ class Builder {
         return writer_end(body);
       case ARCTRACE_TYPE_SESSION:
         return session_event(body);
+      case ARCTRACE_TYPE_COUNTS: {
+        const auto counts = body.read<arctrace_counts_body>();
+        session_.processes = std::max(session_.processes, counts.processes);
+        session_.threads = std::max(session_.threads, counts.threads);
+        return;
+      }
       case ARCTRACE_TYPE_CHILD_STATUS:
         session_.child_wait_status = body.read<arctrace_child_status_body>().status;
         return;
       default:
         return;
+    }
+  }
+
+  // After the last definition: gives each program the exec from which it began, the last
+  // one of its pid before it joined. A process of that pid that joined in between has
+  // another one.
+  void finish() {
+    std::vector<ProcessIndex> order;
+    for (ProcessIndex i = 0; i < definitions_.processes().size(); ++i) {
+      if (definitions_.processes()[i].origin != ARCTRACE_ORIGIN_FORK) order.push_back(i);
+    }
+    std::stable_sort(order.begin(), order.end(), [&](ProcessIndex a, ProcessIndex b) {
+      return definitions_.processes()[a].start_ns < definitions_.processes()[b].start_ns;
+    });
+    for (const ProcessIndex index : order) {
+      Process& process = *definitions_.mutable_process(index);
+      const auto found = execs_.find(process.pid);
+      if (found == execs_.end()) continue;
+      std::vector<int64_t>& times = found->second;
+      std::sort(times.begin(), times.end());
+      const auto after = std::upper_bound(times.begin(), times.end(), process.start_ns);
+      if (after == times.begin()) continue;
+      process.exec_ns = *(after - 1);
+      times.erase(times.begin(), after);
     }
   }
 
@@ -198,6 +234,14 @@ class Builder {
     process.end_status = body.status;
   }
 
+  // Of several, because a child was forked in between or called main, the first counts.
+  void phase(BodyReader reader) {
+    const auto body = reader.read<arctrace_phase_body>();
+    Process& process = *definitions_.mutable_process(owner(body.process));
+    int64_t& began = body.phase == ARCTRACE_LIFE_MAIN ? process.main_ns : process.exit_ns;
+    began = std::min(began, time_ns_);
+  }
+
   void pid_namespace(BodyReader reader) {
     const auto body = reader.read<arctrace_pid_namespace_body>();
     Process& process = *definitions_.mutable_process(owner(body.process));
@@ -267,6 +311,7 @@ class Builder {
   Definitions& definitions_;
   WriterFates& fates_;
   FindingLog& findings_;
+  absl::flat_hash_map<uint32_t, std::vector<int64_t>> execs_;  // by pid
   int64_t time_ns_ = 0;  // of the record that is being applied
   uint64_t chunk_ = 0;
   uint32_t offset_ = 0;
@@ -310,6 +355,7 @@ void DefinitionsLoader::build(Session& session, ClockMap& clock, Definitions& de
   for (const Held& held : held_) {
     builder.apply(held.type, held.ticks, BodyReader(held.body), held.chunk, held.offset);
   }
+  builder.finish();
   held_.clear();
   held_.shrink_to_fit();
 }

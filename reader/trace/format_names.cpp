@@ -59,6 +59,10 @@ std::string process_end_text(uint32_t how) {
   return word(how, ARCTRACE_END_NONE, "end", {"exec failed", "exit", "_exit", "exec"});
 }
 
+std::string life_phase_text(uint32_t phase) {
+  return word(phase, ARCTRACE_LIFE_MAIN, "phase", {"main", "exit"});
+}
+
 std::string untraced_text(uint32_t why) {
   return word(why, ARCTRACE_UNTRACED_STATIC, "reason",
               {"statically linked", "setuid", "setgid", "given capabilities",

@@ -3,6 +3,7 @@
 #include <absl/strings/str_cat.h>
 
 #include <algorithm>
+#include <string_view>
 
 #include "src/protocol/dead_slot.hpp"
 
@@ -58,8 +59,20 @@ absl::Status read_control(Input& input, BufferState& state) {
   if (!whole.ok()) return whole.status();
   state.gate = control.gate;
   state.collector_pid = control.collector_pid;
+  state.high_water_blocks = control.high_water_blocks;
   state.collector_alive = is_live(control.collector_lock);
   std::copy(std::begin(control.lost), std::end(control.lost), state.session_lost.begin());
+  arctrace_live_filter filter{};
+  const absl::StatusOr<bool> has_filter =
+      read_struct(input, ARCTRACE_LIVE_FILTER_OFFSET, filter);
+  if (!has_filter.ok()) return has_filter.status();
+  if (!*has_filter || filter.size > sizeof filter.text) return absl::OkStatus();
+  std::string_view text(reinterpret_cast<const char*>(filter.text), filter.size);
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\0'), text.size());
+    state.filter.emplace_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
   return absl::OkStatus();
 }
 

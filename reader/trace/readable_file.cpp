@@ -4,12 +4,14 @@
 #include <absl/strings/str_cat.h>
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "src/buffer/pinned_map.hpp"
 
@@ -49,9 +51,33 @@ absl::StatusOr<int> copy_map(const std::string& path) {
   return copy;
 }
 
+// What comes out of a pipe is kept in memory, because readers go back and forth in it.
+absl::StatusOr<int> copy_pipe(int pipe, const std::string& path) {
+  const int copy = ::memfd_create("arctrace-pipe", MFD_CLOEXEC);
+  std::vector<std::byte> part(size_t{1} << 20);
+  bool is_good = copy >= 0;
+  while (is_good) {
+    const ssize_t got = ::read(pipe, part.data(), part.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got == 0) return copy;
+    is_good = got > 0 && write_all(copy, part.data(), static_cast<uint64_t>(got));
+  }
+  const int error = errno;
+  if (copy >= 0) ::close(copy);
+  return absl::ErrnoToStatus(error, absl::StrCat("cannot read ", path));
+}
+
 }  // namespace
 
-absl::StatusOr<int> open_readable(const std::string& path) {
+absl::StatusOr<int> open_readable(const std::string& given) {
+  const std::string path = given == "-" ? "/dev/stdin" : given;
+  struct stat facts {};
+  if (::stat(path.c_str(), &facts) == 0 && S_ISFIFO(facts.st_mode)) {
+    const int pipe = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (pipe < 0) return absl::ErrnoToStatus(errno, absl::StrCat("cannot open ", path));
+    const absl::Cleanup closer = [pipe] { ::close(pipe); };
+    return copy_pipe(pipe, path);
+  }
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd >= 0) return fd;
   if (errno == EIO) return copy_map(path);

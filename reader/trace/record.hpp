@@ -77,6 +77,10 @@ struct Process {
   uint32_t pid_namespace = 0;  // whose numbers pid and ppid are: an inode; 0: the first
   int64_t start_ns = 0;
   int64_t end_ns = INT64_MAX;
+  // When it executed its program; of a process that has no such record, INT64_MIN. When
+  // main was called, and has returned: INT64_MAX if that is not recorded.
+  int64_t exec_ns = INT64_MIN;
+  int64_t main_ns = INT64_MAX, exit_ns = INT64_MAX;
   uint32_t end_how = 0;  // enum arctrace_process_end; 0: none recorded
   int32_t end_status = -1;
   std::string executable;

@@ -122,6 +122,7 @@ constexpr TypeInfo kTypes[] = {
     {TYPE(PID_NAMESPACE), BODY(pid_namespace, process, inode)},
     {TYPE(JITDUMP), BODY(jitdump, process, path_size).with(TEXT(jitdump, path))},
     {TYPE(UNTRACED), BODY(untraced, process, why, path_size).with(TEXT(untraced, path))},
+    {TYPE(PHASE), BODY(phase, process, phase)},
     {TYPE(SYSTEM), BODY(system, byte_order, page_size, cpus, host_size, kernel_size,
          arguments_size).with(TEXT(system, host)).with(TEXT(system, kernel))
          .with(TEXT(system, arguments))},
@@ -135,7 +136,8 @@ constexpr TypeInfo kTypes[] = {
     {TYPE(CODE_FILE), BODY(code_file, process, kind, names, left_out, flags, path_size)
          .with(TEXT(code_file, path))},
     {TYPE(ENABLED), BODY(enabled, gate, filter_size).with(TEXT(enabled, filter))},
-    {TYPE(COMMAND), BODY(command, child_pid, reserved, within_ticks)},
+    {TYPE(EXEC), BODY(exec, pid, reserved, within_ticks)},
+    {TYPE(COUNTS), BODY(counts, processes, threads)},
     {TYPE(SWITCH), BODY(switch, cpu, tgid, prev_state, next_tid, next_tgid)},
     {TYPE(WAKING), BODY(waking, cpu, tgid, woken_tid, woken_tgid, context)},
     {TYPE(FORKED), BODY(forked, cpu, tgid, child_tid, child_tgid)},
@@ -154,6 +156,7 @@ constexpr TypeInfo kTypes[] = {
     {TYPE(SWITCH_IN), BODY(switch_in, cpu, tgid)},
     {TYPE(NUMBERED), BODY(numbered, cpu, tgid, child_tid, own_tid, pid_namespace,
          reserved)},
+    {TYPE(NAMED), BODY(named, cpu, tgid, name)},
 };
 // clang-format on
 

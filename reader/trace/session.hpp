@@ -36,6 +36,8 @@ struct Session {
   bool resumed = false;   // earlier records may be in another file
   int32_t disk_full_errno = 0;
   std::optional<int32_t> child_wait_status;
+  // Identities ever given, as COUNTS or a buffer have it; 0: not known.
+  uint32_t processes = 0, threads = 0;
 };
 
 }  // namespace arctrace::reader

@@ -39,6 +39,13 @@ uint32_t tgid_untrusted(const RawRecord& record) {
   return load_part_untrusted<arctrace_kernel_body>(record.body).tgid;
 }
 
+// The name in a record of type NAMED or EXECED, which has the same body.
+std::string name_untrusted(const RawRecord& record) {
+  const auto body = load_part_untrusted<arctrace_named_body>(record.body);
+  const std::string name(body.name, sizeof body.name);
+  return name.substr(0, name.find('\0'));
+}
+
 }  // namespace
 
 struct Trace::Impl {
@@ -79,11 +86,14 @@ struct Trace::Impl {
   BufferState buffer;
   Definitions definitions;
   WriterFates fates;
+  std::vector<BlockRef> all_blocks;
   std::vector<std::vector<BlockRef>> exclusive;  // by writer, each sorted by serial
   std::vector<SharedRef> shared;                 // of full form
   // The writers of records in `shared`; with their process's number, if they are threads
   // in the kernel's records.
   absl::flat_hash_map<uint32_t, uint32_t> shared_writers;
+  // The last name of threads that the kernel's records have.
+  absl::flat_hash_map<uint32_t, std::string> kernel_names;
   // What TOTALS records or a buffer's slots count, by writer; 0: in the whole session.
   absl::flat_hash_map<uint32_t, uint64_t> written;
   std::array<uint64_t, ARCTRACE_LOST_CAUSES> lost_total{};
@@ -103,8 +113,13 @@ absl::Status Trace::Impl::load() {
   loader.build(session, clock, definitions, fates, findings);
   check_end(*index);
   group_exclusive(index->blocks);
+  all_blocks = index->blocks;
   add_unknown_writers();
-  if (session.raw) add_slot_fates();
+  if (session.raw) {
+    add_slot_fates();
+    // The lock on the memory is the collector's.
+    session.pinned = session.pinned && buffer.collector_alive;
+  }
   opened = findings.mark();
   return absl::OkStatus();
 }
@@ -132,6 +147,9 @@ absl::Status Trace::Impl::load_shared(const BlockRef& ref, DefinitionsLoader& lo
     // own definitions were overwritten, or are in an earlier collector's file.
     if (ref.kind == BlockRef::Kind::kShared) {
       shared_writers.try_emplace(record.writer, tgid_untrusted(record));
+      if (record.type == ARCTRACE_TYPE_NAMED || record.type == ARCTRACE_TYPE_EXECED) {
+        kernel_names[record.writer] = name_untrusted(record);
+      }
     }
   }
   const uint64_t first = block.records().empty() ? 0 : block.records().front().ticks;
@@ -243,6 +261,9 @@ void Trace::Impl::add_unknown_writers() {
     if (thread.of_kernel()) {
       thread.tid = writer & ~ARCTRACE_WRITER_KERNEL;
       thread.tgid = tgid;
+      if (const auto name = kernel_names.find(writer); name != kernel_names.end()) {
+        thread.names.push_back({INT64_MIN, name->second});
+      }
     } else {
       report(writer, 0);
     }
@@ -315,6 +336,9 @@ absl::Status Trace::Impl::read(const RecordSink& sink) {
                   ARCTRACE_LOST_SESSION);
   }
   summary = emitter.summary();
+  // Those whose definitions did not fit are processes and threads too.
+  summary.processes = std::max<uint64_t>(summary.processes, session.processes);
+  summary.threads = std::max<uint64_t>(summary.threads, session.threads);
   settle_totals(emitter);
   summary.findings = findings.count();
   return absl::OkStatus();
@@ -366,6 +390,7 @@ Trace::~Trace() = default;
 
 const Session& Trace::session() const { return impl_->session; }
 const Definitions& Trace::definitions() const { return impl_->definitions; }
+std::span<const BlockRef> Trace::blocks() const { return impl_->all_blocks; }
 const ClockMap& Trace::clock() const { return impl_->clock; }
 const BufferState* Trace::buffer() const {
   return impl_->session.raw ? &impl_->buffer : nullptr;

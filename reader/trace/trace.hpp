@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 
+#include "reader/trace/block_index.hpp"
 #include "reader/trace/buffer_state.hpp"
 #include "reader/trace/clock_map.hpp"
 #include "reader/trace/definitions.hpp"
@@ -42,6 +43,8 @@ class Trace {
   const Session& session() const;
   const Definitions& definitions() const;
   const ClockMap& clock() const;
+  // The headers of all blocks, and the RECORDS chunks, in the order of the input.
+  std::span<const BlockRef> blocks() const;
   // The state of a raw buffer's slots and counters; nullptr for a file.
   const BufferState* buffer() const;
 

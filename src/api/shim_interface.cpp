@@ -180,6 +180,16 @@ void arctrace_shim_process_end(uint32_t how, int32_t status) {
   record_process_end(how, status);
 }
 
+void arctrace_shim_process_phase(uint32_t phase) {
+  if (*arctrace_gate != 0) record_phase(phase);
+}
+
+uint64_t arctrace_shim_now(void) { return session.joined ? session_ticks() : 0; }
+
+void arctrace_shim_exec(uint32_t pid, uint64_t ticks) {
+  if (*arctrace_gate != 0) note_exec(pid, ticks);
+}
+
 int arctrace_shim_can_read(char* const* list) {
   ReadableMemory entries;
   ReadableMemory texts;

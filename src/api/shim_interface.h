@@ -154,6 +154,16 @@ ARCTRACE_API void arctrace_shim_other_thread_name(uint32_t tid, const char* name
  * failed. */
 ARCTRACE_API void arctrace_shim_process_end(uint32_t how, int32_t status);
 
+/* The process enters a phase of its life (enum arctrace_phase_of_life). */
+ARCTRACE_API void arctrace_shim_process_phase(uint32_t phase);
+
+/* The session's clock; 0 without a session. */
+ARCTRACE_API uint64_t arctrace_shim_now(void);
+
+/* Process `pid`, or the calling one if that is 0, executes a program at `ticks`, or now
+ * if that is 0. */
+ARCTRACE_API void arctrace_shim_exec(uint32_t pid, uint64_t ticks);
+
 /* Nonzero if `list` is NULL, or if it and its strings can be read up to the NULL that
  * ends it. */
 ARCTRACE_API int arctrace_shim_can_read(char* const* list);

@@ -6,6 +6,7 @@
 #include "src/os/process_facts.hpp"
 #include "src/process/session.hpp"
 #include "src/protocol/dead_slot.hpp"
+#include "src/protocol/moments.hpp"
 #include "src/protocol/recycle.hpp"
 #include "src/writer/definitions.hpp"
 #include "src/writer/slow_path.hpp"
@@ -111,6 +112,27 @@ void record_process_end(uint32_t how, int32_t status) {
         const BodyPart parts[] = {{&body, sizeof body}};
         write_parts(state, process, ARCTRACE_TYPE_PROCESS_END, parts, 1, ticks);
       });
+}
+
+void record_phase(uint32_t phase) {
+  as_attached_thread(
+      [=](Nesting, ThreadState& state, ProcessState& process, uint64_t ticks) {
+        emit_definitions(state, process);
+        if (!is_defined(process)) return;  // readers don't know the process
+        const arctrace_phase_body body{.process = process.id, .phase = phase};
+        const BodyPart parts[] = {{&body, sizeof body}};
+        write_parts(state, process, ARCTRACE_TYPE_PHASE, parts, 1, ticks);
+      });
+}
+
+void note_exec(uint32_t pid, uint64_t ticks) {
+  if (!session.joined) return;
+  if (pid == 0) {
+    const bool asks = may_call_kernel();
+    pid = asks ? static_cast<uint32_t>(sys::getpid()) : known_pid();
+  }
+  if (ticks == 0) ticks = session_ticks();
+  if (pid != 0) note_moment(execs(session.view), ticks, pid);
 }
 
 }  // namespace arctrace

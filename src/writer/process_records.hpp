@@ -21,4 +21,11 @@ void record_untraced(const char* path, uint32_t why);
 // Called around an exec, it does nothing in a child that borrows this process' memory.
 void record_process_end(uint32_t how, int32_t status);
 
+// The process enters a phase of its life (enum arctrace_phase_of_life).
+void record_phase(uint32_t phase);
+
+// Process `pid`, or the calling one if that is 0, executes a program; `ticks`: when, 0:
+// now.
+void note_exec(uint32_t pid, uint64_t ticks);
+
 }  // namespace arctrace

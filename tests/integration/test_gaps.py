@@ -71,7 +71,7 @@ class GapsTest(support.TraceTest):
         name = f"gaps-{self.id().rsplit('.', 1)[1]}-{time.monotonic_ns()}"
         trace = self.directory / "ticks.data"
         run("create", name, "--start")
-        self.addCleanup(subprocess.run, [support.ARCTRACE, "destroy", name], check=False,
+        self.addCleanup(subprocess.run, [support.ARCTRACE, "destroy", "--force", name], check=False,
                         stderr=subprocess.DEVNULL)
         with subprocess.Popen([support.ARCTRACE, "attach", name, "-o", trace],
                               stderr=subprocess.PIPE, text=True) as collector:

@@ -154,7 +154,7 @@ class GeneratedCodeTest(support.TraceTest):
     def test_live_session(self):
         name = f"jit-{os.getpid()}"
         subprocess.run([ARCTRACE, "create", name, "--start"], stdout=subprocess.DEVNULL, check=True)
-        self.addCleanup(subprocess.run, [ARCTRACE, "destroy", name], check=False)
+        self.addCleanup(subprocess.run, [ARCTRACE, "destroy", "--force", name], check=False)
         with subprocess.Popen([ARCTRACE, "record", f"--session={name}", "--", "./generates", "wait"],
                               cwd=self.directory, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                               text=True) as command:

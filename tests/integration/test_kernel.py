@@ -232,6 +232,43 @@ class KernelTest(ProgramTest):
                 before.children_user - before.children_system)
         self.assertLess(used, 0.5 * (after.elapsed - before.elapsed))
 
+    def test_a_program_without_calls(self):
+        """It has its life and its times on and off the CPU all the same."""
+        trace = self.record("sleep", "0.2", options=("--kernel", "--no-libcall")).trace
+        thread, = self.report(trace, "threads")["threads"]
+        self.assertEqual(thread["name"], "sleep")
+        blocked = sum(s["duration_ns"] for s in thread["states"] if s["state"] == "blocked")
+        self.assertGreaterEqual(blocked, 0.2e9)
+        tree, = self.report(trace, "tree")["threads"]
+        self.assertIn("[loader]", [child["name"] for child in tree["root"]["children"]])
+        rows = self.report(trace, "log-rt")["log_rt"]
+        self.assertGreater(sum(row["ds"] for row in rows), 0)
+
+    def test_names_of_threads_that_are_not_recorded(self):
+        trace = self.directory / "foreign.data"
+        with subprocess.Popen([support.ARCTRACE, "record", "--kernel", "-o", trace, "--", "cat"],
+                              stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL, text=True) as cat:
+            with subprocess.Popen(["bash", "-c", "exec -a feeder sh -c "
+                                   "'for i in 1 2 3 4 5; do sleep 0.1; echo line; done'"],
+                                  stdout=cat.stdin):
+                pass
+            cat.communicate()
+        named = {r["name"] for r in self.dump(trace, "--type", "NAMED")}
+        self.assertIn("sh", named)
+        text = subprocess.run([support.ARCTRACE, "report", trace, "--view=wakers"], text=True,
+                              stdout=subprocess.PIPE, check=True).stdout
+        self.assertRegex(text, r"\bsh \d+/\d+")
+
+    def test_nothing_of_the_recorder(self):
+        with subprocess.Popen([support.ARCTRACE, "record", "--kernel", "--syscalls", "-o",
+                               self.directory / "own.data", "true"],
+                              stderr=subprocess.DEVNULL) as recorder:
+            recorder.wait()
+        tids = {r["tid"] for r in self.dump(self.directory / "own.data", "--type", "SYSCALL")}
+        self.assertTrue(tids)
+        self.assertNotIn(recorder.pid, tids)
+
     def test_losses_by_cpu(self):
         trace, _, printed = self.record_program("--mode=stop", "-b", "64k", "--block-size", "4k")
         lost = [r for r in self.dump(trace, "--type", "LOST") if r["cause"] == "kernel"]

@@ -113,6 +113,25 @@ class LossTest(support.TraceTest):
         self.assertEqual(summary["findings"], 0)
         self.assertGreater(summary["lost_by_cause"]["full"], 0)
 
+    def test_torn_in_every_scope(self):
+        """A record that its dead writer did not commit is torn, in the thread's own block and in
+        one of all."""
+        program = support.API + """
+api.arctrace_reserve.restype = ctypes.c_void_p
+event = api.arctrace_define_event(b"event", 0, None, 0)
+api.arctrace_write(event, None, 0)
+api.arctrace_reserve(event, 0)
+os.kill(os.getpid(), 9)
+"""
+        for mode in ("drop", "overwrite"):
+            for scope in ("thread", "shared"):
+                with self.subTest(mode=mode, scope=scope):
+                    trace = self.record(sys.executable, "-c", program, options=(
+                        "--no-libcall", f"--mode={mode}", f"--scope={scope}")).trace
+                    summary = self.info(trace)["summary"]
+                    self.assertEqual((summary["records"], summary["torn"], summary["unfinished"]),
+                                     (1, 1, 0))
+
 
 if __name__ == "__main__":
     unittest.main(verbosity=2)

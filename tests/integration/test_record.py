@@ -1,5 +1,6 @@
 """arctrace record: exit status, the summary line, files, signals, and every bad input."""
 
+import json
 import os
 import re
 import resource
@@ -270,6 +271,55 @@ class RecordTest(support.TraceTest):
             self.assertEqual(run("destroy", buffer[1]).returncode, 0)
         finally:
             subprocess.run(["umount", mount], check=True)
+
+    def test_columns_of_dump(self):
+        trace = self.record("true").trace
+        lines = run("dump", trace, "--no-header", "--fields=time,delta,wall,cpu,type").stdout
+        last = None
+        for line in lines.splitlines():
+            now, delta, wall, cpu, _ = line.split()
+            self.assertRegex(wall, r"^20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}$")
+            self.assertEqual(cpu, "-")
+            if last is not None:
+                self.assertAlmostEqual(float(delta), float(now) - last, delta=2e-9)
+            last = float(now)
+        raw = run("dump", trace, "--raw").stdout
+        self.assertRegex(raw, r"(?m)^# block \d+: full definitions, writer 1, .* handout \d+")
+
+    def test_trace_from_a_pipe(self):
+        trace = self.record("true").trace
+        piped = subprocess.run([support.ARCTRACE, "report", "-", "--format=json"],
+                               input=trace.read_bytes(), stdout=subprocess.PIPE, check=False)
+        self.assertEqual(piped.returncode, 0)
+        self.assertEqual(json.loads(piped.stdout)["threads"],
+                         self.report(trace, "tree")["threads"])
+
+    def test_daemons(self):
+        """Whoever goes on when the command has ended is not waited for, which is said."""
+        program = (sys.executable, "-c", support.API + """
+ready, done = os.pipe()
+if os.fork() == 0:
+    api.arctrace_instant(name("alive"))
+    os.write(done, b"x")
+    time.sleep(1)
+    os._exit(0)
+os.read(ready, 1)
+os._exit(5)
+""")
+        done = self.record(*program, options=("--no-libcall",))
+        self.assertEqual(done.status, 5)
+        self.assertIn("warning: 1 process of the command still run", done.stderr)
+        self.assertIn("--wait", done.stderr)
+        waited = self.record(*program, options=("--no-libcall", "--wait"))
+        self.assertEqual(waited.status, 5)
+        self.assertNotIn("--wait", waited.stderr)
+
+    def test_filter_that_matches_nothing(self):
+        trace = self.record("true").trace
+        for view in ("tree", "flat", "flow", "arcs"):
+            done = run("report", trace, f"--view={view}", "-F", "no_such_function")
+            self.assertEqual(done.returncode, 0)
+            self.assertIn("no call passes the filters", done.stderr, view)
 
     @unittest.skipIf(os.environ["ARCTRACE_SANITIZE"], "sanitizers' mlock() does nothing")
     def test_memlock_too_small(self):

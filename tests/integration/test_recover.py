@@ -87,6 +87,21 @@ class RecoverTest(support.TraceTest):
         self.assertIn("outer", {row["name"] for row in self.report(trace, "flat")["functions"]})
         trace.unlink()  # what is in the recorder's file only is missing: serials have a gap
 
+    def test_whole_recording(self):
+        """What the recorder wrote until it was killed, and what is left in the buffer."""
+        session = self.left_behind("-b", "256k", "--block-size", "384")
+        cut = self.directory / "cut"
+        report = run("report", cut)
+        self.assertEqual(report.returncode, 0, report.stderr)
+        self.assertIn(f"arctrace recover {session} -m {cut}", report.stderr)
+        trace = self.directory / "merged"
+        done = run("recover", session, "-o", trace, "--merge", cut)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.check_clean(trace)
+        self.assertEqual(self.info(trace)["summary"]["records"], 1002)
+        self.assertNotIn("warning", run("report", trace).stderr)
+        cut.unlink()
+
     def test_core(self):
         with open("/proc/sys/kernel/core_pattern", encoding="ascii") as pattern:
             if pattern.read().strip() != "core":

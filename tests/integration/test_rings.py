@@ -117,7 +117,7 @@ class RingTest(support.TraceTest):
         name = f"test-ring-{os.getpid()}"
         done = run("create", name, "-b", "4M", "--block-size", "8k", "--start")
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.addCleanup(run, "destroy", name)
+        self.addCleanup(run, "destroy", "--force", name)
         trace = self.directory / "trace"
         attach = [support.ARCTRACE, "attach", name, "-o", trace, f"--size-limit={LIMIT}"]
         with subprocess.Popen(attach, stderr=subprocess.PIPE, text=True) as collector:
@@ -170,7 +170,7 @@ sys.exit(7)
     def test_attach(self):
         name = f"test-duration-{os.getpid()}"
         self.assertEqual(run("create", name, "-b", "1M", "--start").returncode, 0)
-        self.addCleanup(run, "destroy", name)
+        self.addCleanup(run, "destroy", "--force", name)
         trace = self.directory / "trace"
         begin = time.monotonic()
         done = run("attach", name, "-o", trace, "--duration=500ms")

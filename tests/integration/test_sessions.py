@@ -45,7 +45,7 @@ class SessionTest(support.TraceTest):
     def create(self, *options):
         done = run("create", self.name, "-b", "1M", "--block-size", "8k", *options)
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.addCleanup(run, "destroy", self.name)
+        self.addCleanup(run, "destroy", "--force", self.name)
         return pathlib.Path(done.stdout.strip())
 
     def refused(self, *arguments):
@@ -158,7 +158,16 @@ class SessionTest(support.TraceTest):
     def test_ends_when_the_session_is_destroyed(self):
         self.create("--start")
         collector = self.attach(self.directory / "trace")
-        self.assertEqual(run("destroy", self.name).returncode, 0)
+        self.assertIn("a collector, pid", self.refused("destroy", self.name))
+        listed = self.listed()[self.name]
+        self.assertIn("attach", listed["command"])
+        self.assertGreater(listed["age_ns"], 0)
+        run("ctl", self.name, "-F", "some*", "--off=events", "--high-water=50")
+        buffer = self.info(self.name)["buffer"]
+        self.assertEqual(buffer["recorded"], "functions, marks, kernel")
+        self.assertIn("+some*", buffer["live_filter"])
+        self.assertGreater(buffer["high_water_blocks"], 0)
+        self.assertEqual(run("destroy", "--force", self.name).returncode, 0)
         self.assertEqual(collector.wait(timeout=60), 0)
         self.check_clean(self.directory / "trace")
 

@@ -142,7 +142,7 @@ class ReportChecks:
 
     def check_spans(self):
         """A thread's time lies between that from its first to its last call or exit, and that
-        from its first record to the end of the recording."""
+        of the recording."""
         spans = {}  # by writer: pid and tid, first and last of all, first and last of frames
         end_ns = 0
         lines = read("dump", "--no-header", "--fields=time,writer,pid,tid,type", self.trace)
@@ -162,7 +162,7 @@ class ReportChecks:
         for thread, everything, frames in spans.values():
             for bound, times in enumerate((frames, everything)):
                 if times:
-                    bounds[thread][bound] += (end_ns if bound else times[-1]) - times[0]
+                    bounds[thread][bound] += end_ns if bound else times[-1] - times[0]
         found = collections.Counter()
         for row in self.tree["threads"]:
             found[row["pid"], row["tid"]] += row["root"]["cum_ns"]

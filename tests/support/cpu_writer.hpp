@@ -95,6 +95,7 @@ inline void use(const BufferView& view) {
             geometry.block_size,
             geometry.block_count,
             geometry.cpu_count,
+            0,
             geometry.mode == ARCTRACE_MODE_OVERWRITE,
             layout.preemptible,
             false};

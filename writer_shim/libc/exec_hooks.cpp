@@ -33,6 +33,7 @@ template <class Call>
 int become(const arctrace_shim_program& program, Vector environment, const Call& call) {
   return with_session_environment(program, environment, [&call](Vector changed) {
     arctrace_shim_process_end(ARCTRACE_END_EXEC, 0);  // there is no time for it later
+    arctrace_shim_exec(0, 0);
     const int result = call(changed);
     arctrace_shim_process_end(ARCTRACE_END_NONE, 0);
     return result;

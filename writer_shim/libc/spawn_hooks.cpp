@@ -25,7 +25,12 @@ int spawn(Spawn* real, bool is_looked_up, pid_t* pid, const char* path,
   if (real == nullptr) return ENOSYS;
   const arctrace_shim_program program{AT_FDCWD, path, is_looked_up};
   return with_session_environment(program, environment, [=](Vector changed) {
-    return real(pid, path, actions, attributes, arguments, changed);
+    pid_t child = 0;
+    const uint64_t ticks = arctrace_shim_now();
+    const int error = real(&child, path, actions, attributes, arguments, changed);
+    if (error == 0) arctrace_shim_exec(static_cast<uint32_t>(child), ticks);
+    if (error == 0 && pid != nullptr) *pid = child;
+    return error;
   });
 }
 

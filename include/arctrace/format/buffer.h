@@ -196,24 +196,32 @@ struct arctrace_live_filter {
 };
 ARCTRACE_ASSERT_OFFSET(arctrace_live_filter, text, 64);
 
-/* The last changes of the gate and of the live filter. They follow the live filter;
- * whoever changes either adds one. */
+/* Moments that whoever causes them notes, because the recorder does not see them in time:
+ * of each kind the last ones. They follow the live filter. */
+struct arctrace_moment {
+  uint64_t ticks;
+  uint32_t value;
+  uint32_t round; /* the moment's number, from 1, stored last; 0 while it is being made */
+};
+ARCTRACE_ASSERT_SIZE(arctrace_moment, 16);
+
+/* The entries, struct arctrace_moment, follow; moment n is in entry n - 1, modulo their
+ * number. */
+struct arctrace_moments {
+  uint32_t count; /* ever noted */
+  uint32_t reserved[15];
+};
+ARCTRACE_ASSERT_SIZE(arctrace_moments, 64);
+
+/* Changes of the gate or of the live filter; the value is the gate after it. Records of
+ * classes that it lacks are missing from then on. */
 #define ARCTRACE_GATE_CHANGES_OFFSET 5696u
 #define ARCTRACE_GATE_CHANGES_KEPT 32u
 
-struct arctrace_gate_change {
-  uint64_t ticks; /* records of classes that are off are missing from then on */
-  uint32_t gate;  /* after the change */
-  uint32_t round; /* the change's number, from 1, stored last; 0 while it is being made */
-};
-ARCTRACE_ASSERT_SIZE(arctrace_gate_change, 16);
-
-struct arctrace_gate_changes {
-  uint32_t count; /* changes ever made; change n is in entries[(n - 1) % KEPT] */
-  uint32_t reserved[15];
-  struct arctrace_gate_change entries[ARCTRACE_GATE_CHANGES_KEPT];
-};
-ARCTRACE_ASSERT_OFFSET(arctrace_gate_changes, entries, 64);
+/* Processes that are about to execute a program; the value is the pid, as the process
+ * itself sees it. */
+#define ARCTRACE_EXECS_OFFSET 6272u
+#define ARCTRACE_EXECS_KEPT 96u
 
 /* ---- CPU slots: the kernel writer --------------------------------------- */
 

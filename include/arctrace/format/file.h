@@ -89,6 +89,12 @@ struct arctrace_totals_body {
 } ARCTRACE_RECORD_PART;
 ARCTRACE_ASSERT_PART(arctrace_totals_body, 72);
 
+/* How many identities the session has given: also to those that have no definitions. */
+struct arctrace_counts_body {
+  uint32_t processes, threads;
+} ARCTRACE_RECORD_PART;
+ARCTRACE_ASSERT_PART(arctrace_counts_body, 8);
+
 /* Code that the process generated; then bytes(name_size). */
 struct arctrace_code_body {
   uint32_t process, name_size;
@@ -123,12 +129,12 @@ struct arctrace_enabled_body {
 } ARCTRACE_RECORD_PART;
 ARCTRACE_ASSERT_PART(arctrace_enabled_body, 8);
 
-/* The recorder executed the recorded command, at the head's ticks or within
- * `within_ticks` after them. */
-struct arctrace_command_body {
-  uint32_t child_pid, reserved;
+/* A process executes a program, at the head's ticks or up to `within_ticks` later. */
+struct arctrace_exec_body {
+  uint32_t pid; /* as the process itself sees it */
+  uint32_t reserved;
   uint64_t within_ticks;
 } ARCTRACE_RECORD_PART;
-ARCTRACE_ASSERT_PART(arctrace_command_body, 16);
+ARCTRACE_ASSERT_PART(arctrace_exec_body, 16);
 
 #endif /* ARCTRACE_FORMAT_FILE_H */

@@ -63,6 +63,14 @@ struct arctrace_execed_body {
 } ARCTRACE_RECORD_PART;
 ARCTRACE_ASSERT_KERNEL_BODY(arctrace_execed_body, 24);
 
+/* The name of a thread of a process that is not traced, when it first wakes a traced one.
+ */
+struct arctrace_named_body {
+  uint32_t cpu, tgid;
+  char name[16]; /* with zeros after it */
+} ARCTRACE_RECORD_PART;
+ARCTRACE_ASSERT_KERNEL_BODY(arctrace_named_body, 24);
+
 struct arctrace_exited_body {
   uint32_t cpu, tgid, reserved[2];
 } ARCTRACE_RECORD_PART;

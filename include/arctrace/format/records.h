@@ -79,6 +79,7 @@ enum arctrace_record_type {
   ARCTRACE_TYPE_PID_NAMESPACE = 39,
   ARCTRACE_TYPE_JITDUMP = 40,
   ARCTRACE_TYPE_UNTRACED = 41,
+  ARCTRACE_TYPE_PHASE = 42,
   /* the collector's: full form, in RECORDS chunks */
   ARCTRACE_TYPE_SYSTEM = 48,
   ARCTRACE_TYPE_CLOCK_SYNC = 49,
@@ -89,7 +90,8 @@ enum arctrace_record_type {
   ARCTRACE_TYPE_CODE = 54,
   ARCTRACE_TYPE_CODE_FILE = 55,
   ARCTRACE_TYPE_ENABLED = 56,
-  ARCTRACE_TYPE_COMMAND = 57,
+  ARCTRACE_TYPE_EXEC = 57,
+  ARCTRACE_TYPE_COUNTS = 58,
   /* the kernel writer's: full form, in blocks of class DATA */
   ARCTRACE_TYPE_SWITCH = 64,
   ARCTRACE_TYPE_WAKING = 65,
@@ -105,7 +107,8 @@ enum arctrace_record_type {
   ARCTRACE_TYPE_BLOCK_IO = 75,
   ARCTRACE_TYPE_BLOCK_IO_END = 76,
   ARCTRACE_TYPE_SWITCH_IN = 77,
-  ARCTRACE_TYPE_NUMBERED = 78
+  ARCTRACE_TYPE_NUMBERED = 78,
+  ARCTRACE_TYPE_NAMED = 79
 };
 
 /* ---- A thread's stream, and user records --------------------------------------
@@ -329,6 +332,18 @@ enum arctrace_process_end {
   ARCTRACE_END_EXIT = 1,        /* exit() or return from main; status unknown (-1) */
   ARCTRACE_END_EXIT_DIRECT = 2, /* _exit(status) */
   ARCTRACE_END_EXEC = 3         /* the process is about to execute another program */
+};
+
+/* The head's ticks: when the phase began. */
+struct arctrace_phase_body {
+  uint32_t process;
+  uint32_t phase; /* enum arctrace_phase_of_life */
+} ARCTRACE_RECORD_PART;
+ARCTRACE_ASSERT_PART(arctrace_phase_body, 8);
+
+enum arctrace_phase_of_life {
+  ARCTRACE_LIFE_MAIN = 1, /* main is called: the constructors have run */
+  ARCTRACE_LIFE_EXIT = 2  /* main has returned */
 };
 
 /* The PID namespace of the process's pid, ppid and tids. Without this record, it is the

@@ -59,6 +59,9 @@ absl::StatusOr<int> attach(const AttachOptions& options) {
         absl::StrCat("session ", options.name, " already has a collector, pid ",
                      IpcAtomics::load_relaxed(control.collector_pid)));
   }
+  if (!buffer->pin_again()) {
+    reader::print_warning("the session's memory can't be pinned; going on unpinned");
+  }
   reclaim_blocks(*buffer);
   // Definitions that were written so far may be in the file of another collector:
   // programs repeat them.

@@ -9,14 +9,40 @@
 
 #include "reader/cli/commands/commands.hpp"
 #include "reader/cli/options/options.hpp"
+#include "reader/render/session_text.hpp"
+#include "src/base/shared_atomics.hpp"
+#include "src/protocol/dead_slot.hpp"
+#include "src/protocol/recycle.hpp"
 #include "src/recorder/buffer/session_directory.hpp"
 
 namespace arctrace::cli {
 namespace {
 
-absl::StatusOr<int> destroy(const std::string& name) {
+// What would lose its session: "a collector, pid 7", "3 writers"; empty if nothing would.
+std::string users_text(const BufferView& view) {
+  std::string text;
+  if (is_live(IpcAtomics::load_acquire(view.control().collector_lock))) {
+    text = absl::StrCat("a collector, pid ",
+                        IpcAtomics::load_relaxed(view.control().collector_pid));
+  }
+  size_t writers = 0;
+  for (uint32_t i = 0; i < Recycle<IpcAtomics>::slots_used(view); ++i) {
+    if (is_live(IpcAtomics::load_acquire(view.slot(i).lock))) ++writers;
+  }
+  if (writers != 0) {
+    absl::StrAppend(&text, text.empty() ? "" : " and ",
+                    reader::count_text(writers, "writer"));
+  }
+  return text;
+}
+
+absl::StatusOr<int> destroy(const std::string& name, bool force) {
   absl::StatusOr<Buffer> buffer = open_session(name);
   if (!buffer.ok()) return buffer.status();
+  if (const std::string users = users_text(buffer->view()); !users.empty() && !force) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("session ", name, " has ", users, ": destroy --force ends it"));
+  }
   buffer->set_gate(0);
   if (unlink(buffer->path().c_str()) != 0) {
     return absl::ErrnoToStatus(errno, absl::StrCat("removing ", buffer->path()));
@@ -28,10 +54,12 @@ absl::StatusOr<int> destroy(const std::string& name) {
 
 Runner add_destroy(CLI::App& root) {
   auto name = std::make_shared<std::string>();
+  auto force = std::make_shared<bool>(false);
   CLI::App* app = root.add_subcommand(
       "destroy", "end a session and remove its buffer; trace files stay");
   add_session_option(*app, *name);
-  return [name] { return destroy(*name); };
+  app->add_flag("--force", *force, "also while a collector or writers use the session");
+  return [name, force] { return destroy(*name, *force); };
 }
 
 }  // namespace arctrace::cli

@@ -12,6 +12,7 @@
 #include "reader/cli/options/glob_option.hpp"
 #include "reader/cli/options/near_names.hpp"
 #include "reader/cli/options/options.hpp"
+#include "reader/cli/record/left_buffer.hpp"
 #include "reader/cli/record/trace_owner.hpp"
 #include "reader/render/dump_printer.hpp"
 #include "reader/render/output.hpp"
@@ -109,6 +110,7 @@ absl::StatusOr<int> dump(DumpOptions& options) {
   absl::StatusOr<reader::Trace> trace = reader::Trace::open(path);
   if (!trace.ok()) return trace.status();
   const std::unique_ptr<ActingWithRights> rights = act_as_owner(path);
+  warn_of_left_buffer(trace->session());
 
   const reader::Definitions& definitions = trace->definitions();
   reader::Symbolizer symbolizer;
@@ -141,7 +143,7 @@ absl::StatusOr<int> dump(DumpOptions& options) {
   };
 
   const bool header = !json && !options.no_header;
-  if (header) printer.print_header();
+  if (header) printer.print_header(options.raw);
   uint64_t printed = 0;
   bool whole = true;
   const absl::Status status = trace->read([&](const reader::Record& record) {
@@ -188,9 +190,10 @@ Runner add_dump(CLI::App& root) {
   add_file_option(*app, options->path);
   add_format_option(*app, options->format);
   CLI::Option* fields =
-      app->add_option("--fields", options->fields,
-                      "the columns of text: time, ticks, pid, tid, name, writer, "
-                      "place, type, content")
+      app->add_option(
+             "--fields", options->fields,
+             "the columns of text: time, delta, wall, cpu, ticks, pid, tid, name, "
+             "writer, place, type, content")
           ->delimiter(',')
           ->allow_extra_args(false)
           ->type_name("FIELD");

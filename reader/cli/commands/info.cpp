@@ -9,6 +9,7 @@
 
 #include "reader/cli/commands/commands.hpp"
 #include "reader/cli/options/options.hpp"
+#include "reader/cli/record/left_buffer.hpp"
 #include "reader/render/info_json.hpp"
 #include "reader/render/info_text.hpp"
 #include "reader/render/output.hpp"
@@ -52,6 +53,7 @@ absl::StatusOr<int> info(const InfoOptions& options) {
   absl::StatusOr<reader::Trace> trace =
       reader::Trace::open(file_or_session(options.path));
   if (!trace.ok()) return trace.status();
+  warn_of_left_buffer(trace->session());
   // The reading itself counts and checks everything that is needed.
   absl::Status status = trace->read([](const reader::Record&) { return true; });
   if (!status.ok()) return status;

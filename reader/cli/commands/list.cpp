@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <utility>
@@ -13,9 +14,11 @@
 #include "reader/cli/options/options.hpp"
 #include "reader/render/json_writer.hpp"
 #include "reader/render/output.hpp"
+#include "reader/render/session_text.hpp"
 #include "reader/trace/format_names.hpp"
 #include "reader/trace/text_escape.hpp"
 #include "reader/trace/trace.hpp"
+#include "src/buffer/clock.hpp"
 #include "src/recorder/buffer/session_directory.hpp"
 
 namespace arctrace::cli {
@@ -33,8 +36,30 @@ struct Listed {
   std::string name, path, mode, state;
   bool is_recording = false;
   int64_t writers = 0;  // alive
+  std::string command;
+  uint64_t age_ns = 0;
   uint32_t collector_pid = 0;
 };
+
+// The collector's command line if one lives, else that of the session's first program.
+std::string command_of(const reader::Trace& trace) {
+  const reader::BufferState& buffer = *trace.buffer();
+  if (buffer.collector_alive) {
+    std::vector<std::string> line;
+    std::ifstream file(absl::StrCat("/proc/", buffer.collector_pid, "/cmdline"));
+    for (std::string argument; std::getline(file, argument, '\0');) {
+      line.push_back(argument);
+    }
+    if (!line.empty()) return reader::command_line_text(line);
+  }
+  const auto processes = trace.definitions().processes();
+  return processes.empty() ? "" : reader::command_line_text(processes[0].arguments);
+}
+
+uint64_t age_of(const reader::Session& session) {
+  const uint64_t now = read_monotonic_ns();
+  return now > session.start_monotonic_ns ? now - session.start_monotonic_ns : 0;
+}
 
 std::vector<Listed> listed_sessions() {
   std::vector<Listed> sessions;
@@ -48,6 +73,8 @@ std::vector<Listed> listed_sessions() {
     session.mode = reader::mode_text(trace->session().mode);
     session.state = state_text(found, buffer);
     session.is_recording = buffer.gate != 0;
+    session.command = command_of(*trace);
+    session.age_ns = age_of(trace->session());
     session.writers = std::count_if(buffer.slots.begin(), buffer.slots.end(),
                                     [](const auto& slot) { return slot.alive; });
     if (buffer.collector_alive) session.collector_pid = buffer.collector_pid;
@@ -59,8 +86,9 @@ std::vector<Listed> listed_sessions() {
 void write_text(const std::vector<Listed>& sessions, reader::Output& output) {
   for (const Listed& session : sessions) {
     output.write(absl::StrFormat(
-        "%-32s %-9s %-3s %5d writers  %s\n", reader::escaped(session.name), session.mode,
-        session.is_recording ? "on" : "off", session.writers, session.state));
+        "%-32s %-9s %-3s %5d writers  %-18s %8ds  %s\n", reader::escaped(session.name),
+        session.mode, session.is_recording ? "on" : "off", session.writers, session.state,
+        session.age_ns / 1'000'000'000, session.command.empty() ? "-" : session.command));
   }
 }
 
@@ -75,6 +103,8 @@ void write_json(const std::vector<Listed>& sessions, reader::JsonWriter& json) {
     json.member("writers", session.writers);
     json.member("collector_pid", session.collector_pid);
     json.member("state", session.state);
+    json.member("age_ns", session.age_ns);
+    json.member("command", session.command);
     json.end();
   }
   json.end();
@@ -102,7 +132,9 @@ Runner add_list(CLI::App& root) {
   add_format_option(*app, *format);
   app->footer(
       "Shows the name, the mode, whether recording is on, the number of live writers,\n"
-      "and the collector. A session whose recorder is gone is left behind: it can be\n"
+      "the collector, the age, and the command: the collector's, or if there is none\n"
+      "that of the first program. A session whose recorder is gone is left behind: it "
+      "can be\n"
       "read, recovered (arctrace recover) and removed (arctrace destroy).");
   return [format] { return list(*format); };
 }

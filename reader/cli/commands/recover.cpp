@@ -25,6 +25,7 @@ struct RecoverOptions {
   std::string from;
   OutputFile output;
   std::string definitions;
+  std::string merged;
 };
 
 // Copies the buffer out of `path`: a buffer's own file or map, or a core.
@@ -57,7 +58,8 @@ absl::StatusOr<int> recover(const RecoverOptions& options) {
   if (!buffer.ok()) return buffer.status();
   SnapshotFileOptions file;
   file.output = options.output;
-  file.definitions = options.definitions;
+  file.merges = !options.merged.empty();
+  file.earlier = file.merges ? options.merged : options.definitions;
   file.command_line = {"arctrace", "recover", options.from, "-o", options.output.path};
   // A map is of this kernel, whose clock goes on; a file may be from anywhere.
   file.is_live = is_pinned_map(path.c_str());
@@ -80,6 +82,12 @@ Runner add_recover(CLI::App& root) {
                   "take names that the buffer lacks from FILE, which the recorder "
                   "wrote until it died")
       ->check(not_empty())
+      ->type_name("FILE");
+  app->add_option("-m,--merge", options->merged,
+                  "write what FILE has as well, which the recorder wrote until it died: "
+                  "the whole recording")
+      ->check(not_empty())
+      ->excludes("--definitions")
       ->type_name("FILE");
   app->footer(
       "arctrace list shows the sessions that are left behind, including those that the\n"

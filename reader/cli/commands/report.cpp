@@ -9,6 +9,7 @@
 
 #include "reader/cli/commands/commands.hpp"
 #include "reader/cli/options/report_options.hpp"
+#include "reader/cli/record/left_buffer.hpp"
 #include "reader/cli/record/trace_owner.hpp"
 #include "reader/render/gap_list.hpp"
 #include "reader/render/output.hpp"
@@ -50,6 +51,7 @@ class ReportRun {
     if (absl::Status s = read(); !s.ok()) return s;
     replay_.finish();
     for (const reader::Gap& gap : gap_finder_.finish(&trace_.summary())) add(gap);
+    warn_of_nothing();
     if (absl::Status s = is_json() ? finish_json() : finish_text(); !s.ok()) return s;
     if (absl::Status s = output_.finish(); !s.ok()) return s;
     return interrupted_ ? kStatusInterrupted : 0;
@@ -148,6 +150,17 @@ class ReportRun {
     gaps_.add(gap);
   }
 
+  // A filter that lets no call pass makes a table that looks like that of a program that
+  // makes no calls.
+  void warn_of_nothing() const {
+    if (!options_.filter.has_functions() || interrupted_) return;
+    const reader::CallTree& tree = replay_.tree();
+    for (const reader::ThreadTree& thread : replay_.threads()) {
+      if (tree[thread.root].first_child != reader::kNoNode) return;
+    }
+    reader::print_warning("no call passes the filters");
+  }
+
   absl::Status finish_text() {
     if (replay_.threads().empty()) {
       write_("\nNothing to show: no thread has records that pass the filters.\n");
@@ -193,6 +206,7 @@ absl::StatusOr<int> report(const ReportOptions& options) {
   absl::StatusOr<reader::Trace> trace = reader::Trace::open(path);
   if (!trace.ok()) return trace.status();
   const std::unique_ptr<ActingWithRights> rights = act_as_owner(path);
+  warn_of_left_buffer(trace->session());
   return ReportRun(options, *trace).run();
 }
 

@@ -13,8 +13,8 @@
 #include "reader/trace/text_escape.hpp"
 #include "src/base/shared_atomics.hpp"
 #include "src/buffer/clock.hpp"
-#include "src/protocol/gate_changes.hpp"
 #include "src/protocol/live_filter.hpp"
+#include "src/protocol/moments.hpp"
 
 namespace arctrace::cli {
 namespace {
@@ -110,8 +110,8 @@ absl::Status publish(const LiveFilter& filter, const Buffer& buffer) {
   if (!is_done) {
     return absl::AbortedError("another arctrace ctl sets the filter: try again");
   }
-  note_gate_change(buffer.view(), IpcAtomics::load_relaxed(buffer.view().control().gate),
-                   read_ticks(buffer.view().geometry().clock));
+  note_moment(gate_changes(buffer.view()), read_ticks(buffer.view().geometry().clock),
+              IpcAtomics::load_relaxed(buffer.view().control().gate));
   return absl::OkStatus();
 }
 

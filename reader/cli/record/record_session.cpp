@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -214,6 +215,12 @@ absl::StatusOr<int> run_in_session(const RecordOptions& options) {
   return exit_like(status);
 }
 
+// Whether a file that could not be written to its end is whole all the same, except for
+// records that it counts as lost.
+bool is_full_disk(int error) {
+  return error == ENOSPC || error == EDQUOT || error == EFBIG;
+}
+
 // Prints what is to be said at the end. `matched`: control.patterns_matched.
 // `has_warned`: there was a warning that the command cannot be traced.
 void print_end(const CollectorSummary& summary, const RecordOptions& options,
@@ -224,6 +231,12 @@ void print_end(const CollectorSummary& summary, const RecordOptions& options,
     warn_of_unmatched(options, matched);
   }
   warn_of_untraced(summary);
+  if (summary.living != 0 && !options.wait_for_all && options.duration_ns == 0) {
+    reader::print_warning(absl::StrCat(
+        reader::count_text(summary.living, "process", "processes"),
+        " of the command still run, and are recorded no longer: record --wait waits for "
+        "them"));
+  }
   reader::print_message(recording_summary_line(summary, options.output.path));
 }
 
@@ -359,6 +372,11 @@ absl::StatusOr<int> record_command(const RecordOptions& options) {
         recording->bpf.reset();  // before its blocks are taken back
       }
       summary = recorder->finish();
+      if (summary->living != 0) {
+        // Some of them may be about to end.
+        std::this_thread::sleep_for(std::chrono::milliseconds(100));
+        summary->living = static_cast<uint32_t>(distinct_processes(buffer.view()));
+      }
       print_end(*summary, options,
                 IpcAtomics::load_relaxed(buffer.view().control().patterns_matched),
                 has_warned);

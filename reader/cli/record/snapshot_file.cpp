@@ -14,10 +14,11 @@ namespace arctrace::cli {
 absl::Status write_buffer_to_file(const Buffer& buffer,
                                   const SnapshotFileOptions& options) {
   SnapshotPast past;
-  if (!options.definitions.empty()) {
-    auto definitions = read_definitions_untrusted(options.definitions, buffer.header());
-    if (!definitions.ok()) return definitions.status();
-    past.definitions = *std::move(definitions);
+  if (!options.earlier.empty()) {
+    auto earlier =
+        read_chunks_untrusted(options.earlier, buffer.header(), options.merges);
+    if (!earlier.ok()) return earlier.status();
+    past.earlier = *std::move(earlier);
   }
   absl::StatusOr<TraceFile> file = create_output(options.output);
   if (!file.ok()) return file.status();

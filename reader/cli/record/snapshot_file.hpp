@@ -13,7 +13,8 @@ namespace arctrace::cli {
 
 struct SnapshotFileOptions {
   OutputFile output;
-  std::string definitions;                // an earlier file of the session; empty: none
+  std::string earlier;  // a file of the session from before; empty: none
+  bool merges = false;  // all of `earlier` is written too, not only its definitions
   std::vector<std::string> command_line;  // what the file is to be recorded by
   bool is_live = false;  // the clock of the buffer's kernel goes on, and is this one
 };

@@ -20,7 +20,7 @@
 #include "src/buffer/open_buffer.hpp"
 #include "src/buffer/truncation_guard.hpp"
 #include "src/protocol/block_state.hpp"
-#include "src/protocol/gate_changes.hpp"
+#include "src/protocol/moments.hpp"
 #include "src/recorder/buffer/clock_source.hpp"
 #include "src/recorder/buffer/huge_pages.hpp"
 #include "src/recorder/buffer/map_memory.hpp"
@@ -254,10 +254,14 @@ void Buffer::fill() {
   }
 }
 
+bool Buffer::pin_memory() {
+  return mlock(view_.base(), view_.geometry().total_size) == 0;
+}
+
 absl::Status Buffer::pin(const BufferOptions& options) {
   if (options.pin == PinPolicy::kNo || pinned_) return absl::OkStatus();
   const uint64_t size = view_.geometry().total_size;
-  if (mlock(view_.base(), size) == 0) {
+  if (pin_memory()) {
     pinned_ = true;
     return absl::OkStatus();
   }
@@ -327,7 +331,8 @@ void Buffer::set_gate(uint32_t bits) {
   }
   // R1 release, matches R2 (was_off_meanwhile): functions_on, and the live filter.
   IpcAtomics::store_release(control.gate, bits);
-  note_gate_change(view_, bits, added != 0 ? before : read_ticks(view_.geometry().clock));
+  note_moment(gate_changes(view_),
+              added != 0 ? before : read_ticks(view_.geometry().clock), bits);
 }
 
 void Buffer::close_gate() {

@@ -76,6 +76,9 @@ class Buffer {
   // Whether somebody has cut off the buffer's file, so that what it held is gone. It
   // reads as zeros since then.
   bool is_cut_off() const;
+  // Locks the memory if the session was created pinned, whose creator has ended. False:
+  // the kernel refuses.
+  bool pin_again() { return header_.pinned == 0 || pin_memory(); }
   // Optional features that create() could not provide; empty if there are none.
   const std::string& warning() const { return warning_; }
 
@@ -92,6 +95,7 @@ class Buffer {
   absl::Status allocate(const BufferOptions& options, int fd, std::byte* base,
                         uint64_t size);
   absl::Status make_map(const BufferOptions& options, uint64_t size, int& fd);
+  bool pin_memory();
   absl::Status pin(const BufferOptions& options);
   void fill();
   void guard();

@@ -52,8 +52,8 @@ void Collector::sync_clocks() {
   file_.write_records(sync.ticks, records.bytes());
 }
 
-void Collector::write_gate_changes() {
-  gate_changes_ = add_gate_changes(records_, buffer_.view(), gate_changes_);
+void Collector::write_moments() {
+  moments_ = add_moments(records_, buffer_.view(), moments_);
   flush_records();
 }
 
@@ -76,7 +76,7 @@ absl::StatusOr<std::string> Collector::snapshot() {
 
 void Collector::command_started(uint32_t pid, uint64_t from_ticks, uint64_t to_ticks) {
   const std::lock_guard lock(mutex_);
-  add_command(records_, from_ticks, pid, to_ticks - from_ticks);
+  add_exec(records_, from_ticks, pid, to_ticks - from_ticks);
   flush_records();
 }
 
@@ -99,7 +99,7 @@ void Collector::run() {
       const std::lock_guard lock(mutex_);
       if (stopping_) return;
       if (polled_ != nullptr) polled_->poll();
-      write_gate_changes();
+      write_moments();
       if (!keeps_all && has_name_) {
         busy = drain_.round() != 0;
         code_files_.look(drain_.living_processes());
@@ -121,6 +121,7 @@ CollectorSummary Collector::summary_locked() const {
   summary.threads = control.writer_next - 1;
   summary.file_bytes = file_.bytes();
   summary.lost[ARCTRACE_LOST_FILE] += drain_.lost_by_file();
+  summary.living = static_cast<uint32_t>(distinct_processes(buffer_.view()));
   summary.file_error = drain_.file_error();
   if (ring_ != nullptr) summary.earlier_files = ring_->kept().count();
   return summary;
@@ -135,7 +136,7 @@ CollectorSummary Collector::finish() {
   {
     const std::lock_guard lock(mutex_);
     if (polled_ != nullptr) polled_->finish();
-    write_gate_changes();
+    write_moments();
     stopping_ = true;
   }
   buffer_.close_gate();

@@ -17,6 +17,7 @@
 #include "src/recorder/drain/recorder.hpp"
 #include "src/recorder/file/file_ring.hpp"
 #include "src/recorder/file/record_builder.hpp"
+#include "src/recorder/file/session_records.hpp"
 #include "src/recorder/file/trace_file.hpp"
 #include "src/recorder/jit/code_files.hpp"
 
@@ -47,7 +48,7 @@ class Collector : public Recorder {
  private:
   void run();
   void sync_clocks();
-  void write_gate_changes();
+  void write_moments();
   void flush_records();
   CollectorSummary summary_locked() const;
 
@@ -62,8 +63,8 @@ class Collector : public Recorder {
   bool has_name_ = false;
   bool stopping_ = false;
   uint64_t last_sync_ns_ = 0;
-  RecordBuilder records_;      // its own, for which there was no room yet
-  uint32_t gate_changes_ = 0;  // how many of them were added to records_
+  RecordBuilder records_;  // its own, for which there was no room yet
+  MomentsSeen moments_;    // that were added to records_
   std::thread thread_;
 };
 

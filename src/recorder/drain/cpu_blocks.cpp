@@ -17,11 +17,15 @@ constexpr uint64_t kCpuBytesPerSecond = 40'000'000;
 constexpr uint64_t kAheadBytesMax = 4u << 20;
 constexpr uint64_t kShortestPollNs = 500'000;
 
-// How much the CPUs may write between two rounds; in overwrite mode so much is kept free.
+// How much the CPUs may write while the recorder is late; in overwrite mode so much is
+// kept free.
 uint64_t ahead_bytes(const Geometry& geometry) {
-  const uint64_t fourth = uint64_t{geometry.block_count} * geometry.block_size / 4;
-  return std::min(fourth, kAheadBytesMax);
+  const uint64_t half = uint64_t{geometry.block_count} * geometry.block_size / 2;
+  return std::min(half, kAheadBytesMax);
 }
+
+// A round is due when a fourth of that is written: on a busy machine it comes late.
+constexpr uint64_t kRoundsAhead = 4;
 
 // The ticks at a time of CLOCK_MONOTONIC; `now` if that is 0 or in the future. The header
 // is shared memory, but a wrong rate there makes no more than a wrong time.
@@ -39,7 +43,8 @@ uint64_t ticks_at(const BufferView& view, uint64_t monotonic_ns, uint64_t now) {
 
 long poll_interval_ns(const Geometry& geometry, long at_most) {
   if (geometry.cpu_count == 0) return at_most;
-  const uint64_t wanted = ahead_bytes(geometry) * 1'000'000'000 / kCpuBytesPerSecond;
+  const uint64_t wanted =
+      ahead_bytes(geometry) / kRoundsAhead * 1'000'000'000 / kCpuBytesPerSecond;
   return static_cast<long>(
       std::clamp(wanted, kShortestPollNs, static_cast<uint64_t>(at_most)));
 }

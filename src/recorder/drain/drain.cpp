@@ -123,6 +123,9 @@ void Drain::make_room() {
     code_files_->write(live_processes_, file_, ring_->code_names_max());
   }
   ring_->begin_next();
+  RecordBuilder enabled;
+  add_enabled(enabled, view_, ticks());
+  file_.write_records(ticks(), enabled.bytes());
 }
 
 // Closes the open shared blocks that no writer will ever find full: definitions of a

@@ -9,7 +9,6 @@
 #include "src/recorder/file/session_records.hpp"
 
 namespace arctrace {
-namespace {}  // namespace
 
 void Reaper::settle_dead(RecordBuilder& records,
                          const std::function<void(uint32_t)>& closed) {
@@ -84,6 +83,12 @@ std::vector<uint32_t> living_processes(const BufferView& view) {
   }
   std::sort(living.begin(), living.end());
   return living;
+}
+
+size_t distinct_processes(const BufferView& view) {
+  std::vector<uint32_t> living = living_processes(view);
+  living.erase(std::unique(living.begin(), living.end()), living.end());
+  return living.size();
 }
 
 }  // namespace arctrace

@@ -50,4 +50,7 @@ class Reaper {
 // The processes that have a living thread, sorted.
 std::vector<uint32_t> living_processes(const BufferView& view);
 
+// How many there are.
+size_t distinct_processes(const BufferView& view);
+
 }  // namespace arctrace

@@ -18,6 +18,7 @@ struct CollectorSummary {
   uint64_t overwritten = 0;    // records
   uint32_t processes = 0;
   uint32_t threads = 0;
+  uint32_t living = 0;  // processes that could still write when the recording ended
   uint64_t file_bytes = 0;
   uint64_t earlier_files = 0;  // how many of FILE.1, FILE.2 ... exist (FileRing)
   int file_error = 0;          // errno: the file ends early

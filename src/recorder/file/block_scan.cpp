@@ -136,6 +136,9 @@ std::vector<std::byte> copy_live_block_untrusted(std::byte* block, uint32_t bloc
     std::memcpy(copy.data() + offset, &word0, sizeof word0);
     if ((word0 & ARCTRACE_IN_PROGRESS) == 0) {
       std::memcpy(copy.data() + offset + 4, block + offset + 4, length - 4);
+    } else if (header.form == ARCTRACE_FORM_FULL && length >= ARCTRACE_FULL_HEAD_SIZE) {
+      const uint32_t writer = load_word(block, offset + 4);
+      std::memcpy(copy.data() + offset + 4, &writer, sizeof writer);
     }
     offset += length;
   }

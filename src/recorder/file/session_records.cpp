@@ -3,15 +3,41 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include <string_view>
+#include <string>
 
 #include "src/base/shared_atomics.hpp"
-#include "src/protocol/gate_changes.hpp"
 #include "src/protocol/live_filter.hpp"
+#include "src/protocol/moments.hpp"
 #include "src/recorder/buffer/session_totals.hpp"
 
 namespace arctrace {
-namespace {}  // namespace
+namespace {
+
+// The live filter, or nothing while it is being changed.
+std::string live_filter_text(const BufferView& view) {
+  uint64_t words[kLiveFilterWords] = {};
+  uint32_t round = 0;
+  const int64_t size = copy_live_filter_untrusted(live_filter_area(view), words, round);
+  return {reinterpret_cast<const char*>(words), size < 0 ? 0 : static_cast<size_t>(size)};
+}
+
+void add_enabled_as(RecordBuilder& records, uint64_t ticks, uint32_t gate,
+                    const std::string& filter) {
+  records.begin(ARCTRACE_TYPE_ENABLED, ARCTRACE_WRITER_COLLECTOR, ticks);
+  records.body(arctrace_enabled_body{
+      .gate = gate, .filter_size = static_cast<uint32_t>(filter.size())});
+  records.text(filter);
+}
+
+uint32_t add_gate_changes(RecordBuilder& records, const BufferView& view, uint32_t seen) {
+  const std::string filter = live_filter_text(view);
+  return for_each_moment_untrusted(gate_changes(view), seen,
+                                   [&](uint64_t ticks, uint32_t gate) {
+                                     add_enabled_as(records, ticks, gate, filter);
+                                   });
+}
+
+}  // namespace
 
 void add_start(RecordBuilder& records, uint64_t ticks,
                const std::vector<std::string>& command_line, bool resumed) {
@@ -52,26 +78,24 @@ void add_session_event(RecordBuilder& records, uint64_t ticks,
   records.body(arctrace_session_body{.what = what, .detail = detail});
 }
 
-void add_command(RecordBuilder& records, uint64_t ticks, uint32_t pid,
-                 uint64_t within_ticks) {
-  records.begin(ARCTRACE_TYPE_COMMAND, ARCTRACE_WRITER_COLLECTOR, ticks);
-  records.body(arctrace_command_body{
-      .child_pid = pid, .reserved = 0, .within_ticks = within_ticks});
+void add_exec(RecordBuilder& records, uint64_t ticks, uint32_t pid,
+              uint64_t within_ticks) {
+  records.begin(ARCTRACE_TYPE_EXEC, ARCTRACE_WRITER_COLLECTOR, ticks);
+  records.body(
+      arctrace_exec_body{.pid = pid, .reserved = 0, .within_ticks = within_ticks});
 }
 
-uint32_t add_gate_changes(RecordBuilder& records, const BufferView& view, uint32_t seen) {
-  uint64_t words[kLiveFilterWords] = {};
-  uint32_t round = 0;
-  const int64_t size = copy_live_filter_untrusted(live_filter_area(view), words, round);
-  const std::string_view filter(reinterpret_cast<const char*>(words),
-                                size < 0 ? 0 : static_cast<size_t>(size));
-  return for_each_gate_change_untrusted(
-      gate_changes(view), seen, [&](uint64_t ticks, uint32_t gate) {
-        records.begin(ARCTRACE_TYPE_ENABLED, ARCTRACE_WRITER_COLLECTOR, ticks);
-        records.body(arctrace_enabled_body{
-            .gate = gate, .filter_size = static_cast<uint32_t>(filter.size())});
-        records.text(filter);
-      });
+MomentsSeen add_moments(RecordBuilder& records, const BufferView& view,
+                        MomentsSeen seen) {
+  return {add_gate_changes(records, view, seen.gate_changes),
+          for_each_moment_untrusted(
+              execs(view), seen.execs,
+              [&](uint64_t ticks, uint32_t pid) { add_exec(records, ticks, pid, 0); })};
+}
+
+void add_enabled(RecordBuilder& records, const BufferView& view, uint64_t ticks) {
+  add_enabled_as(records, ticks, IpcAtomics::load_relaxed(view.control().gate),
+                 live_filter_text(view));
 }
 
 void add_child_status(RecordBuilder& records, uint64_t ticks, uint32_t pid,
@@ -111,6 +135,11 @@ void add_session_totals(RecordBuilder& records, uint64_t ticks, const BufferView
     totals.lost[cause] = losses[cause];
   totals.lost[ARCTRACE_LOST_FILE] += lost_by_file;
   records.body(totals);
+  arctrace_control& control = view.control();
+  records.begin(ARCTRACE_TYPE_COUNTS, ARCTRACE_WRITER_COLLECTOR, ticks);
+  records.body(arctrace_counts_body{
+      .processes = IpcAtomics::load_relaxed(control.process_next) - 1,
+      .threads = IpcAtomics::load_relaxed(control.writer_next) - 1});
 }
 
 }  // namespace arctrace

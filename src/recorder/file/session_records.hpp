@@ -22,14 +22,20 @@ void add_clock_sync(RecordBuilder& records, const ClockSync& sync);
 void add_session_event(RecordBuilder& records, uint64_t ticks,
                        arctrace_session_event what, uint32_t detail);
 
-// Adds COMMAND: process `pid` executed the recorded command at `ticks` or up to
-// `within_ticks` later.
-void add_command(RecordBuilder& records, uint64_t ticks, uint32_t pid,
-                 uint64_t within_ticks);
+// Adds EXEC: process `pid` executed a program at `ticks` or up to `within_ticks` later.
+void add_exec(RecordBuilder& records, uint64_t ticks, uint32_t pid,
+              uint64_t within_ticks);
 
-// Adds ENABLED for each change of the gate or the live filter after the first `seen`
-// ones, as far as the buffer still has them. Returns how many changes there are now.
-uint32_t add_gate_changes(RecordBuilder& records, const BufferView& view, uint32_t seen);
+// How many of the moments in a control page have become records.
+struct MomentsSeen {
+  uint32_t gate_changes = 0, execs = 0;
+};
+// Adds ENABLED for each change of the gate or the live filter, and EXEC for each exec,
+// that came after `seen`, as far as the buffer still has them.
+MomentsSeen add_moments(RecordBuilder& records, const BufferView& view, MomentsSeen seen);
+
+// Adds ENABLED with what is recorded at `ticks`, which is now.
+void add_enabled(RecordBuilder& records, const BufferView& view, uint64_t ticks);
 
 void add_child_status(RecordBuilder& records, uint64_t ticks, uint32_t pid,
                       int wait_status);
@@ -43,8 +49,8 @@ void add_lost(RecordBuilder& records, uint64_t ticks, uint32_t writer, uint32_t 
 // Adds TOTALS of one slot's owner, with the number of records that it has written.
 void add_totals(RecordBuilder& records, uint64_t ticks, arctrace_writer_slot& slot);
 
-// Adds TOTALS of the session: the sums of all slots and the control page, and what the
-// file had no room for.
+// Adds TOTALS and COUNTS of the session: the sums of all slots and the control page, and
+// what the file had no room for.
 void add_session_totals(RecordBuilder& records, uint64_t ticks, const BufferView& view,
                         uint64_t lost_by_file = 0);
 

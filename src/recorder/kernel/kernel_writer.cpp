@@ -167,6 +167,7 @@ absl::StatusOr<KernelWriter> KernelWriter::attach(const Buffer& buffer,
                              geometry.block_size,
                              geometry.block_count,
                              geometry.cpu_count,
+                             static_cast<uint32_t>(getpid()),
                              geometry.mode == ARCTRACE_MODE_OVERWRITE,
                              access("/sys/kernel/realtime", F_OK) == 0,
                              has_function("bpf_rdonly_cast")};

@@ -1,5 +1,5 @@
-// Reads the definitions in an earlier trace file of the same session. `arctrace recover`
-// needs those that a recorder which died had already moved from the buffer into its file.
+// Reads what an earlier trace file of the same session has: `arctrace recover` adds it to
+// what a recorder that died has left in the buffer.
 #pragma once
 
 #include <absl/status/statusor.h>
@@ -7,21 +7,25 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace arctrace {
 
-// A block of definitions from a chunk of a file.
-struct EarlierBlock {
-  uint32_t index;
-  uint64_t ticks;  // when the chunk was written
-  std::vector<std::byte> bytes;
+// A chunk of a file.
+struct EarlierChunk {
+  arctrace_chunk_header header;
+  std::vector<std::byte> payload;
+
+  // The hand-out of its block; nothing if it is not a block of class data.
+  std::optional<uint64_t> data_handout() const;
 };
 
-// The blocks of definitions in the trace file `path`, up to the last whole chunk.
-// kInvalidArgument: it is not a trace file, or not one of the session with `header`.
-absl::StatusOr<std::vector<EarlierBlock>> read_definitions_untrusted(
-    const std::string& path, const arctrace_session_header& header);
+// The chunks of the trace file `path`, up to the last whole one: those with blocks of
+// definitions, or with `all`, all. kInvalidArgument: it is not a trace file, or not one
+// of the session with `header`.
+absl::StatusOr<std::vector<EarlierChunk>> read_chunks_untrusted(
+    const std::string& path, const arctrace_session_header& header, bool all);
 
 }  // namespace arctrace

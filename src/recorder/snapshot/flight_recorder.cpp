@@ -50,7 +50,7 @@ absl::Status FlightRecorder::publish() {
   return file_.publish();
 }
 
-// Keeps records for the files to come; changes of the gate only as long as they are few.
+// Keeps records for the files to come; moments only as long as they are few.
 void FlightRecorder::note(RecordBuilder& records) {
   constexpr size_t kPastBytesMax = size_t{1} << 20;
   const std::vector<std::byte>& bytes = records.bytes();
@@ -62,7 +62,7 @@ void FlightRecorder::command_started(uint32_t pid, uint64_t from_ticks,
                                      uint64_t to_ticks) {
   const std::lock_guard lock(mutex_);
   RecordBuilder records;
-  add_command(records, from_ticks, pid, to_ticks - from_ticks);
+  add_exec(records, from_ticks, pid, to_ticks - from_ticks);
   note(records);
 }
 
@@ -186,9 +186,9 @@ bool FlightRecorder::see_crash() {
   return crashed;
 }
 
-void FlightRecorder::note_gate_changes() {
+void FlightRecorder::note_moments() {
   RecordBuilder records;
-  past_.gate_changes = add_gate_changes(records, buffer_.view(), past_.gate_changes);
+  past_.moments = add_moments(records, buffer_.view(), past_.moments);
   note(records);
 }
 
@@ -203,7 +203,7 @@ void FlightRecorder::look_after_buffer() {
     }
   }
   if (options_.on_crash) crash_seen_ |= see_crash();
-  if (!stopping_) note_gate_changes();
+  if (!stopping_) note_moments();
   if (read_monotonic_ns() - past_.syncs.back().monotonic_ns >=
       sync_interval_ns(buffer_.view().geometry())) {
     note_clocks();
@@ -248,7 +248,7 @@ CollectorSummary FlightRecorder::finish() {
   {
     const std::lock_guard lock(mutex_);
     if (options_.polled != nullptr) options_.polled->finish();
-    note_gate_changes();
+    note_moments();
     stopping_ = true;
   }
   buffer_.close_gate();
@@ -262,7 +262,7 @@ CollectorSummary FlightRecorder::finish() {
   const BufferView& view = buffer_.view();
   CollectorSummary summary;
   note_clocks();
-  past_.with_gate_changes = false;
+  past_.with_moments = false;
   summary.totals = write_snapshot_file(buffer_, file_, past_);
   summary.lost = session_losses(view);
   const uint64_t kept =
@@ -272,6 +272,7 @@ CollectorSummary FlightRecorder::finish() {
   summary.processes = view.control().process_next - 1;
   summary.threads = view.control().writer_next - 1;
   summary.file_bytes = file_.bytes();
+  summary.living = static_cast<uint32_t>(distinct_processes(view));
   summary.file_error = file_.error();
   return summary;
 }

@@ -54,7 +54,7 @@ class FlightRecorder : public Recorder {
   std::vector<uint32_t> defined_processes() const;
   bool see_crash();
   void note_clocks();
-  void note_gate_changes();
+  void note_moments();
   void note(RecordBuilder& records);
 
   Buffer& buffer_;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <optional>
+#include <set>
 #include <span>
 
 #include "src/buffer/clock.hpp"
@@ -123,6 +125,31 @@ void Snapshot::report_balances() {
   file_.write_records(now, records.bytes());
 }
 
+namespace {
+
+// Blocks of data that the buffer still has are not written twice.
+void write_earlier(const BufferView& view, TraceFile& file,
+                   std::span<const EarlierChunk> chunks) {
+  std::set<uint64_t> in_buffer;
+  for (uint32_t i = 0; i < view.geometry().block_count; ++i) {
+    arctrace_block_header& header = view.block_header(i);
+    if (IpcAtomics::load_acquire(header.magic) == ARCTRACE_BLOCK_MAGIC) {
+      in_buffer.insert(IpcAtomics::load_relaxed(header.handout));
+    }
+  }
+  for (const EarlierChunk& chunk : chunks) {
+    const std::optional<uint64_t> data = chunk.data_handout();
+    if (data && in_buffer.contains(*data)) continue;
+    const bool is_block = chunk.header.kind == ARCTRACE_CHUNK_BLOCK;
+    if (!is_block && chunk.header.kind != ARCTRACE_CHUNK_RECORDS) continue;
+    file.write_chunk(is_block ? ARCTRACE_CHUNK_BLOCK : ARCTRACE_CHUNK_RECORDS,
+                     is_block && !data ? ARCTRACE_CHUNK_LIVE_COPY : chunk.header.flags,
+                     chunk.header.index, chunk.header.ticks, chunk.payload);
+  }
+}
+
+}  // namespace
+
 DrainTotals write_snapshot_file(const Buffer& buffer, TraceFile& file,
                                 const SnapshotPast& past) {
   const uint32_t clock = buffer.view().geometry().clock;
@@ -133,15 +160,12 @@ DrainTotals write_snapshot_file(const Buffer& buffer, TraceFile& file,
   add_session_event(records, read_ticks(clock), ARCTRACE_SESSION_DUMP_BEGIN, 0);
   file.write_records(read_ticks(clock), records.bytes());
   file.write_records(read_ticks(clock), past.records);
-  if (past.with_gate_changes) {
+  if (past.with_moments) {
     records.clear();
-    add_gate_changes(records, buffer.view(), past.gate_changes);
+    add_moments(records, buffer.view(), past.moments);
     file.write_records(read_ticks(clock), records.bytes());
   }
-  for (const EarlierBlock& block : past.definitions) {
-    file.write_chunk(ARCTRACE_CHUNK_BLOCK, ARCTRACE_CHUNK_LIVE_COPY, block.index,
-                     block.ticks, block.bytes);
-  }
+  write_earlier(buffer.view(), file, past.earlier);
   CodeFiles code_files(buffer.header());
   Snapshot snapshot(buffer.view(), file, code_files,
                     buffer.is_copy() ? Patience{0} : Patience{});

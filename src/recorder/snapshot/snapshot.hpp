@@ -16,6 +16,7 @@
 #include "src/recorder/drain/drain.hpp"
 #include "src/recorder/drain/live_copy.hpp"
 #include "src/recorder/file/record_builder.hpp"
+#include "src/recorder/file/session_records.hpp"
 #include "src/recorder/file/trace_file.hpp"
 #include "src/recorder/jit/code_files.hpp"
 #include "src/recorder/snapshot/earlier_definitions.hpp"
@@ -59,12 +60,12 @@ class Snapshot {
 // The parts of a snapshot's file that are not in the buffer: what the recorder noted
 // before.
 struct SnapshotPast {
-  std::vector<std::string> command_line;  // the recorder's own
-  std::vector<ClockSync> syncs;           // in order of time
-  std::vector<std::byte> records;         // the collector's own
-  uint32_t gate_changes = 0;              // how many of them have records there
-  bool with_gate_changes = true;          // the buffer may have more of them
-  std::vector<EarlierBlock> definitions = {};
+  std::vector<std::string> command_line;   // the recorder's own
+  std::vector<ClockSync> syncs;            // in order of time
+  std::vector<std::byte> records;          // the collector's own
+  MomentsSeen moments = {};                // that have records there
+  bool with_moments = true;                // the buffer may have more of them
+  std::vector<EarlierChunk> earlier = {};  // of a file
 };
 
 // Writes a whole file, except that it does not publish it: header, past, snapshot, end.

@@ -96,7 +96,7 @@ TEST_CASE("block scan: no bytes lead it out of the block") {
   }
 }
 
-TEST_CASE("live copy: committed records whole, of one in progress just its first word") {
+TEST_CASE("live copy: committed records whole, of one in progress the first two words") {
   BlockBuilder block = BlockBuilder::shared(3, 100);
   block.add_full(ARCTRACE_TYPE_INSTANT, 1, 5, Bytes().u32(77));
   block.add_full(ARCTRACE_TYPE_EVENT, 2, 6, event_body(1, Bytes().u64(99)), true);
@@ -107,7 +107,7 @@ TEST_CASE("live copy: committed records whole, of one in progress just its first
   constexpr size_t kStateAndNext = 16;
   CHECK(std::memcmp(copy.data(), bytes.data(), kStateAndNext) == 0);
   for (size_t i = 64; i < kBlockSize; ++i) {
-    const bool is_torn_body = i >= 128 + 20 + 4 && i < 128 + 20 + 28;
+    const bool is_torn_body = i >= 128 + 20 + 8 && i < 128 + 20 + 28;
     REQUIRE(copy[i] == (is_torn_body ? std::byte{0xFF} : bytes[i]));
   }
 }

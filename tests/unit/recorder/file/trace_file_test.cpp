@@ -263,5 +263,42 @@ TEST_CASE("trace file: records are cut into chunks between two of them") {
   CHECK(none->bytes() == 0);
 }
 
+TEST_CASE("the end of a file can be taken off, down to blocks of data of that size") {
+  const TemporaryDirectory directory;
+  const std::string path = directory.path("trace");
+  TraceFile file = create(path);
+  file.write_header(session_header(ARCTRACE_SESSION_MAGIC, 4096));
+  const auto block = [&](uint64_t handout, uint16_t block_class) {
+    const Bytes image = BlockBuilder::shared(handout, 0, block_class)
+                            .add_full(ARCTRACE_TYPE_INSTANT, 1, 5, Bytes().u32(1))
+                            .image();
+    file.write_chunk(ARCTRACE_CHUNK_BLOCK, 0, static_cast<uint32_t>(handout), 7,
+                     image.data());
+  };
+  block(0, ARCTRACE_CLASS_DATA);
+  const uint64_t end = file.bytes();
+  block(1, ARCTRACE_CLASS_DATA);
+  block(2, ARCTRACE_CLASS_DEFINITIONS);
+  block(3, ARCTRACE_CLASS_DATA);
+  const uint64_t size = end - ARCTRACE_HEADER_SIZE;
+  file.note_error(ENOSPC);
+  const std::vector<TraceFile::CutChunk> cut = file.cut_end(size + 1);
+  REQUIRE(cut.size() == 3);
+  CHECK(cut[0].is_data());
+  CHECK_FALSE(cut[1].is_data());
+  CHECK(cut[2].is_data());
+  CHECK(cut[0].header.sequence == 1);
+  CHECK(file.error() == 0);
+  CHECK(file.bytes() == end);
+  REQUIRE(file.publish().ok());
+  CHECK(read_file(path).size() == end);
+  block(4, ARCTRACE_CLASS_DATA);
+  const DecodedTrace trace = decode_trace(read_file(path));
+  CHECK(joined(trace.problems) == "F6: not finished\n");  // its chunks are numbered on
+  CHECK(trace.blocks.size() == 2);
+  CHECK(file.cut_end(UINT64_MAX).size() == 2);
+  CHECK(create("/dev/full").cut_end(1).empty());
+}
+
 }  // namespace
 }  // namespace arctrace::testing

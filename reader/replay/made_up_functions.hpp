@@ -1,4 +1,5 @@
-// Functions that stand for the time of which records are missing (SPEC.md READ-9).
+// Functions that stand for time that is no function's: parts of a process' life
+// (SPEC.md READ-8), and time of which records are missing (READ-9).
 #pragma once
 
 #include "reader/replay/functions.hpp"
@@ -6,11 +7,14 @@
 namespace arctrace::reader {
 
 // Interns each function when it is first asked for.
-class GapFunctions {
+class MadeUpFunctions {
  public:
   // `functions` must outlive this object.
-  explicit GapFunctions(Functions& functions) : functions_(functions) {}
+  explicit MadeUpFunctions(Functions& functions) : functions_(functions) {}
 
+  FunctionId loader() { return functions_.intern({}, "[loader]", {}); }
+  FunctionId constructors() { return functions_.intern({}, "[constructors]", {}); }
+  FunctionId exit() { return functions_.intern({}, "[exit]", {}); }
   FunctionId off() { return functions_.intern({}, "[functions off]", {}); }
   FunctionId lost() { return functions_.intern({}, "[lost]", {}); }
   FunctionId overwritten() { return functions_.intern({}, "[overwritten]", {}); }

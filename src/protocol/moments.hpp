@@ -1,0 +1,72 @@
+// Moments in the control page (SPEC.md BUF-6): changes of what is recorded, and execs.
+// Whoever causes one notes when, and the recorder makes records of them.
+#pragma once
+
+#include <arctrace/format.h>
+
+#include <cstdint>
+
+#include "src/base/shared_atomics.hpp"
+#include "src/buffer/buffer_view.hpp"
+
+namespace arctrace {
+
+// The moments of one kind.
+struct Moments {
+  arctrace_moments& area;
+  uint32_t kept;  // entries
+
+  arctrace_moment& entry(uint32_t n) const {
+    return reinterpret_cast<arctrace_moment*>(&area + 1)[n % kept];
+  }
+};
+
+static_assert(ARCTRACE_GATE_CHANGES_OFFSET ==
+              ARCTRACE_LIVE_FILTER_OFFSET + sizeof(arctrace_live_filter));
+static_assert(ARCTRACE_EXECS_OFFSET ==
+              ARCTRACE_GATE_CHANGES_OFFSET + sizeof(arctrace_moments) +
+                  ARCTRACE_GATE_CHANGES_KEPT * sizeof(arctrace_moment));
+static_assert(ARCTRACE_EXECS_OFFSET + sizeof(arctrace_moments) +
+                  ARCTRACE_EXECS_KEPT * sizeof(arctrace_moment) <=
+              ARCTRACE_CPUS_OFFSET);
+
+inline Moments gate_changes(const BufferView& view) {
+  return {
+      *reinterpret_cast<arctrace_moments*>(view.base() + ARCTRACE_GATE_CHANGES_OFFSET),
+      ARCTRACE_GATE_CHANGES_KEPT};
+}
+
+inline Moments execs(const BufferView& view) {
+  return {*reinterpret_cast<arctrace_moments*>(view.base() + ARCTRACE_EXECS_OFFSET),
+          ARCTRACE_EXECS_KEPT};
+}
+
+inline void note_moment(const Moments& moments, uint64_t ticks, uint32_t value) {
+  const uint32_t n = IpcAtomics::fetch_add_relaxed(moments.area.count, uint32_t{1});
+  arctrace_moment& moment = moments.entry(n);
+  IpcAtomics::store_relaxed(moment.round, uint32_t{0});
+  IpcAtomics::store_release(moment.ticks, ticks);
+  IpcAtomics::store_relaxed(moment.value, value);
+  IpcAtomics::store_release(moment.round, n + 1);  // S1
+}
+
+// Calls use(ticks, value) for each moment after the first `seen` ones that is still kept,
+// in order, and returns how many there are now. A moment that is being noted is left for
+// the next call.
+template <class Use>
+uint32_t for_each_moment_untrusted(const Moments& moments, uint32_t seen,
+                                   const Use& use) {
+  const uint32_t count = IpcAtomics::load_acquire(moments.area.count);
+  if (count - seen > moments.kept) seen = count - moments.kept;
+  for (; seen != count; ++seen) {
+    arctrace_moment& moment = moments.entry(seen);
+    const uint32_t round = IpcAtomics::load_acquire(moment.round);  // S2
+    if (round == 0) break;
+    if (round != seen + 1) continue;  // another moment took its entry
+    const uint64_t ticks = IpcAtomics::load_relaxed(moment.ticks);
+    use(ticks, IpcAtomics::load_relaxed(moment.value));
+  }
+  return seen;
+}
+
+}  // namespace arctrace

@@ -1,0 +1,136 @@
+"""A thread's time is its whole life: loader, constructors, exit handlers; ends that nobody
+announces; children of fork, which begin in their parent's frames."""
+
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+import support
+
+WHOLE_LIFE = """
+#include <stdlib.h>
+#include <unistd.h>
+__attribute__((constructor)) static void begin(void) { usleep(100000); }
+__attribute__((destructor)) static void end(void) { usleep(60000); }
+static void handler(void) { usleep(40000); }
+int main(void) { atexit(handler); usleep(50000); return 3; }
+"""
+# Enters a frame, and waits in it to be killed.
+WAITS = support.API + """
+api.arctrace_enter(key("waits"))
+print("ready", flush=True)
+time.sleep(100)
+"""
+FORKS = support.API + """
+def call(name, function):
+    api.arctrace_enter(key(name))
+    function()
+    api.arctrace_exit(key(name))
+def child_work(): time.sleep(0.05)
+def inner():
+    if os.fork() == 0:
+        call("child_work", child_work)
+        os._exit(0)
+    os.wait()
+call("outer", lambda: call("inner", inner))
+"""
+
+
+def compiled(directory, source):
+    program = directory / "program"
+    subprocess.run(["gcc", "-O1", "-x", "c", "-", "-o", program], input=source, text=True,
+                   check=True)
+    return program
+
+
+def children(node):
+    return {child["name"]: child for child in node["children"]}
+
+
+def path_to(node, name):
+    """The names from the root to the node of that name, or None."""
+    if node["name"] == name:
+        return [name]
+    for child in node["children"]:
+        path = path_to(child, name)
+        if path is not None:
+            return [node["name"], *path]
+    return None
+
+
+class LifetimesTest(support.TraceTest):
+    def test_whole_life(self):
+        program = compiled(self.directory, WHOLE_LIFE)
+        begin = time.monotonic_ns()
+        done = self.record(program)
+        most = time.monotonic_ns() - begin
+        self.assertEqual(done.status, 3)
+        thread, = self.report(done.trace, "tree")["threads"]
+        root = thread["root"]
+        parts = children(root)
+        # The times that the program slept are what it cannot have been shorter than.
+        self.assertGreaterEqual(root["cum_ns"], 250e6)
+        self.assertLess(root["cum_ns"], most)
+        self.assertGreaterEqual(parts["[constructors]"]["cum_ns"], 100e6)
+        self.assertLess(parts["[constructors]"]["cum_ns"], root["cum_ns"] - 150e6)
+        self.assertGreaterEqual(parts["[exit]"]["cum_ns"], 100e6)
+        self.assertLess(parts["[exit]"]["cum_ns"], root["cum_ns"] - 150e6)
+        self.assertGreater(parts["[loader]"]["cum_ns"], 0)
+        self.assertGreaterEqual(children(root)["usleep"]["cum_ns"], 50e6)
+        for name in ("[loader]", "[constructors]", "[exit]"):
+            self.assertEqual(parts[name]["calls"], 1)
+
+    def test_children_of_all_kinds(self):
+        """Whoever executes a program notes when; also one that calls nothing has a life."""
+        for command in ("/bin/true; exit 0", "exec /bin/true", "(sleep 0.01); exit 0",
+                        "env sleep 0.01; exit 0"):
+            done = self.record("sh", "-c", command)
+            for thread in self.report(done.trace, "tree")["threads"]:
+                parts = children(thread["root"])
+                self.assertTrue("[loader]" in parts or "inherited" in
+                                parts.get("fork", {}).get("marks", {}), (command, thread))
+        spawner = [sys.executable, "-c", "import os; os.waitpid(os.posix_spawn('/bin/true', "
+                   "['true'], os.environ), 0)"]
+        threads = self.report(self.record(*spawner).trace, "tree")["threads"]
+        self.assertEqual(len(threads), 2)
+        for thread in threads:
+            self.assertIn("[loader]", children(thread["root"]))
+
+    def test_killed_in_a_call(self):
+        trace = self.directory / "killed.data"
+        with subprocess.Popen([support.ARCTRACE, "record", "--no-libcall", "-o", trace, "--",
+                               sys.executable, "-c", WAITS], stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True) as recorder:
+            self.assertEqual(recorder.stdout.readline(), "ready\n")
+            begin = time.monotonic_ns()
+            time.sleep(0.5)
+            child = pathlib.Path(f"/proc/{recorder.pid}/task/{recorder.pid}/children").read_text(
+                encoding="ascii").split()
+            least = time.monotonic_ns() - begin
+            subprocess.run(["kill", "-KILL", *child], check=True)
+            recorder.wait()
+            most = time.monotonic_ns() - begin
+            self.assertEqual(recorder.returncode, -signal.SIGKILL)
+        thread, = self.report(trace, "tree")["threads"]
+        waits = children(thread["root"])["waits"]
+        self.assertGreaterEqual(waits["cum_ns"], 0.95 * least)
+        self.assertLess(waits["cum_ns"], 1.2 * most)
+        rows = self.report(trace, "invocations", "-t", "100ms")["invocations"]
+        self.assertIn("waits", [row["name"] for row in rows])
+
+    def test_fork(self):
+        trace = self.record(sys.executable, "-c", FORKS, options=("--no-libcall",)).trace
+        parent, child = self.report(trace, "tree")["threads"]
+        path = path_to(child["root"], "child_work")
+        self.assertEqual(path[1:], ["outer", "inner", "child_work"])
+        outer = children(child["root"])["outer"]
+        self.assertEqual(outer["calls"], 0)
+        self.assertGreaterEqual(outer["cum_ns"], 50e6)
+        self.assertEqual(children(parent["root"])["outer"]["calls"], 1)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

@@ -1,0 +1,61 @@
+// Moments in the control page (src/protocol/moments.hpp).
+#include "src/protocol/moments.hpp"
+
+#include <doctest/doctest.h>
+
+#include <utility>
+#include <vector>
+
+namespace arctrace::testing {
+namespace {
+
+struct Page {
+  alignas(8) std::byte bytes[ARCTRACE_CPUS_OFFSET] = {};
+  BufferView view{bytes, Geometry{}};
+  uint32_t seen = 0;
+
+  // The new moments of one kind: ticks and value.
+  std::vector<std::pair<uint64_t, uint32_t>> next(const Moments& moments) {
+    std::vector<std::pair<uint64_t, uint32_t>> found;
+    seen = for_each_moment_untrusted(moments, seen, [&](uint64_t ticks, uint32_t value) {
+      found.emplace_back(ticks, value);
+    });
+    return found;
+  }
+};
+using Found = std::vector<std::pair<uint64_t, uint32_t>>;
+
+TEST_CASE("moments are found once, in order, each kind by itself") {
+  Page page;
+  CHECK(page.next(gate_changes(page.view)).empty());
+  note_moment(gate_changes(page.view), 10, 15);
+  note_moment(gate_changes(page.view), 20, 14);
+  note_moment(execs(page.view), 30, 100);
+  CHECK(page.next(gate_changes(page.view)) == Found{{10, 15}, {20, 14}});
+  CHECK(page.next(gate_changes(page.view)).empty());
+  page.seen = 0;
+  CHECK(page.next(execs(page.view)) == Found{{30, 100}});
+}
+
+TEST_CASE("of more moments than are kept, the last ones are found") {
+  Page page;
+  for (uint32_t i = 1; i <= 100; ++i) note_moment(gate_changes(page.view), i, i);
+  const Found found = page.next(gate_changes(page.view));
+  REQUIRE(found.size() == ARCTRACE_GATE_CHANGES_KEPT);
+  CHECK(found.front().first == 100 - ARCTRACE_GATE_CHANGES_KEPT + 1);
+  CHECK(found.back().first == 100);
+}
+
+TEST_CASE("a moment that is being noted is left for the next time") {
+  Page page;
+  const Moments moments = execs(page.view);
+  note_moment(moments, 1, 1);
+  note_moment(moments, 2, 2);
+  moments.entry(1).round = 0;
+  CHECK(page.next(moments) == Found{{1, 1}});
+  moments.entry(1).round = 2;
+  CHECK(page.next(moments) == Found{{2, 2}});
+}
+
+}  // namespace
+}  // namespace arctrace::testing
