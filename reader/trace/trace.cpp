@@ -190,11 +190,11 @@ void Trace::Impl::group_exclusive(const std::vector<BlockRef>& blocks) {
   }
 }
 
-// Missing blocks are no breach in overwrite mode, in a buffer, or in a file that was cut
-// off.
+// Missing blocks are no breach in overwrite mode, in a buffer, in a file that was cut
+// off, or if another file has them.
 void Trace::Impl::check_serials(std::span<const BlockRef> blocks) {
-  const bool may_have_gaps =
-      session.raw || !session.finished || session.mode == ARCTRACE_MODE_OVERWRITE;
+  const bool may_have_gaps = session.raw || !session.finished || session.resumed ||
+                             session.mode == ARCTRACE_MODE_OVERWRITE;
   uint64_t expected = session.resumed ? blocks.front().serial : 0;
   for (const BlockRef& block : blocks) {
     if (block.serial < expected || (block.serial > expected && !may_have_gaps)) {
@@ -218,6 +218,7 @@ void Trace::Impl::check_end(const BlockIndex& index) {
 
 void Trace::Impl::add_unknown_writers() {
   const auto report = [&](uint32_t writer, uint64_t chunk) {
+    if (session.is_defined_elsewhere) return;
     findings.add(Rule::kRecordWriter, absl::StrCat("writer ", writer), chunk);
   };
   for (const std::vector<BlockRef>& blocks : exclusive) {
@@ -252,8 +253,10 @@ void Trace::Impl::add_unknown_writers() {
 
 void Trace::Impl::add_unknown_process(const BlockRef& block) {
   if (block.process == 0 || definitions.find_process(block.process) != kNoIndex) return;
-  findings.add(Rule::kDefinitionProcess, absl::StrCat("process ", block.process),
-               block.chunk);
+  if (!session.is_defined_elsewhere) {
+    findings.add(Rule::kDefinitionProcess, absl::StrCat("process ", block.process),
+                 block.chunk);
+  }
   Process process;
   process.id = block.process;
   process.pid = block.pid;

@@ -71,7 +71,8 @@ enum arctrace_session_event {
   ARCTRACE_SESSION_FINISHED = 2, /* last record of a whole file */
   ARCTRACE_SESSION_DISK_FULL = 3 /* detail: errno */
 };
-#define ARCTRACE_SESSION_RESUMED 1u /* the session had collectors before */
+#define ARCTRACE_SESSION_RESUMED 1u   /* the session had collectors before */
+#define ARCTRACE_SESSION_ELSEWHERE 2u /* so that definitions may be in another file */
 
 struct arctrace_child_status_body {
   uint32_t child_pid;

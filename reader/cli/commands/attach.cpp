@@ -26,6 +26,7 @@ namespace {
 struct AttachOptions {
   std::string name;
   OutputFile output;
+  std::string definitions;   // an earlier collector's file; empty: none
   uint64_t duration_ns = 0;  // 0: without end
   FlightOptions flight;
 };
@@ -49,6 +50,16 @@ void wait_for_end(const SignalScope& signals, const Buffer& buffer, uint64_t dur
   }
 }
 
+absl::StatusOr<ResumedSession> earlier_collector(const AttachOptions& options,
+                                                 const Buffer& buffer) {
+  ResumedSession resumed{true};
+  if (options.definitions.empty()) return resumed;
+  auto definitions = read_definitions_untrusted(options.definitions, buffer.header());
+  if (!definitions.ok()) return definitions.status();
+  resumed.definitions = *std::move(definitions);
+  return resumed;
+}
+
 absl::StatusOr<int> attach(const AttachOptions& options) {
   absl::StatusOr<Buffer> buffer = open_session(options.name);
   if (!buffer.ok()) return buffer.status();
@@ -59,6 +70,8 @@ absl::StatusOr<int> attach(const AttachOptions& options) {
         absl::StrCat("session ", options.name, " already has a collector, pid ",
                      IpcAtomics::load_relaxed(control.collector_pid)));
   }
+  absl::StatusOr<ResumedSession> resumed = earlier_collector(options, *buffer);
+  if (!resumed.ok()) return resumed.status();
   reclaim_blocks(*buffer);
   // Definitions that were written so far may be in the file of another collector:
   // programs repeat them.
@@ -68,7 +81,7 @@ absl::StatusOr<int> attach(const AttachOptions& options) {
   {
     const SignalScope signals;
     const absl::StatusOr<std::unique_ptr<Recorder>> made =
-        make_recorder(*buffer, options.flight, options.output, true);
+        make_recorder(*buffer, options.flight, options.output, *std::move(resumed));
     if (!made.ok()) return made.status();
     Recorder* const recorder = made->get();
     if (absl::Status published = recorder->publish(); !published.ok()) return published;
@@ -92,6 +105,7 @@ Runner add_attach(CLI::App& root) {
       root.add_subcommand("attach", "collect a session's records into a file");
   add_session_option(*app, options->name);
   add_output_option(*app, options->output);
+  add_definitions_option(*app, options->definitions);
   add_snapshot_options(*app, options->flight);
   add_duration_option(*app, options->duration_ns, "collecting");
   app->footer(

@@ -76,11 +76,7 @@ Runner add_recover(CLI::App& root) {
       ->required()
       ->type_name("SESSION");
   add_output_option(*app, options->output);
-  app->add_option("-d,--definitions", options->definitions,
-                  "take names that the buffer lacks from FILE, which the recorder "
-                  "wrote until it died")
-      ->check(not_empty())
-      ->type_name("FILE");
+  add_definitions_option(*app, options->definitions);
   app->footer(
       "arctrace list shows the sessions that are left behind, including those that the\n"
       "kernel wrote, in /run/arctrace. A core holds the buffer if bit 3 of\n"

@@ -240,7 +240,7 @@ absl::StatusOr<std::vector<std::string>> session_environment(
 absl::StatusOr<std::unique_ptr<Recorder>> make_recorder(Buffer& buffer,
                                                         FlightOptions flight,
                                                         const OutputFile& output,
-                                                        bool resumed) {
+                                                        ResumedSession resumed) {
   absl::StatusOr<TraceFile> file = create_output(output);
   if (!file.ok()) return file.status();
   const uint32_t mode = buffer.view().geometry().mode;

@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "src/base/untrusted_bytes.hpp"
 #include "src/buffer/clock.hpp"
 #include "src/buffer/wake_word.hpp"
 #include "src/recorder/buffer/clock_source.hpp"
@@ -21,8 +22,9 @@ constexpr long kPollNs = 20'000'000;
 }  // namespace
 
 Collector::Collector(Buffer& buffer, TraceFile file,
-                     const std::vector<std::string>& command_line, bool resumed,
-                     FileLimits limits, PolledWriter* polled)
+                     const std::vector<std::string>& command_line,
+                     const ResumedSession& resumed, FileLimits limits,
+                     PolledWriter* polled)
     : buffer_(buffer),
       file_(std::move(file)),
       ring_(limits.bytes == 0 ? nullptr
@@ -35,10 +37,23 @@ Collector::Collector(Buffer& buffer, TraceFile file,
   file_.write_header(buffer.header());
   const uint64_t now = read_ticks(buffer_.view().geometry().clock);
   RecordBuilder records;
-  add_start(records, now, command_line, resumed);
+  const uint32_t elsewhere = resumed.definitions.empty() ? ARCTRACE_SESSION_ELSEWHERE : 0;
+  add_start(records, now, command_line,
+            resumed.is_resumed ? ARCTRACE_SESSION_RESUMED | elsewhere : 0);
   file_.write_records(now, records.bytes());
+  write_earlier(resumed.definitions);
   sync_clocks();
   thread_ = std::thread([this] { run(); });
+}
+
+void Collector::write_earlier(const std::vector<EarlierBlock>& definitions) {
+  for (const EarlierBlock& block : definitions) {
+    file_.write_chunk(ARCTRACE_CHUNK_BLOCK, ARCTRACE_CHUNK_LIVE_COPY, block.index,
+                      block.ticks, block.bytes);
+    if (ring_ == nullptr) continue;
+    const auto header = load_part_untrusted<arctrace_block_header>(block.bytes);
+    ring_->remember(header, block.index, std::span(block.bytes).subspan(sizeof header));
+  }
 }
 
 Collector::~Collector() {

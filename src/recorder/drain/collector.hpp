@@ -15,22 +15,29 @@
 #include "src/recorder/drain/drain.hpp"
 #include "src/recorder/drain/polled_writer.hpp"
 #include "src/recorder/drain/recorder.hpp"
+#include "src/recorder/file/earlier_definitions.hpp"
 #include "src/recorder/file/file_ring.hpp"
 #include "src/recorder/file/trace_file.hpp"
 #include "src/recorder/jit/code_files.hpp"
 
 namespace arctrace {
 
+// What a collector that takes the place of another one knows of that one.
+struct ResumedSession {
+  bool is_resumed = false;                     // there may have been another one
+  std::vector<EarlierBlock> definitions = {};  // from its file
+};
+
 class Collector : public Recorder {
  public:
   // Writes the file's header and first records and starts the thread. REQUIRES: the
   // caller holds the CollectorLock for as long as this object lives. `command_line`: the
-  // recorder's own, for the SYSTEM record. `resumed`: the session may have had other
-  // collectors. `limits`: if `bytes` is set, the recording is cut into files (FileRing),
-  // and `file` must be a regular file. `polled`: a writer to be polled in each round, or
-  // null; it must outlive this object.
+  // recorder's own, for the SYSTEM record. `limits`: if `bytes` is set, the recording is
+  // cut into files (FileRing), and `file` must be a regular file. `polled`: a writer to
+  // be polled in each round, or null; it must outlive this object.
   Collector(Buffer& buffer, TraceFile file, const std::vector<std::string>& command_line,
-            bool resumed = false, FileLimits limits = {}, PolledWriter* polled = nullptr);
+            const ResumedSession& resumed = {}, FileLimits limits = {},
+            PolledWriter* polled = nullptr);
   ~Collector() override;
 
   absl::Status publish() override;
@@ -45,6 +52,7 @@ class Collector : public Recorder {
  private:
   void run();
   void sync_clocks();
+  void write_earlier(const std::vector<EarlierBlock>& definitions);
   CollectorSummary summary_locked() const;
 
   Buffer& buffer_;

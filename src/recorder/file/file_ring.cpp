@@ -81,7 +81,7 @@ absl::Status FileRing::open_next() {
 void FileRing::begin_file(const ClockSync& now) {
   file_.write_header(header_);
   RecordBuilder records;
-  add_start(records, now.ticks, command_line_, true);
+  add_start(records, now.ticks, command_line_, ARCTRACE_SESSION_RESUMED);
   add_clock_sync(records, now);
   file_.write_records(now.ticks, records.bytes());
   for (const auto& [handout, block] : definitions_) {

@@ -131,7 +131,12 @@ DrainTotals write_snapshot_file(const Buffer& buffer, TraceFile& file,
   const uint32_t clock = buffer.view().geometry().clock;
   file.write_header(buffer.header());
   RecordBuilder records;
-  add_start(records, buffer.header().start_ticks, past.command_line);
+  // Unless the recorder only takes snapshots, what it has taken out of the buffer is in
+  // its file.
+  const bool is_all = buffer.view().geometry().mode == ARCTRACE_MODE_OVERWRITE;
+  const uint32_t elsewhere = past.definitions.empty() ? ARCTRACE_SESSION_ELSEWHERE : 0;
+  add_start(records, buffer.header().start_ticks, past.command_line,
+            is_all ? 0 : ARCTRACE_SESSION_RESUMED | elsewhere);
   for (const ClockSync& sync : past.syncs) add_clock_sync(records, sync);
   file.write_records(read_ticks(clock), records.bytes());
   file.write_records(read_ticks(clock), past.records);

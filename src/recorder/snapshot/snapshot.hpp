@@ -15,10 +15,10 @@
 #include "src/recorder/buffer/clock_source.hpp"
 #include "src/recorder/drain/drain.hpp"
 #include "src/recorder/drain/live_copy.hpp"
+#include "src/recorder/file/earlier_definitions.hpp"
 #include "src/recorder/file/record_builder.hpp"
 #include "src/recorder/file/trace_file.hpp"
 #include "src/recorder/jit/code_files.hpp"
-#include "src/recorder/snapshot/earlier_definitions.hpp"
 
 namespace arctrace {
 
