@@ -74,7 +74,10 @@ class TakeoverTest(TraceTest):
             self.assertEqual(bare.returncode, 0, bare.stderr)
             program.stdin.close()
         found = self.names(*(f"{turn}.data" for turn in range(ROUNDS)), "recovered")
-        self.assertEqual(found.total(), 2 * ROUNDS * 3 * 3000)
+        # A collector that is killed between writing a block and freeing it leaves it to the
+        # next one too: at most one block each, of the same handout (COL-7).
+        self.assertGreaterEqual(found.total(), 2 * ROUNDS * 3 * 3000)
+        self.assertLessEqual(found.total(), 2 * ROUNDS * 3 * 3000 + ROUNDS * 8192 // 8)
         # Only the file of a collector that was killed before it copied a name may lack it; the
         # next one's has it.
         self.assertLessEqual({key for key in found if not key.startswith("name#")},
