@@ -15,11 +15,17 @@ namespace arctrace::cli {
 namespace {
 
 absl::StatusOr<int> destroy(const std::string& name) {
+  const absl::StatusOr<std::string> path = session_file(name);
+  if (!path.ok()) return path.status();
   absl::StatusOr<Buffer> buffer = open_session(name);
-  if (!buffer.ok()) return buffer.status();
-  buffer->set_gate(0);
-  if (unlink(buffer->path().c_str()) != 0) {
-    return absl::ErrnoToStatus(errno, absl::StrCat("removing ", buffer->path()));
+  // What somebody killed while making it is found by its name only.
+  if (!buffer.ok() &&
+      !(absl::IsInvalidArgument(buffer.status()) && is_session_path(*path))) {
+    return buffer.status();
+  }
+  if (buffer.ok()) buffer->set_gate(0);
+  if (unlink(path->c_str()) != 0) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("removing ", *path));
   }
   return 0;
 }

@@ -1,6 +1,7 @@
 // arctrace list: the user's sessions, including those whose recorder is gone.
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -34,17 +35,37 @@ struct Listed {
   bool is_recording = false;
   int64_t writers = 0;  // alive
   uint32_t collector_pid = 0;
+  uid_t user = 0;  // the file's owner
 };
+
+// A file with the name of a session of which no more is said than why.
+Listed unreadable(const FoundSession& found, const std::string& why) {
+  Listed session;
+  session.name = found.name;
+  session.path = found.path;
+  session.mode = "-";
+  session.state = why;
+  session.user = found.user;
+  return session;
+}
 
 std::vector<Listed> listed_sessions() {
   std::vector<Listed> sessions;
   for (const FoundSession& found : find_sessions()) {
+    if (found.user != geteuid()) {
+      sessions.push_back(unreadable(found, absl::StrCat("of user ", found.user)));
+      continue;
+    }
     const absl::StatusOr<reader::Trace> trace = reader::Trace::open(found.path);
+    if (absl::IsInvalidArgument(trace.status())) {
+      sessions.push_back(unreadable(found, "not a buffer"));
+    }
     if (!trace.ok() || trace->buffer() == nullptr) continue;  // gone, or being made
     const reader::BufferState& buffer = *trace->buffer();
     Listed session;
     session.name = found.name;
     session.path = found.path;
+    session.user = found.user;
     session.mode = reader::mode_text(trace->session().mode);
     session.state = state_text(found, buffer);
     session.is_recording = buffer.gate != 0;
@@ -75,6 +96,7 @@ void write_json(const std::vector<Listed>& sessions, reader::JsonWriter& json) {
     json.member("writers", session.writers);
     json.member("collector_pid", session.collector_pid);
     json.member("state", session.state);
+    json.member("uid", session.user);
     json.end();
   }
   json.end();

@@ -249,6 +249,7 @@ absl::StatusOr<std::unique_ptr<Recorder>> make_recorder(Buffer& buffer,
     return absl::InvalidArgumentError(
         absl::StrCat("--size-limit needs a regular file, not ", output.path));
   }
+  announce_special(*file);
   if (mode == ARCTRACE_MODE_OVERWRITE) {
     flight.command_line = own_command_line();
     flight.output = output.path;
@@ -307,12 +308,12 @@ std::string recording_summary_line(const CollectorSummary& summary,
   return line;
 }
 
-absl::StatusOr<int> record_command(const RecordOptions& options) {
-  if (options.command.empty()) {
-    return absl::InvalidArgumentError(
-        "record: no command given; try arctrace record --help");
-  }
-  if (!options.session.empty()) return run_in_session(options);
+namespace {
+
+// Does what record_command() does, but for the exit. Sets `status` to the wait status of
+// the command. Returns what this process is to return without regard to that, or 0.
+absl::StatusOr<int> record_in_own_buffer(const RecordOptions& options,
+                                         const SignalScope& signals, int& status) {
   const absl::StatusOr<std::string> shim = find_shim();
   if (!shim.ok()) return shim.status();
   absl::StatusOr<RecordingBuffer> recording =
@@ -322,11 +323,9 @@ absl::StatusOr<int> record_command(const RecordOptions& options) {
   const auto variables = session_variables(*shim, buffer.path(), options, false);
   if (!variables.ok()) return variables.status();
 
-  int status = 0;
   bool is_published = true;  // the file has its name
   std::optional<CollectorSummary> summary;
   {
-    const SignalScope signals;
     const CollectorLock lock(buffer.view());
     FlightOptions flight = options.flight;
     flight.polled = recording->perf.get();
@@ -349,6 +348,10 @@ absl::StatusOr<int> record_command(const RecordOptions& options) {
                 IpcAtomics::load_relaxed(buffer.view().control().patterns_matched),
                 has_warned);
     };
+    if (const int signal = signals.take_end(); signal != 0) {
+      status = signal;  // as if it had ended the command, which has not begun
+      return 0;
+    }
     buffer.set_gate(ARCTRACE_GATE_ALL);
     if (options.wait_for_all) adopt_orphans();
     absl::StatusOr<ChildProcess> child = ChildProcess::start(
@@ -383,9 +386,24 @@ absl::StatusOr<int> record_command(const RecordOptions& options) {
         buffer.path(), ": make room, then run arctrace recover --definitions=",
         options.output.path, " ", buffer.path(), ", and arctrace destroy"));
   }
-  if (summary->file_error != 0 || !is_published) return 2;
-  // Removes its file, which ending by a signal would leave behind.
-  { const Buffer removed = std::move(buffer); }
+  return summary->file_error != 0 || !is_published ? 2 : 0;
+}
+
+}  // namespace
+
+absl::StatusOr<int> record_command(const RecordOptions& options) {
+  if (options.command.empty()) {
+    return absl::InvalidArgumentError(
+        "record: no command given; try arctrace record --help");
+  }
+  if (!options.session.empty()) return run_in_session(options);
+  int status = 0;
+  {
+    // Until the buffer is removed, which ending by a signal would leave behind.
+    const SignalScope signals;
+    absl::StatusOr<int> recorded = record_in_own_buffer(options, signals, status);
+    if (!recorded.ok() || *recorded != 0) return recorded;
+  }
   return exit_like(status);
 }
 
