@@ -67,6 +67,7 @@ struct Trace::Impl {
   absl::Status read(const RecordSink& sink);
   void add_totals_untrusted(const RawRecord& record);
   void settle_totals(const Emitter& emitter);
+  void check_totals();
   bool emit_residual(Emitter& emitter, std::span<const uint64_t> lost,
                      std::span<const uint64_t> reported, uint32_t writer, uint32_t flags);
 
@@ -152,7 +153,7 @@ void Trace::Impl::add_totals_untrusted(const RawRecord& record) {
 // In overwrite mode, records that were counted and are not in the trace were overwritten.
 // LOST records may have been, too.
 void Trace::Impl::settle_totals(const Emitter& emitter) {
-  if (session.mode != ARCTRACE_MODE_OVERWRITE) return;
+  if (session.mode != ARCTRACE_MODE_OVERWRITE) return check_totals();
   const auto missing = [](uint64_t counted, uint64_t found) {
     return counted > found ? counted - found : 0;
   };
@@ -172,6 +173,22 @@ void Trace::Impl::settle_totals(const Emitter& emitter) {
     summary.lost_by_cause[cause] += more;
     summary.lost += more;
   }
+}
+
+// Of a file that has the whole session.
+void Trace::Impl::check_totals() {
+  const auto counted = written.find(ARCTRACE_WRITER_COLLECTOR);
+  if (session.raw || session.resumed || !session.finished || counted == written.end()) {
+    return;
+  }
+  const auto died = static_cast<uint64_t>(
+      std::count_if(fates.begin(), fates.end(),
+                    [](const auto& fate) { return fate.second == WriterFate::kDead; }));
+  const uint64_t found = summary.records + summary.torn + summary.unfinished +
+                         summary.lost_by_cause[ARCTRACE_LOST_DISK] + died;
+  if (found >= counted->second) return;
+  findings.add(Rule::kTotals, absl::StrCat(counted->second, " counted, ",
+                                           counted->second - found, " missing"));
 }
 
 void Trace::Impl::group_exclusive(const std::vector<BlockRef>& blocks) {

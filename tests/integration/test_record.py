@@ -256,6 +256,8 @@ class RecordTest(support.TraceTest):
             self.assertGreater(int(match[2]), 1000)
             self.assertEqual(self.report(mount / "trace", "flat")["summary"]["records"],
                              int(match[1]))
+            buffer = re.search(r"did not fit on the disk and are in (\S+):", done.stderr)[1]
+            self.assertEqual(run("destroy", buffer).returncode, 0)
         finally:
             subprocess.run(["umount", mount], check=True)
 

@@ -226,6 +226,15 @@ void print_end(const CollectorSummary& summary, const RecordOptions& options,
   reader::print_message(recording_summary_line(summary, options.output.path));
 }
 
+// Prints where the records are for which the disk had no room.
+void print_unsaved(const CollectorSummary& summary, const std::string& file,
+                   const std::string& buffer) {
+  reader::print_message(
+      absl::StrCat(summary.totals.unsaved, " records did not fit on the disk and are in ",
+                   buffer, ": make room, then run arctrace recover --definitions=", file,
+                   " ", buffer, ", and arctrace destroy"));
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<std::string>> session_environment(
@@ -344,6 +353,10 @@ absl::StatusOr<int> record_in_own_buffer(const RecordOptions& options,
         recording->bpf.reset();  // before its blocks are taken back
       }
       summary = recorder->finish();
+      if (summary->totals.unsaved != 0) {
+        buffer.keep_file();
+        print_unsaved(*summary, options.output.path, buffer.path());
+      }
       print_end(*summary, options,
                 IpcAtomics::load_relaxed(buffer.view().control().patterns_matched),
                 has_warned);
@@ -378,13 +391,6 @@ absl::StatusOr<int> record_in_own_buffer(const RecordOptions& options,
       if (options.wait_for_all) wait_for_descendants(signals, on_snapshot);
     }
     if (!summary) end_recording();
-  }
-  if (summary->totals.unsaved != 0) {
-    buffer.keep_file();
-    reader::print_message(absl::StrCat(
-        summary->totals.unsaved, " records did not fit on the disk and are in ",
-        buffer.path(), ": make room, then run arctrace recover --definitions=",
-        options.output.path, " ", buffer.path(), ", and arctrace destroy"));
   }
   return summary->file_error != 0 || !is_published ? 2 : 0;
 }

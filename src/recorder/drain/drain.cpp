@@ -230,7 +230,10 @@ void Drain::finish() {
   const uint32_t used = Recycle<A>::slots_used(view_);
   for (uint32_t i = 0; i < used; ++i) {
     arctrace_writer_slot& slot = view_.slot(i);
-    if (!is_live(A::load_acquire(slot.lock))) continue;
+    const uint32_t writer = A::load_relaxed(slot.writer);
+    if (writer == 0) continue;  // reaped in a round
+    // It died after the last round. Its block is in the file as a copy.
+    if (!is_live(A::load_acquire(slot.lock))) add_writer_end(records_, ticks(), writer);
     reaper_.report_losses(records_, i);
     add_totals(records_, ticks(), slot);
   }

@@ -4,8 +4,10 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -214,14 +216,16 @@ TraceFile::~TraceFile() {
 
 void TraceFile::take_reserve() {
   constexpr off_t kReserveMax = off_t{1} << 20;
-  constexpr off_t kReserveMin = off_t{64} << 10;
-  if (directory_ < 0 || reserve_ >= 0) return;
+  constexpr off_t kReserveMin = off_t{16} << 10;
+  struct statvfs disk {};
+  if (directory_ < 0 || reserve_ >= 0 || fstatvfs(fd_, &disk) != 0) return;
+  const auto available = static_cast<off_t>(disk.f_bavail * disk.f_frsize);
   reserve_ = openat(directory_, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
-  for (off_t size = kReserveMax; reserve_ >= 0; size /= 2) {
-    if (size >= kReserveMin && fallocate(reserve_, 0, 0, size) != 0) continue;
-    if (size < kReserveMin) release_reserve();
-    return;
+  for (off_t size = std::min(kReserveMax, available / 16); size >= kReserveMin;
+       size /= 2) {
+    if (fallocate(reserve_, 0, 0, size) == 0) return;
   }
+  release_reserve();
 }
 
 void TraceFile::release_reserve() {
