@@ -4,6 +4,8 @@ buffer that is drained are good files, in which nothing is nameless that a file 
 
 import collections
 import os
+import pathlib
+import signal
 import subprocess
 import sys
 import unittest
@@ -91,6 +93,34 @@ class TakeoverTest(TraceTest):
             done = attack.arctrace("check", self.directory / f"{turn}.data")
             self.assertIn(": 1 finding in", done.stdout)
             (self.directory / f"{turn}.data").unlink()
+
+
+class RespawnTest(TakeoverTest):
+    def test_killed_collectors(self):
+        """With --respawn, whoever kills the collector's process ends nothing."""
+        supervisor = self.attach("out", "--respawn")
+        with subprocess.Popen([sys.executable, "-c", WRITER], stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE, text=True,
+                              env={**os.environ, "ARCTRACE_SESSION": str(self.session)}) as program:
+            for turn in range(3):
+                self.write(program)
+                children = pathlib.Path(f"/proc/{supervisor.pid}/task/{supervisor.pid}/children")
+                os.kill(int(children.read_text()), signal.SIGKILL)
+                self.assertIn(f"another one goes on in {self.directory}/out.{turn + 1}",
+                              supervisor.stderr.readline())
+                self.assertIn("collecting", supervisor.stderr.readline())
+            self.write(program)
+            program.stdin.close()
+        supervisor.send_signal(signal.SIGTERM)
+        errors = supervisor.communicate(timeout=60)[1]
+        self.assertEqual(supervisor.returncode, 0, errors)
+        files = ["out", "out.1", "out.2", "out.3"]
+        found = self.names(*files)
+        self.assertGreaterEqual(found.total(), 4 * 3 * 3000)
+        self.assertLessEqual(found.total(), 4 * 3 * 3000 + 3 * 8192 // 8)
+        self.check_clean(self.directory / "out.3")
+        for file in files[:-1]:  # cut off
+            (self.directory / file).unlink()
 
 
 if __name__ == "__main__":
