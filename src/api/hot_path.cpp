@@ -28,12 +28,13 @@ void fill_event(std::byte* body, uint32_t event, const void* payload, uint32_t s
 }
 
 // False: nothing was done.
+template <class Room>
 __attribute__((always_inline)) inline bool write_event_fast(uint32_t event,
                                                             const void* payload,
                                                             size_t size) {
   if (__builtin_expect(size > ARCTRACE_PAYLOAD_MAX, 0)) return false;
   const auto length = static_cast<uint32_t>(size);
-  return record_fast(
+  return record_fast<Room>(
       stack_pointer(), ARCTRACE_TYPE_EVENT,
       static_cast<uint32_t>(sizeof(arctrace_event_body)) + padded_size(length),
       [](const ThreadState&) { return true; },
@@ -45,6 +46,10 @@ __attribute__((always_inline)) inline bool write_event_fast(uint32_t event,
 
 __attribute__((noinline)) void write_event_slow(uint32_t event, const void* payload,
                                                 size_t size) {
+  if (fast_path_is_open(ARCTRACE_GATE_EVENTS) &&
+      write_event_fast<KnownSharedBlock>(event, payload, size)) {
+    return;
+  }
   if (!is_recorded(ARCTRACE_GATE_EVENTS)) return;
   const WriterCall writer_call;
   if (writer_call.refuses_record()) return;
@@ -62,6 +67,10 @@ __attribute__((noinline)) void write_event_slow(uint32_t event, const void* payl
 
 __attribute__((noinline)) void enter_unless_closed(uint64_t key, uintptr_t location,
                                                    uintptr_t here) {
+  if (fast_path_is_open(ARCTRACE_GATE_FUNCTIONS) &&
+      enter_fast<KnownSharedBlock>(key, MachineFrame(location), here)) {
+    return;
+  }
   if (!is_recorded(ARCTRACE_GATE_FUNCTIONS)) return;
   arctrace_shim_call call{};
   call.location = location;
@@ -71,19 +80,67 @@ __attribute__((noinline)) void enter_unless_closed(uint64_t key, uintptr_t locat
 __attribute__((always_inline)) inline void enter(uint64_t key, uintptr_t location) {
   const uintptr_t here = stack_pointer();
   if (__builtin_expect(fast_path_is_open(ARCTRACE_GATE_FUNCTIONS) &&
-                           enter_fast(key, MachineFrame(location), here),
+                           enter_fast<OwnBlock>(key, MachineFrame(location), here),
                        1)) {
     return;
   }
   enter_unless_closed(key, location, here);
 }
 
+constexpr auto kAnyFrame = [](const MachineFrame&) { return true; };
+
 __attribute__((noinline)) void exit_unless_closed(uint64_t key, uintptr_t here) {
+  if (fast_path_is_open(ARCTRACE_GATE_FUNCTIONS) &&
+      exit_fast<KnownSharedBlock>(key, here, kAnyFrame)) {
+    return;
+  }
   if (is_recorded(ARCTRACE_GATE_FUNCTIONS)) exit_slow(key, 0, here, nullptr);
+}
+
+template <class Room>
+__attribute__((always_inline)) inline bool enter_hooked(uint64_t key,
+                                                        const HookCall& call) {
+  return fast_path_is_open(ARCTRACE_GATE_FUNCTIONS) && *live_filter_number == 0 &&
+         enter_hooked_fast<Room>(key, call);
+}
+
+template <class Room>
+__attribute__((always_inline)) inline bool exit_hooked(uint64_t key,
+                                                       const HookCall& call) {
+  // A hook that returns to its function's caller was jumped to, as that function's last
+  // act, when its frame was gone.
+  const bool is_jump = call.hook_site == call.call_site;
+  const auto is_left = [=](const MachineFrame& frame) {
+    return is_jump ? frame.location == call.stack_pointer
+                   : frame.stack_pointer == low_half(call.stack_pointer);
+  };
+  return fast_path_is_open(ARCTRACE_GATE_FUNCTIONS) &&
+         exit_fast<Room>(key, call.stack_pointer, is_left);
 }
 
 arctrace_shim_function_hook* slow_enter;
 arctrace_shim_function_hook* slow_exit;
+
+// Not on the fast path of most.
+__attribute__((noinline)) void enter_hooked_otherwise(uintptr_t function,
+                                                      uintptr_t call_site,
+                                                      uintptr_t stack_pointer,
+                                                      uintptr_t frame_pointer,
+                                                      uintptr_t hook_site) {
+  const HookCall call{call_site, stack_pointer, frame_pointer, hook_site};
+  if (enter_hooked<KnownSharedBlock>(function, call)) return;
+  slow_enter(function, call_site, stack_pointer, frame_pointer, hook_site);
+}
+
+__attribute__((noinline)) void exit_hooked_otherwise(uintptr_t function,
+                                                     uintptr_t call_site,
+                                                     uintptr_t stack_pointer,
+                                                     uintptr_t frame_pointer,
+                                                     uintptr_t hook_site) {
+  const HookCall call{call_site, stack_pointer, frame_pointer, hook_site};
+  if (exit_hooked<KnownSharedBlock>(function, call)) return;
+  slow_exit(function, call_site, stack_pointer, frame_pointer, hook_site);
+}
 
 }  // namespace
 
@@ -95,10 +152,9 @@ __attribute__((flatten)) void arctrace_enter_at(uint64_t frame_key, uintptr_t lo
 
 __attribute__((flatten)) void arctrace_exit(uint64_t frame_key) {
   const uintptr_t here = stack_pointer();
-  if (__builtin_expect(
-          fast_path_is_open(ARCTRACE_GATE_FUNCTIONS) &&
-              exit_fast(frame_key, here, [](const MachineFrame&) { return true; }),
-          1)) {
+  if (__builtin_expect(fast_path_is_open(ARCTRACE_GATE_FUNCTIONS) &&
+                           exit_fast<OwnBlock>(frame_key, here, kAnyFrame),
+                       1)) {
     return;
   }
   exit_unless_closed(frame_key, here);
@@ -107,7 +163,7 @@ __attribute__((flatten)) void arctrace_exit(uint64_t frame_key) {
 __attribute__((flatten)) void arctrace_write(uint32_t event, const void* payload,
                                              size_t size) {
   if (__builtin_expect(fast_path_is_open(ARCTRACE_GATE_EVENTS) &&
-                           write_event_fast(event, payload, size),
+                           write_event_fast<OwnBlock>(event, payload, size),
                        1)) {
     return;
   }
@@ -125,14 +181,9 @@ __attribute__((flatten)) void arctrace_shim_function_enter(uintptr_t function,
                                                            uintptr_t stack_pointer,
                                                            uintptr_t frame_pointer,
                                                            uintptr_t hook_site) {
-  if (__builtin_expect(
-          fast_path_is_open(ARCTRACE_GATE_FUNCTIONS) && *live_filter_number == 0 &&
-              enter_hooked_fast(function,
-                                {call_site, stack_pointer, frame_pointer, hook_site}),
-          1)) {
-    return;
-  }
-  slow_enter(function, call_site, stack_pointer, frame_pointer, hook_site);
+  const HookCall call{call_site, stack_pointer, frame_pointer, hook_site};
+  if (__builtin_expect(enter_hooked<OwnBlock>(function, call), 1)) return;
+  enter_hooked_otherwise(function, call_site, stack_pointer, frame_pointer, hook_site);
 }
 
 __attribute__((flatten)) void arctrace_shim_function_exit(uintptr_t function,
@@ -140,19 +191,9 @@ __attribute__((flatten)) void arctrace_shim_function_exit(uintptr_t function,
                                                           uintptr_t stack_pointer,
                                                           uintptr_t frame_pointer,
                                                           uintptr_t hook_site) {
-  // A hook that returns to its function's caller was jumped to, as that function's last
-  // act, when its frame was gone.
-  const bool is_jump = hook_site == call_site;
-  const auto is_left = [=](const MachineFrame& frame) {
-    return is_jump ? frame.location == stack_pointer
-                   : frame.stack_pointer == low_half(stack_pointer);
-  };
-  if (__builtin_expect(fast_path_is_open(ARCTRACE_GATE_FUNCTIONS) &&
-                           exit_fast(function, stack_pointer, is_left),
-                       1)) {
-    return;
-  }
-  slow_exit(function, call_site, stack_pointer, frame_pointer, hook_site);
+  const HookCall call{call_site, stack_pointer, frame_pointer, hook_site};
+  if (__builtin_expect(exit_hooked<OwnBlock>(function, call), 1)) return;
+  exit_hooked_otherwise(function, call_site, stack_pointer, frame_pointer, hook_site);
 }
 
 void arctrace_shim_enter(uint64_t frame_key, const struct arctrace_shim_call* call) {

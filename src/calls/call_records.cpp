@@ -287,23 +287,26 @@ bool is_filtered_out_slow(uint64_t key, arctrace_shim_call call) {
 void record_vfork_begin() {
   const WriterCall writer_call;
   if (writer_call.refuses_record()) return;
-  write_record(writer_call, ARCTRACE_TYPE_VFORK_BEGIN, 0, session_ticks(),
-               [](std::byte*) {});
+  const bool written = write_record(writer_call, ARCTRACE_TYPE_VFORK_BEGIN, 0,
+                                    session_ticks(), [](std::byte*) {});
   if (ThreadState* state = thread_local_state.state; state != nullptr) {
     state->vfork_depth = state->open.depth;
+    if (!written) note_lost_change(writer_call, *state);
   }
 }
 
 void record_vfork_end(uint32_t child_pid) {
   const WriterCall writer_call;
   if (writer_call.refuses_record()) return;
-  write_record(writer_call, ARCTRACE_TYPE_VFORK_END, sizeof(arctrace_vfork_end_body),
-               session_ticks(), [child_pid](std::byte* body) {
-                 part_at<arctrace_vfork_end_body>(body).child_pid = child_pid;
-               });
+  const bool written =
+      write_record(writer_call, ARCTRACE_TYPE_VFORK_END, sizeof(arctrace_vfork_end_body),
+                   session_ticks(), [child_pid](std::byte* body) {
+                     part_at<arctrace_vfork_end_body>(body).child_pid = child_pid;
+                   });
   // The child only ever added to the frames that were open, or left some of them.
   if (ThreadState* state = thread_local_state.state; state != nullptr) {
     state->open.depth = state->vfork_depth;
+    if (!written) note_lost_change(writer_call, *state);
   }
 }
 

@@ -52,9 +52,10 @@ __attribute__((noinline)) bool exit_innermost_slow(uint64_t key, uintptr_t stack
 // open any more. False: nothing could be recorded, too deep in signal handlers.
 __attribute__((always_inline)) inline bool record_enter(uint64_t key,
                                                         const StubCall& call) {
-  if (__builtin_expect(fast_path_is_open(ARCTRACE_GATE_FUNCTIONS) &&
-                           enter_fast(key, MachineFrame(call.described()), call.here()),
-                       1)) {
+  if (__builtin_expect(
+          fast_path_is_open(ARCTRACE_GATE_FUNCTIONS) &&
+              enter_fast<OwnBlock>(key, MachineFrame(call.described()), call.here()),
+          1)) {
     return true;
   }
   return enter_stub_slow(key, call);
@@ -68,7 +69,7 @@ __attribute__((always_inline)) inline bool exit_innermost_fast(uint64_t key,
     return frame.stack_pointer == low_half(stack_pointer);
   };
   return __builtin_expect(fast_path_is_open(ARCTRACE_GATE_FUNCTIONS) &&
-                              exit_fast(key, stack_pointer, is_left),
+                              exit_fast<OwnBlock>(key, stack_pointer, is_left),
                           1);
 }
 __attribute__((always_inline)) inline bool record_innermost_exit(

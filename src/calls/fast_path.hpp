@@ -27,13 +27,13 @@ __attribute__((always_inline)) inline void complete_enter(Nesting nesting,
 
 // Records that the thread entered `key` in `frame`, if fits(); with_frame() is called as
 // the frame is added. False: nothing was done.
-template <class Fits, class WithFrame>
+template <class Room, class Fits, class WithFrame>
 __attribute__((always_inline)) inline bool enter_fast(uint64_t key,
                                                       const MachineFrame& frame,
                                                       uintptr_t here, const Fits& fits,
                                                       const WithFrame& with_frame) {
   uint32_t at = 0;
-  return record_fast(
+  return record_fast<Room>(
       here, ARCTRACE_TYPE_ENTER, sizeof(arctrace_frame_body),
       [&](const ThreadState& state) {
         at = state.open.depth;
@@ -50,10 +50,11 @@ __attribute__((always_inline)) inline bool enter_fast(uint64_t key,
       });
 }
 
+template <class Room>
 __attribute__((always_inline)) inline bool enter_fast(uint64_t key,
                                                       const MachineFrame& frame,
                                                       uintptr_t here) {
-  return enter_fast(
+  return enter_fast<Room>(
       key, frame, here, [] { return true; }, [] {});
 }
 
@@ -68,6 +69,7 @@ struct HookCall {
 // Records that the thread entered `key`, if the call is known to come from its innermost
 // frame. False: nothing was done. REQUIRES: fast_path_is_open(), and there is no live
 // filter.
+template <class Room>
 __attribute__((always_inline)) inline bool enter_hooked_fast(uint64_t key,
                                                              const HookCall& call) {
   uint32_t at = 0;
@@ -75,7 +77,7 @@ __attribute__((always_inline)) inline bool enter_hooked_fast(uint64_t key,
   frame.stack_pointer = low_half(call.stack_pointer);
   frame.call_site = low_half(call.call_site);
   frame.hook_site = low_half(call.hook_site);
-  return record_fast(
+  return record_fast<Room>(
       call.stack_pointer, ARCTRACE_TYPE_ENTER, sizeof(arctrace_frame_body),
       [&](const ThreadState& state) {
         at = state.open.depth;
@@ -92,12 +94,12 @@ __attribute__((always_inline)) inline bool enter_hooked_fast(uint64_t key,
 // Records that the thread left its innermost frame, if that belongs to `key` and
 // is_left(frame) says that it is the one; after() is called when it is left. False:
 // nothing was done.
-template <class IsLeft, class After>
+template <class Room, class IsLeft, class After>
 __attribute__((always_inline)) inline bool exit_fast(uint64_t key, uintptr_t here,
                                                      const IsLeft& is_left,
                                                      const After& after) {
   uint32_t left = 0;  // index of the frame
-  return record_fast(
+  return record_fast<Room>(
       here, ARCTRACE_TYPE_EXIT, 0,
       [&](const ThreadState& state) {
         left = state.open.depth - 1;
@@ -110,10 +112,10 @@ __attribute__((always_inline)) inline bool exit_fast(uint64_t key, uintptr_t her
       });
 }
 
-template <class IsLeft>
+template <class Room, class IsLeft>
 __attribute__((always_inline)) inline bool exit_fast(uint64_t key, uintptr_t here,
                                                      const IsLeft& is_left) {
-  return exit_fast(key, here, is_left, [] {});
+  return exit_fast<Room>(key, here, is_left, [] {});
 }
 
 }  // namespace arctrace

@@ -52,6 +52,7 @@ inline void end_innermost_call(PendingCalls& calls, const PendingCall& call,
 
 // Begins a call as most begin: with its own frame, and inside the innermost pending call.
 // False: nothing was done. REQUIRES: fast_path_is_open().
+template <class Room>
 __attribute__((always_inline)) inline bool call_began_fast(uint64_t key,
                                                            const StubCall& call) {
   PendingCalls* calls = thread_local_state.calls;
@@ -60,7 +61,7 @@ __attribute__((always_inline)) inline bool call_began_fast(uint64_t key,
     return false;
   }
   const PendingCall pending{call.here(), *call.return_slot, key};
-  return enter_fast(
+  return enter_fast<Room>(
       key, MachineFrame(call.described()), call.here(),
       [&] {
         return calls->has_room_inside(thread_local_state.stacks, pending.return_slot);
@@ -69,6 +70,7 @@ __attribute__((always_inline)) inline bool call_began_fast(uint64_t key,
 }
 
 // Ends a call as most end. False: nothing was done.
+template <class Room>
 __attribute__((always_inline)) inline bool call_ended_fast(uintptr_t* return_slot) {
   const auto address = reinterpret_cast<uintptr_t>(return_slot);
   PendingCalls* own = thread_local_state.calls;
@@ -79,7 +81,7 @@ __attribute__((always_inline)) inline bool call_ended_fast(uintptr_t* return_slo
     return false;
   }
   // The key of a call with arguments is no frame's, so that it takes the slow path.
-  return exit_fast(
+  return exit_fast<Room>(
       top->key, address,
       [address](const MachineFrame& left) {
         return left.stack_pointer == low_half(address);
@@ -91,9 +93,10 @@ __attribute__((always_inline)) inline int call_began(uint64_t key,
                                                      const uintptr_t* return_slot,
                                                      uintptr_t frame_pointer,
                                                      uint32_t flags) {
-  if (__builtin_expect(fast_path_is_open(ARCTRACE_GATE_FUNCTIONS) &&
-                           call_began_fast(key, {return_slot, frame_pointer, flags}),
-                       1)) {
+  if (__builtin_expect(
+          fast_path_is_open(ARCTRACE_GATE_FUNCTIONS) &&
+              call_began_fast<OwnBlock>(key, {return_slot, frame_pointer, flags}),
+          1)) {
     return 1;
   }
   return call_began_slow(key, return_slot, frame_pointer, flags);
@@ -101,7 +104,7 @@ __attribute__((always_inline)) inline int call_began(uint64_t key,
 
 __attribute__((always_inline)) inline void call_ended(uintptr_t* return_slot,
                                                       uintptr_t retval) {
-  if (__builtin_expect(call_ended_fast(return_slot), 1)) return;
+  if (__builtin_expect(call_ended_fast<OwnBlock>(return_slot), 1)) return;
   call_ended_slow(return_slot, retval);
 }
 

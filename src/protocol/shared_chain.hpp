@@ -63,9 +63,7 @@ class SharedChain {
   }
 
   // F1 release: a process that sees the name gone also sees the committed record.
-  static void release(const BufferView& view, uint32_t slot, uint32_t level) {
-    A::store_release(view.slot(slot).active[level], uint32_t{0});
-  }
+  static void release(uint32_t& active) { A::store_release(active, uint32_t{0}); }
 
   // Reserves in the block that `current`, a chain's word, names. `active` names the block
   // meanwhile. The record is null if the block is full, in which case it is closed, or if

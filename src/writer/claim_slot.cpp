@@ -55,6 +55,8 @@ void take_over(const BufferView& view, ThreadState& state, const ProcessState& p
   // the rest of the identity.
   IpcAtomics::store_release(slot.tid, state.slot.tid);
   state.slot.written = &slot.written;
+  state.slot.written_shared = &slot.written_shared;
+  state.slot.active = slot.active;
   for (uint32_t cause = 0; cause < ARCTRACE_LOST_CAUSES; ++cause) {
     state.loss.at_start[cause] = IpcAtomics::load_relaxed(slot.lost[cause]);
     if (state.loss.at_start[cause] != IpcAtomics::load_relaxed(slot.reported[cause])) {

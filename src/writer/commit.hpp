@@ -3,14 +3,13 @@
 
 #include "src/base/shared_atomics.hpp"
 #include "src/writer/reservation.hpp"
-#include "src/writer/shared_records.hpp"
 
 namespace arctrace {
 
 // I1 release, matches I2 (a reader of word 0): the record's body is visible.
 inline void commit(const Reservation& record) {
   IpcAtomics::store_release(word_at(record.word0), record.committed);
-  if (__builtin_expect(record.shared, 0)) release_shared();
+  release(record);
 }
 
 }  // namespace arctrace

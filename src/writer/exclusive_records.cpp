@@ -48,10 +48,14 @@ void write_opening(ThreadState& state, uint32_t keep, uint64_t ticks) {
   left = left > keep ? left - keep : 0;
   if (left > stack_room()) left = stack_room();
   if (left < stack_body_size(0)) left = stack_body_size(0);
+  clear_stack_differs(state);
   const uint32_t count = reportable_frames(state, left);
   const Reservation stack =
       append(state, ARCTRACE_TYPE_STACK, stack_body_size(count), ticks);
-  if (stack.word0 == nullptr) return;
+  if (stack.word0 == nullptr) {
+    state.loss.stack_differs = true;
+    return;
+  }
   fill_stack(stack.body, state, count);
   IpcAtomics::store_release(word_at(stack.word0), stack.committed);
 }
@@ -169,11 +173,13 @@ Reservation reserve_exclusive(ThreadState& state, ProcessState& process, uint16_
       }
     }
   }
-  // A block whose opening was begun by an earlier call may have less room. A second block
-  // has enough, unless the program writes into the buffer by mistake.
+  // A block whose opening was begun by an earlier call may have less room, or a STACK
+  // from before a loss. A second block is right, unless the program writes into the
+  // buffer by mistake, or a signal handler loses records once more.
   constexpr int kTries = 2;
   for (int tries = 0; tries < kTries && change_block(state, process, length, ticks);
        ++tries) {
+    if (state.loss.stack_differs) continue;
     const Reservation record = append(state, type, body_size, ticks);
     if (record.word0 != nullptr) {
       count_written(state);

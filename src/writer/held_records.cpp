@@ -61,7 +61,7 @@ void* hold_record(uint32_t event, size_t size) {
   // B4 release: the block is named as held before its shared name goes, or before its
   // owner can close it.
   IpcAtomics::store_release(slot.held[held - state->held], record.block + 1);
-  if (record.shared) release_shared();
+  release(record);
   std::byte* payload = record.body + kEventSize;
   hand_over(*held, reinterpret_cast<uintptr_t>(payload));
   return payload;

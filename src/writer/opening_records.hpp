@@ -13,6 +13,13 @@
 
 namespace arctrace {
 
+// To be called before the frames are read for a STACK record: a signal handler may lose a
+// change of theirs from then on.
+inline void clear_stack_differs(ThreadState& state) {
+  state.loss.stack_differs = false;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+}
+
 // The body of a STACK record with `count` frames, in bytes.
 constexpr uint32_t stack_body_size(uint32_t count) {
   return static_cast<uint32_t>(sizeof(arctrace_stack_body) + count * sizeof(uint64_t));

@@ -10,19 +10,34 @@
 
 #include "src/base/shared_atomics.hpp"
 #include "src/buffer/buffer_view.hpp"
-#include "src/writer/thread_state.hpp"
+#include "src/protocol/shared_chain.hpp"
+#include "src/writer/thread_local.hpp"
 
 namespace arctrace {
+
+// Takes back a name of the calling thread's slot: the block may be recycled from then on.
+// A fork child, which may go on with a call of its parent, leaves its parent's name
+// alone.
+inline void release_active(uint32_t* active) {
+  if (thread_local_state.state->slot.active == nullptr) return;
+  SharedChain<IpcAtomics>::release(*active);
+}
 
 struct Reservation {
   std::byte* word0;  // null: nothing is reserved, and the loss is counted
   std::byte* body;
   uint32_t committed;  // word 0 of the complete record
   uint32_t block;      // index
-  bool shared;         // the active name is to be released after the commit
+  // In a shared block: the slot's word that names it until release(). Null: not shared.
+  uint32_t* active;
 };
 
-inline constexpr Reservation kNoReservation{nullptr, nullptr, 0, 0, false};
+inline constexpr Reservation kNoReservation{nullptr, nullptr, 0, 0, nullptr};
+
+// To be called after the commit, or once the record is held.
+inline void release(const Reservation& record) {
+  if (__builtin_expect(record.active != nullptr, 0)) release_active(record.active);
+}
 
 // The head or body at `to`, as its struct of arctrace/format/.
 template <class Part>
@@ -60,7 +75,7 @@ inline Reservation begin_compact(ThreadState& state, std::byte* begin, uint16_t 
   state.block.pos = begin + length;
   part_at<arctrace_compact_head>(begin).tick_delta = static_cast<uint32_t>(from_base);
   return {begin, begin + ARCTRACE_COMPACT_HEAD_SIZE, word0, state.block.taken.index,
-          false};
+          nullptr};
 }
 
 // Counts a user record that has been begun. Not before, or a death between the two would

@@ -7,12 +7,9 @@
 namespace arctrace {
 namespace {
 
-void fill_full_head(std::byte* begin, uint32_t word0, uint32_t writer, uint64_t ticks) {
-  IpcAtomics::store_relaxed(word_at(begin), word0 | ARCTRACE_IN_PROGRESS);  // H1
-  std::atomic_signal_fence(std::memory_order_seq_cst);
-  auto& head = part_at<arctrace_full_head>(begin);
-  head.writer = writer;
-  head.ticks = ticks;
+// The name of the calling writer call.
+uint32_t* own_active(const ThreadState& state) {
+  return state.slot.active + thread_local_state.nesting;
 }
 
 }  // namespace
@@ -63,11 +60,12 @@ Reservation reserve_shared(Nesting nesting, ThreadState& state, ProcessState& pr
       session.view.geometry().mode == ARCTRACE_MODE_OVERWRITE) {
     // The chain has moved on, and the new block may be the first of what is kept.
     IpcAtomics::store_release(word_at(begin), ARCTRACE_WORD0(ARCTRACE_TYPE_PAD, length));
-    release_shared();
+    release_active(own_active(state));
     state.shared_block = 0;  // with a STACK now, whatever the chain does: once only
     return reserve_shared(nesting, state, process, type, body_size, ticks);
   }
   if (stack_length != 0) {
+    clear_stack_differs(state);
     const uint32_t word0 = ARCTRACE_WORD0(ARCTRACE_TYPE_STACK, stack_length);
     fill_full_head(begin, word0, state.slot.writer, ticks);
     fill_stack(begin + ARCTRACE_FULL_HEAD_SIZE, state, stack_count);
@@ -78,8 +76,8 @@ Reservation reserve_shared(Nesting nesting, ThreadState& state, ProcessState& pr
   const uint32_t word0 = ARCTRACE_WORD0(type, length);
   fill_full_head(begin, word0, state.slot.writer, ticks);
   if (got.opened) wake_past_mark();
-  IpcAtomics::fetch_add_relaxed(slot.written_shared, uint64_t{1});
-  return {begin, begin + ARCTRACE_FULL_HEAD_SIZE, word0, got.index, true};
+  count_written_shared(state);
+  return {begin, begin + ARCTRACE_FULL_HEAD_SIZE, word0, got.index, own_active(state)};
 }
 
 void report_losses_shared(ThreadState& state, ProcessState& process, uint64_t ticks) {
@@ -97,7 +95,7 @@ void report_losses_shared(ThreadState& state, ProcessState& process, uint64_t ti
     fill_lost(got.record + ARCTRACE_FULL_HEAD_SIZE, losses, state);
     ReportedLosses<IpcAtomics>::commit(session.view, slot, losses.cause, losses.until,
                                        got.record, word0);
-    release_shared();
+    release_active(own_active(state));
     if (got.opened) wake_past_mark();
     return true;
   });
@@ -119,12 +117,8 @@ Reservation reserve_definition(ThreadState& state, ProcessState& process, uint16
   const uint32_t word0 = ARCTRACE_WORD0(type, length);
   fill_full_head(got.record, word0, state.slot.writer, ticks);
   if (got.opened) wake_past_mark();
-  return {got.record, got.record + ARCTRACE_FULL_HEAD_SIZE, word0, got.index, true};
-}
-
-void release_shared() {
-  SharedChain<IpcAtomics>::release(session.view, thread_local_state.state->slot.index,
-                                   thread_local_state.nesting);
+  return {got.record, got.record + ARCTRACE_FULL_HEAD_SIZE, word0, got.index,
+          own_active(state)};
 }
 
 }  // namespace arctrace

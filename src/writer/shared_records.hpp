@@ -5,10 +5,54 @@
 #include <cstdint>
 
 #include "src/process/process_identity.hpp"
+#include "src/process/session.hpp"
+#include "src/protocol/shared_chain.hpp"
 #include "src/writer/reservation.hpp"
 #include "src/writer/writer_call.hpp"
 
 namespace arctrace {
+
+// Begins a record in full form at `begin`, which is reserved.
+inline void fill_full_head(std::byte* begin, uint32_t word0, uint32_t writer,
+                           uint64_t ticks) {
+  IpcAtomics::store_relaxed(word_at(begin), word0 | ARCTRACE_IN_PROGRESS);  // H1
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  auto& head = part_at<arctrace_full_head>(begin);
+  head.writer = writer;
+  head.ticks = ticks;
+}
+
+// Counts a user record that has been begun in a shared block. A signal handler may count
+// one in between.
+inline void count_written_shared(const ThreadState& state) {
+  uint64_t* written = state.slot.written_shared;
+  if (written != nullptr) IpcAtomics::fetch_add_relaxed(*written, uint64_t{1});
+}
+
+// Reserves in the session's shared chain what most records need: room in the block in
+// which this thread's STACK stands already. A null record: there is none, or something is
+// to be written before. Only for the outermost writer call.
+__attribute__((always_inline)) inline Reservation reserve_in_known_block(
+    const ThreadState& state, uint16_t type, uint32_t body_size, uint64_t ticks) {
+  uint64_t& chain = session.view.control().shared_current;
+  const uint32_t length = ARCTRACE_FULL_HEAD_SIZE + body_size;
+  // E1 acquire: the named block's header is visible.
+  if (state.shared_block == 0 || IpcAtomics::load_acquire(chain) != state.shared_block ||
+      state.loss.pending || length > record_length_max(session.view.geometry())) {
+    return kNoReservation;
+  }
+  uint32_t& active = *state.slot.active;
+  const SharedReservation got = SharedChain<IpcAtomics>::reserve_in(
+      session.view, active, state.shared_block, length);
+  if (__builtin_expect(got.record == nullptr, 0)) {
+    release_active(&active);
+    return kNoReservation;
+  }
+  const uint32_t word0 = ARCTRACE_WORD0(type, length);
+  fill_full_head(got.record, word0, state.slot.writer, ticks);
+  count_written_shared(state);
+  return {got.record, got.record + ARCTRACE_FULL_HEAD_SIZE, word0, got.index, &active};
+}
 
 // Whether nothing has changed since the thread found no block for the shared chain: then
 // it need not search them all again.
@@ -25,9 +69,5 @@ void report_losses_shared(ThreadState& state, ProcessState& process, uint64_t ti
 // Reserves a full-form record of class definitions in the process' own chain.
 Reservation reserve_definition(ThreadState& state, ProcessState& process, uint16_t type,
                                uint32_t body_size, uint64_t ticks);
-
-// Takes back the name of the block that the writer call has just written a shared record
-// in.
-__attribute__((noinline)) void release_shared();
 
 }  // namespace arctrace

@@ -51,6 +51,10 @@ Reservation reserve_slow(Nesting nesting, uint16_t type, uint32_t body_size,
   if (state == nullptr) return kNoReservation;
   ProcessState* process = current_process(ticks);
   if (process == nullptr) return kNoReservation;
+  if (nesting.nested() && state->loss.stack_differs) {
+    count_lost(session.view.slot(state->slot.index), *state, ARCTRACE_LOST_FULL, ticks);
+    return kNoReservation;
+  }
   if (state->filtered.first_waiting != 0 && !nesting.nested())
     waiting_calls_reporter(nesting, *state);
   if (nesting.nested() || session.view.geometry().scope == ARCTRACE_SCOPE_SHARED) {

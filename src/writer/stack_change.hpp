@@ -7,8 +7,14 @@
 
 #include "src/writer/commit.hpp"
 #include "src/writer/interrupted_change.hpp"
+#include "src/writer/writer_call.hpp"
 
 namespace arctrace {
+
+// To be called after a change of the open frames whose record was lost. The thread's next
+// record comes after a STACK, and until then nested calls lose theirs: no reader could
+// tell which frames these are about.
+__attribute__((noinline)) void note_lost_change(Nesting nesting, ThreadState& state);
 
 // Announces the change, calls make(), and ends the change.
 template <class Make>
@@ -33,8 +39,8 @@ __attribute__((always_inline)) inline void commit_leave(Nesting nesting,
                                                         const Reservation& record,
                                                         uint32_t depth) {
   if (record.word0 == nullptr) {
-    // The record is lost, but the frames do change: the next block's STACK shows them.
     state.open.depth = depth;
+    note_lost_change(nesting, state);
     return;
   }
   as_announced(nesting, {record.word0, record.committed, depth}, [&] {
@@ -75,7 +81,9 @@ __attribute__((always_inline)) inline void commit_enter(Nesting nesting,
                                                         const Reservation& record,
                                                         uint32_t at, const Store& store) {
   if (__builtin_expect(record.word0 == nullptr, 0)) {
-    return add_unrecorded_frame(nesting, state, at, store);
+    add_unrecorded_frame(nesting, state, at, store);
+    note_lost_change(nesting, state);
+    return;
   }
   as_announced(nesting, {record.word0, record.committed, at + 1}, [&] {
     add_frame(state, at, store);

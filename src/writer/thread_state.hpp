@@ -33,7 +33,9 @@ struct ExclusiveBlock {
 
 // The writer slot that the thread holds, and its identity there.
 struct SlotHolder {
-  uint64_t* written;  // the slot's count of records in exclusive blocks
+  uint64_t* written;         // the slot's count of records in exclusive blocks
+  uint64_t* written_shared;  // and in shared ones
+  uint32_t* active;          // the slot's words that name shared blocks, by nesting
   uint32_t index;
   uint32_t writer;
   uint32_t tid;
@@ -51,6 +53,9 @@ struct DefinitionProgress {
 // Losses that no LOST record reports yet.
 struct PendingLosses {
   bool pending;
+  // A change of the open frames was lost: what readers know of them is wrong until the
+  // thread's next STACK.
+  bool stack_differs;
   uint64_t since_ticks;
   uint64_t freed_seen;  // control.freed + 1 when no block was to be had: ask again later
   uint64_t full_chain;  // the shared chain's word at that time
@@ -92,6 +97,13 @@ struct ThreadState {
 };
 static_assert(offsetof(ThreadState, robust_next) - offsetof(ThreadState, lock) ==
               ARCTRACE_ROBUST_NODE_OFFSET);
+
+// Has the thread's next record begin a block, or follow its place in a shared one, with a
+// STACK. Only for the outermost writer call.
+inline void require_stack(ThreadState& state) {
+  state.block.end = state.block.pos;
+  state.shared_block = 0;
+}
 
 // A cleared state for the calling thread, taken for its life; `current` itself if that is
 // this thread's already, or was before a fork. Null if there is no memory or no robust

@@ -64,6 +64,7 @@ Nesting WriterCall::enter_nested(uintptr_t here) {
                                          session.view.slot(state->slot.index));
       state->loss.pending = true;  // it may have been about to report them
       abandon_calls(*state);
+      if (state->loss.stack_differs) require_stack(*state);
       if (!state->block.is_open) abandon_block(*state);
       // If it was reporting the waiting calls: from the first on again.
       if (state->filtered.may_wait) state->filtered.first_waiting = 1;
@@ -81,10 +82,23 @@ Nesting WriterCall::enter_nested(uintptr_t here) {
   return Nesting::kNested;
 }
 
-// Signal handlers that interrupted this call's handlers have jumped, back into those.
-void OutermostCall::abandon_nested() {
+// If a change of the open frames was lost, the outermost call is to see that at its end:
+// then the count stays above 0.
+void WriterCall::leave_nested() {
   ThreadLocal& local = thread_local_state;
-  if (local.state != nullptr && local.state->attached) abandon_calls(*local.state);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  const bool differs = local.state != nullptr && local.state->loss.stack_differs;
+  if (local.nesting > 1 || !differs) --local.nesting;
+}
+
+// Signal handlers that interrupted this call's handlers have jumped, back into those, or
+// nested calls have lost changes of the open frames.
+void OutermostCall::settle_nested() {
+  ThreadLocal& local = thread_local_state;
+  if (local.state != nullptr && local.state->attached) {
+    abandon_calls(*local.state);
+    if (local.state->loss.stack_differs) require_stack(*local.state);
+  }
   local.nesting = 0;
 }
 

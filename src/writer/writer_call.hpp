@@ -71,7 +71,7 @@ class OutermostCall {
   }
   static void end() {
     std::atomic_signal_fence(std::memory_order_seq_cst);
-    if (__builtin_expect(thread_local_state.nesting != 0, 0)) abandon_nested();
+    if (__builtin_expect(thread_local_state.nesting != 0, 0)) settle_nested();
     thread_local_state.guard = 0;
   }
   static void release() {
@@ -79,7 +79,7 @@ class OutermostCall {
     thread_local_state.guard = 0;
   }
   // Out of line, so that `flatten`ed callers stay small.
-  __attribute__((noinline)) static void abandon_nested();
+  __attribute__((noinline)) static void settle_nested();
 
   bool is_followed_ = false;
 };
@@ -92,8 +92,7 @@ class WriterCall {
     if (__builtin_expect(nesting_.outermost(), 1)) {
       OutermostCall::end();
     } else if (nesting_.nested()) {
-      std::atomic_signal_fence(std::memory_order_seq_cst);
-      --thread_local_state.nesting;
+      leave_nested();
     }
   }
   WriterCall(const WriterCall&) = delete;
@@ -115,6 +114,7 @@ class WriterCall {
     return Nesting::kOutermost;
   }
   __attribute__((noinline)) static Nesting enter_nested(uintptr_t here);
+  __attribute__((noinline)) static void leave_nested();
 
   const Nesting nesting_;
 };

@@ -32,12 +32,12 @@ LIMITS = {
     ("calls_pg", "recursive"): 364,
     ("library_calls", "repeated"): 276,
     ("library_calls", "in_turn"): 552,
-    ("api_calls", "event"): 92,
+    ("api_calls", "event"): 84,
     ("api_calls", "scope"): 134,
 }
 SHARED_LIMITS = {
-    ("api_calls", "event"): 570,
-    ("api_calls", "scope"): 1260,
+    ("api_calls", "event"): 184,
+    ("api_calls", "scope"): 312,
 }
 
 

@@ -207,7 +207,7 @@ TEST_CASE("interleavings: mutant: commit before the payload") {
                                }
                                begin_record<Real>(got.record);
                                commit_record<Real>(world, got.record, 1);
-                               SharedChain<Real>::release(world.view(), 0, 0);
+                               SharedChain<Real>::release(world.view().slot(0).active[0]);
                                fill_record<Real>(got.record, 1);
                              },
                              [&] {

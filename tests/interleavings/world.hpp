@@ -89,7 +89,7 @@ void write_shared(World& world, uint32_t slot, uint64_t number) {
   fill_record<A>(got.record, number);
   commit_record<A>(world, got.record, number);
   world.handouts[slot].push_back(world.view().block_header(got.index).handout);
-  SharedChain<A>::release(world.view(), slot, 0);
+  SharedChain<A>::release(world.view().slot(slot).active[0]);
 }
 
 // Takes a block, writes `count` records from `number` on and closes it, as

@@ -4,29 +4,23 @@
 #include "src/protocol/recycle.hpp"
 
 namespace arctrace {
-namespace {
-
-using A = IpcAtomics;
-
-}  // namespace
-
 uint64_t session_written(const BufferView& view) {
   uint64_t written = 0;
-  const uint32_t used = Recycle<A>::slots_used(view);
+  const uint32_t used = Recycle<IpcAtomics>::slots_used(view);
   for (uint32_t i = 0; i < used; ++i) {
-    written += A::load_relaxed(view.slot(i).written) +
-               A::load_relaxed(view.slot(i).written_shared);
+    written += IpcAtomics::load_relaxed(view.slot(i).written) +
+               IpcAtomics::load_relaxed(view.slot(i).written_shared);
   }
   return written;
 }
 
 std::vector<uint64_t> session_losses(const BufferView& view) {
   std::vector<uint64_t> sum(ARCTRACE_LOST_CAUSES);
-  const uint32_t used = Recycle<A>::slots_used(view);
+  const uint32_t used = Recycle<IpcAtomics>::slots_used(view);
   for (uint32_t cause = 0; cause < ARCTRACE_LOST_CAUSES; ++cause) {
-    sum[cause] = A::load_relaxed(view.control().lost[cause]);
+    sum[cause] = IpcAtomics::load_relaxed(view.control().lost[cause]);
     for (uint32_t i = 0; i < used; ++i) {
-      sum[cause] += A::load_relaxed(view.slot(i).lost[cause]);
+      sum[cause] += IpcAtomics::load_relaxed(view.slot(i).lost[cause]);
     }
   }
   sum[ARCTRACE_LOST_KERNEL] += cpu_losses(view);
@@ -36,7 +30,7 @@ std::vector<uint64_t> session_losses(const BufferView& view) {
 uint64_t cpu_losses(const BufferView& view) {
   uint64_t sum = 0;
   for (uint32_t cpu = 0; cpu < view.geometry().cpu_count; ++cpu) {
-    sum += A::load_relaxed(view.cpu_slot(cpu).lost);
+    sum += IpcAtomics::load_relaxed(view.cpu_slot(cpu).lost);
   }
   return sum;
 }

@@ -32,7 +32,9 @@ Collector::Collector(Buffer& buffer, TraceFile file,
                                                            command_line, limits)),
       polled_(polled),
       code_files_(buffer.header()),
-      drain_(buffer.view(), file_, ring_.get(), &code_files_, limits.on_full) {
+      drain_(buffer.view(), file_, ring_.get(), &code_files_, limits.on_full),
+      disk_sync_ns_(limits.sync_ns),
+      last_disk_sync_ns_(read_monotonic_ns()) {
   file_.take_reserve();
   file_.write_header(buffer.header());
   const uint64_t now = read_ticks(buffer_.view().geometry().clock);
@@ -102,7 +104,12 @@ void Collector::run() {
         drain_.round();
         code_files_.look(drain_.living_processes());
       }
-      if (read_monotonic_ns() - last_sync_ns_ >= sync_ns) sync_clocks();
+      const uint64_t now_ns = read_monotonic_ns();
+      if (now_ns - last_sync_ns_ >= sync_ns) sync_clocks();
+      if (disk_sync_ns_ != 0 && now_ns - last_disk_sync_ns_ >= disk_sync_ns_) {
+        last_disk_sync_ns_ = now_ns;
+        file_.sync();
+      }
     }
     // Returns when a writer passes the high-water mark, at finish(), or after the
     // interval.

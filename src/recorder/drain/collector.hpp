@@ -65,7 +65,9 @@ class Collector : public Recorder {
   // publish() was called. Before that nothing is taken out of the buffer.
   bool has_name_ = false;
   bool stopping_ = false;
-  uint64_t last_sync_ns_ = 0;
+  uint64_t last_sync_ns_ = 0;    // of the clocks
+  const uint64_t disk_sync_ns_;  // 0: only at the end
+  uint64_t last_disk_sync_ns_ = 0;
   std::vector<std::byte> child_status_;  // records for which there was no room
   std::thread thread_;
 };

@@ -11,8 +11,6 @@
 
 namespace arctrace {
 
-using A = IpcAtomics;
-
 CollectorLock::CollectorLock(const BufferView& view) {
   std::promise<bool> tried;
   std::future<bool> result = tried.get_future();
@@ -20,13 +18,14 @@ CollectorLock::CollectorLock(const BufferView& view) {
   const sys::SignalsBlocked blocked;
   holder_ = std::thread([this, &view, tried = std::move(tried)]() mutable {
     arctrace_control& control = view.control();
-    const uint32_t seen = A::load_acquire(control.collector_lock);
+    const uint32_t seen = IpcAtomics::load_acquire(control.collector_lock);
     const bool locked =
         !is_live(seen) &&
         robust_lock({control.collector_lock, control.collector_robust_prev,
                      control.collector_robust_next},
                     seen, static_cast<uint32_t>(gettid()));
-    if (locked) A::store_relaxed(control.collector_pid, static_cast<uint32_t>(getpid()));
+    if (locked)
+      IpcAtomics::store_relaxed(control.collector_pid, static_cast<uint32_t>(getpid()));
     std::future<void> release = release_.get_future();
     tried.set_value(locked);
     release.wait();
@@ -46,17 +45,17 @@ void reclaim_blocks(const Buffer& buffer) {
   const bool cpus_are_collectors =
       (buffer.header().features_optional & ARCTRACE_FEATURE_PERF) != 0;
   for (uint32_t cpu = 0; cpus_are_collectors && cpu < view.geometry().cpu_count; ++cpu) {
-    CpuChain<A>::release(view, cpu);
+    CpuChain<IpcAtomics>::release(view, cpu);
   }
   for (uint32_t i = 0; i < view.geometry().block_count; ++i) {
-    uint64_t seen = A::load_acquire(view.block_header(i).state);
+    uint64_t seen = IpcAtomics::load_acquire(view.block_header(i).state);
     const BlockState state = BlockState::unpack(seen);
     if (state.slot == ARCTRACE_KERNEL_SLOT) {
-      DeadSlot<A>::close_left(view, view.block_header(i), seen);
+      DeadSlot<IpcAtomics>::close_left(view, view.block_header(i), seen);
     }
     if (state.phase != ARCTRACE_PHASE_DRAINING) continue;
-    A::compare_exchange_acq_rel(view.block_header(i).state, seen,
-                                state.with(ARCTRACE_PHASE_CLOSED).pack());
+    IpcAtomics::compare_exchange_acq_rel(view.block_header(i).state, seen,
+                                         state.with(ARCTRACE_PHASE_CLOSED).pack());
   }
 }
 

@@ -9,8 +9,6 @@
 
 namespace arctrace {
 
-using A = IpcAtomics;
-
 namespace {
 
 // The rate of a CPU that does nothing but switch between two processes, one waking the
@@ -31,8 +29,9 @@ uint64_t ticks_at(const BufferView& view, uint64_t monotonic_ns, uint64_t now) {
   const uint64_t now_ns = read_monotonic_ns();
   if (monotonic_ns == 0 || monotonic_ns > now_ns) return now;
   auto& header = *reinterpret_cast<arctrace_session_header*>(view.base());
-  const double past = static_cast<double>(now_ns - monotonic_ns) / 1e9 *
-                      static_cast<double>(A::load_relaxed(header.ticks_per_second));
+  const double past =
+      static_cast<double>(now_ns - monotonic_ns) / 1e9 *
+      static_cast<double>(IpcAtomics::load_relaxed(header.ticks_per_second));
   return past < static_cast<double>(now) ? now - static_cast<uint64_t>(past) : 0;
 }
 
@@ -54,9 +53,9 @@ void serve_cpus(const BufferView& view) {
   if (geometry.cpu_count == 0) return;
   if (geometry.mode == ARCTRACE_MODE_OVERWRITE) {
     const uint64_t wanted = ahead_bytes(geometry) / geometry.block_size;
-    CpuChain<A>::free_ahead(view, static_cast<uint32_t>(wanted));
+    CpuChain<IpcAtomics>::free_ahead(view, static_cast<uint32_t>(wanted));
   }
-  CpuChain<A>::search_again(view);
+  CpuChain<IpcAtomics>::search_again(view);
 }
 
 std::vector<uint64_t> report_cpu_losses(const BufferView& view, RecordBuilder& records,
@@ -64,19 +63,20 @@ std::vector<uint64_t> report_cpu_losses(const BufferView& view, RecordBuilder& r
   std::vector<uint64_t> by_cpu(view.geometry().cpu_count);
   for (uint32_t cpu = 0; cpu < view.geometry().cpu_count; ++cpu) {
     arctrace_cpu_slot& slot = view.cpu_slot(cpu);
-    const uint64_t lost = by_cpu[cpu] = A::load_relaxed(slot.lost);
-    const uint64_t reported = A::load_relaxed(slot.reported);
+    const uint64_t lost = by_cpu[cpu] = IpcAtomics::load_relaxed(slot.lost);
+    const uint64_t reported = IpcAtomics::load_relaxed(slot.reported);
     if (lost <= reported) continue;
     add_lost(records, ticks, ARCTRACE_WRITER_COLLECTOR, ARCTRACE_LOST_KERNEL,
              ARCTRACE_LOST_SESSION | ARCTRACE_LOST_CPU | cpu << ARCTRACE_LOST_CPU_SHIFT,
-             lost - reported, ticks_at(view, A::load_relaxed(slot.lost_since), ticks));
+             lost - reported,
+             ticks_at(view, IpcAtomics::load_relaxed(slot.lost_since), ticks));
   }
   return by_cpu;
 }
 
 void confirm_cpu_losses(const BufferView& view, const std::vector<uint64_t>& by_cpu) {
   for (uint32_t cpu = 0; cpu < by_cpu.size(); ++cpu) {
-    A::store_relaxed(view.cpu_slot(cpu).reported, by_cpu[cpu]);
+    IpcAtomics::store_relaxed(view.cpu_slot(cpu).reported, by_cpu[cpu]);
   }
 }
 

@@ -14,8 +14,6 @@
 namespace arctrace {
 namespace {
 
-using A = IpcAtomics;
-
 constexpr uint64_t kCopyIntervalNs = 1'000'000'000;
 
 // Definitions come first, so that a file that ends after a block has what the block
@@ -57,14 +55,15 @@ uint32_t Drain::round() {
   scan_blocks();
   // The names are read after the states; mark_named() explains why.
   std::fill(named_.begin(), named_.end(), false);
-  Recycle<A>::mark_named(view_, [this](uint32_t index) { named_[index] = true; });
+  Recycle<IpcAtomics>::mark_named(view_,
+                                  [this](uint32_t index) { named_[index] = true; });
   const std::vector<uint64_t> lost_by_cpu = report_cpu_losses(view_, records_, ticks());
   flush_records();
   if (file_.error() == 0) confirm_cpu_losses(view_, lost_by_cpu);
   list_open_definitions();
   // What the last round could not write may need definitions of processes that are gone.
   if (ring_ != nullptr && !was_cut_short_) {
-    ring_->forget_gone(live_processes_, A::load_acquire(view_.control().next),
+    ring_->forget_gone(live_processes_, IpcAtomics::load_acquire(view_.control().next),
                        oldest_shared_);
   }
   uint32_t changed = close_unreachable();
@@ -87,7 +86,7 @@ void Drain::scan_blocks() {
   shared_.clear();
   oldest_shared_ = UINT64_MAX;
   for (uint32_t i = 0; i < view_.geometry().block_count; ++i) {
-    const BlockState state = Recycle<A>::state(view_, i);
+    const BlockState state = Recycle<IpcAtomics>::state(view_, i);
     if (state.phase != ARCTRACE_PHASE_CLOSED && state.phase != ARCTRACE_PHASE_SHARED) {
       continue;
     }
@@ -137,7 +136,7 @@ uint32_t Drain::close_unreachable() {
                                                     live_processes_.end(), header.process)
                                : is_in_chain(block);
     if (reachable) continue;
-    close_shared<A>(view_, block.index, block.state.generation);
+    close_shared<IpcAtomics>(view_, block.index, block.state.generation);
     ++closed;
   }
   return closed;
@@ -146,15 +145,16 @@ uint32_t Drain::close_unreachable() {
 // Whether `block` is the session's open block or a CPU's.
 bool Drain::is_in_chain(const SeenBlock& block) const {
   const uint64_t name = BlockName::make(block.state.generation, block.index);
-  return A::load_acquire(view_.control().shared_current) == name ||
-         CpuChain<A>::is_named(view_, name);
+  return IpcAtomics::load_acquire(view_.control().shared_current) == name ||
+         CpuChain<IpcAtomics>::is_named(view_, name);
 }
 
 bool Drain::write_block(const SeenBlock& block) {
-  if (!Recycle<A>::begin_drain(view_, block.index, block.state)) return false;
+  if (!Recycle<IpcAtomics>::begin_drain(view_, block.index, block.state)) return false;
   const std::span<std::byte> bytes(view_.block(block.index), view_.geometry().block_size);
   BlockContents contents = scan_block_untrusted(bytes);
-  if (A::load_acquire(view_.block_header(block.index).magic) != ARCTRACE_BLOCK_MAGIC) {
+  if (IpcAtomics::load_acquire(view_.block_header(block.index).magic) !=
+      ARCTRACE_BLOCK_MAGIC) {
     // The block holds no records: the writer that took it died before it opened the
     // block, or while it wiped it.
     contents = {view_.geometry().block_size, 0, 0};
@@ -164,7 +164,7 @@ bool Drain::write_block(const SeenBlock& block) {
     const uint16_t flags = owner_died ? ARCTRACE_CHUNK_OWNER_DIED : 0;
     write_image(block.index, flags, bytes.first(contents.used));
     if (file_.error() != 0) {
-      Recycle<A>::cancel_drain(view_, block.index, block.state);
+      Recycle<IpcAtomics>::cancel_drain(view_, block.index, block.state);
       return false;
     }
     totals_.records += contents.records;
@@ -172,7 +172,7 @@ bool Drain::write_block(const SeenBlock& block) {
   }
   owner_died_[block.index] = false;
   open_copies_[block.index] = {};
-  Recycle<A>::finish_drain(view_, block.index, contents.used);
+  Recycle<IpcAtomics>::finish_drain(view_, block.index, contents.used);
   return true;
 }
 
@@ -195,7 +195,7 @@ void Drain::write_image(uint32_t index, uint16_t flags, std::span<std::byte> blo
 void Drain::copy_open_definitions(uint64_t interval_ns) {
   Patience patience;
   for (const SeenBlock& block : open_definitions_) {
-    const uint64_t next = A::load_acquire(view_.block_header(block.index).next);
+    const uint64_t next = IpcAtomics::load_acquire(view_.block_header(block.index).next);
     OpenCopy& last = open_copies_[block.index];
     const uint64_t now = read_monotonic_ns();
     if (next <= last.next || (last.next != 0 && now - last.monotonic_ns < interval_ns)) {
@@ -220,25 +220,26 @@ bool Drain::write_live_copy(const SeenBlock& block, Patience& patience) {
 }
 
 void Drain::finish() {
-  CpuChain<A>::close_all(view_);
+  CpuChain<IpcAtomics>::close_all(view_);
   // Recording is off, so a few rounds find all blocks. The number of rounds is bounded
   // because a hostile writer could go on.
   for (int rounds = 0; rounds < 8 && round() > 0; ++rounds) {
   }
   copy_open_blocks();
   if (file_.error() != 0) use_reserve();
-  const uint32_t used = Recycle<A>::slots_used(view_);
+  const uint32_t used = Recycle<IpcAtomics>::slots_used(view_);
   for (uint32_t i = 0; i < used; ++i) {
     arctrace_writer_slot& slot = view_.slot(i);
-    const uint32_t writer = A::load_relaxed(slot.writer);
+    const uint32_t writer = IpcAtomics::load_relaxed(slot.writer);
     if (writer == 0) continue;  // reaped in a round
     // It died after the last round. Its block is in the file as a copy.
-    if (!is_live(A::load_acquire(slot.lock))) add_writer_end(records_, ticks(), writer);
+    if (!is_live(IpcAtomics::load_acquire(slot.lock)))
+      add_writer_end(records_, ticks(), writer);
     reaper_.report_losses(records_, i);
     add_totals(records_, ticks(), slot);
   }
   for (uint32_t cause = 0; cause < ARCTRACE_LOST_CAUSES; ++cause) {
-    const uint64_t count = A::load_relaxed(view_.control().lost[cause]);
+    const uint64_t count = IpcAtomics::load_relaxed(view_.control().lost[cause]);
     if (count != 0) {
       const uint64_t now = ticks();
       add_lost(records_, now, ARCTRACE_WRITER_COLLECTOR, cause, ARCTRACE_LOST_SESSION,
@@ -276,8 +277,8 @@ void Drain::use_reserve() {
 void Drain::count_unsaved() {
   for (uint32_t i = 0; i < view_.geometry().block_count; ++i) {
     const arctrace_block_header& header = view_.block_header(i);
-    if (Recycle<A>::state(view_, i).phase == ARCTRACE_PHASE_FREE ||
-        A::load_acquire(view_.block_header(i).magic) != ARCTRACE_BLOCK_MAGIC ||
+    if (Recycle<IpcAtomics>::state(view_, i).phase == ARCTRACE_PHASE_FREE ||
+        IpcAtomics::load_acquire(view_.block_header(i).magic) != ARCTRACE_BLOCK_MAGIC ||
         header.block_class == ARCTRACE_CLASS_DEFINITIONS || copied_at_end_[i]) {
       continue;
     }
@@ -291,12 +292,13 @@ void Drain::count_unsaved() {
 void Drain::copy_open_blocks() {
   std::vector<SeenBlock> open;
   for (uint32_t i = 0; i < view_.geometry().block_count; ++i) {
-    const BlockState state = Recycle<A>::state(view_, i);
+    const BlockState state = Recycle<IpcAtomics>::state(view_, i);
     if (state.phase == ARCTRACE_PHASE_FREE || state.phase == ARCTRACE_PHASE_DRAINING) {
       continue;
     }
     // C2 acquire, matches C1.
-    if (A::load_acquire(view_.block_header(i).magic) != ARCTRACE_BLOCK_MAGIC) continue;
+    if (IpcAtomics::load_acquire(view_.block_header(i).magic) != ARCTRACE_BLOCK_MAGIC)
+      continue;
     const arctrace_block_header& header = view_.block_header(i);
     open.push_back(
         {i, header.handout, state, header.block_class == ARCTRACE_CLASS_DEFINITIONS});

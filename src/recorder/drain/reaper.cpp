@@ -9,22 +9,18 @@
 #include "src/recorder/file/session_records.hpp"
 
 namespace arctrace {
-namespace {
-
-using A = IpcAtomics;
-
-}  // namespace
+namespace {}  // namespace
 
 void Reaper::settle_dead(RecordBuilder& records,
                          const std::function<void(uint32_t)>& closed) {
-  const uint32_t used = Recycle<A>::slots_used(view_);
+  const uint32_t used = Recycle<IpcAtomics>::slots_used(view_);
   for (uint32_t i = 0; i < used; ++i) {
     uint32_t& lock = view_.slot(i).lock;
-    uint32_t word = A::load_acquire(lock);
+    uint32_t word = IpcAtomics::load_acquire(lock);
     // A slot that is being reaped was left so by a collector that died.
     if (word == kBeingReaped ||
         (word != 0 && !is_live(word) &&
-         A::compare_exchange_acq_rel(lock, word, uint32_t{kBeingReaped}))) {
+         IpcAtomics::compare_exchange_acq_rel(lock, word, uint32_t{kBeingReaped}))) {
       reap(i, records, closed);
     }
   }
@@ -33,8 +29,8 @@ void Reaper::settle_dead(RecordBuilder& records,
 void Reaper::reap(uint32_t index, RecordBuilder& records,
                   const std::function<void(uint32_t)>& closed) {
   arctrace_writer_slot& slot = view_.slot(index);
-  DeadSlot<A>::settle(view_, index, closed);
-  if (const uint32_t writer = A::load_relaxed(slot.writer); writer != 0) {
+  DeadSlot<IpcAtomics>::settle(view_, index, closed);
+  if (const uint32_t writer = IpcAtomics::load_relaxed(slot.writer); writer != 0) {
     const uint64_t now = read_ticks(view_.geometry().clock);
     add_writer_end(records, now, writer);
     add_totals(records, now, slot);
@@ -47,23 +43,24 @@ void Reaper::report_losses(RecordBuilder& records, uint32_t index) {
   arctrace_writer_slot& slot = view_.slot(index);
   const uint64_t now = read_ticks(view_.geometry().clock);
   for_each_unreported_loss(slot, [&](uint32_t cause, uint64_t count) {
-    add_lost(records, now, A::load_relaxed(slot.writer), cause, ARCTRACE_LOST_RESIDUAL,
-             count, now);
+    add_lost(records, now, IpcAtomics::load_relaxed(slot.writer), cause,
+             ARCTRACE_LOST_RESIDUAL, count, now);
     uint64_t& reported = slot.reported[cause];
-    reported_.push_back({&reported, A::load_relaxed(reported) + count});
+    reported_.push_back({&reported, IpcAtomics::load_relaxed(reported) + count});
   });
 }
 
 void Reaper::confirm() {
   // J1 release, matches J2.
-  for (const Reported& loss : reported_) A::store_release(*loss.word, loss.until);
+  for (const Reported& loss : reported_)
+    IpcAtomics::store_release(*loss.word, loss.until);
   reported_.clear();
   for (const uint32_t index : reaped_) {
     arctrace_writer_slot& slot = view_.slot(index);
-    A::store_relaxed(slot.writer, uint32_t{0});
-    A::store_relaxed(slot.process, uint32_t{0});
-    A::store_relaxed(slot.tid, uint32_t{0});
-    A::store_release(slot.lock, uint32_t{0});
+    IpcAtomics::store_relaxed(slot.writer, uint32_t{0});
+    IpcAtomics::store_relaxed(slot.process, uint32_t{0});
+    IpcAtomics::store_relaxed(slot.tid, uint32_t{0});
+    IpcAtomics::store_release(slot.lock, uint32_t{0});
   }
   reaped_.clear();
 }
@@ -71,18 +68,18 @@ void Reaper::confirm() {
 void Reaper::withdraw() {
   reported_.clear();
   for (const uint32_t index : reaped_) {
-    A::store_release(view_.slot(index).lock, uint32_t{kOwnerDied});
+    IpcAtomics::store_release(view_.slot(index).lock, uint32_t{kOwnerDied});
   }
   reaped_.clear();
 }
 
 std::vector<uint32_t> living_processes(const BufferView& view) {
   std::vector<uint32_t> living;
-  const uint32_t used = Recycle<A>::slots_used(view);
+  const uint32_t used = Recycle<IpcAtomics>::slots_used(view);
   for (uint32_t i = 0; i < used; ++i) {
     arctrace_writer_slot& slot = view.slot(i);
-    if (is_live(A::load_acquire(slot.lock))) {
-      living.push_back(A::load_relaxed(slot.process));
+    if (is_live(IpcAtomics::load_acquire(slot.lock))) {
+      living.push_back(IpcAtomics::load_relaxed(slot.process));
     }
   }
   std::sort(living.begin(), living.end());

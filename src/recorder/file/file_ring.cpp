@@ -49,6 +49,7 @@ void FileRing::finish_change() {
   const ClockSync now = take_clock_sync(header_.clock);
   if (change_ == Change::kEnding) {
     end_file(now);
+    file_.sync();
     if (file_.error() != 0) return;
     was_published_ = file_.is_published();
     if (!file_.publish_as(kept_.next_name()).ok()) return file_.note_error(errno);

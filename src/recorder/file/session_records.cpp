@@ -7,11 +7,7 @@
 #include "src/recorder/buffer/session_totals.hpp"
 
 namespace arctrace {
-namespace {
-
-using A = IpcAtomics;
-
-}  // namespace
+namespace {}  // namespace
 
 void add_start(RecordBuilder& records, uint64_t ticks,
                const std::vector<std::string>& command_line, uint32_t detail) {
@@ -70,12 +66,12 @@ void add_lost(RecordBuilder& records, uint64_t ticks, uint32_t writer, uint32_t 
 }
 
 void add_totals(RecordBuilder& records, uint64_t ticks, arctrace_writer_slot& slot) {
-  const uint32_t writer = A::load_relaxed(slot.writer);
+  const uint32_t writer = IpcAtomics::load_relaxed(slot.writer);
   if (writer == 0) return;
   records.begin(ARCTRACE_TYPE_TOTALS, writer, ticks);
-  const uint64_t written = A::load_relaxed(slot.written) +
-                           A::load_relaxed(slot.written_shared) -
-                           A::load_relaxed(slot.written_before);
+  const uint64_t written = IpcAtomics::load_relaxed(slot.written) +
+                           IpcAtomics::load_relaxed(slot.written_shared) -
+                           IpcAtomics::load_relaxed(slot.written_before);
   records.body(arctrace_totals_body{.written = written, .lost = {}});
 }
 

@@ -21,8 +21,6 @@
 namespace arctrace {
 namespace {
 
-using A = IpcAtomics;
-
 // Holds 16,384 switches. Together with the control page it is what a user without rights
 // may lock for each CPU (kernel.perf_event_mlock_kb).
 constexpr uint64_t kRingSize = uint64_t{512} << 10;
@@ -106,8 +104,8 @@ absl::Status PerfRing::map() {
 std::span<const std::byte> PerfRing::take() {
   perf_event_mmap_page& page = control(base_);
   // P2 acquire, matches the kernel's release of data_head: the records before it.
-  const auto head = A::load_acquire(page.data_head);
-  const uint64_t tail = A::load_relaxed(page.data_tail);  // only we store it
+  const auto head = IpcAtomics::load_acquire(page.data_head);
+  const uint64_t tail = IpcAtomics::load_relaxed(page.data_tail);  // only we store it
   const uint64_t size = std::min<uint64_t>(head - tail, ring_size_);
   const std::byte* ring = base_ + page_size();
   const uint64_t begin = tail % ring_size_;
@@ -117,7 +115,7 @@ std::span<const std::byte> PerfRing::take() {
   std::copy_n(ring, size - first, taken_.begin() + static_cast<std::ptrdiff_t>(first));
   // P1 release, matches the kernel's read of data_tail: the copy is done before the
   // kernel stores there again.
-  A::store_release(page.data_tail, head);
+  IpcAtomics::store_release(page.data_tail, head);
   return taken_;
 }
 

@@ -15,7 +15,6 @@
 namespace arctrace {
 namespace {
 
-using A = IpcAtomics;
 using Kind = PerfRecord::Kind;
 
 constexpr uint32_t kUnknown = ARCTRACE_SWITCH_UNKNOWN;
@@ -33,7 +32,8 @@ PerfWriter::PerfWriter(const BufferView& view, std::vector<PerfRing> rings)
 void PerfWriter::poll() {
   if (is_finished_) return;
   // Relaxed, because the gate publishes no other memory here.
-  const bool is_on = (A::load_relaxed(view_.control().gate) & ARCTRACE_GATE_KERNEL) != 0;
+  const bool is_on =
+      (IpcAtomics::load_relaxed(view_.control().gate) & ARCTRACE_GATE_KERNEL) != 0;
   const uint64_t now_ns = read_monotonic_ns();
   for (Source& source : sources_) copy(source, is_on);
   last_poll_ns_ = now_ns;
@@ -88,10 +88,10 @@ void PerfWriter::write(Source& source, const PerfRecord& record) {
 
 // After all blocks were found taken, searches again only when one has been freed (WRT-2).
 SharedReservation PerfWriter::reserve(Source& source, uint32_t length) {
-  const uint64_t freed = A::load_relaxed(view_.control().freed);
+  const uint64_t freed = IpcAtomics::load_relaxed(view_.control().freed);
   if (source.full_at == freed) return {};
-  const SharedReservation got = CpuChain<A>::reserve(view_, source.ring.cpu(), length,
-                                                     read_ticks(view_.geometry().clock));
+  const SharedReservation got = CpuChain<IpcAtomics>::reserve(
+      view_, source.ring.cpu(), length, read_ticks(view_.geometry().clock));
   source.full_at.reset();
   if (got.record == nullptr) source.full_at = freed;
   return got;
@@ -111,7 +111,7 @@ void PerfWriter::append(Source& source, uint16_t type, const PerfRecord& record,
     return;
   }
   const uint32_t word0 = ARCTRACE_WORD0(type, length);
-  A::store_relaxed(word_at(got.record), word0 | ARCTRACE_IN_PROGRESS);  // H1
+  IpcAtomics::store_relaxed(word_at(got.record), word0 | ARCTRACE_IN_PROGRESS);  // H1
   std::atomic_signal_fence(std::memory_order_seq_cst);
   auto* head = reinterpret_cast<arctrace_full_head*>(got.record);
   head->writer = ARCTRACE_WRITER_KERNEL | record.thread.tid;
@@ -119,17 +119,17 @@ void PerfWriter::append(Source& source, uint16_t type, const PerfRecord& record,
   body.cpu = cpu;
   body.tgid = record.thread.pid;
   std::memcpy(got.record + sizeof *head, &body, sizeof body);
-  A::store_release(word_at(got.record), word0);  // I1
-  CpuChain<A>::release(view_, cpu);
+  IpcAtomics::store_release(word_at(got.record), word0);  // I1
+  CpuChain<IpcAtomics>::release(view_, cpu);
 }
 
 void PerfWriter::count_losses(uint32_t cpu, uint64_t count, uint64_t since_ns) {
   if (count == 0) return;
   arctrace_cpu_slot& slot = view_.cpu_slot(cpu);
-  if (A::load_relaxed(slot.lost) == A::load_relaxed(slot.reported)) {
-    A::store_relaxed(slot.lost_since, since_ns);
+  if (IpcAtomics::load_relaxed(slot.lost) == IpcAtomics::load_relaxed(slot.reported)) {
+    IpcAtomics::store_relaxed(slot.lost_since, since_ns);
   }
-  A::fetch_add_relaxed(slot.lost, count);
+  IpcAtomics::fetch_add_relaxed(slot.lost, count);
 }
 
 }  // namespace arctrace

@@ -15,11 +15,7 @@
 #include "src/recorder/file/session_records.hpp"
 
 namespace arctrace {
-namespace {
-
-using A = IpcAtomics;
-
-}  // namespace
+namespace {}  // namespace
 
 void Snapshot::write() {
   CopiedBlocks definitions;
@@ -33,15 +29,15 @@ void Snapshot::write() {
 std::vector<SeenBlock> Snapshot::list(arctrace_block_class wanted) const {
   std::vector<SeenBlock> blocks;
   for (uint32_t i = 0; i < view_.geometry().block_count; ++i) {
-    const BlockState state = Recycle<A>::state(view_, i);
+    const BlockState state = Recycle<IpcAtomics>::state(view_, i);
     arctrace_block_header& header = view_.block_header(i);
     // C2 acquire, matches C1.
     if (state.phase == ARCTRACE_PHASE_FREE || state.phase == ARCTRACE_PHASE_RESETTING ||
-        A::load_acquire(header.magic) != ARCTRACE_BLOCK_MAGIC ||
-        A::load_relaxed(header.block_class) != wanted) {
+        IpcAtomics::load_acquire(header.magic) != ARCTRACE_BLOCK_MAGIC ||
+        IpcAtomics::load_relaxed(header.block_class) != wanted) {
       continue;
     }
-    blocks.push_back({i, A::load_relaxed(header.handout), state,
+    blocks.push_back({i, IpcAtomics::load_relaxed(header.handout), state,
                       wanted == ARCTRACE_CLASS_DEFINITIONS});
   }
   std::sort(blocks.begin(), blocks.end(),
@@ -53,7 +49,7 @@ std::vector<SeenBlock> Snapshot::list(arctrace_block_class wanted) const {
 // are not in it.
 void Snapshot::copy_definitions(CopiedBlocks& done) {
   for (const SeenBlock& block : list(ARCTRACE_CLASS_DEFINITIONS)) {
-    const uint64_t next = A::load_acquire(view_.block_header(block.index).next);
+    const uint64_t next = IpcAtomics::load_acquire(view_.block_header(block.index).next);
     const Copied now{block.state.phase, next};
     const auto [entry, is_new] = done.try_emplace(block.handout, now);
     if (!is_new) {
@@ -71,8 +67,8 @@ void Snapshot::copy(const SeenBlock& block) {
   // after the copy, the records are whole.
   std::atomic_thread_fence(std::memory_order_acquire);
   arctrace_block_header& header = view_.block_header(block.index);
-  if (A::load_relaxed(header.magic) != ARCTRACE_BLOCK_MAGIC ||
-      A::load_relaxed(header.handout) != block.handout) {
+  if (IpcAtomics::load_relaxed(header.magic) != ARCTRACE_BLOCK_MAGIC ||
+      IpcAtomics::load_relaxed(header.handout) != block.handout) {
     return;
   }
   const BlockContents contents = scan_block_untrusted(bytes);
@@ -82,7 +78,7 @@ void Snapshot::copy(const SeenBlock& block) {
     code_files_.note_untrusted(bytes);
   }
   const bool complete = block.state.phase == ARCTRACE_PHASE_CLOSED &&
-                        !Recycle<A>::is_named(view_, block.index);
+                        !Recycle<IpcAtomics>::is_named(view_, block.index);
   uint16_t flags = complete ? 0 : ARCTRACE_CHUNK_LIVE_COPY;
   if (complete && contents.torn > 0) flags = ARCTRACE_CHUNK_OWNER_DIED;
   file_.write_chunk(ARCTRACE_CHUNK_BLOCK, flags, block.index,
@@ -98,15 +94,16 @@ void Snapshot::copy(const SeenBlock& block) {
 void Snapshot::report_balances() {
   const uint64_t now = read_ticks(view_.geometry().clock);
   RecordBuilder records;
-  const uint32_t used = Recycle<A>::slots_used(view_);
+  const uint32_t used = Recycle<IpcAtomics>::slots_used(view_);
   for (uint32_t i = 0; i < used; ++i) {
     arctrace_writer_slot& slot = view_.slot(i);
-    const uint32_t writer = A::load_relaxed(slot.writer);
+    const uint32_t writer = IpcAtomics::load_relaxed(slot.writer);
     if (writer == 0) continue;
-    if (!is_live(A::load_acquire(slot.lock))) add_writer_end(records, now, writer);
+    if (!is_live(IpcAtomics::load_acquire(slot.lock)))
+      add_writer_end(records, now, writer);
     for (uint32_t cause = 0; cause < ARCTRACE_LOST_CAUSES; ++cause) {
-      const uint64_t reported = ReportedLosses<A>::reported(view_, slot, cause);
-      const uint64_t lost = A::load_relaxed(slot.lost[cause]);
+      const uint64_t reported = ReportedLosses<IpcAtomics>::reported(view_, slot, cause);
+      const uint64_t lost = IpcAtomics::load_relaxed(slot.lost[cause]);
       if (lost > reported) {
         add_lost(records, now, writer, cause, ARCTRACE_LOST_RESIDUAL, lost - reported,
                  now);
@@ -115,7 +112,7 @@ void Snapshot::report_balances() {
     add_totals(records, now, slot);
   }
   for (uint32_t cause = 0; cause < ARCTRACE_LOST_CAUSES; ++cause) {
-    const uint64_t lost = A::load_relaxed(view_.control().lost[cause]);
+    const uint64_t lost = IpcAtomics::load_relaxed(view_.control().lost[cause]);
     if (lost != 0) {
       add_lost(records, now, ARCTRACE_WRITER_COLLECTOR, cause, ARCTRACE_LOST_SESSION,
                lost, now);

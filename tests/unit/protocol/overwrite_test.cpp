@@ -64,7 +64,7 @@ struct Writer {
   SharedReservation share(arctrace_block_class what, uint64_t& chain) {
     const SharedReservation got = SharedChain<IpcAtomics>::reserve(
         view, slot, 0, chain, 100, identity(ARCTRACE_FORM_FULL, what));
-    SharedChain<IpcAtomics>::release(view, slot, 0);
+    SharedChain<IpcAtomics>::release(view.slot(slot).active[0]);
     return got;
   }
 
@@ -167,7 +167,7 @@ TEST_CASE("overwrite: a shared block with a writer in it waits, also a full one"
   close_shared<IpcAtomics>(session.view(), got.index, 0);
   for (int i = 0; i < 6; ++i) CHECK(busy.write_block() != got.index);
   CHECK(state_in(session, got.index).phase == ARCTRACE_PHASE_CLOSED);
-  SharedChain<IpcAtomics>::release(session.view(), 0, 1);
+  SharedChain<IpcAtomics>::release(session.view().slot(0).active[1]);
   std::set<uint32_t> taken;
   for (int i = 0; i < 3; ++i) taken.insert(busy.write_block());
   CHECK(taken.count(got.index) == 1);

@@ -49,7 +49,7 @@ TEST_CASE("shared chain: reservations follow one another and name their block") 
   CHECK(chain.word == first.name);
   CHECK(chain.view().slot(0).active[0] == first.index + 1);
   CHECK(chain.view().slot(1).active[3] == first.index + 1);
-  PlainChain::release(chain.view(), 1, 3);
+  PlainChain::release(chain.view().slot(1).active[3]);
   CHECK(chain.view().slot(1).active[3] == 0);
   CHECK(chain.view().slot(0).active[0] == first.index + 1);
 }
@@ -139,7 +139,7 @@ TEST_CASE("shared chain: a late reservation in a block of another phase fails") 
 TEST_CASE("shared chain: a late reservation does not land in another chain's block") {
   Chain chain(2);
   const SharedReservation first = chain.reserve(256);
-  PlainChain::release(chain.view(), 0, 0);
+  PlainChain::release(chain.view().slot(0).active[0]);
   close_shared<IpcAtomics>(chain.view(), first.index, 0);
   REQUIRE(Recycle<IpcAtomics>::begin_drain(chain.view(), 0,
                                            Recycle<IpcAtomics>::state(chain.view(), 0)));
@@ -189,13 +189,13 @@ TEST_CASE("shared chain: a death after any operation leaves nothing for ever") {
     CAPTURE(death);
     Chain chain(3);
     chain.reserve(200, 1);
-    PlainChain::release(chain.view(), 1, 0);
+    PlainChain::release(chain.view().slot(1).active[0]);
     SpyAtomics::reset([death](uint32_t operation) {
       if (operation == death) throw Death();
     });
     try {
       SpiedChain::reserve(chain.view(), 0, 0, chain.word, 200, kIdentity);
-      SpiedChain::release(chain.view(), 0, 0);
+      SpiedChain::release(chain.view().slot(0).active[0]);
     } catch (const Death&) {
     }
     SpyAtomics::reset(nullptr);

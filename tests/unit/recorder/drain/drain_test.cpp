@@ -147,7 +147,7 @@ TEST_CASE("drain: a block that a live writer names waits, and only that one") {
   SharedChain<IpcAtomics>::reserve(view, 0, 0, chain, 400, identity);
   for (int i = 0; i < 3; ++i) {
     SharedChain<IpcAtomics>::reserve(view, 1, 0, chain, 800, identity);
-    SharedChain<IpcAtomics>::release(view, 1, 0);
+    SharedChain<IpcAtomics>::release(view.slot(1).active[0]);
   }
   CHECK(test.blocks_in(ARCTRACE_PHASE_CLOSED) == 3);
   CHECK(test.drain().round() == 2);
