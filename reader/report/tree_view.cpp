@@ -1,7 +1,8 @@
 #include "reader/report/tree_view.hpp"
-// A comment.
 
 #include <absl/strings/str_cat.h>
+
+#include <vector>
 
 #include "reader/render/frame_marks.hpp"
 #include "reader/render/report_parts.hpp"
@@ -53,6 +54,42 @@ class TreeView : public GroupView {
     return row;
   }
 
+  // Nodes are nested down to this level, because parsers of JSON recurse. Below it they
+  // stand in rows that name their parents.
+  static constexpr uint32_t kNestedMax = 200;
+
+  struct DeepRow {
+    NodeIndex node, parent;
+    uint32_t level;
+  };
+
+  static void write_node_json(const CallTree& tree, NodeIndex index, uint32_t level,
+                              const Replay& replay, FunctionLabels& labels,
+                              JsonWriter& json) {
+    const CallNode& node = tree[index];
+    if (level != 0) write_function_json(node.function, labels, json);
+    write_sums_json(node.calls, node.base_ns, node.cum_ns, json);
+    write_cpu_json(tree.cpu_cum(index), replay.known_times(), json);
+    write_marks_json(tree.marks(index), json);
+  }
+
+  static void write_deeper_json(const CallTree& tree, const std::vector<DeepRow>& rows,
+                                const Replay& replay, FunctionLabels& labels,
+                                JsonWriter& json) {
+    if (rows.empty()) return;
+    json.key("deeper").begin_array();
+    for (const DeepRow& row : rows) {
+      if (!json.good()) break;
+      json.begin_object();
+      json.member("id", row.node);
+      json.member("parent", row.parent);
+      json.member("level", row.level);
+      write_node_json(tree, row.node, row.level, replay, labels, json);
+      json.end();
+    }
+    json.end();
+  }
+
   void write_groups_json(const TreeGroups& groups, Replay& replay,
                          JsonWriter& json) override {
     FunctionLabels labels(replay, options_.lines);
@@ -63,6 +100,7 @@ class TreeView : public GroupView {
       json.key("root");
       bool is_empty = true;
       uint32_t open = 0;  // nodes whose children are being written
+      std::vector<DeepRow> deeper;
       const auto close_down_to = [&](uint32_t level) {
         for (; open > level; --open) {
           json.end();
@@ -70,24 +108,23 @@ class TreeView : public GroupView {
         }
       };
       walk_rows(group, replay.functions(), options_, [&](const TreePosition& at) {
+        if (at.level > kNestedMax) {
+          deeper.push_back({at.node, at.path[at.level - 1], at.level});
+          return json.good();
+        }
         close_down_to(at.level);
         ++open;
         is_empty = false;
-        const CallNode& node = tree[at.node];
         json.begin_object();
-        if (at.level == 0) {
-          json.member("name", group.name);
-        } else {
-          write_function_json(node.function, labels, json);
-        }
-        write_sums_json(node.calls, node.base_ns, node.cum_ns, json);
-        write_cpu_json(tree.cpu_cum(at.node), replay.known_times(), json);
-        write_marks_json(tree.marks(at.node), json);
+        if (at.level == kNestedMax) json.member("id", at.node);
+        if (at.level == 0) json.member("name", group.name);
+        write_node_json(tree, at.node, at.level, replay, labels, json);
         json.key("children").begin_array();
         return json.good();
       });
       close_down_to(0);
       if (is_empty) json.value(nullptr);
+      write_deeper_json(tree, deeper, replay, labels, json);
       json.end();
     }
     json.end();

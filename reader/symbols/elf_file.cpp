@@ -19,9 +19,11 @@
 namespace arctrace::reader {
 namespace {
 
-// More than any real symbol or string table needs. A sparse file may claim terabytes,
-// which libelf would allocate and read.
-constexpr uint64_t kSectionBytesMax = uint64_t{1} << 30;
+// More than any real symbol or string table needs, and than any debug file has. A sparse
+// file may claim terabytes, which libelf would allocate and read.
+constexpr uint64_t kSectionBytesMax = uint64_t{1} << 29;
+constexpr uint64_t kFileBytesMax = uint64_t{8} << 30;
+constexpr uint64_t kSparseBytesMax = uint64_t{16} << 20;
 constexpr size_t kBuildIdBytesMax = 64;
 
 // The data of a section in this machine's byte order, or as it stands if `raw`; null if
@@ -97,6 +99,14 @@ absl::StatusOr<ElfFile> ElfFile::open_untrusted(const std::string& path) {
     return absl::InvalidArgumentError(path + ": not a regular file");
   }
   if (status.st_size == 0) return absl::InvalidArgumentError(path + ": empty file");
+  // File systems that compress may need less than a file's size, but not so much less.
+  constexpr uint64_t kCompressionMax = 32;
+  const uint64_t stored = static_cast<uint64_t>(status.st_blocks) * 512;
+  if (const auto size = static_cast<uint64_t>(status.st_size);
+      size > kFileBytesMax ||
+      (size > kSparseBytesMax && size / kCompressionMax > stored)) {
+    return absl::InvalidArgumentError(path + ": too large, or nearly all of it a hole");
+  }
   if (is_made_up_file(file->fd, status.st_uid == geteuid())) {
     return absl::InvalidArgumentError(path + ": not a file on a disk");
   }

@@ -124,7 +124,9 @@ class Builder {
   ProcessIndex owner(uint32_t id) {
     const ProcessIndex found = definitions_.find_process(id);
     if (found != kNoIndex) return found;
-    report(Rule::kDefinitionProcess, absl::StrCat("process ", id));
+    if (!session_.is_defined_elsewhere) {
+      report(Rule::kDefinitionProcess, absl::StrCat("process ", id));
+    }
     Process unknown;
     unknown.id = id;
     return definitions_.add_process(std::move(unknown));
@@ -351,6 +353,13 @@ void DefinitionsLoader::build(Session& session, ClockMap& clock, Definitions& de
     return std::tuple(build_order(a.type), a.ticks, a.chunk, a.offset) <
            std::tuple(build_order(b.type), b.ticks, b.chunk, b.offset);
   });
+  // Known before all definitions, also before those that are older than the file.
+  for (const Held& held : held_) {
+    if (held.type != ARCTRACE_TYPE_SESSION) continue;
+    const auto body = load_part_untrusted<arctrace_session_body>(held.body);
+    session.is_defined_elsewhere |= body.what == ARCTRACE_SESSION_STARTED &&
+                                    (body.detail & ARCTRACE_SESSION_ELSEWHERE) != 0;
+  }
   Builder builder(session, clock, definitions, fates, findings);
   for (const Held& held : held_) {
     builder.apply(held.type, held.ticks, BodyReader(held.body), held.chunk, held.offset);

@@ -32,8 +32,9 @@ struct Session {
   std::vector<std::string> recorder_command;
   uint32_t page_size = 0, cpus_online = 0;
   // From SESSION and CHILD_STATUS.
-  bool finished = false;  // false: cut off, or a raw buffer
-  bool resumed = false;   // earlier records may be in another file
+  bool finished = false;              // false: cut off, or a raw buffer
+  bool resumed = false;               // earlier records may be in another file
+  bool is_defined_elsewhere = false;  // and so may be definitions
   int32_t disk_full_errno = 0;
   std::optional<int32_t> child_wait_status;
   // Identities ever given, as COUNTS or a buffer have it; 0: not known.

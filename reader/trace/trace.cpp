@@ -74,6 +74,7 @@ struct Trace::Impl {
   absl::Status read(const RecordSink& sink);
   void add_totals_untrusted(const RawRecord& record);
   void settle_totals(const Emitter& emitter);
+  void check_totals();
   bool emit_residual(Emitter& emitter, std::span<const uint64_t> lost,
                      std::span<const uint64_t> reported, uint32_t writer, uint32_t flags);
 
@@ -170,7 +171,7 @@ void Trace::Impl::add_totals_untrusted(const RawRecord& record) {
 // In overwrite mode, records that were counted and are not in the trace were overwritten.
 // LOST records may have been, too.
 void Trace::Impl::settle_totals(const Emitter& emitter) {
-  if (session.mode != ARCTRACE_MODE_OVERWRITE) return;
+  if (session.mode != ARCTRACE_MODE_OVERWRITE) return check_totals();
   const auto missing = [](uint64_t counted, uint64_t found) {
     return counted > found ? counted - found : 0;
   };
@@ -192,6 +193,22 @@ void Trace::Impl::settle_totals(const Emitter& emitter) {
   }
 }
 
+// Of a file that has the whole session.
+void Trace::Impl::check_totals() {
+  const auto counted = written.find(ARCTRACE_WRITER_COLLECTOR);
+  if (session.raw || session.resumed || !session.finished || counted == written.end()) {
+    return;
+  }
+  const auto died = static_cast<uint64_t>(
+      std::count_if(fates.begin(), fates.end(),
+                    [](const auto& fate) { return fate.second == WriterFate::kDead; }));
+  const uint64_t found = summary.records + summary.torn + summary.unfinished +
+                         summary.lost_by_cause[ARCTRACE_LOST_FILE] + died;
+  if (found >= counted->second) return;
+  findings.add(Rule::kTotals, absl::StrCat(counted->second, " counted, ",
+                                           counted->second - found, " missing"));
+}
+
 void Trace::Impl::group_exclusive(const std::vector<BlockRef>& blocks) {
   absl::flat_hash_map<uint32_t, size_t> index_of;  // writer -> index into `exclusive`
   for (const BlockRef& block : blocks) {
@@ -208,11 +225,11 @@ void Trace::Impl::group_exclusive(const std::vector<BlockRef>& blocks) {
   }
 }
 
-// Missing blocks are no breach in overwrite mode, in a buffer, or in a file that was cut
-// off.
+// Missing blocks are no breach in overwrite mode, in a buffer, in a file that was cut
+// off, or if another file has them.
 void Trace::Impl::check_serials(std::span<const BlockRef> blocks) {
-  const bool may_have_gaps =
-      session.raw || !session.finished || session.mode == ARCTRACE_MODE_OVERWRITE;
+  const bool may_have_gaps = session.raw || !session.finished || session.resumed ||
+                             session.mode == ARCTRACE_MODE_OVERWRITE;
   uint64_t expected = session.resumed ? blocks.front().serial : 0;
   for (const BlockRef& block : blocks) {
     if (block.serial < expected || (block.serial > expected && !may_have_gaps)) {
@@ -236,6 +253,7 @@ void Trace::Impl::check_end(const BlockIndex& index) {
 
 void Trace::Impl::add_unknown_writers() {
   const auto report = [&](uint32_t writer, uint64_t chunk) {
+    if (session.is_defined_elsewhere) return;
     findings.add(Rule::kRecordWriter, absl::StrCat("writer ", writer), chunk);
   };
   for (const std::vector<BlockRef>& blocks : exclusive) {
@@ -273,8 +291,10 @@ void Trace::Impl::add_unknown_writers() {
 
 void Trace::Impl::add_unknown_process(const BlockRef& block) {
   if (block.process == 0 || definitions.find_process(block.process) != kNoIndex) return;
-  findings.add(Rule::kDefinitionProcess, absl::StrCat("process ", block.process),
-               block.chunk);
+  if (!session.is_defined_elsewhere) {
+    findings.add(Rule::kDefinitionProcess, absl::StrCat("process ", block.process),
+                 block.chunk);
+  }
   Process process;
   process.id = block.process;
   process.pid = block.pid;

@@ -28,6 +28,7 @@
 #include "src/writer/lent_storage.hpp"
 #include "src/writer/modules.hpp"
 #include "src/writer/process_records.hpp"
+#include "src/writer/slow_path.hpp"
 
 namespace arctrace {
 namespace {

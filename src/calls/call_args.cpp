@@ -7,6 +7,7 @@
 #include "src/base/memory.hpp"
 #include "src/base/raw_syscall.hpp"
 #include "src/os/kernel_use.hpp"
+#include "src/process/process_identity.hpp"
 #include "src/process/session.hpp"
 
 namespace arctrace {

@@ -206,5 +206,34 @@ class DiskTest(TraceTest):
         self.assertEqual(attack.arctrace("destroy", command[2]).returncode, 0)
 
 
+# A disk that refuses late what it has taken: the failure is seen by fsync() only.
+LATE_ERROR = """
+#include <errno.h>
+int fsync(int fd) { (void)fd; errno = EIO; return -1; }
+"""
+
+
+class LateErrorTest(TraceTest):
+    def test_an_error_that_only_fsync_sees(self):
+        library = self.directory / "late.so"
+        subprocess.run(["gcc", "-shared", "-fPIC", "-x", "c", "-o", library, "-"],
+                       input=LATE_ERROR, text=True, check=True)
+        trace = self.directory / "trace"
+        for options in ((), ("--fsync=10ms",)):
+            done = attack.arctrace("record", *options, "-o", trace, "--", "sh", "-c", "sleep 0.2",
+                                   env={**os.environ, "LD_PRELOAD": str(library)})
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertIn("Input/output error", done.stderr)
+            done = attack.arctrace("check", trace)
+            self.assertIn("the file was cut off", done.stdout)
+            trace.unlink()
+            self.directory.joinpath("trace.old").unlink(missing_ok=True)
+
+    def test_intervals(self):
+        done = self.record("sh", "-c", "sleep 0.1", options=("--fsync=1ms",))
+        self.assertEqual(done.status, 0, done.stderr)
+        self.check_clean(done.trace)
+
+
 if __name__ == "__main__":
     attack.main()

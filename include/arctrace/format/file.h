@@ -74,7 +74,8 @@ enum arctrace_session_event {
   ARCTRACE_SESSION_DUMP_BEGIN = 4,
   ARCTRACE_SESSION_DUMP_END = 5
 };
-#define ARCTRACE_SESSION_RESUMED 1u /* the session had collectors before */
+#define ARCTRACE_SESSION_RESUMED 1u   /* the session had collectors before */
+#define ARCTRACE_SESSION_ELSEWHERE 2u /* so that definitions may be in another file */
 
 struct arctrace_child_status_body {
   uint32_t child_pid;

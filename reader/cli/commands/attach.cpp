@@ -1,8 +1,11 @@
 // arctrace attach: collects the records of an existing session into a file.
 #include <absl/strings/str_cat.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <cerrno>
 #include <csignal>
 #include <ctime>
 #include <memory>
@@ -26,7 +29,9 @@ namespace {
 struct AttachOptions {
   std::string name;
   OutputFile output;
+  std::string definitions;   // an earlier collector's file; empty: none
   uint64_t duration_ns = 0;  // 0: without end
+  bool respawn = false;      // another one takes the place of a collector that dies
   FlightOptions flight;
 };
 
@@ -49,6 +54,16 @@ void wait_for_end(const SignalScope& signals, const Buffer& buffer, uint64_t dur
   }
 }
 
+absl::StatusOr<ResumedSession> earlier_collector(const AttachOptions& options,
+                                                 const Buffer& buffer) {
+  ResumedSession resumed{true};
+  if (options.definitions.empty()) return resumed;
+  auto definitions = read_chunks_untrusted(options.definitions, buffer.header(), false);
+  if (!definitions.ok()) return definitions.status();
+  resumed.definitions = *std::move(definitions);
+  return resumed;
+}
+
 absl::StatusOr<int> attach(const AttachOptions& options) {
   absl::StatusOr<Buffer> buffer = open_session(options.name);
   if (!buffer.ok()) return buffer.status();
@@ -59,6 +74,8 @@ absl::StatusOr<int> attach(const AttachOptions& options) {
         absl::StrCat("session ", options.name, " already has a collector, pid ",
                      IpcAtomics::load_relaxed(control.collector_pid)));
   }
+  absl::StatusOr<ResumedSession> resumed = earlier_collector(options, *buffer);
+  if (!resumed.ok()) return resumed.status();
   if (!buffer->pin_again()) {
     reader::print_warning("the session's memory can't be pinned; going on unpinned");
   }
@@ -71,7 +88,7 @@ absl::StatusOr<int> attach(const AttachOptions& options) {
   {
     const SignalScope signals;
     const absl::StatusOr<std::unique_ptr<Recorder>> made =
-        make_recorder(*buffer, options.flight, options.output, true);
+        make_recorder(*buffer, options.flight, options.output, *std::move(resumed));
     if (!made.ok()) return made.status();
     Recorder* const recorder = made->get();
     if (absl::Status published = recorder->publish(); !published.ok()) return published;
@@ -87,6 +104,64 @@ absl::StatusOr<int> attach(const AttachOptions& options) {
   return summary.file_error == 0 ? 0 : 2;
 }
 
+// The file of a collector that takes another one's place: FILE, FILE.1, FILE.2 ...
+std::string nth_file(const std::string& file, uint32_t n) {
+  return n == 0 ? file : absl::StrCat(file, ".", n);
+}
+
+// Waits until the collector in the process `pid` ends, and passes on the signals that end
+// a recording. Returns its wait status.
+int wait_for_collector(pid_t pid, const SignalScope& signals, bool& is_asked_to_end) {
+  for (;;) {
+    int status = 0;
+    const pid_t ended = waitpid(pid, &status, WNOHANG);
+    if (ended == pid || (ended < 0 && errno != EINTR)) return status;
+    siginfo_t info{};
+    const int signal = sigwaitinfo(&signals.handled(), &info);
+    if (signal <= 0 || signal == SIGCHLD) continue;
+    is_asked_to_end |= signal != SIGUSR2;
+    if (info.si_code != SI_KERNEL) kill(pid, signal);  // else the terminal has sent it
+  }
+}
+
+// Keeps a collector in a process of its own, so that whatever kills it costs the session
+// no more than what is lost until the next one is there.
+absl::StatusOr<int> supervise(AttachOptions options) {
+  constexpr int kQuickDeathsMax = 5;
+  constexpr uint64_t kQuickNs = 1'000'000'000;
+  const std::string file = options.output.path;
+  if (file == "-") {
+    return absl::InvalidArgumentError("attach: --respawn needs a file, not -o -");
+  }
+  const SignalScope signals;
+  int quick_deaths = 0;
+  for (uint32_t n = 0;; ++n) {
+    options.output.path = nth_file(file, n);
+    const uint64_t begin_ns = read_monotonic_ns();
+    const pid_t supervisor = getpid();
+    const pid_t pid = fork();
+    if (pid < 0) return absl::ErrnoToStatus(errno, "fork");
+    if (pid == 0) {
+      // So that it ends as if it were told to if nobody would tell it any more.
+      prctl(PR_SET_PDEATHSIG, SIGTERM);
+      if (getppid() != supervisor) return 0;
+      return attach(options);
+    }
+    bool is_asked_to_end = false;
+    const int status = wait_for_collector(pid, signals, is_asked_to_end);
+    if (WIFEXITED(status)) return WEXITSTATUS(status);
+    if (is_asked_to_end) return 128 + WTERMSIG(status);
+    quick_deaths = read_monotonic_ns() - begin_ns < kQuickNs ? quick_deaths + 1 : 0;
+    if (quick_deaths == kQuickDeathsMax) {
+      return absl::AbortedError("attach: the collector dies again and again");
+    }
+    reader::print_warning(absl::StrCat("the collector was ended by signal ",
+                                       WTERMSIG(status), "; another one goes on in ",
+                                       nth_file(file, n + 1)));
+    options.definitions = options.output.path;
+  }
+}
+
 }  // namespace
 
 Runner add_attach(CLI::App& root) {
@@ -95,14 +170,18 @@ Runner add_attach(CLI::App& root) {
       root.add_subcommand("attach", "collect a session's records into a file");
   add_session_option(*app, options->name);
   add_output_option(*app, options->output);
+  add_definitions_option(*app, options->definitions);
   add_snapshot_options(*app, options->flight);
   add_duration_option(*app, options->duration_ns, "collecting");
+  app->add_flag("--respawn", options->respawn,
+                "collect in a process of its own; if that is killed, another one goes on "
+                "in FILE.1, FILE.2 ..., with the definitions of the one before");
   app->footer(
       "Collecting ends at SIGINT or SIGTERM, after which the session goes on, or when\n"
       "the session is destroyed. If a collector died, attach takes its place. In\n"
       "overwrite mode the only output are snapshots, at SIGUSR2 or\n"
       "arctrace_snapshot(), and at the end what the buffer holds.");
-  return [options] { return attach(*options); };
+  return [options] { return options->respawn ? supervise(*options) : attach(*options); };
 }
 
 }  // namespace arctrace::cli

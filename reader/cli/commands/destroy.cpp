@@ -37,15 +37,23 @@ std::string users_text(const BufferView& view) {
 }
 
 absl::StatusOr<int> destroy(const std::string& name, bool force) {
+  const absl::StatusOr<std::string> path = session_file(name);
+  if (!path.ok()) return path.status();
   absl::StatusOr<Buffer> buffer = open_session(name);
-  if (!buffer.ok()) return buffer.status();
-  if (const std::string users = users_text(buffer->view()); !users.empty() && !force) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("session ", name, " has ", users, ": destroy --force ends it"));
+  // A file whose maker was killed before it was a buffer is found by its name only.
+  if (!buffer.ok() &&
+      !(absl::IsInvalidArgument(buffer.status()) && is_session_path(*path))) {
+    return buffer.status();
   }
-  buffer->set_gate(0);
-  if (unlink(buffer->path().c_str()) != 0) {
-    return absl::ErrnoToStatus(errno, absl::StrCat("removing ", buffer->path()));
+  if (buffer.ok()) {
+    if (const std::string users = users_text(buffer->view()); !users.empty() && !force) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("session ", name, " has ", users, ": destroy --force ends it"));
+    }
+    buffer->set_gate(0);
+  }
+  if (unlink(path->c_str()) != 0) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("removing ", *path));
   }
   return 0;
 }

@@ -1,6 +1,7 @@
 // arctrace list: the user's sessions, including those whose recorder is gone.
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -39,6 +40,7 @@ struct Listed {
   std::string command;
   uint64_t age_ns = 0;
   uint32_t collector_pid = 0;
+  uid_t user = 0;  // the file's owner
 };
 
 // The collector's command line if one lives, else that of the session's first program.
@@ -61,15 +63,34 @@ uint64_t age_of(const reader::Session& session) {
   return now > session.start_monotonic_ns ? now - session.start_monotonic_ns : 0;
 }
 
+// A file that has the name of a session but is not read. `why` is its state.
+Listed unreadable(const FoundSession& found, const std::string& why) {
+  Listed session;
+  session.name = found.name;
+  session.path = found.path;
+  session.mode = "-";
+  session.state = why;
+  session.user = found.user;
+  return session;
+}
+
 std::vector<Listed> listed_sessions() {
   std::vector<Listed> sessions;
   for (const FoundSession& found : find_sessions()) {
+    if (found.user != geteuid()) {
+      sessions.push_back(unreadable(found, absl::StrCat("of user ", found.user)));
+      continue;
+    }
     const absl::StatusOr<reader::Trace> trace = reader::Trace::open(found.path);
+    if (absl::IsInvalidArgument(trace.status())) {
+      sessions.push_back(unreadable(found, "not a buffer"));
+    }
     if (!trace.ok() || trace->buffer() == nullptr) continue;  // gone, or being made
     const reader::BufferState& buffer = *trace->buffer();
     Listed session;
     session.name = found.name;
     session.path = found.path;
+    session.user = found.user;
     session.mode = reader::mode_text(trace->session().mode);
     session.state = state_text(found, buffer);
     session.is_recording = buffer.gate != 0;
@@ -105,6 +126,7 @@ void write_json(const std::vector<Listed>& sessions, reader::JsonWriter& json) {
     json.member("state", session.state);
     json.member("age_ns", session.age_ns);
     json.member("command", session.command);
+    json.member("uid", session.user);
     json.end();
   }
   json.end();

@@ -78,11 +78,7 @@ Runner add_recover(CLI::App& root) {
       ->required()
       ->type_name("SESSION");
   add_output_option(*app, options->output);
-  app->add_option("-d,--definitions", options->definitions,
-                  "take names that the buffer lacks from FILE, which the recorder "
-                  "wrote until it died")
-      ->check(not_empty())
-      ->type_name("FILE");
+  add_definitions_option(*app, options->definitions);
   app->add_option("-m,--merge", options->merged,
                   "write what FILE has as well, which the recorder wrote until it died: "
                   "the whole recording")

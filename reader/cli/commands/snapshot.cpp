@@ -15,6 +15,7 @@ namespace {
 struct SnapshotOptions {
   std::string from;
   OutputFile output;
+  std::string definitions;
 };
 
 absl::StatusOr<int> snapshot(const SnapshotOptions& options) {
@@ -23,6 +24,7 @@ absl::StatusOr<int> snapshot(const SnapshotOptions& options) {
   if (!buffer.ok()) return buffer.status();
   SnapshotFileOptions file;
   file.output = options.output;
+  file.earlier = options.definitions;
   file.command_line = {"arctrace", "snapshot", options.from, "-o", options.output.path};
   file.is_live = true;
   if (absl::Status s = write_buffer_to_file(*buffer, file); !s.ok()) return s;
@@ -39,6 +41,7 @@ Runner add_snapshot(CLI::App& root) {
       ->required()
       ->type_name("SESSION");
   add_output_option(*app, options->output);
+  add_definitions_option(*app, options->definitions);
   app->footer("Neither the buffer nor its writers are disturbed.");
   return [options] { return snapshot(*options); };
 }

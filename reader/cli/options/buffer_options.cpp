@@ -89,6 +89,9 @@ void add_snapshot_options(CLI::App& app, FlightOptions& flight) {
       "keep snapshots of no more than SIZE in all, except the newest. With "
       "--mode=drop, divide the recording into files of about SIZE in all: FILE is its "
       "end, FILE.1, FILE.2 ... are the parts before");
+  add_time_option(app, "--fsync", flight.snapshots_kept.sync_ns,
+                  "make the disk have the file at this interval, not only at its end; "
+                  "what the disk refuses is an error then");
   add_choice<OnFull>(
       app, "--on-full", flight.snapshots_kept.on_full,
       {{"wait", OnFull::kWait}, {"stop", OnFull::kStop}, {"ring", OnFull::kRing}},

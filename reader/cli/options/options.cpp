@@ -65,6 +65,15 @@ CLI::Option* add_output_option(CLI::App& app, OutputFile& output) {
       ->default_str(kDefaultFile);
 }
 
+CLI::Option* add_definitions_option(CLI::App& app, std::string& path) {
+  return app
+      .add_option("-d,--definitions", path,
+                  "take names that the buffer lacks from FILE, which the session's "
+                  "recorder wrote until it died, or writes")
+      ->check(not_empty())
+      ->type_name("FILE");
+}
+
 CLI::Option* add_size_option(CLI::App& app, const std::string& name,
                              const std::function<void(uint64_t)>& take, uint64_t max,
                              const std::string& help) {

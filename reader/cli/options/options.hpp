@@ -34,6 +34,8 @@ struct OutputFile {
 };
 // -o, --output FILE: the default file if it is not given.
 CLI::Option* add_output_option(CLI::App& app, OutputFile& output);
+// -d, --definitions FILE
+CLI::Option* add_definitions_option(CLI::App& app, std::string& path);
 
 // Validators. not_negative() is for unsigned numbers: CLI11 would read -1 as the largest
 // one.

@@ -103,11 +103,22 @@ SignalScope::SignalScope() {
   struct sigaction ignore {};
   ignore.sa_handler = SIG_IGN;
   sigaction(SIGPIPE, &ignore, &pipe_before_);
-  pipe_was_ignored_ = pipe_before_.sa_handler == SIG_IGN;
+  sigaction(SIGXFSZ, &ignore, &size_limit_before_);
+}
+
+int SignalScope::take_end() const {
+  sigset_t ends;
+  sigemptyset(&ends);
+  for (const int signal : {SIGINT, SIGQUIT, SIGTERM, SIGHUP}) sigaddset(&ends, signal);
+  const timespec now{0, 0};
+  return std::max(0, sigtimedwait(&ends, nullptr, &now));
 }
 
 SignalScope::~SignalScope() {
+  while (take_end() != 0) {
+  }
   sigaction(SIGPIPE, &pipe_before_, nullptr);
+  sigaction(SIGXFSZ, &size_limit_before_, nullptr);
   pthread_sigmask(SIG_SETMASK, &mask_before_, nullptr);
 }
 
@@ -150,6 +161,7 @@ absl::StatusOr<ChildProcess> ChildProcess::start(
   sigset_t defaults;
   sigemptyset(&defaults);
   if (!signals.pipe_was_ignored()) sigaddset(&defaults, SIGPIPE);
+  if (!signals.size_limit_was_ignored()) sigaddset(&defaults, SIGXFSZ);
   add_internal_signals(defaults);
   posix_spawnattr_setsigdefault(&attributes, &defaults);
   flags |= POSIX_SPAWN_SETSIGDEF;

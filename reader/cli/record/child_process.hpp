@@ -13,9 +13,10 @@
 
 namespace arctrace::cli {
 
-// Blocks the signals that ChildProcess::wait() handles, and ignores SIGPIPE, so that a
-// closed output pipe is an error and does not end this process. The destructor undoes
-// both.
+// Blocks the signals that ChildProcess::wait() handles, and ignores SIGPIPE and SIGXFSZ,
+// so that a closed output pipe or a limit of file sizes is an error and does not end this
+// process. The destructor undoes all, and drops signals that came too late to be handled:
+// what they would have ended has ended.
 class SignalScope {
  public:
   SignalScope();
@@ -25,13 +26,17 @@ class SignalScope {
 
   const sigset_t& handled() const { return handled_; }
   const sigset_t& mask_before() const { return mask_before_; }
-  bool pipe_was_ignored() const { return pipe_was_ignored_; }
+  bool pipe_was_ignored() const { return pipe_before_.sa_handler == SIG_IGN; }
+  bool size_limit_was_ignored() const { return size_limit_before_.sa_handler == SIG_IGN; }
+
+  // Takes a signal that asks this process to end, if one is pending; else 0.
+  int take_end() const;
 
  private:
   sigset_t handled_;
   sigset_t mask_before_;
   struct sigaction pipe_before_;
-  bool pipe_was_ignored_;
+  struct sigaction size_limit_before_;
 };
 
 // An action to take once, when a time has passed while waiting for signals.

@@ -7,13 +7,14 @@
 namespace arctrace::cli {
 
 absl::StatusOr<TraceFile> create_output(const OutputFile& output) {
-  absl::StatusOr<TraceFile> file = TraceFile::create(
+  return TraceFile::create(
       output.path, output.is_named ? SpecialFile::kWriteInto : SpecialFile::kRefuse);
-  if (file.ok() && !file->special_kind().empty()) {
-    reader::print_message(
-        absl::StrCat("writing into the ", file->special_kind(), " ", output.path));
-  }
-  return file;
+}
+
+void announce_special(const TraceFile& file) {
+  if (file.special_kind().empty()) return;
+  reader::print_message(
+      absl::StrCat("writing into the ", file.special_kind(), " ", file.path()));
 }
 
 }  // namespace arctrace::cli

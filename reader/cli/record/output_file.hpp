@@ -8,8 +8,10 @@
 
 namespace arctrace::cli {
 
-// Prints a line if the trace goes into a FIFO or device, which only a file that the user
-// named may be.
+// Only a file that the user named may be a FIFO or device.
 absl::StatusOr<TraceFile> create_output(const OutputFile& output);
+
+// Prints a line if the trace goes into a FIFO or device.
+void announce_special(const TraceFile& file);
 
 }  // namespace arctrace::cli

@@ -215,12 +215,6 @@ absl::StatusOr<int> run_in_session(const RecordOptions& options) {
   return exit_like(status);
 }
 
-// Whether a file that could not be written to its end is whole all the same, except for
-// records that it counts as lost.
-bool is_full_disk(int error) {
-  return error == ENOSPC || error == EDQUOT || error == EFBIG;
-}
-
 // Prints what is to be said at the end. `matched`: control.patterns_matched.
 // `has_warned`: there was a warning that the command cannot be traced.
 void print_end(const CollectorSummary& summary, const RecordOptions& options,
@@ -267,7 +261,7 @@ absl::StatusOr<std::vector<std::string>> session_environment(
 absl::StatusOr<std::unique_ptr<Recorder>> make_recorder(Buffer& buffer,
                                                         FlightOptions flight,
                                                         const OutputFile& output,
-                                                        bool resumed) {
+                                                        ResumedSession resumed) {
   absl::StatusOr<TraceFile> file = create_output(output);
   if (!file.ok()) return file.status();
   const uint32_t mode = buffer.view().geometry().mode;
@@ -276,6 +270,7 @@ absl::StatusOr<std::unique_ptr<Recorder>> make_recorder(Buffer& buffer,
     return absl::InvalidArgumentError(
         absl::StrCat("--size-limit needs a regular file, not ", output.path));
   }
+  announce_special(*file);
   if (mode == ARCTRACE_MODE_OVERWRITE) {
     flight.command_line = own_command_line();
     flight.output = output.path;
@@ -334,12 +329,12 @@ std::string recording_summary_line(const CollectorSummary& summary,
   return line;
 }
 
-absl::StatusOr<int> record_command(const RecordOptions& options) {
-  if (options.command.empty()) {
-    return absl::InvalidArgumentError(
-        "record: no command given; try arctrace record --help");
-  }
-  if (!options.session.empty()) return run_in_session(options);
+namespace {
+
+// Does what record_command() does, but for the exit. Sets `status` to the wait status of
+// the command. Returns what this process is to return without regard to that, or 0.
+absl::StatusOr<int> record_in_own_buffer(const RecordOptions& options,
+                                         const SignalScope& signals, int& status) {
   const absl::StatusOr<std::string> shim = find_shim();
   if (!shim.ok()) return shim.status();
   absl::StatusOr<RecordingBuffer> recording =
@@ -349,11 +344,9 @@ absl::StatusOr<int> record_command(const RecordOptions& options) {
   const auto variables = session_variables(*shim, buffer.path(), options, false);
   if (!variables.ok()) return variables.status();
 
-  int status = 0;
   bool is_published = true;  // the file has its name
   std::optional<CollectorSummary> summary;
   {
-    const SignalScope signals;
     const CollectorLock lock(buffer.view());
     FlightOptions flight = options.flight;
     flight.polled = recording->perf.get();
@@ -372,6 +365,10 @@ absl::StatusOr<int> record_command(const RecordOptions& options) {
         recording->bpf.reset();  // before its blocks are taken back
       }
       summary = recorder->finish();
+      if (summary->totals.unsaved != 0) {
+        buffer.keep_file();
+        reader::print_message(unsaved_line(*summary, options.output.path, buffer.path()));
+      }
       if (summary->living != 0) {
         // Some of them may be about to end.
         std::this_thread::sleep_for(std::chrono::milliseconds(100));
@@ -381,6 +378,10 @@ absl::StatusOr<int> record_command(const RecordOptions& options) {
                 IpcAtomics::load_relaxed(buffer.view().control().patterns_matched),
                 has_warned);
     };
+    if (const int signal = signals.take_end(); signal != 0) {
+      status = signal;  // as if it had ended the command, which has not begun
+      return 0;
+    }
     buffer.set_gate(ARCTRACE_GATE_ALL);
     if (options.wait_for_all) adopt_orphans();
     const uint32_t clock = buffer.view().geometry().clock;
@@ -413,14 +414,27 @@ absl::StatusOr<int> record_command(const RecordOptions& options) {
     }
     if (!summary) end_recording();
   }
-  if (summary->totals.unsaved != 0) {
-    buffer.keep_file();
-    reader::print_message(unsaved_line(*summary, options.output.path, buffer.path()));
-  }
+  // A file for which the disk had no room is whole, except for records that it counts as
+  // lost.
   const bool is_cut_off = summary->file_error != 0 && !is_full_disk(summary->file_error);
-  if (is_cut_off || !is_published) return 2;
-  // Removes its file, which ending by a signal would leave behind.
-  { const Buffer removed = std::move(buffer); }
+  return is_cut_off || !is_published ? 2 : 0;
+}
+
+}  // namespace
+
+absl::StatusOr<int> record_command(const RecordOptions& options) {
+  if (options.command.empty()) {
+    return absl::InvalidArgumentError(
+        "record: no command given; try arctrace record --help");
+  }
+  if (!options.session.empty()) return run_in_session(options);
+  int status = 0;
+  {
+    // Until the buffer is removed, which ending by a signal would leave behind.
+    const SignalScope signals;
+    absl::StatusOr<int> recorded = record_in_own_buffer(options, signals, status);
+    if (!recorded.ok() || *recorded != 0) return recorded;
+  }
   return exit_like(status);
 }
 

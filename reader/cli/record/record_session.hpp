@@ -9,6 +9,7 @@
 
 #include "reader/cli/options/record_options.hpp"
 #include "src/recorder/buffer/buffer.hpp"
+#include "src/recorder/drain/collector.hpp"
 #include "src/recorder/drain/recorder.hpp"
 #include "src/recorder/snapshot/flight_recorder.hpp"
 
@@ -25,12 +26,13 @@ absl::StatusOr<int> record_command(const RecordOptions& options);
 absl::StatusOr<std::vector<std::string>> session_environment(
     const RecordOptions& options);
 
-// Creates the recorder for the buffer's mode. `resumed`: as for Collector. Error: the
-// output cannot be created, or cannot be cut into files as the options demand.
+// Creates the recorder for the buffer's mode. `resumed`: of another collector, if the
+// session may have had one. Error: the output cannot be created, or cannot be cut into
+// files as the options demand.
 absl::StatusOr<std::unique_ptr<Recorder>> make_recorder(Buffer& buffer,
                                                         FlightOptions flight,
                                                         const OutputFile& output,
-                                                        bool resumed = false);
+                                                        ResumedSession resumed = {});
 
 // Prints a warning for each program that traced processes executed and that was not
 // traced.

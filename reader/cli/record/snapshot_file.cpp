@@ -19,9 +19,11 @@ absl::Status write_buffer_to_file(const Buffer& buffer,
         read_chunks_untrusted(options.earlier, buffer.header(), options.merges);
     if (!earlier.ok()) return earlier.status();
     past.earlier = *std::move(earlier);
+    past.is_merged = options.merges;
   }
   absl::StatusOr<TraceFile> file = create_output(options.output);
   if (!file.ok()) return file.status();
+  announce_special(*file);
   past.command_line = options.command_line;
   past.syncs = buffer_syncs(buffer, options.is_live);
   const DrainTotals totals = write_snapshot_file(buffer, *file, past);

@@ -49,6 +49,27 @@ void keep_blocks_within(uint64_t size, Geometry& geometry) {
       geometry.blocks_offset + (blocks * geometry.block_size + 4095) / 4096 * 4096;
 }
 
+// Whether the part of a file is of data to at least a sixteenth. A buffer has no holes
+// where its blocks are; but a file that anybody can make may claim terabytes.
+bool has_data_for(int fd, uint64_t offset, uint64_t size) {
+  constexpr uint64_t kSmall = uint64_t{64} << 20;
+  constexpr int kPartsMax = 1 << 20;
+  if (size <= kSmall) return true;
+  const uint64_t end = offset + size;
+  uint64_t data = 0;
+  uint64_t at = offset;
+  for (int part = 0; part < kPartsMax && at < end; ++part) {
+    const off_t from = lseek(fd, static_cast<off_t>(at), SEEK_DATA);
+    if (from < 0 || static_cast<uint64_t>(from) >= end) break;
+    const off_t until = lseek(fd, from, SEEK_HOLE);
+    if (until <= from) break;
+    at = std::min(static_cast<uint64_t>(until), end);
+    data += at - static_cast<uint64_t>(from);
+    if (data >= size / 16) return true;
+  }
+  return false;
+}
+
 // The status for `path`, which open_buffer_untrusted() refused with `error`.
 absl::Status open_status(int error, const std::string& path, const OpenedBuffer& opened) {
   if (error == -EACCES) {
@@ -120,6 +141,7 @@ absl::StatusOr<Buffer> Buffer::create(const BufferOptions& options) {
   buffer.fill();
   if (absl::Status status = buffer.pin(options); !status.ok()) return status;
   buffer.write_header(options);
+  if (absl::Status status = buffer.name_file(fd); !status.ok()) return status;
   return buffer;
 }
 
@@ -162,22 +184,23 @@ absl::StatusOr<Buffer> Buffer::copy_untrusted(int fd, uint64_t offset, uint64_t 
     return absl::InvalidArgumentError(absl::StrCat(name, ": ", describe(error)));
   }
   keep_blocks_within(size, geometry);
+  const uint64_t wanted = std::min(size, geometry.total_size);
+  if (!has_data_for(fd, offset, wanted)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(name, ": nearly all of its ", wanted, " bytes are a hole"));
+  }
   void* base = mmap(nullptr, geometry.total_size, PROT_READ | PROT_WRITE,
                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (base == MAP_FAILED) return error_status(errno, absl::StrCat("copying ", name));
   Buffer buffer;
   buffer.view_ = BufferView(static_cast<std::byte*>(base), geometry);
+  buffer.guard();
   buffer.header_ = header;
-  // The part that is missing in the file stays zero. Zeros are not a valid block.
-  uint64_t done = 0;
-  const uint64_t wanted = std::min(size, geometry.total_size);
-  while (done < wanted) {
-    const ssize_t got = pread(fd, buffer.view_.base() + done, wanted - done,
-                              static_cast<off_t>(offset + done));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return error_status(errno, absl::StrCat("reading ", name));
-    if (got == 0) break;
-    done += static_cast<uint64_t>(got);
+  // The file is mapped and not read, because it may be larger than memory. The part that
+  // is missing in it stays zero. Zeros are not a valid block.
+  if (mmap(base, wanted, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, fd,
+           static_cast<off_t>(offset)) == MAP_FAILED) {
+    return error_status(errno, absl::StrCat("mapping ", name));
   }
   return buffer;
 }
@@ -190,10 +213,21 @@ absl::Status Buffer::make_file(const BufferOptions& options, int& fd) {
     path = absl::StrCat(options.directory, "/arctrace-", getuid(), "-", getpid(), "-",
                         absl::Hex(number));
   }
-  // O_EXCL and an unpredictable name keep others from planting a link or a file there.
-  fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-  if (fd < 0) return error_status(errno, absl::StrCat("creating ", path));
-  path_ = path;
+  if (access(path.c_str(), F_OK) == 0) {
+    return error_status(EEXIST, absl::StrCat("creating ", path));
+  }
+  // It gets its name when it is a buffer (name_file()), so that whatever ends this
+  // process before leaves nothing behind.
+  const std::string directory = path.substr(0, path.rfind('/') + 1);
+  fd = ::open(directory.empty() ? "." : directory.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC,
+              0600);
+  nameless_ = fd >= 0 ? path : "";
+  if (fd < 0) {
+    // O_EXCL and an unpredictable name keep others from planting a link or a file there.
+    fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0) return error_status(errno, absl::StrCat("creating ", path));
+    path_ = path;
+  }
   if (options.group >= 0 &&
       (fchown(fd, static_cast<uid_t>(-1), static_cast<gid_t>(options.group)) != 0 ||
        fchmod(fd, 0660) != 0)) {
@@ -201,6 +235,17 @@ absl::Status Buffer::make_file(const BufferOptions& options, int& fd) {
     close(fd);
     return error_status(error, absl::StrCat("sharing ", path));
   }
+  return absl::OkStatus();
+}
+
+absl::Status Buffer::name_file(int fd) {
+  if (nameless_.empty()) return absl::OkStatus();
+  const std::string open_file = absl::StrCat("/proc/self/fd/", fd);
+  if (linkat(AT_FDCWD, open_file.c_str(), AT_FDCWD, nameless_.c_str(),
+             AT_SYMLINK_FOLLOW) != 0) {
+    return error_status(errno, absl::StrCat("creating ", nameless_));
+  }
+  path_ = std::exchange(nameless_, std::string());
   return absl::OkStatus();
 }
 

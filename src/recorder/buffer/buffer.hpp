@@ -21,7 +21,7 @@ enum class PinPolicy : uint8_t { kNo, kTry, kRequire };
 struct BufferOptions {
   uint64_t buffer_size = uint64_t{64} << 20;  // bytes of blocks
   uint32_t block_size = 64u << 10;            // bytes
-  std::optional<uint32_t> slot_count;         // by default by the number of blocks
+  std::optional<uint32_t> slot_count = {};    // by default by the number of blocks
   uint32_t cpu_count = 0;
   arctrace_mode mode = ARCTRACE_MODE_DROP;
   arctrace_scope scope = ARCTRACE_SCOPE_ADAPTIVE;
@@ -50,9 +50,9 @@ class Buffer {
   static absl::StatusOr<Buffer> open(const std::string& path,
                                      BufferAccess access = BufferAccess::kReadWrite);
 
-  // A private copy of the buffer image that begins at `offset` of a buffer's file or of a
-  // core and is at most `size` bytes long. The view of the copy has only those blocks of
-  // which the file has at least a part.
+  // A private mapping of the buffer image that begins at `offset` of a buffer's file or
+  // of a core and is at most `size` bytes long. The view of the copy has only those
+  // blocks of which the file has at least a part.
   static absl::StatusOr<Buffer> copy_untrusted(int fd, uint64_t offset, uint64_t size,
                                                const std::string& name);
 
@@ -92,6 +92,7 @@ class Buffer {
  private:
   Buffer() = default;
   absl::Status make_file(const BufferOptions& options, int& fd);
+  absl::Status name_file(int fd);
   absl::Status allocate(const BufferOptions& options, int fd, std::byte* base,
                         uint64_t size);
   absl::Status make_map(const BufferOptions& options, uint64_t size, int& fd);
@@ -105,6 +106,7 @@ class Buffer {
   BufferView view_;
   arctrace_session_header header_{};
   std::string path_;
+  std::string nameless_;  // the path that a new file gets when it is filled
   std::string warning_;
   bool pinned_ = false;
   bool is_kept_ = false;

@@ -44,6 +44,13 @@ absl::Status check_directory(const std::string& path) {
   return absl::OkStatus();
 }
 
+void add_session(std::vector<FoundSession>& found, const std::string& name,
+                 const std::string& path) {
+  struct stat status {};
+  if (lstat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return;
+  found.push_back({name, path, status.st_uid});
+}
+
 absl::Status no_session(const std::string& name) {
   return absl::NotFoundError(absl::StrCat("no session ", name));
 }
@@ -83,13 +90,20 @@ std::string file_or_session(const std::string& path) {
   return session.ok() && fs::exists(*session, error) ? *session : path;
 }
 
+bool is_session_path(const std::string& path) {
+  const std::vector<FoundSession> found = find_sessions();
+  return std::any_of(found.begin(), found.end(), [&](const FoundSession& session) {
+    return session.path == path && session.user == geteuid();
+  });
+}
+
 std::vector<FoundSession> find_sessions() {
   std::vector<FoundSession> found;
   std::error_code error;
   if (check_directory(directory()).ok()) {
     for (fs::directory_iterator at(directory(), error), end; !error && at != end;
          at.increment(error)) {
-      found.push_back({at->path().filename(), at->path()});
+      add_session(found, at->path().filename(), at->path());
     }
   }
   const std::string own = prefix() + "-";
@@ -97,7 +111,7 @@ std::vector<FoundSession> find_sessions() {
     for (fs::directory_iterator at(parent, error), end; !error && at != end;
          at.increment(error)) {
       if (absl::StartsWith(at->path().filename().native(), own)) {
-        found.push_back({at->path(), at->path()});
+        add_session(found, at->path(), at->path());
       }
     }
   }

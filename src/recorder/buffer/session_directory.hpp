@@ -3,6 +3,7 @@
 #pragma once
 
 #include <absl/status/statusor.h>
+#include <sys/types.h>
 
 #include <string>
 #include <vector>
@@ -26,9 +27,13 @@ absl::StatusOr<Buffer> open_session(const std::string& name);
 // there is one, else `path`.
 std::string file_or_session(const std::string& path);
 
+// Whether find_sessions() finds the file by its path as our own, whatever it holds.
+bool is_session_path(const std::string& path);
+
 struct FoundSession {
   std::string name;  // the path if the session has no name
   std::string path;
+  uid_t user;  // the file's owner: in shared memory anybody can make a file of our name
 };
 
 // The user's sessions, named ones and those that a recorder made for itself, in the order

@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "src/base/untrusted_bytes.hpp"
 #include "src/buffer/clock.hpp"
 #include "src/buffer/wake_word.hpp"
 #include "src/recorder/buffer/clock_source.hpp"
@@ -22,8 +23,9 @@ constexpr long kPollNs = 20'000'000;
 }  // namespace
 
 Collector::Collector(Buffer& buffer, TraceFile file,
-                     const std::vector<std::string>& command_line, bool resumed,
-                     FileLimits limits, PolledWriter* polled)
+                     const std::vector<std::string>& command_line,
+                     const ResumedSession& resumed, FileLimits limits,
+                     PolledWriter* polled)
     : buffer_(buffer),
       file_(std::move(file)),
       ring_(limits.bytes == 0 ? nullptr
@@ -31,13 +33,29 @@ Collector::Collector(Buffer& buffer, TraceFile file,
                                                            command_line, limits)),
       polled_(polled),
       code_files_(buffer.header()),
-      drain_(buffer.view(), file_, ring_.get(), &code_files_, limits.on_full) {
+      drain_(buffer.view(), file_, ring_.get(), &code_files_, limits.on_full),
+      disk_sync_ns_(limits.sync_ns),
+      last_disk_sync_ns_(read_monotonic_ns()) {
   file_.take_reserve();
   file_.write_header(buffer.header());
-  add_start(records_, read_ticks(buffer_.view().geometry().clock), command_line, resumed);
+  const uint32_t elsewhere = resumed.definitions.empty() ? ARCTRACE_SESSION_ELSEWHERE : 0;
+  add_start(records_, read_ticks(buffer_.view().geometry().clock), command_line,
+            resumed.is_resumed ? ARCTRACE_SESSION_RESUMED | elsewhere : 0);
   flush_records();
+  write_earlier(resumed.definitions);
   sync_clocks();
   thread_ = std::thread([this] { run(); });
+}
+
+void Collector::write_earlier(const std::vector<EarlierChunk>& definitions) {
+  for (const EarlierChunk& block : definitions) {
+    file_.write_chunk(ARCTRACE_CHUNK_BLOCK, ARCTRACE_CHUNK_LIVE_COPY, block.header.index,
+                      block.header.ticks, block.payload);
+    if (ring_ == nullptr) continue;
+    const auto header = load_part_untrusted<arctrace_block_header>(block.payload);
+    ring_->remember(header, block.header.index,
+                    std::span(block.payload).subspan(sizeof header));
+  }
 }
 
 Collector::~Collector() {
@@ -104,7 +122,12 @@ void Collector::run() {
         busy = drain_.round() != 0;
         code_files_.look(drain_.living_processes());
       }
-      if (read_monotonic_ns() - last_sync_ns_ >= sync_ns) sync_clocks();
+      const uint64_t now_ns = read_monotonic_ns();
+      if (now_ns - last_sync_ns_ >= sync_ns) sync_clocks();
+      if (disk_sync_ns_ != 0 && now_ns - last_disk_sync_ns_ >= disk_sync_ns_) {
+        last_disk_sync_ns_ = now_ns;
+        file_.sync();
+      }
     }
     // Returns when a writer passes the high-water mark, at finish(), or after the
     // interval.

@@ -15,6 +15,7 @@
 #include "src/recorder/drain/drain.hpp"
 #include "src/recorder/drain/polled_writer.hpp"
 #include "src/recorder/drain/recorder.hpp"
+#include "src/recorder/file/earlier_definitions.hpp"
 #include "src/recorder/file/file_ring.hpp"
 #include "src/recorder/file/record_builder.hpp"
 #include "src/recorder/file/session_records.hpp"
@@ -23,16 +24,22 @@
 
 namespace arctrace {
 
+// What a collector that takes the place of another one knows of that one.
+struct ResumedSession {
+  bool is_resumed = false;                     // there may have been another one
+  std::vector<EarlierChunk> definitions = {};  // blocks of them, from its file
+};
+
 class Collector : public Recorder {
  public:
   // Writes the file's header and first records and starts the thread. REQUIRES: the
   // caller holds the CollectorLock for as long as this object lives. `command_line`: the
-  // recorder's own, for the SYSTEM record. `resumed`: the session may have had other
-  // collectors. `limits`: if `bytes` is set, the recording is cut into files (FileRing),
-  // and `file` must be a regular file. `polled`: a writer to be polled in each round, or
-  // null; it must outlive this object.
+  // recorder's own, for the SYSTEM record. `limits`: if `bytes` is set, the recording is
+  // cut into files (FileRing), and `file` must be a regular file. `polled`: a writer to
+  // be polled in each round, or null; it must outlive this object.
   Collector(Buffer& buffer, TraceFile file, const std::vector<std::string>& command_line,
-            bool resumed = false, FileLimits limits = {}, PolledWriter* polled = nullptr);
+            const ResumedSession& resumed = {}, FileLimits limits = {},
+            PolledWriter* polled = nullptr);
   ~Collector() override;
 
   absl::Status publish() override;
@@ -50,6 +57,7 @@ class Collector : public Recorder {
   void sync_clocks();
   void write_moments();
   void flush_records();
+  void write_earlier(const std::vector<EarlierChunk>& definitions);
   CollectorSummary summary_locked() const;
 
   Buffer& buffer_;
@@ -62,7 +70,9 @@ class Collector : public Recorder {
   // publish() was called. Before that nothing is taken out of the buffer.
   bool has_name_ = false;
   bool stopping_ = false;
-  uint64_t last_sync_ns_ = 0;
+  uint64_t last_sync_ns_ = 0;    // of the clocks
+  const uint64_t disk_sync_ns_;  // 0: only at the end
+  uint64_t last_disk_sync_ns_ = 0;
   RecordBuilder records_;  // its own, for which there was no room yet
   MomentsSeen moments_;    // that were added to records_
   std::thread thread_;

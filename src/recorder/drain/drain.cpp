@@ -236,7 +236,11 @@ void Drain::finish() {
   const uint32_t used = Recycle<IpcAtomics>::slots_used(view_);
   for (uint32_t i = 0; i < used; ++i) {
     arctrace_writer_slot& slot = view_.slot(i);
-    if (!is_live(IpcAtomics::load_acquire(slot.lock))) continue;
+    const uint32_t writer = IpcAtomics::load_relaxed(slot.writer);
+    if (writer == 0) continue;  // reaped in a round
+    // It died after the last round. Its block is in the file as a copy.
+    if (!is_live(IpcAtomics::load_acquire(slot.lock)))
+      add_writer_end(records_, ticks(), writer);
     reaper_.report_losses(records_, i);
     add_totals(records_, ticks(), slot);
   }
@@ -280,7 +284,6 @@ void Drain::end_full_file() {
   if (!file_.lacks_room()) return;
   // The last records are small, and tried all the same.
   file_.clear_error();
-  reaper_.settle_dead(records_, [](uint32_t) {});
   report_cpu_losses(view_, records_, ticks());
 }
 

@@ -49,6 +49,7 @@ void FileRing::finish_change() {
   const ClockSync now = take_clock_sync(header_.clock);
   if (change_ == Change::kEnding) {
     end_file(now);
+    file_.sync();
     if (file_.error() != 0) return;
     was_published_ = file_.is_published();
     if (!file_.publish_as(kept_.next_name()).ok()) return file_.note_error(errno);
@@ -82,7 +83,7 @@ absl::Status FileRing::open_next() {
 void FileRing::begin_file(const ClockSync& now) {
   file_.write_header(header_);
   RecordBuilder records;
-  add_start(records, now.ticks, command_line_, true);
+  add_start(records, now.ticks, command_line_, ARCTRACE_SESSION_RESUMED);
   add_clock_sync(records, now);
   file_.write_records(now.ticks, records.bytes());
   for (const auto& [handout, block] : definitions_) {

@@ -20,6 +20,7 @@ struct FileLimits {
   uint32_t files = 8;  // how many are kept, the newest ones; 0: all
   uint64_t bytes = 0;  // of all together; the newest is kept in any case; 0: no limit
   OnFull on_full = OnFull::kWait;
+  uint64_t sync_ns = 0;  // how often the disk is made to have the file; 0: at its end
 };
 
 class KeptFiles {

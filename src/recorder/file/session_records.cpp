@@ -40,7 +40,7 @@ uint32_t add_gate_changes(RecordBuilder& records, const BufferView& view, uint32
 }  // namespace
 
 void add_start(RecordBuilder& records, uint64_t ticks,
-               const std::vector<std::string>& command_line, bool resumed) {
+               const std::vector<std::string>& command_line, uint32_t detail) {
   utsname system{};
   uname(&system);
   std::string arguments;
@@ -61,8 +61,7 @@ void add_start(RecordBuilder& records, uint64_t ticks,
   records.text(host);
   records.text(release);
   records.text(arguments);
-  add_session_event(records, ticks, ARCTRACE_SESSION_STARTED,
-                    resumed ? ARCTRACE_SESSION_RESUMED : 0);
+  add_session_event(records, ticks, ARCTRACE_SESSION_STARTED, detail);
 }
 
 void add_clock_sync(RecordBuilder& records, const ClockSync& sync) {

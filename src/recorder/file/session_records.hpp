@@ -12,10 +12,11 @@
 
 namespace arctrace {
 
-// Adds SYSTEM and SESSION started. `command_line` is the recorder's own. `resumed`: an
-// earlier collector's file may have blocks that are missing here.
+// Adds SYSTEM and SESSION started. `command_line` is the recorder's own. `detail`:
+// ARCTRACE_SESSION_RESUMED if another file may have blocks that are missing here, with
+// ARCTRACE_SESSION_ELSEWHERE if some of these may hold definitions.
 void add_start(RecordBuilder& records, uint64_t ticks,
-               const std::vector<std::string>& command_line, bool resumed = false);
+               const std::vector<std::string>& command_line, uint32_t detail = 0);
 
 void add_clock_sync(RecordBuilder& records, const ClockSync& sync);
 

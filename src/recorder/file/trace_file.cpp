@@ -2,6 +2,7 @@
 
 #include <absl/strings/str_cat.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -123,16 +124,22 @@ absl::StatusOr<TraceFile> TraceFile::create_new(const std::string& path) {
   TraceFile file(-1, path);
   file.directory_ = open(directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
   if (file.directory_ < 0) return absl::ErrnoToStatus(errno, "creating " + path);
-  const std::string temporary = absl::StrCat(name, ".new-", getpid());
+  file.start_ = 0;
+  file.temporary_ = absl::StrCat(name, ".new-", getpid());
+  // Without a name, so that whatever ends this process leaves nothing behind. Readable,
+  // because cut_end() returns what it takes off the end.
+  file.fd_ = openat(file.directory_, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+  file.is_nameless_ = file.fd_ >= 0;
+  if (file.is_nameless_) return file;
   // Removed first and created with O_EXCL, because in a directory that others may write
   // to the name could be planted.
-  unlinkat(file.directory_, temporary.c_str(), 0);
-  // Readable, because cut_end() returns what it takes off the end.
-  file.fd_ = openat(file.directory_, temporary.c_str(),
+  unlinkat(file.directory_, file.temporary_.c_str(), 0);
+  file.fd_ = openat(file.directory_, file.temporary_.c_str(),
                     O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-  if (file.fd_ < 0) return absl::ErrnoToStatus(errno, "creating " + path);
-  file.start_ = 0;
-  file.temporary_ = temporary;
+  if (file.fd_ < 0) {
+    file.temporary_.clear();
+    return absl::ErrnoToStatus(errno, "creating " + path);
+  }
   return file;
 }
 
@@ -140,7 +147,20 @@ absl::Status TraceFile::publish() {
   return temporary_.empty() ? absl::OkStatus() : publish_as(path_);
 }
 
+absl::Status TraceFile::name_temporarily() {
+  if (!is_nameless_) return absl::OkStatus();
+  unlinkat(directory_, temporary_.c_str(), 0);
+  const std::string open_file = absl::StrCat("/proc/self/fd/", fd_);
+  if (linkat(AT_FDCWD, open_file.c_str(), directory_, temporary_.c_str(),
+             AT_SYMLINK_FOLLOW) != 0) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("naming ", path_));
+  }
+  is_nameless_ = false;
+  return absl::OkStatus();
+}
+
 absl::Status TraceFile::publish_as(const std::string& path) {
+  if (absl::Status status = name_temporarily(); !status.ok()) return status;
   const std::string name = name_in_directory(path);
   const std::string old = name + ".old";
   if (renameat(directory_, name.c_str(), directory_, old.c_str()) != 0 &&
@@ -167,6 +187,7 @@ TraceFile::TraceFile(TraceFile&& other) noexcept
       start_(other.start_),
       path_(std::move(other.path_)),
       temporary_(std::exchange(other.temporary_, std::string())),
+      is_nameless_(std::exchange(other.is_nameless_, false)),
       special_kind_(std::move(other.special_kind_)),
       header_(std::move(other.header_)),
       bytes_(other.bytes_),
@@ -180,6 +201,7 @@ TraceFile& TraceFile::operator=(TraceFile&& other) noexcept {
   std::swap(start_, other.start_);
   std::swap(path_, other.path_);
   std::swap(temporary_, other.temporary_);
+  std::swap(is_nameless_, other.is_nameless_);
   std::swap(special_kind_, other.special_kind_);
   std::swap(header_, other.header_);
   std::swap(bytes_, other.bytes_);
@@ -191,7 +213,7 @@ TraceFile& TraceFile::operator=(TraceFile&& other) noexcept {
 TraceFile::~TraceFile() {
   if (fd_ >= 0) close(fd_);
   release_reserve();
-  if (!temporary_.empty()) unlinkat(directory_, temporary_.c_str(), 0);
+  if (!temporary_.empty() && !is_nameless_) unlinkat(directory_, temporary_.c_str(), 0);
   if (directory_ >= 0) close(directory_);
 }
 
@@ -205,9 +227,8 @@ void TraceFile::take_reserve() {
   while (size > free / 4) size /= 2;
   if (size < kReserveMin) return;
   reserve_ = openat(directory_, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
-  if (reserve_ >= 0 && fallocate(reserve_, 0, 0, static_cast<off_t>(size)) != 0) {
-    release_reserve();
-  }
+  if (reserve_ < 0 || fallocate(reserve_, 0, 0, static_cast<off_t>(size)) == 0) return;
+  release_reserve();
 }
 
 uint64_t TraceFile::release_reserve() {
@@ -229,10 +250,26 @@ void TraceFile::sync() {
   if (directory_ >= 0 && fsync(fd_) != 0 && error_ == 0) error_ = errno;
 }
 
+// A pipe or FIFO whose reader has stopped reading would keep this process, which has
+// blocked the signals that end it. False: such a signal waits.
+bool TraceFile::wait_for_reader() const {
+  constexpr int kPauseMs = 200;
+  if (start_ >= 0) return true;
+  pollfd file{fd_, POLLOUT, 0};
+  while (poll(&file, 1, kPauseMs) == 0) {
+    if (is_end_pending()) return false;
+  }
+  return true;
+}
+
 void TraceFile::append(std::span<iovec> parts) {
   uint64_t size = 0;
   for (const iovec& part : parts) size += part.iov_len;
   while (!parts.empty()) {
+    if (!wait_for_reader()) {
+      error_ = EINTR;
+      break;
+    }
     const ssize_t n = writev(fd_, parts.data(), static_cast<int>(parts.size()));
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) {

@@ -115,6 +115,8 @@ class TraceFile {
   static absl::StatusOr<TraceFile> open_special(const std::string& path,
                                                 std::string kind);
   static absl::StatusOr<TraceFile> create_new(const std::string& path);
+  absl::Status name_temporarily();
+  bool wait_for_reader() const;
   // Appends all parts, or none if the file can be cut. An error is noted in error_.
   void append(std::span<iovec> parts);
   void append_header();
@@ -124,7 +126,8 @@ class TraceFile {
   int directory_ = -1;  // the directory of a regular file, in which it is renamed
   int64_t start_ = 0;   // the offset at which we began, -1 if the file has no offsets
   std::string path_;
-  std::string temporary_;  // a name in directory_; empty: the file has its own name
+  std::string temporary_;     // a name in directory_; empty: the file has its own name
+  bool is_nameless_ = false;  // it does not have even that yet
   std::string special_kind_;
   std::vector<std::byte> header_;
   uint64_t bytes_ = 0;

@@ -11,13 +11,13 @@
 #include "src/protocol/losses.hpp"
 #include "src/protocol/recycle.hpp"
 #include "src/protocol/reported_losses.hpp"
+#include "src/recorder/buffer/session_totals.hpp"
 #include "src/recorder/drain/cpu_blocks.hpp"
 #include "src/recorder/drain/reaper.hpp"
 #include "src/recorder/file/block_scan.hpp"
 #include "src/recorder/file/session_records.hpp"
 
 namespace arctrace {
-namespace {}  // namespace
 
 void Snapshot::write() {
   CopiedBlocks definitions;
@@ -155,7 +155,13 @@ DrainTotals write_snapshot_file(const Buffer& buffer, TraceFile& file,
   const uint32_t clock = buffer.view().geometry().clock;
   file.write_header(buffer.header());
   RecordBuilder records;
-  add_start(records, buffer.header().start_ticks, past.command_line);
+  // Unless the recorder only takes snapshots, what it has taken out of the buffer is in
+  // its file.
+  const bool is_all =
+      past.is_merged || buffer.view().geometry().mode == ARCTRACE_MODE_OVERWRITE;
+  const uint32_t elsewhere = past.earlier.empty() ? ARCTRACE_SESSION_ELSEWHERE : 0;
+  add_start(records, buffer.header().start_ticks, past.command_line,
+            is_all ? 0 : ARCTRACE_SESSION_RESUMED | elsewhere);
   for (const ClockSync& sync : past.syncs) add_clock_sync(records, sync);
   add_session_event(records, read_ticks(clock), ARCTRACE_SESSION_DUMP_BEGIN, 0);
   file.write_records(read_ticks(clock), records.bytes());

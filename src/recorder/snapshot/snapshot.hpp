@@ -15,11 +15,11 @@
 #include "src/recorder/buffer/clock_source.hpp"
 #include "src/recorder/drain/drain.hpp"
 #include "src/recorder/drain/live_copy.hpp"
+#include "src/recorder/file/earlier_definitions.hpp"
 #include "src/recorder/file/record_builder.hpp"
 #include "src/recorder/file/session_records.hpp"
 #include "src/recorder/file/trace_file.hpp"
 #include "src/recorder/jit/code_files.hpp"
-#include "src/recorder/snapshot/earlier_definitions.hpp"
 
 namespace arctrace {
 
@@ -66,6 +66,7 @@ struct SnapshotPast {
   MomentsSeen moments = {};                // that have records there
   bool with_moments = true;                // the buffer may have more of them
   std::vector<EarlierChunk> earlier = {};  // of a file
+  bool is_merged = false;                  // `earlier` is all that the file has
 };
 
 // Writes a whole file, except that it does not publish it: header, past, snapshot, end.

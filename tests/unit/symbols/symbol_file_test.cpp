@@ -184,7 +184,6 @@ TEST_CASE("object files and core dumps are refused") {
   }
 }
 
-// The claimed table begins with the real one: names out of it show that it was read.
 TEST_CASE("a sparse file that claims a huge symbol table is not read") {
   TemporaryDirectory directory;
   const std::string path = directory.path() + "/sparse.so";
@@ -203,9 +202,7 @@ TEST_CASE("a sparse file that claims a huge symbol table is not read") {
   }
   write_file(path, bytes);
   std::filesystem::resize_file(path, kHuge + bytes.size());
-  const auto file = open_file(path);
-  REQUIRE(file.ok());
-  check_names(*file, false);
+  CHECK_FALSE(open_file(path).ok());
 }
 
 }  // namespace

@@ -297,7 +297,7 @@ TEST_CASE("the end of a file can be taken off, down to blocks of data of that si
   CHECK(joined(trace.problems) == "F6: not finished\n");  // its chunks are numbered on
   CHECK(trace.blocks.size() == 2);
   CHECK(file.cut_end(UINT64_MAX).size() == 2);
-  CHECK(create("/dev/full").cut_end(1).empty());
+  CHECK(create("/dev/full", SpecialFile::kWriteInto).cut_end(1).empty());
 }
 
 }  // namespace

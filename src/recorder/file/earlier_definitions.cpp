@@ -1,4 +1,4 @@
-#include "src/recorder/snapshot/earlier_definitions.hpp"
+#include "src/recorder/file/earlier_definitions.hpp"
 
 #include <absl/cleanup/cleanup.h>
 #include <absl/strings/str_cat.h>

@@ -1,5 +1,6 @@
 // Reads what an earlier trace file of the same session has: `arctrace recover` adds it to
-// what a recorder that died has left in the buffer.
+// what a recorder that died has left in the buffer, and a collector that takes the place
+// of another one begins its file with the definitions.
 #pragma once
 
 #include <absl/status/statusor.h>

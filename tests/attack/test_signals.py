@@ -1,0 +1,103 @@
+#!/usr/bin/env python3
+"""Signals at each system call of a recording: it leaves a good file or none, and no buffer."""
+
+import os
+import pathlib
+import resource
+import shutil
+import signal
+import subprocess
+import unittest
+
+import attack
+from attack import ARCTRACE, TraceTest
+
+STEP = int(os.environ.get("ARCTRACE_SIGNAL_STEP", "17"))  # between system calls
+
+
+@unittest.skipUnless(shutil.which("strace"), "no strace")
+class SignalTest(TraceTest):
+    def run_with(self, number, at, *command):
+        """The command under strace, which sends the signal at its system call of that number.
+        Returns its status, as subprocess has it, and whether it came so far."""
+        log = self.directory / "strace.log"
+        inject = f"--inject=!exit_group,exit:signal={number.name}:when={at}"
+        done = subprocess.run(["strace", "-o", log, inject, *command], cwd=self.directory,
+                              stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                              timeout=100, check=False)
+        pid = done.stderr and None
+        text = log.read_text(errors="replace")
+        log.unlink()
+        return done, f"--- {number.name} " in text or "killed by" in text, pid
+
+    def leftovers(self, before):
+        return {p for p in pathlib.Path("/dev/shm").glob(f"arctrace-{os.geteuid()}-*")
+                if p not in before and self.is_orphan(p)}
+
+    @staticmethod
+    def is_orphan(path):
+        """Others record on this machine too: whether the recorder that made the buffer is gone."""
+        pid = path.name.split("-")[2]
+        return not pathlib.Path(f"/proc/{pid}").exists()
+
+    def check_all(self, number, *command, statuses=()):
+        output = self.directory / "arctrace.data"
+        at = 1
+        while True:
+            before = set(pathlib.Path("/dev/shm").glob("arctrace-*"))
+            done, has_come, _ = self.run_with(number, at, *command)
+            if not has_come:
+                break
+            with self.subTest(signal=number.name, at=at):
+                self.assertIn(done.returncode, (0, -number, 128 + number, *statuses), done.stderr)
+                self.assertEqual(self.leftovers(before), set(), done.stderr)
+                self.assertEqual([p.name for p in self.directory.iterdir()
+                                  if p.name not in ("arctrace.data", "session")], [])
+                if output.exists():
+                    self.check_clean(output)
+                    output.unlink()
+            at += STEP
+        self.assertGreater(at, 50)
+        for path in self.directory.glob("arctrace.data*"):
+            path.unlink()
+
+    def test_record(self):
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGXFSZ):
+            self.check_all(number, ARCTRACE, "record", "-b", "1M", "--", "true")
+
+    def test_snapshot(self):
+        session = self.directory / "session"
+        done = attack.arctrace("create", session, "-b", "1M")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.check_all(signal.SIGTERM, ARCTRACE, "snapshot", session)
+        self.check_all(signal.SIGTERM, ARCTRACE, "recover", session)
+
+    def test_kill_while_the_buffer_is_made(self):
+        for after in (0.02, 0.1, 0.3):
+            with subprocess.Popen([ARCTRACE, "record", "-b", "256M", "--", "true"],
+                                  cwd=self.directory, stderr=subprocess.DEVNULL) as recorder:
+                try:
+                    recorder.wait(timeout=after)
+                except subprocess.TimeoutExpired:
+                    recorder.kill()
+                recorder.wait()
+            for path in pathlib.Path("/dev/shm").glob(f"arctrace-*-{recorder.pid}-*"):
+                # What was there is a whole buffer, which can be destroyed.
+                # The command may live a moment longer than its recorder.
+                self.assertEqual(attack.arctrace("destroy", "--force", path).returncode, 0)
+
+    def test_a_limit_of_file_sizes_is_an_error(self):
+        def limit(size):
+            return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+        for size in (0, 4096, 1 << 20, 5 << 20):
+            with subprocess.Popen([ARCTRACE, "record", "-b", "4M", "--", "sh", "-c", "exit 3"],
+                                  cwd=self.directory, stderr=subprocess.PIPE, text=True,
+                                  preexec_fn=limit(size)) as recorder:
+                errors = recorder.stderr.read()
+            self.assertIn(recorder.returncode, (2, 3), errors)
+            self.assertEqual(
+                list(pathlib.Path("/dev/shm").glob(f"arctrace-*-{recorder.pid}-*")), [])
+
+
+if __name__ == "__main__":
+    attack.main()
