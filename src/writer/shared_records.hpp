@@ -36,22 +36,33 @@ __attribute__((always_inline)) inline Reservation reserve_in_known_block(
     const ThreadState& state, uint16_t type, uint32_t body_size, uint64_t ticks) {
   uint64_t& chain = session.view.control().shared_current;
   const uint32_t length = ARCTRACE_FULL_HEAD_SIZE + body_size;
+  // Each is read once: a handler may fork, and in its child the state is wiped.
+  uint32_t* const active = __atomic_load_n(&state.slot.active, __ATOMIC_RELAXED);
+  const uint32_t writer = __atomic_load_n(&state.slot.writer, __ATOMIC_RELAXED);
+  const uint64_t block = __atomic_load_n(&state.shared_block, __ATOMIC_RELAXED);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
   // E1 acquire: the named block's header is visible.
-  if (state.shared_block == 0 || IpcAtomics::load_acquire(chain) != state.shared_block ||
+  if (block == 0 || active == nullptr || IpcAtomics::load_acquire(chain) != block ||
       state.loss.pending || length > record_length_max(session.view.geometry())) {
     return kNoReservation;
   }
-  uint32_t& active = *state.slot.active;
-  const SharedReservation got = SharedChain<IpcAtomics>::reserve_in(
-      session.view, active, state.shared_block, length);
+  const SharedReservation got =
+      SharedChain<IpcAtomics>::reserve_in(session.view, *active, block, length);
   if (__builtin_expect(got.record == nullptr, 0)) {
-    release_active(&active);
+    release_active(active);
     return kNoReservation;
   }
   const uint32_t word0 = ARCTRACE_WORD0(type, length);
-  fill_full_head(got.record, word0, state.slot.writer, ticks);
+  // The child of a handler that forked before this: the room is not its parent's record.
+  if (__builtin_expect(__atomic_load_n(&state.slot.active, __ATOMIC_RELAXED) == nullptr,
+                       0)) {
+    IpcAtomics::store_release(word_at(got.record),
+                              ARCTRACE_WORD0(ARCTRACE_TYPE_PAD, length));
+    return kNoReservation;
+  }
+  fill_full_head(got.record, word0, writer, ticks);
   count_written_shared(state);
-  return {got.record, got.record + ARCTRACE_FULL_HEAD_SIZE, word0, got.index, &active};
+  return {got.record, got.record + ARCTRACE_FULL_HEAD_SIZE, word0, got.index, active};
 }
 
 // Whether nothing has changed since the thread found no block for the shared chain: then
