@@ -57,7 +57,7 @@ __attribute__((always_inline)) inline Reservation reserve_in_known_block(
   if (__builtin_expect(__atomic_load_n(&state.slot.active, __ATOMIC_RELAXED) == nullptr,
                        0)) {
     IpcAtomics::store_release(word_at(got.record),
-                              ARCTRACE_WORD0(ARCTRACE_TYPE_PAD, length));
+                              ARCTRACE_WORD0(ARCTRACE_TYPE_PAD, length));  // I1 release
     return kNoReservation;
   }
   state.chain.left -= length;

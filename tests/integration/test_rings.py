@@ -66,7 +66,7 @@ class RingTest(support.TraceTest):
         """Each is clean by itself, with all its names. Returns the records of the busy ones, by
         name."""
         rings = {}
-        newest = []
+        newest_of_busy = []
         for file in files:
             self.check_clean(file)
             records = self.dump(file, "--type", "INSTANT,STACK")
@@ -78,11 +78,15 @@ class RingTest(support.TraceTest):
                 else:
                     for frame in record["frames"]:
                         self.assertTrue(frame.startswith("frame"), frame)
-            newest.append(max(times))
+            # A block is written in the order in which it was handed out, so a thread that rings
+            # seldom has its newest record in a file of long ago when the collector lags.
+            busy = [r["time_ns"] for r in records if r.get("name", "seldom") != "seldom"]
+            if busy:
+                newest_of_busy.append(max(busy))
             names = {t["name"] for t in self.info(file)["threads"]}
             self.assertTrue(names & {"seldom", *(f"busy{i}" for i in range(6))} or
                             any(n.startswith("busy10") for n in names), names)
-        self.assertLess(newest[0], newest[-1])
+        self.assertLess(newest_of_busy[0], newest_of_busy[-1])
         self.assertTrue(all(n == "seldom" or n.startswith("ring") for n in rings), rings)
         rings.pop("seldom", None)
         return rings
