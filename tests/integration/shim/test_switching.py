@@ -46,6 +46,10 @@ class Switching(ShimTest):
                 if child["name"].startswith("["):
                     continue  # a part of the process' life
                 calls[plain_name(child["name"])] += child["calls"]
+        for thread in tree["threads"]:
+            if thread["pid"] == thread["tid"]:
+                for row in thread.get("deeper", []):
+                    calls[plain_name(row["name"])] += row["calls"]
         return calls
 
     def program(self, directory, session, *command, options=("--no-libcall",)):
