@@ -39,7 +39,8 @@ void ThreadStack::apply(const Record& record) {
       note_missing(
           std::max(frames_.now_ns(), state_.definitions.threads()[thread_].start_ns),
           record.time_ns,
-          state_.is_overwritten ? state_.made_up.overwritten() : state_.made_up.missing());
+          state_.is_overwritten ? state_.made_up.overwritten()
+                                : state_.made_up.missing());
     }
   }
   // A thread that writes a record runs, and is not in the kernel.
