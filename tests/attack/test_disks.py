@@ -13,6 +13,7 @@ import unittest
 
 import attack
 from attack import API, ARCTRACE, TraceTest
+from trace_checks import SANITIZED
 
 # Writes as many records as each line of its input says, and says when it has.
 WRITER = API + """
@@ -214,6 +215,7 @@ int fsync(int fd) { (void)fd; errno = EIO; return -1; }
 
 
 class LateErrorTest(TraceTest):
+    @unittest.skipIf(SANITIZED, "the sanitizer's library must be loaded first")
     def test_an_error_that_only_fsync_sees(self):
         library = self.directory / "late.so"
         subprocess.run(["gcc", "-shared", "-fPIC", "-x", "c", "-o", library, "-"],
