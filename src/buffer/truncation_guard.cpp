@@ -13,10 +13,10 @@ namespace {
 constexpr size_t kMappingsMax = 16;
 
 struct Guarded {
-  std::atomic<std::byte*> base;  // null: free
-  size_t size;
-  void (*on_cut)();
-  std::atomic<bool> is_cut;
+  std::atomic<std::byte*> base{nullptr};  // null: free
+  size_t size = 0;
+  void (*on_cut)() = nullptr;
+  std::atomic<bool> is_cut{false};
 };
 constinit Guarded guarded_mappings[kMappingsMax];
 constinit struct sigaction action_before {};
