@@ -17,6 +17,7 @@
 #include <functional>
 #include <thread>
 
+#include "src/process/process_identity.hpp"
 #include "src/writer/record.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/test_session.hpp"

@@ -8,6 +8,7 @@
 #include <csignal>
 #include <cstring>
 
+#include "src/writer/writer_call.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/test_session.hpp"
 

@@ -277,12 +277,12 @@ class CodeWalk {
       if (now.rm == kRbp) state.from_frame_pointer = kUnknown;
       if (now.rm == kRsp) state.from_stack_pointer = kUnknown;
     } else if (now.opcode == 0x68 || now.opcode == 0x6a ||
-               (now.opcode == 0xff && (now.reg & 7) == 6)) {
+               (now.opcode == 0xff && (now.reg & 7) == 6) ||
+               // A call of the next instruction.
+               (now.opcode == 0xe8 && now.immediate == 0)) {
       move_stack_pointer(state, kWord);
     } else if (now.opcode == 0x8f) {
       move_stack_pointer(state, -kWord);
-    } else if (now.opcode == 0xe8 && now.immediate == 0) {
-      move_stack_pointer(state, kWord);  // a call of the next instruction
     } else if (now.opcode == 0xc9) {
       state.from_stack_pointer = state.from_frame_pointer == kUnknown
                                      ? kUnknown

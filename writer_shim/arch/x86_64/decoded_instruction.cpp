@@ -10,6 +10,9 @@ struct Form {
   Immediate immediate;
 };
 
+// What a byte stands for that is sign-extended.
+constexpr int32_t signed_byte(uint8_t byte) { return (byte ^ 0x80) - 0x80; }
+
 constexpr Form kPlain = {false, Immediate::kNone};
 constexpr Form kBad = {false, Immediate::kBad};
 constexpr Form kOperands = {true, Immediate::kNone};
@@ -207,7 +210,7 @@ const unsigned char* take_operands(const unsigned char* at, uint8_t rex,
     has_long = true;
   }
   if (mode == 1) {
-    to.displacement = static_cast<int8_t>(*at++);
+    to.displacement = signed_byte(*at++);
   } else if (has_long) {
     __builtin_memcpy(&to.displacement, at, sizeof to.displacement);
     at += sizeof to.displacement;
@@ -250,7 +253,7 @@ DecodedInstruction decode_instruction(const unsigned char* at) {
   }
   const size_t size = size_of(form.immediate, head, result.is_wide);
   if (size == 1) {
-    result.immediate = static_cast<int8_t>(*end);
+    result.immediate = signed_byte(*end);
   } else if (size == 4) {
     int32_t value;
     __builtin_memcpy(&value, end, sizeof value);
