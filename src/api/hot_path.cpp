@@ -214,6 +214,17 @@ void arctrace_shim_exit_at(uint64_t frame_key, uintptr_t location,
   }
 }
 
+__attribute__((flatten)) int arctrace_shim_stub_begin(
+    const struct arctrace_shim_stub_call* call, const uintptr_t* return_slot) {
+  // Acquire: the target and the key are those that the shim stored before.
+  const bool is_ready =
+      __atomic_load_n(&call->ready_at, __ATOMIC_ACQUIRE) == *live_filter_number + 1;
+  return is_ready && !is_stub_return(*return_slot) &&
+         fast_path_is_open(ARCTRACE_GATE_FUNCTIONS) &&
+         call_began_fast<OwnBlock>(__atomic_load_n(&call->key, __ATOMIC_RELAXED),
+                                   {return_slot, 0, 0});
+}
+
 int arctrace_shim_call_begin(uint64_t frame_key, const uintptr_t* return_slot,
                              uintptr_t frame_pointer, uint32_t flags) {
   return call_began(frame_key, return_slot, frame_pointer, flags);

@@ -70,6 +70,11 @@ ARCTRACE_API int arctrace_shim_call_begin(uint64_t frame_key,
                                           const uintptr_t* return_slot,
                                           uintptr_t frame_pointer, uint32_t flags);
 
+/* The same for a call that is ready and takes the fast path. Returns 0 if it did nothing.
+ */
+ARCTRACE_API int arctrace_shim_stub_begin(const struct arctrace_shim_stub_call* call,
+                                          const uintptr_t* return_slot);
+
 /* Records the exit of the call whose return address was taken from `return_slot`, and
  * puts the return address back there. `result`: the integer register of the return value.
  */

@@ -29,7 +29,21 @@ struct StubCall {
             frame_pointer,
             *return_slot,
             *return_slot,
-            flags | ARCTRACE_SHIM_BEGINS_FRAME | ARCTRACE_SHIM_LIBRARY_CALL};
+            frame_flags()};
+  }
+  // The same, as the fast path needs it. Set member by member, and not const: only so gcc
+  // keeps it in registers.
+  MachineFrame frame(uintptr_t return_address) const {
+    MachineFrame made;
+    made.location = here() + sizeof(uintptr_t);
+    made.stack_pointer = low_half(here());
+    made.call_site = low_half(return_address);
+    made.hook_site = low_half(return_address);
+    made.flags = frame_flags();
+    return made;
+  }
+  uint32_t frame_flags() const {
+    return flags | ARCTRACE_SHIM_BEGINS_FRAME | ARCTRACE_SHIM_LIBRARY_CALL;
   }
   uintptr_t here() const { return reinterpret_cast<uintptr_t>(return_slot); }
 };
@@ -54,7 +68,7 @@ __attribute__((always_inline)) inline bool record_enter(uint64_t key,
                                                         const StubCall& call) {
   if (__builtin_expect(
           fast_path_is_open(ARCTRACE_GATE_FUNCTIONS) &&
-              enter_fast<OwnBlock>(key, MachineFrame(call.described()), call.here()),
+              enter_fast<OwnBlock>(key, call.frame(*call.return_slot), call.here()),
           1)) {
     return true;
   }

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 
+#include "src/base/inlined.hpp"
 #include "src/stack/left_frames.hpp"
 #include "src/stack/machine_frame.hpp"
 #include "src/writer/fast_record.hpp"
@@ -25,8 +26,9 @@ __attribute__((always_inline)) inline void complete_enter(Nesting nesting,
   commit_enter(nesting, state, record, at, store);
 }
 
-// Records that the thread entered `key` in `frame`, if fits(); with_frame() is called as
-// the frame is added. False: nothing was done.
+// Records that the thread entered `key` in `frame`, if fits(state, depth), where depth is
+// that of the thread's open frames; with_frame() is called as the frame is added. False:
+// nothing was done.
 template <class Room, class Fits, class WithFrame>
 __attribute__((always_inline)) inline bool enter_fast(uint64_t key,
                                                       const MachineFrame& frame,
@@ -35,19 +37,17 @@ __attribute__((always_inline)) inline bool enter_fast(uint64_t key,
   uint32_t at = 0;
   return record_fast<Room>(
       here, ARCTRACE_TYPE_ENTER, sizeof(arctrace_frame_body),
-      [&](const ThreadState& state) {
+      [&](const ThreadState& state) ARCTRACE_INLINED {
         at = state.open.depth;
-        if (at >= OpenFrames::kMax) return false;
-        return (frame.location == 0 ||
-                is_known_call(thread_local_state.stacks, state.open, state.edges, at,
-                              frame)) &&
-               fits();
+        return at < OpenFrames::kMax && fits(state, at);
       },
-      [&](Nesting nesting, ThreadState& state, const Reservation& record) {
-        with_frame();
-        complete_enter(nesting, state, record, key, at,
-                       [&](ThreadState& to) { to.open.store(at, key, frame); });
-      });
+      [&](Nesting nesting, ThreadState& state, const Reservation& record)
+          ARCTRACE_INLINED {
+            with_frame();
+            complete_enter(nesting, state, record, key, at,
+                           [&](ThreadState& to)
+                               ARCTRACE_INLINED { to.open.store(at, key, frame); });
+          });
 }
 
 template <class Room>
@@ -55,7 +55,12 @@ __attribute__((always_inline)) inline bool enter_fast(uint64_t key,
                                                       const MachineFrame& frame,
                                                       uintptr_t here) {
   return enter_fast<Room>(
-      key, frame, here, [] { return true; }, [] {});
+      key, frame, here,
+      [&](const ThreadState& state, uint32_t depth) ARCTRACE_INLINED {
+        return frame.location == 0 || is_known_call(thread_local_state.stacks, state.open,
+                                                    state.edges, depth, frame);
+      },
+      []() ARCTRACE_INLINED {});
 }
 
 // The call of a hook that the compiler put at the beginning of a function.
@@ -79,16 +84,18 @@ __attribute__((always_inline)) inline bool enter_hooked_fast(uint64_t key,
   frame.hook_site = low_half(call.hook_site);
   return record_fast<Room>(
       call.stack_pointer, ARCTRACE_TYPE_ENTER, sizeof(arctrace_frame_body),
-      [&](const ThreadState& state) {
+      [&](const ThreadState& state) ARCTRACE_INLINED {
         at = state.open.depth;
         if (at - 1 >= OpenFrames::kMax - 1) return false;
         return state.edges.locate(state.open.frames[at - 1].frame, call.stack_pointer,
                                   call.frame_pointer, frame);
       },
-      [&](Nesting nesting, ThreadState& state, const Reservation& record) {
-        complete_enter(nesting, state, record, key, at,
-                       [&](ThreadState& to) { to.open.store(at, key, frame); });
-      });
+      [&](Nesting nesting, ThreadState& state, const Reservation& record)
+          ARCTRACE_INLINED {
+            complete_enter(nesting, state, record, key, at,
+                           [&](ThreadState& to)
+                               ARCTRACE_INLINED { to.open.store(at, key, frame); });
+          });
 }
 
 // Records that the thread left its innermost frame, if that belongs to `key` and
@@ -101,15 +108,16 @@ __attribute__((always_inline)) inline bool exit_fast(uint64_t key, uintptr_t her
   uint32_t left = 0;  // index of the frame
   return record_fast<Room>(
       here, ARCTRACE_TYPE_EXIT, 0,
-      [&](const ThreadState& state) {
+      [&](const ThreadState& state) ARCTRACE_INLINED {
         left = state.open.depth - 1;
         const OpenFrame* innermost = state.open.innermost(key);
         return innermost != nullptr && is_left(innermost->frame);
       },
-      [&](Nesting nesting, ThreadState& state, const Reservation& record) {
-        commit_leave(nesting, state, record, left);
-        after();
-      });
+      [&](Nesting nesting, ThreadState& state, const Reservation& record)
+          ARCTRACE_INLINED {
+            commit_leave(nesting, state, record, left);
+            after();
+          });
 }
 
 template <class Room, class IsLeft>

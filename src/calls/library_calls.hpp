@@ -61,12 +61,16 @@ __attribute__((always_inline)) inline bool call_began_fast(uint64_t key,
     return false;
   }
   const PendingCall pending{call.here(), *call.return_slot, key};
+  MachineFrame frame = call.frame(pending.return_address);
+  uint64_t at = 0;
   return enter_fast<Room>(
-      key, MachineFrame(call.described()), call.here(),
-      [&] {
-        return calls->has_room_inside(thread_local_state.stacks, pending.return_slot);
+      key, frame, call.here(),
+      [&](const ThreadState& state, uint32_t depth) ARCTRACE_INLINED {
+        at = calls->depth;
+        return is_call_at_known_edge(state.open, state.edges, depth, frame) &&
+               calls->has_room_inside(thread_local_state.stacks, at, pending.return_slot);
       },
-      [&] { calls->add(pending); });
+      [&]() ARCTRACE_INLINED { calls->add(at, pending); });
 }
 
 // Ends a call as most end. False: nothing was done.

@@ -41,6 +41,16 @@ enum arctrace_shim_call_flags {
   ARCTRACE_SHIM_LOCATION_BY_FP = 256
 };
 
+/* A call through one of the shim's stubs of which only entry and exit are recorded. */
+struct arctrace_shim_stub_call {
+  uint64_t target; /* the function's address */
+  uint64_t key;    /* of its frames */
+  /* 1 + the live filter's number by which the call is recorded in this way; 0: the shim
+   * has to look at the call first. */
+  uint32_t ready_at;
+  uint32_t round; /* the shim's: the number of the filter that its flags are by */
+};
+
 /* The filter of calls. With all zeros, all calls are recorded. */
 struct arctrace_shim_filter {
   uint32_t filter_in_only; /* nonzero: only FILTERED_IN functions and what they call */

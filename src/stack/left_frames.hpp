@@ -34,6 +34,14 @@ EntryDepth depth_at_entry(const ThreadStacks& stacks, const OpenFrames& open,
 const OpenFrame* innermost_located(const OpenFrames& open);
 
 // Whether the outermost `depth` frames surely are open when a function is entered at
+// `now`, whose sites are known: there are none, or an edge says that the innermost of
+// them calls it. REQUIRES: depth <= OpenFrames::kMax.
+inline bool is_call_at_known_edge(const OpenFrames& open, const CallEdges& edges,
+                                  uint32_t depth, const MachineFrame& now) {
+  return depth == 0 || edges.has(open.frames[depth - 1].frame, now);
+}
+
+// Whether the outermost `depth` frames surely are open when a function is entered at
 // `now`, whose location is known: there are none, or it is known to be called by the
 // innermost of them. REQUIRES: depth <= OpenFrames::kMax.
 inline bool is_known_call(const ThreadStacks& stacks, const OpenFrames& open,

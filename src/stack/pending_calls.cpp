@@ -4,6 +4,7 @@
 
 namespace arctrace {
 
+uintptr_t stub_returns[2];
 constinit PendingCallsEnd pending_calls_end{};
 uint64_t first_pending_calls = reinterpret_cast<uintptr_t>(&pending_calls_end);
 
@@ -11,13 +12,11 @@ namespace {
 
 void fence() { std::atomic_signal_fence(std::memory_order_seq_cst); }
 
-uintptr_t stub_returns[2];
-
 // Whether the call's return address is no longer in its slot, as far as that is known.
 bool is_overwritten(const StackRange& own, const PendingCall& call) {
   if (stub_returns[0] == 0 || !own.contains(call.return_slot)) return false;
   const uintptr_t found = *reinterpret_cast<const uintptr_t*>(call.return_slot);
-  return found != stub_returns[0] && found != stub_returns[1];
+  return !is_stub_return(found);
 }
 
 // Puts `node` before the first one of a list whose head is `first`.

@@ -77,24 +77,25 @@ struct PendingCalls {
   // the return slot of one that is still pending, because that one's callee jumped to it.
   // False: there is no room.
   bool push(const ThreadStacks& stacks, const PendingCall& call, bool inside) {
-    if (__builtin_expect(!has_room_inside(stacks, call.return_slot), 0)) {
+    const uint64_t at = depth;
+    if (__builtin_expect(!has_room_inside(stacks, at, call.return_slot), 0)) {
       return push_slow(stacks, call, inside);
     }
-    add(call);
+    add(at, call);
     return true;
   }
 
-  // Whether a call with this return slot is made by what the innermost one called, as far
-  // as one can see from the slot, and there is room for it.
-  bool has_room_inside(const ThreadStacks& stacks, uintptr_t return_slot) const {
-    const uint64_t at = depth;
+  // Whether a call with this return slot is made by what the innermost of the `at` calls
+  // called, as far as one can see from the slot, and there is room for it.
+  bool has_room_inside(const ThreadStacks& stacks, uint64_t at,
+                       uintptr_t return_slot) const {
     if (at == 0) return true;
     if (at >= kMaxCalls) return false;
     const uintptr_t top = calls[at - 1].return_slot;
     return top > return_slot && stacks.which(top) != ThreadStacks::Which::kSignal;
   }
-  // REQUIRES: has_room_inside().
-  void add(const PendingCall& call) { store(depth, call); }
+  // REQUIRES: has_room_inside(), and that the depth is still `at`.
+  void add(uint64_t at, const PendingCall& call) { store(at, call); }
 
   // The innermost call of all, if it has this return slot, and the one around it has
   // another one and is not over, as is usual for a call that returns. Else null.
@@ -189,6 +190,10 @@ extern PendingCallsEnd pending_calls_end;
 // The addresses to which pending calls return: one of them stands in the slot of a call
 // that is pending. Until they are set, and where they are 0, nothing is read there.
 void set_stub_returns(uintptr_t called_through, uintptr_t exchanged);
+extern uintptr_t stub_returns[2];
+inline bool is_stub_return(uintptr_t address) {
+  return address == stub_returns[0] || address == stub_returns[1];
+}
 
 // To be called once for each.
 void link_pending_calls(PendingCalls& calls);

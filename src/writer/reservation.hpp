@@ -86,7 +86,7 @@ inline void count_written(const ThreadState& state) {
   // Null in a fork child that goes on with the call which its parent's handler
   // interrupted.
   if (__builtin_expect(written == nullptr, 0)) return;
-  IpcAtomics::store_relaxed(*written, IpcAtomics::load_relaxed(*written) + 1);
+  IpcAtomics::add_to_own_relaxed(*written, 1);
 }
 
 }  // namespace arctrace

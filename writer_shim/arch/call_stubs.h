@@ -5,7 +5,8 @@
 #define ARCTRACE_WRITER_SHIM_CALL_STUBS_H
 
 #define ARCTRACE_STUB_COUNT 32768
-#define ARCTRACE_STUB_SHIFT 4 /* log2 of a stub's size */
+#define ARCTRACE_STUB_SHIFT 4       /* log2 of a stub's size */
+#define ARCTRACE_STUB_ENTRY_SHIFT 6 /* log2 of the size of its entry in the table */
 
 #ifndef __ASSEMBLER__
 
@@ -32,9 +33,11 @@ struct arctrace_call_route {
   uintptr_t through; /* nonzero: it is called, and its exit recorded; 0: jumped to */
 };
 
-/* Records the entry of a call through stub `number`, whose return address is at
- * `return_slot`. */
-struct arctrace_call_route arctrace_call_begins(uint32_t number, uintptr_t* return_slot,
+/* Records the entry of a call through the stub that has this entry in the table
+ * (plt/call_table.hpp), whose return address is at `return_slot`. */
+struct arctrace_stub_entry;
+struct arctrace_call_route arctrace_call_begins(struct arctrace_stub_entry* entry,
+                                                uintptr_t* return_slot,
                                                 uintptr_t frame_pointer);
 
 #ifdef __cplusplus

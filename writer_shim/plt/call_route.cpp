@@ -1,5 +1,5 @@
-// Decides what a stub does with a call (call_stubs.h): arctrace_call_begins() is the path
-// of every library call, and of every call of a function with a sled.
+// Decides what a stub does with a call (call_stubs.h) of a library function, or of a
+// function with a sled, unless the writer's fast path has begun it.
 #include "src/api/shim_interface.h"
 #include "src/base/shared_atomics.hpp"
 #include "writer_shim/arch/caller_use.hpp"
@@ -22,9 +22,9 @@ __attribute__((noinline)) uintptr_t bind(LibraryCall& call) {
     IpcAtomics::store_release(
         *call.slot, uint64_t{stub_address(static_cast<uint32_t>(&call - library_calls))});
   }
-  IpcAtomics::store_relaxed(call.target, uint64_t{target});
+  IpcAtomics::store_relaxed(call.plain.target, uint64_t{target});
   // Last, so that a thread that sees it finds the target.
-  IpcAtomics::store_release(call.is_bound, uint32_t{1});
+  IpcAtomics::store_release(call.is_bound, uint8_t{1});
   return target;
 }
 
@@ -34,7 +34,7 @@ __attribute__((noinline)) void filter_again(LibraryCall& call) {
   uint32_t round = 0;
   if (!apply_live_filter(call.name, call.filter_at_start, flags, round)) return;
   IpcAtomics::store_relaxed(call.filter, static_cast<uint16_t>(flags));
-  IpcAtomics::store_relaxed(call.round, round);
+  IpcAtomics::store_relaxed(call.plain.round, round);
 }
 
 // Begins a call that is not followed, or whose arguments or return value are recorded.
@@ -86,7 +86,7 @@ void record_left_frames(CallKind kind, const uintptr_t* return_slot) {
 
 // The kind of a function by its code. What has a hook of its own is recorded by that.
 CallKind examined_kind(const LibraryCall& call, uintptr_t target) {
-  const bool is_library_call = call.key == 0;
+  const bool is_library_call = call.plain.key == 0;
   if (is_library_call && has_own_hook(target)) return CallKind::kUntouched;
   const bool uses_caller =
       uses_its_caller(target) || (is_library_call && is_of_sanitizer(target));
@@ -97,7 +97,7 @@ CallKind examined_kind(const LibraryCall& call, uintptr_t target) {
 // the live filter.
 __attribute__((noinline)) arctrace_call_route begin_unready_call(
     LibraryCall& call, uintptr_t* return_slot, uintptr_t frame_pointer) {
-  uintptr_t target = IpcAtomics::load_relaxed(call.target);
+  uintptr_t target = IpcAtomics::load_relaxed(call.plain.target);
   if (call.kind == CallKind::kInitializer) {
     module_is_initialized();  // the loader's lock is held: what is loaded is relocated
     call.slot = nullptr;
@@ -105,16 +105,17 @@ __attribute__((noinline)) arctrace_call_route begin_unready_call(
   }
   target = IpcAtomics::load_acquire(call.is_bound) == 0
                ? bind(call)
-               : IpcAtomics::load_relaxed(call.target);
+               : IpcAtomics::load_relaxed(call.plain.target);
   if (call.kind == CallKind::kUnexamined) call.kind = examined_kind(call, target);
   if (call.kind == CallKind::kUntouched) return {target, 0};
   if (is_silent(call.kind)) {
     record_left_frames(call.kind, return_slot);
     return {target, 0};
   }
-  uint64_t key = IpcAtomics::load_relaxed(call.key);
+  uint64_t key = IpcAtomics::load_relaxed(call.plain.key);
   if (key == 0) key = name_call(call);
-  if (live_filter_round() != IpcAtomics::load_relaxed(call.round)) filter_again(call);
+  if (live_filter_round() != IpcAtomics::load_relaxed(call.plain.round))
+    filter_again(call);
   const uint32_t flags = flags_of(call, *return_slot);
   if (!call.is_plain()) {
     const uintptr_t through =
@@ -123,7 +124,8 @@ __attribute__((noinline)) arctrace_call_route begin_unready_call(
     return {target, through};
   }
   // A thread that sees it finds the target and the key.
-  IpcAtomics::store_release(call.is_ready, uint8_t{1});
+  IpcAtomics::store_release(call.plain.ready_at,
+                            IpcAtomics::load_relaxed(call.plain.round) + 1);
   return {target, static_cast<uintptr_t>(
                       arctrace_shim_call_begin(key, return_slot, frame_pointer, flags))};
 }
@@ -134,19 +136,16 @@ __attribute__((noinline)) arctrace_call_route begin_unready_call(
 using namespace arctrace;
 using namespace arctrace::shim;
 
-extern "C" arctrace_call_route arctrace_call_begins(uint32_t number,
+extern "C" arctrace_call_route arctrace_call_begins(arctrace_stub_entry* entry,
                                                     uintptr_t* return_slot,
                                                     uintptr_t frame_pointer) {
-  LibraryCall* entry = &library_calls[number];
-  asm("" : "+r"(entry));  // otherwise each member's address is computed again
-  LibraryCall& call = *entry;
-  if (__builtin_expect(IpcAtomics::load_acquire(call.is_ready) == 0 ||
-                           live_filter_round() != IpcAtomics::load_relaxed(call.round),
-                       0)) {
+  auto& call = *reinterpret_cast<LibraryCall*>(entry);
+  if (__builtin_expect(
+          IpcAtomics::load_acquire(call.plain.ready_at) != live_filter_round() + 1, 0)) {
     return begin_unready_call(call, return_slot, frame_pointer);
   }
-  const uintptr_t target = IpcAtomics::load_relaxed(call.target);
+  const uintptr_t target = IpcAtomics::load_relaxed(call.plain.target);
   return {target, static_cast<uintptr_t>(arctrace_shim_call_begin(
-                      IpcAtomics::load_relaxed(call.key), return_slot, frame_pointer,
-                      flags_of(call, *return_slot)))};
+                      IpcAtomics::load_relaxed(call.plain.key), return_slot,
+                      frame_pointer, flags_of(call, *return_slot)))};
 }

@@ -44,15 +44,14 @@ uintptr_t stub_for_function(const KnownFunction& function, uintptr_t target) {
   const uint32_t number = take_stub();
   if (number == kNoStub) return 0;
   library_calls[number] = {
-      .target = target,
-      .key = function.address,
+      .plain = {target, function.address, 0, 0},
       .slot = reinterpret_cast<uint64_t*>(function.address),
       .name = function.name,
-      .is_bound = 1,
+      .arg_specs = static_cast<uint16_t>(function.arg_specs),
       .kind = (function.flags_at_start & ARCTRACE_SHIM_ENTRY_ONLY) != 0
                   ? CallKind::kPassed
                   : CallKind::kUnexamined,
-      .arg_specs = static_cast<uint16_t>(function.arg_specs),
+      .is_bound = 1,
       .filter = static_cast<uint16_t>(function.flags_at_start),
       .filter_at_start = static_cast<uint16_t>(function.flags_at_start)};
   return stub_address(number);
@@ -68,15 +67,15 @@ bool returns_to_stub(uintptr_t address) {
 uint64_t name_call(LibraryCall& call) {
   const uint32_t id = call_name_id(call.name);
   // Without memory for the name, the reader finds one by the address.
-  const uint64_t key =
-      id != 0 ? ARCTRACE_FRAME_NAME_BIT | ARCTRACE_FRAME_LIBRARY_BIT | id : call.target;
-  IpcAtomics::store_relaxed(call.key, key);
+  const uint64_t key = id != 0 ? ARCTRACE_FRAME_NAME_BIT | ARCTRACE_FRAME_LIBRARY_BIT | id
+                               : call.plain.target;
+  IpcAtomics::store_relaxed(call.plain.key, key);
   return key;
 }
 
 void name_all_library_calls() {
   for (uint32_t i = 0; i < stubs_used; ++i) {
-    if (library_calls[i].slot != nullptr && library_calls[i].key == 0)
+    if (library_calls[i].slot != nullptr && library_calls[i].plain.key == 0)
       name_call(library_calls[i]);
   }
 }

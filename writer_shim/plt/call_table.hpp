@@ -1,8 +1,10 @@
 // The table of what each stub (call_stubs.h) calls, by its number.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
+#include "src/hook_abi/shim_types.h"
 #include "src/shim_protocol/call_kinds.hpp"
 #include "writer_shim/arch/call_stubs.h"
 #include "writer_shim/arch/lazy_binding.hpp"
@@ -11,30 +13,32 @@
 
 namespace arctrace::shim {
 
-// One call of one module; a cache line.
+// One call of one module; a cache line. All zero is a free one.
 struct alignas(64) LibraryCall {
-  uint64_t target = 0;         // what the slot held, until the call is bound
-  uint64_t key = 0;            // of its frames; 0: it was not called yet
+  // Its target is what the slot held, until the call is bound; its key is 0 until the
+  // first call. It is ready when it is followed, bound, named, and without arguments.
+  arctrace_shim_stub_call plain = {};
   uint64_t* slot = nullptr;    // null: the stub is free
   const char* name = nullptr;  // in the module that calls
   LazyBinding binding = {};
-  uint32_t is_bound = 0;
-  CallKind kind = CallKind::kUnexamined;
-  // Followed, bound, named, and without arguments: the one question of the hot path.
-  uint8_t is_ready = 0;
   uint16_t arg_specs = 0;  // see arg_specs_of()
-  // Flags of arctrace_shim_call: by the live filter of `round`, and before there was one.
+  CallKind kind = CallKind::kUnexamined;
+  uint8_t is_bound = 0;
+  // Flags of arctrace_shim_call: by the live filter of plain.round, and before there was
+  // one.
   uint16_t filter = 0;
   uint16_t filter_at_start = 0;
-  uint32_t round = 0;
 
   // Whether only its entry and its exit are to be recorded, as soon as it is ready.
   bool is_plain() const { return kind == CallKind::kFollowed && arg_specs == 0; }
 };
 
-static_assert(sizeof(LibraryCall) == 64);
+static_assert(sizeof(LibraryCall) == 1 << ARCTRACE_STUB_ENTRY_SHIFT);
+static_assert(offsetof(LibraryCall, plain.target) == 0);
 
-extern LibraryCall library_calls[ARCTRACE_STUB_COUNT];
+// The stubs know its address by this name.
+extern LibraryCall library_calls[ARCTRACE_STUB_COUNT] __asm__("arctrace_library_calls")
+    __attribute__((visibility("hidden")));
 
 constexpr uint32_t kNoStub = UINT32_MAX;
 

@@ -79,7 +79,7 @@ JumpTarget jump_target(uintptr_t target) {
   if (!is_stub(target)) return {target, false};
   LibraryCall& call = call_of_stub(target);
   if (IpcAtomics::load_acquire(call.is_bound) == 0) return unbound_target(call.name);
-  return {static_cast<uintptr_t>(IpcAtomics::load_relaxed(call.target)),
+  return {static_cast<uintptr_t>(IpcAtomics::load_relaxed(call.plain.target)),
           call.kind == CallKind::kPassed};
 }
 

@@ -116,13 +116,13 @@ uint32_t stub_for(const char* name, uint64_t target, uint64_t* slot,
         is_bound || !filter_needs_module() ? target : likely_target(name);
     const auto filter = static_cast<uint16_t>(call_filter_flags(name, function));
     library_calls[number] = {
-        .target = target,
+        .plain = {target, 0, 0, 0},
         .slot = slot,
         .name = name,
         .binding = binding,
-        .is_bound = is_bound,
-        .kind = kind_with_flags(kind, filter),
         .arg_specs = static_cast<uint16_t>(arg_specs_of(name, nullptr)),
+        .kind = kind_with_flags(kind, filter),
+        .is_bound = is_bound,
         .filter = filter,
         .filter_at_start = filter};
   }
@@ -190,7 +190,7 @@ bool awaited_initialization(const ModuleImage& image) {
 void restore_initializer(const ModuleImage& image) {
   if (!awaited_initialization(image)) return;
   const LibraryCall& call = call_of_stub(image.bias + *image.initializer);
-  *image.initializer = call.target - image.bias;
+  *image.initializer = call.plain.target - image.bias;
 }
 
 // Whether hooks, or the loader, call functions of the module.
@@ -303,11 +303,11 @@ void await_initialization(const ModuleImage& image) {
   const uintptr_t target = image.bias + *image.initializer;
   const uint32_t number = is_stub(target) ? kNoStub : take_stub();
   if (number == kNoStub) return;
-  library_calls[number] = {.target = target,
+  library_calls[number] = {.plain = {target, 0, 0, 0},
                            .slot = image.initializer,
                            .name = "",
-                           .is_bound = 1,
-                           .kind = CallKind::kInitializer};
+                           .kind = CallKind::kInitializer,
+                           .is_bound = 1};
   *image.initializer = stub_address(number) - image.bias;
 }
 

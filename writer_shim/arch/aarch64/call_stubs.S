@@ -47,7 +47,9 @@ call_begins:
   stp x29, x30, [sp, #96]
   .cfi_rel_offset x29, 96
   .cfi_rel_offset x30, 104
-  mov w0, w16
+  adrp x0, arctrace_library_calls
+  add x0, x0, :lo12:arctrace_library_calls
+  add x0, x0, x16, lsl #ARCTRACE_STUB_ENTRY_SHIFT
   add x1, sp, #104
   mov x2, x29
   add x29, sp, #96 /* a frame record, for profilers that follow them */

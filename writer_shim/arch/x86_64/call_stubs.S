@@ -1,4 +1,4 @@
-/* Stubs that are called in place of library functions. Each loads its number, records the
+/* Stubs that are called in place of library functions. Each loads its entry, records the
  * call and calls the function through, so that the processor's return stack stays balanced.
  * The return address is taken out of its slot on the stack before the call and put back
  * after it, so that arguments on the stack do not move.
@@ -22,25 +22,38 @@ arctrace_call_stubs:
   .rept ARCTRACE_STUB_COUNT
   .p2align ARCTRACE_STUB_SHIFT
   endbr64
-  movl $number, %r11d
+  leaq (arctrace_library_calls + (number << ARCTRACE_STUB_ENTRY_SHIFT))(%rip), %r11
   jmp call_begins
   .set number, number + 1
   .endr
   .cfi_endproc
   .size arctrace_call_stubs, . - arctrace_call_stubs
 
-/* In: the stub's number in r11, the return address on the stack, arguments in the other
- * registers. */
+/* In: the address of the stub's entry in r11, the return address on the stack, arguments in
+ * the other registers. */
   .type call_begins, @function
   .p2align 4
 call_begins:
   .cfi_startproc
   push_arguments
   leaq 64(%rsp), %rsi
+  push_register %r11
+  movq %r11, %rdi
+  call *arctrace_shim_stub_begin@GOTPCREL(%rip)
+  pop_register %r11
+  testl %eax, %eax
+  jz 1f
+  .cfi_remember_state
+  movq (%r11), %r11
+  pop_arguments
+  jmp call_through
+  .cfi_restore_state
+1:
+  movq %r11, %rdi
+  leaq 64(%rsp), %rsi
+  movq %rbp, %rdx
   subq $8, %rsp
   .cfi_adjust_cfa_offset 8
-  movl %r11d, %edi
-  movq %rbp, %rdx
   call arctrace_call_begins
   addq $8, %rsp
   .cfi_adjust_cfa_offset -8
