@@ -22,7 +22,12 @@ std::string group_title(const TreeGroup& group, Grouping grouping) {
       absl::StrCat(group.threads, group.threads == 1 ? " thread" : " threads");
   switch (grouping) {
     case Grouping::kThread:
-      return absl::StrCat(escaped(group.name), " ", group.pid, "/", group.tid);
+      return absl::StrCat(
+          escaped(group.name), " ", group.pid, "/", group.tid,
+          group.end_within_ns == 0
+              ? ""
+              : absl::StrCat(", ended up to ", duration_text(group.end_within_ns),
+                             " earlier"));
     case Grouping::kProcess:
       return absl::StrCat(escaped(group.name), " ", group.pid, ", ", threads);
     case Grouping::kAll:
@@ -36,6 +41,7 @@ void begin_group_json(const TreeGroup& group, Grouping grouping, JsonWriter& jso
   if (grouping != Grouping::kAll) json.member("pid", group.pid);
   if (grouping == Grouping::kThread) json.member("tid", group.tid);
   json.member("name", group.name);
+  if (group.end_within_ns != 0) json.member("end_within_ns", group.end_within_ns);
   if (grouping != Grouping::kThread) json.member("threads", group.threads);
 }
 

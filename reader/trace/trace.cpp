@@ -71,6 +71,7 @@ struct Trace::Impl {
   void add_unknown_writers();
   void add_unknown_process(const BlockRef& block);
   void add_slot_fates();
+  void drop_reported_calls();
   absl::Status read(const RecordSink& sink);
   void add_totals_untrusted(const RawRecord& record);
   void settle_totals(const Emitter& emitter);
@@ -121,8 +122,21 @@ absl::Status Trace::Impl::load() {
     // The lock on the memory is the collector's.
     session.pinned = session.pinned && buffer.collector_alive;
   }
+  drop_reported_calls();
   opened = findings.mark();
   return absl::OkStatus();
+}
+
+// A thread that has written records since a call began to wait has reported or left the
+// call: what a copy of the buffer has of it is older than that.
+void Trace::Impl::drop_reported_calls() {
+  for (ThreadIndex i = 0; i < definitions.threads().size(); ++i) {
+    Thread& thread = *definitions.mutable_thread(i);
+    const auto counted = written.find(thread.writer);
+    if (counted == written.end() || counted->second != thread.waiting_since_written) {
+      thread.waiting.clear();
+    }
+  }
 }
 
 // Reads what must be known before the merge. The findings of the block come when it is
@@ -150,6 +164,9 @@ absl::Status Trace::Impl::load_shared(const BlockRef& ref, DefinitionsLoader& lo
       shared_writers.try_emplace(record.writer, tgid_untrusted(record));
       if (record.type == ARCTRACE_TYPE_NAMED || record.type == ARCTRACE_TYPE_EXECED) {
         kernel_names[record.writer] = name_untrusted(record);
+      }
+      if (record.type == ARCTRACE_TYPE_EXECED) {
+        loader.add_kernel_exec(record.writer & ~ARCTRACE_WRITER_KERNEL, record.ticks);
       }
     }
   }

@@ -113,6 +113,14 @@ class DiskTest(TraceTest):
                 done = attack.arctrace("recover", "-o", rest, "--definitions", saved, buffer[2])
                 self.assertEqual(done.returncode, 0, done.stderr)
                 self.assertEqual(self.summary(rest)["records"], unsaved)
+                whole = self.directory / "whole"
+                done = attack.arctrace("recover", "-o", whole, "--merge", saved, buffer[2])
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.check_clean(whole)
+                merged = self.summary(whole)
+                self.assertEqual(merged["records"], summary["records"] + unsaved)
+                self.assertEqual(merged["lost"], summary["lost"] - unsaved)
+                self.assertEqual(merged["lost_by_cause"].get("file", 0), 0)
                 self.assertEqual(attack.arctrace("destroy", buffer[2]).returncode, 0)
                 for part in (saved, rest):  # checks of whole files would refuse them
                     part.unlink()

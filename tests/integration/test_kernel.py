@@ -249,6 +249,10 @@ class KernelTest(ProgramTest):
         with subprocess.Popen([support.ARCTRACE, "record", "--kernel", "-o", trace, "--", "cat"],
                               stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                               stderr=subprocess.DEVNULL, text=True) as cat:
+            # Not before cat waits for its input: the recorder's start may take long.
+            cat.stdin.write("begin\n")
+            cat.stdin.flush()
+            self.assertEqual(cat.stdout.readline(), "begin\n")
             with subprocess.Popen(["bash", "-c", "exec -a feeder sh -c "
                                    "'for i in 1 2 3 4 5; do sleep 0.1; echo line; done'"],
                                   stdout=cat.stdin):
@@ -280,10 +284,17 @@ class KernelTest(ProgramTest):
 
     def test_small_sessions(self):
         """A CPU that switches all the time finds blocks as long as there are free ones."""
-        _, measured, _ = self.record_whole("-b", "512k", "--block-size", "4k")
+        least = f"{min(512 * os.cpu_count(), 16384)}k"
+        _, measured, _ = self.record_whole("-b", least, "--block-size", "4k")
         self.assertGreater(measured["switches"], 2000)
-        trace, _, _ = self.record_whole("-b", "512k", "--block-size", "4k", "--mode=overwrite")
+        trace, _, _ = self.record_whole("-b", least, "--block-size", "4k", "--mode=overwrite")
         self.assertGreater(len(self.dump(trace, "--type", "SWITCH")), 1000)
+        for mode in ("drop", "overwrite"):
+            done = arctrace("record", "--kernel", f"--mode={mode}", "-b", "256k", "--block-size",
+                            "4k", "-o", self.directory / "none", "--", "true")
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(f"-b must be at least {least}", done.stderr)
+            self.assertEqual(len(done.stderr.splitlines()), 1)
 
     def test_processes_of_other_pid_namespaces(self):
         """Two programs that call themselves the same, as nobody else does."""

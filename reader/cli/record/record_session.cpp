@@ -243,8 +243,8 @@ std::string unsaved_line(const CollectorSummary& summary, const std::string& fil
   return absl::StrCat(summary.totals.unsaved,
                       " records did not fit on the disk and are in ", buffer,
                       ": make room, then run arctrace recover ",
-                      has_definitions ? absl::StrCat("--definitions=", file, " ") : "",
-                      buffer, ", and arctrace destroy");
+                      has_definitions ? absl::StrCat("--merge=", file, " ") : "", buffer,
+                      ", and arctrace destroy");
 }
 
 }  // namespace

@@ -38,6 +38,12 @@ void FileLosses::add(uint32_t writer, uint32_t cause, uint64_t count, uint64_t s
   loss.since_ticks = std::min(loss.since_ticks, since == 0 ? UINT64_MAX : since);
 }
 
+std::map<std::pair<uint32_t, uint32_t>, uint64_t> FileLosses::counts() const {
+  std::map<std::pair<uint32_t, uint32_t>, uint64_t> counts;
+  for (const auto& [of, loss] : losses_) counts[of] = loss.count;
+  return counts;
+}
+
 void FileLosses::report(RecordBuilder& records, uint64_t ticks) const {
   for (const auto& [of, loss] : losses_) {
     const bool is_own = of.first != ARCTRACE_WRITER_COLLECTOR;

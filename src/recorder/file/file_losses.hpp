@@ -22,6 +22,10 @@ class FileLosses {
 
   uint64_t count() const { return count_; }
 
+  // What report() would report, by writer (ARCTRACE_WRITER_COLLECTOR: of the session) and
+  // cause.
+  std::map<std::pair<uint32_t, uint32_t>, uint64_t> counts() const;
+
   // Adds LOST of cause file for each writer that has a block of its own among those that
   // were counted, and one for the writers of shared blocks together. LOST records that
   // stood in the blocks are repeated.

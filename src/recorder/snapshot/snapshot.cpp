@@ -16,6 +16,7 @@
 #include "src/recorder/drain/reaper.hpp"
 #include "src/recorder/file/block_scan.hpp"
 #include "src/recorder/file/session_records.hpp"
+#include "src/recorder/snapshot/merged_records.hpp"
 
 namespace arctrace {
 
@@ -102,7 +103,7 @@ void Snapshot::report_balances() {
     const uint32_t writer = IpcAtomics::load_relaxed(slot.writer);
     if (writer == 0) continue;
     if (!is_live(IpcAtomics::load_acquire(slot.lock)))
-      add_writer_end(records, now, writer);
+      add_writer_end(records, now, writer, 0);
     for (uint32_t cause = 0; cause < ARCTRACE_LOST_CAUSES; ++cause) {
       const uint64_t reported = ReportedLosses<IpcAtomics>::reported(view_, slot, cause);
       const uint64_t lost = IpcAtomics::load_relaxed(slot.lost[cause]);
@@ -127,9 +128,10 @@ void Snapshot::report_balances() {
 
 namespace {
 
-// Blocks of data that the buffer still has are not written twice.
+// Blocks of data that the buffer still has are not written twice, and what it still
+// counts as lost is not reported twice.
 void write_earlier(const BufferView& view, TraceFile& file,
-                   std::span<const EarlierChunk> chunks) {
+                   std::span<const EarlierChunk> chunks, DrainTotals& totals) {
   std::set<uint64_t> in_buffer;
   for (uint32_t i = 0; i < view.geometry().block_count; ++i) {
     arctrace_block_header& header = view.block_header(i);
@@ -137,14 +139,25 @@ void write_earlier(const BufferView& view, TraceFile& file,
       in_buffer.insert(IpcAtomics::load_relaxed(header.handout));
     }
   }
-  for (const EarlierChunk& chunk : chunks) {
+  const MergedRecords records(view, chunks);
+  for (size_t i = 0; i < chunks.size(); ++i) {
+    const EarlierChunk& chunk = chunks[i];
+    if (chunk.header.kind == ARCTRACE_CHUNK_RECORDS) {
+      file.write_records(chunk.header.ticks, records.payload(i));
+      continue;
+    }
+    if (chunk.header.kind != ARCTRACE_CHUNK_BLOCK) continue;
     const std::optional<uint64_t> data = chunk.data_handout();
     if (data && in_buffer.contains(*data)) continue;
-    const bool is_block = chunk.header.kind == ARCTRACE_CHUNK_BLOCK;
-    if (!is_block && chunk.header.kind != ARCTRACE_CHUNK_RECORDS) continue;
-    file.write_chunk(is_block ? ARCTRACE_CHUNK_BLOCK : ARCTRACE_CHUNK_RECORDS,
-                     is_block && !data ? ARCTRACE_CHUNK_LIVE_COPY : chunk.header.flags,
-                     chunk.header.index, chunk.header.ticks, chunk.payload);
+    if (data) {
+      std::vector<std::byte> copy = chunk.payload;
+      const BlockContents contents = scan_block_untrusted(copy);
+      totals.records += contents.records;
+      totals.torn += contents.torn;
+    }
+    const uint16_t flags = data ? chunk.header.flags : uint16_t{ARCTRACE_CHUNK_LIVE_COPY};
+    file.write_chunk(ARCTRACE_CHUNK_BLOCK, flags, chunk.header.index, chunk.header.ticks,
+                     chunk.payload);
   }
 }
 
@@ -171,7 +184,8 @@ DrainTotals write_snapshot_file(const Buffer& buffer, TraceFile& file,
     add_moments(records, buffer.view(), past.moments);
     file.write_records(read_ticks(clock), records.bytes());
   }
-  write_earlier(buffer.view(), file, past.earlier);
+  DrainTotals earlier;
+  write_earlier(buffer.view(), file, past.earlier, earlier);
   CodeFiles code_files(buffer.header());
   Snapshot snapshot(buffer.view(), file, code_files,
                     buffer.is_copy() ? Patience{0} : Patience{});
@@ -189,7 +203,10 @@ DrainTotals write_snapshot_file(const Buffer& buffer, TraceFile& file,
                     static_cast<uint32_t>(error));
   file.write_records(now, records.bytes());
   if (error != 0) file.note_error(error);
-  return snapshot.totals();
+  DrainTotals totals = snapshot.totals();
+  totals.records += earlier.records;
+  totals.torn += earlier.torn;
+  return totals;
 }
 
 std::vector<ClockSync> buffer_syncs(const Buffer& buffer, bool is_live) {
