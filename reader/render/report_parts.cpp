@@ -22,18 +22,18 @@ std::string group_title(const TreeGroup& group, Grouping grouping) {
       absl::StrCat(group.threads, group.threads == 1 ? " thread" : " threads");
   switch (grouping) {
     case Grouping::kThread:
-      return absl::StrCat(
-          escaped(group.name), " ", group.pid, "/", group.tid,
-          group.end_within_ns == 0
-              ? ""
-              : absl::StrCat(", ended up to ", duration_text(group.end_within_ns),
-                             " earlier"));
+      return absl::StrCat(escaped(group.name), " ", group.pid, "/", group.tid);
     case Grouping::kProcess:
       return absl::StrCat(escaped(group.name), " ", group.pid, ", ", threads);
     case Grouping::kAll:
       break;
   }
   return threads;
+}
+
+std::string end_text(const TreeGroup& group) {
+  if (group.end_within_ns == 0) return {};
+  return absl::StrCat(", ended up to ", duration_text(group.end_within_ns), " earlier");
 }
 
 void begin_group_json(const TreeGroup& group, Grouping grouping, JsonWriter& json) {

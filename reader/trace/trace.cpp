@@ -75,7 +75,7 @@ struct Trace::Impl {
   absl::Status read(const RecordSink& sink);
   void add_totals_untrusted(const RawRecord& record);
   void settle_totals(const Emitter& emitter);
-  void check_totals();
+  void check_totals(const Emitter& emitter);
   bool emit_residual(Emitter& emitter, std::span<const uint64_t> lost,
                      std::span<const uint64_t> reported, uint32_t writer, uint32_t flags);
 
@@ -188,14 +188,15 @@ void Trace::Impl::add_totals_untrusted(const RawRecord& record) {
 // In overwrite mode, records that were counted and are not in the trace were overwritten.
 // LOST records may have been, too.
 void Trace::Impl::settle_totals(const Emitter& emitter) {
-  if (session.mode != ARCTRACE_MODE_OVERWRITE) return check_totals();
+  if (session.mode != ARCTRACE_MODE_OVERWRITE) return check_totals(emitter);
   const auto missing = [](uint64_t counted, uint64_t found) {
     return counted > found ? counted - found : 0;
   };
   for (const auto& [writer, count] : written) {
     if (writer == ARCTRACE_WRITER_COLLECTOR) {
       summary.overwritten =
-          missing(count, summary.records + summary.torn + summary.unfinished);
+          missing(count, summary.records + summary.torn + summary.unfinished +
+                             emitter.user_records_lost_by_file());
       continue;
     }
     const ThreadIndex thread = definitions.find_thread(writer);
@@ -211,7 +212,7 @@ void Trace::Impl::settle_totals(const Emitter& emitter) {
 }
 
 // Of a file that has the whole session.
-void Trace::Impl::check_totals() {
+void Trace::Impl::check_totals(const Emitter& emitter) {
   const auto counted = written.find(ARCTRACE_WRITER_COLLECTOR);
   if (session.raw || session.resumed || !session.finished || counted == written.end()) {
     return;
@@ -220,7 +221,7 @@ void Trace::Impl::check_totals() {
       std::count_if(fates.begin(), fates.end(),
                     [](const auto& fate) { return fate.second == WriterFate::kDead; }));
   const uint64_t found = summary.records + summary.torn + summary.unfinished +
-                         summary.lost_by_cause[ARCTRACE_LOST_FILE] + died;
+                         emitter.user_records_lost_by_file() + died;
   if (found >= counted->second) return;
   findings.add(Rule::kTotals, absl::StrCat(counted->second, " counted, ",
                                            counted->second - found, " missing"));

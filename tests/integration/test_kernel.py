@@ -185,9 +185,9 @@ class KernelTest(ProgramTest):
         woken = [record for record in self.dump(trace, "--type", "WAKING")
                  if record["woken_tid"] == measured["tid"]]
         by_child = [record["context"] for record in woken if record["tid"] == child]
-        # Not each time: what is still ready need not be woken.
-        self.assertGreater(by_child.count("thread"), 500)
-        self.assertLess(by_child.count("interrupt"), 100)
+        # Not each time: what is still ready need not be woken, which on a busy machine it often is.
+        self.assertGreater(by_child.count("thread"), measured["switches"] / 20)
+        self.assertLess(by_child.count("interrupt"), by_child.count("thread") / 2)
         self.assertGreaterEqual([r["context"] for r in woken].count("interrupt"), 10)
 
     def test_interrupts_of_user_mode_wake(self):
@@ -214,13 +214,14 @@ class KernelTest(ProgramTest):
         written = [r for r in records if r["operation"] == "write" and r["bytes"] == 4096]
         begun = {r["sector"]: r for r in written if r["type"] == "BLOCK_IO"}
         ended = {r["sector"]: r for r in written if r["type"] == "BLOCK_IO_END"}
-        self.assertGreaterEqual(len(begun), 20)
+        # Others may be under way when the recording ends; the program's own writes are not.
+        self.assertGreaterEqual(len(ended), 20)
+        self.assertLessEqual(set(ended), set(begun))
         for sector, end in ended.items():
             self.assertEqual(end["error"], 0)
             self.assertEqual((end["tid"], end["device"]),
                              (begun[sector]["tid"], begun[sector]["device"]))
             self.assertGreater(end["time_ns"], begun[sector]["time_ns"])
-        self.assertEqual(set(begun), set(ended))
 
     def test_the_recorder_sleeps(self):
         """While nothing happens. The kernel can't wait on the memory of a BPF map: a recorder that

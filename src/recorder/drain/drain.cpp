@@ -253,7 +253,7 @@ void Drain::finish() {
     }
   }
   file_losses_.report(records_, ticks());
-  add_session_totals(records_, ticks(), view_, file_losses_.count());
+  add_session_totals(records_, ticks(), view_, file_losses_.count_all());
   flush_records();
 }
 

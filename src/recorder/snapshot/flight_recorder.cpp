@@ -267,8 +267,9 @@ CollectorSummary FlightRecorder::finish() {
   past_.with_moments = false;
   summary.totals = write_snapshot_file(buffer_, file_, past_);
   summary.lost = session_losses(view);
-  const uint64_t kept =
-      summary.totals.records + summary.totals.torn + summary.totals.unfinished;
+  summary.lost[ARCTRACE_LOST_FILE] += summary.totals.lost_by_file;
+  const uint64_t kept = summary.totals.records + summary.totals.torn +
+                        summary.totals.unfinished + summary.totals.unsaved;
   const uint64_t written = session_written(view);
   summary.overwritten = written > kept ? written - kept : 0;
   summary.processes = view.control().process_next - 1;

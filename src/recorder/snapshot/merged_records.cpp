@@ -100,7 +100,7 @@ void MergedRecords::count_unconfirmed(std::span<const EarlierChunk> chunks) {
       if (!is_loss(record)) continue;
       const arctrace_lost_body lost = loss_of(record);
       lacks_blocks_ |= lost.cause == ARCTRACE_LOST_FILE;
-      if ((lost.flags & ARCTRACE_LOST_CPU) != 0) {
+      if (lost.cause == ARCTRACE_LOST_KERNEL && (lost.flags & ARCTRACE_LOST_CPU) != 0) {
         unconfirmed_by_cpu_[lost.flags >> ARCTRACE_LOST_CPU_SHIFT] += lost.count;
       }
     }
@@ -129,6 +129,7 @@ void MergedRecords::count_unsaved(std::span<const EarlierChunk> chunks) {
     unsaved.add_block_untrusted(copy_live_block_untrusted(view_.block(i), size, size));
   }
   unsaved_ = unsaved.counts();
+  unsaved_by_cpu_ = unsaved.by_cpu();
 }
 
 // May lower the count of a loss.
@@ -149,8 +150,10 @@ bool MergedRecords::keeps_untrusted(std::span<std::byte> record) {
 
 bool MergedRecords::keeps_loss(uint32_t writer, arctrace_lost_body& lost) {
   if ((lost.flags & ARCTRACE_LOST_CPU) != 0) {
-    const auto cpu = unconfirmed_by_cpu_.find(lost.flags >> ARCTRACE_LOST_CPU_SHIFT);
-    if (cpu != unconfirmed_by_cpu_.end()) lost.count = take_off(cpu->second, lost.count);
+    std::map<uint32_t, uint64_t>& by_cpu =
+        lost.cause == ARCTRACE_LOST_FILE ? unsaved_by_cpu_ : unconfirmed_by_cpu_;
+    const auto cpu = by_cpu.find(lost.flags >> ARCTRACE_LOST_CPU_SHIFT);
+    if (cpu != by_cpu.end()) lost.count = take_off(cpu->second, lost.count);
     return lost.count != 0;
   }
   const bool is_sessions = (lost.flags & ARCTRACE_LOST_SESSION) != 0;

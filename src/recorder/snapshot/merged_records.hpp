@@ -43,6 +43,7 @@ class MergedRecords {
   bool lacks_blocks_ = false;  // the file reports losses of cause file
   // What the file reports as lost of blocks that are still in the buffer.
   std::map<Loss, uint64_t> unsaved_;
+  std::map<uint32_t, uint64_t> unsaved_by_cpu_;  // the kernel's records
   std::vector<std::vector<std::byte>> payloads_;
 };
 

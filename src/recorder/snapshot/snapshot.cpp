@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 #include <span>
+#include <utility>
 
 #include "src/buffer/clock.hpp"
 #include "src/protocol/losses.hpp"
@@ -25,7 +26,35 @@ void Snapshot::write() {
   copy_definitions(definitions);
   for (const SeenBlock& block : list(ARCTRACE_CLASS_DATA)) copy(block);
   copy_definitions(definitions);
+  error_ = file_.error();
+  if (file_.lacks_room()) end_full_file();
+  totals_.unsaved = file_losses_.count();
+  totals_.lost_by_file = file_losses_.count_all();
   report_balances();
+}
+
+void Snapshot::end_full_file() {
+  constexpr uint64_t kBytesForEachSlot = 256;  // WRITER_END, TOTALS, LOST
+  constexpr uint64_t kBytesForRest = 16u << 10;
+  const uint64_t for_each_block =
+      sizeof(arctrace_chunk_header) + view_.geometry().block_size;
+  const uint64_t needed = kBytesForRest +
+                          Recycle<IpcAtomics>::slots_used(view_) * kBytesForEachSlot +
+                          unwritten_.size() * for_each_block;
+  for (const TraceFile::CutChunk& chunk : file_.cut_end(needed)) {
+    if (!chunk.is_data()) {
+      file_.write_chunk(static_cast<arctrace_chunk_kind>(chunk.header.kind),
+                        chunk.header.flags, chunk.header.index, chunk.header.ticks,
+                        chunk.payload);
+      continue;
+    }
+    FileLosses cut;
+    cut.add_block_untrusted(chunk.payload);
+    totals_.records -= std::min(totals_.records, cut.count());
+    file_losses_.add_block_untrusted(chunk.payload);
+  }
+  file_.clear_error();
+  for (const SeenBlock& block : std::exchange(unwritten_, {})) copy(block);
 }
 
 // The blocks of one class that hold records, in the order of their hand-out.
@@ -87,7 +116,11 @@ void Snapshot::copy(const SeenBlock& block) {
   file_.write_chunk(ARCTRACE_CHUNK_BLOCK, flags, block.index,
                     read_ticks(view_.geometry().clock),
                     std::span(bytes).first(contents.used));
-  if (file_.error() != 0) return;
+  if (file_.error() != 0) {
+    if (block.is_definitions) unwritten_.push_back(block);
+    file_losses_.add_block_untrusted(std::span(bytes).first(contents.used));
+    return;
+  }
   totals_.records += contents.records;
   (complete ? totals_.torn : totals_.unfinished) += contents.torn;
 }
@@ -122,7 +155,8 @@ void Snapshot::report_balances() {
     }
   }
   report_cpu_losses(view_, records, now);
-  add_session_totals(records, now, view_);
+  file_losses_.report(records, now);
+  add_session_totals(records, now, view_, file_losses_.count_all());
   file_.write_records(now, records.bytes());
 }
 
@@ -193,7 +227,7 @@ DrainTotals write_snapshot_file(const Buffer& buffer, TraceFile& file,
   // A copy does not show which processes live, nor whether it comes from this machine.
   if (!buffer.is_copy()) code_files.write(living_processes(buffer.view()), file);
   if (buffer.is_cut_off() && file.error() == 0) file.note_error(ENODATA);
-  const int error = file.error();
+  const int error = snapshot.error() != 0 ? snapshot.error() : file.error();
   file.clear_error();
   records.clear();
   const uint64_t now = read_ticks(clock);
