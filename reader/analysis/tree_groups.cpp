@@ -35,6 +35,7 @@ void TreeGroups::add_threads(const Replay& replay) {
     group.pid = definitions.pid_of(thread.thread);
     group.tree = &replay.tree();
     group.root = thread.root;
+    group.end_within_ns = thread.end_within_ns;
     groups_.push_back(std::move(group));
   }
 }

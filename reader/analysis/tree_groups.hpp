@@ -16,6 +16,7 @@ struct TreeGroup {
   std::string name;  // of the thread or program; raw bytes of the trace
   uint32_t pid = 0, tid = 0;
   uint64_t threads = 1;
+  uint64_t end_within_ns = 0;  // of a thread: it may have ended that much earlier
   const CallTree* tree = nullptr;
   NodeIndex root = kNoNode;
 };

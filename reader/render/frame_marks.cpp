@@ -37,6 +37,7 @@ constexpr FrameMark kFrameMarks[] = {
      nullptr},
     {"orphan_exits", 0, nullptr, &NodeMarks::orphan_exits, "orphan exits",
      &ReplayTotals::orphans, "orphan exits"},
+    {"at_most", 0, nullptr, &NodeMarks::at_most, "at most", nullptr, nullptr},
     {"resumed", kFrameResumed, "resumed after vfork", nullptr, nullptr, nullptr, nullptr},
     {"cut_start", kFrameCutStart, "started before the range", nullptr, nullptr, nullptr,
      nullptr},

@@ -159,6 +159,11 @@ void write_thread(const Trace& trace, ThreadIndex index, JsonWriter& json) {
   json.member("name", definitions.thread_name(index, INT64_MAX));
   json.member("start_ns", thread.start_ns);
   json.member("end_ns", known_time(thread.end_ns));
+  if (thread.end_ns != INT64_MAX && thread.alive_ns != INT64_MIN &&
+      thread.alive_ns <= thread.end_ns) {
+    json.member("end_within_ns", static_cast<uint64_t>(thread.end_ns) -
+                                     static_cast<uint64_t>(thread.alive_ns));
+  }
   json.member("records", trace.summary().records_by_thread[index]);
   json.member("lost", trace.summary().lost_by_thread[index]);
   json.member("overwritten", trace.summary().overwritten_by_thread[index]);

@@ -31,11 +31,17 @@ std::string group_title(const TreeGroup& group, Grouping grouping) {
   return threads;
 }
 
+std::string end_text(const TreeGroup& group) {
+  if (group.end_within_ns == 0) return {};
+  return absl::StrCat(", ended up to ", duration_text(group.end_within_ns), " earlier");
+}
+
 void begin_group_json(const TreeGroup& group, Grouping grouping, JsonWriter& json) {
   json.begin_object();
   if (grouping != Grouping::kAll) json.member("pid", group.pid);
   if (grouping == Grouping::kThread) json.member("tid", group.tid);
   json.member("name", group.name);
+  if (group.end_within_ns != 0) json.member("end_within_ns", group.end_within_ns);
   if (grouping != Grouping::kThread) json.member("threads", group.threads);
 }
 

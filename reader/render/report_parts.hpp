@@ -14,6 +14,9 @@ namespace arctrace::reader {
 
 // "lua 100/101" for a thread, "lua 100, 3 threads" for a process, "3 threads" for all.
 std::string group_title(const TreeGroup& group, Grouping grouping);
+// ", ended up to 14 ms earlier" for a thread whose end is known to within that; else
+// nothing.
+std::string end_text(const TreeGroup& group);
 
 // Opens an object for a group, with members that say which it is: pid, tid, name,
 // threads.

@@ -17,6 +17,7 @@ void NodeMarks::add(const NodeMarks& other) {
   open += other.open;
   lost_records += other.lost_records;
   orphan_exits += other.orphan_exits;
+  at_most += other.at_most;
 }
 
 CallTree::CallTree() : marks_(1), cpu_(1) {}

@@ -39,6 +39,7 @@ struct NodeMarks {
   uint64_t open = 0;            // not left when the trace ended
   uint64_t lost_records = 0;    // lost while the node was the innermost
   uint64_t orphan_exits = 0;    // exits that fit no frame, while it was the innermost
+  uint64_t at_most = 0;         // calls that may have begun later
 
   void add(const NodeMarks& other);
 };

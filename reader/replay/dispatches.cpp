@@ -14,7 +14,7 @@ constexpr uint32_t kIdleTid = 0;
 
 // When the thread began, which is before its first record if it is a program's first one.
 int64_t begin_of(const Definitions& definitions, ThreadIndex thread) {
-  const int64_t exec = definitions.exec_ns(thread);
+  const int64_t exec = definitions.life_begin_ns(thread);
   return exec == INT64_MIN ? definitions.threads()[thread].start_ns : exec;
 }
 

@@ -12,6 +12,7 @@ class MadeUpFunctions {
   // `functions` must outlive this object.
   explicit MadeUpFunctions(Functions& functions) : functions_(functions) {}
 
+  FunctionId before() { return functions_.intern({}, "[before recording]", {}); }
   FunctionId loader() { return functions_.intern({}, "[loader]", {}); }
   FunctionId constructors() { return functions_.intern({}, "[constructors]", {}); }
   FunctionId exit() { return functions_.intern({}, "[exit]", {}); }

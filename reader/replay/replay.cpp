@@ -30,10 +30,37 @@ Replay::Replay(const Definitions& definitions, Symbolizer* symbolizer,
   for (ThreadIndex i = 0; i < definitions.threads().size(); ++i) {
     const auto parent = threads_of_parents_.find(definitions.threads()[i].process);
     if (parent != threads_of_parents_.end()) parent->second.push_back(i);
+    for (const WaitingCall& call : definitions.threads()[i].waiting) {
+      waiting_.emplace_back(call, i);
+    }
+  }
+  std::stable_sort(waiting_.begin(), waiting_.end(), [](const auto& a, const auto& b) {
+    return a.first.time_ns < b.first.time_ns;
+  });
+}
+
+// Applies the calls that still waited as if they had been reported.
+void Replay::enter_waiting_until(int64_t time_ns) {
+  while (next_waiting_ < waiting_.size() &&
+         waiting_[next_waiting_].first.time_ns < time_ns) {
+    const auto& [call, thread] = waiting_[next_waiting_++];
+    const arctrace_frame_body body{.key = call.key};
+    Record record{};
+    record.ticks = call.ticks;
+    record.time_ns = call.time_ns;
+    record.thread = thread;
+    record.type = ARCTRACE_TYPE_ENTER;
+    record.body = std::as_bytes(std::span(&body, 1));
+    apply(record);
   }
 }
 
 void Replay::add(const Record& record) {
+  enter_waiting_until(record.time_ns);
+  apply(record);
+}
+
+void Replay::apply(const Record& record) {
   last_ns_ = std::max(last_ns_, record.time_ns);
   if (record.type == ARCTRACE_TYPE_LOST) {
     const auto lost = load_part_untrusted<arctrace_lost_body>(record.body);
@@ -109,7 +136,7 @@ void Replay::inherit(ThreadIndex child, ThreadStack& stack) {
 ThreadStack* Replay::stack_of_kernel(ThreadIndex thread) {
   const Definitions& definitions = state_.definitions;
   return definitions.threads()[thread].of_kernel() ||
-                 definitions.exec_ns(thread) != INT64_MIN
+                 definitions.life_begin_ns(thread) != INT64_MIN
              ? stack_of(thread)
              : entries_[thread].stack.get();
 }
@@ -150,13 +177,14 @@ void Replay::session_point(const Record& record) {
 // same.
 void Replay::add_silent_programs() {
   for (ThreadIndex i = 0; i < entries_.size(); ++i) {
-    if (entries_[i].known || state_.definitions.exec_ns(i) == INT64_MIN) continue;
+    if (entries_[i].known || state_.definitions.life_begin_ns(i) == INT64_MIN) continue;
     ThreadStack* stack = stack_of(i);
     if (stack != nullptr) stack->begin_life(last_ns_);
   }
 }
 
 void Replay::finish() {
+  enter_waiting_until(INT64_MAX);
   add_silent_programs();
   for (size_t i = 0; i < entries_.size(); ++i) {
     ThreadStack* stack = entries_[i].stack.get();
@@ -164,7 +192,7 @@ void Replay::finish() {
     stack->finish(last_ns_);
     if (!stack->in_report()) continue;
     threads_.push_back({static_cast<ThreadIndex>(i), stack->root(), stack->start_ns(),
-                        stack->stop_ns()});
+                        stack->stop_ns(), stack->end_within_ns()});
   }
 }
 

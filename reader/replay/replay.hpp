@@ -41,6 +41,7 @@ struct ThreadTree {
   // end or the recording's, cut at the filter's time range. On the wall clock the root's
   // cum_ns is the difference.
   int64_t start_ns, stop_ns;
+  uint64_t end_within_ns;  // it may have ended that much before its end
 };
 
 // Takes constant time for a record on average. Memory is bounded by the number of
@@ -82,6 +83,8 @@ class Replay {
   void session_point(const Record& record);
 
   void inherit(ThreadIndex child, ThreadStack& stack);
+  void enter_waiting_until(int64_t time_ns);
+  void apply(const Record& record);
 
   ReplayState state_;
   // Of threads that are filtered out and have fork children, which need their frames.
@@ -98,6 +101,9 @@ class Replay {
   std::vector<Entry> entries_;  // by ThreadIndex
   // The threads of processes that have forked.
   absl::flat_hash_map<ProcessIndex, std::vector<ThreadIndex>> threads_of_parents_;
+  // Calls that their threads have not reported, in order of time; the next one.
+  std::vector<std::pair<WaitingCall, ThreadIndex>> waiting_;
+  size_t next_waiting_ = 0;
   std::vector<ThreadTree> threads_;
 };
 

@@ -116,18 +116,21 @@ void ThreadStack::plan_life() {
   if (process->origin == ARCTRACE_ORIGIN_FORK) return;
   const bool has_main = process->main_ns != INT64_MAX;
   if (has_main) parts_.push_back({process->main_ns, kRootFunction, false});
-  if (process->exec_ns == INT64_MIN && !has_main) return;
+  const int64_t begin_ns = state_.definitions.life_begin_ns(thread_);
+  if (begin_ns == INT64_MIN && !has_main) return;
   parts_.push_back(
       {thread.start_ns, has_main ? state_.made_up.constructors() : kRootFunction, false});
-  if (process->exec_ns != INT64_MIN) {
-    parts_.push_back(
-        {std::min(process->exec_ns, thread.start_ns), state_.made_up.loader(), false});
+  if (begin_ns != INT64_MIN) {
+    parts_.push_back({std::min(begin_ns, thread.start_ns),
+                      process->exec_ns != INT64_MIN ? state_.made_up.loader()
+                                                    : state_.made_up.before(),
+                      false});
   }
 }
 
 int64_t ThreadStack::begins_at_ns() const {
-  const int64_t exec = state_.definitions.exec_ns(thread_);
-  return exec == INT64_MIN ? INT64_MAX : exec;
+  const int64_t begin = state_.definitions.life_begin_ns(thread_);
+  return begin == INT64_MIN ? INT64_MAX : begin;
 }
 
 void ThreadStack::begin_life(int64_t now_ns) {
@@ -142,7 +145,9 @@ void ThreadStack::begin_part() {
   parts_.pop_back();
   if (frames_.in_part()) frames_.leave_part();
   if (part.function == kRootFunction) return;
-  if (part.is_innermost || frames_.depth() == 0) frames_.push_part(part.function);
+  if (!part.is_innermost && frames_.depth() != 0) return;
+  frames_.push_part(part.function);
+  if (part.function == state_.made_up.before()) ++frames_.mark_top().at_most;
 }
 
 // The thread begins with its first record; that of a fork child begins in the fork.
@@ -534,21 +539,28 @@ void ThreadStack::add_finding(Rule rule, const Record& record, const std::string
 // When the thread ended, as far as records say it. How the collector learns of an end
 // that the process itself did not record, such as SIGKILL, makes it up to a round late. A
 // number of which only the kernel's records know may have had several threads.
-int64_t ThreadStack::end_ns(int64_t recording_end_ns) const {
+ThreadStack::End ThreadStack::end(int64_t recording_end_ns) const {
   const Thread& thread = state_.definitions.threads()[thread_];
-  if (is_gone_ || has_exited_ || thread.ended_unseen) return frames_.now_ns();
-  int64_t end = std::min(recording_end_ns, thread.end_ns);
+  const int64_t now_ns = frames_.now_ns();
+  if (is_gone_ || has_exited_ || thread.ended_unseen) return {now_ns, 0};
   const Process* process = state_.definitions.process(process_);
-  if (process != nullptr && process->end_how != ARCTRACE_END_NONE) {
-    end = std::min(end, process->end_ns);
+  const int64_t process_end_ns =
+      process != nullptr && process->end_how != ARCTRACE_END_NONE ? process->end_ns
+                                                                  : INT64_MAX;
+  const int64_t end_ns = std::min({recording_end_ns, thread.end_ns, process_end_ns});
+  const int64_t alive_ns = std::max(now_ns, thread.alive_ns);
+  if (thread.end_ns != end_ns || process_end_ns == end_ns || alive_ns >= end_ns) {
+    return {end_ns, 0};
   }
-  return end;
+  return {end_ns, static_cast<uint64_t>(end_ns) - static_cast<uint64_t>(alive_ns)};
 }
 
 void ThreadStack::finish(int64_t recording_end_ns) {
   if (frames_.has_begun()) {
     frames_.set_record_time(INT64_MIN);
-    pass(end_ns(recording_end_ns), schedule_.state());
+    const End last = end(recording_end_ns);
+    end_within_ns_ = last.within_ns;
+    pass(last.time_ns, schedule_.state());
   }
   state_.totals.open += frames_.depth() + frames_.kernel_frames() + frames_.inherited();
   frames_.finish();

@@ -81,6 +81,9 @@ class ThreadStack {
   // Cut at the time range.
   int64_t start_ns() const { return frames_.start_ns(); }
   int64_t stop_ns() const { return frames_.stop_ns(); }
+  // By how much the thread may have ended before stop_ns(); 0: that is its end, or that
+  // of the recording.
+  uint64_t end_within_ns() const { return end_within_ns_; }
   // The number of open frames: what STACK calls depth.
   uint64_t depth() const { return frames_.depth(); }
 
@@ -109,7 +112,11 @@ class ThreadStack {
   void adopt(const Record& record);
   std::vector<uint64_t> keys() const;
   void add_finding(Rule rule, const Record& record, const std::string& what);
-  int64_t end_ns(int64_t recording_end_ns) const;
+  struct End {
+    int64_t time_ns;
+    uint64_t within_ns;  // it may be that much earlier
+  };
+  End end(int64_t recording_end_ns) const;
 
   ReplayState& state_;
   const ThreadIndex thread_;
@@ -123,6 +130,7 @@ class ThreadStack {
   bool is_gone_ = false;      // it has exited, or is another program's
   bool has_exited_ = false;   // the kernel recorded its exit, and nothing after that
   uint32_t adopted_ = 0;
+  uint64_t end_within_ns_ = 0;
   // A time in which records were lost or are missing, up to the last record.
   struct MissingTime {
     int64_t from_ns, to_ns;

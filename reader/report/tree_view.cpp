@@ -48,9 +48,11 @@ class TreeView : public GroupView {
     append_sums(row, node.calls, node.base_ns, node.cum_ns, all_ns);
     if (replay.has_dispatches()) append_cpu(row, tree.cpu_cum(at.node));
     row.append(2 + indent_columns(at.level), ' ');
-    append_name(
-        row, at.level == 0 ? group_title(group, grouping) : labels.text(node.function),
-        marks_text(tree.marks(at.node)), is_hot(node.base_ns, all_ns), options_.style);
+    append_name(row,
+                at.level == 0 ? group_title(group, grouping) + end_text(group)
+                              : labels.text(node.function),
+                marks_text(tree.marks(at.node)), is_hot(node.base_ns, all_ns),
+                options_.style);
     return row;
   }
 

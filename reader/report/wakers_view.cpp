@@ -75,6 +75,7 @@ absl::Status WakersView::write_text(Replay& replay, const WriteText& write) {
   if (!write(head + "\n")) return absl::OkStatus();
   const std::vector<Row> shown = shown_rows();
   for (const Row& row : shown) {
+    // What an interrupt came upon is not the waker.
     const auto frames = [&](ThreadIndex thread, NodeIndex node) {
       const std::string path = path_text(replay.tree(), node, labels);
       return absl::StrCat(thread_title(replay.definitions(), thread),
@@ -85,8 +86,10 @@ absl::Status WakersView::write_text(Replay& replay, const WriteText& write) {
     append_right(line, absl::StrCat(row.wake_ups), 12);
     append_right(line, duration_text(row.blocked_ns), 13);
     line += "  ";
-    append_name(line, frames(waker.thread, waker.node),
-                waker.interrupt ? " [interrupt]" : "", false, options_.style);
+    append_name(
+        line,
+        (waker.interrupt ? "Interrupt over " : "") + frames(waker.thread, waker.node), "",
+        false, options_.style);
     std::string woken(27, ' ');
     woken += "-> ";
     append_name(woken, frames(row.state.thread, row.state.node), "", false,

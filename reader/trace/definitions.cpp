@@ -37,14 +37,14 @@ bool Definitions::has_pid(ThreadIndex index) const {
   return process_of(index) != nullptr || (facts != nullptr && facts->of_kernel());
 }
 
-int64_t Definitions::exec_ns(ThreadIndex index) const {
+int64_t Definitions::life_begin_ns(ThreadIndex index) const {
   const Thread* found = thread(index);
   const Process* process = process_of(index);
   if (process == nullptr || process->origin == ARCTRACE_ORIGIN_FORK ||
       process->pid != found->tid) {
     return INT64_MIN;
   }
-  return process->exec_ns;
+  return process->exec_ns != INT64_MIN ? process->exec_ns : process->earliest_ns;
 }
 
 ProcessIndex Definitions::find_process(uint32_t process_id) const {

@@ -36,9 +36,9 @@ class Definitions {
   uint32_t pid_of(ThreadIndex index) const;
   bool has_pid(ThreadIndex index) const;
 
-  // When the program was executed of which this is the first thread, or INT64_MIN if it
-  // is not or that is not known.
-  int64_t exec_ns(ThreadIndex thread) const;
+  // When the program was executed of which this is the first thread, or the earliest time
+  // at which it may have been; INT64_MIN if it is not the first, or neither is known.
+  int64_t life_begin_ns(ThreadIndex thread) const;
 
   // By session identity; kNoIndex if unknown.
   ProcessIndex find_process(uint32_t process_id) const;

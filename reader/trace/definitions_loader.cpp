@@ -61,6 +61,14 @@ class Builder {
         return process_end(body);
       case ARCTRACE_TYPE_PHASE:
         return phase(body);
+      case ARCTRACE_TYPE_AGE: {
+        const auto age = body.read<arctrace_age_body>();
+        ages_ns_[owner(age.process)] = static_cast<int64_t>(
+            std::min<uint64_t>(age.age_ns, static_cast<uint64_t>(INT64_MAX)));
+        return;
+      }
+      case ARCTRACE_TYPE_WAITING:
+        return waiting(body);
       case ARCTRACE_TYPE_EXEC:
         execs_[body.read<arctrace_exec_body>().pid].push_back(time_ns_);
         return;
@@ -74,6 +82,12 @@ class Builder {
         return system(body);
       case ARCTRACE_TYPE_WRITER_END:
         return writer_end(body);
+      case ARCTRACE_TYPE_ALIVE: {
+        Thread* thread = definitions_.mutable_thread(
+            definitions_.find_thread(body.read<arctrace_alive_body>().writer));
+        if (thread != nullptr) thread->alive_ns = std::max(thread->alive_ns, time_ns_);
+        return;
+      }
       case ARCTRACE_TYPE_SESSION:
         return session_event(body);
       case ARCTRACE_TYPE_COUNTS: {
@@ -90,9 +104,15 @@ class Builder {
     }
   }
 
+  // The kernel saw that the process with this number executed a program.
+  void add_kernel_exec(uint32_t pid, uint64_t monotonic_ns) {
+    kernel_execs_[pid].push_back(clock_.to_ns(clock_.to_ticks(monotonic_ns)));
+  }
+
   // After the last definition: gives each program the exec from which it began, the last
   // one of its pid before it joined. A process of that pid that joined in between has
-  // another one.
+  // another one. A program without one was there before it joined, but not before the
+  // session, nor before the end of what its process executed before.
   void finish() {
     std::vector<ProcessIndex> order;
     for (ProcessIndex i = 0; i < definitions_.processes().size(); ++i) {
@@ -101,22 +121,59 @@ class Builder {
     std::stable_sort(order.begin(), order.end(), [&](ProcessIndex a, ProcessIndex b) {
       return definitions_.processes()[a].start_ns < definitions_.processes()[b].start_ns;
     });
+    drop_short_calls();
+    absl::flat_hash_map<uint32_t, int64_t> last_seen_ns;  // by pid
     for (const ProcessIndex index : order) {
       Process& process = *definitions_.mutable_process(index);
-      const auto found = execs_.find(process.pid);
-      if (found == execs_.end()) continue;
-      std::vector<int64_t>& times = found->second;
-      std::sort(times.begin(), times.end());
-      const auto after = std::upper_bound(times.begin(), times.end(), process.start_ns);
-      if (after == times.begin()) continue;
-      process.exec_ns = *(after - 1);
-      times.erase(times.begin(), after);
+      process.exec_ns = take_exec(execs_[process.pid], process.start_ns);
+      // The kernel's numbers are those of the first PID namespace.
+      if (process.exec_ns == INT64_MIN && process.pid_namespace == 0) {
+        process.exec_ns = take_exec(kernel_execs_[process.pid], process.start_ns);
+      }
+      int64_t& seen = last_seen_ns.try_emplace(process.pid, 0).first->second;
+      if (const auto age = ages_ns_.find(index); age != ages_ns_.end()) {
+        const int64_t age_ns = std::min(age->second, kAgeMaxNs);
+        const int64_t born_ns =
+            process.start_ns < INT64_MIN + age_ns ? INT64_MIN : process.start_ns - age_ns;
+        process.earliest_ns = std::min(std::max(born_ns, seen), process.start_ns);
+      }
+      seen = process.end_ns == INT64_MAX ? process.start_ns : process.end_ns;
     }
   }
 
  private:
   void report(Rule rule, std::string message) {
     findings_.add(rule, std::move(message), chunk_, offset_);
+  }
+
+  static constexpr int64_t kAgeMaxNs = int64_t{1} << 60;
+
+  // A call that still waited at the end counts only if it had lasted long enough then.
+  void drop_short_calls() {
+    for (ThreadIndex i = 0; i < definitions_.threads().size(); ++i) {
+      Thread& thread = *definitions_.mutable_thread(i);
+      if (thread.waiting.empty()) continue;
+      int64_t end_ns = std::min(thread.end_ns, finished_ns_);
+      const Process* process = definitions_.process(thread.process);
+      if (process != nullptr && process->end_how != ARCTRACE_END_NONE) {
+        end_ns = std::min(end_ns, process->end_ns);
+      }
+      std::erase_if(thread.waiting, [&](const WaitingCall& call) {
+        return end_ns < INT64_MIN + thread.waiting_min_ns ||
+               call.time_ns > end_ns - thread.waiting_min_ns;
+      });
+    }
+  }
+
+  // The last of these times up to `start_ns`, which is taken out with those before it;
+  // INT64_MIN: there is none.
+  static int64_t take_exec(std::vector<int64_t>& times, int64_t start_ns) {
+    std::sort(times.begin(), times.end());
+    const auto after = std::upper_bound(times.begin(), times.end(), start_ns);
+    if (after == times.begin()) return INT64_MIN;
+    const int64_t exec_ns = *(after - 1);
+    times.erase(times.begin(), after);
+    return exec_ns;
   }
 
   // The process that a definition belongs to; without a PROCESS record it is added, with
@@ -244,6 +301,22 @@ class Builder {
     began = std::min(began, time_ns_);
   }
 
+  // Of several of a thread, the last counts.
+  void waiting(BodyReader reader) {
+    const auto body = reader.read<arctrace_waiting_body>();
+    owner(body.process);
+    Thread* thread = definitions_.mutable_thread(definitions_.find_thread(body.writer));
+    if (thread == nullptr) return;
+    thread->waiting.clear();
+    thread->waiting_since_written = body.written;
+    thread->waiting_min_ns =
+        std::max(clock_.to_ns(session_.start_ticks + body.ticks_min), int64_t{0});
+    for (uint32_t i = 0; i < body.count && reader.ok(); ++i) {
+      const auto call = reader.read<arctrace_waiting_call>();
+      thread->waiting.push_back({call.key, call.ticks, clock_.to_ns(call.ticks)});
+    }
+  }
+
   void pid_namespace(BodyReader reader) {
     const auto body = reader.read<arctrace_pid_namespace_body>();
     Process& process = *definitions_.mutable_process(owner(body.process));
@@ -294,12 +367,16 @@ class Builder {
     const auto body = reader.read<arctrace_writer_end_body>();
     fates_[body.writer] = WriterFate::kDead;
     Thread* thread = definitions_.mutable_thread(definitions_.find_thread(body.writer));
-    if (thread != nullptr) thread->end_ns = time_ns_;
+    // Of several, the first collector saw it best.
+    if (thread != nullptr) thread->end_ns = std::min(thread->end_ns, time_ns_);
   }
 
   void session_event(BodyReader reader) {
     const auto body = reader.read<arctrace_session_body>();
-    if (body.what == ARCTRACE_SESSION_FINISHED) session_.finished = true;
+    if (body.what == ARCTRACE_SESSION_FINISHED) {
+      session_.finished = true;
+      finished_ns_ = time_ns_;
+    }
     if (body.what == ARCTRACE_SESSION_STARTED) {
       session_.resumed = (body.detail & ARCTRACE_SESSION_RESUMED) != 0;
     }
@@ -313,8 +390,11 @@ class Builder {
   Definitions& definitions_;
   WriterFates& fates_;
   FindingLog& findings_;
-  absl::flat_hash_map<uint32_t, std::vector<int64_t>> execs_;  // by pid
+  // By pid: as programs noted them, and as the kernel's records have them.
+  absl::flat_hash_map<uint32_t, std::vector<int64_t>> execs_, kernel_execs_;
+  absl::flat_hash_map<ProcessIndex, int64_t> ages_ns_;
   int64_t time_ns_ = 0;  // of the record that is being applied
+  int64_t finished_ns_ = INT64_MAX;
   uint64_t chunk_ = 0;
   uint32_t offset_ = 0;
 };
@@ -327,6 +407,10 @@ void DefinitionsLoader::add_untrusted(const RawRecord& record, uint64_t chunk) {
                    record.offset,
                    record.type,
                    {record.body.begin(), record.body.end()}});
+}
+
+void DefinitionsLoader::add_kernel_exec(uint32_t pid, uint64_t monotonic_ns) {
+  kernel_execs_.emplace_back(pid, monotonic_ns);
 }
 
 void DefinitionsLoader::build_clock(ClockMap& clock, FindingLog& findings) const {
@@ -363,6 +447,9 @@ void DefinitionsLoader::build(Session& session, ClockMap& clock, Definitions& de
   Builder builder(session, clock, definitions, fates, findings);
   for (const Held& held : held_) {
     builder.apply(held.type, held.ticks, BodyReader(held.body), held.chunk, held.offset);
+  }
+  for (const auto& [pid, monotonic_ns] : kernel_execs_) {
+    builder.add_kernel_exec(pid, monotonic_ns);
   }
   builder.finish();
   held_.clear();

@@ -21,6 +21,9 @@ class DefinitionsLoader {
   // REQUIRES: the record is of class kDefinition or kCollector and its body is valid.
   void add_untrusted(const RawRecord& record, uint64_t chunk);
 
+  // The kernel's records say that this process executed a program.
+  void add_kernel_exec(uint32_t pid, uint64_t monotonic_ns);
+
   // Fills in session, clock and definitions, and which writers the collector saw die.
   // Once.
   void build(Session& session, ClockMap& clock, Definitions& definitions,
@@ -37,6 +40,7 @@ class DefinitionsLoader {
 
   void build_clock(ClockMap& clock, FindingLog& findings) const;
   std::vector<Held> held_;
+  std::vector<std::pair<uint32_t, uint64_t>> kernel_execs_;
 };
 
 }  // namespace arctrace::reader

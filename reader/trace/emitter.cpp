@@ -35,6 +35,9 @@ void Emitter::count_lost(const Record& record) {
   const auto lost = load_part_untrusted<arctrace_lost_body>(record.body);
   add_saturated(summary_.lost, lost.count);
   add_saturated(summary_.lost_by_cause[lost.cause], lost.count);
+  if (lost.cause == ARCTRACE_LOST_FILE && (lost.flags & ARCTRACE_LOST_CPU) != 0) {
+    add_saturated(kernel_lost_by_file_, lost.count);
+  }
   if (record.thread < summary_.lost_by_thread.size()) {
     add_saturated(summary_.lost_by_thread[record.thread], lost.count);
   }

@@ -59,6 +59,12 @@ class Emitter {
     return thread < in_progress_.size() ? in_progress_[thread] : 0;
   }
 
+  // User records for which the file had no room.
+  uint64_t user_records_lost_by_file() const {
+    const uint64_t all = summary_.lost_by_cause[ARCTRACE_LOST_FILE];
+    return all > kernel_lost_by_file_ ? all - kernel_lost_by_file_ : 0;
+  }
+
   // The sums so far.
   Summary summary() const;
 
@@ -105,6 +111,7 @@ class Emitter {
   std::array<uint64_t, kFrequentTypes> by_type_{};
   Summary summary_;
   std::vector<uint64_t> in_progress_;  // by ThreadIndex
+  uint64_t kernel_lost_by_file_ = 0;
 };
 
 }  // namespace arctrace::reader

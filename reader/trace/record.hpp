@@ -81,6 +81,8 @@ struct Process {
   // main was called, and has returned: INT64_MAX if that is not recorded.
   int64_t exec_ns = INT64_MIN;
   int64_t main_ns = INT64_MAX, exit_ns = INT64_MAX;
+  // Without exec_ns: the earliest time at which it may have begun; INT64_MIN: not known.
+  int64_t earliest_ns = INT64_MIN;
   uint32_t end_how = 0;  // enum arctrace_process_end; 0: none recorded
   int32_t end_status = -1;
   std::string executable;
@@ -95,15 +97,27 @@ struct ThreadName {
   std::string name;
 };
 
+// An open call that its thread had not reported when it ended, or when the recording did.
+struct WaitingCall {
+  uint64_t key;
+  uint64_t ticks;
+  int64_t time_ns;
+};
+
 struct Thread {
   uint32_t writer = 0;  // session identity
   ProcessIndex process = kNoIndex;
   uint32_t tid = 0;
   uint32_t tgid = 0;  // if of_kernel(): the number of its process, which has no index
   int64_t start_ns = 0;
-  int64_t end_ns = INT64_MAX;  // when the collector saw that it was gone
-  bool ended_unseen = false;   // it is gone, and no collector saw when
+  int64_t end_ns = INT64_MAX;    // when the collector saw that it was gone
+  int64_t alive_ns = INT64_MIN;  // when it last knew that the thread lived
+  bool ended_unseen = false;     // it is gone, and no collector saw when
   std::vector<ThreadName> names;
+  // Outermost first; later than all that the thread has reported.
+  std::vector<WaitingCall> waiting;
+  uint64_t waiting_since_written = 0;  // user records that it had written then
+  int64_t waiting_min_ns = 0;          // shorter calls are not reported
 
   // Whether only the kernel's records name it: it has written none itself.
   bool of_kernel() const { return (writer & ARCTRACE_WRITER_KERNEL) != 0; }

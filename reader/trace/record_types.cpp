@@ -123,6 +123,9 @@ constexpr TypeInfo kTypes[] = {
     {TYPE(JITDUMP), BODY(jitdump, process, path_size).with(TEXT(jitdump, path))},
     {TYPE(UNTRACED), BODY(untraced, process, why, path_size).with(TEXT(untraced, path))},
     {TYPE(PHASE), BODY(phase, process, phase)},
+    {TYPE(AGE), BODY(age, process, reserved, age_ns)},
+    {TYPE(WAITING), BODY(waiting, process, writer, ticks_min, written, count)
+         .with_elements("count", {FIELDS(arctrace_waiting_call, key, ticks)})},
     {TYPE(SYSTEM), BODY(system, byte_order, page_size, cpus, host_size, kernel_size,
          arguments_size).with(TEXT(system, host)).with(TEXT(system, kernel))
          .with(TEXT(system, arguments))},
@@ -138,6 +141,7 @@ constexpr TypeInfo kTypes[] = {
     {TYPE(ENABLED), BODY(enabled, gate, filter_size).with(TEXT(enabled, filter))},
     {TYPE(EXEC), BODY(exec, pid, reserved, within_ticks)},
     {TYPE(COUNTS), BODY(counts, processes, threads)},
+    {TYPE(ALIVE), BODY(alive, writer)},
     {TYPE(SWITCH), BODY(switch, cpu, tgid, prev_state, next_tid, next_tgid)},
     {TYPE(WAKING), BODY(waking, cpu, tgid, woken_tid, woken_tgid, context)},
     {TYPE(FORKED), BODY(forked, cpu, tgid, child_tid, child_tgid)},

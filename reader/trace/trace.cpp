@@ -71,10 +71,11 @@ struct Trace::Impl {
   void add_unknown_writers();
   void add_unknown_process(const BlockRef& block);
   void add_slot_fates();
+  void drop_reported_calls();
   absl::Status read(const RecordSink& sink);
   void add_totals_untrusted(const RawRecord& record);
   void settle_totals(const Emitter& emitter);
-  void check_totals();
+  void check_totals(const Emitter& emitter);
   bool emit_residual(Emitter& emitter, std::span<const uint64_t> lost,
                      std::span<const uint64_t> reported, uint32_t writer, uint32_t flags);
 
@@ -121,8 +122,21 @@ absl::Status Trace::Impl::load() {
     // The lock on the memory is the collector's.
     session.pinned = session.pinned && buffer.collector_alive;
   }
+  drop_reported_calls();
   opened = findings.mark();
   return absl::OkStatus();
+}
+
+// A thread that has written records since a call began to wait has reported or left the
+// call: what a copy of the buffer has of it is older than that.
+void Trace::Impl::drop_reported_calls() {
+  for (ThreadIndex i = 0; i < definitions.threads().size(); ++i) {
+    Thread& thread = *definitions.mutable_thread(i);
+    const auto counted = written.find(thread.writer);
+    if (counted == written.end() || counted->second != thread.waiting_since_written) {
+      thread.waiting.clear();
+    }
+  }
 }
 
 // Reads what must be known before the merge. The findings of the block come when it is
@@ -151,6 +165,9 @@ absl::Status Trace::Impl::load_shared(const BlockRef& ref, DefinitionsLoader& lo
       if (record.type == ARCTRACE_TYPE_NAMED || record.type == ARCTRACE_TYPE_EXECED) {
         kernel_names[record.writer] = name_untrusted(record);
       }
+      if (record.type == ARCTRACE_TYPE_EXECED) {
+        loader.add_kernel_exec(record.writer & ~ARCTRACE_WRITER_KERNEL, record.ticks);
+      }
     }
   }
   const uint64_t first = block.records().empty() ? 0 : block.records().front().ticks;
@@ -171,14 +188,15 @@ void Trace::Impl::add_totals_untrusted(const RawRecord& record) {
 // In overwrite mode, records that were counted and are not in the trace were overwritten.
 // LOST records may have been, too.
 void Trace::Impl::settle_totals(const Emitter& emitter) {
-  if (session.mode != ARCTRACE_MODE_OVERWRITE) return check_totals();
+  if (session.mode != ARCTRACE_MODE_OVERWRITE) return check_totals(emitter);
   const auto missing = [](uint64_t counted, uint64_t found) {
     return counted > found ? counted - found : 0;
   };
   for (const auto& [writer, count] : written) {
     if (writer == ARCTRACE_WRITER_COLLECTOR) {
       summary.overwritten =
-          missing(count, summary.records + summary.torn + summary.unfinished);
+          missing(count, summary.records + summary.torn + summary.unfinished +
+                             emitter.user_records_lost_by_file());
       continue;
     }
     const ThreadIndex thread = definitions.find_thread(writer);
@@ -194,7 +212,7 @@ void Trace::Impl::settle_totals(const Emitter& emitter) {
 }
 
 // Of a file that has the whole session.
-void Trace::Impl::check_totals() {
+void Trace::Impl::check_totals(const Emitter& emitter) {
   const auto counted = written.find(ARCTRACE_WRITER_COLLECTOR);
   if (session.raw || session.resumed || !session.finished || counted == written.end()) {
     return;
@@ -203,7 +221,7 @@ void Trace::Impl::check_totals() {
       std::count_if(fates.begin(), fates.end(),
                     [](const auto& fate) { return fate.second == WriterFate::kDead; }));
   const uint64_t found = summary.records + summary.torn + summary.unfinished +
-                         summary.lost_by_cause[ARCTRACE_LOST_FILE] + died;
+                         emitter.user_records_lost_by_file() + died;
   if (found >= counted->second) return;
   findings.add(Rule::kTotals, absl::StrCat(counted->second, " counted, ",
                                            counted->second - found, " missing"));

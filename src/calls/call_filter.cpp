@@ -1,6 +1,7 @@
 #include "src/calls/call_filter.hpp"
 
 #include "src/base/memory.hpp"
+#include "src/calls/waiting_calls.hpp"
 #include "src/process/gate.hpp"
 #include "src/process/session.hpp"
 #include "src/writer/record.hpp"
@@ -67,10 +68,11 @@ void report_waiting_calls(Nesting nesting, ThreadState& state, uint64_t entered)
     if (frame.reporting != Reporting::kWaiting) continue;
     if (static_cast<int64_t>(frame.ticks - entered) > 0) {
       state.filtered.first_waiting = i + 1;
-      return;
+      break;
     }
     report_waiting_call(nesting, state, i);
   }
+  take_back_published_calls(state);
 }
 
 }  // namespace
@@ -154,9 +156,12 @@ bool unknown_exit_is_reported(const ThreadLocal& local) {
 }
 
 void keep_filter_context(ThreadLocal& local) {
-  const ThreadState* state = local.state;
-  if (state == nullptr || !state->attached || state->open.depth > OpenFrames::kMax)
-    return;
+  ThreadState* state = local.state;
+  if (state == nullptr || !state->attached) return;
+  if (state->published.count != 0 && local.nesting == 0) {
+    take_back_published_calls(*state);
+  }
+  if (state->open.depth > OpenFrames::kMax) return;
   local.filter_context = context_here(local);
 }
 

@@ -57,7 +57,9 @@ bool is_without_effect(const ThreadLocal& local, const FilteredFrame& frame);
 // here, as a fork child's are.
 bool unknown_exit_is_reported(const ThreadLocal& local);
 
-// Keeps what holds inside the innermost frame for fork children: their frames are gone.
+// To be called after each change of the open frames. Keeps what holds inside the
+// innermost frame for fork children, whose frames are gone, and takes back published
+// calls that were left.
 void keep_filter_context(ThreadLocal& local);
 
 // Reports the waiting calls that have lasted long enough at `ticks`. REQUIRES: the filter

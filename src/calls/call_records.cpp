@@ -3,6 +3,7 @@
 #include <atomic>
 
 #include "src/base/memory.hpp"
+#include "src/calls/waiting_calls.hpp"
 #include "src/process/session.hpp"
 #include "src/stack/left_frames.hpp"
 #include "src/writer/lent_storage.hpp"
@@ -81,6 +82,9 @@ void push_unreported(Nesting nesting, ThreadState& state,
       (state.filtered.first_waiting == 0 || state.filtered.first_waiting > at + 1)) {
     state.filtered.first_waiting = at + 1;
   }
+  if (!waits) return;
+  take_back_published_calls(state);
+  publish_waiting_call(state, at, call_filter.ticks_min);
 }
 
 // The filter's view of a call that is about to be entered, after frames were dropped that

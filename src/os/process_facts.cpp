@@ -4,6 +4,7 @@
 
 #include "src/base/memory.hpp"
 #include "src/base/raw_syscall.hpp"
+#include "src/buffer/clock.hpp"
 #include "src/os/kernel_use.hpp"
 
 namespace arctrace {
@@ -84,6 +85,34 @@ uint32_t read_command_line(char* to, uint32_t size) {
   }
   sys::close(static_cast<int>(fd));
   return used;
+}
+
+uint64_t read_process_age_ns() {
+  constexpr uint64_t kNsInTick = 10'000'000;
+  constexpr uint32_t kStartTime = 22;  // fields are counted from 1
+  constexpr uint32_t kState = 3;
+  char text[512];
+  const long fd = sys::open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return 0;
+  const long n = sys::pread(static_cast<int>(fd), text, sizeof text, 0);
+  sys::close(static_cast<int>(fd));
+  // The second field, in parentheses, is a name, which may hold anything.
+  long at = n;
+  while (at > 0 && text[at - 1] != ')') --at;
+  if (at <= 0) return 0;
+  uint32_t field = kState - 1;
+  uint64_t ticks = 0;
+  for (; at < n && field <= kStartTime; ++at) {
+    if (text[at] == ' ') {
+      ++field;
+    } else if (field == kStartTime) {
+      if (text[at] < '0' || text[at] > '9') return 0;
+      ticks = ticks * 10 + static_cast<uint64_t>(text[at] - '0');
+    }
+  }
+  const uint64_t now_ns = read_clock_ns(CLOCK_BOOTTIME);
+  return field <= kStartTime || ticks > now_ns / kNsInTick ? 0
+                                                           : now_ns - ticks * kNsInTick;
 }
 
 const ProcessFacts& process_facts() {

@@ -23,6 +23,10 @@ uint32_t read_pid_namespace();
 // how many.
 uint32_t read_command_line(char* to, uint32_t size);
 
+// For how long the process has existed at most, also as other programs, in ns: the kernel
+// counts in hundredths of a second. 0 if it can't be read.
+uint64_t read_process_age_ns();
+
 // The facts in a process' PROCESS and THREAD records. Each call reads them anew, except
 // where system calls are forbidden (src/os/kernel_use.hpp); there it returns what was
 // last read.

@@ -8,6 +8,7 @@
 #include "src/os/kernel_use.hpp"
 #include "src/os/process_facts.hpp"
 #include "src/process/session.hpp"
+#include "src/protocol/moments.hpp"
 #include "src/protocol/shared_close.hpp"
 #include "src/writer/commit.hpp"
 #include "src/writer/shared_records.hpp"
@@ -123,6 +124,32 @@ bool write_process(ThreadState& state, ProcessState& process, const ProcessFacts
       {&body, sizeof body}, {facts.executable, n}, {facts.arguments, m}};
   return write_parts(state, process, ARCTRACE_TYPE_PROCESS, parts, 3,
                      process.start_ticks);
+}
+
+// Writes for how long the process had existed when it began to record, unless it was
+// forked, or noted when it executed its program.
+bool write_age(ThreadState& state, ProcessState& process) {
+  if (process.origin != ARCTRACE_ORIGIN_EXEC || !may_call_kernel()) return true;
+  bool is_noted = false;
+  for_each_moment_untrusted(execs(session.view), 0, [&](uint64_t, uint32_t pid) {
+    is_noted |= pid == process.pid;
+  });
+  if (is_noted) return true;
+  const arctrace_session_header& header =
+      *reinterpret_cast<const arctrace_session_header*>(session.view.base());
+  const uint64_t age_ns = read_process_age_ns();
+  const uint64_t rate = header.ticks_per_second;
+  if (age_ns == 0 || rate == 0) return true;
+  // Definitions may be written again much later.
+  const uint64_t since_start = session_ticks() - process.start_ticks;
+  constexpr uint64_t kSecond = 1'000'000'000;
+  const uint64_t since_ns =
+      since_start / rate * kSecond + since_start % rate * kSecond / rate;
+  const arctrace_age_body body{.process = process.id,
+                               .reserved = 0,
+                               .age_ns = age_ns > since_ns ? age_ns - since_ns : 0};
+  const BodyPart parts[] = {{&body, sizeof body}};
+  return write_parts(state, process, ARCTRACE_TYPE_AGE, parts, 1, process.start_ticks);
 }
 
 // Writes the PID namespace by whose numbers the kernel's records name this process.
@@ -252,7 +279,8 @@ bool emit_definitions(ThreadState& state, ProcessState& process) {
   if (IpcAtomics::load_acquire(process.defined) == 0) {
     const ProcessFacts& facts = process_facts();
     if (!write_process(state, process, facts) ||
-        !write_pid_namespace(state, process, facts.pid_namespace)) {
+        !write_pid_namespace(state, process, facts.pid_namespace) ||
+        !write_age(state, process)) {
       return is_enough;
     }
     IpcAtomics::store_release(process.defined, uint32_t{1});

@@ -67,6 +67,21 @@ void* hold_record(uint32_t event, size_t size) {
   return payload;
 }
 
+uint32_t hold_block(ThreadState& state, uint32_t block) {
+  HeldRecord* held = claim_held(state);
+  if (held == nullptr) return kNotHeld;
+  const auto index = static_cast<uint32_t>(held - state.held);
+  // B4 release, as for a record.
+  IpcAtomics::store_release(session.view.slot(state.slot.index).held[index], block + 1);
+  return index;
+}
+
+void unhold_block(ThreadState& state, uint32_t held) {
+  IpcAtomics::store_release(session.view.slot(state.slot.index).held[held],
+                            uint32_t{0});  // F1
+  hand_over(state.held[held], HeldRecord::kUnused);
+}
+
 void settle_record(const void* payload, bool keep) {
   const WriterCall writer_call;
   ThreadState* state = thread_local_state.state;

@@ -14,4 +14,13 @@ void* hold_record(uint32_t event, size_t size);
 // ignored (a fork child gets its parent's).
 void settle_record(const void* payload, bool keep);
 
+struct ThreadState;
+
+// Keeps `block`, in which the thread has a record, from being recycled until
+// unhold_block() or the thread's end. Returns what names it, or kNotHeld if the thread
+// holds too many. REQUIRES: another word of the thread's slot names the block.
+inline constexpr uint32_t kNotHeld = UINT32_MAX;
+uint32_t hold_block(ThreadState& state, uint32_t block);
+void unhold_block(ThreadState& state, uint32_t held);
+
 }  // namespace arctrace

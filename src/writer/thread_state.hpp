@@ -80,6 +80,17 @@ struct HeldRecord {
   uint32_t committed;
 };
 
+// The WAITING record of the thread, and the open frames that are published there.
+struct PublishedCalls {
+  std::byte* body;      // null: there is no record
+  uint32_t held;        // which of the slot's held[] words keeps its block
+  uint32_t round;       // DefinitionProgress::thread_round when it was written
+  uint64_t freed_seen;  // control.freed + 1 when it was last asked for
+  uint32_t count;
+  uint32_t frames[ARCTRACE_WAITING_CALLS_MAX];  // indices
+  uint64_t ticks[ARCTRACE_WAITING_CALLS_MAX];   // of the entries
+};
+
 struct ThreadState {
   ExclusiveBlock block;
   SlotHolder slot;
@@ -91,6 +102,7 @@ struct ThreadState {
   PendingCalls* calls;   // in memory that fork keeps
   uint32_t vfork_depth;  // open frames when vfork was called
   HeldRecord held[ARCTRACE_HELD_COUNT];
+  PublishedCalls published;
   char name[64];  // as arctrace_thread_name gave it; empty: the kernel's
 
   // The lock shows whether the thread lives, so that the state can be reused after its

@@ -114,6 +114,14 @@ class DiskTest(TraceTest):
                 done = attack.arctrace("recover", "-o", rest, "--definitions", saved, buffer[2])
                 self.assertEqual(done.returncode, 0, done.stderr)
                 self.assertEqual(self.summary(rest)["records"], unsaved)
+                whole = self.directory / "whole"
+                done = attack.arctrace("recover", "-o", whole, "--merge", saved, buffer[2])
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.check_clean(whole)
+                merged = self.summary(whole)
+                self.assertEqual(merged["records"], summary["records"] + unsaved)
+                self.assertEqual(merged["lost"], summary["lost"] - unsaved)
+                self.assertEqual(merged["lost_by_cause"].get("file", 0), 0)
                 self.assertEqual(attack.arctrace("destroy", buffer[2]).returncode, 0)
                 for part in (saved, rest):  # checks of whole files would refuse them
                     part.unlink()
@@ -153,6 +161,53 @@ class DiskTest(TraceTest):
         functions = self.report(self.trace, "flat")["functions"]
         self.assertFalse([f["name"] for f in functions if f["name"].startswith("0x")])
         self.assertEqual(attack.arctrace("destroy", buffer).returncode, 0)
+
+    def test_a_flight_recorder_without_room(self):
+        """What the last snapshot has no room for is counted, named, and still in the buffer."""
+        subprocess.run(["mount", "-o", "remount,size=1m", self.disk], check=True)
+        recorder = self.start("--mode=overwrite", "--block-size=4k")
+        for _ in range(10):
+            self.write(recorder)
+        status, errors = self.end(recorder)
+        self.assertEqual(status, 0, errors)
+        self.assertIn("cut off: No space left on device", errors)
+        info = self.info(self.trace)
+        summary = info["summary"]
+        unsaved = summary["lost_by_cause"]["file"]
+        self.assertGreater(unsaved, 1000)
+        self.assertGreater(summary["records"], 1000)
+        self.assertEqual(summary["records"] + summary["overwritten"] + unsaved, 10 * BATCH)
+        self.assertEqual(len(info["processes"]), 1)
+        self.assertEqual({r["name"] for r in self.dump(self.trace, "--type", "INSTANT")}, {"ring"})
+        said, buffer = re.search(r"(\d+) records did not fit on the disk and are in (\S+):",
+                                 errors).groups()
+        self.assertEqual(int(said), unsaved)
+        whole = self.directory / "whole"
+        done = attack.arctrace("recover", "-o", whole, "--merge", self.trace, buffer)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        merged = self.summary(whole)
+        self.assertEqual(merged["records"], summary["records"] + unsaved)
+        self.assertEqual(merged["lost"], 0)
+        self.assertEqual(merged["overwritten"], summary["overwritten"])
+        self.assertEqual(attack.arctrace("destroy", buffer).returncode, 0)
+
+    def test_the_kernels_records_count_too(self):
+        subprocess.run(["mount", "-o", "remount,size=256k", self.disk], check=True)
+        for mode in ("drop", "overwrite"):
+            done = attack.arctrace(
+                "record", "--kernel=bpf", "--syscalls", "--no-libcall", f"--mode={mode}", "-o",
+                self.trace, "-b", "8M", "--block-size=4k", "--", "sh", "-c",
+                "dd if=/dev/zero of=/dev/null bs=1 count=60000 2>/dev/null")
+            if "--kernel=bpf: " in done.stderr:
+                self.skipTest(done.stderr)
+            buffer = re.search(r"(/run/arctrace/\S+):", done.stderr)
+            if buffer:
+                self.assertEqual(attack.arctrace("destroy", buffer[1]).returncode, 0)
+            lost = [r for r in self.dump(self.trace, "--type", "LOST") if r["cause"] == "file"]
+            self.assertGreater(sum(r["count"] for r in lost if r.get("cpu") is not None), 1000)
+            summary = self.summary()
+            self.assertIn(f"{summary['records']} records, {summary['lost']} lost", done.stderr)
+            self.trace.unlink()
 
     def test_ring(self):
         (self.disk / "filler").write_bytes(b"x" * (2 << 20))

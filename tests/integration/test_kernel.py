@@ -185,9 +185,9 @@ class KernelTest(ProgramTest):
         woken = [record for record in self.dump(trace, "--type", "WAKING")
                  if record["woken_tid"] == measured["tid"]]
         by_child = [record["context"] for record in woken if record["tid"] == child]
-        # Not each time: what is still ready need not be woken.
-        self.assertGreater(by_child.count("thread"), 500)
-        self.assertLess(by_child.count("interrupt"), 100)
+        # Not each time: what is still ready need not be woken, which on a busy machine it often is.
+        self.assertGreater(by_child.count("thread"), measured["switches"] / 20)
+        self.assertLess(by_child.count("interrupt"), by_child.count("thread") / 2)
         # Of ten. On a busy machine the kernel lets a thread of its own end a timer.
         self.assertGreater([r["context"] for r in woken].count("interrupt"), 5)
 
@@ -215,13 +215,14 @@ class KernelTest(ProgramTest):
         written = [r for r in records if r["operation"] == "write" and r["bytes"] == 4096]
         begun = {r["sector"]: r for r in written if r["type"] == "BLOCK_IO"}
         ended = {r["sector"]: r for r in written if r["type"] == "BLOCK_IO_END"}
-        self.assertGreaterEqual(len(begun), 20)
+        # Others may be under way when the recording ends; the program's own writes are not.
+        self.assertGreaterEqual(len(ended), 20)
+        self.assertLessEqual(set(ended), set(begun))
         for sector, end in ended.items():
             self.assertEqual(end["error"], 0)
             self.assertEqual((end["tid"], end["device"]),
                              (begun[sector]["tid"], begun[sector]["device"]))
             self.assertGreater(end["time_ns"], begun[sector]["time_ns"])
-        self.assertEqual(set(begun), set(ended))
 
     def test_the_recorder_sleeps(self):
         """While nothing happens. The kernel can't wait on the memory of a BPF map: a recorder that
@@ -250,6 +251,10 @@ class KernelTest(ProgramTest):
         with subprocess.Popen([support.ARCTRACE, "record", "--kernel", "-o", trace, "--", "cat"],
                               stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                               stderr=subprocess.DEVNULL, text=True) as cat:
+            # Not before cat waits for its input: the recorder's start may take long.
+            cat.stdin.write("begin\n")
+            cat.stdin.flush()
+            self.assertEqual(cat.stdout.readline(), "begin\n")
             with subprocess.Popen(["bash", "-c", "exec -a feeder sh -c "
                                    "'for i in 1 2 3 4 5; do sleep 0.1; echo line; done'"],
                                   stdout=cat.stdin):
@@ -281,10 +286,17 @@ class KernelTest(ProgramTest):
 
     def test_small_sessions(self):
         """A CPU that switches all the time finds blocks as long as there are free ones."""
-        _, measured, _ = self.record_whole("-b", "512k", "--block-size", "4k")
+        least = f"{min(512 * os.cpu_count(), 16384)}k"
+        _, measured, _ = self.record_whole("-b", least, "--block-size", "4k")
         self.assertGreater(measured["switches"], 2000)
-        trace, _, _ = self.record_whole("-b", "512k", "--block-size", "4k", "--mode=overwrite")
+        trace, _, _ = self.record_whole("-b", least, "--block-size", "4k", "--mode=overwrite")
         self.assertGreater(len(self.dump(trace, "--type", "SWITCH")), 1000)
+        for mode in ("drop", "overwrite"):
+            done = arctrace("record", "--kernel", f"--mode={mode}", "-b", "256k", "--block-size",
+                            "4k", "-o", self.directory / "none", "--", "true")
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(f"-b must be at least {least}", done.stderr)
+            self.assertEqual(len(done.stderr.splitlines()), 1)
 
     def test_processes_of_other_pid_namespaces(self):
         """Two programs that call themselves the same, as nobody else does."""

@@ -1,6 +1,7 @@
 """A thread's time is its whole life: loader, constructors, exit handlers; ends that nobody
 announces; children of fork, which begin in their parent's frames."""
 
+import os
 import pathlib
 import signal
 import subprocess
@@ -24,6 +25,24 @@ api.arctrace_enter(key("waits"))
 print("ready", flush=True)
 time.sleep(100)
 """
+# Waits to be killed in calls that it has just entered.
+HANGS = """
+#include <stdio.h>
+#include <unistd.h>
+__attribute__((noinline)) int brief(int n) { return n + 1; }
+__attribute__((noinline)) void hang(void) { for (;;) pause(); }
+__attribute__((noinline)) void outer(void) { puts("ready"); fflush(stdout); hang(); }
+int main(int argc, char** argv) {
+  for (int i = 0; i < 1000; ++i) argc = brief(argc);
+  outer();
+  return argc;
+}
+"""
+# A program without a loader, which the shim can't follow, executes another one.
+LAUNCHER = """
+#include <unistd.h>
+int main(int argc, char** argv) { usleep(20000); execv(argv[1], argv + 1); return 1; }
+"""
 FORKS = support.API + """
 def call(name, function):
     api.arctrace_enter(key(name))
@@ -39,10 +58,10 @@ call("outer", lambda: call("inner", inner))
 """
 
 
-def compiled(directory, source):
-    program = directory / "program"
-    subprocess.run(["gcc", "-O1", "-x", "c", "-", "-o", program], input=source, text=True,
-                   check=True)
+def compiled(directory, source, *options, name="program"):
+    program = directory / name
+    subprocess.run(["gcc", "-O1", *options, "-x", "c", "-", "-o", program], input=source,
+                   text=True, check=True)
     return program
 
 
@@ -110,16 +129,104 @@ class LifetimesTest(support.TraceTest):
             child = pathlib.Path(f"/proc/{recorder.pid}/task/{recorder.pid}/children").read_text(
                 encoding="ascii").split()
             least = time.monotonic_ns() - begin
+            killed = time.monotonic_ns()
             subprocess.run(["kill", "-KILL", *child], check=True)
             recorder.wait()
-            most = time.monotonic_ns() - begin
+            waited = time.monotonic_ns()
+            most = waited - begin
             self.assertEqual(recorder.returncode, -signal.SIGKILL)
         thread, = self.report(trace, "tree")["threads"]
         waits = children(thread["root"])["waits"]
+        # The collector sees the end in its next round.
+        self.assertGreater(thread["end_within_ns"], 0)
+        text = subprocess.run([support.ARCTRACE, "report", trace], text=True,
+                              stdout=subprocess.PIPE, check=True).stdout
+        self.assertRegex(text, r", ended up to [0-9.]+ .s earlier")
+        info = self.info(trace)
+        end = info["session"]["start_monotonic_ns"] + info["threads"][0]["end_ns"]
+        self.assertGreaterEqual(end, killed)
+        self.assertLessEqual(end - info["threads"][0]["end_within_ns"], waited)
         self.assertGreaterEqual(waits["cum_ns"], 0.95 * least)
         self.assertLess(waits["cum_ns"], 1.2 * most)
         rows = self.report(trace, "invocations", "-t", "100ms")["invocations"]
         self.assertIn("waits", [row["name"] for row in rows])
+
+    def test_killed_while_calls_wait(self):
+        """With -t, calls are reported when they have lasted long enough: those that are open when
+        the process is killed are not lost."""
+        program = compiled(self.directory, HANGS, "-finstrument-functions", name="hangs")
+        for options in ((), ("--scope=thread",), ("--mode=overwrite",), ("--kernel=require",)):
+            trace = self.directory / "hangs.data"
+            with subprocess.Popen([support.ARCTRACE, "record", "--no-libcall", "-t", "200ms",
+                                   *options, "-o", trace, "--", program], stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE, text=True) as recorder:
+                if recorder.stdout.readline() != "ready\n":
+                    self.assertIn("--kernel=require", recorder.stderr.read())
+                    continue
+                time.sleep(0.5)
+                child = pathlib.Path(
+                    f"/proc/{recorder.pid}/task/{recorder.pid}/children").read_text(
+                        encoding="ascii").split()
+                subprocess.run(["kill", "-KILL", *child], check=True)
+                recorder.wait()
+            with self.subTest(options=options):
+                thread, = self.report(trace, "tree")["threads"]
+                self.assertEqual(path_to(thread["root"], "hang")[1:], ["main", "outer", "hang"])
+                self.assertIsNone(path_to(thread["root"], "brief"))
+                calls = self.report(trace, "invocations")["invocations"]
+                self.assertEqual([c["name"] for c in calls], ["main", "outer", "hang"])
+                for call in calls:
+                    self.assertGreaterEqual(call["stop_ns"] - call["start_ns"], 0.45e9)
+
+    def test_waiting_calls_of_the_living(self):
+        program = compiled(self.directory, HANGS, "-finstrument-functions", name="hangs")
+        done = subprocess.Popen([support.ARCTRACE, "record", "--no-libcall", "-t", "200ms",
+                                 "--duration", "700ms", "-o", self.directory / "lives.data", "--",
+                                 program], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                                text=True)
+        self.assertEqual(done.stdout.readline(), "ready\n")
+        time.sleep(1)
+        child = pathlib.Path(f"/proc/{done.pid}/task/{done.pid}/children").read_text(
+            encoding="ascii").split()
+        subprocess.run(["kill", "-KILL", *child], check=True)
+        done.stdout.close()
+        done.wait()
+        calls = self.report(self.directory / "lives.data", "invocations")["invocations"]
+        self.assertEqual([c["name"] for c in calls], ["main", "outer", "hang"])
+
+    def test_before_recording(self):
+        """Nobody has noted when the program was executed: how long it had run at most is known."""
+        program = compiled(self.directory, WHOLE_LIFE)
+        name = f"before-{self.directory.name}"
+        subprocess.run([support.ARCTRACE, "create", name], check=True, stdout=subprocess.DEVNULL)
+        self.addCleanup(subprocess.run, [support.ARCTRACE, "destroy", "--force", name], check=True)
+        subprocess.run([support.ARCTRACE, "ctl", name, "--on", "all"], check=True)
+        exports = subprocess.run([support.ARCTRACE, "env", name], check=True, text=True,
+                                 stdout=subprocess.PIPE).stdout
+        begin = time.monotonic_ns()
+        subprocess.run(["bash", "-c", f"set -a\n{exports}\nexec {program}"], check=False)
+        most = time.monotonic_ns() - begin
+        trace = self.directory / "before.data"
+        subprocess.run([support.ARCTRACE, "snapshot", name, "-o", trace], check=True,
+                       stderr=subprocess.DEVNULL)
+        thread, = self.report(trace, "tree")["threads"]
+        parts = children(thread["root"])
+        self.assertEqual(parts["[before recording]"]["marks"], {"at_most": 1})
+        self.assertGreater(parts["[before recording]"]["cum_ns"], 0)
+        self.assertGreaterEqual(parts["[constructors]"]["cum_ns"], 100e6)
+        self.assertGreaterEqual(thread["root"]["cum_ns"], 250e6)
+        # The kernel counts in ticks.
+        self.assertLess(thread["root"]["cum_ns"], most + 2e9 / os.sysconf("SC_CLK_TCK"))
+        self.assertNotIn("[loader]", parts)
+
+    def test_exec_that_only_the_kernel_saw(self):
+        launcher = compiled(self.directory, LAUNCHER, "-static", name="launcher")
+        done = self.record(launcher, "/bin/true", options=("--kernel",))
+        if "recording without the kernel" in done.stderr or "perf events" in done.stderr:
+            self.skipTest(done.stderr)
+        thread, = self.report(done.trace, "tree")["threads"]
+        self.assertIn("[loader]", children(thread["root"]))
+        self.assertNotIn("[before recording]", children(thread["root"]))
 
     def test_fork(self):
         trace = self.record(sys.executable, "-c", FORKS, options=("--no-libcall",)).trace

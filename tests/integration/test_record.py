@@ -314,6 +314,27 @@ os._exit(5)
         self.assertEqual(waited.status, 5)
         self.assertNotIn("--wait", waited.stderr)
 
+    def test_a_daemon_that_has_recorded_nothing(self):
+        """It is none of the buffer's writers, and is named all the same."""
+        source = self.directory / "daemon.c"
+        source.write_text("""
+#include <unistd.h>
+int main(void) {
+  int ready[2];
+  char byte = 0;
+  if (pipe(ready) != 0) return 1;
+  if (fork() == 0) { setsid(); write(ready[1], &byte, 1); sleep(3); _exit(0); }
+  read(ready[0], &byte, 1);
+  return 0;
+}
+""", encoding="ascii")
+        subprocess.run(["gcc", "-o", self.directory / "daemon", source], check=True,
+                       stderr=subprocess.DEVNULL)
+        done = self.record(self.directory / "daemon", options=("--no-libcall",))
+        self.assertIn("warning: 1 process of the command still run", done.stderr)
+        done = self.record("true")
+        self.assertNotIn("still run", done.stderr)
+
     def test_filter_that_matches_nothing(self):
         trace = self.record("true").trace
         for view in ("tree", "flat", "flow", "arcs"):

@@ -102,6 +102,43 @@ class RecoverTest(support.TraceTest):
         self.assertNotIn("warning", run("report", trace).stderr)
         cut.unlink()
 
+    def test_losses_in_both(self):
+        """What the recorder had reported when it was killed, and what it had not."""
+        recorder = subprocess.Popen(
+            [support.ARCTRACE, "record", "--no-libcall", "-o", self.directory / "cut",
+             "-b", "64k", "--block-size", "384", "--", "sh", "-c",
+             'for i in 1 2 3 4; do "$@" </dev/null; done; read line; "$@"', "sh",
+             sys.executable, "-c", PROGRAM, "5000", "wait"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        self.addCleanup(recorder.stdout.close)
+        session = [recorder.stdout.readline().rstrip() for _ in range(4)][0]
+        self.addCleanup(lambda: os.path.exists(session) and os.unlink(session))
+        cut = self.directory / "cut"
+        self.addCleanup(cut.unlink)  # the check of traces would not take it
+        for _ in range(400):  # until the collector has settled the dead
+            if not any(s["written"] and not s["alive"] and s["writer"]
+                       for s in self.info(session)["buffer"]["slots"]):
+                break
+            time.sleep(0.02)
+        recorder.kill()
+        recorder.wait()
+        recorder.stdin.write("\n")
+        recorder.stdin.close()
+        self.assertEqual(recorder.stdout.readline().rstrip(), session)
+        for _ in range(400):
+            if not any(s["alive"] for s in self.info(session)["buffer"]["slots"]):
+                break
+            time.sleep(0.02)
+        trace = self.directory / "merged"
+        done = run("recover", session, "-o", trace, "--merge", cut)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.check_clean(trace)
+        summary = self.info(trace)["summary"]
+        self.assertGreater(summary["lost"], 0)
+        # The shell's are two for each vfork.
+        self.assertEqual(summary["records"] + summary["lost"], 5 * (5002 + 2))
+        self.assertIn(f"{summary['records']} records", done.stdout + done.stderr)
+
     def test_core(self):
         with open("/proc/sys/kernel/core_pattern", encoding="ascii") as pattern:
             if pattern.read().strip() != "core":

@@ -60,6 +60,13 @@ ARCTRACE_ASSERT_PART(arctrace_writer_end_body, 8);
 
 enum arctrace_writer_end { ARCTRACE_WRITER_DIED = 1 };
 
+/* Precedes WRITER_END; the head's ticks are the time at which the collector last saw that
+ * no writer of the session had died that is not reported, this one included. */
+struct arctrace_alive_body {
+  uint32_t writer;
+} ARCTRACE_RECORD_PART;
+ARCTRACE_ASSERT_PART(arctrace_alive_body, 4);
+
 struct arctrace_session_body {
   uint32_t what; /* enum arctrace_session_event */
   uint32_t detail;

@@ -80,6 +80,8 @@ enum arctrace_record_type {
   ARCTRACE_TYPE_JITDUMP = 40,
   ARCTRACE_TYPE_UNTRACED = 41,
   ARCTRACE_TYPE_PHASE = 42,
+  ARCTRACE_TYPE_AGE = 43,
+  ARCTRACE_TYPE_WAITING = 44,
   /* the collector's: full form, in RECORDS chunks */
   ARCTRACE_TYPE_SYSTEM = 48,
   ARCTRACE_TYPE_CLOCK_SYNC = 49,
@@ -92,6 +94,7 @@ enum arctrace_record_type {
   ARCTRACE_TYPE_ENABLED = 56,
   ARCTRACE_TYPE_EXEC = 57,
   ARCTRACE_TYPE_COUNTS = 58,
+  ARCTRACE_TYPE_ALIVE = 59,
   /* the kernel writer's: full form, in blocks of class DATA */
   ARCTRACE_TYPE_SWITCH = 64,
   ARCTRACE_TYPE_WAKING = 65,
@@ -345,6 +348,36 @@ enum arctrace_phase_of_life {
   ARCTRACE_LIFE_MAIN = 1, /* main is called: the constructors have run */
   ARCTRACE_LIFE_EXIT = 2  /* main has returned */
 };
+
+/* By the kernel's count, which is coarse, the process had existed for no longer than
+ * age_ns when it took its identity (arctrace_process_body.start_ticks). */
+struct arctrace_age_body {
+  uint32_t process;
+  uint32_t reserved;
+  uint64_t age_ns;
+} ARCTRACE_RECORD_PART;
+ARCTRACE_ASSERT_PART(arctrace_age_body, 16);
+
+/* The open calls of a thread that wait to be reported until they have lasted ticks_min,
+ * outermost first: count * arctrace_waiting_call, then room for as many as there may be.
+ * The thread changes the record as long as it lives. */
+struct arctrace_waiting_body {
+  uint32_t process;
+  uint32_t writer;
+  uint64_t ticks_min;
+  uint64_t
+      written; /* user records that the thread had written when the first of them began */
+  uint32_t count;
+} ARCTRACE_RECORD_PART;
+ARCTRACE_ASSERT_PART(arctrace_waiting_body, 28);
+
+struct arctrace_waiting_call {
+  uint64_t key;
+  uint64_t ticks; /* of its entry */
+} ARCTRACE_RECORD_PART;
+ARCTRACE_ASSERT_PART(arctrace_waiting_call, 16);
+
+#define ARCTRACE_WAITING_CALLS_MAX 12u
 
 /* The PID namespace of the process's pid, ppid and tids. Without this record, it is the
  * first PID namespace. */

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
@@ -31,6 +32,7 @@
 #include "reader/cli/record/child_process.hpp"
 #include "reader/cli/record/output_file.hpp"
 #include "reader/cli/record/recording_buffer.hpp"
+#include "reader/cli/record/session_users.hpp"
 #include "reader/render/losses.hpp"
 #include "reader/render/output.hpp"
 #include "reader/render/session_text.hpp"
@@ -243,8 +245,8 @@ std::string unsaved_line(const CollectorSummary& summary, const std::string& fil
   return absl::StrCat(summary.totals.unsaved,
                       " records did not fit on the disk and are in ", buffer,
                       ": make room, then run arctrace recover ",
-                      has_definitions ? absl::StrCat("--definitions=", file, " ") : "",
-                      buffer, ", and arctrace destroy");
+                      has_definitions ? absl::StrCat("--merge=", file, " ") : "", buffer,
+                      ", and arctrace destroy");
 }
 
 }  // namespace
@@ -369,10 +371,11 @@ absl::StatusOr<int> record_in_own_buffer(const RecordOptions& options,
         buffer.keep_file();
         reader::print_message(unsaved_line(*summary, options.output.path, buffer.path()));
       }
-      if (summary->living != 0) {
-        // Some of them may be about to end.
+      // Also those that have recorded nothing so far. Some may be about to end.
+      if (summary->living != 0 || count_session_users(buffer.path()) != 0) {
         std::this_thread::sleep_for(std::chrono::milliseconds(100));
-        summary->living = static_cast<uint32_t>(distinct_processes(buffer.view()));
+        summary->living = static_cast<uint32_t>(std::max(
+            distinct_processes(buffer.view()), count_session_users(buffer.path())));
       }
       print_end(*summary, options,
                 IpcAtomics::load_relaxed(buffer.view().control().patterns_matched),

@@ -12,6 +12,7 @@
 #include "src/base/shared_atomics.hpp"
 #include "src/buffer/pinned_map.hpp"
 #include "src/recorder/buffer/session_directory.hpp"
+#include "src/recorder/drain/cpu_blocks.hpp"
 #include "src/recorder/drain/reaper.hpp"
 
 namespace arctrace::cli {
@@ -49,6 +50,14 @@ absl::StatusOr<RecordingBuffer> make_for_bpf(BufferOptions buffer,
   }
   const absl::StatusOr<uint32_t> cpus = possible_cpus();
   if (!cpus.ok()) return cpus.status();
+  const auto online = static_cast<uint32_t>(sysconf(_SC_NPROCESSORS_ONLN));
+  const uint64_t least = least_kernel_buffer(online);
+  if (buffer.mode != ARCTRACE_MODE_STOP && buffer.buffer_size < least) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "a buffer of ", reader::bytes_text(buffer.buffer_size),
+        " is too small for the kernel's records of ", reader::count_text(online, "CPU"),
+        ": -b must be at least ", least >> 10, "k, or --mode stop"));
+  }
   buffer.in_kernel = true;
   buffer.cpu_count = *cpus;
   warn_of_left_behind();
@@ -104,6 +113,7 @@ absl::StatusOr<RecordingBuffer> make_recording_buffer(const BufferOptions& buffe
   if (kernel.use != KernelRecording::kPerf) {
     absl::StatusOr<RecordingBuffer> made = make_for_bpf(buffer, kernel.events);
     if (made.ok()) return made;
+    if (absl::IsInvalidArgument(made.status())) return made.status();
     why_not_bpf = std::string(made.status().message());
     if (kernel.use == KernelRecording::kBpf) return refuse(why_not_bpf);
     if (kernel.use == KernelRecording::kRequire && !events.empty()) {

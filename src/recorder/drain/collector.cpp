@@ -9,6 +9,7 @@
 #include "src/recorder/buffer/clock_source.hpp"
 #include "src/recorder/buffer/session_totals.hpp"
 #include "src/recorder/drain/cpu_blocks.hpp"
+#include "src/recorder/drain/cpu_server.hpp"
 #include "src/recorder/drain/recorder_sleep.hpp"
 #include "src/recorder/file/record_builder.hpp"
 #include "src/recorder/file/session_records.hpp"
@@ -108,6 +109,7 @@ void Collector::child_ended(uint32_t pid, int wait_status) {
 void Collector::run() {
   const Geometry& geometry = buffer_.view().geometry();
   const bool keeps_all = geometry.mode == ARCTRACE_MODE_STOP;
+  if (geometry.cpu_count != 0) hurry_this_thread();
   const long interval_ns = poll_interval_ns(geometry, kPollNs);
   const uint64_t sync_ns = sync_interval_ns(geometry);
   RecorderSleep sleep;

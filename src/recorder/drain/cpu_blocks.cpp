@@ -49,6 +49,12 @@ long poll_interval_ns(const Geometry& geometry, long at_most) {
       std::clamp(wanted, kShortestPollNs, static_cast<uint64_t>(at_most)));
 }
 
+uint64_t least_kernel_buffer(uint32_t cpus) {
+  constexpr uint64_t kForEachCpu = 512u << 10;
+  constexpr uint64_t kMost = 16u << 20;
+  return std::min(cpus * kForEachCpu, kMost);
+}
+
 uint64_t sync_interval_ns(const Geometry& geometry) {
   return geometry.cpu_count == 0 ? 1'000'000'000 : 250'000'000;
 }

@@ -15,6 +15,10 @@ namespace arctrace {
 // BPF program can't wake the collector and soon fills a small buffer.
 long poll_interval_ns(const Geometry& geometry, long at_most);
 
+// The size from which on a buffer is large enough for the records of so many CPUs: less
+// is full before a recorder that is late on a busy machine gets a CPU.
+uint64_t least_kernel_buffer(uint32_t cpus);
+
 // How often the clocks are compared. With kernel records it is more often, because their
 // times are those of CLOCK_MONOTONIC.
 uint64_t sync_interval_ns(const Geometry& geometry);

@@ -240,7 +240,7 @@ void Drain::finish() {
     if (writer == 0) continue;  // reaped in a round
     // It died after the last round. Its block is in the file as a copy.
     if (!is_live(IpcAtomics::load_acquire(slot.lock)))
-      add_writer_end(records_, ticks(), writer);
+      add_writer_end(records_, ticks(), writer, reaper_.alive_ticks(i));
     reaper_.report_losses(records_, i);
     add_totals(records_, ticks(), slot);
   }
@@ -253,7 +253,7 @@ void Drain::finish() {
     }
   }
   file_losses_.report(records_, ticks());
-  add_session_totals(records_, ticks(), view_, file_losses_.count());
+  add_session_totals(records_, ticks(), view_, file_losses_.count_all());
   flush_records();
 }
 

@@ -25,10 +25,11 @@
 namespace arctrace {
 
 struct DrainTotals {
-  uint64_t records = 0;     // committed, in the file
-  uint64_t torn = 0;        // left in progress by writers that died
-  uint64_t unfinished = 0;  // in progress when recording ended
-  uint64_t unsaved = 0;     // committed, still in the buffer: the file lacks room
+  uint64_t records = 0;       // committed, in the file
+  uint64_t torn = 0;          // left in progress by writers that died
+  uint64_t unfinished = 0;    // in progress when recording ended
+  uint64_t unsaved = 0;       // committed, still in the buffer: the file lacks room
+  uint64_t lost_by_file = 0;  // of a snapshot: these, and the kernel's
   UntracedPrograms untraced;
 };
 
@@ -63,7 +64,7 @@ class Drain {
   // errno of the first failure to write the file, whatever finish() made of it; or 0.
   int file_error() const { return first_error_ != 0 ? first_error_ : file_.error(); }
   // Records for which the file had no room, after finish().
-  uint64_t lost_by_file() const { return file_losses_.count(); }
+  uint64_t lost_by_file() const { return file_losses_.count_all(); }
 
   const DrainTotals& totals() const { return totals_; }
 

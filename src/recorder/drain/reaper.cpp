@@ -12,6 +12,7 @@ namespace arctrace {
 
 void Reaper::settle_dead(RecordBuilder& records,
                          const std::function<void(uint32_t)>& closed) {
+  const uint64_t now = read_ticks(view_.geometry().clock);
   const uint32_t used = Recycle<IpcAtomics>::slots_used(view_);
   for (uint32_t i = 0; i < used; ++i) {
     uint32_t& lock = view_.slot(i).lock;
@@ -23,6 +24,7 @@ void Reaper::settle_dead(RecordBuilder& records,
       reap(i, records, closed);
     }
   }
+  this_look_ticks_ = now;
 }
 
 void Reaper::reap(uint32_t index, RecordBuilder& records,
@@ -31,11 +33,17 @@ void Reaper::reap(uint32_t index, RecordBuilder& records,
   DeadSlot<IpcAtomics>::settle(view_, index, closed);
   if (const uint32_t writer = IpcAtomics::load_relaxed(slot.writer); writer != 0) {
     const uint64_t now = read_ticks(view_.geometry().clock);
-    add_writer_end(records, now, writer);
+    add_writer_end(records, now, writer, alive_ticks(index));
     add_totals(records, now, slot);
   }
   report_losses(records, index);
   reaped_.push_back(index);
+}
+
+uint64_t Reaper::alive_ticks(uint32_t index) const {
+  const uint64_t started = IpcAtomics::load_relaxed(view_.slot(index).start_ticks);
+  return std::min(std::max(last_look_ticks_, started),
+                  read_ticks(view_.geometry().clock));
 }
 
 void Reaper::report_losses(RecordBuilder& records, uint32_t index) {
@@ -50,6 +58,7 @@ void Reaper::report_losses(RecordBuilder& records, uint32_t index) {
 }
 
 void Reaper::confirm() {
+  last_look_ticks_ = this_look_ticks_;
   // J1 release, matches J2.
   for (const Reported& loss : reported_)
     IpcAtomics::store_release(*loss.word, loss.until);

@@ -23,6 +23,10 @@ class Reaper {
   // that was closed for its dead owner.
   void settle_dead(RecordBuilder& records, const std::function<void(uint32_t)>& closed);
 
+  // When the slot's owner, who is dead, was last known to live: at the last look whose
+  // records the file has, or when it began.
+  uint64_t alive_ticks(uint32_t slot) const;
+
   // Adds LOST records for the losses that a slot's owner, dead or alive, has not
   // reported.
   void report_losses(RecordBuilder& records, uint32_t slot);
@@ -45,6 +49,8 @@ class Reaper {
   BufferView view_;
   std::vector<Reported> reported_;
   std::vector<uint32_t> reaped_;
+  uint64_t this_look_ticks_ = 0;
+  uint64_t last_look_ticks_ = 0;  // confirmed
 };
 
 // The processes that have a living thread, sorted.

@@ -103,7 +103,12 @@ void add_child_status(RecordBuilder& records, uint64_t ticks, uint32_t pid,
   records.body(arctrace_child_status_body{.child_pid = pid, .status = wait_status});
 }
 
-void add_writer_end(RecordBuilder& records, uint64_t ticks, uint32_t writer) {
+void add_writer_end(RecordBuilder& records, uint64_t ticks, uint32_t writer,
+                    uint64_t alive_ticks) {
+  if (alive_ticks != 0) {
+    records.begin(ARCTRACE_TYPE_ALIVE, ARCTRACE_WRITER_COLLECTOR, alive_ticks);
+    records.body(arctrace_alive_body{.writer = writer});
+  }
   records.begin(ARCTRACE_TYPE_WRITER_END, ARCTRACE_WRITER_COLLECTOR, ticks);
   records.body(arctrace_writer_end_body{.writer = writer, .how = ARCTRACE_WRITER_DIED});
 }

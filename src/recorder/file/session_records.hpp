@@ -41,7 +41,10 @@ void add_enabled(RecordBuilder& records, const BufferView& view, uint64_t ticks)
 void add_child_status(RecordBuilder& records, uint64_t ticks, uint32_t pid,
                       int wait_status);
 
-void add_writer_end(RecordBuilder& records, uint64_t ticks, uint32_t writer);
+// Adds WRITER_END, and before it ALIVE with the time at which the writer was last known
+// to live, unless that is 0.
+void add_writer_end(RecordBuilder& records, uint64_t ticks, uint32_t writer,
+                    uint64_t alive_ticks);
 
 // Adds LOST for `count` records that were lost between `since_ticks` and `ticks`.
 void add_lost(RecordBuilder& records, uint64_t ticks, uint32_t writer, uint32_t cause,

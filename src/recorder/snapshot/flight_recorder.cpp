@@ -38,6 +38,11 @@ FlightRecorder::FlightRecorder(Buffer& buffer, TraceFile file, FlightOptions opt
   note_clocks();
   last_periodic_ns_ = read_monotonic_ns();
   asked_seen_ = IpcAtomics::load_acquire(buffer_.view().control().snapshots_asked);
+  // A polled writer takes blocks by itself, also in overwrite mode; BPF programs take
+  // free ones only.
+  if (buffer_.view().geometry().cpu_count != 0 && options_.polled == nullptr) {
+    cpu_server_.start(buffer_.view());
+  }
   thread_ = std::thread([this] { run(); });
 }
 
@@ -75,7 +80,11 @@ void FlightRecorder::child_ended(uint32_t pid, int wait_status) {
 }
 
 void FlightRecorder::run() {
-  const long interval_ns = poll_interval_ns(buffer_.view().geometry(), kFlightPollNs);
+  const Geometry& geometry = buffer_.view().geometry();
+  if (options_.polled != nullptr) hurry_this_thread();
+  const long interval_ns = options_.polled == nullptr
+                               ? kFlightPollNs
+                               : poll_interval_ns(geometry, kFlightPollNs);
   RecorderSleep sleep;
   for (;;) {
     {
@@ -193,15 +202,7 @@ void FlightRecorder::note_moments() {
 }
 
 void FlightRecorder::look_after_buffer() {
-  // A polled writer takes blocks by itself, also in overwrite mode; BPF programs depend
-  // on serve_cpus().
-  if (!stopping_) {
-    if (options_.polled == nullptr) {
-      serve_cpus(buffer_.view());
-    } else {
-      options_.polled->poll();
-    }
-  }
+  if (!stopping_ && options_.polled != nullptr) options_.polled->poll();
   if (options_.on_crash) crash_seen_ |= see_crash();
   if (!stopping_) note_moments();
   if (read_monotonic_ns() - past_.syncs.back().monotonic_ns >=
@@ -252,6 +253,7 @@ CollectorSummary FlightRecorder::finish() {
     stopping_ = true;
   }
   buffer_.close_gate();
+  cpu_server_.stop();
   wake_collector(buffer_.view().control());
   thread_.join();
 
@@ -265,8 +267,9 @@ CollectorSummary FlightRecorder::finish() {
   past_.with_moments = false;
   summary.totals = write_snapshot_file(buffer_, file_, past_);
   summary.lost = session_losses(view);
-  const uint64_t kept =
-      summary.totals.records + summary.totals.torn + summary.totals.unfinished;
+  summary.lost[ARCTRACE_LOST_FILE] += summary.totals.lost_by_file;
+  const uint64_t kept = summary.totals.records + summary.totals.torn +
+                        summary.totals.unfinished + summary.totals.unsaved;
   const uint64_t written = session_written(view);
   summary.overwritten = written > kept ? written - kept : 0;
   summary.processes = view.control().process_next - 1;

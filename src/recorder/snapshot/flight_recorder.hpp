@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "src/recorder/buffer/buffer.hpp"
+#include "src/recorder/drain/cpu_server.hpp"
 #include "src/recorder/drain/polled_writer.hpp"
 #include "src/recorder/drain/recorder.hpp"
 #include "src/recorder/file/kept_files.hpp"
@@ -70,6 +71,7 @@ class FlightRecorder : public Recorder {
       0;  // when the snapshot that a program asked for is due; 0: none
   uint64_t last_periodic_ns_ = 0;
   KeptFiles snapshots_;
+  CpuServer cpu_server_;
   std::thread thread_;
 };
 

@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 #include <span>
+#include <utility>
 
 #include "src/buffer/clock.hpp"
 #include "src/protocol/losses.hpp"
@@ -16,6 +17,7 @@
 #include "src/recorder/drain/reaper.hpp"
 #include "src/recorder/file/block_scan.hpp"
 #include "src/recorder/file/session_records.hpp"
+#include "src/recorder/snapshot/merged_records.hpp"
 
 namespace arctrace {
 
@@ -24,7 +26,35 @@ void Snapshot::write() {
   copy_definitions(definitions);
   for (const SeenBlock& block : list(ARCTRACE_CLASS_DATA)) copy(block);
   copy_definitions(definitions);
+  error_ = file_.error();
+  if (file_.lacks_room()) end_full_file();
+  totals_.unsaved = file_losses_.count();
+  totals_.lost_by_file = file_losses_.count_all();
   report_balances();
+}
+
+void Snapshot::end_full_file() {
+  constexpr uint64_t kBytesForEachSlot = 256;  // WRITER_END, TOTALS, LOST
+  constexpr uint64_t kBytesForRest = 16u << 10;
+  const uint64_t for_each_block =
+      sizeof(arctrace_chunk_header) + view_.geometry().block_size;
+  const uint64_t needed = kBytesForRest +
+                          Recycle<IpcAtomics>::slots_used(view_) * kBytesForEachSlot +
+                          unwritten_.size() * for_each_block;
+  for (const TraceFile::CutChunk& chunk : file_.cut_end(needed)) {
+    if (!chunk.is_data()) {
+      file_.write_chunk(static_cast<arctrace_chunk_kind>(chunk.header.kind),
+                        chunk.header.flags, chunk.header.index, chunk.header.ticks,
+                        chunk.payload);
+      continue;
+    }
+    FileLosses cut;
+    cut.add_block_untrusted(chunk.payload);
+    totals_.records -= std::min(totals_.records, cut.count());
+    file_losses_.add_block_untrusted(chunk.payload);
+  }
+  file_.clear_error();
+  for (const SeenBlock& block : std::exchange(unwritten_, {})) copy(block);
 }
 
 // The blocks of one class that hold records, in the order of their hand-out.
@@ -86,7 +116,11 @@ void Snapshot::copy(const SeenBlock& block) {
   file_.write_chunk(ARCTRACE_CHUNK_BLOCK, flags, block.index,
                     read_ticks(view_.geometry().clock),
                     std::span(bytes).first(contents.used));
-  if (file_.error() != 0) return;
+  if (file_.error() != 0) {
+    if (block.is_definitions) unwritten_.push_back(block);
+    file_losses_.add_block_untrusted(std::span(bytes).first(contents.used));
+    return;
+  }
   totals_.records += contents.records;
   (complete ? totals_.torn : totals_.unfinished) += contents.torn;
 }
@@ -102,7 +136,7 @@ void Snapshot::report_balances() {
     const uint32_t writer = IpcAtomics::load_relaxed(slot.writer);
     if (writer == 0) continue;
     if (!is_live(IpcAtomics::load_acquire(slot.lock)))
-      add_writer_end(records, now, writer);
+      add_writer_end(records, now, writer, 0);
     for (uint32_t cause = 0; cause < ARCTRACE_LOST_CAUSES; ++cause) {
       const uint64_t reported = ReportedLosses<IpcAtomics>::reported(view_, slot, cause);
       const uint64_t lost = IpcAtomics::load_relaxed(slot.lost[cause]);
@@ -121,15 +155,17 @@ void Snapshot::report_balances() {
     }
   }
   report_cpu_losses(view_, records, now);
-  add_session_totals(records, now, view_);
+  file_losses_.report(records, now);
+  add_session_totals(records, now, view_, file_losses_.count_all());
   file_.write_records(now, records.bytes());
 }
 
 namespace {
 
-// Blocks of data that the buffer still has are not written twice.
+// Blocks of data that the buffer still has are not written twice, and what it still
+// counts as lost is not reported twice.
 void write_earlier(const BufferView& view, TraceFile& file,
-                   std::span<const EarlierChunk> chunks) {
+                   std::span<const EarlierChunk> chunks, DrainTotals& totals) {
   std::set<uint64_t> in_buffer;
   for (uint32_t i = 0; i < view.geometry().block_count; ++i) {
     arctrace_block_header& header = view.block_header(i);
@@ -137,14 +173,25 @@ void write_earlier(const BufferView& view, TraceFile& file,
       in_buffer.insert(IpcAtomics::load_relaxed(header.handout));
     }
   }
-  for (const EarlierChunk& chunk : chunks) {
+  const MergedRecords records(view, chunks);
+  for (size_t i = 0; i < chunks.size(); ++i) {
+    const EarlierChunk& chunk = chunks[i];
+    if (chunk.header.kind == ARCTRACE_CHUNK_RECORDS) {
+      file.write_records(chunk.header.ticks, records.payload(i));
+      continue;
+    }
+    if (chunk.header.kind != ARCTRACE_CHUNK_BLOCK) continue;
     const std::optional<uint64_t> data = chunk.data_handout();
     if (data && in_buffer.contains(*data)) continue;
-    const bool is_block = chunk.header.kind == ARCTRACE_CHUNK_BLOCK;
-    if (!is_block && chunk.header.kind != ARCTRACE_CHUNK_RECORDS) continue;
-    file.write_chunk(is_block ? ARCTRACE_CHUNK_BLOCK : ARCTRACE_CHUNK_RECORDS,
-                     is_block && !data ? ARCTRACE_CHUNK_LIVE_COPY : chunk.header.flags,
-                     chunk.header.index, chunk.header.ticks, chunk.payload);
+    if (data) {
+      std::vector<std::byte> copy = chunk.payload;
+      const BlockContents contents = scan_block_untrusted(copy);
+      totals.records += contents.records;
+      totals.torn += contents.torn;
+    }
+    const uint16_t flags = data ? chunk.header.flags : uint16_t{ARCTRACE_CHUNK_LIVE_COPY};
+    file.write_chunk(ARCTRACE_CHUNK_BLOCK, flags, chunk.header.index, chunk.header.ticks,
+                     chunk.payload);
   }
 }
 
@@ -171,7 +218,8 @@ DrainTotals write_snapshot_file(const Buffer& buffer, TraceFile& file,
     add_moments(records, buffer.view(), past.moments);
     file.write_records(read_ticks(clock), records.bytes());
   }
-  write_earlier(buffer.view(), file, past.earlier);
+  DrainTotals earlier;
+  write_earlier(buffer.view(), file, past.earlier, earlier);
   CodeFiles code_files(buffer.header());
   Snapshot snapshot(buffer.view(), file, code_files,
                     buffer.is_copy() ? Patience{0} : Patience{});
@@ -179,7 +227,7 @@ DrainTotals write_snapshot_file(const Buffer& buffer, TraceFile& file,
   // A copy does not show which processes live, nor whether it comes from this machine.
   if (!buffer.is_copy()) code_files.write(living_processes(buffer.view()), file);
   if (buffer.is_cut_off() && file.error() == 0) file.note_error(ENODATA);
-  const int error = file.error();
+  const int error = snapshot.error() != 0 ? snapshot.error() : file.error();
   file.clear_error();
   records.clear();
   const uint64_t now = read_ticks(clock);
@@ -189,7 +237,10 @@ DrainTotals write_snapshot_file(const Buffer& buffer, TraceFile& file,
                     static_cast<uint32_t>(error));
   file.write_records(now, records.bytes());
   if (error != 0) file.note_error(error);
-  return snapshot.totals();
+  DrainTotals totals = snapshot.totals();
+  totals.records += earlier.records;
+  totals.torn += earlier.torn;
+  return totals;
 }
 
 std::vector<ClockSync> buffer_syncs(const Buffer& buffer, bool is_live) {

@@ -16,6 +16,7 @@
 #include "src/recorder/drain/drain.hpp"
 #include "src/recorder/drain/live_copy.hpp"
 #include "src/recorder/file/earlier_definitions.hpp"
+#include "src/recorder/file/file_losses.hpp"
 #include "src/recorder/file/record_builder.hpp"
 #include "src/recorder/file/session_records.hpp"
 #include "src/recorder/file/trace_file.hpp"
@@ -34,10 +35,14 @@ class Snapshot {
   // totals, to a file that has its header. Blocks are copied in the order of their
   // hand-out, the oldest first; a block that is overwritten meanwhile is omitted.
   // Definitions are copied before the records, and again after them if they have grown,
-  // so that every record's definitions are in the file.
+  // so that every record's definitions are in the file. If the file has no room for all,
+  // data makes way for definitions and totals, and what is missing is lost, of cause
+  // file.
   void write();
 
   const DrainTotals& totals() const { return totals_; }
+  // errno of the first failure of the file, or 0.
+  int error() const { return error_; }
 
  private:
   struct Copied {
@@ -48,6 +53,7 @@ class Snapshot {
   std::vector<SeenBlock> list(arctrace_block_class wanted) const;
   void copy_definitions(CopiedBlocks& done);
   void copy(const SeenBlock& block);
+  void end_full_file();
   void report_balances();
 
   BufferView view_;
@@ -55,6 +61,9 @@ class Snapshot {
   CodeFiles& code_files_;
   DrainTotals totals_;
   Patience patience_;
+  std::vector<SeenBlock> unwritten_;  // definitions for which there was no room
+  FileLosses file_losses_;
+  int error_ = 0;
 };
 
 // The parts of a snapshot's file that are not in the buffer: what the recorder noted
