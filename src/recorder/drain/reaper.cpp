@@ -13,13 +13,28 @@ namespace arctrace {
 void Reaper::settle_dead(RecordBuilder& records,
                          const std::function<void(uint32_t)>& closed) {
   const uint32_t used = Recycle<IpcAtomics>::slots_used(view_);
-  for (uint32_t i = 0; i < used; ++i) {
+  uint32_t to_take = view_.geometry().slot_count - used;
+  std::vector<uint32_t> dead;
+  for (uint32_t k = 0; k < used; ++k) {
+    const uint32_t i = (first_ + k) % used;
+    const uint32_t word = IpcAtomics::load_acquire(view_.slot(i).lock);
+    if (word == kBeingReaped) {  // left so by a collector that died
+      reap(i, records, closed);
+    } else if (!is_live(word)) {
+      ++to_take;
+      if (word != 0) dead.push_back(i);
+    }
+  }
+  const size_t most = is_last_ ? dead.size() : to_take - to_take / 2;
+  if (dead.size() > most) {
+    first_ = dead[most];
+    dead.resize(most);
+  }
+  for (const uint32_t i : dead) {
     uint32_t& lock = view_.slot(i).lock;
     uint32_t word = IpcAtomics::load_acquire(lock);
-    // A slot that is being reaped was left so by a collector that died.
-    if (word == kBeingReaped ||
-        (word != 0 && !is_live(word) &&
-         IpcAtomics::compare_exchange_acq_rel(lock, word, uint32_t{kBeingReaped}))) {
+    if (word != 0 && !is_live(word) &&
+        IpcAtomics::compare_exchange_acq_rel(lock, word, uint32_t{kBeingReaped})) {
       reap(i, records, closed);
     }
   }
