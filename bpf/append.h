@@ -128,7 +128,8 @@ static __always_inline bool open_block(uint8_t* base,
   header->handout = handout;
   header->base_ticks = 0;  // not used in form full
   header->retired = 0;
-  header->reserved1 = 0;
+  header->checked = 0;
+  header->living = 0;
   store_release_u32(&header->magic, ARCTRACE_BLOCK_MAGIC);  // C1
   const uint64_t shared = (owned & ~0xffull) | ARCTRACE_PHASE_SHARED;
   if (!compare_exchange_u64(&header->state, owned, shared)) return false;

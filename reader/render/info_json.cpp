@@ -2,6 +2,7 @@
 
 #include <absl/strings/escaping.h>
 #include <absl/strings/str_cat.h>
+#include <arctrace/format.h>
 
 #include <string>
 
@@ -68,6 +69,11 @@ void write_session(const Session& s, JsonWriter& json) {
   }
   json.member("child_wait_status", s.child_wait_status);
   json.member("disk_full_errno", s.disk_full_errno);
+  json.key("identities").begin_object();
+  json.member("processes", s.processes);
+  json.member("threads", s.threads);
+  json.member("most", ARCTRACE_IDENTITIES_END - 1);
+  json.end();
   json.end();
 }
 

@@ -3,6 +3,7 @@
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_format.h>
 #include <absl/time/time.h>
+#include <arctrace/format.h>
 
 #include <algorithm>
 #include <cstring>
@@ -52,11 +53,25 @@ std::vector<std::string> session_facts(const Session& session) {
   } else if (session.cpu_count != 0) {
     facts.push_back("kernel: recorded by BPF");
   }
+  if (std::string text = identities_text(session.processes, session.threads);
+      !text.empty()) {
+    facts.push_back(std::move(text));
+  }
   if (session.child_wait_status.has_value()) {
     facts.push_back(absl::StrCat("the command ended with ",
                                  wait_status_text(*session.child_wait_status)));
   }
   return facts;
+}
+
+std::string identities_text(uint32_t processes, uint32_t threads) {
+  constexpr uint32_t kEarly = ARCTRACE_IDENTITIES_END / 4;
+  const uint32_t given = std::max(processes, threads);
+  if (given < kEarly) return "";
+  return absl::StrCat("identities: ", processes, " of processes and ", threads,
+                      " of threads are given, of ", ARCTRACE_IDENTITIES_END - 1,
+                      " each; when they end, new threads are not recorded: begin a new "
+                      "session before that");
 }
 
 std::string count_text(uint64_t count, const std::string& what,

@@ -15,6 +15,10 @@ std::vector<std::string> session_facts(const Session& session);
 // not appear, except those of records and of losses.
 std::string summary_line(const Summary& summary);
 
+// A line about the identities that a session has given, once a quarter of them are; else
+// empty.
+std::string identities_text(uint32_t processes, uint32_t threads);
+
 // "1 finding", "2 findings". `plural` is for words whose plural is not formed by an s.
 std::string count_text(uint64_t count, const std::string& what,
                        const std::string& plural = {});

@@ -23,6 +23,7 @@ struct BufferState {
   std::vector<Slot> slots;                    // those that were ever used
   std::array<uint64_t, ARCTRACE_LOST_CAUSES> session_lost{};  // that no slot counted
   uint32_t gate = 0, collector_pid = 0;
+  uint32_t processes = 0, threads = 0;  // identities ever given
   uint32_t high_water_blocks = 0;
   std::vector<std::string> filter;  // the live one: globs after '+' or '-'
   bool collector_alive = false;

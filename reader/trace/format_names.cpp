@@ -31,7 +31,7 @@ std::string record_type_text(uint16_t type) {
 
 std::string loss_cause_text(uint32_t cause) {
   return word(cause, ARCTRACE_LOST_FULL, "cause",
-              {"full", "too_big", "nested", "no_slot", "kernel", "file"});
+              {"full", "too_big", "nested", "no_slot", "kernel", "file", "identity"});
 }
 
 std::string mode_text(uint32_t mode) {

@@ -60,6 +60,8 @@ absl::Status read_control(Input& input, BufferState& state) {
   state.gate = control.gate;
   state.collector_pid = control.collector_pid;
   state.high_water_blocks = control.high_water_blocks;
+  state.processes = control.process_next - std::min(control.process_next, 1u);
+  state.threads = control.writer_next - std::min(control.writer_next, 1u);
   state.collector_alive = is_live(control.collector_lock);
   std::copy(std::begin(control.lost), std::end(control.lost), state.session_lost.begin());
   arctrace_live_filter filter{};

@@ -3,6 +3,9 @@
 #include <absl/strings/str_cat.h>
 
 #include <algorithm>
+#include <vector>
+
+#include "src/base/checksum.hpp"
 
 namespace arctrace::reader {
 namespace {
@@ -41,13 +44,41 @@ bool size_fits(const arctrace_chunk_header& h, const Geometry& geometry,
   return false;
 }
 
+// Reads the payload at `offset` to compare its checksum. Adds a finding if it differs.
+absl::Status verify_untrusted(Input& input, const arctrace_chunk_header& chunk,
+                              uint64_t offset, FindingLog& findings) {
+  constexpr size_t kPiece = size_t{64} << 10;
+  arctrace_chunk_header without = chunk;
+  without.checksum = 0;
+  Checksum checksum;
+  checksum.add(std::as_bytes(std::span(&without, 1)));
+  std::vector<std::byte> piece(std::min<size_t>(kPiece, chunk.size));
+  for (uint64_t left = chunk.size; left > 0;) {
+    const absl::StatusOr<size_t> read = input.read(
+        offset, std::span(piece).first(std::min<uint64_t>(left, piece.size())));
+    if (!read.ok()) return read.status();
+    if (*read == 0) return absl::OkStatus();  // it has shrunk, which the merge reports
+    checksum.add(std::span(piece).first(*read));
+    offset += *read;
+    left -= *read;
+  }
+  if (checksum.value() != chunk.checksum) {
+    findings.add(Rule::kChunkChecksum,
+                 absl::StrCat("checksum ", absl::Hex(checksum.value(), absl::kZeroPad8),
+                              ", not ", absl::Hex(chunk.checksum, absl::kZeroPad8)),
+                 chunk.sequence);
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<BlockIndex> index_file_untrusted(Input& input, const Geometry& geometry,
-                                                FindingLog& findings) {
+                                                FindingLog& findings,
+                                                bool verifies_checksums) {
   BlockIndex index;
   uint64_t offset = ARCTRACE_HEADER_SIZE;
-  uint64_t expected_sequence = 0;
+  uint32_t expected_sequence = 0;
   while (offset < input.size()) {
     ChunkStart start{};
     const absl::StatusOr<size_t> read =
@@ -81,6 +112,10 @@ absl::StatusOr<BlockIndex> index_file_untrusted(Input& input, const Geometry& ge
 
     const uint64_t payload = offset + sizeof start.chunk;
     const uint64_t there = input.size() > payload ? input.size() - payload : 0;
+    if (verifies_checksums && there >= start.chunk.size) {
+      const absl::Status status = verify_untrusted(input, start.chunk, payload, findings);
+      if (!status.ok()) return status;
+    }
     BlockRef ref;
     ref.chunk = start.chunk.sequence;
     ref.offset = payload;

@@ -8,8 +8,9 @@
 namespace arctrace::reader {
 
 // Breaches of the rules about chunks and blocks lead to findings. Error: the input cannot
-// be read.
+// be read. `verifies_checksums` costs a reading of the whole file.
 absl::StatusOr<BlockIndex> index_file_untrusted(Input& input, const Geometry& geometry,
-                                                FindingLog& findings);
+                                                FindingLog& findings,
+                                                bool verifies_checksums);
 
 }  // namespace arctrace::reader

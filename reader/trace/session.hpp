@@ -23,6 +23,7 @@ struct Session {
   uint64_t buffer_size = 0;
   uint32_t creator_pid = 0, creator_uid = 0;
   bool pinned = false;
+  bool has_checksums = false;     // each chunk of the file has one
   bool has_perf_records = false;  // the kernel's are from perf events: no wake-ups
   uint64_t ticks_per_second = 0, start_ticks = 0;
   uint64_t start_monotonic_ns = 0, start_realtime_ns = 0;

@@ -33,10 +33,11 @@ absl::Status check_identity(const Input& input, const arctrace_session_header& h
                                       h.version_minor, "; this arctrace reads version ",
                                       ARCTRACE_VERSION_MAJOR));
   }
-  if (h.features_required != 0) {
+  const uint64_t unknown = h.features_required & ~uint64_t{ARCTRACE_FEATURE_CHECKSUMS};
+  if (unknown != 0) {
     return refuse(input,
                   absl::StrCat("needs features that this arctrace does not have (0x",
-                               absl::Hex(h.features_required), ")"));
+                               absl::Hex(unknown), ")"));
   }
   return absl::OkStatus();
 }
@@ -75,6 +76,7 @@ absl::StatusOr<SessionHeader> read_session_header_untrusted(Input& input) {
   session.creator_pid = h.creator_pid;
   session.creator_uid = h.creator_uid;
   session.pinned = h.pinned != 0;
+  session.has_checksums = (h.features_required & ARCTRACE_FEATURE_CHECKSUMS) != 0;
   session.has_perf_records = (h.features_optional & ARCTRACE_FEATURE_PERF) != 0;
   session.ticks_per_second = h.ticks_per_second;
   session.start_ticks = h.start_ticks;

@@ -54,14 +54,15 @@ struct Trace::Impl {
     uint64_t first_ticks;
   };
 
-  Impl(std::unique_ptr<Input> from, SessionHeader header, size_t max_findings)
+  Impl(std::unique_ptr<Input> from, SessionHeader header, const OpenOptions& options)
       : input(std::move(from)),
         session(std::move(header.session)),
         geometry(header.geometry),
         clock(
             {session.start_ticks, session.start_monotonic_ns, session.start_realtime_ns},
             session.ticks_per_second),
-        findings(max_findings) {}
+        findings(options.max_findings),
+        verifies_checksums(options.verifies_checksums) {}
 
   absl::Status load();
   absl::Status load_shared(const BlockRef& block, DefinitionsLoader& loader);
@@ -84,6 +85,7 @@ struct Trace::Impl {
   Geometry geometry;
   ClockMap clock;
   FindingLog findings;
+  const bool verifies_checksums;
   FindingLog::Mark opened;  // after the findings of load()
   BufferState buffer;
   Definitions definitions;
@@ -105,7 +107,8 @@ struct Trace::Impl {
 absl::Status Trace::Impl::load() {
   const absl::StatusOr<BlockIndex> index =
       session.raw ? index_buffer_untrusted(*input, geometry, findings, buffer)
-                  : index_file_untrusted(*input, geometry, findings);
+                  : index_file_untrusted(*input, geometry, findings,
+                                         verifies_checksums && session.has_checksums);
   if (!index.ok()) return index.status();
   DefinitionsLoader loader;
   for (const BlockRef& block : index->blocks) {
@@ -121,6 +124,8 @@ absl::Status Trace::Impl::load() {
     add_slot_fates();
     // The lock on the memory is the collector's.
     session.pinned = session.pinned && buffer.collector_alive;
+    session.processes = buffer.processes;
+    session.threads = buffer.threads;
   }
   drop_reported_calls();
   opened = findings.mark();
@@ -415,8 +420,7 @@ absl::StatusOr<Trace> Trace::open(const std::string& path, OpenOptions options) 
 absl::StatusOr<Trace> Trace::open(std::unique_ptr<Input> input, OpenOptions options) {
   absl::StatusOr<SessionHeader> header = read_session_header_untrusted(*input);
   if (!header.ok()) return header.status();
-  auto impl =
-      std::make_unique<Impl>(std::move(input), *std::move(header), options.max_findings);
+  auto impl = std::make_unique<Impl>(std::move(input), *std::move(header), options);
   if (absl::Status status = impl->load(); !status.ok()) return status;
   return Trace(std::move(impl));
 }

@@ -23,6 +23,9 @@ namespace arctrace::reader {
 
 struct OpenOptions {
   size_t max_findings = 1000;  // kept; all are counted
+  // Whether all bytes are compared with the checksums of their chunks, if there are any.
+  // Costs another reading of the file.
+  bool verifies_checksums = false;
 };
 
 // A trace file, or a raw buffer's image. Its memory is bounded by the number of blocks

@@ -46,7 +46,9 @@ GeometryError read_geometry_untrusted(const arctrace_session_header& h,
                                       Geometry& out) {
   if (h.magic != expected_magic) return GeometryError::kMagic;
   if (h.byte_order != ARCTRACE_BYTE_ORDER) return GeometryError::kByteOrder;
-  if (h.version_major != ARCTRACE_VERSION_MAJOR || h.features_required != 0) {
+  const uint64_t known =
+      h.magic == ARCTRACE_FILE_MAGIC ? ARCTRACE_FEATURE_CHECKSUMS : uint64_t{0};
+  if (h.version_major != ARCTRACE_VERSION_MAJOR || (h.features_required & ~known) != 0) {
     return GeometryError::kVersion;
   }
   Geometry g;

@@ -19,6 +19,10 @@ uint32_t last_pid;
 
 }  // namespace
 
+bool has_next_identity(uint32_t& next) {
+  return IpcAtomics::load_relaxed(next) < ARCTRACE_IDENTITIES_END;
+}
+
 bool make_process_state(const BufferView& session_buffer) {
   void* page = sys::map(4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
   if (page == nullptr || sys::advise(page, 4096, MADV_WIPEONFORK) != 0) return false;
@@ -32,6 +36,7 @@ ProcessState* current_process(uint64_t ticks) {
   if (state == nullptr) return nullptr;
   if (IpcAtomics::load_acquire(state->phase) == ProcessState::kReady) return state;
   if (state->pid == 0 && !may_call_kernel()) return nullptr;
+  if (!has_next_identity(identities->control().process_next)) return nullptr;
   uint32_t none = ProcessState::kNone;
   if (!IpcAtomics::compare_exchange_acq_rel(state->phase, none,
                                             uint32_t{ProcessState::kMaking})) {

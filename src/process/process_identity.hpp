@@ -24,16 +24,21 @@ struct ProcessState {
   uint32_t emitting;           // 1: a thread emits the registry (a try-lock)
   uint64_t emitted;            // registry entries written so far
   uint32_t round;              // control.definitions_round for which they are written
-  uint32_t thread_slot;        // index of a slot in which a thread of it was seen
+  uint32_t thread_slot;        // a slot in which a thread of it was seen, from 1; 0: none
 
   static constexpr uint32_t kNone = 0;
   static constexpr uint32_t kMaking = 1;
   static constexpr uint32_t kReady = 2;
 };
 
+// Whether the session gives another identity of those that `next` counts, which is
+// control.process_next or control.writer_next.
+bool has_next_identity(uint32_t& next);
+
 // The calling process' state with an identity, which is made if there is none; `ticks` is
 // then the process' start. Null while another thread makes it, if that would take a
-// system call that is forbidden, or if there is no session.
+// system call that is forbidden, if the session has no identity left, or if there is no
+// session.
 ProcessState* current_process(uint64_t ticks);
 
 // Notes the process id of a fork child, so that its identity can be made without a system

@@ -4,6 +4,7 @@
 
 #include <arctrace/format.h>
 
+#include <algorithm>
 #include <cstdint>
 
 #include "src/buffer/buffer_view.hpp"
@@ -12,26 +13,63 @@
 
 namespace arctrace {
 
+// A search of all slots is made for one block that a writer takes only as often as one
+// call can bear. False: there were enough of them.
+inline bool take_search(uint32_t& searches) {
+  if (searches == 0) return false;
+  --searches;
+  return true;
+}
+
 template <class A>
 class DefinitionsLife {
  public:
-  // Whether a block of definitions is needed no more. REQUIRES: it was seen CLOSED.
-  static bool is_over(const BufferView& view, arctrace_block_header& definitions) {
-    const uint32_t process = A::load_relaxed(definitions.process);
-    if (!is_gone(view, process)) return false;
+  // Whether a block of definitions is needed no more, as far as this call looks: it looks
+  // at no more than kBlockLooks blocks, and the next call at those after them.
+  // `searches`: as in Overwrite::take(). REQUIRES: the block was seen CLOSED.
+  static bool is_over(const BufferView& view, arctrace_block_header& definitions,
+                      uint32_t& searches) {
     uint64_t retired = A::load_acquire(definitions.retired);
+    // Once its process was gone, a thread that came later has written all of it again.
     if (retired == 0) {
+      if (!is_of_gone(view, definitions, searches)) return false;
       const uint64_t now = A::load_acquire(view.control().next);
       // If another writer stores its number first, that one is as good.
       if (A::compare_exchange_acq_rel(definitions.retired, retired, now)) retired = now;
     }
-    return !has_records(view, process, retired);
+    return !has_records(view, definitions, retired);
+  }
+
+  // is_gone() for the process of a block of definitions, whose header has a hint where a
+  // thread of it was seen.
+  static bool is_of_gone(const BufferView& view, arctrace_block_header& definitions,
+                         uint32_t& searches) {
+    const uint32_t process = A::load_relaxed(definitions.process);
+    const uint32_t hint = A::load_relaxed(definitions.living);
+    if (hint != 0 && hint <= view.geometry().slot_count) {
+      arctrace_writer_slot& slot = view.slot(hint - 1);
+      const uint32_t lock = A::load_acquire(slot.lock);
+      if (is_live(lock) && A::load_acquire(slot.tid) == (lock & kTidMask) &&
+          A::load_relaxed(slot.process) == process) {
+        return false;
+      }
+    }
+    if (!take_search(searches)) return false;
+    uint32_t living = 0;
+    const bool is_gone_now = is_gone(view, process, living);
+    if (living != 0) A::store_relaxed(definitions.living, living);
+    return is_gone_now;
   }
 
   // Whether there was a moment during this call at which the process had no thread. A
   // thread that attaches later and finds no older thread of its process writes the
   // definitions again.
   static bool is_gone(const BufferView& view, uint32_t process) {
+    uint32_t living = 0;
+    return is_gone(view, process, living);
+  }
+  // `living` is set to the number of the slot of a living thread of it, counted from 1.
+  static bool is_gone(const BufferView& view, uint32_t process, uint32_t& living) {
     arctrace_control& control = view.control();
     // L1 acquire, matches L2 in attach: a thread that is counted here has locked its
     // slot.
@@ -44,7 +82,10 @@ class DefinitionsLife {
       // M2 acquire, matches M1 in attach. With another tid, the new owner has not stored
       // its identity yet.
       if (A::load_acquire(slot.tid) != (lock & kTidMask)) return false;
-      if (A::load_relaxed(slot.process) == process) return false;
+      if (A::load_relaxed(slot.process) == process) {
+        living = i + 1;
+        return false;
+      }
     }
     // L3 acq_rel, adds 0: a thread that attaches after this sees what we saw, above all
     // the death of the last thread of its process.
@@ -53,14 +94,17 @@ class DefinitionsLife {
 
   // Whether a thread of the process with a smaller identity than `writer` lives. If so,
   // the process has had a thread ever since that one attached.
-  // `seen`: index of a slot that is looked at first; set to that of the thread found.
+  // `seen`: number, from 1, of a slot that is looked at first; set to that of the thread
+  // found.
   static bool has_older_thread(const BufferView& view, uint32_t process, uint32_t writer,
                                uint32_t& seen) {
     const uint32_t used = Recycle<A>::slots_used(view);
-    if (seen < used && is_older_thread(view.slot(seen), process, writer)) return true;
+    if (seen - 1 < used && is_older_thread(view.slot(seen - 1), process, writer)) {
+      return true;
+    }
     for (uint32_t i = 0; i < used; ++i) {
       if (is_older_thread(view.slot(i), process, writer)) {
-        seen = i;
+        seen = i + 1;
         return true;
       }
     }
@@ -72,13 +116,39 @@ class DefinitionsLife {
   // that.
   static bool have_room(const BufferView& view) {
     if (view.geometry().mode != ARCTRACE_MODE_OVERWRITE) return true;
-    const uint32_t count = view.geometry().block_count;
-    uint32_t room = count / 2;
-    for (uint32_t i = 0; i < count; ++i) {
-      arctrace_block_header& header = view.block_header(i);
-      if (is_in_use(header) && is_definitions(header) && --room == 0) return false;
+    const uint64_t used = A::load_relaxed(view.control().definition_blocks);
+    // Of a count that deaths have brought below 0.
+    if (static_cast<int64_t>(used) < 0) return true;
+    return used < view.geometry().block_count / 2;
+  }
+
+  // The searches of all slots that one call may make.
+  static uint32_t searches(const BufferView& view) {
+    constexpr uint32_t kSlotLooks = 16384;
+    constexpr uint32_t kMin = 4;
+    return std::max(kMin, kSlotLooks / std::max(Recycle<A>::slots_used(view), 1u));
+  }
+
+  // The value of `checked` in a block that is opened: none, and bits of its generation,
+  // so that a writer that stopped in the midst of a search does not store into a later
+  // one.
+  static uint32_t unchecked(uint32_t generation) { return generation << 24; }
+
+  // Counts a block that has got its header, if it is of definitions.
+  static void count_opened(const BufferView& view, uint16_t block_class) {
+    if (block_class != ARCTRACE_CLASS_DEFINITIONS ||
+        view.geometry().mode != ARCTRACE_MODE_OVERWRITE) {
+      return;
     }
-    return true;
+    A::fetch_add_relaxed(view.control().definition_blocks, uint64_t{1});
+  }
+
+  // Counts a block off that is about to be wiped. A writer that dies here leaves the
+  // block to another one, which counts it off again: a count that is too small lets
+  // definitions have a block more.
+  static void count_reset(const BufferView& view, arctrace_block_header& header) {
+    if (!is_in_use(header) || !is_definitions(header)) return;
+    A::fetch_add_relaxed(view.control().definition_blocks, ~uint64_t{0});
   }
 
   static bool is_definitions(arctrace_block_header& header) {
@@ -99,20 +169,32 @@ class DefinitionsLife {
     return A::load_acquire(header.magic) == ARCTRACE_BLOCK_MAGIC;
   }
 
+  static constexpr uint32_t kBlockLooks = 256;
+  static constexpr uint32_t kCheckedMask = ARCTRACE_BLOCK_COUNT_MAX - 1;
+
   // Whether any block may hold records of a process that was gone when control.next was
   // `retired`: an exclusive block of one of its threads, or a shared block handed out
-  // before.
-  static bool has_records(const BufferView& view, uint32_t process, uint64_t retired) {
-    for (uint32_t i = 0; i < view.geometry().block_count; ++i) {
+  // before. A block that holds none will never hold one again, so that a search may go on
+  // where the last one has stopped. True also if this call has not looked at all.
+  static bool has_records(const BufferView& view, arctrace_block_header& definitions,
+                          uint64_t retired) {
+    const uint32_t process = A::load_relaxed(definitions.process);
+    const uint32_t count = view.geometry().block_count;
+    uint32_t seen = A::load_relaxed(definitions.checked);
+    uint32_t i = seen & kCheckedMask;
+    const uint32_t end = i < count ? i + std::min(kBlockLooks, count - i) : i;
+    for (; i < end; ++i) {
       arctrace_block_header& header = view.block_header(i);
       if (!is_in_use(header) || is_definitions(header)) continue;
       if (A::load_relaxed(header.form) == ARCTRACE_FORM_COMPACT
               ? A::load_relaxed(header.process) == process
               : A::load_relaxed(header.handout) < retired) {
-        return true;
+        break;
       }
     }
-    return false;
+    if (i >= count) return false;
+    A::compare_exchange_acq_rel(definitions.checked, seen, (seen & ~kCheckedMask) | i);
+    return true;
   }
 };
 

@@ -5,6 +5,7 @@
 
 #include <arctrace/format.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 
@@ -35,16 +36,23 @@ class Handout {
     uint64_t state;  // as stored: OWNED
   };
 
+  // How many blocks one call looks at, at most. In overwrite mode there is no collector
+  // that says which blocks are long in use.
+  static constexpr uint32_t kLooks = 256;
+  static constexpr uint32_t kLooksOverwriting = 4096;
+
   // Takes a free block for the holder of slot `slot`, or in overwrite mode the next one
-  // that may be overwritten; nullopt if none of all blocks will do. `name` is the word of
-  // that slot (current or active[]) that names the block. It is set before the block is
-  // taken, so that the block is found if the holder dies at any point.
+  // that may be overwritten; nullopt if none of those that it looks at will do. `name` is
+  // the word of that slot (current or active[]) that names the block. It is set before
+  // the block is taken, so that the block is found if the holder dies at any point.
   static std::optional<Taken> take(const BufferView& view, uint32_t slot,
                                    uint32_t& name) {
     arctrace_control& control = view.control();
     const uint32_t count = view.geometry().block_count;
     const bool overwrites = view.geometry().mode == ARCTRACE_MODE_OVERWRITE;
-    for (uint32_t tries = 0; tries < count; ++tries) {
+    const uint32_t most = looks(view);
+    uint32_t searches = overwrites ? DefinitionsLife<A>::searches(view) : 0;
+    for (uint32_t tries = 0; tries < most; ++tries) {
       const uint64_t handout = A::fetch_add_relaxed(control.next, uint64_t{1});
       const auto index = static_cast<uint32_t>(handout % count);
       arctrace_block_header& header = view.block_header(index);
@@ -52,8 +60,12 @@ class Handout {
       uint64_t seen = A::load_acquire(header.state);
       const BlockState state = BlockState::unpack(seen);
       if (state.phase != ARCTRACE_PHASE_FREE) {
-        if (!overwrites) continue;
-        if (const uint64_t owned = Overwrite<A>::take(view, slot, name, index)) {
+        if (!overwrites) {
+          if (count > most) step_over(view, handout, index);
+          continue;
+        }
+        if (const uint64_t owned =
+                Overwrite<A>::take(view, slot, name, index, searches)) {
           A::fetch_add_relaxed(control.taken, uint64_t{1});
           return Taken{index, handout, owned};
         }
@@ -72,6 +84,21 @@ class Handout {
     return std::nullopt;
   }
 
+  // Whether take(), where it has found none, may find one if it is called again: it has
+  // not looked at all blocks, and some may be free.
+  static bool may_have_more(const BufferView& view) {
+    const uint32_t count = view.geometry().block_count;
+    if (view.geometry().mode == ARCTRACE_MODE_OVERWRITE) {
+      constexpr uint32_t kSearchesForBlock = 3;
+      return looks(view) < count ||
+             DefinitionsLife<A>::searches(view) / kSearchesForBlock < count;
+    }
+    if (looks(view) >= count) return false;
+    arctrace_control& control = view.control();
+    const uint64_t freed = A::load_relaxed(control.freed);
+    return A::load_relaxed(control.taken) - freed < count;
+  }
+
   // Writes the header of a block that we own, its magic last, because a block without the
   // magic holds no records.
   static void open(const BufferView& view, const Taken& taken, const BlockIdentity& id) {
@@ -86,9 +113,11 @@ class Handout {
     h.handout = taken.handout;
     h.base_ticks = id.base_ticks;
     h.retired = 0;
-    h.reserved1 = 0;
+    h.checked = DefinitionsLife<A>::unchecked(BlockState::unpack(taken.state).generation);
+    h.living = 0;
     // C1 release: a reader that sees the magic sees the identity.
     A::store_release(h.magic, uint32_t{ARCTRACE_BLOCK_MAGIC});
+    DefinitionsLife<A>::count_opened(view, id.block_class);
   }
 
   // OWNED -> CLOSED by the owner. D1 release: every record of the block is visible to a
@@ -108,6 +137,22 @@ class Handout {
   }
 
  private:
+  static uint32_t looks(const BufferView& view) {
+    const uint32_t most =
+        view.geometry().mode == ARCTRACE_MODE_OVERWRITE ? kLooksOverwriting : kLooks;
+    return std::min(most, view.geometry().block_count);
+  }
+
+  // After a look at a block that is not free: leads all writers past those after it that
+  // were not free in the collector's last round.
+  static void step_over(const BufferView& view, uint64_t handout, uint32_t index) {
+    if (index % ARCTRACE_BUSY_RUN_STEP != 0) return;
+    const uint32_t run = A::load_relaxed(view.block_header(index).busy_run);
+    if (run <= 1 || run > view.geometry().block_count - index) return;
+    uint64_t expected = handout + 1;
+    A::compare_exchange_acq_rel(view.control().next, expected, handout + run);
+  }
+
   // Fails only if the state word is damaged; then the block is lost, and nothing else.
   static void change(const BufferView& view, const Taken& taken, BlockState to) {
     uint64_t expected = taken.state;

@@ -20,10 +20,11 @@ class Overwrite {
  public:
   // Takes block `index` for the holder of slot `slot` and refills it, if its contents may
   // be overwritten. Returns the OWNED state as stored, or 0. `name`: as in
-  // Handout::take().
+  // Handout::take(). `searches`: how many searches of all slots it may make; each takes
+  // one away, and when there is none left, the block stays.
   static uint64_t take(const BufferView& view, uint32_t slot, uint32_t& name,
-                       uint32_t index) {
-    const uint64_t resetting = reset(view, slot, name, index);
+                       uint32_t index, uint32_t& searches) {
+    const uint64_t resetting = reset(view, slot, name, index, searches);
     if (resetting == 0) return 0;
     const BlockState state = BlockState::unpack(resetting);
     const BlockState owned{state.generation + 1, slot, ARCTRACE_PHASE_OWNED};
@@ -35,7 +36,8 @@ class Overwrite {
   static bool make_free(const BufferView& view, uint32_t index) {
     uint32_t name = 0;  // in no slot: after a death here the next collector cleans up
     if (Recycle<A>::state(view, index).phase == ARCTRACE_PHASE_FREE) return true;
-    const uint64_t resetting = reset(view, ARCTRACE_KERNEL_SLOT, name, index);
+    uint32_t searches = DefinitionsLife<A>::searches(view);
+    const uint64_t resetting = reset(view, ARCTRACE_KERNEL_SLOT, name, index, searches);
     if (resetting == 0) return false;
     // A2, by the exchange.
     const BlockState state = BlockState::unpack(resetting);
@@ -46,19 +48,23 @@ class Overwrite {
   // CLOSED -> RESETTING, and refills the block. Returns the state as stored, or 0 if the
   // block's contents must stay.
   static uint64_t reset(const BufferView& view, uint32_t slot, uint32_t& name,
-                        uint32_t index) {
+                        uint32_t index, uint32_t& searches) {
     arctrace_block_header& header = view.block_header(index);
-    close_if_left(view, index);
+    close_if_left(view, index, searches);
     // D2 acquire, matches D1.
     uint64_t seen = A::load_acquire(header.state);
     const BlockState closed = BlockState::unpack(seen);
-    if (closed.phase != ARCTRACE_PHASE_CLOSED || is_needed(view, index, closed)) return 0;
+    if (closed.phase != ARCTRACE_PHASE_CLOSED ||
+        is_needed(view, index, closed, searches)) {
+      return 0;
+    }
     // B1 release, as for a free block: a process that sees RESETTING by this slot also
     // sees the name.
     A::store_release(name, index + 1);
     const uint64_t resetting =
         BlockState{closed.generation, slot, ARCTRACE_PHASE_RESETTING}.pack();
     if (!A::compare_exchange_acq_rel(header.state, seen, resetting)) return 0;
+    DefinitionsLife<A>::count_reset(view, header);
     Recycle<A>::wipe(view, index, view.geometry().block_size);
     return resetting;
   }
@@ -70,7 +76,7 @@ class Overwrite {
   }
 
   // Closes a block whose owner died, or a shared one whose turn has come.
-  static void close_if_left(const BufferView& view, uint32_t index) {
+  static void close_if_left(const BufferView& view, uint32_t index, uint32_t& searches) {
     arctrace_block_header& header = view.block_header(index);
     const uint64_t seen = A::load_acquire(header.state);
     const BlockState state = BlockState::unpack(seen);
@@ -83,7 +89,7 @@ class Overwrite {
         }
         break;
       case ARCTRACE_PHASE_SHARED:
-        if (is_over(view, index)) {
+        if (is_over(view, index, searches)) {
           close_shared<A>(view, index, state.generation);
         }
         break;
@@ -92,11 +98,12 @@ class Overwrite {
     }
   }
 
-  static bool is_over(const BufferView& view, uint32_t index) {
+  static bool is_over(const BufferView& view, uint32_t index, uint32_t& searches) {
     arctrace_block_header& header = view.block_header(index);
     if (DefinitionsLife<A>::is_definitions(header)) {
-      return DefinitionsLife<A>::is_gone(view, A::load_relaxed(header.process));
+      return DefinitionsLife<A>::is_of_gone(view, header, searches);
     }
+    if (!take_search(searches)) return false;
     // Also a block that the chain names is over: it is the oldest, and the next record
     // opens another one. But first its opener must have finished, which names it until
     // then.
@@ -105,7 +112,8 @@ class Overwrite {
 
   // Whether a CLOSED block must stay, because a writer may still write to it or because
   // its definitions are in use.
-  static bool is_needed(const BufferView& view, uint32_t index, BlockState closed) {
+  static bool is_needed(const BufferView& view, uint32_t index, BlockState closed,
+                        uint32_t& searches) {
     arctrace_block_header& header = view.block_header(index);
     // A block that was taken and never opened holds no records.
     if (A::load_acquire(header.magic) != ARCTRACE_BLOCK_MAGIC) return false;
@@ -113,9 +121,11 @@ class Overwrite {
       return closed.slot < view.geometry().slot_count &&
              Recycle<A>::is_held(view, closed.slot, index);
     }
-    return Recycle<A>::is_named(view, index) ||
-           (DefinitionsLife<A>::is_definitions(header) &&
-            !DefinitionsLife<A>::is_over(view, header));
+    if (DefinitionsLife<A>::is_definitions(header) &&
+        !DefinitionsLife<A>::is_over(view, header, searches)) {
+      return true;
+    }
+    return !take_search(searches) || Recycle<A>::is_named(view, index);
   }
 };
 

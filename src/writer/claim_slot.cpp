@@ -14,7 +14,16 @@ namespace arctrace {
 namespace {
 
 constexpr uint32_t kNoSlot = UINT32_MAX;
-constexpr uint16_t kSlotRetry = 1000;
+// Records that a thread loses before it asks for a slot again: many if all slots were
+// taken, few if it has not looked at all, or one is being settled.
+constexpr uint16_t kRetryLate = 1000;
+constexpr uint16_t kRetrySoon = 10;
+// How many slots one call looks at. In a table that is full to nine tenths, one of these
+// is free all but certainly.
+constexpr uint32_t kSlotLooks = 256;
+// Larger than any count of slots, and a prime: steps of this size lead to each slot, and
+// away from a crowd of neighbours.
+constexpr uint32_t kSlotStep = 2654435761;
 
 // Takes a slot that is free or whose owner has died, unless the collector is settling it.
 bool lock_slot(arctrace_writer_slot& slot, uint32_t tid) {
@@ -25,18 +34,28 @@ bool lock_slot(arctrace_writer_slot& slot, uint32_t tid) {
          robust_lock({slot.lock, slot.robust_prev, slot.robust_next}, seen, tid);
 }
 
-uint32_t claim_slot(const BufferView& view, uint32_t tid) {
+bool is_being_settled(arctrace_writer_slot& slot) {
+  return IpcAtomics::load_relaxed(slot.lock) == kBeingReaped;
+}
+
+uint32_t claim_slot(const BufferView& view, SlotHolder& holder, uint32_t tid) {
   const uint32_t count = view.geometry().slot_count;
   // The word stops near the slot count, because over its life a session may see more
   // threads than 32 bits can count.
-  uint32_t first = tid;
   if (IpcAtomics::load_relaxed(view.control().slot_next) < count) {
-    first = IpcAtomics::fetch_add_relaxed(view.control().slot_next, uint32_t{1});
+    const uint32_t next =
+        IpcAtomics::fetch_add_relaxed(view.control().slot_next, uint32_t{1});
+    if (next < count && lock_slot(view.slot(next), tid)) return next;
   }
-  for (uint32_t i = 0; i < count; ++i) {
-    const auto index = static_cast<uint32_t>((uint64_t{first} + i) % count);
+  const uint32_t looks = count < kSlotLooks ? count : kSlotLooks;
+  bool ask_soon = looks < count;
+  for (uint32_t i = 0; i < looks; ++i, ++holder.looked_at) {
+    const uint64_t steps = uint64_t{holder.looked_at} * kSlotStep;
+    const auto index = static_cast<uint32_t>((tid + steps) % count);
     if (lock_slot(view.slot(index), tid)) return index;
+    ask_soon = ask_soon || is_being_settled(view.slot(index));
   }
+  holder.retry = ask_soon ? kRetrySoon : kRetryLate;
   return kNoSlot;
 }
 
@@ -80,7 +99,9 @@ ThreadState* attach_thread(uint64_t ticks) {
     return nullptr;
   }
   ProcessState* process = current_process(ticks);
-  if (process == nullptr) return nullptr;
+  if (process == nullptr || !has_next_identity(session.view.control().writer_next)) {
+    return nullptr;
+  }
   // A handler that jumps out of here would leave locks half-way on the robust list.
   const sys::SignalsBlocked blocked;
   const BufferView& view = session.view;
@@ -91,25 +112,22 @@ ThreadState* attach_thread(uint64_t ticks) {
   thread_local_state.state = state;
   thread_local_state.calls = state->calls;
   thread_local_state.filter_outermost = thread_local_state.filter_context;
-  state->slot.index = claim_slot(view, tid);
-  if (state->slot.index == kNoSlot) {
-    state->slot.retry = kSlotRetry;
-    return nullptr;
-  }
+  state->slot.index = claim_slot(view, state->slot, tid);
+  if (state->slot.index == kNoSlot) return nullptr;
   state->slot.tid = tid;
   // L2 acq_rel, matches L1 and L3: between lock and identity.
   state->slot.writer =
       IpcAtomics::fetch_add_acq_rel(view.control().writer_next, uint32_t{1});
   state->slot.start_ticks = ticks;
   take_over(view, *state, *process, ticks);
-  // A crowd of threads must not look at all slots each.
-  uint32_t thread_slot = IpcAtomics::load_relaxed(process->thread_slot);
-  if (!DefinitionsLife<IpcAtomics>::has_older_thread(view, process->id,
-                                                     state->slot.writer, thread_slot)) {
+  // A crowd of threads must not look at all slots each, nor a crowd of processes.
+  uint32_t seen = IpcAtomics::load_relaxed(process->thread_slot);
+  if (seen == 0 || !DefinitionsLife<IpcAtomics>::has_older_thread(
+                       view, process->id, state->slot.writer, seen)) {
     renew_definitions(*process);
-    thread_slot = state->slot.index;
+    seen = state->slot.index + 1;
   }
-  IpcAtomics::store_relaxed(process->thread_slot, thread_slot);
+  IpcAtomics::store_relaxed(process->thread_slot, seen);
   state->attached = true;
   emit_definitions(*state, *process);
   return state;

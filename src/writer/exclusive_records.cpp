@@ -68,7 +68,7 @@ bool take_block(ThreadState& state) {
       Handout<IpcAtomics>::take(session.view, state.slot.index, slot.current);
   wake_past_mark();
   if (!taken) {
-    state.loss.freed_seen = freed + 1;  // 0 means: ask
+    note_no_block(state, freed);
     return false;
   }
   state.loss.freed_seen = 0;
@@ -109,7 +109,7 @@ bool change_block(ThreadState& state, ProcessState& process, uint32_t keep,
   // Definitions come first, because without them no reader knows what the block's records
   // mean.
   if (!emit_definitions(state, process)) {
-    state.loss.freed_seen = freed + 1;
+    note_no_block(state, freed);
     return false;
   }
   if (!state.block.is_opening() && !take_block(state)) return false;

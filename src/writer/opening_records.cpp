@@ -52,6 +52,12 @@ void wake_past_mark() {
   if (used >= mark) wake_collector(control);
 }
 
+void note_no_block(ThreadState& state, uint64_t freed) {
+  constexpr uint64_t kAsk = 0;
+  state.loss.freed_seen =
+      Handout<IpcAtomics>::may_have_more(session.view) ? kAsk : freed + 1;
+}
+
 bool is_known_empty(const ThreadState& state) {
   return state.loss.freed_seen ==
          IpcAtomics::load_relaxed(session.view.control().freed) + 1;

@@ -48,6 +48,10 @@ void fill_lost(std::byte* body, const Losses& losses, const ThreadState& state);
 // so, at most once in each of its rounds.
 void wake_past_mark();
 
+// To be called when the thread has found no block; `freed` is control.freed from before
+// the search.
+void note_no_block(ThreadState& state, uint64_t freed);
+
 // Whether no block has become free since the thread found none: then it need not ask.
 bool is_known_empty(const ThreadState& state);
 

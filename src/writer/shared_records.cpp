@@ -57,7 +57,7 @@ Reservation reserve_shared(Nesting nesting, ThreadState& state, ProcessState& pr
       stack_length + length,
       block_identity(state, process, ARCTRACE_FORM_FULL, ARCTRACE_CLASS_DATA, ticks));
   if (got.record == nullptr) {
-    state.loss.freed_seen = freed + 1;
+    note_no_block(state, freed);
     state.loss.full_chain = chain;
     wake_past_mark();
     count_lost(slot, state, ARCTRACE_LOST_FULL, ticks);

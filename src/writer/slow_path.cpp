@@ -46,12 +46,17 @@ void attach_this_thread() {
 
 ThreadState* recording_thread(Nesting nesting, uint64_t ticks) {
   ThreadState* state = attached_thread(nesting, ticks);
-  if (state == nullptr) {
-    count_lost_without_slot(session.view.control(), nesting.nested()
-                                                        ? ARCTRACE_LOST_NESTED
-                                                        : ARCTRACE_LOST_NO_SLOT);
+  if (state != nullptr) return state;
+  arctrace_control& control = session.view.control();
+  arctrace_loss_cause cause = ARCTRACE_LOST_NO_SLOT;
+  if (nesting.nested()) {
+    cause = ARCTRACE_LOST_NESTED;
+  } else if (!has_next_identity(control.process_next) ||
+             !has_next_identity(control.writer_next)) {
+    cause = ARCTRACE_LOST_IDENTITY;
   }
-  return state;
+  count_lost_without_slot(control, cause);
+  return nullptr;
 }
 
 Reservation reserve_slow(Nesting nesting, uint16_t type, uint32_t body_size,

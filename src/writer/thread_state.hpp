@@ -39,7 +39,8 @@ struct SlotHolder {
   uint32_t index;
   uint32_t writer;
   uint32_t tid;
-  uint16_t retry;  // records to lose before the thread asks for a slot again
+  uint16_t retry;      // records to lose before the thread asks for a slot again
+  uint32_t looked_at;  // slots that it has looked at in vain
   uint64_t start_ticks;
 };
 

@@ -5,6 +5,7 @@ is said."""
 import contextlib
 import os
 import pathlib
+import random
 import re
 import shutil
 import subprocess
@@ -290,6 +291,20 @@ class LateErrorTest(TraceTest):
         done = self.record("sh", "-c", "sleep 0.1", options=("--fsync=1ms",))
         self.assertEqual(done.status, 0, done.stderr)
         self.check_clean(done.trace)
+
+
+class ChecksumTest(TraceTest):
+    def test_a_file_that_has_changed(self):
+        recorded = self.record("sh", "-c", "true")
+        self.check_clean(recorded.trace)
+        good = recorded.trace.read_bytes()
+        damaged = self.directory / "damaged"
+        for at in random.sample(range(4096, len(good)), 20):
+            damaged.write_bytes(good[:at] + bytes([good[at] ^ 1 << at % 8]) + good[at + 1:])
+            done = attack.arctrace("check", damaged)
+            self.assertEqual(done.returncode, 1, (at, done.stdout, done.stderr))
+            self.assertRegex(done.stdout, "F[1-9]", at)
+            damaged.unlink()
 
 
 if __name__ == "__main__":

@@ -2,8 +2,13 @@
 """Traces that are deep or wide: reports stay readable, and take time in proportion."""
 
 import json
+import os
 import re
+import resource
+import struct
+import subprocess
 import sys
+import tempfile
 import unittest
 
 import attack
@@ -25,7 +30,25 @@ for i in range(int(sys.argv[1])):
     api.arctrace_exit(inner)
 api.arctrace_exit(outer)
 """
+THREADS = API + """
+ring = name("ring")
+for _ in range(3):
+    thread = threading.Thread(target=lambda: api.arctrace_instant(ring))
+    thread.start()
+    thread.join()
+"""
+SEQUENCE = API + """
+ring = name("ring")
+libc = ctypes.CDLL(None)
+@ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)
+def work(_): api.arctrace_instant(ring)
+for _ in range(int(sys.argv[1])):
+    thread = ctypes.c_ulong()
+    libc.pthread_create(ctypes.byref(thread), None, work, None)
+    libc.pthread_join(thread, None)  # unlike Python's, after the end in the kernel too
+"""
 DEPTH, ROUNDS = 1000, 3
+VIEWS = ("tree", "flat", "arcs", "kinds", "flow", "invocations", "log-rt")
 
 
 class LimitsTest(TraceTest):
@@ -67,6 +90,78 @@ class LimitsTest(TraceTest):
         done = attack.arctrace("report", trace, "--view=arcs", "--limit=1000000", timeout=60)
         rows = re.findall("^self .*", done.stdout, re.M)
         self.assertEqual(len([row for row in rows if "  [" not in row]), 20_001)
+
+    def test_one_thread_after_another(self):
+        """With few slots: each thread that ends makes room for the next one."""
+        recorded = self.record(sys.executable, "-c", SEQUENCE, "20000",
+                               options=("--no-libcall", "--slots=16"))
+        self.assertEqual(recorded.status, 0, recorded.stderr)
+        summary = self.info(recorded.trace)["summary"]
+        self.assertEqual(summary["lost"], 0, recorded.stderr)
+        self.assertEqual(summary["records"], 20000)
+        self.assertEqual(summary["findings"], 0)
+
+    def user_seconds(self, trace, *options):
+        """The least that two reports took, in CPU time."""
+        times = []
+        for _ in range(2):
+            before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+            done = attack.arctrace("report", trace, "--limit=10000000", *options,
+                                   stdout=subprocess.DEVNULL)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            times.append(resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before)
+        return min(times)
+
+    def test_reports_take_time_in_proportion(self):
+        """Four times the depth, or the callees, take some four times the time in each view,
+        not 16 times."""
+        small, factor = 25_000, 4
+        for what, program, rest in (("deep", DEEP, (1,)), ("wide", WIDE, ())):
+            traces = []
+            for size in (small, small * factor):
+                trace = self.run_program(program, size, *rest)
+                traces.append(trace.rename(trace.with_name(f"{what}-{size}")))
+                summary = self.info(traces[-1])["summary"]
+                self.assertEqual((summary["lost"], summary["findings"]), (0, 0))
+                self.assertGreaterEqual(summary["records"], 2 * size)
+            for view in VIEWS:
+                for form in ("text", "json"):
+                    if (view, form) == ("log-rt", "json"):
+                        continue
+                    options = (f"--view={view}", f"--format={form}")
+                    ratio = (self.user_seconds(traces[1], *options) /
+                             max(self.user_seconds(traces[0], *options), 0.001))
+                    print(what, *options, f"{ratio:.1f}")
+                    self.assertLess(ratio, factor * 2.5, (what, options))
+
+    def test_identities_end(self):
+        """A session that has given nearly all identities says so, and what it refuses is
+        counted."""
+        end = 0x7FFF0000
+        name = f"identities-{os.getpid()}"
+        self.assertEqual(attack.arctrace("create", name, "--start", "-b", "1M").returncode, 0)
+        self.addCleanup(attack.arctrace, "destroy", name)
+        buffer = f"/dev/shm/arctrace-{os.geteuid()}/{name}"
+        for given, says in ((1000, False), (end // 2, True), (end - 2, True)):
+            with open(buffer, "r+b") as file:
+                file.seek(4096 + 324)
+                file.write(struct.pack("<I", given))
+            done = attack.arctrace("record", "--session", name, "--no-libcall", "--",
+                                   sys.executable, "-c", THREADS)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual("identities:" in attack.arctrace("info", name).stdout, says, given)
+        with tempfile.TemporaryDirectory() as directory:
+            trace = f"{directory}/trace"
+            done = attack.arctrace("attach", name, "-o", trace, "--duration=10ms")
+            self.assertIn("identities:", done.stderr)
+            self.assertIn(f"{end - 1} of threads are given", done.stderr)
+            checked = attack.arctrace("check", trace)
+            self.assertIn("note: identities:", checked.stdout)
+            self.assertEqual(checked.returncode, 0, checked.stdout)
+            info = json.loads(attack.arctrace("info", trace, "--format=json").stdout)
+            self.assertEqual(info["session"]["identities"]["threads"], end - 1)
+            self.assertEqual(info["session"]["identities"]["most"], end - 1)
+            self.assertEqual(info["summary"]["lost_by_cause"]["identity"], 3 - 1)
 
 
 if __name__ == "__main__":

@@ -22,6 +22,12 @@ void definitions(Bytes input);
 void code_file(Bytes input);
 // An ELF file with DWARF data, for the types of its functions.
 void function_types(Bytes input);
+// A file of options, as --config names it.
+void config(Bytes input);
+// The text that the command hands to the shim; and a command line, an argument a line.
+void options(Bytes input);
+// The path of a module, a newline, and what the module says where its debug file is.
+void debug_link(Bytes input);
 
 struct Target {
   std::string_view name;
@@ -30,6 +36,8 @@ struct Target {
 inline constexpr Target kTargets[] = {
     {"trace_file", trace_file}, {"buffer_image", buffer_image},
     {"block", block},           {"definitions", definitions},
-    {"code_file", code_file},   {"function_types", function_types}};
+    {"code_file", code_file},   {"function_types", function_types},
+    {"config", config},         {"options", options},
+    {"debug_link", debug_link}};
 
 }  // namespace arctrace::fuzz

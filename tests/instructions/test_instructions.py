@@ -3,6 +3,7 @@
 the same number on any machine and under any load. A rise above the limits is a regression; who
 lowers the number lowers the limit."""
 
+import collections
 import os
 import pathlib
 import subprocess
@@ -39,13 +40,27 @@ SHARED_LIMITS = {
     ("api_calls", "event"): 184,
     ("api_calls", "scope"): 312,
 }
+# (what makes the writer search, buffer): calls, and most instructions of any.
+WORST_LIMITS = {
+    ("full", ("--mode=stop", "--buffer-size=4M")): (8, 16_000),
+    ("full", ("--mode=stop", "--buffer-size=64M")): (8, 16_000),
+    ("threads", ("--mode=stop", "--buffer-size=4M", "--slots=1024")): (64, 4_000),
+    ("threads", ("--mode=stop", "--buffer-size=4M", "--slots=65535")): (64, 4_000),
+    ("processes", ("--mode=stop", "--buffer-size=4M", "--slots=1024")): (16, 30_000),
+    ("processes", ("--mode=stop", "--buffer-size=4M", "--slots=65535")): (16, 30_000),
+}
 
 
 class Instructions(unittest.TestCase):
-    def count(self, *command):
+    def counts(self, *command):
         done = subprocess.run(command, text=True, capture_output=True, timeout=120)
         self.assertEqual(done.returncode, 0, done.stderr)
-        return int(done.stdout)
+        return [int(line) for line in done.stdout.split()]
+
+    def count(self, *command):
+        counts = self.counts(*command)
+        self.assertEqual(len(counts), 1)
+        return counts[0]
 
     def check(self, limits, *options):
         with tempfile.TemporaryDirectory() as directory:
@@ -64,6 +79,21 @@ class Instructions(unittest.TestCase):
 
     def test_shared_chain(self):
         self.check(SHARED_LIMITS, "--scope=shared")
+
+    def test_searches_have_an_end(self):
+        """The histogram of a call's steps does not depend on how many blocks and slots there
+        are."""
+        with tempfile.TemporaryDirectory() as directory:
+            for (what, options), (calls, limit) in WORST_LIMITS.items():
+                with self.subTest(what=what, options=options):
+                    counts = self.counts(ARCTRACE, "record", "-o", f"{directory}/arctrace.data",
+                                         "--no-libcall", "--block-size=384", *options, "--",
+                                         PROGRAMS / "count_steps", PROGRAMS / "worst_calls", what)
+                    self.assertEqual(len(counts), calls)
+                    histogram = collections.Counter(1 << count.bit_length() for count in counts)
+                    print(what, *options, " ".join(f"<{steps}: {n}" for steps, n
+                                                   in sorted(histogram.items())))
+                    self.assertLessEqual(max(counts), limit)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@
 /* ---- Constants ---------------------------------------------------------- */
 
 #define ARCTRACE_VERSION_MAJOR 1u /* a reader refuses another major version */
-#define ARCTRACE_VERSION_MINOR 4u /* a newer minor adds record types and fields */
+#define ARCTRACE_VERSION_MINOR 5u /* a newer minor adds record types and fields */
 
 #define ARCTRACE_SESSION_MAGIC 0x4543415254435241ull /* "ARCTRACE" */
 #define ARCTRACE_BLOCK_MAGIC 0x4B4C4241u             /* "ABLK" */
@@ -41,6 +41,11 @@
 #define ARCTRACE_OPEN_FRAMES_MAX 1024u
 /* The largest buffer that can be the value of one BPF map. */
 #define ARCTRACE_BPF_SIZE_MAX (512ull << 20)
+/* A session gives no identity from this one on: bit 31 of a writer's is the kernel's, and
+ * threads that ask at once may each get one more. */
+#define ARCTRACE_IDENTITIES_END 0x7FFF0000u
+/* Blocks whose index is a multiple of this may have a hint in busy_run. */
+#define ARCTRACE_BUSY_RUN_STEP 64u
 
 /* What happens to records when the buffer is full. */
 enum arctrace_mode {
@@ -66,6 +71,9 @@ enum arctrace_clock {
 /* Bits of the header's features_optional. */
 #define ARCTRACE_FEATURE_PERF 1ull /* the kernel's records were made from perf events */
 
+/* Bits of the header's features_required. */
+#define ARCTRACE_FEATURE_CHECKSUMS 1ull /* of a file only: its chunks have checksums */
+
 /* Bits of the control page's gate: classes of records. 0: nothing is recorded. */
 enum arctrace_gate_bit {
   ARCTRACE_GATE_FUNCTIONS = 1u << 0, /* ENTER, EXIT, UNWIND */
@@ -77,13 +85,14 @@ enum arctrace_gate_bit {
 
 /* Why a record was not written. */
 enum arctrace_loss_cause {
-  ARCTRACE_LOST_FULL = 0,    /* no block was free */
-  ARCTRACE_LOST_TOO_BIG = 1, /* longer than a record may be in this geometry */
-  ARCTRACE_LOST_NESTED = 2,  /* too many nested signal handlers, or held payloads */
-  ARCTRACE_LOST_NO_SLOT = 3, /* the thread found no writer slot */
-  ARCTRACE_LOST_KERNEL = 4,  /* the kernel writer found no block */
-  ARCTRACE_LOST_FILE = 5,    /* written, but the trace file had no room for them */
-  ARCTRACE_LOST_CAUSES = 8   /* array size; 6 and 7 reserved, 0 */
+  ARCTRACE_LOST_FULL = 0,     /* no block was free */
+  ARCTRACE_LOST_TOO_BIG = 1,  /* longer than a record may be in this geometry */
+  ARCTRACE_LOST_NESTED = 2,   /* too many nested signal handlers, or held payloads */
+  ARCTRACE_LOST_NO_SLOT = 3,  /* the thread found no writer slot */
+  ARCTRACE_LOST_KERNEL = 4,   /* the kernel writer found no block */
+  ARCTRACE_LOST_FILE = 5,     /* written, but the trace file had no room for them */
+  ARCTRACE_LOST_IDENTITY = 6, /* the session has given all its identities */
+  ARCTRACE_LOST_CAUSES = 8    /* array size; 7 reserved, 0 */
 };
 
 /* ---- Session header: bytes 0-4095, constant once the magic is stored ------ */
@@ -146,7 +155,8 @@ struct arctrace_control {
   /* line 3: both only grow; used blocks = taken - freed */
   uint64_t taken;
   uint64_t freed; /* in overwrite mode, counts closed blocks, which may be taken */
-  uint64_t reserved3[6];
+  uint64_t definition_blocks; /* of class definitions, in overwrite mode */
+  uint64_t reserved3[5];
   /* line 4: requests to the collector, and its wake-up */
   uint32_t wake;              /* futex: 0 the collector may sleep, 1 woken */
   uint32_t high_water_blocks; /* wake the collector at this many used blocks; 0 never */
@@ -327,8 +337,9 @@ enum arctrace_block_class {
 struct arctrace_block_header {
   /* line 0: contended */
   uint64_t state;
-  uint64_t next; /* offset of the next reservation; >= block_size: none possible */
-  uint64_t reserved0[6];
+  uint64_t next;     /* offset of the next reservation; >= block_size: none possible */
+  uint32_t busy_run; /* a hint: blocks from this one on that were not free; 0: none */
+  uint32_t reserved0[11];
   /* line 1: origin; all 0xff in a free block; magic is stored last */
   uint32_t magic;
   uint16_t form;        /* enum arctrace_block_form */
@@ -342,14 +353,18 @@ struct arctrace_block_header {
   uint64_t base_ticks; /* what the first record's tick delta counts from */
   uint64_t retired;    /* definitions in overwrite mode: control.next when their process
                           was seen gone; else 0 */
-  uint64_t reserved1;
+  uint32_t checked;    /* blocks, from the first on, seen since then not to need these, in
+                          24 bits; above, the low bits of the generation */
+  uint32_t living;     /* a hint: slot + 1 of a living thread of their process, or 0 */
 };
 ARCTRACE_ASSERT_OFFSET(arctrace_block_header, next, 8);
+ARCTRACE_ASSERT_OFFSET(arctrace_block_header, busy_run, 16);
 ARCTRACE_ASSERT_OFFSET(arctrace_block_header, magic, 64);
 ARCTRACE_ASSERT_OFFSET(arctrace_block_header, writer, 72);
 ARCTRACE_ASSERT_OFFSET(arctrace_block_header, serial, 88);
 ARCTRACE_ASSERT_OFFSET(arctrace_block_header, base_ticks, 104);
 ARCTRACE_ASSERT_OFFSET(arctrace_block_header, retired, 112);
+ARCTRACE_ASSERT_OFFSET(arctrace_block_header, checked, 120);
 ARCTRACE_ASSERT_SIZE(arctrace_block_header, ARCTRACE_BLOCK_HEADER_SIZE);
 
 #endif /* ARCTRACE_FORMAT_BUFFER_H */

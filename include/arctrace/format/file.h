@@ -29,11 +29,14 @@ struct arctrace_chunk_header {
   uint16_t flags;    /* ARCTRACE_CHUNK_* */
   uint32_t size;     /* payload bytes after this header, a multiple of 4 */
   uint32_t index;    /* BLOCK: the block's index in the buffer */
-  uint64_t sequence; /* counts chunks from 0 */
+  uint32_t sequence; /* counts chunks from 0 */
+  uint32_t checksum; /* CRC-32C of this header, with 0 here, and the payload; or 0 if the
+                        file has no checksums (ARCTRACE_FEATURE_CHECKSUMS) */
   uint64_t ticks;    /* when the chunk was written */
 };
 ARCTRACE_ASSERT_OFFSET(arctrace_chunk_header, size, 8);
 ARCTRACE_ASSERT_OFFSET(arctrace_chunk_header, sequence, 16);
+ARCTRACE_ASSERT_OFFSET(arctrace_chunk_header, checksum, 20);
 ARCTRACE_ASSERT_SIZE(arctrace_chunk_header, 32);
 
 /* ---- The collector's records ---------------------------------------------------- */

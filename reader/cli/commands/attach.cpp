@@ -100,6 +100,7 @@ absl::StatusOr<int> attach(const AttachOptions& options) {
     buffer->set_gate(gate);  // the session goes on
   }
   warn_of_untraced(summary);
+  warn_of_identities(summary);
   reader::print_message(recording_summary_line(summary, options.output.path));
   return summary.file_error == 0 ? 0 : 2;
 }

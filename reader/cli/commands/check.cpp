@@ -54,6 +54,12 @@ std::string check_text(const reader::Trace& trace, const CheckOptions& options) 
       absl::StrAppend(&out, "strict: ", imperfection, "\n");
     }
   }
+  const reader::Session& session = trace.session();
+  if (const std::string text =
+          reader::identities_text(session.processes, session.threads);
+      !text.empty()) {
+    absl::StrAppend(&out, "note: ", text, "\n");
+  }
   const reader::Summary& summary = trace.summary();
   absl::StrAppend(&out, reader::escaped(options.path), ": ",
                   trace.finding_count() == 0
@@ -86,7 +92,7 @@ void write_check_json(const reader::Trace& trace, const CheckOptions& options,
 
 absl::StatusOr<int> check(const CheckOptions& options) {
   absl::StatusOr<reader::Trace> trace =
-      reader::Trace::open(file_or_session(options.path), {options.max_findings});
+      reader::Trace::open(file_or_session(options.path), {options.max_findings, true});
   if (!trace.ok()) return trace.status();
   reader::ContentChecker content(*trace);
   reader::ReplayOptions replay_options;

@@ -233,6 +233,7 @@ void print_end(const CollectorSummary& summary, const RecordOptions& options,
         " of the command still run, and are recorded no longer: record --wait waits for "
         "them"));
   }
+  warn_of_identities(summary);
   reader::print_message(recording_summary_line(summary, options.output.path));
 }
 
@@ -281,6 +282,11 @@ absl::StatusOr<std::unique_ptr<Recorder>> make_recorder(Buffer& buffer,
   }
   return std::make_unique<Collector>(buffer, *std::move(file), own_command_line(),
                                      resumed, flight.snapshots_kept, flight.polled);
+}
+
+void warn_of_identities(const CollectorSummary& summary) {
+  const std::string text = reader::identities_text(summary.processes, summary.threads);
+  if (!text.empty()) reader::print_warning(text);
 }
 
 void warn_of_untraced(const CollectorSummary& summary) {

@@ -38,6 +38,9 @@ absl::StatusOr<std::unique_ptr<Recorder>> make_recorder(Buffer& buffer,
 // traced.
 void warn_of_untraced(const CollectorSummary& summary);
 
+// Prints a warning if the session may run out of identities.
+void warn_of_identities(const CollectorSummary& summary);
+
 // Takes a snapshot, and prints its name or why there is none.
 void take_snapshot(Recorder& recorder);
 

@@ -35,6 +35,7 @@ Drain::Drain(const BufferView& view, TraceFile& file, FileRing* ring,
       code_files_(code_files),
       on_full_(on_full),
       reaper_(view),
+      busy_runs_(view),
       open_copies_(view.geometry().block_count),
       named_(view.geometry().block_count),
       owner_died_(view.geometry().block_count),
@@ -73,8 +74,11 @@ uint32_t Drain::round() {
     if (file_.error() != 0) break;
     if (named_[block.index] || (is_reserve_used_ && !block.is_definitions)) continue;
     make_room();
-    if (write_block(block)) ++changed;
+    if (!write_block(block)) continue;
+    busy_runs_.note(block.index, true);
+    ++changed;
   }
+  busy_runs_.publish();
   if (!is_reserve_used_) copy_open_definitions(kCopyIntervalNs);
   was_cut_short_ = file_.error() != 0;
   serve_cpus(view_);
@@ -89,6 +93,7 @@ void Drain::scan_blocks() {
   oldest_shared_ = UINT64_MAX;
   for (uint32_t i = 0; i < view_.geometry().block_count; ++i) {
     const BlockState state = Recycle<IpcAtomics>::state(view_, i);
+    busy_runs_.note(i, state.phase == ARCTRACE_PHASE_FREE);
     if (state.phase != ARCTRACE_PHASE_CLOSED && state.phase != ARCTRACE_PHASE_SHARED) {
       continue;
     }
@@ -226,6 +231,7 @@ bool Drain::write_live_copy(const SeenBlock& block, Patience& patience) {
 
 void Drain::finish() {
   CpuChain<IpcAtomics>::close_all(view_);
+  reaper_.settle_all();
   // Recording is off, so a few rounds find all blocks. The number of rounds is bounded
   // because a hostile writer could go on.
   for (int rounds = 0; rounds < 8 && round() > 0; ++rounds) {

@@ -13,6 +13,7 @@
 #include "src/base/shared_atomics.hpp"
 #include "src/buffer/buffer_view.hpp"
 #include "src/protocol/recycle.hpp"
+#include "src/recorder/drain/busy_runs.hpp"
 #include "src/recorder/drain/live_copy.hpp"
 #include "src/recorder/drain/reaper.hpp"
 #include "src/recorder/drain/untraced_programs.hpp"
@@ -101,6 +102,7 @@ class Drain {
   int first_error_ = 0;    // of a file that end_full_file() has made writable again
   RecordBuilder records_;  // the collector's own, not in the file yet
   Reaper reaper_;
+  BusyRuns busy_runs_;
   std::vector<uint32_t> live_processes_;  // sorted
   std::vector<SeenBlock> closed_;
   std::vector<SeenBlock> shared_;

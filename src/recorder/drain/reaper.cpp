@@ -14,17 +14,34 @@ void Reaper::settle_dead(RecordBuilder& records,
                          const std::function<void(uint32_t)>& closed) {
   const uint64_t now = read_ticks(view_.geometry().clock);
   const uint32_t used = Recycle<IpcAtomics>::slots_used(view_);
-  for (uint32_t i = 0; i < used; ++i) {
+  uint32_t to_take = view_.geometry().slot_count - used;
+  std::vector<uint32_t> dead;
+  for (uint32_t k = 0; k < used; ++k) {
+    const uint32_t i = (first_ + k) % used;
+    const uint32_t word = IpcAtomics::load_acquire(view_.slot(i).lock);
+    if (word == kBeingReaped) {  // left so by a collector that died
+      reap(i, records, closed);
+    } else if (!is_live(word)) {
+      ++to_take;
+      if (word != 0) dead.push_back(i);
+    }
+  }
+  const size_t most = is_last_ ? dead.size() : to_take - to_take / 2;
+  const bool leaves_some = dead.size() > most;
+  if (leaves_some) {
+    first_ = dead[most];
+    dead.resize(most);
+  }
+  for (const uint32_t i : dead) {
     uint32_t& lock = view_.slot(i).lock;
     uint32_t word = IpcAtomics::load_acquire(lock);
-    // A slot that is being reaped was left so by a collector that died.
-    if (word == kBeingReaped ||
-        (word != 0 && !is_live(word) &&
-         IpcAtomics::compare_exchange_acq_rel(lock, word, uint32_t{kBeingReaped}))) {
+    if (word != 0 && !is_live(word) &&
+        IpcAtomics::compare_exchange_acq_rel(lock, word, uint32_t{kBeingReaped})) {
       reap(i, records, closed);
     }
   }
-  this_look_ticks_ = now;
+  // Owners of the slots that are left may have died before `now`.
+  if (!leaves_some) this_look_ticks_ = now;
 }
 
 void Reaper::reap(uint32_t index, RecordBuilder& records,

@@ -18,14 +18,19 @@ class Reaper {
  public:
   explicit Reaper(const BufferView& view) : view_(view) {}
 
-  // Adds WRITER_END, TOTALS and LOST records for all slots whose owner is dead, and
-  // reserves the slots until confirm() or withdraw(). Calls closed(index) for each block
-  // that was closed for its dead owner.
+  // Adds WRITER_END, TOTALS and LOST records for slots whose owner is dead, and reserves
+  // the slots until confirm() or withdraw(). Calls closed(index) for each block that was
+  // closed for its dead owner. A slot that is reserved is not for new threads. So of the
+  // slots that they could take at most half, rounded up, are settled in one call, until
+  // settle_all() was called.
   void settle_dead(RecordBuilder& records, const std::function<void(uint32_t)>& closed);
 
   // When the slot's owner, who is dead, was last known to live: at the last look whose
-  // records the file has, or when it began.
+  // records the file has and that left no dead slot, or when it began.
   uint64_t alive_ticks(uint32_t slot) const;
+
+  // No thread will need a slot any more.
+  void settle_all() { is_last_ = true; }
 
   // Adds LOST records for the losses that a slot's owner, dead or alive, has not
   // reported.
@@ -51,6 +56,8 @@ class Reaper {
   std::vector<uint32_t> reaped_;
   uint64_t this_look_ticks_ = 0;
   uint64_t last_look_ticks_ = 0;  // confirmed
+  uint32_t first_ = 0;            // the slot at which the next call begins
+  bool is_last_ = false;
 };
 
 // The processes that have a living thread, sorted.

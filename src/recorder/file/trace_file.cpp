@@ -15,6 +15,8 @@
 #include <ctime>
 #include <utility>
 
+#include "src/base/checksum.hpp"
+
 namespace arctrace {
 
 namespace {
@@ -301,6 +303,8 @@ void TraceFile::append(std::span<iovec> parts) {
 void TraceFile::write_header(const arctrace_session_header& header) {
   arctrace_session_header copy = header;
   copy.magic = ARCTRACE_FILE_MAGIC;
+  copy.version_minor = ARCTRACE_VERSION_MINOR;  // the buffer's may be an earlier one
+  copy.features_required |= ARCTRACE_FEATURE_CHECKSUMS;
   header_.assign(ARCTRACE_HEADER_SIZE, std::byte{0});
   std::memcpy(header_.data(), &copy, sizeof copy);
   append_header();
@@ -324,6 +328,11 @@ void TraceFile::write_chunk(arctrace_chunk_kind kind, uint16_t flags, uint32_t i
   chunk.index = index;
   chunk.sequence = sequence_;
   chunk.ticks = ticks;
+  Checksum checksum;
+  checksum.add(std::as_bytes(std::span(&chunk, 1)));
+  checksum.add(first);
+  checksum.add(rest);
+  chunk.checksum = checksum.value();
   iovec parts[] = {{&chunk, sizeof chunk},
                    {const_cast<std::byte*>(first.data()), first.size()},
                    {const_cast<std::byte*>(rest.data()), rest.size()}};
@@ -376,7 +385,7 @@ bool TraceFile::CutChunk::is_data() const {
 void TraceFile::write_records(uint64_t ticks, std::span<const std::byte> records) {
   constexpr size_t kChunkMax = size_t{1} << 20;  // rule F4 allows 16 MiB
   const uint64_t bytes_before = bytes_;
-  const uint64_t sequence_before = sequence_;
+  const uint32_t sequence_before = sequence_;
   while (!records.empty()) {
     size_t size = 0;
     do {

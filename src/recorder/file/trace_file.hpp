@@ -131,7 +131,7 @@ class TraceFile {
   std::string special_kind_;
   std::vector<std::byte> header_;
   uint64_t bytes_ = 0;
-  uint64_t sequence_ = 0;
+  uint32_t sequence_ = 0;
   int error_ = 0;
 };
 

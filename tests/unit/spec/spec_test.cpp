@@ -185,7 +185,7 @@ TEST_CASE("the worked example of SPEC.md is a whole file without findings") {
   CHECK(header.version_major == ARCTRACE_VERSION_MAJOR);
   CHECK(header.version_minor == ARCTRACE_VERSION_MINOR);
 
-  reader::Trace trace = open_bytes(file);
+  reader::Trace trace = open_bytes(file, {.verifies_checksums = true});
   CHECK(read_from(trace) == written_in(parts));
   CHECK(rules_of(trace) == std::vector<std::string>{});
   CHECK(trace.summary().torn == 0);

@@ -8,9 +8,10 @@
 
 namespace arctrace::testing {
 
-reader::Trace open_bytes(std::vector<std::byte> bytes) {
+reader::Trace open_bytes(std::vector<std::byte> bytes,
+                         const reader::OpenOptions& options) {
   absl::StatusOr<reader::Trace> trace =
-      reader::Trace::open(reader::memory_input("test.data", std::move(bytes)));
+      reader::Trace::open(reader::memory_input("test.data", std::move(bytes)), options);
   REQUIRE_MESSAGE(trace.ok(), trace.status().ToString());
   return *std::move(trace);
 }

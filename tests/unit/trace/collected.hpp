@@ -17,7 +17,8 @@ struct CollectedRecord {
 };
 
 // A trace opened from bytes. REQUIRES: it can be opened.
-reader::Trace open_bytes(std::vector<std::byte> bytes);
+reader::Trace open_bytes(std::vector<std::byte> bytes,
+                         const reader::OpenOptions& options = {});
 
 // All records. REQUIRES: they can be read.
 std::vector<CollectedRecord> collect(reader::Trace& trace);

@@ -3,9 +3,12 @@
 
 #include <doctest/doctest.h>
 
+#include <cstring>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "src/base/checksum.hpp"
 #include "tests/support/trace_builder.hpp"
 #include "tests/unit/trace/collected.hpp"
 
@@ -495,6 +498,45 @@ TEST_CASE("a definition that contradicts another") {
   file.block(block).finish(20);
   Trace trace = open_bytes(file.file());
   CHECK(rules_of(trace) == Rules{"D2", "D2", "D2", "D2", "D3", "D3", "D1"});
+}
+
+// A copy with checksums.
+std::vector<std::byte> with_checksums(std::vector<std::byte> file) {
+  arctrace_session_header header{};
+  std::memcpy(&header, file.data(), sizeof header);
+  header.features_required |= ARCTRACE_FEATURE_CHECKSUMS;
+  std::memcpy(file.data(), &header, sizeof header);
+  arctrace_chunk_header chunk{};
+  for (size_t at = ARCTRACE_HEADER_SIZE; at < file.size();
+       at += sizeof chunk + chunk.size) {
+    std::memcpy(&chunk, &file[at], sizeof chunk);
+    chunk.checksum = 0;
+    std::memcpy(&file[at], &chunk, sizeof chunk);
+    Checksum checksum;
+    checksum.add(std::span(file).subspan(at, sizeof chunk + chunk.size));
+    chunk.checksum = checksum.value();
+    std::memcpy(&file[at], &chunk, sizeof chunk);
+  }
+  return file;
+}
+
+TEST_CASE("checksums show any bit that has changed, where they are asked for") {
+  const std::vector<std::byte> old = small_file().file();  // as version 1.4 made it
+  const std::vector<std::byte> file = with_checksums(old);
+  for (const bool verifies : {false, true}) {
+    for (const auto& good : {old, file}) {
+      CHECK(rules_of(open_bytes(good, {.verifies_checksums = verifies})).empty());
+    }
+  }
+  size_t unseen = 0;  // without them
+  for (size_t at = ARCTRACE_HEADER_SIZE; at < file.size(); ++at) {
+    CAPTURE(at);
+    std::vector<std::byte> damaged = file;
+    damaged[at] ^= std::byte{1} << (at % 8);
+    CHECK(!rules_of(open_bytes(damaged, {.verifies_checksums = true})).empty());
+    if (rules_of(open_bytes(damaged)).empty()) ++unseen;
+  }
+  CHECK(unseen > 100);
 }
 
 TEST_CASE("findings are bounded, and counted") {

@@ -81,6 +81,35 @@ TEST_CASE("attach: the count of slots ever asked for does not run over") {
   CHECK(test.finish().written() == 2);
 }
 
+TEST_CASE("attach: when all identities are given, new threads lose their records") {
+  for (const bool of_threads : {false, true}) {
+    CAPTURE(of_threads);
+    TestSession test(small_buffer(1024, 64, 8));
+    arctrace_control& control = test.view().control();
+    const uint32_t last = ARCTRACE_IDENTITIES_END - 2;
+    (of_threads ? control.writer_next : control.process_next) = last;
+    CHECK_CHILD([&] {
+      REQUIRE(arctrace_attach(test.path().c_str()) == 0);  // its main thread gets one
+      for (int i = 0; i < 3; ++i) std::thread([] { arctrace_instant(1); }).join();
+    });
+    for (int i = 0; i < 3; ++i) {
+      CHECK_CHILD([&] {
+        REQUIRE(arctrace_attach(test.path().c_str()) == 0);
+        arctrace_instant(1);
+      });
+    }
+    const uint64_t recorded = of_threads ? 1 : 3 + 1;
+    const uint64_t attempted = 3 + 3;
+    CHECK(control.lost[ARCTRACE_LOST_IDENTITY] == attempted - recorded);
+    CHECK((of_threads ? control.writer_next : control.process_next) ==
+          ARCTRACE_IDENTITIES_END);
+    const DecodedTrace trace = test.finish();
+    CHECK(joined(trace.problems) == "");
+    CHECK(trace.written() == recorded);
+    CHECK(trace.lost() == attempted - recorded);
+  }
+}
+
 TEST_CASE("attach: more threads than slots lose records, counted, and get one later") {
   TestSession test(small_buffer(4096, 64, 3));
   constexpr uint64_t kRecords = 5000;

@@ -12,6 +12,7 @@
 #include "src/protocol/dead_slot.hpp"
 #include "src/protocol/shared_chain.hpp"
 #include "src/recorder/buffer/session_totals.hpp"
+#include "src/recorder/drain/reaper.hpp"
 #include "src/recorder/file/session_records.hpp"
 #include "src/writer/record.hpp"
 #include "tests/support/child.hpp"
@@ -170,6 +171,45 @@ TEST_CASE("drain: a collector that died while settling is followed by the next o
   CHECK(view.slot(0).lock == 0);
   CHECK(test.blocks_in(ARCTRACE_PHASE_FREE) == 8);
   CHECK(test.finish().lost() == 3);
+}
+
+TEST_CASE("drain: while dead slots are settled, half of those to be had stay takeable") {
+  TestSession test(small_buffer(1024, 16, 8));
+  const BufferView& view = test.view();
+  view.control().slot_next = 8;
+  const auto count = [&](uint32_t lock) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < 8; ++i) n += view.slot(i).lock == lock ? 1U : 0U;
+    return n;
+  };
+  Reaper reaper(view);
+  RecordBuilder records;
+  for (const uint32_t living : {0u, 1u, 4u, 7u}) {
+    CAPTURE(living);
+    for (uint32_t i = 0; i < 8; ++i) view.slot(i).lock = i < living ? 100 : kOwnerDied;
+    for (uint32_t dead = 8 - living; dead > 0;) {
+      reaper.settle_dead(records, [](uint32_t) {});
+      const uint32_t settled = count(kBeingReaped);
+      CHECK(settled > 0);
+      CHECK(8 - living - settled >= (8 - living) / 2);
+      reaper.confirm();
+      CHECK(count(kBeingReaped) == 0);
+      dead -= settled;
+      CHECK(count(kOwnerDied) == dead);
+    }
+    CHECK(count(0) == 8 - living);
+  }
+  // Those that a dead collector has left are for nobody else.
+  for (uint32_t i = 0; i < 8; ++i) view.slot(i).lock = kBeingReaped;
+  reaper.settle_dead(records, [](uint32_t) {});
+  reaper.confirm();
+  CHECK(count(0) == 8);
+  // At the end no thread will need one.
+  for (uint32_t i = 0; i < 8; ++i) view.slot(i).lock = kOwnerDied;
+  reaper.settle_all();
+  reaper.settle_dead(records, [](uint32_t) {});
+  reaper.confirm();
+  CHECK(count(0) == 8);
 }
 
 TEST_CASE("drain: losses of the dead, of the living and of nobody, each reported once") {
