@@ -66,15 +66,7 @@ class FlatView : public GroupView {
                          JsonWriter& json) override {
     FunctionLabels labels(replay, options_.lines);
     for_groups_json(groups, json, [&](const TreeGroup& group) {
-      json.key("functions").begin_array();
-      const Rows rows = rows_of(group, replay.functions());
-      for (const FunctionTotal& total : rows.shown) {
-        json.begin_object();
-        write_total_json(total, labels, replay.known_times(), json);
-        write_times_json(times_.find(group, total.function), json);
-        json.end();
-      }
-      json.end();
+      write_functions_json(group, times_, options_, replay, labels, json);
     });
   }
 

@@ -14,6 +14,8 @@
 #include "reader/render/view_options.hpp"
 #include "reader/render/write_text.hpp"
 #include "reader/replay/replay.hpp"
+#include "reader/trace/session.hpp"
+#include "reader/trace/summary.hpp"
 
 namespace arctrace::reader {
 
@@ -28,6 +30,10 @@ struct ViewSettings {
   bool is_json = false;  // it will be written as JSON, else as text
   // Of the trace; they outlive the view.
   const Definitions* definitions = nullptr;
+  // What the trace says of itself; null: nothing is known. The summary is complete once
+  // the view is written.
+  const Session* session = nullptr;
+  const Summary* summary = nullptr;
   // Globs of the functions that a view is about which is about single functions.
   std::vector<std::string> functions;
   DescribeRecord describe;

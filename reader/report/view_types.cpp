@@ -11,6 +11,7 @@
 #include "reader/report/kinds_view.hpp"
 #include "reader/report/log_rt_view.hpp"
 #include "reader/report/slowest_view.hpp"
+#include "reader/report/summary_view.hpp"
 #include "reader/report/threads_view.hpp"
 #include "reader/report/tree_view.hpp"
 #include "reader/report/wakers_view.hpp"
@@ -27,6 +28,12 @@ constexpr SortKey kStates[] = {SortKey::kEntry, SortKey::kCum};
 constexpr SortKey kWakeUps[] = {SortKey::kCum, SortKey::kCalls};
 
 constexpr ViewType kViewTypes[] = {
+    {.name = "summary",
+     .help = "on one screen: how it ended, what was lost, what the time was spent on",
+     .make = make_summary_view,
+     .grouping = Grouping::kThread,
+     .sort_keys = kSums,
+     .is_complete = true},
     {.name = "tree",
      .help = "call trees, one for each thread",
      .make = make_tree_view,

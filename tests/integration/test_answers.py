@@ -294,6 +294,79 @@ class AnswersTest(support.TraceTest):
         for wrong in ((before[0],), (*before, after[0]), ("--", *after), (before[0], "nothing")):
             self.fails("diff", *wrong)
 
+    def summary(self, *command, options=(), status=0):
+        """Of a recording: the text, and the JSON, which are checked for what always holds."""
+        done = self.record(*command, options=options)
+        self.assertEqual(done.status, status, done.stderr)
+        text = subprocess.run([support.ARCTRACE, "report", done.trace], stdout=subprocess.PIPE,
+                              text=True, check=True).stdout
+        self.assertLessEqual(text.count("\n"), 40, text)
+        report = json.loads(subprocess.run(
+            [support.ARCTRACE, "report", done.trace, "--format=json"], stdout=subprocess.PIPE,
+            check=True).stdout)
+        self.assertLessEqual({"records", "lost", "lost_by_cause", "torn", "orphans", "processes",
+                              "threads", "duration_ns"}, set(report["summary"]))
+        self.assertEqual(report["threads"], self.report(done.trace, "tree")["threads"])
+        self.assertEqual(report["functions"], self.report(done.trace, "flat")["functions"])
+        self.assertEqual(sum(part["base_ns"] for part in report["parts"]), report["thread_ns"])
+        self.assertEqual(sum(thread["root"]["cum_ns"] for thread in report["threads"]),
+                         report["thread_ns"])
+        return text, report
+
+    def test_summary(self):
+        text, report = self.summary(sys.executable, "-c", PROGRAM, options=("--no-libcall",))
+        self.assertEqual(report["command"], [sys.executable, "-c", PROGRAM])
+        self.assertRegex(text, r"(?m)^exit 0, .*, 1 process, 4 threads$")
+        self.assertIn(", 0 lost\n", text)
+        paths = collections.Counter()
+        for call in calls_of(self.dump(self.directory / "arctrace.data")):
+            paths[call.path] += call.base_ns
+        path, base_ns = max((row for row in paths.items() if len(row[0]) > 1),
+                            key=lambda row: row[1])
+        if base_ns > report["thread_ns"] * 0.02:
+            self.assertRegex(text, rf"(?m)  {' > '.join(path)}$")
+        hottest = [row["name"] for row in sorted(report["functions"], key=lambda r: -r["base_ns"])]
+        listed = text.split("Hottest functions\n")[1].split("\n\n")[0].splitlines()
+        self.assertEqual([line.split()[-1] for line in listed], hottest[:len(listed)])
+        flat = {row["name"]: row for row in report["functions"]}
+        self.assertGreater(flat["outer"]["p99_ns"], 0)
+
+    def test_summary_of_a_crash(self):
+        program = support.API + """
+import signal
+main_loop, earlier, bad = key("main_loop"), key("earlier"), key("bad")
+api.arctrace_enter(main_loop)
+api.arctrace_enter(earlier)
+api.arctrace_exit(earlier)
+api.arctrace_enter(bad)
+os.kill(os.getpid(), signal.SIGSEGV)
+time.sleep(5)
+"""
+        text, _ = self.summary(sys.executable, "-c", program, options=("--no-libcall",), status=-11)
+        self.assertIn("killed by signal 11 (Segmentation fault)", text)
+        self.assertRegex(text, r"main_loop > bad; last call: earlier, ended .* before")
+        self.assertIn("record --kernel --signals does", text)
+
+    def test_summary_of_many_processes(self):
+        text, report = self.summary("sh", "-c", "for i in $(seq 40); do env true; done")
+        # The shell and seq; each program's process before and after its exec.
+        self.assertGreater(report["summary"]["processes"], 80)
+        self.assertRegex(text, r"(?m) 40  env  ")
+        self.assertRegex(text, r"(?m) 40  true  ")
+
+    def test_summary_of_losses(self):
+        program = support.API + "f = key('f')\nfor i in range(20000):\n api.arctrace_enter(f)\n" \
+            " api.arctrace_exit(f)"
+        text, report = self.summary(sys.executable, "-c", program, options=(
+            "--no-libcall", "--mode=stop", "-b", "64k", "--block-size", "1k"))
+        self.assertIn(f"{report['summary']['lost']} lost (", text)
+        self.assertIn("records are missing", text)
+
+    def test_summary_of_next_to_nothing(self):
+        text, _ = self.summary("true")
+        self.assertRegex(text, r"^true\nexit 0, ")
+        self.assertIn("[loader]", text)
+
 
 if __name__ == "__main__":
     unittest.main(verbosity=2)

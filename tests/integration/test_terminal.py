@@ -57,7 +57,7 @@ class TerminalTest(support.TraceTest):
 
     def shown(self, trace):
         """Commands that print text about a trace."""
-        for view in ("tree", "flat", "arcs", "kinds", "flow", "invocations"):
+        for view in ("summary", "tree", "flat", "arcs", "kinds", "flow", "invocations"):
             yield "report", f"--view={view}", trace
         columns = "calls,base,cum,avg,min,p50,p90,p99,p99.9,max"
         yield "report", "--view=flat", f"--columns={columns}", trace

@@ -69,6 +69,7 @@ class ReportRun {
     return symbols;
   }
 
+  bool has_header() const { return !options_.no_header && !options_.view->is_complete; }
   bool is_json() const { return options_.format == OutputFormat::kJson; }
 
   reader::ViewSettings view_settings() {
@@ -80,6 +81,8 @@ class ReportRun {
     settings.min_duration_ns = options_.filter.min_duration_ns;
     settings.is_json = is_json();
     settings.definitions = &trace_.definitions();
+    settings.session = &trace_.session();
+    settings.summary = &trace_.summary();
     settings.describe = [this](const reader::Record& record, reader::FieldSink& out) {
       describer_.describe(record, {}, out);
     };
@@ -125,7 +128,7 @@ class ReportRun {
       json_.begin_object();
       view_->begin_json(replay_, json_);
     } else {
-      if (!options_.no_header) write_(reader::report_head_text(trace_.session()));
+      if (has_header()) write_(reader::report_head_text(trace_.session()));
       view_->begin_text(replay_, write_);
     }
   }
@@ -216,7 +219,10 @@ class ReportRun {
     } else if (absl::Status s = view_->write_text(replay_, write_); !s.ok()) {
       return s;
     }
-    if (!options_.no_header) {
+    if (interrupted_ && options_.view->is_complete) {
+      write_(reader::interrupted_text());
+    }
+    if (has_header()) {
       write_(gaps_.text());
       write_(reader::report_end_text(summary()));
     }

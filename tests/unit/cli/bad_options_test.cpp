@@ -54,10 +54,12 @@ constexpr Refusal kRefusals[] = {
     {"record --session '' true", "record: --session: the value is empty"},
     {"record -o x -o y true", "record: --output is given twice"},
     {"report --view xyz",
-     "report: --view: \"xyz\" is not tree, flat, arcs, kinds, flow, invocations, "
+     "report: --view: \"xyz\" is not summary, tree, flat, arcs, kinds, flow, "
+     "invocations, "
      "histogram, slowest, graph, log-rt, threads or wakers"},
     {"report --view invocation",
-     "report: --view: \"invocation\" is not tree, flat, arcs, kinds, flow, invocations, "
+     "report: --view: \"invocation\" is not summary, tree, flat, arcs, kinds, flow, "
+     "invocations, "
      "histogram, slowest, graph, log-rt, threads or wakers; did you mean "
      "\"invocations\"?"},
     {"report --view histogram", "report: --view=histogram needs -F FUNCTION"},

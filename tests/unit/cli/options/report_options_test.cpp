@@ -31,7 +31,7 @@ TEST_CASE("report options: defaults") {
   const ReportParsed parsed({});
   CHECK(parsed.error == "");
   CHECK(parsed.options.path == kDefaultFile);
-  CHECK(std::string(parsed.options.view->name) == "tree");
+  CHECK(std::string(parsed.options.view->name) == "summary");
   CHECK(parsed.options.format == OutputFormat::kText);
   CHECK(parsed.options.shown.sort == SortKey::kCum);
   CHECK(parsed.options.shown.limit == UINT64_MAX);
@@ -53,7 +53,7 @@ TEST_CASE("report options: each view is a value of --view") {
   }
   CHECK(ReportParsed({"--view=FLAT"}).options.view == reader::find_view_type("flat"));
   const std::string error = ReportParsed({"--view", "arc"}).error;
-  CHECK(error.starts_with("--view: \"arc\" is not tree, flat, "));
+  CHECK(error.starts_with("--view: \"arc\" is not summary, tree, flat, "));
   CHECK(error.find("; did you mean \"arcs\"") != std::string::npos);
 }
 
