@@ -4,6 +4,19 @@
 
 namespace arctrace::reader {
 
+uint32_t group_index(const Definitions& definitions, Grouping grouping,
+                     ThreadIndex thread) {
+  switch (grouping) {
+    case Grouping::kThread:
+      return thread;
+    case Grouping::kProcess:
+      return definitions.threads()[thread].process;
+    case Grouping::kAll:
+      break;
+  }
+  return 0;
+}
+
 std::string process_label(const Definitions& definitions, ProcessIndex process) {
   const Process* facts = definitions.process(process);
   if (facts == nullptr || facts->executable.empty()) return "process";
@@ -30,6 +43,7 @@ void TreeGroups::add_threads(const Replay& replay) {
   const Definitions& definitions = replay.definitions();
   for (const ThreadTree& thread : replay.threads()) {
     TreeGroup group;
+    group.index = thread.thread;
     group.name = thread_label(definitions, thread.thread);
     group.tid = definitions.threads()[thread.thread].tid;
     group.pid = definitions.pid_of(thread.thread);
@@ -52,12 +66,13 @@ void TreeGroups::add_merged(const Replay& replay) {
   for (const ThreadTree& thread : replay.threads()) {
     size_t index = 0;
     if (grouping_ == Grouping::kProcess) {
-      const ProcessIndex process = definitions.threads()[thread.thread].process;
+      const ProcessIndex process = group_index(definitions, grouping_, thread.thread);
       const auto [found, added] = group_of.try_emplace(process, groups_.size());
       index = found->second;
       if (added) {
         TreeGroup& group = groups_.emplace_back();
         const Process* facts = definitions.process(process);
+        group.index = process;
         group.name = process_label(definitions, process);
         group.pid = facts == nullptr ? 0 : facts->pid;
         group.threads = 0;

@@ -13,13 +13,18 @@ namespace arctrace::reader {
 enum class Grouping : uint8_t { kThread, kProcess, kAll };
 
 struct TreeGroup {
-  std::string name;  // of the thread or program; raw bytes of the trace
+  uint32_t index = 0;  // group_index() of its threads
+  std::string name;    // of the thread or program; raw bytes of the trace
   uint32_t pid = 0, tid = 0;
   uint64_t threads = 1;
   uint64_t end_within_ns = 0;  // of a thread: it may have ended that much earlier
   const CallTree* tree = nullptr;
   NodeIndex root = kNoNode;
 };
+
+// What tells the groups of a report apart: the ThreadIndex, the ProcessIndex, or 0.
+uint32_t group_index(const Definitions& definitions, Grouping grouping,
+                     ThreadIndex thread);
 
 // A thread's last name, else its program's, else "thread".
 std::string thread_label(const Definitions& definitions, ThreadIndex thread);

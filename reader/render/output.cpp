@@ -21,6 +21,8 @@ Output::Output(int descriptor) : descriptor_(descriptor) {
   std::signal(SIGPIPE, SIG_DFL);
 }
 
+void Output::page() { pager_command_ = pager_command(); }
+
 void Output::write(std::string_view text) {
   if (!good()) return;
   buffer_ += text;
@@ -36,11 +38,17 @@ WriteText Output::writer() {
 
 absl::Status Output::finish() {
   flush();
+  pager_.reset();
   if (good()) return absl::OkStatus();
   return absl::ErrnoToStatus(error_, "cannot write standard output");
 }
 
 void Output::flush() {
+  if (pager_command_.has_value() && !buffer_.empty()) {
+    pager_ = Pager::start(*pager_command_);
+    pager_command_.reset();
+    if (pager_ != nullptr) descriptor_ = pager_->descriptor();
+  }
   size_t done = 0;
   while (good() && done < buffer_.size()) {
     const ssize_t got =

@@ -3,9 +3,12 @@
 
 #include <absl/status/status.h>
 
+#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
+#include "reader/render/pager.hpp"
 #include "reader/render/write_text.hpp"
 
 namespace arctrace::reader {
@@ -17,18 +20,25 @@ class Output {
   Output(const Output&) = delete;
   Output& operator=(const Output&) = delete;
 
+  // Shows what is written through the user's pager if standard output is a terminal. To
+  // be called before the first write; the pager starts once there is something to show.
+  void page();
+
   void write(std::string_view text);
   // Calls write(), and returns good(). This object must outlive it.
   WriteText writer();
   // False once a write failed: there is no use in producing more.
   bool good() const { return error_ == 0; }
-  // Writes what is buffered. Error: a write failed, for example because the disk is full.
+  // Writes what is buffered, and waits until the user has left the pager. Error: a write
+  // failed, for example because the disk is full.
   absl::Status finish();
 
  private:
   void flush();
 
   int descriptor_;
+  std::optional<std::string> pager_command_;
+  std::unique_ptr<Pager> pager_;
   int error_ = 0;  // errno of the first write that failed
   std::string buffer_;
 };

@@ -3,6 +3,8 @@
 #include <absl/strings/str_cat.h>
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "reader/trace/text_escape.hpp"
 
@@ -82,13 +84,20 @@ bool is_large_enough(uint64_t cum_ns, uint64_t all_ns, const ViewOptions& option
   return options.min_percent <= 0 || percent(cum_ns, all_ns) >= options.min_percent;
 }
 
-void append_sums(std::string& out, uint64_t calls, uint64_t base_ns, uint64_t cum_ns,
-                 uint64_t all_ns) {
-  append_right(out, absl::StrCat(calls), 12);
-  append_right(out, percent_text(base_ns, all_ns), 8);
-  append_right(out, percent_text(cum_ns, all_ns), 8);
-  append_right(out, duration_text(base_ns), 13);
-  append_right(out, duration_text(cum_ns), 13);
+void write_times_json(const DurationHistogram* times, JsonWriter& json) {
+  const auto member = [&](const char* name, const auto& value_of) {
+    json.member(name, times == nullptr ? std::nullopt
+                                       : std::optional<uint64_t>(value_of(*times)));
+  };
+  member("avg_ns", [](const DurationHistogram& t) { return t.average_ns(); });
+  member("min_ns", [](const DurationHistogram& t) { return t.min_ns(); });
+  member("max_ns", [](const DurationHistogram& t) { return t.max_ns(); });
+  for (const auto& [name, per_mille] :
+       {std::pair("p50_ns", 500), std::pair("p90_ns", 900), std::pair("p99_ns", 990),
+        std::pair("p999_ns", 999)}) {
+    member(name, [per_mille = static_cast<uint64_t>(per_mille)](
+                     const DurationHistogram& t) { return t.quantile_ns(per_mille); });
+  }
 }
 
 void append_cpu(std::string& out, const CpuTime& cpu) {
@@ -100,7 +109,7 @@ void append_name(std::string& row, const std::string& name, const std::string& n
                  bool hot, const TextStyle& style) {
   const size_t used = columns_of(row) + notes.size();
   const size_t left = style.width > used ? style.width - used : 1;
-  const std::string shown = style.width == 0 ? name : cut_middle(name, left);
+  const std::string shown = style.width == 0 ? name : cut_name(name, left, style);
   if (hot) {
     append_tinted(row, style, Tint::kHot, shown);
   } else {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 
+#include "reader/analysis/duration_histogram.hpp"
 #include "reader/analysis/tree_groups.hpp"
 #include "reader/render/function_labels.hpp"
 #include "reader/render/json_writer.hpp"
@@ -38,14 +39,12 @@ void write_cpu_json(const CpuTime& cpu, KnownTimes known, JsonWriter& json);
 // Whether a row is as large as options.min_percent demands.
 bool is_large_enough(uint64_t cum_ns, uint64_t all_ns, const ViewOptions& options);
 
-// Appends the columns that all tables of sums have: calls, the shares of base and cum in
-// `all_ns`, base, cum. Their head is kSumsHead.
-void append_sums(std::string& out, uint64_t calls, uint64_t base_ns, uint64_t cum_ns,
-                 uint64_t all_ns);
-inline constexpr const char* kSumsHead =
-    "       Calls   %Base    %Cum         Base          Cum";
+// Members avg_ns, min_ns, max_ns, p50_ns, p90_ns, p99_ns and p999_ns: of those calls
+// whose times are known; null where there are too few of them. `times`: null if there are
+// none.
+void write_times_json(const DurationHistogram* times, JsonWriter& json);
 
-// The same for time on and off the CPU, if the kernel recorded it.
+// Appends the columns of time on and off the CPU, if the kernel recorded it.
 void append_cpu(std::string& out, const CpuTime& cpu);
 inline constexpr const char* kCpuHead = "       On CPU      Off CPU";
 

@@ -22,14 +22,29 @@ bool is_terminal_for_color() {
   return !dumb && ::isatty(STDOUT_FILENO) == 1;
 }
 
+// By the variable that decides on characters, as setlocale() has it.
+bool locale_is_utf8() {
+  for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
+    const char* value = std::getenv(name);
+    if (value == nullptr || *value == '\0') continue;
+    const std::string_view locale = value;
+    for (const char* codeset : {"UTF-8", "utf8", "UTF8", "utf-8"}) {
+      if (locale.find(codeset) != std::string_view::npos) return true;
+    }
+    return false;
+  }
+  return false;
+}
+
 }  // namespace
 
-TextStyle terminal_style(ColorMode color, bool full_names) {
+TextStyle terminal_style(ColorMode color, bool wide) {
   TextStyle style;
   style.color = color == ColorMode::kAlways ||
                 (color == ColorMode::kAuto && is_terminal_for_color());
+  style.utf8 = locale_is_utf8();
   winsize size{};
-  if (!full_names && ::isatty(STDOUT_FILENO) == 1 &&
+  if (!wide && ::isatty(STDOUT_FILENO) == 1 &&
       ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) {
     style.width = size.ws_col;
   }
@@ -57,10 +72,10 @@ InterruptWatch::InterruptWatch() {
   struct sigaction action {};
   action.sa_handler = [](int) { got_interrupt = 1; };
   action.sa_flags = static_cast<int>(SA_RESETHAND);
-  ::sigaction(SIGINT, &action, nullptr);
+  ::sigaction(SIGINT, &action, &before_);
 }
 
-InterruptWatch::~InterruptWatch() { ::signal(SIGINT, SIG_DFL); }
+InterruptWatch::~InterruptWatch() { ::sigaction(SIGINT, &before_, nullptr); }
 
 bool InterruptWatch::interrupted() { return got_interrupt != 0; }
 

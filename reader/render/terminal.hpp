@@ -2,6 +2,8 @@
 // Ctrl-C.
 #pragma once
 
+#include <signal.h>
+
 #include <chrono>
 #include <cstdint>
 
@@ -12,8 +14,8 @@ namespace arctrace::reader {
 // kAuto: colours if standard output is a terminal that has them and NO_COLOR is not set.
 enum class ColorMode : uint8_t { kAuto, kAlways, kNever };
 
-// The style for standard output. `full_names`: names are not cut to the terminal's width.
-TextStyle terminal_style(ColorMode color, bool full_names);
+// The style for standard output. `wide`: nothing is cut to the terminal's width.
+TextStyle terminal_style(ColorMode color, bool wide);
 
 // A line on standard error, if it is a terminal, while a trace is read for longer than a
 // second.
@@ -45,6 +47,9 @@ class InterruptWatch {
   InterruptWatch& operator=(const InterruptWatch&) = delete;
 
   static bool interrupted();
+
+ private:
+  struct sigaction before_;
 };
 
 }  // namespace arctrace::reader

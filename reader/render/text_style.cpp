@@ -4,6 +4,7 @@
 #include <absl/strings/str_format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace arctrace::reader {
 namespace {
@@ -21,6 +22,39 @@ size_t offset_of(std::string_view text, size_t count) {
     ++offset;
   }
   return offset;
+}
+
+// `text` with up to `excess` columns less, which are cut from the ends of what is between
+// outermost pairs of `open` and `close`. What is not in pairs stays, as in operator< and
+// operator->.
+std::string cut_nested(std::string_view text, char open, char close, size_t excess,
+                       std::string_view ellipsis) {
+  std::string out;
+  while (excess > 0) {
+    const size_t begin = std::min(text.find(open), text.size());
+    size_t end = begin;
+    for (size_t depth = 0; end < text.size(); ++end) {
+      if (text[end] == open) ++depth;
+      const bool is_arrow = close == '>' && text[end - (end == 0 ? 0 : 1)] == '-';
+      if (text[end] == close && !is_arrow && --depth == 0) break;
+    }
+    if (end == text.size()) break;
+    const std::string_view inside = text.substr(begin + 1, end - begin - 1);
+    const size_t columns = columns_of(inside);
+    const size_t kept =
+        std::max(columns, excess + columns_of(ellipsis)) - excess - columns_of(ellipsis);
+    out += text.substr(0, begin + 1);
+    if (columns > columns_of(ellipsis)) {
+      out += inside.substr(0, offset_of(inside, kept));
+      out += ellipsis;
+      excess -= std::min(excess, columns - kept - columns_of(ellipsis));
+    } else {
+      out += inside;
+    }
+    out += close;
+    text.remove_prefix(end + 1);
+  }
+  return out += text;
 }
 
 }  // namespace
@@ -68,19 +102,29 @@ size_t columns_of(std::string_view text) {
                                            [](char c) { return !is_continuation(c); }));
 }
 
-std::string cut_middle(std::string_view name, size_t width) {
-  const size_t columns = columns_of(name);
+std::string_view ellipsis_of(const TextStyle& style) { return style.utf8 ? "…" : ".."; }
+
+std::string cut_name(std::string_view name, size_t width, const TextStyle& style) {
   const size_t room = std::max(width, kNameColumnsMin);
-  if (width == 0 || columns <= room) return std::string(name);
+  if (width == 0 || columns_of(name) <= room) return std::string(name);
+  const std::string_view ellipsis = ellipsis_of(style);
+  std::string cut(name);
+  for (const auto& [open, close] : {std::pair('(', ')'), std::pair('<', '>')}) {
+    cut = cut_nested(cut, open, close, columns_of(cut) - room, ellipsis);
+    if (columns_of(cut) <= room) return cut;
+  }
+  const size_t columns = columns_of(cut);
   const size_t head = room / 2;
-  const size_t tail = room - 1 - head;
-  std::string cut(name.substr(0, offset_of(name, head)));
-  cut += "…";
-  return cut += name.substr(offset_of(name, columns - tail));
+  const size_t tail = room - columns_of(ellipsis) - head;
+  std::string middle(cut.substr(0, offset_of(cut, head)));
+  middle += ellipsis;
+  return middle += cut.substr(offset_of(cut, columns - tail));
 }
 
-size_t indent_columns(uint64_t depth) {
-  return 2 * static_cast<size_t>(std::min(depth, kIndentedLevels));
+size_t indent_columns(uint64_t depth, size_t used, const TextStyle& style) {
+  const size_t wanted = 2 * static_cast<size_t>(std::min(depth, kIndentedLevels));
+  if (style.width == 0) return wanted;
+  return std::min(wanted, (style.width - std::min(style.width, used)) / 2);
 }
 
 void append_tinted(std::string& out, const TextStyle& style, Tint tint,

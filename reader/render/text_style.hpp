@@ -12,7 +12,11 @@ struct TextStyle {
   bool color = false;
   // Columns of the terminal; names are cut to fit. 0: they are shown in full.
   size_t width = 0;
+  bool utf8 = true;  // the terminal shows UTF-8, else only ASCII
 };
+
+// What stands for a part that was cut out: "…" or "..".
+std::string_view ellipsis_of(const TextStyle& style);
 
 // "999 ns", "1.234 us", "12.345 ms", "3.210 s": truncated, not rounded.
 std::string duration_text(uint64_t duration_ns);
@@ -31,13 +35,15 @@ void append_left(std::string& out, std::string_view text, size_t width);
 // Columns that escaped text takes: its code points.
 size_t columns_of(std::string_view text);
 
-// `name`, with its middle replaced by "…" if it has more than `width` columns. A width
-// below 16 counts as 16. 0: in full.
-std::string cut_middle(std::string_view name, size_t width);
+// A function's name, or a path of names, in at most `width` columns, but 16 at least.
+// What is cut is first the ends of parameters in parentheses, then those of template
+// arguments, then the middle of the name; an ellipsis stands for each. 0: in full.
+std::string cut_name(std::string_view name, size_t width, const TextStyle& style);
 
-// Indentation for a depth: two columns a level, up to a bound. Beyond it only the number
-// of the depth distinguishes levels.
-size_t indent_columns(uint64_t depth);
+// Indentation for a depth: two columns a level, up to a bound, and up to half of what the
+// terminal has beside `used` columns. Beyond it only the number of the depth
+// distinguishes levels.
+size_t indent_columns(uint64_t depth, size_t used, const TextStyle& style);
 
 enum class Tint : uint8_t { kHead, kHot, kDim, kTrouble };
 

@@ -2,11 +2,14 @@
 
 #include <absl/strings/str_cat.h>
 
+#include "reader/render/columns.hpp"
 #include "reader/report/function_rows.hpp"
 #include "reader/report/group_view.hpp"
 
 namespace arctrace::reader {
 namespace {
+
+constexpr std::string_view kSourceHead = "Source  ";
 
 // The caller of the outermost functions.
 constexpr const char* kNoFunction = "[thread]";
@@ -48,31 +51,31 @@ class ArcsView : public GroupView {
   void write_groups_text(const TreeGroups& groups, Replay& replay,
                          const WriteText& write) override {
     FunctionLabels labels(replay, options_.lines);
+    const Columns columns(options_, replay.has_dispatches(), kSourceHead.size());
     for (const TreeGroup& group : groups.groups()) {
       const uint64_t all_ns = (*group.tree)[group.root].cum_ns;
       const Rows rows = rows_of(group, replay.functions());
       std::string text = group_head(group, groups.grouping(), options_.style);
       append_tinted(text, options_.style, Tint::kHead,
-                    absl::StrCat("Source  ", kSumsHead,
-                                 replay.has_dispatches() ? kCpuHead : "", "  Function"));
+                    absl::StrCat(std::string(kSourceHead), columns.head(), "  Function"));
       text += '\n';
       if (!write(text)) return;
       for (const FunctionArcs& arcs : rows.shown) {
-        if (!write(block_text(arcs, all_ns, replay.has_dispatches(), labels))) return;
+        if (!write(block_text(arcs, all_ns, columns, labels))) return;
       }
       if (!write(hidden_rows_text(rows.hidden))) return;
     }
+    write(columns.dropped_text());
   }
 
   // The lines of one function, and an empty one.
-  std::string block_text(const FunctionArcs& arcs, uint64_t all_ns, bool has_cpu_times,
-                         FunctionLabels& labels) const {
+  std::string block_text(const FunctionArcs& arcs, uint64_t all_ns,
+                         const Columns& columns, FunctionLabels& labels) const {
     std::string block;
     const auto append_columns = [&](std::string& row, const char* source,
                                     const auto& sums) {
-      append_left(row, source, 8);
-      append_sums(row, sums.calls, sums.base_ns, sums.cum_ns, all_ns);
-      if (has_cpu_times) append_cpu(row, sums.cpu);
+      append_left(row, source, kSourceHead.size());
+      columns.append(row, {sums.calls, sums.base_ns, sums.cum_ns, all_ns, sums.cpu});
     };
     const auto append_arcs = [&](const char* source, const std::vector<Arc>& list) {
       for (const Arc& arc : list) {

@@ -2,15 +2,24 @@
 
 #include <absl/strings/str_cat.h>
 
+#include "reader/analysis/function_times.hpp"
+#include "reader/render/columns.hpp"
 #include "reader/report/function_rows.hpp"
 #include "reader/report/group_view.hpp"
 
 namespace arctrace::reader {
 namespace {
 
+constexpr std::string_view kIndexHead = "    Ind";
+
 class FlatView : public GroupView {
  public:
-  using GroupView::GroupView;
+  explicit FlatView(const ViewSettings& settings)
+      : GroupView(settings),
+        has_times_(settings.is_json || need_times(options_.columns)),
+        times_(*settings.definitions, settings.grouping) {}
+
+  ReplayListener* call_listener() override { return has_times_ ? &times_ : nullptr; }
 
  private:
   struct Rows {
@@ -28,21 +37,21 @@ class FlatView : public GroupView {
   void write_groups_text(const TreeGroups& groups, Replay& replay,
                          const WriteText& write) override {
     FunctionLabels labels(replay, options_.lines);
+    const Columns columns(options_, replay.has_dispatches(), kIndexHead.size());
     for (const TreeGroup& group : groups.groups()) {
       const uint64_t all_ns = (*group.tree)[group.root].cum_ns;
       const Rows rows = rows_of(group, replay.functions());
       std::string text = group_head(group, groups.grouping(), options_.style);
       append_tinted(text, options_.style, Tint::kHead,
-                    absl::StrCat(kSumsHead, replay.has_dispatches() ? kCpuHead : "",
-                                 "    Ind  Name"));
+                    absl::StrCat(columns.head(), std::string(kIndexHead), "  Name"));
       text += '\n';
       if (!write(text)) return;
       uint64_t index = 0;
       for (const FunctionTotal& total : rows.shown) {
         std::string row;
-        append_sums(row, total.calls, total.base_ns, total.cum_ns, all_ns);
-        if (replay.has_dispatches()) append_cpu(row, total.cpu);
-        append_right(row, absl::StrCat(++index), 7);
+        columns.append(row, {total.calls, total.base_ns, total.cum_ns, all_ns, total.cpu,
+                             times_.find(group, total.function)});
+        append_right(row, absl::StrCat(++index), kIndexHead.size());
         row += "  ";
         append_name(row, labels.text(total.function), total_notes(total, labels),
                     is_hot(total.base_ns, all_ns), options_.style);
@@ -50,22 +59,19 @@ class FlatView : public GroupView {
       }
       if (!write(hidden_rows_text(rows.hidden))) return;
     }
+    write(columns.dropped_text());
   }
 
   void write_groups_json(const TreeGroups& groups, Replay& replay,
                          JsonWriter& json) override {
     FunctionLabels labels(replay, options_.lines);
     for_groups_json(groups, json, [&](const TreeGroup& group) {
-      json.key("functions").begin_array();
-      const Rows rows = rows_of(group, replay.functions());
-      for (const FunctionTotal& total : rows.shown) {
-        json.begin_object();
-        write_total_json(total, labels, replay.known_times(), json);
-        json.end();
-      }
-      json.end();
+      write_functions_json(group, times_, options_, replay, labels, json);
     });
   }
+
+  const bool has_times_;
+  FunctionTimes times_;
 };
 
 }  // namespace

@@ -102,7 +102,9 @@ std::string FlowView::named_row(std::string row, const StreamEvent& event,
 
 std::string FlowView::event_text(const StreamEvent& event) {
   std::string row = columns(event.time_ns, event.thread, event.depth);
-  row.append(indent_columns(event.depth == 0 ? 0 : event.depth - 1), ' ');
+  row.append(indent_columns(event.depth == 0 ? 0 : event.depth - 1, columns_of(row),
+                            options_.style),
+             ' ');
   switch (event.kind) {
     case StreamEvent::Kind::kEnter: {
       std::string notes = flags_text(event.flags);

@@ -37,4 +37,21 @@ void write_total_json(const FunctionTotal& total, FunctionLabels& labels,
   write_marks_json(total.marks, json);
 }
 
+void write_functions_json(const TreeGroup& group, const FunctionTimes& times,
+                          const ViewOptions& options, const Replay& replay,
+                          FunctionLabels& labels, JsonWriter& json) {
+  std::vector<FunctionTotal> rows =
+      function_totals(*group.tree, replay.functions(), group.root, options.sort);
+  hide_rows(rows, (*group.tree)[group.root].cum_ns, options,
+            [](const FunctionTotal& row) { return row.cum_ns; });
+  json.key("functions").begin_array();
+  for (const FunctionTotal& total : rows) {
+    json.begin_object();
+    write_total_json(total, labels, replay.known_times(), json);
+    write_times_json(times.find(group, total.function), json);
+    json.end();
+  }
+  json.end();
+}
+
 }  // namespace arctrace::reader

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "reader/analysis/function_times.hpp"
 #include "reader/analysis/function_totals.hpp"
 #include "reader/render/report_parts.hpp"
 
@@ -36,6 +37,12 @@ std::string total_notes(const FunctionTotal& total, const FunctionLabels& labels
 // Members name, module, calls, base_ns, cum_ns, and times on and off the CPU.
 void write_total_json(const FunctionTotal& total, FunctionLabels& labels,
                       KnownTimes known, JsonWriter& json);
+
+// Member "functions": a row for each function of the group that `options` show, with the
+// sums and the times of its calls.
+void write_functions_json(const TreeGroup& group, const FunctionTimes& times,
+                          const ViewOptions& options, const Replay& replay,
+                          FunctionLabels& labels, JsonWriter& json);
 
 // Calls `write_rows` for each group: within the array of groups, or for one group that is
 // all threads, directly.

@@ -3,6 +3,7 @@
 #include <absl/strings/str_cat.h>
 
 #include "reader/analysis/kind_totals.hpp"
+#include "reader/render/columns.hpp"
 #include "reader/report/function_rows.hpp"
 #include "reader/report/group_view.hpp"
 
@@ -29,13 +30,13 @@ class KindsView : public GroupView {
   void write_groups_text(const TreeGroups& groups, Replay& replay,
                          const WriteText& write) override {
     FunctionLabels labels(replay, options_.lines);
+    const Columns columns(options_, replay.has_dispatches(), 0);
     for (const TreeGroup& group : groups.groups()) {
       const uint64_t all_ns = (*group.tree)[group.root].cum_ns;
       const Rows rows = rows_of(group, replay.functions());
       std::string text = group_head(group, groups.grouping(), options_.style);
-      append_tinted(
-          text, options_.style, Tint::kHead,
-          absl::StrCat(kSumsHead, replay.has_dispatches() ? kCpuHead : "", "  Kind"));
+      append_tinted(text, options_.style, Tint::kHead,
+                    absl::StrCat(columns.head(), "  Kind"));
       text += '\n';
       if (rows.shown.empty() && rows.hidden == 0) {
         text += "  (no calls of functions of these kinds)\n";
@@ -43,8 +44,8 @@ class KindsView : public GroupView {
       const auto append_row = [&](const auto& total, const std::string& name,
                                   const std::string& notes) {
         std::string row;
-        append_sums(row, total.calls, total.base_ns, total.cum_ns, all_ns);
-        if (replay.has_dispatches()) append_cpu(row, total.cpu);
+        columns.append(row,
+                       {total.calls, total.base_ns, total.cum_ns, all_ns, total.cpu});
         row += "  ";
         append_name(row, name, notes, false, options_.style);
         text += row;
@@ -58,6 +59,7 @@ class KindsView : public GroupView {
       }
       if (!write(text) || !write(hidden_rows_text(rows.hidden))) return;
     }
+    write(columns.dropped_text());
   }
 
   void write_groups_json(const TreeGroups& groups, Replay& replay,

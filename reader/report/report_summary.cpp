@@ -27,10 +27,14 @@ std::string report_head_text(const Session& session) {
   return text;
 }
 
+std::string interrupted_text() {
+  return "Interrupted: these sums are of the records read so far.\n";
+}
+
 std::string report_end_text(const ReportSummary& summary) {
   std::string text = "\n";
   if (summary.interrupted) {
-    text += "Interrupted: these sums are of the records read so far.\n";
+    text += interrupted_text();
   }
   Summary sums = summary.trace;
   sums.findings += summary.replay.finding_count();

@@ -21,6 +21,9 @@ struct ReportSummary {
   bool interrupted = false;                         // the trace was not read to its end
 };
 
+// Says that the trace was not read to its end.
+std::string interrupted_text();
+
 // Lines with the sums, the marks of frames, and the first few symbol findings.
 std::string report_end_text(const ReportSummary& summary);
 

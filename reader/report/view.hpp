@@ -5,6 +5,8 @@
 #include <absl/status/status.h>
 
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "reader/analysis/tree_groups.hpp"
 #include "reader/render/describe_record.hpp"
@@ -12,6 +14,8 @@
 #include "reader/render/view_options.hpp"
 #include "reader/render/write_text.hpp"
 #include "reader/replay/replay.hpp"
+#include "reader/trace/session.hpp"
+#include "reader/trace/summary.hpp"
 
 namespace arctrace::reader {
 
@@ -23,6 +27,15 @@ struct ViewSettings {
   Grouping grouping = Grouping::kThread;
   // Calls that ended and were shorter are not shown. The replay's filter has the same.
   uint64_t min_duration_ns = 0;
+  bool is_json = false;  // it will be written as JSON, else as text
+  // Of the trace; they outlive the view.
+  const Definitions* definitions = nullptr;
+  // What the trace says of itself; null: nothing is known. The summary is complete once
+  // the view is written.
+  const Session* session = nullptr;
+  const Summary* summary = nullptr;
+  // Globs of the functions that a view is about which is about single functions.
+  std::vector<std::string> functions;
   DescribeRecord describe;
 };
 

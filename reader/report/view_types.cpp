@@ -5,9 +5,13 @@
 #include "reader/report/arcs_view.hpp"
 #include "reader/report/flat_view.hpp"
 #include "reader/report/flow_view.hpp"
+#include "reader/report/graph_view.hpp"
+#include "reader/report/histogram_view.hpp"
 #include "reader/report/invocations_view.hpp"
 #include "reader/report/kinds_view.hpp"
 #include "reader/report/log_rt_view.hpp"
+#include "reader/report/slowest_view.hpp"
+#include "reader/report/summary_view.hpp"
 #include "reader/report/threads_view.hpp"
 #include "reader/report/tree_view.hpp"
 #include "reader/report/wakers_view.hpp"
@@ -19,30 +23,41 @@ constexpr SortKey kSums[] = {SortKey::kCum, SortKey::kBase, SortKey::kCalls,
                              SortKey::kName, SortKey::kEntry};
 constexpr SortKey kCalls[] = {SortKey::kEntry, SortKey::kCum, SortKey::kBase,
                               SortKey::kName};
+constexpr SortKey kSlowness[] = {SortKey::kCum, SortKey::kBase};
 constexpr SortKey kStates[] = {SortKey::kEntry, SortKey::kCum};
 constexpr SortKey kWakeUps[] = {SortKey::kCum, SortKey::kCalls};
 
 constexpr ViewType kViewTypes[] = {
+    {.name = "summary",
+     .help = "on one screen: how it ended, what was lost, what the time was spent on",
+     .make = make_summary_view,
+     .grouping = Grouping::kThread,
+     .sort_keys = kSums,
+     .is_complete = true},
     {.name = "tree",
      .help = "call trees, one for each thread",
      .make = make_tree_view,
      .grouping = Grouping::kThread,
-     .sort_keys = kSums},
+     .sort_keys = kSums,
+     .columns = TableColumns::kSums},
     {.name = "flat",
      .help = "a line for each function",
      .make = make_flat_view,
      .grouping = Grouping::kAll,
-     .sort_keys = kSums},
+     .sort_keys = kSums,
+     .columns = TableColumns::kTimes},
     {.name = "arcs",
      .help = "each function with its callers and callees",
      .make = make_arcs_view,
      .grouping = Grouping::kAll,
-     .sort_keys = kSums},
+     .sort_keys = kSums,
+     .columns = TableColumns::kSums},
     {.name = "kinds",
      .help = "time in library functions by what they do: locks, I/O, allocation ...",
      .make = make_kinds_view,
      .grouping = Grouping::kAll,
-     .sort_keys = kSums},
+     .sort_keys = kSums,
+     .columns = TableColumns::kSums},
     {.name = "flow",
      .help = "each entry, exit and event in order of time",
      .make = make_flow_view,
@@ -52,6 +67,25 @@ constexpr ViewType kViewTypes[] = {
      .help = "a row for each call",
      .make = make_invocations_view,
      .sort_keys = kCalls},
+    {.name = "histogram",
+     .help = "how the times of calls of -F are distributed",
+     .make = make_histogram_view,
+     .grouping = Grouping::kAll,
+     .sort_keys = kSums,
+     .is_about_functions = true},
+    {.name = "slowest",
+     .help = "the slowest calls of -F, with their arguments",
+     .make = make_slowest_view,
+     .sort_keys = kSlowness,
+     .is_about_functions = true,
+     .limit = 10},
+    {.name = "graph",
+     .help = "the paths to -F, and what it calls; also: arctrace graph",
+     .make = make_graph_view,
+     .grouping = Grouping::kAll,
+     .sort_keys = kSums,
+     .columns = TableColumns::kSums,
+     .is_about_functions = true},
     {.name = "log-rt",
      .help = "the trees in the columns of JPROF, for programs to read",
      .make = make_log_rt_view,

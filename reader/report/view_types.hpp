@@ -17,6 +17,13 @@ enum class KernelRecords : uint8_t {
   kWakeUps,     // which thread woke which: recorded by BPF only
 };
 
+// Which columns of --columns a view has.
+enum class TableColumns : uint8_t {
+  kNone,
+  kSums,   // calls and sums of times
+  kTimes,  // these, and the times of single calls
+};
+
 struct ViewType {
   const char* name;  // the value of --view
   const char* help;  // what it shows, to follow the name
@@ -30,6 +37,12 @@ struct ViewType {
   bool has_clock = true;  // its times can be those on one of the report's clocks
   KernelRecords needs = KernelRecords::kNone;
   bool writes_while_reading = false;
+  TableColumns columns = TableColumns::kNone;
+  // -F does not filter calls, but names the functions that it is about.
+  bool is_about_functions = false;
+  // Its text has what it needs of the facts and sums of the trace.
+  bool is_complete = false;
+  uint64_t limit = UINT64_MAX;  // rows if -n does not say how many
 };
 
 // All views; the first one is the default.

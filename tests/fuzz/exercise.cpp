@@ -75,6 +75,7 @@ class Exercise {
     require(type != nullptr, "the view exists");
     ViewSettings settings;
     settings.grouping = type->grouping.value_or(Grouping::kThread);
+    settings.definitions = &trace_.definitions();
     settings.describe = describe_;
     return type->make(settings);
   }

@@ -47,7 +47,7 @@ class Install(unittest.TestCase):
         recorded = run(self.prefix / "bin/arctrace", "record", "-o", trace, "--", program,
                        **environment)
         self.assertEqual(recorded, UNDER_RECORD)
-        self.assertIn("outside", run(self.prefix / "bin/arctrace", "report", trace))
+        self.assertIn("outside", run(self.prefix / "bin/arctrace", "report", "--view=tree", trace))
 
     def test_pkg_config(self):
         for source, compiler in (("outside.c", ["cc", "-std=c11"]),
@@ -78,7 +78,7 @@ class Install(unittest.TestCase):
         preloaded = run(self.prefix / "bin/arctrace", "record", "-o", trace, "--", "sh", "-c",
                         f"{program} && echo $LD_PRELOAD")
         self.assertTrue(preloaded.startswith(f"{self.libraries}/libarctrace-shim.so"), preloaded)
-        self.assertIn("called", run(self.prefix / "bin/arctrace", "report", trace))
+        self.assertIn("called", run(self.prefix / "bin/arctrace", "report", "--view=tree", trace))
 
     def test_versions_agree(self):
         version = self.pkg_config("--modversion")[0]

@@ -1,12 +1,20 @@
 #include "reader/cli/options/command_line.hpp"
 
+#include <algorithm>
 #include <cstddef>
 
 namespace arctrace::cli {
 
 void separate_command(const CLI::App& root, std::vector<std::string>& arguments) {
   const auto is = [&](size_t i, const char* text) { return arguments[i] == text; };
-  if (arguments.empty() || !is(0, "record")) return;
+  if (arguments.empty()) return;
+  if (is(0, "diff")) {
+    // CLI11 drops a "--", which here divides the files.
+    const auto divider = std::find(arguments.begin(), arguments.end(), "--");
+    if (divider != arguments.end()) *divider = "--after";
+    return;
+  }
+  if (!is(0, "record")) return;
   const CLI::App* app = root.get_subcommand("record");
   size_t i = 1;
   bool may_have_value = false;

@@ -4,6 +4,8 @@
 #include <cctype>
 #include <numeric>
 
+#include "reader/replay/filter.hpp"
+#include "src/base/function_names.hpp"
 #include "src/shim_protocol/options.hpp"
 
 namespace arctrace::cli {
@@ -46,6 +48,22 @@ std::string near_names(std::string_view name, const std::vector<std::string>& na
     found += (found.empty() ? "; did you mean \"" : " or \"") + candidate + "\"";
   }
   return found.empty() ? found : found + "?";
+}
+
+std::string unmatched_glob(const std::vector<std::string>& globs,
+                           const std::vector<std::string>& functions) {
+  for (const std::string& glob : globs) {
+    std::vector<std::string> names;
+    bool is_matched = false;
+    for (const std::string& name : functions) {
+      is_matched = is_matched || reader::matches_any({glob}, name);
+      names.emplace_back(without_parameters(name));
+    }
+    if (is_matched) continue;
+    return "no function of the trace matches \"" + glob + "\"" +
+           near_names(plain_part(glob), names);
+  }
+  return {};
 }
 
 std::string plain_part(std::string_view pattern) {

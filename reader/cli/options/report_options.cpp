@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "reader/cli/options/glob_option.hpp"
+#include "reader/render/columns.hpp"
 #include "src/base/glob.hpp"
 
 namespace arctrace::cli {
@@ -109,7 +110,7 @@ void add_groups(CLI::App& app, ReportOptions& options) {
       ->excludes(per);
 }
 
-void add_filters(CLI::App& app, ReportOptions& options) {
+void add_filters(CLI::App& app, ReportOptions& options, bool with_functions) {
   const std::string group = "Filters";
   const auto add_list = [&](const char* name, auto& list, const char* type,
                             const char* help) {
@@ -126,14 +127,21 @@ void add_filters(CLI::App& app, ReportOptions& options) {
                "show also threads that wrote no records, but appear in the kernel's")
       ->group(group);
   const auto add_globs = [&](const char* name, std::vector<std::string>& globs,
-                             const char* help) {
+                             const std::string& help) {
     add_glob_option(app, name, globs, help)->group(group);
   };
   add_globs("--process", options.processes,
             "show only processes whose program matches GLOB: its name, or its path if "
             "GLOB contains a /; may be repeated");
-  add_globs("-F,--function", options.filter.only,
-            "show only functions that match GLOB, and what they call; may be repeated");
+  if (with_functions) {
+    add_globs(
+        "-F,--function", options.filter.only,
+        absl::StrCat(
+            "show only functions that match GLOB, and what they call; may be "
+            "repeated. With ",
+            views_that([](const ViewType& type) { return type.is_about_functions; }),
+            ": the functions that the view is about"));
+  }
   add_globs("-N,--exclude", options.filter.except,
             "hide functions that match GLOB, and what they call; may be repeated");
   app.add_option("-D,--depth", options.filter.max_depth,
@@ -143,6 +151,40 @@ void add_filters(CLI::App& app, ReportOptions& options) {
   add_time_range_option(app, options.range)->group(group);
   add_min_duration(app, options.filter.min_duration_ns);
   app.get_option("--min-duration")->group(group);
+}
+
+void add_columns(CLI::App& app, ReportOptions& options, const std::string& group) {
+  std::vector<std::string> names;
+  for (const reader::ColumnType& type : reader::column_types()) {
+    names.emplace_back(type.name);
+  }
+  app.add_option_function<std::vector<std::string>>(
+         "--columns",
+         [&options, names](const std::vector<std::string>& wanted) {
+           options.shown.columns.clear();
+           for (const std::string& name : wanted) {
+             const auto types = reader::column_types();
+             const auto found =
+                 std::find_if(types.begin(), types.end(),
+                              [&](const auto& type) { return name == type.name; });
+             if (found == types.end()) {
+               throw CLI::ValidationError("--columns", not_a_choice(name, names));
+             }
+             options.shown.columns.push_back(found->column);
+           }
+         },
+         absl::StrCat("the columns of a table, in their order: ", either_of(names),
+                      "; with ", views_that([](const ViewType& type) {
+                        return type.columns != reader::TableColumns::kNone;
+                      }),
+                      ". Those of the times of single calls, avg to max, only with ",
+                      views_that([](const ViewType& type) {
+                        return type.columns == reader::TableColumns::kTimes;
+                      })))
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("COLUMN,...")
+      ->group(group);
 }
 
 void add_appearance(CLI::App& app, ReportOptions& options) {
@@ -157,7 +199,8 @@ void add_appearance(CLI::App& app, ReportOptions& options) {
                    }),
                    ", cum for the others"))
       ->group(group);
-  app.add_option("-n,--limit", options.shown.limit, "show at most N rows of each table")
+  add_columns(app, options, group);
+  app.add_option("-n,--limit", options.limit, "show at most N rows of each table")
       ->check(not_negative())
       ->type_name("N")
       ->group(group);
@@ -169,15 +212,7 @@ void add_appearance(CLI::App& app, ReportOptions& options) {
       ->group(group);
   app.add_flag("--lines", options.shown.lines, "show file:line of functions")
       ->group(group);
-  app.add_flag("--full-names", options.full_names,
-               "do not cut names to the width of the terminal")
-      ->group(group);
-  add_choice<reader::ColorMode>(app, "--color", options.color,
-                                {{"auto", reader::ColorMode::kAuto},
-                                 {"always", reader::ColorMode::kAlways},
-                                 {"never", reader::ColorMode::kNever}},
-                                "auto: on a terminal, unless NO_COLOR is set")
-      ->group(group);
+  add_terminal_options(app, options.terminal, group);
   app.add_flag("--no-header", options.no_header,
                "print only the view, without facts and sums of the trace")
       ->group(group);
@@ -210,6 +245,23 @@ std::string sort_problem(const ViewType& view, SortKey sort) {
                       word_of(kSortKeys, sort), ", only by ", either_of(words));
 }
 
+// Why the view cannot show these columns; empty if it can.
+std::string columns_problem(const ViewType& view,
+                            const std::vector<reader::Column>& columns) {
+  if (columns.empty() || view.columns == reader::TableColumns::kTimes) return {};
+  if (view.columns == reader::TableColumns::kNone) {
+    return absl::StrCat("--columns does not apply to --view=", view.name);
+  }
+  for (const reader::ColumnType& type : reader::column_types()) {
+    if (type.needs_times &&
+        std::find(columns.begin(), columns.end(), type.column) != columns.end()) {
+      return absl::StrCat("--view=", view.name, " has no column ", type.name,
+                          ", which --view=flat has");
+    }
+  }
+  return {};
+}
+
 // The first way in which the options contradict the view; empty if they do not.
 std::string problem_of(const ReportOptions& options) {
   const ViewType& view = *options.view;
@@ -226,7 +278,26 @@ std::string problem_of(const ReportOptions& options) {
     return absl::StrCat("--clock does not apply to --view=", view.name,
                         ", which shows all time");
   }
+  if (view.is_about_functions && options.filter.only.empty()) {
+    return absl::StrCat("--view=", view.name, " needs -F FUNCTION");
+  }
+  if (std::string problem = columns_problem(view, options.shown.columns);
+      !problem.empty()) {
+    return problem;
+  }
   return options.sort.has_value() ? sort_problem(view, *options.sort) : std::string();
+}
+
+// The options that `report` and `graph` have in common.
+void add_common_options(CLI::App& app, ReportOptions& options, bool with_functions) {
+  add_format_option(app, options.format);
+  add_choice<ReportClock>(app, "--clock", options.clock, kClocks,
+                          "which time base, cum and the shares are of: all, or only "
+                          "that on or off a CPU, which needs record --kernel")
+      ->default_str("wall");
+  add_groups(app, options);
+  add_filters(app, options, with_functions);
+  add_appearance(app, options);
 }
 
 }  // namespace
@@ -258,6 +329,12 @@ std::string ReportOptions::needs_kernel() const {
     return absl::StrCat("--view=", view->name);
   }
   if (all_threads) return "--all-threads";
+  for (const reader::ColumnType& type : reader::column_types()) {
+    if (type.needs_dispatches && std::find(shown.columns.begin(), shown.columns.end(),
+                                           type.column) != shown.columns.end()) {
+      return absl::StrCat("--columns=", type.name);
+    }
+  }
   if (clock != ReportClock::kWall) return "--clock=" + word_of(kClocks, clock);
   return {};
 }
@@ -265,14 +342,7 @@ std::string ReportOptions::needs_kernel() const {
 void add_report_options(CLI::App& app, ReportOptions& options) {
   add_file_option(app, options.path);
   add_view_option(app, options);
-  add_format_option(app, options.format);
-  add_choice<ReportClock>(app, "--clock", options.clock, kClocks,
-                          "which time base, cum and the shares are of: all, or only "
-                          "that on or off a CPU, which needs record --kernel")
-      ->default_str("wall");
-  add_groups(app, options);
-  add_filters(app, options);
-  add_appearance(app, options);
+  add_common_options(app, options, true);
   app.footer(views_help() + "These need a trace of record --kernel: " +
              views_that([](const ViewType& type) {
                return type.needs != reader::KernelRecords::kNone;
@@ -280,12 +350,28 @@ void add_report_options(CLI::App& app, ReportOptions& options) {
              ".\n" + kReportNotes);
 }
 
+void add_graph_options(CLI::App& app, ReportOptions& options) {
+  options.command = "graph";
+  options.view = reader::find_view_type("graph");
+  add_glob_option(app, "function", options.filter.only,
+                  "the function, or a GLOB for several")
+      ->required()
+      ->expected(1);
+  add_file_option(app, options.path);
+  add_common_options(app, options, false);
+  app.footer(kReportNotes);
+}
+
 absl::Status complete_report_options(ReportOptions& options) {
   if (const std::string problem = problem_of(options); !problem.empty()) {
-    return absl::InvalidArgumentError("report: " + problem);
+    return absl::InvalidArgumentError(absl::StrCat(options.command, ": ", problem));
   }
   options.filter.from_ns = options.range.from_ns;
   options.filter.until_ns = options.range.until_ns;
+  options.shown.limit = options.limit.value_or(options.view->limit);
+  if (options.view->is_about_functions) {
+    options.functions = std::exchange(options.filter.only, {});
+  }
   const auto keys = options.view->sort_keys;
   options.shown.sort =
       options.sort.value_or(keys.empty() ? SortKey::kEntry : keys.front());

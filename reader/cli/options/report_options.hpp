@@ -11,7 +11,7 @@
 
 #include "reader/analysis/tree_groups.hpp"
 #include "reader/cli/options/options.hpp"
-#include "reader/render/terminal.hpp"
+#include "reader/cli/options/terminal_options.hpp"
 #include "reader/replay/cpu_time.hpp"
 #include "reader/replay/filter.hpp"
 #include "reader/report/view_types.hpp"
@@ -20,6 +20,7 @@
 namespace arctrace::cli {
 
 struct ReportOptions {
+  const char* command = "report";
   std::string path;
   const reader::ViewType* view = &reader::view_types().front();
   OutputFormat format = OutputFormat::kText;
@@ -32,9 +33,10 @@ struct ReportOptions {
   bool all_threads = false;  // with threads that only the kernel's records name
   TimeRange range;
   std::optional<reader::SortKey> sort;
+  std::optional<uint64_t> limit;
   reader::ViewOptions shown;
-  reader::ColorMode color = reader::ColorMode::kAuto;
-  bool full_names = false;
+  std::vector<std::string> functions;  // globs of what the view is about
+  TerminalOptions terminal;
   bool no_header = false;
   bool download = false;  // debug files
 
@@ -50,8 +52,11 @@ struct ReportOptions {
                     reader::ThreadIndex thread) const;
 };
 
-// Adds all options to `app`. `options` must outlive it.
+// Adds all options of `report` to `app`. `options` must outlive it.
 void add_report_options(CLI::App& app, ReportOptions& options);
+
+// The same for `graph`: a function, and the options of `report` that its view knows.
+void add_graph_options(CLI::App& app, ReportOptions& options);
 
 // Completes `options` after they are parsed. Error: they contradict each other.
 absl::Status complete_report_options(ReportOptions& options);

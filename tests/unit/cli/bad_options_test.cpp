@@ -54,11 +54,29 @@ constexpr Refusal kRefusals[] = {
     {"record --session '' true", "record: --session: the value is empty"},
     {"record -o x -o y true", "record: --output is given twice"},
     {"report --view xyz",
-     "report: --view: \"xyz\" is not tree, flat, arcs, kinds, flow, invocations, "
-     "log-rt, threads or wakers"},
+     "report: --view: \"xyz\" is not summary, tree, flat, arcs, kinds, flow, "
+     "invocations, "
+     "histogram, slowest, graph, log-rt, threads or wakers"},
     {"report --view invocation",
-     "report: --view: \"invocation\" is not tree, flat, arcs, kinds, flow, invocations, "
-     "log-rt, threads or wakers; did you mean \"invocations\"?"},
+     "report: --view: \"invocation\" is not summary, tree, flat, arcs, kinds, flow, "
+     "invocations, "
+     "histogram, slowest, graph, log-rt, threads or wakers; did you mean "
+     "\"invocations\"?"},
+    {"report --view histogram", "report: --view=histogram needs -F FUNCTION"},
+    {"report --view flat --columns calls,p98",
+     "report: --columns: \"p98\" is not calls, base%, cum%, base, cum, on-cpu, off-cpu, "
+     "avg, min, p50, p90, p99, p99.9 or max; did you mean \"p90\" or \"p99\"?"},
+    {"report --view flow --columns calls",
+     "report: --columns does not apply to --view=flow"},
+    {"report --view tree --columns max",
+     "report: --view=tree has no column max, which --view=flat has"},
+    {"graph --sort entries f",
+     "graph: --sort: \"entries\" is not cum, base, calls, name or entry"},
+    {"graph", "graph: function is required"},
+    {"diff one",
+     "diff: needs two files, or several runs of each side as in A1 A2 -- B1 B2"},
+    {"diff a b c",
+     "diff: needs two files, or several runs of each side as in A1 A2 -- B1 B2"},
     {"report --view flow --per thread", "report: --per does not apply to --view=flow"},
     {"report --view wakers --merge", "report: --merge does not apply to --view=wakers"},
     {"report --view threads --min-percent 1",

@@ -344,7 +344,8 @@ TEST_CASE("the command line") {
   const CommandResult version = run_arctrace("--version");
   CHECK(version.status == 0);
   CHECK(version.out.starts_with("arctrace "));
-  for (const char* command : {"", "record", "report", "dump", "info", "check"}) {
+  for (const char* command :
+       {"", "record", "report", "graph", "diff", "dump", "info", "check"}) {
     CAPTURE(command);
     const CommandResult help = run_arctrace(std::string(command) + " --help");
     CHECK(help.status == 0);

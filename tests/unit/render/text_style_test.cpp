@@ -29,14 +29,44 @@ TEST_CASE("shares") {
 }
 
 TEST_CASE("long names lose their middle, never half a character") {
-  CHECK(cut_middle("short", 16) == "short");
-  CHECK(cut_middle("0123456789abcdefghij", 0) == "0123456789abcdefghij");
-  CHECK(cut_middle("0123456789abcdefghij", 20) == "0123456789abcdefghij");
-  CHECK(cut_middle("0123456789abcdefghij", 16) == "01234567…defghij");
-  CHECK(cut_middle("0123456789abcdefghij", 1) == "01234567…defghij");
+  const TextStyle style;
+  CHECK(cut_name("short", 16, style) == "short");
+  CHECK(cut_name("0123456789abcdefghij", 0, style) == "0123456789abcdefghij");
+  CHECK(cut_name("0123456789abcdefghij", 20, style) == "0123456789abcdefghij");
+  CHECK(cut_name("0123456789abcdefghij", 16, style) == "01234567…defghij");
+  CHECK(cut_name("0123456789abcdefghij", 1, style) == "01234567…defghij");
   const std::string umlauts = "ääääääääääöööööööööö";
-  CHECK(cut_middle(umlauts, 16) == "ääääääää…ööööööö");
+  CHECK(cut_name(umlauts, 16, style) == "ääääääää…ööööööö");
   CHECK(columns_of(umlauts) == 20);
+}
+
+TEST_CASE("long names lose parameters first, then template arguments") {
+  const TextStyle style;
+  const char* name = "shop::find<std::string, int>(std::string const&, int) const";
+  CHECK(cut_name(name, 59, style) == name);
+  CHECK(cut_name(name, 50, style) ==
+        "shop::find<std::string, int>(std::string c…) const");
+  CHECK(cut_name(name, 37, style) == "shop::find<std::string, int>(…) const");
+  CHECK(cut_name(name, 24, style) == "shop::find<st…>(…) const");
+  CHECK(cut_name("lstat64(\"/usr/share/doc\") = 0", 24, style) ==
+        "lstat64(\"/usr/shar…) = 0");
+  CHECK(cut_name("operator<(A<int> const&, A<int> const&)", 16, style) ==
+        "operator<(A<in…)");
+  CHECK(cut_name("shared_pointer::operator->()", 16, style) == "shared_p…tor->()");
+  CHECK(cut_name("f() > shop::find<int, long>()", 20, style) == "f() > shop…find<…>()");
+  TextStyle ascii;
+  ascii.utf8 = false;
+  CHECK(cut_name("0123456789abcdefghij", 16, ascii) == "01234567..efghij");
+}
+
+TEST_CASE("indentation leaves half of the terminal to names") {
+  CHECK(indent_columns(3, 50, {}) == 6);
+  CHECK(indent_columns(1000, 50, {}) == 96);
+  TextStyle style;
+  style.width = 80;
+  CHECK(indent_columns(3, 50, style) == 6);
+  CHECK(indent_columns(30, 50, style) == 15);
+  CHECK(indent_columns(30, 100, style) == 0);
 }
 
 TEST_CASE("colours only where they are wanted") {

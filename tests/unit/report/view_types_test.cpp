@@ -27,7 +27,7 @@ KernelScript calls_and_dispatches() {
 }  // namespace
 
 TEST_CASE("each view is found by its name") {
-  CHECK(std::string(view_types().front().name) == "tree");
+  CHECK(std::string(view_types().front().name) == "summary");
   for (const ViewType& type : view_types()) {
     CAPTURE(std::string(type.name));
     CHECK(find_view_type(type.name) == &type);
@@ -45,6 +45,7 @@ TEST_CASE("each view can show a trace, nothing at all, and no rows") {
   for (const ViewType& type : view_types()) {
     CAPTURE(std::string(type.name));
     Viewed viewed(kernel.script);
+    if (type.is_about_functions) viewed.settings.functions = {"flock"};
     // The name of a function is in each view, if only as the path to a state.
     CHECK(viewed.text(type.name).find("flock") != std::string::npos);
     CHECK(viewed.json(type.name).dump().find("flock") != std::string::npos);
@@ -64,10 +65,16 @@ TEST_CASE("each view can show a trace, nothing at all, and no rows") {
 TEST_CASE("a view asks for the listener that it needs") {
   for (const ViewType& type : view_types()) {
     CAPTURE(std::string(type.name));
-    const std::unique_ptr<View> view = type.make({});
+    ViewSettings settings;
+    const Definitions definitions;
+    settings.definitions = &definitions;
+    const std::unique_ptr<View> view = type.make(settings);
     const bool is_of_schedule = type.needs != KernelRecords::kNone;
     CHECK((view->schedule_listener() != nullptr) == is_of_schedule);
+    // Those that are made of call trees and of the times of single calls.
+    const bool has_times =
+        type.name == std::string("histogram") || type.name == std::string("summary");
     CHECK((view->call_listener() != nullptr) ==
-          (!type.grouping.has_value() && !is_of_schedule));
+          ((!type.grouping.has_value() && !is_of_schedule) || has_times));
   }
 }

@@ -63,14 +63,17 @@ struct Viewed {
   // `script` must outlive this object.
   explicit Viewed(const RecordScript& viewed) : script(viewed) {
     settings.describe = describe_values;
+    settings.definitions = &viewed.definitions;
   }
   explicit Viewed(RecordScript&&) = delete;
 
   // Without a grouping: the view's own.
   std::string text(const char* view, std::optional<reader::Grouping> grouping = {}) {
+    settings.is_json = false;
     return text_of(*make(view, grouping), script, replay);
   }
   Json json(const char* view, std::optional<reader::Grouping> grouping = {}) {
+    settings.is_json = true;
     return json_of(*make(view, grouping), script, replay);
   }
 

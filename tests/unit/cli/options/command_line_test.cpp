@@ -40,6 +40,12 @@ TEST_CASE("an option whose value is optional takes none that follows") {
   CHECK(separated("record --kernel --wait ls") == "record --kernel --wait -- ls");
 }
 
+TEST_CASE("what divides the files of diff") {
+  CHECK(separated("diff a b") == "diff a b");
+  CHECK(separated("diff a1 a2 -- b1 b2 --format=json") ==
+        "diff a1 a2 --after b1 b2 --format=json");
+}
+
 TEST_CASE("a command that is missing, and other subcommands") {
   CHECK(separated("") == "");
   CHECK(separated("record") == "record");

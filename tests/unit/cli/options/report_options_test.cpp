@@ -31,7 +31,7 @@ TEST_CASE("report options: defaults") {
   const ReportParsed parsed({});
   CHECK(parsed.error == "");
   CHECK(parsed.options.path == kDefaultFile);
-  CHECK(std::string(parsed.options.view->name) == "tree");
+  CHECK(std::string(parsed.options.view->name) == "summary");
   CHECK(parsed.options.format == OutputFormat::kText);
   CHECK(parsed.options.shown.sort == SortKey::kCum);
   CHECK(parsed.options.shown.limit == UINT64_MAX);
@@ -41,13 +41,19 @@ TEST_CASE("report options: defaults") {
 
 TEST_CASE("report options: each view is a value of --view") {
   for (const reader::ViewType& type : reader::view_types()) {
-    const ReportParsed parsed({"--view", type.name});
+    const ReportParsed parsed({"--view", type.name, "-F", "f"});
     CHECK(parsed.error == "");
+    // -F filters calls, or names what the view is about.
+    const std::vector<std::string> functions = {"f"};
+    const std::vector<std::string> none;
+    CHECK(parsed.options.functions == (type.is_about_functions ? functions : none));
+    CHECK(parsed.options.filter.only == (type.is_about_functions ? none : functions));
+    CHECK(parsed.options.shown.limit == type.limit);
     CHECK(parsed.options.view == &type);
   }
   CHECK(ReportParsed({"--view=FLAT"}).options.view == reader::find_view_type("flat"));
   const std::string error = ReportParsed({"--view", "arc"}).error;
-  CHECK(error.starts_with("--view: \"arc\" is not tree, flat, "));
+  CHECK(error.starts_with("--view: \"arc\" is not summary, tree, flat, "));
   CHECK(error.find("; did you mean \"arcs\"") != std::string::npos);
 }
 
@@ -103,6 +109,15 @@ TEST_CASE("report options: what needs the kernel's records") {
   CHECK(ReportParsed({"--view=flow", "--clock=wall"}).error == "");
   CHECK(ReportParsed({"--view=flow", "--clock=cpu"}).error ==
         "report: --clock does not apply to --view=flow, which shows all time");
+}
+
+TEST_CASE("report options: columns in the order in which they are asked for") {
+  using reader::Column;
+  CHECK(
+      ReportParsed({"--view=flat", "--columns=p99,calls,p99.9"}).options.shown.columns ==
+      std::vector{Column::kP99, Column::kCalls, Column::kP999});
+  CHECK(ReportParsed({"--view=tree", "--columns=calls,on-cpu"}).options.needs_kernel() ==
+        "--columns=on-cpu");
 }
 
 TEST_CASE("report options: filters") {

@@ -1,0 +1,122 @@
+#include "reader/analysis/function_diff.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <numeric>
+
+#include "reader/analysis/function_totals.hpp"
+#include "reader/analysis/tree_groups.hpp"
+
+namespace arctrace::reader {
+namespace {
+
+// Student's t for 95 % on both sides, by degrees of freedom from 1.
+constexpr double kStudent[] = {12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365,
+                               2.306,  2.262, 2.228, 2.201, 2.179, 2.160, 2.145,
+                               2.131,  2.120, 2.110, 2.101, 2.093, 2.086};
+constexpr double kNormal = 1.960;
+
+double mean(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) /
+         static_cast<double>(values.size());
+}
+
+double squares(const std::vector<double>& values) {
+  const double middle = mean(values);
+  double sum = 0;
+  for (const double value : values) sum += (value - middle) * (value - middle);
+  return sum;
+}
+
+std::vector<double> values_of(const std::vector<RunSums>& sums, uint64_t RunSums::*part) {
+  std::vector<double> values;
+  for (const RunSums& run : sums) values.push_back(static_cast<double>(run.*part));
+  return values;
+}
+
+uint64_t rounded_mean(const std::vector<RunSums>& sums, uint64_t RunSums::*part) {
+  // One run is exact, however large its sums are.
+  if (sums.size() == 1) return sums.front().*part;
+  return static_cast<uint64_t>(std::llround(mean(values_of(sums, part))));
+}
+
+RunSums means(const std::vector<RunSums>& sums) {
+  if (sums.empty()) return {};
+  return {rounded_mean(sums, &RunSums::calls), rounded_mean(sums, &RunSums::base_ns),
+          rounded_mean(sums, &RunSums::cum_ns)};
+}
+
+uint64_t distance(uint64_t a, uint64_t b) { return a > b ? a - b : b - a; }
+
+}  // namespace
+
+std::optional<double> noise_of(const std::vector<double>& a,
+                               const std::vector<double>& b) {
+  if (a.size() < 2 || b.size() < 2) return std::nullopt;
+  const size_t freedom = a.size() + b.size() - 2;
+  const double t = freedom <= std::size(kStudent) ? kStudent[freedom - 1] : kNormal;
+  const double variance = (squares(a) + squares(b)) / static_cast<double>(freedom);
+  return t * std::sqrt(variance * (1 / static_cast<double>(a.size()) +
+                                   1 / static_cast<double>(b.size())));
+}
+
+void FunctionDiff::add_run(DiffSide side, const Replay& replay) {
+  const size_t run = runs_[static_cast<size_t>(side)]++;
+  const TreeGroups groups(replay, Grouping::kAll);
+  const TreeGroup& all = groups.groups().front();
+  const Functions& functions = replay.functions();
+  for (const FunctionTotal& total :
+       function_totals(*all.tree, functions, all.root, SortKey::kEntry)) {
+    const Function& function = functions[total.function];
+    const std::string_view file = function.module.substr(function.module.rfind('/') + 1);
+    Runs& found = functions_[{function.name, std::string(file)}];
+    found.module = function.module;
+    std::vector<RunSums>& sums = found.sides[static_cast<size_t>(side)];
+    sums.resize(run + 1);
+    sums[run].calls += total.calls;
+    sums[run].base_ns += total.base_ns;
+    sums[run].cum_ns += total.cum_ns;
+  }
+}
+
+std::vector<FunctionChange> FunctionDiff::changes(SortKey sort) const {
+  std::vector<FunctionChange> all;
+  for (const auto& [key, runs] : functions_) {
+    std::array<std::vector<RunSums>, 2> sides = runs.sides;
+    for (size_t side = 0; side < 2; ++side) sides[side].resize(runs_[side]);
+    FunctionChange change;
+    change.name = key.first;
+    change.module = runs.module;
+    change.before = means(sides[0]);
+    change.after = means(sides[1]);
+    const auto noise = [&](uint64_t RunSums::*part) -> std::optional<uint64_t> {
+      const std::optional<double> found =
+          noise_of(values_of(sides[0], part), values_of(sides[1], part));
+      if (!found.has_value()) return std::nullopt;
+      return static_cast<uint64_t>(std::llround(*found));
+    };
+    change.base_noise_ns = noise(&RunSums::base_ns);
+    change.cum_noise_ns = noise(&RunSums::cum_ns);
+    all.push_back(std::move(change));
+  }
+  const auto size_of = [sort](const FunctionChange& change) {
+    switch (sort) {
+      case SortKey::kCum:
+        return distance(change.before.cum_ns, change.after.cum_ns);
+      case SortKey::kCalls:
+        return distance(change.before.calls, change.after.calls);
+      case SortKey::kBase:
+        return distance(change.before.base_ns, change.after.base_ns);
+      default:
+        return uint64_t{0};  // as they are: by name
+    }
+  };
+  std::stable_sort(all.begin(), all.end(),
+                   [&](const FunctionChange& a, const FunctionChange& b) {
+                     return size_of(a) > size_of(b);
+                   });
+  return all;
+}
+
+}  // namespace arctrace::reader

@@ -1,0 +1,65 @@
+// The functions of a program before and after a change, from one or more runs of each.
+#pragma once
+
+#include <absl/container/btree_map.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "reader/analysis/tree_walk.hpp"
+#include "reader/replay/replay.hpp"
+
+namespace arctrace::reader {
+
+enum class DiffSide : uint8_t { kBefore, kAfter };
+
+// What one run spent in a function.
+struct RunSums {
+  uint64_t calls = 0, base_ns = 0, cum_ns = 0;
+};
+
+// A function's means over the runs of each side, rounded; an absent function has zeros.
+struct FunctionChange {
+  std::string name, module;  // raw bytes of the traces
+  RunSums before, after;
+  // Differences of base_ns (cum_ns) up to these are noise: of 100 programs that were not
+  // changed, 95 differ by less. Nothing if a side has one run.
+  std::optional<uint64_t> base_noise_ns, cum_noise_ns;
+};
+
+// Functions are the same if their names are and the file names of their modules, so that
+// a rebuild in another directory changes nothing.
+class FunctionDiff {
+ public:
+  // Adds a finished replay as the next run of a side.
+  void add_run(DiffSide side, const Replay& replay);
+
+  size_t runs(DiffSide side) const { return runs_[static_cast<size_t>(side)]; }
+  bool is_noise_known() const { return runs_[0] > 1 && runs_[1] > 1; }
+
+  // All functions. kBase, kCum and kCalls: those that changed most come first.
+  std::vector<FunctionChange> changes(SortKey sort) const;
+
+ private:
+  struct Runs {
+    std::string module;  // the path that was seen last
+    std::array<std::vector<RunSums>, 2> sides;
+  };
+  using Key = std::pair<std::string, std::string>;  // name, the module's file name
+
+  absl::btree_map<Key, Runs> functions_;
+  std::array<size_t, 2> runs_{};
+};
+
+// The difference of the means that equal programs exceed in 5 % of all cases, by
+// Student's t test; nothing if one of the samples has only one value.
+std::optional<double> noise_of(const std::vector<double>& a,
+                               const std::vector<double>& b);
+
+}  // namespace arctrace::reader

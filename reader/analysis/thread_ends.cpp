@@ -1,0 +1,38 @@
+#include "reader/analysis/thread_ends.hpp"
+
+#include <algorithm>
+
+namespace arctrace::reader {
+
+uint64_t ThreadEnds::frame_opened(const FrameInfo& frame) {
+  if (frame.thread >= threads_.size()) threads_.resize(frame.thread + 1);
+  std::vector<FunctionId>& stack = threads_[frame.thread].stack;
+  if (frame.function >= signals_.size()) signals_.resize(frame.function + 1, -1);
+  stack.resize(frame.depth - 1);
+  int8_t& is_signal = signals_[frame.function];
+  if (is_signal < 0) is_signal = is_signal_(frame.function) ? 1 : 0;
+  if (is_signal != 0) signal_ = {frame.thread, frame.time_ns, stack};
+  stack.push_back(frame.function);
+  return 0;
+}
+
+void ThreadEnds::frame_closed(const FrameInfo& frame, uint64_t /*token*/,
+                              bool /*shown*/) {
+  if (frame.thread >= threads_.size()) return;
+  Thread& thread = threads_[frame.thread];
+  if ((frame.flags & kFrameOpen) != 0) {
+    // Innermost first: the first one shows them all.
+    if (!thread.is_closing) {
+      const auto depth = std::min<size_t>(frame.depth, thread.stack.size());
+      thread.end.open.assign(thread.stack.begin(),
+                             thread.stack.begin() + static_cast<std::ptrdiff_t>(depth));
+    }
+    thread.is_closing = true;
+    return;
+  }
+  thread.end.last_function = frame.function;
+  thread.end.last_start_ns = frame.start_ns;
+  thread.end.last_stop_ns = frame.stop_ns;
+}
+
+}  // namespace arctrace::reader

@@ -1,0 +1,162 @@
+// arctrace diff: what changed between two programs, or two versions of one, by function.
+#include <absl/strings/str_cat.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "reader/cli/commands/commands.hpp"
+#include "reader/cli/options/glob_option.hpp"
+#include "reader/cli/options/near_names.hpp"
+#include "reader/cli/options/options.hpp"
+#include "reader/cli/options/terminal_options.hpp"
+#include "reader/cli/record/trace_owner.hpp"
+#include "reader/render/line_fitter.hpp"
+#include "reader/render/output.hpp"
+#include "reader/report/diff_table.hpp"
+#include "reader/symbols/symbolizer.hpp"
+#include "reader/trace/text_escape.hpp"
+#include "reader/trace/trace.hpp"
+#include "src/recorder/buffer/session_directory.hpp"
+
+namespace arctrace::cli {
+namespace {
+
+using reader::SortKey;
+
+constexpr const char* kDiffNotes =
+    "Functions are compared by their names and the file names of their modules. With\n"
+    "several runs a side, as in arctrace diff A1 A2 A3 -- B1 B2 B3, sums are means, and "
+    "a\n"
+    "difference that is not larger than that of 95 % of comparisons of equal programs "
+    "is\n"
+    "marked as noise (Student's t test). With one run the noise is not known.";
+
+struct DiffOptions {
+  std::vector<std::string> before, after;
+  OutputFormat format = OutputFormat::kText;
+  SortKey sort = SortKey::kBase;
+  uint64_t limit = UINT64_MAX;
+  std::vector<std::string> only, except;  // globs
+  TerminalOptions terminal;
+};
+
+absl::Status complete(DiffOptions& options) {
+  if (options.after.empty() && options.before.size() == 2) {
+    options.after = {std::move(options.before.back())};
+    options.before.pop_back();
+  }
+  if (!options.before.empty() && !options.after.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      "diff: needs two files, or several runs of each side as in A1 A2 -- B1 B2");
+}
+
+absl::StatusOr<reader::DiffRun> read_run(const std::string& name, reader::DiffSide side,
+                                         reader::FunctionDiff& diff) {
+  const std::string path = file_or_session(name);
+  absl::StatusOr<reader::Trace> trace = reader::Trace::open(path);
+  if (!trace.ok()) return trace.status();
+  const std::unique_ptr<ActingWithRights> rights = act_as_owner(path);
+  reader::Symbolizer symbolizer{reader::SymbolOptions{}};
+  reader::ReplayOptions options;
+  options.ticks = &trace->clock();
+  options.mode = trace->session().mode;
+  reader::Replay replay(trace->definitions(), &symbolizer, options);
+  reader::Progress progress(true);
+  uint64_t records = 0;
+  const absl::Status status = trace->read([&](const reader::Record& record) {
+    replay.add(record);
+    if (++records % (1 << 14) == 0) progress.update(records);
+    return true;
+  });
+  if (!status.ok()) return status;
+  replay.finish();
+  diff.add_run(side, replay);
+  return reader::DiffRun{name, trace->summary()};
+}
+
+// The changes of functions that pass -F and -N.
+std::vector<reader::FunctionChange> shown_changes(const DiffOptions& options,
+                                                  const reader::FunctionDiff& diff) {
+  std::vector<reader::FunctionChange> changes = diff.changes(options.sort);
+  std::vector<std::string> names;
+  for (const reader::FunctionChange& change : changes) names.push_back(change.name);
+  if (const std::string problem = unmatched_glob(options.only, names); !problem.empty()) {
+    reader::print_warning(reader::escaped(problem));
+  }
+  std::erase_if(changes, [&](const reader::FunctionChange& change) {
+    return (!options.only.empty() && !reader::matches_any(options.only, change.name)) ||
+           reader::matches_any(options.except, change.name);
+  });
+  return changes;
+}
+
+absl::StatusOr<int> diff(const DiffOptions& options) {
+  reader::FunctionDiff diff;
+  reader::DiffTable table{diff, {}, {}, {}};
+  for (const auto side : {reader::DiffSide::kBefore, reader::DiffSide::kAfter}) {
+    const bool is_before = side == reader::DiffSide::kBefore;
+    for (const std::string& file : is_before ? options.before : options.after) {
+      absl::StatusOr<reader::DiffRun> run = read_run(file, side, diff);
+      if (!run.ok()) return run.status();
+      (is_before ? table.before : table.after).push_back(*std::move(run));
+    }
+  }
+  table.changes = shown_changes(options, diff);
+  reader::ViewOptions shown;
+  shown.sort = options.sort;
+  shown.limit = options.limit;
+  reader::Output output;
+  if (options.format == OutputFormat::kJson) {
+    reader::JsonWriter json(output.writer());
+    json.begin_object();
+    reader::write_diff_json(table, shown, json);
+    json.end();
+    json.finish();
+  } else {
+    shown.style = options.terminal.style();
+    if (!options.terminal.no_pager) output.page();
+    reader::write_diff_text(table, shown,
+                            reader::fit_lines(output.writer(), shown.style));
+  }
+  if (absl::Status s = output.finish(); !s.ok()) return s;
+  return 0;
+}
+
+}  // namespace
+
+Runner add_diff(CLI::App& root) {
+  auto options = std::make_shared<DiffOptions>();
+  CLI::App* app = root.add_subcommand(
+      "diff", "show by function what changed between traces: A B, or A1 A2 -- B1 B2");
+  app->add_option("files", options->before, "the trace before, and that after")
+      ->type_name("FILE");
+  app->add_option("--after", options->after,
+                  "the traces after, if there are several; they may also follow --")
+      ->type_name("FILE")
+      ->expected(1, -1);
+  add_format_option(*app, options->format);
+  add_choice<SortKey>(*app, "--sort", options->sort,
+                      {{"base", SortKey::kBase},
+                       {"cum", SortKey::kCum},
+                       {"calls", SortKey::kCalls},
+                       {"name", SortKey::kName}},
+                      "of what the largest differences come first; cum: show it, too")
+      ->default_str("base");
+  app->add_option("-n,--limit", options->limit, "show at most N functions")
+      ->check(not_negative())
+      ->type_name("N");
+  add_glob_option(*app, "-F,--function", options->only,
+                  "show only functions that match GLOB; may be repeated");
+  add_glob_option(*app, "-N,--exclude", options->except,
+                  "hide functions that match GLOB; may be repeated");
+  add_terminal_options(*app, options->terminal, "Appearance");
+  app->footer(kDiffNotes);
+  return [options]() -> absl::StatusOr<int> {
+    if (absl::Status s = complete(*options); !s.ok()) return s;
+    return diff(*options);
+  };
+}
+
+}  // namespace arctrace::cli

@@ -1,0 +1,23 @@
+// The options of how text appears on a terminal.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "reader/render/terminal.hpp"
+
+namespace arctrace::cli {
+
+struct TerminalOptions {
+  reader::ColorMode color = reader::ColorMode::kAuto;
+  bool wide = false;
+  bool no_pager = false;
+
+  reader::TextStyle style() const { return reader::terminal_style(color, wide); }
+};
+
+// --color, --wide (also --full-names), --no-pager. `options` must outlive `app`.
+void add_terminal_options(CLI::App& app, TerminalOptions& options,
+                          const std::string& group);
+
+}  // namespace arctrace::cli

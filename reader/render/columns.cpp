@@ -1,0 +1,135 @@
+#include "reader/render/columns.hpp"
+
+#include <absl/strings/str_cat.h>
+
+#include <algorithm>
+
+namespace arctrace::reader {
+namespace {
+
+// What remains for a name and the blanks before it.
+constexpr size_t kNameColumns = 24;
+
+constexpr ColumnType kColumnTypes[] = {
+    {Column::kCalls, "calls", "Calls", 12, 3, true, false, false},
+    {Column::kBasePercent, "base%", "%Base", 8, 9, true, false, false},
+    {Column::kCumPercent, "cum%", "%Cum", 8, 6, true, false, false},
+    {Column::kBase, "base", "Base", 13, 2, true, false, false},
+    {Column::kCum, "cum", "Cum", 13, 1, true, false, false},
+    {Column::kOnCpu, "on-cpu", "On CPU", 13, 5, true, true, false},
+    {Column::kOffCpu, "off-cpu", "Off CPU", 13, 4, true, true, false},
+    {Column::kAvg, "avg", "Avg", 13, 8, false, false, true},
+    {Column::kMin, "min", "Min", 13, 13, false, false, true},
+    {Column::kP50, "p50", "p50", 13, 10, false, false, true},
+    {Column::kP90, "p90", "p90", 13, 11, false, false, true},
+    {Column::kP99, "p99", "p99", 13, 7, false, false, true},
+    {Column::kP999, "p99.9", "p99.9", 13, 12, false, false, true},
+    {Column::kMax, "max", "Max", 13, 7, false, false, true},
+};
+
+const ColumnType& type_of(Column column) {
+  return *std::find_if(std::begin(kColumnTypes), std::end(kColumnTypes),
+                       [&](const ColumnType& type) { return type.column == column; });
+}
+
+std::string quantile_text(const DurationHistogram& times, uint64_t per_mille) {
+  const std::optional<uint64_t> found = times.quantile_ns(per_mille);
+  return found.has_value() ? duration_text(*found) : "-";
+}
+
+std::string times_text(Column column, const DurationHistogram* times) {
+  if (times == nullptr) return "-";
+  switch (column) {
+    case Column::kAvg:
+      return duration_text(times->average_ns());
+    case Column::kMin:
+      return duration_text(times->min_ns());
+    case Column::kP50:
+      return quantile_text(*times, 500);
+    case Column::kP90:
+      return quantile_text(*times, 900);
+    case Column::kP99:
+      return quantile_text(*times, 990);
+    case Column::kP999:
+      return quantile_text(*times, 999);
+    default:
+      return duration_text(times->max_ns());
+  }
+}
+
+std::string cell_text(Column column, const RowSums& sums) {
+  switch (column) {
+    case Column::kCalls:
+      return absl::StrCat(sums.calls);
+    case Column::kBasePercent:
+      return percent_text(sums.base_ns, sums.all_ns);
+    case Column::kCumPercent:
+      return percent_text(sums.cum_ns, sums.all_ns);
+    case Column::kBase:
+      return duration_text(sums.base_ns);
+    case Column::kCum:
+      return duration_text(sums.cum_ns);
+    case Column::kOnCpu:
+      return duration_text(sums.cpu.cpu_ns);
+    case Column::kOffCpu:
+      return duration_text(sums.cpu.off_ns);
+    default:
+      return times_text(column, sums.times);
+  }
+}
+
+}  // namespace
+
+std::span<const ColumnType> column_types() { return kColumnTypes; }
+
+Columns::Columns(const ViewOptions& options, bool has_dispatches, size_t other) {
+  const bool is_default = options.columns.empty();
+  if (is_default) {
+    for (const ColumnType& type : kColumnTypes) {
+      if (type.by_default && (has_dispatches || !type.needs_dispatches)) {
+        shown_.push_back(&type);
+      }
+    }
+  } else {
+    for (const Column column : options.columns) shown_.push_back(&type_of(column));
+  }
+  if (options.style.width == 0) return;
+  size_t used = other + kNameColumns;
+  for (const ColumnType* type : shown_) used += type->width;
+  while (used > options.style.width && shown_.size() > 1) {
+    const auto least = std::max_element(
+        shown_.begin(), shown_.end(),
+        [](const ColumnType* a, const ColumnType* b) { return a->rank < b->rank; });
+    used -= (*least)->width;
+    if (!is_default) dropped_.push_back(*least);
+    shown_.erase(least);
+  }
+}
+
+std::string Columns::head() const {
+  std::string head;
+  for (const ColumnType* type : shown_) append_right(head, type->head, type->width);
+  return head;
+}
+
+void Columns::append(std::string& row, const RowSums& sums) const {
+  for (const ColumnType* type : shown_) {
+    append_right(row, cell_text(type->column, sums), type->width);
+  }
+}
+
+std::string Columns::dropped_text() const {
+  if (dropped_.empty()) return {};
+  std::string text = "  (no room for";
+  for (const ColumnType* type : dropped_) {
+    absl::StrAppend(&text, type == dropped_.front() ? " " : ", ", type->name);
+  }
+  return text + ": --wide shows all)\n";
+}
+
+bool need_times(std::span<const Column> columns) {
+  return std::any_of(columns.begin(), columns.end(),
+                     [](Column column) { return type_of(column).needs_times; });
+}
+
+}  // namespace arctrace::reader

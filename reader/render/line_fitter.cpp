@@ -1,0 +1,64 @@
+#include "reader/render/line_fitter.hpp"
+
+#include <memory>
+#include <utility>
+
+namespace arctrace::reader {
+namespace {
+
+constexpr char kEscape = '\x1b';
+
+// The length of the code point or colour at the beginning of `text`, and its columns.
+std::pair<size_t, size_t> next_piece(std::string_view text) {
+  if (text.front() == kEscape) {
+    const size_t end = text.find('m');
+    return {end == std::string_view::npos ? text.size() : end + 1, 0};
+  }
+  size_t length = 1;
+  while (length < text.size() && (static_cast<uint8_t>(text[length]) & 0xC0) == 0x80) {
+    ++length;
+  }
+  return {length, 1};
+}
+
+}  // namespace
+
+std::string fit_line(std::string_view line, const TextStyle& style) {
+  if (style.width == 0 || line.size() <= style.width) return std::string(line);
+  const std::string_view ellipsis = ellipsis_of(style);
+  const size_t room = style.width - std::min(style.width, columns_of(ellipsis));
+  size_t columns = 0, offset = 0;
+  size_t cut = std::string_view::npos;  // where what fits beside an ellipsis ends
+  while (offset < line.size()) {
+    const auto [length, width] = next_piece(line.substr(offset));
+    if (columns == room && width != 0 && cut == std::string_view::npos) cut = offset;
+    columns += width;
+    if (columns > style.width) break;
+    offset += length;
+  }
+  if (columns <= style.width) return std::string(line);
+  std::string fitted(line.substr(0, cut));
+  fitted += ellipsis;
+  if (fitted.find(kEscape) != std::string::npos) fitted += "\x1b[0m";
+  return fitted;
+}
+
+WriteText fit_lines(WriteText write, const TextStyle& style) {
+  if (style.width == 0) return write;
+  return [write = std::move(write), style,
+          rest = std::make_shared<std::string>()](std::string_view text) {
+    std::string lines;
+    for (size_t end = text.find('\n'); end != std::string_view::npos;
+         end = text.find('\n')) {
+      *rest += text.substr(0, end);
+      lines += fit_line(*rest, style);
+      lines += '\n';
+      rest->clear();
+      text.remove_prefix(end + 1);
+    }
+    *rest += text;
+    return write(lines);
+  };
+}
+
+}  // namespace arctrace::reader

@@ -1,0 +1,213 @@
+#include "reader/report/diff_table.hpp"
+
+#include <absl/strings/str_cat.h>
+#include <absl/strings/str_format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "reader/render/report_parts.hpp"
+#include "reader/render/session_text.hpp"
+#include "reader/trace/text_escape.hpp"
+
+namespace arctrace::reader {
+namespace {
+
+// Below this many columns the numbers of calls give way to names.
+constexpr size_t kWideColumns = 100;
+
+// "-1.234 ms"
+std::string difference_text(uint64_t before_ns, uint64_t after_ns) {
+  if (before_ns == after_ns) return "0 ns";
+  return after_ns > before_ns ? "+" + duration_text(after_ns - before_ns)
+                              : "-" + duration_text(before_ns - after_ns);
+}
+
+// "-36.4", in percent of what was before.
+std::string change_text(uint64_t before, uint64_t after) {
+  if (before == 0) return after == 0 ? "-" : "new";
+  if (after == 0) return "gone";
+  const double ratio = static_cast<double>(after) / static_cast<double>(before);
+  return absl::StrFormat("%+.1f", 100 * (ratio - 1));
+}
+
+// The means of the times from first to last record; with their noise, if it is known.
+struct WallTimes {
+  uint64_t before_ns = 0, after_ns = 0;
+  std::optional<uint64_t> noise_ns;
+};
+
+WallTimes wall_times(const DiffTable& table) {
+  const auto values = [](const std::vector<DiffRun>& runs) {
+    std::vector<double> found;
+    for (const DiffRun& run : runs) {
+      found.push_back(static_cast<double>(run.summary.duration_ns));
+    }
+    return found;
+  };
+  const auto mean = [](const std::vector<double>& all) {
+    double sum = 0;
+    for (const double value : all) sum += value;
+    return static_cast<uint64_t>(std::max(sum / static_cast<double>(all.size()), 0.0));
+  };
+  const std::vector<double> before = values(table.before), after = values(table.after);
+  WallTimes wall = {mean(before), mean(after), std::nullopt};
+  if (const std::optional<double> noise = noise_of(before, after)) {
+    wall.noise_ns = static_cast<uint64_t>(*noise);
+  }
+  return wall;
+}
+
+bool is_noise(uint64_t before_ns, uint64_t after_ns, std::optional<uint64_t> noise_ns) {
+  const uint64_t difference =
+      after_ns > before_ns ? after_ns - before_ns : before_ns - after_ns;
+  return noise_ns.has_value() && difference <= *noise_ns;
+}
+
+std::string side_text(const char* name, const std::vector<DiffRun>& runs) {
+  std::string text = name;
+  uint64_t lost = 0;
+  for (const DiffRun& run : runs) {
+    absl::StrAppend(&text, &run == &runs.front() ? " " : ", ", escaped(run.path));
+    lost += run.summary.lost;
+  }
+  absl::StrAppend(&text, ", ", count_text(runs.size(), "run"));
+  if (lost != 0) {
+    absl::StrAppend(&text, "; ", lost, " records lost: calls and times are lower bounds");
+  }
+  return text + "\n";
+}
+
+class DiffText {
+ public:
+  DiffText(const DiffTable& table, const ViewOptions& options)
+      : table_(table),
+        options_(options),
+        is_cum_(options.sort == SortKey::kCum),
+        has_calls_(options.style.width == 0 || options.style.width >= kWideColumns) {}
+
+  std::string head() const {
+    const WallTimes wall = wall_times(table_);
+    std::string text =
+        side_text("before:", table_.before) + side_text("after: ", table_.after);
+    absl::StrAppend(&text, "wall:   ", duration_text(wall.before_ns), " -> ",
+                    duration_text(wall.after_ns), ", ",
+                    change_text(wall.before_ns, wall.after_ns), " %",
+                    is_noise(wall.before_ns, wall.after_ns, wall.noise_ns)
+                        ? ", within the noise"
+                        : "",
+                    "\n");
+    if (!table_.diff.is_noise_known()) {
+      text += "noise not known: compare several runs, as in A1 A2 -- B1 B2\n";
+    }
+    std::string head;
+    append_right(head, is_cum_ ? "Cum before" : "Base before", 13);
+    append_right(head, "after", 13);
+    append_right(head, "Change", 13);
+    append_right(head, "%", 9);
+    if (has_calls_) {
+      append_right(head, "Calls before", 14);
+      append_right(head, "after", 12);
+    }
+    text += '\n';
+    append_tinted(text, options_.style, Tint::kHead, head + "  Name");
+    return text + "\n";
+  }
+
+  std::string row(const FunctionChange& change) const {
+    const uint64_t before_ns = is_cum_ ? change.before.cum_ns : change.before.base_ns;
+    const uint64_t after_ns = is_cum_ ? change.after.cum_ns : change.after.base_ns;
+    const bool noise = is_noise(before_ns, after_ns,
+                                is_cum_ ? change.cum_noise_ns : change.base_noise_ns);
+    std::string row;
+    append_right(row, change.before.calls == 0 ? "-" : duration_text(before_ns), 13);
+    append_right(row, change.after.calls == 0 ? "-" : duration_text(after_ns), 13);
+    append_right(row, difference_text(before_ns, after_ns), 13);
+    append_right(row, share_text(change, before_ns, after_ns), 9);
+    if (has_calls_) {
+      append_right(row, absl::StrCat(change.before.calls), 14);
+      append_right(row, absl::StrCat(change.after.calls), 12);
+    }
+    row += "  ";
+    std::string notes;
+    const std::string module =
+        escaped(change.module.substr(change.module.rfind('/') + 1));
+    if (!module.empty()) notes = " in " + module;
+    if (!has_calls_ && change.before.calls != change.after.calls) {
+      absl::StrAppend(&notes, " [", change.before.calls, " -> ", change.after.calls,
+                      " calls]");
+    }
+    if (noise) notes += " [within the noise]";
+    append_name(row, escaped(change.name), notes, false, options_.style);
+    return row;
+  }
+
+ private:
+  static std::string share_text(const FunctionChange& change, uint64_t before_ns,
+                                uint64_t after_ns) {
+    if (change.before.calls == 0 && change.after.calls != 0) return "new";
+    if (change.after.calls == 0 && change.before.calls != 0) return "gone";
+    return before_ns == 0 ? "-" : change_text(before_ns, after_ns);
+  }
+
+  const DiffTable& table_;
+  const ViewOptions& options_;
+  const bool is_cum_;
+  const bool has_calls_;
+};
+
+void write_runs_json(const char* key, const std::vector<DiffRun>& runs,
+                     JsonWriter& json) {
+  json.key(key).begin_array();
+  for (const DiffRun& run : runs) {
+    json.begin_object();
+    json.member("file", run.path);
+    json.member("records", run.summary.records);
+    json.member("lost", run.summary.lost);
+    json.member("duration_ns", run.summary.duration_ns);
+    json.end();
+  }
+  json.end();
+}
+
+}  // namespace
+
+void write_diff_text(const DiffTable& table, const ViewOptions& options,
+                     const WriteText& write) {
+  const DiffText text(table, options);
+  if (!write(text.head())) return;
+  uint64_t rows = 0;
+  for (const FunctionChange& change : table.changes) {
+    if (rows == options.limit) break;
+    ++rows;
+    if (!write(text.row(change))) return;
+  }
+  write(hidden_rows_text(table.changes.size() - rows));
+}
+
+void write_diff_json(const DiffTable& table, const ViewOptions& options,
+                     JsonWriter& json) {
+  write_runs_json("runs_a", table.before, json);
+  write_runs_json("runs_b", table.after, json);
+  json.member("noise_known", table.diff.is_noise_known());
+  json.key("functions").begin_array();
+  uint64_t rows = 0;
+  for (const FunctionChange& change : table.changes) {
+    if (rows++ >= options.limit || !json.good()) break;
+    json.begin_object();
+    json.member("name", change.name);
+    json.member("module", change.module);
+    json.member("calls_a", change.before.calls);
+    json.member("calls_b", change.after.calls);
+    json.member("base_ns_a", change.before.base_ns);
+    json.member("base_ns_b", change.after.base_ns);
+    json.member("cum_ns_a", change.before.cum_ns);
+    json.member("cum_ns_b", change.after.cum_ns);
+    json.member("base_noise_ns", change.base_noise_ns);
+    json.member("cum_noise_ns", change.cum_noise_ns);
+    json.end();
+  }
+  json.end();
+}
+
+}  // namespace arctrace::reader

@@ -1,0 +1,40 @@
+// What `arctrace diff` shows: functions before and after a change.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "reader/analysis/function_diff.hpp"
+#include "reader/render/json_writer.hpp"
+#include "reader/render/view_options.hpp"
+#include "reader/render/write_text.hpp"
+#include "reader/trace/summary.hpp"
+
+namespace arctrace::reader {
+
+// One trace of a comparison.
+struct DiffRun {
+  std::string path;
+  Summary summary;
+};
+
+struct DiffTable {
+  const FunctionDiff& diff;
+  std::vector<FunctionChange> changes;  // the shown ones, sorted
+  std::vector<DiffRun> before, after;
+};
+
+// A line for each side and for the time from first to last record, and a row for each
+// change within options.limit: base before and after, difference, calls, and whether the
+// difference is noise. With options.sort == kCum it shows cum instead of base.
+void write_diff_text(const DiffTable& table, const ViewOptions& options,
+                     const WriteText& write);
+
+// Members "runs_a" and "runs_b", arrays of file, records, lost, duration_ns;
+// "noise_known"; and "functions", an array of name, module, calls_a, calls_b, base_ns_a,
+// base_ns_b, cum_ns_a, cum_ns_b, base_noise_ns and cum_noise_ns (null: not known).
+void write_diff_json(const DiffTable& table, const ViewOptions& options,
+                     JsonWriter& json);
+
+}  // namespace arctrace::reader

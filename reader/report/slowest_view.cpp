@@ -1,0 +1,130 @@
+#include "reader/report/slowest_view.hpp"
+
+#include <absl/strings/str_cat.h>
+
+#include "reader/analysis/slowest_calls.hpp"
+#include "reader/render/frame_marks.hpp"
+#include "reader/render/report_parts.hpp"
+#include "reader/render/thread_labels.hpp"
+
+namespace arctrace::reader {
+namespace {
+
+class SlowestView : public View {
+ public:
+  explicit SlowestView(const ViewSettings& settings)
+      : options_(settings.options),
+        functions_(settings.functions),
+        describe_(settings.describe),
+        is_json_(settings.is_json),
+        calls_([this](FunctionId function) { return wants(function); },
+               [this](const Record& record) { return content(record); },
+               settings.options.sort, settings.options.limit) {}
+
+  ReplayListener* call_listener() override { return &calls_; }
+  void begin_text(Replay& replay, const WriteText& /*write*/) override {
+    replay_ = &replay;
+  }
+  void begin_json(Replay& replay, JsonWriter& /*json*/) override { replay_ = &replay; }
+
+  absl::Status write_text(Replay& replay, const WriteText& write) override {
+    FunctionLabels labels(replay, options_.lines);
+    std::string head = "\n";
+    append_tinted(head, options_.style, Tint::kHead,
+                  absl::StrCat("     Duration         Base",
+                               replay.has_dispatches() ? kCpuHead : "",
+                               "            Start  Process/thread   Call"));
+    if (!write(head + "\n")) return absl::OkStatus();
+    const std::vector<SlowCall> calls = calls_.take();
+    for (const SlowCall& call : calls) {
+      if (!write(call_text(call, replay, labels))) return absl::OkStatus();
+    }
+    write(hidden_rows_text(calls_.count() - calls.size()));
+    return absl::OkStatus();
+  }
+
+  absl::Status write_json(Replay& replay, JsonWriter& json) override {
+    FunctionLabels labels(replay, options_.lines);
+    json.member("calls", calls_.count());
+    json.key("slowest").begin_array();
+    for (const SlowCall& call : calls_.take()) {
+      write_call_json(call, replay, labels, json);
+      if (!json.good()) break;
+    }
+    json.end();
+    return absl::OkStatus();
+  }
+
+ private:
+  bool wants(FunctionId function) const {
+    return matches_any(functions_, replay_->functions()[function].name);
+  }
+
+  std::string content(const Record& record) const {
+    return is_json_ ? content_members(describe_, record)
+                    : content_text(describe_, record);
+  }
+
+  // The call, and in a second line what it was called in.
+  std::string call_text(const SlowCall& call, const Replay& replay,
+                        FunctionLabels& labels) const {
+    const FrameInfo& frame = call.frame;
+    std::string text;
+    append_right(text, duration_text(frame.cum_ns), 13);
+    append_right(text, duration_text(frame.base_ns), 13);
+    if (replay.has_dispatches()) append_cpu(text, frame.cpu);
+    append_right(text, seconds_text(frame.start_ns), 17);
+    text += "  ";
+    append_left(text, thread_ids_text(replay.definitions(), frame.thread), 16);
+    text += ' ';
+    append_name(text, absl::StrCat(labels.text(frame.function), call.args, call.retval),
+                flags_text(frame.flags), false, options_.style);
+    if (call.path.size() < 2) return text;
+    std::string outer(28, ' ');
+    outer += "in ";
+    std::string path;
+    for (size_t i = call.path.size() > kPathFunctionsMax
+                        ? call.path.size() - kPathFunctionsMax
+                        : 0;
+         i + 1 < call.path.size(); ++i) {
+      absl::StrAppend(&path, path.empty() ? "" : " > ", labels.text(call.path[i]));
+    }
+    append_name(outer, path, "", false, options_.style);
+    return text + outer;
+  }
+
+  static void write_call_json(const SlowCall& call, const Replay& replay,
+                              FunctionLabels& labels, JsonWriter& json) {
+    const FrameInfo& frame = call.frame;
+    json.begin_object();
+    json.member("start_ns", frame.start_ns);
+    json.member("stop_ns", frame.stop_ns);
+    json.member("delta_ns", frame.cum_ns);
+    json.member("base_ns", frame.base_ns);
+    write_cpu_json(frame.cpu, replay.known_times(), json);
+    write_thread_ids_json(replay.definitions(), frame.thread, json);
+    write_function_json(frame.function, labels, json);
+    json.members(call.args);
+    json.members(call.retval);
+    json.key("path").begin_array();
+    for (const FunctionId function : call.path) json.value(labels[function].name);
+    json.end();
+    write_flags_json(frame.flags, json);
+    json.end();
+  }
+
+  const ViewOptions options_;
+  const std::vector<std::string> functions_;
+  const DescribeRecord describe_;
+  const bool is_json_;
+  const Replay* replay_ = nullptr;
+  SlowestCalls calls_;
+};
+
+}  // namespace
+
+std::unique_ptr<View> make_slowest_view(const ViewSettings& settings) {
+  return std::make_unique<SlowestView>(settings);
+}
+
+}  // namespace arctrace::reader

@@ -1,0 +1,70 @@
+// The lines of the summary, section by section, on one screen.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "reader/analysis/function_times.hpp"
+#include "reader/analysis/thread_ends.hpp"
+#include "reader/render/function_labels.hpp"
+#include "reader/render/view_options.hpp"
+#include "reader/trace/session.hpp"
+#include "reader/trace/summary.hpp"
+
+namespace arctrace::reader {
+
+// Rows that share a head, the most important ones first.
+struct SummarySection {
+  std::string head;  // may be empty
+  std::vector<std::string> rows;
+};
+
+// Leaves out the last rows of the longest sections until all have `max_lines` together,
+// with an empty line before each but the first.
+std::string summary_text(std::vector<SummarySection> sections, size_t max_lines);
+
+// What the sections are made of. What is null is not known.
+struct SummaryFacts {
+  Replay& replay;  // finished
+  const Session* session;
+  const Summary* summary;
+  const TreeGroup& all;  // of all threads
+  const FunctionTimes& times;
+  const ThreadEnds& ends;
+
+  // The time of all threads.
+  uint64_t all_ns() const { return (*all.tree)[all.root].cum_ns; }
+};
+
+// A head; and a row, whose columns are in `row`, with its name and notes cut to fit. Both
+// without a newline.
+std::string summary_head(const std::string& head, const TextStyle& style);
+std::string summary_row(std::string row, const std::string& name,
+                        const std::string& notes, bool hot, const TextStyle& style);
+
+// The command line of the first program that was executed; empty if there is none.
+std::vector<std::string> first_command(const Definitions& definitions);
+
+// From the start of the first replayed thread to the end of the last one.
+uint64_t wall_ns(const Replay& replay);
+
+// The signal that ended the command, also as a shell reports it (128 + n); 0: none.
+int fatal_signal(const Session* session);
+
+// What is known of the program as a whole (summary_lines.cpp).
+SummarySection head_section(const SummaryFacts& facts, const TextStyle& style);
+SummarySection crash_section(const SummaryFacts& facts, FunctionLabels& labels,
+                             const TextStyle& style);
+SummarySection hints_section(const SummaryFacts& facts, FunctionLabels& labels);
+
+// Tables (summary_tables.cpp).
+SummarySection parts_section(const SummaryFacts& facts, const TextStyle& style);
+SummarySection functions_section(const SummaryFacts& facts, FunctionLabels& labels,
+                                 const TextStyle& style);
+SummarySection paths_section(const SummaryFacts& facts, FunctionLabels& labels,
+                             const TextStyle& style);
+SummarySection threads_section(const SummaryFacts& facts, FunctionLabels& labels,
+                               const TextStyle& style);
+
+}  // namespace arctrace::reader

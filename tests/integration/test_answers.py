@@ -1,0 +1,372 @@
+"""What reports say of single functions, against sums over the calls that `dump` has: distributions,
+histograms, the slowest calls, graphs, differences."""
+
+import collections
+import json
+import math
+import subprocess
+import sys
+import unittest
+
+import support
+from trace_checks import walk
+
+# Three threads with calls within one another, of times that differ by factors of thousands.
+PROGRAM = support.API + """
+import random
+names = ["outer", "middle", "inner", "leaf", "again"]
+outer, middle, inner, leaf, again = [key(text) for text in names]
+def spin(turns):
+    for _ in range(turns): pass
+def call(key, body):
+    api.arctrace_enter(key)
+    body()
+    api.arctrace_exit(key)
+def recurse(depth):
+    spin(depth)
+    if depth > 0: call(again, lambda: recurse(depth - 1))
+def work(seed):
+    rng = random.Random(seed)
+    def few(): call(inner, lambda: spin(int(rng.paretovariate(0.5)) % 20000))
+    def one_leaf(): call(leaf, lambda: None)
+    def body():
+        for _ in range(rng.randrange(4)): few()
+        one_leaf()
+    for turn in range(seed):
+        call(outer, lambda: call(middle, body))
+        call(middle, body)
+        if turn % 50 == 0: call(again, lambda: recurse(rng.randrange(4)))
+threads = [threading.Thread(target=work, args=(turns,)) for turns in (40, 150, 1200)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+"""
+
+Call = collections.namedtuple("Call", "name thread start_ns stop_ns base_ns path args")
+
+
+def calls_of(records):
+    """All calls that ended, in the order of their ends."""
+    stacks = collections.defaultdict(list)
+    now = {}
+    calls = []
+    for record in records:
+        if record["type"] not in ("ENTER", "EXIT", "ARGUMENTS"):
+            continue
+        thread = record["pid"], record["tid"]
+        stack = stacks[thread]
+        if record["type"] == "ARGUMENTS":
+            stack[-1]["args"] = record["args"]
+            continue
+        if stack:
+            stack[-1]["base_ns"] += record["time_ns"] - now[thread]
+        now[thread] = record["time_ns"]
+        if record["type"] == "ENTER":
+            stack.append({"name": record["function"], "start_ns": record["time_ns"], "base_ns": 0,
+                          "args": None})
+        elif stack:
+            path = tuple(frame["name"] for frame in stack)
+            frame = stack.pop()
+            calls.append(Call(frame["name"], thread, frame["start_ns"], record["time_ns"],
+                              frame["base_ns"], path, frame["args"]))
+    return calls
+
+
+def duration(call):
+    return call.stop_ns - call.start_ns
+
+
+QUANTILES = {"p50_ns": 500, "p90_ns": 900, "p99_ns": 990, "p999_ns": 999}
+
+
+class AnswersTest(support.TraceTest):
+    def recorded(self):
+        done = self.record(sys.executable, "-c", PROGRAM, options=("--no-libcall",))
+        self.assertEqual(done.status, 0, done.stderr)
+        calls = calls_of(self.dump(done.trace))
+        self.assertGreater(len(calls), 5000)
+        return done.trace, calls
+
+    def fails(self, *arguments):
+        """What a command says that cannot do what it is asked for."""
+        done = subprocess.run([support.ARCTRACE, *map(str, arguments)], stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True, check=False)
+        self.assertEqual((done.returncode, done.stdout), (2, ""), arguments)
+        self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+        return done.stderr
+
+    def check_distribution(self, row, durations):
+        """Of a function, against its calls."""
+        durations = sorted(durations)
+        count = len(durations)
+        self.assertEqual(row["min_ns"], durations[0])
+        self.assertEqual(row["max_ns"], durations[-1])
+        self.assertEqual(row["avg_ns"], sum(durations) // count)
+        for name, per_mille in QUANTILES.items():
+            if count * (1000 - per_mille) < 1000:
+                self.assertIsNone(row[name], (row["name"], name, count))
+                continue
+            exact = durations[math.ceil(count * per_mille / 1000) - 1]
+            self.assertLessEqual(abs(row[name] - exact), exact * 0.03, (row["name"], name))
+
+    def test_distributions(self):
+        trace, calls = self.recorded()
+        by_function = collections.defaultdict(list)
+        by_thread = collections.defaultdict(list)
+        for call in calls:
+            by_function[call.name].append(duration(call))
+            by_thread[call.thread, call.name].append(duration(call))
+        rows = [row for row in self.report(trace, "flat")["functions"] if row["name"][0] != "["]
+        self.assertEqual({row["name"] for row in rows}, set(by_function))
+        for row in rows:
+            self.assertEqual(row["calls"], len(by_function[row["name"]]))
+            self.check_distribution(row, by_function[row["name"]])
+        checked = 0
+        for thread in self.report(trace, "flat", "--per=thread")["threads"]:
+            for row in thread["functions"]:
+                durations = by_thread.get(((thread["pid"], thread["tid"]), row["name"]))
+                if durations:
+                    checked += 1
+                    self.check_distribution(row, durations)
+        self.assertEqual(checked, len(by_thread))
+
+    def test_columns(self):
+        trace, _ = self.recorded()
+        text = subprocess.run(
+            [support.ARCTRACE, "report", "--view=flat", "--columns=p99,calls,p99.9", "-F", "outer",
+             "--no-header", trace], stdout=subprocess.PIPE, text=True, check=True).stdout
+        lines = text.splitlines()
+        self.assertEqual(lines[2].split(), ["p99", "Calls", "p99.9", "Ind", "Name"])
+        row = next(r for r in self.report(trace, "flat")["functions"] if r["name"] == "outer")
+        # "1.234 us 1390 2.345 us 1 outer"
+        self.assertEqual(next(line for line in lines if line.endswith(" outer")).split()[2],
+                         str(row["calls"]))
+        self.assertIn('"p98" is not calls, base%, ',
+                      self.fails("report", "--view=flat", "--columns=p98", trace))
+        self.assertIn("--view=tree has no column p99",
+                      self.fails("report", "--view=tree", "--columns=p99", trace))
+        self.assertIn("--columns does not apply",
+                      self.fails("report", "--view=flow", "--columns=calls", trace))
+        self.assertIn("no records of the kernel",
+                      self.fails("report", "--view=flat", "--columns=on-cpu", trace))
+
+    def test_histogram(self):
+        trace, calls = self.recorded()
+        histograms = self.report(trace, "histogram", "-F", "inner", "-F", "out*")["histograms"]
+        self.assertEqual({row["name"] for row in histograms}, {"inner", "outer"})
+        for row in histograms:
+            durations = [duration(call) for call in calls if call.name == row["name"]]
+            self.check_distribution(row, durations)
+            counts = collections.Counter(d.bit_length() for d in durations)
+            self.assertEqual(
+                {bucket["until_ns"]: bucket["calls"] for bucket in row["buckets"]
+                 if bucket["calls"]}, {1 << bits: count for bits, count in counts.items()})
+            for bucket in row["buckets"]:
+                self.assertEqual(bucket["from_ns"], bucket["until_ns"] // 2)
+        self.assertIn("needs -F FUNCTION", self.fails("report", "--view=histogram", trace))
+        self.assertIn('did you mean "inner"?',
+                      self.fails("report", "--view=histogram", "-F", "iner", trace))
+
+    def test_slowest(self):
+        trace, calls = self.recorded()
+        for name, limit in (("inner", 10), ("middle", 25), ("again", 1000)):
+            found = self.report(trace, "slowest", "-F", name, f"--limit={limit}")
+            expected = [call for call in calls if call.name == name]
+            self.assertEqual(found["calls"], len(expected))
+            expected.sort(key=lambda call: -duration(call))
+            self.assertEqual(
+                [(row["delta_ns"], row["start_ns"], row["base_ns"], (row["pid"], row["tid"]),
+                  tuple(row["path"])) for row in found["slowest"]],
+                [(duration(call), call.start_ns, call.base_ns, call.thread, call.path)
+                 for call in expected[:limit]])
+        self.assertEqual(len(self.report(trace, "slowest", "-F", "inner")["slowest"]), 10)
+        self.fails("report", "--view=slowest", "-F", "nothing", trace)
+
+    def test_slowest_with_arguments(self):
+        done = self.record("sh", "-c", "for i in 1 2 3 4 5 6; do test -e /tmp/none$i; done",
+                           options=("-a",))
+        calls = [call for call in calls_of(self.dump(done.trace)) if call.args]
+        name = calls[-1].name
+        expected = sorted((call for call in calls if call.name == name), key=lambda c: -duration(c))
+        found = self.report(done.trace, "slowest", "-F", name, "--limit=3")["slowest"]
+        self.assertEqual([(row["delta_ns"], row["args"]) for row in found],
+                         [(duration(call), call.args) for call in expected[:3]])
+
+    def test_graph(self):
+        trace, calls = self.recorded()
+        for name in ("middle", "again", "leaf"):
+            graph = json.loads(subprocess.run(
+                [support.ARCTRACE, "graph", name, trace, "--format=json"], stdout=subprocess.PIPE,
+                text=True, check=True).stdout)["graphs"]
+            self.assertEqual([row["name"] for row in graph], [name])
+            outermost = [call for call in calls if call.name == name and call.path.count(name) == 1]
+            paths = collections.defaultdict(lambda: [0, 0, 0])
+            for call in outermost:
+                sums = paths[call.path]
+                sums[0] += 1
+                sums[1] += call.base_ns
+                sums[2] += duration(call)
+            self.assertEqual({tuple(row["path"]): [row["calls"], row["base_ns"], row["cum_ns"]]
+                              for row in graph[0]["paths"]}, paths)
+            self.assertEqual(graph[0]["cum_ns"], sum(duration(call) for call in outermost))
+            below = collections.defaultdict(lambda: [0, 0])
+            for call in calls:
+                if name in call.path:
+                    sums = below[call.path[call.path.index(name):]]
+                    sums[0] += 1
+                    sums[1] += call.base_ns
+            found = {}
+            def add(node, path):
+                path += (node["name"],)
+                found[path] = [node["calls"], node["base_ns"]]
+                for child in node["children"]:
+                    add(child, path)
+            add(graph[0]["below"], ())
+            self.assertEqual(found, below)
+            for node, _ in walk(graph[0]["below"]):
+                self.assertEqual(node["cum_ns"], node["base_ns"]
+                                 + sum(child["cum_ns"] for child in node["children"]))
+        self.assertIn('"outr"; did you mean "outer"?', self.fails("graph", "outr", trace))
+        self.assertIn("function is required", self.fails("graph"))
+
+    def sums_of(self, trace):
+        """(calls, base_ns, cum_ns) of each function; recursion counts once."""
+        sums = collections.defaultdict(lambda: [0, 0, 0])
+        for call in calls_of(self.dump(trace)):
+            row = sums[call.name]
+            row[0] += 1
+            row[1] += call.base_ns
+            if call.path.count(call.name) == 1:
+                row[2] += duration(call)
+        return sums
+
+    def run_program(self, name, program):
+        done = self.record(sys.executable, "-c", program, options=("--no-libcall",))
+        self.assertEqual(done.status, 0, done.stderr)
+        return done.trace.rename(self.directory / name)
+
+    def diff(self, *arguments):
+        return json.loads(subprocess.run(
+            [support.ARCTRACE, "diff", "--format=json", *map(str, arguments)],
+            stdout=subprocess.PIPE, text=True, check=True).stdout)
+
+    def test_diff(self):
+        before = [self.run_program(f"a{i}", PROGRAM) for i in range(2)]
+        after = [self.run_program(f"b{i}", PROGRAM.replace("(40, 150, 1200)", "(40, 150, 300)")
+                                  .replace('"leaf"', '"renamed"')) for i in range(2)]
+        sums = {trace: self.sums_of(trace) for trace in before + after}
+
+        def mean(traces, name, part):
+            return sum(sums[trace][name][part] for trace in traces) / len(traces)
+
+        def check(rows, sides):
+            rows = [row for row in rows if row["name"][0] != "["]
+            self.assertEqual({row["name"] for row in rows},
+                             {"outer", "middle", "inner", "again", "leaf", "renamed"})
+            for row in rows:
+                for side, traces in zip("ab", sides):
+                    for part, key in enumerate(("calls", "base_ns", "cum_ns")):
+                        self.assertLessEqual(
+                            abs(row[f"{key}_{side}"] - mean(traces, row["name"], part)), 0.5,
+                            (row["name"], key, side))
+            changes = [abs(row["base_ns_a"] - row["base_ns_b"]) for row in rows]
+            self.assertEqual(changes, sorted(changes, reverse=True))
+
+        one = self.diff(before[0], after[0])
+        check(one["functions"], (before[:1], after[:1]))
+        self.assertFalse(one["noise_known"])
+        self.assertEqual({row["base_noise_ns"] for row in one["functions"]}, {None})
+        for arguments in ((*before, "--", *after), (*before, "--after", *after)):
+            several = self.diff(*arguments)
+            check(several["functions"], (before, after))
+            self.assertTrue(several["noise_known"])
+            row = next(row for row in several["functions"] if row["name"] == "outer")
+            values = [[sums[trace]["outer"][1] for trace in side] for side in (before, after)]
+            # Two values a side: t is 4.303, and squares are half of the difference's.
+            variance = sum((a - b) ** 2 / 2 for a, b in values) / 2
+            self.assertAlmostEqual(row["base_noise_ns"], 4.303 * math.sqrt(variance), delta=1)
+        text = subprocess.run([support.ARCTRACE, "diff", before[0], after[0]],
+                              stdout=subprocess.PIPE, text=True, check=True).stdout
+        self.assertIn("noise not known", text)
+        self.assertRegex(text, r"(?m) new .* renamed$")
+        self.assertRegex(text, r"(?m) gone .* leaf$")
+        only = self.diff(before[0], after[0], "-F", "in*", "--limit=5")["functions"]
+        self.assertEqual([row["name"] for row in only], ["inner"])
+        for wrong in ((before[0],), (*before, after[0]), ("--", *after), (before[0], "nothing")):
+            self.fails("diff", *wrong)
+
+    def summary(self, *command, options=(), status=0):
+        """Of a recording: the text, and the JSON, which are checked for what always holds."""
+        done = self.record(*command, options=options)
+        self.assertEqual(done.status, status, done.stderr)
+        text = subprocess.run([support.ARCTRACE, "report", done.trace], stdout=subprocess.PIPE,
+                              text=True, check=True).stdout
+        self.assertLessEqual(text.count("\n"), 40, text)
+        report = json.loads(subprocess.run(
+            [support.ARCTRACE, "report", done.trace, "--format=json"], stdout=subprocess.PIPE,
+            check=True).stdout)
+        self.assertLessEqual({"records", "lost", "lost_by_cause", "torn", "orphans", "processes",
+                              "threads", "duration_ns"}, set(report["summary"]))
+        self.assertEqual(report["threads"], self.report(done.trace, "tree")["threads"])
+        self.assertEqual(report["functions"], self.report(done.trace, "flat")["functions"])
+        self.assertEqual(sum(part["base_ns"] for part in report["parts"]), report["thread_ns"])
+        self.assertEqual(sum(thread["root"]["cum_ns"] for thread in report["threads"]),
+                         report["thread_ns"])
+        return text, report
+
+    def test_summary(self):
+        text, report = self.summary(sys.executable, "-c", PROGRAM, options=("--no-libcall",))
+        self.assertEqual(report["command"], [sys.executable, "-c", PROGRAM])
+        self.assertRegex(text, r"(?m)^exit 0, .*, 1 process, 4 threads$")
+        self.assertIn(", 0 lost\n", text)
+        paths = collections.Counter()
+        for call in calls_of(self.dump(self.directory / "arctrace.data")):
+            paths[call.path] += call.base_ns
+        path, base_ns = max((row for row in paths.items() if len(row[0]) > 1),
+                            key=lambda row: row[1])
+        if base_ns > report["thread_ns"] * 0.02:
+            self.assertRegex(text, rf"(?m)  {' > '.join(path)}$")
+        hottest = [row["name"] for row in sorted(report["functions"], key=lambda r: -r["base_ns"])]
+        listed = text.split("Hottest functions\n")[1].split("\n\n")[0].splitlines()
+        self.assertEqual([line.split()[-1] for line in listed], hottest[:len(listed)])
+        flat = {row["name"]: row for row in report["functions"]}
+        self.assertGreater(flat["outer"]["p99_ns"], 0)
+
+    def test_summary_of_a_crash(self):
+        program = support.API + """
+import signal
+main_loop, earlier, bad = key("main_loop"), key("earlier"), key("bad")
+api.arctrace_enter(main_loop)
+api.arctrace_enter(earlier)
+api.arctrace_exit(earlier)
+api.arctrace_enter(bad)
+os.kill(os.getpid(), signal.SIGSEGV)
+time.sleep(5)
+"""
+        text, _ = self.summary(sys.executable, "-c", program, options=("--no-libcall",), status=-11)
+        self.assertIn("killed by signal 11 (Segmentation fault)", text)
+        self.assertRegex(text, r"main_loop > bad; last call: earlier, ended .* before")
+        self.assertIn("record --kernel --signals does", text)
+
+    def test_summary_of_many_processes(self):
+        text, report = self.summary("sh", "-c", "for i in $(seq 40); do env true; done")
+        # The shell and seq; each program's process before and after its exec.
+        self.assertGreater(report["summary"]["processes"], 80)
+        self.assertRegex(text, r"(?m) 40  env  ")
+        self.assertRegex(text, r"(?m) 40  true  ")
+
+    def test_summary_of_losses(self):
+        program = support.API + "f = key('f')\nfor i in range(20000):\n api.arctrace_enter(f)\n" \
+            " api.arctrace_exit(f)"
+        text, report = self.summary(sys.executable, "-c", program, options=(
+            "--no-libcall", "--mode=stop", "-b", "64k", "--block-size", "1k"))
+        self.assertIn(f"{report['summary']['lost']} lost (", text)
+        self.assertIn("records are missing", text)
+
+    def test_summary_of_next_to_nothing(self):
+        text, _ = self.summary("true")
+        self.assertRegex(text, r"^true\nexit 0, ")
+        self.assertIn("[loader]", text)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

@@ -1,0 +1,36 @@
+// Lines cut to the width of a terminal.
+#include "reader/render/line_fitter.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace arctrace::reader;
+
+TEST_CASE("a line is cut where it would be too wide, colours and characters stay whole") {
+  TextStyle style;
+  CHECK(fit_line("0123456789", style) == "0123456789");
+  style.width = 10;
+  CHECK(fit_line("0123456789", style) == "0123456789");
+  CHECK(fit_line("0123456789a", style) == "012345678…");
+  CHECK(fit_line("ääääääääää", style) == "ääääääääää");
+  CHECK(fit_line("äääääääääää", style) == "äääääääää…");
+  CHECK(fit_line("\x1b[1m0123456789\x1b[0m", style) == "\x1b[1m0123456789\x1b[0m");
+  CHECK(fit_line("01234\x1b[1m56789a\x1b[0m", style) == "01234\x1b[1m5678…\x1b[0m");
+  style.utf8 = false;
+  CHECK(fit_line("0123456789a", style) == "01234567..");
+}
+
+TEST_CASE("lines come whole, however they were written") {
+  TextStyle style;
+  style.width = 5;
+  std::string out;
+  const WriteText write = fit_lines(
+      [&](std::string_view text) {
+        out += text;
+        return true;
+      },
+      style);
+  CHECK(write("ab"));
+  CHECK(write("cdefg\nx\n\nlon"));
+  CHECK(write("ger line\n"));
+  CHECK(out == "abcd…\nx\n\nlong…\n");
+}

@@ -1,0 +1,100 @@
+// The views about single functions: `slowest`, `histogram` and `graph`.
+#include "reader/report/slowest_view.hpp"
+
+#include "tests/unit/report/viewed.hpp"
+
+using namespace arctrace::reader;
+using namespace arctrace::testing;
+
+namespace {
+
+// In main, f is called for 10, 300, 20 and 5 ns, the second time by g, and last for good.
+RecordScript calls_of_f() {
+  RecordScript script;
+  const ThreadIndex t = script.program(7, "p");
+  script.enter(t, 0, "main");
+  script.enter(t, 100, "f");
+  script.exit(t, 110);
+  script.enter(t, 200, "g");
+  script.enter(t, 210, "f");
+  script.enter(t, 220, "h");
+  script.exit(t, 500);
+  script.exit(t, 510);
+  script.exit(t, 520);
+  script.enter(t, 600, "f");
+  script.exit(t, 620);
+  script.enter(t, 700, "f");
+  script.enter(t, 705, "h");
+  return script;
+}
+
+}  // namespace
+
+TEST_CASE("slowest: sorted, limited, with the frames around the call") {
+  const RecordScript script = calls_of_f();
+  Viewed viewed(script);
+  viewed.settings.functions = {"f"};
+  viewed.settings.options.limit = 2;
+  CHECK(viewed.text("slowest") == R"(
+     Duration         Base            Start  Process/thread   Call
+       300 ns        20 ns      0.000000210  7/7              f
+                            in main > g
+        20 ns        20 ns      0.000000600  7/7              f
+                            in main
+  (2 rows not shown)
+)");
+  viewed.settings.options.limit = 10;
+  const Json json = viewed.json("slowest");
+  CHECK(json.at("calls") == 4);
+  CHECK(json.at("slowest").size() == 4);
+  CHECK(json.at("slowest").at(0).at("path") == Json({"main", "g", "f"}));
+  CHECK(json.at("slowest").at(0).at("delta_ns") == 300);
+  viewed.settings.options.sort = SortKey::kBase;
+  CHECK(viewed.json("slowest").at("slowest").at(3).at("base_ns") == 5);
+}
+
+TEST_CASE("slowest: arguments and what is unusual with a call") {
+  RecordScript script;
+  const ThreadIndex t = script.program(7, "p");
+  script.enter(t, 0, "open");
+  const RecordScript open = script;
+  Viewed viewed(open);
+  viewed.settings.functions = {"*"};
+  CHECK(viewed.text("slowest").find("open [open at the end]\n") != std::string::npos);
+}
+
+TEST_CASE("histogram: calls by the powers of two of their times") {
+  const RecordScript script = calls_of_f();
+  Viewed viewed(script);
+  viewed.settings.functions = {"f"};
+  CHECK(viewed.text("histogram") == R"(
+f [open]: 4 calls, of which 3 have a known time
+  avg 110 ns, min 10 ns, p50 20 ns, max 300 ns
+         From        Below       Calls
+         8 ns        16 ns           1  ########################################
+        16 ns        32 ns           1  ########################################
+        32 ns        64 ns           0
+        64 ns       128 ns           0
+       128 ns       256 ns           0
+       256 ns       512 ns           1  ########################################
+)");
+  const Json row = viewed.json("histogram").at("histograms").at(0);
+  CHECK(row.at("avg_ns") == 110);
+  CHECK(row.at("p90_ns").is_null());
+  CHECK(row.at("buckets").size() == 6);
+}
+
+TEST_CASE("graph: the paths to a function, and what it calls") {
+  const RecordScript script = calls_of_f();
+  Viewed viewed(script);
+  viewed.settings.functions = {"f"};
+  CHECK(viewed.text("graph") == R"(
+f [open]: 4 calls
+          Calls   %Base    %Cum         Base          Cum  Path
+              1    2.84   42.55        20 ns       300 ns  main > g > f
+              3    4.96    4.96        35 ns        35 ns  main > f [open]
+ Lv       Calls   %Base    %Cum         Base          Cum  Called in it
+  0           4    7.80   47.52        55 ns       335 ns  f [open]
+  1           2   39.72   39.72       280 ns       280 ns    h [open]
+)");
+}
