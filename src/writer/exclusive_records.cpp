@@ -1,5 +1,7 @@
 #include "src/writer/exclusive_records.hpp"
 
+#include <optional>
+
 #include "src/protocol/reported_losses.hpp"
 #include "src/writer/definitions.hpp"
 #include "src/writer/opening_records.hpp"
@@ -64,8 +66,10 @@ void write_opening(ThreadState& state, uint32_t keep, uint64_t ticks) {
 bool take_block(ThreadState& state) {
   const uint64_t freed = IpcAtomics::load_relaxed(session.view.control().freed);
   arctrace_writer_slot& slot = session.view.slot(state.slot.index);
-  const auto taken =
-      Handout<IpcAtomics>::take(session.view, state.slot.index, slot.current);
+  std::optional<Handout<IpcAtomics>::Taken> taken;
+  if (!rest_is_for_definitions()) {
+    taken = Handout<IpcAtomics>::take(session.view, state.slot.index, slot.current);
+  }
   wake_past_mark();
   if (!taken) {
     note_no_block(state, freed);

@@ -22,6 +22,23 @@ bool needs_whole_stack(const ThreadState& state, uint32_t round) {
          session.view.geometry().mode == ARCTRACE_MODE_OVERWRITE;
 }
 
+// Reserves in the session's chain; while the free blocks are kept for definitions, only
+// in its open block. The record is null if there is no room.
+SharedReservation reserve_data(ThreadState& state, ProcessState& process, uint32_t length,
+                               uint64_t ticks) {
+  uint64_t& chain = session.view.control().shared_current;
+  if (rest_is_for_definitions()) {
+    uint32_t& active = *own_active(state);
+    const SharedReservation got = SharedChain<IpcAtomics>::reserve_in(
+        session.view, active, IpcAtomics::load_acquire(chain), length);
+    if (got.record == nullptr) release_active(&active);
+    return got;
+  }
+  return SharedChain<IpcAtomics>::reserve(
+      session.view, state.slot.index, thread_local_state.nesting, chain, length,
+      block_identity(state, process, ARCTRACE_FORM_FULL, ARCTRACE_CLASS_DATA, ticks));
+}
+
 }  // namespace
 
 bool is_known_full(const ThreadState& state) {
@@ -52,10 +69,8 @@ Reservation reserve_shared(Nesting nesting, ThreadState& state, ProcessState& pr
     stack_length = ARCTRACE_FULL_HEAD_SIZE + stack_body_size(stack_count);
     if (stack_length + length > max) stack_length = 0;
   }
-  const SharedReservation got = SharedChain<IpcAtomics>::reserve(
-      session.view, state.slot.index, thread_local_state.nesting, control.shared_current,
-      stack_length + length,
-      block_identity(state, process, ARCTRACE_FORM_FULL, ARCTRACE_CLASS_DATA, ticks));
+  const SharedReservation got =
+      reserve_data(state, process, stack_length + length, ticks);
   if (got.record == nullptr) {
     note_no_block(state, freed);
     state.loss.full_chain = chain;
@@ -94,10 +109,7 @@ void report_losses_shared(ThreadState& state, ProcessState& process, uint64_t ti
   arctrace_writer_slot& slot = session.view.slot(state.slot.index);
   state.loss.pending = false;  // what is lost meanwhile sets it again
   const bool all = report_own_losses(slot, state, [&](const Losses& losses) {
-    const SharedReservation got = SharedChain<IpcAtomics>::reserve(
-        session.view, state.slot.index, thread_local_state.nesting,
-        session.view.control().shared_current, kLength,
-        block_identity(state, process, ARCTRACE_FORM_FULL, ARCTRACE_CLASS_DATA, ticks));
+    const SharedReservation got = reserve_data(state, process, kLength, ticks);
     if (got.record == nullptr) return false;
     const uint32_t word0 = ARCTRACE_WORD0(ARCTRACE_TYPE_LOST, kLength);
     fill_full_head(got.record, word0, state.slot.writer, ticks);

@@ -147,6 +147,19 @@ class GapsTest(support.TraceTest):
                 self.assertNotIn("[overwritten]", names)
                 self.assertNotIn("GAP", {r["type"] for r in self.dump(done.trace)})
 
+    def test_names_in_a_full_buffer(self):
+        """Processes that begin when there is no room for records any more have their names."""
+        for scope in ("thread", "shared", "adaptive"):
+            done = self.record("sh", "-c", '"$@"; for i in 1 2 3 4 5; do /bin/true; done', "sh",
+                               sys.executable, "-c", FLOOD,
+                               options=("--no-libcall", "--mode=stop", "-b", "384k",
+                                        "--block-size", "4k", f"--scope={scope}"))
+            info = self.info(done.trace)
+            self.assertGreater(info["summary"]["lost_by_cause"]["full"], 1000)
+            self.assertEqual(len(info["processes"]), info["summary"]["processes"], scope)
+            programs = [p["executable"].rsplit("/", 1)[-1] for p in info["processes"]]
+            self.assertEqual(programs.count("true"), 5)
+
     def test_losses(self):
         done = self.record(sys.executable, "-c", FLOOD,
                            options=("--no-libcall", "--mode=stop", "-b", "64k",
