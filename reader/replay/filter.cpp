@@ -7,9 +7,11 @@
 
 namespace arctrace::reader {
 bool matches_any(const std::vector<std::string>& globs, std::string_view name) {
-  const std::string_view plain = without_parameters(name);
+  const std::string_view original = without_copy_suffix(name);
+  const std::string_view plain = without_parameters(original);
   return std::any_of(globs.begin(), globs.end(), [=](const std::string& glob) {
-    return glob_matches(glob, name) || glob_matches(glob, plain);
+    return glob_matches(glob, name) || glob_matches(glob, original) ||
+           glob_matches(glob, plain);
   });
 }
 

@@ -19,6 +19,25 @@ constexpr std::string_view plain_linker_name(std::string_view name) {
   return {name.data(), length};
 }
 
+// A name as reports print it, without the suffixes of copies: "f(int) [clone .part.0]" is
+// "f(int)", and "work.constprop.0" is "work".
+constexpr std::string_view without_copy_suffix(std::string_view name) {
+  constexpr std::string_view kClone = " [clone ";
+  size_t dot = name.size();
+  bool is_plain = true;  // no name that has parameters
+  for (size_t i = 0; i < name.size(); ++i) {
+    size_t same = 0;
+    while (same < kClone.size() && i + same < name.size() &&
+           name[i + same] == kClone[same]) {
+      ++same;
+    }
+    if (same == kClone.size()) return {name.data(), i};
+    if (name[i] == '(') is_plain = false;
+    if (name[i] == '.' && dot == name.size()) dot = i;
+  }
+  return is_plain && dot != 0 ? std::string_view(name.data(), dot) : name;
+}
+
 // Whether `text` is what a demangled name has after its parameters: nothing, a qualifier
 // such as " const", a constraint, or the suffix of a copy ("[clone .cold]").
 constexpr bool may_follow_parameters(std::string_view text) {

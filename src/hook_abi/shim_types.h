@@ -98,9 +98,11 @@ struct arctrace_shim_call_args {
 
 /* Replaces the description of a machine frame by that of its caller's, whose call_site is
  * 0 if it is not known, and whose flags are 0. Returns 1, or 0 if there is no caller
- * known. Does not use the callee's call_site. Reads the stack only below `stack_high`. */
-typedef int arctrace_shim_unwinder(struct arctrace_shim_call* frame,
-                                   uintptr_t stack_high);
+ * known, or if its location is another one than `wanted`, unless that is 0. Does not use
+ * the callee's call_site. Reads the stack only below `stack_high`, and of the caller's
+ * frame nothing unless its location is wanted: the stack may end there. */
+typedef int arctrace_shim_unwinder(struct arctrace_shim_call* frame, uintptr_t stack_high,
+                                   uintptr_t wanted);
 
 /* Memory [low, high). */
 struct arctrace_shim_memory {

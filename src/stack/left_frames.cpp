@@ -54,10 +54,11 @@ bool is_same_frame(const MachineFrame& open, const arctrace_shim_call& found) {
           open.has(ARCTRACE_SHIM_LIBRARY_CALL));
 }
 
-// Whether the machine frame `caller` is the one that made the call. Reads nothing beyond
-// the caller's, so that the stack may be any.
+// Whether the machine frame `caller` is the one that made the call, which may be on any
+// stack, and the first one there.
 bool is_direct_caller(const MachineFrame& caller, arctrace_shim_call callee) {
-  return unwinder(&callee, caller.location) != 0 && is_same_frame(caller, callee);
+  return unwinder(&callee, caller.location, caller.location) != 0 &&
+         is_same_frame(caller, callee);
 }
 
 // The depth without those of the outermost `depth` frames that lie between the call and
@@ -69,7 +70,7 @@ EntryDepth depth_of_callers(const ThreadStacks& stacks, const OpenFrames& open,
   uint32_t i = located_depth(open, depth);
   for (uint32_t step = 0; step < kStepsMax && i > 0; ++step) {
     const uintptr_t callee = frame.location;
-    if (unwinder(&frame, stacks.own.high) == 0 || frame.location <= callee) break;
+    if (unwinder(&frame, stacks.own.high, 0) == 0 || frame.location <= callee) break;
     for (; i > 0; --i) {
       const MachineFrame& outer = open.frames[i - 1].frame;
       if (outer.location == 0) continue;

@@ -24,6 +24,8 @@ inline constexpr bool kExchangesReturns = true;
 // A jump reaches 2 GiB, which has to include the module.
 inline constexpr uintptr_t kJumpReach = uintptr_t{1} << 29;
 
+inline constexpr size_t kGatedJumpBytes = 40;
+
 // Registers as unwind tables number them.
 inline constexpr uint64_t kStackPointerRegister = 7;
 inline constexpr uint64_t kFramePointerRegister = 6;
@@ -64,6 +66,8 @@ inline constexpr bool kExchangesReturns = false;
 
 // A branch reaches 128 MiB.
 inline constexpr uintptr_t kJumpReach = uintptr_t{1} << 27;
+
+inline constexpr size_t kGatedJumpBytes = 24;
 
 inline constexpr uint64_t kStackPointerRegister = 31;
 inline constexpr uint64_t kFramePointerRegister = 29;

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "writer_shim/arch/machine.hpp"
 #include "writer_shim/elf/module_slots.hpp"
 
 namespace arctrace::shim {
@@ -19,8 +20,9 @@ struct Sled {
 // The code to which a sled is made to jump. It tests the gate itself, so that a function
 // costs next to nothing while functions are switched off, and then goes on to the stub.
 struct GatedJump {
-  alignas(8) unsigned char code[24];
+  alignas(8) unsigned char code[machine::kGatedJumpBytes];
   uint64_t stub;
+  uint64_t address;  // of the code
 };
 
 // The sled of the function whose first NOP the compiler noted at `at`. Some NOPs may be
@@ -45,8 +47,20 @@ bool make_jump(GatedJump& jump, uintptr_t gate, const Sled& sled);
 // The address at which the stub calls the function.
 uintptr_t continue_address(const GatedJump& jump, const Sled& sled);
 
-// Makes the sled jump to `jump`. False: it is too far away.
-bool lead_to_jump(const Sled& sled, const GatedJump& jump);
+// The kernel puts a breakpoint on the first byte of a function to which a uprobe is
+// attached, executes in its place the instruction that the file has there, and later
+// writes back the file's byte. So a sled's bytes must also be right without its jump:
+// with the file's first byte, and from the end of the file's first instruction on. Where
+// that takes a jump over a certain distance, the sled jumps to a landing, which jumps on.
+//
+// Sets the i-th of the distances that are of use for `sled`, from its begin to its
+// landing. False: there are no more.
+bool find_landing_distance(const Sled& sled, size_t i, intptr_t& distance);
+inline constexpr size_t kLandingSize = 8;
+
+// Makes the sled jump to `jump`, by a landing at this distance if it is not 0 and is of
+// use for the sled. False: it is too far away.
+bool lead_to_jump(const Sled& sled, const GatedJump& jump, intptr_t landing_distance);
 
 // Whether the function begins with a jump that was put there.
 bool has_jump(uintptr_t function);

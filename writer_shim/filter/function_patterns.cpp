@@ -1,5 +1,6 @@
-// Patterns match a function's linker's name, and as the program's own __cxa_demangle has
-// it, its C++ name with its parameters and without. Regular expressions are libc's.
+// Patterns match a function's linker's name, with and without the suffixes of copies that
+// compilers make, and as the program's own __cxa_demangle has it, its C++ name with its
+// parameters and without. Regular expressions are libc's.
 #include "writer_shim/filter/function_patterns.hpp"
 
 #include <dlfcn.h>
@@ -32,27 +33,51 @@ bool matches(size_t pattern, const char* name) {
                       {name, text_length(name, SIZE_MAX)});
 }
 
-// A function's names: the linker's, and of a C++ function also the one that people write.
+// A function's names: the linker's, and of a C++ function also the one that people write;
+// of a copy that a compiler made those of the copy and of its function.
 class Names {
  public:
   explicit Names(const char* name) {
-    const std::string_view plain =
-        plain_linker_name({name, text_length(name, kLinkerNameMax)});
-    copy_bytes(linked_, plain.data(), plain.size());
-    linked_[plain.size()] = '\0';
-    int status = 0;
-    if (demangler != nullptr && starts_with(linked_, "_Z")) {
-      whole_ = demangler(linked_, nullptr, nullptr, &status);
-    }
+    const std::string_view linked(name, text_length(name, kLinkerNameMax));
+    const std::string_view base = plain_linker_name(linked);
+    set(base_, base);
+    whole_ = demangled(base_);
+    is_copy_ = base.size() != linked.size();
+    if (!is_copy_) return;
+    set(linked_, linked);
+    copy_ = demangled(linked_);
   }
-  ~Names() { free(whole_); }
+  ~Names() {
+    free(whole_);
+    free(copy_);
+  }
   Names(const Names&) = delete;
   Names& operator=(const Names&) = delete;
 
   bool match(size_t pattern) {
-    if (matches(pattern, linked_)) return true;
-    if (whole_ == nullptr) return false;
-    if (matches(pattern, whole_)) return true;
+    return matches(pattern, base_) || (is_copy_ && matches(pattern, linked_)) ||
+           (copy_ != nullptr && matches(pattern, copy_)) ||
+           (whole_ != nullptr &&
+            (matches(pattern, whole_) || matches_without_parameters(pattern)));
+  }
+
+ private:
+  using LinkerName = char[kLinkerNameMax + 1];
+
+  static void set(LinkerName& to, std::string_view name) {
+    copy_bytes(to, name.data(), name.size());
+    to[name.size()] = '\0';
+  }
+
+  // malloc'ed; null: it is no C++ function, or there is no demangler.
+  static char* demangled(const char* name) {
+    int status = 0;
+    return demangler != nullptr && starts_with(name, "_Z")
+               ? demangler(name, nullptr, nullptr, &status)
+               : nullptr;
+  }
+
+  bool matches_without_parameters(size_t pattern) {
     const size_t size = text_length(whole_, SIZE_MAX);
     const size_t plain_size = without_parameters({whole_, size}).size();
     if (plain_size == size) return false;
@@ -63,9 +88,11 @@ class Names {
     return found;
   }
 
- private:
-  char linked_[kLinkerNameMax + 1];
-  char* whole_ = nullptr;  // malloc'ed
+  LinkerName base_;
+  LinkerName linked_;  // of a copy
+  bool is_copy_;
+  char* whole_;           // the base demangled
+  char* copy_ = nullptr;  // the linker's name of a copy demangled
 };
 
 void note_matched(uint64_t found) {

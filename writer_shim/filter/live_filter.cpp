@@ -37,8 +37,8 @@ bool apply_live_filter(const char* name, uint32_t at_start, uint32_t& flags,
   if (size < 0) return false;
   const char* line = reinterpret_cast<const char*>(words);
   const char* const end = line + size;
-  const std::string_view plain =
-      plain_linker_name({name, text_length(name, kLinkerNameMax)});
+  const std::string_view linked(name, text_length(name, kLinkerNameMax));
+  const std::string_view base = plain_linker_name(linked);
   bool filter_in_only = false;
   uint32_t found = 0;
   while (line < end) {
@@ -46,7 +46,8 @@ bool apply_live_filter(const char* name, uint32_t at_start, uint32_t& flags,
     if (length != 0) {
       const bool is_filter = *line == kFilterMark;
       filter_in_only = filter_in_only || is_filter;
-      if (glob_matches({line + 1, length - 1}, plain)) {
+      const std::string_view glob(line + 1, length - 1);
+      if (glob_matches(glob, base) || glob_matches(glob, linked)) {
         found |= is_filter ? ARCTRACE_SHIM_FILTERED_IN : ARCTRACE_SHIM_NOTRACE;
       }
     }

@@ -1,5 +1,6 @@
-// For each module a page or more of gated jumps is mapped within reach of its code,
-// filled in, and led to; the module's code is writable only meanwhile.
+// For each module a page or more of gated jumps is mapped within reach of its code, and
+// the landings of its sleds at a distance from them, filled in, and led to; the module's
+// code is writable only meanwhile.
 #include "writer_shim/functions/function_sleds.hpp"
 
 #include <link.h>
@@ -28,6 +29,16 @@ struct GatedJumps {
   GatedJump jumps[1];
 };
 
+// Maps memory at `wanted`. False: there is something already.
+bool map_at(uintptr_t wanted, size_t size) {
+  const long result = raw_syscall(
+      SYS_mmap, static_cast<long>(wanted), static_cast<long>(size),
+      PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+  if (result == static_cast<long>(wanted)) return true;
+  if (result > 0) raw_syscall(SYS_munmap, result, static_cast<long>(size));
+  return false;
+}
+
 // Maps memory below the module; null: there is none within reach.
 GatedJumps* map_near(const ModuleImage& image, size_t size) {
   constexpr uintptr_t kStep = uintptr_t{1} << 16;
@@ -35,11 +46,7 @@ GatedJumps* map_near(const ModuleImage& image, size_t size) {
   const uintptr_t base = (image.range.low & ~(kStep - 1)) - (size & ~(kStep - 1));
   for (uintptr_t i = 1; i <= kTries && base > (i + 1) * kStep; ++i) {
     const uintptr_t wanted = base - i * kStep;
-    const long result = raw_syscall(
-        SYS_mmap, static_cast<long>(wanted), static_cast<long>(size),
-        PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
-    if (result == static_cast<long>(wanted)) return reinterpret_cast<GatedJumps*>(wanted);
-    if (result > 0) raw_syscall(SYS_munmap, result, static_cast<long>(size));
+    if (map_at(wanted, size)) return reinterpret_cast<GatedJumps*>(wanted);
   }
   return nullptr;
 }
@@ -53,12 +60,36 @@ struct MappedJumps {
 constexpr size_t kMappedMax = 4096;
 constinit MappedJumps mapped_jumps[kMappedMax]{};
 
-void note_mapped(const ModuleImage& image, const GatedJumps* jumps, size_t size) {
+void note_mapped(const ModuleImage& image, uintptr_t low, size_t size) {
   for (MappedJumps& entry : mapped_jumps) {
     if (entry.code != 0) continue;
-    entry = {image.code.low, reinterpret_cast<uintptr_t>(jumps), size};
+    entry = {image.code.low, low, size};
     return;
   }
+}
+
+// The memory of a module's landings, at a distance from its code.
+struct Landings {
+  intptr_t distance;  // 0: there are none
+  uintptr_t low;
+  size_t size;
+};
+
+// Maps landings for a module whose sleds are like this one.
+Landings map_landings(const ModuleImage& image, const Sled& sled) {
+  constexpr uintptr_t kPage = 4096;
+  intptr_t distance = 0;
+  for (size_t i = 0; find_landing_distance(sled, i, distance); ++i) {
+    const auto code_low = static_cast<intptr_t>(image.code.low);
+    if (distance < 0 && -distance >= code_low) continue;
+    const uintptr_t low =
+        (image.code.low + static_cast<uintptr_t>(distance)) & ~(kPage - 1);
+    const uintptr_t high =
+        image.code.high + static_cast<uintptr_t>(distance) + kLandingSize;
+    const size_t size = (high - low + kPage - 1) & ~(kPage - 1);
+    if (map_at(low, size)) return {distance, low, size};
+  }
+  return {};
 }
 
 // To be called when the module is unloaded.
@@ -71,21 +102,27 @@ void release_jumps(const AddressRange& module) {
 }
 
 // False: there is no stub left, or the jump is too far away.
-bool patch(const Sled& sled, const GatedJumps& head, GatedJump& jump) {
+bool patch(const Sled& sled, const GatedJumps& head, const Landings& landings,
+           GatedJump& jump) {
   const KnownFunction function = known_function(sled.function);
   if ((function.flags_at_start & ARCTRACE_SHIM_HIDDEN) != 0 ||
       !make_jump(jump, reinterpret_cast<uintptr_t>(&head.gate), sled)) {
     return false;
   }
   jump.stub = stub_for_function(function, continue_address(jump, sled));
-  return jump.stub != 0 && lead_to_jump(sled, jump);
+  return jump.stub != 0 && lead_to_jump(sled, jump, landings.distance);
 }
 
 // `for_each(visit)` calls visit(sled) for each function of the module.
 template <class ForEach>
 void patch_module(const ModuleImage& image, const ForEach& for_each) {
   size_t count = 0;
-  for_each([&](const Sled&) { ++count; });
+  Sled lands{};  // the first one with a landing, if any has one
+  for_each([&](const Sled& sled) {
+    intptr_t distance = 0;
+    ++count;
+    if (lands.function == 0 && find_landing_distance(sled, 0, distance)) lands = sled;
+  });
   const size_t size =
       (sizeof(GatedJumps) + count * sizeof(GatedJump) + 4095) & ~size_t{4095};
   const size_t code_size = image.code.high - image.code.low;
@@ -94,15 +131,18 @@ void patch_module(const ModuleImage& image, const ForEach& for_each) {
       !protect(image.code.low, code_size, PROT_READ | PROT_WRITE | PROT_EXEC)) {
     return;
   }
-  note_mapped(image, near, size);
+  const Landings landings = lands.function == 0 ? Landings{} : map_landings(image, lands);
+  note_mapped(image, reinterpret_cast<uintptr_t>(near), size);
+  if (landings.distance != 0) note_mapped(image, landings.low, landings.size);
   near->gate = arctrace_gate;
   GatedJump* next = near->jumps;
   for_each([&](const Sled& sled) {
-    if (next < near->jumps + count && patch(sled, *near, *next)) ++next;
+    if (next < near->jumps + count && patch(sled, *near, landings, *next)) ++next;
   });
   finish_code(reinterpret_cast<uintptr_t>(near), size);
   finish_code(image.code.low, code_size);
   protect(reinterpret_cast<uintptr_t>(near), size, PROT_READ | PROT_EXEC);
+  if (landings.distance != 0) protect(landings.low, landings.size, PROT_READ | PROT_EXEC);
   protect(image.code.low, code_size, PROT_READ | PROT_EXEC);
 }
 

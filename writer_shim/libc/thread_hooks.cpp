@@ -76,8 +76,14 @@ __attribute__((always_inline)) inline Beginning begin_thread(void* argument) {
   const Beginning beginning = shared;
   release(shared);
   const auto high = reinterpret_cast<uintptr_t>(__builtin_dwarf_cfa()) + 1;
+  // The size includes libc's own data above, where the thread pointer points; the pages
+  // below may be another stack's.
+  constexpr uintptr_t kPage = 4096;
+  const auto thread = reinterpret_cast<uintptr_t>(__builtin_thread_pointer());
+  const uintptr_t top =
+      thread > high && thread - high < beginning.stack_size ? thread : high;
   const uintptr_t low = beginning.stack_size != 0 && beginning.stack_size < high
-                            ? high - beginning.stack_size
+                            ? (top - beginning.stack_size + kPage - 1) & ~(kPage - 1)
                             : high;
   arctrace_shim_libc_thread(thread_id(pthread_self()));
   arctrace_shim_thread_start(low, high);

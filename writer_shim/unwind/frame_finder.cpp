@@ -202,7 +202,7 @@ void locate_frame(uintptr_t function, arctrace_shim_call& call) {
   }
 }
 
-int find_caller(arctrace_shim_call* frame, uintptr_t stack_high) {
+int find_caller(arctrace_shim_call* frame, uintptr_t stack_high, uintptr_t wanted) {
   // A function that is about to begin has nothing on the stack but its return address.
   const bool begins = (frame->flags & ARCTRACE_SHIM_LIBRARY_CALL) != 0;
   const PackedRule rule = begins ? PackedRule(0) : rule_for(0, frame->hook_site);
@@ -229,7 +229,7 @@ int find_caller(arctrace_shim_call* frame, uintptr_t stack_high) {
   const PackedRule caller = rule_for(0, return_address);
   const uintptr_t location =
       canonical_address(caller, frame->location, frame_pointer, stack_high);
-  if (location == 0) return 0;
+  if (location == 0 || (wanted != 0 && location != wanted)) return 0;
   frame->stack_pointer = frame->location;
   frame->frame_pointer = frame_pointer;
   frame->hook_site = return_address;

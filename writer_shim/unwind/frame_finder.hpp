@@ -14,7 +14,7 @@ namespace arctrace::shim {
 void locate_frame(uintptr_t function, arctrace_shim_call& call);
 
 // An arctrace_shim_unwinder.
-int find_caller(arctrace_shim_call* frame, uintptr_t stack_high);
+int find_caller(arctrace_shim_call* frame, uintptr_t stack_high, uintptr_t wanted);
 
 // Discards all known rules: code was loaded or unloaded. One thread at a time.
 void forget_frame_rules();

@@ -8,9 +8,11 @@
 namespace arctrace::cli {
 
 FunctionNames::FunctionNames(const std::string& linker_name)
-    : linked(plain_linker_name(linker_name)),
-      whole(reader::demangle_untrusted(linked)),
-      plain(without_parameters(whole)) {}
+    : linked(linker_name, 0, kLinkerNameMax),
+      base(plain_linker_name(linker_name)),
+      whole(reader::demangle_untrusted(base)),
+      plain(without_parameters(whole)),
+      copy(reader::demangle_untrusted(linked)) {}
 
 FunctionPattern::FunctionPattern(const std::string& text) : text_(text) {
   if (!text.starts_with(shim::kRegexMark)) return;
@@ -29,7 +31,8 @@ bool FunctionPattern::matches(const std::string& name) const {
 }
 
 bool FunctionPattern::matches_any(const FunctionNames& names) const {
-  return matches(names.linked) || matches(names.whole) || matches(names.plain);
+  return matches(names.linked) || matches(names.base) || matches(names.whole) ||
+         matches(names.plain) || matches(names.copy);
 }
 
 }  // namespace arctrace::cli

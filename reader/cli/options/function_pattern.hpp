@@ -13,9 +13,11 @@ struct FunctionNames {
   // The names of the function that the linker calls `linker_name`.
   explicit FunctionNames(const std::string& linker_name);
 
-  std::string linked;  // the linker's, without the suffixes of copies that compilers make
-  std::string whole;   // demangled, with parameters
-  std::string plain;   // demangled, without parameters
+  std::string linked;  // the linker's
+  std::string base;    // the same without the suffixes of copies that compilers make
+  std::string whole;   // the base demangled, with parameters
+  std::string plain;   // the same without parameters
+  std::string copy;    // the linker's demangled, as reports print it
 };
 
 // One pattern. REQUIRES: if it is a regular expression, it is valid.

@@ -33,7 +33,8 @@ class Maker {
     std::vector<std::string> globs;
     size_t size = filter_.text.size();
     for (const SessionFunction& function : functions_) {
-      const bool is_put = !pattern.is_regex() && pattern.matches(function.linked);
+      const bool is_put = !pattern.is_regex() && (pattern.matches(function.linked) ||
+                                                  pattern.matches(function.base));
       const bool is_wanted = !is_put && pattern.matches_any(function);
       names.push_back({function.linked, is_wanted ? Coverage::kWanted
                                         : is_put  ? Coverage::kAllowed

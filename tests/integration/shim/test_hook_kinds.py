@@ -29,6 +29,24 @@ class StaticChains(ShimTest):
             self.assert_counts(self.compare("gcc", fixture))
 
 
+class Uprobes(ShimTest):
+    @both_compilers
+    def test_uprobes_that_come_and_go(self, compiler):
+        """On the first byte of a function that begins with a hook. What it calls while it has
+        one, and what a function with little room calls later, is not recorded."""
+        for fixture in sorted((FIXTURES / compiler).glob("probed*")):
+            command = f"./{fixture.name}"
+            bare = self.start([command], self.place("probed", compiler))
+            if bare.returncode == 77:
+                self.skipTest("uprobes are refused")
+            for option in ("--no-libcall", "--libcall"):
+                traced = self.compare(compiler, command, options=(option,))
+                self.assertEqual(traced.status, 0)
+                calls = [row["calls"] for row in traced.report("flat")["functions"]
+                         if plain_name(row["name"]) == "probed"]
+                self.assertGreaterEqual(sum(calls), 100)
+
+
 class Frames(ShimTest):
     def traced(self, compiler, *command, status=0):
         traced = self.compare(compiler, *command)

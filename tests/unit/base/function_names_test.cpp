@@ -5,6 +5,7 @@
 #include <string>
 
 using arctrace::plain_linker_name;
+using arctrace::without_copy_suffix;
 using arctrace::without_parameters;
 
 TEST_CASE("linker's names without the suffixes of copies") {
@@ -15,6 +16,16 @@ TEST_CASE("linker's names without the suffixes of copies") {
   CHECK(plain_linker_name("") == "");
   CHECK(plain_linker_name(std::string(1024, 'a')).size() == 1024);
   CHECK(plain_linker_name(std::string(100'000, 'a')) == std::string(1024, 'a'));
+}
+
+TEST_CASE("reported names without the suffixes of copies") {
+  CHECK(without_copy_suffix("main") == "main");
+  CHECK(without_copy_suffix("work.constprop.0") == "work");
+  CHECK(without_copy_suffix("f(int) [clone .part.1] [clone .cold]") == "f(int)");
+  CHECK(without_copy_suffix("f(int, ...)") == "f(int, ...)");
+  CHECK(without_copy_suffix(".x") == ".x");
+  CHECK(without_copy_suffix("f [clone") == "f [clone");
+  CHECK(without_copy_suffix("") == "");
 }
 
 TEST_CASE("names without parameters") {

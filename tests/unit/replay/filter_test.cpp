@@ -51,6 +51,11 @@ TEST_CASE("a name matches a glob with its parameters or without") {
   CHECK_FALSE(matches_any({"[!ef]*"}, "f(int)"));
   CHECK_FALSE(matches_any({"f(", "int"}, "f(int)"));
   CHECK_FALSE(matches_any({}, "f(int)"));
+  for (const char* glob : {"f", "f(int)", "f(int) [[]clone .part.0]"}) {
+    CHECK(matches_any({glob}, "f(int) [clone .part.0]"));
+  }
+  CHECK(matches_any({"work"}, "work.isra.0"));
+  CHECK(matches_any({"work.isra.0"}, "work.isra.0"));
 }
 
 TEST_CASE("without filters") {

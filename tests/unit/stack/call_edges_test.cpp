@@ -90,7 +90,7 @@ class ModelProgram {
     }
   }
 
-  static int find_caller(arctrace_shim_call* frame, uintptr_t) {
+  static int find_caller(arctrace_shim_call* frame, uintptr_t, uintptr_t) {
     ++steps_;
     const std::vector<Frame>& frames = current_->frames_;
     for (size_t i = frames.size(); i-- > 0;) {
@@ -272,7 +272,7 @@ TEST_CASE("call edges: functions in turn are looked for on the stack once each")
 TEST_CASE("call edges: a call whose caller is not found on the stack is not known") {
   static int asked = 0;
   in_session([] {
-    arctrace_shim_set_unwinder([](arctrace_shim_call*, uintptr_t) {
+    arctrace_shim_set_unwinder([](arctrace_shim_call*, uintptr_t, uintptr_t) {
       ++asked;
       return 0;
     });

@@ -109,7 +109,13 @@ uintptr_t continue_address(const GatedJump& jump, const Sled& /*sled*/) {
   return address_in(jump, kGoesOn);
 }
 
-bool lead_to_jump(const Sled& sled, const GatedJump& jump) {
+// An instruction is as long as the jump: the function just goes on without it.
+bool find_landing_distance(const Sled& /*sled*/, size_t /*i*/, intptr_t& /*distance*/) {
+  return false;
+}
+
+bool lead_to_jump(const Sled& sled, const GatedJump& jump,
+                  intptr_t /*landing_distance*/) {
   return write_branch(reinterpret_cast<uintptr_t>(sled.begin), address_in(jump, 0));
 }
 

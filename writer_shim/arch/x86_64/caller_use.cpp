@@ -5,6 +5,7 @@
 #include <cstddef>
 
 #include "src/base/text.hpp"
+#include "writer_shim/arch/sleds.hpp"
 #include "writer_shim/arch/x86_64/decoded_instruction.hpp"
 #include "writer_shim/plt/call_table.hpp"
 #include "writer_shim/plt/caller_readers.hpp"
@@ -152,7 +153,8 @@ class CodeWalk {
     for (uint32_t i = 0; i < seen_count_; ++i) {
       if (seen_[i] == state.at) return;
     }
-    if (seen_count_ == kBlocksMax) return;
+    // Functions that are hooked are looked at by themselves, not by way of our own code.
+    if (seen_count_ == kBlocksMax || has_jump(state.at)) return;
     seen_[seen_count_++] = state.at;
     waiting_[count_++] = state;
   }

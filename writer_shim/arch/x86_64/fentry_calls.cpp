@@ -12,12 +12,9 @@
 namespace arctrace::shim {
 namespace {
 
-constexpr unsigned char kCall = 0xe8;                    // and a distance, like kJump
-constexpr unsigned char kCallThrough[2] = {0xff, 0x15};  // call *distance(%rip)
-constexpr unsigned char kJumpThrough[2] = {0xff, 0x25};  // jmp *distance(%rip)
-constexpr unsigned char kPushChain[2] = {0x41, 0x52};    // push %r10
-constexpr unsigned char kPopChain[2] = {0x41, 0x5a};     // pop %r10
-constexpr unsigned char kBoundPrefix = 0xf2;             // before jumps of some PLTs
+constexpr unsigned char kPushChain[2] = {0x41, 0x52};  // push %r10
+constexpr unsigned char kPopChain[2] = {0x41, 0x5a};   // pop %r10
+constexpr unsigned char kBoundPrefix = 0xf2;           // before jumps of some PLTs
 constexpr uintptr_t kInstructionMax = 16;
 
 const unsigned char* bytes_at(uintptr_t address) {

@@ -9,7 +9,12 @@ inline constexpr unsigned char kBreakpoint = 0xcc;
 inline constexpr unsigned char kEndbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
 inline constexpr unsigned char kJump = 0xe9;  // and a signed 32-bit distance from its end
 inline constexpr size_t kJumpSize = 5;
+inline constexpr unsigned char kCall = 0xe8;       // and a distance, like kJump
 inline constexpr unsigned char kShortJump = 0xeb;  // and a signed 8-bit one
+inline constexpr unsigned char kNop = 0x90;
+inline constexpr unsigned char kOperandPrefix = 0x66;           // of longer NOPs, too
+inline constexpr unsigned char kCallThrough[2] = {0xff, 0x15};  // call *distance(%rip)
+inline constexpr unsigned char kJumpThrough[2] = {0xff, 0x25};  // jmp *distance(%rip)
 
 // The length of the NOP, or of other filler, at `at`; 0: it is something else.
 inline size_t filler_length(const unsigned char* at, const unsigned char* end) {

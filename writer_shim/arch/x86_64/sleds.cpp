@@ -13,13 +13,25 @@ namespace {
 
 // The ends of instructions whose last four bytes are the distance of their target from
 // there.
-constexpr size_t kGateLoaded = 7, kGoesOn = 17;
-constexpr char kGatedJump[sizeof GatedJump::code + 1] =
-    "\x4c\x8b\x1d\0\0\0\0"     // mov gate(%rip), %r11
-    "\x41\xf6\x03\x01"         // testb $ARCTRACE_GATE_FUNCTIONS, (%r11)
-    "\x0f\x84\0\0\0\0"         // je function
-    "\xff\x25\x01\0\0\0\xcc";  // jmp *stub(%rip)
+constexpr size_t kGateLoaded = 7, kGoesOn = 17, kJumpsOn = 23;
+constexpr char kGatedJump[] =
+    "\x4c\x8b\x1d\0\0\0\0"  // mov gate(%rip), %r11
+    "\x41\xf6\x03\x01"      // testb $ARCTRACE_GATE_FUNCTIONS, (%r11)
+    "\x0f\x84\0\0\0\0"      // je function
+    "\xff\x25\0\0\0\0";     // jmp *stub(%rip)
 static_assert(ARCTRACE_GATE_FUNCTIONS == 1);
+
+// What stands before that where a call of a hook has become a jump by its first byte
+// alone: where a uprobe has written that back, it is a call, whose return address is
+// dropped here.
+constexpr size_t kReturnLoaded = 7;
+constexpr char kDropsReturn[] =
+    "\x4c\x8d\x1d\0\0\0\0"  // lea function(%rip), %r11
+    "\x4c\x39\x1c\x24"      // cmp %r11, (%rsp)
+    "\x75\x04"              // jne over it
+    "\x48\x83\xc4\x08";     // add $8, %rsp
+constexpr size_t kDropsReturnSize = sizeof kDropsReturn - 1;
+static_assert(kDropsReturnSize + kJumpsOn <= sizeof GatedJump::code);
 
 // Makes `to` the target of the instruction that ends at `end`. False: it is too far away.
 bool set_distance(unsigned char* end, uintptr_t to) {
@@ -27,6 +39,45 @@ bool set_distance(unsigned char* end, uintptr_t to) {
   const auto distance = static_cast<int32_t>(wanted);
   if (distance != wanted) return false;
   __builtin_memcpy(end - sizeof distance, &distance, sizeof distance);
+  return true;
+}
+
+// The address whose distance from `end` stands before it.
+uintptr_t distant(const unsigned char* end) {
+  int32_t distance;
+  __builtin_memcpy(&distance, end - sizeof distance, sizeof distance);
+  return reinterpret_cast<uintptr_t>(end) + static_cast<uintptr_t>(intptr_t{distance});
+}
+
+// What the four bytes after a sled's first must be, so that its bytes are right with the
+// file's first byte, and from the end of the file's first instruction on.
+struct LandingMark {
+  uint32_t bytes;  // the lower three; the highest is free
+  uint32_t mask;   // of those that count
+  bool fills_rest;
+};
+
+// False: it takes none, because the function begins with another instruction, or there
+// are none, because its first instruction is unusual.
+bool find_mark(const Sled& sled, LandingMark& mark) {
+  if (reinterpret_cast<uintptr_t>(sled.begin) != sled.function) return false;
+  const unsigned char first = sled.begin[0];
+  if (first == kShortJump) {  // to the sled's end
+    mark = {0x400000u | sled.begin[1], 0xff, false};
+    return true;
+  }
+  const auto* end = reinterpret_cast<const unsigned char*>(sled.end);
+  if (first == kNop) {  // nopl distance(%rax)
+    mark = {0x401f0f, 0xffffff, false};
+    return true;
+  }
+  if (filler_length(sled.begin, end) < kJumpSize) return false;
+  if (first == kOperandPrefix) {  // nopw distance(%rax)
+    mark = {0x401f0f, 0xffffff, true};
+    return true;
+  }
+  if (first != 0x0f) return false;
+  mark = {0x40441f, 0xffff, true};  // nopl distance(%rax,%rax,2)
   return true;
 }
 
@@ -76,6 +127,8 @@ Sled find_sled(uintptr_t at, const AddressRange& code) {
     end += length;
   }
   if (begin == nullptr || end - begin < static_cast<long>(kJumpSize)) return {};
+  // A uprobe's breakpoint stands on the first byte: best is a NOP of its own.
+  if (*begin == kNop && end - begin > static_cast<long>(kJumpSize)) ++begin;
   return {function, const_cast<unsigned char*>(begin), reinterpret_cast<uintptr_t>(end)};
 }
 
@@ -103,9 +156,18 @@ Sled find_xray_sled(uintptr_t at, uintptr_t function, const AddressRange& code) 
 }
 
 bool make_jump(GatedJump& jump, uintptr_t gate, const Sled& sled) {
-  __builtin_memcpy(jump.code, kGatedJump, sizeof jump.code);
-  return set_distance(jump.code + kGateLoaded, gate) &&
-         set_distance(jump.code + kGoesOn, sled.end);
+  unsigned char* code = jump.code;
+  const bool was_call = *sled.begin == kCall;
+  if (was_call) {
+    __builtin_memcpy(code, kDropsReturn, kDropsReturnSize);
+    if (!set_distance(code + kReturnLoaded, sled.end)) return false;
+    code += kDropsReturnSize;
+  }
+  __builtin_memcpy(code, kGatedJump, kJumpsOn);
+  jump.address = reinterpret_cast<uintptr_t>(jump.code);
+  return set_distance(code + kGateLoaded, gate) &&
+         set_distance(code + kGoesOn, sled.end) &&
+         set_distance(code + kJumpsOn, reinterpret_cast<uintptr_t>(&jump.stub));
 }
 
 uintptr_t continue_address(const GatedJump& /*jump*/, const Sled& sled) {
@@ -114,28 +176,76 @@ uintptr_t continue_address(const GatedJump& /*jump*/, const Sled& sled) {
 
 void finish_code(uintptr_t /*address*/, size_t /*size*/) {}
 
-bool lead_to_jump(const Sled& sled, const GatedJump& jump) {
-  if (!set_distance(sled.begin + kJumpSize, reinterpret_cast<uintptr_t>(&jump))) {
-    return false;
+bool find_landing_distance(const Sled& sled, size_t i, intptr_t& distance) {
+  LandingMark mark;
+  if (!find_mark(sled, mark)) return false;
+  // Far from the heap, which grows above the program.
+  constexpr uint32_t kHighestBelow = 0xff, kLowestBelow = 0xa0, kLowestAbove = 0x40;
+  constexpr size_t kBelow = kHighestBelow - kLowestBelow;
+  if (i > kBelow + 0x20) return false;
+  const uint32_t top = i < kBelow ? kHighestBelow - static_cast<uint32_t>(i)
+                                  : kLowestAbove + static_cast<uint32_t>(i - kBelow);
+  const auto jump_distance = static_cast<int32_t>(top << 24 | mark.bytes);
+  distance = intptr_t{jump_distance} + static_cast<intptr_t>(kJumpSize);
+  return true;
+}
+
+bool lead_to_jump(const Sled& sled, const GatedJump& jump, intptr_t landing_distance) {
+  const auto target = reinterpret_cast<uintptr_t>(&jump);
+  if (__builtin_memcmp(sled.begin, kCallThrough, sizeof kCallThrough) == 0) {
+    unsigned char* const end = sled.begin + sizeof kCallThrough + sizeof(int32_t);
+    if (!set_distance(end, reinterpret_cast<uintptr_t>(&jump.address))) return false;
+    sled.begin[1] = kJumpThrough[1];
+    return true;
   }
+  LandingMark mark;
+  const auto jump_distance =
+      static_cast<uint32_t>(landing_distance - static_cast<intptr_t>(kJumpSize));
+  if (landing_distance == 0 || !find_mark(sled, mark) ||
+      (jump_distance & mark.mask) != (mark.bytes & mark.mask)) {
+    if (!set_distance(sled.begin + kJumpSize, target)) return false;
+    sled.begin[0] = kJump;
+    return true;
+  }
+  unsigned char* const landing = sled.begin + landing_distance;
+  if (!set_distance(landing + kJumpSize, target)) return false;
+  landing[0] = kJump;
+  if (mark.fills_rest) {
+    for (unsigned char* at = sled.begin + kJumpSize;
+         at < reinterpret_cast<unsigned char*>(sled.end); ++at) {
+      *at = kNop;
+    }
+  }
+  __builtin_memcpy(sled.begin + 1, &jump_distance, sizeof jump_distance);
   sled.begin[0] = kJump;
   return true;
 }
 
 bool has_jump(uintptr_t function) {
   const auto* at = end_of_preamble(reinterpret_cast<const unsigned char*>(function));
-  if (*at != kJump) return false;
-  int32_t distance;
-  __builtin_memcpy(&distance, at + 1, sizeof distance);
-  const uintptr_t target = reinterpret_cast<uintptr_t>(at + kJumpSize) +
-                           static_cast<uintptr_t>(intptr_t{distance});
+  if (*at == kNop) ++at;
+  uintptr_t target = 0;
+  if (__builtin_memcmp(at, kJumpThrough, sizeof kJumpThrough) == 0) {
+    // The slot is within a GatedJump, if this is a jump of ours.
+    const uintptr_t slot = distant(at + sizeof kJumpThrough + sizeof(int32_t));
+    target = slot - offsetof(GatedJump, address);
+  } else if (*at == kJump) {
+    target = distant(at + kJumpSize);
+    const auto* landing = reinterpret_cast<const unsigned char*>(target);
+    if (*landing == kJump) target = distant(landing + kJumpSize);
+  } else {
+    return false;
+  }
   const auto* jump = reinterpret_cast<const GatedJump*>(target);
   constexpr size_t kBeforeGate = kGateLoaded - sizeof(int32_t);
   constexpr size_t kTestSize = 4;
-  return target % alignof(GatedJump) == 0 &&
-         __builtin_memcmp(jump->code, kGatedJump, kBeforeGate) == 0 &&
-         __builtin_memcmp(jump->code + kGateLoaded, kGatedJump + kGateLoaded,
-                          kTestSize) == 0 &&
+  if (target % alignof(GatedJump) != 0) return false;
+  const unsigned char* code = jump->code;
+  if (__builtin_memcmp(code, kDropsReturn, kReturnLoaded - sizeof(int32_t)) == 0) {
+    code += kDropsReturnSize;
+  }
+  return __builtin_memcmp(code, kGatedJump, kBeforeGate) == 0 &&
+         __builtin_memcmp(code + kGateLoaded, kGatedJump + kGateLoaded, kTestSize) == 0 &&
          is_stub(jump->stub);
 }
 

@@ -16,9 +16,15 @@ TEST_CASE("the names of a function") {
   CHECK(method.linked == "_ZN4shop3addEi");
   CHECK(method.whole == "shop::add(int)");
   CHECK(method.plain == "shop::add");
-  // Copies that compilers make are called as their function.
-  CHECK(FunctionNames("work.constprop.0").linked == "work");
-  CHECK(FunctionNames("_ZN4shop3addEi.part.1").whole == "shop::add(int)");
+  // Copies that compilers make are called as their function, and as reports call them.
+  const FunctionNames work("work.constprop.0");
+  CHECK(work.linked == "work.constprop.0");
+  CHECK(work.base == "work");
+  CHECK(work.copy == "work.constprop.0");
+  const FunctionNames part("_ZN4shop3addEi.part.1");
+  CHECK(part.whole == "shop::add(int)");
+  CHECK(part.plain == "shop::add");
+  CHECK(part.copy == "shop::add(int) [clone .part.1]");
 }
 
 TEST_CASE("a glob matches any of the names, as a whole") {
@@ -37,6 +43,16 @@ TEST_CASE("a glob matches any of the names, as a whole") {
   CHECK_FALSE(FunctionPattern("a[!bc]?").matches("abx"));
   CHECK(FunctionPattern("a\\*").matches("a*"));
   CHECK_FALSE(FunctionPattern("a\\*").matches("ab"));
+}
+
+TEST_CASE("a copy matches its own names and those of its function") {
+  const FunctionNames part("_ZN4shop3addEi.part.1");
+  for (const char* pattern : {"shop::add", "shop::add(int)", "_ZN4shop3addEi",
+                              "_ZN4shop3addEi.part.1", "*[[]clone .part.1]", "re:part"}) {
+    CAPTURE(std::string(pattern));
+    CHECK(FunctionPattern(pattern).matches_any(part));
+  }
+  CHECK_FALSE(FunctionPattern("*.part.2").matches_any(part));
 }
 
 TEST_CASE("a regular expression matches a part, unless it is anchored") {

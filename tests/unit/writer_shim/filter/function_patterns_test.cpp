@@ -110,10 +110,10 @@ TEST_CASE("patterns: C++ names with parameters and without") {
   CHECK(fake_writer().patterns_matched == 0b001);
 }
 
-TEST_CASE("patterns: copies of a function have its name") {
+TEST_CASE("patterns: copies of a function have its name and their own") {
   const Patterns patterns("filter=work;notrace=*.cold");
   CHECK(Patterns::flags("work.constprop.0") == kFiltered);
-  CHECK(Patterns::flags("work.cold") == kFiltered);
+  CHECK(Patterns::flags("work.cold") == (kFiltered | kNotraced));
   CHECK(Patterns::flags("worker") == 0);
 }
 

@@ -48,6 +48,11 @@ TEST_CASE("live filter: it replaces the patterns' flags, and nothing else") {
   CHECK(live_flags("strcpy", kHidden) == (kFiltered | kNotraced | kHidden));
   CHECK(live_flags("memcpy.constprop.0", kFiltered) == kNotraced);
   CHECK(live_flags("free", kFiltered | kNotraced) == 0);
+  set_live_filter("+work.isra.0\0"s);
+  CHECK(live_flags("work.isra.0", 0) == kFiltered);
+  CHECK(live_flags("work.isra.1", 0) == 0);
+  CHECK(live_flags("work", 0) == 0);
+  set_live_filter("+str*\0-*cpy\0"s);
   CHECK(fake_writer().filter_in_only == 1);
   set_live_filter("-*cpy\0"s);
   CHECK(live_flags("memcpy", 0) == kNotraced);

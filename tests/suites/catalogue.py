@@ -1,0 +1,25 @@
+"""The suites of others by name."""
+
+import random
+
+import cpython
+import jq
+import perl
+import random_hazards
+import torture
+import unwind
+import zlib_suite
+
+SUITES = {suite.name: suite for suite in
+          (random_hazards.RandomHazards, zlib_suite.Zlib, jq.Jq, torture.Torture, perl.Perl, cpython.Cpython, unwind.Unwind)}
+# Which part of the large ones is run if nothing else is asked for.
+PARTS = {"random": 0.2, "torture": 0.1, "cpython": 0.2, "perl": 0.2}
+
+
+def make(name, directory, part, seed):
+    """A prepared suite that keeps what it needs below `directory`. Raises suites.Unavailable."""
+    place = directory / name
+    place.mkdir(parents=True, exist_ok=True)
+    suite = SUITES[name](place, part, random.Random(f"{seed} {name}"))
+    suite.prepare()
+    return suite

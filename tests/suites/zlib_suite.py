@@ -1,0 +1,32 @@
+"""zlib's own example and minigzip, built with each kind of hook, and as a shared library."""
+
+import shutil
+
+import suites
+
+
+class Zlib(suites.Suite):
+    name = "zlib"
+
+    def prepare(self):
+        source = self.fetch("zlib")
+        for hook, flags in suites.HOOKS.items():
+            directory = self.place / hook
+            if (directory / "examplesh").exists() and (directory / "minigzip").exists():
+                continue
+            shutil.rmtree(directory, ignore_errors=True)
+            shutil.copytree(source, directory, symlinks=True)
+            self.build(["./configure"], directory, CFLAGS=" ".join(("-O2", *flags)))
+            self.build(["make", "-j2", "example", "examplesh", "minigzip", "minigzipsh"], directory)
+
+    def programs(self):
+        for hook in suites.HOOKS:
+            directory = self.place / hook
+            here = {"LD_LIBRARY_PATH": str(directory)}
+            for kind in ("", "sh"):
+                yield suites.Program(f"example{kind} {hook}", [f"./example{kind}", f"of{kind}.gz"],
+                                     directory, here)
+                there_and_back = (f"./minigzip{kind} <deflate.c | ./minigzip{kind} -d | "
+                                  "cmp - deflate.c && echo ok")
+                yield suites.Program(f"minigzip{kind} {hook}", ["sh", "-c", there_and_back],
+                                     directory, here)
