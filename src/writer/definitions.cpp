@@ -190,7 +190,7 @@ bool write_definition(ThreadState& state, ProcessState& process, Definition& def
 }
 
 // Whether definitions of this process that are over take room that others may need.
-bool is_worth_compacting(const ProcessState& process) {
+bool is_worth_compacting(ProcessState& process) {
   const Geometry& geometry = session.view.geometry();
   if (geometry.mode != ARCTRACE_MODE_OVERWRITE) return false;
   constexpr uint64_t kTimes = 4;
@@ -198,7 +198,7 @@ bool is_worth_compacting(const ProcessState& process) {
       IpcAtomics::load_relaxed(session.view.control().definition_blocks);
   const uint64_t valid = IpcAtomics::load_relaxed(valid_bytes);
   return used >= geometry.block_count / 4 &&
-         IpcAtomics::load_relaxed(const_cast<uint64_t&>(process.emitted_bytes)) >
+         IpcAtomics::load_relaxed(process.emitted_bytes) >
              kTimes * (valid + geometry.block_size);
 }
 
@@ -265,9 +265,9 @@ void count_missing(ThreadState& state, ProcessState& process) {
 }
 
 // The round for which the process' definitions are to be written.
-uint32_t definitions_round(const ProcessState& process) {
+uint32_t definitions_round(ProcessState& process) {
   return IpcAtomics::load_relaxed(session.view.control().definitions_round) +
-         IpcAtomics::load_acquire(const_cast<uint32_t&>(process.compactions));
+         IpcAtomics::load_acquire(process.compactions);
 }
 
 // Two threads may write the same definition at once: the second copy is equal. False:
