@@ -72,7 +72,7 @@ void ContentChecker::check_event(const Record& record) {
 
 void ContentChecker::report_undefined(const Record& record, const char* what,
                                       uint32_t id) {
-  if (trace_.session().is_defined_elsewhere) return;
+  if (trace_.session().may_lack_definitions) return;
   trace_.add_finding({std::string(text_of(Rule::kNameDefined).id),
                       absl::StrCat(what, " ", id), record.chunk, record.offset});
 }

@@ -181,7 +181,7 @@ class Builder {
   ProcessIndex owner(uint32_t id) {
     const ProcessIndex found = definitions_.find_process(id);
     if (found != kNoIndex) return found;
-    if (!session_.is_defined_elsewhere) {
+    if (!session_.may_lack_definitions) {
       report(Rule::kDefinitionProcess, absl::StrCat("process ", id));
     }
     Process unknown;
@@ -439,9 +439,13 @@ void DefinitionsLoader::build(Session& session, ClockMap& clock, Definitions& de
   });
   // Known before all definitions, also before those that are older than the file.
   for (const Held& held : held_) {
+    if (held.type == ARCTRACE_TYPE_TOTALS) {
+      const auto body = load_part_untrusted<arctrace_totals_body>(held.body);
+      session.may_lack_definitions |= body.lost[ARCTRACE_LOST_DEFINITIONS] != 0;
+    }
     if (held.type != ARCTRACE_TYPE_SESSION) continue;
     const auto body = load_part_untrusted<arctrace_session_body>(held.body);
-    session.is_defined_elsewhere |= body.what == ARCTRACE_SESSION_STARTED &&
+    session.may_lack_definitions |= body.what == ARCTRACE_SESSION_STARTED &&
                                     (body.detail & ARCTRACE_SESSION_ELSEWHERE) != 0;
   }
   Builder builder(session, clock, definitions, fates, findings);

@@ -31,7 +31,8 @@ std::string record_type_text(uint16_t type) {
 
 std::string loss_cause_text(uint32_t cause) {
   return word(cause, ARCTRACE_LOST_FULL, "cause",
-              {"full", "too_big", "nested", "no_slot", "kernel", "file", "identity"});
+              {"full", "too_big", "nested", "no_slot", "kernel", "file", "identity",
+               "definitions"});
 }
 
 std::string mode_text(uint32_t mode) {

@@ -35,7 +35,7 @@ struct Session {
   // From SESSION and CHILD_STATUS.
   bool finished = false;              // false: cut off, or a raw buffer
   bool resumed = false;               // earlier records may be in another file
-  bool is_defined_elsewhere = false;  // and so may be definitions
+  bool may_lack_definitions = false;  // they are in another file, or there was no room
   int32_t disk_full_errno = 0;
   std::optional<int32_t> child_wait_status;
   // Identities ever given, as COUNTS or a buffer have it; 0: not known.

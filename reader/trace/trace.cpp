@@ -110,6 +110,9 @@ absl::Status Trace::Impl::load() {
                   : index_file_untrusted(*input, geometry, findings,
                                          verifies_checksums && session.has_checksums);
   if (!index.ok()) return index.status();
+  for (const BufferState::Slot& slot : buffer.slots) {
+    session.may_lack_definitions |= slot.lost[ARCTRACE_LOST_DEFINITIONS] != 0;
+  }
   DefinitionsLoader loader;
   for (const BlockRef& block : index->blocks) {
     if (block.kind == BlockRef::Kind::kExclusive) continue;
@@ -276,7 +279,7 @@ void Trace::Impl::check_end(const BlockIndex& index) {
 
 void Trace::Impl::add_unknown_writers() {
   const auto report = [&](uint32_t writer, uint64_t chunk) {
-    if (session.is_defined_elsewhere) return;
+    if (session.may_lack_definitions) return;
     findings.add(Rule::kRecordWriter, absl::StrCat("writer ", writer), chunk);
   };
   for (const std::vector<BlockRef>& blocks : exclusive) {
@@ -314,7 +317,7 @@ void Trace::Impl::add_unknown_writers() {
 
 void Trace::Impl::add_unknown_process(const BlockRef& block) {
   if (block.process == 0 || definitions.find_process(block.process) != kNoIndex) return;
-  if (!session.is_defined_elsewhere) {
+  if (!session.may_lack_definitions) {
     findings.add(Rule::kDefinitionProcess, absl::StrCat("process ", block.process),
                  block.chunk);
   }

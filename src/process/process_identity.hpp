@@ -24,6 +24,12 @@ struct ProcessState {
   uint32_t emitting;           // 1: a thread emits the registry (a try-lock)
   uint64_t emitted;            // registry entries written so far
   uint32_t round;              // control.definitions_round for which they are written
+  uint64_t emitted_bytes;      // of registry entries, since all were begun anew
+  uint64_t since_ticks;        // what was over by then is not emitted; 0: start_ticks
+  uint64_t counted;            // registry entries counted as lost, up to this one
+  uint32_t self_counted;       // 1: so is its PROCESS record
+  uint32_t compactions;        // how often all was begun anew to make room
+  uint32_t compacting;         // 1: a thread does that (a try-lock)
   uint32_t thread_slot;        // a slot in which a thread of it was seen, from 1; 0: none
 
   static constexpr uint32_t kNone = 0;

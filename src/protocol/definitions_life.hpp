@@ -30,7 +30,7 @@ class DefinitionsLife {
   static bool is_over(const BufferView& view, arctrace_block_header& definitions,
                       uint32_t& searches) {
     uint64_t retired = A::load_acquire(definitions.retired);
-    // Once its process was gone, a thread that came later has written all of it again.
+    // Then the process writes, or a thread that has come later wrote, all of it again.
     if (retired == 0) {
       if (!is_of_gone(view, definitions, searches)) return false;
       const uint64_t now = A::load_acquire(view.control().next);
@@ -169,13 +169,20 @@ class DefinitionsLife {
     return A::load_acquire(header.magic) == ARCTRACE_BLOCK_MAGIC;
   }
 
+  // Nobody knows yet what will be in it.
+  static bool is_being_opened(arctrace_block_header& header) {
+    const uint32_t phase = BlockState::unpack(A::load_acquire(header.state)).phase;
+    return phase == ARCTRACE_PHASE_OWNED || phase == ARCTRACE_PHASE_RESETTING;
+  }
+
   static constexpr uint32_t kBlockLooks = 256;
   static constexpr uint32_t kCheckedMask = ARCTRACE_BLOCK_COUNT_MAX - 1;
 
-  // Whether any block may hold records of a process that was gone when control.next was
-  // `retired`: an exclusive block of one of its threads, or a shared block handed out
-  // before. A block that holds none will never hold one again, so that a search may go on
-  // where the last one has stopped. True also if this call has not looked at all.
+  // Whether any block may hold records that were made before control.next was `retired`,
+  // and need these definitions: an exclusive block of a thread of their process, or a
+  // shared block, handed out before. A block that holds none will never hold one again,
+  // so that a search may go on where the last one has stopped. True also if this call has
+  // not looked at all.
   static bool has_records(const BufferView& view, arctrace_block_header& definitions,
                           uint64_t retired) {
     const uint32_t process = A::load_relaxed(definitions.process);
@@ -185,10 +192,13 @@ class DefinitionsLife {
     const uint32_t end = i < count ? i + std::min(kBlockLooks, count - i) : i;
     for (; i < end; ++i) {
       arctrace_block_header& header = view.block_header(i);
-      if (!is_in_use(header) || is_definitions(header)) continue;
-      if (A::load_relaxed(header.form) == ARCTRACE_FORM_COMPACT
-              ? A::load_relaxed(header.process) == process
-              : A::load_relaxed(header.handout) < retired) {
+      if (!is_in_use(header)) {
+        if (is_being_opened(header)) break;
+        continue;
+      }
+      if (is_definitions(header) || A::load_relaxed(header.handout) >= retired) continue;
+      if (A::load_relaxed(header.form) != ARCTRACE_FORM_COMPACT ||
+          A::load_relaxed(header.process) == process) {
         break;
       }
     }

@@ -31,6 +31,32 @@ class Overwrite {
     return change(view, index, resetting, owned) ? owned.pack() : 0;
   }
 
+  // Frees a block of definitions that nothing needs any more, so that others get room.
+  // Looks at no more than kReclaimLooks blocks, and goes on with others in the next call.
+  // False: there is no room all the same. `slot`, `name`: as in Handout::take().
+  static bool reclaim(const BufferView& view, uint32_t slot, uint32_t& name) {
+    const uint32_t count = view.geometry().block_count;
+    uint32_t searches = DefinitionsLife<A>::searches(view);
+    for (uint32_t looks = 0; looks < count && looks < kReclaimLooks; ++looks) {
+      uint64_t& next = view.control().reclaim_next;
+      const uint64_t number = A::fetch_add_relaxed(next, uint64_t{1});
+      const auto index = static_cast<uint32_t>(number % count);
+      arctrace_block_header& header = view.block_header(index);
+      // C2 acquire, matches C1.
+      if (A::load_acquire(header.magic) != ARCTRACE_BLOCK_MAGIC ||
+          !DefinitionsLife<A>::is_definitions(header)) {
+        continue;
+      }
+      const uint64_t resetting = reset(view, slot, name, index, searches);
+      if (resetting == 0) continue;
+      const BlockState state = BlockState::unpack(resetting);
+      change(view, index, resetting, {state.generation + 1, 0, ARCTRACE_PHASE_FREE});
+      A::store_release(name, uint32_t{0});
+      if (DefinitionsLife<A>::have_room(view)) return true;
+    }
+    return false;
+  }
+
   // Frees block `index` if its contents may be overwritten. Returns whether it is free
   // now. For the recorder, since the kernel writer takes free blocks only.
   static bool make_free(const BufferView& view, uint32_t index) {
@@ -45,6 +71,8 @@ class Overwrite {
   }
 
  private:
+  static constexpr uint32_t kReclaimLooks = 256;
+
   // CLOSED -> RESETTING, and refills the block. Returns the state as stored, or 0 if the
   // block's contents must stay.
   static uint64_t reset(const BufferView& view, uint32_t slot, uint32_t& name,

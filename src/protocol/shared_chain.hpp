@@ -42,7 +42,8 @@ class SharedChain {
       // Another writer may have opened the next block meanwhile.
       if (A::load_acquire(chain) != current) continue;
       if (id.block_class == ARCTRACE_CLASS_DEFINITIONS &&
-          !DefinitionsLife<A>::have_room(view)) {
+          !DefinitionsLife<A>::have_room(view) &&
+          !Overwrite<A>::reclaim(view, slot, active)) {
         break;
       }
       const auto taken = Handout<A>::take(view, slot, active);

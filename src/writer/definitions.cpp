@@ -3,14 +3,18 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 
+#include <algorithm>
+
 #include "src/base/memory.hpp"
 #include "src/base/raw_syscall.hpp"
 #include "src/os/kernel_use.hpp"
 #include "src/os/process_facts.hpp"
 #include "src/process/session.hpp"
+#include "src/protocol/definitions_life.hpp"
 #include "src/protocol/moments.hpp"
 #include "src/protocol/shared_close.hpp"
 #include "src/writer/commit.hpp"
+#include "src/writer/loss.hpp"
 #include "src/writer/shared_records.hpp"
 
 namespace arctrace {
@@ -23,7 +27,7 @@ struct Definition {
   uint32_t size;           // of the body
   uint32_t cut_at;
   uint32_t type;
-  uint32_t reserved;
+  uint32_t number;  // in the order in which they were made
 
   std::byte* body() { return reinterpret_cast<std::byte*>(this + 1); }
 };
@@ -41,6 +45,8 @@ struct Chunk {
 uint64_t newest_chunk;  // address
 uint64_t first_definition;
 uint64_t last_definition;  // a hint: the end is where next is 0
+uint32_t definition_count;
+uint64_t valid_bytes;  // of the bodies of those that hold still
 
 template <class T>
 T* at_address(uint64_t address) {
@@ -180,12 +186,15 @@ bool write_own_thread(ThreadState& state, ProcessState& process) {
 }
 
 bool write_definition(ThreadState& state, ProcessState& process, Definition& definition) {
-  // What was over before this process began concerns its ancestors only.
-  if (IpcAtomics::load_acquire(definition.retired_ticks) <= process.start_ticks ||
-      (definition.type == ARCTRACE_TYPE_MODULE_GONE &&
-       definition.ticks <= process.start_ticks)) {
+  // What was over before this process began concerns its ancestors only; what was over
+  // before all was begun anew, only records that were made before.
+  const uint64_t since =
+      std::max(process.start_ticks, IpcAtomics::load_acquire(process.since_ticks));
+  if (IpcAtomics::load_acquire(definition.retired_ticks) <= since ||
+      (definition.type == ARCTRACE_TYPE_MODULE_GONE && definition.ticks <= since)) {
     return true;
   }
+  IpcAtomics::fetch_add_relaxed(process.emitted_bytes, uint64_t{definition.size});
   std::byte* body = definition.body();
   uint32_t size = definition.size;
   uint32_t length = 0;
@@ -207,6 +216,125 @@ bool write_definition(ThreadState& state, ProcessState& process, Definition& def
                      ticks);
 }
 
+// Whether definitions of this process that are over take room that others may need.
+bool is_worth_compacting(ProcessState& process) {
+  const Geometry& geometry = session.view.geometry();
+  if (geometry.mode != ARCTRACE_MODE_OVERWRITE) return false;
+  constexpr uint64_t kTimes = 4;
+  const uint64_t used =
+      IpcAtomics::load_relaxed(session.view.control().definition_blocks);
+  const uint64_t valid = IpcAtomics::load_relaxed(valid_bytes);
+  return used >= geometry.block_count / 4 &&
+         IpcAtomics::load_relaxed(process.emitted_bytes) >
+             kTimes * (valid + geometry.block_size);
+}
+
+// Has all that holds written again, and lets go what was written before, as soon as no
+// record needs it.
+void compact(ProcessState& process) {
+  uint32_t none = 0;
+  if (!IpcAtomics::compare_exchange_acq_rel(process.compacting, none, uint32_t{1})) {
+    return;
+  }
+  const BufferView& view = session.view;
+  const uint64_t next = IpcAtomics::load_acquire(view.control().next);
+  for (uint32_t i = 0; i < view.geometry().block_count; ++i) {
+    arctrace_block_header& header = view.block_header(i);
+    // C2 acquire, matches C1.
+    if (IpcAtomics::load_acquire(header.magic) != ARCTRACE_BLOCK_MAGIC ||
+        !DefinitionsLife<IpcAtomics>::is_definitions(header) ||
+        IpcAtomics::load_relaxed(header.process) != process.id) {
+      continue;
+    }
+    uint64_t retired = 0;
+    IpcAtomics::compare_exchange_acq_rel(header.retired, retired, next);
+  }
+  IpcAtomics::store_relaxed(process.emitted_bytes, uint64_t{0});
+  IpcAtomics::store_release(process.since_ticks, session_ticks());
+  IpcAtomics::fetch_add_acq_rel(process.compactions, uint32_t{1});
+  IpcAtomics::store_release(process.compacting, uint32_t{0});
+}
+
+// Counts what there was no room for, each definition once.
+void count_missing(ThreadState& state, ProcessState& process) {
+  uint64_t missing = 0;
+  uint32_t no = 0;
+  if (IpcAtomics::load_relaxed(process.defined) == 0 &&
+      IpcAtomics::compare_exchange_acq_rel(process.self_counted, no, uint32_t{1})) {
+    ++missing;
+  }
+  if (!state.definitions.has_thread && !state.definitions.is_counted) {
+    state.definitions.is_counted = true;
+    ++missing;
+  }
+  const uint64_t emitted = IpcAtomics::load_acquire(process.emitted);
+  uint64_t counted = IpcAtomics::load_acquire(process.counted);
+  const bool is_ahead =
+      counted != 0 && (emitted == 0 || at_address<Definition>(counted)->number >
+                                           at_address<Definition>(emitted)->number);
+  uint64_t last = is_ahead ? counted : emitted;
+  uint64_t found = 0;
+  for (;;) {
+    const uint64_t next = IpcAtomics::load_acquire(
+        last == 0 ? first_definition : at_address<Definition>(last)->next);
+    if (next == 0) break;
+    last = next;
+    ++found;
+  }
+  if (found != 0 &&
+      IpcAtomics::compare_exchange_acq_rel(process.counted, counted, last)) {
+    missing += found;
+  }
+  if (missing == 0) return;
+  arctrace_writer_slot& slot = session.view.slot(state.slot.index);
+  count_lost(slot, state, ARCTRACE_LOST_DEFINITIONS, session_ticks());
+  IpcAtomics::fetch_add_relaxed(slot.lost[ARCTRACE_LOST_DEFINITIONS], missing - 1);
+}
+
+// The round for which the process' definitions are to be written.
+uint32_t definitions_round(ProcessState& process) {
+  return IpcAtomics::load_relaxed(session.view.control().definitions_round) +
+         IpcAtomics::load_acquire(process.compactions);
+}
+
+// Two threads may write the same definition at once: the second copy is equal. False:
+// there is no room.
+bool emit_missing(ThreadState& state, ProcessState& process) {
+  const uint32_t round = definitions_round(process);
+  if (uint32_t seen = IpcAtomics::load_relaxed(process.round);
+      seen != round && IpcAtomics::compare_exchange_acq_rel(process.round, seen, round)) {
+    renew_definitions(process);
+  }
+  if (state.definitions.thread_round != round) {
+    state.definitions.thread_round = round;
+    state.definitions.has_thread = false;
+  }
+  if (IpcAtomics::load_acquire(process.defined) == 0) {
+    const ProcessFacts& facts = process_facts();
+    if (!write_process(state, process, facts) ||
+        !write_pid_namespace(state, process, facts.pid_namespace) ||
+        !write_age(state, process)) {
+      return false;
+    }
+    IpcAtomics::store_release(process.defined, uint32_t{1});
+  }
+  if (!state.definitions.has_thread) {
+    if (!write_own_thread(state, process)) return false;
+    state.definitions.has_thread = true;
+  }
+  // If another round begins meanwhile, the thread that began it writes the rest;
+  // otherwise this loop might never end.
+  while (IpcAtomics::load_relaxed(process.round) == round) {
+    uint64_t done = IpcAtomics::load_acquire(process.emitted);
+    const uint64_t next = IpcAtomics::load_acquire(
+        done == 0 ? first_definition : at_address<Definition>(done)->next);
+    if (next == 0) break;
+    if (!write_definition(state, process, *at_address<Definition>(next))) return false;
+    IpcAtomics::compare_exchange_acq_rel(process.emitted, done, next);
+  }
+  return true;
+}
+
 }  // namespace
 
 Definition* add_definition(uint16_t type, const BodyPart* parts, uint32_t part_count,
@@ -219,6 +347,10 @@ Definition* add_definition(uint16_t type, const BodyPart* parts, uint32_t part_c
   definition->size = size;
   definition->cut_at = cut_at;
   definition->type = type;
+  definition->number = IpcAtomics::fetch_add_relaxed(definition_count, uint32_t{1});
+  if (type != ARCTRACE_TYPE_MODULE_GONE) {
+    IpcAtomics::fetch_add_relaxed(valid_bytes, uint64_t{size});
+  }
   copy_parts(definition->body(), parts, part_count);
   append(*definition);
   return definition;
@@ -249,6 +381,7 @@ bool write_thread(ThreadState& state, ProcessState& process, const ThreadFacts& 
 
 void retire_definition(Definition& definition, uint64_t ticks) {
   IpcAtomics::store_release(definition.retired_ticks, ticks);
+  IpcAtomics::fetch_add_relaxed(valid_bytes, ~uint64_t{definition.size} + 1);
 }
 
 void renew_definitions(ProcessState& process) {
@@ -257,51 +390,22 @@ void renew_definitions(ProcessState& process) {
     close_shared<IpcAtomics>(session.view, BlockName::index(chain),
                              BlockName::generation(chain));
   }
+  IpcAtomics::store_relaxed(process.emitted_bytes, uint64_t{0});
   IpcAtomics::store_release(process.defined, uint32_t{0});
   IpcAtomics::store_release(process.emitted, uint64_t{0});
 }
 
-// Two threads may write the same definition at once: the second copy is equal.
 bool emit_definitions(ThreadState& state, ProcessState& process) {
-  const uint32_t round =
-      IpcAtomics::load_relaxed(session.view.control().definitions_round);
-  if (uint32_t seen = IpcAtomics::load_relaxed(process.round);
-      seen != round && IpcAtomics::compare_exchange_acq_rel(process.round, seen, round)) {
-    renew_definitions(process);
+  if (is_worth_compacting(process)) compact(process);
+  if (emit_missing(state, process)) {
+    state.definitions.are_enough = true;
+    return true;
   }
-  if (state.definitions.thread_round != round) {
-    state.definitions.thread_round = round;
-    state.definitions.has_thread = false;
+  if (session.view.geometry().mode != ARCTRACE_MODE_OVERWRITE) {
+    return state.definitions.are_enough;
   }
-  // In overwrite mode they may never fit into the half of the blocks that they get.
-  const bool is_enough = state.definitions.are_enough ||
-                         session.view.geometry().mode == ARCTRACE_MODE_OVERWRITE;
-  if (IpcAtomics::load_acquire(process.defined) == 0) {
-    const ProcessFacts& facts = process_facts();
-    if (!write_process(state, process, facts) ||
-        !write_pid_namespace(state, process, facts.pid_namespace) ||
-        !write_age(state, process)) {
-      return is_enough;
-    }
-    IpcAtomics::store_release(process.defined, uint32_t{1});
-  }
-  if (!state.definitions.has_thread) {
-    if (!write_own_thread(state, process)) return is_enough;
-    state.definitions.has_thread = true;
-  }
-  // If another round begins meanwhile, the thread that began it writes the rest;
-  // otherwise this loop might never end.
-  while (IpcAtomics::load_relaxed(process.round) == round) {
-    uint64_t done = IpcAtomics::load_acquire(process.emitted);
-    const uint64_t next = IpcAtomics::load_acquire(
-        done == 0 ? first_definition : at_address<Definition>(done)->next);
-    if (next == 0) break;
-    if (!write_definition(state, process, *at_address<Definition>(next))) {
-      return is_enough;
-    }
-    IpcAtomics::compare_exchange_acq_rel(process.emitted, done, next);
-  }
-  state.definitions.are_enough = true;
+  // They may never fit into the half of the blocks that they get.
+  count_missing(state, process);
   return true;
 }
 

@@ -48,7 +48,8 @@ struct SlotHolder {
 struct DefinitionProgress {
   bool are_enough;        // what its records need has been defined once
   bool has_thread;        // its THREAD record is written ...
-  uint32_t thread_round;  // ... for this control.definitions_round
+  uint32_t thread_round;  // ... for this round (definitions_round() in definitions.hpp)
+  bool is_counted;        // as lost, because there was no room for its THREAD record
 };
 
 // Where the thread writes in the session's shared chain.

@@ -85,14 +85,15 @@ enum arctrace_gate_bit {
 
 /* Why a record was not written. */
 enum arctrace_loss_cause {
-  ARCTRACE_LOST_FULL = 0,     /* no block was free */
-  ARCTRACE_LOST_TOO_BIG = 1,  /* longer than a record may be in this geometry */
-  ARCTRACE_LOST_NESTED = 2,   /* too many nested signal handlers, or held payloads */
-  ARCTRACE_LOST_NO_SLOT = 3,  /* the thread found no writer slot */
-  ARCTRACE_LOST_KERNEL = 4,   /* the kernel writer found no block */
-  ARCTRACE_LOST_FILE = 5,     /* written, but the trace file had no room for them */
-  ARCTRACE_LOST_IDENTITY = 6, /* the session has given all its identities */
-  ARCTRACE_LOST_CAUSES = 8    /* array size; 7 reserved, 0 */
+  ARCTRACE_LOST_FULL = 0,        /* no block was free */
+  ARCTRACE_LOST_TOO_BIG = 1,     /* longer than a record may be in this geometry */
+  ARCTRACE_LOST_NESTED = 2,      /* too many nested signal handlers, or held payloads */
+  ARCTRACE_LOST_NO_SLOT = 3,     /* the thread found no writer slot */
+  ARCTRACE_LOST_KERNEL = 4,      /* the kernel writer found no block */
+  ARCTRACE_LOST_FILE = 5,        /* written, but the trace file had no room for them */
+  ARCTRACE_LOST_IDENTITY = 6,    /* the session has given all its identities */
+  ARCTRACE_LOST_DEFINITIONS = 7, /* overwrite mode: definitions, not records */
+  ARCTRACE_LOST_CAUSES = 8       /* array size */
 };
 
 /* ---- Session header: bytes 0-4095, constant once the magic is stored ------ */
@@ -156,7 +157,8 @@ struct arctrace_control {
   uint64_t taken;
   uint64_t freed; /* in overwrite mode, counts closed blocks, which may be taken */
   uint64_t definition_blocks; /* of class definitions, in overwrite mode */
-  uint64_t reserved3[5];
+  uint64_t reclaim_next; /* where the next look for definitions that are over begins */
+  uint64_t reserved3[4];
   /* line 4: requests to the collector, and its wake-up */
   uint32_t wake;              /* futex: 0 the collector may sleep, 1 woken */
   uint32_t high_water_blocks; /* wake the collector at this many used blocks; 0 never */
@@ -352,7 +354,7 @@ struct arctrace_block_header {
   uint64_t handout;    /* value of control.next that gave this block: unique, ordered */
   uint64_t base_ticks; /* what the first record's tick delta counts from */
   uint64_t retired;    /* definitions in overwrite mode: control.next when their process
-                          was seen gone; else 0 */
+                          was seen gone, or began to write them again; else 0 */
   uint32_t checked;    /* blocks, from the first on, seen since then not to need these, in
                           24 bits; above, the low bits of the generation */
   uint32_t living;     /* a hint: slot + 1 of a living thread of their process, or 0 */

@@ -141,8 +141,10 @@ TEST_CASE(
     header.form = ARCTRACE_FORM_COMPACT;
     header.block_class = ARCTRACE_CLASS_DATA;
     header.process = i + 1 == kManyBlocks ? 1 : 2;
+    header.handout = i;
     header.magic = ARCTRACE_BLOCK_MAGIC;
   }
+  view.control().next = kManyBlocks;
   defined.form = ARCTRACE_FORM_FULL;
   defined.block_class = ARCTRACE_CLASS_DEFINITIONS;
   defined.process = 1;
@@ -158,6 +160,12 @@ TEST_CASE(
   for (uint32_t i = 0; i < kManyBlocks / 100; ++i) CHECK_FALSE(look());
   view.block_header(kManyBlocks - 1).process = 2;  // as if it was written anew
   CHECK(look());
+  // A block that was handed out since then needs others.
+  defined.retired = 1;
+  defined.checked = 0;
+  view.block_header(0).process = 2;
+  view.block_header(1).process = 1;
+  while (!look()) REQUIRE(defined.checked < kManyBlocks);
   // A search that was begun in an earlier life of the block stores nothing into this one.
   defined.checked = 0;
   SpyAtomics::reset(
