@@ -21,7 +21,9 @@ struct LockId {
   ProcessIndex process = kNoIndex;
   uint64_t address = 0;
 
-  auto operator<=>(const LockId&) const = default;
+  friend bool operator<(const LockId& a, const LockId& b) {
+    return std::pair(a.process, a.address) < std::pair(b.process, b.address);
+  }
 };
 
 // A stretch of time in which a thread had a lock, or waited for it.
