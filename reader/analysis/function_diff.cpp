@@ -31,6 +31,7 @@ double squares(const std::vector<double>& values) {
 
 std::vector<double> values_of(const std::vector<RunSums>& sums, uint64_t RunSums::*part) {
   std::vector<double> values;
+  values.reserve(sums.size());
   for (const RunSums& run : sums) values.push_back(static_cast<double>(run.*part));
   return values;
 }

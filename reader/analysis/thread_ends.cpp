@@ -4,14 +4,20 @@
 
 namespace arctrace::reader {
 
+ThreadEnds::Signal ThreadEnds::signal(FunctionId function) {
+  if (function >= signals_.size()) signals_.resize(function + 1);
+  std::optional<Signal>& known = signals_[function];
+  if (!known.has_value()) known = signal_of_(function);
+  return *known;
+}
+
 uint64_t ThreadEnds::frame_opened(const FrameInfo& frame) {
   if (frame.thread >= threads_.size()) threads_.resize(frame.thread + 1);
   std::vector<FunctionId>& stack = threads_[frame.thread].stack;
-  if (frame.function >= signals_.size()) signals_.resize(frame.function + 1, -1);
   stack.resize(frame.depth - 1);
-  int8_t& is_signal = signals_[frame.function];
-  if (is_signal < 0) is_signal = is_signal_(frame.function) ? 1 : 0;
-  if (is_signal != 0) signal_ = {frame.thread, frame.time_ns, stack};
+  if (signal(frame.function) == Signal::kWanted) {
+    seen_ = {frame.thread, frame.time_ns, stack};
+  }
   stack.push_back(frame.function);
   return 0;
 }
@@ -30,6 +36,7 @@ void ThreadEnds::frame_closed(const FrameInfo& frame, uint64_t /*token*/,
     thread.is_closing = true;
     return;
   }
+  if (signal(frame.function) != Signal::kNone) return;
   thread.end.last_function = frame.function;
   thread.end.last_start_ns = frame.start_ns;
   thread.end.last_stop_ns = frame.stop_ns;

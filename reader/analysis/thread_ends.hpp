@@ -14,7 +14,7 @@ namespace arctrace::reader {
 // One thread at its end.
 struct ThreadEnd {
   std::vector<FunctionId> open;  // its open frames, outermost first
-  // Its last call that ended.
+  // Its last call that ended, other than the delivery of a signal.
   FunctionId last_function = kRootFunction;
   int64_t last_start_ns = 0, last_stop_ns = 0;
 };
@@ -29,17 +29,19 @@ struct SignalSeen {
 // A listener that follows the stacks. Memory is bounded by that of open frames.
 class ThreadEnds : public ReplayListener {
  public:
-  // Whether a function stands for the delivery of the signal in question.
-  using IsSignal = std::function<bool(FunctionId)>;
+  // Whether a function stands for the delivery of a signal, and whether it is the one in
+  // question.
+  enum class Signal : uint8_t { kNone, kOther, kWanted };
+  using SignalOf = std::function<Signal(FunctionId)>;
 
-  explicit ThreadEnds(IsSignal is_signal) : is_signal_(std::move(is_signal)) {}
+  explicit ThreadEnds(SignalOf signal_of) : signal_of_(std::move(signal_of)) {}
 
   // Null if the thread has made no call.
   const ThreadEnd* find(ThreadIndex thread) const {
     return thread < threads_.size() ? &threads_[thread].end : nullptr;
   }
   // The last one.
-  const std::optional<SignalSeen>& signal() const { return signal_; }
+  const std::optional<SignalSeen>& signal_seen() const { return seen_; }
 
   uint64_t frame_opened(const FrameInfo& frame) override;
   void frame_closed(const FrameInfo& frame, uint64_t token, bool shown) override;
@@ -53,10 +55,12 @@ class ThreadEnds : public ReplayListener {
     ThreadEnd end;
   };
 
-  const IsSignal is_signal_;
-  std::vector<int8_t> signals_;  // by FunctionId; -1: not asked yet
-  std::vector<Thread> threads_;  // by ThreadIndex
-  std::optional<SignalSeen> signal_;
+  Signal signal(FunctionId function);
+
+  const SignalOf signal_of_;
+  std::vector<std::optional<Signal>> signals_;  // by FunctionId
+  std::vector<Thread> threads_;                 // by ThreadIndex
+  std::optional<SignalSeen> seen_;
 };
 
 }  // namespace arctrace::reader

@@ -1,6 +1,6 @@
 #include "reader/render/line_fitter.hpp"
 
-#include <memory>
+#include <algorithm>
 #include <utility>
 
 namespace arctrace::reader {
@@ -43,22 +43,18 @@ std::string fit_line(std::string_view line, const TextStyle& style) {
   return fitted;
 }
 
-WriteText fit_lines(WriteText write, const TextStyle& style) {
-  if (style.width == 0) return write;
-  return [write = std::move(write), style,
-          rest = std::make_shared<std::string>()](std::string_view text) {
-    std::string lines;
-    for (size_t end = text.find('\n'); end != std::string_view::npos;
-         end = text.find('\n')) {
-      *rest += text.substr(0, end);
-      lines += fit_line(*rest, style);
-      lines += '\n';
-      rest->clear();
-      text.remove_prefix(end + 1);
-    }
-    *rest += text;
-    return write(lines);
-  };
+std::string LineFitter::add(std::string_view text) {
+  std::string lines;
+  for (size_t end = text.find('\n'); end != std::string_view::npos;
+       end = text.find('\n')) {
+    rest_ += text.substr(0, end);
+    lines += fit_line(rest_, style_);
+    lines += '\n';
+    rest_.clear();
+    text.remove_prefix(end + 1);
+  }
+  rest_ += text;
+  return lines;
 }
 
 }  // namespace arctrace::reader

@@ -5,7 +5,6 @@
 #include <string_view>
 
 #include "reader/render/text_style.hpp"
-#include "reader/render/write_text.hpp"
 
 namespace arctrace::reader {
 
@@ -13,8 +12,19 @@ namespace arctrace::reader {
 // end. Colours take no columns.
 std::string fit_line(std::string_view line, const TextStyle& style);
 
-// Hands whole lines to `write`, each as fit_line() makes it; `write` itself if the style
-// has no width. What comes after the last newline is kept back.
-WriteText fit_lines(WriteText write, const TextStyle& style);
+// Text that comes in pieces, line by line.
+class LineFitter {
+ public:
+  explicit LineFitter(const TextStyle& style) : style_(style) {}
+
+  // The lines that `text` completes, each as fit_line() makes it.
+  std::string add(std::string_view text);
+  // What came after the last newline.
+  std::string rest() const { return fit_line(rest_, style_); }
+
+ private:
+  const TextStyle style_;
+  std::string rest_;
+};
 
 }  // namespace arctrace::reader

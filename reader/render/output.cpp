@@ -21,11 +21,18 @@ Output::Output(int descriptor) : descriptor_(descriptor) {
   std::signal(SIGPIPE, SIG_DFL);
 }
 
-void Output::page() { pager_command_ = pager_command(); }
+void Output::show_text(const TextStyle& style, bool paged) {
+  if (style.width != 0) fitter_.emplace(style);
+  if (paged) pager_command_ = pager_command();
+}
 
 void Output::write(std::string_view text) {
   if (!good()) return;
-  buffer_ += text;
+  if (fitter_.has_value()) {
+    buffer_ += fitter_->add(text);
+  } else {
+    buffer_ += text;
+  }
   if (buffer_.size() >= kFlushAt) flush();
 }
 
@@ -37,6 +44,8 @@ WriteText Output::writer() {
 }
 
 absl::Status Output::finish() {
+  if (fitter_.has_value()) buffer_ += fitter_->rest();
+  fitter_.reset();
   flush();
   pager_.reset();
   if (good()) return absl::OkStatus();

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "reader/render/line_fitter.hpp"
 #include "reader/render/pager.hpp"
 #include "reader/render/write_text.hpp"
 
@@ -20,9 +21,10 @@ class Output {
   Output(const Output&) = delete;
   Output& operator=(const Output&) = delete;
 
-  // Shows what is written through the user's pager if standard output is a terminal. To
-  // be called before the first write; the pager starts once there is something to show.
-  void page();
+  // What is written is text that people read: lines are cut to the width of `style`, and
+  // if `paged` they appear in the user's pager if standard output is a terminal. To be
+  // called before the first write; the pager starts once there is something to show.
+  void show_text(const TextStyle& style, bool paged);
 
   void write(std::string_view text);
   // Calls write(), and returns good(). This object must outlive it.
@@ -37,6 +39,7 @@ class Output {
   void flush();
 
   int descriptor_;
+  std::optional<LineFitter> fitter_;
   std::optional<std::string> pager_command_;
   std::unique_ptr<Pager> pager_;
   int error_ = 0;  // errno of the first write that failed

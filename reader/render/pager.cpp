@@ -41,6 +41,7 @@ std::vector<std::string> pager_environment() {
 
 std::vector<char*> pointers_to(std::vector<std::string>& strings) {
   std::vector<char*> pointers;
+  pointers.reserve(strings.size() + 1);
   for (std::string& string : strings) pointers.push_back(string.data());
   pointers.push_back(nullptr);
   return pointers;
@@ -77,6 +78,11 @@ std::unique_ptr<Pager> Pager::start(const std::string& command) {
     ::close(pipe[1]);
     return nullptr;
   }
+  // Ctrl-C reaches us, too: if it ended us, the pager and the shell would share the
+  // terminal. Whoever leaves the pager ends us by SIGPIPE.
+  struct sigaction now {};
+  ::sigaction(SIGINT, nullptr, &now);
+  if (now.sa_handler == SIG_DFL) std::signal(SIGINT, SIG_IGN);
   return std::unique_ptr<Pager>(new Pager(pid, pipe[1]));
 }
 

@@ -170,7 +170,7 @@ SummarySection crash_section(const SummaryFacts& facts, FunctionLabels& labels,
   section.head = summary_head(absl::StrCat("Where it was when signal ", signal, " (",
                                            ::strsignal(signal), ") came"),
                               style);
-  if (const std::optional<SignalSeen>& seen = facts.ends.signal()) {
+  if (const std::optional<SignalSeen>& seen = facts.ends.signal_seen()) {
     section.rows.push_back(summary_row(
         absl::StrCat("  thread ", thread_title(definitions, seen->thread), ": "),
         seen->path.empty() ? "outside of recorded functions"
@@ -214,7 +214,9 @@ SummarySection hints_section(const SummaryFacts& facts, FunctionLabels& labels) 
       function_totals(*facts.all.tree, functions, facts.all.root, SortKey::kBase);
   const std::string program = first_program(facts.replay.definitions());
   const bool has_own = std::any_of(totals.begin(), totals.end(), [&](const auto& total) {
-    return functions[total.function].module == program;
+    const Function& function = functions[total.function];
+    return function.module == program ||
+           (function.module.empty() && !function.name.starts_with('['));
   });
   if (!has_own && !program.empty()) {
     section.rows.push_back(

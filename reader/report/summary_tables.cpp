@@ -162,7 +162,8 @@ SummarySection threads_section(const SummaryFacts& facts, FunctionLabels& labels
     const std::string program =
         process_label(definitions, definitions.threads()[thread.thread].process);
     const std::string name = thread_label(definitions, thread.thread);
-    Like& like = by_name[program == name ? program : program + ", thread " + name];
+    Like& like =
+        by_name[program == name ? program : absl::StrCat(program, ", thread ", name)];
     if (like.root == kNoNode) like.root = merged.add_root();
     merged.merge(like.root, replay.tree(), thread.root);
     ++like.threads;

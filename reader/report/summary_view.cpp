@@ -45,7 +45,7 @@ class SummaryView : public View {
         session_(settings.session),
         summary_(settings.summary),
         times_(*settings.definitions, Grouping::kAll),
-        ends_([this](FunctionId function) { return is_fatal_signal(function); }) {}
+        ends_([this](FunctionId function) { return signal_of(function); }) {}
 
   ReplayListener* call_listener() override { return &both_; }
   void begin_text(Replay& replay, const WriteText& /*write*/) override {
@@ -96,10 +96,13 @@ class SummaryView : public View {
   }
 
  private:
-  bool is_fatal_signal(FunctionId function) const {
-    const int signal = fatal_signal(session_);
-    return signal != 0 &&
-           replay_->functions()[function].name == absl::StrCat("K:signal ", signal);
+  ThreadEnds::Signal signal_of(FunctionId function) const {
+    constexpr std::string_view kPrefix = "K:signal ";
+    const std::string& name = replay_->functions()[function].name;
+    if (!name.starts_with(kPrefix)) return ThreadEnds::Signal::kNone;
+    return name.substr(kPrefix.size()) == std::to_string(fatal_signal(session_))
+               ? ThreadEnds::Signal::kWanted
+               : ThreadEnds::Signal::kOther;
   }
 
   SummaryFacts facts_of(Replay& replay, const TreeGroups& groups) const {

@@ -9,6 +9,7 @@
 #include "reader/report/histogram_view.hpp"
 #include "reader/report/invocations_view.hpp"
 #include "reader/report/kinds_view.hpp"
+#include "reader/report/locks_view.hpp"
 #include "reader/report/log_rt_view.hpp"
 #include "reader/report/slowest_view.hpp"
 #include "reader/report/summary_view.hpp"
@@ -24,6 +25,7 @@ constexpr SortKey kSums[] = {SortKey::kCum, SortKey::kBase, SortKey::kCalls,
 constexpr SortKey kCalls[] = {SortKey::kEntry, SortKey::kCum, SortKey::kBase,
                               SortKey::kName};
 constexpr SortKey kSlowness[] = {SortKey::kCum, SortKey::kBase};
+constexpr SortKey kLockSums[] = {SortKey::kCum, SortKey::kBase, SortKey::kCalls};
 constexpr SortKey kStates[] = {SortKey::kEntry, SortKey::kCum};
 constexpr SortKey kWakeUps[] = {SortKey::kCum, SortKey::kCalls};
 
@@ -86,6 +88,10 @@ constexpr ViewType kViewTypes[] = {
      .sort_keys = kSums,
      .columns = TableColumns::kSums,
      .is_about_functions = true},
+    {.name = "locks",
+     .help = "who waited for which lock, and who had it meanwhile; needs record -a",
+     .make = make_locks_view,
+     .sort_keys = kLockSums},
     {.name = "log-rt",
      .help = "the trees in the columns of JPROF, for programs to read",
      .make = make_log_rt_view,

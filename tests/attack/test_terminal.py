@@ -17,7 +17,10 @@ HARMFUL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u180e\u200b-\u200f\u202
                      "\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]")
 READERS = (["info"], ["dump"], ["report"], ["check"], ["info", "--format=json"],
            ["dump", "--format=json"], ["report", "--format=json"],
-           *(["report", f"--view={view}"] for view in ("flat", "arcs", "flow", "log-rt")))
+           *(["report", f"--view={view}"]
+             for view in ("tree", "flat", "arcs", "flow", "log-rt", "locks")),
+           *(["report", f"--view={view}", "-F", "*"] for view in ("histogram", "slowest")),
+           ["graph", "*"])
 
 
 class TerminalTest(TraceTest):
@@ -37,11 +40,15 @@ class TerminalTest(TraceTest):
             done = attack.arctrace(*reader, trace)
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assert_harmless(done)
+        done = attack.arctrace("diff", trace, trace)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assert_harmless(done)
         shown = json.loads(attack.arctrace("info", "--format=json", trace).stdout)
         self.assertEqual(shown["processes"][0]["arguments"][1:], [NASTY, "\\u{9b}"])
 
     def test_what_does_not_work(self):
         for arguments in (["record", "--", f"/nothing{NASTY}"], ["report", f"nothing{NASTY}"],
+                          ["diff", f"nothing{NASTY}", "x"], ["graph", NASTY, os.devnull],
                           ["record", "-o", f"nothing{NASTY}/x", "--", "true"], [f"x{NASTY}"],
                           ["record", f"--x{NASTY}"], ["record", f"--mode={NASTY}", "--", "true"],
                           ["record", "-F", NASTY, "--", "true"], ["attach", NASTY],

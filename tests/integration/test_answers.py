@@ -181,6 +181,30 @@ class AnswersTest(support.TraceTest):
         self.assertEqual(len(self.report(trace, "slowest", "-F", "inner")["slowest"]), 10)
         self.fails("report", "--view=slowest", "-F", "nothing", trace)
 
+    def test_filters_that_match_nothing(self):
+        trace, _ = self.recorded()
+
+        def warning(*arguments):
+            done = subprocess.run([support.ARCTRACE, *map(str, arguments)], check=True, text=True,
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+            return done.stderr
+
+        for view in ("summary", "tree", "flat", "flow"):
+            self.assertEqual(
+                warning("report", f"--view={view}", "-F", "midle", trace),
+                'arctrace: warning: no call passes the filters: no function of the trace '
+                'matches "midle"; did you mean "middle"?\n')
+        self.assertEqual(warning("report", "-F", "outer", "-F", "midle", trace),
+                         'arctrace: warning: no function of the trace matches "midle"; did you '
+                         'mean "middle"?\n')
+        self.assertEqual(warning("report", "-F", "middle", trace), "")
+        self.assertEqual(warning("report", "-F", "inner", "-N", "*", trace),
+                         "arctrace: warning: no call passes the filters\n")
+        self.assertRegex(warning("report", "--pid", "1", trace),
+                         r"^arctrace: warning: no thread passes --pid, --tid and --process; the "
+                         r"trace has \d+ python[0-9.]*\n$")
+        self.assertIn('did you mean "middle"?', warning("diff", "-F", "midle", trace, trace))
+
     def test_slowest_with_arguments(self):
         done = self.record("sh", "-c", "for i in 1 2 3 4 5 6; do test -e /tmp/none$i; done",
                            options=("-a",))

@@ -30,6 +30,19 @@ page = mmap.mmap(-1, 4096)
 for _ in range(int(sys.argv[1])): os.write(fd, page)
 """
 
+# A thread that is not the first one ends the program.
+CRASH = r"""
+#include <pthread.h>
+#include <unistd.h>
+static void bad(void) { *(volatile int*)0 = 1; }
+static void* work(void* unused) { bad(); return unused; }
+int main(void) {
+  pthread_t thread;
+  pthread_create(&thread, NULL, work, NULL);
+  for (;;) pause();
+}
+"""
+
 
 def arctrace(*arguments):
     return subprocess.run([support.ARCTRACE, *arguments], stdout=subprocess.PIPE,
@@ -157,6 +170,18 @@ class KernelTest(ProgramTest):
         everything = self.report(trace, "tree", "--all-threads")["threads"]
         self.assertGreater(len(everything), 2)
         self.assertNotIn(0, [thread["tid"] for thread in everything])
+
+    def test_the_summary_says_which_thread_crashed(self):
+        program = self.directory / "crash"
+        subprocess.run(["gcc", "-O0", "-pthread", "-finstrument-functions", "-x", "c", "-", "-o",
+                        program], input=CRASH, text=True, check=True)
+        done = self.record(program, options=("--kernel=bpf", "--signals", "--no-libcall"))
+        self.assertEqual(done.status, -signal.SIGSEGV, done.stderr)
+        text = arctrace("report", done.trace).stdout
+        self.assertIn("killed by signal 11 (Segmentation fault)", text)
+        self.assertRegex(text, r"(?m)^  thread crash \d+/\d+: work > bad$")
+        self.assertIn("all threads: ", text)
+        self.assertNotIn("last call: K:", text)
 
     def test_the_child_is_recorded_too(self):
         trace, measured, _ = self.record_program(

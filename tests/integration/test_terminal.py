@@ -65,6 +65,9 @@ class TerminalTest(support.TraceTest):
             yield "report", f"--view={view}", "-F", "*", trace
         yield "graph", "deep", trace
         yield "diff", trace, trace
+        yield "dump", trace
+        yield "info", trace
+        yield "check", trace
 
     def test_no_line_is_too_wide(self):
         trace = self.recorded()

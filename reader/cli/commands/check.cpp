@@ -8,6 +8,7 @@
 
 #include "reader/cli/commands/commands.hpp"
 #include "reader/cli/options/options.hpp"
+#include "reader/cli/options/terminal_options.hpp"
 #include "reader/render/findings.hpp"
 #include "reader/render/json_writer.hpp"
 #include "reader/render/output.hpp"
@@ -24,6 +25,7 @@ namespace {
 struct CheckOptions {
   std::string path;
   OutputFormat format = OutputFormat::kText;
+  TerminalOptions terminal;
   size_t max_findings = 100;
   bool strict = false;
 };
@@ -108,6 +110,7 @@ absl::StatusOr<int> check(const CheckOptions& options) {
   trace->add_findings(replay.findings(), replay.finding_count());
 
   reader::Output output;
+  if (options.format == OutputFormat::kText) options.terminal.apply_to(output);
   if (options.format == OutputFormat::kJson) {
     reader::JsonWriter json(output.writer(), reader::JsonWriter::Layout::kIndented);
     write_check_json(*trace, options, json);
@@ -127,6 +130,7 @@ Runner add_check(CLI::App& root) {
       root.add_subcommand("check", "check a trace against the format's rules");
   add_file_option(*app, options->path);
   add_format_option(*app, options->format);
+  add_text_options(*app, options->terminal);
   app->add_option("--max-findings", options->max_findings,
                   "print at most N findings; all are counted")
       ->check(not_negative())

@@ -12,7 +12,6 @@
 #include "reader/cli/options/options.hpp"
 #include "reader/cli/options/terminal_options.hpp"
 #include "reader/cli/record/trace_owner.hpp"
-#include "reader/render/line_fitter.hpp"
 #include "reader/render/output.hpp"
 #include "reader/report/diff_table.hpp"
 #include "reader/symbols/symbolizer.hpp"
@@ -116,9 +115,8 @@ absl::StatusOr<int> diff(const DiffOptions& options) {
     json.finish();
   } else {
     shown.style = options.terminal.style();
-    if (!options.terminal.no_pager) output.page();
-    reader::write_diff_text(table, shown,
-                            reader::fit_lines(output.writer(), shown.style));
+    options.terminal.apply_to(output);
+    reader::write_diff_text(table, shown, output.writer());
   }
   if (absl::Status s = output.finish(); !s.ok()) return s;
   return 0;

@@ -12,6 +12,7 @@
 #include "reader/cli/options/glob_option.hpp"
 #include "reader/cli/options/near_names.hpp"
 #include "reader/cli/options/options.hpp"
+#include "reader/cli/options/terminal_options.hpp"
 #include "reader/cli/record/left_buffer.hpp"
 #include "reader/cli/record/trace_owner.hpp"
 #include "reader/render/dump_printer.hpp"
@@ -29,6 +30,7 @@ namespace {
 struct DumpOptions {
   std::string path;
   OutputFormat format = OutputFormat::kText;
+  TerminalOptions terminal;
   std::vector<std::string> fields, types;
   std::vector<uint32_t> pids, tids;
   DumpFilter filter;
@@ -127,6 +129,7 @@ absl::StatusOr<int> dump(DumpOptions& options) {
   reader::RecordDescriber describer(*trace, replay.resolver(),
                                     {options.raw, options.raw || json});
   reader::Output output;
+  if (!json) options.terminal.apply_to(output);
   reader::DumpPrinter printer(*trace, describer, output, *fields);
 
   reader::GapFinder gaps(definitions, &trace->clock(), trace->session().mode);
@@ -189,6 +192,7 @@ Runner add_dump(CLI::App& root) {
   CLI::App* app = root.add_subcommand("dump", "print every record in order of time");
   add_file_option(*app, options->path);
   add_format_option(*app, options->format);
+  add_text_options(*app, options->terminal);
   CLI::Option* fields =
       app->add_option(
              "--fields", options->fields,

@@ -9,6 +9,7 @@
 
 #include "reader/cli/commands/commands.hpp"
 #include "reader/cli/options/options.hpp"
+#include "reader/cli/options/terminal_options.hpp"
 #include "reader/cli/record/left_buffer.hpp"
 #include "reader/render/info_json.hpp"
 #include "reader/render/info_text.hpp"
@@ -22,6 +23,7 @@ namespace {
 struct InfoOptions {
   std::string path;
   OutputFormat format = OutputFormat::kText;
+  TerminalOptions terminal;
 };
 
 uint64_t written(const reader::Trace& trace) {
@@ -60,6 +62,7 @@ absl::StatusOr<int> info(const InfoOptions& options) {
   const absl::StatusOr<std::optional<double>> rate = records_per_second(*trace);
   if (!rate.ok()) return rate.status();
   reader::Output output;
+  if (options.format == OutputFormat::kText) options.terminal.apply_to(output);
   if (options.format == OutputFormat::kJson) {
     reader::JsonWriter json(output.writer(), reader::JsonWriter::Layout::kIndented);
     reader::write_info_json(*trace, *rate, json);
@@ -79,6 +82,7 @@ Runner add_info(CLI::App& root) {
   CLI::App* app = root.add_subcommand("info", "show what a trace or a buffer holds");
   add_file_option(*app, options->path);
   add_format_option(*app, options->format);
+  add_text_options(*app, options->terminal);
   app->footer(
       "Shows the session, its clock, processes, threads, modules, counts, losses and\n"
       "findings; of a buffer, live or left behind in /dev/shm, also its blocks and\n"

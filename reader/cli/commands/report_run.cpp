@@ -12,7 +12,6 @@
 #include "reader/cli/record/left_buffer.hpp"
 #include "reader/cli/record/trace_owner.hpp"
 #include "reader/render/gap_list.hpp"
-#include "reader/render/line_fitter.hpp"
 #include "reader/render/output.hpp"
 #include "reader/render/record_describer.hpp"
 #include "reader/render/terminal.hpp"
@@ -40,14 +39,14 @@ class ReportRun {
         trace_(trace),
         symbolizer_(symbol_options(options)),
         style_(is_json() ? reader::TextStyle{} : options.terminal.style()),
-        write_(reader::fit_lines(output_.writer(), style_)),
+        write_(output_.writer()),
         json_(write_),
         view_(options.view->make(view_settings())),
         replay_(trace.definitions(), &symbolizer_, replay_options()),
         describer_(trace, replay_.resolver(), {}),
         gap_finder_(trace.definitions(), &trace.clock(), trace.session().mode),
         gaps_(trace.definitions()) {
-    if (!is_json() && !options.terminal.no_pager) output_.page();
+    if (!is_json()) options.terminal.apply_to(output_);
   }
 
   absl::StatusOr<int> run() {
@@ -183,11 +182,12 @@ class ReportRun {
       return absl::NotFoundError(problem);
     }
     if (!options_.filter.has_functions()) return absl::OkStatus();
-    if (const std::string problem = unmatched(options_.filter.only); !problem.empty()) {
-      reader::print_warning(reader::escaped(problem));
-    } else if (!has_calls()) {
-      reader::print_warning("no call passes the filters");
+    std::string problem = unmatched(options_.filter.only);
+    if (!has_calls()) {
+      problem = absl::StrCat("no call passes the filters", problem.empty() ? "" : ": ",
+                             problem);
     }
+    if (!problem.empty()) reader::print_warning(reader::escaped(problem));
     return absl::OkStatus();
   }
 

@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <string>
 
+#include "reader/render/output.hpp"
 #include "reader/render/terminal.hpp"
 
 namespace arctrace::cli {
@@ -14,9 +15,14 @@ struct TerminalOptions {
   bool no_pager = false;
 
   reader::TextStyle style() const { return reader::terminal_style(color, wide); }
+  // Has `output` show text as the options say.
+  void apply_to(reader::Output& output) const { output.show_text(style(), !no_pager); }
 };
 
-// --color, --wide (also --full-names), --no-pager. `options` must outlive `app`.
+// --wide (also --full-names) and --no-pager. `options` must outlive `app`.
+void add_text_options(CLI::App& app, TerminalOptions& options,
+                      const std::string& group = "Options");
+// The same, and --color.
 void add_terminal_options(CLI::App& app, TerminalOptions& options,
                           const std::string& group);
 

@@ -22,15 +22,11 @@ TEST_CASE("a line is cut where it would be too wide, colours and characters stay
 TEST_CASE("lines come whole, however they were written") {
   TextStyle style;
   style.width = 5;
-  std::string out;
-  const WriteText write = fit_lines(
-      [&](std::string_view text) {
-        out += text;
-        return true;
-      },
-      style);
-  CHECK(write("ab"));
-  CHECK(write("cdefg\nx\n\nlon"));
-  CHECK(write("ger line\n"));
+  LineFitter fitter(style);
+  std::string out = fitter.add("ab");
+  CHECK(out.empty());
+  out += fitter.add("cdefg\nx\n\nlon");
+  out += fitter.add("ger line\nend");
   CHECK(out == "abcd…\nx\n\nlong…\n");
+  CHECK(fitter.rest() == "end");
 }

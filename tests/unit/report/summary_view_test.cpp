@@ -30,7 +30,6 @@ TEST_CASE("summary: what the time was spent on, and where") {
     20.000 us   20.00  main > mainA > mainAB
     10.000 us   10.00  main > mainA > mainAA
 
-functions of treetest itself are not recorded: compile it with -finstrument-functions
 time on the CPU and waiting are not told apart: record with --kernel
 more:  arctrace report --view=tree
        arctrace graph 'mainBB'

@@ -46,9 +46,12 @@ TEST_CASE("each view can show a trace, nothing at all, and no rows") {
     CAPTURE(std::string(type.name));
     Viewed viewed(kernel.script);
     if (type.is_about_functions) viewed.settings.functions = {"flock"};
-    // The name of a function is in each view, if only as the path to a state.
-    CHECK(viewed.text(type.name).find("flock") != std::string::npos);
-    CHECK(viewed.json(type.name).dump().find("flock") != std::string::npos);
+    // The name of a function is in each view, if only as the path to a state; not in that
+    // of locks, because no call has arguments.
+    const bool has_names = type.name != std::string("locks");
+    CHECK((viewed.text(type.name).find("flock") != std::string::npos) == has_names);
+    CHECK((viewed.json(type.name).dump().find("flock") != std::string::npos) ==
+          has_names);
     viewed.settings.options.limit = 0;
     CHECK(viewed.text(type.name).find("flock") == std::string::npos);
     CHECK(viewed.json(type.name).dump().find("flock") == std::string::npos);

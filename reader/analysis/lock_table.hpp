@@ -1,0 +1,124 @@
+// Locks: who waited for which, and who had it meanwhile, by the arguments of lock calls.
+#pragma once
+
+#include <absl/container/btree_map.h>
+#include <absl/container/flat_hash_map.h>
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "reader/analysis/lock_functions.hpp"
+#include "reader/replay/listener.hpp"
+#include "reader/trace/definitions.hpp"
+
+namespace arctrace::reader {
+
+// A lock is an address in a process.
+struct LockId {
+  ProcessIndex process = kNoIndex;
+  uint64_t address = 0;
+
+  friend bool operator<(const LockId& a, const LockId& b) {
+    return std::pair(a.process, a.address) < std::pair(b.process, b.address);
+  }
+};
+
+// A stretch of time in which a thread had a lock, or waited for it.
+struct LockSpan {
+  uint64_t duration_ns = 0;
+  int64_t start_ns = 0;
+  ThreadIndex thread = kNoIndex;
+  std::vector<FunctionId> path;  // the frames around the call that took it
+};
+
+struct LockSums {
+  LockKind kind = LockKind::kMutex;
+  // Calls that took it; of conditions and semaphores: that waited for it.
+  uint64_t acquired = 0;
+  // The calls during which another thread had it, and their time. All of those of
+  // conditions and semaphores.
+  uint64_t waits = 0, waited_ns = 0;
+  LockSpan longest_wait;
+  // Of the longest wait: the thread that had it last before, and where it had taken it.
+  LockSpan holder;
+  uint64_t holds = 0, held_ns = 0;
+  LockSpan longest_hold;
+  uint64_t wakes = 0;  // calls that ended waits of others
+};
+
+// A thread that waited for a lock when the trace ended, and that which had it.
+struct LockWaiter {
+  ThreadIndex thread = kNoIndex;
+  LockId lock;
+  ThreadIndex holder = kNoIndex;
+};
+
+// A listener that follows the locks. A hold lasts from the end of the call that took the
+// lock to the beginning of that which releases it; waiting for a condition releases its
+// mutex, and takes it again. Memory is bounded by the number of locks and threads.
+class LockTable : public ReplayListener {
+ public:
+  // `definitions` must outlive this object.
+  explicit LockTable(const Definitions& definitions) : definitions_(definitions) {}
+  // To be called before the first frame; `functions` must outlive this object.
+  void set_functions(const Functions& functions) { functions_ = &functions; }
+
+  const absl::btree_map<LockId, LockSums>& locks() const { return locks_; }
+  // Calls of lock functions of which the lock was not recorded.
+  uint64_t calls_without_lock() const { return without_lock_; }
+  // After the replay's finish(): threads that wait for one another in a ring, each ring
+  // once.
+  std::vector<std::vector<LockWaiter>> deadlocks() const;
+
+  uint64_t frame_opened(const FrameInfo& frame) override;
+  void frame_closed(const FrameInfo& frame, uint64_t token, bool shown) override;
+  void frame_adopted(const FrameInfo& /*frame*/) override {}
+  void point(const PointInfo& /*point*/) override {}
+  void args(const ArgsInfo& args) override;
+
+ private:
+  // A lock call that has not ended.
+  struct Call {
+    LockFunction function{};
+    std::optional<LockId> lock, mutex;
+    bool failed = false;
+    std::vector<FunctionId> path;
+  };
+  // What a thread has: how often, since when, and by which call.
+  struct Hold {
+    uint32_t depth = 0;
+    bool shared = false;
+    LockSpan span;
+  };
+  // What decides whether a call had to wait.
+  struct Owners {
+    absl::btree_map<ThreadIndex, Hold> holds;
+    // The last ends of holds: exclusive ones, and shared ones.
+    struct Ended {
+      int64_t time_ns = INT64_MIN;
+      LockSpan span;
+    } exclusive, shared;
+  };
+
+  const LockFunction* function_of(FunctionId function);
+  void begin(const FrameInfo& frame, Call& call);
+  void acquire(const LockId& lock, const FrameInfo& frame, const Call& call, bool waits);
+  void release(const LockId& lock, ThreadIndex thread, int64_t time_ns);
+  void note_wait(LockSums& sums, const FrameInfo& frame, const Call& call);
+
+  const Definitions& definitions_;
+  const Functions* functions_ = nullptr;
+  std::vector<std::pair<bool, std::optional<LockFunction>>> known_;  // by FunctionId
+  absl::flat_hash_map<ThreadIndex, std::vector<FunctionId>> stacks_;
+  absl::flat_hash_map<uint64_t, Call> calls_;  // by token
+  absl::btree_map<LockId, LockSums> locks_;
+  absl::flat_hash_map<std::pair<ProcessIndex, uint64_t>, Owners> owners_;
+  absl::btree_map<ThreadIndex, LockWaiter> waiters_;  // at the end
+  uint64_t next_token_ = 1;  // 0: of calls that are not of lock functions
+  uint64_t without_lock_ = 0;
+};
+
+}  // namespace arctrace::reader

@@ -1,0 +1,232 @@
+"""The view of locks against sums over the lock calls that `dump` has, and against what a program
+does by its construction."""
+
+import collections
+import subprocess
+import unittest
+
+import support
+
+PROGRAM = r"""
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdint.h>
+#include <unistd.h>
+
+static pthread_mutex_t busy = PTHREAD_MUTEX_INITIALIZER, idle = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t ready = PTHREAD_COND_INITIALIZER;
+static pthread_rwlock_t table = PTHREAD_RWLOCK_INITIALIZER;
+static sem_t tokens;
+static int waiting, is_ready;
+
+static void* work(void* unused) {
+  for (int i = 0; i < 20; ++i) {
+    pthread_mutex_lock(&busy);
+    usleep(500);
+    pthread_mutex_unlock(&busy);
+    if (i % 5 == 0) {
+      pthread_rwlock_wrlock(&table);
+      usleep(200);
+    } else {
+      pthread_rwlock_rdlock(&table);
+    }
+    pthread_rwlock_unlock(&table);
+  }
+  pthread_mutex_lock(&guard);
+  ++waiting;
+  while (!is_ready) pthread_cond_wait(&ready, &guard);
+  pthread_mutex_unlock(&guard);
+  sem_wait(&tokens);
+  return unused;
+}
+
+int main(void) {
+  pthread_t threads[3];
+  sem_init(&tokens, 0, 0);
+  for (int i = 0; i < 3; ++i) pthread_create(&threads[i], NULL, work, NULL);
+  for (int i = 0; i < 7; ++i) {
+    pthread_mutex_lock(&idle);
+    pthread_mutex_unlock(&idle);
+  }
+  for (;;) {
+    pthread_mutex_lock(&guard);
+    if (waiting == 3) break;
+    pthread_mutex_unlock(&guard);
+    usleep(1000);
+  }
+  is_ready = 1;
+  pthread_cond_broadcast(&ready);
+  pthread_mutex_unlock(&guard);
+  usleep(2000);
+  for (int i = 0; i < 3; ++i) sem_post(&tokens);
+  for (int i = 0; i < 3; ++i) pthread_join(threads[i], NULL);
+  return 0;
+}
+"""
+
+DEADLOCK = r"""
+#include <pthread.h>
+#include <unistd.h>
+
+static pthread_mutex_t a = PTHREAD_MUTEX_INITIALIZER, b = PTHREAD_MUTEX_INITIALIZER;
+
+static void* other(void* unused) {
+  pthread_mutex_lock(&b);
+  usleep(100000);
+  pthread_mutex_lock(&a);
+  return unused;
+}
+
+int main(void) {
+  pthread_t thread;
+  alarm(1);
+  pthread_create(&thread, NULL, other, NULL);
+  pthread_mutex_lock(&a);
+  usleep(100000);
+  pthread_mutex_lock(&b);
+  return 0;
+}
+"""
+
+ACQUIRE = {"pthread_mutex_lock": False, "pthread_rwlock_wrlock": False,
+           "pthread_rwlock_rdlock": True}  # whether it is shared
+RELEASE = ("pthread_mutex_unlock", "pthread_rwlock_unlock")
+
+
+class Account:
+    def __init__(self):
+        self.wakes = self.acquired = self.waits = self.waited_ns = self.longest_ns = 0
+        self.holds = []  # (start, stop, thread, shared)
+
+
+def accounts(records):
+    """By address: what the lock calls of one process did."""
+    locks = collections.defaultdict(Account)
+    calls = collections.defaultdict(list)
+    held = {}  # (address, thread): (start, shared)
+    acquired = []
+
+    def release(address, thread, now):
+        start, shared = held.pop((address, thread))
+        locks[address].holds.append((start, now, thread, shared))
+
+    for record in records:
+        thread, now = (record["pid"], record["tid"]), record["time_ns"]
+        if record["type"] == "ENTER":
+            calls[thread].append([record["function"], now, None])
+        elif record["type"] == "ARGUMENTS":
+            calls[thread][-1][2] = args = [int(str(arg), 0) for arg in record["args"]
+                                           if str(arg).startswith("0x")]
+            if record["function"] in RELEASE:
+                release(args[0], thread, now)
+            elif record["function"] == "pthread_cond_wait":
+                release(args[1], thread, now)
+        elif record["type"] == "EXIT" and calls[thread]:
+            function, start, args = calls[thread].pop()
+            if function in ACQUIRE:
+                locks[args[0]].acquired += 1
+                acquired.append((args[0], thread, start, now, ACQUIRE[function]))
+                held[args[0], thread] = now, ACQUIRE[function]
+            elif function in ("pthread_cond_broadcast", "sem_post"):
+                locks[args[0]].wakes += 1
+            elif function in ("pthread_cond_wait", "sem_wait"):
+                lock = locks[args[0]]
+                lock.acquired += 1
+                lock.waits += 1
+                lock.waited_ns += now - start
+                lock.longest_ns = max(lock.longest_ns, now - start)
+                if function == "pthread_cond_wait":
+                    held[args[1], thread] = now, False
+    for address, thread, start, stop, shared in acquired:
+        lock = locks[address]
+        if any(hold[1] >= start and hold[0] <= stop and hold[2] != thread
+               and not (shared and hold[3]) and hold[1] <= stop for hold in lock.holds):
+            lock.waits += 1
+            lock.waited_ns += stop - start
+            lock.longest_ns = max(lock.longest_ns, stop - start)
+    return locks
+
+
+class LocksTest(support.TraceTest):
+    def traced(self, source, *options):
+        program = self.directory / "program"
+        subprocess.run(["gcc", "-O1", "-pthread", "-x", "c", "-o", program, "-"], input=source,
+                       text=True, check=True)
+        return self.record(program, options=options)
+
+    def test_against_the_calls(self):
+        done = self.traced(PROGRAM, "-a")
+        self.assertEqual(done.status, 0, done.stderr)
+        expected = accounts(self.dump(done.trace))
+        report = self.report(done.trace, "locks")
+        self.assertEqual(report["calls_without_lock"], 0)
+        self.assertEqual(report["deadlocks"], [])
+        found = {int(row["address"], 16): row for row in report["locks"]}
+        self.assertEqual(set(found), set(expected))
+        for address, lock in expected.items():
+            row = found[address]
+            self.assertEqual((row["wakes"], row["acquired"], row["waits"], row["waited_ns"],
+                              row["holds"], row["held_ns"]),
+                             (lock.wakes, lock.acquired, lock.waits, lock.waited_ns,
+                              len(lock.holds),
+                              sum(hold[1] - hold[0] for hold in lock.holds)), row)
+            if lock.waits:
+                self.assertEqual(row["longest_wait"]["duration_ns"], lock.longest_ns)
+            if lock.holds:
+                longest = max(lock.holds, key=lambda hold: hold[1] - hold[0])
+                self.assertEqual(row["longest_hold"]["duration_ns"], longest[1] - longest[0])
+                self.assertEqual((row["longest_hold"]["pid"], row["longest_hold"]["tid"]),
+                                 longest[2])
+        self.check_by_construction(report["locks"])
+
+    def check_by_construction(self, rows):
+        by_kind = collections.defaultdict(list)
+        for row in rows:
+            by_kind[row["kind"]].append(row)
+        self.assertEqual({kind: len(rows) for kind, rows in by_kind.items()},
+                         {"mutex": 3, "rwlock": 1, "condition": 1, "semaphore": 1})
+        busy = max(by_kind["mutex"], key=lambda row: row["waited_ns"])
+        self.assertEqual((busy["acquired"], busy["holds"]), (60, 60))
+        self.assertGreaterEqual(busy["held_ns"], 60 * 500_000)
+        self.assertGreaterEqual(busy["waits"], 1)
+        self.assertNotEqual(busy["holder"]["tid"], busy["longest_wait"]["tid"])
+        idle = next(row for row in by_kind["mutex"] if row["acquired"] == 7)
+        self.assertEqual((idle["waits"], idle["waited_ns"], idle["holds"]), (0, 0, 7))
+        condition = by_kind["condition"][0]
+        self.assertEqual((condition["waits"], condition["wakes"], condition["holds"]), (3, 1, 0))
+        self.assertEqual(by_kind["semaphore"][0]["wakes"], 3)
+        self.assertIn("program+0x", busy["name"])
+
+    def test_text(self):
+        done = self.traced(PROGRAM, "-a")
+        text = subprocess.run([support.ARCTRACE, "report", "--view=locks", done.trace],
+                              stdout=subprocess.PIPE, text=True, check=True).stdout
+        self.assertRegex(text, r"(?m)^ +\d+\.\d+ ms +\d+ +\d+\.\d+ ms +60  mutex program\+0x")
+        self.assertRegex(text, r"(?m)^      longest wait: .* by program \d+/\d+ in ")
+        self.assertIn("--nest-libcall", text)
+
+    def test_a_deadlock(self):
+        done = self.traced(DEADLOCK, "-a")
+        report = self.report(done.trace, "locks")
+        self.assertEqual(len(report["deadlocks"]), 1, report)
+        ring = report["deadlocks"][0]
+        self.assertEqual(len({row["tid"] for row in ring}), 2)
+        self.assertEqual({row["lock"] for row in ring},
+                         {row["address"] for row in report["locks"]})
+        text = subprocess.run([support.ARCTRACE, "report", "--view=locks", done.trace],
+                              stdout=subprocess.PIPE, text=True, check=True).stdout
+        self.assertEqual(text.count(" waits for program+0x"), 2)
+
+    def test_without_arguments(self):
+        done = self.traced(PROGRAM)
+        report = self.report(done.trace, "locks")
+        self.assertEqual(report["locks"], [])
+        self.assertGreater(report["calls_without_lock"], 100)
+        text = subprocess.run([support.ARCTRACE, "report", "--view=locks", done.trace],
+                              stdout=subprocess.PIPE, text=True, check=True).stdout
+        self.assertIn("without arguments, which name the lock: record with -a", text)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
