@@ -10,6 +10,7 @@
 
 #include "src/api/shim_interface.h"
 #include "src/base/raw_syscall.hpp"
+#include "writer_shim/arch/jump_memory.hpp"
 #include "writer_shim/arch/machine.hpp"
 #include "writer_shim/arch/sleds.hpp"
 #include "writer_shim/base/page_protection.hpp"
@@ -51,23 +52,6 @@ GatedJumps* map_near(const ModuleImage& image, size_t size) {
   return nullptr;
 }
 
-// What was mapped for modules that may be unloaded.
-struct MappedJumps {
-  uintptr_t code;  // of the module; 0: a free entry
-  uintptr_t low;
-  size_t size;
-};
-constexpr size_t kMappedMax = 4096;
-constinit MappedJumps mapped_jumps[kMappedMax]{};
-
-void note_mapped(const ModuleImage& image, uintptr_t low, size_t size) {
-  for (MappedJumps& entry : mapped_jumps) {
-    if (entry.code != 0) continue;
-    entry = {image.code.low, low, size};
-    return;
-  }
-}
-
 // The memory of a module's landings, at a distance from its code.
 struct Landings {
   intptr_t distance;  // 0: there are none
@@ -90,15 +74,6 @@ Landings map_landings(const ModuleImage& image, const Sled& sled) {
     if (map_at(low, size)) return {distance, low, size};
   }
   return {};
-}
-
-// To be called when the module is unloaded.
-void release_jumps(const AddressRange& module) {
-  for (MappedJumps& entry : mapped_jumps) {
-    if (entry.code == 0 || !module.contains(entry.code)) continue;
-    raw_syscall(SYS_munmap, static_cast<long>(entry.low), static_cast<long>(entry.size));
-    entry.code = 0;
-  }
 }
 
 // False: there is no stub left, or the jump is too far away.
@@ -132,8 +107,9 @@ void patch_module(const ModuleImage& image, const ForEach& for_each) {
     return;
   }
   const Landings landings = lands.function == 0 ? Landings{} : map_landings(image, lands);
-  note_mapped(image, reinterpret_cast<uintptr_t>(near), size);
-  if (landings.distance != 0) note_mapped(image, landings.low, landings.size);
+  note_jump_memory(image.code.low, reinterpret_cast<uintptr_t>(near), size);
+  if (landings.distance != 0)
+    note_jump_memory(image.code.low, landings.low, landings.size);
   near->gate = arctrace_gate;
   GatedJump* next = near->jumps;
   for_each([&](const Sled& sled) {
@@ -295,7 +271,7 @@ void sled_modules_changed(bool are_unrelocated) {
     SeenModule& module = seen_modules[i];
     if (module.seen || module.range.high == 0) continue;
     free_stubs(module.range);
-    release_jumps(module.range);
+    release_jump_memory(module.range);
     module.range = {};
   }
 }

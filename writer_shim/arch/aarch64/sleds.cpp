@@ -4,6 +4,7 @@
 
 #include "src/api/shim_interface.h"
 #include "writer_shim/arch/aarch64/instructions.hpp"
+#include "writer_shim/arch/jump_memory.hpp"
 #include "writer_shim/plt/call_table.hpp"
 #include "writer_shim/unwind/frame_rule_search.hpp"
 
@@ -126,7 +127,7 @@ bool has_jump(uintptr_t function) {
   const auto target = reinterpret_cast<uintptr_t>(at) +
                       static_cast<uintptr_t>(signed_bits(*at, 0, 26)) * kWord;
   const auto* jump = reinterpret_cast<const GatedJump*>(target);
-  return target % alignof(GatedJump) == 0 &&
+  return target % alignof(GatedJump) == 0 && is_jump_memory(target) &&
          __builtin_memcmp(jump->code + kWord, kGatedJump + 1,
                           (kGoesOn - 1) * sizeof(uint32_t)) == 0 &&
          is_stub(jump->stub);

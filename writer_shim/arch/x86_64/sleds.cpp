@@ -4,6 +4,7 @@
 #include "writer_shim/arch/sleds.hpp"
 
 #include "src/api/shim_interface.h"
+#include "writer_shim/arch/jump_memory.hpp"
 #include "writer_shim/arch/x86_64/instructions.hpp"
 #include "writer_shim/plt/call_table.hpp"
 #include "writer_shim/unwind/frame_rule_search.hpp"
@@ -231,6 +232,7 @@ bool has_jump(uintptr_t function) {
     target = slot - offsetof(GatedJump, address);
   } else if (*at == kJump) {
     target = distant(at + kJumpSize);
+    if (!is_jump_memory(target)) return false;
     const auto* landing = reinterpret_cast<const unsigned char*>(target);
     if (*landing == kJump) target = distant(landing + kJumpSize);
   } else {
@@ -239,7 +241,7 @@ bool has_jump(uintptr_t function) {
   const auto* jump = reinterpret_cast<const GatedJump*>(target);
   constexpr size_t kBeforeGate = kGateLoaded - sizeof(int32_t);
   constexpr size_t kTestSize = 4;
-  if (target % alignof(GatedJump) != 0) return false;
+  if (target % alignof(GatedJump) != 0 || !is_jump_memory(target)) return false;
   const unsigned char* code = jump->code;
   if (__builtin_memcmp(code, kDropsReturn, kReturnLoaded - sizeof(int32_t)) == 0) {
     code += kDropsReturnSize;
