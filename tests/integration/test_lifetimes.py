@@ -139,7 +139,7 @@ class LifetimesTest(support.TraceTest):
         waits = children(thread["root"])["waits"]
         # The collector sees the end in its next round.
         self.assertGreater(thread["end_within_ns"], 0)
-        text = subprocess.run([support.ARCTRACE, "report", trace], text=True,
+        text = subprocess.run([support.ARCTRACE, "report", "--view=tree", trace], text=True,
                               stdout=subprocess.PIPE, check=True).stdout
         self.assertRegex(text, r", ended up to [0-9.]+ .s earlier")
         info = self.info(trace)

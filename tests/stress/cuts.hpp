@@ -42,7 +42,7 @@ std::set<uint64_t> numbers_of(const DecodedTrace& trace, uint32_t event);
 // 0 to count - 1.
 std::set<uint64_t> all_below(uint64_t count);
 
-// What the session has lost, by its own count.
+// How many records the session has lost, by its own count.
 uint64_t lost_so_far(const TestSession& test);
 
 // A 64-bit word that children share with the process that called this before it forked
