@@ -521,7 +521,8 @@ void ThreadStack::stack(const Record& record) {
     }
   }
   broken_ = false;
-  is_complete_ = count == depth;
+  // One that lists the innermost frames only does not make the others unknown.
+  is_complete_ = count == depth || (is_complete_ && known && !changed);
 }
 
 void ThreadStack::add_finding(Rule rule, const Record& record, const std::string& what) {

@@ -185,9 +185,9 @@ class KernelTest(ProgramTest):
         woken = [record for record in self.dump(trace, "--type", "WAKING")
                  if record["woken_tid"] == measured["tid"]]
         by_child = [record["context"] for record in woken if record["tid"] == child]
-        # Not each time: what is still ready need not be woken.
-        self.assertGreater(by_child.count("thread"), 500)
-        self.assertLess(by_child.count("interrupt"), 100)
+        # Not each time: what is still ready need not be woken, which on a busy machine it often is.
+        self.assertGreater(by_child.count("thread"), measured["switches"] / 20)
+        self.assertLess(by_child.count("interrupt"), by_child.count("thread") / 2)
         # Of ten. On a busy machine the kernel lets a thread of its own end a timer.
         self.assertGreater([r["context"] for r in woken].count("interrupt"), 5)
 

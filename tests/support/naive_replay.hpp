@@ -246,8 +246,10 @@ class NaiveThread {
       ++right;
     }
     if (broken_ && (right < stack_.size() || right < depth)) vforks_.clear();
+    const bool is_known = !broken_ && right == stack_.size() && right == depth;
     broken_ = false;
-    all_recorded_ = recorded == depth && depth <= ARCTRACE_OPEN_FRAMES_MAX;
+    all_recorded_ = (recorded == depth && depth <= ARCTRACE_OPEN_FRAMES_MAX) ||
+                    (all_recorded_ && is_known);
     while (stack_.size() > right) pop();
     if (stack_.size() < floor) push(0, floor - stack_.size());
     while (stack_.size() < depth) {

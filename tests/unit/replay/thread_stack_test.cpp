@@ -270,6 +270,24 @@ TEST_CASE("EXIT_NAMED that is found nowhere changes nothing") {
   CHECK(t.result() == "f 1:2[g 1:4] orphans=1");
 }
 
+TEST_CASE("a STACK of the innermost frames leaves a known stack known") {
+  OneThread t;
+  t.script.stack(t.thread, 0, {"f", "g", "h"});
+  t.script.stack(t.thread, 1, {"h"}, 3);
+  t.script.exit_named(t.thread, 2, "g");  // the writer has looked: another g was meant
+  t.script.exit(t.thread, 3);
+  CHECK(t.result() == "f 1:0[g 1:0[h 1:3]] orphans=1 entry_lost=3 open=2");
+}
+
+TEST_CASE("a STACK of other innermost frames makes the rest unknown") {
+  OneThread t;
+  t.script.stack(t.thread, 0, {"f", "g", "h"});
+  t.script.lost(t.thread, 1, 1);
+  t.script.stack(t.thread, 1, {"i"}, 3);
+  t.script.exit_named(t.thread, 2, "g");
+  CHECK(t.result().find("orphans") == std::string::npos);
+}
+
 TEST_CASE("EXIT_NAMED in deep stacks: found and not found") {
   OneThread t;
   for (int i = 0; i < 200; ++i) {
