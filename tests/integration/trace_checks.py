@@ -165,7 +165,8 @@ class ReportChecks:
                     bounds[thread][bound] += end_ns if bound else times[-1] - times[0]
         found = collections.Counter()
         for row in self.tree["threads"]:
-            found[row["pid"], row["tid"]] += row["root"]["cum_ns"]
+            if row["pid"]:  # else another file has the definition of the thread
+                found[row["pid"], row["tid"]] += row["root"]["cum_ns"]
         for thread, cum_ns in found.items():
             least, most = bounds[thread]
             self.test.assertLessEqual(least, cum_ns, f"{self.trace}: time of thread {thread}")
