@@ -27,9 +27,7 @@ class CpuChain {
     const uint32_t count = view.geometry().block_count;
     const uint64_t next = A::load_relaxed(view.control().next);
     for (uint32_t i = 0; i < count && wanted > 0; ++i) {
-      if (Overwrite<A>::make_free(view, static_cast<uint32_t>((next + i) % count))) {
-        --wanted;
-      }
+      if (Overwrite<A>::make_free(view, next + i)) --wanted;
     }
   }
 

@@ -65,7 +65,7 @@ class Handout {
           continue;
         }
         if (const uint64_t owned =
-                Overwrite<A>::take(view, slot, name, index, searches)) {
+                Overwrite<A>::take(view, slot, name, handout, searches)) {
           A::fetch_add_relaxed(control.taken, uint64_t{1});
           return Taken{index, handout, owned};
         }

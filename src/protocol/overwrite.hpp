@@ -18,13 +18,15 @@ namespace arctrace {
 template <class A>
 class Overwrite {
  public:
-  // Takes block `index` for the holder of slot `slot` and refills it, if its contents may
-  // be overwritten. Returns the OWNED state as stored, or 0. `name`: as in
-  // Handout::take(). `searches`: how many searches of all slots it may make; each takes
-  // one away, and when there is none left, the block stays.
+  // Takes the block of hand-out number `handout` for the holder of slot `slot` and
+  // refills it, if its contents may be overwritten. Returns the OWNED state as stored, or
+  // 0. `name`: as in Handout::take(). `searches`: how many searches of all slots it may
+  // make; each takes one away, and when there is none left, the block stays.
   static uint64_t take(const BufferView& view, uint32_t slot, uint32_t& name,
-                       uint32_t index, uint32_t& searches) {
-    const uint64_t resetting = reset(view, slot, name, index, searches);
+                       uint64_t handout, uint32_t& searches) {
+    const auto index = static_cast<uint32_t>(handout % view.geometry().block_count);
+    const uint64_t resetting =
+        reset(view, slot, name, index, searches, is_before(view, handout));
     if (resetting == 0) return 0;
     const BlockState state = BlockState::unpack(resetting);
     const BlockState owned{state.generation + 1, slot, ARCTRACE_PHASE_OWNED};
@@ -41,13 +43,9 @@ class Overwrite {
       uint64_t& next = view.control().reclaim_next;
       const uint64_t number = A::fetch_add_relaxed(next, uint64_t{1});
       const auto index = static_cast<uint32_t>(number % count);
-      arctrace_block_header& header = view.block_header(index);
-      // C2 acquire, matches C1.
-      if (A::load_acquire(header.magic) != ARCTRACE_BLOCK_MAGIC ||
-          !DefinitionsLife<A>::is_definitions(header)) {
-        continue;
-      }
-      const uint64_t resetting = reset(view, slot, name, index, searches);
+      if (!has_definitions(view.block_header(index))) continue;
+      const uint64_t resetting =
+          reset(view, slot, name, index, searches, has_definitions);
       if (resetting == 0) continue;
       const BlockState state = BlockState::unpack(resetting);
       change(view, index, resetting, {state.generation + 1, 0, ARCTRACE_PHASE_FREE});
@@ -57,13 +55,16 @@ class Overwrite {
     return false;
   }
 
-  // Frees block `index` if its contents may be overwritten. Returns whether it is free
-  // now. For the recorder, since the kernel writer takes free blocks only.
-  static bool make_free(const BufferView& view, uint32_t index) {
+  // Frees the block that hand-out number `handout` will get, if its contents may be
+  // overwritten. Returns whether it is free now. For the recorder, since the kernel
+  // writer takes free blocks only.
+  static bool make_free(const BufferView& view, uint64_t handout) {
+    const auto index = static_cast<uint32_t>(handout % view.geometry().block_count);
     uint32_t name = 0;  // in no slot: after a death here the next collector cleans up
     if (Recycle<A>::state(view, index).phase == ARCTRACE_PHASE_FREE) return true;
     uint32_t searches = DefinitionsLife<A>::searches(view);
-    const uint64_t resetting = reset(view, ARCTRACE_KERNEL_SLOT, name, index, searches);
+    const uint64_t resetting = reset(view, ARCTRACE_KERNEL_SLOT, name, index, searches,
+                                     is_before(view, handout));
     if (resetting == 0) return false;
     // A2, by the exchange.
     const BlockState state = BlockState::unpack(resetting);
@@ -73,16 +74,38 @@ class Overwrite {
  private:
   static constexpr uint32_t kReclaimLooks = 256;
 
+  static bool has_definitions(arctrace_block_header& header) {
+    // C2 acquire, matches C1.
+    return A::load_acquire(header.magic) == ARCTRACE_BLOCK_MAGIC &&
+           DefinitionsLife<A>::is_definitions(header);
+  }
+
+  // A predicate of a block's header: whether the block got its contents before hand-out
+  // number `handout`. If not, the writer that has this number was stopped while the ring
+  // came round, and the contents are among the newest now. A number that was never handed
+  // out is damage, and keeps no block.
+  static auto is_before(const BufferView& view, uint64_t handout) {
+    return [&view, handout](arctrace_block_header& header) {
+      // C2 acquire, matches C1.
+      if (A::load_acquire(header.magic) != ARCTRACE_BLOCK_MAGIC) return true;
+      const uint64_t of_block = A::load_relaxed(header.handout);
+      return of_block < handout || of_block >= A::load_relaxed(view.control().next);
+    };
+  }
+
   // CLOSED -> RESETTING, and refills the block. Returns the state as stored, or 0 if the
-  // block's contents must stay.
+  // block's contents must stay, also because may_go(header) is false. This is asked after
+  // the state was loaded, and the exchange fails if the block has got other contents
+  // since: what a stopped writer saw of it before it stopped counts for nothing.
+  template <class MayGo>
   static uint64_t reset(const BufferView& view, uint32_t slot, uint32_t& name,
-                        uint32_t index, uint32_t& searches) {
+                        uint32_t index, uint32_t& searches, const MayGo& may_go) {
     arctrace_block_header& header = view.block_header(index);
     close_if_left(view, index, searches);
     // D2 acquire, matches D1.
     uint64_t seen = A::load_acquire(header.state);
     const BlockState closed = BlockState::unpack(seen);
-    if (closed.phase != ARCTRACE_PHASE_CLOSED ||
+    if (closed.phase != ARCTRACE_PHASE_CLOSED || !may_go(header) ||
         is_needed(view, index, closed, searches)) {
       return 0;
     }

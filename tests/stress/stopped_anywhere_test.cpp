@@ -22,8 +22,13 @@ using Action = std::function<void(uint64_t number)>;
 // Of the neighbour: in all more than the buffer holds, so that blocks must come round.
 constexpr uint32_t kBatches = 9;
 
+// Blocks for the neighbour's newest records also while half of them hold definitions and
+// a writer has just emptied some more: it takes those of a process that is gone, as many
+// as one has, for its own, but these come to stand in the oldest blocks.
+constexpr uint32_t kBlocks = 32;
+
 BufferOptions buffer_in(arctrace_mode mode, arctrace_scope scope) {
-  BufferOptions options = buffer_with(scope, 1024, 24);
+  BufferOptions options = buffer_with(scope, 1024, kBlocks);
   options.mode = mode;
   return options;
 }

@@ -273,6 +273,61 @@ TEST_CASE(
   }
 }
 
+// A writer that is stopped at any operation while the ring comes round must not go on
+// with what it saw before: the block may be the newest one by then.
+TEST_CASE("overwrite: a writer that was stopped leaves the newest blocks alone") {
+  constexpr uint32_t kNewest = 4;
+  for (const bool reclaims : {false, true}) {
+    bool ended = false;
+    for (uint32_t moment = 0; !ended; ++moment) {
+      CAPTURE(reclaims);
+      CAPTURE(moment);
+      REQUIRE(moment < 1000);
+      TestSession session(ring(8));
+      const BufferView& view = session.view();
+      Writer slow(view, 0);
+      Writer fast(view, 1);
+      Writer dead(view, 2);
+      uint64_t chain = 0;
+      REQUIRE(dead.share(ARCTRACE_CLASS_DEFINITIONS, chain).record != nullptr);
+      dead.die();
+      for (int i = 1; i < 8; ++i) fast.write_block();
+      std::vector<uint64_t> newest;
+      SpyAtomics::reset([&](uint32_t operation) {
+        if (operation != moment) return;
+        for (uint32_t i = 0; i < 3 * 8 + 1; ++i) {  // the first block is among the last
+          const auto got = fast.open();
+          REQUIRE(got);
+          Plain::close(view, *got);
+          newest.push_back(got->handout);
+        }
+      });
+      if (reclaims) {
+        Overwrite<SpyAtomics>::reclaim(view, 0, view.slot(0).current);
+      } else {
+        REQUIRE(Spied::take(view, 0, view.slot(0).current));
+      }
+      ended = SpyAtomics::operations <= moment;
+      SpyAtomics::reset(nullptr);
+      if (newest.empty()) continue;
+      for (uint32_t i = 1; i <= kNewest; ++i) {
+        const uint64_t handout = newest[newest.size() - i];
+        CHECK(view.block_header(handout % 8).handout == handout);
+      }
+    }
+  }
+}
+
+TEST_CASE("overwrite: a hand-out number that cannot be keeps no block") {
+  TestSession session(ring(4));
+  Writer writer(session.view(), 0);
+  for (int i = 0; i < 4; ++i) writer.write_block();
+  session.view().block_header(2).handout = UINT64_MAX - 1;
+  std::set<uint32_t> taken;
+  for (int i = 0; i < 4; ++i) taken.insert(writer.write_block());
+  CHECK(taken.size() == 4);
+}
+
 TEST_CASE("overwrite: definitions stay while their process lives") {
   TestSession session(ring(4));
   Writer writer(session.view(), 0);
