@@ -33,6 +33,7 @@ void write_opening(ThreadState& state, uint32_t keep, uint64_t ticks) {
   if (state.loss.pending) {
     constexpr uint32_t kLostBody = sizeof(arctrace_lost_body);
     const uint32_t stack_min = ARCTRACE_COMPACT_HEAD_SIZE + stack_body_size(0);
+    const uint64_t since = state.loss.since_ticks;
     state.loss.pending = false;  // what is lost meanwhile sets it again
     arctrace_writer_slot& slot = session.view.slot(state.slot.index);
     const bool all = report_own_losses(slot, state, [&](const Losses& losses) {
@@ -44,7 +45,10 @@ void write_opening(ThreadState& state, uint32_t keep, uint64_t ticks) {
                                          lost.word0, lost.committed);
       return true;
     });
-    if (!all) state.loss.pending = true;
+    if (!all) {
+      state.loss.pending = true;
+      state.loss.since_ticks = since;  // a signal handler's loss may have set a later one
+    }
   }
   uint32_t left = room() - ARCTRACE_COMPACT_HEAD_SIZE;
   left = left > keep ? left - keep : 0;

@@ -104,9 +104,10 @@ Reservation reserve_shared(Nesting nesting, ThreadState& state, ProcessState& pr
   return {begin, begin + ARCTRACE_FULL_HEAD_SIZE, word0, got.index, own_active(state)};
 }
 
-void report_losses_shared(ThreadState& state, ProcessState& process, uint64_t ticks) {
+bool report_losses_shared(ThreadState& state, ProcessState& process, uint64_t ticks) {
   constexpr uint32_t kLength = ARCTRACE_FULL_HEAD_SIZE + sizeof(arctrace_lost_body);
   arctrace_writer_slot& slot = session.view.slot(state.slot.index);
+  const uint64_t since = state.loss.since_ticks;
   state.loss.pending = false;  // what is lost meanwhile sets it again
   const bool all = report_own_losses(slot, state, [&](const Losses& losses) {
     const SharedReservation got = reserve_data(state, process, kLength, ticks);
@@ -120,7 +121,10 @@ void report_losses_shared(ThreadState& state, ProcessState& process, uint64_t ti
     if (got.opened) wake_past_mark();
     return true;
   });
-  if (!all) state.loss.pending = true;
+  if (all) return true;
+  state.loss.pending = true;
+  state.loss.since_ticks = since;  // a signal handler's loss may have set a later one
+  return false;
 }
 
 Reservation reserve_definition(ThreadState& state, ProcessState& process, uint16_t type,

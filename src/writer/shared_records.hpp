@@ -75,8 +75,9 @@ bool is_known_full(const ThreadState& state);
 Reservation reserve_shared(Nesting nesting, ThreadState& state, ProcessState& process,
                            uint16_t type, uint32_t body_size, uint64_t ticks);
 
-// Losses of a thread that writes into the shared chain, as a record of their own.
-void report_losses_shared(ThreadState& state, ProcessState& process, uint64_t ticks);
+// Losses of a thread that writes into the shared chain, as a record of their own. False:
+// there is no room for it.
+bool report_losses_shared(ThreadState& state, ProcessState& process, uint64_t ticks);
 
 // Reserves a full-form record of class definitions in the process' own chain.
 Reservation reserve_definition(ThreadState& state, ProcessState& process, uint16_t type,

@@ -77,8 +77,12 @@ Reservation reserve_slow(Nesting nesting, uint16_t type, uint32_t body_size,
       count_lost(session.view.slot(state->slot.index), *state, ARCTRACE_LOST_FULL, ticks);
       return kNoReservation;
     }
-    if (state->loss.pending && !nesting.nested()) {
-      report_losses_shared(*state, *process, ticks);
+    // Without a LOST before it, the record would follow the last one before the loss as
+    // if nothing had been between them.
+    if (state->loss.pending && !nesting.nested() &&
+        !report_losses_shared(*state, *process, ticks)) {
+      count_lost(session.view.slot(state->slot.index), *state, ARCTRACE_LOST_FULL, ticks);
+      return kNoReservation;
     }
     return reserve_shared(nesting, *state, *process, type, body_size, ticks);
   }

@@ -27,8 +27,9 @@ constexpr uint32_t kBatches = 9;
 // as one has, for its own, but these come to stand in the oldest blocks.
 constexpr uint32_t kBlocks = 32;
 
-BufferOptions buffer_in(arctrace_mode mode, arctrace_scope scope) {
-  BufferOptions options = buffer_with(scope, 1024, kBlocks);
+BufferOptions buffer_in(arctrace_mode mode, arctrace_scope scope,
+                        uint32_t blocks = kBlocks) {
+  BufferOptions options = buffer_with(scope, 1024, blocks);
   options.mode = mode;
   return options;
 }
@@ -204,6 +205,50 @@ TEST_CASE("stopped anywhere: the ring is overwritten around the stopped writer")
       stop_everywhere([&](uint64_t n, uint64_t at) { write_around(test, n, at, call); },
                       go_on, check);
     }
+  }
+}
+
+constexpr uint64_t kAfterLoss = 3;
+
+// The first record after a loss, while another writer has just taken what was freed.
+void write_after_loss(uint64_t at, const TestSession& test) {
+  constexpr uint32_t kMoreThanFit = 3000;
+  REQUIRE(arctrace_attach(test.path().c_str()) == 0);
+  arctrace_enter(1);
+  for (uint32_t i = 0; i < kMoreThanFit; ++i) {
+    arctrace_enter(2);
+    arctrace_exit(2);
+  }
+  arctrace_control& control = test.view().control();
+  IpcAtomics::fetch_add_relaxed(control.taken, uint64_t{1});
+  IpcAtomics::fetch_add_relaxed(control.freed, uint64_t{1});
+  run_stopping(at, [] { arctrace_enter(kAfterLoss); });
+  arctrace_exit(kAfterLoss);
+  arctrace_exit(1);
+}
+
+TEST_CASE("stopped anywhere: room that comes amid a loss, and the loss is said first") {
+  if (!can_single_step()) return;
+  for (const arctrace_scope scope : kScopes) {
+    CAPTURE(scope);
+    constexpr uint32_t kSomeForDefinitions = 64;
+    TestSession test(buffer_in(ARCTRACE_MODE_DROP, scope, kSomeForDefinitions));
+    const auto drained = [&](uint64_t) { drain_all(test); };
+    stop_everywhere([&](uint64_t, uint64_t at) { write_after_loss(at, test); }, drained,
+                    drained);
+    const DecodedTrace trace = test.finish();
+    CHECK(joined(trace.problems) == "");
+    std::set<uint32_t> have_lost;
+    uint32_t recorded = 0;
+    for (const DecodedBlock& block : trace.blocks) {
+      for (const DecodedRecord& record : block.records) {
+        if (record.type == ARCTRACE_TYPE_LOST) have_lost.insert(record.writer);
+        if (record.type != ARCTRACE_TYPE_ENTER || record.u64(0) != kAfterLoss) continue;
+        ++recorded;
+        CHECK(have_lost.contains(record.writer));
+      }
+    }
+    CHECK(recorded > 0);
   }
 }
 

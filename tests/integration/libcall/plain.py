@@ -68,6 +68,7 @@ class PlainTest(unittest.TestCase):
     def compare(self, command, compiler=None, options=(), **run_options):
         """It must do the same untraced and traced, in each mode; returns the last trace."""
         bare = run(command, self.directory(compiler), **run_options)
+        trace = None
         for mode in MODES:
             with self.subTest(command=command, compiler=compiler, mode=mode):
                 done, trace = self.record(command, self.directory(compiler), (mode, *options),
