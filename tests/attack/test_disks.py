@@ -13,7 +13,7 @@ import sys
 import unittest
 
 import attack
-from attack import API, ARCTRACE, TraceTest
+from attack import API, ARCTRACE, TraceTest, support
 from trace_checks import SANITIZED
 
 # Writes as many records as each line of its input says, and says when it has.
@@ -282,6 +282,7 @@ class LateErrorTest(TraceTest):
                                    env={**os.environ, "LD_PRELOAD": str(library)})
             self.assertEqual(done.returncode, 2, done.stderr)
             self.assertIn("Input/output error", done.stderr)
+            support.destroy_left_buffer(done.stderr)
             done = attack.arctrace("check", trace)
             self.assertIn("the file was cut off", done.stdout)
             trace.unlink()

@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import re
 import subprocess
 import typing
 
@@ -21,6 +22,13 @@ api = ctypes.CDLL({str(LIBRARY)!r})
 def name(text): return api.arctrace_define_name(text.encode())
 def key(text): return ctypes.c_uint64(1 << 63 | name(text))
 """
+
+
+def destroy_left_buffer(errors):
+    """Destroys the buffer, if there is one, that a recorder left with records that it could not
+    write, and which it says how to recover."""
+    for buffer in re.findall(r"run arctrace recover (\S+),", errors):
+        subprocess.run([ARCTRACE, "destroy", buffer], check=True)
 
 
 class Recorded(typing.NamedTuple):

@@ -379,6 +379,7 @@ int main(void) {
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
         self.assertEqual(done.stdout, "2\n")
         self.assertIn("Broken pipe", done.stderr)
+        support.destroy_left_buffer(done.stderr)
 
 
 if __name__ == "__main__":
