@@ -11,6 +11,7 @@
 #include "reader/trace/finding_log.hpp"
 #include "reader/trace/record.hpp"
 #include "reader/trace/record_cursor.hpp"
+#include "reader/trace/record_types.hpp"
 #include "reader/trace/summary.hpp"
 #include "reader/trace/writer_fates.hpp"
 
@@ -87,15 +88,21 @@ class Emitter {
       ++summary_.records_by_type[record.type];
     }
     if (record.type >= ARCTRACE_TYPE_ENTER && record.type < ARCTRACE_TYPE_PROCESS) {
-      if (summary_.records == 0) summary_.first_ns = record.time_ns;
-      summary_.last_ns = record.time_ns;
+      count_time(record);
       ++summary_.records;
       if (record.thread < summary_.records_by_thread.size()) {
         ++summary_.records_by_thread[record.thread];
       }
     } else if (record.type == ARCTRACE_TYPE_LOST) {
       count_lost(record);
+    } else if (class_of(record.type) == RecordClass::kKernel) {
+      count_time(record);
     }
+  }
+  void count_time(const Record& record) {
+    if (!has_time_) summary_.first_ns = record.time_ns;
+    has_time_ = true;
+    summary_.last_ns = record.time_ns;
   }
   void count_lost(const Record& record);
 
@@ -106,6 +113,7 @@ class Emitter {
   const RecordSink& sink_;
   uint64_t ticks_ = 0;  // of the last record
   bool stopped_ = false;
+  bool has_time_ = false;  // first_ns and last_ns of the summary
   uint32_t last_writer_ = ARCTRACE_WRITER_COLLECTOR;
   ThreadIndex last_thread_ = kNoIndex;
   std::array<uint64_t, kFrequentTypes> by_type_{};

@@ -16,13 +16,15 @@ namespace {
 
 ReportWaitingCalls* waiting_calls_reporter;  // null: no call ever waits
 
-// Whether readers will know what a record in the chain means. A record that is too long
-// needs nothing, because it is lost.
-bool has_definitions_for_chain(ThreadState& state, ProcessState& process,
-                               uint32_t body_size) {
-  const bool is_too_long =
-      ARCTRACE_FULL_HEAD_SIZE + body_size > record_length_max(session.view.geometry());
-  return is_too_long || (!is_known_full(state) && emit_definitions(state, process));
+// Writes what has to precede a thread's record in the chain: definitions, without which
+// readers do not know what it means, and the losses that are not reported yet, without
+// which it would follow the last record before them as if nothing had been between.
+// False: there is no room.
+bool prepare_chain(Nesting nesting, ThreadState& state, ProcessState& process,
+                   uint64_t ticks) {
+  if (is_known_full(state) || !emit_definitions(state, process)) return false;
+  return nesting.nested() || !state.loss.pending ||
+         report_losses_shared(state, process, ticks);
 }
 
 }  // namespace
@@ -73,14 +75,10 @@ Reservation reserve_slow(Nesting nesting, uint16_t type, uint32_t body_size,
   if (state->filtered.first_waiting != 0 && !nesting.nested())
     waiting_calls_reporter(nesting, *state);
   if (nesting.nested() || !writes_own_blocks(*state, body_size, ticks)) {
-    if (!has_definitions_for_chain(*state, *process, body_size)) {
-      count_lost(session.view.slot(state->slot.index), *state, ARCTRACE_LOST_FULL, ticks);
-      return kNoReservation;
-    }
-    // Without a LOST before it, the record would follow the last one before the loss as
-    // if nothing had been between them.
-    if (state->loss.pending && !nesting.nested() &&
-        !report_losses_shared(*state, *process, ticks)) {
+    // A record that is too long needs nothing, because it is lost.
+    const bool is_too_long =
+        ARCTRACE_FULL_HEAD_SIZE + body_size > record_length_max(session.view.geometry());
+    if (!is_too_long && !prepare_chain(nesting, *state, *process, ticks)) {
       count_lost(session.view.slot(state->slot.index), *state, ARCTRACE_LOST_FULL, ticks);
       return kNoReservation;
     }
