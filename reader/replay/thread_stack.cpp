@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "src/base/untrusted_bytes.hpp"
+#include "src/protocol/record_filter.hpp"
 
 namespace arctrace::reader {
 namespace {
@@ -199,13 +200,22 @@ void ThreadStack::note_missing(int64_t from_ns, int64_t to_ns, FunctionId functi
   missing_ = MissingTime{from_ns, to_ns, function};
 }
 
+// Whether the stretch is about this thread.
+bool ThreadStack::is_about(const OffStretch& stretch) const {
+  if (stretch.filter.empty()) return true;
+  const Process* process = state_.definitions.process_of(thread_);
+  const ThreadFilter threads(stretch.filter, process == nullptr ? 0 : process->pid,
+                             state_.definitions.threads()[thread_].tid);
+  return !threads.admits();
+}
+
 // Whether records are missing of some of the time from now on.
 bool ThreadStack::has_gap_until(int64_t time_ns) const {
   if (frames_.kernel_frames() != 0) return false;
   if (missing_.has_value() && missing_->to_ns > frames_.now_ns()) return true;
   for (size_t i = off_index_; i < state_.off.size(); ++i) {
     if (state_.off[i].from_ns >= time_ns) break;
-    if (state_.off[i].to_ns > frames_.now_ns()) return true;
+    if (state_.off[i].to_ns > frames_.now_ns() && is_about(state_.off[i])) return true;
   }
   return false;
 }
@@ -225,7 +235,8 @@ void ThreadStack::pass(int64_t time_ns, RunState state, uint64_t left_in_gap) {
 void ThreadStack::pass_part(int64_t time_ns, RunState state, uint64_t left_in_gap) {
   const std::vector<OffStretch>& off = state_.off;
   const auto skip_past = [&] {
-    while (off_index_ < off.size() && off[off_index_].to_ns <= frames_.now_ns()) {
+    while (off_index_ < off.size() &&
+           (off[off_index_].to_ns <= frames_.now_ns() || !is_about(off[off_index_]))) {
       ++off_index_;
     }
   };
@@ -234,10 +245,12 @@ void ThreadStack::pass_part(int64_t time_ns, RunState state, uint64_t left_in_ga
     const bool is_off =
         off_index_ < off.size() && off[off_index_].from_ns < time_ns &&
         (!missing_.has_value() || off[off_index_].from_ns <= missing_->from_ns);
-    const MissingTime gap = is_off ? MissingTime{off[off_index_].from_ns,
-                                                 std::min(off[off_index_].to_ns, time_ns),
-                                                 state_.made_up.off()}
-                                   : *missing_;
+    const MissingTime gap =
+        is_off ? MissingTime{off[off_index_].from_ns,
+                             std::min(off[off_index_].to_ns, time_ns),
+                             off[off_index_].filter.empty() ? state_.made_up.off()
+                                                            : state_.made_up.filtered()}
+               : *missing_;
     frames_.advance(std::min(gap.from_ns, time_ns), state);
     if (left_in_gap != 0) {
       state_.totals.exit_lost += std::min(left_in_gap, frames_.depth());

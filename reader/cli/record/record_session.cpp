@@ -391,6 +391,10 @@ absl::StatusOr<int> record_in_own_buffer(const RecordOptions& options,
       status = signal;  // as if it had ended the command, which has not begun
       return 0;
     }
+    if (!options.record_filter.empty()) {
+      absl::Status filtered = buffer.set_record_filter(options.record_filter.text());
+      if (!filtered.ok()) return filtered;
+    }
     buffer.set_gate(ARCTRACE_GATE_ALL);
     if (options.wait_for_all) adopt_orphans();
     const uint32_t clock = buffer.view().geometry().clock;
