@@ -285,8 +285,14 @@ class KernelTest(ProgramTest):
                                   stdout=cat.stdin):
                 pass
             cat.communicate()
-        named = {r["name"] for r in self.dump(trace, "--type", "NAMED")}
+        names = self.dump(trace, "--type", "NAMED")
+        named = {r["name"] for r in names}
         self.assertIn("sh", named)
+        # Also those that existed before and only had a CPU before or after a recorded thread.
+        own = {r["tid"] for r in self.dump(trace, "--type", "FORKED,EXECED,EXITED")}
+        switches = self.dump(trace, "--type", "SWITCH")
+        foreign = {r["next_tid"] for r in switches} | {r["tid"] for r in switches}
+        self.assertEqual(foreign - own - {0} - {r["tid"] for r in names}, set())
         text = subprocess.run([support.ARCTRACE, "report", trace, "--view=wakers"], text=True,
                               stdout=subprocess.PIPE, check=True).stdout
         self.assertRegex(text, r"\bsh \d+/\d+")

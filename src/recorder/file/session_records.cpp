@@ -24,7 +24,7 @@ struct Filter {
   std::string of_round(uint32_t low_bits) const {
     if (low_bits == 0 && round != 0) return "";  // there was none yet
     if (round == kBeingChanged || (round & GateChange::kRoundMask) != low_bits) {
-      return {"?", 2};
+      return std::string("?").append(1, '\0');
     }
     return text;
   }
