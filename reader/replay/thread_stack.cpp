@@ -14,6 +14,12 @@ namespace {
 // what it never entered from becoming ever deeper; further such exits are orphans.
 constexpr uint32_t kAdoptedMax = 1u << 16;
 
+// Whether it is a STACK of frames.
+bool has_frames(const Record& record) {
+  return record.type == ARCTRACE_TYPE_STACK &&
+         load_part_untrusted<arctrace_stack_body>(record.body).depth != 0;
+}
+
 }  // namespace
 
 ThreadStack::ThreadStack(ReplayState& state, ThreadIndex thread)
@@ -35,8 +41,9 @@ void ThreadStack::apply(const Record& record) {
   if (!frames_.has_begun()) begin_at(record);
   if (record.after_gap) {
     broken_ = true;
-    // In blocks of several writers every STACK might follow a gap, and few do.
-    if (record.compact || is_first) {
+    // In blocks of several writers every STACK might follow a gap, and few do. But a
+    // thread that begins in frames has entered them.
+    if (record.compact || (is_first && has_frames(record))) {
       note_missing(
           std::max(frames_.now_ns(), state_.definitions.threads()[thread_].start_ns),
           record.time_ns,
@@ -158,10 +165,7 @@ void ThreadStack::begin_at(const Record& record) {
     begin(parts_.back().from_ns);
     return;
   }
-  const bool knows_frames =
-      record.type == ARCTRACE_TYPE_STACK &&
-      load_part_untrusted<arctrace_stack_body>(record.body).depth != 0;
-  if (parent_.time_ns == INT64_MIN || knows_frames || record.after_gap) {
+  if (parent_.time_ns == INT64_MIN || has_frames(record) || record.after_gap) {
     begin(record.time_ns);
     return;
   }
@@ -212,7 +216,10 @@ bool ThreadStack::is_about(const OffStretch& stretch) const {
 // Whether records are missing of some of the time from now on.
 bool ThreadStack::has_gap_until(int64_t time_ns) const {
   if (frames_.kernel_frames() != 0) return false;
-  if (missing_.has_value() && missing_->to_ns > frames_.now_ns()) return true;
+  if (missing_.has_value() && missing_->from_ns < time_ns &&
+      missing_->to_ns > frames_.now_ns()) {
+    return true;
+  }
   for (size_t i = off_index_; i < state_.off.size(); ++i) {
     if (state_.off[i].from_ns >= time_ns) break;
     if (state_.off[i].to_ns > frames_.now_ns() && is_about(state_.off[i])) return true;
@@ -258,7 +265,7 @@ void ThreadStack::pass_part(int64_t time_ns, RunState state, uint64_t left_in_ga
       left_in_gap = 0;
     }
     frames_.advance_gap(std::min(gap.to_ns, time_ns), state, gap.function);
-    if (!is_off) missing_.reset();
+    if (!is_off && gap.to_ns <= time_ns) missing_.reset();
     skip_past();
     if (frames_.now_ns() >= time_ns) break;
   }
@@ -563,9 +570,14 @@ ThreadStack::End ThreadStack::end(int64_t recording_end_ns) const {
                                                                   : INT64_MAX;
   const int64_t end_ns = std::min({recording_end_ns, thread.end_ns, process_end_ns});
   const int64_t alive_ns = std::max(now_ns, thread.alive_ns);
-  if (thread.end_ns != end_ns || process_end_ns == end_ns || alive_ns >= end_ns) {
-    return {end_ns, 0};
-  }
+  // Of the process' threads, the one that ended it lived until then, and most likely
+  // those that were in functions. The others may have ended before, so shortly that the
+  // collector had not seen it.
+  const bool ends_with_process =
+      process_end_ns == end_ns &&
+      (thread.writer == process->end_writer || frames_.depth() != 0);
+  const bool is_seen = thread.end_ns == end_ns || process_end_ns == end_ns;
+  if (!is_seen || ends_with_process || alive_ns >= end_ns) return {end_ns, 0};
   return {end_ns, static_cast<uint64_t>(end_ns) - static_cast<uint64_t>(alive_ns)};
 }
 
