@@ -171,6 +171,9 @@ VERIFIED_ALONE uint32_t open_next_block(uint32_t cpu, uint32_t level, uint64_t b
   uint8_t* base = buffer_base();
   if (base == 0 || cpu >= layout.cpu_count) return NO_BLOCK;
   struct arctrace_cpu_slot* slot = cpu_slot_of(base, cpu);
+  // WRT-10: the rest is for definitions.
+  const uint64_t freed = load_u64(&control_of(base)->freed);
+  if (load_u64(&control_of(base)->taken) - freed >= layout.data_blocks) return NO_BLOCK;
   const uint64_t distance = find_free(base, slot);
   if (distance == UINT64_MAX) return NO_BLOCK;
   const uint64_t handout =

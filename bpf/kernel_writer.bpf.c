@@ -41,6 +41,37 @@ static __always_inline void* begin_own(struct kernel_writer* writer, uint16_t ty
   return begin_record(writer, type, body_size, running);
 }
 
+// The threads of processes that are not traced whose names are recorded, with the first
+// bytes of the name.
+struct {
+  __uint(type, BPF_MAP_TYPE_LRU_HASH);
+  __uint(max_entries, 4096);
+  __type(key, uint32_t);
+  __type(value, uint64_t);
+} named SEC(".maps");
+
+// Records the name of a thread that is not traced, once. An idle CPU's has none.
+static __always_inline void record_name(struct kernel_writer* writer,
+                                        struct thread thread,
+                                        const struct task_struct* task) {
+  if (thread.tid == 0) return;
+  uint32_t name[4] = {};
+  bpf_probe_read_kernel_str(name, sizeof name, task->comm);
+  const uint64_t begin = name[0] | (uint64_t)name[1] << 32;
+  const uint32_t tid = thread.tid;
+  const uint64_t* known = bpf_map_lookup_elem(&named, &tid);
+  if (known != 0 && *known == begin) return;
+  struct arctrace_named_body* body =
+      begin_record(writer, ARCTRACE_TYPE_NAMED, sizeof *body, thread);
+  if (body == 0) return;
+#pragma unroll
+  for (uint32_t i = 0; i < sizeof name / sizeof *name; ++i) {
+    PUT(((uint32_t*)body->name)[i], name[i]);
+  }
+  end_record(writer);
+  bpf_map_update_elem(&named, &tid, &begin, BPF_ANY);
+}
+
 SEC("tp_btf/sched_switch")
 int BPF_PROG(on_switch, bool preempt, struct task_struct* prev,
              struct task_struct* next) {
@@ -56,37 +87,14 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct* prev,
   PUT(body->next_tid, next->pid);
   PUT(body->next_tgid, next_tgid);
   end_record(&writer);
-  return 0;
-}
-
-// The threads of processes that are not traced whose names are recorded, with the first
-// bytes of the name.
-struct {
-  __uint(type, BPF_MAP_TYPE_LRU_HASH);
-  __uint(max_entries, 4096);
-  __type(key, uint32_t);
-  __type(value, uint64_t);
-} named SEC(".maps");
-
-// Records the name of a thread that is not traced, once.
-static __always_inline void record_name(struct kernel_writer* writer,
-                                        struct thread thread,
-                                        const struct task_struct* task) {
-  uint32_t name[4] = {};
-  bpf_probe_read_kernel_str(name, sizeof name, task->comm);
-  const uint64_t begin = name[0] | (uint64_t)name[1] << 32;
-  const uint32_t tid = thread.tid;
-  const uint64_t* known = bpf_map_lookup_elem(&named, &tid);
-  if (known != 0 && *known == begin) return;
-  bpf_map_update_elem(&named, &tid, &begin, BPF_ANY);
-  struct arctrace_named_body* body =
-      begin_record(writer, ARCTRACE_TYPE_NAMED, sizeof *body, thread);
-  if (body == 0) return;
-#pragma unroll
-  for (uint32_t i = 0; i < sizeof name / sizeof *name; ++i) {
-    PUT(((uint32_t*)body->name)[i], name[i]);
+  writer.active = 0;
+  if (!is_traced(next_tgid)) {
+    const struct thread coming = {next->pid, next_tgid};
+    record_name(&writer, coming, next);
+  } else if (!is_traced(leaving.tgid)) {
+    record_name(&writer, leaving, prev);
   }
-  end_record(writer);
+  return 0;
 }
 
 SEC("tp_btf/sched_waking")
@@ -103,7 +111,7 @@ int BPF_PROG(on_waking, struct task_struct* woken) {
   PUT(body->woken_tgid, tgid);
   PUT(body->context, waking_context(running, ctx));
   end_record(&writer);
-  if (waker.tid == 0 || is_traced(waker.tgid)) return 0;
+  if (is_traced(waker.tgid)) return 0;
   writer.active = 0;
   record_name(&writer, waker, running);
   return 0;

@@ -10,8 +10,9 @@ struct buffer_layout {
   uint32_t block_size;
   uint32_t block_count;
   uint32_t cpu_count;
-  uint32_t recorder;  // its tgid, of whose threads nothing is recorded but forks
-  bool overwrites;    // closed blocks count as freed
-  bool preemptible;   // programs may be preempted by others of their CPU: PREEMPT_RT
-  bool casts;         // the kernel has bpf_rdonly_cast(): Linux 6.2
+  uint32_t data_blocks;  // the others are kept for definitions (SPEC.md WRT-10)
+  uint32_t recorder;     // its tgid, of whose threads nothing is recorded but forks
+  bool overwrites;       // closed blocks count as freed
+  bool preemptible;      // programs may be preempted by others of their CPU: PREEMPT_RT
+  bool casts;            // the kernel has bpf_rdonly_cast(): Linux 6.2
 };

@@ -70,8 +70,9 @@ ARCTRACE_API void arctrace_flush(void);
 extern ARCTRACE_API const volatile uint32_t* arctrace_gate;
 
 /* Nonzero if one of the classes in `gate_bits` (enum arctrace_gate_bit) is recorded at
- * present. The functions below check that themselves; use it to save the work of
- * preparing their arguments. Costs two loads and a branch. */
+ * present, be it only of some threads or events. The functions below check that
+ * themselves; use it to save the work of preparing their arguments. Costs two loads and a
+ * branch. */
 ARCTRACE_UNTRACED static inline int arctrace_enabled(uint32_t gate_bits) {
   return __builtin_expect((*arctrace_gate & gate_bits) != 0, 0) != 0;
 }
@@ -95,9 +96,10 @@ struct arctrace_field {
 };
 
 /* Defines an event whose payload is the fields in order, packed. `level`: 0 most
- * important to 7 finest. At most 1024 bytes of `name` are kept, in a copy. Returns the
- * event's id, or 0 if there is no memory, more than 64 fields, a level above 7 or an
- * unknown type. Each call returns a new id. */
+ * important to 7 finest; a session can be told to record events up to a level only
+ * (arctrace record --level, ctl --level). At most 1024 bytes of `name` are kept, in a
+ * copy. Returns the event's id, or 0 if there is no memory, more than 64 fields, a level
+ * above 7 or an unknown type. Each call returns a new id. */
 ARCTRACE_API uint32_t arctrace_define_event(const char* name, uint32_t level,
                                             const struct arctrace_field* fields,
                                             size_t field_count);
@@ -138,8 +140,8 @@ ARCTRACE_API void arctrace_write(uint32_t event, const void* payload, size_t siz
 #define ARCTRACE_PAYLOAD_MAX (ARCTRACE_RECORD_LENGTH_MAX - ARCTRACE_FULL_HEAD_SIZE - 4u)
 
 /* Reserves an event's payload of `size` bytes in the buffer itself, to be filled in
- * place. Returns its address, 4-byte aligned, or NULL if class EVENTS is not recorded or
- * the record is lost. A thread can hold ARCTRACE_HELD_COUNT payloads at a time; one more
+ * place. Returns its address, 4-byte aligned, or NULL if the event is not recorded or the
+ * record is lost. A thread can hold ARCTRACE_HELD_COUNT payloads at a time; one more
  * is lost as NESTED. The record is in progress until the thread that reserved it calls
  * arctrace_commit(), which publishes it, or arctrace_discard(), which turns it into
  * padding. A payload that is never settled keeps its block from being freed until the

@@ -207,6 +207,7 @@ void write_buffer(const BufferState& b, std::optional<double> records_per_second
   json.member("recorded", gate_text(b.gate));
   json.member("high_water_blocks", b.high_water_blocks);
   write_texts("live_filter", b.filter, json);
+  write_texts("record_filter", b.record_filter, json);
   json.member("collector_pid", b.collector_pid);
   json.member("collector_alive", b.collector_alive);
   json.member("records_per_second", records_per_second);

@@ -169,6 +169,13 @@ std::string slot_losses(const BufferState::Slot& slot) {
   return text.empty() ? "-" : text;
 }
 
+std::string entries_text(const std::vector<std::string>& filter) {
+  if (filter.empty()) return " none";
+  std::string text;
+  for (const std::string& entry : filter) absl::StrAppend(&text, " ", escaped(entry));
+  return text;
+}
+
 void append_buffer(std::string& out, const BufferState& buffer) {
   out += "\nblocks:";
   for (uint32_t phase = ARCTRACE_PHASE_FREE; phase < buffer.blocks_by_phase.size();
@@ -187,11 +194,8 @@ void append_buffer(std::string& out, const BufferState& buffer) {
                   buffer.high_water_blocks == 0
                       ? std::string("none")
                       : count_text(buffer.high_water_blocks, "block"),
-                  "; live filter:");
-  for (const std::string& glob : buffer.filter) {
-    absl::StrAppend(&out, " ", escaped(glob));
-  }
-  out += buffer.filter.empty() ? " none\n" : "\n";
+                  "; live filter:", entries_text(buffer.filter),
+                  "; record filter:", entries_text(buffer.record_filter), "\n");
   absl::StrAppend(&out, "\n", count_text(buffer.slots.size(), "writer slot"), "\n");
   Table table({"slot", "writer", "pid", "tid", "written", "state", "lost"}, 5);
   for (const BufferState::Slot& slot : buffer.slots) {

@@ -17,6 +17,7 @@ class MadeUpFunctions {
   FunctionId constructors() { return functions_.intern({}, "[constructors]", {}); }
   FunctionId exit() { return functions_.intern({}, "[exit]", {}); }
   FunctionId off() { return functions_.intern({}, "[functions off]", {}); }
+  FunctionId filtered() { return functions_.intern({}, "[filtered out]", {}); }
   FunctionId lost() { return functions_.intern({}, "[lost]", {}); }
   FunctionId overwritten() { return functions_.intern({}, "[overwritten]", {}); }
   FunctionId missing() { return functions_.intern({}, "[missing]", {}); }

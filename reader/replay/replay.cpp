@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "reader/trace/gaps.hpp"
 #include "reader/trace/record_types.hpp"
 #include "src/base/untrusted_bytes.hpp"
+#include "src/protocol/record_filter.hpp"
 
 namespace arctrace::reader {
 
@@ -156,10 +158,18 @@ void Replay::add_residual_loss(const Record& record, const arctrace_lost_body& l
 void Replay::enabled(const Record& record) {
   const uint32_t gate = load_part_untrusted<arctrace_enabled_body>(record.body).gate;
   const bool is_on = (gate & ARCTRACE_GATE_FUNCTIONS) != 0;
+  std::string filter(is_on ? enabled_filter_untrusted(record.body) : std::string_view());
+  if (const ThreadFilter threads(filter, 0, 0); !threads.by_pid && !threads.by_tid) {
+    filter.clear();
+  }
   std::vector<OffStretch>& off = state_.off;
   const bool was_on = off.empty() || off.back().to_ns != INT64_MAX;
-  if (was_on && !is_on) off.push_back({record.time_ns, INT64_MAX});
-  if (!was_on && is_on) off.back().to_ns = record.time_ns;
+  const bool is_all_on = is_on && filter.empty();
+  const bool goes_on = was_on ? is_all_on : !is_all_on && off.back().filter == filter;
+  if (!goes_on) {
+    if (!was_on) off.back().to_ns = record.time_ns;
+    if (!is_all_on) off.push_back({record.time_ns, INT64_MAX, std::move(filter)});
+  }
   session_point(record);
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "reader/replay/call_tree.hpp"
@@ -27,10 +28,13 @@ struct ReplayTotals {
            open = 0;
 };
 
-// A time in which functions were switched off.
+// A time in which functions were switched off, or some threads' were not recorded.
 struct OffStretch {
   int64_t from_ns;
-  int64_t to_ns;  // INT64_MAX: they still are
+  int64_t to_ns;  // INT64_MAX: it lasts
+  // The record filter, of which the threads that it excludes have this stretch; empty:
+  // all threads have it.
+  std::string filter;
 };
 
 struct ReplayState {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "src/base/untrusted_bytes.hpp"
+#include "src/protocol/record_filter.hpp"
 
 namespace arctrace::reader {
 namespace {
@@ -12,6 +13,12 @@ namespace {
 // Adopted frames nest. The limit keeps the tree of a program that again and again leaves
 // what it never entered from becoming ever deeper; further such exits are orphans.
 constexpr uint32_t kAdoptedMax = 1u << 16;
+
+// Whether it is a STACK of frames.
+bool has_frames(const Record& record) {
+  return record.type == ARCTRACE_TYPE_STACK &&
+         load_part_untrusted<arctrace_stack_body>(record.body).depth != 0;
+}
 
 }  // namespace
 
@@ -34,8 +41,9 @@ void ThreadStack::apply(const Record& record) {
   if (!frames_.has_begun()) begin_at(record);
   if (record.after_gap) {
     broken_ = true;
-    // In blocks of several writers every STACK might follow a gap, and few do.
-    if (record.compact || is_first) {
+    // In blocks of several writers every STACK might follow a gap, and few do. But a
+    // thread that begins in frames has entered them.
+    if (record.compact || (is_first && has_frames(record))) {
       note_missing(
           std::max(frames_.now_ns(), state_.definitions.threads()[thread_].start_ns),
           record.time_ns,
@@ -157,10 +165,7 @@ void ThreadStack::begin_at(const Record& record) {
     begin(parts_.back().from_ns);
     return;
   }
-  const bool knows_frames =
-      record.type == ARCTRACE_TYPE_STACK &&
-      load_part_untrusted<arctrace_stack_body>(record.body).depth != 0;
-  if (parent_.time_ns == INT64_MIN || knows_frames || record.after_gap) {
+  if (parent_.time_ns == INT64_MIN || has_frames(record) || record.after_gap) {
     begin(record.time_ns);
     return;
   }
@@ -199,13 +204,25 @@ void ThreadStack::note_missing(int64_t from_ns, int64_t to_ns, FunctionId functi
   missing_ = MissingTime{from_ns, to_ns, function};
 }
 
+// Whether the stretch is about this thread.
+bool ThreadStack::is_about(const OffStretch& stretch) const {
+  if (stretch.filter.empty()) return true;
+  const Process* process = state_.definitions.process_of(thread_);
+  const ThreadFilter threads(stretch.filter, process == nullptr ? 0 : process->pid,
+                             state_.definitions.threads()[thread_].tid);
+  return !threads.admits();
+}
+
 // Whether records are missing of some of the time from now on.
 bool ThreadStack::has_gap_until(int64_t time_ns) const {
   if (frames_.kernel_frames() != 0) return false;
-  if (missing_.has_value() && missing_->to_ns > frames_.now_ns()) return true;
+  if (missing_.has_value() && missing_->from_ns < time_ns &&
+      missing_->to_ns > frames_.now_ns()) {
+    return true;
+  }
   for (size_t i = off_index_; i < state_.off.size(); ++i) {
     if (state_.off[i].from_ns >= time_ns) break;
-    if (state_.off[i].to_ns > frames_.now_ns()) return true;
+    if (state_.off[i].to_ns > frames_.now_ns() && is_about(state_.off[i])) return true;
   }
   return false;
 }
@@ -225,7 +242,8 @@ void ThreadStack::pass(int64_t time_ns, RunState state, uint64_t left_in_gap) {
 void ThreadStack::pass_part(int64_t time_ns, RunState state, uint64_t left_in_gap) {
   const std::vector<OffStretch>& off = state_.off;
   const auto skip_past = [&] {
-    while (off_index_ < off.size() && off[off_index_].to_ns <= frames_.now_ns()) {
+    while (off_index_ < off.size() &&
+           (off[off_index_].to_ns <= frames_.now_ns() || !is_about(off[off_index_]))) {
       ++off_index_;
     }
   };
@@ -234,10 +252,12 @@ void ThreadStack::pass_part(int64_t time_ns, RunState state, uint64_t left_in_ga
     const bool is_off =
         off_index_ < off.size() && off[off_index_].from_ns < time_ns &&
         (!missing_.has_value() || off[off_index_].from_ns <= missing_->from_ns);
-    const MissingTime gap = is_off ? MissingTime{off[off_index_].from_ns,
-                                                 std::min(off[off_index_].to_ns, time_ns),
-                                                 state_.made_up.off()}
-                                   : *missing_;
+    const MissingTime gap =
+        is_off ? MissingTime{off[off_index_].from_ns,
+                             std::min(off[off_index_].to_ns, time_ns),
+                             off[off_index_].filter.empty() ? state_.made_up.off()
+                                                            : state_.made_up.filtered()}
+               : *missing_;
     frames_.advance(std::min(gap.from_ns, time_ns), state);
     if (left_in_gap != 0) {
       state_.totals.exit_lost += std::min(left_in_gap, frames_.depth());
@@ -245,7 +265,7 @@ void ThreadStack::pass_part(int64_t time_ns, RunState state, uint64_t left_in_ga
       left_in_gap = 0;
     }
     frames_.advance_gap(std::min(gap.to_ns, time_ns), state, gap.function);
-    if (!is_off) missing_.reset();
+    if (!is_off && gap.to_ns <= time_ns) missing_.reset();
     skip_past();
     if (frames_.now_ns() >= time_ns) break;
   }
@@ -550,9 +570,14 @@ ThreadStack::End ThreadStack::end(int64_t recording_end_ns) const {
                                                                   : INT64_MAX;
   const int64_t end_ns = std::min({recording_end_ns, thread.end_ns, process_end_ns});
   const int64_t alive_ns = std::max(now_ns, thread.alive_ns);
-  if (thread.end_ns != end_ns || process_end_ns == end_ns || alive_ns >= end_ns) {
-    return {end_ns, 0};
-  }
+  // Of the process' threads, the one that ended it lived until then, and most likely
+  // those that were in functions. The others may have ended before, so shortly that the
+  // collector had not seen it.
+  const bool ends_with_process =
+      process_end_ns == end_ns &&
+      (thread.writer == process->end_writer || frames_.depth() != 0);
+  const bool is_seen = thread.end_ns == end_ns || process_end_ns == end_ns;
+  if (!is_seen || ends_with_process || alive_ns >= end_ns) return {end_ns, 0};
   return {end_ns, static_cast<uint64_t>(end_ns) - static_cast<uint64_t>(alive_ns)};
 }
 

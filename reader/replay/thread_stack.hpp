@@ -98,6 +98,7 @@ class ThreadStack {
   void pass_part(int64_t time_ns, RunState state, uint64_t left_in_gap);
   void run_until(int64_t time_ns, uint64_t left_in_gap = 0);
   bool has_gap_until(int64_t time_ns) const;
+  bool is_about(const OffStretch& stretch) const;
   bool follows_kernel(int64_t time_ns);
 
   FunctionId resolve(uint64_t key);

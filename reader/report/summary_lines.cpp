@@ -50,6 +50,14 @@ std::string first_program(const Definitions& definitions) {
   return {};
 }
 
+// "5 threads"; "5 of 7 threads" if there were others, without definitions or not asked
+// for.
+std::string part_text(uint64_t count, uint64_t all, const std::string& what,
+                      const std::string& plural) {
+  if (all <= count) return count_text(count, what, plural);
+  return absl::StrCat(count, " of ", count_text(all, what, plural));
+}
+
 }  // namespace
 
 std::string summary_head(const std::string& head, const TextStyle& style) {
@@ -134,10 +142,14 @@ SummarySection head_section(const SummaryFacts& facts, const TextStyle& style) {
   processes.erase(std::unique(processes.begin(), processes.end()), processes.end());
   std::string end = end_text(facts.session);
   if (!end.empty()) end += ", ";
-  section.rows.push_back(
-      absl::StrCat(end, duration_text(wall_ns(replay)), ", ",
-                   count_text(processes.size(), "process", "processes"), ", ",
-                   count_text(replay.threads().size(), "thread")));
+  section.rows.push_back(absl::StrCat(
+      end, duration_text(wall_ns(replay)), ", ",
+      part_text(processes.size(), facts.summary == nullptr ? 0 : facts.summary->processes,
+                "process", "processes"),
+      ", ",
+      part_text(replay.threads().size(),
+                facts.summary == nullptr ? 0 : facts.summary->threads, "thread",
+                "threads")));
   std::string times;
   if (replay.threads().size() > 1) {
     times = "all threads: " + duration_text(facts.all_ns());

@@ -39,8 +39,9 @@ class Builder {
         fates_(fates),
         findings_(findings) {}
 
-  void apply(uint16_t type, uint64_t ticks, BodyReader body, uint64_t chunk,
-             uint32_t offset) {
+  void apply(uint16_t type, uint32_t writer, uint64_t ticks, BodyReader body,
+             uint64_t chunk, uint32_t offset) {
+    writer_ = writer;
     time_ns_ = clock_.to_ns(ticks);
     chunk_ = chunk;
     offset_ = offset;
@@ -291,6 +292,7 @@ class Builder {
     process.end_how = body.how;
     process.end_ns = body.how == ARCTRACE_END_NONE ? INT64_MAX : time_ns_;
     process.end_status = body.status;
+    process.end_writer = writer_;
   }
 
   // Of several, because a child was forked in between or called main, the first counts.
@@ -393,7 +395,9 @@ class Builder {
   // By pid: as programs noted them, and as the kernel's records have them.
   absl::flat_hash_map<uint32_t, std::vector<int64_t>> execs_, kernel_execs_;
   absl::flat_hash_map<ProcessIndex, int64_t> ages_ns_;
-  int64_t time_ns_ = 0;  // of the record that is being applied
+  // Of the record that is being applied.
+  int64_t time_ns_ = 0;
+  uint32_t writer_ = 0;
   int64_t finished_ns_ = INT64_MAX;
   uint64_t chunk_ = 0;
   uint32_t offset_ = 0;
@@ -406,6 +410,7 @@ void DefinitionsLoader::add_untrusted(const RawRecord& record, uint64_t chunk) {
                    chunk,
                    record.offset,
                    record.type,
+                   record.writer,
                    {record.body.begin(), record.body.end()}});
 }
 
@@ -450,7 +455,8 @@ void DefinitionsLoader::build(Session& session, ClockMap& clock, Definitions& de
   }
   Builder builder(session, clock, definitions, fates, findings);
   for (const Held& held : held_) {
-    builder.apply(held.type, held.ticks, BodyReader(held.body), held.chunk, held.offset);
+    builder.apply(held.type, held.writer, held.ticks, BodyReader(held.body), held.chunk,
+                  held.offset);
   }
   for (const auto& [pid, monotonic_ns] : kernel_execs_) {
     builder.add_kernel_exec(pid, monotonic_ns);

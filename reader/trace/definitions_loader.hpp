@@ -35,6 +35,7 @@ class DefinitionsLoader {
     uint64_t chunk;
     uint32_t offset;
     uint16_t type;
+    uint32_t writer;
     std::vector<std::byte> body;
   };
 

@@ -4,17 +4,28 @@
 
 #include <algorithm>
 
+#include "reader/trace/bytes.hpp"
 #include "reader/trace/format_names.hpp"
 #include "reader/trace/record_types.hpp"
 #include "src/base/untrusted_bytes.hpp"
+#include "src/protocol/record_filter.hpp"
 
 namespace arctrace::reader {
+
+std::string_view enabled_filter_untrusted(std::span<const std::byte> body) {
+  const auto fixed = load_part_untrusted<arctrace_enabled_body>(body);
+  const std::span<const std::byte> rest =
+      body.subspan(std::min(body.size(), sizeof fixed));
+  return as_text(rest.first(std::min<size_t>(rest.size(), fixed.filter_size)));
+}
 
 std::string gap_reason_text(const Gap& gap) {
   switch (gap.reason) {
     case Gap::Reason::kOff:
       return gap.detail == ARCTRACE_GATE_ALL ? "recording off"
                                              : gate_text(gap.detail) + " off";
+    case Gap::Reason::kFiltered:
+      return "other threads filtered out";
     case Gap::Reason::kOverwritten:
       return "overwritten";
     case Gap::Reason::kMissing:
@@ -81,30 +92,30 @@ Gap GapFinder::lost(const Record& record) const {
 std::optional<Gap> GapFinder::enabled(const Record& record) {
   const uint32_t gate = load_part_untrusted<arctrace_enabled_body>(record.body).gate;
   const uint32_t off = ARCTRACE_GATE_ALL & ~gate;
-  if (off == off_) return std::nullopt;
-  std::optional<Gap> gap;
-  if (off_ != 0) {
-    gap.emplace();
-    gap->reason = Gap::Reason::kOff;
-    gap->detail = off_;
-    gap->from_ns = off_since_ns_;
-    gap->to_ns = record.time_ns;
-  }
+  const ThreadFilter threads(enabled_filter_untrusted(record.body), 0, 0);
+  const bool filters_threads = threads.by_pid || threads.by_tid;
+  if (off == off_ && filters_threads == filters_threads_) return std::nullopt;
+  std::optional<Gap> gap = off_until(record.time_ns);
   off_ = off;
+  filters_threads_ = filters_threads;
   off_since_ns_ = record.time_ns;
+  return gap;
+}
+
+// What is not recorded at present, up to then.
+std::optional<Gap> GapFinder::off_until(int64_t time_ns) const {
+  if (off_ == 0 && !filters_threads_) return std::nullopt;
+  Gap gap;
+  gap.reason = off_ != 0 ? Gap::Reason::kOff : Gap::Reason::kFiltered;
+  gap.detail = off_;
+  gap.from_ns = off_since_ns_;
+  gap.to_ns = std::max(time_ns, off_since_ns_);
   return gap;
 }
 
 std::vector<Gap> GapFinder::finish(const Summary* summary) {
   std::vector<Gap> gaps;
-  if (off_ != 0) {
-    Gap gap;
-    gap.reason = Gap::Reason::kOff;
-    gap.detail = off_;
-    gap.from_ns = off_since_ns_;
-    gap.to_ns = std::max(now_, off_since_ns_);
-    gaps.push_back(gap);
-  }
+  if (std::optional<Gap> gap = off_until(now_)) gaps.push_back(*gap);
   if (summary == nullptr) return gaps;
   for (ThreadIndex i = 0; i < definitions_.threads().size(); ++i) {
     const Thread& thread = definitions_.threads()[i];

@@ -4,7 +4,9 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "reader/trace/clock_map.hpp"
@@ -15,10 +17,14 @@
 
 namespace arctrace::reader {
 
+// The filters' text of an ENABLED record.
+std::string_view enabled_filter_untrusted(std::span<const std::byte> body);
+
 // It is about one thread, one CPU, or if neither is set, the whole session.
 struct Gap {
   enum class Reason : uint8_t {
     kOff,          // classes of records were switched off
+    kFiltered,     // the record filter excluded some threads, of all user classes
     kOverwritten,  // newer records took their room
     kMissing,      // blocks are not in the file
     kLost,         // records were not written
@@ -32,7 +38,8 @@ struct Gap {
   std::optional<uint64_t> records;  // that are missing, if it is known
 };
 
-// "functions off", "recording off", "overwritten", "missing", "lost: full".
+// "functions off", "recording off", "other threads filtered out", "overwritten",
+// "missing", "lost: full".
 std::string gap_reason_text(const Gap& gap);
 
 // Finds the gaps of a trace. Takes constant time for a record.
@@ -53,6 +60,7 @@ class GapFinder {
  private:
   Gap lost(const Record& record) const;
   std::optional<Gap> enabled(const Record& record);
+  std::optional<Gap> off_until(int64_t time_ns) const;
   struct Seen {
     int64_t last_ns = INT64_MIN;  // of the thread's records; INT64_MIN: none yet
     // Before its first record, if others were overwritten.
@@ -64,6 +72,7 @@ class GapFinder {
   const ClockMap* const clock_;
   const uint32_t mode_;
   uint32_t off_ = 0;  // classes that are switched off
+  bool filters_threads_ = false;
   int64_t off_since_ns_ = 0;
   int64_t now_ = INT64_MIN;
   std::vector<Seen> seen_;  // by thread

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "src/protocol/dead_slot.hpp"
+#include "src/protocol/record_filter.hpp"
 
 namespace arctrace::reader {
 namespace {
@@ -53,6 +54,18 @@ absl::Status read_slots(Input& input, const Geometry& geometry, FindingLog& find
   return absl::OkStatus();
 }
 
+template <class Area>
+absl::Status read_filter(Input& input, uint64_t offset,
+                         std::vector<std::string>& entries) {
+  Area filter{};
+  const absl::StatusOr<bool> whole = read_struct(input, offset, filter);
+  if (!whole.ok()) return whole.status();
+  if (!*whole || filter.size > sizeof filter.text) return absl::OkStatus();
+  for_each_filter_entry({reinterpret_cast<const char*>(filter.text), filter.size},
+                        [&](std::string_view entry) { entries.emplace_back(entry); });
+  return absl::OkStatus();
+}
+
 absl::Status read_control(Input& input, BufferState& state) {
   arctrace_control control{};
   const absl::StatusOr<bool> whole = read_struct(input, ARCTRACE_CONTROL_OFFSET, control);
@@ -64,18 +77,11 @@ absl::Status read_control(Input& input, BufferState& state) {
   state.threads = control.writer_next - std::min(control.writer_next, 1u);
   state.collector_alive = is_live(control.collector_lock);
   std::copy(std::begin(control.lost), std::end(control.lost), state.session_lost.begin());
-  arctrace_live_filter filter{};
-  const absl::StatusOr<bool> has_filter =
-      read_struct(input, ARCTRACE_LIVE_FILTER_OFFSET, filter);
-  if (!has_filter.ok()) return has_filter.status();
-  if (!*has_filter || filter.size > sizeof filter.text) return absl::OkStatus();
-  std::string_view text(reinterpret_cast<const char*>(filter.text), filter.size);
-  while (!text.empty()) {
-    const size_t end = std::min(text.find('\0'), text.size());
-    state.filter.emplace_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return absl::OkStatus();
+  absl::Status read =
+      read_filter<arctrace_live_filter>(input, ARCTRACE_LIVE_FILTER_OFFSET, state.filter);
+  if (!read.ok()) return read;
+  return read_filter<arctrace_record_filter>(input, ARCTRACE_RECORD_FILTER_OFFSET,
+                                             state.record_filter);
 }
 
 }  // namespace

@@ -85,6 +85,7 @@ struct Process {
   int64_t earliest_ns = INT64_MIN;
   uint32_t end_how = 0;  // enum arctrace_process_end; 0: none recorded
   int32_t end_status = -1;
+  uint32_t end_writer = 0;  // the thread that ended it, by its session identity
   std::string executable;
   std::vector<std::string> arguments;
   std::vector<Module> modules;

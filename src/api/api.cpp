@@ -17,6 +17,7 @@
 #include "src/writer/modules.hpp"
 #include "src/writer/process_records.hpp"
 #include "src/writer/record.hpp"
+#include "src/writer/record_filter.hpp"
 
 namespace arctrace {
 namespace {
@@ -116,7 +117,7 @@ uint32_t arctrace_define_event(const char* name, uint32_t level,
 }
 
 void* arctrace_reserve(uint32_t event, size_t size) {
-  if (!is_recorded(ARCTRACE_GATE_EVENTS)) return nullptr;
+  if (!event_is_recorded(event)) return nullptr;
   return hold_record(event, size);
 }
 

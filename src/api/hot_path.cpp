@@ -11,6 +11,7 @@
 #include "src/process/gate.hpp"
 #include "src/process/session.hpp"
 #include "src/writer/record.hpp"
+#include "src/writer/record_filter.hpp"
 
 using namespace arctrace;  // the C functions below are the namespace's face
 
@@ -50,7 +51,7 @@ __attribute__((noinline)) void write_event_slow(uint32_t event, const void* payl
       write_event_fast<KnownSharedBlock>(event, payload, size)) {
     return;
   }
-  if (!is_recorded(ARCTRACE_GATE_EVENTS)) return;
+  if (!event_is_recorded(event)) return;
   const WriterCall writer_call;
   if (writer_call.refuses_record()) return;
   const uint64_t ticks = session_ticks();

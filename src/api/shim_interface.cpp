@@ -28,6 +28,7 @@
 #include "src/writer/lent_storage.hpp"
 #include "src/writer/modules.hpp"
 #include "src/writer/process_records.hpp"
+#include "src/writer/record_filter.hpp"
 #include "src/writer/slow_path.hpp"
 
 namespace arctrace {
@@ -79,7 +80,7 @@ const volatile uint32_t* arctrace_shim_live_filter_number(void) {
 
 int64_t arctrace_shim_copy_live_filter(uint64_t* text, uint32_t* round) {
   if (!session.joined) return -1;
-  return copy_live_filter_untrusted(live_filter_area(session.view), text, *round);
+  return copy_filter_untrusted(live_filter_area(session.view), text, *round);
 }
 
 void arctrace_shim_follow_live_filter(uint32_t round, int filter_in_only) {

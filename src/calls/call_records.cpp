@@ -181,7 +181,9 @@ bool is_another_call(const ThreadStacks& stacks, const MachineFrame& open,
 // Whether functions were off at times, so that some may be open that were not reported.
 bool was_off_meanwhile() {
   arctrace_control& control = session.view.control();
-  IpcAtomics::load_acquire(control.gate);  // R2, matches R1 (Buffer::set_gate)
+  // R2, matches R1 (Buffer::set_gate, update_unfiltered).
+  IpcAtomics::load_acquire(control.gate);
+  IpcAtomics::load_acquire(control.unfiltered);
   return IpcAtomics::load_relaxed(control.functions_on) > 1;
 }
 

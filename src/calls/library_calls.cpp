@@ -6,6 +6,7 @@
 #include "src/process/session.hpp"
 #include "src/protocol/losses.hpp"
 #include "src/writer/lent_storage.hpp"
+#include "src/writer/record_filter.hpp"
 #include "src/writer/slow_path.hpp"
 
 namespace arctrace {

@@ -1,5 +1,8 @@
 #include "src/process/gate.hpp"
 
+#include "src/protocol/live_filter.hpp"
+#include "src/protocol/record_filter.hpp"
+
 namespace arctrace {
 namespace {
 
@@ -13,6 +16,7 @@ void set_fast_gate(const volatile uint32_t* gate) {
 
 const volatile uint32_t* fast_gate = &kClosedGate;
 const volatile uint32_t* live_filter_number = &kClosedGate;
+const volatile uint32_t* record_filter_number = &kClosedGate;
 
 void close_fast_path() { set_fast_gate(&kClosedGate); }
 
@@ -21,11 +25,11 @@ void close_gate() {
   arctrace_gate = &kClosedGate;
 }
 
-void open_gate(const volatile uint32_t& gate, const volatile uint32_t& filter_number,
-               bool with_fast_path) {
-  live_filter_number = &filter_number;
-  if (with_fast_path) set_fast_gate(&gate);
-  arctrace_gate = &gate;
+void open_gate(const BufferView& view, bool with_fast_path) {
+  live_filter_number = &live_filter_area(view).round;
+  record_filter_number = &record_filter_area(view).round;
+  if (with_fast_path) set_fast_gate(&view.control().unfiltered);
+  arctrace_gate = &view.control().gate;
 }
 
 }  // namespace arctrace

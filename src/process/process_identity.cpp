@@ -54,6 +54,13 @@ ProcessState* current_process(uint64_t ticks) {
   return state;
 }
 
+ProcessState* process_state_of_session() { return process_state; }
+
+uint32_t process_id() {
+  if (const uint32_t pid = known_pid(); pid != 0) return pid;
+  return may_call_kernel() ? sys::getpid() : 0;
+}
+
 void begin_forked_process(uint32_t pid) {
   if (process_state == nullptr) return;
   if (!may_call_kernel()) set_parent(last_pid);

@@ -30,6 +30,7 @@ struct ProcessState {
   uint32_t self_counted;       // 1: so is its PROCESS record
   uint32_t compactions;        // how often all was begun anew to make room
   uint32_t compacting;         // 1: a thread does that (a try-lock)
+  uint64_t filter_verdict;     // of the record filter (src/writer/record_filter.cpp)
   uint32_t thread_slot;        // a slot in which a thread of it was seen, from 1; 0: none
 
   static constexpr uint32_t kNone = 0;
@@ -46,6 +47,13 @@ bool has_next_identity(uint32_t& next);
 // system call that is forbidden, if the session has no identity left, or if there is no
 // session.
 ProcessState* current_process(uint64_t ticks);
+
+// The calling process' state, with an identity or without. Null if there is no session.
+ProcessState* process_state_of_session();
+
+// The calling process' id, for which the kernel is asked if it has no identity yet; 0 if
+// that is forbidden.
+uint32_t process_id();
 
 // Notes the process id of a fork child, so that its identity can be made without a system
 // call.

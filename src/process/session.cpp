@@ -14,7 +14,6 @@
 #include "src/buffer/truncation_guard.hpp"
 #include "src/process/gate.hpp"
 #include "src/process/process_identity.hpp"
-#include "src/protocol/live_filter.hpp"
 #include "src/protocol/losses.hpp"
 
 namespace arctrace {
@@ -74,8 +73,7 @@ int join_session(const char* path) {
   session.is_map = buffer.is_map;
   session.joined = true;
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  open_gate(view.control().gate, live_filter_area(view).round,
-            session.clock == kCounterClock);
+  open_gate(view, session.clock == kCounterClock);
   return 0;
 }
 

@@ -6,6 +6,7 @@
 #include <arctrace/format.h>
 
 #include <cstdint>
+#include <optional>
 
 #include "src/buffer/buffer_view.hpp"
 #include "src/protocol/block_state.hpp"
@@ -50,7 +51,10 @@ class CpuChain {
         got.record != nullptr) {
       return got;
     }
-    const auto taken = Handout<A>::take(view, ARCTRACE_KERNEL_SLOT, slot.active[0]);
+    std::optional<typename Handout<A>::Taken> taken;
+    if (!Handout<A>::rest_is_for_definitions(view)) {
+      taken = Handout<A>::take(view, ARCTRACE_KERNEL_SLOT, slot.active[0]);
+    }
     if (!taken) {
       release(view, cpu);
       return {};

@@ -36,6 +36,24 @@ class Handout {
     uint64_t state;  // as stored: OWNED
   };
 
+  // How many blocks may be in use before the rest is kept for definitions (SPEC.md
+  // WRT-10); more than there are: none is kept.
+  static uint32_t most_for_data(const Geometry& geometry) {
+    // In overwrite mode data makes way for them.
+    constexpr uint32_t kPart = 16, kFewBlocks = 64;
+    const bool keeps_none =
+        geometry.block_count < kFewBlocks || geometry.mode == ARCTRACE_MODE_OVERWRITE;
+    return keeps_none ? UINT32_MAX : geometry.block_count - geometry.block_count / kPart;
+  }
+
+  // Whether the blocks that are free are kept for definitions: records of class data get
+  // none of them.
+  static bool rest_is_for_definitions(const BufferView& view) {
+    arctrace_control& control = view.control();
+    const uint64_t freed = A::load_relaxed(control.freed);
+    return A::load_relaxed(control.taken) - freed >= most_for_data(view.geometry());
+  }
+
   // How many blocks one call looks at, at most. In overwrite mode there is no collector
   // that says which blocks are long in use.
   static constexpr uint32_t kLooks = 256;

@@ -1,5 +1,5 @@
-// The live filter in the control page (SPEC.md FLT-1), a sequence lock around a text:
-// `arctrace ctl` publishes it, and the programs of the session copy it.
+// The filters in the control page (SPEC.md FLT-1 and FLT-2), each a sequence lock around
+// a text: `arctrace ctl` publishes it, and the programs of the session copy it.
 #pragma once
 
 #include <arctrace/format.h>
@@ -12,8 +12,12 @@
 
 namespace arctrace {
 
-inline constexpr uint32_t kLiveFilterWords =
-    ARCTRACE_LIVE_FILTER_TEXT_MAX / sizeof(uint64_t);
+// How many words a filter's text has: `Area` is arctrace_live_filter or
+// arctrace_record_filter.
+template <class Area>
+inline constexpr uint32_t kFilterWords = sizeof(Area::text) / sizeof(uint64_t);
+inline constexpr uint32_t kLiveFilterWords = kFilterWords<arctrace_live_filter>;
+
 inline constexpr char kFilterMark = '+';   // only matching functions and what they call
 inline constexpr char kNotraceMark = '-';  // not matching functions nor what they call
 
@@ -27,32 +31,32 @@ inline arctrace_live_filter& live_filter_area(const BufferView& view) {
                                                   ARCTRACE_LIVE_FILTER_OFFSET);
 }
 
-// Copies the text to `to`, an array of kLiveFilterWords, and returns its size in bytes,
+// Copies the text to `to`, an array of kFilterWords<Area>, and returns its size in bytes,
 // or -1 while it is being changed.
-inline int64_t copy_live_filter_untrusted(arctrace_live_filter& area, uint64_t* to,
-                                          uint32_t& round) {
+template <class Area>
+int64_t copy_filter_untrusted(Area& area, uint64_t* to, uint32_t& round) {
   round = IpcAtomics::load_acquire(area.round);  // Q2
   if (round % 2 != 0) return -1;
   const uint32_t size = IpcAtomics::load_relaxed(area.size);
-  if (size > ARCTRACE_LIVE_FILTER_TEXT_MAX) return 0;
-  for (uint32_t i = 0; i < kLiveFilterWords; ++i) {
+  if (size > sizeof area.text) return 0;
+  for (uint32_t i = 0; i < kFilterWords<Area>; ++i) {
     to[i] = IpcAtomics::load_relaxed(area.text[i]);
   }
   std::atomic_thread_fence(std::memory_order_acquire);  // Q3
   return IpcAtomics::load_relaxed(area.round) == round ? int64_t{size} : -1;
 }
 
-// Publishes the first `size` bytes of `text`, an array of kLiveFilterWords. False:
+// Publishes the first `size` bytes of `text`, an array of kFilterWords<Area>. False:
 // another process published a filter at the same time.
-inline bool publish_live_filter(arctrace_live_filter& area, const uint64_t* text,
-                                uint32_t size) {
+template <class Area>
+bool publish_filter(Area& area, const uint64_t* text, uint32_t size) {
   uint32_t round = IpcAtomics::load_relaxed(area.round);
   // If the round is odd already, the process that changed it died or is about to fail.
   const uint32_t changing = (round + 1) | 1;
   if (!IpcAtomics::compare_exchange_acq_rel(area.round, round, changing)) return false;
   std::atomic_thread_fence(std::memory_order_release);  // Q4
   IpcAtomics::store_relaxed(area.size, size);
-  for (uint32_t i = 0; i < kLiveFilterWords; ++i) {
+  for (uint32_t i = 0; i < kFilterWords<Area>; ++i) {
     IpcAtomics::store_relaxed(area.text[i], text[i]);
   }
   uint32_t expected = changing;

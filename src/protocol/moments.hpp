@@ -8,6 +8,8 @@
 
 #include "src/base/shared_atomics.hpp"
 #include "src/buffer/buffer_view.hpp"
+#include "src/protocol/live_filter.hpp"
+#include "src/protocol/record_filter.hpp"
 
 namespace arctrace {
 
@@ -18,6 +20,21 @@ struct Moments {
 
   arctrace_moment& entry(uint32_t n) const {
     return reinterpret_cast<arctrace_moment*>(&area + 1)[n % kept];
+  }
+};
+
+// What the moments of gate_changes() have for a value.
+struct GateChange {
+  uint32_t gate;
+  // The low bits of the filters' rounds.
+  uint32_t live_round, record_round;
+
+  static constexpr uint32_t kRoundMask = 0xFFF;
+  static GateChange unpack(uint32_t value) {
+    return {value & 0xFF, value >> 8 & kRoundMask, value >> 20};
+  }
+  uint32_t pack() const {
+    return (gate & 0xFF) | (live_round & kRoundMask) << 8 | record_round << 20;
   }
 };
 
@@ -48,6 +65,14 @@ inline void note_moment(const Moments& moments, uint64_t ticks, uint32_t value) 
   IpcAtomics::store_release(moment.ticks, ticks);
   IpcAtomics::store_relaxed(moment.value, value);
   IpcAtomics::store_release(moment.round, n + 1);  // S1
+}
+
+// Notes that the gate and the filters are as they are now.
+inline void note_gate_change(const BufferView& view, uint64_t ticks) {
+  const GateChange change{IpcAtomics::load_relaxed(view.control().gate),
+                          IpcAtomics::load_relaxed(live_filter_area(view).round),
+                          IpcAtomics::load_relaxed(record_filter_area(view).round)};
+  note_moment(gate_changes(view), ticks, change.pack());
 }
 
 // Calls use(ticks, value) for each moment after the first `seen` ones that is still kept,

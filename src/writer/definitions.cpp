@@ -356,6 +356,22 @@ Definition* add_definition(uint16_t type, const BodyPart* parts, uint32_t part_c
   return definition;
 }
 
+EventFacts find_event(uint32_t id) {
+  uint64_t next = IpcAtomics::load_acquire(first_definition);
+  while (next != 0) {
+    auto* definition = at_address<Definition>(next);
+    if (definition->type == ARCTRACE_TYPE_EVENT_LAYOUT) {
+      const auto& body = part_at<arctrace_event_layout_body>(definition->body());
+      if (body.id == id) {
+        const auto* name = reinterpret_cast<const char*>(&body + 1);
+        return {std::string_view(name, body.name_size), body.level};
+      }
+    }
+    next = IpcAtomics::load_acquire(definition->next);
+  }
+  return {};
+}
+
 bool write_parts(ThreadState& state, ProcessState& process, uint16_t type,
                  const BodyPart* parts, uint32_t part_count, uint64_t ticks) {
   const Reservation record =

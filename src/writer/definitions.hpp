@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 #include "src/process/process_identity.hpp"
 #include "src/writer/writer_call.hpp"
@@ -28,6 +29,14 @@ struct Definition;
 // length stands at body offset `cut_at`. Null: no memory. Lock-free.
 Definition* add_definition(uint16_t type, const BodyPart* parts, uint32_t part_count,
                            uint32_t cut_at, uint64_t ticks);
+
+// What defines an event. An id that is not defined has no name and level 0.
+struct EventFacts {
+  std::string_view name;
+  uint32_t level;
+};
+// Looks through all definitions of this process.
+EventFacts find_event(uint32_t id);
 
 // The definition holds no longer than `ticks` (an unloaded module): processes that begin
 // later do not write it.

@@ -71,7 +71,7 @@ bool take_block(ThreadState& state) {
   const uint64_t freed = IpcAtomics::load_relaxed(session.view.control().freed);
   arctrace_writer_slot& slot = session.view.slot(state.slot.index);
   std::optional<Handout<IpcAtomics>::Taken> taken;
-  if (!rest_is_for_definitions()) {
+  if (!Handout<IpcAtomics>::rest_is_for_definitions(session.view)) {
     taken = Handout<IpcAtomics>::take(session.view, state.slot.index, slot.current);
   }
   wake_past_mark();

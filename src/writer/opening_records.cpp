@@ -63,17 +63,4 @@ bool is_known_empty(const ThreadState& state) {
          IpcAtomics::load_relaxed(session.view.control().freed) + 1;
 }
 
-bool rest_is_for_definitions() {
-  const Geometry& geometry = session.view.geometry();
-  // In overwrite mode data makes way for them.
-  constexpr uint32_t kPart = 16, kFewBlocks = 64;
-  if (geometry.block_count < kFewBlocks || geometry.mode == ARCTRACE_MODE_OVERWRITE) {
-    return false;
-  }
-  arctrace_control& control = session.view.control();
-  const uint64_t used =
-      IpcAtomics::load_relaxed(control.taken) - IpcAtomics::load_relaxed(control.freed);
-  return used >= geometry.block_count - geometry.block_count / kPart;
-}
-
 }  // namespace arctrace

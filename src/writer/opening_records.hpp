@@ -55,8 +55,4 @@ void note_no_block(ThreadState& state, uint64_t freed);
 // Whether no block has become free since the thread found none: then it need not ask.
 bool is_known_empty(const ThreadState& state);
 
-// Whether the blocks that are free are kept for definitions (SPEC.md WRT-10): records of
-// class data get none of them.
-bool rest_is_for_definitions();
-
 }  // namespace arctrace

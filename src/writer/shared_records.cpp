@@ -27,7 +27,7 @@ bool needs_whole_stack(const ThreadState& state, uint32_t round) {
 SharedReservation reserve_data(ThreadState& state, ProcessState& process, uint32_t length,
                                uint64_t ticks) {
   uint64_t& chain = session.view.control().shared_current;
-  if (rest_is_for_definitions()) {
+  if (Handout<IpcAtomics>::rest_is_for_definitions(session.view)) {
     uint32_t& active = *own_active(state);
     const SharedReservation got = SharedChain<IpcAtomics>::reserve_in(
         session.view, active, IpcAtomics::load_acquire(chain), length);

@@ -105,7 +105,8 @@ struct ThreadState {
   uint32_t vfork_depth;  // open frames when vfork was called
   HeldRecord held[ARCTRACE_HELD_COUNT];
   PublishedCalls published;
-  char name[64];  // as arctrace_thread_name gave it; empty: the kernel's
+  uint64_t filter_verdict;  // of the record filter (record_filter.cpp)
+  char name[64];            // as arctrace_thread_name gave it; empty: the kernel's
 
   // The lock shows whether the thread lives, so that the state can be reused after its
   // death. What precedes the lock is cleared then; what follows robust_next has counts

@@ -127,6 +127,33 @@ class DiskTest(TraceTest):
                 for part in (saved, rest):  # checks of whole files would refuse them
                     part.unlink()
 
+    def test_the_message_counts_the_kernels_records(self):
+        """The program writes next to nothing, and the kernel much."""
+        probe = self.directory / "probe"
+        if attack.arctrace("record", "-o", probe, "--kernel=bpf", "--", "true").returncode != 0:
+            self.skipTest("the kernel cannot write here")
+        for mode in ("drop", "overwrite"):
+            with self.subTest(mode=mode):
+                recorder = self.start("--kernel=bpf", "--syscalls", "--no-libcall", f"--mode={mode}")
+                self.write(recorder, 1)
+                self.fill()
+                for _ in range(20000):
+                    self.write(recorder, 0)  # a line each way: some system calls
+                _, errors = self.end(recorder)
+                (self.disk / "filler").unlink()
+                self.assertIn("cut off: No space left on device", errors)
+                found = re.search(r"(\d+) records did not fit on the disk and are in (\S+):", errors)
+                self.assertIsNotNone(found, errors)
+                self.addCleanup(attack.arctrace, "destroy", "--force", found[2])
+                self.assertEqual(found[1], re.search(r"file (\d+)", errors)[1])
+                self.assertGreater(int(found[1]), 10_000)
+                rest = self.directory / "rest"
+                done = attack.arctrace("recover", "-o", rest, found[2])
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertGreater(self.summary(rest)["records_by_type"]["SYSCALL"], 5_000)
+                for path in (self.trace, rest):
+                    path.unlink()
+
     def test_names_without_a_reserve(self):
         """On a disk that is too small for it, records that are in the file make way."""
         subprocess.run(["mount", "-o", "remount,size=192k", self.disk], check=True)

@@ -25,8 +25,7 @@ void join_guarded(const std::string& path) {
   REQUIRE(mremap(session.view.base(), size, size, MREMAP_MAYMOVE | MREMAP_FIXED,
                  middle) == middle);
   session.view = BufferView(middle, geometry);
-  open_gate(session.view.control().gate, live_filter_area(session.view).round,
-            session.clock == kCounterClock);
+  open_gate(session.view, session.clock == kCounterClock);
 }
 
 }  // namespace arctrace::testing

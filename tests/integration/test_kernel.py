@@ -1,4 +1,5 @@
 """The kernel writes into the same buffer: time on and off the CPU, and the users who may not see it."""
+import collections
 import json
 import os
 import pathlib
@@ -248,6 +249,15 @@ class KernelTest(ProgramTest):
             self.assertEqual((end["tid"], end["device"]),
                              (begun[sector]["tid"], begun[sector]["device"]))
             self.assertGreater(end["time_ns"], begun[sector]["time_ns"])
+        # The view of what happens has the thread's requests, within the functions that made them.
+        shown = collections.Counter((e["type"], e["tid"]) for e in self.report(trace, "flow")["flow"]
+                                    if e.get("type", "").startswith("BLOCK_IO"))
+        own = {r["tid"] for r in begun.values()}
+        self.assertEqual(len(own), 1)
+        for what in ("BLOCK_IO", "BLOCK_IO_END"):
+            for tid in own:
+                self.assertEqual(shown[what, tid],
+                                 sum(r["type"] == what and r["tid"] == tid for r in records))
 
     def test_the_recorder_sleeps(self):
         """While nothing happens. The kernel can't wait on the memory of a BPF map: a recorder that
@@ -285,8 +295,14 @@ class KernelTest(ProgramTest):
                                   stdout=cat.stdin):
                 pass
             cat.communicate()
-        named = {r["name"] for r in self.dump(trace, "--type", "NAMED")}
+        names = self.dump(trace, "--type", "NAMED")
+        named = {r["name"] for r in names}
         self.assertIn("sh", named)
+        # Also those that existed before and only had a CPU before or after a recorded thread.
+        own = {r["tid"] for r in self.dump(trace, "--type", "FORKED,EXECED,EXITED")}
+        switches = self.dump(trace, "--type", "SWITCH")
+        foreign = {r["next_tid"] for r in switches} | {r["tid"] for r in switches}
+        self.assertEqual(foreign - own - {0} - {r["tid"] for r in names}, set())
         text = subprocess.run([support.ARCTRACE, "report", trace, "--view=wakers"], text=True,
                               stdout=subprocess.PIPE, check=True).stdout
         self.assertRegex(text, r"\bsh \d+/\d+")

@@ -19,6 +19,21 @@ __attribute__((destructor)) static void end(void) { usleep(60000); }
 static void handler(void) { usleep(40000); }
 int main(void) { atexit(handler); usleep(50000); return 3; }
 """
+# A thread ends long before the process, another one with it.
+EARLY = """
+#include <pthread.h>
+#include <unistd.h>
+void* early(void* p) { usleep(1000); return p; }
+void* late(void* p) { for (;;) pause(); return p; }
+int main(void) {
+  pthread_t thread;
+  pthread_create(&thread, NULL, late, NULL);
+  pthread_create(&thread, NULL, early, NULL);
+  pthread_join(thread, NULL);
+  usleep(300000);
+  return 0;
+}
+"""
 # Enters a frame, and waits in it to be killed.
 WAITS = support.API + """
 api.arctrace_enter(key("waits"))
@@ -117,6 +132,21 @@ class LifetimesTest(support.TraceTest):
         self.assertEqual(len(threads), 2)
         for thread in threads:
             self.assertIn("[loader]", children(thread["root"]))
+
+    def test_a_thread_that_ends_before_its_process(self):
+        """In overwrite mode nobody sees when: it is known to within the time up to the process' end."""
+        source = self.directory / "early.c"
+        source.write_text(EARLY, encoding="ascii")
+        subprocess.run(["gcc", "-finstrument-functions", "-pthread", source, "-o",
+                        self.directory / "early"], check=True)
+        trace = self.record(self.directory / "early", options=("--mode=overwrite",)).trace
+        main, *others = self.report(trace, "tree")["threads"]
+        self.assertNotIn("end_within_ns", main)
+        ends = {next(iter(children(t["root"]))): t for t in others}
+        self.assertNotIn("end_within_ns", ends["late"])  # it is in a function
+        early = ends["early"]
+        self.assertGreaterEqual(early["end_within_ns"], 300_000_000)
+        self.assertLessEqual(early["end_within_ns"], early["root"]["base_ns"])
 
     def test_killed_in_a_call(self):
         trace = self.directory / "killed.data"

@@ -2,6 +2,7 @@
 much too small: in every mode and scope, and by cause."""
 
 import re
+import subprocess
 import sys
 import unittest
 
@@ -112,6 +113,31 @@ class LossTest(support.TraceTest):
         summary = self.info(recorded.trace)["summary"]
         self.assertEqual(summary["findings"], 0)
         self.assertGreater(summary["lost_by_cause"]["full"], 0)
+
+    def test_processes_are_counted_alike(self):
+        """Also those whose definitions never fitted, so that they are only counted."""
+        many = FORKS.replace("range(60)", "range(200)").replace("range(300)", "range(3000)")
+        recorded = self.record(
+            sys.executable, "-c", many,
+            options=("--no-libcall", "-b", "128k", "--block-size", "4k", "--high-water=0"))
+        self.assertEqual(recorded.status, 0, recorded.stderr)
+        info = self.info(recorded.trace)
+        counts = {kind: info["summary"][kind] for kind in ("processes", "threads")}
+        self.assertEqual(counts["processes"], 201)
+        self.assertLess(len(info["processes"]), 201)
+        self.assertEqual({k: info["session"]["identities"][k] for k in counts}, counts)
+        for view in ("summary", "flat", "tree"):
+            summary = self.report(recorded.trace, view)["summary"]
+            self.assertEqual({k: summary[k] for k in counts}, counts, view)
+        text = {command: subprocess.run([support.ARCTRACE, *command.split(), recorded.trace],
+                                        text=True, stdout=subprocess.PIPE, check=True).stdout
+                for command in ("report", "report --view=flat", "info")}
+        named = len({t["pid"] for t in self.report(recorded.trace, "tree")["threads"]})
+        self.assertIn(f", {named} of 201 processes, ", text["report"])
+        self.assertIn(f" of 201 processes, {counts['threads']} threads", text["report --view=flat"])
+        self.assertIn(f"201 processes, {201 - len(info['processes'])} of them without definitions",
+                      text["info"])
+        self.assertIn(f" 201 processes, {counts['threads']} threads, ", recorded.stderr)
 
     def test_torn_in_every_scope(self):
         """A record that its dead writer did not commit is torn, in the thread's own block and in

@@ -12,6 +12,7 @@
 #include "bpf/layout.h"
 #include "src/buffer/buffer_view.hpp"
 #include "src/buffer/clock.hpp"
+#include "src/protocol/handout.hpp"
 
 namespace arctrace::testing::cpu_writer {
 
@@ -95,6 +96,7 @@ inline void use(const BufferView& view) {
             geometry.block_size,
             geometry.block_count,
             geometry.cpu_count,
+            Handout<CpuAtomics>::most_for_data(geometry),
             0,
             geometry.mode == ARCTRACE_MODE_OVERWRITE,
             layout.preemptible,

@@ -146,7 +146,8 @@ struct arctrace_control {
   /* line 0: read by every writer for every record */
   uint32_t gate;         /* enum arctrace_gate_bit */
   uint32_t functions_on; /* how often functions were switched on */
-  uint32_t reserved0[14];
+  uint32_t unfiltered; /* the gate without the classes that the record filter is about */
+  uint32_t reserved0[13];
   /* line 1 */
   uint64_t next; /* hand-out counter: candidate block = next % block_count */
   uint64_t reserved1[7];
@@ -225,8 +226,9 @@ struct arctrace_moments {
 };
 ARCTRACE_ASSERT_SIZE(arctrace_moments, 64);
 
-/* Changes of the gate or of the live filter; the value is the gate after it. Records of
- * classes that it lacks are missing from then on. */
+/* Changes of the gate or of a filter; the value is the gate after it in bits 0 to 7, and
+ * the low bits of the live filter's round (8 to 19) and of the record filter's (20 to
+ * 31). Records of classes that the gate lacks are missing from then on. */
 #define ARCTRACE_GATE_CHANGES_OFFSET 5696u
 #define ARCTRACE_GATE_CHANGES_KEPT 32u
 
@@ -234,6 +236,21 @@ ARCTRACE_ASSERT_SIZE(arctrace_moments, 64);
  * itself sees it. */
 #define ARCTRACE_EXECS_OFFSET 6272u
 #define ARCTRACE_EXECS_KEPT 96u
+
+/* The record filter: which threads' records and which events the programs of the session
+ * write. `arctrace ctl` and the recorder write it. It follows the execs. */
+#define ARCTRACE_RECORD_FILTER_OFFSET 7872u
+#define ARCTRACE_RECORD_FILTER_TEXT_MAX 312u
+
+struct arctrace_record_filter {
+  uint32_t round; /* as in arctrace_live_filter */
+  uint32_t size;  /* bytes of text in use; 0: nothing is filtered out */
+  /* "event:GLOB", "not:GLOB", "level:N", "pid:N" or "tid:N", then a zero byte; and so on
+   */
+  uint64_t text[ARCTRACE_RECORD_FILTER_TEXT_MAX / sizeof(uint64_t)];
+};
+ARCTRACE_ASSERT_OFFSET(arctrace_record_filter, text, 8);
+ARCTRACE_ASSERT_SIZE(arctrace_record_filter, 320);
 
 /* ---- CPU slots: the kernel writer --------------------------------------- */
 

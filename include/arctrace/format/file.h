@@ -133,7 +133,8 @@ enum arctrace_code_file_kind {
 };
 #define ARCTRACE_CODE_FILE_CUT 1u /* not read to its end: too large */
 
-/* What is recorded from the head's ticks on; then bytes(filter_size), the live filter. */
+/* What is recorded from the head's ticks on; then bytes(filter_size), the live filter and
+ * after it the record filter. "?" stands for a filter that had changed again. */
 struct arctrace_enabled_body {
   uint32_t gate; /* enum arctrace_gate_bit */
   uint32_t filter_size;

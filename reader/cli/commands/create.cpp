@@ -9,6 +9,7 @@
 #include "reader/cli/commands/commands.hpp"
 #include "reader/cli/options/buffer_options.hpp"
 #include "reader/cli/options/options.hpp"
+#include "reader/cli/options/record_filter_options.hpp"
 #include "reader/render/output.hpp"
 #include "src/recorder/buffer/session_directory.hpp"
 
@@ -20,6 +21,7 @@ struct CreateOptions {
   std::string group;
   bool start = false;
   BufferOptions buffer;
+  RecordFilterOptions record_filter;
 };
 
 absl::StatusOr<int> create(CreateOptions& options) {
@@ -39,6 +41,10 @@ absl::StatusOr<int> create(CreateOptions& options) {
         "session ", options.name, " exists already; arctrace destroy removes it"));
   }
   if (!buffer.ok()) return buffer.status();
+  if (!options.record_filter.empty()) {
+    absl::Status filtered = buffer->set_record_filter(options.record_filter.text());
+    if (!filtered.ok()) return filtered;
+  }
   if (!buffer->warning().empty()) reader::print_warning(buffer->warning());
   reader::Output output;
   output.write(absl::StrCat(*path, "\n"));
@@ -62,6 +68,7 @@ Runner add_create(CLI::App& root) {
       ->type_name("GROUP");
   app->add_flag("--start", options->start, "switch recording on at once");
   add_buffer_options(*app, options->buffer);
+  add_record_filter_options(*app, options->record_filter, false);
   app->footer(
       "Prints the path of the buffer's file. A program joins the session if its\n"
       "environment has ARCTRACE_SESSION=FILE, or if arctrace record --session=NAME\n"

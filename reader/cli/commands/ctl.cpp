@@ -11,6 +11,7 @@
 #include "reader/cli/commands/commands.hpp"
 #include "reader/cli/options/call_filter_options.hpp"
 #include "reader/cli/options/options.hpp"
+#include "reader/cli/options/record_filter_options.hpp"
 #include "reader/cli/record/live_filter.hpp"
 #include "reader/cli/record/session_gate.hpp"
 #include "reader/render/output.hpp"
@@ -27,6 +28,8 @@ struct CtlOptions {
   std::optional<uint32_t> high_water_percent;
   CallFilterOptions functions;  // patterns of names only
   bool all_functions = false;
+  RecordFilterOptions records;
+  bool all_records = false;
 
   bool changes_functions() const {
     return all_functions || !functions.filter.empty() || !functions.notrace.empty();
@@ -50,7 +53,11 @@ absl::StatusOr<int> ctl(const CtlOptions& options) {
     for (const std::string& line : filter->warnings) reader::print_warning(line);
     if (absl::Status status = publish(*filter, *buffer); !status.ok()) return status;
   }
-  switch_gate(*buffer, options.on, options.off);
+  if (options.all_records || !options.records.empty()) {
+    absl::Status filtered = buffer->set_record_filter(options.records.text());
+    if (!filtered.ok()) return filtered;
+  }
+  if ((options.on | options.off) != 0) switch_gate(*buffer, options.on, options.off);
   if (options.high_water_percent) {
     const uint64_t blocks = view.geometry().block_count;
     IpcAtomics::store_relaxed(
@@ -111,8 +118,18 @@ Runner add_ctl(CLI::App& root) {
       ->excludes("--trace")
       ->excludes("--no-trace")
       ->group("What to trace, from each function's next call on");
+  constexpr const char* kRecordsGroup = "What to record";
+  CLI::Option* all = app->add_flag("--record-all", options->all_records,
+                                   "record all events, of all processes and threads")
+                         ->group(kRecordsGroup);
+  for (CLI::Option* option : add_record_filter_options(*app, options->records, true)) {
+    option->group(kRecordsGroup);
+    all->excludes(option);
+  }
   app->footer(
-      "-F and -N replace the patterns of an earlier call. A PATTERN is as in record. A\n"
+      "-F and -N replace the patterns of an earlier call; --event, --no-event, --level,\n"
+      "--pid and --tid together replace those of an earlier call. A PATTERN is as in "
+      "record. A\n"
       "regular expression, or the name of a C++ function as in its source, applies to\n"
       "the functions that the session's programs have now. If more match than a\n"
       "session can hold, prefixes of their linker names that no other function has are\n"

@@ -10,6 +10,7 @@
 #include "reader/cli/options/buffer_options.hpp"
 #include "reader/cli/options/config_file.hpp"
 #include "reader/cli/options/options.hpp"
+#include "reader/cli/options/record_filter_options.hpp"
 #include "reader/cli/options/traced_options.hpp"
 #include "reader/cli/record/record_session.hpp"
 #include "reader/render/output.hpp"
@@ -47,6 +48,7 @@ Runner add_record(CLI::App& root) {
   add_kernel_options(*app, options->kernel);
   add_snapshot_options(*app, options->flight);
   add_duration_option(*app, options->duration_ns, "recording, but not COMMAND,");
+  add_record_filter_options(*app, options->record_filter, false);
   for (CLI::Option* option : app->get_options()) {
     if (option != app->get_help_ptr()) option->group(kOwnBufferGroup);
   }

@@ -8,6 +8,7 @@
 #include "reader/cli/options/call_filter_options.hpp"
 #include "reader/cli/options/kernel_options.hpp"
 #include "reader/cli/options/options.hpp"
+#include "reader/cli/options/record_filter_options.hpp"
 #include "src/recorder/buffer/buffer.hpp"
 #include "src/recorder/snapshot/flight_recorder.hpp"
 #include "src/shim_protocol/options.hpp"
@@ -24,6 +25,7 @@ struct RecordOptions {
   uint64_t duration_ns = 0;          // of the recording; 0: as long as the command
   LibraryCalls library_calls = LibraryCalls::kProgram;
   CallFilterOptions filter;  // without a problem
+  RecordFilterOptions record_filter;
   KernelOptions kernel;
   FlightOptions flight;  // but its command line and output
   std::string session;   // records into this one; empty: into one of its own

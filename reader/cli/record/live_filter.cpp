@@ -106,13 +106,12 @@ absl::StatusOr<LiveFilter> make_live_filter(const CallFilterOptions& options,
 absl::Status publish(const LiveFilter& filter, const Buffer& buffer) {
   std::array<uint64_t, kLiveFilterWords> words{};
   std::memcpy(words.data(), filter.text.data(), filter.text.size());
-  const bool is_done = publish_live_filter(live_filter_area(buffer.view()), words.data(),
-                                           static_cast<uint32_t>(filter.text.size()));
+  const bool is_done = publish_filter(live_filter_area(buffer.view()), words.data(),
+                                      static_cast<uint32_t>(filter.text.size()));
   if (!is_done) {
     return absl::AbortedError("another arctrace ctl sets the filter: try again");
   }
-  note_moment(gate_changes(buffer.view()), read_ticks(buffer.view().geometry().clock),
-              IpcAtomics::load_relaxed(buffer.view().control().gate));
+  note_gate_change(buffer.view(), read_ticks(buffer.view().geometry().clock));
   return absl::OkStatus();
 }
 

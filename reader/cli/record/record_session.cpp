@@ -243,7 +243,7 @@ std::string unsaved_line(const CollectorSummary& summary, const std::string& fil
                          const std::string& buffer) {
   std::error_code error;
   const bool has_definitions = fs::is_regular_file(file, error);
-  return absl::StrCat(summary.totals.unsaved,
+  return absl::StrCat(summary.totals.unsaved + summary.totals.unsaved_kernel,
                       " records did not fit on the disk and are in ", buffer,
                       ": make room, then run arctrace recover ",
                       has_definitions ? absl::StrCat("--merge=", file, " ") : "", buffer,
@@ -373,7 +373,7 @@ absl::StatusOr<int> record_in_own_buffer(const RecordOptions& options,
         recording->bpf.reset();  // before its blocks are taken back
       }
       summary = recorder->finish();
-      if (summary->totals.unsaved != 0) {
+      if (summary->totals.unsaved + summary->totals.unsaved_kernel != 0) {
         buffer.keep_file();
         reader::print_message(unsaved_line(*summary, options.output.path, buffer.path()));
       }
@@ -390,6 +390,10 @@ absl::StatusOr<int> record_in_own_buffer(const RecordOptions& options,
     if (const int signal = signals.take_end(); signal != 0) {
       status = signal;  // as if it had ended the command, which has not begun
       return 0;
+    }
+    if (!options.record_filter.empty()) {
+      absl::Status filtered = buffer.set_record_filter(options.record_filter.text());
+      if (!filtered.ok()) return filtered;
     }
     buffer.set_gate(ARCTRACE_GATE_ALL);
     if (options.wait_for_all) adopt_orphans();

@@ -374,13 +374,49 @@ void Buffer::set_gate(uint32_t bits) {
   if ((added & ARCTRACE_GATE_FUNCTIONS) != 0) {
     IpcAtomics::fetch_add_relaxed(control.functions_on, uint32_t{1});
   }
+  // First the fast path's, so that no class is written after another one that this change
+  // switches on.
+  IpcAtomics::fetch_and_relaxed(control.unfiltered, bits);
   // R1 release, matches R2 (was_off_meanwhile): functions_on, and the live filter.
   IpcAtomics::store_release(control.gate, bits);
-  note_moment(gate_changes(view_),
-              added != 0 ? before : read_ticks(view_.geometry().clock), bits);
+  update_unfiltered(view_);
+  note_gate_change(view_, added != 0 ? before : read_ticks(view_.geometry().clock));
+}
+
+absl::Status Buffer::set_record_filter(const std::string& text) {
+  if (text.size() > ARCTRACE_RECORD_FILTER_TEXT_MAX) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("the filter of events, processes and threads takes ", text.size(),
+                     " bytes; a session has ", ARCTRACE_RECORD_FILTER_TEXT_MAX,
+                     " for it: globs take few"));
+  }
+  arctrace_control& control = view_.control();
+  RecordFilterCopy last;
+  copy_record_filter_untrusted(view_, last);
+  if (((filtered_classes(last.text()) | filtered_classes(text)) &
+       ARCTRACE_GATE_FUNCTIONS) != 0) {
+    // Functions may be left while their thread is excluded.
+    IpcAtomics::fetch_add_relaxed(control.functions_on, uint32_t{1});
+  }
+  uint64_t words[kFilterWords<arctrace_record_filter>] = {};
+  std::memcpy(words, text.data(), text.size());
+  // The fast path does not ask for the filter.
+  IpcAtomics::store_release(control.unfiltered, uint32_t{0});
+  const uint64_t before = read_ticks(view_.geometry().clock);
+  const bool is_done = publish_filter(record_filter_area(view_), words,
+                                      static_cast<uint32_t>(text.size()));
+  update_unfiltered(view_);
+  if (!is_done) {
+    return absl::AbortedError(
+        "another process sets the filter of events, processes and threads: try again");
+  }
+  // If recording is off, the filter is noted when it is switched on.
+  if (IpcAtomics::load_relaxed(control.gate) != 0) note_gate_change(view_, before);
+  return absl::OkStatus();
 }
 
 void Buffer::close_gate() {
+  IpcAtomics::store_release(view_.control().unfiltered, uint32_t{0});
   IpcAtomics::store_release(view_.control().gate, uint32_t{0});
 }
 

@@ -85,6 +85,10 @@ class Buffer {
   // Sets what is recorded: enum arctrace_gate_bit. 0 stops all writers at their next
   // record.
   void set_gate(uint32_t bits);
+  // Puts a record filter (SPEC.md FLT-2) into force; an empty one admits all.
+  // ResourceExhausted: it is longer than the control page allows. Aborted: another
+  // process sets one at the same time.
+  absl::Status set_record_filter(const std::string& text);
   // Stops all writers because the recording ends: unlike set_gate(0) it is not among the
   // changes from which ENABLED records are made.
   void close_gate();

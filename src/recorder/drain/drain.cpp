@@ -280,6 +280,7 @@ void Drain::end_full_file() {
     if (file_.lacks_room() && cut_file(needed)) write_definitions();
   }
   const uint64_t cut = file_losses_.count();
+  const uint64_t cut_all = file_losses_.count_all();
   Patience patience;
   for (const SeenBlock& block : blocks_with_records()) {
     if (block.is_definitions || copied_at_end_[block.index]) continue;
@@ -287,6 +288,7 @@ void Drain::end_full_file() {
         copy_live_block_untrusted(view_, block.index, patience));
   }
   totals_.unsaved = file_losses_.count() - cut;
+  totals_.unsaved_kernel = file_losses_.count_all() - cut_all - totals_.unsaved;
   if (!file_.lacks_room()) return;
   // The last records are small, and tried all the same.
   file_.clear_error();

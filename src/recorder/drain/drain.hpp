@@ -26,11 +26,13 @@
 namespace arctrace {
 
 struct DrainTotals {
-  uint64_t records = 0;       // committed, in the file
-  uint64_t torn = 0;          // left in progress by writers that died
-  uint64_t unfinished = 0;    // in progress when recording ended
-  uint64_t unsaved = 0;       // committed, still in the buffer: the file lacks room
-  uint64_t lost_by_file = 0;  // of a snapshot: these, and the kernel's
+  uint64_t records = 0;     // committed, in the file
+  uint64_t torn = 0;        // left in progress by writers that died
+  uint64_t unfinished = 0;  // in progress when recording ended
+  // Committed, still in the buffer, because the file lacks room: user records, and the
+  // kernel's.
+  uint64_t unsaved = 0, unsaved_kernel = 0;
+  uint64_t lost_by_file = 0;  // of a snapshot: both
   UntracedPrograms untraced;
 };
 

@@ -15,6 +15,16 @@ constexpr long kShortestStepNs = 1'000'000;
 
 }  // namespace
 
+// Blocks that can't be drained do not end every wait: only more of them do.
+bool RecorderSleep::is_past_mark(arctrace_control& control) {
+  const uint64_t mark = IpcAtomics::load_relaxed(control.high_water_blocks);
+  const uint64_t taken = IpcAtomics::load_relaxed(control.taken);
+  const uint64_t used = taken - IpcAtomics::load_relaxed(control.freed);
+  if (mark == 0 || used < mark || taken == taken_seen_) return false;
+  taken_seen_ = taken;
+  return true;
+}
+
 void RecorderSleep::wait(arctrace_control& control, long interval_ns, bool busy) {
   if (has_futex_) {
     has_futex_ = wait_for_wake(control, interval_ns) != -EFAULT;
@@ -23,7 +33,8 @@ void RecorderSleep::wait(arctrace_control& control, long interval_ns, bool busy)
   step_ns_ = busy ? kShortestStepNs : std::max(step_ns_, kShortestStepNs);
   for (long slept_ns = 0; slept_ns < interval_ns; slept_ns += step_ns_) {
     // O2 acquire, matches O1.
-    if (IpcAtomics::exchange_acq_rel(control.wake, uint32_t{0}) != 0) {
+    if (IpcAtomics::exchange_acq_rel(control.wake, uint32_t{0}) != 0 ||
+        is_past_mark(control)) {
       step_ns_ = kShortestStepNs;
       return;
     }

@@ -13,12 +13,31 @@
 namespace arctrace {
 namespace {
 
-// The live filter, or nothing while it is being changed.
-std::string live_filter_text(const BufferView& view) {
-  uint64_t words[kLiveFilterWords] = {};
-  uint32_t round = 0;
-  const int64_t size = copy_live_filter_untrusted(live_filter_area(view), words, round);
-  return {reinterpret_cast<const char*>(words), size < 0 ? 0 : static_cast<size_t>(size)};
+constexpr uint32_t kBeingChanged = UINT32_MAX;  // no filter's round
+
+// A filter as it is now.
+struct Filter {
+  std::string text;
+  uint32_t round;
+
+  // The text of the filter of `round`, of which the low bits are given, if it is known.
+  std::string of_round(uint32_t low_bits) const {
+    if (low_bits == 0 && round != 0) return "";  // there was none yet
+    if (round == kBeingChanged || (round & GateChange::kRoundMask) != low_bits) {
+      return std::string("?").append(1, '\0');
+    }
+    return text;
+  }
+};
+
+template <class Area>
+Filter read_filter(Area& area) {
+  uint64_t words[kFilterWords<Area>] = {};
+  Filter filter;
+  const int64_t size = copy_filter_untrusted(area, words, filter.round);
+  if (size < 0) return {"", kBeingChanged};
+  filter.text.assign(reinterpret_cast<const char*>(words), static_cast<size_t>(size));
+  return filter;
 }
 
 void add_enabled_as(RecordBuilder& records, uint64_t ticks, uint32_t gate,
@@ -30,11 +49,15 @@ void add_enabled_as(RecordBuilder& records, uint64_t ticks, uint32_t gate,
 }
 
 uint32_t add_gate_changes(RecordBuilder& records, const BufferView& view, uint32_t seen) {
-  const std::string filter = live_filter_text(view);
-  return for_each_moment_untrusted(gate_changes(view), seen,
-                                   [&](uint64_t ticks, uint32_t gate) {
-                                     add_enabled_as(records, ticks, gate, filter);
-                                   });
+  const Filter live = read_filter(live_filter_area(view));
+  const Filter record = read_filter(record_filter_area(view));
+  return for_each_moment_untrusted(
+      gate_changes(view), seen, [&](uint64_t ticks, uint32_t value) {
+        const GateChange change = GateChange::unpack(value);
+        add_enabled_as(
+            records, ticks, change.gate,
+            live.of_round(change.live_round) + record.of_round(change.record_round));
+      });
 }
 
 }  // namespace
@@ -93,8 +116,11 @@ MomentsSeen add_moments(RecordBuilder& records, const BufferView& view,
 }
 
 void add_enabled(RecordBuilder& records, const BufferView& view, uint64_t ticks) {
+  const Filter live = read_filter(live_filter_area(view));
+  const Filter record = read_filter(record_filter_area(view));
   add_enabled_as(records, ticks, IpcAtomics::load_relaxed(view.control().gate),
-                 live_filter_text(view));
+                 live.of_round(live.round & GateChange::kRoundMask) +
+                     record.of_round(record.round & GateChange::kRoundMask));
 }
 
 void add_child_status(RecordBuilder& records, uint64_t ticks, uint32_t pid,

@@ -20,6 +20,7 @@
 #include "bpf/layout.h"
 #include "src/base/shared_atomics.hpp"
 #include "src/os/process_facts.hpp"
+#include "src/protocol/handout.hpp"
 
 // bpf/kernel_writer.bpf.c, compiled (embedded.S).
 extern "C" {
@@ -167,6 +168,7 @@ absl::StatusOr<KernelWriter> KernelWriter::attach(const Buffer& buffer,
                              geometry.block_size,
                              geometry.block_count,
                              geometry.cpu_count,
+                             Handout<IpcAtomics>::most_for_data(geometry),
                              static_cast<uint32_t>(getpid()),
                              geometry.mode == ARCTRACE_MODE_OVERWRITE,
                              access("/sys/kernel/realtime", F_OK) == 0,

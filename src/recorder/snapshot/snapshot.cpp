@@ -30,6 +30,7 @@ void Snapshot::write() {
   if (file_.lacks_room()) end_full_file();
   totals_.unsaved = file_losses_.count();
   totals_.lost_by_file = file_losses_.count_all();
+  totals_.unsaved_kernel = totals_.lost_by_file - totals_.unsaved;
   report_balances();
 }
 

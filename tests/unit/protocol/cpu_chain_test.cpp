@@ -44,6 +44,23 @@ bool write_one(const BufferView& view, uint32_t cpu) {
   return true;
 }
 
+// What the collector does in place of the programs; false: there is no room.
+bool append_for(const BufferView& view, uint32_t cpu) {
+  constexpr uint32_t kLength = 36;
+  const SharedReservation got = Chain::reserve(view, cpu, kLength, 1000);
+  if (got.record == nullptr) {
+    CHECK(view.cpu_slot(cpu).active[0] == 0);
+    return false;
+  }
+  CHECK(view.cpu_slot(cpu).active[0] == got.index + 1);
+  word_at(got.record + 4) = ARCTRACE_WRITER_KERNEL | 77;
+  for (uint32_t at = 8; at < kLength; at += 4) word_at(got.record + at) = 1;
+  word_at(got.record) = ARCTRACE_WORD0(ARCTRACE_TYPE_SWITCH, kLength);
+  Chain::release(view, cpu);
+  CHECK(view.cpu_slot(cpu).active[0] == 0);
+  return true;
+}
+
 TEST_CASE("cpu chain: a CPU opens a free block, and the next one when that is full") {
   TestSession session(cpu_buffer(32));
   const BufferView& view = session.view();
@@ -71,7 +88,7 @@ TEST_CASE("cpu chain: a CPU opens a free block, and the next one when that is fu
 }
 
 TEST_CASE("cpu chain: a CPU takes every block, then asks no more until a round") {
-  constexpr uint32_t kBlocks = 200;  // more than one record looks at
+  constexpr uint32_t kBlocks = 60;  // too few to keep some for definitions
   TestSession session(cpu_buffer(kBlocks));
   const BufferView& view = session.view();
   uint32_t written = 0;
@@ -86,9 +103,25 @@ TEST_CASE("cpu chain: a CPU takes every block, then asks no more until a round")
   CHECK(session.finish().of_type(ARCTRACE_TYPE_SWITCH).size() == written + 1);
 }
 
+TEST_CASE("cpu chain: the last sixteenth of the blocks is left for definitions") {
+  constexpr uint32_t kBlocks = 200, kLeft = kBlocks / 16;
+  for (const bool by_collector : {false, true}) {
+    TestSession session(cpu_buffer(kBlocks));
+    const BufferView& view = session.view();
+    uint32_t written = 0;
+    while (by_collector ? append_for(view, 0) : write_one(view, 0)) ++written;
+    CHECK(session.blocks_in(ARCTRACE_PHASE_FREE) == kLeft);
+    CHECK(written == (kBlocks - kLeft) * ((1024 - ARCTRACE_BLOCK_HEADER_SIZE) / 36));
+    session.drain().round();
+    CHECK((by_collector ? append_for(view, 0) : write_one(view, 0)));
+  }
+}
+
 TEST_CASE("cpu chain: one free block among many is found, record by record") {
   constexpr uint32_t kBlocks = 200;
-  TestSession session(cpu_buffer(kBlocks));
+  BufferOptions options = cpu_buffer(kBlocks);
+  options.mode = ARCTRACE_MODE_OVERWRITE;  // in which no blocks are kept for definitions
+  TestSession session(options);
   const BufferView& view = session.view();
   uint32_t name = 0;
   for (uint32_t i = 0; i < kBlocks; ++i) Handout<IpcAtomics>::take(view, 3, name);
@@ -167,23 +200,6 @@ TEST_CASE(
   CHECK(uint32_t{lost.flags} == (ARCTRACE_LOST_SESSION | ARCTRACE_LOST_CPU | 1u << 16));
   CHECK(since_ticks < before);
   CHECK(since_ticks > 0);
-}
-
-// What the collector does in place of the programs; false: there is no room.
-bool append_for(const BufferView& view, uint32_t cpu) {
-  constexpr uint32_t kLength = 36;
-  const SharedReservation got = Chain::reserve(view, cpu, kLength, 1000);
-  if (got.record == nullptr) {
-    CHECK(view.cpu_slot(cpu).active[0] == 0);
-    return false;
-  }
-  CHECK(view.cpu_slot(cpu).active[0] == got.index + 1);
-  word_at(got.record + 4) = ARCTRACE_WRITER_KERNEL | 77;
-  for (uint32_t at = 8; at < kLength; at += 4) word_at(got.record + at) = 1;
-  word_at(got.record) = ARCTRACE_WORD0(ARCTRACE_TYPE_SWITCH, kLength);
-  Chain::release(view, cpu);
-  CHECK(view.cpu_slot(cpu).active[0] == 0);
-  return true;
 }
 
 TEST_CASE("cpu chain: the collector writes for CPUs until no block is left") {

@@ -410,6 +410,21 @@ TEST_CASE("after LOST, STACK gives the stack: the common part stays") {
         "main 1:2[f 1:2[g 1:8 h 1:1[k 1:2]]] resyncs=1 exit_lost=1 entry_lost=2");
 }
 
+TEST_CASE("what gave way before the first record lies in all parts of the life") {
+  OneThread t;
+  Definitions& definitions = t.script.definitions;
+  Process& process = *definitions.mutable_process(definitions.thread(t.thread)->process);
+  process.exec_ns = 0;
+  process.main_ns = 30;
+  definitions.mutable_thread(t.thread)->start_ns = 10;
+  Record& stack = t.script.stack(t.thread, 100, {"main"});
+  stack.after_gap = stack.compact = true;
+  t.script.exit(t.thread, 105);
+  CHECK(t.result() ==
+        "[constructors] 1:0[[missing] 1:20] [loader] 1:10 [missing] 1:70 main 1:5 "
+        "entry_lost=1");
+}
+
 TEST_CASE("after a gap in the blocks, STACK gives the stack") {
   OneThread t;
   t.script.stack(t.thread, 0, {});

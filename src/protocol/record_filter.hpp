@@ -1,0 +1,148 @@
+// The record filter (SPEC.md FLT-2): which threads' records and which events are written.
+// The writer, the recorder and the reader all ask its text here what it admits.
+#pragma once
+
+#include <arctrace/format.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "src/base/glob.hpp"
+#include "src/base/shared_atomics.hpp"
+#include "src/buffer/buffer_view.hpp"
+#include "src/protocol/live_filter.hpp"
+
+namespace arctrace {
+
+// What the entries of the text begin with.
+inline constexpr std::string_view kFilterEvent = "event:";
+inline constexpr std::string_view kFilterNotEvent = "not:";
+inline constexpr std::string_view kFilterLevel = "level:";
+inline constexpr std::string_view kFilterPid = "pid:";
+inline constexpr std::string_view kFilterTid = "tid:";
+
+static_assert(ARCTRACE_RECORD_FILTER_OFFSET >=
+              ARCTRACE_EXECS_OFFSET + sizeof(arctrace_moments) +
+                  ARCTRACE_EXECS_KEPT * sizeof(arctrace_moment));
+static_assert(ARCTRACE_RECORD_FILTER_OFFSET + sizeof(arctrace_record_filter) <=
+              ARCTRACE_CPUS_OFFSET);
+
+inline arctrace_record_filter& record_filter_area(const BufferView& view) {
+  return *reinterpret_cast<arctrace_record_filter*>(view.base() +
+                                                    ARCTRACE_RECORD_FILTER_OFFSET);
+}
+
+// A private copy of the record filter.
+struct RecordFilterCopy {
+  uint64_t words[kFilterWords<arctrace_record_filter>];
+  uint32_t round;
+  int64_t size;  // of the text in bytes; -1: it is being changed
+
+  std::string_view text() const {
+    return {reinterpret_cast<const char*>(words),
+            size < 0 ? 0 : static_cast<size_t>(size)};
+  }
+};
+
+inline void copy_record_filter_untrusted(const BufferView& view, RecordFilterCopy& copy) {
+  copy.size = copy_filter_untrusted(record_filter_area(view), copy.words, copy.round);
+}
+
+// Calls use(entry) for each entry of `text`, a filter's text, which may be of both
+// filters.
+template <class Use>
+void for_each_filter_entry(std::string_view text, const Use& use) {
+  while (!text.empty()) {
+    size_t size = 0;
+    while (size < text.size() && text[size] != '\0') ++size;
+    use(text.substr(0, size));
+    text.remove_prefix(size < text.size() ? size + 1 : size);
+  }
+}
+
+// If the entry begins with `mark`, takes it off.
+inline bool take_mark(std::string_view& entry, std::string_view mark) {
+  if (entry.size() < mark.size() || entry.substr(0, mark.size()) != mark) return false;
+  entry.remove_prefix(mark.size());
+  return true;
+}
+
+inline uint32_t filter_number(std::string_view digits) {
+  uint32_t number = 0;
+  for (const char digit : digits) {
+    number = number * 10 + static_cast<uint32_t>(digit - '0');
+  }
+  return number;
+}
+
+// What a record filter's text says about threads.
+struct ThreadFilter {
+  bool by_pid = false;   // it names processes
+  bool by_tid = false;   // it names threads
+  bool has_pid = false;  // ... among them this one
+  bool has_tid = false;
+
+  ThreadFilter(std::string_view text, uint32_t pid, uint32_t tid) {
+    for_each_filter_entry(text, [&](std::string_view entry) {
+      if (take_mark(entry, kFilterPid)) {
+        by_pid = true;
+        has_pid |= filter_number(entry) == pid;
+      } else if (take_mark(entry, kFilterTid)) {
+        by_tid = true;
+        has_tid |= filter_number(entry) == tid;
+      }
+    });
+  }
+  bool admits() const { return (!by_pid && !by_tid) || has_pid || has_tid; }
+};
+
+// Whether the filter admits an event of this name and level.
+inline bool admits_event(std::string_view text, std::string_view name, uint32_t level) {
+  bool only_named = false, is_named = false, is_excluded = false;
+  for_each_filter_entry(text, [&](std::string_view entry) {
+    if (take_mark(entry, kFilterEvent)) {
+      only_named = true;
+      is_named |= glob_matches(entry, name);
+    } else if (take_mark(entry, kFilterNotEvent)) {
+      is_excluded |= glob_matches(entry, name);
+    } else if (take_mark(entry, kFilterLevel)) {
+      is_excluded |= level > filter_number(entry);
+    }
+  });
+  return !is_excluded && (is_named || !only_named);
+}
+
+// The classes of records (enum arctrace_gate_bit) of which the filter may exclude some.
+inline uint32_t filtered_classes(std::string_view text) {
+  if (text.empty()) return 0;
+  const ThreadFilter threads(text, 0, 0);
+  constexpr uint32_t kOfThreads =
+      ARCTRACE_GATE_FUNCTIONS | ARCTRACE_GATE_EVENTS | ARCTRACE_GATE_MARKS;
+  return threads.by_pid || threads.by_tid ? kOfThreads : uint32_t{ARCTRACE_GATE_EVENTS};
+}
+
+// Stores control.unfiltered as the gate and the filter have it. To be called after each
+// change of one of them: of processes that do so at once the last one stores what holds.
+inline void update_unfiltered(const BufferView& view) {
+  arctrace_control& control = view.control();
+  // The bound is for a process that never stops changing them.
+  for (int tries = 0; tries < 1000; ++tries) {
+    RecordFilterCopy filter;
+    copy_record_filter_untrusted(view, filter);
+    const uint32_t gate = IpcAtomics::load_acquire(control.gate);
+    const uint32_t classes =
+        filter.size < 0 ? uint32_t{ARCTRACE_GATE_ALL} : filtered_classes(filter.text());
+    // R1 release, matches R2 (was_off_meanwhile).
+    IpcAtomics::store_release(control.unfiltered, gate & ~classes);
+    // Against another process that changes one of them and then stores this word too.
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    if (IpcAtomics::load_relaxed(control.gate) == gate &&
+        IpcAtomics::load_relaxed(record_filter_area(view).round) == filter.round) {
+      return;
+    }
+  }
+}
+
+}  // namespace arctrace

@@ -1,0 +1,220 @@
+"""Which events, and which processes' and threads' records, a session records: by the options of
+record and create, and by ctl while programs run."""
+
+import collections
+import os
+import subprocess
+import sys
+import time
+import unittest
+
+import support
+
+# Events of three names and levels, by copy and in place; the last one is defined after some records.
+EVENTS = support.API + """
+api.arctrace_reserve.restype = ctypes.c_void_p
+ring, f = name("ring"), key("f")
+query = api.arctrace_define_event(b"db.query", 1, None, 0)
+row = api.arctrace_define_event(b"db.row", 5, None, 0)
+api.arctrace_write(query, None, 0)
+frame = api.arctrace_define_event(b"ui.frame", 3, None, 0)
+for i in range(10):
+    for event in (query, row, frame):
+        api.arctrace_write(event, None, 0)
+        held = api.arctrace_reserve(event, 0)
+        if held: api.arctrace_commit(ctypes.c_void_p(held))
+    api.arctrace_instant(ring)
+    api.arctrace_enter(f)
+    api.arctrace_exit(f)
+"""
+ALL_EVENTS = {"db.query": 21, "db.row": 20, "ui.frame": 20}
+
+# Two threads and a child that has two, of which each goes round in a function of its own. Prints
+# their numbers; ends when its input does.
+THREADS = support.API + """
+libc = ctypes.CDLL(None)
+event = api.arctrace_define_event(b"round", 0, None, 0)
+ring = name("ring")
+end = False
+def work(what, numbers):
+    outer, inner = key(what), key(what + ".inner")
+    numbers.append(threading.get_native_id())
+    api.arctrace_enter(outer)
+    while not end:
+        api.arctrace_enter(inner)
+        api.arctrace_write(event, None, 0)
+        api.arctrace_instant(ring)
+        time.sleep(0.001)
+        api.arctrace_exit(inner)
+    api.arctrace_exit(outer)
+def begin(names):
+    numbers = []
+    threads = [threading.Thread(target=work, args=(what, numbers)) for what in names]
+    for thread in threads: thread.start()
+    while len(numbers) < len(names): time.sleep(0.001)
+    os.write(1, (" ".join(map(str, [names[0], os.getpid(), *numbers])) + os.linesep).encode())
+    sys.stdin.read()
+    global end
+    end = True
+    for thread in threads: thread.join()
+child = os.fork()
+begin(["c1", "c2"] if child == 0 else ["p1", "p2"])
+if child != 0: os.waitpid(child, 0)
+"""
+
+
+def run(*arguments):
+    return subprocess.run([support.ARCTRACE, *map(str, arguments)], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True, check=False)
+
+
+class RecordFilterTest(support.TraceTest):
+    def setUp(self):
+        super().setUp()
+        self.name = f"filter-{os.getpid()}-{self.id().rsplit('.', 1)[1]}"[:64]
+
+    def ctl(self, *options):
+        done = run("ctl", self.name, *options)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def create(self, *options):
+        done = run("create", self.name, "-b", "4M", "--block-size", "8k", *options)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.addCleanup(run, "destroy", "--force", self.name)
+
+    def events(self, *options):
+        """How often each event was recorded by EVENTS, and that nothing else is different."""
+        recorded = self.record(sys.executable, "-c", EVENTS,
+                               options=("--no-libcall", *options))
+        self.assertEqual(recorded.status, 0, recorded.stderr)
+        self.assertIn(" 0 lost", recorded.stderr)
+        records = self.dump(recorded.trace)
+        types = collections.Counter(r["type"] for r in records)
+        self.assertEqual([types[t] for t in ("INSTANT", "ENTER", "EXIT")], [10, 10, 10])
+        return dict(collections.Counter(r["event"] for r in records if r["type"] == "EVENT"))
+
+    def test_events_by_name_and_level(self):
+        self.assertEqual(self.events(), ALL_EVENTS)
+        self.assertEqual(self.events("--event=db.*"), {"db.query": 21, "db.row": 20})
+        self.assertEqual(self.events("--event=db.*", "--event=ui.*"), ALL_EVENTS)
+        self.assertEqual(self.events("--no-event=*row"), {"db.query": 21, "ui.frame": 20})
+        self.assertEqual(self.events("--event=db.*", "--no-event=*row"), {"db.query": 21})
+        self.assertEqual(self.events("--level=3"), {"db.query": 21, "ui.frame": 20})
+        self.assertEqual(self.events("--level=0"), {})
+        self.assertEqual(self.events("--event=ui.frame", "--level=3"), {"ui.frame": 20})
+        self.assertEqual(self.events("--event=nothing"), {})
+        self.assertEqual(self.events("--event=db.*", "--scope=shared"),
+                         {"db.query": 21, "db.row": 20})
+
+    def test_what_cannot_be_a_filter_is_refused(self):
+        self.create()
+        long_names = [f"--event=name_{i:04}*" for i in range(40)]
+        for options in (long_names, ["--level=8"], ["--event=a["], ["--pid=-1"], ["--tid=x"],
+                        ["--pid=1", "--record-all"]):
+            done = run("ctl", self.name, *options)
+            self.assertEqual(done.returncode, 2, options)
+            self.assertNotEqual(done.stderr, "")
+        self.assertEqual(self.info(self.name)["buffer"]["record_filter"], [])
+
+    def start(self):
+        """THREADS: the process, pid and tids of the parent and of the child."""
+        process = subprocess.Popen(
+            [support.ARCTRACE, "record", "--no-libcall", f"--session={self.name}", "--", sys.executable,
+             "-c", THREADS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.kill)
+        lines = sorted(process.stdout.readline().split() for _ in range(2))
+        child, parent = [[int(n) for n in numbers] for _, *numbers in lines]
+        return process, parent, child
+
+    def end(self, process):
+        process.stdin.close()
+        self.assertEqual(process.wait(timeout=60), 0)
+
+    def written(self, tids):
+        """The number of records of each of these threads, after what was under way is written."""
+        time.sleep(0.05)
+        slots = self.info(self.name)["buffer"]["slots"]
+        return {s["tid"]: s["written"] for s in slots if s["tid"] in tids}
+
+    def moving(self, tids, seconds=0.2):
+        """Which of the threads write."""
+        before = self.written(tids)
+        time.sleep(seconds)
+        after = self.written(tids)
+        return {tid for tid in tids if after[tid] != before[tid]}
+
+    def counts(self):
+        return collections.Counter(r["type"] for r in self.dump(self.name))
+
+    def test_processes_and_threads_while_they_run(self):
+        self.create("--start", "--mode=overwrite")
+        process, parent, child = self.start()
+        tids = parent[1:] + child[1:]
+        self.assertEqual(self.moving(tids), set(tids))
+        self.ctl(f"--pid={parent[0]}")
+        self.assertEqual(self.moving(tids), set(parent[1:]))
+        self.ctl(f"--tid={parent[1]},{child[2]}")
+        self.assertEqual(self.moving(tids), {parent[1], child[2]})
+        self.ctl(f"--pid={child[0]}", f"--tid={parent[1]}")
+        self.assertEqual(self.moving(tids), {parent[1], *child[1:]})
+        self.ctl("--event=none")  # it replaces the other filter, and lets functions and marks be
+        self.assertEqual(self.moving(tids), set(tids))
+        self.assertEqual(self.info(self.name)["buffer"]["record_filter"], ["event:none"])
+        self.assertIn("record filter: event:none", run("info", self.name).stdout)
+        before = self.counts()
+        time.sleep(0.2)
+        after = self.counts()
+        self.assertEqual(after["EVENT"], before["EVENT"])
+        self.assertGreater(after["INSTANT"], before["INSTANT"])
+        self.ctl("--record-all")
+        self.assertEqual(self.moving(tids), set(tids))
+        self.assertGreater(self.counts()["EVENT"], after["EVENT"])
+        self.assertEqual(run("stop", self.name).returncode, 0)
+        self.end(process)
+        self.check_clean(self.name)
+        self.assertEqual(self.info(self.name)["summary"]["lost"], 0)
+
+    def test_the_trace_says_what_was_recorded_when(self):
+        """Time in which a thread was filtered out belongs to none of its functions."""
+        self.create("--start")
+        trace = self.directory / "trace"
+        collector = subprocess.Popen([support.ARCTRACE, "attach", self.name, "-o", trace],
+                                     stderr=subprocess.PIPE, text=True)
+        self.addCleanup(collector.stderr.close)
+        self.addCleanup(collector.kill)
+        self.assertIn("collecting", collector.stderr.readline())
+        process, parent, _ = self.start()
+        time.sleep(0.3)
+        filters = [[f"pid:{parent[0]}"], ["level:2"], []]
+        self.ctl(f"--pid={parent[0]}")
+        time.sleep(0.6)
+        self.ctl("--level=2")
+        time.sleep(0.3)
+        self.ctl("--record-all")
+        time.sleep(0.1)
+        self.end(process)
+        self.assertEqual(run("destroy", "--force", self.name).returncode, 0)
+        self.assertEqual(collector.wait(timeout=60), 0)
+        self.check_clean(trace)
+        enabled = self.dump(trace, "--type", "ENABLED")
+        found = [r["filter"] for r in enabled if r["filter"]]
+        self.assertEqual(found[:2], filters[:2])
+        self.assertEqual(enabled[[r["filter"] for r in enabled].index(filters[1]) + 1]["filter"], [])
+        gaps = self.report(trace, "summary")["gaps"]
+        filtered = [g for g in gaps if g["reason"] == "other threads filtered out"]
+        self.assertEqual(len(filtered), 1, gaps)
+        self.assertGreater(filtered[0]["to_ns"] - filtered[0]["from_ns"], 500_000_000)
+        functions = {f["name"]: f for f in self.report(trace, "flat")["functions"]}
+        # The child's functions were filtered out for more than half a second, in one of their calls.
+        for thread in ("p1", "p2"):
+            self.assertLess(functions[f"{thread}.inner"]["max_ns"], 500_000_000)
+        for thread in ("c1", "c2"):
+            self.assertGreater(functions[thread]["cum_ns"], 900_000_000)
+            inner, outer = functions[f"{thread}.inner"], functions[thread]
+            self.assertLess(inner["base_ns"], outer["cum_ns"] - 500_000_000)
+        self.assertGreater(functions["[filtered out]"]["cum_ns"], 1_000_000_000)
+
+
+if __name__ == "__main__":
+    unittest.main()

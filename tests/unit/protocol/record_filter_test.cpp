@@ -1,0 +1,88 @@
+// What a record filter's text admits, and the gate without what it may exclude.
+#include "src/protocol/record_filter.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "src/protocol/moments.hpp"
+
+namespace arctrace {
+namespace {
+
+using std::string_literals::operator""s;
+
+bool admits(const std::string& text, uint32_t pid, uint32_t tid) {
+  return ThreadFilter(text, pid, tid).admits();
+}
+
+struct ControlPage {
+  std::vector<std::byte> bytes = std::vector<std::byte>(size_t{16} << 10);
+  BufferView view{bytes.data(), Geometry{}};
+
+  void publish(const std::string& text) {
+    uint64_t words[kFilterWords<arctrace_record_filter>] = {};
+    std::memcpy(words, text.data(), text.size());
+    CHECK(publish_filter(record_filter_area(view), words,
+                         static_cast<uint32_t>(text.size())));
+    update_unfiltered(view);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("threads are admitted by their own number or their process'") {
+  CHECK(admits("", 1, 2));
+  CHECK(admits("event:x\0level:3\0"s, 1, 2));
+  CHECK(admits("pid:1\0"s, 1, 2));
+  CHECK_FALSE(admits("pid:2\0"s, 1, 2));
+  CHECK_FALSE(admits("pid:11\0"s, 1, 1));
+  CHECK(admits("pid:5\0tid:2\0"s, 1, 2));
+  CHECK_FALSE(admits("pid:5\0tid:3\0"s, 1, 2));
+}
+
+TEST_CASE("events are admitted by name and level") {
+  CHECK(admits_event("", "a", 7));
+  CHECK(admits_event("pid:4\0"s, "a", 7));
+  CHECK(admits_event("event:b\0event:a*\0"s, "abc", 7));
+  CHECK_FALSE(admits_event("event:b\0"s, "abc", 0));
+  CHECK_FALSE(admits_event("event:a*\0not:*c\0"s, "abc", 0));
+  CHECK(admits_event("level:3\0"s, "a", 3));
+  CHECK_FALSE(admits_event("event:a\0level:3\0"s, "a", 4));
+}
+
+TEST_CASE("a text that anybody may have written") {
+  CHECK(admits("pid\0:\0\0p"s, 1, 2));
+  CHECK_FALSE(admits("pid:99999999999999999999\0"s, 1, 2));
+  CHECK_FALSE(admits_event("event:["s, "a", 0));
+}
+
+TEST_CASE("the fast path's gate lacks the classes that the filter is about") {
+  ControlPage page;
+  arctrace_control& control = page.view.control();
+  control.gate = ARCTRACE_GATE_ALL;
+  page.publish("");
+  CHECK(control.unfiltered == ARCTRACE_GATE_ALL);
+  page.publish("level:3\0"s);
+  CHECK(control.unfiltered == (ARCTRACE_GATE_ALL & ~ARCTRACE_GATE_EVENTS));
+  page.publish("tid:3\0"s);
+  CHECK(control.unfiltered == ARCTRACE_GATE_KERNEL);
+  control.gate = ARCTRACE_GATE_EVENTS;
+  page.publish("");
+  CHECK(control.unfiltered == ARCTRACE_GATE_EVENTS);
+  // While it is being changed, nothing may be written without asking.
+  record_filter_area(page.view).round = 9;
+  update_unfiltered(page.view);
+  CHECK(control.unfiltered == 0);
+}
+
+TEST_CASE("a moment has the gate and the rounds of the filters") {
+  const GateChange change = GateChange::unpack(GateChange{5, 0x1234, 0xFFE}.pack());
+  CHECK(change.gate == 5);
+  CHECK(change.live_round == 0x234);
+  CHECK(change.record_round == 0xFFE);
+}
+
+}  // namespace arctrace
