@@ -80,7 +80,7 @@ JumpTarget jump_target(uintptr_t target) {
   LibraryCall& call = call_of_stub(target);
   if (IpcAtomics::load_acquire(call.is_bound) == 0) return unbound_target(call.name);
   return {static_cast<uintptr_t>(IpcAtomics::load_relaxed(call.plain.target)),
-          call.kind == CallKind::kPassed};
+          is_passed(call.kind)};
 }
 
 const char* name_of_slot(uintptr_t code, uint64_t index) {
@@ -92,7 +92,7 @@ const char* name_of_slot(uintptr_t code, uint64_t index) {
 JumpTarget unbound_target(const char* name) {
   void* found = dlsym(RTLD_DEFAULT, name);
   if (found == nullptr) dlerror();
-  return {reinterpret_cast<uintptr_t>(found), call_kind(name) == CallKind::kPassed};
+  return {reinterpret_cast<uintptr_t>(found), is_passed(call_kind(name))};
 }
 
 }  // namespace arctrace::shim

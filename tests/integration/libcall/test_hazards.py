@@ -7,6 +7,7 @@ import re
 import unittest
 
 import plain
+import turns_account
 
 
 def stacks(report):
@@ -32,6 +33,25 @@ class Hazards(plain.PlainTest):
         """Suspended in library functions, resumed in other threads."""
         self.both("./coroutines")
         self.both("./fibers")
+
+    def test_turns_of_coroutines(self):
+        """Of a program without hooks, too, it is known which coroutine called what."""
+        for compiler in plain.COMPILERS:
+            directory = self.directory(compiler)
+            done, trace = self.record(("./turns",), directory, ("--libcall",))
+            self.assertEqual(done.returncode, 15)
+            records = self.read(trace, "dump", "--format=json", "--type=COROUTINE").splitlines()
+            report = json.loads(self.read(trace, "report", "--view=tree", "--format=json"))
+            turns_account.check(self, directory, report, list(map(json.loads, records)))
+
+    def test_fibers(self):
+        """Those of Boost.Context have their stacks, too."""
+        for compiler in plain.COMPILERS:
+            _, trace = self.record(("./fibers",), self.directory(compiler), ("--libcall",))
+            report = json.loads(self.read(trace, "report", "--view=flat", "--format=json"))
+            self.assertEqual(report["summary"]["orphans"], 0)
+            names = {row["name"] for row in report["functions"]}
+            self.assertGreater(len([name for name in names if name.startswith("coroutine ")]), 3)
 
     def test_coroutines_on_the_own_stack(self):
         """Calls further out on the stack begin while others, further in, are suspended."""
