@@ -7,6 +7,7 @@
 #include "writer_shim/filter/live_filter.hpp"
 #include "writer_shim/plt/call_table.hpp"
 #include "writer_shim/plt/caller_readers.hpp"
+#include "writer_shim/plt/copied_stacks.hpp"
 #include "writer_shim/plt/library_hooks.hpp"
 #include "writer_shim/plt/stack_calls.hpp"
 
@@ -107,8 +108,9 @@ void record_jump(const LibraryCall& call, const uintptr_t* return_slot) {
 CallKind examined_kind(const LibraryCall& call, uintptr_t target) {
   const bool is_library_call = call.plain.key == 0;
   if (is_library_call && has_own_hook(target)) return CallKind::kUntouched;
-  const bool uses_caller =
-      uses_its_caller(target) || (is_library_call && is_of_sanitizer(target));
+  const bool uses_caller = may_copy_stack_inside(call.name, target) ||
+                           uses_its_caller(target) ||
+                           (is_library_call && is_of_sanitizer(target));
   return uses_caller ? CallKind::kPassed : CallKind::kFollowed;
 }
 

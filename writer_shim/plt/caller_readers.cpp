@@ -19,6 +19,7 @@ constexpr const char* kRuntimes[] = {
     "__msan_init", "__tsan_init",   "__ubsan_handle_add_overflow"};
 constexpr uint32_t kRuntimeCount = sizeof kRuntimes / sizeof *kRuntimes;
 constinit AddressRange sanitizers[kRuntimeCount]{};
+constinit AddressRange libc{};
 
 struct Wanted {
   uintptr_t address;
@@ -31,6 +32,18 @@ int find_module(dl_phdr_info* info, size_t, void* data) {
   if (!read_module(*info, image) || !image.range.contains(wanted.address)) return 0;
   wanted.found = image.range;
   return 1;
+}
+
+// The module that has the function; empty: there is none.
+AddressRange module_with(const char* function) {
+  void* found = dlsym(RTLD_DEFAULT, function);
+  if (found == nullptr) {
+    dlerror();  // the program is not to see our error
+    return {};
+  }
+  Wanted wanted{reinterpret_cast<uintptr_t>(found), {}};
+  dl_iterate_phdr(find_module, &wanted);
+  return wanted.found;
 }
 
 struct Unbound {
@@ -51,18 +64,12 @@ int find_slot_name(dl_phdr_info* info, size_t, void* data) {
 
 }  // namespace
 
-void find_sanitizers() {
-  for (uint32_t i = 0; i < kRuntimeCount; ++i) {
-    void* found = dlsym(RTLD_DEFAULT, kRuntimes[i]);
-    if (found == nullptr) {
-      dlerror();  // the program is not to see our error
-      continue;
-    }
-    Wanted wanted{reinterpret_cast<uintptr_t>(found), {}};
-    dl_iterate_phdr(find_module, &wanted);
-    sanitizers[i] = wanted.found;
-  }
+void find_runtimes() {
+  libc = module_with("gnu_get_libc_version");
+  for (uint32_t i = 0; i < kRuntimeCount; ++i) sanitizers[i] = module_with(kRuntimes[i]);
 }
+
+bool is_of_libc(uintptr_t function) { return libc.contains(function); }
 
 bool is_of_sanitizer(uintptr_t function) {
   for (const AddressRange& range : sanitizers) {

@@ -57,6 +57,12 @@ class Hazards(plain.PlainTest):
         """Calls further out on the stack begin while others, further in, are suspended."""
         self.both("./own_stack")
 
+    def test_copied_stacks(self):
+        """What returns is a copy of the stack, on which another task was meanwhile."""
+        bare, trace = self.compare(("./copied",), "gcc")
+        self.assertEqual(bare.returncode, 17)
+        self.assertGreater(self.calls(trace)["through"], 20)
+
     def test_calling_convention(self):
         """Arguments and results of every kind, errno, rounding, pointers to functions."""
         self.both("./abi")
