@@ -28,7 +28,7 @@ const LockFunction* LockTable::function_of(FunctionId function) {
 }
 
 uint64_t LockTable::frame_opened(const FrameInfo& frame) {
-  std::vector<FunctionId>& stack = stacks_[frame.thread];
+  std::vector<FunctionId>& stack = stacks_[{frame.thread, frame.coroutine}];
   stack.resize(frame.depth - 1);
   const LockFunction* function = function_of(frame.function);
   uint64_t token = 0;

@@ -112,7 +112,8 @@ class LockTable : public ReplayListener {
   const Definitions& definitions_;
   const Functions* functions_ = nullptr;
   std::vector<std::pair<bool, std::optional<LockFunction>>> known_;  // by FunctionId
-  absl::flat_hash_map<ThreadIndex, std::vector<FunctionId>> stacks_;
+  // By thread and coroutine.
+  absl::flat_hash_map<std::pair<ThreadIndex, uint32_t>, std::vector<FunctionId>> stacks_;
   absl::flat_hash_map<uint64_t, Call> calls_;  // by token
   absl::btree_map<LockId, LockSums> locks_;
   absl::flat_hash_map<std::pair<ProcessIndex, uint64_t>, Owners> owners_;

@@ -18,7 +18,7 @@ bool SlowestCalls::wants(FunctionId function) {
 }
 
 uint64_t SlowestCalls::frame_opened(const FrameInfo& frame) {
-  std::vector<FunctionId>& stack = stacks_[frame.thread];
+  std::vector<FunctionId>& stack = stacks_[{frame.thread, frame.coroutine}];
   stack.resize(frame.depth - 1);
   stack.push_back(frame.function);
   return wants(frame.function) ? next_token_++ : 0;
@@ -32,7 +32,7 @@ void SlowestCalls::frame_closed(const FrameInfo& frame, uint64_t token, bool sho
     open_.erase(found);
   }
   if (!shown) return;
-  const std::vector<FunctionId>& stack = stacks_[frame.thread];
+  const std::vector<FunctionId>& stack = stacks_[{frame.thread, frame.coroutine}];
   offer(frame, std::move(texts),
         {stack.begin(),
          stack.begin() + std::min<std::ptrdiff_t>(

@@ -71,7 +71,8 @@ class SlowestCalls : public ReplayListener {
   uint64_t count_ = 0;
   uint64_t next_token_ = 1;     // 0: of calls that are not wanted
   std::vector<int8_t> wanted_;  // by FunctionId; -1: not asked yet
-  absl::flat_hash_map<ThreadIndex, std::vector<FunctionId>> stacks_;
+  // By thread and coroutine.
+  absl::flat_hash_map<std::pair<ThreadIndex, uint32_t>, std::vector<FunctionId>> stacks_;
   absl::flat_hash_map<uint64_t, Texts> open_;  // by token, if there are any
   std::vector<Ranked> slowest_;                // a heap, the fastest of them at the front
 };

@@ -13,7 +13,7 @@ ThreadEnds::Signal ThreadEnds::signal(FunctionId function) {
 
 uint64_t ThreadEnds::frame_opened(const FrameInfo& frame) {
   if (frame.thread >= threads_.size()) threads_.resize(frame.thread + 1);
-  std::vector<FunctionId>& stack = threads_[frame.thread].stack;
+  std::vector<FunctionId>& stack = threads_[frame.thread].stacks[frame.coroutine];
   stack.resize(frame.depth - 1);
   if (signal(frame.function) == Signal::kWanted) {
     seen_ = {frame.thread, frame.time_ns, stack};
@@ -29,9 +29,10 @@ void ThreadEnds::frame_closed(const FrameInfo& frame, uint64_t /*token*/,
   if ((frame.flags & kFrameOpen) != 0) {
     // Innermost first: the first one shows them all.
     if (!thread.is_closing) {
-      const auto depth = std::min<size_t>(frame.depth, thread.stack.size());
-      thread.end.open.assign(thread.stack.begin(),
-                             thread.stack.begin() + static_cast<std::ptrdiff_t>(depth));
+      const std::vector<FunctionId>& stack = thread.stacks[frame.coroutine];
+      const auto depth = std::min<size_t>(frame.depth, stack.size());
+      thread.end.open.assign(stack.begin(),
+                             stack.begin() + static_cast<std::ptrdiff_t>(depth));
     }
     thread.is_closing = true;
     return;

@@ -1,6 +1,8 @@
 // Where threads were when the trace ended, for programs that were killed.
 #pragma once
 
+#include <absl/container/flat_hash_map.h>
+
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -50,8 +52,8 @@ class ThreadEnds : public ReplayListener {
 
  private:
   struct Thread {
-    std::vector<FunctionId> stack;
-    bool is_closing = false;  // the trace has ended
+    absl::flat_hash_map<uint32_t, std::vector<FunctionId>> stacks;  // by coroutine
+    bool is_closing = false;                                        // the trace has ended
     ThreadEnd end;
   };
 

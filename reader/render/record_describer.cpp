@@ -50,6 +50,7 @@ void RecordDescriber::describe(const Record& record, const StackEffect& effect,
     case ARCTRACE_TYPE_UNWIND:
       return describe_call(record, effect, out);
     case ARCTRACE_TYPE_STACK:
+    case ARCTRACE_TYPE_COROUTINE:
       return describe_stack(record, effect, out);
     case ARCTRACE_TYPE_LOST:
       return describe_lost(record, out);
@@ -121,6 +122,9 @@ void RecordDescriber::put_left(const StackEffect& effect, FieldSink& out) {
 void RecordDescriber::describe_stack(const Record& record, const StackEffect& effect,
                                      FieldSink& out) {
   BodyReader reader(record.body);
+  if (record.type == ARCTRACE_TYPE_COROUTINE) {
+    out.number("coroutine", reader.read<uint32_t>());
+  }
   const auto body = reader.read<arctrace_stack_body>();
   const BodyReader keys = reader;
   out.number("depth", body.depth);
@@ -131,6 +135,9 @@ void RecordDescriber::describe_stack(const Record& record, const StackEffect& ef
     out.text("", resolver_.functions()[id].name);
   }
   out.end();
+  if (record.type == ARCTRACE_TYPE_STACK && reader.rest().size() >= sizeof(uint32_t)) {
+    out.number("coroutine", reader.read<uint32_t>());
+  }
   if (options_.addresses) {
     reader = keys;
     out.begin_list("keys");

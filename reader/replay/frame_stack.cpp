@@ -55,6 +55,7 @@ void FrameStack::advance(int64_t time_ns, RunState state) {
     const uint64_t passed = elapsed(clip(now_), clip(time_ns));
     state_.tree[top.node].base_ns += passed;
     frames_[top.shown].base_ns += passed;
+    wall_ += passed;
     if (state != RunState::kRunning && passed != 0) {
       charge({0, passed, state == RunState::kReady ? passed : 0, 0, 0});
     }
@@ -69,6 +70,7 @@ void FrameStack::advance_gap(int64_t time_ns, RunState state, FunctionId functio
     const NodeIndex node = state_.tree.child(frames_.back().node, function);
     ++state_.tree[node].calls;
     state_.tree[node].base_ns += passed;
+    wall_ += passed;
     if (state != RunState::kRunning) {
       const CpuTime off{0, passed, state == RunState::kReady ? passed : 0, 0, 0};
       state_.tree.cpu_time(node) += off;
@@ -104,13 +106,18 @@ void FrameStack::change_phase() {
     }
     phase_ = Phase::kInside;
     next_phase_ns_ = filter.until_ns;
-    for (size_t i = 1; i < frames_.size(); ++i) {
-      if (frames_[i].shown == i) count(frames_[i]);
-    }
+    on_each_stack([this] { count_open(); });
   }
   if (phase_ == Phase::kInside && now_ >= next_phase_ns_) {
     phase_ = Phase::kAfter;
     next_phase_ns_ = INT64_MAX;
+  }
+}
+
+// The time range begins.
+void FrameStack::count_open() {
+  for (size_t i = 1; i < frames_.size(); ++i) {
+    if (frames_[i].shown == i) count(frames_[i]);
   }
 }
 
@@ -129,6 +136,7 @@ FrameInfo FrameStack::info_of(const Frame& frame, uint16_t flags) const {
   FrameInfo info{};
   info.thread = thread_;
   info.function = frame.function;
+  info.coroutine = coroutine_;
   info.depth = frame.depth;
   info.count = static_cast<uint32_t>(
       std::clamp<uint64_t>(frame.width, 1, std::numeric_limits<uint32_t>::max()));
@@ -137,7 +145,7 @@ FrameInfo FrameStack::info_of(const Frame& frame, uint16_t flags) const {
   info.time_ns = event_ns();
   info.stop_ns = clip(now_);
   info.start_ns = clip(frame.start_ns);
-  const uint64_t wall_ns = elapsed(info.start_ns, info.stop_ns);
+  const uint64_t wall_ns = wall_ - frame.wall_before;
   info.cpu = cpu_;
   info.cpu -= frame.before;
   info.cpu.cpu_ns = wall_ns - info.cpu.off_ns;
@@ -154,6 +162,7 @@ void FrameStack::push(uint64_t key, FunctionId function, uint16_t flags, uint64_
   Frame frame{};
   frame.key = key;
   frame.start_ns = now_;
+  frame.wall_before = wall_;
   frame.before = cpu_;
   frame.width = width;
   frame.function = function;
@@ -323,6 +332,56 @@ uint64_t FrameStack::vfork_end() {
   return left_open;
 }
 
+// ---- Coroutines --------------------------------------------------------------
+
+// The thread itself stays where it is.
+void FrameStack::exchange(Stack& stack) {
+  frames_.swap(stack.frames);
+  std::swap(frames_.front(), stack.frames.front());
+  std::swap(wall_, stack.wall);
+  std::swap(cpu_, stack.cpu);
+  std::swap(depth_, stack.depth);
+  std::swap(inherited_, stack.inherited);
+  vforks_.swap(stack.vforks);
+  std::swap(keep_depth_, stack.keep_depth);
+  std::swap(has_open_keys_, stack.has_open_keys);
+  open_keys_.swap(stack.open_keys);
+}
+
+template <class Visit>
+void FrameStack::on_each_stack(const Visit& visit) {
+  visit();
+  const uint32_t current = coroutine_;
+  for (auto& [coroutine, stack] : parked_) {
+    exchange(stack);
+    coroutine_ = coroutine;
+    visit();
+    exchange(stack);
+  }
+  coroutine_ = current;
+}
+
+void FrameStack::switch_stack(uint32_t coroutine, FunctionId function) {
+  if (coroutine == coroutine_) return;
+  Stack next;
+  const auto found = parked_.find(coroutine);
+  const bool is_new = found == parked_.end();
+  if (!is_new) {
+    next = std::move(found->second);
+    parked_.erase(found);
+  }
+  exchange(next);
+  parked_.emplace(coroutine_, std::move(next));
+  coroutine_ = coroutine;
+  if (is_new && coroutine != 0) push_part(function);
+}
+
+uint64_t FrameStack::parked_frames() const {
+  uint64_t frames = 0;
+  for (const auto& [coroutine, stack] : parked_) frames += stack.depth + stack.inherited;
+  return frames;
+}
+
 // ---- Inherited frames ---------------------------------------------------------
 
 void FrameStack::inherit(std::span<const KeyAndFunction> frames) {
@@ -372,14 +431,19 @@ void FrameStack::point(PointInfo::Kind kind, const Record& record, FunctionId fu
       {kind, thread_, function, frames_.back().depth, event_ns(), &record});
 }
 
-void FrameStack::finish() {
+void FrameStack::close_stack() {
   vforks_.clear();
-  leave_kernel(kernel_frames_, kFrameOpen);
   while (frames_.size() > 1) {
-    const uint16_t flags = in_part() ? 0 : kFrameOpen;
+    const uint16_t flags = is_part(frames_.back()) ? 0 : kFrameOpen;
     depth_ -= frames_.back().width;
     pop(flags);
   }
+}
+
+void FrameStack::finish() {
+  leave_kernel(kernel_frames_, kFrameOpen);
+  on_each_stack([this] { close_stack(); });
+  parked_.clear();
   if (state_.has_dispatches) state_.tree.choose_clock(root(), state_.clock);
   state_.tree.sum_up(root());
   frames_.shrink_to_fit();

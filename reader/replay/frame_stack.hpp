@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <span>
 #include <vector>
 
@@ -18,15 +19,19 @@ namespace arctrace::reader {
 // end of the recording; time that goes back counts as standing still.
 //
 // Frames of the kernel stand above the thread's own frames and do not count for depth().
+//
+// A thread that runs coroutines has a stack for each. All that is said here of frames is
+// about the one on which it runs at present. The time of the others stands still.
 class FrameStack {
  public:
   struct Frame {
     uint64_t key;
     int64_t start_ns;
-    uint64_t base_ns;  // its own time, and that of frames in it that are not shown
-    CpuTime cpu;       // the parts of base_ns
-    CpuTime before;    // the thread's time when the frame was entered
-    uint64_t token;    // what the listener gave for it
+    uint64_t base_ns;      // its own time, and that of frames in it that are not shown
+    CpuTime cpu;           // the parts of base_ns
+    uint64_t wall_before;  // the stack's time when the frame was entered
+    CpuTime before;        // the parts of it
+    uint64_t token;        // what the listener gave for it
     uint64_t width;  // frames that it stands for: 1; 0 for a frame of the kernel's; more
                      // than 1 only for kUnknownFunction
     NodeIndex node;  // of the nearest shown frame, which may be this one
@@ -93,6 +98,14 @@ class FrameStack {
   bool in_vfork() const { return !vforks_.empty(); }
   void forget_vforks() { vforks_.clear(); }
 
+  // The thread goes on on the stack of this coroutine, or its own, 0. What comes first on
+  // a coroutine's stack is a made-up frame like those of push_part(), of `function`.
+  // REQUIRES: no frame of the kernel's is open.
+  void switch_stack(uint32_t coroutine, FunctionId function);
+  uint32_t coroutine() const { return coroutine_; }
+  // The open frames of the stacks on which the thread does not run at present.
+  uint64_t parked_frames() const;
+
   // Frames that a fork child has of its parent, which its writer does not know: they
   // stand below the thread's own frames and do not count for depth(). `frames` are the
   // parent's, outermost first. REQUIRES: the stack is empty.
@@ -108,7 +121,9 @@ class FrameStack {
   // the innermost frame.
   void push_part(FunctionId function) { push(0, function, kFramePart, 0); }
   static bool is_part(const Frame& frame) { return (frame.flags & kFramePart) != 0; }
-  bool in_part() const { return is_part(frames_.back()); }
+  bool in_part() const {
+    return is_part(frames_.back()) && (coroutine_ == 0 || frames_.size() > 2);
+  }
   void leave_part() { pop(0); }
   // Leaves the innermost inherited frame with this key, and those inside it, flagged.
   // False: there is none. REQUIRES: depth() is 0, and no frame of the kernel's is open.
@@ -144,11 +159,30 @@ class FrameStack {
     std::vector<Frame> removed;  // from depth down to lowest
   };
 
+  // What switch_stack() exchanges.
+  struct Stack {
+    std::vector<Frame> frames = {Frame{}};  // its first one is none
+    uint64_t wall = 0;
+    CpuTime cpu;
+    uint64_t depth = 0;
+    uint32_t inherited = 0;
+    std::vector<VforkPoint> vforks;
+    uint64_t keep_depth = 0;
+    bool has_open_keys = false;
+    absl::flat_hash_map<uint64_t, uint64_t> open_keys;
+  };
+
   enum class Phase : uint8_t { kBefore, kInside, kAfter };  // of the time range
 
   int64_t event_ns() const { return clip(std::max(now_, record_ns_)); }
   void charge(const CpuTime& cpu);
   void change_phase();
+  void count_open();
+  void exchange(Stack& stack);
+  // Calls visit() for each of the thread's stacks, as if it ran there.
+  template <class Visit>
+  void on_each_stack(const Visit& visit);
+  void close_stack();
   void count(Frame& frame);
   void push_frame(Frame frame);
   bool decide_shown(const Frame& parent, Frame& frame);
@@ -165,7 +199,8 @@ class FrameStack {
   int64_t first_ns_ = 0;
   int64_t now_ = 0;
   int64_t record_ns_ = INT64_MIN;  // of the record that is applied, if it is later
-  CpuTime cpu_;                    // the sum of what was charged
+  uint64_t wall_ = 0;              // the sum of what was charged on this stack
+  CpuTime cpu_;                    // the parts of it
   uint64_t depth_ = 0;             // sum of the widths of frames_[1...]
   std::vector<Frame> frames_;      // [0]: the thread itself
   uint32_t kernel_frames_ = 0;     // the last ones of these
@@ -177,6 +212,8 @@ class FrameStack {
   // How often a key is on the stack; kept from the first time that it is of use.
   bool has_open_keys_ = false;
   absl::flat_hash_map<uint64_t, uint64_t> open_keys_;
+  uint32_t coroutine_ = 0;            // whose stack this is
+  std::map<uint32_t, Stack> parked_;  // the thread's other ones
 };
 
 }  // namespace arctrace::reader

@@ -26,7 +26,9 @@ enum FrameFlag : uint16_t {
 struct FrameInfo {
   ThreadIndex thread;
   FunctionId function;
-  uint32_t depth;   // the number of shown frames up to this one: 1 is the outermost
+  uint32_t coroutine;  // on whose stack it is; 0: the thread's own
+  uint32_t depth;   // the number of shown frames on that stack up to this one: 1 is the
+                    // outermost
   uint32_t count;   // frames that it stands for; more than 1 only for kUnknownFunction
   uint16_t flags;   // enum FrameFlag
   int64_t time_ns;  // of the record that opens or closes it
@@ -42,7 +44,7 @@ struct FrameInfo {
 struct PointInfo {
   enum class Kind : uint8_t {
     kRecord,  // EVENT, INSTANT, COUNTER, TEXT, MARK, VFORK_BEGIN, VFORK_END, LOST,
-              // ENABLED, BLOCK_IO, BLOCK_IO_END
+              // COROUTINE, ENABLED, BLOCK_IO, BLOCK_IO_END
     kOrphan,  // EXIT or EXIT_NAMED that fits no frame
     kResync,  // STACK that differs from the stack that was known
   };
@@ -63,7 +65,7 @@ struct ArgsInfo {
   const Record* record;  // ARGUMENTS or RESULT
 };
 
-// Calls come in order of time, and within each thread correctly nested.
+// Calls come in order of time, and on each of a thread's stacks correctly nested.
 class ReplayListener {
  public:
   virtual ~ReplayListener() = default;

@@ -1,6 +1,10 @@
 // Functions that stand for time that is no function's: parts of a process' life
-// (SPEC.md READ-8), and time of which records are missing (READ-9).
+// (SPEC.md READ-8), time of which records are missing (READ-9), and coroutines (READ-10).
 #pragma once
+
+#include <absl/strings/str_cat.h>
+
+#include <cstdint>
 
 #include "reader/replay/functions.hpp"
 
@@ -20,6 +24,9 @@ class MadeUpFunctions {
   FunctionId filtered() { return functions_.intern({}, "[filtered out]", {}); }
   FunctionId lost() { return functions_.intern({}, "[lost]", {}); }
   FunctionId overwritten() { return functions_.intern({}, "[overwritten]", {}); }
+  FunctionId coroutine(uint32_t number) {
+    return functions_.intern({}, absl::StrCat("coroutine ", number), {});
+  }
   FunctionId missing() { return functions_.intern({}, "[missing]", {}); }
 
  private:

@@ -20,6 +20,17 @@ bool has_frames(const Record& record) {
          load_part_untrusted<arctrace_stack_body>(record.body).depth != 0;
 }
 
+// Whose frames a STACK or COROUTINE record gives.
+uint32_t coroutine_of(const Record& record) {
+  if (record.type == ARCTRACE_TYPE_COROUTINE) {
+    return load_part_untrusted<arctrace_coroutine_body>(record.body).coroutine;
+  }
+  const auto body = load_part_untrusted<arctrace_stack_body>(record.body);
+  const std::span<const std::byte> rest = record.body.subspan(
+      sizeof body + std::min(body.count, body.depth) * sizeof(uint64_t));
+  return rest.size() < sizeof(uint32_t) ? 0 : load_part_untrusted<uint32_t>(rest);
+}
+
 }  // namespace
 
 ThreadStack::ThreadStack(ReplayState& state, ThreadIndex thread)
@@ -41,6 +52,7 @@ void ThreadStack::apply(const Record& record) {
   if (!frames_.has_begun()) begin_at(record);
   if (record.after_gap) {
     broken_ = true;
+    ++losses_;
     // In blocks of several writers every STACK might follow a gap, and few do. But a
     // thread that begins in frames has entered them.
     if (record.compact || (is_first && has_frames(record))) {
@@ -59,6 +71,11 @@ void ThreadStack::apply(const Record& record) {
   switch (record.type) {
     case ARCTRACE_TYPE_STACK:
       stack(record);
+      return;
+    case ARCTRACE_TYPE_COROUTINE:
+      stack(record);
+      frames_.point(PointInfo::Kind::kRecord, record, kUnknownFunction);
+      has_calls_ = true;
       return;
     case ARCTRACE_TYPE_LOST:
       lost(record);
@@ -366,7 +383,7 @@ void ThreadStack::exit_named(const Record& record) {
   const uint64_t key = load_part_untrusted<arctrace_frame_body>(record.body).key;
   // A vfork child leaves no frame for good: its parent is still in it.
   if (frames_.depth() == 0 && !frames_.in_vfork()) {
-    if (frames_.inherited() == 0) {
+    if (frames_.inherited() == 0 && frames_.coroutine() == 0) {
       adopt(record);
     } else if (!frames_.leave_inherited(key)) {
       orphan(record, resolve(key));
@@ -467,7 +484,10 @@ void ThreadStack::lost(const Record& record) {
   }
   if (frames_.in_range()) frames_.mark_top().lost_records += lost.count;
   // What an earlier owner of the slot lost is missing in another thread.
-  if (is_own) broken_ = true;
+  if (is_own) {
+    broken_ = true;
+    ++losses_;
+  }
   frames_.point(PointInfo::Kind::kRecord, record, kUnknownFunction);
 }
 
@@ -480,17 +500,38 @@ void ThreadStack::add_residual_loss(const Record& record,
   }
 }
 
-// A STACK record reports the innermost `count` of `depth` frames.
+// The thread goes on on another stack. What readers know of that is what they knew when
+// it was left, unless records are missing since.
+void ThreadStack::switch_stack(uint32_t coroutine) {
+  if (coroutine == frames_.coroutine()) return;
+  known_[frames_.coroutine()] = {broken_, is_complete_, losses_};
+  const auto found = known_.find(coroutine);
+  const bool is_new = found == known_.end();
+  broken_ = is_new || found->second.broken || found->second.losses != losses_;
+  is_complete_ = !is_new && found->second.is_complete;
+  frames_.switch_stack(
+      coroutine, coroutine == 0 ? kRootFunction : state_.made_up.coroutine(coroutine));
+}
+
+// A STACK or COROUTINE record reports the innermost `count` of `depth` frames.
 void ThreadStack::stack(const Record& record) {
-  const auto body = load_part_untrusted<arctrace_stack_body>(record.body);
+  const bool is_switch = record.type == ARCTRACE_TYPE_COROUTINE;
+  const std::span<const std::byte> frames =
+      is_switch ? record.body.subspan(offsetof(arctrace_coroutine_body, depth))
+                : record.body;
+  const auto body = load_part_untrusted<arctrace_stack_body>(frames);
   const uint64_t depth = body.depth;
   const uint64_t count = std::min(body.count, body.depth);
   const uint64_t floor = depth - count;  // the frames below are not reported
-  const std::span<const std::byte> keys = record.body.subspan(sizeof body);
+  const std::span<const std::byte> keys = frames.subspan(sizeof body);
   const auto reported_key = [&](uint64_t frame) {  // REQUIRES: floor <= frame < depth
     return load_part_untrusted<uint64_t>(
         keys.subspan((frame - floor) * sizeof(uint64_t)));
   };
+  if (const uint32_t coroutine = coroutine_of(record); coroutine != frames_.coroutine()) {
+    run_until(record.time_ns);
+    switch_stack(coroutine);
+  }
   const bool known = !broken_;
   const uint64_t known_depth = frames_.depth();
   bool agrees = known_depth == depth;
@@ -588,7 +629,8 @@ void ThreadStack::finish(int64_t recording_end_ns) {
     end_within_ns_ = last.within_ns;
     pass(last.time_ns, schedule_.state());
   }
-  state_.totals.open += frames_.depth() + frames_.kernel_frames() + frames_.inherited();
+  state_.totals.open += frames_.depth() + frames_.kernel_frames() + frames_.inherited() +
+                        frames_.parked_frames();
   frames_.finish();
   if (frames_.has_begun()) schedule_.finish();
 }

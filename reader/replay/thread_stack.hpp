@@ -2,6 +2,8 @@
 // (SPEC.md READ-3, READ-6 and READ-7).
 #pragma once
 
+#include <absl/container/flat_hash_map.h>
+
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -20,6 +22,9 @@ namespace arctrace::reader {
 // was entered before tracing began: its frame is put around all that was recorded so far.
 // An exit that fits no frame changes nothing and is counted. After a loss, STACK says
 // what the stack is; without one it must agree with the known stack.
+//
+// A thread may have a stack for each of its coroutines (READ-10): what is said here of
+// its frames holds for each.
 //
 // A thread that writes a record runs, and is not in the kernel; if it seems to be, the
 // end of the kernel's frame was lost.
@@ -108,6 +113,7 @@ class ThreadStack {
   void unwind(const Record& record);
   void vfork_end(const Record& record);
   void stack(const Record& record);
+  void switch_stack(uint32_t coroutine);
   void lost(const Record& record);
   void orphan(const Record& record, FunctionId function);
   void adopt(const Record& record);
@@ -128,8 +134,16 @@ class ThreadStack {
   bool has_calls_ = false;    // there was a record other than STACK and LOST
   bool broken_ = true;        // records are missing: the stack is not known until STACK
   bool is_complete_ = false;  // STACK reported all frames, and the writer keeps all
-  bool is_gone_ = false;      // it has exited, or is another program's
-  bool has_exited_ = false;   // the kernel recorded its exit, and nothing after that
+  // The same of the stacks on which the thread does not run, and how often records had
+  // been missing when it left them.
+  struct Known {
+    bool broken, is_complete;
+    uint64_t losses;
+  };
+  absl::flat_hash_map<uint32_t, Known> known_;  // by coroutine
+  uint64_t losses_ = 0;
+  bool is_gone_ = false;     // it has exited, or is another program's
+  bool has_exited_ = false;  // the kernel recorded its exit, and nothing after that
   uint32_t adopted_ = 0;
   uint64_t end_within_ns_ = 0;
   // A time in which records were lost or are missing, up to the last record.

@@ -27,6 +27,7 @@ const char* texts_problem(const BodyLayout& layout, std::span<const std::byte> b
   return rest.ok() ? nullptr : kSizesTooLarge;
 }
 
+// `body` begins with the record's arctrace_stack_body.
 const char* stack_problem(std::span<const std::byte> body, const BodyReader& rest) {
   const auto stack = load_part_untrusted<arctrace_stack_body>(body);
   if (stack.count > stack.depth) return "it tells more frames than there are";
@@ -83,6 +84,8 @@ const char* body_problem_untrusted(uint16_t type, std::span<const std::byte> bod
   switch (type) {
     case ARCTRACE_TYPE_STACK:
       return stack_problem(body, rest);
+    case ARCTRACE_TYPE_COROUTINE:
+      return stack_problem(body.subspan(offsetof(arctrace_coroutine_body, depth)), rest);
     case ARCTRACE_TYPE_ARGUMENTS:
     case ARCTRACE_TYPE_RESULT:
       return args_problem(body, rest);

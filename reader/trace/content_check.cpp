@@ -15,8 +15,10 @@ void ContentChecker::check_untrusted(const Record& record) {
     case ARCTRACE_TYPE_EXIT_NAMED:
       check_key(record, load_part_untrusted<arctrace_frame_body>(record.body).key);
       break;
-    case ARCTRACE_TYPE_STACK: {
+    case ARCTRACE_TYPE_STACK:
+    case ARCTRACE_TYPE_COROUTINE: {
       BodyReader reader(record.body);
+      if (record.type == ARCTRACE_TYPE_COROUTINE) reader.read<uint32_t>();
       const auto stack = reader.read<arctrace_stack_body>();
       for (uint32_t i = 0; i < stack.count && reader.ok(); ++i) {
         check_key(record, reader.read<uint64_t>());

@@ -101,6 +101,8 @@ constexpr TypeInfo kTypes[] = {
          .with_elements("count", {FIELDS(arctrace_arg_head, kind, argument, size)})},
     {TYPE(RESULT), BODY(args, count)
          .with_elements("count", {FIELDS(arctrace_arg_head, kind, argument, size)})},
+    {TYPE(COROUTINE), BODY(coroutine, coroutine, depth, count)
+         .with_elements("count", {{"key", BodyField::Type::kU64}})},
     {TYPE(EVENT), BODY(event, event)},
     {TYPE(INSTANT), BODY(instant, name)},
     {TYPE(COUNTER), BODY(counter, name, value)},

@@ -10,6 +10,7 @@
 #include "src/calls/call_filter.hpp"
 #include "src/calls/call_records.hpp"
 #include "src/calls/library_calls.hpp"
+#include "src/calls/stack_switch.hpp"
 #include "src/os/kernel_use.hpp"
 #include "src/os/process_facts.hpp"
 #include "src/os/program_file.hpp"
@@ -23,6 +24,7 @@
 #include "src/protocol/live_filter.hpp"
 #include "src/stack/call_edges.hpp"
 #include "src/stack/left_frames.hpp"
+#include "src/stack/made_stacks.hpp"
 #include "src/stack/pending_calls.hpp"
 #include "src/writer/definitions.hpp"
 #include "src/writer/lent_storage.hpp"
@@ -153,6 +155,14 @@ void arctrace_shim_call_passed_with_args(uint64_t frame_key, const uintptr_t* re
 
 void arctrace_shim_left_below(uintptr_t stack_pointer) {
   if (is_recorded(ARCTRACE_GATE_FUNCTIONS)) record_left_below(stack_pointer);
+}
+
+void arctrace_shim_makes_stack(uintptr_t low, uintptr_t high) {
+  if (session.joined) note_made_stack(low, high);
+}
+
+void arctrace_shim_switches_stack(uintptr_t stack_pointer) {
+  if (is_recorded(ARCTRACE_GATE_FUNCTIONS)) record_stack_switch(stack_pointer);
 }
 
 void arctrace_shim_set_call_args(const arctrace_shim_call_args* all) {

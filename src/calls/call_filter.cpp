@@ -175,6 +175,11 @@ void report_long_calls(Nesting nesting, ThreadState& state, uint64_t ticks) {
   report_waiting_calls(nesting, state, ticks - call_filter.ticks_min);
 }
 
+void report_all_calls(Nesting nesting, ThreadState& state) {
+  if (state.filtered.first_waiting == 0) return;
+  report_waiting_calls(nesting, state, session_ticks());
+}
+
 void report_long_calls_at_end() {
   if (!filter_is_active()) return;
   const WriterCall writer_call;

@@ -69,4 +69,8 @@ void report_long_calls(Nesting nesting, ThreadState& state, uint64_t ticks);
 // The same for the calling thread, outside of any call: its process is about to end.
 void report_long_calls_at_end();
 
+// Reports all calls that wait: the thread leaves the stack that they are on. Only for the
+// outermost writer call.
+void report_all_calls(Nesting nesting, ThreadState& state);
+
 }  // namespace arctrace

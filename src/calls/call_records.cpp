@@ -3,6 +3,7 @@
 #include <atomic>
 
 #include "src/base/memory.hpp"
+#include "src/calls/stack_switch.hpp"
 #include "src/calls/waiting_calls.hpp"
 #include "src/process/session.hpp"
 #include "src/stack/left_frames.hpp"
@@ -208,6 +209,8 @@ __attribute__((noinline)) void leave_another(Nesting nesting, uint64_t key,
   if (found == kNoFrame ||
       (!innermost &&
        is_another_call(stacks, state->open.frames[found].frame, location))) {
+    // A coroutine may have been entered in another thread.
+    if (state->coroutine != 0) return;
     if (state->open.depth == 0 || !was_off_meanwhile()) {
       write_named_exit(nesting, *state, key, state->open.depth, ticks);
     }
@@ -227,6 +230,7 @@ bool enter_slow(uint64_t key, arctrace_shim_call call, uintptr_t here,
   if (writer_call.nested()) resolve_change(thread_local_state);
   const uint64_t ticks = session_ticks();
   const MachineFrame frame(call);
+  follow_stack(writer_call, frame.location != 0 ? frame.location : here, ticks);
   bool entered;
   if (filter_is_active()) {
     entered = enter_filtered(writer_call, key, frame, call, ticks, args);
@@ -254,6 +258,7 @@ void exit_slow(uint64_t key, uintptr_t location, uintptr_t here, const ArgsBody*
   if (writer_call.refuses_record()) return;
   if (writer_call.nested()) resolve_change(thread_local_state);
   const uint64_t ticks = session_ticks();
+  follow_stack(writer_call, location != 0 ? location : here, ticks);
   ThreadState* state = thread_local_state.state;
   if (filter_is_active() && state != nullptr && state->attached) {
     report_long_calls(writer_call, *state, ticks);
@@ -271,12 +276,13 @@ bool exit_innermost_slow(uint64_t key, uintptr_t stack_pointer, const ArgsBody* 
   const WriterCall writer_call(stack_pointer);
   if (writer_call.refuses_record()) return true;
   if (writer_call.nested()) resolve_change(thread_local_state);
+  const uint64_t ticks = session_ticks();
+  follow_stack(writer_call, stack_pointer, ticks);
   ThreadState* state = thread_local_state.state;
   const OpenFrame* innermost = state != nullptr ? state->open.innermost(key) : nullptr;
   if (innermost == nullptr || innermost->frame.stack_pointer != low_half(stack_pointer)) {
     return false;
   }
-  const uint64_t ticks = session_ticks();
   if (filter_is_active()) report_long_calls(writer_call, *state, ticks);
   write_exit(writer_call, *state, retval, ticks);
   if (filter_is_active()) keep_filter_context(thread_local_state);
@@ -301,6 +307,7 @@ bool is_filtered_out_slow(uint64_t key, arctrace_shim_call call) {
   ThreadState* state = attached_thread(writer_call, ticks);
   if (state == nullptr) return false;
   const MachineFrame frame(call);
+  follow_stack(writer_call, frame.location, ticks);
   const FilteredFrame filtered = filter_call(writer_call, key, frame, call, ticks);
   if (!is_without_effect(thread_local_state, filtered)) return false;
   keep_filter_context(thread_local_state);
@@ -315,6 +322,7 @@ void record_left_below(uintptr_t stack_pointer) {
   // that.
   if (writer_call.refused() || writer_call.nested()) return;
   const uint64_t ticks = session_ticks();
+  follow_stack(writer_call, stack_pointer, ticks);
   if (filter_is_active()) report_long_calls(writer_call, *state, ticks);
   // The canonical frame address of what is called there is the stack pointer itself.
   const MachineFrame above(stack_pointer + 1);

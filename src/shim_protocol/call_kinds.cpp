@@ -12,15 +12,21 @@ namespace {
 // Functions that look up their caller by its return address, or return to it more than
 // once or from another stack.
 constexpr const char* kPassed[] = {
-    "__clone",        "backtrace",         "__sigsetjmp", "__vfork",   "_setjmp",
-    "clone",          "dl_iterate_phdr",   "dlmopen",     "dlopen",    "dlsym",
-    "dlvsym",         "getcontext",        "setjmp",      "sigsetjmp", "swapcontext",
-    "unw_getcontext", "_Unwind_Backtrace", "vfork"};
+    "__clone", "backtrace", "__sigsetjmp",     "__vfork",
+    "_setjmp", "clone",     "dl_iterate_phdr", "dlmopen",
+    "dlopen",  "dlsym",     "dlvsym",          "getcontext",
+    "setjmp",  "sigsetjmp", "unw_getcontext",  "_Unwind_Backtrace",
+    "vfork"};
 
 constexpr const char* kLast[] = {
     "_Exit",        "_Unwind_Resume",   "__assert_fail", "__chk_fail", "__cxa_rethrow",
     "__cxa_throw",  "__stack_chk_fail", "_exit",         "abort",      "exit",
-    "pthread_exit", "quick_exit",       "setcontext",    "thrd_exit"};
+    "pthread_exit", "quick_exit",       "thrd_exit"};
+
+// Functions that switch between stacks, or make one: libc's and those of Boost.Context.
+constexpr const char* kStackCalls[] = {"jump_fcontext", "make_fcontext", "makecontext",
+                                       "ontop_fcontext", "swapcontext"};
+constexpr const char* kLastSwitch = "setcontext";
 
 constexpr const char* kLongJumps[] = {"__longjmp_chk", "_longjmp", "longjmp",
                                       "siglongjmp"};
@@ -45,6 +51,8 @@ CallKind call_kind(const char* name) {
   if (contains(kPassed, name)) return CallKind::kPassed;
   if (contains(kLast, name)) return CallKind::kLast;
   if (contains(kLongJumps, name)) return CallKind::kLongJump;
+  if (contains(kStackCalls, name)) return CallKind::kStacks;
+  if (equal(name, kLastSwitch)) return CallKind::kLastSwitch;
   if (contains(kUntouched, name) || starts_with(name, "__cyg_profile_") ||
       starts_with(name, "_ITM_")) {
     return CallKind::kUntouched;
@@ -54,6 +62,9 @@ CallKind call_kind(const char* name) {
 
 CallKind silent_call_kind(const char* name) {
   if (contains(kLongJumps, name)) return CallKind::kSilentJump;
+  if (contains(kStackCalls, name) || equal(name, kLastSwitch)) {
+    return CallKind::kSilentStacks;
+  }
   return equal(name, "__cxa_begin_catch") ? CallKind::kSilentCatch : CallKind::kUntouched;
 }
 

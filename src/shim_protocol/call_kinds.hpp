@@ -20,6 +20,12 @@ enum class CallKind : uint8_t {
   // recorded that it leaves, or that were left when it is called.
   kSilentJump,
   kSilentCatch,
+  // Jumped to, with its exit recorded at once: the thread goes on on another stack, or a
+  // coroutine gets its stack (writer_shim/plt/stack_calls.hpp). kLastSwitch: it does not
+  // return.
+  kStacks,
+  kLastSwitch,
+  kSilentStacks,
   kInitializer,  // a module's DT_INIT, jumped to after the module's slots are hooked
   kUntouched     // not hooked
 };
@@ -29,5 +35,10 @@ CallKind call_kind(const char* name);
 
 // Its kind in a module whose library calls are not recorded.
 CallKind silent_call_kind(const char* name);
+
+// Whether calls of this kind return more than once, or look at their caller.
+constexpr bool is_passed(CallKind kind) {
+  return kind == CallKind::kPassed || kind == CallKind::kStacks;
+}
 
 }  // namespace arctrace::shim

@@ -8,6 +8,7 @@
 #include "src/hook_abi/shim_types.h"
 #include "src/stack/call_edges.hpp"
 #include "src/stack/machine_frame.hpp"
+#include "src/stack/made_stacks.hpp"
 #include "src/stack/open_frames.hpp"
 
 namespace arctrace {
@@ -35,10 +36,11 @@ const OpenFrame* innermost_located(const OpenFrames& open);
 
 // Whether the outermost `depth` frames surely are open when a function is entered at
 // `now`, whose sites are known: there are none, or an edge says that the innermost of
-// them calls it. REQUIRES: depth <= OpenFrames::kMax.
+// them calls it. If there are none, a program that has coroutines may have left a stack
+// unseen. REQUIRES: depth <= OpenFrames::kMax.
 inline bool is_call_at_known_edge(const OpenFrames& open, const CallEdges& edges,
                                   uint32_t depth, const MachineFrame& now) {
-  return depth == 0 || edges.has(open.frames[depth - 1].frame, now);
+  return depth == 0 ? !has_made_stacks() : edges.has(open.frames[depth - 1].frame, now);
 }
 
 // Whether the outermost `depth` frames surely are open when a function is entered at
@@ -47,7 +49,7 @@ inline bool is_call_at_known_edge(const OpenFrames& open, const CallEdges& edges
 inline bool is_known_call(const ThreadStacks& stacks, const OpenFrames& open,
                           const CallEdges& edges, uint32_t depth,
                           const MachineFrame& now) {
-  if (depth == 0) return true;
+  if (depth == 0) return !has_made_stacks();
   const MachineFrame& innermost = open.frames[depth - 1].frame;
   if (now.hook_site != 0) return edges.has(innermost, now);
   // Without sites there is nothing to see but positions.

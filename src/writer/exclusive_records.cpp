@@ -32,7 +32,7 @@ void write_opening(ThreadState& state, uint32_t keep, uint64_t ticks) {
   };
   if (state.loss.pending) {
     constexpr uint32_t kLostBody = sizeof(arctrace_lost_body);
-    const uint32_t stack_min = ARCTRACE_COMPACT_HEAD_SIZE + stack_body_size(0);
+    const uint32_t stack_min = ARCTRACE_COMPACT_HEAD_SIZE + stack_body_size(state, 0);
     const uint64_t since = state.loss.since_ticks;
     state.loss.pending = false;  // what is lost meanwhile sets it again
     arctrace_writer_slot& slot = session.view.slot(state.slot.index);
@@ -53,11 +53,11 @@ void write_opening(ThreadState& state, uint32_t keep, uint64_t ticks) {
   uint32_t left = room() - ARCTRACE_COMPACT_HEAD_SIZE;
   left = left > keep ? left - keep : 0;
   if (left > stack_room()) left = stack_room();
-  if (left < stack_body_size(0)) left = stack_body_size(0);
+  if (left < stack_body_size(state, 0)) left = stack_body_size(state, 0);
   clear_stack_differs(state);
   const uint32_t count = reportable_frames(state, left);
   const Reservation stack =
-      append(state, ARCTRACE_TYPE_STACK, stack_body_size(count), ticks);
+      append(state, ARCTRACE_TYPE_STACK, stack_body_size(state, count), ticks);
   if (stack.word0 == nullptr) {
     state.loss.stack_differs = true;
     return;
@@ -162,7 +162,7 @@ Reservation reserve_exclusive(ThreadState& state, ProcessState& process, uint16_
                               uint32_t body_size, uint64_t ticks) {
   const uint32_t length = ARCTRACE_COMPACT_HEAD_SIZE + body_size;
   arctrace_writer_slot& slot = session.view.slot(state.slot.index);
-  const uint32_t opening = ARCTRACE_COMPACT_HEAD_SIZE + stack_body_size(0);
+  const uint32_t opening = ARCTRACE_COMPACT_HEAD_SIZE + stack_body_size(state, 0);
   const uint32_t space =
       session.view.geometry().block_size - ARCTRACE_BLOCK_HEADER_SIZE - opening;
   if (length > space || length > ARCTRACE_RECORD_LENGTH_MAX) {

@@ -9,9 +9,9 @@ uint32_t reportable_frames(const ThreadState& state, uint32_t room) {
   const uint32_t reported = state.filtered.reported_frames(state.open.depth);
   if (reported > OpenFrames::kMax) return 0;
   const uint32_t fit =
-      room < stack_body_size(0)
+      room < stack_body_size(state, 0)
           ? 0
-          : (room - stack_body_size(0)) / static_cast<uint32_t>(sizeof(uint64_t));
+          : (room - stack_body_size(state, 0)) / static_cast<uint32_t>(sizeof(uint64_t));
   return reported < fit ? reported : fit;
 }
 
@@ -19,7 +19,7 @@ uint32_t stack_room() {
   return (session.view.geometry().block_size - ARCTRACE_BLOCK_HEADER_SIZE) / 4;
 }
 
-void fill_stack(std::byte* body, const ThreadState& state, uint32_t count) {
+void fill_frames(std::byte* body, const ThreadState& state, uint32_t count) {
   auto& stack = part_at<arctrace_stack_body>(body);
   stack.depth = state.filtered.reported_frames(state.open.depth);
   stack.count = count;
@@ -31,6 +31,13 @@ void fill_stack(std::byte* body, const ThreadState& state, uint32_t count) {
     const uint64_t key = state.open.frames[i - 1].key;
     __builtin_memcpy(keys + left * sizeof key, &key, sizeof key);
   }
+}
+
+void fill_stack(std::byte* body, const ThreadState& state, uint32_t count) {
+  fill_frames(body, state, count);
+  if (state.coroutine == 0) return;
+  __builtin_memcpy(body + stack_body_size(count), &state.coroutine,
+                   sizeof state.coroutine);
 }
 
 void fill_lost(std::byte* body, const Losses& losses, const ThreadState& state) {

@@ -25,6 +25,12 @@ constexpr uint32_t stack_body_size(uint32_t count) {
   return static_cast<uint32_t>(sizeof(arctrace_stack_body) + count * sizeof(uint64_t));
 }
 
+// The same as `state` needs it: a coroutine's has its number after the frames.
+inline uint32_t stack_body_size(const ThreadState& state, uint32_t count) {
+  const size_t number = state.coroutine != 0 ? sizeof(uint32_t) : 0;
+  return stack_body_size(count) + static_cast<uint32_t>(number);
+}
+
 // The header of a block of this thread that begins at `ticks`.
 inline BlockIdentity block_identity(const ThreadState& state, const ProcessState& process,
                                     arctrace_block_form form,
@@ -41,6 +47,9 @@ uint32_t reportable_frames(const ThreadState& state, uint32_t room);
 
 // A STACK record's body, with the innermost `count` frames.
 void fill_stack(std::byte* body, const ThreadState& state, uint32_t count);
+
+// That part of it which a COROUTINE record has, too.
+void fill_frames(std::byte* body, const ThreadState& state, uint32_t count);
 
 void fill_lost(std::byte* body, const Losses& losses, const ThreadState& state);
 

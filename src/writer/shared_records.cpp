@@ -66,7 +66,7 @@ Reservation reserve_shared(Nesting nesting, ThreadState& state, ProcessState& pr
   const bool is_whole = needs_whole_stack(state, round);
   if (!nesting.nested() && is_first) {
     stack_count = reportable_frames(state, is_whole ? stack_room() : kShortStackRoom);
-    stack_length = ARCTRACE_FULL_HEAD_SIZE + stack_body_size(stack_count);
+    stack_length = ARCTRACE_FULL_HEAD_SIZE + stack_body_size(state, stack_count);
     if (stack_length + length > max) stack_length = 0;
   }
   const SharedReservation got =

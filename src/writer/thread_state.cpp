@@ -60,6 +60,7 @@ bool claim(ThreadState& state, uint32_t seen, PendingCalls& calls, uint32_t tid)
   state.filtered.seen = false;
   state.filtered.may_wait = false;
   state.calls = &calls;
+  if (state.parked != 0) reinterpret_cast<ParkedStacks*>(state.parked)->clear();
   return true;
 }
 
@@ -136,6 +137,11 @@ ThreadState* claim_thread_state(ThreadState* current, uint32_t tid) {
   return state == nullptr && first != 0 ? claim_from(0, tid) : state;
 }
 
+// It need not be wiped by fork: the state that leads to it is.
+ParkedStacks* parked_stacks(ThreadState& state) {
+  return mapped<ParkedStacks>(state.parked, false);
+}
+
 void prepare_thread_states() {
   for (uint32_t a = 0; a < kPreparedArenas; ++a) {
     if (mapped<Arena>(arenas[a], true) == nullptr ||
@@ -148,7 +154,12 @@ void prepare_thread_states() {
 void visit_arenas(void (*visit)(void* context, uintptr_t address, uint64_t size),
                   void* context) {
   for (uint32_t a = 0; a < kArenas && IpcAtomics::load_acquire(arenas[a]) != 0; ++a) {
-    visit(context, IpcAtomics::load_acquire(arenas[a]), sizeof(Arena));
+    auto* arena = reinterpret_cast<Arena*>(IpcAtomics::load_acquire(arenas[a]));
+    visit(context, reinterpret_cast<uintptr_t>(arena), sizeof(Arena));
+    for (ThreadState& state : arena->states) {
+      const uint64_t parked = IpcAtomics::load_acquire(state.parked);
+      if (parked != 0) visit(context, parked, sizeof(ParkedStacks));
+    }
     const uint64_t calls = IpcAtomics::load_acquire(pending_calls_arenas[a]);
     if (calls != 0) visit(context, calls, sizeof(PendingCallsArena));
   }

@@ -14,6 +14,7 @@
 #include "src/stack/call_edges.hpp"
 #include "src/stack/filtered_frames.hpp"
 #include "src/stack/open_frames.hpp"
+#include "src/stack/parked_stacks.hpp"
 #include "src/stack/pending_calls.hpp"
 
 namespace arctrace {
@@ -103,6 +104,11 @@ struct ThreadState {
   bool has_own_blocks;   // in the adaptive scope, at present
   PendingCalls* calls;   // in memory that fork keeps
   uint32_t vfork_depth;  // open frames when vfork was called
+  uint32_t coroutine;    // on whose stack the open frames are; 0: the thread's own
+  // A made stack (made_stacks.hpp) that counts as the thread's own, because the thread
+  // was forked there; 0: none.
+  uintptr_t forked_on;
+  bool is_switching;  // the open frames are being exchanged for those of another stack
   HeldRecord held[ARCTRACE_HELD_COUNT];
   PublishedCalls published;
   uint64_t filter_verdict;  // of the record filter (record_filter.cpp)
@@ -119,6 +125,7 @@ struct ThreadState {
   OpenFrames open;
   CallEdges edges;
   FilteredFrames filtered;  // of the open frames
+  uint64_t parked;          // address of its ParkedStacks; 0: it never needed any
 };
 static_assert(offsetof(ThreadState, robust_next) - offsetof(ThreadState, lock) ==
               ARCTRACE_ROBUST_NODE_OFFSET);
@@ -134,6 +141,9 @@ inline void require_stack(ThreadState& state) {
 // this thread's already, or was before a fork. Null if there is no memory or no robust
 // list.
 ThreadState* claim_thread_state(ThreadState* current, uint32_t tid);
+
+// The state's ParkedStacks, which are made now if it has none. Null: no memory.
+ParkedStacks* parked_stacks(ThreadState& state);
 
 // Makes memory for some hundred threads, before system calls are forbidden.
 void prepare_thread_states();

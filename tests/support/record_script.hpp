@@ -101,6 +101,14 @@ class RecordScript {
                         const std::vector<std::string>& names) {
     return stack(thread, time_ns, names, static_cast<uint32_t>(names.size()));
   }
+  // The thread goes on on the stack of a coroutine, which has the frames `names`.
+  reader::Record& coroutine(reader::ThreadIndex thread, int64_t time_ns, uint32_t number,
+                            const std::vector<std::string>& names, uint32_t depth) {
+    Bytes body;
+    body.u32(number).u32(depth).u32(names.size());
+    for (const std::string& name : names) body.u64(key(name));
+    return add(thread, time_ns, ARCTRACE_TYPE_COROUTINE, body);
+  }
   reader::Record& lost(reader::ThreadIndex thread, int64_t time_ns, uint64_t count,
                        uint32_t flags = 0, uint32_t cause = ARCTRACE_LOST_FULL) {
     return add(thread, time_ns, ARCTRACE_TYPE_LOST, lost_body(cause, count, 0, flags));

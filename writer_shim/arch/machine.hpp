@@ -3,6 +3,7 @@
 #pragma once
 
 #include <elf.h>
+#include <ucontext.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -53,6 +54,11 @@ inline uintptr_t jump_stack_pointer(const uintptr_t* buffer) {
   return (mangled >> kRotated | mangled << (64 - kRotated)) ^ guard;
 }
 
+// The stack pointer with which a context goes on.
+inline uintptr_t context_stack_pointer(const ucontext_t& context) {
+  return static_cast<uintptr_t>(context.uc_mcontext.gregs[REG_RSP]);
+}
+
 #elif defined(__aarch64__)
 
 inline constexpr uint32_t kJumpSlot = R_AARCH64_JUMP_SLOT;
@@ -86,6 +92,10 @@ inline uintptr_t returned_to(uintptr_t address) {
 
 // Not known: the loader keeps to itself by what it is mangled.
 inline uintptr_t jump_stack_pointer(const uintptr_t* /*buffer*/) { return 0; }
+
+inline uintptr_t context_stack_pointer(const ucontext_t& context) {
+  return context.uc_mcontext.sp;
+}
 
 // Up to 7, as call_stubs.S has stored it: x0 at the lower end of a frame of 14 words.
 inline uintptr_t argument_of(const uintptr_t* return_slot, size_t i) {

@@ -7,7 +7,9 @@
 #include "writer_shim/filter/live_filter.hpp"
 #include "writer_shim/plt/call_table.hpp"
 #include "writer_shim/plt/caller_readers.hpp"
+#include "writer_shim/plt/copied_stacks.hpp"
 #include "writer_shim/plt/library_hooks.hpp"
+#include "writer_shim/plt/stack_calls.hpp"
 
 namespace arctrace::shim {
 namespace {
@@ -49,7 +51,7 @@ __attribute__((noinline)) uintptr_t begin_special_call(const LibraryCall& call,
     arguments[i] = machine::argument_of(return_slot, i);
   }
   const bool is_followed = call.kind == CallKind::kFollowed;
-  const int returns = call.kind == CallKind::kPassed ? 1 : 0;
+  const int returns = is_passed(call.kind) ? 1 : 0;
   if (call.arg_specs == 0) {
     arctrace_shim_call_passed(key, return_slot, frame_pointer, flags, returns);
   } else if (!is_followed) {
@@ -68,7 +70,8 @@ uint32_t flags_of(LibraryCall& call, uintptr_t return_address) {
 }
 
 bool is_silent(CallKind kind) {
-  return kind == CallKind::kSilentJump || kind == CallKind::kSilentCatch;
+  return kind == CallKind::kSilentJump || kind == CallKind::kSilentCatch ||
+         kind == CallKind::kSilentStacks;
 }
 
 // A jump leaves the frames below its target; when an exception is caught, those below its
@@ -79,8 +82,25 @@ void record_left_frames(CallKind kind, const uintptr_t* return_slot) {
   const auto* buffer =
       reinterpret_cast<const uintptr_t*>(machine::argument_of(return_slot, 0));
   const uintptr_t target = machine::jump_stack_pointer(buffer);
+  if (target != 0) arctrace_shim_switches_stack(target);
   if (target >= here && target % sizeof(uintptr_t) == 0) {
     arctrace_shim_left_below(target);
+  }
+}
+
+// What becomes of the thread's frames by a call that is jumped to.
+void record_jump(const LibraryCall& call, const uintptr_t* return_slot) {
+  switch (call.kind) {
+    case CallKind::kLongJump:
+    case CallKind::kSilentJump:
+    case CallKind::kSilentCatch:
+      return record_left_frames(call.kind, return_slot);
+    case CallKind::kStacks:
+    case CallKind::kLastSwitch:
+    case CallKind::kSilentStacks:
+      return record_stack_call(call.name, return_slot);
+    default:
+      return;
   }
 }
 
@@ -88,8 +108,9 @@ void record_left_frames(CallKind kind, const uintptr_t* return_slot) {
 CallKind examined_kind(const LibraryCall& call, uintptr_t target) {
   const bool is_library_call = call.plain.key == 0;
   if (is_library_call && has_own_hook(target)) return CallKind::kUntouched;
-  const bool uses_caller =
-      uses_its_caller(target) || (is_library_call && is_of_sanitizer(target));
+  const bool uses_caller = may_copy_stack_inside(call.name, target) ||
+                           uses_its_caller(target) ||
+                           (is_library_call && is_of_sanitizer(target));
   return uses_caller ? CallKind::kPassed : CallKind::kFollowed;
 }
 
@@ -109,7 +130,7 @@ __attribute__((noinline)) arctrace_call_route begin_unready_call(
   if (call.kind == CallKind::kUnexamined) call.kind = examined_kind(call, target);
   if (call.kind == CallKind::kUntouched) return {target, 0};
   if (is_silent(call.kind)) {
-    record_left_frames(call.kind, return_slot);
+    record_jump(call, return_slot);
     return {target, 0};
   }
   uint64_t key = IpcAtomics::load_relaxed(call.plain.key);
@@ -120,7 +141,7 @@ __attribute__((noinline)) arctrace_call_route begin_unready_call(
   if (!call.is_plain()) {
     const uintptr_t through =
         begin_special_call(call, key, return_slot, frame_pointer, flags);
-    if (call.kind == CallKind::kLongJump) record_left_frames(call.kind, return_slot);
+    record_jump(call, return_slot);
     return {target, through};
   }
   // A thread that sees it finds the target and the key.

@@ -19,6 +19,7 @@ constexpr const char* kRuntimes[] = {
     "__msan_init", "__tsan_init",   "__ubsan_handle_add_overflow"};
 constexpr uint32_t kRuntimeCount = sizeof kRuntimes / sizeof *kRuntimes;
 constinit AddressRange sanitizers[kRuntimeCount]{};
+constinit AddressRange libc{};
 
 struct Wanted {
   uintptr_t address;
@@ -31,6 +32,18 @@ int find_module(dl_phdr_info* info, size_t, void* data) {
   if (!read_module(*info, image) || !image.range.contains(wanted.address)) return 0;
   wanted.found = image.range;
   return 1;
+}
+
+// The module that has the function; empty: there is none.
+AddressRange module_with(const char* function) {
+  void* found = dlsym(RTLD_DEFAULT, function);
+  if (found == nullptr) {
+    dlerror();  // the program is not to see our error
+    return {};
+  }
+  Wanted wanted{reinterpret_cast<uintptr_t>(found), {}};
+  dl_iterate_phdr(find_module, &wanted);
+  return wanted.found;
 }
 
 struct Unbound {
@@ -51,18 +64,12 @@ int find_slot_name(dl_phdr_info* info, size_t, void* data) {
 
 }  // namespace
 
-void find_sanitizers() {
-  for (uint32_t i = 0; i < kRuntimeCount; ++i) {
-    void* found = dlsym(RTLD_DEFAULT, kRuntimes[i]);
-    if (found == nullptr) {
-      dlerror();  // the program is not to see our error
-      continue;
-    }
-    Wanted wanted{reinterpret_cast<uintptr_t>(found), {}};
-    dl_iterate_phdr(find_module, &wanted);
-    sanitizers[i] = wanted.found;
-  }
+void find_runtimes() {
+  libc = module_with("gnu_get_libc_version");
+  for (uint32_t i = 0; i < kRuntimeCount; ++i) sanitizers[i] = module_with(kRuntimes[i]);
 }
+
+bool is_of_libc(uintptr_t function) { return libc.contains(function); }
 
 bool is_of_sanitizer(uintptr_t function) {
   for (const AddressRange& range : sanitizers) {
@@ -80,7 +87,7 @@ JumpTarget jump_target(uintptr_t target) {
   LibraryCall& call = call_of_stub(target);
   if (IpcAtomics::load_acquire(call.is_bound) == 0) return unbound_target(call.name);
   return {static_cast<uintptr_t>(IpcAtomics::load_relaxed(call.plain.target)),
-          call.kind == CallKind::kPassed};
+          is_passed(call.kind)};
 }
 
 const char* name_of_slot(uintptr_t code, uint64_t index) {
@@ -92,7 +99,7 @@ const char* name_of_slot(uintptr_t code, uint64_t index) {
 JumpTarget unbound_target(const char* name) {
   void* found = dlsym(RTLD_DEFAULT, name);
   if (found == nullptr) dlerror();
-  return {reinterpret_cast<uintptr_t>(found), call_kind(name) == CallKind::kPassed};
+  return {reinterpret_cast<uintptr_t>(found), is_passed(call_kind(name))};
 }
 
 }  // namespace arctrace::shim

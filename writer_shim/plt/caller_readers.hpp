@@ -6,11 +6,14 @@
 
 namespace arctrace::shim {
 
-// Finds the sanitizers that are loaded: libraries, or a part of the program.
-void find_sanitizers();
+// Finds libc, and the sanitizers that are loaded: libraries, or a part of the program.
+void find_runtimes();
 
 // Whether the library function is a sanitizer's, which reports the stack of its caller.
 bool is_of_sanitizer(uintptr_t function);
+
+// Whether the function is libc's.
+bool is_of_libc(uintptr_t function);
 
 // Whether the function was compiled with a hook that records it.
 bool has_own_hook(uintptr_t function);

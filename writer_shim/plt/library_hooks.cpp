@@ -24,6 +24,7 @@
 #include "writer_shim/filter/live_filter.hpp"
 #include "writer_shim/plt/call_table.hpp"
 #include "writer_shim/plt/caller_readers.hpp"
+#include "writer_shim/plt/copied_stacks.hpp"
 
 const uint64_t* arctrace_pending_calls;
 
@@ -254,6 +255,7 @@ int hook_module(dl_phdr_info* info, size_t, void* is_first) {
   if (free == kModulesMax) return 1;
   if (free == modules_used) ++modules_used;
   modules[free] = {image.range, {}, true};
+  look_for_stack_copier(info->dlpi_name);
   if (!is_excluded(image)) {
     hook_slots(image, modules[free].cells, is_recorded ? Hooked::kAll : Hooked::kJumps);
   }
@@ -293,7 +295,7 @@ void hook_library_calls(LibraryCalls which) {
     arctrace_pending_calls = arctrace_shim_pending_calls(0, 0);
   }
   dl_iterate_phdr(find_own_library, nullptr);
-  find_sanitizers();
+  find_runtimes();
   hooked_calls = which;
   hook_new_modules();
 }

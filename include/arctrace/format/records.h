@@ -63,6 +63,7 @@ enum arctrace_record_type {
   ARCTRACE_TYPE_VFORK_END = 10,
   ARCTRACE_TYPE_ARGUMENTS = 11,
   ARCTRACE_TYPE_RESULT = 12,
+  ARCTRACE_TYPE_COROUTINE = 13, /* since version 1.6 */
   ARCTRACE_TYPE_EVENT = 16,
   ARCTRACE_TYPE_INSTANT = 17,
   ARCTRACE_TYPE_COUNTER = 18,
@@ -137,6 +138,15 @@ struct arctrace_stack_body {
   uint32_t depth, count;
 } ARCTRACE_RECORD_PART;
 ARCTRACE_ASSERT_PART(arctrace_stack_body, 8);
+
+/* The thread goes on on another of its stacks, whose open frames are given as in STACK. A
+ * STACK of a coroutine has its number after the keys. */
+struct arctrace_coroutine_body {
+  uint32_t coroutine;    /* 0: the thread's own stack */
+  uint32_t depth, count; /* from here on as in STACK */
+} ARCTRACE_RECORD_PART;
+ARCTRACE_ASSERT_OFFSET(arctrace_coroutine_body, depth, 4);
+ARCTRACE_ASSERT_PART(arctrace_coroutine_body, 12);
 
 struct arctrace_lost_body {
   uint32_t cause; /* enum arctrace_loss_cause */

@@ -7,6 +7,7 @@ import re
 import unittest
 
 import plain
+import turns_account
 
 
 def stacks(report):
@@ -33,9 +34,34 @@ class Hazards(plain.PlainTest):
         self.both("./coroutines")
         self.both("./fibers")
 
+    def test_turns_of_coroutines(self):
+        """Of a program without hooks, too, it is known which coroutine called what."""
+        for compiler in plain.COMPILERS:
+            directory = self.directory(compiler)
+            done, trace = self.record(("./turns",), directory, ("--libcall",))
+            self.assertEqual(done.returncode, 15)
+            records = self.read(trace, "dump", "--format=json", "--type=COROUTINE").splitlines()
+            report = json.loads(self.read(trace, "report", "--view=tree", "--format=json"))
+            turns_account.check(self, directory, report, list(map(json.loads, records)))
+
+    def test_fibers(self):
+        """Those of Boost.Context have their stacks, too."""
+        for compiler in plain.COMPILERS:
+            _, trace = self.record(("./fibers",), self.directory(compiler), ("--libcall",))
+            report = json.loads(self.read(trace, "report", "--view=flat", "--format=json"))
+            self.assertEqual(report["summary"]["orphans"], 0)
+            names = {row["name"] for row in report["functions"]}
+            self.assertGreater(len([name for name in names if name.startswith("coroutine ")]), 3)
+
     def test_coroutines_on_the_own_stack(self):
         """Calls further out on the stack begin while others, further in, are suspended."""
         self.both("./own_stack")
+
+    def test_copied_stacks(self):
+        """What returns is a copy of the stack, on which another task was meanwhile."""
+        bare, trace = self.compare(("./copied",), "gcc")
+        self.assertEqual(bare.returncode, 17)
+        self.assertGreater(self.calls(trace)["through"], 20)
 
     def test_calling_convention(self):
         """Arguments and results of every kind, errno, rounding, pointers to functions."""

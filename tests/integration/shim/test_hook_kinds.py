@@ -8,6 +8,7 @@ import test_calls
 import test_filters
 import test_modules
 import test_processes
+import turns_account
 from harness import COMPILERS, FIXTURES, ShimTest, both_compilers, plain_name, unittest
 
 
@@ -88,6 +89,11 @@ class Frames(ShimTest):
     @both_compilers
     def test_coroutines(self, compiler):
         self.compare(compiler, "./contexts")
+        traced = self.compare(compiler, "./turns")
+        self.assertEqual(traced.status, 15)
+        self.assert_counts(traced)
+        turns_account.check(self, traced.directory, traced.report("tree"),
+                            traced.records("--type=COROUTINE"))
 
     @both_compilers
     def test_coroutines_on_the_own_stack(self, compiler):

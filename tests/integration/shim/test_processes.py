@@ -62,6 +62,27 @@ class Forks(ShimTest):
         self.assertEqual(ends[("_exit", 2)], quarter)
 
     @both_compilers
+    def test_levels(self, compiler):
+        """What a child calls is at one level, in the frames that it has of its parent."""
+        for options in ((), ("--libcall",)):
+            traced = self.compare(compiler, "./forks", "20", options=options)
+            in_tree = collections.defaultdict(set)
+            for thread in traced.report("tree")["threads"]:
+                nodes = [(child, 1) for child in thread["root"]["children"]]
+                while nodes:
+                    node, level = nodes.pop()
+                    is_made_up = node["name"].startswith("[")
+                    if not is_made_up:
+                        in_tree[thread["pid"], thread["tid"], node["name"]].add(level)
+                    nodes += [(child, level + (not is_made_up)) for child in node["children"]]
+            in_flow = collections.defaultdict(set)
+            for event in traced.report("flow")["flow"]:
+                if event["type"] in ("ENTER", "EXIT"):
+                    in_flow[event["pid"], event["tid"], event["name"]].add(event["depth"])
+            self.assertGreater(len(in_tree), 60)
+            self.assertEqual(in_flow, in_tree)
+
+    @both_compilers
     def test_vfork(self, compiler):
         traced = self.compare(compiler, "./vforks")
         self.assertEqual(traced.status, 8)

@@ -2,6 +2,7 @@
 
 import collections
 
+import turns_account
 from harness import ShimTest, both_compilers, plain_name, unittest
 
 
@@ -59,6 +60,24 @@ class Threads(ShimTest):
         traced = self.compare(compiler, "./own_stack")
         self.assertEqual(traced.status, 13)
         self.assert_counts(traced)
+
+    @both_compilers
+    def test_turns(self, compiler):
+        """Each coroutine's calls are on a stack of its own, in whatever way they are written."""
+        for options in ((), ("--scope=shared",), ("--mode=overwrite",), ("--libcall",),
+                        ("-t", "1us"), ("-N", "work")):
+            with self.subTest(options=options):
+                traced = self.compare(compiler, "./turns", options=options)
+                self.assertEqual(traced.status, 15)
+                nodes = turns_account.check(self, traced.directory, traced.report("tree"),
+                                            traced.records("--type=COROUTINE"))
+                if "-t" in options or "-N" in options:
+                    continue
+                self.assert_counts(traced)
+                for node in nodes:
+                    if node["name"].startswith("coroutine"):
+                        self.assertEqual([plain_name(child["name"]) for child in
+                                          node["children"]], ["body"])
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ std::vector<Sample> samples() {
   return {
       {ARCTRACE_TYPE_TIME, Bytes().u64(1)},
       {ARCTRACE_TYPE_STACK, stack_body({1, 2, 3}, 9)},
+      {ARCTRACE_TYPE_COROUTINE, Bytes().u32(4).u32(9).u32(1).u64(1)},
       {ARCTRACE_TYPE_LOST, lost_body(ARCTRACE_LOST_FULL, 1, 2)},
       {ARCTRACE_TYPE_ENTER, key_body(1)},
       {ARCTRACE_TYPE_EXIT_NAMED, key_body(1)},
@@ -78,6 +79,8 @@ TEST_CASE("counts and sizes that a body cannot hold") {
   };
   CHECK(wrong(ARCTRACE_TYPE_STACK, testing::stack_body({1, 2}, 1)));
   CHECK(wrong(ARCTRACE_TYPE_STACK, Bytes().u32(UINT32_MAX).u32(UINT32_MAX).u64(0)));
+  CHECK(wrong(ARCTRACE_TYPE_COROUTINE, Bytes().u32(4).u32(1).u32(2).u64(1).u64(2)));
+  CHECK(wrong(ARCTRACE_TYPE_COROUTINE, Bytes().u32(4).u32(2).u32(2).u64(1)));
   CHECK(wrong(ARCTRACE_TYPE_TEXT, Bytes().u32(UINT32_MAX).u32(0)));
   CHECK(wrong(ARCTRACE_TYPE_LOST, testing::lost_body(ARCTRACE_LOST_CAUSES, 1, 1)));
   CHECK(wrong(ARCTRACE_TYPE_EVENT_LAYOUT, testing::layout_body(1, 2, "e", {{0, "f"}})));
@@ -88,7 +91,7 @@ TEST_CASE("counts and sizes that a body cannot hold") {
 
 TEST_CASE("any body does for PAD, EXIT and unknown types") {
   for (const uint16_t type :
-       std::initializer_list<uint16_t>{1, 6, 13, 31, 45, 63, 95, 127, 0x7FFF}) {
+       std::initializer_list<uint16_t>{1, 6, 14, 31, 45, 63, 95, 127, 0x7FFF}) {
     CHECK(body_problem_untrusted(type, {}) == nullptr);
   }
 }

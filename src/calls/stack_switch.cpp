@@ -1,0 +1,104 @@
+#include "src/calls/stack_switch.hpp"
+
+#include <atomic>
+
+#include "src/calls/call_filter.hpp"
+#include "src/process/process_identity.hpp"
+#include "src/process/session.hpp"
+#include "src/writer/lent_storage.hpp"
+#include "src/writer/opening_records.hpp"
+#include "src/writer/record.hpp"
+#include "src/writer/slow_path.hpp"
+#include "src/writer/stack_change.hpp"
+
+namespace arctrace {
+namespace {
+
+// Which of the thread's blocks has its records at present; 0: that is not certain. While
+// it is the same, readers know the frames of each stack from there.
+uint64_t written_in(const ThreadState& state) {
+  if (state.loss.stack_differs) return 0;
+  if (state.block.is_open) return state.block.serial << 1 | 1;
+  return state.chain.block << 1;
+}
+
+// A handler jumped out of a change of the stacks: what is open is not known.
+void settle_switch(Nesting nesting, ThreadState& state) {
+  if (!state.is_switching) return;
+  state.open.depth = 0;
+  state.is_switching = false;
+  note_lost_change(nesting, state);
+}
+
+void write_coroutine(Nesting nesting, ThreadState& state, bool is_known, uint64_t ticks) {
+  const uint32_t count = is_known ? 0 : reportable_frames(state, stack_room());
+  const auto size =
+      static_cast<uint32_t>(sizeof(arctrace_coroutine_body) + count * sizeof(uint64_t));
+  const bool written =
+      write_record(nesting, ARCTRACE_TYPE_COROUTINE, size, ticks, [&](std::byte* body) {
+        part_at<arctrace_coroutine_body>(body).coroutine = state.coroutine;
+        fill_frames(body + offsetof(arctrace_coroutine_body, depth), state, count);
+      });
+  if (!written) note_lost_change(nesting, state);
+}
+
+// Makes the frames of stack `number` the open ones.
+void switch_stack(Nesting nesting, ThreadState& state, ParkedStacks& parked,
+                  uint32_t number, uint64_t ticks) {
+  report_all_calls(nesting, state);
+  const uint64_t now_in = written_in(state);
+  const bool is_known =
+      now_in != 0 && (!parked.has(number) || parked.was_written_in(number, now_in));
+  parked.park(state.coroutine, state.open, state.filtered, now_in);
+  state.is_switching = true;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  parked.resume(number, state.open, state.filtered);
+  state.coroutine = number;
+  write_coroutine(nesting, state, is_known, ticks);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  state.is_switching = false;
+  if (filter_is_active()) keep_filter_context(thread_local_state);
+}
+
+// Whether the thread begins in a fork child, on a coroutine's stack.
+bool is_forked_here(const ThreadState& state, uint64_t ticks) {
+  const ProcessState* process = current_process(ticks);
+  return state.coroutine == 0 && state.parked == 0 && state.open.depth == 0 &&
+         process != nullptr && process->origin == ARCTRACE_ORIGIN_FORK &&
+         process->pid == state.slot.tid;
+}
+
+}  // namespace
+
+void follow_stack_slow(Nesting nesting, uintptr_t address, uint64_t ticks) {
+  const ThreadLocal& local = thread_local_state;
+  if (!nesting.outermost() || local.is_vforking || storage_is_lent()) return;
+  ThreadState* state = attached_thread(nesting, ticks);
+  if (state == nullptr || local.stacks.signal.contains(address - 1)) return;
+  settle_switch(nesting, *state);
+  const MadeStack made = find_made_stack(address);
+  if (made.found == MadeStack::Found::kBusy) return;
+  uint32_t number = made.number;
+  if (number == state->coroutine) return;
+  if (number != 0 && made.is_entered && is_forked_here(*state, ticks)) {
+    state->forked_on = made.low;
+  }
+  if (number != 0 && state->forked_on == made.low) number = 0;
+  if (number == state->coroutine) return;
+  ParkedStacks* parked = parked_stacks(*state);
+  if (parked == nullptr) return;
+  if (number != 0 && !parked->has(number)) {
+    number = enter_made_stack(made.low);
+    if (number == 0) return;
+  }
+  switch_stack(nesting, *state, *parked, number, ticks);
+}
+
+void record_stack_switch(uintptr_t stack_pointer) {
+  if (!has_made_stacks()) return;
+  const WriterCall writer_call;
+  if (writer_call.refused() || writer_call.nested()) return;
+  follow_stack_slow(writer_call, stack_pointer, session_ticks());
+}
+
+}  // namespace arctrace
