@@ -18,6 +18,7 @@ using namespace arctrace;  // the C functions below are the namespace's face
 namespace {
 
 // The slow forms are out of line, so that the functions below save no registers for them.
+// So are those for threads that write into the shared chain, which are tried in between.
 
 void fill_event(std::byte* body, uint32_t event, const void* payload, uint32_t size) {
   constexpr uint32_t kEventSize = sizeof(arctrace_event_body);
@@ -47,10 +48,6 @@ __attribute__((always_inline)) inline bool write_event_fast(uint32_t event,
 
 __attribute__((noinline)) void write_event_slow(uint32_t event, const void* payload,
                                                 size_t size) {
-  if (fast_path_is_open(ARCTRACE_GATE_EVENTS) &&
-      write_event_fast<KnownSharedBlock>(event, payload, size)) {
-    return;
-  }
   if (!event_is_recorded(event)) return;
   const WriterCall writer_call;
   if (writer_call.refuses_record()) return;
@@ -66,42 +63,65 @@ __attribute__((noinline)) void write_event_slow(uint32_t event, const void* payl
                [&](std::byte* body) { fill_event(body, event, payload, length); });
 }
 
-__attribute__((noinline)) void enter_unless_closed(uint64_t key, uintptr_t location,
-                                                   uintptr_t here) {
-  if (fast_path_is_open(ARCTRACE_GATE_FUNCTIONS) &&
-      enter_fast<KnownSharedBlock>(key, MachineFrame(location), here)) {
+__attribute__((noinline, flatten)) void write_event_otherwise(uint32_t event,
+                                                              const void* payload,
+                                                              size_t size) {
+  if (__builtin_expect(fast_path_is_open<ARCTRACE_GATE_EVENTS>() &&
+                           write_event_fast<KnownSharedBlock>(event, payload, size),
+                       1)) {
     return;
   }
+  write_event_slow(event, payload, size);
+}
+
+__attribute__((noinline)) void enter_unless_closed(uint64_t key, uintptr_t location,
+                                                   uintptr_t here) {
   if (!is_recorded(ARCTRACE_GATE_FUNCTIONS)) return;
   arctrace_shim_call call{};
   call.location = location;
   enter_slow(key, call, here, nullptr);
 }
 
-__attribute__((always_inline)) inline void enter(uint64_t key, uintptr_t location) {
-  const uintptr_t here = stack_pointer();
-  if (__builtin_expect(fast_path_is_open(ARCTRACE_GATE_FUNCTIONS) &&
-                           enter_fast<OwnBlock>(key, MachineFrame(location), here),
-                       1)) {
+__attribute__((noinline, flatten)) void enter_otherwise(uint64_t key, uintptr_t location,
+                                                        uintptr_t here) {
+  if (__builtin_expect(
+          fast_path_is_open<ARCTRACE_GATE_FUNCTIONS>() &&
+              enter_fast<KnownSharedBlock>(key, MachineFrame(location), here),
+          1)) {
     return;
   }
   enter_unless_closed(key, location, here);
 }
 
+__attribute__((always_inline)) inline void enter(uint64_t key, uintptr_t location) {
+  const uintptr_t here = stack_pointer();
+  if (__builtin_expect(fast_path_is_open<ARCTRACE_GATE_FUNCTIONS>() &&
+                           enter_fast<OwnBlock>(key, MachineFrame(location), here),
+                       1)) {
+    return;
+  }
+  enter_otherwise(key, location, here);
+}
+
 constexpr auto kAnyFrame = [](const MachineFrame&) { return true; };
 
 __attribute__((noinline)) void exit_unless_closed(uint64_t key, uintptr_t here) {
-  if (fast_path_is_open(ARCTRACE_GATE_FUNCTIONS) &&
-      exit_fast<KnownSharedBlock>(key, here, kAnyFrame)) {
+  if (is_recorded(ARCTRACE_GATE_FUNCTIONS)) exit_slow(key, 0, here, nullptr);
+}
+
+__attribute__((noinline, flatten)) void exit_otherwise(uint64_t key, uintptr_t here) {
+  if (__builtin_expect(fast_path_is_open<ARCTRACE_GATE_FUNCTIONS>() &&
+                           exit_fast<KnownSharedBlock>(key, here, kAnyFrame),
+                       1)) {
     return;
   }
-  if (is_recorded(ARCTRACE_GATE_FUNCTIONS)) exit_slow(key, 0, here, nullptr);
+  exit_unless_closed(key, here);
 }
 
 template <class Room>
 __attribute__((always_inline)) inline bool enter_hooked(uint64_t key,
                                                         const HookCall& call) {
-  return fast_path_is_open(ARCTRACE_GATE_FUNCTIONS) && *live_filter_number == 0 &&
+  return fast_path_is_open<ARCTRACE_GATE_FUNCTIONS>() && !has_live_filter() &&
          enter_hooked_fast<Room>(key, call);
 }
 
@@ -111,11 +131,11 @@ __attribute__((always_inline)) inline bool exit_hooked(uint64_t key,
   // A hook that returns to its function's caller was jumped to, as that function's last
   // act, when its frame was gone.
   const bool is_jump = call.hook_site == call.call_site;
-  const auto is_left = [=](const MachineFrame& frame) {
-    return is_jump ? frame.location == call.stack_pointer
-                   : frame.stack_pointer == low_half(call.stack_pointer);
+  const auto is_left = [=](const MachineFrame& frame) ARCTRACE_INLINED {
+    if (__builtin_expect(is_jump, 1)) return frame.location == call.stack_pointer;
+    return frame.stack_pointer == low_half(call.stack_pointer);
   };
-  return fast_path_is_open(ARCTRACE_GATE_FUNCTIONS) &&
+  return fast_path_is_open<ARCTRACE_GATE_FUNCTIONS>() &&
          exit_fast<Room>(key, call.stack_pointer, is_left);
 }
 
@@ -153,22 +173,22 @@ __attribute__((flatten)) void arctrace_enter_at(uint64_t frame_key, uintptr_t lo
 
 __attribute__((flatten)) void arctrace_exit(uint64_t frame_key) {
   const uintptr_t here = stack_pointer();
-  if (__builtin_expect(fast_path_is_open(ARCTRACE_GATE_FUNCTIONS) &&
+  if (__builtin_expect(fast_path_is_open<ARCTRACE_GATE_FUNCTIONS>() &&
                            exit_fast<OwnBlock>(frame_key, here, kAnyFrame),
                        1)) {
     return;
   }
-  exit_unless_closed(frame_key, here);
+  exit_otherwise(frame_key, here);
 }
 
 __attribute__((flatten)) void arctrace_write(uint32_t event, const void* payload,
                                              size_t size) {
-  if (__builtin_expect(fast_path_is_open(ARCTRACE_GATE_EVENTS) &&
+  if (__builtin_expect(fast_path_is_open<ARCTRACE_GATE_EVENTS>() &&
                            write_event_fast<OwnBlock>(event, payload, size),
                        1)) {
     return;
   }
-  write_event_slow(event, payload, size);
+  write_event_otherwise(event, payload, size);
 }
 
 void arctrace_shim_set_slow_hooks(arctrace_shim_function_hook* enter,
@@ -220,10 +240,18 @@ __attribute__((flatten)) int arctrace_shim_stub_begin(
   // Acquire: the target and the key are those that the shim stored before.
   const bool is_ready =
       __atomic_load_n(&call->ready_at, __ATOMIC_ACQUIRE) == *live_filter_number + 1;
-  return is_ready && !is_stub_return(*return_slot) &&
-         fast_path_is_open(ARCTRACE_GATE_FUNCTIONS) &&
-         call_began_fast<OwnBlock>(__atomic_load_n(&call->key, __ATOMIC_RELAXED),
-                                   {return_slot, 0, 0});
+  const bool has_begun =
+      is_ready && fast_path_is_open<ARCTRACE_GATE_FUNCTIONS>() &&
+      call_began_fast<OwnBlock>(__atomic_load_n(&call->key, __ATOMIC_RELAXED),
+                                {return_slot, 0, 0});
+  return __builtin_expect(has_begun, 1) ? 1 : 0;
+}
+
+__attribute__((flatten)) int arctrace_shim_entry_begin(uint64_t frame_key,
+                                                       const uintptr_t* return_slot) {
+  const bool has_begun = fast_path_is_open<ARCTRACE_GATE_FUNCTIONS>() &&
+                         call_began_fast<OwnBlock>(frame_key, {return_slot, 0, 0});
+  return __builtin_expect(has_begun, 1) ? 1 : 0;
 }
 
 int arctrace_shim_call_begin(uint64_t frame_key, const uintptr_t* return_slot,

@@ -70,8 +70,13 @@ ARCTRACE_API int arctrace_shim_call_begin(uint64_t frame_key,
                                           const uintptr_t* return_slot,
                                           uintptr_t frame_pointer, uint32_t flags);
 
-/* The same for a call that is ready and takes the fast path. Returns 0 if it did nothing.
+/* The same for a call without flags that takes the fast path. Returns 0 if it did
+ * nothing.
  */
+ARCTRACE_API int arctrace_shim_entry_begin(uint64_t frame_key,
+                                           const uintptr_t* return_slot);
+
+/* The same for a stub's call, if it is ready. */
 ARCTRACE_API int arctrace_shim_stub_begin(const struct arctrace_shim_stub_call* call,
                                           const uintptr_t* return_slot);
 

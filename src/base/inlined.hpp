@@ -1,6 +1,44 @@
-// Marks the lambdas that the fast path is put together from.
+// What the fast path is written with, so that the compiler makes few instructions of it.
 #pragma once
+
+#include <cstdint>
 
 // After a lambda's parameters: it is inlined before the compiler decides which variables
 // stay in registers. Otherwise those that it captures are kept in memory.
 #define ARCTRACE_INLINED __attribute__((always_inline))
+
+namespace arctrace {
+
+// The same pointer, of which the compiler does not know how it was computed: it keeps the
+// pointer, and does not compute it anew wherever it is used.
+template <class T>
+__attribute__((always_inline)) inline T* kept_pointer(T* pointer) {
+  asm("" : "+r"(pointer));
+  return pointer;
+}
+
+// Whether a word in memory has any of these bits, in one instruction where the machine
+// has one: compilers first load what is volatile. It is read once.
+template <uint32_t kBits>
+__attribute__((always_inline)) inline bool has_any_bit(const volatile uint32_t& word) {
+#if defined(__x86_64__)
+  bool has;
+  asm volatile("testl %2, %1" : "=@ccnz"(has) : "m"(word), "i"(kBits));
+  return has;
+#else
+  return (word & kBits) != 0;
+#endif
+}
+
+// The same for all bits.
+__attribute__((always_inline)) inline bool is_zero(const volatile uint32_t& word) {
+#if defined(__x86_64__)
+  bool is;
+  asm volatile("cmpl $0, %1" : "=@ccz"(is) : "m"(word));
+  return is;
+#else
+  return word == 0;
+#endif
+}
+
+}  // namespace arctrace

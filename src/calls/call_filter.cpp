@@ -48,7 +48,7 @@ void report_waiting_call(Nesting nesting, ThreadState& state, uint32_t i) {
     part_at<arctrace_frame_body>(record.body).key = state.open.frames[i].key;
     local.reporting = i + 1;
     std::atomic_signal_fence(std::memory_order_seq_cst);
-    announce(local, {record.word0, record.committed, state.open.depth});
+    announce(local, {record.word0, state.open.depth});
     commit(record);
     std::atomic_signal_fence(std::memory_order_seq_cst);
   }

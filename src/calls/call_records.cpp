@@ -66,7 +66,8 @@ bool write_enter(Nesting nesting, uint64_t key, uint64_t ticks, const Store& sto
                        ThreadState* state = thread_local_state.state;
                        if (state == nullptr) return false;
                        const uint32_t at = state->open.depth;
-                       complete_enter(nesting, *state, record, key, at,
+                       complete_enter(nesting, *state, record, key,
+                                      {at, state->open.slot(at)},
                                       [&](ThreadState& to) { store(to, at); });
                        return true;
                      });
@@ -77,7 +78,8 @@ template <class Store>
 void push_unreported(Nesting nesting, ThreadState& state,
                      FilteredFrame::Reporting reporting, const Store& store) {
   const uint32_t at = state.open.depth;
-  add_unrecorded_frame(nesting, state, at, [&](ThreadState& to) { store(to, at); });
+  add_unrecorded_frame(nesting, state, {at, state.open.slot(at)},
+                       [&](ThreadState& to) { store(to, at); });
   const bool waits = reporting == FilteredFrame::Reporting::kWaiting;
   if (waits &&
       (state.filtered.first_waiting == 0 || state.filtered.first_waiting > at + 1)) {

@@ -14,39 +14,40 @@
 
 namespace arctrace {
 
-// Writes the entry of `key` and adds its frame, which is the one with index `at`;
-// store(open) keeps it there.
+// Writes the entry of `key` and adds its frame, which store(open) keeps in `slot`.
 template <class Store>
 __attribute__((always_inline)) inline void complete_enter(Nesting nesting,
                                                           ThreadState& state,
                                                           const Reservation& record,
-                                                          uint64_t key, uint32_t at,
+                                                          uint64_t key, FrameSlot slot,
                                                           const Store& store) {
   if (record.word0 != nullptr) part_at<arctrace_frame_body>(record.body).key = key;
-  commit_enter(nesting, state, record, at, store);
+  commit_enter(nesting, state, record, slot, store);
 }
 
-// Records that the thread entered `key` in `frame`, if fits(state, depth), where depth is
-// that of the thread's open frames; with_frame() is called as the frame is added. False:
-// nothing was done.
-template <class Room, class Fits, class WithFrame>
-__attribute__((always_inline)) inline bool enter_fast(uint64_t key,
-                                                      const MachineFrame& frame,
-                                                      uintptr_t here, const Fits& fits,
-                                                      const WithFrame& with_frame) {
-  uint32_t at = 0;
+// Records that the thread entered `key` in `frame`, if fits(state, caller), where caller
+// is the thread's innermost open frame (null: there is none); make_frame(), which is
+// called once the record is begun, returns the frame. False: nothing was done.
+template <class Room, class Fits, class MakeFrame>
+__attribute__((always_inline)) inline bool enter_fast(uint64_t key, uintptr_t here,
+                                                      const Fits& fits,
+                                                      const MakeFrame& make_frame) {
+  FrameSlot slot{};
   return record_fast<Room>(
       here, ARCTRACE_TYPE_ENTER, sizeof(arctrace_frame_body),
-      [&](const ThreadState& state) ARCTRACE_INLINED {
-        at = state.open.depth;
-        return at < OpenFrames::kMax && fits(state, at);
+      [&](ThreadState& state) ARCTRACE_INLINED {
+        slot.at = state.open.depth;
+        if (slot.at >= OpenFrames::kMax) return false;
+        slot.to = kept_pointer(&state.open.frames[slot.at]);
+        return fits(state, slot.at == 0 ? nullptr : slot.to - 1);
       },
       [&](Nesting nesting, ThreadState& state, const Reservation& record)
           ARCTRACE_INLINED {
-            with_frame();
-            complete_enter(nesting, state, record, key, at,
-                           [&](ThreadState& to)
-                               ARCTRACE_INLINED { to.open.store(at, key, frame); });
+            if (slot.to == nullptr) __builtin_unreachable();
+            const MachineFrame frame = make_frame();
+            complete_enter(nesting, state, record, key, slot,
+                           [&](ThreadState&)
+                               ARCTRACE_INLINED { slot.to->store(key, frame); });
           });
 }
 
@@ -55,12 +56,12 @@ __attribute__((always_inline)) inline bool enter_fast(uint64_t key,
                                                       const MachineFrame& frame,
                                                       uintptr_t here) {
   return enter_fast<Room>(
-      key, frame, here,
-      [&](const ThreadState& state, uint32_t depth) ARCTRACE_INLINED {
-        return frame.location == 0 || is_known_call(thread_local_state.stacks, state.open,
-                                                    state.edges, depth, frame);
+      key, here,
+      [&](const ThreadState& state, const OpenFrame* caller) ARCTRACE_INLINED {
+        return frame.location == 0 ||
+               is_known_call(thread_local_state.stacks, state.edges, caller, frame);
       },
-      []() ARCTRACE_INLINED {});
+      [&]() ARCTRACE_INLINED { return frame; });
 }
 
 // The call of a hook that the compiler put at the beginning of a function.
@@ -77,24 +78,29 @@ struct HookCall {
 template <class Room>
 __attribute__((always_inline)) inline bool enter_hooked_fast(uint64_t key,
                                                              const HookCall& call) {
-  uint32_t at = 0;
+  FrameSlot slot{};
+  const CallEdges::Edge* edge = nullptr;
   MachineFrame frame;
   frame.stack_pointer = low_half(call.stack_pointer);
   frame.call_site = low_half(call.call_site);
   frame.hook_site = low_half(call.hook_site);
   return record_fast<Room>(
       call.stack_pointer, ARCTRACE_TYPE_ENTER, sizeof(arctrace_frame_body),
-      [&](const ThreadState& state) ARCTRACE_INLINED {
-        at = state.open.depth;
-        if (at - 1 >= OpenFrames::kMax - 1) return false;
-        return state.edges.locate(state.open.frames[at - 1].frame, call.stack_pointer,
-                                  call.frame_pointer, frame);
+      [&](ThreadState& state) ARCTRACE_INLINED {
+        slot.at = state.open.depth;
+        if (slot.at - 1 >= OpenFrames::kMax - 1) return false;
+        slot.to = kept_pointer(&state.open.frames[slot.at]);
+        edge = state.edges.edge_of((slot.to - 1)->frame, call.stack_pointer,
+                                   call.frame_pointer, frame);
+        return edge != nullptr;
       },
       [&](Nesting nesting, ThreadState& state, const Reservation& record)
           ARCTRACE_INLINED {
-            complete_enter(nesting, state, record, key, at,
-                           [&](ThreadState& to)
-                               ARCTRACE_INLINED { to.open.store(at, key, frame); });
+            if (slot.to == nullptr || edge == nullptr) __builtin_unreachable();
+            CallEdges::locate(*edge, (slot.to - 1)->frame, frame);
+            complete_enter(nesting, state, record, key, slot,
+                           [&](ThreadState&)
+                               ARCTRACE_INLINED { slot.to->store(key, frame); });
           });
 }
 

@@ -105,7 +105,9 @@ __attribute__((noinline)) void record_return_with_retval(const PendingCall& call
 }
 
 void record_return(const PendingCall& call, uintptr_t retval) {
-  if (call.key == 0 || !is_recorded(ARCTRACE_GATE_FUNCTIONS)) return;
+  if (call.key == PendingCall::kNotRecorded || !is_recorded(ARCTRACE_GATE_FUNCTIONS)) {
+    return;
+  }
   if (__builtin_expect(has_args(call.key), 0)) {
     return record_return_with_retval(call, retval);
   }
@@ -128,6 +130,7 @@ void record_return(const PendingCall& call, uintptr_t retval) {
 // Records the return of a call that seemed to be left, unless its frame was recorded as
 // left.
 void record_late_return(const PendingCall& call, uintptr_t retval) {
+  if (call.key == PendingCall::kNotRecorded) return;
   const uint64_t key = has_args(call.key) ? key_without_args(call.key) : call.key;
   if (is_open_frame(key, call.return_slot + sizeof(uintptr_t))) {
     record_return(call, retval);
@@ -138,7 +141,7 @@ void record_late_return(const PendingCall& call, uintptr_t retval) {
 // jump to another function, with which it will return. Its own exit is not recorded.
 bool resume_left_call(PendingCalls& own, LeftCalls& left, uintptr_t return_slot) {
   PendingCall* call = left.find(return_slot);
-  const PendingCall resumed{return_slot, call->return_address, 0};
+  const PendingCall resumed{return_slot, call->return_address, PendingCall::kNotRecorded};
   if (!own.push(thread_local_state.stacks, resumed, false)) return false;
   call->return_slot = 0;
   return true;
@@ -213,7 +216,7 @@ int begin_call(uint64_t key, uint64_t pending_key, const StubCall& call,
   }
   if (__builtin_expect(!enter(), 0)) {
     if (PendingCall* added = calls->find(pending.return_slot); added != nullptr) {
-      added->key = 0;
+      added->key = PendingCall::kNotRecorded;
     }
   }
   return inside ? 0 : 1;
@@ -226,7 +229,7 @@ void set_call_args(const arctrace_shim_call_args* all) { all_args = all; }
 int call_began_slow(uint64_t key, const uintptr_t* return_slot, uintptr_t frame_pointer,
                     uint32_t flags) {
   const StubCall call{return_slot, frame_pointer, flags};
-  if (fast_path_is_open(ARCTRACE_GATE_FUNCTIONS) &&
+  if (fast_path_is_open<ARCTRACE_GATE_FUNCTIONS>() &&
       call_began_fast<KnownSharedBlock>(key, call)) {
     return 1;
   }

@@ -12,6 +12,7 @@
 #include "src/calls/call_records.hpp"
 #include "src/hook_abi/shim_types.h"
 #include "src/process/gate.hpp"
+#include "src/stack/made_stacks.hpp"
 #include "src/stack/pending_calls.hpp"
 
 namespace arctrace {
@@ -55,42 +56,62 @@ inline void end_innermost_call(PendingCalls& calls, const PendingCall& call,
 template <class Room>
 __attribute__((always_inline)) inline bool call_began_fast(uint64_t key,
                                                            const StubCall& call) {
-  PendingCalls* calls = thread_local_state.calls;
-  if (__builtin_expect(
-          calls == nullptr || (call.flags & ARCTRACE_SHIM_RETURNS_TO_SHIM) != 0, 0)) {
-    return false;
-  }
+  if ((call.flags & ARCTRACE_SHIM_RETURNS_TO_SHIM) != 0) return false;
+  PendingCalls* calls = nullptr;
   const PendingCall pending{call.here(), *call.return_slot, key};
-  MachineFrame frame = call.frame(pending.return_address);
+  PendingCall* to = nullptr;
   uint64_t at = 0;
   return enter_fast<Room>(
-      key, frame, call.here(),
-      [&](const ThreadState& state, uint32_t depth) ARCTRACE_INLINED {
+      key, call.here(),
+      [&](const ThreadState& state, const OpenFrame* caller) ARCTRACE_INLINED {
+        // A call that returns to a stub ends together with another one.
+        if (caller == nullptr
+                ? has_made_stacks() || is_stub_return(pending.return_address)
+                : !state.edges.has_stub_call(caller->frame, call.here(),
+                                             call.frame(pending.return_address))) {
+          return false;
+        }
+        calls = thread_local_state.calls;
+        if (calls == nullptr) __builtin_unreachable();  // the state has a block
         at = calls->depth;
-        return is_call_at_known_edge(state.open, state.edges, depth, frame) &&
-               calls->has_room_inside(thread_local_state.stacks, at, pending.return_slot);
+        to = calls->room_inside(thread_local_state.stacks, at, pending.return_slot);
+        return to != nullptr;
       },
-      [&]() ARCTRACE_INLINED { calls->add(at, pending); });
+      [&]() ARCTRACE_INLINED {
+        if (to == nullptr || calls == nullptr) __builtin_unreachable();
+        calls->store(*to, at, pending);
+        return call.frame(pending.return_address);
+      });
 }
 
 // Ends a call as most end. False: nothing was done.
 template <class Room>
 __attribute__((always_inline)) inline bool call_ended_fast(uintptr_t* return_slot) {
   const auto address = reinterpret_cast<uintptr_t>(return_slot);
-  PendingCalls* own = thread_local_state.calls;
-  const PendingCall* top = own != nullptr ? own->only_top(address) : nullptr;
-  if (__builtin_expect(
-          top == nullptr || top->key == 0 || !fast_path_is_open(ARCTRACE_GATE_FUNCTIONS),
-          0)) {
-    return false;
-  }
-  // The key of a call with arguments is no frame's, so that it takes the slow path.
-  return exit_fast<Room>(
-      top->key, address,
-      [address](const MachineFrame& left) {
-        return left.stack_pointer == low_half(address);
+  if (!fast_path_is_open<ARCTRACE_GATE_FUNCTIONS>()) return false;
+  PendingCalls* own = nullptr;
+  const PendingCall* top = nullptr;
+  uint32_t left = 0;  // index of the frame
+  return record_fast<Room>(
+      address, ARCTRACE_TYPE_EXIT, 0,
+      [&](const ThreadState& state) ARCTRACE_INLINED {
+        own = thread_local_state.calls;
+        if (own == nullptr) __builtin_unreachable();  // the state has a block
+        top = own->only_top(address);
+        if (top == nullptr) return false;
+        left = state.open.depth - 1;
+        // The key of a call with arguments, or of which nothing is recorded, is no
+        // frame's, so that it takes the slow path.
+        const OpenFrame* innermost = state.open.innermost(top->key);
+        return innermost != nullptr &&
+               innermost->frame.stack_pointer == low_half(address);
       },
-      [&] { end_innermost_call(*own, *top, return_slot); });
+      [&](Nesting nesting, ThreadState& state, const Reservation& record)
+          ARCTRACE_INLINED {
+            if (own == nullptr || top == nullptr) __builtin_unreachable();
+            commit_leave(nesting, state, record, left);
+            end_innermost_call(*own, *top, return_slot);
+          });
 }
 
 __attribute__((always_inline)) inline int call_began(uint64_t key,
@@ -98,7 +119,7 @@ __attribute__((always_inline)) inline int call_began(uint64_t key,
                                                      uintptr_t frame_pointer,
                                                      uint32_t flags) {
   if (__builtin_expect(
-          fast_path_is_open(ARCTRACE_GATE_FUNCTIONS) &&
+          fast_path_is_open<ARCTRACE_GATE_FUNCTIONS>() &&
               call_began_fast<OwnBlock>(key, {return_slot, frame_pointer, flags}),
           1)) {
     return 1;

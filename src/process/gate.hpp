@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "src/base/inlined.hpp"
 #include "src/buffer/buffer_view.hpp"
 
 namespace arctrace {
@@ -18,13 +19,16 @@ inline bool gate_is_open(uint32_t bits) { return (*arctrace_gate & bits) != 0; }
 extern const volatile uint32_t* fast_gate;
 
 // Whether any of the gate's bits is set, and records may take the fast path.
-inline bool fast_path_is_open(uint32_t bits) {
-  return (*__atomic_load_n(&fast_gate, __ATOMIC_RELAXED) & bits) != 0;
+template <uint32_t kBits>
+inline bool fast_path_is_open() {
+  return has_any_bit<kBits>(*__atomic_load_n(&fast_gate, __ATOMIC_RELAXED));
 }
 
 // Points to the live filter's number in the control page, which is 0 until one is set; in
 // a process without a session, to a word that stays 0.
 extern const volatile uint32_t* live_filter_number;
+
+inline bool has_live_filter() { return !is_zero(*live_filter_number); }
 
 // Points to the record filter's number, in the same way.
 extern const volatile uint32_t* record_filter_number;

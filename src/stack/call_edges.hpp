@@ -12,12 +12,14 @@
 // edges of all threads unknown.
 //
 // An edge also tells where the callee's frame is, so that its hook need not look that up.
+// Therefore an edge is found by the callee's stack pointer at its hook.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 
+#include "src/base/inlined.hpp"
 #include "src/hook_abi/shim_types.h"
 #include "src/stack/machine_frame.hpp"
 
@@ -34,37 +36,56 @@ void forget_call_edges();
 class CallEdges {
  public:
   // Whether this call of `callee` by `caller` was added, or another one with the same
-  // sites and distance.
+  // sites and distances.
   bool has(const MachineFrame& caller, const MachineFrame& callee) const {
-    const Edge& edge = edges_[index(caller, callee)];
-    return edge.sites == sites(callee) && is_call_by(edge, caller, callee.location);
+    const Edge* edge = find(caller, stack_pointer_of(callee), callee);
+    return edge != nullptr && caller.location - callee.location == edge->distance;
   }
 
-  // The same for a callee of which only the stack pointer and the sites are known; if it
-  // is true, sets the rest of it too.
-  bool locate(const MachineFrame& caller, uintptr_t stack_pointer,
-              uintptr_t frame_pointer, MachineFrame& callee) const {
-    const Edge& edge = edges_[index(caller, callee)];
-    if (edge.sites != sites(callee)) return false;
-    const uintptr_t base =
-        (edge.flags & ARCTRACE_SHIM_LOCATION_BY_FP) != 0 ? frame_pointer : stack_pointer;
-    callee.location = base + static_cast<uintptr_t>(intptr_t{edge.location_offset});
+  // The same for the call of a stub, which lies at one distance from its stack pointer;
+  // but false if it returns to a stub.
+  bool has_stub_call(const MachineFrame& caller, uintptr_t stack_pointer,
+                     const MachineFrame& callee) const {
+    const Edge* edge = find(caller, stack_pointer, callee);
+    return edge != nullptr && (edge->flags & ARCTRACE_SHIM_RETURNS_TO_SHIM) == 0;
+  }
+
+  // The edge of a call, from which locate() takes the callee's location and flags.
+  struct Edge;
+
+  // The edge for a callee of which only the stack pointer and the sites are known; null:
+  // there is none. It is valid during the writer call.
+  const Edge* edge_of(const MachineFrame& caller, uintptr_t stack_pointer,
+                      uintptr_t frame_pointer, const MachineFrame& callee) const {
+    const Edge* edge = find(caller, stack_pointer, callee);
+    if (edge == nullptr) return nullptr;
+    if (__builtin_expect((edge->flags & kFoundByStackPointer) != 0, 1)) return edge;
+    // Read once more, so that it need not be kept until here.
+    const uintptr_t location = kept_pointer(&caller)->location - edge->distance;
+    const bool is_located = location == located_by_frame_pointer(*edge, frame_pointer);
+    return is_located ? edge : nullptr;
+  }
+  static void locate(const Edge& edge, const MachineFrame& caller, MachineFrame& callee) {
+    callee.location = caller.location - edge.distance;
     callee.flags = edge.flags;
-    return is_call_by(edge, caller, callee.location);
   }
 
   // REQUIRES: the writer call is the outermost one, and can_add(). A signal handler that
   // interrupts it finds either no edge there or a whole one.
   void add(const MachineFrame& caller, const MachineFrame& callee,
            const arctrace_shim_call& call) {
-    Edge& edge = edges_[index(caller, callee)];
-    edge.sites = 0;
+    const uint64_t apart = mixed(caller.location - stack_pointer_of(callee));
+    Edge& edge = edges_[index(callee, apart)];
+    edge.hook_site = 0;
     std::atomic_signal_fence(std::memory_order_seq_cst);
-    edge.caller = caller_word(caller, caller.location - callee.location);
+    edge.call_site = callee.call_site;
+    edge.stack_distance = apart;
+    edge.caller = caller.hook_site;
+    edge.distance = low_half(caller.location - callee.location);
     edge.location_offset = location_offset(call);
     edge.flags = callee.flags;
     std::atomic_signal_fence(std::memory_order_seq_cst);
-    edge.sites = sites(callee);
+    edge.hook_site = callee.hook_site;
   }
 
   // Whether both frames are known well enough for an edge.
@@ -74,41 +95,54 @@ class CallEdges {
            callee.hook_site != 0;
   }
 
- private:
   struct Edge {
-    uint64_t sites;   // the callee's hook site, above its call site; mixed with the epoch
-    uint64_t caller;  // the distance, above the caller's hook site
-    // From the callee's stack pointer or frame pointer, as `flags` say, to its location.
-    // 0 if it can't be found from there: no location is equal to one of them.
+    uint32_t hook_site;  // of the callee; 0: there is no edge
+    uint32_t call_site;
+    uint64_t stack_distance;  // down to the callee's stack pointer; mixed with the epoch
+    uint32_t caller;          // its hook site
+    uint32_t distance;        // down to the callee's location
+    // From the callee's frame pointer to its location, if it is found by that. 0: it
+    // isn't; no location is equal to the frame pointer.
     int32_t location_offset;
     uint32_t flags;  // of the callee
   };
-  static constexpr unsigned kIndexBits = 10;
 
-  static uint64_t sites(const MachineFrame& callee) {
-    return (uint64_t{callee.hook_site} << 32 | callee.call_site) ^
-           __atomic_load_n(&call_edges_epoch, __ATOMIC_RELAXED);
+ private:
+  static constexpr unsigned kIndexBits = 10;
+  // A guessed location is the stack pointer itself.
+  static constexpr uint32_t kFoundByStackPointer =
+      ARCTRACE_SHIM_LOCATION_BY_SP | ARCTRACE_SHIM_LOCATION_GUESSED;
+
+  // The edge that such a call has, apart from the callee's location; null: there is none.
+  const Edge* find(const MachineFrame& caller, uintptr_t stack_pointer,
+                   const MachineFrame& callee) const {
+    const uint64_t apart = mixed(caller.location - stack_pointer);
+    const Edge* edge = kept_pointer(&edges_[index(callee, apart)]);
+    const bool is_one = edge->hook_site == callee.hook_site &&
+                        edge->call_site == callee.call_site &&
+                        edge->stack_distance == apart && edge->caller == caller.hook_site;
+    return is_one ? edge : nullptr;
   }
-  static uint64_t caller_word(const MachineFrame& caller, uint64_t distance) {
-    return distance << 32 | caller.hook_site;
+
+  static uint64_t mixed(uint64_t stack_distance) {
+    return stack_distance ^ __atomic_load_n(&call_edges_epoch, __ATOMIC_RELAXED);
   }
-  static bool is_call_by(const Edge& edge, const MachineFrame& caller,
-                         uintptr_t location) {
-    const uint64_t distance = caller.location - location;
-    return edge.caller == caller_word(caller, distance) && distance <= UINT32_MAX;
+  // A frame's location is less than 4 GiB above its stack pointer.
+  static uintptr_t stack_pointer_of(const MachineFrame& callee) {
+    return callee.location - (low_half(callee.location) - callee.stack_pointer);
+  }
+  static uintptr_t located_by_frame_pointer(const Edge& edge, uintptr_t frame_pointer) {
+    return frame_pointer + static_cast<uintptr_t>(intptr_t{edge.location_offset});
   }
   static int32_t location_offset(const arctrace_shim_call& call) {
-    uintptr_t base = call.location;
-    if ((call.flags & ARCTRACE_SHIM_LOCATION_BY_SP) != 0) base = call.stack_pointer;
-    if ((call.flags & ARCTRACE_SHIM_LOCATION_BY_FP) != 0) base = call.frame_pointer;
-    const auto offset = static_cast<intptr_t>(call.location - base);
+    if ((call.flags & ARCTRACE_SHIM_LOCATION_BY_FP) == 0) return 0;
+    const auto offset = static_cast<intptr_t>(call.location - call.frame_pointer);
     return offset == static_cast<int32_t>(offset) ? static_cast<int32_t>(offset) : 0;
   }
   // Recursion through code without hooks has the same sites at several distances.
-  static uint32_t index(const MachineFrame& caller, const MachineFrame& callee) {
-    const uint32_t distance = low_half(caller.location) - callee.stack_pointer;
-    const uint32_t mixed = callee.call_site + 8 * callee.hook_site + distance;
-    return mixed * 0x9E3779B1U >> (32 - kIndexBits);
+  static uint32_t index(const MachineFrame& callee, uint64_t apart) {
+    const uint32_t sites = callee.call_site + 8 * callee.hook_site;
+    return (sites + static_cast<uint32_t>(apart)) * 0x9E3779B1U >> (32 - kIndexBits);
   }
 
   Edge edges_[size_t{1} << kIndexBits];

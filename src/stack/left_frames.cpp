@@ -138,7 +138,7 @@ const OpenFrame* innermost_located(const OpenFrames& open) {
 bool has_known_caller(const ThreadStacks& stacks, const OpenFrames& open,
                       const CallEdges& edges, const MachineFrame& now) {
   if (open.depth > OpenFrames::kMax) return false;
-  return is_known_call(stacks, open, edges, located_depth(open, open.depth), now);
+  return is_known_call(stacks, edges, innermost_located(open), now);
 }
 
 void set_unwinder(arctrace_shim_unwinder* finder) { unwinder = finder; }

@@ -34,27 +34,17 @@ EntryDepth depth_at_entry(const ThreadStacks& stacks, const OpenFrames& open,
 // The innermost frame with a location; null: there is none, or it is not kept.
 const OpenFrame* innermost_located(const OpenFrames& open);
 
-// Whether the outermost `depth` frames surely are open when a function is entered at
-// `now`, whose sites are known: there are none, or an edge says that the innermost of
-// them calls it. If there are none, a program that has coroutines may have left a stack
-// unseen. REQUIRES: depth <= OpenFrames::kMax.
-inline bool is_call_at_known_edge(const OpenFrames& open, const CallEdges& edges,
-                                  uint32_t depth, const MachineFrame& now) {
-  return depth == 0 ? !has_made_stacks() : edges.has(open.frames[depth - 1].frame, now);
-}
-
-// Whether the outermost `depth` frames surely are open when a function is entered at
-// `now`, whose location is known: there are none, or it is known to be called by the
-// innermost of them. REQUIRES: depth <= OpenFrames::kMax.
-inline bool is_known_call(const ThreadStacks& stacks, const OpenFrames& open,
-                          const CallEdges& edges, uint32_t depth,
-                          const MachineFrame& now) {
-  if (depth == 0) return !has_made_stacks();
-  const MachineFrame& innermost = open.frames[depth - 1].frame;
-  if (now.hook_site != 0) return edges.has(innermost, now);
+// Whether the frames up to `innermost` surely are open when a function is entered at
+// `now`, whose location is known: there are none (null), or it is known to be called by
+// the innermost of them. If there are none, a program that has coroutines may have left a
+// stack unseen.
+inline bool is_known_call(const ThreadStacks& stacks, const CallEdges& edges,
+                          const OpenFrame* innermost, const MachineFrame& now) {
+  if (innermost == nullptr) return !has_made_stacks();
+  const MachineFrame& caller = innermost->frame;
+  if (now.hook_site != 0) return edges.has(caller, now);
   // Without sites there is nothing to see but positions.
-  return innermost.location > now.location &&
-         stacks.which(innermost.location) != ThreadStacks::Which::kSignal;
+  return caller.location > now.location && !stacks.is_on_signal_stack(caller.location);
 }
 
 // The same for all open frames that have a location.

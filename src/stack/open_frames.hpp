@@ -13,6 +13,17 @@ namespace arctrace {
 struct OpenFrame {
   uint64_t key;  // function address or name key
   MachineFrame frame;
+
+  // Stores a frame here; its location last.
+  void store(uint64_t its_key, const MachineFrame& its_frame) {
+    key = its_key;
+    frame.stack_pointer = its_frame.stack_pointer;
+    frame.call_site = its_frame.call_site;
+    frame.hook_site = its_frame.hook_site;
+    frame.flags = its_frame.flags;
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    frame.location = its_frame.location;
+  }
 };
 
 // All fields but `depth` hold what earlier calls left there: nothing needs to be cleared.
@@ -31,22 +42,17 @@ struct OpenFrames {
     return at < kMax && frames[at].key == key ? &frames[at] : nullptr;
   }
 
+  // Where the frame with index `at` is kept; null: it is only counted.
+  OpenFrame* slot(uint32_t at) { return at < kMax ? &frames[at] : nullptr; }
+
   // Until the frame with index `at` is stored, nothing is known of it.
   void forget_location(uint32_t at) {
-    if (at < kMax) frames[at].frame.location = 0;
+    if (OpenFrame* to = slot(at); to != nullptr) to->frame.location = 0;
   }
 
-  // Stores a frame at index `at`, without a change of the depth; its location last.
+  // Stores a frame at index `at`, without a change of the depth.
   void store(uint32_t at, uint64_t key, const MachineFrame& frame) {
-    if (at >= kMax) return;
-    OpenFrame& to = frames[at];
-    to.key = key;
-    to.frame.stack_pointer = frame.stack_pointer;
-    to.frame.call_site = frame.call_site;
-    to.frame.hook_site = frame.hook_site;
-    to.frame.flags = frame.flags;
-    std::atomic_signal_fence(std::memory_order_seq_cst);
-    to.frame.location = frame.location;
+    if (OpenFrame* to = slot(at); to != nullptr) to->store(key, frame);
   }
 };
 

@@ -82,7 +82,7 @@ bool PendingCalls::push_slow(const ThreadStacks& stacks, PendingCall call, bool 
       return false;
     }
   }
-  store(at, call);
+  store(calls[at], at, call);
   return true;
 }
 

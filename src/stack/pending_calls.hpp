@@ -18,6 +18,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "src/base/inlined.hpp"
 #include "src/base/shared_atomics.hpp"
 #include "src/stack/thread_stacks.hpp"
 
@@ -25,9 +26,12 @@ namespace arctrace {
 
 // The unwind rules in writer_shim/arch/*/call_stubs.S know this layout.
 struct PendingCall {
+  // A key that no frame has: nothing was recorded of the call.
+  static constexpr uint64_t kNotRecorded = UINT64_MAX;
+
   uintptr_t return_slot;  // where its return address stood; 0: returned, or left
   uintptr_t return_address;
-  uint64_t key;  // of its frame; 0: nothing was recorded
+  uint64_t key;  // of its frame
 };
 
 // A thread's calls that were left, as far as their positions show: a hash table by their
@@ -62,15 +66,25 @@ struct LeftCalls {
 struct PendingCalls {
   static constexpr uint32_t kMaxCalls = 4096;
 
-  uint64_t next;    // address of another thread's, or of the list's end
-  uint64_t depth;   // calls, with those in between whose return_slot is 0
-  uint32_t* owner;  // lock of its thread's state; null: never used
-  StackRange own;   // the thread's stack; empty: not known
+  uint64_t next;          // address of another thread's, or of the list's end
+  uint64_t depth;         // calls, with those in between whose return_slot is 0
+  uint32_t* owner;        // lock of its thread's state; null: never used
+  StackRange own;         // the thread's stack; empty: not known
+  PendingCall outermost;  // further out than any call; see begin_use()
+  PendingCall calls[kMaxCalls];
   uint64_t is_compacting;
   uint64_t full_top;  // innermost return slot when compact() last found nothing to drop
-  uint64_t reserved;
-  PendingCall calls[kMaxCalls];
   LeftCalls left;
+
+  // To be called before the first use of memory that is all zero. All calls are inside of
+  // `outermost`, so that nothing needs to ask whether there is a call.
+  void begin_use() { outermost.return_slot = UINTPTR_MAX; }
+
+  // The innermost call, or `outermost`, if `count` are counted.
+  PendingCall* innermost(uint64_t count) {
+    return reinterpret_cast<PendingCall*>(reinterpret_cast<uintptr_t>(&outermost) +
+                                          count * sizeof(PendingCall));
+  }
 
   // Adds a call, after those were dropped whose slot it takes, and those moved to `left`
   // that seem to be open no more. `inside`: the call has
@@ -78,35 +92,50 @@ struct PendingCalls {
   // False: there is no room.
   bool push(const ThreadStacks& stacks, const PendingCall& call, bool inside) {
     const uint64_t at = depth;
-    if (__builtin_expect(!has_room_inside(stacks, at, call.return_slot), 0)) {
-      return push_slow(stacks, call, inside);
-    }
-    add(at, call);
+    PendingCall* to = room_inside(stacks, at, call.return_slot);
+    if (__builtin_expect(to == nullptr, 0)) return push_slow(stacks, call, inside);
+    store(*to, at, call);
     return true;
   }
 
-  // Whether a call with this return slot is made by what the innermost of the `at` calls
-  // called, as far as one can see from the slot, and there is room for it.
-  bool has_room_inside(const ThreadStacks& stacks, uint64_t at,
-                       uintptr_t return_slot) const {
-    if (at == 0) return true;
-    if (at >= kMaxCalls) return false;
-    const uintptr_t top = calls[at - 1].return_slot;
-    return top > return_slot && stacks.which(top) != ThreadStacks::Which::kSignal;
+  // Where a call with this return slot is added if it is made by what the innermost of
+  // the `at` calls called, as far as one can see from the slot, and there is room for it.
+  // Else null.
+  PendingCall* room_inside(const ThreadStacks& stacks, uint64_t at,
+                           uintptr_t return_slot) {
+    if (at >= kMaxCalls) return nullptr;
+    PendingCall* to = kept_pointer(innermost(at) + 1);
+    const uintptr_t top = (to - 1)->return_slot;
+    const bool is_inside = top > return_slot && !stacks.is_on_signal_stack(top);
+    return is_inside ? to : nullptr;
   }
-  // REQUIRES: has_room_inside(), and that the depth is still `at`.
-  void add(uint64_t at, const PendingCall& call) { store(at, call); }
+  // Adds a call at `to`. REQUIRES: that is room_inside() for the depth `at`, which is
+  // still the same.
+  void store(PendingCall& to, uint64_t at, const PendingCall& call) {
+    do {
+      // The slot first: by it we see below whether the rest is ours too.
+      to.return_slot = call.return_slot;
+      std::atomic_signal_fence(std::memory_order_seq_cst);
+      to.return_address = call.return_address;
+      to.key = call.key;
+      std::atomic_signal_fence(std::memory_order_seq_cst);
+      depth = at + 1;
+      std::atomic_signal_fence(std::memory_order_seq_cst);
+      // A signal handler that came in between used the entry for a call of its own, which
+      // had another return slot.
+    } while (__builtin_expect(to.return_slot != call.return_slot || depth != at + 1, 0));
+  }
 
   // The innermost call of all, if it has this return slot, and the one around it has
-  // another one and is not over, as is usual for a call that returns. Else null.
+  // another one, as is usual for a call that returns. Else null.
   PendingCall* only_top(uintptr_t return_slot) {
-    const uint64_t at = depth;
-    if (at == 0 || calls[at - 1].return_slot != return_slot) return nullptr;
-    if (at == 1) return &calls[0];
-    const uintptr_t around = calls[at - 2].return_slot;
-    return around == return_slot || around == 0 ? nullptr : &calls[at - 1];
+    PendingCall* top = kept_pointer(innermost(depth));
+    const bool is_only =
+        top->return_slot == return_slot && (top - 1)->return_slot != return_slot;
+    return is_only ? top : nullptr;
   }
-  // REQUIRES: the innermost call is only_top().
+  // REQUIRES: the innermost call is only_top(). Calls that are over may be innermost
+  // then, until the next one is added.
   void drop_top() { depth = depth - 1; }
 
   // The innermost call with this return slot, or null.
@@ -142,22 +171,6 @@ struct PendingCalls {
   __attribute__((noinline)) bool push_slow(const ThreadStacks& stacks, PendingCall call,
                                            bool inside);
 
-  void store(uint64_t at, const PendingCall& call) {
-    do {
-      // The slot first: by it we see below whether the rest is ours too.
-      calls[at].return_slot = call.return_slot;
-      std::atomic_signal_fence(std::memory_order_seq_cst);
-      calls[at].return_address = call.return_address;
-      calls[at].key = call.key;
-      std::atomic_signal_fence(std::memory_order_seq_cst);
-      depth = at + 1;
-      std::atomic_signal_fence(std::memory_order_seq_cst);
-      // A signal handler that came in between used the entry for a call of its own, which
-      // had another return slot.
-    } while (__builtin_expect(
-        calls[at].return_slot != call.return_slot || depth != at + 1, 0));
-  }
-
   // The next call further out with the same return slot; null: that was the last.
   PendingCall* next_at(PendingCall* call) {
     return call > calls && (call - 1)->return_slot == call->return_slot ? call - 1
@@ -174,7 +187,8 @@ static_assert(sizeof(PendingCall) == 24 && offsetof(PendingCall, return_address)
 static_assert(offsetof(LeftCalls, next) == 0 && offsetof(LeftCalls, depth) == 8 &&
               offsetof(LeftCalls, calls) == 64);
 static_assert(offsetof(PendingCalls, next) == 0 && offsetof(PendingCalls, depth) == 8 &&
-              offsetof(PendingCalls, calls) == 64);
+              offsetof(PendingCalls, calls) == 64 &&
+              offsetof(PendingCalls, outermost) == 40);
 
 // Address of the first of all linked ones, which are never unlinked. After the last one
 // come all threads' LeftCalls, so that unwinders search these last.

@@ -18,6 +18,12 @@ struct ThreadStacks {
 
   enum class Which : uint8_t { kUnknown, kOwn, kSignal };
 
+  // Whether the frame that ends at `address` is on the signal stack. Most threads have
+  // none.
+  bool is_on_signal_stack(uintptr_t address) const {
+    return signal.high != 0 && signal.contains(address - 1);
+  }
+
   // The stack of the frame that ends at `address`, that is to say of what lies just below
   // it. A signal stack may be the innermost object of a frame, and what that frame calls
   // ends where the signal stack begins.

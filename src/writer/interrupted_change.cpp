@@ -4,16 +4,21 @@ namespace arctrace {
 namespace {
 
 // For an entry of which there is no record. It is never committed.
-uint32_t no_record = ARCTRACE_IN_PROGRESS;
+uint32_t no_record = ARCTRACE_WORD0(ARCTRACE_TYPE_ENTER, ARCTRACE_COMPACT_HEAD_SIZE) |
+                     ARCTRACE_IN_PROGRESS;
 
+uint32_t word0_of(const StackChange& change) {
+  return IpcAtomics::load_relaxed(word_at(change.word0));
+}
 bool is_committed(const StackChange& change) {
-  return IpcAtomics::load_relaxed(word_at(change.word0)) == change.committed;
+  return (word0_of(change) & ARCTRACE_IN_PROGRESS) == 0;
 }
 
 // Whether the change in progress adds a frame.
 bool is_entering(const ThreadLocal& local) {
-  return local.change.word0 != nullptr && local.reporting == 0 &&
-         local.change.committed >> ARCTRACE_TYPE_SHIFT == ARCTRACE_TYPE_ENTER;
+  if (local.change.word0 == nullptr || local.reporting != 0) return false;
+  const uint32_t word0 = word0_of(local.change) & ~ARCTRACE_IN_PROGRESS;
+  return word0 >> ARCTRACE_TYPE_SHIFT == ARCTRACE_TYPE_ENTER;
 }
 
 // Removes the frame with index `at`, whose entry was not recorded. Those further in are
@@ -30,8 +35,7 @@ void take_back_frame(ThreadState& state, uint32_t at) {
 }  // namespace
 
 StackChange unrecorded_enter(uint32_t depth) {
-  return {reinterpret_cast<std::byte*>(&no_record),
-          ARCTRACE_WORD0(ARCTRACE_TYPE_ENTER, ARCTRACE_COMPACT_HEAD_SIZE), depth};
+  return {reinterpret_cast<std::byte*>(&no_record), depth};
 }
 
 void resolve_change(ThreadLocal& local) {

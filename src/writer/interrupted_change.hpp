@@ -18,7 +18,6 @@ inline void finish_change(ThreadLocal& local) {
 
 // REQUIRES: there is no change in progress.
 inline void announce(ThreadLocal& local, const StackChange& change) {
-  local.change.committed = change.committed;
   local.change.depth = change.depth;
   std::atomic_signal_fence(std::memory_order_seq_cst);
   local.change.word0 = change.word0;

@@ -30,8 +30,8 @@ bool is_of_round(uint64_t verdict, uint32_t round) {
 template <class Judge>
 uint64_t verdict_now(uint64_t& verdict, const Judge& judge) {
   const uint32_t round = IpcAtomics::load_acquire(record_filter_area(session.view).round);
-  const uint64_t known = IpcAtomics::load_relaxed(verdict);
-  if (is_of_round(known, round)) return known;
+  const uint64_t stored = IpcAtomics::load_relaxed(verdict);
+  if (is_of_round(stored, round)) return stored;
   RecordFilterCopy filter;
   copy_record_filter_untrusted(session.view, filter);
   if (filter.size < 0) return kAdmitted;

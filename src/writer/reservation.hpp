@@ -81,12 +81,8 @@ inline Reservation begin_compact(ThreadState& state, std::byte* begin, uint16_t 
 // Counts a user record that has been begun. Not before, or a death between the two would
 // count a record that is nowhere. Relaxed: it is a sum that is read later. Only the
 // outermost writer call gets here.
-inline void count_written(const ThreadState& state) {
-  uint64_t* written = state.slot.written;
-  // Null in a fork child that goes on with the call which its parent's handler
-  // interrupted.
-  if (__builtin_expect(written == nullptr, 0)) return;
-  IpcAtomics::add_to_own_relaxed(*written, 1);
+inline void count_written(ThreadState& state) {
+  IpcAtomics::add_to_own_relaxed(state.slot.written(), 1);
 }
 
 }  // namespace arctrace

@@ -27,6 +27,15 @@ bool prepare_chain(Nesting nesting, ThreadState& state, ProcessState& process,
          report_losses_shared(state, process, ticks);
 }
 
+// Takes back the name of a block that is not this call's: a fork child may have left it
+// there, which went on with the call of this thread that its parent's handler
+// interrupted. While it stands there, the block is not recycled.
+void drop_stray_name(ThreadState& state) {
+  if (IpcAtomics::load_relaxed(*state.slot.active) != 0) {
+    release_active(state.slot.active);
+  }
+}
+
 }  // namespace
 
 void set_report_waiting_calls(ReportWaitingCalls* report) {
@@ -68,6 +77,7 @@ Reservation reserve_slow(Nesting nesting, uint16_t type, uint32_t body_size,
   if (state == nullptr) return kNoReservation;
   ProcessState* process = current_process(ticks);
   if (process == nullptr) return kNoReservation;
+  if (!nesting.nested()) drop_stray_name(*state);
   if (nesting.nested() && state->loss.stack_differs) {
     count_lost(session.view.slot(state->slot.index), *state, ARCTRACE_LOST_FULL, ticks);
     return kNoReservation;

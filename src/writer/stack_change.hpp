@@ -43,19 +43,26 @@ __attribute__((always_inline)) inline void commit_leave(Nesting nesting,
     note_lost_change(nesting, state);
     return;
   }
-  as_announced(nesting, {record.word0, record.committed, depth}, [&] {
+  as_announced(nesting, {record.word0, depth}, [&] {
     commit(record);
     std::atomic_signal_fence(std::memory_order_seq_cst);
     state.open.depth = depth;
   });
 }
 
-// Counts a frame with index `at`, which store() stores. Counted first: so handlers leave
-// it alone. Until it is stored, its location is not known.
+// A frame to be added: its index, and where it is kept (null: it is only counted).
+struct FrameSlot {
+  uint32_t at;
+  OpenFrame* to;
+};
+
+// Counts a frame, which store() stores. Counted first: so handlers leave it alone. Until
+// it is stored, its location is not known.
 template <class Store>
-__attribute__((always_inline)) inline void add_frame(ThreadState& state, uint32_t at,
+__attribute__((always_inline)) inline void add_frame(ThreadState& state, FrameSlot slot,
                                                      const Store& store) {
-  state.open.forget_location(at);
+  const uint32_t at = slot.at;
+  if (slot.to != nullptr) slot.to->frame.location = 0;
   std::atomic_signal_fence(std::memory_order_seq_cst);
   state.open.depth = at + 1;
   std::atomic_signal_fence(std::memory_order_seq_cst);
@@ -67,29 +74,31 @@ __attribute__((always_inline)) inline void add_frame(ThreadState& state, uint32_
 template <class Store>
 __attribute__((always_inline)) inline void add_unrecorded_frame(Nesting nesting,
                                                                 ThreadState& state,
-                                                                uint32_t at,
+                                                                FrameSlot slot,
                                                                 const Store& store) {
-  as_announced(nesting, unrecorded_enter(at + 1), [&] { add_frame(state, at, store); });
+  as_announced(nesting, unrecorded_enter(slot.at + 1),
+               [&] { add_frame(state, slot, store); });
 }
 
-// Commits `record`, the entry of a frame with index `at`. The frame is stored before
-// that: if a handler jumps out of here, either both count or abandon_change() takes the
-// frame back.
+// Commits `record`, the entry of a frame. The frame is stored before that: if a handler
+// jumps out of here, either both count or abandon_change() takes the frame back.
 template <class Store>
 __attribute__((always_inline)) inline void commit_enter(Nesting nesting,
                                                         ThreadState& state,
                                                         const Reservation& record,
-                                                        uint32_t at, const Store& store) {
+                                                        FrameSlot slot,
+                                                        const Store& store) {
   if (__builtin_expect(record.word0 == nullptr, 0)) {
-    add_unrecorded_frame(nesting, state, at, store);
+    add_unrecorded_frame(nesting, state, slot, store);
     note_lost_change(nesting, state);
     return;
   }
-  as_announced(nesting, {record.word0, record.committed, at + 1}, [&] {
-    add_frame(state, at, store);
+  as_announced(nesting, {record.word0, slot.at + 1}, [&] {
+    add_frame(state, slot, store);
     commit(record);
     std::atomic_signal_fence(std::memory_order_seq_cst);
-    state.open.depth = at + 1;  // without frames of handlers that were jumped out of
+    // Without frames of handlers that were jumped out of.
+    state.open.depth = slot.at + 1;
   });
 }
 

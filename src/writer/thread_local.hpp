@@ -17,9 +17,8 @@ namespace arctrace {
 // that finds it unfinished, or a call that follows one whose handler jumped, sees by the
 // record whether the change counts.
 struct StackChange {
-  std::byte* word0;    // of the record; null: there is none
-  uint32_t committed;  // what stands there when the record is complete
-  uint32_t depth;      // open frames then
+  std::byte* word0;  // of the record; null: there is none
+  uint32_t depth;    // open frames when the record is complete
 };
 
 struct ThreadLocal {

@@ -116,6 +116,7 @@ ThreadState* claim_from(uint32_t first, uint32_t tid) {
       stack.own = {};
       if (stack.owner == nullptr) {
         stack.owner = &state.lock;
+        stack.begin_use();
         link_pending_calls(stack);
       }
       note_claim(a);

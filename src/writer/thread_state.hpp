@@ -34,8 +34,12 @@ struct ExclusiveBlock {
 
 // The writer slot that the thread holds, and its identity there.
 struct SlotHolder {
-  uint64_t* written;         // the slot's count of records in exclusive blocks
-  uint64_t* written_shared;  // and in shared ones
+  // From `uncounted` to the slot's count of records in exclusive blocks, in bytes. 0 in a
+  // fork child, whose state is wiped: there a call that its parent's handler interrupted
+  // may go on.
+  uintptr_t written_distance;
+  uint64_t uncounted;
+  uint64_t* written_shared;  // the slot's count of records in shared blocks
   uint32_t* active;          // the slot's words that name shared blocks, by nesting
   uint32_t index;
   uint32_t writer;
@@ -43,6 +47,11 @@ struct SlotHolder {
   uint16_t retry;      // records to lose before the thread asks for a slot again
   uint32_t looked_at;  // slots that it has looked at in vain
   uint64_t start_ticks;
+
+  uint64_t& written() {
+    return *reinterpret_cast<uint64_t*>(reinterpret_cast<uintptr_t>(&uncounted) +
+                                        written_distance);
+  }
 };
 
 // How far the thread's definitions have got.

@@ -117,6 +117,11 @@ void OutermostCall::settle_nested() {
   local.nesting = 0;
 }
 
+void OutermostCall::end_nested() {
+  settle_nested();
+  thread_local_state.guard = 0;
+}
+
 void Nesting::count_refused() {
   if (!session.joined) return;
   const bool has_no_slot = storage_is_lent() && is_borrower();

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "src/base/inlined.hpp"
 #include "src/writer/thread_local.hpp"
 
 namespace arctrace {
@@ -72,15 +73,17 @@ class OutermostCall {
   }
   static void end() {
     std::atomic_signal_fence(std::memory_order_seq_cst);
-    if (__builtin_expect(thread_local_state.nesting != 0, 0)) settle_nested();
+    if (__builtin_expect(!is_zero(thread_local_state.nesting), 0)) return end_nested();
     thread_local_state.guard = 0;
   }
   static void release() {
     std::atomic_signal_fence(std::memory_order_seq_cst);
     thread_local_state.guard = 0;
   }
-  // Out of line, so that `flatten`ed callers stay small.
-  __attribute__((noinline)) static void settle_nested();
+  static void settle_nested();
+  // The last thing that a call does, so that it may be jumped to. Out of line, so that
+  // `flatten`ed callers stay small.
+  __attribute__((noinline)) static void end_nested();
 
   bool is_followed_ = false;
 };

@@ -61,6 +61,11 @@ std::vector<Payload> payloads_of(const DecodedTrace& trace, uint32_t event) {
   return payloads;
 }
 
+arctrace_scope scope_of(const std::string& name) {
+  if (name == "thread") return ARCTRACE_SCOPE_THREAD;
+  return name == "shared" ? ARCTRACE_SCOPE_SHARED : ARCTRACE_SCOPE_ADAPTIVE;
+}
+
 TEST_CASE("threads write, one collects: written + lost = attempted") {
   const char* scope = getenv("ARCTRACE_TEST_SCOPE");
   BufferOptions options;
@@ -68,9 +73,7 @@ TEST_CASE("threads write, one collects: written + lost = attempted") {
   options.buffer_size = uint64_t{512} * 48;
   options.slot_count = 16;
   options.pin = PinPolicy::kNo;
-  options.scope = scope != nullptr && std::string(scope) == "shared"
-                      ? ARCTRACE_SCOPE_SHARED
-                      : ARCTRACE_SCOPE_THREAD;
+  options.scope = scope_of(scope != nullptr ? scope : "thread");
   absl::StatusOr<Buffer> buffer = Buffer::create(options);
   REQUIRE(buffer.ok());
   const std::string path = "/tmp/arctrace-writers-" + std::to_string(getpid());

@@ -224,6 +224,8 @@ void read_function_symbols() {
   dl_iterate_phdr(read_module_functions, &is_first);
 }
 
+bool any_function_is_filtered() { return IpcAtomics::load_relaxed(table_address) != 0; }
+
 FunctionFilter function_filter(uintptr_t function) {
   Table* table = present_table();
   if (table == nullptr) return {};

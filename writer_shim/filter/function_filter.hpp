@@ -23,6 +23,9 @@ struct FunctionFilter {
 };
 FunctionFilter function_filter(uintptr_t function);
 
+// Whether function_filter() may be other than 0 for any function.
+bool any_function_is_filtered();
+
 // The same as it was when the symbols were read, to hook the function.
 struct KnownFunction {
   uintptr_t address;

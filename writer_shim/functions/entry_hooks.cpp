@@ -23,9 +23,13 @@ namespace arctrace::shim {
 namespace {
 
 // A site is the address to which a hook returns, in the upper 48 bits of a word, and its
-// distance from the function's beginning in the lower 16. One word needs no lock.
+// distance from the function's beginning in the lower 15. One word needs no lock. The bit
+// in between says that the hook is called when the frame pointer is 16 below the
+// canonical frame address, as it is once a function has set it up.
 constexpr uint64_t kSites = uint64_t{1} << 15;
-constexpr unsigned kDistanceBits = 16;
+constexpr unsigned kDistanceBits = 15;
+constexpr unsigned kSiteShift = kDistanceBits + 1;
+constexpr uint64_t kHasFramePointer = uint64_t{1} << kDistanceBits;
 uint64_t sites[kSites];
 uint32_t have_sites;  // nonzero: some words are used
 
@@ -51,30 +55,39 @@ bool has_another_hook(uintptr_t function, uintptr_t hook_site) {
 // The beginning of the function whose hook returns to `hook_site`; `hook_site` itself if
 // there are no unwind tables; 0 if a hook of another kind records the function.
 __attribute__((noinline)) uintptr_t learn_function(uintptr_t hook_site, uint64_t& site) {
-  const uint64_t elsewhere = (hook_site | kRecordedElsewhere) << kDistanceBits;
+  const uint64_t elsewhere = (hook_site | kRecordedElsewhere) << kSiteShift;
   if (IpcAtomics::load_relaxed(site) == elsewhere) return 0;
-  uintptr_t begin = 0;
+  FrameRule rule;
   bool is_elsewhere = false;
   keep_vectors_around([&] {
-    begin = find_frame_rule(hook_site - 1).function;
-    is_elsewhere = begin != 0 && has_another_hook(begin, hook_site);
+    rule = find_frame_rule(hook_site - 1);
+    is_elsewhere = rule.function != 0 && has_another_hook(rule.function, hook_site);
   });
+  const uintptr_t begin = rule.function;
+  const bool has_frame_pointer =
+      rule.base == FrameRule::Base::kFramePointer && rule.offset == 16;
   const uintptr_t distance = hook_site - begin;
   if (begin == 0 || distance >> kDistanceBits != 0) return hook_site;
   IpcAtomics::store_relaxed(have_sites, uint32_t{1});
-  IpcAtomics::store_relaxed(
-      site, is_elsewhere ? elsewhere : uint64_t{hook_site} << kDistanceBits | distance);
+  const uint64_t word = uint64_t{hook_site} << kSiteShift | distance |
+                        (has_frame_pointer ? kHasFramePointer : 0);
+  IpcAtomics::store_relaxed(site, is_elsewhere ? elsewhere : word);
   return is_elsewhere ? 0 : begin;
 }
+
+inline uint64_t& site_of(uintptr_t hook_site) {
+  return sites[(hook_site >> 4 ^ hook_site >> 19) % kSites];
+}
+inline uintptr_t distance_of(uint64_t word) { return word & (kHasFramePointer - 1); }
 
 // Sets `function` to the beginning of the function whose hook returns to `hook_site`.
 // False: another hook records it.
 __attribute__((always_inline)) inline bool find_function(uintptr_t hook_site,
                                                          uintptr_t& function) {
-  uint64_t& site = sites[(hook_site >> 4 ^ hook_site >> 19) % kSites];
+  uint64_t& site = site_of(hook_site);
   const uint64_t known = IpcAtomics::load_relaxed(site);
-  if (__builtin_expect(known >> kDistanceBits == hook_site, 1)) {
-    function = hook_site - (known & ((uint64_t{1} << kDistanceBits) - 1));
+  if (__builtin_expect(known >> kSiteShift == hook_site, 1)) {
+    function = hook_site - distance_of(known);
     return true;
   }
   function = learn_function(hook_site, site);
@@ -144,6 +157,19 @@ extern "C" __attribute__((flatten)) void arctrace_fentry_called(uintptr_t hook_s
   uintptr_t function = 0;
   if (!find_function(hook_site, function)) return;
   function_begins({function, stack_pointer, return_slot, frame_pointer});
+}
+
+// The fast path of mcount: begins the call of a function that is known, and has set up
+// its frame pointer. 0: nothing was done. Otherwise the return address beside the frame
+// pointer is to be exchanged.
+extern "C" int arctrace_mcount_called_fast(uintptr_t hook_site,
+                                           const uintptr_t* frame_pointer) {
+  const uint64_t known = arctrace::IpcAtomics::load_relaxed(site_of(hook_site));
+  if (known >> kDistanceBits != (uint64_t{hook_site} << 1 | 1) ||
+      any_function_is_filtered()) {
+    return 0;
+  }
+  return arctrace_shim_entry_begin(hook_site - distance_of(known), frame_pointer + 1);
 }
 
 // Called after the function has made its frame, whose size only unwind tables know.

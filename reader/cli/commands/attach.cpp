@@ -82,7 +82,7 @@ absl::StatusOr<int> attach(const AttachOptions& options) {
   reclaim_blocks(*buffer);
   // Definitions that were written so far may be in the file of another collector:
   // programs repeat them.
-  IpcAtomics::fetch_add_relaxed(control.definitions_round, uint32_t{1});
+  buffer->demand_definitions();
 
   CollectorSummary summary;
   {

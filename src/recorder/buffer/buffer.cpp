@@ -21,6 +21,7 @@
 #include "src/buffer/truncation_guard.hpp"
 #include "src/protocol/block_state.hpp"
 #include "src/protocol/moments.hpp"
+#include "src/protocol/shared_close.hpp"
 #include "src/recorder/buffer/clock_source.hpp"
 #include "src/recorder/buffer/huge_pages.hpp"
 #include "src/recorder/buffer/map_memory.hpp"
@@ -418,6 +419,17 @@ absl::Status Buffer::set_record_filter(const std::string& text) {
 void Buffer::close_gate() {
   IpcAtomics::store_release(view_.control().unfiltered, uint32_t{0});
   IpcAtomics::store_release(view_.control().gate, uint32_t{0});
+}
+
+void Buffer::demand_definitions() {
+  arctrace_control& control = view_.control();
+  IpcAtomics::fetch_add_relaxed(control.definitions_round, uint32_t{1});
+  // A writer that finds the block closed (G1) sees the new round.
+  const uint64_t chain = IpcAtomics::load_acquire(control.shared_current);  // E1
+  if (chain != 0 && BlockName::index(chain) < view_.geometry().block_count) {
+    close_shared<IpcAtomics>(view_, BlockName::index(chain),
+                             BlockName::generation(chain));
+  }
 }
 
 Buffer::Buffer(Buffer&& other) noexcept

@@ -93,6 +93,11 @@ class Buffer {
   // changes from which ENABLED records are made.
   void close_gate();
 
+  // Has all processes and threads write their definitions once more, for a collector
+  // whose file does not have the earlier ones. They do so with their next block; so the
+  // chain, in whose open block they would go on, gets another one.
+  void demand_definitions();
+
  private:
   Buffer() = default;
   absl::Status make_file(const BufferOptions& options, int& fd);

@@ -14,11 +14,17 @@ TEST_CASE("call kinds: by the function's whole name") {
     CAPTURE(name);
     CHECK(call_kind(name) == CallKind::kPassed);
   }
-  for (const char* name : {"exit", "_exit", "_Exit", "abort", "setcontext", "__cxa_throw",
+  for (const char* name : {"exit", "_exit", "_Exit", "abort", "__cxa_throw",
                            "_Unwind_Resume", "pthread_exit", "__stack_chk_fail"}) {
     CAPTURE(name);
     CHECK(call_kind(name) == CallKind::kLast);
   }
+  for (const char* name : {"makecontext", "swapcontext", "make_fcontext", "jump_fcontext",
+                           "ontop_fcontext"}) {
+    CAPTURE(name);
+    CHECK(call_kind(name) == CallKind::kStacks);
+  }
+  CHECK(call_kind("setcontext") == CallKind::kLastSwitch);
   for (const char* name : {"longjmp", "_longjmp", "siglongjmp", "__longjmp_chk"}) {
     CAPTURE(name);
     CHECK(call_kind(name) == CallKind::kLongJump);

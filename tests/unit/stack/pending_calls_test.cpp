@@ -14,6 +14,7 @@ constexpr uintptr_t kElsewhere = 0x100000;  // on a coroutine's stack
 struct Calls {
   std::unique_ptr<PendingCalls> stack = std::make_unique<PendingCalls>();
 
+  Calls() { stack->begin_use(); }
   bool push(uintptr_t slot, bool inside = false) {
     return stack->push(kStacks, {slot, slot + 1, slot + 2}, inside);
   }

@@ -116,6 +116,23 @@ TEST_CASE("adaptive scope: own blocks while a thread writes much, in order throu
   }
 }
 
+TEST_CASE("adaptive scope: a block that a fork child named is given back") {
+  TestSession test(adaptive(100));
+  CHECK_CHILD([&] {
+    attach_with_long_seconds(test);
+    uint32_t number = 0;
+    write_until_changed(number);
+    // As the child leaves it that goes on with a call of its parent's.
+    uint32_t* const name = thread_local_state.state->slot.active;
+    *name = 1;
+    for (uint32_t written = 0; written < 2 * kBlockSize; written += 12) {
+      arctrace_write(number++, nullptr, 0);
+    }
+    CHECK(has_own_blocks());
+    CHECK(*name == 0);
+  });
+}
+
 TEST_CASE("adaptive scope: a thread gives its block up when blocks are scarce") {
   TestSession test(adaptive(100));
   CHECK_CHILD([&] {

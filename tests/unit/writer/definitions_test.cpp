@@ -80,6 +80,22 @@ TEST_CASE("definitions: threads have names, and new ones when they change") {
                                           std::string(63, 'n'), "kernel's name"});
 }
 
+TEST_CASE("definitions: a new collector gets them from threads in the chain, too") {
+  BufferOptions options = small_buffer(4096, 32);
+  options.scope = ARCTRACE_SCOPE_SHARED;
+  TestSession test(options);
+  CHECK_CHILD([&] {
+    join(test);
+    for (uint32_t event = 1; event < 3; ++event) arctrace_write(event, nullptr, 0);
+    test.buffer().demand_definitions();
+    for (uint32_t event = 3; event < 5; ++event) arctrace_write(event, nullptr, 0);
+  });
+  const DecodedTrace trace = test.finish();
+  CHECK(joined(trace.problems) == "");
+  CHECK(trace.of_type(ARCTRACE_TYPE_PROCESS).size() == 2);
+  CHECK(trace.of_type(ARCTRACE_TYPE_THREAD).size() == 2);
+}
+
 TEST_CASE("definitions: what was defined before joining is written then, once") {
   TestSession test(small_buffer(4096, 32));
   uint32_t id = 0;
