@@ -140,6 +140,7 @@ class GapsTest(support.TraceTest):
             functions = {f["name"]: f for f in self.report(path, "flat")["functions"]}
             self.assertGreaterEqual(functions["[functions off]"]["cum_ns"], 500_000_000)
             self.assertLess(functions["tick"]["base_ns"], 500_000_000)
+            self.assertIn("[loader]", functions)  # record has noted the exec
             off, = [g for g in self.report(path, "summary")["gaps"] if g["reason"] == "functions off"]
             self.assertGreaterEqual(off["to_ns"] - off["from_ns"], 500_000_000)
         kinds = [[(r["type"], r["gate"]) for r in self.dump(path, "--type", "ENABLED")]
