@@ -67,7 +67,30 @@ class MemoryInput : public Input {
   std::vector<std::byte> bytes_;
 };
 
+class AppendedInput : public Input {
+ public:
+  AppendedInput(std::unique_ptr<Input> input, std::vector<std::byte> bytes)
+      : input_(std::move(input)), appended_("", std::move(bytes)) {}
+
+  const std::string& name() const override { return input_->name(); }
+  uint64_t size() const override { return input_->size(); }
+
+  absl::StatusOr<size_t> read(uint64_t offset, std::span<std::byte> into) override {
+    return offset < kAppendedOffset ? input_->read(offset, into)
+                                    : appended_.read(offset - kAppendedOffset, into);
+  }
+
+ private:
+  std::unique_ptr<Input> input_;
+  MemoryInput appended_;
+};
+
 }  // namespace
+
+std::unique_ptr<Input> append_to_input(std::unique_ptr<Input> input,
+                                       std::vector<std::byte> bytes) {
+  return std::make_unique<AppendedInput>(std::move(input), std::move(bytes));
+}
 
 absl::StatusOr<std::unique_ptr<Input>> open_file(const std::string& path) {
   const absl::StatusOr<int> opened = open_readable(path);

@@ -30,6 +30,11 @@ class Input {
 // A regular file, read by pread. Errors: it cannot be opened, or is not a regular file.
 absl::StatusOr<std::unique_ptr<Input>> open_file(const std::string& path);
 
+// `input`, and at the offset kAppendedOffset `bytes`, which are not among its size().
+inline constexpr uint64_t kAppendedOffset = uint64_t{1} << 62;
+std::unique_ptr<Input> append_to_input(std::unique_ptr<Input> input,
+                                       std::vector<std::byte> bytes);
+
 // An input of bytes in memory. It never fails.
 std::unique_ptr<Input> memory_input(std::string name, std::vector<std::byte> bytes);
 

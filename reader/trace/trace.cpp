@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "reader/trace/block_index.hpp"
+#include "reader/trace/buffer_moments.hpp"
 #include "reader/trace/definitions_loader.hpp"
 #include "reader/trace/emitter.hpp"
 #include "reader/trace/exclusive_source.hpp"
@@ -66,6 +67,7 @@ struct Trace::Impl {
 
   absl::Status load();
   absl::Status load_shared(const BlockRef& block, DefinitionsLoader& loader);
+  absl::Status load_moments(DefinitionsLoader& loader);
   void group_exclusive(const std::vector<BlockRef>& blocks);
   void check_serials(std::span<const BlockRef> blocks);
   void check_end(const BlockIndex& index);
@@ -118,6 +120,9 @@ absl::Status Trace::Impl::load() {
     if (block.kind == BlockRef::Kind::kExclusive) continue;
     if (absl::Status status = load_shared(block, loader); !status.ok()) return status;
   }
+  if (session.raw) {
+    if (absl::Status status = load_moments(loader); !status.ok()) return status;
+  }
   loader.build(session, clock, definitions, fates, findings);
   check_end(*index);
   group_exclusive(index->blocks);
@@ -133,6 +138,21 @@ absl::Status Trace::Impl::load() {
   drop_reported_calls();
   opened = findings.mark();
   return absl::OkStatus();
+}
+
+// What the recorder of a file writes, from a buffer's control page.
+absl::Status Trace::Impl::load_moments(DefinitionsLoader& loader) {
+  absl::StatusOr<std::vector<std::byte>> records =
+      records_of_moments_untrusted(*input, geometry);
+  if (!records.ok()) return records.status();
+  BlockRef ref;
+  ref.kind = BlockRef::Kind::kCollector;
+  ref.chunk = geometry.block_count;
+  ref.offset = kAppendedOffset;
+  ref.size = static_cast<uint32_t>(records->size());
+  if (ref.size == 0) return absl::OkStatus();
+  input = append_to_input(std::move(input), *std::move(records));
+  return load_shared(ref, loader);
 }
 
 // A thread that has written records since a call began to wait has reported or left the

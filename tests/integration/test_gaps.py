@@ -1,6 +1,7 @@
 """Time of which records are missing is shown as such, and belongs to no function: functions that
 were off, records that gave way, losses."""
 
+import os
 import pathlib
 import subprocess
 import sys
@@ -116,6 +117,36 @@ class GapsTest(support.TraceTest):
         self.assertIn("functions off", [r["reason"] for r in lines])
         enabled = [r["gate"] for r in self.dump(trace) if r["type"] == "ENABLED"]
         self.assertEqual(enabled, ["all", "events, marks, kernel", "all"])
+
+    def test_a_buffer_that_is_read_as_it_is(self):
+        """It has no recorder's records, but its control page says what they would."""
+        session = f"gaps-{os.getpid()}"
+        run("create", session, "-b", "1M", "--block-size", "8k", "--start", "--mode=overwrite")
+        self.addCleanup(subprocess.run, [support.ARCTRACE, "destroy", "--force", session],
+                        stderr=subprocess.DEVNULL, check=False)
+        with subprocess.Popen([support.ARCTRACE, "record", "--no-libcall", f"--session={session}",
+                               "--", sys.executable, "-c", TICKS],
+                              stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as program:
+            self.assertEqual(program.stdout.readline(), "ready\n")
+            time.sleep(0.1)
+            run("ctl", session, "--off=functions")
+            time.sleep(0.5)
+            run("ctl", session, "--on=functions")
+            time.sleep(0.1)
+            program.stdin.close()
+        snapshot = self.directory / "snapshot"
+        run("snapshot", session, "-o", snapshot)
+        for path in (session, snapshot):
+            functions = {f["name"]: f for f in self.report(path, "flat")["functions"]}
+            self.assertGreaterEqual(functions["[functions off]"]["cum_ns"], 500_000_000)
+            self.assertLess(functions["tick"]["base_ns"], 500_000_000)
+            self.assertIn("[loader]", functions)  # record has noted the exec
+            off, = [g for g in self.report(path, "summary")["gaps"] if g["reason"] == "functions off"]
+            self.assertGreaterEqual(off["to_ns"] - off["from_ns"], 500_000_000)
+        kinds = [[(r["type"], r["gate"]) for r in self.dump(path, "--type", "ENABLED")]
+                 for path in (session, snapshot)]
+        self.assertEqual(*kinds)
+        self.assertEqual([gate for _, gate in kinds[0]], ["all", "events, marks, kernel", "all"])
 
     def test_overwritten(self):
         done = self.record(sys.executable, "-c", FLOOD,

@@ -182,6 +182,10 @@ absl::StatusOr<int> dump(DumpOptions& options) {
   if (header && whole) printer.print_footer();
   printer.finish();
   if (absl::Status s = output.finish(); !s.ok()) return s;
+  // Nothing looks like a trace without records.
+  if (printed == 0 && options.limit != 0 && filter.is_set()) {
+    reader::print_warning("no record passes the filters");
+  }
   return 0;
 }
 

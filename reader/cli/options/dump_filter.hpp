@@ -23,6 +23,10 @@ struct DumpFilter {
 
   bool wants_thread(const reader::Definitions& definitions,
                     reader::ThreadIndex thread) const;
+  bool is_set() const {
+    return selects_records() || !pids.empty() || !tids.empty() ||
+           range.from_ns != INT64_MIN || range.until_ns != INT64_MAX;
+  }
   // Whether records of some types or functions only are wanted.
   bool selects_records() const { return !types.empty() || !functions.empty(); }
   bool wants_type(uint16_t type) const { return types.empty() || types.contains(type); }

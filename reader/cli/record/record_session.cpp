@@ -41,6 +41,7 @@
 #include "src/base/shared_atomics.hpp"
 #include "src/buffer/clock.hpp"
 #include "src/os/program_file.hpp"
+#include "src/protocol/moments.hpp"
 #include "src/recorder/buffer/session_directory.hpp"
 #include "src/recorder/drain/collector.hpp"
 #include "src/recorder/drain/collector_lock.hpp"
@@ -202,9 +203,16 @@ absl::StatusOr<int> run_in_session(const RecordOptions& options) {
   {
     const SignalScope signals;
     if (options.wait_for_all) adopt_orphans();
+    const absl::StatusOr<Buffer> buffer = open_session(options.session);
+    if (!buffer.ok()) return buffer.status();
+    const BufferView& view = buffer->view();
+    const uint64_t start_ticks = read_ticks(view.geometry().clock);
     absl::StatusOr<ChildProcess> child =
         ChildProcess::start(options.command, *variables, false, signals);
     if (!child.ok()) return child.status();
+    if (IpcAtomics::load_relaxed(view.control().gate) != 0) {
+      note_moment(execs(view), start_ticks, static_cast<uint32_t>(child->pid()));
+    }
     warn_if_untraceable(options.command.front());
     const auto no_snapshot = [] {
       reader::print_message("SIGUSR2: arctrace snapshot takes a snapshot of a session");

@@ -6,39 +6,11 @@
 #include <string>
 
 #include "src/base/shared_atomics.hpp"
-#include "src/protocol/live_filter.hpp"
-#include "src/protocol/moments.hpp"
+#include "src/protocol/enabled.hpp"
 #include "src/recorder/buffer/session_totals.hpp"
 
 namespace arctrace {
 namespace {
-
-constexpr uint32_t kBeingChanged = UINT32_MAX;  // no filter's round
-
-// A filter as it is now.
-struct Filter {
-  std::string text;
-  uint32_t round;
-
-  // The text of the filter of `round`, of which the low bits are given, if it is known.
-  std::string of_round(uint32_t low_bits) const {
-    if (low_bits == 0 && round != 0) return "";  // there was none yet
-    if (round == kBeingChanged || (round & GateChange::kRoundMask) != low_bits) {
-      return std::string("?").append(1, '\0');
-    }
-    return text;
-  }
-};
-
-template <class Area>
-Filter read_filter(Area& area) {
-  uint64_t words[kFilterWords<Area>] = {};
-  Filter filter;
-  const int64_t size = copy_filter_untrusted(area, words, filter.round);
-  if (size < 0) return {"", kBeingChanged};
-  filter.text.assign(reinterpret_cast<const char*>(words), static_cast<size_t>(size));
-  return filter;
-}
 
 void add_enabled_as(RecordBuilder& records, uint64_t ticks, uint32_t gate,
                     const std::string& filter) {
@@ -49,14 +21,9 @@ void add_enabled_as(RecordBuilder& records, uint64_t ticks, uint32_t gate,
 }
 
 uint32_t add_gate_changes(RecordBuilder& records, const BufferView& view, uint32_t seen) {
-  const Filter live = read_filter(live_filter_area(view));
-  const Filter record = read_filter(record_filter_area(view));
-  return for_each_moment_untrusted(
-      gate_changes(view), seen, [&](uint64_t ticks, uint32_t value) {
-        const GateChange change = GateChange::unpack(value);
-        add_enabled_as(
-            records, ticks, change.gate,
-            live.of_round(change.live_round) + record.of_round(change.record_round));
+  return for_each_gate_change_untrusted(
+      view, seen, [&](uint64_t ticks, uint32_t gate, const std::string& filter) {
+        add_enabled_as(records, ticks, gate, filter);
       });
 }
 
@@ -116,11 +83,9 @@ MomentsSeen add_moments(RecordBuilder& records, const BufferView& view,
 }
 
 void add_enabled(RecordBuilder& records, const BufferView& view, uint64_t ticks) {
-  const Filter live = read_filter(live_filter_area(view));
-  const Filter record = read_filter(record_filter_area(view));
   add_enabled_as(records, ticks, IpcAtomics::load_relaxed(view.control().gate),
-                 live.of_round(live.round & GateChange::kRoundMask) +
-                     record.of_round(record.round & GateChange::kRoundMask));
+                 FilterNow::read_untrusted(live_filter_area(view)).now() +
+                     FilterNow::read_untrusted(record_filter_area(view)).now());
 }
 
 void add_child_status(RecordBuilder& records, uint64_t ticks, uint32_t pid,

@@ -181,6 +181,19 @@ TEST_CASE("dump: filters") {
   }
 }
 
+TEST_CASE("dump: filters that nothing passes are told apart from an empty trace") {
+  const std::vector<std::byte> file = two_processes().file();
+  for (const char* options :
+       {"--pid=77", "--tid=77", "--type=MARK", "-F nothing", "-r 100s~"}) {
+    const CommandResult result = run_arctrace("dump {} " + std::string(options), file);
+    CAPTURE(options);
+    CHECK(result.status == 0);
+    CHECK(result.err == "arctrace: warning: no record passes the filters\n");
+  }
+  CHECK(run_arctrace("dump --type=ENTER {}", file).err.empty());
+  CHECK(run_arctrace("dump --type=MARK -n 0 {}", file).err.empty());
+}
+
 TEST_CASE("dump: the columns of --fields") {
   const std::vector<std::byte> file = two_processes().file();
   CHECK(run_arctrace("dump --no-header --fields type,content -F work {}", file).out ==
