@@ -2,6 +2,7 @@
 
 import random
 
+import boost
 import cpython
 import jq
 import perl
@@ -11,9 +12,10 @@ import unwind
 import zlib_suite
 
 SUITES = {suite.name: suite for suite in
-          (random_hazards.RandomHazards, zlib_suite.Zlib, jq.Jq, torture.Torture, perl.Perl, cpython.Cpython, unwind.Unwind)}
+          (random_hazards.RandomHazards, zlib_suite.Zlib, jq.Jq, boost.Boost, torture.Torture,
+           perl.Perl, cpython.Cpython, unwind.Unwind)}
 # Which part of the large ones is run if nothing else is asked for.
-PARTS = {"random": 0.2, "torture": 0.1, "cpython": 0.2, "perl": 0.2}
+PARTS = {"random": 0.2, "torture": 0.1, "cpython": 0.2, "perl": 0.2, "boost": 0.3}
 
 
 def make(name, directory, part, seed):

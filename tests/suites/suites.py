@@ -42,6 +42,7 @@ class Suite:
 
     name = ""
     seconds = 120  # for one program, untraced
+    has_no_orphans = False  # in its traces no exit lacks its entry
 
     def __init__(self, place, part, random):
         self.place = place
@@ -106,6 +107,14 @@ def findings(arctrace, trace):
     return f"check: status {done.returncode}\n{done.stdout[-2000:]}{done.stderr[-1000:]}"
 
 
+def orphans(arctrace, trace):
+    """How many exits in the trace lack their entries; empty: none."""
+    done = subprocess.run([arctrace, "report", "--view=flat", "--format=json", trace],
+                          capture_output=True, check=True)
+    count = json.loads(done.stdout)["summary"]["orphans"]
+    return f"{count} orphans\n" if count else ""
+
+
 def difference(expected, found):
     """The first lines that differ."""
     text = f"status {expected.status}, traced {found.status}\n"
@@ -143,6 +152,8 @@ def compare(arctrace, suite, program, modes):
                 outcomes.append(("no trace", mode, ""))
                 continue
             found = findings(arctrace, trace)
+            if suite.has_no_orphans and not found:
+                found = orphans(arctrace, trace)
             info = json.loads(subprocess.run([arctrace, "info", "--format=json", trace],
                                              capture_output=True, check=True).stdout)
             lost = info["summary"]["lost"]

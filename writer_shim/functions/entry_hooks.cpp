@@ -190,6 +190,12 @@ extern "C" __attribute__((flatten)) void arctrace_mcount_called(
     call.location = call.frame_pointer + 2 * sizeof(uintptr_t);
   }
   auto* return_slot = reinterpret_cast<uintptr_t*>(call.location) - 1;
+  // With split stacks gcc calls mcount before the function makes its frame, too. Its
+  // tables do not count the static chain that it pushes around that call.
+  if (__builtin_expect(return_slot == stack_pointer, 0) &&
+      keeps_static_chain(hook_site)) {
+    ++return_slot;
+  }
   uintptr_t function = 0;
   if (!find_function(hook_site, function)) return;
   function_begins({function, stack_pointer, return_slot, *frame_pointer});
