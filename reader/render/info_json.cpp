@@ -77,6 +77,13 @@ void write_session(const Session& s, JsonWriter& json) {
   json.end();
 }
 
+void write_form(std::string_view key, const FormCounts& counts, JsonWriter& json) {
+  json.key(key).begin_object();
+  json.member("records", counts.records);
+  json.member("threads", counts.threads);
+  json.end();
+}
+
 void write_summary(const Summary& s, JsonWriter& json) {
   json.key("summary").begin_object();
   json.member("records", s.records);
@@ -94,6 +101,8 @@ void write_summary(const Summary& s, JsonWriter& json) {
   json.member("duration_ns", s.duration_ns);
   json.member("blocks", s.blocks);
   json.member("bytes", s.bytes);
+  write_form("own_blocks", s.own_blocks, json);
+  write_form("shared_chain", s.shared_chain, json);
   json.key("records_by_type").begin_object();
   for (const auto& [type, count] : s.records_by_type) {
     json.member(record_type_text(type), count);

@@ -64,6 +64,12 @@ void append_counts(std::string& out, const Summary& summary) {
   absl::StrAppend(&out, "from ", seconds_text(summary.first_ns), " s to ",
                   seconds_text(summary.last_ns), " s, in ", summary.blocks,
                   " blocks and chunks of ", bytes_text(summary.bytes), " in all\n");
+  const auto form = [](const FormCounts& counts) {
+    return absl::StrCat(count_text(counts.records, "record"), " of ",
+                        count_text(counts.threads, "thread"));
+  };
+  absl::StrAppend(&out, "in blocks of single threads: ", form(summary.own_blocks),
+                  "; in the shared chain: ", form(summary.shared_chain), "\n");
   std::string types;
   for (const auto& [type, count] : summary.records_by_type) {
     absl::StrAppend(&types, types.empty() ? "" : ", ", record_type_text(type), " ",

@@ -15,6 +15,12 @@ void add_saturated(uint64_t& sum, uint64_t count) {
     sum = std::numeric_limits<uint64_t>::max();
 }
 
+// Adds what one thread has of a form.
+void add_records(FormCounts& counts, uint64_t records) {
+  counts.records += records;
+  if (records != 0) ++counts.threads;
+}
+
 }  // namespace
 
 Emitter::Emitter(const ClockMap& clock, const Definitions& definitions,
@@ -26,6 +32,7 @@ Emitter::Emitter(const ClockMap& clock, const Definitions& definitions,
       sink_(sink) {
   const size_t threads = definitions.threads().size();
   summary_.records_by_thread.resize(threads);
+  summary_.own_records_by_thread.resize(threads);
   summary_.lost_by_thread.resize(threads);
   summary_.overwritten_by_thread.resize(threads);
   in_progress_.resize(threads);
@@ -73,8 +80,12 @@ Summary Emitter::summary() const {
   }
   summary.duration_ns = duration;
   summary.processes = definitions_.processes().size();
-  for (const Thread& thread : definitions_.threads()) {
-    if (!thread.of_kernel()) ++summary.threads;
+  for (ThreadIndex i = 0; i < definitions_.threads().size(); ++i) {
+    if (definitions_.thread(i)->of_kernel()) continue;
+    ++summary.threads;
+    const uint64_t own = summary.own_records_by_thread[i];
+    add_records(summary.own_blocks, own);
+    add_records(summary.shared_chain, summary.records_by_thread[i] - own);
   }
   return summary;
 }

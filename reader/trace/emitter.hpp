@@ -92,6 +92,7 @@ class Emitter {
       ++summary_.records;
       if (record.thread < summary_.records_by_thread.size()) {
         ++summary_.records_by_thread[record.thread];
+        if (record.compact) ++summary_.own_records_by_thread[record.thread];
       }
     } else if (record.type == ARCTRACE_TYPE_LOST) {
       count_lost(record);

@@ -11,6 +11,12 @@
 namespace arctrace::reader {
 
 // Sums over one Trace::read().
+// The records of one form, and the threads that have any.
+struct FormCounts {
+  uint64_t records = 0;
+  uint64_t threads = 0;
+};
+
 struct Summary {
   // Committed user records: of types ENTER to MARK, and unknown ones below PROCESS.
   // records + lost + torn + unfinished = attempted.
@@ -30,8 +36,12 @@ struct Summary {
   int64_t duration_ns = 0;                       // last_ns - first_ns
   std::map<uint16_t, uint64_t> records_by_type;  // every type that was handed out
   std::vector<uint64_t> records_by_thread;       // by ThreadIndex, as `records`
-  std::vector<uint64_t> lost_by_thread;          // as `lost`
-  std::vector<uint64_t> overwritten_by_thread;   // of threads whose totals are known
+  // Those of them that stand in the thread's exclusive blocks.
+  std::vector<uint64_t> own_records_by_thread;
+  // Of `records`, without the kernel's. A thread may be counted in both forms.
+  FormCounts own_blocks, shared_chain;
+  std::vector<uint64_t> lost_by_thread;         // as `lost`
+  std::vector<uint64_t> overwritten_by_thread;  // of threads whose totals are known
 };
 
 }  // namespace arctrace::reader

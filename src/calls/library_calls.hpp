@@ -72,7 +72,7 @@ __attribute__((always_inline)) inline bool call_began_fast(uint64_t key,
           return false;
         }
         calls = thread_local_state.calls;
-        if (calls == nullptr) __builtin_unreachable();  // the state has a block
+        if (calls == nullptr) __builtin_unreachable();  // come with a state
         at = calls->depth;
         to = calls->room_inside(thread_local_state.stacks, at, pending.return_slot);
         return to != nullptr;
@@ -96,7 +96,7 @@ __attribute__((always_inline)) inline bool call_ended_fast(uintptr_t* return_slo
       address, ARCTRACE_TYPE_EXIT, 0,
       [&](const ThreadState& state) ARCTRACE_INLINED {
         own = thread_local_state.calls;
-        if (own == nullptr) __builtin_unreachable();  // the state has a block
+        if (own == nullptr) __builtin_unreachable();  // come with a state
         top = own->only_top(address);
         if (top == nullptr) return false;
         left = state.open.depth - 1;

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "src/base/shared_atomics.hpp"
 #include "src/buffer/buffer_view.hpp"
 #include "src/protocol/block_state.hpp"
 #include "src/protocol/overwrite.hpp"
@@ -128,7 +129,9 @@ class Handout {
     h.pid = id.pid;
     h.tid = id.tid;
     h.serial = id.serial;
-    h.handout = taken.handout;
+    // Relaxed: a writer may read it that still finds the block's last name in the chain
+    // (close_older_chain_block), and closes nothing then.
+    IpcAtomics::store_relaxed(h.handout, uint64_t{taken.handout});
     h.base_ticks = id.base_ticks;
     h.retired = 0;
     h.checked = DefinitionsLife<A>::unchecked(BlockState::unpack(taken.state).generation);

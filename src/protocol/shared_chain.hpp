@@ -79,22 +79,29 @@ class SharedChain {
     // pass its end (G1) sees our name if our reservation came first.
     A::store_release(active, index + 1);
     const uint64_t offset = A::fetch_add_acq_rel(header.next, uint64_t{length});
-    if (offset >= ARCTRACE_BLOCK_HEADER_SIZE && offset % 4 == 0 &&
-        offset <= view.geometry().block_size - length) {
-      std::byte* record = view.block(index) + offset;
+    if (__builtin_expect(offset >= ARCTRACE_BLOCK_HEADER_SIZE && offset % 4 == 0 &&
+                             offset <= view.geometry().block_size - length,
+                         1)) {
+      std::byte* record = reinterpret_cast<std::byte*>(&header) + offset;
       // Since the chain's word was read, the block may have been recycled and opened
       // again, even by another chain. From here on it keeps its generation, because we
       // name it.
       const BlockState state = BlockState::unpack(A::load_acquire(header.state));
-      if (state.generation == BlockName::generation(current)) {
+      if (__builtin_expect(state.generation == BlockName::generation(current), 1)) {
         return {record, index, current, false};
       }
       // I1 release.
       A::store_release(word_at(record), ARCTRACE_WORD0(ARCTRACE_TYPE_PAD, length));
       return {};
     }
-    close_shared<A>(view, index, BlockName::generation(current));
+    close_full(view, current);
     return {};
+  }
+
+  // Out of line, so that callers on a fast path save few registers.
+  __attribute__((noinline)) static void close_full(const BufferView& view,
+                                                   uint64_t current) {
+    close_shared<A>(view, BlockName::index(current), BlockName::generation(current));
   }
 
   // Opens a taken block for all writers, with our own record reserved as its first, and

@@ -45,7 +45,7 @@ void LeftCalls::keep(const StackRange& own, const PendingCall& call) {
   to->key = call.key;
   fence();
   to->return_slot = call.return_slot;
-  depth = kEntries;
+  IpcAtomics::store_relaxed(depth, uint64_t{kEntries});
 }
 
 PendingCall* LeftCalls::find(uintptr_t return_slot) {
@@ -60,7 +60,7 @@ PendingCall* LeftCalls::find(uintptr_t return_slot) {
 void LeftCalls::clear() {
   if (depth == 0) return;
   for (PendingCall& entry : calls) entry.return_slot = 0;
-  depth = 0;
+  IpcAtomics::store_relaxed(depth, uint64_t{0});
 }
 
 bool PendingCalls::push_slow(const ThreadStacks& stacks, PendingCall call, bool inside) {
@@ -147,7 +147,7 @@ void PendingCalls::compact() {
     ++kept;
   }
   fence();
-  depth = kept;
+  IpcAtomics::store_relaxed(depth, kept);
   fence();
   is_compacting = 0;
 }

@@ -66,8 +66,10 @@ struct LeftCalls {
 struct PendingCalls {
   static constexpr uint32_t kMaxCalls = 4096;
 
-  uint64_t next;          // address of another thread's, or of the list's end
-  uint64_t depth;         // calls, with those in between whose return_slot is 0
+  uint64_t next;  // address of another thread's, or of the list's end
+  // Calls, with those in between whose return_slot is 0. Threads that look for a free
+  // state read it; relaxed, because they only see that there may be calls.
+  uint64_t depth;
   uint32_t* owner;        // lock of its thread's state; null: never used
   StackRange own;         // the thread's stack; empty: not known
   PendingCall outermost;  // further out than any call; see begin_use()
@@ -119,7 +121,7 @@ struct PendingCalls {
       to.return_address = call.return_address;
       to.key = call.key;
       std::atomic_signal_fence(std::memory_order_seq_cst);
-      depth = at + 1;
+      IpcAtomics::store_relaxed(depth, at + 1);
       std::atomic_signal_fence(std::memory_order_seq_cst);
       // A signal handler that came in between used the entry for a call of its own, which
       // had another return slot.
@@ -136,7 +138,7 @@ struct PendingCalls {
   }
   // REQUIRES: the innermost call is only_top(). Calls that are over may be innermost
   // then, until the next one is added.
-  void drop_top() { depth = depth - 1; }
+  void drop_top() { IpcAtomics::add_to_own_relaxed(depth, ~uint64_t{0}); }
 
   // The innermost call with this return slot, or null.
   PendingCall* find(uintptr_t return_slot);
@@ -179,7 +181,7 @@ struct PendingCalls {
   // Makes `calls_left` the depth, without calls at the top that are over.
   void trim(uint64_t calls_left) {
     while (calls_left > 0 && calls[calls_left - 1].return_slot == 0) --calls_left;
-    depth = calls_left;
+    IpcAtomics::store_relaxed(depth, calls_left);
   }
   void compact();
 };

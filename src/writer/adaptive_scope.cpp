@@ -52,7 +52,8 @@ void close_older_chain_block(const ThreadState& state) {
     return;
   }
   const uint32_t index = BlockName::index(chain);
-  if (session.view.block_header(index).handout < state.block.taken.handout) {
+  uint64_t& handout = session.view.block_header(index).handout;
+  if (IpcAtomics::load_relaxed(handout) < state.block.taken.handout) {
     close_shared<IpcAtomics>(session.view, index, BlockName::generation(chain));
   }
 }

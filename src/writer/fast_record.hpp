@@ -45,7 +45,7 @@ struct KnownSharedBlock {
   __attribute__((always_inline)) static bool begin(ThreadState& state, uint16_t type,
                                                    uint32_t body_size, const Fits& fits,
                                                    Reservation& record) {
-    if (state.chain.block == 0 || !fits(state)) return false;
+    if (!fits(state)) return false;
     record = reserve_in_known_block(state, type, body_size, read_counter());
     return record.word0 != nullptr;
   }

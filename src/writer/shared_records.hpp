@@ -24,9 +24,8 @@ inline void fill_full_head(std::byte* begin, uint32_t word0, uint32_t writer,
 
 // Counts a user record that has been begun in a shared block. A signal handler may count
 // one in between.
-inline void count_written_shared(const ThreadState& state) {
-  uint64_t* written = state.slot.written_shared;
-  if (written != nullptr) IpcAtomics::fetch_add_relaxed(*written, uint64_t{1});
+inline void count_written_shared(ThreadState& state) {
+  IpcAtomics::fetch_add_relaxed(state.slot.written_shared(), uint64_t{1});
 }
 
 // Reserves in the session's shared chain what most records need: room in the block in

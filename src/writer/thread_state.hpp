@@ -34,13 +34,13 @@ struct ExclusiveBlock {
 
 // The writer slot that the thread holds, and its identity there.
 struct SlotHolder {
-  // From `uncounted` to the slot's count of records in exclusive blocks, in bytes. 0 in a
-  // fork child, whose state is wiped: there a call that its parent's handler interrupted
-  // may go on.
+  // From `uncounted` to the slot's counts of records in exclusive blocks and in shared
+  // ones, in bytes. 0 in a fork child, whose state is wiped: there a call that its
+  // parent's handler interrupted may go on.
   uintptr_t written_distance;
+  uintptr_t written_shared_distance;
   uint64_t uncounted;
-  uint64_t* written_shared;  // the slot's count of records in shared blocks
-  uint32_t* active;          // the slot's words that name shared blocks, by nesting
+  uint32_t* active;  // the slot's words that name shared blocks, by nesting
   uint32_t index;
   uint32_t writer;
   uint32_t tid;
@@ -48,9 +48,13 @@ struct SlotHolder {
   uint32_t looked_at;  // slots that it has looked at in vain
   uint64_t start_ticks;
 
-  uint64_t& written() {
+  uint64_t& written() { return count_at(written_distance); }
+  uint64_t& written_shared() { return count_at(written_shared_distance); }
+
+ private:
+  uint64_t& count_at(uintptr_t distance) {
     return *reinterpret_cast<uint64_t*>(reinterpret_cast<uintptr_t>(&uncounted) +
-                                        written_distance);
+                                        distance);
   }
 };
 

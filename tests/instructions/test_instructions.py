@@ -37,8 +37,8 @@ LIMITS = {
     ("api_calls", "scope"): 112,
 }
 SHARED_LIMITS = {
-    ("api_calls", "event"): 172,
-    ("api_calls", "scope"): 292,
+    ("api_calls", "event"): 157,
+    ("api_calls", "scope"): 262,
 }
 # (what makes the writer search, buffer): calls, and most instructions of any.
 WORST_LIMITS = {

@@ -229,6 +229,9 @@ TEST_CASE("info: of a file") {
   CHECK(text.status == 0);
   CHECK(is_harmless(text.out));
   CHECK(text.out.find("trace.data: complete, ") != std::string::npos);
+  CHECK(
+      text.out.find("in blocks of single threads: 8 records of 2 threads; in the shared "
+                    "chain: 0 records of 0 threads\n") != std::string::npos);
   CHECK(text.out.find("2 processes\n") != std::string::npos);
   CHECK(text.out.find(" 1  01        /nonexistent/one\n") != std::string::npos);
   const auto json =
@@ -238,6 +241,10 @@ TEST_CASE("info: of a file") {
   CHECK(json["summary"]["records"] == 8);
   CHECK(json["summary"]["lost_by_cause"]["full"] == 0);
   CHECK(json["summary"]["records_by_type"]["ENTER"] == 3);
+  CHECK(json["summary"]["own_blocks"] ==
+        nlohmann::json({{"records", 8}, {"threads", 2}}));
+  CHECK(json["summary"]["shared_chain"] ==
+        nlohmann::json({{"records", 0}, {"threads", 0}}));
   CHECK(json["processes"].size() == 2);
   CHECK(json["processes"][0]["modules"][0]["build_id"] == "01");
   CHECK(json["processes"][1]["origin"] == "fork");

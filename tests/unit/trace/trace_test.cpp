@@ -66,6 +66,11 @@ TEST_CASE("a small file: records, sums, session, no findings") {
   CHECK(summary.duration_ns == 30);
   CHECK(summary.records_by_type.at(ARCTRACE_TYPE_ENTER) == 2);
   CHECK(summary.records_by_thread == std::vector<uint64_t>{5});
+  CHECK(summary.own_records_by_thread == std::vector<uint64_t>{5});
+  CHECK(summary.own_blocks.records == 5);
+  CHECK(summary.own_blocks.threads == 1);
+  CHECK(summary.shared_chain.records == 0);
+  CHECK(summary.shared_chain.threads == 0);
   CHECK(summary.blocks == 4);
   CHECK(rules_of(trace) == Rules{});
   CHECK(trace.session().finished);
@@ -477,6 +482,22 @@ TEST_CASE("chunks that break rules") {
   BlockBuilder nobody = BlockBuilder::exclusive(0, 0, 0, 0);
   header.block(form).block(compact_definitions).block(nobody).finish(1);
   CHECK(rules(header) == Rules{"B2", "B2", "B2"});
+}
+
+TEST_CASE("records in a block of many writers are counted as the chain's") {
+  FileBuilder file;
+  BlockBuilder definitions = BlockBuilder::shared(0, 0, ARCTRACE_CLASS_DEFINITIONS);
+  definitions.add_full(ARCTRACE_TYPE_PROCESS, 1, 0, process_body({}));
+  definitions.add_full(ARCTRACE_TYPE_THREAD, 1, 2, thread_body(1, 1, 100, "a"));
+  BlockBuilder chain = BlockBuilder::shared(1, 0, ARCTRACE_CLASS_DATA);
+  chain.add_full(ARCTRACE_TYPE_INSTANT, 1, 10, Bytes().u32(1));
+  chain.add_full(ARCTRACE_TYPE_INSTANT, 1, 11, Bytes().u32(1));
+  file.block(definitions).block(chain).finish(20);
+  Trace trace = open_bytes(file.file());
+  collect(trace);
+  CHECK(trace.summary().own_blocks.threads == 0);
+  CHECK(trace.summary().shared_chain.records == 2);
+  CHECK(trace.summary().shared_chain.threads == 1);
 }
 
 TEST_CASE("a definition that contradicts another") {
