@@ -161,8 +161,9 @@ void arctrace_shim_makes_stack(uintptr_t low, uintptr_t high) {
   if (session.joined) note_made_stack(low, high);
 }
 
-void arctrace_shim_switches_stack(uintptr_t stack_pointer) {
-  if (is_recorded(ARCTRACE_GATE_FUNCTIONS)) record_stack_switch(stack_pointer);
+void arctrace_shim_switches_stack(uintptr_t stack_pointer, int jumps) {
+  if (!is_recorded(ARCTRACE_GATE_FUNCTIONS)) return;
+  record_stack_switch(stack_pointer, jumps == 0);
 }
 
 void arctrace_shim_set_call_args(const arctrace_shim_call_args* all) {

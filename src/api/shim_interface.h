@@ -99,8 +99,9 @@ ARCTRACE_API void arctrace_shim_left_below(uintptr_t stack_pointer);
 /* The process makes a coroutine that will run on the stack [low, high). */
 ARCTRACE_API void arctrace_shim_makes_stack(uintptr_t low, uintptr_t high);
 
-/* The thread is about to go on with this stack pointer, which may be on another stack. */
-ARCTRACE_API void arctrace_shim_switches_stack(uintptr_t stack_pointer);
+/* The thread is about to go on with this stack pointer, which may be on another stack.
+ * `jumps`: by a longjmp, which seldom changes the stack. */
+ARCTRACE_API void arctrace_shim_switches_stack(uintptr_t stack_pointer, int jumps);
 
 /* Sets the table that tells which arguments and return value of a call are recorded. It
  * must stay valid; entry 0 is used by no call. To be called before any call that has

@@ -70,7 +70,8 @@ bool is_forked_here(const ThreadState& state, uint64_t ticks) {
 
 }  // namespace
 
-void follow_stack_slow(Nesting nesting, uintptr_t address, uint64_t ticks) {
+void follow_stack_slow(Nesting nesting, uintptr_t address, uint64_t ticks,
+                       bool is_switch) {
   const ThreadLocal& local = thread_local_state;
   if (!nesting.outermost() || local.is_vforking || storage_is_lent()) return;
   ThreadState* state = attached_thread(nesting, ticks);
@@ -78,8 +79,15 @@ void follow_stack_slow(Nesting nesting, uintptr_t address, uint64_t ticks) {
   settle_switch(nesting, *state);
   const MadeStack made = find_made_stack(address);
   if (made.found == MadeStack::Found::kBusy) return;
+  // What is called on the own stack, further out than an array, is not called by the
+  // function that has the array.
+  const StackRange& own = local.stacks.own;
+  if (made.number == 0 && !is_switch && own.contains(address - 1)) {
+    forget_made_stacks(own.low, address - 1);
+  }
   uint32_t number = made.number;
   if (number == state->coroutine) return;
+  if (!is_switch && own.contains(made.low)) number = 0;
   if (number != 0 && made.is_entered && is_forked_here(*state, ticks)) {
     state->forked_on = made.low;
   }
@@ -94,11 +102,11 @@ void follow_stack_slow(Nesting nesting, uintptr_t address, uint64_t ticks) {
   switch_stack(nesting, *state, *parked, number, ticks);
 }
 
-void record_stack_switch(uintptr_t stack_pointer) {
+void record_stack_switch(uintptr_t stack_pointer, bool is_switch) {
   if (!has_made_stacks()) return;
   const WriterCall writer_call;
   if (writer_call.refused() || writer_call.nested()) return;
-  follow_stack_slow(writer_call, stack_pointer, session_ticks());
+  follow_stack_slow(writer_call, stack_pointer, session_ticks(), is_switch);
 }
 
 }  // namespace arctrace

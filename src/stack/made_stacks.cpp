@@ -104,6 +104,23 @@ MadeStack find_made_stack(uintptr_t address) {
   return found;
 }
 
+void forget_made_stacks(uintptr_t low, uintptr_t high) {
+  const auto is_within = [&](Entry& entry) {
+    return IpcAtomics::load_relaxed(entry.number) != 0 &&
+           IpcAtomics::load_relaxed(entry.low) >= low &&
+           IpcAtomics::load_relaxed(entry.high) <= high;
+  };
+  bool has_any = false;
+  const uint32_t count = IpcAtomics::load_relaxed(entries_used);
+  for (uint32_t i = 0; i < count && !has_any; ++i) has_any = is_within(entries[i]);
+  if (!has_any) return;
+  const Change change;
+  if (!change.is_held()) return;
+  for (uint32_t i = 0; i < entries_used; ++i) {
+    if (is_within(entries[i])) IpcAtomics::store_relaxed(entries[i].number, uint32_t{0});
+  }
+}
+
 uint32_t enter_made_stack(uintptr_t low) {
   const Change change;
   if (!change.is_held()) return 0;

@@ -35,6 +35,9 @@ void note_made_stack(uintptr_t low, uintptr_t high);
 // another coroutine's.
 MadeStack find_made_stack(uintptr_t address);
 
+// The stacks that lie within [low, high) are gone.
+void forget_made_stacks(uintptr_t low, uintptr_t high);
+
 // A thread begins to follow the coroutine of the stack that begins at `low`. Returns the
 // number under which it does so: a new one if another thread, or this one, has followed
 // it before and does not know its frames any more. 0: the table was busy.

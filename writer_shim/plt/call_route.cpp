@@ -82,7 +82,7 @@ void record_left_frames(CallKind kind, const uintptr_t* return_slot) {
   const auto* buffer =
       reinterpret_cast<const uintptr_t*>(machine::argument_of(return_slot, 0));
   const uintptr_t target = machine::jump_stack_pointer(buffer);
-  if (target != 0) arctrace_shim_switches_stack(target);
+  if (target != 0) arctrace_shim_switches_stack(target, 1);
   if (target >= here && target % sizeof(uintptr_t) == 0) {
     arctrace_shim_left_below(target);
   }

@@ -36,7 +36,7 @@ void record_stack_call(const char* name, const uintptr_t* return_slot) {
     // An fcontext_t is where the stack of what it stands for ends.
     target = machine::argument_of(return_slot, 0);
   }
-  if (target != 0) arctrace_shim_switches_stack(target);
+  if (target != 0) arctrace_shim_switches_stack(target, 0);
 }
 
 }  // namespace arctrace::shim

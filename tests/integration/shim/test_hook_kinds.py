@@ -89,7 +89,7 @@ class Frames(ShimTest):
     @both_compilers
     def test_coroutines(self, compiler):
         self.compare(compiler, "./contexts")
-        traced = self.compare(compiler, "./turns")
+        traced = self.compare(compiler, "./turns", "array")
         self.assertEqual(traced.status, 15)
         self.assert_counts(traced)
         turns_account.check(self, traced.directory, traced.report("tree"),

@@ -67,7 +67,7 @@ class Threads(ShimTest):
         for options in ((), ("--scope=shared",), ("--mode=overwrite",), ("--libcall",),
                         ("-t", "1us"), ("-N", "work")):
             with self.subTest(options=options):
-                traced = self.compare(compiler, "./turns", options=options)
+                traced = self.compare(compiler, "./turns", "array", options=options)
                 self.assertEqual(traced.status, 15)
                 nodes = turns_account.check(self, traced.directory, traced.report("tree"),
                                             traced.records("--type=COROUTINE"))

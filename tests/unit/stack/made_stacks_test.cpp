@@ -39,6 +39,14 @@ TEST_CASE("made stacks: a stack that is made again is another coroutine's") {
   CHECK_FALSE(find_made_stack(kMadeAt + 0x1000).is_entered);
 }
 
+TEST_CASE("made stacks: those within a range are forgotten, and no others") {
+  note_made_stack(kMadeAt, kMadeAt + 0x1000);
+  note_made_stack(kMadeAt + 0x1000, kMadeAt + 0x2000);
+  forget_made_stacks(kMadeAt, kMadeAt + 0x1fff);
+  CHECK(find_made_stack(kMadeAt + 8).found == Found::kNo);
+  CHECK(find_made_stack(kMadeAt + 0x1008).found == Found::kYes);
+}
+
 TEST_CASE("made stacks: more than the table has room for") {
   constexpr uintptr_t kMadeSize = 0x1000;
   for (uintptr_t i = 0; i < 10'000; ++i) {
