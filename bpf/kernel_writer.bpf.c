@@ -24,6 +24,10 @@ static __always_inline uint64_t traced_bit(uint32_t tgid) { return 1ull << (tgid
 static __always_inline bool is_traced(uint32_t tgid) {
   return (*(volatile uint64_t*)traced_word(tgid) & traced_bit(tgid)) != 0;
 }
+// The recorder is in the set for the sake of what it forks.
+static __always_inline bool is_recorded(uint32_t tgid) {
+  return is_traced(tgid) && tgid != layout.recorder;
+}
 
 // The running thread. This is a helper call, and calls make up most of a record's cost.
 static __always_inline struct thread current(void) {
@@ -36,13 +40,13 @@ static __always_inline struct thread current(void) {
 static __always_inline void* begin_own(struct kernel_writer* writer, uint16_t type,
                                        uint32_t body_size) {
   const struct thread running = current();
-  if (!is_traced(running.tgid) || running.tgid == layout.recorder) return 0;
+  if (!is_recorded(running.tgid)) return 0;
   if (!begin_writer(writer)) return 0;
   return begin_record(writer, type, body_size, running);
 }
 
-// The threads of processes that are not traced whose names are recorded, with the first
-// bytes of the name.
+// The threads of processes that are not recorded whose names are, all the same, with the
+// first bytes of the name.
 struct {
   __uint(type, BPF_MAP_TYPE_LRU_HASH);
   __uint(max_entries, 4096);
@@ -50,7 +54,7 @@ struct {
   __type(value, uint64_t);
 } named SEC(".maps");
 
-// Records the name of a thread that is not traced, once. An idle CPU's has none.
+// Records the name of a thread that is not recorded, once. An idle CPU's has none.
 static __always_inline void record_name(struct kernel_writer* writer,
                                         struct thread thread,
                                         const struct task_struct* task) {
@@ -78,7 +82,7 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct* prev,
   const struct thread leaving = {prev->pid, prev->tgid};
   const uint32_t next_tgid = next->tgid;
   struct kernel_writer writer;
-  if (!is_traced(leaving.tgid) && !is_traced(next_tgid)) return 0;
+  if (!is_recorded(leaving.tgid) && !is_recorded(next_tgid)) return 0;
   if (!begin_writer(&writer)) return 0;
   struct arctrace_switch_body* body =
       begin_record(&writer, ARCTRACE_TYPE_SWITCH, sizeof *body, leaving);
@@ -88,10 +92,10 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct* prev,
   PUT(body->next_tgid, next_tgid);
   end_record(&writer);
   writer.active = 0;
-  if (!is_traced(next_tgid)) {
+  if (!is_recorded(next_tgid)) {
     const struct thread coming = {next->pid, next_tgid};
     record_name(&writer, coming, next);
-  } else if (!is_traced(leaving.tgid)) {
+  } else if (!is_recorded(leaving.tgid)) {
     record_name(&writer, leaving, prev);
   }
   return 0;
@@ -101,7 +105,7 @@ SEC("tp_btf/sched_waking")
 int BPF_PROG(on_waking, struct task_struct* woken) {
   const uint32_t tgid = woken->tgid;
   struct kernel_writer writer;
-  if (!is_traced(tgid) || !begin_writer(&writer)) return 0;
+  if (!is_recorded(tgid) || !begin_writer(&writer)) return 0;
   const struct task_struct* running = bpf_get_current_task_btf();
   const struct thread waker = {running->pid, running->tgid};
   struct arctrace_waking_body* body =
@@ -111,7 +115,7 @@ int BPF_PROG(on_waking, struct task_struct* woken) {
   PUT(body->woken_tgid, tgid);
   PUT(body->context, waking_context(running, ctx));
   end_record(&writer);
-  if (is_traced(waker.tgid)) return 0;
+  if (is_recorded(waker.tgid)) return 0;
   writer.active = 0;
   record_name(&writer, waker, running);
   return 0;
@@ -303,7 +307,7 @@ static __always_inline uint32_t operation_of(const struct request* request) {
 
 static __always_inline int begin_request(struct request* request) {
   const struct thread running = current();
-  if (!is_traced(running.tgid)) return 0;
+  if (!is_recorded(running.tgid)) return 0;
   const uint64_t key = (uint64_t)request;
   bpf_map_update_elem(&requests, &key, &running, BPF_ANY);
   struct kernel_writer writer;

@@ -40,6 +40,7 @@ struct WallTimes {
 WallTimes wall_times(const DiffTable& table) {
   const auto values = [](const std::vector<DiffRun>& runs) {
     std::vector<double> found;
+    found.reserve(runs.size());
     for (const DiffRun& run : runs) {
       found.push_back(static_cast<double>(run.summary.duration_ns));
     }

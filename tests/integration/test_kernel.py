@@ -315,6 +315,13 @@ class KernelTest(ProgramTest):
         tids = {r["tid"] for r in self.dump(self.directory / "own.data", "--type", "SYSCALL")}
         self.assertTrue(tids)
         self.assertNotIn(recorder.pid, tids)
+        # Its threads, as all that are not recorded, are seen beside recorded ones only.
+        switches = self.dump(self.directory / "own.data", "--type", "SWITCH")
+        recorded = {r["child_tgid"] for r in self.dump(self.directory / "own.data",
+                                                       "--type", "FORKED")}
+        self.assertTrue(switches)
+        for switch in switches:
+            self.assertTrue({switch["tgid"], switch["next_tgid"]} & recorded, switch)
 
     def test_losses_by_cpu(self):
         trace, _, printed = self.record_program("--mode=stop", "-b", "64k", "--block-size", "4k")

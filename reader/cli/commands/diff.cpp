@@ -80,6 +80,7 @@ std::vector<reader::FunctionChange> shown_changes(const DiffOptions& options,
                                                   const reader::FunctionDiff& diff) {
   std::vector<reader::FunctionChange> changes = diff.changes(options.sort);
   std::vector<std::string> names;
+  names.reserve(changes.size());
   for (const reader::FunctionChange& change : changes) names.push_back(change.name);
   if (const std::string problem = unmatched_glob(options.only, names); !problem.empty()) {
     reader::print_warning(reader::escaped(problem));
