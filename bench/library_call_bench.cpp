@@ -1,6 +1,8 @@
 // What a call of a library's function through the PLT costs, by whatever records it from
 // outside: this program knows of no tracer. library_call_bench REPETITIONS prints for
-// each two numbers, the CPU nanoseconds of a call and of two clock reads.
+// each four numbers, the CPU nanoseconds of a call that is repeated, of one of two in
+// turn, of a repeated one that has no function with a hook above it, and of two clock
+// reads.
 #include <time.h>
 #include <unistd.h>
 #include <x86intrin.h>
@@ -16,12 +18,13 @@ constexpr long kCalls = 100'000;
 constexpr int kWarmUp = 10;  // repetitions: until a buffer has been used throughout
 constexpr useconds_t kPauseUs = 20'000;  // for whoever collects
 
+// Of kCalls calls that `work` makes.
 template <class Work>
 double cpu_ns_each(const Work& work) {
   timespec before{};
   timespec after{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &before);
-  for (long i = 0; i < kCalls; ++i) work(i);
+  work();
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &after);
   const double seconds = static_cast<double>(after.tv_sec - before.tv_sec);
   const double rest = static_cast<double>(after.tv_nsec - before.tv_nsec);
@@ -35,13 +38,19 @@ int main(int argc, char** argv) {
   if (repetitions <= 0) return 2;
   for (int i = -kWarmUp; i < repetitions; ++i) {
     volatile unsigned long long ticks = 0;
-    const double floor = cpu_ns_each([&](long) {
-      ticks = __rdtsc();
-      ticks = __rdtsc();
+    const double floor = cpu_ns_each([&] {
+      for (long n = 0; n < kCalls; ++n) {
+        ticks = __rdtsc();
+        ticks = __rdtsc();
+      }
     });
     volatile long result = 0;
-    const double call = cpu_ns_each([&](long n) { result = library_call(n); });
-    if (i >= 0) std::printf("%.3f %.3f\n", call, floor);
+    const double repeated = cpu_ns_each([&] { result = call_repeatedly(kCalls); });
+    const double in_turn = cpu_ns_each([&] { result = call_in_turn(kCalls); });
+    const double outermost = cpu_ns_each([&] {
+      for (long n = 0; n < kCalls; ++n) result = library_call(n);
+    });
+    if (i >= 0) std::printf("%.3f %.3f %.3f %.3f\n", repeated, in_turn, outermost, floor);
     usleep(kPauseUs);
   }
   return 0;

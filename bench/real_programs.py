@@ -1,8 +1,8 @@
-"""What tracing costs programs of the distribution: their start, a server's requests, a compiler's run.
+"""What tracing costs programs of the distribution: their start, a compiler's run, servers (real_servers.py).
 
 Untraced and traced runs take turns, and of each the median is shown. Starts and compilations are
 measured in CPU time of the program with its children (ours is in it, the recorder's is not): what else the
-machine does disturbs little. A server's requests are measured by their rate, in pairs of runs.
+machine does disturbs little.
 """
 
 import contextlib
@@ -14,7 +14,8 @@ import signal
 import statistics
 import subprocess
 import tempfile
-import time
+
+import real_servers
 
 MODES = {"untraced": None, "--no-libcall": "--no-libcall", "--libcall": "--libcall",
          "--nest-libcall": "--nest-libcall"}
@@ -22,8 +23,6 @@ STARTS = {"python3": ["/usr/bin/python3", "-c", "pass"],
           "python3, modules": ["/usr/bin/python3", "-c", "import json, re, ssl, subprocess"],
           "git": ["git", "--version"],
           "gdb": ["gdb", "-q", "-nx", "-batch"]}
-REDIS = "redis-check-rdb"  # the multi-call program that redis-server is
-REQUESTS = 20000
 
 
 class Session:
@@ -114,64 +113,13 @@ def compilation(session, report, repetitions, directory):
                    more <= 0.10 if goal else None)
 
 
-@contextlib.contextmanager
-def redis_server(socket, environment, directory):
-    server = subprocess.Popen(["./redis-server", "--port", "0", "--unixsocket", socket, "--save", ""],
-                              cwd=directory, env=environment, stdin=subprocess.DEVNULL,
-                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        while not pathlib.Path(socket).exists() and server.poll() is None:
-            time.sleep(0.02)
-        yield server
-    finally:
-        server.terminate()
-        server.wait()
-
-
-def cpu_seconds(pid):
-    fields = pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def requests_per_second(socket):
-    done = subprocess.run(["redis-benchmark", "-s", socket, "--csv", "-n", str(REQUESTS), "-c", "20",
-                           "-t", "set"], check=True, stdout=subprocess.PIPE, text=True)
-    return float(done.stdout.splitlines()[-1].split(",")[1].strip('"'))
-
-
-def server(session, report, repetitions, directory):
-    report.section("redis-server (SET, 20 clients)", f"{'1000/s':>8}{'lost':>8}{'CPU us':>8}")
-    if shutil.which(REDIS) is None:
-        report.cannot("redis-server", "no redis-tools")
-        return
-    (directory / "redis-server").symlink_to(shutil.which(REDIS))
-    rates, lost, cpu = {}, {}, {}
-    modes = ("untraced", "--libcall")
-    with contextlib.ExitStack() as stack:
-        sockets = {mode: str(directory / f"socket{i}") for i, mode in enumerate(modes)}
-        servers = {mode: stack.enter_context(redis_server(
-            sockets[mode], session.environment(MODES[mode]), directory)) for mode in modes}
-        for mode in modes:
-            requests_per_second(sockets[mode])
-            rates[mode], lost[mode], cpu[mode] = [], [], cpu_seconds(servers[mode].pid)
-        for _ in range(repetitions):
-            for mode in modes:
-                rates[mode].append(requests_per_second(sockets[mode]))
-                lost[mode].append(1 - rates[mode][-1] / rates["untraced"][-1])
-        for mode in modes:
-            cpu[mode] = 1e6 * (cpu_seconds(servers[mode].pid) - cpu[mode]) / REQUESTS / repetitions
-    for mode in modes:
-        share = statistics.median(lost[mode])
-        goal = mode == "--libcall"
-        report.row(f"redis-server {mode}",
-                   f"{statistics.median(rates[mode]) / 1e3:8.1f}{share:8.1%}{cpu[mode]:8.2f}",
-                   "<= 5 %" if goal else "", share <= 0.05 if goal else None)
-
-
 def programs(bench, report):
     arctrace = bench.program("arctrace")
     with contextlib.ExitStack() as stack:
         directory = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory()))
         session = stack.enter_context(Session(arctrace, directory))
-        for part in (starts, compilation, server):
+        for part in (starts, compilation):
             part(session, report, bench.repetitions, directory)
+    with tempfile.TemporaryDirectory() as directory:
+        os.chmod(directory, 0o755)  # for the server that does not run as root
+        real_servers.servers(bench, report, pathlib.Path(directory))
