@@ -130,7 +130,9 @@ class Handout {
     h.tid = id.tid;
     h.serial = id.serial;
     // Relaxed: a writer may read it that still finds the block's last name in the chain
-    // (close_older_chain_block), and closes nothing then.
+    // (close_older_chain_block), and closes nothing then. Not one of A's stores, which
+    // the test of interleavings tries at each place: no step of the protocol depends on
+    // it.
     IpcAtomics::store_relaxed(h.handout, uint64_t{taken.handout});
     h.base_ticks = id.base_ticks;
     h.retired = 0;

@@ -17,7 +17,7 @@ namespace arctrace {
 class ParkedStacks {
  public:
   // Keeps the frames of the stack with this number, which the thread leaves.
-  // `written_in`: see has_written_in().
+  // `written_in`: see was_written_in().
   void park(uint32_t number, const OpenFrames& open, const FilteredFrames& filtered,
             uint64_t written_in);
 

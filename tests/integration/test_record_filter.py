@@ -132,17 +132,29 @@ class RecordFilterTest(support.TraceTest):
         self.assertEqual(process.wait(timeout=60), 0)
 
     def written(self, tids):
-        """The number of records of each of these threads, after what was under way is written."""
-        time.sleep(0.05)
+        """The number of records of each of these threads; 0 of one that has written none yet."""
         slots = self.info(self.name)["buffer"]["slots"]
-        return {s["tid"]: s["written"] for s in slots if s["tid"] in tids}
+        return collections.Counter({s["tid"]: s["written"] for s in slots if s["tid"] in tids})
 
-    def moving(self, tids, seconds=0.2):
-        """Which of the threads write."""
+    def wait_until_written(self, tids, count):
+        """Until each of these threads has written so many records more."""
         before = self.written(tids)
-        time.sleep(seconds)
+        deadline = time.monotonic() + 60
+        while True:
+            after = self.written(tids)
+            if all(after[tid] >= before[tid] + count for tid in tids):
+                return
+            self.assertLess(time.monotonic(), deadline, f"{before}, later {after}")
+            time.sleep(0.01)
+
+    def assert_moving(self, tids, expected):
+        """These of the threads write, the others do not: these set the pace, so that the time that
+        a busy machine takes does not count."""
+        self.wait_until_written(expected, 20)  # what was under way is written
+        before = self.written(tids)
+        self.wait_until_written(expected, 20)
         after = self.written(tids)
-        return {tid for tid in tids if after[tid] != before[tid]}
+        self.assertEqual({tid for tid in tids if after[tid] != before[tid]}, set(expected))
 
     def counts(self):
         return collections.Counter(r["type"] for r in self.dump(self.name))
@@ -151,24 +163,24 @@ class RecordFilterTest(support.TraceTest):
         self.create("--start", "--mode=overwrite")
         process, parent, child = self.start()
         tids = parent[1:] + child[1:]
-        self.assertEqual(self.moving(tids), set(tids))
+        self.assert_moving(tids, tids)
         self.ctl(f"--pid={parent[0]}")
-        self.assertEqual(self.moving(tids), set(parent[1:]))
+        self.assert_moving(tids, parent[1:])
         self.ctl(f"--tid={parent[1]},{child[2]}")
-        self.assertEqual(self.moving(tids), {parent[1], child[2]})
+        self.assert_moving(tids, {parent[1], child[2]})
         self.ctl(f"--pid={child[0]}", f"--tid={parent[1]}")
-        self.assertEqual(self.moving(tids), {parent[1], *child[1:]})
+        self.assert_moving(tids, {parent[1], *child[1:]})
         self.ctl("--event=none")  # it replaces the other filter, and lets functions and marks be
-        self.assertEqual(self.moving(tids), set(tids))
+        self.assert_moving(tids, tids)
         self.assertEqual(self.info(self.name)["buffer"]["record_filter"], ["event:none"])
         self.assertIn("record filter: event:none", run("info", self.name).stdout)
         before = self.counts()
-        time.sleep(0.2)
+        self.wait_until_written(tids, 20)
         after = self.counts()
         self.assertEqual(after["EVENT"], before["EVENT"])
         self.assertGreater(after["INSTANT"], before["INSTANT"])
         self.ctl("--record-all")
-        self.assertEqual(self.moving(tids), set(tids))
+        self.assert_moving(tids, tids)
         self.assertGreater(self.counts()["EVENT"], after["EVENT"])
         self.assertEqual(run("stop", self.name).returncode, 0)
         self.end(process)

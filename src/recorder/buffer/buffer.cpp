@@ -376,7 +376,7 @@ void Buffer::set_gate(uint32_t bits) {
     IpcAtomics::fetch_add_relaxed(control.functions_on, uint32_t{1});
   }
   // First the fast path's, so that no class is written after another one that this change
-  // switches on.
+  // switches on. Relaxed: it only takes bits away, as an earlier change could have.
   IpcAtomics::fetch_and_relaxed(control.unfiltered, bits);
   // R1 release, matches R2 (was_off_meanwhile): functions_on, and the live filter.
   IpcAtomics::store_release(control.gate, bits);
@@ -401,8 +401,9 @@ absl::Status Buffer::set_record_filter(const std::string& text) {
   }
   uint64_t words[kFilterWords<arctrace_record_filter>] = {};
   std::memcpy(words, text.data(), text.size());
-  // The fast path does not ask for the filter.
-  IpcAtomics::store_release(control.unfiltered, uint32_t{0});
+  // The fast path does not ask for the filter. Relaxed: a thread that still reads the old
+  // value records as it did before the change.
+  IpcAtomics::store_relaxed(control.unfiltered, uint32_t{0});
   const uint64_t before = read_ticks(view_.geometry().clock);
   const bool is_done = publish_filter(record_filter_area(view_), words,
                                       static_cast<uint32_t>(text.size()));
@@ -417,8 +418,10 @@ absl::Status Buffer::set_record_filter(const std::string& text) {
 }
 
 void Buffer::close_gate() {
-  IpcAtomics::store_release(view_.control().unfiltered, uint32_t{0});
-  IpcAtomics::store_release(view_.control().gate, uint32_t{0});
+  // Relaxed: they publish nothing; a thread that still reads the old values records as
+  // before.
+  IpcAtomics::store_relaxed(view_.control().unfiltered, uint32_t{0});
+  IpcAtomics::store_relaxed(view_.control().gate, uint32_t{0});
 }
 
 void Buffer::demand_definitions() {
