@@ -61,6 +61,15 @@ struct IpcAtomics {
     store_relaxed(word, load_relaxed(word) + value);
 #endif
   }
+  // The same of a word that the thread's signal handlers add to as well, perhaps between
+  // any two instructions.
+  static void add_to_own_and_handlers_relaxed(uint64_t& word, uint64_t value) {
+#if defined(__x86_64__)
+    add_to_own_relaxed(word, value);
+#else
+    fetch_add_relaxed(word, value);
+#endif
+  }
   // On failure `expected` holds the word that was found.
   template <class Word>
   static bool compare_exchange_acq_rel(Word& word, Word& expected, Word desired) {

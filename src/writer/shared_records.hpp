@@ -23,9 +23,10 @@ inline void fill_full_head(std::byte* begin, uint32_t word0, uint32_t writer,
 }
 
 // Counts a user record that has been begun in a shared block. A signal handler may count
-// one in between.
+// one in between. Without a bus lock, which would wait until the record's stores have
+// reached a cache line that another writer holds.
 inline void count_written_shared(ThreadState& state) {
-  IpcAtomics::fetch_add_relaxed(state.slot.written_shared(), uint64_t{1});
+  IpcAtomics::add_to_own_and_handlers_relaxed(state.slot.written_shared(), uint64_t{1});
 }
 
 // Reserves in the session's shared chain what most records need: room in the block in
