@@ -94,9 +94,9 @@ class CommandLine {
         "the command line take precedence. arctrace COMMAND --help describes a command.");
     add_config_file();
     for (const auto add :
-         {add_record, add_report, add_graph, add_diff, add_dump, add_info, add_check,
-          add_create, add_list, add_attach, add_start, add_stop, add_ctl, add_snapshot,
-          add_recover, add_destroy, add_env}) {
+         {add_record, add_report, add_graph, add_diff, add_export, add_dump, add_info,
+          add_check, add_create, add_list, add_attach, add_start, add_stop, add_ctl,
+          add_snapshot, add_recover, add_destroy, add_env}) {
       const size_t before = root_.get_subcommands({}).size();
       Runner runner = add(root_);
       commands_.emplace_back(root_.get_subcommands({}).at(before), std::move(runner));

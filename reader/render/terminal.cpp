@@ -4,6 +4,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -53,18 +54,30 @@ TextStyle terminal_style(ColorMode color, bool wide) {
 
 Progress::Progress(bool wanted)
     : wanted_(wanted && ::isatty(STDERR_FILENO) == 1),
-      next_(Clock::now() + std::chrono::seconds(1)) {}
+      start_(Clock::now()),
+      next_(start_ + std::chrono::seconds(1)) {}
 
 Progress::~Progress() {
   if (shown_) std::fputs("\r\x1b[K", stderr);
 }
 
-void Progress::update(uint64_t records) {
-  if (!wanted_ || Clock::now() < next_) return;
-  next_ = Clock::now() + std::chrono::milliseconds(200);
+void Progress::update(uint64_t records, double share) {
+  const Clock::time_point now = Clock::now();
+  if (!wanted_ || now < next_) return;
+  next_ = now + std::chrono::milliseconds(200);
   shown_ = true;
-  std::fprintf(stderr, "\rarctrace: %.1f million records read\x1b[K",
-               static_cast<double>(records) / 1e6);
+  const auto read = static_cast<double>(records) / 1e6;
+  const double seconds = std::chrono::duration<double>(now - start_).count();
+  if (share <= 0) {
+    std::fprintf(stderr, "\rarctrace: %.1f million records read\x1b[K", read);
+    return;
+  }
+  // The share is an estimate that may come out a little above.
+  const double done = std::min(share, 0.999);
+  std::fprintf(stderr,
+               "\rarctrace: %.0f %%, %.1f million records read, %.1f a second, %.0f s "
+               "left\x1b[K",
+               100 * done, read, read / seconds, seconds * (1 - done) / done);
 }
 
 InterruptWatch::InterruptWatch() {

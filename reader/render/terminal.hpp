@@ -17,6 +17,9 @@ enum class ColorMode : uint8_t { kAuto, kAlways, kNever };
 // The style for standard output. `wide`: nothing is cut to the terminal's width.
 TextStyle terminal_style(ColorMode color, bool wide);
 
+// How many records to read before the objects below are asked again.
+inline constexpr uint64_t kRecordsBetweenChecks = 1 << 14;
+
 // A line on standard error, if it is a terminal, while a trace is read for longer than a
 // second.
 class Progress {
@@ -27,13 +30,16 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  void update(uint64_t records);
+  // `share`: of the whole work, between 0 and 1; 0: not known. With it the line says how
+  // much time is left.
+  void update(uint64_t records, double share = 0);
 
  private:
   using Clock = std::chrono::steady_clock;
 
   bool wanted_;
   bool shown_ = false;
+  const Clock::time_point start_;
   Clock::time_point next_;
 };
 

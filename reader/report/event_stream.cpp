@@ -19,7 +19,10 @@ StreamEvent EventStream::event_of(StreamEvent::Kind kind, const FrameInfo& frame
   event.depth = frame.depth;
   event.count = frame.count;
   event.flags = frame.flags;
+  event.coroutine = frame.coroutine;
   event.time_ns = frame.time_ns;
+  event.start_ns = frame.start_ns;
+  event.stop_ns = frame.stop_ns;
   event.delta_ns = frame.cum_ns;
   event.base_ns = frame.base_ns;
   event.cpu = frame.cpu;
@@ -65,7 +68,9 @@ void EventStream::args(const ArgsInfo& args) {
 
 void EventStream::frame_adopted(const FrameInfo& frame) {
   if ((frame.flags & kFrameCutStop) != 0) return;
-  put(event_of(StreamEvent::Kind::kExit, frame));
+  StreamEvent event = event_of(StreamEvent::Kind::kExit, frame);
+  event.has_no_entry = true;
+  put(std::move(event));
 }
 
 void EventStream::point(const PointInfo& point) {

@@ -24,11 +24,15 @@ struct StreamEvent {
   Kind kind = Kind::kEnter;
   ThreadIndex thread = kNoIndex;
   FunctionId function = kUnknownFunction;
-  uint32_t depth = 0;  // shown frames around it, and itself
-  uint32_t count = 1;  // of an entry: frames that it represents
-  uint16_t flags = 0;  // of an entry or exit: enum FrameFlag
-  uint16_t type = 0;   // of the record, unless it is an entry or exit
+  uint32_t depth = 0;         // shown frames around it, and itself
+  uint32_t count = 1;         // of an entry: frames that it represents
+  uint32_t coroutine = 0;     // of an entry or exit: on whose stack; 0: the thread's own
+  bool has_no_entry = false;  // of an exit: the call began with the thread, unseen
+  uint16_t flags = 0;         // of an entry or exit: enum FrameFlag
+  uint16_t type = 0;          // of the record, unless it is an entry or exit
   int64_t time_ns = 0;
+  int64_t start_ns = 0;  // of an entry or exit: when the call began
+  int64_t stop_ns = 0;   // of an exit: when it ended, which may be before time_ns
   uint64_t delta_ns = 0, base_ns = 0;  // of an exit: the time of the call
   CpuTime cpu;                         // of an exit
   std::string content;  // EventSink::describe() of the record, or of args or retval

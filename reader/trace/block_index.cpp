@@ -82,7 +82,7 @@ absl::StatusOr<size_t> copy_block_untrusted(Input& input, const BlockRef& ref,
   return *read & ~size_t{3};
 }
 
-void drop_doubles(BlockIndex& index, FindingLog& findings) {
+void drop_doubles(BlockIndex& index, DoublesOf of, FindingLog& findings) {
   absl::flat_hash_map<uint64_t, size_t> kept_at;  // hand-out -> index in `kept`
   std::vector<BlockRef> kept;
   kept.reserve(index.blocks.size());
@@ -91,7 +91,8 @@ void drop_doubles(BlockIndex& index, FindingLog& findings) {
       const auto [entry, is_new] = kept_at.try_emplace(ref.handout, kept.size());
       if (!is_new) {
         BlockRef& other = kept[entry->second];
-        if (other.live && ref.kind == BlockRef::Kind::kDefinitions) {
+        const bool is_copy = other.live || (of == DoublesOf::kParts && ref.live);
+        if (is_copy && ref.kind == BlockRef::Kind::kDefinitions) {
           // The collector copies open definitions again and again, each time all of them;
           // the file may be cut off inside the last copy.
           if (ref.size >= other.size) other = ref;

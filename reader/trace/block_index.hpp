@@ -65,8 +65,12 @@ absl::StatusOr<size_t> copy_block_untrusted(Input& input, const BlockRef& ref,
                                             uint32_t begin, std::span<std::byte> out,
                                             FindingLog& findings);
 
+// Of what an index is: in the parts of a recording, each part begins with copies of the
+// definitions that the part before had.
+enum class DoublesOf : uint8_t { kFile, kParts };
+
 // Keeps one block of each hand-out, the longest: a block that a collector copied and did
 // not free before it died is copied again by the next collector.
-void drop_doubles(BlockIndex& index, FindingLog& findings);
+void drop_doubles(BlockIndex& index, DoublesOf of, FindingLog& findings);
 
 }  // namespace arctrace::reader

@@ -135,7 +135,7 @@ absl::StatusOr<BlockIndex> index_buffer_untrusted(Input& input, const Geometry& 
     index.blocks.push_back(ref);
     index.bytes += ref.size;
   }
-  drop_doubles(index, findings);
+  drop_doubles(index, DoublesOf::kFile, findings);
   return index;
 }
 

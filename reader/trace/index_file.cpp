@@ -141,7 +141,7 @@ absl::StatusOr<BlockIndex> index_file_untrusted(Input& input, const Geometry& ge
     }
     offset = payload + start.chunk.size;
   }
-  drop_doubles(index, findings);
+  drop_doubles(index, DoublesOf::kFile, findings);
   return index;
 }
 

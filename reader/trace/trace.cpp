@@ -15,6 +15,7 @@
 #include "reader/trace/finding_log.hpp"
 #include "reader/trace/index_buffer.hpp"
 #include "reader/trace/index_file.hpp"
+#include "reader/trace/joined_files.hpp"
 #include "reader/trace/merge.hpp"
 #include "reader/trace/record_types.hpp"
 #include "reader/trace/session_header.hpp"
@@ -66,6 +67,7 @@ struct Trace::Impl {
         verifies_checksums(options.verifies_checksums) {}
 
   absl::Status load();
+  absl::StatusOr<BlockIndex> index_files();
   absl::Status load_shared(const BlockRef& block, DefinitionsLoader& loader);
   absl::Status load_moments(DefinitionsLoader& loader);
   void group_exclusive(const std::vector<BlockRef>& blocks);
@@ -83,6 +85,7 @@ struct Trace::Impl {
                      std::span<const uint64_t> reported, uint32_t writer, uint32_t flags);
 
   std::unique_ptr<Input> input;
+  std::vector<std::unique_ptr<Input>> parts;  // before load(): what `input` shall be
   Session session;
   Geometry geometry;
   ClockMap clock;
@@ -109,8 +112,7 @@ struct Trace::Impl {
 absl::Status Trace::Impl::load() {
   const absl::StatusOr<BlockIndex> index =
       session.raw ? index_buffer_untrusted(*input, geometry, findings, buffer)
-                  : index_file_untrusted(*input, geometry, findings,
-                                         verifies_checksums && session.has_checksums);
+                  : index_files();
   if (!index.ok()) return index.status();
   for (const BufferState::Slot& slot : buffer.slots) {
     session.may_lack_definitions |= slot.lost[ARCTRACE_LOST_DEFINITIONS] != 0;
@@ -138,6 +140,16 @@ absl::Status Trace::Impl::load() {
   drop_reported_calls();
   opened = findings.mark();
   return absl::OkStatus();
+}
+
+absl::StatusOr<BlockIndex> Trace::Impl::index_files() {
+  const bool verifies = verifies_checksums && session.has_checksums;
+  if (parts.empty()) return index_file_untrusted(*input, geometry, findings, verifies);
+  absl::StatusOr<BlockIndex> index =
+      index_parts_untrusted(parts, geometry, findings, verifies);
+  input = join_inputs(std::exchange(parts, {}));
+  session.size_bytes = input->size();
+  return index;
 }
 
 // What the recorder of a file writes, from a buffer's control page.
@@ -444,6 +456,19 @@ absl::StatusOr<Trace> Trace::open(std::unique_ptr<Input> input, OpenOptions opti
   absl::StatusOr<SessionHeader> header = read_session_header_untrusted(*input);
   if (!header.ok()) return header.status();
   auto impl = std::make_unique<Impl>(std::move(input), *std::move(header), options);
+  if (absl::Status status = impl->load(); !status.ok()) return status;
+  return Trace(std::move(impl));
+}
+
+absl::StatusOr<Trace> Trace::open(const std::vector<std::string>& paths,
+                                  OpenOptions options) {
+  if (paths.size() == 1) return open(paths.front(), options);
+  absl::StatusOr<std::vector<std::unique_ptr<Input>>> parts = open_parts(paths);
+  if (!parts.ok()) return parts.status();
+  absl::StatusOr<SessionHeader> header = read_session_header_untrusted(*parts->front());
+  if (!header.ok()) return header.status();
+  auto impl = std::make_unique<Impl>(nullptr, *std::move(header), options);
+  impl->parts = *std::move(parts);
   if (absl::Status status = impl->load(); !status.ok()) return status;
   return Trace(std::move(impl));
 }

@@ -9,6 +9,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "reader/trace/block_index.hpp"
 #include "reader/trace/buffer_state.hpp"
@@ -37,6 +38,10 @@ class Trace {
   // version, or its header is not valid. Whatever else is wrong only leads to findings.
   static absl::StatusOr<Trace> open(const std::string& path, OpenOptions options = {});
   static absl::StatusOr<Trace> open(std::unique_ptr<Input> input,
+                                    OpenOptions options = {});
+  // The same for the files of a recording that was cut into several, in any order; its
+  // session is that of the earliest one. Also an error: they are not of one recording.
+  static absl::StatusOr<Trace> open(const std::vector<std::string>& paths,
                                     OpenOptions options = {});
 
   Trace(Trace&&) noexcept;

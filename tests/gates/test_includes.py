@@ -56,6 +56,7 @@ ROOMS = [
     ("reader/analysis", "reader library"),
     ("reader/render", "rendering"),
     ("reader/report", "rendering"),
+    ("reader/export", "rendering"),
     ("reader/cli/options", "command"),
     ("reader/cli/record", "command"),
     ("reader/cli/commands", "command"),

@@ -13,6 +13,9 @@ namespace arctrace::cli {
 // with 2.
 using Runner = std::function<absl::StatusOr<int>()>;
 
+// The exit status after Ctrl-C.
+inline constexpr int kStatusInterrupted = 130;
+
 // Each adds its subcommand to `root`, and returns what to run if the command line has it.
 Runner add_attach(CLI::App& root);
 Runner add_check(CLI::App& root);
@@ -22,6 +25,7 @@ Runner add_destroy(CLI::App& root);
 Runner add_diff(CLI::App& root);
 Runner add_dump(CLI::App& root);
 Runner add_env(CLI::App& root);
+Runner add_export(CLI::App& root);
 Runner add_graph(CLI::App& root);
 Runner add_info(CLI::App& root);
 Runner add_list(CLI::App& root);

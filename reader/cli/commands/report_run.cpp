@@ -8,7 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "reader/cli/options/near_names.hpp"
+#include "reader/cli/commands/commands.hpp"
+#include "reader/cli/commands/empty_replay.hpp"
 #include "reader/cli/record/left_buffer.hpp"
 #include "reader/cli/record/trace_owner.hpp"
 #include "reader/render/gap_list.hpp"
@@ -27,9 +28,6 @@ namespace arctrace::cli {
 namespace {
 
 using reader::KernelRecords;
-
-constexpr int kStatusInterrupted = 130;
-constexpr uint64_t kRecordsBetweenChecks = 1 << 14;
 
 // One report, from the open trace to the last line.
 class ReportRun {
@@ -139,7 +137,7 @@ class ReportRun {
     return trace_.read([&](const reader::Record& record) {
       replay_.add(record);
       if (const std::optional<reader::Gap> gap = gap_finder_.add(record)) add(*gap);
-      if (++records % kRecordsBetweenChecks != 0) return true;
+      if (++records % reader::kRecordsBetweenChecks != 0) return true;
       progress.update(records);
       interrupted_ = reader::InterruptWatch::interrupted();
       return !interrupted_ && output_.good();
@@ -157,60 +155,15 @@ class ReportRun {
     gaps_.add(gap);
   }
 
-  std::string unmatched(const std::vector<std::string>& globs) const {
-    const reader::Functions& functions = replay_.functions();
-    std::vector<std::string> names;
-    for (reader::FunctionId id = reader::kUnknownFunction; id < functions.size(); ++id) {
-      names.push_back(functions[id].name);
-    }
-    return unmatched_glob(globs, names);
-  }
-
-  // A filter that lets nothing pass makes a table that looks like that of a program that
-  // makes no calls. Error: the view is about functions, of which there is none.
+  // Error: the view is about functions, of which there is none.
   absl::Status check_filters() const {
     if (interrupted_) return absl::OkStatus();
-    if (replay_.threads().empty()) {
-      if (options_.has_thread_filter()) {
-        reader::print_warning(reader::escaped(
-            absl::StrCat("no thread passes --pid, --tid and --process; the trace has ",
-                         processes_text())));
-      }
-      return absl::OkStatus();
+    if (!replay_.threads().empty()) {
+      const std::string problem = unmatched_functions(options_.functions, replay_);
+      if (!problem.empty()) return absl::NotFoundError(problem);
     }
-    if (const std::string problem = unmatched(options_.functions); !problem.empty()) {
-      return absl::NotFoundError(problem);
-    }
-    if (!options_.filter.has_functions()) return absl::OkStatus();
-    std::string problem = unmatched(options_.filter.only);
-    if (!has_calls()) {
-      problem = absl::StrCat("no call passes the filters", problem.empty() ? "" : ": ",
-                             problem);
-    }
-    if (!problem.empty()) reader::print_warning(reader::escaped(problem));
+    warn_of_empty_replay(options_, replay_);
     return absl::OkStatus();
-  }
-
-  bool has_calls() const {
-    const reader::CallTree& tree = replay_.tree();
-    const auto threads = replay_.threads();
-    return std::any_of(threads.begin(), threads.end(), [&](const auto& thread) {
-      return tree[thread.root].first_child != reader::kNoNode;
-    });
-  }
-
-  // "100 sh, 101 ls": the first few.
-  std::string processes_text() const {
-    constexpr size_t kShown = 6;
-    const auto processes = trace_.definitions().processes();
-    std::string text;
-    for (size_t i = 0; i < std::min(processes.size(), kShown); ++i) {
-      absl::StrAppend(&text, text.empty() ? "" : ", ", processes[i].pid, " ",
-                      reader::process_label(trace_.definitions(),
-                                            static_cast<reader::ProcessIndex>(i)));
-    }
-    if (processes.empty()) return "no processes";
-    return processes.size() > kShown ? text + ", ..." : text;
   }
 
   absl::Status finish_text() {

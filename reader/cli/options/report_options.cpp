@@ -7,7 +7,6 @@
 
 #include "reader/cli/options/glob_option.hpp"
 #include "reader/render/columns.hpp"
-#include "src/base/glob.hpp"
 
 namespace arctrace::cli {
 namespace {
@@ -79,23 +78,6 @@ void add_view_option(CLI::App& app, ReportOptions& options) {
       ->default_str(options.view->name);
 }
 
-void add_min_duration(CLI::App& app, uint64_t& min_duration_ns) {
-  app.add_option_function<std::string>(
-         "-t,--min-duration",
-         [&min_duration_ns](const std::string& text) {
-           const absl::StatusOr<int64_t> parsed = parse_time_ns(text);
-           if (!parsed.ok() || *parsed < 0) {
-             throw CLI::ValidationError(
-                 "--min-duration", parsed.ok() ? "\"" + text + "\" is negative"
-                                               : std::string(parsed.status().message()));
-           }
-           min_duration_ns = static_cast<uint64_t>(*parsed);
-         },
-         "hide calls that took less time, such as 10us; calls that are open at the "
-         "end stay")
-      ->type_name("TIME");
-}
-
 void add_groups(CLI::App& app, ReportOptions& options) {
   CLI::Option* per = add_choice<Grouping>(
       app, "--per", options.per,
@@ -108,49 +90,6 @@ void add_groups(CLI::App& app, ReportOptions& options) {
   app.add_flag("--merge", options.merge,
                absl::StrCat("one table for all threads; with ", grouped_views()))
       ->excludes(per);
-}
-
-void add_filters(CLI::App& app, ReportOptions& options, bool with_functions) {
-  const std::string group = "Filters";
-  const auto add_list = [&](const char* name, auto& list, const char* type,
-                            const char* help) {
-    app.add_option(name, list, help)
-        ->delimiter(',')
-        ->check(not_empty())
-        ->allow_extra_args(false)
-        ->type_name(type)
-        ->group(group);
-  };
-  add_list("--pid", options.pids, "PID,...", "show only these processes");
-  add_list("--tid", options.tids, "TID,...", "show only these threads");
-  app.add_flag("--all-threads", options.all_threads,
-               "show also threads that wrote no records, but appear in the kernel's")
-      ->group(group);
-  const auto add_globs = [&](const char* name, std::vector<std::string>& globs,
-                             const std::string& help) {
-    add_glob_option(app, name, globs, help)->group(group);
-  };
-  add_globs("--process", options.processes,
-            "show only processes whose program matches GLOB: its name, or its path if "
-            "GLOB contains a /; may be repeated");
-  if (with_functions) {
-    add_globs(
-        "-F,--function", options.filter.only,
-        absl::StrCat(
-            "show only functions that match GLOB, and what they call; may be "
-            "repeated. With ",
-            views_that([](const ViewType& type) { return type.is_about_functions; }),
-            ": the functions that the view is about"));
-  }
-  add_globs("-N,--exclude", options.filter.except,
-            "hide functions that match GLOB, and what they call; may be repeated");
-  app.add_option("-D,--depth", options.filter.max_depth,
-                 "show at most N frames within one another")
-      ->type_name("N")
-      ->group(group);
-  add_time_range_option(app, options.range)->group(group);
-  add_min_duration(app, options.filter.min_duration_ns);
-  app.get_option("--min-duration")->group(group);
 }
 
 void add_columns(CLI::App& app, ReportOptions& options, const std::string& group) {
@@ -296,7 +235,15 @@ void add_common_options(CLI::App& app, ReportOptions& options, bool with_functio
                           "that on or off a CPU, which needs record --kernel")
       ->default_str("wall");
   add_groups(app, options);
-  add_filters(app, options, with_functions);
+  add_replay_filter_options(
+      app, options,
+      with_functions
+          ? absl::StrCat(
+                "show only functions that match GLOB, and what they call; may be "
+                "repeated. With ",
+                views_that([](const ViewType& type) { return type.is_about_functions; }),
+                ": the functions that the view is about")
+          : "");
   add_appearance(app, options);
 }
 
@@ -305,23 +252,6 @@ void add_common_options(CLI::App& app, ReportOptions& options, bool with_functio
 Grouping ReportOptions::grouping() const {
   if (merge) return Grouping::kAll;
   return per.value_or(view->grouping.value_or(Grouping::kThread));
-}
-
-bool ReportOptions::wants_thread(const reader::Definitions& definitions,
-                                 reader::ThreadIndex thread) const {
-  const reader::Thread* facts = definitions.thread(thread);
-  const reader::Process* process = definitions.process_of(thread);
-  const auto has = [](const std::vector<uint32_t>& list, uint32_t value) {
-    return list.empty() || std::find(list.begin(), list.end(), value) != list.end();
-  };
-  if (facts == nullptr || !has(tids, facts->tid)) return false;
-  if (!has(pids, definitions.pid_of(thread))) return false;
-  if (processes.empty()) return true;
-  const std::string program = process == nullptr ? "" : process->executable;
-  const std::string name = program.substr(program.rfind('/') + 1);
-  return std::any_of(processes.begin(), processes.end(), [&](const std::string& glob) {
-    return glob_matches(glob, glob.find('/') == std::string::npos ? name : program);
-  });
 }
 
 std::string ReportOptions::needs_kernel() const {
@@ -366,8 +296,7 @@ absl::Status complete_report_options(ReportOptions& options) {
   if (const std::string problem = problem_of(options); !problem.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(options.command, ": ", problem));
   }
-  options.filter.from_ns = options.range.from_ns;
-  options.filter.until_ns = options.range.until_ns;
+  options.take_range();
   options.shown.limit = options.limit.value_or(options.view->limit);
   if (options.view->is_about_functions) {
     options.functions = std::exchange(options.filter.only, {});

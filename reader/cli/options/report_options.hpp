@@ -11,27 +11,21 @@
 
 #include "reader/analysis/tree_groups.hpp"
 #include "reader/cli/options/options.hpp"
+#include "reader/cli/options/replay_filter_options.hpp"
 #include "reader/cli/options/terminal_options.hpp"
 #include "reader/replay/cpu_time.hpp"
-#include "reader/replay/filter.hpp"
 #include "reader/report/view_types.hpp"
-#include "reader/trace/definitions.hpp"
 
 namespace arctrace::cli {
 
-struct ReportOptions {
+struct ReportOptions : ReplayFilterOptions {
   const char* command = "report";
   std::string path;
   const reader::ViewType* view = &reader::view_types().front();
   OutputFormat format = OutputFormat::kText;
   std::optional<reader::Grouping> per;
   bool merge = false;
-  std::vector<uint32_t> pids, tids;
-  std::vector<std::string> processes;  // globs
-  reader::ReplayFilter filter;
   reader::ReportClock clock = reader::ReportClock::kWall;
-  bool all_threads = false;  // with threads that only the kernel's records name
-  TimeRange range;
   std::optional<reader::SortKey> sort;
   std::optional<uint64_t> limit;
   reader::ViewOptions shown;
@@ -45,11 +39,6 @@ struct ReportOptions {
   // The option that needs the kernel's records, such as "--clock=cpu"; empty if none
   // does.
   std::string needs_kernel() const;
-  bool has_thread_filter() const {
-    return !pids.empty() || !tids.empty() || !processes.empty();
-  }
-  bool wants_thread(const reader::Definitions& definitions,
-                    reader::ThreadIndex thread) const;
 };
 
 // Adds all options of `report` to `app`. `options` must outlive it.

@@ -1,0 +1,68 @@
+#include "reader/cli/commands/empty_replay.hpp"
+
+#include <absl/strings/str_cat.h>
+
+#include <algorithm>
+
+#include "reader/analysis/tree_groups.hpp"
+#include "reader/cli/options/near_names.hpp"
+#include "reader/render/output.hpp"
+#include "reader/trace/text_escape.hpp"
+
+namespace arctrace::cli {
+namespace {
+
+bool has_calls(const reader::Replay& replay) {
+  const reader::CallTree& tree = replay.tree();
+  const auto threads = replay.threads();
+  return std::any_of(threads.begin(), threads.end(), [&](const auto& thread) {
+    return tree[thread.root].first_child != reader::kNoNode;
+  });
+}
+
+// "100 sh, 101 ls": the first few.
+std::string processes_text(const reader::Definitions& definitions) {
+  constexpr size_t kShown = 6;
+  const auto processes = definitions.processes();
+  std::string text;
+  for (size_t i = 0; i < std::min(processes.size(), kShown); ++i) {
+    absl::StrAppend(
+        &text, text.empty() ? "" : ", ", processes[i].pid, " ",
+        reader::process_label(definitions, static_cast<reader::ProcessIndex>(i)));
+  }
+  if (processes.empty()) return "no processes";
+  return processes.size() > kShown ? text + ", ..." : text;
+}
+
+}  // namespace
+
+std::string unmatched_functions(const std::vector<std::string>& globs,
+                                const reader::Replay& replay) {
+  const reader::Functions& functions = replay.functions();
+  std::vector<std::string> names;
+  for (reader::FunctionId id = reader::kUnknownFunction; id < functions.size(); ++id) {
+    names.push_back(functions[id].name);
+  }
+  return unmatched_glob(globs, names);
+}
+
+void warn_of_empty_replay(const ReplayFilterOptions& options,
+                          const reader::Replay& replay) {
+  if (replay.threads().empty()) {
+    if (options.has_thread_filter()) {
+      reader::print_warning(reader::escaped(
+          absl::StrCat("no thread passes --pid, --tid and --process; the trace has ",
+                       processes_text(replay.definitions()))));
+    }
+    return;
+  }
+  if (!options.filter.has_functions()) return;
+  std::string problem = unmatched_functions(options.filter.only, replay);
+  if (!has_calls(replay)) {
+    problem =
+        absl::StrCat("no call passes the filters", problem.empty() ? "" : ": ", problem);
+  }
+  if (!problem.empty()) reader::print_warning(reader::escaped(problem));
+}
+
+}  // namespace arctrace::cli

@@ -1,0 +1,237 @@
+#include "reader/cli/commands/export_run.hpp"
+
+#include <absl/strings/str_cat.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "reader/cli/commands/commands.hpp"
+#include "reader/cli/commands/empty_replay.hpp"
+#include "reader/cli/record/left_buffer.hpp"
+#include "reader/cli/record/trace_owner.hpp"
+#include "reader/export/export_file.hpp"
+#include "reader/render/output.hpp"
+#include "reader/render/record_describer.hpp"
+#include "reader/render/session_text.hpp"
+#include "reader/render/terminal.hpp"
+#include "reader/replay/replay.hpp"
+#include "reader/symbols/symbolizer.hpp"
+#include "reader/trace/gaps.hpp"
+#include "reader/trace/text_escape.hpp"
+#include "reader/trace/trace.hpp"
+#include "src/recorder/buffer/session_directory.hpp"
+
+namespace arctrace::cli {
+namespace {
+
+// What a record takes in a block, beside its body.
+constexpr uint64_t kCompactHead = 8;
+constexpr uint64_t kFullHead = 16;
+
+// One export, from the open trace to the last byte.
+class ExportRun {
+ public:
+  ExportRun(const ExportOptions& options, reader::Trace& trace, reader::ExportFile& file)
+      : options_(options),
+        trace_(trace),
+        file_(file),
+        symbolizer_(symbol_options(options)),
+        write_(file.writer()),
+        exporter_(options.format->make(export_settings())),
+        replay_(trace.definitions(), &symbolizer_, replay_options()),
+        describer_(trace, replay_.resolver(), {}),
+        gap_finder_(trace.definitions(), &trace.clock(), trace.session().mode) {}
+
+  // Whether all was read; false after Ctrl-C.
+  absl::StatusOr<bool> run() {
+    if (absl::Status s = check(); !s.ok()) return s;
+    exporter_->begin(replay_, write_);
+    if (absl::Status s = read(); !s.ok()) return s;
+    if (interrupted_) return false;
+    replay_.finish();
+    for (const reader::Gap& gap : gap_finder_.finish(&trace_.summary())) add(gap);
+    if (absl::Status s = exporter_->finish(); !s.ok()) return s;
+    warn_of_empty_replay(options_, replay_);
+    return true;
+  }
+
+  uint64_t findings() const {
+    return trace_.summary().findings + replay_.finding_count();
+  }
+
+ private:
+  static reader::SymbolOptions symbol_options(const ExportOptions& options) {
+    reader::SymbolOptions symbols;
+    symbols.allow_download = options.download;
+    return symbols;
+  }
+
+  reader::ExportSettings export_settings() {
+    reader::ExportSettings settings;
+    settings.weight = options_.weight;
+    settings.grouping = options_.grouping;
+    settings.min_duration_ns = options_.filter.min_duration_ns;
+    settings.definitions = &trace_.definitions();
+    settings.session = &trace_.session();
+    settings.summary = &trace_.summary();
+    settings.describe = [this](const reader::Record& record, reader::FieldSink& out) {
+      describer_.describe(record, {}, out);
+    };
+    return settings;
+  }
+
+  reader::ReplayOptions replay_options() {
+    reader::ReplayOptions made;
+    made.filter = options_.filter;
+    made.all_threads = options_.all_threads;
+    made.has_wake_ups = !trace_.session().has_perf_records;
+    if (options_.has_thread_filter()) {
+      made.wants_thread = [this](reader::ThreadIndex thread) {
+        return options_.wants_thread(trace_.definitions(), thread);
+      };
+    }
+    made.ticks = &trace_.clock();
+    made.mode = trace_.session().mode;
+    made.listener = exporter_->call_listener();
+    if (has_dispatches()) made.schedule = exporter_->schedule_listener();
+    return made;
+  }
+
+  // Without the kernel's records each thread would seem to run all the time.
+  bool has_dispatches() const {
+    const auto threads = trace_.definitions().threads();
+    return std::any_of(threads.begin(), threads.end(),
+                       [](const reader::Thread& thread) { return thread.of_kernel(); });
+  }
+
+  absl::Status check() const {
+    const std::string path = options_.paths.front();
+    const reader::Session& session = trace_.session();
+    if (!session.finished && !options_.partial) {
+      return absl::FailedPreconditionError(
+          session.raw ? absl::StrCat(path,
+                                     " is a session's buffer, not a trace file: arctrace "
+                                     "snapshot writes a file of it, --partial exports "
+                                     "what it holds now")
+                      : absl::StrCat(path,
+                                     " was cut off: --partial exports what it has up to "
+                                     "there"));
+    }
+    const bool needs_kernel = options_.all_threads ||
+                              options_.weight == reader::ExportWeight::kCpu ||
+                              options_.weight == reader::ExportWeight::kOffCpu;
+    if (needs_kernel && !has_dispatches()) {
+      return absl::FailedPreconditionError(
+          absl::StrCat(path, " has no records of the kernel, which ",
+                       options_.all_threads ? "--all-threads" : "--weight",
+                       " needs: record with --kernel"));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status read() {
+    const reader::InterruptWatch watch;
+    reader::Progress progress(true);
+    uint64_t total = 0;
+    for (const reader::BlockRef& block : trace_.blocks()) {
+      total += block.size - block.records_offset();
+    }
+    uint64_t records = 0;
+    uint64_t bytes = 0;
+    return trace_.read([&](const reader::Record& record) {
+      replay_.add(record);
+      if (const std::optional<reader::Gap> gap = gap_finder_.add(record)) add(*gap);
+      bytes += record.body.size() + (record.compact ? kCompactHead : kFullHead);
+      if (++records % reader::kRecordsBetweenChecks != 0) return true;
+      progress.update(records,
+                      static_cast<double>(bytes) / static_cast<double>(total + 1));
+      interrupted_ = reader::InterruptWatch::interrupted();
+      return !interrupted_ && file_.good();
+    });
+  }
+
+  // Gaps of threads and times that are filtered out are not exported.
+  void add(reader::Gap gap) {
+    const reader::ReplayFilter& filter = options_.filter;
+    if (gap.to_ns < filter.from_ns || gap.from_ns >= filter.until_ns) return;
+    if (gap.thread != reader::kNoIndex && options_.has_thread_filter() &&
+        !options_.wants_thread(trace_.definitions(), gap.thread)) {
+      return;
+    }
+    gap.from_ns = std::max(gap.from_ns, filter.from_ns);
+    gap.to_ns = std::min(gap.to_ns, filter.until_ns);
+    exporter_->gap(gap);
+  }
+
+  const ExportOptions& options_;
+  reader::Trace& trace_;
+  reader::ExportFile& file_;
+  reader::Symbolizer symbolizer_;
+  const reader::WriteText write_;
+  const std::unique_ptr<reader::Exporter> exporter_;
+  reader::Replay replay_;
+  reader::RecordDescriber describer_;
+  reader::GapFinder gap_finder_;
+  bool interrupted_ = false;
+};
+
+// "1,234 records of 2 processes, 3 lost: out.json (12.3 MiB)"
+void announce(const ExportOptions& options, const reader::Trace& trace, uint64_t findings,
+              uint64_t bytes) {
+  const reader::Summary& sums = trace.summary();
+  const std::string lost =
+      sums.lost == 0 ? "none lost" : absl::StrCat(sums.lost, " lost");
+  reader::print_message(absl::StrCat(
+      reader::count_text(sums.records, "record"), " of ",
+      reader::count_text(sums.processes, "process", "processes"), ", ", lost, ": ",
+      reader::escaped(options.output), " (", reader::bytes_text(bytes), ")"));
+  if (findings != 0) {
+    reader::print_warning(absl::StrCat(
+        reader::count_text(findings, "finding"), " in the trace: arctrace check ",
+        reader::escaped(options.paths.front()), " lists them"));
+  }
+  const uint64_t comfortable = options.format->comfortable_bytes;
+  if (comfortable != 0 && bytes > comfortable) {
+    reader::print_warning(
+        absl::StrCat("viewers of ", options.format->name, " are slow with files above ",
+                     comfortable / 1'000'000,
+                     " MB: -r START~STOP exports a part; --to=perfetto is smaller"));
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<int> run_export(const ExportOptions& options) {
+  std::vector<std::string> paths;
+  for (const std::string& path : options.paths) paths.push_back(file_or_session(path));
+  absl::StatusOr<std::unique_ptr<reader::ExportFile>> file =
+      reader::ExportFile::create(options.output, options.force);
+  if (!file.ok()) return file.status();
+  absl::StatusOr<reader::Trace> trace = reader::Trace::open(paths);
+  if (!trace.ok()) return trace.status();
+  absl::StatusOr<bool> whole = false;
+  uint64_t findings = 0;
+  {
+    const std::unique_ptr<ActingWithRights> rights = act_as_owner(paths.front());
+    warn_of_left_buffer(trace->session());
+    ExportRun run(options, *trace, **file);
+    whole = run.run();
+    findings = run.findings();
+  }
+  if (!whole.ok()) return whole.status();
+  if (!*whole) {
+    reader::print_message(options.to_stdout()
+                              ? "interrupted: what was written is not complete"
+                              : "interrupted: nothing is written");
+    return kStatusInterrupted;
+  }
+  if (absl::Status s = (*file)->publish(); !s.ok()) return s;
+  if (!options.to_stdout()) announce(options, *trace, findings, (*file)->bytes());
+  return 0;
+}
+
+}  // namespace arctrace::cli

@@ -1,0 +1,57 @@
+#include "reader/export/export_formats.hpp"
+
+#include <array>
+
+#include "reader/export/callgrind_export.hpp"
+#include "reader/export/chrome_export.hpp"
+#include "reader/export/csv_export.hpp"
+#include "reader/export/folded_export.hpp"
+#include "reader/export/ndjson_export.hpp"
+#include "reader/export/perfetto_export.hpp"
+#include "reader/export/pprof_export.hpp"
+#include "reader/export/speedscope_export.hpp"
+
+namespace arctrace::reader {
+namespace {
+
+// Viewers hold all of such a file in memory, some of it twice.
+constexpr uint64_t kComfortableJson = 100'000'000;
+
+constexpr std::array kFormats = {
+    ExportFormat{.name = "perfetto",
+                 .help = "time line for ui.perfetto.dev and its trace processor",
+                 .make = make_perfetto_export,
+                 .is_binary = true},
+    ExportFormat{.name = "chrome",
+                 .help = "the same as JSON, for chrome://tracing and speedscope, too",
+                 .make = make_chrome_export,
+                 .comfortable_bytes = kComfortableJson},
+    ExportFormat{.name = "speedscope",
+                 .help = "time line and flame graph for www.speedscope.app",
+                 .make = make_speedscope_export,
+                 .comfortable_bytes = kComfortableJson},
+    ExportFormat{.name = "folded",
+                 .help = "a line for each stack, for scripts that make flame graphs",
+                 .make = make_folded_export,
+                 .has_weight = true},
+    ExportFormat{.name = "pprof",
+                 .help = "sums for go tool pprof, gzipped",
+                 .make = make_pprof_export,
+                 .has_weight = true,
+                 .is_binary = true},
+    ExportFormat{.name = "callgrind",
+                 .help = "sums for callgrind_annotate and KCachegrind",
+                 .make = make_callgrind_export,
+                 .has_weight = true},
+    ExportFormat{
+        .name = "csv", .help = "a line for each call and event", .make = make_csv_export},
+    ExportFormat{.name = "ndjson",
+                 .help = "a JSON object a line for each call and event",
+                 .make = make_ndjson_export},
+};
+
+}  // namespace
+
+std::span<const ExportFormat> export_formats() { return kFormats; }
+
+}  // namespace arctrace::reader

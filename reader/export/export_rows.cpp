@@ -1,0 +1,115 @@
+#include "reader/export/export_rows.hpp"
+
+#include <arctrace/format.h>
+
+#include "reader/export/run_states.hpp"
+#include "reader/trace/format_names.hpp"
+
+namespace arctrace::reader {
+namespace {
+
+const char* type_text(uint16_t type) {
+  switch (type) {
+    case ARCTRACE_TYPE_EVENT:
+      return "event";
+    case ARCTRACE_TYPE_INSTANT:
+      return "instant";
+    case ARCTRACE_TYPE_COUNTER:
+      return "counter";
+    case ARCTRACE_TYPE_TEXT:
+      return "text";
+    case ARCTRACE_TYPE_MARK:
+      return "mark";
+    case ARCTRACE_TYPE_LOST:
+      return "lost";
+    default:
+      return "record";
+  }
+}
+
+}  // namespace
+
+void RowsExport::begin(Replay& replay, const WriteText& write) {
+  names_.emplace(replay.definitions(), replay.functions());
+  functions_ = &replay.functions();
+  has_dispatches_ = replay.has_dispatches();
+  write_head(write);
+}
+
+void RowsExport::call(const WholeCall& call) {
+  const FrameInfo& frame = call.frame;
+  ExportRow row;
+  row.type = "call";
+  row.thread = frame.thread;
+  row.start_ns = frame.start_ns;
+  if (call.has_ended) {
+    row.duration_ns = static_cast<uint64_t>(frame.stop_ns - frame.start_ns);
+    row.self_ns = frame.base_ns;
+    if (has_dispatches_) row.off_cpu_ns = frame.cpu.off_ns;
+  }
+  row.depth = frame.depth;
+  if (frame.coroutine != 0) row.coroutine = frame.coroutine;
+  const std::string module = export_name((*functions_)[frame.function].module);
+  row.name = names_->function(frame.function);
+  row.module = module;
+  row.args = call.args;
+  row.retval = call.retval;
+  row.flags = frame.flags;
+  write_row(row);
+}
+
+void RowsExport::point(const PointInfo& point) {
+  ExportRow row;
+  std::string title;
+  std::string fields;
+  row.thread = point.thread;
+  row.start_ns = point.time_ns;
+  switch (point.kind) {
+    case PointInfo::Kind::kRecord:
+      row.type = type_text(point.record->type);
+      fields = describe_point(*point.record, title);
+      if (title.empty()) title = record_type_text(point.record->type);
+      break;
+    case PointInfo::Kind::kOrphan:
+      row.type = "orphan";
+      break;
+    case PointInfo::Kind::kResync:
+      row.type = "contradiction";
+      break;
+  }
+  const std::string name = export_name(title);
+  row.name = name;
+  row.fields = fields;
+  write_row(row);
+}
+
+void RowsExport::state_ended(const StateInfo& state) {
+  ExportRow row;
+  row.type = "state";
+  row.thread = state.thread;
+  row.start_ns = state.start_ns;
+  row.duration_ns = static_cast<uint64_t>(state.stop_ns - state.start_ns);
+  row.name = run_state_text(state);
+  write_row(row);
+}
+
+void RowsExport::gap(const Gap& gap) {
+  ExportRow row;
+  row.type = "gap";
+  row.thread = gap.thread;
+  row.start_ns = gap.from_known ? gap.from_ns : gap.to_ns;
+  if (gap.from_known) row.duration_ns = static_cast<uint64_t>(gap.to_ns - gap.from_ns);
+  const std::string name = gap_reason_text(gap);
+  const std::string fields = gap_fields(gap);
+  row.name = name;
+  row.fields = fields;
+  write_row(row);
+}
+
+absl::Status RowsExport::finish() {
+  calls_.finish();
+  write_rest();
+  return absl::OkStatus();
+}
+
+}  // namespace arctrace::reader

@@ -1,0 +1,66 @@
+// A replayed trace as rows: one for each call, event, counter, loss, gap and stretch on
+// or off the CPU. What csv and ndjson have in common.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "reader/export/export_names.hpp"
+#include "reader/export/exporter.hpp"
+#include "reader/export/whole_calls.hpp"
+
+namespace arctrace::reader {
+
+struct ExportRow {
+  const char* type = "";  // "call", "event", "instant", "counter", "gap", "state", ...
+  ThreadIndex thread = kNoIndex;
+  int64_t start_ns = 0;
+  std::optional<uint64_t> duration_ns;  // none: it is a moment, or has not ended
+  // Of calls that ended.
+  std::optional<uint64_t> self_ns, off_cpu_ns;
+  std::optional<uint32_t> depth, coroutine;
+  std::string_view name, module;  // safe
+  // In the form of the exporter's describe(); empty: there are none.
+  std::string_view args, retval, fields;
+  uint16_t flags = 0;  // enum FrameFlag
+};
+
+// Rows come in the order of their ends.
+class RowsExport : public Exporter, private CallSink, private ScheduleListener {
+ public:
+  explicit RowsExport(const ExportSettings& settings)
+      : settings_(settings), calls_(*this) {}
+
+  ReplayListener* call_listener() override { return &calls_; }
+  ScheduleListener* schedule_listener() override { return this; }
+  void begin(Replay& replay, const WriteText& write) override;
+  void gap(const Gap& gap) override;
+  absl::Status finish() override;
+
+ protected:
+  const ExportSettings& settings() const { return settings_; }
+  const ExportNames& names() const { return *names_; }
+
+ private:
+  virtual void write_head(const WriteText& write) = 0;
+  virtual void write_row(const ExportRow& row) = 0;
+  virtual void write_rest() = 0;
+  // The number of records that a gap misses, as fields.
+  virtual std::string gap_fields(const Gap& gap) = 0;
+  // The fields of a record but for its title, which goes to `title`.
+  virtual std::string describe_point(const Record& record, std::string& title) = 0;
+
+  void call(const WholeCall& call) override;
+  void point(const PointInfo& point) override;
+  void state_ended(const StateInfo& state) override;
+
+  const ExportSettings settings_;
+  WholeCalls calls_;
+  std::optional<ExportNames> names_;
+  const Functions* functions_ = nullptr;
+  bool has_dispatches_ = false;
+};
+
+}  // namespace arctrace::reader

@@ -1,0 +1,66 @@
+// The interface of an exporter: one way to write a replayed trace for another program.
+// Each format has a file of its own, and an entry in the table of export_formats.cpp.
+#pragma once
+
+#include <absl/status/status.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "reader/analysis/tree_groups.hpp"
+#include "reader/render/describe_record.hpp"
+#include "reader/render/write_text.hpp"
+#include "reader/replay/replay.hpp"
+#include "reader/trace/gaps.hpp"
+#include "reader/trace/session.hpp"
+#include "reader/trace/summary.hpp"
+
+namespace arctrace::reader {
+
+// What exporters write at once, in bytes.
+inline constexpr size_t kExportPiece = size_t{64} << 10;
+
+// What the numbers of an export of sums are.
+enum class ExportWeight : uint8_t { kWall, kCpu, kOffCpu, kCount };
+
+// What an exporter is made with.
+struct ExportSettings {
+  ExportWeight weight = ExportWeight::kWall;
+  // Of exports of sums: whose stacks are added up.
+  Grouping grouping = Grouping::kThread;
+  // Calls that ended and were shorter are not exported. The replay's filter has the same.
+  uint64_t min_duration_ns = 0;
+  bool lines = false;  // look up the source lines of functions
+  // Of the trace; they outlive the exporter.
+  const Definitions* definitions = nullptr;
+  // What the trace says of itself; null: nothing is known. The summary is complete once
+  // finish() is called.
+  const Session* session = nullptr;
+  const Summary* summary = nullptr;
+  DescribeRecord describe;
+};
+
+// An exporter is used once, in this order: the replay gets its listeners; begin(); the
+// records, and gap() for each gap when the record comes that ends it; the replay's
+// finish(), and the rest of the gaps; finish(). Everything is written as soon as it is
+// known, so that memory is bounded by open calls, distinct stacks and names.
+class Exporter {
+ public:
+  virtual ~Exporter() = default;
+
+  // What the replay is to call back for each call and record, or for each state of a
+  // thread. Null: the exporter does not need them.
+  virtual ReplayListener* call_listener() { return nullptr; }
+  virtual ScheduleListener* schedule_listener() { return nullptr; }
+
+  // Before the first record. The exporter keeps both references, which outlive it.
+  virtual void begin(Replay& replay, const WriteText& write) = 0;
+
+  // Records are missing; the times are cut at the filter's range.
+  virtual void gap(const Gap& /*gap*/) {}
+
+  // Writes the rest. Error: what the exporter had set aside on disk could not be kept.
+  virtual absl::Status finish() = 0;
+};
+
+}  // namespace arctrace::reader

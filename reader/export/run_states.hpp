@@ -1,0 +1,12 @@
+// The words for what a thread does when it runs and when it does not, alike in all
+// exports.
+#pragma once
+
+#include "reader/replay/schedule_listener.hpp"
+
+namespace arctrace::reader {
+
+// "running", "ready: preempted", "ready: woken", "blocked: sleeps", "blocked: stopped".
+const char* run_state_text(const StateInfo& state);
+
+}  // namespace arctrace::reader

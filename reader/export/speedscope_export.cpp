@@ -1,0 +1,196 @@
+// One profile for each thread and coroutine. A profile's events must stand together, so
+// they are set aside until the trace has been read; and each call must end, so that those
+// that did not end where their thread does.
+#include "reader/export/speedscope_export.hpp"
+
+#include <absl/container/flat_hash_map.h>
+#include <absl/strings/str_cat.h>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "reader/export/export_names.hpp"
+#include "reader/export/lane_spool.hpp"
+#include "reader/render/json_writer.hpp"
+#include "reader/report/event_stream.hpp"
+
+namespace arctrace::reader {
+namespace {
+
+class SpeedscopeExport : public Exporter, private EventSink {
+ public:
+  explicit SpeedscopeExport(const ExportSettings& settings)
+      : settings_(settings), stream_(*this, settings.min_duration_ns) {}
+
+  ReplayListener* call_listener() override { return &stream_; }
+
+  void begin(Replay& replay, const WriteText& write) override {
+    replay_ = &replay;
+    write_ = &write;
+  }
+
+  absl::Status finish() override;
+
+ private:
+  struct Event {
+    int64_t time_ns;
+    FunctionId function;
+  };
+  struct Lane {
+    ThreadIndex thread = kNoIndex;
+    uint32_t coroutine = 0;
+    int64_t first_ns = 0, last_ns = 0;
+    std::vector<FunctionId> open;     // outermost first
+    std::vector<Event> began_before;  // calls without an entry, innermost first
+  };
+
+  std::string describe(const Record& /*record*/) override { return {}; }
+  bool wants_content() const override { return false; }
+  void add(const StreamEvent& event) override;
+
+  size_t lane_of(ThreadIndex thread, uint32_t coroutine, int64_t time_ns);
+  void add_event(size_t lane, char type, int64_t time_ns, FunctionId function);
+  absl::Status write_lane(size_t index, JsonWriter& json);
+  void write_frames(JsonWriter& json);
+
+  const ExportSettings settings_;
+  EventStream stream_;
+  Replay* replay_ = nullptr;
+  const WriteText* write_ = nullptr;
+  absl::flat_hash_map<std::pair<ThreadIndex, uint32_t>, size_t> lane_ids_;
+  std::vector<Lane> lanes_;
+  LaneSpool events_;
+};
+
+std::string event_text(char type, int64_t time_ns, FunctionId function) {
+  return absl::StrCat("{\"type\":\"", std::string(1, type), "\",\"frame\":", function,
+                      ",\"at\":", time_ns, "}");
+}
+
+size_t SpeedscopeExport::lane_of(ThreadIndex thread, uint32_t coroutine,
+                                 int64_t time_ns) {
+  const auto [found, added] =
+      lane_ids_.try_emplace(std::pair(thread, coroutine), lanes_.size());
+  if (added) {
+    Lane& lane = lanes_.emplace_back();
+    lane.thread = thread;
+    lane.coroutine = coroutine;
+    lane.first_ns = lane.last_ns = time_ns;
+  }
+  return found->second;
+}
+
+// Times of a profile must not decrease.
+void SpeedscopeExport::add_event(size_t lane, char type, int64_t time_ns,
+                                 FunctionId function) {
+  lanes_[lane].last_ns = std::max(lanes_[lane].last_ns, time_ns);
+  events_.add(lane, "," + event_text(type, lanes_[lane].last_ns, function));
+}
+
+void SpeedscopeExport::add(const StreamEvent& event) {
+  if (event.kind == StreamEvent::Kind::kEnter) {
+    const size_t lane = lane_of(event.thread, event.coroutine, event.start_ns);
+    add_event(lane, 'O', event.start_ns, event.function);
+    lanes_[lane].open.push_back(event.function);
+  } else if (event.kind == StreamEvent::Kind::kExit) {
+    const size_t lane = lane_of(event.thread, event.coroutine, event.start_ns);
+    if (event.has_no_entry) {
+      lanes_[lane].began_before.push_back({event.start_ns, event.function});
+    } else {
+      lanes_[lane].open.pop_back();
+    }
+    add_event(lane, 'C', event.stop_ns, event.function);
+  }
+}
+
+absl::Status SpeedscopeExport::finish() {
+  stream_.finish();
+  for (const ThreadTree& thread : replay_->threads()) {
+    const auto found = lane_ids_.find({thread.thread, 0});
+    if (found == lane_ids_.end()) continue;
+    Lane& lane = lanes_[found->second];
+    lane.last_ns = std::max(lane.last_ns, thread.stop_ns);
+  }
+  JsonWriter json(*write_);
+  json.begin_object();
+  json.member("$schema", "https://www.speedscope.app/file-format-schema.json");
+  json.member("exporter", "arctrace");
+  json.key("profiles").begin_array();
+  for (size_t i = 0; i < lanes_.size() && json.good(); ++i) {
+    if (absl::Status s = write_lane(i, json); !s.ok()) return s;
+  }
+  json.end();
+  json.key("shared").begin_object();
+  write_frames(json);
+  json.end();
+  json.end();
+  json.finish();
+  return absl::OkStatus();
+}
+
+absl::Status SpeedscopeExport::write_lane(size_t index, JsonWriter& json) {
+  Lane& lane = lanes_[index];
+  for (const Event& event : lane.began_before) {
+    lane.first_ns = std::min(lane.first_ns, event.time_ns);
+  }
+  while (!lane.open.empty()) {
+    add_event(index, 'C', lane.last_ns, lane.open.back());
+    lane.open.pop_back();
+  }
+  const Definitions& definitions = *settings_.definitions;
+  const Thread* thread = definitions.thread(lane.thread);
+  std::string name = absl::StrCat(
+      ExportNames(definitions, replay_->functions()).thread(lane.thread), " ",
+      definitions.pid_of(lane.thread), "/", thread == nullptr ? 0 : thread->tid);
+  if (lane.coroutine != 0) absl::StrAppend(&name, " coroutine ", lane.coroutine);
+  json.begin_object();
+  json.member("type", "evented");
+  json.member("name", name);
+  json.member("unit", "nanoseconds");
+  json.member("startValue", lane.first_ns);
+  json.member("endValue", lane.last_ns);
+  json.key("events").begin_array();
+  // The call that ended last began first.
+  std::string first;
+  for (auto event = lane.began_before.rbegin(); event != lane.began_before.rend();
+       ++event) {
+    absl::StrAppend(&first, ",", event_text('O', event->time_ns, event->function));
+  }
+  // Each event begins with a comma; the writer adds those that are needed.
+  const auto take = [&](std::string_view text) {
+    if (!text.empty()) json.members(text.substr(1));
+    return json.good();
+  };
+  take(first);
+  if (absl::Status s = events_.read(index, take); !s.ok()) return s;
+  json.end();
+  json.end();
+  return absl::OkStatus();
+}
+
+// By FunctionId.
+void SpeedscopeExport::write_frames(JsonWriter& json) {
+  const Functions& functions = replay_->functions();
+  json.key("frames").begin_array();
+  for (FunctionId id = 0; id < functions.size() && json.good(); ++id) {
+    json.begin_object();
+    json.member("name", id == kRootFunction ? std::string("thread")
+                                            : export_name(functions[id].name));
+    if (!functions[id].module.empty()) {
+      json.member("file", export_name(functions[id].module));
+    }
+    json.end();
+  }
+  json.end();
+}
+
+}  // namespace
+
+std::unique_ptr<Exporter> make_speedscope_export(const ExportSettings& settings) {
+  return std::make_unique<SpeedscopeExport>(settings);
+}
+
+}  // namespace arctrace::reader

@@ -1,0 +1,466 @@
+"""export: each format read by a program or library of others, and its sums against the report's;
+files that appear whole or not at all; bad input."""
+
+import collections
+import csv
+import gzip
+import io
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+import support
+from trace_checks import ARCTRACE, read_report
+
+SCHEMAS = pathlib.Path(__file__).resolve().parent / "export"
+FORMATS = ("perfetto", "chrome", "speedscope", "folded", "pprof", "callgrind", "csv", "ndjson")
+STATUS_ERROR = 2
+STATUS_INTERRUPTED = 130
+
+HOSTILE = 'a"b\\c;<script>\x1b[2J\u202e\n\t operator()'
+
+# Calls within one another in threads and a forked process, with counters and instants; names
+# that do harm; a call that does not end.
+PROGRAM = support.API + f"""
+hostile = {HOSTILE!r}
+""" + """
+outer, inner, leaf, endless = [key(text) for text in ("outer", "inner x", hostile, "endless")]
+queue, moment = name("queue"), name("moment")
+def spin(turns):
+    for _ in range(turns): pass
+def work(turns):
+    for turn in range(turns):
+        api.arctrace_enter(outer)
+        for i in range(3):
+            api.arctrace_enter(inner)
+            api.arctrace_enter(leaf)
+            spin(turn)
+            api.arctrace_exit(leaf)
+            api.arctrace_exit(inner)
+        api.arctrace_counter(queue, ctypes.c_int64(turn))
+        if turn % 10 == 0: api.arctrace_instant(moment)
+        api.arctrace_exit(outer)
+def named(text, turns):
+    api.arctrace_thread_name(text.encode())
+    work(turns)
+threads = [threading.Thread(target=named, args=(f"worker{i}", 40 * i)) for i in (1, 2, 3)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+if os.fork() == 0:
+    work(20)
+    os._exit(0)
+os.wait()
+api.arctrace_enter(endless)
+work(10)
+"""
+TURNS = 40 + 80 + 120 + 20 + 10
+
+
+def export(trace, output, *options):
+    traces = trace if isinstance(trace, (list, tuple)) else [trace]
+    return subprocess.run([ARCTRACE, "export", "-o", output, *options, *traces],
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+
+
+def protoc(schema, message, data):
+    """A message as protoc decodes it: {field: [values]}, numbers and enumerations as texts."""
+    done = subprocess.run(
+        ["protoc", f"--proto_path={SCHEMAS}", f"--decode={message}", schema],
+        input=data, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=True)
+    stack = [collections.defaultdict(list)]
+    for line in done.stdout.decode().splitlines():
+        line = line.strip()
+        if line.endswith("{"):
+            stack.append(collections.defaultdict(list))
+        elif line == "}":
+            message = stack.pop()
+            stack[-1][names.pop()].append(message)
+            continue
+        else:
+            field, value = line.split(": ", 1)
+            if field.isdigit():
+                raise AssertionError(f"{schema} has no such field: {line}")
+            stack[-1][field].append(unquoted(value) if value.startswith('"') else value)
+            continue
+        names = names if len(stack) > 2 else []
+        names.append(line[:-2])
+    return stack[0]
+
+
+def unquoted(text):
+    """A string as protoc writes it: octal escapes of bytes."""
+    plain = re.sub(
+        rb'\\([0-7]{3}|.)',
+        lambda found: (bytes([int(found[1], 8)]) if len(found[1]) == 3 else
+                       {b"n": b"\n", b"t": b"\t", b"r": b"\r"}.get(found[1], found[1])),
+        text[1:-1].encode())
+    return plain.decode()
+
+
+class Sums:
+    """Calls and time of their own of each function, from calls that begin and end."""
+
+    def __init__(self):
+        self.calls = collections.Counter()
+        self.own_ns = collections.Counter()
+        self.stacks = collections.defaultdict(list)  # by lane: [name, start, time of callees]
+
+    def begin(self, lane, name, time_ns):
+        self.stacks[lane].append([name, time_ns, 0])
+
+    def end(self, lane, time_ns):
+        name, start_ns, callees_ns = self.stacks[lane].pop()
+        duration_ns = time_ns - start_ns
+        self.calls[name] += 1
+        self.own_ns[name] += duration_ns - callees_ns
+        if self.stacks[lane]:
+            self.stacks[lane][-1][2] += duration_ns
+
+    def open(self):
+        return [name for stack in self.stacks.values() for name, _, _ in stack]
+
+    def values(self):
+        return {name: (calls, self.own_ns[name]) for name, calls in self.calls.items()}
+
+
+class ExportTest(support.TraceTest):
+    def record_program(self):
+        recorded = self.record(sys.executable, "-c", PROGRAM, options=("--no-libcall",))
+        self.assertEqual(recorded.status, 0, recorded.stderr)
+        return recorded.trace
+
+    def export(self, trace, form, *options):
+        output = self.directory / f"out.{form}"
+        done = export(trace, output, f"--to={form}", "--force", *options)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stdout, b"")
+        return output.read_bytes()
+
+    def sums_of_report(self, trace, *options):
+        """{function: (calls, base_ns)}, without the call that does not end, and without the parts
+        of a process' life, which are no calls."""
+        sums = {}
+        for row in read_report(trace, "flat", *options)["functions"]:
+            if row["name"].startswith("["):
+                continue
+            calls, base_ns = sums.get(row["name"], (0, 0))
+            sums[row["name"]] = calls + row["calls"], base_ns + row["base_ns"]
+        del sums["endless"]
+        return {self.safe(name): values for name, values in sums.items()}
+
+    @staticmethod
+    def safe(name):
+        """A name as exports have it."""
+        return "".join({"\n": "\\n", "\t": "\\t", "\\": "\\\\"}.get(
+            c, f"\\x{ord(c):02x}" if c < " " else f"\\u{{{ord(c):x}}}" if c == "\u202e" else c)
+            for c in name)
+
+    def check_calls(self, sums):
+        self.assertEqual(sums.calls, {"outer": TURNS, "inner x": 3 * TURNS,
+                                      self.safe(HOSTILE): 3 * TURNS})
+
+    def test_perfetto_by_protoc(self):
+        trace = self.record_program()
+        data = self.export(trace, "perfetto")
+        sums, tracks, counters, moments = Sums(), {}, 0, 0
+        sequences = {}
+        for packet in protoc("perfetto.proto", "Trace", data)["packet"]:
+            number = packet["trusted_packet_sequence_id"][0]
+            if "1" in packet["sequence_flags"]:
+                defaults = packet["trace_packet_defaults"][0]
+                clocks = {c["clock_id"][0]: c for c in packet["clock_snapshot"][0]["clocks"]}
+                self.assertEqual(defaults["timestamp_clock_id"], ["64"])
+                self.assertEqual(clocks["64"]["is_incremental"], ["true"])
+                sequences[number] = {
+                    "track": defaults["track_event_defaults"][0]["track_uuid"][0],
+                    "now": int(clocks["64"]["timestamp"][0]), "names": {}}
+            for track in packet["track_descriptor"]:
+                self.assertTrue(all(parent in tracks for parent in track["parent_uuid"]))
+                self.assertNotIn(track["uuid"][0], tracks)
+                tracks[track["uuid"][0]] = track
+            if not packet["track_event"]:
+                continue
+            sequence, event = sequences[number], packet["track_event"][0]
+            for data in packet["interned_data"]:
+                for entry in data["event_names"]:
+                    sequence["names"][entry["iid"][0]] = entry["name"][0]
+            sequence["now"] += int(packet["timestamp"][0])
+            lane = event["track_uuid"][0] if event["track_uuid"] else sequence["track"]
+            self.assertIn(lane, tracks)
+            kind = event["type"][0]
+            if kind == "TYPE_SLICE_BEGIN":
+                sums.begin(lane, sequence["names"][event["name_iid"][0]], sequence["now"])
+            elif kind == "TYPE_SLICE_END":
+                sums.end(lane, sequence["now"])
+            elif kind == "TYPE_COUNTER":
+                self.assertEqual(tracks[lane]["name"], ["queue"])
+                counters += 1
+            elif event["name"] == ["moment"]:
+                moments += 1
+        self.assertEqual(sums.values(), self.sums_of_report(trace))
+        self.check_calls(sums)
+        self.assertEqual(sums.open(), ["endless"])
+        self.assertEqual(counters, TURNS)
+        self.assertEqual(moments, 4 + 8 + 12 + 2 + 1)
+        threads = {t["thread"][0]["thread_name"][0] for t in tracks.values() if t["thread"]}
+        self.assertLessEqual({"worker1", "worker2", "worker3"}, threads)
+        self.assertEqual(sum(1 for t in tracks.values() if t["process"]), 2)
+
+    def test_chrome(self):
+        trace = self.record_program()
+        data = self.export(trace, "chrome")
+        sums, open_calls, lanes = Sums(), [], collections.defaultdict(list)
+        for event in json.loads(data)["traceEvents"]:
+            lane = event["pid"], event["tid"]
+            if event["ph"] == "X":
+                start = round(event["ts"] * 1000)
+                lanes[lane].append((start, -round(event["dur"] * 1000), event["name"]))
+            elif event["ph"] == "B":
+                open_calls.append(event["name"])
+        for lane, calls in lanes.items():
+            ends = []
+            for start, minus_duration, name in sorted(calls):
+                while ends and ends[-1] <= start:
+                    sums.end(lane, ends.pop())
+                sums.begin(lane, name, start)
+                ends.append(start - minus_duration)
+            while ends:
+                sums.end(lane, ends.pop())
+        self.assertEqual(sums.values(), self.sums_of_report(trace))
+        self.assertEqual(open_calls, ["endless"])
+        # One object for each record, with the names in full.
+        plain = sum(len(line) for line in subprocess.run(
+            [ARCTRACE, "report", trace, "--view=flow", "--format=json"],
+            stdout=subprocess.PIPE, check=True).stdout.split(b"},"))
+        self.assertLess(2 * len(data), plain)
+
+    def test_speedscope(self):
+        trace = self.record_program()
+        data = json.loads(self.export(trace, "speedscope"))
+        names = [frame["name"] for frame in data["shared"]["frames"]]
+        sums = Sums()
+        for number, profile in enumerate(data["profiles"]):
+            now = profile["startValue"]
+            for event in profile["events"]:
+                self.assertLessEqual(now, event["at"])
+                now = event["at"]
+                name = names[event["frame"]]
+                if event["type"] == "O":
+                    sums.begin(number, name, now)
+                else:
+                    self.assertEqual(sums.stacks[number][-1][0], name)
+                    sums.end(number, now)
+            self.assertLessEqual(now, profile["endValue"])
+        values = sums.values()
+        self.assertEqual(values.pop("endless")[0], 1)
+        self.assertEqual(values, self.sums_of_report(trace))
+
+    def test_folded(self):
+        trace = self.record_program()
+        own_ns, calls = collections.Counter(), collections.Counter()
+        for weight, sums in (("wall", own_ns), ("count", calls)):
+            text = self.export(trace, "folded", f"--weight={weight}").decode()
+            for line in text.splitlines():
+                # By the rule of flame-graph scripts: the number is the last word.
+                stack, number = re.fullmatch(r"(.*) ([0-9]+)", line).groups()
+                frames = stack.split(";")
+                if len(frames) > 1:
+                    sums[frames[-1]] += int(number)
+            for name in [n for n in sums if n == "endless" or n.startswith("[")]:
+                del sums[name]
+        expected = {name.replace(";", ":"): values
+                    for name, values in self.sums_of_report(trace).items()}
+        self.assertEqual({name: (calls[name], own_ns[name]) for name in calls}, expected)
+
+    def test_pprof_by_protoc(self):
+        trace = self.record_program()
+        profile = protoc("profile.proto", "Profile",
+                         gzip.decompress(self.export(trace, "pprof")))
+        texts = profile["string_table"]
+        self.assertEqual(texts[0], "")
+        types = [texts[int(t["type"][0])] for t in profile["sample_type"]]
+        self.assertEqual(types, ["calls", "wall"])
+        functions = {f["id"][0]: texts[int(f["name"][0])] for f in profile["function"]}
+        locations = {l["id"][0]: functions[l["line"][0]["function_id"][0]]
+                     for l in profile["location"]}
+        sums = collections.defaultdict(lambda: [0, 0])
+        for sample in profile["sample"]:
+            stack = [locations[id] for id in sample["location_id"]]
+            for i, value in enumerate(sample["value"]):
+                sums[stack[0]][i] += int(value)
+            keys = {texts[int(label["key"][0])] for label in sample["label"]}
+            self.assertEqual(keys, {"pid", "tid", "thread"})
+        found = {name: tuple(values) for name, values in sums.items() if values[0]}
+        found = {name: values for name, values in found.items()
+                 if name != "endless" and not name.startswith("[")}
+        self.assertEqual(found, self.sums_of_report(trace))
+
+    @unittest.skipUnless(shutil.which("callgrind_annotate"), "callgrind_annotate is missing")
+    def test_callgrind_by_callgrind_annotate(self):
+        trace = self.record_program()
+        output = self.directory / "callgrind.out"
+        self.assertEqual(export(trace, output, "--to=callgrind").returncode, 0)
+        done = subprocess.run(["callgrind_annotate", "--threshold=100", output],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                              check=True)
+        self.assertEqual(done.stderr, "")
+        own_ns = {}
+        for line in done.stdout.splitlines():
+            found = re.match(r" *([0-9,]+) \([ 0-9.]+%\)  (?:\?\?\?:)?(.*?)(?: \[.*\])?$", line)
+            if found:
+                own_ns[found[2]] = int(found[1].replace(",", ""))
+        expected = {name: base_ns for name, (_, base_ns) in self.sums_of_report(trace).items()}
+        for name, base_ns in expected.items():
+            self.assertEqual(own_ns[name], base_ns, done.stdout)
+        threads = read_report(trace, "tree")["threads"]
+        total = sum(thread["root"]["cum_ns"] for thread in threads)
+        self.assertEqual(own_ns["PROGRAM TOTALS"], total)
+
+    def test_csv_and_ndjson(self):
+        trace = self.record_program()
+        rows = list(csv.DictReader(io.StringIO(self.export(trace, "csv").decode())))
+        objects = [json.loads(line) for line in self.export(trace, "ndjson").splitlines()]
+        self.assertEqual(len(rows), len(objects))
+        expected = self.sums_of_report(trace)
+        for table in (rows, objects):
+            sums = collections.defaultdict(lambda: [0, 0])
+            for row in table:
+                if row["type"] == "call" and row["duration_ns"] not in ("", None):
+                    sums[row["name"]][0] += 1
+                    sums[row["name"]][1] += int(row["self_ns"])
+            self.assertEqual({name: tuple(values) for name, values in sums.items()}, expected)
+            kinds = collections.Counter(row["type"] for row in table)
+            self.assertEqual(kinds["counter"], TURNS)
+
+    def test_filters_are_those_of_the_report(self):
+        trace = self.record_program()
+        whole = read_report(trace, "tree")["summary"]["duration_ns"]
+        for options in (["-F", "inner*"], ["-D", "1"], ["-N", "inner*"], ["-t", "20us"],
+                        ["-r", f"{whole // 3}ns~{whole // 2}ns"], ["--process", "nothing*"]):
+            with self.subTest(options=options):
+                text = self.export(trace, "folded", "--per=all", *options).decode()
+                own_ns = collections.Counter()
+                for line in text.splitlines():
+                    stack, number = line.rsplit(" ", 1)
+                    own_ns[stack.split(";")[-1]] += int(number)
+                expected = collections.Counter()
+                for row in read_report(trace, "flat", *options)["functions"]:
+                    expected[self.safe(row["name"]).replace(";", ":")] += row["base_ns"]
+                for name, base_ns in expected.items():
+                    self.assertEqual(own_ns[name], base_ns, name)
+
+    # ---- Files ------------------------------------------------------------------------------
+
+    def refused(self, trace, output, *options):
+        """The one line that an export ends with which is refused."""
+        before = sorted(self.directory.iterdir())
+        done = export(trace, output, *options)
+        self.assertEqual(done.returncode, STATUS_ERROR, done.stderr)
+        lines = done.stderr.decode().splitlines()
+        self.assertEqual(len(lines), 1, lines)
+        self.assertEqual(sorted(self.directory.iterdir()), before)
+        return lines[0]
+
+    def test_bad_input(self):
+        trace = self.record_program()
+        output = self.directory / "out"
+        self.assertIn('"perfetto"', self.refused(trace, output, "--to=perfeto"))
+        self.assertIn("perfetto, chrome", self.refused(trace, output, "--to=zzz"))
+        self.assertIn("--weight", self.refused(trace, output, "--to=csv", "--weight=cpu"))
+        self.assertIn("--kernel", self.refused(trace, output, "--to=folded", "--weight=cpu"))
+        self.assertIn("is the trace itself",
+                      self.refused(trace, trace, "--to=folded", "--force"))
+        self.assertIn("none/out", self.refused(trace, self.directory / "none/out", "--to=csv"))
+        self.assertIn("No such file", self.refused(self.directory / "no", output, "--to=csv"))
+        cut = self.directory / "cut"
+        cut.write_bytes(trace.read_bytes()[:-5000])
+        self.assertIn("--partial", self.refused(cut, output, "--to=chrome"))
+        done = export(cut, output, "--to=chrome", "--partial")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        json.loads(output.read_bytes())
+        cut.unlink()
+        self.assertIn("--force", self.refused(trace, output, "--to=chrome"))
+        other = self.directory / "other"
+        shutil.copy(trace, other)
+        self.assertIn("same part", self.refused([trace, other], self.directory / "two",
+                                                "--to=chrome"))
+        subprocess.run([ARCTRACE, "record", "-o", other, "--", "true"], check=True,
+                       stderr=subprocess.DEVNULL)
+        self.assertIn("not of one recording",
+                      self.refused([trace, other], self.directory / "two", "--to=chrome"))
+
+    def test_a_session(self):
+        name = f"test-export-{os.getpid()}"
+        subprocess.run([ARCTRACE, "create", name, "-b", "1M", "--start"], check=True,
+                       stdout=subprocess.DEVNULL)
+        self.addCleanup(subprocess.run, [ARCTRACE, "destroy", "--force", name], check=False)
+        output = self.directory / "out"
+        self.assertIn("snapshot", self.refused(name, output, "--to=ndjson"))
+        done = export(name, output, "--to=ndjson", "--partial")
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_standard_output(self):
+        trace = self.record_program()
+        for form in FORMATS:
+            with self.subTest(form=form):
+                done = export(trace, "-", f"--to={form}")
+                self.assertEqual(done.returncode, 0)
+                self.assertEqual(done.stderr, b"")
+                self.assertEqual(done.stdout, self.export(trace, form))
+
+    def test_a_full_disk_leaves_nothing(self):
+        trace = self.record_program()
+        for form in FORMATS:
+            # There is room for a block of 1,024 bytes.
+            if len(self.export(trace, form)) <= 1024:
+                continue
+            before = sorted(self.directory.iterdir())
+            with self.subTest(form=form):
+                done = subprocess.run(
+                    ["bash", "-c", f"trap '' XFSZ; ulimit -f 1; exec {ARCTRACE} export "
+                                   f"--to={form} -o out {trace}"],
+                    cwd=self.directory, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                    text=True, check=False)
+                self.assertEqual(done.returncode, STATUS_ERROR, done.stderr)
+                self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+                self.assertEqual(sorted(self.directory.iterdir()), before)
+
+    def test_ctrl_c_leaves_nothing(self):
+        trace = self.record_program()
+        before = sorted(self.directory.iterdir())
+        # The pipe is full long before the end, so that the signal comes in the middle.
+        with subprocess.Popen([ARCTRACE, "export", "--to=ndjson", "-o", "-", trace],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            process.stdout.read(1)
+            time.sleep(0.2)
+            process.send_signal(signal.SIGINT)
+            process.communicate()
+        self.assertIn(process.returncode, (STATUS_INTERRUPTED, 0))
+        self.assertEqual(sorted(self.directory.iterdir()), before)
+
+    def test_files_of_a_ring(self):
+        recorded = self.record(sys.executable, "-c", PROGRAM + "for _ in range(20): work(100)",
+                               options=("--no-libcall", "-b", "1M", "--size-limit=8M",
+                                        "--snapshots=40"))
+        self.assertEqual(recorded.status, 0, recorded.stderr)
+        files = sorted(recorded.trace.parent.glob(recorded.trace.name + "*"))
+        self.assertGreater(len(files), 2)
+        objects = [json.loads(line) for line in self.export(files, "ndjson").splitlines()]
+        calls = collections.Counter(row["name"] for row in objects if row["type"] == "call")
+        turns = TURNS + 20 * 100
+        self.assertEqual(calls, {"outer": turns, "inner x": 3 * turns,
+                                 self.safe(HOSTILE): 3 * turns, "endless": 1})
+        gaps = {row["name"] for row in objects if row["type"] == "gap"}
+        self.assertLessEqual(gaps, {"recording off"})  # at its end
+        self.assertEqual({flag for row in objects for flag in row.get("flags", [])}, {"open"})
+
+
+if __name__ == "__main__":
+    unittest.main()

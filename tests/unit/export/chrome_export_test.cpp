@@ -1,0 +1,165 @@
+// --to=chrome: events by their phases, times and lanes.
+#include <doctest/doctest.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tests/support/kernel_script.hpp"
+#include "tests/unit/export/exported.hpp"
+
+using namespace arctrace::reader;
+using namespace arctrace::testing;
+
+namespace {
+
+// The events of a phase.
+std::vector<Json> events_of(const std::string& text, const std::string& phase) {
+  std::vector<Json> events;
+  const Json file = Json::parse(text);
+  for (const Json& event : file.at("traceEvents")) {
+    if (event.at("ph") == phase) events.push_back(event);
+  }
+  return events;
+}
+
+}  // namespace
+
+TEST_CASE("chrome: a call that ended is one event, with its times in us") {
+  RecordScript script;
+  const ThreadIndex thread = script.program(7, "prog");
+  script.enter(thread, 1'000'001, "main");
+  script.enter(thread, 1'000'500, "f");
+  script.exit(thread, 1'002'000);
+  script.exit(thread, 1'003'001);
+  const std::string text = Exported(script).to("chrome");
+  const auto calls = events_of(text, "X");
+  REQUIRE(calls.size() == 2);
+  CHECK(calls[0].at("name") == "f");
+  CHECK(text.find("\"ts\":1000.5,\"dur\":1.5,") != std::string::npos);
+  CHECK(text.find("\"ts\":1000.001,\"dur\":3,") != std::string::npos);
+  CHECK(calls[1].at("pid") == 7);
+  CHECK(calls[1].at("tid") == 7);
+  std::map<std::string, Json> names;
+  for (const Json& event : events_of(text, "M")) {
+    names[event.at("name")] = event.at("args");
+  }
+  CHECK(names.at("process_name").at("name") == "prog");
+  CHECK(names.at("thread_name").at("name") == "prog");
+}
+
+TEST_CASE("chrome: a call that did not end has no end") {
+  RecordScript script;
+  const ThreadIndex thread = script.program(7, "prog");
+  script.enter(thread, 1000, "main");
+  script.enter(thread, 1000, "f");
+  script.enter(thread, 2000, "g");
+  script.exit(thread, 3000);
+  const std::string text = Exported(script).to("chrome");
+  const auto open = events_of(text, "B");
+  REQUIRE(open.size() == 2);
+  // Of those that began together the outer one comes first.
+  CHECK(open[0].at("name") == "main");
+  CHECK(open[1].at("name") == "f");
+  CHECK(open[1].at("args").at("flags") == Json{"open"});
+  CHECK(events_of(text, "E").empty());
+  CHECK(events_of(text, "X").size() == 1);
+}
+
+TEST_CASE("chrome: args, retval, counters, instants") {
+  RecordScript script;
+  const ThreadIndex thread = script.program(7, "prog");
+  script.enter(thread, 1000, "f");
+  script.arguments(thread, 1000, {number_arg(ARCTRACE_VALUE_SIGNED, 1, 5, 4)});
+  script.add(thread, 1100, ARCTRACE_TYPE_COUNTER,
+             Bytes().u32(script.name_id("queue")).u64(12));
+  script.add(thread, 1200, ARCTRACE_TYPE_INSTANT, Bytes().u32(script.name_id("now")));
+  script.result(thread, 2000, {number_arg(ARCTRACE_VALUE_SIGNED, 0, 7, 4)});
+  script.exit(thread, 2000);
+  const std::string text = Exported(script).to("chrome");
+  const Json call = events_of(text, "X").at(0);
+  CHECK(call.at("args").at("args") == Json{5});
+  CHECK(call.at("args").at("retval") == 7);
+  const Json counter = events_of(text, "C").at(0);
+  CHECK(counter.at("name") == "queue");
+  CHECK(counter.at("args").at("value") == 12);
+  CHECK(events_of(text, "i").at(0).at("name") == "now");
+}
+
+TEST_CASE("chrome: states, wake-ups and gaps have lanes of their own") {
+  KernelScript s;
+  const ThreadIndex first = s.script.thread(s.process, 100, "first");
+  const ThreadIndex second = s.script.thread(s.process, 101, "second");
+  s.task(0);
+  s.task(100);
+  s.task(101);
+  s.script.enter(first, 1000, "f");
+  s.script.enter(second, 1000, "g");
+  s.leaves(100, 1100, false);
+  s.woken(100, 1300, 101);
+  s.comes(100, 1350);
+  s.script.exit(first, 2000);
+  s.script.exit(second, 2000);
+  Exported exported(s.script);
+  Gap gap;
+  gap.thread = first;
+  gap.from_ns = 1500;
+  gap.to_ns = 1600;
+  gap.records = 3;
+  exported.gaps = {gap};
+  const std::string text = exported.to("chrome");
+  std::map<std::string, std::vector<Json>> by_name;
+  for (const Json& event : events_of(text, "X")) {
+    by_name[event.at("name")].push_back(event);
+  }
+  REQUIRE(by_name.count("blocked: sleeps") == 1);
+  CHECK(by_name["blocked: sleeps"].at(0).at("dur") == 0.2);
+  CHECK(by_name["ready: woken"].at(0).at("ts") == 1.3);
+  const Json lost = by_name["lost: full"].at(0);
+  CHECK(lost.at("args").at("records") == 3);
+  CHECK(lost.at("tid") != 100);
+  CHECK(lost.at("tid") != by_name["ready: woken"].at(0).at("tid"));
+  const Json from = events_of(text, "s").at(0);
+  const Json to = events_of(text, "f").at(0);
+  CHECK(from.at("tid") == 101);
+  CHECK(to.at("tid") == by_name["ready: woken"].at(0).at("tid"));
+  CHECK(from.at("id") == to.at("id"));
+}
+
+TEST_CASE("chrome: names are hostile") {
+  RecordScript script;
+  const ThreadIndex thread = script.program(7, "p\"<script>\xff\n");
+  const std::string huge(size_t{1} << 20, 'n');
+  script.enter(thread, 1000, "a\"b\\\n\x1b[2J\xe2\x80\xae\xff;<script>");
+  script.enter(thread, 1100, huge + "1");
+  script.exit(thread, 1200);
+  script.enter(thread, 1300, huge + "2");
+  script.exit(thread, 1400);
+  script.exit(thread, 2000);
+  const std::string text = Exported(script).to("chrome");
+  CHECK(text.size() < 20'000);
+  CHECK(text.find('\x1b') == std::string::npos);
+  CHECK(text.find("\xe2\x80\xae") == std::string::npos);
+  const auto calls = events_of(text, "X");
+  REQUIRE(calls.size() == 3);
+  CHECK(calls[0].at("name") != calls[1].at("name"));
+  CHECK(calls[2].at("name") == "a\"b\\\\\\n\\x1b[2J\\u{202e}\\xff;<script>");
+}
+
+TEST_CASE("chrome: a coroutine's calls have a lane of their own") {
+  RecordScript script;
+  const ThreadIndex thread = script.program(7, "prog");
+  script.enter(thread, 1000, "main");
+  script.coroutine(thread, 1100, 1, {}, 0);
+  script.enter(thread, 1200, "body");
+  script.coroutine(thread, 1300, 0, {"main"}, 1);
+  script.exit(thread, 1400);
+  script.coroutine(thread, 1500, 1, {"body"}, 1);
+  script.exit(thread, 1600);
+  std::map<std::string, Json> calls;
+  for (const Json& event : events_of(Exported(script).to("chrome"), "X")) {
+    calls[event.at("name")] = event.at("tid");
+  }
+  CHECK(calls.at("main") == 7);
+  CHECK(calls.at("body") != 7);
+}
