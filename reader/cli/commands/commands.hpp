@@ -16,6 +16,7 @@ using Runner = std::function<absl::StatusOr<int>()>;
 // Each adds its subcommand to `root`, and returns what to run if the command line has it.
 Runner add_attach(CLI::App& root);
 Runner add_check(CLI::App& root);
+Runner add_complete(CLI::App& root);
 Runner add_create(CLI::App& root);
 Runner add_ctl(CLI::App& root);
 Runner add_destroy(CLI::App& root);
@@ -23,6 +24,7 @@ Runner add_diff(CLI::App& root);
 Runner add_dump(CLI::App& root);
 Runner add_env(CLI::App& root);
 Runner add_graph(CLI::App& root);
+Runner add_help(CLI::App& root);
 Runner add_info(CLI::App& root);
 Runner add_list(CLI::App& root);
 Runner add_record(CLI::App& root);
