@@ -2,7 +2,9 @@
 # No exceptions, RTTI, guarded statics or stack protector, because each needs
 # a runtime that the program may not have; general registers only, so that the
 # program's vector and x87 state survives a hook unsaved; initial-exec TLS,
-# because the dynamic model calls __tls_get_addr, which may allocate.
+# because the dynamic model calls __tls_get_addr, which may allocate. Without
+# the checks of _FORTIFY_SOURCE, which distributions set, because they call
+# functions that only glibc has.
 if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
   set(ARCTRACE_MACHINE_OPTIONS -fcf-protection=full)
 else()
@@ -14,7 +16,7 @@ add_library(arctrace_traced INTERFACE)
 target_compile_options(arctrace_traced INTERFACE
   -fvisibility=hidden -fno-stack-protector -ftls-model=initial-exec
   -mgeneral-regs-only -fno-tree-loop-distribute-patterns -fno-sanitize=all
-  -fno-instrument-functions ${ARCTRACE_MACHINE_OPTIONS}
+  -fno-instrument-functions -U_FORTIFY_SOURCE ${ARCTRACE_MACHINE_OPTIONS}
   $<$<COMPILE_LANGUAGE:CXX>:-fno-exceptions -fno-rtti -fno-threadsafe-statics
     -fvisibility-inlines-hidden>)
 # -Bsymbolic-functions, not -Bsymbolic: arctrace_gate is data, which a program may hold in

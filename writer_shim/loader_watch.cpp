@@ -8,10 +8,10 @@
 
 #include "src/base/raw_syscall.hpp"
 #include "writer_shim/arch/function_jump.hpp"
-#include "writer_shim/base/hook.hpp"
 #include "writer_shim/filter/function_filter.hpp"
 #include "writer_shim/functions/entry_hooks.hpp"
 #include "writer_shim/functions/function_sleds.hpp"
+#include "writer_shim/libc/hook.hpp"
 #include "writer_shim/plt/library_hooks.hpp"
 #include "writer_shim/unwind/frame_finder.hpp"
 

@@ -8,7 +8,6 @@
 #include "src/shim_protocol/options.hpp"
 #include "writer_shim/base/early_join.hpp"
 #include "writer_shim/base/glibc.hpp"
-#include "writer_shim/base/hook.hpp"
 #include "writer_shim/filter/arg_specs.hpp"
 #include "writer_shim/filter/function_filter.hpp"
 #include "writer_shim/filter/function_patterns.hpp"
@@ -18,6 +17,7 @@
 #include "writer_shim/libc/clone_hooks.hpp"
 #include "writer_shim/libc/end_hooks.hpp"
 #include "writer_shim/libc/exec_hooks.hpp"
+#include "writer_shim/libc/hook.hpp"
 #include "writer_shim/libc/mlock_hooks.hpp"
 #include "writer_shim/libc/prctl_hooks.hpp"
 #include "writer_shim/libc/session_environment.hpp"
@@ -72,6 +72,10 @@ __attribute__((constructor(102))) void start() {
   join_early();
   // A shim of another installation may be loaded too: a recording inside a recording.
   if (!has_session() || arctrace_shim_claim() == 0) return;
+  if (!is_known_glibc()) {
+    arctrace_shim_leave(ARCTRACE_UNTRACED_LIBC);
+    return;
+  }
   static constinit ShimOptions options;
   decode_options(secure_getenv(kOptionsVariable), options);
   set_filter(options);

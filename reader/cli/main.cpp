@@ -12,10 +12,9 @@
 #include <sstream>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
-#include "reader/cli/commands/commands.hpp"
+#include "reader/cli/command_tree.hpp"
 #include "reader/cli/options/command_line.hpp"
 #include "reader/cli/options/config_file.hpp"
 #include "reader/cli/options/near_names.hpp"
@@ -82,25 +81,15 @@ std::string parse_error_text(const CLI::App& app, const CLI::ParseError& error) 
 
 class CommandLine {
  public:
-  CommandLine() : root_("Traces programs: what they call, when, and for how long.") {
-    root_.name("arctrace");
-    root_.set_help_flag("-h,--help", "print this help");
-    root_.set_version_flag("--version", "arctrace " ARCTRACE_VERSION,
-                           "print the version");
-    root_.footer(
-        "A file can hold options for each command: a line [record], and below it lines\n"
-        "such as buffer-size=16M, no-libcall=true or notrace=[\"str*\",\"mem*\"]. "
-        "Options of\n"
-        "the command line take precedence. arctrace COMMAND --help describes a command.");
-    add_config_file();
-    for (const auto add :
-         {add_record, add_report, add_graph, add_diff, add_export, add_dump, add_info,
-          add_check, add_create, add_list, add_attach, add_start, add_stop, add_ctl,
-          add_snapshot, add_recover, add_destroy, add_env}) {
-      const size_t before = root_.get_subcommands({}).size();
-      Runner runner = add(root_);
-      commands_.emplace_back(root_.get_subcommands({}).at(before), std::move(runner));
-    }
+  CommandLine() {
+    const char* given = std::getenv("ARCTRACE_CONFIG");
+    const bool is_given = given != nullptr && *given != '\0';
+    std::string warning;
+    const std::string file =
+        is_given ? given : default_config_at(default_config_file(), warning);
+    if (!warning.empty()) reader::print_warning(reader::escaped(warning));
+    commands_ = add_commands(root_, file, is_given);
+    root_.config_formatter(config_);
   }
 
   int run(std::vector<std::string> arguments) {
@@ -123,30 +112,15 @@ class CommandLine {
   }
 
  private:
-  void add_config_file() {
-    const char* given = std::getenv("ARCTRACE_CONFIG");
-    const bool is_given = given != nullptr && *given != '\0';
-    std::string warning;
-    const std::string file =
-        is_given ? given : default_config_at(default_config_file(), warning);
-    if (!warning.empty()) reader::print_warning(reader::escaped(warning));
-    root_.set_config("--config", file,
-                     "read options from this file; default: $ARCTRACE_CONFIG or "
-                     "~/.config/arctrace/config",
-                     is_given);
-    root_.config_formatter(config_);
-    root_.allow_config_extras(CLI::config_extras_mode::error);
-    root_.fallthrough();
-  }
-
   // What is wrong with the first argument, which must be an option or a subcommand; else
   // empty.
   std::string check_command(const std::vector<std::string>& arguments) const {
     if (arguments.empty() || arguments.front().starts_with("-")) return {};
     std::vector<std::string> names;
-    for (const auto& [app, runner] : commands_) names.push_back(app->get_name());
-    if (std::find(names.begin(), names.end(), arguments.front()) != names.end())
-      return {};
+    for (const auto& [app, runner] : commands_) {
+      if (app->get_name() == arguments.front()) return {};
+      if (!app->get_group().empty()) names.push_back(app->get_name());
+    }
     return absl::StrCat("no command \"", arguments.front(), "\"",
                         near_names(arguments.front(), names));
   }
@@ -176,7 +150,7 @@ class CommandLine {
 
   CLI::App root_;
   std::shared_ptr<ConfigFile> config_ = std::make_shared<ConfigFile>(root_);
-  std::vector<std::pair<CLI::App*, Runner>> commands_;
+  std::vector<Command> commands_;
 };
 
 }  // namespace

@@ -53,7 +53,8 @@ void write_session(const Session& s, JsonWriter& json) {
   json.member("block_count", s.block_count);
   json.member("slot_count", s.slot_count);
   json.member("cpu_count", s.cpu_count);
-  json.member("pinned", s.pinned);
+  json.member("pinned", s.pinned_bytes == s.buffer_size);
+  json.member("pinned_bytes", s.pinned_bytes);
   json.member("creator_pid", s.creator_pid);
   json.member("creator_uid", s.creator_uid);
   json.member("host", s.host);

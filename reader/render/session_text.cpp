@@ -23,6 +23,12 @@ std::string state_text(const Session& session) {
   return session.finished ? "complete" : "cut off";
 }
 
+std::string pinned_text(const Session& session) {
+  if (session.pinned_bytes == 0) return "";
+  if (session.pinned_bytes == session.buffer_size) return ", pinned";
+  return absl::StrCat(", ", bytes_text(session.pinned_bytes), " of it pinned");
+}
+
 }  // namespace
 
 std::vector<std::string> session_facts(const Session& session) {
@@ -44,7 +50,7 @@ std::vector<std::string> session_facts(const Session& session) {
       "buffer: %s in %d blocks of %s, mode %s, scope %s%s; clock %s, %.6f MHz",
       bytes_text(session.buffer_size), session.block_count,
       bytes_text(session.block_size), mode_text(session.mode), scope_text(session.scope),
-      session.pinned ? ", pinned" : "", clock_text(session.clock),
+      pinned_text(session), clock_text(session.clock),
       static_cast<double>(session.ticks_per_second) / 1e6));
   if (session.has_perf_records) {
     facts.push_back(

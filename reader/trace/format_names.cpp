@@ -69,7 +69,8 @@ std::string untraced_text(uint32_t why) {
               {"statically linked", "setuid", "setgid", "given capabilities",
                "of another architecture",
                "out of the session's reach: another user's, or in another root directory",
-               "linked with musl", "confined by a seccomp filter"});
+               "linked with musl", "confined by a seccomp filter",
+               "linked with a glibc before 2.28"});
 }
 
 std::string writer_end_text(uint32_t how) {

@@ -22,7 +22,7 @@ struct Session {
   uint32_t block_size = 0, block_count = 0, slot_count = 0, cpu_count = 0;
   uint64_t buffer_size = 0;
   uint32_t creator_pid = 0, creator_uid = 0;
-  bool pinned = false;
+  uint64_t pinned_bytes = 0;      // of the buffer, from its beginning
   bool has_checksums = false;     // each chunk of the file has one
   bool has_perf_records = false;  // the kernel's are from perf events: no wake-ups
   uint64_t ticks_per_second = 0, start_ticks = 0;

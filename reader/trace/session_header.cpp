@@ -75,7 +75,8 @@ absl::StatusOr<SessionHeader> read_session_header_untrusted(Input& input) {
   session.buffer_size = h.total_size;
   session.creator_pid = h.creator_pid;
   session.creator_uid = h.creator_uid;
-  session.pinned = h.pinned != 0;
+  session.pinned_bytes =
+      h.pinned == 1 ? h.total_size : std::min(uint64_t{h.pinned} << 10, h.total_size);
   session.has_checksums = (h.features_required & ARCTRACE_FEATURE_CHECKSUMS) != 0;
   session.has_perf_records = (h.features_optional & ARCTRACE_FEATURE_PERF) != 0;
   session.ticks_per_second = h.ticks_per_second;

@@ -133,7 +133,7 @@ absl::Status Trace::Impl::load() {
   if (session.raw) {
     add_slot_fates();
     // The lock on the memory is the collector's.
-    session.pinned = session.pinned && buffer.collector_alive;
+    if (!buffer.collector_alive) session.pinned_bytes = 0;
     session.processes = buffer.processes;
     session.threads = buffer.threads;
   }

@@ -123,7 +123,10 @@ void arctrace_shim_thread_start(uintptr_t stack_low, uintptr_t stack_high) {
 }
 
 // In a fork child its state is free for others until this thread claims it again.
-void arctrace_shim_before_thread(void) { attach_this_thread(); }
+void arctrace_shim_before_thread(void) {
+  follow_robust_list();
+  attach_this_thread();
+}
 
 void arctrace_shim_signal_stack(uintptr_t low, uintptr_t high) {
   thread_local_state.stacks.signal = {low, high};
@@ -178,6 +181,7 @@ const uint64_t* arctrace_shim_pending_calls(uintptr_t called_through,
 
 void arctrace_shim_modules_changed(void) {
   forget_call_edges();
+  follow_robust_list();
   if (!session.joined || !may_call_kernel()) return;
   scan_modules(session_ticks(), false);
   emit_from_this_thread();
@@ -188,6 +192,7 @@ void arctrace_shim_other_thread_name(uint32_t tid, const char* name) {
 }
 
 void arctrace_shim_process_end(uint32_t how, int32_t status) {
+  follow_robust_list();
   if (*arctrace_gate == 0) return;
   report_long_calls_at_end();
   record_process_end(how, status);
@@ -226,6 +231,14 @@ uint32_t arctrace_shim_executes(const struct arctrace_shim_program* named) {
     record_untraced(program.path(), why);
   }
   return why;
+}
+
+void arctrace_shim_leave(uint32_t why) {
+  char path[PATH_MAX];
+  const long size = sys::readlink("/proc/self/exe", path, sizeof path - 1);
+  path[size > 0 ? size : 0] = '\0';
+  if (session.joined && *arctrace_gate != 0) record_untraced(path, why);
+  arctrace_detach();
 }
 
 uint32_t arctrace_shim_own_memory(struct arctrace_shim_memory* ranges, uint32_t max) {

@@ -189,6 +189,10 @@ ARCTRACE_API int arctrace_shim_can_read(char* const* list);
  * records so and returns the reason (enum arctrace_untraced); otherwise returns 0. */
 ARCTRACE_API uint32_t arctrace_shim_executes(const struct arctrace_shim_program* program);
 
+/* Records that this process' program can't be traced, and why (enum arctrace_untraced),
+ * and ends recording in this process as arctrace_detach() does. */
+ARCTRACE_API void arctrace_shim_leave(uint32_t why);
+
 /* Writes the memory that is mapped for this library, beside the library itself, to
  * `ranges`, at most `max` of them. Returns their number. What a program's threads will
  * need is mapped before. */

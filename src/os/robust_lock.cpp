@@ -1,6 +1,7 @@
 #include "src/os/robust_lock.hpp"
 
 #include <arctrace/format.h>
+#include <gnu/libc-version.h>
 #include <linux/futex.h>
 #include <sys/syscall.h>
 
@@ -10,6 +11,9 @@
 #include "src/base/raw_syscall.hpp"
 #include "src/base/shared_atomics.hpp"
 #include "src/os/kernel_use.hpp"
+
+// Only glibc has it.
+#pragma weak gnu_get_libc_version
 
 namespace arctrace {
 namespace {
@@ -28,6 +32,46 @@ uint64_t head_distance;
 // An address that differs between two threads by as much as their thread pointers.
 char* thread_base() { return reinterpret_cast<char*>(&known_head); }
 
+// For threads of a glibc that registers no list. Nothing else may be on it.
+thread_local constinit robust_list_head own_head{};
+
+bool is_glibc() { return &gnu_get_libc_version != nullptr; }
+
+bool is_known_layout(const robust_list_head* head, size_t size) {
+  return head != nullptr && size == sizeof *head &&
+         head->futex_offset == -ARCTRACE_ROBUST_NODE_OFFSET;
+}
+
+bool find_registered_head(robust_list_head*& head, size_t& size) {
+  return raw_syscall(SYS_get_robust_list, 0, sys::pointer_argument(&head),
+                     sys::pointer_argument(&size)) == 0;
+}
+
+// Puts the node at the beginning of the list.
+void link(robust_list_head* head, robust_list* node) {
+  uint64_t* const words = reinterpret_cast<uint64_t*>(node);
+  robust_list* const first = head->list.next;
+  words[0] = reinterpret_cast<uintptr_t>(first);
+  words[-1] = reinterpret_cast<uintptr_t>(&head->list);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  // libc's own nodes are doubly linked: the former first one must know its new
+  // predecessor, as libc stores it there when it removes that node (bit 0 marks
+  // priority-inheritance mutexes). The list's head has no such word.
+  const uintptr_t first_node = reinterpret_cast<uintptr_t>(first) & ~uintptr_t{1};
+  if (first_node != reinterpret_cast<uintptr_t>(&head->list)) {
+    reinterpret_cast<uint64_t*>(first_node)[-1] = reinterpret_cast<uintptr_t>(node);
+  }
+  head->list.next = node;
+}
+
+void know_head(robust_list_head* head) {
+  known_head = head;
+  if (IpcAtomics::load_relaxed(head_distance) == 0) {
+    const ptrdiff_t distance = reinterpret_cast<char*>(head) - thread_base();
+    IpcAtomics::store_relaxed(head_distance, static_cast<uint64_t>(distance));
+  }
+}
+
 // Registers an empty list, as libc does in a fork child: the locks that the parent's
 // thread holds are not on the child's list.
 bool register_again(robust_list_head* head) {
@@ -42,26 +86,39 @@ robust_list_head* registered_head() {
   if (!may_call_kernel()) return known_head;
   robust_list_head* head = nullptr;
   size_t size = 0;
-  if (raw_syscall(SYS_get_robust_list, 0, sys::pointer_argument(&head),
-                  sys::pointer_argument(&size)) != 0) {
-    return nullptr;
-  }
+  if (!find_registered_head(head, size)) return nullptr;
   if (head == nullptr && known_head != nullptr && register_again(known_head)) {
     return known_head;
   }
-  if (head == nullptr || size != sizeof(robust_list_head) ||
-      head->futex_offset != -ARCTRACE_ROBUST_NODE_OFFSET) {
-    return nullptr;
+  if (head == nullptr && is_glibc() && IpcAtomics::load_relaxed(head_distance) == 0) {
+    own_head.futex_offset = -ARCTRACE_ROBUST_NODE_OFFSET;
+    if (!register_again(&own_head)) return nullptr;
+    return known_head = &own_head;
   }
-  known_head = head;
-  if (IpcAtomics::load_relaxed(head_distance) == 0) {
-    const ptrdiff_t distance = reinterpret_cast<char*>(head) - thread_base();
-    IpcAtomics::store_relaxed(head_distance, static_cast<uint64_t>(distance));
-  }
+  if (head == &own_head) return head;
+  if (!is_known_layout(head, size)) return nullptr;
+  know_head(head);
   return head;
 }
 
 }  // namespace
+
+void follow_robust_list() {
+  robust_list_head* head = nullptr;
+  size_t size = 0;
+  if (known_head != &own_head || !may_call_kernel() ||
+      !find_registered_head(head, size) || head == &own_head ||
+      !is_known_layout(head, size)) {
+    return;
+  }
+  for (robust_list* node = own_head.list.next; node != &own_head.list;) {
+    robust_list* const next = node->next;
+    link(head, node);
+    node = next;
+  }
+  own_head.list.next = &own_head.list;
+  know_head(head);
+}
 
 bool has_robust_list() { return registered_head() != nullptr; }
 
@@ -84,18 +141,7 @@ bool robust_lock(RobustWord word, uint32_t expected, uint32_t tid) {
   std::atomic_signal_fence(std::memory_order_seq_cst);
   const bool locked = IpcAtomics::compare_exchange_acq_rel(word.lock, expected, tid);
   if (locked) {
-    robust_list* const first = head->list.next;
-    word.next = reinterpret_cast<uintptr_t>(first);
-    word.prev = reinterpret_cast<uintptr_t>(&head->list);
-    std::atomic_signal_fence(std::memory_order_seq_cst);
-    // libc's own nodes are doubly linked: the former first one must know its new
-    // predecessor, as libc stores it there when it removes that node (bit 0 marks
-    // priority-inheritance mutexes). The list's head has no such word.
-    const uintptr_t first_node = reinterpret_cast<uintptr_t>(first) & ~uintptr_t{1};
-    if (first_node != reinterpret_cast<uintptr_t>(&head->list)) {
-      reinterpret_cast<uint64_t*>(first_node)[-1] = reinterpret_cast<uintptr_t>(node);
-    }
-    head->list.next = node;
+    link(head, node);
   }
   std::atomic_signal_fence(std::memory_order_seq_cst);
   head->list_op_pending = pending_before;

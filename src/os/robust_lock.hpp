@@ -24,6 +24,10 @@ struct RobustWord {
 // Whether robust_lock() can work in the calling thread at all.
 bool has_robust_list();
 
+// Moves this thread's words to the list that libc has registered since, if they are on
+// one of our own: glibc before 2.34 registers none before it has loaded its libpthread.
+void follow_robust_list();
+
 // Finds the list of the calling thread, which libc has just begun, without a system call
 // where those are forbidden (src/os/kernel_use.hpp).
 void find_list_of_libc_thread();

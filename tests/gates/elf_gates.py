@@ -43,6 +43,15 @@ def imports(library, allowed):
     return [f"imports {name}" for name in sorted(names - allowed) if not name.startswith("arctrace_")]
 
 
+def versions(library, highest):
+    """No symbol version of glibc later than `highest`: the loader starts no program with such a library
+    where libc is earlier, not even for a weak symbol."""
+    def number(version):
+        return [int(part) for part in version.split(".")]
+    names = sorted(set(re.findall(r"Name: GLIBC_([\d.]+)", run("readelf", "-VW", library))), key=number)
+    return [f"needs glibc {name}" for name in names if number(name) > number(highest)]
+
+
 def needed(library, allowed):
     """No dependency but `allowed`: whatever else a program may not have, or have otherwise."""
     names = [re.search(r"\[(.*)\]", value)[1] for tag, value in dynamic(library) if tag == "NEEDED"]

@@ -13,6 +13,7 @@ import unittest
 import elf_gates
 
 HERE = pathlib.Path(__file__).resolve().parent
+GLIBC = "2.28"  # of Debian 10; docs/guide/limits.md names it
 LIBC = {"libc.so.6"}  # musl takes that for itself, but has no ld-linux
 
 
@@ -38,6 +39,9 @@ class Gates:
 
     def test_imports(self):
         self.assertEqual(elf_gates.imports(self.library, self.listed("imports.txt")), [])
+
+    def test_versions(self):
+        self.assertEqual(elf_gates.versions(self.library, GLIBC), [])
 
     def test_needed(self):
         self.assertEqual(elf_gates.needed(self.library, self.allowed), [])
@@ -104,6 +108,13 @@ class GatesFindFaults(FaultyLibraries):
     def test_imports(self):
         path = self.library("int on_exit(void*, void*); int f(void) { return on_exit(f, 0); }")
         self.assertEqual(elf_gates.imports(path, listed("imports.txt")), ["imports on_exit"])
+
+    def test_versions(self):
+        path = self.library("""void *dlsym(void *, const char *); void *f(void) { return dlsym(0, "f"); }
+                               extern int _dl_find_object(void *, void *) __attribute__((weak));
+                               int g(void) { return _dl_find_object != 0; }""")
+        self.assertEqual(elf_gates.versions(path, "2.28"), ["needs glibc 2.34", "needs glibc 2.35"])
+        self.assertEqual(elf_gates.versions(path, "2.34"), ["needs glibc 2.35"])
 
     def test_needed(self):
         path = self.library("", "-Wl,--no-as-needed", "-lm")

@@ -60,6 +60,7 @@ ROOMS = [
     ("reader/cli/options", "command"),
     ("reader/cli/record", "command"),
     ("reader/cli/commands", "command"),
+    ("reader/cli/manual", "command"),
     ("reader/cli", "command"),
 ]
 

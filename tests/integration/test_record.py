@@ -358,11 +358,15 @@ int main(void) {
                 command, stderr=subprocess.PIPE, text=True, check=False,
                 preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_MEMLOCK, (65536, 65536)))
 
-        unpinned = limited()
-        self.assertEqual(unpinned.returncode, 0, unpinned.stderr)
-        warning, summary = unpinned.stderr.splitlines()
+        tried = limited("--pin=try")
+        self.assertEqual(tried.returncode, 0, tried.stderr)
+        warning, summary = tried.stderr.splitlines()
         self.assertIn("RLIMIT_MEMLOCK", warning)
         self.assertTrue(SUMMARY.match(summary), summary)
+        # Unless it was asked for, pinning is told by info only.
+        self.assertEqual(len(limited().stderr.splitlines()), 1)
+        self.assertIn(", 64 KiB of it pinned; ", run("info", self.directory / "x").stdout)
+        self.assertEqual(self.info(self.directory / "x")["session"]["pinned_bytes"], 65536)
         self.assert_refused(limited("--pin=require"), "RLIMIT_MEMLOCK")
         self.assertEqual(len(limited("--pin=no").stderr.splitlines()), 1)
 

@@ -87,6 +87,28 @@ class Untraceable(support.TraceTest):
         self.assert_untraced(program, "linked with musl", processes=1)
         self.assert_untraced(program, "linked with musl", "ls /", processes=3)
 
+    def test_early_glibc_and_its_child(self):
+        """One before 2.28, as which this libc poses: the libraries are loaded and do nothing."""
+        self.build("plain")
+        for version, why in (("2.27", "linked with a glibc before 2.28"), ("2.28", None), ("3.0", None)):
+            with self.subTest(version):
+                poses = "const char* gnu_get_libc_version(void) { return VERSION; }"
+                program = self.directory / f"of-{version}"
+                subprocess.run(["gcc", "-finstrument-functions", "-DCHILD=1", f'-DVERSION="{version}"', "-x", "c", "-",
+                                "-rdynamic", "-o", program], input=PARENT + poses, text=True, check=True)
+                if why is None:
+                    recorded = self.record(program)
+                    self.assertNotIn("warning", recorded.stderr)
+                    self.assertTrue(self.calls_of(recorded.trace, "main"))
+                    continue
+                # The process itself joins, but its calls are not recorded.
+                self.assert_untraced(program, why, processes=1)
+                self.assertFalse(self.calls_of(self.directory / "arctrace.data", "main"))
+                self.assert_untraced(program, why, "ls /", processes=3)
+
+    def calls_of(self, trace, function):
+        return [row for row in self.report(trace, "flat")["functions"] if row["name"] == function]
+
     def test_interpreter_of_a_script(self):
         """The program that counts is what runs the script; found by PATH too."""
         interpreter = self.build("interpreter", "-static", child=0)
@@ -251,6 +273,51 @@ int main(void) {
         os.environ["PATH"] += f":{self.directory}"
         recorded = self.record("no-first-line", "so")
         self.assertEqual((recorded.status, recorded.stdout), (3, f"{script} so\n"))
+
+
+# Begins as a program of glibc 2.31 without libpthread does, without a list of robust locks; later gets libc's,
+# as from a libpthread that is loaded, and makes a thread.
+WITHOUT_LIST = """
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+static void *list; static size_t size;
+static void forget(void) {
+  syscall(SYS_get_robust_list, 0, &list, &size);
+  syscall(SYS_set_robust_list, 0, size);
+}
+__attribute__((section(".preinit_array"), used)) static void (*first)(void) = forget;
+static void* run(void* unused) { return unused; }
+int main(int count, char** words) {
+  for (int i = 0; i < 1000; ++i) atoi(words[0]);
+  if (count > 1 && strchr(words[1], 't')) {
+    pthread_t thread;
+    syscall(SYS_set_robust_list, list, size);
+    pthread_create(&thread, 0, run, 0);
+    pthread_join(thread, 0);
+  }
+  if (count > 1 && strchr(words[1], 'f') && fork() == 0) { for (int i = 0; i < 500; ++i) atoi(words[0]); _exit(0); }
+  if (count > 1 && strchr(words[1], 'k')) raise(SIGKILL);
+}
+"""
+
+
+class WithoutRobustList(support.TraceTest):
+    def test_recorded_and_its_end_seen(self):
+        program = self.directory / "without-list"
+        subprocess.run(["gcc", "-x", "c", "-", "-o", program], input=WITHOUT_LIST, text=True, check=True)
+        for word, processes in (("", 1), ("k", 1), ("t", 1), ("tk", 1), ("f", 2), ("tfk", 2)):
+            with self.subTest(word):
+                recorded = self.record(program, word, options=("--wait",))
+                self.assertIn(f" 0 lost, {processes} process", recorded.stderr)
+                self.assertEqual(len(recorded.stderr.splitlines()), 1, recorded.stderr)
+                ends = [row for row in self.dump(recorded.trace) if row["type"] == "WRITER_END"]
+                # All that ended is known to have: the kernel marks the words on the lists.
+                self.assertEqual(len(ends), processes + ("t" in word), ends)
 
 
 if __name__ == "__main__":

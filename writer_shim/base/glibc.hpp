@@ -3,9 +3,10 @@
 // lacks a symbol.)
 #pragma once
 
-#include <dlfcn.h>
 #include <gnu/libc-version.h>
 #include <stdlib.h>
+
+#include <cstdint>
 
 // The loader's: the beginning of the main thread's stack.
 extern "C" void* __libc_stack_end;
@@ -16,15 +17,28 @@ extern "C" int __register_atfork(void (*before)(), void (*in_parent)(),
 
 #pragma weak __libc_stack_end
 #pragma weak __register_atfork
-#pragma weak dladdr1
 #pragma weak gnu_get_libc_version
 #pragma weak on_exit
-// The loader's own fast search for the module at an address, since 2.35. Lock-free, also
-// in signal handlers.
-#pragma weak _dl_find_object
 
 namespace arctrace::shim {
 
 inline bool is_glibc() { return &gnu_get_libc_version != nullptr; }
+
+// Whether this glibc is one with which the shim was tried: 2.28 or later.
+inline bool is_known_glibc() {
+  constexpr uint32_t kMajor = 2;
+  constexpr uint32_t kMinor = 28;
+  const char* text = gnu_get_libc_version();
+  const auto take_number = [&text] {
+    uint32_t number = 0;
+    for (; *text >= '0' && *text <= '9' && number < 1000; ++text) {
+      number = number * 10 + static_cast<uint32_t>(*text - '0');
+    }
+    if (*text == '.') ++text;
+    return number;
+  };
+  const uint32_t major = take_number();
+  return major != kMajor ? major > kMajor : take_number() >= kMinor;
+}
 
 }  // namespace arctrace::shim

@@ -100,6 +100,15 @@ bool read_module(const dl_phdr_info& info, ModuleImage& image) {
       case DT_STRTAB:
         image.strings = reinterpret_cast<const char*>(address(*entry));
         break;
+      case DT_GNU_HASH:
+        image.gnu_hash = reinterpret_cast<const uint32_t*>(address(*entry));
+        break;
+      case DT_HASH:
+        image.sysv_hash = reinterpret_cast<const uint32_t*>(address(*entry));
+        break;
+      case DT_VERSYM:
+        image.versions = reinterpret_cast<const uint16_t*>(address(*entry));
+        break;
       default:
         break;
     }

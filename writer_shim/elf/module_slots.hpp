@@ -1,5 +1,6 @@
 // Reads the dynamic section of a loaded module, as the loader has mapped and relocated
-// it: the slots through which it calls functions of other modules, and its extent.
+// it: the slots through which it calls functions of other modules, its symbols, and its
+// extent.
 #pragma once
 
 #include <link.h>
@@ -29,6 +30,11 @@ struct ModuleImage {
   uint64_t* initializer = nullptr;
   const ElfW(Sym) * symbols = nullptr;
   const char* strings = nullptr;
+  // The tables of find_in_module() (symbol_search.hpp); null: the module has no such
+  // table.
+  const uint32_t* gnu_hash = nullptr;
+  const uint32_t* sysv_hash = nullptr;
+  const uint16_t* versions = nullptr;
 
   const char* name_of(const ElfW(Rela) & relocation) const {
     return strings + symbols[ELF64_R_SYM(relocation.r_info)].st_name;

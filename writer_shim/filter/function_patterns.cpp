@@ -3,7 +3,6 @@
 // parameters and without. Regular expressions are libc's.
 #include "writer_shim/filter/function_patterns.hpp"
 
-#include <dlfcn.h>
 #include <regex.h>
 #include <stdlib.h>
 
@@ -12,6 +11,7 @@
 #include "src/base/glob.hpp"
 #include "src/base/memory.hpp"
 #include "src/base/text.hpp"
+#include "writer_shim/elf/symbol_search.hpp"
 
 namespace arctrace::shim {
 namespace {
@@ -137,7 +137,8 @@ bool filter_needs_module() {
 
 void find_demangler() {
   if (options == nullptr || demangler != nullptr) return;
-  demangler = reinterpret_cast<Demangler*>(dlsym(RTLD_DEFAULT, "__cxa_demangle"));
+  demangler =
+      reinterpret_cast<Demangler*>(find_function("__cxa_demangle", SearchFrom::kProgram));
 }
 
 uint32_t filter_flags(const char* name, const char* path, uint64_t size) {

@@ -1,10 +1,10 @@
 #include "writer_shim/functions/function_hooks.hpp"
 
-#include <dlfcn.h>
 #include <unistd.h>
 
 #include "writer_shim/arch/function_hooks.h"
 #include "writer_shim/base/glibc.hpp"
+#include "writer_shim/elf/symbol_search.hpp"
 #include "writer_shim/filter/function_filter.hpp"
 #include "writer_shim/functions/functions_gate.hpp"
 #include "writer_shim/plt/call_table.hpp"
@@ -39,20 +39,14 @@ void exit(uintptr_t function, arctrace_shim_call call) {
   arctrace_shim_exit_at(function, known ? call.location : 0, call.stack_pointer);
 }
 
-// Does without dladdr(), which would search all of libc's names.
-bool is_libcs(void* function) {
-  dl_find_object object{};
-  if (_dl_find_object == nullptr ||
-      _dl_find_object(reinterpret_cast<void*>(&gnu_get_libc_version), &object) != 0) {
-    return false;
-  }
-  return function >= object.dlfo_map_start && function < object.dlfo_map_end;
+bool is_libcs(uintptr_t function) {
+  const auto known = reinterpret_cast<uintptr_t>(&gnu_get_libc_version);
+  return file_of_function(known, "").module.contains(function);
 }
 
 FunctionHook* next_hook(const char* name) {
-  void* found = dlsym(RTLD_NEXT, name);
-  return found == nullptr || is_libcs(found) ? nullptr
-                                             : reinterpret_cast<FunctionHook*>(found);
+  const uintptr_t found = find_function(name, SearchFrom::kNext);
+  return found == 0 || is_libcs(found) ? nullptr : reinterpret_cast<FunctionHook*>(found);
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 #include <sched.h>
 #include <stdarg.h>
 
-#include "writer_shim/base/hook.hpp"
+#include "writer_shim/libc/hook.hpp"
 #include "writer_shim/libc/vfork_hooks.hpp"
 
 namespace arctrace::shim {

@@ -6,7 +6,7 @@
 
 #include "src/base/raw_syscall.hpp"
 #include "writer_shim/base/glibc.hpp"
-#include "writer_shim/base/hook.hpp"
+#include "writer_shim/libc/hook.hpp"
 #include "writer_shim/libc/vfork_hooks.hpp"
 
 namespace arctrace::shim {

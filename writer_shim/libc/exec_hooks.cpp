@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "src/base/raw_syscall.hpp"
-#include "writer_shim/base/hook.hpp"
+#include "writer_shim/libc/hook.hpp"
 #include "writer_shim/libc/session_environment.hpp"
 
 namespace arctrace::shim {

@@ -9,8 +9,8 @@
 #include <sys/resource.h>
 
 #include "src/base/raw_syscall.hpp"
-#include "writer_shim/base/hook.hpp"
 #include "writer_shim/elf/module_slots.hpp"
+#include "writer_shim/libc/hook.hpp"
 #include "writer_shim/plt/library_hooks.hpp"
 
 namespace arctrace::shim {

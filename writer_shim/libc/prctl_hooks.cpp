@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 
 #include "src/base/memory.hpp"
-#include "writer_shim/base/hook.hpp"
+#include "writer_shim/libc/hook.hpp"
 #include "writer_shim/plt/call_table.hpp"
 
 namespace arctrace::shim {

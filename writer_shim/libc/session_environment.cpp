@@ -3,7 +3,6 @@
 // may change or overwrite its own copy.
 #include "writer_shim/libc/session_environment.hpp"
 
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -11,7 +10,8 @@
 #include "src/base/memory.hpp"
 #include "src/base/raw_syscall.hpp"
 #include "src/shim_protocol/environment.hpp"
-#include "writer_shim/base/hook.hpp"
+#include "writer_shim/elf/symbol_search.hpp"
+#include "writer_shim/libc/hook.hpp"
 
 namespace arctrace::shim {
 namespace {
@@ -148,16 +148,14 @@ char* put_preload(char* to, const EnvironmentChange& change) {
 }
 
 void remember_own_path() {
-  Dl_info info{};
   // The path by which the loader found us, unless it is relative: the program may since
   // have changed its working directory.
-  if (dladdr(reinterpret_cast<const void*>(&plan_environment), &info) == 0 ||
-      info.dli_fname[0] != '/') {
-    return;
-  }
-  const size_t length = length_of(info.dli_fname);
+  const char* path =
+      file_of_function(reinterpret_cast<uintptr_t>(&plan_environment), "").path;
+  if (path[0] != '/') return;
+  const size_t length = length_of(path);
   if (length >= sizeof own_path) return;
-  copy_bytes(own_path, info.dli_fname, length + 1);
+  copy_bytes(own_path, path, length + 1);
   own_path_length = length;
 }
 

@@ -5,8 +5,8 @@
 #include <fcntl.h>
 #include <spawn.h>
 
-#include "writer_shim/base/hook.hpp"
 #include "writer_shim/libc/exec_hooks.hpp"
+#include "writer_shim/libc/hook.hpp"
 #include "writer_shim/libc/session_environment.hpp"
 
 namespace arctrace::shim {

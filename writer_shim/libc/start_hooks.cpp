@@ -2,7 +2,7 @@
 // main is called through the shim, which leaves no frame on the stack, and a handler of
 // the shim's is always the one that exit() calls first.
 #include "writer_shim/base/glibc.hpp"
-#include "writer_shim/base/hook.hpp"
+#include "writer_shim/libc/hook.hpp"
 
 namespace arctrace::shim {
 namespace {

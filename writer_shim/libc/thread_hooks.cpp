@@ -11,7 +11,7 @@
 
 #include "src/base/raw_syscall.hpp"
 #include "writer_shim/base/glibc.hpp"
-#include "writer_shim/base/hook.hpp"
+#include "writer_shim/libc/hook.hpp"
 
 namespace arctrace::shim {
 namespace {
@@ -22,6 +22,11 @@ RealFunction<int(pthread_t*, const pthread_attr_t*, Routine*, void*)> real_pthre
     "pthread_create");
 RealFunction<int(thrd_t*, thrd_start_t, void*)> real_thrd_create("thrd_create");
 RealFunction<int(pthread_t, const char*)> real_setname("pthread_setname_np");
+// Before glibc 2.34 these are in libpthread, which a program need not have.
+RealFunction<int(pthread_t, clockid_t*)> get_cpu_clock("pthread_getcpuclockid");
+RealFunction<int(pthread_attr_t*)> get_default_attributes("pthread_getattr_default_np");
+RealFunction<int(const pthread_attr_t*, size_t*)> get_stack_size(
+    "pthread_attr_getstacksize");
 RealFunction<int(const stack_t*, stack_t*)> real_sigaltstack("sigaltstack");
 
 // What a thread that is being created has to do when it begins. fork wipes their table,
@@ -66,8 +71,11 @@ void release(Beginning& beginning) {
 // because libc gives it nowhere else without a system call.
 uint32_t thread_id(pthread_t thread) {
   clockid_t clock = 0;
-  return pthread_getcpuclockid(thread, &clock) == 0 ? ~static_cast<uint32_t>(clock >> 3)
-                                                    : 0;
+  auto* get = get_cpu_clock.get();
+  if (get == nullptr || get(thread, &clock) != 0) return 0;
+  // Above the bits of the clock's kind; inverted, except by early versions of glibc.
+  const auto number = static_cast<uint32_t>(clock >> 3);
+  return clock < 0 ? ~number : number;
 }
 
 // To be called in the new thread, whose stack ends where libc's own frames end.
@@ -104,12 +112,13 @@ int start_c11_thread(void* argument) {
 // The stack size of a thread with these attributes; libc may give it more.
 uintptr_t stack_size(const pthread_attr_t* attributes) {
   size_t size = 0;
-  if (attributes != nullptr) {
-    return pthread_attr_getstacksize(attributes, &size) == 0 ? size : 0;
-  }
+  auto* get = get_stack_size.get();
+  auto* get_defaults = get_default_attributes.get();
+  if (get == nullptr || get_defaults == nullptr) return 0;
+  if (attributes != nullptr) return get(attributes, &size) == 0 ? size : 0;
   pthread_attr_t defaults;
-  if (pthread_getattr_default_np(&defaults) != 0) return 0;
-  if (pthread_attr_getstacksize(&defaults, &size) != 0) size = 0;
+  if (get_defaults(&defaults) != 0) return 0;
+  if (get(&defaults, &size) != 0) size = 0;
   pthread_attr_destroy(&defaults);
   return size;
 }
@@ -125,6 +134,9 @@ void prepare_thread_hooks() {
   real_thrd_create.get();
   real_setname.get();
   real_sigaltstack.get();
+  get_cpu_clock.get();
+  get_default_attributes.get();
+  get_stack_size.get();
   constexpr size_t kSize = kBeginnings * sizeof(Beginning);
   void* memory = sys::map(kSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
   if (memory == nullptr || sys::advise(memory, kSize, MADV_WIPEONFORK) != 0) return;

@@ -6,7 +6,7 @@
 
 #include <errno.h>
 
-#include "writer_shim/base/hook.hpp"
+#include "writer_shim/libc/hook.hpp"
 
 namespace arctrace::shim {
 namespace {

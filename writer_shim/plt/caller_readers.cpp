@@ -1,6 +1,5 @@
 #include "writer_shim/plt/caller_readers.hpp"
 
-#include <dlfcn.h>
 #include <link.h>
 
 #include "src/base/shared_atomics.hpp"
@@ -8,6 +7,7 @@
 #include "writer_shim/arch/caller_use.hpp"
 #include "writer_shim/arch/sleds.hpp"
 #include "writer_shim/elf/module_slots.hpp"
+#include "writer_shim/elf/symbol_search.hpp"
 #include "writer_shim/plt/call_table.hpp"
 
 namespace arctrace::shim {
@@ -21,29 +21,10 @@ constexpr uint32_t kRuntimeCount = sizeof kRuntimes / sizeof *kRuntimes;
 constinit AddressRange sanitizers[kRuntimeCount]{};
 constinit AddressRange libc{};
 
-struct Wanted {
-  uintptr_t address;
-  AddressRange found;
-};
-
-int find_module(dl_phdr_info* info, size_t, void* data) {
-  auto& wanted = *static_cast<Wanted*>(data);
-  ModuleImage image;
-  if (!read_module(*info, image) || !image.range.contains(wanted.address)) return 0;
-  wanted.found = image.range;
-  return 1;
-}
-
 // The module that has the function; empty: there is none.
 AddressRange module_with(const char* function) {
-  void* found = dlsym(RTLD_DEFAULT, function);
-  if (found == nullptr) {
-    dlerror();  // the program is not to see our error
-    return {};
-  }
-  Wanted wanted{reinterpret_cast<uintptr_t>(found), {}};
-  dl_iterate_phdr(find_module, &wanted);
-  return wanted.found;
+  const uintptr_t found = find_function(function, SearchFrom::kProgram);
+  return found == 0 ? AddressRange{} : file_of_function(found, function).module;
 }
 
 struct Unbound {
@@ -97,9 +78,7 @@ const char* name_of_slot(uintptr_t code, uint64_t index) {
 }
 
 JumpTarget unbound_target(const char* name) {
-  void* found = dlsym(RTLD_DEFAULT, name);
-  if (found == nullptr) dlerror();
-  return {reinterpret_cast<uintptr_t>(found), is_passed(call_kind(name))};
+  return {find_function(name, SearchFrom::kProgram), is_passed(call_kind(name))};
 }
 
 }  // namespace arctrace::shim

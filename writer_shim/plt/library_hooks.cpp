@@ -2,7 +2,6 @@
 // hooked from their own initialization function, since only then they are relocated.
 #include "writer_shim/plt/library_hooks.hpp"
 
-#include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
 #include <sys/auxv.h>
@@ -18,7 +17,9 @@
 #include "writer_shim/arch/plt_cells.hpp"
 #include "writer_shim/base/glibc.hpp"
 #include "writer_shim/base/page_protection.hpp"
+#include "writer_shim/elf/loaded_objects.hpp"
 #include "writer_shim/elf/module_slots.hpp"
+#include "writer_shim/elf/symbol_search.hpp"
 #include "writer_shim/filter/arg_specs.hpp"
 #include "writer_shim/filter/function_patterns.hpp"
 #include "writer_shim/filter/live_filter.hpp"
@@ -68,23 +69,15 @@ class WritableData {
 
 // The function that a call of `name` will probably find when it is bound; 0: not known.
 uint64_t likely_target(const char* name) {
-  void* found = dlsym(RTLD_NEXT, name);
-  if (found == nullptr) found = dlsym(RTLD_DEFAULT, name);
-  if (found == nullptr) dlerror();  // the program is not to see our error
-  return reinterpret_cast<uintptr_t>(found);
+  const uintptr_t next = find_function(name, SearchFrom::kNext);
+  return next != 0 ? next : find_function(name, SearchFrom::kProgram);
 }
 
 // The filter's flags for calls of the function `name` at `target`.
 uint32_t call_filter_flags(const char* name, uint64_t target) {
   if (!filter_needs_module()) return filter_flags(name, "", 0);
-  Dl_info info{};
-  const ElfW(Sym)* symbol = nullptr;
-  auto* address = reinterpret_cast<void*>(static_cast<uintptr_t>(target));
-  const bool found =
-      dladdr1(address, &info, const_cast<void**>(reinterpret_cast<const void**>(&symbol)),
-              RTLD_DL_SYMENT) != 0;
-  const bool is_sized = found && symbol != nullptr && info.dli_saddr == address;
-  return filter_flags(name, found ? info.dli_fname : "", is_sized ? symbol->st_size : 0);
+  const FunctionFile file = file_of_function(static_cast<uintptr_t>(target), name);
+  return filter_flags(name, file.path, file.size);
 }
 
 // The kind of a function with these flags.
@@ -196,8 +189,7 @@ void restore_initializer(const ModuleImage& image) {
 
 // Whether hooks, or the loader, call functions of the module.
 bool is_excluded(const ModuleImage& image) {
-  static const auto libc =
-      reinterpret_cast<uintptr_t>(dlsym(RTLD_NEXT, "gnu_get_libc_version"));
+  static const uintptr_t libc = find_function("gnu_get_libc_version", SearchFrom::kNext);
   static const uintptr_t loader = getauxval(AT_BASE);
   static const uintptr_t vdso = getauxval(AT_SYSINFO_EHDR);
   return is_own_module(image) || image.range.contains(libc) ||
@@ -255,6 +247,7 @@ int hook_module(dl_phdr_info* info, size_t, void* is_first) {
   if (free == kModulesMax) return 1;
   if (free == modules_used) ++modules_used;
   modules[free] = {image.range, {}, true};
+  set_loaded_object(free, *info, image.range);
   look_for_stack_copier(info->dlpi_name);
   if (!is_excluded(image)) {
     hook_slots(image, modules[free].cells, is_recorded ? Hooked::kAll : Hooked::kJumps);
@@ -338,6 +331,7 @@ void library_modules_changed(bool are_unrelocated) {
   for (uint32_t i = 0; i < modules_used; ++i) {
     if (modules[i].seen || modules[i].range.high == 0) continue;
     free_stubs(modules[i].range);
+    clear_loaded_object(i);
     if constexpr (machine::kPltReadsDataSlots) modules[i].cells.release();
     modules[i].range = {};
   }

@@ -2,7 +2,7 @@
 // like any other input.
 #include "writer_shim/unwind/frame_rule_search.hpp"
 
-#include "writer_shim/base/glibc.hpp"
+#include "writer_shim/elf/loaded_objects.hpp"
 #include "writer_shim/unwind/unwind_bytes.hpp"
 #include "writer_shim/unwind/unwind_program.hpp"
 
@@ -152,15 +152,9 @@ FrameRule find_frame_rule_in(const std::byte* eh_frame_hdr, uintptr_t low, uintp
 }
 
 FrameRule find_frame_rule(uintptr_t pc) {
-  if (_dl_find_object == nullptr) return {};  // then all rules are unknown
-  dl_find_object object{};
-  if (_dl_find_object(reinterpret_cast<void*>(pc), &object) != 0 ||
-      object.dlfo_eh_frame == nullptr) {
-    return {};
-  }
-  return find_frame_rule_in(static_cast<const std::byte*>(object.dlfo_eh_frame),
-                            reinterpret_cast<uintptr_t>(object.dlfo_map_start),
-                            reinterpret_cast<uintptr_t>(object.dlfo_map_end), pc);
+  const LoadedObject object = find_loaded_object(pc);
+  if (object.eh_frame_hdr == nullptr) return {};
+  return find_frame_rule_in(object.eh_frame_hdr, object.range.low, object.range.high, pc);
 }
 
 }  // namespace arctrace::shim

@@ -121,7 +121,7 @@ struct arctrace_session_header {
   uint32_t clock; /* enum arctrace_clock */
   uint32_t creator_pid;
   uint32_t creator_uid;
-  uint32_t pinned;           /* 1: locked into memory */
+  uint32_t pinned;           /* 1: locked into memory; n > 1: its first n KiB are */
   uint64_t ticks_per_second; /* an estimate; CLOCK_SYNC records are exact */
   uint64_t start_ticks;      /* this and the next two: one moment on three clocks */
   uint64_t start_monotonic_ns;

@@ -418,9 +418,10 @@ enum arctrace_untraced {
   ARCTRACE_UNTRACED_SETGID = 3, /* the same */
   ARCTRACE_UNTRACED_CAPABILITIES = 4, /* the same */
   ARCTRACE_UNTRACED_ARCHITECTURE = 5, /* its loader is for another machine */
-  ARCTRACE_UNTRACED_REACH = 6,   /* its user or root directory can't open the buffer */
-  ARCTRACE_UNTRACED_MUSL = 7,    /* its libc is musl, in which the shim does nothing */
-  ARCTRACE_UNTRACED_CONFINED = 8 /* its seccomp filter keeps it from joining */
+  ARCTRACE_UNTRACED_REACH = 6,    /* its user or root directory can't open the buffer */
+  ARCTRACE_UNTRACED_MUSL = 7,     /* its libc is musl, in which the shim does nothing */
+  ARCTRACE_UNTRACED_CONFINED = 8, /* its seccomp filter keeps it from joining */
+  ARCTRACE_UNTRACED_LIBC = 9 /* its glibc is too early for the shim, which does nothing */
 };
 
 #endif /* ARCTRACE_FORMAT_RECORDS_H */

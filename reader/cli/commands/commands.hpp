@@ -19,6 +19,7 @@ inline constexpr int kStatusInterrupted = 130;
 // Each adds its subcommand to `root`, and returns what to run if the command line has it.
 Runner add_attach(CLI::App& root);
 Runner add_check(CLI::App& root);
+Runner add_complete(CLI::App& root);
 Runner add_create(CLI::App& root);
 Runner add_ctl(CLI::App& root);
 Runner add_destroy(CLI::App& root);
@@ -27,6 +28,7 @@ Runner add_dump(CLI::App& root);
 Runner add_env(CLI::App& root);
 Runner add_export(CLI::App& root);
 Runner add_graph(CLI::App& root);
+Runner add_help(CLI::App& root);
 Runner add_info(CLI::App& root);
 Runner add_list(CLI::App& root);
 Runner add_record(CLI::App& root);

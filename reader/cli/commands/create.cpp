@@ -25,7 +25,12 @@ struct CreateOptions {
 };
 
 absl::StatusOr<int> create(CreateOptions& options) {
-  const absl::StatusOr<std::string> path = session_file(options.name, true);
+  // A session elsewhere is known by its path only.
+  const bool is_elsewhere =
+      options.buffer.is_directory_asked && is_session_name(options.name);
+  const absl::StatusOr<std::string> path =
+      is_elsewhere ? absl::StrCat(options.buffer.directory, "/", options.name)
+                   : session_file(options.name, true);
   if (!path.ok()) return path.status();
   options.buffer.file = *path;
   if (!options.group.empty()) {
@@ -35,6 +40,7 @@ absl::StatusOr<int> create(CreateOptions& options) {
     }
     options.buffer.group = found->gr_gid;
   }
+  if (absl::Status status = fit(options.buffer); !status.ok()) return status;
   absl::StatusOr<Buffer> buffer = Buffer::create(options.buffer);
   if (absl::IsAlreadyExists(buffer.status())) {
     return absl::AlreadyExistsError(absl::StrCat(
@@ -72,7 +78,8 @@ Runner add_create(CLI::App& root) {
   app->footer(
       "Prints the path of the buffer's file. A program joins the session if its\n"
       "environment has ARCTRACE_SESSION=FILE, or if arctrace record --session=NAME\n"
-      "starts it. Memory does not stay pinned after this command has ended.");
+      "starts it. With --buffer-dir other commands take that path, not NAME. Memory does "
+      "not stay pinned after this command has ended.");
   options->buffer.pin = PinPolicy::kNo;
   return [options] { return create(*options); };
 }

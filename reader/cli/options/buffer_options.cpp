@@ -2,9 +2,13 @@
 
 #include <absl/time/time.h>
 
+#include <cstdint>
+#include <filesystem>
 #include <string>
 
 #include "reader/cli/options/options.hpp"
+#include "reader/render/output.hpp"
+#include "src/recorder/buffer/buffer_fit.hpp"
 
 namespace arctrace::cli {
 namespace {
@@ -29,9 +33,25 @@ CLI::Option* add_time_option(CLI::App& app, const std::string& name, uint64_t& n
 }  // namespace
 
 void add_buffer_options(CLI::App& app, BufferOptions& buffer) {
-  add_size_option(app, "-b,--buffer-size", buffer.buffer_size,
-                  "size of the buffer, in bytes or with k, M, G")
-      ->default_str("64M");
+  add_size_option(
+      app, "-b,--buffer-size",
+      [&buffer](uint64_t bytes) {
+        buffer.buffer_size = bytes;
+        buffer.is_size_asked = true;
+      },
+      UINT64_MAX, "size of the buffer, in bytes or with k, M, G")
+      ->default_str("64M, or less where memory is short");
+  app.add_option_function<std::string>(
+         "--buffer-dir",
+         [&buffer](const std::string& directory) {
+           buffer.directory = std::filesystem::absolute(directory);
+           buffer.is_directory_asked = true;
+         },
+         "the directory of the buffer's file, of a tmpfs; on a disk, the kernel writes "
+         "the buffer out, and programs wait for that")
+      ->check(not_empty())
+      ->type_name("DIR")
+      ->default_str(kBufferDirectory);
   add_size_option(app, "--block-size", buffer.block_size,
                   "size of the blocks that the buffer is divided into, a multiple of 64")
       ->default_str("64k");
@@ -65,10 +85,13 @@ void add_buffer_options(CLI::App& app, BufferOptions& buffer) {
       ->capture_default_str();
   add_choice<PinPolicy>(app, "--pin", buffer.pin,
                         {{"no", PinPolicy::kNo},
+                         {"auto", PinPolicy::kAuto},
                          {"try", PinPolicy::kTry},
                          {"require", PinPolicy::kRequire}},
-                        "lock the buffer in memory")
-      ->default_str("try");
+                        "lock the buffer in memory. auto: as much of it as "
+                        "RLIMIT_MEMLOCK permits, which arctrace info shows; try: with a "
+                        "warning if that is not all; require: all, or do not record")
+      ->default_str("auto");
   app.add_flag_callback(
       "--huge-pages", [&buffer] { buffer.huge_pages = true; },
       "use huge pages, and warn if there are none for the buffer");
@@ -76,6 +99,14 @@ void add_buffer_options(CLI::App& app, BufferOptions& buffer) {
          "--no-huge-pages", [&buffer] { buffer.huge_pages = false; },
          "do not use huge pages")
       ->excludes("--huge-pages");
+}
+
+absl::Status fit(BufferOptions& buffer) {
+  const absl::StatusOr<BufferFit> fitted = fit_to_memory(buffer);
+  if (!fitted.ok()) return fitted.status();
+  if (!fitted->size.empty()) reader::print_message(fitted->size);
+  if (!fitted->warning.empty()) reader::print_warning(fitted->warning);
+  return absl::OkStatus();
 }
 
 void add_snapshot_options(CLI::App& app, FlightOptions& flight) {

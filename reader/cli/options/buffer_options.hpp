@@ -1,6 +1,8 @@
 // Options of the subcommands that create a buffer, or take snapshots of one.
 #pragma once
 
+#include <absl/status/status.h>
+
 #include <CLI/CLI.hpp>
 
 #include "src/recorder/buffer/buffer.hpp"
@@ -11,6 +13,10 @@ namespace arctrace::cli {
 // What is stored into must outlive `app`.
 void add_buffer_options(CLI::App& app, BufferOptions& buffer);
 void add_snapshot_options(CLI::App& app, FlightOptions& flight);
+
+// Makes the buffer fit into the memory that there is (fit_to_memory()), and prints what
+// the user is to know of that.
+absl::Status fit(BufferOptions& buffer);
 
 // --duration=TIME, above 0. `what`: the subject of the help's sentence, which ends then.
 void add_duration_option(CLI::App& app, uint64_t& ns, const std::string& what);

@@ -14,6 +14,11 @@ void separate_command(const CLI::App& root, std::vector<std::string>& arguments)
     if (divider != arguments.end()) *divider = "--after";
     return;
   }
+  if (is(0, "help") && arguments.size() > 1 && arguments[1][0] != '-') {
+    // CLI11 would take the name for that of a second command.
+    arguments.insert(arguments.begin() + 1, "--");
+    return;
+  }
   if (!is(0, "record")) return;
   const CLI::App* app = root.get_subcommand("record");
   size_t i = 1;

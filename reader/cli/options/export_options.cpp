@@ -1,6 +1,7 @@
 #include "reader/cli/options/export_options.hpp"
 
 #include <absl/strings/str_cat.h>
+#include <absl/strings/str_join.h>
 #include <unistd.h>
 
 #include "reader/cli/options/near_names.hpp"
@@ -79,9 +80,9 @@ void add_format(CLI::App& app, ExportOptions& options) {
                                     near.empty() ? "; it is one of " : near,
                                     near.empty() ? either_of(format_names()) : ""));
          },
-         "the format, as listed below")
+         "the format: what opens each is listed below")
       ->required()
-      ->type_name("FORMAT");
+      ->type_name(absl::StrJoin(format_names(), "|"));
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "reader/cli/options/buffer_options.hpp"
 #include "reader/render/output.hpp"
 #include "reader/render/session_text.hpp"
 #include "src/base/shared_atomics.hpp"
@@ -42,6 +43,11 @@ void warn_of_left_behind() {
       ", then arctrace destroy ", example));
 }
 
+absl::StatusOr<Buffer> create_fitting(BufferOptions options) {
+  if (absl::Status status = fit(options); !status.ok()) return status;
+  return Buffer::create(options);
+}
+
 // The message of an error says what is missing, and why.
 absl::StatusOr<RecordingBuffer> make_for_bpf(BufferOptions buffer,
                                              const KernelEvents& events) {
@@ -50,6 +56,9 @@ absl::StatusOr<RecordingBuffer> make_for_bpf(BufferOptions buffer,
   }
   const absl::StatusOr<uint32_t> cpus = possible_cpus();
   if (!cpus.ok()) return cpus.status();
+  buffer.in_kernel = true;
+  buffer.cpu_count = *cpus;
+  if (absl::Status status = fit(buffer); !status.ok()) return status;
   const auto online = static_cast<uint32_t>(sysconf(_SC_NPROCESSORS_ONLN));
   const uint64_t least = least_kernel_buffer(online);
   if (buffer.mode != ARCTRACE_MODE_STOP && buffer.buffer_size < least) {
@@ -58,8 +67,6 @@ absl::StatusOr<RecordingBuffer> make_for_bpf(BufferOptions buffer,
         " is too small for the kernel's records of ", reader::count_text(online, "CPU"),
         ": -b must be at least ", least >> 10, "k, or --mode stop"));
   }
-  buffer.in_kernel = true;
-  buffer.cpu_count = *cpus;
   warn_of_left_behind();
   absl::StatusOr<Buffer> made = Buffer::create(buffer);
   if (!made.ok()) return made.status();
@@ -75,7 +82,7 @@ absl::StatusOr<RecordingBuffer> make_for_perf(BufferOptions buffer,
   if (!cpus.ok()) return cpus.status();
   buffer.cpu_count = *cpus;
   buffer.features |= ARCTRACE_FEATURE_PERF;
-  absl::StatusOr<Buffer> made = Buffer::create(buffer);
+  absl::StatusOr<Buffer> made = create_fitting(buffer);
   if (!made.ok()) return made.status();
   RecordingBuffer recording{*std::move(made)};
   recording.perf =
@@ -84,7 +91,7 @@ absl::StatusOr<RecordingBuffer> make_for_perf(BufferOptions buffer,
 }
 
 absl::StatusOr<RecordingBuffer> make_without(const BufferOptions& buffer) {
-  absl::StatusOr<Buffer> made = Buffer::create(buffer);
+  absl::StatusOr<Buffer> made = create_fitting(buffer);
   if (!made.ok()) return made.status();
   return RecordingBuffer{*std::move(made)};
 }

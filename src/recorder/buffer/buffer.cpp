@@ -29,13 +29,12 @@
 namespace arctrace {
 namespace {
 
+// Values of header.pinned.
+constexpr uint32_t kAllPinned = 1;
+constexpr uint64_t kPinnedUnit = 1024;  // bytes; of a greater value
+
 absl::Status error_status(int error, const std::string& what) {
   return absl::ErrnoToStatus(error, what);
-}
-
-absl::Status no_room(int error, uint64_t size, const std::string& where) {
-  return absl::ResourceExhaustedError(absl::StrCat(
-      "no room for a buffer of ", size, " bytes in ", where, ": ", std::strerror(error)));
 }
 
 // Drops the blocks that begin after the buffer's first `size` bytes, because an untrusted
@@ -98,7 +97,7 @@ uint32_t usual_slots(uint32_t block_count) {
 
 }  // namespace
 
-absl::StatusOr<Buffer> Buffer::create(const BufferOptions& options) {
+absl::StatusOr<Geometry> plan_buffer(const BufferOptions& options) {
   Geometry geometry;
   geometry.cpu_count = options.cpu_count;
   geometry.block_size = options.block_size;
@@ -117,7 +116,13 @@ absl::StatusOr<Buffer> Buffer::create(const BufferOptions& options) {
                                                    options.buffer_size, ", block size ",
                                                    options.block_size, ")"));
   }
+  return geometry;
+}
 
+absl::StatusOr<Buffer> Buffer::create(const BufferOptions& options) {
+  const absl::StatusOr<Geometry> plan = plan_buffer(options);
+  if (!plan.ok()) return plan.status();
+  const Geometry& geometry = *plan;
   Buffer buffer;
   int fd = -1;
   const uint64_t size = geometry.total_size;
@@ -129,12 +134,15 @@ absl::StatusOr<Buffer> Buffer::create(const BufferOptions& options) {
     if (!options.in_kernel) close(fd);
   };
   if (!options.in_kernel && ftruncate(fd, static_cast<off_t>(size)) != 0) {
-    return no_room(errno, size, options.directory);
+    return explain_directory(errno, size, options.directory);
   }
   long error = 0;
   std::byte* base = map_for_huge_pages(fd, size, error);
-  if (base == nullptr)
-    return no_room(static_cast<int>(-error), size, "the address space");
+  if (base == nullptr) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "no room for a buffer of ", size,
+        " bytes in the address space: ", std::strerror(static_cast<int>(-error))));
+  }
   buffer.view_ = BufferView(base, geometry);
   if (!options.in_kernel) buffer.guard();
   made = buffer.allocate(options, fd, base, size);
@@ -226,7 +234,10 @@ absl::Status Buffer::make_file(const BufferOptions& options, int& fd) {
   if (fd < 0) {
     // O_EXCL and an unpredictable name keep others from planting a link or a file there.
     fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (fd < 0) return error_status(errno, absl::StrCat("creating ", path));
+    if (fd < 0) {
+      return errno == EEXIST ? error_status(errno, absl::StrCat("creating ", path))
+                             : explain_directory(errno, 0, options.directory);
+    }
     path_ = path;
   }
   if (options.group >= 0 &&
@@ -257,7 +268,7 @@ absl::Status Buffer::make_map(const BufferOptions& options, uint64_t size, int& 
   absl::StatusOr<std::string> path = pin_map(fd, options.group);
   if (!path.ok()) return path.status();
   path_ = *std::move(path);
-  pinned_ = true;
+  pinned_ = kAllPinned;
   return absl::OkStatus();
 }
 
@@ -279,7 +290,7 @@ absl::Status Buffer::allocate(const BufferOptions& options, int fd, std::byte* b
     }
   }
   if (const int error = posix_fallocate(fd, 0, static_cast<off_t>(size)); error != 0) {
-    return no_room(error, size, options.directory);
+    return explain_directory(error, size, options.directory);
   }
   return absl::OkStatus();
 }
@@ -300,24 +311,37 @@ void Buffer::fill() {
   }
 }
 
-bool Buffer::pin_memory() {
-  return mlock(view_.base(), view_.geometry().total_size) == 0;
+bool Buffer::lock(uint64_t size) { return mlock(view_.base(), size) == 0; }
+
+bool Buffer::pin_again() {
+  if (header_.pinned == kAllPinned) return lock(view_.geometry().total_size);
+  const uint64_t part = uint64_t{header_.pinned} * kPinnedUnit;
+  if (part < view_.geometry().total_size) lock(part);
+  return true;
 }
 
 absl::Status Buffer::pin(const BufferOptions& options) {
-  if (options.pin == PinPolicy::kNo || pinned_) return absl::OkStatus();
+  if (options.pin == PinPolicy::kNo || pinned_ != 0) return absl::OkStatus();
   const uint64_t size = view_.geometry().total_size;
-  if (pin_memory()) {
-    pinned_ = true;
+  if (lock(size)) {
+    pinned_ = kAllPinned;
     return absl::OkStatus();
   }
+  const int error = errno;
   rlimit limit{};
   getrlimit(RLIMIT_MEMLOCK, &limit);
   const std::string reason = absl::StrCat(
-      "the buffer of ", size, " bytes can't be pinned: ", std::strerror(errno),
+      "the buffer of ", size, " bytes can't be pinned: ", std::strerror(error),
       " (RLIMIT_MEMLOCK is ", limit.rlim_cur, ")");
   if (options.pin == PinPolicy::kRequire) return absl::ResourceExhaustedError(reason);
-  warn(absl::StrCat(reason, "; going on unpinned"));
+  // Less may be permitted than the limit, because it counts what else is locked.
+  const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  uint64_t part = std::min<uint64_t>(limit.rlim_cur, size - 1) / page * page;
+  while (part >= page && !lock(part)) part = part / 2 / page * page;
+  pinned_ = static_cast<uint32_t>(part / kPinnedUnit);
+  if (options.pin == PinPolicy::kTry) {
+    warn(absl::StrCat(reason, "; going on with ", part, " bytes pinned"));
+  }
   return absl::OkStatus();
 }
 
@@ -352,7 +376,7 @@ void Buffer::write_header(const BufferOptions& options) {
   header.clock = geometry.clock;
   header.creator_pid = static_cast<uint32_t>(getpid());
   header.creator_uid = static_cast<uint32_t>(getuid());
-  header.pinned = pinned_ ? 1 : 0;
+  header.pinned = pinned_;
   header.ticks_per_second = measure_ticks_per_second(geometry.clock);
   const ClockSync sync = take_clock_sync(geometry.clock);
   header.start_ticks = sync.ticks;

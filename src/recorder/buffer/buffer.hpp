@@ -13,28 +13,36 @@
 #include "src/buffer/buffer_view.hpp"
 #include "src/buffer/open_buffer.hpp"
 #include "src/recorder/buffer/clock_source.hpp"
+#include "src/recorder/buffer/memory_room.hpp"
 
 namespace arctrace {
 
-enum class PinPolicy : uint8_t { kNo, kTry, kRequire };
+// kAuto: as much from the buffer's beginning as is permitted, without a word. kTry: the
+// same, with a warning if that is not all.
+enum class PinPolicy : uint8_t { kNo, kAuto, kTry, kRequire };
 
 struct BufferOptions {
   uint64_t buffer_size = uint64_t{64} << 20;  // bytes of blocks
+  bool is_size_asked = false;                 // else fit_to_memory() may reduce it
   uint32_t block_size = 64u << 10;            // bytes
   std::optional<uint32_t> slot_count = {};    // by default by the number of blocks
   uint32_t cpu_count = 0;
   arctrace_mode mode = ARCTRACE_MODE_DROP;
   arctrace_scope scope = ARCTRACE_SCOPE_ADAPTIVE;
   arctrace_clock clock = choose_clock();
-  PinPolicy pin = PinPolicy::kTry;
+  PinPolicy pin = PinPolicy::kAuto;
   std::optional<bool> huge_pages;    // nullopt: if possible, without a warning if not
   uint32_t high_water_percent = 50;  // of the blocks; 0: never wake
-  std::string directory = "/dev/shm";
+  std::string directory = kBufferDirectory;
+  bool is_directory_asked = false;  // else it is not to be on a disk
   std::string file = {};   // the buffer's own path; empty: a new name in `directory`
   int64_t group = -1;      // its members may write and read too; -1: only this user
   uint64_t features = 0;   // optional ones: ARCTRACE_FEATURE_*
   bool in_kernel = false;  // the value of a BPF map; `directory` and `file` are ignored
 };
+
+// The sizes and offsets of such a buffer. kInvalidArgument: they are impossible.
+absl::StatusOr<Geometry> plan_buffer(const BufferOptions& options);
 
 // Owns the mapping and, unless the file is kept, its name: the destructor unmaps and
 // removes the file.
@@ -76,9 +84,9 @@ class Buffer {
   // Whether somebody has cut off the buffer's file, so that what it held is gone. It
   // reads as zeros since then.
   bool is_cut_off() const;
-  // Locks the memory if the session was created pinned, whose creator has ended. False:
-  // the kernel refuses.
-  bool pin_again() { return header_.pinned == 0 || pin_memory(); }
+  // Locks as much memory as the session's creator did, which has ended. False: all was
+  // locked, and the kernel refuses.
+  bool pin_again();
   // Optional features that create() could not provide; empty if there are none.
   const std::string& warning() const { return warning_; }
 
@@ -105,7 +113,7 @@ class Buffer {
   absl::Status allocate(const BufferOptions& options, int fd, std::byte* base,
                         uint64_t size);
   absl::Status make_map(const BufferOptions& options, uint64_t size, int& fd);
-  bool pin_memory();
+  bool lock(uint64_t size);
   absl::Status pin(const BufferOptions& options);
   void fill();
   void guard();
@@ -117,7 +125,7 @@ class Buffer {
   std::string path_;
   std::string nameless_;  // the path that a new file gets when it is filled
   std::string warning_;
-  bool pinned_ = false;
+  uint32_t pinned_ = 0;  // as in the header
   bool is_kept_ = false;
   int map_ = -1;
 };

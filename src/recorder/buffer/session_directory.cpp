@@ -10,26 +10,17 @@
 #include <filesystem>
 
 #include "src/recorder/buffer/map_memory.hpp"
+#include "src/recorder/buffer/memory_room.hpp"
 
 namespace arctrace {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr char kSharedMemory[] = "/dev/shm";
 constexpr size_t kNameMax = 64;
 
 std::string prefix() { return absl::StrCat("arctrace-", geteuid()); }
-std::string directory() { return absl::StrCat(kSharedMemory, "/", prefix()); }
-
-bool is_name(const std::string& text) {
-  const auto allowed = [](unsigned char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           c == '.' || c == '_' || c == '-';
-  };
-  return !text.empty() && text.size() <= kNameMax && text.front() != '.' &&
-         std::all_of(text.begin(), text.end(), allowed);
-}
+std::string directory() { return absl::StrCat(kBufferDirectory, "/", prefix()); }
 
 // Other users may search the directory, for a session that is shared with them, but must
 // not write to it.
@@ -57,15 +48,24 @@ absl::Status no_session(const std::string& name) {
 
 }  // namespace
 
+bool is_session_name(const std::string& text) {
+  const auto allowed = [](unsigned char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           c == '.' || c == '_' || c == '-';
+  };
+  return !text.empty() && text.size() <= kNameMax && text.front() != '.' &&
+         std::all_of(text.begin(), text.end(), allowed);
+}
+
 absl::StatusOr<std::string> session_file(const std::string& name, bool create) {
   if (name.find('/') != std::string::npos) return name;
-  if (!is_name(name)) {
+  if (!is_session_name(name)) {
     return absl::InvalidArgumentError(absl::StrCat(
         "\"", name, "\" is not a session's name: letters, digits, . _ -, at most 64"));
   }
   const std::string path = directory();
   if (create && mkdir(path.c_str(), 0711) != 0 && errno != EEXIST) {
-    return absl::ErrnoToStatus(errno, absl::StrCat("creating ", path));
+    return explain_directory(errno, 0, kBufferDirectory);
   }
   if (absl::Status status = check_directory(path); !status.ok()) {
     if (absl::IsNotFound(status)) {
@@ -107,7 +107,7 @@ std::vector<FoundSession> find_sessions() {
     }
   }
   const std::string own = prefix() + "-";
-  for (const char* parent : {kSharedMemory, kMapDirectory}) {
+  for (const char* parent : {kBufferDirectory, kMapDirectory}) {
     for (fs::directory_iterator at(parent, error), end; !error && at != end;
          at.increment(error)) {
       if (absl::StartsWith(at->path().filename().native(), own)) {

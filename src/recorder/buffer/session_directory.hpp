@@ -19,6 +19,9 @@ namespace arctrace {
 // it.
 absl::StatusOr<std::string> session_file(const std::string& name, bool create = false);
 
+// Whether the text can be a session's name: see session_file().
+bool is_session_name(const std::string& text);
+
 // Opens the buffer of the session `name`, or at that path, for writing. kNotFound: there
 // is no such session.
 absl::StatusOr<Buffer> open_session(const std::string& name);

@@ -29,7 +29,8 @@ TEST_CASE("buffer options: what is not given stays") {
   CHECK(parsed.buffer.buffer_size == defaults.buffer_size);
   CHECK(parsed.buffer.block_size == defaults.block_size);
   CHECK(parsed.buffer.mode == ARCTRACE_MODE_DROP);
-  CHECK(parsed.buffer.pin == PinPolicy::kTry);
+  CHECK(parsed.buffer.pin == PinPolicy::kAuto);
+  CHECK_FALSE(parsed.buffer.is_size_asked);
   CHECK_FALSE(parsed.buffer.huge_pages.has_value());
   CHECK(parsed.flight.every_ns == 0);
   CHECK(parsed.duration_ns == 0);
@@ -40,6 +41,7 @@ TEST_CASE("buffer options: geometry") {
                        "100", "--mode=STOP", "--scope=shared", "--pin", "require"});
   CHECK(parsed.error == "");
   CHECK(parsed.buffer.buffer_size == 16u << 20);
+  CHECK(parsed.buffer.is_size_asked);
   CHECK(parsed.buffer.block_size == 4096);
   CHECK(parsed.buffer.slot_count == 65535);
   CHECK(parsed.buffer.high_water_percent == 100);
@@ -50,6 +52,10 @@ TEST_CASE("buffer options: geometry") {
   CHECK(Parsed({"--scope=thread"}).buffer.scope == ARCTRACE_SCOPE_THREAD);
   CHECK(Parsed({"--pin=no"}).buffer.pin == PinPolicy::kNo);
   CHECK(Parsed({"--slots=1"}).buffer.slot_count == 1);
+  CHECK(Parsed({"--buffer-dir=/run/x"}).buffer.directory == "/run/x");
+  CHECK(Parsed({"--buffer-dir", "x"}).buffer.directory ==
+        std::filesystem::current_path() / "x");
+  CHECK(Parsed({"--buffer-dir="}).error != "");
 }
 
 TEST_CASE("buffer options: bad values") {
@@ -66,7 +72,8 @@ TEST_CASE("buffer options: bad values") {
         "--high-water: \"-1\" is not a number from 0 to 100");
   CHECK(Parsed({"--mode", "drops"}).error ==
         "--mode: \"drops\" is not drop, overwrite or stop; did you mean \"drop\"?");
-  CHECK(Parsed({"--pin", "yes"}).error == "--pin: \"yes\" is not no, try or require");
+  CHECK(Parsed({"--pin", "yes"}).error ==
+        "--pin: \"yes\" is not no, auto, try or require");
 }
 
 TEST_CASE("buffer options: huge pages are asked for or refused, not both") {

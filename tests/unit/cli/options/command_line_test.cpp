@@ -24,6 +24,12 @@ std::string separated(const std::string& arguments) {
   return absl::StrJoin(parts, " ");
 }
 
+TEST_CASE("the command of which help is asked for is not run") {
+  CHECK(separated("help record") == "help -- record");
+  CHECK(separated("help --help") == "help --help");
+  CHECK(separated("help") == "help");
+}
+
 TEST_CASE("options after the command belong to it") {
   CHECK(separated("record ls -l") == "record -- ls -l");
   CHECK(separated("record --wait ls -l") == "record --wait -- ls -l");

@@ -167,11 +167,24 @@ TEST_CASE("buffer: what can't be pinned is a warning, or an error if it must be"
     REQUIRE(setrlimit(RLIMIT_MEMLOCK, &limit) == 0);
     BufferOptions options = small_buffer(1024, 64);
     options.pin = PinPolicy::kTry;
-    absl::StatusOr<Buffer> tried = Buffer::create(options);
-    REQUIRE(tried.ok());
-    CHECK(tried->warning().find("RLIMIT_MEMLOCK is 4096") != std::string::npos);
-    CHECK(tried->warning().find('\n') == std::string::npos);
-    CHECK(tried->header().pinned == 0);
+    {
+      absl::StatusOr<Buffer> tried = Buffer::create(options);
+      REQUIRE(tried.ok());
+      CHECK(tried->warning().find("RLIMIT_MEMLOCK is 4096") != std::string::npos);
+      CHECK(tried->warning().find('\n') == std::string::npos);
+      CHECK(tried->header().pinned == 4);  // KiB
+    }
+    options.pin = PinPolicy::kAuto;
+    {
+      const absl::StatusOr<Buffer> quiet = Buffer::create(options);
+      REQUIRE(quiet.ok());
+      CHECK(quiet->warning() == "");
+      CHECK(quiet->header().pinned == 4);
+      // The limit is for all that the process has locked.
+      const absl::StatusOr<Buffer> second = Buffer::create(options);
+      REQUIRE(second.ok());
+      CHECK(second->header().pinned == 0);
+    }
     options.pin = PinPolicy::kRequire;
     CHECK(Buffer::create(options).status().code() ==
           absl::StatusCode::kResourceExhausted);

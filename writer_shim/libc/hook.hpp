@@ -6,12 +6,11 @@
 // nothing of its own without a session.
 #pragma once
 
-#include <dlfcn.h>
-
 #include <cstdint>
 
 #include "src/api/shim_interface.h"
 #include "src/base/shared_atomics.hpp"
+#include "writer_shim/elf/symbol_search.hpp"
 
 #define ARCTRACE_HOOK extern "C" __attribute__((visibility("default")))
 
@@ -27,7 +26,7 @@ class RealFunction {
   Function* get() {
     uint64_t address = IpcAtomics::load_relaxed(address_);
     if (__builtin_expect(address == 0, 0)) {
-      address = reinterpret_cast<uintptr_t>(dlsym(RTLD_NEXT, name_));
+      address = find_function(name_, SearchFrom::kNext);
       IpcAtomics::store_relaxed(address_, address);
     }
     return reinterpret_cast<Function*>(static_cast<uintptr_t>(address));

@@ -1,0 +1,23 @@
+// The command line: the options of the command itself, and all its subcommands. The
+// command parses it; the manual and the completions are made from it.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "reader/cli/commands/commands.hpp"
+
+namespace arctrace::cli {
+
+struct Command {
+  CLI::App* app;
+  Runner run;
+};
+
+// Adds everything to `root`. `config_file`: where options are read from if --config does
+// not say; empty: nowhere. `must_exist`: it is an error if that file is missing.
+std::vector<Command> add_commands(CLI::App& root, const std::string& config_file = "",
+                                  bool must_exist = false);
+
+}  // namespace arctrace::cli

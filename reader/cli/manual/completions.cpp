@@ -1,0 +1,400 @@
+#include "reader/cli/manual/completions.hpp"
+
+#include <absl/strings/match.h>
+#include <absl/strings/str_cat.h>
+#include <absl/strings/str_join.h>
+#include <absl/strings/str_replace.h>
+#include <absl/strings/string_view.h>
+
+namespace arctrace::cli {
+namespace {
+
+constexpr const char* kHead =
+    "# Made by the build from the options of the command: do not edit.\n";
+
+// What the shells' functions know a kind of value by.
+std::string kind_text(const OptionRow& option) {
+  switch (option.kind) {
+    case ValueKind::kNone:
+      return "none";
+    case ValueKind::kText:
+      return "text";
+    case ValueKind::kWord:
+      return absl::StrCat("words ", absl::StrJoin(option.words, " "));
+    case ValueKind::kFile:
+      return "file";
+    case ValueKind::kTrace:
+      return "trace";
+    case ValueKind::kDirectory:
+      return "directory";
+    case ValueKind::kSession:
+      return "session";
+    case ValueKind::kFunction:
+      return "function";
+    case ValueKind::kGroup:
+      return "group";
+    case ValueKind::kCommand:
+      return "command";
+    case ValueKind::kSubcommand:
+      return "subcommand";
+  }
+  return "text";
+}
+
+std::string single_quoted(absl::string_view text) {
+  return absl::StrCat("'", absl::StrReplaceAll(text, {{"'", "'\\''"}}), "'");
+}
+
+// The first sentence or clause of a description, which a line has room for.
+std::string short_text(const std::string& description) {
+  std::string text = description.substr(0, description.find(". "));
+  text = text.substr(0, text.find("; "));
+  return text.ends_with('.') ? text.substr(0, text.size() - 1) : text;
+}
+
+std::string command_names(const std::vector<CommandRow>& commands) {
+  std::vector<std::string> names;
+  for (const CommandRow& command : commands) {
+    if (!command.name.empty()) names.push_back(command.name);
+  }
+  return absl::StrJoin(names, " ");
+}
+
+// The rest of bash's, which knows the options by _arctrace_options and _arctrace_kind.
+constexpr const char* kBash = R"sh(
+# Adds what the running system knows: one word a line, whatever characters it has.
+_arctrace_lines() {
+  local word
+  while IFS= read -r word; do
+    [[ $word == "$cur"* ]] && COMPREPLY+=("$(printf %q "$word")")
+  done < <("$program" complete "$@" 2>/dev/null)
+}
+
+# The trace that the command line names.
+_arctrace_trace() {
+  local i
+  for ((i = ${#COMP_WORDS[@]} - 1; i > 1; --i)); do
+    [[ $i -ne $COMP_CWORD && -f ${COMP_WORDS[i]} ]] && echo "${COMP_WORDS[i]}" && return
+  done
+  echo arctrace.data
+}
+
+# Completes a value: KIND [WORD]...
+_arctrace_value() {
+  case $1 in
+    words) COMPREPLY=($(compgen -W "${*:2}" -- "$cur")) ;;
+    file) compopt -o filenames 2>/dev/null; COMPREPLY=($(compgen -f -- "$cur")) ;;
+    directory) compopt -o filenames 2>/dev/null; COMPREPLY=($(compgen -d -- "$cur")) ;;
+    trace) compopt -o filenames 2>/dev/null; COMPREPLY=($(compgen -f -- "$cur"))
+      _arctrace_lines sessions ;;
+    session) _arctrace_lines sessions ;;
+    function) _arctrace_lines functions "$(_arctrace_trace)" ;;
+    group) COMPREPLY=($(compgen -g -- "$cur")) ;;
+    subcommand) COMPREPLY=($(compgen -W "$_arctrace_commands" -- "$cur")) ;;
+    command) COMPREPLY=($(compgen -c -- "$cur")) ;;
+  esac
+}
+
+_arctrace() {
+  local program=${COMP_WORDS[0]} cur=${COMP_WORDS[COMP_CWORD]} command= option= i=1 at kind
+  COMPREPLY=()
+  while ((i < COMP_CWORD)) && [[ ${COMP_WORDS[i]} == -* || ${COMP_WORDS[i]} == = ]]; do ((++i)); done
+  ((i < COMP_CWORD)) && command=${COMP_WORDS[i]}
+  if [[ $command == record ]]; then
+    # What comes after the options is the command that is recorded.
+    for ((at = i + 1; at < COMP_CWORD; ++at)); do
+      if [[ ${COMP_WORDS[at]} == -- ]]; then ((++at)); break; fi
+      [[ ${COMP_WORDS[at]} == -* ]] || break
+      kind=$(_arctrace_kind record "${COMP_WORDS[at]}")
+      if [[ ${COMP_WORDS[at + 1]} == = ]]; then
+        ((at += 2))
+      elif [[ $kind != none && $kind != optional* ]]; then
+        ((++at))
+      fi
+    done
+    if ((at <= COMP_CWORD)) && { [[ ${COMP_WORDS[at - 1]} == -- ]] || ((at < COMP_CWORD)); }; then
+      if declare -F _command_offset >/dev/null; then
+        _command_offset "$at"
+      elif ((at == COMP_CWORD)); then
+        COMPREPLY=($(compgen -c -- "$cur"))
+      else
+        COMPREPLY=($(compgen -f -- "$cur"))
+      fi
+      return
+    fi
+  fi
+  # "--mode=drop" comes as three words, because "=" divides words.
+  if [[ $cur == = ]]; then
+    option=${COMP_WORDS[COMP_CWORD - 1]} cur=
+  elif [[ ${COMP_WORDS[COMP_CWORD - 1]} == = ]]; then
+    option=${COMP_WORDS[COMP_CWORD - 2]}
+  elif [[ ${COMP_WORDS[COMP_CWORD - 1]} == -?* ]]; then
+    option=${COMP_WORDS[COMP_CWORD - 1]}
+    [[ $(_arctrace_kind "$command" "$option") == optional* ]] && option=
+  fi
+  kind=none
+  [[ $option ]] && kind=$(_arctrace_kind "$command" "$option")
+  kind=${kind#optional }
+  if [[ $kind != none ]]; then
+    _arctrace_value $kind
+  elif [[ $cur == -* ]]; then
+    COMPREPLY=($(compgen -W "$(_arctrace_options "$command")" -- "$cur"))
+    [[ ${COMPREPLY[0]} == *= ]] && compopt -o nospace 2>/dev/null
+  elif [[ ! $command ]]; then
+    COMPREPLY=($(compgen -W "$_arctrace_commands" -- "$cur"))
+  else
+    _arctrace_value $(_arctrace_kind "$command" argument)
+  fi
+} && complete -F _arctrace arctrace
+)sh";
+
+std::string bash_case(const CommandRow& command, const OptionRow& option) {
+  std::vector<std::string> patterns;
+  for (const std::string& name : option.names) {
+    patterns.push_back(absl::StrCat(command.name, ",", name));
+  }
+  return absl::StrCat("    ", absl::StrJoin(patterns, "|"), ") echo '",
+                      option.is_optional && !option.value.empty() ? "optional " : "",
+                      kind_text(option), "' ;;\n");
+}
+
+// An option or argument in the language of zsh's _arguments.
+std::string zsh_action(const OptionRow& option) {
+  switch (option.kind) {
+    case ValueKind::kWord:
+      return absl::StrCat("(", absl::StrJoin(option.words, " "), ")");
+    case ValueKind::kFile:
+      return "_files";
+    case ValueKind::kTrace:
+      return "_arctrace_traces";
+    case ValueKind::kDirectory:
+      return "_directories";
+    case ValueKind::kSession:
+      return "_arctrace_sessions";
+    case ValueKind::kFunction:
+      return "_arctrace_functions";
+    case ValueKind::kGroup:
+      return "_groups";
+    case ValueKind::kSubcommand:
+      return "_arctrace_commands";
+    default:
+      return " ";
+  }
+}
+
+std::string zsh_escaped(const std::string& text) {
+  return absl::StrReplaceAll(text,
+                             {{"[", "\\["}, {"]", "\\]"}, {":", "\\:"}, {"'", "'\\''"}});
+}
+
+std::string zsh_specs(const CommandRow& command) {
+  std::string out;
+  for (const OptionRow& option : command.options) {
+    const std::string action =
+        option.value.empty()
+            ? ""
+            : absl::StrCat(option.is_optional ? "::" : ":", zsh_escaped(option.value),
+                           ":", zsh_action(option));
+    if (option.is_positional) {
+      if (option.kind == ValueKind::kCommand) {
+        absl::StrAppend(
+            &out, "    '(-)1:command: _command_names -e' '*::arguments: _normal'\n");
+      } else {
+        absl::StrAppend(&out, "    '", option.is_repeated ? "*" : "",
+                        option.is_required || option.is_repeated ? ":" : "::",
+                        zsh_escaped(option.value), ":", zsh_action(option), "'\n");
+      }
+      continue;
+    }
+    for (const std::string& name : option.names) {
+      const bool is_long = absl::StartsWith(name, "--");
+      const char* mark = option.value.empty() ? "" : is_long ? "=" : "+";
+      if (option.is_optional && is_long) mark = "=-";
+      absl::StrAppend(&out, "    '", option.is_repeated ? "*" : "",
+                      option.is_repeated
+                          ? ""
+                          : absl::StrCat("(", absl::StrJoin(option.names, " "), ")"),
+                      name, mark, "[", zsh_escaped(short_text(option.description)), "]",
+                      action, "'\n");
+    }
+  }
+  return out;
+}
+
+constexpr const char* kZsh = R"sh(
+_arctrace_lines() {
+  local -a words
+  words=("${(@f)$(${_arctrace_program} complete "$@" 2>/dev/null)}")
+  words=(${words:#})
+  compadd -a words
+}
+_arctrace_sessions() { _arctrace_lines sessions }
+_arctrace_traces() { _files; _arctrace_lines sessions }
+_arctrace_functions() {
+  local word trace=arctrace.data
+  for word in ${words[2,-1]}; do [[ -f $word ]] && trace=$word; done
+  _arctrace_lines functions $trace
+}
+_arctrace() {
+  local curcontext=$curcontext state line ret=1
+  typeset -A opt_args
+  local -a specs
+  typeset -g _arctrace_program=$words[1]
+  _arctrace_specs ''
+  _arguments -C $specs '1: :_arctrace_commands' '*:: :->command' && ret=0
+  if [[ $state == command ]]; then
+    curcontext=${curcontext%:*}-$words[1]:
+    _arctrace_specs $words[1]
+    _arguments -S $specs && ret=0
+  fi
+  return ret
+}
+if [[ $funcstack[1] == _arctrace ]]; then _arctrace "$@"; else compdef _arctrace arctrace; fi
+)sh";
+
+std::string fish_option(const OptionRow& option, const std::string& condition) {
+  if (option.is_positional) return "";
+  std::string line = absl::StrCat("complete -c arctrace -n ", single_quoted(condition));
+  for (const std::string& name : option.names) {
+    absl::StrAppend(&line, name.starts_with("--") ? absl::StrCat(" -l ", name.substr(2))
+                                                  : absl::StrCat(" -s ", name.substr(1)));
+  }
+  if (!option.value.empty() && !option.is_optional) {
+    switch (option.kind) {
+      case ValueKind::kWord:
+        absl::StrAppend(&line, " -xa ", single_quoted(absl::StrJoin(option.words, " ")));
+        break;
+      case ValueKind::kFile:
+        absl::StrAppend(&line, " -rF");
+        break;
+      case ValueKind::kDirectory:
+        absl::StrAppend(&line, " -xa '(__fish_complete_directories)'");
+        break;
+      case ValueKind::kSession:
+        absl::StrAppend(&line, " -xa '(__arctrace_lines sessions)'");
+        break;
+      case ValueKind::kFunction:
+        absl::StrAppend(&line, " -xa '(__arctrace_functions)'");
+        break;
+      case ValueKind::kGroup:
+        absl::StrAppend(&line, " -xa '(__fish_complete_groups)'");
+        break;
+      default:
+        absl::StrAppend(&line, " -x");
+    }
+  }
+  return absl::StrCat(line, " -d ", single_quoted(short_text(option.description)), "\n");
+}
+
+std::string fish_argument(const OptionRow& option, const std::string& condition) {
+  if (!option.is_positional) return "";
+  const std::string line =
+      absl::StrCat("complete -c arctrace -n ", single_quoted(condition));
+  switch (option.kind) {
+    case ValueKind::kTrace:
+      return absl::StrCat(line, " -F\n", line, " -a '(__arctrace_lines sessions)'\n");
+    case ValueKind::kSession:
+      return absl::StrCat(line, " -a '(__arctrace_lines sessions)'\n");
+    case ValueKind::kFunction:
+      return absl::StrCat(line, " -a '(__arctrace_functions)'\n");
+    case ValueKind::kCommand:
+      return absl::StrCat(line, " -xa '(__fish_complete_subcommand)'\n");
+    default:
+      return "";
+  }
+}
+
+constexpr const char* kFish = R"sh(
+function __arctrace_lines
+    set -l words (commandline -opc)
+    $words[1] complete $argv 2>/dev/null
+end
+function __arctrace_functions
+    set -l trace arctrace.data
+    for word in (commandline -op)[2..-1]
+        test -f $word; and set trace $word
+    end
+    __arctrace_lines functions $trace
+end
+function __arctrace_command
+    set -l words (commandline -opc)
+    test (count $words) -gt 1; and test $words[2] = $argv[1]
+end
+function __arctrace_no_command
+    test (count (commandline -opc)) -eq 1
+end
+complete -c arctrace -f
+)sh";
+
+}  // namespace
+
+std::string bash_completion(const std::vector<CommandRow>& commands) {
+  std::string out =
+      absl::StrCat(kHead, "_arctrace_commands='", command_names(commands), "'\n",
+                   "\n# The options of COMMAND.\n_arctrace_options() {\n  case $1 in\n");
+  std::string kinds;
+  for (const CommandRow& command : commands) {
+    std::vector<std::string> names;
+    for (const OptionRow& option : command.options) {
+      if (option.is_positional) {
+        OptionRow argument = option;
+        argument.names = {"argument"};
+        absl::StrAppend(&kinds, bash_case(command, argument));
+        continue;
+      }
+      names.insert(names.end(), option.names.begin(), option.names.end());
+      absl::StrAppend(&kinds, bash_case(command, option));
+    }
+    absl::StrAppend(&out, "    '", command.name, "') echo '", absl::StrJoin(names, " "),
+                    "' ;;\n");
+  }
+  return absl::StrCat(out,
+                      "  esac\n}\n\n# What the value of OPTION can be: COMMAND OPTION\n"
+                      "_arctrace_kind() {\n  case $1,$2 in\n",
+                      kinds, "    *) echo none ;;\n  esac\n}\n", kBash);
+}
+
+std::string zsh_completion(const std::vector<CommandRow>& commands) {
+  std::string out = absl::StrCat("#compdef arctrace\n", kHead,
+                                 "_arctrace_commands() {\n  local -a commands=(\n");
+  for (const CommandRow& command : commands) {
+    if (command.name.empty()) continue;
+    absl::StrAppend(&out, "    '", command.name, ":", zsh_escaped(command.description),
+                    "'\n");
+  }
+  absl::StrAppend(
+      &out,
+      "  )\n  _describe command commands\n}\n\n"
+      "# Sets `specs` to those of COMMAND.\n_arctrace_specs() {\n  case $1 in\n");
+  for (const CommandRow& command : commands) {
+    absl::StrAppend(&out, "  '", command.name, "') specs=(\n", zsh_specs(command),
+                    "  ) ;;\n");
+  }
+  return absl::StrCat(out, "  *) specs=() ;;\n  esac\n}\n", kZsh);
+}
+
+std::string fish_completion(const std::vector<CommandRow>& commands) {
+  std::string out = absl::StrCat(kHead, kFish);
+  for (const CommandRow& command : commands) {
+    if (command.name.empty()) {
+      for (const OptionRow& option : command.options) {
+        absl::StrAppend(&out, fish_option(option, "__arctrace_no_command"));
+      }
+      continue;
+    }
+    const std::string condition = absl::StrCat("__arctrace_command ", command.name);
+    absl::StrAppend(&out, "complete -c arctrace -n __arctrace_no_command -a ",
+                    command.name, " -d ", single_quoted(command.description), "\n");
+    for (const OptionRow& option : command.options) {
+      absl::StrAppend(&out, fish_option(option, condition),
+                      fish_argument(option, condition));
+    }
+    if (command.name == "help") {
+      absl::StrAppend(&out, "complete -c arctrace -n ", single_quoted(condition), " -a ",
+                      single_quoted(command_names(commands)), "\n");
+    }
+  }
+  return out;
+}
+
+}  // namespace arctrace::cli

@@ -1,0 +1,55 @@
+// arctrace-tables: prints what is made from the command line's tables, for the build.
+//
+// usage: arctrace-tables page COMMAND | config | functions HEADER | records SPEC | bash |
+// zsh | fish COMMAND "arctrace" is the page of the command itself.
+#include <fstream>
+#include <iostream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "reader/cli/command_tree.hpp"
+#include "reader/cli/manual/completions.hpp"
+#include "reader/cli/manual/option_text.hpp"
+
+namespace arctrace::cli {
+namespace {
+
+std::string contents(const std::string& path) {
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
+// Empty: there is nothing of that name.
+std::string text_of(const std::string& what, const std::string& argument) {
+  CLI::App root;
+  add_commands(root);
+  const std::vector<CommandRow> commands = read_commands(root);
+  if (what == "bash") return bash_completion(commands);
+  if (what == "zsh") return zsh_completion(commands);
+  if (what == "fish") return fish_completion(commands);
+  if (what == "config") return config_keys(commands);
+  if (what == "functions") return header_functions(contents(argument));
+  if (what == "records") return record_types(contents(argument));
+  for (const CommandRow& command : commands) {
+    if (command.name == (argument == "arctrace" ? "" : argument)) {
+      return command_page(command, commands);
+    }
+  }
+  return "";
+}
+
+}  // namespace
+}  // namespace arctrace::cli
+
+int main(int argc, char** argv) {
+  const std::string text =
+      arctrace::cli::text_of(argc > 1 ? argv[1] : "", argc > 2 ? argv[2] : "");
+  if (text.empty()) {
+    std::cerr << "arctrace-tables: nothing of that name\n";
+    return 2;
+  }
+  std::cout << text;
+  return std::cout.flush().good() ? 0 : 1;
+}

@@ -1,0 +1,90 @@
+#include "src/recorder/buffer/buffer_fit.hpp"
+
+#include <absl/strings/str_cat.h>
+#include <unistd.h>
+
+#include "src/recorder/buffer/memory_room.hpp"
+
+namespace arctrace {
+namespace {
+
+// What a recorder needs beside its buffer, with what the kernel counts for it.
+constexpr uint64_t kRecorderNeeds = uint64_t{16} << 20;
+constexpr uint64_t kPart = 4;  // a quarter
+
+uint64_t machine_memory() {
+  const long pages = sysconf(_SC_PHYS_PAGES);
+  const long page = sysconf(_SC_PAGESIZE);
+  return pages > 0 && page > 0
+             ? static_cast<uint64_t>(pages) * static_cast<uint64_t>(page)
+             : UINT64_MAX;
+}
+
+}  // namespace
+
+absl::StatusOr<BufferFit> fit_to_memory(BufferOptions& options, const std::string& root) {
+  BufferFit fit;
+  if (!options.in_kernel && !is_in_memory(options.directory)) {
+    if (!options.is_directory_asked) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          "no buffer in ", options.directory, ": it is on a disk, not in memory",
+          directory_remedies(options.directory, false), ", or this one if you name it"));
+    }
+    fit.warning =
+        absl::StrCat(options.directory,
+                     " is on a disk: the kernel writes the buffer out again and "
+                     "again, and a program may wait for that at any record");
+  }
+  const MemoryRoom cgroup = cgroup_room(root);
+  MemoryRoom bound;  // a quarter of the tightest
+  const auto take = [&](uint64_t whole, const std::string& name) {
+    if (whole / kPart < bound.free) bound = {whole, whole / kPart, name};
+  };
+  const uint64_t machine = machine_memory();
+  take(machine, absl::StrCat("the machine's memory, ", size_text(machine)));
+  take(cgroup.total, cgroup.name);
+  if (!options.in_kernel) {
+    const MemoryRoom room = directory_room(options.directory);
+    take(room.free, room.name);
+  }
+  absl::StatusOr<Geometry> plan = plan_buffer(options);
+  if (!plan.ok()) return plan.status();
+  const uint64_t usual = options.buffer_size;
+  if (!options.is_size_asked && plan->total_size > bound.free) {
+    // By halves, so that people recognise the size; at last without a slot for everybody.
+    constexpr uint64_t kBlocksMin = 8;
+    constexpr uint32_t kSlotsMin = 512;
+    const uint64_t least = kBlocksMin * options.block_size;
+    BufferOptions smaller = options;
+    while (plan->total_size > bound.free && smaller.buffer_size / 2 >= least) {
+      smaller.buffer_size /= 2;
+      plan = plan_buffer(smaller);
+      if (!plan.ok()) return plan.status();
+    }
+    if (plan->total_size > bound.free && !smaller.slot_count) {
+      smaller.slot_count = kSlotsMin;
+      plan = plan_buffer(smaller);
+      if (!plan.ok()) return plan.status();
+    }
+    if (plan->total_size > bound.free) {
+      return absl::ResourceExhaustedError(absl::StrCat(
+          "no room for a buffer: the smallest one is more than a quarter of ", bound.name,
+          directory_remedies(options.directory, true), "; -b sets a size all the same"));
+    }
+    options = smaller;
+    fit.size = absl::StrCat("the buffer has ", size_text(options.buffer_size), ", not ",
+                            size_text(usual), ", to take at most a quarter of ",
+                            bound.name, "; -b sets another size");
+  }
+  const uint64_t needed = plan->total_size + kRecorderNeeds;
+  if (needed > cgroup.free) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "no room for a buffer of ", size_text(plan->total_size), ": of ", cgroup.name,
+        ", ", size_text(cgroup.free), " are free, and the recorder needs ",
+        size_text(kRecorderNeeds),
+        " beside the buffer; -b sets a smaller size; for a container: --memory"));
+  }
+  return fit;
+}
+
+}  // namespace arctrace

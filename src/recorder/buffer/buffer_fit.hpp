@@ -1,0 +1,27 @@
+// Chooses a buffer's size by the memory that there is, before the buffer is created.
+#pragma once
+
+#include <absl/status/statusor.h>
+
+#include <string>
+
+#include "src/recorder/buffer/buffer.hpp"
+
+namespace arctrace {
+
+// What the user is to know of the buffer that was chosen; each may be empty.
+struct BufferFit {
+  std::string size;     // why it has not its usual size
+  std::string warning;  // what its directory costs
+};
+
+// Makes the buffer smaller if it has its usual size and would take more than a quarter of
+// the machine's memory, of a cgroup's limit, or of the directory's free room. `root`: the
+// directory that stands for "/" when cgroups are looked up, which tests replace.
+// kResourceExhausted: the buffer does not fit into a cgroup, whose limit would end this
+// process while it fills the buffer; or there is no room for the smallest one.
+// kFailedPrecondition: the usual directory is on a disk.
+absl::StatusOr<BufferFit> fit_to_memory(BufferOptions& options,
+                                        const std::string& root = "/");
+
+}  // namespace arctrace

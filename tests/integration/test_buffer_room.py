@@ -1,0 +1,151 @@
+"""Buffers where memory is short: /dev/shm small, read-only or missing, as in containers, directories
+named by --buffer-dir, and memory limits of cgroups."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import unittest
+
+import support
+
+MIB = 1 << 20
+
+
+class BufferRoom(support.TraceTest):
+    def within(self, mounts, *options, command="true"):
+        """arctrace record with `options` in a mount namespace in which `mounts`, a shell command, were made."""
+        trace = self.directory / "arctrace.data"
+        words = [str(word) for word in (support.ARCTRACE, "record", "-o", trace, *options, "--", command)]
+        return subprocess.run(["unshare", "--mount", "sh", "-c", f'{mounts} && exec "$@"', "sh", *words],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+
+    def assert_refused(self, done, *words):
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+        for word in words:
+            self.assertIn(word, done.stderr)
+
+    def assert_recorded(self, done, *notes):
+        """With one line for each note before the summary."""
+        self.assertEqual(done.returncode, 0, done.stderr)
+        lines = done.stderr.splitlines()
+        self.assertEqual(len(lines), len(notes) + 1, done.stderr)
+        for note, line in zip(notes, lines):
+            self.assertIn(note, line)
+        self.assertIn(" 0 lost", lines[-1])
+
+
+@unittest.skipUnless(os.geteuid() == 0 and subprocess.run(["unshare", "--mount", "true"], check=False,
+                                                          stderr=subprocess.DEVNULL).returncode == 0,
+                     "may not make a mount namespace")
+class SharedMemory(BufferRoom):
+    def test_small(self):
+        """A container's usual 64 MiB, and less."""
+        for size, buffer in ((64, "8M"), (16, "2M"), (5, "512k")):
+            with self.subTest(size=size):
+                done = self.within(f"mount -t tmpfs -o size={size}m tmpfs /dev/shm")
+                self.assert_recorded(done, f"the buffer has {buffer}, not 64M, to take at most a quarter of the room "
+                                           f"in /dev/shm, {size}M; -b sets another size")
+                self.assertLess(self.info(self.directory / "arctrace.data")["session"]["buffer_size"], size * MIB / 4 + 1)
+
+    def test_asked_for(self):
+        """More than a quarter, and more than there is."""
+        mounts = "mount -t tmpfs -o size=64m tmpfs /dev/shm"
+        self.assert_recorded(self.within(mounts, "-b", "32M"))
+        self.assert_refused(self.within(mounts, "-b", "64M"), "no room for a buffer of 72M in /dev/shm",
+                            "it has room for 64M of 64M", "mount -o remount,size=1G /dev/shm", "--shm-size=1g",
+                            "--buffer-dir=DIR")
+
+    def test_missing_or_read_only(self):
+        self.assert_refused(self.within("mount -t tmpfs -o ro tmpfs /dev/shm"), "no buffer in /dev/shm: it is read-only",
+                            "--tmpfs /dev/shm")
+        done = self.within("mount -t tmpfs tmpfs /dev && mknod -m 666 /dev/null c 1 3")
+        self.assert_refused(done, "no buffer in /dev/shm: there is no such directory", "mount -t tmpfs tmpfs /dev/shm")
+        on_disk = self.directory / "disk"
+        on_disk.mkdir()
+        self.assert_refused(self.within(f"mount --bind {on_disk} /dev/shm"),
+                            "no buffer in /dev/shm: it is on a disk, not in memory")
+
+    def test_read_only_root(self):
+        """Nothing is written outside of the buffer's directory and the file's."""
+        mounts = (f"mount --bind {self.directory} {self.directory} && mount -t tmpfs tmpfs /dev/shm"
+                  " && mount -o remount,bind,ro /")
+        self.assert_recorded(self.within(mounts, command="ls"))
+
+    def test_other_directory(self):
+        """Named, where /dev/shm is of no use."""
+        other = self.directory / "memory"
+        other.mkdir()
+        mounts = f"mount -t tmpfs -o size=400m tmpfs {other} && mount -t tmpfs -o ro tmpfs /dev/shm"
+        self.assert_recorded(self.within(mounts, f"--buffer-dir={other}"))
+        self.assert_refused(self.within("true", f"--buffer-dir={other}/none"), "there is no such directory")
+
+
+class OtherDirectory(BufferRoom):
+    def test_on_a_disk(self):
+        """Recorded, with a line on what that costs; nothing stays."""
+        directory = self.directory / "buffers"
+        directory.mkdir()
+        kind = subprocess.run(["stat", "-f", "-c", "%T", directory], stdout=subprocess.PIPE, text=True, check=True).stdout
+        if kind.strip() in ("tmpfs", "ramfs"):
+            self.skipTest("the test's directory is in memory")
+        recorded = self.record("true", options=("-b", "1M", f"--buffer-dir={directory}"))
+        self.assert_recorded(subprocess.CompletedProcess([], recorded.status, "", recorded.stderr),
+                             f"warning: {directory} is on a disk: ")
+        self.assertEqual(list(directory.iterdir()), [])
+
+    def test_session(self):
+        """By its path."""
+        directory = pathlib.Path(f"/dev/shm/arctrace-test-{os.getpid()}")
+        directory.mkdir()
+        self.addCleanup(shutil.rmtree, directory)
+        made = subprocess.run([support.ARCTRACE, "create", "mine", f"--buffer-dir={directory}", "-b", "1M", "--start"],
+                              stdout=subprocess.PIPE, text=True, check=True)
+        self.assertEqual(made.stdout, f"{directory}/mine\n")
+        subprocess.run([support.ARCTRACE, "record", f"--session={directory}/mine", "--", "true"], check=True)
+        self.assertTrue(self.dump(directory / "mine"))
+        subprocess.run([support.ARCTRACE, "destroy", f"{directory}/mine"], check=True)
+        self.assertEqual(list(directory.iterdir()), [])
+
+
+class MemoryLimit(BufferRoom):
+    """A cgroup of version 1 or 2 with little memory."""
+
+    def setUp(self):
+        super().setUp()
+        roots = ((pathlib.Path("/sys/fs/cgroup/memory"), "memory.limit_in_bytes"),
+                 (pathlib.Path("/sys/fs/cgroup"), "memory.max"))
+        for root, limit in roots:
+            group = root / f"arctrace-test-{os.getpid()}"
+            try:
+                group.mkdir()
+                self.addCleanup(group.rmdir)
+                (group / limit).write_text(str(100 * MIB), encoding="ascii")
+            except OSError:
+                continue
+            self.group = group
+            return
+        self.skipTest("may not make a cgroup with a memory limit")
+
+    def recorded(self, *options):
+        trace = self.directory / "arctrace.data"
+        return subprocess.run(
+            ["sh", "-c", f'echo $$ > {self.group}/cgroup.procs && exec "$@"', "sh", support.ARCTRACE, "record", "-o", trace,
+             *options, "--", "true"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+
+    def test_usual_size(self):
+        self.assert_recorded(self.recorded(), "the buffer has 16M, not 64M, to take at most a quarter of the memory limit "
+                                              "of the cgroup, 100M; -b sets another size")
+
+    def test_refused_before_the_kernel_kills(self):
+        before = set(pathlib.Path("/dev/shm").iterdir())
+        self.assert_refused(self.recorded("-b", "256M"), "no room for a buffer of ", "of the memory limit of the cgroup, "
+                            "100M, ", "are free", "--memory")
+        self.assertFalse([path for path in set(pathlib.Path("/dev/shm").iterdir()) - before
+                          if path.name.startswith("arctrace-")])
+        self.assert_recorded(self.recorded("-b", "48M"))
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

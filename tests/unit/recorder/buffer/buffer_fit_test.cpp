@@ -1,0 +1,176 @@
+// A buffer's size by the memory that there is: of cgroups that are files made here, and
+// of directories.
+#include "src/recorder/buffer/buffer_fit.hpp"
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "src/recorder/buffer/memory_room.hpp"
+
+namespace arctrace {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr uint64_t kMiB = uint64_t{1} << 20;
+
+// Files that stand for /proc and /sys.
+class FakeRoot {
+ public:
+  FakeRoot()
+      : path_(fs::temp_directory_path() / ("fake-root-" + std::to_string(getpid()))) {
+    fs::remove_all(path_);
+    fs::create_directories(path_);
+  }
+  ~FakeRoot() { fs::remove_all(path_); }
+  FakeRoot(const FakeRoot&) = delete;
+  FakeRoot& operator=(const FakeRoot&) = delete;
+  FakeRoot& file(const std::string& name, const std::string& text) {
+    fs::create_directories((path_ / name).parent_path());
+    std::ofstream(path_ / name) << text;
+    return *this;
+  }
+  // A cgroup of version 2. `cache`: bytes of files that can be given up.
+  FakeRoot& cgroup(const std::string& path, const std::string& max, uint64_t current,
+                   uint64_t cache = 0) {
+    const std::string directory = "sys/fs/cgroup" + path + "/";
+    file(directory + "memory.max", max + "\n");
+    file(directory + "memory.current", std::to_string(current) + "\n");
+    return file(directory + "memory.stat", "anon 1\nfile 2\ninactive_file " +
+                                               std::to_string(cache) +
+                                               "\nactive_file 0\nshmem 99\n");
+  }
+  std::string path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+std::string bytes(uint64_t number) { return std::to_string(number); }
+
+TEST_CASE("cgroups: no limit, and limits of version 2 at each level") {
+  FakeRoot root;
+  CHECK(cgroup_room(root.path()).total == UINT64_MAX);
+  root.file("proc/self/cgroup", "0::/a/b\n");
+  CHECK(cgroup_room(root.path()).total == UINT64_MAX);
+  root.cgroup("/a/b", "max", 5 * kMiB);
+  CHECK(cgroup_room(root.path()).total == UINT64_MAX);
+  root.cgroup("/a", bytes(100 * kMiB), 30 * kMiB);
+  MemoryRoom room = cgroup_room(root.path());
+  CHECK(room.total == 100 * kMiB);
+  CHECK(room.free == 70 * kMiB);
+  CHECK(room.name == "the memory limit of the cgroup, 100M");
+  // What is free counts, and files in the cache are.
+  root.cgroup("/a/b", bytes(90 * kMiB), 40 * kMiB, 35 * kMiB);
+  CHECK(cgroup_room(root.path()).total == 100 * kMiB);
+  root.cgroup("/a/b", bytes(90 * kMiB), 40 * kMiB);
+  CHECK(cgroup_room(root.path()).free == 50 * kMiB);
+}
+
+TEST_CASE("cgroups: in a container the path may be the host's") {
+  FakeRoot root;
+  root.file("proc/self/cgroup", "0::/docker/0123\n").cgroup("", bytes(64 * kMiB), kMiB);
+  CHECK(cgroup_room(root.path()).total == 64 * kMiB);
+}
+
+TEST_CASE("cgroups: version 1, whose largest number is no limit") {
+  FakeRoot root;
+  const std::string directory = "sys/fs/cgroup/memory/x/";
+  root.file("proc/self/cgroup", "5:cpu,cpuacct:/\n4:memory:/x\n0::/y\n")
+      .file(directory + "memory.limit_in_bytes", bytes(50 * kMiB))
+      .file(directory + "memory.usage_in_bytes", bytes(20 * kMiB))
+      .file(directory + "memory.stat", "total_inactive_file " + bytes(4 * kMiB) + "\n");
+  CHECK(cgroup_room(root.path()).free == 34 * kMiB);
+  root.file(directory + "memory.limit_in_bytes", "9223372036854771712");
+  CHECK(cgroup_room(root.path()).total == UINT64_MAX);
+}
+
+TEST_CASE("fit: the usual size stays where there is room") {
+  FakeRoot root;
+  BufferOptions options;
+  const BufferOptions usual;
+  const absl::StatusOr<BufferFit> fit = fit_to_memory(options, root.path());
+  REQUIRE(fit.ok());
+  CHECK(options.buffer_size == usual.buffer_size);
+  CHECK(fit->size == "");
+  CHECK(fit->warning == "");
+}
+
+TEST_CASE("fit: at most a quarter of the cgroup's limit, unless a size was asked for") {
+  for (const uint64_t limit :
+       {uint64_t{4}, uint64_t{5}, uint64_t{12}, uint64_t{30}, uint64_t{64}, uint64_t{100},
+        uint64_t{280}, uint64_t{512}}) {
+    CAPTURE(limit);
+    FakeRoot root;
+    root.file("proc/self/cgroup", "0::/\n").cgroup("", bytes((limit + 40) * kMiB), 0);
+    BufferOptions options;
+    const absl::StatusOr<BufferFit> fit = fit_to_memory(options, root.path());
+    REQUIRE(fit.ok());
+    const uint64_t taken = plan_buffer(options)->total_size;
+    CHECK(taken <= (limit + 40) * kMiB / 4);
+    CHECK(taken >= (limit + 40) * kMiB / 16 * (limit < 290 ? 1 : 0));
+    CHECK(fit->size.empty() == (options.buffer_size == BufferOptions().buffer_size));
+  }
+  FakeRoot root;
+  root.file("proc/self/cgroup", "0::/\n").cgroup("", bytes(100 * kMiB), 0);
+  BufferOptions options;
+  CHECK(
+      fit_to_memory(options, root.path())->size ==
+      "the buffer has 16M, not 64M, to take at most a quarter of the memory limit of the "
+      "cgroup, 100M; -b sets another size");
+  options.buffer_size = 64 * kMiB;
+  options.is_size_asked = true;
+  const absl::StatusOr<BufferFit> asked = fit_to_memory(options, root.path());
+  REQUIRE(asked.ok());
+  CHECK(asked->size == "");
+  CHECK(options.buffer_size == 64 * kMiB);
+}
+
+TEST_CASE("fit: what the cgroup has no room for is refused") {
+  FakeRoot root;
+  root.file("proc/self/cgroup", "0::/\n").cgroup("", bytes(100 * kMiB), 40 * kMiB);
+  BufferOptions options;
+  options.buffer_size = 256 * kMiB;
+  options.is_size_asked = true;
+  const absl::Status status = fit_to_memory(options, root.path()).status();
+  CHECK(status.code() == absl::StatusCode::kResourceExhausted);
+  CHECK(std::string(status.message())
+            .find("of the memory limit of the cgroup, 100M, 60M are free") !=
+        std::string::npos);
+  options.buffer_size = 32 * kMiB;
+  CHECK(fit_to_memory(options, root.path()).ok());
+}
+
+TEST_CASE("fit: a directory on a disk only if it is named") {
+  const std::string disk = "/proc";  // no tmpfs, on each machine
+  BufferOptions options;
+  options.directory = disk;
+  CHECK(fit_to_memory(options).status().code() == absl::StatusCode::kFailedPrecondition);
+  options.is_directory_asked = true;
+  options.is_size_asked = true;
+  const absl::StatusOr<BufferFit> fit = fit_to_memory(options);
+  REQUIRE(fit.ok());
+  CHECK(fit->warning.find("/proc is on a disk") == 0);
+}
+
+TEST_CASE("why a directory has no buffer, and what helps") {
+  const auto text = [](int error, const char* directory) {
+    return std::string(explain_directory(error, 72 * kMiB, directory).message());
+  };
+  CHECK(
+      text(ENOENT, "/dev/shm") ==
+      "no buffer in /dev/shm: there is no such directory; as root: mount -t tmpfs tmpfs "
+      "/dev/shm; for a container: --shm-size=1g, or --tmpfs /dev/shm:size=1g; or "
+      "--buffer-dir=DIR, a directory of a tmpfs");
+  CHECK(text(EROFS, "/run/x") ==
+        "no buffer in /run/x: it is read-only; or --buffer-dir=DIR, a directory of a "
+        "tmpfs");
+  CHECK(
+      text(ENOSPC, "/dev/shm").find("no room for a buffer of 72M in /dev/shm: it has ") ==
+      0);
+}
+
+}  // namespace
+}  // namespace arctrace

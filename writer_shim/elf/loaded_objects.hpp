@@ -1,0 +1,29 @@
+// The module at an address, and its unwind tables, found without a lock and in signal
+// handlers: by the loader's own search where it has one, which is since glibc 2.35, else
+// in a table that the shim keeps.
+#pragma once
+
+#include <link.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "writer_shim/elf/module_slots.hpp"
+
+namespace arctrace::shim {
+
+struct LoadedObject {
+  AddressRange range{};                     // empty: no module is known there
+  const std::byte* eh_frame_hdr = nullptr;  // null: the module has none
+};
+
+// Some 100 ns; without the loader's search, some ns for each module more. The first call
+// takes the loader's lock; it is made while the program starts.
+LoadedObject find_loaded_object(uintptr_t address);
+
+// Tells which module is, from now on, number `index` of the shim's modules, and that none
+// is. The caller holds the loader's lock. Cheap where the loader has its own search.
+void set_loaded_object(uint32_t index, const dl_phdr_info& info, AddressRange range);
+void clear_loaded_object(uint32_t index);
+
+}  // namespace arctrace::shim
