@@ -88,6 +88,8 @@ class ChromeExport : public Exporter, private CallSink, private ScheduleListener
   void add_duration(int64_t start_ns, int64_t stop_ns);
   void add_name(std::string_view quoted_name);
   void end_event(std::string_view args = {});
+  void add_stretch(const Lane& lane, int64_t start_ns, int64_t stop_ns,
+                   std::string_view name, std::string_view args);
   void add_flow(const char* phase, const Lane& lane, int64_t time_ns);
 
   const ExportSettings settings_;
@@ -222,14 +224,24 @@ void ChromeExport::point(const PointInfo& point) {
   end_event(members);
 }
 
+// A begin and an end. Stretches follow one another without a break: of complete events
+// a viewer adds time and duration in floating point, and may find that the sum is after
+// the next one's begin.
+void ChromeExport::add_stretch(const Lane& lane, int64_t start_ns, int64_t stop_ns,
+                               std::string_view name, std::string_view args) {
+  begin_event("B", lane, start_ns);
+  add_name(quoted(name));
+  end_event(args);
+  begin_event("E", lane, stop_ns);
+  add_name(quoted(name));  // speedscope compares it
+  end_event();
+}
+
 // ---- On and off the CPU --------------------------------------------------------------
 
 void ChromeExport::state_ended(const StateInfo& state) {
   const Lane lane{state.thread, LaneKind::kOfStates, 0};
-  begin_event("X", lane, state.start_ns);
-  add_duration(state.start_ns, state.stop_ns);
-  add_name(quoted(run_state_text(state)));
-  end_event();
+  add_stretch(lane, state.start_ns, state.stop_ns, run_state_text(state), {});
   if (state.waker.thread == kNoIndex || state.waker.interrupt) return;
   // From the call of the thread that woke it to the stretch in which it is ready.
   ++flows_;
@@ -248,13 +260,12 @@ void ChromeExport::add_flow(const char* phase, const Lane& lane, int64_t time_ns
 
 void ChromeExport::gap(const Gap& gap) {
   const Lane lane{gap.thread, LaneKind::kOfGaps, gap.cpu.value_or(UINT32_MAX)};
-  begin_event("X", lane, gap.from_known ? gap.from_ns : gap.to_ns);
-  add_duration(gap.from_known ? gap.from_ns : gap.to_ns, gap.to_ns);
-  add_name(quoted(gap_reason_text(gap)));
-  end_event(json_members([&](JsonWriter& json) {
+  const std::string args = json_members([&](JsonWriter& json) {
     json.member("records", gap.records);
     if (!gap.from_known) json.member("from", "not known");
-  }));
+  });
+  add_stretch(lane, gap.from_known ? gap.from_ns : gap.to_ns, gap.to_ns,
+              gap_reason_text(gap), args);
 }
 
 // ---- Lanes ---------------------------------------------------------------------------

@@ -11,8 +11,8 @@ EventStream::EventStream(EventSink& sink, uint64_t min_duration_ns)
 
 // ---- From the replay ----
 
-StreamEvent EventStream::event_of(StreamEvent::Kind kind, const FrameInfo& frame) {
-  StreamEvent event;
+void EventStream::fill(StreamEvent& event, StreamEvent::Kind kind,
+                       const FrameInfo& frame) {
   event.kind = kind;
   event.thread = frame.thread;
   event.function = frame.function;
@@ -26,13 +26,15 @@ StreamEvent EventStream::event_of(StreamEvent::Kind kind, const FrameInfo& frame
   event.delta_ns = frame.cum_ns;
   event.base_ns = frame.base_ns;
   event.cpu = frame.cpu;
-  return event;
+  event.has_no_entry = false;
+  event.type = 0;
+  event.content.clear();
 }
 
 uint64_t EventStream::frame_opened(const FrameInfo& frame) {
   release(frame.time_ns);
-  const uint32_t index =
-      enqueue(event_of(StreamEvent::Kind::kEnter, frame), min_duration_ns_ == 0);
+  const uint32_t index = enqueue(min_duration_ns_ == 0);
+  fill(waiting_[index].event, StreamEvent::Kind::kEnter, frame);
   return uint64_t{waiting_[index].generation} << 32 | index;
 }
 
@@ -42,16 +44,20 @@ void EventStream::frame_closed(const FrameInfo& frame, uint64_t token, bool show
     entry->decided = shown;
     if (!shown) unlink(static_cast<uint32_t>(token));
   }
-  StreamEvent event = event_of(StreamEvent::Kind::kExit, frame);
-  if (const auto found = retvals_.find(frame.thread); found != retvals_.end()) {
-    if (found->second.token == token) event.content = std::move(found->second.content);
-    retvals_.erase(found);
+  std::string content;
+  if (!retvals_.empty()) {
+    if (const auto found = retvals_.find(frame.thread); found != retvals_.end()) {
+      if (found->second.token == token) content = std::move(found->second.content);
+      retvals_.erase(found);
+    }
   }
   if (!shown) return;
   if ((frame.flags & kFrameOpen) != 0) {
     open_.push_back(frame);
   } else if ((frame.flags & kFrameCutStop) == 0) {
-    put(std::move(event));
+    fill(exit_, StreamEvent::Kind::kExit, frame);
+    exit_.content = std::move(content);
+    put(exit_);
   }
 }
 
@@ -68,9 +74,9 @@ void EventStream::args(const ArgsInfo& args) {
 
 void EventStream::frame_adopted(const FrameInfo& frame) {
   if ((frame.flags & kFrameCutStop) != 0) return;
-  StreamEvent event = event_of(StreamEvent::Kind::kExit, frame);
-  event.has_no_entry = true;
-  put(std::move(event));
+  fill(exit_, StreamEvent::Kind::kExit, frame);
+  exit_.has_no_entry = true;
+  put(exit_);
 }
 
 void EventStream::point(const PointInfo& point) {
@@ -94,17 +100,17 @@ void EventStream::point(const PointInfo& point) {
   if (point.kind == PointInfo::Kind::kRecord && sink_.wants_content()) {
     event.content = sink_.describe(*point.record);
   }
-  put(std::move(event));
+  put(event);
 }
 
 // ---- The queue ----
 
-void EventStream::put(StreamEvent event) {
+void EventStream::put(const StreamEvent& event) {
   release(event.time_ns);
   if (waiting_[0].next == 0) {
     sink_.add(event);
   } else {
-    enqueue(std::move(event), true);
+    waiting_[enqueue(true)].event = event;
   }
 }
 
@@ -114,7 +120,8 @@ EventStream::Waiting* EventStream::waiting_entry(uint64_t token) {
   return entry.generation == token >> 32 ? &entry : nullptr;
 }
 
-uint32_t EventStream::enqueue(StreamEvent event, bool decided) {
+// Adds an element, whose event is to be filled in.
+uint32_t EventStream::enqueue(bool decided) {
   if (free_.empty()) {
     free_.push_back(static_cast<uint32_t>(waiting_.size()));
     waiting_.emplace_back();
@@ -122,7 +129,6 @@ uint32_t EventStream::enqueue(StreamEvent event, bool decided) {
   const uint32_t index = free_.back();
   free_.pop_back();
   Waiting& entry = waiting_[index];
-  entry.event = std::move(event);
   entry.decided = decided;
   entry.next = 0;
   entry.previous = waiting_[0].previous;

@@ -91,10 +91,11 @@ class EventStream : public ReplayListener {
     std::string content;
   };
 
-  static StreamEvent event_of(StreamEvent::Kind kind, const FrameInfo& frame);
-  void put(StreamEvent event);
+  // Makes `event` that of a frame.
+  static void fill(StreamEvent& event, StreamEvent::Kind kind, const FrameInfo& frame);
+  void put(const StreamEvent& event);
   Waiting* waiting_entry(uint64_t token);
-  uint32_t enqueue(StreamEvent event, bool decided);
+  uint32_t enqueue(bool decided);
   void unlink(uint32_t index);
   void release(int64_t now_ns);
 
@@ -104,6 +105,7 @@ class EventStream : public ReplayListener {
   std::vector<uint32_t> free_;
   absl::flat_hash_map<ThreadIndex, Retval> retvals_;  // of calls that are about to end
   std::vector<FrameInfo> open_;
+  StreamEvent exit_;  // that is being added
 };
 
 }  // namespace arctrace::reader

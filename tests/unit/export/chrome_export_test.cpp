@@ -108,12 +108,18 @@ TEST_CASE("chrome: states, wake-ups and gaps have lanes of their own") {
   gap.records = 3;
   exported.gaps = {gap};
   const std::string text = exported.to("chrome");
+  // Each begin with the end of the same lane that follows it.
   std::map<std::string, std::vector<Json>> by_name;
-  for (const Json& event : events_of(text, "X")) {
-    by_name[event.at("name")].push_back(event);
+  const auto ends = events_of(text, "E");
+  const auto begins = events_of(text, "B");
+  REQUIRE(begins.size() == ends.size());
+  for (size_t i = 0; i < begins.size(); ++i) {
+    CHECK(begins[i].at("tid") == ends[i].at("tid"));
+    by_name[begins[i].at("name")] = {begins[i], ends[i]};
   }
   REQUIRE(by_name.count("blocked: sleeps") == 1);
-  CHECK(by_name["blocked: sleeps"].at(0).at("dur") == 0.2);
+  CHECK(by_name["blocked: sleeps"].at(0).at("ts") == 1.1);
+  CHECK(by_name["blocked: sleeps"].at(1).at("ts") == 1.3);
   CHECK(by_name["ready: woken"].at(0).at("ts") == 1.3);
   const Json lost = by_name["lost: full"].at(0);
   CHECK(lost.at("args").at("records") == 3);
