@@ -1,4 +1,4 @@
-// Compares zero-terminated texts without libc.
+// Compares and cuts zero-terminated texts without libc.
 #pragma once
 
 namespace arctrace {
@@ -11,6 +11,15 @@ inline bool equal(const char* a, const char* b) {
 inline bool starts_with(const char* text, const char* prefix) {
   while (*prefix != '\0' && *text == *prefix) ++text, ++prefix;
   return *prefix == '\0';
+}
+
+// What comes after the last slash of a path.
+inline const char* file_name(const char* path) {
+  const char* name = path;
+  for (; *path != '\0'; ++path) {
+    if (*path == '/') name = path + 1;
+  }
+  return name;
 }
 
 }  // namespace arctrace

@@ -58,8 +58,9 @@ __attribute__((always_inline)) inline bool enter_fast(uint64_t key,
   return enter_fast<Room>(
       key, here,
       [&](const ThreadState& state, const OpenFrame* caller) ARCTRACE_INLINED {
-        return frame.location == 0 ||
-               is_known_call(thread_local_state.stacks, state.edges, caller, frame);
+        if (frame.location == 0) return true;
+        if (caller == nullptr) return is_known_stack(state.followed, frame.location);
+        return is_known_call(thread_local_state.stacks, state.edges, *caller, frame);
       },
       [&]() ARCTRACE_INLINED { return frame; });
 }

@@ -66,7 +66,8 @@ __attribute__((always_inline)) inline bool call_began_fast(uint64_t key,
       [&](const ThreadState& state, const OpenFrame* caller) ARCTRACE_INLINED {
         // A call that returns to a stub ends together with another one.
         if (caller == nullptr
-                ? has_made_stacks() || is_stub_return(pending.return_address)
+                ? !is_known_stack(state.followed, call.here()) ||
+                      is_stub_return(pending.return_address)
                 : !state.edges.has_stub_call(caller->frame, call.here(),
                                              call.frame(pending.return_address))) {
           return false;

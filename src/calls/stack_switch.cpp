@@ -45,6 +45,7 @@ void write_coroutine(Nesting nesting, ThreadState& state, bool is_known, uint64_
 // Makes the frames of stack `number` the open ones.
 void switch_stack(Nesting nesting, ThreadState& state, ParkedStacks& parked,
                   uint32_t number, uint64_t ticks) {
+  state.followed.version = 0;
   report_all_calls(nesting, state);
   const uint64_t now_in = written_in(state);
   const bool is_known =
@@ -68,6 +69,27 @@ bool is_forked_here(const ThreadState& state, uint64_t ticks) {
          process->pid == state.slot.tid;
 }
 
+// The coroutine to which a thread goes over that is found on another stack than its open
+// frames; 0: its own stack.
+uint32_t entered_coroutine(ThreadState& state, const MadeStack& made, uint64_t ticks,
+                           bool is_switch) {
+  if (made.number == 0) return 0;
+  if (!is_switch && thread_local_state.stacks.own.contains(made.low)) return 0;
+  if (made.is_entered && is_forked_here(state, ticks)) state.forked_on = made.low;
+  return state.forked_on == made.low ? 0 : made.number;
+}
+
+// The thread's open frames are those of the stack that was found. While it runs on the
+// same part of it nothing is to be done, except on an own stack that has arrays to be
+// forgotten.
+void note_followed(ThreadState& state, const MadeStack& made) {
+  const StackRange& own = thread_local_state.stacks.own;
+  const bool has_own = made.from <= own.low && made.to >= own.high;
+  const bool is_apart = made.to <= own.low || made.from >= own.high;
+  if (made.number != state.coroutine || !(made.number == 0 ? has_own : is_apart)) return;
+  state.followed = {made.from, made.to, made.version};
+}
+
 }  // namespace
 
 void follow_stack_slow(Nesting nesting, uintptr_t address, uint64_t ticks,
@@ -86,20 +108,23 @@ void follow_stack_slow(Nesting nesting, uintptr_t address, uint64_t ticks,
     forget_made_stacks(own.low, address - 1);
   }
   uint32_t number = made.number;
-  if (number == state->coroutine) return;
-  if (!is_switch && own.contains(made.low)) number = 0;
-  if (number != 0 && made.is_entered && is_forked_here(*state, ticks)) {
-    state->forked_on = made.low;
+  if (number != state->coroutine) {
+    number = entered_coroutine(*state, made, ticks, is_switch);
   }
-  if (number != 0 && state->forked_on == made.low) number = 0;
-  if (number == state->coroutine) return;
-  ParkedStacks* parked = parked_stacks(*state);
-  if (parked == nullptr) return;
-  if (number != 0 && !parked->has(number)) {
-    number = enter_made_stack(made.low);
-    if (number == 0) return;
+  if (number != state->coroutine) {
+    ParkedStacks* parked = parked_stacks(*state);
+    if (parked == nullptr) return;
+    if (number != 0 && !parked->has(number)) {
+      const EnteredStack entered = enter_made_stack(made, state->calls);
+      number = entered.number;
+      if (number == 0) return;
+      if (entered.before != nullptr && entered.before != state->calls) {
+        state->calls->take_over(*entered.before, {made.low, made.high}, address);
+      }
+    }
+    switch_stack(nesting, *state, *parked, number, ticks);
   }
-  switch_stack(nesting, *state, *parked, number, ticks);
+  note_followed(*state, made);
 }
 
 void record_stack_switch(uintptr_t stack_pointer, bool is_switch) {

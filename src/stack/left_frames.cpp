@@ -138,7 +138,8 @@ const OpenFrame* innermost_located(const OpenFrames& open) {
 bool has_known_caller(const ThreadStacks& stacks, const OpenFrames& open,
                       const CallEdges& edges, const MachineFrame& now) {
   if (open.depth > OpenFrames::kMax) return false;
-  return is_known_call(stacks, edges, innermost_located(open), now);
+  const OpenFrame* innermost = innermost_located(open);
+  return innermost == nullptr || is_known_call(stacks, edges, *innermost, now);
 }
 
 void set_unwinder(arctrace_shim_unwinder* finder) { unwinder = finder; }

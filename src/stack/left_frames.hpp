@@ -35,16 +35,19 @@ EntryDepth depth_at_entry(const ThreadStacks& stacks, const OpenFrames& open,
 const OpenFrame* innermost_located(const OpenFrames& open);
 
 // Whether the frames up to `innermost` surely are open when a function is entered at
-// `now`, whose location is known: there are none (null), or it is known to be called by
-// the innermost of them. If there are none, a program that has coroutines may have left a
-// stack unseen.
+// `now`, whose location is known: it is known to be called by the innermost of them.
 inline bool is_known_call(const ThreadStacks& stacks, const CallEdges& edges,
-                          const OpenFrame* innermost, const MachineFrame& now) {
-  if (innermost == nullptr) return !has_made_stacks();
-  const MachineFrame& caller = innermost->frame;
+                          const OpenFrame& innermost, const MachineFrame& now) {
+  const MachineFrame& caller = innermost.frame;
   if (now.hook_site != 0) return edges.has(caller, now);
   // Without sites there is nothing to see but positions.
   return caller.location > now.location && !stacks.is_on_signal_stack(caller.location);
+}
+
+// Whether a call that ends at `address`, of a thread without open frames, needs no look
+// at the stack: the program has no coroutines, or the thread is known to run there.
+inline bool is_known_stack(const FollowedStack& followed, uintptr_t address) {
+  return !has_made_stacks() || followed.has(address);
 }
 
 // The same for all open frames that have a location.

@@ -1,40 +1,59 @@
+// The table has its stacks in the order of their addresses. Of two of them either one
+// lies within the other, or they have nothing in common. So a binary search finds the
+// last one that begins below an address, and the innermost one that has the address is
+// that one, or one of those around it.
 #include "src/stack/made_stacks.hpp"
 
 #include <atomic>
 
 namespace arctrace {
 
-uint32_t made_stacks;
+uint32_t made_stacks_version;
 
 namespace {
 
 constexpr uint32_t kStacks = 4096;
+constexpr uint16_t kNone = UINT16_MAX;
 
-// Free if its number is 0.
 struct Entry {
   uintptr_t low, high;
-  uint32_t number;
-  uint32_t is_entered;
+  uint32_t number;  // 0: free
+  uint16_t outer;   // entry of the innermost stack around it; free: the next free one
+  uint8_t is_entered;
+  PendingCalls* calls;  // of the thread that follows it
 };
 
 Entry entries[kStacks];
-uint32_t entries_used;      // entries from here on were never used
-uint32_t entries_replaced;  // the next one to be replaced when all are in use
-uint32_t last_coroutine;    // ever given
-uint32_t table_version;     // odd while the table is being changed
+uint16_t order[kStacks];  // of the entries in use, from the lowest on; outer ones first
+uint32_t order_count;
+uint32_t entries_used;        // entries from here on were never used
+uint16_t free_entry = kNone;  // the first of those that are free again
+uint32_t entries_replaced;    // the next one to be replaced when all are in use
+uint32_t last_coroutine;      // ever given
+
+template <class Word>
+Word load(Word& word) {
+  return IpcAtomics::load_relaxed(word);
+}
+template <class Word>
+void store(Word& word, Word value) {
+  IpcAtomics::store_relaxed(word, value);
+}
 
 // Changes the table, unless another thread, or a call that this one has interrupted, is
 // at it.
 class Change {
  public:
   Change() {
-    uint32_t seen = IpcAtomics::load_relaxed(table_version);
+    uint32_t seen = load(made_stacks_version);
     is_held_ = seen % 2 == 0 &&
-               IpcAtomics::compare_exchange_acq_rel(table_version, seen, seen + 1);
+               IpcAtomics::compare_exchange_acq_rel(made_stacks_version, seen, seen + 1);
     std::atomic_thread_fence(std::memory_order_release);
   }
   ~Change() {
-    if (is_held_) IpcAtomics::store_release(table_version, table_version + 1);
+    if (!is_held_) return;
+    const uint32_t next = made_stacks_version + 1;
+    IpcAtomics::store_release(made_stacks_version, next == 0 ? 2 : next);
   }
   Change(const Change&) = delete;
   Change& operator=(const Change&) = delete;
@@ -44,25 +63,115 @@ class Change {
   bool is_held_;
 };
 
-bool overlaps(Entry& entry, uintptr_t low, uintptr_t high) {
-  return IpcAtomics::load_relaxed(entry.low) < high &&
-         low < IpcAtomics::load_relaxed(entry.high);
+// How many stacks begin at `address` or below. A reader that meets a change gets any
+// number up to kStacks.
+uint32_t count_up_to(uintptr_t address) {
+  uint32_t low = 0;
+  uint32_t high = load(order_count);
+  while (low < high) {
+    const uint32_t middle = (low + high) / 2;
+    if (load(entries[load(order[middle])].low) <= address) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
 }
 
-// Frees the entries of stacks of which [low, high) has a part. A stack that has this one
-// within it stays.
-Entry* free_overlapping(uintptr_t low, uintptr_t high) {
-  Entry* found = nullptr;
-  for (uint32_t i = 0; i < entries_used; ++i) {
-    Entry& entry = entries[i];
-    const bool is_around = entry.low <= low && high <= entry.high &&
-                           (entry.low != low || entry.high != high);
-    if (entry.number != 0 && !is_around && overlaps(entry, low, high)) {
-      IpcAtomics::store_relaxed(entry.number, uint32_t{0});
-    }
-    if (entry.number == 0) found = &entry;
-  }
+bool contains(Entry& entry, uintptr_t address) {
+  return load(entry.low) <= address && address < load(entry.high);
+}
+
+// Whether the entry has all of [low, high) and more.
+bool is_around(const Entry& entry, uintptr_t low, uintptr_t high) {
+  return entry.low <= low && high <= entry.high &&
+         (entry.low != low || entry.high != high);
+}
+
+// The innermost stack that has `address`. REQUIRES: the table is held.
+uint16_t innermost_at(uintptr_t address) {
+  const uint32_t count = count_up_to(address);
+  uint16_t found = count == 0 ? kNone : order[count - 1];
+  while (found != kNone && !contains(entries[found], address))
+    found = entries[found].outer;
   return found;
+}
+
+// What follows changes the table, which is held.
+
+void remove_at(uint32_t position) {
+  const uint16_t removed = order[position];
+  Entry& entry = entries[removed];
+  for (uint32_t i = position; i + 1 < order_count; ++i) store(order[i], order[i + 1]);
+  store(order_count, order_count - 1);
+  for (uint32_t i = position; i < order_count; ++i) {
+    Entry& inner = entries[order[i]];
+    if (inner.low >= entry.high) break;
+    if (inner.outer == removed) store(inner.outer, entry.outer);
+  }
+  store(entry.number, uint32_t{0});
+  store(entry.outer, free_entry);
+  free_entry = removed;
+}
+
+void remove(uint16_t removed) {
+  uint32_t position = count_up_to(entries[removed].low);
+  while (position > 0 && order[position - 1] != removed) --position;
+  if (position > 0) remove_at(position - 1);
+}
+
+// Removes the stacks of which [low, high) has a part, but for those around it.
+void remove_overlapping(uintptr_t low, uintptr_t high) {
+  uint16_t outer = innermost_at(low);
+  while (outer != kNone) {
+    const uint16_t next = entries[outer].outer;
+    if (entries[outer].low < low && !is_around(entries[outer], low, high)) remove(outer);
+    outer = next;
+  }
+  uint32_t position = low == 0 ? 0 : count_up_to(low - 1);
+  while (position < order_count && entries[order[position]].low < high) {
+    if (is_around(entries[order[position]], low, high)) {
+      ++position;
+    } else {
+      remove_at(position);
+    }
+  }
+}
+
+// The entry of exactly this stack, if it has no other ones within it; null: there is
+// none.
+Entry* same_stack(uintptr_t low, uintptr_t high) {
+  const uint32_t count = count_up_to(low);
+  if (count == 0) return nullptr;
+  Entry& entry = entries[order[count - 1]];
+  const bool has_inner = count < order_count && entries[order[count]].low < high;
+  return entry.low == low && entry.high == high && !has_inner ? &entry : nullptr;
+}
+
+uint16_t take_entry() {
+  if (free_entry == kNone && entries_used < kStacks) {
+    return static_cast<uint16_t>(entries_used++);
+  }
+  if (free_entry == kNone) remove(static_cast<uint16_t>(entries_replaced++ % kStacks));
+  const uint16_t taken = free_entry;
+  free_entry = entries[taken].outer;
+  return taken;
+}
+
+// REQUIRES: no stack has a part of it, but for those around it.
+Entry& add(uintptr_t low, uintptr_t high) {
+  const uint16_t taken = take_entry();
+  const uint16_t outer = innermost_at(low);
+  const uint32_t position = count_up_to(low);
+  for (uint32_t i = order_count; i > position; --i) store(order[i], order[i - 1]);
+  Entry& entry = entries[taken];
+  store(entry.low, low);
+  store(entry.high, high);
+  store(entry.outer, outer);
+  store(order[position], taken);
+  store(order_count, order_count + 1);
+  return entry;
 }
 
 }  // namespace
@@ -71,67 +180,73 @@ void note_made_stack(uintptr_t low, uintptr_t high) {
   if (low >= high) return;
   const Change change;
   if (!change.is_held()) return;
-  Entry* to = free_overlapping(low, high);
-  if (to == nullptr)
-    to = &entries[entries_used < kStacks ? entries_used++ : entries_replaced++ % kStacks];
-  IpcAtomics::store_relaxed(to->low, low);
-  IpcAtomics::store_relaxed(to->high, high);
-  IpcAtomics::store_relaxed(to->is_entered, uint32_t{0});
-  IpcAtomics::store_relaxed(to->number, ++last_coroutine);
-  if (made_stacks != UINT32_MAX) IpcAtomics::store_relaxed(made_stacks, made_stacks + 1);
+  Entry* entry = same_stack(low, high);
+  if (entry == nullptr) {
+    remove_overlapping(low, high);
+    entry = &add(low, high);
+  }
+  store(entry->is_entered, uint8_t{0});
+  entry->calls = nullptr;
+  store(entry->number, ++last_coroutine);
 }
 
 MadeStack find_made_stack(uintptr_t address) {
-  MadeStack found{MadeStack::Found::kNo, 0, false, 0};
-  const uint32_t seen = IpcAtomics::load_acquire(table_version);
-  uintptr_t size = UINTPTR_MAX;
-  const uint32_t count = IpcAtomics::load_relaxed(entries_used);
-  for (uint32_t i = 0; i < count; ++i) {
-    Entry& entry = entries[i];
-    if (!overlaps(entry, address - 1, address)) continue;
-    const uintptr_t low = IpcAtomics::load_relaxed(entry.low);
-    const uintptr_t entry_size = IpcAtomics::load_relaxed(entry.high) - low;
-    const uint32_t number = IpcAtomics::load_relaxed(entry.number);
-    if (number == 0 || entry_size >= size) continue;
-    size = entry_size;
-    found = {MadeStack::Found::kYes, number,
-             IpcAtomics::load_relaxed(entry.is_entered) != 0, low};
+  const uintptr_t inside = address - 1;
+  MadeStack found{MadeStack::Found::kNo, 0, 0, false, 0, 0, 0, UINTPTR_MAX, 0};
+  found.version = IpcAtomics::load_acquire(made_stacks_version);
+  const uint32_t count = count_up_to(inside);
+  if (count < load(order_count)) found.to = load(entries[load(order[count])].low);
+  uint16_t at = count == 0 ? kNone : load(order[count - 1]);
+  // The steps are counted for the sake of a reader that meets a change.
+  for (uint32_t steps = 0; at != kNone && steps < kStacks; ++steps) {
+    Entry& entry = entries[at];
+    const uintptr_t high = load(entry.high);
+    if (!contains(entry, inside)) {
+      found.from = high;
+      at = load(entry.outer);
+      continue;
+    }
+    found.found = MadeStack::Found::kYes;
+    found.number = load(entry.number);
+    found.entry = at;
+    found.is_entered = load(entry.is_entered) != 0;
+    found.low = load(entry.low);
+    found.high = high;
+    if (found.from == 0) found.from = found.low;
+    if (high < found.to) found.to = high;
+    break;
   }
   std::atomic_thread_fence(std::memory_order_acquire);
-  if (seen % 2 != 0 || IpcAtomics::load_relaxed(table_version) != seen) {
+  if (found.version % 2 != 0 || load(made_stacks_version) != found.version) {
     found.found = MadeStack::Found::kBusy;
   }
   return found;
 }
 
 void forget_made_stacks(uintptr_t low, uintptr_t high) {
-  const auto is_within = [&](Entry& entry) {
-    return IpcAtomics::load_relaxed(entry.number) != 0 &&
-           IpcAtomics::load_relaxed(entry.low) >= low &&
-           IpcAtomics::load_relaxed(entry.high) <= high;
-  };
-  bool has_any = false;
-  const uint32_t count = IpcAtomics::load_relaxed(entries_used);
-  for (uint32_t i = 0; i < count && !has_any; ++i) has_any = is_within(entries[i]);
-  if (!has_any) return;
+  const uint32_t first = low == 0 ? 0 : count_up_to(low - 1);
+  if (first >= load(order_count) || load(entries[load(order[first])].low) >= high) return;
   const Change change;
   if (!change.is_held()) return;
-  for (uint32_t i = 0; i < entries_used; ++i) {
-    if (is_within(entries[i])) IpcAtomics::store_relaxed(entries[i].number, uint32_t{0});
+  uint32_t position = low == 0 ? 0 : count_up_to(low - 1);
+  while (position < order_count && entries[order[position]].low < high) {
+    if (entries[order[position]].high <= high) {
+      remove_at(position);
+    } else {
+      ++position;
+    }
   }
 }
 
-uint32_t enter_made_stack(uintptr_t low) {
+EnteredStack enter_made_stack(const MadeStack& made, PendingCalls* calls) {
   const Change change;
-  if (!change.is_held()) return 0;
-  for (uint32_t i = 0; i < entries_used; ++i) {
-    Entry& entry = entries[i];
-    if (entry.number == 0 || entry.low != low) continue;
-    if (entry.is_entered != 0) IpcAtomics::store_relaxed(entry.number, ++last_coroutine);
-    IpcAtomics::store_relaxed(entry.is_entered, uint32_t{1});
-    return entry.number;
-  }
-  return 0;
+  Entry& entry = entries[made.entry];
+  if (!change.is_held() || entry.number != made.number) return {0, nullptr};
+  if (entry.is_entered != 0) store(entry.number, ++last_coroutine);
+  store(entry.is_entered, uint8_t{1});
+  PendingCalls* before = entry.calls;
+  entry.calls = calls;
+  return {entry.number, before};
 }
 
 }  // namespace arctrace

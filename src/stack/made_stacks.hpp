@@ -13,34 +13,61 @@
 
 namespace arctrace {
 
-// How many stacks have been made; at its end it stays where it is.
-extern uint32_t made_stacks;
+// Changes with each change of the table, and is odd during one. 0: no stack was ever
+// made.
+extern uint32_t made_stacks_version;
 
 inline bool has_made_stacks() {
-  return __builtin_expect(IpcAtomics::load_relaxed(made_stacks) != 0, 0);
+  return __builtin_expect(IpcAtomics::load_relaxed(made_stacks_version) != 0, 0);
 }
 
 struct MadeStack {
   enum class Found : uint8_t { kNo, kYes, kBusy };
   Found found;
   uint32_t number;  // of the coroutine
+  uint32_t entry;   // in the table
   bool is_entered;  // enter_made_stack() was called for this number
-  uintptr_t low;
+  uintptr_t low, high;
+  // A frame that ends in (from, to] is on the same stack, or on none like this one, as
+  // long as the table has this version.
+  uintptr_t from, to;
+  uint32_t version;
 };
 
-// A coroutine has got the stack [low, high). Those that had any of it are over.
+// A part of a stack on which a thread is known to run, so that nothing has to be asked.
+// All zero: none.
+struct FollowedStack {
+  uintptr_t from, to;
+  uint32_t version;
+
+  // Whether the frame that ends at `address` is there, and the table is still the same.
+  bool has(uintptr_t address) const {
+    return address > from && address <= to &&
+           version == IpcAtomics::load_relaxed(made_stacks_version);
+  }
+};
+
+// A coroutine has got the stack [low, high). Those that had any of it are over, but for
+// one that has all of it and more.
 void note_made_stack(uintptr_t low, uintptr_t high);
 
 // The stack of the frame that ends at `address`, or the innermost one if that is within
-// another coroutine's.
+// another coroutine's. Takes a binary search.
 MadeStack find_made_stack(uintptr_t address);
 
 // The stacks that lie within [low, high) are gone.
 void forget_made_stacks(uintptr_t low, uintptr_t high);
 
-// A thread begins to follow the coroutine of the stack that begins at `low`. Returns the
-// number under which it does so: a new one if another thread, or this one, has followed
-// it before and does not know its frames any more. 0: the table was busy.
-uint32_t enter_made_stack(uintptr_t low);
+struct PendingCalls;
+
+struct EnteredStack {
+  uint32_t number;       // 0: it is gone, or the table was busy
+  PendingCalls* before;  // of the thread that followed it before; null: none did
+};
+
+// The thread that has `calls` begins to follow the coroutine of a stack that was found.
+// It does so under a new number if another thread, or this one, has followed it before
+// and does not know its frames any more.
+EnteredStack enter_made_stack(const MadeStack& made, PendingCalls* calls);
 
 }  // namespace arctrace

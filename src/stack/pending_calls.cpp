@@ -116,6 +116,24 @@ void PendingCalls::drop_from_afar(uintptr_t return_slot) {
   }
 }
 
+void PendingCalls::take_over(PendingCalls& from, const StackRange& stack,
+                             uintptr_t goes_on) {
+  const uintptr_t innermost_slot = goes_on - sizeof(uintptr_t);
+  const uint64_t count = IpcAtomics::load_relaxed(from.depth);
+  for (uint64_t i = 0; i < count; ++i) {
+    PendingCall& call = from.calls[i];
+    if (!stack.contains(IpcAtomics::load_relaxed(call.return_slot))) continue;
+    const bool is_open = call.return_slot == innermost_slot
+                             ? find(innermost_slot) == nullptr
+                             : call.return_slot > innermost_slot;
+    if (is_open) {
+      if (depth == kMaxCalls) return;
+      store(*(innermost(depth) + 1), depth, call);
+    }
+    IpcAtomics::store_relaxed(call.return_slot, uintptr_t{0});
+  }
+}
+
 void PendingCalls::drop_own() {
   full_top = 0;
   for (uint64_t i = 0; i < depth; ++i) {

@@ -144,11 +144,15 @@ struct PendingCalls {
   PendingCall* find(uintptr_t return_slot);
 
   // Calls visit(call) for the innermost call with this return slot, and for those that
-  // ended with a jump to it, from the inside out. REQUIRES: there is one.
+  // ended with a jump to it, from the inside out. REQUIRES: there is one. visit() may
+  // move it to another thread's.
   template <class Visit>
   void for_each_at(uintptr_t return_slot, const Visit& visit) {
-    for (PendingCall* call = find(return_slot); call != nullptr; call = next_at(call)) {
-      visit(*call);
+    PendingCall* call = find(return_slot);
+    while (call != nullptr) {
+      PendingCall* outer = next_at(call);
+      visit(PendingCall(*call));
+      call = outer;
     }
   }
 
@@ -158,6 +162,14 @@ struct PendingCalls {
 
   // The same, by another thread than the one to which the calls belong.
   void drop_from_afar(uintptr_t return_slot);
+
+  // Moves those of another thread's calls here that were made on a stack with which this
+  // thread goes on, in a frame that ends at `goes_on`, and drops those further in: they
+  // were left. The frame's own slot may be that of a call that ended with a jump to it,
+  // or have been used again here. If each thread had the calls that it began, one that
+  // was left and one that is open might have the same slot, and nothing would show which
+  // one returns.
+  void take_over(PendingCalls& from, const StackRange& stack, uintptr_t goes_on);
 
   // Whether any may still return.
   bool has_calls() {

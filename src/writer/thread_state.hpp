@@ -13,6 +13,7 @@
 #include "src/protocol/handout.hpp"
 #include "src/stack/call_edges.hpp"
 #include "src/stack/filtered_frames.hpp"
+#include "src/stack/made_stacks.hpp"
 #include "src/stack/open_frames.hpp"
 #include "src/stack/parked_stacks.hpp"
 #include "src/stack/pending_calls.hpp"
@@ -122,6 +123,7 @@ struct ThreadState {
   // was forked there; 0: none.
   uintptr_t forked_on;
   bool is_switching;  // the open frames are being exchanged for those of another stack
+  FollowedStack followed;  // on the coroutine's
   HeldRecord held[ARCTRACE_HELD_COUNT];
   PublishedCalls published;
   uint64_t filter_verdict;  // of the record filter (record_filter.cpp)

@@ -13,7 +13,7 @@ import unittest
 ARCTRACE = os.environ["ARCTRACE"]
 PROGRAMS = pathlib.Path(os.environ["ARCTRACE_PROGRAMS"])
 
-# (program, argument, options): most instructions added.
+# (program, arguments): most instructions added.
 LIMITS = {
     ("calls_cyg", "repeated"): 168,
     ("calls_cyg", "in_turn"): 336,
@@ -40,6 +40,13 @@ SHARED_LIMITS = {
     ("api_calls", "event"): 157,
     ("api_calls", "scope"): 262,
 }
+COROUTINE_LIMITS = {
+    ("switches", "1", "switch"): 1_850,
+    ("switches", "1000", "switch"): 2_050,
+    ("switches", "4000", "switch"): 2_100,
+    ("switches", "1", "call"): 235,
+    ("switches", "4000", "call"): 235,
+}
 # (what makes the writer search, buffer): calls, and most instructions of any.
 WORST_LIMITS = {
     ("full", ("--mode=stop", "--buffer-size=4M")): (8, 16_000),
@@ -64,21 +71,26 @@ class Instructions(unittest.TestCase):
 
     def check(self, limits, *options):
         with tempfile.TemporaryDirectory() as directory:
-            for (program, argument), limit in limits.items():
-                with self.subTest(program=program, argument=argument, options=options):
-                    stepped = [PROGRAMS / "count_steps", PROGRAMS / program, argument]
+            for (program, *arguments), limit in limits.items():
+                with self.subTest(program=program, arguments=arguments, options=options):
+                    stepped = [PROGRAMS / "count_steps", PROGRAMS / program, *arguments]
                     untraced = self.count(*stepped)
                     traced = self.count(ARCTRACE, "record", "-o", f"{directory}/arctrace.data",
                                         *options, "--", *stepped)
                     self.assertGreater(traced, untraced, "nothing was recorded")
                     self.assertLessEqual(traced - untraced, limit)
-                    print(f"{program} {argument} {' '.join(options)}: + {traced - untraced}")
+                    print(program, *arguments, *options, f"+ {traced - untraced}")
 
     def test_own_blocks(self):
         self.check(LIMITS, "--scope=thread")
 
     def test_shared_chain(self):
         self.check(SHARED_LIMITS, "--scope=shared")
+
+    def test_coroutines(self):
+        """A switch, there and back, costs about the same however many there are; a call costs
+        what it does without."""
+        self.check(COROUTINE_LIMITS, "--scope=thread")
 
     def test_searches_have_an_end(self):
         """The histogram of a call's steps does not depend on how many blocks and slots there

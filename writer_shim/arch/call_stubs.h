@@ -24,8 +24,15 @@ extern const unsigned char arctrace_call_returns[];
 /* The same, where its return address was exchanged for this one (x86-64). */
 extern const unsigned char arctrace_exchanged_returns[];
 
-/* arctrace_shim_pending_calls(), for the unwind rules. */
-extern const uint64_t* arctrace_pending_calls;
+/* By which unwinders that find our second frame return to it (x86-64). */
+extern const unsigned char arctrace_second_frame[];
+
+/* What the unwind rules read. */
+struct arctrace_unwind_words {
+  const uint64_t* pending_calls; /* arctrace_shim_pending_calls() */
+  uintptr_t second_frame;        /* arctrace_second_frame; 0: unwinders see one frame */
+};
+extern struct arctrace_unwind_words arctrace_unwinding;
 
 /* What a stub does next. */
 struct arctrace_call_route {

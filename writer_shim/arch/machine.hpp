@@ -22,6 +22,9 @@ inline constexpr bool kPltReadsDataSlots = true;
 // Hooks at the entry of functions make them return to arctrace_exchanged_returns.
 inline constexpr bool kExchangesReturns = true;
 
+// Unwinders can be shown two frames of ours for a call, arctrace_second_frame's too.
+inline constexpr bool kHasSecondFrame = true;
+
 // A jump reaches 2 GiB, which has to include the module.
 inline constexpr uintptr_t kJumpReach = uintptr_t{1} << 29;
 
@@ -69,6 +72,8 @@ inline constexpr bool kPltReadsDataSlots = false;
 
 // No hook exchanges a function's return address.
 inline constexpr bool kExchangesReturns = false;
+
+inline constexpr bool kHasSecondFrame = false;
 
 // A branch reaches 128 MiB.
 inline constexpr uintptr_t kJumpReach = uintptr_t{1} << 27;

@@ -101,14 +101,6 @@ void note_matched(uint64_t found) {
   arctrace_shim_patterns_matched(matched);
 }
 
-const char* file_name(const char* path) {
-  const char* name = path;
-  for (; *path != '\0'; ++path) {
-    if (*path == '/') name = path + 1;
-  }
-  return name;
-}
-
 }  // namespace
 
 void set_patterns(const ShimOptions& wanted) {

@@ -133,7 +133,9 @@ void function_begins(const EnteredFunction& function) {
 }
 
 // The unwind rule for the return address that we exchange needs the pending calls.
-bool is_ready() { return functions_gate_is_open() && arctrace_pending_calls != nullptr; }
+bool is_ready() {
+  return functions_gate_is_open() && arctrace_unwinding.pending_calls != nullptr;
+}
 
 }  // namespace
 

@@ -17,14 +17,6 @@ constexpr const char* kCallers[] = {
 
 uint32_t stacks_are_copied;
 
-const char* file_name(const char* path) {
-  const char* name = path;
-  for (; *path != '\0'; ++path) {
-    if (*path == '/') name = path + 1;
-  }
-  return name;
-}
-
 bool calls_back(const char* name) {
   for (const char* caller : kCallers) {
     if (equal(name, caller)) return true;

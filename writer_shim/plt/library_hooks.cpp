@@ -26,8 +26,7 @@
 #include "writer_shim/plt/call_table.hpp"
 #include "writer_shim/plt/caller_readers.hpp"
 #include "writer_shim/plt/copied_stacks.hpp"
-
-const uint64_t* arctrace_pending_calls;
+#include "writer_shim/unwind/libunwind.hpp"
 
 namespace arctrace::shim {
 namespace {
@@ -249,6 +248,7 @@ int hook_module(dl_phdr_info* info, size_t, void* is_first) {
   modules[free] = {image.range, {}, true};
   set_loaded_object(free, *info, image.range);
   look_for_stack_copier(info->dlpi_name);
+  look_for_libunwind(info->dlpi_name);
   if (!is_excluded(image)) {
     hook_slots(image, modules[free].cells, is_recorded ? Hooked::kAll : Hooked::kJumps);
   }
@@ -257,8 +257,8 @@ int hook_module(dl_phdr_info* info, size_t, void* is_first) {
 
 int find_own_library(dl_phdr_info* info, size_t, void*) {
   ModuleImage image;
-  if (!read_module(*info, image) ||
-      !image.range.contains(reinterpret_cast<uintptr_t>(arctrace_pending_calls))) {
+  if (!read_module(*info, image) || !image.range.contains(reinterpret_cast<uintptr_t>(
+                                        arctrace_unwinding.pending_calls))) {
     return 0;
   }
   own_library = image.range;
@@ -281,11 +281,11 @@ int see_module(dl_phdr_info* info, size_t, void* are_unrelocated) {
 
 void hook_library_calls(LibraryCalls which) {
   if constexpr (machine::kExchangesReturns) {
-    arctrace_pending_calls = arctrace_shim_pending_calls(
+    arctrace_unwinding.pending_calls = arctrace_shim_pending_calls(
         reinterpret_cast<uintptr_t>(arctrace_call_returns),
         reinterpret_cast<uintptr_t>(arctrace_exchanged_returns));
   } else {
-    arctrace_pending_calls = arctrace_shim_pending_calls(0, 0);
+    arctrace_unwinding.pending_calls = arctrace_shim_pending_calls(0, 0);
   }
   dl_iterate_phdr(find_own_library, nullptr);
   find_runtimes();

@@ -127,6 +127,14 @@ class Hazards(plain.PlainTest):
     def test_backtraces_of_signal_handlers(self):
         self.both("./sampled")
 
+    def test_libunwind(self):
+        """Its walks, which do not know where we say that our caller's stack pointer is."""
+        if not (plain.FIXTURES / "gcc/walks").exists():
+            self.skipTest("there is no libunwind.so.8")
+        self.both("./walks")
+        self.both("./walks_fentry", "calls")
+        self.both("./walks_patchable", "calls")
+
     def test_signals(self):
         self.both("./signals", "return")
         self.both("./signals", "altstack")

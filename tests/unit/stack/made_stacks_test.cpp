@@ -3,12 +3,51 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <random>
+#include <vector>
+
+#include "tests/support/test_session.hpp"
+
 namespace arctrace::testing {
 namespace {
 
 using Found = MadeStack::Found;
 
 constexpr uintptr_t kMadeAt = 0x10000000;
+
+// The same table as a list, without an order.
+struct Model {
+  struct Stack {
+    uintptr_t low, high;
+    uint32_t number;
+  };
+  std::vector<Stack> stacks;
+
+  void note(uintptr_t low, uintptr_t high, uint32_t number) {
+    std::erase_if(stacks, [&](const Stack& stack) {
+      const bool is_around = stack.low <= low && high <= stack.high &&
+                             (stack.low != low || stack.high != high);
+      return !is_around && stack.low < high && low < stack.high;
+    });
+    stacks.push_back({low, high, number});
+  }
+  void forget(uintptr_t low, uintptr_t high) {
+    std::erase_if(stacks, [&](const Stack& stack) {
+      return stack.low >= low && stack.high <= high;
+    });
+  }
+  uint32_t find(uintptr_t address) const {
+    const Stack* found = nullptr;
+    for (const Stack& stack : stacks) {
+      if (address <= stack.low || address > stack.high) continue;
+      if (found == nullptr || stack.high - stack.low < found->high - found->low) {
+        found = &stack;
+      }
+    }
+    return found == nullptr ? 0 : found->number;
+  }
+};
 
 }  // namespace
 
@@ -27,12 +66,18 @@ TEST_CASE("made stacks: a frame is on the innermost one that has it") {
 
 TEST_CASE("made stacks: a stack that is made again is another coroutine's") {
   note_made_stack(kMadeAt, kMadeAt + 0x1000);
-  const uint32_t first = find_made_stack(kMadeAt + 0x800).number;
-  CHECK(enter_made_stack(kMadeAt) == first);
+  const MadeStack made = find_made_stack(kMadeAt + 0x800);
+  const uint32_t first = made.number;
+  PendingCalls* const mine = reinterpret_cast<PendingCalls*>(8);
+  CHECK(enter_made_stack(made, mine).number == first);
   CHECK(find_made_stack(kMadeAt + 0x800).is_entered);
-  // Whoever enters it once more does not know its frames.
-  const uint32_t second = enter_made_stack(kMadeAt);
+  // A thread that enters it once more does not know its frames.
+  const EnteredStack entered =
+      enter_made_stack(find_made_stack(kMadeAt + 0x800), nullptr);
+  const uint32_t second = entered.number;
   CHECK(second != first);
+  CHECK(entered.before == mine);
+  CHECK(enter_made_stack(made, mine).number == 0);
   note_made_stack(kMadeAt + 0x800, kMadeAt + 0x1800);  // a part of it is enough
   CHECK(find_made_stack(kMadeAt + 0x400).found == Found::kNo);
   CHECK(find_made_stack(kMadeAt + 0x1000).number > second);
@@ -55,6 +100,36 @@ TEST_CASE("made stacks: more than the table has room for") {
   }
   CHECK(find_made_stack(kMadeAt + 8).found == Found::kNo);
   CHECK(find_made_stack(kMadeAt + 9'000 * kMadeSize + 8).found == Found::kYes);
+}
+
+TEST_CASE("made stacks: random ones are found as in a list") {
+  constexpr uintptr_t kHigh = kMadeAt + 100;
+  std::mt19937_64 random(test_seed());
+  const auto up_to = [&](uintptr_t end) {
+    return static_cast<uintptr_t>(random() % end);
+  };
+  for (int round = 0; round < 200; ++round) {
+    forget_made_stacks(0, UINTPTR_MAX);
+    Model model;
+    for (int step = 0; step < 60; ++step) {
+      const uintptr_t low = kMadeAt + up_to(99);
+      const uintptr_t high = low + 1 + up_to(kHigh - low);
+      if (up_to(8) == 0) {
+        forget_made_stacks(low, high);
+        model.forget(low, high);
+      } else {
+        note_made_stack(low, high);
+        model.note(low, high, find_made_stack(low + 1).number);
+      }
+      const MadeStack made = find_made_stack(kMadeAt + up_to(102));
+      REQUIRE(made.from < made.to);
+      for (uintptr_t address = kMadeAt; address <= kHigh + 1; ++address) {
+        const uint32_t number = model.find(address);
+        REQUIRE(find_made_stack(address).number == number);
+        if (address > made.from && address <= made.to) REQUIRE(number == made.number);
+      }
+    }
+  }
 }
 
 }  // namespace arctrace::testing

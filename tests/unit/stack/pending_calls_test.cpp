@@ -77,6 +77,31 @@ TEST_CASE("pending calls: those that seem to be left can be found by their slot"
   CHECK_FALSE(calls.stack->has_calls());
 }
 
+TEST_CASE("pending calls: those on a coroutine's stack go with it to another thread") {
+  constexpr StackRange kStack = {kElsewhere, kElsewhere + 0x1000};
+  constexpr uintptr_t kSlot = kElsewhere + 0x300;
+  Calls before;
+  before.push(0x8000);
+  before.push(kElsewhere + 0x800);
+  before.push(kElsewhere + 0x400);
+  before.push(kSlot);
+  before.push(kElsewhere + 0x100);  // was left
+  Calls after;
+  after.stack->push(kStacks, {kElsewhere + 0x400, 7, 7}, false);  // was left there
+  SUBCASE("that goes on where a call ended with a jump") {}
+  SUBCASE("that goes on with another call in the slot of one that was left") {
+    before.stack->find(kSlot)->return_address = 7;
+    after.push(kSlot);
+  }
+  after.stack->take_over(*before.stack, kStack, kSlot + sizeof(uintptr_t));
+  CHECK(before.stack->find(kElsewhere + 0x400) == nullptr);
+  CHECK(before.stack->find(0x8000) != nullptr);
+  CHECK(after.stack->find(kElsewhere + 0x100) == nullptr);
+  after.end(kSlot);
+  after.end(kElsewhere + 0x400);
+  after.end(kElsewhere + 0x800);
+}
+
 TEST_CASE("pending calls: of those that were left, the overwritten ones make room") {
   constexpr uintptr_t kReturns = 0x1234;
   static uintptr_t memory[LeftCalls::kEntries + 1];

@@ -76,7 +76,7 @@ call_begins:
   .type call_through_block, %object
   .p2align 7
 call_through_block:
-  .xword arctrace_pending_calls - call_through_block
+  .xword arctrace_unwinding - call_through_block
   .xword 0 /* a return address that ends an unwinder's walk */
   .ascii "arctrace"
 

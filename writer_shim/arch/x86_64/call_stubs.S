@@ -65,28 +65,44 @@ call_begins:
   .cfi_endproc
   .size call_begins, . - call_begins
 
-/* The unwind rules of a frame of ours, while rsp is 12 below its CFA. */
-  .macro frame_rules
-  /* CFA: 12 above the return slot. Debuggers find out by it which of two frames is the inner
-   * one: the CFA of our callee is 8 above the slot, that of our caller at least 16. */
-  .cfi_def_cfa %rsp, 12
-  /* DW_CFA_val_expression: our caller's rsp (7) is the CFA - 4: lit4, minus. */
-  .cfi_escape 0x16, 0x07, 0x02, 0x34, 0x1c
-  /* DW_CFA_expression: 85 bytes of operations find the word of the return address (16). They
-   * begin with the CFA on their stack and make it the return slot, twice, because pick does
-   * not reach the lowest element: lit12, minus, dup. */
-  .cfi_escape 0x10, 0x10, 85, 0x3c, 0x1c, 0x12
-  /* The address of the first thread's pending calls: breg16 0, const1s -128, and, dup, deref,
+/* The unwind rules of a frame of ours. Its CFA is the stack pointer of our caller, 8 above the
+ * return slot. While the called function runs, that is the CFA of its own frame too, but
+ * unwinders must distinguish the two: libgcc does so by their CFAs, and gdb takes the frame
+ * with the lower one for the inner one. So the CFA is 12 above the slot then, below that of
+ * our caller, and a rule of its own gives the stack pointer.
+ *
+ * libunwind knows no such rule and takes the CFA for the stack pointer. Where it is loaded,
+ * our frame is two: the inner one returns to the outer one, whose rule sees by the stack
+ * pointer which unwinder it is for. Others need no second frame, so they do not get one.
+ *
+ * DW_CFA_val_expression: our caller's rsp (7) is the CFA without its lower bits: const1s -8,
+ * and. */
+  .macro stack_pointer_rule
+  .cfi_escape 0x16, 0x07, 0x03, 0x09, 0xf8, 0x1a
+  .endm
+
+/* DW_CFA_expression: where the word of the return address (16) is, by so many bytes of
+ * operations that begin with the CFA on their stack. */
+  .macro return_address_rule size
+  .cfi_escape 0x10, 0x10, \size
+  .endm
+
+/* 92 bytes: the word among the pending calls, by the return slot. */
+  .macro find_return_address
+  /* Make the CFA the slot, twice, because pick does not reach the lowest element: const1s -8,
+   * and, lit8, minus, dup. */
+  .cfi_escape 0x09, 0xf8, 0x1a, 0x38, 0x1c, 0x12
+  /* The address of the first thread's pending calls: breg16 0, const2s -512, and, dup, deref,
    * plus, deref, deref. */
-  .cfi_escape 0x80, 0x00, 0x09, 0x80, 0x1a, 0x12, 0x06, 0x22, 0x06, 0x06
+  .cfi_escape 0x80, 0x00, 0x0b, 0x00, 0xfe, 0x1a, 0x12, 0x06, 0x22, 0x06, 0x06
   /* stack: dup, bra search. */
-  .cfi_escape 0x12, 0x28, 0x1c, 0x00
+  .cfi_escape 0x12, 0x28, 0x1f, 0x00
   /* Not found: then it is back in its slot, unless that holds an address of ours: drop, dup,
-   * deref, const1s -128, and, breg16 0, const1s -128, and, eq, bra lost, skip end. */
-  .cfi_escape 0x13, 0x12, 0x06, 0x09, 0x80, 0x1a, 0x80, 0x00, 0x09, 0x80, 0x1a, 0x29
-  .cfi_escape 0x28, 0x03, 0x00, 0x2f, 0x32, 0x00
-  /* lost: breg16 0, const1s -128, and, plus_uconst 8, skip end. */
-  .cfi_escape 0x80, 0x00, 0x09, 0x80, 0x1a, 0x23, 0x08, 0x2f, 0x28, 0x00
+   * deref, const2s -512, and, breg16 0, const2s -512, and, eq, bra lost, skip end. */
+  .cfi_escape 0x13, 0x12, 0x06, 0x0b, 0x00, 0xfe, 0x1a, 0x80, 0x00, 0x0b, 0x00, 0xfe, 0x1a
+  .cfi_escape 0x29, 0x28, 0x03, 0x00, 0x2f, 0x33, 0x00
+  /* lost: breg16 0, const2s -512, and, plus_uconst 8, skip end. */
+  .cfi_escape 0x80, 0x00, 0x0b, 0x00, 0xfe, 0x1a, 0x23, 0x08, 0x2f, 0x28, 0x00
   /* search, from the end of the thread's calls: dup, plus_uconst 8, deref, const1u 24, mul,
    * over, plus, plus_uconst 64. */
   .cfi_escape 0x12, 0x23, 0x08, 0x06, 0x08, 0x18, 0x1e, 0x14, 0x22, 0x23, 0x40
@@ -95,9 +111,34 @@ call_begins:
   .cfi_escape 0x14, 0x23, 0x40, 0x14, 0x29, 0x28, 0x0e, 0x00, 0x08, 0x18, 0x1c
   .cfi_escape 0x12, 0x06, 0x15, 0x03, 0x29, 0x28, 0x08, 0x00, 0x2f, 0xea, 0xff
   /* next: drop, deref, skip stack. */
-  .cfi_escape 0x13, 0x06, 0x2f, 0xba, 0xff
+  .cfi_escape 0x13, 0x06, 0x2f, 0xb7, 0xff
   /* found: plus_uconst 8. */
   .cfi_escape 0x23, 0x08
+  .endm
+
+/* While our own code runs; rsp is the return slot. */
+  .macro own_rules
+  .cfi_def_cfa %rsp, 8
+  stack_pointer_rule
+  return_address_rule 92
+  find_return_address
+  .endm
+
+/* While the called function runs, until own_rules_again; rsp is 8 above the slot. */
+  .macro called_rules
+  .cfi_remember_state
+  .cfi_def_cfa %rsp, 4
+  return_address_rule 109
+  /* arctrace_unwinding.second_frame, if it is not 0: breg16 0, const2s -512, and, dup, deref,
+   * plus, plus_uconst 8, dup, deref, bra end, drop. */
+  .cfi_escape 0x80, 0x00, 0x0b, 0x00, 0xfe, 0x1a, 0x12, 0x06, 0x22, 0x23, 0x08
+  .cfi_escape 0x12, 0x06, 0x28, 0x5d, 0x00, 0x13
+  find_return_address
+  .endm
+
+  .macro own_rules_again
+  .cfi_restore_state
+  .cfi_def_cfa %rsp, 0
   .endm
 
 /* Records the exit of the function, which has returned with its results in registers; the
@@ -105,73 +146,95 @@ call_begins:
  * which callers of conventions other than C's (ms_abi, preserve_most) count on. */
   .macro record_end
   subq $8, %rsp
-  .cfi_def_cfa_offset 12
+  .cfi_def_cfa_offset 8
   push_arguments
   subq $8, %rsp
   .cfi_adjust_cfa_offset 8
   leaq 72(%rsp), %rdi
   movq %rax, %rsi
   call *arctrace_shim_call_end@GOTPCREL(%rip)
-  /* From here on the return address is back in its slot: lit12, minus. */
-  .cfi_escape 0x10, 0x10, 0x02, 0x3c, 0x1c
+  /* From here on the return address is back in its slot. */
+  .cfi_restore %rsp
+  .cfi_offset %rip, -8
   addq $8, %rsp
   .cfi_adjust_cfa_offset -8
   pop_arguments
   .endm
 
-/* The head of an aligned block that holds all code of one path, so that the unwind rules
- * find the head from whatever address in the block a function returns to. */
-  .macro block_head name
-  .type \name, @object
-  .p2align 7
-\name:
-  .quad arctrace_pending_calls - \name
-  .quad 0 /* a return address that ends an unwinder's walk */
-  .endm
-
-  .macro block_end name
-  .if . - \name > 128
-  .error "the block is too long"
+  .macro quarter_end begin
+  .if . - \begin > 128
+  .error "a quarter of the block is too long"
   .endif
   .endm
 
-  block_head call_through_block
+/* The head of an aligned block that holds all code that has these rules, so that they find
+ * the head from whatever address in the block a function returns to. */
+  .type frames_block, @object
+  .p2align 9
+frames_block:
+  .quad arctrace_unwinding - frames_block
+  .quad 0 /* a return address that ends an unwinder's walk */
+
   .type call_through, @function
 call_through:
   .cfi_startproc
-  frame_rules
+  own_rules
   leaq 8(%rsp), %rsp
-  .cfi_def_cfa_offset 4
-  call *%r11
+  .cfi_def_cfa_offset 0
+  /* call *%r11: the rules change within it, because unwinders look up the call's own address
+   * if it was interrupted, and the one before the return address while it is in progress. */
+  .byte 0x41, 0xff
+  called_rules
+  .byte 0xd3
   .globl arctrace_call_returns
   .hidden arctrace_call_returns
 arctrace_call_returns:
+  own_rules_again
   record_end
   ret
   .cfi_endproc
   .size call_through, . - call_through
-  block_end call_through_block
+  quarter_end frames_block
 
 /* For functions whose return address was exchanged instead of calling them through: their
  * own return took the caller's entry off the processor's return stack, and a second return
  * would take the entries of all outer callers. */
-  block_head exchanged_block
   .type exchanged, @function
+  .p2align 7
 exchanged:
   .cfi_startproc
-  frame_rules
-  .cfi_def_cfa_offset 4
+  own_rules
+  called_rules
   ud2 /* so that the address before the next instruction is in this function too */
   .globl arctrace_exchanged_returns
   .hidden arctrace_exchanged_returns
 arctrace_exchanged_returns:
+  own_rules_again
   record_end
   popq %r11
-  .cfi_def_cfa_offset 4
+  .cfi_def_cfa_offset 0
   .cfi_register %rip, %r11
   jmp *%r11
   .cfi_endproc
   .size exchanged, . - exchanged
-  block_end exchanged_block
+  quarter_end exchanged
+
+/* The outer one of our two frames, for unwinders only. Its CFA, a DW_CFA_def_cfa_expression,
+ * is 6 above the stack pointer, between those of the inner one and of our caller, or for
+ * libunwind, which takes the inner one's CFA for the stack pointer, 4 below: breg7 0, dup,
+ * lit4, and, bra libunwind, plus_uconst 6, skip end, libunwind: lit4, minus. */
+  .type second_frame, @function
+  .p2align 7
+second_frame:
+  .cfi_startproc
+  own_rules
+  .cfi_escape 0x0f, 15, 0x77, 0x00, 0x12, 0x34, 0x1a, 0x28, 0x05, 0x00
+  .cfi_escape 0x23, 0x06, 0x2f, 0x02, 0x00, 0x34, 0x1c
+  ud2
+  .globl arctrace_second_frame
+  .hidden arctrace_second_frame
+arctrace_second_frame:
+  .cfi_endproc
+  .size second_frame, . - second_frame
 
   .section .note.GNU-stack,"",@progbits
