@@ -18,30 +18,43 @@ using namespace arctrace;  // the C functions below are the namespace's face
 namespace {
 
 // The slow forms are out of line, so that the functions below save no registers for them.
-// So are those for threads that write into the shared chain, which are tried in between.
+// So are the _in_chain forms, to which these hand over the writer call of a thread that
+// has no room in a block of its own: they write into the shared chain, or take the slow
+// path.
 
-void fill_event(std::byte* body, uint32_t event, const void* payload, uint32_t size) {
+// Events with a large payload have functions of their own: the instruction that copies it
+// takes registers of which the others would have to save some.
+enum class Payload : uint8_t { kSmall, kLarge };
+
+template <Payload kPayload>
+__attribute__((always_inline)) inline void fill_event(std::byte* body, uint32_t event,
+                                                      const void* payload,
+                                                      uint32_t size) {
   constexpr uint32_t kEventSize = sizeof(arctrace_event_body);
   std::byte* to = body + kEventSize;
   const uint32_t padded = padded_size(size);
   if (padded != size) word_at(to + padded - sizeof(uint32_t)) = 0;
   part_at<arctrace_event_body>(body).event = event;
-  copy_bytes(to, payload, size);
+  if constexpr (kPayload == Payload::kSmall) {
+    copy_few_bytes(to, payload, size);
+  } else {
+    copy_bytes(to, payload, size);
+  }
 }
 
 // False: nothing was done.
-template <class Room>
-__attribute__((always_inline)) inline bool write_event_fast(uint32_t event,
+template <Payload kPayload, class Room>
+__attribute__((always_inline)) inline bool write_event_fast(const Room& room,
+                                                            uint32_t event,
                                                             const void* payload,
                                                             size_t size) {
-  if (__builtin_expect(size > ARCTRACE_PAYLOAD_MAX, 0)) return false;
   const auto length = static_cast<uint32_t>(size);
-  return record_fast<Room>(
+  return room.record(
       stack_pointer(), ARCTRACE_TYPE_EVENT,
       static_cast<uint32_t>(sizeof(arctrace_event_body)) + padded_size(length),
-      [](const ThreadState&) { return true; },
-      [&](Nesting, ThreadState&, const Reservation& record) {
-        fill_event(record.body, event, payload, length);
+      [](const ThreadState&) ARCTRACE_INLINED { return true; },
+      [&](Nesting, ThreadState&, const Reservation& record) ARCTRACE_INLINED {
+        fill_event<kPayload>(record.body, event, payload, length);
         commit(record);
       });
 }
@@ -59,19 +72,45 @@ __attribute__((noinline)) void write_event_slow(uint32_t event, const void* payl
   const auto length = static_cast<uint32_t>(size);
   const uint32_t body_size =
       static_cast<uint32_t>(sizeof(arctrace_event_body)) + padded_size(length);
-  write_record(writer_call, ARCTRACE_TYPE_EVENT, body_size, ticks,
-               [&](std::byte* body) { fill_event(body, event, payload, length); });
+  write_record(writer_call, ARCTRACE_TYPE_EVENT, body_size, ticks, [&](std::byte* body) {
+    fill_event<Payload::kLarge>(body, event, payload, length);
+  });
 }
 
-__attribute__((noinline, flatten)) void write_event_otherwise(uint32_t event,
-                                                              const void* payload,
-                                                              size_t size) {
+template <Payload kPayload>
+__attribute__((noinline, flatten)) void write_event_in_chain(uint32_t event,
+                                                             const void* payload,
+                                                             size_t size,
+                                                             ThreadState& state) {
+  const KnownSharedBlock room{state};
+  if (__builtin_expect(write_event_fast<kPayload>(room, event, payload, size), 1)) return;
+  write_event_slow(event, payload, size);
+}
+
+// REQUIRES: size <= ARCTRACE_PAYLOAD_MAX.
+template <Payload kPayload>
+__attribute__((always_inline)) inline void write_event(uint32_t event,
+                                                       const void* payload, size_t size) {
+  const OwnBlock room{[&](ThreadState& state) ARCTRACE_INLINED {
+    write_event_in_chain<kPayload>(event, payload, size, state);
+    return true;
+  }};
   if (__builtin_expect(fast_path_is_open<ARCTRACE_GATE_EVENTS>() &&
-                           write_event_fast<KnownSharedBlock>(event, payload, size),
+                           write_event_fast<kPayload>(room, event, payload, size),
                        1)) {
     return;
   }
   write_event_slow(event, payload, size);
+}
+
+__attribute__((noinline, flatten)) void write_large_event(uint32_t event,
+                                                          const void* payload,
+                                                          size_t size) {
+  if (__builtin_expect(size > ARCTRACE_PAYLOAD_MAX, 0)) {
+    write_event_slow(event, payload, size);
+  } else {
+    write_event<Payload::kLarge>(event, payload, size);
+  }
 }
 
 __attribute__((noinline)) void enter_unless_closed(uint64_t key, uintptr_t location,
@@ -82,12 +121,11 @@ __attribute__((noinline)) void enter_unless_closed(uint64_t key, uintptr_t locat
   enter_slow(key, call, here, nullptr);
 }
 
-__attribute__((noinline, flatten)) void enter_otherwise(uint64_t key, uintptr_t location,
-                                                        uintptr_t here) {
+__attribute__((noinline, flatten)) void enter_in_chain(uint64_t key, uintptr_t location,
+                                                       uintptr_t here,
+                                                       ThreadState& state) {
   if (__builtin_expect(
-          fast_path_is_open<ARCTRACE_GATE_FUNCTIONS>() &&
-              enter_fast<KnownSharedBlock>(key, MachineFrame(location), here),
-          1)) {
+          enter_fast(KnownSharedBlock{state}, key, MachineFrame(location), here), 1)) {
     return;
   }
   enter_unless_closed(key, location, here);
@@ -95,12 +133,16 @@ __attribute__((noinline, flatten)) void enter_otherwise(uint64_t key, uintptr_t 
 
 __attribute__((always_inline)) inline void enter(uint64_t key, uintptr_t location) {
   const uintptr_t here = stack_pointer();
+  const OwnBlock room{[&](ThreadState& state) ARCTRACE_INLINED {
+    enter_in_chain(key, location, here, state);
+    return true;
+  }};
   if (__builtin_expect(fast_path_is_open<ARCTRACE_GATE_FUNCTIONS>() &&
-                           enter_fast<OwnBlock>(key, MachineFrame(location), here),
+                           enter_fast(room, key, MachineFrame(location), here),
                        1)) {
     return;
   }
-  enter_otherwise(key, location, here);
+  enter_unless_closed(key, location, here);
 }
 
 constexpr auto kAnyFrame = [](const MachineFrame&) { return true; };
@@ -109,25 +151,19 @@ __attribute__((noinline)) void exit_unless_closed(uint64_t key, uintptr_t here) 
   if (is_recorded(ARCTRACE_GATE_FUNCTIONS)) exit_slow(key, 0, here, nullptr);
 }
 
-__attribute__((noinline, flatten)) void exit_otherwise(uint64_t key, uintptr_t here) {
-  if (__builtin_expect(fast_path_is_open<ARCTRACE_GATE_FUNCTIONS>() &&
-                           exit_fast<KnownSharedBlock>(key, here, kAnyFrame),
-                       1)) {
+__attribute__((noinline, flatten)) void exit_in_chain(uint64_t key, uintptr_t here,
+                                                      ThreadState& state) {
+  if (__builtin_expect(exit_fast(KnownSharedBlock{state}, key, here, kAnyFrame), 1)) {
     return;
   }
   exit_unless_closed(key, here);
 }
 
+// REQUIRES: fast_path_is_open().
 template <class Room>
-__attribute__((always_inline)) inline bool enter_hooked(uint64_t key,
-                                                        const HookCall& call) {
-  return fast_path_is_open<ARCTRACE_GATE_FUNCTIONS>() && !has_live_filter() &&
-         enter_hooked_fast<Room>(key, call);
-}
-
-template <class Room>
-__attribute__((always_inline)) inline bool exit_hooked(uint64_t key,
-                                                       const HookCall& call) {
+__attribute__((always_inline)) inline bool exit_hooked_fast(const Room& room,
+                                                            uint64_t key,
+                                                            const HookCall& call) {
   // A hook that returns to its function's caller was jumped to, as that function's last
   // act, when its frame was gone.
   const bool is_jump = call.hook_site == call.call_site;
@@ -135,31 +171,25 @@ __attribute__((always_inline)) inline bool exit_hooked(uint64_t key,
     if (__builtin_expect(is_jump, 1)) return frame.location == call.stack_pointer;
     return frame.stack_pointer == low_half(call.stack_pointer);
   };
-  return fast_path_is_open<ARCTRACE_GATE_FUNCTIONS>() &&
-         exit_fast<Room>(key, call.stack_pointer, is_left);
+  return exit_fast(room, key, call.stack_pointer, is_left);
 }
 
 arctrace_shim_function_hook* slow_enter;
 arctrace_shim_function_hook* slow_exit;
 
-// Not on the fast path of most.
-__attribute__((noinline)) void enter_hooked_otherwise(uintptr_t function,
-                                                      uintptr_t call_site,
-                                                      uintptr_t stack_pointer,
-                                                      uintptr_t frame_pointer,
-                                                      uintptr_t hook_site) {
+__attribute__((noinline, flatten)) void enter_hooked_in_chain(
+    uintptr_t function, uintptr_t call_site, uintptr_t stack_pointer,
+    uintptr_t frame_pointer, uintptr_t hook_site, ThreadState& state) {
   const HookCall call{call_site, stack_pointer, frame_pointer, hook_site};
-  if (enter_hooked<KnownSharedBlock>(function, call)) return;
+  if (enter_hooked_fast(KnownSharedBlock{state}, function, call)) return;
   slow_enter(function, call_site, stack_pointer, frame_pointer, hook_site);
 }
 
-__attribute__((noinline)) void exit_hooked_otherwise(uintptr_t function,
-                                                     uintptr_t call_site,
-                                                     uintptr_t stack_pointer,
-                                                     uintptr_t frame_pointer,
-                                                     uintptr_t hook_site) {
+__attribute__((noinline, flatten)) void exit_hooked_in_chain(
+    uintptr_t function, uintptr_t call_site, uintptr_t stack_pointer,
+    uintptr_t frame_pointer, uintptr_t hook_site, ThreadState& state) {
   const HookCall call{call_site, stack_pointer, frame_pointer, hook_site};
-  if (exit_hooked<KnownSharedBlock>(function, call)) return;
+  if (exit_hooked_fast(KnownSharedBlock{state}, function, call)) return;
   slow_exit(function, call_site, stack_pointer, frame_pointer, hook_site);
 }
 
@@ -173,22 +203,25 @@ __attribute__((flatten)) void arctrace_enter_at(uint64_t frame_key, uintptr_t lo
 
 __attribute__((flatten)) void arctrace_exit(uint64_t frame_key) {
   const uintptr_t here = stack_pointer();
+  const OwnBlock room{[&](ThreadState& state) ARCTRACE_INLINED {
+    exit_in_chain(frame_key, here, state);
+    return true;
+  }};
   if (__builtin_expect(fast_path_is_open<ARCTRACE_GATE_FUNCTIONS>() &&
-                           exit_fast<OwnBlock>(frame_key, here, kAnyFrame),
+                           exit_fast(room, frame_key, here, kAnyFrame),
                        1)) {
     return;
   }
-  exit_otherwise(frame_key, here);
+  exit_unless_closed(frame_key, here);
 }
 
 __attribute__((flatten)) void arctrace_write(uint32_t event, const void* payload,
                                              size_t size) {
-  if (__builtin_expect(fast_path_is_open<ARCTRACE_GATE_EVENTS>() &&
-                           write_event_fast<OwnBlock>(event, payload, size),
-                       1)) {
-    return;
+  if (__builtin_expect(size >= kLargeCopy, 0)) {
+    write_large_event(event, payload, size);
+  } else {
+    write_event<Payload::kSmall>(event, payload, size);
   }
-  write_event_otherwise(event, payload, size);
 }
 
 void arctrace_shim_set_slow_hooks(arctrace_shim_function_hook* enter,
@@ -203,8 +236,17 @@ __attribute__((flatten)) void arctrace_shim_function_enter(uintptr_t function,
                                                            uintptr_t frame_pointer,
                                                            uintptr_t hook_site) {
   const HookCall call{call_site, stack_pointer, frame_pointer, hook_site};
-  if (__builtin_expect(enter_hooked<OwnBlock>(function, call), 1)) return;
-  enter_hooked_otherwise(function, call_site, stack_pointer, frame_pointer, hook_site);
+  const OwnBlock room{[&](ThreadState& state) ARCTRACE_INLINED {
+    enter_hooked_in_chain(function, call_site, stack_pointer, frame_pointer, hook_site,
+                          state);
+    return true;
+  }};
+  if (__builtin_expect(fast_path_is_open<ARCTRACE_GATE_FUNCTIONS>() &&
+                           !has_live_filter() && enter_hooked_fast(room, function, call),
+                       1)) {
+    return;
+  }
+  slow_enter(function, call_site, stack_pointer, frame_pointer, hook_site);
 }
 
 __attribute__((flatten)) void arctrace_shim_function_exit(uintptr_t function,
@@ -213,8 +255,17 @@ __attribute__((flatten)) void arctrace_shim_function_exit(uintptr_t function,
                                                           uintptr_t frame_pointer,
                                                           uintptr_t hook_site) {
   const HookCall call{call_site, stack_pointer, frame_pointer, hook_site};
-  if (__builtin_expect(exit_hooked<OwnBlock>(function, call), 1)) return;
-  exit_hooked_otherwise(function, call_site, stack_pointer, frame_pointer, hook_site);
+  const OwnBlock room{[&](ThreadState& state) ARCTRACE_INLINED {
+    exit_hooked_in_chain(function, call_site, stack_pointer, frame_pointer, hook_site,
+                         state);
+    return true;
+  }};
+  if (__builtin_expect(fast_path_is_open<ARCTRACE_GATE_FUNCTIONS>() &&
+                           exit_hooked_fast(room, function, call),
+                       1)) {
+    return;
+  }
+  slow_exit(function, call_site, stack_pointer, frame_pointer, hook_site);
 }
 
 void arctrace_shim_enter(uint64_t frame_key, const struct arctrace_shim_call* call) {
@@ -241,16 +292,14 @@ __attribute__((flatten)) int arctrace_shim_stub_begin(
   const bool is_ready =
       __atomic_load_n(&call->ready_at, __ATOMIC_ACQUIRE) == *live_filter_number + 1;
   const bool has_begun =
-      is_ready && fast_path_is_open<ARCTRACE_GATE_FUNCTIONS>() &&
-      call_began_fast<OwnBlock>(__atomic_load_n(&call->key, __ATOMIC_RELAXED),
-                                {return_slot, 0, 0});
+      is_ready && call_began_anywhere(__atomic_load_n(&call->key, __ATOMIC_RELAXED),
+                                      {return_slot, 0, 0});
   return __builtin_expect(has_begun, 1) ? 1 : 0;
 }
 
 __attribute__((flatten)) int arctrace_shim_entry_begin(uint64_t frame_key,
                                                        const uintptr_t* return_slot) {
-  const bool has_begun = fast_path_is_open<ARCTRACE_GATE_FUNCTIONS>() &&
-                         call_began_fast<OwnBlock>(frame_key, {return_slot, 0, 0});
+  const bool has_begun = call_began_anywhere(frame_key, {return_slot, 0, 0});
   return __builtin_expect(has_begun, 1) ? 1 : 0;
 }
 

@@ -30,11 +30,29 @@ __attribute__((always_inline)) inline bool has_any_bit(const volatile uint32_t& 
 #endif
 }
 
-// The same for all bits.
-__attribute__((always_inline)) inline bool is_zero(const volatile uint32_t& word) {
+// Whether a pointer in memory is less than `value`, in the same way.
+template <class T>
+__attribute__((always_inline)) inline bool is_less(T* const& pointer, T* value) {
 #if defined(__x86_64__)
   bool is;
-  asm volatile("cmpl $0, %1" : "=@ccz"(is) : "m"(word));
+  asm volatile("cmpq %2, %1" : "=@ccb"(is) : "m"(pointer), "r"(value));
+  return is;
+#else
+  return reinterpret_cast<uintptr_t>(pointer) < reinterpret_cast<uintptr_t>(value);
+#endif
+}
+
+// Whether no bit of a word in memory is set, in the same way.
+template <class Word>
+__attribute__((always_inline)) inline bool is_zero(const volatile Word& word) {
+#if defined(__x86_64__)
+  bool is;
+  if constexpr (sizeof(Word) == sizeof(uint32_t)) {
+    asm volatile("cmpl $0, %1" : "=@ccz"(is) : "m"(word));
+  } else {
+    static_assert(sizeof(Word) == sizeof(uint64_t));
+    asm volatile("cmpq $0, %1" : "=@ccz"(is) : "m"(word));
+  }
   return is;
 #else
   return word == 0;

@@ -7,23 +7,37 @@
 
 namespace arctrace {
 
-inline void copy_bytes(void* to, const void* from, size_t size) {
+// For less than this many bytes a loop is faster than the processor's own, which takes
+// some time to start, and needs certain registers.
+inline constexpr size_t kLargeCopy = 256;
+
+// REQUIRES: size < kLargeCopy.
+inline void copy_few_bytes(void* to, const void* from, size_t size) {
   auto* out = static_cast<std::byte*>(to);
   const auto* in = static_cast<const std::byte*>(from);
-#if defined(__x86_64__)
-  if (size >= 256) {  // for less, its start-up costs more than the loop
-    asm volatile("rep movsb" : "+D"(out), "+S"(in), "+c"(size) : : "memory");
-    return;
-  }
-#endif
+  // Bytes near the end may be copied twice. One loop only: each takes registers.
   if (size >= 8) {
-    // The last eight bytes may be copied in part twice.
     const size_t last = size - 8;
     for (size_t i = 0; i < last; i += 8) __builtin_memcpy(out + i, in + i, 8);
     __builtin_memcpy(out + last, in + last, 8);
+  } else if (size >= 4) {
+    __builtin_memcpy(out, in, 4);
+    __builtin_memcpy(out + size - 4, in + size - 4, 4);
+  } else if (size != 0) {
+    out[0] = in[0];
+    out[size / 2] = in[size / 2];
+    out[size - 1] = in[size - 1];
+  }
+}
+
+inline void copy_bytes(void* to, const void* from, size_t size) {
+#if defined(__x86_64__)
+  if (size >= kLargeCopy) {
+    asm volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(size) : : "memory");
     return;
   }
-  for (; size != 0; --size) *out++ = *in++;
+#endif
+  copy_few_bytes(to, from, size);
 }
 
 inline void fill_zero(void* to, size_t size) {

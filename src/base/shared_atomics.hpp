@@ -61,13 +61,22 @@ struct IpcAtomics {
     store_relaxed(word, load_relaxed(word) + value);
 #endif
   }
-  // The same of a word that the thread's signal handlers add to as well, perhaps between
-  // any two instructions.
-  static void add_to_own_and_handlers_relaxed(uint64_t& word, uint64_t value) {
+  // The same to a word that the calling thread's signal handlers write too.
+  static void add_amid_signals(uint64_t& word, uint64_t value) {
 #if defined(__x86_64__)
     add_to_own_relaxed(word, value);
 #else
     fetch_add_relaxed(word, value);
+#endif
+  }
+  // Subtracts from such a word. False: it was less than `value`, and has wrapped.
+  static bool subtract_amid_signals(uint32_t& word, uint32_t value) {
+#if defined(__x86_64__)
+    bool is_less;
+    asm volatile("subl %2, %0" : "+m"(word), "=@ccb"(is_less) : "er"(value));
+    return !is_less;
+#else
+    return fetch_add_relaxed(word, 0 - value) >= value;
 #endif
   }
   // On failure `expected` holds the word that was found.

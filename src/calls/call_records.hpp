@@ -66,10 +66,10 @@ __attribute__((noinline)) bool exit_innermost_slow(uint64_t key, uintptr_t stack
 // open any more. False: nothing could be recorded, too deep in signal handlers.
 __attribute__((always_inline)) inline bool record_enter(uint64_t key,
                                                         const StubCall& call) {
-  if (__builtin_expect(
-          fast_path_is_open<ARCTRACE_GATE_FUNCTIONS>() &&
-              enter_fast<OwnBlock>(key, call.frame(*call.return_slot), call.here()),
-          1)) {
+  if (__builtin_expect(fast_path_is_open<ARCTRACE_GATE_FUNCTIONS>() &&
+                           enter_fast(OwnBlock{kNowhereElse}, key,
+                                      call.frame(*call.return_slot), call.here()),
+                       1)) {
     return true;
   }
   return enter_stub_slow(key, call);
@@ -82,9 +82,10 @@ __attribute__((always_inline)) inline bool exit_innermost_fast(uint64_t key,
   const auto is_left = [stack_pointer](const MachineFrame& frame) {
     return frame.stack_pointer == low_half(stack_pointer);
   };
-  return __builtin_expect(fast_path_is_open<ARCTRACE_GATE_FUNCTIONS>() &&
-                              exit_fast<OwnBlock>(key, stack_pointer, is_left),
-                          1);
+  return __builtin_expect(
+      fast_path_is_open<ARCTRACE_GATE_FUNCTIONS>() &&
+          exit_fast(OwnBlock{kNowhereElse}, key, stack_pointer, is_left),
+      1);
 }
 __attribute__((always_inline)) inline bool record_innermost_exit(
     uint64_t key, uintptr_t stack_pointer) {

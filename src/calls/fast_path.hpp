@@ -29,11 +29,11 @@ __attribute__((always_inline)) inline void complete_enter(Nesting nesting,
 // is the thread's innermost open frame (null: there is none); make_frame(), which is
 // called once the record is begun, returns the frame. False: nothing was done.
 template <class Room, class Fits, class MakeFrame>
-__attribute__((always_inline)) inline bool enter_fast(uint64_t key, uintptr_t here,
-                                                      const Fits& fits,
+__attribute__((always_inline)) inline bool enter_fast(const Room& room, uint64_t key,
+                                                      uintptr_t here, const Fits& fits,
                                                       const MakeFrame& make_frame) {
   FrameSlot slot{};
-  return record_fast<Room>(
+  return room.record(
       here, ARCTRACE_TYPE_ENTER, sizeof(arctrace_frame_body),
       [&](ThreadState& state) ARCTRACE_INLINED {
         slot.at = state.open.depth;
@@ -52,11 +52,11 @@ __attribute__((always_inline)) inline bool enter_fast(uint64_t key, uintptr_t he
 }
 
 template <class Room>
-__attribute__((always_inline)) inline bool enter_fast(uint64_t key,
+__attribute__((always_inline)) inline bool enter_fast(const Room& room, uint64_t key,
                                                       const MachineFrame& frame,
                                                       uintptr_t here) {
-  return enter_fast<Room>(
-      key, here,
+  return enter_fast(
+      room, key, here,
       [&](const ThreadState& state, const OpenFrame* caller) ARCTRACE_INLINED {
         if (frame.location == 0) return true;
         if (caller == nullptr) return is_known_stack(state.followed, frame.location);
@@ -77,7 +77,8 @@ struct HookCall {
 // frame. False: nothing was done. REQUIRES: fast_path_is_open(), and there is no live
 // filter.
 template <class Room>
-__attribute__((always_inline)) inline bool enter_hooked_fast(uint64_t key,
+__attribute__((always_inline)) inline bool enter_hooked_fast(const Room& room,
+                                                             uint64_t key,
                                                              const HookCall& call) {
   FrameSlot slot{};
   const CallEdges::Edge* edge = nullptr;
@@ -85,7 +86,7 @@ __attribute__((always_inline)) inline bool enter_hooked_fast(uint64_t key,
   frame.stack_pointer = low_half(call.stack_pointer);
   frame.call_site = low_half(call.call_site);
   frame.hook_site = low_half(call.hook_site);
-  return record_fast<Room>(
+  return room.record(
       call.stack_pointer, ARCTRACE_TYPE_ENTER, sizeof(arctrace_frame_body),
       [&](ThreadState& state) ARCTRACE_INLINED {
         slot.at = state.open.depth;
@@ -109,11 +110,12 @@ __attribute__((always_inline)) inline bool enter_hooked_fast(uint64_t key,
 // is_left(frame) says that it is the one; after() is called when it is left. False:
 // nothing was done.
 template <class Room, class IsLeft, class After>
-__attribute__((always_inline)) inline bool exit_fast(uint64_t key, uintptr_t here,
+__attribute__((always_inline)) inline bool exit_fast(const Room& room, uint64_t key,
+                                                     uintptr_t here,
                                                      const IsLeft& is_left,
                                                      const After& after) {
   uint32_t left = 0;  // index of the frame
-  return record_fast<Room>(
+  return room.record(
       here, ARCTRACE_TYPE_EXIT, 0,
       [&](const ThreadState& state) ARCTRACE_INLINED {
         left = state.open.depth - 1;
@@ -128,9 +130,10 @@ __attribute__((always_inline)) inline bool exit_fast(uint64_t key, uintptr_t her
 }
 
 template <class Room, class IsLeft>
-__attribute__((always_inline)) inline bool exit_fast(uint64_t key, uintptr_t here,
+__attribute__((always_inline)) inline bool exit_fast(const Room& room, uint64_t key,
+                                                     uintptr_t here,
                                                      const IsLeft& is_left) {
-  return exit_fast<Room>(key, here, is_left, [] {});
+  return exit_fast(room, key, here, is_left, [] {});
 }
 
 }  // namespace arctrace

@@ -224,15 +224,25 @@ int begin_call(uint64_t key, uint64_t pending_key, const StubCall& call,
 
 }  // namespace
 
+__attribute__((flatten)) bool call_began_in_chain(uint64_t key,
+                                                  const uintptr_t* return_slot,
+                                                  uintptr_t frame_pointer, uint32_t flags,
+                                                  ThreadState& state) {
+  return call_began_fast(KnownSharedBlock{state}, key,
+                         {return_slot, frame_pointer, flags});
+}
+
+__attribute__((flatten)) void call_ended_in_chain(uintptr_t* return_slot,
+                                                  uintptr_t retval, ThreadState& state) {
+  if (call_ended_fast(KnownSharedBlock{state}, return_slot)) return;
+  call_ended_slow(return_slot, retval);
+}
+
 void set_call_args(const arctrace_shim_call_args* all) { all_args = all; }
 
 int call_began_slow(uint64_t key, const uintptr_t* return_slot, uintptr_t frame_pointer,
                     uint32_t flags) {
   const StubCall call{return_slot, frame_pointer, flags};
-  if (fast_path_is_open<ARCTRACE_GATE_FUNCTIONS>() &&
-      call_began_fast<KnownSharedBlock>(key, call)) {
-    return 1;
-  }
   return begin_call(key, key, call, [&] { return record_enter(key, call); });
 }
 
@@ -250,7 +260,6 @@ int call_began_with_args(uint64_t key, const StubCall& call, uint32_t args,
 }
 
 void call_ended_slow(uintptr_t* return_slot, uintptr_t retval) {
-  if (call_ended_fast<KnownSharedBlock>(return_slot)) return;
   PendingCalls* own = thread_local_state.calls;
   const PendingCall* top =
       own != nullptr ? own->only_top(reinterpret_cast<uintptr_t>(return_slot)) : nullptr;

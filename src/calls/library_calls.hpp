@@ -1,7 +1,8 @@
 // Records the calls that the shim's stubs make on behalf of the program. Each is a frame,
 // and is pending until it returns to the shim.
 //
-// call_began() and call_ended() try the fast path inline and call their _slow form
+// call_began() and call_ended() try the fast path inline, hand over to their _in_chain
+// form where the thread has no room in a block of its own, and call their _slow form
 // otherwise.
 #pragma once
 
@@ -54,15 +55,15 @@ inline void end_innermost_call(PendingCalls& calls, const PendingCall& call,
 // Begins a call as most begin: with its own frame, and inside the innermost pending call.
 // False: nothing was done. REQUIRES: fast_path_is_open().
 template <class Room>
-__attribute__((always_inline)) inline bool call_began_fast(uint64_t key,
+__attribute__((always_inline)) inline bool call_began_fast(const Room& room, uint64_t key,
                                                            const StubCall& call) {
   if ((call.flags & ARCTRACE_SHIM_RETURNS_TO_SHIM) != 0) return false;
   PendingCalls* calls = nullptr;
   const PendingCall pending{call.here(), *call.return_slot, key};
   PendingCall* to = nullptr;
   uint64_t at = 0;
-  return enter_fast<Room>(
-      key, call.here(),
+  return enter_fast(
+      room, key, call.here(),
       [&](const ThreadState& state, const OpenFrame* caller) ARCTRACE_INLINED {
         // A call that returns to a stub ends together with another one.
         if (caller == nullptr
@@ -85,15 +86,15 @@ __attribute__((always_inline)) inline bool call_began_fast(uint64_t key,
       });
 }
 
-// Ends a call as most end. False: nothing was done.
+// Ends a call as most end. False: nothing was done. REQUIRES: fast_path_is_open().
 template <class Room>
-__attribute__((always_inline)) inline bool call_ended_fast(uintptr_t* return_slot) {
+__attribute__((always_inline)) inline bool call_ended_fast(const Room& room,
+                                                           uintptr_t* return_slot) {
   const auto address = reinterpret_cast<uintptr_t>(return_slot);
-  if (!fast_path_is_open<ARCTRACE_GATE_FUNCTIONS>()) return false;
   PendingCalls* own = nullptr;
   const PendingCall* top = nullptr;
   uint32_t left = 0;  // index of the frame
-  return record_fast<Room>(
+  return room.record(
       address, ARCTRACE_TYPE_EXIT, 0,
       [&](const ThreadState& state) ARCTRACE_INLINED {
         own = thread_local_state.calls;
@@ -115,14 +116,33 @@ __attribute__((always_inline)) inline bool call_ended_fast(uintptr_t* return_slo
           });
 }
 
+// Begins a call in the shared chain, for an OwnBlock. False: nothing was done.
+__attribute__((noinline)) bool call_began_in_chain(uint64_t key,
+                                                   const uintptr_t* return_slot,
+                                                   uintptr_t frame_pointer,
+                                                   uint32_t flags, ThreadState& state);
+
+// Ends a call, in the shared chain or otherwise, for an OwnBlock.
+__attribute__((noinline)) void call_ended_in_chain(uintptr_t* return_slot,
+                                                   uintptr_t retval, ThreadState& state);
+
+// Begins a call in the thread's own block or in the shared chain. False: nothing was
+// done.
+__attribute__((always_inline)) inline bool call_began_anywhere(uint64_t key,
+                                                               const StubCall& call) {
+  const OwnBlock room{[&](ThreadState& state) ARCTRACE_INLINED {
+    return call_began_in_chain(key, call.return_slot, call.frame_pointer, call.flags,
+                               state);
+  }};
+  return fast_path_is_open<ARCTRACE_GATE_FUNCTIONS>() && call_began_fast(room, key, call);
+}
+
 __attribute__((always_inline)) inline int call_began(uint64_t key,
                                                      const uintptr_t* return_slot,
                                                      uintptr_t frame_pointer,
                                                      uint32_t flags) {
-  if (__builtin_expect(
-          fast_path_is_open<ARCTRACE_GATE_FUNCTIONS>() &&
-              call_began_fast<OwnBlock>(key, {return_slot, frame_pointer, flags}),
-          1)) {
+  if (__builtin_expect(call_began_anywhere(key, {return_slot, frame_pointer, flags}),
+                       1)) {
     return 1;
   }
   return call_began_slow(key, return_slot, frame_pointer, flags);
@@ -130,7 +150,15 @@ __attribute__((always_inline)) inline int call_began(uint64_t key,
 
 __attribute__((always_inline)) inline void call_ended(uintptr_t* return_slot,
                                                       uintptr_t retval) {
-  if (__builtin_expect(call_ended_fast<OwnBlock>(return_slot), 1)) return;
+  const OwnBlock room{[&](ThreadState& state) ARCTRACE_INLINED {
+    call_ended_in_chain(return_slot, retval, state);
+    return true;
+  }};
+  if (__builtin_expect(fast_path_is_open<ARCTRACE_GATE_FUNCTIONS>() &&
+                           call_ended_fast(room, return_slot),
+                       1)) {
+    return;
+  }
   call_ended_slow(return_slot, retval);
 }
 

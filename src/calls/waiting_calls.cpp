@@ -24,7 +24,7 @@ arctrace_waiting_call& entry(const PublishedCalls& published, uint32_t i) {
 
 // A fork child, which may go on with a call of its parent, finds its state wiped, and
 // must not change its parent's record.
-bool is_wiped(const ThreadState& state) { return state.slot.active == nullptr; }
+bool is_wiped(const ThreadState& state) { return state.slot.is_wiped(); }
 
 void set_count(ThreadState& state, uint32_t count) {
   if (is_wiped(state)) return;

@@ -68,6 +68,8 @@ int join_session(const char* path) {
   if (!make_process_state(session.view)) return give_up(-ENOMEM);
   copy_bytes(session.path, path, length + 1);
   session.view = view;
+  session.words_per_block =
+      (view.geometry().block_size - ARCTRACE_BLOCK_HEADER_SIZE) / sizeof(uint32_t);
   session.clock = view.geometry().clock;
   session.ticks_per_second = buffer.header.ticks_per_second;
   session.is_map = buffer.is_map;

@@ -20,6 +20,7 @@ struct Session {
   bool is_map;     // the buffer is a BPF map
   uint32_t clock;  // the one that is read: enum arctrace_clock, or kCoarseClock
   uint64_t ticks_per_second;  // about
+  uint64_t words_per_block;   // after its header
   // The ticks and the coarse clock's time at the moment from which it is read.
   uint64_t coarse_base_ticks;
   uint64_t coarse_base_ns;

@@ -5,6 +5,8 @@
 
 #include <arctrace/format.h>
 
+#include <bit>
+#include <cstddef>
 #include <cstdint>
 
 #include "src/buffer/buffer_view.hpp"
@@ -19,6 +21,14 @@ struct SharedReservation {
   uint32_t index;     // the block
   uint64_t name;      // the block and its generation, as in the chain's word
   bool opened;        // the reservation opened a new block
+};
+
+// A chain's open block, as a writer has seen it: all that is needed to reserve there
+// again.
+struct KnownBlock {
+  arctrace_block_header* header;
+  uint64_t state;  // SHARED, in the generation that the chain's word named
+  uint32_t name;   // as in active[]
 };
 
 template <class A>
@@ -96,6 +106,38 @@ class SharedChain {
     }
     close_full(view, current);
     return {};
+  }
+
+  // Whether the block that `current`, a chain's word, names is still open; sets `known`
+  // then. REQUIRES: the caller has reserved in it.
+  static bool know(const BufferView& view, uint64_t current, KnownBlock& known) {
+    arctrace_block_header& header = view.block_header(BlockName::index(current));
+    const uint64_t word = A::load_acquire(header.state);
+    const BlockState state = BlockState::unpack(word);
+    known = {&header, word, BlockName::index(current) + 1};
+    return state.phase == ARCTRACE_PHASE_SHARED &&
+           state.generation == BlockName::generation(current);
+  }
+
+  // Reserves in a block that is known by its `header` and `name`, without a look at the
+  // chain's word: while the block's state is `state`, which is read last, the chain names
+  // it, because the chain's word changes only after the block was closed. `words`: how
+  // many words a block has after its header. Null: the block takes no such record any
+  // more. REQUIRES: length <= record_length_max().
+  static std::byte* reserve_in_known(arctrace_block_header& header, uint32_t name,
+                                     const uint64_t& state, uint32_t& active,
+                                     const uint64_t& words, uint32_t length) {
+    A::store_release(active, name);  // B2, as in reserve_in()
+    const uint64_t offset = A::fetch_add_acq_rel(header.next, uint64_t{length});
+    // Rotated, an end that is not a multiple of 4 is larger than any.
+    const uint64_t end = std::rotr(offset + length - ARCTRACE_BLOCK_HEADER_SIZE, 2);
+    if (__builtin_expect(end > words || offset < ARCTRACE_BLOCK_HEADER_SIZE, 0)) {
+      return nullptr;
+    }
+    std::byte* record = reinterpret_cast<std::byte*>(&header) + offset;
+    if (__builtin_expect(A::load_acquire(header.state) == state, 1)) return record;
+    A::store_release(word_at(record), ARCTRACE_WORD0(ARCTRACE_TYPE_PAD, length));  // I1
+    return nullptr;
   }
 
   // Out of line, so that callers on a fast path save few registers.

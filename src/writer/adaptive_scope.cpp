@@ -85,12 +85,13 @@ bool writes_own_blocks(ThreadState& state, uint32_t body_size, uint64_t& ticks) 
     leave_own_blocks(state, ticks);
   }
   if (ticks < state.chain.not_before) ticks = state.chain.not_before;
+  state.chain.take_grant_back();
   const uint32_t length = ARCTRACE_FULL_HEAD_SIZE + body_size;
   if (length > state.chain.left) {
     if (scope == ARCTRACE_SCOPE_ADAPTIVE && is_busy(state, ticks) &&
         are_blocks_plenty()) {
       state.has_own_blocks = true;
-      state.chain.block = 0;
+      state.chain.leave_block();
       // The coarse clock may not have moved since the last record in the chain.
       ++ticks;
       return true;

@@ -73,11 +73,8 @@ void take_over(const BufferView& view, ThreadState& state, const ProcessState& p
   // M1 release, matches M2: a reader that finds the tid which the lock holds also finds
   // the rest of the identity.
   IpcAtomics::store_release(slot.tid, state.slot.tid);
-  const auto uncounted = reinterpret_cast<uintptr_t>(&state.slot.uncounted);
-  state.slot.written_distance = reinterpret_cast<uintptr_t>(&slot.written) - uncounted;
-  state.slot.written_shared_distance =
-      reinterpret_cast<uintptr_t>(&slot.written_shared) - uncounted;
-  state.slot.active = slot.active;
+  state.slot.distance =
+      reinterpret_cast<uintptr_t>(&slot) - reinterpret_cast<uintptr_t>(&state.slot.none);
   for (uint32_t cause = 0; cause < ARCTRACE_LOST_CAUSES; ++cause) {
     state.loss.at_start[cause] = IpcAtomics::load_relaxed(slot.lost[cause]);
     if (state.loss.at_start[cause] != IpcAtomics::load_relaxed(slot.reported[cause])) {

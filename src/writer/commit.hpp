@@ -7,7 +7,7 @@
 namespace arctrace {
 
 // I1 release, matches I2 (a reader of word 0): the record's body is visible.
-inline void commit(const Reservation& record) {
+__attribute__((always_inline)) inline void commit(const Reservation& record) {
   IpcAtomics::store_release(word_at(record.word0), record.committed);
   release(record);
 }

@@ -19,6 +19,7 @@ inline void count_lost(arctrace_writer_slot& slot, ThreadState& state,
   if (!state.loss.pending) {
     state.loss.since_ticks = ticks;
     state.loss.pending = true;
+    state.chain.take_grant_back();
   }
   IpcAtomics::fetch_add_relaxed(slot.lost[cause], uint64_t{1});
 }

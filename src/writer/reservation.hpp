@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "src/base/inlined.hpp"
 #include "src/base/shared_atomics.hpp"
 #include "src/buffer/buffer_view.hpp"
 #include "src/protocol/shared_chain.hpp"
@@ -19,7 +20,7 @@ namespace arctrace {
 // A fork child, which may go on with a call of its parent, leaves its parent's name
 // alone.
 inline void release_active(uint32_t* active) {
-  if (thread_local_state.state->slot.active == nullptr) return;
+  if (thread_local_state.state->slot.is_wiped()) return;
   SharedChain<IpcAtomics>::release(*active);
 }
 
@@ -30,13 +31,20 @@ struct Reservation {
   uint32_t block;      // index
   // In a shared block: the slot's word that names it until release(). Null: not shared.
   uint32_t* active;
+  // Whose slot's first such word it is, to be found when it is needed. Null: as `active`
+  // says.
+  ThreadState* outermost_of;
 };
 
-inline constexpr Reservation kNoReservation{nullptr, nullptr, 0, 0, nullptr};
+inline constexpr Reservation kNoReservation{nullptr, nullptr, 0, 0, nullptr, nullptr};
 
 // To be called after the commit, or once the record is held.
-inline void release(const Reservation& record) {
-  if (__builtin_expect(record.active != nullptr, 0)) release_active(record.active);
+__attribute__((always_inline)) inline void release(const Reservation& record) {
+  if (record.outermost_of != nullptr) {
+    SharedChain<IpcAtomics>::release(record.outermost_of->slot.slot().active[0]);
+  } else if (__builtin_expect(record.active != nullptr, 0)) {
+    release_active(record.active);
+  }
 }
 
 // The head or body at `to`, as its struct of arctrace/format/.
@@ -50,9 +58,11 @@ inline Part& part_at(std::byte* to) {
 // the block has no room. The position is read once, and before anything else of the
 // state: a handler may fork, and its child, whose state is wiped, goes on here with the
 // parent's record.
-inline bool find_room(const ThreadState& state, uint32_t length, std::byte*& begin) {
+__attribute__((always_inline)) inline bool find_room(const ThreadState& state,
+                                                     uint32_t length, std::byte*& begin) {
   begin = __atomic_load_n(&state.block.pos, __ATOMIC_RELAXED);
-  const bool has_room = state.block.end - begin >= static_cast<ptrdiff_t>(length);
+  // Compared as the end of the record, which is needed anyway.
+  const bool has_room = !is_less(state.block.end, begin + length);
   std::atomic_signal_fence(std::memory_order_seq_cst);
   return has_room;
 }
@@ -64,8 +74,11 @@ inline uint64_t ticks_from_base(const ThreadState& state, uint64_t ticks) {
 }
 
 // Begins a compact record at `begin`. REQUIRES: find_room() said that it has room there.
-inline Reservation begin_compact(ThreadState& state, std::byte* begin, uint16_t type,
-                                 uint32_t length, uint64_t from_base) {
+__attribute__((always_inline)) inline Reservation begin_compact(ThreadState& state,
+                                                                std::byte* begin,
+                                                                uint16_t type,
+                                                                uint32_t length,
+                                                                uint64_t from_base) {
   const uint32_t word0 = ARCTRACE_WORD0(type, length);
   // H1: the first store. Its length lets anyone step on from here, should the thread die
   // now; relaxed, because a reader of a live block stops at a word that is in progress.
@@ -74,15 +87,16 @@ inline Reservation begin_compact(ThreadState& state, std::byte* begin, uint16_t 
   // Only now: a signal handler that jumps away here leaves no hole.
   state.block.pos = begin + length;
   part_at<arctrace_compact_head>(begin).tick_delta = static_cast<uint32_t>(from_base);
-  return {begin, begin + ARCTRACE_COMPACT_HEAD_SIZE, word0, state.block.taken.index,
-          nullptr};
+  return {begin,   begin + ARCTRACE_COMPACT_HEAD_SIZE,
+          word0,   state.block.taken.index,
+          nullptr, nullptr};
 }
 
 // Counts a user record that has been begun. Not before, or a death between the two would
 // count a record that is nowhere. Relaxed: it is a sum that is read later. Only the
 // outermost writer call gets here.
 inline void count_written(ThreadState& state) {
-  IpcAtomics::add_to_own_relaxed(state.slot.written(), 1);
+  IpcAtomics::add_to_own_relaxed(state.slot.slot().written, 1);
 }
 
 }  // namespace arctrace

@@ -8,8 +8,21 @@ namespace arctrace {
 namespace {
 
 // The name of the calling writer call.
-uint32_t* own_active(const ThreadState& state) {
-  return state.slot.active + thread_local_state.nesting;
+uint32_t* own_active(ThreadState& state) {
+  return &state.slot.slot().active[thread_local_state.nesting];
+}
+
+// Lets the fast path write what the thread may write into the chain before the next
+// decision. Unless a loss is to be reported first: a handler's, too, that comes in
+// between.
+void grant_chain_bytes(ThreadState& state) {
+  ChainPosition& chain = state.chain;
+  const uint32_t max = record_length_max(session.view.geometry());
+  const uint32_t granted = chain.left < max ? chain.left : max;
+  chain.left -= granted;
+  chain.granted = granted;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  if (state.loss.pending) chain.take_grant_back();
 }
 
 // Of a STACK record that lists only the innermost frames.
@@ -84,7 +97,7 @@ Reservation reserve_shared(Nesting nesting, ThreadState& state, ProcessState& pr
     // The chain has moved on, and the new block may be the first of what is kept.
     IpcAtomics::store_release(word_at(begin), ARCTRACE_WORD0(ARCTRACE_TYPE_PAD, length));
     release_active(own_active(state));
-    state.chain.block = 0;  // with a STACK now, whatever the chain does: once only
+    state.chain.leave_block();  // with a STACK now, whatever the chain does: once only
     return reserve_shared(nesting, state, process, type, body_size, ticks);
   }
   if (stack_length != 0) {
@@ -101,7 +114,12 @@ Reservation reserve_shared(Nesting nesting, ThreadState& state, ProcessState& pr
   fill_full_head(begin, word0, state.slot.writer, ticks);
   if (got.opened) wake_past_mark();
   count_written_shared(state);
-  return {begin, begin + ARCTRACE_FULL_HEAD_SIZE, word0, got.index, own_active(state)};
+  if (!nesting.nested() && state.chain.block == got.name &&
+      SharedChain<IpcAtomics>::know(session.view, got.name, state.chain.known)) {
+    grant_chain_bytes(state);
+  }
+  return {begin,  begin + ARCTRACE_FULL_HEAD_SIZE, word0, got.index, own_active(state),
+          nullptr};
 }
 
 bool report_losses_shared(ThreadState& state, ProcessState& process, uint64_t ticks) {
@@ -142,8 +160,12 @@ Reservation reserve_definition(ThreadState& state, ProcessState& process, uint16
   const uint32_t word0 = ARCTRACE_WORD0(type, length);
   fill_full_head(got.record, word0, state.slot.writer, ticks);
   if (got.opened) wake_past_mark();
-  return {got.record, got.record + ARCTRACE_FULL_HEAD_SIZE, word0, got.index,
-          own_active(state)};
+  return {got.record,
+          got.record + ARCTRACE_FULL_HEAD_SIZE,
+          word0,
+          got.index,
+          own_active(state),
+          nullptr};
 }
 
 }  // namespace arctrace

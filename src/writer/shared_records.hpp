@@ -26,44 +26,45 @@ inline void fill_full_head(std::byte* begin, uint32_t word0, uint32_t writer,
 // one in between. Without a bus lock, which would wait until the record's stores have
 // reached a cache line that another writer holds.
 inline void count_written_shared(ThreadState& state) {
-  IpcAtomics::add_to_own_and_handlers_relaxed(state.slot.written_shared(), uint64_t{1});
+  IpcAtomics::add_amid_signals(state.slot.slot().written_shared, 1);
 }
 
 // Reserves in the session's shared chain what most records need: room in the block in
-// which this thread's STACK stands already. A null record: there is none, or something is
-// to be written before. Only for the outermost writer call.
-__attribute__((always_inline)) inline Reservation reserve_in_known_block(
-    ThreadState& state, uint16_t type, uint32_t body_size, uint64_t ticks) {
-  uint64_t& chain = session.view.control().shared_current;
+// which this thread's STACK stands already. False: there is none, or something is to be
+// written or decided before. Only for the outermost writer call.
+__attribute__((always_inline)) inline bool reserve_in_known_block(ThreadState& state,
+                                                                  uint16_t type,
+                                                                  uint32_t body_size,
+                                                                  uint64_t ticks,
+                                                                  Reservation& reserved) {
   const uint32_t length = ARCTRACE_FULL_HEAD_SIZE + body_size;
-  // Each is read once: a handler may fork, and in its child the state is wiped.
-  uint32_t* const active = __atomic_load_n(&state.slot.active, __ATOMIC_RELAXED);
-  const uint32_t writer = __atomic_load_n(&state.slot.writer, __ATOMIC_RELAXED);
-  const uint64_t block = __atomic_load_n(&state.chain.block, __ATOMIC_RELAXED);
+  // A handler may fork, and in its child, which goes on here, the state is wiped. Slot
+  // and block are read before the grant, of which a wiped state has none; what else is
+  // needed, before the block's state is compared, which no wiped state has.
+  uint32_t& active = state.slot.slot().active[0];
+  arctrace_block_header* const header =
+      __atomic_load_n(&state.chain.known.header, __ATOMIC_RELAXED);
+  const uint32_t name = __atomic_load_n(&state.chain.known.name, __ATOMIC_RELAXED);
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  // E1 acquire: the named block's header is visible.
-  if (block == 0 || active == nullptr || IpcAtomics::load_acquire(chain) != block ||
-      state.loss.pending || length > state.chain.left) {
-    return kNoReservation;
+  if (__builtin_expect(!IpcAtomics::subtract_amid_signals(state.chain.granted, length),
+                       0)) {
+    state.chain.granted = 0;
+    return false;
   }
-  const SharedReservation got =
-      SharedChain<IpcAtomics>::reserve_in(session.view, *active, block, length);
-  if (__builtin_expect(got.record == nullptr, 0)) {
-    release_active(active);
-    return kNoReservation;
+  const uint32_t writer = __atomic_load_n(&state.slot.writer, __ATOMIC_RELAXED);
+  if (header == nullptr) __builtin_unreachable();  // there is a grant
+  std::byte* const record = SharedChain<IpcAtomics>::reserve_in_known(
+      *header, name, state.chain.known.state, active, session.words_per_block, length);
+  if (__builtin_expect(record == nullptr, 0)) {
+    state.chain.granted = 0;
+    SharedChain<IpcAtomics>::release(state.slot.slot().active[0]);
+    return false;
   }
   const uint32_t word0 = ARCTRACE_WORD0(type, length);
-  // The child of a handler that forked before this: the room is not its parent's record.
-  if (__builtin_expect(__atomic_load_n(&state.slot.active, __ATOMIC_RELAXED) == nullptr,
-                       0)) {
-    IpcAtomics::store_release(word_at(got.record),
-                              ARCTRACE_WORD0(ARCTRACE_TYPE_PAD, length));  // I1 release
-    return kNoReservation;
-  }
-  state.chain.left -= length;
-  fill_full_head(got.record, word0, writer, ticks);
+  fill_full_head(record, word0, writer, ticks);
   count_written_shared(state);
-  return {got.record, got.record + ARCTRACE_FULL_HEAD_SIZE, word0, got.index, active};
+  reserved = {record, record + ARCTRACE_FULL_HEAD_SIZE, word0, name - 1, nullptr, &state};
+  return true;
 }
 
 // Whether nothing has changed since the thread found no block for the shared chain: then

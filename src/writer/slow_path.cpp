@@ -31,9 +31,8 @@ bool prepare_chain(Nesting nesting, ThreadState& state, ProcessState& process,
 // there, which went on with the call of this thread that its parent's handler
 // interrupted. While it stands there, the block is not recycled.
 void drop_stray_name(ThreadState& state) {
-  if (IpcAtomics::load_relaxed(*state.slot.active) != 0) {
-    release_active(state.slot.active);
-  }
+  uint32_t& name = state.slot.slot().active[0];
+  if (IpcAtomics::load_relaxed(name) != 0) release_active(&name);
 }
 
 }  // namespace

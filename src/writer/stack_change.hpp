@@ -5,6 +5,7 @@
 
 #include <atomic>
 
+#include "src/base/inlined.hpp"
 #include "src/writer/commit.hpp"
 #include "src/writer/interrupted_change.hpp"
 #include "src/writer/writer_call.hpp"
@@ -43,7 +44,7 @@ __attribute__((always_inline)) inline void commit_leave(Nesting nesting,
     note_lost_change(nesting, state);
     return;
   }
-  as_announced(nesting, {record.word0, depth}, [&] {
+  as_announced(nesting, {record.word0, depth}, [&]() ARCTRACE_INLINED {
     commit(record);
     std::atomic_signal_fence(std::memory_order_seq_cst);
     state.open.depth = depth;
@@ -93,7 +94,7 @@ __attribute__((always_inline)) inline void commit_enter(Nesting nesting,
     note_lost_change(nesting, state);
     return;
   }
-  as_announced(nesting, {record.word0, slot.at + 1}, [&] {
+  as_announced(nesting, {record.word0, slot.at + 1}, [&]() ARCTRACE_INLINED {
     add_frame(state, slot, store);
     commit(record);
     std::atomic_signal_fence(std::memory_order_seq_cst);

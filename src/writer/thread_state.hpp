@@ -6,11 +6,13 @@
 
 #include <arctrace/format.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
 #include "src/base/shared_atomics.hpp"
 #include "src/protocol/handout.hpp"
+#include "src/protocol/shared_chain.hpp"
 #include "src/stack/call_edges.hpp"
 #include "src/stack/filtered_frames.hpp"
 #include "src/stack/made_stacks.hpp"
@@ -35,13 +37,11 @@ struct ExclusiveBlock {
 
 // The writer slot that the thread holds, and its identity there.
 struct SlotHolder {
-  // From `uncounted` to the slot's counts of records in exclusive blocks and in shared
-  // ones, in bytes. 0 in a fork child, whose state is wiped: there a call that its
-  // parent's handler interrupted may go on.
-  uintptr_t written_distance;
-  uintptr_t written_shared_distance;
-  uint64_t uncounted;
-  uint32_t* active;  // the slot's words that name shared blocks, by nesting
+  // From `none` to the slot, in bytes. 0 in a fork child, whose state is wiped: there a
+  // call that its parent's handler interrupted may go on, and what it stores in its slot
+  // goes to `none`.
+  uintptr_t distance;
+  arctrace_writer_slot none;
   uint32_t index;
   uint32_t writer;
   uint32_t tid;
@@ -49,13 +49,12 @@ struct SlotHolder {
   uint32_t looked_at;  // slots that it has looked at in vain
   uint64_t start_ticks;
 
-  uint64_t& written() { return count_at(written_distance); }
-  uint64_t& written_shared() { return count_at(written_shared_distance); }
-
- private:
-  uint64_t& count_at(uintptr_t distance) {
-    return *reinterpret_cast<uint64_t*>(reinterpret_cast<uintptr_t>(&uncounted) +
-                                        distance);
+  bool is_wiped() const { return distance == 0; }
+  // Which slot it is, is read at each call.
+  arctrace_writer_slot& slot() {
+    return *reinterpret_cast<arctrace_writer_slot*>(
+        reinterpret_cast<uintptr_t>(&none) +
+        __atomic_load_n(&distance, __ATOMIC_RELAXED));
   }
 };
 
@@ -74,6 +73,24 @@ struct ChainPosition {
   uint64_t not_before;   // the thread's earlier records elsewhere are not later than that
   uint32_t left;  // bytes to write before it is decided again where the thread writes
   uint32_t stack_round;  // control.definitions_round when a whole STACK was written
+  // Of `left`, what the fast path may write into `known` before the thread takes the slow
+  // path again. 0: it may not, because something is to be written or decided first.
+  uint32_t granted;
+  KnownBlock known;  // the same block as `block`; valid while `granted` is not 0
+
+  // Ends what grant_chain_bytes() has begun; also by a signal handler in between.
+  void take_grant_back() {
+    const uint32_t back = granted;
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    granted = 0;
+    // If it interrupted the fast path, what was granted may just have wrapped.
+    if (back <= INT32_MAX) left += back;
+  }
+  // The thread's next record in the chain comes with a STACK.
+  void leave_block() {
+    take_grant_back();
+    block = 0;
+  }
 };
 
 // Losses that no LOST record reports yet.
@@ -149,7 +166,7 @@ static_assert(offsetof(ThreadState, robust_next) - offsetof(ThreadState, lock) =
 // STACK. Only for the outermost writer call.
 inline void require_stack(ThreadState& state) {
   state.block.end = state.block.pos;
-  state.chain.block = 0;
+  state.chain.leave_block();
 }
 
 // A cleared state for the calling thread, taken for its life; `current` itself if that is

@@ -71,6 +71,7 @@ Nesting WriterCall::enter_nested(uintptr_t here) {
       ReportedLosses<IpcAtomics>::settle(session.view,
                                          session.view.slot(state->slot.index));
       state->loss.pending = true;  // it may have been about to report them
+      state->chain.take_grant_back();
       abandon_calls(*state);
       if (state->loss.stack_differs) require_stack(*state);
       if (!state->block.is_open) abandon_block(*state);

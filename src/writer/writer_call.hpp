@@ -38,35 +38,14 @@ class Nesting {
 };
 
 // Whether a writer call would interrupt another one, or follow one whose handler jumped.
-inline bool is_inside_writer() { return thread_local_state.guard != 0; }
+inline bool is_inside_writer() { return !is_zero(thread_local_state.guard); }
 
-// A writer call that is known to interrupt none. REQUIRES: !is_inside_writer().
-// `here`: an address on the stack that every call has which is made by the same frame,
-// but none that interrupts it.
+// The parts of a writer call that is known to interrupt none. One function may begin it,
+// and another one, to which the first jumps, end it.
 class OutermostCall {
  public:
-  explicit OutermostCall(uintptr_t here) { begin(here); }
-  ~OutermostCall() {
-    if (__builtin_expect(is_followed_, 0)) {
-      release();
-    } else {
-      end();
-    }
-  }
-  // To be called if nothing was done: the same call begins anew right after this one, on
-  // the slow path, and looks at its end what handlers left.
-  bool refuse() {
-    is_followed_ = true;
-    return false;
-  }
-  OutermostCall(const OutermostCall&) = delete;
-  OutermostCall& operator=(const OutermostCall&) = delete;
-
-  // NOLINTNEXTLINE(google-explicit-constructor)
-  constexpr operator Nesting() const { return Nesting::kOutermost; }
-
- private:
-  friend class WriterCall;
+  // `here`: an address on the stack that every call has which is made by the same frame,
+  // but none that interrupts it. REQUIRES: !is_inside_writer().
   static void begin(uintptr_t here) {
     thread_local_state.guard = here;
     std::atomic_signal_fence(std::memory_order_seq_cst);
@@ -76,16 +55,20 @@ class OutermostCall {
     if (__builtin_expect(!is_zero(thread_local_state.nesting), 0)) return end_nested();
     thread_local_state.guard = 0;
   }
-  static void release() {
+  // Ends a call that did nothing: the same one begins anew right after this one, on the
+  // slow path, and looks at its end what handlers left. Returns false.
+  static bool refuse() {
     std::atomic_signal_fence(std::memory_order_seq_cst);
     thread_local_state.guard = 0;
+    return false;
   }
+
+ private:
+  friend class WriterCall;
   static void settle_nested();
   // The last thing that a call does, so that it may be jumped to. Out of line, so that
   // `flatten`ed callers stay small.
   __attribute__((noinline)) static void end_nested();
-
-  bool is_followed_ = false;
 };
 
 // Any writer call; `here` as above.

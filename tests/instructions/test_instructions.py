@@ -33,12 +33,15 @@ LIMITS = {
     ("calls_pg", "recursive"): 226,
     ("library_calls", "repeated"): 218,
     ("library_calls", "in_turn"): 436,
-    ("api_calls", "event"): 76,
-    ("api_calls", "scope"): 112,
+    ("api_calls", "event"): 72,
+    ("api_calls", "scope"): 109,
 }
 SHARED_LIMITS = {
-    ("api_calls", "event"): 157,
-    ("api_calls", "scope"): 262,
+    ("api_calls", "event"): 113,
+    ("api_calls", "scope"): 182,
+    ("calls_cyg", "repeated"): 250,
+    ("calls_fentry", "repeated"): 309,
+    ("library_calls", "repeated"): 316,
 }
 COROUTINE_LIMITS = {
     ("switches", "1", "switch"): 1_850,

@@ -67,6 +67,41 @@ TEST_CASE("interleavings: shared scope") {
                   three, [&] { return shared_tasks<Real>(three, 3, 1, 1); }, 3));
 }
 
+// Before the tasks: the first writer remembers a block that has been filled and closed
+// since, and the chain's block is full too.
+void let_chain_go_on(World& world) {
+  write_known<IpcAtomics>(world, 0, 1);
+  for (uint64_t r = 0; r < 3; ++r) write_shared<IpcAtomics>(world, 1, 100 + r);
+}
+
+// That block is recycled, and may become the chain's again, while the first writer comes
+// back to it.
+template <class A>
+std::vector<Task> returning_tasks(World& world) {
+  let_chain_go_on(world);
+  return {[&world] { write_known<A>(world, 0, 2); },
+          [&world] { write_shared<Real>(world, 1, 103); },
+          [&world] { collect<Real>(world); }};
+}
+constexpr uint64_t kReturningAttempts = 6;
+
+TEST_CASE("interleavings: writers that remember the chain's block") {
+  World two(ARCTRACE_MODE_DROP, 2, 2);
+  const auto tasks = [&] {
+    write_known<IpcAtomics>(two, 0, 1);
+    return std::vector<Task>{[&] { write_known<Real>(two, 0, 2); },
+                             [&] {
+                               write_known<Real>(two, 1, 100);
+                               write_known<Real>(two, 1, 101);
+                             },
+                             [&] { collect<Real>(two); }};
+  };
+  check_clean("2 writers that remember, 1 round", explore_protocol(two, tasks, 4));
+  check_clean("a remembered block comes round",
+              explore_protocol(
+                  two, [&] { return returning_tasks<Real>(two); }, kReturningAttempts));
+}
+
 TEST_CASE("interleavings: exclusive blocks") {
   World two(ARCTRACE_MODE_DROP, 2, 2);
   check_clean("2 writers, 1 block each, 1 round",
@@ -147,9 +182,9 @@ struct Mortal : SchedulingAtomics {
 };
 
 // A writer that dies at each of its operations, beside a living one and the collector.
-void check_deaths(const std::string& what, World& world,
-                  const std::function<void()>& mortal,
-                  const std::function<void()>& living) {
+void check_deaths(
+    const std::string& what, World& world, const std::function<void()>& mortal,
+    const std::function<void()>& living, const std::function<void()>& before = [] {}) {
   Outcome sum;
   sum.explored.complete = true;
   bool died = true;
@@ -157,6 +192,7 @@ void check_deaths(const std::string& what, World& world,
   for (uint64_t at = 0; died; ++at) {
     died = false;
     const auto tasks = [&] {
+      before();
       life = at;
       return std::vector<Task>{[&] {
                                  as_thread<Real>(world, 0, [&] {
@@ -185,6 +221,10 @@ TEST_CASE("interleavings: a writer that dies at any operation") {
   check_deaths(
       "death in the shared chain", world, [&] { write_shared<Mortal>(world, 0, 1); },
       [&] { write_shared<Real>(world, 1, 100); });
+  check_deaths(
+      "death in a remembered block", world, [&] { write_known<Mortal>(world, 0, 2); },
+      [&] { write_shared<Real>(world, 1, 100); },
+      [&] { write_known<IpcAtomics>(world, 0, 1); });
   check_deaths(
       "death in an exclusive block", world,
       [&] { write_exclusive<Mortal>(world, 0, 1, 1); },
@@ -273,6 +313,27 @@ TEST_CASE("interleavings: mutant: a writer without a name") {
   check_caught("a writer without a name",
                explore_protocol(
                    world, [&] { return shared_tasks<Nameless>(world, 2, 2, 1); }, 4));
+}
+
+// Takes the remembered block for the one that it was.
+struct Trusting : SchedulingAtomics {
+  template <class Word>
+  static Word load_acquire(Word& word) {
+    if constexpr (sizeof(Word) == 8) {
+      const KnownBlock& known = mutated->known[0];
+      if (known.header != nullptr && &word == &known.header->state) return known.state;
+    }
+    return SchedulingAtomics::load_acquire(word);
+  }
+};
+
+TEST_CASE("interleavings: mutant: a remembered block's state is not compared") {
+  World world(ARCTRACE_MODE_DROP, 2, 2);
+  mutated = &world;
+  check_caught(
+      "a remembered block's state is not compared",
+      explore_protocol(
+          world, [&] { return returning_tasks<Trusting>(world); }, kReturningAttempts));
 }
 
 }  // namespace

@@ -40,6 +40,7 @@ void World::restore() {
   committed.clear();
   collected.clear();
   handouts.assign(view_.geometry().slot_count, {});
+  known.assign(view_.geometry().slot_count, {});
   lost = torn = 0;
   damage.clear();
 }

@@ -37,6 +37,8 @@ class World {
   std::vector<uint64_t> committed, collected;
   // Of the blocks that each slot's records in the chain were written to, in their order.
   std::vector<std::vector<uint64_t>> handouts;
+  // What each slot's writer remembers of the chain's block: header null: nothing.
+  std::vector<KnownBlock> known;
   uint64_t lost = 0;
   uint64_t torn = 0;
   std::string damage;  // the first thing that no writer wrote; "": none
@@ -90,6 +92,42 @@ void write_shared(World& world, uint32_t slot, uint64_t number) {
   commit_record<A>(world, got.record, number);
   world.handouts[slot].push_back(world.view().block_header(got.index).handout);
   SharedChain<A>::release(world.view().slot(slot).active[0]);
+}
+
+// The same as a writer that remembers the chain's block, as reserve_in_known_block()
+// does. Its records stand where its STACK does.
+template <class A>
+void write_known(World& world, uint32_t slot, uint64_t number) {
+  KnownBlock& known = world.known[slot];
+  uint32_t& active = world.slot(slot).active[0];
+  const uint64_t words = (kBlockSize - ARCTRACE_BLOCK_HEADER_SIZE) / 4;
+  std::byte* record = nullptr;
+  if (known.header != nullptr) {
+    record = SharedChain<A>::reserve_in_known(*known.header, known.name, known.state,
+                                              active, words, kRecordLength);
+    if (record == nullptr) SharedChain<A>::release(active);
+  }
+  if (record != nullptr) {
+    if (known.header->handout != world.handouts[slot].back()) {
+      world.damage = "a record in another block than its writer's STACK";
+    }
+  } else {
+    const SharedReservation got = SharedChain<A>::reserve(
+        world.view(), slot, 0, world.view().control().shared_current, kRecordLength,
+        identity_of(slot, ARCTRACE_FORM_FULL));
+    known.header = nullptr;
+    if (got.record == nullptr) {
+      ++world.lost;
+      return;
+    }
+    record = got.record;
+    if (!SharedChain<A>::know(world.view(), got.name, known)) known.header = nullptr;
+    world.handouts[slot].push_back(world.view().block_header(got.index).handout);
+  }
+  begin_record<A>(record);
+  fill_record<A>(record, number);
+  commit_record<A>(world, record, number);
+  SharedChain<A>::release(active);
 }
 
 // Takes a block, writes `count` records from `number` on and closes it, as

@@ -23,6 +23,7 @@ BufferOptions buffer_with(arctrace_scope scope, uint32_t block_size, uint32_t bl
 void prepare_own_blocks() {
   ThreadState& state = *thread_local_state.state;
   REQUIRE_FALSE(state.has_own_blocks);
+  state.chain.take_grant_back();
   state.chain.left = 0;
   state.chain.since_ticks = session_ticks();
   session.ticks_per_second = UINT64_MAX / 20;  // however slowly the thread is stepped

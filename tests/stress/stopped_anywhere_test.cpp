@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdlib>
 
 #include "src/base/shared_atomics.hpp"
 #include "src/protocol/recycle.hpp"
@@ -43,6 +44,14 @@ void run_stopping(uint64_t at, const std::function<void()>& call) {
   if (at == UINT64_MAX) shared_word() = steps;
 }
 
+// Waits until the child has stopped, or else ended: false.
+bool has_stopped(int pid) {
+  siginfo_t info{};
+  REQUIRE(waitid(P_PID, static_cast<id_t>(pid), &info, WSTOPPED | WEXITED | WNOWAIT) ==
+          0);
+  return info.si_code == CLD_STOPPED;
+}
+
 // Runs `write(n, at)` in a process of its own for n from 0, each time stopping at another
 // instruction; calls stopped(n) meanwhile and ended(n) after its end. Returns the number
 // of writers.
@@ -56,10 +65,7 @@ uint64_t stop_everywhere(const std::function<void(uint64_t n, uint64_t at)>& wri
   for (const uint64_t at : cuts(shared_word(), 40)) {
     CAPTURE(at);
     const int pid = start_child([&] { write(writers, at); });
-    siginfo_t info{};
-    REQUIRE(waitid(P_PID, static_cast<id_t>(pid), &info, WSTOPPED | WEXITED | WNOWAIT) ==
-            0);
-    if (info.si_code == CLD_STOPPED) {
+    if (has_stopped(pid)) {
       ++stops;
       stopped(writers);
       kill(pid, SIGCONT);
@@ -204,6 +210,72 @@ TEST_CASE("stopped anywhere: the ring is overwritten around the stopped writer")
       };
       stop_everywhere([&](uint64_t n, uint64_t at) { write_around(test, n, at, call); },
                       go_on, check);
+    }
+  }
+}
+
+constexpr uint32_t kFewBlocks = 6;
+
+// Takes over all blocks of a small ring, one after the other.
+void write_around_the_ring() {
+  const std::byte padding[600] = {};
+  for (uint32_t i = 0; i <= kFewBlocks; ++i) arctrace_write(5, padding, sizeof padding);
+}
+
+// The number of instructions of `call` in a process of its own.
+uint64_t count_steps(const TestSession& test, const std::function<void()>& call) {
+  shared_word() = 0;
+  CHECK_CHILD([&] {
+    REQUIRE(arctrace_attach(test.path().c_str()) == 0);
+    write_checked(1, 0);
+    run_stopping(UINT64_MAX, call);
+  });
+  return shared_word();
+}
+
+// Both stop: the owner of a block in a call, and another writer, which overwrites the
+// ring, at any of its instructions. Then the owner goes on, and after its end the other.
+TEST_CASE("stopped anywhere: the owner of a block goes on amid its takeover") {
+  if (!can_single_step()) return;
+  const uint64_t pairs = std::getenv("ARCTRACE_TEST_LONG") != nullptr ? 1000 : 3;
+  Random random(test_seed());
+  for (const arctrace_scope scope : kScopes) {
+    for (const Call& call : kCalls) {
+      CAPTURE(scope);
+      CAPTURE(std::string(call.name));
+      TestSession test(buffer_in(ARCTRACE_MODE_OVERWRITE, scope, kFewBlocks));
+      const uint64_t steps = count_steps(test, [&] { call.run(0); });
+      const uint64_t other_steps = count_steps(test, write_around_the_ring);
+      uint64_t amid = 0;
+      for (uint64_t n = 0; n < pairs; ++n) {
+        CAPTURE(n);
+        const uint64_t owner_stops = random.next() % steps;
+        const uint64_t other_stops = random.next() % other_steps;
+        CAPTURE(owner_stops);
+        CAPTURE(other_stops);
+        const int owner = start_child([&] { write_around(test, n, owner_stops, call); });
+        const bool owner_is_amid = has_stopped(owner);
+        const int other = start_child([&] {
+          REQUIRE(arctrace_attach(test.path().c_str()) == 0);
+          write_checked(1, n);
+          run_stopping(other_stops, write_around_the_ring);
+          write_checked(6, n);
+        });
+        const bool other_is_amid = has_stopped(other);
+        if (other_is_amid && owner_is_amid) ++amid;
+        kill(owner, SIGCONT);
+        CHECK(wait_for_child(owner) == "");
+        kill(other, SIGCONT);
+        CHECK(wait_for_child(other) == "");
+        const DecodedTrace trace = test.snapshot();
+        CHECK(joined(trace.problems) == "");
+        // Otherwise the owner may have overwritten it.
+        CHECK((numbers_of(trace, 6).contains(n) || !other_is_amid));
+        CHECK(trace.torn() == 0);
+        CHECK(lost_so_far(test) == 0);
+        CHECK(test.blocks_in(ARCTRACE_PHASE_RESETTING) == 0);
+      }
+      CHECK(amid > 0);
     }
   }
 }

@@ -123,7 +123,7 @@ TEST_CASE("adaptive scope: a block that a fork child named is given back") {
     uint32_t number = 0;
     write_until_changed(number);
     // As the child leaves it that goes on with a call of its parent's.
-    uint32_t* const name = thread_local_state.state->slot.active;
+    uint32_t* const name = thread_local_state.state->slot.slot().active;
     *name = 1;
     for (uint32_t written = 0; written < 2 * kBlockSize; written += 12) {
       arctrace_write(number++, nullptr, 0);
