@@ -66,6 +66,30 @@ TEST_CASE("chrome: a call that did not end has no end") {
   CHECK(events_of(text, "X").size() == 1);
 }
 
+TEST_CASE("chrome: calls that touch are no complete events") {
+  RecordScript script;
+  const ThreadIndex thread = script.program(7, "prog");
+  script.enter(thread, 1000, "main");
+  script.enter(thread, 1100, "touches the next one");
+  script.exit(thread, 1200);
+  script.enter(thread, 1200, "stands alone");
+  script.exit(thread, 1300);
+  script.enter(thread, 1400, "ends with main");
+  script.exit(thread, 2000);
+  script.exit(thread, 2000);
+  const std::string text = Exported(script).to("chrome");
+  const auto names_of = [&](const char* phase) {
+    std::vector<std::string> names;
+    for (const Json& event : events_of(text, phase)) names.push_back(event.at("name"));
+    return names;
+  };
+  const std::vector<std::string> touching = {"touches the next one", "ends with main",
+                                             "main"};
+  CHECK(names_of("B") == touching);
+  CHECK(names_of("E") == touching);
+  CHECK(names_of("X") == std::vector<std::string>{"stands alone"});
+}
+
 TEST_CASE("chrome: args, retval, counters, instants") {
   RecordScript script;
   const ThreadIndex thread = script.program(7, "prog");
