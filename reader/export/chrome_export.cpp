@@ -8,7 +8,6 @@
 #include "reader/export/chrome_export.hpp"
 
 #include <absl/container/flat_hash_map.h>
-#include <absl/container/flat_hash_set.h>
 #include <absl/strings/str_cat.h>
 #include <arctrace/format.h>
 
@@ -97,6 +96,7 @@ class ChromeExport : public Exporter, private CallSink, private ScheduleListener
   const std::string& quoted_name(FunctionId function);
 
   const std::string& ids_of(Lane lane);
+  void add_programs();
   std::string lane_name(const Lane& lane) const;
   void name_lane(const Lane& lane, uint32_t pid, uint32_t tid);
   void begin_event(const char* phase, const Lane& lane, int64_t time_ns);
@@ -115,7 +115,7 @@ class ChromeExport : public Exporter, private CallSink, private ScheduleListener
   std::vector<Held> held_;                        // by ThreadIndex
   std::vector<std::string> quoted_functions_;     // by FunctionId; empty: not yet made
   absl::flat_hash_map<Lane, std::string> lanes_;  // ,"pid":1,"tid":2
-  absl::flat_hash_set<uint32_t> named_processes_;
+  absl::flat_hash_map<uint32_t, std::string> programs_;  // by pid; not yet written
   std::pair<ThreadIndex, const std::string*> recent_ = {kNoIndex, nullptr};
   uint32_t next_lane_ = kFirstLane;
   uint64_t flows_ = 0;
@@ -126,6 +126,7 @@ class ChromeExport : public Exporter, private CallSink, private ScheduleListener
 void ChromeExport::begin(Replay& replay, const WriteText& write) {
   write_ = &write;
   names_.emplace(replay.definitions(), replay.functions());
+  add_programs();
   text_ = "{\"displayTimeUnit\":\"ns\"";
   if (settings_.session != nullptr) {
     const Session& session = *settings_.session;
@@ -137,6 +138,19 @@ void ChromeExport::begin(Replay& replay, const WriteText& write) {
                     "}");
   }
   text_ += ",\"traceEvents\":[";
+}
+
+// A process that executes a program is another one to us and the same one to a viewer.
+void ChromeExport::add_programs() {
+  const auto processes = settings_.definitions->processes();
+  for (ProcessIndex i = 0; i < processes.size(); ++i) {
+    std::string& programs = programs_[processes[i].pid];
+    const std::string program = names_->process(i);
+    const bool is_same = programs == program || programs.ends_with(" > " + program);
+    if (is_same || programs.size() > kExportNameMax) continue;
+    if (!programs.empty()) programs += " > ";
+    programs += program;
+  }
 }
 
 // ---- Events --------------------------------------------------------------------------
@@ -369,7 +383,6 @@ std::string ChromeExport::lane_name(const Lane& lane) const {
 }
 
 void ChromeExport::name_lane(const Lane& lane, uint32_t pid, uint32_t tid) {
-  const Definitions& definitions = *settings_.definitions;
   const auto add = [&](const char* name, const std::string& key,
                        const std::string& value) {
     absl::StrAppend(&text_, has_events_ ? "," : "", "\n{\"ph\":\"M\",\"pid\":", pid,
@@ -377,11 +390,9 @@ void ChromeExport::name_lane(const Lane& lane, uint32_t pid, uint32_t tid) {
                     "\":", value, "}}");
     has_events_ = true;
   };
-  if (const Thread* thread = definitions.thread(lane.thread);
-      thread != nullptr && named_processes_.insert(pid).second) {
-    const bool is_known = definitions.process(thread->process) != nullptr;
-    add("process_name", "name",
-        quoted(is_known ? names_->process(thread->process) : std::string("process")));
+  if (const auto program = programs_.find(pid); program != programs_.end()) {
+    add("process_name", "name", quoted(program->second));
+    programs_.erase(program);
   }
   add("thread_name", "name", quoted(lane_name(lane)));
   // A thread's lanes stand together.

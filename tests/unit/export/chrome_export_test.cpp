@@ -48,6 +48,21 @@ TEST_CASE("chrome: a call that ended is one event, with its times in us") {
   CHECK(names.at("thread_name").at("name") == "prog");
 }
 
+TEST_CASE("chrome: a process has the names of all programs that it executed") {
+  RecordScript script;
+  const ThreadIndex shell = script.program(7, "sh");
+  const ThreadIndex list = script.program(7, "ls");
+  script.enter(shell, 1000, "f");
+  script.enter(list, 2000, "g");
+  std::vector<std::string> names;
+  for (const Json& event : events_of(Exported(script).to("chrome"), "M")) {
+    if (event.at("name") == "process_name") {
+      names.push_back(event.at("args").at("name"));
+    }
+  }
+  CHECK(names == std::vector<std::string>{"sh > ls"});
+}
+
 TEST_CASE("chrome: a call that did not end has no end") {
   RecordScript script;
   const ThreadIndex thread = script.program(7, "prog");
