@@ -1,9 +1,13 @@
 // One event a line. A call that ended is one complete event (X), so that its name is
 // written once; one that did not is a beginning without an end (B).
+//
+// Viewers add the time and the duration of a complete event in floating point, and sort
+// by the sums: of two calls that touch, the first may seem to end in the second. So a
+// call that ends in the nanosecond in which its caller ends or another call begins has a
+// begin and an end. Whether it does is known at the next event of its thread.
 #include "reader/export/chrome_export.hpp"
 
 #include <absl/container/flat_hash_map.h>
-#include <absl/container/flat_hash_set.h>
 #include <absl/strings/str_cat.h>
 #include <arctrace/format.h>
 
@@ -76,11 +80,23 @@ class ChromeExport : public Exporter, private CallSink, private ScheduleListener
   std::string describe(const Record& record) override {
     return content_members(settings_.describe, record);
   }
+  void call_began(const FrameInfo& frame) override;
   void call(const WholeCall& call) override;
   void point(const PointInfo& point) override;
   void state_ended(const StateInfo& state) override;
 
+  // The call of a thread that ended last.
+  struct Held {
+    std::optional<WholeCall> call;
+    bool touches = false;  // another call begins or ends where it ends
+  };
+  Held& held_by(ThreadIndex thread);
+  void write_held(Held& held);
+  void write_call(const WholeCall& call, bool in_one);
+  const std::string& quoted_name(FunctionId function);
+
   const std::string& ids_of(Lane lane);
+  void add_programs();
   std::string lane_name(const Lane& lane) const;
   void name_lane(const Lane& lane, uint32_t pid, uint32_t tid);
   void begin_event(const char* phase, const Lane& lane, int64_t time_ns);
@@ -96,9 +112,10 @@ class ChromeExport : public Exporter, private CallSink, private ScheduleListener
   WholeCalls calls_;
   const WriteText* write_ = nullptr;
   std::optional<ExportNames> names_;
+  std::vector<Held> held_;                        // by ThreadIndex
   std::vector<std::string> quoted_functions_;     // by FunctionId; empty: not yet made
   absl::flat_hash_map<Lane, std::string> lanes_;  // ,"pid":1,"tid":2
-  absl::flat_hash_set<uint32_t> named_processes_;
+  absl::flat_hash_map<uint32_t, std::string> programs_;  // by pid; not yet written
   std::pair<ThreadIndex, const std::string*> recent_ = {kNoIndex, nullptr};
   uint32_t next_lane_ = kFirstLane;
   uint64_t flows_ = 0;
@@ -109,6 +126,7 @@ class ChromeExport : public Exporter, private CallSink, private ScheduleListener
 void ChromeExport::begin(Replay& replay, const WriteText& write) {
   write_ = &write;
   names_.emplace(replay.definitions(), replay.functions());
+  add_programs();
   text_ = "{\"displayTimeUnit\":\"ns\"";
   if (settings_.session != nullptr) {
     const Session& session = *settings_.session;
@@ -120,6 +138,19 @@ void ChromeExport::begin(Replay& replay, const WriteText& write) {
                     "}");
   }
   text_ += ",\"traceEvents\":[";
+}
+
+// A process that executes a program is another one to us and the same one to a viewer.
+void ChromeExport::add_programs() {
+  const auto processes = settings_.definitions->processes();
+  for (ProcessIndex i = 0; i < processes.size(); ++i) {
+    std::string& programs = programs_[processes[i].pid];
+    const std::string program = names_->process(i);
+    const bool is_same = programs == program || programs.ends_with(" > " + program);
+    if (is_same || programs.size() > kExportNameMax) continue;
+    if (!programs.empty()) programs += " > ";
+    programs += program;
+  }
 }
 
 // ---- Events --------------------------------------------------------------------------
@@ -176,30 +207,73 @@ void ChromeExport::end_event(std::string_view args) {
   text_.clear();
 }
 
+ChromeExport::Held& ChromeExport::held_by(ThreadIndex thread) {
+  if (thread >= held_.size()) held_.resize(thread + size_t{1});
+  return held_[thread];
+}
+
+void ChromeExport::write_held(Held& held) {
+  if (!held.call.has_value()) return;
+  // Nothing is added to the time of a call without duration; and complete events that
+  // begin together are sorted by their durations, which begins are not.
+  const FrameInfo& frame = held.call->frame;
+  write_call(*held.call, !held.touches || frame.start_ns == frame.stop_ns);
+  held.call.reset();
+}
+
+void ChromeExport::call_began(const FrameInfo& frame) {
+  Held& held = held_by(frame.thread);
+  if (!held.call.has_value()) return;
+  held.touches |= held.call->frame.stop_ns == frame.start_ns;
+  write_held(held);
+}
+
 void ChromeExport::call(const WholeCall& call) {
+  Held& held = held_by(call.frame.thread);
+  bool touches = false;
+  if (held.call.has_value()) {
+    touches = held.call->frame.stop_ns == call.frame.stop_ns;
+    held.touches |= touches;
+    write_held(held);
+  }
+  if (!call.has_ended) return write_call(call, false);
+  held.call = call;
+  held.touches = touches;
+}
+
+const std::string& ChromeExport::quoted_name(FunctionId function) {
+  if (function >= quoted_functions_.size()) {
+    quoted_functions_.resize(function + size_t{1});
+  }
+  std::string& name = quoted_functions_[function];
+  if (name.empty()) name = quoted(names_->function(function));
+  return name;
+}
+
+// `in_one`: a complete event.
+void ChromeExport::write_call(const WholeCall& call, bool in_one) {
   const FrameInfo& frame = call.frame;
   const Lane lane{frame.thread,
                   frame.coroutine == 0 ? LaneKind::kOfCalls : LaneKind::kOfCoroutine,
                   frame.coroutine};
-  begin_event(call.has_ended ? "X" : "B", lane, frame.start_ns);
-  if (call.has_ended) add_duration(frame.start_ns, frame.stop_ns);
-  if (frame.function >= quoted_functions_.size()) {
-    quoted_functions_.resize(frame.function + size_t{1});
+  begin_event(in_one ? "X" : "B", lane, frame.start_ns);
+  if (in_one) add_duration(frame.start_ns, frame.stop_ns);
+  add_name(quoted_name(frame.function));
+  std::string args;
+  if (!call.args.empty() || !call.retval.empty() || frame.flags != 0 || frame.count > 1) {
+    args = json_members([&](JsonWriter& json) {
+      json.members(call.args);
+      json.members(call.retval);
+      if (frame.count > 1) json.member("frames", frame.count);
+      write_flags_json(frame.flags, json);
+    });
   }
-  std::string& name = quoted_functions_[frame.function];
-  if (name.empty()) name = quoted(names_->function(frame.function));
-  add_name(name);
-  // How a call ended that did is not unusual.
-  const uint16_t flags = frame.flags;
-  if (call.args.empty() && call.retval.empty() && flags == 0 && frame.count == 1) {
-    return end_event();
-  }
-  end_event(json_members([&](JsonWriter& json) {
-    json.members(call.args);
-    json.members(call.retval);
-    if (frame.count > 1) json.member("frames", frame.count);
-    write_flags_json(flags, json);
-  }));
+  end_event(args);
+  if (in_one || !call.has_ended) return;
+  // speedscope compares name and args with those of the begin.
+  begin_event("E", lane, frame.stop_ns);
+  add_name(quoted_name(frame.function));
+  end_event(args);
 }
 
 void ChromeExport::point(const PointInfo& point) {
@@ -233,8 +307,8 @@ void ChromeExport::add_stretch(const Lane& lane, int64_t start_ns, int64_t stop_
   add_name(quoted(name));
   end_event(args);
   begin_event("E", lane, stop_ns);
-  add_name(quoted(name));  // speedscope compares it
-  end_event();
+  add_name(quoted(name));
+  end_event(args);
 }
 
 // ---- On and off the CPU --------------------------------------------------------------
@@ -309,7 +383,6 @@ std::string ChromeExport::lane_name(const Lane& lane) const {
 }
 
 void ChromeExport::name_lane(const Lane& lane, uint32_t pid, uint32_t tid) {
-  const Definitions& definitions = *settings_.definitions;
   const auto add = [&](const char* name, const std::string& key,
                        const std::string& value) {
     absl::StrAppend(&text_, has_events_ ? "," : "", "\n{\"ph\":\"M\",\"pid\":", pid,
@@ -317,11 +390,9 @@ void ChromeExport::name_lane(const Lane& lane, uint32_t pid, uint32_t tid) {
                     "\":", value, "}}");
     has_events_ = true;
   };
-  if (const Thread* thread = definitions.thread(lane.thread);
-      thread != nullptr && named_processes_.insert(pid).second) {
-    const bool is_known = definitions.process(thread->process) != nullptr;
-    add("process_name", "name",
-        quoted(is_known ? names_->process(thread->process) : std::string("process")));
+  if (const auto program = programs_.find(pid); program != programs_.end()) {
+    add("process_name", "name", quoted(program->second));
+    programs_.erase(program);
   }
   add("thread_name", "name", quoted(lane_name(lane)));
   // A thread's lanes stand together.
@@ -331,6 +402,7 @@ void ChromeExport::name_lane(const Lane& lane, uint32_t pid, uint32_t tid) {
 }
 
 absl::Status ChromeExport::finish() {
+  for (Held& held : held_) write_held(held);
   calls_.finish();
   text_ += "\n]}\n";
   (*write_)(text_);

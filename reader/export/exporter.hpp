@@ -30,7 +30,6 @@ struct ExportSettings {
   Grouping grouping = Grouping::kThread;
   // Calls that ended and were shorter are not exported. The replay's filter has the same.
   uint64_t min_duration_ns = 0;
-  bool lines = false;  // look up the source lines of functions
   // Of the trace; they outlive the exporter.
   const Definitions* definitions = nullptr;
   // What the trace says of itself; null: nothing is known. The summary is complete once

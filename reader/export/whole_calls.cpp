@@ -7,7 +7,10 @@
 
 namespace arctrace::reader {
 
-uint64_t WholeCalls::frame_opened(const FrameInfo& /*frame*/) { return ++last_token_; }
+uint64_t WholeCalls::frame_opened(const FrameInfo& frame) {
+  sink_.call_began(frame);
+  return ++last_token_;
+}
 
 void WholeCalls::frame_closed(const FrameInfo& frame, uint64_t token, bool shown) {
   WholeCall call;

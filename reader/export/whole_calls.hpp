@@ -28,6 +28,8 @@ class CallSink {
   // The args or retval of a call in the form that this sink wants to find in WholeCall.
   virtual std::string describe(const Record& record) = 0;
 
+  // A call begins, of which call() tells later unless it is filtered out.
+  virtual void call_began(const FrameInfo& /*frame*/) {}
   // Calls that end come in the order of their ends, the others last.
   virtual void call(const WholeCall& call) = 0;
   virtual void point(const PointInfo& point) = 0;

@@ -75,8 +75,8 @@ void Progress::update(uint64_t records, double share) {
   // The share is an estimate that may come out a little above.
   const double done = std::min(share, 0.999);
   std::fprintf(stderr,
-               "\rarctrace: %.0f %%, %.1f million records read, %.1f a second, %.0f s "
-               "left\x1b[K",
+               "\rarctrace: %.0f %%, %.1f million records read, %.1f million a second, "
+               "%.0f s left\x1b[K",
                100 * done, read, read / seconds, seconds * (1 - done) / done);
 }
 

@@ -1,19 +1,23 @@
 #include "tests/fuzz/exercise.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "reader/analysis/invariants.hpp"
+#include "reader/export/export_formats.hpp"
 #include "reader/render/info_json.hpp"
 #include "reader/render/info_text.hpp"
 #include "reader/render/record_describer.hpp"
 #include "reader/report/view_types.hpp"
 #include "reader/trace/content_check.hpp"
+#include "reader/trace/gaps.hpp"
 
 namespace arctrace::fuzz {
 namespace {
@@ -134,6 +138,60 @@ class Exercise {
   ContentChecker content_;
 };
 
+// One export, with the gaps as the command hands them out.
+std::string exported(Trace& trace, const ExportFormat& format) {
+  std::string text;
+  const WriteText write = [&](std::string_view piece) {
+    text += piece;
+    return true;
+  };
+  std::optional<RecordDescriber> describer;
+  ExportSettings settings;
+  settings.definitions = &trace.definitions();
+  settings.session = &trace.session();
+  settings.summary = &trace.summary();
+  settings.describe = [&](const Record& record, FieldSink& out) {
+    describer->describe(record, {}, out);
+  };
+  const std::unique_ptr<Exporter> exporter = format.make(settings);
+  ReplayOptions options;
+  options.listener = exporter->call_listener();
+  options.schedule = exporter->schedule_listener();
+  options.all_threads = true;
+  options.max_findings = 10;
+  Replay replay(trace.definitions(), nullptr, options);
+  describer.emplace(trace, replay.resolver(), DescribeOptions());
+  GapFinder gaps(trace.definitions(), &trace.clock(), trace.session().mode);
+  exporter->begin(replay, write);
+  const absl::Status status = trace.read([&](const Record& record) {
+    replay.add(record);
+    if (const std::optional<Gap> gap = gaps.add(record)) exporter->gap(*gap);
+    return true;
+  });
+  require(status.ok(), "what is in memory can be read");
+  replay.finish();
+  for (const Gap& gap : gaps.finish(&trace.summary())) exporter->gap(gap);
+  require(exporter->finish().ok(), "the export is not on disk");
+  return text;
+}
+
+void exercise_exports(Trace& trace) {
+  for (const ExportFormat& format : export_formats()) {
+    const std::string text = exported(trace, format);
+    const std::string_view name = format.name;
+    if (name == "chrome" || name == "speedscope") {
+      require(nlohmann::json::accept(text), "the export is JSON");
+    }
+    if (!format.is_binary) {
+      require(std::none_of(text.begin(), text.end(),
+                           [](char c) {
+                             return static_cast<unsigned char>(c) < ' ' && c != '\n';
+                           }),
+              "an export of text has no control characters");
+    }
+  }
+}
+
 }  // namespace
 
 void require(bool holds, const char* what) {
@@ -151,6 +209,7 @@ bool exercise_trace(std::vector<std::byte> bytes) {
     return false;
   }
   Exercise(*trace).run();
+  exercise_exports(*trace);
   return true;
 }
 

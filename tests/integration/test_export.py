@@ -216,14 +216,21 @@ class ExportTest(support.TraceTest):
     def test_chrome(self):
         trace = self.record_program()
         data = self.export(trace, "chrome")
-        sums, open_calls, lanes = Sums(), [], collections.defaultdict(list)
+        sums, begun, lanes = Sums(), collections.defaultdict(list), collections.defaultdict(list)
         for event in json.loads(data)["traceEvents"]:
             lane = event["pid"], event["tid"]
+            if "ts" not in event or event["name"] == "recording off":
+                continue
+            time_ns = round(event["ts"] * 1000)
             if event["ph"] == "X":
-                start = round(event["ts"] * 1000)
-                lanes[lane].append((start, -round(event["dur"] * 1000), event["name"]))
+                lanes[lane].append((time_ns, -round(event["dur"] * 1000), event["name"]))
             elif event["ph"] == "B":
-                open_calls.append(event["name"])
+                begun[lane].append((time_ns, event["name"]))
+            elif event["ph"] == "E":
+                start, name = begun[lane].pop()
+                self.assertEqual(name, event["name"])
+                lanes[lane].append((start, start - time_ns, name))
+        open_calls = [name for calls in begun.values() for _, name in calls]
         for lane, calls in lanes.items():
             ends = []
             for start, minus_duration, name in sorted(calls):

@@ -71,7 +71,7 @@ void add_format(CLI::App& app, ExportOptions& options) {
          "--to",
          [&options](const std::string& name) {
            for (const ExportFormat& format : reader::export_formats()) {
-             if (name == format.name) options.format = &format;
+             if (CLI::detail::to_lower(name) == format.name) options.format = &format;
            }
            if (options.format != nullptr) return;
            const std::string near = near_names(name, format_names());

@@ -48,6 +48,21 @@ TEST_CASE("chrome: a call that ended is one event, with its times in us") {
   CHECK(names.at("thread_name").at("name") == "prog");
 }
 
+TEST_CASE("chrome: a process has the names of all programs that it executed") {
+  RecordScript script;
+  const ThreadIndex shell = script.program(7, "sh");
+  const ThreadIndex list = script.program(7, "ls");
+  script.enter(shell, 1000, "f");
+  script.enter(list, 2000, "g");
+  std::vector<std::string> names;
+  for (const Json& event : events_of(Exported(script).to("chrome"), "M")) {
+    if (event.at("name") == "process_name") {
+      names.push_back(event.at("args").at("name"));
+    }
+  }
+  CHECK(names == std::vector<std::string>{"sh > ls"});
+}
+
 TEST_CASE("chrome: a call that did not end has no end") {
   RecordScript script;
   const ThreadIndex thread = script.program(7, "prog");
@@ -64,6 +79,30 @@ TEST_CASE("chrome: a call that did not end has no end") {
   CHECK(open[1].at("args").at("flags") == Json{"open"});
   CHECK(events_of(text, "E").empty());
   CHECK(events_of(text, "X").size() == 1);
+}
+
+TEST_CASE("chrome: calls that touch are no complete events") {
+  RecordScript script;
+  const ThreadIndex thread = script.program(7, "prog");
+  script.enter(thread, 1000, "main");
+  script.enter(thread, 1100, "touches the next one");
+  script.exit(thread, 1200);
+  script.enter(thread, 1200, "stands alone");
+  script.exit(thread, 1300);
+  script.enter(thread, 1400, "ends with main");
+  script.exit(thread, 2000);
+  script.exit(thread, 2000);
+  const std::string text = Exported(script).to("chrome");
+  const auto names_of = [&](const char* phase) {
+    std::vector<std::string> names;
+    for (const Json& event : events_of(text, phase)) names.push_back(event.at("name"));
+    return names;
+  };
+  const std::vector<std::string> touching = {"touches the next one", "ends with main",
+                                             "main"};
+  CHECK(names_of("B") == touching);
+  CHECK(names_of("E") == touching);
+  CHECK(names_of("X") == std::vector<std::string>{"stands alone"});
 }
 
 TEST_CASE("chrome: args, retval, counters, instants") {
