@@ -464,6 +464,10 @@ class ExportTest(support.TraceTest):
         turns = TURNS + 20 * 100
         self.assertEqual(calls, {"outer": turns, "inner x": 3 * turns,
                                  self.safe(HOSTILE): 3 * turns, "endless": 1})
+        # What each file repeats of the definitions is no finding.
+        done = export(files, self.directory / "folded", "--to=folded")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertNotIn(b"warning", done.stderr)
         gaps = {row["name"] for row in objects if row["type"] == "gap"}
         self.assertLessEqual(gaps, {"recording off"})  # at its end
         self.assertEqual({flag for row in objects for flag in row.get("flags", [])}, {"open"})

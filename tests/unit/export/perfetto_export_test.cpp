@@ -243,7 +243,7 @@ TEST_CASE("perfetto: a plain call takes at most 30 bytes") {
   const auto size_of = [](int calls) {
     RecordScript script;
     const ThreadIndex thread = script.program(7, "prog");
-    for (int i = 0; i < calls; ++i) {
+    for (int64_t i = 0; i < calls; ++i) {
       script.enter(thread, 2000 * i, "f");
       script.exit(thread, 2000 * i + 900);
     }

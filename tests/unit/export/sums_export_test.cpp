@@ -193,7 +193,9 @@ TEST_CASE("callgrind: own and inclusive costs, recursion counted once") {
     if (callee.empty()) {
       costs[caller] = line.substr(2);
     } else {
-      costs[caller + " > " + callee] = calls + ", " + line.substr(2);
+      std::string edge = caller;
+      edge += " > " + callee;
+      costs[edge] = calls + ", " + line.substr(2);
     }
     callee.clear();
   }
