@@ -2,12 +2,18 @@
 # Nothing installed holds an absolute path: the tree may be moved as a whole.
 include(CMakePackageConfigHelpers)
 
-# The shim finds libarctrace.so.0 beside itself, wherever the traced program looks for libraries.
-set_target_properties(arctrace-shim PROPERTIES INSTALL_RPATH "$ORIGIN")
+# Packages put the shim, which is nobody's but the command's, into a directory of its own.
+set(ARCTRACE_SHIM_DIRECTORY "" CACHE STRING
+  "Directory of the shim below the libraries' one: empty or arctrace")
+# The shim finds libarctrace.so.0 beside itself, or beside its directory, wherever the traced
+# program looks for libraries.
+set_target_properties(arctrace-shim PROPERTIES
+  INSTALL_RPATH $<IF:$<BOOL:${ARCTRACE_SHIM_DIRECTORY}>,$ORIGIN/..,$ORIGIN>)
 install(TARGETS arctrace EXPORT ArctraceTargets
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
   INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-install(TARGETS arctrace-shim LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS arctrace-shim
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/${ARCTRACE_SHIM_DIRECTORY})
 install(TARGETS arctrace-cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/arctrace
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})

@@ -28,7 +28,7 @@ def exports(library, wanted):
     for line in run("readelf", "-W", "--dyn-syms", library).splitlines():
         fields = line.split()
         if (len(fields) >= 8 and fields[0].rstrip(":").isdigit() and fields[4] != "LOCAL"
-                and fields[6] != "UND"):
+                and fields[6] not in ("UND", "ABS")):
             found.add(fields[7].split("@")[0])
     return [f"exported, but not in the list: {name}" for name in sorted(found - wanted)] + [
         f"in the list, but not exported: {name}" for name in sorted(wanted - found)
@@ -41,6 +41,21 @@ def imports(library, allowed):
     names = {row[7].split("@")[0] for row in rows
              if len(row) >= 8 and row[4] == "GLOBAL" and row[6] == "UND"}
     return [f"imports {name}" for name in sorted(names - allowed) if not name.startswith("arctrace_")]
+
+
+def unversioned(library, public, private):
+    """Each exported function has the version `private` if it is the shim's, and else `public`; both are
+    names of version nodes."""
+    findings = []
+    for line in run("readelf", "-W", "--dyn-syms", library).splitlines():
+        fields = line.split()
+        if len(fields) < 8 or not fields[0].rstrip(":").isdigit() or fields[4] == "LOCAL" or fields[6] == "UND":
+            continue
+        name, _, version = fields[7].partition("@")
+        wanted = private if name.startswith("arctrace_shim_") else public
+        if fields[6] != "ABS" and version.lstrip("@") != wanted:
+            findings.append(f"{name} has the version {version.lstrip('@') or 'none'}, not {wanted}")
+    return findings
 
 
 def versions(library, highest):

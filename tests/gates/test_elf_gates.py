@@ -72,6 +72,9 @@ class Arctrace(Gates, unittest.TestCase):
     exports = "exports_arctrace.txt"
     soname = "libarctrace.so.0"
 
+    def test_unversioned(self):
+        self.assertEqual(elf_gates.unversioned(self.library, "ARCTRACE_0", "ARCTRACE_PRIVATE"), [])
+
 
 class Shim(Gates, unittest.TestCase):
     exports = "exports_shim.txt"
@@ -108,6 +111,11 @@ class GatesFindFaults(FaultyLibraries):
     def test_imports(self):
         path = self.library("int on_exit(void*, void*); int f(void) { return on_exit(f, 0); }")
         self.assertEqual(elf_gates.imports(path, listed("imports.txt")), ["imports on_exit"])
+
+    def test_unversioned(self):
+        path = self.library("void f(void) {} void arctrace_shim_f(void) {}")
+        self.assertCountEqual(elf_gates.unversioned(path, "A", "B"),
+                         ["f has the version none, not A", "arctrace_shim_f has the version none, not B"])
 
     def test_versions(self):
         path = self.library("""void *dlsym(void *, const char *); void *f(void) { return dlsym(0, "f"); }

@@ -190,11 +190,7 @@ std::string header_functions(const std::string& header) {
     if (begins_comment || is_in_comment) {
       absl::string_view text = line;
       is_in_comment = !absl::ConsumeSuffix(&text, "*/");
-      if (begins_comment) {
-        text.remove_prefix(2);
-      } else if (absl::StartsWith(text, " *")) {
-        text.remove_prefix(2);
-      }
+      if (begins_comment || absl::StartsWith(text, " *")) text.remove_prefix(2);
       if (absl::ConsumePrefix(&text, " ---- ")) {
         const absl::string_view title = text.substr(0, text.find(" --"));
         absl::StrAppend(&out, "# ", absl::AsciiStrToUpper(title), "\n\n");

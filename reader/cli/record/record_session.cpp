@@ -54,12 +54,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The shim is beside this program in the build tree, or where `cmake --install` puts it.
+// The shim is beside this program in the build tree, or where `cmake --install` puts it;
+// packages have it in a directory of its own.
 absl::StatusOr<std::string> find_shim() {
   std::error_code error;
   const fs::path program = fs::read_symlink("/proc/self/exe", error);
   if (error) return absl::NotFoundError("cannot read /proc/self/exe");
-  for (const char* directory : {"../lib", "../" ARCTRACE_LIBDIR}) {
+  for (const char* directory :
+       {"../lib", "../" ARCTRACE_LIBDIR, "../" ARCTRACE_LIBDIR "/arctrace"}) {
     const fs::path shim =
         (program.parent_path() / directory / "libarctrace-shim.so").lexically_normal();
     if (!fs::exists(shim, error)) continue;
