@@ -139,11 +139,12 @@ class MemoryLimit(BufferRoom):
                                               "of the cgroup, 100M; -b sets another size")
 
     def test_refused_before_the_kernel_kills(self):
-        before = set(pathlib.Path("/dev/shm").iterdir())
-        self.assert_refused(self.recorded("-b", "256M"), "no room for a buffer of ", "of the memory limit of the cgroup, "
-                            "100M, ", "are free", "--memory")
-        self.assertFalse([path for path in set(pathlib.Path("/dev/shm").iterdir()) - before
-                          if path.name.startswith("arctrace-")])
+        directory = pathlib.Path(f"/dev/shm/arctrace-test-{os.getpid()}")
+        directory.mkdir()
+        self.addCleanup(shutil.rmtree, directory)
+        self.assert_refused(self.recorded("-b", "256M", f"--buffer-dir={directory}"), "no room for a buffer of ",
+                            "of the memory limit of the cgroup, 100M, ", "are free", "--memory")
+        self.assertEqual(list(directory.iterdir()), [])
         self.assert_recorded(self.recorded("-b", "48M"))
 
 
