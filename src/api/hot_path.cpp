@@ -50,7 +50,7 @@ __attribute__((always_inline)) inline bool write_event_fast(const Room& room,
                                                             size_t size) {
   const auto length = static_cast<uint32_t>(size);
   return room.record(
-      stack_pointer(), ARCTRACE_TYPE_EVENT,
+      AtStackPointer{}, ARCTRACE_TYPE_EVENT,
       static_cast<uint32_t>(sizeof(arctrace_event_body)) + padded_size(length),
       [](const ThreadState&) ARCTRACE_INLINED { return true; },
       [&](Nesting, ThreadState&, const Reservation& record) ARCTRACE_INLINED {
@@ -60,9 +60,9 @@ __attribute__((always_inline)) inline bool write_event_fast(const Room& room,
 }
 
 __attribute__((noinline)) void write_event_slow(uint32_t event, const void* payload,
-                                                size_t size) {
+                                                size_t size, uintptr_t here) {
   if (!event_is_recorded(event)) return;
-  const WriterCall writer_call;
+  const WriterCall writer_call(here);
   if (writer_call.refuses_record()) return;
   const uint64_t ticks = session_ticks();
   if (__builtin_expect(size > ARCTRACE_PAYLOAD_MAX, 0)) {
@@ -84,7 +84,7 @@ __attribute__((noinline, flatten)) void write_event_in_chain(uint32_t event,
                                                              ThreadState& state) {
   const KnownSharedBlock room{state};
   if (__builtin_expect(write_event_fast<kPayload>(room, event, payload, size), 1)) return;
-  write_event_slow(event, payload, size);
+  write_event_slow(event, payload, size, frame_end());
 }
 
 // REQUIRES: size <= ARCTRACE_PAYLOAD_MAX.
@@ -100,14 +100,14 @@ __attribute__((always_inline)) inline void write_event(uint32_t event,
                        1)) {
     return;
   }
-  write_event_slow(event, payload, size);
+  write_event_slow(event, payload, size, frame_end());
 }
 
 __attribute__((noinline, flatten)) void write_large_event(uint32_t event,
                                                           const void* payload,
                                                           size_t size) {
   if (__builtin_expect(size > ARCTRACE_PAYLOAD_MAX, 0)) {
-    write_event_slow(event, payload, size);
+    write_event_slow(event, payload, size, frame_end());
   } else {
     write_event<Payload::kLarge>(event, payload, size);
   }
@@ -132,17 +132,17 @@ __attribute__((noinline, flatten)) void enter_in_chain(uint64_t key, uintptr_t l
 }
 
 __attribute__((always_inline)) inline void enter(uint64_t key, uintptr_t location) {
-  const uintptr_t here = stack_pointer();
   const OwnBlock room{[&](ThreadState& state) ARCTRACE_INLINED {
-    enter_in_chain(key, location, here, state);
+    enter_in_chain(key, location, frame_end(), state);
     return true;
   }};
-  if (__builtin_expect(fast_path_is_open<ARCTRACE_GATE_FUNCTIONS>() &&
-                           enter_fast(room, key, MachineFrame(location), here),
-                       1)) {
+  if (__builtin_expect(
+          fast_path_is_open<ARCTRACE_GATE_FUNCTIONS>() &&
+              enter_fast(room, key, MachineFrame(location), AtStackPointer{}),
+          1)) {
     return;
   }
-  enter_unless_closed(key, location, here);
+  enter_unless_closed(key, location, frame_end());
 }
 
 constexpr auto kAnyFrame = [](const MachineFrame&) { return true; };
@@ -202,17 +202,16 @@ __attribute__((flatten)) void arctrace_enter_at(uint64_t frame_key, uintptr_t lo
 }
 
 __attribute__((flatten)) void arctrace_exit(uint64_t frame_key) {
-  const uintptr_t here = stack_pointer();
   const OwnBlock room{[&](ThreadState& state) ARCTRACE_INLINED {
-    exit_in_chain(frame_key, here, state);
+    exit_in_chain(frame_key, frame_end(), state);
     return true;
   }};
   if (__builtin_expect(fast_path_is_open<ARCTRACE_GATE_FUNCTIONS>() &&
-                           exit_fast(room, frame_key, here, kAnyFrame),
+                           exit_fast(room, frame_key, AtStackPointer{}, kAnyFrame),
                        1)) {
     return;
   }
-  exit_unless_closed(frame_key, here);
+  exit_unless_closed(frame_key, frame_end());
 }
 
 __attribute__((flatten)) void arctrace_write(uint32_t event, const void* payload,

@@ -46,8 +46,8 @@ __attribute__((noinline)) void leave_frames(Nesting nesting, uint64_t key,
       depth_at_entry(thread_local_state.stacks, state.open, key, frame, call);
   // A vfork child enters no function in place of its parent's, wherever its stack is.
   if (thread_local_state.is_vforking && left.depth < state.vfork_depth) {
-    left = {state.vfork_depth < state.open.depth ? state.vfork_depth : state.open.depth,
-            false};
+    const uint32_t open = state.open.depth;
+    left = {state.vfork_depth < open ? state.vfork_depth : open, false};
   }
   record_unwind(nesting, state, left.depth, ticks);
   if (!left.is_edge || nesting.nested()) return;
@@ -65,7 +65,7 @@ bool write_enter(Nesting nesting, uint64_t key, uint64_t ticks, const Store& sto
                      [&](const Reservation& record) {
                        ThreadState* state = thread_local_state.state;
                        if (state == nullptr) return false;
-                       const uint32_t at = state->open.depth;
+                       const FrameCount at = state->open.depth;
                        complete_enter(nesting, *state, record, key,
                                       {at, state->open.slot(at)},
                                       [&](ThreadState& to) { store(to, at); });
@@ -77,7 +77,7 @@ bool write_enter(Nesting nesting, uint64_t key, uint64_t ticks, const Store& sto
 template <class Store>
 void push_unreported(Nesting nesting, ThreadState& state,
                      FilteredFrame::Reporting reporting, const Store& store) {
-  const uint32_t at = state.open.depth;
+  const FrameCount at = state.open.depth;
   add_unrecorded_frame(nesting, state, {at, state.open.slot(at)},
                        [&](ThreadState& to) { store(to, at); });
   const bool waits = reporting == FilteredFrame::Reporting::kWaiting;

@@ -36,6 +36,7 @@ struct StubCall {
   MachineFrame frame(uintptr_t return_address) const {
     MachineFrame made;
     made.location = here() + sizeof(uintptr_t);
+    if (made.location == 0) __builtin_unreachable();
     made.stack_pointer = low_half(here());
     made.call_site = low_half(return_address);
     made.hook_site = low_half(return_address);

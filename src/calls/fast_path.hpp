@@ -28,18 +28,18 @@ __attribute__((always_inline)) inline void complete_enter(Nesting nesting,
 // Records that the thread entered `key` in `frame`, if fits(state, caller), where caller
 // is the thread's innermost open frame (null: there is none); make_frame(), which is
 // called once the record is begun, returns the frame. False: nothing was done.
-template <class Room, class Fits, class MakeFrame>
+template <class Room, class Here, class Fits, class MakeFrame>
 __attribute__((always_inline)) inline bool enter_fast(const Room& room, uint64_t key,
-                                                      uintptr_t here, const Fits& fits,
+                                                      Here here, const Fits& fits,
                                                       const MakeFrame& make_frame) {
   FrameSlot slot{};
   return room.record(
       here, ARCTRACE_TYPE_ENTER, sizeof(arctrace_frame_body),
       [&](ThreadState& state) ARCTRACE_INLINED {
         slot.at = state.open.depth;
-        if (slot.at >= OpenFrames::kMax) return false;
-        slot.to = kept_pointer(&state.open.frames[slot.at]);
-        return fits(state, slot.at == 0 ? nullptr : slot.to - 1);
+        if (slot.at.offset() >= FrameCount(OpenFrames::kMax).offset()) return false;
+        slot.to = kept_pointer(state.open.frame_at(slot.at));
+        return fits(state, slot.at.offset() == 0 ? nullptr : slot.to - 1);
       },
       [&](Nesting nesting, ThreadState& state, const Reservation& record)
           ARCTRACE_INLINED {
@@ -51,10 +51,10 @@ __attribute__((always_inline)) inline bool enter_fast(const Room& room, uint64_t
           });
 }
 
-template <class Room>
+template <class Room, class Here>
 __attribute__((always_inline)) inline bool enter_fast(const Room& room, uint64_t key,
                                                       const MachineFrame& frame,
-                                                      uintptr_t here) {
+                                                      Here here) {
   return enter_fast(
       room, key, here,
       [&](const ThreadState& state, const OpenFrame* caller) ARCTRACE_INLINED {
@@ -90,8 +90,10 @@ __attribute__((always_inline)) inline bool enter_hooked_fast(const Room& room,
       call.stack_pointer, ARCTRACE_TYPE_ENTER, sizeof(arctrace_frame_body),
       [&](ThreadState& state) ARCTRACE_INLINED {
         slot.at = state.open.depth;
-        if (slot.at - 1 >= OpenFrames::kMax - 1) return false;
-        slot.to = kept_pointer(&state.open.frames[slot.at]);
+        if (slot.at.previous().offset() >= FrameCount(OpenFrames::kMax - 1).offset()) {
+          return false;
+        }
+        slot.to = kept_pointer(state.open.frame_at(slot.at));
         edge = state.edges.edge_of((slot.to - 1)->frame, call.stack_pointer,
                                    call.frame_pointer, frame);
         return edge != nullptr;
@@ -100,6 +102,7 @@ __attribute__((always_inline)) inline bool enter_hooked_fast(const Room& room,
           ARCTRACE_INLINED {
             if (slot.to == nullptr || edge == nullptr) __builtin_unreachable();
             CallEdges::locate(*edge, (slot.to - 1)->frame, frame);
+            if (frame.location == 0) __builtin_unreachable();  // it is on a stack
             complete_enter(nesting, state, record, key, slot,
                            [&](ThreadState&)
                                ARCTRACE_INLINED { slot.to->store(key, frame); });
@@ -109,16 +112,15 @@ __attribute__((always_inline)) inline bool enter_hooked_fast(const Room& room,
 // Records that the thread left its innermost frame, if that belongs to `key` and
 // is_left(frame) says that it is the one; after() is called when it is left. False:
 // nothing was done.
-template <class Room, class IsLeft, class After>
+template <class Room, class Here, class IsLeft, class After>
 __attribute__((always_inline)) inline bool exit_fast(const Room& room, uint64_t key,
-                                                     uintptr_t here,
-                                                     const IsLeft& is_left,
+                                                     Here here, const IsLeft& is_left,
                                                      const After& after) {
-  uint32_t left = 0;  // index of the frame
+  FrameCount left;  // index of the frame
   return room.record(
       here, ARCTRACE_TYPE_EXIT, 0,
       [&](const ThreadState& state) ARCTRACE_INLINED {
-        left = state.open.depth - 1;
+        left = state.open.depth.previous();
         const OpenFrame* innermost = state.open.innermost(key);
         return innermost != nullptr && is_left(innermost->frame);
       },
@@ -129,10 +131,9 @@ __attribute__((always_inline)) inline bool exit_fast(const Room& room, uint64_t 
           });
 }
 
-template <class Room, class IsLeft>
+template <class Room, class Here, class IsLeft>
 __attribute__((always_inline)) inline bool exit_fast(const Room& room, uint64_t key,
-                                                     uintptr_t here,
-                                                     const IsLeft& is_left) {
+                                                     Here here, const IsLeft& is_left) {
   return exit_fast(room, key, here, is_left, [] {});
 }
 

@@ -93,7 +93,7 @@ __attribute__((always_inline)) inline bool call_ended_fast(const Room& room,
   const auto address = reinterpret_cast<uintptr_t>(return_slot);
   PendingCalls* own = nullptr;
   const PendingCall* top = nullptr;
-  uint32_t left = 0;  // index of the frame
+  FrameCount left;  // index of the frame
   return room.record(
       address, ARCTRACE_TYPE_EXIT, 0,
       [&](const ThreadState& state) ARCTRACE_INLINED {
@@ -101,7 +101,7 @@ __attribute__((always_inline)) inline bool call_ended_fast(const Room& room,
         if (own == nullptr) __builtin_unreachable();  // come with a state
         top = own->only_top(address);
         if (top == nullptr) return false;
-        left = state.open.depth - 1;
+        left = state.open.depth.previous();
         // The key of a call with arguments, or of which nothing is recorded, is no
         // frame's, so that it takes the slow path.
         const OpenFrame* innermost = state.open.innermost(top->key);

@@ -119,8 +119,7 @@ void take_back_published_calls(ThreadState& state) {
   // The outermost ones have been reported: there is room for others further in.
   const uint32_t innermost = state.published.frames[count - 1];
   set_count(state, 0);
-  const uint32_t depth =
-      state.open.depth < OpenFrames::kMax ? state.open.depth : OpenFrames::kMax;
+  const uint32_t depth = state.open.kept();
   for (uint32_t at = state.filtered.first_waiting; at > 0 && at <= depth; ++at) {
     if (state.published.count == ARCTRACE_WAITING_CALLS_MAX && at > innermost) break;
     if (state.filtered.frames[at - 1].reporting == FilteredFrame::Reporting::kWaiting) {

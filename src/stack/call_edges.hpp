@@ -46,7 +46,7 @@ class CallEdges {
   // but false if it returns to a stub.
   bool has_stub_call(const MachineFrame& caller, uintptr_t stack_pointer,
                      const MachineFrame& callee) const {
-    const Edge* edge = find(caller, stack_pointer, callee);
+    const Edge* edge = find<Sites::kEqual>(caller, stack_pointer, callee);
     return edge != nullptr && (edge->flags & ARCTRACE_SHIM_RETURNS_TO_SHIM) == 0;
   }
 
@@ -113,14 +113,20 @@ class CallEdges {
   static constexpr uint32_t kFoundByStackPointer =
       ARCTRACE_SHIM_LOCATION_BY_SP | ARCTRACE_SHIM_LOCATION_GUESSED;
 
+  // Whether the callee's hook site is its call site, as it is for stubs. No hook that has
+  // another call site returns to the same address: it would be the same call instruction.
+  enum class Sites : uint8_t { kAny, kEqual };
+
   // The edge that such a call has, apart from the callee's location; null: there is none.
+  template <Sites kSites = Sites::kAny>
   const Edge* find(const MachineFrame& caller, uintptr_t stack_pointer,
                    const MachineFrame& callee) const {
     const uint64_t apart = mixed(caller.location - stack_pointer);
     const Edge* edge = kept_pointer(&edges_[index(callee, apart)]);
-    const bool is_one = edge->hook_site == callee.hook_site &&
-                        edge->call_site == callee.call_site &&
-                        edge->stack_distance == apart && edge->caller == caller.hook_site;
+    const bool is_one =
+        edge->hook_site == callee.hook_site &&
+        (kSites == Sites::kEqual || edge->call_site == callee.call_site) &&
+        edge->stack_distance == apart && edge->caller == caller.hook_site;
     return is_one ? edge : nullptr;
   }
 

@@ -28,10 +28,9 @@ struct OwnBlock {
   // address for the writer call. False: nothing was done. Nothing is called on the way,
   // and what is needed later is kept in few variables, so that the compiler saves no
   // registers. REQUIRES: fast_path_is_open().
-  template <class Fits, class Use>
-  __attribute__((always_inline)) bool record(uintptr_t here, uint16_t type,
-                                             uint32_t body_size, const Fits& fits,
-                                             const Use& use) const {
+  template <class Here, class Fits, class Use>
+  __attribute__((always_inline)) bool record(Here here, uint16_t type, uint32_t body_size,
+                                             const Fits& fits, const Use& use) const {
     if (__builtin_expect(is_inside_writer(), 0)) return false;
     OutermostCall::begin(here);
     ThreadState* const state = thread_local_state.state;
@@ -65,8 +64,8 @@ struct KnownSharedBlock {
   ThreadState& state;  // as an OwnBlock handed it over
 
   // As above, within the writer call that the OwnBlock has begun.
-  template <class Fits, class Use>
-  __attribute__((always_inline)) bool record(uintptr_t /*here*/, uint16_t type,
+  template <class Here, class Fits, class Use>
+  __attribute__((always_inline)) bool record(Here /*here*/, uint16_t type,
                                              uint32_t body_size, const Fits& fits,
                                              const Use& use) const {
     if (__builtin_expect(!fits(state), 0)) return OutermostCall::refuse();

@@ -29,7 +29,7 @@ void take_back_frame(ThreadState& state, uint32_t at) {
     open.frames[i] = open.frames[i + 1];
     state.filtered.frames[i] = state.filtered.frames[i + 1];
   }
-  --open.depth;
+  open.depth = open.depth.previous();
 }
 
 }  // namespace

@@ -38,7 +38,7 @@ __attribute__((always_inline)) inline void as_announced(Nesting nesting,
 __attribute__((always_inline)) inline void commit_leave(Nesting nesting,
                                                         ThreadState& state,
                                                         const Reservation& record,
-                                                        uint32_t depth) {
+                                                        FrameCount depth) {
   if (record.word0 == nullptr) {
     state.open.depth = depth;
     note_lost_change(nesting, state);
@@ -53,7 +53,7 @@ __attribute__((always_inline)) inline void commit_leave(Nesting nesting,
 
 // A frame to be added: its index, and where it is kept (null: it is only counted).
 struct FrameSlot {
-  uint32_t at;
+  FrameCount at;
   OpenFrame* to;
 };
 
@@ -62,10 +62,9 @@ struct FrameSlot {
 template <class Store>
 __attribute__((always_inline)) inline void add_frame(ThreadState& state, FrameSlot slot,
                                                      const Store& store) {
-  const uint32_t at = slot.at;
   if (slot.to != nullptr) slot.to->frame.location = 0;
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  state.open.depth = at + 1;
+  state.open.depth = slot.at.next();
   std::atomic_signal_fence(std::memory_order_seq_cst);
   store(state);
   std::atomic_signal_fence(std::memory_order_seq_cst);
@@ -77,7 +76,7 @@ __attribute__((always_inline)) inline void add_unrecorded_frame(Nesting nesting,
                                                                 ThreadState& state,
                                                                 FrameSlot slot,
                                                                 const Store& store) {
-  as_announced(nesting, unrecorded_enter(slot.at + 1),
+  as_announced(nesting, unrecorded_enter(slot.at.next()),
                [&] { add_frame(state, slot, store); });
 }
 
@@ -94,12 +93,12 @@ __attribute__((always_inline)) inline void commit_enter(Nesting nesting,
     note_lost_change(nesting, state);
     return;
   }
-  as_announced(nesting, {record.word0, slot.at + 1}, [&]() ARCTRACE_INLINED {
+  as_announced(nesting, {record.word0, slot.at.next()}, [&]() ARCTRACE_INLINED {
     add_frame(state, slot, store);
     commit(record);
     std::atomic_signal_fence(std::memory_order_seq_cst);
     // Without frames of handlers that were jumped out of.
-    state.open.depth = slot.at + 1;
+    state.open.depth = slot.at.next();
   });
 }
 

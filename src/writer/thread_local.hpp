@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "src/stack/filtered_frames.hpp"
+#include "src/stack/open_frames.hpp"
 #include "src/stack/pending_calls.hpp"
 #include "src/stack/thread_stacks.hpp"
 #include "src/writer/thread_state.hpp"
@@ -18,7 +19,7 @@ namespace arctrace {
 // record whether the change counts.
 struct StackChange {
   std::byte* word0;  // of the record; null: there is none
-  uint32_t depth;    // open frames when the record is complete
+  FrameCount depth;  // of open frames when the record is complete
 };
 
 struct ThreadLocal {
@@ -52,6 +53,12 @@ inline uintptr_t stack_pointer() {
   asm volatile("mov %0, sp" : "=r"(sp));
 #endif
   return sp;
+}
+
+// An address above the calling function's frame, and above all stack pointers that it
+// has. Inlined, because it is that function's which it is written into.
+__attribute__((always_inline)) inline uintptr_t frame_end() {
+  return reinterpret_cast<uintptr_t>(__builtin_dwarf_cfa());
 }
 
 }  // namespace arctrace

@@ -40,6 +40,10 @@ class Nesting {
 // Whether a writer call would interrupt another one, or follow one whose handler jumped.
 inline bool is_inside_writer() { return !is_zero(thread_local_state.guard); }
 
+// As the address for a writer call: the stack pointer, which is stored without a register
+// in between.
+struct AtStackPointer {};
+
 // The parts of a writer call that is known to interrupt none. One function may begin it,
 // and another one, to which the first jumps, end it.
 class OutermostCall {
@@ -49,6 +53,15 @@ class OutermostCall {
   static void begin(uintptr_t here) {
     thread_local_state.guard = here;
     std::atomic_signal_fence(std::memory_order_seq_cst);
+  }
+  // The same with the stack pointer. Later calls of the same frame say frame_end().
+  static void begin(AtStackPointer /*here*/) {
+#if defined(__x86_64__)
+    asm volatile("movq %%rsp, %0" : "=m"(thread_local_state.guard));
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+#else
+    begin(stack_pointer());
+#endif
   }
   static void end() {
     std::atomic_signal_fence(std::memory_order_seq_cst);

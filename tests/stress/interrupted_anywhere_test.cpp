@@ -417,6 +417,43 @@ TEST_CASE("interrupted anywhere: a function with hooks, by a handler that jumps 
   }
 }
 
+// The second call has the frame that the first one had.
+TEST_CASE("interrupted anywhere: a jump out of an event, and another by the same frame") {
+  for (const arctrace_scope scope : kScopes) {
+    CAPTURE(scope);
+    in_session(buffer_with(scope, 4096, 2000), [&](TestSession& test) {
+      const auto here = reinterpret_cast<uintptr_t>(&scope);
+      arctrace_shim_thread_start(here - (4u << 20), here + (64u << 10));
+      volatile uint64_t number = 0;
+      volatile bool is_in_first = false;
+      const auto write_twice = [&] {
+        if (sigsetjmp(jump_target, 1) == 0) {
+          is_in_first = true;
+          write_checked(1, number);
+        }
+        is_in_first = false;
+        write_checked(2, number);
+      };
+      write_twice();
+      const uint64_t count =
+          single_step([&] { write_checked(1, 1000000); }, [](uint64_t) { return true; });
+      for (uint64_t at = 0; at < count; ++at) {
+        number = number + 1;
+        uint64_t left = at;
+        single_step(write_twice, [&](uint64_t) {
+          if (is_in_first && left-- == 0) jump_out();
+          return bool{is_in_first} || left == at;
+        });
+        REQUIRE(thread_local_state.guard == 0);
+      }
+      check_at_rest(test);
+      const DecodedTrace trace = test.finish();
+      CHECK(joined(trace.problems) == "");
+      CHECK(numbers_of(trace, 2).size() == number + 1);
+    });
+  }
+}
+
 TEST_CASE("interrupted anywhere: by a handler that jumps out of the writer") {
   for (const arctrace_scope scope : kScopes) {
     for (const Action& outer : kActions) {

@@ -41,7 +41,7 @@ struct Size {
 };
 Size size_of_test() {
   const bool is_long = std::getenv("ARCTRACE_TEST_LONG") != nullptr;
-  return is_long ? Size{kThreadsMax, 600} : Size{300, 50};
+  return is_long ? Size{kThreadsMax, 600} : Size{300, 30};
 }
 
 // One writer's life, or one thread's of the crowd.
@@ -93,7 +93,7 @@ void join_in_haste(const TestSession& test) {
   Random random(seed);
   for (;;) {
     write_burst(shared, kWriterEvent, number, shared.writers[number], kBurst);
-    usleep(random.below(10'000));
+    usleep(random.below(30'000));
   }
 }
 
