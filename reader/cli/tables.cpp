@@ -2,6 +2,8 @@
 //
 // usage: arctrace-tables page COMMAND | config | functions HEADER | records SPEC | bash |
 // zsh | fish COMMAND "arctrace" is the page of the command itself.
+#include <cstdio>
+#include <exception>
 #include <fstream>
 #include <iostream>
 #include <sstream>
@@ -44,12 +46,17 @@ std::string text_of(const std::string& what, const std::string& argument) {
 }  // namespace arctrace::cli
 
 int main(int argc, char** argv) {
-  const std::string text =
-      arctrace::cli::text_of(argc > 1 ? argv[1] : "", argc > 2 ? argv[2] : "");
-  if (text.empty()) {
-    std::cerr << "arctrace-tables: nothing of that name\n";
-    return 2;
+  try {
+    const std::string text =
+        arctrace::cli::text_of(argc > 1 ? argv[1] : "", argc > 2 ? argv[2] : "");
+    if (text.empty()) {
+      std::cerr << "arctrace-tables: nothing of that name\n";
+      return 2;
+    }
+    std::cout << text;
+    return std::cout.flush().good() ? 0 : 1;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "arctrace-tables: %s\n", error.what());
+    return 1;
   }
-  std::cout << text;
-  return std::cout.flush().good() ? 0 : 1;
 }

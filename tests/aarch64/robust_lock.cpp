@@ -11,6 +11,8 @@ bool has_robust_list() { return true; }
 
 void find_list_of_libc_thread() {}
 
+void follow_robust_list() {}
+
 bool robust_lock(RobustWord word, uint32_t expected, uint32_t tid) {
   return IpcAtomics::compare_exchange_acq_rel(word.lock, expected, tid);
 }

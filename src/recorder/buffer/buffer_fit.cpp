@@ -10,7 +10,7 @@ namespace {
 
 // What a recorder needs beside its buffer, with what the kernel counts for it.
 constexpr uint64_t kRecorderNeeds = uint64_t{16} << 20;
-constexpr uint64_t kPart = 4;  // a quarter
+constexpr uint64_t kUnaskedPart = 4;  // a quarter
 
 uint64_t machine_memory() {
   const long pages = sysconf(_SC_PHYS_PAGES);
@@ -38,7 +38,9 @@ absl::StatusOr<BufferFit> fit_to_memory(BufferOptions& options, const std::strin
   const MemoryRoom cgroup = cgroup_room(root);
   MemoryRoom bound;  // a quarter of the tightest
   const auto take = [&](uint64_t whole, const std::string& name) {
-    if (whole / kPart < bound.free) bound = {whole, whole / kPart, name};
+    if (whole / kUnaskedPart < bound.free) {
+      bound = {whole, whole / kUnaskedPart, name};
+    }
   };
   const uint64_t machine = machine_memory();
   take(machine, absl::StrCat("the machine's memory, ", size_text(machine)));
