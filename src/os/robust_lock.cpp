@@ -32,8 +32,18 @@ uint64_t head_distance;
 // An address that differs between two threads by as much as their thread pointers.
 char* thread_base() { return reinterpret_cast<char*>(&known_head); }
 
-// For threads of a glibc that registers no list. Nothing else may be on it.
-thread_local constinit robust_list_head own_head{};
+// For threads of a glibc that registers no list: one of ours, on which nothing else may
+// be. Its nodes are kept here as well, because those in shared memory may have been
+// changed by another process.
+struct OwnList {
+  static constexpr uint32_t kNodesMax = 8;
+
+  robust_list_head head;
+  robust_list* nodes[kNodesMax];
+  uint32_t count;
+  uint32_t tid;  // of the thread that registered it, which a fork child is not
+};
+thread_local constinit OwnList own{};
 
 bool is_glibc() { return &gnu_get_libc_version != nullptr; }
 
@@ -75,9 +85,20 @@ void know_head(robust_list_head* head) {
 // Registers an empty list, as libc does in a fork child: the locks that the parent's
 // thread holds are not on the child's list.
 bool register_again(robust_list_head* head) {
+  if (head == &own.head) {
+    own.count = 0;
+    own.tid = sys::gettid();
+  }
   head->list.next = &head->list;
   head->list_op_pending = nullptr;
   return raw_syscall(SYS_set_robust_list, sys::pointer_argument(head), sizeof *head) == 0;
+}
+
+// Moves our words to the list that libc has registered since.
+void move_own_nodes(robust_list_head* head) {
+  const uint32_t count = own.tid == sys::gettid() ? own.count : 0;
+  for (uint32_t i = 0; i < count; ++i) link(head, own.nodes[i]);
+  own.count = 0;
 }
 
 // The head that this thread's libc registered; null if there is none, or if its mutexes
@@ -91,12 +112,13 @@ robust_list_head* registered_head() {
     return known_head;
   }
   if (head == nullptr && is_glibc() && IpcAtomics::load_relaxed(head_distance) == 0) {
-    own_head.futex_offset = -ARCTRACE_ROBUST_NODE_OFFSET;
-    if (!register_again(&own_head)) return nullptr;
-    return known_head = &own_head;
+    own.head.futex_offset = -ARCTRACE_ROBUST_NODE_OFFSET;
+    if (!register_again(&own.head)) return nullptr;
+    return known_head = &own.head;
   }
-  if (head == &own_head) return head;
+  if (head == &own.head) return head;
   if (!is_known_layout(head, size)) return nullptr;
+  if (known_head == &own.head) move_own_nodes(head);
   know_head(head);
   return head;
 }
@@ -104,20 +126,7 @@ robust_list_head* registered_head() {
 }  // namespace
 
 void follow_robust_list() {
-  robust_list_head* head = nullptr;
-  size_t size = 0;
-  if (known_head != &own_head || !may_call_kernel() ||
-      !find_registered_head(head, size) || head == &own_head ||
-      !is_known_layout(head, size)) {
-    return;
-  }
-  for (robust_list* node = own_head.list.next; node != &own_head.list;) {
-    robust_list* const next = node->next;
-    link(head, node);
-    node = next;
-  }
-  own_head.list.next = &own_head.list;
-  know_head(head);
+  if (known_head == &own.head) registered_head();
 }
 
 bool has_robust_list() { return registered_head() != nullptr; }
@@ -132,6 +141,8 @@ void find_list_of_libc_thread() {
 bool robust_lock(RobustWord word, uint32_t expected, uint32_t tid) {
   robust_list_head* head = registered_head();
   if (head == nullptr) return false;
+  const bool is_own = head == &own.head;
+  if (is_own && own.count == OwnList::kNodesMax) return false;
   auto* node = reinterpret_cast<robust_list*>(&word.next);
   robust_list* const pending_before = head->list_op_pending;
 
@@ -142,6 +153,7 @@ bool robust_lock(RobustWord word, uint32_t expected, uint32_t tid) {
   const bool locked = IpcAtomics::compare_exchange_acq_rel(word.lock, expected, tid);
   if (locked) {
     link(head, node);
+    if (is_own) own.nodes[own.count++] = node;
   }
   std::atomic_signal_fence(std::memory_order_seq_cst);
   head->list_op_pending = pending_before;

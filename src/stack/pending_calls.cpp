@@ -19,6 +19,13 @@ bool is_overwritten(const StackRange& own, const PendingCall& call) {
   return !is_stub_return(found);
 }
 
+// Drops another thread's call, unless that thread has used the entry for another one
+// since it was found. False: it has.
+bool drop_found(PendingCall& call, uintptr_t return_slot) {
+  return IpcAtomics::compare_exchange_acq_rel(call.return_slot, return_slot,
+                                              uintptr_t{0});
+}
+
 // Puts `node` before the first one of a list whose head is `first`.
 template <class Node>
 void link(uint64_t& first, Node& node) {
@@ -111,7 +118,7 @@ void PendingCalls::drop_from_afar(uintptr_t return_slot) {
   PendingCall* call = find(return_slot);
   while (call != nullptr) {
     PendingCall* outer = next_at(call);
-    IpcAtomics::store_relaxed(call->return_slot, uintptr_t{0});
+    drop_found(*call, return_slot);
     call = outer;
   }
 }
@@ -121,16 +128,18 @@ void PendingCalls::take_over(PendingCalls& from, const StackRange& stack,
   const uintptr_t innermost_slot = goes_on - sizeof(uintptr_t);
   const uint64_t count = IpcAtomics::load_relaxed(from.depth);
   for (uint64_t i = 0; i < count; ++i) {
-    PendingCall& call = from.calls[i];
-    if (!stack.contains(IpcAtomics::load_relaxed(call.return_slot))) continue;
-    const bool is_open = call.return_slot == innermost_slot
-                             ? find(innermost_slot) == nullptr
-                             : call.return_slot > innermost_slot;
+    const uintptr_t return_slot = IpcAtomics::load_acquire(from.calls[i].return_slot);
+    if (!stack.contains(return_slot)) continue;
+    const bool is_open = return_slot == innermost_slot ? find(innermost_slot) == nullptr
+                                                       : return_slot > innermost_slot;
     if (is_open) {
       if (depth == kMaxCalls) return;
+      PendingCall call = from.calls[i];
+      call.return_slot = return_slot;
       store(*(innermost(depth) + 1), depth, call);
     }
-    IpcAtomics::store_relaxed(call.return_slot, uintptr_t{0});
+    // If the other thread has used the entry meanwhile, the copy may have parts of both.
+    if (!drop_found(from.calls[i], return_slot) && is_open) drop_top();
   }
 }
 

@@ -168,7 +168,8 @@ struct PendingCalls {
   // were left. The frame's own slot may be that of a call that ended with a jump to it,
   // or have been used again here. If each thread had the calls that it began, one that
   // was left and one that is open might have the same slot, and nothing would show which
-  // one returns.
+  // one returns. The other thread may run meanwhile, and use entries of calls that it has
+  // left for new ones.
   void take_over(PendingCalls& from, const StackRange& stack, uintptr_t goes_on);
 
   // Whether any may still return.

@@ -64,13 +64,15 @@ LoadedObject find_loaded_object(uintptr_t address) {
 void set_loaded_object(uint32_t index, const dl_phdr_info& info, AddressRange range) {
   if (loader_searches() || index >= kEntriesMax) return;
   Entry& entry = entries[index];
-  IpcAtomics::store_relaxed(entry.high, uint64_t{range.high});
+  // Release, as those below: after clear_loaded_object() a search that sees them also
+  // sees that the entry was empty, and takes no old `low` with a new module's rest.
+  IpcAtomics::store_release(entry.high, uint64_t{range.high});
   uint64_t header = 0;
   for (int i = 0; i < info.dlpi_phnum; ++i) {
     const ElfW(Phdr)& segment = info.dlpi_phdr[i];
     if (segment.p_type == PT_GNU_EH_FRAME) header = info.dlpi_addr + segment.p_vaddr;
   }
-  IpcAtomics::store_relaxed(entry.eh_frame_hdr, header);
+  IpcAtomics::store_release(entry.eh_frame_hdr, header);
   IpcAtomics::store_release(entry.low, uint64_t{range.low});
   if (index >= entries_used) IpcAtomics::store_release(entries_used, index + 1);
 }
