@@ -23,6 +23,7 @@ bool is_writable(const dl_phdr_info& info, uintptr_t address) {
 
 void read_segments(const dl_phdr_info& info, ModuleImage& image) {
   image.range = {UINTPTR_MAX, 0};
+  const uintptr_t page = getauxval(AT_PAGESZ);
   unsigned executable = 0;
   for (int i = 0; i < info.dlpi_phnum; ++i) {
     const ElfW(Phdr)& segment = info.dlpi_phdr[i];
@@ -30,15 +31,20 @@ void read_segments(const dl_phdr_info& info, ModuleImage& image) {
     const uintptr_t high = low + segment.p_memsz;
     if (segment.p_type == PT_GNU_RELRO) {
       // The loader leaves a page writable that is read-only in part.
-      const uintptr_t page = getauxval(AT_PAGESZ);
       image.read_only = {low & ~(page - 1), high & ~(page - 1)};
     }
     if (segment.p_type != PT_LOAD) continue;
     if (low < image.range.low) image.range.low = low;
-    if (high > image.range.high) image.range.high = high;
+    if (high > image.range.high) {
+      image.range.high = high;
+      const bool is_writable = (segment.p_flags & PF_W) != 0;
+      image.unused = is_writable ? AddressRange{high, (high + page - 1) & ~(page - 1)}
+                                 : AddressRange{};
+    }
     if ((segment.p_flags & PF_X) != 0 && ++executable == 1) image.code = {low, high};
   }
   if (executable > 1) image.code = {};
+  if (image.read_only.contains(image.unused.low)) image.unused = {};
 }
 
 }  // namespace

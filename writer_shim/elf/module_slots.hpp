@@ -21,6 +21,7 @@ struct ModuleImage {
   AddressRange range;
   AddressRange read_only;  // data that is read-only since it was relocated (RELRO)
   AddressRange code;       // the executable segment, empty if there are several
+  AddressRange unused;     // the rest of the last page, if that is writable; else empty
   const ElfW(Rela) * jump_slots = nullptr;
   size_t jump_slot_count = 0;
   const ElfW(Rela) * relocations = nullptr;

@@ -14,12 +14,14 @@
 namespace arctrace::shim {
 namespace {
 
-// Has the loader bind the slot and hooks it again. A call that another thread makes
-// through it in between is not recorded. Returns the function's address.
+// Has the loader find the function, and hooks the slot again if the loader had to write
+// to it: what another thread calls through it in between is not recorded then. Returns
+// the function's address.
 __attribute__((noinline)) uintptr_t bind(LibraryCall& call) {
   const uintptr_t target = bind_lazily(call.binding);
   if (is_own_function(target)) {
     call.kind = CallKind::kUntouched;
+    IpcAtomics::store_release(*call.slot, uint64_t{target});
   } else {
     IpcAtomics::store_release(
         *call.slot, uint64_t{stub_address(static_cast<uint32_t>(&call - library_calls))});

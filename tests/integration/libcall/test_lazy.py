@@ -32,6 +32,16 @@ class Lazy(plain.PlainTest):
         for compiler in plain.COMPILERS:
             self.assert_counts(self.directory(compiler))
 
+    def test_threads(self):
+        """All of the first calls that two threads make at the same time."""
+        for compiler in plain.COMPILERS:
+            for _ in range(4):
+                bare, trace = self.compare(["./bound"], compiler)
+                calls = {name: count for name, count in self.calls(trace).items()
+                         if name.startswith("bound_")}
+                self.assertEqual(bare.stdout, b"512\n")
+                self.assertEqual((len(calls), set(calls.values())), (256, {2}), compiler)
+
     def test_molds_table(self):
         """The same with slots that all hold the address of the table's head."""
         for compiler in plain.COMPILERS:

@@ -2,8 +2,10 @@
 // loader's resolver for the function that it calls, which is then called in its stead.
 #include "writer_shim/arch/lazy_binding.hpp"
 
+#include <link.h>
 #include <sys/auxv.h>
 
+#include "writer_shim/arch/x86_64/binding_room.hpp"
 #include "writer_shim/arch/x86_64/instructions.hpp"
 #include "writer_shim/arch/x86_64/kept_vectors.hpp"
 
@@ -121,12 +123,21 @@ LazyBinding find_lazy_binding(const ModuleImage& image, size_t index, uint64_t v
   }
   if (table == nullptr) return {};
   is_known = can_keep_vectors() && find_fixup(table[kTableResolver]) != nullptr;
-  return is_known ? LazyBinding{table, static_cast<uint32_t>(index)} : LazyBinding{};
+  if (!is_known) return {};
+  return {table, static_cast<uint32_t>(index), binding_room_distance(image, table)};
 }
 
 uintptr_t bind_lazily(const LazyBinding& binding) {
   Fixup* fixup = find_fixup(binding.table[kTableResolver]);
-  return call_keeping_vectors(fixup, binding.table[kTableModule], binding.index);
+  const uint64_t module = binding.table[kTableModule];
+  BindingRoom* room = binding_room(binding);
+  BindingPlace* place = room != nullptr ? take_binding_place(*room) : nullptr;
+  if (place == nullptr) return call_keeping_vectors(fixup, module, binding.index);
+  const uintptr_t bias = reinterpret_cast<const link_map*>(module)->l_addr;
+  const uint32_t copy = copy_relocation(*room, *place, binding.index, bias);
+  const uintptr_t target = call_keeping_vectors(fixup, module, copy);
+  leave_binding_place(*place);
+  return target;
 }
 
 }  // namespace arctrace::shim
