@@ -40,24 +40,37 @@ void store(Word& word, Word value) {
   IpcAtomics::store_relaxed(word, value);
 }
 
+// Whether this thread changes the table, or is about to.
+thread_local constinit bool is_changing = false;
+
 // Changes the table, unless another thread, or a call that this one has interrupted, is
 // at it.
 class Change {
  public:
   Change() {
+    const bool was_changing = is_changing;
+    is_changing = true;
+    // A handler may fork here.
+    std::atomic_signal_fence(std::memory_order_seq_cst);
     uint32_t seen = load(made_stacks_version);
     is_held_ = seen % 2 == 0 &&
                IpcAtomics::compare_exchange_acq_rel(made_stacks_version, seen, seen + 1);
+    if (!is_held_) is_changing = was_changing;
     std::atomic_thread_fence(std::memory_order_release);
   }
   ~Change() {
     if (!is_held_) return;
-    const uint32_t next = made_stacks_version + 1;
-    IpcAtomics::store_release(made_stacks_version, next == 0 ? 2 : next);
+    release();
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    is_changing = false;
   }
   Change(const Change&) = delete;
   Change& operator=(const Change&) = delete;
   bool is_held() const { return is_held_; }
+  static void release() {
+    const uint32_t next = made_stacks_version + 1;
+    IpcAtomics::store_release(made_stacks_version, next == 0 ? 2 : next);
+  }
 
  private:
   bool is_held_;
@@ -236,6 +249,15 @@ void forget_made_stacks(uintptr_t low, uintptr_t high) {
       ++position;
     }
   }
+}
+
+void end_change_of_parent() {
+  // A change of this thread goes on when its handler, which forked, returns.
+  if (load(made_stacks_version) % 2 == 0 || is_changing) return;
+  store(order_count, uint32_t{0});
+  entries_used = 0;
+  free_entry = kNone;
+  Change::release();
 }
 
 EnteredStack enter_made_stack(const MadeStack& made, PendingCalls* calls) {

@@ -58,6 +58,10 @@ MadeStack find_made_stack(uintptr_t address);
 // The stacks that lie within [low, high) are gone.
 void forget_made_stacks(uintptr_t low, uintptr_t high);
 
+// In a fork child: ends the change that another thread of the parent had under way when
+// this one forked. Nothing is known of the table then, so that it is empty.
+void end_change_of_parent();
+
 struct PendingCalls;
 
 struct EnteredStack {

@@ -8,6 +8,7 @@
 #include "src/os/robust_lock.hpp"
 #include "src/os/thread_id.hpp"
 #include "src/protocol/dead_slot.hpp"
+#include "src/stack/made_stacks.hpp"
 
 namespace arctrace {
 namespace {
@@ -74,6 +75,7 @@ bool claim_again(ThreadState& state, uint32_t tid) {
   for_each_pending_calls([&](PendingCalls& stack) {
     if (&stack != own) stack.drop_own();
   });
+  end_change_of_parent();
   return true;
 }
 

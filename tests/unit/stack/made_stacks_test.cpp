@@ -2,9 +2,13 @@
 #include "src/stack/made_stacks.hpp"
 
 #include <doctest/doctest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <random>
+#include <thread>
 #include <vector>
 
 #include "tests/support/test_session.hpp"
@@ -100,6 +104,34 @@ TEST_CASE("made stacks: more than the table has room for") {
   }
   CHECK(find_made_stack(kMadeAt + 8).found == Found::kNo);
   CHECK(find_made_stack(kMadeAt + 9'000 * kMadeSize + 8).found == Found::kYes);
+}
+
+TEST_CASE("made stacks: a fork child can use the table that its parent was changing") {
+  std::atomic<bool> is_over = false;
+  std::thread changing([&] {
+    while (!is_over) note_made_stack(kMadeAt, kMadeAt + 0x100);
+  });
+  constexpr int kForks = 300;
+  int amid_changes = 0;
+  int usable = 0;
+  for (int i = 0; i < kForks; ++i) {
+    const pid_t child = fork();
+    if (child == 0) {
+      const bool was_busy = find_made_stack(kMadeAt + 8).found == Found::kBusy;
+      end_change_of_parent();
+      note_made_stack(kMadeAt + 0x1000, kMadeAt + 0x2000);
+      const bool is_usable = find_made_stack(kMadeAt + 0x1008).found == Found::kYes;
+      _exit((was_busy ? 2 : 0) + (is_usable ? 1 : 0));
+    }
+    int status = 0;
+    REQUIRE(waitpid(child, &status, 0) == child);
+    amid_changes += WEXITSTATUS(status) / 2;
+    usable += WEXITSTATUS(status) % 2;
+  }
+  is_over = true;
+  changing.join();
+  MESSAGE("forks amid changes: ", amid_changes);
+  CHECK(usable == kForks);
 }
 
 TEST_CASE("made stacks: random ones are found as in a list") {
