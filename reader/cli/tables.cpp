@@ -1,7 +1,8 @@
 // arctrace-tables: prints what is made from the command line's tables, for the build.
 //
-// usage: arctrace-tables page COMMAND | config | functions HEADER | records SPEC | bash |
-// zsh | fish COMMAND "arctrace" is the page of the command itself.
+// usage: arctrace-tables commands | page COMMAND | config | functions HEADER |
+//                        records SPEC | bash | zsh | fish
+// The page of "arctrace" is that of the program, which has no command's name.
 #include <cstdio>
 #include <exception>
 #include <fstream>
@@ -23,6 +24,15 @@ std::string contents(const std::string& path) {
   return text.str();
 }
 
+// The names, one on each line.
+std::string command_lines(const std::vector<CommandRow>& commands) {
+  std::string lines;
+  for (const CommandRow& command : commands) {
+    if (!command.name.empty()) lines += command.name + "\n";
+  }
+  return lines;
+}
+
 // Empty: there is nothing of that name.
 std::string text_of(const std::string& what, const std::string& argument) {
   CLI::App root;
@@ -31,6 +41,7 @@ std::string text_of(const std::string& what, const std::string& argument) {
   if (what == "bash") return bash_completion(commands);
   if (what == "zsh") return zsh_completion(commands);
   if (what == "fish") return fish_completion(commands);
+  if (what == "commands") return command_lines(commands);
   if (what == "config") return config_keys(commands);
   if (what == "functions") return header_functions(contents(argument));
   if (what == "records") return record_types(contents(argument));

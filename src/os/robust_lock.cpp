@@ -1,7 +1,6 @@
 #include "src/os/robust_lock.hpp"
 
 #include <arctrace/format.h>
-#include <gnu/libc-version.h>
 #include <linux/futex.h>
 #include <sys/syscall.h>
 
@@ -10,10 +9,8 @@
 
 #include "src/base/raw_syscall.hpp"
 #include "src/base/shared_atomics.hpp"
+#include "src/os/glibc.hpp"
 #include "src/os/kernel_use.hpp"
-
-// Only glibc has it.
-#pragma weak gnu_get_libc_version
 
 namespace arctrace {
 namespace {
@@ -44,8 +41,6 @@ struct OwnList {
   uint32_t tid;  // of the thread that registered it, which a fork child is not
 };
 thread_local constinit OwnList own{};
-
-bool is_glibc() { return &gnu_get_libc_version != nullptr; }
 
 bool is_known_layout(const robust_list_head* head, size_t size) {
   return head != nullptr && size == sizeof *head &&

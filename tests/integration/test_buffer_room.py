@@ -10,6 +10,9 @@ import unittest
 import support
 
 MIB = 1 << 20
+MAY_MOUNT = (os.geteuid() == 0 and subprocess.run(["unshare", "--mount", "true"], check=False,
+                                                  stderr=subprocess.DEVNULL).returncode == 0,
+             "may not make a mount namespace")
 
 
 class BufferRoom(support.TraceTest):
@@ -36,9 +39,7 @@ class BufferRoom(support.TraceTest):
         self.assertIn(" 0 lost", lines[-1])
 
 
-@unittest.skipUnless(os.geteuid() == 0 and subprocess.run(["unshare", "--mount", "true"], check=False,
-                                                          stderr=subprocess.DEVNULL).returncode == 0,
-                     "may not make a mount namespace")
+@unittest.skipUnless(*MAY_MOUNT)
 class SharedMemory(BufferRoom):
     def test_small(self):
         """A container's usual 64 MiB, and less."""
@@ -62,6 +63,8 @@ class SharedMemory(BufferRoom):
                             "--tmpfs /dev/shm")
         done = self.within("mount -t tmpfs tmpfs /dev && mknod -m 666 /dev/null c 1 3")
         self.assert_refused(done, "no buffer in /dev/shm: there is no such directory", "mount -t tmpfs tmpfs /dev/shm")
+        done = self.within("mount -t tmpfs -o nr_inodes=1 tmpfs /dev/shm")
+        self.assert_refused(done, "no buffer in /dev/shm: it has no room for another file")
         on_disk = self.directory / "disk"
         on_disk.mkdir()
         self.assert_refused(self.within(f"mount --bind {on_disk} /dev/shm"),
@@ -109,6 +112,7 @@ class OtherDirectory(BufferRoom):
         self.assertEqual(list(directory.iterdir()), [])
 
 
+@unittest.skipUnless(*MAY_MOUNT)
 class MemoryLimit(BufferRoom):
     """A cgroup of version 1 or 2 with little memory."""
 
@@ -128,15 +132,14 @@ class MemoryLimit(BufferRoom):
             return
         self.skipTest("may not make a cgroup with a memory limit")
 
-    def recorded(self, *options):
-        trace = self.directory / "arctrace.data"
-        return subprocess.run(
-            ["sh", "-c", f'echo $$ > {self.group}/cgroup.procs && exec "$@"', "sh", support.ARCTRACE, "record", "-o", trace,
-             *options, "--", "true"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+    def recorded(self, *options, mounts="true"):
+        """In the cgroup."""
+        return self.within(f"{mounts} && echo $$ > {self.group}/cgroup.procs", *options)
 
     def test_usual_size(self):
-        self.assert_recorded(self.recorded(), "the buffer has 16M, not 64M, to take at most a quarter of the memory limit "
-                                              "of the cgroup, 100M; -b sets another size")
+        recorded = self.recorded(mounts="mount -t tmpfs -o size=1g tmpfs /dev/shm")
+        self.assert_recorded(recorded, "the buffer has 16M, not 64M, to take at most a quarter of the memory limit of "
+                                       "the cgroup, 100M; -b sets another size")
 
     def test_refused_before_the_kernel_kills(self):
         directory = pathlib.Path(f"/dev/shm/arctrace-test-{os.getpid()}")

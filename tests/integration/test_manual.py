@@ -99,6 +99,7 @@ class Completion(support.TraceTest):
         self.addCleanup(subprocess.run, [support.ARCTRACE, "destroy", self.session], check=True)
         self.record("ls", options=("-b", "1M"))
         (self.directory / "other.data").touch()
+        (self.directory / "two words.data").touch()
         self.environment = {**os.environ, "PATH": f"{BUILD / 'bin'}:{os.environ['PATH']}", "TERM": "dumb"}
 
     def check_shell(self, offers, has_dynamic=True):
@@ -112,20 +113,25 @@ class Completion(support.TraceTest):
         self.assertIn("flat", offers("arctrace", "report", "--view", ""))
         self.assertEqual(offers("arctrace", "export", "--to", "p"), {"perfetto", "pprof"})
         self.assertEqual(offers("arctrace", "help", "sn"), {"snapshot"})
+        # The value of an option before the command is not the command.
+        self.assertEqual(offers("arctrace", "--config", "other.data", "rec"), {"record", "recover"})
+        self.assertEqual(offers("arctrace", "--config", "other.data", "record", "--mode", ""), {"drop", "overwrite", "stop"})
+        self.assertEqual(offers("arctrace", "--config=other.data", "rec"), {"record", "recover"})
         if not has_dynamic:
             return
         self.assertIn(self.session, offers("arctrace", "attach", ""))
         self.assertEqual(offers("arctrace", "record", "--session", "completed-"), {self.session})
         self.assertIn("other.data", offers("arctrace", "report", "oth"))
+        self.assertIn("two words.data", {word.replace("\\", "") for word in offers("arctrace", "report", "two")})
         self.assertIn("setlocale", offers("arctrace", "report", "-F", "setl") | offers("arctrace", "graph", "setl"))
 
     def in_bash(self, *words):
-        # "=" is a word of its own, as readline has it.
-        split = [part for word in words for part in re.split(r"(=)", word) if part or not word]
-        script = ('source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _arctrace; '
+        # "=" and ":" divide words, as readline has it.
+        split = [part for word in words for part in re.split(r"(=|:+)", word) if part or not word]
+        script = ('source "$1"; COMP_LINE=$2 COMP_POINT=${#2}; shift 2; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _arctrace; '
                   'for word in "${COMPREPLY[@]}"; do echo "$word"; done')
-        return set(output("bash", "--norc", "-c", script, "bash", COMPLETIONS / "arctrace", *split, cwd=self.directory,
-                          env=self.environment).split())
+        return set(output("bash", "--norc", "-c", script, "bash", COMPLETIONS / "arctrace", " ".join(words), *split,
+                          cwd=self.directory, env=self.environment).splitlines())
 
     def test_bash(self):
         self.check_shell(self.in_bash)
@@ -137,6 +143,18 @@ class Completion(support.TraceTest):
         self.assertIn("true", self.in_bash("arctrace", "record", "-b", "1M", "tru"))
         self.assertNotIn("--mode", self.in_bash("arctrace", "record", "ls", "--mo"))
         self.assertEqual(self.in_bash("arctrace", "ctl", "--off", "func"), {"functions"})
+
+    def test_bash_words_in_one_name(self):
+        """Spaces are quoted; of what has ":" only the rest is offered."""
+        program = self.directory / "functions"
+        program.write_text("#!/bin/sh\nprintf '%s\\n' 'operator new' std::sort std::vector::size\n", encoding="ascii")
+        program.chmod(0o755)
+        self.assertEqual(self.in_bash(str(program), "report", "-F", "oper"), {"operator\\ new"})
+        self.assertEqual(self.in_bash(str(program), "report", "-F", "operator\\ n"), {"operator\\ new"})
+        self.assertEqual(self.in_bash(str(program), "report", "-F", "'operator n"), {"operator new"})
+        self.assertEqual(self.in_bash(str(program), "report", "-F", "std::s"), {"sort"})
+        self.assertEqual(self.in_bash(str(program), "report", "-F", "std::vector::"), {"size"})
+        self.assertEqual(self.in_bash("arctrace", "record", "-F", "std::sort", "--mode", "o"), {"overwrite"})
 
     @unittest.skipUnless(shutil.which("fish"), "no fish")
     def test_fish(self):
@@ -157,12 +175,12 @@ zmodload zsh/zpty
 zpty z zsh -f -i
 zpty -w z "PROMPT=; unsetopt zle_bracketed_paste; fpath=($1 \\$fpath); autoload -Uz compinit; compinit -D -u"
 zpty -w z "zstyle ':completion:*' list-colors ''; zstyle ':completion:*' verbose no; LISTMAX=10000; unsetopt always_last_prompt"
-zpty -w z "TRAPEXIT() {}; list-all() { compstate[insert]=; compstate[list]='list force'; compadd -x READY; _main_complete; compstate[insert]=; compstate[list]='list force' }"
-zpty -w z "zle -C list-all list-choices list-all; bindkey '^T' list-all; echo BEG''IN"
+zpty -w z "TRAPEXIT() {}; list-all() { _main_complete; compstate[insert]=; compstate[list]='list force' }"
+zpty -w z "zle -C list-all list-choices list-all; show-all() { zle list-all; zle -R; print; print LIS''TED }"
+zpty -w z "zle -N show-all; bindkey '^T' show-all; echo BEG''IN"
 zpty -r z line '*BEGIN*'
 zpty -n -w z "$2"$'\\C-T'
-sleep 1.5
-zpty -r -t z shown '*READY*' ; while zpty -r -t z more; do shown+=$more; done
+zpty -r z shown '*LISTED*'
 print -r -- "$shown"
 zpty -d z
 """, encoding="ascii")
@@ -177,6 +195,7 @@ zpty -d z
         self.assertNotIn("report", shown)
         self.assertLessEqual({"drop", "overwrite", "stop"}, offers("arctrace", "record", "--mode", ""))
         self.assertIn(self.session, offers("arctrace", "attach", ""))
+        self.assertLessEqual({"record", "recover"}, offers("arctrace", "--config", "other.data", "rec"))
 
 
 if __name__ == "__main__":

@@ -1,12 +1,13 @@
-// The functions that only glibc has, declared weak: so the shim can be loaded with
-// another libc, where it does nothing. (musl refuses to start a program whose LD_PRELOAD
-// lacks a symbol.)
+// The functions that the shim takes from glibc, declared weak, so that the shim can be
+// loaded with another libc, where it does nothing. (musl refuses to start a program whose
+// LD_PRELOAD lacks a symbol.)
 #pragma once
 
-#include <gnu/libc-version.h>
 #include <stdlib.h>
 
 #include <cstdint>
+
+#include "src/os/glibc.hpp"
 
 // The loader's: the beginning of the main thread's stack.
 extern "C" void* __libc_stack_end;
@@ -17,12 +18,9 @@ extern "C" int __register_atfork(void (*before)(), void (*in_parent)(),
 
 #pragma weak __libc_stack_end
 #pragma weak __register_atfork
-#pragma weak gnu_get_libc_version
 #pragma weak on_exit
 
 namespace arctrace::shim {
-
-inline bool is_glibc() { return &gnu_get_libc_version != nullptr; }
 
 // Whether this glibc is one with which the shim was tried: 2.28 or later.
 inline bool is_known_glibc() {

@@ -28,8 +28,7 @@ struct Entry {
   uint64_t high;
   uint64_t eh_frame_hdr;
 };
-constexpr uint32_t kEntriesMax = 4096;
-constinit Entry entries[kEntriesMax]{};
+constinit Entry entries[kModulesMax]{};
 uint32_t entries_used;
 
 // The code at `address` runs, so that its module does not change meanwhile. Other entries
@@ -62,7 +61,7 @@ LoadedObject find_loaded_object(uintptr_t address) {
 }
 
 void set_loaded_object(uint32_t index, const dl_phdr_info& info, AddressRange range) {
-  if (loader_searches() || index >= kEntriesMax) return;
+  if (loader_searches() || index >= kModulesMax) return;
   Entry& entry = entries[index];
   // Release, as those below: after clear_loaded_object() a search that sees them also
   // sees that the entry was empty, and takes no old `low` with a new module's rest.
@@ -78,7 +77,7 @@ void set_loaded_object(uint32_t index, const dl_phdr_info& info, AddressRange ra
 }
 
 void clear_loaded_object(uint32_t index) {
-  if (loader_searches() || index >= kEntriesMax) return;
+  if (loader_searches() || index >= kModulesMax) return;
   IpcAtomics::store_release(entries[index].low, uint64_t{0});
 }
 

@@ -21,8 +21,9 @@ struct LoadedObject {
 // takes the loader's lock; it is made while the program starts.
 LoadedObject find_loaded_object(uintptr_t address);
 
-// Tells which module is, from now on, number `index` of the shim's modules, and that none
-// is. The caller holds the loader's lock. Cheap where the loader has its own search.
+// From now on number `index` of the shim's modules is this one, or none. The caller holds
+// the loader's lock. They do nothing where the loader has its own search, or if `index`
+// is not below kModulesMax.
 void set_loaded_object(uint32_t index, const dl_phdr_info& info, AddressRange range);
 void clear_loaded_object(uint32_t index);
 

@@ -10,6 +10,9 @@
 
 namespace arctrace::shim {
 
+// Of how many modules at a time the shim keeps something; it leaves further ones alone.
+inline constexpr uint32_t kModulesMax = 4096;
+
 struct AddressRange {
   uintptr_t low = 0;
   uintptr_t high = 0;

@@ -192,7 +192,6 @@ struct SeenModule {
   AddressRange range;  // empty: a free entry
   bool seen;
 };
-constexpr size_t kModulesMax = 4096;
 constinit SeenModule seen_modules[kModulesMax]{};
 size_t modules_used;
 

@@ -38,7 +38,6 @@ struct Module {
   bool seen;
 };
 
-constexpr uint32_t kModulesMax = 4096;
 constinit Module modules[kModulesMax]{};
 uint32_t modules_used;
 

@@ -62,19 +62,30 @@ std::string command_names(const std::vector<CommandRow>& commands) {
 
 // The rest of bash's, which knows the options by _arctrace_options and _arctrace_kind.
 constexpr const char* kBash = R"sh(
-# Adds what the running system knows: one word a line, whatever characters it has.
+# Adds what the running system knows: one word a line, whatever characters it has. What is
+# typed of it may be quoted. Readline replaces only what follows the last ":".
 _arctrace_lines() {
-  local word
+  local word quote= typed=${cur//\\/}
+  [[ $typed == [\'\"]* ]] && quote=${typed:0:1} typed=${typed:1}
   while IFS= read -r word; do
-    [[ $word == "$cur"* ]] && COMPREPLY+=("$(printf %q "$word")")
+    [[ $word == "$typed"* ]] || continue
+    [[ $quote ]] || printf -v word %q "$word"
+    COMPREPLY+=("${word#"$colons"}")
   done < <("$program" complete "$@" 2>/dev/null)
+}
+
+# Offers what compgen prints, which may have spaces.
+_arctrace_offer() {
+  mapfile -t COMPREPLY < <(compgen "$@" -- "$cur")
+  COMPREPLY=("${COMPREPLY[@]#"$colons"}")
 }
 
 # The trace that the command line names.
 _arctrace_trace() {
-  local i
+  local i word
   for ((i = ${#COMP_WORDS[@]} - 1; i > 1; --i)); do
-    [[ $i -ne $COMP_CWORD && -f ${COMP_WORDS[i]} ]] && echo "${COMP_WORDS[i]}" && return
+    word=${COMP_WORDS[i]//\\/}
+    [[ $i -ne $COMP_CWORD && -f $word ]] && echo "$word" && return
   done
   echo arctrace.data
 }
@@ -82,54 +93,73 @@ _arctrace_trace() {
 # Completes a value: KIND [WORD]...
 _arctrace_value() {
   case $1 in
-    words) COMPREPLY=($(compgen -W "${*:2}" -- "$cur")) ;;
-    file) compopt -o filenames 2>/dev/null; COMPREPLY=($(compgen -f -- "$cur")) ;;
-    directory) compopt -o filenames 2>/dev/null; COMPREPLY=($(compgen -d -- "$cur")) ;;
-    trace) compopt -o filenames 2>/dev/null; COMPREPLY=($(compgen -f -- "$cur"))
+    words) _arctrace_offer -W "${*:2}" ;;
+    file) compopt -o filenames 2>/dev/null; _arctrace_offer -f ;;
+    directory) compopt -o filenames 2>/dev/null; _arctrace_offer -d ;;
+    trace) compopt -o filenames 2>/dev/null; _arctrace_offer -f
       _arctrace_lines sessions ;;
     session) _arctrace_lines sessions ;;
     function) _arctrace_lines functions "$(_arctrace_trace)" ;;
-    group) COMPREPLY=($(compgen -g -- "$cur")) ;;
-    subcommand) COMPREPLY=($(compgen -W "$_arctrace_commands" -- "$cur")) ;;
-    command) COMPREPLY=($(compgen -c -- "$cur")) ;;
+    group) _arctrace_offer -g ;;
+    subcommand) _arctrace_offer -W "$_arctrace_commands" ;;
+    command) _arctrace_offer -c ;;
   esac
 }
 
+# Sets `at` to the first word from number `at` on that is no option of COMMAND, nor an
+# option's value.
+_arctrace_skip_options() {
+  local kind
+  for (( ; at < COMP_CWORD; ++at)); do
+    [[ ${COMP_WORDS[at]} == -* && ${COMP_WORDS[at]} != -- ]] || return
+    kind=$(_arctrace_kind "$1" "${COMP_WORDS[at]}")
+    if [[ ${COMP_WORDS[at + 1]} == = ]]; then
+      ((at += 2))
+    elif [[ $kind != none && $kind != optional* ]]; then
+      ((++at))
+    fi
+    while [[ ${COMP_WORDS[at + 1]} == :* ]]; do ((at += 2)); done
+  done
+}
+
 _arctrace() {
-  local program=${COMP_WORDS[0]} cur=${COMP_WORDS[COMP_CWORD]} command= option= i=1 at kind
+  local program=${COMP_WORDS[0]} cur=${COMP_WORDS[COMP_CWORD]} first=$COMP_CWORD
+  local command= option= colons= before at=1 kind
   COMPREPLY=()
-  while ((i < COMP_CWORD)) && [[ ${COMP_WORDS[i]} == -* || ${COMP_WORDS[i]} == = ]]; do ((++i)); done
-  ((i < COMP_CWORD)) && command=${COMP_WORDS[i]}
+  _arctrace_skip_options ''
+  ((at < COMP_CWORD)) && command=${COMP_WORDS[at]}
   if [[ $command == record ]]; then
     # What comes after the options is the command that is recorded.
-    for ((at = i + 1; at < COMP_CWORD; ++at)); do
-      if [[ ${COMP_WORDS[at]} == -- ]]; then ((++at)); break; fi
-      [[ ${COMP_WORDS[at]} == -* ]] || break
-      kind=$(_arctrace_kind record "${COMP_WORDS[at]}")
-      if [[ ${COMP_WORDS[at + 1]} == = ]]; then
-        ((at += 2))
-      elif [[ $kind != none && $kind != optional* ]]; then
-        ((++at))
-      fi
-    done
+    ((++at))
+    _arctrace_skip_options record
+    [[ $at -lt $COMP_CWORD && ${COMP_WORDS[at]} == -- ]] && ((++at))
     if ((at <= COMP_CWORD)) && { [[ ${COMP_WORDS[at - 1]} == -- ]] || ((at < COMP_CWORD)); }; then
       if declare -F _command_offset >/dev/null; then
         _command_offset "$at"
       elif ((at == COMP_CWORD)); then
-        COMPREPLY=($(compgen -c -- "$cur"))
+        _arctrace_offer -c
       else
-        COMPREPLY=($(compgen -f -- "$cur"))
+        compopt -o filenames 2>/dev/null
+        _arctrace_offer -f
       fi
       return
     fi
   fi
+  # "std::sort" comes as three words, because ":" divides words.
+  before=${COMP_LINE:0:COMP_POINT} before=${before%"$cur"}
+  while [[ $before == *[![:space:]] ]] &&
+    [[ ${COMP_WORDS[first]} == :* || ${COMP_WORDS[first - 1]} == :* ]]; do
+    ((--first))
+    cur=${COMP_WORDS[first]}$cur before=${before%"${COMP_WORDS[first]}"}
+  done
+  ((first < COMP_CWORD)) && colons=${cur%"${cur##*:}"}
   # "--mode=drop" comes as three words, because "=" divides words.
   if [[ $cur == = ]]; then
-    option=${COMP_WORDS[COMP_CWORD - 1]} cur=
-  elif [[ ${COMP_WORDS[COMP_CWORD - 1]} == = ]]; then
-    option=${COMP_WORDS[COMP_CWORD - 2]}
-  elif [[ ${COMP_WORDS[COMP_CWORD - 1]} == -?* ]]; then
-    option=${COMP_WORDS[COMP_CWORD - 1]}
+    option=${COMP_WORDS[first - 1]} cur=
+  elif [[ ${COMP_WORDS[first - 1]} == = ]]; then
+    option=${COMP_WORDS[first - 2]}
+  elif [[ ${COMP_WORDS[first - 1]} == -?* ]]; then
+    option=${COMP_WORDS[first - 1]}
     [[ $(_arctrace_kind "$command" "$option") == optional* ]] && option=
   fi
   kind=none
@@ -138,10 +168,10 @@ _arctrace() {
   if [[ $kind != none ]]; then
     _arctrace_value $kind
   elif [[ $cur == -* ]]; then
-    COMPREPLY=($(compgen -W "$(_arctrace_options "$command")" -- "$cur"))
+    _arctrace_offer -W "$(_arctrace_options "$command")"
     [[ ${COMPREPLY[0]} == *= ]] && compopt -o nospace 2>/dev/null
   elif [[ ! $command ]]; then
-    COMPREPLY=($(compgen -W "$_arctrace_commands" -- "$cur"))
+    _arctrace_offer -W "$_arctrace_commands"
   else
     _arctrace_value $(_arctrace_kind "$command" argument)
   fi
@@ -223,16 +253,16 @@ std::string zsh_specs(const CommandRow& command) {
 
 constexpr const char* kZsh = R"sh(
 _arctrace_lines() {
-  local -a words
-  words=("${(@f)$(${_arctrace_program} complete "$@" 2>/dev/null)}")
-  words=(${words:#})
-  compadd -a words
+  local -a found
+  found=("${(@f)$(${(Q)_arctrace_program} complete "$@" 2>/dev/null)}")
+  found=(${found:#})
+  compadd -a found
 }
 _arctrace_sessions() { _arctrace_lines sessions }
 _arctrace_traces() { _files; _arctrace_lines sessions }
 _arctrace_functions() {
   local word trace=arctrace.data
-  for word in ${words[2,-1]}; do [[ -f $word ]] && trace=$word; done
+  for word in ${(Q)words[2,-1]}; do [[ -f $word ]] && trace=$word; done
   _arctrace_lines functions $trace
 }
 _arctrace() {
@@ -251,6 +281,19 @@ _arctrace() {
 }
 if [[ $funcstack[1] == _arctrace ]]; then _arctrace "$@"; else compdef _arctrace arctrace; fi
 )sh";
+
+// The options before the command whose value may be a word of its own.
+std::string value_options(const std::vector<CommandRow>& commands) {
+  std::string out;
+  for (const CommandRow& command : commands) {
+    if (!command.name.empty()) continue;
+    for (const OptionRow& option : command.options) {
+      if (option.is_positional || option.value.empty() || option.is_optional) continue;
+      absl::StrAppend(&out, " ", absl::StrJoin(option.names, " "));
+    }
+  }
+  return out;
+}
 
 std::string fish_option(const OptionRow& option, const std::string& condition) {
   if (option.is_positional) return "";
@@ -316,12 +359,25 @@ function __arctrace_functions
     end
     __arctrace_lines functions $trace
 end
-function __arctrace_command
+# The command that the line names; nothing: none yet.
+function __arctrace_named
     set -l words (commandline -opc)
-    test (count $words) -gt 1; and test $words[2] = $argv[1]
+    set -e words[1]
+    while set -q words[1]
+        if contains -- $words[1] $__arctrace_value_options
+            set -q words[2]; and set -e words[2]
+        else if not string match -q -- '-*' $words[1]
+            echo $words[1]
+            return
+        end
+        set -e words[1]
+    end
+end
+function __arctrace_command
+    contains -- $argv[1] (__arctrace_named)
 end
 function __arctrace_no_command
-    test (count (commandline -opc)) -eq 1
+    not count (__arctrace_named) >/dev/null
 end
 complete -c arctrace -f
 )sh";
@@ -374,7 +430,8 @@ std::string zsh_completion(const std::vector<CommandRow>& commands) {
 }
 
 std::string fish_completion(const std::vector<CommandRow>& commands) {
-  std::string out = absl::StrCat(kHead, kFish);
+  std::string out = absl::StrCat(kHead, "set -g __arctrace_value_options",
+                                 value_options(commands), "\n", kFish);
   for (const CommandRow& command : commands) {
     if (command.name.empty()) {
       for (const OptionRow& option : command.options) {

@@ -102,7 +102,7 @@ void add_buffer_options(CLI::App& app, BufferOptions& buffer) {
 }
 
 absl::Status fit(BufferOptions& buffer) {
-  const absl::StatusOr<BufferFit> fitted = fit_to_memory(buffer);
+  const absl::StatusOr<BufferFit> fitted = fit_to_memory(buffer, find_rooms(buffer));
   if (!fitted.ok()) return fitted.status();
   if (!fitted->size.empty()) reader::print_message(fitted->size);
   if (!fitted->warning.empty()) reader::print_warning(fitted->warning);

@@ -1,7 +1,6 @@
 #include "src/recorder/buffer/buffer_fit.hpp"
 
 #include <absl/strings/str_cat.h>
-#include <unistd.h>
 
 #include "src/recorder/buffer/memory_room.hpp"
 
@@ -12,17 +11,15 @@ namespace {
 constexpr uint64_t kRecorderNeeds = uint64_t{16} << 20;
 constexpr uint64_t kUnaskedPart = 4;  // a quarter
 
-uint64_t machine_memory() {
-  const long pages = sysconf(_SC_PHYS_PAGES);
-  const long page = sysconf(_SC_PAGESIZE);
-  return pages > 0 && page > 0
-             ? static_cast<uint64_t>(pages) * static_cast<uint64_t>(page)
-             : UINT64_MAX;
-}
-
 }  // namespace
 
-absl::StatusOr<BufferFit> fit_to_memory(BufferOptions& options, const std::string& root) {
+BufferRooms find_rooms(const BufferOptions& options) {
+  return {machine_room(), cgroup_room(),
+          options.in_kernel ? MemoryRoom() : directory_room(options.directory)};
+}
+
+absl::StatusOr<BufferFit> fit_to_memory(BufferOptions& options,
+                                        const BufferRooms& rooms) {
   BufferFit fit;
   if (!options.in_kernel && !is_in_memory(options.directory)) {
     if (!options.is_directory_asked) {
@@ -35,25 +32,21 @@ absl::StatusOr<BufferFit> fit_to_memory(BufferOptions& options, const std::strin
                      " is on a disk: the kernel writes the buffer out again and "
                      "again, and a program may wait for that at any record");
   }
-  const MemoryRoom cgroup = cgroup_room(root);
   MemoryRoom bound;  // a quarter of the tightest
   const auto take = [&](uint64_t whole, const std::string& name) {
     if (whole / kUnaskedPart < bound.free) {
       bound = {whole, whole / kUnaskedPart, name};
     }
   };
-  const uint64_t machine = machine_memory();
-  take(machine, absl::StrCat("the machine's memory, ", size_text(machine)));
-  take(cgroup.total, cgroup.name);
-  if (!options.in_kernel) {
-    const MemoryRoom room = directory_room(options.directory);
-    take(room.free, room.name);
-  }
+  take(rooms.machine.total, rooms.machine.name);
+  take(rooms.cgroup.least_total.total, rooms.cgroup.least_total.name);
+  take(rooms.directory.free, rooms.directory.name);
   absl::StatusOr<Geometry> plan = plan_buffer(options);
   if (!plan.ok()) return plan.status();
   const uint64_t usual = options.buffer_size;
   if (!options.is_size_asked && plan->total_size > bound.free) {
-    // By halves, so that people recognise the size; at last without a slot for everybody.
+    // The size is halved, so that it stays a number that people recognise. If that is not
+    // enough, the buffer gets fewer slots than some programs have threads.
     constexpr uint64_t kBlocksMin = 8;
     constexpr uint32_t kSlotsMin = 512;
     const uint64_t least = kBlocksMin * options.block_size;
@@ -79,6 +72,7 @@ absl::StatusOr<BufferFit> fit_to_memory(BufferOptions& options, const std::strin
                             bound.name, "; -b sets another size");
   }
   const uint64_t needed = plan->total_size + kRecorderNeeds;
+  const MemoryRoom& cgroup = rooms.cgroup.least_free;
   if (needed > cgroup.free) {
     return absl::ResourceExhaustedError(absl::StrCat(
         "no room for a buffer of ", size_text(plan->total_size), ": of ", cgroup.name,

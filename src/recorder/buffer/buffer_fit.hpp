@@ -6,6 +6,7 @@
 #include <string>
 
 #include "src/recorder/buffer/buffer.hpp"
+#include "src/recorder/buffer/memory_room.hpp"
 
 namespace arctrace {
 
@@ -15,13 +16,21 @@ struct BufferFit {
   std::string warning;  // what its directory costs
 };
 
+// The memory of which a buffer takes its part.
+struct BufferRooms {
+  MemoryRoom machine;
+  CgroupRoom cgroup;
+  MemoryRoom directory;  // without a limit for a buffer in the kernel
+};
+
+// What this process finds for such a buffer.
+BufferRooms find_rooms(const BufferOptions& options);
+
 // Makes the buffer smaller if it has its usual size and would take more than a quarter of
-// the machine's memory, of a cgroup's limit, or of the directory's free room. `root`: the
-// directory that stands for "/" when cgroups are looked up, which tests replace.
+// the machine's memory, of a cgroup's limit, or of the directory's free room.
 // kResourceExhausted: the buffer does not fit into a cgroup, whose limit would end this
 // process while it fills the buffer; or there is no room for the smallest one.
 // kFailedPrecondition: the usual directory is on a disk.
-absl::StatusOr<BufferFit> fit_to_memory(BufferOptions& options,
-                                        const std::string& root = "/");
+absl::StatusOr<BufferFit> fit_to_memory(BufferOptions& options, const BufferRooms& rooms);
 
 }  // namespace arctrace

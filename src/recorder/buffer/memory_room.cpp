@@ -71,8 +71,6 @@ const std::array<Controller, 2>& controllers() {
   return both;
 }
 
-bool is_looser(const MemoryRoom& a, const MemoryRoom& b) { return a.free > b.free; }
-
 MemoryRoom room_of_cgroup(const Controller& controller, const std::string& directory) {
   MemoryRoom room;
   const auto limit = read_number(absl::StrCat(directory, "/", controller.limit));
@@ -108,8 +106,8 @@ std::string directory_remedies(const std::string& directory, bool is_too_small) 
   return text;
 }
 
-MemoryRoom cgroup_room(const std::string& root) {
-  MemoryRoom tightest;
+CgroupRoom cgroup_room(const std::string& root) {
+  CgroupRoom least;
   // Each line is NUMBER:CONTROLLERS:PATH. In a container the path may be the host's,
   // which is not there; but the container's own cgroup is mounted at the top.
   for (const auto line :
@@ -121,15 +119,16 @@ MemoryRoom cgroup_room(const std::string& root) {
     if (!is_version_1 && !fields[1].empty()) continue;
     const Controller& controller = controllers()[is_version_1 ? 1 : 0];
     for (std::string path = fields[2];;) {
-      MemoryRoom room = room_of_cgroup(
+      const MemoryRoom room = room_of_cgroup(
           controller, absl::StrCat(root, "/", controller.mount, "/", path));
-      if (is_looser(tightest, room)) tightest = std::move(room);
+      if (room.total < least.least_total.total) least.least_total = room;
+      if (room.free < least.least_free.free) least.least_free = room;
       const size_t slash = path.rfind('/');
       if (path.empty() || slash == std::string::npos) break;
       path.resize(slash);
     }
   }
-  return tightest;
+  return least;
 }
 
 MemoryRoom directory_room(const std::string& directory) {
@@ -141,6 +140,14 @@ MemoryRoom directory_room(const std::string& directory) {
   if (room.total == 0) return {};  // a tmpfs without a limit
   room.name = absl::StrCat("the room in ", directory, ", ", size_text(room.free));
   return room;
+}
+
+MemoryRoom machine_room() {
+  const long pages = sysconf(_SC_PHYS_PAGES);
+  const long page = sysconf(_SC_PAGESIZE);
+  if (pages <= 0 || page <= 0) return {};
+  const uint64_t total = static_cast<uint64_t>(pages) * static_cast<uint64_t>(page);
+  return {total, total, absl::StrCat("the machine's memory, ", size_text(total))};
 }
 
 absl::Status explain_directory(int error, uint64_t size, const std::string& directory) {
@@ -162,6 +169,13 @@ absl::Status explain_directory(int error, uint64_t size, const std::string& dire
     case EDQUOT:
     case ENOMEM:
     case EFBIG: {
+      if (size == 0) {
+        return absl::ResourceExhaustedError(absl::StrCat(
+            "no buffer in ", directory, ": ",
+            error == ENOSPC ? "it has no room for another file" : std::strerror(error),
+            "; remove files there, or --buffer-dir=DIR, a directory of a "
+            "tmpfs"));
+      }
       const MemoryRoom room = directory_room(directory);
       const std::string has = room.total == UINT64_MAX
                                   ? std::string(std::strerror(error))

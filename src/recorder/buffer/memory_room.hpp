@@ -1,5 +1,5 @@
-// How much memory a buffer may take: what the cgroups of this process permit, and the
-// room in the buffer's directory; and what helps where there is none.
+// How much memory a buffer may take: of the machine, of what the cgroups of this process
+// permit, and of the room in the buffer's directory; and what helps where there is none.
 #pragma once
 
 #include <absl/status/status.h>
@@ -19,18 +19,29 @@ struct MemoryRoom {
   std::string name;             // as a message calls it
 };
 
-// The tightest of the memory limits of the process' cgroups (version 1 and 2) and of
-// those around them. `root`: the directory that stands for "/", which tests replace.
-MemoryRoom cgroup_room(const std::string& root = "/");
+// What the memory limits of the process' cgroups (version 1 and 2) and of those around
+// them leave. The lowest limit need not be that of which the least is free, because
+// others use memory of an outer cgroup.
+struct CgroupRoom {
+  MemoryRoom least_total;
+  MemoryRoom least_free;
+};
+
+// `root`: the directory that stands for "/", which tests replace.
+CgroupRoom cgroup_room(const std::string& root = "/");
 
 // The file system of a directory: without a limit if it has none, or is not there.
 MemoryRoom directory_room(const std::string& directory);
+
+// The machine's memory; all of it counts as free.
+MemoryRoom machine_room();
 
 // Whether the directory's files are in memory. True also if it is not there.
 bool is_in_memory(const std::string& directory);
 
 // The status for a buffer of `size` bytes whose file could not be made in `directory`:
-// why, and what helps. `error`: errno.
+// why, and what helps. `error`: errno. `size` is 0 if not the buffer's size was refused
+// but the file, or a directory for it.
 absl::Status explain_directory(int error, uint64_t size, const std::string& directory);
 
 // "; as root: mount ...": the commands that help, each after a semicolon.

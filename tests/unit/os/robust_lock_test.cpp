@@ -224,5 +224,58 @@ TEST_CASE("robust lock: a child of a raw fork registers libc's list again") {
   CHECK(wait_for_child(pid) == "");
 }
 
+// In a program of its own, because the first thread that asks settles for all where
+// libc's lists are.
+TEST_CASE("robust lock: a thread whose libc has no list yet uses ours until then") {
+  const int pid = start_child([] {
+    execl("/proc/self/exe", "shared_test", "--no-skip", "--test-case=robust lock alone*",
+          nullptr);
+  });
+  CHECK(wait_for_child(pid) == "");
+}
+
+TEST_CASE("robust lock alone: our list, and the move to libc's" * doctest::skip()) {
+  constexpr int kWordsMax = 8;  // of a list of ours
+  struct Words {
+    Word all[kWordsMax + 1];
+    Word later;
+  };
+  void* mapping = mmap(nullptr, sizeof(Words), PROT_READ | PROT_WRITE,
+                       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  REQUIRE(mapping != MAP_FAILED);
+  auto* words = new (mapping) Words;
+  const int pid = start_child([&] {
+    robust_list_head* const theirs = list_head();
+    REQUIRE(syscall(SYS_set_robust_list, nullptr, sizeof *theirs) == 0);
+    follow_robust_list();  // there is nothing to move
+    CHECK(list_head() == nullptr);
+    for (int i = 0; i < kWordsMax; ++i) CHECK(words->all[i].lock());
+    CHECK_FALSE(words->all[kWordsMax].lock());
+    CHECK(words->all[kWordsMax].value() == 0);
+    const robust_list_head* const ours = list_head();
+    CHECK(ours != theirs);
+    follow_robust_list();  // libc has none still
+    CHECK(list_head() == ours);
+
+    REQUIRE(syscall(SYS_set_robust_list, theirs, sizeof *theirs) == 0);
+    // A fork child does not hold its parent's words.
+    const int child = fork();
+    if (child == 0) {
+      follow_robust_list();
+      _exit(list_head()->list.next == &list_head()->list ? 0 : 1);
+    }
+    CHECK(wait_for_child(child) == "");
+    CHECK(theirs->list.next == &theirs->list);
+    follow_robust_list();
+    CHECK(list_head() == theirs);
+    CHECK(theirs->list.next != &theirs->list);
+    CHECK(words->later.lock());
+  });
+  CHECK(wait_for_child(pid) == "");
+  for (int i = 0; i < kWordsMax; ++i) CHECK(words->all[i].is_marked());
+  CHECK(words->later.is_marked());
+  munmap(mapping, sizeof(Words));
+}
+
 }  // namespace
 }  // namespace arctrace::testing

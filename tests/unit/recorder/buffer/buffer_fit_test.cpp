@@ -50,29 +50,50 @@ class FakeRoot {
 
 std::string bytes(uint64_t number) { return std::to_string(number); }
 
+// Of the limit that is lowest, and of that of which the least is free.
+uint64_t least_total(const FakeRoot& root) {
+  return cgroup_room(root.path()).least_total.total;
+}
+uint64_t least_free(const FakeRoot& root) {
+  return cgroup_room(root.path()).least_free.free;
+}
+
 TEST_CASE("cgroups: no limit, and limits of version 2 at each level") {
   FakeRoot root;
-  CHECK(cgroup_room(root.path()).total == UINT64_MAX);
+  CHECK(least_total(root) == UINT64_MAX);
   root.file("proc/self/cgroup", "0::/a/b\n");
-  CHECK(cgroup_room(root.path()).total == UINT64_MAX);
+  CHECK(least_total(root) == UINT64_MAX);
   root.cgroup("/a/b", "max", 5 * kMiB);
-  CHECK(cgroup_room(root.path()).total == UINT64_MAX);
+  CHECK(least_total(root) == UINT64_MAX);
+  CHECK(least_free(root) == UINT64_MAX);
   root.cgroup("/a", bytes(100 * kMiB), 30 * kMiB);
-  MemoryRoom room = cgroup_room(root.path());
-  CHECK(room.total == 100 * kMiB);
-  CHECK(room.free == 70 * kMiB);
-  CHECK(room.name == "the memory limit of the cgroup, 100M");
-  // What is free counts, and files in the cache are.
+  CHECK(least_total(root) == 100 * kMiB);
+  CHECK(least_free(root) == 70 * kMiB);
+  CHECK(cgroup_room(root.path()).least_total.name ==
+        "the memory limit of the cgroup, 100M");
+  // Files in the cache are free.
   root.cgroup("/a/b", bytes(90 * kMiB), 40 * kMiB, 35 * kMiB);
-  CHECK(cgroup_room(root.path()).total == 100 * kMiB);
+  CHECK(least_free(root) == 70 * kMiB);
   root.cgroup("/a/b", bytes(90 * kMiB), 40 * kMiB);
-  CHECK(cgroup_room(root.path()).free == 50 * kMiB);
+  CHECK(least_free(root) == 50 * kMiB);
+}
+
+TEST_CASE("cgroups: the lowest limit need not be the one of which the least is free") {
+  FakeRoot root;
+  root.file("proc/self/cgroup", "0::/a/b\n");
+  root.cgroup("/a", bytes(400 * kMiB), 390 * kMiB);
+  root.cgroup("/a/b", bytes(100 * kMiB), 20 * kMiB);
+  const CgroupRoom room = cgroup_room(root.path());
+  CHECK(room.least_total.total == 100 * kMiB);
+  CHECK(room.least_total.name == "the memory limit of the cgroup, 100M");
+  CHECK(room.least_free.free == 10 * kMiB);
+  CHECK(room.least_free.name == "the memory limit of the cgroup, 400M");
 }
 
 TEST_CASE("cgroups: in a container the path may be the host's") {
   FakeRoot root;
   root.file("proc/self/cgroup", "0::/docker/0123\n").cgroup("", bytes(64 * kMiB), kMiB);
-  CHECK(cgroup_room(root.path()).total == 64 * kMiB);
+  CHECK(least_total(root) == 64 * kMiB);
 }
 
 TEST_CASE("cgroups: version 1, whose largest number is no limit") {
@@ -82,18 +103,33 @@ TEST_CASE("cgroups: version 1, whose largest number is no limit") {
       .file(directory + "memory.limit_in_bytes", bytes(50 * kMiB))
       .file(directory + "memory.usage_in_bytes", bytes(20 * kMiB))
       .file(directory + "memory.stat", "total_inactive_file " + bytes(4 * kMiB) + "\n");
-  CHECK(cgroup_room(root.path()).free == 34 * kMiB);
+  CHECK(least_free(root) == 34 * kMiB);
   root.file(directory + "memory.limit_in_bytes", "9223372036854771712");
-  CHECK(cgroup_room(root.path()).total == UINT64_MAX);
+  CHECK(least_total(root) == UINT64_MAX);
+}
+
+// The rooms of a large machine, and one cgroup with a limit.
+BufferRooms with_limit(uint64_t total, uint64_t free) {
+  const MemoryRoom cgroup = {total, free,
+                             "the memory limit of the cgroup, " + size_text(total)};
+  return {{uint64_t{16} << 30, uint64_t{16} << 30, "the machine's memory, 16384M"},
+          {cgroup, cgroup},
+          {uint64_t{8} << 30, uint64_t{8} << 30, "the room in /dev/shm, 8192M"}};
+}
+
+// In a directory that is in memory on each machine, because it is not there.
+BufferOptions usual_options() {
+  BufferOptions options;
+  options.directory = "/dev/shm/none-such";
+  return options;
 }
 
 TEST_CASE("fit: the usual size stays where there is room") {
-  FakeRoot root;
-  BufferOptions options;
-  const BufferOptions usual;
-  const absl::StatusOr<BufferFit> fit = fit_to_memory(options, root.path());
+  BufferOptions options = usual_options();
+  const absl::StatusOr<BufferFit> fit =
+      fit_to_memory(options, with_limit(UINT64_MAX, UINT64_MAX));
   REQUIRE(fit.ok());
-  CHECK(options.buffer_size == usual.buffer_size);
+  CHECK(options.buffer_size == BufferOptions().buffer_size);
   CHECK(fit->size == "");
   CHECK(fit->warning == "");
 }
@@ -103,54 +139,86 @@ TEST_CASE("fit: at most a quarter of the cgroup's limit, unless a size was asked
        {uint64_t{4}, uint64_t{5}, uint64_t{12}, uint64_t{30}, uint64_t{64}, uint64_t{100},
         uint64_t{280}, uint64_t{512}}) {
     CAPTURE(limit);
-    FakeRoot root;
-    root.file("proc/self/cgroup", "0::/\n").cgroup("", bytes((limit + 40) * kMiB), 0);
-    BufferOptions options;
-    const absl::StatusOr<BufferFit> fit = fit_to_memory(options, root.path());
+    const uint64_t total = (limit + 40) * kMiB;
+    BufferOptions options = usual_options();
+    const absl::StatusOr<BufferFit> fit =
+        fit_to_memory(options, with_limit(total, total));
     REQUIRE(fit.ok());
     const uint64_t taken = plan_buffer(options)->total_size;
-    CHECK(taken <= (limit + 40) * kMiB / 4);
-    CHECK(taken >= (limit + 40) * kMiB / 16 * (limit < 290 ? 1 : 0));
+    CHECK(taken <= total / 4);
+    CHECK(taken >= total / 16 * (limit < 290 ? 1 : 0));
     CHECK(fit->size.empty() == (options.buffer_size == BufferOptions().buffer_size));
   }
-  FakeRoot root;
-  root.file("proc/self/cgroup", "0::/\n").cgroup("", bytes(100 * kMiB), 0);
-  BufferOptions options;
+  const BufferRooms rooms = with_limit(100 * kMiB, 100 * kMiB);
+  BufferOptions options = usual_options();
   CHECK(
-      fit_to_memory(options, root.path())->size ==
+      fit_to_memory(options, rooms)->size ==
       "the buffer has 16M, not 64M, to take at most a quarter of the memory limit of the "
       "cgroup, 100M; -b sets another size");
   options.buffer_size = 64 * kMiB;
   options.is_size_asked = true;
-  const absl::StatusOr<BufferFit> asked = fit_to_memory(options, root.path());
+  const absl::StatusOr<BufferFit> asked = fit_to_memory(options, rooms);
   REQUIRE(asked.ok());
   CHECK(asked->size == "");
   CHECK(options.buffer_size == 64 * kMiB);
 }
 
+TEST_CASE("fit: a quarter of the lowest limit, and of another one what is free") {
+  BufferRooms rooms = with_limit(100 * kMiB, 80 * kMiB);
+  rooms.cgroup.least_free = {400 * kMiB, 40 * kMiB,
+                             "the memory limit of the cgroup, 400M"};
+  BufferOptions options = usual_options();
+  CHECK(
+      fit_to_memory(options, rooms)->size ==
+      "the buffer has 16M, not 64M, to take at most a quarter of the memory limit of the "
+      "cgroup, 100M; -b sets another size");
+  options.buffer_size = 32 * kMiB;
+  options.is_size_asked = true;
+  const absl::Status refused = fit_to_memory(options, rooms).status();
+  CHECK(std::string(refused.message())
+            .find("of the memory limit of the cgroup, 400M, 40M are free") !=
+        std::string::npos);
+}
+
+TEST_CASE("fit: a quarter of the machine's memory, and of the room in the directory") {
+  BufferRooms rooms = with_limit(UINT64_MAX, UINT64_MAX);
+  rooms.machine = {200 * kMiB, 200 * kMiB, "the machine's memory, 200M"};
+  BufferOptions options = usual_options();
+  CHECK(fit_to_memory(options, rooms)->size ==
+        "the buffer has 32M, not 64M, to take at most a quarter of the machine's memory, "
+        "200M; -b sets another size");
+  // Of the directory only what is free counts.
+  rooms.directory = {400 * kMiB, 64 * kMiB, "the room in /dev/shm, 64M"};
+  options = usual_options();
+  CHECK(fit_to_memory(options, rooms)->size ==
+        "the buffer has 8M, not 64M, to take at most a quarter of the room in /dev/shm, "
+        "64M; -b sets another size");
+}
+
 TEST_CASE("fit: what the cgroup has no room for is refused") {
-  FakeRoot root;
-  root.file("proc/self/cgroup", "0::/\n").cgroup("", bytes(100 * kMiB), 40 * kMiB);
-  BufferOptions options;
+  const BufferRooms rooms = with_limit(100 * kMiB, 60 * kMiB);
+  BufferOptions options = usual_options();
   options.buffer_size = 256 * kMiB;
   options.is_size_asked = true;
-  const absl::Status status = fit_to_memory(options, root.path()).status();
+  const absl::Status status = fit_to_memory(options, rooms).status();
   CHECK(status.code() == absl::StatusCode::kResourceExhausted);
   CHECK(std::string(status.message())
             .find("of the memory limit of the cgroup, 100M, 60M are free") !=
         std::string::npos);
   options.buffer_size = 32 * kMiB;
-  CHECK(fit_to_memory(options, root.path()).ok());
+  CHECK(fit_to_memory(options, rooms).ok());
 }
 
 TEST_CASE("fit: a directory on a disk only if it is named") {
+  const BufferRooms rooms = with_limit(UINT64_MAX, UINT64_MAX);
   const std::string disk = "/proc";  // no tmpfs, on each machine
   BufferOptions options;
   options.directory = disk;
-  CHECK(fit_to_memory(options).status().code() == absl::StatusCode::kFailedPrecondition);
+  CHECK(fit_to_memory(options, rooms).status().code() ==
+        absl::StatusCode::kFailedPrecondition);
   options.is_directory_asked = true;
   options.is_size_asked = true;
-  const absl::StatusOr<BufferFit> fit = fit_to_memory(options);
+  const absl::StatusOr<BufferFit> fit = fit_to_memory(options, rooms);
   REQUIRE(fit.ok());
   CHECK(fit->warning.find("/proc is on a disk") == 0);
 }
@@ -170,6 +238,10 @@ TEST_CASE("why a directory has no buffer, and what helps") {
   CHECK(
       text(ENOSPC, "/dev/shm").find("no room for a buffer of 72M in /dev/shm: it has ") ==
       0);
+  // No size was refused, but the file.
+  CHECK(explain_directory(ENOSPC, 0, "/dev/shm").message() ==
+        "no buffer in /dev/shm: it has no room for another file; remove files there, or "
+        "--buffer-dir=DIR, a directory of a tmpfs");
 }
 
 }  // namespace

@@ -104,6 +104,42 @@ TEST_CASE("the file and the size of a function") {
   CHECK(file_of_function(1, "").path == std::string());
 }
 
+// The program is linked with hash tables of both kinds, and exports what it has.
+TEST_CASE("a module that has only the older hash table") {
+  struct Counts {
+    size_t names = 0;
+    size_t wrong = 0;
+  } all;
+  const auto visit = [](dl_phdr_info* info, size_t /*size*/, void* data) {
+    auto& counts = *static_cast<Counts*>(data);
+    ModuleImage image;
+    REQUIRE(read_module(*info, image));
+    REQUIRE(image.gnu_hash != nullptr);
+    REQUIRE(image.sysv_hash != nullptr);
+    image.gnu_hash = nullptr;
+    const uint32_t symbol_count = image.sysv_hash[1];
+    for (uint32_t i = 1; i < symbol_count; ++i) {
+      const ElfW(Sym)& symbol = image.symbols[i];
+      if (symbol.st_shndx == SHN_UNDEF || ELF64_ST_TYPE(symbol.st_info) != STT_FUNC) {
+        continue;
+      }
+      const char* name = image.strings + symbol.st_name;
+      const uintptr_t address = image.bias + symbol.st_value;
+      ++counts.names;
+      const bool is_right = find_in_module(image, name).address == address &&
+                            find_in_module(image, name, address).size == symbol.st_size &&
+                            find_in_module(image, name, address + 1).address == 0;
+      if (!is_right && ++counts.wrong < 10) FAIL_CHECK(name << " is not found");
+    }
+    CHECK(find_in_module(image, "arctrace_absent").address == 0);
+    CHECK(find_in_module(image, "dlsym").address == 0);  // another module's
+    return 1;                                            // the program is the first one
+  };
+  dl_iterate_phdr(visit, &all);
+  CHECK(all.names > 1000);
+  CHECK(all.wrong == 0);
+}
+
 TEST_CASE("the module at an address, with its unwind tables") {
   const auto puts = address_of(dlsym(RTLD_DEFAULT, "puts"));
   const LoadedObject object = find_loaded_object(puts);
