@@ -24,6 +24,14 @@ def key(text): return ctypes.c_uint64(1 << 63 | name(text))
 """
 
 
+# Of the line that says how own functions can be recorded.
+HINT = "; to record a program's own functions, "
+
+
+def lines_without_hint(errors):
+    return [line for line in errors.splitlines() if HINT not in line]
+
+
 def destroy_left_buffer(errors):
     """Destroys the buffer, if there is one, that a recorder left with records that it could not
     write, and which it says how to recover."""

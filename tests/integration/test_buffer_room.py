@@ -32,7 +32,7 @@ class BufferRoom(support.TraceTest):
     def assert_recorded(self, done, *notes):
         """With one line for each note before the summary."""
         self.assertEqual(done.returncode, 0, done.stderr)
-        lines = done.stderr.splitlines()
+        lines = support.lines_without_hint(done.stderr)
         self.assertEqual(len(lines), len(notes) + 1, done.stderr)
         for note, line in zip(notes, lines):
             self.assertIn(note, line)

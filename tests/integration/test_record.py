@@ -53,12 +53,45 @@ class RecordTest(support.TraceTest):
             self.assertTrue(recorded.trace.exists())
 
     def test_ends_with_one_summary_line(self):
-        recorded = self.record("true")
+        recorded = self.record("true", options=("-F", "*"))
         match = SUMMARY.match(recorded.stderr.rstrip("\n"))
         self.assertTrue(match, recorded.stderr)
         self.assertEqual(match.group(1, 2, 3, 4), ("0", "0", "1", "1"))
         self.assertEqual(int(match.group(5)), recorded.trace.stat().st_size)
         self.assertEqual(match.group(6), str(recorded.trace))
+
+    def test_says_how_own_functions_are_recorded(self):
+        """In one line, where there are none in any process and the user did not exclude them."""
+        source = """#include <stdlib.h>
+        __attribute__((noinline)) int own(char **words) { return getenv(words[0]) == 0; }
+        int main(int count, char **words) { return count * own(words) != 1; }"""
+        for name, option in (("plain", "-g"), ("hooked", "-finstrument-functions"),
+                             ("sleds", "-fpatchable-function-entry=5")):
+            subprocess.run(["gcc", "-x", "c", "-", "-O2", option, "-o", self.directory / name],
+                           input=source, text=True, check=True)
+        script = self.directory / "script"
+        script.write_text("#!/bin/sh\n" f"cd '{self.directory}'; ./plain; ./${{1-plain}}\n")
+        script.chmod(0o755)
+        plain, hooked = self.directory / "plain", self.directory / "hooked"
+        calls, nothing = "only library calls were", r"no function was recorded \(--no-libcall\);"
+        for hint, command, options in (
+                (calls, [plain], ()), (calls, [plain], ("--nest-libcall",)),
+                (calls, [plain], ("--mode=overwrite",)), (calls, [plain], ("-R", "getenv")),
+                (calls, [script], ()), (calls, [sys.executable, "-c", "print(1)"], ()),
+                (nothing, [plain], ("--no-libcall",)), (nothing, ["true"], ("--no-libcall",)),
+                (None, [hooked], ()), (None, [hooked], ("--no-libcall",)),
+                (None, [hooked], ("--mode=overwrite",)), (None, [script, "hooked"], ()),
+                (None, [self.directory / "sleds"], ()), (None, [plain], ("-F", "getenv")),
+                (None, [plain], ("-N", "nothing")), (None, [plain], ("-D", "1")),
+                (None, [plain], ("-t", "1us")), (None, [plain], ("--event=x",)),
+                (None, [self.directory / "missing"], ())):
+            with self.subTest(command=command, options=options):
+                *before, summary = self.record(*command, options=options).stderr.splitlines()
+                hints = [line for line in before if support.HINT in line]
+                self.assertEqual(len(hints), hint is not None, before)
+                if hint is not None:
+                    self.assertRegex(hints[0], f"^arctrace: {hint}.* -fpatchable-function-entry=")
+                    self.assertTrue(SUMMARY.match(summary), summary)
 
     def test_default_file_and_old_one(self):
         for _ in range(2):
@@ -360,15 +393,15 @@ int main(void) {
 
         tried = limited("--pin=try")
         self.assertEqual(tried.returncode, 0, tried.stderr)
-        warning, summary = tried.stderr.splitlines()
+        warning, summary = support.lines_without_hint(tried.stderr)
         self.assertIn("RLIMIT_MEMLOCK", warning)
         self.assertTrue(SUMMARY.match(summary), summary)
         # Unless it was asked for, pinning is told by info only.
-        self.assertEqual(len(limited().stderr.splitlines()), 1)
+        self.assertEqual(len(support.lines_without_hint(limited().stderr)), 1)
         self.assertIn(", 64 KiB of it pinned; ", run("info", self.directory / "x").stdout)
         self.assertEqual(self.info(self.directory / "x")["session"]["pinned_bytes"], 65536)
         self.assert_refused(limited("--pin=require"), "RLIMIT_MEMLOCK")
-        self.assertEqual(len(limited("--pin=no").stderr.splitlines()), 1)
+        self.assertEqual(len(support.lines_without_hint(limited("--pin=no").stderr)), 1)
 
     def test_to_standard_output(self):
         done = subprocess.run([support.ARCTRACE, "record", "-o", "-", "--", "echo", "hello"],

@@ -28,6 +28,12 @@ struct CallFilterOptions {
            time.empty() && !size && entry_only.empty() && args.empty() &&
            retvals.empty() && !auto_args;
   }
+
+  // Whether functions are excluded: -F, -N, -L, -D, -t, -Z.
+  bool excludes_functions() const {
+    return !filter.empty() || !notrace.empty() || !modules.empty() || depth ||
+           !time.empty() || size;
+  }
 };
 
 void add_call_filter_options(CLI::App& app, CallFilterOptions& options);

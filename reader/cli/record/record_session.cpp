@@ -227,6 +227,32 @@ absl::StatusOr<int> run_in_session(const RecordOptions& options) {
   return exit_like(status);
 }
 
+// What to do where no program's own function was recorded; empty where it is not missed:
+// where the options exclude functions, or ask for other records and got some.
+std::string own_functions_hint(const CollectorSummary& summary,
+                               const RecordOptions& options) {
+  if (summary.totals.has_own || options.filter.excludes_functions() ||
+      !options.record_filter.empty()) {
+    return "";
+  }
+  std::string what = "only library calls were recorded";
+  if (summary.totals.records == 0) what = "no function was recorded";
+  if (options.library_calls == LibraryCalls::kNone) {
+    if (summary.totals.records != 0 || options.kernel.use != KernelRecording::kNo)
+      return "";
+    what += " (--no-libcall)";
+  }
+  return absl::StrCat(what,
+                      "; to record a program's own functions, build it with "
+#if defined(__x86_64__)
+                      "-finstrument-functions, -fpatchable-function-entry=5, -pg or "
+                      "-pg -mfentry"
+#else
+                      "-finstrument-functions or -fpatchable-function-entry=1"
+#endif
+  );
+}
+
 // Prints what is to be said at the end. `matched`: control.patterns_matched.
 // `has_warned`: there was a warning that the command cannot be traced.
 void print_end(const CollectorSummary& summary, const RecordOptions& options,
@@ -244,6 +270,11 @@ void print_end(const CollectorSummary& summary, const RecordOptions& options,
         "them"));
   }
   warn_of_identities(summary);
+  if (summary.processes != 0 && !has_warned) {
+    if (const std::string hint = own_functions_hint(summary, options); !hint.empty()) {
+      reader::print_message(hint);
+    }
+  }
   reader::print_message(recording_summary_line(summary, options.output.path));
 }
 

@@ -167,7 +167,7 @@ bool Drain::write_block(const SeenBlock& block) {
       ARCTRACE_BLOCK_MAGIC) {
     // The block holds no records: the writer that took it died before it opened the
     // block, or while it wiped it.
-    contents = {view_.geometry().block_size, 0, 0};
+    contents = {.used = view_.geometry().block_size};
   } else if (contents.used > ARCTRACE_BLOCK_HEADER_SIZE) {
     // No live writer names the block, so the writer of a record in progress is dead.
     const bool owner_died = owner_died_[block.index] || contents.torn > 0;
@@ -179,6 +179,7 @@ bool Drain::write_block(const SeenBlock& block) {
     }
     totals_.records += contents.records;
     totals_.torn += contents.torn;
+    totals_.has_own |= contents.has_own;
   }
   owner_died_[block.index] = false;
   open_copies_[block.index] = {};
@@ -226,6 +227,7 @@ bool Drain::write_live_copy(const SeenBlock& block, Patience& patience) {
   if (file_.error() != 0) return false;
   totals_.records += contents.records;
   totals_.unfinished += contents.torn;
+  totals_.has_own |= contents.has_own;
   return true;
 }
 

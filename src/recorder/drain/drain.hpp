@@ -33,6 +33,7 @@ struct DrainTotals {
   // kernel's.
   uint64_t unsaved = 0, unsaved_kernel = 0;
   uint64_t lost_by_file = 0;  // of a snapshot: both
+  bool has_own = false;       // as in BlockContents, of any block
   UntracedPrograms untraced;
 };
 

@@ -28,6 +28,28 @@ uint32_t load_word(std::byte* block, uint32_t offset) {
   return IpcAtomics::load_acquire(word_at(block + offset));
 }
 
+// Whether a committed record is of what its program is built to record, and not only of
+// library calls. `body` is what follows its head.
+bool is_own_record(uint32_t type, std::span<const std::byte> body) {
+  size_t keys_at = 0;
+  size_t key_count = 1;
+  if (type >= ARCTRACE_TYPE_EVENT && type <= ARCTRACE_TYPE_MARK) return true;
+  if (type == ARCTRACE_TYPE_STACK) {
+    if (body.size() < sizeof(arctrace_stack_body)) return false;
+    keys_at = sizeof(arctrace_stack_body);
+    key_count = load_part_untrusted<arctrace_stack_body>(body).count;
+  } else if (type != ARCTRACE_TYPE_ENTER && type != ARCTRACE_TYPE_EXIT_NAMED) {
+    return false;
+  }
+  key_count = std::min(key_count, (body.size() - keys_at) / sizeof(uint64_t));
+  for (size_t i = 0; i < key_count; ++i) {
+    const auto key = load_part_untrusted<arctrace_frame_body>(
+        body.subspan(keys_at + i * sizeof(uint64_t)));
+    if ((key.key & ARCTRACE_FRAME_LIBRARY_BIT) == 0) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 BlockContents scan_block_untrusted(std::span<std::byte> block) {
@@ -35,6 +57,11 @@ BlockContents scan_block_untrusted(std::span<std::byte> block) {
   const auto size = static_cast<uint32_t>(block.size());
   uint32_t end = ARCTRACE_BLOCK_HEADER_SIZE;  // the end of the last record
   uint32_t offset = end;
+  const uint32_t head =
+      copy_block_header(*reinterpret_cast<arctrace_block_header*>(block.data())).form ==
+              ARCTRACE_FORM_COMPACT
+          ? ARCTRACE_COMPACT_HEAD_SIZE
+          : ARCTRACE_FULL_HEAD_SIZE;
   while (offset < size) {
     const uint32_t word0 = load_word(block.data(), offset);
     if (word0 == ARCTRACE_FILL) {
@@ -46,6 +73,9 @@ BlockContents scan_block_untrusted(std::span<std::byte> block) {
     const uint32_t type = word0 >> ARCTRACE_TYPE_SHIFT & ARCTRACE_TYPE_MASK;
     if (is_users_record(type)) {
       ++((word0 & ARCTRACE_IN_PROGRESS) != 0 ? contents.torn : contents.records);
+    }
+    if (!contents.has_own && (word0 & ARCTRACE_IN_PROGRESS) == 0 && length > head) {
+      contents.has_own = is_own_record(type, block.subspan(offset + head, length - head));
     }
     offset += length;
     end = offset;

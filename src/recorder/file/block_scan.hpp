@@ -19,6 +19,9 @@ struct BlockContents {
   uint32_t used = 0;
   uint64_t records = 0;  // committed ones that programs wrote: ENTER ... MARK
   uint64_t torn = 0;     // the same, in progress
+  // Whether a committed record is of what the program itself is built to record: one of
+  // its own functions, entered or open, or an event of the API.
+  bool has_own = false;
 };
 
 // Finds the end of the last record by the walk, because a record's last words may be

@@ -123,6 +123,7 @@ void Snapshot::copy(const SeenBlock& block) {
     return;
   }
   totals_.records += contents.records;
+  totals_.has_own |= contents.has_own;
   (complete ? totals_.torn : totals_.unfinished) += contents.torn;
 }
 

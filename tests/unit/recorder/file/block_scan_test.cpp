@@ -75,6 +75,31 @@ TEST_CASE("block scan: a senseless word ends the walk, and what lies after is ke
   }
 }
 
+TEST_CASE("block scan: own functions, open or entered, are told from library calls") {
+  constexpr uint64_t kLibrary = ARCTRACE_FRAME_NAME_BIT | ARCTRACE_FRAME_LIBRARY_BIT | 3;
+  constexpr uint64_t kScope = ARCTRACE_FRAME_NAME_BIT | 3;
+  BlockBuilder library = BlockBuilder::exclusive(1, 0, 0, 100);
+  library.stack(100, {kLibrary, kLibrary}).enter(100, kLibrary).exit(101);
+  library.add(ARCTRACE_TYPE_UNWIND, 102, Bytes().u32(1));
+  library.add(ARCTRACE_TYPE_ENTER, 103, key_body(1), true);      // in progress
+  library.add(ARCTRACE_TYPE_STACK, 104, Bytes().u32(9).u32(9));  // keys that are missing
+  CHECK_FALSE(scan(library).has_own);
+  for (const uint64_t own : {uint64_t{0x401000}, kScope}) {
+    BlockBuilder entered = library;
+    CHECK(scan(entered.enter(105, own)).has_own);
+    BlockBuilder open = library;
+    CHECK(scan(open.stack(105, {kLibrary, own, kLibrary})).has_own);
+    BlockBuilder left = library;
+    CHECK(scan(left.add(ARCTRACE_TYPE_EXIT_NAMED, 105, key_body(own))).has_own);
+  }
+  BlockBuilder event = library;
+  CHECK(scan(event.add(ARCTRACE_TYPE_INSTANT, 105, Bytes().u32(1))).has_own);
+  BlockBuilder shared = BlockBuilder::shared(0, 100);
+  shared.add_full(ARCTRACE_TYPE_ENTER, 1, 5, key_body(kLibrary));
+  CHECK_FALSE(scan(shared).has_own);
+  CHECK(scan(shared.add_full(ARCTRACE_TYPE_ENTER, 1, 6, key_body(kScope))).has_own);
+}
+
 TEST_CASE("block scan: no bytes lead it out of the block") {
   Random random(test_seed());
   std::vector<std::byte> bytes(512);
