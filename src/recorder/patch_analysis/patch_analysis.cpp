@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <span>
+#include <string_view>
 #include <utility>
 
 #include "src/recorder/patch_analysis/code_sweep.hpp"
@@ -12,6 +13,17 @@ namespace arctrace {
 namespace {
 
 using Flow = Instruction::Flow;
+
+// "f.cold", "f.cold.1", but not a name such as "main.coldStart".
+bool has_part_name(std::string_view name) {
+  constexpr std::string_view kSuffix = ".cold";
+  for (size_t at = name.find(kSuffix); at != std::string_view::npos;
+       at = name.find(kSuffix, at + 1)) {
+    const std::string_view rest = name.substr(at + kSuffix.size());
+    if (rest.empty() || rest.front() == '.') return true;
+  }
+  return false;
+}
 
 class FunctionAnalysis {
  public:
@@ -69,9 +81,7 @@ class FunctionAnalysis {
   // Without a name, a part cannot be told from a function of which all calls are tail
   // calls. Both are left.
   bool is_part() const {
-    if (!function_.name.empty()) {
-      return function_.name.find(".cold") != std::string::npos;
-    }
+    if (!function_.name.empty()) return has_part_name(function_.name);
     const uint8_t marks = marks_.at(plan_.start);
     return (marks & kMarkOtherJump) != 0 && (marks & (kMarkCalled | kMarkPointed)) == 0;
   }

@@ -255,6 +255,8 @@ TEST_CASE("patch: landing pads") {
 TEST_CASE("patch: parts of functions, and jumps through slots") {
   BuiltModule module;
   const uint64_t named = module.add("f.cold", kPrologue + kRet);
+  const uint64_t numbered = module.add("f.cold.1", kPrologue + kRet);
+  const uint64_t whole = module.add("main.coldStart", kPrologue + kRet);
   const uint64_t part = module.add("", kPrologue + kRet);
   const uint64_t called = module.add("", kPrologue + kRet);
   const uint64_t user = module.next();
@@ -265,6 +267,8 @@ TEST_CASE("patch: parts of functions, and jumps through slots") {
       module.add("", relative({0xF2, 0xFF, 0x25}, module.next(), kData) + Code(8, 0x90));
   const PatchPlan plan = module.plan();
   CHECK(plan_at(plan, named).verdict == Verdict::kPart);
+  CHECK(plan_at(plan, numbered).verdict == Verdict::kPart);
+  CHECK(plan_at(plan, whole).verdict == Verdict::kPatchable);
   CHECK(plan_at(plan, part).verdict == Verdict::kPart);
   CHECK(plan_at(plan, called).verdict == Verdict::kPatchable);
   CHECK(plan_at(plan, called).name.empty());
