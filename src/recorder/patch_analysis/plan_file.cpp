@@ -217,7 +217,9 @@ std::optional<std::vector<std::byte>> encode_plan(const PatchPlan& plan) {
   header.stamp = plan.stamp;
   header.build_id_size =
       static_cast<uint32_t>(std::min(plan.build_id.size(), kBuildIdBytesMax));
-  std::memcpy(header.build_id, plan.build_id.data(), header.build_id_size);
+  std::transform(plan.build_id.begin(), plan.build_id.begin() + header.build_id_size,
+                 header.build_id,
+                 [](std::byte byte) { return std::to_integer<uint8_t>(byte); });
   const std::string findings = absl::StrJoin(plan.findings, "\n");
   uint64_t size = sizeof header + findings.size();
   uint64_t names = 0;
