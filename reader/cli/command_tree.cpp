@@ -23,10 +23,11 @@ std::vector<Command> add_commands(CLI::App& root, const std::string& config_file
   root.allow_config_extras(CLI::config_extras_mode::error);
   root.fallthrough();
   std::vector<Command> commands;
-  for (const auto add : {add_record,  add_report,  add_graph, add_diff,   add_export,
-                         add_dump,    add_info,    add_check, add_create, add_list,
-                         add_attach,  add_start,   add_stop,  add_ctl,    add_snapshot,
-                         add_recover, add_destroy, add_env,   add_help,   add_complete}) {
+  for (const auto add :
+       {add_record,    add_report, add_graph,    add_diff,    add_export,  add_dump,
+        add_info,      add_check,  add_create,   add_list,    add_attach,  add_start,
+        add_stop,      add_ctl,    add_snapshot, add_recover, add_destroy, add_env,
+        add_functions, add_help,   add_complete}) {
     const size_t before = root.get_subcommands({}).size();
     Runner run = add(root);
     commands.push_back({root.get_subcommands({}).at(before), std::move(run)});

@@ -282,6 +282,12 @@ std::optional<std::string> ElfFile::section_bytes(const char* name) const {
   return to_string(*data);
 }
 
+uint64_t ElfFile::size() const {
+  struct stat status {};
+  if (open_->fd < 0) return open_->bytes.size();
+  return fstat(open_->fd, &status) == 0 ? static_cast<uint64_t>(status.st_size) : 0;
+}
+
 std::optional<uint32_t> ElfFile::crc32() const {
   if (open_->fd < 0) return std::nullopt;
   std::array<uint8_t, 1 << 16> chunk{};

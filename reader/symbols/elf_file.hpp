@@ -87,6 +87,9 @@ class ElfFile {
   // The CRC-32 of the whole file, as .gnu_debuglink has it; nullopt if it cannot be read.
   std::optional<uint32_t> crc32() const;
 
+  // Bytes.
+  uint64_t size() const;
+
   // For libdw. It belongs to this object, and stays where it is if this object is moved.
   Elf* handle() const { return open_->elf; }
 

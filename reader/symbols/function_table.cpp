@@ -178,4 +178,15 @@ std::optional<FunctionSymbol> FunctionTable::find(uint64_t address) const {
                         candidate.sized ? candidate.end - candidate.start : 0};
 }
 
+std::vector<FunctionTable::NamedRange> FunctionTable::named_ranges() const {
+  std::vector<NamedRange> named;
+  named.reserve(ranges_.size());
+  for (const Range& range : ranges_) {
+    const Candidate& candidate = candidates_[range.candidate];
+    if (range.start != candidate.start) continue;
+    named.push_back({range.start, range.end, name_of(candidate), candidate.sized});
+  }
+  return named;
+}
+
 }  // namespace arctrace::reader

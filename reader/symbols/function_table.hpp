@@ -38,6 +38,15 @@ class FunctionTable {
   // The function at `address`. Its name is valid as long as the table.
   std::optional<FunctionSymbol> find(uint64_t address) const;
 
+  struct NamedRange {
+    uint64_t start, end;
+    std::string_view name;  // as in FunctionSymbol
+    bool is_sized;
+  };
+  // Each function with the first of its ranges, by address. The names are valid as long
+  // as the table.
+  std::vector<NamedRange> named_ranges() const;
+
   // How many ranges there are.
   size_t size() const { return ranges_.size(); }
 

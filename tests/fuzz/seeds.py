@@ -46,6 +46,20 @@ if os.fork() == 0:
 os.wait()
 """
 
+MODULE = """
+extern "C" int outside(int);
+struct Guard { ~Guard() { outside(1); } };
+int guarded(int x) { Guard guard; return outside(x) + 1; }
+int table(int x) {
+  switch (x) {
+    case 0: return outside(7); case 1: return outside(9); case 2: return 5;
+    case 3: return outside(3) + 1; case 4: return x * 31; case 5: return outside(x); default: return -x;
+  }
+}
+int (*const functions[])(int) = {guarded, table};
+void* reader() { return __builtin_return_address(0); }
+"""
+
 TYPES = """
 struct Pair { int first; double second; };
 union Either { float real[2]; struct { char letter; const char* text; } named; };
@@ -95,6 +109,22 @@ def jitdump():
             record(3, 40, b""))
 
 
+def save_modules(arctrace, save):
+    """Modules with symbols and without, of moved and of fixed addresses, and the plan of one."""
+    with tempfile.TemporaryDirectory() as directory:
+        for name, options in (("moved", ["-shared", "-fPIC"]), ("fixed", ["-no-pie", "-s"]),
+                              ("cet", ["-shared", "-fPIC", "-fcf-protection=full", "-s"])):
+            path = pathlib.Path(directory) / name
+            subprocess.run(["g++", "-x", "c++", "-", "-O2", "-nostdlib", "-Wl,-z,noseparate-code",
+                            "-Wl,-e,0", "-Wl,--unresolved-symbols=ignore-all", *options, "-o", path],
+                           input=MODULE, text=True, check=True, cwd=directory)
+            save("module_code", name, path.read_bytes())
+        subprocess.run([arctrace, "functions", pathlib.Path(directory) / "moved"], check=True,
+                       stdout=subprocess.DEVNULL, env={**os.environ, "XDG_CACHE_HOME": directory})
+        [plan] = (pathlib.Path(directory) / "arctrace/plans").iterdir()
+        save("patch_plan", "moved", plan.read_bytes())
+
+
 def main():
     arctrace, corpus = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2])
     library = arctrace.parent.parent / "lib/libarctrace.so.0"
@@ -119,6 +149,7 @@ def main():
                             "-Wl,-z,noseparate-code", "-o", path],
                            input=TYPES, text=True, check=True, cwd=directory)
             save("function_types", f"dwarf{version}", path.read_bytes())
+    save_modules(arctrace, save)
     small = ["-b", "24k", "--block-size", "2k", "--slots", "4"]
     with tempfile.TemporaryDirectory() as directory:
         for options in (["--mode=drop"], ["--mode=drop", "--scope=shared"],

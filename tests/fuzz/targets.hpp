@@ -28,6 +28,10 @@ void config(Bytes input);
 void options(Bytes input);
 // The path of a module, a newline, and what the module says where its debug file is.
 void debug_link(Bytes input);
+// An ELF file, whose functions are analysed.
+void module_code(Bytes input);
+// A plan of the cache, with a checksum that is made right.
+void patch_plan(Bytes input);
 
 struct Target {
   std::string_view name;
@@ -38,6 +42,7 @@ inline constexpr Target kTargets[] = {
     {"block", block},           {"definitions", definitions},
     {"code_file", code_file},   {"function_types", function_types},
     {"config", config},         {"options", options},
-    {"debug_link", debug_link}};
+    {"debug_link", debug_link}, {"module_code", module_code},
+    {"patch_plan", patch_plan}};
 
 }  // namespace arctrace::fuzz

@@ -50,6 +50,7 @@ ROOMS = [
     ("src/recorder/drain", "recorder"),
     ("src/recorder/snapshot", "recorder"),
     ("src/recorder/kernel", "recorder"),
+    ("src/recorder/patch_analysis", "recorder"),
     ("reader/trace", "reader library"),
     ("reader/symbols", "reader library"),
     ("reader/replay", "reader library"),

@@ -27,6 +27,7 @@ Runner add_diff(CLI::App& root);
 Runner add_dump(CLI::App& root);
 Runner add_env(CLI::App& root);
 Runner add_export(CLI::App& root);
+Runner add_functions(CLI::App& root);
 Runner add_graph(CLI::App& root);
 Runner add_help(CLI::App& root);
 Runner add_info(CLI::App& root);

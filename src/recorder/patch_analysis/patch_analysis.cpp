@@ -1,0 +1,192 @@
+#include "src/recorder/patch_analysis/patch_analysis.hpp"
+
+#include <algorithm>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "src/recorder/patch_analysis/code_sweep.hpp"
+#include "src/recorder/patch_analysis/instruction.hpp"
+#include "src/recorder/patch_analysis/unwind_table.hpp"
+
+namespace arctrace {
+namespace {
+
+using Flow = Instruction::Flow;
+
+// "f.cold", "f.cold.1", but not a name such as "main.coldStart".
+bool has_part_name(std::string_view name) {
+  constexpr std::string_view kSuffix = ".cold";
+  for (size_t at = name.find(kSuffix); at != std::string_view::npos;
+       at = name.find(kSuffix, at + 1)) {
+    const std::string_view rest = name.substr(at + kSuffix.size());
+    if (rest.empty() || rest.front() == '.') return true;
+  }
+  return false;
+}
+
+class FunctionAnalysis {
+ public:
+  FunctionAnalysis(const ModuleCode& module, const CodeMarks& marks,
+                   SweptFunction& function)
+      : module_(module), marks_(marks), function_(function) {}
+
+  FunctionPlan run() && {
+    plan_.start = function_.range.start;
+    plan_.size = function_.range.end - function_.range.start;
+    const std::span<const std::byte> bytes = module_.bytes_at(plan_.start);
+    code_ = bytes.first(std::min<uint64_t>(bytes.size(), plan_.size));
+    const PatchVerdict verdict = judge();
+    if (verdict != PatchVerdict::kPatchable) {
+      FunctionPlan left;
+      left.start = plan_.start;
+      left.size = plan_.size;
+      left.verdict = verdict;
+      plan_ = left;
+    } else {
+      plan_.entry_only = function_.uses_return_address;
+      const auto displaced = code_.subspan(plan_.kept, plan_.displaced);
+      std::copy(displaced.begin(), displaced.end(), plan_.original.begin());
+    }
+    plan_.name = std::move(function_.name);
+    return std::move(plan_);
+  }
+
+ private:
+  PatchVerdict judge() {
+    Instruction first;
+    if (!decode_untrusted(code_, plan_.start, first)) return PatchVerdict::kNotCode;
+    // The label of indirect calls stays the first instruction.
+    if (first.is_endbr) {
+      plan_.kept = first.length;
+      if (!decode_untrusted(code_.subspan(plan_.kept), patched(), first)) {
+        return code_.size() == plan_.kept ? PatchVerdict::kTooShort
+                                          : PatchVerdict::kNotCode;
+      }
+    }
+    if (first.flow == Flow::kIndirectJump && first.is_rip_relative) {
+      return PatchVerdict::kSlotStub;
+    }
+    if (is_part()) return PatchVerdict::kPart;
+    PatchVerdict verdict = judge_frame();
+    if (verdict == PatchVerdict::kPatchable) verdict = displace();
+    if (verdict == PatchVerdict::kPatchable) verdict = judge_targets();
+    if (verdict != PatchVerdict::kPatchable) return verdict;
+    if (function_.has_unknown_targets) return PatchVerdict::kUnknownTargets;
+    return function_.is_not_code ? PatchVerdict::kNotCode : PatchVerdict::kPatchable;
+  }
+
+  uint64_t patched() const { return plan_.start + plan_.kept; }
+
+  // Without a name, a part cannot be told from a function of which all calls are tail
+  // calls. Both are left.
+  bool is_part() const {
+    if (!function_.name.empty()) return has_part_name(function_.name);
+    const uint8_t marks = marks_.at(plan_.start);
+    return (marks & kMarkOtherJump) != 0 && (marks & (kMarkCalled | kMarkPointed)) == 0;
+  }
+
+  // The return address must be at the top of the stack.
+  PatchVerdict judge_frame() const {
+    if (!function_.entry_row) return PatchVerdict::kNoFrameInfo;
+    const FrameRow& row = *function_.entry_row;
+    const bool is_call_frame = !row.is_expression && row.has_return_address &&
+                               row.base_register == kDwarfStackPointer &&
+                               row.offset == 8 && row.return_offset == -8;
+    return is_call_frame ? PatchVerdict::kPatchable : PatchVerdict::kOtherFrame;
+  }
+
+  // Takes whole instructions until they cover the jump.
+  PatchVerdict displace() {
+    const std::span<const std::byte> code = code_.subspan(plan_.kept);
+    if (code.size() < kPatchJumpBytes) return PatchVerdict::kTooShort;
+    size_t done = 0;
+    while (done < kPatchJumpBytes) {
+      Instruction instruction;
+      if (!decode_untrusted(code.subspan(done), patched() + done, instruction)) {
+        return PatchVerdict::kNotCode;
+      }
+      const PatchVerdict verdict = judge_moved(instruction, done);
+      if (verdict != PatchVerdict::kPatchable) return verdict;
+      add_displaced(instruction, done);
+      done += instruction.length;
+    }
+    plan_.displaced = static_cast<uint8_t>(done);
+    return PatchVerdict::kPatchable;
+  }
+
+  static PatchVerdict judge_moved(const Instruction& instruction, size_t done) {
+    switch (instruction.flow) {
+      case Flow::kCall:
+        return PatchVerdict::kCall;
+      case Flow::kShortBranch:
+      case Flow::kTransaction:
+        return PatchVerdict::kNotMovable;
+      case Flow::kTrap:
+        return PatchVerdict::kEndsEarly;
+      case Flow::kJump:
+      case Flow::kIndirectJump:
+      case Flow::kReturn:
+        // What stands after it belongs to other paths.
+        if (done + instruction.length < kPatchJumpBytes) return PatchVerdict::kEndsEarly;
+        break;
+      default:
+        break;
+    }
+    return instruction.is_movable ? PatchVerdict::kPatchable : PatchVerdict::kNotMovable;
+  }
+
+  void add_displaced(const Instruction& instruction, size_t offset) {
+    DisplacedInstruction& moved = plan_.instructions[plan_.instruction_count++];
+    moved.offset = static_cast<uint8_t>(offset);
+    moved.length = instruction.length;
+    if (instruction.is_rip_relative) {
+      moved.moved_as = MovedAs::kRipRelative;
+      moved.field = instruction.field;
+    } else if (instruction.flow == Flow::kJump) {
+      moved.moved_as = MovedAs::kJump;
+    } else if (instruction.flow == Flow::kBranch) {
+      moved.moved_as = MovedAs::kBranch;
+    }
+    if (moved.moved_as != MovedAs::kCopy) moved.target = instruction.target;
+  }
+
+  PatchVerdict judge_targets() const {
+    constexpr uint8_t kLoops = kMarkOwnJump | kMarkTable | kMarkLandingPad;
+    if (((marks_.at(plan_.start) | marks_.at(patched())) & kLoops) != 0) {
+      return PatchVerdict::kLoopsToEntry;
+    }
+    uint8_t inside = 0;
+    for (uint64_t i = 1; i < plan_.displaced; ++i) inside |= marks_.at(patched() + i);
+    if (plan_.kept != 0) inside |= marks_.at(patched());
+    if ((inside & (kMarkCalled | kMarkOwnJump | kMarkOtherJump)) != 0) {
+      return PatchVerdict::kEnteredInside;
+    }
+    return inside != 0 ? PatchVerdict::kPointedInside : PatchVerdict::kPatchable;
+  }
+
+  const ModuleCode& module_;
+  const CodeMarks& marks_;
+  SweptFunction& function_;
+  FunctionPlan plan_;
+  std::span<const std::byte> code_;
+};
+
+}  // namespace
+
+PatchPlan analyse_patches_untrusted(const ModuleCode& module) {
+  PatchPlan plan;
+  const UnwindTable unwind(module);
+  if (!unwind.problem().empty()) plan.findings.push_back(unwind.problem());
+  if (unwind.entries().empty()) {
+    plan.findings.push_back("there is no call frame information that can be used");
+  }
+  CodeSweep sweep = sweep_code_untrusted(module, unwind);
+  plan.functions.reserve(sweep.functions.size());
+  for (SweptFunction& function : sweep.functions) {
+    plan.functions.push_back(FunctionAnalysis(module, sweep.marks, function).run());
+  }
+  return plan;
+}
+
+}  // namespace arctrace

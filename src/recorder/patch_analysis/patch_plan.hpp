@@ -1,0 +1,90 @@
+// What an analysis of a module has found: for each function whether a jump of five bytes
+// can take the place of its first instructions, which these are and how each is moved to
+// another address, or why the function is left alone.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace arctrace {
+
+// Whether a function can be patched; the order is that in which the rules are asked.
+enum class PatchVerdict : uint8_t {
+  kPatchable,
+  kSlotStub,        // a jump through a slot, as in a PLT: no function of the module's own
+  kPart,            // split off by the compiler: it is entered by jumps only
+  kNoFrameInfo,     // no call frame information at its entry
+  kOtherFrame,      // its return address is not at the top of the stack at its entry
+  kTooShort,        // fewer bytes than a jump has
+  kNotCode,         // it holds bytes that are no instruction
+  kCall,            // a call among the bytes: it would return into a trampoline
+  kEndsEarly,       // it may end before as many bytes as a jump has
+  kNotMovable,      // an instruction that cannot be moved
+  kLoopsToEntry,    // it jumps to its own first instruction
+  kEnteredInside,   // a jump leads between the bytes
+  kPointedInside,   // a pointer or a jump table leads between the bytes
+  kUnknownTargets,  // a jump table that was not found may lead between the bytes
+};
+inline constexpr size_t kPatchVerdicts = 14;
+
+// The jump that a patch puts at an entry.
+inline constexpr size_t kPatchJumpBytes = 5;
+// Whole instructions that cover it: four bytes, and the longest instruction.
+inline constexpr size_t kDisplacedBytesMax = 4 + 15;
+inline constexpr size_t kDisplacedMax = kPatchJumpBytes;
+
+// How a displaced instruction is written at another address.
+enum class MovedAs : uint8_t {
+  kCopy,         // byte by byte
+  kRipRelative,  // copied; its 32-bit displacement at `field` leads to `target`
+  kJump,         // as jmp rel32 to `target`
+  kBranch,       // as jcc rel32 to `target`; its condition is in the low four bits of the
+                 // opcode
+};
+
+struct DisplacedInstruction {
+  uint8_t offset = 0;  // from the patched address
+  uint8_t length = 0;
+  MovedAs moved_as = MovedAs::kCopy;
+  uint8_t field = 0;  // offset of the displacement in the instruction; kRipRelative only
+  uint64_t target = 0;  // file address; 0 for kCopy
+  bool operator==(const DisplacedInstruction&) const = default;
+};
+
+// Addresses are file addresses, as p_vaddr is.
+struct FunctionPlan {
+  uint64_t start = 0;
+  uint64_t size = 0;  // bytes; at least 1
+  std::string name;   // the linker's; empty: not known
+  PatchVerdict verdict = PatchVerdict::kPatchable;
+  // The rest is set for kPatchable only.
+  //
+  // The function reads or changes its return address: a patch may note the entry and has
+  // to leave the return address alone.
+  bool entry_only = false;
+  uint8_t kept = 0;       // bytes before the jump: an endbr64, or none
+  uint8_t displaced = 0;  // bytes, of whole instructions, from start + kept on
+  uint8_t instruction_count = 0;
+  std::array<DisplacedInstruction, kDisplacedMax> instructions;
+  // The bytes at start + kept as the file has them: others are not to be patched.
+  std::array<std::byte, kDisplacedBytesMax> original{};
+
+  bool operator==(const FunctionPlan&) const = default;
+};
+
+struct PatchPlan {
+  std::vector<std::byte> build_id;  // empty: the module has none
+  // Of the module's code and unwind tables, and of where its names come from: another
+  // stamp, another plan.
+  uint64_t stamp = 0;
+  std::vector<FunctionPlan> functions;  // by start; they do not overlap
+  // What of the module could not be read, and so was not used.
+  std::vector<std::string> findings;
+
+  bool operator==(const PatchPlan&) const = default;
+};
+
+}  // namespace arctrace

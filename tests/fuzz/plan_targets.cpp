@@ -1,0 +1,45 @@
+// What `arctrace functions` reads: programs of others, and the plans in its cache.
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "reader/cli/record/module_code_file.hpp"
+#include "src/base/checksum.hpp"
+#include "src/recorder/patch_analysis/patch_analysis.hpp"
+#include "src/recorder/patch_analysis/plan_file.hpp"
+#include "tests/fuzz/exercise.hpp"
+#include "tests/fuzz/targets.hpp"
+
+namespace arctrace::fuzz {
+
+void module_code(Bytes input) {
+  const auto file = cli::module_code_of_bytes_untrusted(
+      {reinterpret_cast<const char*>(input.data()), input.size()}, "input");
+  if (!file.ok()) {
+    require(file.status().message().find('\n') == std::string_view::npos,
+            "an error is one line");
+    return;
+  }
+  PatchPlan plan = analyse_patches_untrusted(file->code);
+  plan.build_id = file->build_id;
+  plan.stamp = file->stamp;
+  const auto bytes = encode_plan(plan);
+  require(bytes && decode_plan_untrusted(*bytes) == plan, "the cache keeps any plan");
+}
+
+void patch_plan(Bytes input) {
+  // No input would ever have the right checksum.
+  constexpr size_t kChecksumAt = 12;
+  std::vector<std::byte> bytes(input.begin(), input.end());
+  if (bytes.size() < kChecksumAt + 4) return;
+  Checksum checksum;
+  checksum.add(std::span(bytes).subspan(kChecksumAt + 4));
+  const uint32_t value = checksum.value();
+  std::memcpy(bytes.data() + kChecksumAt, &value, sizeof value);
+  const std::optional<PatchPlan> plan = decode_plan_untrusted(bytes);
+  if (plan) require(encode_plan(*plan) == bytes, "a plan has one form");
+}
+
+}  // namespace arctrace::fuzz
