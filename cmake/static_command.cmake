@@ -1,8 +1,10 @@
-# ARCTRACE_STATIC_ABSEIL: the command holds Abseil, for an archive that needs none where it is
-# unpacked. Debian has static libraries beside the shared ones, but its CMake package names
-# only these. The targets are made here, at the top, so that all directories use them.
-option(ARCTRACE_STATIC_ABSEIL "Link the command with Abseil's static libraries" OFF)
-if(ARCTRACE_STATIC_ABSEIL)
+# ARCTRACE_STATIC: the command holds all libraries, libc included, for an archive that needs
+# none where it is unpacked. Debian has static libraries beside the shared ones, but Abseil's
+# CMake package names only these. Its targets are made here, at the top, so that all
+# directories use them.
+option(ARCTRACE_STATIC "Link the command statically" OFF)
+if(ARCTRACE_STATIC)
+  set(CMAKE_FIND_LIBRARY_SUFFIXES .a)
   find_package(absl REQUIRED)
   get_property(imported DIRECTORY PROPERTY IMPORTED_TARGETS)
   list(FILTER imported INCLUDE REGEX ^absl::)
