@@ -50,7 +50,7 @@ const std::string& ChromeLanes::ids_of(const LaneKey& lane) {
 
 // "worker: coroutine 3"
 std::string ChromeLanes::full_name(const LaneKey& lane) const {
-  const std::string name = lane_name(lane, definitions_, names_);
+  std::string name = lane_name(lane, definitions_, names_);
   if (lane.kind == LaneKind::kOfCalls) return name;
   const LaneKey calls{lane.thread, LaneKind::kOfCalls, 0};
   return absl::StrCat(lane_name(calls, definitions_, names_), ": ", name);

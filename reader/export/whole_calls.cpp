@@ -8,9 +8,9 @@
 namespace arctrace::reader {
 
 WholeCalls::Stack& WholeCalls::stack_of(const FrameInfo& frame) {
-  const uint64_t key = uint64_t{frame.thread} << 32 | frame.coroutine;
-  if (recent_.second == nullptr || recent_.first != key) recent_ = {key, &stacks_[key]};
-  return *recent_.second;
+  if (frame.coroutine != 0) return coroutines_[{frame.thread, frame.coroutine}];
+  if (frame.thread >= stacks_.size()) stacks_.resize(frame.thread + size_t{1});
+  return stacks_[frame.thread];
 }
 
 // A frame's depth counts the shown frames up to it, which are those on its stack here.
@@ -29,9 +29,9 @@ void WholeCalls::end(const FrameInfo& frame, WholeCall& call) {
   }
   stack.resize(std::min<size_t>(stack.size(), frame.depth - 1));
   // There may be any number of coroutines, one after another.
-  if (!stack.empty() || frame.coroutine == 0) return;
-  stacks_.erase(recent_.first);
-  recent_ = {0, nullptr};
+  if (frame.coroutine != 0 && stack.empty()) {
+    coroutines_.erase({frame.thread, frame.coroutine});
+  }
 }
 
 uint64_t WholeCalls::frame_opened(const FrameInfo& frame) {

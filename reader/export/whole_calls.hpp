@@ -3,7 +3,6 @@
 #pragma once
 
 #include <absl/container/flat_hash_map.h>
-#include <absl/container/node_hash_map.h>
 
 #include <cstdint>
 #include <string>
@@ -75,10 +74,9 @@ class WholeCalls : public ReplayListener {
   void add(WholeCall& call);
 
   CallSink& sink_;
-  // The open calls of each thread and coroutine, by thread << 32 | coroutine, and the one
-  // that was asked for last.
-  absl::node_hash_map<uint64_t, Stack> stacks_;
-  std::pair<uint64_t, Stack*> recent_ = {0, nullptr};
+  // The open calls on the stacks of threads, by ThreadIndex, and of coroutines.
+  std::vector<Stack> stacks_;
+  absl::flat_hash_map<std::pair<ThreadIndex, uint32_t>, Stack> coroutines_;
   uint64_t last_token_ = 0;
   absl::flat_hash_map<uint64_t, Content> contents_;  // of open calls, by token
   std::vector<WholeCall> open_;
