@@ -64,7 +64,7 @@ class CallgrindExport : public Exporter {
     std::vector<std::pair<NodeIndex, bool>> nodes;  // and whether it is recursive
     std::vector<FunctionId> stack;
     std::vector<uint32_t> on_stack(replay_->functions().size());
-    for_each_stack(group, [&](NodeIndex node, std::span<const NodeIndex> path) {
+    for_each_node(group, [&](NodeIndex node, std::span<const NodeIndex> path) {
       for (; stack.size() >= path.size(); stack.pop_back()) --on_stack[stack.back()];
       stack.push_back(tree[node].function);
       nodes.emplace_back(node, on_stack[stack.back()]++ != 0);

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "reader/export/export_rows.hpp"
+#include "reader/export/untitled_fields.hpp"
 #include "reader/render/frame_marks.hpp"
 
 namespace arctrace::reader {
@@ -21,20 +22,6 @@ std::string_view without_prefix(std::string_view text, std::string_view prefix) 
   return text;
 }
 
-// The fields of a record as text, but for its title.
-class UntitledFields : public TextFields {
- public:
-  using TextFields::TextFields;
-  void title(std::string_view name, std::string_view value) override {
-    if (name == "function") return TextFields::title(name, value);
-    title_ = value;
-  }
-  const std::string& title_text() const { return title_; }
-
- private:
-  std::string title_;
-};
-
 class CsvExport : public RowsExport {
  public:
   using RowsExport::RowsExport;
@@ -46,7 +33,7 @@ class CsvExport : public RowsExport {
 
   std::string describe_point(const Record& record, std::string& title) override {
     std::string text;
-    UntitledFields fields(text);
+    Untitled<TextFields> fields(text);
     settings().describe(record, fields);
     title = fields.title_text();
     return text;

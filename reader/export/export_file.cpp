@@ -8,6 +8,7 @@
 
 #include <cerrno>
 #include <csignal>
+#include <utility>
 
 #include "reader/trace/text_escape.hpp"
 
@@ -70,26 +71,25 @@ absl::Status ExportFile::open() {
   if (descriptor_ >= 0) return absl::OkStatus();
   // Not every file system has files without names.
   kind_ = Kind::kNamed;
-  temporary_ = absl::StrCat(path_, ".new-", ::getpid());
-  ::unlink(temporary_.c_str());
+  temporary_ = unused_name();
   descriptor_ =
       ::open(temporary_.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, kMode);
   if (descriptor_ >= 0) return absl::OkStatus();
-  temporary_.clear();
-  return failed(errno, "cannot write", path_);
+  const int error = errno;
+  return failed(error, "cannot write", std::exchange(temporary_, {}));
+}
+
+// A name beside the file's, where a process of our number may have left something.
+std::string ExportFile::unused_name() const {
+  std::string name = absl::StrCat(path_, ".new-", ::getpid());
+  ::unlink(name.c_str());
+  return name;
 }
 
 ExportFile::~ExportFile() {
   if (kind_ == Kind::kStream && path_ == "-") return;
   if (!temporary_.empty()) ::unlink(temporary_.c_str());
   if (descriptor_ >= 0) ::close(descriptor_);
-}
-
-WriteText ExportFile::writer() {
-  return [this](std::string_view text) {
-    write(text);
-    return good();
-  };
 }
 
 void ExportFile::write(std::string_view text) {
@@ -122,20 +122,32 @@ absl::Status ExportFile::publish() {
     return failed(errno, "cannot write", path_);
   }
   if (kind_ == Kind::kNameless) {
-    const std::string name = replaces_ ? absl::StrCat(path_, ".new-", ::getpid()) : path_;
-    if (replaces_) ::unlink(name.c_str());
+    const std::string name = replaces_ ? unused_name() : path_;
     const int error = link_as(name);
-    if (error == EEXIST) return exists(path_);
-    if (error != 0) return failed(error, "cannot write", path_);
+    if (error == EEXIST && !replaces_) return exists(path_);
+    if (error != 0) return failed(error, "cannot write", name);
     if (!replaces_) return absl::OkStatus();
     temporary_ = name;
   }
-  const unsigned flags = replaces_ ? 0 : RENAME_NOREPLACE;
-  if (::renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, path_.c_str(), flags) != 0) {
-    return errno == EEXIST ? exists(path_) : failed(errno, "cannot write", path_);
-  }
+  const int error = move_to_path();
+  if (error == EEXIST) return exists(path_);
+  if (error != 0) return failed(error, "cannot write", path_);
   temporary_.clear();
   return absl::OkStatus();
+}
+
+// Gives the file its name in place of the temporary one. Returns 0 or errno.
+int ExportFile::move_to_path() {
+  const unsigned flags = replaces_ ? 0 : RENAME_NOREPLACE;
+  if (::renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, path_.c_str(), flags) == 0) {
+    return 0;
+  }
+  const bool lacks_flag = errno == EINVAL || errno == ENOSYS;
+  if (replaces_ || !lacks_flag) return errno;
+  // NFS, for one, does not know RENAME_NOREPLACE, but it has links.
+  if (::link(temporary_.c_str(), path_.c_str()) != 0) return errno;
+  ::unlink(temporary_.c_str());
+  return 0;
 }
 
 }  // namespace arctrace::reader

@@ -1,4 +1,4 @@
-// The file that an export is written to. It appears under its name only once it is
+// The file that an export is written to. It appears under its name only when it is
 // complete.
 #pragma once
 
@@ -9,8 +9,6 @@
 #include <memory>
 #include <string>
 #include <string_view>
-
-#include "reader/render/write_text.hpp"
 
 namespace arctrace::reader {
 
@@ -27,18 +25,18 @@ class ExportFile {
   ExportFile(const ExportFile&) = delete;
   ExportFile& operator=(const ExportFile&) = delete;
 
-  // Writes, and returns good(). This object must outlive it.
-  WriteText writer();
+  // After an error nothing more is written.
+  void write(std::string_view text);
   // False once a write failed: there is no use in producing more.
   bool good() const { return error_ == 0; }
   uint64_t bytes() const { return bytes_; }
 
-  // Gives the file its name, with all that was written. To be called once, last. Error:
-  // a write failed, for example because the disk is full, or the name was taken
-  // meanwhile.
+  // Makes the file appear under its name, with all that was written. To be called once,
+  // after the last write. Error: a write failed, for example because the disk is full, or
+  // another file has got the name since create().
   absl::Status publish();
 
-  // Whether `path` is the file that the export would replace, by whatever name.
+  // Whether both paths lead to the same regular file.
   static bool is_same_file(const std::string& path, const std::string& other);
 
  private:
@@ -47,8 +45,9 @@ class ExportFile {
   ExportFile(std::string path, bool replaces) : path_(path), replaces_(replaces) {}
 
   absl::Status open();
-  void write(std::string_view text);
+  std::string unused_name() const;
   int link_as(const std::string& name);
+  int move_to_path();
 
   const std::string path_;
   const bool replaces_;

@@ -2,6 +2,7 @@
 
 #include <arctrace/format.h>
 
+#include "reader/export/export_lanes.hpp"
 #include "reader/export/run_states.hpp"
 #include "reader/trace/format_names.hpp"
 
@@ -71,10 +72,10 @@ void RowsExport::point(const PointInfo& point) {
       if (title.empty()) title = record_type_text(point.record->type);
       break;
     case PointInfo::Kind::kOrphan:
-      row.type = "orphan";
+      row.type = kOrphanExitName;
       break;
     case PointInfo::Kind::kResync:
-      row.type = "contradiction";
+      row.type = kContradictionName;
       break;
   }
   const std::string name = export_name(title);
@@ -107,7 +108,7 @@ void RowsExport::gap(const Gap& gap) {
 }
 
 absl::Status RowsExport::finish() {
-  calls_.finish();
+  finish_calls();
   write_rest();
   return absl::OkStatus();
 }

@@ -1,5 +1,5 @@
 // A replayed trace as rows: one for each call, event, counter, loss, gap and stretch on
-// or off the CPU. What csv and ndjson have in common.
+// or off the CPU. The exporters of csv and ndjson differ only in how they write a row.
 #pragma once
 
 #include <cstdint>
@@ -7,9 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "reader/export/call_exporter.hpp"
 #include "reader/export/export_names.hpp"
-#include "reader/export/exporter.hpp"
-#include "reader/export/whole_calls.hpp"
 
 namespace arctrace::reader {
 
@@ -28,19 +27,15 @@ struct ExportRow {
 };
 
 // Rows come in the order of their ends.
-class RowsExport : public Exporter, private CallSink, private ScheduleListener {
+class RowsExport : public CallExporter {
  public:
-  explicit RowsExport(const ExportSettings& settings)
-      : settings_(settings), calls_(*this) {}
+  using CallExporter::CallExporter;
 
-  ReplayListener* call_listener() override { return &calls_; }
-  ScheduleListener* schedule_listener() override { return this; }
   void begin(Replay& replay, const WriteText& write) override;
   void gap(const Gap& gap) override;
   absl::Status finish() override;
 
  protected:
-  const ExportSettings& settings() const { return settings_; }
   const ExportNames& names() const { return *names_; }
 
  private:
@@ -56,8 +51,6 @@ class RowsExport : public Exporter, private CallSink, private ScheduleListener {
   void point(const PointInfo& point) override;
   void state_ended(const StateInfo& state) override;
 
-  const ExportSettings settings_;
-  WholeCalls calls_;
   std::optional<ExportNames> names_;
   const Functions* functions_ = nullptr;
   bool has_dispatches_ = false;

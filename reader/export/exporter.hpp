@@ -20,20 +20,21 @@ namespace arctrace::reader {
 // What exporters write at once, in bytes.
 inline constexpr size_t kExportPiece = size_t{64} << 10;
 
-// What the numbers of an export of sums are.
+// What the numbers of a format of sums count.
 enum class ExportWeight : uint8_t { kWall, kCpu, kOffCpu, kCount };
 
 // What an exporter is made with.
 struct ExportSettings {
   ExportWeight weight = ExportWeight::kWall;
-  // Of exports of sums: whose stacks are added up.
+  // In formats of sums: the threads whose stacks are added up.
   Grouping grouping = Grouping::kThread;
-  // Calls that ended and were shorter are not exported. The replay's filter has the same.
+  // Calls that ended and were shorter are not exported. The replay's filter has the same
+  // minimum.
   uint64_t min_duration_ns = 0;
-  // Of the trace; they outlive the exporter.
+  // Those of the trace. They outlive the exporter.
   const Definitions* definitions = nullptr;
-  // What the trace says of itself; null: nothing is known. The summary is complete once
-  // finish() is called.
+  // What the trace says about itself; null: nothing is known. The summary is complete
+  // when finish() is called. Both outlive the exporter.
   const Session* session = nullptr;
   const Summary* summary = nullptr;
   DescribeRecord describe;
@@ -47,18 +48,19 @@ class Exporter {
  public:
   virtual ~Exporter() = default;
 
-  // What the replay is to call back for each call and record, or for each state of a
-  // thread. Null: the exporter does not need them.
+  // The listeners that the replay gets: for each call and record, and for each state of a
+  // thread. Null: the exporter needs none.
   virtual ReplayListener* call_listener() { return nullptr; }
   virtual ScheduleListener* schedule_listener() { return nullptr; }
 
-  // Before the first record. The exporter keeps both references, which outlive it.
+  // Called before the first record. The exporter keeps both references, which must
+  // outlive it.
   virtual void begin(Replay& replay, const WriteText& write) = 0;
 
-  // Records are missing; the times are cut at the filter's range.
+  // Called for each time of which records are missing, cut at the filter's range.
   virtual void gap(const Gap& /*gap*/) {}
 
-  // Writes the rest. Error: what the exporter had set aside on disk could not be kept.
+  // Writes the rest. Error: what the exporter keeps in a temporary file was lost.
   virtual absl::Status finish() = 0;
 };
 

@@ -41,18 +41,27 @@ class FoldedExport : public Exporter {
     const CallTree& tree = *group.tree;
     ExportNames names(replay_->definitions(), replay_->functions());
     std::string line = frame_text(group_name(group, settings_.grouping));
-    // The length of the line up to each node of the path.
-    std::vector<size_t> lengths;
+    // The path that `line` has, and the length up to each of its nodes.
+    std::vector<NodeIndex> nodes = {group.root};
+    std::vector<size_t> lengths = {line.size()};
     bool more = true;
-    for_each_stack(group, [&](NodeIndex node, std::span<const NodeIndex> path) {
-      if (path.size() > 1) {
-        line.resize(lengths[path.size() - 2]);
+    for_each_stack(group, {&settings_.weight, 1}, [&](const WeightedStack& stack) {
+      const auto same =
+          std::mismatch(nodes.begin(), nodes.end(), stack.path.begin(), stack.path.end());
+      nodes.erase(same.first, nodes.end());
+      lengths.resize(nodes.size());
+      line.resize(lengths.back());
+      for (const NodeIndex node : stack.path.subspan(nodes.size())) {
         absl::StrAppend(&line, ";", frame_text(names.function(tree[node].function)));
+        nodes.push_back(node);
+        lengths.push_back(line.size());
       }
-      lengths.resize(path.size() - 1);
-      lengths.push_back(line.size());
-      const uint64_t weight = own_weight(tree, node, settings_.weight);
-      if (weight != 0) absl::StrAppend(&text_, line, " ", weight, "\n");
+      text_ += line;
+      if (stack.innermost.has_value()) {
+        absl::StrAppend(&text_, ";", kLeftOutName, ";",
+                        frame_text(names.function(*stack.innermost)));
+      }
+      absl::StrAppend(&text_, " ", stack.values.front(), "\n");
       if (text_.size() >= kExportPiece) {
         more = (*write_)(text_);
         text_.clear();

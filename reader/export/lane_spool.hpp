@@ -1,5 +1,5 @@
-// Texts of many lanes that grow at the same time and are read back lane by lane: they are
-// in a temporary file, but for what was added last.
+// Texts of many lanes that grow at the same time and are read back lane by lane. They are
+// in a temporary file, except for what was added last, so that memory is bounded.
 #pragma once
 
 #include <absl/functional/function_ref.h>
@@ -24,8 +24,12 @@ class LaneSpool {
   // the text could not be kept.
   absl::Status read(size_t lane, absl::FunctionRef<bool(std::string_view)> take);
 
+  // The texts in memory, of all lanes together, are less than this, in bytes.
+  static constexpr size_t kMemoryMax = size_t{16} << 20;
+  size_t memory() const { return memory_; }
+
  private:
-  // In memory, of each lane.
+  // The text in memory of one lane is less than this, in bytes.
   static constexpr size_t kPieceMax = size_t{8} << 10;
 
   struct Piece {
@@ -37,7 +41,11 @@ class LaneSpool {
     std::string recent;
   };
 
+  void spill(Lane& lane);
+  void spill_all();
+
   std::vector<Lane> lanes_;
+  size_t memory_ = 0;  // what all `recent` have allocated
   uint64_t size_ = 0;  // of the file
   NamelessFile file_;
 };

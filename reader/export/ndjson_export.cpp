@@ -5,25 +5,12 @@
 #include <string_view>
 
 #include "reader/export/export_rows.hpp"
+#include "reader/export/untitled_fields.hpp"
 #include "reader/render/frame_marks.hpp"
 #include "reader/render/json_writer.hpp"
 
 namespace arctrace::reader {
 namespace {
-
-// The fields of a record, but for its title.
-class UntitledMembers : public JsonFields {
- public:
-  using JsonFields::JsonFields;
-  void title(std::string_view name, std::string_view value) override {
-    if (name == "function") return JsonFields::title(name, value);
-    title_ = value;
-  }
-  const std::string& title_text() const { return title_; }
-
- private:
-  std::string title_;
-};
 
 class NdjsonExport : public RowsExport {
  public:
@@ -36,7 +23,7 @@ class NdjsonExport : public RowsExport {
 
   std::string describe_point(const Record& record, std::string& title) override {
     return json_members([&](JsonWriter& json) {
-      UntitledMembers fields(json);
+      Untitled<JsonFields> fields(json);
       settings().describe(record, fields);
       title = fields.title_text();
     });

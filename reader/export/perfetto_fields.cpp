@@ -17,55 +17,38 @@ using protozero::pbf_writer;
 
 }  // namespace
 
-template <class Write>
-void AnnotationFields::add(std::string_view name, std::string_view element,
-                           const Write& write) {
+void AnnotationFields::title(std::string_view name, std::string_view value) {
+  text(name, value);
+}
+
+void AnnotationFields::field(std::string_view name, const ShownValue& value) {
   if (in_list_) {
     if (!list_.empty()) list_ += ", ";
-    list_ += element;
+    list_ += field_text(value);
     return;
   }
   pbf_writer event(event_);
   pbf_writer annotation(event, event::kAnnotation);
   annotation.add_string(annotation::kName, export_name(name));
-  write(annotation);
-}
-
-void AnnotationFields::title(std::string_view name, std::string_view value) {
-  // Of a record that is about a call, its event has the name already.
-  if (name == "function") return text(name, value);
-  title_ = value;
-}
-
-void AnnotationFields::text(std::string_view name, std::string_view value) {
-  const std::string safe = export_name(value);
-  add(name, safe, [&](pbf_writer& out) { out.add_string(annotation::kString, safe); });
-}
-
-void AnnotationFields::number(std::string_view name, uint64_t value) {
-  add(name, absl::StrCat(value),
-      [&](pbf_writer& out) { out.add_uint64(annotation::kUnsigned, value); });
-}
-
-void AnnotationFields::signed_number(std::string_view name, int64_t value) {
-  add(name, absl::StrCat(value),
-      [&](pbf_writer& out) { out.add_int64(annotation::kSigned, value); });
-}
-
-void AnnotationFields::hex(std::string_view name, uint64_t value) {
-  add(name, absl::StrCat("0x", absl::Hex(value)),
-      [&](pbf_writer& out) { out.add_uint64(annotation::kPointer, value); });
-}
-
-void AnnotationFields::real(std::string_view name, std::string_view digits) {
-  double value = 0;
-  if (!absl::SimpleAtod(std::string(digits), &value)) return text(name, digits);
-  add(name, digits, [&](pbf_writer& out) { out.add_double(annotation::kDouble, value); });
-}
-
-void AnnotationFields::boolean(std::string_view name, bool value) {
-  add(name, value ? "true" : "false",
-      [&](pbf_writer& out) { out.add_bool(annotation::kBool, value); });
+  switch (value.kind) {
+    case ShownValue::Kind::kNumber:
+      return annotation.add_uint64(annotation::kUnsigned, value.number);
+    case ShownValue::Kind::kSigned:
+      return annotation.add_int64(annotation::kSigned,
+                                  static_cast<int64_t>(value.number));
+    case ShownValue::Kind::kHex:
+      return annotation.add_uint64(annotation::kPointer, value.number);
+    case ShownValue::Kind::kBoolean:
+      return annotation.add_bool(annotation::kBool, value.number != 0);
+    case ShownValue::Kind::kReal:
+      if (double real = 0; absl::SimpleAtod(std::string(value.text), &real)) {
+        return annotation.add_double(annotation::kDouble, real);
+      }
+      break;
+    case ShownValue::Kind::kText:
+      break;
+  }
+  annotation.add_string(annotation::kString, export_name(value.text));
 }
 
 void AnnotationFields::begin_list(std::string_view name) {

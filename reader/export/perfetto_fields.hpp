@@ -62,23 +62,14 @@ inline constexpr Tag kBool = 2, kUnsigned = 3, kSigned = 4, kDouble = 5, kString
                      kPointer = 7, kName = 10;
 }  // namespace annotation
 
-// Appends each field of a record to a TrackEvent as a debug annotation, and keeps its
-// title.
+// Appends each field of a record to a TrackEvent as a debug annotation.
 class AnnotationFields : public FieldSink {
  public:
   // `event` must outlive this object.
   explicit AnnotationFields(std::string& event) : event_(event) {}
 
-  // What names the record; empty if nothing does. Raw bytes.
-  const std::string& title_text() const { return title_; }
-
   void title(std::string_view name, std::string_view value) override;
-  void text(std::string_view name, std::string_view value) override;
-  void number(std::string_view name, uint64_t value) override;
-  void signed_number(std::string_view name, int64_t value) override;
-  void hex(std::string_view name, uint64_t value) override;
-  void real(std::string_view name, std::string_view digits) override;
-  void boolean(std::string_view name, bool value) override;
+  void field(std::string_view name, const ShownValue& value) override;
   void begin_list(std::string_view name) override;
   void begin_object(std::string_view name) override;
   void end() override;
@@ -86,12 +77,7 @@ class AnnotationFields : public FieldSink {
   void retval(std::span<const std::byte> body, std::string_view names) override;
 
  private:
-  // Adds an annotation whose value `write` adds to it; in a list `element` instead.
-  template <class Write>
-  void add(std::string_view name, std::string_view element, const Write& write);
-
   std::string& event_;
-  std::string title_;
   std::string list_name_, list_;  // the list that is open
   bool in_list_ = false;
 };

@@ -3,7 +3,6 @@
 #include <absl/container/flat_hash_map.h>
 #include <absl/strings/str_cat.h>
 
-#include <algorithm>
 #include <protozero/pbf_writer.hpp>
 #include <string>
 #include <string_view>
@@ -121,26 +120,24 @@ class PprofExport : public Exporter {
     const CallTree& tree = *group.tree;
     const std::string labels = labels_of(group);
     std::vector<uint64_t> locations;
-    std::vector<int64_t> values;
     // What the group does outside of calls belongs to a function of its name.
     const uint64_t bottom = location_of_group(group);
-    for_each_stack(group, [&](NodeIndex node, std::span<const NodeIndex> path) {
-      values.clear();
-      for (const ExportWeight weight : weights()) {
-        values.push_back(static_cast<int64_t>(own_weight(tree, node, weight)));
-      }
-      if (std::all_of(values.begin(), values.end(), [](int64_t v) { return v == 0; })) {
-        return true;
-      }
+    const std::vector<ExportWeight> all_weights = weights();
+    for_each_stack(group, all_weights, [&](const WeightedStack& stack) {
+      // From the innermost one to the outermost one.
       locations.clear();
-      for (size_t i = path.size() - 1; i > 0; --i) {
-        locations.push_back(location_of(tree[path[i]].function));
+      if (stack.innermost.has_value()) {
+        locations.push_back(location_of(*stack.innermost));
+        locations.push_back(location_of_left_out());
+      }
+      for (size_t i = stack.path.size() - 1; i > 0; --i) {
+        locations.push_back(location_of(tree[stack.path[i]].function));
       }
       locations.push_back(bottom);
       std::string made;
       pbf_writer out(made);
       out.add_packed_uint64(sample::kLocations, locations.begin(), locations.end());
-      out.add_packed_int64(sample::kValues, values.begin(), values.end());
+      out.add_packed_int64(sample::kValues, stack.values.begin(), stack.values.end());
       made += labels;
       pbf_writer(bytes_).add_message(profile::kSample, made);
       flush(gzip);
@@ -182,6 +179,11 @@ class PprofExport : public Exporter {
         group_locations_.try_emplace(group_name(group, settings_.grouping), 0);
     if (added) found->second = add_location(found->first, 0);
     return found->second;
+  }
+
+  uint64_t location_of_left_out() {
+    if (left_out_ == 0) left_out_ = add_location(kLeftOutName, 0);
+    return left_out_;
   }
 
   // A function and its location have the same id.
@@ -232,6 +234,7 @@ class PprofExport : public Exporter {
   std::vector<std::string> texts_;
   absl::flat_hash_map<std::string, int64_t> text_ids_;
   std::vector<uint64_t> locations_;  // by FunctionId; 0: none yet
+  uint64_t left_out_ = 0;            // 0: none yet
   absl::flat_hash_map<std::string, uint64_t> group_locations_;
   absl::flat_hash_map<std::string, uint64_t> mappings_;  // by path
   uint64_t location_count_ = 0;

@@ -7,14 +7,43 @@
 
 namespace arctrace::reader {
 
+WholeCalls::Stack& WholeCalls::stack_of(const FrameInfo& frame) {
+  if (frame.coroutine != 0) return coroutines_[{frame.thread, frame.coroutine}];
+  if (frame.thread >= stacks_.size()) stacks_.resize(frame.thread + size_t{1});
+  return stacks_[frame.thread];
+}
+
+// A frame's depth counts the shown frames up to it, which are those on its stack here.
+uint64_t WholeCalls::begin(const FrameInfo& frame) {
+  Stack& stack = stack_of(frame);
+  stack.resize(frame.depth - 1);
+  stack.push_back({++last_token_, frame.start_ns});
+  return last_token_;
+}
+
+void WholeCalls::end(const FrameInfo& frame, WholeCall& call) {
+  Stack& stack = stack_of(frame);
+  if (stack.size() >= frame.depth && frame.depth > 1) {
+    const Open& caller = stack[frame.depth - 2];
+    if (caller.start_ns == frame.start_ns) call.began_with = caller.token;
+  }
+  stack.resize(std::min<size_t>(stack.size(), frame.depth - 1));
+  // There may be any number of coroutines, one after another.
+  if (frame.coroutine != 0 && stack.empty()) {
+    coroutines_.erase({frame.thread, frame.coroutine});
+  }
+}
+
 uint64_t WholeCalls::frame_opened(const FrameInfo& frame) {
   sink_.call_began(frame);
-  return ++last_token_;
+  return begin(frame);
 }
 
 void WholeCalls::frame_closed(const FrameInfo& frame, uint64_t token, bool shown) {
   WholeCall call;
   call.frame = frame;
+  call.token = token;
+  end(frame, call);
   if (!contents_.empty()) {
     if (const auto found = contents_.find(token); found != contents_.end()) {
       call.args = std::move(found->second.args);
@@ -28,6 +57,7 @@ void WholeCalls::frame_closed(const FrameInfo& frame, uint64_t token, bool shown
 void WholeCalls::frame_adopted(const FrameInfo& frame) {
   WholeCall call;
   call.frame = frame;
+  call.is_adopted = true;
   add(call);
 }
 

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "reader/replay/listener.hpp"
@@ -17,6 +18,11 @@ struct WholeCall {
   // False: it was not left in what is exported, because the trace or the time range ends
   // before. Then `frame` has the times up to there.
   bool has_ended = true;
+  // The call began before tracing did, and was found when it ended.
+  bool is_adopted = false;
+  uint64_t token = 0;  // tells calls apart; 0: it is adopted
+  // The token of its caller, if that began in the same nanosecond; else 0.
+  uint64_t began_with = 0;
   // CallSink::describe() of its records; empty if there are none.
   std::string args, retval;
 };
@@ -25,10 +31,10 @@ class CallSink {
  public:
   virtual ~CallSink() = default;
 
-  // The args or retval of a call in the form that this sink wants to find in WholeCall.
+  // Returns the args or retval of a call, in the form in which WholeCall is to have them.
   virtual std::string describe(const Record& record) = 0;
 
-  // A call begins, of which call() tells later unless it is filtered out.
+  // Called when a call begins. Unless the call is filtered out, call() follows.
   virtual void call_began(const FrameInfo& /*frame*/) {}
   // Calls that end come in the order of their ends, the others last.
   virtual void call(const WholeCall& call) = 0;
@@ -56,9 +62,21 @@ class WholeCalls : public ReplayListener {
     std::string args, retval;
   };
 
+  struct Open {
+    uint64_t token;
+    int64_t start_ns;
+  };
+  using Stack = std::vector<Open>;
+
+  Stack& stack_of(const FrameInfo& frame);
+  uint64_t begin(const FrameInfo& frame);
+  void end(const FrameInfo& frame, WholeCall& call);
   void add(WholeCall& call);
 
   CallSink& sink_;
+  // The open calls on the stacks of threads, by ThreadIndex, and of coroutines.
+  std::vector<Stack> stacks_;
+  absl::flat_hash_map<std::pair<ThreadIndex, uint32_t>, Stack> coroutines_;
   uint64_t last_token_ = 0;
   absl::flat_hash_map<uint64_t, Content> contents_;  // of open calls, by token
   std::vector<WholeCall> open_;

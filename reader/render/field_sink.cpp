@@ -53,6 +53,23 @@ void write_call_arg(const CallArg& arg, JsonWriter& json) {
 
 }  // namespace
 
+std::string field_text(const ShownValue& value) {
+  switch (value.kind) {
+    case ShownValue::Kind::kNumber:
+      return absl::StrCat(value.number);
+    case ShownValue::Kind::kSigned:
+      return absl::StrCat(static_cast<int64_t>(value.number));
+    case ShownValue::Kind::kHex:
+      return absl::StrCat("0x", absl::Hex(value.number));
+    case ShownValue::Kind::kBoolean:
+      return value.number != 0 ? "true" : "false";
+    case ShownValue::Kind::kText:
+    case ShownValue::Kind::kReal:
+      break;
+  }
+  return std::string(value.text);
+}
+
 // ---- Text ----
 
 void TextFields::separate() {
@@ -72,38 +89,15 @@ void TextFields::title(std::string_view /*name*/, std::string_view value) {
   append_escaped(out_, value);
 }
 
-void TextFields::text(std::string_view name, std::string_view value) {
+void TextFields::field(std::string_view name, const ShownValue& value) {
   key(name);
-  if (in_list_) {
-    append_escaped(out_, value);
+  if (value.kind != ShownValue::Kind::kText) {
+    out_ += field_text(value);
+  } else if (in_list_) {
+    append_escaped(out_, value.text);
   } else {
-    append_quoted(out_, value);
+    append_quoted(out_, value.text);
   }
-}
-
-void TextFields::number(std::string_view name, uint64_t value) {
-  key(name);
-  absl::StrAppend(&out_, value);
-}
-
-void TextFields::signed_number(std::string_view name, int64_t value) {
-  key(name);
-  absl::StrAppend(&out_, value);
-}
-
-void TextFields::hex(std::string_view name, uint64_t value) {
-  key(name);
-  absl::StrAppend(&out_, "0x", absl::Hex(value));
-}
-
-void TextFields::real(std::string_view name, std::string_view digits) {
-  key(name);
-  out_ += digits;
-}
-
-void TextFields::boolean(std::string_view name, bool value) {
-  key(name);
-  out_ += value ? "true" : "false";
 }
 
 void TextFields::begin_list(std::string_view name) {
@@ -140,27 +134,23 @@ void JsonFields::title(std::string_view name, std::string_view value) {
   text(name, value);
 }
 
-void JsonFields::text(std::string_view name, std::string_view value) {
-  item(name).value(value);
+void JsonFields::field(std::string_view name, const ShownValue& value) {
+  JsonWriter& json = item(name);
+  switch (value.kind) {
+    case ShownValue::Kind::kNumber:
+      return json.value(value.number);
+    case ShownValue::Kind::kSigned:
+      return json.value(static_cast<int64_t>(value.number));
+    case ShownValue::Kind::kReal:
+      return json.digits(value.text);
+    case ShownValue::Kind::kBoolean:
+      return json.value(value.number != 0);
+    case ShownValue::Kind::kText:
+    case ShownValue::Kind::kHex:
+      break;
+  }
+  json.value(field_text(value));
 }
-
-void JsonFields::number(std::string_view name, uint64_t value) {
-  item(name).value(value);
-}
-
-void JsonFields::signed_number(std::string_view name, int64_t value) {
-  item(name).value(value);
-}
-
-void JsonFields::hex(std::string_view name, uint64_t value) {
-  item(name).value(absl::StrCat("0x", absl::Hex(value)));
-}
-
-void JsonFields::real(std::string_view name, std::string_view digits) {
-  item(name).digits(digits);
-}
-
-void JsonFields::boolean(std::string_view name, bool value) { item(name).value(value); }
 
 void JsonFields::begin_list(std::string_view name) { item(name).begin_array(); }
 

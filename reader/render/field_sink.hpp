@@ -11,20 +11,44 @@
 
 namespace arctrace::reader {
 
+struct ShownValue {
+  enum class Kind : uint8_t { kText, kNumber, kSigned, kHex, kReal, kBoolean };
+  Kind kind;
+  std::string_view text;  // of kText: raw bytes of the trace; of kReal: its digits
+  uint64_t number = 0;    // of the others; of kSigned: as two's complement
+};
+
+// The value in decimal, 0x1f, or true; text as it is.
+std::string field_text(const ShownValue& value);
+
 // Takes the fields of one record, one after another. Text is raw bytes of the trace.
 class FieldSink {
  public:
   virtual ~FieldSink() = default;
 
+  void text(std::string_view name, std::string_view value) {
+    field(name, {ShownValue::Kind::kText, value});
+  }
+  void number(std::string_view name, uint64_t value) {
+    field(name, {ShownValue::Kind::kNumber, {}, value});
+  }
+  void signed_number(std::string_view name, int64_t value) {
+    field(name, {ShownValue::Kind::kSigned, {}, static_cast<uint64_t>(value)});
+  }
+  void hex(std::string_view name, uint64_t value) {
+    field(name, {ShownValue::Kind::kHex, {}, value});
+  }
+  // `digits`: shortest decimal form that reads back the same, or inf, nan.
+  void real(std::string_view name, std::string_view digits) {
+    field(name, {ShownValue::Kind::kReal, digits});
+  }
+  void boolean(std::string_view name, bool value) {
+    field(name, {ShownValue::Kind::kBoolean, {}, value ? uint64_t{1} : 0});
+  }
+
   // The subject of the record: its function, its event's name, its text.
   virtual void title(std::string_view name, std::string_view value) = 0;
-  virtual void text(std::string_view name, std::string_view value) = 0;
-  virtual void number(std::string_view name, uint64_t value) = 0;
-  virtual void signed_number(std::string_view name, int64_t value) = 0;
-  virtual void hex(std::string_view name, uint64_t value) = 0;
-  // `digits`: shortest decimal form that reads back the same, or inf, nan.
-  virtual void real(std::string_view name, std::string_view digits) = 0;
-  virtual void boolean(std::string_view name, bool value) = 0;
+  virtual void field(std::string_view name, const ShownValue& value) = 0;
   // Fields up to end() belong to a list, where their names do not count, or to an object.
   // Lists do not nest.
   virtual void begin_list(std::string_view name) = 0;
@@ -45,12 +69,7 @@ class TextFields : public FieldSink {
   explicit TextFields(std::string& out) : out_(out) {}
 
   void title(std::string_view name, std::string_view value) override;
-  void text(std::string_view name, std::string_view value) override;
-  void number(std::string_view name, uint64_t value) override;
-  void signed_number(std::string_view name, int64_t value) override;
-  void hex(std::string_view name, uint64_t value) override;
-  void real(std::string_view name, std::string_view digits) override;
-  void boolean(std::string_view name, bool value) override;
+  void field(std::string_view name, const ShownValue& value) override;
   void begin_list(std::string_view name) override;
   void begin_object(std::string_view name) override;
   void end() override;
@@ -73,12 +92,7 @@ class JsonFields : public FieldSink {
   explicit JsonFields(JsonWriter& json) : json_(json) {}
 
   void title(std::string_view name, std::string_view value) override;
-  void text(std::string_view name, std::string_view value) override;
-  void number(std::string_view name, uint64_t value) override;
-  void signed_number(std::string_view name, int64_t value) override;
-  void hex(std::string_view name, uint64_t value) override;
-  void real(std::string_view name, std::string_view digits) override;
-  void boolean(std::string_view name, bool value) override;
+  void field(std::string_view name, const ShownValue& value) override;
   void begin_list(std::string_view name) override;
   void begin_object(std::string_view name) override;
   void end() override;

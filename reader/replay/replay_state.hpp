@@ -1,7 +1,6 @@
 // What the stacks of all threads share during a replay.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -50,9 +49,7 @@ struct ReplayState {
         filter(shown),
         matcher(filter, resolver.functions()),
         clock(report_clock),
-        has_dispatches(std::any_of(all_definitions.threads().begin(),
-                                   all_definitions.threads().end(),
-                                   [](const Thread& t) { return t.of_kernel(); })),
+        has_dispatches(all_definitions.has_dispatches()),
         listener(replay_listener),
         schedule(schedule_listener),
         findings(max_findings) {}

@@ -49,7 +49,8 @@ struct BlockRef {
 struct BlockIndex {
   std::vector<BlockRef> blocks;  // in the order of the input; each hand-out once
   uint64_t bytes = 0;            // of all chunks or blocks in use
-  bool ends_early = false;       // the file is cut off, or damaged to its end
+  bool ends_early = false;       // the input is cut off, or damaged to its end
+  bool lacks_middle = false;     // of several files, one before the last ends early
 };
 
 // Fills in `ref` from `header`, a private copy. False, with a finding, if `header` is not

@@ -13,6 +13,11 @@ bool in_force(const Module& module, int64_t time_ns) {
 
 }  // namespace
 
+bool Definitions::has_dispatches() const {
+  return std::any_of(threads_.begin(), threads_.end(),
+                     [](const Thread& thread) { return thread.of_kernel(); });
+}
+
 const Process* Definitions::process(ProcessIndex index) const {
   return index < processes_.size() ? &processes_[index] : nullptr;
 }

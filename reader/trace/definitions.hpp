@@ -26,6 +26,9 @@ class Definitions {
 
   std::span<const Process> processes() const { return processes_; }
   std::span<const Thread> threads() const { return threads_; }
+  // Whether the kernel's records are there, which say when threads had a CPU. Takes time
+  // for each thread.
+  bool has_dispatches() const;
 
   // nullptr if the index is kNoIndex or out of range.
   const Process* process(ProcessIndex index) const;

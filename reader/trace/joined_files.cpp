@@ -124,6 +124,7 @@ absl::StatusOr<BlockIndex> index_parts_untrusted(
       all.blocks.push_back(block);
     }
     all.bytes += index->bytes;
+    all.lacks_middle |= all.ends_early;
     all.ends_early = index->ends_early;
     begin += part->size();
     chunks = next_chunk;

@@ -126,6 +126,8 @@ absl::Status Trace::Impl::load() {
     if (absl::Status status = load_moments(loader); !status.ok()) return status;
   }
   loader.build(session, clock, definitions, fates, findings);
+  // The last file says that the recording finished, and an earlier one is cut off.
+  if (index->lacks_middle) session.finished = false;
   check_end(*index);
   group_exclusive(index->blocks);
   all_blocks = index->blocks;

@@ -3,6 +3,7 @@ files that appear whole or not at all; bad input."""
 
 import collections
 import csv
+import fcntl
 import gzip
 import io
 import json
@@ -13,6 +14,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import termios
 import time
 import unittest
 
@@ -102,6 +104,23 @@ def unquoted(text):
                        {b"n": b"\n", b"t": b"\t", b"r": b"\r"}.get(found[1], found[1])),
         text[1:-1].encode())
     return plain.decode()
+
+
+def waiting_bytes(pipe):
+    return int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), sys.byteorder)
+
+
+def sleeps(pid):
+    return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "S"
+
+
+def has_open_file(pid, directory):
+    """Whether a process has a file without a name in a directory open."""
+    try:
+        links = [os.readlink(link) for link in pathlib.Path(f"/proc/{pid}/fd").iterdir()]
+    except OSError:
+        return False
+    return any(link.startswith(f"{directory}/#") for link in links)
 
 
 class Sums:
@@ -194,6 +213,8 @@ class ExportTest(support.TraceTest):
             sequence["now"] += int(packet["timestamp"][0])
             lane = event["track_uuid"][0] if event["track_uuid"] else sequence["track"]
             self.assertIn(lane, tracks)
+            if tracks[lane]["name"] == ["gaps"]:
+                continue  # as recording ends
             kind = event["type"][0]
             if kind == "TYPE_SLICE_BEGIN":
                 sums.begin(lane, sequence["names"][event["name_iid"][0]], sequence["now"])
@@ -217,10 +238,12 @@ class ExportTest(support.TraceTest):
         trace = self.record_program()
         data = self.export(trace, "chrome")
         sums, begun, lanes = Sums(), collections.defaultdict(list), collections.defaultdict(list)
-        for event in json.loads(data)["traceEvents"]:
+        events = json.loads(data)["traceEvents"]
+        gap_lanes = {event["tid"] for event in events if event["name"] == "thread_name"
+                     and event["args"]["name"].endswith("gaps")}
+        timed = [event for event in events if "ts" in event and event["tid"] not in gap_lanes]
+        for event in sorted(timed, key=lambda event: event["ts"]):
             lane = event["pid"], event["tid"]
-            if "ts" not in event or event["name"] == "recording off":
-                continue
             time_ns = round(event["ts"] * 1000)
             if event["ph"] == "X":
                 lanes[lane].append((time_ns, -round(event["dur"] * 1000), event["name"]))
@@ -349,19 +372,30 @@ class ExportTest(support.TraceTest):
     def test_filters_are_those_of_the_report(self):
         trace = self.record_program()
         whole = read_report(trace, "tree")["summary"]["duration_ns"]
-        for options in (["-F", "inner*"], ["-D", "1"], ["-N", "inner*"], ["-t", "20us"],
+        for options in ([], ["-F", "inner*"], ["-D", "1"], ["-N", "inner*"], ["-t", "20us"],
                         ["-r", f"{whole // 3}ns~{whole // 2}ns"], ["--process", "nothing*"]):
             with self.subTest(options=options):
-                text = self.export(trace, "folded", "--per=all", *options).decode()
-                own_ns = collections.Counter()
-                for line in text.splitlines():
-                    stack, number = line.rsplit(" ", 1)
-                    own_ns[stack.split(";")[-1]] += int(number)
-                expected = collections.Counter()
+                expected = collections.defaultdict(lambda: [0, 0])
                 for row in read_report(trace, "flat", *options)["functions"]:
-                    expected[self.safe(row["name"]).replace(";", ":")] += row["base_ns"]
-                for name, base_ns in expected.items():
-                    self.assertEqual(own_ns[name], base_ns, name)
+                    sums = expected[self.safe(row["name"]).replace(";", ":")]
+                    sums[0] += row["calls"]
+                    sums[1] += row["base_ns"]
+                found = collections.defaultdict(lambda: [0, 0])
+                for i, weight in enumerate(("count", "wall")):
+                    text = self.export(trace, "folded", "--per=all", f"--weight={weight}",
+                                       *options).decode()
+                    for line in text.splitlines():
+                        stack, number = line.rsplit(" ", 1)
+                        found[stack.split(";")[-1]][i] += int(number)
+                found.pop("all", None)  # what is outside of calls
+                self.assertEqual(
+                    dict(found), {n: sums for n, sums in expected.items() if sums != [0, 0]})
+                rows = [json.loads(line) for line in
+                        self.export(trace, "ndjson", *options).splitlines()]
+                calls = collections.Counter(row["name"].replace(";", ":") for row in rows
+                                            if row["type"] == "call")
+                self.assertEqual(calls, {n: sums[0] for n, sums in expected.items()
+                                         if sums[0] and not n.startswith("[")})
 
     # ---- Files ------------------------------------------------------------------------------
 
@@ -422,6 +456,27 @@ class ExportTest(support.TraceTest):
                 self.assertEqual(done.stderr, b"")
                 self.assertEqual(done.stdout, self.export(trace, form))
 
+    def test_standard_output_with_findings_and_losses(self):
+        trace = self.record_program()
+        cut = self.directory / "cut"
+        cut.write_bytes(trace.read_bytes()[:-5000])
+        done = export(cut, "-", "--to=csv", "--partial")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(b"arctrace check", done.stderr)
+        cut.unlink()
+        # A record that fits no block is lost.
+        program = support.API + """
+big = api.arctrace_define_event(b"big", 0, None, ctypes.c_size_t(0))
+api.arctrace_write(big, b"x" * 40000, ctypes.c_size_t(40000))
+"""
+        recorded = self.record(sys.executable, "-c", program,
+                               options=("--no-libcall", "--block-size=8K"))
+        lost = read_report(recorded.trace, "flat")["summary"]["lost"]
+        self.assertEqual(lost, 1)
+        done = export(recorded.trace, "-", "--to=csv")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(b"1 record of the trace", done.stderr)
+
     def test_a_full_disk_leaves_nothing(self):
         trace = self.record_program()
         for form in FORMATS:
@@ -439,18 +494,63 @@ class ExportTest(support.TraceTest):
                 self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
                 self.assertEqual(sorted(self.directory.iterdir()), before)
 
+    def interrupted(self, process, status):
+        """Sends Ctrl-C; the process must end as one that noticed."""
+        process.send_signal(signal.SIGINT)
+        process.send_signal(signal.SIGCONT)
+        output, errors = process.communicate()
+        self.assertEqual(process.returncode, status, errors)
+        if status == STATUS_INTERRUPTED:
+            self.assertRegex(errors, b"^arctrace: interrupted: [^\\n]*\\n$")
+        return output
+
+    def test_ctrl_c_into_a_pipe(self):
+        """ndjson is written while the trace is read, folded stacks when it has been read."""
+        program = PROGRAM + """
+for i in range(8000):
+    unique = key(f"{i}" + "x" * 60)
+    api.arctrace_enter(unique)
+    spin(20)
+    api.arctrace_exit(unique)
+"""
+        recorded = self.record(sys.executable, "-c", program, options=("--no-libcall",))
+        for form in ("ndjson", "folded"):
+            with self.subTest(form=form):
+                whole = self.export(recorded.trace, form)
+                with subprocess.Popen(
+                        [ARCTRACE, "export", f"--to={form}", "-o", "-", recorded.trace],
+                        stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+                    size = fcntl.fcntl(process.stdout, fcntl.F_GETPIPE_SZ)
+                    self.assertLess(4 * size, len(whole))
+                    # When it waits for room in the pipe, the export is in the middle.
+                    while not sleeps(process.pid) or waiting_bytes(process.stdout) < size // 2:
+                        self.assertIsNone(process.poll())
+                        time.sleep(0.01)
+                    output = self.interrupted(process, STATUS_INTERRUPTED)
+                self.assertLess(len(output), len(whole))
+                self.assertEqual(output, whole[:len(output)])
+
     def test_ctrl_c_leaves_nothing(self):
-        trace = self.record_program()
+        recorded = self.record(sys.executable, "-c", PROGRAM + "work(4000)",
+                               options=("--no-libcall",))
         before = sorted(self.directory.iterdir())
-        # The pipe is full long before the end, so that the signal comes in the middle.
-        with subprocess.Popen([ARCTRACE, "export", "--to=ndjson", "-o", "-", trace],
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-            process.stdout.read(1)
-            time.sleep(0.2)
-            process.send_signal(signal.SIGINT)
-            process.communicate()
-        self.assertIn(process.returncode, (STATUS_INTERRUPTED, 0))
-        self.assertEqual(sorted(self.directory.iterdir()), before)
+        output = self.directory / "out"
+        for _ in range(20):
+            with subprocess.Popen([ARCTRACE, "export", "--to=ndjson", "-o", output,
+                                   recorded.trace], stderr=subprocess.PIPE) as process:
+                # The file is there, as yet without a name.
+                while not has_open_file(process.pid, self.directory) and process.poll() is None:
+                    pass
+                process.send_signal(signal.SIGSTOP)
+                if not has_open_file(process.pid, self.directory):
+                    process.send_signal(signal.SIGCONT)
+                    process.communicate()
+                    output.unlink()
+                    continue
+                self.interrupted(process, STATUS_INTERRUPTED)
+            self.assertEqual(sorted(self.directory.iterdir()), before)
+            return
+        self.fail("each export was too fast")
 
     def test_files_of_a_ring(self):
         recorded = self.record(sys.executable, "-c", PROGRAM + "for _ in range(20): work(100)",
@@ -471,6 +571,14 @@ class ExportTest(support.TraceTest):
         gaps = {row["name"] for row in objects if row["type"] == "gap"}
         self.assertLessEqual(gaps, {"recording off"})  # at its end
         self.assertEqual({flag for row in objects for flag in row.get("flags", [])}, {"open"})
+        # All but a part in the middle.
+        middle = files[len(files) // 2]
+        content = middle.read_bytes()
+        middle.write_bytes(content[:-5000])
+        self.assertIn("--partial", self.refused(files, self.directory / "cut", "--to=csv"))
+        done = export(files, self.directory / "cut", "--to=csv", "--partial")
+        middle.write_bytes(content)
+        self.assertEqual(done.returncode, 0, done.stderr)
 
 
 if __name__ == "__main__":

@@ -70,4 +70,23 @@ struct KernelScript {
   }
 };
 
+// Threads 100 in f and 101 in g from 1000 to 2000. 101 wakes 100, which is blocked from
+// 1100 to 1300, and ready until 1350.
+inline KernelScript one_wake_up() {
+  KernelScript s;
+  const reader::ThreadIndex first = s.script.thread(s.process, 100, "first");
+  const reader::ThreadIndex second = s.script.thread(s.process, 101, "second");
+  s.task(0);
+  s.task(100);
+  s.task(101);
+  s.script.enter(first, 1000, "f");
+  s.script.enter(second, 1000, "g");
+  s.leaves(100, 1100, false);
+  s.woken(100, 1300, 101);
+  s.comes(100, 1350);
+  s.script.exit(first, 2000);
+  s.script.exit(second, 2000);
+  return s;
+}
+
 }  // namespace arctrace::testing

@@ -1,16 +1,18 @@
 #include "reader/cli/commands/export_run.hpp"
 
 #include <absl/strings/str_cat.h>
+#include <arctrace/format.h>
 
 #include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
-#include <utility>
+#include <string_view>
 #include <vector>
 
 #include "reader/cli/commands/commands.hpp"
 #include "reader/cli/commands/empty_replay.hpp"
+#include "reader/cli/commands/replay_setup.hpp"
 #include "reader/cli/record/left_buffer.hpp"
 #include "reader/cli/record/trace_owner.hpp"
 #include "reader/export/export_file.hpp"
@@ -28,10 +30,6 @@
 namespace arctrace::cli {
 namespace {
 
-// What a record takes in a block, beside its body.
-constexpr uint64_t kCompactHead = 8;
-constexpr uint64_t kFullHead = 16;
-
 // One export, from the open trace to the last byte.
 class ExportRun {
  public:
@@ -39,24 +37,24 @@ class ExportRun {
       : options_(options),
         trace_(trace),
         file_(file),
-        symbolizer_(symbol_options(options)),
-        write_(file.writer()),
+        symbolizer_(symbol_options(options.download)),
+        write_([this](std::string_view text) { return write(text); }),
         exporter_(options.format->make(export_settings())),
-        replay_(trace.definitions(), &symbolizer_, replay_options()),
+        replay_(trace.definitions(), &symbolizer_, made_replay_options()),
         describer_(trace, replay_.resolver(), {}),
         gap_finder_(trace.definitions(), &trace.clock(), trace.session().mode) {}
 
-  // Whether all was read; false after Ctrl-C.
+  // Whether everything is written; false after Ctrl-C. REQUIRES: an InterruptWatch.
   absl::StatusOr<bool> run() {
     if (absl::Status s = check(); !s.ok()) return s;
     exporter_->begin(replay_, write_);
     if (absl::Status s = read(); !s.ok()) return s;
-    if (interrupted_) return false;
+    if (reader::InterruptWatch::interrupted()) return false;
     replay_.finish();
     for (const reader::Gap& gap : gap_finder_.finish(&trace_.summary())) add(gap);
     if (absl::Status s = exporter_->finish(); !s.ok()) return s;
     warn_of_empty_replay(options_, replay_);
-    return true;
+    return !reader::InterruptWatch::interrupted();
   }
 
   uint64_t findings() const {
@@ -64,12 +62,6 @@ class ExportRun {
   }
 
  private:
-  static reader::SymbolOptions symbol_options(const ExportOptions& options) {
-    reader::SymbolOptions symbols;
-    symbols.allow_download = options.download;
-    return symbols;
-  }
-
   reader::ExportSettings export_settings() {
     reader::ExportSettings settings;
     settings.weight = options_.weight;
@@ -84,28 +76,14 @@ class ExportRun {
     return settings;
   }
 
-  reader::ReplayOptions replay_options() {
-    reader::ReplayOptions made;
-    made.filter = options_.filter;
-    made.all_threads = options_.all_threads;
-    made.has_wake_ups = !trace_.session().has_perf_records;
-    if (options_.has_thread_filter()) {
-      made.wants_thread = [this](reader::ThreadIndex thread) {
-        return options_.wants_thread(trace_.definitions(), thread);
-      };
-    }
-    made.ticks = &trace_.clock();
-    made.mode = trace_.session().mode;
+  reader::ReplayOptions made_replay_options() {
+    reader::ReplayOptions made = replay_options(options_, trace_);
     made.listener = exporter_->call_listener();
-    if (has_dispatches()) made.schedule = exporter_->schedule_listener();
+    // Without the kernel's records each thread would seem to run all the time.
+    if (trace_.definitions().has_dispatches()) {
+      made.schedule = exporter_->schedule_listener();
+    }
     return made;
-  }
-
-  // Without the kernel's records each thread would seem to run all the time.
-  bool has_dispatches() const {
-    const auto threads = trace_.definitions().threads();
-    return std::any_of(threads.begin(), threads.end(),
-                       [](const reader::Thread& thread) { return thread.of_kernel(); });
   }
 
   absl::Status check() const {
@@ -124,7 +102,7 @@ class ExportRun {
     const bool needs_kernel = options_.all_threads ||
                               options_.weight == reader::ExportWeight::kCpu ||
                               options_.weight == reader::ExportWeight::kOffCpu;
-    if (needs_kernel && !has_dispatches()) {
+    if (needs_kernel && !trace_.definitions().has_dispatches()) {
       return absl::FailedPreconditionError(
           absl::StrCat(path, " has no records of the kernel, which ",
                        options_.all_threads ? "--all-threads" : "--weight",
@@ -133,8 +111,17 @@ class ExportRun {
     return absl::OkStatus();
   }
 
+  // After Ctrl-C there is no use in producing more.
+  bool wants_more() const {
+    return file_.good() && !reader::InterruptWatch::interrupted();
+  }
+
+  bool write(std::string_view text) {
+    if (wants_more()) file_.write(text);
+    return wants_more();
+  }
+
   absl::Status read() {
-    const reader::InterruptWatch watch;
     reader::Progress progress(true);
     uint64_t total = 0;
     for (const reader::BlockRef& block : trace_.blocks()) {
@@ -145,25 +132,19 @@ class ExportRun {
     return trace_.read([&](const reader::Record& record) {
       replay_.add(record);
       if (const std::optional<reader::Gap> gap = gap_finder_.add(record)) add(*gap);
-      bytes += record.body.size() + (record.compact ? kCompactHead : kFullHead);
+      bytes += record.body.size() +
+               (record.compact ? ARCTRACE_COMPACT_HEAD_SIZE : ARCTRACE_FULL_HEAD_SIZE);
       if (++records % reader::kRecordsBetweenChecks != 0) return true;
       progress.update(records,
                       static_cast<double>(bytes) / static_cast<double>(total + 1));
-      interrupted_ = reader::InterruptWatch::interrupted();
-      return !interrupted_ && file_.good();
+      return wants_more();
     });
   }
 
-  // Gaps of threads and times that are filtered out are not exported.
   void add(reader::Gap gap) {
-    const reader::ReplayFilter& filter = options_.filter;
-    if (gap.to_ns < filter.from_ns || gap.from_ns >= filter.until_ns) return;
-    if (gap.thread != reader::kNoIndex && options_.has_thread_filter() &&
-        !options_.wants_thread(trace_.definitions(), gap.thread)) {
-      return;
-    }
-    gap.from_ns = std::max(gap.from_ns, filter.from_ns);
-    gap.to_ns = std::min(gap.to_ns, filter.until_ns);
+    if (!options_.wants_gap(trace_.definitions(), gap)) return;
+    gap.from_ns = std::max(gap.from_ns, options_.filter.from_ns);
+    gap.to_ns = std::min(gap.to_ns, options_.filter.until_ns);
     exporter_->gap(gap);
   }
 
@@ -176,23 +157,31 @@ class ExportRun {
   reader::Replay replay_;
   reader::RecordDescriber describer_;
   reader::GapFinder gap_finder_;
-  bool interrupted_ = false;
 };
 
 // "1,234 records of 2 processes, 3 lost: out.json (12.3 MiB)"
-void announce(const ExportOptions& options, const reader::Trace& trace, uint64_t findings,
-              uint64_t bytes) {
-  const reader::Summary& sums = trace.summary();
+void announce(const ExportOptions& options, const reader::Summary& sums, uint64_t bytes) {
   const std::string lost =
       sums.lost == 0 ? "none lost" : absl::StrCat(sums.lost, " lost");
   reader::print_message(absl::StrCat(
       reader::count_text(sums.records, "record"), " of ",
       reader::count_text(sums.processes, "process", "processes"), ", ", lost, ": ",
       reader::escaped(options.output), " (", reader::bytes_text(bytes), ")"));
+}
+
+void warn(const ExportOptions& options, uint64_t lost, uint64_t findings,
+          uint64_t bytes) {
+  const std::string path = reader::escaped(options.paths.front());
+  // For a file, the line about it says so.
+  if (options.to_stdout() && lost != 0) {
+    reader::print_warning(absl::StrCat(reader::count_text(lost, "record"),
+                                       " of the trace were lost: arctrace info ", path,
+                                       " says why"));
+  }
   if (findings != 0) {
-    reader::print_warning(absl::StrCat(
-        reader::count_text(findings, "finding"), " in the trace: arctrace check ",
-        reader::escaped(options.paths.front()), " lists them"));
+    reader::print_warning(absl::StrCat(reader::count_text(findings, "finding"),
+                                       " in the trace: arctrace check ", path,
+                                       " lists them"));
   }
   const uint64_t comfortable = options.format->comfortable_bytes;
   if (comfortable != 0 && bytes > comfortable) {
@@ -208,6 +197,8 @@ void announce(const ExportOptions& options, const reader::Trace& trace, uint64_t
 absl::StatusOr<int> run_export(const ExportOptions& options) {
   std::vector<std::string> paths;
   for (const std::string& path : options.paths) paths.push_back(file_or_session(path));
+  // From here on to the end, so that Ctrl-C at any moment leaves no temporary file.
+  const reader::InterruptWatch watch;
   absl::StatusOr<std::unique_ptr<reader::ExportFile>> file =
       reader::ExportFile::create(options.output, options.force);
   if (!file.ok()) return file.status();
@@ -230,7 +221,9 @@ absl::StatusOr<int> run_export(const ExportOptions& options) {
     return kStatusInterrupted;
   }
   if (absl::Status s = (*file)->publish(); !s.ok()) return s;
-  if (!options.to_stdout()) announce(options, *trace, findings, (*file)->bytes());
+  const reader::Summary& sums = trace->summary();
+  if (!options.to_stdout()) announce(options, sums, (*file)->bytes());
+  warn(options, sums.lost, findings, (*file)->bytes());
   return 0;
 }
 

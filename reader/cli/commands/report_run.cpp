@@ -10,6 +10,7 @@
 
 #include "reader/cli/commands/commands.hpp"
 #include "reader/cli/commands/empty_replay.hpp"
+#include "reader/cli/commands/replay_setup.hpp"
 #include "reader/cli/record/left_buffer.hpp"
 #include "reader/cli/record/trace_owner.hpp"
 #include "reader/render/gap_list.hpp"
@@ -35,12 +36,12 @@ class ReportRun {
   ReportRun(const ReportOptions& options, reader::Trace& trace)
       : options_(options),
         trace_(trace),
-        symbolizer_(symbol_options(options)),
+        symbolizer_(symbol_options(options.download)),
         style_(is_json() ? reader::TextStyle{} : options.terminal.style()),
         write_(output_.writer()),
         json_(write_),
         view_(options.view->make(view_settings())),
-        replay_(trace.definitions(), &symbolizer_, replay_options()),
+        replay_(trace.definitions(), &symbolizer_, made_replay_options()),
         describer_(trace, replay_.resolver(), {}),
         gap_finder_(trace.definitions(), &trace.clock(), trace.session().mode),
         gaps_(trace.definitions()) {
@@ -60,12 +61,6 @@ class ReportRun {
   }
 
  private:
-  static reader::SymbolOptions symbol_options(const ReportOptions& options) {
-    reader::SymbolOptions symbols;
-    symbols.allow_download = options.download;
-    return symbols;
-  }
-
   bool has_header() const { return !options_.no_header && !options_.view->is_complete; }
   bool is_json() const { return options_.format == OutputFormat::kJson; }
 
@@ -86,19 +81,9 @@ class ReportRun {
     return settings;
   }
 
-  reader::ReplayOptions replay_options() {
-    reader::ReplayOptions made;
-    made.filter = options_.filter;
+  reader::ReplayOptions made_replay_options() {
+    reader::ReplayOptions made = replay_options(options_, trace_);
     made.clock = options_.clock;
-    made.all_threads = options_.all_threads;
-    made.has_wake_ups = !trace_.session().has_perf_records;
-    if (options_.has_thread_filter()) {
-      made.wants_thread = [this](reader::ThreadIndex thread) {
-        return options_.wants_thread(trace_.definitions(), thread);
-      };
-    }
-    made.ticks = &trace_.clock();
-    made.mode = trace_.session().mode;
     made.listener = view_->call_listener();
     made.schedule = view_->schedule_listener();
     return made;
@@ -144,15 +129,8 @@ class ReportRun {
     });
   }
 
-  // Gaps of threads and times that are filtered out are not shown.
   void add(const reader::Gap& gap) {
-    const reader::ReplayFilter& filter = options_.filter;
-    if (gap.to_ns < filter.from_ns || gap.from_ns >= filter.until_ns) return;
-    if (gap.thread != reader::kNoIndex && options_.has_thread_filter() &&
-        !options_.wants_thread(trace_.definitions(), gap.thread)) {
-      return;
-    }
-    gaps_.add(gap);
+    if (options_.wants_gap(trace_.definitions(), gap)) gaps_.add(gap);
   }
 
   // Error: the view is about functions, of which there is none.

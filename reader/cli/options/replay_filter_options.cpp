@@ -44,6 +44,13 @@ bool ReplayFilterOptions::wants_thread(const reader::Definitions& definitions,
   });
 }
 
+bool ReplayFilterOptions::wants_gap(const reader::Definitions& definitions,
+                                    const reader::Gap& gap) const {
+  if (gap.to_ns < filter.from_ns || gap.from_ns >= filter.until_ns) return false;
+  return gap.thread == reader::kNoIndex || !has_thread_filter() ||
+         wants_thread(definitions, gap.thread);
+}
+
 void add_replay_filter_options(CLI::App& app, ReplayFilterOptions& options,
                                const std::string& functions_help) {
   const std::string group = "Filters";

@@ -10,6 +10,7 @@
 #include "reader/cli/options/options.hpp"
 #include "reader/replay/filter.hpp"
 #include "reader/trace/definitions.hpp"
+#include "reader/trace/gaps.hpp"
 
 namespace arctrace::cli {
 
@@ -25,6 +26,8 @@ struct ReplayFilterOptions {
   }
   bool wants_thread(const reader::Definitions& definitions,
                     reader::ThreadIndex thread) const;
+  // Whether a gap is one of threads and times that are shown.
+  bool wants_gap(const reader::Definitions& definitions, const reader::Gap& gap) const;
   // After the options are parsed.
   void take_range() {
     filter.from_ns = range.from_ns;

@@ -1,6 +1,8 @@
 // --to=chrome: events by their phases, times and lanes.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <map>
 #include <string>
 #include <vector>
@@ -21,6 +23,52 @@ std::vector<Json> events_of(const std::string& text, const std::string& phase) {
     if (event.at("ph") == phase) events.push_back(event);
   }
   return events;
+}
+
+// "name start stop" of each call and stretch, by its lane's name: events sorted by their
+// times as viewers do it, and the end of each taken for that of the last begin.
+std::map<std::string, std::vector<std::string>> nested(const std::string& text) {
+  const Json file = Json::parse(text);
+  std::map<int64_t, std::string> lanes;
+  std::vector<Json> events;
+  for (const Json& event : file.at("traceEvents")) {
+    if (event.at("name") == "thread_name") {
+      lanes[event.at("tid")] = event.at("args").at("name");
+    }
+    if (event.contains("ts")) events.push_back(event);
+  }
+  std::stable_sort(events.begin(), events.end(), [](const Json& a, const Json& b) {
+    return a.at("ts").get<double>() < b.at("ts").get<double>();
+  });
+  const auto text_of = [](const Json& event, const char* key) {
+    return " " + std::to_string(std::llround(event.at(key).get<double>() * 1000));
+  };
+  std::map<int64_t, std::vector<Json>> open;
+  std::map<std::string, std::vector<std::string>> calls;
+  for (const Json& event : events) {
+    std::vector<Json>& stack = open[event.at("tid")];
+    if (event.at("ph") == "B") stack.push_back(event);
+    if (event.at("ph") != "E") continue;
+    REQUIRE(!stack.empty());
+    CHECK(stack.back().at("name") == event.at("name"));
+    calls[lanes[event.at("tid")]].push_back(event.at("name").get<std::string>() +
+                                            text_of(stack.back(), "ts") +
+                                            text_of(event, "ts"));
+    stack.pop_back();
+  }
+  return calls;
+}
+
+// The names of the events of one time that begin something, in the order of the file.
+std::vector<std::string> begun_at(const std::string& text, double time_us) {
+  std::vector<std::string> names;
+  const Json file = Json::parse(text);
+  for (const Json& event : file.at("traceEvents")) {
+    if (event.contains("ts") && event.at("ts") == time_us && event.at("ph") != "E") {
+      names.push_back(event.at("name"));
+    }
+  }
+  return names;
 }
 
 }  // namespace
@@ -105,16 +153,71 @@ TEST_CASE("chrome: calls that touch are no complete events") {
   CHECK(names_of("X") == std::vector<std::string>{"stands alone"});
 }
 
-TEST_CASE("chrome: args, retval, counters, instants") {
+TEST_CASE("chrome: calls that begin together are written from the outermost one") {
+  RecordScript script;
+  const ThreadIndex thread = script.program(7, "prog");
+  script.enter(thread, 1000, "main");
+  script.enter(thread, 1000, "f");
+  script.enter(thread, 1000, "moment");
+  script.exit(thread, 1000);
+  script.enter(thread, 1000, "g");
+  script.exit(thread, 1200);
+  script.exit(thread, 1200);
+  script.enter(thread, 1200, "h");
+  script.exit(thread, 1300);
+  script.enter(thread, 1300, "i");
+  script.exit(thread, 1400);
+  script.exit(thread, 2000);
+  const std::string text = Exported(script).to("chrome");
+  CHECK(begun_at(text, 1) == std::vector<std::string>{"main", "f", "moment", "g"});
+  CHECK(nested(text).at("prog") ==
+        std::vector<std::string>{"g 1000 1200", "f 1000 1200", "h 1200 1300"});
+}
+
+TEST_CASE("chrome: calls that begin together with one that does not end") {
+  RecordScript script;
+  const ThreadIndex thread = script.program(7, "prog");
+  script.enter(thread, 1000, "main");
+  script.enter(thread, 1000, "open");
+  script.enter(thread, 1000, "f");
+  script.exit(thread, 1200);
+  script.enter(thread, 1200, "g");
+  const std::string text = Exported(script).to("chrome");
+  CHECK(begun_at(text, 1) == std::vector<std::string>{"main", "open", "f"});
+  CHECK(nested(text).at("prog") == std::vector<std::string>{"f 1000 1200"});
+}
+
+TEST_CASE("chrome: a call without an entry has a lane of its own") {
   RecordScript script;
   const ThreadIndex thread = script.program(7, "prog");
   script.enter(thread, 1000, "f");
-  script.arguments(thread, 1000, {number_arg(ARCTRACE_VALUE_SIGNED, 1, 5, 4)});
-  script.add(thread, 1100, ARCTRACE_TYPE_COUNTER,
-             Bytes().u32(script.name_id("queue")).u64(12));
-  script.add(thread, 1200, ARCTRACE_TYPE_INSTANT, Bytes().u32(script.name_id("now")));
-  script.result(thread, 2000, {number_arg(ARCTRACE_VALUE_SIGNED, 0, 7, 4)});
   script.exit(thread, 2000);
+  script.enter(thread, 2000, "g");
+  script.exit(thread, 2500);
+  script.exit_named(thread, 3000, "main");
+  std::map<std::string, Json> calls;
+  for (const Json& event : events_of(Exported(script).to("chrome"), "X")) {
+    calls[event.at("name")] = event;
+  }
+  CHECK(calls.at("g").at("tid") == 7);
+  CHECK(calls.at("main").at("tid") != 7);
+  CHECK(calls.at("main").at("ts") == 1);
+  CHECK(calls.at("main").at("dur") == 2);
+}
+
+TEST_CASE("chrome: gaps that overlap still nest") {
+  const RecordScript script = treetest();
+  Exported exported(script);
+  exported.gaps = overlapping_gaps(0);
+  const auto lanes = nested(exported.to("chrome"));
+  CHECK(lanes.at("treetest: gaps") ==
+        std::vector<std::string>{"lost: full 1000 3000", "lost: full 3000 4000"});
+  CHECK(lanes.at("session: cpu 3 gaps") ==
+        std::vector<std::string>{"lost: full 2000 4000"});
+}
+
+TEST_CASE("chrome: args, retval, counters, instants") {
+  const RecordScript script = call_with_points();
   const std::string text = Exported(script).to("chrome");
   const Json call = events_of(text, "X").at(0);
   CHECK(call.at("args").at("args") == Json{5});
@@ -126,22 +229,10 @@ TEST_CASE("chrome: args, retval, counters, instants") {
 }
 
 TEST_CASE("chrome: states, wake-ups and gaps have lanes of their own") {
-  KernelScript s;
-  const ThreadIndex first = s.script.thread(s.process, 100, "first");
-  const ThreadIndex second = s.script.thread(s.process, 101, "second");
-  s.task(0);
-  s.task(100);
-  s.task(101);
-  s.script.enter(first, 1000, "f");
-  s.script.enter(second, 1000, "g");
-  s.leaves(100, 1100, false);
-  s.woken(100, 1300, 101);
-  s.comes(100, 1350);
-  s.script.exit(first, 2000);
-  s.script.exit(second, 2000);
+  const KernelScript s = one_wake_up();
   Exported exported(s.script);
   Gap gap;
-  gap.thread = first;
+  gap.thread = 0;
   gap.from_ns = 1500;
   gap.to_ns = 1600;
   gap.records = 3;

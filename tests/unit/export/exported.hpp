@@ -30,6 +30,40 @@ inline void describe_some(const RecordScript& script, const reader::Record& reco
   }
 }
 
+// f with an argument, 5, and the return value 7; in it the counter queue, 12 and then 13,
+// and the instant now.
+inline RecordScript call_with_points() {
+  RecordScript script;
+  const reader::ThreadIndex thread = script.program(7, "prog");
+  script.enter(thread, 1000, "f");
+  script.arguments(thread, 1000, {number_arg(ARCTRACE_VALUE_SIGNED, 1, 5, 4)});
+  for (const uint64_t value : {12u, 13u}) {
+    script.add(thread, 1100, ARCTRACE_TYPE_COUNTER,
+               Bytes().u32(script.name_id("queue")).u64(value));
+  }
+  script.add(thread, 1200, ARCTRACE_TYPE_INSTANT, Bytes().u32(script.name_id("now")));
+  script.result(thread, 2000, {number_arg(ARCTRACE_VALUE_SIGNED, 0, 7, 4)});
+  script.exit(thread, 2000);
+  return script;
+}
+
+// Two gaps of a thread, 1000 to 3000 and 2000 to 4000; and one of a CPU.
+inline std::vector<reader::Gap> overlapping_gaps(reader::ThreadIndex thread) {
+  reader::Gap gap;
+  gap.thread = thread;
+  gap.from_ns = 1000;
+  gap.to_ns = 3000;
+  std::vector<reader::Gap> gaps = {gap};
+  gap.from_ns = 2000;
+  gap.to_ns = 4000;
+  gap.records = 5;
+  gaps.push_back(gap);
+  gap.thread = reader::kNoIndex;
+  gap.cpu = 3;
+  gaps.push_back(gap);
+  return gaps;
+}
+
 struct Exported {
   // `script` must outlive this object.
   explicit Exported(const RecordScript& exported) : script(exported) {

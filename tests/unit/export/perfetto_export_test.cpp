@@ -277,17 +277,7 @@ TEST_CASE("perfetto: a call without an entry is whole, on a track of its own") {
 }
 
 TEST_CASE("perfetto: args, retval, counters, instants") {
-  RecordScript script;
-  const ThreadIndex thread = script.program(7, "prog");
-  script.enter(thread, 1000, "f");
-  script.arguments(thread, 1000, {number_arg(ARCTRACE_VALUE_SIGNED, 1, 5, 4)});
-  for (const uint64_t value : {12u, 13u}) {
-    script.add(thread, 1100, ARCTRACE_TYPE_COUNTER,
-               Bytes().u32(script.name_id("queue")).u64(value));
-  }
-  script.add(thread, 1200, ARCTRACE_TYPE_INSTANT, Bytes().u32(script.name_id("now")));
-  script.result(thread, 2000, {number_arg(ARCTRACE_VALUE_SIGNED, 0, 7, 4)});
-  script.exit(thread, 2000);
+  const RecordScript script = call_with_points();
   const Decoded decoded = decode(Exported(script).to("perfetto"));
   REQUIRE(decoded.events.size() == 5);
   CHECK(decoded.events[0].notes.at("arg1") == "5");
@@ -301,19 +291,7 @@ TEST_CASE("perfetto: args, retval, counters, instants") {
 }
 
 TEST_CASE("perfetto: states and wake-ups") {
-  KernelScript s;
-  const ThreadIndex first = s.script.thread(s.process, 100, "first");
-  const ThreadIndex second = s.script.thread(s.process, 101, "second");
-  s.task(0);
-  s.task(100);
-  s.task(101);
-  s.script.enter(first, 1000, "f");
-  s.script.enter(second, 1000, "g");
-  s.leaves(100, 1100, false);
-  s.woken(100, 1300, 101);
-  s.comes(100, 1350);
-  s.script.exit(first, 2000);
-  s.script.exit(second, 2000);
+  const KernelScript s = one_wake_up();
   const Decoded decoded = decode(Exported(s.script).to("perfetto"));
   const auto calls = calls_of(decoded);
   CHECK(calls.at("blocked: sleeps") == Sums{1, 0, 200});
@@ -339,16 +317,9 @@ TEST_CASE("perfetto: states and wake-ups") {
 TEST_CASE("perfetto: gaps that overlap still nest") {
   const RecordScript script = treetest();
   Exported exported(script);
-  Gap gap;
-  gap.thread = 0;
-  gap.from_ns = 1000;
-  gap.to_ns = 3000;
-  exported.gaps.push_back(gap);
-  gap.from_ns = 2000;
-  gap.to_ns = 4000;
-  gap.records = 5;
-  exported.gaps.push_back(gap);
+  exported.gaps = overlapping_gaps(0);
   const Decoded decoded = decode(exported.to("perfetto"));
-  CHECK(calls_of(decoded).at("lost: full") == Sums{2, 0, 3000});
+  CHECK(calls_of(decoded).at("lost: full") == Sums{3, 0, 5000});
   CHECK(decoded.events[decoded.events.size() - 2].notes.at("records") == "5");
+  CHECK(decoded.track_of(decoded.events.back()) == "cpu 3 gaps");
 }

@@ -165,3 +165,24 @@ TEST_CASE("a spool gives back each lane's text, from disk and from memory") {
     CHECK(read == text);
   }
 }
+
+TEST_CASE("a spool takes bounded memory, however many lanes there are") {
+  LaneSpool spool;
+  constexpr size_t kLanes = 10'000;
+  constexpr size_t kText = 2500;
+  for (size_t round = 0; round < 3; ++round) {
+    for (size_t lane = 0; lane < kLanes; ++lane) {
+      spool.add(lane, std::string(kText, static_cast<char>('a' + lane % 26)));
+      REQUIRE(spool.memory() < LaneSpool::kMemoryMax);
+    }
+  }
+  for (size_t lane = 0; lane < kLanes; lane += 999) {
+    std::string read;
+    const auto take = [&](std::string_view piece) {
+      read += piece;
+      return true;
+    };
+    CHECK(spool.read(lane, take).ok());
+    CHECK(read == std::string(3 * kText, static_cast<char>('a' + lane % 26)));
+  }
+}

@@ -165,6 +165,36 @@ TEST_CASE("pprof: samples lead to their functions, and values add up") {
   CHECK(stack == std::vector<std::string>{"f", "first 100/100"});
 }
 
+TEST_CASE("sums: a deep recursion takes space in proportion to its depth") {
+  const auto recursion = [](int64_t depth) {
+    RecordScript script;
+    const ThreadIndex thread = script.program(7, "prog");
+    int64_t now = 1000;
+    for (int64_t i = 0; i < depth; ++i)
+      script.enter(thread, now++, i % 2 ? "odd" : "even");
+    for (int64_t i = 0; i < depth; ++i) script.exit(thread, now++);
+    return script;
+  };
+  constexpr int64_t kDepth = 5000;
+  const RecordScript deep = recursion(kDepth);
+  const std::string text = Exported(deep).to("folded");
+  // Sums by the innermost function are whole, and say where functions are left out.
+  std::map<std::string, uint64_t> sums;
+  size_t cut = 0;
+  for (const auto& [stack, weight] : folded(text)) {
+    sums[stack.substr(stack.rfind(';') + 1)] += weight;
+    cut += stack.find(";[functions left out];") != std::string::npos;
+  }
+  // The innermost call takes 1 ns, each other one 2.
+  CHECK(sums == std::map<std::string, uint64_t>{{"even", kDepth}, {"odd", kDepth - 1}});
+  CHECK(cut == 2);
+  const RecordScript twice = recursion(2 * kDepth);
+  CHECK(Exported(twice).to("folded").size() < text.size() + 1000);
+  const std::string profile = gunzip(Exported(deep).to("pprof"));
+  CHECK(gunzip(Exported(twice).to("pprof")).size() < profile.size() + 1000);
+  CHECK(profile.find("[functions left out]") != std::string::npos);
+}
+
 TEST_CASE("callgrind: own and inclusive costs, recursion counted once") {
   RecordScript script;
   const ThreadIndex thread = script.program(7, "prog");

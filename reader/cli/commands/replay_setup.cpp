@@ -1,0 +1,27 @@
+#include "reader/cli/commands/replay_setup.hpp"
+
+namespace arctrace::cli {
+
+reader::SymbolOptions symbol_options(bool allow_download) {
+  reader::SymbolOptions symbols;
+  symbols.allow_download = allow_download;
+  return symbols;
+}
+
+reader::ReplayOptions replay_options(const ReplayFilterOptions& options,
+                                     const reader::Trace& trace) {
+  reader::ReplayOptions made;
+  made.filter = options.filter;
+  made.all_threads = options.all_threads;
+  made.has_wake_ups = !trace.session().has_perf_records;
+  if (options.has_thread_filter()) {
+    made.wants_thread = [&options, &trace](reader::ThreadIndex thread) {
+      return options.wants_thread(trace.definitions(), thread);
+    };
+  }
+  made.ticks = &trace.clock();
+  made.mode = trace.session().mode;
+  return made;
+}
+
+}  // namespace arctrace::cli
