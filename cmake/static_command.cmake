@@ -3,6 +3,8 @@
 # CMake package names only these. Its targets are made here, at the top, so that all
 # directories use them.
 option(ARCTRACE_STATIC "Link the command statically" OFF)
+set(ARCTRACE_ZYDIS_SOURCE "" CACHE PATH
+  "Zydis' source, from which a static command has its decoder")
 if(ARCTRACE_STATIC)
   set(CMAKE_FIND_LIBRARY_SUFFIXES .a)
   find_package(absl REQUIRED)
@@ -16,4 +18,12 @@ if(ARCTRACE_STATIC)
         IMPORTED_SONAME_NONE "")
     endif()
   endforeach()
+  # Debian has no static Zydis. The decoder is all that is used of it.
+  set(decoder ${ARCTRACE_ZYDIS_SOURCE}/src/Decoder.c ${ARCTRACE_ZYDIS_SOURCE}/src/DecoderData.c
+    ${ARCTRACE_ZYDIS_SOURCE}/src/Register.c ${ARCTRACE_ZYDIS_SOURCE}/src/SharedData.c)
+  add_library(arctrace_zydis STATIC ${decoder})
+  target_include_directories(arctrace_zydis
+    PRIVATE ${ARCTRACE_ZYDIS_SOURCE}/src PUBLIC ${ARCTRACE_ZYDIS_SOURCE}/include)
+  target_compile_definitions(arctrace_zydis PUBLIC ZYDIS_STATIC_BUILD ZYCORE_STATIC_BUILD)
+  add_library(Zydis::Zydis ALIAS arctrace_zydis)
 endif()
