@@ -142,8 +142,8 @@ TEST_CASE("patch: jumps to the first instruction, or between the covered bytes")
                                         {1, Verdict::kEnteredInside},
                                         {7, Verdict::kEnteredInside},
                                         {8, Verdict::kPatchable}}) {
-    CAPTURE(target);
     const auto address = kText + static_cast<uint64_t>(target);
+    CAPTURE(address);
     CHECK(plan_of(kPrologue + relative({0xE9}, kText + 8, address)).verdict == verdict);
     CHECK(
         plan_of(kPrologue + relative({0x0F, 0x85}, kText + 8, address) + kRet).verdict ==
