@@ -15,18 +15,21 @@ BindingPlace* places_of(BindingRoom& room) {
 
 uint32_t binding_room_distance(const ModuleImage& image, const uint64_t* table) {
   constexpr uintptr_t kWord = sizeof(uint64_t);
-  const uintptr_t begin = (image.unused.low + kWord - 1) & ~(kWord - 1);
+  const uintptr_t end = image.unused.high;
+  const uintptr_t size = end - image.unused.low;
   const auto table_address = reinterpret_cast<uintptr_t>(table);
   const auto relocations = reinterpret_cast<uintptr_t>(image.jump_slots);
-  const bool is_reached =
-      begin > table_address && begin > relocations && table_address % kWord == 0 &&
-      relocations % kWord == 0 && (begin - table_address) / kWord <= UINT32_MAX &&
-      (image.unused.high - relocations) / sizeof(ElfW(Rela)) <= UINT32_MAX;
-  if (!is_reached || image.unused.high < begin + sizeof(BindingRoom)) return 0;
-  const uint64_t fitting =
-      (image.unused.high - begin - sizeof(BindingRoom)) / sizeof(BindingPlace);
+  if (size < sizeof(BindingRoom) + sizeof(BindingPlace)) return 0;
+  const uint64_t fitting = (size - sizeof(BindingRoom)) / sizeof(BindingPlace);
   const uint64_t count = fitting < kPlacesMax ? fitting : kPlacesMax;
-  if (count == 0) return 0;
+  // At the page's end: a program that writes a little beyond its last variable, which
+  // does no harm untraced, does none here.
+  const uintptr_t begin = end - sizeof(BindingRoom) - count * sizeof(BindingPlace);
+  const bool is_reached = begin > table_address && begin > relocations &&
+                          table_address % kWord == 0 && relocations % kWord == 0 &&
+                          (begin - table_address) / kWord <= UINT32_MAX &&
+                          (end - relocations) / sizeof(ElfW(Rela)) <= UINT32_MAX;
+  if (!is_reached) return 0;
   auto& room = *reinterpret_cast<BindingRoom*>(begin);
   if (room.relocations != image.jump_slots || room.count != count) {
     room = {image.jump_slots, count};
@@ -43,7 +46,7 @@ BindingRoom* binding_room(const LazyBinding& binding) {
 }
 
 BindingPlace* take_binding_place(BindingRoom& room) {
-  for (uint64_t i = 0; i < room.count; ++i) {
+  for (uint64_t i = 0; i < room.count && i < kPlacesMax; ++i) {
     BindingPlace& place = places_of(room)[i];
     uint64_t free = 0;
     if (IpcAtomics::compare_exchange_acq_rel(place.is_taken, free, uint64_t{1})) {

@@ -1,7 +1,7 @@
 // Room for copies of a module's relocations, in the module itself: the loader counts
 // relocations from the module's first one by 32 bits, in units of their size, so that a
-// copy must come after that one and not far from it. The rest of the last page that the
-// module's variables begin is mapped, writable, and nobody's.
+// copy must come after that one and not far from it. The last page of the module's
+// variables is mapped to its end, writable, and nobody's after the last variable.
 #pragma once
 
 #include <link.h>
