@@ -24,6 +24,12 @@ struct IpcAtomics {
   static Word load_acquire(Word& word) {
     return ref(word).load(boost::memory_order_acquire);
   }
+  // The same of a word that its writer may be storing plainly at this moment, because
+  // nobody knows whether the writer is stopped. ThreadSanitizer would report that store.
+  __attribute__((no_sanitize("thread"))) static uint32_t load_amid_plain_stores(
+      uint32_t& word) {
+    return __atomic_load_n(&word, __ATOMIC_ACQUIRE);
+  }
   template <class Word>
   static void store_relaxed(Word& word, Word value) {
     ref(word).store(value, boost::memory_order_relaxed);

@@ -28,6 +28,24 @@ uint32_t load_word(std::byte* block, uint32_t offset) {
   return IpcAtomics::load_acquire(word_at(block + offset));
 }
 
+// The offset of the first record after the hole that begins at `hole`, at most `end`. A
+// writer that was taken for stopped may fill the hole meanwhile, and its stores to a
+// record become visible in order, word 0 first. So when a word of a record is seen, the
+// words before it are looked at again, downwards: the lowest one that is not 0xffffffff
+// is a word 0, for if it were a later word, its own word 0 would be seen too.
+uint32_t end_of_hole(std::byte* block, uint32_t hole, uint32_t end) {
+  const auto is_fill = [block](uint32_t offset) {
+    return IpcAtomics::load_amid_plain_stores(word_at(block + offset)) == ARCTRACE_FILL;
+  };
+  uint32_t record = hole;
+  while (record < end && is_fill(record)) record += 4;
+  for (uint32_t offset = record; offset > hole;) {
+    offset -= 4;
+    if (!is_fill(offset)) record = offset;
+  }
+  return record;
+}
+
 // Whether a committed record is of what its program is built to record, and not only of
 // library calls. `body` is what follows its head.
 bool is_own_record(uint32_t type, std::span<const std::byte> body) {
@@ -158,7 +176,7 @@ std::vector<std::byte> copy_live_block_untrusted(std::byte* block, uint32_t bloc
     const uint32_t word0 = load_word(block, offset);
     if (word0 == ARCTRACE_FILL) {
       if (header.form == ARCTRACE_FORM_COMPACT) break;  // it has no holes
-      offset += 4;
+      offset = end_of_hole(block, offset, settled);
       continue;
     }
     const uint32_t length = length_at(word0, offset, block_size);
@@ -167,7 +185,8 @@ std::vector<std::byte> copy_live_block_untrusted(std::byte* block, uint32_t bloc
     if ((word0 & ARCTRACE_IN_PROGRESS) == 0) {
       std::memcpy(copy.data() + offset + 4, block + offset + 4, length - 4);
     } else if (header.form == ARCTRACE_FORM_FULL && length >= ARCTRACE_FULL_HEAD_SIZE) {
-      const uint32_t writer = load_word(block, offset + 4);
+      const uint32_t writer =
+          IpcAtomics::load_amid_plain_stores(word_at(block + offset + 4));
       std::memcpy(copy.data() + offset + 4, &writer, sizeof writer);
     }
     offset += length;

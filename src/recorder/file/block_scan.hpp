@@ -46,8 +46,8 @@ arctrace_block_header copy_block_header(arctrace_block_header& header);
 // A copy of a block to which writers may still be writing, up to the offset `settled`,
 // below which no record is begun any more. Committed records are copied whole; of a
 // record in progress only word 0 is copied, and of a full head the writer, by which
-// readers know whether it died; the rest stays 0xff. REQUIRES: settled <=
-// block_size.
+// readers know whether it died; the rest stays 0xff. A writer that was taken for stopped
+// may go on in a hole below `settled`. REQUIRES: settled <= block_size.
 std::vector<std::byte> copy_live_block_untrusted(std::byte* block, uint32_t block_size,
                                                  uint32_t settled);
 

@@ -4,8 +4,10 @@
 
 #include <doctest/doctest.h>
 
+#include <array>
 #include <cstring>
 
+#include "tests/support/single_step.hpp"
 #include "tests/support/test_session.hpp"
 #include "tests/support/trace_builder.hpp"
 
@@ -134,6 +136,61 @@ TEST_CASE("live copy: committed records whole, of one in progress the first two 
   for (size_t i = 64; i < kBlockSize; ++i) {
     const bool is_torn_body = i >= 128 + 20 + 8 && i < 128 + 20 + 28;
     REQUIRE(copy[i] == (is_torn_body ? std::byte{0xFF} : bytes[i]));
+  }
+}
+
+// A writer that was taken for stopped stores the first words of its record, or commits
+// it, at any instruction of the copy. Its writer word would itself be a valid word 0.
+TEST_CASE("live copy: a record that is begun in a hole meanwhile is not misread") {
+  if (!can_single_step()) return;
+  constexpr uint32_t kWords = 7;
+  constexpr uint32_t kHole = 128 + 20;
+  constexpr uint32_t kWord0 = ARCTRACE_WORD0(ARCTRACE_TYPE_EVENT, 4 * kWords);
+  constexpr uint32_t kLooksLikeWord0 = ARCTRACE_WORD0(ARCTRACE_TYPE_INSTANT, 20);
+  const std::array<uint32_t, kWords> record = {kWord0 | ARCTRACE_IN_PROGRESS,
+                                               kLooksLikeWord0,
+                                               kLooksLikeWord0,
+                                               0,
+                                               1,
+                                               kLooksLikeWord0,
+                                               0};
+  BlockBuilder block = BlockBuilder::shared(3, 100);
+  block.add_full(ARCTRACE_TYPE_INSTANT, 1, 5, Bytes().u32(77));
+  block.hole(kWords).add_full(ARCTRACE_TYPE_INSTANT, 1, 7, Bytes().u32(78));
+  constexpr uint32_t kSize = kHole + 4 * kWords + 20;  // small: fewer steps
+  std::vector<std::byte> before = block_of(block);
+  before.resize(kSize);
+  Random random(test_seed());
+  for (const uint32_t stored : {2U, kWords}) {
+    bool ended = false;
+    for (uint64_t cut = random.below(11); !ended; cut += 11) {
+      std::vector<std::byte> bytes = before;
+      std::vector<std::byte> copy;
+      ended = true;
+      single_step([&] { copy = copy_live_block_untrusted(bytes.data(), kSize, kSize); },
+                  [&](uint64_t step) {
+                    if (step < cut) return true;
+                    ended = false;
+                    std::memcpy(bytes.data() + kHole, record.data(), size_t{4} * stored);
+                    if (stored == kWords) std::memcpy(bytes.data() + kHole, &kWord0, 4);
+                    return false;
+                  });
+      std::vector<uint16_t> types;
+      for_each_full_record(copy,
+                           [&](uint16_t type, uint64_t, std::span<const std::byte>) {
+                             types.push_back(type);
+                           });
+      std::vector<uint16_t> expected = {ARCTRACE_TYPE_INSTANT, ARCTRACE_TYPE_INSTANT};
+      if (types.size() == 3) {
+        REQUIRE(stored == kWords);
+        expected.insert(expected.begin() + 1, ARCTRACE_TYPE_EVENT);
+        REQUIRE(std::memcmp(copy.data() + kHole + 4, record.data() + 1,
+                            size_t{4} * (kWords - 1)) == 0);
+      }
+      CAPTURE(stored);
+      CAPTURE(cut);
+      REQUIRE(types == expected);
+    }
   }
 }
 
