@@ -16,6 +16,7 @@
 #include "src/os/program_file.hpp"
 #include "src/os/readable_memory.hpp"
 #include "src/os/robust_lock.hpp"
+#include "src/os/roomy_stack.hpp"
 #include "src/os/thread_id.hpp"
 #include "src/process/confinement.hpp"
 #include "src/process/gate.hpp"
@@ -107,6 +108,7 @@ void arctrace_shim_libc_thread(uint32_t tid) {
 }
 
 void arctrace_shim_forked(uint32_t pid) {
+  free_roomy_stacks();
   if (!session.joined) return;
   arctrace_shim_libc_thread(pid);
   begin_forked_process(pid);
@@ -256,6 +258,10 @@ uint32_t arctrace_shim_own_memory(struct arctrace_shim_memory* ranges, uint32_t 
 
 void arctrace_shim_lends_storage(void) {
   if (session.joined) lend_storage();
+}
+
+void arctrace_shim_with_room(void (*run)(void* data), void* data) {
+  run_on_roomy_stack(run, data);
 }
 
 void arctrace_shim_vfork_begin(void) {

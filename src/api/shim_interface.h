@@ -203,6 +203,9 @@ ARCTRACE_API uint32_t arctrace_shim_own_memory(struct arctrace_shim_memory* rang
  * storage of its own, while the thread goes on. */
 ARCTRACE_API void arctrace_shim_lends_storage(void);
 
+/* Calls run(data) where a slow path has room (src/base/split_stack.hpp). */
+ARCTRACE_API void arctrace_shim_with_room(void (*run)(void* data), void* data);
+
 /* To be called in the parent around vfork: before the call, and after it has returned
  * there. */
 ARCTRACE_API void arctrace_shim_vfork_begin(void);

@@ -2,6 +2,7 @@
 
 #include "src/calls/call_args.hpp"
 #include "src/calls/vector_registers.hpp"
+#include "src/os/roomy_stack.hpp"
 #include "src/os/stop_program.hpp"
 #include "src/process/session.hpp"
 #include "src/protocol/losses.hpp"
@@ -171,6 +172,15 @@ void end_another_call(uintptr_t* return_slot, uintptr_t retval) {
   }
 }
 
+void end_call(uintptr_t* return_slot, uintptr_t retval) {
+  PendingCalls* own = thread_local_state.calls;
+  const PendingCall* top =
+      own != nullptr ? own->only_top(reinterpret_cast<uintptr_t>(return_slot)) : nullptr;
+  if (top == nullptr) return end_another_call(return_slot, retval);
+  record_return(*top, retval);
+  end_innermost_call(*own, *top, return_slot);
+}
+
 // Whether a task makes the call that uses another thread's storage: it must not touch
 // that thread's pending calls. The call's record counts as lost.
 bool is_of_borrower(uintptr_t stack_pointer) {
@@ -243,35 +253,41 @@ void set_call_args(const arctrace_shim_call_args* all) { all_args = all; }
 int call_began_slow(uint64_t key, const uintptr_t* return_slot, uintptr_t frame_pointer,
                     uint32_t flags) {
   const StubCall call{return_slot, frame_pointer, flags};
-  return begin_call(key, key, call, [&] { return record_enter(key, call); });
+  int through = 0;
+  with_room([&] {
+    through = begin_call(key, key, call, [&] { return record_enter(key, call); });
+  });
+  return through;
 }
 
 int call_began_with_args(uint64_t key, const StubCall& call, uint32_t args,
                          const uintptr_t* registers) {
-  // Before the entry: the time that it takes is not the function's.
-  ArgsBody body;
-  if (is_recorded(ARCTRACE_GATE_FUNCTIONS)) gather_call(call, args, registers, body);
-  const uint64_t pending_key = may_have_args(key) ? key_with_args(key, args) : key;
-  return begin_call(key, pending_key, call, [&] {
-    return all_args[args].argument_count == 0
-               ? record_enter(key, call)
-               : enter_slow(key, call.described(), call.here(), &body);
+  int through = 0;
+  with_room([&] {
+    // Before the entry: the time that it takes is not the function's.
+    ArgsBody body;
+    if (is_recorded(ARCTRACE_GATE_FUNCTIONS)) gather_call(call, args, registers, body);
+    const uint64_t pending_key = may_have_args(key) ? key_with_args(key, args) : key;
+    through = begin_call(key, pending_key, call, [&] {
+      return all_args[args].argument_count == 0
+                 ? record_enter(key, call)
+                 : enter_slow(key, call.described(), call.here(), &body);
+    });
   });
+  return through;
 }
 
 void call_ended_slow(uintptr_t* return_slot, uintptr_t retval) {
-  PendingCalls* own = thread_local_state.calls;
-  const PendingCall* top =
-      own != nullptr ? own->only_top(reinterpret_cast<uintptr_t>(return_slot)) : nullptr;
-  if (top == nullptr) return end_another_call(return_slot, retval);
-  record_return(*top, retval);
-  end_innermost_call(*own, *top, return_slot);
+  with_room([=] { end_call(return_slot, retval); });
 }
 
 void call_passed(uint64_t key, const StubCall& call, bool returns) {
-  if (!is_recorded(ARCTRACE_GATE_FUNCTIONS) || !record_enter(key, call) || !returns)
-    return;
-  record_return({call.here(), *call.return_slot, key}, 0);
+  with_room([=] {
+    if (!is_recorded(ARCTRACE_GATE_FUNCTIONS) || !record_enter(key, call) || !returns) {
+      return;
+    }
+    record_return({call.here(), *call.return_slot, key}, 0);
+  });
 }
 
 void call_passed_with_args(uint64_t key, const StubCall& call, bool returns,

@@ -12,6 +12,7 @@
 #include "writer_shim/arch/kept_vectors.hpp"
 #include "writer_shim/arch/machine.hpp"
 #include "writer_shim/arch/sleds.hpp"
+#include "writer_shim/base/room.hpp"
 #include "writer_shim/elf/module_slots.hpp"
 #include "writer_shim/filter/function_filter.hpp"
 #include "writer_shim/functions/functions_gate.hpp"
@@ -75,6 +76,12 @@ __attribute__((noinline)) uintptr_t learn_function(uintptr_t hook_site, uint64_t
   return is_elsewhere ? 0 : begin;
 }
 
+__attribute__((noinline)) uintptr_t learn_with_room(uintptr_t hook_site, uint64_t& site) {
+  uintptr_t function = 0;
+  with_room([&] { function = learn_function(hook_site, site); });
+  return function;
+}
+
 inline uint64_t& site_of(uintptr_t hook_site) {
   return sites[(hook_site >> 4 ^ hook_site >> 19) % kSites];
 }
@@ -90,7 +97,7 @@ __attribute__((always_inline)) inline bool find_function(uintptr_t hook_site,
     function = hook_site - distance_of(known);
     return true;
   }
-  function = learn_function(hook_site, site);
+  function = learn_with_room(hook_site, site);
   return function != 0;
 }
 
@@ -130,6 +137,34 @@ void function_begins(const EnteredFunction& function) {
   if (through != 0) {
     *function.return_slot = reinterpret_cast<uintptr_t>(arctrace_exchanged_returns);
   }
+}
+
+// Takes a call of mcount.
+void mcount_called(uintptr_t hook_site, uintptr_t* stack_pointer,
+                   const uintptr_t* frame_pointer) {
+  arctrace_shim_call call{};
+  call.stack_pointer = reinterpret_cast<uintptr_t>(stack_pointer);
+  call.frame_pointer = reinterpret_cast<uintptr_t>(frame_pointer);
+  call.hook_site = hook_site;
+  locate_frame(0, call);
+  if (__builtin_expect((call.flags & ARCTRACE_SHIM_LOCATION_GUESSED) != 0, 0)) {
+    // Without unwind tables: libc's mcount, too, takes the caller's return address to be
+    // beside the frame pointer.
+    constexpr uintptr_t kFrameMax = uintptr_t{1} << 20;
+    const uintptr_t distance = call.frame_pointer - call.stack_pointer;
+    if (distance > kFrameMax || call.frame_pointer % sizeof(uintptr_t) != 0) return;
+    call.location = call.frame_pointer + 2 * sizeof(uintptr_t);
+  }
+  auto* return_slot = reinterpret_cast<uintptr_t*>(call.location) - 1;
+  // With split stacks gcc calls mcount before the function makes its frame, too. Its
+  // tables do not count the static chain that it pushes around that call.
+  if (__builtin_expect(return_slot == stack_pointer, 0) &&
+      keeps_static_chain(hook_site)) {
+    ++return_slot;
+  }
+  uintptr_t function = 0;
+  if (!find_function(hook_site, function)) return;
+  function_begins({function, stack_pointer, return_slot, *frame_pointer});
 }
 
 // The unwind rule for the return address that we exchange needs the pending calls.
@@ -175,30 +210,8 @@ extern "C" int arctrace_mcount_called_fast(uintptr_t hook_site,
 }
 
 // Called after the function has made its frame, whose size only unwind tables know.
-extern "C" __attribute__((flatten)) void arctrace_mcount_called(
-    uintptr_t hook_site, uintptr_t* stack_pointer, const uintptr_t* frame_pointer) {
+extern "C" void arctrace_mcount_called(uintptr_t hook_site, uintptr_t* stack_pointer,
+                                       const uintptr_t* frame_pointer) {
   if (!is_ready()) return;
-  arctrace_shim_call call{};
-  call.stack_pointer = reinterpret_cast<uintptr_t>(stack_pointer);
-  call.frame_pointer = reinterpret_cast<uintptr_t>(frame_pointer);
-  call.hook_site = hook_site;
-  locate_frame(0, call);
-  if (__builtin_expect((call.flags & ARCTRACE_SHIM_LOCATION_GUESSED) != 0, 0)) {
-    // Without unwind tables: libc's mcount, too, takes the caller's return address to be
-    // beside the frame pointer.
-    constexpr uintptr_t kFrameMax = uintptr_t{1} << 20;
-    const uintptr_t distance = call.frame_pointer - call.stack_pointer;
-    if (distance > kFrameMax || call.frame_pointer % sizeof(uintptr_t) != 0) return;
-    call.location = call.frame_pointer + 2 * sizeof(uintptr_t);
-  }
-  auto* return_slot = reinterpret_cast<uintptr_t*>(call.location) - 1;
-  // With split stacks gcc calls mcount before the function makes its frame, too. Its
-  // tables do not count the static chain that it pushes around that call.
-  if (__builtin_expect(return_slot == stack_pointer, 0) &&
-      keeps_static_chain(hook_site)) {
-    ++return_slot;
-  }
-  uintptr_t function = 0;
-  if (!find_function(hook_site, function)) return;
-  function_begins({function, stack_pointer, return_slot, *frame_pointer});
+  with_room([=] { mcount_called(hook_site, stack_pointer, frame_pointer); });
 }

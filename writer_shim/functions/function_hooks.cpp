@@ -4,6 +4,7 @@
 
 #include "writer_shim/arch/function_hooks.h"
 #include "writer_shim/base/glibc.hpp"
+#include "writer_shim/base/room.hpp"
 #include "writer_shim/elf/symbol_search.hpp"
 #include "writer_shim/filter/function_filter.hpp"
 #include "writer_shim/functions/functions_gate.hpp"
@@ -71,7 +72,9 @@ void arctrace_function_entered(uintptr_t function, uintptr_t call_site,
                                uintptr_t stack_pointer, uintptr_t frame_pointer,
                                uintptr_t hook_site) {
   if (functions_gate_is_open()) {
-    enter(function, {0, stack_pointer, frame_pointer, hook_site, call_site, 0});
+    with_room([=] {
+      enter(function, {0, stack_pointer, frame_pointer, hook_site, call_site, 0});
+    });
   }
   if (next_enter != nullptr) {
     next_enter(reinterpret_cast<void*>(function), reinterpret_cast<void*>(call_site));
@@ -82,7 +85,9 @@ void arctrace_function_left(uintptr_t function, uintptr_t call_site,
                             uintptr_t stack_pointer, uintptr_t frame_pointer,
                             uintptr_t hook_site) {
   if (functions_gate_is_open()) {
-    exit(function, {0, stack_pointer, frame_pointer, hook_site, call_site, 0});
+    with_room([=] {
+      exit(function, {0, stack_pointer, frame_pointer, hook_site, call_site, 0});
+    });
   }
   if (next_exit != nullptr) {
     next_exit(reinterpret_cast<void*>(function), reinterpret_cast<void*>(call_site));

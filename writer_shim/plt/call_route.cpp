@@ -4,6 +4,7 @@
 #include "src/base/shared_atomics.hpp"
 #include "writer_shim/arch/caller_use.hpp"
 #include "writer_shim/arch/machine.hpp"
+#include "writer_shim/base/room.hpp"
 #include "writer_shim/filter/live_filter.hpp"
 #include "writer_shim/plt/call_table.hpp"
 #include "writer_shim/plt/caller_readers.hpp"
@@ -165,7 +166,9 @@ extern "C" arctrace_call_route arctrace_call_begins(arctrace_stub_entry* entry,
   auto& call = *reinterpret_cast<LibraryCall*>(entry);
   if (__builtin_expect(
           IpcAtomics::load_acquire(call.plain.ready_at) != live_filter_round() + 1, 0)) {
-    return begin_unready_call(call, return_slot, frame_pointer);
+    arctrace_call_route route{};
+    with_room([&] { route = begin_unready_call(call, return_slot, frame_pointer); });
+    return route;
   }
   const uintptr_t target = IpcAtomics::load_relaxed(call.plain.target);
   return {target, static_cast<uintptr_t>(arctrace_shim_call_begin(

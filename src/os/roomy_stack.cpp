@@ -1,0 +1,81 @@
+#include "src/os/roomy_stack.hpp"
+
+#include <sys/mman.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "src/base/raw_syscall.hpp"
+#include "src/base/shared_atomics.hpp"
+#include "src/os/kernel_use.hpp"
+
+extern "C" void arctrace_call_on_stack(void (*run)(void* data), void* data,
+                                       uintptr_t stack_end);
+
+namespace arctrace {
+namespace {
+
+// As many threads can be in a slow path at the same time without running on short stacks.
+constexpr size_t kRoomyStacks = 32;
+constexpr size_t kRoomyStackSize = size_t{64} << 10;
+constexpr size_t kGuardSize = size_t{4} << 10;
+
+struct RoomyStack {
+  uint32_t is_taken;  // by a thread
+  uintptr_t low;      // 0: not mapped; changed by the thread that has taken it
+};
+RoomyStack roomy_stacks[kRoomyStacks];
+
+bool is_mapped(RoomyStack& stack) {
+  if (IpcAtomics::load_relaxed(stack.low) != 0) return true;
+  constexpr size_t kSize = kGuardSize + kRoomyStackSize;
+  void* const mapped = sys::map(kSize, PROT_READ | PROT_WRITE,
+                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
+  if (mapped == nullptr) return false;
+  raw_syscall(SYS_mprotect, sys::pointer_argument(mapped), kGuardSize, PROT_NONE);
+  IpcAtomics::store_relaxed(stack.low, reinterpret_cast<uintptr_t>(mapped) + kGuardSize);
+  return true;
+}
+
+RoomyStack* take_stack() {
+  for (RoomyStack& stack : roomy_stacks) {
+    uint32_t nobody = 0;
+    if (IpcAtomics::load_relaxed(stack.is_taken) != 0 ||
+        !IpcAtomics::compare_exchange_acq_rel(stack.is_taken, nobody, uint32_t{1})) {
+      continue;
+    }
+    if (is_mapped(stack)) return &stack;
+    IpcAtomics::store_release(stack.is_taken, uint32_t{0});
+    return nullptr;
+  }
+  return nullptr;
+}
+
+bool is_on_roomy_stack() {
+  const auto here = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
+  for (RoomyStack& stack : roomy_stacks) {
+    // A stack that another thread is just mapping is not the one that we are on.
+    const uintptr_t low = IpcAtomics::load_relaxed(stack.low);
+    if (low != 0 && here - low < kRoomyStackSize) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+__attribute__((noinline)) void run_on_roomy_stack(void (*run)(void* data), void* data) {
+  if (!may_call_kernel() || is_on_roomy_stack()) return run(data);
+  const sys::SignalsBlocked blocked;
+  RoomyStack* const stack = take_stack();
+  if (stack == nullptr) return run(data);
+  arctrace_call_on_stack(run, data, stack->low + kRoomyStackSize);
+  IpcAtomics::store_release(stack->is_taken, uint32_t{0});
+}
+
+void free_roomy_stacks() {
+  for (RoomyStack& stack : roomy_stacks) {
+    IpcAtomics::store_release(stack.is_taken, uint32_t{0});
+  }
+}
+
+}  // namespace arctrace
