@@ -8,10 +8,12 @@
 
 #include "src/base/raw_syscall.hpp"
 #include "writer_shim/arch/function_jump.hpp"
+#include "writer_shim/arch/machine.hpp"
 #include "writer_shim/filter/function_filter.hpp"
 #include "writer_shim/functions/entry_hooks.hpp"
 #include "writer_shim/functions/function_sleds.hpp"
 #include "writer_shim/libc/hook.hpp"
+#include "writer_shim/patch/patched_calls.hpp"
 #include "writer_shim/plt/library_hooks.hpp"
 #include "writer_shim/unwind/frame_finder.hpp"
 
@@ -28,6 +30,7 @@ unsigned long long count;  // modules loaded and unloaded when last compared
 void modules_changed(bool are_unrelocated) {
   forget_frame_rules();
   forget_entry_hooks();
+  if constexpr (machine::kPatchesFunctions) forget_patched_callers();
   read_function_symbols();
   library_modules_changed(are_unrelocated);
   sled_modules_changed(are_unrelocated);

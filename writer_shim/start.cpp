@@ -6,6 +6,7 @@
 #include "src/base/raw_syscall.hpp"
 #include "src/shim_protocol/environment.hpp"
 #include "src/shim_protocol/options.hpp"
+#include "writer_shim/arch/machine.hpp"
 #include "writer_shim/base/early_join.hpp"
 #include "writer_shim/base/glibc.hpp"
 #include "writer_shim/filter/arg_specs.hpp"
@@ -24,6 +25,7 @@
 #include "writer_shim/libc/spawn_hooks.hpp"
 #include "writer_shim/libc/thread_hooks.hpp"
 #include "writer_shim/loader_watch.hpp"
+#include "writer_shim/patch/patched_program.hpp"
 #include "writer_shim/plt/library_hooks.hpp"
 #include "writer_shim/unwind/frame_finder.hpp"
 
@@ -91,6 +93,7 @@ __attribute__((constructor(102))) void start() {
   start_main_thread();
   hook_library_calls(options.library_calls);
   patch_functions();
+  if constexpr (machine::kPatchesFunctions) patch_program(options);
   set_module_hook(patch_functions);
   watch_loader();
   watch_exit();

@@ -18,8 +18,10 @@
 #include "reader/cli/options/command_line.hpp"
 #include "reader/cli/options/config_file.hpp"
 #include "reader/cli/options/near_names.hpp"
+#include "reader/cli/record/patch_program.hpp"
 #include "reader/render/output.hpp"
 #include "reader/trace/text_escape.hpp"
+#include "src/shim_protocol/patch_table.hpp"
 
 namespace arctrace::cli {
 namespace {
@@ -159,6 +161,10 @@ class CommandLine {
 int main(int argc, char** argv) {
   arctrace::cli::reserve_standard_descriptors();
   try {
+    // For the shim: not a command of the user's, and called for each program.
+    if (argc > 1 && std::string_view(argv[1]) == arctrace::shim::kPatchVerb) {
+      return arctrace::cli::make_patches({argv + 2, argv + argc});
+    }
     return arctrace::cli::CommandLine().run({argv + std::min(argc, 1), argv + argc});
   } catch (const std::bad_alloc&) {
     return arctrace::cli::fail("out of memory");

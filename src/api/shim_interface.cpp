@@ -175,9 +175,8 @@ void arctrace_shim_set_call_args(const arctrace_shim_call_args* all) {
   set_call_args(all);
 }
 
-const uint64_t* arctrace_shim_pending_calls(uintptr_t called_through,
-                                            uintptr_t exchanged) {
-  set_stub_returns(called_through, exchanged);
+const uint64_t* arctrace_shim_pending_calls(uintptr_t stub_block) {
+  set_stub_block(stub_block);
   return &first_pending_calls;
 }
 

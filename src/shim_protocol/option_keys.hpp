@@ -12,6 +12,8 @@ enum class OptionKey : uint8_t {
   kNotrace,
   kModule,
   kEntryOnly,
+  kPatch,
+  kPatcher,
   kArgs,
   kFile,
   kFunction,
@@ -25,7 +27,7 @@ enum class OptionKey : uint8_t {
 
 // In the order of OptionKey.
 inline constexpr const char* kOptionKeys[] = {
-    "libcall=",  "filter=", "notrace=",  "module=", "entryonly=", "args=", "file=",
+    "libcall=",  "filter=", "notrace=",  "module=", "entryonly=", "patch=", "patcher=", "args=", "file=",
     "function=", "callee=", "autoargs=", "live=",   "depth=",     "time=", "size="};
 static_assert(kOptionKeys[static_cast<size_t>(OptionKey::kSize)][0] == 's');
 

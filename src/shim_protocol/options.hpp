@@ -11,6 +11,8 @@
 //   notrace=PATTERN                            -N
 //   module=PATTERN                             -L
 //   entryonly=PATTERN                          --entry-only
+//   patch=PATTERN                              -P
+//   patcher=PATH                               the command, which analyses programs for -P
 //   args=SPECS:PATTERN                         -A and -R; SPECS: see arg_spec_code.hpp
 //   autoargs=yes                               -a
 //   depth=N, time=NS, size=BYTES               -D, -t, -Z
@@ -51,7 +53,7 @@ inline constexpr std::string_view kRegexMark = "re:";
 // (src/base/glob.hpp). kModule patterns match the names of files, all others those of
 // functions (src/base/function_names.hpp).
 struct Pattern {
-  enum class Kind : uint8_t { kFilter, kNotrace, kModule, kArgs, kEntryOnly };
+  enum class Kind : uint8_t { kFilter, kNotrace, kModule, kArgs, kEntryOnly, kPatch };
   Kind kind;
   const char* text;
   // For kArgs: see arg_spec_code.hpp, or one of the next two characters. Else null.
@@ -89,6 +91,7 @@ struct ShimOptions {
   uint32_t depth_max = 0;  // 0: any
   uint64_t min_ns = 0;     // 0: any
   uint64_t size_min = 0;   // of a function's code, in bytes
+  const char* patcher = nullptr;  // null: no functions are patched
   size_t pattern_count = 0;
   size_t type_count = 0;
   Pattern patterns[kPatternsMax] = {};
@@ -108,7 +111,8 @@ struct ShimOptions {
     bool found = depth_max != 0 || min_ns != 0 || size_min != 0;
     for (size_t i = 0; i < pattern_count; ++i) {
       found = found || (patterns[i].kind != Pattern::Kind::kArgs &&
-                        patterns[i].kind != Pattern::Kind::kEntryOnly);
+                        patterns[i].kind != Pattern::Kind::kEntryOnly &&
+                        patterns[i].kind != Pattern::Kind::kPatch);
     }
     return found;
   }

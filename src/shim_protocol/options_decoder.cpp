@@ -93,6 +93,12 @@ class Decoder {
       case OptionKey::kEntryOnly:
         add_pattern(Pattern::Kind::kEntryOnly, nullptr);
         return;
+      case OptionKey::kPatch:
+        add_pattern(Pattern::Kind::kPatch, nullptr);
+        return;
+      case OptionKey::kPatcher:
+        options_.patcher = last_field();
+        return;
       case OptionKey::kArgs:
         add_pattern(Pattern::Kind::kArgs, field());
         return;

@@ -37,6 +37,8 @@ OptionKey key_of(Pattern::Kind kind) {
       return OptionKey::kModule;
     case Pattern::Kind::kEntryOnly:
       return OptionKey::kEntryOnly;
+    case Pattern::Kind::kPatch:
+      return OptionKey::kPatch;
     default:
       return OptionKey::kArgs;
   }
@@ -89,6 +91,10 @@ void OptionsEncoder::set_library_calls(LibraryCalls which) {
 
 void OptionsEncoder::set_live() {
   put_option(OptionKey::kLive, {kYes}, Overflow::kPatterns);
+}
+
+void OptionsEncoder::set_patcher(std::string_view path) {
+  put_option(OptionKey::kPatcher, {path}, Overflow::kPatterns);
 }
 
 void OptionsEncoder::set_auto_args() {

@@ -25,6 +25,7 @@ class OptionsEncoder {
   void set_library_calls(LibraryCalls which);
   void set_live();
   void set_auto_args();
+  void set_patcher(std::string_view path);
   void set_depth_max(uint32_t depth);
   void set_min_ns(uint64_t ns);
   void set_size_min(uint64_t bytes);

@@ -4,7 +4,7 @@
 
 namespace arctrace {
 
-uintptr_t stub_returns[2];
+uintptr_t stub_block;
 constinit PendingCallsEnd pending_calls_end{};
 uint64_t first_pending_calls = reinterpret_cast<uintptr_t>(&pending_calls_end);
 
@@ -14,7 +14,7 @@ void fence() { std::atomic_signal_fence(std::memory_order_seq_cst); }
 
 // Whether the call's return address is no longer in its slot, as far as that is known.
 bool is_overwritten(const StackRange& own, const PendingCall& call) {
-  if (stub_returns[0] == 0 || !own.contains(call.return_slot)) return false;
+  if (stub_block == 0 || !own.contains(call.return_slot)) return false;
   const uintptr_t found = *reinterpret_cast<const uintptr_t*>(call.return_slot);
   return !is_stub_return(found);
 }
@@ -179,10 +179,7 @@ void PendingCalls::compact() {
   is_compacting = 0;
 }
 
-void set_stub_returns(uintptr_t called_through, uintptr_t exchanged) {
-  stub_returns[0] = called_through;
-  stub_returns[1] = exchanged;
-}
+void set_stub_block(uintptr_t block) { stub_block = block; }
 
 void link_pending_calls(PendingCalls& calls) {
   link(pending_calls_end.next, calls.left);

@@ -216,12 +216,14 @@ struct PendingCallsEnd {
 };
 extern PendingCallsEnd pending_calls_end;
 
-// The addresses to which pending calls return: one of them stands in the slot of a call
-// that is pending. Until they are set, and where they are 0, nothing is read there.
-void set_stub_returns(uintptr_t called_through, uintptr_t exchanged);
-extern uintptr_t stub_returns[2];
+// The addresses to which pending calls return are in a block of this size, aligned to it:
+// one of them stands in the slot of a call that is pending. Until it is set, and where it
+// is 0, nothing is read there.
+inline constexpr uintptr_t kStubBlockBytes = 512;
+void set_stub_block(uintptr_t block);
+extern uintptr_t stub_block;
 inline bool is_stub_return(uintptr_t address) {
-  return address == stub_returns[0] || address == stub_returns[1];
+  return (address ^ stub_block) < kStubBlockBytes;
 }
 
 // To be called once for each.

@@ -24,6 +24,9 @@ extern const unsigned char arctrace_call_returns[];
 /* The same, where its return address was exchanged for this one (x86-64). */
 extern const unsigned char arctrace_exchanged_returns[];
 
+/* The same for patched functions (patched_calls.h), of which all registers are kept. */
+extern const unsigned char arctrace_kept_call_returns[];
+
 /* By which unwinders that find our second frame return to it (x86-64). */
 extern const unsigned char arctrace_second_frame[];
 

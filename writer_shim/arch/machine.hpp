@@ -25,6 +25,9 @@ inline constexpr bool kExchangesReturns = true;
 // Unwinders can be shown two frames of ours for a call, arctrace_second_frame's too.
 inline constexpr bool kHasSecondFrame = true;
 
+// Functions that have no room for a hook can be patched (writer_shim/patch/).
+inline constexpr bool kPatchesFunctions = true;
+
 // A jump reaches 2 GiB, which has to include the module.
 inline constexpr uintptr_t kJumpReach = uintptr_t{1} << 29;
 
@@ -74,6 +77,8 @@ inline constexpr bool kPltReadsDataSlots = false;
 inline constexpr bool kExchangesReturns = false;
 
 inline constexpr bool kHasSecondFrame = false;
+
+inline constexpr bool kPatchesFunctions = false;
 
 // A branch reaches 128 MiB.
 inline constexpr uintptr_t kJumpReach = uintptr_t{1} << 27;

@@ -163,13 +163,6 @@ void read_symbols(const ElfSections& elf, const ModuleFile& file, uintptr_t bias
 constexpr const char* kHooks[] = {"__cyg_profile_func_enter", "__fentry__", "mcount",
                                   "_mcount"};
 
-bool calls_hooks(const ModuleImage& image) {
-  for (const char* hook : kHooks) {
-    if (image.imports(hook)) return true;
-  }
-  return false;
-}
-
 // Modules that were read, or need not be.
 struct Known {
   uintptr_t low;
@@ -200,7 +193,7 @@ int read_module_functions(dl_phdr_info* info, size_t, void* is_first) {
   *static_cast<bool*>(is_first) = false;
   ModuleImage image;
   if (!read_module(*info, image) || is_known(image.range.low)) return 0;
-  const bool calls = calls_hooks(image);
+  const bool calls = calls_compiled_in_hooks(image);
   if (!calls && ModuleFile::is_of_system(*info)) return 0;
   const ModuleFile file(*info, is_program);
   if (file.descriptor() < 0) return 0;
@@ -222,6 +215,13 @@ void read_function_symbols() {
   ++reading;
   bool is_first = true;
   dl_iterate_phdr(read_module_functions, &is_first);
+}
+
+bool calls_compiled_in_hooks(const ModuleImage& image) {
+  for (const char* hook : kHooks) {
+    if (image.imports(hook)) return true;
+  }
+  return false;
 }
 
 bool any_function_is_filtered() { return IpcAtomics::load_relaxed(table_address) != 0; }

@@ -5,6 +5,8 @@
 
 #include <cstdint>
 
+#include "writer_shim/elf/module_slots.hpp"
+
 namespace arctrace::shim {
 
 // Has all functions' names kept, for the live filter. To be called once, before any of
@@ -22,6 +24,9 @@ struct FunctionFilter {
   uint32_t arg_specs;  // see arg_specs_of()
 };
 FunctionFilter function_filter(uintptr_t function);
+
+// Whether functions of the module may call hooks that are compiled in.
+bool calls_compiled_in_hooks(const ModuleImage& image);
 
 // Whether function_filter() may be other than 0 for any function.
 bool any_function_is_filtered();

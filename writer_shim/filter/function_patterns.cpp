@@ -142,7 +142,7 @@ uint32_t filter_flags(const char* name, const char* path, uint64_t size) {
   bool in_module = false;
   for (size_t i = 0; i < options->pattern_count; ++i) {
     const Pattern::Kind kind = options->patterns[i].kind;
-    if (kind == Pattern::Kind::kArgs) continue;
+    if (kind == Pattern::Kind::kArgs || kind == Pattern::Kind::kPatch) continue;
     const bool is_module = kind == Pattern::Kind::kModule;
     has_modules = has_modules || is_module;
     if (is_module ? !matches(i, file_name(path)) : !names.match(i)) continue;

@@ -59,7 +59,10 @@ uintptr_t stub_for_function(const KnownFunction& function, uintptr_t target) {
 
 bool returns_to_stub(uintptr_t address) {
   if constexpr (machine::kExchangesReturns) {
-    if (address == reinterpret_cast<uintptr_t>(arctrace_exchanged_returns)) return true;
+    if (address == reinterpret_cast<uintptr_t>(arctrace_exchanged_returns) ||
+        address == reinterpret_cast<uintptr_t>(arctrace_kept_call_returns)) {
+      return true;
+    }
   }
   return address == reinterpret_cast<uintptr_t>(arctrace_call_returns);
 }

@@ -280,11 +280,11 @@ int see_module(dl_phdr_info* info, size_t, void* are_unrelocated) {
 
 void hook_library_calls(LibraryCalls which) {
   if constexpr (machine::kExchangesReturns) {
+    constexpr uintptr_t kBlock = 512;
     arctrace_unwinding.pending_calls = arctrace_shim_pending_calls(
-        reinterpret_cast<uintptr_t>(arctrace_call_returns),
-        reinterpret_cast<uintptr_t>(arctrace_exchanged_returns));
+        reinterpret_cast<uintptr_t>(arctrace_call_returns) & ~(kBlock - 1));
   } else {
-    arctrace_unwinding.pending_calls = arctrace_shim_pending_calls(0, 0);
+    arctrace_unwinding.pending_calls = arctrace_shim_pending_calls(0);
   }
   dl_iterate_phdr(find_own_library, nullptr);
   find_runtimes();

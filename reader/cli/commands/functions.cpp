@@ -227,18 +227,20 @@ absl::StatusOr<int> functions(FunctionsOptions options) {
       options.path = std::move(found);
     }
   }
-  const absl::StatusOr<PatchPlan> plan = plan_of_module(options.path, !options.no_cache);
-  if (!plan.ok()) return plan.status();
+  const absl::StatusOr<PlannedModule> planned =
+      plan_module(options.path, !options.no_cache);
+  if (!planned.ok()) return planned.status();
+  const PatchPlan& plan = planned->plan;
   const std::string module = std::filesystem::path(options.path).filename();
-  const absl::StatusOr<Selected> selected = select(*plan, options, module);
+  const absl::StatusOr<Selected> selected = select(plan, options, module);
   if (!selected.ok()) return selected.status();
-  for (const std::string& finding : plan->findings) {
+  for (const std::string& finding : plan.findings) {
     reader::print_warning(absl::StrCat(reader::escaped(options.path), ": ", finding));
   }
   reader::Output output;
   if (options.format == OutputFormat::kJson) {
     reader::JsonWriter json(output.writer(), reader::JsonWriter::Layout::kIndented);
-    write_json(*plan, *selected, options, module, json);
+    write_json(plan, *selected, options, module, json);
   } else {
     options.terminal.apply_to(output);
     write_text(*selected, options, module, output);

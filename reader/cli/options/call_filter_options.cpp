@@ -31,11 +31,12 @@ struct PatternOption {
 };
 
 // The order in which the shim counts the patterns.
-std::array<PatternOption, 6> pattern_options(const CallFilterOptions& options) {
+std::array<PatternOption, 7> pattern_options(const CallFilterOptions& options) {
   return {{{"-F", PatternKind::kFilter, &options.filter},
            {"-N", PatternKind::kNotrace, &options.notrace},
            {"-L", PatternKind::kModule, &options.modules},
            {"--entry-only", PatternKind::kEntryOnly, &options.entry_only},
+           {"-P", PatternKind::kPatch, &options.patch},
            {"-A", PatternKind::kArgs, &options.args},
            {"-R", PatternKind::kArgs, &options.retvals}}};
 }
@@ -44,6 +45,7 @@ bool has_args(const PatternOption& option) { return option.kind == PatternKind::
 
 // The pattern that functions must match, without the arguments of PATTERN@ARGS.
 std::string pattern_of(const PatternOption& kind, const std::string& text) {
+  if (kind.kind == PatternKind::kPatch && text == ".") return "*";  // uftrace's word
   return has_args(kind) ? text.substr(0, text.rfind('@')) : text;
 }
 
@@ -83,6 +85,14 @@ std::optional<Problem> time_problem(const std::string& time) {
   const size_t unit = time.find_first_not_of("0123456789.");
   return Problem{unit == std::string::npos ? time.size() : unit,
                  "not a time such as 1.5ms, 20us, 300ns or 2s"};
+}
+
+// What is said of a pattern that matched no function, though the program has it.
+const char* why_unmatched(const PatternOption& option) {
+  return option.kind == PatternKind::kPatch
+             ? "; it is in the program, but could not be patched: arctrace functions --list "
+               "says why"
+             : "; it is in the program, but was not built with hooks";
 }
 
 // The functions of the program itself and those that it calls in libraries, demangled and
@@ -141,6 +151,9 @@ void add_call_filter_options(CLI::App& app, CallFilterOptions& options) {
       "not functions that match, nor what they call: stronger than -F");
   add("-L,--module", options.modules,
       "only functions of program files and libraries whose name matches");
+  add("-P,--patch", options.patch,
+      "also the program's own functions that match, though it was not built for tracing; "
+      "\".\" for all: x86-64 only; may be repeated");
   add("--entry-only", options.entry_only,
       "of functions that match, record only that they are called: they return twice or "
       "look at their caller, and arctrace does not find that out by itself");
@@ -244,7 +257,7 @@ std::vector<std::string> unmatched_patterns(const CallFilterOptions& options,
       lines.push_back(
           absl::StrCat("no function ", is_module ? "of a module like" : "matches", " ",
                        kind.option, " ", reader::escaped(pattern),
-                       is_there ? "; it is in the program, but was not built with hooks"
+                       is_there ? why_unmatched(kind)
                        : is_module ? ""
                                    : near_names(plain_part(pattern), *names)));
     }

@@ -17,6 +17,7 @@ namespace arctrace::cli {
 struct CallFilterOptions {
   std::vector<std::string> filter, notrace, modules;  // patterns
   std::vector<std::string> entry_only;                // patterns
+  std::vector<std::string> patch;                     // patterns
   std::vector<std::string> args, retvals;             // PATTERN@ARG,ARG or PATTERN
   bool auto_args = false;
   std::optional<uint32_t> depth;
@@ -25,8 +26,8 @@ struct CallFilterOptions {
 
   bool is_empty() const {
     return filter.empty() && notrace.empty() && modules.empty() && !depth &&
-           time.empty() && !size && entry_only.empty() && args.empty() &&
-           retvals.empty() && !auto_args;
+           time.empty() && !size && entry_only.empty() && patch.empty() &&
+           args.empty() && retvals.empty() && !auto_args;
   }
 
   // Whether functions are excluded: -F, -N, -L, -D, -t, -Z.

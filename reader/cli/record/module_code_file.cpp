@@ -323,12 +323,14 @@ absl::StatusOr<ModuleCodeFile> module_code_of_bytes_untrusted(std::string bytes,
   return file;
 }
 
-absl::StatusOr<PatchPlan> plan_of_module(const std::string& path, bool use_cache) {
+absl::StatusOr<PlannedModule> plan_module(const std::string& path, bool use_cache) {
   absl::StatusOr<ModuleCodeFile> file = read_module_code_untrusted(path);
   if (!file.ok()) return file.status();
   const PlanCache cache = PlanCache::of_user();
   if (use_cache) {
-    if (auto kept = cache.load(file->build_id, file->stamp)) return *std::move(kept);
+    if (auto kept = cache.load(file->build_id, file->stamp)) {
+      return PlannedModule{std::move(file->code), *std::move(kept)};
+    }
   }
   PatchPlan plan = analyse_patches_untrusted(file->code);
   plan.findings.insert(plan.findings.begin(), file->findings.begin(),
@@ -336,7 +338,7 @@ absl::StatusOr<PatchPlan> plan_of_module(const std::string& path, bool use_cache
   plan.build_id = std::move(file->build_id);
   plan.stamp = file->stamp;
   if (use_cache) cache.save(plan);
-  return plan;
+  return PlannedModule{std::move(file->code), std::move(plan)};
 }
 
 }  // namespace arctrace::cli

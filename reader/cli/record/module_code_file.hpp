@@ -31,8 +31,13 @@ absl::StatusOr<ModuleCodeFile> read_module_code_untrusted(const std::string& pat
 absl::StatusOr<ModuleCodeFile> module_code_of_bytes_untrusted(std::string bytes,
                                                               const std::string& name);
 
-// The plan of the module at `path`: the cache's if it has one, else a new one, which is
+struct PlannedModule {
+  ModuleCode code;
+  PatchPlan plan;
+};
+
+// The module at `path`, and its plan: the cache's if it has one, else a new one, which is
 // kept there. `use_cache` false: always a new one, which is not kept.
-absl::StatusOr<PatchPlan> plan_of_module(const std::string& path, bool use_cache);
+absl::StatusOr<PlannedModule> plan_module(const std::string& path, bool use_cache);
 
 }  // namespace arctrace::cli

@@ -122,6 +122,10 @@ absl::StatusOr<std::vector<std::string>> session_variables(const std::string& sh
   encoder->set_library_calls(options.library_calls);
   if (live) encoder->set_live();
   encode(options.filter, *encoder);
+  if (!options.filter.patch.empty()) {
+    std::error_code error;
+    encoder->set_patcher(fs::read_symlink("/proc/self/exe", error).native());
+  }
   const std::vector<std::string> warnings = encode_types(
       options.filter, options.command.empty() ? "" : options.command.front(), *encoder);
   if (absl::Status status = overflow_status(encoder->overflow()); !status.ok()) {

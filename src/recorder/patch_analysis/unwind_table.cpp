@@ -6,6 +6,7 @@
 #include <array>
 #include <string_view>
 
+#include "src/recorder/patch_analysis/frame_opcodes.hpp"
 #include "src/recorder/patch_analysis/unwind_bytes.hpp"
 
 namespace arctrace {
@@ -20,33 +21,6 @@ std::span<const std::byte> bytes_of(const ModuleCode& module, CodeRange range) {
   const std::span<const std::byte> bytes = module.bytes_at(range.start);
   return bytes.first(std::min<uint64_t>(bytes.size(), range.end - range.start));
 }
-
-// DW_CFA_*: what of them says where the caller's frame and the return address are.
-enum : uint8_t {
-  kAdvanceLoc1 = 0x02,
-  kAdvanceLoc2 = 0x03,
-  kAdvanceLoc4 = 0x04,
-  kOffsetExtended = 0x05,
-  kRestoreExtended = 0x06,
-  kUndefined = 0x07,
-  kSameValue = 0x08,
-  kRegister = 0x09,
-  kRememberState = 0x0A,
-  kRestoreState = 0x0B,
-  kDefCfa = 0x0C,
-  kDefCfaRegister = 0x0D,
-  kDefCfaOffset = 0x0E,
-  kDefCfaExpression = 0x0F,
-  kExpression = 0x10,
-  kOffsetExtendedSf = 0x11,
-  kDefCfaSf = 0x12,
-  kDefCfaOffsetSf = 0x13,
-  kValOffset = 0x14,
-  kValOffsetSf = 0x15,
-  kValExpression = 0x16,
-  kGnuArgsSize = 0x2E,
-  kGnuNegativeOffsetExtended = 0x2F,
-};
 
 // Runs the instructions of a common entry, then those of an entry.
 class FrameProgram {
@@ -129,7 +103,7 @@ class FrameProgram {
   bool run_extended(uint8_t opcode, UnwindByteReader& in, std::vector<FrameRow>* rows) {
     uint64_t number = 0;
     switch (opcode) {
-      case 0:  // DW_CFA_nop
+      case kNop:
         return true;
       case kAdvanceLoc1:
         advance(in.number<uint8_t>(), rows);

@@ -49,6 +49,18 @@ class UnwindTable {
   // instruction is unknown or broken.
   void rows_untrusted(const Entry& entry, std::vector<FrameRow>& rows) const;
 
+  // The same as instructions: what a common entry says of all of its entries.
+  struct CommonRules {
+    uint64_t code_alignment = 1;
+    int64_t data_alignment = 1;
+    uint64_t return_register = 16;
+    std::span<const std::byte> program;
+  };
+  CommonRules common_rules(const Entry& entry) const {
+    const Cie& cie = cies_[entry.cie];
+    return {cie.code_alignment, cie.data_alignment, cie.return_register, cie.program};
+  }
+
   // What could not be read, in words; empty: nothing.
   const std::string& problem() const { return problem_; }
 

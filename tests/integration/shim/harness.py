@@ -15,6 +15,7 @@ from trace_checks import ARCTRACE, CheckedTraces, read
 
 SHIM = os.environ["ARCTRACE_SHIM"]
 FIXTURES = pathlib.Path(os.environ["ARCTRACE_FIXTURES"])
+KIND = os.environ["ARCTRACE_FIXTURE_KIND"]  # of hook
 # Those that have the kind of hook.
 COMPILERS = {name: os.environ[f"ARCTRACE_{name.upper()}"] for name in ("gcc", "clang")
              if (FIXTURES / name).is_dir()}
@@ -104,6 +105,8 @@ class ShimTest(CheckedTraces):
         """Runs `command` traced, in a directory with all fixtures."""
         directory = self.place("traced", compiler)
         trace = directory / "arctrace.data"
+        if KIND == "patched":
+            options = ("-P", ".", *(() if "-Z" in options else ("-Z", "1")), *options)
         if not {"--libcall", "--nest-libcall"}.intersection(options):
             options = ("--no-libcall", *options)
         done = self.start([ARCTRACE, "record", "-o", trace, *options, "--", *command], directory,

@@ -108,14 +108,14 @@ TEST_CASE("pending calls: of those that were left, the overwritten ones make roo
   const auto slot = [](size_t i) { return reinterpret_cast<uintptr_t>(&memory[i]); };
   const StackRange own = {slot(0), slot(LeftCalls::kEntries + 1)};
   const auto left = std::make_unique<LeftCalls>();
-  set_stub_returns(kReturns, kReturns);
+  set_stub_block(kReturns & ~(kStubBlockBytes - 1));
   for (uintptr_t& word : memory) word = kReturns;
   for (size_t i = 0; i < LeftCalls::kEntries; ++i) left->keep(own, {slot(i), i, 0});
   memory[7] = 1;
   left->keep(own, {slot(LeftCalls::kEntries), 77, 0});  // its hash is that of entry 0
   memory[5] = 1;
   left->keep(own, {slot(5), 0, 0});  // it was overwritten before it was left
-  set_stub_returns(0, 0);
+  set_stub_block(0);
   CHECK(left->find(slot(LeftCalls::kEntries))->return_address == 77);
   CHECK(left->find(slot(7)) == nullptr);
   CHECK(left->find(slot(5))->return_address == 5);

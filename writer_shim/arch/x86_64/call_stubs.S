@@ -9,6 +9,7 @@
 #include <cet.h>
 
 #include "writer_shim/arch/call_stubs.h"
+#include "writer_shim/arch/x86_64/kept_flags.inc"
 #include "writer_shim/arch/x86_64/saved_registers.inc"
 
   .text
@@ -236,5 +237,50 @@ second_frame:
 arctrace_second_frame:
   .cfi_endproc
   .size second_frame, . - second_frame
+  quarter_end second_frame
+
+/* For patched functions (patched_calls.S), which return to callers that count on all
+ * registers but those that the function itself changes. In: where to go, 80 below the
+ * return slot. */
+  .globl arctrace_kept_through
+  .hidden arctrace_kept_through
+  .type arctrace_kept_through, @function
+  .p2align 7
+arctrace_kept_through:
+  .cfi_startproc
+  own_rules
+  leaq 8(%rsp), %rsp
+  .cfi_def_cfa_offset 0
+  /* call *-88(%rsp), in whose midst the rules change, as above. */
+  .byte 0xff
+  called_rules
+  .byte 0x54, 0x24, 0xa8
+  .globl arctrace_kept_call_returns
+  .hidden arctrace_kept_call_returns
+arctrace_kept_call_returns:
+  own_rules_again
+  leaq -8(%rsp), %rsp
+  .cfi_def_cfa_offset 8
+  push_arguments
+  push_register %r11
+  movq %rax, %rsi
+  flags_to_rax
+  push_register %rax
+  subq $8, %rsp
+  .cfi_adjust_cfa_offset 8
+  leaq 88(%rsp), %rdi
+  call *arctrace_shim_call_end@GOTPCREL(%rip)
+  .cfi_restore %rsp
+  .cfi_offset %rip, -8
+  addq $8, %rsp
+  .cfi_adjust_cfa_offset -8
+  pop_register %rax
+  rax_to_flags
+  pop_register %r11
+  pop_arguments
+  ret
+  .cfi_endproc
+  .size arctrace_kept_through, . - arctrace_kept_through
+  quarter_end arctrace_kept_through
 
   .section .note.GNU-stack,"",@progbits

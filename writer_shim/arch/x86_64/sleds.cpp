@@ -5,6 +5,7 @@
 
 #include "src/api/shim_interface.h"
 #include "writer_shim/arch/jump_memory.hpp"
+#include "writer_shim/arch/patch_code.hpp"
 #include "writer_shim/arch/x86_64/instructions.hpp"
 #include "writer_shim/plt/call_table.hpp"
 #include "writer_shim/unwind/frame_rule_search.hpp"
@@ -232,6 +233,7 @@ bool has_jump(uintptr_t function) {
     target = slot - offsetof(GatedJump, address);
   } else if (*at == kJump) {
     target = distant(at + kJumpSize);
+    if (is_patch_code(target)) return true;
     if (!is_jump_memory(target)) return false;
     const auto* landing = reinterpret_cast<const unsigned char*>(target);
     if (*landing == kJump) target = distant(landing + kJumpSize);

@@ -1,0 +1,73 @@
+// What the command tells the shim about the functions of a program that are to be patched.
+// It stands in an ELF image (src/recorder/patch_image/patch_image.hpp), which the loader
+// maps at the addresses for which it was made. Both sides come from one build, so this is
+// no stable interface.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace arctrace::shim {
+
+// The command's verb that makes an image. Its arguments are the numbers of descriptors: of
+// the program's file, of its /proc/PID/maps, and of an empty file for the image; then the
+// address of the program's file address 0, hexadecimal.
+inline constexpr char kPatchVerb[] = "__patch";
+
+inline constexpr char kPatchMagic[8] = {'A', 'R', 'C', 'T', 'P', 'T', 'C', 'H'};
+// Of the table in the image, from its first byte on: after the ELF headers.
+inline constexpr size_t kPatchTableOffset = 1024;
+// The whole image.
+inline constexpr uint64_t kPatchImageMax = uint64_t{256} << 20;
+
+inline constexpr size_t kPatchJumpSize = 5;
+inline constexpr size_t kPatchCoveredMax = 4 + 15;  // whole instructions
+
+// Why the command has made no functions. Zero: it has.
+enum class PatchRefusal : uint32_t {
+  kNone,
+  kNoRoom,     // no addresses are free within a jump's reach
+  kRuntime,    // the program's runtime walks the stack: see `refused_for`
+  kUnreadable  // the program's file could not be analysed
+};
+
+// All addresses are absolute.
+struct PatchTable {
+  char magic[8];
+  uint64_t bytes;  // of the image's file
+  uint64_t low;    // of the image in memory: [low, high)
+  uint64_t high;
+  uint64_t functions;  // the address of the first PatchedFunction
+  uint64_t slots;      // the address of the PatchSlots, which can be written
+  uint64_t names;      // the address of the names, zero-terminated, one after the other
+  uint64_t names_size;
+  uint64_t code_low;  // the program's executable memory
+  uint64_t code_high;
+  uint64_t matched;  // patterns that a function matched: as the control page counts them
+  uint32_t function_count;
+  PatchRefusal refusal;
+  char refused_for[48];  // the runtime; zero-terminated
+};
+static_assert(sizeof(PatchTable) == 144);
+
+struct PatchedFunction {
+  uint64_t function;  // its first instruction
+  uint64_t at;        // where the jump is written: there, or after an endbr64
+  uint64_t copy;      // the copy of what the jump covers, with a jump behind it
+  uint64_t size;      // of the function, in bytes
+  uint32_t name;      // from PatchTable::names on; an empty one: not known
+  uint8_t covered;    // bytes
+  uint8_t entry_only;
+  unsigned char jump[kPatchJumpSize];
+  unsigned char original[kPatchCoveredMax];  // what must stand there
+  uint8_t filler[2];
+};
+static_assert(sizeof(PatchedFunction) == 64);
+
+// What the image's code reads.
+struct PatchSlots {
+  uint64_t begins;      // the shim's code for a call
+  uint64_t entries[1];  // the shim's entry of each function
+};
+
+}  // namespace arctrace::shim

@@ -1,0 +1,60 @@
+// Begins those calls of patched functions that the fast path does not begin.
+#include "writer_shim/patch/patched_calls.hpp"
+
+#include "src/api/shim_interface.h"
+#include "src/base/shared_atomics.hpp"
+#include "writer_shim/arch/kept_vectors.hpp"
+#include "writer_shim/arch/patched_calls.h"
+#include "writer_shim/elf/loaded_objects.hpp"
+#include "writer_shim/plt/call_table.hpp"
+
+uint64_t arctrace_patched_code;
+uint64_t arctrace_patched_code_size;
+
+namespace arctrace::shim {
+namespace {
+
+// Return addresses outside of the program that have unwind tables, each in the place that
+// it has by its number; 0: none.
+constexpr size_t kKnownCallers = 1024;
+constinit uint64_t known_callers[kKnownCallers]{};
+
+// Code without unwind tables was made at run time, and whoever made it may look up the
+// return addresses of its frames, or move it.
+bool has_unwind_tables(uintptr_t address) {
+  if (address - arctrace_patched_code < arctrace_patched_code_size ||
+      returns_to_stub(address)) {
+    return true;
+  }
+  uint64_t& known = known_callers[address % kKnownCallers];
+  if (IpcAtomics::load_relaxed(known) == address) return true;
+  bool found = false;
+  keep_vectors_around([&] {  // the loader's code uses them
+    found = find_loaded_object(address).eh_frame_hdr != nullptr;
+  });
+  if (found) IpcAtomics::store_relaxed(known, uint64_t{address});
+  return found;
+}
+
+}  // namespace
+
+void forget_patched_callers() {
+  for (uint64_t& known : known_callers) IpcAtomics::store_relaxed(known, uint64_t{0});
+}
+
+}  // namespace arctrace::shim
+
+using namespace arctrace;
+using namespace arctrace::shim;
+
+extern "C" arctrace_call_route arctrace_patched_call_begins(arctrace_stub_entry* entry,
+                                                            uintptr_t* return_slot,
+                                                            uintptr_t frame_pointer) {
+  if (__builtin_expect(has_unwind_tables(*return_slot), 1)) {
+    return arctrace_call_begins(entry, return_slot, frame_pointer);
+  }
+  auto& call = *reinterpret_cast<LibraryCall*>(entry);
+  arctrace_shim_call_passed(IpcAtomics::load_relaxed(call.plain.key), return_slot,
+                            frame_pointer, IpcAtomics::load_relaxed(call.filter), 1);
+  return {static_cast<uintptr_t>(IpcAtomics::load_relaxed(call.plain.target)), 0};
+}
