@@ -46,6 +46,7 @@ struct task_struct {
   int pid;   // the thread
   int tgid;  // the process
   unsigned int __state;
+  unsigned int in_iowait : 1;
   struct pid* thread_pid;
   char comm[16];
 } RELOCATED;

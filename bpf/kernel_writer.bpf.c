@@ -87,7 +87,11 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct* prev,
   struct arctrace_switch_body* body =
       begin_record(&writer, ARCTRACE_TYPE_SWITCH, sizeof *body, leaving);
   if (body == 0) return 0;
-  PUT(body->prev_state, preempt ? 0 : prev->__state);
+  uint32_t state = preempt ? 0 : prev->__state;
+  if (state != 0 && BPF_CORE_READ_BITFIELD(prev, in_iowait) != 0) {
+    state |= ARCTRACE_SWITCH_IO;
+  }
+  PUT(body->prev_state, state);
   PUT(body->next_tid, next->pid);
   PUT(body->next_tgid, next_tgid);
   end_record(&writer);
@@ -99,6 +103,106 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct* prev,
     record_name(&writer, leaving, prev);
   }
   return 0;
+}
+
+// What this CPU does in interrupts. Soft interrupts do not nest.
+struct cpu_interrupts {
+  uint32_t vector;     // 1 + the soft interrupt that is served; 0: none
+  uint32_t is_raised;  // 1: the running thread raised it, and no interrupt did
+  uint32_t timers;     // timers that are expiring, which may interrupt one another
+  uint32_t by_thread;  // the soft interrupts that a thread has raised, one bit for each
+  uint32_t by_interrupt;  // those that an interrupt has raised
+  uint32_t raiser;        // the thread that raised some last
+};
+
+struct {
+  __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+  __uint(max_entries, 1);
+  __type(key, uint32_t);
+  __type(value, struct cpu_interrupts);
+} interrupts SEC(".maps");
+
+static __always_inline struct cpu_interrupts* interrupts_here(void) {
+  const uint32_t first = 0;
+  return bpf_map_lookup_elem(&interrupts, &first);
+}
+
+static __always_inline uint32_t vector_bit(uint32_t vector) {
+  return 1u << (vector & 31);
+}
+
+SEC("tp_btf/softirq_raise")
+int BPF_PROG(on_softirq_raise, unsigned int vector) {
+  struct cpu_interrupts* here = interrupts_here();
+  if (here == 0) return 0;
+  const struct task_struct* running = bpf_get_current_task_btf();
+  const uint32_t bit = vector_bit(vector);
+  // What a soft interrupt raises is the doing of whatever raised that.
+  const bool by_thread = here->vector != 0 && here->timers == 0
+                             ? here->is_raised != 0
+                             : here->timers == 0 && waking_context(running, ctx) == 0;
+  if (by_thread) {
+    if ((here->by_thread & bit) != 0 && here->raiser != (uint32_t)running->pid) {
+      here->by_interrupt |= bit;  // of another thread before
+    }
+    here->by_thread |= bit;
+    here->raiser = running->pid;
+  } else {
+    here->by_interrupt |= bit;
+  }
+  return 0;
+}
+
+SEC("tp_btf/softirq_entry")
+int BPF_PROG(on_softirq, unsigned int vector) {
+  struct cpu_interrupts* here = interrupts_here();
+  if (here == 0) return 0;
+  const struct task_struct* running = bpf_get_current_task_btf();
+  const uint32_t bit = vector_bit(vector);
+  here->vector = vector + 1;
+  here->is_raised = (here->by_thread & bit) != 0 && (here->by_interrupt & bit) == 0 &&
+                    here->raiser == (uint32_t)running->pid;
+  here->by_thread &= ~bit;
+  here->by_interrupt &= ~bit;
+  return 0;
+}
+
+SEC("tp_btf/softirq_exit")
+int BPF_PROG(on_softirq_end, unsigned int vector) {
+  struct cpu_interrupts* here = interrupts_here();
+  if (here != 0) here->vector = 0;
+  return 0;
+}
+
+SEC("tp_btf/hrtimer_expire_entry")
+int BPF_PROG(on_timer) {
+  struct cpu_interrupts* here = interrupts_here();
+  if (here != 0) ++here->timers;
+  return 0;
+}
+
+SEC("tp_btf/hrtimer_expire_exit")
+int BPF_PROG(on_timer_end) {
+  struct cpu_interrupts* here = interrupts_here();
+  if (here != 0 && here->timers != 0) --here->timers;
+  return 0;
+}
+
+// WAKING.context. Where soft interrupts have threads of their own (PREEMPT_RT), the
+// words above mean nothing.
+static __always_inline uint32_t context_of(const struct task_struct* running,
+                                           const void* on_stack) {
+  const uint32_t context = waking_context(running, on_stack);
+  const struct cpu_interrupts* here = layout.preemptible ? 0 : interrupts_here();
+  if (here == 0) return context;
+  if (here->timers != 0) {
+    return ARCTRACE_WAKING_INTERRUPT | ARCTRACE_WAKING_TIMER | here->vector << 8;
+  }
+  if (here->vector == 0) return context;
+  // A hard interrupt may have come upon the soft one.
+  const uint32_t soft = ARCTRACE_WAKING_SOFTIRQ | here->vector << 8;
+  return here->is_raised != 0 ? soft | ARCTRACE_WAKING_RAISED
+                              : soft | ARCTRACE_WAKING_INTERRUPT;
 }
 
 SEC("tp_btf/sched_waking")
@@ -113,7 +217,7 @@ int BPF_PROG(on_waking, struct task_struct* woken) {
   if (body == 0) return 0;
   PUT(body->woken_tid, woken->pid);
   PUT(body->woken_tgid, tgid);
-  PUT(body->context, waking_context(running, ctx));
+  PUT(body->context, context_of(running, ctx));
   end_record(&writer);
   if (is_recorded(waker.tgid)) return 0;
   writer.active = 0;

@@ -10,6 +10,7 @@
 #include "reader/export/perfetto_export.hpp"
 #include "reader/export/pprof_export.hpp"
 #include "reader/export/speedscope_export.hpp"
+#include "reader/export/sqlite_export.hpp"
 
 namespace arctrace::reader {
 namespace {
@@ -48,6 +49,10 @@ constexpr std::array kFormats = {
     ExportFormat{.name = "ndjson",
                  .help = "a JSON object a line for each call and event",
                  .make = make_ndjson_export},
+    ExportFormat{.name = "sqlite",
+                 .help = "a database for SQL: calls, paths, threads, scheduling, events",
+                 .make = make_sqlite_export,
+                 .is_binary = true},
 };
 
 }  // namespace

@@ -11,6 +11,7 @@ const char* run_state_text(const StateInfo& state) {
   }
   // The kernel's TASK_* bits.
   if (state.task_state == ARCTRACE_SWITCH_UNKNOWN) return "blocked";
+  if ((state.task_state & ARCTRACE_SWITCH_IO) != 0) return "blocked: waits for a disk";
   if ((state.task_state & 1) != 0) return "blocked: sleeps";
   if ((state.task_state & 2) != 0) return "blocked: sleeps uninterruptibly";
   if ((state.task_state & 4) != 0) return "blocked: stopped";

@@ -21,6 +21,7 @@ namespace {
 std::string state_text(uint32_t state) {
   if (state == 0) return "ready";
   if (state == ARCTRACE_SWITCH_UNKNOWN) return "blocked";
+  if ((state & ARCTRACE_SWITCH_IO) != 0) return "waits for a disk";
   if ((state & 1) != 0) return "sleeps";
   if ((state & 2) != 0) return "sleeps uninterruptibly";
   if ((state & 4) != 0) return "stopped";
@@ -30,8 +31,17 @@ std::string state_text(uint32_t state) {
 
 std::string context_text(uint32_t context) {
   if ((context & ARCTRACE_WAKING_UNKNOWN) != 0) return "unknown";
+  if ((context & ARCTRACE_WAKING_TIMER) != 0) return "timer";
+  if ((context & ARCTRACE_WAKING_RAISED) != 0) return "softirq of the thread";
   if ((context & ARCTRACE_WAKING_INTERRUPT) != 0) return "interrupt";
   return (context & ARCTRACE_WAKING_SOFTIRQ) != 0 ? "softirq" : "thread";
+}
+
+// The kernel's *_SOFTIRQ.
+std::string softirq_text(uint32_t vector) {
+  constexpr const char* kNames[] = {"hi",       "timer",   "net-tx", "net-rx",  "block",
+                                    "irq-poll", "tasklet", "sched",  "hrtimer", "rcu"};
+  return vector < std::size(kNames) ? kNames[vector] : absl::StrCat(vector);
 }
 
 // The commonest of the kernel's REQ_OP_*.
@@ -217,6 +227,15 @@ void put_switch(BodyReader reader, FieldSink& out) {
   out.number("next_tgid", body.next_tgid);
 }
 
+// What follows the texts of a PROCESS record; 0: nothing.
+uint32_t forker_untrusted(std::span<const std::byte> body) {
+  BodyReader reader(body);
+  const auto process = reader.read<arctrace_process_body>();
+  reader.text(process.executable_size);
+  reader.text(process.arguments_size);
+  return reader.rest().empty() ? 0 : reader.read<uint32_t>();
+}
+
 }  // namespace
 
 bool describe_fields(const Record& record, FieldSink& out) {
@@ -240,6 +259,21 @@ bool describe_fields(const Record& record, FieldSink& out) {
       put_body(record.type, *layout, record.body, out);
       const auto file = load_part_untrusted<arctrace_code_file_body>(record.body);
       if ((file.flags & ARCTRACE_CODE_FILE_CUT) != 0) out.boolean("cut", true);
+      break;
+    }
+    case ARCTRACE_TYPE_PROCESS:
+      put_body(record.type, *layout, record.body, out);
+      if (const uint32_t forker = forker_untrusted(record.body); forker != 0) {
+        out.number("forker", forker);
+      }
+      break;
+    case ARCTRACE_TYPE_WAKING: {
+      put_body(record.type, *layout, record.body, out);
+      const uint32_t context =
+          load_part_untrusted<arctrace_waking_body>(record.body).context;
+      if (const uint32_t vector = ARCTRACE_WAKING_VECTOR(context); vector != 0) {
+        out.text("softirq", softirq_text(vector - 1));
+      }
       break;
     }
     default:

@@ -21,8 +21,9 @@ int64_t begin_of(const Definitions& definitions, ThreadIndex thread) {
 }  // namespace
 
 Dispatches::Dispatches(const Definitions& definitions, bool all_threads,
-                       std::function<ThreadStack*(ThreadIndex)> stack_of)
-    : definitions_(definitions), stack_of_(std::move(stack_of)) {
+                       std::function<ThreadStack*(ThreadIndex)> stack_of,
+                       ScheduleListener* schedule)
+    : definitions_(definitions), stack_of_(std::move(stack_of)), schedule_(schedule) {
   const std::span<const Thread> threads = definitions.threads();
   for (ThreadIndex i = 0; i < threads.size(); ++i) {
     if (threads[i].of_kernel()) continue;
@@ -73,6 +74,7 @@ ThreadStack* Dispatches::find_stack(uint32_t tid, int64_t time_ns) const {
 // frames that an interrupt came upon are not the waker.
 Waker Dispatches::waker_of(const Record& record, uint32_t tid, uint32_t context) const {
   Waker waker;
+  waker.context = context;
   waker.interrupt = tid == kIdleTid || (context & ARCTRACE_WAKING_INTERRUPT) != 0;
   waker.thread = find(tid, record.time_ns);
   if (waker.thread == kNoIndex) {
@@ -82,6 +84,21 @@ Waker Dispatches::waker_of(const Record& record, uint32_t tid, uint32_t context)
     waker.node = stack->innermost();
   }
   return waker;
+}
+
+// The child is the first thread that begins with this number from now on. It is looked
+// for when it is made, because its number may be given again.
+void Dispatches::forked(const Record& record, uint32_t parent_tid, Number child) {
+  if (schedule_ == nullptr) return;
+  ThreadStack* parent = find_stack(parent_tid, record.time_ns);
+  const auto list = by_number_.find(child);
+  if (parent == nullptr || list == by_number_.end()) return;
+  const auto next = std::lower_bound(
+      list->second.begin(), list->second.end(), record.time_ns,
+      [&](ThreadIndex i, int64_t time) { return begin_of(definitions_, i) < time; });
+  if (next == list->second.end()) return;
+  parent->ran_until(record.time_ns);
+  schedule_->thread_made(find(parent_tid, record.time_ns), *next, record.time_ns);
 }
 
 void Dispatches::apply(const Record& record) {
@@ -105,22 +122,29 @@ void Dispatches::apply(const Record& record) {
       break;
     case ARCTRACE_TYPE_WAKING: {
       const auto body = load_part_untrusted<arctrace_waking_body>(record.body);
-      if ((body.context & ARCTRACE_WAKING_INTERRUPT) != 0) {
-        ThreadStack* interrupted = find_stack(running->tid, record.time_ns);
-        if (interrupted != nullptr) interrupted->interrupted(record.time_ns);
+      if (ThreadStack* stack = find_stack(running->tid, record.time_ns)) {
+        if ((body.context & ARCTRACE_WAKING_INTERRUPT) != 0) {
+          stack->interrupted(record.time_ns);
+        } else {
+          stack->ran_until(record.time_ns);
+        }
       }
       if (ThreadStack* woken = find_stack(body.woken_tid, record.time_ns)) {
         woken->woken(record.time_ns, waker_of(record, running->tid, body.context));
       }
       break;
     }
-    case ARCTRACE_TYPE_FORKED:
-      own_numbers_.erase(
-          load_part_untrusted<arctrace_forked_body>(record.body).child_tid);
+    case ARCTRACE_TYPE_FORKED: {
+      const uint32_t child =
+          load_part_untrusted<arctrace_forked_body>(record.body).child_tid;
+      own_numbers_.erase(child);
+      forked(record, running->tid, {0, child});
       break;
+    }
     case ARCTRACE_TYPE_NUMBERED: {
       const auto body = load_part_untrusted<arctrace_numbered_body>(record.body);
       own_numbers_[body.child_tid] = {body.pid_namespace, body.own_tid};
+      forked(record, running->tid, {body.pid_namespace, body.own_tid});
       break;
     }
     case ARCTRACE_TYPE_EXECED:

@@ -22,9 +22,10 @@ class Dispatches {
  public:
   // `stack_of` gives a thread's stack, or nullptr if the thread is filtered out.
   // `all_threads`: including threads that have no records of their own. `definitions`
-  // must outlive this object.
+  // and `schedule`, which may be nullptr, must outlive this object.
   Dispatches(const Definitions& definitions, bool all_threads,
-             std::function<ThreadStack*(ThreadIndex)> stack_of);
+             std::function<ThreadStack*(ThreadIndex)> stack_of,
+             ScheduleListener* schedule = nullptr);
 
   // The next record of the kernel writer, in order of time. Records of other writers
   // change nothing.
@@ -47,9 +48,11 @@ class Dispatches {
   ThreadIndex find(uint32_t tid, int64_t time_ns) const;
   ThreadStack* find_stack(uint32_t tid, int64_t time_ns) const;
   Waker waker_of(const Record& record, uint32_t tid, uint32_t context) const;
+  void forked(const Record& record, uint32_t parent_tid, Number child);
 
   const Definitions& definitions_;
   std::function<ThreadStack*(ThreadIndex)> stack_of_;
+  ScheduleListener* schedule_;
   absl::flat_hash_map<Number, std::vector<ThreadIndex>> by_number_;  // in order of start
   // The own numbers of threads in other PID namespaces, by their number in the first one.
   absl::flat_hash_map<uint32_t, Number> own_numbers_;

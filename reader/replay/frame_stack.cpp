@@ -59,6 +59,7 @@ void FrameStack::advance(int64_t time_ns, RunState state) {
     if (state != RunState::kRunning && passed != 0) {
       charge({0, passed, state == RunState::kReady ? passed : 0, 0, 0});
     }
+    report_time(time_ns, state, top.node);
     now_ = time_ns;
   }
   if (now_ >= next_phase_ns_) change_phase();
@@ -76,9 +77,16 @@ void FrameStack::advance_gap(int64_t time_ns, RunState state, FunctionId functio
       state_.tree.cpu_time(node) += off;
       cpu_ += off;
     }
+    report_time(time_ns, state, node);
   }
   now_ = time_ns;
   if (now_ >= next_phase_ns_) change_phase();
+}
+
+void FrameStack::report_time(int64_t until_ns, RunState state, NodeIndex node) const {
+  if (state_.schedule == nullptr) return;
+  const PathTime time{thread_, state, node, clip(now_), clip(until_ns)};
+  if (time.stop_ns > time.start_ns) state_.schedule->time_passed(time);
 }
 
 void FrameStack::count_switch() {

@@ -176,6 +176,7 @@ class FrameStack {
 
   int64_t event_ns() const { return clip(std::max(now_, record_ns_)); }
   void charge(const CpuTime& cpu);
+  void report_time(int64_t until_ns, RunState state, NodeIndex node) const;
   void change_phase();
   void count_open();
   void exchange(Stack& stack);

@@ -15,8 +15,10 @@ Replay::Replay(const Definitions& definitions, Symbolizer* symbolizer,
     : state_(definitions, symbolizer, options.filter, options.clock, options.listener,
              options.schedule, options.max_findings),
       hidden_(definitions, nullptr, {}, options.clock, nullptr, nullptr, 0),
-      dispatches_(definitions, options.all_threads,
-                  [this](ThreadIndex thread) { return stack_of_kernel(thread); }),
+      dispatches_(
+          definitions, options.all_threads,
+          [this](ThreadIndex thread) { return stack_of_kernel(thread); },
+          options.schedule),
       wants_thread_(std::move(options.wants_thread)),
       has_wake_ups_(options.has_wake_ups),
       entries_(definitions.threads().size()) {

@@ -14,6 +14,7 @@ struct Waker {
   ThreadIndex thread = kNoIndex;  // the one that ran then; kNoIndex: not known
   NodeIndex node = kNoNode;       // its innermost shown frame, if it is replayed
   bool interrupt = false;         // an interrupt of its CPU did it, not the thread
+  uint32_t context = 0;           // ARCTRACE_WAKING_*
 };
 
 // A stretch of a thread's time in one state, cut at the time range.
@@ -21,10 +22,18 @@ struct StateInfo {
   ThreadIndex thread = kNoIndex;
   RunState state = RunState::kRunning;
   bool preempted = false;   // if kReady: it was when it left its CPU; else it was woken
-  uint32_t task_state = 0;  // if kBlocked: the kernel's TASK_* bits
+  uint32_t task_state = 0;  // if kBlocked: the kernel's TASK_* bits, ARCTRACE_SWITCH_IO
   int64_t start_ns = 0, stop_ns = 0;
   NodeIndex node = kNoNode;  // its innermost shown frame when the stretch began
   Waker waker;               // if kBlocked: what ended the stretch
+};
+
+// A part of a stretch, which a thread spent in one path.
+struct PathTime {
+  ThreadIndex thread = kNoIndex;
+  RunState state = RunState::kRunning;
+  NodeIndex node = kNoNode;
+  int64_t start_ns = 0, stop_ns = 0;
 };
 
 class ScheduleListener {
@@ -33,6 +42,15 @@ class ScheduleListener {
 
   // Stretches come in order of their ends; those of one thread follow one another.
   virtual void state_ended(const StateInfo& state) = 0;
+
+  // All time of all threads; that of one thread in its order. A stretch's parts come
+  // before its end, and what a thread did up to the moment at which it wakes or makes
+  // another one comes before that is reported.
+  virtual void time_passed(const PathTime& /*time*/) {}
+
+  // `parent` made `child`.
+  virtual void thread_made(ThreadIndex /*parent*/, ThreadIndex /*child*/,
+                           int64_t /*time_ns*/) {}
 };
 
 }  // namespace arctrace::reader

@@ -342,6 +342,10 @@ void ThreadStack::got_cpu(int64_t time_ns) {
   schedule_.run();
 }
 
+void ThreadStack::ran_until(int64_t time_ns) {
+  if (follows_kernel(time_ns)) run_until(time_ns);
+}
+
 void ThreadStack::interrupted(int64_t time_ns) {
   if (!follows_kernel(time_ns)) return;
   run_until(time_ns);

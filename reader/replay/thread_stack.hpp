@@ -61,6 +61,8 @@ class ThreadStack {
   void woken(int64_t time_ns, const Waker& waker);
   void got_cpu(int64_t time_ns);
   void interrupted(int64_t time_ns);
+  // The kernel's records show that it runs.
+  void ran_until(int64_t time_ns);
   // A request to a block device, which the thread made then, or the end of one that it
   // made before.
   void block_io(const Record& record);

@@ -9,6 +9,7 @@
 #include "reader/analysis/thread_ends.hpp"
 #include "reader/render/function_labels.hpp"
 #include "reader/render/view_options.hpp"
+#include "reader/report/schedule_log.hpp"
 #include "reader/trace/session.hpp"
 #include "reader/trace/summary.hpp"
 
@@ -32,6 +33,7 @@ struct SummaryFacts {
   const TreeGroup& all;  // of all threads
   const FunctionTimes& times;
   const ThreadEnds& ends;
+  ScheduleLog* log;  // null: it is not known which thread woke which
 
   // The time of all threads.
   uint64_t all_ns() const { return (*all.tree)[all.root].cum_ns; }
@@ -57,6 +59,11 @@ SummarySection head_section(const SummaryFacts& facts, const TextStyle& style);
 SummarySection crash_section(const SummaryFacts& facts, FunctionLabels& labels,
                              const TextStyle& style);
 SummarySection hints_section(const SummaryFacts& facts, FunctionLabels& labels);
+
+// What the time from begin to end depended on, for several processes that end by
+// themselves (summary_path.cpp). Empty for others.
+SummarySection critical_section(const SummaryFacts& facts, FunctionLabels& labels,
+                                const TextStyle& style);
 
 // Tables (summary_tables.cpp).
 SummarySection parts_section(const SummaryFacts& facts, const TextStyle& style);

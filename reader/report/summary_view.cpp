@@ -44,10 +44,15 @@ class SummaryView : public View {
         grouping_(settings.grouping),
         session_(settings.session),
         summary_(settings.summary),
+        has_wake_ups_(!settings.is_json && settings.definitions->has_dispatches() &&
+                      session_ != nullptr && !session_->has_perf_records),
         times_(*settings.definitions, Grouping::kAll),
         ends_([this](FunctionId function) { return signal_of(function); }) {}
 
   ReplayListener* call_listener() override { return &both_; }
+  ScheduleListener* schedule_listener() override {
+    return has_wake_ups_ ? &log_ : nullptr;
+  }
   void begin_text(Replay& replay, const WriteText& /*write*/) override {
     replay_ = &replay;
   }
@@ -56,11 +61,13 @@ class SummaryView : public View {
   absl::Status write_text(Replay& replay, const WriteText& write) override {
     const TreeGroups groups(replay, Grouping::kAll);
     FunctionLabels labels(replay, options_.lines);
-    const SummaryFacts facts = facts_of(replay, groups);
+    SummaryFacts facts = facts_of(replay, groups);
+    if (has_wake_ups_) facts.log = &log_;
     const TextStyle& style = options_.style;
     std::vector<SummarySection> sections;
     sections.push_back(head_section(facts, style));
     sections.push_back(crash_section(facts, labels, style));
+    sections.push_back(critical_section(facts, labels, style));
     sections.push_back(parts_section(facts, style));
     sections.push_back(functions_section(facts, labels, style));
     sections.push_back(paths_section(facts, labels, style));
@@ -106,7 +113,7 @@ class SummaryView : public View {
   }
 
   SummaryFacts facts_of(Replay& replay, const TreeGroups& groups) const {
-    return {replay, session_, summary_, groups.groups().front(), times_, ends_};
+    return {replay, session_, summary_, groups.groups().front(), times_, ends_, nullptr};
   }
 
   static void write_parts_json(const CallTree& tree, NodeIndex root, const Replay& replay,
@@ -127,10 +134,12 @@ class SummaryView : public View {
   const Grouping grouping_;
   const Session* const session_;
   const Summary* const summary_;
+  const bool has_wake_ups_;
   const Replay* replay_ = nullptr;
   FunctionTimes times_;
   ThreadEnds ends_;
   BothListeners both_{times_, ends_};
+  ScheduleLog log_;
 };
 
 }  // namespace

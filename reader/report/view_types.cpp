@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "reader/report/arcs_view.hpp"
+#include "reader/report/critical_path_view.hpp"
 #include "reader/report/flat_view.hpp"
 #include "reader/report/flow_view.hpp"
 #include "reader/report/graph_view.hpp"
@@ -11,6 +12,7 @@
 #include "reader/report/kinds_view.hpp"
 #include "reader/report/locks_view.hpp"
 #include "reader/report/log_rt_view.hpp"
+#include "reader/report/processes_view.hpp"
 #include "reader/report/slowest_view.hpp"
 #include "reader/report/summary_view.hpp"
 #include "reader/report/threads_view.hpp"
@@ -27,6 +29,7 @@ constexpr SortKey kCalls[] = {SortKey::kEntry, SortKey::kCum, SortKey::kBase,
 constexpr SortKey kSlowness[] = {SortKey::kCum, SortKey::kBase};
 constexpr SortKey kLockSums[] = {SortKey::kCum, SortKey::kBase, SortKey::kCalls};
 constexpr SortKey kStates[] = {SortKey::kEntry, SortKey::kCum};
+constexpr SortKey kLongest[] = {SortKey::kCum};
 constexpr SortKey kWakeUps[] = {SortKey::kCum, SortKey::kCalls};
 
 constexpr ViewType kViewTypes[] = {
@@ -92,6 +95,19 @@ constexpr ViewType kViewTypes[] = {
      .help = "who waited for which lock, and who had it meanwhile; needs record -a",
      .make = make_locks_view,
      .sort_keys = kLockSums},
+    {.name = "critical-path",
+     .help = "what the time from begin to end depended on, from thread to thread",
+     .make = make_critical_path_view,
+     .sort_keys = kLongest,
+     .has_clock = false,
+     .needs = KernelRecords::kWakeUps,
+     .can_be_of_functions = true},
+    {.name = "processes",
+     .help =
+         "the tree of commands: how each ended, wall and CPU time; waits for a CPU, disk",
+     .make = make_processes_view,
+     .sort_keys = kLongest,
+     .has_clock = false},
     {.name = "log-rt",
      .help = "the trees in the columns of JPROF, for programs to read",
      .make = make_log_rt_view,

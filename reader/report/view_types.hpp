@@ -40,6 +40,8 @@ struct ViewType {
   TableColumns columns = TableColumns::kNone;
   // -F does not filter calls, but names the functions that it is about.
   bool is_about_functions = false;
+  // --of names the functions that it is about, if it is about any.
+  bool can_be_of_functions = false;
   // Its text has what it needs of the facts and sums of the trace.
   bool is_complete = false;
   uint64_t limit = UINT64_MAX;  // rows if -n does not say how many

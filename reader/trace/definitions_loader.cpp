@@ -202,6 +202,7 @@ class Builder {
     process.start_ns = clock_.to_ns(body.start_ticks);
     process.executable = reader.text(body.executable_size);
     process.arguments = split_arguments(reader.text(body.arguments_size));
+    if (!reader.rest().empty()) process.forker = reader.read<uint32_t>();
     const Process* known = definitions_.process(definitions_.find_process(process.id));
     if (known != nullptr && known->pid != process.pid) {
       report(Rule::kDefinitionId, absl::StrCat("process ", process.id, " is pid ",

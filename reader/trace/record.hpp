@@ -73,7 +73,8 @@ struct EventLayout {
 struct Process {
   uint32_t id = 0, parent_id = 0;  // session identities
   uint32_t pid = 0, ppid = 0, uid = 0;
-  uint32_t origin = 0;         // enum arctrace_process_origin
+  uint32_t origin = 0;  // enum arctrace_process_origin
+  uint32_t forker = 0;  // session identity of the thread that forked it; 0: not known
   uint32_t pid_namespace = 0;  // whose numbers pid and ppid are: an inode; 0: the first
   int64_t start_ns = 0;
   int64_t end_ns = INT64_MAX;

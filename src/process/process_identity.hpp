@@ -16,6 +16,7 @@ struct ProcessState {
   uint32_t phase;  // kNone, kMaking, kReady
   uint32_t id;
   uint32_t parent_id;
+  uint32_t forker;             // writer identity of the thread that forked; 0: not known
   uint32_t pid;                // 0: not known yet
   uint32_t origin;             // enum arctrace_process_origin
   uint64_t start_ticks;        // ticks of its first record, or of the attach

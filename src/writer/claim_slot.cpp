@@ -88,6 +88,16 @@ void take_over(const BufferView& view, ThreadState& state, const ProcessState& p
 // process or in one that it forks, and only if what they need is allowed.
 bool may_attach() { return may_call_kernel() || may_use_kernel(kThreadUse); }
 
+// Of a fork child's threads, the one that forked has had an identity in the parent.
+void note_identities(ProcessState& process, uint32_t writer) {
+  ThreadLocal& local = thread_local_state;
+  if (process.origin == ARCTRACE_ORIGIN_FORK && local.last_process == process.parent_id) {
+    IpcAtomics::store_relaxed(process.forker, local.last_writer);
+  }
+  local.last_writer = writer;
+  local.last_process = process.id;
+}
+
 }  // namespace
 
 ThreadState* attach_thread(uint64_t ticks) {
@@ -118,6 +128,7 @@ ThreadState* attach_thread(uint64_t ticks) {
   state->slot.writer =
       IpcAtomics::fetch_add_acq_rel(view.control().writer_next, uint32_t{1});
   state->slot.start_ticks = ticks;
+  note_identities(*process, state->slot.writer);
   take_over(view, *state, *process, ticks);
   // A crowd of threads must not look at all slots each, nor a crowd of processes.
   uint32_t seen = IpcAtomics::load_relaxed(process->thread_slot);

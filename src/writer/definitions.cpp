@@ -112,7 +112,7 @@ uint32_t body_max() {
 
 bool write_process(ThreadState& state, ProcessState& process, const ProcessFacts& facts) {
   constexpr uint32_t kFixedAndPaddings =
-      sizeof(arctrace_process_body) + 2U * sizeof(uint32_t);
+      sizeof(arctrace_process_body) + 3U * sizeof(uint32_t);
   uint32_t room = body_max() - kFixedAndPaddings;
   const uint32_t n = facts.executable_size < room ? facts.executable_size : room;
   room -= n;
@@ -126,9 +126,12 @@ bool write_process(ThreadState& state, ProcessState& process, const ProcessFacts
                                    .start_ticks = process.start_ticks,
                                    .executable_size = n,
                                    .arguments_size = m};
-  const BodyPart parts[] = {
-      {&body, sizeof body}, {facts.executable, n}, {facts.arguments, m}};
-  return write_parts(state, process, ARCTRACE_TYPE_PROCESS, parts, 3,
+  const uint32_t forker = IpcAtomics::load_relaxed(process.forker);
+  const BodyPart parts[] = {{&body, sizeof body},
+                            {facts.executable, n},
+                            {facts.arguments, m},
+                            {&forker, sizeof forker}};
+  return write_parts(state, process, ARCTRACE_TYPE_PROCESS, parts, forker == 0 ? 3 : 4,
                      process.start_ticks);
 }
 

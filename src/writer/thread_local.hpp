@@ -40,6 +40,10 @@ struct ThreadLocal {
   uintptr_t own_guard;  // that thread's guard, while its storage is lent
   uintptr_t window_of_thread;  // where a stack pointer was found to be the thread's
   bool is_vforking;            // a task that the thread waits for uses its storage
+  // The identities that the thread last had. They survive fork, so that a child finds its
+  // parent's here.
+  uint32_t last_writer;
+  uint32_t last_process;
 };
 // initial-exec: the dynamic TLS model may allocate on first use, inside a hook.
 extern thread_local constinit ThreadLocal thread_local_state

@@ -22,7 +22,8 @@ import support
 from trace_checks import ARCTRACE, read_report
 
 SCHEMAS = pathlib.Path(__file__).resolve().parent / "export"
-FORMATS = ("perfetto", "chrome", "speedscope", "folded", "pprof", "callgrind", "csv", "ndjson")
+FORMATS = ("perfetto", "chrome", "speedscope", "folded", "pprof", "callgrind", "csv", "ndjson",
+           "sqlite")
 STATUS_ERROR = 2
 STATUS_INTERRUPTED = 130
 

@@ -23,11 +23,13 @@ ARCTRACE_ASSERT_PART(arctrace_kernel_body, 8);
  * ARCTRACE_SWITCH_UNKNOWN if they are not known. */
 struct arctrace_switch_body {
   uint32_t cpu, tgid;
-  uint32_t prev_state; /* 0: it could run on; SWITCH_UNKNOWN: not known, but not 0 */
+  uint32_t prev_state; /* 0: it could run on; SWITCH_UNKNOWN: not known, but not 0; else
+                          the kernel's TASK_* bits, and SWITCH_IO */
   uint32_t next_tid, next_tgid;
 } ARCTRACE_RECORD_PART;
 ARCTRACE_ASSERT_KERNEL_BODY(arctrace_switch_body, 20);
 #define ARCTRACE_SWITCH_UNKNOWN 0xFFFFFFFFu
+#define ARCTRACE_SWITCH_IO 0x80000000u /* it waits for a disk; since version 1.7 */
 
 /* The head's thread got the CPU; which thread had it is not known. */
 struct arctrace_switch_in_body {
@@ -43,6 +45,18 @@ ARCTRACE_ASSERT_KERNEL_BODY(arctrace_waking_body, 20);
 #define ARCTRACE_WAKING_INTERRUPT 1u /* an interrupt of the running thread woke it */
 #define ARCTRACE_WAKING_UNKNOWN 2u   /* this kernel does not report it */
 #define ARCTRACE_WAKING_SOFTIRQ 4u   /* perhaps on the running thread's behalf */
+/* Since version 1.7: */
+#define ARCTRACE_WAKING_RAISED 8u /* the running thread raised the soft interrupt */
+#define ARCTRACE_WAKING_TIMER 16u /* a timer expired */
+/* 1 + the kernel's number of the soft interrupt; 0: none, or not known. */
+#define ARCTRACE_WAKING_VECTOR(context) (((context) >> 8) & 0xFFu)
+enum arctrace_softirq {
+  ARCTRACE_SOFTIRQ_TIMER = 1,
+  ARCTRACE_SOFTIRQ_NET_SEND = 2,
+  ARCTRACE_SOFTIRQ_NET_RECEIVE = 3,
+  ARCTRACE_SOFTIRQ_BLOCK = 4,
+  ARCTRACE_SOFTIRQ_HRTIMER = 8
+};
 
 struct arctrace_forked_body {
   uint32_t cpu, tgid, child_tid, child_tgid;

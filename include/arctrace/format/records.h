@@ -253,7 +253,8 @@ ARCTRACE_ASSERT_PART(arctrace_text_body, 4);
  * `process` is the process that the definition belongs to; ids are that process's own. */
 
 /* Then bytes(executable_size), the program's path, and bytes(arguments_size), the command
- * line, in which a zero byte ends each argument. */
+ * line, in which a zero byte ends each argument. Since version 1.7, of a process that was
+ * forked, u32: the writer identity of the thread that forked it, if that is known. */
 struct arctrace_process_body {
   uint32_t process, parent; /* parent 0: unknown */
   uint32_t pid, ppid, uid;

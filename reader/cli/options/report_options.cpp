@@ -217,6 +217,11 @@ std::string problem_of(const ReportOptions& options) {
     return absl::StrCat("--clock does not apply to --view=", view.name,
                         ", which shows all time");
   }
+  if (!options.of.empty() && !view.can_be_of_functions) {
+    return absl::StrCat(
+        "--of does not apply to --view=", view.name, ", only to ",
+        views_that([](const ViewType& type) { return type.can_be_of_functions; }));
+  }
   if (view.is_about_functions && options.filter.only.empty()) {
     return absl::StrCat("--view=", view.name, " needs -F FUNCTION");
   }
@@ -272,6 +277,12 @@ std::string ReportOptions::needs_kernel() const {
 void add_report_options(CLI::App& app, ReportOptions& options) {
   add_file_option(app, options.path);
   add_view_option(app, options);
+  add_glob_option(app, "--of", options.of,
+                  absl::StrCat("of the slowest call of a function that matches GLOB, "
+                               "instead of all time; with ",
+                               views_that([](const ViewType& type) {
+                                 return type.can_be_of_functions;
+                               })));
   add_common_options(app, options, true);
   app.footer(views_help() + "These need a trace of record --kernel: " +
              views_that([](const ViewType& type) {
@@ -301,6 +312,8 @@ absl::Status complete_report_options(ReportOptions& options) {
   if (options.view->is_about_functions) {
     options.functions = std::exchange(options.filter.only, {});
   }
+  if (options.view->can_be_of_functions)
+    options.functions = std::exchange(options.of, {});
   const auto keys = options.view->sort_keys;
   options.shown.sort =
       options.sort.value_or(keys.empty() ? SortKey::kEntry : keys.front());

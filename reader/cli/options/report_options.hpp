@@ -30,6 +30,7 @@ struct ReportOptions : ReplayFilterOptions {
   std::optional<uint64_t> limit;
   reader::ViewOptions shown;
   std::vector<std::string> functions;  // globs of what the view is about
+  std::vector<std::string> of;         // the same, as --of has them
   TerminalOptions terminal;
   bool no_header = false;
   bool download = false;  // debug files

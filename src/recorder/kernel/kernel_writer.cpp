@@ -188,6 +188,9 @@ absl::StatusOr<KernelWriter> KernelWriter::attach(const Buffer& buffer,
 
   const auto is_wanted = [&](const std::string& name) {
     if (name == "on_waking") return events.wake_ups;
+    if (name.starts_with("on_softirq") || name.starts_with("on_timer")) {
+      return events.wake_ups && !layout.preemptible;
+    }
     if (name == "on_syscall" || name == "on_syscall_end") return events.syscalls;
     if (name == "on_page_fault") return events.page_faults;
     if (name == "on_signal") return events.signals;

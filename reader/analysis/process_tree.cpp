@@ -1,0 +1,176 @@
+#include "reader/analysis/process_tree.hpp"
+
+#include <absl/container/btree_map.h>
+#include <absl/strings/str_cat.h>
+#include <arctrace/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "reader/analysis/tree_groups.hpp"
+
+namespace arctrace::reader {
+namespace {
+
+// Hostile parents may form a chain of any length.
+constexpr uint32_t kCommandDepthMax = 200;
+
+// A process of the kernel's: the identities that it has had, in turn.
+struct Command {
+  std::vector<ProcessIndex> identities;
+  size_t parent = SIZE_MAX;
+  std::vector<size_t> children;
+  bool is_shown = false;  // it has threads in the report
+  int64_t start_ns = INT64_MAX, stop_ns = INT64_MIN;
+  uint64_t threads = 0;
+  CpuTime cpu;
+};
+
+class Commands {
+ public:
+  explicit Commands(const Replay& replay) : definitions_(replay.definitions()) {
+    add_identities();
+    find_parents();
+    add_threads(replay);
+  }
+
+  std::vector<CommandSums> tree() const {
+    std::vector<size_t> roots;
+    for (size_t i = 0; i < commands_.size(); ++i) {
+      if (commands_[i].parent == SIZE_MAX) roots.push_back(i);
+    }
+    return merged(roots, 0);
+  }
+
+ private:
+  // An identity that was begun by exec goes on with the process of the last identity of
+  // its number that has not ended otherwise.
+  void add_identities() {
+    std::vector<ProcessIndex> order(definitions_.processes().size());
+    for (ProcessIndex i = 0; i < order.size(); ++i) order[i] = i;
+    std::stable_sort(order.begin(), order.end(), [&](ProcessIndex a, ProcessIndex b) {
+      return process(a).start_ns < process(b).start_ns;
+    });
+    absl::btree_map<std::pair<uint32_t, uint32_t>, size_t> last;  // by number
+    command_of_.assign(order.size(), 0);
+    for (const ProcessIndex i : order) {
+      const auto number = std::pair(process(i).pid_namespace, process(i).pid);
+      const auto before = last.find(number);
+      const bool goes_on = process(i).origin == ARCTRACE_ORIGIN_EXEC &&
+                           before != last.end() && was_replaced(before->second, i);
+      const size_t command = goes_on ? before->second : commands_.size();
+      if (!goes_on) commands_.emplace_back();
+      commands_[command].identities.push_back(i);
+      command_of_[i] = command;
+      last[number] = command;
+    }
+  }
+
+  const Process& process(ProcessIndex i) const { return definitions_.processes()[i]; }
+
+  bool was_replaced(size_t command, ProcessIndex by) const {
+    const Process& before = process(commands_[command].identities.back());
+    return before.end_how == ARCTRACE_END_EXEC || before.end_ns >= process(by).start_ns ||
+           before.end_how == ARCTRACE_END_NONE;
+  }
+
+  // By the identity, or, of a program that was executed by a child that recorded nothing,
+  // by the number.
+  void find_parents() {
+    for (size_t i = 0; i < commands_.size(); ++i) {
+      const Process& first = process(commands_[i].identities.front());
+      const ProcessIndex parent = definitions_.find_process(first.parent_id);
+      if (parent != kNoIndex) {
+        set_parent(i, command_of_[parent]);
+        continue;
+      }
+      for (size_t j = 0; j < commands_.size() && first.ppid != 0; ++j) {
+        const Process& other = process(commands_[j].identities.front());
+        if (j != i && other.pid == first.ppid &&
+            other.pid_namespace == first.pid_namespace &&
+            other.start_ns <= first.start_ns) {
+          commands_[i].parent = j;
+        }
+      }
+      if (commands_[i].parent != SIZE_MAX) set_parent(i, commands_[i].parent);
+    }
+  }
+
+  void set_parent(size_t command, size_t parent) {
+    commands_[command].parent = SIZE_MAX;
+    size_t at = parent;
+    for (uint32_t depth = 0; at != SIZE_MAX; at = commands_[at].parent) {
+      if (at == command || ++depth == kCommandDepthMax) return;  // no tree
+    }
+    commands_[command].parent = parent;
+    commands_[parent].children.push_back(command);
+  }
+
+  void add_threads(const Replay& replay) {
+    for (const ThreadTree& tree : replay.threads()) {
+      const ProcessIndex index = definitions_.threads()[tree.thread].process;
+      if (index >= command_of_.size()) continue;
+      Command& command = commands_[command_of_[index]];
+      command.is_shown = true;
+      command.start_ns = std::min(command.start_ns, tree.start_ns);
+      command.stop_ns = std::max(command.stop_ns, tree.stop_ns);
+      ++command.threads;
+      command.cpu += replay.tree().cpu_cum(tree.root);
+    }
+  }
+
+  std::string exit_of(const Command& command) const {
+    const Process& last = process(command.identities.back());
+    if (last.end_how == ARCTRACE_END_EXIT || last.end_how == ARCTRACE_END_EXIT_DIRECT) {
+      return last.end_status < 0 ? "exited" : absl::StrCat(last.end_status & 0xff);
+    }
+    return last.end_ns == INT64_MAX ? "open" : "not known";
+  }
+
+  // The commands that are alike as one; `children` of one command, or those of none.
+  std::vector<CommandSums> merged(const std::vector<size_t>& children,
+                                  uint32_t depth) const {
+    absl::btree_map<std::string, CommandSums> by_name;
+    absl::btree_map<std::string, std::vector<size_t>> below;
+    for (const size_t i : children) {
+      const Command& command = commands_[i];
+      std::string name = process_label(definitions_, command.identities.back());
+      CommandSums& sums = by_name[name];
+      std::vector<size_t>& grandchildren = below[name];
+      grandchildren.insert(grandchildren.end(), command.children.begin(),
+                           command.children.end());
+      sums.name = std::move(name);
+      if (!command.is_shown) continue;
+      const uint64_t wall_ns = static_cast<uint64_t>(command.stop_ns) -
+                               static_cast<uint64_t>(command.start_ns);
+      if (sums.runs == 0) sums.pid = process(command.identities.front()).pid;
+      ++sums.runs;
+      sums.threads += command.threads;
+      sums.wall_ns += wall_ns;
+      sums.longest_ns = std::max(sums.longest_ns, wall_ns);
+      sums.cpu += command.cpu;
+      ++sums.exits[exit_of(command)];
+    }
+    std::vector<CommandSums> rows;
+    for (auto& [name, sums] : by_name) {
+      if (depth < kCommandDepthMax) sums.children = merged(below[name], depth + 1);
+      if (sums.runs != 0 || !sums.children.empty()) rows.push_back(std::move(sums));
+    }
+    std::stable_sort(
+        rows.begin(), rows.end(),
+        [](const CommandSums& a, const CommandSums& b) { return a.wall_ns > b.wall_ns; });
+    return rows;
+  }
+
+  const Definitions& definitions_;
+  std::vector<Command> commands_;
+  std::vector<size_t> command_of_;  // by ProcessIndex
+};
+
+}  // namespace
+
+std::vector<CommandSums> process_tree(const Replay& replay) {
+  return Commands(replay).tree();
+}
+
+}  // namespace arctrace::reader

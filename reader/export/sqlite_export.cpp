@@ -1,0 +1,269 @@
+#include "reader/export/sqlite_export.hpp"
+
+#include <absl/container/flat_hash_map.h>
+#include <absl/strings/str_cat.h>
+#include <absl/strings/str_join.h>
+#include <arctrace/format.h>
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "reader/export/call_exporter.hpp"
+#include "reader/export/export_lanes.hpp"
+#include "reader/export/export_names.hpp"
+#include "reader/export/run_states.hpp"
+#include "reader/export/sqlite_file.hpp"
+#include "reader/export/sqlite_schema.hpp"
+#include "reader/export/untitled_fields.hpp"
+#include "reader/render/frame_marks.hpp"
+#include "reader/render/json_writer.hpp"
+#include "reader/trace/format_names.hpp"
+#include "src/base/untrusted_bytes.hpp"
+
+namespace arctrace::reader {
+namespace {
+
+const char* event_type_text(uint16_t type) {
+  switch (type) {
+    case ARCTRACE_TYPE_EVENT:
+      return "event";
+    case ARCTRACE_TYPE_INSTANT:
+      return "instant";
+    case ARCTRACE_TYPE_COUNTER:
+      return "counter";
+    case ARCTRACE_TYPE_TEXT:
+      return "text";
+    case ARCTRACE_TYPE_MARK:
+      return "mark";
+    default:
+      return "record";
+  }
+}
+
+// "{...}" for members; empty if there are none.
+std::string json_object(const std::string& members) {
+  return members.empty() ? std::string() : absl::StrCat("{", members, "}");
+}
+
+// Rows go in when they are known. Identities of processes, threads and functions are the
+// reader's indices, counted from 1; 0 stands for none, and is NULL.
+class SqliteExport : public CallExporter {
+ public:
+  using CallExporter::CallExporter;
+
+  void begin(Replay& replay, const WriteText& write) override {
+    replay_ = &replay;
+    write_ = &write;
+    names_.emplace(replay.definitions(), replay.functions());
+    file_.create();
+    file_.execute(kSqliteTables);
+    paths_rows_.prepare(file_, "paths", 4);
+    calls_rows_.prepare(file_, "calls", 13);
+    states_rows_.prepare(file_, "scheduling", 7);
+    events_rows_.prepare(file_, "events", 5);
+    losses_rows_.prepare(file_, "losses", 4);
+    gaps_rows_.prepare(file_, "gaps", 5);
+  }
+
+  void gap(const Gap& gap) override {
+    gaps_rows_.add({thread_id(gap.thread), gap.from_known ? gap.from_ns : gap.to_ns,
+                    gap.from_known ? SqlValue(gap.to_ns - gap.from_ns) : SqlValue(),
+                    gap_reason_text(gap), gap.records});
+  }
+
+  absl::Status finish() override {
+    finish_calls();
+    add_functions();
+    add_processes();
+    add_threads();
+    add_trace();
+    file_.execute(kSqliteViews);
+    file_.finish(*write_);
+    return file_.status();
+  }
+
+ private:
+  std::string describe(const Record& record) override {
+    return content_members(settings().describe, record);
+  }
+
+  void call_began(const FrameInfo& frame) override {
+    std::vector<uint32_t>& stack = stacks_[{frame.thread, frame.coroutine}];
+    stack.resize(frame.depth - 1);
+    stack.push_back(path(stack.empty() ? 0 : stack.back(), frame));
+  }
+
+  void call(const WholeCall& call) override {
+    const FrameInfo& frame = call.frame;
+    const std::vector<uint32_t>& stack = stacks_[{frame.thread, frame.coroutine}];
+    const uint32_t path_id = call.is_adopted || stack.size() < frame.depth
+                                 ? path(0, frame)
+                                 : stack[frame.depth - 1];
+    const bool ended = call.has_ended;
+    const bool has_cpu = ended && replay_->has_dispatches();
+    const bool has_ready = has_cpu && replay_->known_times() == KnownTimes::kReady;
+    const std::string flags = flags_text(frame.flags);
+    const std::string args = json_object(call.args), result = json_object(call.retval);
+    calls_rows_.add(
+        {++last_call_, thread_id(frame.thread), path_id, function_id(frame.function),
+         frame.start_ns, ended ? SqlValue(frame.stop_ns - frame.start_ns) : SqlValue(),
+         ended ? SqlValue(frame.base_ns) : SqlValue(),
+         has_cpu ? SqlValue(frame.cpu.off_ns) : SqlValue(),
+         has_ready ? SqlValue(frame.cpu.ready_ns) : SqlValue(), frame.coroutine,
+         SqlValue::text_or_null(args), SqlValue::text_or_null(result),
+         SqlValue::text_or_null(flags.empty() ? std::string_view()
+                                              : std::string_view(flags).substr(1))});
+  }
+
+  void point(const PointInfo& point) override {
+    if (point.kind != PointInfo::Kind::kRecord) {
+      events_rows_.add(
+          {thread_id(point.thread), point.time_ns,
+           point.kind == PointInfo::Kind::kOrphan ? kOrphanExitName : kContradictionName,
+           SqlValue(), SqlValue()});
+      return;
+    }
+    if (point.record->type == ARCTRACE_TYPE_LOST) {
+      const auto lost = load_part_untrusted<arctrace_lost_body>(point.record->body);
+      losses_rows_.add({thread_id(point.thread), point.time_ns,
+                        loss_cause_text(lost.cause), lost.count});
+      return;
+    }
+    std::string title;
+    const std::string fields = json_object(json_members([&](JsonWriter& json) {
+      Untitled<JsonFields> untitled(json);
+      settings().describe(*point.record, untitled);
+      title = untitled.title_text();
+    }));
+    if (title.empty()) title = record_type_text(point.record->type);
+    events_rows_.add({thread_id(point.thread), point.time_ns,
+                      event_type_text(point.record->type), export_name(title),
+                      SqlValue::text_or_null(fields)});
+  }
+
+  void state_ended(const StateInfo& state) override {
+    const bool has_task_state =
+        state.state == RunState::kBlocked && state.task_state != ARCTRACE_SWITCH_UNKNOWN;
+    const bool has_waker = state.waker.thread != kNoIndex;
+    states_rows_.add({thread_id(state.thread), state.start_ns,
+                      state.stop_ns - state.start_ns, run_state_text(state),
+                      has_task_state ? SqlValue(state.task_state) : SqlValue(),
+                      thread_id(state.waker.thread),
+                      has_waker ? SqlValue(state.waker.interrupt) : SqlValue()});
+  }
+
+  static SqlValue thread_id(ThreadIndex thread) {
+    return thread == kNoIndex ? SqlValue() : SqlValue(uint64_t{thread} + 1);
+  }
+  static SqlValue process_id(ProcessIndex process) {
+    return process == kNoIndex ? SqlValue() : SqlValue(uint64_t{process} + 1);
+  }
+  static uint64_t function_id(FunctionId function) { return uint64_t{function} + 1; }
+  // INT64_MIN and INT64_MAX: not known.
+  static SqlValue known_time(int64_t time_ns) {
+    return time_ns == INT64_MIN || time_ns == INT64_MAX ? SqlValue() : SqlValue(time_ns);
+  }
+
+  // The path `parent` (0: none) and the frame's function after it, which is added if it
+  // is new.
+  uint32_t path(uint32_t parent, const FrameInfo& frame) {
+    const auto [found, added] = paths_.try_emplace(
+        {parent, frame.function}, static_cast<uint32_t>(paths_.size() + 1));
+    if (added) {
+      paths_rows_.add({found->second, parent == 0 ? SqlValue() : SqlValue(parent),
+                       function_id(frame.function), frame.depth});
+    }
+    return found->second;
+  }
+
+  void add_functions() {
+    SqlInsert rows;
+    rows.prepare(file_, "functions", 3);
+    const Functions& functions = replay_->functions();
+    for (FunctionId i = kUnknownFunction; i < functions.size(); ++i) {
+      rows.add({function_id(i), names_->function(i), export_name(functions[i].module)});
+    }
+  }
+
+  void add_processes() {
+    SqlInsert rows;
+    rows.prepare(file_, "processes", 12);
+    const Definitions& definitions = replay_->definitions();
+    for (ProcessIndex i = 0; i < definitions.processes().size(); ++i) {
+      const Process& process = definitions.processes()[i];
+      const bool has_end = process.end_how != ARCTRACE_END_NONE;
+      const std::string command = absl::StrJoin(process.arguments, " ");
+      const std::string how = has_end ? process_end_text(process.end_how) : "";
+      rows.add({process_id(i), process.pid, process.ppid,
+                process_id(definitions.find_process(process.parent_id)),
+                process.origin == ARCTRACE_ORIGIN_FORK ? "fork" : "exec",
+                names_->process(i), export_name(process.executable), export_name(command),
+                known_time(process.start_ns), known_time(process.end_ns),
+                SqlValue::text_or_null(how),
+                has_end && process.end_how != ARCTRACE_END_EXEC
+                    ? SqlValue(process.end_status)
+                    : SqlValue()});
+    }
+  }
+
+  void add_threads() {
+    SqlInsert rows;
+    rows.prepare(file_, "threads", 8);
+    const Definitions& definitions = replay_->definitions();
+    std::vector<const ThreadTree*> trees(definitions.threads().size());
+    for (const ThreadTree& tree : replay_->threads()) trees[tree.thread] = &tree;
+    for (ThreadIndex i = 0; i < definitions.threads().size(); ++i) {
+      const Thread& thread = definitions.threads()[i];
+      const ThreadTree* tree = trees[i];
+      const bool has_cpu = tree != nullptr && replay_->has_dispatches();
+      const CpuTime cpu = has_cpu ? replay_->tree().cpu_cum(tree->root) : CpuTime{};
+      rows.add({thread_id(i), process_id(thread.process), thread.tid, names_->thread(i),
+                tree == nullptr ? SqlValue() : SqlValue(tree->start_ns),
+                tree == nullptr ? SqlValue() : SqlValue(tree->stop_ns),
+                has_cpu ? SqlValue(cpu.cpu_ns) : SqlValue(),
+                has_cpu ? SqlValue(cpu.off_ns) : SqlValue()});
+    }
+  }
+
+  void add_trace() {
+    SqlInsert rows;
+    rows.prepare(file_, "trace", 2);
+    if (const Session* session = settings().session) {
+      const std::string version =
+          absl::StrCat(session->version_major, ".", session->version_minor);
+      rows.add({"format", version});
+      rows.add({"host", export_name(session->host)});
+      rows.add({"kernel", export_name(session->kernel)});
+      rows.add({"start_realtime_ns", session->start_realtime_ns});
+      rows.add({"recorder", export_name(absl::StrJoin(session->recorder_command, " "))});
+      if (session->child_wait_status.has_value()) {
+        rows.add({"wait_status", *session->child_wait_status});
+      }
+    }
+    if (const Summary* summary = settings().summary) {
+      rows.add({"records", summary->records});
+      rows.add({"lost", summary->lost});
+    }
+  }
+
+  Replay* replay_ = nullptr;
+  const WriteText* write_ = nullptr;
+  std::optional<ExportNames> names_;
+  SqliteFile file_;
+  SqlInsert paths_rows_, calls_rows_, states_rows_, events_rows_, losses_rows_,
+      gaps_rows_;
+  // By thread and coroutine: the paths of the open calls, outermost first.
+  absl::flat_hash_map<std::pair<ThreadIndex, uint32_t>, std::vector<uint32_t>> stacks_;
+  absl::flat_hash_map<std::pair<uint32_t, FunctionId>, uint32_t> paths_;
+  uint64_t last_call_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Exporter> make_sqlite_export(const ExportSettings& settings) {
+  return std::make_unique<SqliteExport>(settings);
+}
+
+}  // namespace arctrace::reader

@@ -1,0 +1,292 @@
+#include "reader/report/critical_path.hpp"
+
+#include <absl/numeric/int128.h>
+#include <arctrace/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "reader/analysis/function_kinds.hpp"
+
+namespace arctrace::reader {
+namespace {
+
+// So often the walk goes from thread to thread without going back in time. More is a
+// contradiction of the trace's.
+constexpr uint32_t kJumpsMax = 1000;
+
+constexpr uint32_t kInterrupts = ARCTRACE_WAKING_INTERRUPT | ARCTRACE_WAKING_SOFTIRQ;
+
+// What the innermost function that has a kind waits for; nullopt: none has one.
+std::optional<FunctionKind> kind_around(const Replay& replay, NodeIndex node) {
+  const CallTree& tree = replay.tree();
+  for (int i = 0; i < 8 && node != kNoNode && tree[node].parent != kNoNode; ++i) {
+    Function function = replay.functions()[tree[node].function];
+    if (function.name.starts_with("K:")) {
+      function.name.erase(0, 2);
+      function.module = {};
+    }
+    if (const std::optional<FunctionKind> kind = function_kind(function)) return kind;
+    node = tree[node].parent;
+  }
+  return std::nullopt;
+}
+
+PathState state_of_wait(const Replay& replay, const SchedulePiece& piece) {
+  const uint32_t task_state = piece.state.task_state;
+  const Waker& waker = piece.state.waker;
+  if (task_state != ARCTRACE_SWITCH_UNKNOWN && (task_state & ARCTRACE_SWITCH_IO) != 0) {
+    return PathState::kDisk;
+  }
+  if (waker.thread == kNoIndex) return PathState::kNotKnown;
+  if ((waker.context & ARCTRACE_WAKING_TIMER) != 0) return PathState::kTimer;
+  switch (ARCTRACE_WAKING_VECTOR(waker.context)) {
+    case ARCTRACE_SOFTIRQ_TIMER + 1:
+    case ARCTRACE_SOFTIRQ_HRTIMER + 1:
+      return PathState::kTimer;
+    case ARCTRACE_SOFTIRQ_NET_SEND + 1:
+    case ARCTRACE_SOFTIRQ_NET_RECEIVE + 1:
+      return PathState::kNetwork;
+    case ARCTRACE_SOFTIRQ_BLOCK + 1:
+      return PathState::kDisk;
+    default:
+      break;
+  }
+  if (!waker.interrupt && (waker.context & kInterrupts) == 0) return PathState::kNotKnown;
+  // Nothing but a timer or a signal ends a sleep.
+  const NodeIndex node = piece.paths.empty() ? kNoNode : piece.paths.back().node;
+  return kind_around(replay, node) == FunctionKind::kSleep ? PathState::kTimer
+                                                           : PathState::kAmbiguous;
+}
+
+// The thread ended a wait itself, and not an interrupt that came upon it.
+bool is_thread(const Waker& waker) {
+  if (waker.thread == kNoIndex || waker.interrupt) return false;
+  return (waker.context & ARCTRACE_WAKING_SOFTIRQ) == 0 ||
+         (waker.context & ARCTRACE_WAKING_RAISED) != 0;
+}
+
+class Walk {
+ public:
+  Walk(ScheduleLog& log, const Replay& replay, const PathEnd& end)
+      : log_(log), replay_(replay), positions_(log.thread_count()) {
+    path_.end = end;
+  }
+
+  CriticalPath run() {
+    thread_ = path_.end.thread;
+    now_ = path_.end.stop_ns;
+    while (now_ > path_.end.start_ns) step();
+    return std::move(path_);
+  }
+
+ private:
+  // Where a thread's log was read to.
+  struct Position {
+    bool is_begun = false;
+    std::optional<SchedulePiece> piece;
+  };
+
+  // The last piece of the thread that begins before now; null: there is none.
+  const SchedulePiece* piece_of(ThreadIndex thread) {
+    if (thread >= positions_.size()) return nullptr;
+    Position& at = positions_[thread];
+    if (!at.is_begun) at.piece = log_.last(thread);
+    at.is_begun = true;
+    while (at.piece.has_value() && at.piece->state.start_ns >= now_) {
+      at.piece = log_.before(*at.piece);
+    }
+    return at.piece.has_value() ? &*at.piece : nullptr;
+  }
+
+  // The time since `since_ns` was the thread's; the walk goes on there.
+  void take(int64_t since_ns, NodeIndex node, PathState state) {
+    since_ns = std::max(since_ns, path_.end.start_ns);
+    if (since_ns >= now_) return;
+    path_.sums[{thread_, node, state}] +=
+        static_cast<uint64_t>(now_) - static_cast<uint64_t>(since_ns);
+    go_back_to(since_ns);
+  }
+
+  void go_back_to(int64_t time_ns) {
+    now_ = time_ns;
+    jumps_ = 0;
+    is_woken_by_ = false;
+  }
+
+  // The same for the time of a piece, divided like that of the whole piece.
+  void take_piece(const SchedulePiece& piece, int64_t since_ns, PathState state) {
+    const StateInfo& whole = piece.state;
+    since_ns = std::max({since_ns, whole.start_ns, path_.end.start_ns});
+    if (since_ns >= now_) return;
+    const uint64_t all_ns =
+        static_cast<uint64_t>(whole.stop_ns) - static_cast<uint64_t>(whole.start_ns);
+    uint64_t left_ns = static_cast<uint64_t>(now_) - static_cast<uint64_t>(since_ns);
+    const uint64_t part_ns = left_ns;
+    for (const PathShare& share : piece.paths) {
+      const bool is_last = &share == &piece.paths.back();
+      const auto fair_ns =
+          static_cast<uint64_t>(absl::uint128(share.time_ns) * part_ns / all_ns);
+      const uint64_t time_ns = is_last ? left_ns : std::min(left_ns, fair_ns);
+      if (time_ns != 0) path_.sums[{thread_, share.node, state}] += time_ns;
+      left_ns -= time_ns;
+    }
+    go_back_to(since_ns);
+  }
+
+  bool go_to(ThreadIndex thread) {
+    if (thread == thread_ || ++jumps_ > kJumpsMax) return false;
+    thread_ = thread;
+    return true;
+  }
+
+  // The thread that was there before by the same number, and became this one's program by
+  // exec.
+  ThreadIndex program_before(ThreadIndex thread) const {
+    const Definitions& definitions = replay_.definitions();
+    const Process* process = definitions.process_of(thread);
+    if (process == nullptr || process->pid != definitions.threads()[thread].tid) {
+      return kNoIndex;
+    }
+    ThreadIndex found = kNoIndex;
+    for (ThreadIndex i = 0; i < definitions.threads().size(); ++i) {
+      const Thread& other = definitions.threads()[i];
+      const Process* of = definitions.process_of(i);
+      if (i == thread || of == nullptr || of == process || other.of_kernel() ||
+          of->pid != process->pid || of->pid_namespace != process->pid_namespace ||
+          other.tid != of->pid || of->start_ns >= process->start_ns) {
+        continue;
+      }
+      if (found == kNoIndex || other.start_ns > definitions.threads()[found].start_ns) {
+        found = i;
+      }
+    }
+    return found;
+  }
+
+  std::optional<ScheduleLog::Made> made(ThreadIndex thread) const {
+    if (const auto known = log_.made(thread)) return known;
+    // Without the kernel's word, a fork child begins where its parent's thread called
+    // fork.
+    const Definitions& definitions = replay_.definitions();
+    const Process* process = definitions.process_of(thread);
+    if (process == nullptr || process->forker == 0 ||
+        process->pid != definitions.threads()[thread].tid) {
+      return std::nullopt;
+    }
+    const ThreadIndex forker = definitions.find_thread(process->forker);
+    if (forker == kNoIndex || forker == thread) return std::nullopt;
+    return ScheduleLog::Made{forker, definitions.threads()[thread].start_ns};
+  }
+
+  void step() {
+    const std::optional<ScheduleLog::Made> birth = made(thread_);
+    if (birth.has_value() && birth->time_ns >= now_ && go_to(birth->parent)) return;
+    const int64_t low_ns = birth.has_value() ? birth->time_ns : path_.end.start_ns;
+    const SchedulePiece* piece = piece_of(thread_);
+    if (piece == nullptr) {
+      before_first(birth);
+      return;
+    }
+    const StateInfo& state = piece->state;
+    if (state.stop_ns < now_) {
+      // A thread that ends wakes others when its last record is written.
+      take(std::max(state.stop_ns, low_ns), kNoNode,
+           is_woken_by_ ? PathState::kRunning : PathState::kNotKnown);
+      return;
+    }
+    switch (state.state) {
+      case RunState::kRunning:
+        take_piece(*piece, low_ns, PathState::kRunning);
+        return;
+      case RunState::kReady:
+        take_piece(*piece, low_ns, PathState::kPreempted);
+        return;
+      case RunState::kBlocked:
+        break;
+    }
+    const bool is_whole = state.stop_ns == now_;
+    if (is_whole && is_thread(state.waker) && runs(state.waker.thread) &&
+        go_to(state.waker.thread)) {
+      is_woken_by_ = true;
+      return;
+    }
+    take_piece(*piece, low_ns,
+               is_whole ? state_of_wait(replay_, *piece) : PathState::kNotKnown);
+  }
+
+  // Whether the thread's log does not contradict that it runs now.
+  bool runs(ThreadIndex thread) {
+    const SchedulePiece* piece = piece_of(thread);
+    if (piece == nullptr) return made(thread).has_value();
+    return piece->state.stop_ns < now_ || piece->state.state == RunState::kRunning;
+  }
+
+  // There is nothing of the thread before now.
+  void before_first(const std::optional<ScheduleLog::Made>& birth) {
+    if (birth.has_value() && birth->time_ns < now_) {
+      take(birth->time_ns, kNoNode, PathState::kNotKnown);
+      return;
+    }
+    const ThreadIndex before = program_before(thread_);
+    if (before != kNoIndex && go_to(before)) {
+      is_woken_by_ = true;  // it ran: the exec is its last act
+      return;
+    }
+    take(path_.end.start_ns, kNoNode, PathState::kNotKnown);
+  }
+
+  ScheduleLog& log_;
+  const Replay& replay_;
+  std::vector<Position> positions_;  // by ThreadIndex
+  CriticalPath path_;
+  ThreadIndex thread_ = kNoIndex;
+  int64_t now_ = 0;
+  uint32_t jumps_ = 0;
+  bool is_woken_by_ = false;  // the walk came here by what the thread did now
+};
+
+}  // namespace
+
+std::string_view path_state_name(PathState state) {
+  constexpr std::string_view kNames[kPathStates] = {
+      "running", "preempted", "disk", "timer", "network", "ambiguous", "not known"};
+  return kNames[static_cast<size_t>(state)];
+}
+
+std::array<uint64_t, kPathStates> CriticalPath::state_sums() const {
+  std::array<uint64_t, kPathStates> all{};
+  for (const auto& [key, time_ns] : sums) {
+    all[static_cast<size_t>(std::get<PathState>(key))] += time_ns;
+  }
+  return all;
+}
+
+std::optional<PathEnd> whole_stretch(ScheduleLog& log, const Replay& replay) {
+  PathEnd end;
+  // The one that ended last; of several, one that ran, and the one that began to do last.
+  std::tuple<int64_t, bool, int64_t> best;
+  for (const ThreadTree& tree : replay.threads()) {
+    const std::optional<SchedulePiece> piece = log.last(tree.thread);
+    if (!piece.has_value()) continue;
+    const std::tuple<int64_t, bool, int64_t> rank = {
+        piece->state.stop_ns, piece->state.state == RunState::kRunning,
+        piece->state.start_ns};
+    if (end.thread == kNoIndex || tree.start_ns < end.start_ns) {
+      end.start_ns = tree.start_ns;
+    }
+    if (end.thread == kNoIndex || rank > best) {
+      best = rank;
+      end.thread = tree.thread;
+      end.stop_ns = piece->state.stop_ns;
+    }
+  }
+  if (end.thread == kNoIndex) return std::nullopt;
+  return end;
+}
+
+CriticalPath critical_path(ScheduleLog& log, const Replay& replay, const PathEnd& end) {
+  return Walk(log, replay, end).run();
+}
+
+}  // namespace arctrace::reader

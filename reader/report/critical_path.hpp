@@ -1,0 +1,59 @@
+// The critical path: from the end of a stretch of time back through each wait to the
+// thread that ended it, across threads and processes.
+#pragma once
+
+#include <absl/container/btree_map.h>
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "reader/replay/replay.hpp"
+#include "reader/report/schedule_log.hpp"
+
+namespace arctrace::reader {
+
+// What the thread on the path did.
+enum class PathState : uint8_t {
+  kRunning,
+  kPreempted,  // it could have run, and had no CPU
+  kDisk,
+  kTimer,
+  kNetwork,
+  kAmbiguous,  // an interrupt ended the wait, of which is not known for what it came
+  kNotKnown,   // what ended the wait, or what the thread did, is not in the trace
+};
+inline constexpr size_t kPathStates = static_cast<size_t>(PathState::kNotKnown) + 1;
+
+// "running", "preempted", ... "not known"
+std::string_view path_state_name(PathState state);
+
+// Where a walk begins, and how far back it goes.
+struct PathEnd {
+  ThreadIndex thread = kNoIndex;
+  int64_t start_ns = 0, stop_ns = 0;
+};
+
+// Each nanosecond from end.start_ns to end.stop_ns is in one sum.
+struct CriticalPath {
+  PathEnd end;
+  absl::btree_map<std::tuple<ThreadIndex, NodeIndex, PathState>, uint64_t> sums;
+
+  uint64_t wall_ns() const {
+    return static_cast<uint64_t>(end.stop_ns) - static_cast<uint64_t>(end.start_ns);
+  }
+  std::array<uint64_t, kPathStates> state_sums() const;
+};
+
+// The stretch from the beginning of all to the end of the thread that ended last; nullopt
+// if nothing was logged. After the replay's finish().
+std::optional<PathEnd> whole_stretch(ScheduleLog& log, const Replay& replay);
+
+// Goes back from `end`. Takes time for each piece of the log at most once.
+CriticalPath critical_path(ScheduleLog& log, const Replay& replay, const PathEnd& end);
+
+}  // namespace arctrace::reader

@@ -1,0 +1,32 @@
+// The rows of a critical path as text shows it, in the view and in the summary.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "reader/render/function_labels.hpp"
+#include "reader/report/critical_path.hpp"
+
+namespace arctrace::reader {
+
+struct CriticalPathRow {
+  uint64_t time_ns = 0;
+  std::string name;  // of the process, and of the thread if it has another one; escaped
+  std::string path;  // escaped; empty outside of recorded functions
+  PathState state = PathState::kRunning;
+};
+
+// One row for each name, path and state, the longest first: threads of one name are added
+// up.
+std::vector<CriticalPathRow> critical_path_rows(const CriticalPath& path,
+                                                const Replay& replay,
+                                                FunctionLabels& labels);
+
+// One row for each name: the path and the state in which it was longest.
+std::vector<CriticalPathRow> critical_path_by_name(
+    const std::vector<CriticalPathRow>& rows);
+
+// "running 12.000 ms, disk 3.000 ms": the states that occur.
+std::string critical_states_text(const CriticalPath& path);
+
+}  // namespace arctrace::reader

@@ -1,0 +1,194 @@
+#include "reader/report/critical_path_view.hpp"
+
+#include <absl/strings/str_cat.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "reader/render/report_parts.hpp"
+#include "reader/render/session_text.hpp"
+#include "reader/render/thread_labels.hpp"
+#include "reader/replay/filter.hpp"
+#include "reader/report/critical_path.hpp"
+#include "reader/report/critical_path_rows.hpp"
+
+namespace arctrace::reader {
+namespace {
+
+constexpr size_t kCriticalRowsMax = 30;  // if -n does not say how many
+constexpr double kCriticalLeastPercent = 1;
+
+// Finds the slowest call of functions, and cuts the log at their begins and ends.
+class SlowestCall : public ReplayListener {
+ public:
+  SlowestCall(ScheduleLog& log, const std::vector<std::string>& functions)
+      : log_(log), functions_(functions) {}
+
+  void set_functions(const Functions& functions) { names_ = &functions; }
+  const std::optional<PathEnd>& found() const { return found_; }
+
+  uint64_t frame_opened(const FrameInfo& frame) override {
+    if (!matches(frame.function)) return 0;
+    log_.cut(frame.thread);
+    return 1;
+  }
+  void frame_closed(const FrameInfo& frame, uint64_t token, bool shown) override {
+    if (token == 0 || !shown) return;
+    log_.cut(frame.thread);
+    note(frame);
+  }
+  void frame_adopted(const FrameInfo& frame) override {
+    if (!matches(frame.function)) return;
+    log_.cut(frame.thread);
+    note(frame);
+  }
+  void point(const PointInfo& /*point*/) override {}
+
+ private:
+  bool matches(FunctionId function) {
+    if (function >= known_.size()) known_.resize(function + 1);
+    std::optional<bool>& known = known_[function];
+    if (!known.has_value()) known = matches_any(functions_, (*names_)[function].name);
+    return *known;
+  }
+  void note(const FrameInfo& frame) {
+    if (found_.has_value() &&
+        frame.stop_ns - frame.start_ns <= found_->stop_ns - found_->start_ns) {
+      return;
+    }
+    found_ = PathEnd{frame.thread, frame.start_ns, frame.stop_ns};
+  }
+
+  ScheduleLog& log_;
+  const std::vector<std::string> functions_;
+  const Functions* names_ = nullptr;
+  std::vector<std::optional<bool>> known_;  // by FunctionId
+  std::optional<PathEnd> found_;
+};
+
+class CriticalPathView : public View {
+ public:
+  explicit CriticalPathView(const ViewSettings& settings)
+      : options_(settings.options),
+        is_of_function_(!settings.functions.empty()),
+        call_(log_, settings.functions) {}
+
+  ReplayListener* call_listener() override { return is_of_function_ ? &call_ : nullptr; }
+  ScheduleListener* schedule_listener() override { return &log_; }
+  void begin_text(Replay& replay, const WriteText& /*write*/) override {
+    call_.set_functions(replay.functions());
+  }
+  void begin_json(Replay& replay, JsonWriter& /*json*/) override {
+    call_.set_functions(replay.functions());
+  }
+
+  absl::Status write_text(Replay& replay, const WriteText& write) override {
+    const std::optional<CriticalPath> path = find(replay);
+    if (!path.has_value()) {
+      write("\nNothing to show: no thread has time in this stretch.\n");
+      return log_.status();
+    }
+    FunctionLabels labels(replay, options_.lines);
+    const uint64_t wall_ns = path->wall_ns();
+    write(absl::StrCat("\n", duration_text(wall_ns), " from ",
+                       seconds_text(path->end.start_ns), " to the end of ",
+                       is_of_function_ ? "the slowest call in " : "",
+                       thread_title(replay.definitions(), path->end.thread), ": ",
+                       critical_states_text(*path), "\n\n"));
+    std::string head;
+    append_tinted(head, options_.style, Tint::kHead,
+                  "         Time       %  State      Of what, and where");
+    if (!write(head + "\n")) return log_.status();
+    uint64_t others_ns = 0, others = 0, shown = 0;
+    const bool is_cut = options_.limit == UINT64_MAX;
+    const uint64_t limit = is_cut ? kCriticalRowsMax : options_.limit;
+    for (const CriticalPathRow& row : critical_path_rows(*path, replay, labels)) {
+      const bool is_small =
+          is_cut && static_cast<double>(row.time_ns) * 100 <
+                        static_cast<double>(wall_ns) * kCriticalLeastPercent;
+      if (shown >= limit || is_small) {
+        others_ns += row.time_ns;
+        ++others;
+        continue;
+      }
+      ++shown;
+      std::string text = columns_of(row.time_ns, wall_ns, path_state_name(row.state));
+      append_name(text,
+                  row.path.empty() ? row.name : absl::StrCat(row.name, "  ", row.path),
+                  "", false, options_.style);
+      if (!write(text)) return log_.status();
+    }
+    if (others != 0) {
+      write(columns_of(others_ns, wall_ns, "") + "others, " + count_text(others, "row") +
+            "\n");
+    }
+    return log_.status();
+  }
+
+  absl::Status write_json(Replay& replay, JsonWriter& json) override {
+    const std::optional<CriticalPath> path = find(replay);
+    FunctionLabels labels(replay, options_.lines);
+    json.member("start_ns", path.has_value() ? path->end.start_ns : 0);
+    json.member("stop_ns", path.has_value() ? path->end.stop_ns : 0);
+    json.member("wall_ns", path.has_value() ? path->wall_ns() : 0);
+    json.key("critical_path").begin_array();
+    if (path.has_value()) write_rows_json(*path, replay, labels, json);
+    json.end();
+    return log_.status();
+  }
+
+ private:
+  std::optional<CriticalPath> find(const Replay& replay) {
+    const std::optional<PathEnd> end =
+        is_of_function_ ? call_.found() : whole_stretch(log_, replay);
+    if (!end.has_value()) return std::nullopt;
+    return critical_path(log_, replay, *end);
+  }
+
+  static std::string columns_of(uint64_t time_ns, uint64_t wall_ns,
+                                std::string_view state) {
+    std::string text;
+    append_right(text, duration_text(time_ns), 13);
+    append_right(text, percent_text(time_ns, wall_ns), 8);
+    text += "  ";
+    append_left(text, std::string(state), 11);
+    return text;
+  }
+
+  void write_rows_json(const CriticalPath& path, const Replay& replay,
+                       FunctionLabels& labels, JsonWriter& json) const {
+    using Row = std::pair<std::tuple<ThreadIndex, NodeIndex, PathState>, uint64_t>;
+    std::vector<Row> rows(path.sums.begin(), path.sums.end());
+    std::stable_sort(rows.begin(), rows.end(),
+                     [](const Row& a, const Row& b) { return a.second > b.second; });
+    if (rows.size() > options_.limit) rows.resize(static_cast<size_t>(options_.limit));
+    const Definitions& definitions = replay.definitions();
+    for (const auto& [key, time_ns] : rows) {
+      if (!json.good()) break;
+      const auto& [thread, node, state] = key;
+      json.begin_object();
+      json.member("process",
+                  process_label(definitions, definitions.threads()[thread].process));
+      write_thread_ids_json(definitions, thread, json);
+      json.key("path");
+      write_path_json(replay.tree(), node, labels, json);
+      json.member("state", path_state_name(state));
+      json.member("ns", time_ns);
+      json.end();
+    }
+  }
+
+  const ViewOptions options_;
+  const bool is_of_function_;
+  ScheduleLog log_;
+  SlowestCall call_;
+};
+
+}  // namespace
+
+std::unique_ptr<View> make_critical_path_view(const ViewSettings& settings) {
+  return std::make_unique<CriticalPathView>(settings);
+}
+
+}  // namespace arctrace::reader

@@ -1,0 +1,216 @@
+"""Critical paths of programs whose paths are known, against what the programs say of themselves."""
+import os
+import subprocess
+import unittest
+
+import support
+from test_kernel import NO_KERNEL
+
+# Computes for argument 2 ms of its own CPU time as often as it is told, in one of several shapes
+# (argument 1). Prints the CPU time in ns that each role took: "ROLE NS".
+PROGRAM = r"""
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static long ms;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static long long cpu(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return t.tv_sec * 1000000000LL + t.tv_nsec;
+}
+static void compute(const char* role) {
+  const long long begin = cpu();
+  while (cpu() - begin < ms * 1000000) {
+    volatile int x = 0;
+    for (int i = 0; i < 20000; ++i) x += i;
+  }
+  dprintf(2, "%s %lld\n", role, cpu() - begin);
+}
+static pid_t child(const char* role) {
+  const pid_t pid = fork();
+  if (pid != 0) return pid;
+  compute(role);
+  _exit(0);
+}
+static void join_children(void) { while (wait(NULL) > 0) { } }
+
+static void* hold(void* role) {
+  pthread_mutex_lock(&lock);
+  compute(role);
+  pthread_mutex_unlock(&lock);
+  return NULL;
+}
+
+int main(int count, char** arguments) {
+  ms = atol(arguments[2]);
+  if (strcmp(arguments[1], "join") == 0) {
+    child("child");
+    join_children();
+  } else if (strcmp(arguments[1], "convoy") == 0) {
+    pthread_t threads[3];
+    for (int i = 0; i < 3; ++i) pthread_create(&threads[i], NULL, hold, "holder");
+    for (int i = 0; i < 3; ++i) pthread_join(threads[i], NULL);
+  } else if (strcmp(arguments[1], "pipeline") == 0) {
+    int ends[2];
+    char byte;
+    (void)!pipe(ends);
+    if (fork() == 0) {
+      for (int i = 0; i < 3; ++i) {
+        compute("producer");
+        (void)!write(ends[1], "x", 1);
+      }
+      _exit(0);
+    }
+    close(ends[1]);
+    while (read(ends[0], &byte, 1) == 1) { }
+    join_children();
+  } else if (strcmp(arguments[1], "sleep") == 0) {
+    usleep(ms * 1000);
+  } else if (strcmp(arguments[1], "network") == 0) {
+    struct sockaddr_storage name;
+    socklen_t size = sizeof name;
+    memset(&name, 0, sizeof name);
+    name.ss_family = AF_INET;
+    const int server = socket(AF_INET, SOCK_STREAM, 0);
+    bind(server, (struct sockaddr*)&name, 16);
+    listen(server, 1);
+    getsockname(server, (struct sockaddr*)&name, &size);
+    if (fork() == 0) {
+      const int client = socket(AF_INET, SOCK_STREAM, 0);
+      connect(client, (struct sockaddr*)&name, 16);
+      for (int i = 0; i < 3; ++i) {
+        compute("sender");
+        (void)!write(client, "x", 1);
+      }
+      _exit(0);
+    }
+    char byte;
+    const int connected = accept(server, NULL, NULL);
+    while (read(connected, &byte, 1) == 1) { }
+    join_children();
+  } else {
+    const int file = open("synced", O_CREAT | O_WRONLY | O_TRUNC, 0600);
+    for (int i = 0; i < ms; ++i) {
+      (void)!write(file, arguments[0], strlen(arguments[0]));
+      fsync(file);
+    }
+  }
+  return 0;
+}
+"""
+
+
+@unittest.skipIf(NO_KERNEL, NO_KERNEL or "")
+class CriticalPathTest(support.TraceTest):
+    def setUp(self):
+        super().setUp()
+        (self.directory / "shapes.c").write_text(PROGRAM)
+        subprocess.run(["gcc", "-O1", "-pthread", "shapes.c", "-o", "shapes"], cwd=self.directory,
+                       check=True)
+
+    def path_of(self, *command, options=()):
+        """(rows, wall, what the program says of each role). The sum is the wall, and that is the
+        summary's; nothing is lost."""
+        for _ in range(5):
+            done = self.record(*command, options=("--kernel=bpf", *options))
+            if " 0 lost" in done.stderr:
+                break
+        self.assertIn(" 0 lost", done.stderr)
+        self.trace = done.trace
+        report = self.report(done.trace, "critical-path")
+        rows = report["critical_path"]
+        self.assertEqual(sum(row["ns"] for row in rows), report["wall_ns"])
+        self.assertEqual(report["wall_ns"], self.report(done.trace, "summary")["wall_ns"])
+        said = {}
+        for line in done.stderr.splitlines():
+            words = line.split()
+            if len(words) == 2 and words[1].isdigit():
+                said[words[0]] = said.get(words[0], 0) + int(words[1])
+        return rows, report["wall_ns"], said
+
+    def time(self, rows, **wanted):
+        """Of the rows that have these members."""
+        return sum(row["ns"] for row in rows
+                   if all(row[key] == value for key, value in wanted.items()))
+
+    def check_computed(self, shape, role, times):
+        rows, _, said = self.path_of(self.directory / "shapes", shape, "20")
+        # All of that time is on the path, as running; more runs, the program's start.
+        self.assertGreaterEqual(self.time(rows, state="running"), said[role] * 0.98)
+        self.assertGreaterEqual(said[role], times * 20_000_000)
+        return rows
+
+    def test_fork_and_join(self):
+        rows = self.check_computed("join", "child", 1)
+        main = self.report(self.trace, "critical-path")["critical_path"][0]
+        self.assertEqual(main["state"], "running")
+        self.assertEqual({row["process"] for row in rows}, {"shapes"})
+        # The child's, and before and after it the parent's.
+        self.assertGreaterEqual(len({row["tid"] for row in rows}), 2)
+
+    def test_lock_convoy(self):
+        rows = self.check_computed("convoy", "holder", 3)
+        self.assertGreaterEqual(len({row["tid"] for row in rows if row["ns"] > 15_000_000}), 3)
+
+    def test_pipeline(self):
+        self.check_computed("pipeline", "producer", 3)
+
+    def test_loopback(self):
+        """The sender's own soft interrupt wakes the receiver."""
+        self.check_computed("network", "sender", 3)
+
+    def test_sleep(self):
+        rows, wall, _ = self.path_of(self.directory / "shapes", "sleep", "200")
+        self.assertGreaterEqual(self.time(rows, state="timer"), 198_000_000)
+        self.assertGreater(wall, 200_000_000)
+        slept = [row for row in rows if row["state"] == "timer"]
+        self.assertEqual([row["path"][-1] for row in slept], ["usleep"])
+        of = self.report(self.trace, "critical-path", "--of", "usleep")
+        self.assertEqual(sum(row["ns"] for row in of["critical_path"]), of["wall_ns"])
+        call = self.report(self.trace, "slowest", "-F", "usleep")["slowest"][0]
+        self.assertEqual(of["wall_ns"], call["delta_ns"])
+
+    def test_shell_waits_for_its_children(self):
+        shapes = self.directory / "shapes"
+        rows, wall, said = self.path_of(
+            "sh", "-c", f"{shapes} join 20 & {shapes} join 20 & wait; {shapes} join 20")
+        # Of the two that run at the same time, one is on the path; the last one is.
+        self.assertGreaterEqual(self.time(rows, process="shapes", state="running"),
+                                said["child"] / 3 * 2 * 0.98)
+        self.assertLess(self.time(rows, process="sh", state="running"), wall / 2)
+        text = subprocess.run([support.ARCTRACE, "report", self.trace], stdout=subprocess.PIPE,
+                              text=True, check=True).stdout
+        self.assertIn("depended on", text)
+
+    def test_disk(self):
+        if os.major(os.stat(self.directory).st_dev) == 0:
+            self.skipTest("the directory for temporary files is on no block device")
+        rows, _, _ = self.path_of(self.directory / "shapes", "disk", "30", options=("--block-io",))
+        self.assertGreater(self.time(rows, state="disk"), 0)
+        self.assertIn("fsync", {row["path"][-1] for row in rows if row["state"] == "disk"})
+
+    def test_wrong_uses(self):
+        plain = self.record("true")
+        for arguments, line in (
+                ((plain.trace, "--view=critical-path"), "record with --kernel"),
+                ((plain.trace, "--of", "f"), "--of does not apply to --view=summary"),
+                ((plain.trace, "--view=critical-path", "--of", ""), "empty pattern")):
+            done = subprocess.run([support.ARCTRACE, "report", *arguments],
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                  check=False)
+            self.assertEqual(done.returncode, 2)
+            self.assertEqual(len(done.stderr.splitlines()), 1)
+            self.assertIn(line, done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

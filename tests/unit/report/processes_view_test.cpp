@@ -1,0 +1,90 @@
+// The tree of commands, and how long threads and requests waited.
+#include "reader/report/processes_view.hpp"
+
+#include <doctest/doctest.h>
+
+#include "tests/support/kernel_script.hpp"
+#include "tests/unit/report/viewed.hpp"
+
+using namespace arctrace::reader;
+using namespace arctrace::testing;
+
+namespace {
+
+// A shell that runs cc once, by fork and exec, and echo twice, by fork alone.
+RecordScript shell() {
+  RecordScript s;
+  uint32_t shell_id = 0;
+  const auto program = [&](uint32_t pid, const std::string& name, uint32_t origin,
+                           int64_t from, int64_t to, uint32_t how, int32_t status) {
+    const ThreadIndex thread = s.program(pid, name, origin);
+    Process& process =
+        *s.definitions.mutable_process(s.definitions.threads()[thread].process);
+    process.start_ns = from;
+    process.end_ns = to;
+    process.end_how = how;
+    process.end_status = status;
+    process.parent_id = shell_id;
+    s.definitions.mutable_thread(thread)->start_ns = from;
+    s.enter(thread, from, "f");
+    s.exit(thread, to);
+    return process.id;
+  };
+  constexpr uint32_t kDirect = ARCTRACE_END_EXIT_DIRECT;
+  shell_id = program(100, "sh", ARCTRACE_ORIGIN_EXEC, 0, 1000, ARCTRACE_END_EXIT, -1);
+  program(101, "sh", ARCTRACE_ORIGIN_FORK, 100, 120, ARCTRACE_END_EXEC, -1);
+  const uint32_t shell_of_cc = shell_id;
+  shell_id = 0;
+  program(101, "cc", ARCTRACE_ORIGIN_EXEC, 150, 500, kDirect, 3);
+  shell_id = shell_of_cc;
+  program(102, "echo", ARCTRACE_ORIGIN_FORK, 500, 510, kDirect, 0);
+  program(103, "echo", ARCTRACE_ORIGIN_FORK, 600, 640, kDirect, 1);
+  return s;
+}
+
+TEST_CASE("processes: a command is what its process became, and those alike are one") {
+  const RecordScript s = shell();
+  Viewed viewed(s);
+  const Json json = viewed.json("processes");
+  REQUIRE(json["processes"].size() == 1);
+  const Json& sh = json["processes"][0];
+  CHECK(sh["name"] == "sh");
+  CHECK(sh["runs"] == 1);
+  CHECK(sh["wall_ns"] == 1000);
+  CHECK(sh["exits"] == Json::parse(R"({"exited": 1})"));
+  REQUIRE(sh["children"].size() == 2);
+  const Json& cc = sh["children"][0];
+  CHECK(cc["name"] == "cc");
+  CHECK(cc["pid"] == 101);
+  CHECK(cc["wall_ns"] == 400);  // the fork's too
+  CHECK(cc["exits"] == Json::parse(R"({"3": 1})"));
+  const Json& echo = sh["children"][1];
+  CHECK(echo["runs"] == 2);
+  CHECK(echo["wall_ns"] == 50);
+  CHECK(echo["longest_ns"] == 40);
+  CHECK(echo["exits"] == Json::parse(R"({"0": 1, "1": 1})"));
+  const std::string text = viewed.text("processes");
+  CHECK(text.find("  sh  100\n") != std::string::npos);
+  CHECK(text.find("    echo  exit 0 (1), 1 (1)\n") != std::string::npos);
+}
+
+TEST_CASE("processes: waits for a CPU and for disks by latency") {
+  KernelScript s = one_wake_up();
+  const auto request = [&](uint16_t type, int64_t time, uint64_t sector, uint32_t bytes) {
+    s.add(100, time, type, Bytes().u64(sector).u32(8).u32(bytes).u32(1).u32(0));
+  };
+  request(ARCTRACE_TYPE_BLOCK_IO, 1400, 64, 8192);
+  request(ARCTRACE_TYPE_BLOCK_IO_END, 1500, 64, 4096);  // the first half
+  request(ARCTRACE_TYPE_BLOCK_IO_END, 1700, 72, 4096);
+  request(ARCTRACE_TYPE_BLOCK_IO_END, 1800, 99, 4096);  // of no known request
+  Viewed viewed(s.script);
+  const Json json = viewed.json("processes");
+  CHECK(json["run_queue"]["count"] == 1);
+  CHECK(json["run_queue"]["max_ns"] == 50);
+  REQUIRE(json["disk_requests"].size() == 1);
+  CHECK(json["disk_requests"][0]["operation"] == "write");
+  CHECK(json["disk_requests"][0]["count"] == 1);
+  CHECK(json["disk_requests"][0]["max_ns"] == 300);
+}
+
+}  // namespace
