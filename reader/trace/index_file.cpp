@@ -22,9 +22,6 @@ static_assert(sizeof(ChunkStart) ==
 
 const char* chunk_problem(const arctrace_chunk_header& h) {
   if (h.magic != ARCTRACE_CHUNK_MAGIC) return "its magic is wrong";
-  if (h.kind != ARCTRACE_CHUNK_BLOCK && h.kind != ARCTRACE_CHUNK_RECORDS) {
-    return "its kind is not known";
-  }
   if (h.size % 4 != 0) return "its size is not a multiple of 4";
   return nullptr;
 }
@@ -123,8 +120,10 @@ absl::StatusOr<BlockIndex> index_file_untrusted(Input& input, const Geometry& ge
     ref.size = static_cast<uint32_t>(std::min<uint64_t>(start.chunk.size, there) & ~3ull);
     ref.flags = start.chunk.flags;
     ref.live = (ref.flags & ARCTRACE_CHUNK_LIVE_COPY) != 0;
-    if (size_fits(start.chunk, geometry, findings)) {
-      const bool is_block = start.chunk.kind == ARCTRACE_CHUNK_BLOCK;
+    const bool is_block = start.chunk.kind == ARCTRACE_CHUNK_BLOCK;
+    // A newer version may have other kinds.
+    const bool is_known = is_block || start.chunk.kind == ARCTRACE_CHUNK_RECORDS;
+    if (is_known && size_fits(start.chunk, geometry, findings)) {
       if (!is_block) {
         ref.kind = BlockRef::Kind::kCollector;
         index.blocks.push_back(ref);

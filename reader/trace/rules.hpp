@@ -51,14 +51,13 @@ struct RuleText {
 };
 
 inline constexpr std::array<RuleText, static_cast<size_t>(Rule::kCount)> kRules = {{
-    {"F1",
-     "a chunk begins with its magic, a known kind and a size that is a multiple of 4"},
+    {"F1", "a chunk begins with its magic and a size that is a multiple of 4"},
     {"F2", "chunks are numbered from 0 without gaps"},
     {"F3", "a BLOCK chunk holds a block's header and at most a block"},
     {"F4", "a RECORDS chunk holds at most 16 MiB"},
     {"F5", "the last chunk is complete"},
     {"F6", "a whole file has a SESSION_FINISHED record"},
-    {"F7", "nothing follows SESSION_FINISHED"},
+    {"F7", "no block and no record follows SESSION_FINISHED"},
     {"F8", "the input does not shrink while it is read"},
     {"F9", "a chunk's checksum is that of its bytes, if the file has checksums"},
     {"B1", "a block's phase is a known one"},

@@ -57,14 +57,14 @@ class Decoder {
         return problem("F1", where_ + " has no right head");
       }
       if (head.sequence != sequence) problem("F2", where_ + " out of sequence");
-      if (trace_.finished) problem("F7", where_ + " follows the end");
       const std::span<const std::byte> payload = all.subspan(at, head.size);
-      if (head.kind == ARCTRACE_CHUNK_BLOCK) {
+      const bool is_block = head.kind == ARCTRACE_CHUNK_BLOCK;
+      const bool is_known = is_block || head.kind == ARCTRACE_CHUNK_RECORDS;
+      if (trace_.finished && is_known) problem("F7", where_ + " follows the end");
+      if (is_block) {
         block(head, payload);
-      } else if (head.kind == ARCTRACE_CHUNK_RECORDS) {
+      } else if (is_known) {
         records_chunk(payload);
-      } else {
-        problem("F1", where_ + " is of no known kind");
       }
       at += head.size;
     }

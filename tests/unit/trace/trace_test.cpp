@@ -456,6 +456,16 @@ TEST_CASE("chunks that break rules") {
   magic.chunks.append(Bytes().fill(32, 0));
   CHECK(rules(magic) == Rules{"F1"});
 
+  // A newer version's kinds are stepped over, wherever they stand.
+  constexpr uint16_t kUnknownKind = 999;
+  FileBuilder unknown = small_file();
+  unknown.chunk(kUnknownKind, Bytes().fill(44, 0xFF));
+  CHECK(rules(unknown).empty());
+  FileBuilder unknown_first;
+  unknown_first.chunk(kUnknownKind, Bytes().fill(32, 0)).program({}, 1, "main", 0);
+  unknown_first.finish(1);
+  CHECK(rules(unknown_first).empty());
+
   FileBuilder size;
   size.chunk(ARCTRACE_CHUNK_BLOCK, Bytes().fill(64, 0)).finish(1);
   CHECK(rules(size) == Rules{"F3"});
