@@ -141,8 +141,9 @@ class GeneratedCodeTest(support.TraceTest):
         trace = self.record("./generates", "fork").trace
         self.assertEqual(self.generated(trace), {FIRST: 3, "second": 10})
         threads = self.report(trace, "tree")["threads"]
-        self.assertEqual([[node["calls"] for node in thread["root"]["children"]
-                           if node.get("module") == "[jit]"] for thread in threads], [[3, 4], [6]])
+        self.assertEqual([{node["name"]: node["calls"] for node in thread["root"]["children"]
+                           if node.get("module") == "[jit]"} for thread in threads],
+                         [{FIRST: 3, "second": 4}, {"second": 6}])
 
     def test_overwrite_mode(self):
         for way, expected in (("map", {FIRST: 3, "second": 4}), ("dump", {"first": 3, "second": 7})):
