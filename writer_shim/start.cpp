@@ -15,6 +15,7 @@
 #include "writer_shim/filter/live_filter.hpp"
 #include "writer_shim/functions/function_hooks.hpp"
 #include "writer_shim/functions/function_sleds.hpp"
+#include "writer_shim/functions/reported_calls.hpp"
 #include "writer_shim/libc/clone_hooks.hpp"
 #include "writer_shim/libc/end_hooks.hpp"
 #include "writer_shim/libc/exec_hooks.hpp"
@@ -83,6 +84,7 @@ __attribute__((constructor(102))) void start() {
   set_filter(options);
   arctrace_shim_set_unwinder(find_caller);
   start_function_hooks();
+  if constexpr (machine::kHasReportedExits) start_reported_calls();
   find_exec_functions();
   find_spawn_functions();
   find_clone();

@@ -80,6 +80,33 @@ ARCTRACE_API int arctrace_shim_entry_begin(uint64_t frame_key,
 ARCTRACE_API int arctrace_shim_stub_begin(const struct arctrace_shim_stub_call* call,
                                           const uintptr_t* return_slot);
 
+/* The hooks of functions that report their exits (src/calls/reported_calls.hpp). The
+ * first records the entry of a function, whose return address is in `return_slot`, and
+ * which is described by the words below that (ARCTRACE_SHIM_ENTERED_CALL); the second,
+ * that its caller is about to return. Where they can do nothing on the fast path, they
+ * call the slow ones, which also get the address to which the return hook returns. They
+ * keep all registers. */
+typedef void arctrace_shim_entry_hook(uintptr_t* return_slot);
+typedef void arctrace_shim_return_hook(uintptr_t* return_slot, uintptr_t hook_site);
+ARCTRACE_API arctrace_shim_entry_hook arctrace_shim_function_entry;
+ARCTRACE_API void arctrace_shim_function_return(void);
+/* The same, by the name by which gcc's -minstrument-return=call calls it. */
+ARCTRACE_API void __return__(void);
+
+/* The slow path of the first one. Returns nonzero if the caller is to exchange the return
+ * address for one of its stubs' instead, and to call arctrace_shim_call_end() there. */
+ARCTRACE_API int arctrace_shim_enter_reported(uint64_t frame_key,
+                                              const uintptr_t* return_slot,
+                                              uintptr_t frame_pointer, uint32_t flags);
+
+/* That of the second one: leaves the frame whose return address is in `return_slot`.
+ * Returns 0 if the thread has no such frame. */
+ARCTRACE_API int arctrace_shim_exit_reported(const uintptr_t* return_slot);
+
+/* To be called once. Until then the slow paths do nothing. */
+ARCTRACE_API void arctrace_shim_set_slow_returns(arctrace_shim_entry_hook* entry,
+                                                 arctrace_shim_return_hook* returns);
+
 /* Records the exit of the call whose return address was taken from `return_slot`, and
  * puts the return address back there. `result`: the integer register of the return value.
  */

@@ -7,6 +7,15 @@
 // stay in registers. Otherwise those that it captures are kept in memory.
 #define ARCTRACE_INLINED __attribute__((always_inline))
 
+// A function that saves whatever registers it uses, for callers that have values in all
+// of them, like code that is about to return. Only code for traced programs can be
+// compiled so, because it uses general registers only.
+#if defined(__x86_64__) && !defined(__SSE__)
+#define ARCTRACE_KEEPS_REGISTERS __attribute__((no_caller_saved_registers))
+#else
+#define ARCTRACE_KEEPS_REGISTERS
+#endif
+
 namespace arctrace {
 
 // The same pointer, of which the compiler does not know how it was computed: it keeps the
@@ -39,6 +48,17 @@ __attribute__((always_inline)) inline bool is_less(T* const& pointer, T* value) 
   return is;
 #else
   return reinterpret_cast<uintptr_t>(pointer) < reinterpret_cast<uintptr_t>(value);
+#endif
+}
+
+// `value` xor a word in memory, in the same way.
+__attribute__((always_inline)) inline uint64_t xor_with(uint64_t value,
+                                                        const volatile uint64_t& word) {
+#if defined(__x86_64__)
+  asm volatile("xorq %1, %0" : "+r"(value) : "m"(word) : "cc");
+  return value;
+#else
+  return value ^ word;
 #endif
 }
 

@@ -291,6 +291,29 @@ bool exit_innermost_slow(uint64_t key, uintptr_t stack_pointer, const ArgsBody* 
   return true;
 }
 
+bool exit_reported_slow(uintptr_t return_slot) {
+  const WriterCall writer_call(return_slot);
+  if (writer_call.refuses_record()) return true;
+  if (writer_call.nested()) resolve_change(thread_local_state);
+  const uint64_t ticks = session_ticks();
+  const uintptr_t location = return_slot + sizeof(uintptr_t);
+  follow_stack(writer_call, location, ticks);
+  ThreadState* state = thread_local_state.state;
+  if (state == nullptr) return false;
+  uint32_t depth = state->open.kept();
+  const auto is_one = [&](const MachineFrame& frame) {
+    return frame.location == location && frame.has(ARCTRACE_SHIM_REPORTS_EXIT);
+  };
+  while (depth > 0 && !is_one(state->open.frames[depth - 1].frame)) --depth;
+  // Frames that are only counted don't report their exits.
+  if (depth == 0) return state->open.depth >= OpenFrames::kMax;
+  if (filter_is_active()) report_long_calls(writer_call, *state, ticks);
+  record_unwind(writer_call, *state, depth, ticks);
+  write_exit(writer_call, *state, nullptr, ticks);
+  if (filter_is_active()) keep_filter_context(thread_local_state);
+  return true;
+}
+
 bool is_open_frame(uint64_t key, uintptr_t location) {
   const ThreadState* state = thread_local_state.state;
   if (state == nullptr) return false;

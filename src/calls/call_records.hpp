@@ -24,12 +24,8 @@ struct StubCall {
 
   // The machine frame that the called function is about to make.
   arctrace_shim_call described() const {
-    return {here() + sizeof(uintptr_t),
-            here(),
-            frame_pointer,
-            *return_slot,
-            *return_slot,
-            frame_flags()};
+    return {here() + sizeof(uintptr_t), here(),       frame_pointer,
+            site(*return_slot),         *return_slot, frame_flags()};
   }
   // The same, as the fast path needs it. Set member by member, and not const: only so gcc
   // keeps it in registers.
@@ -39,9 +35,15 @@ struct StubCall {
     if (made.location == 0) __builtin_unreachable();
     made.stack_pointer = low_half(here());
     made.call_site = low_half(return_address);
-    made.hook_site = low_half(return_address);
+    made.hook_site = low_half(site(return_address));
     made.flags = frame_flags();
     return made;
+  }
+  // By which the call is known (CallEdges::has_stub_call()). One that returns to a stub
+  // is another call than one from there.
+  uintptr_t site(uintptr_t return_address) const {
+    const bool returns_to_stub = (flags & ARCTRACE_SHIM_RETURNS_TO_SHIM) != 0;
+    return returns_to_stub ? return_address + 1 : return_address;
   }
   uint32_t frame_flags() const {
     return flags | ARCTRACE_SHIM_BEGINS_FRAME | ARCTRACE_SHIM_LIBRARY_CALL;
@@ -75,6 +77,10 @@ __attribute__((always_inline)) inline bool record_enter(uint64_t key,
   }
   return enter_stub_slow(key, call);
 }
+
+// The same for the frame that reports its exit and whose return address is at
+// `return_slot`. False: there is none, as far as frames are kept.
+__attribute__((noinline)) bool exit_reported_slow(uintptr_t return_slot);
 
 // Records that the thread left its innermost frame, if that belongs to `key` and was
 // entered at `stack_pointer`; else false.

@@ -38,7 +38,10 @@ enum arctrace_shim_call_flags {
   /* Whenever the hook is called from there, location is as far from stack_pointer, or
    * from frame_pointer, as now. */
   ARCTRACE_SHIM_LOCATION_BY_SP = 128,
-  ARCTRACE_SHIM_LOCATION_BY_FP = 256
+  ARCTRACE_SHIM_LOCATION_BY_FP = 256,
+  /* The function calls a hook right before each of its returns, so that its return
+   * address stays where it is. */
+  ARCTRACE_SHIM_REPORTS_EXIT = 1024
 };
 
 /* A call through one of the shim's stubs of which only entry and exit are recorded. */
@@ -50,6 +53,13 @@ struct arctrace_shim_stub_call {
   uint32_t ready_at;
   uint32_t round; /* the shim's: the number of the filter that its flags are by */
 };
+
+/* What the stub of a function that reports its exits stores below its return address: the
+ * indices of the words, from there. */
+#define ARCTRACE_SHIM_ENTERED_FRAME_POINTER (-1) /* of the caller */
+#define ARCTRACE_SHIM_ENTERED_CALL                    \
+  (-2) /* address of a struct arctrace_shim_stub_call \
+        */
 
 /* The filter of calls. With all zeros, all calls are recorded. */
 struct arctrace_shim_filter {

@@ -33,9 +33,9 @@ constexpr const char* kLongJumps[] = {"__longjmp_chk", "_longjmp", "longjmp",
 
 // Functions that compiled code calls under rules other than the ABI's, and the hooks of
 // other tracers.
-constexpr const char* kUntouched[] = {
-    "__cxa_finalize", "__fentry__", "__gmon_start__", "__libc_start_main",
-    "__tls_get_addr", "_mcount",    "mcount"};
+constexpr const char* kUntouched[] = {"__cxa_finalize",    "__fentry__", "__gmon_start__",
+                                      "__libc_start_main", "__return__", "__tls_get_addr",
+                                      "_mcount",           "mcount"};
 
 template <size_t n>
 bool contains(const char* const (&names)[n], const char* name) {

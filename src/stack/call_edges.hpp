@@ -42,12 +42,11 @@ class CallEdges {
     return edge != nullptr && caller.location - callee.location == edge->distance;
   }
 
-  // The same for the call of a stub, which lies at one distance from its stack pointer;
-  // but false if it returns to a stub.
+  // The same for the call of a stub, which lies at one distance from its stack pointer,
+  // and has its call site as its hook site: one that returns to a stub has not.
   bool has_stub_call(const MachineFrame& caller, uintptr_t stack_pointer,
                      const MachineFrame& callee) const {
-    const Edge* edge = find<Sites::kEqual>(caller, stack_pointer, callee);
-    return edge != nullptr && (edge->flags & ARCTRACE_SHIM_RETURNS_TO_SHIM) == 0;
+    return find<Sites::kEqual>(caller, stack_pointer, callee) != nullptr;
   }
 
   // The edge of a call, from which locate() takes the callee's location and flags.
@@ -113,8 +112,9 @@ class CallEdges {
   static constexpr uint32_t kFoundByStackPointer =
       ARCTRACE_SHIM_LOCATION_BY_SP | ARCTRACE_SHIM_LOCATION_GUESSED;
 
-  // Whether the callee's hook site is its call site, as it is for stubs. No hook that has
-  // another call site returns to the same address: it would be the same call instruction.
+  // Whether the callee's hook site is its call site, as it is for calls of stubs. No hook
+  // that has another call site returns to the same address: it would be the same call
+  // instruction.
   enum class Sites : uint8_t { kAny, kEqual };
 
   // The edge that such a call has, apart from the callee's location; null: there is none.
@@ -131,7 +131,7 @@ class CallEdges {
   }
 
   static uint64_t mixed(uint64_t stack_distance) {
-    return stack_distance ^ __atomic_load_n(&call_edges_epoch, __ATOMIC_RELAXED);
+    return xor_with(stack_distance, call_edges_epoch);
   }
   // A frame's location is less than 4 GiB above its stack pointer.
   static uintptr_t stack_pointer_of(const MachineFrame& callee) {

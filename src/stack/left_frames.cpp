@@ -51,7 +51,8 @@ uint32_t located_depth(const OpenFrames& open, uint32_t depth) {
 bool is_same_frame(const MachineFrame& open, const arctrace_shim_call& found) {
   return open.location == found.location &&
          (found.call_site == 0 || open.call_site == low_half(found.call_site) ||
-          open.has(ARCTRACE_SHIM_LIBRARY_CALL));
+          (open.has(ARCTRACE_SHIM_LIBRARY_CALL) &&
+           !open.has(ARCTRACE_SHIM_REPORTS_EXIT)));
 }
 
 // Whether the machine frame `caller` is the one that made the call, which may be on any

@@ -81,7 +81,7 @@ class OutermostCall {
   static void settle_nested();
   // The last thing that a call does, so that it may be jumped to. Out of line, so that
   // `flatten`ed callers stay small.
-  __attribute__((noinline)) static void end_nested();
+  ARCTRACE_KEEPS_REGISTERS __attribute__((noinline)) static void end_nested();
 };
 
 // Any writer call; `here` as above.

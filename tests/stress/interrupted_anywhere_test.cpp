@@ -18,6 +18,7 @@
 #include "tests/support/child.hpp"
 #include "tests/support/hooked_function.hpp"
 #include "tests/support/replayed_stack.hpp"
+#include "tests/support/reported_function.hpp"
 #include "tests/support/single_step.hpp"
 
 namespace arctrace::testing {
@@ -40,6 +41,13 @@ void call_hooked_functions(uint32_t event, uint64_t number) {
               [=] { call_hooked(number * 10 + event, 10 + event); });
 }
 
+#if defined(__x86_64__)
+void call_reported_functions(uint32_t event, uint64_t number) {
+  call_reported(number * 10 + event,
+                [=] { call_reported(number * 10 + event + 2, [] {}); });
+}
+#endif
+
 void write_to_new_block(uint32_t event, uint64_t number) {
   arctrace_flush();
   write_checked(event, number);
@@ -50,10 +58,15 @@ void define_and_use(uint32_t event, uint64_t number) {
   write_checked(event, number);
 }
 
-const Action kActions[] = {
-    {"write", 1, write_checked},          {"reserve", 1, reserve_checked},
-    {"call", 2, call_function},           {"hooked", 4, call_hooked_functions},
-    {"new block", 1, write_to_new_block}, {"define", 2, define_and_use}};
+const Action kActions[] = {{"write", 1, write_checked},
+                           {"reserve", 1, reserve_checked},
+                           {"call", 2, call_function},
+                           {"hooked", 4, call_hooked_functions},
+#if defined(__x86_64__)
+                           {"reported", 4, call_reported_functions},
+#endif
+                           {"new block", 1, write_to_new_block},
+                           {"define", 2, define_and_use}};
 
 struct Interrupted {
   uint64_t calls = 0;
@@ -116,6 +129,7 @@ void in_session(const BufferOptions& options,
   CHECK_CHILD([&] {
     REQUIRE(arctrace_attach(test.path().c_str()) == 0);
     start_hooked_functions();
+    start_reported_functions();
     body(test);
   });
 }

@@ -22,6 +22,9 @@ inline constexpr bool kPltReadsDataSlots = true;
 // Hooks at the entry of functions make them return to arctrace_exchanged_returns.
 inline constexpr bool kExchangesReturns = true;
 
+// Functions may report their exits by a hook, which needs no changed return address.
+inline constexpr bool kHasReportedExits = true;
+
 // Unwinders can be shown two frames of ours for a call, arctrace_second_frame's too.
 inline constexpr bool kHasSecondFrame = true;
 
@@ -31,7 +34,7 @@ inline constexpr bool kPatchesFunctions = true;
 // A jump reaches 2 GiB, which has to include the module.
 inline constexpr uintptr_t kJumpReach = uintptr_t{1} << 29;
 
-inline constexpr size_t kGatedJumpBytes = 40;
+inline constexpr size_t kGatedJumpBytes = 48;
 
 // Registers as unwind tables number them.
 inline constexpr uint64_t kStackPointerRegister = 7;
@@ -75,6 +78,8 @@ inline constexpr bool kPltReadsDataSlots = false;
 
 // No hook exchanges a function's return address.
 inline constexpr bool kExchangesReturns = false;
+
+inline constexpr bool kHasReportedExits = false;
 
 inline constexpr bool kHasSecondFrame = false;
 

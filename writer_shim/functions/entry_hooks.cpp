@@ -16,6 +16,7 @@
 #include "writer_shim/elf/module_slots.hpp"
 #include "writer_shim/filter/function_filter.hpp"
 #include "writer_shim/functions/functions_gate.hpp"
+#include "writer_shim/functions/reported_calls.hpp"
 #include "writer_shim/plt/call_table.hpp"
 #include "writer_shim/unwind/frame_finder.hpp"
 #include "writer_shim/unwind/frame_rule_search.hpp"
@@ -175,6 +176,7 @@ bool is_ready() {
 }  // namespace
 
 void forget_entry_hooks() {
+  forget_unreported_returns();
   if (IpcAtomics::load_relaxed(have_sites) == 0) return;
   for (uint64_t& site : sites) IpcAtomics::store_relaxed(site, uint64_t{0});
 }

@@ -17,6 +17,8 @@
 #include "writer_shim/elf/elf_sections.hpp"
 #include "writer_shim/elf/module_slots.hpp"
 #include "writer_shim/filter/function_filter.hpp"
+#include "writer_shim/functions/reported_calls.hpp"
+#include "writer_shim/functions/xray_map.hpp"
 #include "writer_shim/plt/call_table.hpp"
 #include "writer_shim/plt/library_hooks.hpp"
 
@@ -26,7 +28,8 @@ namespace {
 // The memory that is mapped for a module.
 struct GatedJumps {
   const volatile uint32_t* gate;  // it stays mapped, and closed, when the session is left
-  uint64_t filler[3];
+  ReturnJump returns;
+  uint64_t filler;
   GatedJump jumps[1];
 };
 
@@ -76,21 +79,40 @@ Landings map_landings(const ModuleImage& image, const Sled& sled) {
   return {};
 }
 
-// False: there is no stub left, or the jump is too far away.
-bool patch(const Sled& sled, const GatedJumps& head, const Landings& landings,
-           GatedJump& jump) {
-  const KnownFunction function = known_function(sled.function);
-  if ((function.flags_at_start & ARCTRACE_SHIM_HIDDEN) != 0 ||
-      !make_jump(jump, reinterpret_cast<uintptr_t>(&head.gate), sled)) {
-    return false;
+// Where the code of a jump leads to, by the number of the function's stub.
+void set_target(GatedJump& jump, uint32_t number, Exits exits) {
+  if constexpr (machine::kHasReportedExits) {
+    if (exits == Exits::kReported) {
+      jump.stub = reinterpret_cast<uintptr_t>(arctrace_reported_entry);
+      jump.call = reinterpret_cast<uintptr_t>(&library_calls[number]);
+      return;
+    }
   }
-  jump.stub = stub_for_function(function, continue_address(jump, sled));
-  return jump.stub != 0 && lead_to_jump(sled, jump, landings.distance);
+  jump.stub = stub_address(number);
 }
 
-// `for_each(visit)` calls visit(sled) for each function of the module.
-template <class ForEach>
-void patch_module(const ModuleImage& image, const ForEach& for_each) {
+// `exits`: how those of the function can be seen. False: there is no stub left, or the
+// jump is too far away.
+bool patch(const Sled& sled, Exits exits, const GatedJumps& head,
+           const Landings& landings, GatedJump& jump) {
+  const KnownFunction function = known_function(sled.function);
+  if ((function.flags_at_start & ARCTRACE_SHIM_HIDDEN) != 0) return false;
+  if (!may_report_exit(function)) exits = Exits::kThrough;
+  if (!make_jump(jump, reinterpret_cast<uintptr_t>(&head.gate), sled, exits)) {
+    return false;
+  }
+  const uint32_t number = stub_for_function(function, continue_address(jump, sled));
+  if (number == kNoStub) return false;
+  set_target(jump, number, exits);
+  return lead_to_jump(sled, jump, landings.distance);
+}
+
+// The code of a module that is to be patched: for_each(visit) calls visit(sled) for each
+// of its functions, exits_of(sled) says how a function's exits can be seen, and
+// lead_exits(head) changes them at the end, while the module's code is writable.
+template <class ForEach, class ExitsOf, class LeadExits>
+void patch_module(const ModuleImage& image, const ForEach& for_each,
+                  const ExitsOf& exits_of, const LeadExits& lead_exits) {
   size_t count = 0;
   Sled lands{};  // the first one with a landing, if any has one
   for_each([&](const Sled& sled) {
@@ -111,10 +133,18 @@ void patch_module(const ModuleImage& image, const ForEach& for_each) {
   if (landings.distance != 0)
     note_jump_memory(image.code.low, landings.low, landings.size);
   near->gate = arctrace_gate;
+  if constexpr (machine::kHasReportedExits) {
+    make_return_jump(near->returns,
+                     reinterpret_cast<uintptr_t>(&arctrace_shim_function_return));
+  }
   GatedJump* next = near->jumps;
   for_each([&](const Sled& sled) {
-    if (next < near->jumps + count && patch(sled, *near, landings, *next)) ++next;
+    if (next < near->jumps + count &&
+        patch(sled, exits_of(sled), *near, landings, *next)) {
+      ++next;
+    }
   });
+  lead_exits(*near);
   finish_code(reinterpret_cast<uintptr_t>(near), size);
   finish_code(image.code.low, code_size);
   protect(reinterpret_cast<uintptr_t>(near), size, PROT_READ | PROT_EXEC);
@@ -133,58 +163,60 @@ AddressRange find_mapped(const ModuleImage& image, const ElfSections& sections,
   return {low, low + size};
 }
 
+constexpr auto kNoExitsChange = [](const GatedJumps&) {};
+
 // `section`: the addresses of rooms, as the compiler noted them.
 void patch_rooms(const ModuleImage& image, const AddressRange& section) {
   const auto* addresses = reinterpret_cast<const uintptr_t*>(section.low);
   const size_t count = (section.high - section.low) / sizeof *addresses;
-  patch_module(image, [&](const auto& visit) {
-    for (size_t i = 0; i < count; ++i) {
-      const Sled sled = find_sled(addresses[i], image.code);
-      if (sled.function != 0) visit(sled);
-    }
-  });
+  patch_module(
+      image,
+      [&](const auto& visit) {
+        for (size_t i = 0; i < count; ++i) {
+          const Sled sled = find_sled(addresses[i], image.code);
+          if (sled.function != 0) visit(sled);
+        }
+      },
+      [](const Sled&) { return Exits::kThrough; }, kNoExitsChange);
 }
 
-// An entry of clang's map of sleds.
-struct XrayEntry {
-  uintptr_t sled;      // from here
-  uintptr_t function;  // from here
-  uint8_t kind;
-  uint8_t always;
-  uint8_t version;
-  uint8_t filler[13];
-};
-static_assert(sizeof(XrayEntry) == 32);
-constexpr uint8_t kXrayEntry = 0;
-constexpr uint8_t kXrayEntryWithArguments = 3;
-constexpr uint8_t kXrayVersion = 2;  // since LLVM 12; before, addresses were absolute
+void patch_xray_sleds(const ModuleImage& image, const AddressRange& section) {
+  XrayMap map(image, section);
+  patch_module(
+      image, [&](const auto& visit) { map.for_each_entry(visit); },
+      [&](const Sled& sled) { return map.exits_of(sled); },
+      [&](const GatedJumps& head) {
+        map.for_each_reported_exit(
+            [&](unsigned char* exit) { lead_to_return_jump(exit, head.returns); });
+      });
+}
 
-// Patches the sleds at the entries of functions. Those at exits stay as they are, because
-// the stub that calls a function through sees its exit.
-void patch_xray_sleds(const ModuleImage& image, const AddressRange& map) {
-  patch_module(image, [&](const auto& visit) {
-    for (uintptr_t at = map.low; map.high - at >= sizeof(XrayEntry);
-         at += sizeof(XrayEntry)) {
-      XrayEntry entry;
-      __builtin_memcpy(&entry, reinterpret_cast<const void*>(at), sizeof entry);
-      if (entry.version != kXrayVersion ||
-          (entry.kind != kXrayEntry && entry.kind != kXrayEntryWithArguments)) {
-        continue;
-      }
-      const uintptr_t function = at + offsetof(XrayEntry, function) + entry.function;
-      const Sled sled = find_xray_sled(at + entry.sled, function, image.code);
-      if (sled.function != 0) visit(sled);
-    }
-  });
+// Whether the return hook that the modules' functions call is ours.
+bool has_own_return_hook() {
+  if constexpr (machine::kHasReportedExits) {
+    return is_own_function(reinterpret_cast<uintptr_t>(&__return__));
+  } else {
+    return false;
+  }
 }
 
 void patch_entry_calls(const ModuleImage& image) {
   const uintptr_t slot = find_entry_call_slot(image);
   if (slot == 0) return;
-  patch_module(image, [&](const auto& visit) {
-    Sled call = next_entry_call(image, slot, image.code.low);
-    for (; call.function != 0; call = next_entry_call(image, slot, call.end)) visit(call);
-  });
+  ReturnCalls returns(image);
+  const bool may_report = has_own_return_hook();
+  patch_module(
+      image,
+      [&](const auto& visit) {
+        Sled call = next_entry_call(image, slot, image.code.low);
+        for (; call.function != 0; call = next_entry_call(image, slot, call.end)) {
+          visit(call);
+        }
+      },
+      [&](const Sled& sled) {
+        return may_report && returns.are_in(sled) ? Exits::kReported : Exits::kThrough;
+      },
+      kNoExitsChange);
 }
 
 // Modules that were looked at.

@@ -1,5 +1,7 @@
 // Decides what a stub does with a call (call_stubs.h) of a library function, or of a
 // function with a sled, unless the writer's fast path has begun it.
+#include "writer_shim/plt/call_route.hpp"
+
 #include "src/api/shim_interface.h"
 #include "src/base/shared_atomics.hpp"
 #include "writer_shim/arch/caller_use.hpp"
@@ -138,9 +140,7 @@ __attribute__((noinline)) arctrace_call_route begin_unready_call(
   }
   uint64_t key = IpcAtomics::load_relaxed(call.plain.key);
   if (key == 0) key = name_call(call);
-  if (live_filter_round() != IpcAtomics::load_relaxed(call.plain.round))
-    filter_again(call);
-  const uint32_t flags = flags_of(call, *return_slot);
+  const uint32_t flags = filtered_flags(call, *return_slot);
   if (!call.is_plain()) {
     const uintptr_t through =
         begin_special_call(call, key, return_slot, frame_pointer, flags);
@@ -155,6 +155,14 @@ __attribute__((noinline)) arctrace_call_route begin_unready_call(
 }
 
 }  // namespace
+
+uint32_t filtered_flags(LibraryCall& call, uintptr_t return_address) {
+  if (live_filter_round() != IpcAtomics::load_relaxed(call.plain.round)) {
+    filter_again(call);
+  }
+  return flags_of(call, return_address);
+}
+
 }  // namespace arctrace::shim
 
 using namespace arctrace;

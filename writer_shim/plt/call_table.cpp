@@ -40,9 +40,9 @@ void free_stubs(const AddressRange& module) {
   }
 }
 
-uintptr_t stub_for_function(const KnownFunction& function, uintptr_t target) {
+uint32_t stub_for_function(const KnownFunction& function, uintptr_t target) {
   const uint32_t number = take_stub();
-  if (number == kNoStub) return 0;
+  if (number == kNoStub) return kNoStub;
   library_calls[number] = {
       .plain = {target, function.address, 0, 0},
       .slot = reinterpret_cast<uint64_t*>(function.address),
@@ -54,7 +54,7 @@ uintptr_t stub_for_function(const KnownFunction& function, uintptr_t target) {
       .is_bound = 1,
       .filter = static_cast<uint16_t>(function.flags_at_start),
       .filter_at_start = static_cast<uint16_t>(function.flags_at_start)};
-  return stub_address(number);
+  return number;
 }
 
 bool returns_to_stub(uintptr_t address) {

@@ -62,9 +62,9 @@ uint32_t take_stub();
 // Frees the stubs of calls whose slots are in `module`.
 void free_stubs(const AddressRange& module);
 
-// The address of a stub that calls `function` by way of `target`, which comes after the
-// jump that leads to the stub. 0: there is no stub left.
-uintptr_t stub_for_function(const KnownFunction& function, uintptr_t target);
+// The number of a stub that calls `function` by way of `target`, which comes after the
+// jump that leads to the stub. kNoStub: there is none left.
+uint32_t stub_for_function(const KnownFunction& function, uintptr_t target);
 
 // Whether a function that returns to `address` was called through a stub.
 bool returns_to_stub(uintptr_t address);

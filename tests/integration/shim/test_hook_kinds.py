@@ -79,6 +79,17 @@ class Frames(ShimTest):
         self.assertEqual(traced.paths(), test_calls.EXCEPTIONS)
 
     @both_compilers
+    def test_last_acts(self, compiler):
+        """A function that reports its exit has left before it jumps to another one."""
+        if not (FIXTURES / compiler / "exceptions_last").exists():
+            self.skipTest("functions do not report their exits")
+        traced = self.traced(compiler, "./exceptions_last", status=5)
+        paths = traced.paths()
+        self.assertEqual(paths["main/rethrower/thrower/clean"], 1)
+        self.assertEqual(paths["main/rethrower/thrower/leaf"], 1)
+        self.assertNotIn("main/rethrower/thrower/clean/leaf", paths)
+
+    @both_compilers
     def test_sanitized(self, compiler):
         """clang puts data of its own before the first instruction of functions."""
         if not (FIXTURES / compiler / "exceptions_checked").exists():

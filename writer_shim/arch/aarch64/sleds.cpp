@@ -94,7 +94,18 @@ Sled next_entry_call(const ModuleImage& /*image*/, uintptr_t /*slot*/,
   return {};
 }
 
-bool make_jump(GatedJump& jump, uintptr_t gate, const Sled& sled) {
+// Exits are seen by calling functions through.
+unsigned char* find_xray_exit(uintptr_t /*at*/, const AddressRange& /*code*/) {
+  return nullptr;
+}
+ReturnCalls::ReturnCalls(const ModuleImage& image) : image_(image), slot_(0) {}
+bool ReturnCalls::are_in(const Sled& /*sled*/) { return false; }
+void make_return_jump(ReturnJump& /*jump*/, uintptr_t /*hook*/) {}
+bool lead_to_return_jump(unsigned char* /*exit*/, const ReturnJump& /*jump*/) {
+  return false;
+}
+
+bool make_jump(GatedJump& jump, uintptr_t gate, const Sled& sled, Exits /*exits*/) {
   constexpr int64_t kLoadWords = int64_t{1} << 18;  // a load reaches 1 MiB
   const int64_t distance = words_from(address_in(jump, 0), gate);
   if (distance < -kLoadWords) return false;
@@ -120,17 +131,18 @@ bool lead_to_jump(const Sled& sled, const GatedJump& jump,
   return write_branch(reinterpret_cast<uintptr_t>(sled.begin), address_in(jump, 0));
 }
 
-bool has_jump(uintptr_t function) {
+uintptr_t stub_of_jump(uintptr_t function) {
   const auto* at = reinterpret_cast<const uint32_t*>(function);
   if (*at == kBranchTarget) ++at;
-  if ((*at & ~kBranchMask) != kBranch) return false;
+  if ((*at & ~kBranchMask) != kBranch) return 0;
   const auto target = reinterpret_cast<uintptr_t>(at) +
                       static_cast<uintptr_t>(signed_bits(*at, 0, 26)) * kWord;
   const auto* jump = reinterpret_cast<const GatedJump*>(target);
-  return target % alignof(GatedJump) == 0 && is_jump_memory(target) &&
-         __builtin_memcmp(jump->code + kWord, kGatedJump + 1,
-                          (kGoesOn - 1) * sizeof(uint32_t)) == 0 &&
-         is_stub(jump->stub);
+  const bool is_one = target % alignof(GatedJump) == 0 && is_jump_memory(target) &&
+                      __builtin_memcmp(jump->code + kWord, kGatedJump + 1,
+                                       (kGoesOn - 1) * sizeof(uint32_t)) == 0 &&
+                      is_stub(jump->stub);
+  return is_one ? jump->stub : 0;
 }
 
 void finish_code(uintptr_t address, size_t size) {

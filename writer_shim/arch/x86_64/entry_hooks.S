@@ -1,6 +1,6 @@
 /* mcount and __fentry__, which functions call at their entry, with all of their arguments in
  * registers: the hooks change none of these, and no vector register. The fast path needs no
- * aligned stack. */
+ * aligned stack. And the stub of functions that call a hook before they return, too. */
 #include <cet.h>
 
 #include "writer_shim/arch/x86_64/saved_registers.inc"
@@ -55,5 +55,27 @@
   .globl _mcount
   .type _mcount, @function
   .set _mcount, mcount
+
+/* In: the address of the function's LibraryCall in r11, its return address on the stack. The
+ * hook keeps all registers, and finds those that are pushed here: rbp and r11 below the return
+ * address (ARCTRACE_SHIM_ENTERED_CALL). */
+  .globl arctrace_reported_entry
+  .hidden arctrace_reported_entry
+  .type arctrace_reported_entry, @function
+  .p2align 4
+arctrace_reported_entry:
+  .cfi_startproc
+  endbr64
+  push_register %rbp
+  push_register %r11
+  push_register %rdi
+  leaq 24(%rsp), %rdi
+  call *arctrace_shim_function_entry@GOTPCREL(%rip)
+  pop_register %rdi
+  pop_register %r11
+  pop_register %rbp
+  jmp *(%r11)
+  .cfi_endproc
+  .size arctrace_reported_entry, . - arctrace_reported_entry
 
   .section .note.GNU-stack,"",@progbits

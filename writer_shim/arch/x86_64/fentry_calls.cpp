@@ -89,6 +89,20 @@ Sled sled_of_call(uintptr_t at, uintptr_t end) {
   return {function, reinterpret_cast<unsigned char*>(at), end};
 }
 
+// The slot through which the module calls the function `name`; 0: it doesn't.
+uintptr_t find_slot(const ModuleImage& image, const char* name) {
+  const auto find = [&image, name](const ElfW(Rela) * relocations, size_t count) {
+    for (size_t i = 0; i < count; ++i) {
+      if (equal(image.name_of(relocations[i]), name)) {
+        return reinterpret_cast<uintptr_t>(image.slot_of(relocations[i]));
+      }
+    }
+    return uintptr_t{0};
+  };
+  const uintptr_t slot = find(image.jump_slots, image.jump_slot_count);
+  return slot != 0 ? slot : find(image.relocations, image.relocation_count);
+}
+
 }  // namespace
 
 bool keeps_static_chain(uintptr_t hook_site) {
@@ -99,16 +113,21 @@ bool keeps_static_chain(uintptr_t hook_site) {
 }
 
 uintptr_t find_entry_call_slot(const ModuleImage& image) {
-  const auto find = [&image](const ElfW(Rela) * relocations, size_t count) {
-    for (size_t i = 0; i < count; ++i) {
-      if (equal(image.name_of(relocations[i]), "__fentry__")) {
-        return reinterpret_cast<uintptr_t>(image.slot_of(relocations[i]));
-      }
-    }
-    return uintptr_t{0};
-  };
-  const uintptr_t slot = find(image.jump_slots, image.jump_slot_count);
-  return slot != 0 ? slot : find(image.relocations, image.relocation_count);
+  return find_slot(image, "__fentry__");
+}
+
+ReturnCalls::ReturnCalls(const ModuleImage& image)
+    : image_(image), slot_(find_slot(image, "__return__")) {}
+
+bool ReturnCalls::are_in(const Sled& sled) {
+  if (slot_ == 0) return false;
+  const uintptr_t high = image_.code.high - kInstructionMax;
+  if (sled.end < looked_from_ || sled.end > next_) {
+    looked_from_ = sled.end;
+    next_ = sled.end;
+    while (next_ < high && call_end(image_, next_, slot_) == 0) ++next_;
+  }
+  return next_ < high && find_frame_rule(next_).function == sled.function;
 }
 
 Sled next_entry_call(const ModuleImage& image, uintptr_t slot, uintptr_t from) {

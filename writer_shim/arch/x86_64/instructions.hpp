@@ -11,6 +11,7 @@ inline constexpr unsigned char kJump = 0xe9;  // and a signed 32-bit distance fr
 inline constexpr size_t kJumpSize = 5;
 inline constexpr unsigned char kCall = 0xe8;       // and a distance, like kJump
 inline constexpr unsigned char kShortJump = 0xeb;  // and a signed 8-bit one
+inline constexpr unsigned char kReturn = 0xc3;
 inline constexpr unsigned char kNop = 0x90;
 inline constexpr unsigned char kOperandPrefix = 0x66;           // of longer NOPs, too
 inline constexpr unsigned char kCallThrough[2] = {0xff, 0x15};  // call *distance(%rip)

@@ -23,6 +23,15 @@ constexpr char kGatedJump[] =
     "\xff\x25\0\0\0\0";     // jmp *stub(%rip)
 static_assert(ARCTRACE_GATE_FUNCTIONS == 1);
 
+// The same for a function that reports its exits.
+constexpr size_t kCallLoaded = 24, kReportsOn = 30;
+constexpr char kReportingJump[] =
+    "\x4c\x8b\x1d\0\0\0\0"  // mov gate(%rip), %r11
+    "\x41\xf6\x03\x01"      // testb $ARCTRACE_GATE_FUNCTIONS, (%r11)
+    "\x0f\x84\0\0\0\0"      // je function
+    "\x4c\x8b\x1d\0\0\0\0"  // mov call(%rip), %r11
+    "\xff\x25\0\0\0\0";     // jmp *stub(%rip)
+
 // What stands before that where a call of a hook has become a jump by its first byte
 // alone: where a uprobe has written that back, it is a call, whose return address is
 // dropped here.
@@ -33,7 +42,7 @@ constexpr char kDropsReturn[] =
     "\x75\x04"              // jne over it
     "\x48\x83\xc4\x08";     // add $8, %rsp
 constexpr size_t kDropsReturnSize = sizeof kDropsReturn - 1;
-static_assert(kDropsReturnSize + kJumpsOn <= sizeof GatedJump::code);
+static_assert(kDropsReturnSize + kReportsOn <= sizeof GatedJump::code);
 
 // Makes `to` the target of the instruction that ends at `end`. False: it is too far away.
 bool set_distance(unsigned char* end, uintptr_t to) {
@@ -157,7 +166,45 @@ Sled find_xray_sled(uintptr_t at, uintptr_t function, const AddressRange& code) 
   return {function, begin, at + kSize};
 }
 
-bool make_jump(GatedJump& jump, uintptr_t gate, const Sled& sled) {
+unsigned char* find_xray_exit(uintptr_t at, const AddressRange& code) {
+  constexpr size_t kSize = 11;
+  constexpr size_t kTailSkip = 9;  // NOPs, after which another function is jumped to
+  if (!code.contains(at) || code.high - at < kSize) return nullptr;
+  auto* const begin = reinterpret_cast<unsigned char*>(at);
+  const bool is_tail = begin[0] == kShortJump && begin[1] == kTailSkip;
+  if (!is_tail && begin[0] != kReturn) return nullptr;
+  const unsigned char* const end = begin + kSize;
+  for (const unsigned char* filler = begin + (is_tail ? 2 : 1); filler < end;) {
+    const size_t length = filler_length(filler, end);
+    if (length == 0 || *filler == kBreakpoint) return nullptr;
+    filler += length;
+  }
+  return begin;
+}
+
+void make_return_jump(ReturnJump& jump, uintptr_t hook) {
+  __builtin_memcpy(jump.code, kJumpThrough, sizeof kJumpThrough);
+  jump.hook = hook;
+  set_distance(jump.code + sizeof kJumpThrough + sizeof(int32_t),
+               reinterpret_cast<uintptr_t>(&jump.hook));
+}
+
+bool lead_to_return_jump(unsigned char* exit, const ReturnJump& jump) {
+  // nopw 0(%rax,%rax,1), up to the jump to another function
+  constexpr unsigned char kLongNop[] = {0x66, 0x0f, 0x1f, 0x44, 0, 0};
+  unsigned char* const end = exit + kJumpSize;
+  const bool is_return = exit[0] == kReturn;
+  if (!set_distance(end, reinterpret_cast<uintptr_t>(&jump.code))) return false;
+  exit[0] = kCall;
+  if (is_return) {
+    *end = kReturn;
+  } else {
+    __builtin_memcpy(end, kLongNop, sizeof kLongNop);
+  }
+  return true;
+}
+
+bool make_jump(GatedJump& jump, uintptr_t gate, const Sled& sled, Exits exits) {
   unsigned char* code = jump.code;
   const bool was_call = *sled.begin == kCall;
   if (was_call) {
@@ -165,11 +212,14 @@ bool make_jump(GatedJump& jump, uintptr_t gate, const Sled& sled) {
     if (!set_distance(code + kReturnLoaded, sled.end)) return false;
     code += kDropsReturnSize;
   }
-  __builtin_memcpy(code, kGatedJump, kJumpsOn);
+  const bool reports = exits == Exits::kReported;
+  const size_t size = reports ? kReportsOn : kJumpsOn;
+  __builtin_memcpy(code, reports ? kReportingJump : kGatedJump, size);
   jump.address = reinterpret_cast<uintptr_t>(jump.code);
+  if (reports) set_distance(code + kCallLoaded, reinterpret_cast<uintptr_t>(&jump.call));
   return set_distance(code + kGateLoaded, gate) &&
          set_distance(code + kGoesOn, sled.end) &&
-         set_distance(code + kJumpsOn, reinterpret_cast<uintptr_t>(&jump.stub));
+         set_distance(code + size, reinterpret_cast<uintptr_t>(&jump.stub));
 }
 
 uintptr_t continue_address(const GatedJump& /*jump*/, const Sled& sled) {
@@ -223,7 +273,7 @@ bool lead_to_jump(const Sled& sled, const GatedJump& jump, intptr_t landing_dist
   return true;
 }
 
-bool has_jump(uintptr_t function) {
+uintptr_t stub_of_jump(uintptr_t function) {
   const auto* at = end_of_preamble(reinterpret_cast<const unsigned char*>(function));
   if (*at == kNop) ++at;
   uintptr_t target = 0;
@@ -233,24 +283,27 @@ bool has_jump(uintptr_t function) {
     target = slot - offsetof(GatedJump, address);
   } else if (*at == kJump) {
     target = distant(at + kJumpSize);
-    if (is_patch_code(target)) return true;
-    if (!is_jump_memory(target)) return false;
+    if (is_patch_code(target)) return target;
+    if (!is_jump_memory(target)) return 0;
     const auto* landing = reinterpret_cast<const unsigned char*>(target);
     if (*landing == kJump) target = distant(landing + kJumpSize);
   } else {
-    return false;
+    return 0;
   }
   const auto* jump = reinterpret_cast<const GatedJump*>(target);
   constexpr size_t kBeforeGate = kGateLoaded - sizeof(int32_t);
   constexpr size_t kTestSize = 4;
-  if (target % alignof(GatedJump) != 0 || !is_jump_memory(target)) return false;
+  if (target % alignof(GatedJump) != 0 || !is_jump_memory(target)) return 0;
   const unsigned char* code = jump->code;
   if (__builtin_memcmp(code, kDropsReturn, kReturnLoaded - sizeof(int32_t)) == 0) {
     code += kDropsReturnSize;
   }
-  return __builtin_memcmp(code, kGatedJump, kBeforeGate) == 0 &&
-         __builtin_memcmp(code + kGateLoaded, kGatedJump + kGateLoaded, kTestSize) == 0 &&
-         is_stub(jump->stub);
+  const bool is_one =
+      __builtin_memcmp(code, kGatedJump, kBeforeGate) == 0 &&
+      __builtin_memcmp(code + kGateLoaded, kGatedJump + kGateLoaded, kTestSize) == 0 &&
+      (is_stub(jump->stub) ||
+       jump->stub == reinterpret_cast<uintptr_t>(arctrace_reported_entry));
+  return is_one ? jump->stub : 0;
 }
 
 }  // namespace arctrace::shim
