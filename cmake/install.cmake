@@ -1,4 +1,4 @@
-# cmake --install: both libraries, the CLI, the headers, arctrace.pc and the CMake package Arctrace.
+# cmake --install: the libraries, the CLI, the headers, pkg-config's files and the CMake package Arctrace.
 # Nothing installed holds an absolute path: the tree may be moved as a whole.
 include(CMakePackageConfigHelpers)
 
@@ -14,6 +14,12 @@ install(TARGETS arctrace EXPORT ArctraceTargets
   INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(TARGETS arctrace-shim
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/${ARCTRACE_SHIM_DIRECTORY})
+# A static command has no library of its own.
+if(TARGET arctrace-reader)
+  install(TARGETS arctrace-reader EXPORT ArctraceReaderTargets
+    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+    INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+endif()
 install(TARGETS arctrace-cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/arctrace
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
@@ -26,6 +32,10 @@ configure_package_config_file(
 write_basic_package_version_file(
   ${PROJECT_BINARY_DIR}/ArctraceConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(EXPORT ArctraceTargets NAMESPACE arctrace:: DESTINATION ${package_dir})
+# In a file of its own, because packages have each library apart.
+if(TARGET arctrace-reader)
+  install(EXPORT ArctraceReaderTargets NAMESPACE arctrace:: DESTINATION ${package_dir})
+endif()
 install(FILES
   ${PROJECT_BINARY_DIR}/ArctraceConfig.cmake ${PROJECT_BINARY_DIR}/ArctraceConfigVersion.cmake
   DESTINATION ${package_dir})
@@ -33,6 +43,10 @@ install(FILES
 set(pkgconfig_dir ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 cmake_path(RELATIVE_PATH CMAKE_INSTALL_PREFIX
   BASE_DIRECTORY ${CMAKE_INSTALL_PREFIX}/${pkgconfig_dir} OUTPUT_VARIABLE prefix_from_pkgconfig)
-configure_file(
-  ${CMAKE_CURRENT_LIST_DIR}/arctrace.pc.in ${PROJECT_BINARY_DIR}/arctrace.pc @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/arctrace.pc DESTINATION ${pkgconfig_dir})
+foreach(library arctrace arctrace-reader)
+  if(TARGET ${library})
+    configure_file(
+      ${CMAKE_CURRENT_LIST_DIR}/${library}.pc.in ${PROJECT_BINARY_DIR}/${library}.pc @ONLY)
+    install(FILES ${PROJECT_BINARY_DIR}/${library}.pc DESTINATION ${pkgconfig_dir})
+  endif()
+endforeach()

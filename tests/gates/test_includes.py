@@ -58,6 +58,8 @@ ROOMS = [
     ("reader/replay", "reader library"),
     ("reader/analysis", "reader library"),
     ("reader/render", "rendering"),
+    ("reader/c_api", "C interface"),
+    ("reader/python", "Python module"),
     ("reader/report", "rendering"),
     ("reader/export", "rendering"),
     ("reader/cli/options", "command"),
@@ -77,6 +79,8 @@ PRODUCTS = {
     "recorder": {"shared", "system", "kernel programs"},
     "reader library": {"shared"},
     "rendering": {"shared", "reader library"},
+    "C interface": {"shared", "reader library", "rendering"},
+    "Python module": {"shared"},
     "command": {"shared", "system", "recorder", "reader library", "rendering"},
 }
 # The shim sees of the writer only what is made for it.

@@ -16,6 +16,7 @@
 #include "reader/cli/record/left_buffer.hpp"
 #include "reader/cli/record/trace_owner.hpp"
 #include "reader/render/dump_printer.hpp"
+#include "reader/render/effect_listener.hpp"
 #include "reader/render/output.hpp"
 #include "reader/replay/replay.hpp"
 #include "reader/symbols/symbolizer.hpp"
@@ -37,35 +38,6 @@ struct DumpOptions {
   uint64_t limit = UINT64_MAX;
   bool raw = false;
   bool no_header = false;
-};
-
-// Collects what one record does to its thread's stack.
-class EffectListener : public reader::ReplayListener {
- public:
-  uint64_t frame_opened(const reader::FrameInfo& /*frame*/) override { return 0; }
-  void frame_closed(const reader::FrameInfo& frame, uint64_t /*token*/,
-                    bool /*shown*/) override {
-    effect_.left.push_back(frame.function);
-  }
-  void frame_adopted(const reader::FrameInfo& frame) override {
-    effect_.left.push_back(frame.function);
-  }
-  void point(const reader::PointInfo& point) override {
-    effect_.orphan |= point.kind == reader::PointInfo::Kind::kOrphan;
-    effect_.resync |= point.kind == reader::PointInfo::Kind::kResync;
-  }
-
-  void args(const reader::ArgsInfo& args) override { effect_.args_of = args.function; }
-
-  void clear() {
-    effect_.left.clear();
-    effect_.args_of.reset();
-    effect_.orphan = effect_.resync = false;
-  }
-  const reader::StackEffect& effect() const { return effect_; }
-
- private:
-  reader::StackEffect effect_;
 };
 
 absl::StatusOr<std::vector<reader::DumpField>> parse_fields(const DumpOptions& options) {
@@ -116,7 +88,7 @@ absl::StatusOr<int> dump(DumpOptions& options) {
 
   const reader::Definitions& definitions = trace->definitions();
   reader::Symbolizer symbolizer;
-  EffectListener listener;
+  reader::EffectListener listener;
   reader::ReplayOptions replay_options;
   replay_options.listener = &listener;
   replay_options.ticks = &trace->clock();

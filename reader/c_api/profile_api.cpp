@@ -1,0 +1,198 @@
+// Sums of the calls of a trace.
+#include <absl/container/flat_hash_map.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "reader/analysis/function_times.hpp"
+#include "reader/analysis/function_totals.hpp"
+#include "reader/analysis/tree_groups.hpp"
+#include "reader/analysis/tree_walk.hpp"
+#include "reader/c_api/guarded.hpp"
+#include "reader/c_api/replay_setup.hpp"
+#include "reader/c_api/trace_handle.hpp"
+
+using arctrace::reader::failed;
+using arctrace::reader::guarded;
+
+struct arctrace_reader_profile {
+  struct Group {
+    std::string name;
+    arctrace_reader_group facts{};
+    std::vector<arctrace_reader_function_sums> functions;
+    std::vector<arctrace_reader_node> nodes;
+  };
+  std::vector<std::pair<std::string, std::string>> functions;  // name, module; by number
+  std::vector<Group> groups;
+};
+
+namespace arctrace::reader {
+namespace {
+
+// Copies what a finished replay has, so that the profile needs no trace.
+class ProfileMaker {
+ public:
+  ProfileMaker(const Replay& replay, const FunctionTimes& times,
+               arctrace_reader_profile& profile)
+      : replay_(replay), times_(times), profile_(profile) {}
+
+  void make(Grouping grouping) {
+    const Functions& functions = replay_.functions();
+    profile_.functions.reserve(functions.size());
+    for (FunctionId i = 0; i < functions.size(); ++i) {
+      profile_.functions.emplace_back(functions[i].name, functions[i].module);
+    }
+    const TreeGroups groups(replay_, grouping);
+    profile_.groups.reserve(groups.groups().size());
+    for (const TreeGroup& group : groups.groups()) add_group(group);
+  }
+
+ private:
+  void add_group(const TreeGroup& group) {
+    arctrace_reader_profile::Group& made = profile_.groups.emplace_back();
+    made.name = group.name;
+    add_functions(group, made);
+    add_nodes(group, made);
+    const CallNode& root = (*group.tree)[group.root];
+    arctrace_reader_group& facts = made.facts;
+    facts.size = sizeof facts;
+    facts.number = group.index;
+    facts.pid = group.pid;
+    facts.tid = group.tid;
+    facts.threads = group.threads;
+    facts.total_ns = root.cum_ns;
+    facts.self_ns = root.base_ns;
+    facts.function_count = made.functions.size();
+    facts.node_count = made.nodes.size();
+    facts.name = made.name.c_str();
+  }
+
+  void add_functions(const TreeGroup& group, arctrace_reader_profile::Group& made) {
+    for (const FunctionTotal& total :
+         function_totals(*group.tree, replay_.functions(), group.root, SortKey::kCum)) {
+      const auto& [name, module] = profile_.functions[total.function];
+      arctrace_reader_function_sums sums{};
+      sums.size = sizeof sums;
+      sums.recursion = total.recursion;
+      sums.name = name.c_str();
+      sums.module = module.c_str();
+      sums.calls = total.calls;
+      sums.base_ns = total.base_ns;
+      sums.cum_ns = total.cum_ns;
+      sums.cpu_ns = total.cpu.cpu_ns;
+      sums.off_cpu_ns = total.cpu.off_ns;
+      set_times(sums, times_.find(group, total.function));
+      made.functions.push_back(sums);
+    }
+  }
+
+  static void set_times(arctrace_reader_function_sums& sums,
+                        const DurationHistogram* times) {
+    const auto quantile = [times](uint64_t per_mille) {
+      return times == nullptr
+                 ? ARCTRACE_READER_UNKNOWN
+                 : times->quantile_ns(per_mille).value_or(ARCTRACE_READER_UNKNOWN);
+    };
+    const bool is_known = times != nullptr;
+    sums.avg_ns = is_known ? times->average_ns() : ARCTRACE_READER_UNKNOWN;
+    sums.min_ns = is_known ? times->min_ns() : ARCTRACE_READER_UNKNOWN;
+    sums.max_ns = is_known ? times->max_ns() : ARCTRACE_READER_UNKNOWN;
+    sums.p50_ns = quantile(500);
+    sums.p90_ns = quantile(900);
+    sums.p99_ns = quantile(990);
+    sums.p999_ns = quantile(999);
+  }
+
+  void add_nodes(const TreeGroup& group, arctrace_reader_profile::Group& made) {
+    absl::flat_hash_map<NodeIndex, uint32_t> number_of;
+    walk_tree(*group.tree, replay_.functions(), group.root, SortKey::kCum,
+              [&](const TreePosition& at) {
+                const CallNode& node = (*group.tree)[at.node];
+                const auto& [name, module] = profile_.functions[node.function];
+                const auto number = static_cast<uint32_t>(made.nodes.size());
+                number_of.emplace(at.node, number);
+                arctrace_reader_node row{};
+                row.size = sizeof row;
+                row.level = at.level;
+                row.parent = at.level == 0 ? ARCTRACE_READER_NONE
+                                           : number_of.at(at.path[at.level - 1]);
+                row.name = at.level == 0 ? made.name.c_str() : name.c_str();
+                row.module = at.level == 0 ? "" : module.c_str();
+                row.calls = node.calls;
+                row.base_ns = node.base_ns;
+                row.cum_ns = node.cum_ns;
+                made.nodes.push_back(row);
+                return Step::kInto;
+              });
+  }
+
+  const Replay& replay_;
+  const FunctionTimes& times_;
+  arctrace_reader_profile& profile_;
+};
+
+int make_profile(arctrace_reader_trace& handle, const ReplayFilter& filter,
+                 Grouping grouping, arctrace_reader_profile& profile) {
+  Trace& trace = handle.trace;
+  FunctionTimes times(trace.definitions(), grouping);
+  Symbolizer symbolizer(handle.symbols);
+  Replay replay(trace.definitions(), &symbolizer,
+                replay_options_for(trace, filter, &times));
+  const absl::Status status = trace.read([&](const Record& record) {
+    replay.add(record);
+    return true;
+  });
+  if (!status.ok()) return failed(status);
+  replay.finish();
+  handle.facts.sum_up(trace);
+  ProfileMaker(replay, times, profile).make(grouping);
+  return ARCTRACE_READER_OK;
+}
+
+}  // namespace
+}  // namespace arctrace::reader
+
+int arctrace_reader_profile_make(arctrace_reader_trace* trace,
+                                 const arctrace_reader_filter* filter, uint32_t grouping,
+                                 arctrace_reader_profile** profile) {
+  return guarded([&] {
+    const std::optional<arctrace::reader::ReplayFilter> shown =
+        arctrace::reader::read_filter(filter);
+    if (!shown.has_value() || grouping > ARCTRACE_READER_ALL) {
+      return failed(ARCTRACE_READER_ARGUMENT,
+                    "profile: the filter is not set, or an unknown grouping");
+    }
+    if (trace->is_busy) {
+      return failed(ARCTRACE_READER_BUSY, "profile: the trace has a cursor");
+    }
+    auto made = std::make_unique<arctrace_reader_profile>();
+    const int result = arctrace::reader::make_profile(
+        *trace, *shown, static_cast<arctrace::reader::Grouping>(grouping), *made);
+    if (result == ARCTRACE_READER_OK) *profile = made.release();
+    return result;
+  });
+}
+
+const arctrace_reader_group* arctrace_reader_profile_group(
+    const arctrace_reader_profile* profile, size_t number) {
+  return number < profile->groups.size() ? &profile->groups[number].facts : nullptr;
+}
+
+const arctrace_reader_function_sums* arctrace_reader_profile_function(
+    const arctrace_reader_profile* profile, size_t group, size_t row) {
+  if (group >= profile->groups.size()) return nullptr;
+  const auto& functions = profile->groups[group].functions;
+  return row < functions.size() ? &functions[row] : nullptr;
+}
+
+const arctrace_reader_node* arctrace_reader_profile_node(
+    const arctrace_reader_profile* profile, size_t group, size_t node) {
+  if (group >= profile->groups.size()) return nullptr;
+  const auto& nodes = profile->groups[group].nodes;
+  return node < nodes.size() ? &nodes[node] : nullptr;
+}
+
+void arctrace_reader_profile_free(arctrace_reader_profile* profile) { delete profile; }
