@@ -1,6 +1,7 @@
 // mlockall(MCL_CURRENT) fails if all that is mapped exceeds the limit on locked memory,
 // and arctrace maps more than usual limits. If it fails, the program's own mappings are
-// measured by the kernel's rule, and locked one by one if they are within the limit.
+// measured by the kernel's rule, and locked one by one if they are within the limit. A
+// process that can't join the session has our libraries' memory all the same.
 #include "writer_shim/libc/mlock_hooks.hpp"
 
 #include <errno.h>
@@ -130,8 +131,8 @@ using namespace arctrace::shim;
 ARCTRACE_HOOK int mlockall(int flags) noexcept {
   const int before = errno;
   const int result = real_mlockall.get()(flags);
-  if (result == 0 || !has_session() || (flags & MCL_CURRENT) == 0 ||
-      (errno != ENOMEM && errno != EAGAIN) || !lock_others(flags)) {
+  if (result == 0 || (flags & MCL_CURRENT) == 0 || (errno != ENOMEM && errno != EAGAIN) ||
+      !lock_others(flags)) {
     return result;
   }
   errno = before;

@@ -3,7 +3,9 @@
 import itertools
 import json
 import os
+import pathlib
 import re
+import subprocess
 import unittest
 
 import plain
@@ -153,6 +155,16 @@ class Hazards(plain.PlainTest):
         self.both("./locked", "present")
         bare, _ = self.compare(("./locked", "all"), "gcc")
         self.assertIn(b"mlockall 0 Success\n", bare.stdout)
+
+    def test_locked_memory_without_session(self):
+        """A program that can't join a session, as another user's, has our libraries' memory too."""
+        program = plain.FIXTURES / "gcc/locked"
+        shim = pathlib.Path(plain.ARCTRACE).parent.parent / "lib/libarctrace-shim.so"
+        outputs = [subprocess.run([program, "all"], env={**os.environ, **preloaded}, check=True,
+                                  stdout=subprocess.PIPE).stdout
+                   for preloaded in ({}, {"LD_PRELOAD": str(shim)})]
+        self.assertIn(b"mlockall 0 Success\n", outputs[0])
+        self.assertEqual(outputs[0], outputs[1])
 
     def test_own_malloc(self):
         self.both("./replaced")
