@@ -146,7 +146,7 @@ void write_process(const Process& p, JsonWriter& json) {
   json.member("origin", origin_text(p.origin));
   json.member("executable", p.executable);
   write_texts("arguments", p.arguments, json);
-  json.member("start_ns", p.start_ns);
+  json.member("start_ns", p.begin_ns());
   json.member("end_ns", known_time(p.end_ns));
   json.member("end_how",
               p.end_how == 0 ? std::nullopt : std::optional(process_end_text(p.end_how)));
@@ -173,12 +173,14 @@ void write_thread(const Trace& trace, ThreadIndex index, JsonWriter& json) {
   json.member("process", of_process(&Process::id));
   json.member("pid", of_process(&Process::pid));
   json.member("name", definitions.thread_name(index, INT64_MAX));
-  json.member("start_ns", thread.start_ns);
-  json.member("end_ns", known_time(thread.end_ns));
-  if (thread.end_ns != INT64_MAX && thread.alive_ns != INT64_MIN &&
-      thread.alive_ns <= thread.end_ns) {
-    json.member("end_within_ns", static_cast<uint64_t>(thread.end_ns) -
-                                     static_cast<uint64_t>(thread.alive_ns));
+  const int64_t end_ns = definitions.life_end_ns(index);
+  json.member("start_ns", definitions.begin_ns(index));
+  json.member("end_ns", known_time(end_ns));
+  // The thread that ended its process lived until then.
+  if (end_ns != INT64_MAX && thread.alive_ns != INT64_MIN && thread.alive_ns <= end_ns &&
+      (end_ns == thread.end_ns || process->end_writer != thread.writer)) {
+    json.member("end_within_ns",
+                static_cast<uint64_t>(end_ns) - static_cast<uint64_t>(thread.alive_ns));
   }
   json.member("records", trace.summary().records_by_thread[index]);
   json.member("lost", trace.summary().lost_by_thread[index]);

@@ -87,19 +87,25 @@ std::string end_text(const Process& process) {
   return text;
 }
 
-void append_processes(std::string& out, const Trace& trace) {
-  const Definitions& definitions = trace.definitions();
-  const uint64_t all = trace.summary().processes;
-  const uint64_t defined = definitions.processes().size();
-  absl::StrAppend(&out, "\n", count_text(all, "process", "processes"));
+// Heads the list of those that are defined, with the number of all.
+void append_number(std::string& out, const std::string& number, uint64_t all,
+                   uint64_t defined) {
+  absl::StrAppend(&out, "\n", number);
   if (all > defined) {
     absl::StrAppend(&out, ", ", all - defined, " of them without definitions");
   }
   out += "\n";
+}
+
+void append_processes(std::string& out, const Trace& trace) {
+  const Definitions& definitions = trace.definitions();
+  const uint64_t all = trace.summary().processes;
+  append_number(out, count_text(all, "process", "processes"), all,
+                definitions.processes().size());
   Table table({"pid", "ppid", "start s", "end s", "began by", "ended by", "command"}, 4);
   for (const Process& process : definitions.processes()) {
     table.add({absl::StrCat(process.pid), absl::StrCat(process.ppid),
-               seconds_text(process.start_ns), time_or_dash(process.end_ns),
+               seconds_text(process.begin_ns()), time_or_dash(process.end_ns),
                origin_text(process.origin), end_text(process),
                process.arguments.empty() ? escaped(process.executable)
                                          : command_line_text(process.arguments)});
@@ -109,20 +115,24 @@ void append_processes(std::string& out, const Trace& trace) {
 
 void append_threads(std::string& out, const Trace& trace) {
   const Definitions& definitions = trace.definitions();
-  absl::StrAppend(&out, "\n", count_text(trace.summary().threads, "thread"), "\n");
+  const uint64_t all = trace.summary().threads;
+  const auto defined = static_cast<uint64_t>(
+      std::count_if(definitions.threads().begin(), definitions.threads().end(),
+                    [](const Thread& thread) { return !thread.of_kernel(); }));
+  append_number(out, count_text(all, "thread"), all, defined);
   Table table(
       {"pid", "tid", "records", "lost", "overwritten", "start s", "end s", "name"}, 7);
   for (ThreadIndex i = 0; i < definitions.threads().size(); ++i) {
     const Thread& thread = *definitions.thread(i);
     if (thread.of_kernel()) continue;
     const Process* process = definitions.process(thread.process);
-    table.add({process == nullptr ? "-" : absl::StrCat(process->pid),
-               absl::StrCat(thread.tid),
-               absl::StrCat(trace.summary().records_by_thread[i]),
-               absl::StrCat(trace.summary().lost_by_thread[i]),
-               absl::StrCat(trace.summary().overwritten_by_thread[i]),
-               seconds_text(thread.start_ns), time_or_dash(thread.end_ns),
-               escaped(definitions.thread_name(i, INT64_MAX))});
+    table.add(
+        {process == nullptr ? "-" : absl::StrCat(process->pid), absl::StrCat(thread.tid),
+         absl::StrCat(trace.summary().records_by_thread[i]),
+         absl::StrCat(trace.summary().lost_by_thread[i]),
+         absl::StrCat(trace.summary().overwritten_by_thread[i]),
+         seconds_text(definitions.begin_ns(i)), time_or_dash(definitions.life_end_ns(i)),
+         escaped(definitions.thread_name(i, INT64_MAX))});
   }
   table.append_to(out);
 }

@@ -27,6 +27,10 @@ struct ReplayFilter {
 
   bool has_range() const { return from_ns != INT64_MIN || until_ns != INT64_MAX; }
   bool has_functions() const { return !only.empty() || !except.empty(); }
+  // Whether calls may be hidden, other than by their time.
+  bool has_calls() const {
+    return has_functions() || max_depth != UINT32_MAX || min_duration_ns != 0;
+  }
 };
 
 // Matches each function against the filter's globs once, and keeps the verdict. Both

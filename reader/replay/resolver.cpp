@@ -66,23 +66,34 @@ FunctionResolver::Entry FunctionResolver::find_name(ProcessIndex process, uint64
   if (owner == nullptr || (key & ARCTRACE_FRAME_LIBRARY_BIT) == 0) {
     return {key, INT64_MAX, functions_.intern({}, shown, {})};
   }
-  const Module* module = find_exporter(*owner, *name, time_ns);
+  const Module* module = find_exporter(process, *name, time_ns);
   if (module == nullptr) {
     return {key, next_change_ns(*owner, time_ns), functions_.intern({}, shown, {})};
   }
-  return {key, module->unloaded_ns, functions_.intern(module->path, shown, {})};
+  // What holds of a fork child may be of its parent, until it defines modules itself.
+  const bool is_child = owner->origin == ARCTRACE_ORIGIN_FORK;
+  const int64_t until = is_child ? next_change_ns(*owner, time_ns) : INT64_MAX;
+  return {key, std::min(module->unloaded_ns, until),
+          functions_.intern(module->path, shown, {})};
 }
 
 // As the loader searches: the first module, in the order in which they were loaded. The
 // shim is passed over: a call of a function that it interposes is still the program's
-// call of the function in the library.
-const Module* FunctionResolver::find_exporter(const Process& process,
-                                              std::string_view name, int64_t time_ns) {
+// call of the function in the library. What a fork child has not defined itself is as it
+// was in its parent at the fork: the frames that it inherits are older than its modules.
+const Module* FunctionResolver::find_exporter(ProcessIndex process, std::string_view name,
+                                              int64_t time_ns) {
   if (symbolizer_ == nullptr) return nullptr;
-  for (const Module& module : process.modules) {
-    if (module.loaded_ns > time_ns || time_ns >= module.unloaded_ns) continue;
-    if (base_name(module.path) == "libarctrace-shim.so") continue;
-    if (symbolizer_->exports(module.path, module.build_id, name)) return &module;
+  for (int depth = 0; depth < Definitions::kForkDepthMax; ++depth) {
+    const Process* owner = definitions_.process(process);
+    if (owner == nullptr) break;
+    for (const Module& module : owner->modules) {
+      if (module.loaded_ns > time_ns || time_ns >= module.unloaded_ns) continue;
+      if (base_name(module.path) == "libarctrace-shim.so") continue;
+      if (symbolizer_->exports(module.path, module.build_id, name)) return &module;
+    }
+    time_ns = std::min(time_ns, owner->start_ns);
+    process = definitions_.inherited_from(process);
   }
   return nullptr;
 }

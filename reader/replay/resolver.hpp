@@ -66,7 +66,7 @@ class FunctionResolver {
   Entry find_generated(Cache& cache, ProcessIndex process, uint64_t address,
                        int64_t time_ns);
   Entry find_name(ProcessIndex process, uint64_t key, int64_t time_ns);
-  const Module* find_exporter(const Process& process, std::string_view name,
+  const Module* find_exporter(ProcessIndex process, std::string_view name,
                               int64_t time_ns);
 
   const Definitions& definitions_;

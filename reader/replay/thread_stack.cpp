@@ -609,19 +609,18 @@ ThreadStack::End ThreadStack::end(int64_t recording_end_ns) const {
   const Thread& thread = state_.definitions.threads()[thread_];
   const int64_t now_ns = frames_.now_ns();
   if (is_gone_ || has_exited_ || thread.ended_unseen) return {now_ns, 0};
-  const Process* process = state_.definitions.process(process_);
-  const bool has_process_end =
-      process != nullptr && process->end_how != ARCTRACE_END_NONE;
-  const int64_t process_end_ns = has_process_end ? process->end_ns : INT64_MAX;
-  const int64_t end_ns = std::min({recording_end_ns, thread.end_ns, process_end_ns});
+  const int64_t seen_ns = state_.definitions.life_end_ns(thread_);
+  const int64_t end_ns = std::min(recording_end_ns, seen_ns);
   const int64_t alive_ns = std::max(now_ns, thread.alive_ns);
   // Of the process' threads, the one that ended it lived until then, and most likely
   // those that were in functions. The others may have ended before, so shortly that the
   // collector had not seen it.
+  const Process* process = state_.definitions.process(process_);
   const bool ends_with_process =
-      has_process_end && process_end_ns == end_ns &&
+      process != nullptr && process->end_how != ARCTRACE_END_NONE &&
+      process->end_ns == end_ns &&
       (thread.writer == process->end_writer || frames_.depth() != 0);
-  const bool is_seen = thread.end_ns == end_ns || process_end_ns == end_ns;
+  const bool is_seen = seen_ns == end_ns;
   if (!is_seen || ends_with_process || alive_ns >= end_ns) return {end_ns, 0};
   return {end_ns, static_cast<uint64_t>(end_ns) - static_cast<uint64_t>(alive_ns)};
 }

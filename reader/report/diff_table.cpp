@@ -74,7 +74,8 @@ std::string side_text(const char* name, const std::vector<DiffRun>& runs) {
   }
   absl::StrAppend(&text, ", ", count_text(runs.size(), "run"));
   if (lost != 0) {
-    absl::StrAppend(&text, "; ", lost, " records lost: calls and times are lower bounds");
+    absl::StrAppend(&text, "; ", count_text(lost, "record"),
+                    " lost: calls and times are lower bounds");
   }
   return text + "\n";
 }

@@ -52,6 +52,22 @@ int64_t Definitions::life_begin_ns(ThreadIndex index) const {
   return process->exec_ns != INT64_MIN ? process->exec_ns : process->earliest_ns;
 }
 
+int64_t Definitions::life_end_ns(ThreadIndex index) const {
+  const Thread* found = thread(index);
+  if (found == nullptr) return INT64_MAX;
+  const Process* process = process_of(index);
+  const bool has_end = process != nullptr && process->end_how != ARCTRACE_END_NONE;
+  return has_end ? std::min(found->end_ns, process->end_ns) : found->end_ns;
+}
+
+int64_t Definitions::begin_ns(ThreadIndex index) const {
+  const Thread* found = thread(index);
+  if (found == nullptr) return 0;
+  const Process* process = process_of(index);
+  const bool is_first = process != nullptr && process->pid == found->tid;
+  return is_first ? std::min(process->begin_ns(), found->start_ns) : found->start_ns;
+}
+
 ProcessIndex Definitions::find_process(uint32_t process_id) const {
   const auto found = process_by_id_.find(process_id);
   return found == process_by_id_.end() ? kNoIndex : found->second;

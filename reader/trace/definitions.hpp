@@ -42,6 +42,12 @@ class Definitions {
   // When the program was executed of which this is the first thread, or the earliest time
   // at which it may have been; INT64_MIN if it is not the first, or neither is known.
   int64_t life_begin_ns(ThreadIndex thread) const;
+  // The first of the collector's word that the thread is gone, and the end of its
+  // process; INT64_MAX: neither is recorded.
+  int64_t life_end_ns(ThreadIndex thread) const;
+
+  // When the thread began as far as is known: the first one of a program with that.
+  int64_t begin_ns(ThreadIndex thread) const;
 
   // By session identity; kNoIndex if unknown.
   ProcessIndex find_process(uint32_t process_id) const;

@@ -131,8 +131,12 @@ class Builder {
       if (process.exec_ns == INT64_MIN && process.pid_namespace == 0) {
         process.exec_ns = take_exec(kernel_execs_[process.pid], process.start_ns);
       }
+      // It has begun in an earlier file, which has its first time.
+      const bool is_older = session_.resumed && process.exec_ns == INT64_MIN &&
+                            process.start_ns < started_ns_;
+      if (is_older) process.main_ns = INT64_MAX;
       int64_t& seen = last_seen_ns.try_emplace(process.pid, 0).first->second;
-      if (const auto age = ages_ns_.find(index); age != ages_ns_.end()) {
+      if (const auto age = ages_ns_.find(index); age != ages_ns_.end() && !is_older) {
         const int64_t age_ns = std::min(age->second, kAgeMaxNs);
         const int64_t born_ns =
             process.start_ns < INT64_MIN + age_ns ? INT64_MIN : process.start_ns - age_ns;
@@ -154,11 +158,7 @@ class Builder {
     for (ThreadIndex i = 0; i < definitions_.threads().size(); ++i) {
       Thread& thread = *definitions_.mutable_thread(i);
       if (thread.waiting.empty()) continue;
-      int64_t end_ns = std::min(thread.end_ns, finished_ns_);
-      const Process* process = definitions_.process(thread.process);
-      if (process != nullptr && process->end_how != ARCTRACE_END_NONE) {
-        end_ns = std::min(end_ns, process->end_ns);
-      }
+      const int64_t end_ns = std::min(definitions_.life_end_ns(i), finished_ns_);
       std::erase_if(thread.waiting, [&](const WaitingCall& call) {
         return end_ns < INT64_MIN + thread.waiting_min_ns ||
                call.time_ns > end_ns - thread.waiting_min_ns;
@@ -382,6 +382,7 @@ class Builder {
     }
     if (body.what == ARCTRACE_SESSION_STARTED) {
       session_.resumed = (body.detail & ARCTRACE_SESSION_RESUMED) != 0;
+      started_ns_ = time_ns_;
     }
     if (body.what == ARCTRACE_SESSION_DISK_FULL) {
       session_.disk_full_errno = static_cast<int32_t>(body.detail);
@@ -399,7 +400,7 @@ class Builder {
   // Of the record that is being applied.
   int64_t time_ns_ = 0;
   uint32_t writer_ = 0;
-  int64_t finished_ns_ = INT64_MAX;
+  int64_t started_ns_ = INT64_MIN, finished_ns_ = INT64_MAX;
   uint64_t chunk_ = 0;
   uint32_t offset_ = 0;
 };

@@ -2,6 +2,7 @@
 
 #include <absl/strings/str_cat.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "reader/trace/record_types.hpp"
@@ -67,8 +68,35 @@ void Emitter::count_in_progress(const RawRecord& raw, uint32_t writer,
   if (thread < in_progress_.size()) ++in_progress_[thread];
 }
 
+// A program is loaded before its first record, and may hang after its last one. Of
+// threads whose end the kernel has recorded, that is the end, and has been counted; the
+// collector sees it later.
+void Emitter::cover_lives(Summary& summary) const {
+  if (ticks_ == 0) return;
+  const int64_t recording_end_ns = clock_.to_ns(ticks_);
+  const bool has_kernel = definitions_.has_dispatches();
+  bool has_time = has_time_;
+  const auto cover = [&](int64_t time_ns) {
+    summary.first_ns = has_time ? std::min(summary.first_ns, time_ns) : time_ns;
+    summary.last_ns = has_time ? std::max(summary.last_ns, time_ns) : time_ns;
+    has_time = true;
+  };
+  for (ThreadIndex i = 0; i < definitions_.threads().size(); ++i) {
+    const Thread& thread = definitions_.threads()[i];
+    const int64_t begin_ns = definitions_.life_begin_ns(i);
+    const bool is_program = begin_ns != INT64_MIN && begin_ns <= recording_end_ns;
+    if (thread.of_kernel() || (!is_program && summary.records_by_thread[i] == 0))
+      continue;
+    if (is_program) cover(begin_ns);
+    const int64_t end_ns = definitions_.life_end_ns(i);
+    const bool is_late = has_kernel && end_ns != INT64_MAX && end_ns == thread.end_ns;
+    if (!thread.ended_unseen && !is_late) cover(std::min(end_ns, recording_end_ns));
+  }
+}
+
 Summary Emitter::summary() const {
   Summary summary = summary_;
+  cover_lives(summary);
   for (size_t type = 0; type < by_type_.size(); ++type) {
     if (by_type_[type] != 0) {
       summary.records_by_type[static_cast<uint16_t>(type)] = by_type_[type];

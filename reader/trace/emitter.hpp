@@ -106,6 +106,7 @@ class Emitter {
     summary_.last_ns = record.time_ns;
   }
   void count_lost(const Record& record);
+  void cover_lives(Summary& summary) const;
 
   const ClockMap& clock_;
   const Definitions& definitions_;

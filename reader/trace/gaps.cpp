@@ -71,6 +71,8 @@ std::optional<Gap> GapFinder::add(const Record& record) {
   return gap;
 }
 
+// A thread reports that there was no block for its records before it writes the next one.
+// What the collector reports for it was lost after the last one, then.
 Gap GapFinder::lost(const Record& record) const {
   const auto body = load_part_untrusted<arctrace_lost_body>(record.body);
   Gap gap;
@@ -84,7 +86,12 @@ Gap GapFinder::lost(const Record& record) const {
   }
   gap.from_known = body.since_ticks != 0 && clock_ != nullptr;
   if (gap.from_known) {
-    gap.from_ns = std::min(clock_->to_ns(body.since_ticks), record.time_ns);
+    int64_t from_ns = clock_->to_ns(body.since_ticks);
+    const bool is_residual = (body.flags & ARCTRACE_LOST_RESIDUAL) != 0;
+    if (is_residual && gap.thread < seen_.size() && body.cause == ARCTRACE_LOST_FULL) {
+      from_ns = std::max(from_ns, seen_[gap.thread].last_ns);
+    }
+    gap.from_ns = std::min(from_ns, record.time_ns);
   }
   return gap;
 }

@@ -92,6 +92,10 @@ struct Process {
   std::vector<Module> modules;
   std::vector<Code> code;  // in the order of the records
   std::vector<CodeFile> code_files;
+
+  // Of a process that executed its program, when it did; of others, and if that is not
+  // recorded, when it joined.
+  int64_t begin_ns() const { return exec_ns != INT64_MIN ? exec_ns : start_ns; }
 };
 
 struct ThreadName {

@@ -32,7 +32,10 @@ struct Summary {
   uint64_t findings = 0;
   uint64_t blocks = 0, bytes = 0;  // read: blocks, bytes of chunks or blocks
   uint64_t processes = 0, threads = 0;
-  int64_t first_ns = 0, last_ns = 0;             // of `records` and of the kernel's
+  // From the first of `records` and of the kernel's, or the begin of a thread that has
+  // any, or of a program, if that is earlier; to the last of them, or the end of such a
+  // thread.
+  int64_t first_ns = 0, last_ns = 0;
   int64_t duration_ns = 0;                       // last_ns - first_ns
   std::map<uint16_t, uint64_t> records_by_type;  // every type that was handed out
   std::vector<uint64_t> records_by_thread;       // by ThreadIndex, as `records`

@@ -280,6 +280,7 @@ class DiskTest(TraceTest):
         with done:
             errors = done.stderr.read()
         self.assertEqual(done.returncode, 7, errors)
+        self.assertNotIn("to record a program's own functions", errors)  # they may be what is lost
         lost = re.search(r"arctrace: 0 records, ([1-9]\d*) lost \(file \1\)", errors)
         self.assertIsNotNone(lost, errors)
         rest = self.directory / "rest"

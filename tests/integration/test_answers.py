@@ -200,6 +200,12 @@ class AnswersTest(support.TraceTest):
         self.assertEqual(warning("report", "-F", "middle", trace), "")
         self.assertEqual(warning("report", "-F", "inner", "-N", "*", trace),
                          "arctrace: warning: no call passes the filters\n")
+        for option in ("-t 1h", "-D 0"):
+            self.assertEqual(warning("report", *option.split(), trace),
+                             "arctrace: warning: no call passes the filters\n")
+        self.assertRegex(warning("report", "-r", "1h~", trace),
+                         r"^arctrace: warning: no thread has time in --time-range; the trace lasts "
+                         r"from \d\.\d+ s to \d+\.\d+ s\n$")
         self.assertRegex(warning("report", "--pid", "1", trace),
                          r"^arctrace: warning: no thread passes --pid, --tid and --process; the "
                          r"trace has \d+ python[0-9.]*\n$")

@@ -116,12 +116,23 @@ class LifetimesTest(support.TraceTest):
         self.assertGreaterEqual(children(root)["usleep"]["cum_ns"], 50e6)
         for name in ("[loader]", "[constructors]", "[exit]"):
             self.assertEqual(parts[name]["calls"], 1)
+        # Other views have the same life.
+        self.assertEqual(self.report(done.trace, "summary")["summary"]["duration_ns"],
+                         root["cum_ns"])
+        info = self.info(done.trace)
+        for row in (info["processes"][0], info["threads"][0]):
+            self.assertEqual((row["start_ns"], row["end_ns"]),
+                             (info["summary"]["first_ns"], info["summary"]["last_ns"]))
 
     def test_children_of_all_kinds(self):
         """Whoever executes a program notes when; also one that calls nothing has a life."""
         for command in ("/bin/true; exit 0", "exec /bin/true", "(sleep 0.01); exit 0",
                         "env sleep 0.01; exit 0"):
             done = self.record("sh", "-c", command)
+            # What a child inherits is the function that its parent is in.
+            forks = [f["module"] for f in self.report(done.trace, "flat")["functions"]
+                     if f["name"] == "fork"]
+            self.assertEqual(len(set(forks)), len(forks[:1]), (command, forks))
             for thread in self.report(done.trace, "tree")["threads"]:
                 parts = children(thread["root"])
                 self.assertTrue("[loader]" in parts or "inherited" in

@@ -74,6 +74,7 @@ class LossTest(support.TraceTest):
         self.assertEqual(summary["lost_by_cause"]["too_big"], 3 * TOO_BIG)
         if mode == "stop":
             self.assertGreater(summary["lost_by_cause"]["full"], 0)
+            self.check_last_gaps(recorded.trace)
         if mode == "overwrite":
             self.assertEqual(summary["lost_by_cause"]["full"], 0)
             self.assertGreater(summary["overwritten"], 0)
@@ -103,6 +104,15 @@ class LossTest(support.TraceTest):
         report = self.report(recorded.trace, "flat")["summary"]
         for member in ("records", "lost", "lost_by_cause", "overwritten"):
             self.assertEqual(report[member], summary[member])
+
+    def check_last_gaps(self, trace):
+        """What found no room, when nothing makes any, came after the thread's last record."""
+        last_ns = {r["tid"]: r["time_ns"] for r in self.dump(trace, "--type", "EVENT,INSTANT")}
+        gaps = [gap for gap in self.report(trace, "flat")["gaps"]
+                if gap["reason"] == "lost: full" and gap["tid"] is not None]
+        self.assertNotEqual(gaps, [])
+        for gap in gaps:
+            self.assertGreaterEqual(gap["from_ns"], last_ns.get(gap["tid"], 0))
 
     def test_definitions_without_room(self):
         """A record whose meaning nobody could know is lost, not written."""

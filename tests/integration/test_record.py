@@ -14,7 +14,7 @@ import unittest.mock
 import support
 
 SUMMARY = re.compile(
-    r"^arctrace: (\d+) records, (\d+) lost(?: \([a-z_0-9, ]+\))?, (\d+) process(?:es)?, (\d+) threads?, (\d+) bytes, (.+)$")
+    r"^arctrace: (\d+) records?, (\d+) lost(?: \([a-z_0-9, ]+\))?, (\d+) process(?:es)?, (\d+) threads?, (\d+) bytes, (.+)$")
 
 
 def run(*arguments, **options):
@@ -341,7 +341,7 @@ os._exit(5)
 """)
         done = self.record(*program, options=("--no-libcall",))
         self.assertEqual(done.status, 5)
-        self.assertIn("warning: 1 process of the command still run", done.stderr)
+        self.assertIn("warning: 1 process of the command still runs", done.stderr)
         self.assertIn("--wait", done.stderr)
         waited = self.record(*program, options=("--no-libcall", "--wait"))
         self.assertEqual(waited.status, 5)
@@ -364,7 +364,7 @@ int main(void) {
         subprocess.run(["gcc", "-o", self.directory / "daemon", source], check=True,
                        stderr=subprocess.DEVNULL)
         done = self.record(self.directory / "daemon", options=("--no-libcall",))
-        self.assertIn("warning: 1 process of the command still run", done.stderr)
+        self.assertIn("warning: 1 process of the command still runs", done.stderr)
         done = self.record("true")
         self.assertNotIn("still run", done.stderr)
 

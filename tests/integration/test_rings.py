@@ -69,6 +69,10 @@ class RingTest(support.TraceTest):
         newest_of_busy = []
         for file in files:
             self.check_clean(file)
+            # The time before its first records is in an earlier file.
+            if file != files[0]:
+                names = {f["name"] for f in self.report(file, "flat")["functions"]}
+                self.assertFalse(names & {"[loader]", "[constructors]", "[before recording]"}, names)
             records = self.dump(file, "--type", "INSTANT,STACK")
             times = [r["time_ns"] for r in records if r["type"] == "INSTANT"]
             self.assertTrue(times)
@@ -146,7 +150,7 @@ class RingTest(support.TraceTest):
 class DurationTest(support.TraceTest):
     PROGRAM = support.API + """
 ring = name("ring")
-end = time.monotonic() + 2
+end = time.monotonic() + float(sys.argv[1])
 while time.monotonic() < end:
     api.arctrace_instant(ring)
     time.sleep(0.001)
@@ -156,15 +160,21 @@ sys.exit(7)
 
     def test_recording_ends_and_the_command_goes_on(self):
         for mode in ("drop", "overwrite", "stop"):
-            with self.subTest(mode=mode):
-                recorded = self.record(sys.executable, "-c", self.PROGRAM, options=(
-                    "--no-libcall", "-b", "1M", f"--mode={mode}", "--duration=700ms"))
-                self.assertEqual((recorded.status, recorded.stdout), (7, "done\n"))
-                self.assertEqual(len(recorded.stderr.splitlines()), 1, recorded.stderr)
-                self.check_clean(recorded.trace)
-                summary = self.info(recorded.trace)["summary"]
-                self.assertGreater(summary["records"], 0)
-                self.assertLess(summary["duration_ns"], 1_500_000_000)  # of 2 s
+            # On a busy machine the recording may end before Python has started.
+            for factor in (1, 4, 16):
+                with self.subTest(mode=mode, factor=factor):
+                    recorded = self.record(sys.executable, "-c", self.PROGRAM, str(2 * factor),
+                                           options=("--no-libcall", "-b", "1M", f"--mode={mode}",
+                                                    f"--duration={700 * factor}ms"))
+                    self.assertEqual((recorded.status, recorded.stdout), (7, "done\n"))
+                    self.check_clean(recorded.trace)
+                    summary = self.info(recorded.trace)["summary"]
+                    if summary["records"] == 0 and factor != 16:
+                        continue
+                    self.assertGreater(summary["records"], 0)
+                    self.assertEqual(len(recorded.stderr.splitlines()), 1, recorded.stderr)
+                    self.assertLess(summary["duration_ns"], 2e9 * factor)
+                    break
 
     def test_a_command_that_ends_before(self):
         recorded = self.record("true", options=("--duration=1h",))

@@ -99,6 +99,10 @@ class SessionTest(support.TraceTest):
         self.assertGreater(state["records_per_second"], 0)
         self.assertTrue(state["collector_alive"])
         self.assertGreaterEqual(self.listed()[self.name]["writers"], 1)
+        # Once the collector has taken a block, a look into the buffer is not the whole session.
+        deadline = time.monotonic() + 60
+        while f"being collected by process {collector.pid}" not in run("report", self.name).stderr:
+            self.assertLess(time.monotonic(), deadline)
         self.assertEqual(run("stop", self.name).returncode, 0)
         time.sleep(0.1)
         before = self.written()

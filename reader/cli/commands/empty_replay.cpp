@@ -7,6 +7,7 @@
 #include "reader/analysis/tree_groups.hpp"
 #include "reader/cli/options/near_names.hpp"
 #include "reader/render/output.hpp"
+#include "reader/render/text_style.hpp"
 #include "reader/trace/text_escape.hpp"
 
 namespace arctrace::cli {
@@ -47,16 +48,21 @@ std::string unmatched_functions(const std::vector<std::string>& globs,
 }
 
 void warn_of_empty_replay(const ReplayFilterOptions& options,
-                          const reader::Replay& replay) {
+                          const reader::Replay& replay, const reader::Summary& summary) {
   if (replay.threads().empty()) {
     if (options.has_thread_filter()) {
       reader::print_warning(reader::escaped(
           absl::StrCat("no thread passes --pid, --tid and --process; the trace has ",
                        processes_text(replay.definitions()))));
+    } else if (options.filter.has_range()) {
+      reader::print_warning(
+          absl::StrCat("no thread has time in --time-range; the trace lasts from ",
+                       reader::seconds_text(summary.first_ns), " s to ",
+                       reader::seconds_text(summary.last_ns), " s"));
     }
     return;
   }
-  if (!options.filter.has_functions()) return;
+  if (!options.filter.has_calls()) return;
   std::string problem = unmatched_functions(options.filter.only, replay);
   if (!has_calls(replay)) {
     problem =

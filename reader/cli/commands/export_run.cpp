@@ -53,7 +53,7 @@ class ExportRun {
     replay_.finish();
     for (const reader::Gap& gap : gap_finder_.finish(&trace_.summary())) add(gap);
     if (absl::Status s = exporter_->finish(); !s.ok()) return s;
-    warn_of_empty_replay(options_, replay_);
+    warn_of_empty_replay(options_, replay_, trace_.summary());
     return !reader::InterruptWatch::interrupted();
   }
 

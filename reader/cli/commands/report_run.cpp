@@ -140,7 +140,7 @@ class ReportRun {
       const std::string problem = unmatched_functions(options_.functions, replay_);
       if (!problem.empty()) return absl::NotFoundError(problem);
     }
-    warn_of_empty_replay(options_, replay_);
+    warn_of_empty_replay(options_, replay_, trace_.summary());
     return absl::OkStatus();
   }
 

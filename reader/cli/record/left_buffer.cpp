@@ -14,8 +14,29 @@
 
 namespace arctrace::cli {
 
+namespace {
+
+// What a collector has taken out of a session's buffer is in its file only.
+void warn_of_collector(const reader::Session& session) {
+  const absl::StatusOr<Buffer> buffer = Buffer::open(session.path, BufferAccess::kRead);
+  if (!buffer.ok()) return;
+  arctrace_control& control = buffer->view().control();
+  if (session.mode == ARCTRACE_MODE_OVERWRITE ||
+      IpcAtomics::load_relaxed(control.freed) == 0 ||
+      !is_live(IpcAtomics::load_acquire(control.collector_lock))) {
+    return;
+  }
+  reader::print_warning(absl::StrCat(
+      reader::escaped(session.path), " is being collected by process ",
+      IpcAtomics::load_relaxed(control.collector_pid),
+      ": what that has taken out, names too, is in its file and not shown here"));
+}
+
+}  // namespace
+
 void warn_of_left_buffer(const reader::Session& session) {
-  if (session.raw || session.finished || session.disk_full_errno != 0) return;
+  if (session.raw) return warn_of_collector(session);
+  if (session.finished || session.disk_full_errno != 0) return;
   for (const FoundSession& found : find_sessions()) {
     const absl::StatusOr<Buffer> buffer = Buffer::open(found.path, BufferAccess::kRead);
     if (!buffer.ok() ||

@@ -231,12 +231,17 @@ absl::StatusOr<int> run_in_session(const RecordOptions& options) {
   return exit_like(status);
 }
 
+uint64_t lost_records(const CollectorSummary& summary) {
+  return std::accumulate(summary.lost.begin(), summary.lost.end(), uint64_t{0});
+}
+
 // What to do where no program's own function was recorded; empty where it is not missed:
-// where the options exclude functions, or ask for other records and got some.
+// where the options exclude functions, or ask for other records and got some. Those that
+// were lost may have been of such functions.
 std::string own_functions_hint(const CollectorSummary& summary,
                                const RecordOptions& options) {
   if (summary.totals.has_own || options.filter.excludes_functions() ||
-      !options.record_filter.empty()) {
+      !options.record_filter.empty() || lost_records(summary) != 0) {
     return "";
   }
   std::string what = "only library calls were recorded";
@@ -270,8 +275,9 @@ void print_end(const CollectorSummary& summary, const RecordOptions& options,
   if (summary.living != 0 && !options.wait_for_all && options.duration_ns == 0) {
     reader::print_warning(absl::StrCat(
         reader::count_text(summary.living, "process", "processes"),
-        " of the command still run, and are recorded no longer: record --wait waits for "
-        "them"));
+        summary.living == 1 ? " of the command still runs, and is recorded no longer"
+                            : " of the command still run, and are recorded no longer",
+        ": record --wait waits for that"));
   }
   warn_of_identities(summary);
   if (summary.processes != 0 && !has_warned) {
@@ -288,9 +294,10 @@ std::string unsaved_line(const CollectorSummary& summary, const std::string& fil
                          const std::string& buffer) {
   std::error_code error;
   const bool has_definitions = fs::is_regular_file(file, error);
-  return absl::StrCat(summary.totals.unsaved + summary.totals.unsaved_kernel,
-                      " records did not fit on the disk and are in ", buffer,
-                      ": make room, then run arctrace recover ",
+  const uint64_t count = summary.totals.unsaved + summary.totals.unsaved_kernel;
+  return absl::StrCat(reader::count_text(count, "record"),
+                      " did not fit on the disk and ", count == 1 ? "is" : "are", " in ",
+                      buffer, ": make room, then run arctrace recover ",
                       has_definitions ? absl::StrCat("--merge=", file, " ") : "", buffer,
                       ", and arctrace destroy");
 }
@@ -357,24 +364,24 @@ void take_snapshot(Recorder& recorder) {
 
 std::string recording_summary_line(const CollectorSummary& summary,
                                    const std::string& file) {
-  const uint64_t lost =
-      std::accumulate(summary.lost.begin(), summary.lost.end(), uint64_t{0});
-  std::string line = absl::StrCat(summary.totals.records, " records, ", lost, " lost");
+  const uint64_t lost = lost_records(summary);
+  std::string line = absl::StrCat(reader::count_text(summary.totals.records, "record"),
+                                  ", ", lost, " lost");
   if (lost != 0) absl::StrAppend(&line, " (", reader::losses_text(summary.lost), ")");
   if (summary.overwritten != 0) {
     absl::StrAppend(&line, ", ", summary.overwritten, " overwritten");
   }
-  absl::StrAppend(&line, ", ", summary.processes,
-                  summary.processes == 1 ? " process, " : " processes, ", summary.threads,
-                  summary.threads == 1 ? " thread, " : " threads, ", summary.file_bytes,
+  absl::StrAppend(&line, ", ",
+                  reader::count_text(summary.processes, "process", "processes"), ", ",
+                  reader::count_text(summary.threads, "thread"), ", ", summary.file_bytes,
                   " bytes, ", file);
   if (summary.earlier_files != 0) {
     absl::StrAppend(&line, " and ", reader::count_text(summary.earlier_files, "file"),
                     " before it");
   }
-  if (summary.totals.torn + summary.totals.unfinished > 0) {
-    absl::StrAppend(&line, " (", summary.totals.torn + summary.totals.unfinished,
-                    " records were in progress)");
+  if (const uint64_t begun = summary.totals.torn + summary.totals.unfinished; begun > 0) {
+    absl::StrAppend(&line, " (", reader::count_text(begun, "record"),
+                    begun == 1 ? " was" : " were", " in progress)");
   }
   if (summary.file_error != 0) {
     absl::StrAppend(&line, " (cut off: ", std::strerror(summary.file_error), ")");

@@ -91,6 +91,33 @@ TEST_CASE("a library call is never of the shim, nor of a module that is gone") {
   CHECK(module(250) == second);
 }
 
+TEST_CASE(
+    "a fork child's library calls are its parent's until it has modules of its own") {
+  RecordScript script;
+  const ProcessIndex p = script.process(1, "/bin/a");
+  const ProcessIndex child = script.process(2, "/bin/a", ARCTRACE_ORIGIN_FORK);
+  script.definitions.mutable_process(child)->parent_id =
+      script.definitions.process(p)->id;
+  script.definitions.mutable_process(child)->start_ns = 200;
+  Dl_info libc{};
+  REQUIRE(dladdr(reinterpret_cast<void*>(&getppid), &libc) != 0);
+  const TemporaryDirectory directory;
+  const std::string later = directory.path("liblater.so");
+  std::filesystem::create_symlink(libc.dli_fname, later);
+  script.definitions.add_module(p, module_at(0x5000, libc.dli_fname));
+  script.definitions.add_module(p, module_at(0x6000, later.c_str(), 250));
+  script.definitions.add_module(child, module_at(0x5000, later.c_str(), 300));
+  Symbolizer symbolizer;
+  FunctionResolver resolver(script.definitions, &symbolizer);
+  const uint64_t call = script.key("getppid") | ARCTRACE_FRAME_LIBRARY_BIT;
+  const auto module = [&](int64_t time_ns) {
+    return resolver.functions()[resolver.resolve(child, call, time_ns)].module;
+  };
+  CHECK(module(150) == libc.dli_fname);
+  CHECK(module(280) == libc.dli_fname);  // the second one came after the fork
+  CHECK(module(350) == later);
+}
+
 TEST_CASE("the same function of two processes is one") {
   RecordScript script;
   const ProcessIndex p = script.process(1, "/bin/a");
