@@ -109,7 +109,10 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct* prev,
 struct cpu_interrupts {
   uint32_t vector;     // 1 + the soft interrupt that is served; 0: none
   uint32_t is_raised;  // 1: the running thread raised it, and no interrupt did
-  uint32_t timers;     // timers that are expiring, which may interrupt one another
+  // 1: a timer expires. No count: an end may have been missed, when the programs were
+  // attached. A timer of a soft interrupt that is interrupted by another one is known by
+  // its vector.
+  uint32_t in_timer;
   uint32_t by_thread;  // the soft interrupts that a thread has raised, one bit for each
   uint32_t by_interrupt;  // those that an interrupt has raised
   uint32_t raiser;        // the thread that raised some last
@@ -138,9 +141,9 @@ int BPF_PROG(on_softirq_raise, unsigned int vector) {
   const struct task_struct* running = bpf_get_current_task_btf();
   const uint32_t bit = vector_bit(vector);
   // What a soft interrupt raises is the doing of whatever raised that.
-  const bool by_thread = here->vector != 0 && here->timers == 0
+  const bool by_thread = here->vector != 0 && here->in_timer == 0
                              ? here->is_raised != 0
-                             : here->timers == 0 && waking_context(running, ctx) == 0;
+                             : here->in_timer == 0 && waking_context(running, ctx) == 0;
   if (by_thread) {
     if ((here->by_thread & bit) != 0 && here->raiser != (uint32_t)running->pid) {
       here->by_interrupt |= bit;  // of another thread before
@@ -177,14 +180,14 @@ int BPF_PROG(on_softirq_end, unsigned int vector) {
 SEC("tp_btf/hrtimer_expire_entry")
 int BPF_PROG(on_timer) {
   struct cpu_interrupts* here = interrupts_here();
-  if (here != 0) ++here->timers;
+  if (here != 0) here->in_timer = 1;
   return 0;
 }
 
 SEC("tp_btf/hrtimer_expire_exit")
 int BPF_PROG(on_timer_end) {
   struct cpu_interrupts* here = interrupts_here();
-  if (here != 0 && here->timers != 0) --here->timers;
+  if (here != 0) here->in_timer = 0;
   return 0;
 }
 
@@ -195,7 +198,7 @@ static __always_inline uint32_t context_of(const struct task_struct* running,
   const uint32_t context = waking_context(running, on_stack);
   const struct cpu_interrupts* here = layout.preemptible ? 0 : interrupts_here();
   if (here == 0) return context;
-  if (here->timers != 0) {
+  if (here->in_timer != 0) {
     return ARCTRACE_WAKING_INTERRUPT | ARCTRACE_WAKING_TIMER | here->vector << 8;
   }
   if (here->vector == 0) return context;

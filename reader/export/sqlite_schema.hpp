@@ -38,7 +38,7 @@ CREATE INDEX events_by_name ON events(name, time_ns);
 CREATE VIEW named_calls AS SELECT calls.id AS id, pid, tid, threads.name AS thread,
   functions.name AS name, module, calls.start_ns AS start_ns, duration_ns, self_ns,
   calls.off_cpu_ns AS off_cpu_ns, depth, coroutine, args, result, flags, path_id
-  FROM calls JOIN functions ON functions.id = function_id
+  FROM calls JOIN functions ON functions.id = calls.function_id
   JOIN paths ON paths.id = path_id JOIN threads ON threads.id = thread_id
   LEFT JOIN processes ON processes.id = process_id;
 CREATE VIEW function_sums AS SELECT functions.name AS name, module, count(*) AS calls,
