@@ -27,8 +27,9 @@ enum class OptionKey : uint8_t {
 
 // In the order of OptionKey.
 inline constexpr const char* kOptionKeys[] = {
-    "libcall=",  "filter=", "notrace=",  "module=", "entryonly=", "patch=", "patcher=", "args=", "file=",
-    "function=", "callee=", "autoargs=", "live=",   "depth=",     "time=", "size="};
+    "libcall=", "filter=", "notrace=", "module=",   "entryonly=", "patch=",
+    "patcher=", "args=",   "file=",    "function=", "callee=",    "autoargs=",
+    "live=",    "depth=",  "time=",    "size="};
 static_assert(kOptionKeys[static_cast<size_t>(OptionKey::kSize)][0] == 's');
 
 // In the order of LibraryCalls.

@@ -1,7 +1,7 @@
-// What the command tells the shim about the functions of a program that are to be patched.
-// It stands in an ELF image (src/recorder/patch_image/patch_image.hpp), which the loader
-// maps at the addresses for which it was made. Both sides come from one build, so this is
-// no stable interface.
+// What the command tells the shim about the functions of a program that are to be
+// patched. It stands in an ELF image (src/recorder/patch_image/patch_image.hpp), which
+// the loader maps at the addresses for which it was made. Both sides come from one build,
+// so this is no stable interface.
 #pragma once
 
 #include <cstddef>
@@ -9,9 +9,9 @@
 
 namespace arctrace::shim {
 
-// The command's verb that makes an image. Its arguments are the numbers of descriptors: of
-// the program's file, of its /proc/PID/maps, and of an empty file for the image; then the
-// address of the program's file address 0, hexadecimal.
+// The command's verb that makes an image. Its arguments are the numbers of descriptors:
+// of the program's file, of its /proc/PID/maps, and of an empty file for the image; then
+// the address of the program's file address 0, hexadecimal.
 inline constexpr char kPatchVerb[] = "__patch";
 
 inline constexpr char kPatchMagic[8] = {'A', 'R', 'C', 'T', 'P', 'T', 'C', 'H'};

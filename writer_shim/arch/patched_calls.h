@@ -13,8 +13,8 @@ extern "C" {
 #endif
 
 /* In: the entry (plt/call_table.hpp) in r11, what r11 was before in the ninth word below
- * the return address. Calls the entry's target through, or jumps to it, with all registers
- * and arithmetic flags as they were. */
+ * the return address. Calls the entry's target through, or jumps to it, with all
+ * registers and arithmetic flags as they were. */
 extern const unsigned char arctrace_patched_begins[];
 
 /* The code of the program whose functions are patched. Calls from elsewhere need a look

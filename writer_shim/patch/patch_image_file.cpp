@@ -13,10 +13,7 @@
 #include "src/base/memory.hpp"
 #include "src/base/raw_syscall.hpp"
 #include "src/base/text.hpp"
-#include "src/shim_protocol/environment.hpp"
-
-#pragma weak dlopen
-#pragma weak dlerror
+#include "writer_shim/elf/symbol_search.hpp"
 
 namespace arctrace::shim {
 namespace {
@@ -61,8 +58,8 @@ class NumberText {
 
 // What the command is to know of our environment: its own variables, and those by which
 // it finds its libraries and its cache.
-constexpr const char* kPassedOn[] = {"ARCTRACE_OPTIONS=", "HOME=", "XDG_CACHE_HOME=",
-                                     "LD_LIBRARY_PATH="};
+constexpr const char* kPassedOn[] = {
+    "ARCTRACE_OPTIONS=", "HOME=", "XDG_CACHE_HOME=", "LD_LIBRARY_PATH="};
 constexpr size_t kPassedOnCount = sizeof kPassedOn / sizeof *kPassedOn;
 
 struct Command {
@@ -121,8 +118,8 @@ void run(const Command& command) {
 // Whether the file is whole, and what it says of itself fits together.
 bool is_image(int fd, PatchTable& table) {
   struct stat status {};
-  if (sys::stat_fd(fd, &status) != 0 || sys::pread(fd, &table, sizeof table,
-                                                   kPatchTableOffset) != sizeof table) {
+  if (sys::stat_fd(fd, &status) != 0 ||
+      sys::pread(fd, &table, sizeof table, kPatchTableOffset) != sizeof table) {
     return false;
   }
   const uint64_t size = table.high - table.low;
@@ -148,6 +145,13 @@ void rename_object(link_map& object) {
   if (length >= sizeof kName - 1) copy_bytes(object.l_name, kName, sizeof kName);
 }
 
+// The loader's functions are looked up, because they have another version since
+// glibc 2.34, which the shim must not need.
+template <class Function>
+Function* loader_function(const char* name) {
+  return reinterpret_cast<Function*>(find_function(name, SearchFrom::kProgram));
+}
+
 // Null: it could not be mapped at the addresses for which it was made.
 const PatchTable* map_image(int fd, const PatchTable& table) {
   constexpr char kDirectory[] = "/proc/self/fd/";
@@ -156,9 +160,12 @@ const PatchTable* map_image(int fd, const PatchTable& table) {
   const NumberText number(static_cast<uint64_t>(fd), 10);
   copy_bytes(path + sizeof kDirectory - 1, number.text(),
              text_length(number.text(), SIZE_MAX));
-  void* const handle = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  auto* const open = loader_function<decltype(dlopen)>("dlopen");
+  auto* const take_error = loader_function<decltype(dlerror)>("dlerror");
+  if (open == nullptr || take_error == nullptr) return nullptr;
+  void* const handle = open(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (handle == nullptr) {
-    dlerror();  // the program is not to get the message
+    take_error();  // the program is not to get the message
     return nullptr;
   }
   auto& object = *static_cast<link_map*>(handle);
@@ -170,7 +177,6 @@ const PatchTable* map_image(int fd, const PatchTable& table) {
 }  // namespace
 
 const PatchTable* load_patch_image(const char* patcher, uintptr_t bias) {
-  if (dlopen == nullptr || dlerror == nullptr) return nullptr;
   const Descriptor program(sys::open("/proc/self/exe", O_RDONLY));
   const Descriptor maps(sys::open("/proc/self/maps", O_RDONLY));
   const Descriptor image(

@@ -36,7 +36,8 @@ int find_program(dl_phdr_info* info, size_t, void* found) {
   auto& program = *static_cast<Program*>(found);
   if (!read_module(*info, program.image)) program.image = {};
   const ModuleFile file(*info, true);
-  copy_bytes(program.path, file.path(), text_length(file.path(), sizeof program.path - 1));
+  copy_bytes(program.path, file.path(),
+             text_length(file.path(), sizeof program.path - 1));
   struct stat status {};
   if (file.descriptor() >= 0 && sys::stat_fd(file.descriptor(), &status) == 0) {
     program.file = {status.st_dev, status.st_ino, 0};
@@ -67,7 +68,8 @@ class TextWriter {
 
   // `functions`: ascending. False: nothing was written.
   template <class IsWanted>
-  bool write(const PatchedFunction* functions, uint32_t count, const IsWanted& is_wanted) {
+  bool write(const PatchedFunction* functions, uint32_t count,
+             const IsWanted& is_wanted) {
     for (uint32_t i = 0; i < count; ++i) {
       if (!is_wanted(i)) continue;
       const PatchedFunction& function = functions[i];
@@ -89,10 +91,9 @@ class TextWriter {
     const size_t size = size_;
     size_ = 0;
     if (size == 0) return true;
-    if (memory_ >= 0 &&
-        raw_syscall(SYS_pwrite64, memory_, sys::pointer_argument(bytes_),
-                    static_cast<long>(size),
-                    static_cast<long>(low_)) == static_cast<long>(size)) {
+    if (memory_ >= 0 && raw_syscall(SYS_pwrite64, memory_, sys::pointer_argument(bytes_),
+                                    static_cast<long>(size),
+                                    static_cast<long>(low_)) == static_cast<long>(size)) {
       return true;
     }
     if (!protect(low_, size, PROT_READ | PROT_WRITE)) return false;
@@ -140,8 +141,8 @@ class Patcher {
     return function.covered >= kPatchJumpSize && function.covered <= kPatchCoveredMax &&
            function.at < table_.code_high &&
            table_.code_high - function.at >= function.covered &&
-           __builtin_memcmp(reinterpret_cast<const void*>(function.at),
-                            function.original, function.covered) == 0;
+           __builtin_memcmp(reinterpret_cast<const void*>(function.at), function.original,
+                            function.covered) == 0;
   }
 
   // 0: the function is filtered out, or there is no stub left.

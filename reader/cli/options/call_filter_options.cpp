@@ -90,7 +90,8 @@ std::optional<Problem> time_problem(const std::string& time) {
 // What is said of a pattern that matched no function, though the program has it.
 const char* why_unmatched(const PatternOption& option) {
   return option.kind == PatternKind::kPatch
-             ? "; it is in the program, but could not be patched: arctrace functions --list "
+             ? "; it is in the program, but could not be patched: arctrace functions "
+               "--list "
                "says why"
              : "; it is in the program, but was not built with hooks";
 }
@@ -256,8 +257,8 @@ std::vector<std::string> unmatched_patterns(const CallFilterOptions& options,
           !is_module && std::find(names->begin(), names->end(), pattern) != names->end();
       lines.push_back(
           absl::StrCat("no function ", is_module ? "of a module like" : "matches", " ",
-                       kind.option, " ", reader::escaped(pattern),
-                       is_there ? why_unmatched(kind)
+                       kind.option, " ", reader::escaped(text == "." ? text : pattern),
+                       is_there    ? why_unmatched(kind)
                        : is_module ? ""
                                    : near_names(plain_part(pattern), *names)));
     }

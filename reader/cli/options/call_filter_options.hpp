@@ -26,8 +26,8 @@ struct CallFilterOptions {
 
   bool is_empty() const {
     return filter.empty() && notrace.empty() && modules.empty() && !depth &&
-           time.empty() && !size && entry_only.empty() && patch.empty() &&
-           args.empty() && retvals.empty() && !auto_args;
+           time.empty() && !size && entry_only.empty() && patch.empty() && args.empty() &&
+           retvals.empty() && !auto_args;
   }
 
   // Whether functions are excluded: -F, -N, -L, -D, -t, -Z.

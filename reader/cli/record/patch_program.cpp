@@ -24,7 +24,8 @@ namespace arctrace::cli {
 namespace {
 
 // Functions that a pattern with wildcards matches are left if they are smaller than this,
-// unless -Z says another size: their calls are most of the records, and little is in them.
+// unless -Z says another size: their calls are most of the records, and little is in
+// them.
 constexpr uint64_t kPatchedSizeMin = 64;
 
 // Programs that look up return addresses of the stack's frames, or copy stacks: a return
@@ -34,18 +35,12 @@ struct Runtime {
   std::string_view name;
 };
 constexpr Runtime kRuntimes[] = {
-    {"caml_call_gc", "OCaml"},
-    {"caml_main", "OCaml"},
-    {"caml_startup", "OCaml"},
-    {"_ZN2v88internal", "V8"},
-    {"_ZN2v87Isolate", "V8"},
-    {"JNI_CreateJavaVM", "Java"},
-    {"runtime.morestack", "Go"},
-    {"mono_jit_init", "Mono"},
-    {"hs_main", "Haskell"},
-    {"__asan_init", "a sanitizer"},
-    {"__hwasan_init", "a sanitizer"},
-    {"__msan_init", "a sanitizer"},
+    {"caml_call_gc", "OCaml"},        {"caml_main", "OCaml"},
+    {"caml_startup", "OCaml"},        {"_ZN2v88internal", "V8"},
+    {"_ZN2v87Isolate", "V8"},         {"JNI_CreateJavaVM", "Java"},
+    {"runtime.morestack", "Go"},      {"mono_jit_init", "Mono"},
+    {"hs_main", "Haskell"},           {"__asan_init", "a sanitizer"},
+    {"__hwasan_init", "a sanitizer"}, {"__msan_init", "a sanitizer"},
     {"__tsan_init", "a sanitizer"},
 };
 
@@ -81,7 +76,8 @@ class Descriptor {
   int number_ = -1;
 };
 
-// The file's own name, by which its debug file is found, as long as it is still that file.
+// The file's own name, by which its debug file is found, as long as it is still that
+// file.
 std::string path_of(const Descriptor& program) {
   std::error_code error;
   std::filesystem::path path = std::filesystem::read_symlink(program.path(), error);
@@ -116,9 +112,9 @@ class Chooser {
   }
 
   bool chooses(const FunctionPlan& function, const std::string& module) {
-    const FunctionNames names(
-        function.name.empty() ? absl::StrCat(module, "+0x", absl::Hex(function.start))
-                              : function.name);
+    const FunctionNames names(function.name.empty()
+                                  ? absl::StrCat(module, "+0x", absl::Hex(function.start))
+                                  : function.name);
     bool found = false;
     for (const Patterns& one : patterns_) {
       if (!is_large_enough(function, one) || !one.pattern->matches_any(names)) continue;

@@ -251,13 +251,21 @@ std::string own_functions_hint(const CollectorSummary& summary,
       return "";
     what += " (--no-libcall)";
   }
+  if (!options.filter.patch.empty()) {
+    return absl::StrCat(what,
+                        "; no function could be patched for -P: arctrace functions ",
+                        reader::escaped(options.command.front()),
+                        " may say why, or the manual of functions that can be patched");
+  }
   return absl::StrCat(what,
-                      "; to record a program's own functions, build it with "
+                      "; to record a program's own functions, "
 #if defined(__x86_64__)
-                      "-finstrument-functions, -fpatchable-function-entry=5, -pg or "
+                      "record it with -P ., or build it with -finstrument-functions, "
+                      "-fpatchable-function-entry=5, -pg or "
                       "-pg -mfentry"
 #else
-                      "-finstrument-functions or -fpatchable-function-entry=1"
+                      "build it with -finstrument-functions or "
+                      "-fpatchable-function-entry=1"
 #endif
   );
 }

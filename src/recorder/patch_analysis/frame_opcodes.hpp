@@ -1,5 +1,6 @@
-// The instructions of unwind tables, DW_CFA_*. Three more have their operand in the opcode's
-// low six bits: advance_loc, offset and restore, with 1, 2 and 3 in the high two.
+// The instructions of unwind tables, DW_CFA_*. Three more have their operand in the
+// opcode's low six bits: advance_loc, offset and restore, with 1, 2 and 3 in the high
+// two.
 #pragma once
 
 #include <cstdint>

@@ -20,9 +20,8 @@ constexpr uint64_t kReach = (uint64_t{2} << 30) - (uint64_t{64} << 20);
 }  // namespace
 
 AddressSpace::AddressSpace(std::string_view maps_untrusted) {
-  for (const absl::string_view line :
-       absl::StrSplit(absl::string_view(maps_untrusted.data(), maps_untrusted.size()),
-                      '\n')) {
+  for (const absl::string_view line : absl::StrSplit(
+           absl::string_view(maps_untrusted.data(), maps_untrusted.size()), '\n')) {
     const absl::string_view range = line.substr(0, line.find(' '));
     const size_t dash = range.find('-');
     CodeRange mapped;
@@ -33,9 +32,8 @@ AddressSpace::AddressSpace(std::string_view maps_untrusted) {
     }
     mapped_.push_back(mapped);
   }
-  std::sort(mapped_.begin(), mapped_.end(), [](const CodeRange& a, const CodeRange& b) {
-    return a.start < b.start;
-  });
+  std::sort(mapped_.begin(), mapped_.end(),
+            [](const CodeRange& a, const CodeRange& b) { return a.start < b.start; });
 }
 
 bool AddressSpace::is_free(CodeRange range) const {

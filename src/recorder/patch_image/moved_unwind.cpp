@@ -112,10 +112,9 @@ std::optional<std::vector<std::byte>> moved_rules_untrusted(
       address += *advance * alignment;
       if (!in.good() || address > function + moved.back().from) break;
       if (address <= function + moved.front().from) continue;
-      const auto found =
-          std::find_if(moved.begin(), moved.end(), [&](const MovedInstruction& one) {
-            return function + one.from == address;
-          });
+      const auto found = std::find_if(
+          moved.begin(), moved.end(),
+          [&](const MovedInstruction& one) { return function + one.from == address; });
       if (found == moved.end()) return std::nullopt;
       wanted = found->to;
       continue;

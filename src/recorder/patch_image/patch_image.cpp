@@ -30,9 +30,9 @@ constexpr uint64_t kCodeAlignment = 16;
 // which is kept in the tenth word below the return address
 // (writer_shim/arch/x86_64/patched_calls.S).
 constexpr unsigned char kTrampoline[] = {
-    0x4c, 0x89, 0x5c, 0x24, 0xb8,  // mov %r11, -72(%rsp)
-    0x4c, 0x8b, 0x1d, 0, 0, 0, 0,  // mov entry(%rip), %r11
-    0xff, 0x25, 0,    0, 0, 0      // jmp *begins(%rip)
+    0x4c, 0x89, 0x5c, 0x24, 0xb8,        // mov %r11, -72(%rsp)
+    0x4c, 0x8b, 0x1d, 0,    0,    0, 0,  // mov entry(%rip), %r11
+    0xff, 0x25, 0,    0,    0,    0      // jmp *begins(%rip)
 };
 constexpr size_t kEntryEnd = 12;  // where the displacement of `entry` ends
 constexpr size_t kBeginsEnd = sizeof kTrampoline;
@@ -158,7 +158,8 @@ class ImageMaker {
     auto rules = moved_rules_untrusted(unwind_, *entry, plan.start, moved);
     if (!rules) return;
     const UnwindTable::CommonRules common = unwind_.common_rules(*entry);
-    CommonRules own{common.data_alignment, common.return_register,
+    CommonRules own{common.data_alignment,
+                    common.return_register,
                     {common.program.begin(), common.program.end()}};
     const auto found = common_.emplace(std::move(own), common_.size()).first;
     trampolines_.push_back({&plan, code_size_, size, *std::move(rules), found->second});

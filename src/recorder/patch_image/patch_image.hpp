@@ -1,6 +1,6 @@
 // Makes what a process maps to have its program's functions recorded: an ELF image with a
-// copy of the instructions that each jump covers, the code to which the jump leads, unwind
-// rules for both, and the table by which the shim writes the jumps
+// copy of the instructions that each jump covers, the code to which the jump leads,
+// unwind rules for both, and the table by which the shim writes the jumps
 // (src/shim_protocol/patch_table.hpp). As a module of the process it is found by whatever
 // unwinds stacks.
 #pragma once
@@ -23,8 +23,8 @@ struct PatchRequest {
   uint64_t matched = 0;  // for the table
 };
 
-// `code` and the plan of the functions are of one file. Functions whose unwind rules cannot
-// be moved are left out. An image without functions, if there is no room, says so.
+// `code` and the plan of the functions are of one file. Functions whose unwind rules
+// cannot be moved are left out. An image without functions, if there is no room, says so.
 std::vector<std::byte> make_patch_image(const ModuleCode& code,
                                         const PatchRequest& request,
                                         const AddressSpace& process);
