@@ -73,13 +73,13 @@ class Install(unittest.TestCase):
                 self.check_program(build / program)
         self.assertRegex(run(build / "outside_reader"), r"^0\.")
 
-    def record_true(self, name):
+    def record_list(self, name):
         trace = self.directory / name
-        run(self.prefix / "bin/arctrace", "record", "-o", trace, "--", "true")
+        run(self.prefix / "bin/arctrace", "record", "-o", trace, "--", "ls", "/")
         return trace
 
     def test_examples_of_the_reader_library(self):
-        trace = self.record_true("read.data")
+        trace = self.record_list("read.data")
         flat = json.loads(run(self.prefix / "bin/arctrace", "report", "--view=flat", "--format=json", trace))
         for source, compiler, arguments in (("hot_calls.c", ["cc", "-std=c11"], [trace]),
                                             ("slow_calls.cpp", ["c++", "-std=c++20"], [trace, "*"])):
@@ -97,7 +97,7 @@ class Install(unittest.TestCase):
         packages = self.prefix / "lib/python3/dist-packages"
         if not packages.exists():
             self.skipTest("the Python module is not built")
-        trace = self.record_true("python.data")
+        trace = self.record_list("python.data")
         printed = run("/usr/bin/python3", "-B", "-c", "import arctrace, sys; t = arctrace.open(sys.argv[1]); t.scan(); "
                       "print(t.facts['records'] > 0, arctrace.__version__)", trace, PYTHONPATH=str(packages))
         self.assertEqual(printed.split(), ["True", *self.pkg_config("--modversion", package="arctrace-reader")])
