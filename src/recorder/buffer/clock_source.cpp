@@ -10,18 +10,25 @@
 #include <string>
 
 #include "src/buffer/clock.hpp"
+#include "src/recorder/buffer/counter_check.hpp"
 
 namespace arctrace {
 namespace {
 
-[[maybe_unused]] bool kernel_trusts_tsc() {
+// Whether the counters of all CPUs run together. The kernel says so by having "tsc" among
+// its clock sources. A guest of KVM may not have it there, and have "kvm-clock" instead,
+// which the kernel computes from the counter: then they are compared, once for a process.
+[[maybe_unused]] bool counters_run_together() {
   std::ifstream file(
       "/sys/devices/system/clocksource/clocksource0/available_clocksource");
   if (!file) return true;  // without sysfs, CPUID alone decides
+  bool is_kvm_guest = false;
   for (std::string name; file >> name;) {
     if (name == "tsc") return true;
+    is_kvm_guest = is_kvm_guest || name == "kvm-clock";
   }
-  return false;
+  static const bool agree = is_kvm_guest && counters_agree();
+  return agree;
 }
 
 uint64_t realtime_ns() {
@@ -41,7 +48,7 @@ arctrace_clock choose_clock() {
   unsigned d = 0;
   constexpr unsigned kInvariantTsc = 1u << 8;
   if (__get_cpuid(0x80000007u, &a, &b, &c, &d) != 0 && (d & kInvariantTsc) != 0 &&
-      kernel_trusts_tsc()) {
+      counters_run_together()) {
     return ARCTRACE_CLOCK_TSC;
   }
   return ARCTRACE_CLOCK_MONOTONIC;

@@ -8,7 +8,8 @@
 
 namespace arctrace {
 
-// The CPU's invariant counter if the kernel uses it too, else CLOCK_MONOTONIC.
+// The CPU's invariant counter if the kernel uses it too, or if it is the same on all CPUs
+// of a guest of KVM; else CLOCK_MONOTONIC, which has no fast path.
 arctrace_clock choose_clock();
 
 // One moment on three clocks. The monotonic time was read between two tick reads, the
