@@ -1,6 +1,5 @@
 /* void arctrace_call_on_stack(void (*run)(void* data), void* data, void* stack_end): calls
  * run(data) on the stack that ends there, at an address that is a multiple of 16. */
-#if defined(__x86_64__)
 #include <cet.h>
 
   .text
@@ -25,6 +24,5 @@ arctrace_call_on_stack:
   ret
   .cfi_endproc
   .size arctrace_call_on_stack, . - arctrace_call_on_stack
-#endif
 
   .section .note.GNU-stack,"",@progbits

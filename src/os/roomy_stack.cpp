@@ -9,10 +9,14 @@
 #include "src/base/shared_atomics.hpp"
 #include "src/os/kernel_use.hpp"
 
+#if defined(__x86_64__)
 extern "C" void arctrace_call_on_stack(void (*run)(void* data), void* data,
                                        uintptr_t stack_end);
+#endif
 
 namespace arctrace {
+
+#if defined(__x86_64__)
 namespace {
 
 // As many threads can be in a slow path at the same time without running on short stacks.
@@ -77,5 +81,9 @@ void free_roomy_stacks() {
     IpcAtomics::store_release(stack.is_taken, uint32_t{0});
   }
 }
+#else
+void run_on_roomy_stack(void (*run)(void* data), void* data) { run(data); }
+void free_roomy_stacks() {}
+#endif
 
 }  // namespace arctrace
