@@ -16,7 +16,7 @@ install(TARGETS arctrace-shim
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/${ARCTRACE_SHIM_DIRECTORY})
 # A static command has no library of its own.
 if(TARGET arctrace-reader)
-  install(TARGETS arctrace-reader EXPORT ArctraceTargets
+  install(TARGETS arctrace-reader EXPORT ArctraceReaderTargets
     LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
     INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 endif()
@@ -32,6 +32,10 @@ configure_package_config_file(
 write_basic_package_version_file(
   ${PROJECT_BINARY_DIR}/ArctraceConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(EXPORT ArctraceTargets NAMESPACE arctrace:: DESTINATION ${package_dir})
+# In a file of its own, because packages have each library apart.
+if(TARGET arctrace-reader)
+  install(EXPORT ArctraceReaderTargets NAMESPACE arctrace:: DESTINATION ${package_dir})
+endif()
 install(FILES
   ${PROJECT_BINARY_DIR}/ArctraceConfig.cmake ${PROJECT_BINARY_DIR}/ArctraceConfigVersion.cmake
   DESTINATION ${package_dir})

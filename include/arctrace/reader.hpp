@@ -153,6 +153,8 @@ namespace detail {
 class CFilter {
  public:
   explicit CFilter(const Filter& from) {
+    only_.reserve(from.only.size());
+    except_.reserve(from.except.size());
     for (const std::string& glob : from.only) only_.push_back(glob.c_str());
     for (const std::string& glob : from.except) except_.push_back(glob.c_str());
     filter_.from_ns = from.from_ns;
@@ -284,6 +286,7 @@ class Trace {
   // The files of one recording.
   explicit Trace(const std::vector<std::string>& paths, std::uint32_t flags = 0) {
     std::vector<const char*> names;
+    names.reserve(paths.size());
     for (const std::string& path : paths) names.push_back(path.c_str());
     arctrace_reader_trace* trace = nullptr;
     detail::check(arctrace_reader_open(names.data(), names.size(), flags, &trace));

@@ -172,7 +172,7 @@ class Calls(_Reading):
     def __next__(self) -> Call:
         return Call._make(next(self._reader))
 
-    def batches(self, size: int = 65536) -> _typing.Iterator[Batch]:
+    def batches(self, size: int = 8192) -> _typing.Iterator[Batch]:
         """The rest of the calls as Batch after Batch, of `size` calls but for the last one."""
         while (columns := self._reader.batch(size)) is not None:
             yield Batch._make(columns)
@@ -248,7 +248,7 @@ class Trace:
         return Calls(self._trace.calls(from_ns, until_ns, _globs(only), _globs(exclude), min_duration_ns, max_depth,
                                        values))
 
-    def batches(self, size: int = 65536, **limits: _typing.Any) -> _typing.Iterator[Batch]:
+    def batches(self, size: int = 8192, **limits: _typing.Any) -> _typing.Iterator[Batch]:
         """The same as columns: Batch after Batch. Their functions' names: use calls(values=False).batches()."""
         limits.setdefault("values", False)
         with self.calls(**limits) as calls:

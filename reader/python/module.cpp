@@ -61,13 +61,14 @@ py::array_t<Value> array_of(py::array_t<Value> column, std::size_t count) {
   return py::object(column[py::slice(0, static_cast<py::ssize_t>(count), 1)]);
 }
 
-// Keeps the trace alive, and its names as Python's strings, which calls share.
+// The interpreter's lock is held throughout, because a trace has one user at a time; the
+// cursor's thread does not need it. Keeps the trace alive, and its names as Python's
+// strings, which calls share.
 class PyCalls {
  public:
   PyCalls(std::shared_ptr<reader::Trace> trace, reader::Calls calls)
       : trace_(std::move(trace)), calls_(std::move(calls)) {}
 
-  // What pull() and batch() call outside of the interpreter's lock must have one user.
   void close() { calls_.reset(); }
 
   py::tuple next() {
@@ -272,7 +273,7 @@ PYBIND11_MODULE(_reader, module) {
         return std::make_shared<reader::Trace>(paths, flags);
       }))
       .def("facts", &facts_of)
-      .def("scan", &reader::Trace::scan, py::call_guard<py::gil_scoped_release>())
+      .def("scan", &reader::Trace::scan)
       .def("processes", &processes_of)
       .def("threads", &threads_of)
       .def("findings", &findings_of)
@@ -305,12 +306,7 @@ PYBIND11_MODULE(_reader, module) {
              const reader::Filter filter =
                  make_filter(from_ns, until_ns, std::move(only), std::move(except),
                              min_duration_ns, max_depth);
-             std::optional<reader::Profile> profile;
-             {
-               const py::gil_scoped_release released;
-               profile.emplace(trace->profile(
-                   filter, static_cast<arctrace_reader_grouping>(grouping)));
-             }
-             return groups_of(*profile);
+             return groups_of(
+                 trace->profile(filter, static_cast<arctrace_reader_grouping>(grouping)));
            });
 }

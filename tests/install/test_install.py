@@ -3,6 +3,7 @@
 usage: test_install.py BUILD LIBDIR [unittest options]   LIBDIR: relative to the prefix
 """
 
+import json
 import os
 import pathlib
 import subprocess
@@ -10,6 +11,7 @@ import sys
 import tempfile
 import unittest
 
+EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "docs/guide/library"
 OUTSIDE = pathlib.Path(__file__).resolve().parent / "outside"
 WITHOUT_SESSION = "enabled 0 lost 0\n"
 UNDER_RECORD = "enabled 1 lost 0\n"
@@ -36,8 +38,8 @@ class Install(unittest.TestCase):
         (cls.directory / "first").rename(cls.prefix)
         cls.libraries = cls.prefix / cls.libdir
 
-    def pkg_config(self, *options):
-        return run("pkg-config", *options, "arctrace",
+    def pkg_config(self, *options, package="arctrace"):
+        return run("pkg-config", *options, package,
                    PKG_CONFIG_PATH=str(self.libraries / "pkgconfig")).split()
 
     def check_program(self, program, **environment):
@@ -69,6 +71,36 @@ class Install(unittest.TestCase):
         for program in ("outside_c", "outside_cpp"):
             with self.subTest(program=program):
                 self.check_program(build / program)
+        self.assertRegex(run(build / "outside_reader"), r"^0\.")
+
+    def record_list(self, name):
+        trace = self.directory / name
+        run(self.prefix / "bin/arctrace", "record", "-o", trace, "--", "ls", "/")
+        return trace
+
+    def test_examples_of_the_reader_library(self):
+        trace = self.record_list("read.data")
+        flat = json.loads(run(self.prefix / "bin/arctrace", "report", "--view=flat", "--format=json", trace))
+        for source, compiler, arguments in (("hot_calls.c", ["cc", "-std=c11"], [trace]),
+                                            ("slow_calls.cpp", ["c++", "-std=c++20"], [trace, "*"])):
+            with self.subTest(source=source):
+                program = self.directory / f"example-{source}"
+                run(*compiler, "-Wall", "-Wextra", "-Wpedantic", "-Werror", EXAMPLES / source, "-o", program,
+                    *self.pkg_config("--cflags", "--libs", package="arctrace-reader"))
+                printed = run(program, *arguments, LD_LIBRARY_PATH=str(self.libraries))
+                if source == "hot_calls.c":
+                    first = flat["functions"][0]
+                    self.assertEqual(printed.splitlines()[1].split(None, 3),
+                                     [str(first[key]) for key in ("calls", "base_ns", "cum_ns", "name")])
+
+    def test_installed_python_module(self):
+        packages = self.prefix / "lib/python3/dist-packages"
+        if not packages.exists():
+            self.skipTest("the Python module is not built")
+        trace = self.record_list("python.data")
+        printed = run("/usr/bin/python3", "-B", "-c", "import arctrace, sys; t = arctrace.open(sys.argv[1]); t.scan(); "
+                      "print(t.facts['records'] > 0, arctrace.__version__)", trace, PYTHONPATH=str(packages))
+        self.assertEqual(printed.split(), ["True", *self.pkg_config("--modversion", package="arctrace-reader")])
 
     def test_command_uses_the_installed_shim(self):
         program = self.directory / "instrumented"
