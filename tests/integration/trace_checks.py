@@ -114,7 +114,7 @@ class ReportChecks:
                 base_ns += node["base_ns"]
             self.equal(base_ns, thread["root"]["cum_ns"], f"base of thread {thread['tid']}")
             self.test.assertLessEqual(base_ns, self.tree["summary"]["duration_ns"],
-                                      f"{self.trace}: the trace is shorter than thread {thread}")
+                                      f"{self.trace}: thread {thread['tid']} is longer than the trace")
 
     def check_arcs(self):
         """A function is the sum of its parents; its children are what it did not do itself."""
