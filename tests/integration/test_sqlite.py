@@ -85,7 +85,7 @@ class SqliteTest(support.TraceTest):
                                       "events WHERE type = 'counter' AND name = 'queue'").fetchone(),
                          (100, 2 * sum(range(50))))
         self.assertEqual(base.execute("SELECT origin, status FROM processes ORDER BY id").fetchall(),
-                         [("exec", -1), ("fork", 3)])
+                         [("exec", 0), ("fork", 3)])
         self.assertEqual(base.execute("SELECT count(*) FROM threads t LEFT JOIN processes p ON "
                                       "p.id = process_id WHERE stop_ns > t.start_ns AND p.id IS NULL")
                          .fetchone(), (0,))
