@@ -73,7 +73,6 @@ class Patched(ShimTest):
             self.assertEqual({name for name in names if not name.startswith("[")}, recorded)
 
 
-
     def test_nothing_to_patch(self):
         """A line says so, and the program goes on."""
         compiler = next(iter(COMPILERS))
