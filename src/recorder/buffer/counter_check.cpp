@@ -34,7 +34,7 @@ std::optional<CounterSample> sample_here() {
 #endif
 }
 
-std::optional<CounterSample> sample_on(int cpu) {
+std::optional<CounterSample> sample_on(size_t cpu) {
   cpu_set_t only;
   CPU_ZERO(&only);
   CPU_SET(cpu, &only);
@@ -62,9 +62,9 @@ bool is_between(const CounterSample& first, const CounterSample& other,
 
 }  // namespace
 
-bool counters_agree(std::span<const int> cpus, const SampleCounter& sample) {
+bool counters_agree(std::span<const size_t> cpus, const SampleCounter& sample) {
   constexpr int kTries = 5;
-  for (const int cpu : cpus.subspan(std::min<size_t>(cpus.size(), 1))) {
+  for (const size_t cpu : cpus.subspan(std::min<size_t>(cpus.size(), 1))) {
     bool agrees = false;
     // A sample that was interrupted is too wide.
     for (int i = 0; i < kTries && !agrees; ++i) {
@@ -82,8 +82,8 @@ bool counters_agree(std::span<const int> cpus, const SampleCounter& sample) {
 bool counters_agree() {
   cpu_set_t allowed;
   if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return false;
-  std::vector<int> cpus;
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+  std::vector<size_t> cpus;
+  for (size_t cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
     if (CPU_ISSET(cpu, &allowed)) cpus.push_back(cpu);
   }
   if (cpus.size() > kCpusMax) return false;

@@ -1,6 +1,7 @@
 // Whether the counters of all CPUs run together, where the kernel does not say so.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -17,12 +18,12 @@ struct CounterSample {
 };
 
 // Takes a sample on the CPU of that number; nullopt: no thread may run there.
-using SampleCounter = std::function<std::optional<CounterSample>(int cpu)>;
+using SampleCounter = std::function<std::optional<CounterSample>(size_t cpu)>;
 
 // Compares each CPU's counter with that of the first one of `cpus`, by CLOCK_MONOTONIC,
 // which is the same on all. False: one differs by more than its samples' width, or by
 // more than half a microsecond could hide, or a sample could not be taken.
-bool counters_agree(std::span<const int> cpus, const SampleCounter& sample);
+bool counters_agree(std::span<const size_t> cpus, const SampleCounter& sample);
 
 // The same for the CPUs on which this thread may run. Moves the thread from one to the
 // next, and back: some 50 us for each.

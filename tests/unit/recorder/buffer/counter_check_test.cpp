@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 
@@ -17,7 +18,7 @@ struct Machine {
   int interrupted = 0;  // so many samples are much too wide
   uint64_t now_ns = 1'000'000'000;
 
-  std::optional<CounterSample> sample(int cpu) {
+  std::optional<CounterSample> sample(size_t cpu) {
     if (cpu == 9) return std::nullopt;
     now_ns += 50'000;
     const uint64_t ticks =
@@ -29,13 +30,13 @@ struct Machine {
 };
 
 bool agree(Machine machine) {
-  constexpr std::array kCpus = {0, 1, 2};
-  return counters_agree(kCpus, [&](int cpu) { return machine.sample(cpu); });
+  constexpr std::array<size_t, 3> kCpus = {0, 1, 2};
+  return counters_agree(kCpus, [&](size_t cpu) { return machine.sample(cpu); });
 }
 
 TEST_CASE("counters: equal ones agree, whatever their rate is") {
   CHECK(agree({}));
-  CHECK(counters_agree({}, [](int) { return std::optional<CounterSample>(); }));
+  CHECK(counters_agree({}, [](size_t) { return std::optional<CounterSample>(); }));
 }
 
 TEST_CASE("counters: one that is ahead or behind is noticed") {
@@ -54,8 +55,8 @@ TEST_CASE("counters: samples that are too wide prove nothing, and are taken agai
 
 TEST_CASE("counters: a CPU that cannot be reached is not taken for one that agrees") {
   Machine machine;
-  constexpr std::array kCpus = {0, 9};
-  CHECK_FALSE(counters_agree(kCpus, [&](int cpu) { return machine.sample(cpu); }));
+  constexpr std::array<size_t, 2> kCpus = {0, 9};
+  CHECK_FALSE(counters_agree(kCpus, [&](size_t cpu) { return machine.sample(cpu); }));
 }
 
 }  // namespace
