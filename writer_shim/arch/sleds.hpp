@@ -101,8 +101,8 @@ bool lead_to_jump(const Sled& sled, const GatedJump& jump, intptr_t landing_dist
 void make_return_jump(ReturnJump& jump, uintptr_t hook);
 bool lead_to_return_jump(unsigned char* exit, const ReturnJump& jump);
 
-// Which stub, or code for patched functions, the jump leads to that was put at the beginning
-// of the function; 0: there is none.
+// Which stub, or code for patched functions, the jump leads to that was put at the
+// beginning of the function; 0: there is none.
 uintptr_t stub_of_jump(uintptr_t function);
 // Whether there is one.
 inline bool has_jump(uintptr_t function) { return stub_of_jump(function) != 0; }

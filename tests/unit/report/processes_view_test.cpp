@@ -79,8 +79,9 @@ TEST_CASE("processes: waits for a CPU and for disks by latency") {
   request(ARCTRACE_TYPE_BLOCK_IO_END, 1500, 64, 4096);  // the first half
   request(ARCTRACE_TYPE_BLOCK_IO_END, 1700, 72, 4096);
   request(ARCTRACE_TYPE_BLOCK_IO_END, 1800, 99, 4096);  // of no known request
-  std::stable_sort(s.script.records.begin(), s.script.records.end(),
-                   [](const Record& a, const Record& b) { return a.time_ns < b.time_ns; });
+  std::stable_sort(
+      s.script.records.begin(), s.script.records.end(),
+      [](const Record& a, const Record& b) { return a.time_ns < b.time_ns; });
   Viewed viewed(s.script);
   const Json json = viewed.json("processes");
   CHECK(json["run_queue"]["count"] == 1);
