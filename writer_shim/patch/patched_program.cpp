@@ -160,9 +160,9 @@ class Patcher {
     }
     if ((known.flags_at_start & ARCTRACE_SHIM_HIDDEN) != 0) return 0;
     if (function.entry_only != 0) known.flags_at_start |= ARCTRACE_SHIM_ENTRY_ONLY;
-    const uintptr_t stub = stub_for_function(known, function.copy);
-    if (stub == 0) return 0;
-    LibraryCall& call = call_of_stub(stub);
+    const uint32_t number = stub_for_function(known, function.copy);
+    if (number == kNoStub) return 0;
+    LibraryCall& call = library_calls[number];
     // The analysis has found out what the stub would look for at the first call.
     if (call.kind == CallKind::kUnexamined) call.kind = CallKind::kFollowed;
     return reinterpret_cast<uintptr_t>(&call);

@@ -63,7 +63,7 @@ std::string views_help() {
   std::string text = "Views:\n";
   for (const ViewType& type : reader::view_types()) {
     text += "  ";
-    reader::append_left(text, type.name, 13);
+    reader::append_left(text, type.name, 15);
     absl::StrAppend(&text, type.help, "\n");
   }
   return text;
