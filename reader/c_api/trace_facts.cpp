@@ -48,7 +48,7 @@ void TraceFacts::add_process(const Trace& trace, const Process& process) {
   made.origin = process.origin;
   made.end_how = process.end_how;
   made.end_status = process.end_status;
-  made.start_ns = process.start_ns;
+  made.start_ns = process.begin_ns();
   made.end_ns = process.end_ns;
   made.program = keep(process.executable);
   std::vector<const char*>& arguments = lists_.emplace_back();
@@ -70,8 +70,8 @@ void TraceFacts::add_thread(const Trace& trace, ThreadIndex index) {
                                                                 : thread.process;
   made.pid = definitions.pid_of(index);
   made.of_kernel = thread.of_kernel() ? 1 : 0;
-  made.start_ns = thread.start_ns;
-  made.end_ns = thread.end_ns;
+  made.start_ns = definitions.begin_ns(index);
+  made.end_ns = definitions.life_end_ns(index);
   made.name = keep(thread_label(definitions, index));
   threads_.push_back(made);
 }

@@ -70,10 +70,10 @@ uint32_t Drain::round() {
                        oldest_shared_);
   }
   uint32_t changed = close_unreachable();
-  for (const SeenBlock& block : closed_) {
-    if (file_.error() != 0) break;
+  for (size_t i = 0; i < closed_.size() && file_.error() == 0; ++i) {
+    const SeenBlock& block = closed_[i];
     if (named_[block.index] || (is_reserve_used_ && !block.is_definitions)) continue;
-    make_room();
+    make_room(std::span(closed_).subspan(i));
     if (!write_block(block)) continue;
     busy_runs_.note(block.index, true);
     ++changed;
@@ -119,11 +119,18 @@ void Drain::list_open_definitions() {
   }
 }
 
-// Begins the next file of the ring if this one has no room for another block.
-void Drain::make_room() {
+// Begins the next file of the ring if this one has no room for another block. Blocks of
+// definitions among those that are not written yet may have names of this file's records:
+// they were open when these were written, and are closed since.
+void Drain::make_room(std::span<const SeenBlock> unwritten) {
   const uint64_t needed = sizeof(arctrace_chunk_header) + view_.geometry().block_size;
   if (ring_ == nullptr || is_reserve_used_ || ring_->has_room(needed)) return;
   copy_open_definitions(0);
+  Patience patience;
+  for (const SeenBlock& block : unwritten) {
+    const bool is_copied = named_[block.index];  // as an open one
+    if (block.is_definitions && !is_copied && !write_live_copy(block, patience)) return;
+  }
   if (code_files_ != nullptr) {
     code_files_->write(live_processes_, file_, ring_->code_names_max());
   }

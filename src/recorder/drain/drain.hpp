@@ -79,7 +79,7 @@ class Drain {
   void resume();
   void scan_blocks();
   void list_open_definitions();
-  void make_room();
+  void make_room(std::span<const SeenBlock> unwritten);
   uint32_t close_unreachable();
   bool is_in_chain(const SeenBlock& block) const;
   bool write_block(const SeenBlock& block);
