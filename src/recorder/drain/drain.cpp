@@ -378,7 +378,7 @@ void Drain::copy_open_blocks() {
     if (copied_at_end_[block.index] || (is_reserve_used_ && !block.is_definitions)) {
       continue;
     }
-    make_room();
+    make_room({});  // what is open is copied anyhow
     if (!write_live_copy(block, patience)) return;
     copied_at_end_[block.index] = true;
   }
