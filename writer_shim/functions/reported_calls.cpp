@@ -8,6 +8,7 @@
 #include "writer_shim/arch/call_stubs.h"
 #include "writer_shim/arch/kept_vectors.hpp"
 #include "writer_shim/arch/sleds.hpp"
+#include "writer_shim/base/room.hpp"
 #include "writer_shim/functions/functions_gate.hpp"
 #include "writer_shim/plt/call_route.hpp"
 #include "writer_shim/plt/call_table.hpp"
@@ -39,7 +40,7 @@ uintptr_t reporting_function(uintptr_t hook_site) {
   return 0;
 }
 
-void enter(uintptr_t* return_slot) {
+void enter_with_room(uintptr_t* return_slot) {
   if (!functions_gate_is_open()) return;
   auto& call = *reinterpret_cast<LibraryCall*>(return_slot[ARCTRACE_SHIM_ENTERED_CALL]);
   const uintptr_t frame_pointer = return_slot[ARCTRACE_SHIM_ENTERED_FRAME_POINTER];
@@ -53,7 +54,7 @@ void enter(uintptr_t* return_slot) {
   }
 }
 
-void leave(uintptr_t* return_slot, uintptr_t hook_site) {
+void leave_with_room(uintptr_t* return_slot, uintptr_t hook_site) {
   if (!functions_gate_is_open() || returns_to_stub(*return_slot) ||
       arctrace_shim_exit_reported(return_slot) != 0) {
     return;
@@ -62,6 +63,14 @@ void leave(uintptr_t* return_slot, uintptr_t hook_site) {
   if (function == 0) return;
   const auto here = reinterpret_cast<uintptr_t>(return_slot);
   arctrace_shim_exit_at(function, here + sizeof(uintptr_t), here);
+}
+
+void enter(uintptr_t* return_slot) {
+  with_room([=] { enter_with_room(return_slot); });
+}
+
+void leave(uintptr_t* return_slot, uintptr_t hook_site) {
+  with_room([=] { leave_with_room(return_slot, hook_site); });
 }
 
 }  // namespace
