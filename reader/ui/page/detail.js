@@ -31,6 +31,7 @@ class Chosen {
   }
   async showFunction(main, id) {
     await readTotals();
+    if (state.tab !== "chosen") return;
     const row = totals.byFunction.get(id);
     clear(main, make("h2", { class: "mono" }, nameOf(id)), make("div", { class: "columns" },
       make("section", {}, facts_([
@@ -49,6 +50,7 @@ class Chosen {
     const lane = facts.lanes[call.lane];
     const own = call.stop - call.start;
     await readTotals();
+    if (state.call !== call || state.tab !== "chosen") return;
     const row = totals.byFunction.get(call.what);
     const head = () => [
       ["in", laneTitle(lane) + (lane.program && lane.program !== lane.name ? " of " + lane.program : "")],

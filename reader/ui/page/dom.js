@@ -7,13 +7,13 @@ function make(tag, properties, ...children) {
     else if (name === "class") element.className = value;
     else element.setAttribute(name, value === true ? "" : value);
   }
-  for (const child of children.flat()) {
+  for (const child of children.flat(Infinity)) {
     if (child === undefined || child === null || child === false) continue;
     element.append(child instanceof Node ? child : document.createTextNode(String(child)));
   }
   return element;
 }
-const clear = (element, ...children) => { element.replaceChildren(...children.flat().filter((child) => child)); return element; };
+const clear = (element, ...children) => { element.replaceChildren(...children.flat(Infinity).filter((child) => child)); return element; };
 const cssColor = (name) => getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
 
 // Calls `draw` once in the next frame, however often it is asked for.

@@ -3,6 +3,7 @@ class SummaryPane {
   async show(main) {
     main.classList.remove("fills");
     await readTotals();
+    if (state.tab !== "summary") return;
     const rows = totals.rows.slice().sort((a, b) => b[2] - a[2]).slice(0, 12);
     const bar = (own, off, most) => {
       const on = make("span", { class: "meter" }), wait = make("span", { class: "meter off" });

@@ -81,6 +81,7 @@ class LockTable {
     main.classList.remove("fills");
     clear(main, make("p", { role: "status" }, "reading…"));
     const answer = await source.locks(state.range && { from: state.range.from, until: state.range.until });
+    if (state.tab !== "locks") return;
     const head = ["waited", "waits", "longest wait", "held", "holds", "longest hold", "lock", "held longest by"];
     const path = (span) => span ? (span.path || []).slice(-4).map(shortName).join(" › ") || "no recorded function" : "-";
     const rows = answer.locks.map((lock) => make("tr", {},
