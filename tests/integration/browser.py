@@ -128,18 +128,17 @@ class Browser:
         return done["result"].get("value")
 
     def wait(self, expression):
-        """Until the expression is true; its value."""
+        """Until the expression is true."""
         end = time.monotonic() + SECONDS
         while time.monotonic() < end:
-            value = self.run(expression)
-            if value:
-                return value
+            if self.run(f"Boolean({expression})"):
+                return
             time.sleep(0.05)
         raise AssertionError(f"never true: {expression}; {self.problems}")
 
     def open(self, url):
         self.call("Page.navigate", url=url)
-        self.wait("document.documentElement.dataset.ready === 'true'")
+        self.wait("document.documentElement?.dataset.ready === 'true'")
 
     def key(self, key, modifiers=0):
         """Presses a key, as KeyboardEvent.key names it."""

@@ -76,15 +76,15 @@ const moduleOf = (id) => id >= 0 && facts.functions[id] ? fileOf(facts.functions
 const laneTitle = (lane) => lane.name + " " + lane.pid + "/" + lane.tid +
   (lane.coroutine ? " coroutine " + lane.coroutine : "") + (lane.adopted ? ", entered before tracing" : "");
 
-// Colours go by module, shades by function.
+// Colours go by function.
 const colors = new Map();
 const isDark = () => document.documentElement.dataset.theme === "dark";
 function colorOf(id) {
   let color = colors.get(id);
   if (color) return color;
   const own = hash(nameOf(id));
-  const hue = (hash(moduleOf(id) || nameOf(id)) % 36) * 10 + own % 12;
-  const light = isDark() ? 34 + (own >> 8) % 12 : 72 + (own >> 8) % 12;
+  const hue = own % 360;
+  const light = isDark() ? 34 + (own >>> 9) % 12 : 72 + (own >>> 9) % 12;
   color = id < 0 ? (isDark() ? "#3b434d" : "#d9dde3") : "hsl(" + hue + " " + (isDark() ? 38 : 58) + "% " + light + "%)";
   colors.set(id, color);
   return color;
