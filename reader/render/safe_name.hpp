@@ -1,5 +1,5 @@
-// Names as programs of others get them: valid UTF-8 without control characters, of bounded
-// length.
+// Names as programs of others get them: valid UTF-8 without control characters, of
+// bounded length.
 #pragma once
 
 #include <cstddef>
