@@ -178,6 +178,7 @@ class FrameStack {
   void charge(const CpuTime& cpu);
   void change_phase();
   void count_open();
+  void close_cut();
   void exchange(Stack& stack);
   // Calls visit() for each of the thread's stacks, as if it ran there.
   template <class Visit>

@@ -3,6 +3,7 @@
 #include <absl/strings/str_cat.h>
 
 #include <limits>
+#include <utility>
 
 #include "reader/trace/record_types.hpp"
 #include "src/base/untrusted_bytes.hpp"
@@ -24,8 +25,12 @@ void add_records(FormCounts& counts, uint64_t records) {
 }  // namespace
 
 Emitter::Emitter(const ClockMap& clock, const Definitions& definitions,
-                 const WriterFates& fates, FindingLog& findings, const RecordSink& sink)
-    : clock_(clock),
+                 const WriterFates& fates, FindingLog& findings, const RecordSink& sink,
+                 const TimeRange& range, ReadPlan plan)
+    : range_(range),
+      plan_(std::move(plan)),
+      is_past_(definitions.threads().size()),
+      clock_(clock),
       definitions_(definitions),
       fates_(fates),
       findings_(findings),
@@ -60,6 +65,7 @@ void Emitter::count_in_progress(const RawRecord& raw, uint32_t writer,
                   ref.chunk, raw.offset);
   }
   if (class_of(raw.type) != RecordClass::kData) return;
+  if (!range_.is_all()) return;  // when it was begun may not be known
   const bool unfinished =
       fate == WriterFate::kAlive || (fate == WriterFate::kUnknown && ref.live);
   ++(unfinished ? summary_.unfinished : summary_.torn);

@@ -19,6 +19,7 @@
 #include "reader/trace/record.hpp"
 #include "reader/trace/session.hpp"
 #include "reader/trace/summary.hpp"
+#include "reader/trace/time_range.hpp"
 
 namespace arctrace::reader {
 
@@ -62,6 +63,18 @@ class Trace {
   // have come last, as LOST with flag RESIDUAL. Each call starts anew. Error: the input
   // can no longer be read.
   absl::Status read(const RecordSink& sink);
+
+  // The same for a range. It takes time in proportion to what threads wrote into
+  // exclusive blocks in the range, and to all of the shared blocks. `sink` gets all
+  // records of the range, and of those before and after it as many as a Replay whose
+  // filter has this range, and no least duration, needs to find the calls that it would
+  // find in all. (How long a call lasted that goes beyond the range is not known.) The
+  // first record of a thread after others that were passed over is marked
+  // (Record::after_skip). A buffer, and a file of a flight recorder, is read whole.
+  //
+  // summary() is then of the records in the range; what has no time (torn and unfinished
+  // records) is not counted. If the range is the whole time, this is read(sink).
+  absl::Status read(const RecordSink& sink, const TimeRange& range);
 
   // The sums of the last read().
   const Summary& summary() const;

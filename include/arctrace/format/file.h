@@ -39,6 +39,16 @@ ARCTRACE_ASSERT_OFFSET(arctrace_chunk_header, sequence, 16);
 ARCTRACE_ASSERT_OFFSET(arctrace_chunk_header, checksum, 20);
 ARCTRACE_ASSERT_SIZE(arctrace_chunk_header, 32);
 
+/* What the records of an exclusive block say that its header does not, and that readers
+ * of a range ask. */
+#define ARCTRACE_FACT_KNOWN 1u /* the other bits hold */
+#define ARCTRACE_FACT_NEEDED                               \
+  2u /* COROUTINE, VFORK_BEGIN or _END, EXIT_NAMED, or the \
+        STACK of a coroutine: what a later STACK does not  \
+        tell */
+#define ARCTRACE_FACT_PARTIAL_STACK 4u /* a STACK that does not list all frames */
+#define ARCTRACE_FACT_FRAMES 8u        /* a STACK of at least one frame */
+
 /* ---- The collector's records ---------------------------------------------------- */
 
 /* Then bytes(host_size), bytes(kernel_size), the kernel's release, and

@@ -149,32 +149,35 @@ absl::StatusOr<int> dump(DumpOptions& options) {
   if (header) printer.print_header(options.raw);
   uint64_t printed = 0;
   bool whole = true;
-  const absl::Status status = trace->read([&](const reader::Record& record) {
-    if (printed >= options.limit || record.time_ns >= filter.range.until_ns ||
-        !output.good()) {
-      whole = false;
-      return false;
-    }
-    now_ns = record.time_ns;
-    if (const std::optional<reader::Gap> gap = gaps.add(record)) print_gap(*gap);
-    if (!filter.wants_thread(definitions, record.thread)) return true;
-    listener.clear();
-    replay.add(record);
-    const reader::Thread* thread = definitions.thread(record.thread);
-    const reader::ProcessIndex process =
-        thread == nullptr ? reader::kNoIndex : thread->process;
-    if (!filter.wants_time(record.time_ns) || !filter.wants_type(record.type) ||
-        !filter.wants_function(record, listener.effect(), process, replay.resolver())) {
-      return true;
-    }
-    if (json) {
-      printer.print_json(record, listener.effect(), options.raw);
-    } else {
-      printer.print_text(record, listener.effect());
-    }
-    ++printed;
-    return true;
-  });
+  const absl::Status status = trace->read(
+      [&](const reader::Record& record) {
+        if (printed >= options.limit || record.time_ns >= filter.range.until_ns ||
+            !output.good()) {
+          whole = false;
+          return false;
+        }
+        now_ns = record.time_ns;
+        if (const std::optional<reader::Gap> gap = gaps.add(record)) print_gap(*gap);
+        if (!filter.wants_thread(definitions, record.thread)) return true;
+        listener.clear();
+        replay.add(record);
+        const reader::Thread* thread = definitions.thread(record.thread);
+        const reader::ProcessIndex process =
+            thread == nullptr ? reader::kNoIndex : thread->process;
+        if (!filter.wants_time(record.time_ns) || !filter.wants_type(record.type) ||
+            !filter.wants_function(record, listener.effect(), process,
+                                   replay.resolver())) {
+          return true;
+        }
+        if (json) {
+          printer.print_json(record, listener.effect(), options.raw);
+        } else {
+          printer.print_text(record, listener.effect());
+        }
+        ++printed;
+        return true;
+      },
+      filter.range);
   if (!status.ok()) return status;
   if (whole) {
     for (const reader::Gap& gap : gaps.finish(&trace->summary())) print_gap(gap);

@@ -129,16 +129,18 @@ class ExportRun {
     }
     uint64_t records = 0;
     uint64_t bytes = 0;
-    return trace_.read([&](const reader::Record& record) {
-      replay_.add(record);
-      if (const std::optional<reader::Gap> gap = gap_finder_.add(record)) add(*gap);
-      bytes += record.body.size() +
-               (record.compact ? ARCTRACE_COMPACT_HEAD_SIZE : ARCTRACE_FULL_HEAD_SIZE);
-      if (++records % reader::kRecordsBetweenChecks != 0) return true;
-      progress.update(records,
-                      static_cast<double>(bytes) / static_cast<double>(total + 1));
-      return wants_more();
-    });
+    return trace_.read(
+        [&](const reader::Record& record) {
+          replay_.add(record);
+          if (const std::optional<reader::Gap> gap = gap_finder_.add(record)) add(*gap);
+          bytes += record.body.size() + (record.compact ? ARCTRACE_COMPACT_HEAD_SIZE
+                                                        : ARCTRACE_FULL_HEAD_SIZE);
+          if (++records % reader::kRecordsBetweenChecks != 0) return true;
+          progress.update(records,
+                          static_cast<double>(bytes) / static_cast<double>(total + 1));
+          return wants_more();
+        },
+        options_.filter.read_range());
   }
 
   void add(reader::Gap gap) {

@@ -119,14 +119,16 @@ class ReportRun {
     const reader::InterruptWatch watch;
     reader::Progress progress(!options_.view->writes_while_reading);
     uint64_t records = 0;
-    return trace_.read([&](const reader::Record& record) {
-      replay_.add(record);
-      if (const std::optional<reader::Gap> gap = gap_finder_.add(record)) add(*gap);
-      if (++records % reader::kRecordsBetweenChecks != 0) return true;
-      progress.update(records);
-      interrupted_ = reader::InterruptWatch::interrupted();
-      return !interrupted_ && output_.good();
-    });
+    return trace_.read(
+        [&](const reader::Record& record) {
+          replay_.add(record);
+          if (const std::optional<reader::Gap> gap = gap_finder_.add(record)) add(*gap);
+          if (++records % reader::kRecordsBetweenChecks != 0) return true;
+          progress.update(records);
+          interrupted_ = reader::InterruptWatch::interrupted();
+          return !interrupted_ && output_.good();
+        },
+        options_.filter.read_range());
   }
 
   void add(const reader::Gap& gap) {
