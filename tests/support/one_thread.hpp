@@ -19,10 +19,10 @@ struct OneThread {
 
   // "f 1:20[g 2:5]", then the totals that are not 0 and the findings' rules.
   std::string result() {
-    Replay replay(script.definitions, nullptr);
+    reader::Replay replay(script.definitions, nullptr);
     script.replay(replay);
     last = tree_text(replay, replay.threads()[0].root);
-    const ReplayTotals& t = replay.totals();
+    const reader::ReplayTotals& t = replay.totals();
     append("orphans", t.orphans);
     append("resyncs", t.resyncs);
     append("unwound", t.unwound);
@@ -31,8 +31,8 @@ struct OneThread {
     append("before", t.entered_before);
     append("inherited", t.inherited);
     append("open", t.open);
-    for (const Finding& finding : replay.findings()) last += " !" + finding.rule;
-    const ThreadTree& tree = replay.threads()[0];
+    for (const reader::Finding& finding : replay.findings()) last += " !" + finding.rule;
+    const reader::ThreadTree& tree = replay.threads()[0];
     CHECK(replay.tree()[tree.root].cum_ns ==
           static_cast<uint64_t>(tree.stop_ns - tree.start_ns));
     return last;

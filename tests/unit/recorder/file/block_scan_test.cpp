@@ -140,7 +140,9 @@ TEST_CASE("live copy: committed records whole, of one in progress the first two 
 }
 
 // A writer that was taken for stopped stores the first words of its record, or commits
-// it, at any instruction of the copy. Its writer word would itself be a valid word 0.
+// it, after every eleventh instruction of the copy. Its writer word would itself be a
+// valid word 0. AddressSanitizer's own instructions are too many to be stepped through.
+#if !defined(__SANITIZE_ADDRESS__)
 TEST_CASE("live copy: a record that is begun in a hole meanwhile is not misread") {
   if (!can_single_step()) return;
   constexpr uint32_t kWords = 7;
@@ -193,6 +195,7 @@ TEST_CASE("live copy: a record that is begun in a hole meanwhile is not misread"
     }
   }
 }
+#endif
 
 TEST_CASE("live copy: of an exclusive block nothing after the first hole") {
   BlockBuilder block = BlockBuilder::exclusive(1, 0, 0, 100);
