@@ -9,15 +9,6 @@ namespace {
 constexpr unsigned kSubBits = 5;
 constexpr size_t kSubBuckets = size_t{1} << kSubBits;
 
-// Group 0 has the durations below 32; group g > 0 those from 32 << (g - 1) on, in buckets
-// of width 1 << (g - 1).
-size_t bucket_of(uint64_t duration_ns) {
-  if (duration_ns < kSubBuckets) return static_cast<size_t>(duration_ns);
-  const auto shift = static_cast<unsigned>(std::bit_width(duration_ns)) - kSubBits - 1;
-  return (size_t{shift} + 1) * kSubBuckets +
-         static_cast<size_t>((duration_ns >> shift) - kSubBuckets);
-}
-
 // The middle of a bucket.
 uint64_t duration_of(size_t bucket) {
   const size_t group = bucket / kSubBuckets;
@@ -28,6 +19,15 @@ uint64_t duration_of(size_t bucket) {
 }
 
 }  // namespace
+
+// Group 0 has the durations below 32; group g > 0 those from 32 << (g - 1) on, in buckets
+// of width 1 << (g - 1).
+size_t DurationHistogram::bucket_of(uint64_t duration_ns) {
+  if (duration_ns < kSubBuckets) return static_cast<size_t>(duration_ns);
+  const auto shift = static_cast<unsigned>(std::bit_width(duration_ns)) - kSubBits - 1;
+  return (size_t{shift} + 1) * kSubBuckets +
+         static_cast<size_t>((duration_ns >> shift) - kSubBuckets);
+}
 
 void DurationHistogram::add(uint64_t duration_ns) {
   ++count_;

@@ -17,6 +17,9 @@ namespace arctrace::reader {
 // the longest duration: 256 bytes each, 15 KiB at most. Adding takes constant time.
 class DurationHistogram {
  public:
+  // A number for the bucket of a duration; longer ones have larger numbers.
+  static size_t bucket_of(uint64_t duration_ns);
+
   void add(uint64_t duration_ns);
 
   uint64_t count() const { return count_; }

@@ -85,7 +85,7 @@ void FrameStack::advance_gap(int64_t time_ns, RunState state, FunctionId functio
 
 void FrameStack::report_time(int64_t until_ns, RunState state, NodeIndex node) const {
   if (state_.schedule == nullptr) return;
-  const PathTime time{thread_, state, node, clip(now_), clip(until_ns)};
+  const PathTime time{thread_, state, node, clip(now_), clip(until_ns), coroutine_};
   if (time.stop_ns > time.start_ns) state_.schedule->time_passed(time);
 }
 
@@ -144,6 +144,7 @@ FrameInfo FrameStack::info_of(const Frame& frame, uint16_t flags) const {
   FrameInfo info{};
   info.thread = thread_;
   info.function = frame.function;
+  info.node = frame.node;
   info.coroutine = coroutine_;
   info.depth = frame.depth;
   info.count = static_cast<uint32_t>(
@@ -308,6 +309,7 @@ void FrameStack::adopt(FunctionId function) {
   phase_ = phase;
   if (!shown) return;
   const NodeIndex node = root.node;
+  frame.node = node;
   root.node = state_.tree.put_above(node, function);
   root.base_ns = 0;
   root.cpu = {};

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "reader/replay/call_tree.hpp"
 #include "reader/replay/cpu_time.hpp"
 #include "reader/replay/functions.hpp"
 #include "reader/trace/record.hpp"
@@ -38,6 +39,7 @@ struct FrameInfo {
   // called.
   uint64_t base_ns, cum_ns;
   CpuTime cpu;  // of the whole call, whatever the clock, if the kernel's records have it
+  NodeIndex node;  // its node in the replay's tree
 };
 
 // Something that happened at one moment in a thread, or in none (kNoIndex).

@@ -34,6 +34,7 @@ struct PathTime {
   RunState state = RunState::kRunning;
   NodeIndex node = kNoNode;
   int64_t start_ns = 0, stop_ns = 0;
+  uint32_t coroutine = 0;  // on whose stack
 };
 
 class ScheduleListener {

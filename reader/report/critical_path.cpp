@@ -1,12 +1,9 @@
 #include "reader/report/critical_path.hpp"
 
 #include <absl/numeric/int128.h>
-#include <arctrace/format.h>
 
 #include <algorithm>
 #include <utility>
-
-#include "reader/analysis/function_kinds.hpp"
 
 namespace arctrace::reader {
 namespace {
@@ -15,55 +12,8 @@ namespace {
 // contradiction of the trace's.
 constexpr uint32_t kJumpsMax = 1000;
 
-constexpr uint32_t kInterrupts = ARCTRACE_WAKING_INTERRUPT | ARCTRACE_WAKING_SOFTIRQ;
-
-// What the innermost function that has a kind waits for; nullopt: none has one.
-std::optional<FunctionKind> kind_around(const Replay& replay, NodeIndex node) {
-  const CallTree& tree = replay.tree();
-  for (int i = 0; i < 8 && node != kNoNode && tree[node].parent != kNoNode; ++i) {
-    Function function = replay.functions()[tree[node].function];
-    if (function.name.starts_with("K:")) {
-      function.name.erase(0, 2);
-      function.module = {};
-    }
-    if (const std::optional<FunctionKind> kind = function_kind(function)) return kind;
-    node = tree[node].parent;
-  }
-  return std::nullopt;
-}
-
-PathState state_of_wait(const Replay& replay, const SchedulePiece& piece) {
-  const uint32_t task_state = piece.state.task_state;
-  const Waker& waker = piece.state.waker;
-  if (task_state != ARCTRACE_SWITCH_UNKNOWN && (task_state & ARCTRACE_SWITCH_IO) != 0) {
-    return PathState::kDisk;
-  }
-  if (waker.thread == kNoIndex) return PathState::kNotKnown;
-  if ((waker.context & ARCTRACE_WAKING_TIMER) != 0) return PathState::kTimer;
-  switch (ARCTRACE_WAKING_VECTOR(waker.context)) {
-    case ARCTRACE_SOFTIRQ_TIMER + 1:
-    case ARCTRACE_SOFTIRQ_HRTIMER + 1:
-      return PathState::kTimer;
-    case ARCTRACE_SOFTIRQ_NET_SEND + 1:
-    case ARCTRACE_SOFTIRQ_NET_RECEIVE + 1:
-      return PathState::kNetwork;
-    case ARCTRACE_SOFTIRQ_BLOCK + 1:
-      return PathState::kDisk;
-    default:
-      break;
-  }
-  if (!waker.interrupt && (waker.context & kInterrupts) == 0) return PathState::kNotKnown;
-  // Nothing but a timer or a signal ends a sleep.
-  const NodeIndex node = piece.paths.empty() ? kNoNode : piece.paths.back().node;
-  return kind_around(replay, node) == FunctionKind::kSleep ? PathState::kTimer
-                                                           : PathState::kAmbiguous;
-}
-
-// The thread ended a wait itself, and not an interrupt that came upon it.
-bool is_thread(const Waker& waker) {
-  if (waker.thread == kNoIndex || waker.interrupt) return false;
-  return (waker.context & ARCTRACE_WAKING_SOFTIRQ) == 0 ||
-         (waker.context & ARCTRACE_WAKING_RAISED) != 0;
+NodeIndex last_node(const SchedulePiece& piece) {
+  return piece.paths.empty() ? kNoNode : piece.paths.back().node;
 }
 
 class Walk {
@@ -206,13 +156,14 @@ class Walk {
         break;
     }
     const bool is_whole = state.stop_ns == now_;
-    if (is_whole && is_thread(state.waker) && runs(state.waker.thread) &&
+    if (is_whole && is_woken_by_thread(state.waker) && runs(state.waker.thread) &&
         go_to(state.waker.thread)) {
       is_woken_by_ = true;
       return;
     }
-    take_piece(*piece, low_ns,
-               is_whole ? state_of_wait(replay_, *piece) : PathState::kNotKnown);
+    take_piece(
+        *piece, low_ns,
+        is_whole ? wait_state(replay_, state, last_node(*piece)) : PathState::kNotKnown);
   }
 
   // Whether the thread's log does not contradict that it runs now.
@@ -247,12 +198,6 @@ class Walk {
 };
 
 }  // namespace
-
-std::string_view path_state_name(PathState state) {
-  constexpr std::string_view kNames[kPathStates] = {
-      "running", "preempted", "disk", "timer", "network", "ambiguous", "not known"};
-  return kNames[static_cast<size_t>(state)];
-}
 
 std::array<uint64_t, kPathStates> CriticalPath::state_sums() const {
   std::array<uint64_t, kPathStates> all{};

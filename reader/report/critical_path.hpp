@@ -8,29 +8,14 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
-#include <string_view>
 #include <tuple>
 #include <vector>
 
+#include "reader/analysis/path_state.hpp"
 #include "reader/replay/replay.hpp"
 #include "reader/report/schedule_log.hpp"
 
 namespace arctrace::reader {
-
-// What the thread on the path did.
-enum class PathState : uint8_t {
-  kRunning,
-  kPreempted,  // it could have run, and had no CPU
-  kDisk,
-  kTimer,
-  kNetwork,
-  kAmbiguous,  // an interrupt ended the wait, of which is not known for what it came
-  kNotKnown,   // what ended the wait, or what the thread did, is not in the trace
-};
-inline constexpr size_t kPathStates = static_cast<size_t>(PathState::kNotKnown) + 1;
-
-// "running", "preempted", ... "not known"
-std::string_view path_state_name(PathState state);
 
 // Where a walk begins, and how far back it goes.
 struct PathEnd {

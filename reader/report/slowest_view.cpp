@@ -2,15 +2,17 @@
 
 #include <absl/strings/str_cat.h>
 
+#include "reader/analysis/slow_causes.hpp"
 #include "reader/analysis/slowest_calls.hpp"
 #include "reader/render/frame_marks.hpp"
 #include "reader/render/report_parts.hpp"
 #include "reader/render/thread_labels.hpp"
+#include "reader/report/slow_causes_rows.hpp"
 
 namespace arctrace::reader {
 namespace {
 
-class SlowestView : public View {
+class SlowestView : public View, private ReplayListener {
  public:
   explicit SlowestView(const ViewSettings& settings)
       : options_(settings.options),
@@ -21,11 +23,10 @@ class SlowestView : public View {
                [this](const Record& record) { return content(record); },
                settings.options.sort, settings.options.limit) {}
 
-  ReplayListener* call_listener() override { return &calls_; }
-  void begin_text(Replay& replay, const WriteText& /*write*/) override {
-    replay_ = &replay;
-  }
-  void begin_json(Replay& replay, JsonWriter& /*json*/) override { replay_ = &replay; }
+  ReplayListener* call_listener() override { return this; }
+  ScheduleListener* schedule_listener() override { return &causes_; }
+  void begin_text(Replay& replay, const WriteText& /*write*/) override { begin(replay); }
+  void begin_json(Replay& replay, JsonWriter& /*json*/) override { begin(replay); }
 
   absl::Status write_text(Replay& replay, const WriteText& write) override {
     FunctionLabels labels(replay, options_.lines);
@@ -39,7 +40,8 @@ class SlowestView : public View {
     for (const SlowCall& call : calls) {
       if (!write(call_text(call, replay, labels))) return absl::OkStatus();
     }
-    write(hidden_rows_text(calls_.count() - calls.size()));
+    if (!write(hidden_rows_text(calls_.count() - calls.size()))) return absl::OkStatus();
+    write(slow_causes_text(causes_.comparisons(), replay, labels, options_));
     return absl::OkStatus();
   }
 
@@ -52,10 +54,30 @@ class SlowestView : public View {
       if (!json.good()) break;
     }
     json.end();
+    write_slow_causes_json(causes_.comparisons(), replay.has_dispatches(), labels, json);
     return absl::OkStatus();
   }
 
  private:
+  // Those of the functions are told to both.
+  uint64_t frame_opened(const FrameInfo& frame) override {
+    const uint64_t token = calls_.frame_opened(frame);
+    if (token != 0) causes_.call_began(frame);
+    return token;
+  }
+  void frame_closed(const FrameInfo& frame, uint64_t token, bool shown) override {
+    calls_.frame_closed(frame, token, shown);
+    if (token != 0) causes_.call_ended(frame, shown);
+  }
+  void frame_adopted(const FrameInfo& frame) override { calls_.frame_adopted(frame); }
+  void point(const PointInfo& /*point*/) override {}
+  void args(const ArgsInfo& args) override { calls_.args(args); }
+
+  void begin(Replay& replay) {
+    replay_ = &replay;
+    causes_.set_replay(replay);
+  }
+
   bool wants(FunctionId function) const {
     return matches_any(functions_, replay_->functions()[function].name);
   }
@@ -119,6 +141,7 @@ class SlowestView : public View {
   const bool is_json_;
   const Replay* replay_ = nullptr;
   SlowestCalls calls_;
+  SlowCauses causes_;
 };
 
 }  // namespace

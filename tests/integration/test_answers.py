@@ -71,6 +71,37 @@ def calls_of(records):
     return calls
 
 
+def times_below(records, name):
+    """Of each call of the function that ended, in the order of their ends: its duration, and the
+    time in each path below it."""
+    stacks = collections.defaultdict(list)
+    now = {}
+    calls = []
+    for record in records:
+        if record["type"] not in ("ENTER", "EXIT"):
+            continue
+        thread = record["pid"], record["tid"]
+        stack = stacks[thread]
+        for i, (function, _, times) in enumerate(stack):
+            if function == name:
+                path = tuple(frame[0] for frame in stack[i + 1:])
+                times[path] += record["time_ns"] - now[thread]
+        now[thread] = record["time_ns"]
+        if record["type"] == "ENTER":
+            stack.append((record["function"], record["time_ns"], collections.Counter()))
+        elif stack:
+            function, start_ns, times = stack.pop()
+            if function == name:
+                calls.append((record["time_ns"] - start_ns, times))
+    return calls
+
+
+def bucket_of(duration_ns):
+    """32 of equal width for each power of two."""
+    shift = max(duration_ns.bit_length() - 6, 0)
+    return shift, duration_ns >> shift
+
+
 def duration(call):
     return call.stop_ns - call.start_ns
 
@@ -180,6 +211,54 @@ class AnswersTest(support.TraceTest):
                  for call in expected[:limit]])
         self.assertEqual(len(self.report(trace, "slowest", "-F", "inner")["slowest"]), 10)
         self.fails("report", "--view=slowest", "-F", "nothing", trace)
+
+    def test_why_calls_are_slow(self):
+        trace, calls = self.recorded()
+        records = self.dump(trace)
+        why = self.report(trace, "slowest", "-F", "middle", "-F", "outer", "-F", "again")["why"]
+        self.assertEqual({row["name"] for row in why}, {"middle", "outer", "again"})
+        averages = [row["slow_ns"] / row["slow_calls"] for row in why]
+        self.assertEqual(averages, sorted(averages, reverse=True))
+        for row in why:
+            below = times_below(records, row["name"])
+            self.assertEqual(row["calls"], len(below))
+            slow = sorted(below, key=lambda call: -call[0])[:math.ceil(len(below) / 100)]
+            middle = sorted(call[0] for call in below)[(len(below) + 1) // 2 - 1]
+            median = [call for call in below if bucket_of(call[0]) == bucket_of(middle)]
+            for side, group in (("slow", slow), ("median", median)):
+                self.assertEqual(row[f"{side}_calls"], len(group))
+                self.assertEqual(row[f"{side}_ns"], sum(call[0] for call in group))
+                expected = sum((call[1] for call in group), collections.Counter())
+                self.assertEqual(
+                    {tuple(cause["path"]): cause[f"{side}_ns"] for cause in row["causes"]
+                     if cause[f"{side}_ns"]}, {path: ns for path, ns in expected.items() if ns})
+            for cause in row["causes"]:
+                self.assertIsNone(cause["state"])
+                self.assertLessEqual(abs(cause["more_ns"] - cause["slow_ns"] / len(slow)
+                                         + cause["median_ns"] / len(median)), 0.51)
+            more = [cause["more_ns"] for cause in row["causes"]]
+            self.assertEqual(more, sorted(more, reverse=True))
+
+    def test_what_slow_calls_wait_in(self):
+        done = self.record(sys.executable, "-c", support.API + """
+f, quick, slow = [key(text) for text in ("f", "quick", "slow")]
+for turn in range(200):
+    api.arctrace_enter(f)
+    inner = slow if turn in (50, 150) else quick
+    api.arctrace_enter(inner)
+    if inner is slow: time.sleep(0.1)
+    api.arctrace_exit(inner)
+    api.arctrace_exit(f)
+""", options=("--no-libcall",))
+        why, = self.report(done.trace, "slowest", "-F", "f")["why"]
+        self.assertEqual((why["name"], why["calls"], why["slow_calls"]), ("f", 200, 2))
+        self.assertEqual(why["causes"][0]["path"], ["slow"])
+        self.assertEqual(why["causes"][0]["median_ns"], 0)
+        self.assertGreater(why["causes"][0]["more_ns"], 99_000_000)
+        text = subprocess.run([support.ARCTRACE, "report", "--view=slowest", "-F", "f", done.trace],
+                              stdout=subprocess.PIPE, text=True, check=True).stdout
+        self.assertRegex(text, r"(?m)^Why f is slow: the slowest 2 calls of 200, by wall-clock time, ")
+        self.assertRegex(text, r"(?m)^ +More  Path in it\n +\+ [0-9.]+ m?s  slow$")
 
     def test_filters_that_match_nothing(self):
         trace, _ = self.recorded()

@@ -211,6 +211,59 @@ TEST_CASE("critical path: a convoy of locks is the holders' time in turn") {
                              {"100 lock running", 20}});
 }
 
+// The states are those of the critical path; where that goes on in another thread, the
+// cause is "thread".
+TEST_CASE("slowest: in which states slow calls take longer than the median") {
+  PathScript s;
+  const ThreadIndex thread = s.script.thread(s.process, 100, "first");
+  const ThreadIndex other = s.script.thread(s.process, 101, "second");
+  for (const uint32_t task : {0U, 7U, 100U, 101U}) s.task(task);
+  s.script.enter(other, 500, "main");
+  for (int64_t i = 0; i < 20; ++i) {
+    s.script.enter(thread, 1000 + 100 * i, "f");
+    s.script.exit(thread, 1050 + 100 * i);
+  }
+  s.script.enter(thread, 10000, "f");
+  s.script.enter(thread, 10010, "read");
+  s.blocks(100, 10100, kUninterruptible | ARCTRACE_SWITCH_IO);
+  s.woken(100, 11100, 7, ARCTRACE_WAKING_INTERRUPT);
+  s.comes(100, 11300);
+  s.script.exit(thread, 11300);
+  s.blocks(100, 11400, 1);
+  s.woken(100, 11900, 101, 0);
+  s.comes(100, 11900);
+  s.script.exit(thread, 12000);
+  Viewed viewed(s.script);
+  viewed.settings.functions = {"f"};
+  const Json why = viewed.json("slowest").at("why");
+  REQUIRE(why.size() == 1);
+  CHECK(why[0]["slow_calls"] == 1);
+  CHECK(why[0]["slow_ns"] == 2000);
+  CHECK(why[0]["median_calls"] == 20);
+  CHECK(why[0]["median_ns"] == 1000);
+  std::map<std::string, int64_t> more;
+  for (const Json& cause : why[0]["causes"]) {
+    more[cause["path"].dump() + " " + cause["state"].get<std::string>()] =
+        cause["more_ns"].get<int64_t>();
+  }
+  const std::map<std::string, int64_t> expected = {{"[\"read\"] disk", 1000},
+                                                   {"[\"read\"] preempted", 200},
+                                                   {"[\"read\"] running", 90},
+                                                   {"[] running", 160},
+                                                   {"[] thread", 500}};
+  CHECK(more == expected);
+  CHECK(viewed.text("slowest").find(R"(
+Why f is slow: the slowest call of 21, by wall-clock time, takes 2.000 us, the median 50 ns
+  disk + 1.000 us, thread + 500 ns, running + 250 ns, preempted + 200 ns
+           More  State      Path in it
+     + 1.000 us  disk       read
+       + 500 ns  thread     f itself
+       + 200 ns  preempted  read
+       + 160 ns  running    f itself
+        + 90 ns  running    read
+)") != std::string::npos);
+}
+
 TEST_CASE("critical path: of the slowest call, and of a time range") {
   PathScript s = one_wait("nanosleep", 1, 0, ARCTRACE_WAKING_INTERRUPT);
   CHECK(times_of(s, {"nano*"}) ==

@@ -1,0 +1,70 @@
+#include "reader/analysis/path_state.hpp"
+
+#include <arctrace/format.h>
+
+#include <optional>
+
+#include "reader/analysis/function_kinds.hpp"
+
+namespace arctrace::reader {
+namespace {
+
+constexpr uint32_t kInterrupts = ARCTRACE_WAKING_INTERRUPT | ARCTRACE_WAKING_SOFTIRQ;
+
+// What the innermost function that has a kind waits for; nullopt: none has one.
+std::optional<FunctionKind> kind_around(const Replay& replay, NodeIndex node) {
+  const CallTree& tree = replay.tree();
+  for (int i = 0; i < 8 && node != kNoNode && tree[node].parent != kNoNode; ++i) {
+    Function function = replay.functions()[tree[node].function];
+    if (function.name.starts_with("K:")) {
+      function.name.erase(0, 2);
+      function.module = {};
+    }
+    if (const std::optional<FunctionKind> kind = function_kind(function)) return kind;
+    node = tree[node].parent;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::string_view path_state_name(PathState state) {
+  constexpr std::string_view kNames[kPathStates] = {"running",   "preempted", "disk",
+                                                    "timer",     "network",   "thread",
+                                                    "ambiguous", "not known"};
+  return kNames[static_cast<size_t>(state)];
+}
+
+bool is_woken_by_thread(const Waker& waker) {
+  if (waker.thread == kNoIndex || waker.interrupt) return false;
+  return (waker.context & ARCTRACE_WAKING_SOFTIRQ) == 0 ||
+         (waker.context & ARCTRACE_WAKING_RAISED) != 0;
+}
+
+PathState wait_state(const Replay& replay, const StateInfo& state, NodeIndex node) {
+  const Waker& waker = state.waker;
+  if (state.task_state != ARCTRACE_SWITCH_UNKNOWN &&
+      (state.task_state & ARCTRACE_SWITCH_IO) != 0) {
+    return PathState::kDisk;
+  }
+  if (waker.thread == kNoIndex) return PathState::kNotKnown;
+  if ((waker.context & ARCTRACE_WAKING_TIMER) != 0) return PathState::kTimer;
+  switch (ARCTRACE_WAKING_VECTOR(waker.context)) {
+    case ARCTRACE_SOFTIRQ_TIMER + 1:
+    case ARCTRACE_SOFTIRQ_HRTIMER + 1:
+      return PathState::kTimer;
+    case ARCTRACE_SOFTIRQ_NET_SEND + 1:
+    case ARCTRACE_SOFTIRQ_NET_RECEIVE + 1:
+      return PathState::kNetwork;
+    case ARCTRACE_SOFTIRQ_BLOCK + 1:
+      return PathState::kDisk;
+    default:
+      break;
+  }
+  if (!waker.interrupt && (waker.context & kInterrupts) == 0) return PathState::kNotKnown;
+  // Nothing but a timer or a signal ends a sleep.
+  return kind_around(replay, node) == FunctionKind::kSleep ? PathState::kTimer
+                                                           : PathState::kAmbiguous;
+}
+
+}  // namespace arctrace::reader

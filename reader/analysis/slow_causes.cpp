@@ -1,0 +1,184 @@
+#include "reader/analysis/slow_causes.hpp"
+
+#include <algorithm>
+#include <tuple>
+
+#include "reader/analysis/duration_histogram.hpp"
+#include "reader/analysis/function_times.hpp"
+
+namespace arctrace::reader {
+
+bool SlowCauses::is_slower(const Ranked& a, const Ranked& b) {
+  return a.wall_ns != b.wall_ns ? a.wall_ns > b.wall_ns : a.number < b.number;
+}
+
+void SlowCauses::call_began(const FrameInfo& frame) {
+  if (frame.thread >= open_.size()) open_.resize(size_t{frame.thread} + 1);
+  Open& open = open_[frame.thread].emplace_back();
+  open.node = frame.node;
+  open.coroutine = frame.coroutine;
+}
+
+// The time of each moment is kept with the innermost call only; when that ends, the one
+// around it gets it, too.
+void SlowCauses::call_ended(const FrameInfo& frame, bool shown) {
+  std::vector<Open>& stack = open_[frame.thread];
+  const auto found = std::find_if(stack.rbegin(), stack.rend(), [&](const Open& open) {
+    return open.node == frame.node && open.coroutine == frame.coroutine;
+  });
+  if (found == stack.rend()) return;
+  Open open = std::move(*found);
+  const auto around = std::find_if(found + 1, stack.rend(), [&](const Open& other) {
+    return other.coroutine == frame.coroutine;
+  });
+  settle(open, PathState::kNotKnown);
+  if (around != stack.rend()) {
+    for (const auto& [key, time_ns] : open.shares) around->shares[key] += time_ns;
+  }
+  stack.erase(std::next(found).base());
+  if (!shown || frame.count > 1 || !is_timed(frame.flags)) return;
+  Shares shares;
+  for (const auto& [key, time_ns] : open.shares) {
+    shares[{path_below(key.first, open.node), key.second}] += time_ns;
+  }
+  add(frame.function, frame.cpu.cpu_ns + frame.cpu.off_ns, std::move(shares));
+}
+
+void SlowCauses::time_passed(const PathTime& time) {
+  if (time.thread >= open_.size()) return;
+  std::vector<Open>& stack = open_[time.thread];
+  const auto open = std::find_if(stack.rbegin(), stack.rend(), [&](const Open& call) {
+    return call.coroutine == time.coroutine;
+  });
+  if (open == stack.rend()) return;
+  const uint64_t passed =
+      static_cast<uint64_t>(time.stop_ns) - static_cast<uint64_t>(time.start_ns);
+  if (time.state != RunState::kRunning) {
+    open->pending.emplace_back(time.node, passed);
+    return;
+  }
+  const PathState state =
+      replay_->has_dispatches() ? PathState::kRunning : PathState::kNotKnown;
+  open->shares[{time.node, state}] += passed;
+}
+
+void SlowCauses::state_ended(const StateInfo& state) {
+  if (state.thread >= open_.size() || state.state == RunState::kRunning) return;
+  for (Open& open : open_[state.thread]) {
+    if (open.pending.empty()) continue;
+    PathState what = PathState::kPreempted;
+    if (state.state == RunState::kBlocked) {
+      what = wait_state(*replay_, state, open.pending.back().first);
+      if (what != PathState::kDisk && is_woken_by_thread(state.waker)) {
+        what = PathState::kThread;
+      }
+    }
+    settle(open, what);
+  }
+}
+
+void SlowCauses::settle(Open& open, PathState state) {
+  for (const auto& [node, time_ns] : open.pending) open.shares[{node, state}] += time_ns;
+  open.pending.clear();
+}
+
+// Goes up to the nearest node whose path is known, so that deep trees take no more time.
+// REQUIRES: the node is the call's, or below it.
+SlowCauses::PathIndex SlowCauses::path_below(NodeIndex node, NodeIndex call) {
+  const CallTree& tree = replay_->tree();
+  PathIndex path = 0;
+  std::vector<NodeIndex> below;
+  for (NodeIndex at = node; at != call && at != kNoNode; at = tree[at].parent) {
+    const auto known = path_of_node_.find({call, at});
+    if (known != path_of_node_.end()) {
+      path = known->second;
+      break;
+    }
+    below.push_back(at);
+  }
+  for (auto at = below.rbegin(); at != below.rend(); ++at) {
+    if (paths_[path].depth < kPathDepthMax) {
+      const auto [found, is_new] = path_index_.try_emplace(
+          {path, tree[*at].function}, static_cast<PathIndex>(paths_.size()));
+      if (is_new) paths_.push_back({path, tree[*at].function, paths_[path].depth + 1});
+      path = found->second;
+    }
+    path_of_node_[{call, *at}] = path;
+  }
+  return path;
+}
+
+void SlowCauses::add(FunctionId function, uint64_t wall_ns, Shares shares) {
+  Calls& calls = functions_[function];
+  Bucket& bucket = calls.buckets[DurationHistogram::bucket_of(wall_ns)];
+  ++bucket.calls;
+  bucket.wall_ns += wall_ns;
+  for (const auto& [key, time_ns] : shares) bucket.shares[key] += time_ns;
+  Ranked ranked{wall_ns, calls.count++, {}};
+  if (calls.slowest.size() >= kSlowCallsMax) {
+    if (!is_slower(ranked, calls.slowest.front())) return;
+    std::pop_heap(calls.slowest.begin(), calls.slowest.end(), is_slower);
+    calls.slowest.pop_back();
+  }
+  ranked.shares = std::move(shares);
+  calls.slowest.push_back(std::move(ranked));
+  std::push_heap(calls.slowest.begin(), calls.slowest.end(), is_slower);
+}
+
+std::vector<FunctionId> SlowCauses::functions_of(PathIndex path) const {
+  std::vector<FunctionId> functions;
+  for (; path != 0; path = paths_[path].parent) {
+    functions.push_back(paths_[path].function);
+  }
+  std::reverse(functions.begin(), functions.end());
+  return functions;
+}
+
+SlowComparison SlowCauses::comparison(FunctionId function, Calls calls) const {
+  SlowComparison result;
+  result.function = function;
+  result.calls = calls.count;
+  absl::btree_map<std::pair<PathIndex, PathState>, SlowCause> causes;
+  std::sort_heap(calls.slowest.begin(), calls.slowest.end(), is_slower);
+  result.slow_calls = std::min<uint64_t>((calls.count + 99) / 100, calls.slowest.size());
+  for (size_t i = 0; i < result.slow_calls; ++i) {
+    result.slow_ns += calls.slowest[i].wall_ns;
+    for (const auto& [key, time_ns] : calls.slowest[i].shares) {
+      causes[key].slow_ns += time_ns;
+    }
+  }
+  uint64_t seen = 0;
+  auto median = calls.buckets.begin();
+  while ((seen += median->second.calls) < (calls.count + 1) / 2) ++median;
+  result.median_calls = median->second.calls;
+  result.median_ns = median->second.wall_ns;
+  for (const auto& [key, time_ns] : median->second.shares) {
+    causes[key].median_ns += time_ns;
+  }
+  for (auto& [key, cause] : causes) {
+    cause.path = functions_of(key.first);
+    cause.state = key.second;
+    result.causes.push_back(std::move(cause));
+  }
+  std::stable_sort(result.causes.begin(), result.causes.end(),
+                   [&](const SlowCause& a, const SlowCause& b) {
+                     return result.more_ns(a) > result.more_ns(b);
+                   });
+  return result;
+}
+
+std::vector<SlowComparison> SlowCauses::comparisons() const {
+  std::vector<SlowComparison> all;
+  for (const auto& [function, calls] : functions_) {
+    if (calls.count >= kCallsMin) all.push_back(comparison(function, calls));
+  }
+  std::sort(all.begin(), all.end(), [](const SlowComparison& a, const SlowComparison& b) {
+    const auto average = [](const SlowComparison& of) {
+      return static_cast<double>(of.slow_ns) / static_cast<double>(of.slow_calls);
+    };
+    return std::tuple(-average(a), a.function) < std::tuple(-average(b), b.function);
+  });
+  return all;
+}
+
+}  // namespace arctrace::reader
