@@ -3,6 +3,7 @@
 #include <arctrace/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "reader/trace/call_args.hpp"
 
@@ -11,10 +12,15 @@ namespace {
 
 using Does = LockFunction::Does;
 
-void keep_longer(LockSpan& longest, const LockSpan& span) {
-  if (longest.thread == kNoIndex || span.duration_ns > longest.duration_ns) {
-    longest = span;
-  }
+// Whether the span was the longest so far.
+bool keep_longer(LockSpan& longest, const LockSpan& span) {
+  if (longest.thread != kNoIndex && span.duration_ns <= longest.duration_ns) return false;
+  longest = span;
+  return true;
+}
+
+bool is_acquire(const LockFunction& function) {
+  return function.does == Does::kAcquire || function.does == Does::kAcquireShared;
 }
 
 }  // namespace
@@ -36,6 +42,7 @@ uint64_t LockTable::frame_opened(const FrameInfo& frame) {
     token = next_token_++;
     Call& call = calls_[token];
     call.function = *function;
+    call.start_ns = frame.start_ns;
     call.path = stack;
   }
   stack.push_back(frame.function);
@@ -59,6 +66,7 @@ void LockTable::args(const ArgsInfo& args) {
     }
   }
   if (args.record->type == ARCTRACE_TYPE_RESULT || !call.lock.has_value()) return;
+  if (is_acquire(call.function)) wait_for(*call.lock, args.thread, call);
   // What the call gives up is free from its beginning on.
   if (call.function.does == Does::kRelease) {
     release(*call.lock, args.thread, args.time_ns);
@@ -78,19 +86,55 @@ void LockTable::frame_closed(const FrameInfo& frame, uint64_t token, bool /*show
   }
   LockSums& sums = locks_[*call.lock];
   sums.kind = call.function.kind;
-  const bool is_acquire =
-      call.function.does == Does::kAcquire || call.function.does == Does::kAcquireShared;
   if ((frame.flags & kFrameOpen) != 0) {
-    if (is_acquire) waiters_[frame.thread] = {frame.thread, *call.lock, kNoIndex};
+    if (is_acquire(call.function))
+      waiters_[frame.thread] = {frame.thread, *call.lock, kNoIndex};
     return;
   }
   if (call.function.does == Does::kWake) ++sums.wakes;
-  if (is_acquire && !call.failed) acquire(*call.lock, frame, call, true);
+  if (is_acquire(call.function)) {
+    std::vector<LockShare> holders = end_waiting(*call.lock, frame.thread);
+    if (!call.failed) acquire(*call.lock, frame, call, true, std::move(holders));
+  }
   if (call.function.does == Does::kWait) {
     ++sums.acquired;
     note_wait(sums, frame, call);
-    if (call.mutex.has_value()) acquire(*call.mutex, frame, call, false);
+    if (call.mutex.has_value()) acquire(*call.mutex, frame, call, false, {});
   }
+}
+
+void LockTable::wait_for(const LockId& lock, ThreadIndex thread, const Call& call) {
+  owners_[{lock.process, lock.address}].waiting.push_back(
+      {thread, call.start_ns, call.function.does == Does::kAcquireShared, call.path, {}});
+}
+
+// Who had the lock while the thread waited for it.
+std::vector<LockShare> LockTable::end_waiting(const LockId& lock, ThreadIndex thread) {
+  std::vector<Waiting>& waiting = owners_[{lock.process, lock.address}].waiting;
+  const auto found =
+      std::find_if(waiting.rbegin(), waiting.rend(),
+                   [&](const Waiting& call) { return call.thread == thread; });
+  if (found == waiting.rend()) return {};
+  std::vector<LockShare> holders = std::move(found->holders);
+  waiting.erase(std::next(found).base());
+  return holders;
+}
+
+// A hold ends: those that wait learn who had the lock. Returns them.
+std::vector<LockShare> LockTable::told_waiters(Owners& owners, const Hold& hold,
+                                               int64_t time_ns) {
+  std::vector<LockShare> waiters;
+  for (Waiting& call : owners.waiting) {
+    // Readers do not wait for one another.
+    if (call.thread == hold.span.thread || (call.shared && hold.shared)) continue;
+    const int64_t since_ns = std::max(call.start_ns, hold.span.start_ns);
+    if (since_ns >= time_ns) continue;
+    const uint64_t waited_ns =
+        static_cast<uint64_t>(time_ns) - static_cast<uint64_t>(since_ns);
+    call.holders.push_back({hold.span.thread, hold.span.path, waited_ns});
+    waiters.push_back({call.thread, call.path, waited_ns});
+  }
+  return waiters;
 }
 
 void LockTable::note_wait(LockSums& sums, const FrameInfo& frame, const Call& call) {
@@ -101,7 +145,7 @@ void LockTable::note_wait(LockSums& sums, const FrameInfo& frame, const Call& ca
 
 // The thread has the lock from now on. `waits`: the call was for nothing else.
 void LockTable::acquire(const LockId& lock, const FrameInfo& frame, const Call& call,
-                        bool waits) {
+                        bool waits, std::vector<LockShare> holders) {
   Owners& owners = owners_[{lock.process, lock.address}];
   const bool shared = call.function.does == Does::kAcquireShared;
   LockSums& sums = locks_[lock];
@@ -117,6 +161,9 @@ void LockTable::acquire(const LockId& lock, const FrameInfo& frame, const Call& 
                                      : nullptr;
     if (other != nullptr) {
       note_wait(sums, frame, call);
+      for (LockShare& share : holders) {
+        sums.waited_for[{share.thread, std::move(share.path)}] += share.waited_ns;
+      }
       if (sums.longest_wait.start_ns == frame.start_ns &&
           sums.longest_wait.thread == frame.thread) {
         sums.holder = other->span;
@@ -139,7 +186,10 @@ void LockTable::release(const LockId& lock, ThreadIndex thread, int64_t time_ns)
   LockSums& sums = locks_[lock];
   ++sums.holds;
   sums.held_ns += hold.span.duration_ns;
-  keep_longer(sums.longest_hold, hold.span);
+  std::vector<LockShare> waiters = told_waiters(owners, hold, time_ns);
+  if (keep_longer(sums.longest_hold, hold.span)) {
+    sums.longest_hold_waiters = std::move(waiters);
+  }
   Owners::Ended& ended = hold.shared ? owners.shared : owners.exclusive;
   ended = {time_ns, std::move(hold.span)};
   owners.holds.erase(found);

@@ -34,6 +34,14 @@ struct LockSpan {
   std::vector<FunctionId> path;  // the frames around the call that took it
 };
 
+// A thread's part of the time that was waited for a lock, and the frames around the call
+// that took it, or waits for it.
+struct LockShare {
+  ThreadIndex thread = kNoIndex;
+  std::vector<FunctionId> path;
+  uint64_t waited_ns = 0;
+};
+
 struct LockSums {
   LockKind kind = LockKind::kMutex;
   // Calls that took it; of conditions and semaphores: that waited for it.
@@ -44,8 +52,14 @@ struct LockSums {
   LockSpan longest_wait;
   // Of the longest wait: the thread that had it last before, and where it had taken it.
   LockSpan holder;
+  // The time of all waits, divided by who had the lock meanwhile, and where it had taken
+  // it. Their sum is less than waited_ns by the time in which nobody had it.
+  absl::btree_map<std::pair<ThreadIndex, std::vector<FunctionId>>, uint64_t> waited_for;
   uint64_t holds = 0, held_ns = 0;
   LockSpan longest_hold;
+  // Those that waited for the longest hold's end, and how long of the hold they did; in
+  // the order in which they had begun to wait.
+  std::vector<LockShare> longest_hold_waiters;
   uint64_t wakes = 0;  // calls that ended waits of others
 };
 
@@ -85,6 +99,7 @@ class LockTable : public ReplayListener {
     LockFunction function{};
     std::optional<LockId> lock, mutex;
     bool failed = false;
+    int64_t start_ns = 0;
     std::vector<FunctionId> path;
   };
   // What a thread has: how often, since when, and by which call.
@@ -92,6 +107,14 @@ class LockTable : public ReplayListener {
     uint32_t depth = 0;
     bool shared = false;
     LockSpan span;
+  };
+  // A thread in a call that takes a lock, and who had it meanwhile until a hold's end.
+  struct Waiting {
+    ThreadIndex thread = kNoIndex;
+    int64_t start_ns = 0;
+    bool shared = false;
+    std::vector<FunctionId> path;
+    std::vector<LockShare> holders;
   };
   // What decides whether a call had to wait.
   struct Owners {
@@ -101,11 +124,17 @@ class LockTable : public ReplayListener {
       int64_t time_ns = INT64_MIN;
       LockSpan span;
     } exclusive, shared;
+    std::vector<Waiting> waiting;  // in the order of their beginnings
   };
 
   const LockFunction* function_of(FunctionId function);
   void begin(const FrameInfo& frame, Call& call);
-  void acquire(const LockId& lock, const FrameInfo& frame, const Call& call, bool waits);
+  void wait_for(const LockId& lock, ThreadIndex thread, const Call& call);
+  std::vector<LockShare> end_waiting(const LockId& lock, ThreadIndex thread);
+  static std::vector<LockShare> told_waiters(Owners& owners, const Hold& hold,
+                                             int64_t time_ns);
+  void acquire(const LockId& lock, const FrameInfo& frame, const Call& call, bool waits,
+               std::vector<LockShare> holders);
   void release(const LockId& lock, ThreadIndex thread, int64_t time_ns);
   void note_wait(LockSums& sums, const FrameInfo& frame, const Call& call);
 

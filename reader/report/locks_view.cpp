@@ -13,6 +13,8 @@
 namespace arctrace::reader {
 namespace {
 
+constexpr size_t kSharesMax = 3;  // of one kind in a row's text
+
 using LockRow = std::pair<LockId, LockSums>;
 
 class LocksView : public View {
@@ -138,7 +140,41 @@ class LocksView : public View {
     append_span("longest wait", sums.longest_wait);
     append_span("last had by", sums.holder);
     append_span("longest hold", sums.longest_hold);
+    const auto append_shares = [&](const char* before, const char* after,
+                                   const std::vector<LockShare>& shares) {
+      for (size_t i = 0; i < std::min(shares.size(), kSharesMax); ++i) {
+        const LockShare& share = shares[i];
+        std::string line =
+            absl::StrCat("        ", before, duration_text(share.waited_ns), after,
+                         thread_title(definitions, share.thread), " in ");
+        append_name(line, path_or_thread(share.path, labels), "", false, options_.style);
+        text += line;
+      }
+      if (shares.size() > kSharesMax) {
+        absl::StrAppend(&text, "        and ", shares.size() - kSharesMax, " more\n");
+      }
+    };
+    append_shares("meanwhile waited: ", " by ", by_time(sums.longest_hold_waiters));
+    const std::vector<LockShare> holders = holders_of(sums);
+    if (!holders.empty()) text += "      waited for\n";
+    append_shares("", " while it was had by ", holders);
     return text;
+  }
+
+  static std::vector<LockShare> by_time(std::vector<LockShare> shares) {
+    std::stable_sort(
+        shares.begin(), shares.end(),
+        [](const LockShare& a, const LockShare& b) { return a.waited_ns > b.waited_ns; });
+    return shares;
+  }
+
+  // Who had the lock while others waited; that for which they waited longest comes first.
+  static std::vector<LockShare> holders_of(const LockSums& sums) {
+    std::vector<LockShare> holders;
+    for (const auto& [key, waited_ns] : sums.waited_for) {
+      holders.push_back({key.first, key.second, waited_ns});
+    }
+    return by_time(std::move(holders));
   }
 
   std::string deadlocks_text(const Replay& replay) const {
@@ -187,6 +223,25 @@ class LocksView : public View {
     write_span_json("longest_wait", sums.longest_wait, replay, labels, json);
     write_span_json("holder", sums.holder, replay, labels, json);
     write_span_json("longest_hold", sums.longest_hold, replay, labels, json);
+    write_shares_json("longest_hold_waiters", by_time(sums.longest_hold_waiters), replay,
+                      labels, json);
+    write_shares_json("waited_for", holders_of(sums), replay, labels, json);
+    json.end();
+  }
+
+  static void write_shares_json(const char* key, const std::vector<LockShare>& shares,
+                                const Replay& replay, FunctionLabels& labels,
+                                JsonWriter& json) {
+    json.key(key).begin_array();
+    for (const LockShare& share : shares) {
+      json.begin_object();
+      write_thread_ids_json(replay.definitions(), share.thread, json);
+      json.key("path").begin_array();
+      for (const FunctionId function : share.path) json.value(labels[function].name);
+      json.end();
+      json.member("waited_ns", share.waited_ns);
+      json.end();
+    }
     json.end();
   }
 

@@ -98,6 +98,8 @@ class Account:
     def __init__(self):
         self.wakes = self.acquired = self.waits = self.waited_ns = self.longest_ns = 0
         self.holds = []  # (start, stop, thread, shared)
+        self.calls = []  # that took it: (start, stop, thread, shared)
+        self.waits_of = []  # those of these that count as waits
 
 
 def accounts(records):
@@ -140,12 +142,22 @@ def accounts(records):
                     held[args[1], thread] = now, False
     for address, thread, start, stop, shared in acquired:
         lock = locks[address]
+        lock.calls.append((start, stop, thread, shared))
         if any(hold[1] >= start and hold[0] <= stop and hold[2] != thread
                and not (shared and hold[3]) and hold[1] <= stop for hold in lock.holds):
             lock.waits += 1
             lock.waited_ns += stop - start
             lock.longest_ns = max(lock.longest_ns, stop - start)
+            lock.waits_of.append((start, stop, thread, shared))
     return locks
+
+
+def overlap(hold, call):
+    """How long the call waited for the hold to end."""
+    ended_in_it = call[0] < hold[1] <= call[1]
+    if hold[2] == call[2] or hold[3] and call[3] or not ended_in_it:
+        return 0
+    return hold[1] - max(hold[0], call[0])
 
 
 class LocksTest(support.TraceTest):
@@ -178,6 +190,22 @@ class LocksTest(support.TraceTest):
                 self.assertEqual(row["longest_hold"]["duration_ns"], longest[1] - longest[0])
                 self.assertEqual((row["longest_hold"]["pid"], row["longest_hold"]["tid"]),
                                  longest[2])
+                self.assertEqual(
+                    {(share["pid"], share["tid"]): share["waited_ns"]
+                     for share in row["longest_hold_waiters"]},
+                    {call[2]: overlap(longest, call) for call in lock.calls
+                     if overlap(longest, call)})
+            waited = collections.Counter()
+            for call in lock.waits_of:
+                for hold in lock.holds:
+                    if overlap(hold, call):
+                        waited[hold[2]] += overlap(hold, call)
+            found_waited = collections.Counter()
+            for share in row["waited_for"]:
+                found_waited[share["pid"], share["tid"]] += share["waited_ns"]
+            self.assertEqual(found_waited, waited)
+            times = [share["waited_ns"] for share in row["waited_for"]]
+            self.assertEqual(times, sorted(times, reverse=True))
         self.check_by_construction(report["locks"])
 
     def check_by_construction(self, rows):
@@ -191,6 +219,11 @@ class LocksTest(support.TraceTest):
         self.assertGreaterEqual(busy["held_ns"], 60 * 500_000)
         self.assertGreaterEqual(busy["waits"], 1)
         self.assertNotEqual(busy["holder"]["tid"], busy["longest_wait"]["tid"])
+        self.assertGreater(len(busy["waited_for"]), 1)
+        for share in busy["longest_hold_waiters"]:
+            self.assertNotEqual(share["tid"], busy["longest_hold"]["tid"])
+        waited_ns = sum(share["waited_ns"] for share in busy["waited_for"])
+        self.assertLessEqual(waited_ns, busy["waited_ns"])
         idle = next(row for row in by_kind["mutex"] if row["acquired"] == 7)
         self.assertEqual((idle["waits"], idle["waited_ns"], idle["holds"]), (0, 0, 7))
         condition = by_kind["condition"][0]
@@ -204,6 +237,8 @@ class LocksTest(support.TraceTest):
                               stdout=subprocess.PIPE, text=True, check=True).stdout
         self.assertRegex(text, r"(?m)^ +\d+\.\d+ ms +\d+ +\d+\.\d+ ms +60  mutex program\+0x")
         self.assertRegex(text, r"(?m)^      longest wait: .* by program \d+/\d+ in ")
+        self.assertRegex(text, r"(?m)^ +meanwhile waited: [0-9.]+ [mu]s by program \d+/\d+ in ")
+        self.assertRegex(text, r"(?m)^      waited for\n        [0-9.]+ ms while it was had by program ")
         self.assertIn("--nest-libcall", text)
 
     def test_a_deadlock(self):
