@@ -238,7 +238,8 @@ class LocksTest(support.TraceTest):
         self.assertRegex(text, r"(?m)^ +\d+\.\d+ ms +\d+ +\d+\.\d+ ms +60  mutex program\+0x")
         self.assertRegex(text, r"(?m)^      longest wait: .* by program \d+/\d+ in ")
         self.assertRegex(text, r"(?m)^ +meanwhile waited: [0-9.]+ [mu]s by program \d+/\d+ in ")
-        self.assertRegex(text, r"(?m)^      waited for\n        [0-9.]+ ms while it was had by program ")
+        self.assertRegex(text,
+                         r"(?m)^      waited for\n        [0-9.]+ ms while it was had by program ")
         self.assertIn("--nest-libcall", text)
 
     def test_a_deadlock(self):
