@@ -33,15 +33,14 @@ void SlowCauses::call_ended(const FrameInfo& frame, bool shown) {
   });
   settle(open, PathState::kNotKnown);
   if (around != stack.rend()) {
-    for (const auto& [key, time_ns] : open.shares) around->shares[key] += time_ns;
+    const PathIndex outer = path_below(open.node, around->node);
+    for (const auto& [key, time_ns] : open.shares) {
+      around->shares[{joined(outer, key.first), key.second}] += time_ns;
+    }
   }
   stack.erase(std::next(found).base());
   if (!shown || frame.count > 1 || !is_timed(frame.flags)) return;
-  Shares shares;
-  for (const auto& [key, time_ns] : open.shares) {
-    shares[{path_below(key.first, open.node), key.second}] += time_ns;
-  }
-  add(frame.function, frame.cpu.cpu_ns + frame.cpu.off_ns, std::move(shares));
+  add(frame.function, frame.cpu.cpu_ns + frame.cpu.off_ns, std::move(open.shares));
 }
 
 void SlowCauses::time_passed(const PathTime& time) {
@@ -53,13 +52,14 @@ void SlowCauses::time_passed(const PathTime& time) {
   if (open == stack.rend()) return;
   const uint64_t passed =
       static_cast<uint64_t>(time.stop_ns) - static_cast<uint64_t>(time.start_ns);
+  const PathIndex path = path_below(time.node, open->node);
   if (time.state != RunState::kRunning) {
-    open->pending.emplace_back(time.node, passed);
+    open->pending.push_back({time.node, path, passed});
     return;
   }
   const PathState state =
       replay_->has_dispatches() ? PathState::kRunning : PathState::kNotKnown;
-  open->shares[{time.node, state}] += passed;
+  open->shares[{path, state}] += passed;
 }
 
 void SlowCauses::state_ended(const StateInfo& state) {
@@ -68,7 +68,7 @@ void SlowCauses::state_ended(const StateInfo& state) {
     if (open.pending.empty()) continue;
     PathState what = PathState::kPreempted;
     if (state.state == RunState::kBlocked) {
-      what = wait_state(*replay_, state, open.pending.back().first);
+      what = wait_state(*replay_, state, open.pending.back().node);
       if (what != PathState::kDisk && is_woken_by_thread(state.waker)) {
         what = PathState::kThread;
       }
@@ -78,8 +78,20 @@ void SlowCauses::state_ended(const StateInfo& state) {
 }
 
 void SlowCauses::settle(Open& open, PathState state) {
-  for (const auto& [node, time_ns] : open.pending) open.shares[{node, state}] += time_ns;
+  for (const Pending& part : open.pending) {
+    open.shares[{part.path, state}] += part.time_ns;
+  }
   open.pending.clear();
+}
+
+// `path`, or what is one function below it.
+SlowCauses::PathIndex SlowCauses::extended(PathIndex path, FunctionId function) {
+  const uint32_t depth = paths_[path].depth;
+  if (depth == kPathDepthMax) return path;
+  const auto [found, is_new] =
+      path_index_.try_emplace({path, function}, static_cast<PathIndex>(paths_.size()));
+  if (is_new) paths_.push_back({path, function, depth + 1});
+  return found->second;
 }
 
 // Goes up to the nearest node whose path is known, so that deep trees take no more time.
@@ -97,14 +109,21 @@ SlowCauses::PathIndex SlowCauses::path_below(NodeIndex node, NodeIndex call) {
     below.push_back(at);
   }
   for (auto at = below.rbegin(); at != below.rend(); ++at) {
-    if (paths_[path].depth < kPathDepthMax) {
-      const auto [found, is_new] = path_index_.try_emplace(
-          {path, tree[*at].function}, static_cast<PathIndex>(paths_.size()));
-      if (is_new) paths_.push_back({path, tree[*at].function, paths_[path].depth + 1});
-      path = found->second;
-    }
+    path = extended(path, tree[*at].function);
     path_of_node_[{call, *at}] = path;
   }
+  return path;
+}
+
+// The path `inner` in a call that is on the path `outer`.
+SlowCauses::PathIndex SlowCauses::joined(PathIndex outer, PathIndex inner) {
+  if (inner == 0 || paths_[outer].depth == kPathDepthMax) return outer;
+  if (const auto known = joined_.find({outer, inner}); known != joined_.end()) {
+    return known->second;
+  }
+  const Path last = paths_[inner];
+  const PathIndex path = extended(joined(outer, last.parent), last.function);
+  joined_[{outer, inner}] = path;
   return path;
 }
 

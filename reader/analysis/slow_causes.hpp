@@ -48,7 +48,7 @@ class SlowCauses : public ScheduleListener {
  public:
   static constexpr uint64_t kCallsMin = 10;        // fewer are not compared
   static constexpr uint64_t kSlowCallsMax = 1000;  // more are not needed
-  static constexpr uint32_t kPathDepthMax = 64;    // what is deeper counts there
+  static constexpr uint32_t kPathDepthMax = 32;    // what is deeper counts there
 
   // Before the first call; `replay` must outlive this object.
   void set_replay(const Replay& replay) { replay_ = &replay; }
@@ -74,13 +74,18 @@ class SlowCauses : public ScheduleListener {
     FunctionId function;
     uint32_t depth;
   };
+  // Time in which a thread did not run, until it is known why.
+  struct Pending {
+    NodeIndex node;
+    PathIndex path;
+    uint64_t time_ns;
+  };
   // A call that has not ended.
   struct Open {
     NodeIndex node = kNoNode;
     uint32_t coroutine = 0;
-    absl::flat_hash_map<std::pair<NodeIndex, PathState>, uint64_t> shares;
-    // Time in which the thread did not run, until it is known why.
-    std::vector<std::pair<NodeIndex, uint64_t>> pending;
+    Shares shares;
+    std::vector<Pending> pending;
   };
   struct Ranked {
     uint64_t wall_ns = 0;
@@ -98,7 +103,9 @@ class SlowCauses : public ScheduleListener {
   };
 
   static bool is_slower(const Ranked& a, const Ranked& b);
+  PathIndex extended(PathIndex path, FunctionId function);
   PathIndex path_below(NodeIndex node, NodeIndex call);
+  PathIndex joined(PathIndex outer, PathIndex inner);
   static void settle(Open& open, PathState state);
   void add(FunctionId function, uint64_t wall_ns, Shares shares);
   std::vector<FunctionId> functions_of(PathIndex path) const;
@@ -108,7 +115,8 @@ class SlowCauses : public ScheduleListener {
   std::vector<std::vector<Open>> open_;  // by ThreadIndex, innermost last
   std::vector<Path> paths_ = {{0, kRootFunction, 0}};
   absl::flat_hash_map<std::pair<PathIndex, FunctionId>, PathIndex> path_index_;
-  // By call and node.
+  absl::flat_hash_map<std::pair<PathIndex, PathIndex>, PathIndex> joined_;
+  // By call, and a node whose innermost call of these functions it is.
   absl::flat_hash_map<std::pair<NodeIndex, NodeIndex>, PathIndex> path_of_node_;
   absl::flat_hash_map<FunctionId, Calls> functions_;
 };
