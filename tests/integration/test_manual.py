@@ -46,6 +46,16 @@ class Manual(support.TraceTest):
             self.assertEqual(options_of(command) - bold, set(), page.name)
 
     @unittest.skipUnless(shutil.which("groff"), "no groff")
+    def test_each_function_is_there(self):
+        headers = pathlib.Path(__file__).resolve().parents[2] / "include/arctrace"
+        for library, header in (("libarctrace", "arctrace.h"), ("libarctrace-reader", "reader.h")):
+            page = (PAGES / f"man3/{library}.3").read_text().replace("\\", "")
+            text = re.sub(r"/\*.*?\*/", "", (headers / header).read_text(), flags=re.S)
+            declared = re.findall(r"(?m)^ARCTRACE(?:_READER)?_API\s[^;(]*?(\w+)\(", text)
+            self.assertGreater(len(declared), 15)
+            for name in declared + re.findall(r"(?m)^(?:struct|enum) \w+ (?={)", text):
+                self.assertIn(name, page)
+
     def test_well_formed(self):
         for page in PAGES.glob("man*/*"):
             done = subprocess.run(["groff", "-man", "-Tutf8", "-ww", "-z", page], stdout=subprocess.PIPE,

@@ -183,6 +183,7 @@ std::string header_functions(const std::string& header) {
   std::string comment;      // of the lines just before, as they are in the header
   std::string declaration;  // the one that has begun
   bool is_in_comment = false;
+  bool is_in_type = false;  // the declaration is that of a struct or enum
   const std::vector<std::string> lines = absl::StrSplit(header, '\n');
   for (const std::string& line : lines) {
     const bool begins_comment = absl::StartsWith(line, "/*");
@@ -199,8 +200,13 @@ std::string header_functions(const std::string& header) {
       absl::StrAppend(&comment, absl::StripTrailingAsciiWhitespace(text), "\n");
       continue;
     }
+    const bool begins_type =
+        (absl::StartsWith(line, "struct ") || absl::StartsWith(line, "enum ")) &&
+        absl::EndsWith(line, " {");
     const bool begins = absl::StartsWith(line, "ARCTRACE_API ") ||
-                        absl::StartsWith(line, "extern ARCTRACE_API ");
+                        absl::StartsWith(line, "extern ARCTRACE_API ") ||
+                        absl::StartsWith(line, "ARCTRACE_READER_API ") || begins_type;
+    is_in_type = is_in_type || begins_type;
     if (line.empty()) {
       // What stands alone is of the whole group.
       absl::StripAsciiWhitespace(&comment);
@@ -210,9 +216,11 @@ std::string header_functions(const std::string& header) {
       comment.clear();
     }
     if (!begins && declaration.empty()) continue;
-    absl::StrAppend(&declaration, declaration.empty() ? "" : "\n",
-                    absl::StrReplaceAll(line, {{"ARCTRACE_API ", ""}}));
-    if (!absl::StrContains(line, ";")) continue;
+    absl::StrAppend(
+        &declaration, declaration.empty() ? "" : "\n",
+        absl::StrReplaceAll(line, {{"ARCTRACE_API ", ""}, {"ARCTRACE_READER_API ", ""}}));
+    if (is_in_type ? line != "};" : !absl::StrContains(line, ";")) continue;
+    is_in_type = false;
     absl::StrAppend(&out, "```\n", declaration, "\n```\n\n");
     if (absl::StrContains(comment, "\n")) {
       absl::StrAppend(&out, "```\n",

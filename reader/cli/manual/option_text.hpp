@@ -15,8 +15,8 @@ std::string command_page(const CommandRow& command, const std::vector<CommandRow
 // What a file of options may have, for arctrace-config(5).
 std::string config_keys(const std::vector<CommandRow>& all);
 
-// The groups of functions in the text of a header, each function with its comment, for
-// libarctrace(3).
+// The groups of functions, structs and enums in the text of a header, each with its
+// comment, for libarctrace(3) and libarctrace-reader(3).
 std::string header_functions(const std::string& header);
 
 // The table of record types in the text of SPEC.md, for arctrace-format(5).
