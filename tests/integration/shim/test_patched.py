@@ -16,7 +16,8 @@ PROGRAMS = [("./jumps",), ("./exceptions",), ("./left",), ("./contexts",),
             ("./signals", "altstack"), ("./values",), ("./deep",)]
 # The long form runs all of them, and all options below; they take some 40 s of CPU.
 LONG = bool(os.environ.get("ARCTRACE_TEST_LONG"))
-SHORT = {"./jumps", "./exceptions", "./left", "./turns", "./vforks", "./signals", "./values", "./deep"}
+SHORT = {"./jumps", "./exceptions", "./left", "./turns", "./vforks", "./signals", "./values",
+         "./deep"}
 # They have more calls within one another than are kept, or jump out of functions that have not
 # counted their call yet.
 UNCOUNTED = {"./contexts", "./deep", "./threads", "./replaced", "./signals"}
