@@ -40,7 +40,7 @@ absl::Status produce_calls(arctrace_reader_trace& handle, const ReplayFilter& fi
                 replay_options_for(trace, filter, &batches));
   describer.emplace(trace, replay.resolver(), DescribeOptions());
   batches.set_functions(replay.functions());
-  const absl::Status status = trace.read([&](const Record& record) {
+  absl::Status status = trace.read([&](const Record& record) {
     replay.add(record);
     return batches.wants_more();
   });

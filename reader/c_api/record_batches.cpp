@@ -104,7 +104,7 @@ class RecordBatches {
 absl::Status produce_records(arctrace_reader_trace& handle, RecordRange range,
                              uint32_t flags, RecordsAhead& ahead) {
   RecordBatches batches(handle, range, flags, ahead);
-  const absl::Status status =
+  absl::Status status =
       handle.trace.read([&](const Record& record) { return batches.add(record); });
   if (status.ok()) batches.put();
   return status;

@@ -73,7 +73,9 @@ TEST_CASE("a view asks for the listener that it needs") {
     const Definitions definitions;
     settings.definitions = &definitions;
     const std::unique_ptr<View> view = type.make(settings);
-    if (type.name == std::string("processes")) continue;  // both, as far as there are any
+    // Both, as far as there are any.
+    if (type.name == std::string("processes") || type.name == std::string("slowest"))
+      continue;
     const bool is_of_schedule = type.needs != KernelRecords::kNone;
     CHECK((view->schedule_listener() != nullptr) == is_of_schedule);
     // Those that are made of call trees and of the times of single calls.
