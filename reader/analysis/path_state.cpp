@@ -29,10 +29,10 @@ std::optional<FunctionKind> kind_around(const Replay& replay, NodeIndex node) {
 }  // namespace
 
 std::string_view path_state_name(PathState state) {
-  constexpr std::string_view kNames[kPathStates] = {"running",   "preempted", "disk",
-                                                    "timer",     "network",   "thread",
-                                                    "ambiguous", "not known"};
-  return kNames[static_cast<size_t>(state)];
+  constexpr std::string_view kStateNames[kPathStates] = {
+      "running", "preempted", "disk",      "timer",
+      "network", "thread",    "ambiguous", "not known"};
+  return kStateNames[static_cast<size_t>(state)];
 }
 
 bool is_woken_by_thread(const Waker& waker) {
