@@ -3,6 +3,7 @@
 // section, which are written.
 #include "src/recorder/patch_image/patch_image.hpp"
 
+#include <arctrace/format.h>
 #include <elf.h>
 
 #include <algorithm>
@@ -26,16 +27,20 @@ using shim::PatchTable;
 constexpr uint64_t kPage = 4096;
 constexpr uint64_t kCodeAlignment = 16;
 
-// The code to which the jump at a function's entry leads. It changes no register but r11,
-// which is kept in the tenth word below the return address
+// The code to which the jump at a function's entry leads. The first jump goes where the
+// function's gate says; it needs no landing pad there. The rest changes no register but
+// r11, which is kept in the tenth word below the return address
 // (writer_shim/arch/x86_64/patched_calls.S).
 constexpr unsigned char kTrampoline[] = {
+    0x3e, 0xff, 0x25, 0,    0,    0, 0,  // notrack jmp *gate(%rip)
     0x4c, 0x89, 0x5c, 0x24, 0xb8,        // mov %r11, -72(%rsp)
     0x4c, 0x8b, 0x1d, 0,    0,    0, 0,  // mov entry(%rip), %r11
     0xff, 0x25, 0,    0,    0,    0      // jmp *begins(%rip)
 };
-constexpr size_t kEntryEnd = 12;  // where the displacement of `entry` ends
+constexpr size_t kGateEnd = 7;    // where the displacement of `gate` ends
+constexpr size_t kEntryEnd = 19;  // of `entry`
 constexpr size_t kBeginsEnd = sizeof kTrampoline;
+static_assert(sizeof kTrampoline == kGateEnd + shim::kPatchRecordSize);
 constexpr unsigned char kJump = 0xe9;
 constexpr size_t kJumpSize = shim::kPatchJumpSize;
 constexpr size_t kBranchSize = 6;
@@ -109,33 +114,59 @@ class Bytes {
   std::vector<std::byte> bytes_;
 };
 
+// The PatchLeft of the request.
+std::vector<std::byte> left_bytes(const PatchRequest& request) {
+  Bytes out;
+  for (const auto& [verdict, left] : request.left) {
+    uint64_t unlisted = left.count - left.listed.size();
+    for (size_t i = 0; i < left.listed.size() || unlisted != 0; unlisted = 0) {
+      const size_t listed =
+          std::min<size_t>(left.listed.size() - i, shim::kPatchListedMax);
+      out.add(shim::PatchLeft{verdict, static_cast<uint32_t>(listed + unlisted),
+                              static_cast<uint32_t>(listed), 0});
+      for (const size_t end = i + listed; i < end; ++i) {
+        out.add(request.bias + left.listed[i]);
+      }
+    }
+  }
+  return std::move(out).take();
+}
+
 class ImageMaker {
  public:
   ImageMaker(const ModuleCode& code, const PatchRequest& request)
       : code_(code), request_(request), unwind_(code) {
-    for (const FunctionPlan* function : request.functions) add_trampoline(*function);
+    for (const FunctionPlan* function : request.functions) {
+      if (add_trampoline(*function)) continue;
+      LeftFunctions& left = request_.left[ARCTRACE_PATCH_UNMOVED_RULES];
+      ++left.count;
+      left.listed.push_back(function->start);
+    }
+    left_ = left_bytes(request_);
   }
 
   std::vector<std::byte> run(const AddressSpace& process) && {
     lay_out();
     const auto low = process.find_room_near(module_range(), size_);
     if (!low) {
-      return refused_patch_image(shim::PatchRefusal::kNoRoom, "", request_.matched);
+      return refused_patch_image(ARCTRACE_PATCH_NO_ROOM, request_);
     }
     low_ = *low;
     if (!reaches_targets()) {
-      return refused_patch_image(shim::PatchRefusal::kNoRoom, "", request_.matched);
+      return refused_patch_image(ARCTRACE_PATCH_NO_ROOM, request_);
     }
     Bytes out;
     out.pad_to(shim::kPatchTableOffset);
     out.add(table());
+    out.add_bytes(left_);
     add_loader_tables(out);
     add_functions(out);
     add_unwind_index(out);
     add_unwind_rules(out);
     out.pad_to(code_at_);
     for (const Trampoline& one : trampolines_) add_code(one, out);
-    out.pad_to(data_at_);
+    out.pad_to(gates_at_);
+    for (const Trampoline& one : trampolines_) out.add(copy_address(one));
     out.pad_to(dynamic_at_);
     add_dynamic(out);
     out.pad_to(size_);
@@ -144,9 +175,10 @@ class ImageMaker {
   }
 
  private:
-  void add_trampoline(const FunctionPlan& plan) {
+  // False: its unwind rules cannot be moved.
+  bool add_trampoline(const FunctionPlan& plan) {
     const UnwindTable::Entry* entry = unwind_.find(plan.start);
-    if (entry == nullptr) return;
+    if (entry == nullptr) return false;
     std::vector<MovedInstruction> moved;
     uint64_t size = sizeof kTrampoline;
     for (uint8_t i = 0; i < plan.instruction_count; ++i) {
@@ -156,7 +188,7 @@ class ImageMaker {
     moved.push_back({uint64_t{plan.kept} + plan.displaced, size});
     size += kJumpSize;
     auto rules = moved_rules_untrusted(unwind_, *entry, plan.start, moved);
-    if (!rules) return;
+    if (!rules) return false;
     const UnwindTable::CommonRules common = unwind_.common_rules(*entry);
     CommonRules own{common.data_alignment,
                     common.return_register,
@@ -164,6 +196,7 @@ class ImageMaker {
     const auto found = common_.emplace(std::move(own), common_.size()).first;
     trampolines_.push_back({&plan, code_size_, size, *std::move(rules), found->second});
     code_size_ = rounded_up(code_size_ + size, kCodeAlignment);
+    return true;
   }
 
   CodeRange module_range() const {
@@ -210,7 +243,7 @@ class ImageMaker {
   }
 
   void lay_out() {
-    uint64_t at = shim::kPatchTableOffset + sizeof(PatchTable);
+    uint64_t at = shim::kPatchTableOffset + sizeof(PatchTable) + left_.size();
     hash_at_ = at;
     symbols_at_ = hash_at_ + sizeof(uint32_t) * 4;
     functions_at_ = rounded_up(symbols_at_ + sizeof(Elf64_Sym), 8);
@@ -229,8 +262,10 @@ class ImageMaker {
     code_at_ = rounded_up(read_only_size_, kPage);
     data_at_ = rounded_up(code_at_ + code_size_, kPage);
     slots_at_ = data_at_;
-    dynamic_at_ = rounded_up(
-        slots_at_ + sizeof(PatchSlots) + trampolines_.size() * sizeof(uint64_t), 16);
+    // The slots become read-only.
+    gates_at_ = rounded_up(
+        slots_at_ + sizeof(PatchSlots) + trampolines_.size() * sizeof(uint64_t), kPage);
+    dynamic_at_ = rounded_up(gates_at_ + trampolines_.size() * sizeof(uint64_t), 16);
     size_ = rounded_up(dynamic_at_ + kDynamicEntries * sizeof(Elf64_Dyn), kPage);
   }
 
@@ -242,6 +277,7 @@ class ImageMaker {
     table.high = low_ + size_;
     table.functions = low_ + functions_at_;
     table.slots = low_ + slots_at_;
+    table.gates = low_ + gates_at_;
     table.names = low_ + names_at_;
     table.names_size = names_size_;
     table.code_low = UINT64_MAX;
@@ -250,6 +286,7 @@ class ImageMaker {
       table.code_low = std::min(table.code_low, request_.bias + segment.address);
       table.code_high = std::max(table.code_high, request_.bias + segment.range().end);
     }
+    table.left_size = left_.size();
     table.matched = request_.matched;
     table.function_count = static_cast<uint32_t>(trampolines_.size());
     return table;
@@ -270,6 +307,10 @@ class ImageMaker {
     return low_ + code_at_ + one.offset;
   }
 
+  uint64_t copy_address(const Trampoline& one) const {
+    return code_address(one) + sizeof kTrampoline;
+  }
+
   void add_functions(Bytes& out) const {
     out.pad_to(functions_at_);
     uint64_t name = 1;
@@ -278,7 +319,8 @@ class ImageMaker {
       PatchedFunction function{};
       function.function = request_.bias + plan.start;
       function.at = function.function + plan.kept;
-      function.copy = code_address(one) + sizeof kTrampoline;
+      function.copy = copy_address(one);
+      function.is_named = request_.named.contains(&plan) ? 1 : 0;
       function.size = plan.size;
       if (!plan.name.empty()) {
         function.name = static_cast<uint32_t>(name);
@@ -345,6 +387,8 @@ class ImageMaker {
     const auto index = static_cast<uint64_t>(&one - trampolines_.data());
     const uint64_t begin = out.size();
     out.add(kTrampoline);
+    out.set(begin + kGateEnd - 4,
+            distance(begin + kGateEnd, gates_at_ + index * sizeof(uint64_t)));
     const uint64_t entry =
         slots_at_ + offsetof(PatchSlots, entries) + index * sizeof(uint64_t);
     out.set(begin + kEntryEnd - 4, distance(begin + kEntryEnd, entry));
@@ -440,8 +484,9 @@ class ImageMaker {
   }
 
   const ModuleCode& code_;
-  const PatchRequest& request_;
+  PatchRequest request_;
   const UnwindTable unwind_;
+  std::vector<std::byte> left_;  // what follows the table
   std::vector<Trampoline> trampolines_;
   std::map<CommonRules, size_t> common_;
   uint64_t code_size_ = 0;
@@ -450,6 +495,7 @@ class ImageMaker {
   uint64_t hash_at_ = 0, symbols_at_ = 0, functions_at_ = 0, names_at_ = 0;
   uint64_t names_size_ = 0, index_at_ = 0, index_size_ = 0, rules_at_ = 0;
   uint64_t read_only_size_ = 0, code_at_ = 0, data_at_ = 0, slots_at_ = 0;
+  uint64_t gates_at_ = 0;
   uint64_t dynamic_at_ = 0, size_ = 0;
 };
 
@@ -459,24 +505,24 @@ std::vector<std::byte> make_patch_image(const ModuleCode& code,
                                         const PatchRequest& request,
                                         const AddressSpace& process) {
   if (request.functions.empty() || code.segments.empty()) {
-    return refused_patch_image(shim::PatchRefusal::kNone, "", request.matched);
+    return refused_patch_image(ARCTRACE_PATCH_DONE, request);
   }
   return ImageMaker(code, request).run(process);
 }
 
-std::vector<std::byte> refused_patch_image(shim::PatchRefusal refusal,
-                                           std::string_view refused_for,
-                                           uint64_t matched) {
+std::vector<std::byte> refused_patch_image(uint32_t refusal,
+                                           const PatchRequest& request) {
+  const std::vector<std::byte> left = left_bytes(request);
   PatchTable table{};
   std::memcpy(table.magic, shim::kPatchMagic, sizeof table.magic);
-  table.bytes = shim::kPatchTableOffset + sizeof table;
+  table.bytes = shim::kPatchTableOffset + sizeof table + left.size();
+  table.left_size = left.size();
   table.refusal = refusal;
-  table.matched = matched;
-  const size_t size = std::min(refused_for.size(), sizeof table.refused_for - 1);
-  std::memcpy(table.refused_for, refused_for.data(), size);
+  table.matched = request.matched;
   Bytes out;
   out.pad_to(shim::kPatchTableOffset);
   out.add(table);
+  out.add_bytes(left);
   return std::move(out).take();
 }
 

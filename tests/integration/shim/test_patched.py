@@ -6,7 +6,8 @@ import os
 import random
 import subprocess
 
-from harness import ARCTRACE, COMPILERS, ShimTest, both_compilers, plain_name, unittest
+from harness import (ANY_COMPILER, ARCTRACE, COMPILERS, ShimTest, both_compilers, plain_name, signal,
+                     unittest)
 
 # Programs with their arguments; what they do must not change, and of the functions that can be
 # patched every call that the program counts must be in the trace.
@@ -72,7 +73,7 @@ class Patched(ShimTest):
     def test_others_stay(self):
         """Functions that no pattern matches are not recorded, small ones only if they are named."""
         compiler = next(iter(COMPILERS))
-        for pattern, recorded in (("callee", {"callee"}), ("jump*", set()), ("jumper", {"jumper"}),
+        for pattern, recorded in (("callee", {"callee"}), ("jumper", {"jumper"}),
                                   ("re:^call_c", {"call_callee"})):
             directory = self.place("chosen", compiler)
             done = self.start([ARCTRACE, "record", "--no-libcall", "-P", pattern, "-o", "t", "--",
@@ -82,15 +83,98 @@ class Patched(ShimTest):
             names = {row["name"] for row in json.loads(shown.stdout)["functions"]}
             self.assertEqual({name for name in names if not name.startswith("[")}, recorded)
 
+    def start_patched(self, directory, *options, command=("./canary", "7", "100")):
+        return self.start([ARCTRACE, "record", "--no-libcall", *options, "-o", "t", "--", *command],
+                          directory)
+
+    def test_what_was_left(self):
+        """info counts it by reason, and names it."""
+        directory = self.place("left", ANY_COMPILER)
+        done = self.start_patched(directory, "-P", ".")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        shown = self.start([ARCTRACE, "functions", "--list", "--format=json", "canary"], directory)
+        functions = json.loads(shown.stdout)
+        info = json.loads(self.start([ARCTRACE, "info", "-v", "--format=json", "t"],
+                                     directory).stdout)["processes"][0]["patches"]
+        large = {function["name"] for function in functions["list"]
+                 if function["verdict"] == "patchable" and function["size"] >= 64}
+        left = {function["name"]: function["verdict"] for function in functions["list"]
+                if function["verdict"] not in ("patchable", "part", "slot_stub")}
+        self.assertTrue(left and large)
+        self.assertEqual(info["patched"], len(large))
+        self.assertEqual(info["left"]["small"], functions["patchable"] - len(large))
+        self.assertEqual({row["name"]: row["verdict"] for row in info["functions"]}, left)
+        self.assertIsNone(info["refused"])
+        text = self.start([ARCTRACE, "info", "-v", "t"], directory).stdout
+        self.assertIn(f"{len(large)} patched functions of", text)
+        self.assertIn("left: smaller than -Z says", text)
+        for name in left:
+            self.assertIn(f"\n             {name}\n", text)
+
+    def test_pattern_without_functions(self):
+        """A line says so before the program runs, if it executes no other one."""
+        directory = self.place("unmatched", ANY_COMPILER)
+        for pattern, said in (
+                ("calee", 'no function of ./canary matches -P calee; did you mean "callee"'),
+                ("jump*", "-P jump* matches only functions of ./canary of fewer than 64 bytes"),
+                ("_start", "-P _start: _start cannot be patched: not entered like a function")):
+            done = self.start_patched(directory, "-P", "callee", "-P", pattern)
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertEqual((done.stdout, len(done.stderr.splitlines())), ("", 1))
+            self.assertIn(f"arctrace: record: {said}", done.stderr)
+            self.assertFalse((directory / "t").exists())
+        done = self.start_patched(directory, "-P", "callee",
+                                  command=("sh", "-c", "./canary 7 100; true"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def flood(self, name, pattern):
+        """Records a program whose calls of leaf() fill the buffer, which nobody empties meanwhile.
+        Returns what record said, the calls by function, and what info says of patches."""
+        directory = self.place(name, ANY_COMPILER)
+        command = [ARCTRACE, "record", "--no-libcall", "--buffer-size=2M", "-Z", "1", "-P", pattern,
+                   "-P", "outer", "-o", "t", "--", "./flooding", "50", "20000"]
+        with subprocess.Popen(command, cwd=directory, stdin=subprocess.PIPE, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE) as recorder:
+            self.assertEqual(recorder.stdout.readline(), "ready\n")
+            recorder.send_signal(signal.SIGSTOP)
+            try:
+                recorder.stdin.write("\n")
+                recorder.stdin.flush()
+                self.assertRegex(recorder.stdout.readline(), r"^-?\d+\n")
+            finally:
+                recorder.send_signal(signal.SIGCONT)
+            said = recorder.stderr.read()
+        self.assertEqual(recorder.returncode, 0, said)
+        shown = self.start([ARCTRACE, "report", "--view=flat", "--format=json", "t"], directory)
+        calls = {row["name"]: row["calls"] for row in json.loads(shown.stdout)["functions"]}
+        info = json.loads(self.start([ARCTRACE, "info", "-v", "--format=json", "t"],
+                                     directory).stdout)["processes"][0]["patches"]
+        return said, calls, info
+
+    def test_flooding(self):
+        """A function whose calls fill the buffer is switched off, so that none is lost."""
+        said, calls, info = self.flood("flooding", "*")
+        self.assertIn(" 0 lost, ", said)
+        self.assertIn("arctrace: 1 function was switched off", said)
+        self.assertEqual(calls["outer"], 50)
+        self.assertTrue(10_000 < calls["leaf"] < 1_000_000, calls)
+        self.assertEqual(info["switched_off"], 1)
+        self.assertIn(("leaf", "flooded"),
+                      {(row["name"], row["verdict"]) for row in info["functions"]})
+
+    def test_named_functions_stay_on(self):
+        """Also if their calls are lost."""
+        said, _, info = self.flood("named", "leaf")
+        self.assertNotIn(" 0 lost, ", said)
+        self.assertNotIn("switched off", said)
+        self.assertEqual(info["switched_off"], 0)
+
     def test_nothing_to_patch(self):
         """A line says so, and the program goes on."""
-        compiler = next(iter(COMPILERS))
-        directory = self.place("bare", compiler)
-        for pattern, said in ((".", "no function matches -P ."), ("calee", "no function matches")):
-            done = self.start([ARCTRACE, "record", "--no-libcall", "-P", pattern, "-o", "t", "--",
-                               "./jumps_no_tables"], directory)
-            self.assertEqual(done.returncode, 7, done.stderr)
-            self.assertIn(f"arctrace: warning: {said}", done.stderr)
+        directory = self.place("bare", ANY_COMPILER)
+        done = self.start_patched(directory, "-P", ".", command=("./jumps_no_tables",))
+        self.assertEqual(done.returncode, 7, done.stderr)
+        self.assertIn("arctrace: warning: no function matches -P .", done.stderr)
 
 
 if __name__ == "__main__":
