@@ -15,7 +15,8 @@ from attack import ARCTRACE, TraceTest
 # The check for leaks at the exit stops the process, and takes a signal amid that for a failure.
 NO_LEAK_CHECK = {"ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"}
 
-STEP = int(os.environ.get("ARCTRACE_SIGNAL_STEP", "17"))  # between system calls
+# Between system calls. A sanitized command takes ten times as long.
+STEP = int(os.environ.get("ARCTRACE_SIGNAL_STEP", "51" if os.environ.get("ARCTRACE_SANITIZE") else "17"))
 
 
 @unittest.skipUnless(shutil.which("strace"), "no strace")

@@ -141,8 +141,16 @@ class Patcher {
     return function.covered >= kPatchJumpSize && function.covered <= kPatchCoveredMax &&
            function.at < table_.code_high &&
            table_.code_high - function.at >= function.covered &&
-           __builtin_memcmp(reinterpret_cast<const void*>(function.at), function.original,
-                            function.covered) == 0;
+           starts_with(reinterpret_cast<const uint8_t*>(function.at), function.original,
+                       function.covered);
+  }
+
+  // Not libc's memcmp, which a program can replace.
+  static bool starts_with(const uint8_t* code, const uint8_t* original, size_t size) {
+    for (size_t i = 0; i < size; ++i) {
+      if (code[i] != original[i]) return false;
+    }
+    return true;
   }
 
   // 0: the function is filtered out, or there is no stub left.
