@@ -87,54 +87,68 @@ void LockTable::frame_closed(const FrameInfo& frame, uint64_t token, bool /*show
   LockSums& sums = locks_[*call.lock];
   sums.kind = call.function.kind;
   if ((frame.flags & kFrameOpen) != 0) {
-    if (is_acquire(call.function))
+    if (is_acquire(call.function)) {
       waiters_[frame.thread] = {frame.thread, *call.lock, kNoIndex};
+    }
     return;
   }
   if (call.function.does == Does::kWake) ++sums.wakes;
   if (is_acquire(call.function)) {
-    std::vector<LockShare> holders = end_waiting(*call.lock, frame.thread);
-    if (!call.failed) acquire(*call.lock, frame, call, true, std::move(holders));
+    Owners& owners = owners_[{call.lock->process, call.lock->address}];
+    const std::optional<Waiting> waited = end_waiting(owners, frame.thread);
+    if (!call.failed) acquire(*call.lock, frame, call, waited, true);
+    forget_holds(owners);
   }
   if (call.function.does == Does::kWait) {
     ++sums.acquired;
     note_wait(sums, frame, call);
-    if (call.mutex.has_value()) acquire(*call.mutex, frame, call, false, {});
+    if (call.mutex.has_value()) acquire(*call.mutex, frame, call, std::nullopt, false);
   }
 }
 
 void LockTable::wait_for(const LockId& lock, ThreadIndex thread, const Call& call) {
-  owners_[{lock.process, lock.address}].waiting.push_back(
-      {thread, call.start_ns, call.function.does == Does::kAcquireShared, call.path, {}});
+  Owners& owners = owners_[{lock.process, lock.address}];
+  owners.waiting.push_back({thread, call.start_ns,
+                            call.function.does == Does::kAcquireShared, call.path,
+                            owners.first_hold + owners.ended_holds.size()});
 }
 
-// Who had the lock while the thread waited for it.
-std::vector<LockShare> LockTable::end_waiting(const LockId& lock, ThreadIndex thread) {
-  std::vector<Waiting>& waiting = owners_[{lock.process, lock.address}].waiting;
+std::optional<LockTable::Waiting> LockTable::end_waiting(Owners& owners,
+                                                         ThreadIndex thread) {
   const auto found =
-      std::find_if(waiting.rbegin(), waiting.rend(),
+      std::find_if(owners.waiting.rbegin(), owners.waiting.rend(),
                    [&](const Waiting& call) { return call.thread == thread; });
-  if (found == waiting.rend()) return {};
-  std::vector<LockShare> holders = std::move(found->holders);
-  waiting.erase(std::next(found).base());
-  return holders;
+  if (found == owners.waiting.rend()) return std::nullopt;
+  Waiting ended = std::move(*found);
+  owners.waiting.erase(std::next(found).base());
+  return ended;
 }
 
-// A hold ends: those that wait learn who had the lock. Returns them.
-std::vector<LockShare> LockTable::told_waiters(Owners& owners, const Hold& hold,
-                                               int64_t time_ns) {
+// Those that ended before any call began that still waits.
+void LockTable::forget_holds(Owners& owners) {
+  while (
+      !owners.ended_holds.empty() &&
+      (owners.waiting.empty() || owners.first_hold < owners.waiting.front().first_hold)) {
+    owners.ended_holds.pop_front();
+    ++owners.first_hold;
+  }
+}
+
+std::vector<LockShare> LockTable::waiters_for(const Owners& owners,
+                                              const EndedHold& hold) {
   std::vector<LockShare> waiters;
-  for (Waiting& call : owners.waiting) {
-    // Readers do not wait for one another.
-    if (call.thread == hold.span.thread || (call.shared && hold.shared)) continue;
-    const int64_t since_ns = std::max(call.start_ns, hold.span.start_ns);
-    if (since_ns >= time_ns) continue;
-    const uint64_t waited_ns =
-        static_cast<uint64_t>(time_ns) - static_cast<uint64_t>(since_ns);
-    call.holders.push_back({hold.span.thread, hold.span.path, waited_ns});
-    waiters.push_back({call.thread, call.path, waited_ns});
+  for (const Waiting& call : owners.waiting) {
+    const uint64_t waited_ns = hold.waited_by(call);
+    if (waited_ns > 0) waiters.push_back({call.thread, call.path, waited_ns});
   }
   return waiters;
+}
+
+uint32_t LockTable::holder_of(Owners& owners, LockSums& sums, const LockSpan& span) {
+  const auto [found, is_new] = owners.holders.try_emplace(
+      {span.thread, span.path}, static_cast<uint32_t>(sums.waited_for.size()));
+  if (is_new) sums.waited_for.push_back({span.thread, span.path, 0});
+  return found->second;
 }
 
 void LockTable::note_wait(LockSums& sums, const FrameInfo& frame, const Call& call) {
@@ -143,9 +157,10 @@ void LockTable::note_wait(LockSums& sums, const FrameInfo& frame, const Call& ca
   keep_longer(sums.longest_wait, {frame.cum_ns, frame.start_ns, frame.thread, call.path});
 }
 
-// The thread has the lock from now on. `waits`: the call was for nothing else.
+// The thread has the lock from now on. `waits`: the call was for nothing else; then
+// `waited` is what is known of it as a waiting one.
 void LockTable::acquire(const LockId& lock, const FrameInfo& frame, const Call& call,
-                        bool waits, std::vector<LockShare> holders) {
+                        const std::optional<Waiting>& waited, bool waits) {
   Owners& owners = owners_[{lock.process, lock.address}];
   const bool shared = call.function.does == Does::kAcquireShared;
   LockSums& sums = locks_[lock];
@@ -161,8 +176,11 @@ void LockTable::acquire(const LockId& lock, const FrameInfo& frame, const Call& 
                                      : nullptr;
     if (other != nullptr) {
       note_wait(sums, frame, call);
-      for (LockShare& share : holders) {
-        sums.waited_for[{share.thread, std::move(share.path)}] += share.waited_ns;
+      const uint64_t first = waited.has_value() ? waited->first_hold - owners.first_hold
+                                                : owners.ended_holds.size();
+      for (uint64_t i = first; i < owners.ended_holds.size(); ++i) {
+        const EndedHold& ended = owners.ended_holds[i];
+        sums.waited_for[ended.holder].waited_ns += ended.waited_by(*waited);
       }
       if (sums.longest_wait.start_ns == frame.start_ns &&
           sums.longest_wait.thread == frame.thread) {
@@ -186,9 +204,13 @@ void LockTable::release(const LockId& lock, ThreadIndex thread, int64_t time_ns)
   LockSums& sums = locks_[lock];
   ++sums.holds;
   sums.held_ns += hold.span.duration_ns;
-  std::vector<LockShare> waiters = told_waiters(owners, hold, time_ns);
+  EndedHold ended_hold = {hold.span.start_ns, time_ns, thread, 0, hold.shared};
   if (keep_longer(sums.longest_hold, hold.span)) {
-    sums.longest_hold_waiters = std::move(waiters);
+    sums.longest_hold_waiters = waiters_for(owners, ended_hold);
+  }
+  if (!owners.waiting.empty()) {
+    ended_hold.holder = holder_of(owners, sums, hold.span);
+    owners.ended_holds.push_back(ended_hold);
   }
   Owners::Ended& ended = hold.shared ? owners.shared : owners.exclusive;
   ended = {time_ns, std::move(hold.span)};

@@ -4,7 +4,9 @@
 #include <absl/container/btree_map.h>
 #include <absl/container/flat_hash_map.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <optional>
 #include <utility>
@@ -53,8 +55,9 @@ struct LockSums {
   // Of the longest wait: the thread that had it last before, and where it had taken it.
   LockSpan holder;
   // The time of all waits, divided by who had the lock meanwhile, and where it had taken
-  // it. Their sum is less than waited_ns by the time in which nobody had it.
-  absl::btree_map<std::pair<ThreadIndex, std::vector<FunctionId>>, uint64_t> waited_for;
+  // it; 0: nobody waited then. Their sum is less than waited_ns by the time in which
+  // nobody had it.
+  std::vector<LockShare> waited_for;
   uint64_t holds = 0, held_ns = 0;
   LockSpan longest_hold;
   // Those that waited for the longest hold's end, and how long of the hold they did; in
@@ -72,7 +75,9 @@ struct LockWaiter {
 
 // A listener that follows the locks. A hold lasts from the end of the call that took the
 // lock to the beginning of that which releases it; waiting for a condition releases its
-// mutex, and takes it again. Memory is bounded by the number of locks and threads.
+// mutex, and takes it again. Memory is bounded by the number of locks, threads and the
+// paths on which they take locks, and while a thread waits, by the holds that end
+// meanwhile. A wait's time is that of these, however many threads wait.
 class LockTable : public ReplayListener {
  public:
   // `definitions` must outlive this object.
@@ -108,13 +113,28 @@ class LockTable : public ReplayListener {
     bool shared = false;
     LockSpan span;
   };
-  // A thread in a call that takes a lock, and who had it meanwhile until a hold's end.
+  // A thread in a call that takes a lock.
   struct Waiting {
     ThreadIndex thread = kNoIndex;
     int64_t start_ns = 0;
     bool shared = false;
     std::vector<FunctionId> path;
-    std::vector<LockShare> holders;
+    uint64_t first_hold = 0;  // the number of the first that can end meanwhile
+  };
+  // A hold that ended while others waited.
+  struct EndedHold {
+    int64_t start_ns, stop_ns;
+    ThreadIndex thread;
+    uint32_t holder;  // index in LockSums::waited_for
+    bool shared;
+
+    // How much of it the call waited for. Readers do not wait for one another.
+    uint64_t waited_by(const Waiting& call) const {
+      const int64_t since_ns = std::max(call.start_ns, start_ns);
+      if (call.thread == thread || (call.shared && shared) || since_ns >= stop_ns)
+        return 0;
+      return static_cast<uint64_t>(stop_ns) - static_cast<uint64_t>(since_ns);
+    }
   };
   // What decides whether a call had to wait.
   struct Owners {
@@ -125,16 +145,19 @@ class LockTable : public ReplayListener {
       LockSpan span;
     } exclusive, shared;
     std::vector<Waiting> waiting;  // in the order of their beginnings
+    std::deque<EndedHold> ended_holds;
+    uint64_t first_hold = 0;  // the number of the first one there
+    absl::btree_map<std::pair<ThreadIndex, std::vector<FunctionId>>, uint32_t> holders;
   };
 
   const LockFunction* function_of(FunctionId function);
-  void begin(const FrameInfo& frame, Call& call);
   void wait_for(const LockId& lock, ThreadIndex thread, const Call& call);
-  std::vector<LockShare> end_waiting(const LockId& lock, ThreadIndex thread);
-  static std::vector<LockShare> told_waiters(Owners& owners, const Hold& hold,
-                                             int64_t time_ns);
-  void acquire(const LockId& lock, const FrameInfo& frame, const Call& call, bool waits,
-               std::vector<LockShare> holders);
+  static std::optional<Waiting> end_waiting(Owners& owners, ThreadIndex thread);
+  static void forget_holds(Owners& owners);
+  static std::vector<LockShare> waiters_for(const Owners& owners, const EndedHold& hold);
+  static uint32_t holder_of(Owners& owners, LockSums& sums, const LockSpan& span);
+  void acquire(const LockId& lock, const FrameInfo& frame, const Call& call,
+               const std::optional<Waiting>& waited, bool waits);
   void release(const LockId& lock, ThreadIndex thread, int64_t time_ns);
   void note_wait(LockSums& sums, const FrameInfo& frame, const Call& call);
 

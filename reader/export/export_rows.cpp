@@ -1,34 +1,11 @@
 #include "reader/export/export_rows.hpp"
 
-#include <arctrace/format.h>
-
 #include "reader/export/export_lanes.hpp"
+#include "reader/export/point_type.hpp"
 #include "reader/export/run_states.hpp"
 #include "reader/trace/format_names.hpp"
 
 namespace arctrace::reader {
-namespace {
-
-const char* type_text(uint16_t type) {
-  switch (type) {
-    case ARCTRACE_TYPE_EVENT:
-      return "event";
-    case ARCTRACE_TYPE_INSTANT:
-      return "instant";
-    case ARCTRACE_TYPE_COUNTER:
-      return "counter";
-    case ARCTRACE_TYPE_TEXT:
-      return "text";
-    case ARCTRACE_TYPE_MARK:
-      return "mark";
-    case ARCTRACE_TYPE_LOST:
-      return "lost";
-    default:
-      return "record";
-  }
-}
-
-}  // namespace
 
 void RowsExport::begin(Replay& replay, const WriteText& write) {
   names_.emplace(replay.definitions(), replay.functions());
@@ -67,7 +44,7 @@ void RowsExport::point(const PointInfo& point) {
   row.start_ns = point.time_ns;
   switch (point.kind) {
     case PointInfo::Kind::kRecord:
-      row.type = type_text(point.record->type);
+      row.type = point_type_text(point.record->type);
       fields = describe_point(*point.record, title);
       if (title.empty()) title = record_type_text(point.record->type);
       break;

@@ -13,6 +13,7 @@
 #include "reader/export/call_exporter.hpp"
 #include "reader/export/export_lanes.hpp"
 #include "reader/export/export_names.hpp"
+#include "reader/export/point_type.hpp"
 #include "reader/export/run_states.hpp"
 #include "reader/export/sqlite_file.hpp"
 #include "reader/export/sqlite_schema.hpp"
@@ -24,23 +25,6 @@
 
 namespace arctrace::reader {
 namespace {
-
-const char* event_type_text(uint16_t type) {
-  switch (type) {
-    case ARCTRACE_TYPE_EVENT:
-      return "event";
-    case ARCTRACE_TYPE_INSTANT:
-      return "instant";
-    case ARCTRACE_TYPE_COUNTER:
-      return "counter";
-    case ARCTRACE_TYPE_TEXT:
-      return "text";
-    case ARCTRACE_TYPE_MARK:
-      return "mark";
-    default:
-      return "record";
-  }
-}
 
 // "{...}" for members; empty if there are none.
 std::string json_object(const std::string& members) {
@@ -139,7 +123,7 @@ class SqliteExport : public CallExporter {
     }));
     if (title.empty()) title = record_type_text(point.record->type);
     events_rows_.add({thread_id(point.thread), point.time_ns,
-                      event_type_text(point.record->type), export_name(title),
+                      point_type_text(point.record->type), export_name(title),
                       SqlValue::text_or_null(fields)});
   }
 

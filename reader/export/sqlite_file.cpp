@@ -7,21 +7,13 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <vector>
 
 #include "reader/export/exporter.hpp"
+#include "reader/render/nameless_file.hpp"
 
 namespace arctrace::reader {
-namespace {
-
-std::string sqlite_directory() {
-  const char* directory = std::getenv("TMPDIR");
-  return directory != nullptr && *directory != '\0' ? directory : "/tmp";
-}
-
-}  // namespace
 
 SqlInsert::~SqlInsert() { sqlite3_finalize(statement_); }
 
@@ -67,7 +59,7 @@ SqliteFile::~SqliteFile() {
 }
 
 void SqliteFile::create() {
-  const std::string directory = sqlite_directory();
+  const std::string directory = temporary_directory();
   std::string path = directory + "/arctrace-rows-XXXXXX";
   file_ = ::mkostemp(path.data(), O_CLOEXEC);
   if (file_ < 0) {
@@ -115,7 +107,7 @@ void SqliteFile::finish(const WriteText& write) {
 void SqliteFile::fail(const char* what) {
   if (!status_.ok()) return;
   status_ = absl::UnavailableError(absl::StrCat("cannot make a database in ",
-                                                sqlite_directory(), ": ", what, ": ",
+                                                temporary_directory(), ": ", what, ": ",
                                                 sqlite3_errmsg(database_)));
 }
 

@@ -13,11 +13,6 @@
 namespace arctrace::reader {
 namespace {
 
-std::string temporary_directory() {
-  const char* directory = std::getenv("TMPDIR");
-  return directory != nullptr && *directory != '\0' ? directory : "/tmp";
-}
-
 // A file that vanishes with its descriptor; -1 with errno.
 int open_nameless(const std::string& directory) {
   std::string path = directory + "/arctrace-rows-XXXXXX";
@@ -27,6 +22,11 @@ int open_nameless(const std::string& directory) {
 }
 
 }  // namespace
+
+std::string temporary_directory() {
+  const char* directory = std::getenv("TMPDIR");
+  return directory != nullptr && *directory != '\0' ? directory : "/tmp";
+}
 
 NamelessFile::~NamelessFile() {
   if (file_ >= 0) ::close(file_);

@@ -6,11 +6,15 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 namespace arctrace::reader {
 
-// The file is made in $TMPDIR or /tmp at the first write. After an error, mostly for want
-// of space, nothing more is written.
+// Where temporary files are made: $TMPDIR, or /tmp.
+std::string temporary_directory();
+
+// The file is made in temporary_directory() at the first write. After an error, mostly
+// for want of space, nothing more is written.
 class NamelessFile {
  public:
   NamelessFile() = default;

@@ -3,6 +3,7 @@
 #include <absl/strings/str_cat.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "reader/analysis/lock_table.hpp"
 #include "reader/render/report_parts.hpp"
@@ -171,9 +172,9 @@ class LocksView : public View {
   // Who had the lock while others waited; that for which they waited longest comes first.
   static std::vector<LockShare> holders_of(const LockSums& sums) {
     std::vector<LockShare> holders;
-    for (const auto& [key, waited_ns] : sums.waited_for) {
-      holders.push_back({key.first, key.second, waited_ns});
-    }
+    std::copy_if(sums.waited_for.begin(), sums.waited_for.end(),
+                 std::back_inserter(holders),
+                 [](const LockShare& share) { return share.waited_ns > 0; });
     return by_time(std::move(holders));
   }
 

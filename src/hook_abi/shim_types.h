@@ -55,11 +55,10 @@ struct arctrace_shim_stub_call {
 };
 
 /* What the stub of a function that reports its exits stores below its return address: the
- * indices of the words, from there. */
-#define ARCTRACE_SHIM_ENTERED_FRAME_POINTER (-1) /* of the caller */
-#define ARCTRACE_SHIM_ENTERED_CALL                    \
-  (-2) /* address of a struct arctrace_shim_stub_call \
-        */
+ * indices of the words, from there. The first is the caller's frame pointer, the second
+ * the address of a struct arctrace_shim_stub_call. */
+#define ARCTRACE_SHIM_ENTERED_FRAME_POINTER (-1)
+#define ARCTRACE_SHIM_ENTERED_CALL (-2)
 
 /* The filter of calls. With all zeros, all calls are recorded. */
 struct arctrace_shim_filter {

@@ -12,8 +12,8 @@
 //   module=PATTERN                             -L
 //   entryonly=PATTERN                          --entry-only
 //   patch=PATTERN                              -P
-//   patcher=PATH                               the command, which analyses programs for
-//   -P args=SPECS:PATTERN                         -A and -R; SPECS: see arg_spec_code.hpp
+//   patcher=PATH                               the command, which analyses for -P
+//   args=SPECS:PATTERN                         -A and -R; SPECS: see arg_spec_code.hpp
 //   autoargs=yes                               -a
 //   depth=N, time=NS, size=BYTES               -D, -t, -Z
 //   live=yes                                   the filter may change at run time
