@@ -8,11 +8,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <string>
 
 #include "src/protocol/dead_slot.hpp"
 #include "src/protocol/shared_chain.hpp"
 #include "src/recorder/buffer/session_totals.hpp"
 #include "src/recorder/drain/reaper.hpp"
+#include "src/recorder/file/file_ring.hpp"
 #include "src/recorder/file/session_records.hpp"
 #include "src/writer/record.hpp"
 #include "tests/support/child.hpp"
@@ -276,6 +278,40 @@ TEST_CASE("drain: after a write error nothing is freed, so that writers count lo
   CHECK(test.blocks_in(ARCTRACE_PHASE_FREE) == 0);
   CHECK(test.view().control().freed == 0);
   CHECK(drain.totals().records == 0);
+}
+
+// A block of definitions that was open when the file's records were written is closed
+// before the round that cuts the file. (If the rounds take a second, its copy is in the
+// file anyhow.)
+TEST_CASE("drain: a file of a ring has the names of its records when it is cut") {
+  TestSession test(small_buffer(1024, 64));
+  const TemporaryDirectory directory;
+  absl::StatusOr<TraceFile> file = TraceFile::create(directory.path("ring"));
+  REQUIRE(file.ok());
+  file->write_header(test.buffer().header());
+  FileLimits limits;
+  limits.files = 0;
+  limits.bytes = 256 << 10;
+  FileRing ring(*file, test.buffer().header(), {}, limits);
+  Drain drain(test.view(), *file, &ring);
+  CHECK_CHILD([&] {
+    join(test);
+    drain.round();
+    const uint32_t name = arctrace_define_name("used");
+    while (ring.has_room(sizeof(arctrace_chunk_header) + 1024)) {
+      for (int i = 0; i < 100; ++i) arctrace_instant(name);
+      drain.round();
+    }
+    CHECK(ring.kept().count() == 0);
+    for (int i = 0; i < 100; ++i) {
+      arctrace_define_name(("filler " + std::to_string(i)).c_str());
+    }
+    drain.round();
+    CHECK(ring.kept().count() == 1);
+    const DecodedTrace cut = decode_trace(read_file(directory.path("ring.1")));
+    CHECK(cut.of_type(ARCTRACE_TYPE_INSTANT).size() > 100);
+    CHECK(joined(undefined_uses(cut)) == "");
+  });
 }
 
 TEST_CASE("drain: any content of the buffer is drained without harm") {
