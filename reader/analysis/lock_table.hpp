@@ -75,9 +75,9 @@ struct LockWaiter {
 
 // A listener that follows the locks. A hold lasts from the end of the call that took the
 // lock to the beginning of that which releases it; waiting for a condition releases its
-// mutex, and takes it again. Memory is bounded by the number of locks, threads and the
-// paths on which they take locks, and while a thread waits, by the holds that end
-// meanwhile. A wait's time is that of these, however many threads wait.
+// mutex, and takes it again. Memory is bounded by the number of locks, of threads, and of
+// the paths on which they take locks, and while a thread waits, by the holds that end
+// meanwhile. The end of a wait takes time in proportion to these holds.
 class LockTable : public ReplayListener {
  public:
   // `definitions` must outlive this object.
