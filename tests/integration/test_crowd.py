@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Thousands of threads on the default buffer, which has 1,024 blocks: nothing is lost, in any
-mode, however many of them were busy once."""
+mode, however many of them were busy once. A ring may give way to newer records where the CPUs'
+other work keeps the threads from sharing blocks for long: most stays, and the rest is counted."""
 
 import sys
 import unittest
@@ -35,7 +36,11 @@ class CrowdTest(support.TraceTest):
         self.assertEqual(recorded.status, 0, recorded.stderr)
         summary = self.info(recorded.trace)["summary"]
         self.assertEqual(summary["lost"], 0)
-        self.assertEqual(summary["records"], threads * (busy + 4 + 2 * depth))
+        written = threads * (busy + 4 + 2 * depth)
+        self.assertEqual(summary["records"] + summary["overwritten"], written)
+        self.assertGreater(summary["records"], written // 2)
+        if "--mode=overwrite" not in options:
+            self.assertEqual(summary["overwritten"], 0)
         self.assertEqual(summary["findings"], 0)
 
     def test_all_at_a_low_rate(self):

@@ -104,7 +104,7 @@ class Completion(support.TraceTest):
 
     def setUp(self):
         super().setUp()
-        self.session = f"completed-{os.getpid()}"
+        self.session = f"completed-{os.getpid()}-here"
         subprocess.run([support.ARCTRACE, "create", self.session, "-b", "1M"], check=True, stdout=subprocess.DEVNULL)
         self.addCleanup(subprocess.run, [support.ARCTRACE, "destroy", self.session], check=True)
         self.record("ls", options=("-b", "1M"))
@@ -130,7 +130,7 @@ class Completion(support.TraceTest):
         if not has_dynamic:
             return
         self.assertIn(self.session, offers("arctrace", "attach", ""))
-        self.assertEqual(offers("arctrace", "record", "--session", "completed-"), {self.session})
+        self.assertEqual(offers("arctrace", "record", "--session", self.session[:-3]), {self.session})
         self.assertIn("other.data", offers("arctrace", "report", "oth"))
         self.assertIn("two words.data", {word.replace("\\", "") for word in offers("arctrace", "report", "two")})
         self.assertIn("setlocale", offers("arctrace", "report", "-F", "setl") | offers("arctrace", "graph", "setl"))
