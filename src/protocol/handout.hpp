@@ -55,8 +55,8 @@ class Handout {
     return A::load_relaxed(control.taken) - freed >= most_for_data(view.geometry());
   }
 
-  // How many blocks one call looks at, at most. In overwrite mode there is no collector
-  // that says which blocks are long in use.
+  // How many looks at blocks one call has, at most. In overwrite mode there is no
+  // collector that says which blocks are long in use.
   static constexpr uint32_t kLooks = 256;
   static constexpr uint32_t kLooksOverwriting = 4096;
 
@@ -163,7 +163,9 @@ class Handout {
   static uint32_t looks(const BufferView& view) {
     const uint32_t most =
         view.geometry().mode == ARCTRACE_MODE_OVERWRITE ? kLooksOverwriting : kLooks;
-    return std::min(most, view.geometry().block_count);
+    // Twice as many as there are: others that look meanwhile take numbers of the sequence,
+    // and then the first block_count numbers of one writer are not all of the blocks.
+    return std::min(most, 2 * view.geometry().block_count);
   }
 
   // After a look at a block that is not free: leads all writers past those after it that

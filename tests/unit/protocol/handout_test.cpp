@@ -52,6 +52,25 @@ TEST_CASE("handout: a block that is not free is skipped, never waited for") {
   CHECK(got->handout == 2);
 }
 
+TEST_CASE("handout: the only free block is found though others take numbers meanwhile") {
+  constexpr uint32_t kBlocks = 4;
+  TestSession session(small_buffer(384, kBlocks));
+  const BufferView& view = session.view();
+  for (uint32_t index = 0; index + 1 < kBlocks; ++index) {
+    view.block_header(index).state = BlockState{0, 9, ARCTRACE_PHASE_DRAINING}.pack();
+  }
+  // After operation 3, the look at the second block, another writer takes two numbers: those
+  // of the third block and of the free one, which it does not need.
+  SpyAtomics::reset([&](uint32_t operation) {
+    if (operation == 3) view.control().next += 2;
+  });
+  uint32_t& name = view.slot(0).current;
+  const auto got = Spied::take(view, 0, name);
+  REQUIRE(got);
+  CHECK(got->index == kBlocks - 1);
+  CHECK(got->handout == 2 * kBlocks - 1);
+}
+
 TEST_CASE("handout: a writer that is beaten to a block takes the next one") {
   TestSession session(small_buffer(384, 4));
   const BufferView& view = session.view();
