@@ -16,4 +16,8 @@ inline constexpr size_t kSafeNameMax = 4096;
 // that tells it apart from other names with the same beginning.
 std::string safe_name(std::string_view name);
 
+// The same of a text whose parts are escaped already, as those of lines for a terminal
+// are: its backslashes stay as they are.
+std::string safe_text(std::string_view text);
+
 }  // namespace arctrace::reader

@@ -26,13 +26,14 @@ HOSTILE = "a\"b'\\<script>document.title='owned'</script><img src=x onerror=aler
 HERE = pathlib.Path(__file__).resolve().parent
 
 
-def record_program(directory, turns=None):
-    """The trace of view/program.c, with the kernel's records where they can be had; or of many turns, without them."""
+def record_program(directory, turns=None, options=("--buffer-size=1G",)):
+    """The trace of view/program.c, with the kernel's records where they can be had; or of many turns, without them and with
+    these options."""
     program, trace = directory / "program", directory / "arctrace.data"
     subprocess.run(["gcc", "-O0", "-g", "-pthread", "-finstrument-functions", f"-I{HERE.parents[1] / 'include'}",
                     HERE / "view/program.c", "-o", program, support.LIBRARY, f"-Wl,-rpath,{support.LIBRARY.parent}"],
                    check=True)
-    options = ["--kernel=no", "--buffer-size=1G"] if turns else ["-a"] if NO_KERNEL else ["-a", "--kernel=bpf"]
+    options = ["--kernel=no", *options] if turns else ["-a"] if NO_KERNEL else ["-a", "--kernel=bpf"]
     subprocess.run([ARCTRACE, "record", *options, "-o", trace, "--", program, HOSTILE, *([str(turns)] if turns else [])],
                    cwd=directory, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=True)
     return trace
@@ -187,6 +188,16 @@ class ViewTest(support.TraceTest):
             self.assertEqual(sum(row_sums(answer)), in_lanes + inherited, pixel)
         self.assertGreater(row_sums(server.api("timeline", pixel=1000, **whole))[1], 0)
 
+    def test_names_are_escaped_once(self):
+        server = self.serve()
+        summary = server.api("summary")
+        once = HOSTILE.partition("<")[0].replace("\\", "\\\\")
+        self.assertNotEqual(once, HOSTILE.partition("<")[0])
+        self.assertIn(f" '{once}<script>", summary["command"])
+        self.assertTrue(any(f" '{once}<script>" in line for line in summary["facts"]), summary["facts"])
+        self.assertTrue(any(name.startswith(once + "<") for name, _ in summary["functions"]))
+        self.assertTrue(any(lane["name"].startswith(once) for lane in summary["lanes"]), summary["lanes"])
+
     def test_a_range_is_that_of_the_report(self):
         server = self.serve()
         summary = server.api("summary")
@@ -272,6 +283,11 @@ class ViewTest(support.TraceTest):
         html = self.directory / "trace.html"
         subprocess.run([ARCTRACE, "export", "--to=html", "-o", html, self.trace], check=True, timeout=SECONDS,
                        stderr=subprocess.DEVNULL)
+        with tempfile.TemporaryDirectory() as directory:
+            cut = record_program(pathlib.Path(directory), 10_000, ("--buffer-size=1M", "--mode=overwrite"))
+            gaps = self.directory / "gaps.html"
+            subprocess.run([ARCTRACE, "export", "--to=html", "-o", gaps, cut], check=True, timeout=SECONDS,
+                           stderr=subprocess.DEVNULL)
         server = self.serve()
         pictures = pathlib.Path(os.environ.get("ARCTRACE_PICTURES", self.directory))
         with tempfile.TemporaryDirectory() as directory:
@@ -279,6 +295,7 @@ class ViewTest(support.TraceTest):
             try:
                 self.walk(page, server.url, pictures, served=True)
                 self.walk(page, html.as_uri(), pictures, served=False)
+                self.hatching(page, html.as_uri(), gaps.as_uri(), pictures)
             finally:
                 page.close()
 
@@ -311,6 +328,19 @@ class ViewTest(support.TraceTest):
             page.key("r")
             page.wait(f"{state}.range !== null")
         self.address(page, url, state)
+        self.assertEqual(page.problems, [])
+
+    def hatching(self, page, without, url, pictures):
+        """Of a ring of which the newest records are left: what is before is hatched, and says why."""
+        page.open(without)
+        page.wait("arctracePage.timeLine.isShown")
+        page.wait(HATCHED + " === 0")
+        page.open(url)
+        page.wait("arctracePage.timeLine.isShown")
+        page.run("(() => { const gap = " + LONGEST_GAP + "; arctracePage.timeLine.look(gap.from_ns, gap.to_ns); })()")
+        page.wait(HATCHED + " > 200")
+        page.screenshot(pictures / "gaps.png")
+        self.assertIn("overwritten", page.run(GAP_TIP))
         self.assertEqual(page.problems, [])
 
     def sort(self, page):
@@ -397,6 +427,29 @@ class ViewTest(support.TraceTest):
         self.assertEqual(page.run(f"{state}.tab"), "chosen")
 
 
+# Pixels of the time line in the light theme's colour for gaps, which no call and no state has.
+HATCHED = """(() => {
+  const { canvas } = arctracePage.timeLine;
+  const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext("2d", { willReadFrequently: true });
+  copy.drawImage(canvas, 0, 0);
+  const { data } = copy.getImageData(0, 0, canvas.width, canvas.height);
+  let found = 0;
+  for (let i = 0; i < data.length; i += 4) if (data[i] > 165 && data[i + 1] < 125 && data[i + 2] < 125) ++found;
+  return found;
+})()"""
+
+# Of threads that have a lane: some have no record left.
+LONGEST_GAP = """arctracePage.facts.gaps
+  .filter((gap) => gap.from_ns !== null && arctracePage.facts.lanes.some((lane) => lane.tid === gap.tid))
+  .sort((a, b) => b.to_ns - b.from_ns - (a.to_ns - a.from_ns))[0]"""
+
+# What the pointer is told in the middle of that gap, at the edge of its thread's lane.
+GAP_TIP = f"""(() => {{
+  const {{ timeLine, facts }} = arctracePage, gap = {LONGEST_GAP};
+  const lane = timeLine.visible().find(({{ index }}) => facts.lanes[index].tid === gap.tid);
+  return timeLine.tipOf(timeLine.at(timeLine.xOf((gap.from_ns + gap.to_ns) / 2), lane.y + 1));
+}})()"""
+
 # Pans by 7 pixels in each frame; the times between frames and of painting, sorted, in ms.
 PAN = """(async () => {
   const timeLine = arctracePage.timeLine, between = [];
@@ -445,11 +498,11 @@ class LargeTest(support.TraceTest):
         trace.unlink()  # too large for what is looked at in each trace
 
     def reaches_each_call(self, server):
-        """A stretch of 2 ms has all its calls, one by one, although all of the trace together has crowds."""
+        """A stretch of 200 us has all its calls, one by one, although all of the trace together has crowds."""
         summary = server.api("summary")
         lane = max(range(len(summary["lanes"])), key=lambda i: summary["lanes"][i]["calls"])
-        middle = (summary["from_ns"] + summary["until_ns"]) // 2
-        values = {"pixel": 1, "lanes": lane, "from": middle, "until": middle + 2_000_000}
+        begin = self.busiest(server, lane, summary["from_ns"], summary["until_ns"])
+        values = {"pixel": 1, "lanes": lane, "from": begin, "until": begin + 200_000}
         self.assertGreater(row_sums(server.api("timeline", **values))[1], 0)
         begin = time.monotonic()
         answer = server.api("timeline", exact=1, **values)
@@ -457,6 +510,17 @@ class LargeTest(support.TraceTest):
         exact, crowded = row_sums(answer)
         self.assertGreater(exact, 1000)
         self.assertEqual(crowded, 0)
+
+    def busiest(self, server, lane, begin, end):
+        """The 200 us of a lane that have most of its short calls: beside other work a thread may be without a CPU for long."""
+        answer = server.api("timeline", pixel=200_000, lanes=lane, **{"from": begin, "until": end})
+        most = (0, begin)
+        for _, _, crowds in answer["lanes"][0][1]:
+            at = answer["from_ns"]
+            for i in range(0, len(crowds), 4):
+                at += crowds[i]
+                most = max(most, (crowds[i + 2], at))
+        return most[1]
 
     def measure(self, page, name, url):
         page.open(url)

@@ -19,7 +19,7 @@ std::string content_of(const Record& record, RecordDescriber& describer) {
   std::string text;
   TextFields fields(text);
   describer.describe(record, {}, fields);
-  return safe_name(text);
+  return safe_text(text);
 }
 
 void write_path(const std::vector<FunctionId>& path, std::span<const FunctionId> ids,
@@ -77,7 +77,7 @@ void CallDetail::state_ended(const StateInfo& state) {
   if (state.waker.interrupt) {
     wait.waker = "an interrupt";
   } else if (state.waker.thread != kNoIndex) {
-    wait.waker = safe_name(thread_title(definitions_, state.waker.thread));
+    wait.waker = safe_text(thread_title(definitions_, state.waker.thread));
   }
   const CallTree& tree = replay_->tree();
   for (NodeIndex node = state.waker.interrupt ? kNoNode : state.waker.node;

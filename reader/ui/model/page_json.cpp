@@ -15,10 +15,10 @@
 namespace arctrace::reader {
 namespace {
 
-void write_strings(const char* name, const std::vector<std::string>& texts,
-                   JsonWriter& json) {
+void write_lines(const char* name, const std::vector<std::string>& lines,
+                 JsonWriter& json) {
   json.key(name).begin_array();
-  for (const std::string& text : texts) json.value(safe_name(text));
+  for (const std::string& line : lines) json.value(safe_text(line));
   json.end();
 }
 
@@ -164,7 +164,7 @@ void write_facts_json(const PageFacts& facts, JsonWriter& json) {
   const Times times = times_of(replay);
   if (facts.session != nullptr) json.member("path", safe_name(facts.session->path));
   json.member("command",
-              safe_name(command_line_text(first_command(replay.definitions()))));
+              safe_text(command_line_text(first_command(replay.definitions()))));
   json.member("end", end_text(facts.session));
   json.member("wall_ns", wall_ns(replay));
   json.member("thread_ns", (*all.tree)[all.root].cum_ns);
@@ -181,10 +181,10 @@ void write_facts_json(const PageFacts& facts, JsonWriter& json) {
     json.member("processes", facts.summary->processes);
   }
   json.member("threads", replay.threads().size());
-  write_strings("facts",
-                facts.session == nullptr ? std::vector<std::string>()
-                                         : session_facts(*facts.session),
-                json);
+  write_lines("facts",
+              facts.session == nullptr ? std::vector<std::string>()
+                                       : session_facts(*facts.session),
+              json);
   write_parts(facts, all, json);
   if (facts.gaps != nullptr) facts.gaps->write_json(json);
 }

@@ -11,6 +11,10 @@ const KEYS = [
   ["ctrl wheel, pinch", "zoom"], ["wheel", "scroll the lanes"], ["click on a thread", "fold and unfold it"],
   ["1 – 6", "the tabs"], ["/", "search"], ["t", "light or dark"], ["?", "this list"],
 ];
+const SIGNS = [
+  ["running", "on the CPU"], ["ready", "ready to run, waits for a CPU"], ["blocked", "blocked"],
+  ["gap", "records are missing"], ["crowd", "calls too short to be drawn: zoom in"],
+];
 let timeLine = null;
 const status = make("div", { class: "say", role: "status" });
 
@@ -34,11 +38,11 @@ function makeHeader(search) {
   if (facts.has_cpu) words.push("on the CPU " + duration(facts.cpu_ns), "waiting " + duration(facts.off_ns));
   words.push(has(facts.processes, "process", "processes"), has(facts.threads, "thread", "threads"));
   return make("header", {},
-    make("h1", { title: facts.command.slice(0, 1000) }, facts.command.slice(0, 500) || fileOf(facts.path || "arctrace")),
-    make("div", { class: "facts", title: facts.records_text },
-      facts.lost ? make("span", { class: "hot" }, "! " + facts.records_text + " · ") : null,
-      make("b", {}, words.filter(Boolean).join(" · ")),
-      facts.lost ? null : " · " + count(facts.records) + " records, none lost"),
+    make("div", { class: "head" },
+      make("h1", { title: facts.command.slice(0, 1000) }, facts.command.slice(0, 500) || fileOf(facts.path || "arctrace")),
+      make("div", { class: "facts", title: facts.records_text },
+        make("b", {}, words.filter(Boolean).join(" · ")),
+        facts.lost ? make("span", { class: "hot" }, " · ! " + facts.records_text) : " · " + count(facts.records) + " records, none lost")),
     search.element,
     make("button", { id: "theme", "aria-label": "Light or dark", title: "light or dark (t)",
       onclick: () => change({ theme: isDark() ? "light" : "dark" }) }, "◐"),
@@ -139,6 +143,8 @@ async function start() {
   const tabs = makeTabs(main, panes);
   const help = make("dialog", { "aria-label": "Keys" }, make("h2", {}, "Keys"),
     make("dl", {}, KEYS.map(([keys, what]) => [make("dt", {}, make("kbd", {}, keys)), make("dd", {}, what)])),
+    make("h2", {}, "In the time line"),
+    make("dl", {}, SIGNS.map(([sign, what]) => [make("dt", {}, make("span", { class: "sign " + sign })), make("dd", {}, what)])),
     make("p", {}, make("button", { onclick: () => help.close() }, "close")));
   clear(app, makeHeader(search), timeLine.element, makeSplitter(), tabs.nav, main);
   document.body.append(tip, help, status);

@@ -1,6 +1,25 @@
 // The time line: a lane for each thread, drawn on a canvas from what the source has of it.
 const GUTTER = 190, AXIS = 24, ROW = 15, STRIP = 6, PAD = 6, LEVELS = 3;
 
+// Gaps during which calls may be missing: not those of other classes of records.
+let gapsOfCalls = [];
+const isOfCalls = (gap) => !gap.reason.endsWith(" off") || /\b(functions|recording)\b/.test(gap.reason);
+const isOf = (gap, lane) => gap.tid === lane.tid && gap.pid === lane.pid;
+const gapText = (gap) => "records are missing: " + gap.reason + (gap.records ? ", " + count(gap.records) : "") +
+  (gap.from_ns === null ? "" : "\nfor " + duration(gap.to_ns - gap.from_ns));
+
+// The same lines everywhere, so that neighbours fit.
+function hatching(context, color) {
+  const tile = make("canvas", { width: 8, height: 8 });
+  const lines = tile.getContext("2d");
+  lines.strokeStyle = color;
+  lines.globalAlpha = 0.7;
+  lines.lineWidth = 1.2;
+  for (const at of [-8, 0, 8]) { lines.moveTo(at - 1, 9); lines.lineTo(at + 9, -1); }
+  lines.stroke();
+  return context.createPattern(tile, "repeat");
+}
+
 class TimeLine {
   constructor() {
     this.canvas = make("canvas", {
@@ -17,6 +36,7 @@ class TimeLine {
     this.asks = 0;
     this.order = facts.lanes.map((lane, index) => index)
       .sort((a, b) => facts.lanes[b].busy_ns - facts.lanes[a].busy_ns || a - b);
+    gapsOfCalls = (facts.gaps || []).filter(isOfCalls);
     const busiest = Math.max(1, ...facts.lanes.map((lane) => lane.busy_ns));
     for (const lane of facts.lanes) lane.folded = this.order.length > 6 && (lane.busy_ns < busiest / 1000 || lane.levels <= LEVELS);
     this.listen();
@@ -131,6 +151,7 @@ class TimeLine {
     this.paintGaps(context, height);
     this.paintWakes(context);
     this.paintAxis(context, width, height);
+    this.paintScroll(context, width, height);
     if (!this.isShown && this.whole.size > 0) {
       this.isShown = true;
       performance.mark("time line");
@@ -167,6 +188,15 @@ class TimeLine {
     context.fillRect(0, 0, GUTTER - 1, AXIS - 1);
     context.fillStyle = this.ink.text;
     context.fillText("shown: " + duration(state.view.until - state.view.from), 10, AXIS / 2);
+  }
+  // Where one is among the lanes, if they are more than fit.
+  paintScroll(context, width, height) {
+    const room = height - AXIS, all = this.height() - AXIS;
+    if (all <= room) return;
+    context.fillStyle = this.ink.dim;
+    context.globalAlpha = 0.6;
+    context.fillRect(width - 6, AXIS + 2 + (room - 4) * this.scroll / (all + 20), 4, Math.max(12, (room - 4) * room / (all + 20)));
+    context.globalAlpha = 1;
   }
   paintLane(context, index, y, height) {
     const lane = facts.lanes[index];
@@ -240,7 +270,8 @@ class TimeLine {
       const shown = Math.max(0.8, right - left - (right - left > 3 ? 0.6 : 0));
       context.fillRect(left, y, shown, ROW - 1);
       if (right - left > 24) {
-        context.fillStyle = this.ink.text;
+        context.globalAlpha = 1;
+        context.fillStyle = isOther ? this.ink.dim : this.ink.text;
         context.fillText(fitted(shortName(nameOf(row.what[i])), right - left - 6), left + 3, y + ROW / 2);
       }
       context.globalAlpha = 1;
@@ -252,32 +283,34 @@ class TimeLine {
       }
     }
   }
+  // Gaps of calls are hatched over the lanes that they are of, those of a CPU over the strips.
   paintGaps(context, height) {
-    context.strokeStyle = this.ink.gap;
-    for (const gap of facts.gaps || []) {
-      const to = gap.to_ns;
-      const from = gap.from_ns === null ? to - 2 * this.nsPerPixel() : gap.from_ns;
-      if (to < state.view.from || from > state.view.until) continue;
-      let top = AXIS, tall = height - AXIS;
-      if (gap.tid) {
-        const lane = this.visible().find(({ index }) => facts.lanes[index].tid === gap.tid && facts.lanes[index].pid === gap.pid);
-        if (!lane) continue;
-        top = lane.y;
-        tall = lane.height - 1;
-      }
-      const left = Math.max(GUTTER, this.xOf(from)), right = Math.min(GUTTER + this.width(), Math.max(this.xOf(to), this.xOf(from) + 2));
+    if (gapsOfCalls.length === 0) return;
+    context.fillStyle = hatching(context, this.ink.gap);
+    const lanes = this.visible();
+    const painted = new Map();
+    for (const gap of gapsOfCalls) {
+      const from = this.startOf(gap);
+      if (gap.to_ns < state.view.from || from > state.view.until) continue;
+      const left = Math.max(GUTTER, this.xOf(from));
+      const right = Math.min(GUTTER + this.width(), Math.max(this.xOf(gap.to_ns), this.xOf(from) + 2));
       if (right <= left) continue;
-      context.save();
-      context.beginPath();
-      context.rect(left, Math.max(AXIS, top), right - left, tall);
-      context.clip();
-      context.globalAlpha = 0.55;
-      context.lineWidth = 1;
-      context.beginPath();
-      for (let x = left - tall; x < right; x += 7) { context.moveTo(x, top + tall); context.lineTo(x + tall, top); }
-      context.stroke();
-      context.restore();
+      const paint = (key, top, tall) => {
+        // Of many within one pixel one is enough.
+        const at = Math.max(left, painted.get(key) ?? 0);
+        if (right - at < 0.5) return;
+        painted.set(key, right);
+        const begin = Math.max(AXIS, top);
+        context.fillRect(at, begin, right - at, top + tall - begin);
+      };
+      if (gap.cpu !== null) for (const { index, y } of lanes) paint("cpu" + index, y + PAD, STRIP);
+      else if (!gap.tid) paint("all", AXIS, height - AXIS);
+      else for (const { index, y, height: tall } of lanes) if (isOf(gap, facts.lanes[index])) paint("lane" + index, y, tall - 1);
     }
+  }
+  startOf(gap) { return gap.from_ns === null ? gap.to_ns - 2 * this.nsPerPixel() : gap.from_ns; }
+  gapAt(lane, ns) {
+    return gapsOfCalls.find((gap) => gap.cpu === null && ns >= this.startOf(gap) && ns <= gap.to_ns && (!gap.tid || isOf(gap, lane)));
   }
   // Who ended the waits of the chosen call.
   paintWakes(context) {
@@ -311,6 +344,7 @@ class TimeLine {
     const facts_ = facts.lanes[lane.index];
     const found = { lane: lane.index, lane_y: lane.y };
     if (x < GUTTER) return found;
+    found.gap = this.gapAt(facts_, this.nsOf(x));
     const data = this.dataOf(lane.index);
     if (!data) return found;
     const ns = this.nsOf(x), slack = this.nsPerPixel();
@@ -336,7 +370,12 @@ class TimeLine {
     return found;
   }
   tipOf(hit) {
-    if (!hit || hit.start === undefined) return hit ? laneTitle(facts.lanes[hit.lane]) : "";
+    if (!hit) return "";
+    const gap = hit.gap ? gapText(hit.gap) : "";
+    if (hit.start === undefined) return gap || laneTitle(facts.lanes[hit.lane]);
+    return this.tipOfStretch(hit) + (gap ? "\n" + gap : "");
+  }
+  tipOfStretch(hit) {
     if (hit.state !== undefined) return ["on the CPU", "ready to run, waits for a CPU", "blocked"][hit.state] + " for " + duration(hit.stop - hit.start);
     if (hit.crowd) return count(hit.crowd) + " calls in " + duration(hit.stop - hit.start) + ", " + duration(hit.busy) + " of it\nthe longest: " + nameOf(hit.most) + "\nzoom in to see each";
     return nameOf(hit.what) + "\n" + duration(hit.stop - hit.start) + (moduleOf(hit.what) ? "  " + moduleOf(hit.what) : "");
