@@ -72,7 +72,7 @@ class HtmlExport : public Exporter {
     GzipWriter gzip(append);
     JsonWriter json([&gzip](std::string_view text) { return gzip.add(text); });
     json.begin_object();
-    const absl::Status status = write_data(json);
+    absl::Status status = write_data(json);
     json.end();
     json.finish();
     gzip.finish();
@@ -99,7 +99,7 @@ class HtmlExport : public Exporter {
     json.member("left_out", left_out());
     if (has_wake_ups(facts)) {
       json.key("critical").begin_object();
-      const absl::Status status = parts_.write_critical_json(*replay_, json);
+      absl::Status status = parts_.write_critical_json(*replay_, json);
       json.end();
       if (!status.ok()) return status;
     }

@@ -100,7 +100,7 @@ absl::Status TraceModel::read_records(int64_t until_ns,
                                       const std::function<void(const Record&)>& to) {
   uint64_t records = 0;
   bool goes = true;
-  const absl::Status status = trace_.read([&](const Record& record) {
+  absl::Status status = trace_.read([&](const Record& record) {
     if (record.time_ns > until_ns) return false;
     to(record);
     if (++records % kRecordsBetweenChecks == 0) goes = goes_(records);
@@ -113,7 +113,7 @@ absl::Status TraceModel::read_records(int64_t until_ns,
 absl::Status TraceModel::read_all() {
   GapFinder finder(trace_.definitions(), &trace_.clock(), trace_.session().mode);
   parts_->begin(*replay_);
-  const absl::Status status = read_records(INT64_MAX, [&](const Record& record) {
+  absl::Status status = read_records(INT64_MAX, [&](const Record& record) {
     replay_->add(record);
     if (const std::optional<Gap> gap = finder.add(record)) gaps_.add(*gap);
   });
@@ -160,7 +160,7 @@ absl::StatusOr<TraceModel::Range*> TraceModel::sums_of(Times times) {
   std::list<Range> made;
   Range& range = made.emplace_back(*this, times, 0);
   range.parts.begin(range.replay);
-  const absl::Status status =
+  absl::Status status =
       read_records(INT64_MAX, [&](const Record& record) { range.replay.add(record); });
   if (!status.ok()) return status;
   range.replay.finish();
@@ -187,7 +187,7 @@ absl::StatusOr<TraceModel::Range*> TraceModel::detail_of(Times times, uint64_t p
   std::list<Range> made;
   Range& range = made.emplace_back(*this, wide, kRangeItemsMax);
   range.parts.begin(range.replay);
-  const absl::Status status = read_records(
+  absl::Status status = read_records(
       wide.until_ns, [&](const Record& record) { range.replay.add(record); });
   if (!status.ok()) return status;
   range.replay.finish();
@@ -343,8 +343,8 @@ absl::StatusOr<std::string> TraceModel::call(uint32_t lane, uint32_t level,
   Replay replay(trace_.definitions(), &symbolizer_, options);
   RecordDescriber describer(trace_, replay.resolver(), {});
   detail.begin(replay, describer);
-  const absl::Status status = read_records(
-      options.filter.until_ns, [&](const Record& record) { replay.add(record); });
+  absl::Status status = read_records(options.filter.until_ns,
+                                     [&](const Record& record) { replay.add(record); });
   if (!status.ok()) return status;
   replay.finish();
   if (!detail.is_found()) return absl::NotFoundError("there is no such call");
@@ -359,7 +359,7 @@ absl::StatusOr<std::string> TraceModel::search(const std::string& text) {
   Replay replay(trace_.definitions(), &symbolizer_, options);
   RecordDescriber describer(trace_, replay.resolver(), {});
   found.begin(describer);
-  const absl::Status status =
+  absl::Status status =
       read_records(INT64_MAX, [&](const Record& record) { replay.add(record); });
   if (!status.ok()) return status;
   replay.finish();
