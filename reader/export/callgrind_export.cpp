@@ -94,7 +94,7 @@ class CallgrindExport : public Exporter {
     if (settings_.session != nullptr) {
       std::string command;
       for (const std::string& argument : settings_.session->recorder_command) {
-        absl::StrAppend(&command, command.empty() ? "" : " ", export_name(argument));
+        absl::StrAppend(&command, command.empty() ? "" : " ", safe_name(argument));
       }
       if (!command.empty()) absl::StrAppend(&text_, "cmd: ", command, "\n");
     }
@@ -112,7 +112,7 @@ class CallgrindExport : public Exporter {
         modules_.try_emplace(std::string(module), modules_.size() + 1);
     absl::StrAppend(&text_, prefix, "ob=(", found->second, ")");
     if (added) {
-      absl::StrAppend(&text_, " ", module.empty() ? "???" : export_name(module));
+      absl::StrAppend(&text_, " ", module.empty() ? "???" : safe_name(module));
     }
     absl::StrAppend(&text_, "\n", prefix, "fn=(", place, ")");
     if (place >= is_named_.size()) is_named_.resize(place + 1);

@@ -206,7 +206,7 @@ void ChromeExport::point(const PointInfo& point) {
   if (!is_counter) {
     events_.add_members(point.thread == kNoIndex ? ",\"s\":\"g\"" : ",\"s\":\"t\"");
   }
-  events_.add_name(json_quoted(export_name(name)));
+  events_.add_name(json_quoted(safe_name(name)));
   events_.add_args(members);
   events_.add();
 }

@@ -23,7 +23,7 @@ void ChromeLanes::add_programs() {
     std::string& programs = programs_[processes[i].pid];
     const std::string program = names_.process(i);
     const bool is_same = programs == program || programs.ends_with(" > " + program);
-    if (is_same || programs.size() > kExportNameMax) continue;
+    if (is_same || programs.size() > kSafeNameMax) continue;
     if (!programs.empty()) programs += " > ";
     programs += program;
   }

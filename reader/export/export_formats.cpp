@@ -6,6 +6,7 @@
 #include "reader/export/chrome_export.hpp"
 #include "reader/export/csv_export.hpp"
 #include "reader/export/folded_export.hpp"
+#include "reader/export/html_export.hpp"
 #include "reader/export/ndjson_export.hpp"
 #include "reader/export/perfetto_export.hpp"
 #include "reader/export/pprof_export.hpp"
@@ -27,6 +28,9 @@ constexpr std::array kFormats = {
                  .help = "the same as JSON, for chrome://tracing and speedscope, too",
                  .make = make_chrome_export,
                  .comfortable_bytes = kComfortableJson},
+    ExportFormat{.name = "html",
+                 .help = "the page of arctrace view as one file, for any browser",
+                 .make = make_html_export},
     ExportFormat{.name = "speedscope",
                  .help = "time line and flame graph for www.speedscope.app",
                  .make = make_speedscope_export,

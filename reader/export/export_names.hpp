@@ -1,23 +1,15 @@
-// Names as exports have them: valid UTF-8 without control characters, of bounded length.
+// The names of functions, processes and threads as exports have them.
 #pragma once
 
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "reader/render/safe_name.hpp"
 #include "reader/replay/replay.hpp"
 
 namespace arctrace::reader {
 
-// A longer name loses what follows this many bytes. Viewers show a few dozen; some of
-// them fail on a megabyte.
-inline constexpr size_t kExportNameMax = 4096;
-
-// `name`, escaped as on a terminal. If it is too long it ends with "..." and a number
-// that tells it apart from other names with the same beginning.
-std::string export_name(std::string_view name);
-
-// The names of functions, processes and threads, each made once.
+// Each name of a function is made once.
 class ExportNames {
  public:
   // Both must outlive this object.

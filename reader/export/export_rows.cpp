@@ -27,7 +27,7 @@ void RowsExport::call(const WholeCall& call) {
   }
   row.depth = frame.depth;
   if (frame.coroutine != 0) row.coroutine = frame.coroutine;
-  const std::string module = export_name((*functions_)[frame.function].module);
+  const std::string module = safe_name((*functions_)[frame.function].module);
   row.name = names_->function(frame.function);
   row.module = module;
   row.args = call.args;
@@ -55,7 +55,7 @@ void RowsExport::point(const PointInfo& point) {
       row.type = kContradictionName;
       break;
   }
-  const std::string name = export_name(title);
+  const std::string name = safe_name(title);
   row.name = name;
   row.fields = fields;
   write_row(row);

@@ -77,7 +77,7 @@ std::string PerfettoExport::describe(const Record& record) {
   std::string content;
   Untitled<pf::AnnotationFields> fields(content);
   settings_.describe(record, fields);
-  const std::string name = export_name(fields.title_text());
+  const std::string name = safe_name(fields.title_text());
   if (record.type == ARCTRACE_TYPE_COUNTER) {
     const auto body = load_part_untrusted<arctrace_counter_body>(record.body);
     const Thread* thread = settings_.definitions->thread(record.thread);

@@ -29,7 +29,7 @@ void AnnotationFields::field(std::string_view name, const ShownValue& value) {
   }
   pbf_writer event(event_);
   pbf_writer annotation(event, event::kAnnotation);
-  annotation.add_string(annotation::kName, export_name(name));
+  annotation.add_string(annotation::kName, safe_name(name));
   switch (value.kind) {
     case ShownValue::Kind::kNumber:
       return annotation.add_uint64(annotation::kUnsigned, value.number);
@@ -48,7 +48,7 @@ void AnnotationFields::field(std::string_view name, const ShownValue& value) {
     case ShownValue::Kind::kText:
       break;
   }
-  annotation.add_string(annotation::kString, export_name(value.text));
+  annotation.add_string(annotation::kString, safe_name(value.text));
 }
 
 void AnnotationFields::begin_list(std::string_view name) {

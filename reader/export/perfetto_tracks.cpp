@@ -86,7 +86,7 @@ uint64_t PerfettoTracks::process_track(ProcessIndex process) {
     pbf_writer process_facts(descriptor, pf::descriptor::kProcess);
     process_facts.add_int32(pf::process::kPid, static_cast<int32_t>(facts->pid));
     for (const std::string& argument : facts->arguments) {
-      process_facts.add_string(pf::process::kCommandLine, export_name(argument));
+      process_facts.add_string(pf::process::kCommandLine, safe_name(argument));
     }
     process_facts.add_string(pf::process::kName, names_.process(process));
   }));

@@ -159,7 +159,7 @@ class PprofExport : public Exporter {
       add_number("tid", group.tid);
       pbf_writer made(out, sample::kLabel);
       made.add_int64(label::kKey, text_id("thread"));
-      made.add_int64(label::kText, text_id(export_name(group.name)));
+      made.add_int64(label::kText, text_id(safe_name(group.name)));
     }
     return labels;
   }
@@ -169,7 +169,7 @@ class PprofExport : public Exporter {
     uint64_t& location = locations_[function];
     if (location == 0) {
       const Function& facts = replay_->functions()[function];
-      location = add_location(export_name(facts.name), mapping_of(facts.module));
+      location = add_location(safe_name(facts.name), mapping_of(facts.module));
     }
     return location;
   }
@@ -211,7 +211,7 @@ class PprofExport : public Exporter {
     const auto [found, added] =
         mappings_.try_emplace(std::string(module), mappings_.size() + 1);
     if (added) {
-      const int64_t file = text_id(export_name(module));
+      const int64_t file = text_id(safe_name(module));
       pbf_writer out(bytes_);
       pbf_writer made(out, profile::kMapping);
       made.add_uint64(mapping::kId, found->second);

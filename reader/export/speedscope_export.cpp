@@ -178,9 +178,9 @@ void SpeedscopeExport::write_frames(JsonWriter& json) {
   for (FunctionId id = 0; id < functions.size() && json.good(); ++id) {
     json.begin_object();
     json.member("name", id == kRootFunction ? std::string("thread")
-                                            : export_name(functions[id].name));
+                                            : safe_name(functions[id].name));
     if (!functions[id].module.empty()) {
-      json.member("file", export_name(functions[id].module));
+      json.member("file", safe_name(functions[id].module));
     }
     json.end();
   }

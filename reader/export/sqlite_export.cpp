@@ -123,7 +123,7 @@ class SqliteExport : public CallExporter {
     }));
     if (title.empty()) title = record_type_text(point.record->type);
     events_rows_.add({thread_id(point.thread), point.time_ns,
-                      point_type_text(point.record->type), export_name(title),
+                      point_type_text(point.record->type), safe_name(title),
                       SqlValue::text_or_null(fields)});
   }
 
@@ -167,7 +167,7 @@ class SqliteExport : public CallExporter {
     rows.prepare(file_, "functions", 3);
     const Functions& functions = replay_->functions();
     for (FunctionId i = kUnknownFunction; i < functions.size(); ++i) {
-      rows.add({function_id(i), names_->function(i), export_name(functions[i].module)});
+      rows.add({function_id(i), names_->function(i), safe_name(functions[i].module)});
     }
   }
 
@@ -183,7 +183,7 @@ class SqliteExport : public CallExporter {
       rows.add({process_id(i), process.pid, process.ppid,
                 process_id(definitions.find_process(process.parent_id)),
                 process.origin == ARCTRACE_ORIGIN_FORK ? "fork" : "exec",
-                names_->process(i), export_name(process.executable), export_name(command),
+                names_->process(i), safe_name(process.executable), safe_name(command),
                 known_time(process.start_ns), known_time(process.end_ns),
                 SqlValue::text_or_null(how),
                 has_end && process.end_how != ARCTRACE_END_EXEC
@@ -218,10 +218,10 @@ class SqliteExport : public CallExporter {
       const std::string version =
           absl::StrCat(session->version_major, ".", session->version_minor);
       rows.add({"format", version});
-      rows.add({"host", export_name(session->host)});
-      rows.add({"kernel", export_name(session->kernel)});
+      rows.add({"host", safe_name(session->host)});
+      rows.add({"kernel", safe_name(session->kernel)});
       rows.add({"start_realtime_ns", session->start_realtime_ns});
-      rows.add({"recorder", export_name(absl::StrJoin(session->recorder_command, " "))});
+      rows.add({"recorder", safe_name(absl::StrJoin(session->recorder_command, " "))});
       if (session->child_wait_status.has_value()) {
         rows.add({"wait_status", *session->child_wait_status});
       }

@@ -39,7 +39,7 @@ const char* weight_name(ExportWeight weight) {
 }
 
 std::string group_name(const TreeGroup& group, Grouping grouping) {
-  std::string name = export_name(group.name);
+  std::string name = safe_name(group.name);
   switch (grouping) {
     case Grouping::kThread:
       return absl::StrCat(name, " ", group.pid, "/", group.tid);

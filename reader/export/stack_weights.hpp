@@ -23,7 +23,7 @@ uint64_t own_weight(const CallTree& tree, NodeIndex node, ExportWeight weight);
 const char* weight_name(ExportWeight weight);
 
 // What stands at the bottom of a group's stacks: "lua 100/101", "lua 100", "all". Safe,
-// as export_name() has it.
+// as safe_name() has it.
 std::string group_name(const TreeGroup& group, Grouping grouping);
 
 // Calls `visit` for each node of a group's tree, parents first, with the nodes from the

@@ -31,17 +31,6 @@ std::string names_text(const std::vector<FunctionId>& path, FunctionLabels& labe
   return text;
 }
 
-// "exit 0", "killed by signal 11 (Segmentation fault)"
-std::string end_text(const Session* session) {
-  if (session == nullptr) return {};
-  if (session->child_wait_status.has_value()) {
-    const int32_t status = *session->child_wait_status;
-    return (WIFSIGNALED(status) ? "killed by " : "") + wait_status_text(status);
-  }
-  if (session->raw || session->finished) return {};
-  return "the recording was cut off";
-}
-
 // The module of the first program, of which functions are the program's own.
 std::string first_program(const Definitions& definitions) {
   for (const Process& process : definitions.processes()) {
@@ -125,6 +114,16 @@ int fatal_signal(const Session* session) {
     return WEXITSTATUS(status) - 128;
   }
   return 0;
+}
+
+std::string end_text(const Session* session) {
+  if (session == nullptr) return {};
+  if (session->child_wait_status.has_value()) {
+    const int32_t status = *session->child_wait_status;
+    return (WIFSIGNALED(status) ? "killed by " : "") + wait_status_text(status);
+  }
+  if (session->raw || session->finished) return {};
+  return "the recording was cut off";
 }
 
 SummarySection head_section(const SummaryFacts& facts, const TextStyle& style) {

@@ -51,6 +51,9 @@ std::vector<std::string> first_command(const Definitions& definitions);
 // From the start of the first replayed thread to the end of the last one.
 uint64_t wall_ns(const Replay& replay);
 
+// "exit 0", "killed by signal 11 (Segmentation fault)"; empty if it is not known.
+std::string end_text(const Session* session);
+
 // The signal that ended the command, also as a shell reports it (128 + n); 0: none.
 int fatal_signal(const Session* session);
 

@@ -23,7 +23,7 @@ from trace_checks import ARCTRACE, read_report
 
 SCHEMAS = pathlib.Path(__file__).resolve().parent / "export"
 FORMATS = ("perfetto", "chrome", "speedscope", "folded", "pprof", "callgrind", "csv", "ndjson",
-           "sqlite")
+           "sqlite", "html")
 STATUS_ERROR = 2
 STATUS_INTERRUPTED = 130
 

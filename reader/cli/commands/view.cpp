@@ -1,0 +1,127 @@
+// arctrace view: serves a page that shows a trace, until Ctrl-C.
+#include <absl/strings/str_cat.h>
+#include <sys/types.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "reader/cli/commands/commands.hpp"
+#include "reader/cli/commands/replay_setup.hpp"
+#include "reader/cli/options/command_path.hpp"
+#include "reader/cli/options/options.hpp"
+#include "reader/cli/options/view_options.hpp"
+#include "reader/cli/record/left_buffer.hpp"
+#include "reader/cli/record/trace_owner.hpp"
+#include "reader/render/output.hpp"
+#include "reader/render/terminal.hpp"
+#include "reader/symbols/symbolizer.hpp"
+#include "reader/trace/text_escape.hpp"
+#include "reader/trace/trace.hpp"
+#include "reader/ui/model/trace_model.hpp"
+#include "reader/ui/server/http_server.hpp"
+#include "reader/ui/server/page_server.hpp"
+#include "src/recorder/buffer/session_directory.hpp"
+
+namespace arctrace::cli {
+namespace {
+
+// The number of records that a pass is going to read, nearly.
+double share_of(const reader::Trace& trace, uint64_t records) {
+  uint64_t bytes = 0;
+  for (const reader::BlockRef& block : trace.blocks()) bytes += block.size;
+  constexpr double kRecordBytes = 16;
+  return static_cast<double>(records) * kRecordBytes / static_cast<double>(bytes + 1);
+}
+
+absl::Status check_whole(const ViewPageOptions& options, const reader::Session& session) {
+  if (session.finished || options.partial) return absl::OkStatus();
+  const std::string& path = options.paths.front();
+  return absl::FailedPreconditionError(
+      session.raw ? absl::StrCat(path,
+                                 " is a session's buffer, not a trace file: arctrace "
+                                 "snapshot writes a file of it, --partial shows what it "
+                                 "holds now")
+                  : absl::StrCat(path,
+                                 " was cut off: --partial shows what it has up to "
+                                 "there"));
+}
+
+// A browser of root's would be one that runs the pages of all others, too.
+bool can_open_browser() {
+  return ::geteuid() != 0 &&
+         (std::getenv("DISPLAY") != nullptr || std::getenv("WAYLAND_DISPLAY") != nullptr);
+}
+
+// Starts the desktop's program for addresses, whose child we do not wait for.
+void open_browser(const std::string& url) {
+  const std::string program = find_program("xdg-open");
+  if (program.empty()) return;
+  const pid_t child = ::fork();
+  if (child == 0) {
+    if (::fork() == 0) {
+      std::string name = "xdg-open";
+      std::string address = url;
+      const std::array<char*, 3> arguments = {name.data(), address.data(), nullptr};
+      ::execv(program.c_str(), arguments.data());
+    }
+    ::_exit(0);
+  }
+  if (child > 0) ::waitpid(child, nullptr, 0);
+}
+
+absl::StatusOr<int> serve(const ViewPageOptions& options, reader::Trace& trace) {
+  reader::Symbolizer symbolizer(symbol_options(options.download));
+  const reader::InterruptWatch watch;
+  auto progress = std::make_unique<reader::Progress>(true);
+  reader::TraceModel model(trace, symbolizer, [&](uint64_t records) {
+    if (progress != nullptr) progress->update(records, share_of(trace, records));
+    return !reader::InterruptWatch::interrupted();
+  });
+  const absl::Status status = model.read_all();
+  progress.reset();
+  if (reader::InterruptWatch::interrupted()) return kStatusInterrupted;
+  if (!status.ok()) return status;
+  const absl::StatusOr<std::unique_ptr<reader::HttpServer>> server =
+      reader::HttpServer::listen(options.port,
+                                 [&model](const reader::HttpRequest& request) {
+                                   return reader::answer_of_page(model, request);
+                                 });
+  if (!server.ok()) return server.status();
+  reader::Output output;
+  output.write(absl::StrCat((*server)->url(), "\n"));
+  if (absl::Status s = output.finish(); !s.ok()) return s;
+  reader::print_message("the page is at this address until Ctrl-C");
+  if (!options.no_open && can_open_browser()) open_browser((*server)->url());
+  (*server)->run(reader::InterruptWatch::interrupted);
+  return 0;
+}
+
+absl::StatusOr<int> run_view(const ViewPageOptions& options) {
+  std::vector<std::string> paths;
+  for (const std::string& path : options.paths) paths.push_back(file_or_session(path));
+  absl::StatusOr<reader::Trace> trace = reader::Trace::open(paths);
+  if (!trace.ok()) return trace.status();
+  if (absl::Status s = check_whole(options, trace->session()); !s.ok()) return s;
+  const std::unique_ptr<ActingWithRights> rights = act_as_owner(paths.front());
+  warn_of_left_buffer(trace->session());
+  return serve(options, *trace);
+}
+
+}  // namespace
+
+Runner add_view(CLI::App& root) {
+  auto options = std::make_shared<ViewPageOptions>();
+  CLI::App* app = root.add_subcommand("view", "show a trace on a page in the browser");
+  add_view_options(*app, *options);
+  return [options]() -> absl::StatusOr<int> {
+    if (options->paths.empty()) options->paths.emplace_back(kDefaultFile);
+    return run_view(*options);
+  };
+}
+
+}  // namespace arctrace::cli

@@ -1,0 +1,41 @@
+#include "reader/cli/options/view_options.hpp"
+
+#include <absl/strings/str_cat.h>
+
+#include "reader/cli/options/options.hpp"
+
+namespace arctrace::cli {
+namespace {
+
+constexpr const char* kNotes =
+    "The page is served on 127.0.0.1 only, and only to whoever has its address, which\n"
+    "holds a random token. Ctrl-C ends it. The trace stays where it is: what the page\n"
+    "shows is read from it when it is asked for.\n"
+    "\n"
+    "From another machine: ssh -L PORT:127.0.0.1:PORT HOST, with --port PORT there.\n"
+    "\n"
+    "Several FILEs are those of one recording with --size-limit, in any order.";
+
+}  // namespace
+
+void add_view_options(CLI::App& app, ViewPageOptions& options) {
+  app.add_option("file", options.paths,
+                 absl::StrCat("the trace; default: ", kDefaultFile))
+      ->check(not_empty())
+      ->type_name("FILE...");
+  app.add_option("--port", options.port, "the port to listen on; 0: any that is free")
+      ->check(from_to(0, UINT16_MAX))
+      ->default_str("0")
+      ->type_name("PORT");
+  app.add_flag("--no-open", options.no_open,
+               "print the address, and open no browser: without this option one is "
+               "opened if there is a desktop, and the user is not root");
+  app.add_flag("--partial", options.partial,
+               "show what there is of a trace that was cut off, or of a session that is "
+               "not yet finished");
+  app.add_flag("--debuginfod", options.download,
+               "download debug files from the servers in DEBUGINFOD_URLS");
+  app.footer(kNotes);
+}
+
+}  // namespace arctrace::cli

@@ -1,0 +1,22 @@
+// The options of `view`.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace arctrace::cli {
+
+struct ViewPageOptions {
+  std::vector<std::string> paths;  // the default file if none is given
+  uint16_t port = 0;               // 0: any
+  bool no_open = false;
+  bool partial = false;
+  bool download = false;  // of debug files
+};
+
+// `options` must outlive `app`.
+void add_view_options(CLI::App& app, ViewPageOptions& options);
+
+}  // namespace arctrace::cli

@@ -1,0 +1,319 @@
+#include "reader/ui/model/page_json.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <string>
+
+#include "reader/analysis/function_totals.hpp"
+#include "reader/analysis/time_parts.hpp"
+#include "reader/render/report_parts.hpp"
+#include "reader/render/safe_name.hpp"
+#include "reader/render/session_text.hpp"
+#include "reader/report/summary_lines.hpp"
+#include "reader/trace/text_escape.hpp"
+
+namespace arctrace::reader {
+namespace {
+
+void write_lines(const char* name, const std::vector<std::string>& lines,
+                 JsonWriter& json) {
+  json.key(name).begin_array();
+  for (const std::string& line : lines) json.value(safe_text(line));
+  json.end();
+}
+
+void write_parts(const PageFacts& facts, const TreeGroup& all, JsonWriter& json) {
+  json.key("parts").begin_array();
+  for (const TimePart& part : time_parts(*all.tree, facts.replay.functions(), all.root)) {
+    json.begin_object();
+    json.member("name", safe_name(part.name));
+    json.member("calls", part.calls);
+    json.member("base_ns", part.base_ns);
+    json.member("off_ns", part.cpu.off_ns);
+    json.end();
+  }
+  json.end();
+}
+
+FunctionId id_of(FunctionId function, std::span<const FunctionId> ids) {
+  return function < ids.size() ? ids[function] : function;
+}
+
+void write_histogram(const DurationHistogram& times, JsonWriter& json) {
+  json.begin_array();
+  bool is_first = true;
+  times.for_powers([&](uint64_t from_ns, uint64_t /*until_ns*/, uint64_t durations) {
+    // A duration of 0 has no power of two: it is before the first one.
+    if (is_first)
+      json.value(from_ns == 0 ? -1 : static_cast<int>(std::bit_width(from_ns)) - 1);
+    is_first = false;
+    json.value(durations);
+  });
+  json.end();
+}
+
+// Which nodes of a tree are shown: those that have some part in the time of all, or in
+// the calls.
+class NodeFilter {
+ public:
+  NodeFilter(const TreeGroups& groups, size_t max_nodes) {
+    for (const TreeGroup& group : groups.groups()) {
+      for_nodes(group,
+                [&](NodeIndex node) { sums_.push_back((*group.tree)[node].cum_ns); });
+    }
+    if (sums_.size() <= max_nodes) return;
+    const auto last = sums_.end() - static_cast<std::ptrdiff_t>(max_nodes);
+    std::nth_element(sums_.begin(), last, sums_.end());
+    least_ns_ = *last + 1;
+  }
+
+  bool shows(const CallTree& tree, NodeIndex node) const {
+    return tree[node].cum_ns >= least_ns_;
+  }
+
+  template <class Visit>
+  static void for_nodes(const TreeGroup& group, const Visit& visit) {
+    for (NodeIndex node = group.root; node != kNoNode;
+         node = group.tree->next_in_preorder(node, group.root)) {
+      visit(node);
+    }
+  }
+
+ private:
+  std::vector<uint64_t> sums_;
+  uint64_t least_ns_ = 0;
+};
+
+// The nodes of one group.
+class FlameNodes {
+ public:
+  FlameNodes(const TreeGroup& group, const NodeFilter& filter,
+             std::span<const FunctionId> ids, JsonWriter& json)
+      : tree_(*group.tree), filter_(filter), ids_(ids), json_(json) {}
+
+  void write(NodeIndex node) {
+    const CallNode& facts = tree_[node];
+    while (!path_.empty() && path_.back() != facts.parent) path_.pop_back();
+    shown_ = std::min(shown_, path_.size());
+    const bool is_shown =
+        path_.empty() || (shown_ == path_.size() && filter_.shows(tree_, node));
+    path_.push_back(node);
+    if (!is_shown) return add_hidden(node);
+    write_hidden();
+    json_.value(shown_);
+    json_.value(int64_t{id_of(facts.function, ids_)});
+    json_.value(facts.base_ns);
+    json_.value(tree_.cpu_base(node).off_ns);
+    json_.value(shown_ == 0 ? 0 : facts.calls);
+    ++shown_;
+  }
+
+  // What was left out below the last node, in one.
+  void write_hidden() {
+    if (hidden_depth_ == 0) return;
+    json_.value(hidden_depth_);
+    json_.value(-1);
+    json_.value(hidden_base_ns_);
+    json_.value(hidden_off_ns_);
+    json_.value(hidden_calls_);
+    hidden_depth_ = 0;
+    hidden_base_ns_ = hidden_off_ns_ = hidden_calls_ = 0;
+  }
+
+ private:
+  void add_hidden(NodeIndex node) {
+    if (hidden_depth_ != shown_) write_hidden();
+    hidden_depth_ = shown_;
+    hidden_base_ns_ += tree_[node].base_ns;
+    hidden_off_ns_ += tree_.cpu_base(node).off_ns;
+    hidden_calls_ += tree_[node].calls;
+  }
+
+  const CallTree& tree_;
+  const NodeFilter& filter_;
+  const std::span<const FunctionId> ids_;
+  JsonWriter& json_;
+  std::vector<NodeIndex> path_;
+  size_t shown_ = 0;  // the first ones of the path, which are shown
+  size_t hidden_depth_ = 0;
+  uint64_t hidden_base_ns_ = 0, hidden_off_ns_ = 0, hidden_calls_ = 0;
+};
+
+}  // namespace
+
+Times times_of(const Replay& replay) {
+  if (replay.threads().empty()) return {};
+  Times times{INT64_MAX, INT64_MIN};
+  for (const ThreadTree& thread : replay.threads()) {
+    times.from_ns = std::min(times.from_ns, thread.start_ns);
+    times.until_ns = std::max(times.until_ns, thread.stop_ns);
+  }
+  return times;
+}
+
+bool has_wake_ups(const PageFacts& facts) {
+  return facts.replay.has_dispatches() && facts.session != nullptr &&
+         !facts.session->has_perf_records;
+}
+
+void write_facts_json(const PageFacts& facts, JsonWriter& json) {
+  const Replay& replay = facts.replay;
+  const TreeGroups groups(replay, Grouping::kAll);
+  const TreeGroup& all = groups.groups().front();
+  const CpuTime& cpu = all.tree->cpu_cum(all.root);
+  const Times times = times_of(replay);
+  if (facts.session != nullptr) json.member("path", safe_name(facts.session->path));
+  json.member("command",
+              safe_text(command_line_text(first_command(replay.definitions()))));
+  json.member("end", end_text(facts.session));
+  json.member("wall_ns", wall_ns(replay));
+  json.member("thread_ns", (*all.tree)[all.root].cum_ns);
+  json.member("from_ns", times.from_ns);
+  json.member("until_ns", times.until_ns);
+  json.member("has_cpu", replay.has_dispatches());
+  json.member("has_wake_ups", has_wake_ups(facts));
+  json.member("cpu_ns", cpu.cpu_ns);
+  json.member("off_ns", cpu.off_ns);
+  if (facts.summary != nullptr) {
+    json.member("records_text", summary_line(*facts.summary));
+    json.member("records", facts.summary->records);
+    json.member("lost", facts.summary->lost + facts.summary->overwritten);
+    json.member("processes", facts.summary->processes);
+  }
+  json.member("threads", replay.threads().size());
+  write_lines("facts",
+              facts.session == nullptr ? std::vector<std::string>()
+                                       : session_facts(*facts.session),
+              json);
+  write_parts(facts, all, json);
+  if (facts.gaps != nullptr) facts.gaps->write_json(json);
+}
+
+void write_names_json(const Functions& functions, JsonWriter& json) {
+  json.key("functions").begin_array();
+  for (FunctionId id = 0; id < functions.size(); ++id) {
+    json.begin_array();
+    json.value(safe_name(functions[id].name));
+    json.value(safe_name(functions[id].module));
+    json.end();
+  }
+  json.end();
+}
+
+void write_lanes_json(const PageFacts& facts, JsonWriter& json) {
+  const Definitions& definitions = facts.replay.definitions();
+  json.key("lanes").begin_array();
+  for (const Lane& lane : facts.parts.timeline().lanes()) {
+    const Thread* thread = definitions.thread(lane.thread);
+    json.begin_object();
+    json.member("name", safe_name(thread_label(definitions, lane.thread)));
+    json.member("pid", definitions.pid_of(lane.thread));
+    json.member("tid", thread == nullptr ? 0 : thread->tid);
+    json.member("program",
+                safe_name(process_label(definitions,
+                                        thread == nullptr ? kNoIndex : thread->process)));
+    json.member("coroutine", lane.coroutine);
+    json.member("adopted", lane.is_adopted);
+    json.member("levels", lane.levels);
+    json.member("calls", lane.calls);
+    json.member("busy_ns", lane.busy_ns);
+    json.end();
+  }
+  json.end();
+  json.member("calls_without_row", facts.parts.timeline().calls_without_row());
+}
+
+void write_totals_json(const PageFacts& facts, std::span<const FunctionId> ids,
+                       JsonWriter& json) {
+  const TreeGroups groups(facts.replay, Grouping::kAll);
+  const TreeGroup& all = groups.groups().front();
+  json.key("totals").begin_array();
+  for (const FunctionTotal& total :
+       function_totals(*all.tree, facts.replay.functions(), all.root, SortKey::kBase)) {
+    const DurationHistogram* times = facts.parts.times().find(all, total.function);
+    json.begin_array();
+    json.value(id_of(total.function, ids));
+    json.value(total.calls);
+    json.value(total.base_ns);
+    json.value(total.cum_ns);
+    json.value(total.cpu.off_ns);
+    if (times != nullptr && times->count() != 0) {
+      json.value(times->count());
+      json.value(times->average_ns());
+      json.value(times->min_ns());
+      for (const uint64_t share : {500U, 900U, 990U}) {
+        json.value(times->quantile_ns(share));
+      }
+      json.value(times->max_ns());
+      write_histogram(*times, json);
+    } else {
+      json.value(0);
+    }
+    json.end();
+  }
+  json.end();
+}
+
+void write_flame_json(const PageFacts& facts, Grouping grouping,
+                      std::span<const FunctionId> ids, size_t max_nodes,
+                      JsonWriter& json) {
+  const TreeGroups groups(facts.replay, grouping);
+  const NodeFilter filter(groups, max_nodes);
+  json.key("groups").begin_array();
+  for (const TreeGroup& group : groups.groups()) {
+    json.begin_object();
+    json.member("name", safe_name(group.name));
+    json.member("pid", group.pid);
+    json.member("tid", group.tid);
+    json.key("nodes").begin_array();
+    FlameNodes nodes(group, filter, ids, json);
+    NodeFilter::for_nodes(group, [&](NodeIndex node) { nodes.write(node); });
+    nodes.write_hidden();
+    json.end();
+    json.end();
+  }
+  json.end();
+}
+
+void write_row_json(uint32_t level, const TimeRow& seen, int64_t from_ns,
+                    JsonWriter& json) {
+  json.begin_array();
+  json.value(level);
+  json.begin_array();
+  int64_t last_ns = from_ns;
+  for (const Stretch& stretch : seen.stretches) {
+    json.value(static_cast<int64_t>(static_cast<uint64_t>(stretch.start_ns) -
+                                    static_cast<uint64_t>(last_ns)));
+    json.value(stretch.duration_ns());
+    json.value(stretch.what);
+    json.value(stretch.flags);
+    last_ns = stretch.start_ns;
+  }
+  json.end();
+  json.begin_array();
+  last_ns = from_ns;
+  for (const Crowd& crowd : seen.crowds) {
+    json.value(static_cast<int64_t>(static_cast<uint64_t>(crowd.start_ns) -
+                                    static_cast<uint64_t>(last_ns)));
+    json.value(crowd.busy_ns);
+    json.value(crowd.count);
+    json.value(crowd.what);
+    last_ns = crowd.start_ns;
+  }
+  json.end();
+  json.end();
+}
+
+void write_rows_json(const Timeline& timeline, const Lane& lane, int64_t from_ns,
+                     int64_t until_ns, uint64_t pixel_ns, JsonWriter& json) {
+  json.begin_array();
+  for (uint32_t level = 0; level < lane.levels; ++level) {
+    const TimeRow seen =
+        seen_of_row(timeline.row(lane, level), from_ns, until_ns, pixel_ns);
+    if (seen.stretches.empty() && seen.crowds.empty()) continue;
+    write_row_json(level, seen, from_ns, json);
+  }
+  json.end();
+}
+
+}  // namespace arctrace::reader

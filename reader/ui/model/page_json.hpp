@@ -1,0 +1,69 @@
+// What the page shows, as JSON: members of the object that is open. Rows are flat arrays
+// of numbers, because there are many of them.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "reader/render/gap_list.hpp"
+#include "reader/render/json_writer.hpp"
+#include "reader/trace/session.hpp"
+#include "reader/trace/summary.hpp"
+#include "reader/ui/model/page_parts.hpp"
+
+namespace arctrace::reader {
+
+// A finished replay, and what it collected. What is null is not known.
+struct PageFacts {
+  Replay& replay;
+  PageParts& parts;
+  const Session* session = nullptr;
+  const Summary* summary = nullptr;
+  const GapList* gaps = nullptr;
+};
+
+// The time in which the threads of a replay had a part.
+struct Times {
+  int64_t from_ns = 0, until_ns = 0;
+};
+Times times_of(const Replay& replay);
+
+// Whether the trace knows what woke its threads.
+bool has_wake_ups(const PageFacts& facts);
+
+// path, command, end, wall_ns, thread_ns, from_ns, until_ns, has_cpu, has_wake_ups,
+// cpu_ns, off_ns, records_text, records, lost, processes, threads, calls, facts, parts,
+// gaps.
+void write_facts_json(const PageFacts& facts, JsonWriter& json);
+
+// functions: [[name, module], ...] by FunctionId, safe.
+void write_names_json(const Functions& functions, JsonWriter& json);
+
+// lanes: an array of objects, in the order of Timeline::lanes().
+void write_lanes_json(const PageFacts& facts, JsonWriter& json);
+
+// totals: arrays [function, calls, base_ns, cum_ns, off_ns, timed, avg_ns, min_ns,
+// p50_ns, p90_ns, p99_ns, max_ns, [the power of two of the first column, columns...]];
+// null where nothing is known. Those of `report --view=flat --per=all`, `off_ns` of
+// cum_ns. `ids`: the page's number of each function, by FunctionId; empty: its own.
+void write_totals_json(const PageFacts& facts, std::span<const FunctionId> ids,
+                       JsonWriter& json);
+
+// groups: an array of objects with name, pid, tid and nodes, which are five numbers each,
+// parents first: depth (0: the group), function, base_ns, the part of it off the CPU, and
+// calls. Of what is too little to be seen, the sums are one node of function -1.
+void write_flame_json(const PageFacts& facts, Grouping grouping,
+                      std::span<const FunctionId> ids, size_t max_nodes,
+                      JsonWriter& json);
+
+// The rows of a lane in [from_ns, until_ns): an array of [level, stretches, crowds],
+// which are begin, duration, function and flags; and begin, busy time, count and
+// function. Each begin is relative to the one before it in the list, the first to
+// from_ns.
+void write_rows_json(const Timeline& timeline, const Lane& lane, int64_t from_ns,
+                     int64_t until_ns, uint64_t pixel_ns, JsonWriter& json);
+void write_row_json(uint32_t level, const TimeRow& seen, int64_t from_ns,
+                    JsonWriter& json);
+
+}  // namespace arctrace::reader

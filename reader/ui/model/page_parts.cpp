@@ -1,0 +1,35 @@
+#include "reader/ui/model/page_parts.hpp"
+
+#include <string_view>
+
+#include "reader/report/critical_path_view.hpp"
+#include "reader/report/locks_view.hpp"
+
+namespace arctrace::reader {
+namespace {
+
+constexpr uint64_t kTableRowsMax = 500;
+
+ViewSettings table_settings(const Definitions& definitions) {
+  ViewSettings settings;
+  settings.is_json = true;
+  settings.options.limit = kTableRowsMax;
+  settings.definitions = &definitions;
+  return settings;
+}
+
+}  // namespace
+
+PageParts::PageParts(const Definitions& definitions, size_t max_items)
+    : timeline_(max_items),
+      times_(definitions, Grouping::kAll),
+      locks_(make_locks_view(table_settings(definitions))),
+      lock_listener_(locks_->call_listener()),
+      critical_(make_critical_path_view(table_settings(definitions))),
+      critical_listener_(critical_->schedule_listener()) {}
+
+void PageParts::begin(Replay& replay) {
+  locks_->begin_text(replay, [](std::string_view /*text*/) { return true; });
+}
+
+}  // namespace arctrace::reader

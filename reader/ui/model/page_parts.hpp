@@ -1,0 +1,72 @@
+// What the page shows of a trace, or of a range of it, as it is collected by one replay.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "reader/analysis/function_times.hpp"
+#include "reader/replay/replay.hpp"
+#include "reader/report/view.hpp"
+#include "reader/ui/model/timeline.hpp"
+
+namespace arctrace::reader {
+
+// The listener of that replay. Memory is bounded by max_items of the time line, and by
+// the numbers of functions, locks and threads; what threads did is kept in a temporary
+// file, for the critical path.
+class PageParts : public ReplayListener, public ScheduleListener {
+ public:
+  // `definitions` must outlive this object.
+  PageParts(const Definitions& definitions, size_t max_items);
+  // To be called before the first record.
+  void begin(Replay& replay);
+  // To be called after the last one.
+  void finish() { timeline_.rows().sort(); }
+
+  Timeline& timeline() { return timeline_; }
+  const Timeline& timeline() const { return timeline_; }
+  const FunctionTimes& times() const { return times_; }
+  // Members as those of `report --view=locks --format=json`.
+  absl::Status write_locks_json(Replay& replay, JsonWriter& json) {
+    return locks_->write_json(replay, json);
+  }
+  // Members as those of `report --view=critical-path --format=json`. REQUIRES: the replay
+  // has dispatches, and wake-ups.
+  absl::Status write_critical_json(Replay& replay, JsonWriter& json) {
+    return critical_->write_json(replay, json);
+  }
+
+  // The others need no token.
+  uint64_t frame_opened(const FrameInfo& frame) override {
+    return lock_listener_->frame_opened(frame);
+  }
+  void frame_closed(const FrameInfo& frame, uint64_t token, bool shown) override {
+    timeline_.frame_closed(frame, token, shown);
+    times_.frame_closed(frame, token, shown);
+    lock_listener_->frame_closed(frame, token, shown);
+  }
+  void frame_adopted(const FrameInfo& frame) override { timeline_.frame_adopted(frame); }
+  void point(const PointInfo& /*point*/) override {}
+  void args(const ArgsInfo& args) override { lock_listener_->args(args); }
+  void state_ended(const StateInfo& state) override {
+    timeline_.state_ended(state);
+    critical_listener_->state_ended(state);
+  }
+  void time_passed(const PathTime& time) override {
+    critical_listener_->time_passed(time);
+  }
+  void thread_made(ThreadIndex parent, ThreadIndex child, int64_t time_ns) override {
+    critical_listener_->thread_made(parent, child, time_ns);
+  }
+
+ private:
+  Timeline timeline_;
+  FunctionTimes times_;
+  const std::unique_ptr<View> locks_;
+  ReplayListener* const lock_listener_;
+  const std::unique_ptr<View> critical_;
+  ScheduleListener* const critical_listener_;
+};
+
+}  // namespace arctrace::reader

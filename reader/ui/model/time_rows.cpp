@@ -1,0 +1,143 @@
+#include "reader/ui/model/time_rows.hpp"
+
+#include <algorithm>
+
+namespace arctrace::reader {
+namespace {
+
+// The first grain: in most programs half of the calls are shorter than twice of it.
+constexpr uint64_t kFirstGrain = 64;
+constexpr uint64_t kLastGrain = uint64_t{1} << 62;
+
+Crowd crowd_of(const Stretch& stretch, uint64_t grain_ns) {
+  const uint64_t duration = stretch.duration_ns();
+  return {piece_start_ns(stretch.start_ns, grain_ns), duration, duration, stretch.what,
+          1};
+}
+
+// Both lists in one, each piece once.
+std::vector<Crowd> merged(const std::vector<Crowd>& crowds,
+                          const std::vector<Stretch>& short_ones, uint64_t grain_ns) {
+  std::vector<Crowd> all;
+  auto next = short_ones.begin();
+  const auto add_until = [&](int64_t start_ns) {
+    for (; next != short_ones.end(); ++next) {
+      const Crowd crowd = crowd_of(*next, grain_ns);
+      if (crowd.start_ns > start_ns) break;
+      add_to_crowds(all, crowd);
+    }
+  };
+  for (Crowd crowd : crowds) {
+    crowd.start_ns = piece_start_ns(crowd.start_ns, grain_ns);
+    add_until(crowd.start_ns);
+    add_to_crowds(all, crowd);
+  }
+  add_until(INT64_MAX);
+  return all;
+}
+
+}  // namespace
+
+int64_t piece_start_ns(int64_t time_ns, uint64_t grain_ns) {
+  const auto grain = static_cast<int64_t>(std::min(grain_ns, kLastGrain));
+  const int64_t rest = time_ns % grain;
+  if (rest >= 0) return time_ns - rest;
+  return time_ns - rest < INT64_MIN + grain ? INT64_MIN : time_ns - rest - grain;
+}
+
+bool add_to_crowds(std::vector<Crowd>& crowds, const Crowd& more) {
+  if (crowds.empty() || crowds.back().start_ns != more.start_ns) {
+    crowds.push_back(more);
+    return true;
+  }
+  Crowd& last = crowds.back();
+  last.busy_ns += more.busy_ns;
+  last.count += more.count;
+  if (more.longest_ns > last.longest_ns) {
+    last.longest_ns = more.longest_ns;
+    last.what = more.what;
+  }
+  return false;
+}
+
+void TimeRows::add(size_t row, const Stretch& stretch) {
+  if (row >= rows_.size()) rows_.resize(row + 1);
+  TimeRow& to = rows_[row];
+  if (stretch.duration_ns() >= grain_ns_) {
+    to.stretches.push_back(stretch);
+    ++items_;
+  } else if (add_to_crowds(to.crowds, crowd_of(stretch, grain_ns_))) {
+    ++items_;
+  }
+  if (items_ > max_items_) coarsen_to(max_items_ / 2);
+}
+
+void TimeRows::coarsen_to(size_t max_items) {
+  while (items_ > max_items && grain_ns_ < kLastGrain) coarsen();
+}
+
+void TimeRows::coarsen() {
+  sort();
+  grain_ns_ = grain_ns_ == 0 ? kFirstGrain : 2 * grain_ns_;
+  items_ = 0;
+  std::vector<Stretch> short_ones;
+  for (TimeRow& row : rows_) {
+    short_ones.clear();
+    std::erase_if(row.stretches, [&](const Stretch& stretch) {
+      if (stretch.duration_ns() >= grain_ns_) return false;
+      short_ones.push_back(stretch);
+      return true;
+    });
+    row.crowds = merged(row.crowds, short_ones, grain_ns_);
+    items_ += row.stretches.size() + row.crowds.size();
+  }
+}
+
+// Nearly always they are in order already.
+void TimeRows::sort() {
+  const auto before = [](const auto& a, const auto& b) {
+    return a.start_ns < b.start_ns;
+  };
+  for (TimeRow& row : rows_) {
+    if (!std::is_sorted(row.stretches.begin(), row.stretches.end(), before)) {
+      std::stable_sort(row.stretches.begin(), row.stretches.end(), before);
+    }
+    if (std::is_sorted(row.crowds.begin(), row.crowds.end(), before)) continue;
+    std::stable_sort(row.crowds.begin(), row.crowds.end(), before);
+    std::vector<Crowd> once;
+    for (const Crowd& crowd : row.crowds) add_to_crowds(once, crowd);
+    items_ -= row.crowds.size() - once.size();
+    row.crowds = std::move(once);
+  }
+}
+
+const TimeRow& TimeRows::row(size_t row) const {
+  static const TimeRow kNone;
+  return row < rows_.size() ? rows_[row] : kNone;
+}
+
+TimeRow seen_of_row(const TimeRow& row, int64_t from_ns, int64_t until_ns,
+                    uint64_t pixel_ns) {
+  TimeRow seen;
+  std::vector<Stretch> short_ones;
+  // As stretches do not overlap, their ends are in order, too.
+  auto stretch = std::partition_point(
+      row.stretches.begin(), row.stretches.end(),
+      [&](const Stretch& earlier) { return earlier.stop_ns <= from_ns; });
+  for (; stretch != row.stretches.end() && stretch->start_ns < until_ns; ++stretch) {
+    const bool is_long = stretch->duration_ns() >= pixel_ns;
+    (is_long ? seen.stretches : short_ones).push_back(*stretch);
+  }
+  const int64_t first_piece = piece_start_ns(from_ns, pixel_ns);
+  auto crowd = std::partition_point(
+      row.crowds.begin(), row.crowds.end(),
+      [&](const Crowd& earlier) { return earlier.start_ns < first_piece; });
+  std::vector<Crowd> crowds;
+  for (; crowd != row.crowds.end() && crowd->start_ns < until_ns; ++crowd) {
+    crowds.push_back(*crowd);
+  }
+  seen.crowds = merged(crowds, short_ones, pixel_ns);
+  return seen;
+}
+
+}  // namespace arctrace::reader

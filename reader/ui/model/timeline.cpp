@@ -1,0 +1,73 @@
+#include "reader/ui/model/timeline.hpp"
+
+#include <algorithm>
+
+namespace arctrace::reader {
+
+Lane& Timeline::lane_of(ThreadIndex thread, uint32_t coroutine, bool is_adopted) {
+  const Key key{thread, coroutine, is_adopted};
+  if (key == recent_key_ && !lanes_.empty()) return lanes_[recent_];
+  const auto [entry, is_new] =
+      index_.try_emplace(key, static_cast<uint32_t>(lanes_.size()));
+  if (is_new) {
+    Lane& lane = lanes_.emplace_back();
+    lane.thread = thread;
+    lane.coroutine = coroutine;
+    lane.is_adopted = is_adopted;
+  }
+  recent_key_ = key;
+  recent_ = entry->second;
+  return lanes_[recent_];
+}
+
+void Timeline::add(Lane& lane, uint32_t level, const Stretch& stretch) {
+  constexpr uint32_t kNoRow = UINT32_MAX;
+  if (level >= lane.rows.size()) lane.rows.resize(level + size_t{1}, kNoRow);
+  uint32_t& row = lane.rows[level];
+  if (row == kNoRow) row = row_count_++;
+  lane.levels = std::max(lane.levels, level + 1);
+  rows_.add(row, stretch);
+}
+
+const Lane* Timeline::find(const Lane& like) const {
+  const auto found = index_.find({like.thread, like.coroutine, like.is_adopted});
+  return found == index_.end() ? nullptr : &lanes_[found->second];
+}
+
+const TimeRow& Timeline::row(const Lane& lane, uint32_t level) const {
+  return rows_.row(level < lane.rows.size() ? lane.rows[level] : UINT32_MAX);
+}
+
+void Timeline::frame_closed(const FrameInfo& frame, uint64_t /*token*/, bool shown) {
+  if (!shown) return;
+  Lane& lane = lane_of(frame.thread, frame.coroutine, false);
+  const Stretch stretch{frame.start_ns, frame.stop_ns, frame.function, frame.flags};
+  constexpr uint16_t kCountedElsewhere = kFrameInherited | kFrameResumed;
+  if ((frame.flags & kCountedElsewhere) == 0) ++lane.calls;
+  if (frame.depth == 1) lane.busy_ns += stretch.duration_ns();
+  if (frame.depth > kDepthMax) {
+    ++calls_without_row_;
+    return;
+  }
+  add(lane, kStateLevels + frame.depth - 1, stretch);
+}
+
+// Each one is around all that the thread did before it, so that none has the row of
+// another one.
+void Timeline::frame_adopted(const FrameInfo& frame) {
+  Lane& lane = lane_of(frame.thread, frame.coroutine, true);
+  ++lane.calls;
+  const uint32_t level = std::max(lane.levels, kStateLevels);
+  if (level >= kStateLevels + kDepthMax) {
+    ++calls_without_row_;
+    return;
+  }
+  add(lane, level, {frame.start_ns, frame.stop_ns, frame.function, frame.flags});
+}
+
+void Timeline::state_ended(const StateInfo& state) {
+  add(lane_of(state.thread, 0, false), static_cast<uint32_t>(state.state),
+      {state.start_ns, state.stop_ns, static_cast<uint32_t>(state.state), 0});
+}
+
+}  // namespace arctrace::reader

@@ -1,0 +1,67 @@
+// The time line of a trace: a lane for each thread and each coroutine, in it rows of
+// calls by depth, and above them rows of the states of the thread.
+#pragma once
+
+#include <absl/container/flat_hash_map.h>
+
+#include <cstdint>
+#include <span>
+#include <tuple>
+#include <vector>
+
+#include "reader/replay/listener.hpp"
+#include "reader/replay/schedule_listener.hpp"
+#include "reader/ui/model/time_rows.hpp"
+
+namespace arctrace::reader {
+
+// Rows of a lane: one for each RunState, then one for each depth of calls.
+inline constexpr uint32_t kStateLevels = 3;
+// Deeper calls are counted, and have no row.
+inline constexpr uint32_t kDepthMax = 400;
+
+struct Lane {
+  ThreadIndex thread = kNoIndex;
+  uint32_t coroutine = 0;      // 0: the thread's own stack
+  bool is_adopted = false;     // of calls that were entered before tracing began
+  uint32_t levels = 0;         // rows that it has, with those of states
+  uint64_t calls = 0;          // as a report counts them, with those that have no row
+  uint64_t busy_ns = 0;        // of its outermost calls
+  std::vector<uint32_t> rows;  // in TimeRows, by level
+};
+
+class Timeline : public ReplayListener, public ScheduleListener {
+ public:
+  explicit Timeline(size_t max_items) : rows_(max_items) {}
+
+  std::span<const Lane> lanes() const { return lanes_; }
+  // The lane that is like one of another time line of the trace; null: there is none.
+  const Lane* find(const Lane& like) const;
+  // An empty row if the lane has none at this level.
+  const TimeRow& row(const Lane& lane, uint32_t level) const;
+  TimeRows& rows() { return rows_; }
+  const TimeRows& rows() const { return rows_; }
+  uint64_t calls_without_row() const { return calls_without_row_; }
+
+  uint64_t frame_opened(const FrameInfo& /*frame*/) override { return 0; }
+  void frame_closed(const FrameInfo& frame, uint64_t token, bool shown) override;
+  void frame_adopted(const FrameInfo& frame) override;
+  void point(const PointInfo& /*point*/) override {}
+  void state_ended(const StateInfo& state) override;
+
+ private:
+  using Key = std::tuple<ThreadIndex, uint32_t, bool>;
+
+  Lane& lane_of(ThreadIndex thread, uint32_t coroutine, bool is_adopted);
+  void add(Lane& lane, uint32_t level, const Stretch& stretch);
+
+  TimeRows rows_;
+  std::vector<Lane> lanes_;
+  absl::flat_hash_map<Key, uint32_t> index_;
+  Key recent_key_{kNoIndex, 0, false};
+  uint32_t recent_ = 0;
+  uint32_t row_count_ = 0;
+  uint64_t calls_without_row_ = 0;
+};
+
+}  // namespace arctrace::reader

@@ -1,0 +1,103 @@
+// What is chosen: a call, or a function.
+function histogramTable(row, own) {
+  const histogram = row[12];
+  if (!histogram) return null;
+  const first = histogram[0], columns = histogram.slice(1);
+  const most = Math.max(...columns, 1);
+  const from = (i) => first + i < 0 ? 0 : 2 ** (first + i);
+  const lines = columns.map((calls, i) => {
+    const here = own !== null && own >= from(i) && own < 2 ** (first + i + 1);
+    const meter = make("span", { class: "meter", "aria-hidden": "true" });
+    meter.style.width = Math.round(170 * calls / most) + "px";
+    return make("tr", { class: here ? "here" : null },
+      make("td", {}, duration(from(i)) + " – " + duration(2 ** (first + i + 1))),
+      make("td", { class: "name" }, calls ? meter : ""), make("td", {}, count(calls)), make("td", {}, here ? "◂ this call" : ""));
+  });
+  return make("section", {}, make("h2", {}, "How long its calls took"), make("table", { class: "histogram" }, make("tbody", {}, lines)));
+}
+
+function functionLink(id) {
+  return make("button", { class: "link mono", onclick: () => change({ func: id, call: null, tab: "chosen" }) }, nameOf(id).slice(0, 300));
+}
+const facts_ = (pairs) => make("dl", {}, pairs.filter((entry) => entry && entry[1]).map(([name, value]) => [make("dt", {}, name), make("dd", {}, value)]));
+
+// Where a function's source is, and its lines if they are there.
+function sourceSection(answer) {
+  if (!answer.file) return null;
+  const lines = answer.text.map((text, i) => make("tr", { class: answer.first + i === answer.line ? "here" : null },
+    make("td", { class: "dim" }, answer.first + i), make("td", { class: "code" }, text)));
+  return make("section", { class: "source" }, make("h2", {}, "Source"), make("p", { class: "mono" }, answer.file + ":" + answer.line),
+    lines.length > 0 ? make("table", { class: "lines" }, make("tbody", {}, lines)) : make("p", { class: "dim" }, "The file is not on this machine."));
+}
+
+class Chosen {
+  async show(main) {
+    main.classList.remove("fills");
+    if (state.call) return this.showCall(main, state.call);
+    timeLine.wakes = null;
+    if (state.func !== null) return this.showFunction(main, state.func);
+    clear(main, make("p", { class: "dim" }, "Choose a call in the time line, or a function in one of the tables."));
+  }
+  async showFunction(main, id) {
+    await readTotals();
+    if (state.tab !== "chosen") return;
+    const row = totals.byFunction.get(id);
+    clear(main, make("h2", { class: "mono" }, nameOf(id)), make("div", { class: "columns" },
+      make("section", {}, facts_([
+        ["module", facts.functions[id][1]],
+        ["calls", row ? count(row[1]) : "none in this time"],
+        row && ["in itself", duration(row[2]) + ", " + share(row[2], facts.thread_ns) + " of all threads"],
+        row && ["with what it called", duration(row[3])],
+        row && facts.has_cpu && ["of that waiting", duration(row[4])],
+        row && row[5] && ["average", duration(row[6])],
+        row && row[5] && ["p50 · p90 · p99", [row[8], row[9], row[10]].map(duration).join(" · ")],
+        row && row[5] && ["shortest · longest", duration(row[7]) + " · " + duration(row[11])],
+      ]), make("p", {}, make("button", { onclick: () => change({ tab: "flame", flameSearch: nameOf(id).slice(0, 200) }) }, "show in the flame graph"))),
+      row && histogramTable(row, null)));
+    const found = sourceSection(await source.source(id));
+    if (found && state.func === id && state.tab === "chosen") main.querySelector(".columns").append(found);
+  }
+  async showCall(main, call) {
+    const lane = facts.lanes[call.lane];
+    const own = call.stop - call.start;
+    await readTotals();
+    if (state.call !== call || state.tab !== "chosen") return;
+    const row = totals.byFunction.get(call.what);
+    const head = () => [
+      ["in", laneTitle(lane) + (lane.program && lane.program !== lane.name ? " of " + lane.program : "")],
+      ["at", moment(call.start, Math.max(1, own / 100)) + " – " + moment(call.stop, Math.max(1, own / 100))],
+      ["took", duration(own)],
+    ];
+    const title = make("h2", {}, functionLink(call.what));
+    clear(main, title, make("div", { class: "columns" }, make("section", {}, facts_(head())), row && histogramTable(row, own)));
+    let more = null;
+    try {
+      if (!lane.adopted) more = await source.call(call);
+    } catch (error) {
+      main.append(make("p", { class: "dim" }, error.message));
+    }
+    if (!more || state.call !== call || state.tab !== "chosen") return;
+    const waits = more.waits.map(([start, stop, , waker, path]) => make("li", {}, duration(stop - start) + " at " + moment(start, 1000) +
+      (waker ? ", ended by " + waker : "") + (path.length ? " in " + path.slice(-3).map((id) => shortName(nameOf(id))).join(" › ") : "")));
+    const callees = more.callees.map(([id, calls, ns]) => make("tr", {}, make("td", {}, duration(ns)), make("td", {}, share(ns, own)), make("td", {}, count(calls)), make("td", { class: "name" }, functionLink(id))));
+    clear(main, title, make("div", { class: "columns" },
+      make("section", {}, facts_([
+        ...head(),
+        ["in itself", duration(more.base_ns)],
+        facts.has_cpu && ["on the CPU", duration(own - more.off_ns)],
+        facts.has_cpu && ["waiting", duration(more.off_ns) + (more.ready_ns ? ", " + duration(more.ready_ns) + " of it for a CPU" : "")],
+        ["arguments", more.args && make("span", { class: "mono" }, more.args)],
+        ["returned", more.retval && make("span", { class: "mono" }, more.retval)],
+        ["marks", (more.flags || []).join(", ")],
+        ["module", facts.functions[call.what][1]],
+        ["called by", more.path.length > 1 && make("span", { class: "path" }, more.path.slice(0, -1).map((id, i) => [i ? " › " : "", functionLink(id)]).flat())],
+      ])),
+      waits.length > 0 && make("section", {}, make("h2", {}, "Its waits"), make("ol", {}, waits), more.waits_left_out ? make("p", { class: "dim" }, count(more.waits_left_out) + " more") : null),
+      row && histogramTable(row, own),
+      callees.length > 0 && make("section", {}, make("h2", {}, "What it called"), make("table", {}, make("tbody", {}, callees)))));
+    timeLine.wakes = more.waits;
+    timeLine.draw();
+    const found = sourceSection(await source.source(call.what));
+    if (found && state.call === call && state.tab === "chosen") main.querySelector(".columns").append(found);
+  }
+}

@@ -1,0 +1,48 @@
+// Numbers and times in words: three significant digits, a dash for nothing.
+const UNITS = [["ns", 1], ["us", 1e3], ["ms", 1e6], ["s", 1e9]];
+
+function threeDigits(value) {
+  if (value >= 1000) return Math.round(value).toLocaleString("en-US");
+  return value.toFixed(value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2);
+}
+function duration(ns) {
+  if (ns === null || ns === undefined || ns === 0) return "-";
+  let unit = UNITS[0];
+  for (const next of UNITS) if (ns >= next[1] * 0.9995) unit = next;
+  const value = ns / unit[1];
+  return (unit[1] === 1 && Number.isInteger(value) ? String(value) : threeDigits(value)) + " " + unit[0];
+}
+const count = (number) => number ? number.toLocaleString("en-US") : "-";
+const share = (part, all) => all > 0 && part > 0 ? (100 * part / all).toFixed(part / all < 0.0995 ? 1 : 0) + " %" : "-";
+
+// A moment, with as many digits as tell neighbours `step` apart.
+function moment(ns, step) {
+  const unit = Math.abs(ns) >= 1e9 || step >= 1e8 ? UNITS[3] : Math.abs(ns) >= 1e6 || step >= 1e5 ? UNITS[2] : UNITS[1];
+  const digits = Math.max(0, Math.min(9, Math.ceil(Math.log10(unit[1] / Math.max(step, 1)))));
+  return (ns / unit[1]).toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits }) + " " + unit[0];
+}
+
+// A name without its parameters, which say least about it.
+function shortName(name) {
+  const at = name.indexOf("(", name.startsWith("operator()") ? 10 : 1);
+  return at > 0 && name.endsWith(")") && !name.startsWith("(") ? name.slice(0, at) : name;
+}
+const fileOf = (path) => path.slice(path.lastIndexOf("/") + 1);
+
+// A name that comes as the trace has it: cut, and without what a browser would obey.
+const plain = (text) => String(text).slice(0, 300).replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, (letter) => "\\u{" + letter.codePointAt(0).toString(16) + "}");
+
+function hash(text) {
+  let value = 2166136261;
+  const end = Math.min(text.length, 200);
+  for (let i = 0; i < end; ++i) value = Math.imul(value ^ text.charCodeAt(i), 16777619);
+  return value >>> 0;
+}
+
+const BLOCKS = "▁▂▃▄▅▆▇█";
+// The columns of a histogram as one word, on a square root's scale.
+function shapeOf(histogram) {
+  const columns = histogram.slice(1);
+  const most = Math.max(...columns, 1);
+  return columns.map((n) => n === 0 ? "·" : BLOCKS[Math.min(7, Math.floor(8 * Math.sqrt(n / most)))]).join("");
+}

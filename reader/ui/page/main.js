@@ -1,0 +1,169 @@
+// Puts the page together.
+const TABS = [
+  { id: "summary", text: "Summary" }, { id: "flame", text: "Flame graph" }, { id: "functions", text: "Functions" },
+  { id: "locks", text: "Locks" }, { id: "critical", text: "Critical path" }, { id: "chosen", text: "Chosen" },
+];
+const KEYS = [
+  ["w  s", "zoom in and out"], ["a  d", "move left and right"], ["0", "all of the time"],
+  ["↑ ↓ ← →", "choose the caller, the first callee, the call before, the one after"], ["Enter  f", "zoom to the chosen call"],
+  ["shift ↑ ↓", "scroll the lanes"], ["drag", "move"], ["shift drag", "choose a range of time for tables and flame graph"],
+  ["r", "the range that is shown becomes that range"], ["Esc", "back to the whole time"],
+  ["ctrl wheel, pinch", "zoom"], ["wheel", "scroll the lanes"], ["click on a thread", "fold and unfold it"],
+  ["1 – 6", "the tabs"], ["/", "search"], ["t", "light or dark"], ["?", "this list"],
+];
+const SIGNS = [
+  ["running", "on the CPU"], ["ready", "ready to run, waits for a CPU"], ["blocked", "blocked"],
+  ["gap", "records are missing"], ["crowd", "calls too short to be drawn: zoom in"],
+];
+let timeLine = null;
+const status = make("div", { class: "say", role: "status" });
+
+// A message that stays for a while; screen readers read it out.
+let sayTimer = 0;
+function say(text) {
+  status.textContent = text;
+  clearTimeout(sayTimer);
+  sayTimer = setTimeout(() => { status.textContent = ""; }, 8000);
+}
+
+function setTheme() {
+  const dark = state.theme ? state.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+  document.documentElement.dataset.theme = dark ? "dark" : "light";
+  colors.clear();
+}
+
+function makeHeader(search) {
+  const has = (number, one, many) => number ? count(number) + " " + (number === 1 ? one : many) : null;
+  const words = [facts.end, duration(facts.wall_ns)];
+  if (facts.has_cpu) words.push("on the CPU " + duration(facts.cpu_ns), "waiting " + duration(facts.off_ns));
+  words.push(has(facts.processes, "process", "processes"), has(facts.threads, "thread", "threads"));
+  return make("header", {},
+    make("div", { class: "head" },
+      make("h1", { title: facts.command.slice(0, 1000) }, facts.command.slice(0, 500) || fileOf(facts.path || "arctrace")),
+      make("div", { class: "facts", title: facts.records_text },
+        make("b", {}, words.filter(Boolean).join(" · ")),
+        facts.lost ? make("span", { class: "hot" }, " · ! " + facts.records_text) : " · " + count(facts.records) + " records, none lost")),
+    search.element,
+    make("button", { id: "theme", "aria-label": "Light or dark", title: "light or dark (t)",
+      onclick: () => change({ theme: isDark() ? "light" : "dark" }) }, "◐"),
+    make("button", { id: "help", "aria-label": "Keys", title: "keys (?)", onclick: () => document.querySelector("dialog").showModal() }, "?"));
+}
+
+function makeTabs(main, panes) {
+  const buttons = TABS.map((tab) => make("button", { role: "tab", id: "tab-" + tab.id, "aria-controls": "pane", onclick: () => change({ tab: tab.id }) }, tab.text));
+  const scope = make("span", { class: "scope" });
+  const nav = make("nav", { role: "tablist", "aria-label": "Views" }, buttons, scope);
+  nav.addEventListener("keydown", (event) => {
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (!step || event.target.getAttribute("role") !== "tab") return;
+    const next = (TABS.findIndex((tab) => tab.id === state.tab) + step + TABS.length) % TABS.length;
+    change({ tab: TABS[next].id });
+    buttons[next].focus();
+    event.preventDefault();
+    event.stopPropagation();
+  });
+  let turn = 0;
+  const show = async () => {
+    const mine = ++turn;
+    TABS.forEach((tab, i) => {
+      buttons[i].setAttribute("aria-selected", String(tab.id === state.tab));
+      buttons[i].tabIndex = tab.id === state.tab ? 0 : -1;
+    });
+    main.setAttribute("aria-labelledby", "tab-" + state.tab);
+    clear(scope, state.range
+      ? [make("span", {}, "of " + moment(state.range.from, 1000) + " – " + moment(state.range.until, 1000) + " (" + duration(state.range.until - state.range.from) + ") "),
+        make("button", { onclick: () => change({ range: null }) }, "whole time")]
+      : source.canReadAgain ? [make("span", {}, "of the whole time "), make("button", { title: "r", onclick: shownRange }, "only what is shown")] : "of the whole time");
+    try {
+      await panes[state.tab].show(main);
+    } catch (error) {
+      if (mine === turn) clear(main, make("p", { class: "failure", role: "alert" }, "The server does not answer: " + error.message));
+    }
+  };
+  return { nav, show };
+}
+function shownRange() { change({ range: { from: Math.floor(state.view.from), until: Math.ceil(state.view.until) } }); }
+
+function makeSplitter() {
+  const splitter = make("div", { class: "splitter", role: "separator", "aria-orientation": "horizontal", "aria-label": "Height of the time line", tabindex: 0 });
+  const set = (height) => { timeLine.element.style.flexBasis = Math.max(120, Math.min(height, window.innerHeight - 200)) + "px"; };
+  splitter.addEventListener("pointerdown", (event) => {
+    splitter.setPointerCapture(event.pointerId);
+    splitter.onpointermove = (move) => set(move.clientY - timeLine.element.getBoundingClientRect().top);
+  });
+  splitter.addEventListener("pointerup", () => { splitter.onpointermove = null; });
+  splitter.addEventListener("keydown", (event) => {
+    const step = { ArrowUp: -30, ArrowDown: 30 }[event.key];
+    if (!step) return;
+    set(timeLine.element.clientHeight + step);
+    event.preventDefault();
+    event.stopPropagation();
+  });
+  return splitter;
+}
+
+function listenToKeys(search) {
+  document.addEventListener("keydown", (event) => {
+    const target = event.target;
+    if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
+    if (["INPUT", "SELECT", "TEXTAREA"].includes(target.tagName)) {
+      if (event.key === "Escape") target.blur();
+      return;
+    }
+    if (event.key === "/") search.input.focus();
+    else if (event.key === "?") document.querySelector("dialog").showModal();
+    else if (event.key === "t") change({ theme: isDark() ? "light" : "dark" });
+    else if (event.key === "r" && source.canReadAgain) shownRange();
+    else if (event.key === "Escape") change({ range: null, call: null, func: null });
+    else if (event.key >= "1" && event.key <= String(TABS.length)) change({ tab: TABS[Number(event.key) - 1].id });
+    else if (target.tagName === "BUTTON" && ["Enter", " "].includes(event.key)) return;
+    else if (target.tagName === "TR" || !timeLine.key(event)) return;
+    event.preventDefault();
+  });
+}
+
+async function start() {
+  document.documentElement.dataset.theme = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
+  const app = document.getElementById("app");
+  source = makeSource();
+  try {
+    facts = await source.summary();
+  } catch (error) {
+    clear(app, make("p", { class: "loading failure", role: "alert" }, "The trace could not be read: " + error.message));
+    return;
+  }
+  readAddress();
+  setTheme();
+  document.title = (facts.command || "arctrace").slice(0, 80) + " – arctrace";
+  timeLine = new TimeLine();
+  const search = new Search();
+  const flame = new FlameGraph(), table = new FunctionTable();
+  const panes = { summary: new SummaryPane(), flame, functions: table, locks: new LockTable(), critical: new CriticalTable(), chosen: new Chosen() };
+  const main = make("main", { id: "pane", role: "tabpanel", tabindex: -1 });
+  const tabs = makeTabs(main, panes);
+  const help = make("dialog", { "aria-label": "Keys" }, make("h2", {}, "Keys"),
+    make("dl", {}, KEYS.map(([keys, what]) => [make("dt", {}, make("kbd", {}, keys)), make("dd", {}, what)])),
+    make("h2", {}, "In the time line"),
+    make("dl", {}, SIGNS.map(([sign, what]) => [make("dt", {}, make("span", { class: "sign " + sign })), make("dd", {}, what)])),
+    make("p", {}, make("button", { onclick: () => help.close() }, "close")));
+  clear(app, makeHeader(search), timeLine.element, makeSplitter(), tabs.nav, main);
+  document.body.append(tip, help, status);
+  onChange((changed) => {
+    if (changed.has("theme")) setTheme();
+    const flames = ["weight", "per", "inverted", "flameSearch"].some((name) => changed.has(name));
+    if (["tab", "range", "call", "func"].some((name) => changed.has(name)) || changed.has("per")) tabs.show();
+    else if (state.tab === "flame" && flames) flame.build();
+    else if (state.tab === "functions" && ["sort", "up", "filter"].some((name) => changed.has(name))) table.fill();
+    if (changed.has("theme")) flame.draw();
+  });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { setTheme(); timeLine.draw(); flame.draw(); });
+  window.addEventListener("hashchange", () => location.reload());  // by hand: all follows from the address
+  listenToKeys(search);
+  await tabs.show();
+  timeLine.ask();
+  timeLine.draw();
+  if (state.call) timeLine.show(state.call);
+  document.documentElement.dataset.ready = "true";
+  window.arctracePage = { state, facts, timeLine, flame };
+}
+start();

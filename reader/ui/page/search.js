@@ -1,0 +1,84 @@
+// The one search field: functions and threads as one types, arguments when it is asked for.
+class Search {
+  constructor() {
+    this.list = make("ul", { class: "found", id: "found", role: "listbox", hidden: true, "aria-label": "Found" });
+    this.input = make("input", {
+      type: "search", placeholder: "Search  ( / )", role: "combobox", "aria-controls": "found", "aria-expanded": "false",
+      "aria-label": "Search functions, threads and arguments", autocomplete: "off", spellcheck: "false",
+      oninput: () => this.find(), onfocus: () => this.find(), onkeydown: (event) => this.key(event),
+      onblur: () => setTimeout(() => this.close(), 150),
+    });
+    this.element = make("div", { class: "search", role: "search" }, this.input, this.list);
+    this.index = facts.functions.map((entry) => (entry[0] + " " + fileOf(entry[1])).toLowerCase());
+    this.items = [];
+  }
+  find() {
+    const wanted = this.input.value.trim().toLowerCase();
+    if (!wanted) return this.close();
+    const items = [];
+    for (let id = 1; id < this.index.length && items.length < 40; ++id) {
+      if (!this.index[id].includes(wanted)) continue;
+      items.push({ kind: "function", text: nameOf(id), rank: nameOf(id).toLowerCase().startsWith(wanted) ? 0 : 1,
+        go: () => change({ func: id, call: null, tab: "chosen" }) });
+    }
+    items.sort((a, b) => a.rank - b.rank);
+    items.length = Math.min(items.length, 20);
+    facts.lanes.forEach((lane, index) => {
+      if (items.length < 40 && laneTitle(lane).toLowerCase().includes(wanted)) items.push({ kind: "thread", text: laneTitle(lane), go: () => this.goLane(index) });
+    });
+    if (source.canReadAgain && wanted.length > 1) items.push({ kind: "arguments", text: "calls whose arguments contain “" + this.input.value.trim() + "”", stays: true, go: () => this.findArguments() });
+    this.show(items.length ? items : [{ kind: "", text: "nothing has this name", go: () => {} }], 0);
+  }
+  goLane(index) {
+    let y = 0;
+    for (const one of timeLine.order) { if (one === index) break; y += timeLine.laneHeight(facts.lanes[one]); }
+    facts.lanes[index].folded = false;
+    timeLine.setScroll(y);
+    timeLine.canvas.focus();
+  }
+  async findArguments() {
+    this.show([{ kind: "", text: "reading the trace…", go: () => {}, stays: true }], 0);
+    try {
+      const answer = await source.search(this.input.value.trim());
+      const items = answer.found.map(([lane, level, start, stop, what, text]) => ({
+        kind: duration(stop - start), text: shortName(nameOf(what)) + "  " + text,
+        go: () => { const call = { lane, level, start, stop, what, flags: 0 }; change({ call, func: null, tab: "chosen" }); timeLine.show(call); },
+      }));
+      if (answer.is_cut) items.push({ kind: "", text: "there are more", go: () => {} });
+      this.show(items.length ? items : [{ kind: "", text: "no argument contains it", go: () => {} }], 0);
+    } catch (error) {
+      this.show([{ kind: "", text: error.message, go: () => {} }], 0);
+    }
+  }
+  show(items, chosen) {
+    this.items = items;
+    this.list.hidden = items.length === 0;
+    this.input.setAttribute("aria-expanded", String(items.length > 0));
+    clear(this.list, items.map((item, i) => make("li", {
+      role: "option", id: "found" + i, onmousedown: (event) => { event.preventDefault(); this.go(i); },
+    }, make("span", { class: "kind" }, item.kind), item.text.slice(0, 300))));
+    this.choose(chosen);
+  }
+  choose(i) {
+    this.chosen = i;
+    [...this.list.children].forEach((element, k) => element.setAttribute("aria-selected", String(k === i)));
+    if (this.items.length) { this.input.setAttribute("aria-activedescendant", "found" + i); this.list.children[i].scrollIntoView({ block: "nearest" }); }
+  }
+  go(i) {
+    const item = this.items[i];
+    if (!item) return;
+    if (!item.stays) this.close();
+    item.go();
+  }
+  close() { this.items = []; this.list.hidden = true; this.input.setAttribute("aria-expanded", "false"); }
+  key(event) {
+    const length = this.items.length;
+    if (event.key === "ArrowDown" && length) this.choose((this.chosen + 1) % length);
+    else if (event.key === "ArrowUp" && length) this.choose((this.chosen + length - 1) % length);
+    else if (event.key === "Enter") this.go(this.chosen);
+    else if (event.key === "Escape") { this.close(); this.input.blur(); }
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+}

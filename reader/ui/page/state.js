@@ -1,0 +1,91 @@
+// What is looked at. The address has all of it, so that it can be sent to somebody.
+const state = {
+  view: null,      // {from, until}: of the time line
+  range: null,     // {from, until}: of which tables and flame graph are; null: the whole
+  call: null,      // {lane, level, start, stop, what, flags}
+  func: null,      // a FunctionId
+  tab: "summary",
+  weight: "wall", per: "all", inverted: false, flameSearch: "",
+  sort: "self", up: false, filter: "",
+  theme: null,     // null: the system's
+};
+let facts = null;  // the answer to "summary"
+let source = null;
+const listeners = [];
+
+function onChange(listener) { listeners.push(listener); }
+function change(values) {
+  const changed = new Set(Object.keys(values).filter((name) => state[name] !== values[name]));
+  Object.assign(state, values);
+  for (const listener of listeners) listener(changed);
+  writeAddress();
+}
+
+const pair = (range) => range ? Math.floor(range.from) + "," + Math.ceil(range.until) : "";
+let addressTimer = 0;
+function writeAddress() {
+  clearTimeout(addressTimer);
+  addressTimer = setTimeout(() => {
+    const values = new URLSearchParams();
+    const isWhole = state.view.from === facts.from_ns && state.view.until === facts.until_ns;
+    if (!isWhole) values.set("view", pair(state.view));
+    if (state.range) values.set("range", pair(state.range));
+    if (state.call) values.set("call", [state.call.lane, state.call.level, state.call.start, state.call.stop, state.call.what].join(","));
+    if (state.func !== null) values.set("function", nameOf(state.func));
+    for (const name of ["tab", "weight", "per", "sort", "filter", "theme"]) {
+      if (state[name]) values.set(name, state[name]);
+    }
+    if (state.inverted) values.set("inverted", "1");
+    if (state.up) values.set("up", "1");
+    if (state.flameSearch) values.set("find", state.flameSearch);
+    history.replaceState(null, "", "#" + values.toString());
+  }, 150);
+}
+function readAddress() {
+  const values = new URLSearchParams(location.hash.slice(1));
+  const numbers = (name, least) => {
+    const list = (values.get(name) || "").split(",").map(Number);
+    return list.length >= least && list.every(Number.isFinite) ? list : null;
+  };
+  const range = (name) => {
+    const list = numbers(name, 2);
+    return list && list[0] < list[1] ? { from: list[0], until: list[1] } : null;
+  };
+  state.view = range("view") || { from: facts.from_ns, until: Math.max(facts.until_ns, facts.from_ns + 1) };
+  state.range = source.canReadAgain ? range("range") : null;
+  const call = numbers("call", 5);
+  state.call = call && call[0] < facts.lanes.length && call[4] < facts.functions.length
+    ? { lane: call[0], level: call[1], start: call[2], stop: call[3], what: call[4], flags: 0 } : null;
+  const choose = (name, choices) => { if (choices.includes(values.get(name))) state[name] = values.get(name); };
+  choose("tab", TABS.map((tab) => tab.id));
+  choose("weight", Object.keys(WEIGHTS));
+  choose("per", Object.keys(GROUPINGS));
+  choose("sort", COLUMNS.map((column) => column.id));
+  choose("theme", ["light", "dark"]);
+  state.inverted = values.get("inverted") === "1";
+  state.up = values.get("up") === "1";
+  state.filter = values.get("filter") || "";
+  state.flameSearch = values.get("find") || "";
+  const wanted = values.get("function");
+  const found = wanted ? facts.functions.findIndex((entry) => entry[0] === wanted) : -1;
+  state.func = found >= 0 ? found : null;
+}
+
+const nameOf = (id) => id < 0 ? "[too little to be seen]" : facts.functions[id] ? facts.functions[id][0] || "[no name]" : "?";
+const moduleOf = (id) => id >= 0 && facts.functions[id] ? fileOf(facts.functions[id][1]) : "";
+const laneTitle = (lane) => lane.name + " " + lane.pid + "/" + lane.tid +
+  (lane.coroutine ? " coroutine " + lane.coroutine : "") + (lane.adopted ? ", entered before tracing" : "");
+
+// Colours go by function.
+const colors = new Map();
+const isDark = () => document.documentElement.dataset.theme === "dark";
+function colorOf(id) {
+  let color = colors.get(id);
+  if (color) return color;
+  const own = hash(nameOf(id));
+  const hue = own % 360;
+  const light = isDark() ? 34 + (own >>> 9) % 12 : 72 + (own >>> 9) % 12;
+  color = id < 0 ? (isDark() ? "#3b434d" : "#d9dde3") : "hsl(" + hue + " " + (isDark() ? 38 : 58) + "% " + light + "%)";
+  colors.set(id, color);
+  return color;
+}

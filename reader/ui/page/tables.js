@@ -1,0 +1,125 @@
+// The tables: functions, locks, the critical path.
+const COLUMNS = [
+  { id: "self", text: "self", of: (row) => row[2], show: duration, tip: "time in the function itself" },
+  { id: "total", text: "total", of: (row) => row[3], show: duration, tip: "time with what it called" },
+  { id: "off", text: "waiting", of: (row) => row[4], show: duration, tip: "part of the total that was not on a CPU", cpu: true },
+  { id: "calls", text: "calls", of: (row) => row[1], show: count },
+  { id: "avg", text: "average", of: (row) => row[6], show: duration },
+  { id: "p50", text: "p50", of: (row) => row[8], show: duration, tip: "half of the calls took no longer" },
+  { id: "p99", text: "p99", of: (row) => row[10], show: duration, tip: "99 % of the calls took no longer" },
+  { id: "max", text: "longest", of: (row) => row[11], show: duration },
+  { id: "shape", text: "distribution", tip: "calls by duration, a column for each power of two" },
+  { id: "name", text: "function", of: (row) => nameOf(row[0]) },
+];
+const ROWS = 300;
+
+// Totals of the present range; kept, because the detail of a call needs them, too.
+const totals = { key: null, rows: [], byFunction: new Map() };
+async function readTotals() {
+  const key = pair(state.range);
+  if (totals.key === key) return;
+  const answer = await source.totals(state.range && { from: state.range.from, until: state.range.until });
+  totals.key = key;
+  totals.rows = answer.totals;
+  totals.byFunction = new Map(answer.totals.map((row) => [row[0], row]));
+}
+
+class FunctionTable {
+  constructor() {
+    this.limit = ROWS;
+    this.filter = make("input", { type: "search", placeholder: "function or module", "aria-label": "Show only functions that contain", value: state.filter,
+      oninput: (event) => { this.limit = ROWS; change({ filter: event.target.value }); } });
+    this.note = make("span", { role: "status" });
+    this.bar = make("div", { class: "bar" }, make("label", {}, "only:", this.filter), this.note);
+    this.place = make("div", {});
+  }
+  async show(main) {
+    main.classList.remove("fills");
+    clear(main, this.bar, this.place);
+    if (totals.key !== pair(state.range)) this.note.textContent = "reading…";
+    await readTotals();
+    this.fill();
+  }
+  fill() {
+    const wanted = state.filter.toLowerCase();
+    const rows = totals.rows.filter((row) => !wanted || nameOf(row[0]).toLowerCase().includes(wanted) || moduleOf(row[0]).toLowerCase().includes(wanted));
+    const column = COLUMNS.find((one) => one.id === state.sort) || COLUMNS[0];
+    const value = column.of || COLUMNS[0].of;
+    const sign = state.up ? 1 : -1;
+    rows.sort((a, b) => {
+      const left = value(a), right = value(b);
+      if (typeof left === "string") return sign * left.localeCompare(right);
+      return sign * ((left ?? -1) - (right ?? -1));
+    });
+    const all = totals.rows.reduce((sum, row) => sum + row[2], 0);
+    const shown = rows.reduce((sum, row) => sum + row[2], 0);
+    this.note.textContent = count(rows.length) + " functions, " + duration(shown) + " in themselves" + (wanted ? ", " + share(shown, all) : "");
+    const columns = COLUMNS.filter((one) => !one.cpu || facts.has_cpu);
+    const head = columns.map((one) => make("th", {
+      class: one.id === "name" ? "name" : null, scope: "col", title: one.tip,
+      "aria-sort": one.id === state.sort ? (state.up ? "ascending" : "descending") : null,
+    }, one.of ? make("button", { onclick: () => change({ sort: one.id, up: one.id === state.sort ? !state.up : one.id === "name" }) }, one.text) : one.text));
+    const body = rows.slice(0, this.limit).map((row) => make("tr", {
+      tabindex: 0, class: state.func === row[0] ? "chosen" : null,
+      onclick: () => change({ func: row[0], call: null, tab: "chosen" }),
+      onkeydown: (event) => { if (event.key === "Enter") change({ func: row[0], call: null, tab: "chosen" }); },
+    }, columns.map((one) => this.cell(one, row))));
+    clear(this.place, make("table", {}, make("thead", {}, make("tr", {}, head)), make("tbody", {}, body)),
+      rows.length > this.limit && make("button", { onclick: () => { this.limit *= 4; this.fill(); } }, "show more of " + count(rows.length)));
+  }
+  cell(column, row) {
+    if (column.id === "name") {
+      return make("td", { class: "name", title: nameOf(row[0]).slice(0, 500) }, nameOf(row[0]).slice(0, 300), make("span", { class: "module" }, moduleOf(row[0])));
+    }
+    if (column.id === "shape") return make("td", { class: "shape", title: row[12] ? "from " + duration(row[7]) + " to " + duration(row[11]) : null }, row[12] ? shapeOf(row[12]) : "");
+    return make("td", {}, column.show(column.of(row)));
+  }
+}
+
+class LockTable {
+  async show(main) {
+    main.classList.remove("fills");
+    clear(main, make("p", { role: "status" }, "reading…"));
+    const answer = await source.locks(state.range && { from: state.range.from, until: state.range.until });
+    if (state.tab !== "locks") return;
+    const head = ["waited", "waits", "longest wait", "held", "holds", "longest hold", "lock", "held longest by"];
+    const path = (span) => span ? (span.path || []).slice(-4).map(shortName).map(plain).join(" › ") || "no recorded function" : "-";
+    const rows = answer.locks.map((lock) => make("tr", {},
+      make("td", {}, duration(lock.waited_ns)), make("td", {}, count(lock.waits)), make("td", {}, duration(lock.longest_wait && lock.longest_wait.duration_ns)),
+      make("td", {}, duration(lock.held_ns)), make("td", {}, count(lock.holds)), make("td", {}, duration(lock.longest_hold && lock.longest_hold.duration_ns)),
+      make("td", { class: "name" }, plain(lock.kind + " " + lock.name), make("span", { class: "module" }, lock.pid)),
+      make("td", { class: "name" }, path(lock.longest_hold))));
+    clear(main,
+      answer.deadlocks.map((ring) => make("p", { class: "hot" }, "Deadlock at the end: " + ring.map((one) => one.pid + "/" + one.tid + " waits for " + plain(one.lock)).join(", "))),
+      answer.locks.length === 0
+        ? make("p", {}, answer.calls_without_lock
+          ? count(answer.calls_without_lock) + " calls of lock functions, without the arguments that name the lock: arctrace record -a records them."
+          : "No call of a lock function is in this time.")
+        : make("table", {}, make("thead", {}, make("tr", {}, head.map((text, i) => make("th", { scope: "col", class: i > 5 ? "name" : null }, text)))), make("tbody", {}, rows)),
+      make("p", { class: "dim" }, "Seen are calls of the program; locks inside libraries need arctrace record --nest-libcall."));
+  }
+}
+
+class CriticalTable {
+  async show(main) {
+    main.classList.remove("fills");
+    if (!facts.has_wake_ups) {
+      clear(main, make("p", {}, "What each wait was ended by is not in this trace: arctrace record --kernel=bpf records it."));
+      return;
+    }
+    clear(main, make("p", { role: "status" }, "reading…"));
+    const answer = await source.critical(state.range && { from: state.range.from, until: state.range.until });
+    if (state.tab !== "critical") return;
+    const rows = answer.critical_path.map((row) => {
+      const meter = make("span", { class: row.state === "running" ? "meter" : "meter off", "aria-hidden": "true" });
+      meter.style.width = Math.round(170 * row.ns / Math.max(1, answer.wall_ns)) + "px";
+      return make("tr", {}, make("td", {}, duration(row.ns)), make("td", {}, share(row.ns, answer.wall_ns)), make("td", { class: "name" }, meter),
+        make("td", { class: "name" }, row.state), make("td", { class: "name" }, plain(row.process), make("span", { class: "module" }, row.pid + "/" + row.tid)),
+        make("td", { class: "name" }, row.path.slice(-5).map(shortName).map(plain).join(" › ") || make("span", { class: "dim" }, "outside of recorded functions")));
+    });
+    const head = ["time", "share", "", "state", "thread", "where"];
+    clear(main, make("p", {}, "What the " + duration(answer.wall_ns) + " from begin to end depended on: from the last end back through each wait to what ended it."),
+      rows.length === 0 ? make("p", {}, "No thread has time in this stretch.")
+        : make("table", {}, make("thead", {}, make("tr", {}, head.map((text, i) => make("th", { scope: "col", class: i > 1 ? "name" : null }, text)))), make("tbody", {}, rows)));
+  }
+}

@@ -1,0 +1,155 @@
+// Rows of the time line in bounded memory, against the same stretches kept whole.
+#include "reader/ui/model/time_rows.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <random>
+#include <vector>
+
+namespace arctrace::reader {
+namespace {
+
+// Neighbours, from 1 ns to some 30 us long, with pauses between them.
+std::vector<Stretch> made_stretches(size_t count, int64_t start_ns) {
+  std::mt19937_64 random(7);
+  std::vector<Stretch> made;
+  for (size_t i = 0; i < count; ++i) {
+    const auto length = static_cast<int64_t>(1 + (random() & 0x7FFF) % (1u << i % 16));
+    made.push_back({start_ns, start_ns + length, static_cast<uint32_t>(i % 5), 0});
+    start_ns += length + static_cast<int64_t>(random() % 200);
+  }
+  return made;
+}
+
+struct Sums {
+  uint64_t count = 0, busy_ns = 0;
+  bool operator==(const Sums&) const = default;
+};
+
+Sums sums_of(const TimeRow& row) {
+  Sums sums;
+  for (const Stretch& stretch : row.stretches) {
+    ++sums.count;
+    sums.busy_ns += stretch.duration_ns();
+  }
+  for (const Crowd& crowd : row.crowds) {
+    sums.count += crowd.count;
+    sums.busy_ns += crowd.busy_ns;
+  }
+  return sums;
+}
+
+bool in_order(const TimeRow& row) {
+  const auto before = [](const auto& a, const auto& b) {
+    return a.start_ns < b.start_ns;
+  };
+  return std::is_sorted(row.stretches.begin(), row.stretches.end(), before) &&
+         std::is_sorted(row.crowds.begin(), row.crowds.end(), before);
+}
+
+TEST_CASE("stretches are exact as long as they fit") {
+  TimeRows rows(1000);
+  const std::vector<Stretch> made = made_stretches(1000, -5000);
+  for (const Stretch& stretch : made) rows.add(2, stretch);
+  CHECK(rows.grain_ns() == 0);
+  CHECK(rows.items() == 1000);
+  CHECK(rows.row(2).stretches.size() == 1000);
+  CHECK(rows.row(0).stretches.empty());
+  CHECK(rows.row(99).stretches.empty());
+}
+
+TEST_CASE("short ones become crowds that keep number, time and the longest") {
+  for (const int64_t start_ns : {int64_t{-40'000'000}, int64_t{0}, int64_t{1} << 60}) {
+    const std::vector<Stretch> made = made_stretches(20'000, start_ns);
+    TimeRows rows(3000);
+    for (size_t i = 0; i < made.size(); ++i) rows.add(i % 3, made[i]);
+    rows.sort();
+    CHECK(rows.items() <= 3000);
+    const uint64_t grain_ns = rows.grain_ns();
+    REQUIRE(grain_ns > 0);
+    size_t items = 0;
+    for (size_t row = 0; row < 3; ++row) {
+      TimeRow whole;
+      for (size_t i = row; i < made.size(); i += 3) whole.stretches.push_back(made[i]);
+      const TimeRow& kept = rows.row(row);
+      CHECK(in_order(kept));
+      CHECK(sums_of(kept) == sums_of(whole));
+      items += kept.stretches.size() + kept.crowds.size();
+      // What is kept exactly, and only that, is at least a grain long.
+      size_t exact = 0;
+      for (const Stretch& stretch : whole.stretches) {
+        if (stretch.duration_ns() >= grain_ns) ++exact;
+      }
+      CHECK(kept.stretches.size() == exact);
+      for (const Crowd& crowd : kept.crowds) {
+        uint64_t longest_ns = 0;
+        for (const Stretch& stretch : whole.stretches) {
+          if (stretch.duration_ns() < grain_ns &&
+              piece_start_ns(stretch.start_ns, grain_ns) == crowd.start_ns) {
+            longest_ns = std::max(longest_ns, stretch.duration_ns());
+          }
+        }
+        REQUIRE(crowd.longest_ns == longest_ns);
+      }
+    }
+    CHECK(rows.items() == items);
+  }
+}
+
+TEST_CASE("a screen has at most two items for each pixel, and loses no call") {
+  TimeRows rows(3000);
+  const std::vector<Stretch> made = made_stretches(20'000, 1000);
+  for (const Stretch& stretch : made) rows.add(0, stretch);
+  rows.sort();
+  const int64_t until_ns = made.back().stop_ns + 1;
+  for (const uint64_t pixel_ns :
+       {rows.grain_ns(), 3 * rows.grain_ns(), uint64_t{1} << 20}) {
+    const TimeRow seen = seen_of_row(rows.row(0), 0, until_ns, pixel_ns);
+    CHECK(in_order(seen));
+    CHECK(sums_of(seen) == sums_of(rows.row(0)));
+    const auto pixels = static_cast<uint64_t>(until_ns) / pixel_ns + 1;
+    CHECK(seen.stretches.size() <= pixels);
+    CHECK(seen.crowds.size() <= pixels);
+    for (const Stretch& stretch : seen.stretches)
+      CHECK(stretch.duration_ns() >= pixel_ns);
+  }
+}
+
+TEST_CASE("a part of a row has what touches it") {
+  TimeRow row;
+  row.stretches = {{0, 10, 1, 0}, {10, 20, 2, 0}, {30, 90, 3, 0}, {95, 96, 4, 0}};
+  const TimeRow seen = seen_of_row(row, 10, 95, 1);
+  REQUIRE(seen.stretches.size() == 2);
+  CHECK(seen.stretches[0].what == 2);
+  CHECK(seen.stretches[1].what == 3);
+  CHECK(seen_of_row(row, 40, 50, 1).stretches.size() == 1);
+  CHECK(seen_of_row(row, 20, 30, 1).stretches.empty());
+}
+
+// As a hostile trace has them.
+TEST_CASE("any times are taken") {
+  TimeRows rows(4);
+  for (const int64_t start_ns : {INT64_MAX, INT64_MIN, int64_t{-1}, int64_t{0}}) {
+    for (const int64_t stop_ns : {INT64_MIN, INT64_MAX, int64_t{0}, int64_t{1}}) {
+      rows.add(0, {start_ns, stop_ns, 0, 0});
+    }
+  }
+  rows.sort();
+  CHECK(sums_of(rows.row(0)).count == 16);
+  CHECK(sums_of(seen_of_row(rows.row(0), INT64_MIN, INT64_MAX, UINT64_MAX)).count <= 16);
+}
+
+TEST_CASE("pieces begin at multiples of the grain, also before 0") {
+  CHECK(piece_start_ns(0, 64) == 0);
+  CHECK(piece_start_ns(63, 64) == 0);
+  CHECK(piece_start_ns(64, 64) == 64);
+  CHECK(piece_start_ns(-1, 64) == -64);
+  CHECK(piece_start_ns(-64, 64) == -64);
+  CHECK(piece_start_ns(-65, 64) == -128);
+  CHECK(piece_start_ns(INT64_MIN, 64) == INT64_MIN);
+}
+
+}  // namespace
+}  // namespace arctrace::reader
