@@ -61,6 +61,7 @@ ROOMS = [
     ("reader/c_api", "C interface"),
     ("reader/python", "Python module"),
     ("reader/report", "rendering"),
+    ("reader/live", "rendering"),
     ("reader/export", "rendering"),
     ("reader/cli/options", "command"),
     ("reader/cli/record", "command"),
