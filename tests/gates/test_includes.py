@@ -62,6 +62,7 @@ ROOMS = [
     ("reader/python", "Python module"),
     ("reader/report", "rendering"),
     ("reader/live", "rendering"),
+    ("reader/terminal", "terminal"),
     ("reader/export", "rendering"),
     ("reader/cli/options", "command"),
     ("reader/cli/record", "command"),
@@ -82,7 +83,8 @@ PRODUCTS = {
     "rendering": {"shared", "reader library"},
     "C interface": {"shared", "reader library", "rendering"},
     "Python module": {"shared"},
-    "command": {"shared", "system", "recorder", "reader library", "rendering"},
+    "terminal": {"shared", "reader library", "rendering"},
+    "command": {"shared", "system", "recorder", "reader library", "rendering", "terminal"},
 }
 # The shim sees of the writer only what is made for it.
 WRITER_INTERFACE = {"src/api/shim_interface.h"}

@@ -14,6 +14,7 @@
 
 #include "reader/cli/commands/commands.hpp"
 #include "reader/cli/commands/live_lines.hpp"
+#include "reader/cli/commands/live_show.hpp"
 #include "reader/cli/options/buffer_options.hpp"
 #include "reader/cli/options/dump_filter.hpp"
 #include "reader/cli/options/kernel_options.hpp"
@@ -27,6 +28,8 @@
 #include "reader/render/session_text.hpp"
 #include "reader/render/terminal.hpp"
 #include "reader/symbols/symbolizer.hpp"
+#include "reader/terminal/screen.hpp"
+#include "reader/trace/text_escape.hpp"
 #include "src/recorder/buffer/session_directory.hpp"
 
 namespace arctrace::cli {
@@ -110,7 +113,61 @@ absl::StatusOr<int> follow(const LiveOptions& options, const std::string& path) 
   return output.finish();
 }
 
-// Shows what the command records, to its end. Sets `status` to its wait status.
+absl::StatusOr<std::unique_ptr<terminal::Screen>> open_screen() {
+  absl::StatusOr<std::unique_ptr<terminal::Screen>> screen = terminal::Screen::open();
+  if (screen.ok()) return screen;
+  return absl::FailedPreconditionError(
+      absl::StrCat("live: ", std::string(screen.status().message()),
+                   "; --plain prints lines instead"));
+}
+
+absl::StatusOr<int> show(const std::string& path) {
+  absl::StatusOr<WatchedSession> session = WatchedSession::open(path);
+  if (!session.ok()) return session.status();
+  const SignalScope signals;
+  absl::StatusOr<std::unique_ptr<terminal::Screen>> screen = open_screen();
+  if (!screen.ok()) return screen.status();
+  std::optional<int> none;
+  return show_session(**screen, reader::escaped(path), *session, nullptr, signals, none);
+}
+
+// Shows what the command records, until it has ended and the user leaves. What it writes
+// appears then. Sets `status` to its wait status.
+absl::StatusOr<int> show_command(const LiveOptions& options, const SignalScope& signals,
+                                 int& status) {
+  KeptOutput kept;
+  absl::StatusOr<std::unique_ptr<terminal::Screen>> screen = open_screen();
+  if (!screen.ok()) return screen.status();
+  kept.redirect();
+  int exit_status = 0;
+  absl::StatusOr<std::unique_ptr<OwnSession>> started =
+      OwnSession::start(options.record, true, signals, exit_status);
+  kept.restore();
+  if (!started.ok()) {
+    screen->reset();
+    if (exit_status == 2) return started.status();
+    reader::print_message(std::string(started.status().message()));
+    return exit_status;
+  }
+  OwnSession& session = **started;
+  absl::StatusOr<WatchedSession> watched = WatchedSession::open(session.buffer().path());
+  if (!watched.ok()) return watched.status();
+  std::optional<int> ended;
+  absl::StatusOr<int> left =
+      show_session(**screen, reader::escaped(absl::StrJoin(options.record.command, " ")),
+                   *watched, &session, signals, ended);
+  screen->reset();
+  session.close();
+  if (!left.ok()) return left;
+  if (!ended.has_value()) {
+    reader::print_message("the command goes on, and is recorded no longer");
+    ended = session.child().wait(signals, [] {});
+  }
+  status = *ended == -1 ? SIGINT : *ended;
+  return 0;
+}
+
+// Prints what the command records, to its end. Sets `status` to its wait status.
 absl::StatusOr<int> follow_command(const LiveOptions& options, const SignalScope& signals,
                                    int& status) {
   int exit_status = 0;
@@ -146,6 +203,11 @@ absl::StatusOr<int> follow_command(const LiveOptions& options, const SignalScope
 }
 
 absl::StatusOr<int> live(LiveOptions& options) {
+  if (!options.plain && (options.format != OutputFormat::kText || !options.pids.empty() ||
+                         !options.tids.empty())) {
+    return absl::InvalidArgumentError(
+        "live: --format, --pid and --tid are about the lines of --plain");
+  }
   options.filter.pids.insert(options.pids.begin(), options.pids.end());
   options.filter.tids.insert(options.tids.begin(), options.tids.end());
   std::vector<std::string>& target = options.target;
@@ -156,10 +218,10 @@ absl::StatusOr<int> live(LiveOptions& options) {
           absl::StrCat("live: ", target[0], " and ", target[1],
                        ": it is one SESSION, or -- and a command with its arguments"));
     }
-    if (!target.empty()) return follow(options, file_or_session(target.front()));
-    const absl::StatusOr<std::string> path = only_session();
+    absl::StatusOr<std::string> path =
+        target.empty() ? only_session() : file_or_session(target.front());
     if (!path.ok()) return path.status();
-    return follow(options, *path);
+    return options.plain ? follow(options, *path) : show(*path);
   }
   target.erase(target.begin());
   if (target.empty()) return absl::InvalidArgumentError("live: no command after --");
@@ -171,7 +233,8 @@ absl::StatusOr<int> live(LiveOptions& options) {
   int status = 0;
   {
     const SignalScope signals;
-    absl::StatusOr<int> done = follow_command(options, signals, status);
+    absl::StatusOr<int> done = options.plain ? follow_command(options, signals, status)
+                                             : show_command(options, signals, status);
     if (!done.ok() || *done != 0) return done;
   }
   return exit_like(status);
@@ -185,8 +248,7 @@ Runner add_live(CLI::App& root) {
       root.add_subcommand("live", "show what a session records, while it does");
   app->add_flag(
       "--plain", options->plain,
-      "print a line for each record, which is the only form so far: for scripts, "
-      "which keep it by this option when there are others");
+      "print a line for each record as it comes, as dump does, instead of the screen");
   add_format_option(*app, options->format);
   app->add_option(
          "--pid", options->pids,
@@ -213,7 +275,18 @@ Runner add_live(CLI::App& root) {
                   "gets a session of its own")
       ->type_name("SESSION");
   app->footer(
-      "Records come in order of time, some tens of milliseconds after they were "
+      "The screen shows the functions, or paths, with the most time of their own in the\n"
+      "last 5 s, each with its history; what the chosen thread has open, and since "
+      "when;\n"
+      "rates, losses and how full the buffer is. Keys: q leaves, p pauses, s sorts by "
+      "the\n"
+      "next column, v changes between functions and paths, / filters by name, arrows "
+      "and\n"
+      "pages choose a row, Enter shows the paths through it and Escape goes back, t\n"
+      "chooses the next thread, k hides the stack, S writes a snapshot.\n"
+      "\n"
+      "With --plain, records come in order of time, some tens of milliseconds after they "
+      "were "
       "written;\n"
       "names and other definitions may come later than the time that they have.\n"
       "Nothing is taken away from a collector: the session's buffer is only read, and "
