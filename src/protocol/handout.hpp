@@ -69,10 +69,15 @@ class Handout {
     arctrace_control& control = view.control();
     const uint32_t count = view.geometry().block_count;
     const bool overwrites = view.geometry().mode == ARCTRACE_MODE_OVERWRITE;
-    const uint32_t most = looks(view);
+    uint32_t most = looks(view, count);
     uint32_t searches = overwrites ? DefinitionsLife<A>::searches(view) : 0;
+    uint64_t following = 0;
     for (uint32_t tries = 0; tries < most; ++tries) {
       const uint64_t handout = A::fetch_add_relaxed(control.next, uint64_t{1});
+      // Others that look meanwhile take numbers too: the first `count` of ours are not
+      // all of the blocks then.
+      if (tries > 0 && handout != following) most = looks(view, 2 * count);
+      following = handout + 1;
       const auto index = static_cast<uint32_t>(handout % count);
       arctrace_block_header& header = view.block_header(index);
       // A1 acquire: the refill that preceded FREE is visible before we write over it.
@@ -109,10 +114,10 @@ class Handout {
     const uint32_t count = view.geometry().block_count;
     if (view.geometry().mode == ARCTRACE_MODE_OVERWRITE) {
       constexpr uint32_t kSearchesForBlock = 3;
-      return looks(view) < count ||
+      return looks(view, count) < count ||
              DefinitionsLife<A>::searches(view) / kSearchesForBlock < count;
     }
-    if (looks(view) >= count) return false;
+    if (looks(view, count) >= count) return false;
     arctrace_control& control = view.control();
     const uint64_t freed = A::load_relaxed(control.freed);
     return A::load_relaxed(control.taken) - freed < count;
@@ -160,12 +165,10 @@ class Handout {
   }
 
  private:
-  static uint32_t looks(const BufferView& view) {
+  static uint32_t looks(const BufferView& view, uint32_t wanted) {
     const uint32_t most =
         view.geometry().mode == ARCTRACE_MODE_OVERWRITE ? kLooksOverwriting : kLooks;
-    // Twice as many as there are: others that look meanwhile take numbers of the sequence,
-    // and then the first block_count numbers of one writer are not all of the blocks.
-    return std::min(most, 2 * view.geometry().block_count);
+    return std::min(most, wanted);
   }
 
   // After a look at a block that is not free: leads all writers past those after it that

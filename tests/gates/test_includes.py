@@ -63,6 +63,8 @@ ROOMS = [
     ("reader/report", "rendering"),
     ("reader/ui/model", "rendering"),
     ("reader/ui/page", "rendering"),
+    ("reader/live", "rendering"),
+    ("reader/terminal", "terminal"),
     ("reader/export", "rendering"),
     ("reader/ui/server", "rendering"),
     ("reader/cli/options", "command"),
@@ -84,7 +86,8 @@ PRODUCTS = {
     "rendering": {"shared", "reader library"},
     "C interface": {"shared", "reader library", "rendering"},
     "Python module": {"shared"},
-    "command": {"shared", "system", "recorder", "reader library", "rendering"},
+    "terminal": {"shared", "reader library", "rendering"},
+    "command": {"shared", "system", "recorder", "reader library", "rendering", "terminal"},
 }
 # The shim sees of the writer only what is made for it.
 WRITER_INTERFACE = {"src/api/shim_interface.h"}

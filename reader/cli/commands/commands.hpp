@@ -32,6 +32,7 @@ Runner add_graph(CLI::App& root);
 Runner add_help(CLI::App& root);
 Runner add_info(CLI::App& root);
 Runner add_list(CLI::App& root);
+Runner add_live(CLI::App& root);
 Runner add_record(CLI::App& root);
 Runner add_recover(CLI::App& root);
 Runner add_report(CLI::App& root);

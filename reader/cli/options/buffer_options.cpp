@@ -32,7 +32,7 @@ CLI::Option* add_time_option(CLI::App& app, const std::string& name, uint64_t& n
 
 }  // namespace
 
-void add_buffer_options(CLI::App& app, BufferOptions& buffer) {
+void add_buffer_size_option(CLI::App& app, BufferOptions& buffer) {
   add_size_option(
       app, "-b,--buffer-size",
       [&buffer](uint64_t bytes) {
@@ -41,6 +41,10 @@ void add_buffer_options(CLI::App& app, BufferOptions& buffer) {
       },
       UINT64_MAX, "size of the buffer, in bytes or with k, M, G")
       ->default_str("64M, or less where memory is short");
+}
+
+void add_buffer_options(CLI::App& app, BufferOptions& buffer) {
+  add_buffer_size_option(app, buffer);
   app.add_option_function<std::string>(
          "--buffer-dir",
          [&buffer](const std::string& directory) {

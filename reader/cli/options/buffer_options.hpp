@@ -11,6 +11,8 @@
 namespace arctrace::cli {
 
 // What is stored into must outlive `app`.
+void add_buffer_size_option(CLI::App& app, BufferOptions& buffer);
+// That, and the others.
 void add_buffer_options(CLI::App& app, BufferOptions& buffer);
 void add_snapshot_options(CLI::App& app, FlightOptions& flight);
 

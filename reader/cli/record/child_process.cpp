@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <utility>
@@ -190,10 +191,15 @@ absl::StatusOr<ChildProcess> ChildProcess::start(
   return ChildProcess(pid);
 }
 
+bool ChildProcess::pass_on(int signal, const siginfo_t& info) {
+  constexpr int kInterruptsToLeave = 3;
+  const bool from_terminal = info.si_code == SI_KERNEL;
+  if (!from_terminal) kill(pid_, signal);
+  return signal != SIGINT || ++interrupts_ < kInterruptsToLeave;
+}
+
 int ChildProcess::wait(const SignalScope& signals,
                        const std::function<void()>& on_snapshot, Deadline deadline) {
-  constexpr int kInterruptsToLeave = 3;
-  int interrupts = 0;
   for (;;) {
     int status = 0;
     const pid_t ended = waitpid(pid_, &status, WNOHANG);
@@ -206,10 +212,37 @@ int ChildProcess::wait(const SignalScope& signals,
       on_snapshot();
       continue;
     }
-    const bool from_terminal = info.si_code == SI_KERNEL;
-    if (!from_terminal) kill(pid_, signal);
-    if (signal == SIGINT && ++interrupts == kInterruptsToLeave) return -1;
+    if (!pass_on(signal, info)) return -1;
   }
+}
+
+std::optional<int> ChildProcess::wait_for(const SignalScope& signals,
+                                          uint64_t timeout_ns) {
+  constexpr uint64_t kSecond = 1'000'000'000;
+  const timespec timeout{static_cast<time_t>(timeout_ns / kSecond),
+                         static_cast<long>(timeout_ns % kSecond)};
+  siginfo_t info{};
+  const int signal = sigtimedwait(&signals.handled(), &info, &timeout);
+  if (signal > 0 && signal != SIGCHLD && signal != SIGUSR2 && !pass_on(signal, info)) {
+    return -1;
+  }
+  int status = 0;
+  const pid_t ended = waitpid(pid_, &status, WNOHANG);
+  if (ended == pid_) return status;
+  if (ended < 0 && errno != EINTR) return -1;
+  return std::nullopt;
+}
+
+int exit_like(int status) {
+  if (!WIFSIGNALED(status)) return WEXITSTATUS(status);
+  const int signal = WTERMSIG(status);
+  prctl(PR_SET_DUMPABLE, 0);  // the core file of the command is enough
+  std::fflush(nullptr);
+  struct sigaction action {};
+  action.sa_handler = SIG_DFL;
+  sigaction(signal, &action, nullptr);
+  raise(signal);
+  return 128 + signal;  // by default, this signal does not end a process
 }
 
 void adopt_orphans() { prctl(PR_SET_CHILD_SUBREAPER, 1); }

@@ -8,6 +8,7 @@
 #include <csignal>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -75,12 +76,24 @@ class ChildProcess {
   int wait(const SignalScope& signals, const std::function<void()>& on_snapshot,
            Deadline deadline = {});
 
+  // The same for a time: nullopt if it has not ended when a signal came or the time was
+  // over.
+  std::optional<int> wait_for(const SignalScope& signals, uint64_t timeout_ns);
+
   pid_t pid() const { return pid_; }
 
  private:
   explicit ChildProcess(pid_t pid) : pid_(pid) {}
+  // False: the user wants to wait no longer.
+  bool pass_on(int signal, const siginfo_t& info);
+
   pid_t pid_;
+  int interrupts_ = 0;
 };
+
+// Exits, or ends by a signal, as the command with this wait status did, so that whoever
+// waits for this process sees the same.
+int exit_like(int wait_status);
 
 // Makes orphaned descendants our children from now on, so that we can wait for them.
 void adopt_orphans();

@@ -4,7 +4,6 @@
 #include <absl/strings/numbers.h>
 #include <absl/strings/str_cat.h>
 #include <fcntl.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -155,20 +154,6 @@ std::vector<std::string> own_command_line() {
   }
   if (!line.empty()) line.front() = "arctrace";
   return line;
-}
-
-// Exits, or ends by a signal, as the command did, so that whoever waits for this process
-// sees the same.
-int exit_like(int status) {
-  if (!WIFSIGNALED(status)) return WEXITSTATUS(status);
-  const int signal = WTERMSIG(status);
-  prctl(PR_SET_DUMPABLE, 0);  // the core file of the command is enough
-  std::fflush(nullptr);
-  struct sigaction action {};
-  action.sa_handler = SIG_DFL;
-  sigaction(signal, &action, nullptr);
-  raise(signal);
-  return 128 + signal;  // by default, this signal does not end a process
 }
 
 void warn_untraced(const std::string& program, uint32_t why) {

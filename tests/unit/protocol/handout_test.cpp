@@ -59,8 +59,8 @@ TEST_CASE("handout: the only free block is found though others take numbers mean
   for (uint32_t index = 0; index + 1 < kBlocks; ++index) {
     view.block_header(index).state = BlockState{0, 9, ARCTRACE_PHASE_DRAINING}.pack();
   }
-  // After operation 3, the look at the second block, another writer takes two numbers: those
-  // of the third block and of the free one, which it does not need.
+  // After operation 3, the look at the second block, another writer takes two numbers:
+  // those of the third block and of the free one, which it does not need.
   SpyAtomics::reset([&](uint32_t operation) {
     if (operation == 3) view.control().next += 2;
   });

@@ -17,6 +17,9 @@ std::string separated(const std::string& arguments) {
   root.add_subcommand("report");
   record->add_option("-o,--output", output);
   record->add_flag("--wait");
+  root.add_subcommand("live")
+      ->add_option_function<std::string>("--kernel", [](const std::string&) {})
+      ->expected(0, 1);
   record->add_option_function<std::string>("--kernel", [](const std::string&) {})
       ->expected(0, 1);
   std::vector<std::string> parts = absl::StrSplit(arguments, ' ', absl::SkipEmpty());
@@ -50,6 +53,12 @@ TEST_CASE("what divides the files of diff") {
   CHECK(separated("diff a b") == "diff a b");
   CHECK(separated("diff a1 a2 -- b1 b2 --format=json") ==
         "diff a1 a2 --after b1 b2 --format=json");
+}
+
+TEST_CASE("what says that a command follows, for live") {
+  CHECK(separated("live name") == "live name");
+  CHECK(separated("live --plain -- ls -- -l") == "live --plain --  ls -- -l");
+  CHECK(separated("live --kernel -- ls -l") == "live --kernel -- --  ls -l");
 }
 
 TEST_CASE("a command that is missing, and other subcommands") {

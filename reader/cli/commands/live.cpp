@@ -1,0 +1,315 @@
+// arctrace live: shows what a session records, while it does.
+#include <absl/strings/str_cat.h>
+#include <absl/strings/str_join.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <ctime>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "reader/cli/commands/commands.hpp"
+#include "reader/cli/commands/live_lines.hpp"
+#include "reader/cli/commands/live_show.hpp"
+#include "reader/cli/options/buffer_options.hpp"
+#include "reader/cli/options/dump_filter.hpp"
+#include "reader/cli/options/kernel_options.hpp"
+#include "reader/cli/options/options.hpp"
+#include "reader/cli/options/traced_options.hpp"
+#include "reader/cli/record/own_session.hpp"
+#include "reader/cli/record/trace_owner.hpp"
+#include "reader/cli/record/watched_session.hpp"
+#include "reader/live/live_reader.hpp"
+#include "reader/render/output.hpp"
+#include "reader/render/session_text.hpp"
+#include "reader/render/terminal.hpp"
+#include "reader/symbols/symbolizer.hpp"
+#include "reader/terminal/screen.hpp"
+#include "reader/trace/text_escape.hpp"
+#include "src/recorder/buffer/session_directory.hpp"
+
+namespace arctrace::cli {
+namespace {
+
+// How long a record takes to appear at most, beside the time that it takes to read.
+constexpr uint64_t kTickNs = 100'000'000;
+
+constexpr const char* kCommandGroup = "Recording a command";
+
+struct LiveOptions {
+  std::vector<std::string> target;  // a session; or "" and a command
+  bool plain = false;
+  OutputFormat format = OutputFormat::kText;
+  DumpFilter filter;
+  std::vector<uint32_t> pids, tids;
+  RecordOptions record;
+};
+
+// The session to look at if none is named: the only one there is.
+absl::StatusOr<std::string> only_session() {
+  std::vector<std::string> names, paths;
+  for (const FoundSession& found : find_sessions()) {
+    if (found.user != geteuid()) continue;
+    const absl::StatusOr<WatchedSession> session = WatchedSession::open(found.path);
+    if (!session.ok() || session->is_over()) continue;
+    names.push_back(found.name);
+    paths.push_back(found.path);
+  }
+  if (paths.size() == 1) return paths.front();
+  return absl::NotFoundError(
+      paths.empty()
+          ? "live: there is no session; arctrace live -- COMMAND makes one, and "
+            "arctrace record and create do"
+          : absl::StrCat("live: which session? There are ", absl::StrJoin(names, ", ")));
+}
+
+void print_missed(const reader::SessionCopy& copy) {
+  if (copy.missed_blocks() == 0) return;
+  reader::print_warning(
+      absl::StrCat("records of ", reader::count_text(copy.missed_blocks(), "block"),
+                   " were gone before they could be read, and are not shown"));
+}
+
+// Whether a signal that asks this process to end came within that time.
+bool is_asked_to_end(const SignalScope& signals, uint64_t timeout_ns) {
+  const timespec timeout{0, static_cast<long>(timeout_ns)};
+  const int signal = sigtimedwait(&signals.handled(), nullptr, &timeout);
+  return signal > 0 && signal != SIGCHLD && signal != SIGUSR2;
+}
+
+absl::StatusOr<int> follow(const LiveOptions& options, const std::string& path) {
+  absl::StatusOr<WatchedSession> session = WatchedSession::open(path);
+  if (!session.ok()) return session.status();
+  absl::StatusOr<reader::SessionCopy> copy = session->make_copy();
+  if (!copy.ok()) return copy.status();
+  const std::unique_ptr<ActingWithRights> rights = act_as_owner(path);
+  const SignalScope signals;
+  reader::Output output;  // from here on, a reader that goes away ends this process
+  reader::Symbolizer symbolizer;
+  reader::LiveReader reader(*std::move(copy), symbolizer, true);
+  LiveLines lines(options.format, options.filter, output);
+  bool has_warned = false;
+  for (bool is_interrupted = false;;) {
+    const bool is_over = session->is_over();
+    if (!is_over) session->follow_files(reader.copy());
+    if (session->lacks_file() && !std::exchange(has_warned, true)) {
+      reader::print_warning(
+          "the collector's file cannot be read: records that it has taken out of the "
+          "buffer are missing, names too");
+    }
+    if (absl::Status s = reader.tick(lines, is_over || is_interrupted); !s.ok()) return s;
+    if (!output.good()) break;
+    if (is_over || is_interrupted) {
+      print_missed(reader.copy());
+      if (absl::Status s = output.finish(); !s.ok()) return s;
+      return is_interrupted ? kStatusInterrupted : 0;
+    }
+    is_interrupted = is_asked_to_end(signals, kTickNs);
+  }
+  return output.finish();
+}
+
+absl::StatusOr<std::unique_ptr<terminal::Screen>> open_screen() {
+  absl::StatusOr<std::unique_ptr<terminal::Screen>> screen = terminal::Screen::open();
+  if (screen.ok()) return screen;
+  return absl::FailedPreconditionError(
+      absl::StrCat("live: ", std::string(screen.status().message()),
+                   "; --plain prints lines instead"));
+}
+
+absl::StatusOr<int> show(const std::string& path) {
+  absl::StatusOr<WatchedSession> session = WatchedSession::open(path);
+  if (!session.ok()) return session.status();
+  const SignalScope signals;
+  absl::StatusOr<std::unique_ptr<terminal::Screen>> screen = open_screen();
+  if (!screen.ok()) return screen.status();
+  std::optional<int> none;
+  return show_session(**screen, reader::escaped(path), *session, nullptr, signals, none);
+}
+
+// Shows what the command records, until it has ended and the user leaves. What it writes
+// appears then. Sets `status` to its wait status.
+absl::StatusOr<int> show_command(const LiveOptions& options, const SignalScope& signals,
+                                 int& status) {
+  KeptOutput kept;
+  absl::StatusOr<std::unique_ptr<terminal::Screen>> screen = open_screen();
+  if (!screen.ok()) return screen.status();
+  kept.redirect();
+  int exit_status = 0;
+  absl::StatusOr<std::unique_ptr<OwnSession>> started =
+      OwnSession::start(options.record, true, signals, exit_status);
+  kept.restore();
+  if (!started.ok()) {
+    screen->reset();
+    if (exit_status == 2) return started.status();
+    reader::print_message(std::string(started.status().message()));
+    return exit_status;
+  }
+  OwnSession& session = **started;
+  absl::StatusOr<WatchedSession> watched = WatchedSession::open(session.buffer().path());
+  if (!watched.ok()) return watched.status();
+  std::optional<int> ended;
+  absl::StatusOr<int> left =
+      show_session(**screen, reader::escaped(absl::StrJoin(options.record.command, " ")),
+                   *watched, &session, signals, ended);
+  screen->reset();
+  session.close();
+  if (!left.ok()) return left;
+  if (!ended.has_value()) {
+    reader::print_message("the command goes on, and is recorded no longer");
+    ended = session.child().wait(signals, [] {});
+  }
+  status = *ended == -1 ? SIGINT : *ended;
+  return 0;
+}
+
+// Prints what the command records, to its end. Sets `status` to its wait status.
+absl::StatusOr<int> follow_command(const LiveOptions& options, const SignalScope& signals,
+                                   int& status) {
+  int exit_status = 0;
+  absl::StatusOr<std::unique_ptr<OwnSession>> started =
+      OwnSession::start(options.record, true, signals, exit_status);
+  if (!started.ok() && exit_status != 2) {
+    reader::print_message(std::string(started.status().message()));
+    return exit_status;
+  }
+  if (!started.ok()) return started.status();
+  OwnSession& session = **started;
+  const absl::StatusOr<WatchedSession> watched =
+      WatchedSession::open(session.buffer().path());
+  if (!watched.ok()) return watched.status();
+  absl::StatusOr<reader::SessionCopy> copy = watched->make_copy();
+  if (!copy.ok()) return copy.status();
+  reader::Output output;
+  std::signal(SIGPIPE, SIG_IGN);  // the command goes on all the same
+  reader::Symbolizer symbolizer;
+  reader::LiveReader reader(*std::move(copy), symbolizer, true);
+  LiveLines lines(options.format, options.filter, output);
+  std::optional<int> ended;
+  while (!ended.has_value()) {
+    ended = session.child().wait_for(signals, kTickNs);
+    session.poll();
+    if (ended.has_value()) session.close();
+    if (!output.good()) continue;
+    if (absl::Status s = reader.tick(lines, ended.has_value()); !s.ok()) return s;
+  }
+  print_missed(reader.copy());
+  status = *ended == -1 ? SIGINT : *ended;
+  return 0;
+}
+
+absl::StatusOr<int> live(LiveOptions& options) {
+  if (!options.plain && (options.format != OutputFormat::kText || !options.pids.empty() ||
+                         !options.tids.empty())) {
+    return absl::InvalidArgumentError(
+        "live: --format, --pid and --tid are about the lines of --plain");
+  }
+  options.filter.pids.insert(options.pids.begin(), options.pids.end());
+  options.filter.tids.insert(options.tids.begin(), options.tids.end());
+  std::vector<std::string>& target = options.target;
+  const bool is_command = !target.empty() && target.front().empty();
+  if (!is_command) {
+    if (target.size() > 1) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("live: ", target[0], " and ", target[1],
+                       ": it is one SESSION, or -- and a command with its arguments"));
+    }
+    absl::StatusOr<std::string> path =
+        target.empty() ? only_session() : file_or_session(target.front());
+    if (!path.ok()) return path.status();
+    return options.plain ? follow(options, *path) : show(*path);
+  }
+  target.erase(target.begin());
+  if (target.empty()) return absl::InvalidArgumentError("live: no command after --");
+  options.record.command = target;
+  if (const auto problem = find_problem(options.record.filter)) {
+    reader::print_message("live: " + problem->text());
+    return 2;
+  }
+  int status = 0;
+  {
+    const SignalScope signals;
+    absl::StatusOr<int> done = options.plain ? follow_command(options, signals, status)
+                                             : show_command(options, signals, status);
+    if (!done.ok() || *done != 0) return done;
+  }
+  return exit_like(status);
+}
+
+}  // namespace
+
+Runner add_live(CLI::App& root) {
+  auto options = std::make_shared<LiveOptions>();
+  CLI::App* app =
+      root.add_subcommand("live", "show what a session records, while it does");
+  app->add_flag(
+      "--plain", options->plain,
+      "print a line for each record as it comes, as dump does, instead of the screen");
+  add_format_option(*app, options->format);
+  app->add_option(
+         "--pid", options->pids,
+         "print only records of these processes; several are separated by commas")
+      ->delimiter(',')
+      ->check(not_empty())
+      ->allow_extra_args(false)
+      ->type_name("PID");
+  app->add_option("--tid", options->tids,
+                  "print only records of these threads; several are separated by commas")
+      ->delimiter(',')
+      ->check(not_empty())
+      ->allow_extra_args(false)
+      ->type_name("TID");
+  const size_t about_screen = app->get_options().size();
+  add_buffer_size_option(*app, options->record.buffer);
+  add_kernel_options(*app, options->record.kernel);
+  add_traced_options(*app, options->record);
+  for (size_t i = about_screen; i < app->get_options().size(); ++i) {
+    app->get_options()[i]->group(kCommandGroup);
+  }
+  app->add_option("session", options->target,
+                  "a session's name, or its buffer's file; or after -- a command, which "
+                  "gets a session of its own")
+      ->type_name("SESSION");
+  app->footer(
+      "The screen shows the functions, or paths, with the most time of their own in the\n"
+      "last 5 s, each with its history; what the chosen thread has open, and since "
+      "when;\n"
+      "rates, losses and how full the buffer is. Keys: q leaves, p pauses, s sorts by "
+      "the\n"
+      "next column, v changes between functions and paths, / filters by name, arrows "
+      "and\n"
+      "pages choose a row, Enter shows the paths through it and Escape goes back, t\n"
+      "chooses the next thread, k hides the stack, S writes a snapshot.\n"
+      "\n"
+      "With --plain, records come in order of time, some tens of milliseconds after they "
+      "were "
+      "written;\n"
+      "names and other definitions may come later than the time that they have.\n"
+      "Nothing is taken away from a collector: the session's buffer is only read, and "
+      "the\n"
+      "file that its collector writes. Of a session that has run for a while, what its\n"
+      "buffer still has comes first. Without SESSION it is the only one that there is.\n"
+      "\n"
+      "live ends with the session, or at Ctrl-C with status 130. With a command, Ctrl-C\n"
+      "goes to that, and the exit status is the command's; what the command prints on\n"
+      "standard output goes to standard error.");
+  return [options, app]() -> absl::StatusOr<int> {
+    const bool is_command = !options->target.empty() && options->target.front().empty();
+    for (const CLI::Option* option : app->get_options()) {
+      if (is_command || option->count() == 0 || option->get_group() != kCommandGroup) {
+        continue;
+      }
+      return absl::InvalidArgumentError(absl::StrCat(
+          "live: ", option->get_name(),
+          " says what is recorded of a command, which follows --; arctrace ctl changes "
+          "what a session records"));
+    }
+    return live(*options);
+  };
+}
+
+}  // namespace arctrace::cli

@@ -1,0 +1,40 @@
+#include "reader/cli/commands/live_lines.hpp"
+
+namespace arctrace::cli {
+
+void LiveLines::begin(const reader::Trace& trace, reader::Replay& replay) {
+  const bool is_json = format_ == OutputFormat::kJson;
+  definitions_ = &trace.definitions();
+  replay_ = &replay;
+  describer_ = std::make_unique<reader::RecordDescriber>(
+      trace, replay.resolver(), reader::DescribeOptions{false, is_json});
+  printer_ = std::make_unique<reader::DumpPrinter>(trace, *describer_, output_,
+                                                   reader::default_dump_fields(false));
+}
+
+void LiveLines::before(const reader::Record& /*record*/) { listener_.clear(); }
+
+void LiveLines::after(const reader::Record& record) {
+  if (!output_.good() || !filter_.wants_thread(*definitions_, record.thread)) return;
+  const reader::Thread* thread = definitions_->thread(record.thread);
+  const reader::ProcessIndex process =
+      thread == nullptr ? reader::kNoIndex : thread->process;
+  if (!filter_.wants_function(record, listener_.effect(), process, replay_->resolver())) {
+    return;
+  }
+  if (format_ == OutputFormat::kJson) {
+    printer_->print_json(record, listener_.effect(), false);
+  } else {
+    printer_->print_text(record, listener_.effect());
+  }
+}
+
+void LiveLines::end(const reader::Trace& /*trace*/, reader::Replay& /*replay*/,
+                    int64_t /*from_ns*/, int64_t /*until_ns*/,
+                    const std::vector<reader::LiveThread>& /*threads*/) {
+  printer_->finish();
+  // A failure is kept: good() tells.
+  static_cast<void>(output_.finish());
+}
+
+}  // namespace arctrace::cli

@@ -1,0 +1,237 @@
+#include "reader/live/live_model.hpp"
+
+#include <absl/strings/ascii.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "reader/analysis/function_totals.hpp"
+#include "reader/analysis/tree_groups.hpp"
+#include "reader/render/function_labels.hpp"
+#include "reader/render/thread_labels.hpp"
+
+namespace arctrace::reader {
+namespace {
+
+constexpr std::string_view kBetween = " > ";  // functions of a path
+
+bool contains_ignoring_case(std::string_view text, std::string_view part) {
+  return std::search(text.begin(), text.end(), part.begin(), part.end(),
+                     [](char a, char b) {
+                       return absl::ascii_tolower(static_cast<unsigned char>(a)) ==
+                              absl::ascii_tolower(static_cast<unsigned char>(b));
+                     }) != text.end();
+}
+
+uint64_t sort_value(const LiveSums& sums, LiveSort sort) {
+  switch (sort) {
+    case LiveSort::kTotal:
+      return sums.total_ns;
+    case LiveSort::kCalls:
+      return sums.calls;
+    default:
+      return sums.self_ns;
+  }
+}
+
+// The name as it is kept: its beginning, cut at a whole character.
+std::string_view beginning_of(std::string_view name) {
+  size_t end = std::min(name.size(), LiveModel::kNameKept);
+  while (end < name.size() && (static_cast<unsigned char>(name[end]) & 0xC0) == 0x80) {
+    --end;
+  }
+  return name.substr(0, end);
+}
+
+// As path_text(), with the outermost functions left out where it would become too long.
+std::string short_path_text(const CallTree& tree, NodeIndex node,
+                            FunctionLabels& labels) {
+  std::vector<std::string_view> names;
+  size_t size = 0;
+  for (; node != kNoNode && tree[node].parent != kNoNode; node = tree[node].parent) {
+    const std::string_view name = beginning_of(labels.text(tree[node].function));
+    size += name.size();
+    if (!names.empty() && size > LiveModel::kNameKept) break;
+    names.push_back(name);
+  }
+  const bool is_whole = node == kNoNode || tree[node].parent == kNoNode;
+  std::string text(is_whole ? "" : "...");
+  for (auto name = names.rbegin(); name != names.rend(); ++name) {
+    if (!text.empty()) text += kBetween;
+    text += *name;
+  }
+  return text;
+}
+
+// Whether the function is on the path.
+bool leads_through(std::string_view path, std::string_view function) {
+  for (size_t at = path.find(function); at != std::string_view::npos;
+       at = path.find(function, at + 1)) {
+    const std::string_view before = path.substr(0, at);
+    const std::string_view after = path.substr(at + function.size());
+    if ((before.empty() || before.ends_with(kBetween)) &&
+        (after.empty() || after.starts_with(kBetween))) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// Without those that were open before, which this tick was given as a stack.
+uint64_t calls_begun(uint64_t calls, const NodeMarks& marks) {
+  return calls - std::min(calls, marks.entry_lost);
+}
+
+// Leaves those with the most time of their own, and those with the most in all.
+template <class Total, class Self, class All>
+void keep_most(std::vector<Total>& totals, Self self_ns, All total_ns) {
+  constexpr auto kHalf = static_cast<std::ptrdiff_t>(LiveModel::kRowsKept / 2);
+  if (totals.size() <= LiveModel::kRowsKept) return;
+  const auto by = [](auto value) {
+    return [value](const Total& a, const Total& b) { return value(a) > value(b); };
+  };
+  const auto middle = totals.begin() + kHalf, end = middle + kHalf;
+  std::nth_element(totals.begin(), middle, totals.end(), by(self_ns));
+  std::nth_element(middle, end, totals.end(), by(total_ns));
+  totals.erase(end, totals.end());
+}
+
+double per_second(uint64_t now, uint64_t before, int64_t duration_ns) {
+  if (now <= before || duration_ns <= 0) return 0;
+  return static_cast<double>(now - before) * 1e9 / static_cast<double>(duration_ns);
+}
+
+}  // namespace
+
+LiveSums& LiveSums::operator+=(const LiveSums& other) {
+  calls += other.calls;
+  self_ns += other.self_ns;
+  total_ns += other.total_ns;
+  return *this;
+}
+
+void LiveModel::begin(const Trace& /*trace*/, Replay& /*replay*/) {}
+
+void LiveModel::end(const Trace& /*trace*/, Replay& replay, int64_t from_ns,
+                    int64_t until_ns, const std::vector<LiveThread>& threads) {
+  // The first tick may be about all that there is.
+  last_tick_ns_ = until_ns - std::max<int64_t>(from_ns, 0);
+  if (is_paused_) return;
+  Tick tick;
+  tick.duration_ns = last_tick_ns_;
+  add_rows(replay, tick);
+  ticks_.push_back(std::move(tick));
+  if (ticks_.size() > kTicksKept) ticks_.pop_front();
+  add_threads(replay, until_ns, threads);
+}
+
+void LiveModel::add_rows(Replay& replay, Tick& tick) {
+  FunctionLabels labels(replay, false);
+  const TreeGroups groups(replay, Grouping::kAll);
+  for (const TreeGroup& group : groups.groups()) {
+    const CallTree& tree = *group.tree;
+    std::vector<FunctionTotal> totals =
+        function_totals(tree, replay.functions(), group.root, SortKey::kBase);
+    keep_most(
+        totals, [](const FunctionTotal& total) { return total.base_ns; },
+        [](const FunctionTotal& total) { return total.cum_ns; });
+    for (const FunctionTotal& total : totals) {
+      tick.functions[std::string(beginning_of(labels.text(total.function)))] +=
+          {calls_begun(total.calls, total.marks), total.base_ns, total.cum_ns};
+    }
+    std::vector<NodeIndex> nodes;
+    for (NodeIndex node = tree.next_in_preorder(group.root, group.root); node != kNoNode;
+         node = tree.next_in_preorder(node, group.root)) {
+      nodes.push_back(node);
+    }
+    keep_most(
+        nodes, [&](NodeIndex node) { return tree[node].base_ns; },
+        [&](NodeIndex node) { return tree[node].cum_ns; });
+    for (const NodeIndex node : nodes) {
+      tick.paths[short_path_text(tree, node, labels)] +=
+          {calls_begun(tree[node].calls, tree.marks(node)), tree[node].base_ns,
+           tree[node].cum_ns};
+    }
+  }
+}
+
+void LiveModel::add_threads(Replay& replay, int64_t until_ns,
+                            const std::vector<LiveThread>& threads) {
+  FunctionLabels labels(replay, false);
+  threads_.clear();
+  for (const LiveThread& thread : threads) {
+    LiveThreadRow row;
+    row.title = thread_title(replay.definitions(), thread.thread);
+    const std::vector<OpenFrame>& frames = thread.stack.frames;
+    for (auto frame = frames.rbegin();
+         frame != frames.rend() && row.frames.size() < kFramesKept; ++frame) {
+      row.frames.push_back({std::string(beginning_of(labels.text(frame->function))),
+                            until_ns - frame->start_ns});
+    }
+    threads_.push_back(std::move(row));
+  }
+}
+
+void LiveModel::set_buffer(const BufferState& buffer, uint64_t blocks) {
+  LiveCounters now;
+  for (const BufferState::Slot& slot : buffer.slots) {
+    now.records += slot.written_all;
+    now.writers += slot.alive ? 1 : 0;
+    for (const uint64_t lost : slot.lost) now.lost += lost;
+  }
+  for (const uint64_t lost : buffer.session_lost) now.lost += lost;
+  now.blocks = blocks;
+  for (size_t phase = 0; phase < buffer.blocks_by_phase.size(); ++phase) {
+    if (phase != ARCTRACE_PHASE_FREE) now.blocks_used += buffer.blocks_by_phase[phase];
+  }
+  if (std::exchange(has_counters_, true)) {
+    now.records_per_second = per_second(now.records, counters_.records, last_tick_ns_);
+    now.lost_per_second = per_second(now.lost, counters_.lost, last_tick_ns_);
+  }
+  counters_ = now;
+}
+
+// The first of the ticks that are in the window.
+size_t LiveModel::window_begin() const {
+  size_t begin = ticks_.size();
+  for (int64_t left = window_ns_; begin > 0 && left > 0; --begin) {
+    left -= ticks_[begin - 1].duration_ns;
+  }
+  return begin;
+}
+
+int64_t LiveModel::window_ns() const {
+  int64_t sum = 0;
+  for (size_t i = window_begin(); i < ticks_.size(); ++i) sum += ticks_[i].duration_ns;
+  return sum;
+}
+
+std::vector<LiveRow> LiveModel::rows(LiveTable table, LiveSort sort,
+                                     std::string_view filter,
+                                     std::string_view through) const {
+  const auto of = [&](const Tick& tick) -> const Table& {
+    return table == LiveTable::kFunctions ? tick.functions : tick.paths;
+  };
+  absl::flat_hash_map<std::string_view, LiveSums> sums;
+  for (size_t i = window_begin(); i < ticks_.size(); ++i) {
+    for (const auto& [name, part] : of(ticks_[i])) sums[name] += part;
+  }
+  std::vector<LiveRow> rows;
+  for (const auto& [name, sum] : sums) {
+    if (!contains_ignoring_case(name, filter)) continue;
+    if (!through.empty() && !leads_through(name, through)) continue;
+    LiveRow row{std::string(name), sum, {}};
+    for (const Tick& tick : ticks_) {
+      const auto found = of(tick).find(row.name);
+      row.history.push_back(found == of(tick).end() ? 0 : found->second.self_ns);
+    }
+    rows.push_back(std::move(row));
+  }
+  std::sort(rows.begin(), rows.end(), [sort](const LiveRow& a, const LiveRow& b) {
+    const uint64_t x = sort_value(a.sums, sort), y = sort_value(b.sums, sort);
+    return sort != LiveSort::kName && x != y ? x > y : a.name < b.name;
+  });
+  return rows;
+}
+
+}  // namespace arctrace::reader

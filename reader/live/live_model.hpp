@@ -1,0 +1,103 @@
+// What a screen shows of a live session: the sums of the last seconds by function or by
+// path, each with its history, and what each thread has open. It knows no terminal.
+#pragma once
+
+#include <absl/container/flat_hash_map.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "reader/live/live_reader.hpp"
+#include "reader/trace/buffer_state.hpp"
+
+namespace arctrace::reader {
+
+enum class LiveSort : uint8_t { kSelf, kTotal, kCalls, kName };
+enum class LiveTable : uint8_t { kFunctions, kPaths };
+
+// Sums of a function, or of a path, in some time.
+struct LiveSums {
+  uint64_t calls = 0, self_ns = 0, total_ns = 0;
+  LiveSums& operator+=(const LiveSums& other);
+};
+
+struct LiveRow {
+  std::string name;               // escaped
+  LiveSums sums;                  // of the window
+  std::vector<uint64_t> history;  // self_ns of each tick, the newest last
+};
+
+struct LiveFrameRow {
+  std::string name;  // escaped
+  int64_t for_ns;    // how long it has been open
+};
+
+struct LiveThreadRow {
+  std::string title;                 // escaped
+  std::vector<LiveFrameRow> frames;  // innermost first
+};
+
+// The session's counters, and the rates between the last two ticks.
+struct LiveCounters {
+  uint64_t records = 0, lost = 0;
+  double records_per_second = 0, lost_per_second = 0;
+  uint64_t blocks_used = 0, blocks = 0;
+  uint64_t writers = 0;
+};
+
+class LiveModel : public LiveTick {
+ public:
+  static constexpr size_t kTicksKept = 20;
+  // Bounds of a tick, so that no program makes its watcher grow: the rows with the most
+  // time are kept, half of them for their own, half for their total; the beginnings of
+  // longer names, in bytes; and of deeper stacks the innermost frames.
+  static constexpr size_t kRowsKept = 2'000, kNameKept = 1'000, kFramesKept = 200;
+
+  // Sums are of the ticks that make up the last `window_ns`.
+  explicit LiveModel(int64_t window_ns) : window_ns_(window_ns) {}
+
+  void begin(const Trace& trace, Replay& replay) override;
+  void end(const Trace& trace, Replay& replay, int64_t from_ns, int64_t until_ns,
+           const std::vector<LiveThread>& threads) override;
+  // The buffer as it is at the tick's end.
+  void set_buffer(const BufferState& buffer, uint64_t blocks);
+
+  // While it is paused, what it shows stays as it is.
+  void set_paused(bool is_paused) { is_paused_ = is_paused; }
+  bool is_paused() const { return is_paused_; }
+
+  // The rows whose name contains `filter`, whatever the case of letters. `through`: only
+  // paths on which this function is; empty: all.
+  std::vector<LiveRow> rows(LiveTable table, LiveSort sort, std::string_view filter,
+                            std::string_view through = {}) const;
+  const std::vector<LiveThreadRow>& threads() const { return threads_; }
+  const LiveCounters& counters() const { return counters_; }
+  // The time that the window's sums are about.
+  int64_t window_ns() const;
+
+ private:
+  using Table = absl::flat_hash_map<std::string, LiveSums>;
+  struct Tick {
+    int64_t duration_ns = 0;
+    Table functions, paths;
+  };
+
+  void add_rows(Replay& replay, Tick& tick);
+  size_t window_begin() const;
+  void add_threads(Replay& replay, int64_t until_ns,
+                   const std::vector<LiveThread>& threads);
+
+  const int64_t window_ns_;
+  bool is_paused_ = false;
+  std::deque<Tick> ticks_;
+  std::vector<LiveThreadRow> threads_;
+  LiveCounters counters_;
+  int64_t last_tick_ns_ = 0;  // how long the last tick was
+  bool has_counters_ = false;
+};
+
+}  // namespace arctrace::reader

@@ -1,0 +1,67 @@
+// Reads a live session tick by tick: each tick replays the records that came since the
+// one before, and each record is replayed once.
+#pragma once
+
+#include <absl/container/flat_hash_map.h>
+#include <absl/status/status.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "reader/live/live_stacks.hpp"
+#include "reader/live/session_copy.hpp"
+#include "reader/replay/replay.hpp"
+#include "reader/symbols/symbolizer.hpp"
+
+namespace arctrace::reader {
+
+// What a living thread has open at the end of a tick.
+struct LiveThread {
+  ThreadIndex thread = kNoIndex;  // in the tick's trace
+  // Frames have the times at which they were entered, as far as those are known from this
+  // tick or an earlier one.
+  OpenStack stack;
+};
+
+// What becomes of a tick's records. All references hold until end() has returned.
+class LiveTick {
+ public:
+  virtual ~LiveTick() = default;
+  // What the replay is to tell of calls; null: nothing.
+  virtual ReplayListener* call_listener() { return nullptr; }
+  virtual void begin(const Trace& trace, Replay& replay) = 0;
+  // Before and after the replay gets a record that is new.
+  virtual void before(const Record& /*record*/) {}
+  virtual void after(const Record& /*record*/) {}
+  // The replay is finished: its sums are those of the time in between.
+  virtual void end(const Trace& trace, Replay& replay, int64_t from_ns, int64_t until_ns,
+                   const std::vector<LiveThread>& threads) = 0;
+};
+
+class LiveReader {
+ public:
+  // `since_start`: the first tick is about all that the buffer has; else about what comes
+  // from now on. `symbolizer` must outlive this object.
+  LiveReader(SessionCopy copy, Symbolizer& symbolizer, bool since_start);
+
+  // Copies what is new, and replays it up to some milliseconds ago: a record that a
+  // writer is about to commit may be older than others that are there already. A record
+  // that comes later than that all the same gets the time at which its tick begins.
+  // `is_last`: up to now. Error: the session can no longer be read.
+  absl::Status tick(LiveTick& tick, bool is_last = false);
+
+  SessionCopy& copy() { return copy_; }
+
+ private:
+  void give_stacks(const Definitions& definitions, LiveStacks& stacks, Replay& replay);
+  std::vector<LiveThread> take_threads(const Definitions& definitions,
+                                       const LiveStacks& stacks);
+
+  SessionCopy copy_;
+  Symbolizer& symbolizer_;
+  int64_t from_ns_ = INT64_MIN;
+  bool from_now_;
+  absl::flat_hash_map<uint32_t, OpenStack> carried_;  // by writer
+};
+
+}  // namespace arctrace::reader

@@ -1,0 +1,286 @@
+#include "reader/live/session_copy.hpp"
+
+#include <absl/strings/str_cat.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "reader/live/chunk_input.hpp"
+#include "reader/trace/buffer_moments.hpp"
+#include "reader/trace/index_buffer.hpp"
+#include "reader/trace/record_cursor.hpp"
+#include "src/base/untrusted_bytes.hpp"
+#include "src/buffer/clock.hpp"
+
+namespace arctrace::reader {
+namespace {
+
+// A block that was closed and the same in so many updates has no writer left.
+constexpr uint32_t kUnchangedEnough = 2;
+// A block that left the buffer is in the file by then, if it ever will be.
+constexpr uint32_t kMissingEnough = 50;
+constexpr uint32_t kRecordsChunkMax = 16u << 20;
+
+uint32_t phase_untrusted(std::span<const std::byte> block) {
+  return load_part_untrusted<uint64_t>(block) & 0xFF;
+}
+
+// Without the 0xff after the last record, whose own last words may be 0xff too.
+void trim(std::vector<std::byte>& block) {
+  const auto header = load_part_untrusted<arctrace_block_header>(block);
+  RecordCursor cursor(header.form == ARCTRACE_FORM_COMPACT, 0, false);
+  const std::span<const std::byte> records = std::span(block).subspan(
+      std::min<size_t>(block.size(), ARCTRACE_BLOCK_HEADER_SIZE));
+  cursor.set_window(records, ARCTRACE_BLOCK_HEADER_SIZE, true);
+  RawRecord record;
+  size_t end = ARCTRACE_BLOCK_HEADER_SIZE;
+  RecordCursor::Result result = RecordCursor::Result::kRecord;
+  while ((result = cursor.next_untrusted(record)) == RecordCursor::Result::kRecord) {
+    end = cursor.offset();
+  }
+  if (result == RecordCursor::Result::kEnd) block.resize(std::min(end, block.size()));
+}
+
+// Whether the parts that readers look at are the same.
+bool same_records(std::span<const std::byte> a, std::span<const std::byte> b) {
+  constexpr size_t kFrom = offsetof(arctrace_block_header, magic);
+  return a.size() == b.size() &&
+         std::equal(a.begin() + kFrom, a.end(), b.begin() + kFrom);
+}
+
+}  // namespace
+
+SessionCopy::SessionCopy(std::unique_ptr<Input> buffer,
+                         const arctrace_session_header& header, SessionHeader facts)
+    : buffer_(std::move(buffer)),
+      header_(header),
+      session_(std::move(facts.session)),
+      geometry_(facts.geometry) {
+  header_.magic = ARCTRACE_FILE_MAGIC;
+  header_.features_required = 0;  // the chunks of the copy have no checksums
+}
+
+absl::StatusOr<SessionCopy> SessionCopy::create(std::unique_ptr<Input> buffer) {
+  absl::StatusOr<SessionHeader> facts = read_session_header_untrusted(*buffer);
+  if (!facts.ok()) return facts.status();
+  if (!facts->session.raw) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(buffer->name(), " is a trace file, not a live session"));
+  }
+  arctrace_session_header header{};
+  const auto got = buffer->read(0, std::as_writable_bytes(std::span(&header, 1)));
+  if (!got.ok()) return got.status();
+  return SessionCopy(std::move(buffer), header, *std::move(facts));
+}
+
+void SessionCopy::add_file(std::unique_ptr<Input> file, bool with_data) {
+  files_.push_back({std::move(file), ARCTRACE_HEADER_SIZE, with_data});
+}
+
+// Data before definitions: what a record needs was defined before it was written. The
+// buffer before the file: a block is in the file before it leaves the buffer.
+absl::Status SessionCopy::update() {
+  now_ticks_ = read_ticks(geometry_.clock);
+  absl::flat_hash_set<uint64_t> seen;
+  for (const bool definitions : {false, true}) {
+    if (absl::Status s = copy_buffer(definitions, seen); !s.ok()) return s;
+  }
+  if (files_.empty()) {
+    if (absl::Status s = copy_moments(); !s.ok()) return s;
+  }
+  for (File& file : files_) {
+    if (absl::Status s = copy_file(file); !s.ok()) return s;
+  }
+  settle_missing(seen);
+  return absl::OkStatus();
+}
+
+absl::Status SessionCopy::copy_buffer(bool definitions,
+                                      absl::flat_hash_set<uint64_t>& seen) {
+  FindingLog unused(0);
+  BufferState state;
+  absl::StatusOr<BlockIndex> index =
+      index_buffer_untrusted(*buffer_, geometry_, unused, state);
+  if (!index.ok()) return index.status();
+  state_ = std::move(state);
+  for (const BlockRef& ref : index->blocks) {
+    seen.insert(ref.handout);
+    if ((ref.kind == BlockRef::Kind::kDefinitions) != definitions) continue;
+    if (absl::Status s = copy_block_untrusted(ref); !s.ok()) return s;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SessionCopy::copy_block_untrusted(const BlockRef& ref) {
+  if (forgotten_.contains(ref.handout)) return absl::OkStatus();
+  const auto known = blocks_.find(ref.handout);
+  if (known != blocks_.end() && known->second.is_whole) return absl::OkStatus();
+  std::vector<std::byte> bytes(ref.size);
+  FindingLog unused(0);
+  const absl::StatusOr<size_t> there =
+      reader::copy_block_untrusted(*buffer_, ref, 0, bytes, unused);
+  if (!there.ok()) return there.status();
+  bytes.resize(*there);
+  if (bytes.size() < ARCTRACE_BLOCK_HEADER_SIZE) return absl::OkStatus();
+  trim(bytes);
+  if (bytes.size() <= ARCTRACE_BLOCK_HEADER_SIZE) return absl::OkStatus();
+  Kept& kept = blocks_[ref.handout];
+  kept.ref = ref;
+  kept.index = static_cast<uint32_t>(ref.chunk);
+  const bool is_closed = phase_untrusted(bytes) == ARCTRACE_PHASE_CLOSED;
+  const bool is_same = kept.bytes != nullptr && same_records(*kept.bytes, bytes);
+  kept.unchanged = is_closed && is_same ? kept.unchanged + 1 : 0;
+  if (!is_same) {
+    kept.bytes = std::make_shared<const std::vector<std::byte>>(std::move(bytes));
+  }
+  if (kept.unchanged >= kUnchangedEnough) {
+    kept.is_whole = true;
+    kept.whole_ticks = now_ticks_;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SessionCopy::copy_moments() {
+  absl::StatusOr<std::vector<std::byte>> records =
+      records_of_moments_untrusted(*buffer_, geometry_);
+  if (!records.ok()) return records.status();
+  moments_.ref.kind = BlockRef::Kind::kCollector;
+  if (moments_.bytes != nullptr && *moments_.bytes == *records) return absl::OkStatus();
+  // The oldest may have made room for newer ones: then the offsets are other ones.
+  const bool has_grown =
+      moments_.bytes == nullptr ||
+      (moments_.bytes->size() <= records->size() &&
+       std::equal(moments_.bytes->begin(), moments_.bytes->end(), records->begin()));
+  if (!has_grown) moments_.taken.assign(records->size() / 4, true);
+  moments_.bytes = std::make_shared<const std::vector<std::byte>>(*std::move(records));
+  return absl::OkStatus();
+}
+
+absl::Status SessionCopy::copy_file(File& file) {
+  for (;;) {
+    const absl::StatusOr<bool> more = copy_chunk_untrusted(file);
+    if (!more.ok()) return more.status();
+    if (!*more) break;
+  }
+  file.with_data = true;
+  return absl::OkStatus();
+}
+
+// False: the file does not have the next chunk yet, or not all of it.
+absl::StatusOr<bool> SessionCopy::copy_chunk_untrusted(File& file) {
+  arctrace_chunk_header chunk{};
+  const absl::StatusOr<size_t> head =
+      file.input->read(file.offset, std::as_writable_bytes(std::span(&chunk, 1)));
+  if (!head.ok()) return head.status();
+  const bool is_block = chunk.kind == ARCTRACE_CHUNK_BLOCK;
+  const uint32_t size_max = is_block ? geometry_.block_size : kRecordsChunkMax;
+  if (*head < sizeof chunk || chunk.magic != ARCTRACE_CHUNK_MAGIC ||
+      chunk.size % 4 != 0 || chunk.size > size_max) {
+    return false;
+  }
+  const uint64_t payload = file.offset + sizeof chunk;
+  const uint64_t next = payload + chunk.size;
+  BlockRef ref;
+  ref.kind = BlockRef::Kind::kCollector;
+  ref.flags = chunk.flags;
+  ref.live = (chunk.flags & ARCTRACE_CHUNK_LIVE_COPY) != 0;
+  if (is_block) {
+    arctrace_block_header header{};
+    const absl::StatusOr<size_t> got =
+        file.input->read(payload, std::as_writable_bytes(std::span(&header, 1)));
+    if (!got.ok()) return got.status();
+    if (*got < sizeof header) return false;
+    FindingLog unused(0);
+    const bool is_data_wanted =
+        read_block_header_untrusted(header, geometry_, chunk.index, ref, unused) &&
+        !forgotten_.contains(ref.handout);
+    const bool is_old = !file.with_data && ref.kind != BlockRef::Kind::kDefinitions &&
+                        !blocks_.contains(ref.handout);
+    if (is_old) forgotten_.insert(ref.handout);
+    if (!is_data_wanted || is_old) {
+      file.offset = next;
+      return true;
+    }
+  }
+  auto bytes = std::make_shared<std::vector<std::byte>>(chunk.size);
+  const absl::StatusOr<size_t> got = file.input->read(payload, *bytes);
+  if (!got.ok()) return got.status();
+  if (*got < chunk.size) return false;
+  file.offset = next;
+  if (!is_block) {
+    records_.push_back(std::make_unique<Kept>());
+    records_.back()->bytes = std::move(bytes);
+    records_.back()->ref = ref;
+    return true;
+  }
+  Kept& kept = blocks_[ref.handout];
+  if (kept.is_whole || (kept.bytes != nullptr && bytes->size() < kept.bytes->size())) {
+    return true;
+  }
+  kept.bytes = std::move(bytes);
+  kept.ref = ref;
+  kept.index = chunk.index;
+  kept.is_whole = !ref.live;
+  kept.whole_ticks = now_ticks_;
+  return true;
+}
+
+void SessionCopy::settle_missing(const absl::flat_hash_set<uint64_t>& seen) {
+  for (auto& [handout, kept] : blocks_) {
+    kept.missing = seen.contains(handout) ? 0 : kept.missing + 1;
+    if (kept.is_whole || kept.missing == 0) continue;
+    if (!files_.empty() && kept.missing < kMissingEnough) continue;
+    kept.is_whole = true;
+    kept.whole_ticks = now_ticks_;
+  }
+}
+
+absl::StatusOr<Trace> SessionCopy::trace() {
+  auto input = std::make_unique<ChunkInput>(buffer_->name(), header_);
+  by_chunk_.clear();
+  const auto add = [&](Kept& kept, arctrace_chunk_kind kind) {
+    if (kept.bytes == nullptr || kept.bytes->empty()) return;
+    const bool is_live = kind == ARCTRACE_CHUNK_BLOCK && !kept.is_whole;
+    const uint16_t flags = is_live ? uint16_t{ARCTRACE_CHUNK_LIVE_COPY} : kept.ref.flags;
+    input->add(kind, flags, kept.index, kept.bytes);
+    by_chunk_.push_back(&kept);
+  };
+  add(moments_, ARCTRACE_CHUNK_RECORDS);
+  for (const std::unique_ptr<Kept>& kept : records_) add(*kept, ARCTRACE_CHUNK_RECORDS);
+  for (auto& [handout, kept] : blocks_) add(kept, ARCTRACE_CHUNK_BLOCK);
+  OpenOptions options;
+  options.max_findings = 0;
+  return Trace::open(std::move(input), options);
+}
+
+SessionCopy::Taken SessionCopy::take(const Record& record) {
+  if (record.chunk >= by_chunk_.size()) return {};
+  Kept& kept = *by_chunk_[record.chunk];
+  const size_t at = record.offset / 4;
+  if (kept.taken.size() <= at) kept.taken.resize(kept.bytes->size() / 4 + 1);
+  if (at >= kept.taken.size() || kept.taken[at]) return {};
+  kept.taken[at] = true;
+  Taken taken{true, record.after_gap};
+  if (kept.ref.kind != BlockRef::Kind::kExclusive || kept.has_taken) return taken;
+  // The blocks before it may have been forgotten since.
+  kept.has_taken = true;
+  const auto [next, is_first] = next_serial_.try_emplace(kept.ref.writer, 0);
+  const bool is_gap = kept.ref.serial > next->second;
+  if (is_gap && !is_first) missed_blocks_ += kept.ref.serial - next->second;
+  taken.after_gap = is_gap;
+  next->second = std::max(next->second, kept.ref.serial + 1);
+  return taken;
+}
+
+void SessionCopy::forget(uint64_t ticks) {
+  by_chunk_.clear();
+  for (auto at = blocks_.begin(); at != blocks_.end();) {
+    const Kept& kept = at->second;
+    const bool is_over = kept.is_whole && kept.whole_ticks <= ticks &&
+                         kept.ref.kind != BlockRef::Kind::kDefinitions;
+    if (is_over) forgotten_.insert(at->first);
+    at = is_over ? blocks_.erase(at) : std::next(at);
+  }
+}
+
+}  // namespace arctrace::reader

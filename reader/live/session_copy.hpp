@@ -1,0 +1,108 @@
+// A private copy of what a live session has written, which grows from update to update.
+// Nothing is taken away from a collector: the buffer and the collector's file are only
+// read.
+#pragma once
+
+#include <absl/container/flat_hash_map.h>
+#include <absl/container/flat_hash_set.h>
+#include <absl/status/status.h>
+#include <absl/status/statusor.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "reader/trace/block_index.hpp"
+#include "reader/trace/buffer_state.hpp"
+#include "reader/trace/input.hpp"
+#include "reader/trace/session_header.hpp"
+#include "reader/trace/trace.hpp"
+
+namespace arctrace::reader {
+
+// Definitions are kept for good, blocks of data until forget() drops them.
+class SessionCopy {
+ public:
+  // Error: `buffer` is not a session's buffer.
+  static absl::StatusOr<SessionCopy> create(std::unique_ptr<Input> buffer);
+
+  // From the next update() on, what a collector appends to `file` is copied too. Without
+  // `with_data`, of what is in the file by then only the definitions are. REQUIRES: the
+  // input can be read as far as the file has grown, whatever its size() was.
+  void add_file(std::unique_ptr<Input> file, bool with_data);
+
+  // Copies what is new since the last update, open blocks included. Error: an input can
+  // no longer be read.
+  absl::Status update();
+
+  // All that is kept at present, as a trace file that is not finished.
+  absl::StatusOr<Trace> trace();
+
+  // What is known of a record when it is met in the last trace().
+  struct Taken {
+    bool is_new = false;  // it was not taken before
+    bool after_gap =
+        false;  // it is the first of its thread after blocks that are missing
+  };
+  // Takes the record that stands there, once.
+  Taken take(const Record& record);
+
+  // Drops the blocks of data that will not change, and were whole at `ticks`.
+  void forget(uint64_t ticks);
+
+  // As of the last update().
+  const BufferState& buffer() const { return state_; }
+  const Session& session() const { return session_; }
+  // Exclusive blocks that were overwritten, or drained, before they could be copied.
+  uint64_t missed_blocks() const { return missed_blocks_; }
+
+ private:
+  using Bytes = std::shared_ptr<const std::vector<std::byte>>;
+
+  // A block, or a RECORDS chunk.
+  struct Kept {
+    Bytes bytes;
+    BlockRef ref;
+    uint32_t index = 0;  // of the block
+    bool is_whole = false;
+    uint64_t whole_ticks = 0;  // it was whole by then
+    uint32_t unchanged = 0;    // updates in a row in which it was closed and the same
+    uint32_t missing = 0;      // updates in a row in which nothing had it
+    std::vector<bool> taken;   // records, by a fourth of their offset
+    bool has_taken = false;
+  };
+  struct File {
+    std::unique_ptr<Input> input;
+    uint64_t offset = 0;
+    bool with_data = false;
+  };
+
+  SessionCopy(std::unique_ptr<Input> buffer, const arctrace_session_header& header,
+              SessionHeader facts);
+
+  absl::Status copy_buffer(bool definitions, absl::flat_hash_set<uint64_t>& seen);
+  absl::Status copy_block_untrusted(const BlockRef& ref);
+  absl::Status copy_moments();
+  absl::Status copy_file(File& file);
+  absl::StatusOr<bool> copy_chunk_untrusted(File& file);
+  void settle_missing(const absl::flat_hash_set<uint64_t>& seen);
+
+  std::unique_ptr<Input> buffer_;
+  arctrace_session_header header_;
+  Session session_;
+  Geometry geometry_;
+  BufferState state_;
+  std::vector<File> files_;
+  std::map<uint64_t, Kept> blocks_;                      // by hand-out
+  std::vector<std::unique_ptr<Kept>> records_;           // RECORDS chunks
+  Kept moments_;                                         // of a buffer without a file
+  std::vector<Kept*> by_chunk_;                          // of the last trace()
+  absl::flat_hash_set<uint64_t> forgotten_;              // hand-outs of data
+  absl::flat_hash_map<uint32_t, uint64_t> next_serial_;  // by writer
+  uint64_t now_ticks_ = 0;                               // when the last update began
+  uint64_t missed_blocks_ = 0;
+};
+
+}  // namespace arctrace::reader

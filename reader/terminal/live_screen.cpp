@@ -1,0 +1,343 @@
+#include "reader/terminal/live_screen.hpp"
+
+#include <absl/strings/str_cat.h>
+#include <absl/strings/str_format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <string_view>
+#include <vector>
+
+#include "reader/render/session_text.hpp"
+#include "reader/render/text_style.hpp"
+
+namespace arctrace::terminal {
+namespace {
+
+using reader::LiveRow;
+using reader::LiveSort;
+using reader::LiveTable;
+
+constexpr int kLinesMin = 8, kColumnsMin = 40;
+constexpr int kColumnsForStackBeside = 110;
+constexpr size_t kFilterMax = 100;
+constexpr size_t kBarsShown = 16;
+
+// The newest values as bars, relative to the largest of them.
+std::string sparkline(const std::vector<uint64_t>& values, bool is_utf8) {
+  constexpr std::array<std::string_view, 9> kBlocks = {" ", "▁", "▂", "▃", "▄",
+                                                       "▅", "▆", "▇", "█"};
+  constexpr std::array<std::string_view, 9> kAscii = {" ", ".", ":", "-", "=",
+                                                      "+", "*", "#", "@"};
+  const auto& bars = is_utf8 ? kBlocks : kAscii;
+  const size_t count = std::min(values.size(), kBarsShown);
+  const uint64_t most =
+      count == 0 ? 0
+                 : *std::max_element(values.end() - static_cast<std::ptrdiff_t>(count),
+                                     values.end());
+  std::string line(kBarsShown - count, ' ');
+  for (size_t i = values.size() - count; i < values.size(); ++i) {
+    const double share =
+        most == 0 ? 0 : static_cast<double>(values[i]) / static_cast<double>(most);
+    const auto level = static_cast<size_t>(share * 8);
+    line += bars[values[i] == 0 ? 0 : std::max<size_t>(level, 1)];
+  }
+  return line;
+}
+
+std::string percent_of(uint64_t part, int64_t whole_ns) {
+  return absl::StrFormat("%5.1f", whole_ns <= 0 ? 0
+                                                : 100 * static_cast<double>(part) /
+                                                      static_cast<double>(whole_ns));
+}
+
+std::string cut_to(std::string_view name, int width, bool is_utf8) {
+  reader::TextStyle style;
+  style.utf8 = is_utf8;
+  return reader::cut_name(name, static_cast<size_t>(std::max(width, 1)), style);
+}
+
+std::string_view sort_name(LiveSort sort) {
+  constexpr std::array<std::string_view, 4> kNames = {"self", "total", "calls", "name"};
+  return kNames[static_cast<size_t>(sort)];
+}
+
+}  // namespace
+
+void LiveScreen::draw() {
+  screen_.clear();
+  const int lines = screen_.lines(), columns = screen_.columns();
+  if (lines < kLinesMin || columns < kColumnsMin) {
+    screen_.put(0, 0, columns,
+                absl::StrFormat("%dx%d at least, q leaves", kColumnsMin, kLinesMin));
+    screen_.show();
+    return;
+  }
+  draw_head();
+  constexpr int kHead = 2;
+  const int middle = lines - kHead - 1;
+  if (!shows_stack_) {
+    draw_table({kHead, 0, middle, columns});
+  } else if (columns >= kColumnsForStackBeside) {
+    const int stack = columns / 3;
+    draw_table({kHead, 0, middle, columns - stack - 1});
+    draw_stack({kHead, columns - stack, middle, stack});
+  } else {
+    const int stack = middle / 3;
+    draw_table({kHead, 0, middle - stack, columns});
+    draw_stack({kHead + middle - stack, 0, stack, columns});
+  }
+  draw_keys();
+  screen_.show();
+}
+
+void LiveScreen::draw_head() {
+  const reader::LiveCounters& counters = model_.counters();
+  const int columns = screen_.columns();
+  const std::string state = is_over_             ? "  the session is over: q leaves"
+                            : model_.is_paused() ? "  PAUSED: p goes on"
+                                                 : "";
+  screen_.put(0, 0, columns, title_, Look::kDim);
+  const int state_width = static_cast<int>(state.size());
+  screen_.put(0, std::max(columns - state_width, 0), state_width, state, Look::kBold);
+  const double used = counters.blocks == 0
+                          ? 0
+                          : 100 * static_cast<double>(counters.blocks_used) /
+                                static_cast<double>(counters.blocks);
+  screen_.put(1, 0, columns,
+              absl::StrFormat("%.0f records/s  %d in all  %s  buffer %.0f %%",
+                              counters.records_per_second, counters.records,
+                              reader::count_text(counters.writers, "writer"), used));
+  const std::string lost = counters.lost == 0
+                               ? "  none lost"
+                               : absl::StrFormat("  ! %d lost, %.0f/s", counters.lost,
+                                                 counters.lost_per_second);
+  const int width = static_cast<int>(lost.size());
+  screen_.put(1, std::max(columns - width, 0), width, lost,
+              counters.lost == 0 ? Look::kDim : Look::kBold);
+}
+
+// The columns of numbers are the same at all widths; where there is room, there are more.
+void LiveScreen::draw_table(const Area& area) {
+  const bool has_average = area.columns >= 90, has_bars = area.columns >= 62;
+  const int average = 27, bars = has_average ? 40 : 27;
+  const int name = has_bars ? bars + static_cast<int>(kBarsShown) + 2 : 27;
+  const int name_width = area.columns - name;
+  const int64_t window_ns = model_.window_ns();
+  const double seconds = static_cast<double>(window_ns) * 1e-9;
+  const auto put = [&](int line, int column, int width, std::string_view text,
+                       Look look) {
+    screen_.put(area.line + line, area.column + column,
+                std::min(width, area.columns - column), text, look);
+  };
+  put(0, 0, area.columns, std::string(static_cast<size_t>(area.columns), ' '),
+      Look::kReverse);
+  put(0, 0, 27, absl::StrFormat("%7s %7s %9s", "self %", "total %", "calls/s"),
+      Look::kReverse);
+  if (has_average)
+    put(0, average, 12, absl::StrFormat("%12s", "average"), Look::kReverse);
+  if (has_bars) {
+    put(0, bars, static_cast<int>(kBarsShown), absl::StrFormat("last %.1f s", seconds),
+        Look::kReverse);
+  }
+  const bool has_paths = !through_.empty() || table_ == LiveTable::kPaths;
+  std::string head = has_paths ? "path" : "function";
+  if (!through_.empty()) absl::StrAppend(&head, " through ", through_);
+  absl::StrAppend(&head, ", by ", std::string(sort_name(sort_)));
+  if (!filter_.empty()) absl::StrAppend(&head, ", with ", filter_);
+  put(0, name, name_width, cut_to(head, name_width, screen_.is_utf8()), Look::kReverse);
+
+  rows_ = model_.rows(has_paths ? LiveTable::kPaths : LiveTable::kFunctions, sort_,
+                      filter_, through_);
+  const auto shown = static_cast<size_t>(std::max(area.lines - 1, 0));
+  top_ = std::min(top_, rows_.size() > shown ? rows_.size() - shown : 0);
+  for (size_t i = 0; i < shown && top_ + i < rows_.size(); ++i) {
+    const LiveRow& row = rows_[top_ + i];
+    const int line = 1 + static_cast<int>(i);
+    const bool is_chosen = row.name == chosen_;
+    const Look look = is_chosen ? Look::kBold : Look::kPlain;
+    const double calls = seconds <= 0 ? 0 : static_cast<double>(row.sums.calls) / seconds;
+    put(line, 0, 26,
+        absl::StrFormat("%7s %7s %9.0f", percent_of(row.sums.self_ns, window_ns),
+                        percent_of(row.sums.total_ns, window_ns), calls),
+        look);
+    if (is_chosen) put(line, 0, 1, ">", look);
+    if (has_average && row.sums.calls != 0) {
+      put(line, average, 12,
+          absl::StrFormat("%12s",
+                          reader::duration_text(row.sums.total_ns / row.sums.calls)),
+          look);
+    }
+    if (has_bars) {
+      put(line, bars, static_cast<int>(kBarsShown),
+          sparkline(row.history, screen_.is_utf8()), Look::kDim);
+    }
+    put(line, name, name_width, cut_to(row.name, name_width, screen_.is_utf8()), look);
+  }
+  if (rows_.empty() && shown > 0) {
+    put(1, 0, area.columns,
+        filter_.empty() && through_.empty() ? "no function was called"
+                                            : "nothing like that was called",
+        Look::kDim);
+  }
+}
+
+void LiveScreen::draw_stack(const Area& area) {
+  if (area.lines <= 0) return;
+  const std::vector<reader::LiveThreadRow>& threads = model_.threads();
+  if (threads.empty()) {
+    screen_.put(area.line, area.column, area.columns, "no thread lives", Look::kDim);
+    return;
+  }
+  thread_ = std::min(thread_, threads.size() - 1);
+  const reader::LiveThreadRow& thread = threads[thread_];
+  std::string head =
+      absl::StrFormat("thread %d of %d: %s", thread_ + 1, threads.size(), thread.title);
+  head.resize(std::max(head.size(), static_cast<size_t>(area.columns)), ' ');
+  screen_.put(area.line, area.column, area.columns, head, Look::kReverse);
+  if (thread.frames.empty() && area.lines > 1) {
+    screen_.put(area.line + 1, area.column, area.columns, "in no recorded function",
+                Look::kDim);
+  }
+  constexpr int kTime = 12;
+  for (int i = 1; i < area.lines && static_cast<size_t>(i) <= thread.frames.size(); ++i) {
+    const reader::LiveFrameRow& frame = thread.frames[static_cast<size_t>(i) - 1];
+    screen_.put(area.line + i, area.column, kTime,
+                absl::StrFormat("%11s", reader::duration_text(static_cast<uint64_t>(
+                                            std::max<int64_t>(frame.for_ns, 0)))),
+                Look::kDim);
+    const int width = area.columns - kTime;
+    screen_.put(area.line + i, area.column + kTime, width,
+                cut_to(frame.name, width, screen_.is_utf8()));
+  }
+}
+
+void LiveScreen::draw_keys() {
+  const std::string keys =
+      is_typing_       ? absl::StrCat("show only names with: ", filter_, "_")
+      : !note_.empty() ? note_
+      : through_.empty()
+          ? "q leave  p pause  s sort  v paths  / filter  Enter its paths  "
+            "t thread  k stack  S snapshot"
+          : "Esc back  q leave  p pause  s sort  / filter  t thread  "
+            "k stack  S snapshot";
+  screen_.put(screen_.lines() - 1, 0, screen_.columns(), keys,
+              is_typing_ || !note_.empty() ? Look::kBold : Look::kDim);
+}
+
+void LiveScreen::handle_filter(int key) {
+  if (key == Screen::kKeyEnter) {
+    is_typing_ = false;
+  } else if (key == Screen::kKeyEscape) {
+    is_typing_ = false;
+    filter_.clear();
+  } else if (key == Screen::kKeyBackspace) {
+    if (!filter_.empty()) filter_.pop_back();
+  } else if (key >= ' ' && key < 0x7F && filter_.size() < kFilterMax) {
+    filter_ += static_cast<char>(key);
+  }
+}
+
+// Chooses the row that stands so many lines further down than the chosen one, and has it
+// shown.
+void LiveScreen::choose(int lines_on) {
+  if (rows_.empty()) return;
+  size_t at = 0;
+  while (at < rows_.size() && rows_[at].name != chosen_) ++at;
+  const bool is_any_chosen = at < rows_.size();
+  const auto last = static_cast<int64_t>(rows_.size()) - 1;
+  const int64_t wanted =
+      is_any_chosen ? static_cast<int64_t>(at) + lines_on : static_cast<int64_t>(top_);
+  at = static_cast<size_t>(std::clamp<int64_t>(wanted, 0, last));
+  chosen_ = rows_[at].name;
+  const int around = std::max(screen_.lines() / 3, 1);
+  if (at < top_) top_ = at;
+  if (at >= top_ + static_cast<size_t>(around))
+    top_ = at + 1 - static_cast<size_t>(around);
+}
+
+void LiveScreen::drill_down() {
+  if (!through_.empty() || table_ == LiveTable::kPaths) return;
+  if (chosen_.empty()) choose(0);
+  through_ = std::exchange(chosen_, {});
+  filter_.clear();
+  top_ = 0;
+}
+
+void LiveScreen::drill_up() {
+  if (through_.empty()) {
+    filter_.clear();
+  } else {
+    chosen_ = std::exchange(through_, {});
+  }
+  top_ = 0;
+}
+
+bool LiveScreen::handle(int key) {
+  if (key == Screen::kKeyNone) return true;
+  if (is_typing_) {
+    handle_filter(key);
+    return true;
+  }
+  note_.clear();
+  const int page = std::max(screen_.lines() / 2, 1);
+  switch (key) {
+    case 'q':
+      return false;
+    case 'p':
+      model_.set_paused(!model_.is_paused());
+      break;
+    case 's':
+      sort_ = static_cast<LiveSort>((static_cast<int>(sort_) + 1) % 4);
+      break;
+    case 'v':
+      table_ =
+          table_ == LiveTable::kFunctions ? LiveTable::kPaths : LiveTable::kFunctions;
+      through_.clear();
+      chosen_.clear();
+      top_ = 0;
+      break;
+    case '/':
+      is_typing_ = true;
+      filter_.clear();
+      break;
+    case 't':
+      thread_ = model_.threads().empty() ? 0 : (thread_ + 1) % model_.threads().size();
+      break;
+    case 'k':
+      shows_stack_ = !shows_stack_;
+      break;
+    case 'S':
+      note_ = snapshot_();
+      screen_.redraw();
+      break;
+    case Screen::kKeyUp:
+      choose(-1);
+      break;
+    case Screen::kKeyDown:
+      choose(1);
+      break;
+    case Screen::kKeyPageUp:
+      choose(-page);
+      break;
+    case Screen::kKeyPageDown:
+      choose(page);
+      break;
+    case Screen::kKeyEnter:
+      drill_down();
+      break;
+    case Screen::kKeyEscape:
+    case Screen::kKeyBackspace:
+      drill_up();
+      break;
+    case Screen::kKeyResize:
+      screen_.redraw();
+      break;
+    default:
+      break;
+  }
+  return true;
+}
+
+}  // namespace arctrace::terminal

@@ -1,0 +1,50 @@
+// The terminal as a screen of cells, restored however the program leaves it.
+#pragma once
+
+#include <absl/status/statusor.h>
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+namespace arctrace::terminal {
+
+enum class Look : uint8_t { kPlain, kBold, kDim, kReverse };
+
+class Screen {
+ public:
+  // Error: standard input or output is no terminal, or it is of an unknown type.
+  static absl::StatusOr<std::unique_ptr<Screen>> open();
+  // The terminal is as it was.
+  ~Screen();
+  Screen(const Screen&) = delete;
+  Screen& operator=(const Screen&) = delete;
+
+  int lines() const;
+  int columns() const;
+  // Whether the terminal's text is UTF-8.
+  bool is_utf8() const { return is_utf8_; }
+
+  // Empties the picture. Nothing is seen of it before show().
+  void clear();
+  // Puts text at a place of the picture, cut at `width` columns. The text must be
+  // escaped.
+  void put(int line, int column, int width, std::string_view text,
+           Look look = Look::kPlain);
+  void show();
+  // Has the whole picture drawn anew by the next show().
+  void redraw();
+
+  // Waits for a key, for so long at most. A character, a kKey..., or kKeyNone.
+  int key(int timeout_ms);
+
+  static constexpr int kKeyNone = -1, kKeyUp = -2, kKeyDown = -3, kKeyPageUp = -4,
+                       kKeyPageDown = -5, kKeyResize = -6, kKeyBackspace = -7,
+                       kKeyEnter = -8, kKeyEscape = -9;
+
+ private:
+  explicit Screen(bool is_utf8) : is_utf8_(is_utf8) {}
+  const bool is_utf8_;
+};
+
+}  // namespace arctrace::terminal

@@ -1,0 +1,228 @@
+"""The screen of arctrace live, in tmux: at three sizes, its keys, how it is left, what it refuses."""
+
+import os
+import subprocess
+import sys
+import time
+import unittest
+
+import support
+
+# Spends its time in inner, within outer, for ever, and less in a function whose name is as long
+# as a name can be, turns the direction of text, and has characters of two columns.
+PROGRAM = support.API + r"""
+outer, inner = key("outer\x1b[31m"), key("inner")
+hostile = key("\u202e\x9bhostile\u4e2d\u4e2d" + "\u4e2d" * 1_000_000)
+print("kept until the end", flush=True)
+api.arctrace_enter(outer)
+while True:
+    api.arctrace_enter(inner)
+    time.sleep(0.01)
+    api.arctrace_exit(inner)
+    api.arctrace_enter(hostile)
+    time.sleep(0.002)
+    api.arctrace_exit(hostile)
+"""
+PATIENCE = 120  # seconds; what is waited for takes one or two
+
+
+class Terminal:
+    """A shell in a tmux of our own."""
+
+    count = 0
+
+    def __init__(self, columns, lines):
+        Terminal.count += 1  # an ended server's socket may be there for a while
+        self.socket = f"arctrace-test-{os.getpid()}-{Terminal.count}"
+        environment = {**os.environ, "LC_ALL": "C.UTF-8"}
+        self.run("-f", "/dev/null", "new-session", "-d", "-x", columns, "-y", lines,
+                 "env -u TMUX bash --norc --noprofile", env=environment)
+
+    def run(self, *arguments, **options):
+        return subprocess.run(["tmux", "-L", self.socket, *map(str, arguments)], check=True,
+                              stdout=subprocess.PIPE, text=True, **options).stdout
+
+    def type(self, text):
+        self.run("send-keys", "-l", text)
+        self.run("send-keys", "Enter")
+
+    def press(self, *keys):
+        self.run("send-keys", *keys)
+
+    def shown(self):
+        return self.run("capture-pane", "-p")
+
+    def said(self):
+        """What is shown, with lines that were too long in one."""
+        return self.run("capture-pane", "-p", "-J")
+
+    def wait_for(self, *texts, gone=(), shown_by=shown):
+        end = time.monotonic() + PATIENCE
+        while True:
+            shown = shown_by(self)
+            if all(text in shown for text in texts) and not any(text in shown for text in gone):
+                return shown
+            if time.monotonic() > end:
+                raise AssertionError(f"not {texts} without {gone} in:\n{shown}")
+            time.sleep(0.1)
+
+    def wait_until(self, check):
+        end = time.monotonic() + PATIENCE
+        while not check((shown := self.shown()).splitlines()):
+            if time.monotonic() > end:
+                raise AssertionError(f"still not so:\n{shown}")
+            time.sleep(0.1)
+
+    def wait_for_another(self, before):
+        """The picture, once it is another one."""
+        end = time.monotonic() + PATIENCE
+        while (shown := self.shown()) == before:
+            if time.monotonic() > end:
+                raise AssertionError(f"stays as it is:\n{shown}")
+            time.sleep(0.1)
+        return shown
+
+    def close(self):
+        subprocess.run(["tmux", "-L", self.socket, "kill-server"], check=False,
+                       stderr=subprocess.DEVNULL)
+
+
+class LiveScreenTest(support.TraceTest):
+    def setUp(self):
+        super().setUp()
+        self.program = self.directory / "program.py"
+        self.program.write_text(PROGRAM)
+
+    def terminal(self, columns=80, lines=24):
+        terminal = Terminal(columns, lines)
+        self.addCleanup(terminal.close)
+        return terminal
+
+    def live(self, terminal, prefix="", status="status"):
+        terminal.type(f"{prefix}{support.ARCTRACE} live --no-libcall -- {sys.executable} "
+                      f"{self.program}; echo {status}=$?")
+
+    def interrupt(self, terminal):
+        """Ctrl-C is for the command, which ends by it, as live does when it is left."""
+        terminal.press("C-c")
+        terminal.wait_for("the session is over")
+        terminal.press("q")
+        terminal.wait_for("kept until the end", gone=("records/s",))
+        terminal.type("echo then=$?; stty -a")
+        terminal.wait_for("then=130", " icanon ", " echo ")
+
+    def test_three_sizes_and_a_fourth(self):
+        terminal = self.terminal()
+        self.live(terminal)
+        for columns, lines in ((80, 24), (120, 40), (200, 60)):
+            terminal.run("resize-window", "-x", columns, "-y", lines)
+            terminal.wait_until(lambda shown: (
+                len(shown) == lines and "records/s" in shown[1] and "none lost" in shown[1]
+                and "function, by self" in shown[2] and "q leave" in shown[-1]
+                # Where there is room, the stack is beside the table, and that has more columns.
+                and ("thread 1 of 1" in shown[2]) == (columns >= 120)
+                and ("average" in shown[2]) == (columns >= 200)))
+            # Hostile names are escaped.
+            terminal.wait_for("inner", "thread 1 of 1", r"outer\x1b[31m", r"\u{202e}\u{9b}")
+            terminal.press("k")
+            terminal.wait_for("inner", "q leave", gone=("thread 1 of",))
+            terminal.press("k")
+        terminal.run("resize-window", "-x", 30, "-y", 6)
+        terminal.wait_for("40x8 at least", gone=("records/s",))
+        terminal.run("resize-window", "-x", 80, "-y", 24)
+        terminal.wait_for("records/s", "inner")
+        self.interrupt(terminal)
+
+    def test_what_is_drawn(self):
+        """A picture that comes after another one is made of what differs: nothing is erased first."""
+        terminal = self.terminal()
+        self.live(terminal)
+        terminal.wait_for("records/s", "inner")
+        raw = self.directory / "raw"
+        terminal.run("pipe-pane", f"cat >{raw}")
+        before = terminal.shown()
+        for _ in range(3):
+            before = terminal.wait_for_another(before)
+        terminal.run("pipe-pane")
+        drawn = raw.read_bytes()
+        self.assertGreater(len(drawn), 0)
+        for erasing in (b"\x1b[2J", b"\x1b[J", b"\x1bc"):
+            self.assertNotIn(erasing, drawn)
+        self.assertLess(len(drawn), 80 * 24 * 3)
+
+    def test_keys(self):
+        terminal = self.terminal(120, 30)
+        self.live(terminal)
+        terminal.wait_for("function, by self", "inner", "thread 1 of 1")
+        terminal.press("k")
+        terminal.wait_for("inner", gone=("thread 1 of",))
+        for by in ("total", "calls", "name", "self"):
+            terminal.press("s")
+            terminal.wait_for(f"function, by {by}")
+        terminal.press("v")
+        terminal.wait_for("path, by self", r"outer\x1b[31m > inner")
+        terminal.press("v")
+        terminal.wait_for("function, by self")
+        terminal.press("Down")
+        terminal.wait_for("\n>", "inner")
+        terminal.press("Enter")
+        terminal.wait_for("path through inner, by self", r"outer\x1b[31m > inner", "Esc back",
+                          gone=("hostile",))
+        terminal.press("Escape")
+        terminal.wait_for("function, by self", "hostile", gone=("through inner",))
+        terminal.press("/")
+        terminal.wait_for("show only names with:")
+        terminal.press("O", "U", "t")
+        terminal.wait_for("OUt_")
+        terminal.press("Enter")
+        terminal.wait_for("with OUt", "outer")
+        terminal.press("p")
+        terminal.wait_for("PAUSED")
+        terminal.press("p")
+        terminal.wait_for("records/s", gone=("PAUSED",))
+        terminal.press("C-z")
+        terminal.wait_for("Stopped")
+        terminal.type("fg")
+        terminal.wait_for("records/s", "function, by self")
+        self.interrupt(terminal)
+
+    def test_a_session_of_others(self):
+        name = f"screen-{os.getpid()}"
+        subprocess.run([support.ARCTRACE, "create", name, "-b", "1M", "--block-size", "8k", "--start"],
+                       check=True, stdout=subprocess.DEVNULL)
+        self.addCleanup(subprocess.run, [support.ARCTRACE, "destroy", "--force", name], check=False,
+                        stderr=subprocess.DEVNULL)
+        program = subprocess.Popen([support.ARCTRACE, "record", "--no-libcall", f"--session={name}", "--",
+                                    sys.executable, self.program], stdout=subprocess.DEVNULL)
+        self.addCleanup(program.wait)
+        self.addCleanup(program.terminate)
+        terminal = self.terminal()
+        terminal.type(f"cd {self.directory}; {support.ARCTRACE} live {name}; echo status=$?")
+        terminal.wait_for("records/s", "inner")
+        terminal.press("S")
+        terminal.wait_for("snapshot: arctrace.live.1")
+        self.check_clean(self.directory / "arctrace.live.1")
+        terminal.press("C-c")
+        terminal.wait_for("status=130", gone=("records/s",))
+        terminal.type("stty -a")
+        terminal.wait_for(" icanon ", " echo ")
+
+    def test_what_is_no_terminal_for_it(self):
+        done = subprocess.run([support.ARCTRACE, "live", "--", "true"], stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True, check=False)
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertIn("--plain", done.stderr)
+        terminal = self.terminal()
+        for kind, said in (("no-such-terminal", "is not known"), ("dumb", "cannot show a screen")):
+            self.live(terminal, f"TERM={kind} ", f"of-{kind}")
+            terminal.wait_for(f"TERM={kind}", said, "--plain prints lines instead", f"of-{kind}=2",
+                              shown_by=Terminal.said)
+        # Without UTF-8 all is ASCII.
+        self.live(terminal, "LC_ALL=C ")
+        shown = terminal.wait_for("records/s", "inner", r"\u{9b}host")
+        self.assertTrue(shown.isascii(), shown)
+        self.interrupt(terminal)
+
+
+if __name__ == "__main__":
+    unittest.main()
