@@ -276,6 +276,7 @@ void LiveScreen::drill_up() {
 
 bool LiveScreen::handle(int key) {
   if (key == Screen::kKeyNone) return true;
+  if (key == Screen::kKeyGone) return false;
   if (is_typing_) {
     handle_filter(key);
     return true;

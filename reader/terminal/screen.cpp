@@ -4,6 +4,7 @@
 #define NCURSES_NOMACROS  // their names are those of functions here
 #include <curses.h>
 #include <langinfo.h>
+#include <poll.h>
 #include <unistd.h>
 #include <wchar.h>
 
@@ -31,6 +32,11 @@ attr_t attribute_of(Look look) {
     default:
       return A_NORMAL;
   }
+}
+
+bool has_hung_up() {
+  pollfd input{STDIN_FILENO, POLLIN, 0};
+  return ::poll(&input, 1, 0) > 0 && (input.revents & (POLLHUP | POLLERR)) != 0;
 }
 
 bool continues_character(char byte) {
@@ -123,7 +129,7 @@ int Screen::key(int timeout_ms) {
   const int key = ::getch();
   switch (key) {
     case ERR:
-      return kKeyNone;
+      return has_hung_up() ? kKeyGone : kKeyNone;
     case KEY_UP:
       return kKeyUp;
     case KEY_DOWN:

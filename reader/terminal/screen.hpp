@@ -41,6 +41,8 @@ class Screen {
   static constexpr int kKeyNone = -1, kKeyUp = -2, kKeyDown = -3, kKeyPageUp = -4,
                        kKeyPageDown = -5, kKeyResize = -6, kKeyBackspace = -7,
                        kKeyEnter = -8, kKeyEscape = -9;
+  // The terminal has hung up: no key will ever come.
+  static constexpr int kKeyGone = -10;
 
  private:
   explicit Screen(bool is_utf8) : is_utf8_(is_utf8) {}

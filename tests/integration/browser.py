@@ -17,7 +17,7 @@ CHROMIUM = shutil.which("chromium")
 FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
          "--disable-background-networking", "--disable-component-update", "--disable-sync",
          "--disable-dev-shm-usage", "--hide-scrollbars", "--window-size=1400,900")
-SECONDS = 60
+SECONDS = 300  # for what hangs: a busy machine is slow
 
 
 class Socket:

@@ -1,6 +1,8 @@
 """The screen of arctrace live, in tmux: at three sizes, its keys, how it is left, what it refuses."""
 
 import os
+import pathlib
+import signal
 import subprocess
 import sys
 import time
@@ -206,6 +208,33 @@ class LiveScreenTest(support.TraceTest):
         terminal.wait_for("status=130", gone=("records/s",))
         terminal.type("stty -a")
         terminal.wait_for(" icanon ", " echo ")
+
+    def processes(self):
+        """Those that have the program in their arguments: arctrace, and the program itself."""
+        found = []
+        for process in pathlib.Path("/proc").glob("[0-9]*"):
+            try:
+                arguments = (process / "cmdline").read_bytes().split(b"\0")
+            except OSError:  # it has ended
+                continue
+            if str(self.program).encode() in arguments:
+                found.append(int(process.name))
+        return found
+
+    def test_a_terminal_that_goes_away(self):
+        """Both end by it: nobody can leave a screen that is not there."""
+        terminal = self.terminal()
+        self.live(terminal)
+        terminal.wait_for("records/s", "inner")
+        self.assertEqual(len(self.processes()), 2)
+        terminal.run("kill-server")
+        end = time.monotonic() + PATIENCE
+        while left := self.processes():
+            if time.monotonic() > end:
+                for process in left:
+                    os.kill(process, signal.SIGKILL)
+                self.fail("they go on without a terminal")
+            time.sleep(0.1)
 
     def test_what_is_no_terminal_for_it(self):
         done = subprocess.run([support.ARCTRACE, "live", "--", "true"], stdout=subprocess.PIPE,

@@ -16,7 +16,7 @@ namespace arctrace::testing {
 
 // More are explored by the long form of the test.
 inline uint64_t executions_max() {
-  return std::getenv("ARCTRACE_TEST_LONG") != nullptr ? 50'000'000 : 20'000;
+  return std::getenv("ARCTRACE_TEST_LONG") != nullptr ? 50'000'000 : 50'000;
 }
 
 struct Outcome {

@@ -7,7 +7,7 @@
 namespace arctrace::cli {
 namespace {
 
-constexpr const char* kNotes =
+constexpr const char* kViewNotes =
     "The page is served on 127.0.0.1 only, and only to whoever has its address, which\n"
     "holds a random token. Ctrl-C ends it. The trace stays where it is: what the page\n"
     "shows is read from it when it is asked for.\n"
@@ -35,7 +35,7 @@ void add_view_options(CLI::App& app, ViewPageOptions& options) {
                "not yet finished");
   app.add_flag("--debuginfod", options.download,
                "download debug files from the servers in DEBUGINFOD_URLS");
-  app.footer(kNotes);
+  app.footer(kViewNotes);
 }
 
 }  // namespace arctrace::cli
