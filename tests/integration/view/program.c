@@ -1,7 +1,7 @@
-// What test_view.py looks at: three threads that take turns at a lock, calls of a name
-// that does harm (argument 1) and of a name of a megabyte, and a child process. Argument
-// 2: how many turns each thread takes, some twelve calls each; then there is no child,
-// and none has a lock or a pause.
+// What test_view.py and test_page.py look at: three threads that take turns at a lock,
+// calls of a name that does harm (argument 1) and of a name of a megabyte, and a child
+// process. Argument 2: how many turns each thread takes, some twelve calls each; then
+// there is no child, and none has a lock or a pause.
 #include <arctrace/arctrace.h>
 #include <pthread.h>
 #include <stdio.h>

@@ -1,0 +1,276 @@
+"""The page of arctrace view, served and as the file of export --to=html, in a headless Chromium."""
+
+import os
+import pathlib
+import subprocess
+import tempfile
+import time
+import unittest
+
+import browser
+import support
+from served_trace import SECONDS, ServedTest, Server, record_program, row_sums
+from test_kernel import NO_KERNEL
+from trace_checks import ARCTRACE, read_report
+
+
+@unittest.skipIf(browser.CHROMIUM is None, "chromium is not installed")
+class PageTest(ServedTest):
+    def test_in_a_browser(self):
+        html = self.directory / "trace.html"
+        subprocess.run([ARCTRACE, "export", "--to=html", "-o", html, self.trace], check=True, timeout=SECONDS,
+                       stderr=subprocess.DEVNULL)
+        with tempfile.TemporaryDirectory() as directory:
+            cut = record_program(pathlib.Path(directory), 10_000, ("--buffer-size=1M", "--mode=overwrite"))
+            gaps = self.directory / "gaps.html"
+            subprocess.run([ARCTRACE, "export", "--to=html", "-o", gaps, cut], check=True, timeout=SECONDS,
+                           stderr=subprocess.DEVNULL)
+        server = self.serve()
+        pictures = pathlib.Path(os.environ.get("ARCTRACE_PICTURES", self.directory))
+        with tempfile.TemporaryDirectory() as directory:
+            page = browser.Browser(directory)
+            try:
+                self.walk(page, server.url, pictures, served=True)
+                self.walk(page, html.as_uri(), pictures, served=False)
+                self.hatching(page, html.as_uri(), gaps.as_uri(), pictures)
+            finally:
+                page.close()
+
+    def walk(self, page, url, pictures, served):
+        """Through all of the page, without an error."""
+        name = "served" if served else "file"
+        state = "arctracePage.state"
+        page.open(url)
+        page.wait("arctracePage.timeLine.parts.size > 0")
+        self.assertNotEqual(page.run("document.title"), "owned")
+        self.assertEqual(page.run("document.querySelectorAll('script').length"), 1 if served else 2)
+        self.assertEqual(page.run("document.querySelectorAll('#app img').length"), 0)
+        for tab, sign in (("functions", "table tbody tr"), ("flame", "canvas"), ("locks", "table tbody tr"),
+                          ("critical", "p" if NO_KERNEL else "table tbody tr"), ("chosen", "p"), ("summary", "table")):
+            page.run(f"document.getElementById('tab-{tab}').click()")
+            page.wait(f"document.querySelector('#pane {sign}')")
+            page.wait("!document.querySelector('#pane').textContent.includes('reading…')")
+            page.screenshot(pictures / f"{name}-{tab}.png")
+        self.sort(page)
+        self.keyboard(page, state)
+        self.flame(page)
+        page.key("t")
+        page.wait("document.documentElement.dataset.theme === 'dark'")
+        page.screenshot(pictures / f"{name}-dark.png")
+        page.key("t")
+        page.wait("document.documentElement.dataset.theme === 'light'")
+        self.search(page, state)
+        page.screenshot(pictures / f"{name}-chosen.png")
+        if served:
+            page.key("r")
+            page.wait(f"{state}.range !== null")
+        self.address(page, url, state)
+        self.assertEqual(page.problems, [])
+
+    def hatching(self, page, without, url, pictures):
+        """Of a ring of which the newest records are left: what is before is hatched, and says why."""
+        page.open(without)
+        page.wait("arctracePage.timeLine.isShown")
+        page.wait(HATCHED + " === 0")
+        page.open(url)
+        page.wait("arctracePage.timeLine.isShown")
+        page.run("(() => { const gap = " + LONGEST_GAP + "; arctracePage.timeLine.look(gap.from_ns, gap.to_ns); })()")
+        page.wait(HATCHED + " > 200")
+        page.screenshot(pictures / "gaps.png")
+        self.assertIn("overwritten", page.run(GAP_TIP))
+        self.assertEqual(page.problems, [])
+
+    def sort(self, page):
+        page.run("document.getElementById('tab-functions').click()")
+        page.wait("document.querySelector('th[aria-sort=descending]')")
+        first = "document.querySelector('#pane tbody tr td.name').textContent"
+        for column in ("calls", "function"):
+            click = f"[...document.querySelectorAll('#pane th button')].find((one) => one.textContent === '{column}').click()"
+            page.run(click)
+            before = page.run(first)
+            page.run(click)
+            self.assertNotEqual(page.run(first), before, column)
+
+    def keyboard(self, page, state):
+        page.run("arctracePage.timeLine.canvas.focus()")
+        width = f"{state}.view.until - {state}.view.from"
+        before = page.run(width)
+        page.key("w")
+        self.assertLess(page.run(width), before)
+        start = page.run(f"{state}.view.from")
+        page.key("d")
+        self.assertGreater(page.run(f"{state}.view.from"), start)
+        page.key("s")
+        page.key("0")
+        page.key("ArrowDown")
+        page.wait(f"{state}.call !== null")
+        page.key("ArrowDown")
+        page.wait(f"{state}.call.level === 4")
+        page.key("Enter")
+        shown = f"Math.min(3 * ({state}.call.stop - {state}.call.start), 1.2 * {before} + 20)"
+        page.wait(f"Math.abs({width} - {shown}) < 1")
+        page.key("ArrowUp")
+        page.wait(f"{state}.call.level === 3")
+        page.wait("document.querySelector('#pane dl')")
+        page.key("?")
+        page.wait("document.querySelector('dialog[open]')")
+        page.key("Escape")
+        page.wait("!document.querySelector('dialog[open]')")
+        page.key("0")
+
+    def flame(self, page):
+        page.run("document.getElementById('tab-flame').click()")
+        page.wait("arctracePage.flame.boxes && arctracePage.flame.boxes.length > 3")
+        page.run("arctracePage.flame.zoomTo(arctracePage.flame.root.children[0])")
+        page.wait("document.querySelectorAll('.crumbs button').length >= 2")
+        for change in ("weight: 'count'", "inverted: true", "inverted: false", "per: 'thread'"):
+            name, value = change.split(": ")
+            if name == "inverted":
+                page.run("document.querySelector('.bar input[type=checkbox]').click()")
+            else:
+                page.run(f"(() => {{ const select = [...document.querySelectorAll('.bar select')].find((one) =>"
+                         f" [...one.options].some((option) => option.value === {value})); select.value = {value};"
+                         " select.dispatchEvent(new Event('change')); })()")
+            page.wait("arctracePage.flame.root.total > 0")
+        page.run("(() => { const input = document.querySelector('.bar input[type=search]'); input.value = 'inner';"
+                 " input.dispatchEvent(new Event('input')); })()")
+        page.wait("arctracePage.flame.matches && arctracePage.flame.matches.size > 0")
+        page.wait("document.querySelector('.bar [role=status]').textContent.includes('%')")
+        page.run("document.getElementById('tab-summary').click()")
+
+    def search(self, page, state):
+        page.run("document.body.focus(); document.activeElement.blur()")
+        page.key("/")
+        page.wait("document.activeElement.type === 'search'")
+        for letter in "script":
+            page.key(letter)
+        page.wait("document.querySelectorAll('.found li').length > 0")
+        page.key("Enter")
+        page.wait(f"{state}.func !== null && {state}.tab === 'chosen'")
+        page.wait("document.querySelector('.histogram')")
+        page.run("document.activeElement.blur()")
+
+    def address(self, page, url, state):
+        """The address brings back what is seen."""
+        page.run("arctracePage.timeLine.zoom(0.3)")
+        page.wait("location.hash.includes('view=')")
+        address = page.run("location.href")
+        view = page.run(f"Math.floor({state}.view.from)")
+        page.call("Page.navigate", url="about:blank")
+        page.wait("location.href === 'about:blank'")
+        self.assertTrue(address.startswith(url))
+        page.open(address)
+        self.assertEqual(page.run(f"Math.floor({state}.view.from)"), view)
+        self.assertEqual(page.run(f"{state}.tab"), "chosen")
+
+
+# Pixels of the time line in the light theme's colour for gaps, which no call and no state has.
+HATCHED = """(() => {
+  const { canvas } = arctracePage.timeLine;
+  const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext("2d", { willReadFrequently: true });
+  copy.drawImage(canvas, 0, 0);
+  const { data } = copy.getImageData(0, 0, canvas.width, canvas.height);
+  let found = 0;
+  for (let i = 0; i < data.length; i += 4) if (data[i] > 165 && data[i + 1] < 125 && data[i + 2] < 125) ++found;
+  return found;
+})()"""
+
+
+# Of threads that have a lane: some have no record left.
+LONGEST_GAP = """arctracePage.facts.gaps
+  .filter((gap) => gap.from_ns !== null && arctracePage.facts.lanes.some((lane) => lane.tid === gap.tid))
+  .sort((a, b) => b.to_ns - b.from_ns - (a.to_ns - a.from_ns))[0]"""
+
+# What the pointer is told in the middle of that gap, at the edge of its thread's lane.
+GAP_TIP = f"""(() => {{
+  const {{ timeLine, facts }} = arctracePage, gap = {LONGEST_GAP};
+  const lane = timeLine.visible().find(({{ index }}) => facts.lanes[index].tid === gap.tid);
+  return timeLine.tipOf(timeLine.at(timeLine.xOf((gap.from_ns + gap.to_ns) / 2), lane.y + 1));
+}})()"""
+
+# Pans by 7 pixels in each frame; the times between frames and of painting, sorted, in ms.
+PAN = """(async () => {
+  const timeLine = arctracePage.timeLine, between = [];
+  timeLine.frames.length = 0;
+  let last = await new Promise(requestAnimationFrame);
+  for (let i = 0; i < 150; ++i) {
+    timeLine.pan(i % 60 < 30 ? 7 : -7);
+    const now = await new Promise(requestAnimationFrame);
+    between.push(now - last);
+    last = now;
+  }
+  return [between, timeLine.frames].map((list) => list.slice().sort((a, b) => a - b));
+})()"""
+
+
+@unittest.skipUnless(os.environ.get("ARCTRACE_TEST_LONG"), "ARCTRACE_TEST_LONG is not set")
+class LargeTest(support.TraceTest):
+    """Ten million calls."""
+
+    TURNS = 310_000
+
+    def test_ten_million_calls(self):
+        trace = record_program(self.directory, self.TURNS)
+        calls = sum(row["calls"] for row in read_report(trace, "flat")["functions"])
+        html = self.directory / "trace.html"
+        begin = time.monotonic()
+        subprocess.run([ARCTRACE, "export", "--to=html", "-o", html, trace], check=True, stderr=subprocess.DEVNULL)
+        print(f"{calls} calls, {trace.stat().st_size} bytes; html: {html.stat().st_size} bytes in {time.monotonic() - begin:.1f} s")
+        self.assertLessEqual(html.stat().st_size, 5_000_000)
+        begin = time.monotonic()
+        server = Server(trace)
+        print(f"served after {time.monotonic() - begin:.1f} s")
+        try:
+            self.reaches_each_call(server)
+            if browser.CHROMIUM is not None:
+                with tempfile.TemporaryDirectory() as directory:
+                    page = browser.Browser(directory)
+                    try:
+                        self.measure(page, "served", server.url)
+                        self.measure(page, "file", html.as_uri())
+                    finally:
+                        page.close()
+        finally:
+            status, errors = server.close()
+        self.assertEqual(status, 0, errors)
+        trace.unlink()  # too large for what is looked at in each trace
+
+    def reaches_each_call(self, server):
+        """A stretch of 200 us has all its calls, one by one, although all of the trace together has crowds."""
+        summary = server.api("summary")
+        lane = max(range(len(summary["lanes"])), key=lambda i: summary["lanes"][i]["calls"])
+        begin = self.busiest(server, lane, summary["from_ns"], summary["until_ns"])
+        values = {"pixel": 1, "lanes": lane, "from": begin, "until": begin + 200_000}
+        self.assertGreater(row_sums(server.api("timeline", **values))[1], 0)
+        begin = time.monotonic()
+        answer = server.api("timeline", exact=1, **values)
+        print(f"read again in {time.monotonic() - begin:.1f} s")
+        exact, crowded = row_sums(answer)
+        self.assertGreater(exact, 1000)
+        self.assertEqual(crowded, 0)
+
+    def busiest(self, server, lane, begin, end):
+        """The 200 us of a lane that have most of its short calls: beside other work a thread may be without a CPU for long."""
+        answer = server.api("timeline", pixel=200_000, lanes=lane, **{"from": begin, "until": end})
+        most = (0, begin)
+        for _, _, crowds in answer["lanes"][0][1]:
+            at = answer["from_ns"]
+            for i in range(0, len(crowds), 4):
+                at += crowds[i]
+                most = max(most, (crowds[i + 2], at))
+        return most[1]
+
+    def measure(self, page, name, url):
+        page.open(url)
+        page.wait("performance.getEntriesByName('time line').length > 0")
+        shown = page.run("performance.getEntriesByName('time line')[0].startTime")
+        page.run("arctracePage.timeLine.zoom(0.5)")
+        page.wait("!arctracePage.timeLine.asking")
+        between, painting = page.run(PAN)
+        print(f"{name}: time line after {shown:.0f} ms; panning: median {between[75]:.1f} ms a frame, {painting[len(painting) // 2]:.1f} ms"
+              f" of it painting, 95 % below {between[142]:.1f} ms")
+        self.assertEqual(page.problems, [])
+
+
+if __name__ == "__main__":
+    unittest.main()
