@@ -196,7 +196,7 @@ absl::StatusOr<bool> SessionCopy::copy_chunk_untrusted(File& file) {
         !forgotten_.contains(ref.handout);
     const bool is_old = !file.with_data && ref.kind != BlockRef::Kind::kDefinitions &&
                         !blocks_.contains(ref.handout);
-    if (is_old) forgotten_.insert(ref.handout);
+    if (is_old) forgotten_.try_emplace(ref.handout, 0);
     if (!is_data_wanted || is_old) {
       file.offset = next;
       return true;
@@ -233,6 +233,12 @@ void SessionCopy::settle_missing(const absl::flat_hash_set<uint64_t>& seen) {
     kept.is_whole = true;
     kept.whole_ticks = now_ticks_;
   }
+  // What was forgotten can come again while the buffer, or soon the file, has it.
+  for (auto& [handout, missing] : forgotten_) {
+    missing = seen.contains(handout) ? 0 : missing + 1;
+  }
+  absl::erase_if(forgotten_,
+                 [](const auto& entry) { return entry.second > kMissingEnough; });
 }
 
 absl::StatusOr<Trace> SessionCopy::trace() {
@@ -278,7 +284,7 @@ void SessionCopy::forget(uint64_t ticks) {
     const Kept& kept = at->second;
     const bool is_over = kept.is_whole && kept.whole_ticks <= ticks &&
                          kept.ref.kind != BlockRef::Kind::kDefinitions;
-    if (is_over) forgotten_.insert(at->first);
+    if (is_over) forgotten_.try_emplace(at->first, 0);
     at = is_over ? blocks_.erase(at) : std::next(at);
   }
 }

@@ -57,6 +57,8 @@ class SessionCopy {
   const Session& session() const { return session_; }
   // Exclusive blocks that were overwritten, or drained, before they could be copied.
   uint64_t missed_blocks() const { return missed_blocks_; }
+  // How many blocks are remembered only so that they are not taken for new ones.
+  size_t forgotten_blocks() const { return forgotten_.size(); }
 
  private:
   using Bytes = std::shared_ptr<const std::vector<std::byte>>;
@@ -95,11 +97,12 @@ class SessionCopy {
   Geometry geometry_;
   BufferState state_;
   std::vector<File> files_;
-  std::map<uint64_t, Kept> blocks_;                      // by hand-out
-  std::vector<std::unique_ptr<Kept>> records_;           // RECORDS chunks
-  Kept moments_;                                         // of a buffer without a file
-  std::vector<Kept*> by_chunk_;                          // of the last trace()
-  absl::flat_hash_set<uint64_t> forgotten_;              // hand-outs of data
+  std::map<uint64_t, Kept> blocks_;             // by hand-out
+  std::vector<std::unique_ptr<Kept>> records_;  // RECORDS chunks
+  Kept moments_;                                // of a buffer without a file
+  std::vector<Kept*> by_chunk_;                 // of the last trace()
+  // Of data: the hand-out, and the updates in a row in which the buffer did not have it.
+  absl::flat_hash_map<uint64_t, uint32_t> forgotten_;
   absl::flat_hash_map<uint32_t, uint64_t> next_serial_;  // by writer
   uint64_t now_ticks_ = 0;                               // when the last update began
   uint64_t missed_blocks_ = 0;

@@ -138,6 +138,21 @@ TEST_CASE("blocks that were overwritten leave a gap, those that were forgotten n
   CHECK(session.copy.missed_blocks() == 3);
 }
 
+TEST_CASE("a forgotten block is remembered for as long as it can come again") {
+  CopiedSession session;
+  session.buffer.block(1, entries(0, 1, {1}), ARCTRACE_PHASE_CLOSED);
+  for (int i = 0; i < 4; ++i) session.update();
+  CHECK(session.new_entries() == CopiedSession::Keys{1});
+  session.copy.forget(UINT64_MAX);
+  constexpr int kManyUpdates = 100;
+  for (int i = 0; i < kManyUpdates; ++i) session.update();
+  CHECK(session.new_entries().empty());
+  CHECK(session.copy.forgotten_blocks() == 1);
+  session.buffer.blocks[1] = {};
+  for (int i = 0; i < kManyUpdates; ++i) session.update();
+  CHECK(session.copy.forgotten_blocks() == 0);
+}
+
 TEST_CASE("a trace file is no live session") {
   const auto file = std::make_shared<std::vector<std::byte>>(FileBuilder().file());
   CHECK_FALSE(reader::SessionCopy::create(std::make_unique<ChangingInput>(file)).ok());
