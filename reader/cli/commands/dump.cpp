@@ -177,19 +177,7 @@ Runner add_dump(CLI::App& root) {
           ->delimiter(',')
           ->allow_extra_args(false)
           ->type_name("FIELD");
-  app->add_option(
-         "--pid", options->pids,
-         "print only records of these processes; several are separated by commas")
-      ->delimiter(',')
-      ->check(not_empty())
-      ->allow_extra_args(false)
-      ->type_name("PID");
-  app->add_option("--tid", options->tids,
-                  "print only records of these threads; several are separated by commas")
-      ->delimiter(',')
-      ->check(not_empty())
-      ->allow_extra_args(false)
-      ->type_name("TID");
+  add_thread_options(*app, options->pids, options->tids);
   app->add_option(
          "--type", options->types,
          "print only records of these types, such as ENTER,EVENT, or their numbers")

@@ -87,17 +87,10 @@ class ExportRun {
   }
 
   absl::Status check() const {
-    const std::string path = options_.paths.front();
-    const reader::Session& session = trace_.session();
-    if (!session.finished && !options_.partial) {
-      return absl::FailedPreconditionError(
-          session.raw ? absl::StrCat(path,
-                                     " is a session's buffer, not a trace file: arctrace "
-                                     "snapshot writes a file of it, --partial exports "
-                                     "what it holds now")
-                      : absl::StrCat(path,
-                                     " was cut off: --partial exports what it has up to "
-                                     "there"));
+    const std::string& path = options_.paths.front();
+    if (absl::Status s = check_whole(trace_.session(), path, options_.partial, "exports");
+        !s.ok()) {
+      return s;
     }
     const bool needs_kernel = options_.all_threads ||
                               options_.weight == reader::ExportWeight::kCpu ||

@@ -250,19 +250,7 @@ Runner add_live(CLI::App& root) {
       "--plain", options->plain,
       "print a line for each record as it comes, as dump does, instead of the screen");
   add_format_option(*app, options->format);
-  app->add_option(
-         "--pid", options->pids,
-         "print only records of these processes; several are separated by commas")
-      ->delimiter(',')
-      ->check(not_empty())
-      ->allow_extra_args(false)
-      ->type_name("PID");
-  app->add_option("--tid", options->tids,
-                  "print only records of these threads; several are separated by commas")
-      ->delimiter(',')
-      ->check(not_empty())
-      ->allow_extra_args(false)
-      ->type_name("TID");
+  add_thread_options(*app, options->pids, options->tids);
   const size_t about_screen = app->get_options().size();
   add_buffer_size_option(*app, options->record.buffer);
   add_kernel_options(*app, options->record.kernel);
@@ -275,28 +263,24 @@ Runner add_live(CLI::App& root) {
                   "gets a session of its own")
       ->type_name("SESSION");
   app->footer(
-      "The screen shows the functions, or paths, with the most time of their own in the\n"
-      "last 5 s, each with its history; what the chosen thread has open, and since "
-      "when;\n"
-      "rates, losses and how full the buffer is. Keys: q leaves, p pauses, s sorts by "
-      "the\n"
-      "next column, v changes between functions and paths, / filters by name, arrows "
-      "and\n"
-      "pages choose a row, Enter shows the paths through it and Escape goes back, t\n"
-      "chooses the next thread, k hides the stack, S writes a snapshot.\n"
+      "The screen shows the functions, or paths, with the most time of their own in\n"
+      "the last 5 s, each with its history; what the chosen thread has open, and\n"
+      "since when; rates, losses and how full the buffer is.\n"
+      "Keys: q leaves, p pauses, s sorts by the next column, v changes between\n"
+      "functions and paths, / filters by name, arrows and pages choose a row, Enter\n"
+      "shows the paths through it and Escape goes back, t chooses the next thread,\n"
+      "k hides the stack, S writes a snapshot.\n"
       "\n"
-      "With --plain, records come in order of time, some tens of milliseconds after they "
-      "were "
-      "written;\n"
-      "names and other definitions may come later than the time that they have.\n"
-      "Nothing is taken away from a collector: the session's buffer is only read, and "
-      "the\n"
-      "file that its collector writes. Of a session that has run for a while, what its\n"
-      "buffer still has comes first. Without SESSION it is the only one that there is.\n"
+      "With --plain, records come in order of time, some tens of milliseconds after\n"
+      "they were written; names and other definitions may come later than the time\n"
+      "that they have. Nothing is taken away from a collector: the session's buffer\n"
+      "is only read, and the file that its collector writes. Of a session that has\n"
+      "run for a while, what its buffer still has comes first. Without SESSION it is\n"
+      "the only one that there is.\n"
       "\n"
-      "live ends with the session, or at Ctrl-C with status 130. With a command, Ctrl-C\n"
-      "goes to that, and the exit status is the command's; what the command prints on\n"
-      "standard output goes to standard error.");
+      "live ends with the session, or at Ctrl-C with status 130. With a command,\n"
+      "Ctrl-C goes to that, and the exit status is the command's; what the command\n"
+      "prints on standard output goes to standard error.");
   return [options, app]() -> absl::StatusOr<int> {
     const bool is_command = !options->target.empty() && options->target.front().empty();
     for (const CLI::Option* option : app->get_options()) {

@@ -1,5 +1,7 @@
 #include "reader/cli/commands/replay_setup.hpp"
 
+#include <absl/strings/str_cat.h>
+
 namespace arctrace::cli {
 
 reader::SymbolOptions symbol_options(bool allow_download) {
@@ -22,6 +24,19 @@ reader::ReplayOptions replay_options(const ReplayFilterOptions& options,
   made.ticks = &trace.clock();
   made.mode = trace.session().mode;
   return made;
+}
+
+absl::Status check_whole(const reader::Session& session, const std::string& path,
+                         bool partial, const char* does) {
+  if (session.finished || partial) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      session.raw
+          ? absl::StrCat(path,
+                         " is a session's buffer, not a trace file: arctrace snapshot "
+                         "writes a file of it, --partial ",
+                         does, " what it holds now")
+          : absl::StrCat(path, " was cut off: --partial ", does,
+                         " what it has up to there"));
 }
 
 }  // namespace arctrace::cli

@@ -1,6 +1,10 @@
 // How a trace is replayed by the options that `report` and `export` have in common.
 #pragma once
 
+#include <absl/status/status.h>
+
+#include <string>
+
 #include "reader/cli/options/replay_filter_options.hpp"
 #include "reader/replay/replay.hpp"
 #include "reader/symbols/symbolizer.hpp"
@@ -14,5 +18,10 @@ reader::SymbolOptions symbol_options(bool allow_download);
 // Without listeners. Both must outlive the replay.
 reader::ReplayOptions replay_options(const ReplayFilterOptions& options,
                                      const reader::Trace& trace);
+
+// An error for a buffer, and for a file that was cut off, unless `partial` asks for what
+// it has. `does` is what a command does to a trace, such as "exports".
+absl::Status check_whole(const reader::Session& session, const std::string& path,
+                         bool partial, const char* does);
 
 }  // namespace arctrace::cli

@@ -38,19 +38,6 @@ double share_of(const reader::Trace& trace, uint64_t records) {
   return static_cast<double>(records) * kRecordBytes / static_cast<double>(bytes + 1);
 }
 
-absl::Status check_whole(const ViewPageOptions& options, const reader::Session& session) {
-  if (session.finished || options.partial) return absl::OkStatus();
-  const std::string& path = options.paths.front();
-  return absl::FailedPreconditionError(
-      session.raw ? absl::StrCat(path,
-                                 " is a session's buffer, not a trace file: arctrace "
-                                 "snapshot writes a file of it, --partial shows what it "
-                                 "holds now")
-                  : absl::StrCat(path,
-                                 " was cut off: --partial shows what it has up to "
-                                 "there"));
-}
-
 // A browser of root's would be one that runs the pages of all others, too.
 bool can_open_browser() {
   return ::geteuid() != 0 &&
@@ -106,7 +93,11 @@ absl::StatusOr<int> run_view(const ViewPageOptions& options) {
   for (const std::string& path : options.paths) paths.push_back(file_or_session(path));
   absl::StatusOr<reader::Trace> trace = reader::Trace::open(paths);
   if (!trace.ok()) return trace.status();
-  if (absl::Status s = check_whole(options, trace->session()); !s.ok()) return s;
+  if (absl::Status s =
+          check_whole(trace->session(), options.paths.front(), options.partial, "shows");
+      !s.ok()) {
+    return s;
+  }
   const std::unique_ptr<ActingWithRights> rights = act_as_owner(paths.front());
   warn_of_left_buffer(trace->session());
   return serve(options, *trace);

@@ -31,4 +31,20 @@ bool DumpFilter::wants_function(const reader::Record& record,
   return std::any_of(effect.left.begin(), effect.left.end(), matches);
 }
 
+void add_thread_options(CLI::App& app, std::vector<uint32_t>& pids,
+                        std::vector<uint32_t>& tids) {
+  const auto add = [&app](const char* name, std::vector<uint32_t>& numbers,
+                          const char* help, const char* type) {
+    app.add_option(name, numbers, help)
+        ->delimiter(',')
+        ->check(not_empty())
+        ->allow_extra_args(false)
+        ->type_name(type);
+  };
+  add("--pid", pids,
+      "print only records of these processes; several are separated by commas", "PID");
+  add("--tid", tids,
+      "print only records of these threads; several are separated by commas", "TID");
+}
+
 }  // namespace arctrace::cli

@@ -39,4 +39,8 @@ struct DumpFilter {
                       reader::FunctionResolver& resolver) const;
 };
 
+// --pid and --tid, whose numbers come into these.
+void add_thread_options(CLI::App& app, std::vector<uint32_t>& pids,
+                        std::vector<uint32_t>& tids);
+
 }  // namespace arctrace::cli
