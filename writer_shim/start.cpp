@@ -9,6 +9,7 @@
 #include "writer_shim/arch/machine.hpp"
 #include "writer_shim/base/early_join.hpp"
 #include "writer_shim/base/glibc.hpp"
+#include "writer_shim/elf/symbol_search.hpp"
 #include "writer_shim/filter/arg_specs.hpp"
 #include "writer_shim/filter/function_filter.hpp"
 #include "writer_shim/filter/function_patterns.hpp"
@@ -38,7 +39,10 @@ namespace {
 constexpr uintptr_t kStackGapMin = uintptr_t{128} << 20;
 constexpr uintptr_t kStackMax = uintptr_t{64} << 30;
 
+// `high`: where the stack begins. Other threads that run already are recorded without the
+// bounds of their stacks, which libc would tell only with malloc and a lock.
 void start_main_thread() {
+  if (sys::gettid() != sys::getpid()) return;
   const auto high = reinterpret_cast<uintptr_t>(__libc_stack_end);
   rlimit64 limit{};
   if (raw_syscall(SYS_prlimit64, 0, RLIMIT_STACK, 0, sys::pointer_argument(&limit)) !=
@@ -49,6 +53,14 @@ void start_main_thread() {
   if (size < kStackGapMin) size = kStackGapMin;
   if (size > kStackMax) size = kStackMax;
   arctrace_shim_thread_start(high - size, high);
+}
+
+// Whether no other thread runs code that is to be changed. A late shim knows from libc,
+// which says so since glibc 2.32.
+bool is_alone() {
+  if (!is_late()) return true;
+  const uintptr_t word = find_function("__libc_single_threaded", SearchFrom::kProgram);
+  return word != 0 && *reinterpret_cast<const volatile char*>(word) != 0;
 }
 
 void set_filter(const ShimOptions& options) {
@@ -94,8 +106,10 @@ __attribute__((constructor(102))) void start() {
   remember_environment();
   start_main_thread();
   hook_library_calls(options.library_calls);
-  patch_functions();
-  if constexpr (machine::kPatchesFunctions) patch_program(options);
+  if (is_alone()) {
+    patch_functions();
+    if constexpr (machine::kPatchesFunctions) patch_program(options);
+  }
   set_module_hook(patch_functions);
   watch_loader();
   watch_exit();
