@@ -1,5 +1,6 @@
 // The shim's start in a process: a constructor that joins the session, decodes the
 // options and puts all hooks in their places, before the program's own constructors run.
+#include <errno.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 
@@ -82,17 +83,11 @@ void set_filter(const ShimOptions& options) {
   arctrace_shim_set_filter(&filter);
 }
 
-__attribute__((constructor(102))) void start() {
-  if (!is_glibc()) return;
-  join_early();
-  // A shim of another installation may be loaded too: a recording inside a recording.
-  if (!has_session() || arctrace_shim_claim() == 0) return;
-  if (!is_known_glibc()) {
-    arctrace_shim_leave(ARCTRACE_UNTRACED_LIBC);
-    return;
-  }
+// `is_loading`: the loader calls us, under its lock. Otherwise no code is changed: not
+// the loader's, and the program's threads may stand anywhere in its own.
+void start_hooks(const char* options_text, bool is_loading) {
   static constinit ShimOptions options;
-  decode_options(secure_getenv(kOptionsVariable), options);
+  decode_options(options_text, options);
   set_filter(options);
   arctrace_shim_set_unwinder(find_caller);
   start_function_hooks();
@@ -103,17 +98,46 @@ __attribute__((constructor(102))) void start() {
   find_mlockall();
   find_prctl_functions();
   prepare_thread_hooks();
-  remember_environment();
+  remember_environment(options_text);
   start_main_thread();
   hook_library_calls(options.library_calls);
-  if (is_alone()) {
+  if (is_loading && is_alone()) {
     patch_functions();
     if constexpr (machine::kPatchesFunctions) patch_program(options);
   }
   set_module_hook(patch_functions);
-  watch_loader();
+  watch_loader(is_loading);
   watch_exit();
+}
+
+__attribute__((constructor(102))) void start() {
+  if (!is_glibc()) return;
+  join_early();
+  // A shim of another installation may be loaded too: a recording inside a recording.
+  if (!has_session() || arctrace_shim_claim() == 0) return;
+  if (!is_known_glibc()) {
+    arctrace_shim_leave(ARCTRACE_UNTRACED_LIBC);
+    return;
+  }
+  start_hooks(secure_getenv(kOptionsVariable), true);
 }
 
 }  // namespace
 }  // namespace arctrace::shim
+
+using namespace arctrace;  // the C functions below are the namespace's face
+using namespace arctrace::shim;
+
+// Called by the recorder, in a thread of a program that runs and has just loaded the shim
+// (src/recorder/attach/join_process.cpp). Joins the session at this path, with these
+// options in the form of their variable, and hooks what can be hooked while other threads
+// run. 0, or a negative error number: -ENOSYS is a glibc that is too old, others are
+// arctrace_attach()'s.
+ARCTRACE_HOOK int arctrace_join_session(const char* session, const char* options) {
+  if (!is_glibc() || !is_known_glibc()) return -ENOSYS;
+  const int result = arctrace_attach(session);
+  if (result < 0) return result;
+  if (arctrace_shim_claim() == 0) return -EALREADY;
+  start_hooks(options, false);
+  return 0;
+}
