@@ -6,6 +6,7 @@
 
 #include "src/base/raw_syscall.hpp"
 #include "src/shim_protocol/environment.hpp"
+#include "src/shim_protocol/join_result.hpp"
 #include "src/shim_protocol/options.hpp"
 #include "writer_shim/arch/machine.hpp"
 #include "writer_shim/base/early_join.hpp"
@@ -131,13 +132,13 @@ using namespace arctrace::shim;
 // Called by the recorder, in a thread of a program that runs and has just loaded the shim
 // (src/recorder/attach/join_process.cpp). Joins the session at this path, with these
 // options in the form of their variable, and hooks what can be hooked while other threads
-// run. 0, or a negative error number: -ENOSYS is a glibc that is too old, others are
-// arctrace_attach()'s.
+// run. Returns kJoinResult plus 0, or plus an error number: ENOSYS is a glibc that is too
+// old, others are arctrace_attach()'s.
 ARCTRACE_HOOK int arctrace_join_session(const char* session, const char* options) {
-  if (!is_glibc() || !is_known_glibc()) return -ENOSYS;
+  if (!is_glibc() || !is_known_glibc()) return kJoinResult + ENOSYS;
   const int result = arctrace_attach(session);
-  if (result < 0) return result;
-  if (arctrace_shim_claim() == 0) return -EALREADY;
+  if (result < 0) return kJoinResult - result;
+  if (arctrace_shim_claim() == 0) return kJoinResult + EALREADY;
   start_hooks(options, false);
-  return 0;
+  return kJoinResult;
 }

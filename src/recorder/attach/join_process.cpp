@@ -3,7 +3,6 @@
 #include <absl/strings/str_cat.h>
 #include <dlfcn.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 
 #include <cerrno>
 #include <chrono>
@@ -12,6 +11,7 @@
 #include "src/recorder/attach/join_target.hpp"
 #include "src/recorder/attach/stopped_thread.hpp"
 #include "src/recorder/attach/thread_choice.hpp"
+#include "src/shim_protocol/join_result.hpp"
 
 namespace arctrace {
 namespace {
@@ -21,35 +21,34 @@ constexpr uint64_t kMemory = uint64_t{1} << 20;
 
 // The functions of the process that are called.
 struct Functions {
-  uint64_t system_call;  // the address of an instruction
+  ReturnCode code;
+  uint64_t map;    // mmap()
+  uint64_t unmap;  // munmap()
   uint64_t errno_location;
   uint64_t open;  // dlopen()
   uint64_t open_flags;
   uint64_t error;  // dlerror(); 0: there is none
 };
 
-absl::StatusOr<Functions> find_functions(const JoinTarget& target,
-                                         const StoppedThread& thread) {
+absl::StatusOr<Functions> find_functions(const JoinTarget& target) {
   constexpr uint64_t kInternalOpen = 0x80000000;  // __RTLD_DLOPEN of libc's own function
   const auto find = [&](const char* name) {
     const uint64_t found = find_function(target.pid, target.libc, name);
     return found != 0 ? found : find_function(target.pid, target.libdl, name);
   };
-  Functions functions{0, find("__errno_location"), find("dlopen"), RTLD_NOW,
+  Functions functions{{find_system_call(target), find_signal_return(target)},
+                      find("mmap"),
+                      find("munmap"),
+                      find("__errno_location"),
+                      find("dlopen"),
+                      RTLD_NOW,
                       find("dlerror")};
   if (functions.open == 0) {
     functions.open = find("__libc_dlopen_mode");
     functions.open_flags |= kInternalOpen;
   }
-  // libc's syscall() has the instruction near its beginning.
-  const uint64_t begin = find("syscall");
-  constexpr uint64_t kCode = 64;
-  constexpr int32_t kInstruction = 0x050f;
-  for (uint64_t i = 0; begin != 0 && i < kCode && functions.system_call == 0; ++i) {
-    const absl::StatusOr<int32_t> word = thread.read_word(begin + i);
-    if (word.ok() && (*word & 0xFFFF) == kInstruction) functions.system_call = begin + i;
-  }
-  if (functions.system_call == 0 || functions.open == 0 ||
+  if (functions.code.system_call == 0 || functions.code.signal_return == 0 ||
+      functions.map == 0 || functions.unmap == 0 || functions.open == 0 ||
       functions.errno_location == 0) {
     return absl::FailedPreconditionError(
         absl::StrCat("its libc (", target.libc.path, ") has no dlopen"));
@@ -60,8 +59,9 @@ absl::StatusOr<Functions> find_functions(const JoinTarget& target,
 // Memory of the process that the thread uses for us.
 class Scratch {
  public:
-  Scratch(StoppedThread& thread, uint64_t address) : thread_(thread), address_(address) {}
-  ~Scratch() { (void)thread_.system_call(SYS_munmap, {address_, kMemory}); }
+  Scratch(StoppedThread& thread, uint64_t address, uint64_t unmap)
+      : thread_(thread), address_(address), unmap_(unmap) {}
+  ~Scratch() { (void)thread_.call(unmap_, {address_, kMemory}, 0); }
   Scratch(const Scratch&) = delete;
   Scratch& operator=(const Scratch&) = delete;
 
@@ -78,6 +78,7 @@ class Scratch {
  private:
   StoppedThread& thread_;
   uint64_t address_;
+  uint64_t unmap_;
   uint64_t used_ = 0;
 };
 
@@ -112,7 +113,7 @@ absl::Status load_and_join(const JoinTarget& target, const JoinRequest& request,
   const absl::StatusOr<uint64_t> options = scratch.put(request.options);
   if (!options.ok()) return options.status();
   const absl::StatusOr<uint64_t> handle =
-      thread.call(functions.open, {*shim, functions.open_flags, 0}, scratch.stack());
+      thread.call(functions.open, {*shim, functions.open_flags}, scratch.stack());
   if (!handle.ok()) return handle.status();
   if (*handle == 0) {
     return absl::FailedPreconditionError(absl::StrCat(
@@ -123,33 +124,32 @@ absl::Status load_and_join(const JoinTarget& target, const JoinRequest& request,
       find_function(target.pid, find_library(target.pid, name), "arctrace_join_session");
   if (join == 0) return absl::InternalError("the shim that it has loaded cannot join");
   const absl::StatusOr<uint64_t> result =
-      thread.call(join, {*session, *options, 0}, scratch.stack());
+      thread.call(join, {*session, *options}, scratch.stack());
   if (!result.ok()) return result.status();
-  const int error = -static_cast<int32_t>(*result);
+  const int error = static_cast<int32_t>(*result) - shim::kJoinResult;
   return error == 0 ? absl::OkStatus()
                     : absl::FailedPreconditionError(join_error(error, request));
 }
 
 absl::Status join_by(StoppedThread& thread, const JoinTarget& target,
-                     const JoinRequest& request) {
-  const absl::StatusOr<Functions> functions = find_functions(target, thread);
-  if (!functions.ok()) return functions.status();
-  if (absl::Status status = thread.borrow(functions->system_call); !status.ok()) {
-    return status;
-  }
-  const absl::StatusOr<int64_t> memory = thread.system_call(
-      SYS_mmap,
-      {0, kMemory, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, ~uint64_t{0}, 0});
+                     const JoinRequest& request, const Functions& functions) {
+  if (absl::Status status = thread.borrow(functions.code); !status.ok()) return status;
+  const absl::StatusOr<uint64_t> memory = thread.call(
+      functions.map,
+      {0, kMemory, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, ~uint64_t{0}, 0},
+      0);
   if (!memory.ok()) return memory.status();
-  if (*memory < 0) return absl::ResourceExhaustedError("it has no memory left");
-  Scratch scratch(thread, static_cast<uint64_t>(*memory));
+  if (*memory == reinterpret_cast<uint64_t>(MAP_FAILED)) {
+    return absl::ResourceExhaustedError("it has no memory left");
+  }
+  Scratch scratch(thread, *memory, functions.unmap);
   // A call that this thread is in may have failed just now.
   const absl::StatusOr<uint64_t> location =
-      thread.call(functions->errno_location, {}, scratch.stack());
+      thread.call(functions.errno_location, {}, scratch.stack());
   if (!location.ok()) return location.status();
   const absl::StatusOr<int32_t> error = thread.read_word(*location);
   if (!error.ok()) return error.status();
-  absl::Status joined = load_and_join(target, request, *functions, thread, scratch);
+  absl::Status joined = load_and_join(target, request, functions, thread, scratch);
   const char* bytes = reinterpret_cast<const char*>(&*error);
   absl::Status restored = thread.write(*location, {bytes, sizeof *error});
   return joined.ok() ? restored : joined;
@@ -169,6 +169,8 @@ absl::StatusOr<Joined> join_process(pid_t pid, const JoinRequest& request) {
     return absl::Status(why.code(),
                         absl::StrCat("cannot join process ", pid, ": ", why.message()));
   };
+  const absl::StatusOr<Functions> functions = find_functions(*target);
+  if (!functions.ok()) return refused(functions.status());
   using Clock = std::chrono::steady_clock;
   Joined result{target->name};
   Clock::time_point begin;
@@ -176,7 +178,7 @@ absl::StatusOr<Joined> join_process(pid_t pid, const JoinRequest& request) {
     absl::StatusOr<StoppedThread> thread = stop_harmless_thread(*target);
     if (!thread.ok()) return refused(thread.status());
     begin = Clock::now();
-    absl::Status joined = join_by(*thread, *target, request);
+    absl::Status joined = join_by(*thread, *target, request, *functions);
     if (!joined.ok()) return refused(joined);
   }
   result.stopped_ns = static_cast<uint64_t>(

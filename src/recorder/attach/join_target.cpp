@@ -10,12 +10,16 @@
 #include <gelf.h>
 #include <libelf.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 #include <fstream>
 #include <map>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 namespace arctrace {
 namespace {
@@ -111,21 +115,51 @@ bool is_named(const std::string& file, const std::string& library) {
   return absl::StartsWith(file, stem + "-2.") && absl::EndsWith(file, ".so");
 }
 
-}  // namespace
+// A file that a process has mapped, or a part of it.
+struct Mapping {
+  uint64_t low;
+  uint64_t high;
+  bool is_executable;
+  std::string path;
+};
 
-LoadedLibrary find_library(pid_t pid, const std::string& name) {
+std::vector<Mapping> mappings_of(pid_t pid) {
+  std::vector<Mapping> mappings;
   std::ifstream maps(proc_path(pid, "maps"));
   for (std::string line; std::getline(maps, line);) {
     const size_t path = line.find('/');
-    if (path == std::string::npos || !is_named(base_name(line.substr(path)), name)) {
+    if (path == std::string::npos) continue;
+    Mapping mapping{0, 0, false, line.substr(path)};
+    // "low-high permissions offset device inode"
+    const std::vector<std::string> fields = absl::StrSplit(line.substr(0, path), ' ');
+    const std::pair<std::string, std::string> range = absl::StrSplit(fields[0], '-');
+    if (fields.size() < 2 || !absl::SimpleHexAtoi(range.first, &mapping.low) ||
+        !absl::SimpleHexAtoi(range.second, &mapping.high)) {
       continue;
     }
-    uint64_t low = 0;
-    const std::vector<std::string> fields =
-        absl::StrSplit(line.substr(0, path), absl::ByAnyChar("- "), absl::SkipEmpty());
+    mapping.is_executable = absl::StrContains(fields[1], 'x');
+    mappings.push_back(std::move(mapping));
+  }
+  return mappings;
+}
+
+// The first address of these bytes in the memory from `low` to `high`; 0: there is none.
+uint64_t find_bytes(pid_t pid, uint64_t low, uint64_t high, std::string_view bytes) {
+  std::string memory(high - low, '\0');
+  iovec to{memory.data(), memory.size()};
+  iovec from{reinterpret_cast<void*>(low), memory.size()};
+  const ssize_t size = process_vm_readv(pid, &to, 1, &from, 1, 0);
+  if (size <= 0) return 0;
+  const size_t at = memory.substr(0, static_cast<size_t>(size)).find(bytes);
+  return at == std::string::npos ? 0 : low + at;
+}
+
+}  // namespace
+
+LoadedLibrary find_library(pid_t pid, const std::string& name) {
+  for (const Mapping& mapping : mappings_of(pid)) {
     // Its first mapping is of the file's beginning.
-    if (fields.size() < 4 || !absl::SimpleHexAtoi(fields[0], &low)) continue;
-    return {line.substr(path), low};
+    if (is_named(base_name(mapping.path), name)) return {mapping.path, mapping.low};
   }
   return {};
 }
@@ -156,6 +190,25 @@ uint64_t find_function(pid_t pid, const LoadedLibrary& library, const std::strin
   }
   elf_end(elf);
   return address;
+}
+
+uint64_t find_system_call(const JoinTarget& target) {
+  // syscall; ret: the end of getppid(), which cannot fail and leaves errno alone.
+  constexpr uint64_t kFunction = 32;
+  const uint64_t begin = find_function(target.pid, target.libc, "getppid");
+  return begin == 0 ? 0
+                    : find_bytes(target.pid, begin, begin + kFunction, "\x0f\x05\xc3");
+}
+
+uint64_t find_signal_return(const JoinTarget& target) {
+  // mov $15, %rax; syscall: the whole of __restore_rt(), which has no exported name.
+  static constexpr std::string_view kCode("\x48\xc7\xc0\x0f\0\0\0\x0f\x05", 9);
+  for (const Mapping& mapping : mappings_of(target.pid)) {
+    if (mapping.path != target.libc.path || !mapping.is_executable) continue;
+    const uint64_t found = find_bytes(target.pid, mapping.low, mapping.high, kCode);
+    if (found != 0) return found;
+  }
+  return 0;
 }
 
 absl::StatusOr<JoinTarget> examine_process(pid_t pid, const std::string& shim,

@@ -35,4 +35,9 @@ LoadedLibrary find_library(pid_t pid, const std::string& name);
 // symbols has it; 0: there is none.
 uint64_t find_function(pid_t pid, const LoadedLibrary& library, const std::string& name);
 
+// The code of the process' libc to which what it runs for us returns (return_frame.hpp);
+// 0: it was not found.
+uint64_t find_system_call(const JoinTarget& target);
+uint64_t find_signal_return(const JoinTarget& target);
+
 }  // namespace arctrace

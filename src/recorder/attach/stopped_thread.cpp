@@ -1,6 +1,6 @@
-// The thread is seized, which sends it no signal. What it runs for us ends at a system
-// call instruction, to which it returns: a stop that no signal is needed for, and the
-// call is not made.
+// The thread is seized, which sends it no signal. What it runs for us returns to a system
+// call, before which it stops without a signal, and which is not made. At each stop the
+// stack is such that the thread would return to where it was: see return_frame.hpp.
 #include "src/recorder/attach/stopped_thread.hpp"
 
 #include <absl/strings/str_cat.h>
@@ -23,7 +23,10 @@ namespace arctrace {
 namespace {
 
 constexpr int kSystemCallStop = SIGTRAP | 0x80;
-constexpr uint64_t kAllSignals = ~uint64_t{0};
+// All but those that come of what a thread does itself, which cannot wait.
+constexpr uint64_t bit(int signal) { return uint64_t{1} << (signal - 1); }
+constexpr uint64_t kKeptSignals = ~(bit(SIGSEGV) | bit(SIGBUS) | bit(SIGILL) |
+                                    bit(SIGFPE) | bit(SIGTRAP) | bit(SIGSYS));
 
 // As the kernel has them: the call is made again, unless a handler runs first.
 constexpr int64_t kRestartNoHandler = -514;
@@ -53,6 +56,14 @@ bool is_ended_by_stop(long number) {
     default:
       return false;
   }
+}
+
+constexpr uint64_t kNoSystemCall = ~uint64_t{0};
+
+// Below what the interrupted function may use of the stack below its pointer.
+uint64_t own_stack_end(const ThreadState& state) {
+  constexpr uint64_t kRedZone = 128;
+  return state.registers.rsp - kRedZone;
 }
 
 bool is_event_stop(int status) { return status >> 16 == PTRACE_EVENT_STOP; }
@@ -89,8 +100,14 @@ absl::StatusOr<StoppedThread> StoppedThread::stop(pid_t tid) {
   StoppedThread thread(tid);
   int status = 0;
   if (ptrace(PTRACE_INTERRUPT, tid, nullptr, nullptr) != 0 || !await_event(tid, status) ||
-      ptrace(PTRACE_GETREGS, tid, nullptr, &thread.registers_) != 0) {
+      ptrace(PTRACE_GETREGS, tid, nullptr, &thread.state_.registers) != 0) {
     return thread.lost();
+  }
+  user_regs_struct& registers = thread.state_.registers;
+  if (static_cast<int64_t>(registers.rax) == -EINTR &&
+      is_ended_by_stop(thread.system_call_number())) {
+    registers.rax = static_cast<uint64_t>(kRestartNoHandler);
+    if (absl::Status set = thread.set(registers); !set.ok()) return set;
   }
   if (WSTOPSIG(status) != SIGTRAP) {
     return absl::UnavailableError("it is being stopped by a signal");
@@ -100,30 +117,23 @@ absl::StatusOr<StoppedThread> StoppedThread::stop(pid_t tid) {
 
 StoppedThread::StoppedThread(StoppedThread&& other) noexcept
     : tid_(std::exchange(other.tid_, 0)),
-      registers_(other.registers_),
-      vectors_(std::move(other.vectors_)),
-      signal_mask_(other.signal_mask_),
+      state_(std::move(other.state_)),
       is_borrowed_(other.is_borrowed_),
-      instruction_(other.instruction_) {}
+      code_(other.code_) {}
 
 StoppedThread::~StoppedThread() {
   if (tid_ == 0) return;
-  int status = 0;
   if (is_borrowed_) {
     // The kernel makes a system call again only where it looks for signals.
+    int status = 0;
     ptrace(PTRACE_INTERRUPT, tid_, nullptr, nullptr);
     ptrace(PTRACE_CONT, tid_, nullptr, nullptr);
     await_event(tid_, status);
-    iovec vectors{vectors_.data(), vectors_.size()};
+    iovec vectors{state_.vectors.data(), state_.vectors.size()};
     ptrace(PTRACE_SETREGSET, tid_, NT_X86_XSTATE, &vectors);
-    ptrace(PTRACE_SETSIGMASK, tid_, sizeof signal_mask_, &signal_mask_);
+    ptrace(PTRACE_SETSIGMASK, tid_, sizeof state_.signal_mask, &state_.signal_mask);
+    ptrace(PTRACE_SETREGS, tid_, nullptr, &state_.registers);
   }
-  user_regs_struct registers = registers_;
-  if (static_cast<int64_t>(registers.rax) == -EINTR &&
-      is_ended_by_stop(system_call_number())) {
-    registers.rax = static_cast<uint64_t>(kRestartNoHandler);
-  }
-  ptrace(PTRACE_SETREGS, tid_, nullptr, &registers);
   ptrace(PTRACE_DETACH, tid_, nullptr, nullptr);
 }
 
@@ -136,18 +146,29 @@ absl::Status StoppedThread::set(const user_regs_struct& registers) const {
                                                                 : lost();
 }
 
-absl::Status StoppedThread::borrow(uint64_t instruction) {
+absl::Status StoppedThread::borrow(const ReturnCode& code) {
   constexpr size_t kVectorsMax = size_t{1} << 14;
-  instruction_ = instruction;
-  vectors_.resize(kVectorsMax);
-  iovec vectors{vectors_.data(), vectors_.size()};
+  code_ = code;
+  state_.vectors.resize(kVectorsMax);
+  iovec vectors{state_.vectors.data(), state_.vectors.size()};
   if (ptrace(PTRACE_GETREGSET, tid_, NT_X86_XSTATE, &vectors) != 0 ||
-      ptrace(PTRACE_GETSIGMASK, tid_, sizeof signal_mask_, &signal_mask_) != 0 ||
-      ptrace(PTRACE_SETSIGMASK, tid_, sizeof kAllSignals, &kAllSignals) != 0) {
+      ptrace(PTRACE_GETSIGMASK, tid_, sizeof state_.signal_mask, &state_.signal_mask) !=
+          0) {
     return lost();
   }
-  vectors_.resize(vectors.iov_len);
+  state_.vectors.resize(vectors.iov_len);
+  const ReturnFrame frame = make_return_frame(state_, code_, own_stack_end(state_));
+  if (absl::Status written = write(frame.slot, frame.bytes); !written.ok())
+    return written;
+  user_regs_struct registers = state_.registers;
+  registers.rip = code_.signal_return;
+  registers.rsp = frame.slot + 2 * sizeof frame.slot;
+  registers.orig_rax = kNoSystemCall;
+  if (absl::Status status = set(registers); !status.ok()) return status;
   is_borrowed_ = true;
+  if (ptrace(PTRACE_SETSIGMASK, tid_, sizeof kKeptSignals, &kKeptSignals) != 0) {
+    return lost();
+  }
   return absl::OkStatus();
 }
 
@@ -162,56 +183,36 @@ absl::Status StoppedThread::run_to_system_call() {
       absl::StrCat("signal ", WSTOPSIG(status), " came of a call in thread ", tid_));
 }
 
-absl::StatusOr<int64_t> StoppedThread::system_call(long number,
-                                                   const std::array<uint64_t, 6>& args) {
-  user_regs_struct registers = registers_;
-  registers.rip = instruction_;
-  registers.rax = static_cast<uint64_t>(number);
-  registers.orig_rax = static_cast<uint64_t>(-1);
-  registers.rdi = args[0];
-  registers.rsi = args[1];
-  registers.rdx = args[2];
-  registers.r10 = args[3];
-  registers.r8 = args[4];
-  registers.r9 = args[5];
-  absl::Status status = set(registers);
-  if (status.ok()) status = run_to_system_call();  // its entry
-  if (status.ok()) status = run_to_system_call();  // its exit
-  if (!status.ok()) return status;
-  if (ptrace(PTRACE_GETREGS, tid_, nullptr, &registers) != 0) return lost();
-  return static_cast<int64_t>(registers.rax);
-}
-
 absl::StatusOr<uint64_t> StoppedThread::call(uint64_t address,
-                                             const std::array<uint64_t, 3>& args,
+                                             const std::array<uint64_t, 6>& args,
                                              uint64_t stack) {
   constexpr uint64_t kInstructionSize = 2;
   constexpr uint64_t kDirectionFlag = 0x400;
-  const uint64_t slot = (stack & ~uint64_t{15}) - 8;  // of the return address
-  std::array<char, 8> to{};
-  std::memcpy(to.data(), &instruction_, to.size());
-  if (absl::Status written = write(slot, to); !written.ok()) return written;
-  user_regs_struct registers = registers_;
+  const ReturnFrame frame =
+      make_return_frame(state_, code_, stack != 0 ? stack : own_stack_end(state_));
+  if (absl::Status written = write(frame.slot, frame.bytes); !written.ok())
+    return written;
+  user_regs_struct registers = state_.registers;
   registers.rip = address;
-  registers.rsp = slot;
+  registers.rsp = frame.slot;
   registers.rax = 0;
-  registers.orig_rax = static_cast<uint64_t>(-1);
+  registers.orig_rax = kNoSystemCall;
   registers.eflags &= ~kDirectionFlag;
   registers.rdi = args[0];
   registers.rsi = args[1];
   registers.rdx = args[2];
+  registers.rcx = args[3];
+  registers.r8 = args[4];
+  registers.r9 = args[5];
   if (absl::Status status = set(registers); !status.ok()) return status;
-  for (;;) {
+  do {
     if (absl::Status status = run_to_system_call(); !status.ok()) return status;
     if (ptrace(PTRACE_GETREGS, tid_, nullptr, &registers) != 0) return lost();
-    if (registers.rip == instruction_ + kInstructionSize &&
-        registers.rsp == slot + sizeof slot) {
-      break;
-    }
-  }
+  } while (registers.rip != code_.system_call + kInstructionSize ||
+           registers.rsp != frame.slot + sizeof frame.slot);
   // It has returned, to make a system call with its result as the number: none is made.
   const uint64_t result = registers.orig_rax;
-  registers.orig_rax = static_cast<uint64_t>(-1);
+  registers.orig_rax = kNoSystemCall;
   absl::Status status = set(registers);
   if (status.ok()) status = run_to_system_call();
   if (!status.ok()) return status;
