@@ -31,12 +31,14 @@ std::vector<pid_t> join_all(const std::vector<pid_t>& pids, const JoinRequest& r
                             RecordingBuffer& recording) {
   std::vector<pid_t> joined;
   for (const pid_t pid : pids) {
+    // From before on, so that what the thread did then is known when it joins.
+    if (recording.bpf) recording.bpf->trace_process(static_cast<uint32_t>(pid), true);
     const absl::StatusOr<Joined> result = join_process(pid, request);
     if (!result.ok()) {
+      if (recording.bpf) recording.bpf->trace_process(static_cast<uint32_t>(pid), false);
       reader::print_message(std::string(result.status().message()));
       continue;
     }
-    if (recording.bpf) recording.bpf->trace_process(static_cast<uint32_t>(pid), true);
     reader::print_message(
         absl::StrCat("joined process ", pid, " (", reader::escaped(result->name),
                      "), of which a thread stood still for ",
