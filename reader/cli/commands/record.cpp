@@ -12,6 +12,7 @@
 #include "reader/cli/options/options.hpp"
 #include "reader/cli/options/record_filter_options.hpp"
 #include "reader/cli/options/traced_options.hpp"
+#include "reader/cli/record/record_joined.hpp"
 #include "reader/cli/record/record_session.hpp"
 #include "reader/render/output.hpp"
 
@@ -83,7 +84,7 @@ Runner add_record(CLI::App& root) {
       reader::print_message("record: " + problem->text());
       return 2;
     }
-    return record_command(*options);
+    return options->pids.empty() ? record_command(*options) : record_joined(*options);
   };
 }
 

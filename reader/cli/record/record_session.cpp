@@ -30,7 +30,6 @@
 #include "reader/cli/record/arg_types.hpp"
 #include "reader/cli/record/child_process.hpp"
 #include "reader/cli/record/output_file.hpp"
-#include "reader/cli/record/record_joined.hpp"
 #include "reader/cli/record/recording_buffer.hpp"
 #include "reader/cli/record/session_users.hpp"
 #include "reader/cli/record/session_variables.hpp"
@@ -383,7 +382,6 @@ absl::StatusOr<int> record_in_own_buffer(const RecordOptions& options,
 }  // namespace
 
 absl::StatusOr<int> record_command(const RecordOptions& options) {
-  if (!options.pids.empty()) return record_joined(options);
   if (options.command.empty()) {
     return absl::InvalidArgumentError(
         "record: no command given; try arctrace record --help");
