@@ -84,9 +84,9 @@ void check_modules() {
 
 }  // namespace
 
-void watch_loader() {
+void watch_loader(bool is_loading) {
   dl_iterate_phdr(find_loader, &loader);
-  if (loader == nullptr || loader->r_brk == 0 ||
+  if (!is_loading || loader == nullptr || loader->r_brk == 0 ||
       !make_function_jump(loader->r_brk, reinterpret_cast<uintptr_t>(&loader_calls))) {
     count = module_count();
     counting_pid = sys::getpid();

@@ -5,7 +5,9 @@
 
 namespace arctrace::shim {
 
-// Begins to watch. To be called once, after all hooks are in their places.
-void watch_loader();
+// Begins to watch. To be called once, after all hooks are in their places. `is_loading`:
+// the loader's lock is held, so that its code can be changed. Otherwise the calls of
+// modules that come later are not recorded.
+void watch_loader(bool is_loading);
 
 }  // namespace arctrace::shim

@@ -1,14 +1,17 @@
 // The shim's start in a process: a constructor that joins the session, decodes the
 // options and puts all hooks in their places, before the program's own constructors run.
+#include <errno.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 
 #include "src/base/raw_syscall.hpp"
 #include "src/shim_protocol/environment.hpp"
+#include "src/shim_protocol/join_result.hpp"
 #include "src/shim_protocol/options.hpp"
 #include "writer_shim/arch/machine.hpp"
 #include "writer_shim/base/early_join.hpp"
 #include "writer_shim/base/glibc.hpp"
+#include "writer_shim/elf/symbol_search.hpp"
 #include "writer_shim/filter/arg_specs.hpp"
 #include "writer_shim/filter/function_filter.hpp"
 #include "writer_shim/filter/function_patterns.hpp"
@@ -38,7 +41,10 @@ namespace {
 constexpr uintptr_t kStackGapMin = uintptr_t{128} << 20;
 constexpr uintptr_t kStackMax = uintptr_t{64} << 30;
 
+// `high`: where the stack begins. Other threads that run already are recorded without the
+// bounds of their stacks, which libc would tell only with malloc and a lock.
 void start_main_thread() {
+  if (sys::gettid() != sys::getpid()) return;
   const auto high = reinterpret_cast<uintptr_t>(__libc_stack_end);
   rlimit64 limit{};
   if (raw_syscall(SYS_prlimit64, 0, RLIMIT_STACK, 0, sys::pointer_argument(&limit)) !=
@@ -49,6 +55,14 @@ void start_main_thread() {
   if (size < kStackGapMin) size = kStackGapMin;
   if (size > kStackMax) size = kStackMax;
   arctrace_shim_thread_start(high - size, high);
+}
+
+// Whether no other thread runs code that is to be changed. A late shim knows from libc,
+// which says so since glibc 2.32.
+bool is_alone() {
+  if (!is_late()) return true;
+  const uintptr_t word = find_function("__libc_single_threaded", SearchFrom::kProgram);
+  return word != 0 && *reinterpret_cast<const volatile char*>(word) != 0;
 }
 
 void set_filter(const ShimOptions& options) {
@@ -70,17 +84,11 @@ void set_filter(const ShimOptions& options) {
   arctrace_shim_set_filter(&filter);
 }
 
-__attribute__((constructor(102))) void start() {
-  if (!is_glibc()) return;
-  join_early();
-  // A shim of another installation may be loaded too: a recording inside a recording.
-  if (!has_session() || arctrace_shim_claim() == 0) return;
-  if (!is_known_glibc()) {
-    arctrace_shim_leave(ARCTRACE_UNTRACED_LIBC);
-    return;
-  }
+// `is_loading`: the loader calls us, under its lock. Otherwise no code is changed: not
+// the loader's, and the program's threads may stand anywhere in its own.
+void start_hooks(const char* options_text, bool is_loading) {
   static constinit ShimOptions options;
-  decode_options(secure_getenv(kOptionsVariable), options);
+  decode_options(options_text, options);
   set_filter(options);
   arctrace_shim_set_unwinder(find_caller);
   start_function_hooks();
@@ -91,15 +99,46 @@ __attribute__((constructor(102))) void start() {
   find_mlockall();
   find_prctl_functions();
   prepare_thread_hooks();
-  remember_environment();
+  remember_environment(options_text);
   start_main_thread();
   hook_library_calls(options.library_calls);
-  patch_functions();
-  if constexpr (machine::kPatchesFunctions) patch_program(options);
+  if (is_loading && is_alone()) {
+    patch_functions();
+    if constexpr (machine::kPatchesFunctions) patch_program(options);
+  }
   set_module_hook(patch_functions);
-  watch_loader();
+  watch_loader(is_loading);
   watch_exit();
+}
+
+__attribute__((constructor(102))) void start() {
+  if (!is_glibc()) return;
+  join_early();
+  // A shim of another installation may be loaded too: a recording inside a recording.
+  if (!has_session() || arctrace_shim_claim() == 0) return;
+  if (!is_known_glibc()) {
+    arctrace_shim_leave(ARCTRACE_UNTRACED_LIBC);
+    return;
+  }
+  start_hooks(secure_getenv(kOptionsVariable), true);
 }
 
 }  // namespace
 }  // namespace arctrace::shim
+
+using namespace arctrace;  // the C functions below are the namespace's face
+using namespace arctrace::shim;
+
+// Called by the recorder, in a thread of a program that runs and has just loaded the shim
+// (src/recorder/attach/join_process.cpp). Joins the session at this path, with these
+// options in the form of their variable, and hooks what can be hooked while other threads
+// run. Returns kJoinResult plus 0, or plus an error number: ENOSYS is a glibc that is too
+// old, others are arctrace_attach()'s.
+ARCTRACE_HOOK int arctrace_join_session(const char* session, const char* options) {
+  if (!is_glibc() || !is_known_glibc()) return kJoinResult + ENOSYS;
+  const int result = arctrace_attach(session);
+  if (result < 0) return kJoinResult - result;
+  if (arctrace_shim_claim() == 0) return kJoinResult + EALREADY;
+  start_hooks(options, false);
+  return kJoinResult;
+}

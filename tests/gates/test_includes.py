@@ -51,6 +51,7 @@ ROOMS = [
     ("src/recorder/drain", "recorder"),
     ("src/recorder/snapshot", "recorder"),
     ("src/recorder/kernel", "recorder"),
+    ("src/recorder/attach", "recorder"),
     ("src/recorder/patch_analysis", "recorder"),
     ("src/recorder/patch_image", "recorder"),
     ("reader/trace", "reader library"),

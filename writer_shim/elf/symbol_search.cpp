@@ -8,6 +8,7 @@
 
 #include "src/base/raw_syscall.hpp"
 #include "src/base/text.hpp"
+#include "src/os/glibc.hpp"
 
 namespace arctrace::shim {
 namespace {
@@ -94,11 +95,15 @@ uintptr_t resolved(uintptr_t resolver) {
 #endif
 }
 
+bool is_shim(const ModuleImage& image) {
+  return image.range.contains(reinterpret_cast<uintptr_t>(&is_shim));
+}
+
 struct Search {
   const char* name;
-  SearchFrom from;
+  bool skips_shim;
+  bool has_begun;
   uint32_t modules_left;  // those that may still be searched
-  bool is_after_shim = false;
   ModuleSymbol found{};
 };
 
@@ -109,13 +114,39 @@ int search_module(dl_phdr_info* info, size_t, void* data) {
   if (!read_module(*info, image)) return 0;
   const uintptr_t vdso = getauxval(AT_SYSINFO_EHDR);
   if (image.range.contains(vdso)) return 0;  // no search by name comes there
-  if (search.from == SearchFrom::kNext && !search.is_after_shim) {
-    search.is_after_shim =
-        image.range.contains(reinterpret_cast<uintptr_t>(&search_module));
+  if (search.skips_shim && is_shim(image)) {
+    search.has_begun = true;
     return 0;
   }
+  if (!search.has_begun) return 0;
   search.found = find_in_module(image, search.name);
   return search.found.address != 0 ? 1 : 0;
+}
+
+// Ends at the shim, or at libc, whichever comes first.
+int find_libc(dl_phdr_info* info, size_t, void* is_first) {
+  ModuleImage image;
+  if (!read_module(*info, image)) return 0;
+  if (is_shim(image)) return 1;
+  *static_cast<bool*>(is_first) =
+      image.range.contains(reinterpret_cast<uintptr_t>(gnu_get_libc_version));
+  return *static_cast<bool*>(is_first) ? 1 : 0;
+}
+
+bool libc_comes_before_shim() {
+  bool result = false;
+  dl_iterate_phdr(find_libc, &result);
+  return result;
+}
+
+int find_shim(dl_phdr_info* info, size_t, void* found) {
+  auto& image = *static_cast<ModuleImage*>(found);
+  return read_module(*info, image) && is_shim(image) ? 1 : 0;
+}
+
+ModuleImage shim_image() {
+  ModuleImage image;
+  return dl_iterate_phdr(find_shim, &image) != 0 ? image : ModuleImage{};
 }
 
 int count_module(dl_phdr_info*, size_t, void* count) {
@@ -173,10 +204,22 @@ ModuleSymbol find_in_module(const ModuleImage& image, const char* name,
 uintptr_t find_function(const char* name, SearchFrom from) {
   // The first search is made while the program starts.
   static const uint32_t modules_at_start = module_count();
-  Search search{name, from, from == SearchFrom::kProgram ? modules_at_start : UINT32_MAX};
+  const bool is_next = from == SearchFrom::kNext;
+  Search search{name, is_next, !is_next || is_late(),
+                is_next ? UINT32_MAX : modules_at_start};
   dl_iterate_phdr(search_module, &search);
   // Outside of the loader's lock, because a resolver is the module's own code.
   return search.found.is_resolver ? resolved(search.found.address) : search.found.address;
+}
+
+bool is_late() {
+  static const bool result = libc_comes_before_shim();
+  return result;
+}
+
+uintptr_t function_before(const char* name) {
+  static const ModuleImage image = is_late() ? shim_image() : ModuleImage{};
+  return find_in_module(image, name).address;
 }
 
 FunctionFile file_of_function(uintptr_t address, const char* name) {

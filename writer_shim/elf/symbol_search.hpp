@@ -28,9 +28,19 @@ enum class SearchFrom : uint8_t {
   // started are searched: those do not go away.
   kProgram,
   // After the shim, as with RTLD_NEXT. All modules are searched, so that the shim's hooks
-  // find what a library brings that is loaded later.
+  // find what a library brings that is loaded later. If the shim is late, which comes
+  // after
+  // libc, at the program; the shim itself is left out.
   kNext,
 };
+
+// Whether the program had libc before it had the shim, which it has loaded by dlopen().
+// Then no search by name comes to the shim's functions.
+bool is_late();
+
+// If the shim is late, its function that stands before the function `name` of another
+// library: what would have been found if it were not late. Otherwise 0.
+uintptr_t function_before(const char* name);
 
 // The address of the function or object `name`; 0: no module has it. Takes the loader's
 // lock; some microseconds with many modules.

@@ -275,12 +275,12 @@ int visit(dl_phdr_info* info, size_t, void* data) {
   const AddressRange sleds = find_mapped(image, sections, kXraySection);
   const bool has_any =
       rooms.high != 0 || sleds.high != 0 || find_entry_call_slot(image) != 0;
-  if (visit.what != NewModules::kPatched && has_any) {
-    if (visit.what == NewModules::kAwaited) await_initialization(image);
+  if (visit.what == NewModules::kAwaited && has_any) {
+    await_initialization(image);
     return 0;
   }
   note_seen(image);
-  if (!has_any) return 0;
+  if (!has_any || visit.what == NewModules::kSkipped) return 0;
   patch_entry_calls(image);
   patch_rooms(image, rooms);
   patch_xray_sleds(image, sleds);

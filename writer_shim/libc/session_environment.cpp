@@ -25,17 +25,16 @@ constexpr char kShimName[] = "libarctrace-shim.so";
 // start.
 struct Kept {
   const char* name;
-  char* entry;  // "NAME=VALUE" in memory of our own; empty: it was not set
-  size_t size;  // of that memory
+  const char* entry;  // "NAME=VALUE" in memory of our own; empty: it was not set
 };
 char options_entry[kVariableBytesMax];
 #if !defined(__x86_64__)
 char bind_now_entry[64];
 #endif
 const Kept kept[] = {
-    {kOptionsVariable, options_entry, sizeof options_entry},
+    {kOptionsVariable, options_entry},
 #if !defined(__x86_64__)
-    {kBindNowVariable, bind_now_entry, sizeof bind_now_entry},
+    {kBindNowVariable, bind_now_entry},
 #endif
 };
 constexpr size_t kAddedMax = 4;  // entries: the session, LD_PRELOAD and these
@@ -161,16 +160,21 @@ void remember_own_path() {
 
 }  // namespace
 
-void remember_environment() {
+void remember_environment(const char* options) {
   remember_own_path();
-  for (const Kept& variable : kept) {
-    for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
-      if (value_of(*entry, variable.name) == nullptr) continue;
-      const size_t length = length_of(*entry);
-      if (length < variable.size) copy_bytes(variable.entry, *entry, length + 1);
-      break;
-    }
+  if (options != nullptr &&
+      length_of(options) < kVariableBytesMax - sizeof kOptionsVariable) {
+    char* const text = put_name(options_entry, kOptionsVariable);
+    put(text, options, length_of(options) + 1);
   }
+#if !defined(__x86_64__)
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    if (value_of(*entry, kBindNowVariable) == nullptr) continue;
+    const size_t length = length_of(*entry);
+    if (length < sizeof bind_now_entry) copy_bytes(bind_now_entry, *entry, length + 1);
+    break;
+  }
+#endif
 }
 
 EnvironmentChange plan_environment(const arctrace_shim_program& program,
@@ -216,7 +220,7 @@ char* const* change_environment(char* const* environment, const EnvironmentChang
     text = put_name(text, kSessionVariable);
     text = put(text, session, length_of(session) + 1);
     for (const Kept& variable : kept) {
-      if (*variable.entry != '\0') entries[count++] = variable.entry;
+      if (*variable.entry != '\0') entries[count++] = const_cast<char*>(variable.entry);
     }
   }
   const bool new_preload = change.preload_change != Preload::kKeep;

@@ -17,8 +17,9 @@
 
 namespace arctrace::shim {
 
-// Keeps what the recorder set. To be called once, before the program's code runs.
-void remember_environment();
+// Keeps what the recorder set: its options, which the environment of a program that runs
+// already does not have, and what the environment has beside them. To be called once.
+void remember_environment(const char* options);
 
 // What has to change in `environment`, which may be null, for `program`.
 struct EnvironmentChange {

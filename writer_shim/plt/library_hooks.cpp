@@ -130,6 +130,13 @@ void hook_slot(uint64_t* slot, uint64_t target, const char* name,
   }
 }
 
+// Binds a slot of the function `name` to the shim's function of that name, if it has one
+// that the loader did not find because the shim is late.
+void bind_to_shim(uint64_t* slot, const char* name) {
+  const uintptr_t function = function_before(name);
+  if (function != 0) IpcAtomics::store_release(*slot, uint64_t{function});
+}
+
 // Hooks the slots of functions that have no PLT entry of their own, if the module's code
 // does nothing with them but to call the function.
 void hook_other_slots(const ModuleImage& image, PltCells& cells, Hooked which) {
@@ -141,11 +148,10 @@ void hook_other_slots(const ModuleImage& image, PltCells& cells, Hooked which) {
     const ElfW(Rela)& relocation = image.relocations[i];
     if (ELF64_R_TYPE(relocation.r_info) != machine::kDataSlot) continue;
     const char* name = image.name_of(relocation);
-    if (!image.is_function_of_another(relocation) ||
-        kind_of(name, which) == CallKind::kUntouched) {
-      continue;
-    }
+    if (!image.is_function_of_another(relocation)) continue;
     uint64_t* slot = image.slot_of(relocation);
+    bind_to_shim(slot, name);
+    if (kind_of(name, which) == CallKind::kUntouched) continue;
     size_t at = count++;
     for (; at > 0 && uses[at - 1].slot > slot; --at) {
       uses[at] = uses[at - 1];
@@ -194,13 +200,19 @@ bool is_excluded(const ModuleImage& image) {
          image.range.contains(loader) || image.range.contains(vdso);
 }
 
-// Whether the module uses a function that leaves frames.
-bool has_jumps(const ModuleImage& image) {
+// Whether slots have to change in a module whose calls are not recorded, which uses this
+// function: it leaves frames, or the late shim has one of that name.
+bool is_hooked_silently(const char* name) {
+  return silent_call_kind(name) != CallKind::kUntouched || function_before(name) != 0;
+}
+
+// Whether the module uses such a function.
+bool has_silent_hooks(const ModuleImage& image) {
   const auto are_among = [&image](const ElfW(Rela) * slots, size_t count) {
     for (size_t i = 0; i < count; ++i) {
       const auto type = ELF64_R_TYPE(slots[i].r_info);
       if ((type == machine::kJumpSlot || type == machine::kDataSlot) &&
-          silent_call_kind(image.name_of(slots[i])) != CallKind::kUntouched) {
+          is_hooked_silently(image.name_of(slots[i]))) {
         return true;
       }
     }
@@ -211,7 +223,8 @@ bool has_jumps(const ModuleImage& image) {
 }
 
 void hook_slots(const ModuleImage& image, PltCells& cells, Hooked which) {
-  if (which == Hooked::kJumps && !has_jumps(image) && !awaited_initialization(image)) {
+  if (which == Hooked::kJumps && !has_silent_hooks(image) &&
+      !awaited_initialization(image)) {
     return;
   }
   const WritableData writable(image.read_only);
@@ -221,10 +234,12 @@ void hook_slots(const ModuleImage& image, PltCells& cells, Hooked which) {
     const ElfW(Rela)& relocation = image.jump_slots[i];
     if (ELF64_R_TYPE(relocation.r_info) != machine::kJumpSlot) continue;
     uint64_t* slot = image.slot_of(relocation);
+    const char* name = image.name_of(relocation);
+    bind_to_shim(slot, name);
     const uint64_t target = IpcAtomics::load_relaxed(*slot);
     bool is_known = false;
     const LazyBinding binding = find_lazy_binding(image, i, target, is_known);
-    if (is_known) hook_slot(slot, target, image.name_of(relocation), binding, which);
+    if (is_known) hook_slot(slot, target, name, binding, which);
   }
   hook_other_slots(image, cells, which);
 }

@@ -12,6 +12,7 @@
 #include "reader/cli/options/options.hpp"
 #include "reader/cli/options/traced_options.hpp"
 #include "reader/cli/record/record_session.hpp"
+#include "reader/cli/record/session_variables.hpp"
 #include "reader/render/output.hpp"
 
 namespace arctrace::cli {

@@ -12,6 +12,7 @@
 #include "reader/cli/options/options.hpp"
 #include "reader/cli/options/record_filter_options.hpp"
 #include "reader/cli/options/traced_options.hpp"
+#include "reader/cli/record/record_joined.hpp"
 #include "reader/cli/record/record_session.hpp"
 #include "reader/render/output.hpp"
 
@@ -58,6 +59,13 @@ Runner add_record(CLI::App& root) {
          "of its own, whose options do not apply then")
       ->check(not_empty())
       ->type_name("NAME");
+  app->add_option(
+         "-p,--pid", options->pids,
+         "record these processes, which run already, until Ctrl-C, --duration or "
+         "their end: x86-64 only")
+      ->delimiter(',')
+      ->check(CLI::PositiveNumber)
+      ->type_name("PID,...");
   add_traced_options(*app, *options);
   app->add_flag("--wait", options->wait_for_all,
                 "record until all descendants of COMMAND have ended");
@@ -76,7 +84,7 @@ Runner add_record(CLI::App& root) {
       reader::print_message("record: " + problem->text());
       return 2;
     }
-    return record_command(*options);
+    return options->pids.empty() ? record_command(*options) : record_joined(*options);
   };
 }
 

@@ -27,8 +27,9 @@ struct RecordOptions {
   CallFilterOptions filter;  // without a problem
   RecordFilterOptions record_filter;
   KernelOptions kernel;
-  FlightOptions flight;  // but its command line and output
-  std::string session;   // records into this one; empty: into one of its own
+  FlightOptions flight;     // but its command line and output
+  std::vector<pid_t> pids;  // processes that run already; empty: `command` is run
+  std::string session;      // records into this one; empty: into one of its own
 };
 
 }  // namespace arctrace::cli

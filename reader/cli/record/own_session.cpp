@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "reader/cli/record/record_session.hpp"
+#include "reader/cli/record/session_variables.hpp"
 #include "reader/render/output.hpp"
 #include "src/buffer/clock.hpp"
 #include "src/protocol/moments.hpp"

@@ -32,6 +32,7 @@
 #include "reader/cli/record/output_file.hpp"
 #include "reader/cli/record/recording_buffer.hpp"
 #include "reader/cli/record/session_users.hpp"
+#include "reader/cli/record/session_variables.hpp"
 #include "reader/render/losses.hpp"
 #include "reader/render/output.hpp"
 #include "reader/render/session_text.hpp"
@@ -52,98 +53,6 @@ namespace arctrace::cli {
 namespace {
 
 namespace fs = std::filesystem;
-
-// The shim is beside this program in the build tree, or where `cmake --install` puts it;
-// packages have it in a directory of its own.
-absl::StatusOr<std::string> find_shim() {
-  std::error_code error;
-  const fs::path program = fs::read_symlink("/proc/self/exe", error);
-  if (error) return absl::NotFoundError("cannot read /proc/self/exe");
-  for (const char* directory :
-       {"../lib", "../" ARCTRACE_LIBDIR, "../" ARCTRACE_LIBDIR "/arctrace"}) {
-    const fs::path shim =
-        (program.parent_path() / directory / "libarctrace-shim.so").lexically_normal();
-    if (!fs::exists(shim, error)) continue;
-    if (shim.native().find_first_of(": ") != std::string::npos) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          shim.native(), ": LD_PRELOAD cannot name a path with a colon or a space"));
-    }
-    return shim.native();
-  }
-  return absl::NotFoundError(
-      absl::StrCat("libarctrace-shim.so is missing: it should be in ",
-                   (program.parent_path() / "../lib").lexically_normal().native()));
-}
-
-// Why the program of `command` cannot be traced: enum arctrace_untraced, or 0.
-uint32_t why_untraceable(const std::string& command) {
-  const std::string file = find_program(command);
-  return FoundProgram({AT_FDCWD, file.c_str(), 0}).why_untraceable();
-}
-
-absl::Status overflow_status(shim::OptionsEncoder::Overflow overflow) {
-  switch (overflow) {
-    case shim::OptionsEncoder::Overflow::kNone:
-      return absl::OkStatus();
-    case shim::OptionsEncoder::Overflow::kPatterns:
-      return absl::ResourceExhaustedError(
-          absl::StrCat("too many patterns: -F, -N, -L, -A and -R take ",
-                       shim::kPatternsMax, ", of together ", shim::kOptionsTextMax >> 10,
-                       " KiB; say several in one, as in -F 're:A|B'"));
-    default:
-      return absl::ResourceExhaustedError(absl::StrCat(
-          "-A and -R match too many functions: the types of ", shim::kTypesMax,
-          " can be passed on, in ", shim::kOptionsTextMax >> 10,
-          " KiB; match fewer, or say what is recorded of them, as in -A 'PATTERN@arg1'"));
-  }
-}
-
-std::string variable(const char* name, const std::string& value) {
-  return absl::StrCat(name, "=", value);
-}
-
-// `live`: the filter may be changed while programs run. ResourceExhausted: the options
-// are more than an environment variable holds.
-absl::StatusOr<std::vector<std::string>> session_variables(const std::string& shim_path,
-                                                           const std::string& session,
-                                                           const RecordOptions& options,
-                                                           bool live) {
-  const char* preload = std::getenv(shim::kPreloadVariable);
-  const bool has_others = preload != nullptr && *preload != '\0';
-  std::vector<std::string> variables = {variable(shim::kSessionVariable, session)};
-  if (options.command.empty() ||
-      why_untraceable(options.command.front()) != ARCTRACE_UNTRACED_ARCHITECTURE) {
-    variables.push_back(variable(
-        shim::kPreloadVariable,
-        absl::StrCat(shim_path, has_others ? ":" : "", has_others ? preload : "")));
-  }
-  const auto encoder = std::make_unique<shim::OptionsEncoder>();
-  encoder->set_library_calls(options.library_calls);
-  if (live) encoder->set_live();
-  encode(options.filter, *encoder);
-  if (!options.filter.patch.empty()) {
-    std::error_code error;
-    encoder->set_patcher(fs::read_symlink("/proc/self/exe", error).native());
-  }
-  const std::vector<std::string> warnings = encode_types(
-      options.filter, options.command.empty() ? "" : options.command.front(), *encoder);
-  if (absl::Status status = overflow_status(encoder->overflow()); !status.ok()) {
-    return status;
-  }
-  for (const std::string& warning : warnings) reader::print_warning(warning);
-  // Without the variable nothing is hooked; but a recording around this one may have set
-  // it.
-  if (options.library_calls != LibraryCalls::kNone || !options.filter.is_empty() ||
-      live || std::getenv(shim::kOptionsVariable) != nullptr) {
-    variables.push_back(variable(shim::kOptionsVariable, std::string(encoder->text())));
-  }
-#if !defined(__x86_64__)
-  if (options.library_calls != LibraryCalls::kNone) {
-    variables.push_back(variable(shim::kBindNowVariable, "1"));
-  }
-#endif
-  return variables;
-}
 
 // The command line of this process, with "arctrace" instead of its path.
 std::vector<std::string> own_command_line() {
@@ -281,30 +190,7 @@ void print_end(const CollectorSummary& summary, const RecordOptions& options,
   reader::print_message(recording_summary_line(summary, options.output.path));
 }
 
-// How to get at the records for which the file had no room. A file that is not a regular
-// one can't be read again, but then all definitions are in the buffer.
-std::string unsaved_line(const CollectorSummary& summary, const std::string& file,
-                         const std::string& buffer) {
-  std::error_code error;
-  const bool has_definitions = fs::is_regular_file(file, error);
-  const uint64_t count = summary.totals.unsaved + summary.totals.unsaved_kernel;
-  return absl::StrCat(reader::count_text(count, "record"),
-                      " did not fit on the disk and ", count == 1 ? "is" : "are", " in ",
-                      buffer, ": make room, then run arctrace recover ",
-                      has_definitions ? absl::StrCat("--merge=", file, " ") : "", buffer,
-                      ", and arctrace destroy");
-}
-
 }  // namespace
-
-absl::StatusOr<std::vector<std::string>> session_environment(
-    const RecordOptions& options) {
-  const absl::StatusOr<std::string> shim = find_shim();
-  if (!shim.ok()) return shim.status();
-  const absl::StatusOr<Buffer> buffer = open_session(options.session);
-  if (!buffer.ok()) return buffer.status();
-  return session_variables(*shim, buffer->path(), options, true);
-}
 
 absl::StatusOr<std::unique_ptr<Recorder>> make_recorder(Buffer& buffer,
                                                         FlightOptions flight,
@@ -327,6 +213,27 @@ absl::StatusOr<std::unique_ptr<Recorder>> make_recorder(Buffer& buffer,
   }
   return std::make_unique<Collector>(buffer, *std::move(file), own_command_line(),
                                      resumed, flight.snapshots_kept, flight.polled);
+}
+
+void keep_unsaved(Buffer& buffer, const CollectorSummary& summary,
+                  const std::string& file) {
+  const uint64_t count = summary.totals.unsaved + summary.totals.unsaved_kernel;
+  if (count == 0) return;
+  buffer.keep_file();
+  std::error_code error;
+  // A file that is not a regular one can't be read again, but then all definitions are in
+  // the buffer.
+  const bool has_definitions = fs::is_regular_file(file, error);
+  reader::print_message(
+      absl::StrCat(reader::count_text(count, "record"), " did not fit on the disk and ",
+                   count == 1 ? "is" : "are", " in ", buffer.path(),
+                   ": make room, then run arctrace recover ",
+                   has_definitions ? absl::StrCat("--merge=", file, " ") : "",
+                   buffer.path(), ", and arctrace destroy"));
+}
+
+bool is_cut_off(const CollectorSummary& summary) {
+  return summary.file_error != 0 && !is_full_disk(summary.file_error);
 }
 
 void warn_of_identities(const CollectorSummary& summary) {
@@ -418,10 +325,7 @@ absl::StatusOr<int> record_in_own_buffer(const RecordOptions& options,
         recording->bpf.reset();  // before its blocks are taken back
       }
       summary = recorder->finish();
-      if (summary->totals.unsaved + summary->totals.unsaved_kernel != 0) {
-        buffer.keep_file();
-        reader::print_message(unsaved_line(*summary, options.output.path, buffer.path()));
-      }
+      keep_unsaved(buffer, *summary, options.output.path);
       // Also those that have recorded nothing so far. Some may be about to end.
       if (summary->living != 0 || count_session_users(buffer.path()) != 0) {
         std::this_thread::sleep_for(std::chrono::milliseconds(100));
@@ -472,10 +376,7 @@ absl::StatusOr<int> record_in_own_buffer(const RecordOptions& options,
     }
     if (!summary) end_recording();
   }
-  // A file for which the disk had no room is whole, except for records that it counts as
-  // lost.
-  const bool is_cut_off = summary->file_error != 0 && !is_full_disk(summary->file_error);
-  return is_cut_off || !is_published ? 2 : 0;
+  return is_cut_off(*summary) || !is_published ? 2 : 0;
 }
 
 }  // namespace

@@ -21,11 +21,6 @@ namespace arctrace::cli {
 // there was no session to run it in.
 absl::StatusOr<int> record_command(const RecordOptions& options);
 
-// The variables, as NAME=VALUE, that make a program record into options.session. Error:
-// there is no such session, or the filters do not fit into a variable.
-absl::StatusOr<std::vector<std::string>> session_environment(
-    const RecordOptions& options);
-
 // Creates the recorder for the buffer's mode. `resumed`: of another collector, if the
 // session may have had one. Error: the output cannot be created, or cannot be cut into
 // files as the options demand.
@@ -40,6 +35,15 @@ void warn_of_untraced(const CollectorSummary& summary);
 
 // Prints a warning if the session may run out of identities.
 void warn_of_identities(const CollectorSummary& summary);
+
+// If the disk had no room for all records, keeps the buffer and prints how to get at
+// them.
+void keep_unsaved(Buffer& buffer, const CollectorSummary& summary,
+                  const std::string& file);
+
+// Whether the file lacks its end. One for which the disk had no room is whole, except for
+// records that it counts as lost.
+bool is_cut_off(const CollectorSummary& summary);
 
 // Takes a snapshot, and prints its name or why there is none.
 void take_snapshot(Recorder& recorder);

@@ -240,6 +240,10 @@ bool Drain::write_live_copy(const SeenBlock& block, Patience& patience) {
 
 void Drain::finish() {
   CpuChain<IpcAtomics>::close_all(view_);
+  // Counted before they are copied: a thread that was preempted after it had seen the
+  // gate open may write one more at any time, and what the file has is never less than
+  // this.
+  const uint64_t written = session_written(view_);
   reaper_.settle_all();
   // Recording is off, so a few rounds find all blocks. The number of rounds is bounded
   // because a hostile writer could go on.
@@ -268,7 +272,7 @@ void Drain::finish() {
     }
   }
   file_losses_.report(records_, ticks());
-  add_session_totals(records_, ticks(), view_, file_losses_.count_all());
+  add_session_totals(records_, ticks(), view_, written, file_losses_.count_all());
   flush_records();
 }
 

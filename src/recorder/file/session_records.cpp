@@ -122,9 +122,9 @@ void add_totals(RecordBuilder& records, uint64_t ticks, arctrace_writer_slot& sl
 }
 
 void add_session_totals(RecordBuilder& records, uint64_t ticks, const BufferView& view,
-                        uint64_t lost_by_file) {
+                        uint64_t written, uint64_t lost_by_file) {
   records.begin(ARCTRACE_TYPE_TOTALS, ARCTRACE_WRITER_COLLECTOR, ticks);
-  arctrace_totals_body totals{.written = session_written(view), .lost = {}};
+  arctrace_totals_body totals{.written = written, .lost = {}};
   const std::vector<uint64_t> losses = session_losses(view);
   for (size_t cause = 0; cause < losses.size(); ++cause)
     totals.lost[cause] = losses[cause];

@@ -53,9 +53,9 @@ void add_lost(RecordBuilder& records, uint64_t ticks, uint32_t writer, uint32_t 
 // Adds TOTALS of one slot's owner, with the number of records that it has written.
 void add_totals(RecordBuilder& records, uint64_t ticks, arctrace_writer_slot& slot);
 
-// Adds TOTALS and COUNTS of the session: the sums of all slots and the control page, and
-// what the file had no room for.
+// Adds TOTALS and COUNTS of the session: how many records were `written`, the sums of all
+// slots and the control page, and what the file had no room for.
 void add_session_totals(RecordBuilder& records, uint64_t ticks, const BufferView& view,
-                        uint64_t lost_by_file = 0);
+                        uint64_t written, uint64_t lost_by_file);
 
 }  // namespace arctrace

@@ -158,7 +158,8 @@ void Snapshot::report_balances() {
   }
   report_cpu_losses(view_, records, now);
   file_losses_.report(records, now);
-  add_session_totals(records, now, view_, file_losses_.count_all());
+  add_session_totals(records, now, view_, session_written(view_),
+                     file_losses_.count_all());
   file_.write_records(now, records.bytes());
 }
 

@@ -7,9 +7,11 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <numeric>
+#include <thread>
 #include <utility>
 
 #include "src/base/shared_atomics.hpp"
@@ -80,6 +82,36 @@ TEST_CASE("collector: a whole file, from SYSTEM to SESSION_FINISHED") {
   REQUIRE(ended.size() == 1);
   CHECK(ended[0].u32(0) == 77);
   CHECK(ended[0].u32(4) == 256);
+}
+
+TEST_CASE("collector: of a thread that goes on, no more is counted than is there") {
+  const TemporaryDirectory directory;
+  const std::string path = directory.path("trace");
+  CHECK_CHILD([&] {
+    Recording recording(small_buffer(4096, 1000), path);
+    std::atomic<bool> is_over = false;
+    std::atomic<bool> has_begun = false;
+    std::thread writer([&] {
+      while (!is_over) {
+        recording.buffer.set_gate(ARCTRACE_GATE_ALL);  // as if it had seen it before
+        arctrace_instant(1);
+        has_begun = true;
+      }
+    });
+    while (!has_begun) std::this_thread::yield();
+    recording.collector.finish();
+    is_over = true;
+    writer.join();
+  });
+  const DecodedTrace trace = decode_trace(read_file(path));
+  CHECK(joined(trace.problems) == "");
+  const DecodedRecord* totals = nullptr;
+  for (const DecodedRecord& record : trace.collector) {
+    if (record.type == ARCTRACE_TYPE_TOTALS) totals = &record;
+  }
+  REQUIRE(totals != nullptr);
+  CHECK(totals->u64(0) > 0);
+  CHECK(trace.written() >= totals->u64(0));
 }
 
 TEST_CASE("collector: it makes room while the program runs, and shows its progress") {

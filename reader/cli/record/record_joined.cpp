@@ -1,0 +1,130 @@
+#include "reader/cli/record/record_joined.hpp"
+
+#include <absl/strings/str_cat.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <ctime>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "reader/cli/record/child_process.hpp"
+#include "reader/cli/record/record_session.hpp"
+#include "reader/cli/record/recording_buffer.hpp"
+#include "reader/cli/record/session_variables.hpp"
+#include "reader/render/output.hpp"
+#include "reader/trace/text_escape.hpp"
+#include "src/buffer/clock.hpp"
+#include "src/recorder/attach/join_process.hpp"
+#include "src/recorder/drain/collector_lock.hpp"
+#include "src/recorder/snapshot/flight_recorder.hpp"
+
+namespace arctrace::cli {
+namespace {
+
+// Joins the processes one after the other, and says how it went. Returns those that were
+// joined.
+std::vector<pid_t> join_all(const std::vector<pid_t>& pids, const JoinRequest& request,
+                            RecordingBuffer& recording) {
+  std::vector<pid_t> joined;
+  for (const pid_t pid : pids) {
+    // From before on, so that what the thread did then is known when it joins.
+    if (recording.bpf) recording.bpf->trace_process(static_cast<uint32_t>(pid), true);
+    const absl::StatusOr<Joined> result = join_process(pid, request);
+    if (!result.ok()) {
+      if (recording.bpf) recording.bpf->trace_process(static_cast<uint32_t>(pid), false);
+      reader::print_message(std::string(result.status().message()));
+      continue;
+    }
+    reader::print_message(
+        absl::StrCat("joined process ", pid, " (", reader::escaped(result->name),
+                     "), of which a thread stood still for ",
+                     (result->stopped_ns + 500'000) / 1'000'000, " ms"));
+    joined.push_back(pid);
+  }
+  return joined;
+}
+
+// Returns at a signal that ends the recording, when its time is over, or when all of the
+// processes have ended.
+void wait_for_end(const SignalScope& signals, uint64_t duration_ns,
+                  const std::vector<pid_t>& pids, Recorder& recorder) {
+  const timespec poll{0, 50'000'000};
+  const uint64_t begin_ns = read_monotonic_ns();
+  while (duration_ns == 0 || read_monotonic_ns() - begin_ns < duration_ns) {
+    const int signal = sigtimedwait(&signals.handled(), nullptr, &poll);
+    if (signal == SIGUSR2) {
+      take_snapshot(recorder);
+      continue;
+    }
+    if (signal > 0 && signal != SIGCHLD) return;
+    if (std::all_of(pids.begin(), pids.end(),
+                    [](pid_t pid) { return kill(pid, 0) != 0 && errno == ESRCH; })) {
+      return;
+    }
+  }
+}
+
+absl::StatusOr<int> record(const RecordOptions& options, const SignalScope& signals) {
+  absl::StatusOr<std::string> shim = find_shim();
+  if (!shim.ok()) return shim.status();
+  absl::StatusOr<std::string> encoded = encoded_options(options, false);
+  if (!encoded.ok()) return encoded.status();
+  absl::StatusOr<RecordingBuffer> recording =
+      make_recording_buffer(options.buffer, options.kernel);
+  if (!recording.ok()) return recording.status();
+  Buffer& buffer = recording->buffer;
+  const JoinRequest request{*std::move(shim), buffer.path(), *std::move(encoded)};
+  for (const pid_t pid : options.pids) {
+    if (absl::Status status = can_join_process(pid, request); !status.ok()) return status;
+  }
+  const CollectorLock lock(buffer.view());
+  FlightOptions flight = options.flight;
+  flight.polled = recording->perf.get();
+  const absl::StatusOr<std::unique_ptr<Recorder>> made =
+      make_recorder(buffer, std::move(flight), options.output);
+  if (!made.ok()) return made.status();
+  Recorder& recorder = **made;
+  if (!buffer.warning().empty()) reader::print_warning(buffer.warning());
+  if (!options.record_filter.empty()) {
+    absl::Status filtered = buffer.set_record_filter(options.record_filter.text());
+    if (!filtered.ok()) return filtered;
+  }
+  buffer.set_gate(ARCTRACE_GATE_ALL);
+  const std::vector<pid_t> joined = join_all(options.pids, request, *recording);
+  if (joined.empty()) return 2;
+  absl::Status published = recorder.publish();
+  if (!published.ok()) reader::print_message(std::string(published.message()));
+  wait_for_end(signals, options.duration_ns, joined, recorder);
+  if (recording->bpf) {
+    buffer.close_gate();
+    recording->bpf.reset();  // before its blocks are taken back
+  }
+  const CollectorSummary summary = recorder.finish();
+  warn_of_untraced(summary);
+  warn_of_identities(summary);
+  keep_unsaved(buffer, summary, options.output.path);
+  reader::print_message(recording_summary_line(summary, options.output.path));
+  const bool is_whole = published.ok() && joined.size() == options.pids.size();
+  return is_whole && !is_cut_off(summary) ? 0 : 2;
+}
+
+}  // namespace
+
+absl::StatusOr<int> record_joined(const RecordOptions& options) {
+  if (!options.command.empty()) {
+    return absl::InvalidArgumentError(
+        "record: either --pid or a command; --session records both into one buffer");
+  }
+  if (!options.filter.patch.empty()) {
+    return absl::InvalidArgumentError(
+        "record: -P does not apply with --pid: programs are patched when they begin");
+  }
+  const SignalScope signals;
+  return record(options, signals);
+}
+
+}  // namespace arctrace::cli

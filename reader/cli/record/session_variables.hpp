@@ -1,0 +1,36 @@
+// What makes a program load the shim and join a session: variables of its environment, or
+// for one that runs already, what it is told (src/recorder/attach/).
+#pragma once
+
+#include <absl/status/statusor.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "reader/cli/options/record_options.hpp"
+
+namespace arctrace::cli {
+
+// The path of the shim that belongs to this command. Error: it is not there.
+absl::StatusOr<std::string> find_shim();
+
+// Why the program of `command` cannot be traced: enum arctrace_untraced, or 0.
+uint32_t why_untraceable(const std::string& command);
+
+// The shim's options, in the form of their variable. `live`: the filter may be changed
+// while programs run. Prints warnings about types. ResourceExhausted: the options are
+// more than the variable holds.
+absl::StatusOr<std::string> encoded_options(const RecordOptions& options, bool live);
+
+// The variables, as NAME=VALUE. Errors: those of encoded_options().
+absl::StatusOr<std::vector<std::string>> session_variables(const std::string& shim_path,
+                                                           const std::string& session,
+                                                           const RecordOptions& options,
+                                                           bool live);
+
+// The same for options.session. Error: there is no such session.
+absl::StatusOr<std::vector<std::string>> session_environment(
+    const RecordOptions& options);
+
+}  // namespace arctrace::cli

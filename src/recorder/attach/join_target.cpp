@@ -1,0 +1,269 @@
+#include "src/recorder/attach/join_target.hpp"
+
+#include <absl/strings/match.h>
+#include <absl/strings/numbers.h>
+#include <absl/strings/str_cat.h>
+#include <absl/strings/str_split.h>
+#include <absl/strings/strip.h>
+#include <elf.h>
+#include <fcntl.h>
+#include <gelf.h>
+#include <libelf.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <map>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace arctrace {
+namespace {
+
+// A file descriptor that is closed.
+class OpenFile {
+ public:
+  explicit OpenFile(const std::string& path)
+      : fd_(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {}
+  ~OpenFile() {
+    if (fd_ >= 0) close(fd_);
+  }
+  OpenFile(const OpenFile&) = delete;
+  OpenFile& operator=(const OpenFile&) = delete;
+  int get() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+std::string proc_path(pid_t pid, const std::string& name) {
+  return absl::StrCat("/proc/", pid, "/", name);
+}
+
+// The lines "Key:  value" of /proc/PID/status; empty: there is no such process.
+std::map<std::string, std::string> read_status(pid_t pid) {
+  std::map<std::string, std::string> fields;
+  std::ifstream file(proc_path(pid, "status"));
+  for (std::string line; std::getline(file, line);) {
+    const std::pair<std::string, std::string> field =
+        absl::StrSplit(line, absl::MaxSplits(":\t", 1));
+    fields.insert(field);
+  }
+  return fields;
+}
+
+int64_t number_of(const std::map<std::string, std::string>& status, const char* key) {
+  const auto found = status.find(key);
+  int64_t number = 0;
+  return found != status.end() && absl::SimpleAtoi(found->second, &number) ? number : 0;
+}
+
+absl::Status refusal(pid_t pid, const std::string& why) {
+  return absl::FailedPreconditionError(
+      absl::StrCat("cannot join process ", pid, ": ", why));
+}
+
+std::string yama_advice() {
+  std::ifstream file("/proc/sys/kernel/yama/ptrace_scope");
+  int scope = 0;
+  if (!(file >> scope) || scope == 0) return "";
+  return absl::StrCat(" (kernel.yama.ptrace_scope is ", scope,
+                      ": sysctl kernel.yama.ptrace_scope=0 permits it to its user)");
+}
+
+// Whether the process sees this file where we do.
+bool sees(pid_t pid, const std::string& path) {
+  struct stat here {};
+  struct stat there {};
+  return stat(path.c_str(), &here) == 0 &&
+         stat((proc_path(pid, "root") + path).c_str(), &there) == 0 &&
+         here.st_dev == there.st_dev && here.st_ino == there.st_ino;
+}
+
+// Why its program cannot load the shim; empty: it can.
+std::string program_problem(pid_t pid) {
+  const OpenFile file(proc_path(pid, "exe"));
+  Elf64_Ehdr header{};
+  if (file.get() < 0 || pread(file.get(), &header, sizeof header, 0) != sizeof header ||
+      std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) {
+    return "its program cannot be read";
+  }
+#if defined(__x86_64__)
+  constexpr unsigned kMachine = EM_X86_64;
+#else
+  constexpr unsigned kMachine = EM_NONE;
+#endif
+  if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_machine != kMachine) {
+    return "its program is not one for x86-64, the only machine on which programs can be "
+           "joined";
+  }
+  return "";
+}
+
+std::string base_name(const std::string& path) {
+  return path.substr(path.rfind('/') + 1);
+}
+
+// Whether a file with this name may be `library`, which is "NAME.so.VERSION".
+bool is_named(const std::string& file, const std::string& library) {
+  if (file == library) return true;
+  const std::string stem = library.substr(0, library.find(".so"));
+  return absl::StartsWith(file, stem + "-2.") && absl::EndsWith(file, ".so");
+}
+
+// A file that a process has mapped, or a part of it.
+struct Mapping {
+  uint64_t low;
+  uint64_t high;
+  bool is_executable;
+  std::string path;
+};
+
+std::vector<Mapping> mappings_of(pid_t pid) {
+  std::vector<Mapping> mappings;
+  std::ifstream maps(proc_path(pid, "maps"));
+  for (std::string line; std::getline(maps, line);) {
+    const size_t path = line.find('/');
+    if (path == std::string::npos) continue;
+    Mapping mapping{0, 0, false, line.substr(path)};
+    // "low-high permissions offset device inode"
+    const std::vector<std::string> fields = absl::StrSplit(line.substr(0, path), ' ');
+    const std::pair<std::string, std::string> range = absl::StrSplit(fields[0], '-');
+    if (fields.size() < 2 || !absl::SimpleHexAtoi(range.first, &mapping.low) ||
+        !absl::SimpleHexAtoi(range.second, &mapping.high)) {
+      continue;
+    }
+    mapping.is_executable = absl::StrContains(fields[1], 'x');
+    mappings.push_back(std::move(mapping));
+  }
+  return mappings;
+}
+
+// The first address of these bytes in the memory from `low` to `high`; 0: there is none.
+uint64_t find_bytes(pid_t pid, uint64_t low, uint64_t high, std::string_view bytes) {
+  std::string memory(high - low, '\0');
+  iovec to{memory.data(), memory.size()};
+  iovec from{reinterpret_cast<void*>(low), memory.size()};
+  const ssize_t size = process_vm_readv(pid, &to, 1, &from, 1, 0);
+  if (size <= 0) return 0;
+  const size_t at = memory.substr(0, static_cast<size_t>(size)).find(bytes);
+  return at == std::string::npos ? 0 : low + at;
+}
+
+}  // namespace
+
+LoadedLibrary find_library(pid_t pid, const std::string& name) {
+  for (const Mapping& mapping : mappings_of(pid)) {
+    // Its first mapping is of the file's beginning.
+    if (is_named(base_name(mapping.path), name)) return {mapping.path, mapping.low};
+  }
+  return {};
+}
+
+uint64_t find_function(pid_t pid, const LoadedLibrary& library, const std::string& name) {
+  const OpenFile file(proc_path(pid, "root") + library.path);
+  if (library.path.empty() || file.get() < 0 || elf_version(EV_CURRENT) == EV_NONE) {
+    return 0;
+  }
+  Elf* elf = elf_begin(file.get(), ELF_C_READ_MMAP, nullptr);
+  uint64_t address = 0;
+  for (Elf_Scn* section = elf_nextscn(elf, nullptr); section != nullptr && address == 0;
+       section = elf_nextscn(elf, section)) {
+    GElf_Shdr header{};
+    if (gelf_getshdr(section, &header) == nullptr || header.sh_type != SHT_DYNSYM ||
+        header.sh_entsize == 0) {
+      continue;
+    }
+    Elf_Data* data = elf_getdata(section, nullptr);
+    for (size_t i = 0; data != nullptr && i < header.sh_size / header.sh_entsize; ++i) {
+      GElf_Sym symbol{};
+      if (gelf_getsym(data, static_cast<int>(i), &symbol) == nullptr) break;
+      const char* text = elf_strptr(elf, header.sh_link, symbol.st_name);
+      if (text == nullptr || symbol.st_shndx == SHN_UNDEF || name != text) continue;
+      address = library.low + symbol.st_value;
+      break;
+    }
+  }
+  elf_end(elf);
+  return address;
+}
+
+uint64_t find_system_call(const JoinTarget& target) {
+  // syscall; ret: the end of getppid(), which cannot fail and leaves errno alone.
+  constexpr uint64_t kFunction = 32;
+  const uint64_t begin = find_function(target.pid, target.libc, "getppid");
+  return begin == 0 ? 0
+                    : find_bytes(target.pid, begin, begin + kFunction, "\x0f\x05\xc3");
+}
+
+uint64_t find_signal_return(const JoinTarget& target) {
+  // mov $15, %rax; syscall: the whole of __restore_rt(), which has no exported name.
+  static constexpr std::string_view kCode("\x48\xc7\xc0\x0f\0\0\0\x0f\x05", 9);
+  for (const Mapping& mapping : mappings_of(target.pid)) {
+    if (mapping.path != target.libc.path || !mapping.is_executable) continue;
+    const uint64_t found = find_bytes(target.pid, mapping.low, mapping.high, kCode);
+    if (found != 0) return found;
+  }
+  return 0;
+}
+
+absl::StatusOr<JoinTarget> examine_process(pid_t pid, const std::string& shim,
+                                           const std::string& session) {
+  const auto status = read_status(pid);
+  if (status.empty()) {
+    return absl::NotFoundError(absl::StrCat("there is no process ", pid));
+  }
+  const auto group = static_cast<pid_t>(number_of(status, "Tgid"));
+  if (group != pid) {
+    return refusal(pid, absl::StrCat("it is a thread of process ", group,
+                                     ", which can be joined as a whole"));
+  }
+  if (pid == getpid()) return refusal(pid, "it is this command itself");
+  const std::string& state = status.at("State");
+  if (absl::StartsWith(state, "Z") || absl::StartsWith(state, "X")) {
+    return refusal(pid, "it has ended");
+  }
+  if (absl::StartsWith(state, "T")) {
+    return refusal(pid, "it is stopped; continue it first (kill -CONT)");
+  }
+  if (status.count("VmSize") == 0) return refusal(pid, "it is a thread of the kernel");
+  const auto tracer = static_cast<pid_t>(number_of(status, "TracerPid"));
+  if (tracer != 0) {
+    return refusal(pid, absl::StrCat("it is traced by process ", tracer,
+                                     ", a debugger or strace, which has to end first"));
+  }
+  const OpenFile memory(proc_path(pid, "mem"));
+  if (memory.get() < 0) {
+    return refusal(pid, absl::StrCat("no rights; run arctrace as root or as its user",
+                                     yama_advice()));
+  }
+  if (const std::string problem = program_problem(pid); !problem.empty()) {
+    return refusal(pid, problem);
+  }
+  JoinTarget target{pid, status.at("Name"), find_library(pid, "libc.so.6"),
+                    find_library(pid, "libdl.so.2")};
+  if (target.libc.path.empty()) {
+    return refusal(
+        pid, "it has no glibc: it is statically linked, or linked with another libc");
+  }
+  if (number_of(status, "Seccomp") != 0) {
+    return refusal(pid,
+                   "a seccomp filter confines it, which might end it; start it with "
+                   "arctrace record");
+  }
+  if (!find_library(pid, base_name(shim)).path.empty()) {
+    return refusal(pid, "it has been in a recording already");
+  }
+  if (!sees(pid, shim) || !sees(pid, session)) {
+    return refusal(pid, absl::StrCat("it does not see ", sees(pid, shim) ? session : shim,
+                                     ", as programs in containers do; give it that file "
+                                     "at the same path"));
+  }
+  return target;
+}
+
+}  // namespace arctrace

@@ -1,0 +1,43 @@
+// What /proc tells of a process that is to be joined, and why it cannot be.
+#pragma once
+
+#include <absl/status/statusor.h>
+#include <sys/types.h>
+
+#include <cstdint>
+#include <string>
+
+namespace arctrace {
+
+// A library that a process has loaded.
+struct LoadedLibrary {
+  std::string path;  // as the process sees it; empty: it has not loaded it
+  uint64_t low = 0;  // address of the file's first byte
+};
+
+struct JoinTarget {
+  pid_t pid = 0;
+  std::string name;  // the kernel's, of its main thread
+  LoadedLibrary libc;
+  LoadedLibrary libdl;  // before glibc 2.34; empty: none
+};
+
+// Examines the process `pid`, which is to load the library `shim` and to open the buffer
+// `session`. Error: why that cannot be, with what to do; nothing was done to it.
+absl::StatusOr<JoinTarget> examine_process(pid_t pid, const std::string& shim,
+                                           const std::string& session);
+
+// The library `name` of the process (as "libc.so.6"), or of versions before it had that
+// name (as "libc-2.31.so" for libc.so.6). Reads /proc/PID/maps.
+LoadedLibrary find_library(pid_t pid, const std::string& name);
+
+// The address in the process of the function `name`, as the library's table of dynamic
+// symbols has it; 0: there is none.
+uint64_t find_function(pid_t pid, const LoadedLibrary& library, const std::string& name);
+
+// The code of the process' libc to which what it runs for us returns (return_frame.hpp);
+// 0: it was not found.
+uint64_t find_system_call(const JoinTarget& target);
+uint64_t find_signal_return(const JoinTarget& target);
+
+}  // namespace arctrace

@@ -1,0 +1,253 @@
+// The thread is seized, which sends it no signal. What it runs for us returns to a system
+// call, before which it stops without a signal, and which is not made. At each stop the
+// stack is such that the thread would return to where it was: see return_frame.hpp.
+#include "src/recorder/attach/stopped_thread.hpp"
+
+#include <absl/strings/str_cat.h>
+#include <elf.h>
+#include <fcntl.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <thread>
+#include <utility>
+
+namespace arctrace {
+namespace {
+
+constexpr int kSystemCallStop = SIGTRAP | 0x80;
+// All but those that come of what a thread does itself, which cannot wait.
+constexpr uint64_t bit(int signal) { return uint64_t{1} << (signal - 1); }
+constexpr uint64_t kKeptSignals = ~(bit(SIGSEGV) | bit(SIGBUS) | bit(SIGILL) |
+                                    bit(SIGFPE) | bit(SIGTRAP) | bit(SIGSYS));
+
+// As the kernel has them: the call is made again, unless a handler runs first.
+constexpr int64_t kRestartNoHandler = -514;
+
+// System calls that end with EINTR when a thread is stopped, though no signal came.
+bool is_ended_by_stop(long number) {
+  switch (number) {
+    case SYS_epoll_wait:
+    case SYS_epoll_pwait:
+    case SYS_epoll_pwait2:
+    case SYS_semop:
+    case SYS_semtimedop:
+    case SYS_rt_sigtimedwait:
+    case SYS_recvfrom:
+    case SYS_recvmsg:
+    case SYS_recvmmsg:
+    case SYS_sendto:
+    case SYS_sendmsg:
+    case SYS_connect:
+    case SYS_accept:
+    case SYS_accept4:
+    case SYS_io_getevents:
+    case SYS_io_pgetevents:
+    case SYS_msgrcv:
+    case SYS_msgsnd:
+      return true;
+    default:
+      return false;
+  }
+}
+
+constexpr uint64_t kNoSystemCall = ~uint64_t{0};
+
+// Below what the interrupted function may use of the stack below its pointer.
+uint64_t own_stack_end(const ThreadState& state) {
+  constexpr uint64_t kRedZone = 128;
+  return state.registers.rsp - kRedZone;
+}
+
+bool is_event_stop(int status) { return status >> 16 == PTRACE_EVENT_STOP; }
+
+// Waits for the thread's next stop; false: it has ended, or 10 s are over.
+bool await_stop(pid_t tid, int& status) {
+  constexpr auto kPatience = std::chrono::seconds(10);
+  constexpr auto kPause = std::chrono::microseconds(50);
+  const auto begin = std::chrono::steady_clock::now();
+  for (;;) {
+    const pid_t stopped = waitpid(tid, &status, __WALL | WNOHANG);
+    if (stopped == tid) return WIFSTOPPED(status);
+    if (stopped < 0 && errno != EINTR) return false;
+    if (std::chrono::steady_clock::now() - begin > kPatience) return false;
+    std::this_thread::sleep_for(kPause);
+  }
+}
+
+// Waits for a stop that is no signal's; these are passed on.
+bool await_event(pid_t tid, int& status) {
+  while (await_stop(tid, status)) {
+    if (is_event_stop(status)) return true;
+    if (ptrace(PTRACE_CONT, tid, nullptr, WSTOPSIG(status)) != 0) return false;
+  }
+  return false;
+}
+
+}  // namespace
+
+absl::StatusOr<StoppedThread> StoppedThread::stop(pid_t tid) {
+  if (ptrace(PTRACE_SEIZE, tid, nullptr, PTRACE_O_TRACESYSGOOD) != 0) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("cannot stop thread ", tid));
+  }
+  StoppedThread thread(tid);
+  int status = 0;
+  if (ptrace(PTRACE_INTERRUPT, tid, nullptr, nullptr) != 0 || !await_event(tid, status) ||
+      ptrace(PTRACE_GETREGS, tid, nullptr, &thread.state_.registers) != 0) {
+    return thread.lost();
+  }
+  user_regs_struct& registers = thread.state_.registers;
+  if (static_cast<int64_t>(registers.rax) == -EINTR &&
+      is_ended_by_stop(thread.system_call_number())) {
+    registers.rax = static_cast<uint64_t>(kRestartNoHandler);
+    if (absl::Status set = thread.set(registers); !set.ok()) return set;
+  }
+  if (WSTOPSIG(status) != SIGTRAP) {
+    return absl::UnavailableError("it is being stopped by a signal");
+  }
+  return thread;
+}
+
+StoppedThread::StoppedThread(StoppedThread&& other) noexcept
+    : tid_(std::exchange(other.tid_, 0)),
+      state_(std::move(other.state_)),
+      is_borrowed_(other.is_borrowed_),
+      code_(other.code_) {}
+
+StoppedThread::~StoppedThread() {
+  if (tid_ == 0) return;
+  if (is_borrowed_) {
+    // The kernel makes a system call again only where it looks for signals.
+    int status = 0;
+    ptrace(PTRACE_INTERRUPT, tid_, nullptr, nullptr);
+    ptrace(PTRACE_CONT, tid_, nullptr, nullptr);
+    await_event(tid_, status);
+    iovec vectors{state_.vectors.data(), state_.vectors.size()};
+    ptrace(PTRACE_SETREGSET, tid_, NT_X86_XSTATE, &vectors);
+    ptrace(PTRACE_SETSIGMASK, tid_, sizeof state_.signal_mask, &state_.signal_mask);
+    ptrace(PTRACE_SETREGS, tid_, nullptr, &state_.registers);
+  }
+  ptrace(PTRACE_DETACH, tid_, nullptr, nullptr);
+}
+
+absl::Status StoppedThread::lost() const {
+  return absl::AbortedError(absl::StrCat("thread ", tid_, " has ended"));
+}
+
+absl::Status StoppedThread::set(const user_regs_struct& registers) const {
+  return ptrace(PTRACE_SETREGS, tid_, nullptr, &registers) == 0 ? absl::OkStatus()
+                                                                : lost();
+}
+
+absl::Status StoppedThread::borrow(const ReturnCode& code) {
+  constexpr size_t kVectorsMax = size_t{1} << 14;
+  code_ = code;
+  state_.vectors.resize(kVectorsMax);
+  iovec vectors{state_.vectors.data(), state_.vectors.size()};
+  if (ptrace(PTRACE_GETREGSET, tid_, NT_X86_XSTATE, &vectors) != 0 ||
+      ptrace(PTRACE_GETSIGMASK, tid_, sizeof state_.signal_mask, &state_.signal_mask) !=
+          0) {
+    return lost();
+  }
+  state_.vectors.resize(vectors.iov_len);
+  const ReturnFrame frame = make_return_frame(state_, code_, own_stack_end(state_));
+  if (absl::Status written = write(frame.slot, frame.bytes); !written.ok())
+    return written;
+  user_regs_struct registers = state_.registers;
+  registers.rip = code_.signal_return;
+  registers.rsp = frame.slot + 2 * sizeof frame.slot;
+  registers.orig_rax = kNoSystemCall;
+  if (absl::Status status = set(registers); !status.ok()) return status;
+  is_borrowed_ = true;
+  if (ptrace(PTRACE_SETSIGMASK, tid_, sizeof kKeptSignals, &kKeptSignals) != 0) {
+    return lost();
+  }
+  return absl::OkStatus();
+}
+
+absl::Status StoppedThread::run_to_system_call() {
+  int status = 0;
+  if (ptrace(PTRACE_SYSCALL, tid_, nullptr, nullptr) != 0 || !await_stop(tid_, status)) {
+    return absl::DeadlineExceededError(
+        absl::StrCat("thread ", tid_, " has ended or does not go on"));
+  }
+  if (WSTOPSIG(status) == kSystemCallStop) return absl::OkStatus();
+  return absl::AbortedError(
+      absl::StrCat("signal ", WSTOPSIG(status), " came of a call in thread ", tid_));
+}
+
+absl::StatusOr<uint64_t> StoppedThread::call(uint64_t address,
+                                             const std::array<uint64_t, 6>& args,
+                                             uint64_t stack) {
+  constexpr uint64_t kInstructionSize = 2;
+  constexpr uint64_t kDirectionFlag = 0x400;
+  const ReturnFrame frame =
+      make_return_frame(state_, code_, stack != 0 ? stack : own_stack_end(state_));
+  if (absl::Status written = write(frame.slot, frame.bytes); !written.ok())
+    return written;
+  user_regs_struct registers = state_.registers;
+  registers.rip = address;
+  registers.rsp = frame.slot;
+  registers.rax = 0;
+  registers.orig_rax = kNoSystemCall;
+  registers.eflags &= ~kDirectionFlag;
+  registers.rdi = args[0];
+  registers.rsi = args[1];
+  registers.rdx = args[2];
+  registers.rcx = args[3];
+  registers.r8 = args[4];
+  registers.r9 = args[5];
+  if (absl::Status status = set(registers); !status.ok()) return status;
+  do {
+    if (absl::Status status = run_to_system_call(); !status.ok()) return status;
+    if (ptrace(PTRACE_GETREGS, tid_, nullptr, &registers) != 0) return lost();
+  } while (registers.rip != code_.system_call + kInstructionSize ||
+           registers.rsp != frame.slot + sizeof frame.slot);
+  // It has returned, to make a system call with its result as the number: none is made.
+  const uint64_t result = registers.orig_rax;
+  registers.orig_rax = kNoSystemCall;
+  absl::Status status = set(registers);
+  if (status.ok()) status = run_to_system_call();
+  if (!status.ok()) return status;
+  return result;
+}
+
+absl::Status StoppedThread::write(uint64_t address, absl::Span<const char> bytes) const {
+  iovec from{const_cast<char*>(bytes.data()), bytes.size()};
+  iovec to{reinterpret_cast<void*>(address), bytes.size()};
+  const ssize_t written = process_vm_writev(tid_, &from, 1, &to, 1, 0);
+  if (written == static_cast<ssize_t>(bytes.size())) return absl::OkStatus();
+  return absl::ErrnoToStatus(errno, "cannot write into the process");
+}
+
+absl::StatusOr<std::string> StoppedThread::read_text(uint64_t address) const {
+  std::array<char, 4096> text{};
+  // A page at most, so that a text that ends just before memory that is not mapped can be
+  // read.
+  const size_t size = text.size() - address % text.size();
+  iovec to{text.data(), size - 1};
+  iovec from{reinterpret_cast<void*>(address), size - 1};
+  if (process_vm_readv(tid_, &to, 1, &from, 1, 0) <= 0) {
+    return absl::ErrnoToStatus(errno, "cannot read from the process");
+  }
+  return std::string(text.data());
+}
+
+absl::StatusOr<int32_t> StoppedThread::read_word(uint64_t address) const {
+  int32_t word = 0;
+  iovec to{&word, sizeof word};
+  iovec from{reinterpret_cast<void*>(address), sizeof word};
+  if (process_vm_readv(tid_, &to, 1, &from, 1, 0) != sizeof word) {
+    return absl::ErrnoToStatus(errno, "cannot read from the process");
+  }
+  return word;
+}
+
+}  // namespace arctrace

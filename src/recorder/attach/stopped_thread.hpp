@@ -1,0 +1,57 @@
+// A thread of another process that stands still for a short time, and runs functions of
+// its own for us in between (ptrace).
+#pragma once
+
+#include <absl/status/status.h>
+#include <absl/status/statusor.h>
+#include <absl/types/span.h>
+#include <sys/types.h>
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "src/recorder/attach/return_frame.hpp"
+
+namespace arctrace {
+
+// Its registers, signal mask and vectors are as they were when the object is gone, and
+// the system call that it was in is made again. If this process ends before, by SIGKILL
+// for example, the thread returns to them by itself.
+class StoppedThread {
+ public:
+  // Stops the thread. Error: it has ended, or may not be stopped.
+  static absl::StatusOr<StoppedThread> stop(pid_t tid);
+  StoppedThread(StoppedThread&& other) noexcept;
+  StoppedThread& operator=(StoppedThread&&) = delete;
+  StoppedThread(const StoppedThread&) = delete;
+  StoppedThread& operator=(const StoppedThread&) = delete;
+  ~StoppedThread();
+
+  pid_t tid() const { return tid_; }
+  // The number of the system call in which it was stopped; -1: it was in none.
+  long system_call_number() const { return static_cast<long>(state_.registers.orig_rax); }
+
+  // To be called once before call(): signals are kept from the thread from now on.
+  absl::Status borrow(const ReturnCode& code);
+  // Calls the function at `address`, on the stack that ends at `stack`; 0: on its own
+  // stack. Error: a signal came of it, or it did not return in 10 s.
+  absl::StatusOr<uint64_t> call(uint64_t address, const std::array<uint64_t, 6>& args,
+                                uint64_t stack);
+  absl::Status write(uint64_t address, absl::Span<const char> bytes) const;
+  absl::StatusOr<std::string> read_text(uint64_t address) const;  // up to 4095 bytes
+  absl::StatusOr<int32_t> read_word(uint64_t address) const;
+
+ private:
+  explicit StoppedThread(pid_t tid) : tid_(tid) {}
+  absl::Status run_to_system_call();
+  absl::Status set(const user_regs_struct& registers) const;
+  absl::Status lost() const;
+
+  pid_t tid_;  // 0: moved from
+  ThreadState state_;
+  bool is_borrowed_ = false;
+  ReturnCode code_{};
+};
+
+}  // namespace arctrace

@@ -1,0 +1,199 @@
+#include "src/recorder/attach/thread_choice.hpp"
+
+#include <absl/strings/ascii.h>
+#include <absl/strings/match.h>
+#include <absl/strings/numbers.h>
+#include <absl/strings/str_cat.h>
+#include <elfutils/libdwfl.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+namespace arctrace {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The system call in which a thread sleeps, as /proc has it; -1: it runs, or sleeps in
+// none.
+long sleeping_in(pid_t pid, pid_t tid) {
+  std::ifstream file(absl::StrCat("/proc/", pid, "/task/", tid, "/syscall"));
+  long number = -1;
+  return file >> number ? number : -1;
+}
+
+// In the order in which they are tried: first those that sleep for long.
+int rank_of(long number) {
+  switch (number) {
+    case SYS_epoll_wait:
+    case SYS_epoll_pwait:
+    case SYS_poll:
+    case SYS_ppoll:
+    case SYS_select:
+    case SYS_pselect6:
+    case SYS_nanosleep:
+    case SYS_clock_nanosleep:
+    case SYS_pause:
+    case SYS_accept:
+    case SYS_accept4:
+    case SYS_rt_sigtimedwait:
+    case SYS_wait4:
+    case SYS_waitid:
+      return 0;
+    case -1:
+      return 2;
+    default:
+      return 1;
+  }
+}
+
+std::vector<pid_t> threads_of(pid_t pid) {
+  std::vector<std::pair<int, pid_t>> ranked;
+  std::error_code error;
+  fs::directory_iterator task(absl::StrCat("/proc/", pid, "/task"), error);
+  for (; !error && task != fs::directory_iterator(); task.increment(error)) {
+    pid_t tid = 0;
+    if (!absl::SimpleAtoi(task->path().filename().native(), &tid)) continue;
+    ranked.emplace_back(rank_of(sleeping_in(pid, tid)), tid);
+  }
+  std::stable_sort(ranked.begin(), ranked.end());
+  std::vector<pid_t> threads;
+  for (const auto& [rank, tid] : ranked) threads.push_back(tid);
+  return threads;
+}
+
+// Whether a function of this name, in a module of that name, may hold a lock that
+// dlopen() needs.
+bool may_hold_lock(std::string_view module, std::string_view function) {
+  for (const char* name : {"ld-linux", "ld-2.", "jemalloc", "tcmalloc", "mimalloc"}) {
+    if (module.find(name) != std::string_view::npos) return true;
+  }
+  for (const char* name : {"alloc", "free", "memalign", "dlopen", "dlclose", "dlsym",
+                           "dl_iterate_phdr", "_dl_", "fork", "__restore_rt", "exit",
+                           "pthread_create", "malloc_trim", "mallinfo"}) {
+    if (function.find(name) != std::string_view::npos) return true;
+  }
+  return false;
+}
+
+struct Frames {
+  size_t count = 0;
+  bool are_harmless = true;
+};
+
+int see_frame(Dwfl_Frame* frame, void* data) {
+  auto& frames = *static_cast<Frames*>(data);
+  constexpr size_t kFramesMax = 4096;
+  Dwarf_Addr pc = 0;
+  bool is_activation = false;
+  if (!dwfl_frame_pc(frame, &pc, &is_activation)) return DWARF_CB_ABORT;
+  if (!is_activation) --pc;
+  Dwfl_Module* module = dwfl_addrmodule(dwfl_thread_dwfl(dwfl_frame_thread(frame)), pc);
+  const char* name = nullptr;
+  if (module != nullptr) {
+    name = dwfl_module_info(module, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr,
+                            nullptr);
+  }
+  const char* function = module == nullptr ? nullptr : dwfl_module_addrname(module, pc);
+  const std::string_view path = name == nullptr ? "" : name;
+  if (may_hold_lock(path.substr(path.rfind('/') + 1),
+                    function == nullptr ? "" : function)) {
+    frames.are_harmless = false;
+    return DWARF_CB_ABORT;
+  }
+  return ++frames.count < kFramesMax ? DWARF_CB_OK : DWARF_CB_ABORT;
+}
+
+int no_debug_file(Dwfl_Module*, void**, const char*, Dwarf_Addr, const char*, const char*,
+                  GElf_Word, char**) {
+  return -1;  // unwind tables and the symbols that it has are in the file itself
+}
+
+const Dwfl_Callbacks kCallbacks = {.find_elf = dwfl_linux_proc_find_elf,
+                                   .find_debuginfo = no_debug_file,
+                                   .section_address = dwfl_offline_section_address,
+                                   .debuginfo_path = nullptr};
+
+struct EndDwfl {
+  void operator()(Dwfl* dwfl) const { dwfl_end(dwfl); }
+};
+using DwflOwner = std::unique_ptr<Dwfl, EndDwfl>;
+
+// Unwinds the stacks of the process' stopped threads; null: it cannot be read.
+DwflOwner read_modules(pid_t pid) {
+  DwflOwner dwfl(dwfl_begin(&kCallbacks));
+  if (dwfl == nullptr || dwfl_linux_proc_report(dwfl.get(), pid) != 0 ||
+      dwfl_report_end(dwfl.get(), nullptr, nullptr) != 0 ||
+      dwfl_linux_proc_attach(dwfl.get(), pid, true) != 0) {
+    return nullptr;
+  }
+  return dwfl;
+}
+
+// Whether the thread stands in a restartable sequence, which the kernel would forget if
+// the thread went elsewhere.
+bool is_in_restartable_sequence(const StoppedThread& thread) {
+  struct {
+    uint64_t address;
+    uint32_t size, signature, flags, pad;
+  } configuration{};
+  constexpr auto kGetConfiguration = static_cast<__ptrace_request>(0x420f);
+  if (ptrace(kGetConfiguration, thread.tid(), sizeof configuration, &configuration) <=
+          0 ||
+      configuration.address == 0) {
+    return false;
+  }
+  constexpr uint64_t kSequence = 8;  // offset of its pointer, which is 0 outside
+  const absl::StatusOr<int32_t> low = thread.read_word(configuration.address + kSequence);
+  const absl::StatusOr<int32_t> high =
+      thread.read_word(configuration.address + kSequence + 4);
+  return !low.ok() || !high.ok() || *low != 0 || *high != 0;
+}
+
+bool is_harmless(const StoppedThread& thread, Dwfl* dwfl) {
+  if (is_in_restartable_sequence(thread)) return false;
+  Frames frames;
+  dwfl_getthread_frames(dwfl, thread.tid(), see_frame, &frames);
+  // Of a thread that runs, all frames have to be known.
+  return frames.are_harmless &&
+         frames.count >= (rank_of(thread.system_call_number()) < 2 ? 1 : 2);
+}
+
+}  // namespace
+
+absl::StatusOr<StoppedThread> stop_harmless_thread(const JoinTarget& target) {
+  constexpr auto kPatience = std::chrono::seconds(3);
+  constexpr auto kPause = std::chrono::milliseconds(5);
+  const auto begin = std::chrono::steady_clock::now();
+  const DwflOwner dwfl = read_modules(target.pid);
+  if (dwfl == nullptr) {
+    return absl::NotFoundError(
+        absl::StrCat("there is no process ", target.pid, " any more"));
+  }
+  absl::Status last = absl::OkStatus();
+  while (std::chrono::steady_clock::now() - begin < kPatience) {
+    for (const pid_t tid : threads_of(target.pid)) {
+      absl::StatusOr<StoppedThread> thread = StoppedThread::stop(tid);
+      if (!thread.ok()) {
+        last = thread.status();
+        continue;
+      }
+      if (is_harmless(*thread, dwfl.get())) return thread;
+    }
+    std::this_thread::sleep_for(kPause);
+  }
+  if (!last.ok()) return last;
+  return absl::UnavailableError(
+      "each of its threads was in malloc or in the dynamic loader whenever one was "
+      "stopped; try again");
+}
+
+}  // namespace arctrace

@@ -1,0 +1,170 @@
+"""Processes that run are joined, recorded and left, and do not notice."""
+
+import os
+import pathlib
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+from support import ARCTRACE, TraceTest
+
+JOINED = os.environ["ARCTRACE_JOINED"]
+KILL_AT_STOP = os.environ["ARCTRACE_KILL_AT_STOP"]
+LONG = bool(os.environ.get("ARCTRACE_TEST_LONG"))
+MODES = ["sleeps", "polls", "computes", "signals", "threads", "executes"]
+
+
+class Attach(TraceTest):
+    def start(self, mode):
+        """The program, which works."""
+        place = pathlib.Path(tempfile.mkdtemp(dir=self.directory))
+        program = subprocess.Popen([JOINED, mode], cwd=place, text=True, stdout=subprocess.PIPE,
+                                   stderr=subprocess.STDOUT)
+        self.addCleanup(self.end, program)
+        self.assertEqual(program.stdout.readline(), "begins\n")
+        return program, place
+
+    @staticmethod
+    def end(process):
+        process.kill()
+        process.communicate()
+
+    def assert_unharmed(self, program, place):
+        (place / "stop").touch()
+        output, _ = program.communicate(timeout=120)
+        self.assertEqual((output, program.returncode), ("as always\n", 7))
+
+    def attach(self, *pids, options=(), trace="arctrace.data"):
+        return subprocess.run([ARCTRACE, "record", "-o", self.directory / trace, "--pid", ",".join(map(str, pids)),
+                               *options], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False,
+                              timeout=120)
+
+    def functions(self, trace="arctrace.data"):
+        return {f["name"]: f["calls"] for f in self.report(self.directory / trace, "flat")["functions"]}
+
+    def test_modes(self):
+        for mode in MODES:
+            for _ in range(10 if LONG else 1):
+                with self.subTest(mode=mode):
+                    program, place = self.start(mode)
+                    time.sleep(random.random() / 10)
+                    done = self.attach(program.pid, options=("--duration=300ms",))
+                    self.assertEqual(done.returncode, 0, done.stderr)
+                    self.assertRegex(done.stderr, rf"joined process {program.pid} \(attach_joined\), of which a thread "
+                                                  r"stood still for \d+ ms\n")
+                    self.assertRegex(done.stderr, r"[1-9]\d* records, 0 lost, ")
+                    self.assertGreater(self.functions()["getppid"], 0)
+                    self.assert_unharmed(program, place)
+
+    def test_children(self):
+        """Those that begin from then on are recorded, and so is what they execute."""
+        program, place = self.start("executes")
+        self.assertEqual(self.attach(program.pid, options=("--duration=500ms",)).returncode, 0)
+        self.assert_unharmed(program, place)
+        names = {thread["name"] for thread in self.report(self.directory / "arctrace.data", "tree")["threads"]}
+        self.assertEqual(names, {"attach_joined", "true"})
+
+    def test_several_and_their_end(self):
+        """Recording ends when all of them have."""
+        one, place = self.start("sleeps")
+        other, other_place = self.start("computes")
+        recorder = subprocess.Popen([ARCTRACE, "record", "-o", self.directory / "arctrace.data",
+                                     "-p", f"{one.pid},{other.pid}"], text=True, stderr=subprocess.PIPE)
+        self.addCleanup(self.end, recorder)
+        lines = [recorder.stderr.readline() for _ in range(2)]
+        self.assertTrue(all("joined process" in line for line in lines), lines)
+        self.assert_unharmed(one, place)
+        time.sleep(0.3)
+        self.assertIsNone(recorder.poll())
+        self.assert_unharmed(other, other_place)
+        self.assertIn("2 processes", recorder.communicate(timeout=60)[1])
+        self.assertEqual(recorder.returncode, 0)
+
+    def test_interrupt_keeps_the_data(self):
+        program, place = self.start("sleeps")
+        recorder = subprocess.Popen([ARCTRACE, "record", "-o", self.directory / "arctrace.data", "-p",
+                                     str(program.pid)], text=True, stderr=subprocess.PIPE)
+        self.addCleanup(self.end, recorder)
+        recorder.stderr.readline()
+        time.sleep(0.2)
+        recorder.send_signal(signal.SIGINT)
+        self.assertRegex(recorder.communicate(timeout=60)[1], r"[1-9]\d* records, 0 lost, 1 process")
+        self.assertEqual(recorder.returncode, 0)
+        self.assert_unharmed(program, place)
+
+    def test_refusals(self):
+        """One line, exit status 2, and nothing happens."""
+        program, place = self.start("sleeps")
+        stopped, stopped_place = self.start("sleeps")
+        stopped.send_signal(signal.SIGSTOP)
+        confined = subprocess.Popen(
+            [sys.executable, "-c", "import ctypes, sys\n"
+             "libc = ctypes.CDLL(None)\n"
+             "class Filter(ctypes.Structure): _fields_ = [('code', ctypes.c_ushort), ('jt', ctypes.c_ubyte), "
+             "('jf', ctypes.c_ubyte), ('k', ctypes.c_uint)]\n"
+             "class Program(ctypes.Structure): _fields_ = [('len', ctypes.c_ushort), ('filter', "
+             "ctypes.POINTER(Filter))]\n"
+             "program = Program(1, ctypes.pointer(Filter(6, 0, 0, 0x7fff0000)))\n"
+             "libc.prctl(38, 1, 0, 0, 0)\n"
+             "assert libc.prctl(22, 2, ctypes.byref(program)) == 0\n"
+             "print('begins', flush=True)\n"
+             "sys.stdin.read()\n"], text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.addCleanup(self.end, confined)
+        confined.stdout.readline()
+        for pid, line in (("999999999", "there is no process 999999999"),
+                          ("2", "cannot join process 2: it is a thread of the kernel"),
+                          (stopped.pid, "it is stopped; continue it first"),
+                          (confined.pid, "a seccomp filter confines it"),
+                          ("0", "--pid"), ("-1", "--pid"), ("x", "--pid")):
+            with self.subTest(pid=pid):
+                done = self.attach(pid, trace="refused.data")
+                self.assertEqual(done.returncode, 2)
+                self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+                self.assertIn(line, done.stderr)
+                self.assertFalse((self.directory / "refused.data").exists())
+        for options, line in ((("--", "true"), "either --pid or a command"), (("-P", "."), "-P does not apply")):
+            done = self.attach(program.pid, options=options, trace="refused.data")
+            self.assertEqual((done.returncode, line in done.stderr), (2, True), done.stderr)
+        # One that cannot be joined keeps the others from it.
+        self.assertEqual(self.attach(program.pid, 2, trace="refused.data").returncode, 2)
+        self.assertEqual(self.attach(program.pid, options=("--duration=100ms",)).returncode, 0)
+        again = self.attach(program.pid, options=("--duration=100ms",), trace="refused.data")
+        self.assertEqual(again.returncode, 2)
+        self.assertIn("it has been in a recording already", again.stderr)
+        self.assert_unharmed(program, place)
+        stopped.send_signal(signal.SIGCONT)
+        self.assert_unharmed(stopped, stopped_place)
+
+    def test_recorder_killed_at_each_step(self):
+        """Whatever a thread does for the recorder then, it returns to where it was."""
+        buffers = tempfile.mkdtemp(dir="/dev/shm")
+        self.addCleanup(shutil.rmtree, buffers)
+
+        def run(mode, last):
+            program, place = self.start(mode)
+            done = subprocess.run([KILL_AT_STOP, str(last), ARCTRACE, "record", f"--buffer-dir={buffers}", "-b", "1M",
+                                   "-o", self.directory / "killed.data", "--duration=10ms", "-p", str(program.pid)],
+                                  text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True, timeout=120)
+            time.sleep(0.02)
+            self.assert_unharmed(program, place)
+            for file in self.directory.glob("killed.data*"):
+                file.unlink()
+            return int(done.stdout)
+
+        steps = run("sleeps", 1_000_000)
+        self.assertGreater(steps, 50)
+        # All of the first and last ones; of those amid dlopen(), which are alike, some.
+        middle = range(20, steps - 40, 1 if LONG else max(1, steps // 12))
+        for last in [*range(1, 20, 1 if LONG else 2), *middle, *range(max(20, steps - 40), steps + 1, 1 if LONG else 4)]:
+            for mode in MODES if LONG else [random.choice(["sleeps", "polls", "signals"])]:
+                with self.subTest(last=last, mode=mode):
+                    run(mode, last)
+
+
+if __name__ == "__main__":
+    unittest.main()
