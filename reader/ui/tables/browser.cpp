@@ -88,9 +88,9 @@ void Browser::run(BrowserCommand command) {
     case BrowserCommand::kPageDown:
       return page().move(page_rows);
     case BrowserCommand::kFirst:
-      return page().move(-static_cast<int64_t>(page().chosen()));
+      return page().choose(0);
     case BrowserCommand::kLast:
-      return page().move(static_cast<int64_t>(page().rows()));
+      return page().choose(SIZE_MAX);
     case BrowserCommand::kEnter:
       return enter();
     case BrowserCommand::kEscape:
@@ -156,6 +156,7 @@ void Browser::open_function(FunctionId function) {
   if (page().about() == function) return;
   push(std::make_unique<Page>(tables_.labels().text(function),
                               tables_.function(function, nullptr), function));
+  page().choose_function();
   if (reads_at_once_) read_slowest();
 }
 
@@ -172,7 +173,7 @@ void Browser::read_slowest() {
   }
   above_.back() = std::make_unique<Page>(tables_.labels().text(function),
                                          tables_.function(function, &*slowest), function);
-  page().move(static_cast<int64_t>(chosen));
+  page().choose(chosen);
 }
 
 void Browser::change_grouping() {

@@ -77,7 +77,13 @@ RowName CellTable::name(size_t row) {
   if (!facts.below.empty()) {
     fold = facts.is_folded ? RowFold::kFolded : RowFold::kUnfolded;
   }
-  return {facts.name, facts.notes, shown_[row].level, fold, facts.look};
+  RowName name;
+  name.text = facts.name;
+  name.notes = facts.notes;
+  name.level = shown_[row].level;
+  name.fold = fold;
+  name.look = facts.look;
+  return name;
 }
 
 void CellTable::set_sort(TableSort sort) {
@@ -135,7 +141,10 @@ std::optional<size_t> CellTable::parent(size_t row) const {
 
 RowName TextTable::name(size_t row) {
   const TextLine& line = wrapped_[row];
-  return {line.text, {}, 0, RowFold::kNothingBelow, line.look};
+  RowName name;
+  name.text = line.text;
+  name.look = line.look;
+  return name;
 }
 
 void TextTable::fit(size_t width) {

@@ -14,7 +14,7 @@ constexpr const char* kHelpLines[] = {
     "Backspace, Esc: back to the page before",
     "Right, Left, Space: unfold, fold; e, c: all below the row",
     "p: the tree by thread, by process, of all threads",
-    "s, >, <: sort by the next column, by the one before; r: least first",
+    "s, >, <: sort by the next column, by the one before; r: the other way round",
     "/, n, N: search in names, the next one, the one before",
     "q: leave",
     "",

@@ -36,76 +36,67 @@ size_t Page::lines_before(size_t table) const {
   return lines;
 }
 
-size_t Page::line_of_chosen() const {
-  const Place place = place_of(chosen_);
-  return lines_before(place.table) + place.row;
+void Page::choose(size_t row) {
+  if (const size_t count = rows(); count != 0) chosen_ = place_of(std::min(row, count - 1));
 }
 
 void Page::move(int64_t rows) {
-  const size_t count = this->rows();
-  if (count == 0) return;
+  const size_t from = chosen();
   if (rows < 0) {
-    chosen_ -= std::min(chosen_, static_cast<size_t>(-rows));
+    choose(from - std::min(from, static_cast<size_t>(-rows)));
   } else {
-    chosen_ += std::min(count - 1 - chosen_, static_cast<size_t>(rows));
+    choose(from + static_cast<size_t>(rows));
+  }
+}
+
+void Page::choose_function() {
+  for (size_t row = 0; row < rows(); ++row) {
+    const Place place = place_of(row);
+    if (table_of(place).action(place.row).kind != RowAction::Kind::kFunction) continue;
+    chosen_ = place;
+    return;
   }
 }
 
 RowAction Page::action() const {
-  if (rows() == 0) return {};
-  const Place place = place_of(chosen_);
-  return table_of(place).action(place.row);
+  return rows() == 0 ? RowAction() : chosen_table().action(chosen_.row);
 }
 
 void Page::sort_next(bool is_backward) {
-  if (rows() == 0) return;
-  const Place place = place_of(chosen_);
-  Table& table = table_of(place);
-  const std::optional<TableSort> sort = table.sort();
+  const std::optional<TableSort> sort = chosen_table().sort();
   if (!sort.has_value()) return;
-  table.set_sort(next_sort(table.columns(), *sort, is_backward));
-  chosen_ = row_of({place.table, 0});
+  chosen_table().set_sort(next_sort(chosen_table().columns(), *sort, is_backward));
+  chosen_.row = 0;
 }
 
 void Page::reverse_sort() {
-  if (rows() == 0) return;
-  const Place place = place_of(chosen_);
-  Table& table = table_of(place);
-  const std::optional<TableSort> sort = table.sort();
+  const std::optional<TableSort> sort = chosen_table().sort();
   if (!sort.has_value()) return;
-  table.set_sort({sort->column, !sort->is_reversed});
-  chosen_ = row_of({place.table, 0});
+  chosen_table().set_sort({sort->column, !sort->is_reversed});
+  chosen_.row = 0;
 }
 
 bool Page::unfold() {
-  if (rows() == 0) return false;
-  const Place place = place_of(chosen_);
-  return table_of(place).set_folded(place.row, false);
+  return rows() != 0 && chosen_table().set_folded(chosen_.row, false);
 }
 
 bool Page::fold() {
   if (rows() == 0) return false;
-  const Place place = place_of(chosen_);
-  Table& table = table_of(place);
-  if (table.set_folded(place.row, true)) return true;
-  const std::optional<size_t> parent = table.parent(place.row);
+  if (chosen_table().set_folded(chosen_.row, true)) return true;
+  const std::optional<size_t> parent = chosen_table().parent(chosen_.row);
   if (!parent.has_value()) return false;
-  chosen_ = row_of({place.table, *parent});
+  chosen_.row = *parent;
   return true;
 }
 
+// The chosen row keeps its number: what changes is below it.
 void Page::fold_all(bool is_folded) {
-  if (rows() == 0) return;
-  const Place place = place_of(chosen_);
-  Table& table = table_of(place);
-  // The row keeps its number: what changes is below it.
-  table.set_all_folded(place.row, is_folded);
+  if (rows() != 0) chosen_table().set_all_folded(chosen_.row, is_folded);
 }
 
 bool Page::search(std::string_view text, bool is_backward, bool& has_wrapped) {
   has_wrapped = false;
-  if (rows() == 0) return false;
-  const Place from = place_of(chosen_);
+  const Place from = chosen_;
   const size_t count = tables_.size();
   // The rest of the chosen row's table, the other tables, and all of its table again.
   for (size_t step = 0; step <= count; ++step) {
@@ -116,7 +107,7 @@ bool Page::search(std::string_view text, bool is_backward, bool& has_wrapped) {
     const std::optional<size_t> found = tables_[table]->find(
         text, is_rest ? std::optional(from.row) : std::nullopt, is_backward);
     if (!found.has_value()) continue;
-    chosen_ = row_of({table, *found});
+    chosen_ = {table, *found};
     return true;
   }
   return false;
@@ -128,23 +119,22 @@ void Page::scroll(size_t height) {
     top_ = 0;
     return;
   }
-  chosen_ = std::min(chosen_, rows() - 1);
-  const Place place = place_of(chosen_);
-  const size_t line = line_of_chosen();
+  chosen_.row = std::min(chosen_.row, std::max<size_t>(chosen_table().rows(), 1) - 1);
+  const size_t line = lines_before(chosen_.table) + chosen_.row;
   // The head of a table stays in the first line while its rows pass.
-  const size_t above = has_head(table_of(place)) && height > 1 ? 1 : 0;
+  const size_t above = has_head(chosen_table()) && height > 1 ? 1 : 0;
   const size_t lines = lines_before(tables_.size() - 1) + tables_.back()->rows();
   top_ = std::min(top_, lines - std::min(lines, height));
   if (line < top_ + above) top_ = line - std::min(line, above);
   if (line >= top_ + height) top_ = line + 1 - height;
-  if (chosen_ == 0) top_ = 0;
+  if (chosen() == 0) top_ = 0;
 }
 
 std::vector<PageLine> Page::lines(size_t height, const TextStyle& style) {
   for (const auto& table : tables_) table->fit(style.width - std::min<size_t>(style.width, 2));
   scroll(height);
   std::vector<PageLine> shown;
-  size_t line = 0, row = 0;
+  size_t line = 0;
   for (size_t i = 0; i < tables_.size() && shown.size() < height; ++i) {
     Table& table = *tables_[i];
     if (i != 0 && line++ >= top_) shown.emplace_back();
@@ -160,10 +150,9 @@ std::vector<PageLine> Page::lines(size_t height, const TextStyle& style) {
     const size_t hidden = std::min(top_ + shown.size() - std::min(line, top_ + shown.size()),
                                    table.rows());
     for (size_t j = hidden; j < table.rows() && shown.size() < height; ++j) {
-      shown.push_back(text.row(j, row + j == chosen_));
+      shown.push_back(text.row(j, i == chosen_.table && j == chosen_.row));
     }
     line += table.rows();
-    row += table.rows();
   }
   return shown;
 }

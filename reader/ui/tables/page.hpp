@@ -31,10 +31,15 @@ class Page {
   const std::string& title() const { return title_; }
   FunctionId about() const { return about_; }
   size_t rows() const;
-  size_t chosen() const { return chosen_; }
+  // The number of the chosen row, counted over all tables.
+  size_t chosen() const { return row_of(chosen_); }
 
   // Chooses the row that is so many further down, or the nearest that there is.
   void move(int64_t rows);
+  // The row of this number, or the last one.
+  void choose(size_t row);
+  // Chooses the first row that leads to a function.
+  void choose_function();
   // What Enter does on the chosen row.
   RowAction action() const;
   // Sorts the table of the chosen row by its next column, or the one before it.
@@ -67,13 +72,13 @@ class Page {
   size_t row_of(const Place& place) const;
   // Lines that come before the first row of a table: of the tables above, and its head.
   size_t lines_before(size_t table) const;
-  size_t line_of_chosen() const;
+  Table& chosen_table() const { return table_of(chosen_); }
   void scroll(size_t height);
 
   const std::string title_;
   const FunctionId about_;
   const std::vector<std::unique_ptr<Table>> tables_;
-  size_t chosen_ = 0;
+  Place chosen_ = {0, 0};  // tables may be wrapped anew between two pictures
   size_t top_ = 0;  // the first line that is shown
 };
 

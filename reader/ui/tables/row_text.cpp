@@ -40,15 +40,16 @@ std::string RowText::head() const {
     text += head;
   }
   if (!columns_.empty()) text += "  ";
-  text += table_.head();
   const std::optional<TableSort> sort = table_.sort();
-  if (sort.has_value()) {
-    const bool is_by_name = sort->column == table_.columns().size();
-    absl::StrAppend(&text, ", by ",
-                    is_by_name ? "name" : table_.columns()[sort->column].head,
-                    sort->is_reversed ? (is_by_name ? ", last first" : ", least first") : "");
-  }
-  return text;
+  if (!sort.has_value()) return text + table_.head();
+  const bool is_by_name = sort->column == table_.columns().size();
+  const std::string by = absl::StrCat(
+      "by ", is_by_name ? "name" : table_.columns()[sort->column].head,
+      sort->is_reversed ? (is_by_name ? ", descending" : ", ascending") : "");
+  const std::string head = absl::StrCat(table_.head(), ", ", by);
+  // Without room for both, the order is what one does not see otherwise.
+  const bool has_room = columns_of(text) + columns_of(head) <= style_.width;
+  return text + (has_room ? head : by);
 }
 
 PageLine RowText::row(size_t row, bool is_chosen) const {
@@ -58,7 +59,8 @@ PageLine RowText::row(size_t row, bool is_chosen) const {
   for (const size_t column : columns_) {
     const size_t width = table_.columns()[column].width;
     const std::string value = table_.cell(row, column);
-    if (value.size() < width) line.text.append(width - value.size(), ' ');
+    // Of other characters there are none; a value that is too wide has a blank before it.
+    line.text.append(std::max(width, value.size() + 1) - value.size(), ' ');
     line.text += value;
   }
   const RowName name = table_.name(row);
@@ -73,6 +75,8 @@ PageLine RowText::row(size_t row, bool is_chosen) const {
   const size_t left = style_.width > used ? style_.width - used : 1;
   line.text += style_.width == 0 || table_.columns().empty() ? name.text
                                                               : cut_name(name.text, left, style_);
+  const size_t room = style_.width - std::min(style_.width, columns_of(line.text));
+  if (columns_of(name.where) + columns_of(name.notes) <= room) line.text += name.where;
   line.text += name.notes;
   return line;
 }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "reader/analysis/time_parts.hpp"
+#include "reader/render/frame_marks.hpp"
 #include "reader/trace/text_escape.hpp"
 #include "reader/ui/tables/cell_table.hpp"
 #include "reader/ui/tables/sums_table.hpp"
@@ -91,6 +92,9 @@ TableList TraceTables::summary() {
   TableList tables;
   std::vector<TextLine> head = lines_of(head_section(facts, {}));
   if (!head.empty()) head.front().look = RowLook::kBold;
+  if (std::string frames = frame_totals_text(facts_.replay.totals()); !frames.empty()) {
+    head.push_back({std::move(frames), RowLook::kPlain});
+  }
   tables.push_back(std::make_unique<TextTable>(std::move(head)));
   if (std::vector<TextLine> lines = lines_of(crash_section(facts, labels_, {}));
       !lines.empty()) {

@@ -31,6 +31,7 @@ enum class RowFold : uint8_t { kNothingBelow, kFolded, kUnfolded };
 struct RowName {
   std::string text;   // escaped
   std::string notes;  // the same: what is unusual
+  std::string where;  // the same: shown if there is room
   size_t level = 0;   // how far it is indented
   RowFold fold = RowFold::kNothingBelow;
   RowLook look = RowLook::kPlain;

@@ -49,7 +49,7 @@ std::vector<TableColumn> thread_columns(KnownTimes known) {
   if (known != KnownTimes::kNone) columns.push_back({"Switches", 9, 7, true});
   columns.push_back({"Calls", 11, 2, true});
   columns.push_back({"Start", 14, 5, true});
-  columns.push_back({"Exit", 7, 4, true});
+  columns.push_back({"Exit", 10, 4, true});
   return columns;
 }
 
@@ -137,7 +137,7 @@ TableList TraceTables::threads() {
     row.look = RowLook::kBold;
     rows.push_back(std::move(row));
   }
-  return list_of(std::make_unique<CellTable>("Process, and its threads",
+  return list_of(std::make_unique<CellTable>("Process/thread",
                                              thread_columns(known), std::move(rows),
                                              TableSort{0, false}));
 }
