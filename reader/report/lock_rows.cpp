@@ -32,8 +32,7 @@ std::string lock_address_text(const LockId& lock) {
 }
 
 std::string lock_name(const LockId& lock, const Definitions& definitions) {
-  const Module* module =
-      definitions.module_at(lock.process, lock.address, INT64_MAX - 1);
+  const Module* module = definitions.module_at(lock.process, lock.address, INT64_MAX - 1);
   if (module == nullptr) return lock_address_text(lock);
   return absl::StrCat(module->path.substr(module->path.rfind('/') + 1), "+0x",
                       absl::Hex(lock.address - module->start));

@@ -142,8 +142,8 @@ class LocksView : public View {
     write_span_json("longest_wait", sums.longest_wait, replay, labels, json);
     write_span_json("holder", sums.holder, replay, labels, json);
     write_span_json("longest_hold", sums.longest_hold, replay, labels, json);
-    write_shares_json("longest_hold_waiters", shares_by_time(sums.longest_hold_waiters), replay,
-                      labels, json);
+    write_shares_json("longest_hold_waiters", shares_by_time(sums.longest_hold_waiters),
+                      replay, labels, json);
     write_shares_json("waited_for", lock_holders(sums), replay, labels, json);
     json.end();
   }

@@ -149,8 +149,8 @@ bool BrowserScreen::handle(int key) {
 void draw_progress(Screen& screen, uint64_t records, double share, const char* keys) {
   // The share is an estimate that may come out a little above.
   const std::string text = absl::StrFormat(
-      "reading the trace: %.0f %%, %.1f million records  (%s)", 100 * std::min(share, 0.99),
-      static_cast<double>(records) * 1e-6, keys);
+      "reading the trace: %.0f %%, %.1f million records  (%s)",
+      100 * std::min(share, 0.99), static_cast<double>(records) * 1e-6, keys);
   const int line = screen.lines() - 1;
   screen.put(line, 0, screen.columns(),
              std::string(static_cast<size_t>(std::max(screen.columns(), 1)), ' '));

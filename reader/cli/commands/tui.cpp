@@ -119,8 +119,7 @@ class TuiRun {
 };
 
 absl::StatusOr<std::unique_ptr<terminal::Screen>> screen_for(const TuiOptions& options) {
-  const bool has_color =
-      reader::terminal_style(reader::ColorMode::kAuto, true).color;
+  const bool has_color = reader::terminal_style(reader::ColorMode::kAuto, true).color;
   absl::StatusOr<std::unique_ptr<terminal::Screen>> screen =
       terminal::Screen::open(has_color);
   if (screen.ok()) return screen;

@@ -25,8 +25,7 @@ constexpr const char* kTuiNotes =
 
 void add_tui_options(CLI::App& app, TuiOptions& options) {
   add_file_option(app, options.path);
-  app.add_flag("--partial", options.partial,
-               "show what a session's buffer holds now");
+  app.add_flag("--partial", options.partial, "show what a session's buffer holds now");
   add_replay_filter_options(
       app, options,
       "show only functions that match GLOB, and what they call; may be repeated");

@@ -253,7 +253,8 @@ std::string Browser::keys_text() const {
   if (is_typing_) return absl::StrCat("/", typed_, "_");
   if (!note_.empty()) return note_;
   std::string text = "q leave  ? keys  / search  Enter into";
-  if (!above_.empty()) return "q leave  ? keys  Backspace back  Enter into  / search  s sort";
+  if (!above_.empty())
+    return "q leave  ? keys  Backspace back  Enter into  / search  s sort";
   text += view_ == BrowserView::kTree ? "  Space fold  p process" : "  s sort  r reverse";
   return text + "  1-6 views";
 }
@@ -273,8 +274,8 @@ std::vector<PageLine> Browser::picture(size_t height, const TextStyle& style) {
     picture.push_back(std::move(line));
   }
   picture.resize(height - 1);
-  picture.push_back({keys_text(),
-                     is_typing_ || !note_.empty() ? RowLook::kBold : RowLook::kDim});
+  picture.push_back(
+      {keys_text(), is_typing_ || !note_.empty() ? RowLook::kBold : RowLook::kDim});
   return picture;
 }
 

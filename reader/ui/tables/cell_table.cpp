@@ -101,7 +101,8 @@ void CellTable::sort_rows(std::vector<CellRow>& rows) const {
     if (column == columns_.size()) return a.name < b.name;
     const Cell& x = a.cells[column];
     const Cell& y = b.cells[column];
-    if (x.kind == Cell::Kind::kText && y.kind == Cell::Kind::kText) return x.text < y.text;
+    if (x.kind == Cell::Kind::kText && y.kind == Cell::Kind::kText)
+      return x.text < y.text;
     const bool is_none = x.kind == Cell::Kind::kNone;
     if (is_none != (y.kind == Cell::Kind::kNone)) return !is_none;
     return x.number > y.number;
@@ -152,8 +153,8 @@ void TextTable::fit(size_t width) {
   for (const TextLine& line : lines_) {
     std::string left = line.text;
     do {
-      wrapped_.push_back({width == 0 ? std::exchange(left, {}) : take_piece(left, width),
-                          line.look});
+      wrapped_.push_back(
+          {width == 0 ? std::exchange(left, {}) : take_piece(left, width), line.look});
     } while (!left.empty());
   }
 }

@@ -16,10 +16,16 @@ struct Cell {
   static Cell none() { return {}; }
   static Cell count(uint64_t count) { return {Kind::kCount, count, 0, {}}; }
   // 0 is a dash.
-  static Cell count_or_none(uint64_t number) { return number == 0 ? none() : count(number); }
+  static Cell count_or_none(uint64_t number) {
+    return number == 0 ? none() : count(number);
+  }
   static Cell time(uint64_t time_ns) { return {Kind::kTime, time_ns, 0, {}}; }
-  static Cell time_or_none(uint64_t time_ns) { return time_ns == 0 ? none() : time(time_ns); }
-  static Cell share(uint64_t part, uint64_t whole) { return {Kind::kShare, part, whole, {}}; }
+  static Cell time_or_none(uint64_t time_ns) {
+    return time_ns == 0 ? none() : time(time_ns);
+  }
+  static Cell share(uint64_t part, uint64_t whole) {
+    return {Kind::kShare, part, whole, {}};
+  }
   // A time in the trace.
   static Cell moment(int64_t time_ns);
   // `text`: escaped.
@@ -35,7 +41,7 @@ std::string cell_text(const Cell& cell);
 struct CellRow {
   // One for each column; or none, if the other rows below the same one have none either.
   std::vector<Cell> cells;
-  std::string name, notes;   // escaped
+  std::string name, notes;  // escaped
   RowLook look = RowLook::kPlain;
   RowAction action;
   bool is_folded = false;

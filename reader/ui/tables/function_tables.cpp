@@ -65,12 +65,9 @@ std::unique_ptr<Table> TraceTables::function_facts(const FunctionArcs& arcs) {
     lines.push_back({std::move(where), RowLook::kPlain});
   }
   const SumColumns columns(facts_.replay.has_dispatches(), true);
-  const RowSums sums{total.calls,
-                     total.base_ns,
-                     total.cum_ns,
-                     (*all().tree)[all().root].cum_ns,
-                     total.cpu,
-                     facts_.calls.times().find(all(), total.function)};
+  const RowSums sums{total.calls,  total.base_ns,
+                     total.cum_ns, (*all().tree)[all().root].cum_ns,
+                     total.cpu,    facts_.calls.times().find(all(), total.function)};
   std::string text;
   for (size_t i = 0; i < columns.types.size(); ++i) {
     absl::StrAppend(&text, i == 0 ? "" : ", ", columns.columns[i].head, " ",

@@ -21,7 +21,8 @@ constexpr const char* kHelpLines[] = {
     "Base is the time in the function itself, Cum includes all that it called; both are "
     "of all threads. Avg to Max are of the single calls whose begin and end were seen. "
     "On CPU, Off CPU: with what the function called, if the kernel was recorded "
-    "(record --kernel). Screens with more columns show more of the table; the column that "
+    "(record --kernel). Screens with more columns show more of the table; the column "
+    "that "
     "it is sorted by is always there.",
 };
 

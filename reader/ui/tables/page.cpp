@@ -37,7 +37,8 @@ size_t Page::lines_before(size_t table) const {
 }
 
 void Page::choose(size_t row) {
-  if (const size_t count = rows(); count != 0) chosen_ = place_of(std::min(row, count - 1));
+  if (const size_t count = rows(); count != 0)
+    chosen_ = place_of(std::min(row, count - 1));
 }
 
 void Page::move(int64_t rows) {
@@ -131,7 +132,8 @@ void Page::scroll(size_t height) {
 }
 
 std::vector<PageLine> Page::lines(size_t height, const TextStyle& style) {
-  for (const auto& table : tables_) table->fit(style.width - std::min<size_t>(style.width, 2));
+  for (const auto& table : tables_)
+    table->fit(style.width - std::min<size_t>(style.width, 2));
   scroll(height);
   std::vector<PageLine> shown;
   size_t line = 0;
@@ -147,8 +149,8 @@ std::vector<PageLine> Page::lines(size_t height, const TextStyle& style) {
         shown.push_back({text.head(), RowLook::kPlain, true, false});
       }
     }
-    const size_t hidden = std::min(top_ + shown.size() - std::min(line, top_ + shown.size()),
-                                   table.rows());
+    const size_t hidden =
+        std::min(top_ + shown.size() - std::min(line, top_ + shown.size()), table.rows());
     for (size_t j = hidden; j < table.rows() && shown.size() < height; ++j) {
       shown.push_back(text.row(j, i == chosen_.table && j == chosen_.row));
     }

@@ -23,7 +23,8 @@ struct PageLine {
 
 class Page {
  public:
-  // `title`: what it is of, escaped. `about`: the function that it is of, if it is of one.
+  // `title`: what it is of, escaped. `about`: the function that it is of, if it is of
+  // one.
   Page(std::string title, std::vector<std::unique_ptr<Table>> tables,
        FunctionId about = kRootFunction)
       : title_(std::move(title)), about_(about), tables_(std::move(tables)) {}
@@ -79,7 +80,7 @@ class Page {
   const FunctionId about_;
   const std::vector<std::unique_ptr<Table>> tables_;
   Place chosen_ = {0, 0};  // tables may be wrapped anew between two pictures
-  size_t top_ = 0;  // the first line that is shown
+  size_t top_ = 0;         // the first line that is shown
 };
 
 }  // namespace arctrace::reader

@@ -28,8 +28,8 @@ std::string_view fold_mark(RowFold fold, const TextStyle& style) {
 RowText::RowText(Table& table, const TextStyle& style) : table_(table), style_(style) {
   std::optional<size_t> kept;
   if (const std::optional<TableSort> sort = table.sort()) kept = sort->column;
-  columns_ = fitting_columns(table.columns(), style.width - std::min<size_t>(style.width, 3),
-                             kept);
+  columns_ = fitting_columns(table.columns(),
+                             style.width - std::min<size_t>(style.width, 3), kept);
 }
 
 std::string RowText::head() const {
@@ -73,8 +73,9 @@ PageLine RowText::row(size_t row, bool is_chosen) const {
   // Notes are words of ours, and few.
   const size_t used = columns_of(line.text) + columns_of(name.notes);
   const size_t left = style_.width > used ? style_.width - used : 1;
-  line.text += style_.width == 0 || table_.columns().empty() ? name.text
-                                                              : cut_name(name.text, left, style_);
+  line.text += style_.width == 0 || table_.columns().empty()
+                   ? name.text
+                   : cut_name(name.text, left, style_);
   const size_t room = style_.width - std::min(style_.width, columns_of(line.text));
   if (columns_of(name.where) + columns_of(name.notes) <= room) line.text += name.where;
   line.text += name.notes;

@@ -82,7 +82,7 @@ std::unique_ptr<Table> parts_table(const SummaryFacts& facts) {
 }  // namespace
 
 SummaryFacts TraceTables::summary_facts() {
-  return {facts_.replay,        facts_.session,     facts_.summary,    all(),
+  return {facts_.replay,        facts_.session,      facts_.summary,    all(),
           facts_.calls.times(), facts_.calls.ends(), facts_.calls.log()};
 }
 
@@ -105,8 +105,8 @@ TableList TraceTables::summary() {
   });
   if (critical->rows() != 0) tables.push_back(std::move(critical));
   tables.push_back(parts_table(facts));
-  std::vector<FunctionTotal> totals =
-      function_totals(*all().tree, facts_.replay.functions(), all().root, SortKey::kEntry);
+  std::vector<FunctionTotal> totals = function_totals(
+      *all().tree, facts_.replay.functions(), all().root, SortKey::kEntry);
   tables.push_back(std::make_unique<FunctionsTable>(
       "Hottest functions", std::move(totals),
       SumsOfAll{all(), facts_.calls.times(), facts_.replay.has_dispatches()}, labels_,

@@ -90,12 +90,9 @@ FunctionsTable::FunctionsTable(std::string head, std::vector<FunctionTotal> tota
 
 RowSums FunctionsTable::sums(size_t number) const {
   const FunctionTotal& total = totals_[number];
-  return {total.calls,
-          total.base_ns,
-          total.cum_ns,
-          (*all_.group.tree)[all_.group.root].cum_ns,
-          total.cpu,
-          all_.times.find(all_.group, total.function)};
+  return {total.calls,  total.base_ns,
+          total.cum_ns, (*all_.group.tree)[all_.group.root].cum_ns,
+          total.cpu,    all_.times.find(all_.group, total.function)};
 }
 
 RowName FunctionsTable::name(size_t row) {
@@ -120,12 +117,8 @@ ArcsTable::ArcsTable(std::string head, std::vector<Arc> arcs, const SumsOfAll& a
 
 RowSums ArcsTable::sums(size_t number) const {
   const Arc& arc = arcs_[number];
-  return {arc.calls,
-          arc.base_ns,
-          arc.cum_ns,
-          (*all_.group.tree)[all_.group.root].cum_ns,
-          arc.cpu,
-          nullptr};
+  return {arc.calls, arc.base_ns, arc.cum_ns, (*all_.group.tree)[all_.group.root].cum_ns,
+          arc.cpu,   nullptr};
 }
 
 RowName ArcsTable::name(size_t row) {

@@ -72,8 +72,9 @@ struct SumsOfAll {
 class FunctionsTable : public SumsTable {
  public:
   // `all` and what it refers to must outlive this object. Shows the first `limit`.
-  FunctionsTable(std::string head, std::vector<FunctionTotal> totals, const SumsOfAll& all,
-                 FunctionLabels& labels, Column sorted_by, size_t limit = SIZE_MAX);
+  FunctionsTable(std::string head, std::vector<FunctionTotal> totals,
+                 const SumsOfAll& all, FunctionLabels& labels, Column sorted_by,
+                 size_t limit = SIZE_MAX);
 
   RowName name(size_t row) override;
 

@@ -99,7 +99,8 @@ bool has_text(std::string_view name, std::string_view text);
 
 // The sort of the next column after that of `sort`, or the one before it. The name comes
 // after the last column.
-TableSort next_sort(std::span<const TableColumn> columns, TableSort sort, bool is_backward);
+TableSort next_sort(std::span<const TableColumn> columns, TableSort sort,
+                    bool is_backward);
 
 // The columns for which there is room in `width` beside a name, in their order: those
 // with the smallest ranks; before them `kept`, if it is one.

@@ -120,8 +120,8 @@ TableList TraceTables::threads() {
     CellRow& below = row.below.emplace_back();
     below.cells = thread_cells(own, known, Cell::none());
     below.name = thread_title(definitions, thread.thread);
-    below.notes = end_text(threads.groups()[i]) +
-                  marks_text(replay.tree().marks(thread.root));
+    below.notes =
+        end_text(threads.groups()[i]) + marks_text(replay.tree().marks(thread.root));
   }
   std::vector<CellRow> rows;
   for (auto& [index, process] : processes) {
@@ -137,9 +137,8 @@ TableList TraceTables::threads() {
     row.look = RowLook::kBold;
     rows.push_back(std::move(row));
   }
-  return list_of(std::make_unique<CellTable>("Process/thread",
-                                             thread_columns(known), std::move(rows),
-                                             TableSort{0, false}));
+  return list_of(std::make_unique<CellTable>("Process/thread", thread_columns(known),
+                                             std::move(rows), TableSort{0, false}));
 }
 
 TableList TraceTables::locks() {
@@ -216,8 +215,7 @@ TableList TraceTables::critical_path() {
     CellRow& row = rows.emplace_back();
     row.cells = {Cell::time(from.time_ns), Cell::share(from.time_ns, path.wall_ns()),
                  Cell::word(std::string(path_state_name(from.state)))};
-    row.name =
-        from.path.empty() ? from.name : absl::StrCat(from.name, "  ", from.path);
+    row.name = from.path.empty() ? from.name : absl::StrCat(from.name, "  ", from.path);
   }
   tables.push_back(std::make_unique<CellTable>(
       "Of what, and where",

@@ -56,8 +56,9 @@ std::string TreeTable::cell(size_t row, size_t column) const {
   const Row& at = rows_[row];
   const CallNode& node = tree(at)[at.node];
   const uint64_t all_ns = tree(at)[groups_.groups()[at.group].root].cum_ns;
-  return column_text(columns_.types[column], {node.calls, node.base_ns, node.cum_ns,
-                                              all_ns, tree(at).cpu_cum(at.node), nullptr});
+  return column_text(columns_.types[column],
+                     {node.calls, node.base_ns, node.cum_ns, all_ns,
+                      tree(at).cpu_cum(at.node), nullptr});
 }
 
 std::string TreeTable::text(const Row& row) const {
@@ -94,8 +95,8 @@ RowAction TreeTable::action(size_t row) const {
 bool TreeTable::comes_before(const Row& a, const Row& b) const {
   const auto values = [&](const Row& row) {
     const CallNode& node = tree(row)[row.node];
-    return SortValues{node.calls, node.base_ns, node.cum_ns,
-                      labels_[node.function].name, row.node};
+    return SortValues{node.calls, node.base_ns, node.cum_ns, labels_[node.function].name,
+                      row.node};
   };
   const SortKey key = sort_key(columns_, sort_);
   return sort_.is_reversed ? sorts_before(key, values(b), values(a))
@@ -173,8 +174,8 @@ bool TreeTable::set_all_folded(size_t row, bool is_folded) {
   bool has_changed = false;
   walk({at}, [&](const Row& each) {
     if (tree(each)[each.node].first_child == kNoNode) return false;
-    has_changed |= is_folded ? unfolded_.erase(each.node) != 0
-                             : unfolded_.insert(each.node).second;
+    has_changed |=
+        is_folded ? unfolded_.erase(each.node) != 0 : unfolded_.insert(each.node).second;
     return true;
   });
   if (has_changed) rows_ = unfolded(roots());
@@ -188,8 +189,8 @@ std::optional<size_t> TreeTable::parent(size_t row) const {
   return row;
 }
 
-std::optional<size_t> TreeTable::find(std::string_view text,
-                                      std::optional<size_t> beside, bool is_backward) {
+std::optional<size_t> TreeTable::find(std::string_view text, std::optional<size_t> beside,
+                                      bool is_backward) {
   enum class Match : uint8_t { kNotKnown, kNo, kYes };
   std::vector<Match> known;  // by FunctionId
   const auto matches = [&](const Row& row) {
@@ -224,9 +225,8 @@ std::optional<size_t> TreeTable::find(std::string_view text,
     is_hidden |= unfolded_.insert(node).second;
   }
   if (is_hidden) rows_ = unfolded(roots());
-  const auto at = std::find_if(rows_.begin(), rows_.end(), [&](const Row& row) {
-    return row.node == found->node;
-  });
+  const auto at = std::find_if(rows_.begin(), rows_.end(),
+                               [&](const Row& row) { return row.node == found->node; });
   return static_cast<size_t>(at - rows_.begin());
 }
 

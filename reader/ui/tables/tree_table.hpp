@@ -51,7 +51,8 @@ class TreeTable : public Table {
   std::string text(const Row& row) const;
   // The rows of the trees of `tops`, in their order. `goes_below(row)`: whether the walk
   // goes into what is below it.
-  void walk(std::vector<Row> tops, const std::function<bool(const Row&)>& goes_below) const;
+  void walk(std::vector<Row> tops,
+            const std::function<bool(const Row&)>& goes_below) const;
   std::vector<Row> unfolded(std::vector<Row> tops) const;
 
   const TreeGroups groups_;

@@ -18,7 +18,8 @@ class Browsed {
  public:
   // `script` must outlive this object.
   explicit Browsed(const RecordScript& script)
-      : calls_(script.definitions, &session), replay_(script.definitions, nullptr, [this] {
+      : calls_(script.definitions, &session),
+        replay_(script.definitions, nullptr, [this] {
           reader::ReplayOptions options;
           options.listener = &calls_;
           options.schedule = calls_.log() == nullptr ? nullptr : &calls_;

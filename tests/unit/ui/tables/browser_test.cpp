@@ -39,13 +39,12 @@ TEST_CASE("browser: functions, sorted by any column") {
   Browsed browsed(script);
   browsed.browser->show(BrowserView::kFunctions);
   const std::vector<std::string> lines = browsed.lines();
-  CHECK(lines[0] == " 1 Summary [2 Functions] 3 Tree  4 Threads  5 Locks  6 Critical path");
+  CHECK(lines[0] ==
+        " 1 Summary [2 Functions] 3 Tree  4 Threads  5 Locks  6 Critical path");
   CHECK(lines[2] ==
         "       Calls   %Base    %Cum       Base        Cum  Function, by Cum");
-  CHECK(lines[3] ==
-        ">          1    0.00  100.00       0 ns 100.000 us  main");
-  CHECK(lines[5] ==
-        "           1   40.00   40.00  40.000 us  40.000 us  mainBB");
+  CHECK(lines[3] == ">          1    0.00  100.00       0 ns 100.000 us  main");
+  CHECK(lines[5] == "           1   40.00   40.00  40.000 us  40.000 us  mainBB");
   CHECK(browsed.names() ==
         Names{"main", "mainB", "mainBB", "mainA", "mainBA", "mainAB", "mainAA"});
   browsed.run({Command::kReverse});
@@ -208,7 +207,8 @@ TEST_CASE("browser: into a function, on to its callee, and back") {
   browsed.run({Command::kEnter});
   const std::string text = browsed.text(160, 50);
   CHECK(text.find(" b\n [recursion to level 2]\n") != std::string::npos);
-  CHECK(text.find("Calls 2, %Base 3.12, %Cum 3.12, Base 70 ns, Cum 70 ns") != std::string::npos);
+  CHECK(text.find("Calls 2, %Base 3.12, %Cum 3.12, Base 70 ns, Cum 70 ns") !=
+        std::string::npos);
   CHECK(text.find("Callers, by Cum") != std::string::npos);
   CHECK(text.find("Enter reads the trace again for them.") != std::string::npos);
   CHECK(browsed.reads == 0);
