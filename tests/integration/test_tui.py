@@ -100,7 +100,7 @@ class Tui(support.TraceTest):
     def test_views_at_three_sizes(self):
         terminal = self.tui(columns=40, lines=10, has="Summary")
         heads = {"1": ("exit 0", "Spent on"), "2": ("by Cum", "main"), "3": ("by Cum", "program"),
-                 "4": ("by Wall", "program"), "5": ("No lock call",), "6": ("record with",)}
+                 "4": ("by Wall", "python3"), "5": ("No lock call",), "6": ("record with",)}
         names = ("Summary", "Functions", "Tree", "Threads", "Locks", "Critical path")
         for columns, lines in ((40, 10), (80, 24), (160, 50)):
             terminal.run("resize-window", "-x", columns, "-y", lines)
@@ -167,7 +167,8 @@ class Tui(support.TraceTest):
                 values = [duration(value) for value in values]
                 self.assertEqual([row[head] for row in shown], values + ["-"] * (len(shown) - len(values)))
             else:
-                self.assertEqual([row["name"].split()[0] for row in shown][1:], ["inner", "last", "main", "work"])
+                self.assertEqual([row["name"].split()[0] for row in shown][1:],
+                                 sorted(name for name in facts if name.isascii()))
         terminal.press("r")
         shown = rows_of(terminal.wait_for("by Cum, ascending"), "Function, by Cum, ascending")
         self.assertEqual([row["Cum"] for row in shown], [row["Cum"] for row in rows][::-1])
@@ -199,7 +200,7 @@ class Tui(support.TraceTest):
         self.assertEqual([(int(row["Calls"]), row["Base"], row["Cum"]) for row in rows],
                          [row[1:] for row in wanted])
         for row, (name, *_) in zip(rows, wanted):
-            self.assertIn(name[:4].replace("\x1b", "\\"), row["name"])
+            self.assertIn(name if name.isascii() else "hostile", row["name"])
         # Home, fold; a search finds what is folded.
         terminal.press("g", "c")
         terminal.wait_for(gone=("main",))

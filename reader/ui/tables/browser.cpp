@@ -220,11 +220,9 @@ void Browser::search(bool is_backward) {
   }
 }
 
-// "1 Summary  [2 Functions]  3 Tree > malloc"; only the chosen one's name if there is no
-// room.
-std::string Browser::views_text(size_t width) {
-  std::string path;
-  for (const auto& page : above_) absl::StrAppend(&path, " > ", page->title());
+// "1 Summary [2 Functions] 3 Tree > main > malloc". Without room only the chosen view has
+// its name, and of the pages above it the last ones are there.
+std::string Browser::views_text(size_t width) const {
   const auto views = [&](bool has_names) {
     std::string text;
     for (size_t i = 0; i < kBrowserViews; ++i) {
@@ -236,27 +234,46 @@ std::string Browser::views_text(size_t width) {
     }
     return text;
   };
+  const auto path_from = [&](size_t first) {
+    std::string path = first == 0 ? "" : " > ..";
+    for (size_t i = first; i < above_.size(); ++i) {
+      absl::StrAppend(&path, " > ", above_[i]->title());
+    }
+    return path;
+  };
   std::string text = views(true);
-  if (columns_of(text) + std::min<size_t>(columns_of(path), 20) > width) {
-    text = views(false);
+  if (columns_of(text) + columns_of(path_from(0)) > width) text = views(false);
+  size_t first = 0;
+  while (first + 1 < above_.size() &&
+         columns_of(text) + columns_of(path_from(first)) > width) {
+    ++first;
   }
-  // Of a long path, the end.
-  const size_t left = width - std::min(width, columns_of(text));
-  while (columns_of(path) > left && path.find(" > ", 1) != std::string::npos) {
-    path = " > .." + path.substr(path.find(" > ", path.starts_with(" > ..") ? 6 : 1));
-    if (path.find(" > ", 6) == std::string::npos) break;
-  }
-  return text + path;
+  return text + path_from(first);
 }
 
-std::string Browser::keys_text() const {
+// The keys for which there is room, the first ones first.
+std::string Browser::keys_text(size_t width) const {
   if (is_typing_) return absl::StrCat("/", typed_, "_");
   if (!note_.empty()) return note_;
-  std::string text = "q leave  ? keys  / search  Enter into";
-  if (!above_.empty())
-    return "q leave  ? keys  Backspace back  Enter into  / search  s sort";
-  text += view_ == BrowserView::kTree ? "  Space fold  p process" : "  s sort  r reverse";
-  return text + "  1-6 views";
+  std::string text;
+  const auto add = [&](std::string_view key) {
+    const std::string_view gap = text.empty() ? "" : "  ";
+    if (text.size() + gap.size() + key.size() <= width) text.append(gap).append(key);
+  };
+  const bool is_tree = above_.empty() && view_ == BrowserView::kTree;
+  for (const char* key : {"q leave", "? keys", "Enter into"}) add(key);
+  if (!above_.empty()) add("Backspace back");
+  if (is_tree) add("Space fold");
+  if (is_tree) add("p process");
+  for (const char* key : {"/ search", "s sort", "r reverse", "1-6 views"}) add(key);
+  return text;
+}
+
+// The file comes after what is missing in it, so that a narrow screen has that.
+std::string Browser::status_text(bool& has_trouble) const {
+  const std::string status = tables_.status(has_trouble);
+  return has_trouble ? absl::StrCat("! ", status, "; ", title_)
+                     : absl::StrCat(title_, ": ", status);
 }
 
 std::vector<PageLine> Browser::picture(size_t height, const TextStyle& style) {
@@ -265,17 +282,16 @@ std::vector<PageLine> Browser::picture(size_t height, const TextStyle& style) {
   }
   page_rows_ = height - kFrameLines - 1;
   bool has_trouble = false;
-  const std::string status = tables_.status(has_trouble);
+  std::string status = status_text(has_trouble);
   std::vector<PageLine> picture;
   picture.push_back({views_text(style.width), RowLook::kBold});
-  picture.push_back({absl::StrCat(has_trouble ? "! " : "", title_, ": ", status),
-                     has_trouble ? RowLook::kTrouble : RowLook::kDim});
+  picture.push_back({std::move(status), has_trouble ? RowLook::kTrouble : RowLook::kDim});
   for (PageLine& line : page().lines(height - kFrameLines, style)) {
     picture.push_back(std::move(line));
   }
   picture.resize(height - 1);
-  picture.push_back(
-      {keys_text(), is_typing_ || !note_.empty() ? RowLook::kBold : RowLook::kDim});
+  picture.push_back({keys_text(style.width),
+                     is_typing_ || !note_.empty() ? RowLook::kBold : RowLook::kDim});
   return picture;
 }
 

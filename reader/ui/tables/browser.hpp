@@ -93,8 +93,9 @@ class Browser {
   void read_slowest();
   void search(bool is_backward);
   void change_grouping();
-  std::string views_text(size_t width);
-  std::string keys_text() const;
+  std::string views_text(size_t width) const;
+  std::string keys_text(size_t width) const;
+  std::string status_text(bool& has_trouble) const;
 
   TraceTables& tables_;
   const std::string title_;

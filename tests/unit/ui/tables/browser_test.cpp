@@ -230,6 +230,21 @@ TEST_CASE("browser: into a function, on to its callee, and back") {
   CHECK(browsed.browser->view() == BrowserView::kFunctions);
 }
 
+TEST_CASE("browser: the first and the last line on narrow screens") {
+  const RecordScript script = two_programs();
+  Browsed browsed(script);
+  browsed.browser->show(BrowserView::kFunctions);
+  CHECK(browsed.lines(40)[0] == " 1 [2 Functions] 3  4  5  6");
+  CHECK(browsed.lines(40).back() == "q leave  ? keys  Enter into  / search");
+  CHECK(browsed.lines(160).back().ends_with("  1-6 views"));
+  // Each to its first caller, and from main, which has none, to its first callee.
+  browsed.search("b");
+  for (int i = 0; i < 5; ++i) browsed.run({Command::kEnter});
+  CHECK(browsed.lines(120)[0].ends_with(" > b > a > main > c > main"));
+  CHECK(browsed.lines(40)[0].starts_with(" 1 [2 Functions] 3  4  5  6  > .. > "));
+  CHECK(browsed.lines(40)[0].size() <= 40);
+}
+
 TEST_CASE("browser: the slowest calls are read when they are asked for") {
   const RecordScript script = two_programs();
   Browsed browsed(script);
@@ -296,15 +311,15 @@ TEST_CASE("browser: what is missing is in the second line") {
   Browsed browsed(script);
   browsed.summary.records = 2;
   CHECK(browsed.lines(160)[1] ==
-        "! trace: the recording was cut off; 2 records, 0 lost; frames: 1 open at the "
-        "end");
+        "! the recording was cut off; 2 records, 0 lost; frames: 1 open at the end; "
+        "trace");
   browsed.session.finished = true;
   CHECK(browsed.lines(160)[1].starts_with("trace: 2 records, 0 lost; frames: 1 open"));
   browsed.summary.lost = 5;
-  CHECK(browsed.lines(160)[1].starts_with("! trace: 2 records, 5 lost"));
+  CHECK(browsed.lines(160)[1].starts_with("! 2 records, 5 lost"));
   browsed.session.finished = false;
   browsed.session.raw = true;
-  CHECK(browsed.lines(160)[1].starts_with("! trace: a session's buffer, as it was"));
+  CHECK(browsed.lines(160)[1].starts_with("! a session's buffer, as it was"));
 }
 
 TEST_CASE("browser: nothing to show, and names that are hostile") {
