@@ -163,7 +163,6 @@ void Browser::open_function(FunctionId function) {
 // Puts a page with the slowest calls in the place of one without them.
 void Browser::read_slowest() {
   const FunctionId function = page().about();
-  const size_t chosen = page().chosen();
   const absl::StatusOr<SlowestOfFunction> slowest = read_slowest_(function);
   if (!slowest.ok()) {
     note_ = absl::IsCancelled(slowest.status())
@@ -171,9 +170,10 @@ void Browser::read_slowest() {
                 : escaped(std::string(slowest.status().message()));
     return;
   }
-  above_.back() = std::make_unique<Page>(tables_.labels().text(function),
-                                         tables_.function(function, &*slowest), function);
-  page().choose(chosen);
+  auto made = std::make_unique<Page>(tables_.labels().text(function),
+                                     tables_.function(function, &*slowest), function);
+  made->choose_as(page());
+  above_.back() = std::move(made);
 }
 
 void Browser::change_grouping() {

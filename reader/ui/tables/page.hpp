@@ -39,6 +39,8 @@ class Page {
   void move(int64_t rows);
   // The row of this number, or the last one.
   void choose(size_t row);
+  // Chooses the row that is chosen on another page of the same tables.
+  void choose_as(const Page& other) { chosen_ = other.chosen_; }
   // Chooses the first row that leads to a function.
   void choose_function();
   // What Enter does on the chosen row.
