@@ -99,7 +99,7 @@ class Tui(support.TraceTest):
 
     def test_views_at_three_sizes(self):
         terminal = self.tui(columns=40, lines=10, has="Summary")
-        heads = {"1": ("exit 0", "Spent on"), "2": ("by Cum", "main"), "3": ("by Cum", "program"),
+        heads = {"1": ("exit 0", "Spent on"), "2": ("by Cum", "main"), "3": ("by Cum", "python3"),
                  "4": ("by Wall", "python3"), "5": ("No lock call",), "6": ("record with",)}
         names = ("Summary", "Functions", "Tree", "Threads", "Locks", "Critical path")
         for columns, lines in ((40, 10), (80, 24), (160, 50)):
@@ -202,8 +202,9 @@ class Tui(support.TraceTest):
         for row, (name, *_) in zip(rows, wanted):
             self.assertIn(name if name.isascii() else "hostile", row["name"])
         # Home, fold; a search finds what is folded.
-        terminal.press("g", "c")
+        terminal.press("g", "c", "Down", "c")
         terminal.wait_for(gone=("main",))
+        terminal.press("Home")
         terminal.press("/")
         terminal.wait_for("/_")
         terminal.press("i", "n", "N", "Enter")

@@ -1,10 +1,6 @@
 #include "reader/ui/tables/page.hpp"
 
-#include <absl/strings/str_cat.h>
-
 #include <algorithm>
-
-#include "reader/ui/tables/row_text.hpp"
 
 namespace arctrace::reader {
 

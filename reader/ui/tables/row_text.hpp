@@ -5,10 +5,17 @@
 #include <vector>
 
 #include "reader/render/text_style.hpp"
-#include "reader/ui/tables/page.hpp"
 #include "reader/ui/tables/table.hpp"
 
 namespace arctrace::reader {
+
+// A line of a picture.
+struct PageLine {
+  std::string text;  // escaped
+  RowLook look = RowLook::kPlain;
+  bool is_head = false;    // of a table's columns
+  bool is_chosen = false;  // the row
+};
 
 class RowText {
  public:
