@@ -97,7 +97,11 @@ TEST_CASE("browser: the chosen row stays within the picture, below the heads") {
   browsed.run({Command::kDown});
   CHECK(browsed.chosen(80, 10) == "mainAA");
   CHECK(browsed.names(80, 10).front() == "mainB");
-  browsed.run({Command::kFirst});
+  for (const char* name : {"mainAB", "mainBA", "mainA", "mainBB", "mainB", "main"}) {
+    browsed.run({Command::kUp});
+    CHECK(browsed.chosen(80, 10) == name);
+  }
+  browsed.run({Command::kLast, Command::kFirst});
   CHECK(browsed.chosen(80, 10) == "main");
   browsed.run({Command::kLast});
   CHECK(browsed.chosen(80, 10) == "mainAA");
