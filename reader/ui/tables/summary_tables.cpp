@@ -119,6 +119,7 @@ TableList TraceTables::summary() {
     std::vector<TextLine> lines;
     const std::vector<std::string> rows =
         absl::StrSplit(facts_.gaps->text(), '\n', absl::SkipEmpty());
+    lines.reserve(rows.size());
     for (const std::string& row : rows) lines.push_back({row, RowLook::kPlain});
     if (!lines.empty()) tables.push_back(std::make_unique<TextTable>(std::move(lines)));
   }
