@@ -111,6 +111,24 @@ TEST_CASE("browser: the chosen row stays within the picture, below the heads") {
   CHECK(browsed.chosen(80, 10) == "mainAB");
 }
 
+TEST_CASE("browser: the way up through more rows than the screen has") {
+  RecordScript script;
+  const ThreadIndex t = script.program(7, "p");
+  for (int i = 0; i < 20; ++i) {
+    script.enter(t, i * 100, "f" + std::to_string(i));
+    script.exit(t, i * 100 + 50 - i);
+  }
+  Browsed browsed(script);
+  browsed.browser->show(BrowserView::kFunctions);
+  browsed.run({Command::kLast});
+  CHECK(browsed.chosen(80, 10) == "f19");
+  for (int i = 18; i >= 0; --i) {
+    browsed.run({Command::kUp});
+    CHECK(browsed.chosen(80, 10) == "f" + std::to_string(i));
+    CHECK(browsed.lines(80, 10)[2].find("Function, by Cum") != std::string::npos);
+  }
+}
+
 TEST_CASE("browser: search, on and back and around") {
   const RecordScript script = treetest();
   Browsed browsed(script);
