@@ -119,14 +119,6 @@ class Commands {
     }
   }
 
-  std::string exit_of(const Command& command) const {
-    const Process& last = process(command.identities.back());
-    if (last.end_how == ARCTRACE_END_EXIT || last.end_how == ARCTRACE_END_EXIT_DIRECT) {
-      return last.end_status < 0 ? "exited" : absl::StrCat(last.end_status & 0xff);
-    }
-    return last.end_ns == INT64_MAX ? "open" : "not known";
-  }
-
   // The commands that are alike as one; `children` of one command, or those of none.
   std::vector<CommandSums> merged(const std::vector<size_t>& children,
                                   uint32_t depth) const {
@@ -149,7 +141,7 @@ class Commands {
       sums.wall_ns += wall_ns;
       sums.longest_ns = std::max(sums.longest_ns, wall_ns);
       sums.cpu += command.cpu;
-      ++sums.exits[exit_of(command)];
+      ++sums.exits[process_exit_text(process(command.identities.back()))];
     }
     std::vector<CommandSums> rows;
     for (auto& [name, sums] : by_name) {
@@ -168,6 +160,14 @@ class Commands {
 };
 
 }  // namespace
+
+std::string process_exit_text(const Process& process) {
+  if (process.end_how == ARCTRACE_END_EXIT ||
+      process.end_how == ARCTRACE_END_EXIT_DIRECT) {
+    return process.end_status < 0 ? "exited" : absl::StrCat(process.end_status & 0xff);
+  }
+  return process.end_ns == INT64_MAX ? "open" : "not known";
+}
 
 std::vector<CommandSums> process_tree(const Replay& replay) {
   return Commands(replay).tree();

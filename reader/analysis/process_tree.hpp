@@ -24,6 +24,9 @@ struct CommandSums {
   std::vector<CommandSums> children;  // the longest first
 };
 
+// How a process ended, as CommandSums::exits has it.
+std::string process_exit_text(const Process& process);
+
 // After the replay's finish(): the commands that no recorded one started.
 std::vector<CommandSums> process_tree(const Replay& replay);
 

@@ -32,55 +32,59 @@ const ColumnType& type_of(Column column) {
                        [&](const ColumnType& type) { return type.column == column; });
 }
 
-std::string quantile_text(const DurationHistogram& times, uint64_t per_mille) {
-  const std::optional<uint64_t> found = times.quantile_ns(per_mille);
-  return found.has_value() ? duration_text(*found) : "-";
-}
-
-std::string times_text(Column column, const DurationHistogram* times) {
-  if (times == nullptr) return "-";
+std::optional<uint64_t> time_value(Column column, const DurationHistogram& times) {
   switch (column) {
     case Column::kAvg:
-      return duration_text(times->average_ns());
+      return times.average_ns();
     case Column::kMin:
-      return duration_text(times->min_ns());
+      return times.min_ns();
     case Column::kP50:
-      return quantile_text(*times, 500);
+      return times.quantile_ns(500);
     case Column::kP90:
-      return quantile_text(*times, 900);
+      return times.quantile_ns(900);
     case Column::kP99:
-      return quantile_text(*times, 990);
+      return times.quantile_ns(990);
     case Column::kP999:
-      return quantile_text(*times, 999);
+      return times.quantile_ns(999);
     default:
-      return duration_text(times->max_ns());
-  }
-}
-
-std::string cell_text(Column column, const RowSums& sums) {
-  switch (column) {
-    case Column::kCalls:
-      return absl::StrCat(sums.calls);
-    case Column::kBasePercent:
-      return percent_text(sums.base_ns, sums.all_ns);
-    case Column::kCumPercent:
-      return percent_text(sums.cum_ns, sums.all_ns);
-    case Column::kBase:
-      return duration_text(sums.base_ns);
-    case Column::kCum:
-      return duration_text(sums.cum_ns);
-    case Column::kOnCpu:
-      return duration_text(sums.cpu.cpu_ns);
-    case Column::kOffCpu:
-      return duration_text(sums.cpu.off_ns);
-    default:
-      return times_text(column, sums.times);
+      return times.max_ns();
   }
 }
 
 }  // namespace
 
 std::span<const ColumnType> column_types() { return kColumnTypes; }
+
+std::optional<uint64_t> column_value(Column column, const RowSums& sums) {
+  switch (column) {
+    case Column::kCalls:
+      return sums.calls;
+    case Column::kBasePercent:
+    case Column::kBase:
+      return sums.base_ns;
+    case Column::kCumPercent:
+    case Column::kCum:
+      return sums.cum_ns;
+    case Column::kOnCpu:
+      return sums.cpu.cpu_ns;
+    case Column::kOffCpu:
+      return sums.cpu.off_ns;
+    default:
+      break;
+  }
+  if (sums.times == nullptr) return std::nullopt;
+  return time_value(column, *sums.times);
+}
+
+std::string column_text(Column column, const RowSums& sums) {
+  const std::optional<uint64_t> value = column_value(column, sums);
+  if (!value.has_value()) return "-";
+  if (column == Column::kCalls) return absl::StrCat(*value);
+  if (column == Column::kBasePercent || column == Column::kCumPercent) {
+    return percent_text(*value, sums.all_ns);
+  }
+  return duration_text(*value);
+}
 
 Columns::Columns(const ViewOptions& options, bool has_dispatches, size_t other) {
   const bool is_default = options.columns.empty();
@@ -114,7 +118,7 @@ std::string Columns::head() const {
 
 void Columns::append(std::string& row, const RowSums& sums) const {
   for (const ColumnType* type : shown_) {
-    append_right(row, cell_text(type->column, sums), type->width);
+    append_right(row, column_text(type->column, sums), type->width);
   }
 }
 

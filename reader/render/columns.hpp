@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -36,6 +37,11 @@ struct RowSums {
   CpuTime cpu;
   const DurationHistogram* times = nullptr;  // null: no call is timed
 };
+
+// What a column shows of a row: a number of calls, or of ns; nothing where that is not
+// known. column_text() has a dash for that.
+std::optional<uint64_t> column_value(Column column, const RowSums& sums);
+std::string column_text(Column column, const RowSums& sums);
 
 // The columns of one table.
 class Columns {

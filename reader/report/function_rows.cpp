@@ -18,14 +18,21 @@ std::string group_head(const TreeGroup& group, Grouping grouping,
   return head + marks_text(group.tree->marks(group.root)) + "\n";
 }
 
-std::string total_notes(const FunctionTotal& total, const FunctionLabels& labels) {
+std::string module_note(FunctionId function, const FunctionLabels& labels) {
+  const std::string module = labels.module_text(function);
+  return module.empty() ? "" : " in " + module;
+}
+
+std::string calls_note(const FunctionTotal& total) {
   std::string notes;
-  const std::string module = labels.module_text(total.function);
-  if (!module.empty()) notes = " in " + module;
   if (total.recursion > 1) {
     absl::StrAppend(&notes, " [recursion to level ", total.recursion, "]");
   }
   return notes += marks_text(total.marks);
+}
+
+std::string total_notes(const FunctionTotal& total, const FunctionLabels& labels) {
+  return module_note(total.function, labels) + calls_note(total);
 }
 
 void write_total_json(const FunctionTotal& total, FunctionLabels& labels,

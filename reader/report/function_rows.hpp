@@ -31,7 +31,11 @@ uint64_t hide_rows(std::vector<Row>& rows, uint64_t all_ns, const ViewOptions& o
 // The line above a group's table, and the time that is in no function.
 std::string group_head(const TreeGroup& group, Grouping grouping, const TextStyle& style);
 
-// " in lua", and what was unusual with the calls.
+// " in lua"; empty for a function without a module.
+std::string module_note(FunctionId function, const FunctionLabels& labels);
+// What was unusual with the calls: " [recursion to level 3] [open]".
+std::string calls_note(const FunctionTotal& total);
+// Both.
 std::string total_notes(const FunctionTotal& total, const FunctionLabels& labels);
 
 // Members name, module, calls, base_ns, cum_ns, and times on and off the CPU.

@@ -3,18 +3,14 @@
 #include <absl/strings/str_cat.h>
 
 #include <algorithm>
-#include <iterator>
 
 #include "reader/analysis/lock_table.hpp"
 #include "reader/render/report_parts.hpp"
-#include "reader/render/session_text.hpp"
 #include "reader/render/thread_labels.hpp"
-#include "reader/trace/text_escape.hpp"
+#include "reader/report/lock_rows.hpp"
 
 namespace arctrace::reader {
 namespace {
-
-constexpr size_t kSharesMax = 3;  // of one kind in a row's text
 
 using LockRow = std::pair<LockId, LockSums>;
 
@@ -68,7 +64,7 @@ class LocksView : public View {
       for (const LockWaiter& waiter : ring) {
         json.begin_object();
         write_thread_ids_json(replay.definitions(), waiter.thread, json);
-        json.member("lock", address_text(waiter.lock));
+        json.member("lock", lock_address_text(waiter.lock));
         json.end();
       }
       json.end();
@@ -89,106 +85,34 @@ class LocksView : public View {
     return rows;
   }
 
-  static std::string address_text(const LockId& lock) {
-    return absl::StrCat("0x", absl::Hex(lock.address));
-  }
-
-  // "server+0x4060" for a lock that a program or library contains, else the address.
-  static std::string lock_name(const LockId& lock, const Definitions& definitions) {
-    const Module* module =
-        definitions.module_at(lock.process, lock.address, INT64_MAX - 1);
-    if (module == nullptr) return address_text(lock);
-    return absl::StrCat(module->path.substr(module->path.rfind('/') + 1), "+0x",
-                        absl::Hex(lock.address - module->start));
-  }
-
-  static std::string path_or_thread(const std::vector<FunctionId>& path,
-                                    FunctionLabels& labels) {
-    const size_t cut = path.size() - std::min(path.size(), kPathFunctionsMax);
-    std::string text;
-    for (size_t i = cut; i < path.size(); ++i) {
-      absl::StrAppend(&text, text.empty() ? "" : " > ", labels.text(path[i]));
-    }
-    return text.empty() ? "no recorded function" : text;
-  }
-
   std::string row_text(const LockRow& row, const Replay& replay,
                        FunctionLabels& labels) const {
     const auto& [lock, sums] = row;
-    const Definitions& definitions = replay.definitions();
     std::string text;
     append_right(text, sums.waits == 0 ? "-" : duration_text(sums.waited_ns), 13);
     append_right(text, sums.waits == 0 ? "-" : absl::StrCat(sums.waits), 9);
     append_right(text, sums.holds == 0 ? "-" : duration_text(sums.held_ns), 13);
     append_right(text, sums.holds == 0 ? "-" : absl::StrCat(sums.holds), 9);
     text += "  ";
-    const Process* process = definitions.process(lock.process);
-    append_name(text,
-                absl::StrCat(lock_kind_name(sums.kind), " ",
-                             escaped(lock_name(lock, definitions))),
-                process == nullptr ? "" : absl::StrCat(" of ", process->pid), false,
-                options_.style);
-    const auto append_span = [&](const char* what, const LockSpan& span) {
-      if (span.thread == kNoIndex) return;
-      std::string line = absl::StrCat("      ", what, ": ");
-      if (span.duration_ns != 0) {
-        absl::StrAppend(&line, duration_text(span.duration_ns), " by ");
-      }
-      absl::StrAppend(&line, thread_title(definitions, span.thread), " in ");
-      append_name(line, path_or_thread(span.path, labels), "", false, options_.style);
-      text += line;
-    };
-    append_span("longest wait", sums.longest_wait);
-    append_span("last had by", sums.holder);
-    append_span("longest hold", sums.longest_hold);
-    const auto append_shares = [&](const char* before, const char* after,
-                                   const std::vector<LockShare>& shares) {
-      for (size_t i = 0; i < std::min(shares.size(), kSharesMax); ++i) {
-        const LockShare& share = shares[i];
-        std::string line =
-            absl::StrCat("        ", before, duration_text(share.waited_ns), after,
-                         thread_title(definitions, share.thread), " in ");
-        append_name(line, path_or_thread(share.path, labels), "", false, options_.style);
-        text += line;
-      }
-      if (shares.size() > kSharesMax) {
-        absl::StrAppend(&text, "        and ", shares.size() - kSharesMax, " more\n");
-      }
-    };
-    append_shares("meanwhile waited: ", " by ", by_time(sums.longest_hold_waiters));
-    const std::vector<LockShare> holders = holders_of(sums);
-    if (!holders.empty()) text += "      waited for\n";
-    append_shares("", " while it was had by ", holders);
+    append_name(text, lock_title(lock, sums, replay.definitions()),
+                lock_owner(lock, replay.definitions()), false, options_.style);
+    for (const LockLine& line : lock_lines(sums, replay.definitions(), labels)) {
+      std::string shown(6 + 2 * line.level, ' ');
+      append_name(shown += line.before, line.path, "", false, options_.style);
+      text += shown;
+    }
     return text;
-  }
-
-  static std::vector<LockShare> by_time(std::vector<LockShare> shares) {
-    std::stable_sort(
-        shares.begin(), shares.end(),
-        [](const LockShare& a, const LockShare& b) { return a.waited_ns > b.waited_ns; });
-    return shares;
-  }
-
-  // Who had the lock while others waited; that for which they waited longest comes first.
-  static std::vector<LockShare> holders_of(const LockSums& sums) {
-    std::vector<LockShare> holders;
-    std::copy_if(sums.waited_for.begin(), sums.waited_for.end(),
-                 std::back_inserter(holders),
-                 [](const LockShare& share) { return share.waited_ns > 0; });
-    return by_time(std::move(holders));
   }
 
   std::string deadlocks_text(const Replay& replay) const {
     std::string text;
     for (const std::vector<LockWaiter>& ring : locks_.deadlocks()) {
       text += "\n";
-      append_tinted(text, options_.style, Tint::kTrouble, "Deadlock at the end:");
+      append_tinted(text, options_.style, Tint::kTrouble, kDeadlockHead);
       text += "\n";
       for (const LockWaiter& waiter : ring) {
-        absl::StrAppend(&text, "  ", thread_title(replay.definitions(), waiter.thread),
-                        " waits for ",
-                        escaped(lock_name(waiter.lock, replay.definitions())), ", which ",
-                        thread_title(replay.definitions(), waiter.holder), " has\n");
+        absl::StrAppend(&text, "  ", lock_waiter_text(waiter, replay.definitions()),
+                        "\n");
       }
     }
     return text;
@@ -196,14 +120,8 @@ class LocksView : public View {
 
   std::string notes_text() const {
     std::string text = "\n";
-    if (locks_.calls_without_lock() != 0) {
-      absl::StrAppend(&text, count_text(locks_.calls_without_lock(), "lock call"),
-                      " without arguments, which name the lock: record with -a, or with "
-                      "-A 'pthread_*'\n");
-    } else if (locks_.locks().empty()) {
-      text += "No lock call is in this trace.\n";
-    }
-    return text + "Locks inside libraries are seen only with record --nest-libcall.\n";
+    for (const std::string& note : lock_notes(locks_)) absl::StrAppend(&text, note, "\n");
+    return text;
   }
 
   static void write_row_json(const LockRow& row, const Replay& replay,
@@ -213,7 +131,7 @@ class LocksView : public View {
     json.begin_object();
     json.member("kind", lock_kind_name(sums.kind));
     json.member("pid", process == nullptr ? 0 : process->pid);
-    json.member("address", address_text(lock));
+    json.member("address", lock_address_text(lock));
     json.member("name", lock_name(lock, replay.definitions()));
     json.member("acquired", sums.acquired);
     json.member("waits", sums.waits);
@@ -224,9 +142,9 @@ class LocksView : public View {
     write_span_json("longest_wait", sums.longest_wait, replay, labels, json);
     write_span_json("holder", sums.holder, replay, labels, json);
     write_span_json("longest_hold", sums.longest_hold, replay, labels, json);
-    write_shares_json("longest_hold_waiters", by_time(sums.longest_hold_waiters), replay,
-                      labels, json);
-    write_shares_json("waited_for", holders_of(sums), replay, labels, json);
+    write_shares_json("longest_hold_waiters", shares_by_time(sums.longest_hold_waiters),
+                      replay, labels, json);
+    write_shares_json("waited_for", lock_holders(sums), replay, labels, json);
     json.end();
   }
 

@@ -116,6 +116,14 @@ int fatal_signal(const Session* session) {
   return 0;
 }
 
+ThreadEnds::Signal signal_of(const Function& function, const Session* session) {
+  constexpr std::string_view kPrefix = "K:signal ";
+  if (!function.name.starts_with(kPrefix)) return ThreadEnds::Signal::kNone;
+  return function.name.substr(kPrefix.size()) == std::to_string(fatal_signal(session))
+             ? ThreadEnds::Signal::kWanted
+             : ThreadEnds::Signal::kOther;
+}
+
 std::string end_text(const Session* session) {
   if (session == nullptr) return {};
   if (session->child_wait_status.has_value()) {

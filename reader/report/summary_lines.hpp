@@ -56,6 +56,8 @@ std::string end_text(const Session* session);
 
 // The signal that ended the command, also as a shell reports it (128 + n); 0: none.
 int fatal_signal(const Session* session);
+// What a function that the kernel's records make up is for the search for that signal.
+ThreadEnds::Signal signal_of(const Function& function, const Session* session);
 
 // What is known of the program as a whole (summary_lines.cpp).
 SummarySection head_section(const SummaryFacts& facts, const TextStyle& style);

@@ -47,7 +47,9 @@ class SummaryView : public View {
         has_wake_ups_(!settings.is_json && settings.definitions->has_dispatches() &&
                       session_ != nullptr && !session_->has_perf_records),
         times_(*settings.definitions, Grouping::kAll),
-        ends_([this](FunctionId function) { return signal_of(function); }) {}
+        ends_([this](FunctionId function) {
+          return signal_of(replay_->functions()[function], session_);
+        }) {}
 
   ReplayListener* call_listener() override { return &both_; }
   ScheduleListener* schedule_listener() override {
@@ -103,15 +105,6 @@ class SummaryView : public View {
   }
 
  private:
-  ThreadEnds::Signal signal_of(FunctionId function) const {
-    constexpr std::string_view kPrefix = "K:signal ";
-    const std::string& name = replay_->functions()[function].name;
-    if (!name.starts_with(kPrefix)) return ThreadEnds::Signal::kNone;
-    return name.substr(kPrefix.size()) == std::to_string(fatal_signal(session_))
-               ? ThreadEnds::Signal::kWanted
-               : ThreadEnds::Signal::kOther;
-  }
-
   SummaryFacts facts_of(Replay& replay, const TreeGroups& groups) const {
     return {replay, session_, summary_, groups.groups().front(), times_, ends_, nullptr};
   }

@@ -20,9 +20,17 @@ namespace arctrace::terminal {
 namespace {
 
 SCREEN* screen = nullptr;
+bool is_colored = false;
+
+// The numbers of pairs of colours.
+constexpr short kHotPair = 1, kTroublePair = 2;
 
 attr_t attribute_of(Look look) {
   switch (look) {
+    case Look::kHot:
+      return is_colored ? static_cast<attr_t>(COLOR_PAIR(kHotPair)) : A_BOLD;
+    case Look::kTrouble:
+      return is_colored ? static_cast<attr_t>(COLOR_PAIR(kTroublePair)) : A_BOLD;
     case Look::kBold:
       return A_BOLD;
     case Look::kDim:
@@ -69,6 +77,13 @@ std::string fitting(std::string_view text, int columns) {
   return shown;
 }
 
+// The background stays that of the terminal.
+bool start_colors() {
+  if (!::has_colors() || ::start_color() == ERR) return false;
+  return ::use_default_colors() != ERR && ::init_pair(kHotPair, COLOR_RED, -1) != ERR &&
+         ::init_pair(kTroublePair, COLOR_YELLOW, -1) != ERR;
+}
+
 // Whether text can be put at any place.
 bool has_places() {
   const char* move = ::tigetstr("cup");
@@ -77,7 +92,7 @@ bool has_places() {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Screen>> Screen::open() {
+absl::StatusOr<std::unique_ptr<Screen>> Screen::open(bool wants_color) {
   if (::isatty(STDIN_FILENO) != 1 || ::isatty(STDOUT_FILENO) != 1) {
     return absl::FailedPreconditionError("standard input and output are no terminal");
   }
@@ -102,6 +117,7 @@ absl::StatusOr<std::unique_ptr<Screen>> Screen::open() {
   ::noecho();
   ::curs_set(0);
   ::keypad(stdscr, TRUE);
+  is_colored = wants_color && start_colors();
   return opened;
 }
 
@@ -138,6 +154,18 @@ int Screen::key(int timeout_ms) {
       return kKeyPageUp;
     case KEY_NPAGE:
       return kKeyPageDown;
+    case KEY_LEFT:
+      return kKeyLeft;
+    case KEY_RIGHT:
+      return kKeyRight;
+    case KEY_HOME:
+    case KEY_FIND:  // what some terminals send for Home, and below for End
+      return kKeyHome;
+    case KEY_END:
+    case KEY_SELECT:
+      return kKeyEnd;
+    case KEY_BTAB:
+      return kKeyBackTab;
     case KEY_RESIZE:
       return kKeyResize;
     case KEY_BACKSPACE:

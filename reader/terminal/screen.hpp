@@ -9,12 +9,14 @@
 
 namespace arctrace::terminal {
 
-enum class Look : uint8_t { kPlain, kBold, kDim, kReverse };
+// kHot and kTrouble are colours, and without colours bold.
+enum class Look : uint8_t { kPlain, kBold, kDim, kReverse, kHot, kTrouble };
 
 class Screen {
  public:
-  // Error: standard input or output is no terminal, or it is of an unknown type.
-  static absl::StatusOr<std::unique_ptr<Screen>> open();
+  // `wants_color`: with colours if the terminal has them. Error: standard input or output
+  // is no terminal, or it is of an unknown type.
+  static absl::StatusOr<std::unique_ptr<Screen>> open(bool wants_color = false);
   // The terminal is as it was.
   ~Screen();
   Screen(const Screen&) = delete;
@@ -40,7 +42,8 @@ class Screen {
 
   static constexpr int kKeyNone = -1, kKeyUp = -2, kKeyDown = -3, kKeyPageUp = -4,
                        kKeyPageDown = -5, kKeyResize = -6, kKeyBackspace = -7,
-                       kKeyEnter = -8, kKeyEscape = -9;
+                       kKeyEnter = -8, kKeyEscape = -9, kKeyLeft = -11, kKeyRight = -12,
+                       kKeyHome = -13, kKeyEnd = -14, kKeyBackTab = -15;
   // The terminal has hung up: no key will ever come.
   static constexpr int kKeyGone = -10;
 

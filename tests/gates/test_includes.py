@@ -63,6 +63,7 @@ ROOMS = [
     ("reader/python", "Python module"),
     ("reader/report", "rendering"),
     ("reader/ui/model", "rendering"),
+    ("reader/ui/tables", "rendering"),
     ("reader/ui/page", "rendering"),
     ("reader/live", "rendering"),
     ("reader/terminal", "terminal"),

@@ -39,6 +39,7 @@ Runner add_report(CLI::App& root);
 Runner add_snapshot(CLI::App& root);
 Runner add_start(CLI::App& root);
 Runner add_stop(CLI::App& root);
+Runner add_tui(CLI::App& root);
 Runner add_view(CLI::App& root);
 
 }  // namespace arctrace::cli

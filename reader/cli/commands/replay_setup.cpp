@@ -26,6 +26,13 @@ reader::ReplayOptions replay_options(const ReplayFilterOptions& options,
   return made;
 }
 
+double share_read(const reader::Trace& trace, uint64_t records) {
+  uint64_t bytes = 0;
+  for (const reader::BlockRef& block : trace.blocks()) bytes += block.size;
+  constexpr double kRecordBytes = 16;
+  return static_cast<double>(records) * kRecordBytes / static_cast<double>(bytes + 1);
+}
+
 absl::Status check_whole(const reader::Session& session, const std::string& path,
                          bool partial, const char* does) {
   if (session.finished || partial) return absl::OkStatus();

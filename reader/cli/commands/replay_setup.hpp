@@ -19,6 +19,9 @@ reader::SymbolOptions symbol_options(bool allow_download);
 reader::ReplayOptions replay_options(const ReplayFilterOptions& options,
                                      const reader::Trace& trace);
 
+// The share of the trace that so many records are, nearly; it may come out above 1.
+double share_read(const reader::Trace& trace, uint64_t records);
+
 // An error for a buffer, and for a file that was cut off, unless `partial` asks for what
 // it has. `does` is what a command does to a trace, such as "exports".
 absl::Status check_whole(const reader::Session& session, const std::string& path,

@@ -30,14 +30,6 @@
 namespace arctrace::cli {
 namespace {
 
-// The number of records that a pass is going to read, nearly.
-double share_of(const reader::Trace& trace, uint64_t records) {
-  uint64_t bytes = 0;
-  for (const reader::BlockRef& block : trace.blocks()) bytes += block.size;
-  constexpr double kRecordBytes = 16;
-  return static_cast<double>(records) * kRecordBytes / static_cast<double>(bytes + 1);
-}
-
 // A browser of root's would be one that runs the pages of all others, too.
 bool can_open_browser() {
   return ::geteuid() != 0 &&
@@ -66,7 +58,7 @@ absl::StatusOr<int> serve(const ViewPageOptions& options, reader::Trace& trace) 
   const reader::InterruptWatch watch;
   auto progress = std::make_unique<reader::Progress>(true);
   reader::TraceModel model(trace, symbolizer, [&](uint64_t records) {
-    if (progress != nullptr) progress->update(records, share_of(trace, records));
+    if (progress != nullptr) progress->update(records, share_read(trace, records));
     return !reader::InterruptWatch::interrupted();
   });
   const absl::Status status = model.read_all();

@@ -1,0 +1,37 @@
+#include "reader/cli/options/tui_options.hpp"
+
+#include "reader/cli/options/options.hpp"
+
+namespace arctrace::cli {
+namespace {
+
+constexpr const char* kTuiNotes =
+    "The views: summary, functions, call trees, processes and threads, locks, and the\n"
+    "critical path, with the numbers that report has with the same filters. Of a\n"
+    "function, its callers and callees and its slowest calls, with their arguments.\n"
+    "\n"
+    "Keys: 1 to 6 and Tab choose a view, arrows, pages, Home, End, g and G a row; Enter\n"
+    "goes into the function of a row, Backspace back; Right, Left and Space unfold and\n"
+    "fold, e and c all below a row; s, > and < sort by another column, r the other way\n"
+    "round; / looks for a name, n and N for the next one and the one before; p has the\n"
+    "trees by thread, by process, or one of all; ? lists the keys, q leaves.\n"
+    "\n"
+    "The trace is read once when it is opened; of a long one, again for the slowest\n"
+    "calls of a function when these are asked for. Esc or Ctrl-C stops that. A terminal\n"
+    "of 40 columns and 10 lines is enough; wider ones show more columns. Colours are\n"
+    "those of the terminal, unless NO_COLOR is set.";
+
+}  // namespace
+
+void add_tui_options(CLI::App& app, TuiOptions& options) {
+  add_file_option(app, options.path);
+  app.add_flag("--partial", options.partial, "show what a session's buffer holds now");
+  add_replay_filter_options(
+      app, options,
+      "show only functions that match GLOB, and what they call; may be repeated");
+  app.add_flag("--debuginfod", options.download,
+               "download debug files from the servers in DEBUGINFOD_URLS");
+  app.footer(kTuiNotes);
+}
+
+}  // namespace arctrace::cli

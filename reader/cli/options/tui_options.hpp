@@ -1,0 +1,20 @@
+// The options of `tui`.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "reader/cli/options/replay_filter_options.hpp"
+
+namespace arctrace::cli {
+
+struct TuiOptions : ReplayFilterOptions {
+  std::string path;  // the default file if none is given
+  bool partial = false;
+  bool download = false;  // of debug files
+};
+
+// `options` must outlive `app`.
+void add_tui_options(CLI::App& app, TuiOptions& options);
+
+}  // namespace arctrace::cli

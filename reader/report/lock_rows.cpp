@@ -1,0 +1,122 @@
+#include "reader/report/lock_rows.hpp"
+
+#include <absl/strings/str_cat.h>
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "reader/render/session_text.hpp"
+#include "reader/render/text_style.hpp"
+#include "reader/render/thread_labels.hpp"
+#include "reader/trace/text_escape.hpp"
+
+namespace arctrace::reader {
+namespace {
+
+constexpr size_t kSharesMax = 3;  // of one kind in the lines of a lock
+
+std::string path_or_thread(const std::vector<FunctionId>& path, FunctionLabels& labels) {
+  const size_t cut = path.size() - std::min(path.size(), kPathFunctionsMax);
+  std::string text;
+  for (size_t i = cut; i < path.size(); ++i) {
+    absl::StrAppend(&text, text.empty() ? "" : " > ", labels.text(path[i]));
+  }
+  return text.empty() ? "no recorded function" : text;
+}
+
+}  // namespace
+
+std::string lock_address_text(const LockId& lock) {
+  return absl::StrCat("0x", absl::Hex(lock.address));
+}
+
+std::string lock_name(const LockId& lock, const Definitions& definitions) {
+  const Module* module = definitions.module_at(lock.process, lock.address, INT64_MAX - 1);
+  if (module == nullptr) return lock_address_text(lock);
+  return absl::StrCat(module->path.substr(module->path.rfind('/') + 1), "+0x",
+                      absl::Hex(lock.address - module->start));
+}
+
+std::string lock_title(const LockId& lock, const LockSums& sums,
+                       const Definitions& definitions) {
+  return absl::StrCat(lock_kind_name(sums.kind), " ",
+                      escaped(lock_name(lock, definitions)));
+}
+
+std::string lock_owner(const LockId& lock, const Definitions& definitions) {
+  const Process* process = definitions.process(lock.process);
+  return process == nullptr ? "" : absl::StrCat(" of ", process->pid);
+}
+
+std::vector<LockShare> shares_by_time(std::vector<LockShare> shares) {
+  std::stable_sort(
+      shares.begin(), shares.end(),
+      [](const LockShare& a, const LockShare& b) { return a.waited_ns > b.waited_ns; });
+  return shares;
+}
+
+std::vector<LockShare> lock_holders(const LockSums& sums) {
+  std::vector<LockShare> holders;
+  std::copy_if(sums.waited_for.begin(), sums.waited_for.end(),
+               std::back_inserter(holders),
+               [](const LockShare& share) { return share.waited_ns > 0; });
+  return shares_by_time(std::move(holders));
+}
+
+std::vector<LockLine> lock_lines(const LockSums& sums, const Definitions& definitions,
+                                 FunctionLabels& labels) {
+  std::vector<LockLine> lines;
+  const auto add_span = [&](const char* what, const LockSpan& span) {
+    if (span.thread == kNoIndex) return;
+    std::string before = absl::StrCat(what, ": ");
+    if (span.duration_ns != 0) {
+      absl::StrAppend(&before, duration_text(span.duration_ns), " by ");
+    }
+    absl::StrAppend(&before, thread_title(definitions, span.thread), " in ");
+    lines.push_back({0, std::move(before), path_or_thread(span.path, labels)});
+  };
+  const auto add_shares = [&](const char* before, const char* after,
+                              const std::vector<LockShare>& shares) {
+    for (size_t i = 0; i < std::min(shares.size(), kSharesMax); ++i) {
+      const LockShare& share = shares[i];
+      lines.push_back({1,
+                       absl::StrCat(before, duration_text(share.waited_ns), after,
+                                    thread_title(definitions, share.thread), " in "),
+                       path_or_thread(share.path, labels)});
+    }
+    if (shares.size() > kSharesMax) {
+      lines.push_back({1, absl::StrCat("and ", shares.size() - kSharesMax, " more"), {}});
+    }
+  };
+  add_span("longest wait", sums.longest_wait);
+  add_span("last had by", sums.holder);
+  add_span("longest hold", sums.longest_hold);
+  add_shares("meanwhile waited: ", " by ", shares_by_time(sums.longest_hold_waiters));
+  const std::vector<LockShare> holders = lock_holders(sums);
+  if (!holders.empty()) lines.push_back({0, "waited for", {}});
+  add_shares("", " while it was had by ", holders);
+  return lines;
+}
+
+std::string lock_waiter_text(const LockWaiter& waiter, const Definitions& definitions) {
+  return absl::StrCat(thread_title(definitions, waiter.thread), " waits for ",
+                      escaped(lock_name(waiter.lock, definitions)), ", which ",
+                      thread_title(definitions, waiter.holder), " has");
+}
+
+std::vector<std::string> lock_notes(const LockTable& locks) {
+  std::vector<std::string> notes;
+  if (locks.calls_without_lock() != 0) {
+    notes.push_back(absl::StrCat(
+        count_text(locks.calls_without_lock(), "lock call"),
+        " without arguments, which name the lock: record with -a, or with -A "
+        "'pthread_*'"));
+  } else if (locks.locks().empty()) {
+    notes.emplace_back("No lock call is in this trace.");
+  }
+  notes.emplace_back("Locks inside libraries are seen only with record --nest-libcall.");
+  return notes;
+}
+
+}  // namespace arctrace::reader

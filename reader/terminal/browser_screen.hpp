@@ -1,0 +1,32 @@
+// The screen of `arctrace tui`: draws what the browser shows, and passes on what keys ask
+// for.
+#pragma once
+
+#include <cstdint>
+
+#include "reader/terminal/screen.hpp"
+#include "reader/ui/tables/browser.hpp"
+
+namespace arctrace::terminal {
+
+class BrowserScreen {
+ public:
+  // Both must outlive this object.
+  BrowserScreen(Screen& screen, reader::Browser& browser)
+      : screen_(screen), browser_(browser) {}
+
+  void draw();
+  // False: the user wants to leave.
+  bool handle(int key);
+
+ private:
+  void handle_typed(int key);
+
+  Screen& screen_;
+  reader::Browser& browser_;
+};
+
+// Draws how far a trace has been read, in the last line. `share`: between 0 and 1.
+void draw_progress(Screen& screen, uint64_t records, double share, const char* keys);
+
+}  // namespace arctrace::terminal

@@ -1,0 +1,129 @@
+#include <absl/strings/str_cat.h>
+#include <absl/strings/str_split.h>
+
+#include <functional>
+#include <utility>
+
+#include "reader/analysis/time_parts.hpp"
+#include "reader/render/frame_marks.hpp"
+#include "reader/trace/text_escape.hpp"
+#include "reader/ui/tables/cell_table.hpp"
+#include "reader/ui/tables/sums_table.hpp"
+#include "reader/ui/tables/trace_tables.hpp"
+
+// The tables of the summary.
+
+namespace arctrace::reader {
+namespace {
+
+constexpr size_t kHottestMax = 10;
+
+// A section of the report's summary, made anew for each width.
+class SectionTable : public Table {
+ public:
+  using Make = std::function<SummarySection(const TextStyle& style)>;
+
+  explicit SectionTable(Make make) : make_(std::move(make)) { fit(0); }
+
+  std::string head() const override { return section_.head; }
+  std::span<const TableColumn> columns() const override { return {}; }
+  size_t rows() const override { return section_.rows.size(); }
+  std::string cell(size_t /*row*/, size_t /*column*/) const override { return {}; }
+  RowName name(size_t row) override {
+    RowName name;
+    name.text = section_.rows[row];
+    return name;
+  }
+  void fit(size_t width) override {
+    if (width == width_) return;
+    width_ = width;
+    TextStyle style;
+    style.width = width;
+    section_ = make_(style);
+  }
+
+ private:
+  const Make make_;
+  size_t width_ = SIZE_MAX;
+  SummarySection section_;
+};
+
+std::vector<TextLine> lines_of(const SummarySection& section) {
+  std::vector<TextLine> lines;
+  if (!section.head.empty()) lines.push_back({section.head, RowLook::kBold});
+  for (const std::string& row : section.rows) lines.push_back({row, RowLook::kPlain});
+  return lines;
+}
+
+std::unique_ptr<Table> parts_table(const SummaryFacts& facts) {
+  const bool has_cpu = facts.replay.has_dispatches();
+  std::vector<TableColumn> columns = {{"Time", 11, 0, true}, {"%", 8, 1, false}};
+  if (has_cpu) {
+    columns.push_back({"On CPU", 11, 3, true});
+    columns.push_back({"Waiting", 11, 2, true});
+  }
+  columns.push_back({"Calls", 11, 4, true});
+  std::vector<CellRow> rows;
+  for (const TimePart& part :
+       time_parts(*facts.all.tree, facts.replay.functions(), facts.all.root)) {
+    CellRow& row = rows.emplace_back();
+    row.cells = {Cell::time(part.base_ns), Cell::share(part.base_ns, facts.all_ns())};
+    if (has_cpu) {
+      row.cells.push_back(Cell::time(part.cpu.cpu_ns));
+      row.cells.push_back(Cell::time(part.cpu.off_ns));
+    }
+    row.cells.push_back(Cell::count_or_none(part.calls));
+    row.name = escaped(part.name);
+  }
+  return std::make_unique<CellTable>("Spent on", std::move(columns), std::move(rows),
+                                     TableSort{0, false});
+}
+
+}  // namespace
+
+SummaryFacts TraceTables::summary_facts() {
+  return {facts_.replay,        facts_.session,      facts_.summary,    all(),
+          facts_.calls.times(), facts_.calls.ends(), facts_.calls.log()};
+}
+
+TableList TraceTables::summary() {
+  if (is_empty()) return nothing_to_show();
+  const SummaryFacts facts = summary_facts();
+  TableList tables;
+  std::vector<TextLine> head = lines_of(head_section(facts, {}));
+  if (!head.empty()) head.front().look = RowLook::kBold;
+  if (std::string frames = frame_totals_text(facts_.replay.totals()); !frames.empty()) {
+    head.push_back({std::move(frames), RowLook::kPlain});
+  }
+  tables.push_back(std::make_unique<TextTable>(std::move(head)));
+  if (std::vector<TextLine> lines = lines_of(crash_section(facts, labels_, {}));
+      !lines.empty()) {
+    tables.push_back(std::make_unique<TextTable>(std::move(lines)));
+  }
+  auto critical = std::make_unique<SectionTable>([this](const TextStyle& style) {
+    return critical_section(summary_facts(), labels_, style);
+  });
+  if (critical->rows() != 0) tables.push_back(std::move(critical));
+  tables.push_back(parts_table(facts));
+  std::vector<FunctionTotal> totals = function_totals(
+      *all().tree, facts_.replay.functions(), all().root, SortKey::kEntry);
+  tables.push_back(std::make_unique<FunctionsTable>(
+      "Hottest functions", std::move(totals),
+      SumsOfAll{all(), facts_.calls.times(), facts_.replay.has_dispatches()}, labels_,
+      Column::kBase, kHottestMax));
+  auto paths = std::make_unique<SectionTable>([this](const TextStyle& style) {
+    return paths_section(summary_facts(), labels_, style);
+  });
+  if (paths->rows() != 0) tables.push_back(std::move(paths));
+  if (facts_.gaps != nullptr) {
+    std::vector<TextLine> lines;
+    const std::vector<std::string> rows =
+        absl::StrSplit(facts_.gaps->text(), '\n', absl::SkipEmpty());
+    lines.reserve(rows.size());
+    for (const std::string& row : rows) lines.push_back({row, RowLook::kPlain});
+    if (!lines.empty()) tables.push_back(std::make_unique<TextTable>(std::move(lines)));
+  }
+  return tables;
+}
+
+}  // namespace arctrace::reader

@@ -1,0 +1,393 @@
+"""arctrace tui in tmux: its views at three sizes against the report, its keys, how it is left, what it refuses."""
+
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+import support
+from tmux_terminal import PATIENCE, Terminal
+
+# main calls work three times and a hostile function once; work calls inner twice; a child process
+# has calls of its own; and last never ends.
+PROGRAM = support.API + r"""
+main, work, inner, last = key("main"), key("work"), key("inner"), key("last")
+hostile = key("\x1b[31m\u202e\x9bhostile\u4e2d" + "\u4e2d" * 100_000)
+api.arctrace_enter(main)
+for _ in range(3):
+    api.arctrace_enter(work)
+    for _ in range(2):
+        api.arctrace_enter(inner)
+        time.sleep(0.002)
+        api.arctrace_exit(inner)
+    api.arctrace_exit(work)
+api.arctrace_enter(hostile)
+api.arctrace_exit(hostile)
+child = os.fork()
+if child == 0:
+    api.arctrace_enter(inner)
+    api.arctrace_exit(inner)
+    os._exit(3)
+os.waitpid(child, 0)
+api.arctrace_enter(last)
+"""
+VALUE = re.compile(r"\s*(-(?=\s)|\d+(?:\.\d+)? (?:ns|us|ms|s)(?=\s)|\d+(?:\.\d+)?(?=\s))")
+
+
+def duration(time_ns):
+    """As arctrace shows it: truncated."""
+    if time_ns is None:
+        return "-"
+    for unit, name in ((10**9, "s"), (10**6, "ms"), (10**3, "us")):
+        if time_ns >= unit:
+            return f"{time_ns // unit}.{time_ns % unit // (unit // 1000):03d} {name}"
+    return f"{time_ns} ns"
+
+
+def rows_of(shown, head):
+    """Of the table with this head: a dictionary of its columns, and of the name, for each row."""
+    lines = shown.splitlines()
+    at = next(i for i, line in enumerate(lines) if line.rstrip().endswith(head))
+    heads = re.findall(r"\S+(?: \S+)*", lines[at].partition(head)[0])
+    rows = []
+    for line in lines[at + 1:-1]:
+        if not line.strip():
+            break
+        row, rest = {}, line[1:]
+        for name in " ".join(heads).replace("On CPU", "On_CPU").replace("Off CPU", "Off_CPU").split():
+            found = VALUE.match(rest)
+            row[name], rest = found[1], rest[found.end():]
+        rows.append({**row, "name": rest.strip()})
+    return rows
+
+
+class Tui(support.TraceTest):
+    def setUp(self):
+        super().setUp()
+        program = self.directory / "program.py"
+        program.write_text(PROGRAM)
+        recorded = self.record(sys.executable, program, options=("--no-libcall",))
+        self.assertEqual(recorded.status, 0, recorded.stderr)
+        self.trace = recorded.trace
+
+    def terminal(self, columns=200, lines=50):
+        terminal = Terminal(columns, lines)
+        self.addCleanup(terminal.close)
+        return terminal
+
+    def tui(self, *options, prefix="", trace=None, columns=200, lines=50, has="Hottest functions"):
+        terminal = self.terminal(columns, lines)
+        words = " ".join(map(str, options))
+        terminal.type(f"clear; {prefix}{support.ARCTRACE} tui {words} {trace or self.trace}; echo status=$?")
+        terminal.wait_for(*([has] if has else []))
+        return terminal
+
+    def leave(self, terminal, status=0):
+        """The terminal is as it was."""
+        terminal.press("q")
+        self.left(terminal, status)
+
+    @staticmethod
+    def left(terminal, status):
+        terminal.wait_for(f"status={status}", gone=("[1 Summary]", "leave"))
+        terminal.type("stty -a")
+        terminal.wait_for(" icanon ", " echo ")
+
+    def test_views_at_three_sizes(self):
+        terminal = self.tui(columns=40, lines=10, has="Summary")
+        heads = {"1": ("exit 0", "Spent on"), "2": ("by Cum", "main"), "3": ("by Cum", "python3"),
+                 "4": ("by Wall", "python3"), "5": ("No lock call",), "6": ("record with",)}
+        names = ("Summary", "Functions", "Tree", "Threads", "Locks", "Critical path")
+        for columns, lines in ((40, 10), (80, 24), (160, 50)):
+            terminal.run("resize-window", "-x", columns, "-y", lines)
+            for (key, texts), name in zip(heads.items(), names):
+                terminal.press(key)
+                wanted = [f"[{key} {name}]", "leave"]
+                if (columns, key) not in ((40, "1"), (40, "3")):
+                    wanted += texts
+                shown = terminal.wait_for(*wanted)
+                self.assertEqual(len(shown.splitlines()), lines)
+                # Where there is room, there are more columns.
+                if key == "2":
+                    terminal.wait_until(lambda shown: ("Calls" in shown[2]) == (columns >= 80)  # pylint: disable=W0640
+                                        and ("Max" in shown[2]) == (columns >= 160))  # pylint: disable=W0640
+        terminal.run("resize-window", "-x", 39, "-y", 24)
+        terminal.wait_for("40x10 at least", gone=("Summary",))
+        terminal.run("resize-window", "-x", 80, "-y", 9)
+        terminal.wait_for("40x10 at least", gone=("Summary",))
+        terminal.run("resize-window", "-x", 80, "-y", 24)
+        terminal.wait_for("[6 Critical path]")
+        terminal.press("?")
+        terminal.wait_for("Backspace, Esc: back", "> Help")
+        terminal.press("Escape")
+        terminal.wait_for("[6 Critical path]", gone=("> Help",))
+        terminal.press("Tab")
+        terminal.wait_for("[1 Summary]")
+        terminal.press("BTab")
+        terminal.wait_for("[6 Critical path]")
+        self.leave(terminal)
+
+    def check_function(self, row, facts):
+        self.assertEqual(row["Calls"], str(facts["calls"]))
+        for column, key in (("Base", "base_ns"), ("Cum", "cum_ns"), ("Avg", "avg_ns"), ("Min", "min_ns"),
+                            ("p50", "p50_ns"), ("p90", "p90_ns"), ("p99", "p99_ns"), ("Max", "max_ns")):
+            self.assertEqual(row[column], duration(facts[key]), (column, facts))
+
+    def test_functions(self):
+        """All numbers are those of the report, in each of the orders."""
+        report = self.report(self.trace, "flat")
+        facts = {function["name"]: function for function in report["functions"]}
+        terminal = self.tui()
+        terminal.press("2")
+        rows = rows_of(terminal.wait_for("Function, by Cum"), "Function, by Cum")
+        self.assertEqual(len(rows), len(facts))
+        plain = ["main", "work", "inner"]
+        for row in rows:
+            name = row["name"].split(" ")[0]
+            if name in plain:
+                self.check_function(row, facts[name])
+        self.assertIn("[open]", next(row["name"] for row in rows if row["name"].startswith("last")))
+        self.assertEqual([row["Cum"] for row in rows], [duration(row["cum_ns"]) for row in report["functions"]])
+        for head, key in (("Avg", "avg_ns"), ("Min", "min_ns"), ("p50", "p50_ns"), ("p90", "p90_ns"),
+                          ("p99", "p99_ns"), ("p99.9", "p999_ns"), ("Max", "max_ns"), ("name", None),
+                          ("Calls", "calls"), ("Base", "base_ns"), ("Cum", "cum_ns")):
+            terminal.press("s")
+            shown = rows_of(terminal.wait_for(f"Function, by {head}\n"), f"Function, by {head}")
+            if key in ("calls", "base_ns", "cum_ns"):
+                by = {"calls": "calls", "base_ns": "base", "cum_ns": "cum"}[key]
+                in_order = self.report(self.trace, "flat", "--sort", by)["functions"]
+                text = str if key == "calls" else duration
+                self.assertEqual([row[head] for row in shown], [text(row[key]) for row in in_order])
+            elif key:
+                values = sorted((row[key] for row in facts.values() if row[key] is not None), reverse=True)
+                values = [duration(value) for value in values]
+                self.assertEqual([row[head] for row in shown], values + ["-"] * (len(shown) - len(values)))
+            else:
+                self.assertEqual([row["name"].split()[0] for row in shown][1:],
+                                 sorted(name for name in facts if name.isascii()))
+        terminal.press("r")
+        shown = rows_of(terminal.wait_for("by Cum, ascending"), "Function, by Cum, ascending")
+        self.assertEqual([row["Cum"] for row in shown], [row["Cum"] for row in rows][::-1])
+        terminal.press("<")
+        terminal.wait_for("Function, by Base\n")
+        self.leave(terminal)
+
+    def walk(self, node, level=0):
+        yield node["name"], node["calls"], duration(node["base_ns"]), duration(node["cum_ns"])
+        for child in node["children"]:
+            yield from self.walk(child, level + 1)
+
+    def test_tree(self):
+        report = self.report(self.trace, "tree", "--per", "process")
+        wanted = []
+        for process in sorted(report["processes"], key=lambda group: -group["root"]["cum_ns"]):
+            wanted += list(self.walk(process["root"]))
+        terminal = self.tui()
+        terminal.press("3")
+        terminal.wait_for("Calls of each thread, by Cum")
+        terminal.press("p")
+        shown = terminal.wait_for("Calls of each process, by Cum", "▾", "▸ main")
+        # The largest tree is unfolded, to its first calls.
+        self.assertEqual(len(rows_of(shown, "Calls of each process, by Cum")),
+                         2 + len(max((group["root"] for group in report["processes"]),
+                                     key=lambda root: root["cum_ns"])["children"]))
+        terminal.press("e", "G", "e")
+        rows = rows_of(terminal.wait_for("▾ main", gone=("▸",)), "Calls of each process, by Cum")
+        self.assertEqual([(int(row["Calls"]), row["Base"], row["Cum"]) for row in rows],
+                         [row[1:] for row in wanted])
+        for row, (name, *_) in zip(rows, wanted):
+            self.assertIn(name if name.isascii() else "hostile", row["name"])
+        # Home, fold; a search finds what is folded.
+        terminal.press("g", "c", "Down", "c")
+        terminal.wait_for(gone=("main",))
+        terminal.press("Home")
+        terminal.press("/")
+        terminal.wait_for("/_")
+        terminal.press("i", "n", "N", "Enter")
+        shown = terminal.wait_for("▾ main", "▾ work", "inner")
+        self.assertRegex(shown, r"(?m)^>.*inner$")
+        terminal.press("Left")
+        terminal.wait_until(lambda shown: any(re.match(">.*▾ work", line) for line in shown))
+        terminal.press("Left")
+        terminal.wait_until(lambda shown: any(re.match(">.*▸ work", line) for line in shown))
+        terminal.press("Space")
+        terminal.wait_for("▾ work")
+        self.leave(terminal)
+
+    def test_a_function(self):
+        """Down to its callee and back; callers, callees and slowest calls are those of the report."""
+        arcs = {row["name"]: row for row in self.report(self.trace, "arcs")["arcs"]}
+        slowest = self.report(self.trace, "slowest", "-F", "work", "--limit", "20")
+        terminal = self.tui()
+        terminal.press("2")
+        terminal.wait_for("Function, by Cum")
+        terminal.press("/")
+        terminal.wait_for("/_")
+        terminal.press("w", "o", "r", "k", "Enter")
+        terminal.wait_until(lambda shown: any(re.match(">.*work", line) for line in shown))
+        terminal.press("Enter")
+        shown = terminal.wait_for("> work\n", "Slowest calls, by Duration", "Callees, by Cum")
+        for head, key in (("Callers, by Cum", "parents"), ("Callees, by Cum", "children")):
+            self.assertEqual([(int(row["Calls"]), row["Base"], row["Cum"], row["name"])
+                              for row in rows_of(shown, head)],
+                             [(row["calls"], duration(row["base_ns"]), duration(row["cum_ns"]), row["name"])
+                              for row in arcs["work"][key]])
+        rows = [row for row in shown.partition("Slowest calls")[2].splitlines() if re.match(r"[ >] +\d", row)]
+        self.assertEqual(len(rows), 3)
+        for row, call in zip(rows, slowest["slowest"]):
+            self.assertIn(f" {duration(call['delta_ns'])} ", row)
+            self.assertIn(f" {call['start_ns'] / 1e9:.9f} ", row)
+            self.assertIn(f" {call['pid']}/{call['tid']} ", row)
+        self.assertIn(f"Calls 3, %Base {shown.partition('Calls 3, %Base ')[2]}", shown)
+        self.assertIn(f"Cum {duration(arcs['work']['cum_ns'])}", shown)
+        # Its first caller is chosen, then its callee.
+        terminal.press("Down", "Enter")
+        terminal.wait_for("> work > inner\n")
+        terminal.press("BSpace")
+        terminal.wait_for("> work\n", gone=("> inner",))
+        terminal.wait_until(lambda shown: any(re.match(">.*inner", line) for line in shown))
+        terminal.press("Left")
+        terminal.wait_for("Function, by Cum", gone=("> work",))
+        terminal.wait_until(lambda shown: any(re.match(">.*work", line) for line in shown))
+        self.leave(terminal)
+
+    def test_arguments_locks_and_threads(self):
+        source = self.directory / "words"
+        source.write_text("b\na\n")
+        trace = self.record("sort", "--parallel=2", source, options=("-a",)).trace
+        locks = self.report(trace, "locks")["locks"]
+        terminal = self.tui(trace=trace)
+        terminal.press("5")
+        shown = terminal.wait_for("Locks inside libraries")
+        for lock in locks:
+            self.assertRegex(shown, rf"{re.escape(lock['kind'])} {re.escape(lock['name'])} of {lock['pid']}")
+        self.assertEqual(len(locks), shown.count(f" of {locks[0]['pid']}\n") if locks else 0)
+        terminal.press("4")
+        rows = rows_of(terminal.wait_for("Process/thread"), "Process/thread, by Wall")
+        commands = self.report(trace, "processes")["processes"]
+        self.assertEqual((rows[0]["Wall"], rows[0]["Exit"]), (duration(commands[0]["wall_ns"]), "0"))
+        self.assertIn(f"sort {commands[0]['pid']}: sort --parallel=2", rows[0]["name"])
+        terminal.press("2")
+        terminal.wait_for("Function, by Cum")
+        terminal.press("/")
+        terminal.wait_for("/_")
+        terminal.press("o", "p", "e", "n", "Enter")
+        terminal.wait_until(lambda shown: any(re.match(">.*open", line) for line in shown))
+        terminal.press("Enter")
+        terminal.wait_for("Slowest calls", "\"" + str(self.directory)[:10])
+        self.leave(terminal)
+
+    def test_filters(self):
+        terminal = self.tui("-N inner")
+        terminal.press("2")
+        rows = rows_of(terminal.wait_for("Function, by Cum"), "Function, by Cum")
+        report = self.report(self.trace, "flat", "-N", "inner")["functions"]
+        self.assertEqual([(int(row["Calls"]), row["Base"]) for row in rows],
+                         [(row["calls"], duration(row["base_ns"])) for row in report])
+        self.leave(terminal)
+        terminal = self.tui("--pid 1", has="Nothing to show")
+        terminal.press("3", "Enter", "s", "r", "e", "G")
+        terminal.wait_for("[3 Tree]", "Nothing to show")
+        terminal.press("q")
+        terminal.wait_for("no thread passes --pid", "status=0")
+        shown = self.report(self.trace, "flat", "-F", "work")["functions"]
+        terminal = self.tui("-F work")
+        terminal.press("2")
+        rows = rows_of(terminal.wait_for("Function, by Cum"), "Function, by Cum")
+        self.assertEqual([(int(row["Calls"]), row["Base"]) for row in rows],
+                         [(row["calls"], duration(row["base_ns"])) for row in shown])
+        self.leave(terminal)
+
+    def test_colors_and_characters(self):
+        def colored(terminal):
+            return terminal.run("capture-pane", "-p", "-e")
+        for prefix, has_color in (("TERM=screen-256color ", True), ("NO_COLOR=1 TERM=screen-256color ", False),
+                                  ("TERM=vt100 ", False)):
+            terminal = self.tui(prefix=prefix)
+            terminal.press("2")
+            terminal.wait_for("Function, by Cum", r"\x1b[31m\u{202e}\u{9b}hostile")
+            self.assertEqual("\x1b[31m" in colored(terminal), has_color, prefix)
+            self.leave(terminal)
+        terminal = self.tui(prefix="LC_ALL=C ")
+        for key in "123456":
+            terminal.press(key)
+            shown = terminal.wait_for(f"[{key} ")
+            self.assertTrue(shown.isascii(), shown)
+        self.leave(terminal)
+
+    def arctrace_process(self):
+        """The one that shows the trace."""
+        end = time.monotonic() + PATIENCE
+        while time.monotonic() < end:
+            for process in pathlib.Path("/proc").glob("[0-9]*"):
+                try:
+                    arguments = (process / "cmdline").read_bytes().split(b"\0")
+                except OSError:  # it has ended
+                    continue
+                if arguments[1:2] == [b"tui"] and str(self.trace).encode() in arguments:
+                    return int(process.name)
+            time.sleep(0.1)
+        return self.fail("there is none")
+
+    def test_ends(self):
+        terminal = self.tui()
+        terminal.press("C-c")
+        self.left(terminal, 130)
+        terminal = self.tui()
+        os.kill(self.arctrace_process(), signal.SIGTERM)
+        self.left(terminal, 143)
+        terminal = self.tui()
+        terminal.press("C-z")
+        terminal.wait_for("Stopped")
+        terminal.type("fg")
+        terminal.wait_for("Hottest functions")
+        process = self.arctrace_process()
+        terminal.run("kill-server")
+        end = time.monotonic() + PATIENCE
+        while pathlib.Path(f"/proc/{process}").exists():
+            if time.monotonic() > end:
+                os.kill(process, signal.SIGKILL)
+                self.fail("it goes on without a terminal")
+            time.sleep(0.1)
+
+    def test_what_it_refuses(self):
+        done = subprocess.run([support.ARCTRACE, "tui", self.trace], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              stdin=subprocess.DEVNULL, text=True, check=False)
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertEqual(done.stderr, "arctrace: tui: standard input and output are no terminal; "
+                                      f"arctrace report {self.trace} prints what it would show\n")
+        garbage, empty = self.directory / "garbage", self.directory / "empty"
+        garbage.write_bytes(b"not a trace" * 1000)
+        empty.touch()
+        name = f"tui-{os.getpid()}"
+        subprocess.run([support.ARCTRACE, "create", name, "-b", "1M", "--block-size", "8k"], check=True,
+                       stdout=subprocess.DEVNULL)
+        self.addCleanup(subprocess.run, [support.ARCTRACE, "destroy", "--force", name], check=False,
+                        stderr=subprocess.DEVNULL)
+        for path, said in ((garbage, "arctrace: "), (empty, "arctrace: "), (self.directory / "missing", "missing"),
+                           (self.directory, "arctrace: "), (name, "is a session's buffer, not a trace file")):
+            done = subprocess.run([support.ARCTRACE, "tui", path], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                  stdin=subprocess.DEVNULL, text=True, check=False)
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
+            self.assertIn(said, done.stderr)
+            self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+        terminal = self.terminal(160, 24)
+        for kind, said in (("no-such-terminal", "is not known"), ("dumb", "cannot show a screen")):
+            terminal.type(f"TERM={kind} {support.ARCTRACE} tui {self.trace}; echo of-{kind}=$?")
+            terminal.wait_for(said, "arctrace report", f"of-{kind}=2", shown_by=Terminal.said)
+
+    def test_a_trace_that_was_cut_off(self):
+        cut = self.directory / "cut"
+        cut.write_bytes(self.trace.read_bytes()[:-64])
+        terminal = self.tui(trace=cut, has="the recording was cut off")
+        self.assertTrue(terminal.shown().splitlines()[1].startswith("! "))
+        self.leave(terminal)
+        cut.unlink()
+
+
+if __name__ == "__main__":
+    unittest.main()
