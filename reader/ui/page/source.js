@@ -38,10 +38,11 @@ class FileSource {
   async timeline(view, wanted, lanes) {
     const { timeline } = this.data;
     const from = Math.floor(view.from), until = Math.ceil(view.until);
-    const pixel = Math.max(timeline.pixel_ns, Math.floor(wanted));
+    const least = Math.max(1, Math.floor(wanted));
+    const pixel = Math.max(timeline.pixel_ns, least);  // crowds are no finer
     return {
       from_ns: from, until_ns: until, pixel_ns: pixel, is_exact: true,
-      lanes: lanes.map((index) => [index, this.rowsOf(index).map((row) => seenOfRow(row, from, until, pixel))]),
+      lanes: lanes.map((index) => [index, this.rowsOf(index).map((row) => seenOfRow(row, from, until, pixel, least))]),
     };
   }
   rowsOf(index) {
