@@ -8,10 +8,12 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 import unittest
 import urllib.parse
 import urllib.request
 
+import browser
 import support
 from served_trace import HERE, HOSTILE, SECONDS, ServedTest, row_sums
 from test_kernel import NO_KERNEL
@@ -109,11 +111,28 @@ class HtmlFileTest(support.TraceTest):
         self.assertGreater(len(wanted), 10_000)
         self.assertEqual(wanted - found, set())
         self.assertIn("Every call of the ranges that were asked for is exact.", page["left_out"])
+        self.see_in_browser([call[2] for call in inner[100_100:100_120]])
         # More than there is room for: the longest of them, and the file says how long they are.
         page = self.page(trace, "--exact=~")
         self.assertRegex(page["left_out"], "Of the calls of the ranges that were asked for, those of .* or more")
         found, others = self.exact_calls(page)
         self.assertEqual(len(found) + others, len(calls))
+
+    def see_in_browser(self, starts):
+        """Where one zooms in, calls that began then are drawn one by one."""
+        if browser.CHROMIUM is None:
+            return
+        with tempfile.TemporaryDirectory() as directory:
+            page = browser.Browser(directory)
+            try:
+                page.open((self.directory / "page.html").as_uri())
+                page.wait("window.arctracePage && arctracePage.timeLine.isShown")
+                page.run(f"arctracePage.timeLine.look({starts[0]}, {starts[-1]})")
+                page.wait("arctracePage.timeLine.visible().some(({ index }) => arctracePage.timeLine.dataOf(index)"
+                          f".rows.some((row) => {starts}.every((start) => row.start.includes(start))))")
+                self.assertEqual(page.problems, [])
+            finally:
+                page.close()
 
     def test_bad_ranges(self):
         for arguments, says in ((("--to=html", "--exact=1s"), "START~STOP"), (("--to=html", "--exact=2s~1s"), "2s~1s"),

@@ -159,6 +159,7 @@ async function start() {
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { setTheme(); timeLine.draw(); flame.draw(); });
   window.addEventListener("hashchange", () => location.reload());  // by hand: all follows from the address
   listenToKeys(search);
+  timeLine.fetch();  // before what the tab asks for
   await tabs.show();
   timeLine.ask();
   timeLine.draw();

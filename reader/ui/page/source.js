@@ -30,7 +30,9 @@ class ServedSource {
 class FileSource {
   constructor(packed) { this.packed = packed; this.canReadAgain = false; this.rows = new Map(); }
   async summary() {
-    const bytes = Uint8Array.from(atob(this.packed.trim()), (letter) => letter.charCodeAt(0));
+    const letters = atob(this.packed.trim());
+    const bytes = new Uint8Array(letters.length);
+    for (let i = 0; i < letters.length; ++i) bytes[i] = letters.charCodeAt(i);
     const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
     this.data = await new Response(stream).json();
     return this.data;
