@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <string_view>
 #include <vector>
@@ -61,7 +62,7 @@ std::string cut_to(std::string_view name, int width, bool is_utf8) {
 }
 
 std::string rate_text(double per_second) {
-  return reader::grouped_text(static_cast<uint64_t>(per_second + 0.5));
+  return reader::grouped_text(static_cast<uint64_t>(std::llround(per_second)));
 }
 
 LiveSort next_sort(LiveSort sort, bool has_cpu) {
