@@ -67,6 +67,7 @@ std::vector<FunctionTotal> function_totals(const CallTree& tree,
     total.function = node.function;
     total.calls += node.calls;
     total.base_ns += node.base_ns;
+    total.base_cpu_ns += tree.cpu_base(at.node).cpu_ns;
     if (at.recursion == 1) {
       total.cum_ns += node.cum_ns;
       total.cpu += tree.cpu_cum(at.node);

@@ -14,8 +14,9 @@ namespace arctrace::reader {
 struct FunctionTotal {
   FunctionId function = kRootFunction;
   uint64_t calls = 0, base_ns = 0, cum_ns = 0;
-  CpuTime cpu;             // of all that cum_ns counts
-  uint32_t recursion = 0;  // the largest number of its nodes on a path
+  CpuTime cpu;               // of all that cum_ns counts
+  uint64_t base_cpu_ns = 0;  // the part of base_ns on a CPU
+  uint32_t recursion = 0;    // the largest number of its nodes on a path
   NodeMarks marks;
 };
 

@@ -25,10 +25,10 @@
 #include "reader/export/chrome_lanes.hpp"
 #include "reader/export/export_lanes.hpp"
 #include "reader/export/export_names.hpp"
-#include "reader/export/run_states.hpp"
 #include "reader/export/untitled_fields.hpp"
 #include "reader/render/frame_marks.hpp"
 #include "reader/render/json_writer.hpp"
+#include "reader/render/run_states.hpp"
 #include "reader/trace/format_names.hpp"
 
 namespace arctrace::reader {

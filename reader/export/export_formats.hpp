@@ -14,6 +14,7 @@ struct ExportFormat {
   const char* help;  // what opens it, to follow the name
   std::unique_ptr<Exporter> (*make)(const ExportSettings&);
   bool has_weight = false;  // it has sums, of which --weight says what they are of
+  bool has_exact = false;   // it may leave calls out, except those that are asked for
   bool is_binary = false;   // a terminal is no place for it
   // Viewers load all of it: larger files than this get a warning. 0: they do not.
   uint64_t comfortable_bytes = 0;

@@ -2,7 +2,7 @@
 
 #include "reader/export/export_lanes.hpp"
 #include "reader/export/point_type.hpp"
-#include "reader/export/run_states.hpp"
+#include "reader/render/run_states.hpp"
 #include "reader/trace/format_names.hpp"
 
 namespace arctrace::reader {

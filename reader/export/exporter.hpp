@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "reader/analysis/tree_groups.hpp"
 #include "reader/render/describe_record.hpp"
@@ -14,6 +15,7 @@
 #include "reader/trace/gaps.hpp"
 #include "reader/trace/session.hpp"
 #include "reader/trace/summary.hpp"
+#include "reader/ui/model/exact_times.hpp"
 
 namespace arctrace::reader {
 
@@ -31,6 +33,8 @@ struct ExportSettings {
   // Calls that ended and were shorter are not exported. The replay's filter has the same
   // minimum.
   uint64_t min_duration_ns = 0;
+  // In a format that leaves calls out: the times of which it has all.
+  std::vector<ExactRange> exact;
   // Those of the trace. They outlive the exporter.
   const Definitions* definitions = nullptr;
   // What the trace says about itself; null: nothing is known. The summary is complete
@@ -40,13 +44,22 @@ struct ExportSettings {
   DescribeRecord describe;
 };
 
-// An exporter is used once, in this order: the replay gets its listeners; begin(); the
-// records, and gap() for each gap when the record comes that ends it; the replay's
-// finish(), and the rest of the gaps; finish(). Everything is written as soon as it is
-// known, so that memory is bounded by open calls, distinct stacks and names.
+// An exporter is used once, in this order: a replay of its own for the survey, if there
+// is one; the replay gets its listeners; begin(); the records, and gap() for each gap
+// when the record comes that ends it; the replay's finish(), and the rest of the gaps;
+// finish(). Everything is written as soon as it is known, so that memory is bounded by
+// open calls, distinct stacks and names.
 class Exporter {
  public:
   virtual ~Exporter() = default;
+
+  // What a replay of all records before the one that is exported gets, and after its
+  // finish(). Null: the exporter needs none. It is not called for the buffer of a
+  // session, which may be another one each time, nor without the kernel's records.
+  virtual ScheduleListener* survey_listener() { return nullptr; }
+  virtual absl::Status finish_survey(const Replay& /*replay*/) {
+    return absl::OkStatus();
+  }
 
   // The listeners that the replay gets: for each call and record, and for each state of a
   // thread. Null: the exporter needs none.

@@ -4,6 +4,7 @@
 #include <absl/strings/str_cat.h>
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -12,6 +13,8 @@
 #include "reader/render/gap_list.hpp"
 #include "reader/render/report_parts.hpp"
 #include "reader/render/session_text.hpp"
+#include "reader/report/critical_path.hpp"
+#include "reader/report/schedule_log.hpp"
 #include "reader/ui/model/page_json.hpp"
 #include "reader/ui/model/page_parts.hpp"
 #include "reader/ui/page/page_files.hpp"
@@ -34,9 +37,15 @@ class HtmlExport : public Exporter {
  public:
   explicit HtmlExport(const ExportSettings& settings)
       : settings_(settings),
-        parts_(*settings.definitions, 2 * kItemsAtFirst),
+        parts_(*settings.definitions, 2 * kItemsAtFirst, settings.exact),
         gaps_(*settings.definitions) {}
 
+  ScheduleListener* survey_listener() override { return &log_; }
+  absl::Status finish_survey(const Replay& replay) override {
+    const std::optional<PathEnd> end = whole_stretch(log_, replay);
+    if (end.has_value()) parts_.set_path(critical_path(log_, replay, *end));
+    return log_.status();
+  }
   ReplayListener* call_listener() override { return &parts_; }
   ScheduleListener* schedule_listener() override { return &parts_; }
   void begin(Replay& replay, const WriteText& write) override {
@@ -133,9 +142,29 @@ class HtmlExport : public Exporter {
         "This file is for looking at without arctrace. Arguments, sources, and tables of "
         "a part of the time are in: arctrace view FILE";
     if (grain_ns == 0) return "Every call is in the time line. " + rest;
-    return absl::StrCat(
-        "In the time line calls of ", duration_text(grain_ns),
-        " or more are exact, shorter ones are drawn by how dense they are. ", rest);
+    std::string text =
+        absl::StrCat("In the time line calls of ", duration_text(grain_ns),
+                     " or more are exact, shorter ones are drawn by how dense they are.");
+    append_kept(KeptFor::kRange, parts_.exact().has_ranges(),
+                "of the ranges that were asked for", text);
+    append_kept(KeptFor::kCriticalPath, parts_.exact().has_path(), "of the critical path",
+                text);
+    return absl::StrCat(text,
+                        " A range has all of its calls with: arctrace export --to=html "
+                        "--exact START~STOP. ",
+                        rest);
+  }
+
+  void append_kept(KeptFor what, bool is_any, std::string_view of,
+                   std::string& text) const {
+    if (!is_any) return;
+    const uint64_t least_ns = parts_.timeline().rows().grain_ns(what);
+    if (least_ns == 0) {
+      absl::StrAppend(&text, " Every call ", std::string(of), " is exact.");
+    } else {
+      absl::StrAppend(&text, " Of the calls ", std::string(of), ", those of ",
+                      duration_text(least_ns), " or more are exact.");
+    }
   }
 
   void write_page(const std::string& data) {
@@ -161,6 +190,7 @@ class HtmlExport : public Exporter {
   }
 
   const ExportSettings settings_;
+  ScheduleLog log_;  // of the survey
   PageParts parts_;
   GapList gaps_;
   Replay* replay_ = nullptr;

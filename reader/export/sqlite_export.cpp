@@ -14,12 +14,12 @@
 #include "reader/export/export_lanes.hpp"
 #include "reader/export/export_names.hpp"
 #include "reader/export/point_type.hpp"
-#include "reader/export/run_states.hpp"
 #include "reader/export/sqlite_file.hpp"
 #include "reader/export/sqlite_schema.hpp"
 #include "reader/export/untitled_fields.hpp"
 #include "reader/render/frame_marks.hpp"
 #include "reader/render/json_writer.hpp"
+#include "reader/render/run_states.hpp"
 #include "reader/trace/format_names.hpp"
 #include "src/base/untrusted_bytes.hpp"
 

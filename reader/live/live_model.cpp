@@ -8,6 +8,7 @@
 #include "reader/analysis/function_totals.hpp"
 #include "reader/analysis/tree_groups.hpp"
 #include "reader/render/function_labels.hpp"
+#include "reader/render/run_states.hpp"
 #include "reader/render/thread_labels.hpp"
 
 namespace arctrace::reader {
@@ -25,6 +26,8 @@ bool contains_ignoring_case(std::string_view text, std::string_view part) {
 
 uint64_t sort_value(const LiveSums& sums, LiveSort sort) {
   switch (sort) {
+    case LiveSort::kCpu:
+      return sums.cpu_ns;
     case LiveSort::kTotal:
       return sums.total_ns;
     case LiveSort::kCalls:
@@ -107,6 +110,7 @@ LiveSums& LiveSums::operator+=(const LiveSums& other) {
   calls += other.calls;
   self_ns += other.self_ns;
   total_ns += other.total_ns;
+  cpu_ns += other.cpu_ns;
   return *this;
 }
 
@@ -119,7 +123,10 @@ void LiveModel::end(const Trace& /*trace*/, Replay& replay, int64_t from_ns,
   if (is_paused_) return;
   Tick tick;
   tick.duration_ns = last_tick_ns_;
+  has_cpu_ = replay.has_dispatches();
+  has_ready_ = replay.known_times() == KnownTimes::kReady;
   add_rows(replay, tick);
+  if (has_cpu_) add_times(replay, threads, tick);
   ticks_.push_back(std::move(tick));
   if (ticks_.size() > kTicksKept) ticks_.pop_front();
   add_threads(replay, until_ns, threads);
@@ -137,7 +144,8 @@ void LiveModel::add_rows(Replay& replay, Tick& tick) {
         [](const FunctionTotal& total) { return total.cum_ns; });
     for (const FunctionTotal& total : totals) {
       tick.functions[std::string(beginning_of(labels.text(total.function)))] +=
-          {calls_begun(total.calls, total.marks), total.base_ns, total.cum_ns};
+          {calls_begun(total.calls, total.marks), total.base_ns, total.cum_ns,
+           total.base_cpu_ns};
     }
     std::vector<NodeIndex> nodes;
     for (NodeIndex node = tree.next_in_preorder(group.root, group.root); node != kNoNode;
@@ -150,9 +158,46 @@ void LiveModel::add_rows(Replay& replay, Tick& tick) {
     for (const NodeIndex node : nodes) {
       tick.paths[short_path_text(tree, node, labels)] +=
           {calls_begun(tree[node].calls, tree.marks(node)), tree[node].base_ns,
-           tree[node].cum_ns};
+           tree[node].cum_ns, tree.cpu_base(node).cpu_ns};
     }
   }
+}
+
+// Of the threads that live.
+void LiveModel::add_times(const Replay& replay, const std::vector<LiveThread>& threads,
+                          Tick& tick) {
+  absl::flat_hash_map<ThreadIndex, uint32_t> writers;
+  for (const LiveThread& thread : threads) {
+    writers[thread.thread] = replay.definitions().threads()[thread.thread].writer;
+  }
+  for (const ThreadTree& thread : replay.threads()) {
+    const auto writer = writers.find(thread.thread);
+    if (writer == writers.end()) continue;
+    const CpuTime& times = replay.tree().cpu_cum(thread.root);
+    tick.threads[writer->second] = {replay.tree()[thread.root].cum_ns, times.cpu_ns,
+                                    times.ready_ns};
+  }
+}
+
+LiveCpu LiveModel::cpu_of(uint32_t writer, const StateInfo& state,
+                          int64_t until_ns) const {
+  LiveCpu cpu;
+  cpu.source = CpuSource::kKernel;
+  cpu.state = run_state_text(state);
+  cpu.is_on_cpu = state.state == RunState::kRunning;
+  cpu.for_ns = std::max<int64_t>(until_ns - state.start_ns, 0);
+  cpu.has_ready = has_ready_;
+  for (size_t i = 0; i < ticks_.size(); ++i) {
+    const auto found = ticks_[i].threads.find(writer);
+    const ThreadTimes times =
+        found == ticks_[i].threads.end() ? ThreadTimes{} : found->second;
+    cpu.history.push_back(times.wall_ns == 0 ? 0 : times.cpu_ns * 1000 / times.wall_ns);
+    if (i < window_begin()) continue;
+    cpu.wall_ns += times.wall_ns;
+    cpu.cpu_ns += times.cpu_ns;
+    cpu.ready_ns += times.ready_ns;
+  }
+  return cpu;
 }
 
 void LiveModel::add_threads(Replay& replay, int64_t until_ns,
@@ -161,7 +206,17 @@ void LiveModel::add_threads(Replay& replay, int64_t until_ns,
   threads_.clear();
   for (const LiveThread& thread : threads) {
     LiveThreadRow row;
-    row.title = thread_title(replay.definitions(), thread.thread);
+    const Definitions& definitions = replay.definitions();
+    const Thread& facts = definitions.threads()[thread.thread];
+    row.title = thread_title(definitions, thread.thread);
+    row.pid = definitions.pid_of(thread.thread);
+    row.tid = facts.tid;
+    if (const Process* process = definitions.process_of(thread.thread)) {
+      row.pid_namespace = process->pid_namespace;
+    }
+    if (thread.state.has_value()) {
+      row.cpu = cpu_of(facts.writer, *thread.state, until_ns);
+    }
     const std::vector<OpenFrame>& frames = thread.stack.frames;
     for (auto frame = frames.rbegin();
          frame != frames.rend() && row.frames.size() < kFramesKept; ++frame) {
@@ -180,6 +235,9 @@ void LiveModel::set_buffer(const BufferState& buffer, uint64_t blocks) {
     for (const uint64_t lost : slot.lost) now.lost += lost;
   }
   for (const uint64_t lost : buffer.session_lost) now.lost += lost;
+  now.on_cpu = static_cast<uint64_t>(
+      std::count_if(threads_.begin(), threads_.end(),
+                    [](const LiveThreadRow& row) { return row.cpu.is_on_cpu; }));
   now.blocks = blocks;
   for (size_t phase = 0; phase < buffer.blocks_by_phase.size(); ++phase) {
     if (phase != ARCTRACE_PHASE_FREE) now.blocks_used += buffer.blocks_by_phase[phase];

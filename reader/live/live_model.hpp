@@ -11,17 +11,19 @@
 #include <string_view>
 #include <vector>
 
+#include "reader/live/live_cpu.hpp"
 #include "reader/live/live_reader.hpp"
 #include "reader/trace/buffer_state.hpp"
 
 namespace arctrace::reader {
 
-enum class LiveSort : uint8_t { kSelf, kTotal, kCalls, kName };
+enum class LiveSort : uint8_t { kSelf, kCpu, kTotal, kCalls, kName };
 enum class LiveTable : uint8_t { kFunctions, kPaths };
 
 // Sums of a function, or of a path, in some time.
 struct LiveSums {
   uint64_t calls = 0, self_ns = 0, total_ns = 0;
+  uint64_t cpu_ns = 0;  // the part of self_ns on a CPU; 0 without the kernel's records
   LiveSums& operator+=(const LiveSums& other);
 };
 
@@ -37,7 +39,10 @@ struct LiveFrameRow {
 };
 
 struct LiveThreadRow {
-  std::string title;                 // escaped
+  std::string title;  // escaped
+  // Its numbers, in which PID namespace: an inode; 0: the first.
+  uint32_t pid = 0, tid = 0, pid_namespace = 0;
+  LiveCpu cpu;                       // by the kernel's records, or set_cpu()
   std::vector<LiveFrameRow> frames;  // innermost first
 };
 
@@ -47,6 +52,7 @@ struct LiveCounters {
   double records_per_second = 0, lost_per_second = 0;
   uint64_t blocks_used = 0, blocks = 0;
   uint64_t writers = 0;
+  uint64_t on_cpu = 0;  // threads, by the kernel's records
 };
 
 class LiveModel : public LiveTick {
@@ -66,6 +72,9 @@ class LiveModel : public LiveTick {
   // The buffer as it is at the tick's end.
   void set_buffer(const BufferState& buffer, uint64_t blocks);
 
+  // What is known otherwise of the thread in that row, until the next tick.
+  void set_cpu(size_t row, const LiveCpu& cpu) { threads_[row].cpu = cpu; }
+
   // While it is paused, what it shows stays as it is.
   void set_paused(bool is_paused) { is_paused_ = is_paused; }
   bool is_paused() const { return is_paused_; }
@@ -75,18 +84,28 @@ class LiveModel : public LiveTick {
   std::vector<LiveRow> rows(LiveTable table, LiveSort sort, std::string_view filter,
                             std::string_view through = {}) const;
   const std::vector<LiveThreadRow>& threads() const { return threads_; }
+  // Whether the kernel's records tell time on the CPU from time off it.
+  bool has_cpu() const { return has_cpu_; }
   const LiveCounters& counters() const { return counters_; }
   // The time that the window's sums are about.
   int64_t window_ns() const;
 
  private:
   using Table = absl::flat_hash_map<std::string, LiveSums>;
+  // Of a thread in a tick.
+  struct ThreadTimes {
+    uint64_t wall_ns, cpu_ns, ready_ns;
+  };
   struct Tick {
     int64_t duration_ns = 0;
     Table functions, paths;
+    absl::flat_hash_map<uint32_t, ThreadTimes> threads;  // by writer
   };
 
   void add_rows(Replay& replay, Tick& tick);
+  void add_times(const Replay& replay, const std::vector<LiveThread>& threads,
+                 Tick& tick);
+  LiveCpu cpu_of(uint32_t writer, const StateInfo& state, int64_t until_ns) const;
   size_t window_begin() const;
   void add_threads(Replay& replay, int64_t until_ns,
                    const std::vector<LiveThread>& threads);
@@ -96,6 +115,8 @@ class LiveModel : public LiveTick {
   std::deque<Tick> ticks_;
   std::vector<LiveThreadRow> threads_;
   LiveCounters counters_;
+  bool has_cpu_ = false;
+  bool has_ready_ = false;    // the kernel's records have wake-ups
   int64_t last_tick_ns_ = 0;  // how long the last tick was
   bool has_counters_ = false;
 };

@@ -51,6 +51,8 @@ absl::Status LiveReader::tick(LiveTick& tick, bool is_last) {
   options.ticks = &trace->clock();
   options.mode = session.mode;
   options.has_wake_ups = !session.has_perf_records;
+  options.had_dispatches = has_dispatches_;
+  options.own_numbers = std::move(own_numbers_);
   Replay replay(definitions, &symbolizer_, options);
   tick.begin(*trace, replay);
   give_stacks(definitions, stacks, replay);
@@ -80,7 +82,9 @@ absl::Status LiveReader::tick(LiveTick& tick, bool is_last) {
   end.thread = kNoIndex;
   end.type = ARCTRACE_TYPE_CLOCK_SYNC;
   replay.add(end);
-  const std::vector<LiveThread> threads = take_threads(definitions, stacks);
+  has_dispatches_ = replay.has_dispatches();
+  own_numbers_ = replay.own_numbers();
+  const std::vector<LiveThread> threads = take_threads(stacks, replay);
   replay.finish();
   tick.end(*trace, replay, from_ns_, until_ns, threads);
   from_ns_ = until_ns;
@@ -88,7 +92,8 @@ absl::Status LiveReader::tick(LiveTick& tick, bool is_last) {
   return absl::OkStatus();
 }
 
-// The stacks that the last tick left come as if their threads reported them now.
+// The stacks that the last tick left come as if their threads reported them now, in the
+// states in which it left them.
 void LiveReader::give_stacks(const Definitions& definitions, LiveStacks& stacks,
                              Replay& replay) {
   for (const auto& [writer, stack] : carried_) {
@@ -99,13 +104,18 @@ void LiveReader::give_stacks(const Definitions& definitions, LiveStacks& stacks,
     record.type = ARCTRACE_TYPE_STACK;
     record.body = body;
     if (record.thread == kNoIndex) continue;
-    stacks.before(replay, record);
+    stacks.before(replay, record, true);
     replay.add(record);
+  }
+  for (const auto& [writer, state] : states_) {
+    replay.go_on(definitions.find_thread(writer), from_ns_, state);
   }
 }
 
-std::vector<LiveThread> LiveReader::take_threads(const Definitions& definitions,
-                                                 const LiveStacks& stacks) {
+std::vector<LiveThread> LiveReader::take_threads(const LiveStacks& stacks,
+                                                 const Replay& replay) {
+  const Definitions& definitions = replay.definitions();
+  states_.clear();
   absl::flat_hash_set<uint32_t> alive;
   for (const BufferState::Slot& slot : copy_.buffer().slots) {
     if (slot.alive) alive.insert(slot.writer);
@@ -116,7 +126,9 @@ std::vector<LiveThread> LiveReader::take_threads(const Definitions& definitions,
     const uint32_t writer = definitions.threads()[i].writer;
     const auto found = stacks.stacks().find(i);
     if (!alive.contains(writer)) continue;
-    LiveThread thread{i, found == stacks.stacks().end() ? OpenStack() : found->second};
+    LiveThread thread{i, found == stacks.stacks().end() ? OpenStack() : found->second,
+                      replay.state_of(i)};
+    if (thread.state.has_value()) states_[writer] = *thread.state;
     if (const auto before = carried_.find(writer); before != carried_.end()) {
       restore_starts(before->second, from_ns_, thread.stack);
     }

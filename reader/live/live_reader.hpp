@@ -6,6 +6,7 @@
 #include <absl/status/status.h>
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "reader/live/live_stacks.hpp"
@@ -21,6 +22,8 @@ struct LiveThread {
   // Frames have the times at which they were entered, as far as those are known from this
   // tick or an earlier one.
   OpenStack stack;
+  // Whether it is on a CPU, and since when, by the kernel's records; nullopt: not known.
+  std::optional<StateInfo> state;
 };
 
 // What becomes of a tick's records. All references hold until end() has returned.
@@ -54,14 +57,17 @@ class LiveReader {
 
  private:
   void give_stacks(const Definitions& definitions, LiveStacks& stacks, Replay& replay);
-  std::vector<LiveThread> take_threads(const Definitions& definitions,
-                                       const LiveStacks& stacks);
+  std::vector<LiveThread> take_threads(const LiveStacks& stacks, const Replay& replay);
 
   SessionCopy copy_;
   Symbolizer& symbolizer_;
   int64_t from_ns_ = INT64_MIN;
   bool from_now_;
-  absl::flat_hash_map<uint32_t, OpenStack> carried_;  // by writer
+  // What the next tick's replay begins with: by writer, and of the kernel's records.
+  absl::flat_hash_map<uint32_t, OpenStack> carried_;
+  absl::flat_hash_map<uint32_t, StateInfo> states_;
+  bool has_dispatches_ = false;
+  OwnNumbers own_numbers_;
 };
 
 }  // namespace arctrace::reader

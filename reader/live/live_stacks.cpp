@@ -61,8 +61,9 @@ std::vector<std::byte> OpenStack::record_body() const {
   return body;
 }
 
-void LiveStacks::before(Replay& replay, const Record& record) {
+void LiveStacks::before(Replay& replay, const Record& record, bool is_carried) {
   replay_ = &replay;
+  is_carried_ = is_carried;
   is_kernels_ = class_of(record.type) == RecordClass::kKernel;
   keys_ = keys_untrusted(record);
   next_key_ = 0;
@@ -105,7 +106,7 @@ uint64_t LiveStacks::frame_opened(const FrameInfo& frame) {
   open.start_ns = frame.start_ns;
   open.count = frame.count;
   open.is_kernels = is_kernels_;
-  open.is_inherited = (frame.flags & kFrameInherited) != 0;
+  open.is_inherited = !is_carried_ && (frame.flags & kFrameInherited) != 0;
   frames.push_back(open);
   return next_ == nullptr ? 0 : next_->frame_opened(frame);
 }

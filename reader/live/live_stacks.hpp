@@ -36,8 +36,9 @@ class LiveStacks : public ReplayListener {
   // `next` may be null.
   explicit LiveStacks(ReplayListener* next) : next_(next) {}
 
-  // To be called before the replay gets the record.
-  void before(Replay& replay, const Record& record);
+  // To be called before the replay gets the record. `is_carried`: it is made of the stack
+  // that an earlier tick left, whose frames are not those that fork copied.
+  void before(Replay& replay, const Record& record, bool is_carried = false);
 
   const absl::flat_hash_map<ThreadIndex, OpenStack>& stacks() const { return stacks_; }
 
@@ -58,7 +59,7 @@ class LiveStacks : public ReplayListener {
       parked_;
   // Of the record that is replayed.
   Replay* replay_ = nullptr;
-  bool is_kernels_ = false;
+  bool is_kernels_ = false, is_carried_ = false;
   std::vector<uint64_t> keys_;  // that it names, outermost first
   size_t next_key_ = 0;
 };

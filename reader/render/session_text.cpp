@@ -86,6 +86,16 @@ std::string count_text(uint64_t count, const std::string& what,
   return absl::StrCat(count, " ", plural.empty() ? what + "s" : plural);
 }
 
+std::string grouped_text(uint64_t number) {
+  const std::string digits = absl::StrCat(number);
+  std::string text;
+  for (size_t i = 0; i < digits.size(); ++i) {
+    if (i != 0 && (digits.size() - i) % 3 == 0) text += ',';
+    text += digits[i];
+  }
+  return text;
+}
+
 std::string summary_line(const Summary& summary) {
   std::string line =
       absl::StrCat(count_text(summary.records, "record"), ", ", summary.lost, " lost");

@@ -47,7 +47,7 @@ ThreadIndex Dispatches::find(uint32_t tid, int64_t time_ns) const {
   const std::span<const Thread> threads = definitions_.threads();
   const auto own = own_numbers_.find(tid);
   const bool is_renumbered = own != own_numbers_.end();
-  auto list = by_number_.find(is_renumbered ? own->second : Number{0, tid});
+  auto list = by_number_.find(is_renumbered ? own->second : OwnNumber{0, tid});
   if (list == by_number_.end() && is_renumbered) {
     // The thread has no records of its own. A thread that has some and the same number in
     // the first namespace is an earlier one.
@@ -88,7 +88,7 @@ Waker Dispatches::waker_of(const Record& record, uint32_t tid, uint32_t context)
 
 // The child is the first thread that begins with this number from now on. It is looked
 // for when it is made, because its number may be given again.
-void Dispatches::forked(const Record& record, uint32_t parent_tid, Number child) {
+void Dispatches::forked(const Record& record, uint32_t parent_tid, OwnNumber child) {
   if (schedule_ == nullptr) return;
   ThreadStack* parent = find_stack(parent_tid, record.time_ns);
   const auto list = by_number_.find(child);

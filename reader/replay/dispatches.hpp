@@ -16,6 +16,20 @@ namespace arctrace::reader {
 
 class ThreadStack;
 
+// A thread's number in the PID namespace of its process.
+struct OwnNumber {
+  uint32_t pid_namespace = 0;  // 0: the first
+  uint32_t tid = 0;
+  bool operator==(const OwnNumber&) const = default;
+  template <class H>
+  friend H AbslHashValue(H hash, const OwnNumber& number) {
+    return H::combine(std::move(hash), number.pid_namespace, number.tid);
+  }
+};
+
+// The own numbers of threads in other PID namespaces, by their number in the first one.
+using OwnNumbers = absl::flat_hash_map<uint32_t, OwnNumber>;
+
 // Applies each record of the kernel to the stacks of its threads: the running one, and
 // for SWITCH and WAKING the next and the woken one.
 class Dispatches {
@@ -27,35 +41,28 @@ class Dispatches {
              std::function<ThreadStack*(ThreadIndex)> stack_of,
              ScheduleListener* schedule = nullptr);
 
+  // As far as records have been applied. To be set, if at all, before the first one.
+  const OwnNumbers& own_numbers() const { return own_numbers_; }
+  void set_own_numbers(OwnNumbers numbers) { own_numbers_ = std::move(numbers); }
+
   // The next record of the kernel writer, in order of time. Records of other writers
   // change nothing.
   void apply(const Record& record);
 
  private:
-  // A thread's number in the PID namespace of its process.
-  struct Number {
-    uint32_t pid_namespace = 0;  // 0: the first
-    uint32_t tid = 0;
-    bool operator==(const Number&) const = default;
-    template <class H>
-    friend H AbslHashValue(H hash, const Number& number) {
-      return H::combine(std::move(hash), number.pid_namespace, number.tid);
-    }
-  };
-
   // The thread that has the number `tid` in the first PID namespace at that time, or
   // kNoIndex.
   ThreadIndex find(uint32_t tid, int64_t time_ns) const;
   ThreadStack* find_stack(uint32_t tid, int64_t time_ns) const;
   Waker waker_of(const Record& record, uint32_t tid, uint32_t context) const;
-  void forked(const Record& record, uint32_t parent_tid, Number child);
+  void forked(const Record& record, uint32_t parent_tid, OwnNumber child);
 
   const Definitions& definitions_;
   std::function<ThreadStack*(ThreadIndex)> stack_of_;
   ScheduleListener* schedule_;
-  absl::flat_hash_map<Number, std::vector<ThreadIndex>> by_number_;  // in order of start
-  // The own numbers of threads in other PID namespaces, by their number in the first one.
-  absl::flat_hash_map<uint32_t, Number> own_numbers_;
+  // In order of start.
+  absl::flat_hash_map<OwnNumber, std::vector<ThreadIndex>> by_number_;
+  OwnNumbers own_numbers_;
 };
 
 }  // namespace arctrace::reader

@@ -22,7 +22,9 @@ Replay::Replay(const Definitions& definitions, Symbolizer* symbolizer,
       wants_thread_(std::move(options.wants_thread)),
       has_wake_ups_(options.has_wake_ups),
       entries_(definitions.threads().size()) {
+  dispatches_.set_own_numbers(std::move(options.own_numbers));
   for (ReplayState* state : {&state_, &hidden_}) {
+    state->has_dispatches |= options.had_dispatches;
     state->ticks = options.ticks;
     state->is_overwritten = options.mode == ARCTRACE_MODE_OVERWRITE;
   }
@@ -88,6 +90,16 @@ void Replay::apply(const Record& record) {
     if (stack_of(record.thread) == nullptr) return;
   }
   entry.stack->apply(record);
+}
+
+void Replay::go_on(ThreadIndex thread, int64_t time_ns, const StateInfo& state) {
+  if (ThreadStack* stack = stack_of(thread)) stack->go_on(time_ns, state);
+}
+
+std::optional<StateInfo> Replay::state_of(ThreadIndex thread) const {
+  if (!has_dispatches() || thread >= entries_.size()) return std::nullopt;
+  const ThreadStack* stack = entries_[thread].stack.get();
+  return stack == nullptr ? std::nullopt : stack->state_now();
 }
 
 KnownTimes Replay::known_times() const {

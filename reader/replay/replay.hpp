@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -23,6 +24,10 @@ struct ReplayOptions {
   bool all_threads = false;
   // Whether the kernel's records, if there are any, include wake-ups.
   bool has_wake_ups = true;
+  // What a replay of the records before these knew: whether there were records of the
+  // kernel, and its own_numbers().
+  bool had_dispatches = false;
+  OwnNumbers own_numbers;
   ReportClock clock = ReportClock::kWall;
   ReplayListener* listener = nullptr;
   ScheduleListener* schedule = nullptr;
@@ -55,6 +60,14 @@ class Replay {
 
   // The trace's next record. Trace::read has them in the right order.
   void add(const Record& record);
+
+  // Before the first record of the kernel: the replay of the records before these knew
+  // that the thread is in this state, which began at state.start_ns.
+  void go_on(ThreadIndex thread, int64_t time_ns, const StateInfo& state);
+  // What the thread does now, and since when, for another replay that goes on from here.
+  // nullopt: there are no records of the kernel, or nothing is known of the thread.
+  std::optional<StateInfo> state_of(ThreadIndex thread) const;
+  const OwnNumbers& own_numbers() const { return dispatches_.own_numbers(); }
 
   // To be called once, after the last record.
   void finish();

@@ -62,7 +62,7 @@ struct ReplayState {
   const ReplayFilter filter;
   FunctionMatcher matcher;
   const ReportClock clock;
-  const bool has_dispatches;   // the kernel's records say when threads had a CPU
+  bool has_dispatches;         // the kernel's records say when threads had a CPU
   ReplayListener* listener;    // or nullptr
   ScheduleListener* schedule;  // or nullptr
   CallTree tree;

@@ -1,5 +1,7 @@
 #include "reader/replay/thread_schedule.hpp"
 
+#include <algorithm>
+
 namespace arctrace::reader {
 
 ThreadSchedule::ThreadSchedule(const FrameStack& frames, ThreadIndex thread,
@@ -11,6 +13,13 @@ ThreadSchedule::ThreadSchedule(const FrameStack& frames, ThreadIndex thread,
 void ThreadSchedule::run() {
   end();
   begin(RunState::kRunning);
+}
+
+void ThreadSchedule::go_on(const StateInfo& state) {
+  begin(state.state);
+  current_.preempted = state.preempted;
+  current_.task_state = state.task_state;
+  current_.start_ns = std::min(state.start_ns, current_.start_ns);
 }
 
 void ThreadSchedule::leave(uint32_t task_state) {

@@ -15,9 +15,13 @@ class ThreadSchedule {
                  ScheduleListener* listener);
 
   RunState state() const { return current_.state; }
+  // The stretch that lasts, without its end.
+  const StateInfo& current() const { return current_; }
 
   // The thread begins, and runs.
   void start() { begin(RunState::kRunning); }
+  // The thread has been in this state all the time: another replay knew of its beginning.
+  void go_on(const StateInfo& state);
   // The thread runs from now on.
   void run();
   // The thread leaves its CPU, in this TASK_* state of the kernel's; 0: it could run on.

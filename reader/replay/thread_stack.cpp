@@ -323,6 +323,18 @@ void ThreadStack::apply_kernel(const Record& record) {
   }
 }
 
+std::optional<StateInfo> ThreadStack::state_now() const {
+  if (!frames_.has_begun() || is_gone_) return std::nullopt;
+  return schedule_.current();
+}
+
+void ThreadStack::go_on(int64_t time_ns, const StateInfo& state) {
+  follows_kernel(time_ns);
+  if (!frames_.has_begun()) begin(time_ns);
+  run_until(time_ns);
+  schedule_.go_on(state);
+}
+
 void ThreadStack::left_cpu(int64_t time_ns, uint32_t task_state) {
   if (!follows_kernel(time_ns)) return;
   run_until(time_ns);

@@ -61,6 +61,12 @@ class ThreadStack {
   void woken(int64_t time_ns, const Waker& waker);
   void got_cpu(int64_t time_ns);
   void interrupted(int64_t time_ns);
+  // What the thread does now, without the end of that; nullopt: it has not begun, or is
+  // gone.
+  std::optional<StateInfo> state_now() const;
+  // To be called before any record of the kernel: an earlier replay knew that the thread
+  // is in this state, and since when.
+  void go_on(int64_t time_ns, const StateInfo& state);
   // The kernel's records show that it runs.
   void ran_until(int64_t time_ns);
   // A request to a block device, which the thread made then, or the end of one that it

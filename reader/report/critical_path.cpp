@@ -59,6 +59,12 @@ class Walk {
   }
 
   void go_back_to(int64_t time_ns) {
+    std::vector<PathPiece>& pieces = path_.pieces;
+    if (!pieces.empty() && pieces.back().thread == thread_) {
+      pieces.back().start_ns = time_ns;
+    } else {
+      pieces.push_back({thread_, time_ns, now_});
+    }
     now_ = time_ns;
     jumps_ = 0;
     is_woken_by_ = false;

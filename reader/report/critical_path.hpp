@@ -23,10 +23,17 @@ struct PathEnd {
   int64_t start_ns = 0, stop_ns = 0;
 };
 
-// Each nanosecond from end.start_ns to end.stop_ns is in one sum.
+// A time in which the path is in one thread.
+struct PathPiece {
+  ThreadIndex thread = kNoIndex;
+  int64_t start_ns = 0, stop_ns = 0;
+};
+
+// Each nanosecond from end.start_ns to end.stop_ns is in one sum, and in one piece.
 struct CriticalPath {
   PathEnd end;
   absl::btree_map<std::tuple<ThreadIndex, NodeIndex, PathState>, uint64_t> sums;
+  std::vector<PathPiece> pieces;  // the last one first
 
   uint64_t wall_ns() const {
     return static_cast<uint64_t>(end.stop_ns) - static_cast<uint64_t>(end.start_ns);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <string_view>
 #include <vector>
@@ -15,6 +16,8 @@
 namespace arctrace::terminal {
 namespace {
 
+using reader::CpuSource;
+using reader::LiveCpu;
 using reader::LiveRow;
 using reader::LiveSort;
 using reader::LiveTable;
@@ -24,18 +27,18 @@ constexpr int kColumnsForStackBeside = 110;
 constexpr size_t kFilterMax = 100;
 constexpr size_t kBarsShown = 16;
 
-// The newest values as bars, relative to the largest of them.
-std::string sparkline(const std::vector<uint64_t>& values, bool is_utf8) {
+// The newest values as bars, relative to `most`; 0: to the largest of them.
+std::string sparkline(const std::vector<uint64_t>& values, uint64_t most, bool is_utf8) {
   constexpr std::array<std::string_view, 9> kBlocks = {" ", "▁", "▂", "▃", "▄",
                                                        "▅", "▆", "▇", "█"};
   constexpr std::array<std::string_view, 9> kAscii = {" ", ".", ":", "-", "=",
                                                       "+", "*", "#", "@"};
   const auto& bars = is_utf8 ? kBlocks : kAscii;
   const size_t count = std::min(values.size(), kBarsShown);
-  const uint64_t most =
-      count == 0 ? 0
-                 : *std::max_element(values.end() - static_cast<std::ptrdiff_t>(count),
-                                     values.end());
+  if (most == 0 && count != 0) {
+    most = *std::max_element(values.end() - static_cast<std::ptrdiff_t>(count),
+                             values.end());
+  }
   std::string line(kBarsShown - count, ' ');
   for (size_t i = values.size() - count; i < values.size(); ++i) {
     const double share =
@@ -58,9 +61,43 @@ std::string cut_to(std::string_view name, int width, bool is_utf8) {
   return reader::cut_name(name, static_cast<size_t>(std::max(width, 1)), style);
 }
 
+std::string rate_text(double per_second) {
+  return reader::grouped_text(static_cast<uint64_t>(std::llround(per_second)));
+}
+
+LiveSort next_sort(LiveSort sort, bool has_cpu) {
+  constexpr int kSorts = static_cast<int>(LiveSort::kName) + 1;
+  const auto next = static_cast<LiveSort>((static_cast<int>(sort) + 1) % kSorts);
+  return next == LiveSort::kCpu && !has_cpu ? LiveSort::kTotal : next;
+}
+
 std::string_view sort_name(LiveSort sort) {
-  constexpr std::array<std::string_view, 4> kNames = {"self", "total", "calls", "name"};
+  constexpr std::array<std::string_view, 5> kNames = {"self", "on CPU", "total", "calls",
+                                                      "name"};
   return kNames[static_cast<size_t>(sort)];
+}
+
+// What the thread does, and by what that is known.
+std::string state_line(const LiveCpu& cpu) {
+  if (cpu.source == CpuSource::kNone) return "state not known";
+  std::string line =
+      absl::StrCat(cpu.source == CpuSource::kProc ? "/proc: " : "kernel: ", cpu.state);
+  if (cpu.for_ns >= 0) {
+    absl::StrAppend(&line, ", for ",
+                    reader::duration_text(static_cast<uint64_t>(cpu.for_ns)));
+  }
+  return line;
+}
+
+// How much of the last seconds it was on a CPU.
+std::string cpu_line(const LiveCpu& cpu, bool is_utf8) {
+  if (cpu.wall_ns == 0) return "";
+  const auto share = [&cpu](uint64_t part_ns) {
+    return percent_of(part_ns, static_cast<int64_t>(cpu.wall_ns));
+  };
+  std::string line = absl::StrCat("on CPU ", share(cpu.cpu_ns), " %");
+  if (cpu.has_ready) absl::StrAppend(&line, "  ready ", share(cpu.ready_ns), " %");
+  return absl::StrCat(line, "  ", sparkline(cpu.history, 1000, is_utf8));
 }
 
 }  // namespace
@@ -105,14 +142,19 @@ void LiveScreen::draw_head() {
                           ? 0
                           : 100 * static_cast<double>(counters.blocks_used) /
                                 static_cast<double>(counters.blocks);
-  screen_.put(1, 0, columns,
-              absl::StrFormat("%.0f records/s  %d in all  %s  buffer %.0f %%",
-                              counters.records_per_second, counters.records,
-                              reader::count_text(counters.writers, "writer"), used));
-  const std::string lost = counters.lost == 0
-                               ? "  none lost"
-                               : absl::StrFormat("  ! %d lost, %.0f/s", counters.lost,
-                                                 counters.lost_per_second);
+  const std::string on_cpu =
+      model_.has_cpu() ? absl::StrFormat(", %d on CPU", counters.on_cpu) : "";
+  screen_.put(
+      1, 0, columns,
+      absl::StrFormat("%s records/s  %s in all  %s%s  buffer %.0f %%",
+                      rate_text(counters.records_per_second),
+                      reader::grouped_text(counters.records),
+                      reader::count_text(counters.writers, "writer"), on_cpu, used));
+  const std::string lost =
+      counters.lost == 0
+          ? "  none lost"
+          : absl::StrCat("  ! ", reader::grouped_text(counters.lost), " lost, ",
+                         rate_text(counters.lost_per_second), "/s");
   const int width = static_cast<int>(lost.size());
   screen_.put(1, std::max(columns - width, 0), width, lost,
               counters.lost == 0 ? Look::kDim : Look::kBold);
@@ -120,9 +162,11 @@ void LiveScreen::draw_head() {
 
 // The columns of numbers are the same at all widths; where there is room, there are more.
 void LiveScreen::draw_table(const Area& area) {
-  const bool has_average = area.columns >= 90, has_bars = area.columns >= 62;
-  const int average = 27, bars = has_average ? 40 : 27;
-  const int name = has_bars ? bars + static_cast<int>(kBarsShown) + 2 : 27;
+  const bool has_cpu = model_.has_cpu();
+  const int cpu = has_cpu ? 8 : 0;  // columns
+  const bool has_average = area.columns >= 90 + cpu, has_bars = area.columns >= 62 + cpu;
+  const int average = 27 + cpu, bars = has_average ? average + 13 : average;
+  const int name = has_bars ? bars + static_cast<int>(kBarsShown) + 2 : average;
   const int name_width = area.columns - name;
   const int64_t window_ns = model_.window_ns();
   const double seconds = static_cast<double>(window_ns) * 1e-9;
@@ -133,7 +177,9 @@ void LiveScreen::draw_table(const Area& area) {
   };
   put(0, 0, area.columns, std::string(static_cast<size_t>(area.columns), ' '),
       Look::kReverse);
-  put(0, 0, 27, absl::StrFormat("%7s %7s %9s", "self %", "total %", "calls/s"),
+  put(0, 0, average,
+      absl::StrFormat("%7s%s %7s %9s", "self %", has_cpu ? "  on CPU" : "", "total %",
+                      "calls/s"),
       Look::kReverse);
   if (has_average)
     put(0, average, 12, absl::StrFormat("%12s", "average"), Look::kReverse);
@@ -158,9 +204,11 @@ void LiveScreen::draw_table(const Area& area) {
     const bool is_chosen = row.name == chosen_;
     const Look look = is_chosen ? Look::kBold : Look::kPlain;
     const double calls = seconds <= 0 ? 0 : static_cast<double>(row.sums.calls) / seconds;
-    put(line, 0, 26,
-        absl::StrFormat("%7s %7s %9.0f", percent_of(row.sums.self_ns, window_ns),
-                        percent_of(row.sums.total_ns, window_ns), calls),
+    const std::string on_cpu =
+        has_cpu ? absl::StrFormat(" %7s", percent_of(row.sums.cpu_ns, window_ns)) : "";
+    put(line, 0, average - 1,
+        absl::StrFormat("%7s%s %7s %9.0f", percent_of(row.sums.self_ns, window_ns),
+                        on_cpu, percent_of(row.sums.total_ns, window_ns), calls),
         look);
     if (is_chosen) put(line, 0, 1, ">", look);
     if (has_average && row.sums.calls != 0) {
@@ -171,7 +219,7 @@ void LiveScreen::draw_table(const Area& area) {
     }
     if (has_bars) {
       put(line, bars, static_cast<int>(kBarsShown),
-          sparkline(row.history, screen_.is_utf8()), Look::kDim);
+          sparkline(row.history, 0, screen_.is_utf8()), Look::kDim);
     }
     put(line, name, name_width, cut_to(row.name, name_width, screen_.is_utf8()), look);
   }
@@ -190,27 +238,38 @@ void LiveScreen::draw_stack(const Area& area) {
     screen_.put(area.line, area.column, area.columns, "no thread lives", Look::kDim);
     return;
   }
-  thread_ = std::min(thread_, threads.size() - 1);
+  thread_ = thread();
   const reader::LiveThreadRow& thread = threads[thread_];
   std::string head =
       absl::StrFormat("thread %d of %d: %s", thread_ + 1, threads.size(), thread.title);
   head.resize(std::max(head.size(), static_cast<size_t>(area.columns)), ' ');
   screen_.put(area.line, area.column, area.columns, head, Look::kReverse);
-  if (thread.frames.empty() && area.lines > 1) {
-    screen_.put(area.line + 1, area.column, area.columns, "in no recorded function",
-                Look::kDim);
+  const int end = area.line + area.lines;
+  int line = area.line + 1;
+  if (line < end) {
+    screen_.put(line++, area.column, area.columns, state_line(thread.cpu));
+  }
+  const std::string cpu = cpu_line(thread.cpu, screen_.is_utf8());
+  if (line < end && !cpu.empty()) screen_.put(line++, area.column, area.columns, cpu);
+  if (thread.frames.empty() && line < end) {
+    screen_.put(line, area.column, area.columns, "in no recorded function", Look::kDim);
   }
   constexpr int kTime = 12;
-  for (int i = 1; i < area.lines && static_cast<size_t>(i) <= thread.frames.size(); ++i) {
-    const reader::LiveFrameRow& frame = thread.frames[static_cast<size_t>(i) - 1];
-    screen_.put(area.line + i, area.column, kTime,
+  for (const reader::LiveFrameRow& frame : thread.frames) {
+    if (line >= end) break;
+    screen_.put(line, area.column, kTime,
                 absl::StrFormat("%11s", reader::duration_text(static_cast<uint64_t>(
                                             std::max<int64_t>(frame.for_ns, 0)))),
                 Look::kDim);
     const int width = area.columns - kTime;
-    screen_.put(area.line + i, area.column + kTime, width,
+    screen_.put(line++, area.column + kTime, width,
                 cut_to(frame.name, width, screen_.is_utf8()));
   }
+}
+
+size_t LiveScreen::thread() const {
+  const size_t count = model_.threads().size();
+  return count == 0 ? 0 : std::min(thread_, count - 1);
 }
 
 void LiveScreen::draw_keys() {
@@ -290,7 +349,7 @@ bool LiveScreen::handle(int key) {
       model_.set_paused(!model_.is_paused());
       break;
     case 's':
-      sort_ = static_cast<LiveSort>((static_cast<int>(sort_) + 1) % 4);
+      sort_ = next_sort(sort_, model_.has_cpu());
       break;
     case 'v':
       table_ =

@@ -25,6 +25,8 @@ class LiveScreen {
   void draw();
   // False: the user wants to leave.
   bool handle(int key);
+  // The row of the thread whose stack is shown; one past the end if no thread lives.
+  size_t thread() const;
   // Nothing more will come.
   void set_over() { is_over_ = true; }
 

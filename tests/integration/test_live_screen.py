@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import time
 import unittest
 
 import support
+from test_kernel import NO_KERNEL
 from tmux_terminal import PATIENCE, Terminal
 
 # Spends its time in inner, within outer, for ever, and less in a function whose name is as long
@@ -25,6 +27,16 @@ while True:
     api.arctrace_enter(hostile)
     time.sleep(0.002)
     api.arctrace_exit(hostile)
+"""
+# One thread runs in spin, another one sleeps in sleep. In one process they would share Python's lock.
+STATES = support.API + r"""
+if os.fork():
+    spin = key("spin")
+    api.arctrace_enter(spin)
+    while True: pass
+doze = key("doze")
+api.arctrace_enter(doze)
+time.sleep(1000)
 """
 
 
@@ -126,6 +138,67 @@ class LiveScreenTest(support.TraceTest):
         terminal.type("fg")
         terminal.wait_for("records/s", "function, by self")
         self.interrupt(terminal)
+
+    def cpu_of(self, terminal, function, state):
+        """The share of its time on the CPU that the screen has for the thread that is in that function,
+        and the row of that function in the table."""
+        for _ in range(2):
+            shown = terminal.wait_for("thread ", " of 2", "on CPU ").splitlines()
+            head = next(i for i, line in enumerate(shown) if line.startswith("thread "))
+            if any(line.endswith(function) for line in shown[head:]):
+                break
+            terminal.press("t")
+            terminal.wait_until(lambda now: any(line.startswith("thread ") and line != shown[head]
+                                                for line in now))
+        end = time.monotonic() + PATIENCE
+        while not shown[head + 1].startswith(state):
+            self.assertLess(time.monotonic(), end, "\n".join(shown))
+            shown = terminal.wait_for_another("\n".join(shown)).splitlines()
+        share = float(re.match(r"on CPU +([0-9.]+) %", shown[head + 2])[1])
+        row = next(line for line in shown[:head] if line.endswith(" " + function))
+        return share, row.split()
+
+    def watch_states(self, *options):
+        self.program.write_text(STATES)
+        terminal = self.terminal(100, 24)
+        terminal.type(f"{support.ARCTRACE} live {' '.join(options)} --no-libcall -- {sys.executable} "
+                      f"{self.program}; echo status=$?")
+        terminal.wait_for(" spin", " doze", "2 writers", "thread ")
+        time.sleep(6)  # the window is full of what they do now
+        return terminal
+
+    def leave_states(self, terminal):
+        terminal.press("C-c")
+        terminal.wait_for("the session is over")
+        terminal.press("q")
+        terminal.wait_for("status=")
+
+    def test_on_and_off_the_cpu_by_proc(self):
+        terminal = self.watch_states()
+        self.assertNotIn(" on CPU", terminal.shown().splitlines()[2])
+        spinning, _ = self.cpu_of(terminal, "spin", "/proc: running or ready")
+        dozing, _ = self.cpu_of(terminal, "doze", "/proc: sleeps")
+        self.assertGreater(spinning, 10 * max(dozing, 0.1))
+        self.leave_states(terminal)
+
+    @unittest.skipIf(NO_KERNEL, NO_KERNEL or "")
+    def test_on_and_off_the_cpu_by_the_kernel(self):
+        terminal = self.watch_states("--kernel")
+        self.assertIn(" on CPU", terminal.shown().splitlines()[2])
+        spinning, row = self.cpu_of(terminal, "spin", "kernel: r")  # running, or ready: preempted
+        spins = float(row[1])
+        self.assertGreater(float(row[0]), 90)  # its wall-clock time is all of the window
+        dozing, row = self.cpu_of(terminal, "doze", "kernel: blocked: sleeps")
+        dozes = float(row[1])
+        self.assertGreater(float(row[0]), 90)
+        self.assertGreater(spinning, 10 * max(dozing, 0.1))
+        self.assertGreater(spins, 10 * max(dozes, 0.1))
+        # The thread is in one function all the time.
+        self.assertAlmostEqual(spins, spinning, delta=spinning / 5)
+        terminal.press("s")
+        shown = terminal.wait_for("function, by on CPU").splitlines()
+        self.assertIn("spin", shown[3])
+        self.leave_states(terminal)
 
     def test_a_session_of_others(self):
         name = f"screen-{os.getpid()}"

@@ -77,6 +77,9 @@ class PageTest(ServedTest):
         page.run("(() => { const gap = " + LONGEST_GAP + "; arctracePage.timeLine.look(gap.from_ns, gap.to_ns); })()")
         page.wait(HATCHED + " > 200")
         page.screenshot(pictures / "gaps.png")
+        lost = page.run("document.querySelector('header .hot').textContent")
+        self.assertRegex(lost, r"\d,\d{3} overwritten")
+        self.assertNotRegex(lost, r"\d{4}")
         self.assertIn("overwritten", page.run(GAP_TIP))
         self.assertEqual(page.problems, [])
 

@@ -1,16 +1,159 @@
 """The server of arctrace view, and what it says against the report; the file of export --to=html."""
 
+import base64
+import csv
+import gzip
+import json
 import os
+import re
 import subprocess
+import sys
+import tempfile
 import unittest
 import urllib.parse
 import urllib.request
 
+import browser
+import support
 from served_trace import HERE, HOSTILE, SECONDS, ServedTest, row_sums
 from test_kernel import NO_KERNEL
 from trace_checks import ARCTRACE, read_report
 
 STATUS_ERROR = 2
+
+
+# More short calls than the file has room for, in one process; and a child that never waits and ends
+# last, so that the critical path is in it from its end to its beginning.
+MANY = support.API + """
+import select
+outer, inner, last = key("outer"), key("inner"), key("last")
+ends, begun = os.pipe(), os.pipe()
+child = os.fork()
+if child == 0:
+    os.close(ends[1])
+    made = 0
+    while made < 2000 or not select.select(ends[:1], [], [], 0)[0]:
+        api.arctrace_enter(last)
+        api.arctrace_exit(last)
+        made += 1
+        if made == 1: os.write(begun[1], b".")
+        end = time.monotonic() + 0.001
+        while time.monotonic() < end: pass
+    os._exit(0)
+os.read(begun[0], 1)  # until then the child would seem to have begun in what we are in
+api.arctrace_enter(outer)
+for _ in range(500_000):
+    api.arctrace_enter(inner)
+    api.arctrace_exit(inner)
+api.arctrace_exit(outer)
+os.close(ends[1])
+os.waitpid(child, 0)
+"""
+
+
+class HtmlFileTest(support.TraceTest):
+    """What the file of a large trace has of the calls, against the same calls as CSV."""
+
+    def record_many(self, *options):
+        return self.record(sys.executable, "-c", MANY, options=("--no-libcall", "-b", "64M", *options)).trace
+
+    def calls(self, trace):
+        """(function, pid, start, duration) of each."""
+        path = self.directory / "calls.csv"
+        self.export(trace, "csv", path)
+        with path.open() as file:
+            return [(row["name"], int(row["pid"]), int(row["start_ns"]), int(row["duration_ns"]))
+                    for row in csv.DictReader(file) if row["type"] == "call"]
+
+    def export(self, trace, form, path, *options):
+        done = subprocess.run([ARCTRACE, "export", f"--to={form}", "--force", "-o", path, *options, trace],
+                              check=False, timeout=SECONDS, stderr=subprocess.PIPE, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def page(self, trace, *options):
+        """What the file holds."""
+        path = self.directory / "page.html"
+        self.export(trace, "html", path, *options)
+        self.assertLess(path.stat().st_size, 5_000_000)
+        packed = re.search(r'id="data">([^<]*)<', path.read_text())[1]
+        return json.loads(gzip.decompress(base64.b64decode(packed)))
+
+    def exact_calls(self, page):
+        """As calls(), those that are in the file with their times; and the number of the others."""
+        found, others = set(), 0
+        for index, rows in page["timeline"]["lanes"]:
+            for level, stretches, crowds in rows:
+                if level < 3:
+                    continue
+                at = page["timeline"]["from_ns"]
+                for i in range(0, len(stretches), 4):
+                    at += stretches[i]
+                    name = page["functions"][stretches[i + 2]][0]
+                    found.add((name, page["lanes"][index]["pid"], at, stretches[i + 1]))
+                others += sum(crowds[2::4])
+        return found, others
+
+    def test_calls_of_ranges_are_exact(self):
+        trace = self.record_many()
+        calls = self.calls(trace)
+        self.assertGreater(len(calls), 500_000)
+        found, others = self.exact_calls(self.page(trace))
+        self.assertLess(len(found), len(calls) - 100_000)
+        # Each call is there, one way or the other.
+        self.assertEqual(len(found) + others, len(calls))
+        inner = [call for call in calls if call[0] == "inner"]
+        ranges = [(inner[i][2], inner[i + 5000][2]) for i in (100_000, 400_000)]
+        page = self.page(trace, *(f"--exact={start}ns~{stop}ns" for start, stop in ranges))
+        found, others = self.exact_calls(page)
+        self.assertEqual(len(found) + others, len(calls))
+        wanted = {call for call in calls for start, stop in ranges
+                  if call[2] < stop and (call[2] + call[3] > start or call[2] == start)}
+        self.assertGreater(len(wanted), 10_000)
+        self.assertEqual(wanted - found, set())
+        self.assertIn("Every call of the ranges that were asked for is exact.", page["left_out"])
+        self.see_in_browser([call[2] for call in inner[100_100:100_120]])
+        # More than there is room for: the longest of them, and the file says how long they are.
+        page = self.page(trace, "--exact=~")
+        self.assertRegex(page["left_out"], "Of the calls of the ranges that were asked for, those of .* or more")
+        found, others = self.exact_calls(page)
+        self.assertEqual(len(found) + others, len(calls))
+
+    def see_in_browser(self, starts):
+        """Where one zooms in, calls that began then are drawn one by one."""
+        if browser.CHROMIUM is None:
+            return
+        with tempfile.TemporaryDirectory() as directory:
+            page = browser.Browser(directory)
+            try:
+                page.open((self.directory / "page.html").as_uri())
+                page.wait("window.arctracePage && arctracePage.timeLine.isShown")
+                page.run(f"arctracePage.timeLine.look({starts[0]}, {starts[-1]})")
+                page.wait("arctracePage.timeLine.visible().some(({ index }) => arctracePage.timeLine.dataOf(index)"
+                          f".rows.some((row) => {starts}.every((start) => row.start.includes(start))))")
+                self.assertEqual(page.problems, [])
+            finally:
+                page.close()
+
+    def test_bad_ranges(self):
+        for arguments, says in ((("--to=html", "--exact=1s"), "START~STOP"), (("--to=html", "--exact=2s~1s"), "2s~1s"),
+                                (("--to=csv", "--exact=1s~2s"), "--to=csv")):
+            done = subprocess.run([ARCTRACE, "export", *arguments, "-o", self.directory / "x", "none"], check=False,
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, timeout=SECONDS)
+            self.assertEqual((done.returncode, done.stderr.count("\n")), (STATUS_ERROR, 1), done.stderr)
+            self.assertIn(says, done.stderr)
+
+    @unittest.skipIf(NO_KERNEL, NO_KERNEL or "")
+    def test_calls_of_the_critical_path_are_exact(self):
+        trace = self.record_many("--kernel=bpf")
+        calls = self.calls(trace)
+        page = self.page(trace)
+        found, others = self.exact_calls(page)
+        self.assertEqual(len(found) + others, len(calls))
+        last = {call for call in calls if call[0] == "last"}
+        self.assertGreaterEqual(len(last), 2000)
+        self.assertEqual(last - found, set())
+        self.assertLess(len(found), len(calls) - 100_000)
+        self.assertIn("Every call of the critical path is exact.", page["left_out"])
 
 
 class ViewTest(ServedTest):

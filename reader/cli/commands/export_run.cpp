@@ -47,6 +47,8 @@ class ExportRun {
   // Whether everything is written; false after Ctrl-C. REQUIRES: an InterruptWatch.
   absl::StatusOr<bool> run() {
     if (absl::Status s = check(); !s.ok()) return s;
+    if (absl::Status s = survey(); !s.ok()) return s;
+    if (reader::InterruptWatch::interrupted()) return false;
     exporter_->begin(replay_, write_);
     if (absl::Status s = read(); !s.ok()) return s;
     if (reader::InterruptWatch::interrupted()) return false;
@@ -67,6 +69,9 @@ class ExportRun {
     settings.weight = options_.weight;
     settings.grouping = options_.grouping;
     settings.min_duration_ns = options_.filter.min_duration_ns;
+    for (const TimeRange& range : options_.exact) {
+      settings.exact.push_back({range.from_ns, range.until_ns});
+    }
     settings.definitions = &trace_.definitions();
     settings.session = &trace_.session();
     settings.summary = &trace_.summary();
@@ -112,6 +117,28 @@ class ExportRun {
   bool write(std::string_view text) {
     if (wants_more()) file_.write(text);
     return wants_more();
+  }
+
+  // Where a thread was on a CPU is what it is for: functions need no names.
+  absl::Status survey() {
+    reader::ScheduleListener* listener = exporter_->survey_listener();
+    const reader::Session& session = trace_.session();
+    if (listener == nullptr || session.raw || session.has_perf_records ||
+        !trace_.definitions().has_dispatches()) {
+      return absl::OkStatus();
+    }
+    reader::ReplayOptions made = replay_options(options_, trace_);
+    made.schedule = listener;
+    made.max_findings = 0;
+    reader::Replay replay(trace_.definitions(), nullptr, made);
+    uint64_t records = 0;
+    absl::Status status = trace_.read([&](const reader::Record& record) {
+      replay.add(record);
+      return ++records % reader::kRecordsBetweenChecks != 0 || wants_more();
+    });
+    if (!status.ok()) return status;
+    replay.finish();
+    return exporter_->finish_survey(replay);
   }
 
   absl::Status read() {

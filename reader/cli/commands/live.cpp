@@ -265,7 +265,9 @@ Runner add_live(CLI::App& root) {
   app->footer(
       "The screen shows the functions, or paths, with the most time of their own in\n"
       "the last 5 s, each with its history; what the chosen thread has open, and\n"
-      "since when; rates, losses and how full the buffer is.\n"
+      "since when, and whether it is on a CPU; rates, losses and how full the buffer\n"
+      "is. With the kernel's records (--kernel) functions have their time on a CPU\n"
+      "too; without them /proc says what the chosen thread does.\n"
       "Keys: q leaves, p pauses, s sorts by the next column, v changes between\n"
       "functions and paths, / filters by name, arrows and pages choose a row, Enter\n"
       "shows the paths through it and Escape goes back, t chooses the next thread,\n"

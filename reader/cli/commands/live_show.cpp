@@ -14,9 +14,11 @@
 #include "reader/cli/record/trace_owner.hpp"
 #include "reader/live/live_model.hpp"
 #include "reader/live/live_reader.hpp"
+#include "reader/live/thread_watch.hpp"
 #include "reader/render/nameless_file.hpp"
 #include "reader/terminal/live_screen.hpp"
 #include "src/buffer/clock.hpp"
+#include "src/os/process_facts.hpp"
 
 namespace arctrace::cli {
 namespace {
@@ -40,6 +42,15 @@ std::string take_live_snapshot(const Buffer& buffer) {
   const absl::Status status = write_buffer_to_file(buffer, file);
   return status.ok() ? absl::StrCat("snapshot: ", file.output.path)
                      : absl::StrCat("no snapshot: ", std::string(status.message()));
+}
+
+// Where the session does not say what the thread in that row does, /proc may.
+void look_at_thread(reader::ThreadWatch& watch, size_t row, reader::LiveModel& model) {
+  if (row >= model.threads().size() || model.is_paused()) return;
+  const reader::LiveThreadRow& thread = model.threads()[row];
+  if (thread.cpu.source == reader::CpuSource::kKernel) return;
+  model.set_cpu(row, watch.look(thread.pid, thread.tid, thread.pid_namespace,
+                                static_cast<int64_t>(read_monotonic_ns())));
 }
 
 }  // namespace
@@ -88,6 +99,7 @@ absl::StatusOr<int> show_session(terminal::Screen& screen, const std::string& ti
   reader::LiveModel model(kWindowNs);
   terminal::LiveScreen shown(screen, model, title,
                              [&] { return take_live_snapshot(session.buffer()); });
+  reader::ThreadWatch watch(read_pid_namespace(), kFirstPidNamespace, kWindowNs);
   uint64_t next_ns = 0;
   for (bool is_over = false;;) {
     const uint64_t now_ns = read_monotonic_ns();
@@ -106,6 +118,7 @@ absl::StatusOr<int> show_session(terminal::Screen& screen, const std::string& ti
       model.set_buffer(reader.copy().buffer(), reader.copy().session().block_count);
       next_ns = read_monotonic_ns() + kShowEveryNs;
     }
+    if (!is_over) look_at_thread(watch, shown.thread(), model);
     shown.draw();
     const uint64_t left_ns = next_ns - std::min(next_ns, read_monotonic_ns());
     const int key = screen.key(static_cast<int>(left_ns / 1'000'000) + 1);

@@ -122,6 +122,21 @@ void add_export_options(CLI::App& app, ExportOptions& options) {
                                            " add up: those of each thread, of each "
                                            "process, or of all"))
       ->default_str("thread");
+  app.add_option_function<std::vector<std::string>>(
+         "--exact",
+         [&options](const std::vector<std::string>& texts) {
+           for (const std::string& text : texts) {
+             options.exact.push_back(time_range_of("--exact", text));
+           }
+         },
+         absl::StrCat("have ", formats_that([](const ExportFormat& format) {
+                        return format.has_exact;
+                      }),
+                      " keep every call from START up to STOP; without it, short calls "
+                      "of a large trace are left out, except those on the critical "
+                      "path; may be repeated"))
+      ->allow_extra_args(false)
+      ->type_name("START~STOP");
   app.add_flag("--debuginfod", options.download,
                "download debug files from the servers in DEBUGINFOD_URLS");
   add_replay_filter_options(app, options,
@@ -137,6 +152,11 @@ absl::Status complete_export_options(ExportOptions& options) {
   if (options.has_sum_options && !format.has_weight) {
     return absl::InvalidArgumentError(
         absl::StrCat("export: --weight and --per do not apply to --to=", format.name));
+  }
+  if (!options.exact.empty() && !format.has_exact) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("export: --exact does not apply to --to=", format.name,
+                     ", which leaves no call out"));
   }
   if (options.to_stdout()) {
     if (!format.is_binary || ::isatty(STDOUT_FILENO) != 1) return absl::OkStatus();

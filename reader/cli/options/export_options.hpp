@@ -21,6 +21,7 @@ struct ExportOptions : ReplayFilterOptions {
   bool download = false;  // debug files
   reader::ExportWeight weight = reader::ExportWeight::kWall;
   reader::Grouping grouping = reader::Grouping::kThread;
+  std::vector<TimeRange> exact;  // of which all calls are exported
   bool has_sum_options = false;  // one of those that only formats of sums know
 
   bool to_stdout() const { return output == "-"; }

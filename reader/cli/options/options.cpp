@@ -32,17 +32,18 @@ CLI::Option* add_format_option(CLI::App& app, OutputFormat& format) {
       ->default_str("text");
 }
 
+TimeRange time_range_of(const std::string& option, const std::string& text) {
+  const absl::StatusOr<TimeRange> parsed = parse_time_range(text);
+  if (parsed.ok()) return *parsed;
+  throw CLI::ValidationError(option, std::string(parsed.status().message()));
+}
+
 CLI::Option* add_time_range_option(CLI::App& app, TimeRange& range) {
   return app
       .add_option_function<std::string>(
           "-r,--time-range",
           [&range](const std::string& text) {
-            const absl::StatusOr<TimeRange> parsed = parse_time_range(text);
-            if (!parsed.ok()) {
-              throw CLI::ValidationError("--time-range",
-                                         std::string(parsed.status().message()));
-            }
-            range = *parsed;
+            range = time_range_of("--time-range", text);
           },
           "only from START up to STOP, which count from the start of the session, "
           "such as 1.5ms~2s; each may be omitted")

@@ -104,6 +104,10 @@ struct TimeRange {
   int64_t until_ns = INT64_MAX;  // exclusive
 };
 
+// What a START~STOP on the command line means. Throws what CLI11 throws for a value of
+// `option` that is none.
+TimeRange time_range_of(const std::string& option, const std::string& text);
+
 // -r, --time-range START~STOP
 CLI::Option* add_time_range_option(CLI::App& app, TimeRange& range);
 

@@ -1,6 +1,7 @@
 #include "reader/ui/model/page_parts.hpp"
 
 #include <string_view>
+#include <utility>
 
 #include "reader/report/critical_path_view.hpp"
 #include "reader/report/locks_view.hpp"
@@ -20,8 +21,10 @@ ViewSettings table_settings(const Definitions& definitions) {
 
 }  // namespace
 
-PageParts::PageParts(const Definitions& definitions, size_t max_items)
-    : timeline_(max_items),
+PageParts::PageParts(const Definitions& definitions, size_t max_items,
+                     std::vector<ExactRange> exact)
+    : exact_(std::move(exact)),
+      timeline_(max_items, exact_),
       times_(definitions, Grouping::kAll),
       locks_(make_locks_view(table_settings(definitions))),
       lock_listener_(locks_->call_listener()),

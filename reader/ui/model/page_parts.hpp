@@ -4,10 +4,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "reader/analysis/function_times.hpp"
 #include "reader/replay/replay.hpp"
 #include "reader/report/view.hpp"
+#include "reader/ui/model/exact_times.hpp"
 #include "reader/ui/model/timeline.hpp"
 
 namespace arctrace::reader {
@@ -17,8 +19,13 @@ namespace arctrace::reader {
 // file, for the critical path.
 class PageParts : public ReplayListener, public ScheduleListener {
  public:
-  // `definitions` must outlive this object.
-  PageParts(const Definitions& definitions, size_t max_items);
+  // `definitions` must outlive this object. `exact`: the ranges of which every call is
+  // wanted, as far as max_items go.
+  PageParts(const Definitions& definitions, size_t max_items,
+            std::vector<ExactRange> exact = {});
+  // Before begin(): calls on the path are wanted, too.
+  void set_path(const CriticalPath& path) { exact_.set_path(path); }
+  const ExactTimes& exact() const { return exact_; }
   // To be called before the first record.
   void begin(Replay& replay);
   // To be called after the last one.
@@ -61,6 +68,7 @@ class PageParts : public ReplayListener, public ScheduleListener {
   }
 
  private:
+  ExactTimes exact_;
   Timeline timeline_;
   FunctionTimes times_;
   const std::unique_ptr<View> locks_;

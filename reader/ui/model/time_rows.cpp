@@ -9,6 +9,11 @@ namespace {
 constexpr uint64_t kFirstGrain = 64;
 constexpr uint64_t kLastGrain = uint64_t{1} << 62;
 
+size_t index_of(KeptFor what) { return static_cast<size_t>(what); }
+
+// How many fourths of all items may be kept for it.
+size_t share_of(KeptFor what) { return what == KeptFor::kRange ? 2 : 1; }
+
 Crowd crowd_of(const Stretch& stretch, uint64_t grain_ns) {
   const uint64_t duration = stretch.duration_ns();
   return {piece_start_ns(stretch.start_ns, grain_ns), duration, duration, stretch.what,
@@ -63,9 +68,10 @@ bool add_to_crowds(std::vector<Crowd>& crowds, const Crowd& more) {
 void TimeRows::add(size_t row, const Stretch& stretch) {
   if (row >= rows_.size()) rows_.resize(row + 1);
   TimeRow& to = rows_[row];
-  if (stretch.duration_ns() >= grain_ns_) {
+  if (is_exact(stretch)) {
     to.stretches.push_back(stretch);
     ++items_;
+    if (stretch.duration_ns() < grain_ns_) ++kept_[index_of(stretch.kept_for)];
   } else if (add_to_crowds(to.crowds, crowd_of(stretch, grain_ns_))) {
     ++items_;
   }
@@ -73,18 +79,50 @@ void TimeRows::add(size_t row, const Stretch& stretch) {
 }
 
 void TimeRows::coarsen_to(size_t max_items) {
-  while (items_ > max_items && grain_ns_ < kLastGrain) coarsen();
+  while (items_ > max_items && grain_ns_ < kLastGrain) {
+    coarsen();
+    thin(max_items);
+  }
+}
+
+uint64_t TimeRows::grain_ns(KeptFor what) const {
+  return what == KeptFor::kNothing ? grain_ns_
+                                   : std::min(grain_ns_, kept_grain_ns_[index_of(what)]);
+}
+
+bool TimeRows::has_too_many(KeptFor what, size_t max_items) const {
+  return kept_[index_of(what)] > max_items / 4 * share_of(what);
+}
+
+// Has what is kept for something leave room for the others.
+void TimeRows::thin(size_t max_items) {
+  for (const KeptFor what : {KeptFor::kCriticalPath, KeptFor::kRange}) {
+    uint64_t& grain = kept_grain_ns_[index_of(what)];
+    while (has_too_many(what, max_items) && grain < grain_ns_) {
+      grain = grain == 0 ? kFirstGrain : 2 * grain;
+      rebuild();
+    }
+  }
 }
 
 void TimeRows::coarsen() {
-  sort();
   grain_ns_ = grain_ns_ == 0 ? kFirstGrain : 2 * grain_ns_;
+  rebuild();
+}
+
+// Brings the rows into the form that follows from the grains.
+void TimeRows::rebuild() {
+  sort();
   items_ = 0;
+  kept_ = {};
   std::vector<Stretch> short_ones;
   for (TimeRow& row : rows_) {
     short_ones.clear();
     std::erase_if(row.stretches, [&](const Stretch& stretch) {
-      if (stretch.duration_ns() >= grain_ns_) return false;
+      if (is_exact(stretch)) {
+        if (stretch.duration_ns() < grain_ns_) ++kept_[index_of(stretch.kept_for)];
+        return false;
+      }
       short_ones.push_back(stretch);
       return true;
     });
@@ -125,7 +163,8 @@ TimeRow seen_of_row(const TimeRow& row, int64_t from_ns, int64_t until_ns,
       row.stretches.begin(), row.stretches.end(),
       [&](const Stretch& earlier) { return earlier.stop_ns <= from_ns; });
   for (; stretch != row.stretches.end() && stretch->start_ns < until_ns; ++stretch) {
-    const bool is_long = stretch->duration_ns() >= pixel_ns;
+    const bool is_long =
+        stretch->duration_ns() >= pixel_ns || stretch->kept_for != KeptFor::kNothing;
     (is_long ? seen.stretches : short_ones).push_back(*stretch);
   }
   const int64_t first_piece = piece_start_ns(from_ns, pixel_ns);

@@ -2,9 +2,12 @@
 // memory: long ones exactly, short ones as crowds of neighbours.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
+
+#include "reader/ui/model/exact_times.hpp"
 
 namespace arctrace::reader {
 
@@ -13,6 +16,7 @@ struct Stretch {
   int64_t start_ns = 0, stop_ns = 0;
   uint32_t what = 0;   // a FunctionId
   uint16_t flags = 0;  // enum FrameFlag
+  KeptFor kept_for = KeptFor::kNothing;
 
   // In unsigned integers, so that the times of a hostile trace wrap instead of
   // overflowing.
@@ -39,6 +43,8 @@ struct TimeRow {
 // Begins with a grain of 0: all stretches are exact. Whenever there are more items than
 // are allowed, the grain doubles, and shorter stretches become crowds. So there are at
 // most two items for each row and grain of time; adding takes constant time on average.
+// Stretches that are kept for something stay exact, as long as they are not too many:
+// then they have a grain of their own, which doubles.
 class TimeRows {
  public:
   explicit TimeRows(size_t max_items) : max_items_(max_items) {}
@@ -52,6 +58,8 @@ class TimeRows {
 
   // Stretches of at least this duration are exact.
   uint64_t grain_ns() const { return grain_ns_; }
+  // The same of those that are kept for something.
+  uint64_t grain_ns(KeptFor what) const;
   size_t items() const { return items_; }
   size_t size() const { return rows_.size(); }
   // `row`: any number; empty if nothing was added to it.
@@ -59,10 +67,18 @@ class TimeRows {
 
  private:
   void coarsen();
+  void rebuild();
+  bool is_exact(const Stretch& stretch) const {
+    return stretch.duration_ns() >= grain_ns(stretch.kept_for);
+  }
+  bool has_too_many(KeptFor what, size_t max_items) const;
+  void thin(size_t max_items);
 
   size_t max_items_;
   size_t items_ = 0;
   uint64_t grain_ns_ = 0;
+  std::array<uint64_t, kKeptFor> kept_grain_ns_{};
+  std::array<size_t, kKeptFor> kept_{};  // those that are shorter than grain_ns_
   std::vector<TimeRow> rows_;
 };
 
@@ -74,8 +90,9 @@ bool add_to_crowds(std::vector<Crowd>& crowds, const Crowd& more);
 int64_t piece_start_ns(int64_t time_ns, uint64_t grain_ns);
 
 // What is to be seen of a row in [from_ns, until_ns) when `pixel_ns` is one pixel:
-// stretches of a pixel's duration or more, others as crowds of pixels. REQUIRES: the row
-// is sorted; pixel_ns is not 0, and at least the rows' grain if there are crowds.
+// stretches of a pixel's duration or more, and those that are kept for something, others
+// as crowds of pixels. REQUIRES: the row is sorted; pixel_ns is not 0, and at least the
+// rows' grain if there are crowds.
 TimeRow seen_of_row(const TimeRow& row, int64_t from_ns, int64_t until_ns,
                     uint64_t pixel_ns);
 

@@ -20,7 +20,8 @@ Lane& Timeline::lane_of(ThreadIndex thread, uint32_t coroutine, bool is_adopted)
   return lanes_[recent_];
 }
 
-void Timeline::add(Lane& lane, uint32_t level, const Stretch& stretch) {
+void Timeline::add(Lane& lane, uint32_t level, Stretch stretch) {
+  stretch.kept_for = exact_.kept_for(lane.thread, stretch.start_ns, stretch.stop_ns);
   constexpr uint32_t kNoRow = UINT32_MAX;
   if (level >= lane.rows.size()) lane.rows.resize(level + size_t{1}, kNoRow);
   uint32_t& row = lane.rows[level];

@@ -32,7 +32,8 @@ struct Lane {
 
 class Timeline : public ReplayListener, public ScheduleListener {
  public:
-  explicit Timeline(size_t max_items) : rows_(max_items) {}
+  // `exact` must outlive this object.
+  Timeline(size_t max_items, const ExactTimes& exact) : exact_(exact), rows_(max_items) {}
 
   std::span<const Lane> lanes() const { return lanes_; }
   // The lane that is like one of another time line of the trace; null: there is none.
@@ -53,8 +54,9 @@ class Timeline : public ReplayListener, public ScheduleListener {
   using Key = std::tuple<ThreadIndex, uint32_t, bool>;
 
   Lane& lane_of(ThreadIndex thread, uint32_t coroutine, bool is_adopted);
-  void add(Lane& lane, uint32_t level, const Stretch& stretch);
+  void add(Lane& lane, uint32_t level, Stretch stretch);
 
+  const ExactTimes& exact_;
   TimeRows rows_;
   std::vector<Lane> lanes_;
   absl::flat_hash_map<Key, uint32_t> index_;

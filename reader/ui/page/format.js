@@ -13,6 +13,8 @@ function duration(ns) {
   return (unit[1] === 1 && Number.isInteger(value) ? String(value) : threeDigits(value)) + " " + unit[0];
 }
 const count = (number) => number ? number.toLocaleString("en-US") : "-";
+// A text whose numbers are counts, with their thousands apart.
+const grouped = (text) => (text || "").replace(/\d+/g, (digits) => BigInt(digits).toLocaleString("en-US"));
 const share = (part, all) => all > 0 && part > 0 ? (100 * part / all).toFixed(part / all < 0.0995 ? 1 : 0) + " %" : "-";
 
 // A moment, with as many digits as tell neighbours `step` apart.

@@ -40,9 +40,9 @@ function makeHeader(search) {
   return make("header", {},
     make("div", { class: "head" },
       make("h1", { title: facts.command.slice(0, 1000) }, facts.command.slice(0, 500) || fileOf(facts.path || "arctrace")),
-      make("div", { class: "facts", title: facts.records_text },
+      make("div", { class: "facts", title: grouped(facts.records_text) },
         make("b", {}, words.filter(Boolean).join(" · ")),
-        facts.lost ? make("span", { class: "hot" }, " · ! " + facts.records_text) : " · " + count(facts.records) + " records, none lost")),
+        facts.lost ? make("span", { class: "hot" }, " · ! " + grouped(facts.records_text)) : " · " + count(facts.records) + " records, none lost")),
     search.element,
     make("button", { id: "theme", "aria-label": "Light or dark", title: "light or dark (t)",
       onclick: () => change({ theme: isDark() ? "light" : "dark" }) }, "◐"),
@@ -159,6 +159,7 @@ async function start() {
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { setTheme(); timeLine.draw(); flame.draw(); });
   window.addEventListener("hashchange", () => location.reload());  // by hand: all follows from the address
   listenToKeys(search);
+  timeLine.fetch();  // before what the tab asks for
   await tabs.show();
   timeLine.ask();
   timeLine.draw();

@@ -36,9 +36,9 @@ function firstAfter(list, value) {
   return low;
 }
 
-// What is to be seen of a row between two moments when a pixel is so long: what is shorter is in
-// crowds. The server does the same.
-function seenOfRow(row, from, until, pixel) {
+// What is to be seen of a row between two moments: calls of that duration at least, and the others
+// in crowds, one for each pixel of that length. The server does the same.
+function seenOfRow(row, from, until, pixel, least) {
   const stretches = [], crowds = [];
   let busiest = 0;
   const addCrowd = (at, busy, count, what) => {
@@ -59,7 +59,7 @@ function seenOfRow(row, from, until, pixel) {
   };
   for (let i = firstAfter(row.stop, from); i < row.start.length && row.start[i] < until; ++i) {
     const long = row.stop[i] - row.start[i];
-    if (long >= pixel) { stretches.push(i); continue; }
+    if (long >= least) { stretches.push(i); continue; }
     crowdsUpTo(Math.floor(row.start[i] / pixel) * pixel);
     addCrowd(row.start[i], long, 1, row.what[i]);
   }

@@ -30,7 +30,9 @@ class ServedSource {
 class FileSource {
   constructor(packed) { this.packed = packed; this.canReadAgain = false; this.rows = new Map(); }
   async summary() {
-    const bytes = Uint8Array.from(atob(this.packed.trim()), (letter) => letter.charCodeAt(0));
+    const letters = atob(this.packed.trim());
+    const bytes = new Uint8Array(letters.length);
+    for (let i = 0; i < letters.length; ++i) bytes[i] = letters.charCodeAt(i);
     const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
     this.data = await new Response(stream).json();
     return this.data;
@@ -38,10 +40,11 @@ class FileSource {
   async timeline(view, wanted, lanes) {
     const { timeline } = this.data;
     const from = Math.floor(view.from), until = Math.ceil(view.until);
-    const pixel = Math.max(timeline.pixel_ns, Math.floor(wanted));
+    const least = Math.max(1, Math.floor(wanted));
+    const pixel = Math.max(timeline.pixel_ns, least);  // crowds are no finer
     return {
       from_ns: from, until_ns: until, pixel_ns: pixel, is_exact: true,
-      lanes: lanes.map((index) => [index, this.rowsOf(index).map((row) => seenOfRow(row, from, until, pixel))]),
+      lanes: lanes.map((index) => [index, this.rowsOf(index).map((row) => seenOfRow(row, from, until, pixel, least))]),
     };
   }
   rowsOf(index) {

@@ -95,6 +95,37 @@ TEST_CASE("a frame that an earlier tick saw entered is left by its name") {
   CHECK(tick.open.empty());
 }
 
+TEST_CASE("what a fork child entered itself stays open from tick to tick") {
+  BufferBuilder buffer;
+  buffer.slots[0].lock = 101;
+  buffer.slots[0].writer = 2;
+  ProcessFacts child;
+  child.process = 2;
+  child.pid = 101;
+  child.origin = ARCTRACE_ORIGIN_FORK;
+  buffer.block(0,
+               BlockBuilder::shared(0, 0, ARCTRACE_CLASS_DEFINITIONS)
+                   .add_full(ARCTRACE_TYPE_PROCESS, 2, 0, process_body(child))
+                   .add_full(ARCTRACE_TYPE_THREAD, 2, 0, thread_body(2, 2, 101, "one")),
+               ARCTRACE_PHASE_SHARED);
+  buffer.block(
+      1,
+      BlockBuilder::exclusive(2, 0, 1, 10, 2, 101, 101).stack(10, {}).enter(20, kOuter),
+      ARCTRACE_PHASE_OWNED);
+  const auto bytes = std::make_shared<std::vector<std::byte>>(buffer.image());
+  absl::StatusOr<reader::SessionCopy> copy =
+      reader::SessionCopy::create(std::make_unique<ChangingInput>(bytes));
+  REQUIRE(copy.ok());
+  reader::Symbolizer symbolizer;
+  reader::LiveReader reader(*std::move(copy), symbolizer, true);
+  NotedTick tick;
+  for (int i = 0; i < 5; ++i) {
+    REQUIRE(reader.tick(tick).ok());
+    REQUIRE(tick.open.size() == 1);
+    CHECK(tick.open[0].first == kOuter);
+  }
+}
+
 TEST_CASE("a stack as a record says it: the innermost frames that are known") {
   reader::OpenStack stack;
   stack.frames.resize(4);

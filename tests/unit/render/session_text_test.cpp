@@ -15,6 +15,13 @@ TEST_CASE("bytes") {
   CHECK(bytes_text(UINT64_MAX) == "16777215.9 TiB");
 }
 
+TEST_CASE("groups of three digits") {
+  CHECK(grouped_text(0) == "0");
+  CHECK(grouped_text(999) == "999");
+  CHECK(grouped_text(1000) == "1,000");
+  CHECK(grouped_text(UINT64_MAX) == "18,446,744,073,709,551,615");
+}
+
 TEST_CASE("arguments") {
   CHECK(command_line_text({"a", "b c", "", "\x1b"}) == "a 'b c' '' \\x1b");
 }

@@ -98,6 +98,59 @@ TEST_CASE("short ones become crowds that keep number, time and the longest") {
   }
 }
 
+TEST_CASE(
+    "what is kept for something is exact as long as it leaves room for the others") {
+  std::vector<Stretch> made = made_stretches(20'000, 0);
+  for (size_t i = 5000; i < 5400; ++i) made[i].kept_for = KeptFor::kRange;
+  for (size_t i = 5400; i < 5600; ++i) made[i].kept_for = KeptFor::kCriticalPath;
+  TimeRows rows(3000);
+  for (const Stretch& stretch : made) rows.add(0, stretch);
+  rows.coarsen_to(2000);
+  rows.sort();
+  CHECK(rows.items() <= 2000);
+  CHECK(rows.grain_ns(KeptFor::kNothing) == rows.grain_ns());
+  CHECK(rows.grain_ns() > 0);
+  CHECK(rows.grain_ns(KeptFor::kRange) == 0);
+  CHECK(rows.grain_ns(KeptFor::kCriticalPath) == 0);
+  TimeRow whole;
+  whole.stretches = made;
+  const auto kept_in = [](const TimeRow& row) {
+    return std::count_if(
+        row.stretches.begin(), row.stretches.end(),
+        [](const Stretch& stretch) { return stretch.kept_for != KeptFor::kNothing; });
+  };
+  CHECK(in_order(rows.row(0)));
+  CHECK(sums_of(rows.row(0)) == sums_of(whole));
+  CHECK(kept_in(rows.row(0)) == 600);
+  // Also where a pixel is longer.
+  const TimeRow seen = seen_of_row(rows.row(0), 0, INT64_MAX, uint64_t{1} << 20);
+  CHECK(kept_in(seen) == 600);
+  CHECK(sums_of(seen) == sums_of(whole));
+}
+
+TEST_CASE("of too many that are kept for something, the shortest become crowds") {
+  for (const KeptFor what : {KeptFor::kRange, KeptFor::kCriticalPath}) {
+    std::vector<Stretch> made = made_stretches(20'000, 0);
+    TimeRow whole;
+    TimeRows rows(3000);
+    for (size_t i = 0; i < made.size(); ++i) {
+      if (i % 2 == 0) made[i].kept_for = what;
+      rows.add(0, made[i]);
+      CHECK(rows.items() <= 3001);
+      whole.stretches.push_back(made[i]);
+    }
+    rows.sort();
+    CHECK(rows.grain_ns(what) > 0);
+    CHECK(rows.grain_ns(what) < rows.grain_ns());
+    CHECK(sums_of(rows.row(0)) == sums_of(whole));
+    const auto exact =
+        std::count_if(made.begin(), made.end(), [&](const Stretch& stretch) {
+          return stretch.duration_ns() >= rows.grain_ns(stretch.kept_for);
+        });
+    CHECK(static_cast<size_t>(exact) == rows.row(0).stretches.size());
+  }
+}
+
 TEST_CASE("a screen has at most two items for each pixel, and loses no call") {
   TimeRows rows(3000);
   const std::vector<Stretch> made = made_stretches(20'000, 1000);

@@ -1,5 +1,5 @@
 // The words for what a thread does when it runs and when it does not, alike in all
-// exports.
+// outputs.
 #pragma once
 
 #include "reader/replay/schedule_listener.hpp"

@@ -1,4 +1,4 @@
-#include "reader/export/run_states.hpp"
+#include "reader/render/run_states.hpp"
 
 #include <arctrace/format.h>
 

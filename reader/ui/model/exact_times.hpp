@@ -1,0 +1,44 @@
+// The times of which the page's file is to have every call: ranges that were asked for,
+// and the critical path.
+#pragma once
+
+#include <absl/container/flat_hash_map.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "reader/report/critical_path.hpp"
+#include "reader/trace/record.hpp"
+
+namespace arctrace::reader {
+
+// For what a stretch is kept exactly although others of its duration are not.
+enum class KeptFor : uint8_t { kNothing, kCriticalPath, kRange };
+inline constexpr size_t kKeptFor = 3;
+
+// From a time up to another one.
+struct ExactRange {
+  int64_t from_ns = INT64_MIN, until_ns = INT64_MAX;
+};
+
+class ExactTimes {
+ public:
+  // `ranges`: in any order; they may overlap.
+  explicit ExactTimes(std::vector<ExactRange> ranges);
+
+  void set_path(const CriticalPath& path);
+  bool has_ranges() const { return !ranges_.empty(); }
+  bool has_path() const { return !path_.empty(); }
+
+  // Of a stretch of the thread: of a range that it touches; else of the path, if that was
+  // in the thread meanwhile. Takes logarithmic time.
+  KeptFor kept_for(ThreadIndex thread, int64_t start_ns, int64_t stop_ns) const;
+
+ private:
+  using Ranges = std::vector<ExactRange>;  // in order, and apart
+
+  Ranges ranges_;
+  absl::flat_hash_map<ThreadIndex, Ranges> path_;
+};
+
+}  // namespace arctrace::reader

@@ -1,0 +1,159 @@
+// On and off the CPU in a live session: what the kernel's records of one tick say holds
+// in the next ones.
+#include <doctest/doctest.h>
+
+#include <memory>
+#include <utility>
+
+#include "reader/live/live_model.hpp"
+#include "tests/support/trace_builder.hpp"
+#include "tests/unit/live/changing_input.hpp"
+
+namespace arctrace::testing {
+namespace {
+
+using reader::LiveModel;
+using reader::LiveRow;
+using reader::LiveSort;
+using reader::LiveTable;
+
+constexpr uint64_t kKey = 0x1000;
+constexpr uint32_t kSpace = 4026532000;  // a PID namespace
+
+Bytes switch_body(uint32_t state, uint32_t next) {
+  return Bytes().u32(0).u32(100).u32(state).u32(next).u32(100);
+}
+
+// A session with one thread, 100, whose records and kernel's records change.
+class Session {
+ public:
+  // `space`: the PID namespace of the program; 0: the first.
+  explicit Session(uint32_t space = 0) {
+    buffer.slots[0].lock = 100;
+    buffer.slots[0].writer = 1;
+    BlockBuilder definitions = BlockBuilder::shared(0, 0, ARCTRACE_CLASS_DEFINITIONS);
+    definitions.add_full(ARCTRACE_TYPE_PROCESS, 1, 0, process_body({}))
+        .add_full(ARCTRACE_TYPE_THREAD, 1, 0, thread_body(1, 1, 100, "one"));
+    if (space != 0) {
+      definitions.add_full(ARCTRACE_TYPE_PID_NAMESPACE, 1, 0, pair_body(1, space));
+    }
+    buffer.block(0, definitions, ARCTRACE_PHASE_SHARED);
+    BlockBuilder calls = BlockBuilder::exclusive(1, 0, 1, 10);
+    buffer.block(1, calls.stack(10, {}).enter(20, kKey), ARCTRACE_PHASE_OWNED);
+  }
+
+  void add_kernel(const BlockBuilder& block) {
+    buffer.block(2, block, ARCTRACE_PHASE_CLOSED);
+  }
+  void remove_kernel() { buffer.blocks.at(2) = {}; }
+
+  reader::LiveReader open(reader::Symbolizer& symbolizer) {
+    *bytes_ = buffer.image();
+    absl::StatusOr<reader::SessionCopy> copy =
+        reader::SessionCopy::create(std::make_unique<ChangingInput>(bytes_));
+    REQUIRE(copy.ok());
+    return {*std::move(copy), symbolizer, true};
+  }
+  void tick(reader::LiveReader& reader, LiveModel& model) {
+    *bytes_ = buffer.image();
+    REQUIRE(reader.tick(model).ok());
+    REQUIRE(model.threads().size() == 1);
+  }
+
+  BufferBuilder buffer;
+
+ private:
+  std::shared_ptr<std::vector<std::byte>> bytes_ =
+      std::make_shared<std::vector<std::byte>>();
+};
+
+LiveRow row_of(const LiveModel& model) {
+  const std::vector<LiveRow> rows =
+      model.rows(LiveTable::kFunctions, LiveSort::kCpu, "0x1000");
+  REQUIRE(rows.size() == 1);
+  return rows[0];
+}
+
+TEST_CASE("a thread stays blocked until a record says otherwise, however long that is") {
+  Session session;
+  session.add_kernel(BlockBuilder::shared(2, 0).add_full(
+      ARCTRACE_TYPE_SWITCH, ARCTRACE_WRITER_KERNEL | 100, 1020, switch_body(1, 0)));
+  reader::Symbolizer symbolizer;
+  reader::LiveReader reader = session.open(symbolizer);
+  LiveModel model(INT64_MAX);
+  session.tick(reader, model);
+  CHECK(model.has_cpu());
+  const reader::LiveCpu first = model.threads()[0].cpu;
+  CHECK(first.source == reader::CpuSource::kKernel);
+  CHECK(first.state == "blocked: sleeps");
+  CHECK_FALSE(first.is_on_cpu);
+  CHECK(first.cpu_ns == 1010);  // since the thread began
+  CHECK(first.wall_ns > first.cpu_ns);
+  CHECK(first.wall_ns - first.cpu_ns == static_cast<uint64_t>(first.for_ns));
+  CHECK(row_of(model).sums.cpu_ns == 1000);
+
+  // The record is no longer there, and the call of the block is forgotten.
+  session.remove_kernel();
+  for (int i = 0; i < 60; ++i) session.tick(reader, model);
+  const reader::LiveCpu& later = model.threads()[0].cpu;
+  CHECK(later.state == "blocked: sleeps");
+  CHECK(later.for_ns > first.for_ns);
+  CHECK(later.cpu_ns == 0);  // in the ticks that are kept
+  CHECK(later.wall_ns > 0);
+  CHECK(later.history.back() == 0);
+  CHECK(row_of(model).sums.cpu_ns == 0);
+  CHECK(row_of(model).sums.self_ns == later.wall_ns);
+
+  session.add_kernel(BlockBuilder::shared(3, 0).add_full(
+      ARCTRACE_TYPE_SWITCH, ARCTRACE_WRITER_KERNEL | 0, 2020, switch_body(0, 100)));
+  session.tick(reader, model);
+  CHECK(model.threads()[0].cpu.state == "running");
+  CHECK(model.threads()[0].cpu.is_on_cpu);
+  CHECK(model.threads()[0].cpu.history.back() == 1000);
+  model.set_buffer(reader.copy().buffer(), 8);
+  CHECK(model.counters().on_cpu == 1);
+}
+
+TEST_CASE("a thread's number in another PID namespace is known in later ticks") {
+  Session session(kSpace);
+  const uint32_t parent = ARCTRACE_WRITER_KERNEL | 7;
+  session.add_kernel(
+      BlockBuilder::shared(2, 0)
+          .add_full(ARCTRACE_TYPE_FORKED, parent, 5,
+                    Bytes().u32(0).u32(7).u32(5100).u32(5100))
+          .add_full(ARCTRACE_TYPE_NUMBERED, parent, 5,
+                    Bytes().u32(0).u32(7).u32(5100).u32(100).u32(kSpace).u32(0)));
+  reader::Symbolizer symbolizer;
+  reader::LiveReader reader = session.open(symbolizer);
+  LiveModel model(INT64_MAX);
+  session.tick(reader, model);
+  CHECK(model.threads()[0].pid_namespace == kSpace);
+  CHECK(model.threads()[0].cpu.state == "running");
+  session.remove_kernel();
+  for (int i = 0; i < 60; ++i) session.tick(reader, model);
+  session.add_kernel(BlockBuilder::shared(3, 0).add_full(
+      ARCTRACE_TYPE_SWITCH, ARCTRACE_WRITER_KERNEL | 5100, 1020, switch_body(2, 0)));
+  session.tick(reader, model);
+  CHECK(model.threads()[0].cpu.state == "blocked: sleeps uninterruptibly");
+}
+
+TEST_CASE("without the kernel's records nothing is said of CPUs") {
+  Session session;
+  reader::Symbolizer symbolizer;
+  reader::LiveReader reader = session.open(symbolizer);
+  LiveModel model(INT64_MAX);
+  session.tick(reader, model);
+  CHECK_FALSE(model.has_cpu());
+  CHECK(model.threads()[0].cpu.source == reader::CpuSource::kNone);
+  CHECK(model.threads()[0].pid == 100);
+  CHECK(model.threads()[0].pid_namespace == 0);
+  CHECK(row_of(model).sums.cpu_ns == 0);
+  // What somebody else knows is shown until the next tick.
+  reader::LiveCpu known;
+  known.source = reader::CpuSource::kProc;
+  model.set_cpu(0, known);
+  CHECK(model.threads()[0].cpu.source == reader::CpuSource::kProc);
+}
+
+}  // namespace
+}  // namespace arctrace::testing
