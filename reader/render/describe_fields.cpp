@@ -59,6 +59,11 @@ std::string child_status_text(uint32_t status) {
   return wait_status_text(static_cast<int32_t>(status));
 }
 
+std::string patch_word(uint32_t verdict) {
+  const std::string refusal = patch_refusal_text(verdict);
+  return refusal.empty() ? patch_verdict_text(verdict).key : refusal;
+}
+
 // ---- Fields -------------------------------------------------------------------------
 
 // How a field is shown that is not just a number.
@@ -87,6 +92,7 @@ constexpr Shown kShown[] = {
     {ARCTRACE_TYPE_PROCESS_END, "how", Shown::As::kWord, process_end_text},
     {ARCTRACE_TYPE_PHASE, "phase", Shown::As::kWord, life_phase_text},
     {ARCTRACE_TYPE_UNTRACED, "why", Shown::As::kWord, untraced_text},
+    {ARCTRACE_TYPE_PATCHES, "verdict", Shown::As::kWord, patch_word},
     {ARCTRACE_TYPE_WRITER_END, "how", Shown::As::kWord, writer_end_text},
     {ARCTRACE_TYPE_ENABLED, "gate", Shown::As::kWord, gate_text},
     {ARCTRACE_TYPE_SESSION, "what", Shown::As::kWord, session_event_text},
@@ -227,6 +233,15 @@ void put_switch(BodyReader reader, FieldSink& out) {
   out.number("next_tgid", body.next_tgid);
 }
 
+void put_patches(BodyReader reader, FieldSink& out) {
+  const auto patches = reader.read<arctrace_patches_body>();
+  out.begin_list("functions");
+  for (uint32_t i = 0; i < patches.listed && reader.ok(); ++i) {
+    out.text("", absl::StrCat("0x", absl::Hex(reader.read<uint64_t>())));
+  }
+  out.end();
+}
+
 // What follows the texts of a PROCESS record; 0: nothing.
 uint32_t forker_untrusted(std::span<const std::byte> body) {
   BodyReader reader(body);
@@ -266,6 +281,10 @@ bool describe_fields(const Record& record, FieldSink& out) {
       if (const uint32_t forker = forker_untrusted(record.body); forker != 0) {
         out.number("forker", forker);
       }
+      break;
+    case ARCTRACE_TYPE_PATCHES:
+      put_body(record.type, *layout, record.body, out);
+      put_patches(reader, out);
       break;
     case ARCTRACE_TYPE_WAKING: {
       put_body(record.type, *layout, record.body, out);

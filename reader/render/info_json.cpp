@@ -8,6 +8,7 @@
 
 #include "reader/render/findings.hpp"
 #include "reader/render/losses.hpp"
+#include "reader/render/patch_list.hpp"
 #include "reader/trace/bytes.hpp"
 #include "reader/trace/format_names.hpp"
 
@@ -136,7 +137,9 @@ void write_code_file(const CodeFile& file, JsonWriter& json) {
   json.end();
 }
 
-void write_process(const Process& p, JsonWriter& json) {
+void write_process(const Definitions& definitions, ProcessIndex index,
+                   const PatchList& patches, Symbolizer* names, JsonWriter& json) {
+  const Process& p = *definitions.process(index);
   json.begin_object();
   json.member("process", p.id);
   json.member("parent", p.parent_id);
@@ -157,6 +160,8 @@ void write_process(const Process& p, JsonWriter& json) {
   json.key("code_files").begin_array();
   for (const CodeFile& file : p.code_files) write_code_file(file, json);
   json.end();
+  json.key("patches");
+  patches.write_json(definitions, index, names, json);
   json.end();
 }
 
@@ -229,13 +234,15 @@ void write_buffer(const BufferState& b, std::optional<double> records_per_second
 }  // namespace
 
 void write_info_json(const Trace& trace, std::optional<double> records_per_second,
-                     JsonWriter& json) {
+                     JsonWriter& json, const PatchList& patches, Symbolizer* names) {
   const Definitions& definitions = trace.definitions();
   json.begin_object();
   write_session(trace.session(), json);
   write_summary(trace.summary(), json);
   json.key("processes").begin_array();
-  for (const Process& process : definitions.processes()) write_process(process, json);
+  for (ProcessIndex i = 0; i < definitions.processes().size(); ++i) {
+    write_process(definitions, i, patches, names, json);
+  }
   json.end();
   json.key("threads").begin_array();
   for (ThreadIndex i = 0; i < definitions.threads().size(); ++i) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "reader/render/findings.hpp"
+#include "reader/render/patch_list.hpp"
 #include "reader/render/session_text.hpp"
 #include "reader/render/text_style.hpp"
 #include "reader/trace/bytes.hpp"
@@ -235,7 +236,8 @@ void append_findings(std::string& out, const Trace& trace) {
 
 }  // namespace
 
-std::string info_text(const Trace& trace, std::optional<double> records_per_second) {
+std::string info_text(const Trace& trace, std::optional<double> records_per_second,
+                      const PatchList& patches, Symbolizer* names) {
   std::string out;
   for (const std::string& fact : session_facts(trace.session())) {
     absl::StrAppend(&out, fact, "\n");
@@ -245,6 +247,7 @@ std::string info_text(const Trace& trace, std::optional<double> records_per_seco
   append_threads(out, trace);
   append_modules(out, trace.definitions());
   append_code_files(out, trace.definitions());
+  out += patches.text(trace.definitions(), names);
   if (trace.buffer() != nullptr) append_buffer(out, *trace.buffer());
   if (records_per_second) {
     absl::StrAppendFormat(&out, "  %.0f records per second at present\n",

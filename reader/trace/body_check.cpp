@@ -36,6 +36,14 @@ const char* stack_problem(std::span<const std::byte> body, const BodyReader& res
              : nullptr;
 }
 
+const char* patches_problem(std::span<const std::byte> body, const BodyReader& rest) {
+  const auto patches = load_part_untrusted<arctrace_patches_body>(body);
+  if (patches.listed > patches.count) return "it lists more functions than there are";
+  return uint64_t{patches.listed} * sizeof(uint64_t) > rest.rest().size()
+             ? "its count is larger than the record"
+             : nullptr;
+}
+
 const char* arg_problem(const arctrace_arg_head& head) {
   const bool is_short_float = head.kind == ARCTRACE_VALUE_FLOAT && head.size < 4;
   return is_number_kind(head.kind) &&
@@ -86,6 +94,8 @@ const char* body_problem_untrusted(uint16_t type, std::span<const std::byte> bod
       return stack_problem(body, rest);
     case ARCTRACE_TYPE_COROUTINE:
       return stack_problem(body.subspan(offsetof(arctrace_coroutine_body, depth)), rest);
+    case ARCTRACE_TYPE_PATCHES:
+      return patches_problem(body, rest);
     case ARCTRACE_TYPE_ARGUMENTS:
     case ARCTRACE_TYPE_RESULT:
       return args_problem(body, rest);

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <initializer_list>
 #include <iterator>
+#include <vector>
 
 #include "reader/trace/record_types.hpp"
 
@@ -71,6 +72,44 @@ std::string untraced_text(uint32_t why) {
                "out of the session's reach: another user's, or in another root directory",
                "linked with musl", "confined by a seccomp filter",
                "linked with a glibc before 2.28"});
+}
+
+PatchVerdictText patch_verdict_text(uint32_t verdict) {
+  static const std::vector<PatchVerdictText> texts = {
+      {"patchable", "patchable", "can be patched"},
+      {"slot_stub", "slot stub", "a jump through a slot to another function"},
+      {"part", "part", "a part of another function"},
+      {"no_frame_info", "no frame info", "no call frame information"},
+      {"other_frame", "other frame", "not entered like a function that is called"},
+      {"too_short", "too short", "shorter than a jump, 5 bytes"},
+      {"not_code", "not code", "bytes in it that are no instruction"},
+      {"call", "call", "a call in the first 5 bytes"},
+      {"ends_early", "ends early", "a return or jump in the first 5 bytes"},
+      {"not_movable", "not movable", "an instruction that cannot be moved"},
+      {"loops_to_entry", "loops to entry", "jumps to its own first instruction"},
+      {"entered_inside", "entered inside", "a jump leads past its first instruction"},
+      {"pointed_inside", "pointed inside", "a pointer leads past its first instruction"},
+      {"unknown_targets", "unknown targets", "jumps by a table that was not found"},
+      {"small", "small", "smaller than 64 bytes, or than -Z says"},
+      {"unmoved_rules", "unmoved rules", "unwind rules that cannot be moved"},
+      {"changed", "changed", "instructions that are not those of the file"},
+      {"no_stub", "no stub", "too many functions"},
+      {"flooded", "switched off", "switched off, because their calls filled the buffer"},
+  };
+  if (verdict < texts.size()) return texts[verdict];
+  const std::string word = absl::StrCat("verdict_", verdict);
+  return {word, word, word};
+}
+
+std::string patch_refusal_text(uint32_t verdict) {
+  if (verdict < ARCTRACE_PATCH_NO_ROOM) return "";
+  return word(
+      verdict, ARCTRACE_PATCH_NO_ROOM, "refusal",
+      {"no addresses are free near the program",
+       "its runtime looks up return addresses or moves stacks",
+       "its file could not be analysed", "it had other threads before its own code ran",
+       "it is under a seccomp filter", "its functions have compiled-in hooks",
+       "the arctrace command could not be run in it", "its code could not be changed"});
 }
 
 std::string writer_end_text(uint32_t how) {

@@ -24,4 +24,15 @@ std::string code_file_kind_text(uint32_t kind);
 std::string field_type_text(uint32_t type);         // "u8", ..., "string"
 std::string wait_status_text(int32_t wait_status);  // "exit 3", "signal 9 (Killed)"
 
+// A verdict on a function that was to be patched (enum arctrace_patch_verdict): as a
+// JSON value, as a word, and as a line about so many functions.
+struct PatchVerdictText {
+  std::string key, word, reason;
+};
+PatchVerdictText patch_verdict_text(uint32_t verdict);
+
+// Why no function of a program was patched: follows "no function was patched: "; empty:
+// the verdict is one on functions.
+std::string patch_refusal_text(uint32_t verdict);
+
 }  // namespace arctrace::reader

@@ -128,6 +128,8 @@ constexpr TypeInfo kTypes[] = {
     {TYPE(AGE), BODY(age, process, reserved, age_ns)},
     {TYPE(WAITING), BODY(waiting, process, writer, ticks_min, written, count)
          .with_elements("count", {FIELDS(arctrace_waiting_call, key, ticks)})},
+    {TYPE(PATCHES), BODY(patches, process, verdict, count, listed, reserved)
+         .with_elements("listed", {{"function", BodyField::Type::kU64}})},
     {TYPE(SYSTEM), BODY(system, byte_order, page_size, cpus, host_size, kernel_size,
          arguments_size).with(TEXT(system, host)).with(TEXT(system, kernel))
          .with(TEXT(system, arguments))},

@@ -28,6 +28,7 @@
 #include "src/stack/made_stacks.hpp"
 #include "src/stack/pending_calls.hpp"
 #include "src/writer/definitions.hpp"
+#include "src/writer/full_blocks.hpp"
 #include "src/writer/lent_storage.hpp"
 #include "src/writer/modules.hpp"
 #include "src/writer/process_records.hpp"
@@ -240,6 +241,23 @@ void arctrace_shim_leave(uint32_t why) {
   path[size > 0 ? size : 0] = '\0';
   if (session.joined && *arctrace_gate != 0) record_untraced(path, why);
   arctrace_detach();
+}
+
+void arctrace_shim_patches(uint32_t verdict, uint32_t count, const uint64_t* functions,
+                           uint32_t listed) {
+  if (!session.joined) return;
+  const arctrace_patches_body body{
+      .process = 0, .verdict = verdict, .count = count, .listed = listed, .reserved = 0};
+  const BodyPart parts[] = {
+      {&body, sizeof body},
+      {functions, listed * static_cast<uint32_t>(sizeof *functions)}};
+  add_definition(ARCTRACE_TYPE_PATCHES, parts, 2,
+                 offsetof(arctrace_patches_body, reserved), session_ticks());
+  emit_from_this_thread();
+}
+
+void arctrace_shim_set_full_block_hook(arctrace_shim_full_block* hook) {
+  if (session.joined) set_full_block_hook(hook);
 }
 
 uint32_t arctrace_shim_own_memory(struct arctrace_shim_memory* ranges, uint32_t max) {

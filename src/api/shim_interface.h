@@ -220,6 +220,16 @@ ARCTRACE_API uint32_t arctrace_shim_executes(const struct arctrace_shim_program*
  * and ends recording in this process as arctrace_detach() does. */
 ARCTRACE_API void arctrace_shim_leave(uint32_t why);
 
+/* Records that so many functions of the program were patched, or left alone for one
+ * reason (enum arctrace_patch_verdict); the addresses of `listed` of them. Fork children
+ * do not record it again. */
+ARCTRACE_API void arctrace_shim_patches(uint32_t verdict, uint32_t count,
+                                        const uint64_t* functions, uint32_t listed);
+
+/* Sets the function that looks at full blocks. To be called once, before the process has
+ * other threads. */
+ARCTRACE_API void arctrace_shim_set_full_block_hook(arctrace_shim_full_block* hook);
+
 /* Writes the memory that is mapped for this library, beside the library itself, to
  * `ranges`, at most `max` of them. Returns their number. What a program's threads will
  * need is mapped before. */

@@ -119,6 +119,14 @@ struct arctrace_shim_memory {
   uintptr_t high;
 };
 
+/* Looks at the records [begin, end) of a full block, while the recorder is behind. Writes
+ * the addresses of functions that it has switched off because of them to `functions`, at
+ * most ARCTRACE_SHIM_SWITCHED_OFF_MAX, and returns their number; called again with the
+ * same records if there may be more. Called by one thread at a time. */
+#define ARCTRACE_SHIM_SWITCHED_OFF_MAX 16
+typedef uint32_t arctrace_shim_full_block(void* begin, const void* end,
+                                          uint64_t* functions);
+
 /* A program's file as one of the exec functions names it. */
 struct arctrace_shim_program {
   int directory;    /* `path` is relative to it; with the path "" it is the file itself */

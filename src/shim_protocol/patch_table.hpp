@@ -23,14 +23,6 @@ inline constexpr uint64_t kPatchImageMax = uint64_t{256} << 20;
 inline constexpr size_t kPatchJumpSize = 5;
 inline constexpr size_t kPatchCoveredMax = 4 + 15;  // whole instructions
 
-// Why the command has made no functions. Zero: it has.
-enum class PatchRefusal : uint32_t {
-  kNone,
-  kNoRoom,     // no addresses are free within a jump's reach
-  kRuntime,    // the program's runtime walks the stack: see `refused_for`
-  kUnreadable  // the program's file could not be analysed
-};
-
 // All addresses are absolute.
 struct PatchTable {
   char magic[8];
@@ -39,16 +31,25 @@ struct PatchTable {
   uint64_t high;
   uint64_t functions;  // the address of the first PatchedFunction
   uint64_t slots;      // the address of the PatchSlots, which can be written
+  uint64_t gates;      // the address of the gates, which can be written, one a function
   uint64_t names;      // the address of the names, zero-terminated, one after the other
   uint64_t names_size;
   uint64_t code_low;  // the program's executable memory
   uint64_t code_high;
+  uint64_t left_size;  // of the PatchLeft that follow the table in the file, in bytes
   uint64_t matched;  // patterns that a function matched: as the control page counts them
   uint32_t function_count;
-  PatchRefusal refusal;
-  char refused_for[48];  // the runtime; zero-terminated
+  uint32_t refusal;  // enum arctrace_patch_verdict, if there are no functions; else 0
 };
-static_assert(sizeof(PatchTable) == 144);
+static_assert(sizeof(PatchTable) == 112);
+
+// Functions that were left alone for one reason. Then listed * (uint64_t address).
+struct PatchLeft {
+  uint32_t verdict;  // enum arctrace_patch_verdict
+  uint32_t count, listed, filler;
+};
+// More are in another one.
+inline constexpr uint32_t kPatchListedMax = 64;
 
 struct PatchedFunction {
   uint64_t function;  // its first instruction
@@ -60,11 +61,17 @@ struct PatchedFunction {
   uint8_t entry_only;
   unsigned char jump[kPatchJumpSize];
   unsigned char original[kPatchCoveredMax];  // what must stand there
-  uint8_t filler[2];
+  uint8_t is_named;                          // a pattern without wildcards asks for it
+  uint8_t filler;
 };
 static_assert(sizeof(PatchedFunction) == 64);
 
-// What the image's code reads.
+// The jump at a function's entry leads to another one, through its gate: to the code that
+// has its calls recorded, which comes before the copy and has so many bytes, or past that
+// to the copy, as in the file.
+inline constexpr uint64_t kPatchRecordSize = 18;
+
+// What the image's code reads, and nobody writes once functions are patched.
 struct PatchSlots {
   uint64_t begins;      // the shim's code for a call
   uint64_t entries[1];  // the shim's entry of each function

@@ -190,11 +190,15 @@ bool write_own_thread(ThreadState& state, ProcessState& process) {
 
 bool write_definition(ThreadState& state, ProcessState& process, Definition& definition) {
   // What was over before this process began concerns its ancestors only; what was over
-  // before all was begun anew, only records that were made before.
+  // before all was begun anew, only records that were made before. What an ancestor has
+  // patched stands in the ancestor's records, and may take many times the room of the
+  // other definitions of a short child.
   const uint64_t since =
       std::max(process.start_ticks, IpcAtomics::load_acquire(process.since_ticks));
   if (IpcAtomics::load_acquire(definition.retired_ticks) <= since ||
-      (definition.type == ARCTRACE_TYPE_MODULE_GONE && definition.ticks <= since)) {
+      (definition.type == ARCTRACE_TYPE_MODULE_GONE && definition.ticks <= since) ||
+      (definition.type == ARCTRACE_TYPE_PATCHES &&
+       definition.ticks < process.start_ticks)) {
     return true;
   }
   IpcAtomics::fetch_add_relaxed(process.emitted_bytes, uint64_t{definition.size});

@@ -4,6 +4,7 @@
 
 #include "src/protocol/reported_losses.hpp"
 #include "src/writer/definitions.hpp"
+#include "src/writer/full_blocks.hpp"
 #include "src/writer/opening_records.hpp"
 
 namespace arctrace {
@@ -111,6 +112,7 @@ Opening opening_of(std::byte* block, uint32_t size) {
 // Opens a fresh exclusive block with room for `keep` bytes after its opening records.
 bool change_block(ThreadState& state, ProcessState& process, uint32_t keep,
                   uint64_t ticks) {
+  look_at_full_block(state, process, ticks);
   close_block(state);
   if (!state.block.is_opening() && is_known_empty(state)) return false;
   const uint64_t freed = IpcAtomics::load_relaxed(session.view.control().freed);

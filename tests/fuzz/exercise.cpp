@@ -52,12 +52,14 @@ class Exercise {
 
   void run() {
     flow_->begin_text(replay_, write_);
+    PatchList patches;
     int64_t last_ns = INT64_MIN;
     const absl::Status status = trace_.read([&](const Record& record) {
       require(record.time_ns >= last_ns, "records are in order of time");
       last_ns = record.time_ns;
       content_.check_untrusted(record);
       replay_.add(record);
+      patches.note(record);
       content_members(describe_, record);
       return true;
     });
@@ -66,9 +68,9 @@ class Exercise {
     require(flow_->write_text(replay_, write_).ok(), "the flow is not on disk");
     require(broken_invariants(replay_).empty(), "the invariants of reports");
     write_views();
-    write_(info_text(trace_));
-    require(is_json([this](JsonWriter& json) {
-              write_info_json(trace_, std::nullopt, json);
+    write_(info_text(trace_, std::nullopt, patches));
+    require(is_json([&](JsonWriter& json) {
+              write_info_json(trace_, std::nullopt, json, patches);
             }),
             "info is JSON");
   }

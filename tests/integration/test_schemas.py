@@ -4,6 +4,7 @@ JSON that is not quite right."""
 import copy
 import json
 import pathlib
+import platform
 import re
 import subprocess
 import sys
@@ -207,6 +208,20 @@ class SchemasTest(support.TraceTest):
         done = self.record(program, options=("-a",))
         self.assertEqual(done.status, 0, done.stderr)
         self.check_trace(done.trace, "usleep")
+
+    @unittest.skipIf(platform.machine() != "x86_64", "nothing is patched on this machine")
+    def test_patches(self):
+        program = self.directory / "program"
+        subprocess.run(["gcc", "-O1", "-pthread", "-x", "c", "-o", program, "-"], input=LOCKS,
+                       text=True, check=True)
+        done = self.record(program, options=("-P", ".", "-Z", "1"))
+        self.assertEqual(done.status, 0, done.stderr)
+        self.check_trace(done.trace, "usleep")
+        document = json.loads(self.printed("info", "-v", "--format=json", done.trace))
+        self.assertTrue(document["processes"][0]["patches"]["functions"])
+        self.check("info.json", document)
+        document["processes"][0]["patches"]["functions"][0]["address"] = 1
+        self.assertFalse(validator("info.json").is_valid(document))
 
     def test_losses(self):
         program = support.API + "f = key('f')\nfor i in range(3000):\n api.arctrace_enter(f)\n" \

@@ -2,6 +2,7 @@
 // notice that it had a child: its end leaves no signal behind, and is waited for here.
 #include "writer_shim/patch/patch_image_file.hpp"
 
+#include <arctrace/format.h>
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <link.h>
@@ -10,10 +11,12 @@
 
 #include <cerrno>
 
+#include "src/api/shim_interface.h"
 #include "src/base/memory.hpp"
 #include "src/base/raw_syscall.hpp"
 #include "src/base/text.hpp"
 #include "writer_shim/elf/symbol_search.hpp"
+#include "writer_shim/patch/patch_report.hpp"
 
 namespace arctrace::shim {
 namespace {
@@ -115,24 +118,28 @@ void run(const Command& command) {
               sys::pointer_argument(&kNow), sizeof kSignal);
 }
 
-// Whether the file is whole, and what it says of itself fits together.
-bool is_image(int fd, PatchTable& table) {
+// Whether the command has written a whole file, which may have no functions.
+bool read_table(int fd, PatchTable& table) {
   struct stat status {};
-  if (sys::stat_fd(fd, &status) != 0 ||
-      sys::pread(fd, &table, sizeof table, kPatchTableOffset) != sizeof table) {
-    return false;
-  }
+  return sys::stat_fd(fd, &status) == 0 &&
+         sys::pread(fd, &table, sizeof table, kPatchTableOffset) == sizeof table &&
+         __builtin_memcmp(table.magic, kPatchMagic, sizeof kPatchMagic) == 0 &&
+         table.bytes >= kPatchTableOffset + sizeof table &&
+         static_cast<uint64_t>(status.st_size) == table.bytes;
+}
+
+// Whether what the table says of the image fits together.
+bool is_image(const PatchTable& table) {
   const uint64_t size = table.high - table.low;
   const auto holds = [&](uint64_t address, uint64_t count, uint64_t each) {
     return address >= table.low && address < table.high &&
            count <= (table.high - address) / each;
   };
-  const bool is_whole =
-      __builtin_memcmp(table.magic, kPatchMagic, sizeof kPatchMagic) == 0 &&
-      static_cast<uint64_t>(status.st_size) == table.bytes;
-  return is_whole && table.function_count != 0 && table.low < table.high &&
-         size == table.bytes && size <= kPatchImageMax &&
+  return table.function_count != 0 && table.low < table.high && size == table.bytes &&
+         size <= kPatchImageMax &&
          holds(table.functions, table.function_count, sizeof(PatchedFunction)) &&
+         table.gates % sizeof(uint64_t) == 0 &&
+         holds(table.gates, table.function_count, sizeof(uint64_t)) &&
          holds(table.slots, uint64_t{table.function_count} + 1, sizeof(uint64_t)) &&
          table.names_size != 0 && holds(table.names, table.names_size, 1);
 }
@@ -174,14 +181,23 @@ const PatchTable* map_image(int fd, const PatchTable& table) {
   return reinterpret_cast<const PatchTable*>(table.low + kPatchTableOffset);
 }
 
+// Why there is no image.
+const PatchTable* refuse(uint32_t verdict) {
+  arctrace_shim_patches(verdict, 0, nullptr, 0);
+  return nullptr;
+}
+
 }  // namespace
 
-const PatchTable* load_patch_image(const char* patcher, uintptr_t bias) {
+const PatchTable* load_patch_image(const char* patcher, uintptr_t bias,
+                                   uint64_t& matched) {
   const Descriptor program(sys::open("/proc/self/exe", O_RDONLY));
   const Descriptor maps(sys::open("/proc/self/maps", O_RDONLY));
   const Descriptor image(
       raw_syscall(SYS_memfd_create, sys::pointer_argument("arctrace"), 0));
-  if (program.number() < 0 || maps.number() < 0 || image.number() < 0) return nullptr;
+  if (program.number() < 0 || maps.number() < 0 || image.number() < 0) {
+    return refuse(ARCTRACE_PATCH_NO_COMMAND);
+  }
   const NumberText program_text(static_cast<uint64_t>(program.number()), 10);
   const NumberText maps_text(static_cast<uint64_t>(maps.number()), 10);
   const NumberText image_text(static_cast<uint64_t>(image.number()), 10);
@@ -193,7 +209,13 @@ const PatchTable* load_patch_image(const char* patcher, uintptr_t bias) {
   choose_environment(command);
   run(command);
   PatchTable table;
-  return is_image(image.number(), table) ? map_image(image.number(), table) : nullptr;
+  if (!read_table(image.number(), table)) return refuse(ARCTRACE_PATCH_NO_COMMAND);
+  matched = table.matched;
+  report_left_functions(image.number(), table);
+  if (table.refusal != 0) return refuse(table.refusal);
+  if (!is_image(table)) return nullptr;
+  const PatchTable* mapped = map_image(image.number(), table);
+  return mapped != nullptr ? mapped : refuse(ARCTRACE_PATCH_NO_ROOM);
 }
 
 }  // namespace arctrace::shim

@@ -2,6 +2,7 @@
 // that is refused, while it cannot be executed.
 #include "writer_shim/patch/patched_program.hpp"
 
+#include <arctrace/format.h>
 #include <fcntl.h>
 #include <link.h>
 #include <sys/prctl.h>
@@ -19,7 +20,9 @@
 #include "writer_shim/filter/arg_specs.hpp"
 #include "writer_shim/filter/function_filter.hpp"
 #include "writer_shim/filter/function_patterns.hpp"
+#include "writer_shim/patch/flooding.hpp"
 #include "writer_shim/patch/patch_image_file.hpp"
+#include "writer_shim/patch/patch_report.hpp"
 #include "writer_shim/plt/call_table.hpp"
 
 namespace arctrace::shim {
@@ -108,13 +111,16 @@ class TextWriter {
 };
 unsigned char TextWriter::bytes_[];
 
+void refuse(uint32_t verdict) { arctrace_shim_patches(verdict, 0, nullptr, 0); }
+
 class Patcher {
  public:
   Patcher(const Program& program, const PatchTable& table)
       : program_(program),
         table_(table),
         functions_(reinterpret_cast<const PatchedFunction*>(table.functions)),
-        slots_(*reinterpret_cast<PatchSlots*>(table.slots)) {}
+        slots_(*reinterpret_cast<PatchSlots*>(table.slots)),
+        gates_(reinterpret_cast<uint64_t*>(table.gates)) {}
 
   void patch() {
     patch_code = {table_.low, table_.high};
@@ -124,16 +130,35 @@ class Patcher {
     find_demangler();
     slots_.begins = reinterpret_cast<uintptr_t>(arctrace_patched_begins);
     uintptr_t at_least = table_.code_low;
-    for (uint32_t i = 0; i < table_.function_count; ++i) {
-      const PatchedFunction& function = functions_[i];
-      if (function.at < at_least || !is_as_in_file(function)) continue;
-      slots_.entries[i] = entry_for(function);
-      at_least = function.at + function.covered;
+    uint32_t count = 0;
+    {
+      PatchReport changed(ARCTRACE_PATCH_CHANGED);
+      for (uint32_t i = 0; i < table_.function_count; ++i) {
+        const PatchedFunction& function = functions_[i];
+        if (function.at < at_least || !is_as_in_file(function)) {
+          changed.add(function.function);
+          continue;
+        }
+        slots_.entries[i] = entry_for(function);
+        if (slots_.entries[i] != 0) {
+          gates_[i] = function.copy - kPatchRecordSize;
+          ++count;
+        }
+        at_least = function.at + function.covered;
+      }
     }
     const size_t slots_size = (uint64_t{table_.function_count} + 1) * sizeof(uint64_t);
     protect(table_.slots, slots_size, PROT_READ);
-    TextWriter().write(functions_, table_.function_count,
-                       [this](uint32_t i) { return slots_.entries[i] != 0; });
+    if (!TextWriter().write(functions_, table_.function_count,
+                            [this](uint32_t i) { return slots_.entries[i] != 0; })) {
+      refuse(ARCTRACE_PATCH_NOT_WRITTEN);
+      return;
+    }
+    watch_flooding(functions_, gates_, table_.function_count);
+    arctrace_shim_patches(ARCTRACE_PATCH_DONE, count, nullptr, 0);
+    if (without_stub_ != 0) {
+      arctrace_shim_patches(ARCTRACE_PATCH_NO_STUB, without_stub_, nullptr, 0);
+    }
   }
 
  private:
@@ -154,7 +179,7 @@ class Patcher {
   }
 
   // 0: the function is filtered out, or there is no stub left.
-  uint64_t entry_for(const PatchedFunction& function) const {
+  uint64_t entry_for(const PatchedFunction& function) {
     const char* name = "";
     if (function.name < table_.names_size) {
       name = reinterpret_cast<const char*>(table_.names + function.name);
@@ -169,7 +194,10 @@ class Patcher {
     if ((known.flags_at_start & ARCTRACE_SHIM_HIDDEN) != 0) return 0;
     if (function.entry_only != 0) known.flags_at_start |= ARCTRACE_SHIM_ENTRY_ONLY;
     const uint32_t number = stub_for_function(known, function.copy);
-    if (number == kNoStub) return 0;
+    if (number == kNoStub) {
+      ++without_stub_;
+      return 0;
+    }
     LibraryCall& call = library_calls[number];
     // The analysis has found out what the stub would look for at the first call.
     if (call.kind == CallKind::kUnexamined) call.kind = CallKind::kFollowed;
@@ -180,22 +208,35 @@ class Patcher {
   const PatchTable& table_;
   const PatchedFunction* const functions_;
   PatchSlots& slots_;
+  uint64_t* const gates_;
+  uint32_t without_stub_ = 0;
 };
 
 }  // namespace
 
 void patch_program(const ShimOptions& options) {
-  if (options.patcher == nullptr || has_other_threads() || has_seccomp_filter()) return;
+  if (options.patcher == nullptr) return;
+  uint32_t refusal = 0;
+  if (has_other_threads()) refusal = ARCTRACE_PATCH_THREADS;
+  if (has_seccomp_filter()) refusal = ARCTRACE_PATCH_CONFINED;
   Program program;
   dl_iterate_phdr(find_program, &program);
   const ModuleImage& image = program.image;
-  if (image.range.high == 0 || calls_compiled_in_hooks(image)) return;
-  const PatchTable* table = load_patch_image(options.patcher, image.bias);
-  if (table == nullptr || !image.range.contains(table->code_low) ||
-      table->code_high < table->code_low || table->code_high > image.range.high) {
+  if (image.range.high == 0) refusal = ARCTRACE_PATCH_UNREADABLE;
+  if (refusal == 0 && calls_compiled_in_hooks(image)) refusal = ARCTRACE_PATCH_HOOKS;
+  if (refusal != 0) {
+    refuse(refusal);
     return;
   }
-  arctrace_shim_patterns_matched(table->matched);
+  uint64_t matched = 0;
+  const PatchTable* table = load_patch_image(options.patcher, image.bias, matched);
+  arctrace_shim_patterns_matched(matched);
+  if (table == nullptr) return;
+  if (!image.range.contains(table->code_low) || table->code_high < table->code_low ||
+      table->code_high > image.range.high) {
+    refuse(ARCTRACE_PATCH_UNREADABLE);
+    return;
+  }
   Patcher(program, *table).patch();
 }
 

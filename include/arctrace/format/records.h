@@ -83,6 +83,7 @@ enum arctrace_record_type {
   ARCTRACE_TYPE_PHASE = 42,
   ARCTRACE_TYPE_AGE = 43,
   ARCTRACE_TYPE_WAITING = 44,
+  ARCTRACE_TYPE_PATCHES = 45, /* since version 1.7 */
   /* the collector's: full form, in RECORDS chunks */
   ARCTRACE_TYPE_SYSTEM = 48,
   ARCTRACE_TYPE_CLOCK_SYNC = 49,
@@ -423,6 +424,51 @@ enum arctrace_untraced {
   ARCTRACE_UNTRACED_MUSL = 7,     /* its libc is musl, in which the shim does nothing */
   ARCTRACE_UNTRACED_CONFINED = 8, /* its seccomp filter keeps it from joining */
   ARCTRACE_UNTRACED_LIBC = 9 /* its glibc is too early for the shim, which does nothing */
+};
+
+/* So many functions of the process' program were patched with a jump at their entry, or
+ * left alone, for one reason. Then listed * (u64 function), the addresses of some of
+ * them. Records with the same verdict add up. */
+struct arctrace_patches_body {
+  uint32_t process;
+  uint32_t verdict; /* enum arctrace_patch_verdict */
+  uint32_t count, listed;
+  uint32_t reserved;
+} ARCTRACE_RECORD_PART;
+ARCTRACE_ASSERT_PART(arctrace_patches_body, 20);
+
+enum arctrace_patch_verdict {
+  ARCTRACE_PATCH_DONE = 0,
+  /* what the analysis of the program's file has found */
+  ARCTRACE_PATCH_SLOT_STUB = 1,     /* it only jumps to another module's function */
+  ARCTRACE_PATCH_PART = 2,          /* the compiler split it off another function */
+  ARCTRACE_PATCH_NO_FRAME_INFO = 3, /* no call frame information at its entry */
+  ARCTRACE_PATCH_OTHER_FRAME = 4,   /* its return address is elsewhere at its entry */
+  ARCTRACE_PATCH_TOO_SHORT = 5,     /* for a jump */
+  ARCTRACE_PATCH_NOT_CODE = 6,      /* bytes in it are no instruction */
+  ARCTRACE_PATCH_CALL = 7,          /* a call among the bytes of the jump */
+  ARCTRACE_PATCH_ENDS_EARLY = 8,    /* it may end before as many bytes */
+  ARCTRACE_PATCH_NOT_MOVABLE = 9,   /* an instruction that cannot be moved */
+  ARCTRACE_PATCH_LOOPS_TO_ENTRY = 10,
+  ARCTRACE_PATCH_ENTERED_INSIDE = 11,  /* a jump leads between the bytes */
+  ARCTRACE_PATCH_POINTED_INSIDE = 12,  /* a pointer does */
+  ARCTRACE_PATCH_UNKNOWN_TARGETS = 13, /* a jump table that was not found may */
+  /* what the recording has */
+  ARCTRACE_PATCH_SMALL = 14,         /* smaller than wanted, and not named */
+  ARCTRACE_PATCH_UNMOVED_RULES = 15, /* its unwind rules cannot be moved */
+  ARCTRACE_PATCH_CHANGED = 16,       /* its instructions are not those of the file */
+  ARCTRACE_PATCH_NO_STUB = 17,       /* too many functions */
+  ARCTRACE_PATCH_FLOODED =
+      18, /* patched, and switched off: its calls filled the buffer */
+  /* why no function was patched; count is 0 */
+  ARCTRACE_PATCH_NO_ROOM = 32,    /* no addresses are free within a jump's reach */
+  ARCTRACE_PATCH_RUNTIME = 33,    /* its runtime looks up return addresses */
+  ARCTRACE_PATCH_UNREADABLE = 34, /* the file could not be analysed */
+  ARCTRACE_PATCH_THREADS = 35,    /* there were other threads already */
+  ARCTRACE_PATCH_CONFINED = 36,   /* under a seccomp filter */
+  ARCTRACE_PATCH_HOOKS = 37,      /* its functions have compiled-in hooks */
+  ARCTRACE_PATCH_NO_COMMAND = 38, /* the arctrace command could not be run */
+  ARCTRACE_PATCH_NOT_WRITTEN = 39 /* its code could not be changed */
 };
 
 #endif /* ARCTRACE_FORMAT_RECORDS_H */

@@ -25,6 +25,7 @@
 #include "reader/render/output.hpp"
 #include "reader/render/session_text.hpp"
 #include "reader/symbols/elf_file.hpp"
+#include "reader/trace/format_names.hpp"
 #include "reader/trace/text_escape.hpp"
 #include "src/recorder/patch_analysis/patch_plan.hpp"
 
@@ -40,32 +41,8 @@ struct FunctionsOptions {
   TerminalOptions terminal;
 };
 
-// A verdict as a JSON value, as a word of the list, and as a line of the summary.
-struct VerdictText {
-  const char* key;
-  const char* word;
-  const char* reason;
-};
-
-constexpr std::array<VerdictText, kPatchVerdicts> kVerdictTexts = {{
-    {"patchable", "patchable", "can be patched"},
-    {"slot_stub", "slot stub", "a jump through a slot to another function"},
-    {"part", "part", "a part of another function"},
-    {"no_frame_info", "no frame info", "no call frame information"},
-    {"other_frame", "other frame", "not entered like a function that is called"},
-    {"too_short", "too short", "shorter than a jump, 5 bytes"},
-    {"not_code", "not code", "bytes in it that are no instruction"},
-    {"call", "call", "a call in the first 5 bytes"},
-    {"ends_early", "ends early", "a return or jump in the first 5 bytes"},
-    {"not_movable", "not movable", "an instruction that cannot be moved"},
-    {"loops_to_entry", "loops to entry", "jumps to its own first instruction"},
-    {"entered_inside", "entered inside", "a jump leads past its first instruction"},
-    {"pointed_inside", "pointed inside", "a pointer leads past its first instruction"},
-    {"unknown_targets", "unknown targets", "jumps by a table that was not found"},
-}};
-
-const VerdictText& text_of(PatchVerdict verdict) {
-  return kVerdictTexts[static_cast<size_t>(verdict)];
+reader::PatchVerdictText text_of(size_t verdict) {
+  return reader::patch_verdict_text(static_cast<uint32_t>(verdict));
 }
 
 // The functions that are asked for, and how many there are of each verdict.
@@ -156,7 +133,7 @@ void write_text(const Selected& selected, const FunctionsOptions& options,
     return selected.counts[a] > selected.counts[b];
   });
   for (const size_t i : verdicts) {
-    row(selected.counts[i], absl::StrCat("left: ", kVerdictTexts[i].reason));
+    row(selected.counts[i], absl::StrCat("left: ", text_of(i).reason));
   }
   if (selected.parts() != 0) {
     output.write(absl::StrFormat(
@@ -169,7 +146,8 @@ void write_text(const Selected& selected, const FunctionsOptions& options,
     output.write(absl::StrFormat(
         "%#16x  %8d  %5s  %-15s  %s\n", function->start, function->size,
         function->displaced == 0 ? "-" : absl::StrCat(function->displaced),
-        function->entry_only ? "entry only" : text_of(function->verdict).word,
+        function->entry_only ? "entry only"
+                             : text_of(static_cast<size_t>(function->verdict)).word,
         reader::escaped(shown_name(*function, module))));
   }
 }
@@ -187,7 +165,7 @@ void write_json(const PatchPlan& plan, const Selected& selected,
   json.key("left").begin_object();
   for (size_t i = 1; i < kPatchVerdicts; ++i) {
     if (i == static_cast<size_t>(PatchVerdict::kPart)) continue;
-    json.member(kVerdictTexts[i].key, selected.counts[i]);
+    json.member(text_of(i).key, selected.counts[i]);
   }
   json.end();
   json.key("findings").begin_array();
@@ -201,7 +179,7 @@ void write_json(const PatchPlan& plan, const Selected& selected,
       json.member("linker_name", function->name);
       json.member("address", function->start);
       json.member("size", function->size);
-      json.member("verdict", text_of(function->verdict).key);
+      json.member("verdict", text_of(static_cast<size_t>(function->verdict)).key);
       json.member("entry_only", function->entry_only);
       json.member("kept", function->kept);
       json.member("moved", function->displaced);

@@ -14,6 +14,7 @@
 #include "reader/render/info_json.hpp"
 #include "reader/render/info_text.hpp"
 #include "reader/render/output.hpp"
+#include "reader/symbols/symbolizer.hpp"
 #include "reader/trace/trace.hpp"
 #include "src/recorder/buffer/session_directory.hpp"
 
@@ -23,6 +24,7 @@ namespace {
 struct InfoOptions {
   std::string path;
   OutputFormat format = OutputFormat::kText;
+  bool verbose = false;
   TerminalOptions terminal;
 };
 
@@ -56,19 +58,25 @@ absl::StatusOr<int> info(const InfoOptions& options) {
       reader::Trace::open(file_or_session(options.path));
   if (!trace.ok()) return trace.status();
   warn_of_left_buffer(trace->session());
+  reader::PatchList patches;
   // The reading itself counts and checks everything that is needed.
-  absl::Status status = trace->read([](const reader::Record&) { return true; });
+  absl::Status status = trace->read([&patches](const reader::Record& record) {
+    patches.note(record);
+    return true;
+  });
   if (!status.ok()) return status;
   const absl::StatusOr<std::optional<double>> rate = records_per_second(*trace);
   if (!rate.ok()) return rate.status();
+  // Opens the programs' files.
+  const auto names = options.verbose ? std::make_unique<reader::Symbolizer>() : nullptr;
   reader::Output output;
   if (options.format == OutputFormat::kText) options.terminal.apply_to(output);
   if (options.format == OutputFormat::kJson) {
     reader::JsonWriter json(output.writer(), reader::JsonWriter::Layout::kIndented);
-    reader::write_info_json(*trace, *rate, json);
+    reader::write_info_json(*trace, *rate, json, patches, names.get());
     json.finish();
   } else {
-    output.write(reader::info_text(*trace, *rate));
+    output.write(reader::info_text(*trace, *rate, patches, names.get()));
   }
   status = output.finish();
   if (!status.ok()) return status;
@@ -81,6 +89,8 @@ Runner add_info(CLI::App& root) {
   auto options = std::make_shared<InfoOptions>();
   CLI::App* app = root.add_subcommand("info", "show what a trace or a buffer holds");
   add_file_option(*app, options->path);
+  app->add_flag("-v,--verbose", options->verbose,
+                "name each function that record -P has left or switched off");
   add_format_option(*app, options->format);
   add_text_options(*app, options->terminal);
   app->footer(

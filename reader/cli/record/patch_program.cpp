@@ -2,18 +2,18 @@
 
 #include <absl/strings/numbers.h>
 #include <absl/strings/str_cat.h>
+#include <arctrace/format.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <span>
-#include <string_view>
+#include <utility>
 
-#include "reader/cli/options/function_pattern.hpp"
 #include "reader/cli/record/module_code_file.hpp"
+#include "reader/cli/record/patch_choice.hpp"
 #include "src/recorder/patch_image/address_space.hpp"
 #include "src/recorder/patch_image/patch_image.hpp"
 #include "src/shim_protocol/environment.hpp"
@@ -22,27 +22,6 @@
 
 namespace arctrace::cli {
 namespace {
-
-// Functions that a pattern with wildcards matches are left if they are smaller than this,
-// unless -Z says another size: their calls are most of the records, and little is in
-// them.
-constexpr uint64_t kPatchedSizeMin = 64;
-
-// Programs that look up return addresses of the stack's frames, or copy stacks: a return
-// address of ours in a frame would break them. A name that begins so is one of theirs.
-struct Runtime {
-  std::string_view function;
-  std::string_view name;
-};
-constexpr Runtime kRuntimes[] = {
-    {"caml_call_gc", "OCaml"},        {"caml_main", "OCaml"},
-    {"caml_startup", "OCaml"},        {"_ZN2v88internal", "V8"},
-    {"_ZN2v87Isolate", "V8"},         {"JNI_CreateJavaVM", "Java"},
-    {"runtime.morestack", "Go"},      {"mono_jit_init", "Mono"},
-    {"hs_main", "Haskell"},           {"__asan_init", "a sanitizer"},
-    {"__hwasan_init", "a sanitizer"}, {"__msan_init", "a sanitizer"},
-    {"__tsan_init", "a sanitizer"},
-};
 
 class Descriptor {
  public:
@@ -87,85 +66,55 @@ std::string path_of(const Descriptor& program) {
   return path;
 }
 
-std::string_view runtime_of(const ModuleCode& code) {
-  for (const NamedFunction& function : code.functions) {
-    for (const Runtime& runtime : kRuntimes) {
-      if (std::string_view(function.name).starts_with(runtime.function)) {
-        return runtime.name;
-      }
+PatchChoice choice_of(const shim::ShimOptions& options, std::string module) {
+  PatchChoice choice(options.size_min, std::move(module));
+  for (size_t i = 0; i < options.pattern_count; ++i) {
+    if (options.patterns[i].kind == shim::Pattern::Kind::kPatch) {
+      choice.add(options.patterns[i].text, i);
     }
   }
-  return {};
+  return choice;
 }
 
-// The patterns of -P.
-class Chooser {
- public:
-  explicit Chooser(const shim::ShimOptions& options) : size_min_(options.size_min) {
-    for (size_t i = 0; i < options.pattern_count; ++i) {
-      if (options.patterns[i].kind != shim::Pattern::Kind::kPatch) continue;
-      const std::string text = options.patterns[i].text;
-      const bool is_name = text.find_first_of("*?[\\") == std::string::npos &&
-                           !text.starts_with(shim::kRegexMark);
-      patterns_.push_back({i, is_name, std::make_unique<FunctionPattern>(text)});
+// Adds the function to those that are patched or left, if a pattern matches it.
+void add_function(const FunctionPlan& function, const PatchChoice::Matched& matched,
+                  PatchRequest& request) {
+  const bool can = function.verdict == PatchVerdict::kPatchable;
+  if (can && matched.chosen != 0) {
+    request.matched |= matched.chosen;
+    request.functions.push_back(&function);
+    if (matched.is_named) request.named.insert(&function);
+  } else if (matched.patterns != 0) {
+    const auto why =
+        can ? uint32_t{ARCTRACE_PATCH_SMALL} : static_cast<uint32_t>(function.verdict);
+    LeftFunctions& left = request.left[why];
+    ++left.count;
+    // Of the others there are too many, and nobody misses them.
+    if (!can && function.verdict != PatchVerdict::kPart &&
+        function.verdict != PatchVerdict::kSlotStub) {
+      left.listed.push_back(function.start);
     }
   }
-
-  bool chooses(const FunctionPlan& function, const std::string& module) {
-    const FunctionNames names(function.name.empty()
-                                  ? absl::StrCat(module, "+0x", absl::Hex(function.start))
-                                  : function.name);
-    bool found = false;
-    for (const Patterns& one : patterns_) {
-      if (!is_large_enough(function, one) || !one.pattern->matches_any(names)) continue;
-      matched_ |= uint64_t{1} << one.index;
-      found = true;
-    }
-    return found;
-  }
-
-  uint64_t matched() const { return matched_; }
-
- private:
-  struct Patterns {
-    size_t index;
-    bool is_name;  // without wildcards
-    std::unique_ptr<FunctionPattern> pattern;
-  };
-
-  bool is_large_enough(const FunctionPlan& function, const Patterns& one) const {
-    if (size_min_ != 0) return function.size >= size_min_;
-    return one.is_name || function.size >= kPatchedSizeMin;
-  }
-
-  const uint64_t size_min_;
-  std::vector<Patterns> patterns_;
-  uint64_t matched_ = 0;
-};
+}
 
 std::vector<std::byte> image_for(const Descriptor& program, const Descriptor& maps,
                                  uint64_t bias) {
   const auto options = std::make_unique<shim::ShimOptions>();
   shim::decode_options(std::getenv(shim::kOptionsVariable), *options);
-  Chooser chooser(*options);
   const std::string path = path_of(program);
   const auto planned = plan_module(path, true);
-  if (!planned.ok()) {
-    return refused_patch_image(shim::PatchRefusal::kUnreadable, "", 0);
-  }
-  const std::string module = std::filesystem::path(path).filename();
   PatchRequest request;
   request.bias = bias;
+  if (!planned.ok()) return refused_patch_image(ARCTRACE_PATCH_UNREADABLE, request);
+  const PatchChoice choice = choice_of(*options, std::filesystem::path(path).filename());
   for (const FunctionPlan& function : planned->plan.functions) {
-    if (function.verdict != PatchVerdict::kPatchable) continue;
-    if (chooser.chooses(function, module)) request.functions.push_back(&function);
+    add_function(function, choice.match(function), request);
   }
-  request.matched = chooser.matched();
-  if (const std::string_view runtime = runtime_of(planned->code); !runtime.empty()) {
-    return refused_patch_image(shim::PatchRefusal::kRuntime, runtime, request.matched);
+  if (!runtime_that_walks_stacks(planned->code).empty()) {
+    return refused_patch_image(ARCTRACE_PATCH_RUNTIME, request);
   }
   const std::optional<std::string> text = maps.read_all();
-  if (!text) return refused_patch_image(shim::PatchRefusal::kNoRoom, "", 0);
+  if (!text) return refused_patch_image(ARCTRACE_PATCH_NO_ROOM, request);
   return make_patch_image(planned->code, request, AddressSpace(*text));
 }
 

@@ -30,6 +30,7 @@
 #include "reader/cli/record/arg_types.hpp"
 #include "reader/cli/record/child_process.hpp"
 #include "reader/cli/record/output_file.hpp"
+#include "reader/cli/record/patch_check.hpp"
 #include "reader/cli/record/recording_buffer.hpp"
 #include "reader/cli/record/session_users.hpp"
 #include "reader/cli/record/session_variables.hpp"
@@ -146,6 +147,11 @@ std::string own_functions_hint(const CollectorSummary& summary,
     what += " (--no-libcall)";
   }
   if (!options.filter.patch.empty()) {
+    const std::set<uint32_t>& refusals = summary.totals.patches.refusals();
+    if (!refusals.empty()) {
+      return absl::StrCat(what, "; nothing was patched for -P: ",
+                          reader::patch_refusal_text(*refusals.begin()));
+    }
     return absl::StrCat(what,
                         "; no function could be patched for -P: arctrace functions ",
                         reader::escaped(options.command.front()),
@@ -162,6 +168,16 @@ std::string own_functions_hint(const CollectorSummary& summary,
                       "-fpatchable-function-entry=1"
 #endif
   );
+}
+
+void tell_switched_off(const CollectorSummary& summary) {
+  const size_t count = summary.totals.patches.switched_off().size();
+  if (count == 0) return;
+  reader::print_message(absl::StrCat(
+      reader::count_text(count, "function"), count == 1 ? " was" : " were",
+      " switched off, because ", count == 1 ? "its" : "their",
+      " calls filled the buffer: arctrace info -v names ", count == 1 ? "it" : "them",
+      "; those that -P names without wildcards stay on"));
 }
 
 // Prints what is to be said at the end. `matched`: control.patterns_matched.
@@ -187,6 +203,7 @@ void print_end(const CollectorSummary& summary, const RecordOptions& options,
       reader::print_message(hint);
     }
   }
+  tell_switched_off(summary);
   reader::print_message(recording_summary_line(summary, options.output.path));
 }
 
@@ -386,6 +403,10 @@ absl::StatusOr<int> record_command(const RecordOptions& options) {
     return absl::InvalidArgumentError(
         "record: no command given; try arctrace record --help");
   }
+  const std::vector<std::string> problems =
+      patch_problems(options.filter, options.command.front());
+  for (const std::string& line : problems) reader::print_message("record: " + line);
+  if (!problems.empty()) return 2;
   if (!options.session.empty()) return run_in_session(options);
   int status = 0;
   {

@@ -202,6 +202,7 @@ void Drain::write_image(uint32_t index, uint16_t flags, std::span<std::byte> blo
     if (ring_ != nullptr) ring_->remember(header, index, rest);
     const std::vector<std::byte> copy(block.begin(), block.end());
     totals_.untraced.note_untrusted(copy);
+    totals_.patches.note_untrusted(copy);
     if (code_files_ != nullptr) code_files_->note_untrusted(copy);
   }
   file_.write_chunk(ARCTRACE_CHUNK_BLOCK, flags, index, ticks(),

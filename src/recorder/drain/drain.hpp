@@ -15,6 +15,7 @@
 #include "src/protocol/recycle.hpp"
 #include "src/recorder/drain/busy_runs.hpp"
 #include "src/recorder/drain/live_copy.hpp"
+#include "src/recorder/drain/patch_notes.hpp"
 #include "src/recorder/drain/reaper.hpp"
 #include "src/recorder/drain/untraced_programs.hpp"
 #include "src/recorder/file/file_losses.hpp"
@@ -35,6 +36,7 @@ struct DrainTotals {
   uint64_t lost_by_file = 0;  // of a snapshot: both
   bool has_own = false;       // as in BlockContents, of any block
   UntracedPrograms untraced;
+  PatchNotes patches;
 };
 
 // A block in the state in which a round found it.

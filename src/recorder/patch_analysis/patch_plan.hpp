@@ -3,6 +3,8 @@
 // another address, or why the function is left alone.
 #pragma once
 
+#include <arctrace/format.h>
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -13,20 +15,26 @@ namespace arctrace {
 
 // Whether a function can be patched; the order is that in which the rules are asked.
 enum class PatchVerdict : uint8_t {
-  kPatchable,
-  kSlotStub,        // a jump through a slot, as in a PLT: no function of the module's own
-  kPart,            // split off by the compiler: it is entered by jumps only
-  kNoFrameInfo,     // no call frame information at its entry
-  kOtherFrame,      // its return address is not at the top of the stack at its entry
-  kTooShort,        // fewer bytes than a jump has
-  kNotCode,         // it holds bytes that are no instruction
-  kCall,            // a call among the bytes: it would return into a trampoline
-  kEndsEarly,       // it may end before as many bytes as a jump has
-  kNotMovable,      // an instruction that cannot be moved
-  kLoopsToEntry,    // it jumps to its own first instruction
-  kEnteredInside,   // a jump leads between the bytes
-  kPointedInside,   // a pointer or a jump table leads between the bytes
-  kUnknownTargets,  // a jump table that was not found may lead between the bytes
+  kPatchable = ARCTRACE_PATCH_DONE,
+  kSlotStub = ARCTRACE_PATCH_SLOT_STUB,  // a jump through a slot, as in a PLT: no
+                                         // function of the module's own
+  kPart = ARCTRACE_PATCH_PART,  // split off by the compiler: it is entered by jumps only
+  kNoFrameInfo = ARCTRACE_PATCH_NO_FRAME_INFO,  // no call frame information at its entry
+  kOtherFrame = ARCTRACE_PATCH_OTHER_FRAME,     // its return address is not at the top of
+                                                // the stack at its entry
+  kTooShort = ARCTRACE_PATCH_TOO_SHORT,         // fewer bytes than a jump has
+  kNotCode = ARCTRACE_PATCH_NOT_CODE,           // it holds bytes that are no instruction
+  kCall =
+      ARCTRACE_PATCH_CALL,  // a call among the bytes: it would return into a trampoline
+  kEndsEarly =
+      ARCTRACE_PATCH_ENDS_EARLY,  // it may end before as many bytes as a jump has
+  kNotMovable = ARCTRACE_PATCH_NOT_MOVABLE,       // an instruction that cannot be moved
+  kLoopsToEntry = ARCTRACE_PATCH_LOOPS_TO_ENTRY,  // it jumps to its own first instruction
+  kEnteredInside = ARCTRACE_PATCH_ENTERED_INSIDE,  // a jump leads between the bytes
+  kPointedInside =
+      ARCTRACE_PATCH_POINTED_INSIDE,  // a pointer or a jump table leads between the bytes
+  kUnknownTargets = ARCTRACE_PATCH_UNKNOWN_TARGETS,  // a jump table that was not found
+                                                     // may lead between the bytes
 };
 inline constexpr size_t kPatchVerdicts = 14;
 

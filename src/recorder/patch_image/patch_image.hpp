@@ -7,7 +7,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <string_view>
+#include <map>
+#include <set>
 #include <vector>
 
 #include "src/recorder/patch_analysis/module_code.hpp"
@@ -17,10 +18,19 @@
 
 namespace arctrace {
 
+// Functions that are left alone, by enum arctrace_patch_verdict.
+struct LeftFunctions {
+  uint64_t count = 0;
+  std::vector<uint64_t> listed;  // the file addresses of some of them
+};
+using LeftByVerdict = std::map<uint32_t, LeftFunctions>;
+
 struct PatchRequest {
   std::vector<const FunctionPlan*> functions;  // by address, each patchable
-  uint64_t bias = 0;     // from file addresses to those of the process
-  uint64_t matched = 0;  // for the table
+  std::set<const FunctionPlan*> named;  // of these, those that are asked for by name
+  uint64_t bias = 0;                    // from file addresses to those of the process
+  uint64_t matched = 0;                 // for the table
+  LeftByVerdict left;                   // for the shim's report
 };
 
 // `code` and the plan of the functions are of one file. Functions whose unwind rules
@@ -29,9 +39,7 @@ std::vector<std::byte> make_patch_image(const ModuleCode& code,
                                         const PatchRequest& request,
                                         const AddressSpace& process);
 
-// An image that only says why there is none.
-std::vector<std::byte> refused_patch_image(shim::PatchRefusal refusal,
-                                           std::string_view refused_for,
-                                           uint64_t matched);
+// An image that only says why there is none, and which functions are left.
+std::vector<std::byte> refused_patch_image(uint32_t refusal, const PatchRequest& request);
 
 }  // namespace arctrace

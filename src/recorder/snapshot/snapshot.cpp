@@ -108,6 +108,7 @@ void Snapshot::copy(const SeenBlock& block) {
   if (contents.used <= ARCTRACE_BLOCK_HEADER_SIZE) return;
   if (block.is_definitions) {
     totals_.untraced.note_untrusted(bytes);
+    totals_.patches.note_untrusted(bytes);
     code_files_.note_untrusted(bytes);
   }
   const bool complete = block.state.phase == ARCTRACE_PHASE_CLOSED &&

@@ -1,0 +1,114 @@
+#include "src/recorder/patch_image/trampoline.hpp"
+
+#include <span>
+namespace arctrace {
+namespace {
+
+// The first jump goes where the function's gate says; it needs no landing pad there. The
+// rest changes no register but r11, which is kept in the tenth word below the return
+// address (writer_shim/arch/x86_64/patched_calls.S).
+constexpr unsigned char kTrampoline[] = {
+    0x3e, 0xff, 0x25, 0,    0,    0, 0,  // notrack jmp *gate(%rip)
+    0x4c, 0x89, 0x5c, 0x24, 0xb8,        // mov %r11, -72(%rsp)
+    0x4c, 0x8b, 0x1d, 0,    0,    0, 0,  // mov entry(%rip), %r11
+    0xff, 0x25, 0,    0,    0,    0      // jmp *begins(%rip)
+};
+// Where the displacements end.
+constexpr size_t kGateEnd = kGateJumpSize;
+constexpr size_t kEntryEnd = 19;
+constexpr size_t kBeginsEnd = sizeof kTrampoline;
+static_assert(sizeof kTrampoline == kTrampolineCopyAt);
+constexpr size_t kJumpSize = shim::kPatchJumpSize;
+constexpr size_t kBranchSize = 6;
+
+size_t moved_size(const DisplacedInstruction& instruction) {
+  switch (instruction.moved_as) {
+    case MovedAs::kJump:
+      return kJumpSize;
+    case MovedAs::kBranch:
+      return kBranchSize;
+    default:
+      return instruction.length;
+  }
+}
+
+class TrampolineWriter {
+ public:
+  TrampolineWriter(const FunctionPlan& plan, const TrampolinePlaces& places,
+                   ImageBytes& out)
+      : plan_(plan), places_(places), out_(out), begin_(out.size()) {}
+
+  void write() {
+    out_.add(kTrampoline);
+    refer(begin_ + kGateEnd, places_.gate);
+    refer(begin_ + kEntryEnd, places_.entry);
+    refer(begin_ + kBeginsEnd, places_.begins);
+    for (uint8_t i = 0; i < plan_.instruction_count; ++i) {
+      add_moved(plan_.instructions[i]);
+    }
+    add_jump(kJumpOpcode, places_.bias + plan_.start + plan_.kept + plan_.displaced);
+  }
+
+ private:
+  // Sets the displacement that ends at the offset `end`.
+  void refer(uint64_t end, uint64_t to) {
+    out_.set(end - sizeof(uint32_t), distance32(places_.low + end, to));
+  }
+
+  void add_jump(uint8_t opcode, uint64_t to) {
+    out_.add(opcode);
+    out_.add(distance32(places_.low + out_.size() + sizeof(uint32_t), to));
+  }
+
+  void add_moved(const DisplacedInstruction& instruction) {
+    const std::span<const std::byte> original =
+        std::span(plan_.original).subspan(instruction.offset, instruction.length);
+    const uint64_t to = places_.bias + instruction.target;
+    switch (instruction.moved_as) {
+      case MovedAs::kJump:
+        return add_jump(kJumpOpcode, to);
+      case MovedAs::kBranch: {
+        // The condition is in the opcode, which may be the second byte.
+        const bool is_long = original[0] == std::byte{0x0f};
+        const auto opcode = std::to_integer<uint8_t>(original[is_long ? 1 : 0]);
+        out_.add(uint8_t{0x0f});
+        return add_jump(static_cast<uint8_t>(0x80 | (opcode & 0x0F)), to);
+      }
+      default:
+        break;
+    }
+    const uint64_t begin = out_.size();
+    out_.add_bytes(original);
+    if (instruction.moved_as == MovedAs::kRipRelative) {
+      // The displacement may be followed by an immediate.
+      out_.set(begin + instruction.field, distance32(places_.low + out_.size(), to));
+    }
+  }
+
+  const FunctionPlan& plan_;
+  const TrampolinePlaces& places_;
+  ImageBytes& out_;
+  const uint64_t begin_;
+};
+
+}  // namespace
+
+TrampolineShape trampoline_shape(const FunctionPlan& plan) {
+  TrampolineShape shape;
+  shape.size = sizeof kTrampoline;
+  for (uint8_t i = 0; i < plan.instruction_count; ++i) {
+    const DisplacedInstruction& instruction = plan.instructions[i];
+    shape.moved.push_back({uint64_t{plan.kept} + instruction.offset, shape.size});
+    shape.size += moved_size(instruction);
+  }
+  shape.moved.push_back({uint64_t{plan.kept} + plan.displaced, shape.size});
+  shape.size += kJumpSize;
+  return shape;
+}
+
+void add_trampoline(const FunctionPlan& plan, const TrampolinePlaces& places,
+                    ImageBytes& out) {
+  TrampolineWriter(plan, places, out).write();
+}
+
+}  // namespace arctrace

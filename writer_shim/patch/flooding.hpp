@@ -1,0 +1,28 @@
+// Switches off patched functions whose calls fill the buffer faster than the recorder can
+// empty it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "src/shim_protocol/patch_table.hpp"
+
+namespace arctrace::shim {
+
+// To be called once. `functions` are ascending; `gates` are their gates: the address of
+// the copy for those that are off. Both stay.
+void watch_flooding(const PatchedFunction* functions, uint64_t* gates, uint32_t count);
+
+// Looks at the records from `begin` to `end`, of a block that is full, at the calls of
+// patched functions that were not asked for by name. When this returns, half or more of
+// these calls are of functions that are off, or those that are on have fewer than an
+// eighth of all calls: the functions that are called most are switched off. Writes their
+// addresses to `switched_off` and returns their number; if that is
+// ARCTRACE_SHIM_SWITCHED_OFF_MAX, there may be more, and it is to be called again. A call
+// of a function that is off costs two jumps more than one that was never patched. Calls
+// that are open are recorded to their ends. Takes a binary search for each call in the
+// block, and for each function that it switches off, a pass over a table of all.
+// REQUIRES: no other thread is in it.
+uint32_t switch_off_flooding(void* begin, const void* end, uint64_t* switched_off);
+
+}  // namespace arctrace::shim

@@ -1,0 +1,40 @@
+#include "writer_shim/patch/patch_report.hpp"
+
+#include "src/api/shim_interface.h"
+#include "src/base/raw_syscall.hpp"
+
+namespace arctrace::shim {
+
+void report_left_functions(int image, const PatchTable& table) {
+  constexpr uint64_t kBegin = kPatchTableOffset + sizeof table;
+  if (table.left_size > table.bytes - kBegin) return;
+  const uint64_t end = kBegin + table.left_size;
+  PatchLeft left;
+  uint64_t functions[kPatchListedMax];
+  for (uint64_t at = kBegin; end - at >= sizeof left;) {
+    if (sys::pread(image, &left, sizeof left, at) != sizeof left ||
+        left.listed > kPatchListedMax || left.listed > left.count) {
+      return;
+    }
+    at += sizeof left;
+    const uint64_t size = left.listed * sizeof *functions;
+    if (size > end - at ||
+        sys::pread(image, functions, size, at) != static_cast<long>(size)) {
+      return;
+    }
+    at += size;
+    arctrace_shim_patches(left.verdict, left.count, functions, left.listed);
+  }
+}
+
+void PatchReport::add(uint64_t function) {
+  if (count_ == kPatchListedMax) flush();
+  functions_[count_++] = function;
+}
+
+void PatchReport::flush() {
+  if (count_ != 0) arctrace_shim_patches(verdict_, count_, functions_, count_);
+  count_ = 0;
+}
+
+}  // namespace arctrace::shim
