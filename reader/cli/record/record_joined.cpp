@@ -107,6 +107,12 @@ absl::StatusOr<int> record(const RecordOptions& options, const SignalScope& sign
   warn_of_untraced(summary);
   warn_of_identities(summary);
   keep_unsaved(buffer, summary, options.output.path);
+  if (summary.totals.records == 0 && options.library_calls == LibraryCalls::kProgram) {
+    reader::print_message(
+        "the program itself called no library; --nest-libcall also records the calls "
+        "that "
+        "its libraries make");
+  }
   reader::print_message(recording_summary_line(summary, options.output.path));
   const bool is_whole = published.ok() && joined.size() == options.pids.size();
   return is_whole && !is_cut_off(summary) ? 0 : 2;
@@ -116,8 +122,11 @@ absl::StatusOr<int> record(const RecordOptions& options, const SignalScope& sign
 
 absl::StatusOr<int> record_joined(const RecordOptions& options) {
   if (!options.command.empty()) {
+    return absl::InvalidArgumentError("record: either --pid or a command");
+  }
+  if (!options.session.empty() || options.wait_for_all) {
     return absl::InvalidArgumentError(
-        "record: either --pid or a command; --session records both into one buffer");
+        "record: --session and --wait do not apply with --pid");
   }
   if (!options.filter.patch.empty()) {
     return absl::InvalidArgumentError(
