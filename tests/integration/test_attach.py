@@ -128,7 +128,7 @@ class Attach(TraceTest):
                 self.assertIn(line, done.stderr)
                 self.assertFalse((self.directory / "refused.data").exists())
         for options, line in ((("--", "true"), "either --pid or a command"), (("-P", "."), "-P does not apply"),
-                              (("--session", "any"), "--session and --wait do not apply")):
+                              (("--wait",), "--session and --wait do not apply")):
             done = self.attach(program.pid, options=options, trace="refused.data")
             self.assertEqual((done.returncode, line in done.stderr), (2, True), done.stderr)
         # One that cannot be joined keeps the others from it.
