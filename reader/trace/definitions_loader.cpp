@@ -138,10 +138,12 @@ class Builder {
       int64_t& seen = last_seen_ns.try_emplace(process.pid, 0).first->second;
       if (const auto age = ages_ns_.find(index); age != ages_ns_.end() && !is_older) {
         const int64_t age_ns = std::min(age->second, kAgeMaxNs);
-        // One that may be older than the session has joined it as it ran.
-        if (process.start_ns >= age_ns) {
-          process.earliest_ns =
-              std::min(std::max(process.start_ns - age_ns, seen), process.start_ns);
+        const int64_t born_ns =
+            process.start_ns < INT64_MIN + age_ns ? INT64_MIN : process.start_ns - age_ns;
+        // One that may be older than the session and was not seen to call main has joined
+        // as it ran.
+        if (born_ns >= 0 || process.main_ns != INT64_MAX) {
+          process.earliest_ns = std::min(std::max(born_ns, seen), process.start_ns);
         }
       }
       seen = process.end_ns == INT64_MAX ? process.start_ns : process.end_ns;
