@@ -176,8 +176,8 @@ void arctrace_shim_set_call_args(const arctrace_shim_call_args* all) {
   set_call_args(all);
 }
 
-const uint64_t* arctrace_shim_pending_calls(uintptr_t stub_block) {
-  set_stub_block(stub_block);
+const uint64_t* arctrace_shim_pending_calls(uintptr_t block) {
+  set_stub_block(block);
   return &first_pending_calls;
 }
 

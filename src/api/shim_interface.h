@@ -149,10 +149,10 @@ ARCTRACE_API void arctrace_shim_call_passed_with_args(
 
 /* The address of the variable that heads the list of all threads' pending calls
  * (src/stack/pending_calls.hpp): for the unwind rules of the shim's stubs. An
- * address in the aligned block of 512 bytes at `stub_block` stands in the return slot of
+ * address in the aligned block of 512 bytes at `block` stands in the return slot of
  * a pending call; 0 on machines where a function may keep its return address elsewhere.
  */
-ARCTRACE_API const uint64_t* arctrace_shim_pending_calls(uintptr_t stub_block);
+ARCTRACE_API const uint64_t* arctrace_shim_pending_calls(uintptr_t block);
 
 /* Sets the function that finds a frame's callers, by which frames are recognised that a
  * jump has left. Without it they are found later. */

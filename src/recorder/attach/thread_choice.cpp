@@ -66,6 +66,7 @@ std::vector<pid_t> threads_of(pid_t pid) {
   }
   std::stable_sort(ranked.begin(), ranked.end());
   std::vector<pid_t> threads;
+  threads.reserve(ranked.size());
   for (const auto& [rank, tid] : ranked) threads.push_back(tid);
   return threads;
 }

@@ -20,7 +20,6 @@ namespace fs = std::filesystem;
 using reader::CpuSource;
 using reader::LiveCpu;
 using reader::parse_thread_stat_untrusted;
-using reader::ThreadStat;
 using reader::ThreadWatch;
 
 constexpr uint32_t kOtherSpace = 4026532000, kFirstSpace = 4026531836;

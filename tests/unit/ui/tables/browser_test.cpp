@@ -114,7 +114,7 @@ TEST_CASE("browser: the chosen row stays within the picture, below the heads") {
 TEST_CASE("browser: the way up through more rows than the screen has") {
   RecordScript script;
   const ThreadIndex t = script.program(7, "p");
-  for (int i = 0; i < 20; ++i) {
+  for (int64_t i = 0; i < 20; ++i) {
     script.enter(t, i * 100, "f" + std::to_string(i));
     script.exit(t, i * 100 + 50 - i);
   }
