@@ -142,7 +142,10 @@ class Attach(TraceTest):
         self.assert_unharmed(stopped, stopped_place)
 
     def test_recorder_killed_at_each_step(self):
-        """Whatever a thread does for the recorder then, it returns to where it was."""
+        """Whatever a thread does for the recorder then, it returns to where it was. Not in calls
+        that end with EINTR when a thread is stopped: one that was stopped, and nothing else done to
+        it yet, sees that, as after SIGSTOP and SIGCONT."""
+        modes = [mode for mode in MODES if mode != "polls"]
         buffers = tempfile.mkdtemp(dir="/dev/shm")
         self.addCleanup(shutil.rmtree, buffers)
 
@@ -162,7 +165,7 @@ class Attach(TraceTest):
         # All of the first and last ones; of those amid dlopen(), which are alike, some.
         middle = range(20, steps - 40, 1 if LONG else max(1, steps // 12))
         for last in [*range(1, 20, 1 if LONG else 2), *middle, *range(max(20, steps - 40), steps + 1, 1 if LONG else 4)]:
-            for mode in MODES if LONG else [random.choice(["sleeps", "polls", "signals"])]:
+            for mode in modes if LONG else [random.choice(["sleeps", "computes", "signals"])]:
                 with self.subTest(last=last, mode=mode):
                     run(mode, last)
 

@@ -30,11 +30,10 @@ long sleeping_in(pid_t pid, pid_t tid) {
   return file >> number ? number : -1;
 }
 
-// In the order in which they are tried: first those that sleep for long.
+// In the order in which they are tried: first those that sleep for long, in a call that
+// the kernel makes again by itself.
 int rank_of(long number) {
   switch (number) {
-    case SYS_epoll_wait:
-    case SYS_epoll_pwait:
     case SYS_poll:
     case SYS_ppoll:
     case SYS_select:
@@ -42,9 +41,6 @@ int rank_of(long number) {
     case SYS_nanosleep:
     case SYS_clock_nanosleep:
     case SYS_pause:
-    case SYS_accept:
-    case SYS_accept4:
-    case SYS_rt_sigtimedwait:
     case SYS_wait4:
     case SYS_waitid:
       return 0;
