@@ -1,5 +1,5 @@
-"""A small file of each version of the format that was released is read whole by today's reader. tools/release adds that of the
-current version to tests/integration/formats."""
+"""A small file of each version of the format is read whole by today's reader. Each was written by the last tree of its version;
+tools/release adds that of the current version to tests/integration/formats."""
 
 import pathlib
 import subprocess
