@@ -35,7 +35,7 @@ def lines_without_hint(errors):
 def destroy_left_buffer(errors):
     """Destroys the buffer, if there is one, that a recorder left with records that it could not
     write, and which it says how to recover."""
-    for buffer in re.findall(r"run arctrace recover (\S+),", errors):
+    for buffer in re.findall(r"run arctrace recover (?:--merge=\S+ )?(\S+),", errors):
         subprocess.run([ARCTRACE, "destroy", buffer], check=True)
 
 
