@@ -41,8 +41,8 @@ namespace {
 constexpr uintptr_t kStackGapMin = uintptr_t{128} << 20;
 constexpr uintptr_t kStackMax = uintptr_t{64} << 30;
 
-// `high`: where the stack begins. Other threads that run already are recorded without the
-// bounds of their stacks, which libc would tell only with malloc and a lock.
+// Another thread may load a late shim. It is recorded without the bounds of its stack,
+// which libc would tell only with malloc and a lock.
 void start_main_thread() {
   if (sys::gettid() != sys::getpid()) return;
   const auto high = reinterpret_cast<uintptr_t>(__libc_stack_end);

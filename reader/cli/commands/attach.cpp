@@ -7,7 +7,6 @@
 #include <CLI/CLI.hpp>
 #include <cerrno>
 #include <csignal>
-#include <ctime>
 #include <memory>
 #include <string>
 #include <utility>
@@ -34,25 +33,6 @@ struct AttachOptions {
   bool respawn = false;      // another one takes the place of a collector that dies
   FlightOptions flight;
 };
-
-// Returns at a signal that ends the recording, when the time is over, or when the session
-// is destroyed, also by cutting off its file.
-void wait_for_end(const SignalScope& signals, const Buffer& buffer, uint64_t duration_ns,
-                  Recorder& recorder) {
-  const timespec poll{0, 200'000'000};
-  const uint64_t begin_ns = read_monotonic_ns();
-  while (duration_ns == 0 || read_monotonic_ns() - begin_ns < duration_ns) {
-    const int signal = sigtimedwait(&signals.handled(), nullptr, &poll);
-    if (signal == SIGUSR2) {
-      take_snapshot(recorder);
-      continue;
-    }
-    const bool is_end = signal > 0 && signal != SIGCHLD;
-    if (is_end || buffer.is_cut_off() || access(buffer.path().c_str(), F_OK) != 0) {
-      return;
-    }
-  }
-}
 
 absl::StatusOr<ResumedSession> earlier_collector(const AttachOptions& options,
                                                  const Buffer& buffer) {
@@ -94,7 +74,10 @@ absl::StatusOr<int> attach(const AttachOptions& options) {
     if (absl::Status published = recorder->publish(); !published.ok()) return published;
     reader::print_message(absl::StrCat("collecting session ", options.name, " into ",
                                        options.output.path, "; Ctrl-C ends it"));
-    wait_for_end(signals, *buffer, options.duration_ns, *recorder);
+    // A session is also destroyed by cutting off its file.
+    wait_for_end(signals, options.duration_ns, *recorder, [&buffer] {
+      return buffer->is_cut_off() || access(buffer->path().c_str(), F_OK) != 0;
+    });
     const uint32_t gate = IpcAtomics::load_relaxed(control.gate);
     summary = recorder->finish();
     buffer->set_gate(gate);  // the session goes on

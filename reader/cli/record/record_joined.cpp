@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
-#include <ctime>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -17,7 +16,6 @@
 #include "reader/cli/record/session_variables.hpp"
 #include "reader/render/output.hpp"
 #include "reader/trace/text_escape.hpp"
-#include "src/buffer/clock.hpp"
 #include "src/recorder/attach/join_process.hpp"
 #include "src/recorder/drain/collector_lock.hpp"
 #include "src/recorder/snapshot/flight_recorder.hpp"
@@ -48,24 +46,9 @@ std::vector<pid_t> join_all(const std::vector<pid_t>& pids, const JoinRequest& r
   return joined;
 }
 
-// Returns at a signal that ends the recording, when its time is over, or when all of the
-// processes have ended.
-void wait_for_end(const SignalScope& signals, uint64_t duration_ns,
-                  const std::vector<pid_t>& pids, Recorder& recorder) {
-  const timespec poll{0, 50'000'000};
-  const uint64_t begin_ns = read_monotonic_ns();
-  while (duration_ns == 0 || read_monotonic_ns() - begin_ns < duration_ns) {
-    const int signal = sigtimedwait(&signals.handled(), nullptr, &poll);
-    if (signal == SIGUSR2) {
-      take_snapshot(recorder);
-      continue;
-    }
-    if (signal > 0 && signal != SIGCHLD) return;
-    if (std::all_of(pids.begin(), pids.end(),
-                    [](pid_t pid) { return kill(pid, 0) != 0 && errno == ESRCH; })) {
-      return;
-    }
-  }
+bool have_ended(const std::vector<pid_t>& pids) {
+  return std::all_of(pids.begin(), pids.end(),
+                     [](pid_t pid) { return kill(pid, 0) != 0 && errno == ESRCH; });
 }
 
 absl::StatusOr<int> record(const RecordOptions& options, const SignalScope& signals) {
@@ -98,7 +81,8 @@ absl::StatusOr<int> record(const RecordOptions& options, const SignalScope& sign
   if (joined.empty()) return 2;
   absl::Status published = recorder.publish();
   if (!published.ok()) reader::print_message(std::string(published.message()));
-  wait_for_end(signals, options.duration_ns, joined, recorder);
+  wait_for_end(signals, options.duration_ns, recorder,
+               [&joined] { return have_ended(joined); });
   if (recording->bpf) {
     buffer.close_gate();
     recording->bpf.reset();  // before its blocks are taken back

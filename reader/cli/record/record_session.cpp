@@ -15,6 +15,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -270,6 +271,20 @@ void warn_of_untraced(const CollectorSummary& summary) {
     reader::print_warning(absl::StrCat(
         "can't trace ", reader::count_text(programs.size() - kShownMax, "more program"),
         ": arctrace dump shows them as UNTRACED"));
+  }
+}
+
+void wait_for_end(const SignalScope& signals, uint64_t duration_ns, Recorder& recorder,
+                  const std::function<bool()>& is_over) {
+  const timespec poll{0, 100'000'000};
+  const uint64_t begin_ns = read_monotonic_ns();
+  while (duration_ns == 0 || read_monotonic_ns() - begin_ns < duration_ns) {
+    const int signal = sigtimedwait(&signals.handled(), nullptr, &poll);
+    if (signal == SIGUSR2) {
+      take_snapshot(recorder);
+      continue;
+    }
+    if ((signal > 0 && signal != SIGCHLD) || is_over()) return;
   }
 }
 

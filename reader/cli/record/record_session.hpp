@@ -3,11 +3,13 @@
 
 #include <absl/status/statusor.h>
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "reader/cli/options/record_options.hpp"
+#include "reader/cli/record/child_process.hpp"
 #include "src/recorder/buffer/buffer.hpp"
 #include "src/recorder/drain/collector.hpp"
 #include "src/recorder/drain/recorder.hpp"
@@ -44,6 +46,11 @@ void keep_unsaved(Buffer& buffer, const CollectorSummary& summary,
 // Whether the file lacks its end. One for which the disk had no room is whole, except for
 // records that it counts as lost.
 bool is_cut_off(const CollectorSummary& summary);
+
+// Returns at a signal that ends the recording, when `duration_ns` are over (0: never), or
+// soon after `is_over` says so. SIGUSR2 takes a snapshot.
+void wait_for_end(const SignalScope& signals, uint64_t duration_ns, Recorder& recorder,
+                  const std::function<bool()>& is_over);
 
 // Takes a snapshot, and prints its name or why there is none.
 void take_snapshot(Recorder& recorder);

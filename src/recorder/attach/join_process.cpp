@@ -177,7 +177,7 @@ absl::StatusOr<Joined> join_process(pid_t pid, const JoinRequest& request) {
   {
     absl::StatusOr<StoppedThread> thread = stop_harmless_thread(*target);
     if (!thread.ok()) return refused(thread.status());
-    begin = Clock::now();
+    begin = thread->stopped_at();
     absl::Status joined = join_by(*thread, *target, request, *functions);
     if (!joined.ok()) return refused(joined);
   }

@@ -24,11 +24,11 @@
 namespace arctrace {
 namespace {
 
-// A file descriptor that is closed.
+// A file that is closed. A FIFO in its place is not waited for.
 class OpenFile {
  public:
   explicit OpenFile(const std::string& path)
-      : fd_(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {}
+      : fd_(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {}
   ~OpenFile() {
     if (fd_ >= 0) close(fd_);
   }
@@ -56,10 +56,14 @@ std::map<std::string, std::string> read_status(pid_t pid) {
   return fields;
 }
 
-int64_t number_of(const std::map<std::string, std::string>& status, const char* key) {
+std::string text_of(const std::map<std::string, std::string>& status, const char* key) {
   const auto found = status.find(key);
+  return found != status.end() ? found->second : "";
+}
+
+int64_t number_of(const std::map<std::string, std::string>& status, const char* key) {
   int64_t number = 0;
-  return found != status.end() && absl::SimpleAtoi(found->second, &number) ? number : 0;
+  return absl::SimpleAtoi(text_of(status, key), &number) ? number : 0;
 }
 
 absl::Status refusal(pid_t pid, const std::string& why) {
@@ -145,6 +149,8 @@ std::vector<Mapping> mappings_of(pid_t pid) {
 
 // The first address of these bytes in the memory from `low` to `high`; 0: there is none.
 uint64_t find_bytes(pid_t pid, uint64_t low, uint64_t high, std::string_view bytes) {
+  constexpr uint64_t kSizeMax = uint64_t{64} << 20;  // libc's code has 1.4 MiB
+  if (high - low > kSizeMax) return 0;
   std::string memory(high - low, '\0');
   iovec to{memory.data(), memory.size()};
   iovec from{reinterpret_cast<void*>(low), memory.size()};
@@ -169,7 +175,7 @@ uint64_t find_function(pid_t pid, const LoadedLibrary& library, const std::strin
   if (library.path.empty() || file.get() < 0 || elf_version(EV_CURRENT) == EV_NONE) {
     return 0;
   }
-  Elf* elf = elf_begin(file.get(), ELF_C_READ_MMAP, nullptr);
+  Elf* elf = elf_begin(file.get(), ELF_C_READ, nullptr);
   uint64_t address = 0;
   for (Elf_Scn* section = elf_nextscn(elf, nullptr); section != nullptr && address == 0;
        section = elf_nextscn(elf, section)) {
@@ -223,7 +229,7 @@ absl::StatusOr<JoinTarget> examine_process(pid_t pid, const std::string& shim,
                                      ", which can be joined as a whole"));
   }
   if (pid == getpid()) return refusal(pid, "it is this command itself");
-  const std::string& state = status.at("State");
+  const std::string state = text_of(status, "State");
   if (absl::StartsWith(state, "Z") || absl::StartsWith(state, "X")) {
     return refusal(pid, "it has ended");
   }
@@ -244,7 +250,7 @@ absl::StatusOr<JoinTarget> examine_process(pid_t pid, const std::string& shim,
   if (const std::string problem = program_problem(pid); !problem.empty()) {
     return refusal(pid, problem);
   }
-  JoinTarget target{pid, status.at("Name"), find_library(pid, "libc.so.6"),
+  JoinTarget target{pid, text_of(status, "Name"), find_library(pid, "libc.so.6"),
                     find_library(pid, "libdl.so.2")};
   if (target.libc.path.empty()) {
     return refusal(

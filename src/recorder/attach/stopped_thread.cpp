@@ -117,6 +117,7 @@ absl::StatusOr<StoppedThread> StoppedThread::stop(pid_t tid) {
 
 StoppedThread::StoppedThread(StoppedThread&& other) noexcept
     : tid_(std::exchange(other.tid_, 0)),
+      stopped_at_(other.stopped_at_),
       state_(std::move(other.state_)),
       is_borrowed_(other.is_borrowed_),
       code_(other.code_) {}

@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <string>
 
@@ -29,6 +30,7 @@ class StoppedThread {
   ~StoppedThread();
 
   pid_t tid() const { return tid_; }
+  std::chrono::steady_clock::time_point stopped_at() const { return stopped_at_; }
   // The number of the system call in which it was stopped; -1: it was in none.
   long system_call_number() const { return static_cast<long>(state_.registers.orig_rax); }
 
@@ -49,6 +51,7 @@ class StoppedThread {
   absl::Status lost() const;
 
   pid_t tid_;  // 0: moved from
+  std::chrono::steady_clock::time_point stopped_at_ = std::chrono::steady_clock::now();
   ThreadState state_;
   bool is_borrowed_ = false;
   ReturnCode code_{};
