@@ -4,13 +4,19 @@
 #include <doctest/doctest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
+#include <functional>
+#include <utility>
+#include <vector>
 
 #include "src/base/shared_atomics.hpp"
 #include "src/os/robust_lock.hpp"
 #include "src/protocol/recycle.hpp"
 #include "tests/stress/cuts.hpp"
 #include "tests/support/child.hpp"
+#include "tests/support/hooked_function.hpp"
+#include "tests/support/reported_function.hpp"
 #include "tests/support/single_step.hpp"
 
 namespace arctrace::testing {
@@ -37,6 +43,7 @@ uint32_t blocks_kept(TestSession& test) {
 struct Bounds {
   uint64_t deaths = 150;  // about that many
   uint64_t losses = 0;    // of each child, before `call`
+  std::function<void(const DecodedTrace&)> check = [](const DecodedTrace&) {};
 };
 
 // Children write number n as event 1 and die in `call(n)`, which writes it as event 2.
@@ -76,6 +83,34 @@ void kill_everywhere(const BufferOptions& options, const std::function<void()>& 
   CHECK(numbers_of(trace, 2).contains(1000000));
   CHECK(trace.torn() <= children);
   CHECK(trace.lost() == bounds.losses * (children + 1));
+  bounds.check(trace);
+}
+
+// What a record is, and the function, or event, that it names.
+std::vector<std::pair<uint16_t, uint64_t>> kinds_of(
+    const std::vector<DecodedRecord>& records) {
+  std::vector<std::pair<uint16_t, uint64_t>> kinds;
+  for (const DecodedRecord& record : records) {
+    const bool is_event = record.type == ARCTRACE_TYPE_EVENT;
+    kinds.emplace_back(record.type, is_event ? record.u32(0) : record.u64(0));
+  }
+  return kinds;
+}
+
+// Each writer's records end where it died, and are those that it writes if it lives.
+void check_beginnings(const DecodedTrace& trace) {
+  std::vector<std::vector<std::pair<uint16_t, uint64_t>>> writers;
+  size_t longest = 0;  // index
+  for (uint32_t writer = 1;; ++writer) {
+    writers.push_back(kinds_of(trace.of_writer(writer)));
+    if (writers.back().empty()) break;
+    if (writers.back().size() > writers[longest].size()) longest = writer - 1;
+  }
+  CHECK(writers.size() > numbers_of(trace, 1).size());
+  const auto& whole = writers[longest];
+  for (const auto& writer : writers) {
+    CHECK(std::equal(writer.begin(), writer.end(), whole.begin()));
+  }
 }
 
 TEST_CASE("killed anywhere: in a record for the block at hand") {
@@ -107,6 +142,33 @@ TEST_CASE("killed anywhere: as a thread gets blocks of its own, or gives them up
   for (void (*prepare)() : {prepare_own_blocks, prepare_chain}) {
     kill_everywhere(buffer_with(ARCTRACE_SCOPE_ADAPTIVE, 1024, 64), prepare,
                     [](uint64_t n) { write_checked(2, n); });
+  }
+}
+
+TEST_CASE("killed anywhere: in calls of functions with hooks") {
+  const std::vector<void (*)(const std::function<void()>&)> kinds = {
+    [](const std::function<void()>& body) {
+      call_hooked(11, 1, [&] { call_hooked(12, 2, body); });
+    },
+#if defined(__x86_64__)
+    [](const std::function<void()>& body) {
+      call_reported(11, [&] { call_reported(12, body); });
+    },
+#endif
+  };
+  for (const arctrace_scope scope : kScopes) {
+    for (const auto& call : kinds) {
+      CAPTURE(scope);
+      kill_everywhere(
+          buffer_with(scope, 1024, 64),
+          [&] {
+            start_hooked_functions();
+            start_reported_functions();
+            call([] {});
+          },
+          [&](uint64_t n) { call([=] { write_checked(2, n); }); },
+          {.deaths = 400, .check = check_beginnings});
+    }
   }
 }
 
