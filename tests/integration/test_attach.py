@@ -12,6 +12,7 @@ import time
 import unittest
 
 from support import ARCTRACE, TraceTest
+from tmux_terminal import Terminal
 
 JOINED = os.environ["ARCTRACE_JOINED"]
 KILL_AT_STOP = os.environ["ARCTRACE_KILL_AT_STOP"]
@@ -85,6 +86,39 @@ class Attach(TraceTest):
         self.assertIn("2 processes", recorder.communicate(timeout=60)[1])
         self.assertEqual(recorder.returncode, 0)
 
+    def live_lines(self, pid):
+        """`arctrace live --plain -p PID`, once it has printed a call."""
+        live = subprocess.Popen([ARCTRACE, "live", "--plain", "-p", str(pid)], text=True, stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE)
+        self.addCleanup(self.end, live)
+        self.assertTrue(any(" EXIT " in line and "getppid" in line for line in live.stdout))
+        return live
+
+    def test_live_lines(self):
+        """Until Ctrl-C, or until the process has ended."""
+        program, place = self.start("sleeps")
+        live = self.live_lines(program.pid)
+        live.send_signal(signal.SIGINT)
+        self.assertRegex(live.communicate(timeout=120)[1], rf"^arctrace: joined process {program.pid} .*\n$")
+        self.assertEqual(live.returncode, 130)
+        self.assert_unharmed(program, place)
+        program, place = self.start("sleeps")
+        live = self.live_lines(program.pid)
+        self.assert_unharmed(program, place)
+        last = live.communicate(timeout=120)[0].splitlines()[-1]
+        self.assertRegex(last, 'PROCESS_END .*how="exit" status=7$')
+        self.assertEqual(live.returncode, 0)
+
+    def test_live_screen(self):
+        program, place = self.start("sleeps")
+        terminal = Terminal(120, 30)
+        self.addCleanup(terminal.close)
+        terminal.type(f"{ARCTRACE} live -p {program.pid}; echo status=$?")
+        terminal.wait_for(f"process {program.pid}", "records/s", "getppid")
+        terminal.press("q")
+        terminal.wait_for(f"joined process {program.pid} (attach_joined)", "the processes go on", "status=0")
+        self.assert_unharmed(program, place)
+
     def test_interrupt_keeps_the_data(self):
         program, place = self.start("sleeps")
         recorder = subprocess.Popen([ARCTRACE, "record", "-o", self.directory / "arctrace.data", "-p",
@@ -134,6 +168,13 @@ class Attach(TraceTest):
                               (("--wait",), "--session and --wait do not apply")):
             done = self.attach(program.pid, options=options, trace="refused.data")
             self.assertEqual((done.returncode, line in done.stderr), (2, True), done.stderr)
+        for options, line in ((("-p", "999999999"), "there is no process 999999999"),
+                              (("-p", str(program.pid), "-P", "."), "-P does not apply"),
+                              (("-b", "1M"), "or with --pid")):
+            done = subprocess.run([ARCTRACE, "live", "--plain", *options], text=True, stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE, check=False, timeout=120)
+            self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n"), line in done.stderr),
+                             (2, "", 1, True), done.stderr)
         # One that cannot be joined keeps the others from it.
         self.assertEqual(self.attach(program.pid, 999999999, trace="refused.data").returncode, 2)
         self.assertEqual(self.attach(program.pid, options=("--duration=100ms",)).returncode, 0)

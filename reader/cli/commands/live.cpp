@@ -4,8 +4,6 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <csignal>
-#include <ctime>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,10 +12,11 @@
 
 #include "reader/cli/commands/commands.hpp"
 #include "reader/cli/commands/live_lines.hpp"
+#include "reader/cli/commands/live_own.hpp"
 #include "reader/cli/commands/live_show.hpp"
 #include "reader/cli/options/buffer_options.hpp"
-#include "reader/cli/options/dump_filter.hpp"
 #include "reader/cli/options/kernel_options.hpp"
+#include "reader/cli/options/live_options.hpp"
 #include "reader/cli/options/options.hpp"
 #include "reader/cli/options/traced_options.hpp"
 #include "reader/cli/record/own_session.hpp"
@@ -35,19 +34,10 @@
 namespace arctrace::cli {
 namespace {
 
-// How long a record takes to appear at most, beside the time that it takes to read.
-constexpr uint64_t kTickNs = 100'000'000;
-
-constexpr const char* kCommandGroup = "Recording a command";
-
-struct LiveOptions {
-  std::vector<std::string> target;  // a session; or "" and a command
-  bool plain = false;
-  OutputFormat format = OutputFormat::kText;
-  DumpFilter filter;
-  std::vector<uint32_t> pids, tids;
-  RecordOptions record;
-};
+constexpr const char* kOwnGroup = "Recording a command, or with --pid";
+constexpr const char* kPidHelp =
+    "record these processes, which run already, and show what they do: x86-64 only; with "
+    "SESSION or a command, and --plain: print only their records";
 
 // The session to look at if none is named: the only one there is.
 absl::StatusOr<std::string> only_session() {
@@ -65,20 +55,6 @@ absl::StatusOr<std::string> only_session() {
           ? "live: there is no session; arctrace live -- COMMAND makes one, and "
             "arctrace record and create do"
           : absl::StrCat("live: which session? There are ", absl::StrJoin(names, ", ")));
-}
-
-void print_missed(const reader::SessionCopy& copy) {
-  if (copy.missed_blocks() == 0) return;
-  reader::print_warning(
-      absl::StrCat("records of ", reader::count_text(copy.missed_blocks(), "block"),
-                   " were gone before they could be read, and are not shown"));
-}
-
-// Whether a signal that asks this process to end came within that time.
-bool is_asked_to_end(const SignalScope& signals, uint64_t timeout_ns) {
-  const timespec timeout{0, static_cast<long>(timeout_ns)};
-  const int signal = sigtimedwait(&signals.handled(), nullptr, &timeout);
-  return signal > 0 && signal != SIGCHLD && signal != SIGUSR2;
 }
 
 absl::StatusOr<int> follow(const LiveOptions& options, const std::string& path) {
@@ -104,140 +80,77 @@ absl::StatusOr<int> follow(const LiveOptions& options, const std::string& path) 
     if (absl::Status s = reader.tick(lines, is_over || is_interrupted); !s.ok()) return s;
     if (!output.good()) break;
     if (is_over || is_interrupted) {
-      print_missed(reader.copy());
+      print_missed(reader.copy().missed_blocks());
       if (absl::Status s = output.finish(); !s.ok()) return s;
       return is_interrupted ? kStatusInterrupted : 0;
     }
-    is_interrupted = is_asked_to_end(signals, kTickNs);
+    is_interrupted = signals.take_end(kLiveTickNs) != 0;
   }
   return output.finish();
-}
-
-absl::StatusOr<std::unique_ptr<terminal::Screen>> open_screen() {
-  absl::StatusOr<std::unique_ptr<terminal::Screen>> screen = terminal::Screen::open();
-  if (screen.ok()) return screen;
-  return absl::FailedPreconditionError(
-      absl::StrCat("live: ", std::string(screen.status().message()),
-                   "; --plain prints lines instead"));
 }
 
 absl::StatusOr<int> show(const std::string& path) {
   absl::StatusOr<WatchedSession> session = WatchedSession::open(path);
   if (!session.ok()) return session.status();
   const SignalScope signals;
-  absl::StatusOr<std::unique_ptr<terminal::Screen>> screen = open_screen();
+  absl::StatusOr<std::unique_ptr<terminal::Screen>> screen = open_live_screen();
   if (!screen.ok()) return screen.status();
-  std::optional<int> none;
+  std::optional<OwnSession::End> none;
   return show_session(**screen, reader::escaped(path), *session, nullptr, signals, none);
 }
 
-// Shows what the command records, until it has ended and the user leaves. What it writes
-// appears then. Sets `status` to its wait status.
-absl::StatusOr<int> show_command(const LiveOptions& options, const SignalScope& signals,
-                                 int& status) {
-  KeptOutput kept;
-  absl::StatusOr<std::unique_ptr<terminal::Screen>> screen = open_screen();
-  if (!screen.ok()) return screen.status();
-  kept.redirect();
-  int exit_status = 0;
-  absl::StatusOr<std::unique_ptr<OwnSession>> started =
-      OwnSession::start(options.record, true, signals, exit_status);
-  kept.restore();
-  if (!started.ok()) {
-    screen->reset();
-    if (exit_status == 2) return started.status();
-    reader::print_message(std::string(started.status().message()));
-    return exit_status;
+// Of a session that there is.
+absl::StatusOr<int> live_of_session(const LiveOptions& options) {
+  const std::vector<std::string>& target = options.target;
+  if (target.size() > 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("live: ", target[0], " and ", target[1],
+                     ": it is one SESSION, or -- and a command with its arguments"));
   }
-  OwnSession& session = **started;
-  absl::StatusOr<WatchedSession> watched = WatchedSession::open(session.buffer().path());
-  if (!watched.ok()) return watched.status();
-  std::optional<int> ended;
-  absl::StatusOr<int> left =
-      show_session(**screen, reader::escaped(absl::StrJoin(options.record.command, " ")),
-                   *watched, &session, signals, ended);
-  screen->reset();
-  session.close();
-  if (!left.ok()) return left;
-  if (!ended.has_value()) {
-    reader::print_message("the command goes on, and is recorded no longer");
-    ended = session.child().wait(signals, [] {});
-  }
-  status = *ended == -1 ? SIGINT : *ended;
-  return 0;
+  absl::StatusOr<std::string> path =
+      target.empty() ? only_session() : file_or_session(target.front());
+  if (!path.ok()) return path.status();
+  return options.plain ? follow(options, *path) : show(*path);
 }
 
-// Prints what the command records, to its end. Sets `status` to its wait status.
-absl::StatusOr<int> follow_command(const LiveOptions& options, const SignalScope& signals,
-                                   int& status) {
-  int exit_status = 0;
-  absl::StatusOr<std::unique_ptr<OwnSession>> started =
-      OwnSession::start(options.record, true, signals, exit_status);
-  if (!started.ok() && exit_status != 2) {
-    reader::print_message(std::string(started.status().message()));
-    return exit_status;
-  }
-  if (!started.ok()) return started.status();
-  OwnSession& session = **started;
-  const absl::StatusOr<WatchedSession> watched =
-      WatchedSession::open(session.buffer().path());
-  if (!watched.ok()) return watched.status();
-  absl::StatusOr<reader::SessionCopy> copy = watched->make_copy();
-  if (!copy.ok()) return copy.status();
-  reader::Output output;
-  std::signal(SIGPIPE, SIG_IGN);  // the command goes on all the same
-  reader::Symbolizer symbolizer;
-  reader::LiveReader reader(*std::move(copy), symbolizer, true);
-  LiveLines lines(options.format, options.filter, output);
-  std::optional<int> ended;
-  while (!ended.has_value()) {
-    ended = session.child().wait_for(signals, kTickNs);
-    session.poll();
-    if (ended.has_value()) session.close();
-    if (!output.good()) continue;
-    if (absl::Status s = reader.tick(lines, ended.has_value()); !s.ok()) return s;
-  }
-  print_missed(reader.copy());
-  status = *ended == -1 ? SIGINT : *ended;
-  return 0;
+bool names_command(const LiveOptions& options) {
+  return !options.target.empty() && options.target.front().empty();
+}
+
+// Whether there is no session yet.
+bool makes_session(const LiveOptions& options) {
+  return names_command(options) || (options.target.empty() && !options.pids.empty());
 }
 
 absl::StatusOr<int> live(LiveOptions& options) {
+  const bool joins = options.target.empty() && !options.pids.empty();
+  if (joins) {
+    options.record.pids.assign(options.pids.begin(), options.pids.end());
+    options.pids.clear();
+  }
   if (!options.plain && (options.format != OutputFormat::kText || !options.pids.empty() ||
                          !options.tids.empty())) {
     return absl::InvalidArgumentError(
-        "live: --format, --pid and --tid are about the lines of --plain");
+        "live: --format and --tid, and --pid with a session or a command, are about the "
+        "lines of --plain");
   }
   options.filter.pids.insert(options.pids.begin(), options.pids.end());
   options.filter.tids.insert(options.tids.begin(), options.tids.end());
-  std::vector<std::string>& target = options.target;
-  const bool is_command = !target.empty() && target.front().empty();
-  if (!is_command) {
-    if (target.size() > 1) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("live: ", target[0], " and ", target[1],
-                       ": it is one SESSION, or -- and a command with its arguments"));
+  if (!joins && !names_command(options)) return live_of_session(options);
+  if (!joins) {
+    options.record.command.assign(options.target.begin() + 1, options.target.end());
+    if (options.record.command.empty()) {
+      return absl::InvalidArgumentError("live: no command after --");
     }
-    absl::StatusOr<std::string> path =
-        target.empty() ? only_session() : file_or_session(target.front());
-    if (!path.ok()) return path.status();
-    return options.plain ? follow(options, *path) : show(*path);
+  } else if (!options.record.filter.patch.empty()) {
+    return absl::InvalidArgumentError(
+        "live: -P does not apply with --pid: programs are patched when they begin");
   }
-  target.erase(target.begin());
-  if (target.empty()) return absl::InvalidArgumentError("live: no command after --");
-  options.record.command = target;
   if (const auto problem = find_problem(options.record.filter)) {
     reader::print_message("live: " + problem->text());
     return 2;
   }
-  int status = 0;
-  {
-    const SignalScope signals;
-    absl::StatusOr<int> done = options.plain ? follow_command(options, signals, status)
-                                             : show_command(options, signals, status);
-    if (!done.ok() || *done != 0) return done;
-  }
-  return exit_like(status);
+  return live_own(options);
 }
 
 }  // namespace
@@ -250,13 +163,13 @@ Runner add_live(CLI::App& root) {
       "--plain", options->plain,
       "print a line for each record as it comes, as dump does, instead of the screen");
   add_format_option(*app, options->format);
-  add_thread_options(*app, options->pids, options->tids);
+  add_thread_options(*app, options->pids, options->tids, "-p,--pid", kPidHelp);
   const size_t about_screen = app->get_options().size();
   add_buffer_size_option(*app, options->record.buffer);
   add_kernel_options(*app, options->record.kernel);
   add_traced_options(*app, options->record);
   for (size_t i = about_screen; i < app->get_options().size(); ++i) {
-    app->get_options()[i]->group(kCommandGroup);
+    app->get_options()[i]->group(kOwnGroup);
   }
   app->add_option("session", options->target,
                   "a session's name, or its buffer's file; or after -- a command, which "
@@ -280,19 +193,22 @@ Runner add_live(CLI::App& root) {
       "run for a while, what its buffer still has comes first. Without SESSION it is\n"
       "the only one that there is.\n"
       "\n"
+      "With --pid and no SESSION, running processes are joined as arctrace record\n"
+      "--pid does, until they have ended or you leave; then they go on.\n"
+      "\n"
       "live ends with the session, or at Ctrl-C with status 130. With a command,\n"
       "Ctrl-C goes to that, and the exit status is the command's; what the command\n"
       "prints on standard output goes to standard error.");
   return [options, app]() -> absl::StatusOr<int> {
-    const bool is_command = !options->target.empty() && options->target.front().empty();
     for (const CLI::Option* option : app->get_options()) {
-      if (is_command || option->count() == 0 || option->get_group() != kCommandGroup) {
+      if (makes_session(*options) || option->count() == 0 ||
+          option->get_group() != kOwnGroup) {
         continue;
       }
       return absl::InvalidArgumentError(absl::StrCat(
           "live: ", option->get_name(),
-          " says what is recorded of a command, which follows --; arctrace ctl changes "
-          "what a session records"));
+          " says what is recorded of a command, which follows --, or with --pid; "
+          "arctrace ctl changes what a session records"));
     }
     return live(*options);
   };

@@ -1,6 +1,15 @@
 #include "reader/cli/commands/live_lines.hpp"
 
+#include <absl/strings/str_cat.h>
+
 namespace arctrace::cli {
+
+void print_missed(uint64_t missed_blocks) {
+  if (missed_blocks == 0) return;
+  reader::print_warning(
+      absl::StrCat("records of ", reader::count_text(missed_blocks, "block"),
+                   " were gone before they could be read, and are not shown"));
+}
 
 void LiveLines::begin(const reader::Trace& trace, reader::Replay& replay) {
   const bool is_json = format_ == OutputFormat::kJson;

@@ -1,6 +1,7 @@
 // The records of a live session as lines, each as `arctrace dump` prints it.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 
 #include "reader/cli/options/dump_filter.hpp"
@@ -11,6 +12,12 @@
 #include "reader/render/output.hpp"
 
 namespace arctrace::cli {
+
+// How long a record takes to appear at most, beside the time that it takes to read.
+inline constexpr uint64_t kLiveTickNs = 100'000'000;
+
+// Prints a warning if there are any.
+void print_missed(uint64_t missed_blocks);
 
 class LiveLines : public reader::LiveTick {
  public:

@@ -88,9 +88,18 @@ KeptOutput::~KeptOutput() {
   ::close(kept_);
 }
 
+absl::StatusOr<std::unique_ptr<terminal::Screen>> open_live_screen() {
+  absl::StatusOr<std::unique_ptr<terminal::Screen>> screen = terminal::Screen::open();
+  if (screen.ok()) return screen;
+  return absl::FailedPreconditionError(
+      absl::StrCat("live: ", std::string(screen.status().message()),
+                   "; --plain prints lines instead"));
+}
+
 absl::StatusOr<int> show_session(terminal::Screen& screen, const std::string& title,
                                  WatchedSession& session, OwnSession* own,
-                                 const SignalScope& signals, std::optional<int>& ended) {
+                                 const SignalScope& signals,
+                                 std::optional<OwnSession::End>& ended) {
   absl::StatusOr<reader::SessionCopy> copy = session.make_copy();
   if (!copy.ok()) return copy.status();
   const std::unique_ptr<ActingWithRights> rights = act_as_owner(session.buffer().path());
@@ -106,9 +115,10 @@ absl::StatusOr<int> show_session(terminal::Screen& screen, const std::string& ti
     if (!is_over && now_ns >= next_ns) {
       if (own != nullptr) {
         own->poll();
-        if (!ended.has_value()) ended = own->child().wait_for(signals, 0);
+        ended = own->wait_for_end(signals, 0);
         is_over = ended.has_value();
         if (is_over) own->close();
+        if (is_over && ended->is_interrupted) return kStatusInterrupted;
       } else {
         is_over = session.is_over();
         if (!is_over) session.follow_files(reader.copy());
@@ -123,7 +133,8 @@ absl::StatusOr<int> show_session(terminal::Screen& screen, const std::string& ti
     const uint64_t left_ns = next_ns - std::min(next_ns, read_monotonic_ns());
     const int key = screen.key(static_cast<int>(left_ns / 1'000'000) + 1);
     if (!shown.handle(key)) return 0;
-    const bool passes_signals_on = own != nullptr && !ended.has_value();
+    const bool passes_signals_on =
+        own != nullptr && own->has_child() && !ended.has_value();
     if (!passes_signals_on && signals.take_end() != 0) return kStatusInterrupted;
   }
 }

@@ -3,6 +3,7 @@
 
 #include <absl/status/statusor.h>
 
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -31,12 +32,16 @@ class KeptOutput {
   int kept_ = -1;                // a file without a name
 };
 
+// Error: standard output is no terminal that can show a screen.
+absl::StatusOr<std::unique_ptr<terminal::Screen>> open_live_screen();
+
 // Shows the session until the user leaves: returns 0, or kStatusInterrupted after Ctrl-C.
 // `title`: what it is of, escaped.
-// `own`: the session is of this command, whose wait status goes to `ended` if it ends
-// meanwhile; null: it is another's. Error: the session cannot be read.
+// `own`: the session is this process', and if what it records ends meanwhile, `ended`
+// says how; null: it is another's. Error: the session cannot be read.
 absl::StatusOr<int> show_session(terminal::Screen& screen, const std::string& title,
                                  WatchedSession& session, OwnSession* own,
-                                 const SignalScope& signals, std::optional<int>& ended);
+                                 const SignalScope& signals,
+                                 std::optional<OwnSession::End>& ended);
 
 }  // namespace arctrace::cli

@@ -32,7 +32,8 @@ bool DumpFilter::wants_function(const reader::Record& record,
 }
 
 void add_thread_options(CLI::App& app, std::vector<uint32_t>& pids,
-                        std::vector<uint32_t>& tids) {
+                        std::vector<uint32_t>& tids, const char* pid_name,
+                        const char* pid_help) {
   const auto add = [&app](const char* name, std::vector<uint32_t>& numbers,
                           const char* help, const char* type) {
     app.add_option(name, numbers, help)
@@ -41,8 +42,7 @@ void add_thread_options(CLI::App& app, std::vector<uint32_t>& pids,
         ->allow_extra_args(false)
         ->type_name(type);
   };
-  add("--pid", pids,
-      "print only records of these processes; several are separated by commas", "PID");
+  add(pid_name, pids, pid_help, "PID");
   add("--tid", tids,
       "print only records of these threads; several are separated by commas", "TID");
 }

@@ -40,7 +40,10 @@ struct DumpFilter {
 };
 
 // --pid and --tid, whose numbers come into these.
-void add_thread_options(CLI::App& app, std::vector<uint32_t>& pids,
-                        std::vector<uint32_t>& tids);
+void add_thread_options(
+    CLI::App& app, std::vector<uint32_t>& pids, std::vector<uint32_t>& tids,
+    const char* pid_name = "--pid",
+    const char* pid_help =
+        "print only records of these processes; several are separated by commas");
 
 }  // namespace arctrace::cli

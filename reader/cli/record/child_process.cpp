@@ -107,12 +107,12 @@ SignalScope::SignalScope() {
   sigaction(SIGXFSZ, &ignore, &size_limit_before_);
 }
 
-int SignalScope::take_end() const {
+int SignalScope::take_end(uint64_t timeout_ns) const {
   sigset_t ends;
   sigemptyset(&ends);
   for (const int signal : {SIGINT, SIGQUIT, SIGTERM, SIGHUP}) sigaddset(&ends, signal);
-  const timespec now{0, 0};
-  return std::max(0, sigtimedwait(&ends, nullptr, &now));
+  const timespec timeout{0, static_cast<long>(timeout_ns)};
+  return std::max(0, sigtimedwait(&ends, nullptr, &timeout));
 }
 
 SignalScope::~SignalScope() {

@@ -30,8 +30,9 @@ class SignalScope {
   bool pipe_was_ignored() const { return pipe_before_.sa_handler == SIG_IGN; }
   bool size_limit_was_ignored() const { return size_limit_before_.sa_handler == SIG_IGN; }
 
-  // Takes a signal that asks this process to end, if one is pending; else 0.
-  int take_end() const;
+  // Takes a signal that asks this process to end, if one comes within that time (less
+  // than a second); else 0.
+  int take_end(uint64_t timeout_ns = 0) const;
 
  private:
   sigset_t handled_;

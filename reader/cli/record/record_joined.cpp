@@ -1,69 +1,27 @@
 #include "reader/cli/record/record_joined.hpp"
 
-#include <absl/strings/str_cat.h>
-#include <signal.h>
-
-#include <algorithm>
-#include <cerrno>
-#include <csignal>
 #include <memory>
 #include <utility>
 #include <vector>
 
 #include "reader/cli/record/child_process.hpp"
+#include "reader/cli/record/join_processes.hpp"
 #include "reader/cli/record/record_session.hpp"
 #include "reader/cli/record/recording_buffer.hpp"
-#include "reader/cli/record/session_variables.hpp"
 #include "reader/render/output.hpp"
-#include "reader/trace/text_escape.hpp"
-#include "src/recorder/attach/join_process.hpp"
 #include "src/recorder/drain/collector_lock.hpp"
 #include "src/recorder/snapshot/flight_recorder.hpp"
 
 namespace arctrace::cli {
 namespace {
 
-// Joins the processes one after the other, and says how it went. Returns those that were
-// joined.
-std::vector<pid_t> join_all(const std::vector<pid_t>& pids, const JoinRequest& request,
-                            RecordingBuffer& recording) {
-  std::vector<pid_t> joined;
-  for (const pid_t pid : pids) {
-    // From before on, so that what the thread did then is known when it joins.
-    if (recording.bpf) recording.bpf->trace_process(static_cast<uint32_t>(pid), true);
-    const absl::StatusOr<Joined> result = join_process(pid, request);
-    if (!result.ok()) {
-      if (recording.bpf) recording.bpf->trace_process(static_cast<uint32_t>(pid), false);
-      reader::print_message(std::string(result.status().message()));
-      continue;
-    }
-    reader::print_message(
-        absl::StrCat("joined process ", pid, " (", reader::escaped(result->name),
-                     "), of which a thread stood still for ",
-                     (result->stopped_ns + 500'000) / 1'000'000, " ms"));
-    joined.push_back(pid);
-  }
-  return joined;
-}
-
-bool have_ended(const std::vector<pid_t>& pids) {
-  return std::all_of(pids.begin(), pids.end(),
-                     [](pid_t pid) { return kill(pid, 0) != 0 && errno == ESRCH; });
-}
-
 absl::StatusOr<int> record(const RecordOptions& options, const SignalScope& signals) {
-  absl::StatusOr<std::string> shim = find_shim();
-  if (!shim.ok()) return shim.status();
-  absl::StatusOr<std::string> encoded = encoded_options(options, false);
-  if (!encoded.ok()) return encoded.status();
   absl::StatusOr<RecordingBuffer> recording =
       make_recording_buffer(options.buffer, options.kernel);
   if (!recording.ok()) return recording.status();
   Buffer& buffer = recording->buffer;
-  const JoinRequest request{*std::move(shim), buffer.path(), *std::move(encoded)};
-  for (const pid_t pid : options.pids) {
-    if (absl::Status status = can_join_process(pid, request); !status.ok()) return status;
-  }
+  const absl::StatusOr<JoinRequest> request = join_request(options, buffer);
+  if (!request.ok()) return request.status();
   const CollectorLock lock(buffer.view());
   FlightOptions flight = options.flight;
   flight.polled = recording->perf.get();
@@ -77,7 +35,7 @@ absl::StatusOr<int> record(const RecordOptions& options, const SignalScope& sign
     if (!filtered.ok()) return filtered;
   }
   buffer.set_gate(ARCTRACE_GATE_ALL);
-  const std::vector<pid_t> joined = join_all(options.pids, request, *recording);
+  const std::vector<pid_t> joined = join_processes(options.pids, *request, *recording);
   if (joined.empty()) return 2;
   absl::Status published = recorder.publish();
   if (!published.ok()) reader::print_message(std::string(published.message()));

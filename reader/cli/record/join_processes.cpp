@@ -1,0 +1,58 @@
+#include "reader/cli/record/join_processes.hpp"
+
+#include <absl/strings/str_cat.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "reader/cli/record/session_variables.hpp"
+#include "reader/render/output.hpp"
+#include "reader/trace/text_escape.hpp"
+
+namespace arctrace::cli {
+
+absl::StatusOr<JoinRequest> join_request(const RecordOptions& options,
+                                         const Buffer& buffer) {
+  absl::StatusOr<std::string> shim = find_shim();
+  if (!shim.ok()) return shim.status();
+  absl::StatusOr<std::string> encoded = encoded_options(options, false);
+  if (!encoded.ok()) return encoded.status();
+  JoinRequest request{*std::move(shim), buffer.path(), *std::move(encoded)};
+  for (const pid_t pid : options.pids) {
+    if (absl::Status status = can_join_process(pid, request); !status.ok()) return status;
+  }
+  return request;
+}
+
+std::vector<pid_t> join_processes(const std::vector<pid_t>& pids,
+                                  const JoinRequest& request,
+                                  RecordingBuffer& recording) {
+  std::vector<pid_t> joined;
+  for (const pid_t pid : pids) {
+    // From before on, so that what the thread did then is known when it joins.
+    if (recording.bpf) recording.bpf->trace_process(static_cast<uint32_t>(pid), true);
+    const absl::StatusOr<Joined> result = join_process(pid, request);
+    if (!result.ok()) {
+      if (recording.bpf) recording.bpf->trace_process(static_cast<uint32_t>(pid), false);
+      reader::print_message(std::string(result.status().message()));
+      continue;
+    }
+    reader::print_message(
+        absl::StrCat("joined process ", pid, " (", reader::escaped(result->name),
+                     "), of which a thread stood still for ",
+                     (result->stopped_ns + 500'000) / 1'000'000, " ms"));
+    joined.push_back(pid);
+  }
+  return joined;
+}
+
+bool have_ended(const std::vector<pid_t>& pids) {
+  return std::all_of(pids.begin(), pids.end(),
+                     [](pid_t pid) { return kill(pid, 0) != 0 && errno == ESRCH; });
+}
+
+}  // namespace arctrace::cli
