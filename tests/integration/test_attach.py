@@ -86,6 +86,36 @@ class Attach(TraceTest):
         self.assertIn("2 processes", recorder.communicate(timeout=60)[1])
         self.assertEqual(recorder.returncode, 0)
 
+    def test_session(self):
+        """A process that joined a session is part of it for the collectors that follow, too."""
+        name = f"attach-{os.getpid()}"
+        subprocess.run([ARCTRACE, "create", name, "-b", "8M", "--start"], check=True, timeout=120)
+        self.addCleanup(subprocess.run, [ARCTRACE, "destroy", "--force", name], check=False, stderr=subprocess.DEVNULL)
+
+        def collect(trace, *options):
+            return subprocess.run([ARCTRACE, "attach", name, "-o", self.directory / trace, "--duration=1s", *options],
+                                  text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False, timeout=120)
+
+        program, place = self.start("sleeps")
+        first = collect("first.data", "-p", str(program.pid), "-N", "access")
+        self.assertEqual(first.returncode, 0, first.stderr)
+        self.assertIn(f"joined process {program.pid} (attach_joined)", first.stderr)
+        self.assertEqual(collect("second.data").returncode, 0)
+        for trace in ("first.data", "second.data"):
+            self.check_clean(self.directory / trace)
+            functions = self.functions(trace)
+            self.assertGreater(functions["getppid"], 0)
+            self.assertNotIn("access", functions)
+        for options, line in ((("-p", str(program.pid)), "it has been in a recording already"),
+                              (("-p", "999999999"), "there is no process 999999999"),
+                              (("-p", str(program.pid), "-P", "."), "-P does not apply"),
+                              (("-D", "3"), "--depth applies with --pid only")):
+            refused = collect("refused.data", *options)
+            self.assertEqual((refused.returncode, refused.stderr.count("\n"), line in refused.stderr), (2, 1, True),
+                             refused.stderr)
+            self.assertFalse((self.directory / "refused.data").exists())
+        self.assert_unharmed(program, place)
+
     def live_lines(self, pid):
         """`arctrace live --plain -p PID`, once it has printed a call."""
         live = subprocess.Popen([ARCTRACE, "live", "--plain", "-p", str(pid)], text=True, stdout=subprocess.PIPE,

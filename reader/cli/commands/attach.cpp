@@ -10,11 +10,14 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "reader/cli/commands/commands.hpp"
 #include "reader/cli/options/buffer_options.hpp"
 #include "reader/cli/options/options.hpp"
+#include "reader/cli/options/traced_options.hpp"
 #include "reader/cli/record/child_process.hpp"
+#include "reader/cli/record/join_processes.hpp"
 #include "reader/cli/record/record_session.hpp"
 #include "reader/render/output.hpp"
 #include "src/base/shared_atomics.hpp"
@@ -25,6 +28,8 @@
 namespace arctrace::cli {
 namespace {
 
+constexpr const char* kJoinedGroup = "Recording with --pid";
+
 struct AttachOptions {
   std::string name;
   OutputFile output;
@@ -32,6 +37,7 @@ struct AttachOptions {
   uint64_t duration_ns = 0;  // 0: without end
   bool respawn = false;      // another one takes the place of a collector that dies
   FlightOptions flight;
+  RecordOptions traced;  // of processes that join; its pids: these
 };
 
 absl::StatusOr<ResumedSession> earlier_collector(const AttachOptions& options,
@@ -54,6 +60,13 @@ absl::StatusOr<int> attach(const AttachOptions& options) {
         absl::StrCat("session ", options.name, " already has a collector, pid ",
                      IpcAtomics::load_relaxed(control.collector_pid)));
   }
+  const std::vector<pid_t>& pids = options.traced.pids;
+  JoinRequest request;
+  if (!pids.empty()) {
+    absl::StatusOr<JoinRequest> made = join_request(options.traced, *buffer, true);
+    if (!made.ok()) return made.status();
+    request = *std::move(made);
+  }
   absl::StatusOr<ResumedSession> resumed = earlier_collector(options, *buffer);
   if (!resumed.ok()) return resumed.status();
   if (!buffer->pin_again()) {
@@ -65,12 +78,15 @@ absl::StatusOr<int> attach(const AttachOptions& options) {
   buffer->demand_definitions();
 
   CollectorSummary summary;
+  size_t joined = 0;
   {
     const SignalScope signals;
     const absl::StatusOr<std::unique_ptr<Recorder>> made =
         make_recorder(*buffer, options.flight, options.output, *std::move(resumed));
     if (!made.ok()) return made.status();
     Recorder* const recorder = made->get();
+    joined = join_processes(pids, request, nullptr).size();
+    if (joined == 0 && !pids.empty()) return 2;
     if (absl::Status published = recorder->publish(); !published.ok()) return published;
     reader::print_message(absl::StrCat("collecting session ", options.name, " into ",
                                        options.output.path, "; Ctrl-C ends it"));
@@ -85,7 +101,7 @@ absl::StatusOr<int> attach(const AttachOptions& options) {
   warn_of_untraced(summary);
   warn_of_identities(summary);
   reader::print_message(recording_summary_line(summary, options.output.path));
-  return summary.file_error == 0 ? 0 : 2;
+  return summary.file_error == 0 && joined == pids.size() ? 0 : 2;
 }
 
 // The file of a collector that takes another one's place: FILE, FILE.1, FILE.2 ...
@@ -143,6 +159,7 @@ absl::StatusOr<int> supervise(AttachOptions options) {
                                        WTERMSIG(status), "; another one goes on in ",
                                        nth_file(file, n + 1)));
     options.definitions = options.output.path;
+    options.traced.pids.clear();  // they have joined
   }
 }
 
@@ -160,12 +177,38 @@ Runner add_attach(CLI::App& root) {
   app->add_flag("--respawn", options->respawn,
                 "collect in a process of its own; if that is killed, another one goes on "
                 "in FILE.1, FILE.2 ..., with the definitions of the one before");
+  add_joined_option(*app, options->traced.pids,
+                    "first make these processes, which run already, join the session, of "
+                    "which they are part until it is destroyed: x86-64 only");
+  const size_t about_collecting = app->get_options().size();
+  add_traced_options(*app, options->traced);
+  for (size_t i = about_collecting; i < app->get_options().size(); ++i) {
+    app->get_options()[i]->group(kJoinedGroup);
+  }
   app->footer(
       "Collecting ends at SIGINT or SIGTERM, after which the session goes on, or when\n"
       "the session is destroyed. If a collector died, attach takes its place. In\n"
       "overwrite mode the only output are snapshots, at SIGUSR2 or\n"
       "arctrace_snapshot(), and at the end what the buffer holds.");
-  return [options] { return options->respawn ? supervise(*options) : attach(*options); };
+  return [options, app]() -> absl::StatusOr<int> {
+    for (const CLI::Option* option : app->get_options()) {
+      if (!options->traced.pids.empty() || option->count() == 0 ||
+          option->get_group() != kJoinedGroup) {
+        continue;
+      }
+      return absl::InvalidArgumentError(
+          absl::StrCat("attach: ", option->get_name(), " applies with --pid only"));
+    }
+    if (!options->traced.filter.patch.empty()) {
+      return absl::InvalidArgumentError(
+          "attach: -P does not apply with --pid: programs are patched when they begin");
+    }
+    if (const auto problem = find_problem(options->traced.filter)) {
+      reader::print_message("attach: " + problem->text());
+      return 2;
+    }
+    return options->respawn ? supervise(*options) : attach(*options);
+  };
 }
 
 }  // namespace arctrace::cli

@@ -59,13 +59,9 @@ Runner add_record(CLI::App& root) {
          "of its own, whose options do not apply then")
       ->check(not_empty())
       ->type_name("NAME");
-  app->add_option(
-         "-p,--pid", options->pids,
-         "record these processes, which run already, until Ctrl-C, --duration or "
-         "their end: x86-64 only")
-      ->delimiter(',')
-      ->check(CLI::PositiveNumber)
-      ->type_name("PID,...");
+  add_joined_option(*app, options->pids,
+                    "record these processes, which run already, until Ctrl-C, --duration "
+                    "or their end: x86-64 only");
   add_traced_options(*app, *options);
   app->add_flag("--wait", options->wait_for_all,
                 "record until all descendants of COMMAND have ended");

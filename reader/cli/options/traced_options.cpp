@@ -17,4 +17,11 @@ void add_traced_options(CLI::App& app, RecordOptions& options) {
   add_call_filter_options(app, options.filter);
 }
 
+void add_joined_option(CLI::App& app, std::vector<pid_t>& pids, const std::string& help) {
+  app.add_option("-p,--pid", pids, help)
+      ->delimiter(',')
+      ->check(CLI::PositiveNumber)
+      ->type_name("PID,...");
+}
+
 }  // namespace arctrace::cli

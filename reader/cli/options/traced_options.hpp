@@ -1,7 +1,11 @@
-// The options that say what is recorded of a program: those of record and env.
+// The options that say what is recorded of a program, and of which.
 #pragma once
 
+#include <sys/types.h>
+
 #include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
 
 #include "reader/cli/options/record_options.hpp"
 
@@ -9,5 +13,8 @@ namespace arctrace::cli {
 
 // Adds them to `app`. `options` must outlive it.
 void add_traced_options(CLI::App& app, RecordOptions& options);
+
+// -p PID: processes that run already.
+void add_joined_option(CLI::App& app, std::vector<pid_t>& pids, const std::string& help);
 
 }  // namespace arctrace::cli

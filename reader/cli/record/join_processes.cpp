@@ -16,10 +16,10 @@
 namespace arctrace::cli {
 
 absl::StatusOr<JoinRequest> join_request(const RecordOptions& options,
-                                         const Buffer& buffer) {
+                                         const Buffer& buffer, bool live) {
   absl::StatusOr<std::string> shim = find_shim();
   if (!shim.ok()) return shim.status();
-  absl::StatusOr<std::string> encoded = encoded_options(options, false);
+  absl::StatusOr<std::string> encoded = encoded_options(options, live);
   if (!encoded.ok()) return encoded.status();
   JoinRequest request{*std::move(shim), buffer.path(), *std::move(encoded)};
   for (const pid_t pid : options.pids) {
@@ -29,15 +29,14 @@ absl::StatusOr<JoinRequest> join_request(const RecordOptions& options,
 }
 
 std::vector<pid_t> join_processes(const std::vector<pid_t>& pids,
-                                  const JoinRequest& request,
-                                  RecordingBuffer& recording) {
+                                  const JoinRequest& request, KernelWriter* bpf) {
   std::vector<pid_t> joined;
   for (const pid_t pid : pids) {
     // From before on, so that what the thread did then is known when it joins.
-    if (recording.bpf) recording.bpf->trace_process(static_cast<uint32_t>(pid), true);
+    if (bpf != nullptr) bpf->trace_process(static_cast<uint32_t>(pid), true);
     const absl::StatusOr<Joined> result = join_process(pid, request);
     if (!result.ok()) {
-      if (recording.bpf) recording.bpf->trace_process(static_cast<uint32_t>(pid), false);
+      if (bpf != nullptr) bpf->trace_process(static_cast<uint32_t>(pid), false);
       reader::print_message(std::string(result.status().message()));
       continue;
     }

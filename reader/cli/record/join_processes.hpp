@@ -1,4 +1,4 @@
-// Processes that run already and are joined to a buffer of this command's.
+// Processes that run already are joined to a session.
 #pragma once
 
 #include <absl/status/statusor.h>
@@ -7,20 +7,22 @@
 #include <vector>
 
 #include "reader/cli/options/record_options.hpp"
-#include "reader/cli/record/recording_buffer.hpp"
 #include "src/recorder/attach/join_process.hpp"
+#include "src/recorder/buffer/buffer.hpp"
+#include "src/recorder/kernel/kernel_writer.hpp"
 
 namespace arctrace::cli {
 
-// What options.pids are told. Error: the shim is not there, the options do not fit, or
-// one of the processes cannot be joined; nothing was done to any.
+// What options.pids are told. `live`: the filter may be changed while they run. Error:
+// the shim is not there, the options do not fit, or one of the processes cannot be
+// joined; nothing was done to any.
 absl::StatusOr<JoinRequest> join_request(const RecordOptions& options,
-                                         const Buffer& buffer);
+                                         const Buffer& buffer, bool live);
 
-// Joins the processes one after the other, and prints a line about each. Returns those
-// that were joined.
+// Joins the processes one after the other, and prints a line about each. `bpf`: traces
+// them from then on; may be null. Returns those that were joined.
 std::vector<pid_t> join_processes(const std::vector<pid_t>& pids,
-                                  const JoinRequest& request, RecordingBuffer& recording);
+                                  const JoinRequest& request, KernelWriter* bpf);
 
 // Whether all of them have.
 bool have_ended(const std::vector<pid_t>& pids);

@@ -61,10 +61,12 @@ absl::StatusOr<std::unique_ptr<OwnSession>> OwnSession::start(RecordOptions opti
 absl::StatusOr<std::unique_ptr<OwnSession>> OwnSession::join(RecordOptions options) {
   absl::StatusOr<std::unique_ptr<OwnSession>> session = make(options);
   if (!session.ok()) return session.status();
-  const absl::StatusOr<JoinRequest> request = join_request(options, (*session)->buffer());
+  const absl::StatusOr<JoinRequest> request =
+      join_request(options, (*session)->buffer(), false);
   if (!request.ok()) return request.status();
   (*session)->open_gate();
-  (*session)->joined_ = join_processes(options.pids, *request, (*session)->recording_);
+  (*session)->joined_ =
+      join_processes(options.pids, *request, (*session)->recording_.kernel_writer());
   if ((*session)->joined_.empty()) {
     return absl::FailedPreconditionError("no process was joined");
   }

@@ -20,7 +20,7 @@ absl::StatusOr<int> record(const RecordOptions& options, const SignalScope& sign
       make_recording_buffer(options.buffer, options.kernel);
   if (!recording.ok()) return recording.status();
   Buffer& buffer = recording->buffer;
-  const absl::StatusOr<JoinRequest> request = join_request(options, buffer);
+  const absl::StatusOr<JoinRequest> request = join_request(options, buffer, false);
   if (!request.ok()) return request.status();
   const CollectorLock lock(buffer.view());
   FlightOptions flight = options.flight;
@@ -35,7 +35,8 @@ absl::StatusOr<int> record(const RecordOptions& options, const SignalScope& sign
     if (!filtered.ok()) return filtered;
   }
   buffer.set_gate(ARCTRACE_GATE_ALL);
-  const std::vector<pid_t> joined = join_processes(options.pids, *request, *recording);
+  const std::vector<pid_t> joined =
+      join_processes(options.pids, *request, recording->kernel_writer());
   if (joined.empty()) return 2;
   absl::Status published = recorder.publish();
   if (!published.ok()) reader::print_message(std::string(published.message()));

@@ -20,6 +20,8 @@ struct RecordingBuffer {
   // started. The perf events are of what the calling thread forks.
   std::optional<KernelWriter> bpf = std::nullopt;
   std::unique_ptr<PerfWriter> perf = nullptr;
+
+  KernelWriter* kernel_writer() { return bpf.has_value() ? &*bpf : nullptr; }
 };
 
 // Creates the buffer, and what writes the kernel's records into it. Prints a warning if
