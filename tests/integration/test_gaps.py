@@ -10,21 +10,23 @@ import unittest
 
 import support
 
-# Calls tick() for ever, each time for some milliseconds; ends when its input does.
+# Calls tick() for ever, each time for some milliseconds; for each line of its input says when it
+# has called it three times more; ends when its input does.
 TICKS = support.API + """
 main, tick = key("main_loop"), key("tick")
-end = False
+count, wanted, end = 0, 3, False
 def wait_for_input():
-    global end
-    sys.stdin.read()
+    global wanted, end
+    for line in sys.stdin: wanted = count + 4  # the one under way may have begun before
     end = True
 threading.Thread(target=wait_for_input).start()
-print("ready", flush=True)
 api.arctrace_enter(main)
 while not end:
     api.arctrace_enter(tick)
     time.sleep(0.002)
     api.arctrace_exit(tick)
+    count += 1
+    if count == wanted: print("ticked", flush=True)
 api.arctrace_exit(main)
 """
 # Writes far more records than the buffer holds.
@@ -67,6 +69,11 @@ def nodes(node):
 
 
 class GapsTest(support.TraceTest):
+    def wait_for_ticks(self, program):
+        program.stdin.write("\n")
+        program.stdin.flush()
+        self.assertEqual(program.stdout.readline(), "ticked\n")
+
     def record_with_functions_off(self, seconds):
         """The trace, and how long functions were off at least."""
         name = f"gaps-{self.id().rsplit('.', 1)[1]}-{time.monotonic_ns()}"
@@ -81,14 +88,13 @@ class GapsTest(support.TraceTest):
                     [support.ARCTRACE, "record", "--no-libcall", f"--session={name}", "--",
                      sys.executable, "-c", TICKS],
                     stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as program:
-                self.assertEqual(program.stdout.readline(), "ready\n")
-                time.sleep(0.2)
+                self.assertEqual(program.stdout.readline(), "ticked\n")
                 run("ctl", name, "--off=functions")
                 begin = time.monotonic()
                 time.sleep(seconds)
                 off = time.monotonic() - begin
                 run("ctl", name, "--on=functions")
-                time.sleep(0.2)
+                self.wait_for_ticks(program)
                 program.stdin.close()
                 self.assertEqual(program.wait(), 0)
             collector.terminate()
@@ -127,12 +133,11 @@ class GapsTest(support.TraceTest):
         with subprocess.Popen([support.ARCTRACE, "record", "--no-libcall", f"--session={session}",
                                "--", sys.executable, "-c", TICKS],
                               stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as program:
-            self.assertEqual(program.stdout.readline(), "ready\n")
-            time.sleep(0.1)
+            self.assertEqual(program.stdout.readline(), "ticked\n")
             run("ctl", session, "--off=functions")
             time.sleep(0.5)
             run("ctl", session, "--on=functions")
-            time.sleep(0.1)
+            self.wait_for_ticks(program)
             program.stdin.close()
         snapshot = self.directory / "snapshot"
         run("snapshot", session, "-o", snapshot)

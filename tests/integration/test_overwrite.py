@@ -184,7 +184,7 @@ t.join()
 api.arctrace_instant(name("before"))
 print("ready", flush=True)
 sys.stdin.readline()
-assert api.arctrace_snapshot(300) == 0
+assert api.arctrace_snapshot(2000) == 0
 api.arctrace_instant(name("after"))
 sys.stdin.readline()
 """
