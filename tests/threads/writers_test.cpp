@@ -9,6 +9,7 @@
 
 #include <array>
 #include <atomic>
+#include <barrier>
 #include <cstdint>
 #include <fstream>
 #include <iterator>
@@ -97,12 +98,15 @@ TEST_CASE("threads write, one collects: written + lost = attempted") {
   const uint32_t event = arctrace_define_event("event", 0, fields, 3);
 
   std::array<uint64_t, kThreads> lost{};
+  // There is room for the first record of each, whenever the collector gets a turn.
+  std::barrier all_have_written(kThreads);
   std::vector<std::thread> threads;
   for (uint64_t writer = 0; writer < kThreads; ++writer) {
-    threads.emplace_back([&lost, event, writer] {
+    threads.emplace_back([&lost, &all_have_written, event, writer] {
       for (uint64_t sequence = 0; sequence < kEvents; ++sequence) {
         const Payload payload{writer, sequence, check_of(writer, sequence)};
         arctrace_write(event, &payload, sizeof payload);
+        if (sequence == 0) all_have_written.arrive_and_wait();
         if (sequence % 512 == 0) usleep(2000);  // or the collector never gets a turn
       }
       lost[writer] = arctrace_lost(nullptr);
