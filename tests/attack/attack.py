@@ -36,7 +36,7 @@ def become(user):
 def arctrace(*arguments, **options):
     """Runs the command, and returns what it did; its output is text."""
     options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "check": False,
-               "timeout": 300, **options}
+               "timeout": 600, **options}
     return subprocess.run([ARCTRACE, *map(str, arguments)], **options)
 
 

@@ -11,7 +11,7 @@ import attack
 from attack import ARCTRACE, TraceTest
 
 KIB_MAX = 400_000  # of memory, for a command that finds a bomb
-SECONDS_MAX = 60   # much more than any takes, much less than a bomb does
+SECONDS_MAX = 600  # much more than any takes, much less than a bomb does
 
 PROGRAM = """
 __attribute__((noinline)) void found_it(void) { asm volatile(""); }

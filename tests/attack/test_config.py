@@ -24,7 +24,7 @@ class ConfigTest(TraceTest):
             os.chown(cwd, NOBODY, NOBODY)
         environment = {**os.environ, "HOME": str(self.directory)}
         environment.pop("XDG_CONFIG_HOME", None)
-        return attack.arctrace("record", *options, "--", "true", cwd=cwd, env=environment, timeout=60,
+        return attack.arctrace("record", *options, "--", "true", cwd=cwd, env=environment,
                                preexec_fn=(lambda: attack.become(NOBODY)) if as_nobody else None)
 
     @attack.needs_root

@@ -54,7 +54,7 @@ class DiskTest(TraceTest):
         recorder.stdin.close()
         errors = recorder.stderr.read()
         recorder.stderr.close()
-        return recorder.wait(timeout=100), errors
+        return recorder.wait(timeout=600), errors
 
     def fill(self):
         filler = os.open(self.disk / "filler", os.O_WRONLY | os.O_CREAT)

@@ -116,7 +116,7 @@ class RespawnTest(TakeoverTest):
             self.write(program)
             program.stdin.close()
         supervisor.send_signal(signal.SIGTERM)
-        errors = supervisor.communicate(timeout=60)[1]
+        errors = supervisor.communicate(timeout=600)[1]
         self.assertEqual(supervisor.returncode, 0, errors)
         files = ["out", "out.1", "out.2", "out.3"]
         found = self.names(*files)

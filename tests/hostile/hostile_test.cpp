@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -26,8 +27,8 @@
 namespace arctrace::testing {
 namespace {
 
-// For the end of what is to end at once, on a machine that does much else.
-constexpr uint32_t kPatienceSeconds = 60;
+// For what is to come at once, on a machine that does much else.
+constexpr uint32_t kPatienceSeconds = 300;
 
 // Reads it to its end as `arctrace check` does; returns the findings.
 uint64_t read_whole(reader::Trace& trace) {
@@ -105,6 +106,13 @@ Buffer small_session(arctrace_mode mode, arctrace_scope scope, Random& random) {
   return *std::move(buffer);
 }
 
+// Whether each actor has had a turn, and the reader has seen what the scribbler did.
+bool all_have_played(const Stage& stage) {
+  const auto has_called = [](const auto& count) { return count > 0; };
+  return std::all_of(stage.calls.begin(), stage.calls.end(), has_called) &&
+         stage.scribbled > 0 && stage.reads > 0 && stage.findings > 0;
+}
+
 void play(arctrace_mode mode, arctrace_scope scope, uint32_t seconds) {
   Random random(test_seed() + uint64_t{mode} * 8 + uint64_t{scope});
   const TemporaryDirectory directory;
@@ -133,6 +141,9 @@ void play(arctrace_mode mode, arctrace_scope scope, uint32_t seconds) {
   cast.push_back(
       {"scribbler", start_child([&] { scribble(buffer.path(), seed, *stage); })});
   sleep(seconds);
+  for (uint32_t more = 0; more < kPatienceSeconds && !all_have_played(*stage); ++more) {
+    sleep(1);
+  }
   stage->ended = true;
   for (const Actor& actor : cast) {
     CAPTURE(actor.name);

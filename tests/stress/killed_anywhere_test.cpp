@@ -66,12 +66,16 @@ void kill_everywhere(const BufferOptions& options, const std::function<void()>& 
   };
   REQUIRE(child(1000000, UINT64_MAX) == "");
   uint64_t children = 0;
+  uint64_t deaths = 0;
   for (const uint64_t at : cuts(shared_word(), bounds.deaths)) {
-    CHECK(child(children, at) == "signal 9");
+    // It comes to its end if it reads a clock in fewer instructions than the first one.
+    const std::string end = child(children, at);
+    CHECK((end == "signal 9" || end.empty()));
+    if (!end.empty()) ++deaths;
     ++children;
     test.drain().round();
   }
-  CHECK(children > 30);
+  CHECK(deaths > 30);
   CHECK(blocks_kept(test) == 0);
   for (uint32_t i = 0; i < Recycle<IpcAtomics>::slots_used(test.view()); ++i) {
     CHECK(test.view().slot(i).lock == 0);
@@ -220,14 +224,16 @@ TEST_CASE("killed anywhere: in the first record of a fork child") {
           single_step([] { write_checked(2, 0); }, [](uint64_t) { return true; });
     });
     uint64_t children = 0;
+    uint64_t deaths = 0;
     for (const uint64_t at : cuts(shared_word(), 150)) {
       ++children;
-      const int pid =
-          start_child([&] { run_until(at, [&] { write_checked(2, children); }); });
-      CHECK(wait_for_child(pid) == "signal 9");
+      const std::string end =
+          run_in_child([&] { run_until(at, [&] { write_checked(2, children); }); });
+      CHECK((end == "signal 9" || end.empty()));
+      if (!end.empty()) ++deaths;
       test.drain().round();
     }
-    CHECK(children > 100);
+    CHECK(deaths > 100);
     while (test.drain().round() > 0) {
     }
     CHECK(test.blocks_in(ARCTRACE_PHASE_FREE) == 63);  // all but our open definitions

@@ -32,6 +32,9 @@ constexpr uint32_t kWriterEvent = 1;
 constexpr uint32_t kCrowdEvent = 2;
 // Of records: more than a thread writes into the chain before it is decided again.
 constexpr uint32_t kBurst = 400;
+// Of records of all, between two rounds of the collector: more than they write while it
+// gets its turns, and less than fits into the buffer, if it gets none.
+constexpr uint64_t kAhead = 20'000;
 // How much faster than usual a thread is found to be slow.
 constexpr uint64_t kHaste = 200;
 
@@ -54,6 +57,10 @@ struct Life {
 struct Shared {
   std::atomic<uint32_t> changes;  // of threads from or to blocks of their own
   std::atomic<bool> is_over;
+  std::atomic<uint64_t> written;
+  std::atomic<uint64_t> allowed;  // of them
+
+  void allow_more() { allowed = written + kAhead; }
   Life writers[kLivesMax];
   Life crowd[kThreadsMax];
 };
@@ -72,6 +79,11 @@ uint64_t numbered(uint32_t life, uint64_t record) {
 void write_burst(Shared& shared, uint32_t event, uint32_t number, Life& life,
                  uint32_t records) {
   for (uint32_t i = 0; i < records; ++i) {
+    while (shared.written >= shared.allowed) {
+      if (shared.is_over) return;
+      usleep(1000);
+    }
+    ++shared.written;
     const uint64_t record = life.done;
     life.begun = record + 1;
     const ThreadState* state = thread_local_state.state;
@@ -195,10 +207,11 @@ void check_all_is_free(TestSession& test) {
 TEST_CASE("killed in a crowd: while threads get blocks of their own, and give them up") {
   const Size size = size_of_test();
   Random random(test_seed());
-  BufferOptions options = small_buffer(4096, 1024, 4096);
+  BufferOptions options = small_buffer(4096, 2048, 4096);
   options.scope = ARCTRACE_SCOPE_ADAPTIVE;
   TestSession test(options);
   Shared& shared = new_shared();
+  shared.allow_more();
   const uint64_t seed = random.next();
   const int crowd = start_child([&] { run_crowd(test, shared, size.threads, seed); });
   std::vector<int> running;
@@ -215,22 +228,25 @@ TEST_CASE("killed in a crowd: while threads get blocks of their own, and give th
   running.resize(kAtOnce);
   lives.resize(kAtOnce);
   for (uint32_t at = 0; at < kAtOnce; ++at) start(at);
-  for (uint32_t kills = 0; kills < size.kills; ++kills) {
+  const auto enough_changes = [&] { return shared.changes > size.kills; };
+  for (uint32_t kills = 0;
+       kills < size.kills || (!enough_changes() && started < kLivesMax); ++kills) {
     const uint32_t at = random.below(kAtOnce);
     wait_for_record(shared.writers[lives[at]], random.below(100));
     kill(running[at], SIGKILL);
     CHECK(wait_for_child(running[at]) == "signal 9");
     test.drain().round();
+    shared.allow_more();
     start(at);
   }
-  shared.is_over = true;
   for (const int pid : running) {
     kill(pid, SIGKILL);
     wait_for_child(pid);
   }
+  shared.is_over = true;
   CHECK(wait_for_child(crowd) == "");
   check_all_is_free(test);
-  CHECK(shared.changes > size.kills);
+  CHECK(enough_changes());
   const DecodedTrace trace = test.finish();
   CHECK(joined(trace.problems) == "");
   CHECK(trace.lost() == 0);

@@ -97,12 +97,18 @@ TEST_CASE("threads write, one collects: written + lost = attempted") {
   const uint32_t event = arctrace_define_event("event", 0, fields, 3);
 
   std::array<uint64_t, kThreads> lost{};
+  // There is room for the first record of each, whenever the collector gets a turn.
+  std::atomic<uint64_t> have_written{0};
   std::vector<std::thread> threads;
   for (uint64_t writer = 0; writer < kThreads; ++writer) {
-    threads.emplace_back([&lost, event, writer] {
+    threads.emplace_back([&lost, &have_written, event, writer] {
       for (uint64_t sequence = 0; sequence < kEvents; ++sequence) {
         const Payload payload{writer, sequence, check_of(writer, sequence)};
         arctrace_write(event, &payload, sizeof payload);
+        if (sequence == 0) {
+          ++have_written;
+          while (have_written < kThreads) usleep(100);
+        }
         if (sequence % 512 == 0) usleep(2000);  // or the collector never gets a turn
       }
       lost[writer] = arctrace_lost(nullptr);

@@ -63,6 +63,8 @@ ClockSync take_clock_sync(uint32_t clock) {
   constexpr int kTries = 20;
   ClockSync best{};
   uint64_t best_width = UINT64_MAX;
+  uint64_t real_width = UINT64_MAX;
+  uint64_t realtime_of_boot_ns = 0;
   for (int i = 0; i < kTries; ++i) {
     const uint64_t before = read_ticks(clock);
     const uint64_t monotonic = read_monotonic_ns();
@@ -73,9 +75,14 @@ ClockSync take_clock_sync(uint32_t clock) {
           clock == ARCTRACE_CLOCK_MONOTONIC ? monotonic : before + (after - before) / 2;
       best.monotonic_ns = monotonic;
     }
+    const uint64_t realtime = realtime_ns();
+    const uint64_t width = read_monotonic_ns() - monotonic;
+    if (width < real_width) {
+      real_width = width;
+      realtime_of_boot_ns = realtime - monotonic - width / 2;
+    }
   }
-  const uint64_t now = read_monotonic_ns();
-  best.realtime_ns = realtime_ns() - (now - best.monotonic_ns);
+  best.realtime_ns = realtime_of_boot_ns + best.monotonic_ns;
   return best;
 }
 

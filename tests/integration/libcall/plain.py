@@ -17,7 +17,7 @@ HINT = b"; to record a program's own functions, "
 
 def run(command, directory, **options):
     return subprocess.run(command, cwd=directory, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, check=False, timeout=120, **options)
+                          stderr=subprocess.PIPE, check=False, timeout=600, **options)
 
 
 class PlainTest(unittest.TestCase):

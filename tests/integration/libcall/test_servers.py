@@ -17,7 +17,7 @@ import unittest
 
 import plain
 
-TIMEOUT = 120
+TIMEOUT = 600
 NGINX = shutil.which("nginx", path=os.environ["PATH"] + ":/usr/sbin")
 POSTGRES = next(iter(sorted(glob.glob("/usr/lib/postgresql/*/bin/postgres"))), None)
 # A server that refuses to be root's.
@@ -62,6 +62,12 @@ def wait_until(condition):
         if time.monotonic() > end:
             raise TimeoutError(condition)
         time.sleep(0.05)
+
+
+def listens(path):
+    """Whether a server takes connections at its socket file, which is there before that."""
+    with socket.socket(socket.AF_UNIX) as client:
+        return client.connect_ex(path) == 0
 
 
 class Connection(http.client.HTTPConnection):
@@ -114,7 +120,7 @@ class Servers(plain.PlainTest):
             server = self.start([*prefix, NGINX, "-p", f"{directory}/", "-c", "nginx.conf"],
                                 directory)
             path = os.path.relpath(directory / "web.socket")
-            wait_until((directory / "web.socket").exists)
+            wait_until(lambda: listens(path))
 
             def ask(worker, requests=10):
                 """So many on each connection."""

@@ -98,7 +98,7 @@ class ShimTest(CheckedTraces):
     def start(self, command, directory, **options):
         return subprocess.run(
             command, cwd=directory, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-            check=False, timeout=120, **options,
+            check=False, timeout=600, **options,
         )
 
     def record(self, compiler, command, options=(), may_lose=False, **run_options):

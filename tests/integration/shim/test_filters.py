@@ -15,7 +15,7 @@ class Filters(harness.ShimTest):
     def calls(self, compiler, *options):
         """{function of the namespace, or main: calls}, and what was warned of."""
         directory = self.place("filtered", compiler)
-        trace = directory / "arctrace.data"
+        self.trace = trace = directory / "arctrace.data"
         done = self.start([harness.ARCTRACE, "record", "--no-libcall", "-o", trace, *options,
                            "--", "./filtered"], directory)
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -67,9 +67,11 @@ class Filters(harness.ShimTest):
     @harness.both_compilers
     def test_duration(self, compiler):
         calls, _ = self.calls(compiler, "-t", "25ms")
-        self.assertEqual(calls.pop("slow"), 1)
-        self.assertEqual(calls.pop("main"), 1)
-        self.assertLess(sum(calls.values()), 10)  # the machine may be busy
+        self.assertEqual(calls["slow"], 1)
+        self.assertIn("main", calls)
+        # The machine may be busy: any call may take its time, and only these are recorded.
+        for call in read_report(self.trace, "invocations")["invocations"]:
+            self.assertGreater(call["delta_ns"], 24_000_000, call)
 
     @harness.both_compilers
     def test_fork_child_goes_on(self, compiler):

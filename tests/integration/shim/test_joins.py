@@ -17,7 +17,7 @@ class Joins(ShimTest):
     def run_joining(self, compiler, *arguments):
         """The same in a session, and the session's trace."""
         session = f"joins-{os.getpid()}"
-        subprocess.run([ARCTRACE, "create", session, "-b", "16M", "--start"], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run([ARCTRACE, "create", session, "-b", "64M", "--start"], check=True, stdout=subprocess.DEVNULL)
         self.addCleanup(subprocess.run, [ARCTRACE, "destroy", session, "--force"], stderr=subprocess.DEVNULL,
                         stdout=subprocess.DEVNULL, check=False)
         printed = subprocess.run([ARCTRACE, "env", session], check=True, text=True, stdout=subprocess.PIPE).stdout

@@ -65,7 +65,7 @@ class Switching(ShimTest):
     def end(self, program, session, directory, status):
         """Its calls."""
         program.stdin.close()
-        self.assertEqual(program.wait(60), status)
+        self.assertEqual(program.wait(600), status)
         trace = directory / "arctrace.data"
         self.arctrace("snapshot", session, "-o", str(trace))
         flat = json.loads(read("report", trace, "--view=flat", "--format=json"))
@@ -117,7 +117,8 @@ class Switching(ShimTest):
         self.arctrace("ctl", name, "--on=functions")
         self.ask(program, "go", "done")
         self.arctrace("stop", name)
-        for _ in range(20):  # the other thread never rests
+        for _ in range(20):  # while the other thread calls
+            self.ask(program, "go", "done")
             self.arctrace("ctl", name, "--on=functions")
             self.arctrace("ctl", name, "--off=functions")
         calls = self.end(program, name, directory, 3)

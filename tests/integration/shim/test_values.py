@@ -231,11 +231,19 @@ class Values(ShimTest):
         found = [(call.get("args"), call["retval"]) for call in calls if call["name"] == "deep"]
         self.assertEqual(found[:2], [([1, "first"], 0), ([0, "first"], 0)])
         text = "1234567890" * 6 + "12"
-        recorded = [args for args, _ in found[2:] if args is not None]
-        self.assertEqual(recorded, [[599 - i, text] for i in range(len(recorded))])
-        self.assertEqual(found[2 + len(recorded):], [(None, 0)] * (600 - len(recorded)))
-        # 32 KiB of them, some 90 bytes each.
-        self.assertTrue(300 < len(recorded) < 500, len(recorded))
+        self.assertEqual(len(found), 602)
+        recorded = []
+        for i, (args, result) in enumerate(found[2:]):
+            self.assertEqual(result, 0)
+            if args is not None:
+                self.assertEqual(args, [599 - i, text])
+                recorded.append(i)
+        # 32 KiB of them, some 90 bytes each; as many again each time that the machine was so busy
+        # that an inner call took long, too.
+        self.assertGreater(len(recorded), 300)
+        if "quick" not in {call["name"] for call in calls}:
+            self.assertEqual(recorded, list(range(len(recorded))))
+            self.assertLess(len(recorded), 500)
 
     def test_what_has_no_values_yet(self):
         """A constructor's `this` is no string; what is no function has no types to miss."""

@@ -38,7 +38,9 @@ void leave(uint64_t key, uint32_t level) {
 }
 
 void spend(uint64_t ns) {
-  const timespec time = {0, static_cast<long>(ns)};
+  constexpr uint64_t kSecond = 1'000'000'000;
+  const timespec time = {static_cast<time_t>(ns / kSecond),
+                         static_cast<long>(ns % kSecond)};
   nanosleep(&time, nullptr);
 }
 
@@ -180,7 +182,7 @@ TEST_CASE("call filter: too deep to be kept, nothing is recorded") {
 }
 
 TEST_CASE("call filter: short calls leave nothing, long ones their true times") {
-  constexpr uint64_t kLong = 20'000'000;
+  constexpr uint64_t kLong = 1'500'000'000;  // no busy machine makes a short one so long
   CHECK(record({0, 0, kLong}, [] {
           for (int i = 0; i < 100; ++i) {
             enter(1, 1);
@@ -192,7 +194,7 @@ TEST_CASE("call filter: short calls leave nothing, long ones their true times") 
           enter(4, 2);
           leave(4, 2);
           enter(5, 2);
-          spend(kLong * 3 / 2);
+          spend(kLong * 5 / 4);
           leave(5, 2);
           enter(6, 2);
           leave(6, 2);
