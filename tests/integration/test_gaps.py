@@ -10,7 +10,8 @@ import unittest
 
 import support
 
-# Calls tick() for ever, each time for some milliseconds; ends when its input does.
+# Calls tick() for ever, each time for some milliseconds, and is ready after the first time; ends
+# when its input does.
 TICKS = support.API + """
 main, tick = key("main_loop"), key("tick")
 end = False
@@ -19,12 +20,14 @@ def wait_for_input():
     sys.stdin.read()
     end = True
 threading.Thread(target=wait_for_input).start()
-print("ready", flush=True)
 api.arctrace_enter(main)
+ready = False
 while not end:
     api.arctrace_enter(tick)
     time.sleep(0.002)
     api.arctrace_exit(tick)
+    if not ready: print("ready", flush=True)
+    ready = True
 api.arctrace_exit(main)
 """
 # Writes far more records than the buffer holds.
