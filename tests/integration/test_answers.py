@@ -246,7 +246,7 @@ for turn in range(200):
     api.arctrace_enter(f)
     inner = slow if turn in (50, 150) else quick
     api.arctrace_enter(inner)
-    if inner is slow: time.sleep(0.1)
+    if inner is slow: time.sleep(2)  # longer than a busy machine makes a quick one last
     api.arctrace_exit(inner)
     api.arctrace_exit(f)
 """, options=("--no-libcall",))
@@ -254,7 +254,7 @@ for turn in range(200):
         self.assertEqual((why["name"], why["calls"], why["slow_calls"]), ("f", 200, 2))
         self.assertEqual(why["causes"][0]["path"], ["slow"])
         self.assertEqual(why["causes"][0]["median_ns"], 0)
-        self.assertGreater(why["causes"][0]["more_ns"], 99_000_000)
+        self.assertGreater(why["causes"][0]["more_ns"], 1_990_000_000)
         text = subprocess.run([support.ARCTRACE, "report", "--view=slowest", "-F", "f", done.trace],
                               stdout=subprocess.PIPE, text=True, check=True).stdout
         self.assertRegex(text, r"(?m)^Why f is slow: the slowest 2 calls of 200, by wall-clock ")

@@ -7,20 +7,26 @@ import support
 from test_kernel import NO_KERNEL
 
 # Computes for argument 2 ms of its own CPU time as often as it is told, in one of several shapes
-# (argument 1). Prints the CPU time in ns that each role took: "ROLE NS".
+# (argument 1). Prints the CPU time in ns that each role took: "ROLE NS". Whoever computes does so
+# when those sleep that are to wait for it: otherwise the path could lead past it.
 PROGRAM = r"""
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 static long ms;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int* received;  // how many bytes the first process has got; shared with its child
+static int tids[3];    // of the threads that are about to take the mutex
+static int threads_begun;
 
 static long long cpu(void) {
   struct timespec t;
@@ -35,15 +41,42 @@ static void compute(const char* role) {
   }
   dprintf(2, "%s %lld\n", role, cpu() - begin);
 }
+static int is_asleep(int tid) {
+  char path[64], state = 0;
+  snprintf(path, sizeof path, "/proc/%d/stat", tid);
+  FILE* file = fopen(path, "r");
+  if (file == NULL) return 0;
+  const int found = fscanf(file, "%*d %*s %c", &state);
+  fclose(file);
+  return found == 1 && state == 'S';
+}
+static void wait_for_sleep(int tid) {
+  while (!is_asleep(tid)) usleep(1000);
+  usleep(1000);  // until it has left its CPU
+}
+// The first process reads: it has all bytes that were sent, and sleeps.
+static void wait_for_reader(int bytes) {
+  while (__atomic_load_n(received, __ATOMIC_ACQUIRE) != bytes) usleep(1000);
+  wait_for_sleep(getppid());
+}
+static void receive(int from) {
+  char byte;
+  while (read(from, &byte, 1) == 1) __atomic_fetch_add(received, 1, __ATOMIC_RELEASE);
+}
 static pid_t child(const char* role) {
+  const int grandparent = getppid();
   const pid_t pid = fork();
   if (pid != 0) return pid;
+  wait_for_sleep(getppid());
+  wait_for_sleep(grandparent);  // a shell that waits
   compute(role);
   _exit(0);
 }
 static void join_children(void) { while (wait(NULL) > 0) { } }
 
 static void* hold(void* role) {
+  const int number = __atomic_fetch_add(&threads_begun, 1, __ATOMIC_RELAXED);
+  __atomic_store_n(&tids[number], (int)syscall(SYS_gettid), __ATOMIC_RELEASE);
   pthread_mutex_lock(&lock);
   compute(role);
   pthread_mutex_unlock(&lock);
@@ -52,26 +85,35 @@ static void* hold(void* role) {
 
 int main(int count, char** arguments) {
   ms = atol(arguments[2]);
+  received =
+      mmap(NULL, sizeof *received, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (strcmp(arguments[1], "join") == 0) {
     child("child");
     join_children();
   } else if (strcmp(arguments[1], "convoy") == 0) {
     pthread_t threads[3];
+    pthread_mutex_lock(&lock);
     for (int i = 0; i < 3; ++i) pthread_create(&threads[i], NULL, hold, "holder");
+    for (int i = 0; i < 3; ++i) {
+      int tid;
+      while ((tid = __atomic_load_n(&tids[i], __ATOMIC_ACQUIRE)) == 0) usleep(1000);
+      wait_for_sleep(tid);
+    }
+    pthread_mutex_unlock(&lock);
     for (int i = 0; i < 3; ++i) pthread_join(threads[i], NULL);
   } else if (strcmp(arguments[1], "pipeline") == 0) {
     int ends[2];
-    char byte;
     (void)!pipe(ends);
     if (fork() == 0) {
       for (int i = 0; i < 3; ++i) {
+        wait_for_reader(i);
         compute("producer");
         (void)!write(ends[1], "x", 1);
       }
       _exit(0);
     }
     close(ends[1]);
-    while (read(ends[0], &byte, 1) == 1) { }
+    receive(ends[0]);
     join_children();
   } else if (strcmp(arguments[1], "sleep") == 0) {
     usleep(ms * 1000);
@@ -88,14 +130,13 @@ int main(int count, char** arguments) {
       const int client = socket(AF_INET, SOCK_STREAM, 0);
       connect(client, (struct sockaddr*)&name, 16);
       for (int i = 0; i < 3; ++i) {
+        wait_for_reader(i);
         compute("sender");
         (void)!write(client, "x", 1);
       }
       _exit(0);
     }
-    char byte;
-    const int connected = accept(server, NULL, NULL);
-    while (read(connected, &byte, 1) == 1) { }
+    receive(accept(server, NULL, NULL));
     join_children();
   } else {
     const int file = open("synced", O_CREAT | O_WRONLY | O_TRUNC, 0600);

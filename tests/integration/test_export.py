@@ -111,17 +111,19 @@ def waiting_bytes(pipe):
     return int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), sys.byteorder)
 
 
-def sleeps(pid):
-    return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "S"
+def state_of(pid):
+    return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
 
 
-def has_open_file(pid, directory):
-    """Whether a process has a file without a name in a directory open."""
+def size_of_open_file(pid, directory):
+    """Of the file without a name in a directory that a process has open; None if it has none."""
     try:
-        links = [os.readlink(link) for link in pathlib.Path(f"/proc/{pid}/fd").iterdir()]
+        for link in pathlib.Path(f"/proc/{pid}/fd").iterdir():
+            if os.readlink(link).startswith(f"{directory}/#"):
+                return link.stat().st_size
     except OSError:
-        return False
-    return any(link.startswith(f"{directory}/#") for link in links)
+        pass
+    return None
 
 
 class Sums:
@@ -524,7 +526,7 @@ for i in range(8000):
                     size = fcntl.fcntl(process.stdout, fcntl.F_GETPIPE_SZ)
                     self.assertLess(4 * size, len(whole))
                     # When it waits for room in the pipe, the export is in the middle.
-                    while not sleeps(process.pid) or waiting_bytes(process.stdout) < size // 2:
+                    while state_of(process.pid) != "S" or waiting_bytes(process.stdout) < size // 2:
                         self.assertIsNone(process.poll())
                         time.sleep(0.01)
                     output = self.interrupted(process, STATUS_INTERRUPTED)
@@ -534,16 +536,22 @@ for i in range(8000):
     def test_ctrl_c_leaves_nothing(self):
         recorded = self.record(sys.executable, "-c", PROGRAM + "work(4000)",
                                options=("--no-libcall",))
+        whole = len(self.export(recorded.trace, "ndjson"))
         before = sorted(self.directory.iterdir())
         output = self.directory / "out"
         for _ in range(20):
             with subprocess.Popen([ARCTRACE, "export", "--to=ndjson", "-o", output,
                                    recorded.trace], stderr=subprocess.PIPE) as process:
                 # The file is there, as yet without a name.
-                while not has_open_file(process.pid, self.directory) and process.poll() is None:
+                while (size_of_open_file(process.pid, self.directory) is None
+                       and process.poll() is None):
                     pass
                 process.send_signal(signal.SIGSTOP)
-                if not has_open_file(process.pid, self.directory):
+                while process.poll() is None and state_of(process.pid) != "T":
+                    pass
+                # Not beyond the last look for a signal, when the file is whole or nearly so.
+                size = size_of_open_file(process.pid, self.directory)
+                if size is None or size > whole // 2:
                     process.send_signal(signal.SIGCONT)
                     process.communicate()
                     output.unlink()

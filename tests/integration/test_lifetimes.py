@@ -24,10 +24,12 @@ EARLY = """
 #include <pthread.h>
 #include <unistd.h>
 void* early(void* p) { usleep(1000); return p; }
-void* late(void* p) { for (;;) pause(); return p; }
+static volatile int is_there;
+void* late(void* p) { is_there = 1; for (;;) pause(); return p; }
 int main(void) {
   pthread_t thread;
   pthread_create(&thread, NULL, late, NULL);
+  while (!is_there) usleep(1000);
   pthread_create(&thread, NULL, early, NULL);
   pthread_join(thread, NULL);
   usleep(300000);
@@ -36,8 +38,9 @@ int main(void) {
 """
 # Enters a frame, and waits in it to be killed.
 WAITS = support.API + """
-api.arctrace_enter(key("waits"))
-print("ready", flush=True)
+waits, before = key("waits"), time.monotonic_ns()
+api.arctrace_enter(waits)
+print("ready", before, flush=True)
 time.sleep(100)
 """
 # Waits to be killed in calls that it has just entered.
@@ -45,8 +48,8 @@ HANGS = """
 #include <stdio.h>
 #include <unistd.h>
 __attribute__((noinline)) int brief(int n) { return n + 1; }
-__attribute__((noinline)) void hang(void) { for (;;) pause(); }
-__attribute__((noinline)) void outer(void) { puts("ready"); fflush(stdout); hang(); }
+__attribute__((noinline)) void hang(void) { puts("ready"); fflush(stdout); for (;;) pause(); }
+__attribute__((noinline)) void outer(void) { hang(); }
 int main(int argc, char** argv) {
   for (int i = 0; i < 1000; ++i) argc = brief(argc);
   outer();
@@ -71,21 +74,6 @@ def inner():
     os.wait()
 call("outer", lambda: call("inner", inner))
 """
-
-
-def child_of(recorder):
-    """The pid of the recorded program."""
-    pid, = pathlib.Path(f"/proc/{recorder.pid}/task/{recorder.pid}/children").read_text(
-        encoding="ascii").split()
-    return int(pid)
-
-
-def wait_until_asleep(pid):
-    end = time.monotonic() + 120
-    while pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rsplit(")", 1)[1].split()[0] != "S":
-        if time.monotonic() > end:
-            raise AssertionError(f"{pid} does not sleep")
-        time.sleep(0.01)
 
 
 def compiled(directory, source, *options, name="program"):
@@ -176,19 +164,21 @@ class LifetimesTest(support.TraceTest):
 
     def test_killed_in_a_call(self):
         trace = self.directory / "killed.data"
-        started = time.monotonic_ns()
         with subprocess.Popen([support.ARCTRACE, "record", "--no-libcall", "-o", trace, "--",
                                sys.executable, "-c", WAITS], stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, text=True) as recorder:
-            self.assertEqual(recorder.stdout.readline(), "ready\n")
+            ready, entered = recorder.stdout.readline().split()
+            self.assertEqual(ready, "ready")
             begin = time.monotonic_ns()
             time.sleep(0.5)
-            child = child_of(recorder)
+            child = pathlib.Path(f"/proc/{recorder.pid}/task/{recorder.pid}/children").read_text(
+                encoding="ascii").split()
             least = time.monotonic_ns() - begin
             killed = time.monotonic_ns()
-            os.kill(child, signal.SIGKILL)
+            subprocess.run(["kill", "-KILL", *child], check=True)
             recorder.wait()
             waited = time.monotonic_ns()
+            most = waited - int(entered)  # from before it entered the frame
             self.assertEqual(recorder.returncode, -signal.SIGKILL)
         thread, = self.report(trace, "tree")["threads"]
         waits = children(thread["root"])["waits"]
@@ -196,13 +186,13 @@ class LifetimesTest(support.TraceTest):
         self.assertGreater(thread["end_within_ns"], 0)
         text = subprocess.run([support.ARCTRACE, "report", "--view=tree", trace], text=True,
                               stdout=subprocess.PIPE, check=True).stdout
-        self.assertRegex(text, r", ended up to [0-9.]+ .s earlier")
+        self.assertRegex(text, r", ended up to [0-9.]+ [mun]?s earlier")
         info = self.info(trace)
         end = info["session"]["start_monotonic_ns"] + info["threads"][0]["end_ns"]
         self.assertGreaterEqual(end, killed)
         self.assertLessEqual(end - info["threads"][0]["end_within_ns"], waited)
         self.assertGreaterEqual(waits["cum_ns"], 0.95 * least)
-        self.assertLess(waits["cum_ns"], waited - started)
+        self.assertLess(waits["cum_ns"], 1.05 * most)
         rows = self.report(trace, "invocations", "-t", "100ms")["invocations"]
         self.assertIn("waits", [row["name"] for row in rows])
 
@@ -218,35 +208,47 @@ class LifetimesTest(support.TraceTest):
                 if recorder.stdout.readline() != "ready\n":
                     self.assertIn("--kernel=require", recorder.stderr.read())
                     continue
-                child = child_of(recorder)
-                wait_until_asleep(child)
                 time.sleep(0.5)
-                os.kill(child, signal.SIGKILL)
+                child = pathlib.Path(
+                    f"/proc/{recorder.pid}/task/{recorder.pid}/children").read_text(
+                        encoding="ascii").split()
+                subprocess.run(["kill", "-KILL", *child], check=True)
                 recorder.wait()
             with self.subTest(options=options):
                 thread, = self.report(trace, "tree")["threads"]
                 self.assertEqual(path_to(thread["root"], "hang")[1:], ["main", "outer", "hang"])
-                self.assertIsNone(path_to(thread["root"], "brief"))
-                calls = self.report(trace, "invocations")["invocations"]
-                self.assertEqual([c["name"] for c in calls], ["main", "outer", "hang"])
-                for call in calls:
+                for call in self.waiting_calls(trace):
                     self.assertGreaterEqual(call["stop_ns"] - call["start_ns"], 0.45e9)
 
+    def waiting_calls(self, trace):
+        """Those of HANGS, recorded with -t 200ms: no other call is there, but for brief ones that lasted
+        as long because the machine did something else."""
+        calls = self.report(trace, "invocations")["invocations"]
+        brief = [c for c in calls if c["name"] == "brief"]
+        for call in brief:
+            self.assertGreaterEqual(call["stop_ns"] - call["start_ns"], 200_000_000)
+        thread, = self.report(trace, "tree")["threads"]
+        self.assertEqual(path_to(thread["root"], "brief") is not None, bool(brief))
+        waiting = [c for c in calls if c["name"] != "brief"]
+        self.assertEqual([c["name"] for c in waiting], ["main", "outer", "hang"])
+        return waiting
+
     def test_waiting_calls_of_the_living(self):
-        """The recording ends while they last, long after the program began to wait."""
         program = compiled(self.directory, HANGS, "-finstrument-functions", name="hangs")
-        recorder = subprocess.Popen([support.ARCTRACE, "record", "--no-libcall", "-t", "50ms",
-                                     "--duration", "3s", "-o", self.directory / "lives.data", "--",
+        # The program must come to its waiting call 200 ms before recording ends.
+        recorder = subprocess.Popen([support.ARCTRACE, "record", "--no-libcall", "-t", "200ms",
+                                     "--duration", "6s", "-o", self.directory / "lives.data", "--",
                                      program], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                     text=True)
         self.assertEqual(recorder.stdout.readline(), "ready\n")
         self.assertTrue(any(" records, " in line for line in recorder.stderr))
-        os.kill(child_of(recorder), signal.SIGKILL)
+        child = pathlib.Path(f"/proc/{recorder.pid}/task/{recorder.pid}/children").read_text(
+            encoding="ascii").split()
+        subprocess.run(["kill", "-KILL", *child], check=True)
         recorder.stdout.close()
         recorder.stderr.close()
         recorder.wait()
-        calls = self.report(self.directory / "lives.data", "invocations")["invocations"]
-        self.assertEqual([c["name"] for c in calls], ["main", "outer", "hang"])
+        self.waiting_calls(self.directory / "lives.data")
 
     def test_before_recording(self):
         """Nobody has noted when the program was executed: how long it had run at most is known."""

@@ -19,8 +19,34 @@ static pthread_cond_t ready = PTHREAD_COND_INITIALIZER;
 static pthread_rwlock_t table = PTHREAD_RWLOCK_INITIALIZER;
 static sem_t tokens;
 static int waiting, is_ready;
+static int turn;
 
-static void* work(void* unused) {
+static void wait_for_turn(int number) {
+  while (__atomic_load_n(&turn, __ATOMIC_ACQUIRE) != number) usleep(100);
+}
+
+// Holds the free mutex until the thread whose turn it is then waits for it (glibc's 2).
+static void hold_for(int number) {
+  pthread_mutex_lock(&busy);
+  __atomic_store_n(&turn, number, __ATOMIC_RELEASE);
+  while (__atomic_load_n(&busy.__data.__lock, __ATOMIC_RELAXED) != 2) usleep(100);
+  pthread_mutex_unlock(&busy);
+}
+
+// The second thread waits for the first one, and the third for the second, whenever they run.
+static void wait_in_turn(intptr_t number) {
+  wait_for_turn(number);
+  if (number > 0) {
+    pthread_mutex_lock(&busy);
+    pthread_mutex_unlock(&busy);
+  }
+  if (number < 2) hold_for(number + 1);
+  if (number == 2) __atomic_store_n(&turn, 3, __ATOMIC_RELEASE);
+  wait_for_turn(3);
+}
+
+static void* work(void* number) {
+  wait_in_turn((intptr_t)number);
   for (int i = 0; i < 20; ++i) {
     pthread_mutex_lock(&busy);
     usleep(500);
@@ -38,13 +64,13 @@ static void* work(void* unused) {
   while (!is_ready) pthread_cond_wait(&ready, &guard);
   pthread_mutex_unlock(&guard);
   sem_wait(&tokens);
-  return unused;
+  return NULL;
 }
 
 int main(void) {
   pthread_t threads[3];
   sem_init(&tokens, 0, 0);
-  for (int i = 0; i < 3; ++i) pthread_create(&threads[i], NULL, work, NULL);
+  for (intptr_t i = 0; i < 3; ++i) pthread_create(&threads[i], NULL, work, (void*)i);
   for (int i = 0; i < 7; ++i) {
     pthread_mutex_lock(&idle);
     pthread_mutex_unlock(&idle);
@@ -91,10 +117,21 @@ int main(void) {
 
 DEADLOCK = r"""
 #include <pthread.h>
+#include <signal.h>
 #include <unistd.h>
 
 static pthread_mutex_t a = PTHREAD_MUTEX_INITIALIZER, b = PTHREAD_MUTEX_INITIALIZER;
 static pthread_barrier_t both_have_one;
+
+static int is_waited_for(pthread_mutex_t* mutex) {
+  return __atomic_load_n(&mutex->__data.__lock, __ATOMIC_RELAXED) == 2;
+}
+
+static void* kill_both(void* unused) {
+  while (!is_waited_for(&a) || !is_waited_for(&b)) usleep(1000);
+  kill(getpid(), SIGKILL);
+  return unused;
+}
 
 static void* other(void* unused) {
   pthread_mutex_lock(&b);
@@ -106,10 +143,10 @@ static void* other(void* unused) {
 int main(void) {
   pthread_t thread;
   pthread_barrier_init(&both_have_one, NULL, 2);
+  pthread_create(&thread, NULL, kill_both, NULL);
   pthread_create(&thread, NULL, other, NULL);
   pthread_mutex_lock(&a);
   pthread_barrier_wait(&both_have_one);
-  alarm(3);
   pthread_mutex_lock(&b);
   return 0;
 }
@@ -212,8 +249,11 @@ class LocksTest(support.TraceTest):
             if lock.waits:
                 self.assertEqual(row["longest_wait"]["duration_ns"], lock.longest_ns)
             if lock.holds:
-                longest = max(lock.holds, key=lambda hold: hold[1] - hold[0])
-                self.assertEqual(row["longest_hold"]["duration_ns"], longest[1] - longest[0])
+                longest_ns = max(hold[1] - hold[0] for hold in lock.holds)
+                self.assertEqual(row["longest_hold"]["duration_ns"], longest_ns)
+                # Of several that are as long any one.
+                longest = next(hold for hold in lock.holds if hold[1] - hold[0] == longest_ns and
+                               hold[0] == row["longest_hold"]["start_ns"])
                 self.assertEqual((row["longest_hold"]["pid"], row["longest_hold"]["tid"]),
                                  longest[2])
                 self.assertEqual(
@@ -240,22 +280,28 @@ class LocksTest(support.TraceTest):
             by_kind[row["kind"]].append(row)
         self.assertEqual({kind: len(rows) for kind, rows in by_kind.items()},
                          {"mutex": 3, "rwlock": 1, "condition": 1, "semaphore": 1})
-        busy = max(by_kind["mutex"], key=lambda row: row["waited_ns"])
-        self.assertEqual((busy["acquired"], busy["holds"]), (60, 60))
+        symbols = dict(line.split()[::-2] for line in subprocess.run(
+            ["nm", self.directory / "program"], stdout=subprocess.PIPE, text=True,
+            check=True).stdout.splitlines() if len(line.split()) == 3)
+        busy, idle = (
+            next(row for row in by_kind["mutex"]
+                 if row["name"] == f"program+{int(symbols[name], 16):#x}")
+            for name in ("busy", "idle"))
+        # Each 20 times, and those that make sure that there are waits.
+        self.assertEqual((busy["acquired"], busy["holds"]), (64, 64))
         self.assertGreaterEqual(busy["held_ns"], 60 * 500_000)
-        self.assertGreaterEqual(busy["waits"], 1)
+        self.assertGreaterEqual(busy["waits"], 2)
         self.assertNotEqual(busy["holder"]["tid"], busy["longest_wait"]["tid"])
         self.assertGreater(len(busy["waited_for"]), 1)
         for share in busy["longest_hold_waiters"]:
             self.assertNotEqual(share["tid"], busy["longest_hold"]["tid"])
         waited_ns = sum(share["waited_ns"] for share in busy["waited_for"])
         self.assertLessEqual(waited_ns, busy["waited_ns"])
-        idle = next(row for row in by_kind["mutex"] if row["acquired"] == 7)
-        self.assertEqual((idle["waits"], idle["waited_ns"], idle["holds"]), (0, 0, 7))
+        self.assertEqual((idle["acquired"], idle["waits"], idle["waited_ns"], idle["holds"]),
+                         (7, 0, 0, 7))
         condition = by_kind["condition"][0]
         self.assertEqual((condition["waits"], condition["wakes"], condition["holds"]), (3, 1, 0))
         self.assertEqual(by_kind["semaphore"][0]["wakes"], 3)
-        self.assertIn("program+0x", busy["name"])
 
     def test_text(self):
         done = self.traced(WAITED_FOR, "-a")

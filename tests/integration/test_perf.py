@@ -259,10 +259,10 @@ class Tests:  # of whoever records
         with self.recording(SLEEPER) as recorder:
             session = recorder.stdout.readline().rstrip()
             for switch in ("--off=kernel", "--on=kernel"):
-                subprocess.run(["sleep", "0.5"], check=True)
+                subprocess.run(["sleep", "3"], check=True)  # 50 ticks, on a busy machine too
                 done = run(support.ARCTRACE, "ctl", session, switch, **self.USER)
                 self.assertEqual(done.returncode, 0, done.stderr)
-            subprocess.run(["sleep", "0.5"], check=True)
+            subprocess.run(["sleep", "3"], check=True)
             recorder.stdin.write("x")
         trace = self.directory / "live.data"
         ticks = [r["time_ns"] for r in self.dump(trace, "--type", "INSTANT")]
