@@ -22,7 +22,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Asked before each round. A file "round" that somebody has removed is there again then. */
+/* Asked before each round. A file "round" that somebody has removed is there again then.
+ */
 static int is_stopped(void) {
   const int file = open("round", O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
   if (file >= 0) close(file);
