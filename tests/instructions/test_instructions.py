@@ -96,7 +96,7 @@ class Instructions(unittest.TestCase):
         self.record = [*prefix, ARCTRACE, "record", "-o", f"{self.directory}/arctrace.data"]
 
     def counts(self, *command):
-        done = subprocess.run(command, text=True, capture_output=True, timeout=120)
+        done = subprocess.run(command, text=True, capture_output=True, timeout=600)
         self.assertEqual(done.returncode, 0, done.stderr)
         return [int(line) for line in done.stdout.split()]
 

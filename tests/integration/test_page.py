@@ -105,6 +105,9 @@ class PageTest(ServedTest):
         self.assertGreater(page.run(f"{state}.view.from"), start)
         page.key("s")
         page.key("0")
+        # A key does nothing where what is in view has not been read yet.
+        page.wait("!arctracePage.timeLine.asking && arctracePage.timeLine.visible().some(({ index }) =>"
+                  " arctracePage.timeLine.dataOf(index)?.rows.some((row) => row.level === 3 && row.start.length > 0))")
         page.key("ArrowDown")
         page.wait(f"{state}.call !== null")
         page.key("ArrowDown")

@@ -112,7 +112,7 @@ class Reader(TraceTest):
 
     def test_ring_of_files_is_one_trace(self):
         self.trace.unlink()
-        recorded = self.record("ls", "-R", "/usr/include", options=["--size-limit=8M", "-b", "2M"])
+        recorded = self.record("ls", "-R", "/usr/include", options=["--size-limit=8M", "-b", "256M"])
         files = sorted(pathlib.Path(self.directory).glob("arctrace.data*"))
         self.assertGreater(len(files), 1)
         sums = 0

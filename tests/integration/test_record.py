@@ -118,11 +118,11 @@ class RecordTest(support.TraceTest):
         trace = self.directory / "arctrace.data"
         recorder = subprocess.Popen(
             [support.ARCTRACE, "record", "-o", trace, "--", sys.executable, "-c",
-             "import time\nprint('ready', flush=True)\ntime.sleep(60)"],
+             "import time\nprint('ready', flush=True)\ntime.sleep(600)"],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
         self.assertEqual(recorder.stdout.readline(), "ready\n")
         os.killpg(recorder.pid, signal.SIGINT)
-        _, errors = recorder.communicate(timeout=30)
+        _, errors = recorder.communicate(timeout=300)
         self.assertEqual(recorder.returncode, -signal.SIGINT)
         self.assertTrue(SUMMARY.match(errors.splitlines()[-1]), errors)
         self.assertEqual(run("check", trace).returncode, 0)
@@ -135,7 +135,7 @@ class RecordTest(support.TraceTest):
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
         self.assertEqual(recorder.stdout.readline(), "ready\n")
         recorder.terminate()
-        output, _ = recorder.communicate(timeout=30)
+        output, _ = recorder.communicate(timeout=300)
         self.assertEqual(output, "got\n")
         self.assertEqual(recorder.returncode, 5)
 
@@ -333,7 +333,10 @@ class RecordTest(support.TraceTest):
 ready, done = os.pipe()
 if os.fork() == 0:
     api.arctrace_instant(name("alive"))
+    for stream in (1, 2): os.close(stream)  # whoever reads them does not wait for it
     os.write(done, b"x")
+    end = time.monotonic() + 600
+    while not os.path.exists("end") and time.monotonic() < end: time.sleep(0.01)
     time.sleep(1)
     os._exit(0)
 os.read(ready, 1)
@@ -343,6 +346,7 @@ os._exit(5)
         self.assertEqual(done.status, 5)
         self.assertIn("warning: 1 process of the command still runs", done.stderr)
         self.assertIn("--wait", done.stderr)
+        (self.directory / "end").touch()
         waited = self.record(*program, options=("--no-libcall", "--wait"))
         self.assertEqual(waited.status, 5)
         self.assertNotIn("--wait", waited.stderr)
@@ -356,7 +360,14 @@ int main(void) {
   int ready[2];
   char byte = 0;
   if (pipe(ready) != 0) return 1;
-  if (fork() == 0) { setsid(); write(ready[1], &byte, 1); sleep(3); _exit(0); }
+  if (fork() == 0) {
+    setsid();
+    close(1);
+    close(2);
+    write(ready[1], &byte, 1);
+    for (int i = 0; i < 6000 && access("end", F_OK) != 0; ++i) usleep(100000);
+    _exit(0);
+  }
   read(ready[0], &byte, 1);
   return 0;
 }
@@ -366,6 +377,7 @@ int main(void) {
         done = self.record(self.directory / "daemon", options=("--no-libcall",))
         self.assertIn("warning: 1 process of the command still runs", done.stderr)
         done = self.record("true")
+        (self.directory / "end").touch()
         self.assertNotIn("still run", done.stderr)
 
     def test_filter_that_matches_nothing(self):
@@ -411,12 +423,18 @@ int main(void) {
         self.assertIn(b"hello\n", done.stderr)
 
     def test_closed_pipe_is_no_death(self):
-        done = subprocess.run(f"{support.ARCTRACE} record -o - -- sleep 0.3 | true; "
-                              "echo ${PIPESTATUS[0]}", shell=True, executable="/bin/bash",
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
-        self.assertEqual(done.stdout, "2\n")
-        self.assertIn("Broken pipe", done.stderr)
-        support.destroy_left_buffer(done.stderr)
+        """Its reader goes away while the command runs, before the last records are written."""
+        reader, writer = os.pipe()
+        recorder = subprocess.Popen(
+            [support.ARCTRACE, "record", "-o", "-", "--", "sh", "-c", "echo ready; read end"],
+            stdin=subprocess.PIPE, stdout=writer, stderr=subprocess.PIPE, text=True)
+        os.close(writer)
+        self.assertEqual(recorder.stderr.readline(), "ready\n")
+        os.close(reader)
+        _, errors = recorder.communicate("end\n", timeout=300)
+        self.assertEqual(recorder.returncode, 2, errors)
+        self.assertIn("Broken pipe", errors)
+        support.destroy_left_buffer(errors)
 
 
 if __name__ == "__main__":

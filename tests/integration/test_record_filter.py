@@ -130,7 +130,7 @@ class RecordFilterTest(support.TraceTest):
 
     def end(self, process):
         process.stdin.close()
-        self.assertEqual(process.wait(timeout=60), 0)
+        self.assertEqual(process.wait(timeout=300), 0)
 
     def written(self, tids):
         """The number of records of each of these threads; 0 of one that has written none yet."""
@@ -140,7 +140,7 @@ class RecordFilterTest(support.TraceTest):
     def wait_until_written(self, tids, count):
         """Until each of these threads has written so many records more."""
         before = self.written(tids)
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 300
         while True:
             after = self.written(tids)
             if all(after[tid] >= before[tid] + count for tid in tids):
@@ -155,7 +155,8 @@ class RecordFilterTest(support.TraceTest):
         before = self.written(tids)
         self.wait_until_written(expected, 20)
         after = self.written(tids)
-        self.assertEqual({tid for tid in tids if after[tid] != before[tid]}, set(expected))
+        # A thread that got no CPU since may have been in a record, or behind its gate, when the filter changed.
+        self.assertEqual({tid for tid in tids if after[tid] > before[tid] + 1}, set(expected))
 
     def newest(self):
         """By type, when the last EVENT and INSTANT of the buffer were written; it has room for a few
@@ -199,8 +200,8 @@ class RecordFilterTest(support.TraceTest):
         self.addCleanup(collector.stderr.close)
         self.addCleanup(collector.kill)
         self.assertIn("collecting", collector.stderr.readline())
-        process, parent, _ = self.start()
-        time.sleep(0.3)
+        process, parent, child = self.start()
+        self.wait_until_written(parent[1:] + child[1:], 20)  # all are in their functions
         filters = [[f"pid:{parent[0]}"], ["level:2"], []]
         self.ctl(f"--pid={parent[0]}")
         time.sleep(0.6)
@@ -210,7 +211,7 @@ class RecordFilterTest(support.TraceTest):
         time.sleep(0.1)
         self.end(process)
         self.assertEqual(run("destroy", "--force", self.name).returncode, 0)
-        self.assertEqual(collector.wait(timeout=60), 0)
+        self.assertEqual(collector.wait(timeout=300), 0)
         self.check_clean(trace)
         enabled = self.dump(trace, "--type", "ENABLED")
         found = [r["filter"] for r in enabled if r["filter"]]

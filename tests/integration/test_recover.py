@@ -38,7 +38,7 @@ class RecoverTest(support.TraceTest):
         recorder.kill()
         recorder.wait()
         recorder.stdin.close()  # the command ends
-        for _ in range(400):
+        for _ in range(15_000):
             if not any(s["alive"] for s in self.info(session)["buffer"]["slots"]):
                 break
             time.sleep(0.02)
@@ -115,7 +115,7 @@ class RecoverTest(support.TraceTest):
         self.addCleanup(lambda: os.path.exists(session) and os.unlink(session))
         cut = self.directory / "cut"
         self.addCleanup(cut.unlink)  # the check of traces would not take it
-        for _ in range(400):  # until the collector has settled the dead
+        for _ in range(15_000):  # until the collector has settled the dead
             if not any(s["written"] and not s["alive"] and s["writer"]
                        for s in self.info(session)["buffer"]["slots"]):
                 break
@@ -125,7 +125,7 @@ class RecoverTest(support.TraceTest):
         recorder.stdin.write("\n")
         recorder.stdin.close()
         self.assertEqual(recorder.stdout.readline().rstrip(), session)
-        for _ in range(400):
+        for _ in range(15_000):
             if not any(s["alive"] for s in self.info(session)["buffer"]["slots"]):
                 break
             time.sleep(0.02)

@@ -58,7 +58,7 @@ class RingTest(support.TraceTest):
 
     def record_ring(self, *options, times=TIMES):
         recorded = self.record(sys.executable, "-c", PROGRAM, str(times),
-                               options=("--no-libcall", "-b", "4M", "--block-size", "8k", *options))
+                               options=("--no-libcall", "-b", "64M", "--block-size", "8k", *options))
         self.assertEqual(recorded.status, 0, recorded.stderr)
         return recorded
 
@@ -123,7 +123,7 @@ class RingTest(support.TraceTest):
 
     def test_attach(self):
         name = f"test-ring-{os.getpid()}"
-        done = run("create", name, "-b", "4M", "--block-size", "8k", "--start")
+        done = run("create", name, "-b", "64M", "--block-size", "8k", "--start")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.addCleanup(run, "destroy", "--force", name)
         trace = self.directory / "trace"
@@ -134,7 +134,7 @@ class RingTest(support.TraceTest):
                           PROGRAM, str(TIMES))
             self.assertEqual(written.returncode, 0, written.stderr)
             collector.send_signal(signal.SIGINT)
-            self.assertEqual(collector.wait(timeout=60), 0)
+            self.assertEqual(collector.wait(timeout=300), 0)
         files = self.ring_of(trace)
         self.assertGreater(len(files), 3)
         self.check_each(files)

@@ -42,8 +42,8 @@ class SessionTest(support.TraceTest):
         super().setUp()
         self.name = f"test-{os.getpid()}-{self.id().rsplit('.', 1)[1]}"[:64]
 
-    def create(self, *options):
-        done = run("create", self.name, "-b", "1M", "--block-size", "8k", *options)
+    def create(self, *options, size="1M"):
+        done = run("create", self.name, "-b", size, "--block-size", "8k", *options)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.addCleanup(run, "destroy", "--force", self.name)
         return pathlib.Path(done.stdout.strip())
@@ -79,13 +79,20 @@ class SessionTest(support.TraceTest):
 
     def end(self, process):
         process.stdin.close()
-        self.assertEqual(process.wait(timeout=60), 0)
+        self.assertEqual(process.wait(timeout=300), 0)
 
     def written(self):
         return sum(s["written"] for s in self.info(self.name)["buffer"]["slots"])
 
+    def wait_until_written(self, count):
+        """Until so many records have been written since the session began."""
+        deadline = time.monotonic() + 300
+        while self.written() < count:
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.02)
+
     def test_whole_life(self):
-        path = self.create()
+        path = self.create(size="64M")  # room for minutes in which the collector gets no CPU
         self.assertEqual(stat.S_IMODE(path.stat().st_mode), 0o600)
         self.assertEqual(self.listed()[self.name]["recording"], False)
         trace = self.directory / "trace"
@@ -93,41 +100,40 @@ class SessionTest(support.TraceTest):
         writer = self.writer()
         self.assertEqual(self.written(), 0)  # off
         self.assertEqual(run("start", self.name).returncode, 0)
-        while self.written() < 500:
-            time.sleep(0.02)
+        self.wait_until_written(500)
         state = self.info(self.name)["buffer"]
         self.assertGreater(state["records_per_second"], 0)
         self.assertTrue(state["collector_alive"])
         self.assertGreaterEqual(self.listed()[self.name]["writers"], 1)
         # Once the collector has taken a block, a look into the buffer is not the whole session.
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 300
         while f"being collected by process {collector.pid}" not in run("report", self.name).stderr:
             self.assertLess(time.monotonic(), deadline)
         self.assertEqual(run("stop", self.name).returncode, 0)
-        time.sleep(0.1)
         before = self.written()
         time.sleep(0.2)
-        self.assertEqual(self.written(), before)
+        # Its thread may have been in a record when the gate was closed.
+        least, most = self.written(), before + 1
+        self.assertLessEqual(least, most)
         self.end(writer)
         collector.send_signal(signal.SIGINT)
-        self.assertEqual(collector.wait(timeout=60), 0)
+        self.assertEqual(collector.wait(timeout=300), 0)
         self.check_clean(trace)
-        self.assertEqual(self.info(trace)["summary"]["records"], before)
+        self.assertEqual(self.info(trace)["summary"]["lost"], 0)
+        self.assertIn(self.info(trace)["summary"]["records"], range(least, most + 1))
         self.assertEqual({r["name"] for r in self.dump(trace, "--type", "INSTANT")}, {"ring"})
         self.assertEqual(run("destroy", self.name).returncode, 0)
         self.assertFalse(path.exists())
         self.assertNotIn(self.name, self.listed())
 
     def test_classes_are_switched_while_it_runs(self):
-        self.create("--mode=overwrite")
+        self.create("--mode=overwrite", size="64M")  # so that none is overwritten
         writer = self.writer()
         self.assertEqual(run("ctl", self.name, "--on=events").returncode, 0)
-        while self.written() < 100:
-            time.sleep(0.02)
+        self.wait_until_written(100)
         self.assertEqual(run("ctl", self.name, "--off=events", "--on=marks").returncode, 0)
         events = self.written()
-        while self.written() < events + 100:
-            time.sleep(0.02)
+        self.wait_until_written(events + 100)
         self.assertEqual(run("stop", self.name).returncode, 0)
         self.end(writer)
         types = [r["type"] for r in self.dump(self.name, "--type", "EVENT,INSTANT")]
@@ -143,15 +149,15 @@ class SessionTest(support.TraceTest):
         writer = self.writer()
         collector = self.attach(first)
         self.assertIn("already", self.refused("attach", self.name, "-o", self.directory / "x"))
-        time.sleep(0.5)
+        self.wait_until_written(500)
         collector.kill()
         collector.wait()
         self.addCleanup(first.unlink)  # cut off
         collector = self.attach(second)
-        time.sleep(0.5)
+        self.wait_until_written(self.written() + 500)
         self.end(writer)
         collector.send_signal(signal.SIGTERM)
-        self.assertEqual(collector.wait(timeout=60), 0)
+        self.assertEqual(collector.wait(timeout=300), 0)
         self.check_clean(second)  # with all names, though the first had them too
         self.assertGreater(self.info(second)["summary"]["records"], 100)
         last = max((r["time_ns"] for r in self.dump(first, "--type", "INSTANT")), default=0)
@@ -172,14 +178,13 @@ class SessionTest(support.TraceTest):
         self.assertIn("+some*", buffer["live_filter"])
         self.assertGreater(buffer["high_water_blocks"], 0)
         self.assertEqual(run("destroy", "--force", self.name).returncode, 0)
-        self.assertEqual(collector.wait(timeout=60), 0)
+        self.assertEqual(collector.wait(timeout=300), 0)
         self.check_clean(self.directory / "trace")
 
     def test_snapshot_of_a_session_without_a_collector(self):
         self.create("--mode=overwrite", "--start")
         writer = self.writer()
-        while self.written() < 500:
-            time.sleep(0.02)
+        self.wait_until_written(500)
         trace = self.directory / "snapshot"
         done = run("snapshot", self.name, "-o", trace)
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -298,8 +303,7 @@ class SessionTest(support.TraceTest):
 
         path = self.create("--mode=overwrite", "--start", "--group=games")
         writer = self.writer()
-        while self.written() < 100:
-            time.sleep(0.02)
+        self.wait_until_written(100)
         group = path.stat().st_gid
         self.assertEqual(nobody(65534, "info", path).returncode, 2)
         os.chmod(path, 0o640)  # a group that may read, and no more

@@ -127,7 +127,7 @@ outer = key("outer")
 for i in range(300000):
     api.arctrace_enter(outer)
     api.arctrace_exit(outer)
-""", options=("--no-libcall",))
+""", options=("--no-libcall", "-b", "64M"))  # room for all, should the recorder get no CPU
         limit = 220 << 20
         path = self.directory / "large.db"
         subprocess.run([ARCTRACE, "export", "--to=sqlite", "-o", path, done.trace], check=True,
