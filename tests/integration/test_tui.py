@@ -271,6 +271,8 @@ class Tui(support.TraceTest):
         commands = self.report(trace, "processes")["processes"]
         self.assertEqual((rows[0]["Wall"], rows[0]["Exit"]), (duration(commands[0]["wall_ns"]), "0"))
         self.assertIn(f"sort {commands[0]['pid']}: sort --parallel=2", rows[0]["name"])
+        self.leave(terminal)
+        terminal = self.tui("-F open", trace=trace)
         terminal.press("2")
         terminal.wait_for("Function, by Cum")
         terminal.press("/")
