@@ -124,6 +124,11 @@ class Frames(ShimTest):
         self.assert_counts(traced)
 
     @both_compilers
+    def test_a_thread_on_what_was_a_coroutines_stack(self, compiler):
+        """The coroutine's calls, which never end, have the same positions as the thread's."""
+        self.traced(compiler, "./reused", status=11)
+
+    @both_compilers
     def test_deep_recursion(self, compiler):
         traced = self.compare(compiler, "./deep")
         self.assertEqual(traced.status, 11)
