@@ -117,6 +117,7 @@ void arctrace_shim_forked(uint32_t pid) {
 
 void arctrace_shim_thread_start(uintptr_t stack_low, uintptr_t stack_high) {
   thread_local_state.stacks.own = {stack_low, stack_high};
+  thread_local_state.made_before = last_made_stack();
   if (!session.joined) return;
   forget_dead_threads_calls();
   attach_this_thread();

@@ -79,6 +79,26 @@ uint32_t entered_coroutine(ThreadState& state, const MadeStack& made, uint64_t t
   return state.forked_on == made.low ? 0 : made.number;
 }
 
+// Whether the memory of that stack has become the thread's own stack since it was made.
+bool is_replaced(const MadeStack& made) {
+  const StackRange& own = thread_local_state.stacks.own;
+  return made.number != 0 && made.number <= thread_local_state.made_before &&
+         made.low < own.high && own.low < made.high;
+}
+
+// The coroutine's stack at `address`. Those that were there before the thread began are
+// over, and forgotten.
+MadeStack find_stack(uintptr_t address) {
+  MadeStack made = find_made_stack(address);
+  while (made.found == MadeStack::Found::kYes && is_replaced(made)) {
+    const uint32_t number = made.number;
+    forget_made_stack(made);
+    made = find_made_stack(address);
+    if (made.number == number) made.found = MadeStack::Found::kBusy;
+  }
+  return made;
+}
+
 // The thread's open frames are those of the stack that was found. While it runs on the
 // same part of it nothing is to be done, except on an own stack that has arrays to be
 // forgotten.
@@ -99,7 +119,7 @@ void follow_stack_slow(Nesting nesting, uintptr_t address, uint64_t ticks,
   ThreadState* state = attached_thread(nesting, ticks);
   if (state == nullptr || local.stacks.signal.contains(address - 1)) return;
   settle_switch(nesting, *state);
-  const MadeStack made = find_made_stack(address);
+  const MadeStack made = find_stack(address);
   if (made.found == MadeStack::Found::kBusy) return;
   // What is called on the own stack, further out than an array, is not called by the
   // function that has the array.

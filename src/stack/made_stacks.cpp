@@ -113,6 +113,11 @@ uint16_t innermost_at(uintptr_t address) {
 
 // What follows changes the table, which is held.
 
+uint32_t new_number() {
+  store(last_coroutine, last_coroutine + 1);
+  return last_coroutine;
+}
+
 void remove_at(uint32_t position) {
   const uint16_t removed = order[position];
   Entry& entry = entries[removed];
@@ -200,7 +205,7 @@ void note_made_stack(uintptr_t low, uintptr_t high) {
   }
   store(entry->is_entered, uint8_t{0});
   entry->calls = nullptr;
-  store(entry->number, ++last_coroutine);
+  store(entry->number, new_number());
 }
 
 MadeStack find_made_stack(uintptr_t address) {
@@ -251,6 +256,14 @@ void forget_made_stacks(uintptr_t low, uintptr_t high) {
   }
 }
 
+void forget_made_stack(const MadeStack& made) {
+  const Change change;
+  if (!change.is_held() || entries[made.entry].number != made.number) return;
+  remove(static_cast<uint16_t>(made.entry));
+}
+
+uint32_t last_made_stack() { return load(last_coroutine); }
+
 void end_change_of_parent() {
   // A change of this thread goes on when its handler, which forked, returns.
   if (load(made_stacks_version) % 2 == 0 || is_changing) return;
@@ -264,7 +277,7 @@ EnteredStack enter_made_stack(const MadeStack& made, PendingCalls* calls) {
   const Change change;
   Entry& entry = entries[made.entry];
   if (!change.is_held() || entry.number != made.number) return {0, nullptr};
-  if (entry.is_entered != 0) store(entry.number, ++last_coroutine);
+  if (entry.is_entered != 0) store(entry.number, new_number());
   store(entry.is_entered, uint8_t{1});
   PendingCalls* before = entry.calls;
   entry.calls = calls;

@@ -58,6 +58,12 @@ MadeStack find_made_stack(uintptr_t address);
 // The stacks that lie within [low, high) are gone.
 void forget_made_stacks(uintptr_t low, uintptr_t high);
 
+// The coroutine that was found is over.
+void forget_made_stack(const MadeStack& made);
+
+// The number that was given last; 0: none was.
+uint32_t last_made_stack();
+
 // In a fork child: ends the change that another thread of the parent had under way when
 // this one forked. Nothing is known of the table then, so that it is empty.
 void end_change_of_parent();

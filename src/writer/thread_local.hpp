@@ -23,12 +23,13 @@ struct StackChange {
 };
 
 struct ThreadLocal {
-  ThreadState* state;   // null before the first record
-  uintptr_t guard;      // stack pointer of the outermost writer call in progress, or 0
-  uint32_t nesting;     // writer calls in progress inside the outermost one
-  StackChange change;   // of the innermost call in progress
-  ThreadStacks stacks;  // here, not in the state: a fork child runs on the same ones
-  PendingCalls* calls;  // the state's; here for the same reason
+  ThreadState* state;    // null before the first record
+  uintptr_t guard;       // stack pointer of the outermost writer call in progress, or 0
+  uint32_t nesting;      // writer calls in progress inside the outermost one
+  StackChange change;    // of the innermost call in progress
+  ThreadStacks stacks;   // here, not in the state: a fork child runs on the same ones
+  PendingCalls* calls;   // the state's; here for the same reason
+  uint32_t made_before;  // the last coroutine's stack that was made before it began
   // What holds by the call filter inside the innermost open frame, and outside all of
   // them: a fork child begins with the former.
   FilterContext filter_context;

@@ -8,6 +8,7 @@
 
 #include "writer_shim/arch/machine.hpp"
 #include "writer_shim/arch/reported_entry.h"
+#include "writer_shim/elf/function_symbols.hpp"
 #include "writer_shim/elf/module_slots.hpp"
 
 namespace arctrace::shim {
@@ -40,8 +41,8 @@ struct ReturnJump {
 };
 
 // The sled of the function whose first NOP the compiler noted at `at`. Some NOPs may be
-// before the function.
-Sled find_sled(uintptr_t at, const AddressRange& code);
+// before the function; which, its module's unwind tables say, or else its symbols.
+Sled find_sled(uintptr_t at, const AddressRange& code, FunctionSymbols& symbols);
 
 // The sled that clang noted at `at` for the entry of `function`, if its bytes are still
 // as clang made them.

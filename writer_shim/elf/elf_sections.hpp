@@ -127,6 +127,16 @@ class ElfSections {
     }
     return nullptr;
   }
+  // The full symbol table if there is one, else the dynamic one; null: neither.
+  const ElfW(Shdr) * symbols() const {
+    const ElfW(Shdr)* found = nullptr;
+    for (uint64_t i = 0; i < headers_.count<ElfW(Shdr)>(); ++i) {
+      const ElfW(Shdr)& section = headers_.items<ElfW(Shdr)>()[i];
+      if (section.sh_type == SHT_SYMTAB) return &section;
+      if (section.sh_type == SHT_DYNSYM) found = &section;
+    }
+    return found;
+  }
 
  private:
   static uint64_t size_of(int fd) {

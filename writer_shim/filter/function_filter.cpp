@@ -119,22 +119,11 @@ __attribute__((noinline)) void filter_again(Entry& entry) {
   IpcAtomics::store_relaxed(entry.round, round);
 }
 
-// The full symbol table if there is one, else the dynamic one; null: neither.
-const ElfW(Shdr) * find_symbols(const FilePart& sections) {
-  const ElfW(Shdr)* found = nullptr;
-  for (uint64_t i = 0; i < sections.count<ElfW(Shdr)>(); ++i) {
-    const ElfW(Shdr)& section = sections.items<ElfW(Shdr)>()[i];
-    if (section.sh_type == SHT_SYMTAB) return &section;
-    if (section.sh_type == SHT_DYNSYM) found = &section;
-  }
-  return found;
-}
-
 void read_symbols(const ElfSections& elf, const ModuleFile& file, uintptr_t bias) {
   const int fd = file.descriptor();
   const FilePart& sections = elf.headers();
   const uint64_t size = elf.file_size();
-  const ElfW(Shdr)* table = find_symbols(sections);
+  const ElfW(Shdr)* table = elf.symbols();
   if (table == nullptr || table->sh_link >= sections.count<ElfW(Shdr)>()) return;
   const ElfW(Shdr)& strings = sections.items<ElfW(Shdr)>()[table->sh_link];
   const FilePart symbols(fd, table->sh_offset, table->sh_size, size);

@@ -166,14 +166,15 @@ AddressRange find_mapped(const ModuleImage& image, const ElfSections& sections,
 constexpr auto kNoExitsChange = [](const GatedJumps&) {};
 
 // `section`: the addresses of rooms, as the compiler noted them.
-void patch_rooms(const ModuleImage& image, const AddressRange& section) {
+void patch_rooms(const ModuleImage& image, const AddressRange& section,
+                 FunctionSymbols& symbols) {
   const auto* addresses = reinterpret_cast<const uintptr_t*>(section.low);
   const size_t count = (section.high - section.low) / sizeof *addresses;
   patch_module(
       image,
       [&](const auto& visit) {
         for (size_t i = 0; i < count; ++i) {
-          const Sled sled = find_sled(addresses[i], image.code);
+          const Sled sled = find_sled(addresses[i], image.code, symbols);
           if (sled.function != 0) visit(sled);
         }
       },
@@ -282,7 +283,8 @@ int visit(dl_phdr_info* info, size_t, void* data) {
   note_seen(image);
   if (!has_any || visit.what == NewModules::kSkipped) return 0;
   patch_entry_calls(image);
-  patch_rooms(image, rooms);
+  FunctionSymbols symbols(image, sections, file.descriptor());
+  patch_rooms(image, rooms, symbols);
   patch_xray_sleds(image, sleds);
   return 0;
 }

@@ -74,6 +74,16 @@ class Frames(ShimTest):
         self.traced(compiler, "./jumps_no_tables", status=7)
 
     @both_compilers
+    def test_room_before_functions(self, compiler):
+        """Some of the NOPs are before the function, with and without unwind tables."""
+        fixtures = sorted((FIXTURES / compiler).glob("jumps_before_*"))
+        if not fixtures:
+            self.skipTest("not this kind of hook")
+        for fixture in fixtures:
+            with self.subTest(fixture=fixture.name):
+                self.traced(compiler, f"./{fixture.name}", status=7)
+
+    @both_compilers
     def test_exceptions(self, compiler):
         traced = self.traced(compiler, "./exceptions", status=5)
         self.assertEqual(traced.paths(), test_calls.EXCEPTIONS)
@@ -112,6 +122,11 @@ class Frames(ShimTest):
         traced = self.compare(compiler, "./own_stack")
         self.assertEqual(traced.status, 13)
         self.assert_counts(traced)
+
+    @both_compilers
+    def test_a_thread_on_what_was_a_coroutines_stack(self, compiler):
+        """The coroutine's calls, which never end, have the same positions as the thread's."""
+        self.traced(compiler, "./reused", status=11)
 
     @both_compilers
     def test_deep_recursion(self, compiler):

@@ -14,12 +14,12 @@ from harness import (ANY_COMPILER, ARCTRACE, COMPILERS, ShimTest, both_compilers
 # Programs with their arguments; what they do must not change, and of the functions that can be
 # patched every call that the program counts must be in the trace.
 PROGRAMS = [("./jumps",), ("./exceptions",), ("./left",), ("./contexts",),
-            ("./turns", "array"), ("./own_stack",), ("./threads", "3"), ("./vforks",),
+            ("./turns", "array"), ("./own_stack",), ("./reused",), ("./threads", "3"), ("./vforks",),
             ("./forks", "5"), ("./replaced",), ("./signals", "return"), ("./signals", "jump"),
             ("./signals", "altstack"), ("./values",), ("./deep",)]
 # The long form runs all of them, and all options below; they take some 40 s of CPU.
 LONG = bool(os.environ.get("ARCTRACE_TEST_LONG"))
-SHORT = {"./jumps", "./exceptions", "./left", "./turns", "./vforks", "./signals", "./values",
+SHORT = {"./jumps", "./exceptions", "./left", "./turns", "./reused", "./vforks", "./signals", "./values",
          "./deep"}
 # They have more calls within one another than are kept, or jump out of functions that have not
 # counted their call yet.

@@ -57,9 +57,10 @@ class Threads(ShimTest):
         self.assertEqual(traced.status, 13)
         self.assertIn("coroutine 0: 60\n", traced.stdout)
         self.assert_counts(traced)
-        traced = self.compare(compiler, "./own_stack")
-        self.assertEqual(traced.status, 13)
-        self.assert_counts(traced)
+        for fixture, status in (("./own_stack", 13), ("./reused", 11)):
+            traced = self.compare(compiler, fixture)
+            self.assertEqual(traced.status, status)
+            self.assert_counts(traced)
 
     @both_compilers
     def test_turns(self, compiler):

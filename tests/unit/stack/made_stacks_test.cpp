@@ -96,6 +96,19 @@ TEST_CASE("made stacks: those within a range are forgotten, and no others") {
   CHECK(find_made_stack(kMadeAt + 0x1008).found == Found::kYes);
 }
 
+TEST_CASE("made stacks: one is forgotten, unless its memory is another one's by now") {
+  note_made_stack(kMadeAt, kMadeAt + 0x1000);
+  const MadeStack first = find_made_stack(kMadeAt + 8);
+  CHECK(last_made_stack() == first.number);
+  note_made_stack(kMadeAt, kMadeAt + 0x1000);
+  forget_made_stack(first);
+  const MadeStack second = find_made_stack(kMadeAt + 8);
+  CHECK(second.number == last_made_stack());
+  CHECK(second.number > first.number);
+  forget_made_stack(second);
+  CHECK(find_made_stack(kMadeAt + 8).found == Found::kNo);
+}
+
 TEST_CASE("made stacks: more than the table has room for") {
   constexpr uintptr_t kMadeSize = 0x1000;
   for (uintptr_t i = 0; i < 10'000; ++i) {

@@ -44,7 +44,7 @@ uintptr_t address_in(const GatedJump& jump, size_t word) {
 
 }  // namespace
 
-Sled find_sled(uintptr_t at, const AddressRange& code) {
+Sled find_sled(uintptr_t at, const AddressRange& code, FunctionSymbols& symbols) {
   const auto holds = [&code](uintptr_t address, uint32_t word) {
     return code.contains(address) && code.contains(address + kWord) &&
            *reinterpret_cast<const uint32_t*>(address) == word;
@@ -56,14 +56,16 @@ Sled find_sled(uintptr_t at, const AddressRange& code) {
   for (uintptr_t begin = at; holds(begin, kNop) || holds(begin, kBranchTarget);
        begin += kWord) {
     uintptr_t function = find_frame_rule(begin).function;
-    if (function == 0 && holds(begin, kNop)) {  // there are no unwind tables
-      function = holds(begin - kWord, kBranchTarget) ? begin - kWord : begin;
+    if (function == 0) {
+      const bool has_pad = holds(begin - kWord, kBranchTarget);
+      const uintptr_t first = has_pad ? begin - kWord : begin;
+      if (symbols.begins_at(first)) function = first;
     }
     const bool is_here = function == begin || function + kWord == begin;
     if (is_here && holds(begin, kNop)) return sled(function, begin);
   }
-  // gcc 12's unwind tables begin after the room. NOPs before the function are then taken
-  // for its room, and are not reached.
+  // gcc 12's unwind tables begin after the room. Without symbols NOPs before the function
+  // are then taken for its room, and are not reached.
   return sled(holds(at - kWord, kBranchTarget) ? at - kWord : at, at);
 }
 

@@ -101,46 +101,75 @@ const unsigned char* end_of_preamble(const unsigned char* at) {
   return at;
 }
 
-// Where the function begins that has a sled at `at`, if no unwind tables say so.
-uintptr_t beginning_without_tables(uintptr_t at) {
-  const bool has_pad =
-      __builtin_memcmp(reinterpret_cast<const unsigned char*>(at) - sizeof kEndbr64,
-                       kEndbr64, sizeof kEndbr64) == 0;
-  return has_pad ? at - sizeof kEndbr64 : at;
+// Where a function begins, and its sled.
+struct FunctionStart {
+  uintptr_t function;  // 0: there is none
+  const unsigned char* sled;
+};
+
+// The function that begins at `first` or one of the NOPs after it, by unwind tables: NOPs
+// before a function are within none. `has_tables`: whether there are any for that.
+FunctionStart start_by_tables(const unsigned char* first, const unsigned char* limit,
+                              bool& has_tables) {
+  has_tables = false;
+  for (const unsigned char* at = first; at < limit;) {
+    const uintptr_t function = find_frame_rule(reinterpret_cast<uintptr_t>(at)).function;
+    has_tables = has_tables || function != 0;
+    const auto* begin = reinterpret_cast<const unsigned char*>(function);
+    if (begin == at) return {function, limit - at > 16 ? end_of_preamble(at) : at};
+    if (function != 0 && end_of_preamble(begin) == at) return {function, at};
+    const size_t length = filler_length(at, limit);
+    if (length == 0 || *at == kBreakpoint) break;
+    at += length;
+  }
+  return {};
+}
+
+// The same by symbols. The compiler notes a NOP after the function's landing pad, if
+// there is one.
+FunctionStart start_by_symbols(const unsigned char* first, const unsigned char* limit,
+                               FunctionSymbols& symbols) {
+  const auto begins_at = [&](const unsigned char* at) {
+    return symbols.begins_at(reinterpret_cast<uintptr_t>(at));
+  };
+  const unsigned char* pad = first - sizeof kEndbr64;
+  if (__builtin_memcmp(pad, kEndbr64, sizeof kEndbr64) == 0 && begins_at(pad)) {
+    return {reinterpret_cast<uintptr_t>(pad), first};
+  }
+  for (const unsigned char* at = first; at < limit;) {
+    if (begins_at(at)) {
+      return {reinterpret_cast<uintptr_t>(at),
+              limit - at > 16 ? end_of_preamble(at) : at};
+    }
+    const size_t length = filler_length(at, limit);
+    if (length == 0 || *at == kBreakpoint) break;
+    at += length;
+  }
+  return {};
 }
 
 }  // namespace
 
-Sled find_sled(uintptr_t at, const AddressRange& code) {
+Sled find_sled(uintptr_t at, const AddressRange& code, FunctionSymbols& symbols) {
   if (!code.contains(at)) return {};
-  const auto* bytes = reinterpret_cast<const unsigned char*>(at);
+  const auto* first = reinterpret_cast<const unsigned char*>(at);
   const auto* limit = reinterpret_cast<const unsigned char*>(code.high);
-  uintptr_t function = 0;
-  const unsigned char* begin = nullptr;
-  const unsigned char* end = bytes;
+  bool has_tables = false;
+  FunctionStart start = start_by_tables(first, limit, has_tables);
+  if (!has_tables) start = start_by_symbols(first, limit, symbols);
+  if (start.function == 0) return {};
+  const unsigned char* begin = start.sled;
+  const unsigned char* end = begin;
   while (end < limit) {
-    const auto address = reinterpret_cast<uintptr_t>(end);
-    if (begin == nullptr) {
-      function = find_frame_rule(address).function;
-      if (function == 0) function = beginning_without_tables(address);
-      if (function == address ||
-          end_of_preamble(reinterpret_cast<const unsigned char*>(function)) == end) {
-        begin = end;
-      }
-    }
-    if (begin == end && limit - end > 16 && end_of_preamble(end) != end) {
-      end = end_of_preamble(end);
-      begin = end;
-      continue;
-    }
     const size_t length = filler_length(end, limit);
     if (length == 0 || *end == kBreakpoint) break;
     end += length;
   }
-  if (begin == nullptr || end - begin < static_cast<long>(kJumpSize)) return {};
+  if (end - begin < static_cast<long>(kJumpSize)) return {};
   // A uprobe's breakpoint stands on the first byte: best is a NOP of its own.
   if (*begin == kNop && end - begin > static_cast<long>(kJumpSize)) ++begin;
-  return {function, const_cast<unsigned char*>(begin), reinterpret_cast<uintptr_t>(end)};
+  return {start.function, const_cast<unsigned char*>(begin),
+          reinterpret_cast<uintptr_t>(end)};
 }
 
 Sled find_xray_sled(uintptr_t at, uintptr_t function, const AddressRange& code) {
