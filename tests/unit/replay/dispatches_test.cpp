@@ -47,7 +47,8 @@ TEST_CASE("sleeping and waiting for a CPU are distinguished, and charged to the 
   CHECK(is(replay.tree().cpu_cum(replay.threads()[0].root), 380, 80, 2));
 }
 
-TEST_CASE("in place of a thread that waits for its vfork child, the child runs and waits") {
+TEST_CASE(
+    "in place of a thread that waits for its vfork child, the child runs and waits") {
   KernelScript s;
   const ThreadIndex thread = s.script.thread(s.process, 100);
   s.script.enter(thread, 1000, "f");
