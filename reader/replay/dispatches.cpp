@@ -70,6 +70,28 @@ ThreadStack* Dispatches::find_stack(uint32_t tid, int64_t time_ns) const {
   return thread == kNoIndex ? nullptr : stack_of_(thread);
 }
 
+ThreadStack* Dispatches::stack_that_runs(uint32_t tid, int64_t time_ns) const {
+  if (const auto found = vfork_parents_.find(tid); found != vfork_parents_.end()) {
+    ThreadStack* parent = stack_of_(found->second);
+    if (parent != nullptr && parent->in_vfork()) return parent;
+  }
+  return find_stack(tid, time_ns);
+}
+
+// A thread that waits for its vfork child is woken when that executes a program or ends.
+void Dispatches::woken(const Record& record, uint32_t tid, const Waker& waker) {
+  const ThreadIndex thread = find(tid, record.time_ns);
+  const size_t children = absl::erase_if(
+      vfork_parents_, [&](const auto& child) { return child.second == thread; });
+  if (children == 0) {
+    ThreadStack* stack = stack_that_runs(tid, record.time_ns);
+    if (stack != nullptr) stack->woken(record.time_ns, waker);
+    return;
+  }
+  ThreadStack* parent = stack_of_(thread);
+  if (parent != nullptr && parent->in_vfork()) parent->resumable(record.time_ns, waker);
+}
+
 // The idle thread wakes no other; if it seems to, an interrupt came while it ran. The
 // frames that an interrupt came upon are not the waker.
 Waker Dispatches::waker_of(const Record& record, uint32_t tid, uint32_t context) const {
@@ -107,16 +129,16 @@ void Dispatches::apply(const Record& record) {
   switch (record.type) {
     case ARCTRACE_TYPE_SWITCH: {
       const auto body = load_part_untrusted<arctrace_switch_body>(record.body);
-      if (ThreadStack* previous = find_stack(running->tid, record.time_ns)) {
+      if (ThreadStack* previous = stack_that_runs(running->tid, record.time_ns)) {
         previous->left_cpu(record.time_ns, body.prev_state);
       }
-      if (ThreadStack* next = find_stack(body.next_tid, record.time_ns)) {
+      if (ThreadStack* next = stack_that_runs(body.next_tid, record.time_ns)) {
         next->got_cpu(record.time_ns);
       }
       break;
     }
     case ARCTRACE_TYPE_SWITCH_IN:
-      if (ThreadStack* stack = find_stack(running->tid, record.time_ns)) {
+      if (ThreadStack* stack = stack_that_runs(running->tid, record.time_ns)) {
         stack->got_cpu(record.time_ns);
       }
       break;
@@ -129,15 +151,17 @@ void Dispatches::apply(const Record& record) {
           stack->ran_until(record.time_ns);
         }
       }
-      if (ThreadStack* woken = find_stack(body.woken_tid, record.time_ns)) {
-        woken->woken(record.time_ns, waker_of(record, running->tid, body.context));
-      }
+      woken(record, body.woken_tid, waker_of(record, running->tid, body.context));
       break;
     }
     case ARCTRACE_TYPE_FORKED: {
       const uint32_t child =
           load_part_untrusted<arctrace_forked_body>(record.body).child_tid;
       own_numbers_.erase(child);
+      vfork_parents_.erase(child);
+      const ThreadIndex parent = find(running->tid, record.time_ns);
+      const ThreadStack* stack = parent == kNoIndex ? nullptr : stack_of_(parent);
+      if (stack != nullptr && stack->in_vfork()) vfork_parents_[child] = parent;
       forked(record, running->tid, {0, child});
       break;
     }

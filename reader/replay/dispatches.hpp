@@ -54,6 +54,9 @@ class Dispatches {
   // kNoIndex.
   ThreadIndex find(uint32_t tid, int64_t time_ns) const;
   ThreadStack* find_stack(uint32_t tid, int64_t time_ns) const;
+  // The same, but of a vfork child's number the stack of its parent, on which it runs.
+  ThreadStack* stack_that_runs(uint32_t tid, int64_t time_ns) const;
+  void woken(const Record& record, uint32_t tid, const Waker& waker);
   Waker waker_of(const Record& record, uint32_t tid, uint32_t context) const;
   void forked(const Record& record, uint32_t parent_tid, OwnNumber child);
 
@@ -63,6 +66,8 @@ class Dispatches {
   // In order of start.
   absl::flat_hash_map<OwnNumber, std::vector<ThreadIndex>> by_number_;
   OwnNumbers own_numbers_;
+  // The threads that wait for a vfork child, by the child's number.
+  absl::flat_hash_map<uint32_t, ThreadIndex> vfork_parents_;
 };
 
 }  // namespace arctrace::reader

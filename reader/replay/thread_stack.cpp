@@ -14,6 +14,9 @@ namespace {
 // what it never entered from becoming ever deeper; further such exits are orphans.
 constexpr uint32_t kAdoptedMax = 1u << 16;
 
+// The kernel's TASK_UNINTERRUPTIBLE.
+constexpr uint32_t kTaskUninterruptible = 2;
+
 // Whether it is a STACK of frames.
 bool has_frames(const Record& record) {
   return record.type == ARCTRACE_TYPE_STACK &&
@@ -352,6 +355,13 @@ void ThreadStack::got_cpu(int64_t time_ns) {
   if (!follows_kernel(time_ns) || schedule_.state() == RunState::kRunning) return;
   pass(time_ns, schedule_.state());
   schedule_.run();
+}
+
+void ThreadStack::resumable(int64_t time_ns, const Waker& waker) {
+  if (!follows_kernel(time_ns)) return;
+  pass(time_ns, schedule_.state());
+  schedule_.leave(kTaskUninterruptible);
+  schedule_.wake(waker);
 }
 
 void ThreadStack::ran_until(int64_t time_ns) {

@@ -60,6 +60,10 @@ class ThreadStack {
   void left_cpu(int64_t time_ns, uint32_t task_state);
   void woken(int64_t time_ns, const Waker& waker);
   void got_cpu(int64_t time_ns);
+  // A child of vfork, which had run in this thread's place until now, needs that no more.
+  // Until then left_cpu, woken and got_cpu are to be called for what the child does.
+  void resumable(int64_t time_ns, const Waker& waker);
+  bool in_vfork() const { return frames_.in_vfork(); }
   void interrupted(int64_t time_ns);
   // What the thread does now, without the end of that; nullopt: it has not begun, or is
   // gone.

@@ -21,6 +21,12 @@ std::vector<std::string> split_arguments(std::string_view joined) {
   return absl::StrSplit(absl::string_view(joined.data(), joined.size()), '\0');
 }
 
+// A program that changes its title writes that over its arguments, and zeros up to their
+// former end.
+void drop_rest_of_title(std::vector<std::string>& arguments) {
+  while (arguments.size() > 1 && arguments.back().empty()) arguments.pop_back();
+}
+
 // Processes before their threads before what belongs to them.
 int build_order(uint16_t type) {
   if (type == ARCTRACE_TYPE_PROCESS) return 0;
@@ -117,7 +123,10 @@ class Builder {
   void finish() {
     std::vector<ProcessIndex> order;
     for (ProcessIndex i = 0; i < definitions_.processes().size(); ++i) {
-      if (definitions_.processes()[i].origin != ARCTRACE_ORIGIN_FORK) order.push_back(i);
+      Process& process = *definitions_.mutable_process(i);
+      // A program that was seen to begin has the arguments that it was given.
+      if (process.main_ns == INT64_MAX) drop_rest_of_title(process.arguments);
+      if (process.origin != ARCTRACE_ORIGIN_FORK) order.push_back(i);
     }
     std::stable_sort(order.begin(), order.end(), [&](ProcessIndex a, ProcessIndex b) {
       return definitions_.processes()[a].start_ns < definitions_.processes()[b].start_ns;

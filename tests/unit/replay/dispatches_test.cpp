@@ -47,6 +47,34 @@ TEST_CASE("sleeping and waiting for a CPU are distinguished, and charged to the 
   CHECK(is(replay.tree().cpu_cum(replay.threads()[0].root), 380, 80, 2));
 }
 
+TEST_CASE(
+    "in place of a thread that waits for its vfork child, the child runs and waits") {
+  KernelScript s;
+  const ThreadIndex thread = s.script.thread(s.process, 100);
+  s.script.enter(thread, 1000, "f");
+  s.script.vfork_begin(thread, 1100);
+  s.add(100, 1110, ARCTRACE_TYPE_FORKED, Bytes().u32(200).u32(200));
+  s.leaves(100, 1120, false, 200);
+  s.script.enter(thread, 1150, "child");
+  s.leaves(200, 1200, false);
+  s.woken(200, 1500);
+  s.comes(200, 1520);
+  s.script.exit(thread, 1600);  // child
+  s.woken(100, 1700, 200);      // it executes a program, or ends
+  s.leaves(200, 1720, false);   // that is not the parent's any more
+  s.comes(100, 1800);
+  s.script.vfork_end(thread, 1810, 200);
+  s.leaves(200, 1900, false);
+  s.script.exit(thread, 2000);
+  Replay replay(s.script.definitions, nullptr);
+  s.script.replay(replay);
+  REQUIRE(replay.threads().size() == 1);
+  const NodeIndex f = child_of(replay, replay.threads()[0].root);
+  const NodeIndex child = child_of(replay, f);
+  CHECK(is(replay.tree().cpu_base(child), 320, 20, 1));
+  CHECK(is(replay.tree().cpu_base(f), 100, 100, 1));
+}
+
 TEST_CASE("perf's events show time off the CPU, and preemption, but no wake-ups") {
   KernelScript s;
   const ThreadIndex thread = s.script.thread(s.process, 100);

@@ -98,6 +98,32 @@ TEST_CASE("a sink that wants no more gets no more") {
   CHECK(got == 4);
 }
 
+TEST_CASE("what a changed title left of the arguments is no argument") {
+  FileBuilder file;
+  BlockBuilder block = BlockBuilder::shared(0, 50, ARCTRACE_CLASS_DEFINITIONS);
+  ProcessFacts facts;
+  facts.command_line = std::string("one\0\0\0", 6);
+  block.add_full(ARCTRACE_TYPE_PROCESS, 1, 50, process_body(facts));
+  block.add_full(ARCTRACE_TYPE_PHASE, 1, 60, pair_body(1, ARCTRACE_LIFE_MAIN));
+  facts.process = 2;
+  facts.pid = 200;  // has joined as it ran
+  block.add_full(ARCTRACE_TYPE_PROCESS, 1, 70, process_body(facts));
+  facts.process = 3;
+  facts.pid = 300;
+  facts.parent = 1;
+  facts.origin = ARCTRACE_ORIGIN_FORK;
+  block.add_full(ARCTRACE_TYPE_PROCESS, 1, 80, process_body(facts));
+  file.block(block);
+  file.finish(1000);
+  Trace trace = open_bytes(file.file());
+  collect(trace);
+  const auto processes = trace.definitions().processes();
+  REQUIRE(processes.size() == 3);
+  CHECK(processes[0].arguments == std::vector<std::string>{"one", "", ""});
+  CHECK(processes[1].arguments == std::vector<std::string>{"one"});
+  CHECK(processes[2].arguments == std::vector<std::string>{"one"});
+}
+
 TEST_CASE("what definitions define") {
   FileBuilder file;
   ProcessFacts facts;
