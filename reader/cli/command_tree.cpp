@@ -25,7 +25,7 @@ std::vector<Command> add_commands(CLI::App& root, const std::string& config_file
   std::vector<Command> commands;
   for (const auto add :
        {add_record,  add_report,  add_graph, add_diff,      add_tui,    add_view,
-        add_export,  add_dump,    add_info,  add_check,     add_create, add_list,
+        add_export,  add_archive, add_dump,  add_info, add_check,     add_create, add_list,
         add_live,    add_attach,  add_start, add_stop,      add_ctl,    add_snapshot,
         add_recover, add_destroy, add_env,   add_functions, add_help,   add_complete}) {
     const size_t before = root.get_subcommands({}).size();

@@ -32,6 +32,8 @@ class SignalScope {
 
   // Takes a signal that asks this process to end, if one is pending; else 0.
   int take_end() const;
+  // Whether one is pending.
+  bool is_end_pending() const;
 
  private:
   sigset_t handled_;

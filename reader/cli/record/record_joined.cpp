@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "reader/cli/record/child_process.hpp"
+#include "reader/cli/record/file_symbols.hpp"
 #include "reader/cli/record/record_session.hpp"
 #include "reader/cli/record/recording_buffer.hpp"
 #include "reader/cli/record/session_variables.hpp"
@@ -87,7 +88,8 @@ absl::StatusOr<int> record(const RecordOptions& options, const SignalScope& sign
     buffer.close_gate();
     recording->bpf.reset();  // before its blocks are taken back
   }
-  const CollectorSummary summary = recorder.finish();
+  CollectorSummary summary = recorder.finish();
+  store_symbols(recorder, options.output, signals, summary);
   warn_of_untraced(summary);
   warn_of_identities(summary);
   keep_unsaved(buffer, summary, options.output.path);
