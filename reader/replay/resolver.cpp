@@ -91,7 +91,8 @@ const Module* FunctionResolver::find_exporter(ProcessIndex process, std::string_
       if (module.loaded_ns > time_ns || time_ns >= module.unloaded_ns) continue;
       if (base_name(module.path) == "libarctrace-shim.so") continue;
       if (symbolizer_->exports(definitions_.symbols(), module.path, module.build_id,
-                               name)) return &module;
+                               name))
+        return &module;
     }
     time_ns = std::min(time_ns, owner->start_ns);
     process = definitions_.inherited_from(process);
@@ -143,10 +144,9 @@ FunctionResolver::Entry FunctionResolver::find_generated(Cache& cache,
 std::string FunctionResolver::source_line(FunctionId function) {
   const CodeLocation& location = functions_[function].location;
   if (location.module == nullptr || symbolizer_ == nullptr) return {};
-  const ResolvedAddress found =
-      symbolizer_->resolve(definitions_.symbols(), location.module->path,
-                           location.module->build_id,
-                           location.address - location.module->bias, WithSource::kYes);
+  const ResolvedAddress found = symbolizer_->resolve(
+      definitions_.symbols(), location.module->path, location.module->build_id,
+      location.address - location.module->bias, WithSource::kYes);
   if (!found.source.has_value()) return {};
   return absl::StrCat(found.source->file, ":", found.source->line);
 }

@@ -71,7 +71,7 @@ class UsedSymbolFinder {
       const Module* module = definitions_.module_at(process, address, time_ns);
       if (module == nullptr) return;
       questions_.addresses[{module->path, module->build_id}].insert(address -
-                                                                   module->bias);
+                                                                    module->bias);
       if (module->unloaded_ns <= time_ns || module->unloaded_ns == INT64_MAX) return;
       time_ns = module->unloaded_ns;
     }

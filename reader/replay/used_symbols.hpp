@@ -19,7 +19,7 @@ struct UsedSymbols {
   // A line for each module whose file is not there as it was recorded.
   std::vector<std::string> findings;
   size_t functions = 0;
-  size_t nameless = 0;     // addresses that have no symbol
+  size_t nameless = 0;      // addresses that have no symbol
   bool is_partial = false;  // `goes_on` said no
 };
 

@@ -59,9 +59,9 @@ struct BlockIndex {
   // Where a chunk can be appended: after the last whole one that is not of SYMBOLS.
   uint64_t end = ARCTRACE_HEADER_SIZE;
   uint32_t next_sequence = 0;
-  uint64_t bytes = 0;            // of all chunks or blocks in use
-  bool ends_early = false;       // the input is cut off, or damaged to its end
-  bool lacks_middle = false;     // of several files, one before the last ends early
+  uint64_t bytes = 0;         // of all chunks or blocks in use
+  bool ends_early = false;    // the input is cut off, or damaged to its end
+  bool lacks_middle = false;  // of several files, one before the last ends early
 };
 
 // Fills in `ref` from `header`, a private copy. False, with a finding, if `header` is not

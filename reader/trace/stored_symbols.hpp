@@ -40,8 +40,7 @@ class StoredSymbols {
 
   // The function at a file address of the module with this build-id, or if it has none,
   // this path. nullptr: not stored. Valid until more is added.
-  const StoredFunction* find(const std::string& path,
-                             std::span<const std::byte> build_id,
+  const StoredFunction* find(const std::string& path, std::span<const std::byte> build_id,
                              uint64_t address) const {
     const Module* in = modules_.empty() ? nullptr : module(path, build_id);
     if (in == nullptr) return nullptr;

@@ -49,8 +49,7 @@ absl::Status copy_trace(reader::Input& input, uint64_t end, reader::ExportFile& 
   std::vector<std::byte> piece(kPiece);
   for (uint64_t at = 0; at < end && file.good();) {
     const size_t wanted = std::min<uint64_t>(kPiece, end - at);
-    const absl::StatusOr<size_t> read =
-        input.read(at, std::span(piece).first(wanted));
+    const absl::StatusOr<size_t> read = input.read(at, std::span(piece).first(wanted));
     if (!read.ok()) return read.status();
     if (*read < wanted) {
       return absl::DataLossError(
@@ -114,9 +113,9 @@ void warn_of_modules(const std::vector<std::string>& findings) {
     reader::print_warning(reader::escaped(findings[i]));
   }
   if (findings.size() > kShownMax) {
-    reader::print_warning(absl::StrCat(
-        reader::count_text(findings.size() - kShownMax, "more module"),
-        " could not be used as recorded"));
+    reader::print_warning(
+        absl::StrCat(reader::count_text(findings.size() - kShownMax, "more module"),
+                     " could not be used as recorded"));
   }
 }
 
@@ -160,10 +159,10 @@ absl::StatusOr<int> archive(const ArchiveOptions& options) {
   warn_of_modules(used->findings);
   if (output == "-") return 0;
   const std::string nameless =
-      used->nameless == 0 ? ""
-                          : absl::StrCat(", ", reader::count_text(used->nameless,
-                                                                  "address", "addresses"),
-                                         " without a name");
+      used->nameless == 0
+          ? ""
+          : absl::StrCat(", ", reader::count_text(used->nameless, "address", "addresses"),
+                         " without a name");
   reader::print_message(absl::StrCat(
       reader::count_text(used->functions, "function"), " of ",
       reader::count_text(used->modules.size(), "module"), nameless, ": ",

@@ -112,9 +112,8 @@ SignalScope::SignalScope() {
 bool SignalScope::is_end_pending() const {
   sigset_t pending;
   sigpending(&pending);
-  return std::any_of(kEnds.begin(), kEnds.end(), [&](int signal) {
-    return sigismember(&pending, signal) == 1;
-  });
+  return std::any_of(kEnds.begin(), kEnds.end(),
+                     [&](int signal) { return sigismember(&pending, signal) == 1; });
 }
 
 int SignalScope::take_end() const {

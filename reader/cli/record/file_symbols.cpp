@@ -191,11 +191,16 @@ bool is_file_of(const std::string& path, uint64_t bytes) {
          static_cast<uint64_t>(facts.st_size) == bytes;
 }
 
-void tell_left_out(const char* what, const std::string& why, const OutputFile& output) {
-  const std::string path = reader::escaped(output.path);
-  reader::print_message(absl::StrCat(what, " of functions are not in ", path, ": ", why,
-                                     "; arctrace archive ", path,
-                                     " makes a file that has them"));
+void tell(const std::string& what, const OutputFile& output) {
+  reader::print_message(absl::StrCat(what, "; arctrace archive ",
+                                     reader::escaped(output.path),
+                                     " makes a file that has all"));
+}
+
+void tell_left_out(const std::string& why, const OutputFile& output) {
+  tell(absl::StrCat("the names of functions are not in ", reader::escaped(output.path),
+                    ": ", why),
+       output);
 }
 
 }  // namespace
@@ -215,15 +220,18 @@ void store_symbols(Recorder& recorder, const OutputFile& output,
     if (problem.empty()) answer = parse(bytes);
   }
   if (problem.empty() && !answer) problem = "they could not be found";
-  if (!problem.empty()) return tell_left_out("the names", problem, output);
+  if (!problem.empty()) return tell_left_out(problem, output);
   if (const int error = recorder.write_symbols(answer->payloads); error != 0) {
-    return tell_left_out("the names", std::strerror(error), output);
+    return tell_left_out(std::strerror(error), output);
   }
   for (const std::vector<std::byte>& payload : answer->payloads) {
     summary.file_bytes += sizeof(arctrace_chunk_header) + payload.size();
   }
   if (answer->is_partial) {
-    tell_left_out("some names", "it would have taken too long", output);
+    tell(
+        "names of functions may be missing in the file: there was no time to search all "
+        "of it",
+        output);
   }
 }
 
