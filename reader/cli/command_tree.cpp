@@ -24,10 +24,11 @@ std::vector<Command> add_commands(CLI::App& root, const std::string& config_file
   root.fallthrough();
   std::vector<Command> commands;
   for (const auto add :
-       {add_record,  add_report,  add_graph, add_diff,      add_tui,    add_view,
-        add_export,  add_dump,    add_info,  add_check,     add_create, add_list,
-        add_live,    add_attach,  add_start, add_stop,      add_ctl,    add_snapshot,
-        add_recover, add_destroy, add_env,   add_functions, add_help,   add_complete}) {
+       {add_record,  add_report, add_graph,     add_diff,     add_tui,
+        add_view,    add_export, add_archive,   add_dump,     add_info,
+        add_check,   add_create, add_list,      add_live,     add_attach,
+        add_start,   add_stop,   add_ctl,       add_snapshot, add_recover,
+        add_destroy, add_env,    add_functions, add_help,     add_complete}) {
     const size_t before = root.get_subcommands({}).size();
     Runner run = add(root);
     commands.push_back({root.get_subcommands({}).at(before), std::move(run)});

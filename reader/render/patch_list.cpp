@@ -18,11 +18,13 @@ namespace {
 struct PatchedPlace {
   uint64_t address = 0;
   const Module* module = nullptr;
+  const StoredSymbols& stored;
 
   PatchedPlace(const Definitions& definitions, ProcessIndex process, uint64_t function)
       : address(function),
         module(definitions.module_at(process, function,
-                                     definitions.process(process)->start_ns)) {}
+                                     definitions.process(process)->start_ns)),
+        stored(definitions.symbols()) {}
 
   uint64_t in_file() const {
     return module == nullptr ? address : address - module->bias;
@@ -31,7 +33,7 @@ struct PatchedPlace {
   std::string name(Symbolizer& names) const {
     if (module == nullptr) return "";
     const std::string_view name =
-        names.resolve(module->path, module->build_id, in_file()).function;
+        names.resolve(stored, module->path, module->build_id, in_file()).function;
     if (!name.empty()) return std::string(name);
     return absl::StrCat(module->path.substr(module->path.rfind('/') + 1), "+0x",
                         absl::Hex(in_file()));

@@ -90,7 +90,9 @@ const Module* FunctionResolver::find_exporter(ProcessIndex process, std::string_
     for (const Module& module : owner->modules) {
       if (module.loaded_ns > time_ns || time_ns >= module.unloaded_ns) continue;
       if (base_name(module.path) == "libarctrace-shim.so") continue;
-      if (symbolizer_->exports(module.path, module.build_id, name)) return &module;
+      if (symbolizer_->exports(definitions_.symbols(), module.path, module.build_id,
+                               name))
+        return &module;
     }
     time_ns = std::min(time_ns, owner->start_ns);
     process = definitions_.inherited_from(process);
@@ -106,7 +108,10 @@ FunctionResolver::Entry FunctionResolver::find_address(Cache& cache, ProcessInde
   const uint64_t file_address = address - module->bias;
   std::string_view name;
   if (symbolizer_ != nullptr) {
-    name = symbolizer_->resolve(module->path, module->build_id, file_address).function;
+    name = symbolizer_
+               ->resolve(definitions_.symbols(), module->path, module->build_id,
+                         file_address)
+               .function;
   }
   const CodeLocation location{module, address};
   const std::string path = module->path.empty() ? "[anonymous]" : module->path;
@@ -139,9 +144,9 @@ FunctionResolver::Entry FunctionResolver::find_generated(Cache& cache,
 std::string FunctionResolver::source_line(FunctionId function) {
   const CodeLocation& location = functions_[function].location;
   if (location.module == nullptr || symbolizer_ == nullptr) return {};
-  const ResolvedAddress found =
-      symbolizer_->resolve(location.module->path, location.module->build_id,
-                           location.address - location.module->bias, WithSource::kYes);
+  const ResolvedAddress found = symbolizer_->resolve(
+      definitions_.symbols(), location.module->path, location.module->build_id,
+      location.address - location.module->bias, WithSource::kYes);
   if (!found.source.has_value()) return {};
   return absl::StrCat(found.source->file, ":", found.source->line);
 }

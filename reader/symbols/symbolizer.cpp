@@ -10,20 +10,59 @@ Symbolizer::Symbolizer(SymbolOptions options) : debug_files_(std::move(options))
 
 ResolvedAddress Symbolizer::resolve(const std::string& path, const BuildId& build_id,
                                     uint64_t address, WithSource with_source) {
-  std::unique_ptr<Loaded>& loaded = loaded_[{path, build_id}];
-  if (loaded == nullptr) loaded = std::make_unique<Loaded>(load(path, build_id));
+  Loaded& module = loaded(path, build_id);
   ResolvedAddress resolved;
-  if (!loaded->file) return resolved;
-  if (const auto function = loaded->file->functions().find(address)) {
-    auto [name, is_new] = loaded->display_names.try_emplace(function->start);
+  if (!module.file) return resolved;
+  if (const auto function = module.file->functions().find(address)) {
+    auto [name, is_new] = module.display_names.try_emplace(function->start);
     if (is_new) name->second = demangle_untrusted(std::string(function->name));
     resolved.function = name->second;
     resolved.start = function->start;
   }
   if (with_source == WithSource::kYes) {
-    resolved.source = loaded->file->find_line(address);
+    resolved.source = module.file->find_line(address);
   }
   return resolved;
+}
+
+ResolvedAddress Symbolizer::resolve(const StoredSymbols& stored, const std::string& path,
+                                    const BuildId& build_id, uint64_t address,
+                                    WithSource with_source) {
+  const StoredFunction* function = stored.find(path, build_id, address);
+  if (function == nullptr || function->name.empty()) {
+    return resolve(path, build_id, address, with_source);
+  }
+  ResolvedAddress resolved;
+  auto [name, is_new] = stored_names_.try_emplace(function->name);
+  if (is_new) name->second = demangle_untrusted(function->name);
+  resolved.function = name->second;
+  resolved.start = function->start;
+  if (with_source == WithSource::kNo) return resolved;
+  if (function->line != 0) {
+    resolved.source = SourceLine{function->file, function->line};
+  } else {
+    resolved.source = resolve(path, build_id, address, with_source).source;
+  }
+  return resolved;
+}
+
+std::optional<FunctionSymbol> Symbolizer::find_symbol(const std::string& path,
+                                                      const BuildId& build_id,
+                                                      uint64_t address) {
+  const Loaded& module = loaded(path, build_id);
+  return module.file ? module.file->functions().find(address) : std::nullopt;
+}
+
+bool Symbolizer::exports(const StoredSymbols& stored, const std::string& path,
+                         const BuildId& build_id, std::string_view name) {
+  const std::optional<bool> known = stored.exports(path, build_id, name);
+  return known ? *known : exports(path, build_id, name);
+}
+
+Symbolizer::Loaded& Symbolizer::loaded(const std::string& path, const BuildId& build_id) {
+  std::unique_ptr<Loaded>& module = loaded_[{path, build_id}];
+  if (module == nullptr) module = std::make_unique<Loaded>(load(path, build_id));
+  return *module;
 }
 
 bool Symbolizer::exports(const std::string& path, const BuildId& build_id,

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "reader/symbols/symbol_file.hpp"
+#include "reader/trace/stored_symbols.hpp"
 
 namespace arctrace::reader {
 
@@ -42,9 +43,23 @@ class Symbolizer {
   ResolvedAddress resolve(const std::string& path, const BuildId& build_id,
                           uint64_t address, WithSource with_source = WithSource::kNo);
 
+  // The same, but what `stored`, the trace's own symbols, has comes first: that is what
+  // the names were when the trace was recorded, whatever stands at the path now.
+  ResolvedAddress resolve(const StoredSymbols& stored, const std::string& path,
+                          const BuildId& build_id, uint64_t address,
+                          WithSource with_source = WithSource::kNo);
+
+  // The symbol that includes the address, with its linker's name, as resolve() finds it.
+  // Its name is valid as long as the Symbolizer.
+  std::optional<FunctionSymbol> find_symbol(const std::string& path,
+                                            const BuildId& build_id, uint64_t address);
+
   // Whether the recorded module exports the function with the linker's name `name`. False
   // also if its file is missing, or not the recorded one.
   bool exports(const std::string& path, const BuildId& build_id, std::string_view name);
+
+  bool exports(const StoredSymbols& stored, const std::string& path,
+               const BuildId& build_id, std::string_view name);
 
   // One line for each module that could not be used as recorded, in the order of the
   // first calls of resolve(): "/path: build-id differs from the recorded one".
@@ -57,6 +72,7 @@ class Symbolizer {
     absl::node_hash_map<uint64_t, std::string> display_names;
   };
 
+  Loaded& loaded(const std::string& path, const BuildId& build_id);
   Loaded load(const std::string& path, const BuildId& build_id);
   std::optional<DebugFile> find_debug_file(const BuildId& build_id) const;
 
@@ -65,6 +81,8 @@ class Symbolizer {
   DebugFiles debug_files_;
   absl::flat_hash_map<Key, std::unique_ptr<Loaded>> loaded_;
   absl::flat_hash_map<Key, absl::flat_hash_set<std::string>> exports_;
+  // Of stored symbols, by their linker's names.
+  absl::node_hash_map<std::string, std::string> stored_names_;
   std::vector<std::string> findings_;
 };
 

@@ -46,11 +46,22 @@ struct BlockRef {
   }
 };
 
+// The payload of a SYMBOLS chunk.
+struct SymbolsRef {
+  uint64_t chunk = 0;   // chunk sequence
+  uint64_t offset = 0;  // of the payload in the input
+  uint32_t size = 0;
+};
+
 struct BlockIndex {
   std::vector<BlockRef> blocks;  // in the order of the input; each hand-out once
-  uint64_t bytes = 0;            // of all chunks or blocks in use
-  bool ends_early = false;       // the input is cut off, or damaged to its end
-  bool lacks_middle = false;     // of several files, one before the last ends early
+  std::vector<SymbolsRef> symbols;
+  // Where a chunk can be appended: after the last whole one that is not of SYMBOLS.
+  uint64_t end = ARCTRACE_HEADER_SIZE;
+  uint32_t next_sequence = 0;
+  uint64_t bytes = 0;         // of all chunks or blocks in use
+  bool ends_early = false;    // the input is cut off, or damaged to its end
+  bool lacks_middle = false;  // of several files, one before the last ends early
 };
 
 // Fills in `ref` from `header`, a private copy. False, with a finding, if `header` is not

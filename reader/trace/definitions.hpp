@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "reader/trace/record.hpp"
+#include "reader/trace/stored_symbols.hpp"
 
 namespace arctrace::reader {
 
@@ -66,6 +67,9 @@ class Definitions {
   // The answer holds for every time in [loaded_ns, unloaded_ns) of the module.
   const Module* module_at(ProcessIndex process, uint64_t address, int64_t time_ns) const;
 
+  // The names that the trace itself has for addresses.
+  const StoredSymbols& symbols() const { return symbols_; }
+
   // The parent from which `process` inherits definitions, or kNoIndex.
   ProcessIndex inherited_from(ProcessIndex process) const;
 
@@ -84,6 +88,7 @@ class Definitions {
   // False, and nothing is changed, if the id has another meaning already.
   bool add_name(ProcessIndex process, uint32_t id, std::string text);
   bool add_layout(ProcessIndex process, EventLayout layout);
+  StoredSymbols& mutable_symbols() { return symbols_; }
   // Modules of the process that overlap it end at `module.loaded_ns`.
   void add_module(ProcessIndex process, Module module);
   // False if no module with this start is loaded, or was unloaded at that time or later.
@@ -115,6 +120,7 @@ class Definitions {
   std::vector<Process> processes_;
   mutable std::vector<Scope> scopes_;  // by ProcessIndex
   std::vector<Thread> threads_;
+  StoredSymbols symbols_;
   absl::flat_hash_map<uint32_t, ProcessIndex> process_by_id_;
   absl::flat_hash_map<uint32_t, ThreadIndex> thread_by_writer_;
 };

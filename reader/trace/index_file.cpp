@@ -5,12 +5,16 @@
 #include <algorithm>
 #include <vector>
 
+#include "reader/trace/stored_symbols.hpp"
 #include "src/base/checksum.hpp"
 
 namespace arctrace::reader {
 namespace {
 
 constexpr uint32_t kRecordsChunkMax = 16u << 20;
+
+// SYMBOLS chunks that are kept: more than a recorder ever writes.
+constexpr size_t kSymbolsChunksMax = 4096;
 
 // Both headers of a BLOCK chunk, so that most chunks take one read.
 struct ChunkStart {
@@ -32,6 +36,11 @@ bool size_fits(const arctrace_chunk_header& h, const Geometry& geometry,
   if (h.kind == ARCTRACE_CHUNK_RECORDS) {
     if (h.size <= kRecordsChunkMax) return true;
     findings.add(Rule::kRecordsChunkSize, absl::StrCat(h.size, " bytes"), h.sequence);
+    return false;
+  }
+  if (h.kind == ARCTRACE_CHUNK_SYMBOLS) {
+    if (h.size <= StoredSymbols::kChunkBytesMax) return true;
+    findings.add(Rule::kSymbolsChunk, absl::StrCat(h.size, " bytes"), h.sequence);
     return false;
   }
   if (h.size >= ARCTRACE_BLOCK_HEADER_SIZE && h.size <= geometry.block_size) return true;
@@ -121,10 +130,16 @@ absl::StatusOr<BlockIndex> index_file_untrusted(Input& input, const Geometry& ge
     ref.flags = start.chunk.flags;
     ref.live = (ref.flags & ARCTRACE_CHUNK_LIVE_COPY) != 0;
     const bool is_block = start.chunk.kind == ARCTRACE_CHUNK_BLOCK;
+    const bool is_symbols = start.chunk.kind == ARCTRACE_CHUNK_SYMBOLS;
     // A newer version may have other kinds.
-    const bool is_known = is_block || start.chunk.kind == ARCTRACE_CHUNK_RECORDS;
+    const bool is_known =
+        is_block || is_symbols || start.chunk.kind == ARCTRACE_CHUNK_RECORDS;
     if (is_known && size_fits(start.chunk, geometry, findings)) {
-      if (!is_block) {
+      if (is_symbols) {
+        if (!ref.cut && index.symbols.size() < kSymbolsChunksMax) {
+          index.symbols.push_back({ref.chunk, ref.offset, ref.size});
+        }
+      } else if (!is_block) {
         ref.kind = BlockRef::Kind::kCollector;
         index.blocks.push_back(ref);
       } else if (ref.size >= ARCTRACE_BLOCK_HEADER_SIZE && *read == sizeof start &&
@@ -139,6 +154,10 @@ absl::StatusOr<BlockIndex> index_file_untrusted(Input& input, const Geometry& ge
       break;
     }
     offset = payload + start.chunk.size;
+    if (!is_symbols) {
+      index.end = offset;
+      index.next_sequence = expected_sequence;
+    }
   }
   drop_doubles(index, DoublesOf::kFile, findings);
   return index;

@@ -123,6 +123,12 @@ absl::StatusOr<BlockIndex> index_parts_untrusted(
       next_chunk = std::max(next_chunk, block.chunk + 1);
       all.blocks.push_back(block);
     }
+    for (SymbolsRef symbols : index->symbols) {
+      symbols.chunk += chunks;
+      symbols.offset += begin;
+      next_chunk = std::max(next_chunk, symbols.chunk + 1);
+      all.symbols.push_back(symbols);
+    }
     all.bytes += index->bytes;
     all.lacks_middle |= all.ends_early;
     all.ends_early = index->ends_early;

@@ -21,6 +21,7 @@
 #include "reader/trace/session_header.hpp"
 #include "reader/trace/shared_block.hpp"
 #include "reader/trace/shared_source.hpp"
+#include "reader/trace/stored_symbols.hpp"
 #include "reader/trace/writer_fates.hpp"
 #include "src/base/untrusted_bytes.hpp"
 
@@ -70,6 +71,7 @@ struct Trace::Impl {
   absl::StatusOr<BlockIndex> index_files();
   absl::Status load_shared(const BlockRef& block, DefinitionsLoader& loader);
   absl::Status load_moments(DefinitionsLoader& loader);
+  absl::Status load_symbols(std::span<const SymbolsRef> chunks);
   void group_exclusive(const std::vector<BlockRef>& blocks);
   void check_serials(std::span<const BlockRef> blocks);
   void check_end(const BlockIndex& index);
@@ -96,6 +98,7 @@ struct Trace::Impl {
   Definitions definitions;
   WriterFates fates;
   std::vector<BlockRef> all_blocks;
+  End end;
   std::vector<std::vector<BlockRef>> exclusive;  // by writer, each sorted by serial
   std::vector<SharedRef> shared;                 // of full form
   // The writers of records in `shared`; with their process's number, if they are threads
@@ -126,6 +129,8 @@ absl::Status Trace::Impl::load() {
     if (absl::Status status = load_moments(loader); !status.ok()) return status;
   }
   loader.build(session, clock, definitions, fates, findings);
+  if (absl::Status status = load_symbols(index->symbols); !status.ok()) return status;
+  end = {index->end, index->next_sequence};
   // The last file says that the recording finished, and an earlier one is cut off.
   if (index->lacks_middle) session.finished = false;
   check_end(*index);
@@ -152,6 +157,26 @@ absl::StatusOr<BlockIndex> Trace::Impl::index_files() {
   input = join_inputs(std::exchange(parts, {}));
   session.size_bytes = input->size();
   return index;
+}
+
+absl::Status Trace::Impl::load_symbols(std::span<const SymbolsRef> chunks) {
+  std::vector<std::byte> payload;
+  size_t all = 0;
+  for (const SymbolsRef& chunk : chunks) {
+    if (chunk.size > StoredSymbols::kBytesMax - all) {
+      findings.add(Rule::kSymbolsChunk, "there are too many bytes in all", chunk.chunk);
+      break;
+    }
+    all += chunk.size;
+    payload.resize(chunk.size);
+    const absl::StatusOr<size_t> read = input->read(chunk.offset, payload);
+    if (!read.ok()) return read.status();
+    payload.resize(*read);
+    if (!definitions.mutable_symbols().add_untrusted(payload)) {
+      findings.add(Rule::kSymbolsChunk, "it ends inside an entry", chunk.chunk);
+    }
+  }
+  return absl::OkStatus();
 }
 
 // What the recorder of a file writes, from a buffer's control page.
@@ -483,6 +508,7 @@ Trace::~Trace() = default;
 const Session& Trace::session() const { return impl_->session; }
 const Definitions& Trace::definitions() const { return impl_->definitions; }
 std::span<const BlockRef> Trace::blocks() const { return impl_->all_blocks; }
+Trace::End Trace::end() const { return impl_->end; }
 const ClockMap& Trace::clock() const { return impl_->clock; }
 const BufferState* Trace::buffer() const {
   return impl_->session.raw ? &impl_->buffer : nullptr;

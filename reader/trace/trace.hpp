@@ -53,6 +53,13 @@ class Trace {
   const ClockMap& clock() const;
   // The headers of all blocks, and the RECORDS chunks, in the order of the input.
   std::span<const BlockRef> blocks() const;
+  // Of one file: where chunks can be appended, after all but those of SYMBOLS, and the
+  // sequence of the first of them.
+  struct End {
+    uint64_t offset = 0;
+    uint32_t sequence = 0;
+  };
+  End end() const;
   // The state of a raw buffer's slots and counters; nullptr for a file.
   const BufferState* buffer() const;
 

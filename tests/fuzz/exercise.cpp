@@ -16,8 +16,10 @@
 #include "reader/render/info_text.hpp"
 #include "reader/render/record_describer.hpp"
 #include "reader/report/view_types.hpp"
+#include "reader/symbols/symbolizer.hpp"
 #include "reader/trace/content_check.hpp"
 #include "reader/trace/gaps.hpp"
+#include "reader/trace/key_scan.hpp"
 
 namespace arctrace::fuzz {
 namespace {
@@ -194,6 +196,27 @@ void exercise_exports(Trace& trace) {
   }
 }
 
+// The names that a file has itself. No file that it names is opened.
+void exercise_symbols(const Trace& trace, std::vector<std::byte> bytes) {
+  const std::unique_ptr<Input> input = memory_input("input", std::move(bytes));
+  UsedKeys keys;
+  const auto goes_on = [] { return true; };
+  require(scan_keys_untrusted(*input, trace, goes_on, keys).ok(),
+          "what is in memory can be searched");
+  const StoredSymbols& stored = trace.definitions().symbols();
+  Symbolizer symbolizer;
+  for (const auto& [process, key] : keys) {
+    const Module* module = trace.definitions().module_at(process, key, 0);
+    if (module == nullptr) continue;
+    const uint64_t address = key - module->bias;
+    const StoredFunction* found = stored.find(module->path, module->build_id, address);
+    if (found == nullptr || found->name.empty()) continue;
+    require(symbolizer.resolve(stored, module->path, module->build_id, address).start ==
+                found->start,
+            "a stored name is that of its address");
+  }
+}
+
 }  // namespace
 
 void require(bool holds, const char* what) {
@@ -203,8 +226,7 @@ void require(bool holds, const char* what) {
 }
 
 bool exercise_trace(std::vector<std::byte> bytes) {
-  absl::StatusOr<Trace> trace =
-      Trace::open(memory_input("input", std::move(bytes)), {10});
+  absl::StatusOr<Trace> trace = Trace::open(memory_input("input", bytes), {10});
   if (!trace.ok()) {
     require(trace.status().message().find('\n') == std::string_view::npos,
             "an error is one line");
@@ -212,6 +234,7 @@ bool exercise_trace(std::vector<std::byte> bytes) {
   }
   Exercise(*trace).run();
   exercise_exports(*trace);
+  if (trace->buffer() == nullptr) exercise_symbols(*trace, std::move(bytes));
   return true;
 }
 

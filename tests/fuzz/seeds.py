@@ -60,6 +60,12 @@ int (*const functions[])(int) = {guarded, table};
 void* reader() { return __builtin_return_address(0); }
 """
 
+CALLS = """
+#include <string.h>
+static int inner(const char* text) { return strdup(text) != 0; }
+int main(void) { return inner("a") + inner("b") - 2; }
+"""
+
 TYPES = """
 struct Pair { int first; double second; };
 union Either { float real[2]; struct { char letter; const char* text; } named; };
@@ -125,6 +131,18 @@ def save_modules(arctrace, save):
         save("patch_plan", "moved", plan.read_bytes())
 
 
+def save_symbols(arctrace, save):
+    """A trace that has names and source lines itself."""
+    with tempfile.TemporaryDirectory() as directory:
+        program, trace, archive = (pathlib.Path(directory) / name for name in ("calls", "trace", "archive"))
+        subprocess.run(["gcc", "-x", "c", "-", "-g", "-finstrument-functions", "-o", program], input=CALLS, text=True,
+                       check=True)
+        subprocess.run([arctrace, "record", "-b", "24k", "--block-size", "2k", "--slots", "4", "-o", trace, "--", program],
+                       check=True, stderr=subprocess.DEVNULL)
+        subprocess.run([arctrace, "archive", trace, "-o", archive], check=True, stderr=subprocess.DEVNULL)
+        save("trace_file", "symbols", archive.read_bytes())
+
+
 def main():
     arctrace, corpus = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2])
     library = arctrace.parent.parent / "lib/libarctrace.so.0"
@@ -150,6 +168,7 @@ def main():
                            input=TYPES, text=True, check=True, cwd=directory)
             save("function_types", f"dwarf{version}", path.read_bytes())
     save_modules(arctrace, save)
+    save_symbols(arctrace, save)
     small = ["-b", "24k", "--block-size", "2k", "--slots", "4"]
     with tempfile.TemporaryDirectory() as directory:
         for options in (["--mode=drop"], ["--mode=drop", "--scope=shared"],

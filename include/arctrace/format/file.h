@@ -5,6 +5,7 @@
  *
  *   BLOCK    the image of a block: its header and records, without the 0xff after them
  *   RECORDS  the collector's own records, full form, one after another
+ *   SYMBOLS  names of functions whose addresses are in the file; after all others
  *
  * A file that does not end with a SESSION record "finished" was cut off. It is valid up
  * to its last whole chunk.
@@ -17,7 +18,11 @@
 #define ARCTRACE_FILE_MAGIC 0x454C494654435241ull /* "ARCTFILE" */
 #define ARCTRACE_CHUNK_MAGIC 0x4B4E4843u          /* "CHNK" */
 
-enum arctrace_chunk_kind { ARCTRACE_CHUNK_BLOCK = 1, ARCTRACE_CHUNK_RECORDS = 2 };
+enum arctrace_chunk_kind {
+  ARCTRACE_CHUNK_BLOCK = 1,
+  ARCTRACE_CHUNK_RECORDS = 2,
+  ARCTRACE_CHUNK_SYMBOLS = 3 /* since version 1.8 */
+};
 
 /* arctrace_chunk_header.flags: the reason if records of the block are in progress. */
 #define ARCTRACE_CHUNK_OWNER_DIED 1u /* a writer of the block died */
@@ -38,6 +43,40 @@ ARCTRACE_ASSERT_OFFSET(arctrace_chunk_header, size, 8);
 ARCTRACE_ASSERT_OFFSET(arctrace_chunk_header, sequence, 16);
 ARCTRACE_ASSERT_OFFSET(arctrace_chunk_header, checksum, 20);
 ARCTRACE_ASSERT_SIZE(arctrace_chunk_header, 32);
+
+/* ---- Symbols --------------------------------------------------------------------- */
+
+/* With which the payload of SYMBOLS begins. Modules follow, up to its end. */
+struct arctrace_symbols {
+  uint32_t flags; /* ARCTRACE_SYMBOLS_* */
+  uint32_t reserved;
+} ARCTRACE_RECORD_PART;
+ARCTRACE_ASSERT_PART(arctrace_symbols, 8);
+
+#define ARCTRACE_SYMBOLS_PARTIAL 1u /* not all addresses of the file were looked up */
+#define ARCTRACE_SYMBOLS_LINES 2u   /* the lines were looked up, too */
+
+/* Then bytes(build_id_size), bytes(path_size), the functions and the exports. */
+struct arctrace_symbols_module {
+  uint32_t functions, exports; /* how many follow */
+  uint32_t build_id_size, path_size;
+} ARCTRACE_RECORD_PART;
+ARCTRACE_ASSERT_PART(arctrace_symbols_module, 16);
+
+/* Then bytes(name_size), the linker's name, and bytes(file_size), the source file. */
+struct arctrace_symbols_function {
+  uint64_t address, start; /* of the file: run-time address - bias */
+  uint32_t line;           /* in the source file; 0: not known */
+  uint32_t name_size, file_size;
+} ARCTRACE_RECORD_PART;
+ARCTRACE_ASSERT_OFFSET(arctrace_symbols_function, line, 16);
+ARCTRACE_ASSERT_PART(arctrace_symbols_function, 28);
+
+/* Then bytes(name_size): a library function that the module offers to others. */
+struct arctrace_symbols_export {
+  uint32_t name_size;
+} ARCTRACE_RECORD_PART;
+ARCTRACE_ASSERT_PART(arctrace_symbols_export, 4);
 
 /* ---- The collector's records ---------------------------------------------------- */
 

@@ -17,6 +17,7 @@
 #include "reader/cli/options/options.hpp"
 #include "reader/cli/options/traced_options.hpp"
 #include "reader/cli/record/child_process.hpp"
+#include "reader/cli/record/file_symbols.hpp"
 #include "reader/cli/record/join_processes.hpp"
 #include "reader/cli/record/record_session.hpp"
 #include "reader/render/output.hpp"
@@ -97,6 +98,7 @@ absl::StatusOr<int> attach(const AttachOptions& options) {
     const uint32_t gate = IpcAtomics::load_relaxed(control.gate);
     summary = recorder->finish();
     buffer->set_gate(gate);  // the session goes on
+    store_symbols(*recorder, options.output, signals, summary);
   }
   warn_of_untraced(summary);
   warn_of_identities(summary);
@@ -171,6 +173,7 @@ Runner add_attach(CLI::App& root) {
       root.add_subcommand("attach", "collect a session's records into a file");
   add_session_option(*app, options->name);
   add_output_option(*app, options->output);
+  add_no_symbols_option(*app, options->output);
   add_definitions_option(*app, options->definitions);
   add_snapshot_options(*app, options->flight);
   add_duration_option(*app, options->duration_ns, "collecting");

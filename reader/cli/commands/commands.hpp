@@ -17,6 +17,7 @@ using Runner = std::function<absl::StatusOr<int>()>;
 inline constexpr int kStatusInterrupted = 130;
 
 // Each adds its subcommand to `root`, and returns what to run if the command line has it.
+Runner add_archive(CLI::App& root);
 Runner add_attach(CLI::App& root);
 Runner add_check(CLI::App& root);
 Runner add_complete(CLI::App& root);

@@ -45,6 +45,7 @@ Runner add_record(CLI::App& root) {
       "bytes of a string and 8 arguments of a call are kept. Functions compiled\n"
       "with -finstrument-functions have neither arguments nor results.");
   add_output_option(*app, options->output);
+  add_no_symbols_option(*app, options->output);
   add_buffer_options(*app, options->buffer);
   add_kernel_options(*app, options->kernel);
   add_snapshot_options(*app, options->flight);

@@ -56,7 +56,8 @@ CLI::Option* add_output_option(CLI::App& app, OutputFile& output) {
       .add_option_function<std::string>(
           "-o,--output",
           [&output](const std::string& path) {
-            output = {path, true};
+            output.path = path;
+            output.is_named = true;
           },
           "the trace file to write; an existing one is kept as FILE.old; a FIFO or "
           "device "
@@ -64,6 +65,13 @@ CLI::Option* add_output_option(CLI::App& app, OutputFile& output) {
       ->check(not_empty())
       ->type_name("FILE")
       ->default_str(kDefaultFile);
+}
+
+CLI::Option* add_no_symbols_option(CLI::App& app, OutputFile& output) {
+  return app.add_flag_callback(
+      "--no-symbols", [&output] { output.has_symbols = false; },
+      "leave the names of functions out of the file: whoever reads it needs the programs "
+      "as they were recorded");
 }
 
 CLI::Option* add_definitions_option(CLI::App& app, std::string& path) {

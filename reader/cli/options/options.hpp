@@ -31,9 +31,13 @@ struct OutputFile {
   std::string path;
   // A FIFO or device is written into only if the user named it.
   bool is_named = false;
+  // Whether the names of functions are stored in it at the end of a recording.
+  bool has_symbols = true;
 };
 // -o, --output FILE: the default file if it is not given.
 CLI::Option* add_output_option(CLI::App& app, OutputFile& output);
+// --no-symbols
+CLI::Option* add_no_symbols_option(CLI::App& app, OutputFile& output);
 // -d, --definitions FILE
 CLI::Option* add_definitions_option(CLI::App& app, std::string& path);
 

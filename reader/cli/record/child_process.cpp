@@ -22,6 +22,8 @@
 namespace arctrace::cli {
 namespace {
 
+constexpr std::array kEnds = {SIGINT, SIGQUIT, SIGTERM, SIGHUP};
+
 std::string variable_name(const std::string& assignment) {
   return assignment.substr(0, assignment.find('=') + 1);
 }
@@ -107,10 +109,17 @@ SignalScope::SignalScope() {
   sigaction(SIGXFSZ, &ignore, &size_limit_before_);
 }
 
+bool SignalScope::is_end_pending() const {
+  sigset_t pending;
+  sigpending(&pending);
+  return std::any_of(kEnds.begin(), kEnds.end(),
+                     [&](int signal) { return sigismember(&pending, signal) == 1; });
+}
+
 int SignalScope::take_end(uint64_t timeout_ns) const {
   sigset_t ends;
   sigemptyset(&ends);
-  for (const int signal : {SIGINT, SIGQUIT, SIGTERM, SIGHUP}) sigaddset(&ends, signal);
+  for (const int signal : kEnds) sigaddset(&ends, signal);
   const timespec timeout{0, static_cast<long>(timeout_ns)};
   return std::max(0, sigtimedwait(&ends, nullptr, &timeout));
 }

@@ -33,6 +33,8 @@ class SignalScope {
   // Takes a signal that asks this process to end, if one comes within that time (less
   // than a second); else 0.
   int take_end(uint64_t timeout_ns = 0) const;
+  // Whether one is pending.
+  bool is_end_pending() const;
 
  private:
   sigset_t handled_;

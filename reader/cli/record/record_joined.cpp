@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "reader/cli/record/child_process.hpp"
+#include "reader/cli/record/file_symbols.hpp"
 #include "reader/cli/record/join_processes.hpp"
 #include "reader/cli/record/record_session.hpp"
 #include "reader/cli/record/recording_buffer.hpp"
@@ -46,7 +47,8 @@ absl::StatusOr<int> record(const RecordOptions& options, const SignalScope& sign
     buffer.close_gate();
     recording->bpf.reset();  // before its blocks are taken back
   }
-  const CollectorSummary summary = recorder.finish();
+  CollectorSummary summary = recorder.finish();
+  store_symbols(recorder, options.output, signals, summary);
   warn_of_untraced(summary);
   warn_of_identities(summary);
   keep_unsaved(buffer, summary, options.output.path);

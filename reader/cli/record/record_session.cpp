@@ -30,6 +30,7 @@
 #include "reader/cli/options/session_functions.hpp"
 #include "reader/cli/record/arg_types.hpp"
 #include "reader/cli/record/child_process.hpp"
+#include "reader/cli/record/file_symbols.hpp"
 #include "reader/cli/record/output_file.hpp"
 #include "reader/cli/record/patch_check.hpp"
 #include "reader/cli/record/recording_buffer.hpp"
@@ -357,6 +358,7 @@ absl::StatusOr<int> record_in_own_buffer(const RecordOptions& options,
         recording->bpf.reset();  // before its blocks are taken back
       }
       summary = recorder->finish();
+      store_symbols(*recorder, options.output, signals, *summary);
       keep_unsaved(buffer, *summary, options.output.path);
       // Also those that have recorded nothing so far. Some may be about to end.
       if (summary->living != 0 || count_session_users(buffer.path()) != 0) {

@@ -51,6 +51,7 @@ class Collector : public Recorder {
   CollectorSummary progress() const;
 
   CollectorSummary finish() override;
+  int write_symbols(std::span<const std::vector<std::byte>> payloads) override;
 
  private:
   void run();

@@ -4,7 +4,9 @@
 
 #include <absl/status/statusor.h>
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -47,6 +49,9 @@ class Recorder {
 
   // Switches recording off, writes what is left and ends the file. To be called once.
   virtual CollectorSummary finish() = 0;
+
+  // After finish(): appends SYMBOLS chunks to the file (TraceFile::write_symbols()).
+  virtual int write_symbols(std::span<const std::vector<std::byte>> payloads) = 0;
 };
 
 }  // namespace arctrace

@@ -396,13 +396,29 @@ void TraceFile::write_records(uint64_t ticks, std::span<const std::byte> records
     write_chunk(ARCTRACE_CHUNK_RECORDS, 0, 0, ticks, records.first(size));
     records = records.subspan(size);
   }
-  if (error_ == 0 || bytes_ == bytes_before || start_ < 0) return;
   // All or none, because whoever made the records will write them again.
-  const int64_t end = start_ + static_cast<int64_t>(bytes_before);
+  if (error_ != 0 && bytes_ != bytes_before) cut_back(bytes_before, sequence_before);
+}
+
+int TraceFile::write_symbols(uint64_t ticks,
+                             std::span<const std::vector<std::byte>> payloads) {
+  if (directory_ < 0) return ESPIPE;
+  const uint64_t bytes_before = bytes_;
+  const uint32_t sequence_before = sequence_;
+  for (const std::vector<std::byte>& payload : payloads) {
+    write_chunk(ARCTRACE_CHUNK_SYMBOLS, 0, 0, ticks, payload);
+  }
+  if (error_ != 0) cut_back(bytes_before, sequence_before);
+  return std::exchange(error_, 0);
+}
+
+void TraceFile::cut_back(uint64_t bytes, uint32_t sequence) {
+  if (start_ < 0) return;
+  const int64_t end = start_ + static_cast<int64_t>(bytes);
   if (ftruncate(fd_, end) != 0) return;
   lseek(fd_, end, SEEK_SET);
-  bytes_ = bytes_before;
-  sequence_ = sequence_before;
+  bytes_ = bytes;
+  sequence_ = sequence;
 }
 
 }  // namespace arctrace

@@ -68,6 +68,10 @@ class TraceFile {
   // Appends whole records of the collector in as many RECORDS chunks as they need.
   void write_records(uint64_t ticks, std::span<const std::byte> records);
 
+  // Appends SYMBOLS chunks to a regular file, all or none. Returns 0, or the errno of
+  // what failed: the file then is what it was before.
+  int write_symbols(uint64_t ticks, std::span<const std::vector<std::byte>> payloads);
+
   // A chunk that was in the file.
   struct CutChunk {
     arctrace_chunk_header header;
@@ -120,6 +124,8 @@ class TraceFile {
   // Appends all parts, or none if the file can be cut. An error is noted in error_.
   void append(std::span<iovec> parts);
   void append_header();
+  // Cuts the file off where it ended when it had these bytes and chunks.
+  void cut_back(uint64_t bytes, uint32_t sequence);
 
   int fd_ = -1;
   int reserve_ = -1;    // a file without a name that takes room

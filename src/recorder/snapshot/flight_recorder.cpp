@@ -280,4 +280,9 @@ CollectorSummary FlightRecorder::finish() {
   return summary;
 }
 
+int FlightRecorder::write_symbols(std::span<const std::vector<std::byte>> payloads) {
+  const std::lock_guard lock(mutex_);
+  return file_.write_symbols(read_ticks(buffer_.view().geometry().clock), payloads);
+}
+
 }  // namespace arctrace

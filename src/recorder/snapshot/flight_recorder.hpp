@@ -44,6 +44,7 @@ class FlightRecorder : public Recorder {
   void child_ended(uint32_t pid, int wait_status) override;
   absl::StatusOr<std::string> snapshot() override;
   CollectorSummary finish() override;
+  int write_symbols(std::span<const std::vector<std::byte>> payloads) override;
 
  private:
   void run();

@@ -263,6 +263,37 @@ TEST_CASE("trace file: records are cut into chunks between two of them") {
   CHECK(none->bytes() == 0);
 }
 
+TEST_CASE("symbols are appended all or none") {
+  const TemporaryDirectory directory;
+  const std::string path = directory.path("trace");
+  TraceFile file = create(path);
+  file.write_header(session_header(ARCTRACE_SESSION_MAGIC, 4096));
+  REQUIRE(file.publish().ok());
+  const std::vector<std::byte> before = read_file(path);
+  const std::vector<std::vector<std::byte>> payloads(2, std::vector<std::byte>(100'000));
+  {
+    // The second one does not fit.
+    struct rlimit limit {};
+    REQUIRE(getrlimit(RLIMIT_FSIZE, &limit) == 0);
+    struct rlimit small = limit;
+    small.rlim_cur = before.size() + 150'000;
+    std::signal(SIGXFSZ, SIG_IGN);
+    REQUIRE(setrlimit(RLIMIT_FSIZE, &small) == 0);
+    const int error = file.write_symbols(7, payloads);
+    REQUIRE(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+    CHECK(error == EFBIG);
+  }
+  CHECK(file.error() == 0);
+  CHECK(file.bytes() == before.size());
+  CHECK(read_file(path) == before);
+  CHECK(file.write_symbols(7, payloads) == 0);
+  CHECK(read_file(path).size() == before.size() + 2 * (100'000 + 32));
+  const DecodedTrace trace = decode_trace(read_file(path));
+  CHECK(joined(trace.problems) == "F6: not finished\n");
+  TraceFile device = create("/dev/full", SpecialFile::kWriteInto);
+  CHECK(device.write_symbols(7, payloads) == ESPIPE);
+}
+
 TEST_CASE("the end of a file can be taken off, down to blocks of data of that size") {
   const TemporaryDirectory directory;
   const std::string path = directory.path("trace");

@@ -1,0 +1,148 @@
+#include "reader/replay/used_symbols.hpp"
+
+#include <absl/container/btree_map.h>
+#include <absl/container/btree_set.h>
+#include <arctrace/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+namespace arctrace::reader {
+namespace {
+
+using ModuleKey = std::pair<std::string, BuildId>;
+
+// Modules that follow each other at one address, of which so many are looked at.
+constexpr int kModulesAtAddressMax = 16;
+constexpr size_t kKeysBetweenQuestions = 1024;
+
+// What is asked of each module.
+struct Questions {
+  absl::btree_map<ModuleKey, absl::btree_set<uint64_t>> addresses;
+  absl::btree_set<std::string> calls;  // of library functions
+};
+
+class UsedSymbolFinder {
+ public:
+  UsedSymbolFinder(const Definitions& definitions, WithSource lines,
+                   const SymbolOptions& options)
+      : definitions_(definitions), lines_(lines), options_(options) {}
+
+  void ask(ProcessIndex process, uint64_t key) {
+    if ((key & ARCTRACE_FRAME_NAME_BIT) == 0) return ask_address(process, key);
+    if ((key & ARCTRACE_FRAME_LIBRARY_BIT) == 0) return;
+    const auto name = definitions_.name(process, static_cast<uint32_t>(key));
+    if (name && !name->empty()) questions_.calls.insert(std::string(*name));
+  }
+
+  // Library calls are asked of every module.
+  void ask_every_module() {
+    if (questions_.calls.empty()) return;
+    for (const Process& process : definitions_.processes()) {
+      for (const Module& module : process.modules) {
+        questions_.addresses[{module.path, module.build_id}];
+      }
+    }
+  }
+
+  UsedSymbols answer(const std::function<bool()>& goes_on) {
+    for (const auto& [module, addresses] : questions_.addresses) {
+      if (!goes_on()) {
+        found_.is_partial = true;
+        break;
+      }
+      answer_module(module, addresses);
+    }
+    // Half of the modules would say of a function that another one is the first.
+    if (found_.is_partial) {
+      for (ModuleSymbols& module : found_.modules) module.exports.clear();
+    }
+    return std::move(found_);
+  }
+
+ private:
+  // All modules that ever were at the address.
+  void ask_address(ProcessIndex process, uint64_t address) {
+    int64_t time_ns = INT64_MIN;
+    for (int i = 0; i < kModulesAtAddressMax; ++i) {
+      const Module* module = definitions_.module_at(process, address, time_ns);
+      if (module == nullptr) return;
+      questions_.addresses[{module->path, module->build_id}].insert(address -
+                                                                    module->bias);
+      if (module->unloaded_ns <= time_ns || module->unloaded_ns == INT64_MAX) return;
+      time_ns = module->unloaded_ns;
+    }
+  }
+
+  void answer_module(const ModuleKey& key, const absl::btree_set<uint64_t>& addresses) {
+    const auto& [path, build_id] = key;
+    Symbolizer symbolizer(options_);
+    ModuleSymbols module{path, build_id, {}, {}};
+    for (const uint64_t address : addresses) {
+      if (auto function = find(symbolizer, key, address)) {
+        module.functions.emplace_back(address, *std::move(function));
+      } else {
+        ++found_.nameless;
+      }
+    }
+    for (const std::string& name : questions_.calls) {
+      if (symbolizer.exports(definitions_.symbols(), path, build_id, name)) {
+        module.exports.push_back(name);
+      }
+    }
+    const std::vector<std::string>& findings = symbolizer.findings();
+    std::copy(findings.begin(), findings.end(), std::back_inserter(found_.findings));
+    found_.functions += module.functions.size();
+    if (module.functions.empty() && module.exports.empty()) return;
+    found_.modules.push_back(std::move(module));
+  }
+
+  std::optional<StoredFunction> find(Symbolizer& symbolizer, const ModuleKey& key,
+                                     uint64_t address) {
+    const auto& [path, build_id] = key;
+    const StoredFunction* stored = definitions_.symbols().find(path, build_id, address);
+    std::optional<StoredFunction> found;
+    if (stored != nullptr && !stored->name.empty()) {
+      found = *stored;
+    } else if (const auto symbol = symbolizer.find_symbol(path, build_id, address)) {
+      found = StoredFunction{symbol->start, std::string(symbol->name), {}, 0};
+    }
+    if (!found || lines_ == WithSource::kNo || found->line != 0) return found;
+    if (const auto source =
+            symbolizer.resolve(path, build_id, address, WithSource::kYes).source) {
+      found->file = source->file;
+      found->line = source->line;
+    }
+    return found;
+  }
+
+  const Definitions& definitions_;
+  const WithSource lines_;
+  const SymbolOptions options_;
+  Questions questions_;
+  UsedSymbols found_;
+};
+
+}  // namespace
+
+UsedSymbols find_used_symbols(const Definitions& definitions, const UsedKeys& keys,
+                              WithSource lines, const SymbolOptions& options,
+                              const std::function<bool()>& goes_on) {
+  UsedSymbolFinder finder(definitions, lines, options);
+  size_t asked = 0;
+  for (const auto& [process, key] : keys) {
+    if (++asked % kKeysBetweenQuestions == 0 && !goes_on()) {
+      UsedSymbols nothing;
+      nothing.is_partial = true;
+      return nothing;
+    }
+    finder.ask(process, key);
+  }
+  finder.ask_every_module();
+  return finder.answer(goes_on);
+}
+
+}  // namespace arctrace::reader

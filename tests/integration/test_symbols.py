@@ -1,0 +1,228 @@
+"""A trace has the names of its functions: it is read where its program is not. `arctrace archive` adds source lines."""
+
+import os
+import pathlib
+import signal
+import struct
+import subprocess
+import unittest
+
+import support
+from support import ARCTRACE
+
+CHUNK = struct.Struct("<IHHIIIIQ")
+HEADER_SIZE = 4096
+SYMBOLS = 3
+
+PROGRAM = """
+#include <stdlib.h>
+#include <string.h>
+int inner(int x) {
+  char* copy = strdup("text");
+  free(copy);
+  return x + 1;
+}
+int outer(int n) {
+  int sum = 0;
+  for (int i = 0; i < n; ++i) sum += inner(i);
+  return sum;
+}
+int main(void) { return outer(20) == 0; }
+"""
+FUNCTIONS = {"main", "outer", "inner"}
+
+
+def chunks(trace):
+    """(kind, offset, size of the payload) of each chunk."""
+    data = trace.read_bytes()
+    offset = HEADER_SIZE
+    while offset < len(data):
+        _, kind, _, size, _, _, _, _ = CHUNK.unpack_from(data, offset)
+        yield kind, offset + CHUNK.size, size
+        offset += CHUNK.size + size
+
+
+def kinds(trace):
+    return [kind for kind, _, _ in chunks(trace)]
+
+
+class Symbols(support.TraceTest):
+    def setUp(self):
+        super().setUp()
+        self.home = self.directory / "home"
+        self.home.mkdir()
+        self.program = self.home / "program"
+        subprocess.run(["gcc", "-x", "c", "-", "-g", "-O0", "-finstrument-functions", "-o", self.program],
+                       input=PROGRAM, text=True, check=True, cwd=self.home)
+
+    def recorded(self, *options):
+        done = self.record(self.program, options=options)
+        self.assertEqual(done.status, 0, done.stderr)
+        self.assertNotIn("archive", done.stderr)
+        self.assertIn(f" {done.trace.stat().st_size} bytes", done.stderr)
+        self.check_clean(done.trace)
+        return done.trace
+
+    def take_away(self):
+        self.program.rename(self.home / "away")
+
+    def text(self, *arguments):
+        done = subprocess.run([ARCTRACE, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                              check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def refused(self, *arguments):
+        """The one line of a command that is refused."""
+        before = self.contents()
+        done = subprocess.run([ARCTRACE, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                              check=False)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertEqual(done.stdout, "")
+        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+        self.assertEqual(self.contents(), before)
+        return done.stderr
+
+    def contents(self):
+        return {path: path.read_bytes() for path in self.directory.iterdir() if path.is_file()}
+
+    def rows(self, trace):
+        """The rows of a report with source lines, without what it says of the file."""
+        return self.text("report", "--view=flat", "--lines", trace).splitlines()[1:]
+
+    def functions(self, trace):
+        return {(row["name"], row["module"]) for row in self.report(trace, "flat")["functions"]}
+
+    def test_names_are_there_without_the_program(self):
+        trace = self.recorded()
+        self.assertEqual(kinds(trace).count(SYMBOLS), 1)
+        self.assertEqual(kinds(trace)[-1], SYMBOLS)
+        before = self.functions(trace)
+        self.assertLessEqual({(name, str(self.program)) for name in FUNCTIONS}, before)
+        self.assertIn("strdup", {name for name, module in before if module and "libc" in module})
+        self.take_away()
+        self.assertEqual(self.functions(trace), before)
+        self.assertIn(" inner", self.text("dump", trace))
+        self.assertIn("outer;inner", self.text("export", trace, "--to=folded", "-o", "-"))
+        self.assertIn("inner", self.text("graph", "inner", trace))
+
+    def test_another_program_at_the_path_is_not_taken_for_it(self):
+        trace = self.recorded()
+        before = self.functions(trace)
+        self.take_away()
+        subprocess.run(["gcc", "-x", "c", "-", "-g", "-finstrument-functions", "-o", self.program],
+                       input=PROGRAM.replace("inner", "other"), text=True, check=True)
+        self.assertEqual(self.functions(trace), before)
+
+    def test_no_symbols(self):
+        trace = self.recorded("--no-symbols")
+        self.assertNotIn(SYMBOLS, kinds(trace))
+        self.take_away()
+        names = {name for name, module in self.functions(trace) if module == str(self.program)}
+        self.assertEqual(len(names), len(FUNCTIONS))
+        for name in names:
+            self.assertTrue(name.startswith("program+0x"), name)
+
+    def test_into_a_pipe_there_are_none(self):
+        done = subprocess.run([ARCTRACE, "record", "-o", "-", "--", self.program], stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, check=True)
+        trace = self.directory / "piped"
+        trace.write_bytes(done.stdout)
+        self.assertNotIn(SYMBOLS, kinds(trace))
+        self.assertNotIn(b"archive", done.stderr)
+
+    def test_in_overwrite_mode_and_of_a_session(self):
+        trace = self.recorded("--mode=overwrite")
+        self.assertEqual(kinds(trace)[-1], SYMBOLS)
+        name = f"symbols-{os.getpid()}"
+        subprocess.run([ARCTRACE, "create", name, "--start"], check=True, stdout=subprocess.DEVNULL)
+        collected = self.directory / "collected"
+        try:
+            with subprocess.Popen([ARCTRACE, "attach", name, "-o", collected], stderr=subprocess.PIPE,
+                                  text=True) as attached:
+                self.assertIn("collecting", attached.stderr.readline())
+                subprocess.run([ARCTRACE, "record", "--session", name, "--", self.program], check=True)
+                attached.send_signal(signal.SIGINT)
+                attached.stderr.read()
+            self.assertEqual(attached.returncode, 0)
+        finally:
+            subprocess.run([ARCTRACE, "destroy", name], check=True)
+        self.take_away()
+        for path in (trace, collected):
+            self.assertLessEqual(FUNCTIONS, {function for function, _ in self.functions(path)})
+
+    def test_an_archive_has_lines(self):
+        trace = self.recorded()
+        here = self.rows(trace)
+        archive = self.directory / "arctrace.data.archive"
+        self.assertEqual(self.text("archive", trace), "")
+        self.check_clean(archive)
+        self.assertEqual(kinds(archive).count(SYMBOLS), 1)
+        self.take_away()
+        self.assertEqual(self.rows(archive), here)
+        self.assertRegex("\n".join(here), "inner.*<stdin>:")
+        # An archive of an archive keeps what it has, though the program is gone.
+        again = self.directory / "again"
+        self.text("archive", archive, "-o", again)
+        self.assertEqual(self.rows(again), here)
+        self.assertEqual(subprocess.run([ARCTRACE, "archive", trace, "-o", "-"], stdout=subprocess.PIPE,
+                                        stderr=subprocess.DEVNULL, check=True).stdout[:8], b"ARCTFILE")
+
+    def test_an_archive_of_a_file_that_has_none(self):
+        for options in (["--no-symbols"], ["--no-symbols", "--mode=overwrite"]):
+            trace = self.recorded(*options)
+            archive = self.directory / "whole"
+            self.text("archive", trace, "-o", archive, "--force")
+            self.check_clean(archive)
+            self.assertEqual(self.functions(archive), self.functions(trace))
+            # Of a file that was cut off too.
+            cut = self.directory / "cut"
+            cut.write_bytes(trace.read_bytes()[:-5])
+            self.text("archive", cut, "-o", archive, "--force")
+            self.take_away()
+            self.assertLessEqual(FUNCTIONS, {name for name, _ in self.functions(archive)})
+            (self.home / "away").rename(self.program)
+            for path in (cut, archive):
+                path.unlink()
+
+    def test_refusals(self):
+        trace = self.recorded()
+        missing = self.directory / "missing"
+        self.assertIn("No such file", self.refused("archive", missing))
+        self.assertIn("is the trace itself", self.refused("archive", trace, "-o", trace, "--force"))
+        taken = self.directory / "taken"
+        taken.write_text("as it was")
+        self.assertIn("exists: --force replaces it", self.refused("archive", trace, "-o", taken))
+        self.assertIn("not an arctrace trace", self.refused("archive", taken, "-o", missing))
+        self.assertIn("No such file", self.refused("archive", trace, "-o", self.directory / "none/out"))
+        self.assertIn("No space left", self.refused("archive", trace, "-o", "/dev/full"))
+        taken.unlink()
+        name = f"archived-{os.getpid()}"
+        buffer = pathlib.Path(self.text("create", name).strip())
+        try:
+            self.assertIn("arctrace snapshot makes a file of it", self.refused("archive", buffer, "-o", missing))
+        finally:
+            subprocess.run([ARCTRACE, "destroy", name], check=True)
+
+    def test_damage_is_a_finding(self):
+        trace = self.recorded()
+        self.take_away()
+        whole = trace.read_bytes()
+        [(_, offset, size)] = [chunk for chunk in chunks(trace) if chunk[0] == SYMBOLS]
+        damaged = self.directory / "damaged"
+        for at in range(offset, offset + size, 12):
+            damaged.write_bytes(whole[:at] + b"\xff" * 4 + whole[at + 4 :])
+            done = subprocess.run([ARCTRACE, "check", damaged], stdout=subprocess.PIPE, text=True, check=False)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("F9", done.stdout)
+            self.assertEqual(subprocess.run([ARCTRACE, "report", "--view=flat", damaged], stdout=subprocess.DEVNULL,
+                                            stderr=subprocess.DEVNULL, check=False).returncode, 0)
+        damaged.write_bytes(whole[: offset + size // 2 & ~3])
+        done = subprocess.run([ARCTRACE, "check", damaged], stdout=subprocess.PIPE, text=True, check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("F5", done.stdout)
+        damaged.unlink()
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
