@@ -52,9 +52,9 @@ SHARED_LIMITS = {
     ("library_calls", "repeated"): 311,
 }
 COROUTINE_LIMITS = {
-    ("switches", "1", "switch"): 1_900,
-    ("switches", "1000", "switch"): 2_100,
-    ("switches", "4000", "switch"): 2_150,
+    ("switches", "1", "switch"): 1_950,
+    ("switches", "1000", "switch"): 2_150,
+    ("switches", "4000", "switch"): 2_200,
     ("switches", "1", "call"): 235,
     ("switches", "4000", "call"): 235,
 }
