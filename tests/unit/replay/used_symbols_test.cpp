@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 #include <doctest/doctest.h>
+#include <link.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -26,11 +27,12 @@ extern "C" __attribute__((noinline, visibility("default"))) int used_symbols_fix
 
 Module module_of(const void* address) {
   Dl_info facts{};
-  REQUIRE(dladdr(address, &facts) != 0);
+  link_map* map = nullptr;
+  REQUIRE(dladdr1(address, &facts, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP) != 0);
   Module module;
-  module.bias = reinterpret_cast<uint64_t>(facts.dli_fbase);
-  module.start = module.bias;
-  module.end = module.bias + (uint64_t{1} << 32);
+  module.bias = map->l_addr;  // not its beginning, where that is fixed
+  module.start = reinterpret_cast<uint64_t>(facts.dli_fbase);
+  module.end = module.start + (uint64_t{1} << 32);
   module.path = std::filesystem::canonical(facts.dli_fname);
   return module;
 }
