@@ -100,7 +100,7 @@ TEST_CASE("what is encoded is decoded, in chunks of a bounded size") {
   CHECK(symbols.functions() == 3000);
   CHECK(symbols.modules() == 1);
   CHECK_FALSE(symbols.is_partial());
-  CHECK(symbols.find("", kId, 16 * 2999)->name == "f2999");
+  CHECK(symbols.find("", kId, uint64_t{16} * 2999)->name == "f2999");
   CHECK(symbols.find("", kId, 0)->file.size() == 905);
   CHECK(symbols.exports("", kId, "free") == true);
   CHECK(reader::encode_symbols({}, 0).empty());

@@ -287,7 +287,7 @@ TEST_CASE("symbols are appended all or none") {
   CHECK(file.bytes() == before.size());
   CHECK(read_file(path) == before);
   CHECK(file.write_symbols(7, payloads) == 0);
-  CHECK(read_file(path).size() == before.size() + 2 * (100'000 + 32));
+  CHECK(read_file(path).size() == before.size() + size_t{2} * (100'000 + 32));
   const DecodedTrace trace = decode_trace(read_file(path));
   CHECK(joined(trace.problems) == "F6: not finished\n");
   TraceFile device = create("/dev/full", SpecialFile::kWriteInto);
