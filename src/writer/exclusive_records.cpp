@@ -90,11 +90,15 @@ bool take_block(ThreadState& state) {
 struct Opening {
   std::byte* end;
   bool has_stack;
+  uint64_t base_ticks;  // from which what follows counts its ticks
 };
 
 // Finds what is already in a block that this thread owns and is opening: a writer call
-// that never came back may have begun to open it.
-Opening opening_of(std::byte* block, uint32_t size) {
+// that never came back may have begun to open it. `base_ticks`: the header's, or those of
+// a TIME record there.
+Opening opening_of(std::byte* block, uint32_t size, uint64_t base_ticks) {
+  constexpr uint32_t kTime = ARCTRACE_WORD0(
+      ARCTRACE_TYPE_TIME, ARCTRACE_COMPACT_HEAD_SIZE + sizeof(arctrace_time_body));
   uint32_t offset = ARCTRACE_BLOCK_HEADER_SIZE;
   bool has_stack = false;
   while (offset < size) {
@@ -102,11 +106,60 @@ Opening opening_of(std::byte* block, uint32_t size) {
     if (word0 == ARCTRACE_FILL) break;
     const uint32_t length = word0 & ARCTRACE_LENGTH_MASK;
     if (length == 0 || length % 4 != 0 || length > size - offset)
-      return {block + size, true};
-    has_stack = word0 == ARCTRACE_WORD0(ARCTRACE_TYPE_STACK, length);
+      return {block + size, true, base_ticks};
+    has_stack = has_stack || word0 == ARCTRACE_WORD0(ARCTRACE_TYPE_STACK, length);
+    if (word0 == kTime) {
+      std::byte* body = block + offset + ARCTRACE_COMPACT_HEAD_SIZE;
+      base_ticks = part_at<arctrace_time_body>(body).ticks;
+    }
     offset += length;
   }
-  return {block + offset, has_stack};
+  return {block + offset, has_stack, base_ticks};
+}
+
+// A clock that went back (a migration between unsynchronised CPUs) reads as no time.
+uint64_t not_before_base(const ThreadState& state, uint64_t ticks) {
+  const uint64_t base = state.block.base_ticks;
+  return static_cast<int64_t>(ticks - base) < 0 ? base : ticks;
+}
+
+// Writes a TIME record, from which later records count their ticks. False: there is no
+// room.
+bool write_time(ThreadState& state, uint64_t ticks) {
+  // Its own stamp is as late as 32 bits can say: not before the records that precede it,
+  // and not after those that follow.
+  const Reservation time = append(state, ARCTRACE_TYPE_TIME, sizeof(arctrace_time_body),
+                                  state.block.base_ticks + UINT32_MAX);
+  if (time.word0 == nullptr) return false;
+  part_at<arctrace_time_body>(time.body).ticks = ticks;
+  IpcAtomics::store_release(word_at(time.word0), time.committed);
+  state.block.base_ticks = ticks;
+  return true;
+}
+
+// Has the block that was taken begin with the thread's opening records, or go on with
+// those that an earlier call wrote there: they keep their times, because the calls of the
+// handler that left that one came after them.
+void open_block(ThreadState& state, const ProcessState& process, uint32_t keep,
+                uint64_t ticks) {
+  std::byte* block = session.view.block(state.block.taken.index);
+  const uint32_t size = session.view.geometry().block_size;
+  const Opening begun = opening_of(block, size, state.block.base_ticks);
+  if (begun.end == block + ARCTRACE_BLOCK_HEADER_SIZE) {
+    state.block.base_ticks = ticks;
+    Handout<IpcAtomics>::open(session.view, state.block.taken,
+                              block_identity(state, process, ARCTRACE_FORM_COMPACT,
+                                             ARCTRACE_CLASS_DATA, ticks));
+  } else {
+    state.block.base_ticks = begun.base_ticks;
+  }
+  state.block.pos = begun.end;
+  state.block.end = block + size;
+  ticks = not_before_base(state, ticks);
+  if (ticks_from_base(state, ticks) > UINT32_MAX && !write_time(state, ticks)) {
+    state.block.end = state.block.pos;
+  }
+  if (!begun.has_stack) write_opening(state, keep, ticks);
 }
 
 // Opens a fresh exclusive block with room for `keep` bytes after its opening records.
@@ -123,39 +176,23 @@ bool change_block(ThreadState& state, ProcessState& process, uint32_t keep,
     return false;
   }
   if (!state.block.is_opening() && !take_block(state)) return false;
-  state.block.base_ticks = ticks;
-  Handout<IpcAtomics>::open(
-      session.view, state.block.taken,
-      block_identity(state, process, ARCTRACE_FORM_COMPACT, ARCTRACE_CLASS_DATA, ticks));
-  std::byte* block = session.view.block(state.block.taken.index);
-  const uint32_t size = session.view.geometry().block_size;
-  const Opening begun = opening_of(block, size);
-  state.block.pos = begun.end;
-  state.block.end = block + size;
-  if (!begun.has_stack) write_opening(state, keep, ticks);
+  open_block(state, process, keep, ticks);
   std::atomic_signal_fence(std::memory_order_seq_cst);
   ++state.block.serial;  // open
   set_has_block(state, true);
   return true;
 }
 
-// Writes a TIME record, from which later records count their ticks. False: no room in
-// this block.
+// Has later records count their ticks from this time. False: no room in this block.
 bool rebase(ThreadState& state, uint32_t keep, uint64_t ticks) {
   constexpr uint32_t kTimeLength =
       ARCTRACE_COMPACT_HEAD_SIZE + sizeof(arctrace_time_body);
   std::byte* begin;
   if (!find_room(state, kTimeLength + keep, begin)) return false;
   set_has_block(state, false);
-  // Its own stamp is as late as 32 bits can say: not before the records that precede it,
-  // and not after those that follow.
-  const Reservation time = append(state, ARCTRACE_TYPE_TIME, sizeof(arctrace_time_body),
-                                  state.block.base_ticks + UINT32_MAX);
-  part_at<arctrace_time_body>(time.body).ticks = ticks;
-  IpcAtomics::store_release(word_at(time.word0), time.committed);
-  state.block.base_ticks = ticks;
+  const bool written = write_time(state, ticks);
   set_has_block(state, true);
-  return true;
+  return written;
 }
 
 }  // namespace
@@ -172,9 +209,7 @@ Reservation reserve_exclusive(ThreadState& state, ProcessState& process, uint16_
     return kNoReservation;
   }
   if (state.block.is_open) {
-    // A clock that went back (a migration between unsynchronised CPUs) reads as no time.
-    if (static_cast<int64_t>(ticks - state.block.base_ticks) < 0)
-      ticks = state.block.base_ticks;
+    ticks = not_before_base(state, ticks);
     if (ticks_from_base(state, ticks) <= UINT32_MAX || rebase(state, length, ticks)) {
       const Reservation record = append(state, type, body_size, ticks);
       if (record.word0 != nullptr) {
@@ -190,6 +225,7 @@ Reservation reserve_exclusive(ThreadState& state, ProcessState& process, uint16_
   for (int tries = 0; tries < kTries && change_block(state, process, length, ticks);
        ++tries) {
     if (state.loss.stack_differs) continue;
+    ticks = not_before_base(state, ticks);
     const Reservation record = append(state, type, body_size, ticks);
     if (record.word0 != nullptr) {
       count_written(state);

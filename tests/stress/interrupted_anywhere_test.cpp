@@ -431,6 +431,91 @@ TEST_CASE("interrupted anywhere: a function with hooks, by a handler that jumps 
   }
 }
 
+// Whether the last record in the thread's next block, which is not open yet, is of this
+// type and complete.
+bool has_begun_with(const TestSession& test, uint16_t type) {
+  const ExclusiveBlock& block = thread_local_state.state->block;
+  if (block.is_open || !block.is_opening()) return false;
+  const std::byte* at = test.view().block(block.taken.index) + ARCTRACE_BLOCK_HEADER_SIZE;
+  uint32_t last = ARCTRACE_FILL;
+  for (uint32_t word0 = 0;; at += word0 & ARCTRACE_LENGTH_MASK) {
+    word0 = *reinterpret_cast<const uint32_t*>(at);
+    if (word0 == ARCTRACE_FILL) return last >> ARCTRACE_TYPE_SHIFT == type;
+    last = word0;
+  }
+}
+
+// Until a record can't say any more how long after the block's base it was written.
+void outlast_base() {
+  const uint64_t base = thread_local_state.state->block.base_ticks;
+  while (session_ticks() - base <= UINT32_MAX) usleep(10'000);
+}
+
+// The next call opens the block that the interrupted one began to open: a STACK that is
+// there already is of the time before the handler's calls.
+TEST_CASE("interrupted anywhere: an entry that opens a block, by a handler's jump") {
+  in_session(buffer_with(ARCTRACE_SCOPE_THREAD, 1024, 8000), [&](TestSession& test) {
+    const auto here = reinterpret_cast<uintptr_t>(&test);
+    arctrace_shim_thread_start(here - (4u << 20), here + (64u << 10));
+    call_hooked(1, 1, [&] {
+      const auto run = [&](const std::function<bool(uint64_t)>& at_step) {
+        arctrace_flush();
+        return single_step([] { call_hooked(2, 2); }, at_step);
+      };
+      run([](uint64_t) { return true; });  // learns the call
+      const ExclusiveBlock& block = thread_local_state.state->block;
+      uint64_t first = 0;  // step at which it has the next block
+      const uint64_t last = run([&](uint64_t step) {
+        if (first == 0 && block.is_opening()) first = step;
+        return !block.is_open;
+      });
+      volatile uint64_t at = first;  // volatile: they change between set and jump
+      volatile uint64_t begun = 0;
+      while (at < last) {
+        const uint64_t jumps_at = at + 1;
+        at = jumps_at;
+        if (sigsetjmp(jump_target, 1) == 0) {
+          run([&](uint64_t step) {
+            if (step == jumps_at) call_and_jump_out();
+            return true;
+          });
+        }
+        const bool is_first = begun == 0;
+        if (has_begun_with(test, ARCTRACE_TYPE_STACK)) begun = begun + 1;
+        if (is_first && begun != 0) {
+          outlast_base();
+          if (sigsetjmp(jump_target, 1) == 0) {
+            single_step([] { call_hooked(3, 3); },
+                        [&](uint64_t) {
+                          if (has_begun_with(test, ARCTRACE_TYPE_TIME)) jump_out();
+                          return true;
+                        });
+          }
+          REQUIRE(has_begun_with(test, ARCTRACE_TYPE_TIME));
+        }
+        call_hooked(3, 3);
+        REQUIRE(thread_local_state.state->open.depth == 1);
+      }
+      CHECK(begun >= 1);
+    });
+    check_at_rest(test);
+    const DecodedTrace trace = test.finish();
+    CHECK(joined(trace.problems) == "");
+    CHECK(trace.of_type(ARCTRACE_TYPE_TIME).size() == 1);
+    for (const DecodedBlock& block : trace.blocks) {
+      CHECK(std::count_if(block.records.begin(), block.records.end(),
+                          [](const DecodedRecord& record) {
+                            return record.type == ARCTRACE_TYPE_STACK &&
+                                   !record.in_progress;
+                          }) <= 1);
+    }
+    const ReplayedStack replayed =
+        ReplayedStack::in_order_of_time(trace, ReplayedStack::Stacks::kChecked);
+    CHECK(replayed.open().empty());
+    CHECK(replayed.orphans().empty());
+  });
+}
+
 // The second call has the frame that the first one had.
 TEST_CASE("interrupted anywhere: a jump out of an event, and another by the same frame") {
   for (const arctrace_scope scope : kScopes) {

@@ -20,13 +20,17 @@ class ReplayedStack {
     }
   }
 
-  // The same in the order of time, for a writer with several blocks at once. Without
-  // STACK records, whose times may be equal to those of others.
-  static ReplayedStack in_order_of_time(const DecodedTrace& trace) {
+  // What becomes of STACK records: their times may be equal to those of others.
+  enum class Stacks : uint8_t { kIgnored, kChecked };
+
+  // The same in the order of time, for a writer with several blocks at once.
+  static ReplayedStack in_order_of_time(const DecodedTrace& trace,
+                                        Stacks stacks = Stacks::kIgnored) {
     std::vector<DecodedRecord> records;
     for (const DecodedBlock& block : trace.blocks) {
       for (const DecodedRecord& record : block.records) {
-        const bool counts = !record.in_progress && record.type != ARCTRACE_TYPE_STACK;
+        const bool counts = !record.in_progress && (record.type != ARCTRACE_TYPE_STACK ||
+                                                    stacks == Stacks::kChecked);
         if (counts) records.push_back(record);
       }
     }
