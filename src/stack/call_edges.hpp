@@ -74,7 +74,7 @@ class CallEdges {
   void add(const MachineFrame& caller, const MachineFrame& callee,
            const arctrace_shim_call& call) {
     const uint64_t apart = mixed(caller.location - stack_pointer_of(callee));
-    Edge& edge = edges_[index(callee, apart)];
+    Edge& edge = edges_[offset(callee, apart) / sizeof(Edge)];
     edge.hook_site = 0;
     std::atomic_signal_fence(std::memory_order_seq_cst);
     edge.call_site = callee.call_site;
@@ -107,7 +107,7 @@ class CallEdges {
   };
 
  private:
-  static constexpr unsigned kIndexBits = 10;
+  static constexpr size_t kEdges = 1024;
   // A guessed location is the stack pointer itself.
   static constexpr uint32_t kFoundByStackPointer =
       ARCTRACE_SHIM_LOCATION_BY_SP | ARCTRACE_SHIM_LOCATION_GUESSED;
@@ -122,7 +122,7 @@ class CallEdges {
   const Edge* find(const MachineFrame& caller, uintptr_t stack_pointer,
                    const MachineFrame& callee) const {
     const uint64_t apart = mixed(caller.location - stack_pointer);
-    const Edge* edge = kept_pointer(&edges_[index(callee, apart)]);
+    const Edge* edge = kept_pointer(edge_at(offset(callee, apart)));
     const bool is_one =
         edge->hook_site == callee.hook_site &&
         (kSites == Sites::kEqual || edge->call_site == callee.call_site) &&
@@ -145,13 +145,20 @@ class CallEdges {
     const auto offset = static_cast<intptr_t>(call.location - call.frame_pointer);
     return offset == static_cast<int32_t>(offset) ? static_cast<int32_t>(offset) : 0;
   }
-  // Recursion through code without hooks has the same sites at several distances.
-  static uint32_t index(const MachineFrame& callee, uint64_t apart) {
-    const uint32_t sites = callee.call_site + 8 * callee.hook_site;
-    return (sites + static_cast<uint32_t>(apart)) * 0x9E3779B1U >> (32 - kIndexBits);
+  // In bytes. Sites that lie a few bytes apart, as those of calls one after the other or
+  // of short functions, have different edges. Recursion through code without hooks has
+  // the same sites at several distances.
+  static size_t offset(const MachineFrame& callee, uint64_t apart) {
+    const uint32_t sites = callee.call_site + callee.hook_site;
+    return (8 * sites + static_cast<uint32_t>(apart)) & ((kEdges - 1) * sizeof(Edge));
+  }
+  const Edge* edge_at(size_t at) const {
+    return reinterpret_cast<const Edge*>(reinterpret_cast<uintptr_t>(edges_) + at);
   }
 
-  Edge edges_[size_t{1} << kIndexBits];
+  static_assert(sizeof(Edge) == 32);
+
+  Edge edges_[kEdges];
 };
 
 }  // namespace arctrace

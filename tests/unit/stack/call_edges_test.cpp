@@ -52,6 +52,30 @@ TEST_CASE("call edges: a call is known by its sites, its caller's, and their dis
   }
 }
 
+// Otherwise each of them would be forgotten for the next one, again and again.
+TEST_CASE("call edges: neighbouring calls and short functions have edges of their own") {
+  constexpr uint32_t kSites = 32;
+  constexpr uint32_t kShortestCall = 5;       // bytes from one call to the next
+  constexpr uint32_t kShortestFunction = 16;  // bytes from one function to the next
+  const MachineFrame caller = frame_at(900, 1, 2);
+  const auto call = [](uint32_t i) {
+    return frame_at(800, 5000, 1000 + i * kShortestCall);
+  };
+  const auto function = [](uint32_t i) {
+    return frame_at(800, 9000 + i * kShortestFunction, 1500);
+  };
+  const auto stub = [](uint32_t i) {
+    const uint32_t site = 3000 + i * kShortestCall;
+    return frame_at(800, site, site);
+  };
+  for (const std::function<MachineFrame(uint32_t)>& made :
+       {std::function<MachineFrame(uint32_t)>(call), {function}, {stub}}) {
+    static CallEdges edges;
+    for (uint32_t i = 0; i < kSites; ++i) edges.add(caller, made(i), {});
+    for (uint32_t i = 0; i < kSites; ++i) CHECK(edges.has(caller, made(i)));
+  }
+}
+
 TEST_CASE("call edges: what can't be told from no edge is none") {
   CHECK(CallEdges::can_add(frame_at(900, 1, 2), frame_at(800, 3, 4)));
   CHECK(CallEdges::can_add(frame_at(900, 1, 2), frame_at(900, 3, 2)));  // inlined
