@@ -10,4 +10,8 @@ namespace arctrace::shim {
 // modules that come later are not recorded.
 void watch_loader(bool is_loading);
 
+// Brings the hooks up to date with the modules that are loaded now. For a shim that does
+// not have the loader call it, between two sessions.
+void look_for_modules();
+
 }  // namespace arctrace::shim

@@ -4,6 +4,9 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 
+#include <type_traits>
+
+#include "src/base/memory.hpp"
 #include "src/base/raw_syscall.hpp"
 #include "src/shim_protocol/environment.hpp"
 #include "src/shim_protocol/join_result.hpp"
@@ -84,11 +87,23 @@ void set_filter(const ShimOptions& options) {
   arctrace_shim_set_filter(&filter);
 }
 
+constinit ShimOptions options{};
+
+// Who had the hooks put into their places.
+enum class StartedBy : uint8_t { kNobody, kLoader, kRecorder };
+StartedBy started_by = StartedBy::kNobody;
+
+void read_options(const char* text) {
+  static_assert(std::is_trivially_copyable_v<ShimOptions>);
+  fill_zero(&options, sizeof options);  // as newly constructed
+  decode_options(text, options);
+}
+
 // `is_loading`: the loader calls us, under its lock. Otherwise no code is changed: not
 // the loader's, and the program's threads may stand anywhere in its own.
 void start_hooks(const char* options_text, bool is_loading) {
-  static constinit ShimOptions options;
-  decode_options(options_text, options);
+  started_by = is_loading ? StartedBy::kLoader : StartedBy::kRecorder;
+  read_options(options_text);
   set_filter(options);
   arctrace_shim_set_unwinder(find_caller);
   start_function_hooks();
@@ -109,6 +124,30 @@ void start_hooks(const char* options_text, bool is_loading) {
   set_module_hook(patch_functions);
   watch_loader(is_loading);
   watch_exit();
+}
+
+// Has all hooks follow the options of another session, before anything is recorded.
+// Returns whether there is a filter of calls.
+bool renew_hooks() {
+  forget_function_symbols();
+  set_filter(options);
+  look_for_modules();
+  renew_library_hooks(options.library_calls);
+  return options.filters();
+}
+
+int join_again(const char* session, const char* options_text) {
+  if (has_session()) return EALREADY;
+  read_options(options_text);
+  remember_environment(options_text);
+  return -arctrace_shim_join(session, renew_hooks);
+}
+
+// Hooks that the loader had put into their places belong to one session for good: some
+// are code that reads its gate.
+bool may_join() {
+  return started_by == StartedBy::kNobody ? is_late()
+                                          : started_by == StartedBy::kRecorder;
 }
 
 __attribute__((constructor(102))) void start() {
@@ -133,12 +172,25 @@ using namespace arctrace::shim;
 // (src/recorder/attach/join_process.cpp). Joins the session at this path, with these
 // options in the form of their variable, and hooks what can be hooked while other threads
 // run. Returns kJoinResult plus 0, or plus an error number: ENOSYS is a glibc that is too
-// old, others are arctrace_attach()'s.
-ARCTRACE_HOOK int arctrace_join_session(const char* session, const char* options) {
+// old, EPERM a program that began with a shim, others are arctrace_attach()'s. After
+// EALREADY, the two functions below may have it leave the session that it is in.
+ARCTRACE_HOOK int arctrace_join_session(const char* session, const char* options_text) {
   if (!is_glibc() || !is_known_glibc()) return kJoinResult + ENOSYS;
+  if (!may_join()) return kJoinResult + EPERM;
+  if (started_by == StartedBy::kRecorder) {
+    return kJoinResult + join_again(session, options_text);
+  }
   const int result = arctrace_attach(session);
   if (result < 0) return kJoinResult - result;
-  if (arctrace_shim_claim() == 0) return kJoinResult + EALREADY;
-  start_hooks(options, false);
+  if (arctrace_shim_claim() == 0) return kJoinResult + EPERM;
+  start_hooks(options_text, false);
   return kJoinResult;
+}
+
+// The same for the steps of leaving a session that is over (src/api/shim_interface.h).
+ARCTRACE_HOOK int arctrace_end_session() {
+  return kJoinResult - arctrace_shim_end_session();
+}
+ARCTRACE_HOOK int arctrace_forget_session() {
+  return kJoinResult - arctrace_shim_forget_session();
 }

@@ -4,12 +4,16 @@
 #include <dlfcn.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <thread>
+#include <vector>
 
 #include "src/recorder/attach/join_target.hpp"
 #include "src/recorder/attach/stopped_thread.hpp"
+#include "src/recorder/attach/stopped_threads.hpp"
 #include "src/recorder/attach/thread_choice.hpp"
 #include "src/shim_protocol/join_result.hpp"
 
@@ -97,7 +101,12 @@ std::string join_error(int error, const JoinRequest& request) {
     case ENOSYS:
       return "its glibc is older than 2.28";
     case EALREADY:
-      return "it has been in a recording already";
+    case EBUSY:
+      return "it is in a recording that goes on, or in a session (arctrace list)";
+    case EPERM:
+      return "it began in a recording, whose hooks belong to that one";
+    case EAGAIN:
+      return "a signal handler interrupts what records its thread; try again";
     case EACCES:
       return absl::StrCat("its user may not write into ", request.session);
     default:
@@ -105,9 +114,79 @@ std::string join_error(int error, const JoinRequest& request) {
   }
 }
 
+using Clock = std::chrono::steady_clock;
+
+uint64_t ns_since(Clock::time_point begin) {
+  return static_cast<uint64_t>(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin).count());
+}
+
+// The shim's functions, as the thread calls them.
+class ShimCalls {
+ public:
+  ShimCalls(StoppedThread& thread, const JoinTarget& target, const JoinRequest& request,
+            uint64_t stack)
+      : thread_(thread), pid_(target.pid), stack_(stack) {
+    const std::string name = request.shim.substr(request.shim.rfind('/') + 1);
+    const LoadedLibrary shim = find_library(target.pid, name);
+    join_ = find_function(target.pid, shim, "arctrace_join_session");
+    end_ = find_function(target.pid, shim, "arctrace_end_session");
+    forget_ = find_function(target.pid, shim, "arctrace_forget_session");
+  }
+
+  bool are_complete() const { return join_ != 0 && end_ != 0 && forget_ != 0; }
+
+  // These return an error number, 0 for none.
+  absl::StatusOr<int> join(uint64_t session, uint64_t options) {
+    return call(join_, session, options);
+  }
+  // Has the process leave a session that is over. All threads stand still for a moment,
+  // to be seen outside of what records. If we are killed meanwhile, nothing is recorded
+  // any more, so that they may also run.
+  absl::StatusOr<int> leave(uint64_t& all_stopped_ns) {
+    constexpr int kTries = 50;
+    constexpr auto kPause = std::chrono::milliseconds(2);
+    absl::StatusOr<int> error = call(end_, 0, 0);
+    if (!error.ok() || *error != 0) return error;
+    const std::vector<CodeRange> code = find_own_code(pid_);
+    for (int i = 0; i < kTries; ++i) {
+      if (i != 0) std::this_thread::sleep_for(kPause);
+      const Clock::time_point begin = Clock::now();
+      error = forget(code);
+      all_stopped_ns = std::max(all_stopped_ns, ns_since(begin));
+      const bool may_work_later =
+          error.ok() ? *error == EAGAIN : absl::IsUnavailable(error.status());
+      if (!may_work_later) break;
+    }
+    return error;
+  }
+
+ private:
+  absl::StatusOr<int> forget(const std::vector<CodeRange>& code) {
+    absl::StatusOr<StoppedThreads> others =
+        StoppedThreads::stop_all_but(pid_, thread_.tid());
+    if (!others.ok()) return others.status();
+    if (absl::Status left = others->leave_code(code); !left.ok()) return left;
+    return call(forget_, 0, 0);
+  }
+
+  absl::StatusOr<int> call(uint64_t function, uint64_t a, uint64_t b) {
+    const absl::StatusOr<uint64_t> result = thread_.call(function, {a, b}, stack_);
+    if (!result.ok()) return result.status();
+    return static_cast<int32_t>(*result) - shim::kJoinResult;
+  }
+
+  StoppedThread& thread_;
+  pid_t pid_;
+  uint64_t stack_;
+  uint64_t join_;
+  uint64_t end_;
+  uint64_t forget_;
+};
+
 absl::Status load_and_join(const JoinTarget& target, const JoinRequest& request,
                            const Functions& functions, StoppedThread& thread,
-                           Scratch& scratch) {
+                           Scratch& scratch, uint64_t& all_stopped_ns) {
   const absl::StatusOr<uint64_t> shim = scratch.put(request.shim);
   const absl::StatusOr<uint64_t> session = scratch.put(request.session);
   const absl::StatusOr<uint64_t> options = scratch.put(request.options);
@@ -119,20 +198,23 @@ absl::Status load_and_join(const JoinTarget& target, const JoinRequest& request,
     return absl::FailedPreconditionError(absl::StrCat(
         "it cannot load the shim: ", loader_error(thread, functions, scratch.stack())));
   }
-  const std::string name = request.shim.substr(request.shim.rfind('/') + 1);
-  const uint64_t join =
-      find_function(target.pid, find_library(target.pid, name), "arctrace_join_session");
-  if (join == 0) return absl::InternalError("the shim that it has loaded cannot join");
-  const absl::StatusOr<uint64_t> result =
-      thread.call(join, {*session, *options}, scratch.stack());
-  if (!result.ok()) return result.status();
-  const int error = static_cast<int32_t>(*result) - shim::kJoinResult;
-  return error == 0 ? absl::OkStatus()
-                    : absl::FailedPreconditionError(join_error(error, request));
+  ShimCalls calls(thread, target, request, scratch.stack());
+  if (!calls.are_complete()) {
+    return absl::InternalError("the shim that it has loaded cannot join");
+  }
+  absl::StatusOr<int> error = calls.join(*session, *options);
+  if (error.ok() && *error == EALREADY) {
+    error = calls.leave(all_stopped_ns);
+    if (error.ok() && *error == 0) error = calls.join(*session, *options);
+  }
+  if (!error.ok()) return error.status();
+  return *error == 0 ? absl::OkStatus()
+                     : absl::FailedPreconditionError(join_error(*error, request));
 }
 
 absl::Status join_by(StoppedThread& thread, const JoinTarget& target,
-                     const JoinRequest& request, const Functions& functions) {
+                     const JoinRequest& request, const Functions& functions,
+                     uint64_t& all_stopped_ns) {
   if (absl::Status status = thread.borrow(functions.code); !status.ok()) return status;
   const absl::StatusOr<uint64_t> memory = thread.call(
       functions.map,
@@ -149,7 +231,8 @@ absl::Status join_by(StoppedThread& thread, const JoinTarget& target,
   if (!location.ok()) return location.status();
   const absl::StatusOr<int32_t> error = thread.read_word(*location);
   if (!error.ok()) return error.status();
-  absl::Status joined = load_and_join(target, request, functions, thread, scratch);
+  absl::Status joined =
+      load_and_join(target, request, functions, thread, scratch, all_stopped_ns);
   const char* bytes = reinterpret_cast<const char*>(&*error);
   absl::Status restored = thread.write(*location, {bytes, sizeof *error});
   return joined.ok() ? restored : joined;
@@ -171,18 +254,17 @@ absl::StatusOr<Joined> join_process(pid_t pid, const JoinRequest& request) {
   };
   const absl::StatusOr<Functions> functions = find_functions(*target);
   if (!functions.ok()) return refused(functions.status());
-  using Clock = std::chrono::steady_clock;
   Joined result{target->name};
   Clock::time_point begin;
   {
     absl::StatusOr<StoppedThread> thread = stop_harmless_thread(*target);
     if (!thread.ok()) return refused(thread.status());
     begin = thread->stopped_at();
-    absl::Status joined = join_by(*thread, *target, request, *functions);
+    absl::Status joined =
+        join_by(*thread, *target, request, *functions, result.all_stopped_ns);
     if (!joined.ok()) return refused(joined);
   }
-  result.stopped_ns = static_cast<uint64_t>(
-      std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin).count());
+  result.stopped_ns = ns_since(begin);
   return result;
 }
 

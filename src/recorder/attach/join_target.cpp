@@ -79,14 +79,16 @@ std::string yama_advice() {
                       ": sysctl kernel.yama.ptrace_scope=0 permits it to its user)");
 }
 
-// Whether the process sees this file where we do.
-bool sees(pid_t pid, const std::string& path) {
+// Whether the process sees at `seen` the file that we see at `path`.
+bool is_same_file(pid_t pid, const std::string& path, const std::string& seen) {
   struct stat here {};
   struct stat there {};
   return stat(path.c_str(), &here) == 0 &&
-         stat((proc_path(pid, "root") + path).c_str(), &there) == 0 &&
+         stat((proc_path(pid, "root") + seen).c_str(), &there) == 0 &&
          here.st_dev == there.st_dev && here.st_ino == there.st_ino;
 }
+
+bool sees(pid_t pid, const std::string& path) { return is_same_file(pid, path, path); }
 
 // Why its program cannot load the shim; empty: it can.
 std::string program_problem(pid_t pid) {
@@ -147,6 +149,18 @@ std::vector<Mapping> mappings_of(pid_t pid) {
   return mappings;
 }
 
+// A library that is called as the shim is and that the process has loaded, if it is
+// another file, or one that is gone since. Empty: there is none.
+std::string other_shim(pid_t pid, const std::string& shim) {
+  for (const Mapping& mapping : mappings_of(pid)) {
+    if (absl::StartsWith(base_name(mapping.path), base_name(shim)) &&
+        !is_same_file(pid, shim, mapping.path)) {
+      return mapping.path;
+    }
+  }
+  return "";
+}
+
 // The first address of these bytes in the memory from `low` to `high`; 0: there is none.
 uint64_t find_bytes(pid_t pid, uint64_t low, uint64_t high, std::string_view bytes) {
   constexpr uint64_t kSizeMax = uint64_t{64} << 20;  // libc's code has 1.4 MiB
@@ -168,6 +182,17 @@ LoadedLibrary find_library(pid_t pid, const std::string& name) {
     if (is_named(base_name(mapping.path), name)) return {mapping.path, mapping.low};
   }
   return {};
+}
+
+std::vector<CodeRange> find_own_code(pid_t pid) {
+  std::vector<CodeRange> code;
+  for (const Mapping& mapping : mappings_of(pid)) {
+    if (mapping.is_executable &&
+        absl::StartsWith(base_name(mapping.path), "libarctrace")) {
+      code.push_back({mapping.low, mapping.high});
+    }
+  }
+  return code;
 }
 
 uint64_t find_function(pid_t pid, const LoadedLibrary& library, const std::string& name) {
@@ -261,8 +286,9 @@ absl::StatusOr<JoinTarget> examine_process(pid_t pid, const std::string& shim,
                    "a seccomp filter confines it, which might end it; start it with "
                    "arctrace record");
   }
-  if (!find_library(pid, base_name(shim)).path.empty()) {
-    return refusal(pid, "it has been in a recording already");
+  if (const std::string other = other_shim(pid, shim); !other.empty()) {
+    return refusal(
+        pid, absl::StrCat("it has loaded ", other, ", which is not this command's shim"));
   }
   if (!sees(pid, shim) || !sees(pid, session)) {
     return refusal(pid, absl::StrCat("it does not see ", sees(pid, shim) ? session : shim,
