@@ -256,6 +256,8 @@ TEST_CASE("session: of threads that attach at once none is lost silently") {
 TEST_CASE("session: a process leaves one that is over, and joins another") {
   TestSession first(small_buffer(1024, 64));
   TestSession second(small_buffer(1024, 64));
+  constexpr uint32_t kIdentity = 5;
+  IpcAtomics::store_relaxed(second.view().control().process_next, kIdentity);
   CHECK_CHILD([&] {
     REQUIRE(arctrace_attach(first.path().c_str()) == 0);
     const uint32_t name = arctrace_define_name("kept");
@@ -270,6 +272,9 @@ TEST_CASE("session: a process leaves one that is over, and joins another") {
       is_next.arrive_and_wait();
     });
     is_next.arrive_and_wait();
+    uintptr_t return_slot = 1234;
+    CHECK(arctrace_shim_call_begin(ARCTRACE_FRAME_NAME_BIT | name, &return_slot, 0, 0) ==
+          1);
     CHECK(arctrace_shim_forget_session() == -EBUSY);
     CHECK(arctrace_shim_end_session() == -EBUSY);
     REQUIRE(unlink(first.path().c_str()) == 0);
@@ -283,8 +288,11 @@ TEST_CASE("session: a process leaves one that is over, and joins another") {
               return false;
             }) == 0);
     CHECK(arctrace_shim_join(second.path().c_str(), [] { return false; }) == -EALREADY);
-    CHECK(current_process(0)->id == 1);
+    CHECK(current_process(0)->id == kIdentity);
     CHECK(current_process(0)->origin == ARCTRACE_ORIGIN_EXEC);
+    CHECK(thread_local_state.state->attached);
+    arctrace_shim_call_end(&return_slot, 0);  // a call of the session that was left
+    CHECK(return_slot == 1234);
     arctrace_enter(name);
     arctrace_exit(name);
     is_next.arrive_and_wait();
@@ -300,6 +308,7 @@ TEST_CASE("session: a process leaves one that is over, and joins another") {
   CHECK(trace.of_type(ARCTRACE_TYPE_PROCESS).size() == 1);
   CHECK(trace.of_type(ARCTRACE_TYPE_INSTANT).size() == 1);
   CHECK(trace.of_type(ARCTRACE_TYPE_ENTER).size() == 1);
+  CHECK(trace.of_type(ARCTRACE_TYPE_EXIT_NAMED).size() == 0);
   CHECK(trace.of_type(ARCTRACE_TYPE_STRING).size() == 1);
   CHECK(trace.of_type(ARCTRACE_TYPE_THREAD).size() == 2);
 }
