@@ -89,9 +89,9 @@ void look_for_modules() {
   modules_changed(false);
 }
 
-void watch_loader(bool is_loading) {
+void watch_loader() {
   dl_iterate_phdr(find_loader, &loader);
-  if (!is_loading || loader == nullptr || loader->r_brk == 0 ||
+  if (loader == nullptr || loader->r_brk == 0 ||
       !make_function_jump(loader->r_brk, reinterpret_cast<uintptr_t>(&loader_calls))) {
     counting_pid = sys::getpid();
     set_module_check(check_modules);

@@ -304,7 +304,10 @@ const Module* module_of(const LibraryCall& call) {
 
 // Has the next call of a stub look at its function anew, by the filter that applies now.
 void renew(LibraryCall& call) {
-  if (call.kind == CallKind::kInitializer) return;
+  // The jumps to stubs of functions with sleds read the gate of an earlier session.
+  const bool is_function =
+      call.plain.key == static_cast<uint64_t>(reinterpret_cast<uintptr_t>(call.slot));
+  if (call.kind == CallKind::kInitializer || is_function) return;
   const auto address = static_cast<uintptr_t>(call.plain.target);
   const Module* module = module_of(call);
   const auto filter = static_cast<uint16_t>(call_filter_flags(call.name, address));

@@ -31,7 +31,8 @@ struct Functions {
   uint64_t errno_location;
   uint64_t open;  // dlopen()
   uint64_t open_flags;
-  uint64_t error;  // dlerror(); 0: there is none
+  uint64_t error;   // dlerror(); 0: there is none
+  uint64_t symbol;  // dlsym(); 0: not before libdl is loaded
 };
 
 absl::StatusOr<Functions> find_functions(const JoinTarget& target) {
@@ -46,7 +47,8 @@ absl::StatusOr<Functions> find_functions(const JoinTarget& target) {
                       find("__errno_location"),
                       find("dlopen"),
                       RTLD_NOW,
-                      find("dlerror")};
+                      find("dlerror"),
+                      find("dlsym")};
   if (functions.open == 0) {
     functions.open = find("__libc_dlopen_mode");
     functions.open_flags |= kInternalOpen;
@@ -124,21 +126,26 @@ uint64_t ns_since(Clock::time_point begin) {
 // The shim's functions, as the thread calls them.
 class ShimCalls {
  public:
+  // `dlsym`, `handle`: that function, and dlopen()'s result.
   ShimCalls(StoppedThread& thread, const JoinTarget& target, const JoinRequest& request,
-            uint64_t stack)
-      : thread_(thread), pid_(target.pid), stack_(stack) {
+            uint64_t stack, uint64_t dlsym, uint64_t handle)
+      : thread_(thread), pid_(target.pid), stack_(stack), dlsym_(dlsym), handle_(handle) {
     const std::string name = request.shim.substr(request.shim.rfind('/') + 1);
     const LoadedLibrary shim = find_library(target.pid, name);
-    join_ = find_function(target.pid, shim, "arctrace_join_session");
+    want_ = find_function(target.pid, shim, "arctrace_want_session");
     end_ = find_function(target.pid, shim, "arctrace_end_session");
     forget_ = find_function(target.pid, shim, "arctrace_forget_session");
   }
 
-  bool are_complete() const { return join_ != 0 && end_ != 0 && forget_ != 0; }
+  bool are_complete() const { return want_ != 0 && end_ != 0 && forget_ != 0; }
 
   // These return an error number, 0 for none.
-  absl::StatusOr<int> join(uint64_t session, uint64_t options) {
-    return call(join_, session, options);
+
+  // `name`: the address of that of the shim's function whose resolver joins.
+  absl::StatusOr<int> join(uint64_t session, uint64_t options, uint64_t name) {
+    absl::StatusOr<int> error = call(want_, session, options);
+    if (!error.ok() || *error != 0) return error;
+    return call(dlsym_, handle_, name);
   }
   // Has the process leave a session that is over. All threads stand still for a moment,
   // to be seen outside of what records. If we are killed meanwhile, nothing is recorded
@@ -179,10 +186,28 @@ class ShimCalls {
   StoppedThread& thread_;
   pid_t pid_;
   uint64_t stack_;
-  uint64_t join_;
+  uint64_t dlsym_;
+  uint64_t handle_;
+  uint64_t want_;
   uint64_t end_;
   uint64_t forget_;
 };
+
+// dlsym() of the process, which before glibc 2.34 is in a library that it may lack.
+absl::StatusOr<uint64_t> find_symbol_function(const JoinTarget& target,
+                                              const Functions& functions,
+                                              StoppedThread& thread, Scratch& scratch) {
+  if (functions.symbol != 0) return functions.symbol;
+  const absl::StatusOr<uint64_t> name = scratch.put("libdl.so.2");
+  if (!name.ok()) return name.status();
+  const absl::StatusOr<uint64_t> handle =
+      thread.call(functions.open, {*name, functions.open_flags}, scratch.stack());
+  if (!handle.ok()) return handle.status();
+  const uint64_t found =
+      find_function(target.pid, find_library(target.pid, "libdl.so.2"), "dlsym");
+  if (found == 0) return absl::FailedPreconditionError("its libc has no dlsym");
+  return found;
+}
 
 absl::Status load_and_join(const JoinTarget& target, const JoinRequest& request,
                            const Functions& functions, StoppedThread& thread,
@@ -190,7 +215,8 @@ absl::Status load_and_join(const JoinTarget& target, const JoinRequest& request,
   const absl::StatusOr<uint64_t> shim = scratch.put(request.shim);
   const absl::StatusOr<uint64_t> session = scratch.put(request.session);
   const absl::StatusOr<uint64_t> options = scratch.put(request.options);
-  if (!options.ok()) return options.status();
+  const absl::StatusOr<uint64_t> name = scratch.put("arctrace_joined_session");
+  if (!name.ok()) return name.status();
   const absl::StatusOr<uint64_t> handle =
       thread.call(functions.open, {*shim, functions.open_flags}, scratch.stack());
   if (!handle.ok()) return handle.status();
@@ -198,14 +224,17 @@ absl::Status load_and_join(const JoinTarget& target, const JoinRequest& request,
     return absl::FailedPreconditionError(absl::StrCat(
         "it cannot load the shim: ", loader_error(thread, functions, scratch.stack())));
   }
-  ShimCalls calls(thread, target, request, scratch.stack());
+  const absl::StatusOr<uint64_t> dlsym =
+      find_symbol_function(target, functions, thread, scratch);
+  if (!dlsym.ok()) return dlsym.status();
+  ShimCalls calls(thread, target, request, scratch.stack(), *dlsym, *handle);
   if (!calls.are_complete()) {
     return absl::InternalError("the shim that it has loaded cannot join");
   }
-  absl::StatusOr<int> error = calls.join(*session, *options);
+  absl::StatusOr<int> error = calls.join(*session, *options, *name);
   if (error.ok() && *error == EALREADY) {
     error = calls.leave(all_stopped_ns);
-    if (error.ok() && *error == 0) error = calls.join(*session, *options);
+    if (error.ok() && *error == 0) error = calls.join(*session, *options, *name);
   }
   if (!error.ok()) return error.status();
   return *error == 0 ? absl::OkStatus()

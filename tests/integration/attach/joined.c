@@ -14,6 +14,8 @@
  *
  * executes: children that execute a program.
  *
+ * loads: a plugin, whose path is in PLUGIN, that is loaded and unloaded again and again.
+ *
  * robust: threads that end with robust mutexes locked. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -170,6 +172,18 @@ static void executes(void) {
   }
 }
 
+static void loads(void) {
+  while (!is_stopped()) {
+    void* plugin = dlopen(getenv("PLUGIN"), RTLD_NOW);
+    expect(plugin != NULL, "dlopen");
+    int (*work)(int) = NULL;
+    *(void**)&work = dlsym(plugin, "plugin_work");
+    expect(work != NULL && work(1) == 2, "plugin_work");
+    expect(dlclose(plugin) == 0, "dlclose");
+    getppid();
+  }
+}
+
 /* A thread that ends with a robust mutex locked leaves it so marked, whatever else is on
  * its list. */
 static pthread_mutex_t robust_mutexes[3];
@@ -221,7 +235,7 @@ int main(int count, char** arguments) {
     void (*run)(void);
   } modes[] = {{"sleeps", sleeps},   {"polls", polls},     {"computes", computes},
                {"signals", signals}, {"threads", threads}, {"executes", executes},
-               {"robust", robust}};
+               {"loads", loads},     {"robust", robust}};
   for (size_t i = 0; count == 2 && i < sizeof modes / sizeof *modes; ++i) {
     if (strcmp(arguments[1], modes[i].name) != 0) continue;
     puts("begins");
