@@ -311,6 +311,57 @@ class Attach(TraceTest):
         stopped.send_signal(signal.SIGCONT)
         self.assert_unharmed(stopped, stopped_place)
 
+    def test_libc_mapped_as_data(self):
+        """A program may have mapped the file of its libc once more, or another one of that name."""
+        with open(f"/proc/{os.getpid()}/maps", encoding="utf-8") as maps:
+            libc = next(line.split()[-1] for line in maps if line.rstrip().endswith("/libc.so.6"))
+        junk = self.directory / "libc.so.6"
+        junk.write_bytes(random.randbytes(1 << 16))
+        for path in (libc, junk):
+            program = subprocess.Popen(
+                [sys.executable, "-c", "import mmap, sys\n"
+                 "with open(sys.argv[1], 'rb') as file: mapped = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)\n"
+                 "print('begins', flush=True)\n"
+                 "sys.stdin.read()\n"
+                 "print('as always')\n", path], text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            self.addCleanup(self.end, program)
+            self.assertEqual(program.stdout.readline(), "begins\n")
+            done = self.attach(program.pid, options=("--duration=10ms",))
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(program.communicate(timeout=600), ("as always\n", None))
+            self.assertEqual(program.returncode, 0)
+
+    def test_libc_that_is_gone_or_damaged(self):
+        """A line says so, and nothing happens."""
+        with open(f"/proc/{os.getpid()}/maps", encoding="utf-8") as maps:
+            libc = next(line.split()[-1] for line in maps if line.rstrip().endswith("/libc.so.6"))
+        copy = self.directory / "libc.so.6"
+
+        def replace():
+            shutil.copy(libc, self.directory / "other")
+            os.replace(self.directory / "other", copy)
+
+        def damage():
+            with open(copy, "r+b") as file:
+                file.seek(0x28)  # the offset of the section headers, which no program maps
+                sections = int.from_bytes(file.read(8), "little")
+                self.assertGreater(sections, 0)
+                size = copy.stat().st_size
+                file.seek(sections)
+                file.write(random.randbytes(size - sections))
+
+        for change, line in ((replace, "its libc has been replaced since it began"), (damage, "has no dlopen")):
+            shutil.copy(libc, copy)
+            place = pathlib.Path(tempfile.mkdtemp(dir=self.directory))
+            program = subprocess.Popen([JOINED, "sleeps"], cwd=place, text=True, stdout=subprocess.PIPE,
+                                       stderr=subprocess.STDOUT, env={**os.environ, "LD_LIBRARY_PATH": self.directory})
+            self.addCleanup(self.end, program)
+            self.assertEqual(program.stdout.readline(), "begins\n")
+            change()
+            done = self.attach(program.pid, trace="refused.data")
+            self.assertEqual((done.returncode, done.stderr.count("\n"), line in done.stderr), (2, 1, True), done.stderr)
+            self.assert_unharmed(program, place)
+
     def test_recorder_killed_at_each_step(self):
         """Whatever a thread does for the recorder then, it returns to where it was. Not in calls
         that end with EINTR when a thread is stopped: one that was stopped, and nothing else done to

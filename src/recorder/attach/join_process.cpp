@@ -170,6 +170,7 @@ class ShimCalls {
 
  private:
   absl::StatusOr<int> forget(const std::vector<CodeRange>& code) {
+    const RealTimePriority priority;
     absl::StatusOr<StoppedThreads> others =
         StoppedThreads::stop_all_but(pid_, thread_.tid());
     if (!others.ok()) return others.status();

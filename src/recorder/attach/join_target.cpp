@@ -110,6 +110,9 @@ std::string program_problem(pid_t pid) {
   return "";
 }
 
+// What the kernel appends to the path of a file that has no name any more.
+constexpr char kGone[] = " (deleted)";
+
 std::string base_name(const std::string& path) {
   return path.substr(path.rfind('/') + 1);
 }
@@ -126,6 +129,7 @@ struct Mapping {
   uint64_t low;
   uint64_t high;
   bool is_executable;
+  uint64_t offset;  // in the file
   std::string path;
 };
 
@@ -135,12 +139,13 @@ std::vector<Mapping> mappings_of(pid_t pid) {
   for (std::string line; std::getline(maps, line);) {
     const size_t path = line.find('/');
     if (path == std::string::npos) continue;
-    Mapping mapping{0, 0, false, line.substr(path)};
+    Mapping mapping{0, 0, false, 0, line.substr(path)};
     // "low-high permissions offset device inode"
     const std::vector<std::string> fields = absl::StrSplit(line.substr(0, path), ' ');
     const std::pair<std::string, std::string> range = absl::StrSplit(fields[0], '-');
-    if (fields.size() < 2 || !absl::SimpleHexAtoi(range.first, &mapping.low) ||
-        !absl::SimpleHexAtoi(range.second, &mapping.high)) {
+    if (fields.size() < 3 || !absl::SimpleHexAtoi(range.first, &mapping.low) ||
+        !absl::SimpleHexAtoi(range.second, &mapping.high) ||
+        !absl::SimpleHexAtoi(fields[2], &mapping.offset)) {
       continue;
     }
     mapping.is_executable = absl::StrContains(fields[1], 'x');
@@ -177,9 +182,13 @@ uint64_t find_bytes(pid_t pid, uint64_t low, uint64_t high, std::string_view byt
 }  // namespace
 
 LoadedLibrary find_library(pid_t pid, const std::string& name) {
+  LoadedLibrary begun;
   for (const Mapping& mapping : mappings_of(pid)) {
-    // Its first mapping is of the file's beginning.
-    if (is_named(base_name(mapping.path), name)) return {mapping.path, mapping.low};
+    if (!is_named(base_name(mapping.path), name)) continue;
+    // The loader maps the file's beginning first, and the code behind it. The program may
+    // have mapped the file for other purposes as well.
+    if (mapping.offset == 0) begun = {mapping.path, mapping.low};
+    if (mapping.is_executable && mapping.path == begun.path) return begun;
   }
   return {};
 }
@@ -277,6 +286,10 @@ absl::StatusOr<JoinTarget> examine_process(pid_t pid, const std::string& shim,
   }
   JoinTarget target{pid, text_of(status, "Name"), find_library(pid, "libc.so.6"),
                     find_library(pid, "libdl.so.2")};
+  if (target.libc.path.empty() &&
+      !find_library(pid, absl::StrCat("libc.so.6", kGone)).path.empty()) {
+    return refusal(pid, "its libc has been replaced since it began; restart it");
+  }
   if (target.libc.path.empty()) {
     return refusal(
         pid, "it has no glibc: it is statically linked, or linked with another libc");

@@ -71,14 +71,21 @@ bool is_event_stop(int status) { return status >> 16 == PTRACE_EVENT_STOP; }
 // Waits for the thread's next stop; false: it has ended, or 10 s are over.
 bool await_any_stop(pid_t tid, int& status) {
   constexpr auto kPatience = std::chrono::seconds(10);
+  // Most stops come at once, a hundred of them while the thread joins.
+  constexpr auto kImpatience = std::chrono::microseconds(200);
   constexpr auto kPause = std::chrono::microseconds(50);
   const auto begin = std::chrono::steady_clock::now();
   for (;;) {
     const pid_t stopped = waitpid(tid, &status, __WALL | WNOHANG);
     if (stopped == tid) return WIFSTOPPED(status);
     if (stopped < 0 && errno != EINTR) return false;
-    if (std::chrono::steady_clock::now() - begin > kPatience) return false;
-    std::this_thread::sleep_for(kPause);
+    const auto waited = std::chrono::steady_clock::now() - begin;
+    if (waited > kPatience) return false;
+    if (waited < kImpatience) {
+      std::this_thread::yield();
+    } else {
+      std::this_thread::sleep_for(kPause);
+    }
   }
 }
 

@@ -3,6 +3,7 @@
 #include <absl/status/status.h>
 #include <absl/strings/numbers.h>
 #include <absl/strings/str_cat.h>
+#include <pthread.h>
 
 #include <algorithm>
 #include <chrono>
@@ -92,6 +93,17 @@ bool contains(const std::vector<CodeRange>& code, uint64_t address) {
 }
 
 }  // namespace
+
+RealTimePriority::RealTimePriority() {
+  sched_param lowest{};
+  lowest.sched_priority = 1;
+  has_changed_ = pthread_getschedparam(pthread_self(), &policy_, &before_) == 0 &&
+                 pthread_setschedparam(pthread_self(), SCHED_FIFO, &lowest) == 0;
+}
+
+RealTimePriority::~RealTimePriority() {
+  if (has_changed_) pthread_setschedparam(pthread_self(), policy_, &before_);
+}
 
 absl::StatusOr<StoppedThreads> StoppedThreads::stop_all_but(pid_t pid, pid_t running) {
   StoppedThreads all;

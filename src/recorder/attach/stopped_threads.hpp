@@ -2,6 +2,7 @@
 #pragma once
 
 #include <absl/status/statusor.h>
+#include <sched.h>
 #include <sys/types.h>
 
 #include <vector>
@@ -10,6 +11,22 @@
 #include "src/recorder/attach/stopped_thread.hpp"
 
 namespace arctrace {
+
+// Real-time priority for the calling thread, as long as the object exists, if it may have
+// that. Threads that wait for a CPU stop when they get one: what stops them is not to wait
+// among them.
+class RealTimePriority {
+ public:
+  RealTimePriority();
+  ~RealTimePriority();
+  RealTimePriority(const RealTimePriority&) = delete;
+  RealTimePriority& operator=(const RealTimePriority&) = delete;
+
+ private:
+  int policy_ = 0;  // before
+  sched_param before_{};
+  bool has_changed_ = false;
+};
 
 class StoppedThreads {
  public:
