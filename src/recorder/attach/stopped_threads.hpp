@@ -13,8 +13,8 @@
 namespace arctrace {
 
 // Real-time priority for the calling thread, as long as the object exists, if it may have
-// that. Threads that wait for a CPU stop when they get one: what stops them is not to wait
-// among them.
+// that. Threads that wait for a CPU stop when they get one: what stops them is not to
+// wait among them.
 class RealTimePriority {
  public:
   RealTimePriority();
