@@ -97,7 +97,7 @@ std::string loader_error(StoppedThread& thread, const Functions& functions,
   return text.ok() ? *text : "no reason is known";
 }
 
-// Why arctrace_join_session() did not join.
+// Why the shim did not join.
 std::string join_error(int error, const JoinRequest& request) {
   switch (error) {
     case ENOSYS:
