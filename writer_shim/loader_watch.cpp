@@ -84,16 +84,20 @@ void check_modules() {
 
 }  // namespace
 
-void watch_loader(bool is_loading) {
+void look_for_modules() {
+  count = module_count();
+  modules_changed(false);
+}
+
+void watch_loader() {
   dl_iterate_phdr(find_loader, &loader);
-  if (!is_loading || loader == nullptr || loader->r_brk == 0 ||
+  if (loader == nullptr || loader->r_brk == 0 ||
       !make_function_jump(loader->r_brk, reinterpret_cast<uintptr_t>(&loader_calls))) {
-    count = module_count();
     counting_pid = sys::getpid();
     set_module_check(check_modules);
   }
   // Constructors that ran before ours may have loaded modules.
-  modules_changed(false);
+  look_for_modules();
 }
 
 }  // namespace arctrace::shim

@@ -5,9 +5,12 @@
 
 namespace arctrace::shim {
 
-// Begins to watch. To be called once, after all hooks are in their places. `is_loading`:
-// the loader's lock is held, so that its code can be changed. Otherwise the calls of
-// modules that come later are not recorded.
-void watch_loader(bool is_loading);
+// Begins to watch. To be called once, after all hooks are in their places, under the
+// loader's lock.
+void watch_loader();
+
+// Brings the hooks up to date with the modules that are loaded now, of which new ones are
+// not hooked. To be called under the loader's lock.
+void look_for_modules();
 
 }  // namespace arctrace::shim

@@ -4,6 +4,9 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 
+#include <type_traits>
+
+#include "src/base/memory.hpp"
 #include "src/base/raw_syscall.hpp"
 #include "src/shim_protocol/environment.hpp"
 #include "src/shim_protocol/join_result.hpp"
@@ -84,11 +87,23 @@ void set_filter(const ShimOptions& options) {
   arctrace_shim_set_filter(&filter);
 }
 
-// `is_loading`: the loader calls us, under its lock. Otherwise no code is changed: not
-// the loader's, and the program's threads may stand anywhere in its own.
-void start_hooks(const char* options_text, bool is_loading) {
-  static constinit ShimOptions options;
-  decode_options(options_text, options);
+constinit ShimOptions options{};
+
+// Who had the hooks put into their places.
+enum class StartedBy : uint8_t { kNobody, kLoader, kRecorder };
+StartedBy started_by = StartedBy::kNobody;
+
+void read_options(const char* text) {
+  static_assert(std::is_trivially_copyable_v<ShimOptions>);
+  fill_zero(&options, sizeof options);  // as newly constructed
+  decode_options(text, options);
+}
+
+// Called under the loader's lock. When the recorder has it called, the code of modules
+// that are there is not changed: the program's threads may stand anywhere in it.
+void start_hooks(const char* options_text, StartedBy by) {
+  started_by = by;
+  read_options(options_text);
   set_filter(options);
   arctrace_shim_set_unwinder(find_caller);
   start_function_hooks();
@@ -102,13 +117,37 @@ void start_hooks(const char* options_text, bool is_loading) {
   remember_environment(options_text);
   start_main_thread();
   hook_library_calls(options.library_calls);
-  if (is_loading && is_alone()) {
+  if (by == StartedBy::kLoader && is_alone()) {
     patch_functions();
     if constexpr (machine::kPatchesFunctions) patch_program(options);
   }
   set_module_hook(patch_functions);
-  watch_loader(is_loading);
+  watch_loader();
   watch_exit();
+}
+
+// Has all hooks follow the options of another session, before anything is recorded.
+// Returns whether there is a filter of calls.
+bool renew_hooks() {
+  forget_function_symbols();
+  set_filter(options);
+  look_for_modules();
+  renew_library_hooks(options.library_calls);
+  return options.filters();
+}
+
+int join_again(const char* session, const char* options_text) {
+  if (has_session()) return EALREADY;
+  read_options(options_text);
+  remember_environment(options_text);
+  return -arctrace_shim_join(session, renew_hooks);
+}
+
+// Hooks that the loader had put into their places belong to one session for good: some
+// are code that reads its gate.
+bool may_join() {
+  return started_by == StartedBy::kNobody ? is_late()
+                                          : started_by == StartedBy::kRecorder;
 }
 
 __attribute__((constructor(102))) void start() {
@@ -120,7 +159,29 @@ __attribute__((constructor(102))) void start() {
     arctrace_shim_leave(ARCTRACE_UNTRACED_LIBC);
     return;
   }
-  start_hooks(secure_getenv(kOptionsVariable), true);
+  start_hooks(secure_getenv(kOptionsVariable), StartedBy::kLoader);
+}
+
+// The session that the recorder wants to be joined, and the options; null: none.
+const char* wanted_session;
+const char* wanted_options;
+
+// Joins it, and hooks what can be hooked while other threads run. Returns 0 or an error
+// number: ENOSYS is a glibc that is too old, EPERM a program that began with a shim,
+// others are arctrace_attach()'s. After EALREADY, the functions below may have the
+// process leave the session that it is in.
+int join_wanted_session() {
+  if (wanted_session == nullptr) return EINVAL;
+  if (!is_glibc() || !is_known_glibc()) return ENOSYS;
+  if (!may_join()) return EPERM;
+  if (started_by == StartedBy::kRecorder) {
+    return join_again(wanted_session, wanted_options);
+  }
+  const int result = arctrace_attach(wanted_session);
+  if (result < 0) return -result;
+  if (arctrace_shim_claim() == 0) return EPERM;
+  start_hooks(wanted_options, StartedBy::kRecorder);
+  return 0;
 }
 
 }  // namespace
@@ -129,16 +190,38 @@ __attribute__((constructor(102))) void start() {
 using namespace arctrace;  // the C functions below are the namespace's face
 using namespace arctrace::shim;
 
-// Called by the recorder, in a thread of a program that runs and has just loaded the shim
-// (src/recorder/attach/join_process.cpp). Joins the session at this path, with these
-// options in the form of their variable, and hooks what can be hooked while other threads
-// run. Returns kJoinResult plus 0, or plus an error number: ENOSYS is a glibc that is too
-// old, others are arctrace_attach()'s.
-ARCTRACE_HOOK int arctrace_join_session(const char* session, const char* options) {
-  if (!is_glibc() || !is_known_glibc()) return kJoinResult + ENOSYS;
-  const int result = arctrace_attach(session);
-  if (result < 0) return kJoinResult - result;
-  if (arctrace_shim_claim() == 0) return kJoinResult + EALREADY;
-  start_hooks(options, false);
+// The functions below are called by the recorder, in a thread of a program that runs and
+// has loaded the shim (src/recorder/attach/join_process.cpp). They return kJoinResult
+// plus 0 or an error number.
+
+// Notes the session that is to be joined, by its path, and the options in the form of
+// their variable. Both must stay in memory until that is done.
+ARCTRACE_HOOK int arctrace_want_session(const char* session, const char* options_text) {
+  wanted_session = session;
+  wanted_options = options_text;
   return kJoinResult;
+}
+
+// The steps of leaving a session that is over (src/api/shim_interface.h).
+ARCTRACE_HOOK int arctrace_end_session() {
+  return kJoinResult - arctrace_shim_end_session();
+}
+ARCTRACE_HOOK int arctrace_forget_session() {
+  return kJoinResult - arctrace_shim_forget_session();
+}
+
+extern "C" {
+// dlsym() calls it, when it is asked for the function below, under the loader's lock: no
+// module is half loaded then, and none is loaded meanwhile. What it returns is dlsym()'s
+// result.
+using JoinedFunction = void();
+__attribute__((visibility("hidden"), used)) JoinedFunction*
+arctrace_resolve_joined_session() {
+  const int error = join_wanted_session();
+  wanted_session = nullptr;
+  return reinterpret_cast<JoinedFunction*>(uintptr_t{kJoinResult} +
+                                           static_cast<uintptr_t>(error));
+}
+__attribute__((visibility("default"), ifunc("arctrace_resolve_joined_session"))) void
+arctrace_joined_session();
 }

@@ -5,6 +5,7 @@
 #define ARCTRACE_SRC_SHIM_INTERFACE_H
 
 #include <arctrace/arctrace.h>
+#include <stdbool.h>
 
 #include "src/hook_abi/shim_types.h"
 
@@ -14,6 +15,19 @@ extern "C" {
 
 /* The path of the session that this process has joined; NULL if it has joined none. */
 ARCTRACE_API const char* arctrace_shim_session(void);
+
+/* Joins as arctrace_attach() does. Calls `before_records` before the first record can be
+ * made; it returns whether there is a filter of calls. */
+ARCTRACE_API int arctrace_shim_join(const char* path, bool (*before_records)(void));
+
+/* Two steps by which a process that runs leaves its session for another one. Between them
+ * the recorder sees each thread outside of the functions of both libraries, and the
+ * threads stand still there as the second begins, which may go on when they run again.
+ * Both return 0, or a negative errno: -EBUSY if the session is not over, -EAGAIN if a
+ * thread is in a writer call that a signal handler interrupts, -ENOMEM. Without malloc
+ * and locks. */
+ARCTRACE_API int arctrace_shim_end_session(void);
+ARCTRACE_API int arctrace_shim_forget_session(void);
 
 /* Nonzero for the first shim in this process that calls it. The others do nothing, so
  * that a program that loads two of them is recorded once. */

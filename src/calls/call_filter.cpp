@@ -93,6 +93,8 @@ void set_call_filter(const arctrace_shim_filter& filter) {
   close_fast_path();
 }
 
+void reset_call_filter() { call_filter = {}; }
+
 void set_live_filter(uint32_t number, bool filter_in_only) {
   IpcAtomics::store_relaxed(call_filter.filter_in_only, filter_in_only ? 1U : 0U);
   IpcAtomics::store_relaxed(call_filter.number, number);

@@ -21,7 +21,7 @@
 namespace arctrace {
 
 struct CallFilter {
-  uint32_t is_active;       // once set, for good
+  uint32_t is_active;       // once set, as long as the session
   uint32_t filter_in_only;  // nothing but functions that -F matched, and what they call
   uint32_t number;          // of the live filter that is in force
   uint32_t depth_max;       // 0: any
@@ -34,8 +34,11 @@ inline bool filter_is_active() {
   return IpcAtomics::load_relaxed(call_filter.is_active) != 0;
 }
 
-// To be called once, before the program's own threads record.
+// To be called once for a session, before the program's own threads record.
 void set_call_filter(const arctrace_shim_filter& filter);
+
+// All calls are recorded, as without a filter: the session is left.
+void reset_call_filter();
 
 // Puts another filter of functions into force while threads record: any of them may be
 // the first to notice it.

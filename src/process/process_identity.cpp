@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 
+#include "src/base/memory.hpp"
 #include "src/base/raw_syscall.hpp"
 #include "src/base/shared_atomics.hpp"
 #include "src/os/kernel_use.hpp"
@@ -24,11 +25,18 @@ bool has_next_identity(uint32_t& next) {
 }
 
 bool make_process_state(const BufferView& session_buffer) {
+  if (process_state != nullptr) return true;  // of an earlier session
   void* page = sys::map(4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
   if (page == nullptr || sys::advise(page, 4096, MADV_WIPEONFORK) != 0) return false;
   identities = &session_buffer;
   process_state = static_cast<ProcessState*>(page);
   return true;
+}
+
+void forget_process_identity() {
+  if (process_state != nullptr) fill_zero(process_state, sizeof *process_state);
+  last_process_id = 0;
+  last_pid = 0;
 }
 
 ProcessState* current_process(uint64_t ticks) {

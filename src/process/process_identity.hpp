@@ -68,8 +68,11 @@ uint32_t known_pid();
 bool is_new_process();
 
 // Makes the page for the identity, whose number will come from the counters of `buffer`,
-// an object of static storage duration. False: no memory. To be called once, when a
-// session is joined.
+// an object of static storage duration. False: no memory. To be called when a session is
+// joined.
 bool make_process_state(const BufferView& buffer);
+
+// Forgets the identity that the process had in a session that it has left.
+void forget_process_identity();
 
 }  // namespace arctrace

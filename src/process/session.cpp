@@ -2,7 +2,9 @@
 
 #include <arctrace/arctrace.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 
 #include <atomic>
 
@@ -12,9 +14,12 @@
 #include "src/buffer/huge_page_mapping.hpp"
 #include "src/buffer/open_buffer.hpp"
 #include "src/buffer/truncation_guard.hpp"
+#include "src/os/kernel_use.hpp"
 #include "src/process/gate.hpp"
 #include "src/process/process_identity.hpp"
+#include "src/protocol/dead_slot.hpp"
 #include "src/protocol/losses.hpp"
+#include "src/protocol/recycle.hpp"
 
 namespace arctrace {
 
@@ -33,15 +38,23 @@ int map_buffer(const OpenedBuffer& buffer, BufferView& out) {
   return 0;
 }
 
-// The buffer is private zeros now.
-void end_cut_session() {
-  close_gate();
-  session.joined = false;
+// The file to which the session's path leads; false: to none.
+bool find_session_file(struct stat& out) {
+  return raw_syscall(SYS_newfstatat, AT_FDCWD, sys::pointer_argument(session.path),
+                     sys::pointer_argument(&out), AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+// Makes `size` bytes from `at` on private zeros, of memory that is needed when it is
+// written.
+void map_zeros(std::byte* at, uint64_t size) {
+  raw_syscall(SYS_mmap, sys::pointer_argument(at), static_cast<long>(size),
+              PROT_READ | PROT_WRITE,
+              MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1);
 }
 
 }  // namespace
 
-int join_session(const char* path) {
+int join_session(const char* path, bool (*before_records)()) {
   const size_t length = text_length(path, sizeof session.path);
   if (length == sizeof session.path) return -ENAMETOOLONG;
   uint32_t unclaimed = 0;
@@ -63,7 +76,8 @@ int join_session(const char* path) {
   // A map's size cannot change. The handler is visible to the program, so it is there
   // only if it can be needed.
   if (buffer.is_shared && !buffer.is_map) {
-    guard_against_truncation(view.base(), view.geometry().total_size, end_cut_session);
+    // When it is cut off, the buffer is private zeros.
+    guard_against_truncation(view.base(), view.geometry().total_size, end_session);
   }
   if (!make_process_state(session.view)) return give_up(-ENOMEM);
   copy_bytes(session.path, path, length + 1);
@@ -73,9 +87,15 @@ int join_session(const char* path) {
   session.clock = view.geometry().clock;
   session.ticks_per_second = buffer.header.ticks_per_second;
   session.is_map = buffer.is_map;
+  session.released = false;
+  struct stat file {};
+  if (!find_session_file(file)) file = {};
+  session.device = file.st_dev;
+  session.inode = file.st_ino;
   session.joined = true;
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  open_gate(view, session.clock == kCounterClock);
+  const bool is_slow = before_records != nullptr && before_records();
+  open_gate(view, session.clock == kCounterClock && !is_slow);
   return 0;
 }
 
@@ -99,12 +119,53 @@ uint64_t coarse_ticks() {
 void leave_session() {
   if (!session.joined) return;
   count_lost_without_slot(session.view.control(), ARCTRACE_LOST_NESTED);
+  end_session();
+  map_zeros(session.view.base(), session.view.geometry().total_size);
+}
+
+bool session_is_over() {
+  struct stat file {};
+  if (!find_session_file(file) || file.st_dev != session.device ||
+      file.st_ino != session.inode) {
+    return true;
+  }
+  const uint32_t recorder =
+      IpcAtomics::load_acquire(session.view.control().collector_lock);
+  return (recorder & kOwnerDied) != 0;
+}
+
+void end_session() {
   close_gate();
   session.joined = false;
-  raw_syscall(SYS_mmap, sys::pointer_argument(session.view.base()),
-              static_cast<long>(session.view.geometry().total_size),
-              PROT_READ | PROT_WRITE,
-              MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1);
+}
+
+bool release_session() {
+  if (!may_call_kernel()) return false;
+  const BufferView& view = session.view;
+  std::byte* const base = view.base();
+  if (base != nullptr && !session.released) {
+    // A process that dies meanwhile has the kernel look at its locks: they are replaced
+    // by copies all at once.
+    constexpr uint64_t kPage = 4096;
+    const Geometry& geometry = view.geometry();
+    const uint64_t size = (geometry.blocks_offset + kPage - 1) & ~(kPage - 1);
+    void* const copy = sys::map(size, PROT_READ | PROT_WRITE,
+                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
+    if (copy == nullptr) return false;
+    const BufferView copied(static_cast<std::byte*>(copy), geometry);
+    for (uint32_t i = 0; i < Recycle<IpcAtomics>::slots_used(view); ++i) {
+      if (IpcAtomics::load_acquire(view.slot(i).lock) == 0) continue;
+      copy_bytes(&copied.slot(i), &view.slot(i), sizeof(arctrace_writer_slot));
+    }
+    end_truncation_guard(base);
+    raw_syscall(SYS_mremap, sys::pointer_argument(copy), static_cast<long>(size),
+                static_cast<long>(size), MREMAP_MAYMOVE | MREMAP_FIXED,
+                sys::pointer_argument(base));
+    map_zeros(base + size, geometry.total_size - size);
+    session.released = true;
+  }
+  IpcAtomics::store_release(join_claim, uint32_t{0});
+  return true;
 }
 
 }  // namespace arctrace

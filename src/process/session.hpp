@@ -17,6 +17,7 @@ struct Session {
 
   BufferView view;
   bool joined;
+  bool released;   // its memory is given back, after it was ended
   bool is_map;     // the buffer is a BPF map
   uint32_t clock;  // the one that is read: enum arctrace_clock, or kCoarseClock
   uint64_t ticks_per_second;  // about
@@ -24,6 +25,9 @@ struct Session {
   // The ticks and the coarse clock's time at the moment from which it is read.
   uint64_t coarse_base_ticks;
   uint64_t coarse_base_ns;
+  // Which file `path` led to when it was joined, as stat() tells it.
+  uint64_t device;
+  uint64_t inode;
   char path[4096];  // a copy: the program may write over its environment
 };
 
@@ -31,8 +35,24 @@ extern Session session;
 
 // Maps the buffer file `path` and lets arctrace_gate point to its gate. Returns 0 or a
 // negative errno, as arctrace_attach() documents. The later of two concurrent calls gets
-// -EALREADY.
-int join_session(const char* path);
+// -EALREADY. Calls `before_records`, unless that is null, when all but the gate is ready;
+// it returns whether all records are to take the slow path.
+int join_session(const char* path, bool (*before_records)() = nullptr);
+
+// Whether the session can have no records of this process any more: its file is gone, or
+// its recorder was killed. REQUIRES: joined.
+bool session_is_over();
+
+// Ends recording in this process until it joins again. Calls in progress may go on: the
+// buffer stays mapped. REQUIRES: joined.
+void end_session();
+
+// Gives back the memory of the session that was ended, whose addresses hold private zeros
+// from now on, so that this process can join again. What the kernel knows of stays: the
+// locks of slots, which are on their threads' robust lists. Other threads may run, but
+// not in a writer call. False: there is no memory, or it may not be asked for, and
+// nothing is changed. REQUIRES: ended.
+bool release_session();
 
 // Switches to the kernel's coarse clock, with a resolution of some milliseconds, because
 // the CPU's counter must not be read any more. REQUIRES: joined.

@@ -143,6 +143,15 @@ void PendingCalls::take_over(PendingCalls& from, const StackRange& stack,
   }
 }
 
+void PendingCalls::leave_unrecorded() {
+  for (uint64_t i = 0; i < IpcAtomics::load_relaxed(depth); ++i) {
+    calls[i].key = PendingCall::kNotRecorded;
+  }
+  for (uint64_t i = 0; i < IpcAtomics::load_relaxed(left.depth); ++i) {
+    left.calls[i].key = PendingCall::kNotRecorded;
+  }
+}
+
 void PendingCalls::drop_own() {
   full_top = 0;
   for (uint64_t i = 0; i < depth; ++i) {

@@ -172,6 +172,9 @@ struct PendingCalls {
   // left for new ones.
   void take_over(PendingCalls& from, const StackRange& stack, uintptr_t goes_on);
 
+  // Nothing is recorded of their returns.
+  void leave_unrecorded();
+
   // Whether any may still return.
   bool has_calls() {
     return IpcAtomics::load_relaxed(depth) != 0 ||

@@ -119,6 +119,7 @@ ThreadState* attach_thread(uint64_t ticks) {
   ThreadState* state = claim_thread_state(thread_local_state.state, tid);
   if (state == nullptr) return nullptr;
   thread_local_state.state = state;
+  state->local = &thread_local_state;
   thread_local_state.calls = state->calls;
   thread_local_state.filter_outermost = thread_local_state.filter_context;
   state->slot.index = claim_slot(view, state->slot, tid);

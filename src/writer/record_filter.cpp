@@ -1,5 +1,6 @@
 #include "src/writer/record_filter.hpp"
 
+#include "src/base/memory.hpp"
 #include "src/base/shared_atomics.hpp"
 #include "src/os/thread_id.hpp"
 #include "src/process/process_identity.hpp"
@@ -62,6 +63,8 @@ bool thread_is_admitted() {
       });
   return (of_thread & kAdmitted) != 0;
 }
+
+void forget_event_verdicts() { fill_zero(event_verdicts, sizeof event_verdicts); }
 
 bool event_is_admitted(uint32_t event) {
   uint64_t unknown = 0;

@@ -15,6 +15,9 @@ namespace arctrace {
 // Whether the record filter admits records of the calling thread.
 bool thread_is_admitted();
 
+// Forgets what was remembered of the filter of a session that the process has left.
+void forget_event_verdicts();
+
 // Whether the record filter admits the event of this id.
 bool event_is_admitted(uint32_t event);
 

@@ -53,15 +53,9 @@ bool claim(ThreadState& state, uint32_t seen, PendingCalls& calls, uint32_t tid)
   if (!robust_lock({state.lock, state.robust_prev, state.robust_next}, seen, tid)) {
     return false;
   }
-  // What a dead thread left there.
-  fill_zero(&state, offsetof(ThreadState, lock));
-  state.open.depth = 0;
-  state.filtered.first_waiting = 0;
-  state.filtered.reported_depth = 0;
-  state.filtered.seen = false;
-  state.filtered.may_wait = false;
+  state.local = nullptr;
+  clear_thread_state(state);
   state.calls = &calls;
-  if (state.parked != 0) reinterpret_cast<ParkedStacks*>(state.parked)->clear();
   return true;
 }
 
@@ -129,6 +123,26 @@ ThreadState* claim_from(uint32_t first, uint32_t tid) {
 }
 
 }  // namespace
+
+void clear_thread_state(ThreadState& state) {
+  fill_zero(&state, offsetof(ThreadState, lock));
+  state.open.depth = 0;
+  state.filtered.first_waiting = 0;
+  state.filtered.reported_depth = 0;
+  state.filtered.seen = false;
+  state.filtered.may_wait = false;
+  if (state.parked != 0) reinterpret_cast<ParkedStacks*>(state.parked)->clear();
+}
+
+void visit_claimed_states(void (*visit)(void* context, ThreadState& state),
+                          void* context) {
+  for (uint32_t a = 0; a < kArenas && IpcAtomics::load_acquire(arenas[a]) != 0; ++a) {
+    auto* arena = reinterpret_cast<Arena*>(IpcAtomics::load_acquire(arenas[a]));
+    for (ThreadState& state : arena->states) {
+      if (IpcAtomics::load_acquire(state.lock) != 0) visit(context, state);
+    }
+  }
+}
 
 ThreadState* claim_thread_state(ThreadState* current, uint32_t tid) {
   if (current != nullptr && IpcAtomics::load_relaxed(current->lock) == tid)

@@ -125,6 +125,8 @@ struct PublishedCalls {
   uint64_t ticks[ARCTRACE_WAITING_CALLS_MAX];   // of the entries
 };
 
+struct ThreadLocal;
+
 struct ThreadState {
   ExclusiveBlock block;
   SlotHolder slot;
@@ -158,6 +160,7 @@ struct ThreadState {
   CallEdges edges;
   FilteredFrames filtered;  // of the open frames
   uint64_t parked;          // address of its ParkedStacks; 0: it never needed any
+  ThreadLocal* local;       // the thread's; null: it has only just taken the state
 };
 static_assert(offsetof(ThreadState, robust_next) - offsetof(ThreadState, lock) ==
               ARCTRACE_ROBUST_NODE_OFFSET);
@@ -176,6 +179,21 @@ ThreadState* claim_thread_state(ThreadState* current, uint32_t tid);
 
 // The state's ParkedStacks, which are made now if it has none. Null: no memory.
 ParkedStacks* parked_stacks(ThreadState& state);
+
+// Clears what a thread has left there, but for the lock and what belongs to it.
+void clear_thread_state(ThreadState& state);
+
+// Calls visit(state) for each that was claimed, by a thread that lives or is dead.
+void visit_claimed_states(void (*visit)(void* context, ThreadState& state),
+                          void* context);
+template <class Visit>
+void for_each_claimed_state(const Visit& visit) {
+  visit_claimed_states(
+      [](void* context, ThreadState& state) {
+        (*static_cast<const Visit*>(context))(state);
+      },
+      const_cast<Visit*>(&visit));
+}
 
 // Makes memory for some hundred threads, before system calls are forbidden.
 void prepare_thread_states();

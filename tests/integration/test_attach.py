@@ -17,7 +17,7 @@ from tmux_terminal import Terminal
 JOINED = os.environ["ARCTRACE_JOINED"]
 KILL_AT_STOP = os.environ["ARCTRACE_KILL_AT_STOP"]
 LONG = bool(os.environ.get("ARCTRACE_TEST_LONG"))
-MODES = ["sleeps", "polls", "computes", "signals", "threads", "executes"]
+MODES = ["sleeps", "polls", "computes", "signals", "threads", "executes", "loads", "robust"]
 
 
 class Attach(TraceTest):
@@ -41,17 +41,17 @@ class Attach(TraceTest):
                 self.assertLess(time.monotonic(), deadline)
                 time.sleep(0.01)
 
-    def attach_for_rounds(self, program, place):
+    def attach_for_rounds(self, program, place, *options, end=signal.SIGINT):
         """Records the program until it has worked for a while; what the recorder says."""
-        with subprocess.Popen([ARCTRACE, "record", "-o", self.directory / "arctrace.data", "-p", str(program.pid)],
-                              text=True, stderr=subprocess.PIPE) as recorder:
+        with subprocess.Popen([ARCTRACE, "record", "-o", self.directory / "arctrace.data", "-p", str(program.pid),
+                               *options], text=True, stderr=subprocess.PIPE) as recorder:
             self.addCleanup(recorder.kill)
             joined = recorder.stderr.readline()
             self.wait_for_rounds(place)
             time.sleep(0.2)
-            recorder.send_signal(signal.SIGINT)
+            recorder.send_signal(end)
             errors = joined + recorder.communicate(timeout=300)[1]
-        self.assertEqual(recorder.returncode, 0, errors)
+        self.assertEqual(recorder.returncode, 0 if end == signal.SIGINT else -end, errors)
         return errors
 
     @staticmethod
@@ -84,6 +84,79 @@ class Attach(TraceTest):
                     self.assertRegex(errors, r"[1-9]\d* records, ")
                     self.assertGreater(self.functions()["getppid"], 0)
                     self.assert_unharmed(program, place)
+
+    def test_again(self):
+        """What was recorded joins again, with other options, whether its recorder ended or was killed."""
+        buffers = tempfile.mkdtemp(dir="/dev/shm")  # a recorder that is killed leaves its buffer there
+        self.addCleanup(shutil.rmtree, buffers)
+        for mode in MODES:
+            with self.subTest(mode=mode):
+                program, place = self.start(mode)
+
+                def attach(*options, end=signal.SIGINT, program=program, place=place):
+                    errors = self.attach_for_rounds(program, place, f"--buffer-dir={buffers}", *options, end=end)
+                    self.assertIn(f"joined process {program.pid} (attach_joined)", errors)
+                    if end == signal.SIGINT:
+                        self.check_clean(self.directory / "arctrace.data")
+                    return errors, self.functions() if end == signal.SIGINT else None
+
+                self.assertIn("close", attach()[1])
+                errors, functions = attach("-F", "getppid")
+                self.assertRegex(errors, r"stood still for \d+ ms, all of them for \d+ ms\n")
+                self.assertIn("getppid", functions)
+                self.assertTrue({"close", "open", "access"}.isdisjoint(functions), functions)
+                attach("--auto-args", end=signal.SIGKILL)
+                functions = attach("--no-libcall")[1]
+                self.assertTrue({"close", "open", "access", "getppid"}.isdisjoint(functions), functions)
+                self.assertTrue({"close", "access", "getppid"}.issubset(attach()[1]))
+                self.assert_unharmed(program, place)
+
+    def test_modules_that_come_later(self):
+        """Their functions and library calls are recorded, also when the program is joined again."""
+        program, place = self.start("loads")
+        for _ in range(2):
+            self.attach_for_rounds(program, place, "--nest-libcall")
+            self.check_clean(self.directory / "arctrace.data")
+            functions = self.functions()
+            self.assertGreater(functions["plugin_work"], 0)
+            self.assertGreater(functions["sched_yield"], 0)
+        self.assert_unharmed(program, place)
+
+    def test_memory_after_many_recordings(self):
+        """What a session took is given back when the next one is joined."""
+        program, place = self.start("sleeps")
+
+        def resident():
+            with open(f"/proc/{program.pid}/statm", encoding="utf-8") as statm:
+                return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+        sizes = []
+        for _ in range(6):
+            self.assertEqual(self.attach(program.pid, options=("-b", "16M", "--duration=20ms", "--nest-libcall")).returncode,
+                             0)
+            sizes.append(resident())
+        self.assertLess(sizes[-1], sizes[0] + (4 << 20), sizes)
+        self.assert_unharmed(program, place)
+
+    def test_what_began_in_a_recording(self):
+        place = pathlib.Path(tempfile.mkdtemp(dir=self.directory))
+        buffers = tempfile.mkdtemp(dir="/dev/shm")
+        self.addCleanup(shutil.rmtree, buffers)
+        with subprocess.Popen([ARCTRACE, "record", f"--buffer-dir={buffers}", "-o", self.directory / "began.data",
+                               JOINED, "sleeps"], cwd=place, text=True, stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL) as recorder:
+            self.assertEqual(recorder.stdout.readline(), "begins\n")
+            with open(f"/proc/{recorder.pid}/task/{recorder.pid}/children", encoding="utf-8") as children:
+                pid = int(children.read())
+            recorder.kill()
+            recorder.wait()
+            refused = self.attach(pid, trace="refused.data")
+            self.assertEqual((refused.returncode, refused.stderr.count("\n")), (2, 1), refused.stderr)
+            self.assertIn("it began in a recording", refused.stderr)
+            (place / "stop").touch()
+            self.assertEqual(recorder.stdout.read(), "as always\n")
+        for file in self.directory.glob("began.data*"):
+            file.unlink()  # cut off
 
     def test_children(self):
         """Those that begin from then on are recorded, and so is what they execute."""
@@ -129,7 +202,7 @@ class Attach(TraceTest):
             functions = self.functions(trace)
             self.assertGreater(functions["getppid"], 0)
             self.assertNotIn("access", functions)
-        for options, line in ((("-p", str(program.pid)), "it has been in a recording already"),
+        for options, line in ((("-p", str(program.pid)), "it is in a recording that goes on, or in a session"),
                               (("-p", "999999999"), "there is no process 999999999"),
                               (("-p", str(program.pid), "-P", "."), "-P does not apply"),
                               (("-D", "3"), "--depth applies with --pid only")):
@@ -224,13 +297,70 @@ class Attach(TraceTest):
                              (2, "", 1, True), done.stderr)
         # One that cannot be joined keeps the others from it.
         self.assertEqual(self.attach(program.pid, 999999999, trace="refused.data").returncode, 2)
-        self.assertEqual(self.attach(program.pid, options=("--duration=100ms",)).returncode, 0)
-        again = self.attach(program.pid, options=("--duration=100ms",), trace="refused.data")
-        self.assertEqual(again.returncode, 2)
-        self.assertIn("it has been in a recording already", again.stderr)
+        with subprocess.Popen([ARCTRACE, "record", "-o", self.directory / "arctrace.data", "-p", str(program.pid)],
+                              text=True, stderr=subprocess.PIPE) as recorder:
+            self.addCleanup(recorder.kill)
+            self.assertIn("joined process", recorder.stderr.readline())
+            again = self.attach(program.pid, options=("--duration=100ms",), trace="refused.data")
+            self.assertEqual((again.returncode, again.stderr.count("\n")), (2, 1), again.stderr)
+            self.assertIn("it is in a recording that goes on", again.stderr)
+            recorder.send_signal(signal.SIGINT)
+            recorder.communicate(timeout=600)
+        self.assertEqual(recorder.returncode, 0)
         self.assert_unharmed(program, place)
         stopped.send_signal(signal.SIGCONT)
         self.assert_unharmed(stopped, stopped_place)
+
+    def test_libc_mapped_as_data(self):
+        """A program may have mapped the file of its libc once more, or another one of that name."""
+        with open(f"/proc/{os.getpid()}/maps", encoding="utf-8") as maps:
+            libc = next(line.split()[-1] for line in maps if line.rstrip().endswith("/libc.so.6"))
+        junk = self.directory / "libc.so.6"
+        junk.write_bytes(random.randbytes(1 << 16))
+        for path in (libc, junk):
+            program = subprocess.Popen(
+                [sys.executable, "-c", "import mmap, sys\n"
+                 "with open(sys.argv[1], 'rb') as file: mapped = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)\n"
+                 "print('begins', flush=True)\n"
+                 "sys.stdin.read()\n"
+                 "print('as always')\n", path], text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            self.addCleanup(self.end, program)
+            self.assertEqual(program.stdout.readline(), "begins\n")
+            done = self.attach(program.pid, options=("--duration=10ms",))
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(program.communicate(timeout=600), ("as always\n", None))
+            self.assertEqual(program.returncode, 0)
+
+    def test_libc_that_is_gone_or_damaged(self):
+        """A line says so, and nothing happens."""
+        with open(f"/proc/{os.getpid()}/maps", encoding="utf-8") as maps:
+            libc = next(line.split()[-1] for line in maps if line.rstrip().endswith("/libc.so.6"))
+        copy = self.directory / "libc.so.6"
+
+        def replace():
+            shutil.copy(libc, self.directory / "other")
+            os.replace(self.directory / "other", copy)
+
+        def damage():
+            with open(copy, "r+b") as file:
+                file.seek(0x28)  # the offset of the section headers, which no program maps
+                sections = int.from_bytes(file.read(8), "little")
+                self.assertGreater(sections, 0)
+                size = copy.stat().st_size
+                file.seek(sections)
+                file.write(random.randbytes(size - sections))
+
+        for change, line in ((replace, "its libc has been replaced since it began"), (damage, "has no dlopen")):
+            shutil.copy(libc, copy)
+            place = pathlib.Path(tempfile.mkdtemp(dir=self.directory))
+            program = subprocess.Popen([JOINED, "sleeps"], cwd=place, text=True, stdout=subprocess.PIPE,
+                                       stderr=subprocess.STDOUT, env={**os.environ, "LD_LIBRARY_PATH": self.directory})
+            self.addCleanup(self.end, program)
+            self.assertEqual(program.stdout.readline(), "begins\n")
+            change()
+            done = self.attach(program.pid, trace="refused.data")
+            self.assertEqual((done.returncode, done.stderr.count("\n"), line in done.stderr), (2, 1, True), done.stderr)
+            self.assert_unharmed(program, place)
 
     def test_recorder_killed_at_each_step(self):
         """Whatever a thread does for the recorder then, it returns to where it was. Not in calls
@@ -240,8 +370,10 @@ class Attach(TraceTest):
         buffers = tempfile.mkdtemp(dir="/dev/shm")
         self.addCleanup(shutil.rmtree, buffers)
 
-        def run(mode, last):
+        def run(mode, last, again=False):
             program, place = self.start(mode)
+            if again:
+                self.assertEqual(self.attach(program.pid, options=("--duration=1ms",)).returncode, 0)
             done = subprocess.run([KILL_AT_STOP, str(last), ARCTRACE, "record", f"--buffer-dir={buffers}", "-b", "1M",
                                    "-o", self.directory / "killed.data", "--duration=10ms", "-p", str(program.pid)],
                                   text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True, timeout=600)
@@ -251,6 +383,11 @@ class Attach(TraceTest):
                 file.unlink()
             return int(done.stdout)
 
+        steps = run("threads", 1_000_000, again=True)
+        for last in range(1, steps, 1 if LONG else max(1, steps // 15)):
+            for mode in [*modes, "robust"] if LONG else [random.choice(["sleeps", "threads", "robust"])]:
+                with self.subTest(last=last, mode=mode, again=True):
+                    run(mode, last, again=True)
         steps = run("sleeps", 1_000_000)
         self.assertGreater(steps, 50)
         # All of the first and last ones; of those amid dlopen(), which are alike, some.

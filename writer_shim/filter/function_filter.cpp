@@ -206,6 +206,8 @@ void read_function_symbols() {
   dl_iterate_phdr(read_module_functions, &is_first);
 }
 
+void forget_function_symbols() { known_count = 0; }
+
 bool calls_compiled_in_hooks(const ModuleImage& image) {
   for (const char* hook : kHooks) {
     if (image.imports(hook)) return true;

@@ -17,6 +17,9 @@ void keep_names_for_live_filter();
 // list of modules has changed, by one thread at a time.
 void read_function_symbols();
 
+// Has the next reading read all modules, because the filter is another one.
+void forget_function_symbols();
+
 // How the hooks of a function record its calls: as it is now, under the live filter too.
 // Both are 0 for a function without a symbol. Some ns; may be called in a hook.
 struct FunctionFilter {

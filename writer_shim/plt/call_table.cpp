@@ -57,6 +57,12 @@ uint32_t stub_for_function(const KnownFunction& function, uintptr_t target) {
   return number;
 }
 
+void visit_calls(void (*visit)(LibraryCall& call)) {
+  for (uint32_t i = 0; i < stubs_used; ++i) {
+    if (library_calls[i].slot != nullptr) visit(library_calls[i]);
+  }
+}
+
 bool returns_to_stub(uintptr_t address) {
   if constexpr (machine::kExchangesReturns) {
     if (address == reinterpret_cast<uintptr_t>(arctrace_exchanged_returns) ||

@@ -66,6 +66,9 @@ void free_stubs(const AddressRange& module);
 // jump that leads to the stub. kNoStub: there is none left.
 uint32_t stub_for_function(const KnownFunction& function, uintptr_t target);
 
+// Calls visit(call) for each call that has a stub.
+void visit_calls(void (*visit)(LibraryCall& call));
+
 // Whether a function that returns to `address` was called through a stub.
 bool returns_to_stub(uintptr_t address);
 

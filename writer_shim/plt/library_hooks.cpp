@@ -5,7 +5,6 @@
 #include <elf.h>
 #include <link.h>
 #include <sys/auxv.h>
-#include <sys/mman.h>
 
 #include "src/api/shim_interface.h"
 #include "src/base/shared_atomics.hpp"
@@ -16,10 +15,10 @@
 #include "writer_shim/arch/machine.hpp"
 #include "writer_shim/arch/plt_cells.hpp"
 #include "writer_shim/base/glibc.hpp"
-#include "writer_shim/base/page_protection.hpp"
 #include "writer_shim/elf/loaded_objects.hpp"
 #include "writer_shim/elf/module_slots.hpp"
 #include "writer_shim/elf/symbol_search.hpp"
+#include "writer_shim/elf/writable_data.hpp"
 #include "writer_shim/filter/arg_specs.hpp"
 #include "writer_shim/filter/function_patterns.hpp"
 #include "writer_shim/filter/live_filter.hpp"
@@ -36,6 +35,8 @@ struct Module {
   AddressRange range;  // empty: a free entry
   PltCells cells;
   bool seen;
+  bool is_program;
+  bool has_all_stubs;  // before all of its calls, not only before some
 };
 
 constinit Module modules[kModulesMax]{};
@@ -44,26 +45,6 @@ uint32_t modules_used;
 LibraryCalls hooked_calls = LibraryCalls::kNone;
 constinit AddressRange own_library;  // libarctrace.so
 void (*module_hook)();               // null: none was set
-
-// Makes the module's read-only data writable for as long as this object exists.
-class WritableData {
- public:
-  explicit WritableData(const AddressRange& range) : range_(range) {
-    worked_ =
-        is_empty() || protect(range.low, range.high - range.low, PROT_READ | PROT_WRITE);
-  }
-  ~WritableData() {
-    if (!is_empty()) protect(range_.low, range_.high - range_.low, PROT_READ);
-  }
-  WritableData(const WritableData&) = delete;
-  WritableData& operator=(const WritableData&) = delete;
-  bool failed() const { return !worked_; }
-
- private:
-  bool is_empty() const { return range_.low >= range_.high; }
-  AddressRange range_;
-  bool worked_;
-};
 
 // The function that a call of `name` will probably find when it is bound; 0: not known.
 uint64_t likely_target(const char* name) {
@@ -244,27 +225,47 @@ void hook_slots(const ModuleImage& image, PltCells& cells, Hooked which) {
   hook_other_slots(image, cells, which);
 }
 
+// The calls of the module that are hooked by what is recorded now.
+Hooked hooked_of(const Module& module) {
+  const bool is_recorded = hooked_calls == LibraryCalls::kAll ||
+                           (hooked_calls == LibraryCalls::kProgram && module.is_program);
+  return is_recorded ? Hooked::kAll : Hooked::kJumps;
+}
+
+// Puts stubs before all calls of a module that has them before some only.
+void hook_more(const ModuleImage& image, Module& module) {
+  if (module.has_all_stubs || hooked_of(module) != Hooked::kAll || is_excluded(image)) {
+    return;
+  }
+  module.has_all_stubs = true;
+  hook_slots(image, module.cells, Hooked::kAll);
+}
+
 // `is_first`: the program is the first module.
 int hook_module(dl_phdr_info* info, size_t, void* is_first) {
   const bool is_program = *static_cast<bool*>(is_first);
   *static_cast<bool*>(is_first) = false;
-  const bool is_recorded = hooked_calls == LibraryCalls::kAll ||
-                           (hooked_calls == LibraryCalls::kProgram && is_program);
   ModuleImage image;
   if (!read_module(*info, image)) return 0;
   uint32_t free = modules_used;
   for (uint32_t i = 0; i < modules_used; ++i) {
-    if (modules[i].range.low == image.range.low) return 0;
+    if (modules[i].range.low == image.range.low) {
+      hook_more(image, modules[i]);
+      return 0;
+    }
     if (modules[i].range.high == 0) free = i;
   }
   if (free == kModulesMax) return 1;
   if (free == modules_used) ++modules_used;
-  modules[free] = {image.range, {}, true};
+  Module& module = modules[free];
+  module = {image.range, {}, true, is_program, false};
+  const Hooked which = hooked_of(module);
+  module.has_all_stubs = which == Hooked::kAll;
   set_loaded_object(free, *info, image.range);
   look_for_stack_copier(info->dlpi_name);
   look_for_libunwind(info->dlpi_name);
   if (!is_excluded(image)) {
-    hook_slots(image, modules[free].cells, is_recorded ? Hooked::kAll : Hooked::kJumps);
+    hook_slots(image, module.cells, which);
   }
   return 0;
 }
@@ -291,7 +292,43 @@ int see_module(dl_phdr_info* info, size_t, void* are_unrelocated) {
   return 0;
 }
 
+// The module in whose slots, or entries of the PLT, the call's slot is; null: none.
+const Module* module_of(const LibraryCall& call) {
+  for (uint32_t i = 0; i < modules_used; ++i) {
+    if (modules[i].range.contains(reinterpret_cast<uintptr_t>(call.slot))) {
+      return &modules[i];
+    }
+  }
+  return nullptr;
+}
+
+// Has the next call of a stub look at its function anew, by the filter that applies now.
+void renew(LibraryCall& call) {
+  // The jumps to stubs of functions with sleds read the gate of an earlier session.
+  const bool is_function =
+      call.plain.key == static_cast<uint64_t>(reinterpret_cast<uintptr_t>(call.slot));
+  if (call.kind == CallKind::kInitializer || is_function) return;
+  const auto address = static_cast<uintptr_t>(call.plain.target);
+  const Module* module = module_of(call);
+  const auto filter = static_cast<uint16_t>(call_filter_flags(call.name, address));
+  const CallKind kind =
+      kind_of(call.name, module == nullptr ? Hooked::kJumps : hooked_of(*module));
+  IpcAtomics::store_relaxed(call.plain.ready_at, uint32_t{0});
+  call.arg_specs = static_cast<uint16_t>(arg_specs_of(call.name, nullptr));
+  call.kind = kind_with_flags(kind, filter);
+  call.filter_at_start = filter;
+  IpcAtomics::store_relaxed(call.filter, filter);
+  IpcAtomics::store_relaxed(call.plain.round, uint32_t{0});
+  IpcAtomics::store_relaxed(call.plain.key, uint64_t{0});
+}
+
 }  // namespace
+
+void renew_library_hooks(LibraryCalls which) {
+  hooked_calls = which;
+  hook_new_modules();
+  visit_calls(renew);
+}
 
 void hook_library_calls(LibraryCalls which) {
   if constexpr (machine::kExchangesReturns) {

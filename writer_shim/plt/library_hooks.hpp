@@ -12,6 +12,10 @@ namespace arctrace::shim {
 // Hooks the modules that are loaded. To be called once.
 void hook_library_calls(LibraryCalls which);
 
+// Hooks the modules as another session wants it, in which functions may have other flags
+// and arguments. To be called between the sessions, while no call is recorded.
+void renew_library_hooks(LibraryCalls which);
+
 // Hooks modules that were loaded later and are relocated by now.
 void hook_new_modules();
 

@@ -14,6 +14,11 @@
 #include "reader/trace/text_escape.hpp"
 
 namespace arctrace::cli {
+namespace {
+
+uint64_t in_ms(uint64_t ns) { return (ns + 500'000) / 1'000'000; }
+
+}  // namespace
 
 absl::StatusOr<JoinRequest> join_request(const RecordOptions& options,
                                          const Buffer& buffer, bool live) {
@@ -40,10 +45,12 @@ std::vector<pid_t> join_processes(const std::vector<pid_t>& pids,
       reader::print_message(std::string(result.status().message()));
       continue;
     }
-    reader::print_message(
-        absl::StrCat("joined process ", pid, " (", reader::escaped(result->name),
-                     "), of which a thread stood still for ",
-                     (result->stopped_ns + 500'000) / 1'000'000, " ms"));
+    reader::print_message(absl::StrCat(
+        "joined process ", pid, " (", reader::escaped(result->name),
+        "), of which a thread stood still for ", in_ms(result->stopped_ns), " ms",
+        result->all_stopped_ns == 0
+            ? ""
+            : absl::StrCat(", all of them for ", in_ms(result->all_stopped_ns), " ms")));
     joined.push_back(pid);
   }
   return joined;

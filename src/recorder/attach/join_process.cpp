@@ -4,12 +4,16 @@
 #include <dlfcn.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <thread>
+#include <vector>
 
 #include "src/recorder/attach/join_target.hpp"
 #include "src/recorder/attach/stopped_thread.hpp"
+#include "src/recorder/attach/stopped_threads.hpp"
 #include "src/recorder/attach/thread_choice.hpp"
 #include "src/shim_protocol/join_result.hpp"
 
@@ -27,7 +31,8 @@ struct Functions {
   uint64_t errno_location;
   uint64_t open;  // dlopen()
   uint64_t open_flags;
-  uint64_t error;  // dlerror(); 0: there is none
+  uint64_t error;   // dlerror(); 0: there is none
+  uint64_t symbol;  // dlsym(); 0: not before libdl is loaded
 };
 
 absl::StatusOr<Functions> find_functions(const JoinTarget& target) {
@@ -42,7 +47,8 @@ absl::StatusOr<Functions> find_functions(const JoinTarget& target) {
                       find("__errno_location"),
                       find("dlopen"),
                       RTLD_NOW,
-                      find("dlerror")};
+                      find("dlerror"),
+                      find("dlsym")};
   if (functions.open == 0) {
     functions.open = find("__libc_dlopen_mode");
     functions.open_flags |= kInternalOpen;
@@ -91,13 +97,18 @@ std::string loader_error(StoppedThread& thread, const Functions& functions,
   return text.ok() ? *text : "no reason is known";
 }
 
-// Why arctrace_join_session() did not join.
+// Why the shim did not join.
 std::string join_error(int error, const JoinRequest& request) {
   switch (error) {
     case ENOSYS:
       return "its glibc is older than 2.28";
     case EALREADY:
-      return "it has been in a recording already";
+    case EBUSY:
+      return "it is in a recording that goes on, or in a session (arctrace list)";
+    case EPERM:
+      return "it began in a recording, whose hooks belong to that one";
+    case EAGAIN:
+      return "a signal handler interrupts what records its thread; try again";
     case EACCES:
       return absl::StrCat("its user may not write into ", request.session);
     default:
@@ -105,13 +116,108 @@ std::string join_error(int error, const JoinRequest& request) {
   }
 }
 
+using Clock = std::chrono::steady_clock;
+
+uint64_t ns_since(Clock::time_point begin) {
+  return static_cast<uint64_t>(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin).count());
+}
+
+// The shim's functions, as the thread calls them.
+class ShimCalls {
+ public:
+  // `dlsym`, `handle`: that function, and dlopen()'s result.
+  ShimCalls(StoppedThread& thread, const JoinTarget& target, const JoinRequest& request,
+            uint64_t stack, uint64_t dlsym, uint64_t handle)
+      : thread_(thread), pid_(target.pid), stack_(stack), dlsym_(dlsym), handle_(handle) {
+    const std::string name = request.shim.substr(request.shim.rfind('/') + 1);
+    const LoadedLibrary shim = find_library(target.pid, name);
+    want_ = find_function(target.pid, shim, "arctrace_want_session");
+    end_ = find_function(target.pid, shim, "arctrace_end_session");
+    forget_ = find_function(target.pid, shim, "arctrace_forget_session");
+  }
+
+  bool are_complete() const { return want_ != 0 && end_ != 0 && forget_ != 0; }
+
+  // These return an error number, 0 for none.
+
+  // `name`: the address of that of the shim's function whose resolver joins.
+  absl::StatusOr<int> join(uint64_t session, uint64_t options, uint64_t name) {
+    absl::StatusOr<int> error = call(want_, session, options);
+    if (!error.ok() || *error != 0) return error;
+    return call(dlsym_, handle_, name);
+  }
+  // Has the process leave a session that is over. All threads stand still for a moment,
+  // to be seen outside of what records. If we are killed meanwhile, nothing is recorded
+  // any more, so that they may also run.
+  absl::StatusOr<int> leave(uint64_t& all_stopped_ns) {
+    constexpr int kTries = 50;
+    constexpr auto kPause = std::chrono::milliseconds(2);
+    absl::StatusOr<int> error = call(end_, 0, 0);
+    if (!error.ok() || *error != 0) return error;
+    const std::vector<CodeRange> code = find_own_code(pid_);
+    for (int i = 0; i < kTries; ++i) {
+      if (i != 0) std::this_thread::sleep_for(kPause);
+      const Clock::time_point begin = Clock::now();
+      error = forget(code);
+      all_stopped_ns = std::max(all_stopped_ns, ns_since(begin));
+      const bool may_work_later =
+          error.ok() ? *error == EAGAIN : absl::IsUnavailable(error.status());
+      if (!may_work_later) break;
+    }
+    return error;
+  }
+
+ private:
+  absl::StatusOr<int> forget(const std::vector<CodeRange>& code) {
+    const RealTimePriority priority;
+    absl::StatusOr<StoppedThreads> others =
+        StoppedThreads::stop_all_but(pid_, thread_.tid());
+    if (!others.ok()) return others.status();
+    if (absl::Status left = others->leave_code(code); !left.ok()) return left;
+    return call(forget_, 0, 0);
+  }
+
+  absl::StatusOr<int> call(uint64_t function, uint64_t a, uint64_t b) {
+    const absl::StatusOr<uint64_t> result = thread_.call(function, {a, b}, stack_);
+    if (!result.ok()) return result.status();
+    return static_cast<int32_t>(*result) - shim::kJoinResult;
+  }
+
+  StoppedThread& thread_;
+  pid_t pid_;
+  uint64_t stack_;
+  uint64_t dlsym_;
+  uint64_t handle_;
+  uint64_t want_;
+  uint64_t end_;
+  uint64_t forget_;
+};
+
+// dlsym() of the process, which before glibc 2.34 is in a library that it may lack.
+absl::StatusOr<uint64_t> find_symbol_function(const JoinTarget& target,
+                                              const Functions& functions,
+                                              StoppedThread& thread, Scratch& scratch) {
+  if (functions.symbol != 0) return functions.symbol;
+  const absl::StatusOr<uint64_t> name = scratch.put("libdl.so.2");
+  if (!name.ok()) return name.status();
+  const absl::StatusOr<uint64_t> handle =
+      thread.call(functions.open, {*name, functions.open_flags}, scratch.stack());
+  if (!handle.ok()) return handle.status();
+  const uint64_t found =
+      find_function(target.pid, find_library(target.pid, "libdl.so.2"), "dlsym");
+  if (found == 0) return absl::FailedPreconditionError("its libc has no dlsym");
+  return found;
+}
+
 absl::Status load_and_join(const JoinTarget& target, const JoinRequest& request,
                            const Functions& functions, StoppedThread& thread,
-                           Scratch& scratch) {
+                           Scratch& scratch, uint64_t& all_stopped_ns) {
   const absl::StatusOr<uint64_t> shim = scratch.put(request.shim);
   const absl::StatusOr<uint64_t> session = scratch.put(request.session);
   const absl::StatusOr<uint64_t> options = scratch.put(request.options);
-  if (!options.ok()) return options.status();
+  const absl::StatusOr<uint64_t> name = scratch.put("arctrace_joined_session");
+  if (!name.ok()) return name.status();
   const absl::StatusOr<uint64_t> handle =
       thread.call(functions.open, {*shim, functions.open_flags}, scratch.stack());
   if (!handle.ok()) return handle.status();
@@ -119,20 +225,26 @@ absl::Status load_and_join(const JoinTarget& target, const JoinRequest& request,
     return absl::FailedPreconditionError(absl::StrCat(
         "it cannot load the shim: ", loader_error(thread, functions, scratch.stack())));
   }
-  const std::string name = request.shim.substr(request.shim.rfind('/') + 1);
-  const uint64_t join =
-      find_function(target.pid, find_library(target.pid, name), "arctrace_join_session");
-  if (join == 0) return absl::InternalError("the shim that it has loaded cannot join");
-  const absl::StatusOr<uint64_t> result =
-      thread.call(join, {*session, *options}, scratch.stack());
-  if (!result.ok()) return result.status();
-  const int error = static_cast<int32_t>(*result) - shim::kJoinResult;
-  return error == 0 ? absl::OkStatus()
-                    : absl::FailedPreconditionError(join_error(error, request));
+  const absl::StatusOr<uint64_t> dlsym =
+      find_symbol_function(target, functions, thread, scratch);
+  if (!dlsym.ok()) return dlsym.status();
+  ShimCalls calls(thread, target, request, scratch.stack(), *dlsym, *handle);
+  if (!calls.are_complete()) {
+    return absl::InternalError("the shim that it has loaded cannot join");
+  }
+  absl::StatusOr<int> error = calls.join(*session, *options, *name);
+  if (error.ok() && *error == EALREADY) {
+    error = calls.leave(all_stopped_ns);
+    if (error.ok() && *error == 0) error = calls.join(*session, *options, *name);
+  }
+  if (!error.ok()) return error.status();
+  return *error == 0 ? absl::OkStatus()
+                     : absl::FailedPreconditionError(join_error(*error, request));
 }
 
 absl::Status join_by(StoppedThread& thread, const JoinTarget& target,
-                     const JoinRequest& request, const Functions& functions) {
+                     const JoinRequest& request, const Functions& functions,
+                     uint64_t& all_stopped_ns) {
   if (absl::Status status = thread.borrow(functions.code); !status.ok()) return status;
   const absl::StatusOr<uint64_t> memory = thread.call(
       functions.map,
@@ -149,7 +261,8 @@ absl::Status join_by(StoppedThread& thread, const JoinTarget& target,
   if (!location.ok()) return location.status();
   const absl::StatusOr<int32_t> error = thread.read_word(*location);
   if (!error.ok()) return error.status();
-  absl::Status joined = load_and_join(target, request, functions, thread, scratch);
+  absl::Status joined =
+      load_and_join(target, request, functions, thread, scratch, all_stopped_ns);
   const char* bytes = reinterpret_cast<const char*>(&*error);
   absl::Status restored = thread.write(*location, {bytes, sizeof *error});
   return joined.ok() ? restored : joined;
@@ -171,18 +284,17 @@ absl::StatusOr<Joined> join_process(pid_t pid, const JoinRequest& request) {
   };
   const absl::StatusOr<Functions> functions = find_functions(*target);
   if (!functions.ok()) return refused(functions.status());
-  using Clock = std::chrono::steady_clock;
   Joined result{target->name};
   Clock::time_point begin;
   {
     absl::StatusOr<StoppedThread> thread = stop_harmless_thread(*target);
     if (!thread.ok()) return refused(thread.status());
     begin = thread->stopped_at();
-    absl::Status joined = join_by(*thread, *target, request, *functions);
+    absl::Status joined =
+        join_by(*thread, *target, request, *functions, result.all_stopped_ns);
     if (!joined.ok()) return refused(joined);
   }
-  result.stopped_ns = static_cast<uint64_t>(
-      std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin).count());
+  result.stopped_ns = ns_since(begin);
   return result;
 }
 

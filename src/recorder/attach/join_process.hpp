@@ -17,8 +17,9 @@ struct JoinRequest {
 };
 
 struct Joined {
-  std::string name;         // of the process
-  uint64_t stopped_ns = 0;  // for how long one of its threads stood still
+  std::string name;             // of the process
+  uint64_t stopped_ns = 0;      // for how long one of its threads stood still
+  uint64_t all_stopped_ns = 0;  // and all of them: to leave an earlier session
 };
 
 // Whether the process `pid` can probably be joined. Error: why not, a line with what to

@@ -79,14 +79,16 @@ std::string yama_advice() {
                       ": sysctl kernel.yama.ptrace_scope=0 permits it to its user)");
 }
 
-// Whether the process sees this file where we do.
-bool sees(pid_t pid, const std::string& path) {
+// Whether the process sees at `seen` the file that we see at `path`.
+bool is_same_file(pid_t pid, const std::string& path, const std::string& seen) {
   struct stat here {};
   struct stat there {};
   return stat(path.c_str(), &here) == 0 &&
-         stat((proc_path(pid, "root") + path).c_str(), &there) == 0 &&
+         stat((proc_path(pid, "root") + seen).c_str(), &there) == 0 &&
          here.st_dev == there.st_dev && here.st_ino == there.st_ino;
 }
+
+bool sees(pid_t pid, const std::string& path) { return is_same_file(pid, path, path); }
 
 // Why its program cannot load the shim; empty: it can.
 std::string program_problem(pid_t pid) {
@@ -108,6 +110,9 @@ std::string program_problem(pid_t pid) {
   return "";
 }
 
+// What the kernel appends to the path of a file that has no name any more.
+constexpr char kGone[] = " (deleted)";
+
 std::string base_name(const std::string& path) {
   return path.substr(path.rfind('/') + 1);
 }
@@ -124,6 +129,7 @@ struct Mapping {
   uint64_t low;
   uint64_t high;
   bool is_executable;
+  uint64_t offset;  // in the file
   std::string path;
 };
 
@@ -133,18 +139,31 @@ std::vector<Mapping> mappings_of(pid_t pid) {
   for (std::string line; std::getline(maps, line);) {
     const size_t path = line.find('/');
     if (path == std::string::npos) continue;
-    Mapping mapping{0, 0, false, line.substr(path)};
+    Mapping mapping{0, 0, false, 0, line.substr(path)};
     // "low-high permissions offset device inode"
     const std::vector<std::string> fields = absl::StrSplit(line.substr(0, path), ' ');
     const std::pair<std::string, std::string> range = absl::StrSplit(fields[0], '-');
-    if (fields.size() < 2 || !absl::SimpleHexAtoi(range.first, &mapping.low) ||
-        !absl::SimpleHexAtoi(range.second, &mapping.high)) {
+    if (fields.size() < 3 || !absl::SimpleHexAtoi(range.first, &mapping.low) ||
+        !absl::SimpleHexAtoi(range.second, &mapping.high) ||
+        !absl::SimpleHexAtoi(fields[2], &mapping.offset)) {
       continue;
     }
     mapping.is_executable = absl::StrContains(fields[1], 'x');
     mappings.push_back(std::move(mapping));
   }
   return mappings;
+}
+
+// A library that is called as the shim is and that the process has loaded, if it is
+// another file, or one that is gone since. Empty: there is none.
+std::string other_shim(pid_t pid, const std::string& shim) {
+  for (const Mapping& mapping : mappings_of(pid)) {
+    if (absl::StartsWith(base_name(mapping.path), base_name(shim)) &&
+        !is_same_file(pid, shim, mapping.path)) {
+      return mapping.path;
+    }
+  }
+  return "";
 }
 
 // The first address of these bytes in the memory from `low` to `high`; 0: there is none.
@@ -163,11 +182,26 @@ uint64_t find_bytes(pid_t pid, uint64_t low, uint64_t high, std::string_view byt
 }  // namespace
 
 LoadedLibrary find_library(pid_t pid, const std::string& name) {
+  LoadedLibrary begun;
   for (const Mapping& mapping : mappings_of(pid)) {
-    // Its first mapping is of the file's beginning.
-    if (is_named(base_name(mapping.path), name)) return {mapping.path, mapping.low};
+    if (!is_named(base_name(mapping.path), name)) continue;
+    // The loader maps the file's beginning first, and the code behind it. The program may
+    // have mapped the file for other purposes as well.
+    if (mapping.offset == 0) begun = {mapping.path, mapping.low};
+    if (mapping.is_executable && mapping.path == begun.path) return begun;
   }
   return {};
+}
+
+std::vector<CodeRange> find_own_code(pid_t pid) {
+  std::vector<CodeRange> code;
+  for (const Mapping& mapping : mappings_of(pid)) {
+    if (mapping.is_executable &&
+        absl::StartsWith(base_name(mapping.path), "libarctrace")) {
+      code.push_back({mapping.low, mapping.high});
+    }
+  }
+  return code;
 }
 
 uint64_t find_function(pid_t pid, const LoadedLibrary& library, const std::string& name) {
@@ -252,6 +286,10 @@ absl::StatusOr<JoinTarget> examine_process(pid_t pid, const std::string& shim,
   }
   JoinTarget target{pid, text_of(status, "Name"), find_library(pid, "libc.so.6"),
                     find_library(pid, "libdl.so.2")};
+  if (target.libc.path.empty() &&
+      !find_library(pid, absl::StrCat("libc.so.6", kGone)).path.empty()) {
+    return refusal(pid, "its libc has been replaced since it began; restart it");
+  }
   if (target.libc.path.empty()) {
     return refusal(
         pid, "it has no glibc: it is statically linked, or linked with another libc");
@@ -261,8 +299,9 @@ absl::StatusOr<JoinTarget> examine_process(pid_t pid, const std::string& shim,
                    "a seccomp filter confines it, which might end it; start it with "
                    "arctrace record");
   }
-  if (!find_library(pid, base_name(shim)).path.empty()) {
-    return refusal(pid, "it has been in a recording already");
+  if (const std::string other = other_shim(pid, shim); !other.empty()) {
+    return refusal(
+        pid, absl::StrCat("it has loaded ", other, ", which is not this command's shim"));
   }
   if (!sees(pid, shim) || !sees(pid, session)) {
     return refusal(pid, absl::StrCat("it does not see ", sees(pid, shim) ? session : shim,

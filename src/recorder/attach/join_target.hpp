@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace arctrace {
 
@@ -30,6 +31,15 @@ absl::StatusOr<JoinTarget> examine_process(pid_t pid, const std::string& shim,
 // The library `name` of the process (as "libc.so.6"), or of versions before it had that
 // name (as "libc-2.31.so" for libc.so.6). Reads /proc/PID/maps.
 LoadedLibrary find_library(pid_t pid, const std::string& name);
+
+// Memory [low, high) that holds code.
+struct CodeRange {
+  uint64_t low;
+  uint64_t high;
+};
+
+// The code of arctrace's libraries in the process.
+std::vector<CodeRange> find_own_code(pid_t pid);
 
 // The address in the process of the function `name`, as the library's table of dynamic
 // symbols has it; 0: there is none.

@@ -69,22 +69,29 @@ uint64_t own_stack_end(const ThreadState& state) {
 bool is_event_stop(int status) { return status >> 16 == PTRACE_EVENT_STOP; }
 
 // Waits for the thread's next stop; false: it has ended, or 10 s are over.
-bool await_stop(pid_t tid, int& status) {
+bool await_any_stop(pid_t tid, int& status) {
   constexpr auto kPatience = std::chrono::seconds(10);
+  // Most stops come at once, a hundred of them while the thread joins.
+  constexpr auto kImpatience = std::chrono::microseconds(200);
   constexpr auto kPause = std::chrono::microseconds(50);
   const auto begin = std::chrono::steady_clock::now();
   for (;;) {
     const pid_t stopped = waitpid(tid, &status, __WALL | WNOHANG);
     if (stopped == tid) return WIFSTOPPED(status);
     if (stopped < 0 && errno != EINTR) return false;
-    if (std::chrono::steady_clock::now() - begin > kPatience) return false;
-    std::this_thread::sleep_for(kPause);
+    const auto waited = std::chrono::steady_clock::now() - begin;
+    if (waited > kPatience) return false;
+    if (waited < kImpatience) {
+      std::this_thread::yield();
+    } else {
+      std::this_thread::sleep_for(kPause);
+    }
   }
 }
 
 // Waits for a stop that is no signal's; these are passed on.
 bool await_event(pid_t tid, int& status) {
-  while (await_stop(tid, status)) {
+  while (await_any_stop(tid, status)) {
     if (is_event_stop(status)) return true;
     if (ptrace(PTRACE_CONT, tid, nullptr, WSTOPSIG(status)) != 0) return false;
   }
@@ -94,25 +101,44 @@ bool await_event(pid_t tid, int& status) {
 }  // namespace
 
 absl::StatusOr<StoppedThread> StoppedThread::stop(pid_t tid) {
+  absl::StatusOr<StoppedThread> thread = ask_to_stop(tid);
+  if (!thread.ok()) return thread;
+  if (absl::Status stopped = thread->await_stop(); !stopped.ok()) return stopped;
+  return thread;
+}
+
+absl::StatusOr<StoppedThread> StoppedThread::ask_to_stop(pid_t tid) {
   if (ptrace(PTRACE_SEIZE, tid, nullptr, PTRACE_O_TRACESYSGOOD) != 0) {
     return absl::ErrnoToStatus(errno, absl::StrCat("cannot stop thread ", tid));
   }
   StoppedThread thread(tid);
+  if (ptrace(PTRACE_INTERRUPT, tid, nullptr, nullptr) != 0) return thread.lost();
+  return thread;
+}
+
+absl::Status StoppedThread::await_stop() {
   int status = 0;
-  if (ptrace(PTRACE_INTERRUPT, tid, nullptr, nullptr) != 0 || !await_event(tid, status) ||
-      ptrace(PTRACE_GETREGS, tid, nullptr, &thread.state_.registers) != 0) {
-    return thread.lost();
+  if (!await_event(tid_, status) ||
+      ptrace(PTRACE_GETREGS, tid_, nullptr, &state_.registers) != 0) {
+    return lost();
   }
-  user_regs_struct& registers = thread.state_.registers;
+  user_regs_struct& registers = state_.registers;
   if (static_cast<int64_t>(registers.rax) == -EINTR &&
-      is_ended_by_stop(thread.system_call_number())) {
+      is_ended_by_stop(system_call_number())) {
     registers.rax = static_cast<uint64_t>(kRestartNoHandler);
-    if (absl::Status set = thread.set(registers); !set.ok()) return set;
+    if (absl::Status set_again = set(registers); !set_again.ok()) return set_again;
   }
   if (WSTOPSIG(status) != SIGTRAP) {
     return absl::UnavailableError("it is being stopped by a signal");
   }
-  return thread;
+  return absl::OkStatus();
+}
+
+absl::Status StoppedThread::run_for(std::chrono::microseconds time) {
+  if (ptrace(PTRACE_CONT, tid_, nullptr, nullptr) != 0) return lost();
+  std::this_thread::sleep_for(time);
+  if (ptrace(PTRACE_INTERRUPT, tid_, nullptr, nullptr) != 0) return lost();
+  return await_stop();
 }
 
 StoppedThread::StoppedThread(StoppedThread&& other) noexcept
@@ -175,7 +201,8 @@ absl::Status StoppedThread::borrow(const ReturnCode& code) {
 
 absl::Status StoppedThread::run_to_system_call() {
   int status = 0;
-  if (ptrace(PTRACE_SYSCALL, tid_, nullptr, nullptr) != 0 || !await_stop(tid_, status)) {
+  if (ptrace(PTRACE_SYSCALL, tid_, nullptr, nullptr) != 0 ||
+      !await_any_stop(tid_, status)) {
     return absl::DeadlineExceededError(
         absl::StrCat("thread ", tid_, " has ended or does not go on"));
   }

@@ -23,6 +23,10 @@ class StoppedThread {
  public:
   // Stops the thread. Error: it has ended, or may not be stopped.
   static absl::StatusOr<StoppedThread> stop(pid_t tid);
+  // The same in two steps, so that many threads can be on their way at once.
+  static absl::StatusOr<StoppedThread> ask_to_stop(pid_t tid);
+  absl::Status await_stop();
+
   StoppedThread(StoppedThread&& other) noexcept;
   StoppedThread& operator=(StoppedThread&&) = delete;
   StoppedThread(const StoppedThread&) = delete;
@@ -33,6 +37,10 @@ class StoppedThread {
   std::chrono::steady_clock::time_point stopped_at() const { return stopped_at_; }
   // The number of the system call in which it was stopped; -1: it was in none.
   long system_call_number() const { return static_cast<long>(state_.registers.orig_rax); }
+  uint64_t program_counter() const { return state_.registers.rip; }
+
+  // Lets the thread run on for so long, and stops it again.
+  absl::Status run_for(std::chrono::microseconds time);
 
   // To be called once before call(): signals are kept from the thread from now on.
   absl::Status borrow(const ReturnCode& code);

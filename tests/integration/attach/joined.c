@@ -1,14 +1,28 @@
 /* joined MODE: works until there is a file "stop", and prints what went wrong, if
- * anything did. It is joined meanwhile, which it must not notice. sleeps    a system call
- * with a time-out, which must not end early, with errno and vectors kept polls     system
- * calls that a stop ends with EINTR computes  a sum that never sleeps, in vector
- * registers signals   a handler at 1 kHz, on a signal stack threads   threads that
- * allocate and load a library executes  children that execute a program */
+ * anything did. It is joined meanwhile, which it must not notice. The modes:
+ *
+ * sleeps: a system call with a time-out, which must not end early, with errno and vectors
+ * kept.
+ *
+ * polls: system calls that a stop ends with EINTR.
+ *
+ * computes: a sum that never sleeps, in vector registers.
+ *
+ * signals: a handler at 1 kHz, on a signal stack.
+ *
+ * threads: threads that allocate and load a library.
+ *
+ * executes: children that execute a program.
+ *
+ * loads: a plugin, whose path is in PLUGIN, that is loaded and unloaded again and again.
+ *
+ * robust: threads that end with robust mutexes locked. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -158,12 +172,70 @@ static void executes(void) {
   }
 }
 
+static void loads(void) {
+  while (!is_stopped()) {
+    void* plugin = dlopen(getenv("PLUGIN"), RTLD_NOW);
+    expect(plugin != NULL, "dlopen");
+    int (*work)(int) = NULL;
+    *(void**)&work = dlsym(plugin, "plugin_work");
+    expect(work != NULL && work(1) == 2, "plugin_work");
+    expect(dlclose(plugin) == 0, "dlclose");
+    getppid();
+  }
+}
+
+/* A thread that ends with a robust mutex locked leaves it so marked, whatever else is on
+ * its list. */
+static pthread_mutex_t robust_mutexes[3];
+static sem_t is_locked;
+
+static void* dies_with_lock(void* first) {
+  pthread_mutex_t* const mutexes = first;
+  expect(pthread_mutex_lock(&mutexes[0]) == 0, "robust mutex");
+  sem_post(&is_locked);
+  while (mutexes == &robust_mutexes[1] ? rand() % 16 != 0 : !is_stopped()) {
+    expect(pthread_mutex_lock(&robust_mutexes[2]) == 0, "another robust mutex");
+    getppid();
+    expect(pthread_mutex_unlock(&robust_mutexes[2]) == 0, "unlocking");
+  }
+  return NULL;
+}
+
+static void expect_dead_owner(pthread_mutex_t* mutex) {
+  errno = pthread_mutex_lock(mutex);
+  expect(errno == EOWNERDEAD, "a robust mutex whose owner is dead");
+  expect(pthread_mutex_consistent(mutex) == 0, "pthread_mutex_consistent");
+  expect(pthread_mutex_unlock(mutex) == 0, "unlocking it");
+}
+
+static void robust(void) {
+  pthread_t old_thread, thread;
+  pthread_mutexattr_t attributes;
+  pthread_mutexattr_init(&attributes);
+  pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
+  for (int i = 0; i < 3; ++i) pthread_mutex_init(&robust_mutexes[i], &attributes);
+  sem_init(&is_locked, 0, 0);
+  expect(pthread_create(&old_thread, NULL, dies_with_lock, &robust_mutexes[0]) == 0,
+         "pthread_create");
+  sem_wait(&is_locked);
+  while (!is_stopped()) {
+    expect(pthread_create(&thread, NULL, dies_with_lock, &robust_mutexes[1]) == 0,
+           "pthread_create");
+    sem_wait(&is_locked);
+    expect_dead_owner(&robust_mutexes[1]);
+    pthread_join(thread, NULL);
+  }
+  expect_dead_owner(&robust_mutexes[0]);
+  pthread_join(old_thread, NULL);
+}
+
 int main(int count, char** arguments) {
   static const struct {
     const char* name;
     void (*run)(void);
   } modes[] = {{"sleeps", sleeps},   {"polls", polls},     {"computes", computes},
-               {"signals", signals}, {"threads", threads}, {"executes", executes}};
+               {"signals", signals}, {"threads", threads}, {"executes", executes},
+               {"loads", loads},     {"robust", robust}};
   for (size_t i = 0; count == 2 && i < sizeof modes / sizeof *modes; ++i) {
     if (strcmp(arguments[1], modes[i].name) != 0) continue;
     puts("begins");

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <barrier>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
@@ -17,7 +18,9 @@
 #include <functional>
 #include <thread>
 
+#include "src/api/shim_interface.h"
 #include "src/process/process_identity.hpp"
+#include "src/protocol/dead_slot.hpp"
 #include "src/writer/record.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/test_session.hpp"
@@ -248,6 +251,124 @@ TEST_CASE("session: of threads that attach at once none is lost silently") {
   const DecodedTrace trace = test.finish();
   CHECK(joined(trace.problems) == "");
   CHECK(trace.written() + trace.lost() == 16);
+}
+
+TEST_CASE("session: a process leaves one that is over, and joins another") {
+  TestSession first(small_buffer(1024, 64));
+  TestSession second(small_buffer(1024, 64));
+  constexpr uint32_t kIdentity = 5;
+  IpcAtomics::store_relaxed(second.view().control().process_next, kIdentity);
+  CHECK_CHILD([&] {
+    REQUIRE(arctrace_attach(first.path().c_str()) == 0);
+    const uint32_t name = arctrace_define_name("kept");
+    std::barrier is_next(2);
+    std::thread other([&] {
+      arctrace_thread_name("other");
+      arctrace_enter(name);
+      arctrace_instant(name);
+      is_next.arrive_and_wait();
+      is_next.arrive_and_wait();
+      arctrace_instant(name);
+      is_next.arrive_and_wait();
+    });
+    is_next.arrive_and_wait();
+    uintptr_t return_slot = 1234;
+    CHECK(arctrace_shim_call_begin(ARCTRACE_FRAME_NAME_BIT | name, &return_slot, 0, 0) ==
+          1);
+    CHECK(arctrace_shim_forget_session() == -EBUSY);
+    CHECK(arctrace_shim_end_session() == -EBUSY);
+    REQUIRE(unlink(first.path().c_str()) == 0);
+    REQUIRE(arctrace_shim_end_session() == 0);
+    CHECK(arctrace_enabled(ARCTRACE_GATE_ALL) == 0);
+    arctrace_instant(name);  // a no-op
+    REQUIRE(arctrace_shim_forget_session() == 0);
+    CHECK(arctrace_shim_forget_session() == 0);  // nothing is left to do
+    REQUIRE(arctrace_shim_join(second.path().c_str(), [] {
+              CHECK(arctrace_enabled(ARCTRACE_GATE_ALL) == 0);
+              return false;
+            }) == 0);
+    CHECK(arctrace_shim_join(second.path().c_str(), [] { return false; }) == -EALREADY);
+    CHECK(current_process(0)->id == kIdentity);
+    CHECK(current_process(0)->origin == ARCTRACE_ORIGIN_EXEC);
+    CHECK(thread_local_state.state->attached);
+    arctrace_shim_call_end(&return_slot, 0);  // a call of the session that was left
+    CHECK(return_slot == 1234);
+    arctrace_enter(name);
+    arctrace_exit(name);
+    is_next.arrive_and_wait();
+    is_next.arrive_and_wait();
+    other.join();
+  });
+  const DecodedTrace before = first.finish();
+  CHECK(joined(before.problems) == "");
+  CHECK(before.of_type(ARCTRACE_TYPE_INSTANT).size() == 1);
+  const DecodedTrace trace = second.finish();
+  CHECK(joined(trace.problems) == "");
+  CHECK(trace.lost() == 0);
+  CHECK(trace.of_type(ARCTRACE_TYPE_PROCESS).size() == 1);
+  CHECK(trace.of_type(ARCTRACE_TYPE_INSTANT).size() == 1);
+  CHECK(trace.of_type(ARCTRACE_TYPE_ENTER).size() == 1);
+  CHECK(trace.of_type(ARCTRACE_TYPE_EXIT_NAMED).size() == 0);
+  CHECK(trace.of_type(ARCTRACE_TYPE_STRING).size() == 1);
+  CHECK(trace.of_type(ARCTRACE_TYPE_THREAD).size() == 2);
+}
+
+TEST_CASE("session: the lock of a slot stays in memory when its session is left") {
+  TestSession first(small_buffer(1024, 64));
+  CHECK_CHILD([&] {
+    REQUIRE(arctrace_attach(first.path().c_str()) == 0);
+    std::barrier is_next(2);
+    pid_t tid = 0;
+    std::thread other([&] {
+      arctrace_instant(1);
+      tid = gettid();
+      is_next.arrive_and_wait();
+      is_next.arrive_and_wait();
+    });
+    is_next.arrive_and_wait();
+    REQUIRE(unlink(first.path().c_str()) == 0);
+    REQUIRE(arctrace_shim_end_session() == 0);
+    REQUIRE(arctrace_shim_forget_session() == 0);
+    // The kernel takes the id out of the lock when the thread ends.
+    uint32_t index = 0;
+    while (index + 1 < session.view.geometry().slot_count &&
+           IpcAtomics::load_acquire(session.view.slot(index).lock) !=
+               static_cast<uint32_t>(tid)) {
+      ++index;
+    }
+    uint32_t& lock = session.view.slot(index).lock;
+    CHECK(IpcAtomics::load_acquire(lock) == static_cast<uint32_t>(tid));
+    is_next.arrive_and_wait();
+    other.join();
+    CHECK((IpcAtomics::load_acquire(lock) & kOwnerDied) != 0);
+  });
+}
+
+TEST_CASE("session: no thread leaves one while another is in a writer call") {
+  TestSession first(small_buffer(1024, 64));
+  CHECK_CHILD([&] {
+    REQUIRE(arctrace_attach(first.path().c_str()) == 0);
+    arctrace_instant(1);
+    REQUIRE(unlink(first.path().c_str()) == 0);
+    REQUIRE(arctrace_shim_end_session() == 0);
+    {
+      const WriterCall writer_call;
+      CHECK(arctrace_shim_forget_session() == -EAGAIN);
+    }
+    CHECK(arctrace_shim_forget_session() == 0);
+  });
+}
+
+TEST_CASE("session: it is over when its collector was killed") {
+  TestSession first(small_buffer(1024, 64));
+  CHECK_CHILD([&] {
+    REQUIRE(arctrace_attach(first.path().c_str()) == 0);
+    uint32_t& lock = first.view().control().collector_lock;
+    IpcAtomics::store_relaxed(lock, uint32_t{1234});
+    CHECK(arctrace_shim_end_session() == -EBUSY);
+    IpcAtomics::store_relaxed(lock, 1234 | kOwnerDied);
+    CHECK(arctrace_shim_end_session() == 0);
+  });
 }
 
 TEST_CASE("session: one with the clock of another machine is refused") {
