@@ -33,6 +33,7 @@ struct BlockRef {
   bool live = false;       // copied, or to be copied, while its writers were alive
   bool in_buffer = false;  // not in a file: the block may be recycled while it is read
   uint16_t flags = 0;      // ARCTRACE_CHUNK_*
+  uint16_t facts = 0;      // ARCTRACE_FACT_*
   uint32_t writer = 0, process = 0, pid = 0, tid = 0;
   uint64_t serial = 0, handout = 0, base_ticks = 0;
 

@@ -17,10 +17,12 @@
 #include "reader/trace/index_file.hpp"
 #include "reader/trace/joined_files.hpp"
 #include "reader/trace/merge.hpp"
+#include "reader/trace/read_plan.hpp"
 #include "reader/trace/record_types.hpp"
 #include "reader/trace/session_header.hpp"
 #include "reader/trace/shared_block.hpp"
 #include "reader/trace/shared_source.hpp"
+#include "reader/trace/shared_writers.hpp"
 #include "reader/trace/stored_symbols.hpp"
 #include "reader/trace/writer_fates.hpp"
 #include "src/base/untrusted_bytes.hpp"
@@ -34,19 +36,6 @@ enum class Rank : uint64_t { kDefinitions, kExclusive, kShared };
 
 uint64_t source_order(Rank rank, uint64_t within) {
   return static_cast<uint64_t>(rank) << 62 | (within & (~0ull >> 2));
-}
-
-// The number of a kernel record's process; 0 for other records.
-uint32_t tgid_untrusted(const RawRecord& record) {
-  if (class_of(record.type) != RecordClass::kKernel) return 0;
-  return load_part_untrusted<arctrace_kernel_body>(record.body).tgid;
-}
-
-// The name in a record of type NAMED or EXECED, which has the same body.
-std::string name_untrusted(const RawRecord& record) {
-  const auto body = load_part_untrusted<arctrace_named_body>(record.body);
-  const std::string name(body.name, sizeof body.name);
-  return name.substr(0, name.find('\0'));
 }
 
 }  // namespace
@@ -65,7 +54,10 @@ struct Trace::Impl {
             {session.start_ticks, session.start_monotonic_ns, session.start_realtime_ns},
             session.ticks_per_second),
         findings(options.max_findings),
-        verifies_checksums(options.verifies_checksums) {}
+        verifies_checksums(options.verifies_checksums),
+        // The totals of a buffer or a flight recorder are about all of its records.
+        range(session.raw || session.mode == ARCTRACE_MODE_OVERWRITE ? TimeRange{}
+                                                                     : options.range) {}
 
   absl::Status load();
   absl::StatusOr<BlockIndex> index_files();
@@ -79,7 +71,9 @@ struct Trace::Impl {
   void add_unknown_process(const BlockRef& block);
   void add_slot_fates();
   void drop_reported_calls();
+  absl::Status plan_range();
   absl::Status read(const RecordSink& sink);
+  uint64_t bytes_to_read() const;
   void add_totals_untrusted(const RawRecord& record);
   void settle_totals(const Emitter& emitter);
   void check_totals(const Emitter& emitter);
@@ -93,6 +87,8 @@ struct Trace::Impl {
   ClockMap clock;
   FindingLog findings;
   const bool verifies_checksums;
+  const TimeRange range;  // what read() reads
+  ReadPlan plan;
   FindingLog::Mark opened;  // after the findings of load()
   BufferState buffer;
   Definitions definitions;
@@ -101,11 +97,7 @@ struct Trace::Impl {
   End end;
   std::vector<std::vector<BlockRef>> exclusive;  // by writer, each sorted by serial
   std::vector<SharedRef> shared;                 // of full form
-  // The writers of records in `shared`; with their process's number, if they are threads
-  // in the kernel's records.
-  absl::flat_hash_map<uint32_t, uint32_t> shared_writers;
-  // The last name of threads that the kernel's records have.
-  absl::flat_hash_map<uint32_t, std::string> kernel_names;
+  SharedWriters shared_writers;                  // of records in `shared`
   // What TOTALS records or a buffer's slots count, by writer; 0: in the whole session.
   absl::flat_hash_map<uint32_t, uint64_t> written;
   std::array<uint64_t, ARCTRACE_LOST_CAUSES> lost_total{};
@@ -146,7 +138,7 @@ absl::Status Trace::Impl::load() {
   }
   drop_reported_calls();
   opened = findings.mark();
-  return absl::OkStatus();
+  return plan_range();
 }
 
 absl::StatusOr<BlockIndex> Trace::Impl::index_files() {
@@ -228,10 +220,7 @@ absl::Status Trace::Impl::load_shared(const BlockRef& ref, DefinitionsLoader& lo
     // Not in definitions, nor in the collector's records: those may name writers whose
     // own definitions were overwritten, or are in an earlier collector's file.
     if (ref.kind == BlockRef::Kind::kShared) {
-      shared_writers.try_emplace(record.writer, tgid_untrusted(record));
-      if (record.type == ARCTRACE_TYPE_NAMED || record.type == ARCTRACE_TYPE_EXECED) {
-        kernel_names[record.writer] = name_untrusted(record);
-      }
+      shared_writers.add_untrusted(record, ref);
       if (record.type == ARCTRACE_TYPE_EXECED) {
         loader.add_kernel_exec(record.writer & ~ARCTRACE_WRITER_KERNEL, record.ticks);
       }
@@ -354,19 +343,15 @@ void Trace::Impl::add_unknown_writers() {
     definitions.add_thread(std::move(thread));
   }
   // Sorted, so that threads are numbered alike each time.
-  std::vector<std::pair<uint32_t, uint32_t>> sorted(shared_writers.begin(),
-                                                    shared_writers.end());
-  std::sort(sorted.begin(), sorted.end());
-  for (const auto& [writer, tgid] : sorted) {
+  for (const uint32_t writer : shared_writers.sorted()) {
     if (definitions.find_thread(writer) != kNoIndex) continue;
     Thread thread;
     thread.writer = writer;
     if (thread.of_kernel()) {
       thread.tid = writer & ~ARCTRACE_WRITER_KERNEL;
-      thread.tgid = tgid;
-      if (const auto name = kernel_names.find(writer); name != kernel_names.end()) {
-        thread.names.push_back({INT64_MIN, name->second});
-      }
+      const SharedFacts& facts = shared_writers.all().at(writer);
+      thread.tgid = facts.tgid;
+      if (facts.name.has_value()) thread.names.push_back({INT64_MIN, *facts.name});
     } else {
       report(writer, 0);
     }
@@ -409,14 +394,41 @@ void Trace::Impl::add_slot_fates() {
   }
 }
 
+absl::Status Trace::Impl::plan_range() {
+  if (range.is_all()) return absl::OkStatus();
+  absl::StatusOr<ReadPlan> made =
+      ReadPlan::make({*input, clock, definitions, exclusive, shared_writers}, range);
+  if (!made.ok()) return made.status();
+  plan = *std::move(made);
+  return absl::OkStatus();
+}
+
+uint64_t Trace::Impl::bytes_to_read() const {
+  uint64_t bytes = 0;
+  for (const SharedRef& ref : shared) {
+    bytes += ref.block.size - ref.block.records_offset();
+  }
+  for (const std::vector<BlockRef>& blocks : exclusive) {
+    const SkippedBlocks& skipped =
+        plan.skipped(definitions.find_thread(blocks.front().writer));
+    for (size_t i = 0; i < blocks.size(); ++i) {
+      if (i >= skipped.first && i < skipped.end) continue;
+      if (clock.to_ns(blocks[i].base_ticks) >= range.until_ns) break;
+      bytes += blocks[i].size - blocks[i].records_offset();
+    }
+  }
+  return bytes;
+}
+
 absl::Status Trace::Impl::read(const RecordSink& sink) {
   findings.forget(opened);
-  Emitter emitter(clock, definitions, fates, findings, sink);
+  Emitter emitter(clock, definitions, fates, findings, sink, range, plan);
   std::vector<std::unique_ptr<RecordSource>> sources;
   sources.reserve(exclusive.size() + shared.size());
   for (const std::vector<BlockRef>& blocks : exclusive) {
     const uint32_t writer = blocks.front().writer;
-    sources.push_back(exclusive_source(*input, blocks, definitions.find_thread(writer),
+    const ThreadIndex thread = definitions.find_thread(writer);
+    sources.push_back(exclusive_source(*input, blocks, thread, plan.skipped(thread),
                                        source_order(Rank::kExclusive, writer), findings));
   }
   for (const SharedRef& ref : shared) {
@@ -444,7 +456,7 @@ absl::Status Trace::Impl::read(const RecordSink& sink) {
   // Those whose definitions did not fit are processes and threads too.
   summary.processes = std::max<uint64_t>(summary.processes, session.processes);
   summary.threads = std::max<uint64_t>(summary.threads, session.threads);
-  settle_totals(emitter);
+  if (range.is_all()) settle_totals(emitter);
   summary.findings = findings.count();
   return absl::OkStatus();
 }
@@ -514,6 +526,7 @@ const BufferState* Trace::buffer() const {
   return impl_->session.raw ? &impl_->buffer : nullptr;
 }
 absl::Status Trace::read(const RecordSink& sink) { return impl_->read(sink); }
+uint64_t Trace::bytes_to_read() const { return impl_->bytes_to_read(); }
 const Summary& Trace::summary() const { return impl_->summary; }
 std::span<const Finding> Trace::findings() const { return impl_->findings.kept(); }
 uint64_t Trace::finding_count() const { return impl_->findings.count(); }

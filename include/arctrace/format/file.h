@@ -78,6 +78,16 @@ struct arctrace_symbols_export {
 } ARCTRACE_RECORD_PART;
 ARCTRACE_ASSERT_PART(arctrace_symbols_export, 4);
 
+/* What the records of an exclusive block say that its header does not, and that readers
+ * of a range ask. */
+#define ARCTRACE_FACT_KNOWN 1u /* the other bits hold */
+#define ARCTRACE_FACT_NEEDED                               \
+  2u /* COROUTINE, VFORK_BEGIN or _END, EXIT_NAMED, or the \
+        STACK of a coroutine: what a later STACK does not  \
+        tell */
+#define ARCTRACE_FACT_PARTIAL_STACK 4u /* a STACK that does not list all frames */
+#define ARCTRACE_FACT_FRAMES 8u        /* a STACK of at least one frame */
+
 /* ---- The collector's records ---------------------------------------------------- */
 
 /* Then bytes(host_size), bytes(kernel_size), the kernel's release, and

@@ -17,6 +17,6 @@ std::string unmatched_functions(const std::vector<std::string>& globs,
 
 // Prints a warning if no thread of a finished replay, or no call, passes the filters.
 void warn_of_empty_replay(const ReplayFilterOptions& options,
-                          const reader::Replay& replay, const reader::Summary& summary);
+                          const reader::Replay& replay);
 
 }  // namespace arctrace::cli
