@@ -666,7 +666,11 @@ void ThreadStack::finish(int64_t recording_end_ns) {
   if (frames_.has_begun()) {
     frames_.set_record_time(INT64_MIN);
     const End last = end(recording_end_ns);
-    end_within_ns_ = last.within_ns;
+    // The part of it in the time range.
+    const auto first_ns =
+        static_cast<int64_t>(static_cast<uint64_t>(last.time_ns) - last.within_ns);
+    end_within_ns_ = static_cast<uint64_t>(frames_.clip(last.time_ns)) -
+                     static_cast<uint64_t>(frames_.clip(first_ns));
     pass(last.time_ns, schedule_.state());
   }
   totals().open += frames_.depth() + frames_.kernel_frames() + frames_.inherited() +

@@ -18,10 +18,4 @@ namespace arctrace::reader {
 absl::StatusOr<uint16_t> scan_facts_untrusted(Input& input, const BlockRef& block,
                                               std::vector<std::byte>& scratch);
 
-// Whether a record of this type says what a later STACK does not tell.
-constexpr bool is_needed_later(uint16_t type) {
-  return type == ARCTRACE_TYPE_COROUTINE || type == ARCTRACE_TYPE_VFORK_BEGIN ||
-         type == ARCTRACE_TYPE_VFORK_END || type == ARCTRACE_TYPE_EXIT_NAMED;
-}
-
 }  // namespace arctrace::reader

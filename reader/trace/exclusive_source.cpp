@@ -38,11 +38,11 @@ class ExclusiveSource : public RecordSource {
         key_ = record_.ticks;
         return Result::kMore;
       }
+      if (emitter.is_past(thread_)) break;  // by a record in a shared block, perhaps
       if (!emitter.emit(record_, thread_, blocks_[block_], gap_, after_skip_)) {
         return Result::kStopped;
       }
       gap_ = after_skip_ = false;
-      if (emitter.is_past(thread_)) break;
       if (absl::Status status = advance(emitter); !status.ok()) return status;
     }
     return Result::kEnd;

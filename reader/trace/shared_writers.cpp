@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "reader/trace/block_facts.hpp"
 #include "reader/trace/record_types.hpp"
+#include "src/protocol/block_facts.hpp"
 
 namespace arctrace::reader {
 namespace {

@@ -4,6 +4,7 @@
 #include <absl/strings/str_cat.h>
 
 #include <algorithm>
+#include <optional>
 #include <tuple>
 #include <utility>
 
@@ -14,6 +15,7 @@
 #include "reader/trace/exclusive_source.hpp"
 #include "reader/trace/finding_log.hpp"
 #include "reader/trace/index_buffer.hpp"
+#include "reader/trace/index_chunk.hpp"
 #include "reader/trace/index_file.hpp"
 #include "reader/trace/joined_files.hpp"
 #include "reader/trace/merge.hpp"
@@ -61,6 +63,8 @@ struct Trace::Impl {
 
   absl::Status load();
   absl::StatusOr<BlockIndex> index_files();
+  absl::StatusOr<BlockIndex> index_one_file();
+  absl::StatusOr<bool> agrees_with_index(const BlockRef& block);
   absl::Status load_shared(const BlockRef& block, DefinitionsLoader& loader);
   absl::Status load_moments(DefinitionsLoader& loader);
   absl::Status load_symbols(std::span<const SymbolsRef> chunks);
@@ -72,6 +76,7 @@ struct Trace::Impl {
   void add_slot_fates();
   void drop_reported_calls();
   absl::Status plan_range();
+  absl::Status verify_planned();
   absl::Status read(const RecordSink& sink);
   uint64_t bytes_to_read() const;
   void add_totals_untrusted(const RawRecord& record);
@@ -89,7 +94,9 @@ struct Trace::Impl {
   const bool verifies_checksums;
   const TimeRange range;  // what read() reads
   ReadPlan plan;
-  FindingLog::Mark opened;  // after the findings of load()
+  bool is_from_index = false;          // where the blocks are
+  std::optional<Finding> wrong_index;  // what load() found: it must be done without
+  FindingLog::Mark opened;             // after the findings of load()
   BufferState buffer;
   Definitions definitions;
   WriterFates fates;
@@ -115,6 +122,8 @@ absl::Status Trace::Impl::load() {
   DefinitionsLoader loader;
   for (const BlockRef& block : index->blocks) {
     if (block.kind == BlockRef::Kind::kExclusive) continue;
+    const absl::StatusOr<bool> agrees = agrees_with_index(block);
+    if (!agrees.ok() || !*agrees) return agrees.status();
     if (absl::Status status = load_shared(block, loader); !status.ok()) return status;
   }
   if (session.raw) {
@@ -142,13 +151,39 @@ absl::Status Trace::Impl::load() {
 }
 
 absl::StatusOr<BlockIndex> Trace::Impl::index_files() {
-  const bool verifies = verifies_checksums && session.has_checksums;
-  if (parts.empty()) return index_file_untrusted(*input, geometry, findings, verifies);
-  absl::StatusOr<BlockIndex> index =
-      index_parts_untrusted(parts, geometry, findings, verifies);
+  if (parts.empty()) return index_one_file();
+  absl::StatusOr<BlockIndex> index = index_parts_untrusted(
+      parts, geometry, findings, verifies_checksums && session.has_checksums);
   input = join_inputs(std::exchange(parts, {}));
   session.size_bytes = input->size();
   return index;
+}
+
+// By its index, if only a range will be read. Else that saves nothing.
+absl::StatusOr<BlockIndex> Trace::Impl::index_one_file() {
+  const FileIndexPlace place{session.index_offset, session.has_checksums};
+  if (place.offset != 0 && !range.is_all() && !verifies_checksums) {
+    absl::StatusOr<std::optional<BlockIndex>> found =
+        read_index_untrusted(*input, place, geometry, findings);
+    if (!found.ok()) return found.status();
+    is_from_index = found->has_value();
+    if (is_from_index) return **std::move(found);
+  }
+  absl::StatusOr<BlockIndex> walked = index_file_untrusted(
+      *input, geometry, findings, verifies_checksums && session.has_checksums);
+  if (!walked.ok() || !verifies_checksums || place.offset == 0) return walked;
+  const absl::Status checked =
+      check_index_untrusted(*input, place, geometry, *walked, findings);
+  if (!checked.ok()) return checked;
+  return walked;
+}
+
+// Whether the block is what the file's index says of it.
+absl::StatusOr<bool> Trace::Impl::agrees_with_index(const BlockRef& block) {
+  if (!is_from_index) return true;
+  const absl::StatusOr<bool> agrees = is_as_indexed_untrusted(*input, block, geometry);
+  if (agrees.ok() && !*agrees) wrong_index = index_finding(block);
+  return agrees;
 }
 
 absl::Status Trace::Impl::load_symbols(std::span<const SymbolsRef> chunks) {
@@ -400,6 +435,29 @@ absl::Status Trace::Impl::plan_range() {
       ReadPlan::make({*input, clock, definitions, exclusive, shared_writers}, range);
   if (!made.ok()) return made.status();
   plan = *std::move(made);
+  return is_from_index ? verify_planned() : absl::OkStatus();
+}
+
+// Of each thread the first block, by which it is known, those that will be read, and
+// those that should be by their time, wherever their serials put them.
+absl::Status Trace::Impl::verify_planned() {
+  for (const std::vector<BlockRef>& blocks : exclusive) {
+    const SkippedBlocks& skipped =
+        plan.skipped(definitions.find_thread(blocks.front().writer));
+    const uint64_t from_ticks =
+        skipped.end > skipped.first ? blocks[skipped.end].base_ticks : 0;
+    bool is_past = false;
+    for (size_t i = 0; i < blocks.size(); ++i) {
+      const bool begins_after = clock.to_ns(blocks[i].base_ticks) >= range.until_ns;
+      const bool is_read = i == 0 || i < skipped.first || (i >= skipped.end && !is_past);
+      // After the range its next record is read, which is in its next block.
+      is_past |= begins_after && i >= skipped.end;
+      const bool is_of_range = !begins_after && blocks[i].base_ticks >= from_ticks;
+      if (!is_read && !is_of_range) continue;
+      const absl::StatusOr<bool> agrees = agrees_with_index(blocks[i]);
+      if (!agrees.ok() || !*agrees) return agrees.status();
+    }
+  }
   return absl::OkStatus();
 }
 
@@ -494,8 +552,14 @@ absl::StatusOr<Trace> Trace::open(const std::string& path, OpenOptions options) 
 absl::StatusOr<Trace> Trace::open(std::unique_ptr<Input> input, OpenOptions options) {
   absl::StatusOr<SessionHeader> header = read_session_header_untrusted(*input);
   if (!header.ok()) return header.status();
-  auto impl = std::make_unique<Impl>(std::move(input), *std::move(header), options);
+  auto impl = std::make_unique<Impl>(std::move(input), *header, options);
   if (absl::Status status = impl->load(); !status.ok()) return status;
+  if (const std::optional<Finding> wrong = impl->wrong_index) {
+    header->session.index_offset = 0;
+    impl = std::make_unique<Impl>(std::move(impl->input), *std::move(header), options);
+    impl->findings.add(*wrong);
+    if (absl::Status status = impl->load(); !status.ok()) return status;
+  }
   return Trace(std::move(impl));
 }
 

@@ -25,11 +25,14 @@ namespace arctrace::reader {
 
 struct OpenOptions {
   size_t max_findings = 1000;  // kept; all are counted
-  // Whether all bytes are compared with the checksums of their chunks, if there are any.
-  // Costs another reading of the file.
+  // Whether all bytes are compared with the checksums of their chunks, if there are any,
+  // and the blocks with the file's index. Costs another reading of the file.
   bool verifies_checksums = false;
-  // What is read. A buffer, and a file of a flight recorder, is always read whole.
-  TimeRange range;
+  // What is read. A buffer, and a file of a flight recorder, is always read whole. Of a
+  // file that has an index only the blocks are opened that are read; without, opening
+  // takes a look at the header of each chunk, and at each record of the blocks before the
+  // range.
+  TimeRange range = {};
 };
 
 // A trace file, or a raw buffer's image. Its memory is bounded by the number of blocks

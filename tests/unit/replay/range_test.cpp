@@ -58,6 +58,11 @@ class RandomFile {
     now_ += 10;
     file_.finish(now_);
   }
+  // With an index.
+  RandomFile& index() {
+    file_.index();
+    return *this;
+  }
 
   std::vector<std::byte> bytes() const { return file_.file(); }
   int64_t last_ns() const { return static_cast<int64_t>(now_); }
@@ -424,7 +429,8 @@ std::string tree_text(const Replay& replay) {
 
 struct Found {
   std::string text;
-  size_t records = 0;  // that were read
+  size_t records = 0;     // that were read
+  uint64_t findings = 0;  // of the replay
 };
 
 // Of the trace, which was opened for the range, or for all.
@@ -450,6 +456,7 @@ Found find(Trace& trace, const TimeRange& range) {
   };
   REQUIRE(trace.read(sink).ok());
   replay.finish();
+  found.findings = replay.finding_count();
   const ReplayTotals& totals = replay.totals();
   found.text = diary.sorted() + tree_text(replay);
   for (const uint64_t count : {totals.orphans, totals.resyncs, totals.unwound,
@@ -480,8 +487,10 @@ double compare(const RandomFile::Shape& shape, size_t files) {
   double all = 0;
   for (uint64_t seed = first_seed(); seed < first_seed() + files; ++seed) {
     CAPTURE(seed);
-    const RandomFile file(seed, shape);
-    absl::StatusOr<Trace> trace = Trace::open(memory_input("range", file.bytes()));
+    RandomFile file(seed, shape);
+    const std::vector<std::byte> plain = file.bytes();
+    const std::vector<std::byte> indexed = file.index().bytes();
+    absl::StatusOr<Trace> trace = Trace::open(memory_input("range", plain));
     REQUIRE(trace.ok());
     std::mt19937_64 rng(seed);
     const auto time = [&] {
@@ -495,13 +504,20 @@ double compare(const RandomFile::Shape& shape, size_t files) {
       if (i == 7) range.from_ns = INT64_MIN;
       CAPTURE(range.from_ns);
       CAPTURE(range.until_ns);
-      absl::StatusOr<Trace> opened =
-          Trace::open(memory_input("range", file.bytes()), {.range = range});
-      REQUIRE(opened.ok());
       const Found whole = find(*trace, range);
-      const Found part = find(*opened, range);
-      REQUIRE(difference(part.text, whole.text) == "");
+      Found part;
+      for (const std::vector<std::byte>* bytes : {&plain, &indexed}) {
+        CAPTURE(bytes == &indexed);
+        absl::StatusOr<Trace> opened =
+            Trace::open(memory_input("range", *bytes), {.range = range});
+        REQUIRE(opened.ok());
+        part = find(*opened, range);
+        REQUIRE(difference(part.text, whole.text) == "");
+        CHECK(std::none_of(opened->findings().begin(), opened->findings().end(),
+                           [](const Finding& finding) { return finding.rule == "F11"; }));
+      }
       CHECK(part.records <= whole.records);
+      CHECK(part.findings <= whole.findings);
       if (i >= 6) continue;
       read += static_cast<double>(part.records);
       all += static_cast<double>(whole.records);
