@@ -56,7 +56,9 @@ std::string lives_text(const reader::Replay& replay) {
 }  // namespace
 
 std::string unmatched_functions(const std::vector<std::string>& globs,
+                                const ReplayFilterOptions& options,
                                 const reader::Replay& replay) {
+  if (!options.filter.read_range().is_all()) return {};
   const reader::Functions& functions = replay.functions();
   std::vector<std::string> names;
   for (reader::FunctionId id = reader::kUnknownFunction; id < functions.size(); ++id) {
@@ -79,7 +81,7 @@ void warn_of_empty_replay(const ReplayFilterOptions& options,
     return;
   }
   if (!options.filter.has_calls()) return;
-  std::string problem = unmatched_functions(options.filter.only, replay);
+  std::string problem = unmatched_functions(options.filter.only, options, replay);
   if (!has_calls(replay)) {
     problem =
         absl::StrCat("no call passes the filters", problem.empty() ? "" : ": ", problem);

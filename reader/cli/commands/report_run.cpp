@@ -137,7 +137,8 @@ class ReportRun {
   absl::Status check_filters() const {
     if (interrupted_) return absl::OkStatus();
     if (!replay_.threads().empty()) {
-      const std::string problem = unmatched_functions(options_.functions, replay_);
+      const std::string problem =
+          unmatched_functions(options_.functions, options_, replay_);
       if (!problem.empty()) return absl::NotFoundError(problem);
     }
     warn_of_empty_replay(options_, replay_);
