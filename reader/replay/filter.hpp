@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "reader/replay/functions.hpp"
+#include "reader/trace/time_range.hpp"
 
 namespace arctrace::reader {
 
@@ -26,6 +27,11 @@ struct ReplayFilter {
   uint64_t min_duration_ns = 0;  // completed calls that were shorter are not shown
 
   bool has_range() const { return from_ns != INT64_MIN || until_ns != INT64_MAX; }
+  // What has to be read of the trace. How long a call lasted in all decides whether it
+  // reaches the least duration.
+  TimeRange read_range() const {
+    return min_duration_ns == 0 ? TimeRange{from_ns, until_ns} : TimeRange{};
+  }
   bool has_functions() const { return !only.empty() || !except.empty(); }
   // Whether calls may be hidden, other than by their time.
   bool has_calls() const {

@@ -119,6 +119,21 @@ void FrameStack::change_phase() {
   if (phase_ == Phase::kInside && now_ >= next_phase_ns_) {
     phase_ = Phase::kAfter;
     next_phase_ns_ = INT64_MAX;
+    // How long a call lasts in all decides whether it is shown.
+    if (filter.min_duration_ns == 0) on_each_stack([this] { close_cut(); });
+  }
+}
+
+// The time range ends: what becomes of the open calls later is not in it.
+void FrameStack::close_cut() {
+  for (size_t i = frames_.size(); i-- > 1;) {
+    Frame& frame = frames_[i];
+    if ((frame.flags & kFrameCounted) == 0) continue;
+    mark_frame(frame, 0);
+    if (state_.listener != nullptr && !is_part(frame)) {
+      state_.listener->frame_closed(info_of(frame, kFrameCutStop), frame.token, true);
+    }
+    frame.flags &= static_cast<uint16_t>(~unsigned{kFrameCounted});
   }
 }
 
@@ -131,6 +146,10 @@ void FrameStack::count_open() {
 
 // The call of a shown frame begins to count.
 void FrameStack::count(Frame& frame) {
+  // How it was entered before the range is not told in it.
+  if (frame.start_ns < state_.filter.from_ns) {
+    frame.flags &= static_cast<uint16_t>(~unsigned{kFrameEntryLost});
+  }
   frame.flags |= kFrameCounted;
   if ((frame.flags & (kFrameInherited | kFrameResumed)) == 0) {
     ++state_.tree[frame.node].calls;
@@ -293,7 +312,7 @@ bool FrameStack::is_open(uint64_t key) {
 }
 
 void FrameStack::adopt(FunctionId function) {
-  if (!was_in_range()) return;
+  if (!in_range()) return;
   Frame& root = frames_.front();
   Frame frame{};
   frame.start_ns = first_ns_;
@@ -303,11 +322,7 @@ void FrameStack::adopt(FunctionId function) {
   frame.function = function;
   frame.depth = 1;
   frame.flags = kFrameEnteredBefore;
-  // It was open in the range, whatever the phase is now.
-  const Phase phase = std::exchange(phase_, Phase::kInside);
-  const bool shown = decide_shown(root, frame);
-  phase_ = phase;
-  if (!shown) return;
+  if (!decide_shown(root, frame)) return;
   const NodeIndex node = root.node;
   frame.node = node;
   root.node = state_.tree.put_above(node, function);
@@ -407,7 +422,7 @@ bool FrameStack::leave_inherited(uint64_t key) {
   if (found == 0) return false;
   while (frames_.size() - 1 > inherited_) pop(0);
   for (; inherited_ > found; --inherited_) {
-    ++state_.totals.exit_lost;
+    ++(in_range() ? state_.totals : state_.outside).exit_lost;
     pop(kFrameExitLost);
   }
   pop(0);

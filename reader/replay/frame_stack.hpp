@@ -179,6 +179,7 @@ class FrameStack {
   void report_time(int64_t until_ns, RunState state, NodeIndex node) const;
   void change_phase();
   void count_open();
+  void close_cut();
   void exchange(Stack& stack);
   // Calls visit() for each of the thread's stacks, as if it ran there.
   template <class Visit>

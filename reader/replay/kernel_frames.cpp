@@ -64,7 +64,7 @@ void KernelFrames::end(bool is_syscall, uint64_t lock) {
 }
 
 void KernelFrames::leave(size_t count, bool lost) {
-  if (lost) state_.totals.exit_lost += count;
+  if (lost) (frames_.in_range() ? state_.totals : state_.outside).exit_lost += count;
   open_.resize(open_.size() - count);
   frames_.leave_kernel(static_cast<uint32_t>(count), lost ? kFrameExitLost : 0);
 }

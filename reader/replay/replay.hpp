@@ -82,6 +82,8 @@ class Replay {
   bool has_dispatches() const { return state_.has_dispatches; }
   KnownTimes known_times() const;
   const ReplayTotals& totals() const { return state_.totals; }
+  // The time of the last record that was added; INT64_MIN: there was none.
+  int64_t last_record_ns() const { return last_ns_; }
 
   // Records that contradict each other: breaches of rules S1 to S3.
   const std::vector<Finding>& findings() const { return state_.findings.kept(); }

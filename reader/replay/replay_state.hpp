@@ -18,7 +18,7 @@
 
 namespace arctrace::reader {
 
-// Sums over all replayed threads, shown or not.
+// Sums over all replayed threads, shown or not, in the filter's time range.
 struct ReplayTotals {
   uint64_t orphans = 0;  // exits that fit no frame
   uint64_t resyncs = 0;  // STACK records that changed the known stack
@@ -68,6 +68,7 @@ struct ReplayState {
   CallTree tree;
   FindingLog findings;
   ReplayTotals totals;
+  ReplayTotals outside;  // what the totals are not of: times outside the filter's range
   std::vector<OffStretch> off;  // as far as records were applied, in order of time
   const ClockMap* ticks = nullptr;
   bool is_overwritten = false;  // what is missing between a thread's blocks gave way

@@ -24,8 +24,10 @@ struct StateInfo {
   bool preempted = false;   // if kReady: it was when it left its CPU; else it was woken
   uint32_t task_state = 0;  // if kBlocked: the kernel's TASK_* bits, ARCTRACE_SWITCH_IO
   int64_t start_ns = 0, stop_ns = 0;
-  NodeIndex node = kNoNode;  // its innermost shown frame when the stretch began
-  Waker waker;               // if kBlocked: what ended the stretch
+  // Its innermost shown frame when the stretch began. Of a running thread that it had run
+  // before the time range is not always known.
+  NodeIndex node = kNoNode;
+  Waker waker;  // if kBlocked: what ended the stretch in the time range
 };
 
 // A part of a stretch, which a thread spent in one path.

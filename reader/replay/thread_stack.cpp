@@ -53,6 +53,10 @@ void ThreadStack::apply(const Record& record) {
   const bool is_first = !frames_.has_begun();
   frames_.set_record_time(record.time_ns);
   if (!frames_.has_begun()) begin_at(record);
+  if (record.after_skip) {
+    is_skipped_ = broken_ = true;
+    has_calls_ = true;
+  }
   if (record.after_gap) {
     broken_ = true;
     ++losses_;
@@ -130,6 +134,11 @@ void ThreadStack::begin(int64_t time_ns) {
   schedule_.start();
 }
 
+// What is unusual counts where the range is.
+ReplayTotals& ThreadStack::totals() {
+  return frames_.in_range() ? state_.totals : state_.outside;
+}
+
 // ---- The process' life -----------------------------------------------------------
 
 // The first thread of a program begins with its exec, which is in the loader until the
@@ -195,7 +204,7 @@ void ThreadStack::begin_at(const Record& record) {
     frames.push_back({key, key == 0 ? kUnknownFunction : resolve(key)});
   }
   frames_.inherit(frames);
-  state_.totals.inherited += frames.size();
+  totals().inherited += frames.size();
 }
 
 // ---- Fork ----------------------------------------------------------------------
@@ -220,7 +229,10 @@ ThreadStack::ForkPoint ThreadStack::take_fork_point() {
 
 void ThreadStack::note_missing(int64_t from_ns, int64_t to_ns, FunctionId function) {
   if (from_ns >= to_ns) return;
-  if (missing_.has_value()) from_ns = std::min(from_ns, missing_->from_ns);
+  // An earlier stretch may have passed while the thread was in the kernel.
+  if (missing_.has_value() && missing_->to_ns > frames_.now_ns()) {
+    from_ns = std::min(from_ns, missing_->from_ns);
+  }
   missing_ = MissingTime{from_ns, to_ns, function};
 }
 
@@ -280,7 +292,7 @@ void ThreadStack::pass_part(int64_t time_ns, RunState state, uint64_t left_in_ga
                : *missing_;
     frames_.advance(std::min(gap.from_ns, time_ns), state);
     if (left_in_gap != 0) {
-      state_.totals.exit_lost += std::min(left_in_gap, frames_.depth());
+      totals().exit_lost += std::min(left_in_gap, frames_.depth());
       frames_.leave(left_in_gap, kFrameExitLost);
       left_in_gap = 0;
     }
@@ -436,7 +448,7 @@ void ThreadStack::exit_named(const Record& record) {
         continue;
       }
       const uint64_t width = frames_.top().width;
-      state_.totals.exit_lost += width;
+      totals().exit_lost += width;
       frames_.leave(width, kFrameExitLost);
     }
     if (frames_.depth() > 0) {
@@ -459,12 +471,12 @@ void ThreadStack::adopt(const Record& record) {
     return;
   }
   ++adopted_;
-  ++state_.totals.entered_before;
+  ++totals().entered_before;
   frames_.adopt(function);
 }
 
 void ThreadStack::orphan(const Record& record, FunctionId function) {
-  ++state_.totals.orphans;
+  ++totals().orphans;
   if (frames_.in_range()) ++frames_.mark_top().orphan_exits;
   frames_.point(PointInfo::Kind::kOrphan, record, function);
 }
@@ -478,7 +490,7 @@ void ThreadStack::unwind(const Record& record) {
   }
   run_until(record.time_ns);
   const uint64_t open = frames_.depth();
-  state_.totals.unwound += std::min(count, open);
+  totals().unwound += std::min(count, open);
   frames_.leave(count, kFrameUnwound);
   if (count > open && !broken_) {
     add_finding(Rule::kFramesOpen, record,
@@ -495,7 +507,7 @@ void ThreadStack::vfork_end(const Record& record) {
     broken_ = true;
     return;
   }
-  state_.totals.unwound += frames_.vfork_end();
+  totals().unwound += frames_.vfork_end();
   if (frames_.depth() > ARCTRACE_OPEN_FRAMES_MAX) is_complete_ = false;
 }
 
@@ -559,6 +571,8 @@ void ThreadStack::stack(const Record& record) {
     switch_stack(coroutine);
   }
   const bool known = !broken_;
+  // What was passed over is not lost.
+  const bool is_skipped = std::exchange(is_skipped_, false);
   const uint64_t known_depth = frames_.depth();
   bool agrees = known_depth == depth;
   bool changed = !agrees;
@@ -583,7 +597,7 @@ void ThreadStack::stack(const Record& record) {
     end = begin;
   }
   run_until(record.time_ns,
-            changed && !known && known_depth > right && !frames_.in_vfork()
+            changed && !known && !is_skipped && known_depth > right && !frames_.in_vfork()
                 ? known_depth - right
                 : 0);
   if (known && !agrees) {
@@ -593,17 +607,18 @@ void ThreadStack::stack(const Record& record) {
     frames_.point(PointInfo::Kind::kResync, record, kUnknownFunction);
   }
   if (changed) {
-    state_.totals.resyncs += has_calls_ ? 1 : 0;
+    totals().resyncs += has_calls_ && !is_skipped ? 1 : 0;
     // Whether the ends of vforks are among the lost records is not known.
     if (!known) frames_.forget_vforks();
     if (frames_.depth() > right) {
-      state_.totals.exit_lost += frames_.depth() - right;
-      frames_.leave(frames_.depth() - right, kFrameExitLost);
+      if (!is_skipped) totals().exit_lost += frames_.depth() - right;
+      frames_.leave(frames_.depth() - right, is_skipped ? 0 : kFrameExitLost);
     }
     const bool inherited = fork_child_ && !has_calls_ && !record.after_gap;
-    const uint16_t flag = inherited ? kFrameInherited : kFrameEntryLost;
-    (inherited ? state_.totals.inherited : state_.totals.entry_lost) +=
-        depth - frames_.depth();
+    const uint16_t flag = is_skipped ? 0 : inherited ? kFrameInherited : kFrameEntryLost;
+    if (!is_skipped) {
+      (inherited ? totals().inherited : totals().entry_lost) += depth - frames_.depth();
+    }
     if (frames_.depth() < floor) {
       frames_.push(0, kUnknownFunction, flag, floor - frames_.depth());
     }
@@ -651,11 +666,15 @@ void ThreadStack::finish(int64_t recording_end_ns) {
   if (frames_.has_begun()) {
     frames_.set_record_time(INT64_MIN);
     const End last = end(recording_end_ns);
-    end_within_ns_ = last.within_ns;
+    // The part of it in the time range.
+    const auto first_ns =
+        static_cast<int64_t>(static_cast<uint64_t>(last.time_ns) - last.within_ns);
+    end_within_ns_ = static_cast<uint64_t>(frames_.clip(last.time_ns)) -
+                     static_cast<uint64_t>(frames_.clip(first_ns));
     pass(last.time_ns, schedule_.state());
   }
-  state_.totals.open += frames_.depth() + frames_.kernel_frames() + frames_.inherited() +
-                        frames_.parked_frames();
+  totals().open += frames_.depth() + frames_.kernel_frames() + frames_.inherited() +
+                   frames_.parked_frames();
   frames_.finish();
   if (frames_.has_begun()) schedule_.finish();
 }

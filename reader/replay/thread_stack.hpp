@@ -131,6 +131,7 @@ class ThreadStack {
   void adopt(const Record& record);
   std::vector<uint64_t> keys() const;
   void add_finding(Rule rule, const Record& record, const std::string& what);
+  ReplayTotals& totals();
   struct End {
     int64_t time_ns;
     uint64_t within_ns;  // it may be that much earlier
@@ -144,6 +145,7 @@ class ThreadStack {
   bool fork_child_ = false;
   bool has_residual_loss_ = false;
   bool has_calls_ = false;    // there was a record other than STACK and LOST
+  bool is_skipped_ = false;   // records were passed over: the next STACK is right
   bool broken_ = true;        // records are missing: the stack is not known until STACK
   bool is_complete_ = false;  // STACK reported all frames, and the writer keeps all
   // The same of the stacks on which the thread does not run, and how often records had

@@ -33,12 +33,20 @@ struct BlockRef {
   bool live = false;       // copied, or to be copied, while its writers were alive
   bool in_buffer = false;  // not in a file: the block may be recycled while it is read
   uint16_t flags = 0;      // ARCTRACE_CHUNK_*
+  uint16_t facts = 0;      // ARCTRACE_FACT_*; 0 until they are found
   uint32_t writer = 0, process = 0, pid = 0, tid = 0;
   uint64_t serial = 0, handout = 0, base_ticks = 0;
+  uint64_t written_ticks = 0;  // of its chunk, in a file
 
   // Whether the kernel wrote it: then its ticks are CLOCK_MONOTONIC ns.
   bool of_kernel() const {
     return kind == Kind::kShared && writer == ARCTRACE_WRITER_KERNEL;
+  }
+  // Whether its header says the same as that of `other`.
+  bool has_header_of(const BlockRef& other) const {
+    return kind == other.kind && writer == other.writer && process == other.process &&
+           pid == other.pid && tid == other.tid && serial == other.serial &&
+           handout == other.handout && base_ticks == other.base_ticks;
   }
   // Where the records begin.
   uint32_t records_offset() const {

@@ -25,8 +25,12 @@ void add_records(FormCounts& counts, uint64_t records) {
 }  // namespace
 
 Emitter::Emitter(const ClockMap& clock, const Definitions& definitions,
-                 const WriterFates& fates, FindingLog& findings, const RecordSink& sink)
-    : clock_(clock),
+                 const WriterFates& fates, FindingLog& findings, const RecordSink& sink,
+                 const TimeRange& range, const ReadPlan& plan)
+    : range_(range),
+      plan_(plan),
+      is_past_(definitions.threads().size()),
+      clock_(clock),
       definitions_(definitions),
       fates_(fates),
       findings_(findings),
@@ -61,6 +65,7 @@ void Emitter::count_in_progress(const RawRecord& raw, uint32_t writer,
                   ref.chunk, raw.offset);
   }
   if (class_of(raw.type) != RecordClass::kData) return;
+  if (!range_.is_all()) return;  // when it was begun may not be known
   const bool unfinished =
       fate == WriterFate::kAlive || (fate == WriterFate::kUnknown && ref.live);
   ++(unfinished ? summary_.unfinished : summary_.torn);
@@ -70,13 +75,14 @@ void Emitter::count_in_progress(const RawRecord& raw, uint32_t writer,
 
 // A program is loaded before its first record, and may hang after its last one. Of
 // threads whose end the kernel has recorded, that is the end, and has been counted; the
-// collector sees it later.
+// collector sees it later. In a range it is the part of the lives in it.
 void Emitter::cover_lives(Summary& summary) const {
   if (ticks_ == 0) return;
   const int64_t recording_end_ns = clock_.to_ns(ticks_);
   const bool has_kernel = definitions_.has_dispatches();
   bool has_time = has_time_;
   const auto cover = [&](int64_t time_ns) {
+    time_ns = std::clamp(time_ns, range_.from_ns, range_.until_ns);
     summary.first_ns = has_time ? std::min(summary.first_ns, time_ns) : time_ns;
     summary.last_ns = has_time ? std::max(summary.last_ns, time_ns) : time_ns;
     has_time = true;
@@ -87,8 +93,9 @@ void Emitter::cover_lives(Summary& summary) const {
     const bool is_program = begin_ns != INT64_MIN && begin_ns <= recording_end_ns;
     if (thread.of_kernel() || (!is_program && summary.records_by_thread[i] == 0))
       continue;
-    if (is_program) cover(begin_ns);
     const int64_t end_ns = definitions_.life_end_ns(i);
+    if (begin_ns >= range_.until_ns || end_ns < range_.from_ns) continue;
+    if (is_program) cover(begin_ns);
     const bool is_late = has_kernel && end_ns != INT64_MAX && end_ns == thread.end_ns;
     if (!thread.ended_unseen && !is_late) cover(std::min(end_ns, recording_end_ns));
   }

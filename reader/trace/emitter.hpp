@@ -9,10 +9,12 @@
 #include "reader/trace/clock_map.hpp"
 #include "reader/trace/definitions.hpp"
 #include "reader/trace/finding_log.hpp"
+#include "reader/trace/read_plan.hpp"
 #include "reader/trace/record.hpp"
 #include "reader/trace/record_cursor.hpp"
 #include "reader/trace/record_types.hpp"
 #include "reader/trace/summary.hpp"
+#include "reader/trace/time_range.hpp"
 #include "reader/trace/writer_fates.hpp"
 
 namespace arctrace::reader {
@@ -20,12 +22,14 @@ namespace arctrace::reader {
 // Hands records out in order of time and sums them up.
 class Emitter {
  public:
+  // What is summed up is in `range`. `plan` says what is passed over.
   Emitter(const ClockMap& clock, const Definitions& definitions, const WriterFates& fates,
-          FindingLog& findings, const RecordSink& sink);
+          FindingLog& findings, const RecordSink& sink, const TimeRange& range,
+          const ReadPlan& plan);
 
   // Hands out one committed, valid record. False: the sink wants no more.
-  bool emit(const RawRecord& raw, ThreadIndex thread, const BlockRef& ref,
-            bool after_gap) {
+  bool emit(const RawRecord& raw, ThreadIndex thread, const BlockRef& ref, bool after_gap,
+            bool after_skip = false) {
     // Sources are merged by ticks. Only a block that changed since it was indexed can
     // still come too late: then the order counts, and its records get the last record's
     // time.
@@ -36,20 +40,34 @@ class Emitter {
                         raw.type,
                         ref.kind == BlockRef::Kind::kExclusive,
                         after_gap,
+                        after_skip,
                         raw.body,
                         ref.chunk,
                         raw.offset};
-    count(record);
+    if (range_.contains(record.time_ns)) count(record);
+    if (record.time_ns >= range_.until_ns) note_past(record);
     stopped_ = !sink_(record);
     return !stopped_;
   }
   bool stopped() const { return stopped_; }
 
+  // Whether this record of a thread in a shared block is passed over, by the plan, or
+  // because all is known that is needed of the thread after the range.
+  bool passes_over(const RawRecord& raw, ThreadIndex thread) const {
+    return thread < is_past_.size() && raw.type < ARCTRACE_TYPE_PROCESS &&
+           (is_past_[thread] || plan_.skips(thread, clock_.to_ns(raw.ticks)));
+  }
+  bool is_past(ThreadIndex thread) const {
+    return thread < is_past_.size() && is_past_[thread];
+  }
+
   // Counts a record in progress of `writer`, which may be any number. It is torn, unless
   // its writer may still be at work. (Not only death tears: a signal handler may jump out
   // of the writer.) A record of the collector's in progress leads to a finding.
   void count_in_progress(const RawRecord& raw, uint32_t writer, const BlockRef& ref);
-  void count_invalid(uint64_t count) { summary_.invalid += count; }
+  void count_invalid(uint64_t count) {
+    if (range_.is_all()) summary_.invalid += count;
+  }
   void count_block(const BlockRef& ref) {
     ++summary_.blocks;
     summary_.bytes += ref.size;
@@ -108,6 +126,18 @@ class Emitter {
   void count_lost(const Record& record);
   void cover_lives(Summary& summary) const;
 
+  // The time up to a thread's next record is told by that record. A STACK or LOST only
+  // precedes one.
+  void note_past(const Record& record) {
+    if (record.thread < is_past_.size() && record.type < ARCTRACE_TYPE_PROCESS &&
+        record.type != ARCTRACE_TYPE_STACK && record.type != ARCTRACE_TYPE_LOST) {
+      is_past_[record.thread] = true;
+    }
+  }
+
+  const TimeRange range_;
+  const ReadPlan& plan_;
+  std::vector<bool> is_past_;  // by ThreadIndex
   const ClockMap& clock_;
   const Definitions& definitions_;
   const WriterFates& fates_;

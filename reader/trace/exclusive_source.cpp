@@ -16,11 +16,12 @@ constexpr uint32_t kWindowSize = 32u << 10;
 class ExclusiveSource : public RecordSource {
  public:
   ExclusiveSource(Input& input, std::span<const BlockRef> blocks, ThreadIndex thread,
-                  uint64_t order, FindingLog& findings)
-      : RecordSource(blocks.front().base_ticks, order),
+                  const SkippedBlocks& skipped, uint64_t order, FindingLog& findings)
+      : RecordSource(blocks[skipped.first == 0 ? skipped.end : 0].base_ticks, order),
         input_(input),
         findings_(findings),
         blocks_(blocks),
+        skipped_(skipped),
         thread_(thread) {}
 
   absl::StatusOr<Result> drain(uint64_t limit, bool limit_first,
@@ -28,6 +29,7 @@ class ExclusiveSource : public RecordSource {
     if (!opened_) {
       opened_ = true;
       gap_ = blocks_.front().serial != 0;
+      skip_blocks();
       if (absl::Status status = open_block(emitter); !status.ok()) return status;
       if (absl::Status status = advance(emitter); !status.ok()) return status;
     }
@@ -36,8 +38,11 @@ class ExclusiveSource : public RecordSource {
         key_ = record_.ticks;
         return Result::kMore;
       }
-      if (!emitter.emit(record_, thread_, blocks_[block_], gap_)) return Result::kStopped;
-      gap_ = false;
+      if (emitter.is_past(thread_)) break;  // by a record in a shared block, perhaps
+      if (!emitter.emit(record_, thread_, blocks_[block_], gap_, after_skip_)) {
+        return Result::kStopped;
+      }
+      gap_ = after_skip_ = false;
       if (absl::Status status = advance(emitter); !status.ok()) return status;
     }
     return Result::kEnd;
@@ -68,6 +73,7 @@ class ExclusiveSource : public RecordSource {
             ended_ = true;
             return absl::OkStatus();
           }
+          skip_blocks();
           gap_ |= blocks_[block_].serial != blocks_[block_ - 1].serial + 1;
           if (absl::Status status = open_block(emitter); !status.ok()) return status;
           break;
@@ -94,6 +100,14 @@ class ExclusiveSource : public RecordSource {
                     block.chunk, record_.offset);
     }
     return true;
+  }
+
+  void skip_blocks() {
+    if (block_ != skipped_.first || skipped_.end <= block_) return;
+    block_ = skipped_.end;
+    gap_ = false;
+    after_skip_ = true;
+    if (block_ > 0) gap_ = blocks_[block_].serial != blocks_[block_ - 1].serial + 1;
   }
 
   absl::Status open_block(Emitter& emitter) {
@@ -123,11 +137,13 @@ class ExclusiveSource : public RecordSource {
   Input& input_;
   FindingLog& findings_;
   std::span<const BlockRef> blocks_;
+  const SkippedBlocks skipped_;
   ThreadIndex thread_;
   size_t block_ = 0;  // index into blocks_
   bool opened_ = false;
   bool ended_ = false;
-  bool gap_ = false;  // the next record follows a gap
+  bool gap_ = false;         // the next record follows a gap
+  bool after_skip_ = false;  // ... blocks that were passed over
   RecordCursor cursor_;
   RawRecord record_;  // the next one, in window_
   std::vector<std::byte> window_;
@@ -137,9 +153,11 @@ class ExclusiveSource : public RecordSource {
 
 std::unique_ptr<RecordSource> exclusive_source(Input& input,
                                                std::span<const BlockRef> blocks,
-                                               ThreadIndex thread, uint64_t order,
-                                               FindingLog& findings) {
-  return std::make_unique<ExclusiveSource>(input, blocks, thread, order, findings);
+                                               ThreadIndex thread,
+                                               const SkippedBlocks& skipped,
+                                               uint64_t order, FindingLog& findings) {
+  return std::make_unique<ExclusiveSource>(input, blocks, thread, skipped, order,
+                                           findings);
 }
 
 }  // namespace arctrace::reader

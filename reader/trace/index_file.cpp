@@ -3,6 +3,7 @@
 #include <absl/strings/str_cat.h>
 
 #include <algorithm>
+#include <string>
 #include <vector>
 
 #include "reader/trace/stored_symbols.hpp"
@@ -16,11 +17,6 @@ constexpr uint32_t kRecordsChunkMax = 16u << 20;
 // SYMBOLS chunks that are kept: more than a recorder ever writes.
 constexpr size_t kSymbolsChunksMax = 4096;
 
-// Both headers of a BLOCK chunk, so that most chunks take one read.
-struct ChunkStart {
-  arctrace_chunk_header chunk;
-  arctrace_block_header block;
-};
 static_assert(sizeof(ChunkStart) ==
               sizeof(arctrace_chunk_header) + sizeof(arctrace_block_header));
 
@@ -30,23 +26,19 @@ const char* chunk_problem(const arctrace_chunk_header& h) {
   return nullptr;
 }
 
-// Whether the chunk's size is one that its kind can have.
+// Adds a finding if the chunk's size is not one that its kind can have.
 bool size_fits(const arctrace_chunk_header& h, const Geometry& geometry,
                FindingLog& findings) {
+  if (has_possible_size(h, geometry)) return true;
+  std::string bytes = absl::StrCat(h.size, " bytes");
   if (h.kind == ARCTRACE_CHUNK_RECORDS) {
-    if (h.size <= kRecordsChunkMax) return true;
-    findings.add(Rule::kRecordsChunkSize, absl::StrCat(h.size, " bytes"), h.sequence);
-    return false;
+    findings.add(Rule::kRecordsChunkSize, bytes, h.sequence);
+  } else if (h.kind == ARCTRACE_CHUNK_SYMBOLS) {
+    findings.add(Rule::kSymbolsChunk, bytes, h.sequence);
+  } else {
+    findings.add(Rule::kBlockChunkSize,
+                 absl::StrCat(bytes, "; a block has ", geometry.block_size), h.sequence);
   }
-  if (h.kind == ARCTRACE_CHUNK_SYMBOLS) {
-    if (h.size <= StoredSymbols::kChunkBytesMax) return true;
-    findings.add(Rule::kSymbolsChunk, absl::StrCat(h.size, " bytes"), h.sequence);
-    return false;
-  }
-  if (h.size >= ARCTRACE_BLOCK_HEADER_SIZE && h.size <= geometry.block_size) return true;
-  findings.add(Rule::kBlockChunkSize,
-               absl::StrCat(h.size, " bytes; a block has ", geometry.block_size),
-               h.sequence);
   return false;
 }
 
@@ -79,12 +71,35 @@ absl::Status verify_untrusted(Input& input, const arctrace_chunk_header& chunk,
 
 }  // namespace
 
+bool has_possible_size(const arctrace_chunk_header& h, const Geometry& geometry) {
+  switch (h.kind) {
+    case ARCTRACE_CHUNK_RECORDS:
+      return h.size <= kRecordsChunkMax;
+    case ARCTRACE_CHUNK_SYMBOLS:
+      return h.size <= StoredSymbols::kChunkBytesMax;
+    case ARCTRACE_CHUNK_BLOCK:
+      return h.size >= ARCTRACE_BLOCK_HEADER_SIZE && h.size <= geometry.block_size;
+    default:
+      return true;
+  }
+}
+
 absl::StatusOr<BlockIndex> index_file_untrusted(Input& input, const Geometry& geometry,
                                                 FindingLog& findings,
                                                 bool verifies_checksums) {
   BlockIndex index;
-  uint64_t offset = ARCTRACE_HEADER_SIZE;
-  uint32_t expected_sequence = 0;
+  absl::Status status =
+      index_chunks_untrusted(input, {}, geometry, findings, verifies_checksums, index);
+  if (!status.ok()) return status;
+  drop_doubles(index, DoublesOf::kFile, findings);
+  return index;
+}
+
+absl::Status index_chunks_untrusted(Input& input, ChunkPlace from,
+                                    const Geometry& geometry, FindingLog& findings,
+                                    bool verifies_checksums, BlockIndex& index) {
+  uint64_t offset = from.offset;
+  uint32_t expected_sequence = from.sequence;
   while (offset < input.size()) {
     ChunkStart start{};
     const absl::StatusOr<size_t> read =
@@ -128,6 +143,7 @@ absl::StatusOr<BlockIndex> index_file_untrusted(Input& input, const Geometry& ge
     ref.cut = there < start.chunk.size;
     ref.size = static_cast<uint32_t>(std::min<uint64_t>(start.chunk.size, there) & ~3ull);
     ref.flags = start.chunk.flags;
+    ref.written_ticks = start.chunk.ticks;
     ref.live = (ref.flags & ARCTRACE_CHUNK_LIVE_COPY) != 0;
     const bool is_block = start.chunk.kind == ARCTRACE_CHUNK_BLOCK;
     const bool is_symbols = start.chunk.kind == ARCTRACE_CHUNK_SYMBOLS;
@@ -159,8 +175,7 @@ absl::StatusOr<BlockIndex> index_file_untrusted(Input& input, const Geometry& ge
       index.next_sequence = expected_sequence;
     }
   }
-  drop_doubles(index, DoublesOf::kFile, findings);
-  return index;
+  return absl::OkStatus();
 }
 
 }  // namespace arctrace::reader

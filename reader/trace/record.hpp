@@ -29,6 +29,9 @@ struct Record {
   // It is the thread's first record after a gap in the serials of its blocks (overwritten
   // or lost ones): the thread's stack is not known until the next STACK.
   bool after_gap;
+  // It is the thread's first record after others that the reader of a range passed over:
+  // its stack is the one that the next STACK gives.
+  bool after_skip;
   std::span<const std::byte> body;
   uint64_t chunk;   // the sequence of its chunk, or in a buffer the index of its block
   uint32_t offset;  // in bytes, in that chunk or block

@@ -24,6 +24,7 @@ struct Session {
   uint32_t creator_pid = 0, creator_uid = 0;
   uint64_t pinned_bytes = 0;      // of the buffer, from its beginning
   bool has_checksums = false;     // each chunk of the file has one
+  uint64_t index_offset = 0;      // of the file: where its INDEX is; 0: there is none
   bool has_perf_records = false;  // the kernel's are from perf events: no wake-ups
   uint64_t ticks_per_second = 0, start_ticks = 0;
   uint64_t start_monotonic_ns = 0, start_realtime_ns = 0;

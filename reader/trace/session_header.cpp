@@ -78,6 +78,7 @@ absl::StatusOr<SessionHeader> read_session_header_untrusted(Input& input) {
   session.pinned_bytes =
       h.pinned == 1 ? h.total_size : std::min(uint64_t{h.pinned} << 10, h.total_size);
   session.has_checksums = (h.features_required & ARCTRACE_FEATURE_CHECKSUMS) != 0;
+  session.index_offset = session.raw ? 0 : h.index_offset;
   session.has_perf_records = (h.features_optional & ARCTRACE_FEATURE_PERF) != 0;
   session.ticks_per_second = h.ticks_per_second;
   session.start_ticks = h.start_ticks;

@@ -29,8 +29,12 @@ class SharedSource : public RecordSource {
         key_ = record.ticks;
         return Result::kMore;
       }
+      const ThreadIndex thread = emitter.thread_of(record.writer);
+      if (ref_.kind == BlockRef::Kind::kShared && emitter.passes_over(record, thread)) {
+        continue;
+      }
       const bool after_gap = may_follow_gap_ && record.type == ARCTRACE_TYPE_STACK;
-      if (!emitter.emit(record, emitter.thread_of(record.writer), ref_, after_gap)) {
+      if (!emitter.emit(record, thread, ref_, after_gap)) {
         return Result::kStopped;
       }
     }

@@ -10,13 +10,13 @@
 
 namespace arctrace::reader {
 
-// Sums over one Trace::read().
 // The records of one form, and the threads that have any.
 struct FormCounts {
   uint64_t records = 0;
   uint64_t threads = 0;
 };
 
+// Sums over one Trace::read(), of what is in its range.
 struct Summary {
   // Committed user records: of types ENTER to MARK, and unknown ones below PROCESS.
   // records + lost + torn + unfinished = attempted.

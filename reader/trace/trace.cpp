@@ -4,6 +4,7 @@
 #include <absl/strings/str_cat.h>
 
 #include <algorithm>
+#include <optional>
 #include <tuple>
 #include <utility>
 
@@ -14,13 +15,16 @@
 #include "reader/trace/exclusive_source.hpp"
 #include "reader/trace/finding_log.hpp"
 #include "reader/trace/index_buffer.hpp"
+#include "reader/trace/index_chunk.hpp"
 #include "reader/trace/index_file.hpp"
 #include "reader/trace/joined_files.hpp"
 #include "reader/trace/merge.hpp"
+#include "reader/trace/read_plan.hpp"
 #include "reader/trace/record_types.hpp"
 #include "reader/trace/session_header.hpp"
 #include "reader/trace/shared_block.hpp"
 #include "reader/trace/shared_source.hpp"
+#include "reader/trace/shared_writers.hpp"
 #include "reader/trace/stored_symbols.hpp"
 #include "reader/trace/writer_fates.hpp"
 #include "src/base/untrusted_bytes.hpp"
@@ -34,19 +38,6 @@ enum class Rank : uint64_t { kDefinitions, kExclusive, kShared };
 
 uint64_t source_order(Rank rank, uint64_t within) {
   return static_cast<uint64_t>(rank) << 62 | (within & (~0ull >> 2));
-}
-
-// The number of a kernel record's process; 0 for other records.
-uint32_t tgid_untrusted(const RawRecord& record) {
-  if (class_of(record.type) != RecordClass::kKernel) return 0;
-  return load_part_untrusted<arctrace_kernel_body>(record.body).tgid;
-}
-
-// The name in a record of type NAMED or EXECED, which has the same body.
-std::string name_untrusted(const RawRecord& record) {
-  const auto body = load_part_untrusted<arctrace_named_body>(record.body);
-  const std::string name(body.name, sizeof body.name);
-  return name.substr(0, name.find('\0'));
 }
 
 }  // namespace
@@ -65,10 +56,15 @@ struct Trace::Impl {
             {session.start_ticks, session.start_monotonic_ns, session.start_realtime_ns},
             session.ticks_per_second),
         findings(options.max_findings),
-        verifies_checksums(options.verifies_checksums) {}
+        verifies_checksums(options.verifies_checksums),
+        // The totals of a buffer or a flight recorder are about all of its records.
+        range(session.raw || session.mode == ARCTRACE_MODE_OVERWRITE ? TimeRange{}
+                                                                     : options.range) {}
 
   absl::Status load();
   absl::StatusOr<BlockIndex> index_files();
+  absl::StatusOr<BlockIndex> index_one_file();
+  absl::StatusOr<bool> agrees_with_index(const BlockRef& block);
   absl::Status load_shared(const BlockRef& block, DefinitionsLoader& loader);
   absl::Status load_moments(DefinitionsLoader& loader);
   absl::Status load_symbols(std::span<const SymbolsRef> chunks);
@@ -79,7 +75,10 @@ struct Trace::Impl {
   void add_unknown_process(const BlockRef& block);
   void add_slot_fates();
   void drop_reported_calls();
+  absl::Status plan_range();
+  absl::Status verify_planned();
   absl::Status read(const RecordSink& sink);
+  uint64_t bytes_to_read() const;
   void add_totals_untrusted(const RawRecord& record);
   void settle_totals(const Emitter& emitter);
   void check_totals(const Emitter& emitter);
@@ -93,7 +92,11 @@ struct Trace::Impl {
   ClockMap clock;
   FindingLog findings;
   const bool verifies_checksums;
-  FindingLog::Mark opened;  // after the findings of load()
+  const TimeRange range;  // what read() reads
+  ReadPlan plan;
+  bool is_from_index = false;          // where the blocks are
+  std::optional<Finding> wrong_index;  // what load() found: it must be done without
+  FindingLog::Mark opened;             // after the findings of load()
   BufferState buffer;
   Definitions definitions;
   WriterFates fates;
@@ -101,11 +104,7 @@ struct Trace::Impl {
   End end;
   std::vector<std::vector<BlockRef>> exclusive;  // by writer, each sorted by serial
   std::vector<SharedRef> shared;                 // of full form
-  // The writers of records in `shared`; with their process's number, if they are threads
-  // in the kernel's records.
-  absl::flat_hash_map<uint32_t, uint32_t> shared_writers;
-  // The last name of threads that the kernel's records have.
-  absl::flat_hash_map<uint32_t, std::string> kernel_names;
+  SharedWriters shared_writers;                  // of records in `shared`
   // What TOTALS records or a buffer's slots count, by writer; 0: in the whole session.
   absl::flat_hash_map<uint32_t, uint64_t> written;
   std::array<uint64_t, ARCTRACE_LOST_CAUSES> lost_total{};
@@ -123,6 +122,8 @@ absl::Status Trace::Impl::load() {
   DefinitionsLoader loader;
   for (const BlockRef& block : index->blocks) {
     if (block.kind == BlockRef::Kind::kExclusive) continue;
+    const absl::StatusOr<bool> agrees = agrees_with_index(block);
+    if (!agrees.ok() || !*agrees) return agrees.status();
     if (absl::Status status = load_shared(block, loader); !status.ok()) return status;
   }
   if (session.raw) {
@@ -146,17 +147,43 @@ absl::Status Trace::Impl::load() {
   }
   drop_reported_calls();
   opened = findings.mark();
-  return absl::OkStatus();
+  return plan_range();
 }
 
 absl::StatusOr<BlockIndex> Trace::Impl::index_files() {
-  const bool verifies = verifies_checksums && session.has_checksums;
-  if (parts.empty()) return index_file_untrusted(*input, geometry, findings, verifies);
-  absl::StatusOr<BlockIndex> index =
-      index_parts_untrusted(parts, geometry, findings, verifies);
+  if (parts.empty()) return index_one_file();
+  absl::StatusOr<BlockIndex> index = index_parts_untrusted(
+      parts, geometry, findings, verifies_checksums && session.has_checksums);
   input = join_inputs(std::exchange(parts, {}));
   session.size_bytes = input->size();
   return index;
+}
+
+// By its index, if only a range will be read. Else that saves nothing.
+absl::StatusOr<BlockIndex> Trace::Impl::index_one_file() {
+  const FileIndexPlace place{session.index_offset, session.has_checksums};
+  if (place.offset != 0 && !range.is_all() && !verifies_checksums) {
+    absl::StatusOr<std::optional<BlockIndex>> found =
+        read_index_untrusted(*input, place, geometry, findings);
+    if (!found.ok()) return found.status();
+    is_from_index = found->has_value();
+    if (is_from_index) return **std::move(found);
+  }
+  absl::StatusOr<BlockIndex> walked = index_file_untrusted(
+      *input, geometry, findings, verifies_checksums && session.has_checksums);
+  if (!walked.ok() || !verifies_checksums || place.offset == 0) return walked;
+  const absl::Status checked =
+      check_index_untrusted(*input, place, geometry, *walked, findings);
+  if (!checked.ok()) return checked;
+  return walked;
+}
+
+// Whether the block is what the file's index says of it.
+absl::StatusOr<bool> Trace::Impl::agrees_with_index(const BlockRef& block) {
+  if (!is_from_index) return true;
+  const absl::StatusOr<bool> agrees = is_as_indexed_untrusted(*input, block, geometry);
+  if (agrees.ok() && !*agrees) wrong_index = index_finding(block);
+  return agrees;
 }
 
 absl::Status Trace::Impl::load_symbols(std::span<const SymbolsRef> chunks) {
@@ -228,10 +255,7 @@ absl::Status Trace::Impl::load_shared(const BlockRef& ref, DefinitionsLoader& lo
     // Not in definitions, nor in the collector's records: those may name writers whose
     // own definitions were overwritten, or are in an earlier collector's file.
     if (ref.kind == BlockRef::Kind::kShared) {
-      shared_writers.try_emplace(record.writer, tgid_untrusted(record));
-      if (record.type == ARCTRACE_TYPE_NAMED || record.type == ARCTRACE_TYPE_EXECED) {
-        kernel_names[record.writer] = name_untrusted(record);
-      }
+      shared_writers.add_untrusted(record, ref);
       if (record.type == ARCTRACE_TYPE_EXECED) {
         loader.add_kernel_exec(record.writer & ~ARCTRACE_WRITER_KERNEL, record.ticks);
       }
@@ -354,19 +378,15 @@ void Trace::Impl::add_unknown_writers() {
     definitions.add_thread(std::move(thread));
   }
   // Sorted, so that threads are numbered alike each time.
-  std::vector<std::pair<uint32_t, uint32_t>> sorted(shared_writers.begin(),
-                                                    shared_writers.end());
-  std::sort(sorted.begin(), sorted.end());
-  for (const auto& [writer, tgid] : sorted) {
+  for (const uint32_t writer : shared_writers.sorted()) {
     if (definitions.find_thread(writer) != kNoIndex) continue;
     Thread thread;
     thread.writer = writer;
     if (thread.of_kernel()) {
       thread.tid = writer & ~ARCTRACE_WRITER_KERNEL;
-      thread.tgid = tgid;
-      if (const auto name = kernel_names.find(writer); name != kernel_names.end()) {
-        thread.names.push_back({INT64_MIN, name->second});
-      }
+      const SharedFacts& facts = shared_writers.all().at(writer);
+      thread.tgid = facts.tgid;
+      if (facts.name.has_value()) thread.names.push_back({INT64_MIN, *facts.name});
     } else {
       report(writer, 0);
     }
@@ -409,14 +429,64 @@ void Trace::Impl::add_slot_fates() {
   }
 }
 
+absl::Status Trace::Impl::plan_range() {
+  if (range.is_all()) return absl::OkStatus();
+  absl::StatusOr<ReadPlan> made =
+      ReadPlan::make({*input, clock, definitions, exclusive, shared_writers}, range);
+  if (!made.ok()) return made.status();
+  plan = *std::move(made);
+  return is_from_index ? verify_planned() : absl::OkStatus();
+}
+
+// Of each thread the first block, by which it is known, those that will be read, and
+// those that should be by their time, wherever their serials put them.
+absl::Status Trace::Impl::verify_planned() {
+  for (const std::vector<BlockRef>& blocks : exclusive) {
+    const SkippedBlocks& skipped =
+        plan.skipped(definitions.find_thread(blocks.front().writer));
+    const uint64_t from_ticks =
+        skipped.end > skipped.first ? blocks[skipped.end].base_ticks : 0;
+    bool is_past = false;
+    for (size_t i = 0; i < blocks.size(); ++i) {
+      const bool begins_after = clock.to_ns(blocks[i].base_ticks) >= range.until_ns;
+      const bool is_read = i == 0 || i < skipped.first || (i >= skipped.end && !is_past);
+      // After the range its next record is read, which is in its next block.
+      is_past |= begins_after && i >= skipped.end;
+      const bool is_of_range = !begins_after && blocks[i].base_ticks >= from_ticks;
+      if (!is_read && !is_of_range) continue;
+      const absl::StatusOr<bool> agrees = agrees_with_index(blocks[i]);
+      if (!agrees.ok() || !*agrees) return agrees.status();
+    }
+  }
+  return absl::OkStatus();
+}
+
+uint64_t Trace::Impl::bytes_to_read() const {
+  uint64_t bytes = 0;
+  for (const SharedRef& ref : shared) {
+    bytes += ref.block.size - ref.block.records_offset();
+  }
+  for (const std::vector<BlockRef>& blocks : exclusive) {
+    const SkippedBlocks& skipped =
+        plan.skipped(definitions.find_thread(blocks.front().writer));
+    for (size_t i = 0; i < blocks.size(); ++i) {
+      if (i >= skipped.first && i < skipped.end) continue;
+      if (clock.to_ns(blocks[i].base_ticks) >= range.until_ns) break;
+      bytes += blocks[i].size - blocks[i].records_offset();
+    }
+  }
+  return bytes;
+}
+
 absl::Status Trace::Impl::read(const RecordSink& sink) {
   findings.forget(opened);
-  Emitter emitter(clock, definitions, fates, findings, sink);
+  Emitter emitter(clock, definitions, fates, findings, sink, range, plan);
   std::vector<std::unique_ptr<RecordSource>> sources;
   sources.reserve(exclusive.size() + shared.size());
   for (const std::vector<BlockRef>& blocks : exclusive) {
     const uint32_t writer = blocks.front().writer;
-    sources.push_back(exclusive_source(*input, blocks, definitions.find_thread(writer),
+    const ThreadIndex thread = definitions.find_thread(writer);
+    sources.push_back(exclusive_source(*input, blocks, thread, plan.skipped(thread),
                                        source_order(Rank::kExclusive, writer), findings));
   }
   for (const SharedRef& ref : shared) {
@@ -444,7 +514,7 @@ absl::Status Trace::Impl::read(const RecordSink& sink) {
   // Those whose definitions did not fit are processes and threads too.
   summary.processes = std::max<uint64_t>(summary.processes, session.processes);
   summary.threads = std::max<uint64_t>(summary.threads, session.threads);
-  settle_totals(emitter);
+  if (range.is_all()) settle_totals(emitter);
   summary.findings = findings.count();
   return absl::OkStatus();
 }
@@ -482,8 +552,14 @@ absl::StatusOr<Trace> Trace::open(const std::string& path, OpenOptions options) 
 absl::StatusOr<Trace> Trace::open(std::unique_ptr<Input> input, OpenOptions options) {
   absl::StatusOr<SessionHeader> header = read_session_header_untrusted(*input);
   if (!header.ok()) return header.status();
-  auto impl = std::make_unique<Impl>(std::move(input), *std::move(header), options);
+  auto impl = std::make_unique<Impl>(std::move(input), *header, options);
   if (absl::Status status = impl->load(); !status.ok()) return status;
+  if (const std::optional<Finding> wrong = impl->wrong_index) {
+    header->session.index_offset = 0;
+    impl = std::make_unique<Impl>(std::move(impl->input), *std::move(header), options);
+    impl->findings.add(*wrong);
+    if (absl::Status status = impl->load(); !status.ok()) return status;
+  }
   return Trace(std::move(impl));
 }
 
@@ -514,6 +590,7 @@ const BufferState* Trace::buffer() const {
   return impl_->session.raw ? &impl_->buffer : nullptr;
 }
 absl::Status Trace::read(const RecordSink& sink) { return impl_->read(sink); }
+uint64_t Trace::bytes_to_read() const { return impl_->bytes_to_read(); }
 const Summary& Trace::summary() const { return impl_->summary; }
 std::span<const Finding> Trace::findings() const { return impl_->findings.kept(); }
 uint64_t Trace::finding_count() const { return impl_->findings.count(); }

@@ -19,14 +19,20 @@
 #include "reader/trace/record.hpp"
 #include "reader/trace/session.hpp"
 #include "reader/trace/summary.hpp"
+#include "reader/trace/time_range.hpp"
 
 namespace arctrace::reader {
 
 struct OpenOptions {
   size_t max_findings = 1000;  // kept; all are counted
-  // Whether all bytes are compared with the checksums of their chunks, if there are any.
-  // Costs another reading of the file.
+  // Whether all bytes are compared with the checksums of their chunks, if there are any,
+  // and the blocks with the file's index. Costs another reading of the file.
   bool verifies_checksums = false;
+  // What is read. A buffer, and a file of a flight recorder, is always read whole. Of a
+  // file that has an index only the blocks are opened that are read; without, opening
+  // takes a look at the header of each chunk, and at each record of the blocks before the
+  // range.
+  TimeRange range = {};
 };
 
 // A trace file, or a raw buffer's image. Its memory is bounded by the number of blocks
@@ -68,7 +74,18 @@ class Trace {
   // kNoIndex) are included, PAD and TIME are not. Losses that only a raw buffer's slots
   // have come last, as LOST with flag RESIDUAL. Each call starts anew. Error: the input
   // can no longer be read.
+  //
+  // If it was opened for a range, this takes time in proportion to what threads wrote
+  // into exclusive blocks in the range, and to all of the shared blocks. `sink` gets all
+  // records of the range, and of those before and after it as many as a Replay whose
+  // filter has this range, and no least duration, needs to find the calls that it would
+  // find in all. (How long a call lasted that goes beyond the range is not known.) The
+  // first record of a thread after others that were passed over is marked
+  // (Record::after_skip). summary() is then of the records in the range; what has no time
+  // (torn and unfinished records) is not counted.
   absl::Status read(const RecordSink& sink);
+  // About how many bytes of blocks that reads.
+  uint64_t bytes_to_read() const;
 
   // The sums of the last read().
   const Summary& summary() const;

@@ -217,6 +217,36 @@ void exercise_symbols(const Trace& trace, std::vector<std::byte> bytes) {
   }
 }
 
+// The middle of the trace as a range, for which an index is used, and with all that a
+// check of the file does.
+void exercise_range(const Summary& sums, const std::vector<std::byte>& bytes) {
+  const auto third = static_cast<int64_t>(static_cast<uint64_t>(sums.duration_ns) / 3);
+  TimeRange range;
+  range.from_ns = sums.first_ns + third;
+  range.until_ns = sums.last_ns - third;
+  for (const OpenOptions& options :
+       {OpenOptions{.max_findings = 10, .range = range},
+        OpenOptions{.max_findings = 10, .verifies_checksums = true}}) {
+    absl::StatusOr<Trace> trace = Trace::open(memory_input("input", bytes), options);
+    require(trace.ok(), "what was opened is opened again");
+    ReplayOptions replayed;
+    replayed.filter.from_ns = options.range.from_ns;
+    replayed.filter.until_ns = options.range.until_ns;
+    replayed.max_findings = 10;
+    Replay replay(trace->definitions(), nullptr, replayed);
+    int64_t last_ns = INT64_MIN;
+    const absl::Status status = trace->read([&](const Record& record) {
+      require(record.time_ns >= last_ns, "records are in order of time");
+      last_ns = record.time_ns;
+      replay.add(record);
+      return true;
+    });
+    require(status.ok(), "what is in memory can be read");
+    replay.finish();
+    require(broken_invariants(replay).empty(), "the invariants of reports");
+  }
+}
+
 }  // namespace
 
 void require(bool holds, const char* what) {
@@ -234,6 +264,7 @@ bool exercise_trace(std::vector<std::byte> bytes) {
   }
   Exercise(*trace).run();
   exercise_exports(*trace);
+  exercise_range(trace->summary(), bytes);
   if (trace->buffer() == nullptr) exercise_symbols(*trace, std::move(bytes));
   return true;
 }

@@ -141,8 +141,10 @@ class NaiveThread {
       const bool is_short = !call.open && !call.kept && !call.adopted &&
 
                             call.stop_ns - call.start_ns < filter.min_duration_ns;
+      // Only its end tells of a call that was entered before tracing began.
       const bool in_range =
-          call.stop_ns >= filter.from_ns && call.start_ns < filter.until_ns;
+          call.stop_ns >= filter.from_ns &&
+          (call.adopted ? call.stop_ns : call.start_ns) < filter.until_ns;
       shown = only && !except && !is_short && in_range && path.size() < filter.max_depth;
       if (shown) path.push_back(call.name);
     }

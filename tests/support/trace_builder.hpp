@@ -8,10 +8,14 @@
 #include <cstdint>
 #include <cstring>
 #include <initializer_list>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include "src/base/untrusted_bytes.hpp"
+#include "src/protocol/block_facts.hpp"
 
 namespace arctrace::testing {
 
@@ -362,6 +366,40 @@ class FileBuilder {
                                pair_body(ARCTRACE_SESSION_FINISHED, 0)));
   }
 
+  // INDEX, of all chunks so far, with the facts of exclusive blocks.
+  FileBuilder& index() {
+    header.index_offset = ARCTRACE_HEADER_SIZE + chunks.size();
+    const std::vector<std::byte> bytes = chunks.data();
+    Bytes entries;
+    for (size_t at = 0; at < bytes.size();) {
+      const std::span<const std::byte> rest = std::span(bytes).subspan(at);
+      const auto chunk = load_part_untrusted<arctrace_chunk_header>(rest);
+      at += sizeof chunk + chunk.size;
+      arctrace_index_entry entry{};
+      entry.size = chunk.size;
+      entry.kind = chunk.kind;
+      entry.flags = chunk.flags;
+      entry.ticks = chunk.ticks;
+      if (chunk.kind == ARCTRACE_CHUNK_BLOCK) {
+        const std::span<const std::byte> image = rest.subspan(sizeof chunk, chunk.size);
+        const auto block = load_part_untrusted<arctrace_block_header>(image);
+        entry.index = chunk.index;
+        entry.form = static_cast<uint8_t>(block.form);
+        entry.block_class = static_cast<uint8_t>(block.block_class);
+        entry.writer = block.writer;
+        entry.process = block.process;
+        entry.pid = block.pid;
+        entry.tid = block.tid;
+        entry.serial = block.serial;
+        entry.handout = block.handout;
+        entry.base_ticks = block.base_ticks;
+        if (block.form == ARCTRACE_FORM_COMPACT) entry.facts = facts_of(image);
+      }
+      entries.raw(&entry, sizeof entry);
+    }
+    return chunk(ARCTRACE_CHUNK_INDEX, entries);
+  }
+
   std::vector<std::byte> file() const {
     Bytes bytes;
     bytes.raw(&header, sizeof header).fill(ARCTRACE_HEADER_SIZE - sizeof header, 0);
@@ -372,6 +410,21 @@ class FileBuilder {
   Bytes chunks;
 
  private:
+  // Of a compact block without damage.
+  static uint16_t facts_of(std::span<const std::byte> image) {
+    uint16_t facts = ARCTRACE_FACT_KNOWN;
+    uint32_t length = 0;
+    for (size_t at = ARCTRACE_BLOCK_HEADER_SIZE; at < image.size(); at += length) {
+      const auto word0 = load_part_untrusted<uint32_t>(image.subspan(at));
+      length = word0 & ARCTRACE_LENGTH_MASK;
+      facts |=
+          facts_of_record_untrusted(word0 >> ARCTRACE_TYPE_SHIFT & ARCTRACE_TYPE_MASK,
+                                    image.subspan(at + ARCTRACE_COMPACT_HEAD_SIZE,
+                                                  length - ARCTRACE_COMPACT_HEAD_SIZE));
+    }
+    return facts;
+  }
+
   uint64_t sequence_ = 0;
 };
 

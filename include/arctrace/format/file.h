@@ -5,6 +5,7 @@
  *
  *   BLOCK    the image of a block: its header and records, without the 0xff after them
  *   RECORDS  the collector's own records, full form, one after another
+ *   INDEX    what the chunks before it are; after the last record
  *   SYMBOLS  names of functions whose addresses are in the file; after all others
  *
  * A file that does not end with a SESSION record "finished" was cut off. It is valid up
@@ -21,7 +22,8 @@
 enum arctrace_chunk_kind {
   ARCTRACE_CHUNK_BLOCK = 1,
   ARCTRACE_CHUNK_RECORDS = 2,
-  ARCTRACE_CHUNK_SYMBOLS = 3 /* since version 1.8 */
+  ARCTRACE_CHUNK_SYMBOLS = 3, /* since version 1.8 */
+  ARCTRACE_CHUNK_INDEX = 4    /* since version 1.9 */
 };
 
 /* arctrace_chunk_header.flags: the reason if records of the block are in progress. */
@@ -77,6 +79,38 @@ struct arctrace_symbols_export {
   uint32_t name_size;
 } ARCTRACE_RECORD_PART;
 ARCTRACE_ASSERT_PART(arctrace_symbols_export, 4);
+
+/* ---- Index ------------------------------------------------------------------------- */
+
+/* The payload of INDEX is one of these for each chunk before it, in their order, so that
+ * the first one is of the chunk at ARCTRACE_HEADER_SIZE. arctrace_session_header says
+ * where the INDEX is. */
+struct arctrace_index_entry {
+  uint32_t size;        /* of the payload */
+  uint16_t kind, flags; /* as in the chunk's header, and so are the next two */
+  uint64_t ticks;       /* none of its records is later */
+  uint32_t index;       /* from here on 0, except of BLOCK */
+  uint16_t facts;       /* ARCTRACE_FACT_*, of an exclusive block */
+  uint8_t form;         /* from here on as in the block's header */
+  uint8_t block_class;
+  uint32_t writer, process, pid, tid;
+  uint64_t serial, handout, base_ticks;
+};
+ARCTRACE_ASSERT_OFFSET(arctrace_index_entry, facts, 20);
+ARCTRACE_ASSERT_OFFSET(arctrace_index_entry, writer, 24);
+ARCTRACE_ASSERT_OFFSET(arctrace_index_entry, serial, 40);
+ARCTRACE_ASSERT_SIZE(arctrace_index_entry, 64);
+
+#define ARCTRACE_INDEX_ENTRIES_MAX (1u << 20)
+
+/* What the committed records of an exclusive block say that its header does not, and that
+ * readers of a range have to know. */
+#define ARCTRACE_FACT_KNOWN 1u /* the other bits hold */
+#define ARCTRACE_FACT_NEEDED                              \
+  2u /* what no later STACK tells: COROUTINE, EXIT_NAMED, \
+        VFORK_BEGIN, VFORK_END, or a STACK with coroutine */
+#define ARCTRACE_FACT_PARTIAL_STACK 4u /* a STACK that does not list all frames */
+#define ARCTRACE_FACT_FRAMES 8u        /* a STACK of at least one frame */
 
 /* ---- The collector's records ---------------------------------------------------- */
 

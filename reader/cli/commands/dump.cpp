@@ -81,7 +81,8 @@ absl::StatusOr<int> dump(DumpOptions& options) {
   filter.tids.insert(options.tids.begin(), options.tids.end());
   if (absl::Status s = parse_types(options.types, filter); !s.ok()) return s;
   const std::string path = file_or_session(options.path);
-  absl::StatusOr<reader::Trace> trace = reader::Trace::open(path);
+  absl::StatusOr<reader::Trace> trace =
+      reader::Trace::open(path, {.range = filter.range});
   if (!trace.ok()) return trace.status();
   const std::unique_ptr<ActingWithRights> rights = act_as_owner(path);
   warn_of_left_buffer(trace->session());

@@ -35,10 +35,30 @@ std::string processes_text(const reader::Definitions& definitions) {
   return processes.size() > kShown ? text + ", ..." : text;
 }
 
+// "the trace lasts from 0.0 s to 1.5 s": its threads' lives. The records of a range do
+// not tell that.
+std::string lives_text(const reader::Replay& replay) {
+  const reader::Definitions& definitions = replay.definitions();
+  int64_t first_ns = INT64_MAX;
+  int64_t last_ns = INT64_MIN;
+  for (reader::ThreadIndex i = 0; i < definitions.threads().size(); ++i) {
+    const int64_t begin_ns = definitions.begin_ns(i);
+    const int64_t end_ns = std::min(definitions.life_end_ns(i), replay.last_record_ns());
+    if (begin_ns > end_ns) continue;
+    first_ns = std::min(first_ns, begin_ns);
+    last_ns = std::max(last_ns, end_ns);
+  }
+  if (first_ns > last_ns) return "the trace has no threads";
+  return absl::StrCat("the trace lasts from ", reader::seconds_text(first_ns), " s to ",
+                      reader::seconds_text(last_ns), " s");
+}
+
 }  // namespace
 
 std::string unmatched_functions(const std::vector<std::string>& globs,
+                                const ReplayFilterOptions& options,
                                 const reader::Replay& replay) {
+  if (!options.filter.read_range().is_all()) return {};
   const reader::Functions& functions = replay.functions();
   std::vector<std::string> names;
   for (reader::FunctionId id = reader::kUnknownFunction; id < functions.size(); ++id) {
@@ -48,7 +68,7 @@ std::string unmatched_functions(const std::vector<std::string>& globs,
 }
 
 void warn_of_empty_replay(const ReplayFilterOptions& options,
-                          const reader::Replay& replay, const reader::Summary& summary) {
+                          const reader::Replay& replay) {
   if (replay.threads().empty()) {
     if (options.has_thread_filter()) {
       reader::print_warning(reader::escaped(
@@ -56,14 +76,12 @@ void warn_of_empty_replay(const ReplayFilterOptions& options,
                        processes_text(replay.definitions()))));
     } else if (options.filter.has_range()) {
       reader::print_warning(
-          absl::StrCat("no thread has time in --time-range; the trace lasts from ",
-                       reader::seconds_text(summary.first_ns), " s to ",
-                       reader::seconds_text(summary.last_ns), " s"));
+          absl::StrCat("no thread has time in --time-range; ", lives_text(replay)));
     }
     return;
   }
   if (!options.filter.has_calls()) return;
-  std::string problem = unmatched_functions(options.filter.only, replay);
+  std::string problem = unmatched_functions(options.filter.only, options, replay);
   if (!has_calls(replay)) {
     problem =
         absl::StrCat("no call passes the filters", problem.empty() ? "" : ": ", problem);

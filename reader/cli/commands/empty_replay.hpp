@@ -11,12 +11,13 @@
 namespace arctrace::cli {
 
 // What is wrong with the first of `globs` that matches no function of a finished replay;
-// empty if each matches one.
+// empty if each matches one, or if only a range was read: other functions are not known.
 std::string unmatched_functions(const std::vector<std::string>& globs,
+                                const ReplayFilterOptions& options,
                                 const reader::Replay& replay);
 
 // Prints a warning if no thread of a finished replay, or no call, passes the filters.
 void warn_of_empty_replay(const ReplayFilterOptions& options,
-                          const reader::Replay& replay, const reader::Summary& summary);
+                          const reader::Replay& replay);
 
 }  // namespace arctrace::cli

@@ -55,7 +55,7 @@ class ExportRun {
     replay_.finish();
     for (const reader::Gap& gap : gap_finder_.finish(&trace_.summary())) add(gap);
     if (absl::Status s = exporter_->finish(); !s.ok()) return s;
-    warn_of_empty_replay(options_, replay_, trace_.summary());
+    warn_of_empty_replay(options_, replay_);
     return !reader::InterruptWatch::interrupted();
   }
 
@@ -143,10 +143,7 @@ class ExportRun {
 
   absl::Status read() {
     reader::Progress progress(true);
-    uint64_t total = 0;
-    for (const reader::BlockRef& block : trace_.blocks()) {
-      total += block.size - block.records_offset();
-    }
+    const uint64_t total = trace_.bytes_to_read();
     uint64_t records = 0;
     uint64_t bytes = 0;
     return trace_.read([&](const reader::Record& record) {
@@ -222,7 +219,8 @@ absl::StatusOr<int> run_export(const ExportOptions& options) {
   absl::StatusOr<std::unique_ptr<reader::ExportFile>> file =
       reader::ExportFile::create(options.output, options.force);
   if (!file.ok()) return file.status();
-  absl::StatusOr<reader::Trace> trace = reader::Trace::open(paths);
+  absl::StatusOr<reader::Trace> trace =
+      reader::Trace::open(paths, {.range = options.filter.read_range()});
   if (!trace.ok()) return trace.status();
   absl::StatusOr<bool> whole = false;
   uint64_t findings = 0;

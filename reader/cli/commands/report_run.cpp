@@ -137,10 +137,11 @@ class ReportRun {
   absl::Status check_filters() const {
     if (interrupted_) return absl::OkStatus();
     if (!replay_.threads().empty()) {
-      const std::string problem = unmatched_functions(options_.functions, replay_);
+      const std::string problem =
+          unmatched_functions(options_.functions, options_, replay_);
       if (!problem.empty()) return absl::NotFoundError(problem);
     }
-    warn_of_empty_replay(options_, replay_, trace_.summary());
+    warn_of_empty_replay(options_, replay_);
     return absl::OkStatus();
   }
 
@@ -192,7 +193,8 @@ class ReportRun {
 
 absl::StatusOr<int> run_report(const ReportOptions& options) {
   const std::string path = file_or_session(options.path);
-  absl::StatusOr<reader::Trace> trace = reader::Trace::open(path);
+  absl::StatusOr<reader::Trace> trace =
+      reader::Trace::open(path, {.range = options.filter.read_range()});
   if (!trace.ok()) return trace.status();
   const std::unique_ptr<ActingWithRights> rights = act_as_owner(path);
   warn_of_left_buffer(trace->session());

@@ -149,7 +149,7 @@ absl::StatusOr<int> run_tui(const TuiOptions& options) {
     screen->reset();
     if (!status.ok()) return status;
     warn_of_left_buffer(trace->session());
-    if (run.has_read()) warn_of_empty_replay(options, run.replay(), trace->summary());
+    if (run.has_read()) warn_of_empty_replay(options, run.replay());
     signal = run.signal();
   }
   if (signal == SIGINT) return kStatusInterrupted;

@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "reader/trace/time_range.hpp"
+
 namespace arctrace::cli {
 
 // The trace file that is written and read if none is named.
@@ -102,11 +104,7 @@ CLI::Option* add_size_option(CLI::App& app, const std::string& name, Size& size,
       std::numeric_limits<Size>::max(), help);
 }
 
-// A span of time, relative to the start of the session.
-struct TimeRange {
-  int64_t from_ns = INT64_MIN;
-  int64_t until_ns = INT64_MAX;  // exclusive
-};
+using reader::TimeRange;
 
 // What a START~STOP on the command line means. Throws what CLI11 throws for a value of
 // `option` that is none.

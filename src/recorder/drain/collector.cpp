@@ -38,6 +38,7 @@ Collector::Collector(Buffer& buffer, TraceFile file,
       disk_sync_ns_(limits.sync_ns),
       last_disk_sync_ns_(read_monotonic_ns()) {
   file_.take_reserve();
+  if (ring_ == nullptr) file_.keep_index();
   file_.write_header(buffer.header());
   const uint32_t elsewhere = resumed.definitions.empty() ? ARCTRACE_SESSION_ELSEWHERE : 0;
   add_start(records_, read_ticks(buffer_.view().geometry().clock), command_line,
@@ -188,8 +189,9 @@ CollectorSummary Collector::finish() {
                     error == 0 ? ARCTRACE_SESSION_FINISHED : ARCTRACE_SESSION_DISK_FULL,
                     static_cast<uint32_t>(error));
   file_.write_records(now, records.bytes());
-  summary.file_bytes = file_.bytes();
   if (summary.file_error == 0) summary.file_error = file_.error();
+  file_.write_index(now);
+  summary.file_bytes = file_.bytes();
   return summary;
 }
 

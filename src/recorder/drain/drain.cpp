@@ -179,7 +179,7 @@ bool Drain::write_block(const SeenBlock& block) {
     // No live writer names the block, so the writer of a record in progress is dead.
     const bool owner_died = owner_died_[block.index] || contents.torn > 0;
     const uint16_t flags = owner_died ? ARCTRACE_CHUNK_OWNER_DIED : 0;
-    write_image(block.index, flags, bytes.first(contents.used));
+    write_image(block.index, flags, bytes.first(contents.used), contents.facts);
     if (file_.error() != 0) {
       Recycle<IpcAtomics>::cancel_drain(view_, block.index, block.state);
       return false;
@@ -194,7 +194,8 @@ bool Drain::write_block(const SeenBlock& block) {
   return true;
 }
 
-void Drain::write_image(uint32_t index, uint16_t flags, std::span<std::byte> block) {
+void Drain::write_image(uint32_t index, uint16_t flags, std::span<std::byte> block,
+                        uint16_t facts) {
   const arctrace_block_header header =
       copy_block_header(*reinterpret_cast<arctrace_block_header*>(block.data()));
   const std::span<const std::byte> rest = block.subspan(sizeof header);
@@ -206,7 +207,7 @@ void Drain::write_image(uint32_t index, uint16_t flags, std::span<std::byte> blo
     if (code_files_ != nullptr) code_files_->note_untrusted(copy);
   }
   file_.write_chunk(ARCTRACE_CHUNK_BLOCK, flags, index, ticks(),
-                    std::as_bytes(std::span(&header, 1)), rest);
+                    std::as_bytes(std::span(&header, 1)), rest, facts);
 }
 
 // Definitions are copied before their process ends, because the file may be cut off

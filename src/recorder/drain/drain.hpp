@@ -87,7 +87,8 @@ class Drain {
   bool write_block(const SeenBlock& block);
   void copy_open_definitions(uint64_t interval_ns);
   bool write_live_copy(const SeenBlock& block, Patience& patience);
-  void write_image(uint32_t index, uint16_t flags, std::span<std::byte> block);
+  void write_image(uint32_t index, uint16_t flags, std::span<std::byte> block,
+                   uint16_t facts = 0);
   void copy_open_blocks();
   void end_full_file();
   uint64_t bytes_of_end() const;

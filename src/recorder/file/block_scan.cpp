@@ -6,6 +6,7 @@
 #include "src/base/shared_atomics.hpp"
 #include "src/base/untrusted_bytes.hpp"
 #include "src/buffer/buffer_view.hpp"
+#include "src/protocol/block_facts.hpp"
 
 namespace arctrace {
 namespace {
@@ -75,11 +76,11 @@ BlockContents scan_block_untrusted(std::span<std::byte> block) {
   const auto size = static_cast<uint32_t>(block.size());
   uint32_t end = ARCTRACE_BLOCK_HEADER_SIZE;  // the end of the last record
   uint32_t offset = end;
-  const uint32_t head =
+  const bool is_compact =
       copy_block_header(*reinterpret_cast<arctrace_block_header*>(block.data())).form ==
-              ARCTRACE_FORM_COMPACT
-          ? ARCTRACE_COMPACT_HEAD_SIZE
-          : ARCTRACE_FULL_HEAD_SIZE;
+      ARCTRACE_FORM_COMPACT;
+  const uint32_t head = is_compact ? ARCTRACE_COMPACT_HEAD_SIZE : ARCTRACE_FULL_HEAD_SIZE;
+  if (is_compact) contents.facts = ARCTRACE_FACT_KNOWN;
   while (offset < size) {
     const uint32_t word0 = load_word(block.data(), offset);
     if (word0 == ARCTRACE_FILL) {
@@ -92,8 +93,12 @@ BlockContents scan_block_untrusted(std::span<std::byte> block) {
     if (is_users_record(type)) {
       ++((word0 & ARCTRACE_IN_PROGRESS) != 0 ? contents.torn : contents.records);
     }
-    if (!contents.has_own && (word0 & ARCTRACE_IN_PROGRESS) == 0 && length > head) {
-      contents.has_own = is_own_record(type, block.subspan(offset + head, length - head));
+    if ((word0 & ARCTRACE_IN_PROGRESS) == 0 && length >= head) {
+      const std::span<const std::byte> body = block.subspan(offset + head, length - head);
+      if (!contents.has_own && !body.empty()) {
+        contents.has_own = is_own_record(type, body);
+      }
+      if (is_compact) contents.facts |= facts_of_record_untrusted(type, body);
     }
     offset += length;
     end = offset;

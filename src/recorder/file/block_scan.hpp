@@ -22,6 +22,7 @@ struct BlockContents {
   // Whether a committed record is of what the program itself is built to record: one of
   // its own functions, entered or open, or an event of the API.
   bool has_own = false;
+  uint16_t facts = 0;  // ARCTRACE_FACT_*, of an exclusive block
 };
 
 // Finds the end of the last record by the walk, because a record's last words may be

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstddef>
 #include <cstdio>
 #include <cstring>
 #include <ctime>
@@ -192,6 +193,7 @@ TraceFile::TraceFile(TraceFile&& other) noexcept
       is_nameless_(std::exchange(other.is_nameless_, false)),
       special_kind_(std::move(other.special_kind_)),
       header_(std::move(other.header_)),
+      index_(std::exchange(other.index_, std::nullopt)),
       bytes_(other.bytes_),
       sequence_(other.sequence_),
       error_(other.error_) {}
@@ -206,6 +208,7 @@ TraceFile& TraceFile::operator=(TraceFile&& other) noexcept {
   std::swap(is_nameless_, other.is_nameless_);
   std::swap(special_kind_, other.special_kind_);
   std::swap(header_, other.header_);
+  std::swap(index_, other.index_);
   std::swap(bytes_, other.bytes_);
   std::swap(sequence_, other.sequence_);
   std::swap(error_, other.error_);
@@ -246,6 +249,7 @@ void TraceFile::restart() {
   lseek(fd_, start_, SEEK_SET);
   bytes_ = 0;
   sequence_ = 0;
+  if (index_) index_->cut(sequence_);
 }
 
 void TraceFile::sync() {
@@ -317,7 +321,7 @@ void TraceFile::append_header() {
 
 void TraceFile::write_chunk(arctrace_chunk_kind kind, uint16_t flags, uint32_t index,
                             uint64_t ticks, std::span<const std::byte> first,
-                            std::span<const std::byte> rest) {
+                            std::span<const std::byte> rest, uint16_t facts) {
   if (error_ == 0 && bytes_ == 0 && !header_.empty()) append_header();
   if (error_ != 0) return;
   arctrace_chunk_header chunk{};
@@ -337,7 +341,24 @@ void TraceFile::write_chunk(arctrace_chunk_kind kind, uint16_t flags, uint32_t i
                    {const_cast<std::byte*>(first.data()), first.size()},
                    {const_cast<std::byte*>(rest.data()), rest.size()}};
   append(parts);
-  if (error_ == 0) ++sequence_;
+  if (error_ != 0) return;
+  ++sequence_;
+  if (index_) index_->add(chunk, first, facts);
+}
+
+void TraceFile::write_index(uint64_t ticks) {
+  if (!index_ || error_ != 0 || directory_ < 0 || !index_->has_all(sequence_)) return;
+  const FileIndex index = *std::exchange(index_, std::nullopt);
+  const uint64_t offset = bytes_;
+  write_chunk(ARCTRACE_CHUNK_INDEX, 0, 0, ticks, index.payload());
+  // The header comes last, so that it never leads to an index that is not whole.
+  constexpr off_t kAt = offsetof(arctrace_session_header, index_offset);
+  if (error_ == 0 && pwrite(fd_, &offset, sizeof offset, start_ + kAt) !=
+                         static_cast<ssize_t>(sizeof offset)) {
+    error_ = errno;
+  }
+  if (error_ != 0 && bytes_ != offset) cut_back(offset, sequence_ - 1);
+  error_ = 0;
 }
 
 std::vector<TraceFile::CutChunk> TraceFile::cut_end(uint64_t bytes) {
@@ -370,6 +391,7 @@ std::vector<TraceFile::CutChunk> TraceFile::cut_end(uint64_t bytes) {
   lseek(fd_, start_ + static_cast<off_t>(end), SEEK_SET);
   bytes_ = end;
   sequence_ = cut.back().header.sequence;
+  if (index_) index_->cut(sequence_);
   error_ = 0;
   std::reverse(cut.begin(), cut.end());
   return cut;
@@ -419,6 +441,7 @@ void TraceFile::cut_back(uint64_t bytes, uint32_t sequence) {
   lseek(fd_, end, SEEK_SET);
   bytes_ = bytes;
   sequence_ = sequence;
+  if (index_) index_->cut(sequence_);
 }
 
 }  // namespace arctrace

@@ -9,10 +9,13 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "src/recorder/file/file_index.hpp"
 
 namespace arctrace {
 
@@ -60,10 +63,18 @@ class TraceFile {
   void write_header(const arctrace_session_header& header);
 
   // Appends one chunk whose payload is `first`, then `rest`. After a failure (disk full)
-  // nothing more is written and the file ends after the last whole chunk.
+  // nothing more is written and the file ends after the last whole chunk. Of a block,
+  // `first` has at least the header; `facts` (ARCTRACE_FACT_*) are for the index.
   void write_chunk(arctrace_chunk_kind kind, uint16_t flags, uint32_t index,
                    uint64_t ticks, std::span<const std::byte> first,
-                   std::span<const std::byte> rest = {});
+                   std::span<const std::byte> rest = {}, uint16_t facts = 0);
+
+  // From the first chunk on, notes what write_index() needs: 64 bytes for each chunk.
+  void keep_index() { index_.emplace(); }
+  // Appends the index of all chunks, by which readers of a range find those that they
+  // need. To be called once, after the last record. There is none of a file that has too
+  // many chunks, is not a regular one, or has no room for it: it is whole without.
+  void write_index(uint64_t ticks);
 
   // Appends whole records of the collector in as many RECORDS chunks as they need.
   void write_records(uint64_t ticks, std::span<const std::byte> records);
@@ -136,6 +147,7 @@ class TraceFile {
   bool is_nameless_ = false;  // it does not have even that yet
   std::string special_kind_;
   std::vector<std::byte> header_;
+  std::optional<FileIndex> index_;
   uint64_t bytes_ = 0;
   uint32_t sequence_ = 0;
   int error_ = 0;

@@ -1,0 +1,53 @@
+#include "reader/trace/shared_writers.hpp"
+
+#include <algorithm>
+
+#include "reader/trace/record_types.hpp"
+#include "src/protocol/block_facts.hpp"
+
+namespace arctrace::reader {
+namespace {
+
+// The number of a kernel record's process; 0 for other records.
+uint32_t tgid_untrusted(const RawRecord& record) {
+  if (class_of(record.type) != RecordClass::kKernel) return 0;
+  return load_part_untrusted<arctrace_kernel_body>(record.body).tgid;
+}
+
+// The name in a record of type NAMED or EXECED, which has the same body.
+std::string name_untrusted(const RawRecord& record) {
+  const auto body = load_part_untrusted<arctrace_named_body>(record.body);
+  const std::string name(body.name, sizeof body.name);
+  return name.substr(0, name.find('\0'));
+}
+
+}  // namespace
+
+void SharedWriters::add_untrusted(const RawRecord& record, const BlockRef& block) {
+  const auto [entry, is_new] = writers_.try_emplace(record.writer);
+  SharedFacts& writer = entry->second;
+  if (is_new) writer.tgid = tgid_untrusted(record);
+  if (record.type == ARCTRACE_TYPE_NAMED || record.type == ARCTRACE_TYPE_EXECED) {
+    writer.name = name_untrusted(record);
+  }
+  if (block.of_kernel()) return;
+  if (record.ticks < writer.first_ticks) {
+    writer.first_ticks = record.ticks;
+    writer.begins_in_frames =
+        record.type == ARCTRACE_TYPE_STACK &&
+        load_part_untrusted<arctrace_stack_body>(record.body).depth != 0;
+  }
+  if (is_needed_later(record.type)) {
+    writer.first_needed_ticks = std::min(writer.first_needed_ticks, record.ticks);
+  }
+}
+
+std::vector<uint32_t> SharedWriters::sorted() const {
+  std::vector<uint32_t> sorted;
+  sorted.reserve(writers_.size());
+  for (const auto& [writer, facts] : writers_) sorted.push_back(writer);
+  std::sort(sorted.begin(), sorted.end());
+  return sorted;
+}
+
+}  // namespace arctrace::reader

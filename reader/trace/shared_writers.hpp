@@ -1,0 +1,40 @@
+// The writers of the records in shared blocks, and what readers of a range have to know
+// of these records.
+#pragma once
+
+#include <absl/container/flat_hash_map.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "reader/trace/block_index.hpp"
+#include "reader/trace/record_cursor.hpp"
+
+namespace arctrace::reader {
+
+// What the shared blocks have of one writer.
+struct SharedFacts {
+  uint32_t tgid = 0;                         // of a thread in the kernel's records
+  std::optional<std::string> name;           // the last one of such a thread
+  bool begins_in_frames = false;             // its first record is a STACK of frames
+  uint64_t first_ticks = UINT64_MAX;         // of a thread's own records
+  uint64_t first_needed_ticks = UINT64_MAX;  // of those that are needed later
+};
+
+class SharedWriters {
+ public:
+  // A record of a shared block of class data. Those of a block come in order of time.
+  void add_untrusted(const RawRecord& record, const BlockRef& block);
+
+  // By writer.
+  const absl::flat_hash_map<uint32_t, SharedFacts>& all() const { return writers_; }
+  // The writers, so that threads are numbered alike each time.
+  std::vector<uint32_t> sorted() const;
+
+ private:
+  absl::flat_hash_map<uint32_t, SharedFacts> writers_;
+};
+
+}  // namespace arctrace::reader
