@@ -27,7 +27,7 @@ struct StateInfo {
   // Its innermost shown frame when the stretch began. Of a running thread that it had run
   // before the time range is not always known.
   NodeIndex node = kNoNode;
-  Waker waker;  // if kBlocked: what ended the stretch in the time range
+  Waker waker;  // if kBlocked: what ended the stretch; after the range, without frames
 };
 
 // A part of a stretch, which a thread spent in one path.

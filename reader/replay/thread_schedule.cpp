@@ -41,8 +41,8 @@ void ThreadSchedule::end() {
   if (listener_ == nullptr) return;
   current_.start_ns = frames_.clip(current_.start_ns);
   current_.stop_ns = frames_.clip(frames_.now_ns());
-  if (current_.stop_ns < frames_.now_ns())
-    current_.waker = {};  // it came after the range
+  // After the range the frames of the waker are not known.
+  if (current_.stop_ns < frames_.now_ns()) current_.waker.node = kNoNode;
   if (current_.stop_ns > current_.start_ns) listener_->state_ended(current_);
 }
 

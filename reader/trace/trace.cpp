@@ -181,7 +181,7 @@ absl::StatusOr<BlockIndex> Trace::Impl::index_one_file() {
 // Whether the block is what the file's index says of it.
 absl::StatusOr<bool> Trace::Impl::agrees_with_index(const BlockRef& block) {
   if (!is_from_index) return true;
-  const absl::StatusOr<bool> agrees = is_as_indexed_untrusted(*input, block, geometry);
+  absl::StatusOr<bool> agrees = is_as_indexed_untrusted(*input, block, geometry);
   if (agrees.ok() && !*agrees) wrong_index = index_finding(block);
   return agrees;
 }

@@ -130,9 +130,6 @@ TEST_CASE("flow in a time range starts with what is open") {
     0.000004000  10/10              2    < f  1.000 us, base 1.000 us [started before the range]
     0.000004500  10/10              2    ! orphan exit of other
     0.000004600  20/20              1  > main [started before the range, stopped after the range]
-
-Open at the end:
-    0.000003000  20/20              1  main [started before the range, stopped after the range]
 )");
 }
 
