@@ -36,6 +36,7 @@
 #include "reader/cli/record/recording_buffer.hpp"
 #include "reader/cli/record/session_users.hpp"
 #include "reader/cli/record/session_variables.hpp"
+#include "reader/cli/record/unmatched_patterns.hpp"
 #include "reader/render/losses.hpp"
 #include "reader/render/output.hpp"
 #include "reader/render/session_text.hpp"
