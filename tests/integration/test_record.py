@@ -2,6 +2,7 @@
 
 import json
 import os
+import platform
 import re
 import resource
 import signal
@@ -92,6 +93,25 @@ class RecordTest(support.TraceTest):
                 if hint is not None:
                     self.assertRegex(hints[0], f"^arctrace: {hint}.* -fpatchable-function-entry=")
                     self.assertTrue(SUMMARY.match(summary), summary)
+
+    @unittest.skipUnless(platform.machine() == "x86_64", "elsewhere one NOP is room enough")
+    def test_says_why_room_for_hooks_is_not_used(self):
+        """Where there is too little of it, or nothing says where functions begin."""
+        source = "int main(int count, char **words) { return count + (words == 0) != 1; }"
+        reason = "have room for hooks (-fpatchable-function-entry), but less than a hook needs, or neither"
+        tables, symbols = "-fasynchronous-unwind-tables", "-g"
+        no_tables, no_symbols = "-fno-asynchronous-unwind-tables", "-s"
+        for room, options, is_told in (
+                ("5", (tables, symbols), False), ("5", (tables, no_symbols), False),
+                ("5", (no_tables, symbols), False), ("5", (no_tables, no_symbols), True),
+                ("4", (tables, symbols), True), ("7,3", (tables, symbols), True)):
+            program = self.directory / "roomy"
+            subprocess.run(["gcc", "-x", "c", "-", "-O2", f"-fpatchable-function-entry={room}", *options,
+                            "-o", program], input=source, text=True, check=True)
+            for option in ("--libcall", "--no-libcall"):
+                recorded = self.record(program, options=(option,))
+                self.assertEqual(reason in recorded.stderr, is_told, recorded.stderr)
+                self.assertNotIn(support.HINT, recorded.stderr)
 
     def test_default_file_and_old_one(self):
         for _ in range(2):

@@ -1,53 +1,22 @@
 #include "reader/cli/options/call_filter_options.hpp"
 
 #include <absl/strings/str_cat.h>
-#include <absl/strings/str_split.h>
 #include <regex.h>
 
-#include <algorithm>
-#include <array>
 #include <string_view>
 #include <utility>
 
 #include "reader/cli/options/arg_spec.hpp"
-#include "reader/cli/options/command_path.hpp"
-#include "reader/cli/options/function_pattern.hpp"
 #include "reader/cli/options/glob_option.hpp"
-#include "reader/cli/options/near_names.hpp"
 #include "reader/cli/options/options.hpp"
-#include "reader/symbols/elf_file.hpp"
 #include "reader/trace/text_escape.hpp"
-#include "src/shim_protocol/options.hpp"
 
 namespace arctrace::cli {
 namespace {
 
 using PatternKind = shim::Pattern::Kind;
 
-struct PatternOption {
-  const char* option;
-  PatternKind kind;
-  const std::vector<std::string>* patterns;
-};
-
-// The order in which the shim counts the patterns.
-std::array<PatternOption, 7> pattern_options(const CallFilterOptions& options) {
-  return {{{"-F", PatternKind::kFilter, &options.filter},
-           {"-N", PatternKind::kNotrace, &options.notrace},
-           {"-L", PatternKind::kModule, &options.modules},
-           {"--entry-only", PatternKind::kEntryOnly, &options.entry_only},
-           {"-P", PatternKind::kPatch, &options.patch},
-           {"-A", PatternKind::kArgs, &options.args},
-           {"-R", PatternKind::kArgs, &options.retvals}}};
-}
-
 bool has_args(const PatternOption& option) { return option.kind == PatternKind::kArgs; }
-
-// The pattern that functions must match, without the arguments of PATTERN@ARGS.
-std::string pattern_of(const PatternOption& kind, const std::string& text) {
-  if (kind.kind == PatternKind::kPatch && text == ".") return "*";  // uftrace's word
-  return has_args(kind) ? text.substr(0, text.rfind('@')) : text;
-}
 
 std::string regex_error(const std::string& expression) {
   regex_t compiled;
@@ -85,37 +54,6 @@ std::optional<Problem> time_problem(const std::string& time) {
   const size_t unit = time.find_first_not_of("0123456789.");
   return Problem{unit == std::string::npos ? time.size() : unit,
                  "not a time such as 1.5ms, 20us, 300ns or 2s"};
-}
-
-// What is said of a pattern that matched no function, though the program has it.
-const char* why_unmatched(const PatternOption& option) {
-  return option.kind == PatternKind::kPatch
-             ? "; it is in the program, but could not be patched: arctrace functions "
-               "--list "
-               "says why"
-             : "; it is in the program, but was not built with hooks";
-}
-
-// The functions of the program itself and those that it calls in libraries, demangled and
-// without parameters.
-std::vector<std::string> function_names(const std::string& command) {
-  const absl::StatusOr<reader::ElfFile> file =
-      reader::ElfFile::open_untrusted(find_program(command));
-  if (!file.ok()) return {};
-  // All names of dynamic symbols, and a few of libraries.
-  std::vector<std::string> names = absl::StrSplit(
-      file->section_bytes(".dynstr").value_or(""), '\0', absl::SkipEmpty());
-  for (const reader::ElfSymbolTable& table : file->function_symbols()) {
-    for (const reader::ElfSymbol& symbol : table.symbols) {
-      names.emplace_back(table.names.c_str() + symbol.name);
-    }
-  }
-  for (std::string& name : names) {
-    name = FunctionNames(name).plain;
-  }
-  std::sort(names.begin(), names.end());
-  names.erase(std::unique(names.begin(), names.end()), names.end());
-  return names;
 }
 
 void add_arg_options(CLI::App& app, CallFilterOptions& options) {
@@ -176,6 +114,21 @@ void add_call_filter_options(CLI::App& app, CallFilterOptions& options) {
       ->group("What to trace");
 }
 
+std::array<PatternOption, 7> pattern_options(const CallFilterOptions& options) {
+  return {{{"-F", PatternKind::kFilter, &options.filter},
+           {"-N", PatternKind::kNotrace, &options.notrace},
+           {"-L", PatternKind::kModule, &options.modules},
+           {"--entry-only", PatternKind::kEntryOnly, &options.entry_only},
+           {"-P", PatternKind::kPatch, &options.patch},
+           {"-A", PatternKind::kArgs, &options.args},
+           {"-R", PatternKind::kArgs, &options.retvals}}};
+}
+
+std::string pattern_of(const PatternOption& option, const std::string& text) {
+  if (option.kind == PatternKind::kPatch && text == ".") return "*";  // uftrace's word
+  return has_args(option) ? text.substr(0, text.rfind('@')) : text;
+}
+
 std::string SpecProblem::text() const {
   const std::string shown = reader::escaped(value);
   const size_t column = reader::escaped(value.substr(0, offset)).size();
@@ -218,52 +171,6 @@ void encode(const CallFilterOptions& options, shim::OptionsEncoder& encoder) {
     encoder.set_min_ns(static_cast<uint64_t>(*parse_time_ns(options.time)));
   }
   if (options.size) encoder.set_size_min(*options.size);
-}
-
-uint64_t matched_patterns(const CallFilterOptions& options,
-                          const SessionFunctions& session) {
-  uint64_t matched = 0;
-  unsigned i = 0;
-  for (const PatternOption& kind : pattern_options(options)) {
-    for (const std::string& text : *kind.patterns) {
-      const FunctionPattern pattern(pattern_of(kind, text));
-      const bool found =
-          kind.patterns == &options.modules
-              ? std::any_of(session.modules.begin(), session.modules.end(),
-                            [&](const auto& name) { return pattern.matches(name); })
-              : std::any_of(
-                    session.functions.begin(), session.functions.end(),
-                    [&](const auto& names) { return pattern.matches_any(names); });
-      matched |= uint64_t{found} << i++;
-    }
-  }
-  return matched;
-}
-
-std::vector<std::string> unmatched_patterns(const CallFilterOptions& options,
-                                            uint64_t matched,
-                                            const std::string& command) {
-  std::vector<std::string> lines;
-  std::optional<std::vector<std::string>> names;
-  for (const PatternOption& kind : pattern_options(options)) {
-    const bool is_module = kind.patterns == &options.modules;
-    for (const std::string& text : *kind.patterns) {
-      const std::string pattern = pattern_of(kind, text);
-      const bool is_matched = (matched & 1) != 0;
-      matched >>= 1;
-      if (is_matched) continue;
-      if (!names && !is_module) names = function_names(command);
-      const bool is_there =
-          !is_module && std::find(names->begin(), names->end(), pattern) != names->end();
-      lines.push_back(
-          absl::StrCat("no function ", is_module ? "of a module like" : "matches", " ",
-                       kind.option, " ", reader::escaped(text == "." ? text : pattern),
-                       is_there    ? why_unmatched(kind)
-                       : is_module ? ""
-                                   : near_names(plain_part(pattern), *names)));
-    }
-  }
-  return lines;
 }
 
 }  // namespace arctrace::cli

@@ -3,13 +3,14 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "reader/cli/options/session_functions.hpp"
+#include "src/shim_protocol/options.hpp"
 #include "src/shim_protocol/options_encoder.hpp"
 
 namespace arctrace::cli {
@@ -54,14 +55,16 @@ std::optional<SpecProblem> find_problem(const CallFilterOptions& options);
 // Adds the options to those of the shim. REQUIRES: find_problem() finds none.
 void encode(const CallFilterOptions& options, shim::OptionsEncoder& encoder);
 
-// The patterns that a function of the session matches, one bit each in the order of the
-// control page's word.
-uint64_t matched_patterns(const CallFilterOptions& options,
-                          const SessionFunctions& session);
+// One of the options that take patterns of functions or modules.
+struct PatternOption {
+  const char* option;  // such as "-F"
+  shim::Pattern::Kind kind;
+  const std::vector<std::string>* patterns;  // as given
+};
+// In the order in which the shim counts the patterns.
+std::array<PatternOption, 7> pattern_options(const CallFilterOptions& options);
 
-// A line for each pattern that no function matched, with similar names of the program
-// `command`. `matched`: the control page's word.
-std::vector<std::string> unmatched_patterns(const CallFilterOptions& options,
-                                            uint64_t matched, const std::string& command);
+// The pattern that functions must match, without the arguments of PATTERN@ARGS.
+std::string pattern_of(const PatternOption& option, const std::string& text);
 
 }  // namespace arctrace::cli

@@ -36,9 +36,11 @@
 #include "reader/cli/record/recording_buffer.hpp"
 #include "reader/cli/record/session_users.hpp"
 #include "reader/cli/record/session_variables.hpp"
+#include "reader/cli/record/unmatched_patterns.hpp"
 #include "reader/render/losses.hpp"
 #include "reader/render/output.hpp"
 #include "reader/render/session_text.hpp"
+#include "reader/symbols/elf_file.hpp"
 #include "reader/trace/format_names.hpp"
 #include "reader/trace/text_escape.hpp"
 #include "src/base/shared_atomics.hpp"
@@ -132,6 +134,12 @@ uint64_t lost_records(const CollectorSummary& summary) {
   return std::accumulate(summary.lost.begin(), summary.lost.end(), uint64_t{0});
 }
 
+// Whether the command's functions have room for hooks.
+bool has_rooms(const std::string& command) {
+  const auto file = reader::ElfFile::open_untrusted(find_program(command));
+  return file.ok() && file->has_section("__patchable_function_entries");
+}
+
 // What to do where no program's own function was recorded; empty where it is not missed:
 // where the options exclude functions, or ask for other records and got some. Those that
 // were lost may have been of such functions.
@@ -158,6 +166,12 @@ std::string own_functions_hint(const CollectorSummary& summary,
                         "; no function could be patched for -P: arctrace functions ",
                         reader::escaped(options.command.front()),
                         " may say why, or the manual of functions that can be patched");
+  }
+  if (has_rooms(options.command.front())) {
+    return absl::StrCat(what, "; functions of ", reader::escaped(options.command.front()),
+                        " have room for hooks (-fpatchable-function-entry), but less "
+                        "than a hook needs, or neither unwind tables nor symbols that "
+                        "say where they begin");
   }
   return absl::StrCat(what,
                       "; to record a program's own functions, "

@@ -1,5 +1,6 @@
 """Which functions are recorded: the options of `arctrace record` on compiled-in hooks."""
 
+import os
 import subprocess
 
 import harness
@@ -100,6 +101,30 @@ class Filters(harness.ShimTest):
         self.assertEqual(warnings, [
             'arctrace: warning: no function matches -F shop::lead; did you mean "shop::leaf"?',
             "arctrace: warning: no function matches -N nobody_has_this"])
+
+    def test_names_without_libstdcxx(self):
+        """Patterns that match C++ names of a program that has nothing to demangle them."""
+        program = self.directory / "bare"
+        source = ("namespace shop { __attribute__((noinline)) int leaf(int n) { return n + 1; } }\n"
+                  "int main(int argc, char**) { return shop::leaf(argc) - 2; }\n")
+        for options, why in (
+                ((), "C++ names match only in programs with libstdc++; try -F _ZN4shop4leafEi"),
+                (("-Wl,--no-as-needed", "-lstdc++"), None)):
+            subprocess.run([os.environ["ARCTRACE_GCC"], "-x", "c++", "-", "-O1", "-finstrument-functions",
+                            "-o", program, *options], input=source, text=True, check=True)
+            for pattern, named in (("shop::leaf", "it"), ("shop::*", '"shop::leaf(int)"')):
+                done = self.start([harness.ARCTRACE, "record", "-o", self.directory / "bare.data", "--no-libcall",
+                                   "-F", pattern, "--", program], self.directory)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                warning = (f"arctrace: warning: no function matches -F {pattern}; {named} is in the program, "
+                           f"but {why}\n")
+                records = 0 if why else 2
+                self.assertTrue(done.stderr.startswith((warning if why else "") + f"arctrace: {records} records, "),
+                                done.stderr)
+        done = self.start([harness.ARCTRACE, "record", "-o", self.directory / "bare.data", "--no-libcall",
+                           "-F", "strlen", "--", "cat", "/dev/null"], self.directory)
+        self.assertIn("no function matches -F strlen; it is a library's, and no call of it was hooked\n",
+                      done.stderr)
 
     def test_malformed(self):
         directory = self.directory
