@@ -102,7 +102,8 @@ class Reader(TraceTest):
 
     def test_cut_file_is_read_up_to_there(self):
         cut = self.directory / "cut.data"
-        cut.write_bytes(self.trace.read_bytes()[:-5000])
+        whole = self.trace.read_bytes()
+        cut.write_bytes(whole[:len(whole) // 2])  # what is last are names and an index
         lines = read_all("facts", cut)
         self.assertEqual(lines["facts"][0][-1], "0")
         self.assertGreater(int(lines["facts"][0][0]), 0)
