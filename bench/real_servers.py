@@ -21,6 +21,7 @@ from harness import CannotRun
 REDIS = "redis-check-rdb"  # the multi-call program that redis-server is
 POSTGRES = sorted(pathlib.Path("/usr/lib/postgresql").glob("*/bin"))
 LOAD_SECONDS = 4
+SETS = 60000
 STOP_SECONDS = 20
 USER = "postgres"  # PostgreSQL does not run as root
 
@@ -72,13 +73,36 @@ def running(command, is_ready, directory):
             process.wait()
 
 
+def cpu_times(root):
+    """Seconds of CPU time that a process and its descendants have used: (programs', recorders')."""
+    children, stats = {}, {}
+    for directory in pathlib.Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            text = (directory / "stat").read_text()
+            name, fields = text[text.index("(") + 1:text.rindex(")")], text[text.rindex(")") + 2:].split()
+            own, ended = (sum(map(int, fields[at:at + 2])) for at in (11, 13))  # ended: children that it waited for
+            stats[int(directory.name)] = (name == "arctrace", own, ended)
+            children.setdefault(int(fields[1]), []).append(int(directory.name))
+    programs = recorders = 0
+    left = [root]
+    while left:
+        pid = left.pop()
+        left += children.get(pid, [])
+        is_recorder, own, ended = stats.get(pid, (False, 0, 0))
+        recorders += own if is_recorder else 0
+        programs += ended if is_recorder else own + ended
+    tick = os.sysconf("SC_CLK_TCK")
+    return programs / tick, recorders / tick
+
+
 def rate_in(pattern, command):
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     return float(re.search(pattern, done.stdout)[1])
 
 
 class Redis:
-    """20 clients that set a key, over a socket of the file system."""
+    """20 clients that set a key, over a socket of the file system. rate(): requests per second; seconds_of(rate):
+    how long it was measured."""
 
     title = "redis-server (SET, 20 clients)"
     needs = (REDIS, "redis-benchmark")
@@ -93,9 +117,13 @@ class Redis:
     def is_ready(self):
         return self.socket.exists()
 
+    @staticmethod
+    def seconds_of(rate):
+        return SETS / rate
+
     def rate(self):
         return rate_in(r'"SET","([\d.]+)"',
-                       ["redis-benchmark", "-s", str(self.socket), "--csv", "-n", "60000", "-c", "20", "-t",
+                       ["redis-benchmark", "-s", str(self.socket), "--csv", "-n", str(SETS), "-c", "20", "-t",
                         "set"])
 
 
@@ -116,6 +144,10 @@ class Nginx:
             f"http {{ access_log off; server {{ listen 127.0.0.1:{self.port}; root {directory}; }} }}\n")
         self.pid = directory / "pid"
         self.command = ["nginx", "-c", str(directory / "conf"), "-p", str(directory)]
+
+    @staticmethod
+    def seconds_of(_):
+        return LOAD_SECONDS
 
     def is_ready(self):
         return self.pid.exists()
@@ -148,6 +180,10 @@ class Postgres:
         return subprocess.run([*self.runs_as, str(self.program / name), *arguments], check=True,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True).stdout
 
+    @staticmethod
+    def seconds_of(_):
+        return LOAD_SECONDS
+
     def is_ready(self):
         return subprocess.run([str(self.program / "pg_isready"), "-q", "-h", str(self.directory)],
                               check=False).returncode == 0
@@ -163,30 +199,37 @@ class Postgres:
 
 
 def measure(kind, bench, report, directory, goal):
-    """A row for each way: requests per second, and the median of what is lost of a round's untraced ones."""
-    report.section(kind.title, f"{'per s':>10}{'lost':>8}")
+    """A row for each way: requests per second, the median of what is lost of a round's untraced ones, and
+    the microseconds of CPU time that a request costs the server, and the recorder."""
+    report.section(kind.title, f"{'per s':>10}{'lost':>8}{'CPU us':>9}{'recorder':>9}")
     for program in kind.needs:
         if shutil.which(program) is None:
             report.cannot(kind.title, f"no {program}")
             return
     with contextlib.ExitStack() as stack:
         prefixes = stack.enter_context(ways(bench, kind.runs_as))
-        servers = {}
+        servers, processes = {}, {}
         for number, (way, prefix) in enumerate(prefixes.items()):
             own = directory / f"{kind.__name__}-{number}"
             own.mkdir()
             own.chmod(0o755)
             servers[way] = kind(own)
-            stack.enter_context(running([*prefix, *servers[way].command], servers[way].is_ready, own))
+            processes[way] = stack.enter_context(
+                running([*prefix, *servers[way].command], servers[way].is_ready, own))
             servers[way].rate()  # what is done once
-        rates = {way: [] for way in servers}
+        rates, costs = {way: [] for way in servers}, {way: [] for way in servers}
         for _ in range(max(3, bench.repetitions // 3)):
             for way, one in servers.items():
+                before = cpu_times(processes[way].pid)
                 rates[way].append(one.rate())
+                count = rates[way][-1] * one.seconds_of(rates[way][-1])
+                costs[way].append([(end - begin) * 1e6 / count
+                                   for begin, end in zip(before, cpu_times(processes[way].pid))])
     for way, all_of in rates.items():
+        cells = "".join(f"{statistics.median(part):9.1f}" for part in zip(*costs[way]))
         lost = statistics.median(1 - rate / untraced for rate, untraced in zip(all_of, rates["untraced"]))
         wanted = goal if way == "recorded" else None
-        report.row(way, f"{statistics.median(all_of):10.0f}{lost:8.1%}", f"<= {wanted:.0%}" if wanted else "",
+        report.row(way, f"{statistics.median(all_of):10.0f}{lost:8.1%}{cells}", f"<= {wanted:.0%}" if wanted else "",
                    lost <= wanted if wanted else None)
 
 
