@@ -134,7 +134,7 @@ absl::Status index_chunks_untrusted(Input& input, ChunkPlace from,
     const uint64_t payload = offset + sizeof start.chunk;
     const uint64_t there = input.size() > payload ? input.size() - payload : 0;
     if (verifies_checksums && there >= start.chunk.size) {
-      const absl::Status status = verify_untrusted(input, start.chunk, payload, findings);
+      absl::Status status = verify_untrusted(input, start.chunk, payload, findings);
       if (!status.ok()) return status;
     }
     BlockRef ref;
