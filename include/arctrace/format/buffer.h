@@ -20,7 +20,7 @@
 /* ---- Constants ---------------------------------------------------------- */
 
 #define ARCTRACE_VERSION_MAJOR 1u /* a reader refuses another major version */
-#define ARCTRACE_VERSION_MINOR 8u /* a newer minor adds record types and fields */
+#define ARCTRACE_VERSION_MINOR 9u /* a newer minor adds record types and fields */
 
 #define ARCTRACE_SESSION_MAGIC 0x4543415254435241ull /* "ARCTRACE" */
 #define ARCTRACE_BLOCK_MAGIC 0x4B4C4241u             /* "ABLK" */
