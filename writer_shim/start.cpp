@@ -70,10 +70,8 @@ bool is_alone() {
 
 void set_filter(const ShimOptions& options) {
   set_patterns(options);
-  if (options.records_args()) {
-    find_demangler();
-    set_arg_options(options);
-  }
+  if (options.records_args()) find_demangler();
+  set_arg_options(options);
   bool filter_in_only = false;
   for (size_t i = 0; i < options.pattern_count; ++i) {
     filter_in_only = filter_in_only || options.patterns[i].kind == Pattern::Kind::kFilter;

@@ -91,6 +91,7 @@ void RecordDescriber::describe_call(const Record& record, const StackEffect& eff
     put_left(effect, out);
   } else if (record.type != ARCTRACE_TYPE_EXIT) {
     put_function(record, load_part_untrusted<arctrace_frame_body>(record.body).key, out);
+    if (record.type == ARCTRACE_TYPE_ENTER) put_locks(record, out);
     // The frame itself is the last one that such an exit left.
     if (effect.left.size() > 1) put_left(effect, out);
   } else if (!effect.left.empty()) {
@@ -109,6 +110,16 @@ void RecordDescriber::put_title(FunctionId id, FieldSink& out) {
   const Function& function = resolver_.functions()[id];
   out.title("function", function.name);
   if (options_.modules && !function.module.empty()) out.text("module", function.module);
+}
+
+void RecordDescriber::put_locks(const Record& record, FieldSink& out) {
+  BodyReader words(lock_words(record.body));
+  if (words.rest().empty()) return;
+  out.begin_list("locks");
+  while (!words.rest().empty()) {
+    out.hex("", words.read<arctrace_lock_word>().address);
+  }
+  out.end();
 }
 
 void RecordDescriber::put_left(const StackEffect& effect, FieldSink& out) {

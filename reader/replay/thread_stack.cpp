@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "reader/trace/call_args.hpp"
 #include "src/base/untrusted_bytes.hpp"
 #include "src/protocol/record_filter.hpp"
 
@@ -97,6 +98,7 @@ void ThreadStack::apply(const Record& record) {
   switch (record.type) {
     case ARCTRACE_TYPE_ENTER:
       enter(load_part_untrusted<arctrace_frame_body>(record.body).key);
+      add_locks(record);
       break;
     case ARCTRACE_TYPE_EXIT:
       exit(record);
@@ -406,6 +408,17 @@ void ThreadStack::enter(uint64_t key) {
     fork_point_ = {frames_.now_ns(), keys()};
   }
   if (frames_.depth() > ARCTRACE_OPEN_FRAMES_MAX) is_complete_ = false;
+}
+
+// The locks of a call are its arguments.
+void ThreadStack::add_locks(const Record& record) {
+  const std::span<const std::byte> words = lock_words(record.body);
+  if (words.empty()) return;
+  const LockArgs locks(words);
+  Record args = record;
+  args.type = ARCTRACE_TYPE_ARGUMENTS;
+  args.body = locks.body();
+  frames_.args(args);
 }
 
 void ThreadStack::exit(const Record& record) {

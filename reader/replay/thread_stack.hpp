@@ -120,6 +120,7 @@ class ThreadStack {
 
   FunctionId resolve(uint64_t key);
   void enter(uint64_t key);
+  void add_locks(const Record& record);
   void exit(const Record& record);
   void exit_named(const Record& record);
   void unwind(const Record& record);

@@ -110,8 +110,8 @@ std::vector<std::string> lock_notes(const LockTable& locks) {
   if (locks.calls_without_lock() != 0) {
     notes.push_back(absl::StrCat(
         count_text(locks.calls_without_lock(), "lock call"),
-        " without arguments, which name the lock: record with -a, or with -A "
-        "'pthread_*'"));
+        " of which the lock is not known: recorded by an earlier version without -a, "
+        "with other arguments by -A, or lost"));
   } else if (locks.locks().empty()) {
     notes.emplace_back("No lock call is in this trace.");
   }

@@ -205,6 +205,24 @@ std::vector<CallArg> decode_args(std::span<const std::byte> body,
   return args;
 }
 
+LockArgs::LockArgs(std::span<const std::byte> words) {
+  const auto count = static_cast<uint32_t>(words.size() / sizeof(arctrace_lock_word));
+  size_ = 0;
+  const auto add = [this](const void* part, size_t size) {
+    std::memcpy(bytes_.data() + size_, part, size);
+    size_ += size;
+  };
+  const arctrace_args_body fixed{.count = count};
+  add(&fixed, sizeof fixed);
+  for (uint32_t i = 0; i < count; ++i) {
+    const arctrace_arg_head head{.kind = ARCTRACE_VALUE_POINTER,
+                                 .argument = static_cast<uint8_t>(i + 1),
+                                 .size = sizeof(arctrace_lock_word)};
+    add(&head, sizeof head);
+    add(words.data() + i * sizeof(arctrace_lock_word), sizeof(arctrace_lock_word));
+  }
+}
+
 std::optional<uint32_t> find_arg_names(std::span<const std::byte> body) {
   std::optional<uint32_t> id;
   for_each_arg(body,

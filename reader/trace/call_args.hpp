@@ -3,6 +3,8 @@
 
 #include <arctrace/format.h>
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -37,6 +39,31 @@ struct CallArg {
 // each. Views point into `body` and `names`. REQUIRES: the body has no problem
 // (body_check.hpp).
 std::vector<CallArg> decode_args(std::span<const std::byte> body, std::string_view names);
+
+// The addresses of locks in the body of an ENTER record. The view points into `body`.
+inline std::span<const std::byte> lock_words(std::span<const std::byte> body) {
+  const size_t words = body.size() / sizeof(arctrace_lock_word);
+  if (words <= 1) return {};
+  return body.subspan(
+      sizeof(arctrace_frame_body),
+      std::min<size_t>(words - 1, ARCTRACE_LOCK_WORDS_MAX) * sizeof(arctrace_lock_word));
+}
+
+// The addresses of locks in an ENTER record, as the body of an ARGUMENTS record.
+class LockArgs {
+ public:
+  // `words`: see lock_words().
+  explicit LockArgs(std::span<const std::byte> words);
+  std::span<const std::byte> body() const { return std::span(bytes_).first(size_); }
+
+ private:
+  static constexpr size_t kArgBytes =
+      sizeof(arctrace_arg_head) + sizeof(arctrace_lock_word);
+
+  std::array<std::byte, sizeof(arctrace_args_body) + ARCTRACE_LOCK_WORDS_MAX * kArgBytes>
+      bytes_;
+  size_t size_;
+};
 
 // The name id of the args' names; nullopt if they have none.
 std::optional<uint32_t> find_arg_names(std::span<const std::byte> body);

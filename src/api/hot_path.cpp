@@ -174,6 +174,50 @@ __attribute__((always_inline)) inline bool exit_hooked_fast(const Room& room,
   return exit_fast(room, key, call.stack_pointer, is_left);
 }
 
+// The locks of a stub's call: its first arguments.
+template <uint32_t kCount>
+struct CallLocks {
+  const uintptr_t* return_slot;
+
+  static constexpr uint32_t size() { return kCount * sizeof(arctrace_lock_word); }
+  __attribute__((always_inline)) void store(std::byte* to) const {
+    for (uint32_t i = 0; i < kCount; ++i) {
+      part_at<arctrace_lock_word>(to + i * sizeof(arctrace_lock_word)).address =
+          return_slot[ARCTRACE_SHIM_STUB_ARGUMENT(static_cast<ptrdiff_t>(i))];
+    }
+  }
+};
+
+template <uint32_t kCount>
+__attribute__((noinline, flatten)) bool begin_with_locks_in_chain(
+    uint64_t key, const uintptr_t* return_slot, ThreadState& state) {
+  return call_began_fast(KnownSharedBlock{state}, key, {return_slot, 0, 0},
+                         CallLocks<kCount>{return_slot});
+}
+
+template <uint32_t kCount>
+__attribute__((always_inline)) inline bool begin_with_locks(
+    uint64_t key, const uintptr_t* return_slot) {
+  const OwnBlock room{[&](ThreadState& state) ARCTRACE_INLINED {
+    return begin_with_locks_in_chain<kCount>(key, return_slot, state);
+  }};
+  return fast_path_is_open<ARCTRACE_GATE_FUNCTIONS>() &&
+         call_began_fast(room, key, {return_slot, 0, 0}, CallLocks<kCount>{return_slot});
+}
+
+// Begins a call whose entry has locks, if it is ready. Out of line, for those without.
+__attribute__((noinline, flatten)) int begin_lock_call(
+    const arctrace_shim_stub_call& call, const uintptr_t* return_slot,
+    uint32_t ready_at) {
+  const uint64_t key = __atomic_load_n(&call.key, __ATOMIC_RELAXED);
+  const uint32_t number = *live_filter_number;
+  if (__builtin_expect(ready_at == ARCTRACE_SHIM_READY_WITH_LOCKS(number, 1), 1)) {
+    return begin_with_locks<1>(key, return_slot) ? 1 : 0;
+  }
+  if (ready_at != ARCTRACE_SHIM_READY_WITH_LOCKS(number, 2)) return 0;
+  return begin_with_locks<2>(key, return_slot) ? 1 : 0;
+}
+
 arctrace_shim_function_hook* slow_enter;
 arctrace_shim_function_hook* slow_exit;
 
@@ -288,11 +332,13 @@ void arctrace_shim_exit_at(uint64_t frame_key, uintptr_t location,
 __attribute__((flatten)) int arctrace_shim_stub_begin(
     const struct arctrace_shim_stub_call* call, const uintptr_t* return_slot) {
   // Acquire: the target and the key are those that the shim stored before.
-  const bool is_ready =
-      __atomic_load_n(&call->ready_at, __ATOMIC_ACQUIRE) == *live_filter_number + 1;
-  const bool has_begun =
-      is_ready && call_began_anywhere(__atomic_load_n(&call->key, __ATOMIC_RELAXED),
-                                      {return_slot, 0, 0});
+  const uint32_t ready_at = __atomic_load_n(&call->ready_at, __ATOMIC_ACQUIRE);
+  if (__builtin_expect(ready_at != *live_filter_number + 1, 0)) {
+    if (!ARCTRACE_SHIM_HAS_LOCKS(ready_at)) return 0;
+    return begin_lock_call(*call, return_slot, ready_at);
+  }
+  const bool has_begun = call_began_anywhere(
+      __atomic_load_n(&call->key, __ATOMIC_RELAXED), {return_slot, 0, 0});
   return __builtin_expect(has_begun, 1) ? 1 : 0;
 }
 

@@ -90,7 +90,8 @@ ARCTRACE_API int arctrace_shim_call_begin(uint64_t frame_key,
 ARCTRACE_API int arctrace_shim_entry_begin(uint64_t frame_key,
                                            const uintptr_t* return_slot);
 
-/* The same for a stub's call, if it is ready. */
+/* The same for a stub's call, if it is ready. The stub has stored the registers that pass
+ * arguments (ARCTRACE_SHIM_STUB_ARGUMENT). */
 ARCTRACE_API int arctrace_shim_stub_begin(const struct arctrace_shim_stub_call* call,
                                           const uintptr_t* return_slot);
 

@@ -160,6 +160,12 @@ bool has_vectors(const arctrace_shim_call_args& args) {
 
 void gather_args(const arctrace_shim_call_args& args, const ArgSources& sources,
                  ArgsBody& body) {
+  if (args.locks != 0) {
+    body.are_locks = true;
+    body.size = args.locks * sizeof(arctrace_lock_word);
+    copy_bytes(body.bytes, sources.integers, body.size);
+    return;
+  }
   body.size = sizeof(arctrace_args_body);
   uint32_t count = 0;
   bool has_mode = true;

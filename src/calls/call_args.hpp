@@ -11,7 +11,7 @@
 
 namespace arctrace {
 
-// The body of an ARGUMENTS or RESULT record.
+// The body of an ARGUMENTS or RESULT record, or the locks of an ENTER.
 struct ArgsBody {
   static constexpr uint32_t kStringMax = 64;  // bytes of a string that are kept
   static constexpr uint32_t kNamesSize = sizeof(arctrace_arg_head) + sizeof(uint32_t);
@@ -21,6 +21,7 @@ struct ArgsBody {
       kNamesSize;
 
   uint32_t size = 0;
+  bool are_locks = false;
   std::byte bytes[kBytesMax];
 };
 
@@ -37,9 +38,9 @@ bool has_vectors(const arctrace_shim_arg_spec& spec);
 // Whether one of the arguments is.
 bool has_vectors(const arctrace_shim_call_args& args);
 
-// Fills `body` with the arguments that `args` describes. Strings are read with a system
-// call, so that a bad address does no harm; where no system call may be made, only their
-// addresses are kept.
+// Fills `body` with the arguments, or the locks, that `args` describes. Strings are read
+// with a system call, so that a bad address does no harm; where no system call may be
+// made, only their addresses are kept.
 void gather_args(const arctrace_shim_call_args& args, const ArgSources& sources,
                  ArgsBody& body);
 

@@ -28,24 +28,29 @@ FilterContext context_here(const ThreadLocal& local) {
   return context;
 }
 
-void write_waiting_args(Nesting nesting, const ThreadState& state, uint32_t i) {
+// What was kept of the arguments of frame `i`, which waits, in bytes.
+uint32_t waiting_args_size(const ThreadState& state, uint32_t i) {
   const uint32_t begin = state.filtered.args_begin(i);
   const uint32_t end = state.filtered.frames[i].args_end;
-  if (end <= begin) return;
-  const uint32_t size = (end - begin) * 4;
-  write_record(nesting, ARCTRACE_TYPE_ARGUMENTS, size, state.filtered.frames[i].ticks,
-               [&](std::byte* body) {
-                 copy_bytes(body, state.filtered.waiting_args + begin, size);
-               });
+  return end <= begin ? 0 : (end - begin) * 4;
+}
+
+void copy_waiting_args(const ThreadState& state, uint32_t i, std::byte* to) {
+  copy_bytes(to, state.filtered.waiting_args + state.filtered.args_begin(i),
+             waiting_args_size(state, i));
 }
 
 void report_waiting_call(Nesting nesting, ThreadState& state, uint32_t i) {
   ThreadLocal& local = thread_local_state;
-  const Reservation record =
-      reserve(nesting, ARCTRACE_TYPE_ENTER, sizeof(arctrace_frame_body),
-              state.filtered.frames[i].ticks);
+  const uint64_t ticks = state.filtered.frames[i].ticks;
+  const uint32_t args_size = waiting_args_size(state, i);
+  const bool has_locks = state.filtered.frames[i].has_locks;
+  constexpr uint32_t kFrameSize = sizeof(arctrace_frame_body);
+  const Reservation record = reserve(nesting, ARCTRACE_TYPE_ENTER,
+                                     kFrameSize + (has_locks ? args_size : 0), ticks);
   if (record.word0 != nullptr) {
     part_at<arctrace_frame_body>(record.body).key = state.open.frames[i].key;
+    if (has_locks) copy_waiting_args(state, i, record.body + kFrameSize);
     local.reporting = i + 1;
     std::atomic_signal_fence(std::memory_order_seq_cst);
     announce(local, {record.word0, state.open.depth});
@@ -55,7 +60,9 @@ void report_waiting_call(Nesting nesting, ThreadState& state, uint32_t i) {
   state.filtered.frames[i].reporting = Reporting::kReported;
   finish_change(local);
   local.reporting = 0;
-  if (record.word0 != nullptr) write_waiting_args(nesting, state, i);
+  if (record.word0 == nullptr || has_locks || args_size == 0) return;
+  write_record(nesting, ARCTRACE_TYPE_ARGUMENTS, args_size, ticks,
+               [&](std::byte* body) { copy_waiting_args(state, i, body); });
 }
 
 // Reports the calls that wait and were entered up to `entered` ticks.
@@ -107,7 +114,7 @@ FilteredFrame filtered_frame(const ThreadLocal& local, uint32_t flags, uint64_t 
   const auto has = [flags](arctrace_shim_call_flags flag) {
     return (flags & static_cast<uint32_t>(flag)) != 0;
   };
-  FilteredFrame frame{ticks, {}, Reporting::kHidden, 0};
+  FilteredFrame frame{ticks, {}, Reporting::kHidden, false, 0};
   ThreadState& state = *local.state;
   if (state.open.depth >= OpenFrames::kMax) {
     frame.inside.is_notrace = true;  // too deep to be kept
@@ -141,6 +148,7 @@ void keep_args(ThreadState& state, FilteredFrame& frame, const ArgsBody& body) {
   if (words > FilteredFrames::kWaitingArgsMax - begin) return;
   copy_bytes(state.filtered.waiting_args + begin, body.bytes, body.size);
   frame.args_end = static_cast<uint16_t>(begin + words);
+  frame.has_locks = body.are_locks;
 }
 
 bool is_without_effect(const ThreadLocal& local, const FilteredFrame& frame) {

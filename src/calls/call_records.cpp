@@ -57,18 +57,31 @@ __attribute__((noinline)) void leave_frames(Nesting nesting, uint64_t key,
   }
 }
 
-// Writes the entry of `key`, whose frame store(state, at) keeps at that index. False:
-// there is no state to keep it in.
+// The locks among what is recorded of a call (null: nothing).
+struct GatheredLocks {
+  const ArgsBody* args;
+
+  uint32_t size() const { return args != nullptr && args->are_locks ? args->size : 0; }
+  void store(std::byte* to) const {
+    if (size() != 0) copy_bytes(to, args->bytes, args->size);
+  }
+};
+
+// Writes the entry of `key`, with the locks among `args`, whose frame store(state, at)
+// keeps at that index. False: there is no state to keep it in.
 template <class Store>
-bool write_enter(Nesting nesting, uint64_t key, uint64_t ticks, const Store& store) {
-  return with_record(nesting, ARCTRACE_TYPE_ENTER, sizeof(arctrace_frame_body), ticks,
-                     [&](const Reservation& record) {
+bool write_enter(Nesting nesting, uint64_t key, uint64_t ticks, const ArgsBody* args,
+                 const Store& store) {
+  const GatheredLocks locks{args};
+  return with_record(nesting, ARCTRACE_TYPE_ENTER,
+                     static_cast<uint32_t>(sizeof(arctrace_frame_body)) + locks.size(),
+                     ticks, [&](const Reservation& record) {
                        ThreadState* state = thread_local_state.state;
                        if (state == nullptr) return false;
                        const FrameCount at = state->open.depth;
-                       complete_enter(nesting, *state, record, key,
-                                      {at, state->open.slot(at)},
-                                      [&](ThreadState& to) { store(to, at); });
+                       complete_enter(
+                           nesting, *state, record, key, {at, state->open.slot(at)},
+                           [&](ThreadState& to) { store(to, at); }, locks);
                        return true;
                      });
 }
@@ -119,7 +132,7 @@ __attribute__((noinline)) bool enter_filtered(Nesting nesting, uint64_t key,
     if (at < OpenFrames::kMax) to.filtered.frames[at] = filtered;
   };
   if (filtered.reporting == FilteredFrame::Reporting::kReported) {
-    write_enter(nesting, key, ticks, store);
+    write_enter(nesting, key, ticks, args, store);
   } else {
     push_unreported(nesting, *state, filtered.reporting, store);
   }
@@ -127,10 +140,10 @@ __attribute__((noinline)) bool enter_filtered(Nesting nesting, uint64_t key,
   return true;
 }
 
-// Writes arguments or a result of the innermost frame, if that was reported.
+// Writes arguments (not locks) or a result of the innermost frame, if that was reported.
 void write_args(Nesting nesting, uint16_t type, const ArgsBody& args, uint64_t ticks) {
   const ThreadState* state = thread_local_state.state;
-  if (args.size == 0 || state == nullptr || state->open.depth == 0 ||
+  if (args.size == 0 || args.are_locks || state == nullptr || state->open.depth == 0 ||
       !state->filtered.is_reported(state->open.depth - 1)) {
     return;
   }
@@ -241,9 +254,9 @@ bool enter_slow(uint64_t key, arctrace_shim_call call, uintptr_t here,
     if (state != nullptr && frame.location != 0) {
       leave_frames(writer_call, key, frame, call, ticks);
     }
-    entered = write_enter(writer_call, key, ticks, [&](ThreadState& to, uint32_t at) {
-      to.open.store(at, key, frame);
-    });
+    entered =
+        write_enter(writer_call, key, ticks, args,
+                    [&](ThreadState& to, uint32_t at) { to.open.store(at, key, frame); });
   }
   if (entered && args != nullptr) {
     write_args(writer_call, ARCTRACE_TYPE_ARGUMENTS, *args, ticks);

@@ -54,7 +54,8 @@ struct StubCall {
 // Record the entry of `key`, and first that the thread left the frames that can't be open
 // any more. False: nothing could be recorded, too deep in signal handlers.
 // Takes its arguments by value: a caller on the fast path keeps them in registers. `args`
-// (null: none) are recorded after the entry, if readers learn of it.
+// (null: none) are recorded after the entry or, if they are locks, in it, if readers
+// learn of it.
 __attribute__((noinline)) bool enter_slow(uint64_t key, arctrace_shim_call call,
                                           uintptr_t here, const ArgsBody* args);
 __attribute__((noinline)) bool enter_stub_slow(uint64_t key, StubCall call);

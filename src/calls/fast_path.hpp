@@ -14,41 +14,50 @@
 
 namespace arctrace {
 
+// What the record of an entry has after the key: nothing.
+struct NoLocks {
+  static constexpr uint32_t size() { return 0; }
+  static void store(std::byte* /*to*/) {}
+};
+
 // Writes the entry of `key` and adds its frame, which store(open) keeps in `slot`.
-template <class Store>
-__attribute__((always_inline)) inline void complete_enter(Nesting nesting,
-                                                          ThreadState& state,
-                                                          const Reservation& record,
-                                                          uint64_t key, FrameSlot slot,
-                                                          const Store& store) {
-  if (record.word0 != nullptr) part_at<arctrace_frame_body>(record.body).key = key;
+template <class Store, class Locks = NoLocks>
+__attribute__((always_inline)) inline void complete_enter(
+    Nesting nesting, ThreadState& state, const Reservation& record, uint64_t key,
+    FrameSlot slot, const Store& store, const Locks& locks = {}) {
+  if (record.word0 != nullptr) {
+    part_at<arctrace_frame_body>(record.body).key = key;
+    locks.store(record.body + sizeof(arctrace_frame_body));
+  }
   commit_enter(nesting, state, record, slot, store);
 }
 
 // Records that the thread entered `key` in `frame`, if fits(state, caller), where caller
 // is the thread's innermost open frame (null: there is none); make_frame(), which is
 // called once the record is begun, returns the frame. False: nothing was done.
-template <class Room, class Here, class Fits, class MakeFrame>
+template <class Room, class Here, class Fits, class MakeFrame, class Locks = NoLocks>
 __attribute__((always_inline)) inline bool enter_fast(const Room& room, uint64_t key,
                                                       Here here, const Fits& fits,
-                                                      const MakeFrame& make_frame) {
+                                                      const MakeFrame& make_frame,
+                                                      const Locks& locks = {}) {
   FrameSlot slot{};
   return room.record(
-      here, ARCTRACE_TYPE_ENTER, sizeof(arctrace_frame_body),
+      here, ARCTRACE_TYPE_ENTER,
+      static_cast<uint32_t>(sizeof(arctrace_frame_body)) + locks.size(),
       [&](ThreadState& state) ARCTRACE_INLINED {
         slot.at = state.open.depth;
         if (slot.at.offset() >= FrameCount(OpenFrames::kMax).offset()) return false;
         slot.to = kept_pointer(state.open.frame_at(slot.at));
         return fits(state, slot.at.offset() == 0 ? nullptr : slot.to - 1);
       },
-      [&](Nesting nesting, ThreadState& state, const Reservation& record)
-          ARCTRACE_INLINED {
-            if (slot.to == nullptr) __builtin_unreachable();
-            const MachineFrame frame = make_frame();
-            complete_enter(nesting, state, record, key, slot,
-                           [&](ThreadState&)
-                               ARCTRACE_INLINED { slot.to->store(key, frame); });
-          });
+      [&](Nesting nesting, ThreadState& state,
+          const Reservation& record) ARCTRACE_INLINED {
+        if (slot.to == nullptr) __builtin_unreachable();
+        const MachineFrame frame = make_frame();
+        complete_enter(
+            nesting, state, record, key, slot,
+            [&](ThreadState&) ARCTRACE_INLINED { slot.to->store(key, frame); }, locks);
+      });
 }
 
 template <class Room, class Here>

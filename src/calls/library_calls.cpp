@@ -267,9 +267,10 @@ int call_began_with_args(uint64_t key, const StubCall& call, uint32_t args,
     // Before the entry: the time that it takes is not the function's.
     ArgsBody body;
     if (is_recorded(ARCTRACE_GATE_FUNCTIONS)) gather_call(call, args, registers, body);
-    const uint64_t pending_key = may_have_args(key) ? key_with_args(key, args) : key;
+    const bool has_retval = all_args[args].result.kind != 0 && may_have_args(key);
+    const uint64_t pending_key = has_retval ? key_with_args(key, args) : key;
     through = begin_call(key, pending_key, call, [&] {
-      return all_args[args].argument_count == 0
+      return all_args[args].argument_count == 0 && all_args[args].locks == 0
                  ? record_enter(key, call)
                  : enter_slow(key, call.described(), call.here(), &body);
     });

@@ -54,9 +54,10 @@ inline void end_innermost_call(PendingCalls& calls, const PendingCall& call,
 
 // Begins a call as most begin: with its own frame, and inside the innermost pending call.
 // False: nothing was done. REQUIRES: fast_path_is_open().
-template <class Room>
+template <class Room, class Locks = NoLocks>
 __attribute__((always_inline)) inline bool call_began_fast(const Room& room, uint64_t key,
-                                                           const StubCall& call) {
+                                                           const StubCall& call,
+                                                           const Locks& locks = {}) {
   if ((call.flags & ARCTRACE_SHIM_RETURNS_TO_SHIM) != 0) return false;
   PendingCalls* calls = nullptr;
   const PendingCall pending{call.here(), *call.return_slot, key};
@@ -83,7 +84,8 @@ __attribute__((always_inline)) inline bool call_began_fast(const Room& room, uin
         if (to == nullptr || calls == nullptr) __builtin_unreachable();
         calls->store(*to, at, pending);
         return call.frame(pending.return_address);
-      });
+      },
+      locks);
 }
 
 // Ends a call as most end. False: nothing was done. REQUIRES: fast_path_is_open().

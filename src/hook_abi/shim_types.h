@@ -48,11 +48,29 @@ enum arctrace_shim_call_flags {
 struct arctrace_shim_stub_call {
   uint64_t target; /* the function's address */
   uint64_t key;    /* of its frames */
-  /* 1 + the live filter's number by which the call is recorded in this way; 0: the shim
-   * has to look at the call first. */
+  /* 1 + the live filter's number by which the call is recorded in this way, or if the
+   * entry has locks, ARCTRACE_SHIM_READY_WITH_LOCKS; 0: the shim has to look at the call
+   * first. */
   uint32_t ready_at;
   uint32_t round; /* the shim's: the number of the filter that its flags are by */
 };
+
+/* The ready_at of a call of which the first `locks` arguments, one or two, are addresses
+ * of locks. `number`: the live filter's, which is less than 2^30, unless another process
+ * has written anything there: then such calls may be recorded without their locks. Never
+ * 0. */
+#define ARCTRACE_SHIM_READY_WITH_LOCKS(number, locks) \
+  ((((uint32_t)(number) + 1) & 0x3FFFFFFF) | (uint32_t)(locks) << 30)
+#define ARCTRACE_SHIM_HAS_LOCKS(ready_at) ((ready_at) > 0x3FFFFFFF)
+
+/* Where a stub stores integer argument `i`, from 0: the index of the word, from the
+ * return slot. On x86-64 rdi, rsi, rdx, rcx, r8, r9 are below rax; on aarch64 x0 is at
+ * the lower end of a frame of 14 words. */
+#if defined(__x86_64__)
+#define ARCTRACE_SHIM_STUB_ARGUMENT(i) (-2 - (i))
+#else
+#define ARCTRACE_SHIM_STUB_ARGUMENT(i) (-13 + (i))
+#endif
 
 /* What the stub of a function that reports its exits stores below its return address: the
  * indices of the words, from there. The first is the caller's frame pointer, the second
@@ -103,6 +121,9 @@ struct arctrace_shim_call_args {
   struct arctrace_shim_arg_spec result;
   uint32_t names;        /* name id of the arguments' names; 0: none */
   uint32_t result_names; /* name id of the names of the return value's enumerators */
+  /* So many of the first arguments are addresses of locks, which stand in the record of
+   * the entry; then argument_count is 0. */
+  uint32_t locks;
 };
 
 /* Replaces the description of a machine frame by that of its caller's, whose call_site is

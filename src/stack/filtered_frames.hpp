@@ -24,6 +24,7 @@ struct FilteredFrame {
   uint64_t ticks;  // of the entry
   FilterContext inside;
   Reporting reporting;
+  bool has_locks;  // its arguments are locks, which stand in its ENTER
   // Where the arguments of a waiting call end in FilteredFrames::waiting_args, in words;
   // they begin where those of the frame around it end.
   uint16_t args_end;
@@ -43,7 +44,7 @@ struct FilteredFrames {
   bool seen;
   bool may_wait;  // calls wait to be reported until they have lasted long enough
   FilteredFrame frames[OpenFrames::kMax];
-  uint32_t waiting_args[kWaitingArgsMax];  // bodies of ARGUMENTS records
+  uint32_t waiting_args[kWaitingArgsMax];  // bodies of ARGUMENTS records, and locks
 
   // Whether readers know the open frame with index `i`.
   bool is_reported(uint32_t i) const {

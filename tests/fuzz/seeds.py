@@ -66,6 +66,29 @@ static int inner(const char* text) { return strdup(text) != 0; }
 int main(void) { return inner("a") + inner("b") - 2; }
 """
 
+LOCKS = """
+#include <pthread.h>
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
+static int ready;
+static void* wake(void* unused) {
+  pthread_mutex_lock(&mutex);
+  ready = 1;
+  pthread_cond_signal(&condition);
+  pthread_mutex_unlock(&mutex);
+  return unused;
+}
+int main(void) {
+  pthread_t thread;
+  pthread_mutex_lock(&mutex);
+  pthread_mutex_trylock(&mutex);
+  pthread_create(&thread, 0, wake, 0);
+  while (!ready) pthread_cond_wait(&condition, &mutex);
+  pthread_mutex_unlock(&mutex);
+  return pthread_join(thread, 0);
+}
+"""
+
 TYPES = """
 struct Pair { int first; double second; };
 union Either { float real[2]; struct { char letter; const char* text; } named; };
@@ -143,6 +166,16 @@ def save_symbols(arctrace, save):
         save("trace_file", "symbols", archive.read_bytes())
 
 
+def save_locks(arctrace, save):
+    """A trace of lock calls, whose entries have the locks."""
+    with tempfile.TemporaryDirectory() as directory:
+        program, trace = (pathlib.Path(directory) / name for name in ("locks", "trace"))
+        subprocess.run(["gcc", "-x", "c", "-", "-pthread", "-o", program], input=LOCKS, text=True, check=True)
+        subprocess.run([arctrace, "record", "-b", "24k", "--block-size", "2k", "--slots", "4", "-o", trace, "--", program],
+                       check=True, stderr=subprocess.DEVNULL)
+        save("trace_file", "locks", trace.read_bytes())
+
+
 def main():
     arctrace, corpus = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2])
     library = arctrace.parent.parent / "lib/libarctrace.so.0"
@@ -169,6 +202,7 @@ def main():
             save("function_types", f"dwarf{version}", path.read_bytes())
     save_modules(arctrace, save)
     save_symbols(arctrace, save)
+    save_locks(arctrace, save)
     small = ["-b", "24k", "--block-size", "2k", "--slots", "4"]
     with tempfile.TemporaryDirectory() as directory:
         for options in (["--mode=drop"], ["--mode=drop", "--scope=shared"],

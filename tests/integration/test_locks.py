@@ -2,6 +2,8 @@
 does by its construction."""
 
 import collections
+import pathlib
+import re
 import subprocess
 import unittest
 
@@ -152,6 +154,111 @@ int main(void) {
 }
 """
 
+# Calls each function of the view, and prints the addresses of its locks by their names; those that
+# may fail to take a lock are called once when they do.
+EVERY_FUNCTION = r"""
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdio.h>
+#include <threads.h>
+#include <time.h>
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
+static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
+static pthread_spinlock_t spinlock;
+static sem_t semaphore;
+static mtx_t mtx;
+static cnd_t cnd;
+static int ready;
+
+static void* wake(void* unused) {
+  pthread_mutex_lock(&mutex);
+  ready = 1;
+  pthread_cond_signal(&condition);
+  pthread_mutex_unlock(&mutex);
+  mtx_lock(&mtx);
+  ready = 2;
+  cnd_signal(&cnd);
+  mtx_unlock(&mtx);
+  return unused;
+}
+
+int main(void) {
+  const struct timespec past = {1, 0};
+  pthread_t thread;
+  int failed = 0;
+  pthread_spin_init(&spinlock, 0);
+  sem_init(&semaphore, 0, 0);
+  mtx_init(&mtx, mtx_timed);
+  cnd_init(&cnd);
+  printf("mutex %p\ncondition %p\nrwlock %p\nspinlock %p\nsemaphore %p\nmtx %p\ncnd %p\n", (void*)&mutex, (void*)&condition,
+         (void*)&rwlock, (void*)&spinlock, (void*)&semaphore, (void*)&mtx, (void*)&cnd);
+
+  // The main thread has both mutexes until it waits for the other one, and then again.
+  mtx_lock(&mtx);
+  failed += mtx_trylock(&mtx) != thrd_success;
+  failed += mtx_timedlock(&mtx, &past) != thrd_success;
+  failed += cnd_timedwait(&cnd, &mtx, &past) != thrd_success;
+  cnd_broadcast(&cnd);
+  pthread_mutex_lock(&mutex);
+  failed += pthread_mutex_trylock(&mutex) != 0;
+  failed += pthread_mutex_timedlock(&mutex, &past) != 0;
+  failed += pthread_mutex_clocklock(&mutex, CLOCK_MONOTONIC, &past) != 0;
+  failed += pthread_cond_timedwait(&condition, &mutex, &past) != 0;
+  failed += pthread_cond_clockwait(&condition, &mutex, CLOCK_MONOTONIC, &past) != 0;
+  pthread_cond_broadcast(&condition);
+  pthread_create(&thread, NULL, wake, NULL);
+  while (!ready) pthread_cond_wait(&condition, &mutex);
+  pthread_mutex_unlock(&mutex);
+  failed += pthread_mutex_trylock(&mutex) != 0;
+  pthread_mutex_unlock(&mutex);
+
+  pthread_rwlock_rdlock(&rwlock);
+  failed += pthread_rwlock_trywrlock(&rwlock) != 0;
+  failed += pthread_rwlock_timedwrlock(&rwlock, &past) != 0;
+  failed += pthread_rwlock_clockwrlock(&rwlock, CLOCK_MONOTONIC, &past) != 0;
+  pthread_rwlock_unlock(&rwlock);
+  pthread_rwlock_wrlock(&rwlock);
+  failed += pthread_rwlock_tryrdlock(&rwlock) != 0;
+  failed += pthread_rwlock_timedrdlock(&rwlock, &past) != 0;
+  failed += pthread_rwlock_clockrdlock(&rwlock, CLOCK_MONOTONIC, &past) != 0;
+  pthread_rwlock_unlock(&rwlock);
+
+  pthread_spin_lock(&spinlock);
+  failed += pthread_spin_trylock(&spinlock) != 0;
+  pthread_spin_unlock(&spinlock);
+
+  sem_post(&semaphore);
+  sem_wait(&semaphore);
+  failed += sem_timedwait(&semaphore, &past) != 0;
+  failed += sem_clockwait(&semaphore, CLOCK_MONOTONIC, &past) != 0;
+
+  while (ready < 2) cnd_wait(&cnd, &mtx);
+  mtx_unlock(&mtx);
+  pthread_join(thread, NULL);
+  return failed == 17 ? 0 : 1;
+}
+"""
+
+# The view's functions, by the reader's table.
+LOCK_FUNCTIONS = set(re.findall(
+    r'\{"(\w+)", \{LockKind',
+    (pathlib.Path(__file__).resolve().parents[2] / "reader/analysis/lock_functions.cpp").read_text(encoding="utf-8")))
+MAY_FAIL = {name for name in LOCK_FUNCTIONS
+            if re.search("(try|timed|clock)(rd|wr)?lock", name)}
+
+
+def locks_of(function, named):
+    """The locks of a call of EVERY_FUNCTION, of which these are the addresses by name."""
+    name, _, does = function.removeprefix("pthread_").partition("_")
+    lock = {"cond": "condition", "spin": "spinlock", "sem": "semaphore"}.get(name, name)
+    waits = name in ("cond", "cnd") and does.endswith("wait")
+    mutex = {"condition": "mutex", "cnd": "mtx"}.get(lock)
+    return [named[lock], named[mutex]] if waits else [named[lock]]
+
+
 ACQUIRE = {"pthread_mutex_lock": False, "pthread_rwlock_wrlock": False,
            "pthread_rwlock_rdlock": True}  # whether it is shared
 RELEASE = ("pthread_mutex_unlock", "pthread_rwlock_unlock")
@@ -178,10 +285,11 @@ def accounts(records):
 
     for record in records:
         thread, now = (record["pid"], record["tid"]), record["time_ns"]
+        args = record.get("locks") or record.get("args")
         if record["type"] == "ENTER":
             calls[thread].append([record["function"], now, None])
-        elif record["type"] == "ARGUMENTS":
-            calls[thread][-1][2] = args = [int(str(arg), 0) for arg in record["args"]
+        if record["type"] in ("ENTER", "ARGUMENTS") and args:
+            calls[thread][-1][2] = args = [int(str(arg), 0) for arg in args
                                            if str(arg).startswith("0x")]
             if record["function"] in RELEASE:
                 release(args[0], thread, now)
@@ -231,7 +339,11 @@ class LocksTest(support.TraceTest):
         return self.record(program, options=options)
 
     def test_against_the_calls(self):
-        done = self.traced(PROGRAM, "-a")
+        for options in (), ("-a",), ("--scope=shared",):
+            with self.subTest(options=options):
+                self.check_against_the_calls(self.traced(PROGRAM, *options))
+
+    def check_against_the_calls(self, done):
         self.assertEqual(done.status, 0, done.stderr)
         expected = accounts(self.dump(done.trace))
         report = self.report(done.trace, "locks")
@@ -304,7 +416,7 @@ class LocksTest(support.TraceTest):
         self.assertEqual(by_kind["semaphore"][0]["wakes"], 3)
 
     def test_text(self):
-        done = self.traced(WAITED_FOR, "-a")
+        done = self.traced(WAITED_FOR)
         text = subprocess.run([support.ARCTRACE, "report", "--view=locks", done.trace],
                               stdout=subprocess.PIPE, text=True, check=True).stdout
         self.assertRegex(text, r"(?m)^ +[0-9.]+ m?s +1 +[0-9.]+ m?s +2  mutex program\+0x")
@@ -317,7 +429,7 @@ class LocksTest(support.TraceTest):
         self.assertIn("--nest-libcall", text)
 
     def test_a_deadlock(self):
-        done = self.traced(DEADLOCK, "-a")
+        done = self.traced(DEADLOCK)
         report = self.report(done.trace, "locks")
         self.assertEqual(len(report["deadlocks"]), 1, report)
         ring = report["deadlocks"][0]
@@ -328,14 +440,66 @@ class LocksTest(support.TraceTest):
                               stdout=subprocess.PIPE, text=True, check=True).stdout
         self.assertEqual(text.count(" waits for program+0x"), 2)
 
-    def test_without_arguments(self):
-        done = self.traced(PROGRAM)
+    def test_every_function_has_its_locks(self):
+        """Also where the entry does not take the fast path."""
+        for options in (), ("-R", "*"), ("-t", "1ns"), ("-F", "*"), ("--scope=shared",), ("-a",):
+            with self.subTest(options=options):
+                done = self.traced(EVERY_FUNCTION, *options)
+                self.assertEqual(done.status, 0, done.stderr)
+                named = dict(line.split() for line in done.stdout.splitlines())
+                records = [record for record in self.dump(done.trace) if record.get("function") in LOCK_FUNCTIONS]
+                found = {record["function"]: record["locks"] for record in records if record.get("locks")}
+                with_args = {record["function"]: record["args"] for record in records if record["type"] == "ARGUMENTS"}
+                # Never both.
+                self.assertEqual(set(found) & set(with_args), set())
+                for function, args in with_args.items():
+                    locks = locks_of(function, named)
+                    self.assertEqual(args[:len(locks)], locks, function)
+                if options != ("-a",):
+                    self.assertEqual(with_args, {})
+                self.assertEqual(set(found) | set(with_args), LOCK_FUNCTIONS)
+                for function, locks in found.items():
+                    self.assertEqual(locks, locks_of(function, named), function)
+                results = {record["function"] for record in records if record["type"] == "RESULT"}
+                self.assertLessEqual(MAY_FAIL, results)
+                if options not in (("-R", "*"), ("-a",)):
+                    self.assertEqual(results, MAY_FAIL)
+                self.check_every_function(self.report(done.trace, "locks"), named)
+
+    def check_every_function(self, report, named):
+        self.assertEqual(report["calls_without_lock"], 0)
+        rows = {row["address"]: row for row in report["locks"]}
+        self.assertEqual(set(rows), set(named.values()))
+        rows = {name: rows[address] for name, address in named.items()}
+        # Those that failed took nothing.
+        self.assertEqual({name: rows[name]["acquired"] for name in ("mutex", "rwlock", "spinlock", "mtx")},
+                         {"mutex": 3, "rwlock": 2, "spinlock": 1, "mtx": 2})
+        self.assertEqual(rows["condition"]["wakes"], 2)
+        self.assertEqual(rows["cnd"]["wakes"], 2)
+        self.assertEqual(rows["semaphore"]["wakes"], 1)
+        for name in "mutex", "mtx":
+            self.assertGreater(rows[name]["holds"], rows[name]["acquired"])  # also after waits
+        self.assertEqual(rows["rwlock"]["holds"], 2)
+
+    def test_locks_are_arguments(self):
+        """In what is exported too."""
+        done = self.traced(EVERY_FUNCTION)
+        named = dict(line.split() for line in done.stdout.splitlines())
+        lines = subprocess.run([support.ARCTRACE, "export", "--to=ndjson", "-o", "-", done.trace],
+                               stdout=subprocess.PIPE, text=True, check=True).stdout
+        self.assertIn(f'"args":["{named["cnd"]}","{named["mtx"]}"]', lines)
+        rows = self.report(done.trace, "invocations")["invocations"]
+        waits = [row for row in rows if row["name"] == "pthread_cond_timedwait"]
+        self.assertEqual([row["args"] for row in waits], [[named["condition"], named["mutex"]]])
+
+    def test_other_arguments(self):
+        done = self.traced(PROGRAM, "-A", "pthread_mutex_*@arg2")
         report = self.report(done.trace, "locks")
-        self.assertEqual(report["locks"], [])
+        self.assertEqual({row["kind"] for row in report["locks"]}, {"rwlock", "condition", "semaphore", "mutex"})
         self.assertGreater(report["calls_without_lock"], 100)
         text = subprocess.run([support.ARCTRACE, "report", "--view=locks", done.trace],
                               stdout=subprocess.PIPE, text=True, check=True).stdout
-        self.assertIn("without arguments, which name the lock: record with -a", text)
+        self.assertIn(" lock calls of which the lock is not known: ", text)
 
 
 if __name__ == "__main__":

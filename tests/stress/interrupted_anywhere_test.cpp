@@ -17,6 +17,7 @@
 #include "tests/stress/cuts.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/hooked_function.hpp"
+#include "tests/support/lock_call.hpp"
 #include "tests/support/replayed_stack.hpp"
 #include "tests/support/reported_function.hpp"
 #include "tests/support/single_step.hpp"
@@ -41,6 +42,11 @@ void call_hooked_functions(uint32_t event, uint64_t number) {
               [=] { call_hooked(number * 10 + event, 10 + event); });
 }
 
+void call_lock_functions(uint32_t event, uint64_t number) {
+  const uint64_t key = number * 10 + event;
+  call_with_locks(key, 1, [=] { call_with_locks(key, 2, [] {}); });
+}
+
 #if defined(__x86_64__)
 void call_reported_functions(uint32_t event, uint64_t number) {
   call_reported(number * 10 + event,
@@ -62,6 +68,7 @@ const Action kActions[] = {{"write", 1, write_checked},
                            {"reserve", 1, reserve_checked},
                            {"call", 2, call_function},
                            {"hooked", 4, call_hooked_functions},
+                           {"locks", 4, call_lock_functions},
 #if defined(__x86_64__)
                            {"reported", 4, call_reported_functions},
 #endif
@@ -111,8 +118,13 @@ void check_at_rest(const TestSession& test, uint64_t held_places = 0) {
   CHECK(static_cast<uint64_t>(held) <= held_places);
 }
 
-// Both events are whole, and everything else is there.
+// Both events are whole, lock calls have their locks, and everything else is there.
 void check_trace(const DecodedTrace& trace, uint64_t attempts) {
+  for (const DecodedRecord& record : trace.of_type(ARCTRACE_TYPE_ENTER)) {
+    for (uint32_t i = 1; 8 * i < record.body.size(); ++i) {
+      REQUIRE(record.u64(8 * i) == lock_of(record.u64(0), i));
+    }
+  }
   CHECK(joined(trace.problems) == "");
   CHECK(trace.torn() == 0);
   CHECK(trace.lost() == 0);
@@ -129,6 +141,7 @@ void in_session(const BufferOptions& options,
   CHECK_CHILD([&] {
     REQUIRE(arctrace_attach(test.path().c_str()) == 0);
     start_hooked_functions();
+    start_lock_calls();
     start_reported_functions();
     body(test);
   });
@@ -382,6 +395,28 @@ TEST_CASE("interrupted anywhere: calls that wait keep their arguments") {
     for (const DecodedRecord& record : arguments) {
       CHECK(record.u64(8) == keys_by_ticks[record.ticks]);
     }
+  });
+}
+
+TEST_CASE("interrupted anywhere: calls that wait keep their locks") {
+  in_session(buffer_with(ARCTRACE_SCOPE_THREAD, 1024, 4000), [](TestSession& test) {
+    const arctrace_shim_filter filter = {0, 0, 1'000'000'000'000};
+    arctrace_shim_set_filter(&filter);
+    const auto call = [](uint32_t event, uint64_t number) {
+      call_with_locks(number * 10 + event, event, [=] { write_checked(event, number); });
+    };
+    const Interrupted done = interrupt_everywhere(
+        400, [&](uint64_t n) { call(1, n); }, [&](uint64_t n) { call(2, n); });
+    check_at_rest(test, 1);  // the record of the calls that wait
+    CHECK(thread_local_state.state->open.depth == 0);
+    const DecodedTrace trace = test.finish();
+    check_trace(trace, (done.calls + done.handlers) * 3);
+    const auto entries = trace.of_type(ARCTRACE_TYPE_ENTER);
+    CHECK(entries.size() == done.calls + done.handlers);
+    for (const DecodedRecord& record : entries) {
+      CHECK(record.body.size() == 8 + 8 * (record.u64(0) % 10));
+    }
+    CHECK(trace.of_type(ARCTRACE_TYPE_ARGUMENTS).empty());
   });
 }
 

@@ -16,6 +16,7 @@
 #include "tests/stress/cuts.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/hooked_function.hpp"
+#include "tests/support/lock_call.hpp"
 #include "tests/support/reported_function.hpp"
 #include "tests/support/single_step.hpp"
 
@@ -172,6 +173,40 @@ TEST_CASE("killed anywhere: in calls of functions with hooks") {
           },
           [&](uint64_t n) { call([=] { write_checked(2, n); }); },
           {.deaths = 400, .check = check_beginnings});
+    }
+  }
+}
+
+// Each entry has its locks, all of them.
+void check_locks(const DecodedTrace& trace) {
+  for (const DecodedRecord& record : trace.of_type(ARCTRACE_TYPE_ENTER)) {
+    const auto locks = static_cast<uint32_t>(record.u64(0) - 10);
+    REQUIRE(record.body.size() == 8 + 8 * locks);
+    for (uint32_t i = 1; i <= locks; ++i) {
+      CHECK(record.u64(8 * i) == lock_of(record.u64(0), i));
+    }
+  }
+}
+
+TEST_CASE("killed anywhere: in lock calls") {
+  for (const arctrace_scope scope : kScopes) {
+    for (const uint32_t block_size : {512u, 1024u}) {
+      CAPTURE(scope);
+      CAPTURE(block_size);
+      const auto call = [](const std::function<void()>& body) {
+        call_with_locks(11, 1, [&] { call_with_locks(12, 2, body); });
+      };
+      kill_everywhere(
+          buffer_with(scope, block_size, 64),
+          [&] {
+            start_lock_calls();
+            call([] {});
+          },
+          [&](uint64_t n) { call([=] { write_checked(2, n); }); },
+          {.deaths = 400, .check = [](const DecodedTrace& trace) {
+             check_beginnings(trace);
+             check_locks(trace);
+           }});
     }
   }
 }

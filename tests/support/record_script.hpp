@@ -80,6 +80,13 @@ class RecordScript {
                         const std::string& name) {
     return add(thread, time_ns, ARCTRACE_TYPE_ENTER, key_body(key(name)));
   }
+  // A lock call.
+  reader::Record& enter(reader::ThreadIndex thread, int64_t time_ns,
+                        const std::string& name, const std::vector<uint64_t>& locks) {
+    Bytes body = key_body(key(name));
+    for (const uint64_t address : locks) body.u64(address);
+    return add(thread, time_ns, ARCTRACE_TYPE_ENTER, body);
+  }
   reader::Record& exit(reader::ThreadIndex thread, int64_t time_ns) {
     return add(thread, time_ns, ARCTRACE_TYPE_EXIT);
   }

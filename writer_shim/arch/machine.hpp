@@ -8,6 +8,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "src/hook_abi/shim_types.h"
+
 namespace arctrace::shim::machine {
 
 #if defined(__x86_64__)
@@ -47,11 +49,8 @@ inline constexpr bool kReturnsBesideFramePointer = false;
 // The code that a return address on the stack leads to.
 inline uintptr_t returned_to(uintptr_t address) { return address; }
 
-// Integer argument `i`, up to 5, of a stub's call whose return address is at
-// `return_slot`, as call_stubs.S has pushed it: rdi, rsi, rdx, rcx, r8, r9 below rax.
-inline uintptr_t argument_of(const uintptr_t* return_slot, size_t i) {
-  return *(return_slot - 2 - i);
-}
+// Stubs try the writer's fast path before they call the shim.
+inline constexpr bool kStubsTryFastPath = true;
 
 // The stack pointer to which longjmp(buffer) returns: glibc keeps it mangled.
 inline uintptr_t jump_stack_pointer(const uintptr_t* buffer) {
@@ -112,11 +111,14 @@ inline uintptr_t context_stack_pointer(const ucontext_t& context) {
   return context.uc_mcontext.sp;
 }
 
-// Up to 7, as call_stubs.S has stored it: x0 at the lower end of a frame of 14 words.
-inline uintptr_t argument_of(const uintptr_t* return_slot, size_t i) {
-  return *(return_slot - 13 + i);
-}
+inline constexpr bool kStubsTryFastPath = false;
 
 #endif
+
+// Integer argument `i`, up to 5, of a stub's call whose return address is at
+// `return_slot`, as call_stubs.S has stored it.
+inline uintptr_t argument_of(const uintptr_t* return_slot, size_t i) {
+  return return_slot[ARCTRACE_SHIM_STUB_ARGUMENT(static_cast<ptrdiff_t>(i))];
+}
 
 }  // namespace arctrace::shim::machine

@@ -11,6 +11,7 @@
 #include "src/base/text.hpp"
 #include "src/shim_protocol/arg_spec_code.hpp"
 #include "src/shim_protocol/auto_args.hpp"
+#include "src/shim_protocol/lock_calls.hpp"
 #include "writer_shim/filter/function_patterns.hpp"
 
 namespace arctrace::shim {
@@ -24,7 +25,9 @@ namespace {
 // both. So there are at most as many pairs as a graph of kPatternsMax nodes without two
 // connected ones in the same of three sorts has edges, which is the third of a square.
 constexpr size_t kPatternPairsMax = kPatternsMax * kPatternsMax / 3;
-static_assert(1 + kTypesMax + std::size(kAutoArgs) + kPatternPairsMax + kPatternsMax <=
+// A lock call of which no arguments are recorded has an entry of its own.
+static_assert(1 + kTypesMax + std::size(kAutoArgs) + std::size(kLockCalls) +
+                  kPatternPairsMax + kPatternsMax <=
               ARCTRACE_SHIM_CALL_ARGS_MAX);
 
 const ShimOptions* options;  // null: none were set
@@ -45,7 +48,8 @@ bool is_same(const arctrace_shim_arg_spec& a, const arctrace_shim_arg_spec& b) {
 }
 
 bool is_same(const arctrace_shim_call_args& a, const arctrace_shim_call_args& b) {
-  bool same = a.argument_count == b.argument_count && is_same(a.result, b.result);
+  bool same = a.argument_count == b.argument_count && a.locks == b.locks &&
+              is_same(a.result, b.result);
   for (uint32_t i = 0; same && i < a.argument_count; ++i) {
     same = is_same(a.arguments[i], b.arguments[i]);
   }
@@ -128,6 +132,16 @@ const FunctionTypes* types_of(const char* name, const FileAddress* at) {
   return nullptr;
 }
 
+// The locks of the function's calls, and whether they were taken, as far as no arguments
+// and no return value are recorded.
+void read_locks(const char* name, arctrace_shim_call_args& specs) {
+  for (const LockCall& function : kLockCalls) {
+    if (!equal(function.name, name)) continue;
+    if (specs.argument_count == 0) specs.locks = function.locks;
+    if (specs.result.kind == 0) read_specs(function.result, Part::kRetval, specs);
+  }
+}
+
 // Whether it is a copy that gcc has made of a function with changed parameters.
 bool has_other_parameters(const char* name) {
   constexpr const char* kMarks[] = {".isra.", ".constprop.", ".part."};
@@ -148,7 +162,11 @@ void set_arg_options(const ShimOptions& wanted) {
   arctrace_shim_set_call_args(table);
 }
 
-bool records_args() { return options != nullptr; }
+bool records_args() { return options != nullptr && options->records_args(); }
+
+uint32_t count_only_locks(uint32_t number) {
+  return table[number].result.kind == 0 ? table[number].locks : 0;
+}
 
 uint32_t arg_specs_of(const char* name, const FileAddress* at) {
   if (options == nullptr || has_other_parameters(name)) return 0;
@@ -167,7 +185,8 @@ uint32_t arg_specs_of(const char* name, const FileAddress* at) {
       read_auto_args(name, typed, specs);
     }
   }
-  if (specs.argument_count == 0 && specs.result.kind == 0) return 0;
+  if (at == nullptr) read_locks(name, specs);
+  if (specs.argument_count == 0 && specs.result.kind == 0 && specs.locks == 0) return 0;
   return number_of(specs);
 }
 

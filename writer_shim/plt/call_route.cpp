@@ -7,6 +7,7 @@
 #include "writer_shim/arch/caller_use.hpp"
 #include "writer_shim/arch/machine.hpp"
 #include "writer_shim/base/room.hpp"
+#include "writer_shim/filter/arg_specs.hpp"
 #include "writer_shim/filter/live_filter.hpp"
 #include "writer_shim/plt/call_table.hpp"
 #include "writer_shim/plt/caller_readers.hpp"
@@ -142,6 +143,13 @@ __attribute__((noinline)) arctrace_call_route begin_unready_call(
   if (key == 0) key = name_call(call);
   const uint32_t flags = filtered_flags(call, *return_slot);
   if (!call.is_plain()) {
+    const uint32_t locks =
+        call.kind == CallKind::kFollowed ? count_only_locks(call.arg_specs) : 0;
+    if (locks != 0) {
+      IpcAtomics::store_release(call.plain.ready_at,
+                                ARCTRACE_SHIM_READY_WITH_LOCKS(
+                                    IpcAtomics::load_relaxed(call.plain.round), locks));
+    }
     const uintptr_t through =
         begin_special_call(call, key, return_slot, frame_pointer, flags);
     record_jump(call, return_slot);
@@ -174,6 +182,11 @@ extern "C" arctrace_call_route arctrace_call_begins(arctrace_stub_entry* entry,
   auto& call = *reinterpret_cast<LibraryCall*>(entry);
   if (__builtin_expect(
           IpcAtomics::load_acquire(call.plain.ready_at) != live_filter_round() + 1, 0)) {
+    if constexpr (!machine::kStubsTryFastPath) {
+      if (arctrace_shim_stub_begin(&call.plain, return_slot) != 0) {
+        return {IpcAtomics::load_relaxed(call.plain.target), 1};
+      }
+    }
     arctrace_call_route route{};
     with_room([&] { route = begin_unready_call(call, return_slot, frame_pointer); });
     return route;

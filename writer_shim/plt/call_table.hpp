@@ -16,7 +16,8 @@ namespace arctrace::shim {
 // One call of one module; a cache line. All zero is a free one.
 struct alignas(64) LibraryCall {
   // Its target is what the slot held, until the call is bound; its key is 0 until the
-  // first call. It is ready when it is followed, bound, named, and without arguments.
+  // first call. It is ready when it is followed, bound, named, and without arguments, or
+  // with locks only.
   arctrace_shim_stub_call plain = {};
   uint64_t* slot = nullptr;    // null: the stub is free
   const char* name = nullptr;  // in the module that calls

@@ -163,11 +163,19 @@ ARCTRACE_ASSERT_PART(arctrace_lost_body, 24);
 #define ARCTRACE_LOST_CPU 8u        /* lost by one CPU of the kernel writer ... */
 #define ARCTRACE_LOST_CPU_SHIFT 16u /* ... whose number is in the bits from here on */
 
-/* ENTER, and EXIT_NAMED, the exit of a frame whose entry the writer does not know. */
+/* ENTER, and EXIT_NAMED, the exit of a frame whose entry the writer does not know. The
+ * ENTER of a lock call has the locks after the key, as far as its length goes. */
 struct arctrace_frame_body {
   uint64_t key;
 } ARCTRACE_RECORD_PART;
 ARCTRACE_ASSERT_PART(arctrace_frame_body, 8);
+
+struct arctrace_lock_word {
+  uint64_t address; /* an argument of the call: the first one, then the second */
+} ARCTRACE_RECORD_PART;
+ARCTRACE_ASSERT_PART(arctrace_lock_word, 8);
+
+#define ARCTRACE_LOCK_WORDS_MAX 2u /* a condition, and its mutex */
 
 struct arctrace_unwind_body {
   uint32_t count; /* innermost frames that were left without an exit */

@@ -93,7 +93,7 @@ class LockTable {
       answer.deadlocks.map((ring) => make("p", { class: "hot" }, "Deadlock at the end: " + ring.map((one) => one.pid + "/" + one.tid + " waits for " + plain(one.lock)).join(", "))),
       answer.locks.length === 0
         ? make("p", {}, answer.calls_without_lock
-          ? count(answer.calls_without_lock) + " calls of lock functions, without the arguments that name the lock: arctrace record -a records them."
+          ? count(answer.calls_without_lock) + " calls of lock functions of which the lock is not known: recorded by an earlier version without -a, with other arguments by -A, or lost."
           : "No call of a lock function is in this time.")
         : make("table", {}, make("thead", {}, make("tr", {}, head.map((text, i) => make("th", { scope: "col", class: i > 5 ? "name" : null }, text)))), make("tbody", {}, rows)),
       make("p", { class: "dim" }, "Seen are calls of the program; locks inside libraries need arctrace record --nest-libcall."));

@@ -67,6 +67,19 @@ struct Forbidden {
   ~Forbidden() { take_back_forbidden(kAllUses); }
 };
 
+TEST_CASE("call args: locks are the first arguments as they are") {
+  arctrace_shim_call_args values{};
+  const uintptr_t integers[ARCTRACE_SHIM_ARGUMENTS_MAX] = {0x1000, 0x2000, 0x3000};
+  for (const uint32_t count : {1u, 2u}) {
+    values.locks = count;
+    ArgsBody body;
+    gather_args(values, {integers, nullptr, 0}, body);
+    CHECK(body.are_locks);
+    REQUIRE(body.size == 8 * count);
+    CHECK(std::memcmp(body.bytes, integers, body.size) == 0);
+  }
+}
+
 TEST_CASE("call args: strings whole, cut, and where none can be read") {
   CHECK(string_at(address_of("name")) == Value{ARCTRACE_VALUE_STRING, 2, "name"});
   CHECK(string_at(address_of("")) == Value{ARCTRACE_VALUE_STRING, 2, ""});

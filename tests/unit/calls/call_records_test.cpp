@@ -11,6 +11,7 @@
 
 #include "src/api/shim_interface.h"
 #include "tests/support/child.hpp"
+#include "tests/support/lock_call.hpp"
 #include "tests/support/replayed_stack.hpp"
 #include "tests/support/test_session.hpp"
 
@@ -357,6 +358,35 @@ TEST_CASE("library calls: one that is passed is over at once") {
     CHECK(thread_local_state.state->open.depth == 1);
   });
   CHECK(ReplayedStack(trace).open() == std::vector<uint64_t>{2});
+}
+
+TEST_CASE("library calls: the entry of a lock call has its locks, on either path") {
+  for (const arctrace_shim_filter& filter :
+       {arctrace_shim_filter{}, {0, 0, 1}, {0, 0, uint64_t{1} << 40}}) {
+    CAPTURE(filter.min_ns);
+    const DecodedTrace trace = record_calls([&] {
+      start_lock_calls();
+      if (filter.min_ns != 0) arctrace_shim_set_filter(&filter);
+      for (uint64_t i = 0; i < 100; ++i) {
+        call_with_locks(5, 1, [] { call_with_locks(6, 2, [] { arctrace_instant(1); }); });
+      }
+      CHECK(thread_local_state.state->open.depth == 0);
+      CHECK(thread_local_state.calls->depth == 0);
+    });
+    const std::vector<DecodedRecord> entries = trace.of_type(ARCTRACE_TYPE_ENTER);
+    REQUIRE(entries.size() == 200);
+    for (size_t i = 0; i < entries.size(); ++i) {
+      const uint64_t key = 5 + i % 2;
+      const uint32_t locks = 1 + i % 2;
+      REQUIRE(entries[i].body.size() == 8 + 8 * locks);
+      CHECK(entries[i].u64(0) == key);
+      for (uint32_t lock = 1; lock <= locks; ++lock) {
+        CHECK(entries[i].u64(8 * lock) == lock_of(key, lock));
+      }
+    }
+    CHECK(trace.of_type(ARCTRACE_TYPE_ARGUMENTS).empty());
+    CHECK(trace.of_type(ARCTRACE_TYPE_EXIT).size() == 200);
+  }
 }
 
 }  // namespace

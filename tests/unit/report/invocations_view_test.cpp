@@ -182,3 +182,25 @@ TEST_CASE("arguments and results stand after the name, also of rows on disk") {
   CHECK(text.find(" inner\n") != std::string::npos);
   CHECK(text.find(" last(\"x\") [open at the end]\n") != std::string::npos);
 }
+
+TEST_CASE("the locks of a call are its arguments") {
+  RecordScript s;
+  const ThreadIndex a = s.program(10, "one");
+  s.enter(a, 1'000, "main");
+  s.enter(a, 2'000, "cnd_wait", {0x1000, 0x2000});
+  s.enter(a, 2'500, "handler");
+  s.exit(a, 2'600);
+  s.exit(a, 3'000);
+  s.enter(a, 4'000, "mtx_trylock", {0x2000});
+  s.result(a, 4'500, {number_arg(ARCTRACE_VALUE_SIGNED, 0, 1, 4)});
+  s.exit(a, 4'500);
+  s.exit(a, 5'000);
+  const Json rows = Rows().json(s);
+  REQUIRE(rows.size() == 4);
+  CHECK(rows[0].value("args", Json()).is_null());
+  CHECK(rows[1].at("name") == "cnd_wait");
+  CHECK(rows[1].at("args").dump() == R"(["0x1000","0x2000"])");
+  CHECK(rows[2].value("args", Json()).is_null());
+  CHECK(rows[3].at("args").dump() == R"(["0x2000"])");
+  CHECK(rows[3].at("retval") == 1);
+}

@@ -149,6 +149,27 @@ TEST_CASE("a body that claims more than it holds is refused") {
   CHECK_FALSE(problem(Bytes().u32(1).u32(99 | 3u << 16).u32(0)));
 }
 
+TEST_CASE("the locks of an ENTER are arguments, as many as it has room for") {
+  for (size_t size = 0; size <= 64; ++size) {
+    CAPTURE(size);
+    const std::vector<std::byte> body(size, std::byte{0x51});
+    const size_t count = size < 16 ? 0 : std::min<size_t>(size / 8 - 1, 2);
+    const std::span<const std::byte> words = lock_words(body);
+    REQUIRE(words.size() == count * 8);
+    const LockArgs locks(words);
+    CHECK(body_problem_untrusted(ARCTRACE_TYPE_ARGUMENTS, locks.body()) == nullptr);
+    const std::vector<CallArg> args = decode_args(locks.body(), "");
+    REQUIRE(args.size() == count);
+    for (uint32_t i = 0; i < count; ++i) {
+      CHECK(args[i].kind == ARCTRACE_VALUE_POINTER);
+      CHECK(args[i].index == i + 1);
+      CHECK(args[i].number == 0x5151515151515151);
+    }
+  }
+  const Bytes body = Bytes().u64(1).u64(0x1000).u64(0x2000).u64(0x3000);
+  CHECK(args_text(LockArgs(lock_words(body.data())).body(), "") == "(0x1000, 0x2000)");
+}
+
 TEST_CASE("any bytes are refused, or written down") {
   std::mt19937_64 random(testing::first_seed());
   size_t taken = 0;

@@ -38,10 +38,10 @@ class Options {
   std::unique_ptr<ShimOptions> options_ = std::make_unique<ShimOptions>();
 };
 
-// Entry `number` as text: arguments, and after "=" the return value.
+// Entry `number` as text: the number of locks, arguments, and after "=" the return value.
 std::string text_of(uint32_t number) {
   const arctrace_shim_call_args& specs = fake_writer().arg_specs[number];
-  std::string text;
+  std::string text(specs.locks, 'L');
   const auto put = [&text](const arctrace_shim_arg_spec& spec) {
     text.append(encode_arg_spec(spec).text, kArgSpecSize);
   };
@@ -75,6 +75,33 @@ TEST_CASE("arg specs: auto-args are those of library functions only") {
   // Two of which the same is recorded have one number.
   CHECK(arg_specs_of("close", nullptr) == arg_specs_of("fsync", nullptr));
   CHECK(arg_specs_of("close", nullptr) != arg_specs_of("free", nullptr));
+}
+
+TEST_CASE("arg specs: locks of library functions, if their arguments are not recorded") {
+  {
+    const Options options("");
+    CHECK_FALSE(records_args());
+    CHECK(specs_of("pthread_mutex_lock") == "L");
+    CHECK(specs_of("pthread_mutex_trylock") == "L=0k40");
+    CHECK(specs_of("pthread_cond_timedwait") == "LL");
+    CHECK(specs_of("mtx_timedlock") == "L=0b40");
+    CHECK(specs_of("pthread_mutex_lock", &kHooked) == "");
+    CHECK(specs_of("pthread_mutex_init") == "");
+    CHECK(specs_of("close") == "");
+    // Calls of which nothing else is recorded may take the fast path.
+    CHECK(count_only_locks(arg_specs_of("pthread_mutex_lock", nullptr)) == 1);
+    CHECK(count_only_locks(arg_specs_of("cnd_wait", nullptr)) == 2);
+    CHECK(count_only_locks(arg_specs_of("sem_wait", nullptr)) == 1);
+    CHECK(count_only_locks(arg_specs_of("pthread_spin_trylock", nullptr)) == 0);
+  }
+  const Options options("autoargs=yes;args=2g80:sem_post;args=0d40:cnd_*");
+  CHECK(specs_of("pthread_mutex_lock") == "1g80=0k40");
+  CHECK(specs_of("mtx_trylock") == "L=0b40");
+  CHECK(specs_of("sem_post") == "2g80=0b41");
+  CHECK(specs_of("cnd_wait") == "LL=0d40");
+  CHECK(count_only_locks(arg_specs_of("cnd_wait", nullptr)) == 0);
+  CHECK(count_only_locks(arg_specs_of("mtx_lock", nullptr)) == 1);
+  CHECK(count_only_locks(arg_specs_of("pthread_mutex_lock", nullptr)) == 0);
 }
 
 TEST_CASE("arg specs: a pattern replaces what is known, part by part") {
