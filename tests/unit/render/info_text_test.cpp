@@ -21,11 +21,12 @@ TEST_CASE("info: a process without a definition is not known, in plain words") {
   file.finish(100);
   auto trace = Trace::open(memory_input("t", file.file()));
   REQUIRE(trace.ok());
+  REQUIRE(trace->read([](const Record&) { return true; }).ok());
   const std::string text = info_text(*trace);
   CHECK(text.find("origin_0") == std::string::npos);
   CHECK(text.find("process 77 of the session, which the trace does not define") !=
         std::string::npos);
-  CHECK(text.find("  -    333  ") != std::string::npos);
+  CHECK(text.find("  -  333  ") != std::string::npos);
 
   std::string json_text;
   JsonWriter json([&](std::string_view piece) {

@@ -92,10 +92,10 @@ TEST_CASE("a child that records late begins in the frames of the time of its for
   };
   SUBCASE("of the parent's one thread") {
     work();
-    CHECK(f.tree_of_child() == "main 0:8[outer 0:13 work 1:9]");
+    CHECK(f.tree_of_child() == "main 0:8[outer 0:13[work 1:9]]");
     ReplayOptions only_child;
     only_child.wants_thread = [&](ThreadIndex thread) { return thread == f.child; };
-    CHECK(f.tree_of_child(only_child) == "main 0:8[outer 0:13 work 1:9]");
+    CHECK(f.tree_of_child(only_child) == "main 0:8[outer 0:13[work 1:9]]");
   }
   SUBCASE("of the thread that forked, whatever the others do") {
     const ThreadIndex other = f.script.thread(0, 101, "other");
@@ -106,7 +106,7 @@ TEST_CASE("a child that records late begins in the frames of the time of its for
     work();
     ReplayOptions only_child;
     only_child.wants_thread = [&](ThreadIndex thread) { return thread == f.child; };
-    CHECK(f.tree_of_child(only_child) == "main 0:8[outer 0:13 work 1:9]");
+    CHECK(f.tree_of_child(only_child) == "main 0:8[outer 0:13[work 1:9]]");
   }
   SUBCASE("without records of its own, too") {
     f.script.exit(f.parent, 60);
