@@ -30,6 +30,7 @@
 #include "writer_shim/libc/prctl_hooks.hpp"
 #include "writer_shim/libc/session_environment.hpp"
 #include "writer_shim/libc/spawn_hooks.hpp"
+#include "writer_shim/libc/thread_end_hooks.hpp"
 #include "writer_shim/libc/thread_hooks.hpp"
 #include "writer_shim/loader_watch.hpp"
 #include "writer_shim/patch/patched_program.hpp"
@@ -112,6 +113,7 @@ void start_hooks(const char* options_text, StartedBy by) {
   find_mlockall();
   find_prctl_functions();
   prepare_thread_hooks();
+  prepare_thread_end_hooks();
   remember_environment(options_text);
   start_main_thread();
   hook_library_calls(options.library_calls);

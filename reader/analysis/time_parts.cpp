@@ -35,12 +35,13 @@ std::vector<TimePart> time_parts(const CallTree& tree, const Functions& function
       std::string name =
           at == root ? "not in recorded functions" : part_name(functions[node.function]);
       index = by_name.try_emplace(name, parts.size()).first->second;
-      if (index == parts.size()) parts.push_back({std::move(name), 0, 0, {}});
+      if (index == parts.size()) parts.push_back({std::move(name)});
     }
     TimePart& part = parts[index];
     if (at != root) part.calls += node.calls;
     part.base_ns += node.base_ns;
     part.cpu += tree.cpu_base(at);
+    part.end_within_ns += tree.marks(at).end_within_ns;
   }
   std::stable_sort(parts.begin(), parts.end(), [](const TimePart& a, const TimePart& b) {
     return a.base_ns > b.base_ns;

@@ -13,7 +13,8 @@ namespace arctrace::reader {
 struct TimePart {
   std::string name;  // raw bytes of the trace
   uint64_t calls = 0, base_ns = 0;
-  CpuTime cpu;
+  CpuTime cpu = {};
+  uint64_t end_within_ns = 0;  // as in NodeMarks
 };
 
 // By kind of library function ("file", "io", "lock"), else by module ("functions of

@@ -1,8 +1,42 @@
 #include "reader/analysis/tree_groups.hpp"
 
 #include <absl/container/flat_hash_map.h>
+#include <arctrace/format.h>
 
 namespace arctrace::reader {
+namespace {
+
+std::string last_part(const std::string& path) {
+  return path.substr(path.rfind('/') + 1);
+}
+
+// The process that executed the program which `process` runs: itself, or the one that it
+// was forked from, whose arguments nobody has written over.
+const Process& first_of_program(const Definitions& definitions, const Process& process) {
+  const Process* found = &process;
+  for (int i = 0; i < Definitions::kForkDepthMax; ++i) {
+    if (found->origin != ARCTRACE_ORIGIN_FORK) break;
+    const Process* parent =
+        definitions.process(definitions.find_process(found->parent_id));
+    if (parent == nullptr || parent->executable != process.executable) break;
+    found = parent;
+  }
+  return *found;
+}
+
+// The name in the first argument, without the - of a login shell; empty if there is none.
+// Of a program that was not seen to begin that may be a title, which has more words. One
+// that executes itself through /proc gives that path.
+std::string called_name(const Process& process) {
+  if (process.arguments.empty()) return {};
+  const std::string& first = process.arguments.front();
+  if (first.starts_with("/proc/")) return {};
+  if (process.main_ns == INT64_MAX && first.find(' ') != std::string::npos) return {};
+  std::string name = last_part(first);
+  return name.starts_with('-') ? name.substr(1) : name;
+}
+
+}  // namespace
 
 uint32_t group_index(const Definitions& definitions, Grouping grouping,
                      ThreadIndex thread) {
@@ -19,8 +53,10 @@ uint32_t group_index(const Definitions& definitions, Grouping grouping,
 
 std::string process_label(const Definitions& definitions, ProcessIndex process) {
   const Process* facts = definitions.process(process);
-  if (facts == nullptr || facts->executable.empty()) return "process";
-  return facts->executable.substr(facts->executable.rfind('/') + 1);
+  if (facts == nullptr) return "process";
+  std::string name = called_name(first_of_program(definitions, *facts));
+  if (name.empty()) name = last_part(facts->executable);
+  return name.empty() ? "process" : name;
 }
 
 std::string thread_label(const Definitions& definitions, ThreadIndex thread) {

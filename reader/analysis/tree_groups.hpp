@@ -28,7 +28,8 @@ uint32_t group_index(const Definitions& definitions, Grouping grouping,
 
 // A thread's last name, else its program's, else "thread".
 std::string thread_label(const Definitions& definitions, ThreadIndex thread);
-// The last part of the path of a process' program, or "process".
+// The name by which a process' program was called, which may be that of a link; else that
+// of its file; else "process".
 std::string process_label(const Definitions& definitions, ProcessIndex process);
 
 // The trees of a finished replay, as they are or merged. The replay must outlive this

@@ -242,13 +242,13 @@ void put_patches(BodyReader reader, FieldSink& out) {
   out.end();
 }
 
-// What follows the texts of a PROCESS record; 0: nothing.
-uint32_t forker_untrusted(std::span<const std::byte> body) {
-  BodyReader reader(body);
+void put_process_fork(BodyReader reader, FieldSink& out) {
   const auto process = reader.read<arctrace_process_body>();
   reader.text(process.executable_size);
   reader.text(process.arguments_size);
-  return reader.rest().empty() ? 0 : reader.read<uint32_t>();
+  const arctrace_process_fork fork = read_process_fork(reader);
+  if (fork.forker != 0) out.number("forker", fork.forker);
+  if (fork.forked_ticks != 0) out.number("forked_ticks", fork.forked_ticks);
 }
 
 }  // namespace
@@ -278,9 +278,7 @@ bool describe_fields(const Record& record, FieldSink& out) {
     }
     case ARCTRACE_TYPE_PROCESS:
       put_body(record.type, *layout, record.body, out);
-      if (const uint32_t forker = forker_untrusted(record.body); forker != 0) {
-        out.number("forker", forker);
-      }
+      put_process_fork(reader, out);
       break;
     case ARCTRACE_TYPE_PATCHES:
       put_body(record.type, *layout, record.body, out);

@@ -2,6 +2,7 @@
 
 #include <absl/strings/str_cat.h>
 
+#include "reader/render/text_style.hpp"
 #include "reader/replay/listener.hpp"
 
 namespace arctrace::reader {
@@ -83,7 +84,12 @@ std::string marks_text(const NodeMarks& marks) {
     if (count > 1) absl::StrAppend(&text, " ", count);
   }
   if (!text.empty()) text += ']';
-  return text;
+  return text + end_within_text(marks.end_within_ns);
+}
+
+std::string end_within_text(uint64_t end_within_ns) {
+  if (end_within_ns == 0) return {};
+  return absl::StrCat(" [up to ", duration_text(end_within_ns), " less]");
 }
 
 void write_marks_json(const NodeMarks& marks, JsonWriter& json) {
@@ -94,6 +100,11 @@ void write_marks_json(const NodeMarks& marks, JsonWriter& json) {
     if (!is_open) json.key("marks").begin_object();
     is_open = true;
     json.member(mark.key, count);
+  }
+  if (marks.end_within_ns != 0) {
+    if (!is_open) json.key("marks").begin_object();
+    is_open = true;
+    json.member("end_within_ns", marks.end_within_ns);
   }
   if (is_open) json.end();
 }

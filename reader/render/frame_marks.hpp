@@ -19,6 +19,9 @@ void write_flags_json(uint16_t flags, JsonWriter& json);
 
 // " [open, unwound 2]" for the calls of a node; empty for none.
 std::string marks_text(const NodeMarks& marks);
+// " [up to 9.500 ms less]" for a time of which so much may have come after the ends of
+// threads; empty for 0. marks_text() includes it.
+std::string end_within_text(uint64_t end_within_ns);
 // Member "marks": an object of those that are not 0, if there are any.
 void write_marks_json(const NodeMarks& marks, JsonWriter& json);
 

@@ -105,6 +105,13 @@ void append_processes(std::string& out, const Trace& trace) {
                 definitions.processes().size());
   Table table({"pid", "ppid", "start s", "end s", "began by", "ended by", "command"}, 4);
   for (const Process& process : definitions.processes()) {
+    if (process.origin == 0) {
+      table.add({"-", "-", "-", time_or_dash(process.end_ns), origin_text(0),
+                 end_text(process),
+                 absl::StrCat("process ", process.id,
+                              " of the session, which the trace does not define")});
+      continue;
+    }
     table.add({absl::StrCat(process.pid), absl::StrCat(process.ppid),
                seconds_text(process.begin_ns()), time_or_dash(process.end_ns),
                origin_text(process.origin), end_text(process),
@@ -128,8 +135,8 @@ void append_threads(std::string& out, const Trace& trace) {
     if (thread.of_kernel()) continue;
     const Process* process = definitions.process(thread.process);
     table.add(
-        {process == nullptr ? "-" : absl::StrCat(process->pid), absl::StrCat(thread.tid),
-         absl::StrCat(trace.summary().records_by_thread[i]),
+        {process == nullptr || process->origin == 0 ? "-" : absl::StrCat(process->pid),
+         absl::StrCat(thread.tid), absl::StrCat(trace.summary().records_by_thread[i]),
          absl::StrCat(trace.summary().lost_by_thread[i]),
          absl::StrCat(trace.summary().overwritten_by_thread[i]),
          seconds_text(definitions.begin_ns(i)), time_or_dash(definitions.life_end_ns(i)),

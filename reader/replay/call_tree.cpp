@@ -18,6 +18,7 @@ void NodeMarks::add(const NodeMarks& other) {
   lost_records += other.lost_records;
   orphan_exits += other.orphan_exits;
   at_most += other.at_most;
+  end_within_ns += other.end_within_ns;
 }
 
 CallTree::CallTree() : marks_(1), cpu_(1) {}

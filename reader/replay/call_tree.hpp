@@ -40,6 +40,9 @@ struct NodeMarks {
   uint64_t lost_records = 0;    // lost while the node was the innermost
   uint64_t orphan_exits = 0;    // exits that fit no frame, while it was the innermost
   uint64_t at_most = 0;         // calls that may have begun later
+  // So much of base_ns may have come after the ends of threads, which are known to within
+  // a round of the collector.
+  uint64_t end_within_ns = 0;
 
   void add(const NodeMarks& other);
 };

@@ -1,4 +1,5 @@
-// The functions that make a child with a copy of the caller's stack.
+// The functions that make a child with a copy of the caller's stack, and those that do
+// not.
 #pragma once
 
 #include <algorithm>
@@ -22,6 +23,12 @@ class ForkFunctions {
       is_fork_.push_back(is_name(functions_[next].name));
     }
     return is_fork_[function];
+  }
+
+  // Whether no child begins in it: it is libc's, and not one of these. Its callbacks may
+  // fork, by a call of their own.
+  bool is_other_of_libc(FunctionId function) {
+    return functions_[function].module.ends_with("/libc.so.6") && !contains(function);
   }
 
  private:

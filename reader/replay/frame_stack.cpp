@@ -69,7 +69,9 @@ void FrameStack::advance_gap(int64_t time_ns, RunState state, FunctionId functio
   if (time_ns <= now_) return;
   if (const uint64_t passed = elapsed(clip(now_), clip(time_ns)); passed != 0) {
     const NodeIndex node = state_.tree.child(frames_.back().node, function);
-    ++state_.tree[node].calls;
+    if (node != gap_ || gap_stop_ns_ != now_) ++state_.tree[node].calls;
+    gap_ = node;
+    gap_stop_ns_ = time_ns;
     state_.tree[node].base_ns += passed;
     wall_ += passed;
     if (state != RunState::kRunning) {

@@ -53,7 +53,8 @@ class FrameStack {
   // Charges the time up to `time_ns`, during which the thread was in `state`.
   void advance(int64_t time_ns, RunState state);
   // The same for a time of which records are missing: it is that of a call of `function`
-  // in the innermost frame, of which the listener learns nothing.
+  // in the innermost frame, of which the listener learns nothing. A gap that goes on
+  // there is one call.
   void advance_gap(int64_t time_ns, RunState state, FunctionId function);
   // The listener gets this time for what is reported to it, if it is later than now: a
   // frame that was left in a gap is closed by a later record.
@@ -201,6 +202,8 @@ class FrameStack {
   int64_t first_ns_ = 0;
   int64_t now_ = 0;
   int64_t record_ns_ = INT64_MIN;  // of the record that is applied, if it is later
+  NodeIndex gap_ = kNoNode;        // of the last time without records
+  int64_t gap_stop_ns_ = 0;        // and its end
   uint64_t wall_ = 0;              // the sum of what was charged on this stack
   CpuTime cpu_;                    // the parts of it
   uint64_t depth_ = 0;             // sum of the widths of frames_[1...]

@@ -39,7 +39,13 @@ Replay::Replay(const Definitions& definitions, Symbolizer* symbolizer,
     for (const WaitingCall& call : definitions.threads()[i].waiting) {
       waiting_.emplace_back(call, i);
     }
+    const Process* process = definitions.process_of(i);
+    const bool is_forked = process != nullptr && process->origin == ARCTRACE_ORIGIN_FORK;
+    if (is_forked && definitions.life_begin_ns(i) != INT64_MIN) {
+      forks_.emplace_back(process->forked_ns, i);
+    }
   }
+  std::sort(forks_.begin(), forks_.end());
   std::stable_sort(waiting_.begin(), waiting_.end(), [](const auto& a, const auto& b) {
     return a.first.time_ns < b.first.time_ns;
   });
@@ -61,7 +67,20 @@ void Replay::enter_waiting_until(int64_t time_ns) {
   }
 }
 
+// Notes what is open in threads that fork before that time: until their children begin,
+// they go on.
+void Replay::note_forks_until(int64_t time_ns) {
+  while (next_fork_ < forks_.size() && forks_[next_fork_].first < time_ns) {
+    const auto [forked_ns, child] = forks_[next_fork_++];
+    enter_waiting_until(forked_ns);
+    if (ThreadStack* parent = parent_of(child)) {
+      fork_points_.insert_or_assign(child, parent->fork_point_at(forked_ns));
+    }
+  }
+}
+
 void Replay::add(const Record& record) {
+  note_forks_until(record.time_ns);
   enter_waiting_until(record.time_ns);
   apply(record);
 }
@@ -123,18 +142,24 @@ ThreadStack* Replay::stack_of(ThreadIndex thread) {
   return entry.stack.get();
 }
 
-// A fork child's first thread begins in the frames of the thread that forked: of the
-// parent's threads the one that called fork last, or the only one that is known.
-void Replay::inherit(ThreadIndex child, ThreadStack& stack) {
+// The thread that forked the process of which `child` is the first thread: the one that
+// the process names, else of the parent's threads the one that called fork last, or the
+// only one that is known. Null: it is not the first, or none is known.
+ThreadStack* Replay::parent_of(ThreadIndex child) {
   const Definitions& definitions = state_.definitions;
   const Process* process = definitions.process_of(child);
   if (process == nullptr || process->origin != ARCTRACE_ORIGIN_FORK ||
       process->pid != definitions.threads()[child].tid) {
-    return;
+    return nullptr;
+  }
+  if (process->forker != 0) {
+    const ThreadIndex forker = definitions.find_thread(process->forker);
+    return forker >= entries_.size() || forker == child ? nullptr
+                                                        : entries_[forker].stack.get();
   }
   const auto parents =
       threads_of_parents_.find(definitions.find_process(process->parent_id));
-  if (parents == threads_of_parents_.end()) return;
+  if (parents == threads_of_parents_.end()) return nullptr;
   ThreadStack* parent = nullptr;
   size_t candidates = 0;
   for (const ThreadIndex thread : parents->second) {
@@ -143,9 +168,18 @@ void Replay::inherit(ThreadIndex child, ThreadStack& stack) {
     ++candidates;
     if (parent == nullptr || candidate->fork_ns() > parent->fork_ns()) parent = candidate;
   }
-  if (parent == nullptr) return;
-  if (candidates > 1 && parent->fork_ns() == INT64_MIN) return;
-  stack.inherit(parent->take_fork_point());
+  if (candidates > 1 && parent->fork_ns() == INT64_MIN) return nullptr;
+  return parent;
+}
+
+// A fork child's first thread begins in the frames of the thread that forked.
+void Replay::inherit(ThreadIndex child, ThreadStack& stack) {
+  if (const auto noted = fork_points_.find(child); noted != fork_points_.end()) {
+    stack.inherit(std::move(noted->second));
+    fork_points_.erase(noted);
+  } else if (ThreadStack* parent = parent_of(child)) {
+    stack.inherit(parent->take_fork_point());
+  }
 }
 
 // A thread that has records of its own begins with one of these, or with its exec.
@@ -208,6 +242,7 @@ void Replay::add_silent_programs() {
 }
 
 void Replay::finish() {
+  note_forks_until(INT64_MAX);
   enter_waiting_until(INT64_MAX);
   add_silent_programs();
   for (size_t i = 0; i < entries_.size(); ++i) {

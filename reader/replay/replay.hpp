@@ -85,6 +85,9 @@ class Replay {
   // The time of the last record that was added; INT64_MIN: there was none.
   int64_t last_record_ns() const { return last_ns_; }
 
+  // Whether no thread was filtered out, with functions that nothing else calls.
+  bool has_all_threads() const { return !wants_thread_; }
+
   // Records that contradict each other: breaches of rules S1 to S3.
   const std::vector<Finding>& findings() const { return state_.findings.kept(); }
   uint64_t finding_count() const { return state_.findings.count(); }
@@ -97,6 +100,8 @@ class Replay {
   void add_silent_programs();
   void session_point(const Record& record);
 
+  void note_forks_until(int64_t time_ns);
+  ThreadStack* parent_of(ThreadIndex child);
   void inherit(ThreadIndex child, ThreadStack& stack);
   void enter_waiting_until(int64_t time_ns);
   void apply(const Record& record);
@@ -116,6 +121,12 @@ class Replay {
   std::vector<Entry> entries_;  // by ThreadIndex
   // The threads of processes that have forked.
   absl::flat_hash_map<ProcessIndex, std::vector<ThreadIndex>> threads_of_parents_;
+  // The first threads of processes that were forked at a known time, in order of time;
+  // the next one; and what was open in the thread that forked, by child, until the child
+  // begins.
+  std::vector<std::pair<int64_t, ThreadIndex>> forks_;
+  size_t next_fork_ = 0;
+  absl::flat_hash_map<ThreadIndex, ThreadStack::ForkPoint> fork_points_;
   // Calls that their threads have not reported, in order of time; the next one.
   std::vector<std::pair<WaitingCall, ThreadIndex>> waiting_;
   size_t next_waiting_ = 0;

@@ -15,7 +15,8 @@ namespace {
 // what it never entered from becoming ever deeper; further such exits are orphans.
 constexpr uint32_t kAdoptedMax = 1u << 16;
 
-// The kernel's TASK_UNINTERRUPTIBLE.
+// The kernel's TASK_RUNNING and TASK_UNINTERRUPTIBLE.
+constexpr uint32_t kTaskRunning = 0;
 constexpr uint32_t kTaskUninterruptible = 2;
 
 // Whether it is a STACK of frames.
@@ -175,7 +176,23 @@ int64_t ThreadStack::begins_at_ns() const {
 void ThreadStack::begin_life(int64_t now_ns) {
   frames_.set_record_time(now_ns);
   plan_life();
-  if (parts_.size() > 1) begin(parts_.back().from_ns);
+  if (fork_child_) {
+    begin_in_fork(begins_at_ns());
+  } else if (parts_.size() > 1) {
+    begin(parts_.back().from_ns);
+  }
+}
+
+// In the parent's frames, as far as they are known. It runs when it gets a CPU.
+void ThreadStack::begin_in_fork(int64_t time_ns) {
+  begin(time_ns);
+  std::vector<FrameStack::KeyAndFunction> frames;
+  for (const uint64_t key : parent_.keys) {
+    frames.push_back({key, key == 0 ? kUnknownFunction : resolve(key)});
+  }
+  frames_.inherit(frames);
+  totals().inherited += frames.size();
+  if (state_.has_dispatches) schedule_.leave(kTaskRunning);
 }
 
 // A part that begins while frames are open, which only the last one may, is within them.
@@ -200,13 +217,7 @@ void ThreadStack::begin_at(const Record& record) {
     begin(record.time_ns);
     return;
   }
-  begin(std::min(parent_.time_ns, record.time_ns));
-  std::vector<FrameStack::KeyAndFunction> frames;
-  for (const uint64_t key : parent_.keys) {
-    frames.push_back({key, key == 0 ? kUnknownFunction : resolve(key)});
-  }
-  frames_.inherit(frames);
-  totals().inherited += frames.size();
+  begin_in_fork(std::min(parent_.time_ns, record.time_ns));
 }
 
 // ---- Fork ----------------------------------------------------------------------
@@ -222,9 +233,25 @@ std::vector<uint64_t> ThreadStack::keys() const {
   return keys;
 }
 
+// Those that are open if the thread is about to fork: a function that does not fork has
+// been left, and its exit was lost, or comes later.
+std::vector<uint64_t> ThreadStack::keys_in_fork() {
+  std::vector<uint64_t> open = keys();
+  while (!open.empty() && open.back() != 0 &&
+         state_.fork_functions.is_other_of_libc(resolve(open.back()))) {
+    open.pop_back();
+  }
+  return open;
+}
+
 ThreadStack::ForkPoint ThreadStack::take_fork_point() {
-  if (fork_point_.time_ns == INT64_MIN) return {INT64_MAX, keys()};
+  if (fork_point_.time_ns == INT64_MIN) return {INT64_MAX, keys_in_fork()};
   return std::exchange(fork_point_, {});
+}
+
+ThreadStack::ForkPoint ThreadStack::fork_point_at(int64_t time_ns) {
+  fork_point_ = {};
+  return {time_ns, keys_in_fork()};
 }
 
 // ---- Time --------------------------------------------------------------------
@@ -684,7 +711,14 @@ void ThreadStack::finish(int64_t recording_end_ns) {
         static_cast<int64_t>(static_cast<uint64_t>(last.time_ns) - last.within_ns);
     end_within_ns_ = static_cast<uint64_t>(frames_.clip(last.time_ns)) -
                      static_cast<uint64_t>(frames_.clip(first_ns));
+    pass(first_ns, schedule_.state());
+    const NodeIndex innermost = frames_.top().node;
+    const uint64_t known_ns = state_.tree[innermost].base_ns;
     pass(last.time_ns, schedule_.state());
+    const uint64_t late_ns = state_.tree[innermost].base_ns - known_ns;
+    if (last.within_ns != 0 && late_ns != 0) {
+      state_.tree.mark(innermost).end_within_ns += late_ns;
+    }
   }
   totals().open += frames_.depth() + frames_.kernel_frames() + frames_.inherited() +
                    frames_.parked_frames();

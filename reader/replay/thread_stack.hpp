@@ -46,6 +46,9 @@ class ThreadStack {
   void inherit(ForkPoint parent) { parent_ = std::move(parent); }
   // Where the last fork() of this thread was called, once; without one, where it is now.
   ForkPoint take_fork_point();
+  // What is open now, at the time of a fork that is known, of which no child has begun
+  // yet.
+  ForkPoint fork_point_at(int64_t time_ns);
   int64_t fork_ns() const { return fork_point_.time_ns; }
 
   // The thread's next record, in the order in which it wrote them. Definitions and
@@ -107,6 +110,7 @@ class ThreadStack {
  private:
   void begin(int64_t time_ns);
   void begin_at(const Record& record);
+  void begin_in_fork(int64_t time_ns);
   void plan_life();
   int64_t begins_at_ns() const;
   void begin_part();
@@ -131,6 +135,7 @@ class ThreadStack {
   void orphan(const Record& record, FunctionId function);
   void adopt(const Record& record);
   std::vector<uint64_t> keys() const;
+  std::vector<uint64_t> keys_in_fork();
   void add_finding(Rule rule, const Record& record, const std::string& what);
   ReplayTotals& totals();
   struct End {

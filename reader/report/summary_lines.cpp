@@ -31,12 +31,35 @@ std::string names_text(const std::vector<FunctionId>& path, FunctionLabels& labe
   return text;
 }
 
-// The module of the first program, of which functions are the program's own.
-std::string first_program(const Definitions& definitions) {
-  for (const Process& process : definitions.processes()) {
-    if (process.origin == ARCTRACE_ORIGIN_EXEC) return process.executable;
+// The first program, whose module has the program's own functions; kNoIndex: none.
+ProcessIndex first_program(const Definitions& definitions) {
+  for (ProcessIndex i = 0; i < definitions.processes().size(); ++i) {
+    if (definitions.processes()[i].origin == ARCTRACE_ORIGIN_EXEC) return i;
   }
-  return {};
+  return kNoIndex;
+}
+
+// Whether a function of the program was recorded, also one whose calls a filter of the
+// report hides.
+bool has_function_of(const Functions& functions, const std::string& program) {
+  for (FunctionId id = kUnknownFunction + 1; id < functions.size(); ++id) {
+    const Function& function = functions[id];
+    if (function.module == program ||
+        (function.module.empty() && !function.name.starts_with('['))) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// Whether the replay saw all that was recorded: what is missing may be anything.
+bool is_whole(const SummaryFacts& facts) {
+  if (!facts.replay.has_all_threads()) return false;
+  const Summary* summary = facts.summary;
+  if (summary != nullptr && (summary->lost != 0 || summary->overwritten != 0)) {
+    return false;
+  }
+  return facts.session == nullptr || facts.session->finished;
 }
 
 // "5 threads"; "5 of 7 threads" if there were others, without definitions or not asked
@@ -231,15 +254,12 @@ SummarySection hints_section(const SummaryFacts& facts, FunctionLabels& labels) 
   const Functions& functions = facts.replay.functions();
   const auto totals =
       function_totals(*facts.all.tree, functions, facts.all.root, SortKey::kBase);
-  const std::string program = first_program(facts.replay.definitions());
-  const bool has_own = std::any_of(totals.begin(), totals.end(), [&](const auto& total) {
-    const Function& function = functions[total.function];
-    return function.module == program ||
-           (function.module.empty() && !function.name.starts_with('['));
-  });
-  if (!has_own && !program.empty()) {
+  const Definitions& definitions = facts.replay.definitions();
+  const ProcessIndex program = first_program(definitions);
+  if (program != kNoIndex && is_whole(facts) &&
+      !has_function_of(functions, definitions.processes()[program].executable)) {
     section.rows.push_back(
-        absl::StrCat("functions of ", escaped(program.substr(program.rfind('/') + 1)),
+        absl::StrCat("functions of ", escaped(process_label(definitions, program)),
                      " itself are not recorded: compile it with -finstrument-functions"));
   }
   if (!facts.replay.has_dispatches()) {

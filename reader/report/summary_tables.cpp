@@ -6,6 +6,7 @@
 
 #include "reader/analysis/function_totals.hpp"
 #include "reader/analysis/time_parts.hpp"
+#include "reader/render/frame_marks.hpp"
 #include "reader/render/report_parts.hpp"
 #include "reader/render/thread_labels.hpp"
 #include "reader/report/summary_lines.hpp"
@@ -59,13 +60,15 @@ SummarySection parts_section(const SummaryFacts& facts, const TextStyle& style) 
   }
   append_right(head, "Calls", 10);
   section.head = summary_head(head + "  Spent on", style);
-  TimePart others{"others", 0, 0, {}};
+  TimePart others{"others"};
   const auto add_row = [&](const TimePart& part) {
     std::string row;
     append_time(row, part.base_ns, all_ns);
     if (has_cpu) append_cpu(row, part.cpu);
     append_right(row, part.calls == 0 ? "-" : absl::StrCat(part.calls), 10);
-    section.rows.push_back(summary_row(row + "  ", escaped(part.name), "", false, style));
+    section.rows.push_back(summary_row(row + "  ", escaped(part.name),
+                                       end_within_text(part.end_within_ns), false,
+                                       style));
   };
   for (const TimePart& part :
        time_parts(tree, facts.replay.functions(), facts.all.root)) {
@@ -75,6 +78,7 @@ SummarySection parts_section(const SummaryFacts& facts, const TextStyle& style) 
       others.calls += part.calls;
       others.base_ns += part.base_ns;
       others.cpu += part.cpu;
+      others.end_within_ns += part.end_within_ns;
     }
   }
   if (others.base_ns != 0) add_row(others);
@@ -108,7 +112,8 @@ SummarySection functions_section(const SummaryFacts& facts, FunctionLabels& labe
       append_right(row, times == nullptr ? "-" : duration_text(times->average_ns()), 12);
     }
     append_right(row, times == nullptr ? "-" : duration_text(times->max_ns()), 12);
-    section.rows.push_back(summary_row(row + "  ", labels.text(total.function), "",
+    section.rows.push_back(summary_row(row + "  ", labels.text(total.function),
+                                       end_within_text(total.marks.end_within_ns),
                                        is_hot(total.base_ns, all_ns), style));
   }
   return section;
@@ -138,8 +143,9 @@ SummarySection paths_section(const SummaryFacts& facts, FunctionLabels& labels,
   for (const NodeIndex node : nodes) {
     std::string row;
     append_time(row, tree[node].base_ns, all_ns);
-    section.rows.push_back(
-        summary_row(row + "  ", path_text(tree, node, labels), "", false, style));
+    section.rows.push_back(summary_row(row + "  ", path_text(tree, node, labels),
+                                       end_within_text(tree.marks(node).end_within_ns),
+                                       false, style));
   }
   return section;
 }

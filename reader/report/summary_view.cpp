@@ -117,6 +117,7 @@ class SummaryView : public View {
       json.member("name", part.name);
       json.member("calls", part.calls);
       json.member("base_ns", part.base_ns);
+      if (part.end_within_ns != 0) json.member("end_within_ns", part.end_within_ns);
       write_cpu_json(part.cpu, replay.known_times(), json);
       json.end();
     }

@@ -45,6 +45,9 @@ class TreeView : public GroupView {
     const CallTree& tree = *group.tree;
     const uint64_t all_ns = tree[group.root].cum_ns;
     const CallNode& node = tree[at.node];
+    NodeMarks marks = tree.marks(at.node);
+    if (at.level == 0 && group.end_within_ns != 0)
+      marks.end_within_ns = 0;  // in the title
     std::string row;
     append_right(row, absl::StrCat(at.level), 3);
     append_right(row, absl::StrCat(at.level == 0 ? 0 : at.recursion), 4);
@@ -55,8 +58,7 @@ class TreeView : public GroupView {
     append_name(row,
                 at.level == 0 ? group_title(group, grouping) + end_text(group)
                               : labels.text(node.function),
-                marks_text(tree.marks(at.node)), is_hot(node.base_ns, all_ns),
-                options_.style);
+                marks_text(marks), is_hot(node.base_ns, all_ns), options_.style);
     return row;
   }
 

@@ -45,10 +45,8 @@ bool Definitions::has_pid(ThreadIndex index) const {
 int64_t Definitions::life_begin_ns(ThreadIndex index) const {
   const Thread* found = thread(index);
   const Process* process = process_of(index);
-  if (process == nullptr || process->origin == ARCTRACE_ORIGIN_FORK ||
-      process->pid != found->tid) {
-    return INT64_MIN;
-  }
+  if (process == nullptr || process->pid != found->tid) return INT64_MIN;
+  if (process->origin == ARCTRACE_ORIGIN_FORK) return process->forked_ns;
   return process->exec_ns != INT64_MIN ? process->exec_ns : process->earliest_ns;
 }
 

@@ -41,7 +41,8 @@ class Definitions {
   bool has_pid(ThreadIndex index) const;
 
   // When the program was executed of which this is the first thread, or the earliest time
-  // at which it may have been; INT64_MIN if it is not the first, or neither is known.
+  // at which it may have been, or when its process was forked; INT64_MIN if it is not the
+  // first, or none of these is known.
   int64_t life_begin_ns(ThreadIndex thread) const;
   // The first of the collector's word that the thread is gone, and the end of its
   // process; INT64_MAX: neither is recorded.

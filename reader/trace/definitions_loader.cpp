@@ -97,6 +97,9 @@ class Builder {
       }
       case ARCTRACE_TYPE_SESSION:
         return session_event(body);
+      case ARCTRACE_TYPE_TOTALS:
+        has_session_totals_ |= writer == ARCTRACE_WRITER_COLLECTOR;
+        return;
       case ARCTRACE_TYPE_COUNTS: {
         const auto counts = body.read<arctrace_counts_body>();
         session_.processes = std::max(session_.processes, counts.processes);
@@ -121,12 +124,17 @@ class Builder {
   // another one. A program without one was there before it joined, but not before the
   // session, nor before the end of what its process executed before.
   void finish() {
+    if (session_.finished && !has_session_totals_) end_at_last_records();
     std::vector<ProcessIndex> order;
     for (ProcessIndex i = 0; i < definitions_.processes().size(); ++i) {
       Process& process = *definitions_.mutable_process(i);
       // A program that was seen to begin has the arguments that it was given.
       if (process.main_ns == INT64_MAX) drop_rest_of_title(process.arguments);
       if (process.origin != ARCTRACE_ORIGIN_FORK) order.push_back(i);
+      // It has begun in an earlier file.
+      if (session_.resumed && process.forked_ns < started_ns_) {
+        process.forked_ns = INT64_MIN;
+      }
     }
     std::stable_sort(order.begin(), order.end(), [&](ProcessIndex a, ProcessIndex b) {
       return definitions_.processes()[a].start_ns < definitions_.processes()[b].start_ns;
@@ -136,9 +144,11 @@ class Builder {
     for (const ProcessIndex index : order) {
       Process& process = *definitions_.mutable_process(index);
       process.exec_ns = take_exec(execs_[process.pid], process.start_ns);
-      // The kernel's numbers are those of the first PID namespace.
-      if (process.exec_ns == INT64_MIN && process.pid_namespace == 0) {
-        process.exec_ns = take_exec(kernel_execs_[process.pid], process.start_ns);
+      // The kernel says it to the moment, which was later than a program that was spawned
+      // was about to be executed. Its numbers are those of the first PID namespace.
+      if (process.pid_namespace == 0) {
+        process.exec_ns = std::max(
+            process.exec_ns, take_exec(kernel_execs_[process.pid], process.start_ns));
       }
       // It has begun in an earlier file, which has its first time.
       const bool is_older = session_.resumed && process.exec_ns == INT64_MIN &&
@@ -165,6 +175,15 @@ class Builder {
   }
 
   static constexpr int64_t kAgeMaxNs = int64_t{1} << 60;
+
+  // The recording went on in another file, which has what threads did after their last
+  // records here.
+  void end_at_last_records() {
+    for (ThreadIndex i = 0; i < definitions_.threads().size(); ++i) {
+      Thread& thread = *definitions_.mutable_thread(i);
+      if (thread.end_ns == INT64_MAX) thread.ended_unseen = true;
+    }
+  }
 
   // A call that still waited at the end counts only if it had lasted long enough then.
   void drop_short_calls() {
@@ -215,7 +234,11 @@ class Builder {
     process.start_ns = clock_.to_ns(body.start_ticks);
     process.executable = reader.text(body.executable_size);
     process.arguments = split_arguments(reader.text(body.arguments_size));
-    if (!reader.rest().empty()) process.forker = reader.read<uint32_t>();
+    const arctrace_process_fork fork = read_process_fork(reader);
+    process.forker = fork.forker;
+    if (process.origin == ARCTRACE_ORIGIN_FORK && fork.forked_ticks != 0) {
+      process.forked_ns = std::min(clock_.to_ns(fork.forked_ticks), process.start_ns);
+    }
     const Process* known = definitions_.process(definitions_.find_process(process.id));
     if (known != nullptr && known->pid != process.pid) {
       report(Rule::kDefinitionId, absl::StrCat("process ", process.id, " is pid ",
@@ -414,6 +437,7 @@ class Builder {
   int64_t time_ns_ = 0;
   uint32_t writer_ = 0;
   int64_t started_ns_ = INT64_MIN, finished_ns_ = INT64_MAX;
+  bool has_session_totals_ = false;  // the last file of a recording has them
   uint64_t chunk_ = 0;
   uint32_t offset_ = 0;
 };

@@ -54,6 +54,7 @@ std::string phase_text(uint32_t phase) {
 }
 
 std::string origin_text(uint32_t origin) {
+  if (origin == 0) return "not known";  // only other records name the process
   return word(origin, ARCTRACE_ORIGIN_EXEC, "origin", {"exec", "fork"});
 }
 

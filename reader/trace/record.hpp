@@ -80,6 +80,7 @@ struct Process {
   uint32_t forker = 0;  // session identity of the thread that forked it; 0: not known
   uint32_t pid_namespace = 0;  // whose numbers pid and ppid are: an inode; 0: the first
   int64_t start_ns = 0;
+  int64_t forked_ns = INT64_MIN;  // when its parent called fork; INT64_MIN: not known
   int64_t end_ns = INT64_MAX;
   // When it executed its program; of a process that has no such record, INT64_MIN. When
   // main was called, and has returned: INT64_MAX if that is not recorded.
@@ -96,9 +97,11 @@ struct Process {
   std::vector<Code> code;  // in the order of the records
   std::vector<CodeFile> code_files;
 
-  // Of a process that executed its program, when it did; of others, and if that is not
-  // recorded, when it joined.
-  int64_t begin_ns() const { return exec_ns != INT64_MIN ? exec_ns : start_ns; }
+  // When it executed its program, or was forked; if that is not recorded, when it joined.
+  int64_t begin_ns() const {
+    if (exec_ns != INT64_MIN) return exec_ns;
+    return forked_ns != INT64_MIN ? forked_ns : start_ns;
+  }
 };
 
 struct ThreadName {
@@ -121,7 +124,9 @@ struct Thread {
   int64_t start_ns = 0;
   int64_t end_ns = INT64_MAX;    // when the collector saw that it was gone
   int64_t alive_ns = INT64_MIN;  // when it last knew that the thread lived
-  bool ended_unseen = false;     // it is gone, and no collector saw when
+  // It is gone and no collector saw when, or another file has what it did next: all that
+  // is known is its last record.
+  bool ended_unseen = false;
   std::vector<ThreadName> names;
   // Outermost first; later than all that the thread has reported.
   std::vector<WaitingCall> waiting;

@@ -12,6 +12,8 @@
 #include <span>
 #include <string_view>
 
+#include "reader/trace/bytes.hpp"
+
 namespace arctrace::reader {
 
 enum class RecordClass : uint8_t {
@@ -91,5 +93,13 @@ std::optional<uint16_t> type_of_name(std::string_view name);
 
 // nullptr for an unknown type.
 const BodyLayout* body_layout(uint16_t type);
+
+// What follows the texts of a PROCESS body, as far as it is there.
+inline arctrace_process_fork read_process_fork(BodyReader& reader) {
+  arctrace_process_fork fork{};
+  if (!reader.rest().empty()) fork.forker = reader.read<uint32_t>();
+  if (!reader.rest().empty()) fork.forked_ticks = reader.read<uint64_t>();
+  return fork;
+}
 
 }  // namespace arctrace::reader

@@ -108,11 +108,11 @@ void arctrace_shim_libc_thread(uint32_t tid) {
   find_list_of_libc_thread();
 }
 
-void arctrace_shim_forked(uint32_t pid) {
+void arctrace_shim_forked(uint32_t pid, uint64_t forked_ticks) {
   free_roomy_stacks();
   if (!session.joined) return;
   arctrace_shim_libc_thread(pid);
-  begin_forked_process(pid);
+  begin_forked_process(pid, forked_ticks);
 }
 
 void arctrace_shim_thread_start(uintptr_t stack_low, uintptr_t stack_high) {
@@ -162,6 +162,11 @@ void arctrace_shim_call_passed_with_args(uint64_t frame_key, const uintptr_t* re
 
 void arctrace_shim_left_below(uintptr_t stack_pointer) {
   if (is_recorded(ARCTRACE_GATE_FUNCTIONS)) record_left_below(stack_pointer);
+}
+
+void arctrace_shim_thread_unwound(void) {
+  const uintptr_t end = thread_local_state.stacks.own.high;
+  if (end != 0) arctrace_shim_left_below(end - 1);
 }
 
 void arctrace_shim_makes_stack(uintptr_t low, uintptr_t high) {

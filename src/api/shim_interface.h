@@ -138,6 +138,9 @@ ARCTRACE_API void arctrace_shim_call_passed(uint64_t frame_key,
  * left. */
 ARCTRACE_API void arctrace_shim_left_below(uintptr_t stack_pointer);
 
+/* All frames of the calling thread were left: libc runs its last destructors. */
+ARCTRACE_API void arctrace_shim_thread_unwound(void);
+
 /* The process makes a coroutine that will run on the stack [low, high). */
 ARCTRACE_API void arctrace_shim_makes_stack(uintptr_t low, uintptr_t high);
 
@@ -187,9 +190,9 @@ ARCTRACE_API void arctrace_shim_exit_at(uint64_t frame_key, uintptr_t location,
  * before arctrace_shim_thread_start(). */
 ARCTRACE_API void arctrace_shim_libc_thread(uint32_t tid);
 
-/* Tells the process id, which is also its thread's, in a child that libc has just forked.
- */
-ARCTRACE_API void arctrace_shim_forked(uint32_t pid);
+/* Tells the process id, which is also its thread's, in a child that libc has just forked,
+ * and when the parent called fork: the result of arctrace_shim_now() there. */
+ARCTRACE_API void arctrace_shim_forked(uint32_t pid, uint64_t forked_ticks);
 
 /* The calling thread begins. It takes its writer slot now rather than in a hook. Its
  * stack is [stack_low, stack_high); both are 0 if that is not known. */

@@ -17,6 +17,9 @@ ProcessState* process_state;   // in a page that fork wipes
 // child finds its parent's here.
 uint32_t last_process_id;
 uint32_t last_pid;
+// When the process of last_process_id called the fork that led to this one, until this
+// one has an identity; 0: not known. A process in between that took none changes nothing.
+uint64_t forked_at;
 
 }  // namespace
 
@@ -57,6 +60,8 @@ ProcessState* current_process(uint64_t ticks) {
   state->parent_id = last_process_id;
   state->origin = last_process_id == 0 ? ARCTRACE_ORIGIN_EXEC : ARCTRACE_ORIGIN_FORK;
   state->start_ticks = ticks;
+  state->forked_ticks = forked_at;
+  forked_at = 0;
   last_process_id = state->id;
   IpcAtomics::store_release(state->phase, uint32_t{ProcessState::kReady});
   return state;
@@ -69,8 +74,9 @@ uint32_t process_id() {
   return may_call_kernel() ? sys::getpid() : 0;
 }
 
-void begin_forked_process(uint32_t pid) {
+void begin_forked_process(uint32_t pid, uint64_t forked_ticks) {
   if (process_state == nullptr) return;
+  if (forked_at == 0) forked_at = forked_ticks;
   if (!may_call_kernel()) set_parent(last_pid);
   process_state->pid = pid;
 }

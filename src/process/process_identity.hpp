@@ -20,6 +20,7 @@ struct ProcessState {
   uint32_t pid;                // 0: not known yet
   uint32_t origin;             // enum arctrace_process_origin
   uint64_t start_ticks;        // ticks of its first record, or of the attach
+  uint64_t forked_ticks;       // of the call of fork that made it; 0: not known
   uint64_t definitions_chain;  // this process' SharedChain word
   uint32_t defined;            // 1: its PROCESS record is written
   uint32_t emitting;           // 1: a thread emits the registry (a try-lock)
@@ -57,8 +58,8 @@ ProcessState* process_state_of_session();
 uint32_t process_id();
 
 // Notes the process id of a fork child, so that its identity can be made without a system
-// call.
-void begin_forked_process(uint32_t pid);
+// call, and when its parent called fork (0: not known).
+void begin_forked_process(uint32_t pid, uint64_t forked_ticks);
 
 // The calling process' id if it has an identity, else 0. A vfork child gets its parent's,
 // because it shares the parent's memory.

@@ -111,8 +111,9 @@ uint32_t body_max() {
 }
 
 bool write_process(ThreadState& state, ProcessState& process, const ProcessFacts& facts) {
-  constexpr uint32_t kFixedAndPaddings =
-      sizeof(arctrace_process_body) + 3U * sizeof(uint32_t);
+  constexpr uint32_t kFixedAndPaddings = sizeof(arctrace_process_body) +
+                                         sizeof(arctrace_process_fork) +
+                                         2U * sizeof(uint32_t);
   uint32_t room = body_max() - kFixedAndPaddings;
   const uint32_t n = facts.executable_size < room ? facts.executable_size : room;
   room -= n;
@@ -126,12 +127,14 @@ bool write_process(ThreadState& state, ProcessState& process, const ProcessFacts
                                    .start_ticks = process.start_ticks,
                                    .executable_size = n,
                                    .arguments_size = m};
-  const uint32_t forker = IpcAtomics::load_relaxed(process.forker);
+  const arctrace_process_fork fork{.forker = IpcAtomics::load_relaxed(process.forker),
+                                   .forked_ticks = process.forked_ticks};
   const BodyPart parts[] = {{&body, sizeof body},
                             {facts.executable, n},
                             {facts.arguments, m},
-                            {&forker, sizeof forker}};
-  return write_parts(state, process, ARCTRACE_TYPE_PROCESS, parts, forker == 0 ? 3 : 4,
+                            {&fork, sizeof fork}};
+  const bool has_fork = fork.forker != 0 || fork.forked_ticks != 0;
+  return write_parts(state, process, ARCTRACE_TYPE_PROCESS, parts, has_fork ? 4 : 3,
                      process.start_ticks);
 }
 

@@ -61,6 +61,46 @@ LAUNCHER = """
 #include <unistd.h>
 int main(int argc, char** argv) { usleep(20000); execv(argv[1], argv + 1); return 1; }
 """
+# The child records nothing before its parent is in another function.
+LATE_CHILD = """
+#include <sys/wait.h>
+#include <unistd.h>
+static int go[2];
+__attribute__((noinline)) void child_work(void) { usleep(1000); }
+__attribute__((noinline)) int forks(void) {
+  int pid = fork();
+  char byte;
+  if (pid == 0 && read(go[0], &byte, 1) == 1) { child_work(); _exit(0); }
+  return pid;
+}
+__attribute__((noinline)) void later(int pid) {
+  if (write(go[1], "x", 1) == 1) waitpid(pid, NULL, 0);
+}
+int main(void) { return pipe(go) != 0 ? 1 : (later(forks()), 0); }
+"""
+# Threads that leave their frames without a return; the main thread is the last of them.
+LEAVE = """
+#include <pthread.h>
+#include <threads.h>
+#include <unistd.h>
+__attribute__((noinline)) void leave(void) { pthread_exit(NULL); }
+__attribute__((noinline)) void leave_c11(void) { thrd_exit(0); }
+void* worker(void* p) { leave(); return p; }
+int worker_c11(void* p) { leave_c11(); return p != NULL; }
+void* last(void* p) { pthread_join(*(pthread_t*)p, NULL); usleep(300000); return p; }
+int main(void) {
+  static pthread_t main_thread;
+  pthread_t thread;
+  thrd_t c11;
+  pthread_create(&thread, NULL, worker, NULL);
+  pthread_join(thread, NULL);
+  thrd_create(&c11, worker_c11, NULL);
+  thrd_join(c11, NULL);
+  main_thread = pthread_self();
+  pthread_create(&thread, NULL, last, &main_thread);
+  pthread_exit(NULL);
+}
+"""
 FORKS = support.API + """
 def call(name, function):
     api.arctrace_enter(key(name))
@@ -161,6 +201,21 @@ class LifetimesTest(support.TraceTest):
         early = ends["early"]
         self.assertGreaterEqual(early["end_within_ns"], 300_000_000)
         self.assertLessEqual(early["end_within_ns"], early["root"]["base_ns"])
+
+    def test_threads_that_leave_their_frames(self):
+        """When that was is known, in each mode; the frames don't last until the process' end."""
+        program = compiled(self.directory, LEAVE, "-finstrument-functions", "-pthread")
+        for options in ((), ("--no-libcall",), ("--mode=overwrite", "--no-libcall")):
+            threads = self.report(self.record(program, options=options).trace, "tree")["threads"]
+            roots = {path[1]: t["root"] for t in threads for path in
+                     (path_to(t["root"], name) for name in ("leave", "leave_c11", "main"))
+                     if path is not None}
+            self.assertEqual(set(roots), {"worker", "worker_c11", "main"}, options)
+            for name, root in roots.items():
+                frame = children(root)[name]
+                self.assertEqual(frame["marks"], {"unwound": 1}, (options, name))
+                if "--mode=overwrite" in options:
+                    self.assertGreaterEqual(root["base_ns"], 300_000_000, (options, name))
 
     def test_killed_in_a_call(self):
         trace = self.directory / "killed.data"
@@ -280,6 +335,42 @@ class LifetimesTest(support.TraceTest):
         done = self.record(launcher, "/bin/true", options=("--kernel",))
         if "recording without the kernel" in done.stderr or "perf events" in done.stderr:
             self.skipTest(done.stderr)
+        thread, = self.report(done.trace, "tree")["threads"]
+        self.assertIn("[loader]", children(thread["root"]))
+        self.assertNotIn("[before recording]", children(thread["root"]))
+
+    def test_a_child_that_records_late(self):
+        program = compiled(self.directory, LATE_CHILD, "-finstrument-functions")
+        trace = self.record(program, options=("--no-libcall",)).trace
+        parent, child = self.report(trace, "tree")["threads"]
+        self.assertEqual(path_to(child["root"], "child_work")[1:], ["main", "forks", "child_work"])
+        self.assertEqual(path_to(parent["root"], "later")[1:], ["main", "later"])
+        self.assertIsNone(path_to(child["root"], "later"))
+        # Its life begins with the fork, and is the view's.
+        forked, = (p["start_ns"] for p in self.info(trace)["processes"] if p["origin"] == "fork")
+        calls = self.report(trace, "invocations")["invocations"]
+        later, = (c["start_ns"] for c in calls if c["name"] == "later")
+        self.assertLess(forked, later)
+
+    def test_a_child_whose_fork_is_not_known(self):
+        """It is in none of libc's functions that don't fork, though its parent is by then."""
+        source = LATE_CHILD.replace("fork()", "syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0)")
+        program = compiled(self.directory, "#include <signal.h>\n#include <sys/syscall.h>" + source,
+                           "-finstrument-functions", "-D_GNU_SOURCE")
+        trace = self.record(program).trace
+        _, child = self.report(trace, "tree")["threads"]
+        path = path_to(child["root"], "child_work")
+        self.assertEqual(path[1], "main")
+        self.assertNotIn("waitpid", path)
+
+    def test_exec_of_which_the_kernel_has_the_moment(self):
+        """The recorder notes it before it forks: what came until the exec is not the program's."""
+        done = self.record("/bin/true", options=("--kernel",))
+        execs = [r["time_ns"] for r in self.dump(done.trace) if r["type"] == "EXECED"]
+        if not execs:
+            self.skipTest("recorded without the kernel")
+        process, = self.info(done.trace)["processes"]
+        self.assertEqual(process["start_ns"], execs[-1])
         thread, = self.report(done.trace, "tree")["threads"]
         self.assertIn("[loader]", children(thread["root"]))
         self.assertNotIn("[before recording]", children(thread["root"]))

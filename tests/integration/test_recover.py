@@ -94,6 +94,10 @@ class RecoverTest(support.TraceTest):
         report = run("report", cut)
         self.assertEqual(report.returncode, 0, report.stderr)
         self.assertIn(f"arctrace recover {session} -m {cut}", report.stderr)
+        # So does recover itself, if it is given the file in the buffer's place.
+        refused = run("recover", cut, "-o", self.directory / "merged")
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn(f"arctrace recover {session} -m {cut}", refused.stderr)
         trace = self.directory / "merged"
         done = run("recover", session, "-o", trace, "--merge", cut)
         self.assertEqual(done.returncode, 0, done.stderr)

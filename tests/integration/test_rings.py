@@ -62,6 +62,16 @@ class RingTest(support.TraceTest):
         self.assertEqual(recorded.status, 0, recorded.stderr)
         return recorded
 
+    def check_ends_with_records(self, file):
+        """No call goes on after its thread's last record: what came then is in the next file."""
+        last = {}
+        for record in self.dump(file, "--type", "INSTANT,STACK,ENTER,EXIT"):
+            last[record["tid"]] = max(last.get(record["tid"], 0), record["time_ns"])
+        ended = {t["tid"] for t in self.info(file)["threads"] if t["end_ns"] is not None}
+        for call in self.report(file, "invocations")["invocations"]:
+            if call["tid"] not in ended:
+                self.assertLessEqual(call["stop_ns"], last[call["tid"]], (file, call))
+
     def check_each(self, files):
         """Each is clean by itself, with all its names. Returns the records of the busy ones, by
         name."""
@@ -73,6 +83,8 @@ class RingTest(support.TraceTest):
             if file != files[0]:
                 names = {f["name"] for f in self.report(file, "flat")["functions"]}
                 self.assertFalse(names & {"[loader]", "[constructors]", "[before recording]"}, names)
+            if file != files[-1]:
+                self.check_ends_with_records(file)
             records = self.dump(file, "--type", "INSTANT,STACK")
             times = [r["time_ns"] for r in records if r["type"] == "INSTANT"]
             self.assertTrue(times)

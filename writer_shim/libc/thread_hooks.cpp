@@ -123,13 +123,21 @@ uintptr_t stack_size(const pthread_attr_t* attributes) {
   return size;
 }
 
+// When this thread called fork; the child has a copy. initial-exec, because the dynamic
+// TLS model may allocate.
+thread_local constinit uint64_t forking_since __attribute__((tls_model("initial-exec"))) =
+    0;
+
+// Called in the thread that forks, after the program's own handlers.
+void before_fork() { forking_since = arctrace_shim_now(); }
+
 // Called in a child that libc has forked, after libc has set the thread's id.
-void in_fork_child() { arctrace_shim_forked(thread_id(pthread_self())); }
+void in_fork_child() { arctrace_shim_forked(thread_id(pthread_self()), forking_since); }
 
 }  // namespace
 
 void prepare_thread_hooks() {
-  __register_atfork(nullptr, nullptr, in_fork_child, nullptr);
+  __register_atfork(before_fork, nullptr, in_fork_child, nullptr);
   real_pthread_create.get();
   real_thrd_create.get();
   real_setname.get();

@@ -262,8 +262,8 @@ ARCTRACE_ASSERT_PART(arctrace_text_body, 4);
  * `process` is the process that the definition belongs to; ids are that process's own. */
 
 /* Then bytes(executable_size), the program's path, and bytes(arguments_size), the command
- * line, in which a zero byte ends each argument. Since version 1.7, of a process that was
- * forked, u32: the writer identity of the thread that forked it, if that is known. */
+ * line, in which a zero byte ends each argument; then, of a process that was forked,
+ * arctrace_process_fork, of which versions 1.7 and 1.8 have the first field only. */
 struct arctrace_process_body {
   uint32_t process, parent; /* parent 0: unknown */
   uint32_t pid, ppid, uid;
@@ -273,6 +273,13 @@ struct arctrace_process_body {
 } ARCTRACE_RECORD_PART;
 ARCTRACE_ASSERT_OFFSET(arctrace_process_body, start_ticks, 24);
 ARCTRACE_ASSERT_PART(arctrace_process_body, 40);
+
+struct arctrace_process_fork {
+  uint32_t forker;       /* writer identity of the thread that forked it; 0: not known */
+  uint64_t forked_ticks; /* when that thread called fork; 0: not known */
+} ARCTRACE_RECORD_PART;
+ARCTRACE_ASSERT_OFFSET(arctrace_process_fork, forked_ticks, 4);
+ARCTRACE_ASSERT_PART(arctrace_process_fork, 12);
 
 enum arctrace_process_origin {
   ARCTRACE_ORIGIN_EXEC = 1, /* the start of a program, or not known */

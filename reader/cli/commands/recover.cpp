@@ -11,9 +11,11 @@
 
 #include "reader/cli/commands/commands.hpp"
 #include "reader/cli/options/options.hpp"
+#include "reader/cli/record/left_buffer.hpp"
 #include "reader/cli/record/snapshot_file.hpp"
 #include "reader/symbols/core_file.hpp"
 #include "reader/trace/readable_file.hpp"
+#include "reader/trace/trace.hpp"
 #include "src/buffer/pinned_map.hpp"
 #include "src/recorder/buffer/buffer.hpp"
 #include "src/recorder/buffer/session_directory.hpp"
@@ -38,6 +40,9 @@ absl::StatusOr<Buffer> find_buffer(const std::string& path) {
   const ssize_t got = ::pread(fd, &magic, sizeof magic, 0);
   if (got < 0) return absl::ErrnoToStatus(errno, absl::StrCat("reading ", path));
   if (magic == ARCTRACE_FILE_MAGIC) {
+    if (const auto trace = reader::Trace::open(path); trace.ok()) {
+      warn_of_left_buffer(trace->session());
+    }
     return absl::InvalidArgumentError(
         absl::StrCat(path,
                      " is a trace file, which can be read as it is, even if it is cut "

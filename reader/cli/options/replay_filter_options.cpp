@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "reader/analysis/tree_groups.hpp"
 #include "reader/cli/options/glob_option.hpp"
 #include "src/base/glob.hpp"
 
@@ -39,8 +40,10 @@ bool ReplayFilterOptions::wants_thread(const reader::Definitions& definitions,
   if (processes.empty()) return true;
   const std::string program = process == nullptr ? "" : process->executable;
   const std::string name = program.substr(program.rfind('/') + 1);
+  const std::string called = reader::process_label(definitions, facts->process);
   return std::any_of(processes.begin(), processes.end(), [&](const std::string& glob) {
-    return glob_matches(glob, glob.find('/') == std::string::npos ? name : program);
+    if (glob.find('/') != std::string::npos) return glob_matches(glob, program);
+    return glob_matches(glob, called) || glob_matches(glob, name);
   });
 }
 
@@ -73,8 +76,9 @@ void add_replay_filter_options(CLI::App& app, ReplayFilterOptions& options,
     add_glob_option(app, name, globs, help)->group(group);
   };
   add_globs("--process", options.processes,
-            "show only processes whose program matches GLOB: its name, or its path if "
-            "GLOB contains a /; may be repeated");
+            "show only processes whose program matches GLOB: the name by which it was "
+            "called or that of its file, or its path if GLOB contains a /; may be "
+            "repeated");
   if (!functions_help.empty()) {
     add_globs("-F,--function", options.filter.only, functions_help);
   }

@@ -120,8 +120,9 @@ TableList TraceTables::threads() {
     CellRow& below = row.below.emplace_back();
     below.cells = thread_cells(own, known, Cell::none());
     below.name = thread_title(definitions, thread.thread);
-    below.notes =
-        end_text(threads.groups()[i]) + marks_text(replay.tree().marks(thread.root));
+    NodeMarks marks = replay.tree().marks(thread.root);
+    marks.end_within_ns = 0;  // the title says it
+    below.notes = end_text(threads.groups()[i]) + marks_text(marks);
   }
   std::vector<CellRow> rows;
   for (auto& [index, process] : processes) {

@@ -78,6 +78,42 @@ TEST_CASE("without a recorded fork a child begins where its parent's one thread 
   }
 }
 
+TEST_CASE("a child that records late begins in the frames of the time of its fork") {
+  ForkScript f;
+  f.script.definitions.mutable_process(1)->forked_ns = 20;
+  f.script.exit(f.parent, 25);
+  f.script.enter(f.parent, 27, "later");
+  const auto work = [&] {
+    f.script.stack(f.child, 30, {});
+    f.script.enter(f.child, 31, "work");
+    f.script.exit(f.child, 40);
+    f.script.exit_named(f.child, 42, "outer");
+    f.script.text(f.child, 50, "the end");
+  };
+  SUBCASE("of the parent's one thread") {
+    work();
+    CHECK(f.tree_of_child() == "main 0:8[outer 0:13[work 1:9]]");
+    ReplayOptions only_child;
+    only_child.wants_thread = [&](ThreadIndex thread) { return thread == f.child; };
+    CHECK(f.tree_of_child(only_child) == "main 0:8[outer 0:13[work 1:9]]");
+  }
+  SUBCASE("of the thread that forked, whatever the others do") {
+    const ThreadIndex other = f.script.thread(0, 101, "other");
+    f.script.enter(other, 5, "elsewhere");
+    f.script.enter(other, 6, "fork");
+    f.script.definitions.mutable_process(1)->forker =
+        f.script.definitions.threads()[f.parent].writer;
+    work();
+    ReplayOptions only_child;
+    only_child.wants_thread = [&](ThreadIndex thread) { return thread == f.child; };
+    CHECK(f.tree_of_child(only_child) == "main 0:8[outer 0:13[work 1:9]]");
+  }
+  SUBCASE("without records of its own, too") {
+    f.script.exit(f.parent, 60);
+    CHECK(f.tree_of_child() == "main 0:0[outer 0:40]");
+  }
+}
+
 TEST_CASE("a fork child's first STACK is inherited: no calls of its own") {
   OneThread t(ARCTRACE_ORIGIN_FORK);
   t.script.stack(t.thread, 5, {"main", "f"});

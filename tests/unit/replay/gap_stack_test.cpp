@@ -23,18 +23,18 @@ TEST_CASE("time while functions were off is nobody's, and of frames around it") 
   SUBCASE("the frame is open after it") {
     t.script.exit(t.thread, 510);
     t.script.exit(t.thread, 520);
-    CHECK(t.result() == "main 1:20[tick 1:12[[functions off] 2:478]]");
+    CHECK(t.result() == "main 1:20[tick 1:12[[functions off] 1:478]]");
   }
   SUBCASE("functions stay on afterwards") {
     t.script.exit(t.thread, 510);
     t.script.add(kNoIndex, 515, ARCTRACE_TYPE_ENABLED, enabled_body(ARCTRACE_GATE_ALL));
     t.script.exit(t.thread, 520);
-    CHECK(t.result() == "main 1:20[tick 1:12[[functions off] 2:478]]");
+    CHECK(t.result() == "main 1:20[tick 1:12[[functions off] 1:478]]");
   }
   SUBCASE("they are off to the end") {
     t.script.add(kNoIndex, 510, ARCTRACE_TYPE_ENABLED, enabled_body(0));
     t.script.text(kNoIndex, 600, "the end");
-    CHECK(t.result() == "main 1:10[tick 1:12[[functions off] 3:568]] open=2");
+    CHECK(t.result() == "main 1:10[tick 1:12[[functions off] 2:568]] open=2");
   }
 }
 

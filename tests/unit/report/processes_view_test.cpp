@@ -70,6 +70,40 @@ TEST_CASE("processes: a command is what its process became, and those alike are 
   CHECK(text.find("    echo  exit 0 (1), 1 (1)\n") != std::string::npos);
 }
 
+TEST_CASE("processes: a command has the name by which it was called") {
+  RecordScript s;
+  // The child of the first one has another title, and the last three have no such name.
+  uint32_t pid = 100;
+  for (const std::vector<std::string>& arguments :
+       std::initializer_list<std::vector<std::string>>{
+           {"/usr/bin/redis-server", "*:6379"},
+           {"redis-bgsave *:6379"},
+           {"-sh"},
+           {"/proc/self/exe"},
+           {"redis: a title"},
+           {}}) {
+    const bool is_child = pid == 101;
+    const ProcessIndex p =
+        s.process(pid, "/usr/bin/redis-check-rdb",
+                  is_child ? ARCTRACE_ORIGIN_FORK : ARCTRACE_ORIGIN_EXEC);
+    Process& process = *s.definitions.mutable_process(p);
+    process.arguments = arguments;
+    process.start_ns = pid;
+    if (is_child) process.parent_id = s.definitions.processes()[0].id;
+    if (pid < 103) process.main_ns = pid;
+    const ThreadIndex t = s.thread(p, pid);
+    s.enter(t, pid, "f");
+    s.exit(t, pid + 10);
+    ++pid;
+  }
+  const std::string text = Viewed(s).text("processes");
+  CHECK(text.find("  redis-server  100\n") != std::string::npos);
+  CHECK(text.find("    redis-server  101\n") != std::string::npos);
+  CHECK(text.find("  sh  102\n") != std::string::npos);
+  CHECK(text.find("       3 ") != std::string::npos);
+  CHECK(text.find("  redis-check-rdb\n") != std::string::npos);
+}
+
 TEST_CASE("processes: waits for a CPU and for disks by latency") {
   KernelScript s = one_wake_up();
   const auto request = [&](uint16_t type, int64_t time, uint64_t sector, uint32_t bytes) {

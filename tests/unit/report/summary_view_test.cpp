@@ -85,6 +85,64 @@ TEST_CASE("summary: a program that was killed") {
   CHECK(viewed.text("summary").find("Where it was") == std::string::npos);
 }
 
+TEST_CASE("summary: functions that a filter hides are recorded") {
+  const RecordScript script = treetest();
+  constexpr const char* kHint = "functions of treetest itself are not recorded";
+  Viewed viewed(script);
+  viewed.replay.filter.only = {"nosuch"};
+  CHECK(viewed.text("summary").find(kHint) == std::string::npos);
+
+  RecordScript without;
+  without.text(without.program(7, "treetest"), 10, "a text");
+  Viewed viewed_without(without);
+  CHECK(viewed_without.text("summary").find(kHint) != std::string::npos);
+  // Those may be among what is missing.
+  Session session;
+  viewed_without.settings.session = &session;
+  CHECK(viewed_without.text("summary").find(kHint) == std::string::npos);
+  session.finished = true;
+  CHECK(viewed_without.text("summary").find(kHint) != std::string::npos);
+  Summary summary;
+  summary.overwritten = 1;
+  viewed_without.settings.summary = &summary;
+  CHECK(viewed_without.text("summary").find(kHint) == std::string::npos);
+  viewed_without.settings.summary = nullptr;
+  // Other threads may have called some.
+  viewed_without.replay.wants_thread = [](ThreadIndex) { return true; };
+  CHECK(viewed_without.text("summary").find(kHint) == std::string::npos);
+}
+
+TEST_CASE("summary: a thread whose end was not seen, and what it was in") {
+  RecordScript script;
+  const ProcessIndex process = script.process(7, "/bin/server");
+  const ThreadIndex main = script.thread(process, 7, "server");
+  script.enter(main, 0, "main");
+  const ThreadIndex left = script.thread(process, 8, "worker");
+  const ThreadIndex ended = script.thread(process, 9, "worker");
+  for (const ThreadIndex t : {left, ended}) {
+    script.definitions.mutable_thread(t)->alive_ns = 300;
+    script.definitions.mutable_thread(t)->end_ns = 700;
+  }
+  script.enter(left, 100, "work");
+  script.enter(ended, 100, "work");
+  script.enter(left, 200, "leave");
+  script.exit(ended, 200);
+  script.exit(main, 1000);
+  Viewed viewed(script);
+  const std::string text = viewed.text("summary");
+  CHECK(text.find("functions of no module [up to 400 ns less]\n") != std::string::npos);
+  CHECK(text.find("not in recorded functions [up to 400 ns less]\n") !=
+        std::string::npos);
+  CHECK(text.find("  leave [up to 400 ns less]\n") != std::string::npos);
+  CHECK(text.find("work > leave [up to 400 ns less]\n") != std::string::npos);
+  CHECK(text.find("main [") == std::string::npos);
+  const std::string tree = viewed.text("tree");
+  CHECK(tree.find("worker 7/8, ended up to 400 ns earlier\n") != std::string::npos);
+  CHECK(tree.find("leave [open] [up to 400 ns less]\n") != std::string::npos);
+  CHECK(tree.find("worker 7/9, ended up to 400 ns earlier\n") != std::string::npos);
+  CHECK(viewed.json("summary").at("parts").at(0).at("end_within_ns") == 400);
+}
+
 TEST_CASE("summary: 40 lines at most, the longest sections give way") {
   std::vector<SummarySection> sections = {
       {"", std::vector<std::string>(2, "head")},
