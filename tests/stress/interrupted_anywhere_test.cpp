@@ -121,8 +121,8 @@ void check_at_rest(const TestSession& test, uint64_t held_places = 0) {
 // Both events are whole, lock calls have their locks, and everything else is there.
 void check_trace(const DecodedTrace& trace, uint64_t attempts) {
   for (const DecodedRecord& record : trace.of_type(ARCTRACE_TYPE_ENTER)) {
-    for (uint32_t i = 1; 8 * i < record.body.size(); ++i) {
-      REQUIRE(record.u64(8 * i) == lock_of(record.u64(0), i));
+    for (uint32_t i = 1; sizeof(arctrace_lock_word) * i < record.body.size(); ++i) {
+      REQUIRE(record.u64(sizeof(arctrace_lock_word) * i) == lock_of(record.u64(0), i));
     }
   }
   CHECK(joined(trace.problems) == "");

@@ -183,7 +183,7 @@ void check_locks(const DecodedTrace& trace) {
     const auto locks = static_cast<uint32_t>(record.u64(0) - 10);
     REQUIRE(record.body.size() == 8 + 8 * locks);
     for (uint32_t i = 1; i <= locks; ++i) {
-      CHECK(record.u64(8 * i) == lock_of(record.u64(0), i));
+      CHECK(record.u64(sizeof(arctrace_lock_word) * i) == lock_of(record.u64(0), i));
     }
   }
 }
