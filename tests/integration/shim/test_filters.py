@@ -70,9 +70,11 @@ class Filters(harness.ShimTest):
         calls, _ = self.calls(compiler, "-t", "25ms")
         self.assertEqual(calls["slow"], 1)
         self.assertIn("main", calls)
-        # The machine may be busy: any call may take its time, and only these are recorded.
+        # The machine may be busy: any call may take its time, and only these are recorded. What
+        # was open at a fork stands in the child too, from then on.
         for call in read_report(self.trace, "invocations")["invocations"]:
-            self.assertGreater(call["delta_ns"], 24_000_000, call)
+            if "inherited" not in call.get("flags", []):
+                self.assertGreater(call["delta_ns"], 24_000_000, call)
 
     @harness.both_compilers
     def test_fork_child_goes_on(self, compiler):
