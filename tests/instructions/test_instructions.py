@@ -41,7 +41,7 @@ LIMITS = {
     ("calls_pg", "recursive"): 211,
     ("library_calls", "repeated"): 214,
     ("library_calls", "in_turn"): 428,
-    ("lock_calls", "locked"): 450,
+    ("lock_calls", "locked"): 460,
     ("api_calls", "event"): 70,
     ("api_calls", "scope"): 98,
 }

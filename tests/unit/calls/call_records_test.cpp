@@ -381,7 +381,7 @@ TEST_CASE("library calls: the entry of a lock call has its locks, on either path
       REQUIRE(entries[i].body.size() == 8 + 8 * locks);
       CHECK(entries[i].u64(0) == key);
       for (uint32_t lock = 1; lock <= locks; ++lock) {
-        CHECK(entries[i].u64(8 * lock) == lock_of(key, lock));
+        CHECK(entries[i].u64(8 * size_t{lock}) == lock_of(key, lock));
       }
     }
     CHECK(trace.of_type(ARCTRACE_TYPE_ARGUMENTS).empty());
