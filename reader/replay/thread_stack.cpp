@@ -15,16 +15,6 @@ namespace {
 // what it never entered from becoming ever deeper; further such exits are orphans.
 constexpr uint32_t kAdoptedMax = 1u << 16;
 
-// The kernel's TASK_RUNNING and TASK_UNINTERRUPTIBLE.
-constexpr uint32_t kTaskRunning = 0;
-constexpr uint32_t kTaskUninterruptible = 2;
-
-// Whether it is a STACK of frames.
-bool has_frames(const Record& record) {
-  return record.type == ARCTRACE_TYPE_STACK &&
-         load_part_untrusted<arctrace_stack_body>(record.body).depth != 0;
-}
-
 // Whose frames a STACK or COROUTINE record gives.
 uint32_t coroutine_of(const Record& record) {
   if (record.type == ARCTRACE_TYPE_COROUTINE) {
@@ -132,6 +122,11 @@ void ThreadStack::apply(const Record& record) {
   has_calls_ = true;
 }
 
+bool ThreadStack::has_frames(const Record& record) {
+  return record.type == ARCTRACE_TYPE_STACK &&
+         load_part_untrusted<arctrace_stack_body>(record.body).depth != 0;
+}
+
 void ThreadStack::begin(int64_t time_ns) {
   frames_.begin(time_ns);
   schedule_.start();
@@ -140,118 +135,6 @@ void ThreadStack::begin(int64_t time_ns) {
 // What is unusual counts where the range is.
 ReplayTotals& ThreadStack::totals() {
   return frames_.in_range() ? state_.totals : state_.outside;
-}
-
-// ---- The process' life -----------------------------------------------------------
-
-// The first thread of a program begins with its exec, which is in the loader until the
-// process joins, and in constructors until main is called.
-void ThreadStack::plan_life() {
-  const Process* process = state_.definitions.process(process_);
-  const Thread& thread = state_.definitions.threads()[thread_];
-  if (process == nullptr || thread.tid != process->pid) return;
-  if (process->exit_ns != INT64_MAX) {
-    parts_.push_back({process->exit_ns, state_.made_up.exit(), true});
-  }
-  if (process->origin == ARCTRACE_ORIGIN_FORK) return;
-  const bool has_main = process->main_ns != INT64_MAX;
-  if (has_main) parts_.push_back({process->main_ns, kRootFunction, false});
-  const int64_t begin_ns = state_.definitions.life_begin_ns(thread_);
-  if (begin_ns == INT64_MIN && !has_main) return;
-  parts_.push_back(
-      {thread.start_ns, has_main ? state_.made_up.constructors() : kRootFunction, false});
-  if (begin_ns != INT64_MIN) {
-    parts_.push_back({std::min(begin_ns, thread.start_ns),
-                      process->exec_ns != INT64_MIN ? state_.made_up.loader()
-                                                    : state_.made_up.before(),
-                      false});
-  }
-}
-
-int64_t ThreadStack::begins_at_ns() const {
-  const int64_t begin = state_.definitions.life_begin_ns(thread_);
-  return begin == INT64_MIN ? INT64_MAX : begin;
-}
-
-void ThreadStack::begin_life(int64_t now_ns) {
-  frames_.set_record_time(now_ns);
-  plan_life();
-  if (fork_child_) {
-    begin_in_fork(begins_at_ns());
-  } else if (parts_.size() > 1) {
-    begin(parts_.back().from_ns);
-  }
-}
-
-// In the parent's frames, as far as they are known. It runs when it gets a CPU.
-void ThreadStack::begin_in_fork(int64_t time_ns) {
-  begin(time_ns);
-  std::vector<FrameStack::KeyAndFunction> frames;
-  for (const uint64_t key : parent_.keys) {
-    frames.push_back({key, key == 0 ? kUnknownFunction : resolve(key)});
-  }
-  frames_.inherit(frames);
-  totals().inherited += frames.size();
-  if (state_.has_dispatches) schedule_.leave(kTaskRunning);
-}
-
-// A part that begins while frames are open, which only the last one may, is within them.
-void ThreadStack::begin_part() {
-  const LifePart part = parts_.back();
-  parts_.pop_back();
-  if (frames_.in_part()) frames_.leave_part();
-  if (part.function == kRootFunction) return;
-  if (!part.is_innermost && frames_.depth() != 0) return;
-  frames_.push_part(part.function);
-  if (part.function == state_.made_up.before()) ++frames_.mark_top().at_most;
-}
-
-// The thread begins with its first record; that of a fork child begins in the fork.
-void ThreadStack::begin_at(const Record& record) {
-  plan_life();
-  if (parts_.size() > 1 && parts_.back().from_ns < record.time_ns) {
-    begin(parts_.back().from_ns);
-    return;
-  }
-  if (parent_.time_ns == INT64_MIN || has_frames(record) || record.after_gap) {
-    begin(record.time_ns);
-    return;
-  }
-  begin_in_fork(std::min(parent_.time_ns, record.time_ns));
-}
-
-// ---- Fork ----------------------------------------------------------------------
-
-// Without the kernel's frames, which are not the child's.
-std::vector<uint64_t> ThreadStack::keys() const {
-  std::vector<uint64_t> keys;
-  const std::span<const FrameStack::Frame> frames = frames_.frames();
-  for (size_t i = 1; i + frames_.kernel_frames() < frames.size(); ++i) {
-    if (FrameStack::is_part(frames[i])) continue;
-    keys.push_back(frames[i].function == kUnknownFunction ? 0 : frames[i].key);
-  }
-  return keys;
-}
-
-// Those that are open if the thread is about to fork: a function that does not fork has
-// been left, and its exit was lost, or comes later.
-std::vector<uint64_t> ThreadStack::keys_in_fork() {
-  std::vector<uint64_t> open = keys();
-  while (!open.empty() && open.back() != 0 &&
-         state_.fork_functions.is_other_of_libc(resolve(open.back()))) {
-    open.pop_back();
-  }
-  return open;
-}
-
-ThreadStack::ForkPoint ThreadStack::take_fork_point() {
-  if (fork_point_.time_ns == INT64_MIN) return {INT64_MAX, keys_in_fork()};
-  return std::exchange(fork_point_, {});
-}
-
-ThreadStack::ForkPoint ThreadStack::fork_point_at(int64_t time_ns) {
-  fork_point_ = {};
-  return {time_ns, keys_in_fork()};
 }
 
 // ---- Time --------------------------------------------------------------------
@@ -338,88 +221,6 @@ void ThreadStack::pass_part(int64_t time_ns, RunState state, uint64_t left_in_ga
 void ThreadStack::run_until(int64_t time_ns, uint64_t left_in_gap) {
   if (schedule_.state() != RunState::kRunning) schedule_.run();
   pass(time_ns, RunState::kRunning, left_in_gap);
-}
-
-// ---- The kernel's records --------------------------------------------------
-
-// Before the thread's own first record and after its end its number is another thread's.
-bool ThreadStack::follows_kernel(int64_t time_ns) {
-  if (kernel_only_ && !frames_.has_begun()) begin(time_ns);
-  // A program's first thread is there from its exec on.
-  if (!kernel_only_ && !frames_.has_begun() && begins_at_ns() <= time_ns) {
-    begin_life(time_ns);
-  }
-  return frames_.has_begun() && !is_gone_;
-}
-
-void ThreadStack::apply_kernel(const Record& record) {
-  if (!follows_kernel(record.time_ns)) return;
-  run_until(record.time_ns);
-  has_exited_ = record.type == ARCTRACE_TYPE_EXITED;
-  // The exec from which the thread began comes before it joins.
-  const bool is_another =
-      record.type == ARCTRACE_TYPE_EXECED &&
-      record.time_ns >= state_.definitions.threads()[thread_].start_ns;
-  if (has_exited_ || is_another) {
-    is_gone_ = !kernel_only_;
-  } else {
-    kernel_.apply(record);
-  }
-}
-
-std::optional<StateInfo> ThreadStack::state_now() const {
-  if (!frames_.has_begun() || is_gone_) return std::nullopt;
-  return schedule_.current();
-}
-
-void ThreadStack::go_on(int64_t time_ns, const StateInfo& state) {
-  follows_kernel(time_ns);
-  if (!frames_.has_begun()) begin(time_ns);
-  run_until(time_ns);
-  schedule_.go_on(state);
-}
-
-void ThreadStack::left_cpu(int64_t time_ns, uint32_t task_state) {
-  if (!follows_kernel(time_ns)) return;
-  run_until(time_ns);
-  frames_.count_switch();
-  schedule_.leave(task_state);
-}
-
-void ThreadStack::woken(int64_t time_ns, const Waker& waker) {
-  if (!follows_kernel(time_ns) || schedule_.state() != RunState::kBlocked) return;
-  pass(time_ns, RunState::kBlocked);
-  schedule_.wake(waker);
-}
-
-void ThreadStack::got_cpu(int64_t time_ns) {
-  if (!follows_kernel(time_ns) || schedule_.state() == RunState::kRunning) return;
-  pass(time_ns, schedule_.state());
-  schedule_.run();
-}
-
-void ThreadStack::resumable(int64_t time_ns, const Waker& waker) {
-  if (!follows_kernel(time_ns)) return;
-  pass(time_ns, schedule_.state());
-  schedule_.leave(kTaskUninterruptible);
-  schedule_.wake(waker);
-}
-
-void ThreadStack::ran_until(int64_t time_ns) {
-  if (follows_kernel(time_ns)) run_until(time_ns);
-}
-
-void ThreadStack::interrupted(int64_t time_ns) {
-  if (!follows_kernel(time_ns)) return;
-  run_until(time_ns);
-  frames_.count_interrupt();
-}
-
-void ThreadStack::block_io(const Record& record) {
-  if (!follows_kernel(record.time_ns)) return;
-  if (record.type == ARCTRACE_TYPE_BLOCK_IO) run_until(record.time_ns);
-  frames_.set_record_time(record.time_ns);
-  frames_.point(PointInfo::Kind::kRecord, record, kUnknownFunction);
 }
 
 // ---- The thread's own records ------------------------------------------------
@@ -677,53 +478,6 @@ void ThreadStack::add_finding(Rule rule, const Record& record, const std::string
   state_.findings.add(
       rule, absl::StrCat("thread ", thread == nullptr ? 0 : thread->tid, ": ", what),
       record.chunk, record.offset);
-}
-
-// When the thread ended, as far as records say it. How the collector learns of an end
-// that the process itself did not record, such as SIGKILL, makes it up to a round late. A
-// number of which only the kernel's records know may have had several threads.
-ThreadStack::End ThreadStack::end(int64_t recording_end_ns) const {
-  const Thread& thread = state_.definitions.threads()[thread_];
-  const int64_t now_ns = frames_.now_ns();
-  if (is_gone_ || has_exited_ || thread.ended_unseen) return {now_ns, 0};
-  const int64_t seen_ns = state_.definitions.life_end_ns(thread_);
-  const int64_t end_ns = std::min(recording_end_ns, seen_ns);
-  const int64_t alive_ns = std::max(now_ns, thread.alive_ns);
-  // Of the process' threads, the one that ended it lived until then, and most likely
-  // those that were in functions. The others may have ended before, so shortly that the
-  // collector had not seen it.
-  const Process* process = state_.definitions.process(process_);
-  const bool ends_with_process =
-      process != nullptr && process->end_how != ARCTRACE_END_NONE &&
-      process->end_ns == end_ns &&
-      (thread.writer == process->end_writer || frames_.depth() != 0);
-  const bool is_seen = seen_ns == end_ns;
-  if (!is_seen || ends_with_process || alive_ns >= end_ns) return {end_ns, 0};
-  return {end_ns, static_cast<uint64_t>(end_ns) - static_cast<uint64_t>(alive_ns)};
-}
-
-void ThreadStack::finish(int64_t recording_end_ns) {
-  if (frames_.has_begun()) {
-    frames_.set_record_time(INT64_MIN);
-    const End last = end(recording_end_ns);
-    // The part of it in the time range.
-    const auto first_ns =
-        static_cast<int64_t>(static_cast<uint64_t>(last.time_ns) - last.within_ns);
-    end_within_ns_ = static_cast<uint64_t>(frames_.clip(last.time_ns)) -
-                     static_cast<uint64_t>(frames_.clip(first_ns));
-    pass(first_ns, schedule_.state());
-    const NodeIndex innermost = frames_.top().node;
-    const uint64_t known_ns = state_.tree[innermost].base_ns;
-    pass(last.time_ns, schedule_.state());
-    const uint64_t late_ns = state_.tree[innermost].base_ns - known_ns;
-    if (last.within_ns != 0 && late_ns != 0) {
-      state_.tree.mark(innermost).end_within_ns += late_ns;
-    }
-  }
-  totals().open += frames_.depth() + frames_.kernel_frames() + frames_.inherited() +
-                   frames_.parked_frames();
-  frames_.finish();
-  if (frames_.has_begun()) schedule_.finish();
 }
 
 }  // namespace arctrace::reader

@@ -108,6 +108,8 @@ class ThreadStack {
   uint64_t depth() const { return frames_.depth(); }
 
  private:
+  // Whether it is a STACK of frames.
+  static bool has_frames(const Record& record);
   void begin(int64_t time_ns);
   void begin_at(const Record& record);
   void begin_in_fork(int64_t time_ns);

@@ -5,6 +5,7 @@
 #include "src/protocol/block_facts.hpp"
 
 namespace arctrace::reader {
+
 absl::StatusOr<uint16_t> scan_facts_untrusted(Input& input, const BlockRef& block,
                                               std::vector<std::byte>& scratch) {
   FindingLog unused(0);

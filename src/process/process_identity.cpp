@@ -60,7 +60,7 @@ ProcessState* current_process(uint64_t ticks) {
   state->parent_id = last_process_id;
   state->origin = last_process_id == 0 ? ARCTRACE_ORIGIN_EXEC : ARCTRACE_ORIGIN_FORK;
   state->start_ticks = ticks;
-  state->forked_ticks = forked_at;
+  if (state->origin == ARCTRACE_ORIGIN_FORK) state->forked_ticks = forked_at;
   forked_at = 0;
   last_process_id = state->id;
   IpcAtomics::store_release(state->phase, uint32_t{ProcessState::kReady});

@@ -64,7 +64,7 @@ void write_opening(ThreadState& state, uint32_t keep, uint64_t ticks) {
     return;
   }
   fill_stack(stack.body, state, count);
-  IpcAtomics::store_release(word_at(stack.word0), stack.committed);
+  IpcAtomics::store_release(word_at(stack.word0), stack.committed);  // I1
 }
 
 // Takes a block to be opened. False: there is none.
@@ -132,7 +132,7 @@ bool write_time(ThreadState& state, uint64_t ticks) {
                                   state.block.base_ticks + UINT32_MAX);
   if (time.word0 == nullptr) return false;
   part_at<arctrace_time_body>(time.body).ticks = ticks;
-  IpcAtomics::store_release(word_at(time.word0), time.committed);
+  IpcAtomics::store_release(word_at(time.word0), time.committed);  // I1
   state.block.base_ticks = ticks;
   return true;
 }

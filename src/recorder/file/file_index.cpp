@@ -8,7 +8,7 @@ void FileIndex::add(const arctrace_chunk_header& chunk,
                     std::span<const std::byte> payload, uint16_t facts) {
   if (has_too_many_ || entries_.size() == ARCTRACE_INDEX_ENTRIES_MAX) {
     has_too_many_ = true;
-    entries_ = {};
+    entries_ = std::vector<arctrace_index_entry>();  // gives its memory back
     return;
   }
   arctrace_index_entry entry{};

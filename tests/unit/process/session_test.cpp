@@ -277,6 +277,8 @@ TEST_CASE("session: a process leaves one that is over, and joins another") {
           1);
     CHECK(arctrace_shim_forget_session() == -EBUSY);
     CHECK(arctrace_shim_end_session() == -EBUSY);
+    // As if it were a fork child that has not recorded yet.
+    begin_forked_process(static_cast<uint32_t>(getpid()), 77);
     REQUIRE(unlink(first.path().c_str()) == 0);
     REQUIRE(arctrace_shim_end_session() == 0);
     CHECK(arctrace_enabled(ARCTRACE_GATE_ALL) == 0);
@@ -290,6 +292,7 @@ TEST_CASE("session: a process leaves one that is over, and joins another") {
     CHECK(arctrace_shim_join(second.path().c_str(), [] { return false; }) == -EALREADY);
     CHECK(current_process(0)->id == kIdentity);
     CHECK(current_process(0)->origin == ARCTRACE_ORIGIN_EXEC);
+    CHECK(current_process(0)->forked_ticks == 0);
     CHECK(thread_local_state.state->attached);
     arctrace_shim_call_end(&return_slot, 0);  // a call of the session that was left
     CHECK(return_slot == 1234);

@@ -88,10 +88,13 @@ class RandomFile {
   }
   static uint64_t key(uint32_t function) { return kNameBit | (function + 1); }
 
-  void begin_process(uint32_t process, uint32_t pid, uint32_t origin, uint32_t parent) {
+  // `forker`: the writer that forked it `ago` ticks ago; 0: not known.
+  void begin_process(uint32_t process, uint32_t pid, uint32_t origin, uint32_t parent,
+                     uint32_t forker = 0, uint64_t ago = 0) {
     const uint32_t writer = next_writer_;
-    definitions_.add_full(ARCTRACE_TYPE_PROCESS, writer, now_,
-                          process_of(process, parent, pid, origin));
+    Bytes body = process_of(process, parent, pid, origin);
+    if (forker != 0) body.u32(forker).u64(now_ - ago);
+    definitions_.add_full(ARCTRACE_TYPE_PROCESS, writer, now_, body);
     for (uint32_t i = 0; i < kFunctions; ++i) {
       const std::string name =
           i + 1 == kFunctions ? std::string("fork") : "f" + std::to_string(i);
@@ -238,7 +241,8 @@ class RandomFile {
     now_ += 3;
     const auto process = static_cast<uint32_t>(10 + next_writer_);
     const uint32_t parent = thread.process;
-    begin_process(process, 5000 + process, ARCTRACE_ORIGIN_FORK, parent);
+    const uint32_t forker = below(2) == 0 ? thread.writer : 0;
+    begin_process(process, 5000 + process, ARCTRACE_ORIGIN_FORK, parent, forker, 2);
     if (is_recorded) leave(threads_[index_by_process(parent)]);
   }
   // The first thread of the process, which is not always the one that forked.

@@ -294,6 +294,23 @@ TEST_CASE("symbols are appended all or none") {
   CHECK(device.write_symbols(7, payloads) == ESPIPE);
 }
 
+TEST_CASE("an index that would have too many entries is none") {
+  FileIndex index;
+  arctrace_chunk_header chunk{};
+  chunk.kind = ARCTRACE_CHUNK_RECORDS;
+  uint32_t chunks = 0;
+  while (chunks < ARCTRACE_INDEX_ENTRIES_MAX) {
+    index.add(chunk, {}, 0);
+    ++chunks;
+  }
+  CHECK(index.has_all(chunks));
+  for (int more = 0; more < 2; ++more) {
+    index.add(chunk, {}, 0);
+    CHECK_FALSE(index.has_all(++chunks));
+    CHECK(index.payload().empty());
+  }
+}
+
 TEST_CASE("the end of a file can be taken off, down to blocks of data of that size") {
   const TemporaryDirectory directory;
   const std::string path = directory.path("trace");

@@ -1,0 +1,91 @@
+// What the kernel's records say of a thread.
+#include "reader/replay/thread_stack.hpp"
+
+namespace arctrace::reader {
+namespace {
+
+constexpr uint32_t kTaskUninterruptible = 2;  // the kernel's
+
+}  // namespace
+
+// Before the thread's own first record and after its end its number is another thread's.
+bool ThreadStack::follows_kernel(int64_t time_ns) {
+  if (kernel_only_ && !frames_.has_begun()) begin(time_ns);
+  // A program's first thread is there from its exec on.
+  if (!kernel_only_ && !frames_.has_begun() && begins_at_ns() <= time_ns) {
+    begin_life(time_ns);
+  }
+  return frames_.has_begun() && !is_gone_;
+}
+
+void ThreadStack::apply_kernel(const Record& record) {
+  if (!follows_kernel(record.time_ns)) return;
+  run_until(record.time_ns);
+  has_exited_ = record.type == ARCTRACE_TYPE_EXITED;
+  // The exec from which the thread began comes before it joins.
+  const bool is_another =
+      record.type == ARCTRACE_TYPE_EXECED &&
+      record.time_ns >= state_.definitions.threads()[thread_].start_ns;
+  if (has_exited_ || is_another) {
+    is_gone_ = !kernel_only_;
+  } else {
+    kernel_.apply(record);
+  }
+}
+
+std::optional<StateInfo> ThreadStack::state_now() const {
+  if (!frames_.has_begun() || is_gone_) return std::nullopt;
+  return schedule_.current();
+}
+
+void ThreadStack::go_on(int64_t time_ns, const StateInfo& state) {
+  follows_kernel(time_ns);
+  if (!frames_.has_begun()) begin(time_ns);
+  run_until(time_ns);
+  schedule_.go_on(state);
+}
+
+void ThreadStack::left_cpu(int64_t time_ns, uint32_t task_state) {
+  if (!follows_kernel(time_ns)) return;
+  run_until(time_ns);
+  frames_.count_switch();
+  schedule_.leave(task_state);
+}
+
+void ThreadStack::woken(int64_t time_ns, const Waker& waker) {
+  if (!follows_kernel(time_ns) || schedule_.state() != RunState::kBlocked) return;
+  pass(time_ns, RunState::kBlocked);
+  schedule_.wake(waker);
+}
+
+void ThreadStack::got_cpu(int64_t time_ns) {
+  if (!follows_kernel(time_ns) || schedule_.state() == RunState::kRunning) return;
+  pass(time_ns, schedule_.state());
+  schedule_.run();
+}
+
+void ThreadStack::resumable(int64_t time_ns, const Waker& waker) {
+  if (!follows_kernel(time_ns)) return;
+  pass(time_ns, schedule_.state());
+  schedule_.leave(kTaskUninterruptible);
+  schedule_.wake(waker);
+}
+
+void ThreadStack::ran_until(int64_t time_ns) {
+  if (follows_kernel(time_ns)) run_until(time_ns);
+}
+
+void ThreadStack::interrupted(int64_t time_ns) {
+  if (!follows_kernel(time_ns)) return;
+  run_until(time_ns);
+  frames_.count_interrupt();
+}
+
+void ThreadStack::block_io(const Record& record) {
+  if (!follows_kernel(record.time_ns)) return;
+  if (record.type == ARCTRACE_TYPE_BLOCK_IO) run_until(record.time_ns);
+  frames_.set_record_time(record.time_ns);
+  frames_.point(PointInfo::Kind::kRecord, record, kUnknownFunction);
+}
+
+}  // namespace arctrace::reader
