@@ -16,7 +16,7 @@ int main(int argc, char** argv) {
   for (int i = 0; i < ROUNDS; ++i) {
     MARK(i);
     if (tries) {
-      pthread_mutex_trylock(&mutex);
+      if (pthread_mutex_trylock(&mutex) != 0) return EXIT_FAILURE;
     } else {
       pthread_mutex_lock(&mutex);
     }

@@ -61,6 +61,26 @@ TEST_CASE("a system call is a frame of the one that makes it") {
   CHECK(replay.functions()[tree[read].function].module == kKernelModule);
 }
 
+TEST_CASE("a stretch that passed in the kernel has no part in a later loss") {
+  KernelThread t;
+  const ClockMap ticks({}, 1'000'000'000);
+  t.script.enter(t.thread, 1000, "f");
+  t.syscall(100, 1100, kRead);
+  Record& after_gap = t.script.stack(t.thread, 1500, {"f"});
+  after_gap.after_gap = true;
+  after_gap.compact = true;
+  t.script.add(t.thread, 2000, ARCTRACE_TYPE_LOST,
+               lost_body(ARCTRACE_LOST_FULL, 1, 1800));
+  t.script.stack(t.thread, 2000, {"f"});
+  t.script.exit(t.thread, 2100);
+  ReplayOptions options;
+  options.ticks = &ticks;
+  Replay replay(t.script.definitions, nullptr, options);
+  t.script.replay(replay);
+  CHECK(tree_text(replay, replay.threads()[0].root) ==
+        "f 1:500[K:read 1:400 [lost] 1:200]");
+}
+
 TEST_CASE("faults and signals are counted where they come, and take no time") {
   KernelThread t;
   t.script.enter(t.thread, 1000, "f");

@@ -294,6 +294,45 @@ TEST_CASE("symbols are appended all or none") {
   CHECK(device.write_symbols(7, payloads) == ESPIPE);
 }
 
+// Each time it lacks so many bytes of room.
+TEST_CASE("an index is appended whole, or the file is as it was") {
+  for (const uint64_t lacking : {0U, 1U, 64U, 700U}) {
+    CAPTURE(lacking);
+    const TemporaryDirectory directory;
+    const std::string path = directory.path("trace");
+    TraceFile file = create(path);
+    REQUIRE(file.publish().ok());
+    file.keep_index();
+    file.write_header(session_header(ARCTRACE_SESSION_MAGIC));
+    constexpr uint64_t kChunks = 11;
+    for (uint64_t i = 1; i < kChunks; ++i) write_some(file, 10);
+    write_finished(file);
+    const std::vector<std::byte> before = read_file(path);
+    const uint64_t index_size =
+        sizeof(arctrace_chunk_header) + kChunks * sizeof(arctrace_index_entry);
+    const uint64_t limit = before.size() + index_size - lacking;
+    CHECK_CHILD([&] {
+      signal(SIGXFSZ, SIG_IGN);
+      const rlimit size{limit, limit};
+      REQUIRE(setrlimit(RLIMIT_FSIZE, &size) == 0);
+      file.write_index(1000);
+      CHECK(file.error() == 0);
+      file.write_index(1000);  // there is nothing to write any more
+    });
+    const std::vector<std::byte> after = read_file(path);
+    if (lacking != 0) {
+      CHECK(after == before);
+      continue;
+    }
+    REQUIRE(after.size() == before.size() + index_size);
+    const auto header = load_part_untrusted<arctrace_session_header>(after);
+    REQUIRE(header.index_offset == before.size());
+    const std::span<const std::byte> index = std::span(after).subspan(before.size());
+    CHECK(load_part_untrusted<arctrace_chunk_header>(index).kind == ARCTRACE_CHUNK_INDEX);
+    CHECK(joined(decode_trace(after).problems) == "");
+  }
+}
+
 TEST_CASE("an index that would have too many entries is none") {
   FileIndex index;
   arctrace_chunk_header chunk{};
